@@ -1,0 +1,21 @@
+// Package fault holds the sentinels that several rooms return, so that each
+// room can export them under its own name and errors.Is matches across rooms.
+package fault
+
+import "errors"
+
+var (
+	// ErrNotFound: the thing asked for does not exist there.
+	ErrNotFound = errors.New("not found")
+	// ErrUnauthorized: the server wants credentials, or other ones (401, 403).
+	ErrUnauthorized = errors.New("unauthorized")
+	// ErrTooLarge: a body, archive, count or name exceeds its limit.
+	ErrTooLarge = errors.New("too large")
+	// ErrInsecure: a step that would leave https.
+	ErrInsecure = errors.New("insecure")
+	// ErrChanged: the remote file changed while it was being fetched; a fetch
+	// from the first byte may succeed.
+	ErrChanged = errors.New("file changed during the transfer")
+	// ErrArchive: an archive that is damaged or holds what a package must not.
+	ErrArchive = errors.New("unacceptable archive")
+)
