@@ -1,0 +1,94 @@
+package provider
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tofureg/tofureg/internal/fault"
+)
+
+// What a caller branches on, with errors.Is. ErrNoVersion and ErrNoPlatform are
+// kinds of ErrNotFound, so ask for them first where the difference matters.
+var (
+	// ErrNotFound: the source does not know the provider or the module.
+	ErrNotFound = fault.ErrNotFound
+	// ErrNoVersion: the provider has no such version, or none that a
+	// constraint allows.
+	ErrNoVersion error = &kind{"no such version", fault.ErrNotFound}
+	// ErrNoPlatform: the version exists, but not for the platform.
+	ErrNoPlatform error = &kind{"no package for this platform", fault.ErrNotFound}
+	// ErrProtocol: the package exists, but speaks none of the wanted plugin
+	// protocols.
+	ErrProtocol error = &kind{"no supported plugin protocol", nil}
+	// ErrUnauthorized: the server wants credentials, or other ones.
+	ErrUnauthorized = fault.ErrUnauthorized
+	// ErrTooLarge: a document or a package exceeds its limit.
+	ErrTooLarge = fault.ErrTooLarge
+	// ErrInsecure: a step would leave https.
+	ErrInsecure = fault.ErrInsecure
+	// ErrChanged: the file on the server was replaced while it was fetched.
+	ErrChanged = fault.ErrChanged
+	// ErrUnpacked: the source holds the package as a directory, so there is
+	// no archive to fetch.
+	ErrUnpacked = errors.New("package is unpacked, there is no archive")
+)
+
+// kind is a sentinel that is a narrower case of another one.
+type kind struct {
+	text  string
+	wider error
+}
+
+func (k *kind) Error() string { return k.text }
+func (k *kind) Unwrap() error { return k.wider }
+
+// Error is a job about a provider or a module that failed, most often at a
+// request. All but Op and Err may be zero.
+type Error struct {
+	Op         string        // what was to be done: "list versions of"
+	Subject    string        // of what: "registry.example.com/acme/demo"
+	URL        string        // that was asked, without userinfo and query values
+	Status     int           // HTTP status of the last answer; 0: there was none
+	RetryAfter time.Duration // how long the server asks to wait; 0: it did not say
+	HadToken   bool          // a token went along
+	Attempts   int           // requests made, repeats included; 0: none
+	Err        error         // the cause, never nil
+}
+
+// Error returns operation, subject, URL, status and cause in one line.
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString(e.Op)
+	if e.Subject != "" {
+		b.WriteString(" " + e.Subject)
+	}
+	if e.URL != "" {
+		b.WriteString(": " + e.URL)
+	}
+	if e.Status != 0 {
+		b.WriteString(": " + strconv.Itoa(e.Status))
+		if text := http.StatusText(e.Status); text != "" {
+			b.WriteString(" " + text)
+		}
+	}
+	if e.Err != nil {
+		b.WriteString(": " + e.Err.Error())
+	}
+	switch {
+	case !errors.Is(e.Err, ErrUnauthorized):
+	case e.HadToken:
+		b.WriteString(" (a token was sent)")
+	default:
+		b.WriteString(" (no token was sent)")
+	}
+	if e.Attempts > 1 {
+		b.WriteString(" (after " + strconv.Itoa(e.Attempts) + " attempts)")
+	}
+	return b.String()
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }

@@ -1,0 +1,117 @@
+package provider
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// Package says where one provider package is and what its source states about
+// it: one provider, in one version, for one platform. It is plain data; its
+// JSON form can be stored and read back.
+//
+// Nothing in it is proof. The hashes and keys are the word of the source;
+// [Download] compares them with the bytes and judges them by a policy.
+//
+// The URLs may carry a presigned query, which works like a password. String
+// leaves them out; the JSON form keeps them.
+type Package struct {
+	Provider addrs.Provider `json:"provider"`
+	Version  addrs.Version  `json:"version"`
+	Platform addrs.Platform `json:"platform"`
+
+	// Protocols are the plugin protocol versions that the package speaks, as
+	// "5.1" or "6". Empty means unknown, which is no fault.
+	Protocols []string `json:"protocols,omitempty"`
+
+	// Filename is the name of the archive in the SHA256SUMS document, as the
+	// source states it. It only finds a line there; files on disk are named
+	// by [Package.ArchiveName].
+	Filename string `json:"filename,omitempty"`
+
+	// URL is where the archive is. It is empty if and only if Dir is set.
+	URL string `json:"url,omitempty"`
+
+	// Size is the stated size of the archive in bytes; 0 means not stated.
+	Size int64 `json:"size,omitempty"`
+
+	// SHA256 is the stated hash of the archive, of scheme zh; zero means not
+	// stated.
+	SHA256 verify.Hash `json:"sha256,omitzero"`
+
+	// SumsURL and SignatureURL are where the SHA256SUMS document and the
+	// detached signature over it are. Empty means that the source has none.
+	SumsURL      string `json:"sums_url,omitempty"`
+	SignatureURL string `json:"signature_url,omitempty"`
+
+	// Keys are the keys that the source says may sign this version.
+	Keys []verify.Key `json:"keys,omitempty"`
+
+	// Hashes are the stated hashes by platform: more than one platform if the
+	// source answers for them too. See the "packages" property of the provider
+	// registry protocol, and "hashes" of the network mirror protocol.
+	Hashes map[addrs.Platform][]verify.Hash `json:"hashes,omitempty"`
+
+	// Dir is the directory of a package that its source holds unpacked. There
+	// is no archive then.
+	Dir string `json:"dir,omitempty"`
+
+	// Via names the method that answered, where several were asked; otherwise
+	// empty.
+	Via string `json:"via,omitempty"`
+}
+
+// ArchiveName returns the conventional file name of the archive,
+// terraform-provider-TYPE_VERSION_OS_ARCH.zip. It is derived from the address,
+// never from what a server sent, so it is safe to use as a file name.
+func (p *Package) ArchiveName() string {
+	return "terraform-provider-" + p.stem() + ".zip"
+}
+
+// String returns the provider, the version and the platform, for people.
+func (p *Package) String() string {
+	if p == nil {
+		return "no package"
+	}
+	return p.Provider.String() + " " + p.Version.String() + " " + p.Platform.String()
+}
+
+// Evidence returns what the package itself states, in the form that
+// [verify.Policy.Judge] reads. Sums and Signature are nil: a [Fetcher] fetches
+// them.
+func (p *Package) Evidence() verify.Evidence {
+	hashes := slices.Clone(p.Hashes[p.Platform])
+	if !p.SHA256.IsZero() {
+		hashes = append(hashes, p.SHA256)
+	}
+	slices.SortFunc(hashes, verify.Hash.Compare)
+	return verify.Evidence{
+		Filename: p.Filename,
+		Size:     p.Size,
+		Hashes:   slices.Compact(hashes),
+		Keys:     slices.Clone(p.Keys),
+		Want:     p.stem(),
+	}
+}
+
+// Clone returns a copy that shares no memory with p.
+func (p *Package) Clone() *Package {
+	if p == nil {
+		return nil
+	}
+	c := *p
+	c.Protocols = slices.Clone(p.Protocols)
+	c.Keys = slices.Clone(p.Keys)
+	c.Hashes = maps.Clone(p.Hashes)
+	for platform, hashes := range c.Hashes {
+		c.Hashes[platform] = slices.Clone(hashes)
+	}
+	return &c
+}
+
+// stem returns TYPE_VERSION_OS_ARCH.
+func (p *Package) stem() string {
+	return p.Provider.Type() + "_" + p.Version.String() + "_" + p.Platform.String()
+}
