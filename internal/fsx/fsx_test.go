@@ -1,0 +1,176 @@
+package fsx_test
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/tofureg/tofureg/internal/fsx"
+)
+
+func TestWriteFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	target := filepath.Join(dir, "file")
+	for _, want := range []string{"old", "", "the new content"} {
+		if err := fsx.WriteFile(target, []byte(want), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		wantContent(t, target, want)
+	}
+	if info, err := os.Stat(target); err != nil || runtime.GOOS != "windows" && info.Mode() != 0o600 {
+		t.Errorf("mode %v, %v; want 0600", info.Mode(), err)
+	}
+	wantNames(t, dir, "file")
+}
+
+func TestCommitIsTheFirstAppearance(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	target := filepath.Join(dir, "file")
+	f, err := fsx.Create(target, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(filepath.Base(f.Name()), fsx.TempPrefix) || filepath.Dir(f.Name()) != dir {
+		t.Errorf("unfinished file is at %s, want it beside the target, starting with %s", f.Name(), fsx.TempPrefix)
+	}
+	if _, err := f.WriteString("content"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(target); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("before Commit the target is there: %v", err)
+	}
+	if err := f.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	f.Discard() // as a deferred call does
+	wantContent(t, target, "content")
+	wantNames(t, dir, "file")
+	if err := f.Commit(); !errors.Is(err, fs.ErrClosed) {
+		t.Errorf("second Commit: %v, want fs.ErrClosed", err)
+	}
+}
+
+func TestDiscard(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	target := filepath.Join(dir, "file")
+	if err := fsx.WriteFile(target, []byte("old"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	f, err := fsx.Create(target, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString("new"); err != nil {
+		t.Fatal(err)
+	}
+	f.Discard()
+	f.Discard()
+	wantContent(t, target, "old")
+	wantNames(t, dir, "file")
+	if err := f.Commit(); !errors.Is(err, fs.ErrClosed) {
+		t.Errorf("Commit after Discard: %v, want fs.ErrClosed", err)
+	}
+}
+
+func TestRefusedTargets(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	sub := filepath.Join(dir, "sub")
+	if err := os.Mkdir(sub, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name, target string
+		want         error
+	}{
+		{"directory", sub, fsx.ErrNotAFile},
+		{"no such parent", filepath.Join(dir, "none", "file"), fs.ErrNotExist},
+		{"empty", "", fs.ErrInvalid},
+		{"trailing separator", filepath.Join(dir, "new") + string(filepath.Separator), fs.ErrInvalid},
+	}
+	for _, test := range tests {
+		if err := fsx.WriteFile(test.target, nil, 0o644); !errors.Is(err, test.want) {
+			t.Errorf("%s: %v, want %v", test.name, err, test.want)
+		}
+	}
+	wantNames(t, dir, "sub")
+}
+
+// TestTargetTurnsIntoDirectory: what the target is counts when it is replaced.
+func TestTargetTurnsIntoDirectory(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	target := filepath.Join(dir, "file")
+	f, err := fsx.Create(target, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(target, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Commit(); !errors.Is(err, fsx.ErrNotAFile) {
+		t.Errorf("Commit: %v, want ErrNotAFile", err)
+	}
+	wantNames(t, dir, "file")
+}
+
+func TestConcurrentWriters(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	target := filepath.Join(dir, "file")
+	if err := fsx.WriteFile(target, bytes.Repeat([]byte("0"), 4096), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			content := bytes.Repeat([]byte{'a' + byte(i)}, 4096)
+			for range 10 {
+				if err := fsx.WriteFile(target, content, 0o644); err != nil && runtime.GOOS != "windows" {
+					t.Error(err)
+				}
+				got, err := os.ReadFile(target)
+				if err != nil && runtime.GOOS != "windows" {
+					t.Error(err)
+				}
+				if len(got) != 4096 || bytes.Count(got, got[:1]) != len(got) {
+					t.Errorf("read a mixture of %d bytes", len(got))
+				}
+			}
+		})
+	}
+	wg.Wait()
+	wantNames(t, dir, "file")
+}
+
+func wantContent(t *testing.T, path, want string) {
+	t.Helper()
+	if got, err := os.ReadFile(path); err != nil || string(got) != want {
+		t.Errorf("%s holds %q, %v; want %q", path, got, err, want)
+	}
+}
+
+// wantNames fails if dir holds anything else, such as a file left behind.
+func wantNames(t *testing.T, dir string, want ...string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range entries {
+		got = append(got, e.Name())
+	}
+	if strings.Join(got, " ") != strings.Join(want, " ") {
+		t.Errorf("%s holds %q, want %q", dir, got, want)
+	}
+}

@@ -1,0 +1,44 @@
+//go:build unix
+
+package fsx_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/tofureg/tofureg/internal/fsx"
+)
+
+func TestSymlinkIsReplacedNotFollowed(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	link, victim := filepath.Join(dir, "link"), filepath.Join(dir, "victim")
+	if err := os.WriteFile(victim, []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(victim, link); err != nil {
+		t.Fatal(err)
+	}
+	if err := fsx.WriteFile(link, []byte("new"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	wantContent(t, victim, "precious")
+	wantContent(t, link, "new")
+	if info, err := os.Lstat(link); err != nil || !info.Mode().IsRegular() {
+		t.Errorf("the link is now %v, %v; want a regular file", info.Mode(), err)
+	}
+}
+
+func TestPipeIsRefused(t *testing.T) {
+	t.Parallel()
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := fsx.WriteFile(pipe, []byte("x"), 0o644); !errors.Is(err, fsx.ErrNotAFile) {
+		t.Errorf("%v, want ErrNotAFile", err)
+	}
+}
