@@ -2,7 +2,6 @@ package provider
 
 import (
 	"errors"
-	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -69,10 +68,7 @@ func (e *Error) Error() string {
 		b.WriteString(": " + e.URL)
 	}
 	if e.Status != 0 {
-		b.WriteString(": " + strconv.Itoa(e.Status))
-		if text := http.StatusText(e.Status); text != "" {
-			b.WriteString(" " + text)
-		}
+		b.WriteString(": HTTP status " + strconv.Itoa(e.Status))
 	}
 	if e.Err != nil {
 		b.WriteString(": " + e.Err.Error())
