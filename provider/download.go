@@ -1,32 +1,104 @@
-// Package provider is what a provider package is, wherever it comes from.
 package provider
 
 import (
 	"context"
-	"os"
+	"errors"
+	"io"
 
+	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/verify"
 )
 
-// Options for the verbs of this package. The zero value is strict and silent.
+// Options for [Download] and [Receive]. The zero value is strict and silent.
 type Options struct {
-	Policy   verify.Policy
-	Progress func(Event) // nil: none
+	// Policy decides whether a package is accepted. The zero Policy wants the
+	// archive in a SHA256SUMS document that a key of the registry has signed.
+	// Its Limits hold for the transfer too.
+	Policy verify.Policy
+
+	// Progress is told each step of the job; nil: nobody is. It is called by one
+	// goroutine at a time and holds up the transfer while it runs.
+	Progress func(Event)
 }
 
-// Download fetches the archive of pkg, verifies it and puts it at path.
+// Download fetches the archive of pkg, verifies it by o.Policy and puts it at
+// path. Nothing else is ever to be seen at path: the bytes go to a private file
+// beside it, are hashed as they arrive, judged, synced, and only then renamed. The
+// private file is removed after any failure; only a process that is killed
+// leaves it behind, under a name that starts with ".tofureg-".
+//
+// The directory of path must exist. A file at path is replaced by the verified
+// one and otherwise left alone; a symbolic link is itself replaced, what it points
+// to is not touched; a directory, device or pipe is refused at once.
+// [Package.ArchiveName] is a good last element of path.
+//
+// The SHA256SUMS document and its signature are fetched beside the archive, and
+// only if the policy needs them. The first failure of one stops the other and is
+// what Download returns. A file that changes on the server during the transfer is
+// fetched once more from its first byte. Memory use does not depend on the size of
+// the package.
+//
+// The error is an [*Error]. What the policy refuses is one of the errors of
+// package verify; ErrTooLarge tells that the archive exceeds the policy's limit;
+// ErrUnpacked that pkg has no archive.
 func Download(ctx context.Context, src Fetcher, pkg *Package, path string, o Options) (*verify.Report, error) {
-	panic("stub")
+	if err := pkg.fetchable(); err != nil {
+		return nil, err
+	}
+	f, err := fsx.Create(path, 0o644)
+	if err != nil {
+		return nil, failure("store", pkg, err)
+	}
+	defer f.Discard()
+	got, err := Receive(ctx, src, pkg, f.File, o)
+	if err != nil {
+		return nil, err
+	}
+	report, err := got.judge(f, o.Policy)
+	if err != nil {
+		return nil, failure("verify", pkg, err)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, failure("store", pkg, err)
+	}
+	if err := f.Commit(); err != nil {
+		return nil, failure("store", pkg, err)
+	}
+	newMeter(pkg, o.Progress).verified(got.Size)
+	return report, nil
 }
 
-// Received is an archive that has arrived but that nobody has judged yet.
-type Received struct {
-	Size     int64           // bytes
-	ZH       verify.Hash     // of those bytes
-	Evidence verify.Evidence // about them
+// judge reads the archive again only where its content hash must decide.
+func (r *Received) judge(archive io.ReaderAt, p verify.Policy) (*verify.Report, error) {
+	local := []verify.Hash{r.ZH}
+	if p.NeedsH1(r.Evidence) {
+		packed, tree, err := verify.H1Zip(archive, r.Size, p.Limits)
+		if err != nil {
+			return nil, err
+		}
+		local = append(local, packed)
+		if tree != packed {
+			local = append(local, tree)
+		}
+	}
+	return p.Judge(r.Evidence, r.Size, local)
 }
 
-// Receive fetches the archive of pkg into f, and the evidence beside it.
-func Receive(ctx context.Context, src Fetcher, pkg *Package, f *os.File, o Options) (*Received, error) {
-	panic("stub")
+// fetchable refuses what has no archive.
+func (p *Package) fetchable() error {
+	switch {
+	case p == nil:
+		return &Error{Op: "fetch", Err: errors.New("the package is nil")}
+	case p.Dir != "":
+		return failure("fetch", p, ErrUnpacked)
+	}
+	return nil
+}
+
+// failure makes an *Error of err, if it is not one yet.
+func failure(op string, pkg *Package, err error) error {
+	if _, ok := errors.AsType[*Error](err); ok {
+		return err
+	}
+	return &Error{Op: op, Subject: pkg.String(), Err: err}
 }

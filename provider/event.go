@@ -1,13 +1,15 @@
 package provider
 
 import (
+	"time"
+
 	"github.com/tofureg/tofureg/addrs"
 )
 
 // EventKind says what happened.
 type EventKind string
 
-// The kinds of events that Download and Receive report.
+// The kinds of events that [Download] and [Receive] report.
 const (
 	// EventBytes: Bytes of Total have arrived. It comes once when the transfer
 	// starts, about ten times a second while it runs, and once at its end.
@@ -17,18 +19,78 @@ const (
 	// EventRestarted: the file changed on the server; what had arrived was
 	// dropped and Bytes counts from zero again. Err says why.
 	EventRestarted EventKind = "restarted"
-	// EventVerified: the bytes are what the policy wants.
+	// EventVerified: the package is what the policy wants, and at its place.
 	EventVerified EventKind = "verified"
 )
 
 // Event is one step of a job, for progress displays and logs. The calls for one
-// job never overlap, and between restarts Bytes never falls.
+// job never overlap, and Bytes never falls but at EventRestarted.
 type Event struct {
 	Kind     EventKind
-	Provider addrs.Provider
+	Provider addrs.Provider // that the job is about, here and below
 	Version  addrs.Version
 	Platform addrs.Platform
 	Bytes    int64 // arrived so far
 	Total    int64 // expected; 0: unknown
 	Err      error // what made the step necessary, where something did
+}
+
+// meter reports the events of one job, and not too many of them.
+type meter struct {
+	report  func(Event)
+	event   Event
+	resumes int
+	last    time.Time // of the last EventBytes
+}
+
+// between two reports of bytes; eyes do not want more.
+const interval = 100 * time.Millisecond
+
+func newMeter(pkg *Package, report func(Event)) *meter {
+	if report == nil {
+		report = func(Event) {}
+	}
+	return &meter{report: report, event: Event{Provider: pkg.Provider, Version: pkg.Version, Platform: pkg.Platform}}
+}
+
+func (m *meter) send(kind EventKind, err error) {
+	e := m.event
+	e.Kind, e.Err = kind, err
+	if kind == EventBytes {
+		m.last = time.Now()
+	}
+	m.report(e)
+}
+
+func (m *meter) started(total int64) {
+	m.event.Bytes, m.event.Total, m.resumes = 0, total, 0
+	m.send(EventBytes, nil)
+}
+
+func (m *meter) advanced(size int64, resumes func() int) {
+	m.event.Bytes = size
+	if resumes != nil {
+		if n := resumes(); n > m.resumes {
+			m.resumes = n
+			m.send(EventResumed, nil)
+		}
+	}
+	if time.Since(m.last) >= interval {
+		m.send(EventBytes, nil)
+	}
+}
+
+func (m *meter) finished(size int64) {
+	m.event.Bytes, m.event.Total = size, size
+	m.send(EventBytes, nil)
+}
+
+func (m *meter) restarted(err error) {
+	m.event.Bytes = 0
+	m.send(EventRestarted, err)
+}
+
+func (m *meter) verified(size int64) {
+	m.event.Bytes, m.event.Total = size, size
+	m.send(EventVerified, nil)
 }

@@ -1,0 +1,122 @@
+package provider
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/tofureg/tofureg/addrs"
+)
+
+// Need says what a version must bring along to be of use. The zero Need asks for
+// the plugin protocols 5 and 6, which OpenTofu and Terraform speak, and for no
+// platform in particular.
+type Need struct {
+	// Platform that there must be a package for; zero: any.
+	Platform addrs.Platform `json:"platform,omitzero"`
+
+	// Protocols allows the plugin protocol versions that the caller can speak;
+	// zero: ">= 5, < 7". A mirror that does not care sets ">= 0".
+	Protocols addrs.Constraint `json:"protocols,omitzero"`
+}
+
+// supported are the plugin protocols of the zero Need.
+var supported = sync.OnceValue(func() addrs.Constraint {
+	return addrs.MustParseProviderConstraint(">= 5, < 7")
+})
+
+// protocols returns the constraint in force.
+func (n Need) protocols() addrs.Constraint {
+	if n.Protocols.IsZero() {
+		return supported()
+	}
+	return n.Protocols
+}
+
+// Newest returns the newest version that c allows, whatever it needs to run. The
+// zero constraint allows every release, but no prerelease; those must be named
+// exactly. The error is an [*UnavailableError] of kind ErrNoVersion.
+func (v *Versions) Newest(c addrs.Constraint) (addrs.Version, error) {
+	best := v.newest(c.Matcher(), nil)
+	if best == nil {
+		return addrs.Version{}, v.unavailable(c, Need{}, nil).choosing()
+	}
+	return best.Version, nil
+}
+
+// NewestFor returns the newest version that c allows and that fits need. What
+// the source does not tell about a version is taken to fit. Where the platforms
+// differ between versions, the choice may differ between platforms.
+//
+// The error is an [*UnavailableError] of kind ErrNoVersion, if c allows no listed
+// version, otherwise of kind ErrNoPlatform or ErrProtocol.
+func (v *Versions) NewestFor(c addrs.Constraint, need Need) (addrs.Version, error) {
+	fits := need.matcher()
+	best := v.newest(c.Matcher(), fits)
+	if best == nil {
+		return addrs.Version{}, v.unavailable(c, need, fits).choosing()
+	}
+	return best.Version, nil
+}
+
+// Fits tells whether the package is for need's platform and speaks one of its
+// protocols. Unknown protocols are taken to fit. The error is an
+// [*UnavailableError] of kind ErrNoPlatform or ErrProtocol; [Versions.NewestFor]
+// finds a version to use instead.
+func (p *Package) Fits(need Need) error {
+	r := Release{Version: p.Version, Protocols: p.Protocols, Platforms: []addrs.Platform{p.Platform}}
+	kind := need.matcher()(&r)
+	if kind == nil {
+		return nil
+	}
+	return &Error{Op: "use", Subject: p.String(), Err: &UnavailableError{
+		Provider:   p.Provider,
+		Constraint: addrs.ExactVersion(p.Version),
+		Need:       need,
+		Allowed:    p.Version,
+		Protocols:  slices.Clone(p.Protocols),
+		Platforms:  r.Platforms,
+		Err:        kind,
+	}}
+}
+
+// newest returns the newest release that passes both, nil if there is none. The
+// list may have any order.
+func (v *Versions) newest(allows func(addrs.Version) bool, fits func(*Release) error) *Release {
+	var best *Release
+	for i := range v.List {
+		r := &v.List[i]
+		// In a list with the newest first this ends the work for all that follow.
+		if best != nil && r.Version.Compare(best.Version) <= 0 {
+			continue
+		}
+		if allows(r.Version) && (fits == nil || fits(r) == nil) {
+			best = r
+		}
+	}
+	return best
+}
+
+// matcher returns a function that tells why a release does not fit: ErrNoPlatform
+// or ErrProtocol, nil if it does. It is not safe for concurrent use.
+func (n Need) matcher() func(*Release) error {
+	allows := n.protocols().Matcher()
+	known := map[string]bool{}
+	speaks := func(protocol string) bool {
+		ok, seen := known[protocol]
+		if !seen {
+			version, err := addrs.ParseVersion(protocol)
+			ok = err == nil && allows(version)
+			known[protocol] = ok
+		}
+		return ok
+	}
+	return func(r *Release) error {
+		switch {
+		case !n.Platform.IsZero() && len(r.Platforms) > 0 && !slices.Contains(r.Platforms, n.Platform):
+			return ErrNoPlatform
+		case len(r.Protocols) > 0 && !slices.ContainsFunc(r.Protocols, speaks):
+			return ErrProtocol
+		}
+		return nil
+	}
+}

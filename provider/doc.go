@@ -1,0 +1,36 @@
+// Package provider is what a provider package is, whatever source it comes from,
+// and how to get one that can be trusted.
+//
+// A [Source] is asked twice. [Lister] tells which versions of a provider there are
+// and, for one of them and a platform, where its archive is: a [Package]. [Fetcher]
+// brings the archive and the evidence about it: a SHA256SUMS document with the
+// digest of the archive, and a signature over that document. Package regclient
+// holds the source for registries, see
+// https://opentofu.org/docs/internals/provider-registry-protocol/.
+//
+// From a name to a verified file:
+//
+//	versions, err := src.ProviderVersions(ctx, addrs.MustParseProvider("hashicorp/random"))
+//	version, err := versions.Newest(addrs.MustParseProviderConstraint("~> 3.6"))
+//	pkg, err := src.ProviderPackage(ctx, versions.Provider, version, addrs.CurrentPlatform())
+//	report, err := provider.Download(ctx, src, pkg, pkg.ArchiveName(), provider.Options{})
+//
+// # Choosing
+//
+// [Versions.Newest] chooses by version alone, as the OpenTofu CLI does.
+// [Versions.NewestFor] also wants a package for a platform and a plugin protocol
+// that the caller speaks. What a source does not tell about a version never rules
+// it out. An [*UnavailableError] says what there is instead.
+//
+// # Trust
+//
+// What a source states is not proof. [Download] hashes the bytes as they arrive and
+// hands hash and evidence to a verify.Policy; a file appears under its name only
+// after the policy has accepted it. The zero policy is strict.
+//
+// # Errors
+//
+// Functions and sources return an [*Error], whose text is one line that is safe to
+// print: no control characters, no credentials, no query strings. Branch on the
+// sentinels, such as [ErrNotFound], with errors.Is.
+package provider

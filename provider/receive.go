@@ -1,0 +1,169 @@
+package provider
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"github.com/tofureg/tofureg/verify"
+)
+
+// Received is an archive that has arrived but that nobody has judged yet.
+type Received struct {
+	Size     int64           // in bytes
+	ZH       verify.Hash     // of the bytes that were written
+	Evidence verify.Evidence // what is to be believed of them, or not
+}
+
+// Receive is the first half of [Download], for programs that put packages
+// elsewhere than in a file of their own: it fetches the archive of pkg into f, and
+// beside it the evidence that o.Policy needs. It does not judge; the caller must
+// hand the result to [verify.Policy.Judge] before anybody uses the bytes.
+//
+// Receive replaces what f holds. After an error f may hold a part of the archive.
+// The errors are those of Download, without those of the verdict.
+func Receive(ctx context.Context, src Fetcher, pkg *Package, f *os.File, o Options) (*Received, error) {
+	if err := pkg.fetchable(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	// The first failure stops the other half, whose error then only says so.
+	var once sync.Once
+	var first error
+	fail := func(err error) {
+		once.Do(func() { first = failure("fetch", pkg, err) })
+		cancel()
+	}
+
+	evidence := make(chan verify.Evidence, 1)
+	if o.Policy.NeedsEvidence() {
+		go func() {
+			ev, err := src.Evidence(ctx, pkg)
+			if err != nil {
+				fail(err)
+			}
+			evidence <- ev
+		}()
+	} else {
+		evidence <- pkg.Evidence()
+	}
+	t := &transfer{
+		src: src, pkg: pkg, file: f,
+		limit: packageLimit(o.Policy.Limits),
+		meter: newMeter(pkg, o.Progress),
+	}
+	got, err := t.run(ctx)
+	if err != nil {
+		fail(err)
+	}
+	got.Evidence = <-evidence
+	if first != nil {
+		return nil, first
+	}
+	return &got, nil
+}
+
+// transfer brings one archive into a file.
+type transfer struct {
+	src   Fetcher
+	pkg   *Package
+	file  *os.File
+	limit int64
+	meter *meter
+}
+
+// run fetches the archive, once more if it changes on the way.
+func (t *transfer) run(ctx context.Context) (Received, error) {
+	got, err := t.fetch(ctx)
+	if errors.Is(err, ErrChanged) && ctx.Err() == nil {
+		t.meter.restarted(err)
+		got, err = t.fetch(ctx)
+	}
+	return got, err
+}
+
+// fetch makes one attempt from the first byte on.
+func (t *transfer) fetch(ctx context.Context) (Received, error) {
+	if err := t.rewind(); err != nil {
+		return Received{}, err
+	}
+	body, err := t.src.Open(ctx, t.pkg)
+	if err != nil {
+		return Received{}, err
+	}
+	defer body.Close()
+	if err := t.plausible(max(body.Size, 0)); err != nil {
+		return Received{}, err
+	}
+	return t.copy(ctx, body)
+}
+
+// copyBuffers are big enough to keep system calls and progress checks rare.
+var copyBuffers = sync.Pool{New: func() any { return new([256 << 10]byte) }}
+
+func (t *transfer) copy(ctx context.Context, body *Body) (Received, error) {
+	buf := copyBuffers.Get().(*[256 << 10]byte)
+	defer copyBuffers.Put(buf)
+	t.meter.started(max(body.Size, t.pkg.Size, 0))
+	sum := sha256.New()
+	var size int64
+	for idle := 0; idle < 100; idle++ {
+		n, err := body.Read(buf[:])
+		if n > 0 {
+			idle = 0
+			size += int64(n)
+			if err := t.plausible(size); err != nil {
+				return Received{}, err
+			}
+			if _, err := t.file.Write(buf[:n]); err != nil {
+				return Received{}, err
+			}
+			sum.Write(buf[:n])
+			t.meter.advanced(size, body.Resumes)
+		}
+		switch {
+		case err == io.EOF && body.Size > 0 && size != body.Size:
+			return Received{}, fmt.Errorf("%d bytes arrived of %d: %w", size, body.Size, io.ErrUnexpectedEOF)
+		case err == io.EOF:
+			t.meter.finished(size)
+			return Received{Size: size, ZH: verify.ZHSum([32]byte(sum.Sum(nil)))}, nil
+		case err != nil:
+			return Received{}, err
+		case ctx.Err() != nil:
+			return Received{}, ctx.Err()
+		}
+	}
+	return Received{}, io.ErrNoProgress
+}
+
+// plausible refuses a size that can only lead to a refusal, be it declared before
+// the transfer or reached in it.
+func (t *transfer) plausible(size int64) error {
+	switch {
+	case size > t.limit:
+		return fmt.Errorf("more than %d bytes: %w", t.limit, ErrTooLarge)
+	case t.pkg.Size > 0 && size > t.pkg.Size:
+		return fmt.Errorf("more than the stated %d bytes", t.pkg.Size)
+	}
+	return nil
+}
+
+func (t *transfer) rewind() error {
+	if _, err := t.file.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	return t.file.Truncate(0)
+}
+
+// packageLimit is the largest archive that l lets in.
+func packageLimit(l verify.Limits) int64 {
+	if l.Package > 0 {
+		return l.Package
+	}
+	return 8 << 30
+}

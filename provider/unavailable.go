@@ -1,0 +1,137 @@
+package provider
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tofureg/tofureg/addrs"
+)
+
+// UnavailableError says that what was asked for is not on offer, and what is.
+type UnavailableError struct {
+	Provider   addrs.Provider
+	Constraint addrs.Constraint // the versions asked for
+	Need       Need             // what they had to bring along
+
+	// Newest is the newest listed version, a release if there is one; zero if
+	// none is listed or the list is not known.
+	Newest addrs.Version
+
+	// Allowed is the newest version that Constraint allows; zero: none. Its
+	// Protocols and Platforms are as listed, empty if unknown.
+	Allowed   addrs.Version
+	Protocols []string
+	Platforms []addrs.Platform
+
+	// Fits is the newest version that fits Need, whatever the Constraint; zero
+	// if there is none. Compared with Allowed it tells whether to upgrade or to
+	// downgrade.
+	Fits addrs.Version
+
+	// Err is ErrNoVersion, ErrNoPlatform or ErrProtocol.
+	Err error
+}
+
+// Unwrap returns the kind of the error.
+func (e *UnavailableError) Unwrap() error { return e.Err }
+
+// Error tells what is missing, what there is, and which version would fit.
+func (e *UnavailableError) Error() string {
+	switch e.Err {
+	case ErrNoPlatform:
+		text := fmt.Sprintf("%s has no package for %s", e.Allowed, e.Need.Platform)
+		switch {
+		case slices.Contains(e.Platforms, e.Need.Platform):
+			text += ", although it is listed"
+		case len(e.Platforms) > 0:
+			text += ", only for " + enumerate(e.Platforms, addrs.Platform.String)
+		}
+		return text + e.hint()
+	case ErrProtocol:
+		return fmt.Sprintf("%s speaks plugin protocol %s, wanted is %s", e.Allowed,
+			enumerate(e.Protocols, strings.Clone), e.Need.protocols()) + e.hint()
+	}
+	text := "no version matches " + quote(e.Constraint)
+	switch {
+	case e.Newest.IsZero():
+		return text + ", none is listed"
+	case e.Newest.IsPrerelease():
+		return text + fmt.Sprintf(", only prereleases are listed, the newest is %s", e.Newest)
+	case e.Fits.IsZero() || e.Fits == e.Newest:
+		return text + fmt.Sprintf(", the newest is %s", e.Newest)
+	}
+	return text + fmt.Sprintf(", the newest is %s, the newest that fits %s", e.Newest, e.Fits)
+}
+
+// hint names the version that would do.
+func (e *UnavailableError) hint() string {
+	switch {
+	case e.Fits.IsZero():
+		return ""
+	case e.Fits.Compare(e.Allowed) > 0:
+		return fmt.Sprintf("; the newer %s would fit", e.Fits)
+	default:
+		return fmt.Sprintf("; the older %s would fit", e.Fits)
+	}
+}
+
+// Unavailable is for implementers of [Source]. It returns the error of a source
+// that has no package of this version for this platform although v is what it
+// lists: of kind ErrNoVersion if v does not list the version, otherwise of kind
+// ErrNoPlatform.
+func (v *Versions) Unavailable(version addrs.Version, platform addrs.Platform) *UnavailableError {
+	need := Need{Platform: platform}
+	e := v.unavailable(addrs.ExactVersion(version), need, need.matcher())
+	if !e.Allowed.IsZero() {
+		e.Err = ErrNoPlatform
+	}
+	return e
+}
+
+// unavailable explains why nothing was found; fits is nil if need plays no part.
+func (v *Versions) unavailable(c addrs.Constraint, need Need, fits func(*Release) error) *UnavailableError {
+	e := &UnavailableError{Provider: v.Provider, Constraint: c, Need: need, Err: ErrNoVersion}
+	anyRelease := addrs.Constraint{}.Matcher()
+	if r := v.newest(anyRelease, nil); r != nil {
+		e.Newest = r.Version
+	} else if r := v.newest(func(addrs.Version) bool { return true }, nil); r != nil {
+		e.Newest = r.Version
+	}
+	if fits == nil {
+		return e
+	}
+	if r := v.newest(anyRelease, fits); r != nil {
+		e.Fits = r.Version
+	}
+	if r := v.newest(c.Matcher(), nil); r != nil {
+		e.Allowed, e.Err = r.Version, fits(r)
+		e.Protocols, e.Platforms = slices.Clone(r.Protocols), slices.Clone(r.Platforms)
+	}
+	return e
+}
+
+// choosing wraps e for the caller of a choice.
+func (e *UnavailableError) choosing() error {
+	return &Error{Op: "choose a version of", Subject: e.Provider.String(), Err: e}
+}
+
+func quote(c addrs.Constraint) string {
+	if c.IsZero() {
+		return "(any release)"
+	}
+	return `"` + c.String() + `"`
+}
+
+// enumerate joins the first few of a list for people.
+func enumerate[T any](list []T, text func(T) string) string {
+	const most = 20
+	words := make([]string, 0, min(len(list), most))
+	for _, item := range list[:min(len(list), most)] {
+		words = append(words, text(item))
+	}
+	if more := len(list) - most; more > 0 {
+		words = append(words, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(words, ", ")
+}
