@@ -1,0 +1,169 @@
+// Package flight shares work that is under way: callers who ask for the same
+// thing at the same time wait for one piece of work instead of starting several.
+//
+// It differs from golang.org/x/sync/singleflight in what a cancelled context
+// does. A caller leaves as soon as its own context ends, and takes nobody with
+// it; when the last caller has left, the context of the work is cancelled. And
+// each caller can be handed a copy of the result that is its own to change.
+package flight
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+)
+
+// Group joins concurrent calls with the same key. The zero value is ready to
+// use. A Group must not be copied after its first use; its method is safe for
+// concurrent use.
+type Group[K comparable, V any] struct {
+	mu    sync.Mutex
+	calls map[K]*call[V] // that a new caller may join
+}
+
+// call is one run of the work. Until done is closed, waiting and joined belong
+// to the mutex of the group; value, err and fault are written before it closes.
+type call[V any] struct {
+	done    chan struct{}
+	cancel  context.CancelFunc
+	waiting int // callers that have not left
+	joined  int // callers that ever came
+
+	value V
+	err   error
+	fault *PanicError
+}
+
+// ErrExited is returned to the callers when the work ended its goroutine by
+// runtime.Goexit (as testing's FailNow does) and so has no result.
+var ErrExited = errors.New("shared call exited without a result")
+
+// PanicError is the value of the panic that each waiting caller gets when the
+// work panicked.
+type PanicError struct {
+	Value any    // what the work panicked with
+	Stack []byte // of the work's goroutine
+}
+
+// Error tells the value and the stack of the work's goroutine, which the stack
+// of the caller's own panic does not show.
+func (e *PanicError) Error() string {
+	return fmt.Sprintf("%v\n\nin a shared call:\n%s", e.Value, e.Stack)
+}
+
+// Unwrap returns the value of the panic where that is an error, or nil.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// Do runs fn, or waits for the run that another caller with the same key has
+// begun, and returns its result. When fn fails, the value returned is the zero
+// value.
+//
+// A caller whose ctx ends returns at once, with an error for which errors.Is
+// finds ctx.Err() and context.Cause(ctx). The context that fn gets carries the
+// values of the first caller's context, but neither its deadline nor its
+// cancellation: it is cancelled when the last caller has left, and when fn has
+// returned. A caller that comes after the last one left starts a new run.
+//
+// The value is shared, so clone, if it is not nil, is called to make each
+// caller's own; several calls of it may run at the same time, and it must not
+// change its argument. A value that only one caller asked for is handed over
+// as it is. With a nil clone all callers get the same value.
+//
+// If fn panics, every caller that waits panics with a *PanicError.
+func (g *Group[K, V]) Do(ctx context.Context, key K, clone func(V) V, fn func(context.Context) (V, error)) (V, error) {
+	var zero V
+	if ctx.Err() != nil {
+		return zero, ended(ctx)
+	}
+	c := g.join(ctx, key, fn)
+	select {
+	case <-c.done:
+	case <-ctx.Done():
+		if g.leave(key, c) {
+			return zero, ended(ctx)
+		}
+	}
+	switch {
+	case c.fault != nil:
+		panic(c.fault)
+	case c.err != nil:
+		return zero, c.err
+	case clone != nil && c.joined > 1:
+		return clone(c.value), nil
+	}
+	return c.value, nil
+}
+
+// join enters the run that is under way for key, or begins one.
+func (g *Group[K, V]) join(ctx context.Context, key K, fn func(context.Context) (V, error)) *call[V] {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	c := g.calls[key]
+	if c == nil {
+		work, cancel := context.WithCancel(context.WithoutCancel(ctx))
+		c = &call[V]{done: make(chan struct{}), cancel: cancel}
+		if g.calls == nil {
+			g.calls = make(map[K]*call[V])
+		}
+		g.calls[key] = c
+		go g.run(work, key, c, fn)
+	}
+	c.waiting++
+	c.joined++
+	return c
+}
+
+// leave takes one caller out of c and cancels the work if it was the last. It
+// reports false when the result has come in the meantime and can be used.
+func (g *Group[K, V]) leave(key K, c *call[V]) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	select {
+	case <-c.done:
+		return false
+	default:
+	}
+	c.waiting--
+	if c.waiting == 0 {
+		c.cancel()
+		g.forget(key, c)
+	}
+	return true
+}
+
+// forget closes c to new callers. The key may already belong to a later run.
+func (g *Group[K, V]) forget(key K, c *call[V]) {
+	if g.calls[key] == c {
+		delete(g.calls, key)
+	}
+}
+
+// run does the work and publishes its result, however fn ends.
+func (g *Group[K, V]) run(ctx context.Context, key K, c *call[V], fn func(context.Context) (V, error)) {
+	c.err = ErrExited // unless fn returns
+	defer func() {
+		if v := recover(); v != nil {
+			c.fault = &PanicError{Value: v, Stack: debug.Stack()}
+		}
+		c.cancel()
+		g.mu.Lock()
+		g.forget(key, c)
+		close(c.done)
+		g.mu.Unlock()
+	}()
+	c.value, c.err = fn(ctx)
+}
+
+// ended is the error of a caller whose context has ended.
+func ended(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if errors.Is(cause, err) {
+		return cause
+	}
+	return fmt.Errorf("%w: %w", err, cause)
+}
