@@ -1,0 +1,121 @@
+package archive_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/tofureg/tofureg/internal/archive"
+)
+
+// program returns n bytes that deflate to a bit less than half, as executables do.
+func program(n int) string {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	words := make([]string, 1<<12)
+	for i := range words {
+		var word [6]byte
+		for j := range word {
+			word[j] = byte(rnd.Uint32())
+		}
+		words[i] = string(word[:2+rnd.IntN(5)])
+	}
+	var b strings.Builder
+	for b.Len() < n {
+		b.WriteString(words[int(rnd.ExpFloat64()*200)%len(words)])
+	}
+	return b.String()[:n]
+}
+
+// BenchmarkHash inflates and hashes 40 MB; the second number is what the standard
+// library takes for the same.
+func BenchmarkHash(b *testing.B) {
+	content := program(40 << 20)
+	data := pack(b, member{name: "terraform-provider-x", content: content, mode: 0o755})
+	b.Run("archive", func(b *testing.B) {
+		b.ReportAllocs()
+		b.SetBytes(int64(len(content)))
+		for b.Loop() {
+			z, err := open(data, archive.Limits{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			if _, err := z.Hash(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("stdlib", func(b *testing.B) {
+		b.ReportAllocs()
+		b.SetBytes(int64(len(content)))
+		buf := make([]byte, 256<<10)
+		for b.Loop() {
+			zr, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+			if err != nil {
+				b.Fatal(err)
+			}
+			h := sha256.New()
+			r, err := zr.File[0].Open()
+			if err != nil {
+				b.Fatal(err)
+			}
+			if _, err := io.CopyBuffer(h, r, buf); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// BenchmarkOpenZip reads the directory of an archive with many small files.
+func BenchmarkOpenZip(b *testing.B) {
+	var members []member
+	for i := range 10_000 {
+		members = append(members, member{name: fmt.Sprintf("modules/%d/file-%d.tf", i%100, i), content: "x"})
+	}
+	data := pack(b, members...)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := open(data, archive.Limits{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkUnpack writes to a temporary directory; memory must not grow with size.
+func BenchmarkUnpack(b *testing.B) {
+	for _, size := range []int{1 << 20, 64 << 20} {
+		data := pack(b, member{name: "terraform-provider-x", content: program(size), mode: 0o755})
+		b.Run(fmt.Sprintf("%dMiB", size>>20), func(b *testing.B) {
+			b.ReportAllocs()
+			b.SetBytes(int64(size))
+			for b.Loop() {
+				b.StopTimer()
+				dir, err := os.MkdirTemp(b.TempDir(), "")
+				if err != nil {
+					b.Fatal(err)
+				}
+				root, err := os.OpenRoot(dir)
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.StartTimer()
+				z, err := open(data, archive.Limits{})
+				if err != nil {
+					b.Fatal(err)
+				}
+				if _, err := z.Unpack(b.Context(), root, archive.Options{}); err != nil {
+					b.Fatal(err)
+				}
+				b.StopTimer()
+				root.Close()
+				os.RemoveAll(dir)
+				b.StartTimer()
+			}
+		})
+	}
+}

@@ -1,0 +1,194 @@
+package archive_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/tofureg/tofureg/internal/archive"
+	"github.com/tofureg/tofureg/internal/fault"
+)
+
+// Archives whose parts contradict each other.
+func TestContradictions(t *testing.T) {
+	t.Parallel()
+	two := pack(t,
+		member{name: "a", content: strings.Repeat("first ", 50)},
+		member{name: "b", content: strings.Repeat("second ", 50)})
+	stored := pack(t, member{name: "a", content: "0123456789", stored: true})
+	tests := map[string][]byte{
+		"empty file":        {},
+		"no zip":            []byte(strings.Repeat("this is text ", 20)),
+		"html":              []byte("<html>please log in</html>"),
+		"cut in the end":    two[:len(two)-1],
+		"cut in the middle": two[:len(two)/2],
+		"data before it":    append([]byte("#!/bin/sh\n"), two...),
+		"more entries announced": patch(two, func(b []byte) {
+			put16(endOf(b)[8:], 3)
+			put16(endOf(b)[10:], 3)
+		}),
+		"fewer entries announced": patch(two, func(b []byte) { put16(endOf(b)[10:], 1) }),
+		"directory too long":      patch(two, func(b []byte) { put32(endOf(b)[12:], 4000) }),
+		"directory too short":     patch(two, func(b []byte) { put32(endOf(b)[12:], 20) }),
+		"directory elsewhere":     patch(two, func(b []byte) { put32(endOf(b)[16:], 5) }),
+		"directory beyond":        patch(two, func(b []byte) { put32(endOf(b)[16:], 1<<30) }),
+		"zip64 without a locator": patch(two, func(b []byte) { put32(endOf(b)[16:], 0xffffffff) }),
+		"header broken":           patch(two, func(b []byte) { b[headers(b)[1]] = 'X' }),
+		"no local header":         patch(two, func(b []byte) { b[0] = 'X' }),
+		"name longer than data":   patch(two, func(b []byte) { put16(b[headers(b)[1]+28:], 1000) }),
+		"method unknown":          patch(two, func(b []byte) { put16(b[headers(b)[0]+10:], 93) }),
+		"wrong checksum":          patch(two, func(b []byte) { b[headers(b)[0]+16] ^= 1 }),
+		"wrong content":           patch(stored, func(b []byte) { b[bytes.Index(b, []byte("0123"))] = 'X' }),
+		"shorter than announced":  patch(two, func(b []byte) { put32(b[headers(b)[0]+24:], 5000) }),
+		"longer than announced":   patch(two, func(b []byte) { put32(b[headers(b)[0]+24:], 5) }),
+		"stored, larger":          patch(stored, func(b []byte) { put32(b[headers(b)[0]+24:], 11) }),
+		"content into directory":  patch(two, func(b []byte) { put32(b[headers(b)[1]+20:], 1000) }),
+		"huge content":            patch(two, func(b []byte) { put32(b[headers(b)[1]+20:], 0xfffffff0) }),
+		"deflate data broken":     patch(two, func(b []byte) { copy(b[32:], "\xff\xff\xff\xff\xff\xff") }),
+		"offset beyond":           patch(two, func(b []byte) { put32(b[headers(b)[1]+42:], 1<<30) }),
+		"one header for two":      patch(two, func(b []byte) { put32(b[headers(b)[1]+42:], 0) }),
+		"directory with content":  patch(pack(t, member{name: "d/"}), func(b []byte) { put32(b[headers(b)[0]+24:], 9) }),
+	}
+	for name, data := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, _, err := unpack(t, data, archive.Limits{})
+			if !errors.Is(err, fault.ErrArchive) {
+				t.Errorf("error %v, want ErrArchive", err)
+			}
+		})
+	}
+}
+
+// An entry that lies inside the content of another one, as in the densest bombs.
+func TestOverlap(t *testing.T) {
+	t.Parallel()
+	inner := pack(t, member{name: "inner", content: "small", stored: true})
+	outer := pack(t,
+		member{name: "outer", content: string(inner), stored: true},
+		member{name: "inner", content: "small", stored: true})
+	at := bytes.Index(outer, inner)
+	data := patch(outer, func(b []byte) { put32(b[headers(b)[1]+42:], at) })
+	refused(t, data, archive.Limits{}, fault.ErrArchive)
+}
+
+// The count of entries is 16 bits in the end record, and the standard library
+// compares only those: 65,537 headers must not pass for one.
+func TestCountWrapsAround(t *testing.T) {
+	t.Parallel()
+	members := make([]member, 65_537)
+	for i := range members {
+		members[i] = member{name: fmt.Sprint(i), stored: true}
+	}
+	data := pack(t, members...)
+	if _, err := open(data, archive.Limits{}); err != nil {
+		t.Fatal("the honest zip64 archive:", err)
+	}
+	refused(t, data, archive.Limits{Entries: 65_536}, fault.ErrTooLarge)
+	lying := patch(data, func(b []byte) {
+		end := endOf(b)
+		dir := bytes.Index(b, []byte("PK\x01\x02"))
+		end64 := bytes.LastIndex(b, []byte("PK\x06\x06"))
+		put16(end[8:], 1)
+		put16(end[10:], 1)
+		put32(end[12:], end64-dir)
+		put32(end[16:], dir)
+	})
+	if _, err := zip.NewReader(bytes.NewReader(lying), int64(len(lying))); err != nil {
+		t.Logf("the standard library refuses it too: %v", err)
+	}
+	refused(t, lying, archive.Limits{Entries: 10}, fault.ErrArchive)
+	// The same without the record that contradicts: only one header is true.
+	short := append(bytes.Clone(lying[:bytes.LastIndex(lying, []byte("PK\x06\x06"))]), endOf(lying)...)
+	if zr, err := zip.NewReader(bytes.NewReader(short), int64(len(short))); err != nil || len(zr.File) != 65_537 {
+		t.Fatalf("the standard library is expected to take it: %v", err)
+	}
+	refused(t, short, archive.Limits{Entries: 10_000}, fault.ErrArchive)
+}
+
+// Extra fields and comments are held in memory, so their sum is limited.
+func TestDirectorySize(t *testing.T) {
+	t.Parallel()
+	var members []member
+	for i := range 40 {
+		members = append(members, member{name: fmt.Sprint(i), header: func(h *zip.FileHeader) {
+			h.Comment = strings.Repeat("c", 60_000)
+		}})
+	}
+	refused(t, pack(t, members...), archive.Limits{Entries: 40}, fault.ErrTooLarge)
+	if _, err := open(pack(t, members[:15]...), archive.Limits{Entries: 40}); err != nil {
+		t.Error("a few long comments:", err)
+	}
+}
+
+func FuzzOpenZip(f *testing.F) {
+	f.Add(pack(f, files("a", "b/c")...))
+	f.Add(pack(f, member{name: "d/"}, member{name: "d/stored", content: "x", stored: true}))
+	f.Add(patch(pack(f, files("a")...), func(b []byte) { put32(endOf(b)[16:], 0xffffffff) }))
+	f.Add([]byte("PK\x05\x06" + strings.Repeat("\x00", 18)))
+	limits := archive.Limits{Unpacked: 1 << 20, Entries: 100}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		z, err := open(data, limits)
+		if err != nil {
+			known(t, err)
+			return
+		}
+		for _, e := range z.Entries() {
+			if err := archive.CheckName(e.Name); err != nil {
+				t.Error("accepted, but", err)
+			}
+		}
+		list, err := z.Hash()
+		if err != nil {
+			known(t, err)
+			return
+		}
+		// What is accepted must be what the standard library sees.
+		zr, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+		if err != nil || len(zr.File) != len(list) {
+			t.Fatalf("archive/zip: %v", err)
+		}
+		var total int64
+		for i, file := range list {
+			total += file.Size
+			if zr.File[i].Name != file.Name {
+				t.Errorf("entry %d: %q, archive/zip has %q", i, file.Name, zr.File[i].Name)
+			}
+		}
+		if total > limits.Unpacked || total != z.Unpacked() {
+			t.Errorf("%d bytes of content, %d announced", total, z.Unpacked())
+		}
+	})
+}
+
+func known(t *testing.T, err error) {
+	t.Helper()
+	if !errors.Is(err, fault.ErrArchive) && !errors.Is(err, fault.ErrTooLarge) {
+		t.Errorf("error of no kind: %v", err)
+	}
+}
+
+func FuzzNames(f *testing.F) {
+	f.Add("a/b", "A/c")
+	f.Add("caf\u00e9", "cafe\u0301")
+	f.Add("../a", "b")
+	f.Fuzz(func(t *testing.T, a, b string) {
+		if len(a) > 60_000 || len(b) > 60_000 {
+			return
+		}
+		dir, list, err := unpack(t, pack(t, member{name: a}, member{name: b}), archive.Limits{})
+		if err != nil {
+			known(t, err)
+			return
+		}
+		got := tree(t, dir)
+		for _, file := range list {
+			if _, ok := got[file.Name]; !ok {
+				t.Errorf("%q was not written under its name: %q", file.Name, names(got))
+			}
+		}
+	})
+}

@@ -1,0 +1,146 @@
+package archive_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/binary"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/tofureg/tofureg/internal/archive"
+)
+
+// member describes an entry of a test archive.
+type member struct {
+	name    string
+	content string
+	mode    fs.FileMode // with type bits; 0: 0644
+	stored  bool
+	header  func(*zip.FileHeader) // last word on the header
+}
+
+func (m member) fill(h *zip.FileHeader) {
+	h.Name, h.Method = m.name, zip.Deflate
+	if m.stored {
+		h.Method = zip.Store
+	}
+	mode := m.mode
+	if mode == 0 {
+		mode = 0o644
+	}
+	h.SetMode(mode)
+	if m.header != nil {
+		m.header(h)
+	}
+}
+
+// pack builds a zip archive of members, in their order.
+func pack(t testing.TB, members ...member) []byte {
+	t.Helper()
+	var buf bytes.Buffer
+	zw := zip.NewWriter(&buf)
+	for _, m := range members {
+		var h zip.FileHeader
+		m.fill(&h)
+		w, err := zw.CreateHeader(&h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(w, m.content); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := zw.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return buf.Bytes()
+}
+
+func files(names ...string) []member {
+	var out []member
+	for _, name := range names {
+		out = append(out, member{name: name, content: "content of " + name})
+	}
+	return out
+}
+
+func open(data []byte, l archive.Limits) (*archive.Zip, error) {
+	return archive.OpenZip(bytes.NewReader(data), int64(len(data)), l)
+}
+
+// unpack unpacks into a fresh directory and returns it.
+func unpack(t testing.TB, data []byte, l archive.Limits) (string, []archive.File, error) {
+	t.Helper()
+	dir := t.TempDir()
+	z, err := open(data, l)
+	if err != nil {
+		return dir, nil, err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	list, err := z.Unpack(t.Context(), root, archive.Options{})
+	return dir, list, err
+}
+
+// tree returns the files below dir with their content.
+func tree(t testing.TB, dir string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || path == dir {
+			return err
+		}
+		rel, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		rel = filepath.ToSlash(rel)
+		if d.IsDir() {
+			out[rel+"/"] = ""
+			return nil
+		}
+		data, err := os.ReadFile(path)
+		out[rel] = string(data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func names(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
+
+// headers returns the offsets of the central headers in data.
+func headers(data []byte) []int {
+	end := bytes.LastIndex(data, []byte("PK\x05\x06"))
+	at := int(binary.LittleEndian.Uint32(data[end+16:]))
+	var out []int
+	for at < end && string(data[at:at+4]) == "PK\x01\x02" {
+		out = append(out, at)
+		le := binary.LittleEndian
+		at += 46 + int(le.Uint16(data[at+28:])) + int(le.Uint16(data[at+30:])) + int(le.Uint16(data[at+32:]))
+	}
+	return out
+}
+
+// patch returns data with put applied to a copy.
+func patch(data []byte, put func(b []byte)) []byte {
+	data = bytes.Clone(data)
+	put(data)
+	return data
+}
+
+// endOf returns the end record of b.
+func endOf(b []byte) []byte { return b[bytes.LastIndex(b, []byte("PK\x05\x06")):] }
+
+func put16(b []byte, n int) { binary.LittleEndian.PutUint16(b, uint16(n)) }
+func put32(b []byte, n int) { binary.LittleEndian.PutUint32(b, uint32(n)) }

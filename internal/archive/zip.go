@@ -1,0 +1,132 @@
+package archive
+
+import (
+	"archive/zip"
+	"cmp"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+)
+
+// Zip is a zip archive whose directory has been read and found acceptable. Its
+// methods may be called concurrently if the reader allows it.
+type Zip struct {
+	entries  []Entry
+	files    []*zip.File // same indices
+	unpacked int64
+	inflate  inflaters
+}
+
+// OpenZip reads the directory of the zip archive in the first size bytes of r. It
+// reads no content; it does look at the place of each entry's content. r must stay
+// open and unchanged while the Zip is used.
+func OpenZip(r io.ReaderAt, size int64, l Limits) (*Zip, error) {
+	limits := l.Effective()
+	if size > limits.Package {
+		return nil, tooLarge("%d bytes, %d are allowed", size, limits.Package)
+	}
+	dir, err := findDirectory(r, size)
+	if err != nil {
+		return nil, err
+	}
+	if err := dir.check(r, limits); err != nil {
+		return nil, err
+	}
+	zr, err := zip.NewReader(r, size)
+	if err != nil {
+		return nil, damaged(err)
+	}
+	if uint64(len(zr.File)) != dir.entries {
+		return nil, bad("%d entries, %d are announced", len(zr.File), dir.entries)
+	}
+	z := &Zip{files: zr.File, entries: make([]Entry, len(zr.File))}
+	zr.RegisterDecompressor(zip.Deflate, z.inflate.open)
+	if err := z.admit(limits); err != nil {
+		return nil, err
+	}
+	if err := z.disjoint(dir.offset); err != nil {
+		return nil, err
+	}
+	return z, nil
+}
+
+// Entries returns the entries in the order of the archive's directory. The caller
+// must not change them.
+func (z *Zip) Entries() []Entry { return z.entries }
+
+// Unpacked returns the number of bytes that the content has in all.
+func (z *Zip) Unpacked() int64 { return z.unpacked }
+
+// admit fills z.entries, if each of them and all together are acceptable.
+func (z *Zip) admit(limits Limits) error {
+	set := names{limits: limits}
+	for i, f := range z.files {
+		if err := set.add(f.Name); err != nil {
+			return err
+		}
+		if err := admitFile(f); err != nil {
+			return err
+		}
+		size := f.UncompressedSize64
+		if size > uint64(limits.Unpacked-z.unpacked) {
+			return tooLarge("its content has more than %d bytes", limits.Unpacked)
+		}
+		z.unpacked += int64(size)
+		z.entries[i] = Entry{Name: f.Name, Size: int64(size), Exec: f.Mode()&0o111 != 0}
+	}
+	if len(z.files) == 0 {
+		return bad("it has no entries")
+	}
+	return nil
+}
+
+// admitFile checks what is neither name nor size.
+func admitFile(f *zip.File) error {
+	const encrypted = 1 << 0
+	mode, dir := f.Mode(), strings.HasSuffix(f.Name, "/")
+	switch {
+	case mode&fs.ModeSymlink != 0:
+		return bad("entry %.100q is a symbolic link", f.Name)
+	case mode&^(fs.ModePerm|fs.ModeDir|fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky) != 0:
+		return bad("entry %.100q is neither file nor directory", f.Name)
+	case mode.IsDir() != dir:
+		return bad("entry %.100q is a directory by its mode but not by its name", f.Name)
+	case dir && f.UncompressedSize64 > 0:
+		return bad("entry %.100q is a directory with content", f.Name)
+	case f.Flags&encrypted != 0:
+		return bad("entry %.100q is encrypted", f.Name)
+	case f.Method != zip.Store && f.Method != zip.Deflate:
+		return bad("entry %.100q: compression method %d is not supported", f.Name, f.Method)
+	}
+	return nil
+}
+
+// disjoint makes sure that no byte of the archive is content twice. Otherwise a
+// few kilobytes could stand for any number of bytes within the limits, and what
+// one entry holds would depend on who reads it.
+func (z *Zip) disjoint(end int64) error {
+	type span struct {
+		from, to int64
+		name     string
+	}
+	spans := make([]span, 0, len(z.files))
+	for _, f := range z.files {
+		from, err := f.DataOffset()
+		if err != nil {
+			return damaged(err)
+		}
+		// Both numbers come from headers: compare them before adding.
+		if from > end || f.CompressedSize64 > uint64(end-from) {
+			return bad("entry %.100q reaches beyond the content", f.Name)
+		}
+		spans = append(spans, span{from, from + int64(f.CompressedSize64), f.Name})
+	}
+	slices.SortFunc(spans, func(a, b span) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })
+	for i := 1; i < len(spans); i++ {
+		if spans[i].from < spans[i-1].to {
+			return bad("entries %.100q and %.100q share content", spans[i-1].name, spans[i].name)
+		}
+	}
+	return nil
+}

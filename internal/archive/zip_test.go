@@ -1,0 +1,379 @@
+package archive_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tofureg/tofureg/internal/archive"
+	"github.com/tofureg/tofureg/internal/fault"
+)
+
+func TestUnpack(t *testing.T) {
+	t.Parallel()
+	data := pack(t,
+		member{name: "bin", content: "program", mode: 0o755},
+		member{name: "docs/"},
+		member{name: "docs/a/b.md", content: strings.Repeat("text ", 100_000)},
+		member{name: "plain", content: "stored", stored: true},
+		member{name: "empty"},
+		member{name: "odd", content: "x", mode: 0o777 | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky},
+		member{name: "readonly", content: "r", mode: 0o400},
+	)
+	dir, list, err := unpack(t, data, archive.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		"bin": "program", "docs/": "", "docs/a/": "", "docs/a/b.md": strings.Repeat("text ", 100_000),
+		"plain": "stored", "empty": "", "odd": "x", "readonly": "r",
+	}
+	if diff := cmp.Diff(want, tree(t, dir)); diff != "" {
+		t.Errorf("tree (-want +got):\n%s", diff)
+	}
+	for _, f := range list {
+		if got, want := f.Sum, sha256.Sum256([]byte(want[f.Name])); got != want {
+			t.Errorf("%s: sum %x, want %x", f.Name, got, want)
+		}
+	}
+	z, err := open(data, archive.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hashed, err := z.Hash()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(list, hashed); diff != "" {
+		t.Errorf("Unpack and Hash disagree (-Unpack +Hash):\n%s", diff)
+	}
+}
+
+func TestUnpackModes(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("skipped: Windows has no mode bits")
+	}
+	dir, _, err := unpack(t, pack(t,
+		member{name: "setuid", mode: 0o777 | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky},
+		member{name: "readonly", mode: 0o400},
+		member{name: "worldwritable", mode: 0o666},
+		member{name: "groupexec", mode: 0o010},
+		member{name: "dir/", mode: 0o700 | fs.ModeDir},
+	), archive.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The umask of the test may take bits away, it cannot add any.
+	for name, want := range map[string]fs.FileMode{
+		"setuid": 0o755, "readonly": 0o644, "worldwritable": 0o644, "groupexec": 0o755, "dir": 0o755 | fs.ModeDir,
+	} {
+		fi, err := os.Lstat(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fi.Mode(); got&^want != 0 || got&0o700 != want&0o700 {
+			t.Errorf("%s has mode %v, want %v less the umask", name, got, want)
+		}
+	}
+}
+
+func TestUnpackTellsProgress(t *testing.T) {
+	t.Parallel()
+	data := pack(t, member{name: "a", content: strings.Repeat("x", 1<<20)}, member{name: "b", content: "y"})
+	z, err := open(data, archive.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.OpenRoot(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	written := 0
+	if _, err := z.Unpack(t.Context(), root, archive.Options{Written: func(n int) { written += n }, Sync: true}); err != nil {
+		t.Fatal(err)
+	}
+	if int64(written) != z.Unpacked() || written != 1<<20+1 {
+		t.Errorf("told of %d bytes, unpacked %d", written, z.Unpacked())
+	}
+}
+
+func TestUnpackStopsWithContext(t *testing.T) {
+	t.Parallel()
+	data := pack(t, member{name: "a", content: strings.Repeat("x", 1<<20)}, member{name: "b", content: "y"})
+	z, err := open(data, archive.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err = z.Unpack(ctx, root, archive.Options{Written: func(int) { cancel() }})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want context.Canceled", err)
+	}
+	if _, err := os.Lstat(filepath.Join(dir, "b")); err == nil {
+		t.Error("unpacking went on")
+	}
+}
+
+// Whatever lies where an entry belongs, nothing is written to it or through it.
+func TestUnpackPlanted(t *testing.T) {
+	t.Parallel()
+	data := pack(t, files("bin", "dir/file")...)
+	plants := map[string]func(dir, outside string) error{
+		"file":             func(dir, _ string) error { return os.WriteFile(filepath.Join(dir, "bin"), nil, 0o644) },
+		"directory":        func(dir, _ string) error { return os.Mkdir(filepath.Join(dir, "bin"), 0o755) },
+		"parent":           func(dir, _ string) error { return os.Mkdir(filepath.Join(dir, "dir"), 0o755) },
+		"link to file":     func(dir, outside string) error { return os.Symlink(outside+"/victim", filepath.Join(dir, "bin")) },
+		"dangling link":    func(dir, outside string) error { return os.Symlink(outside+"/new", filepath.Join(dir, "bin")) },
+		"link to a parent": func(dir, outside string) error { return os.Symlink(outside, filepath.Join(dir, "dir")) },
+	}
+	for name, plant := range plants {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, outside := t.TempDir(), t.TempDir()
+			if err := os.WriteFile(filepath.Join(outside, "victim"), []byte("untouched"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if err := plant(dir, outside); err != nil {
+				t.Fatal(err)
+			}
+			z, err := open(data, archive.Limits{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			root, err := os.OpenRoot(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer root.Close()
+			if _, err = z.Unpack(t.Context(), root, archive.Options{}); !errors.Is(err, fault.ErrArchive) {
+				t.Errorf("error %v, want ErrArchive", err)
+			}
+			if got := tree(t, outside); len(got) != 1 || got["victim"] != "untouched" {
+				t.Errorf("written outside: %v", got)
+			}
+		})
+	}
+}
+
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	link := func(target string) member {
+		return member{name: "link", content: target, mode: 0o777 | fs.ModeSymlink}
+	}
+	tests := map[string][]member{
+		"symbolic link":        {link("target")},
+		"link out":             {link("../../etc/passwd")},
+		"entry through a link": {link("/etc"), {name: "link/passwd"}},
+		"device":               {{name: "dev", mode: fs.ModeDevice | 0o666}},
+		"character device":     {{name: "dev", mode: fs.ModeDevice | fs.ModeCharDevice | 0o666}},
+		"pipe":                 {{name: "pipe", mode: fs.ModeNamedPipe | 0o666}},
+		"socket":               {{name: "sock", mode: fs.ModeSocket | 0o666}},
+		"directory by mode":    {{name: "dir", mode: fs.ModeDir | 0o755}},
+		"encrypted":            {{name: "a", header: func(h *zip.FileHeader) { h.Flags |= 1 }}},
+		"twice":                files("a", "b", "a"),
+		"directory twice":      files2("d/", "d/"),
+		"file and directory":   files2("a", "a/"),
+		"file above a file":    files("a", "a/b"),
+		"file above, later":    files("a/b", "a"),
+		"case":                 files("README.md", "readme.md"),
+		"case of a directory":  files("Docs/a", "docs/b"),
+		"case outside ASCII":   files("ÄRGER", "ärger"),
+		"case, three letters":  files("\u212aelvin", "kelvin"),
+		"normal form":          files("caf\u00e9", "cafe\u0301"),
+		"normal form, reverse": files("cafe\u0301", "caf\u00e9"),
+		"normal form and case": files("CAFE\u0301", "caf\u00e9"),
+		"normal form of a dir": files("caf\u00e9/a", "cafe\u0301/b"),
+		"normal form, Hangul":  files("\uac01", "\u1100\u1161\u11a8"),
+		"normal form, kana":    files("\u304c", "\u304b\u3099"),
+		"empty archive":        {},
+	}
+	for name, members := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			refused(t, pack(t, members...), archive.Limits{}, fault.ErrArchive)
+		})
+	}
+}
+
+// files2 is files without content, for names that may be directories.
+func files2(names ...string) []member {
+	var out []member
+	for _, name := range names {
+		out = append(out, member{name: name})
+	}
+	return out
+}
+
+// refused checks that data is refused with want before anything is written.
+func refused(t *testing.T, data []byte, l archive.Limits, want error) {
+	t.Helper()
+	dir, _, err := unpack(t, data, l)
+	if !errors.Is(err, want) {
+		t.Errorf("error %v, want %v", err, want)
+	}
+	if err != nil && strings.ContainsFunc(err.Error(), func(r rune) bool { return r < ' ' }) {
+		t.Errorf("control character in %q", err)
+	}
+	if got := tree(t, dir); len(got) > 0 {
+		t.Errorf("written before the refusal: %v", names(got))
+	}
+}
+
+// Names that look alike to a strict rule but are different files everywhere.
+func TestNeighbours(t *testing.T) {
+	t.Parallel()
+	for _, list := range [][]string{
+		{"a", "b", "aa", "a-", "d/a", "e/a"},
+		{"\u00e9", "\u00e8"},               // é, è
+		{"e\u0301", "e"},                   // decomposed é, and e
+		{"данные", "журнал"},               // as many letters
+		{"e\u0301", "e\u0301e"},            // longer
+		{"\uac01", "\uac02"},               // two syllables
+		{"ß", "ss"},                        // one file nowhere but in full folding
+		{"console", "com", "com10", "lpt"}, // no devices
+		{"a.b.c", ".hidden", "..a", "a..b", " leading"},
+		{"\u0e01\u0e35", "\u0e21\u0e35"}, // Thai marks take no part in normalisation here
+	} {
+		if _, _, err := unpack(t, pack(t, files(list...)...), archive.Limits{}); err != nil {
+			t.Errorf("%q: %v", list, err)
+		}
+	}
+}
+
+func TestCheckName(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{
+		"", "/", ".", "..", "../a", "a/..", "a/../b", "./a", "a/./b", "a//b", "//a", "/a", "a//",
+		`a\b`, `..\a`, `C:\a`, "C:a", "C:/a", "a:b", "a::$DATA", `\\server\share`, "//server/share",
+		"CON", "con", "nul.txt", "a/NUL", "aux.tar.gz", "com1", "LPT9.x", "com¹", "CONIN$", "conout$", "prn ", "nul .txt",
+		"a.", "a ", "a./b", "a /b", "...", "a/ ",
+		"a\x00b", "a\nb", "a\x1bb", "a\x7f", "a\u0085", "\xff", "a\xc3",
+	} {
+		if err := archive.CheckName(name); !errors.Is(err, fault.ErrArchive) {
+			t.Errorf("CheckName(%q) = %v, want ErrArchive", name, err)
+		}
+	}
+	for _, name := range []string{"a", "a/", "a/b", "a.b", "com0x", "ünï", "terraform-provider-a_v1.0.0_x5", "a b"} {
+		if err := archive.CheckName(name); err != nil {
+			t.Errorf("CheckName(%q) = %v", name, err)
+		}
+	}
+}
+
+// Every bad name is refused as a zip entry too, with nothing written.
+func TestBadNames(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{
+		"../a", "a/../../b", "/etc/passwd", "//a", `..\a`, `a\b`, "C:a", "a:b", "./a", "a//b", "NUL", "a.", "a ",
+		"a\x00b", "a\nb", "\xff", "..", "d/../", "",
+	} {
+		refused(t, pack(t, member{name: "first", content: "x"}, member{name: name}), archive.Limits{}, fault.ErrArchive)
+	}
+}
+
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	deep := pack(t, files("a/b/c/d", "a/b/e")...) // 2 files, 3 directories
+	three := pack(t, files("a", "b", "c")...)
+	long := pack(t, files(strings.Repeat("n", 50))...)
+	content := pack(t, member{name: "a", content: strings.Repeat("x", 600)}, member{name: "b", content: strings.Repeat("y", 400)})
+	tests := []struct {
+		name     string
+		data     []byte
+		fits     archive.Limits
+		tooSmall archive.Limits
+	}{
+		{"entries", three, archive.Limits{Entries: 3}, archive.Limits{Entries: 2}},
+		{"implied directories", deep, archive.Limits{Entries: 5}, archive.Limits{Entries: 4}},
+		{"name", long, archive.Limits{NameLen: 50}, archive.Limits{NameLen: 49}},
+		{"content", content, archive.Limits{Unpacked: 1000}, archive.Limits{Unpacked: 999}},
+		{"archive", three, archive.Limits{Package: int64(len(three))}, archive.Limits{Package: int64(len(three)) - 1}},
+		{"none", three, archive.Limits{Package: -1, Unpacked: -1, Entries: -1, NameLen: -1}, archive.Limits{Entries: 1}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if _, _, err := unpack(t, tt.data, tt.fits); err != nil {
+				t.Errorf("at the limit: %v", err)
+			}
+			refused(t, tt.data, tt.tooSmall, fault.ErrTooLarge)
+		})
+	}
+}
+
+func TestEffective(t *testing.T) {
+	t.Parallel()
+	got := archive.Limits{Package: -1, Entries: 7}.Effective()
+	want := archive.Limits{Package: 1<<63 - 1, Unpacked: 16 << 30, Entries: 7, NameLen: 1024}
+	if got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+// A zip that announces little and holds much costs what it announces.
+func TestBomb(t *testing.T) {
+	t.Parallel()
+	data := pack(t, member{name: "zeros", content: string(make([]byte, 20<<20))})
+	if len(data) > 64<<10 {
+		t.Fatalf("the bomb has %d bytes", len(data))
+	}
+	refused(t, data, archive.Limits{Unpacked: 10 << 20}, fault.ErrTooLarge)
+	lying := patch(data, func(b []byte) { put32(b[headers(b)[0]+24:], 100) })
+	dir, _, err := unpack(t, lying, archive.Limits{Unpacked: 10 << 20})
+	if !errors.Is(err, fault.ErrArchive) {
+		t.Errorf("error %v, want ErrArchive", err)
+	}
+	if fi, err := os.Stat(filepath.Join(dir, "zeros")); err == nil && fi.Size() > 1<<20 {
+		t.Errorf("%d bytes were written of 100 announced", fi.Size())
+	}
+}
+
+func TestReaderErrorIsPassedOn(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("disk on fire")
+	data := pack(t, member{name: "a", content: strings.Repeat("stored", 100), stored: true})
+	r := &failing{ReaderAt: bytes.NewReader(data), err: broken}
+	z, err := archive.OpenZip(r, int64(len(data)), archive.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.fail = true
+	if _, err := z.Hash(); !errors.Is(err, broken) || errors.Is(err, fault.ErrArchive) {
+		t.Errorf("Hash: %v, want the reader's own error", err)
+	}
+	if _, err := archive.OpenZip(r, int64(len(data)), archive.Limits{}); !errors.Is(err, broken) {
+		t.Errorf("OpenZip: %v, want the reader's own error", err)
+	}
+}
+
+type failing struct {
+	io.ReaderAt
+	err  error
+	fail bool
+}
+
+func (f *failing) ReadAt(p []byte, off int64) (int, error) {
+	if f.fail {
+		return 0, f.err
+	}
+	return f.ReaderAt.ReadAt(p, off)
+}
