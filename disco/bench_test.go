@@ -1,0 +1,49 @@
+package disco_test
+
+import (
+	"testing"
+
+	"github.com/tofureg/tofureg/disco"
+	"github.com/tofureg/tofureg/disco/svchost"
+)
+
+func BenchmarkDiscoverCached(b *testing.B) {
+	alias := svchost.MustParse("alias.test")
+	override, err := disco.NewServices(other, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	c := always(answer{body: `{"modules.v1":"/m/","providers.v1":"/p/"}`}).client()
+	c.Aliases = map[svchost.Hostname]svchost.Hostname{alias: example}
+	c.Overrides = map[svchost.Hostname]*disco.Services{other: override}
+	for name, host := range map[string]svchost.Hostname{"host": example, "alias": alias, "override": other} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := c.Discover(b.Context(), host); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkServicesURL(b *testing.B) {
+	s := parse(b, `{"modules.v1":"https://api.example.com/modules/v1/","providers.v1":"/p/"}`)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := s.URL(disco.ModulesV1); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkParseServices(b *testing.B) {
+	document := []byte(`{"login.v1":{"client":"x","authz":"/a","token":"/t"},"modules.v1":"/m/","providers.v1":"/p/"}`)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := disco.ParseServices(example, nil, document); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,343 @@
+package disco_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tofureg/tofureg/auth"
+	"github.com/tofureg/tofureg/disco"
+	"github.com/tofureg/tofureg/disco/svchost"
+)
+
+// numbered answers with a document that has the number of the request in it.
+func numbered() *world {
+	w := &world{}
+	var mu sync.Mutex
+	n := map[string]int{}
+	w.answer = func(r *http.Request) answer {
+		mu.Lock()
+		defer mu.Unlock()
+		n[r.URL.Host]++
+		return answer{body: fmt.Sprintf(`{"modules.v1":"/%d/"}`, n[r.URL.Host])}
+	}
+	return w
+}
+
+func wantNumber(t *testing.T, c *disco.Client, host svchost.Hostname, n int) {
+	t.Helper()
+	s, err := c.Discover(t.Context(), host)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	u, err := s.URL(disco.ModulesV1)
+	if err != nil || u.Path != fmt.Sprintf("/%d/", n) {
+		t.Errorf("%s: %v, %v, want request %d", host, u, err, n)
+	}
+}
+
+func TestTTL(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ ttl, kept time.Duration }{{0, time.Hour}, {time.Minute, time.Minute}} {
+		synctest.Test(t, func(t *testing.T) {
+			c := numbered().client()
+			c.TTL = tt.ttl
+			wantNumber(t, c, example, 1)
+			time.Sleep(tt.kept - 1)
+			wantNumber(t, c, example, 1)
+			time.Sleep(1)
+			wantNumber(t, c, example, 2)
+			wantNumber(t, c, other, 1)
+		})
+	}
+	c := numbered().client()
+	c.TTL = -1
+	wantNumber(t, c, example, 1)
+	wantNumber(t, c, example, 2)
+}
+
+func TestForget(t *testing.T) {
+	t.Parallel()
+	c := numbered().client()
+	c.Forget(example) // never asked
+	wantNumber(t, c, example, 1)
+	wantNumber(t, c, other, 1)
+	c.Forget(example)
+	wantNumber(t, c, example, 2)
+	wantNumber(t, c, other, 1)
+}
+
+func TestForgetDuringARequest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := numbered()
+		w.delay = 2 * time.Second
+		c := w.client()
+		var wg sync.WaitGroup
+		wg.Go(func() { wantNumber(t, c, example, 1) })
+		time.Sleep(time.Second)
+		c.Forget(example)
+		wg.Go(func() { wantNumber(t, c, example, 2) })
+		wg.Wait()
+		wantNumber(t, c, example, 2)
+	})
+}
+
+func TestConcurrentCallersShareARequest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := numbered()
+		w.delay = time.Second
+		c := w.client()
+		start := time.Now()
+		var wg sync.WaitGroup
+		for range 50 {
+			wg.Go(func() { wantNumber(t, c, example, 1) })
+			wg.Go(func() { wantNumber(t, c, other, 1) })
+		}
+		wg.Wait()
+		if n, took := len(w.seen()), time.Since(start); n != 2 || took != time.Second {
+			t.Errorf("%d requests in %v, want one for each host at the same time", n, took)
+		}
+	})
+}
+
+func TestConcurrentCallersWithoutTTL(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := numbered()
+		w.delay = time.Second
+		c := w.client()
+		c.TTL = -1
+		var wg sync.WaitGroup
+		for range 10 {
+			wg.Go(func() { wantNumber(t, c, example, 1) })
+		}
+		wg.Wait()
+		wantNumber(t, c, example, 2)
+	})
+}
+
+func TestFirstCallerLeaves(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := numbered()
+		w.delay = 5 * time.Second
+		c := w.client()
+		c.Aliases = map[svchost.Hostname]svchost.Hostname{other: example}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		start := time.Now()
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			_, err := c.Discover(ctx, other)
+			var failed *disco.Error
+			if !errors.Is(err, context.DeadlineExceeded) || !errors.As(err, &failed) || time.Since(start) != time.Second ||
+				failed.Host != other || failed.URL != "https://example.com"+path {
+				t.Errorf("the caller that left after %v: %v", time.Since(start), err)
+			}
+		})
+		synctest.Wait()
+		wg.Go(func() { wantNumber(t, c, example, 1) })
+		wg.Wait()
+		if n := len(w.seen()); n != 1 {
+			t.Errorf("%d requests", n)
+		}
+	})
+}
+
+func TestLastCallerStopsTheRequest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := numbered()
+		w.delay = 5 * time.Second
+		c := w.client()
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() {
+				if _, err := c.Discover(ctx, example); !errors.Is(err, context.Canceled) {
+					t.Errorf("error %v", err)
+				}
+			})
+		}
+		synctest.Wait()
+		cancel()
+		wg.Wait()
+		synctest.Wait()
+		if r := w.seen()[0]; r.Context().Err() == nil {
+			t.Error("the request goes on although nobody waits")
+		}
+		wantNumber(t, c, example, 1) // a cancelled request leaves nothing behind
+	})
+}
+
+func TestTimeout(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := numbered()
+		w.delay = time.Minute
+		c := w.client()
+		c.Timeout = 3 * time.Second
+		start := time.Now()
+		_, err := c.Discover(t.Context(), example)
+		var failed *disco.Error
+		if !errors.As(err, &failed) || time.Since(start) != 3*time.Second {
+			t.Errorf("%v after %v", err, time.Since(start))
+		}
+	})
+}
+
+func TestErrorsAreShared(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := always(answer{status: http.StatusForbidden})
+		w.delay = time.Second
+		c := w.client()
+		c.Aliases = map[svchost.Hostname]svchost.Hostname{other: example}
+		var wg sync.WaitGroup
+		for _, host := range []svchost.Hostname{example, other} {
+			wg.Go(func() {
+				_, err := c.Discover(t.Context(), host)
+				var failed *disco.Error
+				if !errors.As(err, &failed) || failed.Host != host || failed.URL != "https://example.com"+path {
+					t.Errorf("%s: %+v", host, err)
+				}
+			})
+		}
+		wg.Wait()
+		if n := len(w.seen()); n != 1 {
+			t.Errorf("%d requests", n)
+		}
+	})
+}
+
+func TestCacheIsBounded(t *testing.T) {
+	t.Parallel()
+	c := numbered().client()
+	for i := range 2000 {
+		host := svchost.MustParse(fmt.Sprintf("host%d.test", i))
+		wantNumber(t, c, host, 1)
+		wantNumber(t, c, host, 1)
+	}
+	wantNumber(t, c, svchost.MustParse("host0.test"), 2)
+}
+
+func TestOverrides(t *testing.T) {
+	t.Parallel()
+	s, err := disco.NewServices(example, map[disco.Service]any{"modules.v1": "m/", "providers.v1": "http://plain.test/"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := numbered()
+	c := w.client()
+	c.Overrides = map[svchost.Hostname]*disco.Services{example: s, other: nil}
+	c.Aliases = map[svchost.Hostname]svchost.Hostname{example: svchost.MustParse("never.test")}
+	got := discover(t, c, example)
+	wantURL(t, got, disco.ModulesV1, "https://example.com/.well-known/m/")
+	wantURL(t, got, disco.ProvidersV1, "")
+	if got.Host() != example || got.TokenHost() != example {
+		t.Errorf("the override is about %s and takes the token of %s", got.Host(), got.TokenHost())
+	}
+	none := discover(t, c, other)
+	if _, err := none.URL(disco.ModulesV1); !errors.Is(err, disco.ErrNoService) || none.Host() != other {
+		t.Errorf("a nil override: %v at %s", err, none.Host())
+	}
+	c.Forget(example)
+	discover(t, c, example)
+	if n := len(w.seen()); n != 0 {
+		t.Errorf("%d requests in spite of the overrides", n)
+	}
+
+	plain := w.client()
+	plain.AllowHTTP = true
+	plain.Overrides = c.Overrides
+	wantURL(t, discover(t, plain, example), disco.ProvidersV1, "http://plain.test/")
+	wantURL(t, s, disco.ProvidersV1, "") // the caller's own value has not changed
+
+	// Services made for one host may stand in for another.
+	moved := w.client()
+	moved.Overrides = map[svchost.Hostname]*disco.Services{other: s}
+	got = discover(t, moved, other)
+	if got.Host() != other || got.TokenHost() != other || s.Host() != example {
+		t.Errorf("hosts %s, %s, %s", got.Host(), got.TokenHost(), s.Host())
+	}
+	wantURL(t, got, disco.ModulesV1, "https://example.com/.well-known/m/")
+}
+
+func TestAliases(t *testing.T) {
+	t.Parallel()
+	alias, second := svchost.MustParse("alias.test"), svchost.MustParse("second.test")
+	w := numbered()
+	c := w.client()
+	c.Aliases = map[svchost.Hostname]svchost.Hostname{alias: example, second: alias}
+	c.Credentials = tokens(t, map[svchost.Hostname]string{alias: "of-alias", example: "of-example"})
+	s := discover(t, c, alias)
+	if s.Host() != alias || s.TokenHost() != example {
+		t.Errorf("services of %s with the token of %s", s.Host(), s.TokenHost())
+	}
+	wantURL(t, s, disco.ModulesV1, "https://example.com/1/")
+	if r := w.seen()[0]; r.URL.Host != "example.com" || r.Header.Get("Authorization") != "Bearer of-example" {
+		t.Errorf("request to %s with %q", r.URL.Host, r.Header.Get("Authorization"))
+	}
+	if _, err := s.URL("x.v1"); err == nil || err.Error() != "x.v1 at alias.test: service not offered; the host offers modules.v1" {
+		t.Errorf("error %v", err)
+	}
+	// Alias and target share what is kept.
+	s = discover(t, c, example)
+	if s.Host() != example || s.TokenHost() != example || len(w.seen()) != 1 {
+		t.Errorf("the target: %s, %s, %d requests", s.Host(), s.TokenHost(), len(w.seen()))
+	}
+	c.Forget(alias)
+	wantNumber(t, c, example, 2)
+	// One level only: the alias of an alias is asked itself.
+	discover(t, c, second)
+	if r := w.seen()[2]; r.URL.Host != "alias.test" || r.Header.Get("Authorization") != "Bearer of-alias" {
+		t.Errorf("request to %s with %q", r.URL.Host, r.Header.Get("Authorization"))
+	}
+}
+
+func TestAliasOfAnOverride(t *testing.T) {
+	t.Parallel()
+	alias := svchost.MustParse("alias.test")
+	s, err := disco.NewServices(example, map[disco.Service]any{"modules.v1": "/m/"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := numbered()
+	c := w.client()
+	c.Overrides = map[svchost.Hostname]*disco.Services{example: s}
+	c.Aliases = map[svchost.Hostname]svchost.Hostname{alias: example}
+	got := discover(t, c, alias)
+	wantURL(t, got, disco.ModulesV1, "https://example.com/m/")
+	if got.Host() != alias || got.TokenHost() != example || len(w.seen()) != 0 {
+		t.Errorf("%s, %s, %d requests", got.Host(), got.TokenHost(), len(w.seen()))
+	}
+}
+
+func TestConcurrentUse(t *testing.T) {
+	t.Parallel()
+	c := numbered().client()
+	c.TTL = time.Nanosecond
+	c.Aliases = map[svchost.Hostname]svchost.Hostname{other: example}
+	c.Credentials = auth.Cached(tokens(t, map[svchost.Hostname]string{example: "x"}), 0)
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			host := []svchost.Hostname{example, other}[i%2]
+			for range 50 {
+				if s, err := c.Discover(t.Context(), host); err != nil || s.Host() != host {
+					t.Errorf("%v, %v", s, err)
+				}
+				c.Forget(host)
+			}
+		})
+	}
+	wg.Wait()
+}

@@ -1,0 +1,362 @@
+package disco_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/tofureg/tofureg/auth"
+	"github.com/tofureg/tofureg/disco"
+	"github.com/tofureg/tofureg/disco/svchost"
+)
+
+func TestRequest(t *testing.T) {
+	t.Parallel()
+	for host, want := range map[string]string{
+		"example.com":      "https://example.com" + path,
+		"EXAMPLE.com:443":  "https://example.com" + path,
+		"example.com:8443": "https://example.com:8443" + path,
+		"Bücher.example":   "https://xn--bcher-kva.example" + path,
+		"127.0.0.1:9":      "https://127.0.0.1:9" + path,
+	} {
+		w := always(answer{body: `{}`})
+		c := w.client()
+		c.UserAgent = "checker/1.0"
+		discover(t, c, svchost.MustParse(host))
+		r := w.seen()[0]
+		if r.Method != http.MethodGet || r.URL.String() != want {
+			t.Errorf("%s: %s %s, want %s", host, r.Method, r.URL, want)
+		}
+		if r.Header.Get("Accept") != "application/json" || r.Header.Get("User-Agent") != "checker/1.0" || r.Header.Get("Authorization") != "" {
+			t.Errorf("%s: headers %v", host, r.Header)
+		}
+	}
+}
+
+func TestStatus(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{200, 404} {
+		w := always(answer{status: status, body: `{}`})
+		c := w.client()
+		for range 2 {
+			s := discover(t, c, example)
+			if len(s.IDs()) != 0 || s.Host() != example {
+				t.Errorf("status %d: %v at %s", status, s.IDs(), s.Host())
+			}
+			if _, err := s.URL(disco.ModulesV1); !errors.Is(err, disco.ErrNoService) {
+				t.Errorf("status %d: %v", status, err)
+			}
+		}
+		if n := len(w.seen()); n != 1 {
+			t.Errorf("status %d: %d requests for two calls", status, n)
+		}
+	}
+	for _, status := range []int{201, 202, 203, 204, 206, 304, 400, 401, 402, 403, 405, 406, 410, 418, 429, 451, 500, 501, 502, 503, 504, 599} {
+		w := always(answer{status: status, body: `{}`})
+		c := w.client()
+		for range 2 {
+			s, err := c.Discover(t.Context(), example)
+			var failed *disco.Error
+			if s != nil || !errors.As(err, &failed) {
+				t.Fatalf("status %d: %v, %v", status, s, err)
+			}
+			if failed.Status != status || failed.Host != example || failed.URL != "https://example.com"+path || failed.Attempts != 1 {
+				t.Errorf("status %d: %+v", status, failed)
+			}
+			if errors.Is(err, disco.ErrNoService) || errors.Is(err, disco.ErrServiceVersion) {
+				t.Errorf("status %d looks like a host without the service: %v", status, err)
+			}
+			if errors.Is(err, disco.ErrUnauthorized) != (status == 401 || status == 403) {
+				t.Errorf("status %d: ErrUnauthorized is wrong: %v", status, err)
+			}
+			for _, part := range []string{"example.com", failed.URL, fmt.Sprint(status)} {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("status %d: the error lacks %q: %v", status, part, err)
+				}
+			}
+		}
+		if n := len(w.seen()); n != 2 {
+			t.Errorf("status %d: %d requests for two calls, a failure was kept", status, n)
+		}
+	}
+}
+
+func TestMediaType(t *testing.T) {
+	t.Parallel()
+	for value, good := range map[string]bool{
+		"application/json":                             true,
+		"application/json; charset=utf-8":              true,
+		"Application/JSON;charset=utf-8":               true,
+		"application/json ; a=1; a=2":                  true,
+		"application/json;":                            true,
+		"":                                             false,
+		"text/html":                                    false,
+		"text/html; note=application/json":             false,
+		"application/vnd.api+json":                     false,
+		"application/octet-stream":                     false,
+		"application/jsonp":                            false,
+		"application/json, text/html":                  false,
+		"text/\x1b[2Jplain" + strings.Repeat("x", 1e4): false,
+	} {
+		header := http.Header{"Content-Type": {value}}
+		if value == "" {
+			header = http.Header{}
+		}
+		_, err := always(answer{header: header, body: `{}`}).client().Discover(t.Context(), example)
+		if good != (err == nil) {
+			t.Errorf("%q: %v", value, err)
+		}
+		if err != nil && (!strings.Contains(err.Error(), "media type") || strings.Contains(err.Error(), "\x1b") || len(err.Error()) > 500) {
+			t.Errorf("%q: text %q", value, err)
+		}
+	}
+}
+
+func TestSize(t *testing.T) {
+	t.Parallel()
+	const limit = 1 << 20
+	document := `{"modules.v1":"/m/"}`
+	exact := document + strings.Repeat(" ", limit-len(document))
+	wantURL(t, discover(t, always(answer{body: exact}).client(), example), disco.ModulesV1, "https://example.com/m/")
+
+	for name, body := range map[string]string{
+		"one byte more":    exact + " ",
+		"garbage after it": exact + "garbage",
+		"very long":        `{"a.v1":"` + strings.Repeat("x", 3*limit) + `"}`,
+	} {
+		_, err := always(answer{body: body}).client().Discover(t.Context(), example)
+		var failed *disco.Error
+		if !errors.Is(err, disco.ErrTooLarge) || !errors.As(err, &failed) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestRedirects(t *testing.T) {
+	t.Parallel()
+	hop := func(i int) string { return fmt.Sprintf("https://hop%d.test/d?n=%d", i, i) }
+	for hops := range 8 {
+		by := map[string]answer{}
+		from := "https://example.com" + path
+		for i := range hops {
+			by[from] = answer{status: []int{301, 302, 303, 307, 308}[i%5], header: http.Header{"Location": {hop(i)}}}
+			from = hop(i)
+		}
+		by[from] = answer{body: `{"modules.v1":"m/"}`}
+		w := pages(by)
+		s, err := w.client().Discover(t.Context(), example)
+		if hops > 5 {
+			var failed *disco.Error
+			if !errors.As(err, &failed) || len(w.seen()) != 6 {
+				t.Errorf("%d redirects: %v after %d requests", hops, err, len(w.seen()))
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%d redirects: %v", hops, err)
+			continue
+		}
+		want := "https://example.com/.well-known/m/"
+		if hops > 0 {
+			want = fmt.Sprintf("https://hop%d.test/m/", hops-1)
+		}
+		wantURL(t, s, disco.ModulesV1, want)
+		if s.Host() != example || s.TokenHost() != example {
+			t.Errorf("%d redirects changed the host: %s, %s", hops, s.Host(), s.TokenHost())
+		}
+		for i, r := range w.seen() {
+			if r.Method != http.MethodGet || r.Header.Get("Accept") != "application/json" || r.Header.Get("Referer") != "" {
+				t.Errorf("hop %d: %s, headers %v", i, r.Method, r.Header)
+			}
+		}
+	}
+}
+
+func TestRedirectsRefused(t *testing.T) {
+	t.Parallel()
+	w := func(to string) *world {
+		return pages(map[string]answer{"https://example.com" + path: redirect(to), "http://example.com/d": {body: `{}`}, "http://other.test/d": {body: `{}`}})
+	}
+	for _, to := range []string{
+		"http://example.com/d", "http://other.test/d", "https://user:hunter2@other.test/d",
+		"file:///etc/passwd", "ftp://example.com/d", "javascript:alert(1)", "https:///d", "https://other.test:99999/d", "%zz",
+		"https://example.com" + path, // a loop
+	} {
+		s, err := w(to).client().Discover(t.Context(), example)
+		var failed *disco.Error
+		if s != nil || !errors.As(err, &failed) || failed.Host != example || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: %v, %v", to, s, err)
+		}
+		if strings.HasPrefix(to, "http:") && (!errors.Is(err, disco.ErrInsecure) || !strings.Contains(err.Error(), "AllowHTTP")) {
+			t.Errorf("%s: %v", to, err)
+		}
+	}
+}
+
+func TestAllowHTTP(t *testing.T) {
+	t.Parallel()
+	w := pages(map[string]answer{
+		"https://example.com" + path: redirect("http://plain.test/d"),
+		"http://plain.test/d":        {body: `{"modules.v1":"/m/","providers.v1":"http://else.test/p/"}`},
+	})
+	c := w.client()
+	c.AllowHTTP = true
+	c.Credentials = tokens(t, map[svchost.Hostname]string{example: "secret"})
+	s := discover(t, c, example)
+	wantURL(t, s, disco.ModulesV1, "http://plain.test/m/")
+	wantURL(t, s, disco.ProvidersV1, "http://else.test/p/")
+	first, second := w.seen()[0], w.seen()[1]
+	if first.URL.Scheme != "https" || first.Header.Get("Authorization") != "Bearer secret" || second.Header.Get("Authorization") != "" {
+		t.Errorf("%s with %v, then %s with %v", first.URL, first.Header, second.URL, second.Header)
+	}
+}
+
+func TestCredentials(t *testing.T) {
+	t.Parallel()
+	for to, kept := range map[string]bool{
+		"https://example.com/d":      true,
+		"https://example.com:8443/d": false,
+		"https://sub.example.com/d":  false,
+		"https://other.test/d":       false,
+	} {
+		w := pages(map[string]answer{"https://example.com" + path: redirect(to), to: {body: `{}`}})
+		c := w.client()
+		c.Credentials = tokens(t, map[svchost.Hostname]string{example: "secret", other: "others"})
+		discover(t, c, example)
+		if got := w.seen()[0].Header.Get("Authorization"); got != "Bearer secret" {
+			t.Errorf("the first request has %q", got)
+		}
+		if got := w.seen()[1].Header.Get("Authorization"); got != "" != kept || kept && got != "Bearer secret" {
+			t.Errorf("the redirect to %s has %q", to, got)
+		}
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) Token(context.Context, svchost.Hostname) (auth.Token, error) {
+	return auth.Token{}, f.err
+}
+
+func TestFailingCredentials(t *testing.T) {
+	t.Parallel()
+	cause := errors.New("the vault is sealed")
+	w := always(answer{body: `{}`})
+	c := w.client()
+	c.Credentials = auth.Chain(failing{cause}, tokens(t, map[svchost.Hostname]string{example: "secret"}))
+	_, err := c.Discover(t.Context(), example)
+	var failed *disco.Error
+	var source *auth.SourceError
+	if !errors.As(err, &failed) || !errors.As(err, &source) || !errors.Is(err, cause) || failed.Host != example {
+		t.Errorf("error %v", err)
+	}
+	if n := len(w.seen()); n != 0 {
+		t.Errorf("%d requests went out without the token", n)
+	}
+}
+
+func TestUnauthorizedInvalidatesToken(t *testing.T) {
+	t.Parallel()
+	status := http.StatusUnauthorized
+	w := &world{answer: func(r *http.Request) answer { return answer{status: status, body: `{}`} }}
+	asked := 0
+	c := w.client()
+	c.Credentials = auth.Cached(counting{&asked, tokens(t, map[svchost.Hostname]string{example: "secret"})}, 0)
+	_, err := c.Discover(t.Context(), example)
+	var failed *disco.Error
+	if !errors.As(err, &failed) || !failed.HadToken || !errors.Is(err, disco.ErrUnauthorized) {
+		t.Errorf("error %v", err)
+	}
+	if strings.Contains(err.Error(), "secret") {
+		t.Errorf("the error shows the token: %v", err)
+	}
+	status = http.StatusOK
+	discover(t, c, example)
+	if asked != 2 {
+		t.Errorf("the source was asked %d times, want a second time after the refusal", asked)
+	}
+}
+
+type counting struct {
+	n   *int
+	src auth.Source
+}
+
+func (c counting) Token(ctx context.Context, host svchost.Hostname) (auth.Token, error) {
+	*c.n++
+	return c.src.Token(ctx, host)
+}
+
+func TestVetoHost(t *testing.T) {
+	t.Parallel()
+	refused := errors.New("not in the allow list")
+	w := pages(map[string]answer{
+		"https://example.com" + path:     redirect("https://169.254.169.254/latest"),
+		"https://169.254.169.254/latest": {body: `{}`},
+	})
+	c := w.client()
+	var asked []string
+	c.VetoHost = func(host string) error {
+		asked = append(asked, host)
+		if strings.HasPrefix(host, "169.254.") {
+			return refused
+		}
+		return nil
+	}
+	_, err := c.Discover(t.Context(), example)
+	if !errors.Is(err, refused) || len(w.seen()) != 1 || !slices.Equal(asked, []string{"example.com", "169.254.169.254"}) {
+		t.Errorf("%v after %d requests, asked about %q", err, len(w.seen()), asked)
+	}
+}
+
+func TestNetworkFailure(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		cause := errors.New("connection refused")
+		w := always(answer{err: cause})
+		for retries, attempts := range map[int]int{-1: 1, 1: 2, 3: 4} {
+			before := len(w.seen())
+			c := &disco.Client{HTTP: &http.Client{Transport: w}, Retries: retries}
+			_, err := c.Discover(t.Context(), example)
+			var failed *disco.Error
+			if !errors.As(err, &failed) || !errors.Is(err, cause) || failed.Status != 0 || failed.Attempts != attempts {
+				t.Errorf("%d retries: %+v", retries, err)
+			}
+			if n := len(w.seen()) - before; n != attempts {
+				t.Errorf("%d retries: %d requests", retries, n)
+			}
+		}
+	})
+}
+
+func TestZeroHostname(t *testing.T) {
+	t.Parallel()
+	w := always(answer{body: `{}`})
+	_, err := w.client().Discover(t.Context(), svchost.Hostname{})
+	var failed *disco.Error
+	if !errors.As(err, &failed) || len(w.seen()) != 0 {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestLogger(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	c := pages(map[string]answer{
+		"https://example.com" + path:           redirect("https://cdn.example.com/d?sig=hidden"),
+		"https://cdn.example.com/d?sig=hidden": {body: `{"modules.v1":"/m/"}`},
+	}).client()
+	c.Logger = slog.New(slog.NewTextHandler(&b, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	c.Credentials = tokens(t, map[svchost.Hostname]string{example: "secret"})
+	discover(t, c, example)
+	if out := b.String(); !strings.Contains(out, "discovered services") || !strings.Contains(out, "services=1") || strings.Contains(out, "secret") || strings.Contains(out, "hidden") {
+		t.Errorf("log:\n%s", out)
+	}
+}

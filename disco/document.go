@@ -1,0 +1,183 @@
+package disco
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/httpx"
+)
+
+// A document is a discovery document, read but with its values unchecked.
+type document struct {
+	base     *url.URL // of the document, without user information, query and fragment
+	services object
+}
+
+// An object is a JSON object. Unlike in a struct of encoding/json, its keys are
+// compared exactly.
+type object map[string]member
+
+type member struct {
+	raw       json.RawMessage
+	ambiguous bool // the object has the key again, with another value
+}
+
+func parseDocument(final *url.URL, data []byte) (document, error) {
+	if len(data) > maxDocument {
+		return document{}, fmt.Errorf("%w: the document exceeds %d bytes", fault.ErrTooLarge, maxDocument)
+	}
+	services, err := parseObject(data)
+	if err != nil {
+		return document{}, err
+	}
+	base := *final
+	base.User, base.RawQuery, base.ForceQuery, base.Fragment, base.RawFragment = nil, "", false, "", ""
+	return document{base: &base, services: services}, nil
+}
+
+// parseObject reads data, which must be one JSON object and nothing else.
+func parseObject(data []byte) (object, error) {
+	var whole json.RawMessage
+	if err := httpx.DecodeJSON(data, &whole); err != nil {
+		return nil, err
+	}
+	dec := json.NewDecoder(bytes.NewReader(whole))
+	if first, err := dec.Token(); err != nil || first != json.Delim('{') {
+		return nil, fmt.Errorf("a JSON object is wanted, not %s", kind(whole))
+	}
+	o := object{}
+	for dec.More() {
+		var raw json.RawMessage
+		key, err := dec.Token()
+		if err == nil {
+			err = dec.Decode(&raw)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := o.add(key.(string), raw); err != nil {
+			return nil, err
+		}
+	}
+	return o, nil
+}
+
+func (o object) add(key string, raw json.RawMessage) error {
+	if before, ok := o[key]; ok {
+		// Parsers differ in which of two values they take, so that a scanner
+		// might see one and a client use the other.
+		before.ambiguous = before.ambiguous || !bytes.Equal(before.raw, raw)
+		o[key] = before
+		return nil
+	}
+	if len(o) == maxServices {
+		return fmt.Errorf("%w: the JSON object has more than %d members", fault.ErrTooLarge, maxServices)
+	}
+	o[key] = member{raw: raw}
+	return nil
+}
+
+// text returns a value that must be a string.
+func (m member) text() (string, error) {
+	if m.raw[0] != '"' {
+		return "", fmt.Errorf("a URL is wanted, not %s", kind(m.raw))
+	}
+	var s string
+	if err := json.Unmarshal(m.raw, &s); err != nil {
+		return "", err
+	}
+	if strings.ContainsRune(s, utf8.RuneError) {
+		return "", errors.New("the value is not valid UTF-8")
+	}
+	return s, nil
+}
+
+// kind names the type of a JSON value.
+func kind(raw json.RawMessage) string {
+	switch raw[0] {
+	case '{':
+		return "an object"
+	case '[':
+		return "an array"
+	case '"':
+		return "a string"
+	case 'n':
+		return "null"
+	case 't', 'f':
+		return "a boolean"
+	}
+	return "a number"
+}
+
+// resolve makes a URL of the document absolute. It checks everything but that
+// the scheme is https.
+func (d document) resolve(text string) (*url.URL, error) {
+	ref, err := parseURL(text)
+	if err != nil {
+		return nil, err
+	}
+	if *ref == (url.URL{}) {
+		// It would mean the discovery document itself.
+		return nil, errors.New("the URL is empty")
+	}
+	u := d.base.ResolveReference(ref)
+	var reason string
+	switch {
+	case u.Scheme != "https" && u.Scheme != "http":
+		reason = fmt.Sprintf("the scheme %s is neither https nor http", httpx.Clean(u.Scheme, maxShown))
+	case u.User != nil:
+		reason = "it has user information"
+	case u.Opaque != "" || u.Hostname() == "":
+		reason = "it has no host"
+	case !validPort(u.Port()):
+		reason = "its port is not between 1 and 65535"
+	case strings.Contains(u.Hostname(), ":") && !strings.HasPrefix(u.Host, "["):
+		reason = "its host has a colon too many" // url.Parse lets it pass without a scheme
+	default:
+		return u, nil
+	}
+	return nil, fmt.Errorf("the URL %s is refused: %s", httpx.Redact(u), reason)
+}
+
+// parseURL is url.Parse with fewer liberties, and with errors that show nothing
+// secret. It drops the fragment.
+func parseURL(text string) (*url.URL, error) {
+	switch {
+	case text == "":
+		return nil, errors.New("the URL is empty")
+	case text != strings.TrimSpace(text):
+		return nil, errors.New("the URL begins or ends with a space")
+	case strings.Contains(text, `\`):
+		return nil, errors.New("the URL contains a backslash")
+	case strings.ContainsFunc(text, unicode.IsControl):
+		return nil, errors.New("the URL contains a control character")
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		// The outer error holds the whole URL, and the inner one may hold a
+		// part of a password.
+		inner, ok := errors.AsType[*url.Error](err)
+		if !ok || strings.Contains(text, "@") {
+			return nil, errors.New("the URL cannot be parsed")
+		}
+		return nil, fmt.Errorf("the URL cannot be parsed: %s", httpx.Clean(inner.Err.Error(), maxShown))
+	}
+	u.Fragment, u.RawFragment = "", ""
+	return u, nil
+}
+
+func validPort(port string) bool {
+	if port == "" {
+		return true
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	return err == nil && n > 0
+}

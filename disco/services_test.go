@@ -1,0 +1,334 @@
+package disco_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/tofureg/tofureg/disco"
+	"github.com/tofureg/tofureg/disco/svchost"
+)
+
+func parse(t testing.TB, document string) *disco.Services {
+	t.Helper()
+	s, err := disco.ParseServices(example, nil, []byte(document))
+	if err != nil {
+		t.Fatalf("%s: %v", document, err)
+	}
+	return s
+}
+
+func TestDocument(t *testing.T) {
+	t.Parallel()
+	for _, document := range []string{
+		`{}`,
+		" \r\n\t{ } \n",
+		`{"modules.v1":"/m/"}`,
+		`{"login.v1":{"client":"x"},"oci.v1":["a",{"b":null}],"x":null,"":1,"motd.v1":true,"deep":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`,
+	} {
+		parse(t, document)
+	}
+	for _, document := range []string{
+		``, ` `, `null`, `true`, `1`, `"modules.v1"`, `[]`, `[{"modules.v1":"/m/"}]`,
+		"\ufeff{}",
+		`{}{}`, `{} null`, `{},`, `{}}`, `{} // text`, `<html></html>`,
+		`{`, `{"a"}`, `{"a":}`, `{"a":1,}`, `{"a" "b"}`, `{a:1}`, `{'a':1}`, `{"a":01}`, "{\"a\":\"\n\"}",
+		`{"deep":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `}`,
+		"{\"a\":1}\x00", "{\"a\":\"\xff\"}", "{\"\xff\":1}",
+	} {
+		s, err := disco.ParseServices(example, nil, []byte(document))
+		var failed *disco.Error
+		if s != nil || !errors.As(err, &failed) || failed.Host != example || failed.URL != "https://example.com"+path {
+			t.Errorf("%.40q: %v, %v", document, s, err)
+		}
+	}
+}
+
+func TestDocumentLimits(t *testing.T) {
+	t.Parallel()
+	services := func(n int) []byte {
+		all := map[string]string{}
+		for i := range n {
+			all[fmt.Sprintf("service%d.v1", i)] = "/"
+		}
+		document, err := json.Marshal(all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return document
+	}
+	s, err := disco.ParseServices(example, nil, services(1000))
+	if err != nil || len(s.IDs()) != 1000 {
+		t.Errorf("1000 services: %v", err)
+	}
+	if _, err := disco.ParseServices(example, nil, services(1001)); !errors.Is(err, disco.ErrTooLarge) {
+		t.Errorf("1001 services: %v", err)
+	}
+	padded := func(n int) []byte { return []byte("{}" + strings.Repeat(" ", n-2)) }
+	if _, err := disco.ParseServices(example, nil, padded(1<<20)); err != nil {
+		t.Errorf("1 MiB: %v", err)
+	}
+	if _, err := disco.ParseServices(example, nil, padded(1<<20+1)); !errors.Is(err, disco.ErrTooLarge) {
+		t.Errorf("1 MiB and a byte: %v", err)
+	}
+}
+
+func TestServiceURL(t *testing.T) {
+	t.Parallel()
+	const final = "https://cdn.test:8443/a/b/terraform.json?sig=1#x"
+	for value, want := range map[string]string{
+		"https://api.test/v1/":        "https://api.test/v1/",
+		"HTTPS://api.test/v1":         "https://api.test/v1",
+		"https://api.test":            "https://api.test",
+		"https://api.test:8080/":      "https://api.test:8080/",
+		"https://[2001:db8::1]:9/x/":  "https://[2001:db8::1]:9/x/",
+		"https://under_score.test/":   "https://under_score.test/",
+		"https://api.test/a/../b/./":  "https://api.test/b/",
+		"https://api.test/x?a=b&c":    "https://api.test/x?a=b&c",
+		"https://api.test/x?a=b#frag": "https://api.test/x?a=b",
+		"https://api.test/é ü":        "https://api.test/%C3%A9%20%C3%BC",
+		"https://api.test/%2e%2e/x":   "https://api.test/%2e%2e/x",
+		"/v1/":                        "https://cdn.test:8443/v1/",
+		"/v1":                         "https://cdn.test:8443/v1",
+		"v1/":                         "https://cdn.test:8443/a/b/v1/",
+		"./v1/":                       "https://cdn.test:8443/a/b/v1/",
+		"../v1/":                      "https://cdn.test:8443/a/v1/",
+		"../../../../v1/":             "https://cdn.test:8443/v1/",
+		".":                           "https://cdn.test:8443/a/b/",
+		"?x=1":                        "https://cdn.test:8443/a/b/terraform.json?x=1",
+		"//api.test/v1/":              "https://api.test/v1/",
+		// Refused.
+		"": "", "#": "", "#frag": "", " ": "",
+		" https://api.test/": "", "https://api.test/ ": "", "\thttps://api.test/": "", "/v1/\n": "", "\u00a0/v1/": "",
+		"https://api.test/\x00": "", "/v1/\x7f": "", "/\u0085": "", "/\x1b[2J": "",
+		`\\api.test\v1`: "", `https:\\api.test\`: "", `/v1\`: "",
+		"http://api.test/v1/": "", "ftp://api.test/": "", "file:///etc/passwd": "", "javascript:alert(1)": "", "data:,x": "",
+		"https:foo": "", "https:": "", "https://": "", "https:///v1/": "", "https://:443/": "", "https:/v1/": "",
+		"https://user@api.test/": "", "https://user:password@api.test/": "", "//user@api.test/": "", "https://@api.test/": "", "//@/": "",
+		"example.com:443/v1/": "", "api.test:8080": "", "1:2": "",
+		"https://api.test:0/": "", "https://api.test:65536/": "", "https://api.test:-1/": "", "https://api.test:x/": "",
+		"https://api.test:80:80/": "", "//api.test:80:80/": "", "//::1/": "",
+		"https://api te st/": "", "https://[::1/": "", "https://ap%69.test/": "", "/%zz": "", "https://\ufffd.test/": "",
+	} {
+		document, err := json.Marshal(map[string]string{"modules.v1": value, "providers.v1": "/p/"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		base, err := url.Parse(final)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := disco.ParseServices(example, base, document)
+		if err != nil {
+			t.Errorf("%q spoils the document: %v", value, err)
+			continue
+		}
+		wantURL(t, s, disco.ProvidersV1, "https://cdn.test:8443/p/")
+		u, err := s.URL(disco.ModulesV1)
+		if want != "" {
+			if err != nil || u.String() != want {
+				t.Errorf("%q: %v, %v, want %s", value, u, err, want)
+			}
+			continue
+		}
+		var failed *disco.ServiceError
+		if !errors.As(err, &failed) || failed.Service != disco.ModulesV1 || failed.Host != example || len(failed.Offered) != 0 {
+			t.Errorf("%q: %v, %v, want a refusal", value, u, err)
+			continue
+		}
+		if errors.Is(err, disco.ErrNoService) || errors.Is(err, disco.ErrServiceVersion) {
+			t.Errorf("%q: looks as if the service were not offered: %v", value, err)
+		}
+		if insecure := strings.HasPrefix(value, "http://"); errors.Is(err, disco.ErrInsecure) != insecure || insecure && !strings.Contains(err.Error(), "AllowHTTP") {
+			t.Errorf("%q: %v", value, err)
+		}
+		if text := err.Error(); strings.Contains(text, "password") || strings.ContainsAny(text, "\x00\x1b\x7f\n") {
+			t.Errorf("%q: text %q", value, text)
+		}
+	}
+}
+
+func TestErrorsShowNoSecrets(t *testing.T) {
+	t.Parallel()
+	for _, value := range []string{
+		"https://user:hunter2@api.test/", "https://user:hunter2%zz@api.test/", "https://us er:hunter2@api.test/",
+		"ftp://api.test/?token=hunter2", "http://api.test/?token=hunter2#hunter2", "https://user:hunter2@api.test:99999/\x7f",
+	} {
+		document, _ := json.Marshal(map[string]string{"modules.v1": value})
+		if _, err := parse(t, string(document)).URL(disco.ModulesV1); err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%q: %v", value, err)
+		}
+	}
+	base := &url.URL{Scheme: "https", User: url.UserPassword("user", "hunter2"), Host: "cdn.test", Path: "/d", RawQuery: "token=hunter2"}
+	if _, err := disco.ParseServices(example, base, []byte("[]")); err == nil || strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("error %v", err)
+	}
+	s, err := disco.ParseServices(example, base, []byte(`{"modules.v1":"m/"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantURL(t, s, disco.ModulesV1, "https://cdn.test/m/")
+}
+
+func TestServiceValues(t *testing.T) {
+	t.Parallel()
+	for _, raw := range []string{
+		`null`, `{}`, `{"url":"/m/"}`, `[]`, `["/m/"]`, `1`, `true`, `false`, `-0.5e3`,
+		`"\ud800"`, `"` + "\ufffd" + `"`, `"\u0000"`,
+	} {
+		s := parse(t, `{"modules.v1":`+raw+`,"providers.v1":"/p/"}`)
+		if u, err := s.URL(disco.ModulesV1); err == nil || errors.Is(err, disco.ErrNoService) || errors.Is(err, disco.ErrServiceVersion) {
+			t.Errorf("%s: %v, %v", raw, u, err)
+		}
+		wantURL(t, s, disco.ProvidersV1, "https://example.com/p/")
+	}
+}
+
+func TestDuplicateServices(t *testing.T) {
+	t.Parallel()
+	s := parse(t, `{"modules.v1":"/a/","providers.v1":"/p/","modules.v1":"/b/","providers.v1": "/p/","login.v1":{"client":"a","client":"b"}}`)
+	if _, err := s.URL(disco.ModulesV1); err == nil || !strings.Contains(err.Error(), "twice") {
+		t.Errorf("two values: %v", err)
+	}
+	wantURL(t, s, disco.ProvidersV1, "https://example.com/p/") // the same value twice is no harm
+	if _, err := s.OAuthClient(); err == nil || !strings.Contains(err.Error(), "twice") {
+		t.Errorf("two client identifiers: %v", err)
+	}
+	if got := s.IDs(); !slices.Equal(got, []disco.Service{"login.v1", "modules.v1", "providers.v1"}) {
+		t.Errorf("IDs = %q", got)
+	}
+	// The first value again does not heal it.
+	if _, err := parse(t, `{"modules.v1":"/a/","modules.v1":"/b/","modules.v1":"/a/"}`).URL(disco.ModulesV1); err == nil {
+		t.Error("three values: no error")
+	}
+}
+
+func TestNotOffered(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		document string
+		id       disco.Service
+		cause    error
+		offered  []disco.Service
+		text     string
+	}{
+		{`{}`, "modules.v1", disco.ErrNoService, nil,
+			"modules.v1 at example.com: service not offered; the host offers no services at all"},
+		{`{"providers.v1":"/p/","login.v1":{}}`, "modules.v1", disco.ErrNoService, []disco.Service{"login.v1", "providers.v1"},
+			"modules.v1 at example.com: service not offered; the host offers login.v1, providers.v1"},
+		{`{"modules.v2":"/2/","modules.v3":null,"x.v1":"/x/"}`, "modules.v1", disco.ErrServiceVersion, []disco.Service{"modules.v2", "modules.v3"},
+			"modules.v1 at example.com: service version not offered; the host offers modules.v2, modules.v3"},
+		{`{"modules.v01":"/m/"}`, "modules.v1", disco.ErrServiceVersion, []disco.Service{"modules.v01"},
+			"modules.v1 at example.com: service version not offered; the host offers modules.v01"},
+		{`{"tfe.v2":"/2/","tfe.v2.1":"/21/"}`, "tfe.v2.2", disco.ErrServiceVersion, []disco.Service{"tfe.v2", "tfe.v2.1"},
+			"tfe.v2.2 at example.com: service version not offered; the host offers tfe.v2, tfe.v2.1"},
+		{`{"Modules.v1":"/m/"}`, "modules.v1", disco.ErrNoService, []disco.Service{"Modules.v1"},
+			"modules.v1 at example.com: service not offered; the host offers Modules.v1"},
+		{`{"modules.v1":"/m/"}`, "module.v1", disco.ErrNoService, []disco.Service{"modules.v1"},
+			"module.v1 at example.com: service not offered; the host offers modules.v1"},
+		{`{"\u001b[2J.v1":"/m/"}`, "", disco.ErrNoService, []disco.Service{"\x1b[2J.v1"},
+			` at example.com: service not offered; the host offers \x1b[2J.v1`},
+		{`{"a1":1,"a2":1,"a3":1,"a4":1,"a5":1,"a6":1,"a7":1,"a8":1,"a9":1}`, "b.v1", disco.ErrNoService,
+			[]disco.Service{"a1", "a2", "a3", "a4", "a5", "a6", "a7", "a8", "a9"},
+			`b.v1 at example.com: service not offered; the host offers a1, a2, a3, a4, a5, a6, a7, a8 and 1 more`},
+	} {
+		_, err := parse(t, tt.document).URL(tt.id)
+		var failed *disco.ServiceError
+		if !errors.As(err, &failed) || !errors.Is(err, tt.cause) {
+			t.Errorf("%s in %s: %v", tt.id, tt.document, err)
+			continue
+		}
+		if failed.Host != example || failed.Service != tt.id || !slices.Equal(failed.Offered, tt.offered) || err.Error() != tt.text {
+			t.Errorf("%s in %s: %+v, %q", tt.id, tt.document, failed, err)
+		}
+		if errors.Is(err, disco.ErrNoService) && errors.Is(err, disco.ErrServiceVersion) {
+			t.Errorf("%s in %s: both sentinels match", tt.id, tt.document)
+		}
+	}
+	if _, err := parse(t, `{"login.v2":{}}`).OAuthClient(); !errors.Is(err, disco.ErrServiceVersion) {
+		t.Errorf("OAuthClient: %v", err)
+	}
+}
+
+func TestServicesDoNotChange(t *testing.T) {
+	t.Parallel()
+	s := parse(t, `{"modules.v1":"/m/","login.v1":{"client":"x","authz":"/a","token":"/t","scopes":["s"]}}`)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 50 {
+				u, err := s.URL(disco.ModulesV1)
+				if err != nil || u.Path != "/m/" {
+					t.Errorf("URL = %v, %v", u, err)
+					return
+				}
+				u.Path, u.Host = "/changed", "changed.test"
+				ids := s.IDs()
+				ids[0] = "changed"
+				client, err := s.OAuthClient()
+				if err != nil || client.AuthorizationURL.Path != "/a" || client.Scopes[0] != "s" || client.GrantTypes[0] != disco.GrantAuthzCode {
+					t.Errorf("OAuthClient = %+v, %v", client, err)
+					return
+				}
+				client.AuthorizationURL.Path, client.Scopes[0], client.GrantTypes[0] = "/changed", "changed", "changed"
+			}
+		})
+	}
+	wg.Wait()
+	if got := s.IDs(); got[0] != "login.v1" {
+		t.Errorf("IDs = %q", got)
+	}
+}
+
+func TestZeroServices(t *testing.T) {
+	t.Parallel()
+	var s disco.Services
+	if _, err := s.URL(disco.ModulesV1); !errors.Is(err, disco.ErrNoService) || len(s.IDs()) != 0 || !s.Host().IsZero() {
+		t.Errorf("%v, %v, %v", err, s.IDs(), s.Host())
+	}
+}
+
+func TestNewServices(t *testing.T) {
+	t.Parallel()
+	s, err := disco.NewServices(svchost.MustParse("Bücher.example:8443"), map[disco.Service]any{
+		"modules.v1":   "https://api.test/m",
+		"providers.v1": "/p/",
+		"relative.v1":  "r/",
+		"number.v1":    1,
+		"null.v1":      nil,
+		"plain.v1":     "http://api.test/",
+		"invalid.v1":   "/\xff",
+		"login.v1":     []map[string]any{{"client": "x", "authz": "/a", "token": "/t", "ports": []any{10000, 10010}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantURL(t, s, "modules.v1", "https://api.test/m")
+	wantURL(t, s, "providers.v1", "https://xn--bcher-kva.example:8443/p/")
+	wantURL(t, s, "relative.v1", "https://xn--bcher-kva.example:8443/.well-known/r/")
+	for _, id := range []disco.Service{"number.v1", "null.v1", "plain.v1", "invalid.v1"} {
+		wantURL(t, s, id, "")
+	}
+	client, err := s.OAuthClient()
+	if err != nil || client.MinPort != 10000 || client.TokenURL.String() != "https://xn--bcher-kva.example:8443/t" {
+		t.Errorf("OAuthClient = %+v, %v", client, err)
+	}
+	for _, value := range []any{make(chan int), math.NaN(), func() {}} {
+		_, err := disco.NewServices(example, map[disco.Service]any{"modules.v1": value})
+		if err == nil || !strings.Contains(err.Error(), "modules.v1 at example.com") {
+			t.Errorf("%T: %v", value, err)
+		}
+	}
+	if _, err := disco.NewServices(svchost.Hostname{}, nil); err == nil {
+		t.Error("the zero Hostname was accepted")
+	}
+	if s, err := disco.NewServices(example, nil); err != nil || len(s.IDs()) != 0 {
+		t.Errorf("no services: %v", err)
+	}
+}
