@@ -185,8 +185,8 @@ func TestTokenPlaceholder(t *testing.T) {
 		t.Errorf("JSON of no token with omitzero: %s, %v", omitted, err)
 	}
 	// What was written for people must not come back as a token.
-	var back auth.Token
-	if err := json.Unmarshal([]byte(`"[redacted]"`), &back); err == nil || !back.IsZero() {
+	var back struct{ Token auth.Token }
+	if err := json.Unmarshal([]byte(`{"Token":"[redacted]"}`), &back); err == nil || !back.Token.IsZero() {
 		t.Errorf("a placeholder was read back: %v", err)
 	}
 }

@@ -34,8 +34,7 @@ type Client struct {
 	// seconds if it is 0, without limit if it is negative.
 	Timeout time.Duration
 	// Retries is how often a request is repeated after a failed connection or
-	// a status such as 503: two times if it is 0, never if it is
-	// negative.
+	// a status such as 503: two times if it is 0, never if it is negative.
 	Retries int
 
 	// Credentials has the tokens. Nil means that there are none. A source that
@@ -62,12 +61,14 @@ type Client struct {
 	// same.
 	AllowHTTP bool
 	// VetoHost is asked before each request and each redirect, with the host to
-	// be connected to, and its port if it is not the default one. An error
-	// stops the request and is wrapped in the result. Nil allows every host.
+	// be connected to, and its port if the URL has one, in lower-case ASCII. An
+	// error stops the request and is wrapped in the result. Nil allows every
+	// host.
 	VetoHost func(host string) error
 
-	// Logger gets a debug record for each document that was fetched, and what
-	// there is to say about requests. Nil is silent.
+	// Logger gets debug records of requests, and one for each host that was
+	// asked with success. There are no tokens and no queries of URLs in them.
+	// Nil is silent.
 	Logger *slog.Logger
 
 	requests flight.Group[*slot, *Services]

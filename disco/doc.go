@@ -30,11 +30,13 @@
 // more than 1000 services. A host that answers 404 has no services, which is no
 // error. Anything else is one: an [*Error].
 //
-// A value that makes no sense, and a service that this package does not know,
-// are no obstacle to the other services. Only who asks for such a service gets
-// an error, a [*ServiceError].
+// A value that makes no sense, a service that is declared twice with different
+// values, and a service that this package does not know are no obstacle to the
+// other services. Only who asks for such a service gets an error, a
+// [*ServiceError].
 //
 // The token of the host, if there is one, goes with the request for the
 // document, but not to another host, port or scheme that it redirects to. It
-// may also go to the services that the document declares, wherever they are.
+// may also go to the services that the document declares, whatever host they are
+// on, but never over http.
 package disco

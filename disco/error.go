@@ -24,15 +24,16 @@ var (
 	ErrTooLarge = fault.ErrTooLarge
 )
 
-// An Error says that discovery failed: what services the host has is not known.
-// That it has none is no Error.
+// An Error says that discovery failed, so that the services of the host are not
+// known. That a host has none is no Error. [ParseServices], which makes no
+// request, sets Host, URL and Err.
 type Error struct {
 	Host       svchost.Hostname // that was asked
-	URL        string           // of the document or the redirect that failed, without secrets
-	Status     int              // of the last answer; 0 if there was none, or none needed
-	RetryAfter time.Duration    // that the server asked for; 0 if it did not
+	URL        string           // asked last, without user information and query
+	Status     int              // of the last answer; 0 if there was none
+	RetryAfter time.Duration    // how long the server asked to wait; 0 if it did not
 	HadToken   bool             // whether a token went along
-	Attempts   int              // requests that were made, redirects not counted
+	Attempts   int              // requests made, redirects not counted
 	Err        error            // the cause, never nil
 }
 

@@ -92,8 +92,9 @@ func (s *Services) IDs() []Service {
 	return ids
 }
 
-// URL returns the base URL of a service: absolute, with a host, https, without
-// user information and fragment. The caller may change it.
+// URL returns the base URL of a service: absolute, https, with a host, and
+// without user information and fragment. The caller may change it. It can be
+// http if the services come from a [Client] with AllowHTTP.
 //
 // The URL is returned as the host declares it, and a path without a slash at
 // its end gets none here. Before the clients of the tofureg module resolve a
@@ -101,8 +102,8 @@ func (s *Services) IDs() []Service {
 // the path would be lost.
 //
 // The error is a [*ServiceError] for ErrNoService, ErrServiceVersion or a value
-// that is no acceptable URL. In the last case it wraps [ErrInsecure] if the URL
-// is http and the services do not come from a [Client] with AllowHTTP.
+// that is no acceptable URL. In the last case it wraps [ErrInsecure] if all that
+// is wrong is http.
 func (s *Services) URL(id Service) (*url.URL, error) {
 	m, err := s.find(id)
 	if err != nil {
