@@ -1,0 +1,146 @@
+package regclient
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/auth"
+	"github.com/tofureg/tofureg/disco"
+	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/flight"
+	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/provider"
+)
+
+// Discoverer finds the services of a host. *disco.Client is one. It must be safe
+// for concurrent use.
+type Discoverer interface {
+	Discover(ctx context.Context, host svchost.Hostname) (*disco.Services, error)
+}
+
+// Client asks provider registries. The zero value works and is anonymous. Set the
+// fields before the first call; after it a Client is safe for concurrent use and
+// must not be copied.
+//
+// Identical requests that are under way at the same time are made once, and each
+// caller gets a result of its own. Results are not kept.
+type Client struct {
+	// HTTP makes the requests; nil means a transport that all clients of the
+	// process share and that takes proxies from the environment. It is used as a
+	// copy: its Transport and Jar are kept, its Timeout does not hold for
+	// archives, and its CheckRedirect is asked after the client's own rules.
+	HTTP *http.Client
+
+	// Credentials finds the token of a host; nil: requests are anonymous. An
+	// error of it fails the request.
+	Credentials auth.Source
+
+	// Discovery finds the registry of a host; nil means a disco.Client made
+	// from the fields of this Client, which keeps what it finds.
+	Discovery Discoverer
+
+	// UserAgent is sent with each request; empty means one that names tofureg.
+	UserAgent string
+
+	// Timeout is for one attempt at a document, from the connection to the last
+	// byte; 0 means 10 seconds, negative means none. Archives have an idle
+	// timeout instead.
+	Timeout time.Duration
+
+	// Retries is how often a request is repeated after a broken connection, 429,
+	// or 5xx except 501; 0 means the default, negative means never.
+	Retries int
+
+	// AllowHTTP lets URLs be http, for object stores inside a company and for
+	// tests. A token is never sent over http.
+	AllowHTTP bool
+
+	// PackageCredentials tells whether the token of host, the one in the
+	// provider's address, may go to pkg, the URL of an archive, of sums or of a
+	// signature. Nil means never, as in the OpenTofu CLI: such URLs are often
+	// presigned, and some servers refuse a request that is authorised twice.
+	PackageCredentials func(host svchost.Hostname, pkg *url.URL) bool
+
+	// VetoHost is asked before each request and each redirect with the host, or
+	// host:port, that is about to be contacted; an error prevents it. Nil means
+	// that all hosts will do.
+	VetoHost func(host string) error
+
+	// Logger is told of requests and repeats; nil means silence. Tokens and
+	// query strings never reach it.
+	Logger *slog.Logger
+
+	once      sync.Once
+	http      *httpx.Client
+	discovery Discoverer
+	spellings spellings
+	versions  flight.Group[addrs.Provider, *provider.Versions]
+	packages  flight.Group[packageKey, *provider.Package]
+	documents flight.Group[documentKey, []byte]
+}
+
+var _ provider.Source = (*Client)(nil)
+
+// Limits for what comes over the wire.
+const (
+	maxDocument  = 16 << 20 // bytes, a versions or package document
+	maxSums      = 4 << 20  // bytes
+	maxSignature = 64 << 10 // bytes
+)
+
+func (c *Client) setup() {
+	c.once.Do(func() {
+		c.http = &httpx.Client{
+			HTTP:        c.HTTP,
+			UserAgent:   c.UserAgent,
+			Timeout:     c.Timeout,
+			Retries:     c.Retries,
+			AllowHTTP:   c.AllowHTTP,
+			VetoHost:    c.VetoHost,
+			Logger:      c.Logger,
+			Credentials: c.Credentials,
+		}
+		c.discovery = c.Discovery
+		if c.discovery == nil {
+			c.discovery = &disco.Client{
+				HTTP:        c.HTTP,
+				UserAgent:   c.UserAgent,
+				Timeout:     c.Timeout,
+				Retries:     c.Retries,
+				Credentials: c.Credentials,
+				AllowHTTP:   c.AllowHTTP,
+				VetoHost:    c.VetoHost,
+				Logger:      c.Logger,
+			}
+		}
+	})
+}
+
+// get asks the registry of p's host for the document at the path of these parts.
+func (c *Client) get(ctx context.Context, p addrs.Provider, parts ...string) (*httpx.Response, error) {
+	if p.IsBuiltIn() {
+		return nil, fmt.Errorf("the provider is part of OpenTofu itself: %w", fault.ErrNotFound)
+	}
+	c.setup()
+	services, err := c.discovery.Discover(ctx, p.Host())
+	if err != nil {
+		return nil, err
+	}
+	base, err := services.URL(disco.ProvidersV1)
+	if err != nil {
+		return nil, err
+	}
+	return c.http.Get(ctx, httpx.Request{
+		URL:      endpoint(base, parts...),
+		Accept:   "application/json",
+		TokenFor: services.TokenHost(),
+		Limit:    maxDocument,
+	})
+}

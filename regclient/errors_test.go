@@ -1,0 +1,283 @@
+package regclient_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/auth"
+	"github.com/tofureg/tofureg/disco"
+	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/regclient/regtest"
+)
+
+// versionsOf has 1.2.0 for linux_amd64, and 1.1.0 for plan9_arm as well.
+func versionsOf() *regtest.Registry {
+	reg := registry()
+	older := alphaAt("1.1.0")
+	older.Platforms = []string{"linux_amd64", "plan9_arm"}
+	reg.AddProvider(older)
+	return reg
+}
+
+func TestUnknownProvider(t *testing.T) {
+	t.Parallel()
+	unknown := addrs.MustParseProvider(host + "/acme/unknown")
+	for _, status := range []int{http.StatusNotFound, http.StatusGone} {
+		reg := registry()
+		reg.AddFault(regtest.Fault{Kind: regtest.Versions | regtest.Package, Status: status})
+		c := client(reg)
+		_, err := c.ProviderVersions(t.Context(), unknown)
+		if e := asError(t, err); !errors.Is(err, provider.ErrNotFound) || errors.Is(err, provider.ErrNoVersion) || e.Status != status {
+			t.Errorf("versions: %v", err)
+		}
+		_, err = c.ProviderPackage(t.Context(), unknown, v120, linux)
+		if !errors.Is(err, provider.ErrNotFound) || errors.Is(err, provider.ErrNoVersion) || errors.Is(err, provider.ErrNoPlatform) {
+			t.Errorf("package: %v", err)
+		}
+	}
+	_, err := client(registry()).ProviderVersions(t.Context(), unknown)
+	want := "list versions of " + host + "/acme/unknown: https://" + host + "/v1/providers/acme/unknown/versions: HTTP status 404: not found"
+	if !strings.HasPrefix(asError(t, err).Error(), want) {
+		t.Errorf("text\n got %s\nwant %s…", err, want)
+	}
+}
+
+// TestRefusedPackage: whatever a registry refuses a package with, the list of versions
+// tells what it is that it does not have.
+func TestRefusedPackage(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{404, 410, 400, 500} {
+		reg := versionsOf()
+		reg.AddFault(regtest.Fault{Kind: regtest.Package, Status: status})
+		c := client(reg)
+
+		_, err := c.ProviderPackage(t.Context(), alpha, addrs.MustParseVersion("9.0.0"), linux)
+		e := asError(t, err)
+		unavailable, ok := errors.AsType[*provider.UnavailableError](err)
+		if !ok || !errors.Is(err, provider.ErrNoVersion) || e.Status != status || unavailable.Newest != v120 {
+			t.Errorf("%d for a version: %v", status, err)
+		}
+
+		_, err = c.ProviderPackage(t.Context(), alpha, v120, plan9)
+		unavailable, ok = errors.AsType[*provider.UnavailableError](err)
+		if !ok || !errors.Is(err, provider.ErrNoPlatform) || errors.Is(err, provider.ErrNoVersion) {
+			t.Fatalf("%d for a platform: %v", status, err)
+		}
+		if !slices.Equal(unavailable.Platforms, []addrs.Platform{linux}) || unavailable.Fits.String() != "1.1.0" {
+			t.Errorf("%d for a platform: there is %v, %s fits", status, unavailable.Platforms, unavailable.Fits)
+		}
+		if want := "1.2.0 has no package for plan9_arm, only for linux_amd64; the older 1.1.0 would fit"; !strings.Contains(asError(t, err).Error(), want) {
+			t.Errorf("text %q, want %q in it", err, want)
+		}
+		if n := reg.Count(regtest.Versions); n != 2 {
+			t.Errorf("%d requests for versions, want one for each refusal", n)
+		}
+	}
+}
+
+// TestListedButRefused: a registry that refuses what it lists has a fault of its own,
+// and says 404 if it means that the package is missing.
+func TestListedButRefused(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[int]error{404: provider.ErrNoPlatform, 400: nil, 500: nil, 503: nil, 418: nil} {
+		reg := versionsOf()
+		reg.AddFault(regtest.Fault{Kind: regtest.Package, Status: status})
+		_, err := client(reg).ProviderPackage(t.Context(), alpha, v120, linux)
+		if e := asError(t, err); e.Status != status {
+			t.Errorf("%d: %v", status, err)
+		}
+		if want != nil && !errors.Is(err, want) || want == nil && errors.Is(err, provider.ErrNotFound) {
+			t.Errorf("%d: %v, want %v", status, err, want)
+		}
+	}
+}
+
+// TestRefusedWithoutList: if the list cannot be had either, the refusal stands as it is.
+func TestRefusedWithoutList(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[int]error{404: provider.ErrNotFound, 500: nil} {
+		reg := versionsOf()
+		reg.AddFault(regtest.Fault{Kind: regtest.Package, Status: status})
+		reg.AddFault(regtest.Fault{Kind: regtest.Versions, Status: http.StatusBadGateway})
+		_, err := client(reg).ProviderPackage(t.Context(), alpha, v120, linux)
+		if e := asError(t, err); e.Status != status || want != nil && !errors.Is(err, want) || errors.Is(err, provider.ErrNoPlatform) {
+			t.Errorf("%d: %v", status, err)
+		}
+	}
+}
+
+func TestUnauthorized(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []regtest.Kind{regtest.Discovery, regtest.Versions, regtest.Package} {
+		for _, sent := range []bool{false, true} {
+			reg := registry()
+			reg.Require("right", kind)
+			c := client(reg)
+			note := "(no token was sent)"
+			if sent {
+				c.Credentials, note = tokens(t, "wrong-secret"), "(a token was sent)"
+			}
+			var err error
+			if kind == regtest.Package {
+				_, err = c.ProviderPackage(t.Context(), alpha, v120, linux)
+			} else {
+				_, err = c.ProviderVersions(t.Context(), alpha)
+			}
+			e := asError(t, err)
+			if !errors.Is(err, provider.ErrUnauthorized) || e.HadToken != sent || e.Status != 401 && e.Status != 403 {
+				t.Errorf("%v, token %t: %+v", kind, sent, e)
+			}
+			if !strings.Contains(err.Error(), note) || strings.Contains(err.Error(), "secret") {
+				t.Errorf("%v, token %t: %v", kind, sent, err)
+			}
+			if strings.Count(err.Error(), "token was sent") != 1 || strings.Count(err.Error(), "https://") != 1 {
+				t.Errorf("said more than once: %v", err)
+			}
+		}
+	}
+	reg := registry()
+	reg.Require("right", 0)
+	c := client(reg)
+	c.Credentials = tokens(t, "right")
+	if _, err := c.ProviderPackage(t.Context(), alpha, v120, linux); err != nil {
+		t.Errorf("with the right token: %v", err)
+	}
+}
+
+func TestNoRegistryAtHost(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		services map[string]any
+		want     error
+	}{
+		{map[string]any{}, disco.ErrNoService},
+		{map[string]any{"modules.v1": "/modules/"}, disco.ErrNoService},
+		{map[string]any{"providers.v2": "/v2/"}, disco.ErrServiceVersion},
+	}
+	for _, test := range tests {
+		reg := registry()
+		reg.Services = test.services
+		_, err := client(reg).ProviderVersions(t.Context(), alpha)
+		if asError(t, err); !errors.Is(err, test.want) || errors.Is(err, provider.ErrNotFound) {
+			t.Errorf("%v: %v, want %v", test.services, err, test.want)
+		}
+	}
+	// A host that answers discovery with 404 has no services either.
+	_, err := client(registry()).ProviderVersions(t.Context(), addrs.MustParseProvider("none.example.com/acme/alpha"))
+	if asError(t, err); !errors.Is(err, disco.ErrNoService) {
+		t.Errorf("%v, want ErrNoService", err)
+	}
+}
+
+// TestDiscoveryFails: its refusals do not look like those of a package.
+func TestDiscoveryFails(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{400, 500, 503} {
+		reg := registry()
+		reg.AddFault(regtest.Fault{Kind: regtest.Discovery, Status: status})
+		_, err := client(reg).ProviderPackage(t.Context(), alpha, v120, linux)
+		e := asError(t, err)
+		failed, ok := errors.AsType[*disco.Error](err)
+		if !ok || failed.Status != status || e.Status != status || errors.Is(err, disco.ErrNoService) {
+			t.Errorf("%d: %v", status, err)
+		}
+		if n := reg.Count(0); n != 1 {
+			t.Errorf("%d: %d requests, want one", status, n)
+		}
+	}
+}
+
+func TestRetryAfterIsReported(t *testing.T) {
+	t.Parallel()
+	reg := registry()
+	reg.AddFault(regtest.Fault{Kind: regtest.Versions, Status: http.StatusTooManyRequests, RetryAfter: "90"})
+	_, err := client(reg).ProviderVersions(t.Context(), alpha)
+	if e := asError(t, err); e.RetryAfter != 90*time.Second || e.Status != 429 || e.Attempts != 1 {
+		t.Errorf("%+v", e)
+	}
+}
+
+func TestCredentialsFail(t *testing.T) {
+	t.Parallel()
+	reg := registry()
+	c := client(reg)
+	locked := errors.New("keychain is locked")
+	c.Credentials = sourceFunc(func(context.Context, svchost.Hostname) (auth.Token, error) { return auth.Token{}, locked })
+	_, err := c.ProviderVersions(t.Context(), alpha)
+	if asError(t, err); !errors.Is(err, locked) {
+		t.Errorf("%v, want %v", err, locked)
+	}
+	if n := reg.Count(0); n != 0 {
+		t.Errorf("%d requests were made without the token", n)
+	}
+}
+
+type sourceFunc func(context.Context, svchost.Hostname) (auth.Token, error)
+
+func (f sourceFunc) Token(ctx context.Context, host svchost.Hostname) (auth.Token, error) {
+	return f(ctx, host)
+}
+
+func TestVetoHost(t *testing.T) {
+	t.Parallel()
+	reg := registry()
+	c := client(reg)
+	internal := errors.New("not this one")
+	c.VetoHost = func(string) error { return internal }
+	_, err := c.ProviderVersions(t.Context(), alpha)
+	if asError(t, err); !errors.Is(err, internal) || reg.Count(0) != 0 {
+		t.Errorf("%v after %d requests", err, reg.Count(0))
+	}
+}
+
+// TestBuiltInProvider: no registry has it, and none is asked.
+func TestBuiltInProvider(t *testing.T) {
+	t.Parallel()
+	reg := registry()
+	_, err := client(reg).ProviderVersions(t.Context(), addrs.MustParseProvider("terraform.io/builtin/terraform"))
+	if asError(t, err); !errors.Is(err, provider.ErrNotFound) || reg.Count(0) != 0 {
+		t.Errorf("%v after %d requests", err, reg.Count(0))
+	}
+}
+
+func TestContextEnds(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	reg := registry()
+	c := client(reg)
+	calls := map[string]func() error{
+		"versions": func() error { _, err := c.ProviderVersions(ctx, alpha); return err },
+		"package":  func() error { _, err := c.ProviderPackage(ctx, alpha, v120, linux); return err },
+		"evidence": func() error { _, err := c.Evidence(ctx, filesOf(host)); return err },
+		"open":     func() error { _, err := c.Open(ctx, filesOf(host)); return err },
+	}
+	for name, call := range calls {
+		if err := call(); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v, want Canceled", name, err)
+		} else {
+			asError(t, err)
+		}
+	}
+	if reg.Count(0) != 0 {
+		t.Errorf("%d requests after the end", reg.Count(0))
+	}
+}
+
+// filesOf is a package whose files are at host.
+func filesOf(at string) *provider.Package {
+	return &provider.Package{
+		Provider: alpha, Version: v120, Platform: linux,
+		URL: "https://" + at + "/a.zip", SumsURL: "https://" + at + "/SHA256SUMS", SignatureURL: "https://" + at + "/SHA256SUMS.sig",
+	}
+}
+
+var _ regclient.Discoverer = (*disco.Client)(nil)

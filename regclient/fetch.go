@@ -1,0 +1,127 @@
+package regclient
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"sync"
+
+	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// documentKey: what one host's token fetches is not shared with another host.
+type documentKey struct {
+	url      string
+	tokenFor svchost.Hostname
+}
+
+// Evidence fetches the SHA256SUMS document of pkg and the signature over it, side by
+// side. What pkg has no URL for is nil in the result. The error is a
+// *provider.Error.
+func (c *Client) Evidence(ctx context.Context, pkg *provider.Package) (verify.Evidence, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	// The first failure stops the other request, whose error then only says so.
+	var once sync.Once
+	var first error
+	fetch := func(name, ref string, limit int64) []byte {
+		data, err := c.document(ctx, pkg, name, ref, limit)
+		if err != nil {
+			once.Do(func() { first = failed("fetch "+name+" of", pkg.String(), err) })
+			cancel()
+		}
+		return data
+	}
+	ev := pkg.Evidence()
+	var wg sync.WaitGroup
+	wg.Go(func() { ev.Signature = fetch("the signature", pkg.SignatureURL, maxSignature) })
+	ev.Sums = fetch("the checksums", pkg.SumsURL, maxSums)
+	wg.Wait()
+	if first != nil {
+		return verify.Evidence{}, first
+	}
+	return ev, nil
+}
+
+func (c *Client) document(ctx context.Context, pkg *provider.Package, name, ref string, limit int64) ([]byte, error) {
+	if ref == "" {
+		return nil, nil // which tells it from an empty document
+	}
+	r, err := c.fileRequest(ctx, pkg, ref)
+	if err != nil {
+		return nil, err
+	}
+	r.Limit = limit
+	return c.documents.Do(ctx, documentKey{ref, r.TokenFor}, bytes.Clone, func(ctx context.Context) ([]byte, error) {
+		resp, err := c.http.Get(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		return resp.Body, nil
+	})
+}
+
+// Open starts to fetch the archive of pkg. A transfer that breaks is taken up again
+// where it broke, if the server can do that. The error, of reading too, is a
+// *provider.Error.
+func (c *Client) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
+	const op = "fetch"
+	if pkg.URL == "" {
+		return nil, failed(op, pkg.String(), provider.ErrUnpacked)
+	}
+	r, err := c.fileRequest(ctx, pkg, pkg.URL)
+	if err != nil {
+		return nil, failed(op, pkg.String(), err)
+	}
+	body, err := c.http.Open(ctx, r)
+	if err != nil {
+		return nil, failed(op, pkg.String(), err)
+	}
+	return &provider.Body{
+		ReadCloser: &reader{body: body, op: op, subject: pkg.String()},
+		Size:       body.Size,
+		Resumes:    body.Resumes,
+	}, nil
+}
+
+// fileRequest makes the request for one of the files of pkg. A package may come from
+// anywhere, such as a JSON file, so its URLs are checked again.
+func (c *Client) fileRequest(ctx context.Context, pkg *provider.Package, ref string) (httpx.Request, error) {
+	c.setup()
+	u, err := parseReference(ref)
+	if err != nil {
+		return httpx.Request{}, err
+	}
+	if err := c.acceptable(u); err != nil {
+		return httpx.Request{}, err
+	}
+	shown := *u
+	if c.PackageCredentials == nil || !c.PackageCredentials(pkg.Provider.Host(), &shown) {
+		return httpx.Request{URL: u}, nil
+	}
+	// Discovery has been asked before, and knows whose token stands in for an alias.
+	services, err := c.discovery.Discover(ctx, pkg.Provider.Host())
+	if err != nil {
+		return httpx.Request{}, err
+	}
+	return httpx.Request{URL: u, TokenFor: services.TokenHost()}, nil
+}
+
+// reader gives the errors of a transfer the form of this package.
+type reader struct {
+	body        *httpx.Body
+	op, subject string
+}
+
+func (r *reader) Read(p []byte) (int, error) {
+	n, err := r.body.Read(p)
+	if err == nil || err == io.EOF {
+		return n, err
+	}
+	return n, failed(r.op, r.subject, err)
+}
+
+func (r *reader) Close() error { return r.body.Close() }

@@ -1,0 +1,86 @@
+package regclient_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/auth"
+	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/regclient/regtest"
+)
+
+const host = "registry.example.com"
+
+var (
+	alpha = addrs.MustParseProvider(host + "/acme/alpha")
+	linux = addrs.MustParsePlatform("linux_amd64")
+	plan9 = addrs.MustParsePlatform("plan9_arm")
+	v120  = addrs.MustParseVersion("1.2.0")
+)
+
+// alphaAt is a version of the provider alpha with packages for linux_amd64 only.
+func alphaAt(version string) regtest.Provider {
+	return regtest.Provider{Address: "acme/alpha", Version: version, Platforms: []string{"linux_amd64"}}
+}
+
+// registry has alpha in version 1.2.0.
+func registry() *regtest.Registry {
+	reg := regtest.New(host)
+	reg.AddProvider(alphaAt("1.2.0"))
+	return reg
+}
+
+// client asks reg and nobody else, once for each thing.
+func client(reg *regtest.Registry) *regclient.Client {
+	return &regclient.Client{HTTP: reg.Client(), Retries: -1}
+}
+
+// tokens is a source with a token for the registry's host.
+func tokens(t testing.TB, secret string) auth.Source {
+	t.Helper()
+	token, err := auth.NewToken(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return auth.Static(map[svchost.Hostname]auth.Token{svchost.MustParse(host): token})
+}
+
+// raw serves body instead of the documents of a kind.
+func raw(kind regtest.Kind, body string) regtest.Fault {
+	return regtest.Fault{Kind: kind, Raw: []byte(body)}
+}
+
+// asError returns the *provider.Error that err must be.
+func asError(t *testing.T, err error) *provider.Error {
+	t.Helper()
+	var e *provider.Error
+	if !errors.As(err, &e) {
+		t.Fatalf("error %T %v, want a *provider.Error", err, err)
+	}
+	if strings.ContainsAny(err.Error(), "\n\x1b") {
+		t.Errorf("the error is not one printable line: %q", err)
+	}
+	return e
+}
+
+// lines renders releases as "VERSION PROTOCOLS PLATFORMS", with a dash for what is
+// unknown.
+func lines(v *provider.Versions) string {
+	var b strings.Builder
+	for _, r := range v.List {
+		protocols, platforms := "-", "-"
+		if len(r.Protocols) > 0 {
+			protocols = strings.Join(r.Protocols, ",")
+		}
+		if len(r.Platforms) > 0 {
+			platforms = strings.ReplaceAll(strings.Trim(fmt.Sprint(r.Platforms), "[]"), " ", ",")
+		}
+		fmt.Fprintf(&b, "%s %s %s\n", r.Version, protocols, platforms)
+	}
+	return b.String()
+}

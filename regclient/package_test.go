@@ -1,0 +1,319 @@
+package regclient_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/verify"
+)
+
+func TestProviderPackage(t *testing.T) {
+	t.Parallel()
+	reg := regtest.New(host)
+	rel := reg.AddProvider(regtest.Provider{
+		Address: "acme/alpha", Version: "1.2.0", Platforms: []string{"linux_amd64", "darwin_arm64"},
+		Protocols: []string{"5.0", "6.0"}, PackageHashes: true,
+	})
+	pkg, err := client(reg).ProviderPackage(t.Context(), alpha, v120, linux)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pkg.Provider != alpha || pkg.Version != v120 || pkg.Platform != linux {
+		t.Errorf("found %s", pkg)
+	}
+	if !slices.Equal(pkg.Protocols, []string{"5.0", "6.0"}) || pkg.Filename != rel.Filename("linux_amd64") {
+		t.Errorf("protocols %q, filename %q", pkg.Protocols, pkg.Filename)
+	}
+	if pkg.SHA256 != rel.ZH("linux_amd64") || pkg.Size != rel.Archive("linux_amd64").Size() {
+		t.Errorf("hash %s, size %d", pkg.SHA256, pkg.Size)
+	}
+	for _, u := range []string{pkg.URL, pkg.SumsURL, pkg.SignatureURL} {
+		if !strings.HasPrefix(u, "https://"+host+"/releases/") {
+			t.Errorf("URL %q", u)
+		}
+	}
+	if len(pkg.Keys) != 1 || pkg.Keys[0].Armor != reg.Key().Armor() || pkg.Keys[0].ID != reg.Key().ID() {
+		t.Errorf("keys %v", pkg.Keys)
+	}
+	for _, platform := range []string{"linux_amd64", "darwin_arm64"} {
+		got := pkg.Hashes[addrs.MustParsePlatform(platform)]
+		if !slices.Contains(got, rel.ZH(platform)) || !slices.Contains(got, rel.H1(platform)) {
+			t.Errorf("hashes of %s: %v", platform, got)
+		}
+	}
+}
+
+// TestURLForms: relative URLs are relative to the URL that answered in the end, also
+// on another host.
+func TestURLForms(t *testing.T) {
+	t.Parallel()
+	for _, form := range []regtest.URLForm{regtest.Absolute, regtest.RootRelative, regtest.Relative, regtest.Opaque} {
+		reg := regtest.New(host)
+		p := alphaAt("1.2.0")
+		p.URLs = form
+		rel := reg.AddProvider(p)
+		reg.AddFault(regtest.Fault{Kind: regtest.Package, Redirect: "https://other.example.com"})
+		c := client(reg)
+		pkg, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
+		if err != nil {
+			t.Errorf("form %d: %v", form, err)
+			continue
+		}
+		for _, u := range []string{pkg.URL, pkg.SumsURL, pkg.SignatureURL} {
+			if !strings.HasPrefix(u, "https://other.example.com/") {
+				t.Errorf("form %d: %s", form, u)
+			}
+		}
+		ev, err := c.Evidence(t.Context(), pkg)
+		if err != nil || string(ev.Sums) != string(rel.Sums()) || string(ev.Signature) != string(rel.Signature()) {
+			t.Errorf("form %d: evidence %v", form, err)
+		}
+	}
+}
+
+// edit changes the metadata before it is served.
+func edit(f func(doc map[string]any)) regtest.Fault {
+	return regtest.Fault{Kind: regtest.Package, Edit: f}
+}
+
+func set(member string, value any) func(map[string]any) {
+	return func(doc map[string]any) { doc[member] = value }
+}
+
+const goodSum = "5f9c7aa76b7c34d722fc9123208e26b22d60440cb47150dd04733b9b94f4541a"
+
+func TestUnusablePackages(t *testing.T) {
+	t.Parallel()
+	packages := func(v any) func(map[string]any) {
+		return func(doc map[string]any) {
+			doc["shasum"], doc["packages"] = goodSum, map[string]any{"linux_amd64": v}
+		}
+	}
+	tests := []struct {
+		name string
+		edit func(map[string]any)
+		kind error
+		text string
+	}{
+		{"another system", set("os", "windows"), nil, `the platform "windows", "amd64"`},
+		{"another architecture", set("arch", "AMD64"), nil, `the platform "linux", "AMD64"`},
+		{"no platform", func(doc map[string]any) { delete(doc, "os"); delete(doc, "arch") }, nil, "the platform"},
+		{"no download_url", set("download_url", ""), nil, "download_url is missing"},
+		{"http", set("download_url", "http://files.example.com/x.zip?token=secret"), provider.ErrInsecure, "download_url: the URL is http, which only Client.AllowHTTP permits"},
+		{"http sums", set("shasums_url", "http://files.example.com/x"), provider.ErrInsecure, "shasums_url"},
+		{"http signature", set("shasums_signature_url", "http://files.example.com/x"), provider.ErrInsecure, "shasums_signature_url"},
+		{"ftp", set("download_url", "ftp://files.example.com/x.zip"), provider.ErrInsecure, "download_url"},
+		{"file", set("download_url", "file:///etc/passwd"), nil, "download_url"},
+		{"user name", set("download_url", "https://me:secret@files.example.com/x.zip"), nil, "download_url: the URL holds a user name"},
+		{"no host", set("download_url", "https:///x.zip"), nil, "download_url: the URL names no host"},
+		{"only a port", set("download_url", "https://:443/x.zip"), nil, "download_url: the URL names no host"},
+		{"opaque", set("download_url", "https:x.zip"), nil, "download_url: the URL names no host"},
+		{"fragment", set("download_url", "https://files.example.com/x.zip#secret"), nil, "download_url: the URL holds a fragment"},
+		{"space", set("download_url", " https://files.example.com/x.zip"), nil, "download_url: the URL holds a space"},
+		{"backslash", set("download_url", `https://files.example.com\x.zip`), nil, "download_url: the URL holds a space or a backslash"},
+		{"control character", set("download_url", "https://files.example.com/\x1b?secret"), nil, "download_url: this is no URL"},
+		{"bad escape", set("download_url", "https://files.example.com/%zz?secret"), nil, "download_url: this is no URL"},
+		{"path in filename", set("filename", "../x.zip"), nil, "filename"},
+		{"backslash in filename", set("filename", `..\x.zip`), nil, "filename"},
+		{"filename dots", set("filename", ".."), nil, "filename"},
+		{"filename with an escape", set("filename", "x\x1b[31m.zip"), nil, `filename "x\x1b[31m.zip"`},
+		{"filename of 256 bytes", set("filename", strings.Repeat("x", 256)), nil, "filename"},
+		{"no shasum", set("shasum", ""), nil, "shasum"},
+		{"short shasum", set("shasum", goodSum[1:]), nil, "shasum"},
+		{"long shasum", set("shasum", goodSum+"00"), nil, "shasum"},
+		{"shasum not hex", set("shasum", "x"+goodSum[1:]), nil, "shasum"},
+		{"another zh", packages(map[string]any{"hashes": []string{"zh:" + strings.Repeat("0", 64)}}), nil, "is not the shasum"},
+		{"hash without a scheme", packages(map[string]any{"hashes": []string{goodSum}}), nil, "packages: linux_amd64"},
+		{"short zh", packages(map[string]any{"hashes": []string{"zh:" + goodSum[1:]}}), nil, "packages: linux_amd64"},
+		{"negative size", packages(map[string]any{"package_size": -1}), nil, "package_size -1 is negative"},
+		{"fraction of a size", packages(map[string]any{"package_size": 1.5}), nil, "package_size"},
+		{"size beyond 64 bits", func(doc map[string]any) {
+			packages(map[string]any{"package_size": 1e30})(doc)
+		}, nil, "package_size"},
+		{"101 hashes", packages(map[string]any{"hashes": slices.Repeat([]string{"zh:" + goodSum}, 101)}), provider.ErrTooLarge, "100 hashes"},
+		{"101 keys", set("signing_keys", keys(101, "armor")), provider.ErrTooLarge, "100 keys"},
+		{"a key of 1 MiB + 1", set("signing_keys", keys(1, strings.Repeat("x", 1<<20+1))), provider.ErrTooLarge, "1048576 bytes of a key"},
+		{"101 protocols", set("protocols", slices.Repeat([]string{"5.0"}, 101)), provider.ErrTooLarge, "100 protocols"},
+		{"1001 packages", set("packages", manyPackages(1001)), provider.ErrTooLarge, "1000 packages"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			reg := registry()
+			reg.AddFault(edit(test.edit))
+			pkg, err := client(reg).ProviderPackage(t.Context(), alpha, v120, linux)
+			if pkg != nil {
+				t.Errorf("accepted: %+v", *pkg)
+			}
+			e := asError(t, err)
+			if test.kind != nil && !errors.Is(err, test.kind) || !strings.Contains(err.Error(), test.text) {
+				t.Errorf("error %v\nwant %v, with %q", err, test.kind, test.text)
+			}
+			if e.Status != 200 || !strings.HasSuffix(e.URL, "/1.2.0/download/linux/amd64") || strings.Contains(err.Error(), "secret") {
+				t.Errorf("status %d, URL %q, text %q", e.Status, e.URL, err)
+			}
+		})
+	}
+}
+
+func keys(n int, armor string) map[string]any {
+	var list []any
+	for i := range n {
+		list = append(list, map[string]any{"key_id": "", "ascii_armor": armor + strings.Repeat(" ", i)})
+	}
+	return map[string]any{"gpg_public_keys": list}
+}
+
+func manyPackages(n int) map[string]any {
+	m := map[string]any{}
+	for i := range n {
+		m[fmt.Sprintf("os%d_amd64", i)] = map[string]any{"hashes": []string{"zh:" + goodSum}}
+	}
+	return m
+}
+
+func TestUsablePackages(t *testing.T) {
+	t.Parallel()
+	zh := verify.MustParseHash("zh:" + goodSum)
+	h1 := verify.MustParseHash("h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=")
+	packages := func(m map[string]any) func(map[string]any) {
+		return func(doc map[string]any) { doc["shasum"], doc["packages"] = goodSum, m }
+	}
+	tests := []struct {
+		name string
+		edit func(map[string]any)
+		want func(*provider.Package) bool
+	}{
+		{"no sums", func(doc map[string]any) { doc["shasums_url"], doc["shasums_signature_url"] = "", "" },
+			func(p *provider.Package) bool { return p.SumsURL == "" && p.SignatureURL == "" && p.URL != "" }},
+		{"upper-case shasum", set("shasum", strings.ToUpper(goodSum)), func(p *provider.Package) bool { return p.SHA256 == zh }},
+		{"protocols unknown", set("protocols", []string{""}), func(p *provider.Package) bool { return p.Protocols == nil }},
+		{"protocols absent", func(doc map[string]any) { delete(doc, "protocols") }, func(p *provider.Package) bool { return p.Protocols == nil }},
+		{"a bad protocol", set("protocols", []string{"five", "5.1"}), func(p *provider.Package) bool { return slices.Equal(p.Protocols, []string{"5.1"}) }},
+		{"an old protocol", set("protocols", []string{"4.0"}), func(p *provider.Package) bool { return errors.Is(p.Fits(provider.Need{}), provider.ErrProtocol) }},
+		{"no filename", set("filename", ""), func(p *provider.Package) bool { return p.Filename == "" }},
+		{"filename of 255 bytes", set("filename", strings.Repeat("x", 255)), func(p *provider.Package) bool { return len(p.Filename) == 255 }},
+		{"presigned", set("download_url", "https://files.example.com/x.zip?X-Sig=secret&b=%2F"), func(p *provider.Package) bool {
+			return p.URL == "https://files.example.com/x.zip?X-Sig=secret&b=%2F"
+		}},
+		{"null key, empty key, the same key twice, key without an ID", set("signing_keys", map[string]any{"gpg_public_keys": []any{
+			nil, map[string]any{"ascii_armor": ""}, map[string]any{"key_id": "", "ascii_armor": "one\r\n", "trust_signature": "", "source": nil},
+			map[string]any{"key_id": "AB", "ascii_armor": "one\r\n"}, map[string]any{"ascii_armor": "two"},
+		}}), func(p *provider.Package) bool { return slices.Equal(p.Keys, []verify.Key{{Armor: "one\r\n"}, {Armor: "two"}}) }},
+		{"no keys", set("signing_keys", nil), func(p *provider.Package) bool { return p.Keys == nil }},
+		{"100 keys", set("signing_keys", keys(100, "armor")), func(p *provider.Package) bool { return len(p.Keys) == 100 }},
+		{"a key of 1 MiB", set("signing_keys", keys(1, strings.Repeat("x", 1<<20))), func(p *provider.Package) bool { return len(p.Keys) == 1 }},
+		{"100 protocols", set("protocols", slices.Repeat([]string{"5.0"}, 100)), func(p *provider.Package) bool { return len(p.Protocols) == 100 }},
+		{"1000 packages", set("packages", manyPackages(1000)), func(p *provider.Package) bool { return len(p.Hashes) == 1000 }},
+		{"100 hashes", packages(map[string]any{"linux_amd64": map[string]any{"hashes": slices.Repeat([]string{"zh:" + goodSum}, 100)}}),
+			func(p *provider.Package) bool { return slices.Equal(p.Hashes[linux], []verify.Hash{zh}) }},
+		{"size 0 and empty h1", packages(map[string]any{"linux_amd64": map[string]any{"hashes": []string{"h1:", "zh:" + goodSum}, "package_size": 0}}),
+			func(p *provider.Package) bool { return p.Size == 0 && slices.Equal(p.Hashes[linux], []verify.Hash{zh}) }},
+		{"one zh for two platforms", packages(map[string]any{
+			"linux_amd64": map[string]any{"hashes": []string{"zh:" + goodSum, h1.String()}, "package_size": 1 << 40},
+			"plan9_arm":   map[string]any{"hashes": []string{"zh:" + goodSum}},
+		}), func(p *provider.Package) bool {
+			return p.Size == 1<<40 && slices.Equal(p.Hashes[linux], []verify.Hash{h1, zh}) && slices.Equal(p.Hashes[plan9], []verify.Hash{zh})
+		}},
+		{"upper-case zh", packages(map[string]any{"linux_amd64": map[string]any{"hashes": []string{"zh:" + strings.ToUpper(goodSum)}}}),
+			func(p *provider.Package) bool { return slices.Equal(p.Hashes[linux], []verify.Hash{zh}) }},
+		{"an unknown scheme", packages(map[string]any{"linux_amd64": map[string]any{"hashes": []string{"h9:x"}}}),
+			func(p *provider.Package) bool { return len(p.Hashes[linux]) == 1 }},
+		{"nonsense about others", packages(map[string]any{
+			"": nil, "linux": nil, "a_b_c": nil, "windows_amd64": map[string]any{"hashes": []string{"nonsense"}, "package_size": -5}, "darwin_arm64": nil,
+		}), func(p *provider.Package) bool { return len(p.Hashes) == 0 && p.Size == 0 }},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			reg := registry()
+			reg.AddFault(edit(test.edit))
+			pkg, err := client(reg).ProviderPackage(t.Context(), alpha, v120, linux)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !test.want(pkg) {
+				t.Errorf("got %+v", *pkg)
+			}
+		})
+	}
+}
+
+// TestAllowHTTP: the option that the refusal names lets all three URLs pass.
+func TestAllowHTTP(t *testing.T) {
+	t.Parallel()
+	reg := regtest.New(host)
+	p := alphaAt("1.2.0")
+	p.Origin = "http://files.example.com"
+	reg.AddProvider(p)
+	c := client(reg)
+	if _, err := c.ProviderPackage(t.Context(), alpha, v120, linux); !errors.Is(err, provider.ErrInsecure) {
+		t.Errorf("%v, want ErrInsecure", err)
+	}
+	c = client(reg)
+	c.AllowHTTP = true
+	pkg, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Evidence(t.Context(), pkg); err != nil {
+		t.Error(err)
+	}
+	// A package that another client found meets the rules of the one that fetches it.
+	strict := client(reg)
+	if _, err := strict.Evidence(t.Context(), pkg); !errors.Is(err, provider.ErrInsecure) {
+		t.Errorf("evidence: %v, want ErrInsecure", err)
+	}
+	if _, err := strict.Open(t.Context(), pkg); !errors.Is(err, provider.ErrInsecure) {
+		t.Errorf("archive: %v, want ErrInsecure", err)
+	}
+}
+
+// TestDuplicateMembers: two programs must not see two documents in one.
+func TestDuplicateMembers(t *testing.T) {
+	t.Parallel()
+	reg := registry()
+	reg.AddFault(raw(regtest.Package, `{"os":"linux","arch":"amd64","download_url":"/a.zip","shasum":"`+goodSum+`","Download_URL":"/b.zip"}`))
+	if _, err := client(reg).ProviderPackage(t.Context(), alpha, v120, linux); !strings.Contains(asError(t, err).Error(), "second member") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestBaseURLs: the base counts as a directory, its query does not carry over, and
+// names are escaped one by one.
+func TestBaseURLs(t *testing.T) {
+	t.Parallel()
+	for base, want := range map[string]string{
+		"/v1/providers/":                         "https://" + host + "/v1/providers/acme/alpha/versions",
+		"/v1/providers":                          "https://" + host + "/v1/providers/acme/alpha/versions",
+		"/v1/providers/?tenant=1":                "https://" + host + "/v1/providers/acme/alpha/versions",
+		"https://api.example.com":                "https://api.example.com/acme/alpha/versions",
+		"https://api.example.com:8443/a%2Fb/c/":  "https://api.example.com:8443/a%2Fb/c/acme/alpha/versions",
+		"https://api.example.com/a//b":           "https://api.example.com/a//b/acme/alpha/versions",
+		"https://api.example.com/b%C3%BCcher/v1": "https://api.example.com/b%C3%BCcher/v1/acme/alpha/versions",
+	} {
+		reg := registry()
+		reg.Services = map[string]any{"providers.v1": base}
+		// What the server makes of the path does not matter here.
+		_, _ = client(reg).ProviderVersions(t.Context(), alpha)
+		requests := reg.Requests()
+		if got := requests[len(requests)-1].URL(); got != want {
+			t.Errorf("base %s: asked %s, want %s", base, got, want)
+		}
+	}
+	reg := regtest.New(host)
+	unicode := addrs.MustParseProvider(host + "/bücher/größe")
+	_, _ = client(reg).ProviderVersions(t.Context(), unicode)
+	if got, want := reg.Requests()[1].Path, "/v1/providers/b%C3%BCcher/gr%C3%B6%C3%9Fe/versions"; got != want {
+		t.Errorf("asked %s, want %s", got, want)
+	}
+}
+
+var _ provider.Source = (*regclient.Client)(nil)

@@ -1,0 +1,251 @@
+package regclient_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/regclient/regtest"
+)
+
+func TestProviderVersions(t *testing.T) {
+	t.Parallel()
+	reg := regtest.New(host)
+	for _, v := range []string{"1.2.0", "1.10.0", "2.0.0-beta1", "1.9.0"} {
+		reg.AddProvider(regtest.Provider{
+			Address: "acme/alpha", Version: v, Platforms: []string{"linux_amd64", "darwin_arm64"},
+			Protocols: []string{"5.0", "6.0"}, Warnings: []string{"about " + v},
+		})
+	}
+	versions, err := client(reg).ProviderVersions(t.Context(), alpha)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if versions.Provider != alpha {
+		t.Errorf("versions of %s", versions.Provider)
+	}
+	want := "2.0.0-beta1 5.0,6.0 darwin_arm64,linux_amd64\n1.10.0 5.0,6.0 darwin_arm64,linux_amd64\n" +
+		"1.9.0 5.0,6.0 darwin_arm64,linux_amd64\n1.2.0 5.0,6.0 darwin_arm64,linux_amd64\n"
+	if got := lines(versions); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+	if len(versions.Warnings) != 4 || versions.Warnings[0] != "about 1.2.0" {
+		t.Errorf("warnings %q", versions.Warnings)
+	}
+	if best, err := versions.Newest(addrs.MustParseProviderConstraint("~> 1.0")); err != nil || best.String() != "1.10.0" {
+		t.Errorf("newest %s, %v", best, err)
+	}
+}
+
+// TestVersionsDocuments: what real servers send, and what hostile ones may.
+func TestVersionsDocuments(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, doc, want string
+		warnings        []string
+	}{
+		{
+			name: "protocols absent, empty, of an empty text, null",
+			doc: `{"versions":[{"version":"1.0.0"},{"version":"1.1.0","protocols":[]},{"version":"1.2.0","protocols":[""]},` +
+				`{"version":"1.3.0","protocols":null},{"version":"1.4.0","protocols":[null]}]}`,
+			want: "1.4.0 - -\n1.3.0 - -\n1.2.0 - -\n1.1.0 - -\n1.0.0 - -\n",
+		}, {
+			name: "extra members everywhere",
+			doc: `{"id":"acme/alpha","versions":[{"version":"1.0.0","protocols":["5.0"],"platforms":[{"os":"linux","arch":"amd64","extra":{}}],"draft":false}],` +
+				`"limit":100,"total":1,"warnings":null}`,
+			want: "1.0.0 5.0 linux_amd64\n",
+		},
+		{name: "no versions", doc: `{"versions":[]}`},
+		{name: "versions null", doc: `{"versions":null,"warnings":["moved"]}`, warnings: []string{"moved"}},
+		{name: "no members", doc: `{}`},
+		{
+			name:     "null elements",
+			doc:      `{"versions":[null,{"version":"1.0.0","platforms":[null,{"os":"linux","arch":"amd64"}]},{}],"warnings":[null,"",null]}`,
+			want:     "1.0.0 - linux_amd64\n",
+			warnings: []string{`left out a version that is none: ""`, `left out a version that is none: ""`},
+		}, {
+			name:     "an invalid version",
+			doc:      `{"versions":[{"version":"1.0.0"},{"version":"v2"},{"version":"1.1.0"}]}`,
+			want:     "1.1.0 - -\n1.0.0 - -\n",
+			warnings: []string{`left out a version that is none: "v2"`},
+		}, {
+			name:     "a number that no machine has",
+			doc:      `{"versions":[{"version":"99999999999999999999.0.0"},{"version":"1.0.0"}]}`,
+			want:     "1.0.0 - -\n",
+			warnings: []string{`left out a version that is none: "99999999999999999999.0.0"`},
+		}, {
+			name:     "duplicates, also after normalisation",
+			doc:      `{"versions":[{"version":"1.0","protocols":["5.0"]},{"version":"1.0.0","protocols":["6.0"]},{"version":"1.0.0+a"}]}`,
+			want:     "1.0.0+a - -\n1.0.0 5.0 -\n",
+			warnings: []string{"version 1.0.0 is listed more than once, the first one counts"},
+		}, {
+			name: "invalid protocols and platforms",
+			doc: `{"versions":[{"version":"1.0.0","protocols":["five","5.0"],"platforms":[{"os":"li/nux","arch":"amd64"},{"os":"linux","arch":"amd64"}]},` +
+				`{"version":"0.9.0","protocols":["six"],"platforms":[{"os":"","arch":"amd64"}]}]}`,
+			want: "1.0.0 5.0 linux_amd64\n0.9.0 - -\n",
+			warnings: []string{
+				`version 1.0.0 has a protocol that is none: "five"`, `version 1.0.0 has a platform that is none: "li/nux", "amd64"`,
+				`version 0.9.0 has a protocol that is none: "six"`, `version 0.9.0 has a platform that is none: "", "amd64"`,
+			},
+		}, {
+			name: "the same platform twice", doc: `{"versions":[{"version":"1.0.0","platforms":[{"os":"linux","arch":"amd64"},{"os":"linux","arch":"amd64"}]}]}`,
+			want: "1.0.0 - linux_amd64\n",
+		}, {
+			name:     "terminal escapes",
+			doc:      `{"versions":[{"version":"\u001b[31m"}],"warnings":["red \u001b[31m\r\nline"]}`,
+			warnings: []string{`red \x1b[31m\r\nline`, `left out a version that is none: "\x1b[31m"`},
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			reg := registry()
+			reg.AddFault(raw(regtest.Versions, test.doc))
+			versions, err := client(reg).ProviderVersions(t.Context(), alpha)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := lines(versions); got != test.want {
+				t.Errorf("got\n%swant\n%s", got, test.want)
+			}
+			if got, want := strings.Join(versions.Warnings, "\n"), strings.Join(test.warnings, "\n"); got != want {
+				t.Errorf("warnings\n%s\nwant\n%s", got, want)
+			}
+		})
+	}
+}
+
+// TestVersionsMediaTypes: static file servers name none, or a wrong one.
+func TestVersionsMediaTypes(t *testing.T) {
+	t.Parallel()
+	for _, media := range [][]string{nil, {"application/octet-stream"}, {"application/json; charset=utf-8"}, {"text/plain"}, {"no/media/type"}} {
+		reg := registry()
+		reg.AddFault(regtest.Fault{Kind: regtest.Versions | regtest.Package, Header: http.Header{"Content-Type": media}})
+		c := client(reg)
+		if _, err := c.ProviderVersions(t.Context(), alpha); err != nil {
+			t.Errorf("versions as %q: %v", media, err)
+		}
+		if _, err := c.ProviderPackage(t.Context(), alpha, v120, linux); err != nil {
+			t.Errorf("package as %q: %v", media, err)
+		}
+	}
+}
+
+func TestBrokenDocuments(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ doc, want string }{
+		"nothing":         {"", "unexpected end"},
+		"null":            {"null", ""},
+		"array":           {"[]", ""},
+		"text":            {`"versions"`, ""},
+		"login page":      {"<!doctype html><title>Log in</title>", `text/html; charset=utf-8`},
+		"cut":             {`{"versions":[{"version":"1.0.0"`, "unexpected end"},
+		"second value":    {`{"versions":[]} {}`, "after top-level value"},
+		"byte order mark": {"\ufeff{}", "byte order mark"},
+		"bad UTF-8":       {"{\"versions\":[{\"version\":\"\xff\"}]}", "UTF-8"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reg := registry()
+			f := raw(regtest.Versions|regtest.Package, test.doc)
+			f.Header = http.Header{"Content-Type": {"text/html; charset=utf-8"}}
+			reg.AddFault(f)
+			c := client(reg)
+			_, err := c.ProviderVersions(t.Context(), alpha)
+			if e := asError(t, err); e.Status != http.StatusOK || e.Op != "list versions of" || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("versions: %v, want %q in it", err, test.want)
+			}
+			_, err = c.ProviderPackage(t.Context(), alpha, v120, linux)
+			if e := asError(t, err); e.Status != http.StatusOK || e.Op != "find" || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("package: %v, want %q in it", err, test.want)
+			}
+		})
+	}
+	reg := registry()
+	reg.AddFault(raw(regtest.Versions, `{"versions":[{"version":1.0}]}`))
+	if _, err := client(reg).ProviderVersions(t.Context(), alpha); !strings.Contains(asError(t, err).Error(), "versions.version") {
+		t.Errorf("a number for a version: %v", err)
+	}
+}
+
+// TestVersionsLimits: n is accepted, n+1 is not.
+func TestVersionsLimits(t *testing.T) {
+	t.Parallel()
+	elements := func(n int, element string) string { return strings.Repeat(element+",", n-1) + element }
+	tests := map[string]func(n int) string{
+		"versions": func(n int) string {
+			var b strings.Builder
+			for i := range n {
+				fmt.Fprintf(&b, `,{"version":"1.0.%d"}`, i)
+			}
+			return `{"versions":[` + b.String()[1:] + `]}`
+		},
+		"platforms": func(n int) string {
+			return `{"versions":[{"version":"1.0.0","platforms":[` + elements(n, `{"os":"linux","arch":"amd64"}`) + `]}]}`
+		},
+		"protocols": func(n int) string {
+			return `{"versions":[{"version":"1.0.0","protocols":[` + elements(n, `"5.0"`) + `]}]}`
+		},
+		"members": func(n int) string { return `{"extra":[` + elements(n, `0`) + `]}` },
+		"bytes":   func(n int) string { return `{"extra":"` + strings.Repeat("x", n-12) + `"}` },
+	}
+	for name, limit := range map[string]int{
+		"versions": 100_000, "platforms": 1000, "protocols": 100, "members": 2_000_000, "bytes": 16 << 20,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for n, want := range map[int]error{limit: nil, limit + 1: provider.ErrTooLarge} {
+				reg := registry()
+				reg.AddFault(raw(regtest.Versions, tests[name](n)))
+				if _, err := client(reg).ProviderVersions(t.Context(), alpha); !errors.Is(err, want) {
+					t.Errorf("%d: %v, want %v", n, err, want)
+				}
+			}
+		})
+	}
+}
+
+func TestWarningsAreCapped(t *testing.T) {
+	t.Parallel()
+	reg := registry()
+	reg.AddFault(raw(regtest.Versions, `{"versions":[`+strings.Repeat(`{"version":"x"},`, 150)+`{"version":"1.0.0"}],"warnings":["`+strings.Repeat("w", 5000)+`"]}`))
+	versions, err := client(reg).ProviderVersions(t.Context(), alpha)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(versions.Warnings); n != 101 || versions.Warnings[100] != "and 51 more warnings" {
+		t.Errorf("%d warnings, the last %q", n, versions.Warnings[n-1])
+	}
+	if n := len(versions.Warnings[0]); n > 1000 {
+		t.Errorf("a warning of %d bytes", n)
+	}
+}
+
+// TestListedSpelling: a package is asked for by the text that the list has, and by the
+// canonical one without a list.
+func TestListedSpelling(t *testing.T) {
+	t.Parallel()
+	for _, spelled := range []string{"1.2", "01.2.0", "1.2.0"} {
+		reg := regtest.New(host)
+		reg.AddProvider(alphaAt(spelled))
+		listing, c := client(reg), client(reg)
+		if _, err := listing.ProviderVersions(t.Context(), alpha); err != nil {
+			t.Fatal(err)
+		}
+		pkg, err := listing.ProviderPackage(t.Context(), alpha, v120, linux)
+		if err != nil || pkg.Version != v120 {
+			t.Errorf("%s, listed before: %v, %v", spelled, pkg, err)
+		}
+		if n := reg.Count(regtest.Package); n != 1 {
+			t.Errorf("%s, listed before: %d requests for the package, want 1", spelled, n)
+		}
+		// A client that has not seen the list learns from a refusal.
+		if pkg, err = c.ProviderPackage(t.Context(), alpha, v120, linux); err != nil || pkg.Version != v120 {
+			t.Errorf("%s, not listed before: %v, %v", spelled, pkg, err)
+		}
+	}
+}
