@@ -57,12 +57,20 @@ type Error struct {
 	Err        error         // the cause, never nil
 }
 
-// Error returns operation, subject, URL, status and cause in one line.
+// Error returns operation, subject, URL, status and cause in one line, each once.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString(e.Op)
 	if e.Subject != "" {
 		b.WriteString(" " + e.Subject)
+	}
+	cause := "unknown cause"
+	if e.Err != nil {
+		cause = e.Err.Error()
+	}
+	if e.URL != "" && strings.Contains(cause, e.URL) {
+		// The error of another request, such as discovery, tells all of it itself.
+		return b.String() + ": " + cause
 	}
 	if e.URL != "" {
 		b.WriteString(": " + e.URL)
@@ -70,18 +78,12 @@ func (e *Error) Error() string {
 	if e.Status != 0 {
 		b.WriteString(": HTTP status " + strconv.Itoa(e.Status))
 	}
-	if e.Err != nil {
-		b.WriteString(": " + e.Err.Error())
-	}
-	switch {
-	case !errors.Is(e.Err, ErrUnauthorized):
-	case e.HadToken:
-		b.WriteString(" (a token was sent)")
-	default:
-		b.WriteString(" (no token was sent)")
+	b.WriteString(": " + cause)
+	if e.Status != 0 && errors.Is(e.Err, ErrUnauthorized) {
+		b.WriteString(map[bool]string{true: " (a token was sent)", false: " (no token was sent)"}[e.HadToken])
 	}
 	if e.Attempts > 1 {
-		b.WriteString(" (after " + strconv.Itoa(e.Attempts) + " attempts)")
+		b.WriteString(" (" + strconv.Itoa(e.Attempts) + " attempts)")
 	}
 	return b.String()
 }

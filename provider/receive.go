@@ -54,7 +54,7 @@ func Receive(ctx context.Context, src Fetcher, pkg *Package, f *os.File, o Optio
 	}
 	t := &transfer{
 		src: src, pkg: pkg, file: f,
-		limit: packageLimit(o.Policy.Limits),
+		limit: o.Policy.Limits.Effective().Package,
 		meter: newMeter(pkg, o.Progress),
 	}
 	got, err := t.run(ctx)
@@ -90,6 +90,9 @@ func (t *transfer) run(ctx context.Context) (Received, error) {
 // fetch makes one attempt from the first byte on.
 func (t *transfer) fetch(ctx context.Context) (Received, error) {
 	if err := t.rewind(); err != nil {
+		return Received{}, err
+	}
+	if err := t.plausible(t.pkg.Size); err != nil {
 		return Received{}, err
 	}
 	body, err := t.src.Open(ctx, t.pkg)
@@ -148,7 +151,7 @@ func (t *transfer) plausible(size int64) error {
 	case size > t.limit:
 		return fmt.Errorf("more than %d bytes: %w", t.limit, ErrTooLarge)
 	case t.pkg.Size > 0 && size > t.pkg.Size:
-		return fmt.Errorf("more than the stated %d bytes", t.pkg.Size)
+		return &verify.SizeError{Filename: t.pkg.Filename, Want: t.pkg.Size, Got: size}
 	}
 	return nil
 }
@@ -158,12 +161,4 @@ func (t *transfer) rewind() error {
 		return err
 	}
 	return t.file.Truncate(0)
-}
-
-// packageLimit is the largest archive that l lets in.
-func packageLimit(l verify.Limits) int64 {
-	if l.Package > 0 {
-		return l.Package
-	}
-	return 8 << 30
 }

@@ -1,0 +1,318 @@
+package provider_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/provider"
+)
+
+var (
+	demo   = addrs.MustParseProvider("registry.example.com/acme/demo")
+	linux  = addrs.MustParsePlatform("linux_amd64")
+	darwin = addrs.MustParsePlatform("darwin_arm64")
+	plan9  = addrs.MustParsePlatform("plan9_arm")
+	values = cmp.Options{cmpopts.EquateComparable(addrs.Provider{}, addrs.Version{}, addrs.Platform{}, addrs.Constraint{})}
+)
+
+func version(s string) addrs.Version {
+	if s == "" {
+		return addrs.Version{}
+	}
+	return addrs.MustParseVersion(s)
+}
+
+func constraint(s string) addrs.Constraint {
+	if s == "" {
+		return addrs.Constraint{}
+	}
+	return addrs.MustParseProviderConstraint(s)
+}
+
+// list makes versions of lines such as "1.2.0 5.0,6.0 linux_amd64,darwin_arm64".
+// A dash is an unknown list.
+func list(lines ...string) *provider.Versions {
+	v := &provider.Versions{Provider: demo}
+	for _, line := range lines {
+		fields := append(strings.Fields(line), "-", "-")
+		r := provider.Release{Version: version(fields[0])}
+		if fields[1] != "-" {
+			r.Protocols = strings.Split(fields[1], ",")
+		}
+		if fields[2] != "-" {
+			for p := range strings.SplitSeq(fields[2], ",") {
+				r.Platforms = append(r.Platforms, addrs.MustParsePlatform(p))
+			}
+		}
+		v.List = append(v.List, r)
+	}
+	return v
+}
+
+func TestNewest(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		constraint, versions, want string
+	}{
+		{"", "1.0.0 2.0.0 1.5.0", "2.0.0"},
+		{"", "2.0.0 3.0.0-beta1", "2.0.0"},
+		{"3.0.0-beta1", "2.0.0 3.0.0-beta1", "3.0.0-beta1"},
+		{"~> 1.0", "1.0.0 2.0.0 1.5.0 1.10.0", "1.10.0"},
+		{"~> 1.0", "1.10.0 1.9.0 1.0.0", "1.10.0"},
+		{">= 1.0, != 1.5.0", "1.0.0 1.5.0", "1.0.0"},
+		{"1.0.0", "1.0.0+build 1.0.0", "1.0.0"},
+		{"~> 5.0", "1.0.0 2.0.0", ""},
+		{"", "3.0.0-beta1", ""},
+		{"", "", ""},
+	}
+	for _, test := range tests {
+		versions := list(strings.Fields(test.versions)...)
+		got, err := versions.Newest(constraint(test.constraint))
+		if got != version(test.want) {
+			t.Errorf("newest of %q that %q allows: %s, want %q", test.versions, test.constraint, got, test.want)
+		}
+		if wantErr := test.want == ""; wantErr != errors.Is(err, provider.ErrNoVersion) || wantErr != (err != nil) {
+			t.Errorf("newest of %q that %q allows: error %v", test.versions, test.constraint, err)
+		}
+	}
+}
+
+func TestNewestFor(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name       string
+		list       []string
+		constraint string
+		platform   addrs.Platform
+		protocols  string
+		want       string
+		kind       error
+		fits, text string
+	}{
+		{
+			name: "all known", want: "2.0.0",
+			list: []string{"1.0.0 5.0 linux_amd64", "2.0.0 5.0 linux_amd64"}, platform: linux,
+		}, {
+			name: "nothing known is taken to fit", want: "2.0.0",
+			list: []string{"1.0.0 5.0 linux_amd64", "2.0.0"}, platform: linux,
+		}, {
+			name: "newest with the platform", want: "1.0.0",
+			list: []string{"2.0.0 5.0 darwin_arm64", "1.0.0 5.0 linux_amd64,darwin_arm64"}, platform: linux,
+		}, {
+			name: "newest with a protocol", want: "1.5.0",
+			list: []string{"1.0.0 4.0", "1.5.0 4.0,5.2", "2.0.0 7.0"},
+		}, {
+			name: "protocol 6", want: "2.0.0", list: []string{"1.0.0 5.0", "2.0.0 6.4"},
+		}, {
+			name: "other protocols wanted", want: "1.0.0", list: []string{"1.0.0 4.0", "2.0.0 6.4"}, protocols: "~> 4.0",
+		}, {
+			name: "any protocol", want: "2.0.0", list: []string{"1.0.0 5.0", "2.0.0 9.0"}, protocols: ">= 0",
+		}, {
+			name: "a prerelease protocol never fits", list: []string{"1.0.0 6.0.0-rc1"},
+			kind: provider.ErrProtocol, text: "1.0.0 speaks plugin protocol 6.0.0-rc1, wanted is >= 5.0.0, < 7.0.0",
+		}, {
+			name: "too old", constraint: "~> 1.0", list: []string{"2.0.0 5.0", "1.0.0 4.0"},
+			kind: provider.ErrProtocol, fits: "2.0.0",
+			text: "1.0.0 speaks plugin protocol 4.0, wanted is >= 5.0.0, < 7.0.0; the newer 2.0.0 would fit",
+		}, {
+			name: "too new", constraint: ">= 2", list: []string{"3.0.0 7.0", "2.0.0 7.0,8.0", "1.0.0 5.0"},
+			kind: provider.ErrProtocol, fits: "1.0.0",
+			text: "3.0.0 speaks plugin protocol 7.0, wanted is >= 5.0.0, < 7.0.0; the older 1.0.0 would fit",
+		}, {
+			name: "platform missing", constraint: "1.0.0", platform: plan9,
+			list: []string{"1.0.0 5.0 linux_amd64,darwin_arm64", "0.9.0 5.0 plan9_arm"},
+			kind: provider.ErrNoPlatform, fits: "0.9.0",
+			text: "1.0.0 has no package for plan9_arm, only for linux_amd64, darwin_arm64; the older 0.9.0 would fit",
+		}, {
+			name: "platform missing everywhere", platform: plan9, list: []string{"1.0.0 5.0 linux_amd64"},
+			kind: provider.ErrNoPlatform, text: "1.0.0 has no package for plan9_arm, only for linux_amd64",
+		}, {
+			name: "no version allowed", constraint: "~> 5.0", platform: linux,
+			list: []string{"4.0.0 5.0 darwin_arm64", "3.0.0 5.0 linux_amd64"},
+			kind: provider.ErrNoVersion, fits: "3.0.0",
+			text: `no version matches "~> 5.0", the newest is 4.0.0, the newest that fits 3.0.0`,
+		}, {
+			name: "only prereleases", list: []string{"1.0.0-alpha", "1.0.0-beta"}, kind: provider.ErrNoVersion,
+			text: "no version matches (any release), only prereleases are listed, the newest is 1.0.0-beta",
+		}, {
+			name: "none listed", constraint: "1.0.0", kind: provider.ErrNoVersion,
+			text: `no version matches "1.0.0", none is listed`,
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			need := provider.Need{Platform: test.platform, Protocols: constraint(test.protocols)}
+			got, err := list(test.list...).NewestFor(constraint(test.constraint), need)
+			if got != version(test.want) {
+				t.Errorf("got %s, want %q", got, test.want)
+			}
+			if test.kind == nil {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			if !errors.Is(err, test.kind) {
+				t.Fatalf("error %v, want kind %v", err, test.kind)
+			}
+			var unavailable *provider.UnavailableError
+			if !errors.As(err, &unavailable) {
+				t.Fatalf("error %T, want an *UnavailableError in it", err)
+			}
+			if unavailable.Fits != version(test.fits) {
+				t.Errorf("fits %s, want %q", unavailable.Fits, test.fits)
+			}
+			if want := "choose a version of registry.example.com/acme/demo: " + test.text; err.Error() != want {
+				t.Errorf("text\n got %s\nwant %s", err, want)
+			}
+		})
+	}
+}
+
+// TestKinds: a missing version or platform is also "not found", a protocol is not.
+func TestKinds(t *testing.T) {
+	t.Parallel()
+	for err, want := range map[error]bool{
+		provider.ErrNoVersion: true, provider.ErrNoPlatform: true, provider.ErrProtocol: false,
+		provider.ErrUnpacked: false, provider.ErrNotFound: true,
+	} {
+		if errors.Is(err, provider.ErrNotFound) != want {
+			t.Errorf("%v is ErrNotFound: %t, want %t", err, !want, want)
+		}
+	}
+	if errors.Is(provider.ErrNoVersion, provider.ErrNoPlatform) {
+		t.Error("ErrNoVersion is ErrNoPlatform")
+	}
+}
+
+func TestUnavailable(t *testing.T) {
+	t.Parallel()
+	versions := list("2.0.0 5.0 linux_amd64", "1.0.0 5.0 linux_amd64,plan9_arm")
+	tests := []struct {
+		version  string
+		platform addrs.Platform
+		kind     error
+		text     string
+	}{
+		{"2.0.0", plan9, provider.ErrNoPlatform, "2.0.0 has no package for plan9_arm, only for linux_amd64; the older 1.0.0 would fit"},
+		{"2.0.0", linux, provider.ErrNoPlatform, "2.0.0 has no package for linux_amd64, although it is listed"},
+		{"3.0.0", linux, provider.ErrNoVersion, `no version matches "3.0.0", the newest is 2.0.0`},
+	}
+	for _, test := range tests {
+		err := versions.Unavailable(version(test.version), test.platform)
+		if !errors.Is(err, test.kind) {
+			t.Errorf("%s for %s: %v, want kind %v", test.version, test.platform, err, test.kind)
+		}
+		if !strings.HasPrefix(err.Error(), test.text) {
+			t.Errorf("%s for %s:\n got %s\nwant %s", test.version, test.platform, err, test.text)
+		}
+	}
+}
+
+func TestLongPlatformListIsCut(t *testing.T) {
+	t.Parallel()
+	var platforms []string
+	for i := range 30 {
+		platforms = append(platforms, fmt.Sprintf("os%d_amd64", i))
+	}
+	_, err := list("1.0.0 - "+strings.Join(platforms, ",")).NewestFor(addrs.Constraint{}, provider.Need{Platform: linux})
+	if err == nil || !strings.Contains(err.Error(), "os19_amd64, 10 more") || strings.Contains(err.Error(), "os20") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestFits(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		protocols string
+		need      provider.Need
+		want      error
+	}{
+		{"5.1", provider.Need{}, nil},
+		{"", provider.Need{}, nil},
+		{"5.1", provider.Need{Platform: linux}, nil},
+		{"4.0", provider.Need{Protocols: constraint(">= 4")}, nil},
+		{"4.0", provider.Need{}, provider.ErrProtocol},
+		{"no version", provider.Need{}, provider.ErrProtocol},
+		{"5.1", provider.Need{Platform: darwin}, provider.ErrNoPlatform},
+	}
+	for _, test := range tests {
+		pkg := &provider.Package{Provider: demo, Version: version("1.2.3"), Platform: linux}
+		if test.protocols != "" {
+			pkg.Protocols = []string{test.protocols}
+		}
+		if err := pkg.Fits(test.need); !errors.Is(err, test.want) {
+			t.Errorf("protocol %q, need %v: %v, want %v", test.protocols, test.need, err, test.want)
+		}
+	}
+}
+
+func TestVersionsFindAndClone(t *testing.T) {
+	t.Parallel()
+	versions := list("2.0.0 5.0 linux_amd64", "1.0.0")
+	versions.Warnings = []string{"careful"}
+	r, ok := versions.Find(version("2.0.0"))
+	if !ok || !slices.Equal(r.Protocols, []string{"5.0"}) {
+		t.Errorf("Find: %v, %t", r, ok)
+	}
+	if _, ok := versions.Find(version("3.0.0")); ok {
+		t.Error("found a version that is not listed")
+	}
+	c := versions.Clone()
+	if diff := cmp.Diff(versions, c, values); diff != "" {
+		t.Errorf("clone differs: %s", diff)
+	}
+	c.List[0].Version, c.Warnings[0] = version("9.0.0"), "changed"
+	if versions.List[0].Version != version("2.0.0") || versions.Warnings[0] != "careful" {
+		t.Error("a change of the clone reached the original")
+	}
+	if (*provider.Versions)(nil).Clone() != nil {
+		t.Error("the clone of nothing is something")
+	}
+}
+
+func TestVersionsJSON(t *testing.T) {
+	t.Parallel()
+	versions := list("2.0.0 5.0,6.0 linux_amd64,darwin_arm64", "1.0.0-beta1")
+	versions.Warnings = []string{"careful"}
+	data, err := json.Marshal(versions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"provider":"registry.example.com/acme/demo","versions":[` +
+		`{"version":"2.0.0","protocols":["5.0","6.0"],"platforms":["linux_amd64","darwin_arm64"]},` +
+		`{"version":"1.0.0-beta1"}],"warnings":["careful"]}`
+	if string(data) != want {
+		t.Errorf("JSON\n got %s\nwant %s", data, want)
+	}
+	var back *provider.Versions
+	if err := json.Unmarshal(data, &back); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(versions, back, values); diff != "" {
+		t.Errorf("after a round trip: %s", diff)
+	}
+}
+
+func BenchmarkNewest(b *testing.B) {
+	versions := &provider.Versions{Provider: demo}
+	for i := range 2000 {
+		versions.List = append(versions.List, provider.Release{Version: version(fmt.Sprintf("%d.%d.0", 20-i/100, 100-i%100)), Protocols: []string{"5.0"}})
+	}
+	c := constraint("~> 5.0")
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := versions.NewestFor(c, provider.Need{Platform: linux}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

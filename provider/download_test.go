@@ -1,0 +1,353 @@
+package provider_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/verify"
+)
+
+func TestDownload(t *testing.T) {
+	t.Parallel()
+	content := archive(t)
+	src, path := serve(content), target(t)
+	report, err := provider.Download(t.Context(), src, packageOf(content), path, accepting(content))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantFile(t, path, content)
+	if !slices.Contains(report.Local, zh(content)) {
+		t.Errorf("the report has the local hashes %v, want %v among them", report.Local, zh(content))
+	}
+	if n := src.asked.Load(); n != 0 {
+		t.Errorf("evidence was fetched %d times, although the policy needs none", n)
+	}
+	if src.opened.Load() != 1 || src.closed.Load() != 1 {
+		t.Errorf("opened %d bodies, closed %d", src.opened.Load(), src.closed.Load())
+	}
+	if info, err := os.Stat(path); err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&^0o644 != 0 {
+		t.Errorf("mode %v, want at most 0644", info.Mode())
+	}
+}
+
+func TestDownloadReplacesOnlyWhenVerified(t *testing.T) {
+	t.Parallel()
+	content, old := archive(t), []byte("the old file")
+	path := target(t)
+	if err := os.WriteFile(path, old, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wrong := slices.Clone(content)
+	wrong[len(wrong)/2] ^= 1
+	report, err := provider.Download(t.Context(), serve(wrong), packageOf(content), path, accepting(content))
+	if err == nil || report != nil {
+		t.Errorf("a changed byte was accepted: %v", report)
+	}
+	var e *provider.Error
+	if !errors.As(err, &e) || e.Op != "verify" || e.Subject != packageOf(content).String() {
+		t.Errorf("error %v, want a *provider.Error about verifying the package", err)
+	}
+	wantFile(t, path, old)
+
+	if _, err := provider.Download(t.Context(), serve(content), packageOf(content), path, accepting(content)); err != nil {
+		t.Fatal(err)
+	}
+	wantFile(t, path, content)
+}
+
+// TestDownloadIsStrictByDefault: a matching checksum that nobody signed is not enough.
+func TestDownloadIsStrictByDefault(t *testing.T) {
+	t.Parallel()
+	content := archive(t)
+	src, path := serve(content), target(t)
+	_, err := provider.Download(t.Context(), src, packageOf(content), path, provider.Options{})
+	if !errors.Is(err, verify.ErrUnsigned) {
+		t.Errorf("%v, want ErrUnsigned", err)
+	}
+	if src.asked.Load() != 1 {
+		t.Errorf("evidence was fetched %d times, want once", src.asked.Load())
+	}
+	wantFile(t, path, nil)
+}
+
+func TestDownloadTargets(t *testing.T) {
+	t.Parallel()
+	content := archive(t)
+	t.Run("symbolic link", func(t *testing.T) {
+		t.Parallel()
+		if runtime.GOOS == "windows" {
+			return // links need a privilege there
+		}
+		path := target(t)
+		victim := filepath.Join(t.TempDir(), "victim")
+		if err := os.WriteFile(victim, []byte("precious"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(victim, path); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := provider.Download(t.Context(), serve(content), packageOf(content), path, accepting(content)); err != nil {
+			t.Fatal(err)
+		}
+		wantFile(t, path, content)
+		if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
+			t.Errorf("still a link: %v, %v", info, err)
+		}
+		wantFile(t, victim, []byte("precious"))
+	})
+	for name, path := range map[string]string{
+		"directory":      t.TempDir(),
+		"missing parent": filepath.Join(t.TempDir(), "none", "demo.zip"),
+		"empty":          "",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			src := serve(content)
+			_, err := provider.Download(t.Context(), src, packageOf(content), path, accepting(content))
+			var e *provider.Error
+			if !errors.As(err, &e) || e.Op != "store" {
+				t.Errorf("error %v, want a *provider.Error about storing", err)
+			}
+			if src.opened.Load() != 0 {
+				t.Error("the archive was fetched although there is no place for it")
+			}
+		})
+	}
+}
+
+func TestDownloadUnfetchable(t *testing.T) {
+	t.Parallel()
+	unpacked := packageOf(nil)
+	unpacked.URL, unpacked.Dir = "", "providers/demo"
+	src := serve(nil)
+	if _, err := provider.Download(t.Context(), src, unpacked, target(t), provider.Options{}); !errors.Is(err, provider.ErrUnpacked) {
+		t.Errorf("%v, want ErrUnpacked", err)
+	}
+	if _, err := provider.Download(t.Context(), src, nil, target(t), provider.Options{}); err == nil {
+		t.Error("no error for no package")
+	}
+	if _, err := provider.Receive(t.Context(), src, unpacked, nil, provider.Options{}); !errors.Is(err, provider.ErrUnpacked) {
+		t.Errorf("Receive: %v, want ErrUnpacked", err)
+	}
+}
+
+// TestDownloadByContentHash: a lock file may hold only an h1. Both forms of it count.
+func TestDownloadByContentHash(t *testing.T) {
+	t.Parallel()
+	content := archive(t)
+	packed, tree, err := verify.H1Zip(bytes.NewReader(content), int64(len(content)), verify.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, h1 := range map[string]verify.Hash{"archive": packed, "tree": tree} {
+		path := target(t)
+		o := provider.Options{Policy: verify.Policy{Accept: []verify.Hash{h1}}}
+		report, err := provider.Download(t.Context(), serve(content), packageOf(content), path, o)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		for _, want := range []verify.Hash{packed, tree, zh(content)} {
+			if !slices.Contains(report.Local, want) {
+				t.Errorf("%s: the report misses %v", name, want)
+			}
+		}
+		wantFile(t, path, content)
+	}
+	o := provider.Options{Policy: verify.Policy{Accept: []verify.Hash{packed}}}
+	path := target(t)
+	if _, err := provider.Download(t.Context(), serve([]byte("no zip")), packageOf([]byte("no zip")), path, o); err == nil {
+		t.Error("accepted what is no archive")
+	}
+	wantFile(t, path, nil)
+}
+
+func TestDownloadSizes(t *testing.T) {
+	t.Parallel()
+	content := archive(t)
+	n := int64(len(content))
+	tests := []struct {
+		name                    string
+		limit, stated, declared int64
+		want                    error // nil: accepted
+		opens                   int32
+	}{
+		{name: "nothing said", opens: 1},
+		{name: "limit n", limit: n, opens: 1},
+		{name: "limit n-1", limit: n - 1, want: provider.ErrTooLarge, opens: 1},
+		{name: "limit n-1, declared", limit: n - 1, declared: n, want: provider.ErrTooLarge, opens: 1},
+		{name: "limit n-1, stated", limit: n - 1, stated: n, want: provider.ErrTooLarge},
+		{name: "stated n", stated: n, opens: 1},
+		{name: "stated n-1", stated: n - 1, want: errSize, opens: 1},
+		{name: "stated n+1", stated: n + 1, want: errSize, opens: 1},
+		{name: "declared n", declared: n, opens: 1},
+		{name: "declared n+1", declared: n + 1, want: io.ErrUnexpectedEOF, opens: 1},
+		{name: "stated n, declared n+1", stated: n, declared: n + 1, want: errSize, opens: 1},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			src := &fake{open: func(context.Context, int) (*provider.Body, error) {
+				b := body(bytes.NewReader(content))
+				b.Size = test.declared
+				return b, nil
+			}}
+			pkg, path, o := packageOf(content), target(t), accepting(content)
+			pkg.Size, o.Policy.Limits.Package = test.stated, test.limit
+			_, err := provider.Download(t.Context(), src, pkg, path, o)
+			if test.want == nil {
+				if err != nil {
+					t.Error(err)
+				}
+				wantFile(t, path, content)
+				return
+			}
+			if test.want == errSize {
+				if _, ok := errors.AsType[*verify.SizeError](err); !ok {
+					t.Errorf("%v, want a *verify.SizeError", err)
+				}
+			} else if !errors.Is(err, test.want) {
+				t.Errorf("%v, want %v", err, test.want)
+			}
+			if src.opened.Load() != test.opens || src.closed.Load() != test.opens {
+				t.Errorf("opened %d bodies, closed %d, want %d", src.opened.Load(), src.closed.Load(), test.opens)
+			}
+			wantFile(t, path, nil)
+		})
+	}
+}
+
+// Markers in tables: any error, and one with the type *verify.SizeError.
+var errSome, errSize = errors.New("some error"), errors.New("size error")
+
+// TestDownloadStopsEarly: what is too large is not received to its end.
+func TestDownloadStopsEarly(t *testing.T) {
+	t.Parallel()
+	var read int
+	endless := readerFunc(func(p []byte) (int, error) {
+		read += len(p)
+		return len(p), nil
+	})
+	src := &fake{open: func(context.Context, int) (*provider.Body, error) { return body(endless), nil }}
+	o := accepting(nil)
+	o.Policy.Limits.Package = 1 << 20
+	if _, err := provider.Download(t.Context(), src, packageOf(nil), target(t), o); !errors.Is(err, provider.ErrTooLarge) {
+		t.Errorf("%v, want ErrTooLarge", err)
+	}
+	if read > 2<<20 {
+		t.Errorf("%d bytes were read", read)
+	}
+}
+
+func TestDownloadStartsOverOnce(t *testing.T) {
+	t.Parallel()
+	content := archive(t)
+	changes := func(times int) *fake {
+		return &fake{open: func(_ context.Context, n int) (*provider.Body, error) {
+			if n > times {
+				return body(bytes.NewReader(content)), nil
+			}
+			// Longer than the real archive: what is left of it must not stay.
+			other := bytes.Repeat([]byte("old"), len(content))
+			return body(io.MultiReader(bytes.NewReader(other), iotest.ErrReader(fmt.Errorf("reading: %w", provider.ErrChanged)))), nil
+		}}
+	}
+	path, o := target(t), accepting(content)
+	var events []provider.Event
+	o.Progress = func(e provider.Event) { events = append(events, e) }
+	src := changes(1)
+	if _, err := provider.Download(t.Context(), src, packageOf(content), path, o); err != nil {
+		t.Fatal(err)
+	}
+	wantFile(t, path, content)
+	i := slices.IndexFunc(events, func(e provider.Event) bool { return e.Kind == provider.EventRestarted })
+	if i < 0 || events[i].Bytes != 0 || !errors.Is(events[i].Err, provider.ErrChanged) {
+		t.Errorf("no proper event about the restart in %v", events)
+	}
+
+	path, src = target(t), changes(2)
+	if _, err := provider.Download(t.Context(), src, packageOf(content), path, accepting(content)); !errors.Is(err, provider.ErrChanged) {
+		t.Errorf("%v, want ErrChanged", err)
+	}
+	if src.opened.Load() != 2 || src.closed.Load() != 2 {
+		t.Errorf("opened %d bodies, closed %d, want 2", src.opened.Load(), src.closed.Load())
+	}
+	wantFile(t, path, nil)
+}
+
+func TestDownloadBrokenBodies(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("broken")
+	tests := map[string]struct {
+		body io.Reader
+		want error
+	}{
+		"error at once":  {iotest.ErrReader(broken), broken},
+		"error midway":   {io.MultiReader(strings.NewReader("some"), iotest.ErrReader(broken)), broken},
+		"never a byte":   {readerFunc(func([]byte) (int, error) { return 0, nil }), io.ErrNoProgress},
+		"last with data": {iotest.DataErrReader(strings.NewReader("other")), errSome},
+		"byte by byte":   {iotest.OneByteReader(strings.NewReader("other")), errSome},
+		"nothing at all": {strings.NewReader(""), errSome},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			src := &fake{open: func(context.Context, int) (*provider.Body, error) { return body(test.body), nil }}
+			path := target(t)
+			_, err := provider.Download(t.Context(), src, packageOf([]byte("content")), path, accepting([]byte("content")))
+			if err == nil || test.want != errSome && !errors.Is(err, test.want) {
+				t.Errorf("%v, want %v", err, test.want)
+			}
+			if src.closed.Load() != 1 {
+				t.Errorf("the body was closed %d times", src.closed.Load())
+			}
+			wantFile(t, path, nil)
+		})
+	}
+}
+
+func TestReceive(t *testing.T) {
+	t.Parallel()
+	content := archive(t)
+	f, err := os.Create(target(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	// What the file holds, and where its offset is, must not matter.
+	if _, err := f.Write(bytes.Repeat([]byte("x"), 2*len(content))); err != nil {
+		t.Fatal(err)
+	}
+	got, err := provider.Receive(t.Context(), serve(content), packageOf(content), f, provider.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Size != int64(len(content)) || got.ZH != zh(content) {
+		t.Errorf("received %d bytes with %v, want %d with %v", got.Size, got.ZH, len(content), zh(content))
+	}
+	if got.Evidence.Want != "demo_1.2.3_linux_amd64" {
+		t.Errorf("the evidence is about %q", got.Evidence.Want)
+	}
+	wantFile(t, f.Name(), content)
+
+	closed, err := os.Open(f.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed.Close()
+	if _, err := provider.Receive(t.Context(), serve(content), packageOf(content), closed, provider.Options{}); !errors.Is(err, fs.ErrClosed) {
+		t.Errorf("into a closed file: %v", err)
+	}
+}

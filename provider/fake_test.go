@@ -1,0 +1,122 @@
+package provider_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// fake is a Fetcher whose archive and evidence are functions.
+type fake struct {
+	open     func(ctx context.Context, n int) (*provider.Body, error) // n counts the calls from 1
+	evidence func(ctx context.Context, pkg *provider.Package) (verify.Evidence, error)
+
+	opened, asked, closed atomic.Int32
+}
+
+func (f *fake) Open(ctx context.Context, _ *provider.Package) (*provider.Body, error) {
+	body, err := f.open(ctx, int(f.opened.Add(1)))
+	if err != nil {
+		return nil, err
+	}
+	body.ReadCloser = &countedCloser{body.ReadCloser, &f.closed}
+	return body, nil
+}
+
+func (f *fake) Evidence(ctx context.Context, pkg *provider.Package) (verify.Evidence, error) {
+	f.asked.Add(1)
+	if f.evidence == nil {
+		return pkg.Evidence(), nil
+	}
+	return f.evidence(ctx, pkg)
+}
+
+type countedCloser struct {
+	io.ReadCloser
+	closed *atomic.Int32
+}
+
+func (c *countedCloser) Close() error {
+	c.closed.Add(1)
+	return c.ReadCloser.Close()
+}
+
+// serve is a fake that has these bytes.
+func serve(content []byte) *fake {
+	return &fake{open: func(context.Context, int) (*provider.Body, error) { return body(bytes.NewReader(content)), nil }}
+}
+
+func body(r io.Reader) *provider.Body { return &provider.Body{ReadCloser: io.NopCloser(r)} }
+
+// readers calls a function for each Read.
+type readerFunc func(p []byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+// archive is a small zip with a directory entry, so that its two content hashes differ.
+func archive(t testing.TB) []byte {
+	t.Helper()
+	var buf bytes.Buffer
+	w := zip.NewWriter(&buf)
+	for _, name := range []string{"docs/", "docs/README", "terraform-provider-demo_v1.2.3"} {
+		f, err := w.Create(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasSuffix(name, "/") {
+			if _, err := io.WriteString(f, strings.Repeat(name, 50)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return buf.Bytes()
+}
+
+func zh(content []byte) verify.Hash { return verify.ZHSum(sha256.Sum256(content)) }
+
+// packageOf is the package whose archive is content, as an honest source states it.
+func packageOf(content []byte) *provider.Package {
+	return &provider.Package{
+		Provider: demo, Version: version("1.2.3"), Platform: linux,
+		Filename: "terraform-provider-demo_1.2.3_linux_amd64.zip", URL: "https://files.example.com/demo.zip", SHA256: zh(content),
+	}
+}
+
+// accepting is the policy that takes just this content, and needs no evidence for it.
+func accepting(content []byte) provider.Options {
+	return provider.Options{Policy: verify.Policy{Accept: []verify.Hash{zh(content)}}}
+}
+
+func target(t testing.TB) string { return filepath.Join(t.TempDir(), "demo.zip") }
+
+// wantFile fails if path does not hold content, or if anything lies beside it. A nil
+// content means that path must not exist.
+func wantFile(t *testing.T, path string, content []byte) {
+	t.Helper()
+	got, err := os.ReadFile(path)
+	if content == nil != os.IsNotExist(err) || !bytes.Equal(got, content) {
+		t.Errorf("%s holds %d bytes, %v; want %d bytes", path, len(got), err, len(content))
+	}
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.Name() != filepath.Base(path) {
+			t.Errorf("%s was left behind", e.Name())
+		}
+	}
+}
