@@ -1,0 +1,255 @@
+package addrs_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/apparentlymart/go-versions/versions"
+	"github.com/apparentlymart/go-versions/versions/constraints"
+
+	"github.com/tofureg/tofureg/addrs"
+)
+
+// candidates are versions of all sorts, against which constraints are tried.
+var candidates = []string{
+	"0.0.0", "0.0.1", "0.9.0", "1.0.0-alpha", "1.0.0-beta", "1.0.0-beta.2", "1.0.0-beta+meta", "1.0.0", "1.0.0+meta", "1.0.1", "1.0.1-rc1",
+	"1.1.0-beta", "1.1.0", "1.2.0", "1.2.3", "1.2.4", "1.3.0-beta", "1.3.0", "1.9.9", "1.10.0", "2.0.0-beta1", "2.0.0", "2.0.0+meta", "2.1.0", "3.0.0",
+	"18446744073709551615.0.0", "0.0.18446744073709551615", "1.0.0--", "1.0.0-a..b",
+}
+
+// providerConstraints are constraints as users and lock files have them, with their
+// canonical form.
+var providerConstraints = []struct{ in, want string }{
+	{"", ""},
+	{" \t", ""},
+	{"1.0.0", "1.0.0"},
+	{"= 1.0.0", "1.0.0"},
+	{"=1.0", "1.0.0"},
+	{"1", "1.0.0"},
+	{"1.", "1.0.0"},
+	{"01.02", "1.2.0"},
+	{"!= 1.1", "!= 1.1.0"},
+	{">1", "> 1.0.0"},
+	{">= 1.0", ">= 1.0.0"},
+	{"< 2", "< 2.0.0"},
+	{"<= 2.0.0", "<= 2.0.0"},
+	{"~> 1", "~> 1.0"},
+	{"~> 1.0", "~> 1.0"},
+	{"~>1.2", "~> 1.2"},
+	{"~> 1.2.0", "~> 1.2.0"},
+	{"~> 1.2.3", "~> 1.2.3"},
+	{"~> 0", "~> 0.0"},
+	{"~> 0.0.0", "~> 0.0.0"},
+	{"~> 1.0.0-beta", "~> 1.0.0-beta"},
+	{"~> 1.0-beta", "~> 1.0-beta"},
+	{"~> 1-beta", "~> 1.0-beta"},
+	{">= 1.0.0-beta", ">= 1.0.0-beta"},
+	{"1.0.0-beta", "1.0.0-beta"},
+	{"= 1.0.0-beta", "1.0.0-beta"},
+	{"1.0.0-beta, >= 1.0.0-alpha", ">= 1.0.0-alpha, 1.0.0-beta"},
+	{"1.0.0-beta, > 2", "1.0.0-beta, > 2.0.0"},
+	{"1.0.0-beta, != 1.0.0-beta", "1.0.0-beta, != 1.0.0-beta"},
+	{"1.0.0-beta, 1.1.0-beta", "1.0.0-beta, 1.1.0-beta"},
+	{"1.0.0+meta", "1.0.0+meta"},
+	{"!= 1.0.0+meta", "!= 1.0.0+meta"},
+	{">= 1.0.0+meta", ">= 1.0.0+meta"},
+	{"1.0.0-beta+meta", "1.0.0-beta+meta"},
+	{"0.0.0", "0.0.0"},
+	{"= 0", "0.0.0"},
+	{"!= 0.0.0", "!= 0.0.0"},
+	{">= 0", ">= 0.0.0"},
+	{"<= 0.0.1", "<= 0.0.1"},
+	{">= 1.0, < 2.0", ">= 1.0.0, < 2.0.0"},
+	{"< 2.0,>= 1.0", ">= 1.0.0, < 2.0.0"},
+	{">= 2.0 , >= 2.0.0", ">= 2.0.0"},
+	{"~> 1.2, ~> 1.2.0", "~> 1.2.0, ~> 1.2"},
+	{"<= 2, < 2, != 2, ~> 2.0, ~> 2.0.0, = 2, >= 2, > 2", "> 2.0.0, >= 2.0.0, 2.0.0, ~> 2.0.0, ~> 2.0, <= 2.0.0, < 2.0.0, != 2.0.0"},
+	{">= 1.0,", ">= 1.0.0"},
+	{"1.0.0-,2", "1.0.0, 2.0.0"},
+	{"1.0.0-alpha.1, 1.0.0-beta", "1.0.0-beta, 1.0.0-alpha.1"}, // the engine's own order
+	{">= 1.10, >= 1.9", ">= 1.9.0, >= 1.10.0"},
+	{"~> 18446744073709551615.0", "~> 18446744073709551615.0"},
+	{"<= 18446744073709551615", "<= 18446744073709551615.0.0"},
+	{"1.0.0-a..b, != 1.0.0--", "!= 1.0.0--, 1.0.0-a..b"},
+}
+
+func TestParseProviderConstraint(t *testing.T) {
+	t.Parallel()
+	for _, tt := range providerConstraints {
+		c, err := addrs.ParseProviderConstraint(tt.in)
+		if err != nil || c.String() != tt.want {
+			t.Errorf("ParseProviderConstraint(%q) = %q, %v; want %q", tt.in, c, err, tt.want)
+			continue
+		}
+		if c.IsZero() != (tt.want == "") {
+			t.Errorf("ParseProviderConstraint(%q): IsZero %v", tt.in, c.IsZero())
+		}
+		checkText(t, c)
+		checkAsProvider(t, tt.in, c)
+	}
+}
+
+// checkAsProvider compares what c allows with what the CLI's library selects for the text.
+func checkAsProvider(t *testing.T, text string, c addrs.Constraint) {
+	t.Helper()
+	spec, err := constraints.ParseRubyStyleMulti(text)
+	if err != nil {
+		t.Errorf("the engine refuses %q: %v", text, err)
+		return
+	}
+	set := versions.MeetingConstraints(spec)
+	match := c.Matcher()
+	for _, s := range candidates {
+		v, want := addrs.MustParseVersion(s), set.Has(versions.MustParseVersion(s))
+		if match(v) != want || c.Allows(v) != want {
+			t.Errorf("%q, version %s: Matcher %v, Allows %v; the engine %v", text, s, match(v), c.Allows(v), want)
+		}
+	}
+}
+
+func TestParseProviderConstraintRefuses(t *testing.T) {
+	t.Parallel()
+	for in, reason := range map[string]string{
+		">=": "", "= ": "", ",": "", "1,,2": "", ">=1 <2": "comma", "^1.0": "^", "~1.0": "", "==1": "", "=>1": ">=", "=<1": "<=",
+		"1.*": "wildcard", "x": "wildcard", "1 || 2": "", "1.0.0.0": "three", "v1.0": "v", ">= v1.0": "v", "=  1": "space", "latest": "",
+		"1.0\x00": "", "1.0\x1b[31m": "", "> 1.0\u202e": "",
+		"18446744073709551616": "2^64-1", ">= 1.0, < 99999999999999999999999999.0": "2^64-1",
+		strings.Repeat("1,", 2049): "too long",
+	} {
+		c, err := addrs.ParseProviderConstraint(in)
+		checkRefused(t, err, "provider version constraint", in, reason)
+		if !c.IsZero() {
+			t.Errorf("ParseProviderConstraint(%q) = %q", in, c)
+		}
+	}
+	if _, err := addrs.ParseProviderConstraint(strings.Repeat("1,", 2048)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestConstraintZero(t *testing.T) {
+	t.Parallel()
+	var c addrs.Constraint
+	for s, want := range map[string]bool{"1.0.0": true, "0.0.1": true, "1.0.0+x": true, "1.2.3.4": true, "0.0.0": false, "1.0.0-a": false} {
+		if got := c.Allows(addrs.MustParseModuleVersion(s)); got != want {
+			t.Errorf("the zero Constraint allows %s: %v", s, got)
+		}
+	}
+	for _, c := range []addrs.Constraint{{}, addrs.MustParseProviderConstraint(">= 0"), addrs.MustParseModuleConstraint(">= 0")} {
+		if c.Allows(addrs.Version{}) {
+			t.Errorf("%q allows the zero Version", c)
+		}
+	}
+	if !c.IsZero() || c.String() != "" || c.And(c) != c {
+		t.Error("the zero Constraint is not zero")
+	}
+}
+
+func TestConstraintAnd(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ a, b, want string }{
+		{"", ">= 1", ">= 1.0.0"},
+		{"~> 1.0", "!= 1.5, ~> 1.0", "~> 1.0, != 1.5.0"},
+		{"< 2", ">= 1", ">= 1.0.0, < 2.0.0"},
+		{"1.0.0-beta", ">= 0.9", ">= 0.9.0, 1.0.0-beta"},
+		{"1.0.0-beta", "1.0.0-beta", "1.0.0-beta"},
+	}
+	for _, tt := range tests {
+		a, b := addrs.MustParseProviderConstraint(tt.a), addrs.MustParseProviderConstraint(tt.b)
+		for _, c := range []addrs.Constraint{a.And(b), b.And(a)} {
+			if c.String() != tt.want || c != addrs.MustParseProviderConstraint(tt.want) {
+				t.Errorf("%q and %q: %q, want %q", tt.a, tt.b, c, tt.want)
+			}
+			checkAsProvider(t, strings.TrimPrefix(tt.a+","+tt.b, ","), c)
+		}
+	}
+}
+
+func TestConstraintAndOfBothKinds(t *testing.T) {
+	t.Parallel()
+	p, m := addrs.MustParseProviderConstraint(">= 1.2"), addrs.MustParseModuleConstraint("< 2")
+	c := p.And(m)
+	if c != m.And(p) || c.String() != ">= 1.2.0, < 2.0.0" || c.IsZero() {
+		t.Errorf("got %q", c)
+	}
+	for s, want := range map[string]bool{"1.1.0": false, "1.2.0": true, "2.0.0": false, "1.3.0-beta": false} {
+		if got := c.Allows(addrs.MustParseVersion(s)); got != want {
+			t.Errorf("%q allows %s: %v", c, s, got)
+		}
+	}
+	if narrower := c.And(addrs.MustParseProviderConstraint("!= 1.3")); narrower.Allows(addrs.MustParseVersion("1.3.0")) {
+		t.Errorf("%q allows 1.3.0", narrower)
+	}
+}
+
+func TestExactVersion(t *testing.T) {
+	t.Parallel()
+	for _, s := range candidates {
+		v := addrs.MustParseVersion(s)
+		match := addrs.ExactVersion(v).Matcher()
+		for _, o := range candidates {
+			if got, want := match(addrs.MustParseVersion(o)), o == s && s != "0.0.0"; got != want {
+				t.Errorf("ExactVersion(%s) allows %s: %v", s, o, got)
+			}
+		}
+	}
+	v := addrs.MustParseModuleVersion("1.2.3.4")
+	if c := addrs.ExactVersion(v); !c.Allows(v) || c.Allows(addrs.MustParseVersion("1.2.3")) {
+		t.Errorf("ExactVersion(%s) = %q", v, c)
+	}
+	for _, v := range []addrs.Version{{}, addrs.MustParseModuleVersion("1.2.3.4-beta"), addrs.MustParseModuleVersion("1.2.3~a")} {
+		c := addrs.ExactVersion(v)
+		if c.IsZero() || c.Allows(v) || c.Allows(addrs.MustParseVersion("1.2.3")) {
+			t.Errorf("ExactVersion(%q) = %q, which allows something", v, c)
+		}
+	}
+}
+
+func FuzzParseProviderConstraint(f *testing.F) {
+	for _, tt := range providerConstraints {
+		f.Add(tt.in, "1.0.0-beta")
+	}
+	seeds := []string{">=", "^1", "1,,2", ">= 18446744073709551616", "1.*", "v1"}
+	for i, s := range candidates {
+		f.Add(seeds[i%len(seeds)], s)
+	}
+	f.Fuzz(func(t *testing.T, s, candidate string) {
+		c, err := addrs.ParseProviderConstraint(s)
+		spec, engineOK := engineConstraint(s)
+		if (err == nil) != engineOK && len(s) <= 4096 {
+			t.Fatalf("ParseProviderConstraint(%q) = %q, %v; the engine %v", s, c, err, engineOK)
+		}
+		if err != nil {
+			checkPrintable(t, err)
+			return
+		}
+		if len(c.String()) <= 4096 {
+			checkText(t, c)
+		}
+		if both := c.And(c); both != c {
+			t.Fatalf("%q and itself: %q", c, both)
+		}
+		set := versions.MeetingConstraints(spec)
+		match := c.Matcher()
+		for _, s2 := range append([]string{candidate}, candidates...) {
+			v, err := addrs.ParseVersion(s2)
+			if err != nil {
+				continue
+			}
+			if got, want := match(v), set.Has(versions.MustParseVersion(s2)); got != want {
+				t.Fatalf("%q, canonical %q, version %s: %v; the engine %v", s, c, v, got, want)
+			}
+		}
+	})
+}
+
+// engineConstraint runs the parser of the CLI, which panics on large numbers.
+func engineConstraint(s string) (spec constraints.IntersectionSpec, ok bool) {
+	defer func() {
+		if recover() != nil {
+			ok = false
+		}
+	}()
+	spec, err := constraints.ParseRubyStyleMulti(s)
+	return spec, err == nil
+}

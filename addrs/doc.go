@@ -1,0 +1,41 @@
+// Package addrs has the names that registries work with: provider and module addresses,
+// versions, version constraints and platforms.
+//
+// A provider address is [hostname/][namespace/]type, a module address
+// [hostname/]namespace/name/system. What is left out has a default, so that
+//
+//	p, err := addrs.ParseProvider("hashicorp/aws")
+//	if err != nil {
+//		return err // a *addrs.ParseError, often with a suggestion
+//	}
+//	fmt.Println(p) // registry.opentofu.org/hashicorp/aws
+//
+// names the provider at [DefaultHost]. The functions whose names end in In take another
+// default host. See https://opentofu.org/docs/internals/provider-registry-protocol/ and
+// https://opentofu.org/docs/internals/module-registry-protocol/ for the addresses, and
+// https://opentofu.org/docs/language/expressions/version-constraints/ for constraints.
+//
+// # Values
+//
+// All types are small values without pointers to shared state. They are safe for concurrent
+// use and comparable with ==: parsing normalises, so two spellings of one name give equal
+// values, which also serve as map keys. The one way to get a value is to parse or build it,
+// and what was accepted is safe to use as an element of a path or of a URL: it holds no dots
+// on its own, separators or control characters.
+//
+// The zero value of each type means "none". It marshals to the empty text, and the empty
+// text unmarshals to it. The String method of each type returns the canonical form, which
+// MarshalText returns too and the parser of the type accepts.
+//
+// # Two kinds of versions and constraints
+//
+// The CLI reads provider versions and module versions with different libraries, which accept
+// different spellings and treat prereleases differently. Both give a [Version], and
+// constraints on either a [Constraint]; [ParseVersion] and [ParseProviderConstraint] are for
+// providers, [ParseModuleVersion] and [ParseModuleConstraint] for modules.
+//
+// # Limits
+//
+// Input of more than 4096 bytes, or 256 for a version, is refused. No input makes a function
+// of this package panic, except those whose names start with Must.
+package addrs

@@ -1,0 +1,198 @@
+package addrs
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/tofureg/tofureg/disco/svchost"
+)
+
+// Module is the address of a module in a registry: a host, a namespace on that host, a name
+// and a target system, as in registry.opentofu.org/terraform-aws-modules/vpc/aws.
+//
+// Unlike in a provider's address, letters keep their case and differ by it, since registries
+// may tell them apart. The zero Module is no module.
+type Module struct {
+	host                    svchost.Hostname
+	namespace, name, system string
+}
+
+// ParseModule parses [HOSTNAME/]NAMESPACE/NAME/SYSTEM, where the missing hostname is
+// [DefaultHost].
+//
+// Namespace and name are 1 to 64 ASCII letters, digits, hyphens and underscores that start
+// and end with a letter or digit; the system is 1 to 64 lower-case ASCII letters and digits.
+// As in the CLI, the hostname must contain a dot, which tells such an address from other
+// module sources, and must be neither github.com nor bitbucket.org, with which the sources
+// of modules in repositories start. The error is a *[ParseError].
+func ParseModule(s string) (Module, error) { return ParseModuleIn(defaultHost, s) }
+
+// ParseModuleIn is like [ParseModule] with another default host. The zero Hostname means
+// [DefaultHost].
+func ParseModuleIn(host svchost.Hostname, s string) (Module, error) {
+	return parseModule(orDefault(host), s, s, kindModule)
+}
+
+// MustParseModule is like [ParseModule] but panics on an error. It is for addresses that are
+// constants in the program.
+func MustParseModule(s string) Module { return must(ParseModule(s)) }
+
+// NewModule returns the address with these parts, which are checked like those of
+// [ParseModule]. The host must not be zero. The error is a *[ParseError].
+func NewModule(host svchost.Hostname, namespace, name, system string) (Module, error) {
+	m := Module{host, namespace, name, system}
+	reason := checkHost(host)
+	if reason == "" {
+		reason = m.check()
+	}
+	if reason != "" {
+		return Module{}, refuse(kindModule, strings.Join([]string{host.Display(), namespace, name, system}, "/"), reason)
+	}
+	return m, nil
+}
+
+// parseModule parses s, a part of input, for an error of the given kind.
+func parseModule(host svchost.Hostname, s, input, kind string) (Module, error) {
+	if reason := checkModuleShape(input); reason != "" {
+		return Module{}, refuse(kind, input, reason)
+	}
+	if strings.Contains(s, "//") {
+		return Module{}, refuse(kind, input, "it must have no subdirectory, and no empty parts")
+	}
+	if strings.Count(s, "/") == 3 {
+		name, rest, _ := strings.Cut(s, "/")
+		h, err := svchost.Parse(name)
+		if err != nil {
+			return Module{}, refuse(kind, input, "in the hostname: "+hostReason(err))
+		}
+		host, s = h, rest
+	}
+	if strings.Count(s, "/") != 2 {
+		return Module{}, refuse(kind, input, "it must be NAMESPACE/NAME/SYSTEM or HOSTNAME/NAMESPACE/NAME/SYSTEM")
+	}
+	m := Module{host: host}
+	m.namespace, s, _ = strings.Cut(s, "/")
+	m.name, m.system, _ = strings.Cut(s, "/")
+	if reason := m.check(); reason != "" {
+		return Module{}, refuse(kind, input, reason)
+	}
+	return m, nil
+}
+
+// checkModuleShape refuses what is no registry address at all, with a reason that helps
+// whoever took it for one.
+func checkModuleShape(s string) string {
+	switch {
+	case len(s) > maxInput:
+		return reasonTooLong
+	case strings.Contains(s, "://"), strings.Contains(s, "::"):
+		return "the address of a module in a registry is wanted, not a URL"
+	case s == ".", s == "..", strings.HasPrefix(s, "./"), strings.HasPrefix(s, "../"), strings.HasPrefix(s, "/"):
+		return "the address of a module in a registry is wanted, not a path"
+	case strings.IndexByte(s, '?') >= 0:
+		return "the address of a module in a registry has no query"
+	}
+	return ""
+}
+
+func (m Module) check() string {
+	switch host := m.host.String(); {
+	case strings.IndexByte(host, '.') < 0:
+		return "the hostname must contain a dot"
+	case host == "github.com", host == "bitbucket.org":
+		return host + " is not a module registry; it starts the source of a module in a repository"
+	case !isModuleName(m.namespace):
+		if strings.IndexByte(m.namespace, '.') >= 0 {
+			return "after a hostname three parts are needed: NAMESPACE/NAME/SYSTEM"
+		}
+		return "the namespace" + reasonModuleName
+	case !isModuleName(m.name):
+		return "the name" + reasonModuleName
+	case !isSystem(m.system):
+		return "the system must be 1 to 64 lower-case ASCII letters and digits"
+	}
+	return ""
+}
+
+const reasonModuleName = " must be 1 to 64 ASCII letters, digits, hyphens and underscores, with a letter or digit at both ends"
+
+// maxModulePart is the longest namespace, name or system of a module.
+const maxModulePart = 64
+
+func isModuleName(s string) bool {
+	if s == "" || len(s) > maxModulePart {
+		return false
+	}
+	for i := range len(s) {
+		switch c := s[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', isDigit(c):
+		case c != '-' && c != '_', i == 0, i == len(s)-1:
+			return false
+		}
+	}
+	return true
+}
+
+func isSystem(s string) bool {
+	if s == "" || len(s) > maxModulePart {
+		return false
+	}
+	for i := range len(s) {
+		if c := s[i]; !isDigit(c) && (c < 'a' || c > 'z') {
+			return false
+		}
+	}
+	return true
+}
+
+// Host returns the host of the module's registry.
+func (m Module) Host() svchost.Hostname { return m.host }
+
+// Namespace returns the namespace in its given case.
+func (m Module) Namespace() string { return m.namespace }
+
+// Name returns the name in its given case.
+func (m Module) Name() string { return m.name }
+
+// System returns the target system, which often is the type of a provider.
+func (m Module) System() string { return m.system }
+
+// String returns HOSTNAME/NAMESPACE/NAME/SYSTEM with the hostname in Unicode. The zero Module
+// gives "".
+func (m Module) String() string {
+	if m.IsZero() {
+		return ""
+	}
+	return m.host.Display() + "/" + m.path()
+}
+
+// Display returns the form for people: that of [Module.String], without the hostname where it
+// is [DefaultHost].
+func (m Module) Display() string {
+	if m.host == defaultHost {
+		return m.path()
+	}
+	return m.String()
+}
+
+func (m Module) path() string { return m.namespace + "/" + m.name + "/" + m.system }
+
+// IsZero reports whether m is the zero Module.
+func (m Module) IsZero() bool { return m == Module{} }
+
+// Compare orders addresses by host, namespace, name and system. It returns -1, 0 or +1, and 0
+// only when m == o.
+func (m Module) Compare(o Module) int {
+	return cmp.Or(
+		m.host.Compare(o.host),
+		strings.Compare(m.namespace, o.namespace),
+		strings.Compare(m.name, o.name),
+		strings.Compare(m.system, o.system),
+	)
+}
+
+// MarshalText returns the form of [Module.String]. It never fails.
+func (m Module) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
+
+// UnmarshalText reads what [ParseModule] accepts; the empty text is the zero Module.
+func (m *Module) UnmarshalText(b []byte) error { return unmarshal(m, b, ParseModule) }

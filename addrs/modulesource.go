@@ -1,0 +1,99 @@
+package addrs
+
+import (
+	"cmp"
+	"path"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/tofureg/tofureg/disco/svchost"
+)
+
+// ModuleSource is what a configuration has as the source of a module from a registry: the
+// module and, after two slashes, a directory in its package, as in
+// terraform-aws-modules/iam/aws//modules/iam-user.
+//
+// The zero ModuleSource is no source.
+type ModuleSource struct {
+	Module Module
+	// Subdir is the directory with slashes between its elements, or empty. The functions
+	// that parse a source clean it and guarantee that it stays inside the package; what a
+	// caller sets is not checked.
+	Subdir string
+}
+
+// ParseModuleSource parses a module address as [ParseModule] does, optionally followed by two
+// slashes and a directory. The directory is cleaned as [path.Clean] does, but an empty one
+// stays empty. One that is absolute or leads out of the package is refused, and so are
+// backslashes, colons and control characters in it, which mean different things to different
+// systems. Sources of other kinds, such as paths and URLs, are refused.
+// The error is a *[ParseError].
+func ParseModuleSource(s string) (ModuleSource, error) { return ParseModuleSourceIn(defaultHost, s) }
+
+// ParseModuleSourceIn is like [ParseModuleSource] with another default host. The zero
+// Hostname means [DefaultHost].
+func ParseModuleSourceIn(host svchost.Hostname, s string) (ModuleSource, error) {
+	if reason := checkModuleShape(s); reason != "" {
+		return ModuleSource{}, refuse(kindModuleSource, s, reason)
+	}
+	addr, subdir, _ := strings.Cut(s, "//")
+	m, err := parseModule(orDefault(host), addr, s, kindModuleSource)
+	if err != nil {
+		return ModuleSource{}, err
+	}
+	if subdir != "" {
+		if reason := checkSubdir(subdir); reason != "" {
+			return ModuleSource{}, refuse(kindModuleSource, s, reason)
+		}
+		subdir = path.Clean(subdir)
+	}
+	return ModuleSource{m, subdir}, nil
+}
+
+// MustParseModuleSource is like [ParseModuleSource] but panics on an error. It is for sources
+// that are constants in the program.
+func MustParseModuleSource(s string) ModuleSource { return must(ParseModuleSource(s)) }
+
+func checkSubdir(s string) string {
+	if s[0] == '/' {
+		return "the subdirectory must not be absolute"
+	}
+	if clean := path.Clean(s); clean == ".." || strings.HasPrefix(clean, "../") {
+		return "the subdirectory leads out of the module's package"
+	}
+	if !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return r == '\\' || r == ':' || unicode.IsControl(r) }) {
+		return "the subdirectory must not contain backslashes, colons or control characters"
+	}
+	return ""
+}
+
+// String returns the address as [Module.String] does, followed by two slashes and the
+// subdirectory if there is one. The zero ModuleSource gives "".
+func (s ModuleSource) String() string { return s.with(s.Module.String()) }
+
+// Display is like [ModuleSource.String] without the hostname where it is [DefaultHost].
+func (s ModuleSource) Display() string { return s.with(s.Module.Display()) }
+
+func (s ModuleSource) with(addr string) string {
+	if s.Subdir == "" {
+		return addr
+	}
+	return addr + "//" + s.Subdir
+}
+
+// IsZero reports whether s is the zero ModuleSource.
+func (s ModuleSource) IsZero() bool { return s == ModuleSource{} }
+
+// Compare orders sources by module and subdirectory. It returns -1, 0 or +1, and 0 only when
+// s == o.
+func (s ModuleSource) Compare(o ModuleSource) int {
+	return cmp.Or(s.Module.Compare(o.Module), strings.Compare(s.Subdir, o.Subdir))
+}
+
+// MarshalText returns the form of [ModuleSource.String]. It never fails.
+func (s ModuleSource) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads what [ParseModuleSource] accepts; the empty text is the zero
+// ModuleSource.
+func (s *ModuleSource) UnmarshalText(b []byte) error { return unmarshal(s, b, ParseModuleSource) }

@@ -1,0 +1,133 @@
+package addrs
+
+import (
+	"cmp"
+	"runtime"
+	"strings"
+)
+
+// Platform is an operating system and a processor architecture in the words of Go, as in
+// linux_amd64. The zero Platform is no platform.
+type Platform struct{ os, arch string }
+
+// maxWord is the longest name of an operating system or an architecture.
+const maxWord = 32
+
+// ParsePlatform parses OS_ARCH. The two words consist of 1 to 32 ASCII letters and digits
+// each; case is kept, since registries compare it. Unknown words are accepted.
+// The error is a *[ParseError].
+func ParsePlatform(s string) (Platform, error) {
+	os, arch, ok := strings.Cut(s, "_")
+	if !ok {
+		return Platform{}, refuse(kindPlatform, s, "it must be OS_ARCH, such as linux_amd64")
+	}
+	if reason := checkPlatform(os, arch); reason != "" {
+		return Platform{}, refuse(kindPlatform, s, reason)
+	}
+	return Platform{intern(os), intern(arch)}, nil
+}
+
+// MustParsePlatform is like [ParsePlatform] but panics on an error. It is for platforms that
+// are constants in the program.
+func MustParsePlatform(s string) Platform { return must(ParsePlatform(s)) }
+
+// NewPlatform returns the platform of these two words, which must be like those that
+// [ParsePlatform] accepts. The error is a *[ParseError].
+func NewPlatform(os, arch string) (Platform, error) {
+	if reason := checkPlatform(os, arch); reason != "" {
+		return Platform{}, refuse(kindPlatform, os+"_"+arch, reason)
+	}
+	return Platform{intern(os), intern(arch)}, nil
+}
+
+// CurrentPlatform returns the platform that the program was compiled for.
+func CurrentPlatform() Platform { return Platform{runtime.GOOS, runtime.GOARCH} }
+
+func checkPlatform(os, arch string) string {
+	if !isWord(os) {
+		return "the operating system must be 1 to 32 ASCII letters and digits"
+	}
+	if !isWord(arch) {
+		return "the architecture must be 1 to 32 ASCII letters and digits"
+	}
+	return ""
+}
+
+func isWord(s string) bool {
+	if s == "" || len(s) > maxWord {
+		return false
+	}
+	for i := range len(s) {
+		switch c := s[i]; {
+		case 'a' <= c && c <= 'z', '0' <= c && c <= '9', 'A' <= c && c <= 'Z':
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// intern returns a constant for the words that make up nearly all platforms, so that lists
+// of thousands of versions do not keep as many copies of them in memory.
+func intern(s string) string {
+	switch s {
+	case "linux":
+		return "linux"
+	case "darwin":
+		return "darwin"
+	case "windows":
+		return "windows"
+	case "freebsd":
+		return "freebsd"
+	case "openbsd":
+		return "openbsd"
+	case "netbsd":
+		return "netbsd"
+	case "solaris":
+		return "solaris"
+	case "amd64":
+		return "amd64"
+	case "arm64":
+		return "arm64"
+	case "386":
+		return "386"
+	case "arm":
+		return "arm"
+	case "ppc64le":
+		return "ppc64le"
+	case "s390x":
+		return "s390x"
+	case "riscv64":
+		return "riscv64"
+	}
+	return s
+}
+
+// OS returns the operating system, such as "linux".
+func (p Platform) OS() string { return p.os }
+
+// Arch returns the architecture, such as "amd64".
+func (p Platform) Arch() string { return p.arch }
+
+// String returns OS_ARCH. The zero Platform gives "".
+func (p Platform) String() string {
+	if p.IsZero() {
+		return ""
+	}
+	return p.os + "_" + p.arch
+}
+
+// IsZero reports whether p is the zero Platform.
+func (p Platform) IsZero() bool { return p == Platform{} }
+
+// Compare orders platforms by operating system and architecture. It returns -1, 0 or +1, and
+// 0 only when p == o.
+func (p Platform) Compare(o Platform) int {
+	return cmp.Or(strings.Compare(p.os, o.os), strings.Compare(p.arch, o.arch))
+}
+
+// MarshalText returns the form of [Platform.String]. It never fails.
+func (p Platform) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// UnmarshalText reads what [ParsePlatform] accepts; the empty text is the zero Platform.
+func (p *Platform) UnmarshalText(b []byte) error { return unmarshal(p, b, ParsePlatform) }

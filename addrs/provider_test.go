@@ -1,0 +1,255 @@
+package addrs_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/disco/svchost"
+)
+
+func TestParseProvider(t *testing.T) {
+	t.Parallel()
+	const o = "registry.opentofu.org/"
+	tests := []struct{ in, want, display string }{
+		{"aws", o + "hashicorp/aws", "hashicorp/aws"},
+		{"hashicorp/aws", o + "hashicorp/aws", "hashicorp/aws"},
+		{"HashiCorp/AWS", o + "hashicorp/aws", "hashicorp/aws"},
+		{"registry.opentofu.org/hashicorp/aws", o + "hashicorp/aws", "hashicorp/aws"},
+		{"Registry.OpenTofu.org:443/hashicorp/aws", o + "hashicorp/aws", "hashicorp/aws"},
+		{"registry.terraform.io/hashicorp/aws", "registry.terraform.io/hashicorp/aws", ""},
+		{"registry.example.com/acme/alpha", "registry.example.com/acme/alpha", ""},
+		{"registry.example.com:8443/acme/alpha", "registry.example.com:8443/acme/alpha", ""},
+		{"localhost:8443/acme/alpha", "localhost:8443/acme/alpha", ""},
+		{"127.0.0.1/acme/alpha", "127.0.0.1/acme/alpha", ""},
+		{"acme/google-beta", o + "acme/google-beta", "acme/google-beta"},
+		{"1/2", o + "1/2", "1/2"},
+		{"-/aws", o + "-/aws", "-/aws"},
+		{o + "-/aws", o + "-/aws", "-/aws"},
+		{"terraform.io/builtin/terraform", "terraform.io/builtin/terraform", ""},
+		{"acme/terraform", o + "acme/terraform", "acme/terraform"},
+		{"acme/provider-terraform-x", o + "acme/provider-terraform-x", "acme/provider-terraform-x"},
+		{"terraform-x/aws", o + "terraform-x/aws", "terraform-x/aws"},
+		{"böb.example.com/ÜBER/straße", "böb.example.com/über/straße", ""},
+		{"acme/ａｌｐｈａ", o + "acme/alpha", "acme/alpha"},
+		{"acme/al\u00adpha", o + "acme/alpha", "acme/alpha"},
+		{"acme/ﬁrst", o + "acme/first", "acme/first"},
+		{strings.Repeat("a", 512) + "/" + strings.Repeat("b", 512), o + strings.Repeat("a", 512) + "/" + strings.Repeat("b", 512), strings.Repeat("a", 512) + "/" + strings.Repeat("b", 512)},
+	}
+	for _, tt := range tests {
+		p, err := addrs.ParseProvider(tt.in)
+		if err != nil {
+			t.Errorf("ParseProvider(%q): %v", tt.in, err)
+			continue
+		}
+		if tt.display == "" {
+			tt.display = tt.want
+		}
+		if p.String() != tt.want || p.Display() != tt.display {
+			t.Errorf("ParseProvider(%q) = %q, displayed %q; want %q, %q", tt.in, p, p.Display(), tt.want, tt.display)
+		}
+		checkText(t, p)
+		if again, err := addrs.ParseProvider(p.Display()); again != p {
+			t.Errorf("ParseProvider(%q) = %q, %v; want %q", p.Display(), again, err, p)
+		}
+		if built, err := addrs.NewProvider(p.Host(), p.Namespace(), p.Type()); built != p {
+			t.Errorf("NewProvider of the parts of %q = %q, %v", p, built, err)
+		}
+	}
+}
+
+func TestParseProviderRefuses(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ in, reason, suggestion string }{
+		{"", "empty", ""},
+		{"/", "empty", ""},
+		{"/aws", "empty", ""},
+		{"hashicorp/", "empty", ""},
+		{"//", "hostname", ""},
+		{"example.com//aws", "empty", ""},
+		{"a/b/c/d", "must be TYPE", ""},
+		{"https://example.com/aws", "must be TYPE", ""},
+		{"https://example.com", "hostname", ""},
+		{"example.com:0/acme/alpha", "port", ""},
+		{"xn--bb-fka.example/acme/alpha", "punycode", ""},
+		{"example.com./acme/alpha", "dot", ""},
+
+		// Parts.
+		{"acme/al.pha", "not allowed", ""},
+		{"../aws", "not allowed", ""},
+		{"./aws", "not allowed", ""},
+		{"acme/..", "not allowed", ""},
+		{"acme/al pha", "not allowed", ""},
+		{"acme/al_pha", "not allowed", ""},
+		{`acme/al\pha`, "not allowed", ""},
+		{"acme/alpha:443", "not allowed", ""},
+		{"acme/ä:443", "not allowed", ""},
+		{"acme/alpha\n", "not allowed", ""},
+		{"acme/al\x00pha", "not allowed", ""},
+		{"acme/al%2fpha", "not allowed", ""},
+		{"?/aws", "not allowed", ""},
+		{"acme/*", "not allowed", ""},
+		{"acme/-alpha", "hyphen", ""},
+		{"acme/alpha-", "hyphen", ""},
+		{"acme/-", "hyphen", ""},
+		{"acme/al--pha", "hyphens", ""},
+		{"acme/xn--bb-fka", "hyphens", ""},
+		{"acme/XN--bb-fka", "hyphens", ""},
+		{"acme/ｘｎ－－bb-fka", "punycode", ""},
+		{"acme/ab－－c", "", ""},
+		{"acme/a\xff", "UTF-8", ""},
+		{strings.Repeat("a", 513) + "/b", "too long", ""},
+		{"a/" + strings.Repeat("ö", 60), "63 bytes", ""},
+		{strings.Repeat("a", 5000), "too long", ""},
+
+		// Dots that only normalisation shows.
+		{"example.com/．．/．．", "", ""},
+		{"acme/a。b", "dot", ""},
+		{"acme/｡", "dot", ""},
+		{"acme/．", "dot", ""},
+		{"acme/a․b", "", ""}, // one dot leader
+		{"acme/…", "", ""},
+		{"acme/\u00ad", "empty", ""},
+		{"acme/a\u2044b", "", ""},
+		{"acme/a／b", "", ""},
+		{"acme/a＼b", "", ""},
+
+		// Prefixes.
+		{"terraform-provider-aws", "terraform-provider-", "hashicorp/aws"},
+		{"hashicorp/terraform-provider-aws", "terraform-provider-", "hashicorp/aws"},
+		{"HashiCorp/Terraform-Provider-AWS", "terraform-provider-", "hashicorp/aws"},
+		{"example.com/acme/opentofu-provider-alpha", "opentofu-provider-", "example.com/acme/alpha"},
+		{"hashicorp/terraform-provider-terraform-aws", "terraform-provider-", ""},
+		{"hashicorp/terraform-aws", "terraform-", ""},
+		{"hashicorp/opentofu-aws", "opentofu-", ""},
+		{"hashicorp/ｔｅｒｒａｆｏｒｍ-aws", "terraform-", ""},
+
+		// Legacy.
+		{"example.com/-/aws", `"-" exists only on`, ""},
+		{"registry.terraform.io/-/aws", `"-" exists only on`, ""},
+		{"-", "hyphen", ""},
+		{"-/-", "hyphen", ""},
+	}
+	for _, tt := range tests {
+		p, err := addrs.ParseProvider(tt.in)
+		pe := checkRefused(t, err, "provider address", tt.in, tt.reason)
+		if !p.IsZero() || pe.Suggestion != tt.suggestion {
+			t.Errorf("ParseProvider(%q) = %q, suggestion %q; want %q", tt.in, p, pe.Suggestion, tt.suggestion)
+		}
+	}
+}
+
+func TestParseProviderIn(t *testing.T) {
+	t.Parallel()
+	host := svchost.MustParse("registry.example.com")
+	tests := []struct{ in, want string }{
+		{"aws", "registry.example.com/hashicorp/aws"},
+		{"acme/alpha", "registry.example.com/acme/alpha"},
+		{"registry.opentofu.org/acme/alpha", "registry.opentofu.org/acme/alpha"},
+	}
+	for _, tt := range tests {
+		if p, err := addrs.ParseProviderIn(host, tt.in); err != nil || p.String() != tt.want {
+			t.Errorf("ParseProviderIn(%q, %q) = %q, %v; want %q", host, tt.in, p, err, tt.want)
+		}
+	}
+	_, err := addrs.ParseProviderIn(host, "-/aws")
+	checkRefused(t, err, "provider address", "-/aws", "registry.opentofu.org")
+	_, err = addrs.ParseProviderIn(host, "terraform-provider-aws")
+	if pe := checkRefused(t, err, "provider address", "", ""); pe.Suggestion != "registry.example.com/hashicorp/aws" {
+		t.Errorf("suggestion %q", pe.Suggestion)
+	}
+	if p, err := addrs.ParseProviderIn(svchost.Hostname{}, "aws"); err != nil || p.Host() != addrs.DefaultHost() {
+		t.Errorf("with the zero host: %q, %v", p, err)
+	}
+}
+
+func TestNewProviderRefuses(t *testing.T) {
+	t.Parallel()
+	wire, err := svchost.FromWire("my_mirror.example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		host           svchost.Hostname
+		namespace, typ string
+		reason         string
+	}{
+		{svchost.Hostname{}, "acme", "alpha", "missing"},
+		{wire, "acme", "alpha", "hostname"},
+		{addrs.DefaultHost(), "a/b", "alpha", "not allowed"},
+		{addrs.DefaultHost(), "acme", "../alpha", "not allowed"},
+		{addrs.DefaultHost(), "", "alpha", "empty"},
+		{addrs.DefaultHost(), "acme", "", "empty"},
+		{svchost.MustParse("example.com"), "-", "alpha", "exists only on"},
+	} {
+		_, err := addrs.NewProvider(tt.host, tt.namespace, tt.typ)
+		checkRefused(t, err, "provider address", tt.namespace+"/"+tt.typ, tt.reason)
+	}
+}
+
+func TestProviderKinds(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		in              string
+		legacy, builtIn bool
+	}{
+		{"hashicorp/aws", false, false},
+		{"-/aws", true, false},
+		{"terraform.io/builtin/terraform", false, true},
+		{"opentofu.org/builtin/terraform", false, true},
+		{"builtin/terraform", false, false},
+		{"terraform.io/hashicorp/terraform", false, false},
+		{"terraform.io:8443/builtin/terraform", false, false},
+	}
+	for _, tt := range tests {
+		p := addrs.MustParseProvider(tt.in)
+		if p.IsLegacy() != tt.legacy || p.IsBuiltIn() != tt.builtIn {
+			t.Errorf("%q: legacy %v, built in %v", tt.in, p.IsLegacy(), p.IsBuiltIn())
+		}
+	}
+	if z := (addrs.Provider{}); z.IsLegacy() || z.IsBuiltIn() || !z.IsZero() || z.String() != "" || z.Display() != "" {
+		t.Error("the zero Provider is something")
+	}
+}
+
+func TestProviderCompare(t *testing.T) {
+	t.Parallel()
+	sorted := []addrs.Provider{{}}
+	for _, s := range []string{"a.example/z/z", "b.example/a/b", "b.example/a/c", "b.example/b/a"} {
+		sorted = append(sorted, addrs.MustParseProvider(s))
+	}
+	checkOrder(t, sorted, addrs.Provider.Compare)
+}
+
+// checkOrder checks that compare puts every pair into the order of the list.
+func checkOrder[T comparable](t *testing.T, sorted []T, compare func(a, b T) int) {
+	t.Helper()
+	for i, a := range sorted {
+		for j, b := range sorted {
+			want := 0
+			if i < j {
+				want = -1
+			} else if i > j {
+				want = 1
+			}
+			if got := compare(a, b); got != want {
+				t.Errorf("Compare(%v, %v) = %d, want %d", a, b, got, want)
+			}
+		}
+	}
+	if !slices.IsSortedFunc(sorted, compare) {
+		t.Error("not sorted")
+	}
+}
+
+func TestProviderAllocations(t *testing.T) {
+	for in, want := range map[string]float64{
+		"hashicorp/aws": 0, "aws": 0, "registry.example.com/acme/alpha": 0,
+		"registry.example.com:8443/acme/alpha": 0, "HashiCorp/AWS": 2,
+	} {
+		if got := testing.AllocsPerRun(100, func() { addrs.MustParseProvider(in) }); got > want {
+			t.Errorf("ParseProvider(%q): %v allocations, want at most %v", in, got, want)
+		}
+	}
+}

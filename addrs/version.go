@@ -1,0 +1,230 @@
+package addrs
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+)
+
+// Version is the version of a provider or of a module. [ParseVersion] and
+// [ParseModuleVersion] parse the two grammars; equal versions are equal whichever of them
+// read it.
+//
+// The zero Version means "no version" and differs from version 0.0.0.
+type Version struct {
+	major, minor, patch uint64
+	// tail is what follows in the canonical form: more numbers, each after a dot, then a
+	// prerelease after '-', then metadata after '+'. Nearly all versions have none.
+	tail string
+	ok   bool // false in the zero Version only
+}
+
+// String returns the canonical form, for example 1.2.3-beta.1+build.5: three numbers at
+// least, no leading zeros, no "v". The zero Version gives "".
+func (v Version) String() string {
+	if !v.ok {
+		return ""
+	}
+	var buf [64]byte
+	return string(v.append(buf[:0]))
+}
+
+func (v Version) append(b []byte) []byte {
+	b = strconv.AppendUint(b, v.major, 10)
+	b = append(b, '.')
+	b = strconv.AppendUint(b, v.minor, 10)
+	b = append(b, '.')
+	b = strconv.AppendUint(b, v.patch, 10)
+	return append(b, v.tail...)
+}
+
+// IsZero reports whether v is the zero Version, that is, no version. It is false for 0.0.0.
+func (v Version) IsZero() bool { return !v.ok }
+
+// IsPrerelease reports whether v has a prerelease part.
+func (v Version) IsPrerelease() bool { return v.Prerelease() != "" }
+
+// Prerelease returns what follows the hyphen in 1.2.3-beta.1, or "".
+func (v Version) Prerelease() string {
+	_, pre, _ := v.cut()
+	return pre
+}
+
+// Metadata returns what follows the plus sign in 1.2.3+build.5, or "".
+func (v Version) Metadata() string {
+	_, _, meta := v.cut()
+	return meta
+}
+
+// Segments returns the numbers of the version: three for a provider's, three or more for a
+// module's. It returns nil for the zero Version.
+func (v Version) Segments() []uint64 {
+	if !v.ok {
+		return nil
+	}
+	segments := []uint64{v.major, v.minor, v.patch}
+	more, _, _ := v.cut()
+	for more != "" {
+		var s string
+		s, more, _ = strings.Cut(more[1:], ".")
+		if more != "" {
+			more = "." + more
+		}
+		n, _ := strconv.ParseUint(s, 10, 64) // a parsed number, written by append
+		segments = append(segments, n)
+	}
+	return segments
+}
+
+// cut splits the tail into the numbers after the third, each with its dot before it, the
+// prerelease and the metadata.
+func (v Version) cut() (more, pre, meta string) {
+	if v.tail == "" {
+		return "", "", ""
+	}
+	rest, meta, _ := strings.Cut(v.tail, "+")
+	more, pre, _ = strings.Cut(rest, "-")
+	return more, pre, meta
+}
+
+// Compare orders versions by precedence as Semantic Versioning defines it, with all numbers
+// compared and missing ones taken for 0. It returns -1, 0 or +1, and 0 only when v == o:
+// what has the same precedence is ordered by its text, metadata included. The zero Version
+// comes first.
+func (v Version) Compare(o Version) int {
+	switch {
+	case v.ok != o.ok:
+		return compareBool(v.ok, o.ok)
+	case v.major != o.major:
+		return cmp.Compare(v.major, o.major)
+	case v.minor != o.minor:
+		return cmp.Compare(v.minor, o.minor)
+	case v.patch != o.patch:
+		return cmp.Compare(v.patch, o.patch)
+	case v.tail != o.tail:
+		return v.compareTail(o)
+	}
+	return 0
+}
+
+func (v Version) compareTail(o Version) int {
+	more, pre, meta := v.cut()
+	moreO, preO, metaO := o.cut()
+	return cmp.Or(
+		compareNumbers(more, moreO),
+		comparePrerelease(pre, preO),
+		strings.Compare(pre, preO),
+		strings.Compare(meta, metaO),
+		cmp.Compare(len(more), len(moreO)),
+	)
+}
+
+// compareNumbers compares lists such as ".4.15", whose numbers have no leading zeros.
+func compareNumbers(a, b string) int {
+	for a != "" || b != "" {
+		x, y := "0", "0"
+		if a != "" {
+			x, a = cutNumber(a)
+		}
+		if b != "" {
+			y, b = cutNumber(b)
+		}
+		if c := compareDigits(x, y); c != 0 {
+			return c
+		}
+	}
+	return 0
+}
+
+func cutNumber(s string) (number, rest string) {
+	s = s[1:]
+	if i := strings.IndexByte(s, '.'); i >= 0 {
+		return s[:i], s[i:]
+	}
+	return s, ""
+}
+
+// comparePrerelease compares two prerelease parts by precedence. A version without one
+// comes after all that have one.
+func comparePrerelease(a, b string) int {
+	switch {
+	case a == b:
+		return 0
+	case a == "":
+		return +1
+	case b == "":
+		return -1
+	}
+	for {
+		x, restA, moreA := strings.Cut(a, ".")
+		y, restB, moreB := strings.Cut(b, ".")
+		if c := compareIdentifier(x, y); c != 0 {
+			return c
+		}
+		if !moreA || !moreB {
+			return compareBool(moreA, moreB)
+		}
+		a, b = restA, restB
+	}
+}
+
+// compareIdentifier compares two identifiers of a prerelease: numbers by value and before
+// all others, the others in ASCII order.
+func compareIdentifier(a, b string) int {
+	numA, numB := isNumber(a), isNumber(b)
+	switch {
+	case numA && numB:
+		return compareDigits(strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0"))
+	case numA != numB:
+		return compareBool(numB, numA)
+	}
+	return strings.Compare(a, b)
+}
+
+// compareDigits compares numbers of any size without leading zeros.
+func compareDigits(a, b string) int {
+	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return +1
+	}
+	return -1
+}
+
+func isNumber(s string) bool {
+	for i := range len(s) {
+		if !isDigit(s[i]) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+// MarshalText returns the form of [Version.String]. It never fails.
+func (v Version) MarshalText() ([]byte, error) {
+	if !v.ok {
+		return nil, nil
+	}
+	return v.append(nil), nil
+}
+
+// UnmarshalText reads what [ParseVersion] accepts and, since it reads what MarshalText wrote,
+// what only [ParseModuleVersion] accepts; the empty text is the zero Version.
+func (v *Version) UnmarshalText(b []byte) error {
+	return unmarshal(v, b, func(s string) (Version, error) {
+		parsed, err := ParseVersion(s)
+		if err != nil {
+			if m, merr := ParseModuleVersion(s); merr == nil {
+				return m, nil
+			}
+		}
+		return parsed, err
+	})
+}

@@ -1,0 +1,174 @@
+package addrs_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tofureg/tofureg/addrs"
+)
+
+func TestParseVersion(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		in, want, pre, meta string
+		segments            []uint64
+	}{
+		{"1.2.3", "1.2.3", "", "", []uint64{1, 2, 3}},
+		{"0.0.0", "0.0.0", "", "", []uint64{0, 0, 0}},
+		{"1", "1.0.0", "", "", []uint64{1, 0, 0}},
+		{"1.2", "1.2.0", "", "", []uint64{1, 2, 0}},
+		{"01.002.3", "1.2.3", "", "", nil},
+		{"1.", "1.0.0", "", "", nil},
+		{"1.2.3.", "1.2.3", "", "", nil},
+		{"1.2.3-beta.1+build.5", "1.2.3-beta.1+build.5", "beta.1", "build.5", nil},
+		{"1.2.3+build-5", "1.2.3+build-5", "", "build-5", nil},
+		{"1-a", "1.0.0-a", "a", "", nil},
+		{"1.0.0-", "1.0.0", "", "", nil},
+		{"1.0.0+", "1.0.0", "", "", nil},
+		{"1.0.0-a+", "1.0.0-a", "a", "", nil},
+		{"1.0.0-a..b", "1.0.0-a..b", "a..b", "", nil},
+		{"1.0.0--", "1.0.0--", "-", "", nil},
+		{"1.0.0-20240101000000000000000000", "1.0.0-20240101000000000000000000", "20240101000000000000000000", "", nil},
+		{"18446744073709551615.0.0", "18446744073709551615.0.0", "", "", []uint64{1<<64 - 1, 0, 0}},
+		{"000000000000000000000000001.0.0", "1.0.0", "", "", nil},
+		{"1.0.0-" + strings.Repeat("a", 250), "1.0.0-" + strings.Repeat("a", 250), strings.Repeat("a", 250), "", nil},
+	}
+	for _, tt := range tests {
+		v, err := addrs.ParseVersion(tt.in)
+		if err != nil || v.String() != tt.want || v.Prerelease() != tt.pre || v.Metadata() != tt.meta || v.IsPrerelease() != (tt.pre != "") {
+			t.Errorf("ParseVersion(%q) = %q, prerelease %q, metadata %q, %v", tt.in, v, v.Prerelease(), v.Metadata(), err)
+		}
+		if tt.segments != nil && !slices.Equal(v.Segments(), tt.segments) {
+			t.Errorf("ParseVersion(%q): segments %v, want %v", tt.in, v.Segments(), tt.segments)
+		}
+		checkText(t, v)
+		if again := addrs.MustParseVersion(v.String()); again != v {
+			t.Errorf("ParseVersion(%q) != ParseVersion(%q)", v, tt.in)
+		}
+	}
+	if z := (addrs.Version{}); !z.IsZero() || z.IsPrerelease() || z.Segments() != nil || z == addrs.MustParseVersion("0.0.0") {
+		t.Error("the zero Version is a version")
+	}
+}
+
+func TestParseVersionRefuses(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ in, reason, suggestion string }{
+		{"", "empty", ""},
+		{" ", "empty", ""},
+		{"v", `"v"`, ""},
+		{"v1.2.3", `"v"`, "1.2.3"},
+		{"V1.2", `"v"`, "1.2.0"},
+		{" 1.2.3", "spaces", "1.2.3"},
+		{"1.2.3\n", "spaces", "1.2.3"},
+		{"1.2.3.4", "three numbers", ""},
+		{"1..2", "numbers", ""},
+		{".1", "numbers", ""},
+		{"1.a", "numbers", ""},
+		{"1.x", "numbers", ""},
+		{"*", "constraint", ""},
+		{">= 1.0", "constraint", ""},
+		{"~> 1.0", "constraint", ""},
+		{"=1", "constraint", ""},
+		{"-1.0.0", "numbers", ""},
+		{"+1.0.0", "numbers", ""},
+		{"1.0.0beta", "prerelease", ""},
+		{"1.0.0-a_b", "prerelease", ""},
+		{"1.0.0-ä", "prerelease", ""},
+		{"1.0.0-a~b", "prerelease", ""},
+		{"1.0.0-+x", "prerelease", ""},
+		{"1.0.0+a+b", "prerelease", ""},
+		{"1.0.0+a+", "prerelease", ""},
+		{"1.0.0-a b", "prerelease", ""},
+		{"1.0.0-a\x1b[31m", "prerelease", ""},
+		{"1.0.0, 2.0.0", "prerelease", ""},
+		{"18446744073709551616.0.0", "2^64-1", ""},
+		{"1.0.99999999999999999999999999", "2^64-1", ""},
+		{strings.Repeat("9", 250), "2^64-1", ""},
+		{"1.0.0-" + strings.Repeat("a", 251), "too long", ""},
+		{"v" + strings.Repeat("9", 5000), "too long", ""},
+	}
+	for _, tt := range tests {
+		v, err := addrs.ParseVersion(tt.in)
+		pe := checkRefused(t, err, "provider version", tt.in, tt.reason)
+		if !v.IsZero() || pe.Suggestion != tt.suggestion {
+			t.Errorf("ParseVersion(%q) = %q, suggestion %q; want %q", tt.in, v, pe.Suggestion, tt.suggestion)
+		}
+	}
+}
+
+func TestParseModuleVersion(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		in, want, pre string
+		segments      []uint64
+	}{
+		{"1.2.3", "1.2.3", "", []uint64{1, 2, 3}},
+		{"v1.2.3", "1.2.3", "", nil},
+		{"0.10", "0.10.0", "", []uint64{0, 10, 0}},
+		{"v1", "1.0.0", "", nil},
+		{"1.2.3.4", "1.2.3.4", "", []uint64{1, 2, 3, 4}},
+		{"1.2.3.04.5", "1.2.3.4.5", "", []uint64{1, 2, 3, 4, 5}},
+		{"1.2.3.4-beta+x", "1.2.3.4-beta+x", "beta", []uint64{1, 2, 3, 4}},
+		{"1.0.0beta", "1.0.0-beta", "beta", nil},
+		{"1.0.0-beta.1", "1.0.0-beta.1", "beta.1", nil},
+		{"1.0.0~a", "1.0.0-~a", "~a", nil},
+		{"1.0.0-", "1.0.0--", "-", nil},
+		{"9223372036854775807.0.0", "9223372036854775807.0.0", "", nil},
+	}
+	for _, tt := range tests {
+		v, err := addrs.ParseModuleVersion(tt.in)
+		if err != nil || v.String() != tt.want || v.Prerelease() != tt.pre {
+			t.Errorf("ParseModuleVersion(%q) = %q, prerelease %q, %v", tt.in, v, v.Prerelease(), err)
+		}
+		if tt.segments != nil && !slices.Equal(v.Segments(), tt.segments) {
+			t.Errorf("ParseModuleVersion(%q): segments %v, want %v", tt.in, v.Segments(), tt.segments)
+		}
+		checkText(t, v)
+	}
+	for _, in := range []string{"v1.2.3", "1.2.3", "1.2.3-beta.1+x"} {
+		if m, p := addrs.MustParseModuleVersion(in), addrs.MustParseVersion(strings.TrimPrefix(in, "v")); m != p {
+			t.Errorf("%q: %v of a module != %v of a provider", in, m, p)
+		}
+	}
+	for in, reason := range map[string]string{
+		"": "", "v": "", "V1": "", "vv1": "", "1.": "", "1..2": "", " 1": "", "1\n": "", "1.0.0-a..b": "", "1.0.0+": "",
+		"1.0-a_b": "", "beta": "", "1.0.0.beta": "",
+		"9223372036854775808": "2^63-1", "1.2.3.99999999999999999999": "2^63-1",
+		strings.Repeat("1", 257): "too long",
+	} {
+		_, err := addrs.ParseModuleVersion(in)
+		checkRefused(t, err, "module version", in, reason)
+	}
+	if _, err := addrs.ParseModuleVersion("1.0.0-" + strings.Repeat("a", 250)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestVersionCompare(t *testing.T) {
+	t.Parallel()
+	sorted := []addrs.Version{{}}
+	for _, s := range []string{
+		"0.0.0-a", "0.0.0", "0.0.1", "0.9.0",
+		"1.0.0-1", "1.0.0-2", "1.0.0-010", "1.0.0-10", "1.0.0-10.a", "1.0.0-99999999999999999999999",
+		"1.0.0--", "1.0.0-alpha", "1.0.0-alpha+x", "1.0.0-alpha.1", "1.0.0-alpha.beta", "1.0.0-beta", "1.0.0-beta.2",
+		"1.0.0-beta.11", "1.0.0-rc.1", "1.0.0", "1.0.0.0", "1.0.0.0.0", "1.0.0+a", "1.0.0+b", "1.0.0.1-a", "1.0.0.1", "1.0.0.1.5",
+		"1.0.0.2", "1.0.0.15", "1.0.1-a", "1.0.1", "1.2.0", "1.10.0", "2.0.0", "18446744073709551615.0.0",
+	} {
+		var v addrs.Version
+		if err := v.UnmarshalText([]byte(s)); err != nil {
+			t.Fatal(err)
+		}
+		sorted = append(sorted, v)
+	}
+	checkOrder(t, sorted, addrs.Version.Compare)
+}
+
+func TestVersionAllocations(t *testing.T) {
+	for in, want := range map[string]float64{"1.2.3": 0, "4.67": 0, "1.2.3-beta.1": 1} {
+		if got := testing.AllocsPerRun(100, func() { addrs.MustParseVersion(in) }); got > want {
+			t.Errorf("ParseVersion(%q): %v allocations, want at most %v", in, got, want)
+		}
+	}
+}

@@ -1,0 +1,168 @@
+package addrs
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	goversion "github.com/hashicorp/go-version"
+)
+
+// maxVersion is the longest text that is read as a version.
+const maxVersion = 256
+
+// ParseVersion parses a version of a provider as the CLI does: one to three numbers, where
+// missing ones are 0 and leading zeros are dropped, then optionally a prerelease after a
+// hyphen and metadata after a plus sign, both of ASCII letters, digits, dots and hyphens.
+// A "v" in front and spaces around are refused. Numbers up to 2^64-1 are accepted.
+// The error is a *[ParseError].
+func ParseVersion(s string) (Version, error) {
+	if len(s) > maxVersion {
+		return Version{}, refuse(kindVersion, s, reasonTooLong)
+	}
+	v, i, reason := scanNumbers(s)
+	if reason != "" {
+		return Version{}, refuseVersion(s, reason)
+	}
+	if i == len(s) {
+		return v, nil
+	}
+	pre := scanExtra(s, i, '-')
+	meta := scanExtra(s, pre, '+')
+	switch rest := s[meta:]; {
+	case rest == "":
+	case rest == "-" && meta == i, rest == "+" && meta == pre:
+		// The CLI reads an empty prerelease, or empty metadata, as none.
+	default:
+		return Version{}, refuseVersion(s, "what follows the numbers is not a prerelease or metadata")
+	}
+	v.tail = strings.Clone(s[i:meta])
+	return v, nil
+}
+
+// MustParseVersion is like [ParseVersion] but panics on an error. It is for versions that are
+// constants in the program.
+func MustParseVersion(s string) Version { return must(ParseVersion(s)) }
+
+// scanNumbers reads up to three numbers and returns the index of what follows them. The CLI
+// accepts a dot at the very end.
+func scanNumbers(s string) (v Version, next int, reason string) {
+	v.ok = true
+	for n, i := 0, 0; ; n++ {
+		start := i
+		var x uint64
+		for i < len(s) && isDigit(s[i]) {
+			x = x*10 + uint64(s[i]-'0')
+			i++
+		}
+		switch {
+		case i == start && (n == 0 || i < len(s)):
+			return Version{}, 0, "it must start with one to three numbers with dots between them"
+		case i == start:
+			return v, i, ""
+		case i-start > 19: // the accumulator may have overflown
+			var err error
+			if x, err = strconv.ParseUint(s[start:i], 10, 64); err != nil {
+				return Version{}, 0, "a number is larger than 2^64-1"
+			}
+		}
+		switch n {
+		case 0:
+			v.major = x
+		case 1:
+			v.minor = x
+		case 2:
+			v.patch = x
+		default:
+			return Version{}, 0, "it must not have more than three numbers"
+		}
+		if i == len(s) || s[i] != '.' {
+			return v, i, ""
+		}
+		i++
+	}
+}
+
+// scanExtra skips mark and what may follow it, if s continues so with at least one character.
+func scanExtra(s string, i int, mark byte) int {
+	if i == len(s) || s[i] != mark {
+		return i
+	}
+	j := i + 1
+	for j < len(s) && isExtra(s[j]) {
+		j++
+	}
+	if j == i+1 {
+		return i
+	}
+	return j
+}
+
+func isExtra(c byte) bool {
+	return isDigit(c) || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '.' || c == '-'
+}
+
+func refuseVersion(s, reason string) error {
+	t := strings.TrimSpace(s)
+	switch {
+	case t == "":
+		reason = "it is empty"
+	case strings.ContainsAny(t[:1], "<>=!~^*,"):
+		return refuse(kindVersion, s, "a single version is wanted, not a constraint")
+	case t != s:
+		reason = "it must not have spaces around it"
+	case t[0] == 'v' || t[0] == 'V':
+		reason = `it must not start with "v"`
+	}
+	if t = strings.TrimLeft(t, "vV"); t != s && t != "" {
+		if v, err := ParseVersion(t); err == nil {
+			return suggest(kindVersion, s, reason, v.String())
+		}
+	}
+	return refuse(kindVersion, s, reason)
+}
+
+// ParseModuleVersion parses a version of a module as the CLI does. Its grammar is wider than
+// that of [ParseVersion]: a "v" may come first, there may be more than three numbers, and
+// the hyphen before a prerelease that starts with a letter may be missing. It is narrower in
+// that numbers end at 2^63-1 and that no identifier may be empty. The error is a
+// *[ParseError].
+func ParseModuleVersion(s string) (Version, error) {
+	if len(s) > maxVersion {
+		return Version{}, refuse(kindModuleVersion, s, reasonTooLong)
+	}
+	plain := strings.TrimPrefix(s, "v")
+	if v, i, reason := scanNumbers(plain); reason == "" && i == len(plain) && plain[i-1] != '.' &&
+		max(v.major, v.minor, v.patch) <= math.MaxInt64 {
+		return v, nil
+	}
+	e, err := goversion.NewVersion(s)
+	if err != nil {
+		reason := "it is not a version such as 1.2.3 or v1.2.3-beta.1"
+		if strings.Contains(err.Error(), "out of range") {
+			reason = "a number is larger than 2^63-1"
+		}
+		return Version{}, refuse(kindModuleVersion, s, reason)
+	}
+	return fromEngine(e), nil
+}
+
+// MustParseModuleVersion is like [ParseModuleVersion] but panics on an error. It is for
+// versions that are constants in the program.
+func MustParseModuleVersion(s string) Version { return must(ParseModuleVersion(s)) }
+
+func fromEngine(e *goversion.Version) Version {
+	n := e.Segments64() // at least three, never negative
+	var tail []byte
+	for _, x := range n[3:] {
+		tail = append(tail, '.')
+		tail = strconv.AppendInt(tail, x, 10)
+	}
+	if pre := e.Prerelease(); pre != "" {
+		tail = append(append(tail, '-'), pre...)
+	}
+	if meta := e.Metadata(); meta != "" {
+		tail = append(append(tail, '+'), meta...)
+	}
+	return Version{major: uint64(n[0]), minor: uint64(n[1]), patch: uint64(n[2]), tail: string(tail), ok: true}
+}
