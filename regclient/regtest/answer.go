@@ -1,0 +1,220 @@
+package regtest
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// An answer is what a request gets, before ranges and the ways of the transport.
+type answer struct {
+	status int
+	header http.Header
+	doc    any // what body is the JSON of; nil: it is something else
+	body   io.ReaderAt
+	size   int64
+	etag   string // "": not a file
+}
+
+// document is the answer with a JSON document.
+func document(doc any) *answer {
+	a := &answer{status: http.StatusOK, header: http.Header{"Content-Type": {"application/json"}}, doc: doc}
+	data, err := json.Marshal(doc)
+	if err != nil {
+		return failure(http.StatusInternalServerError)
+	}
+	a.setBody(data)
+	return a
+}
+
+// failure is the answer with an error document.
+func failure(status int) *answer {
+	a := document(map[string]any{"errors": []string{http.StatusText(status)}})
+	a.status, a.doc = status, nil
+	return a
+}
+
+// file is the answer with a file.
+func file(mediaType string, body io.ReaderAt, size int64, sum [sha256.Size]byte) *answer {
+	return &answer{
+		status: http.StatusOK, header: http.Header{"Content-Type": {mediaType}},
+		body: body, size: size, etag: fmt.Sprintf(`"%x"`, sum[:16]),
+	}
+}
+
+// text is the answer with a small file.
+func text(mediaType string, data []byte) *answer {
+	return file(mediaType, bytes.NewReader(data), int64(len(data)), sha256.Sum256(data))
+}
+
+func (a *answer) setBody(data []byte) { a.body, a.size = bytes.NewReader(data), int64(len(data)) }
+
+// content answers as a registry does in which nothing is wrong.
+func (r *Registry) content(c *call, t target) *answer {
+	switch t.kind {
+	case Discovery:
+		return r.discovery(c)
+	case Versions:
+		return r.versions(t)
+	case Package:
+		return r.metadata(c, t)
+	case Sums, Signature, Archive:
+		return r.file(t)
+	}
+	return failure(http.StatusNotFound)
+}
+
+// file answers with one of the files of a release.
+func (r *Registry) file(t target) *answer {
+	for _, rel := range r.releases(t.provider) {
+		if rel.dir != t.dir {
+			continue
+		}
+		switch {
+		case t.file == rel.sumsName() && !rel.p.NoSums:
+			return text("text/plain; charset=utf-8", rel.sums())
+		case t.file == rel.sumsName()+".sig" && !rel.p.NoSums:
+			return text("application/octet-stream", rel.signature())
+		}
+		for platform, build := range rel.archives {
+			if t.file == rel.Filename(platform) {
+				a := build()
+				return file("application/zip", a.content, a.size, a.sum())
+			}
+		}
+	}
+	return failure(http.StatusNotFound)
+}
+
+// answer answers a call as the faults f want it.
+func (r *Registry) answer(c *call, f Fault) *answer {
+	var a *answer
+	switch {
+	case c.method == http.MethodHead:
+		a = failure(http.StatusNotFound)
+	case c.method != http.MethodGet:
+		a = failure(http.StatusMethodNotAllowed)
+	case !c.hop.last():
+		a = c.redirect("", c.hop, 0)
+	case f.RefuseToken && c.header.Get("Authorization") != "":
+		a = failure(http.StatusBadRequest)
+	case f.Redirect != "":
+		a = c.redirect(f.Redirect, hop{of: max(f.Hops, 1), loop: f.Hops < 0}, f.Status)
+	case f.Status != 0 && f.Raw == nil:
+		a = failure(f.Status)
+	default:
+		a = r.authorize(c)
+		if a == nil {
+			a = r.altered(c, f)
+		}
+	}
+	f.touch(a)
+	return a
+}
+
+// authorize returns the refusal of a call that lacks the right token, or nil.
+func (r *Registry) authorize(c *call) *answer {
+	r.mu.Lock()
+	token := r.tokens[c.target.kind]
+	r.mu.Unlock()
+	switch got := c.header.Get("Authorization"); {
+	case token == "" || !c.hop.first() || got == "Bearer "+token:
+		return nil
+	case got == "":
+		return failure(http.StatusUnauthorized)
+	}
+	return failure(http.StatusForbidden)
+}
+
+// altered answers with content that is other than it should be.
+func (r *Registry) altered(c *call, f Fault) *answer {
+	t := c.target
+	if f.Instead != "" {
+		path := f.Instead
+		if f.Path != "" {
+			path = strings.Replace(c.plain, f.Path, f.Instead, 1)
+		}
+		t = r.route(c, path)
+	}
+	if f.Raw != nil {
+		return f.raw(t)
+	}
+	a := r.content(c, t)
+	if f.Edit != nil && a.doc != nil {
+		a.edit(f.Edit)
+	}
+	return a
+}
+
+// raw is the answer with the body of the fault, in the media type that such
+// things have.
+func (f *Fault) raw(t target) *answer {
+	var a *answer
+	switch t.kind {
+	case Sums:
+		a = text("text/plain; charset=utf-8", f.Raw)
+	case Signature:
+		a = text("application/octet-stream", f.Raw)
+	case Archive:
+		a = text("application/zip", f.Raw)
+	default:
+		a = document(nil)
+		a.setBody(f.Raw)
+	}
+	if f.Status != 0 {
+		a.status = f.Status
+	}
+	return a
+}
+
+// edit lets change a JSON object. It is decoded again, so that nothing that the
+// registry keeps can be changed.
+func (a *answer) edit(change func(map[string]any)) {
+	data, err := json.Marshal(a.doc)
+	if err != nil {
+		return
+	}
+	var doc map[string]any
+	if json.Unmarshal(data, &doc) != nil || doc == nil {
+		return
+	}
+	change(doc)
+	*a = *document(doc)
+}
+
+// touch makes the changes that any kind of answer can suffer.
+func (f *Fault) touch(a *answer) {
+	if f.Changed && a.etag != "" {
+		a.body = flipped{a.body, a.size / 3}
+		a.etag = `"changed-` + a.etag[1:]
+	}
+	if f.Corrupt {
+		a.body = flipped{a.body, a.size / 2}
+	}
+	maps.Copy(a.header, f.Header)
+}
+
+// A flipped file has one bit in it that is wrong.
+type flipped struct {
+	io.ReaderAt
+	at int64
+}
+
+// ReadAt implements [io.ReaderAt].
+func (f flipped) ReadAt(p []byte, off int64) (int, error) {
+	n, err := f.ReaderAt.ReadAt(p, off)
+	if i := f.at - off; i >= 0 && i < int64(n) {
+		p[i] ^= 1
+	}
+	return n, err
+}
+
+// published is the Last-Modified of every file: in the past for the clock of a
+// test bubble too, which starts with the year 2000.
+var published = time.Date(1999, time.December, 31, 1, 0, 0, 0, time.UTC)

@@ -1,0 +1,130 @@
+package regtest
+
+import (
+	"archive/zip"
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/tofureg/tofureg/verify"
+)
+
+// An archive is the package for one platform. Its digests are computed once.
+type archive struct {
+	content io.ReaderAt
+	size    int64
+	sum     func() [sha256.Size]byte
+	h1      func() verify.Hash
+}
+
+func newArchive(content io.ReaderAt, size int64) *archive {
+	a := &archive{content: content, size: size}
+	a.sum = sync.OnceValue(func() (sum [sha256.Size]byte) {
+		h := sha256.New()
+		scan(h, content, size)
+		return [sha256.Size]byte(h.Sum(nil))
+	})
+	a.h1 = sync.OnceValue(func() verify.Hash {
+		hash, _, err := verify.H1Zip(content, size, verify.Limits{})
+		if err != nil {
+			return verify.Hash{}
+		}
+		return hash
+	})
+	return a
+}
+
+// scan writes all of r to w, in large pieces. Neither can fail.
+func scan(w io.Writer, r io.ReaderAt, size int64) {
+	_, _ = io.CopyBuffer(w, struct{ io.Reader }{io.NewSectionReader(r, 0, size)}, make([]byte, 1<<18))
+}
+
+// buildArchives prepares the archives of all platforms.
+func (rel *Release) buildArchives() {
+	for _, platform := range rel.p.Platforms {
+		rel.archives[platform] = sync.OnceValue(func() *archive { return rel.buildArchive(platform) })
+	}
+	if rel.p.Zip == nil {
+		return
+	}
+	one := newArchive(bytes.NewReader(rel.p.Zip), int64(len(rel.p.Zip)))
+	for platform := range rel.archives {
+		rel.archives[platform] = func() *archive { return one }
+	}
+}
+
+func (rel *Release) buildArchive(platform string) *archive {
+	var out hollow
+	zw := zip.NewWriter(&out)
+	rel.writeExecutable(zw, &out, platform)
+	for _, name := range slices.Sorted(maps.Keys(rel.p.Files)) {
+		w := rel.create(zw, name, 0o644)
+		if !strings.HasSuffix(name, "/") {
+			must(io.WriteString(w, rel.p.Files[name]))
+		}
+	}
+	if err := zw.Close(); err != nil {
+		panic(fmt.Sprintf("regtest: building an archive: %v", err))
+	}
+	return newArchive(out.reader(), out.size)
+}
+
+// writeExecutable writes the one file that every package has.
+func (rel *Release) writeExecutable(zw *zip.Writer, out *hollow, platform string) {
+	name := "terraform-provider-" + rel.provider.Type() + "_v" + fileName(canonical(rel.p.Version))
+	if strings.HasPrefix(platform, "windows_") {
+		name += ".exe"
+	}
+	title := fmt.Sprintf("%s %s for %s", rel.provider, rel.p.Version, platform)
+	switch {
+	case rel.p.Size == 0:
+		must(fmt.Fprintf(rel.create(zw, name, 0o755), "#!/bin/sh\n# %q, made by regtest\nexit 1\n", title))
+	case rel.p.Deflate:
+		must(io.Copy(rel.create(zw, name, 0o755), io.NewSectionReader(newNoise(title), 0, rel.p.Size)))
+	default:
+		rel.leaveOut(zw, out, name, title)
+	}
+}
+
+// leaveOut writes an entry whose content stays out of memory. It is stored, so
+// that any part of the archive can be made at any time.
+func (rel *Release) leaveOut(zw *zip.Writer, out *hollow, name, title string) {
+	content := newNoise(title)
+	sum := crc32.NewIEEE()
+	scan(sum, content, rel.p.Size)
+	h := &zip.FileHeader{
+		Name: name, Method: zip.Store, CRC32: sum.Sum32(),
+		CompressedSize64: uint64(rel.p.Size), UncompressedSize64: uint64(rel.p.Size),
+	}
+	h.SetMode(0o755)
+	w := must(zw.CreateRaw(h))
+	out.insert(zw, w, content, rel.p.Size)
+}
+
+func (rel *Release) create(zw *zip.Writer, name string, mode fs.FileMode) io.Writer {
+	h := &zip.FileHeader{Name: name, Method: zip.Store}
+	if rel.p.Deflate {
+		h.Method = zip.Deflate
+	}
+	if strings.HasSuffix(name, "/") {
+		h.Method, mode = zip.Store, fs.ModeDir|0o755
+	}
+	h.SetMode(mode)
+	return must(zw.CreateHeader(h))
+}
+
+// must returns v. Writing to memory fails for no other reason than an entry
+// that cannot be, such as one with too long a name.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(fmt.Sprintf("regtest: building an archive: %v", err))
+	}
+	return v
+}

@@ -1,0 +1,222 @@
+package regtest_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"compress/flate"
+	"crypto/sha256"
+	"io"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// list reads all of an archive and returns its entries.
+func list(t *testing.T, rel *regtest.Release, platform string) map[string][]byte {
+	t.Helper()
+	r := rel.Archive(platform)
+	zr, err := zip.NewReader(r, r.Size())
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries := map[string][]byte{}
+	for _, f := range zr.File {
+		rc, err := f.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Reading checks the CRC.
+		data, err := io.ReadAll(rc)
+		if err != nil {
+			t.Fatalf("%s: %v", f.Name, err)
+		}
+		entries[f.Name] = data
+		if want := "-rwxr-xr-x"; strings.HasPrefix(f.Name, "terraform-provider-") && f.Mode().String() != want {
+			t.Errorf("%s has mode %v", f.Name, f.Mode())
+		}
+	}
+	return entries
+}
+
+func TestArchive(t *testing.T) {
+	t.Parallel()
+	reg := regtest.New("registry.example.com")
+	tests := map[string]struct {
+		provider regtest.Provider
+		platform string
+		want     []string // entries
+		size     int      // of the executable, 0: any
+	}{
+		"plain":    {regtest.Provider{}, "linux_amd64", []string{"terraform-provider-alpha_v1.0.0"}, 0},
+		"windows":  {regtest.Provider{}, "windows_amd64", []string{"terraform-provider-alpha_v1.0.0.exe"}, 0},
+		"spelling": {regtest.Provider{Version: "1.2"}, "linux_amd64", []string{"terraform-provider-alpha_v1.2.0"}, 0},
+		"invalid":  {regtest.Provider{Version: "../x"}, "linux_amd64", []string{"terraform-provider-alpha_v.._x"}, 0},
+		"files": {regtest.Provider{Files: map[string]string{"LICENSE": "free", "docs/": "", "docs/a.md": "a"}}, "linux_amd64",
+			[]string{"LICENSE", "docs/", "docs/a.md", "terraform-provider-alpha_v1.0.0"}, 0},
+		"deflated":    {regtest.Provider{Deflate: true, Files: map[string]string{"LICENSE": strings.Repeat("x", 10000), "d/": ""}}, "linux_amd64", []string{"LICENSE", "d/", "terraform-provider-alpha_v1.0.0"}, 0},
+		"large":       {regtest.Provider{Size: 3<<20 + 17, Files: map[string]string{"LICENSE": "free"}}, "linux_amd64", []string{"LICENSE", "terraform-provider-alpha_v1.0.0"}, 3<<20 + 17},
+		"one byte":    {regtest.Provider{Size: 1}, "linux_amd64", []string{"terraform-provider-alpha_v1.0.0"}, 1},
+		"compressed":  {regtest.Provider{Size: 100000, Deflate: true}, "linux_amd64", []string{"terraform-provider-alpha_v1.0.0"}, 100000},
+		"one mebi":    {regtest.Provider{Size: 1 << 20}, "linux_amd64", []string{"terraform-provider-alpha_v1.0.0"}, 1 << 20},
+		"page and so": {regtest.Provider{Size: 4097}, "linux_amd64", []string{"terraform-provider-alpha_v1.0.0"}, 4097},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test.provider.Address = "acme/alpha"
+			rel := reg.AddProvider(test.provider)
+			entries := list(t, rel, test.platform)
+			var names []string
+			for n := range entries {
+				names = append(names, n)
+				if size := len(entries[n]); strings.HasPrefix(n, "terraform-provider-") && test.size > 0 && size != test.size {
+					t.Errorf("the executable has %d bytes", size)
+				}
+			}
+			if slices.Sort(names); !slices.Equal(names, test.want) {
+				t.Errorf("entries %q, want %q", names, test.want)
+			}
+			for n, text := range test.provider.Files {
+				if string(entries[n]) != text {
+					t.Errorf("%s is %q", n, entries[n])
+				}
+			}
+			data := content(t, rel, test.platform)
+			if err := iotest.TestReader(rel.Archive(test.platform), data); err != nil {
+				t.Error(err)
+			}
+			sum := sha256.Sum256(data)
+			if got := rel.ZH(test.platform); got != verify.ZHSum(sum) {
+				t.Errorf("ZH is %v, the bytes have %x", got, sum)
+			}
+			h1, _, err := verify.H1Zip(bytes.NewReader(data), int64(len(data)), verify.Limits{})
+			if got := rel.H1(test.platform); err != nil || got != h1 {
+				t.Errorf("H1 is %v, the bytes have %v, %v", got, h1, err)
+			}
+		})
+	}
+}
+
+// TestDeterminism: contents are the same in every run, and no two alike. The
+// digest below changes only if the package changes what it serves.
+func TestDeterminism(t *testing.T) {
+	t.Parallel()
+	const want = "zh:8c679861ac12181cecc8404d1714413e5c995aee8baebf66b8f036c45b792e0c"
+	_, rel := start()
+	if got := rel.ZH("linux_amd64").String(); got != want {
+		t.Errorf("acme/alpha 1.0.0 for linux_amd64 is %s", got)
+	}
+	seen := map[verify.Hash]string{}
+	for _, size := range []int64{0, 1000} {
+		for _, address := range []string{"acme/alpha", "acme/beta", "other/alpha"} {
+			for _, version := range []string{"1.0.0", "2.0.0"} {
+				rel := regtest.New("registry.example.com").AddProvider(regtest.Provider{Address: address, Version: version, Size: size})
+				again := regtest.New("registry.example.com").AddProvider(regtest.Provider{Address: address, Version: version, Size: size})
+				for _, platform := range []string{"darwin_amd64", "darwin_arm64", "linux_amd64", "linux_arm64", "windows_amd64"} {
+					name, hash := address+" "+version+" "+platform, rel.ZH(platform)
+					if hash != again.ZH(platform) {
+						t.Errorf("%s is different each time", name)
+					}
+					if seen[hash] != "" {
+						t.Errorf("%s is the same as %s", name, seen[hash])
+					}
+					seen[hash] = name
+				}
+			}
+		}
+	}
+}
+
+// TestIncompressible: the content of a large package is.
+func TestIncompressible(t *testing.T) {
+	t.Parallel()
+	rel := regtest.New("registry.example.com").AddProvider(regtest.Provider{Address: "acme/alpha", Size: 1 << 20})
+	var out bytes.Buffer
+	w, err := flate.NewWriter(&out, flate.BestSpeed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(w, rel.Archive("linux_amd64")); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if out.Len() < 1<<20 {
+		t.Errorf("compressed to %d bytes", out.Len())
+	}
+}
+
+// TestZip: an archive that is given is served as it is, even if it is none.
+func TestZip(t *testing.T) {
+	t.Parallel()
+	for _, data := range [][]byte{[]byte("no archive"), {}} {
+		reg := regtest.New("registry.example.com")
+		rel := reg.AddProvider(regtest.Provider{Address: "acme/alpha", Zip: data, PackageHashes: true})
+		if got := content(t, rel, "linux_arm64"); !bytes.Equal(got, data) {
+			t.Errorf("archive: %q", got)
+		}
+		if h1 := rel.H1("linux_arm64"); !h1.IsZero() {
+			t.Errorf("an h1 of no archive: %v", h1)
+		}
+		doc := object(t, reg.Client(), metadataURL("1.0.0", "linux_amd64"))
+		hashes := doc["packages"].(map[string]any)["linux_amd64"].(map[string]any)
+		if list := hashes["hashes"].([]any); len(list) != 1 || list[0] != rel.ZH("linux_amd64").String() || hashes["package_size"] != float64(len(data)) {
+			t.Errorf("hashes: %v", hashes)
+		}
+	}
+}
+
+func TestPackageHashes(t *testing.T) {
+	t.Parallel()
+	reg := regtest.New("registry.example.com")
+	rel := reg.AddProvider(regtest.Provider{Address: "acme/alpha", PackageHashes: true})
+	packages := object(t, reg.Client(), metadataURL("1.0.0", "linux_amd64"))["packages"].(map[string]any)
+	for platform, p := range packages {
+		h := p.(map[string]any)
+		list := h["hashes"].([]any)
+		if len(list) != 2 || list[0] != rel.H1(platform).String() || list[1] != rel.ZH(platform).String() {
+			t.Errorf("%s: hashes %v", platform, list)
+		}
+		if h["package_size"] != float64(rel.Archive(platform).Size()) {
+			t.Errorf("%s: size %v", platform, h["package_size"])
+		}
+	}
+}
+
+func TestEditSums(t *testing.T) {
+	t.Parallel()
+	reg := regtest.New("registry.example.com")
+	rel := reg.AddProvider(regtest.Provider{Address: "acme/alpha", EditSums: func(sums []byte) []byte { return append([]byte("\n"), sums...) }})
+	if got := rel.Sums(); got[0] != '\n' || !bytes.Contains(got, []byte(rel.ZH("linux_amd64").Value())) {
+		t.Errorf("sums: %q", got)
+	}
+	checkSignature(t, reg.Key(), rel.Sums(), rel.Signature())
+}
+
+// TestMemory: a large package takes no more memory than a small one.
+func TestMemory(t *testing.T) {
+	const size = 256 << 20
+	reg := regtest.New("registry.example.com")
+	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Platforms: []string{"linux_amd64"}, Size: size})
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	resp, err := reg.Client().Get(archiveURL(t, reg))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	n, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, resp.Body, make([]byte, 1<<20))
+	if n < size || err != nil {
+		t.Fatalf("%d bytes, %v", n, err)
+	}
+	runtime.ReadMemStats(&after)
+	if used := after.TotalAlloc - before.TotalAlloc; used > 16<<20 {
+		t.Errorf("%d bytes were allocated in all for %d served", used, n)
+	}
+}

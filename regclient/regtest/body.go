@@ -1,0 +1,94 @@
+package regtest
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// A body is the body of a reply. It ends with the context of the request, as
+// that of a real connection does, and breaks off as a fault wants it.
+type body struct {
+	ctx  context.Context
+	src  io.Reader
+	left int64 // until the end, as the header states it
+	sent int64
+	how  Fault // Break, After, Pause, Rate
+
+	closing sync.Once
+	closed  chan struct{}
+}
+
+// Read implements [io.Reader].
+func (b *body) Read(p []byte) (int, error) {
+	if err := b.gone(); err != nil {
+		return 0, err
+	}
+	if b.left == 0 {
+		return 0, io.EOF
+	}
+	if len(p) > 0 && b.how.Break != NoBreak && b.sent == b.how.After {
+		if err := b.breakOff(); err != nil {
+			return 0, err
+		}
+	}
+	n, err := b.src.Read(p[:b.window(len(p))])
+	b.sent += int64(n)
+	b.left -= int64(n)
+	if err == io.EOF && b.left > 0 {
+		err = io.ErrUnexpectedEOF
+	}
+	if b.how.Rate > 0 {
+		d := time.Duration(float64(n) / float64(b.how.Rate) * float64(time.Second))
+		if err := sleep(b.ctx, b.closed, d); err != nil {
+			return 0, err
+		}
+	}
+	return n, err
+}
+
+// gone returns why nobody is there to read any more.
+func (b *body) gone() error {
+	select {
+	case <-b.closed:
+		return http.ErrBodyReadAfterClose
+	default:
+	}
+	if b.ctx.Err() != nil {
+		return context.Cause(b.ctx)
+	}
+	return nil
+}
+
+// breakOff does what happens at the place of the break.
+func (b *body) breakOff() error {
+	how := b.how.Break
+	switch {
+	case how == Cut:
+		return io.ErrUnexpectedEOF
+	case how == Stall && b.how.Pause == 0:
+		return wait(b.ctx, b.closed, nil)
+	}
+	b.how.Break = NoBreak
+	return sleep(b.ctx, b.closed, b.how.Pause)
+}
+
+// window returns how many of n bytes may be read at once.
+func (b *body) window(n int) int {
+	limit := min(int64(n), b.left)
+	if b.how.Break != NoBreak {
+		limit = min(limit, b.how.After-b.sent)
+	}
+	if b.how.Rate > 0 {
+		limit = min(limit, b.how.Rate)
+	}
+	return int(limit)
+}
+
+// Close implements [io.Closer]. It ends a Read that is waiting.
+func (b *body) Close() error {
+	b.closing.Do(func() { close(b.closed) })
+	return nil
+}

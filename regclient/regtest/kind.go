@@ -1,0 +1,46 @@
+package regtest
+
+import (
+	"math/bits"
+	"strings"
+)
+
+// A Kind is what a request asks for. Kinds are bits: a set of them is their OR,
+// as in Sums|Signature.
+type Kind uint
+
+// The kinds of requests.
+const (
+	Discovery Kind = 1 << iota // the discovery document
+	Versions                   // the list of a provider's versions
+	Package                    // the metadata of one package of a provider
+	Sums                       // a SHA256SUMS document
+	Signature                  // the signature over it
+	Archive                    // the package itself
+	Other                      // a path that the registry does not know
+)
+
+// Sets of kinds.
+const (
+	Metadata  = Versions | Package         // answered by the API of the registry
+	Downloads = Sums | Signature | Archive // answered by its file store
+)
+
+// String returns the names of the kinds in k, as "sums|signature"; "any" for
+// zero.
+func (k Kind) String() string {
+	names := [...]string{"discovery", "versions", "package", "sums", "signature", "archive", "other"}
+	var list []string
+	for rest := k; rest != 0; rest &= rest - 1 {
+		if i := bits.TrailingZeros(uint(rest)); i < len(names) {
+			list = append(list, names[i])
+		}
+	}
+	if len(list) == 0 {
+		return "any"
+	}
+	return strings.Join(list, "|")
+}
+
+// has reports whether k, where zero means all kinds, contains kind.
+func (k Kind) has(kind Kind) bool { return k == 0 || k&kind != 0 }

@@ -1,0 +1,164 @@
+package regtest
+
+import (
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// The forms of the provider registry protocol.
+type (
+	versionList struct {
+		Versions []versionEntry `json:"versions"`
+		Warnings []string       `json:"warnings,omitempty"`
+	}
+	versionEntry struct {
+		Version   string     `json:"version"`
+		Protocols []string   `json:"protocols"`
+		Platforms []platform `json:"platforms"`
+	}
+	platform struct {
+		OS   string `json:"os"`
+		Arch string `json:"arch"`
+	}
+	packageMetadata struct {
+		Protocols []string `json:"protocols"`
+		platform
+		Filename     string                   `json:"filename"`
+		DownloadURL  string                   `json:"download_url"`
+		SumsURL      string                   `json:"shasums_url"`
+		SignatureURL string                   `json:"shasums_signature_url"`
+		SHA256       string                   `json:"shasum"`
+		SigningKeys  signingKeys              `json:"signing_keys"`
+		Packages     map[string]packageHashes `json:"packages,omitempty"`
+	}
+	signingKeys struct {
+		GPG []signingKey `json:"gpg_public_keys"`
+	}
+	signingKey struct {
+		ID             string `json:"key_id"`
+		Armor          string `json:"ascii_armor"`
+		TrustSignature string `json:"trust_signature"`
+		Source         string `json:"source"`
+		SourceURL      string `json:"source_url"`
+	}
+	packageHashes struct {
+		Hashes []string `json:"hashes"`
+		Size   int64    `json:"package_size"`
+	}
+)
+
+func splitPlatform(s string) platform {
+	os, arch, _ := strings.Cut(s, "_")
+	return platform{OS: os, Arch: arch}
+}
+
+// versions answers with the list of a provider's versions.
+func (r *Registry) versions(t target) *answer {
+	list := r.releases(t.provider)
+	if len(list) == 0 {
+		return failure(http.StatusNotFound)
+	}
+	var doc versionList
+	for _, rel := range list {
+		e := versionEntry{Version: rel.p.Version, Protocols: rel.p.Protocols, Platforms: []platform{}}
+		for _, p := range rel.p.Platforms {
+			e.Platforms = append(e.Platforms, splitPlatform(p))
+		}
+		doc.Versions = append(doc.Versions, e)
+		doc.Warnings = append(doc.Warnings, rel.p.Warnings...)
+	}
+	return document(doc)
+}
+
+// metadata answers with what there is to know of one package.
+func (r *Registry) metadata(c *call, t target) *answer {
+	list := r.releases(t.provider)
+	i := slices.IndexFunc(list, func(rel *Release) bool { return rel.p.Version == t.version && rel.has(t.platform) })
+	if i < 0 {
+		return failure(http.StatusNotFound)
+	}
+	rel := list[i]
+	keys := rel.p.Keys
+	if keys == nil {
+		keys = []*Key{r.Key()}
+	}
+	doc := packageMetadata{
+		Protocols:   rel.p.Protocols,
+		platform:    splitPlatform(t.platform),
+		Filename:    rel.Filename(t.platform),
+		DownloadURL: rel.link(c, rel.Filename(t.platform)),
+		SHA256:      fmt.Sprintf("%x", rel.archive(t.platform).sum()),
+		SigningKeys: signingKeys{GPG: []signingKey{}},
+	}
+	if !rel.p.NoSums {
+		doc.SumsURL = rel.link(c, rel.sumsName())
+		doc.SignatureURL = doc.SumsURL + ".sig"
+		if rel.p.URLs == Opaque {
+			doc.SignatureURL = rel.link(c, rel.sumsName()+".sig")
+		}
+	}
+	for _, key := range keys {
+		doc.SigningKeys.GPG = append(doc.SigningKeys.GPG, signingKey{ID: key.ID(), Armor: key.Armor()})
+	}
+	if rel.p.PackageHashes {
+		doc.Packages = rel.hashes()
+	}
+	return document(doc)
+}
+
+// hashes returns the size and the hashes of all packages of the version.
+func (rel *Release) hashes() map[string]packageHashes {
+	all := map[string]packageHashes{}
+	for platform := range rel.archives {
+		h := packageHashes{Size: rel.archive(platform).size}
+		if h1 := rel.H1(platform); !h1.IsZero() {
+			h.Hashes = append(h.Hashes, h1.String())
+		}
+		h.Hashes = append(h.Hashes, rel.ZH(platform).String())
+		all[platform] = h
+	}
+	return all
+}
+
+const (
+	filesPath  = "/releases/"
+	opaquePath = "/get"
+	sumsSuffix = "_SHA256SUMS"
+)
+
+func (rel *Release) sumsName() string { return "terraform-provider-" + rel.name + sumsSuffix }
+
+// link returns how the metadata refers to a file of the release.
+func (rel *Release) link(c *call, file string) string {
+	p := rel.provider
+	path := filesPath + strings.Join([]string{
+		url.PathEscape(p.Host().String()), url.PathEscape(p.Namespace()), url.PathEscape(p.Type()),
+		url.PathEscape(rel.dir), url.PathEscape(file),
+	}, "/")
+	if rel.p.URLs == Opaque {
+		path = opaquePath + "?id=" + hex.EncodeToString([]byte(path))
+	}
+	switch {
+	case rel.p.Origin != "" || rel.p.URLs == Absolute:
+		return c.origin(rel.p.Origin) + path
+	case rel.p.URLs == Relative:
+		return strings.Repeat("../", strings.Count(c.plain, "/")-1) + path[1:]
+	}
+	return path
+}
+
+// origin returns the scheme and host of a URL as the client can reach it. Empty
+// stands for those that it has asked.
+func (c *call) origin(other string) string {
+	switch {
+	case other == "":
+		return c.scheme + "://" + c.host
+	case c.server != nil:
+		return c.server.origin(other, c.host)
+	}
+	return other
+}

@@ -1,0 +1,406 @@
+package regtest_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tofureg/tofureg/regclient/regtest"
+)
+
+// TestProtocol goes the way of a client from the host name to the files.
+func TestProtocol(t *testing.T) {
+	t.Parallel()
+	reg := regtest.New("registry.example.com")
+	rel := reg.AddProvider(regtest.Provider{
+		Address: "acme/alpha", Version: "1.2.0",
+		Platforms: []string{"linux_amd64", "darwin_arm64"},
+		Protocols: []string{"5.0", "6.1"}, Warnings: []string{"mind the gap"},
+	})
+	client := reg.Client()
+
+	services := object(t, client, base+"/.well-known/terraform.json")
+	if want := map[string]any{"providers.v1": "/v1/providers/"}; !cmp.Equal(services, want) {
+		t.Errorf("services: %v", services)
+	}
+
+	list := get(t, client, listURL)
+	want := `{"versions":[{"version":"1.2.0","protocols":["5.0","6.1"],"platforms":[{"os":"linux","arch":"amd64"},{"os":"darwin","arch":"arm64"}]}],"warnings":["mind the gap"]}`
+	if string(list.body) != want || list.Header.Get("Content-Type") != "application/json" {
+		t.Errorf("versions: %s %s", list.Header, list.body)
+	}
+
+	doc := object(t, client, metadataURL("1.2.0", "linux_amd64"))
+	files := base + "/releases/registry.example.com/acme/alpha/1.2.0/terraform-provider-alpha_1.2.0"
+	key := reg.Key()
+	wantDoc := map[string]any{
+		"protocols": []any{"5.0", "6.1"}, "os": "linux", "arch": "amd64",
+		"filename":              "terraform-provider-alpha_1.2.0_linux_amd64.zip",
+		"download_url":          files + "_linux_amd64.zip",
+		"shasums_url":           files + "_SHA256SUMS",
+		"shasums_signature_url": files + "_SHA256SUMS.sig",
+		"shasum":                rel.ZH("linux_amd64").Value(),
+		"signing_keys": map[string]any{"gpg_public_keys": []any{map[string]any{
+			"key_id": key.ID(), "ascii_armor": key.Armor(), "trust_signature": "", "source": "", "source_url": "",
+		}}},
+	}
+	if diff := cmp.Diff(wantDoc, doc); diff != "" {
+		t.Errorf("metadata (-want +got):\n%s", diff)
+	}
+
+	sums := get(t, client, files+"_SHA256SUMS")
+	wantSums := fmt.Sprintf("%s  %s\n%s  %s\n",
+		rel.ZH("darwin_arm64").Value(), rel.Filename("darwin_arm64"), rel.ZH("linux_amd64").Value(), rel.Filename("linux_amd64"))
+	if string(sums.body) != wantSums || !bytes.Equal(rel.Sums(), sums.body) {
+		t.Errorf("sums:\n%swant:\n%s", sums.body, wantSums)
+	}
+	if sig := get(t, client, files+"_SHA256SUMS.sig"); !bytes.Equal(sig.body, rel.Signature()) {
+		t.Error("the signature served is not that of the release")
+	}
+	zip := get(t, client, files+"_linux_amd64.zip")
+	if !bytes.Equal(zip.body, content(t, rel, "linux_amd64")) || zip.Header.Get("Content-Type") != "application/zip" {
+		t.Error("the archive served is not that of the release")
+	}
+}
+
+func TestUnknown(t *testing.T) {
+	t.Parallel()
+	reg, _ := start()
+	for _, path := range []string{
+		"/", "/favicon.ico", "/v1/providers/", "/v1/providers/acme/alpha", "/v1/providers/acme/beta/versions",
+		"/v1/providers/ACME/alpha/versions", "/v1/providers/ac%20me/alpha/versions", "/v1/providers/acme/%2e%2e/versions",
+		"/v1/providers//alpha/versions", "/v1/providersacme/alpha/versions", "/acme/alpha/versions",
+		"/v1/providers/acme/alpha/9.9.9/download/linux/amd64", "/v1/providers/acme/alpha/1.0.0/download/plan9/mips",
+		"/v1/providers/acme/alpha/1.0.0/download/linux", "/v1/providers/acme/alpha/v1.0.0/download/linux/amd64",
+		"/releases/x", "/releases/registry.example.com/acme/alpha/1.0.0/x.zip", "/releases/registry.example.com/acme/alpha/2.0.0/x_SHA256SUMS",
+		"/releases/registry.example.com/acme/alpha/1.0.0/x.txt", "/get", "/get?id=zz", "/get?id=%zz", "/get?id=2f",
+		"/redirect-1-of-0/x", "/redirect-x-of-1/x", "/redirect-", "/redirect-2-of-1/.well-known/terraform.json",
+	} {
+		a := get(t, reg.Client(), base+path)
+		if a.StatusCode != http.StatusNotFound || string(a.body) != `{"errors":["Not Found"]}` {
+			t.Errorf("GET %s: %s: %s", path, a.Status, a.body)
+		}
+	}
+}
+
+func TestMethods(t *testing.T) {
+	t.Parallel()
+	reg, _ := start()
+	for method, want := range map[string]int{"GET": 200, "HEAD": 404, "POST": 405, "DELETE": 405} {
+		a := do(t, reg.Client(), method, listURL)
+		if a.StatusCode != want {
+			t.Errorf("%s: %s", method, a.Status)
+		}
+		if method == "HEAD" && len(a.body) > 0 {
+			t.Errorf("HEAD has a body: %s", a.body)
+		}
+	}
+}
+
+// TestHosts: the registry is one under its own name and that of its providers,
+// and a mere server under any other.
+func TestHosts(t *testing.T) {
+	t.Parallel()
+	for name, asked := range map[string]string{
+		"registry.example.com":      "https://REGISTRY.example.com:443",
+		"Registry.Example.com:8443": "https://registry.example.com:8443",
+		"bücher.example.com":        "https://xn--bcher-kva.example.com",
+		"localhost:8080":            "https://localhost:8080",
+	} {
+		reg := regtest.New(name)
+		reg.AddProvider(regtest.Provider{Address: "acme/alpha"})
+		reg.AddProvider(regtest.Provider{Address: "other.example.com/acme/beta"})
+		for url, want := range map[string]int{
+			asked + "/.well-known/terraform.json":                           200,
+			asked + "/v1/providers/acme/alpha/versions":                     200,
+			asked + "/v1/providers/acme/beta/versions":                      404,
+			"https://other.example.com/.well-known/terraform.json":          200,
+			"https://other.example.com/v1/providers/acme/beta/versions":     200,
+			"https://other.example.com/v1/providers/acme/alpha/versions":    404,
+			"https://stranger.example.com/.well-known/terraform.json":       404,
+			"https://stranger.example.com/v1/providers/acme/alpha/versions": 200,
+		} {
+			if a := get(t, reg.Client(), url); a.StatusCode != want {
+				t.Errorf("New(%q): GET %s: %s, want %d", name, url, a.Status, want)
+			}
+		}
+	}
+}
+
+// TestServices: the registry answers where its discovery document says.
+func TestServices(t *testing.T) {
+	t.Parallel()
+	for ref, want := range map[string]string{
+		"/tofu/providers/v1/":         base + "/tofu/providers/v1/",
+		"providers/":                  base + "/.well-known/providers/",
+		"/without/slash":              base + "/without/slash/",
+		"https://api.example.com/p/":  "https://api.example.com/p/",
+		"https://api.example.com":     "https://api.example.com/",
+		"//api.example.com/x?token=1": "https://api.example.com/x/",
+		"%zz":                         base + "/v1/providers/",
+	} {
+		reg, _ := start()
+		reg.Services = map[string]any{"providers.v1": ref, "login.v1": map[string]any{"client": "cli"}}
+		if doc := object(t, reg.Client(), base+"/.well-known/terraform.json"); !cmp.Equal(doc, reg.Services) {
+			t.Errorf("document: %v", doc)
+		}
+		if a := get(t, reg.Client(), want+"acme/alpha/versions"); a.StatusCode != 200 {
+			t.Errorf("providers.v1 %q: GET %s: %s", ref, want+"acme/alpha/versions", a.Status)
+		}
+		if a := get(t, reg.Client(), base+"/elsewhere/acme/alpha/versions"); a.StatusCode != 404 {
+			t.Errorf("providers.v1 %q answers elsewhere too", ref)
+		}
+	}
+	reg, _ := start()
+	reg.Services = map[string]any{}
+	if a := get(t, reg.Client(), base+"/.well-known/terraform.json"); string(a.body) != "{}" {
+		t.Errorf("no services: %s", a.body)
+	}
+}
+
+// TestForms: every form of URL leads to the files, also from behind a redirect.
+func TestForms(t *testing.T) {
+	t.Parallel()
+	platform := "linux_amd64"
+	for form, shape := range map[regtest.URLForm]string{
+		regtest.Absolute:     base + "/releases/",
+		regtest.RootRelative: "/releases/",
+		regtest.Relative:     "../../../../../../../releases/",
+		regtest.Opaque:       "/get?id=",
+	} {
+		for _, origin := range []string{"", "https://files.example.com:8443", "http://registry.example.com"} {
+			reg := regtest.New("registry.example.com")
+			rel := reg.AddProvider(regtest.Provider{Address: "acme/alpha", URLs: form, Origin: origin})
+			reg.AddFault(regtest.Fault{Kind: regtest.Package, Redirect: "https://moved.example.com", First: 1})
+			want := shape
+			if origin != "" {
+				want = origin + "/releases/"
+				if form == regtest.Opaque {
+					want = origin + "/get?id="
+				}
+			}
+			if origin == "" && form == regtest.Absolute {
+				want = "https://moved.example.com/releases/"
+			}
+			a := get(t, reg.Client(), metadataURL("1.0.0", platform))
+			var doc map[string]any
+			if err := json.Unmarshal(a.body, &doc); err != nil {
+				t.Fatalf("%v: %s", err, a.body)
+			}
+			for name, content := range map[string][]byte{
+				"download_url": content(t, rel, platform), "shasums_url": rel.Sums(), "shasums_signature_url": rel.Signature(),
+			} {
+				link := doc[name].(string)
+				if !strings.HasPrefix(link, want) {
+					t.Errorf("%s is %s, want %s…", name, link, want)
+				}
+				u, err := a.Request.URL.Parse(link)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if a := get(t, reg.Client(), u.String()); !bytes.Equal(a.body, content) {
+					t.Errorf("%s: GET %s: %s, not the file", name, u, a.Status)
+				}
+			}
+		}
+	}
+}
+
+// TestListed: a version is listed and asked for in any spelling.
+func TestListed(t *testing.T) {
+	t.Parallel()
+	reg := regtest.New("registry.example.com")
+	versions := []string{"1.0", "01.2.3", "2.0.0-beta.1+linux", "v3.0.0", "latest", "../..", "1.0.0/x", "99999999999999999999.0.0", "ö", strings.Repeat("9", 70000)}
+	for _, v := range versions {
+		reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: v})
+	}
+	doc := object(t, reg.Client(), listURL)
+	for i, v := range versions {
+		if got := doc["versions"].([]any)[i].(map[string]any)["version"]; got != v {
+			t.Errorf("listed %q as %q", v, got)
+		}
+		meta := object(t, reg.Client(), metadataURL(url.PathEscape(v), "linux_amd64"))
+		if a := get(t, reg.Client(), meta["download_url"].(string)); a.StatusCode != 200 {
+			t.Errorf("version %q: GET %v: %s", v, meta["download_url"], a.Status)
+		}
+	}
+	if a := get(t, reg.Client(), metadataURL("1.0.0", "linux_amd64")); a.StatusCode != 404 {
+		t.Errorf("1.0 can be asked for as 1.0.0: %s", a.Status)
+	}
+}
+
+// TestTwice: what is added twice is listed twice, and its files stay apart.
+func TestTwice(t *testing.T) {
+	t.Parallel()
+	reg := regtest.New("registry.example.com")
+	one := reg.AddProvider(regtest.Provider{Address: "acme/alpha", Platforms: []string{"linux_amd64"}})
+	two := reg.AddProvider(regtest.Provider{Address: "acme/alpha", Platforms: []string{"linux_amd64", "linux_arm64"}})
+	if list := object(t, reg.Client(), listURL)["versions"].([]any); len(list) != 2 {
+		t.Errorf("%d versions are listed", len(list))
+	}
+	for platform, rel := range map[string]*regtest.Release{"linux_amd64": one, "linux_arm64": two} {
+		doc := object(t, reg.Client(), metadataURL("1.0.0", platform))
+		if a := get(t, reg.Client(), doc["shasums_url"].(string)); !bytes.Equal(a.body, rel.Sums()) {
+			t.Errorf("%s: sums of the other release:\n%s", platform, a.body)
+		}
+	}
+}
+
+// TestWire: forms of metadata that are seen in the wild.
+func TestWire(t *testing.T) {
+	t.Parallel()
+	key := regtest.NewKey(regtest.KeyOptions{Name: "second"})
+	tests := map[string]struct {
+		provider regtest.Provider
+		edit     func(map[string]any)
+		want     func(doc map[string]any) bool
+	}{
+		"protocols empty":       {provider: regtest.Provider{Protocols: []string{}}, want: func(d map[string]any) bool { return cmp.Equal(d["protocols"], []any{}) }},
+		"protocols of nothing":  {provider: regtest.Provider{Protocols: []string{""}}, want: func(d map[string]any) bool { return cmp.Equal(d["protocols"], []any{""}) }},
+		"protocols absent":      {edit: func(d map[string]any) { delete(d, "protocols") }, want: func(d map[string]any) bool { return d["protocols"] == nil }},
+		"no sums":               {provider: regtest.Provider{NoSums: true}, want: func(d map[string]any) bool { return d["shasums_url"] == "" && d["shasums_signature_url"] == "" }},
+		"no keys":               {provider: regtest.Provider{Keys: []*regtest.Key{}}, want: func(d map[string]any) bool { return len(keys(d)) == 0 }},
+		"two keys":              {provider: regtest.Provider{Keys: []*regtest.Key{key, key}}, want: func(d map[string]any) bool { return len(keys(d)) == 2 }},
+		"key without ID":        {edit: func(d map[string]any) { keys(d)[0].(map[string]any)["key_id"] = "" }, want: func(d map[string]any) bool { return keys(d)[0].(map[string]any)["key_id"] == "" }},
+		"key that is null":      {edit: func(d map[string]any) { keys(d)[0] = nil }, want: func(d map[string]any) bool { return keys(d)[0] == nil }},
+		"another architecture":  {edit: func(d map[string]any) { d["arch"] = "riscv64" }, want: func(d map[string]any) bool { return d["arch"] == "riscv64" }},
+		"hashes of the package": {provider: regtest.Provider{PackageHashes: true}, want: func(d map[string]any) bool { return len(d["packages"].(map[string]any)) == 5 }},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reg := regtest.New("registry.example.com")
+			test.provider.Address = "acme/alpha"
+			reg.AddProvider(test.provider)
+			reg.AddFault(regtest.Fault{Kind: regtest.Package, Edit: test.edit})
+			if doc := object(t, reg.Client(), metadataURL("1.0.0", "linux_amd64")); !test.want(doc) {
+				t.Errorf("metadata: %v", doc)
+			}
+		})
+	}
+}
+
+func keys(doc map[string]any) []any {
+	return doc["signing_keys"].(map[string]any)["gpg_public_keys"].([]any)
+}
+
+func TestNoSums(t *testing.T) {
+	t.Parallel()
+	reg := regtest.New("registry.example.com")
+	reg.AddProvider(regtest.Provider{Address: "acme/alpha", NoSums: true})
+	u := archiveURL(t, reg)
+	for _, suffix := range []string{"_SHA256SUMS", "_SHA256SUMS.sig"} {
+		if a := get(t, reg.Client(), strings.Replace(u, "_linux_amd64.zip", suffix, 1)); a.StatusCode != 404 {
+			t.Errorf("%s: %s", suffix, a.Status)
+		}
+	}
+}
+
+// TestRanges: files are served as net/http serves files.
+func TestRanges(t *testing.T) {
+	t.Parallel()
+	reg, rel := start()
+	u := archiveURL(t, reg)
+	whole := content(t, rel, "linux_amd64")
+	etag := get(t, reg.Client(), u).Header.Get("Etag")
+	if len(etag) < 10 || etag[0] != '"' {
+		t.Fatalf("no strong entity tag: %s", etag)
+	}
+	tests := []struct {
+		header []string
+		status int
+		body   []byte
+	}{
+		{nil, 200, whole},
+		{[]string{"Range", "bytes=10-"}, 206, whole[10:]},
+		{[]string{"Range", "bytes=10-19"}, 206, whole[10:20]},
+		{[]string{"Range", "bytes=-5"}, 206, whole[len(whole)-5:]},
+		{[]string{"Range", "bytes=0-1,5-6"}, 200, whole},
+		{[]string{"Range", "bytes=10-", "If-Range", etag}, 206, whole[10:]},
+		{[]string{"Range", "bytes=10-", "If-Range", `"other"`}, 200, whole},
+		{[]string{"Range", fmt.Sprintf("bytes=%d-", len(whole))}, 416, nil},
+		{[]string{"If-None-Match", etag}, 304, []byte{}},
+	}
+	for _, test := range tests {
+		a := get(t, reg.Client(), u, test.header...)
+		if a.StatusCode != test.status || a.err != nil || test.body != nil && !bytes.Equal(a.body, test.body) {
+			t.Errorf("%q: %s, %v, %d bytes", test.header, a.Status, a.err, len(a.body))
+		}
+		if test.status != 304 && a.ContentLength != int64(len(a.body)) {
+			t.Errorf("%q: %d bytes stated, %d sent", test.header, a.ContentLength, len(a.body))
+		}
+	}
+	// Documents are not files.
+	if a := get(t, reg.Client(), listURL, "Range", "bytes=1-"); a.StatusCode != 200 || a.Header.Get("Accept-Ranges") != "" {
+		t.Errorf("the list of versions comes in ranges: %s", a.Status)
+	}
+}
+
+// TestHandler: as a handler the registry goes by the name that it is given.
+func TestHandler(t *testing.T) {
+	t.Parallel()
+	reg, rel := start()
+	srv := httptest.NewServer(reg)
+	defer srv.Close()
+	object(t, srv.Client(), srv.URL+"/.well-known/terraform.json")
+	doc := object(t, srv.Client(), srv.URL+"/v1/providers/acme/alpha/1.0.0/download/linux/amd64")
+	link := doc["download_url"].(string)
+	if !strings.HasPrefix(link, srv.URL+"/") {
+		t.Errorf("download_url is %s", link)
+	}
+	if a := get(t, srv.Client(), link); !bytes.Equal(a.body, content(t, rel, "linux_amd64")) {
+		t.Errorf("GET %s: %s", link, a.Status)
+	}
+}
+
+// TestPanics: a mistake in setting up is found at once.
+func TestPanics(t *testing.T) {
+	t.Parallel()
+	reg := regtest.New("registry.example.com")
+	for name, mistake := range map[string]func(){
+		"host":     func() { regtest.New("https://registry.example.com") },
+		"address":  func() { reg.AddProvider(regtest.Provider{Address: "a/b/c/d"}) },
+		"empty":    func() { reg.AddProvider(regtest.Provider{}) },
+		"platform": func() { reg.AddProvider(regtest.Provider{Address: "acme/alpha", Platforms: []string{"linux"}}) },
+		"size":     func() { reg.AddProvider(regtest.Provider{Address: "acme/alpha", Size: 1 << 32}) },
+		"negative": func() { reg.AddProvider(regtest.Provider{Address: "acme/alpha", Size: -1}) },
+		"origin":   func() { reg.AddProvider(regtest.Provider{Address: "acme/alpha", Origin: "files.example.com"}) },
+		"path": func() {
+			reg.AddProvider(regtest.Provider{Address: "acme/alpha", Origin: "https://files.example.com/x"})
+		},
+		"name": func() {
+			reg.AddProvider(regtest.Provider{Address: "acme/alpha", Files: map[string]string{strings.Repeat("x", 1<<16): ""}})
+		},
+		"status":  func() { reg.AddFault(regtest.Fault{Status: 100}) },
+		"key":     func() { regtest.NewKey(regtest.KeyOptions{RSABits: 1}) },
+		"release": func() { _, rel := start(); rel.ZH("plan9_mips") },
+	} {
+		func() {
+			defer func() {
+				if text, ok := recover().(string); !ok || !strings.HasPrefix(text, "regtest: ") {
+					t.Errorf("%s: recovered %q", name, text)
+				}
+			}()
+			mistake()
+		}()
+	}
+}
+
+func TestKind(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[regtest.Kind]string{
+		0: "any", regtest.Discovery: "discovery", regtest.Other: "other", regtest.Metadata: "versions|package",
+		regtest.Downloads: "sums|signature|archive", 1 << 30: "any",
+	} {
+		if kind.String() != want {
+			t.Errorf("%d is %q", kind, kind)
+		}
+	}
+}

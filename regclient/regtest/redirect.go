@@ -1,0 +1,38 @@
+package regtest
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// redirect is the answer that leads from h to the next hop. The base is where
+// to, as Fault.Redirect has it; empty stands for the same host.
+func (c *call) redirect(base string, h hop, status int) *answer {
+	if status == 0 {
+		status = http.StatusFound
+	}
+	if !h.loop {
+		h.at++
+	}
+	a := failure(status)
+	a.header.Set("Location", c.location(base, h))
+	return a
+}
+
+func (c *call) location(base string, h hop) string {
+	path, _ := cutHop(c.path)
+	origin, query := "", c.query
+	if base != "" && base != "/" {
+		u, err := url.Parse(base)
+		if err != nil || u.Host == "" || strings.Trim(u.Path, "/") != "" {
+			return base
+		}
+		origin = c.origin(u.Scheme + "://" + u.Host)
+		query = strings.Trim(query+"&"+u.RawQuery, "&")
+	}
+	if query != "" {
+		query = "?" + query
+	}
+	return origin + h.prefix() + path + query
+}

@@ -1,0 +1,136 @@
+package regtest
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/disco/svchost"
+)
+
+// A Registry is a registry in memory. It is made by [New].
+//
+// All methods can be called at any time by several goroutines. The fields are
+// settings, to be made before the first request.
+type Registry struct {
+	// Latency is how long every answer takes to come, redirects included. The
+	// time that a program needs in units of it is the number of requests that
+	// it makes one after the other.
+	Latency time.Duration
+
+	// Services is the discovery document. Nil means
+	//
+	//	{"providers.v1": "/v1/providers/"}
+	//
+	// An empty map is a host without services. Where "providers.v1" is a URL,
+	// absolute or relative, the registry answers at its path.
+	Services map[string]any
+
+	host svchost.Hostname
+	key  func() *Key
+
+	mu        sync.Mutex
+	providers map[addrs.Provider][]*Release
+	hosts     map[string]svchost.Hostname // those with a discovery document, and whose it is
+	tokens    map[Kind]string
+	faults    []*fault
+	requests  []*Request
+}
+
+// New returns an empty registry that is known to its users as host, a name such
+// as "registry.example.com" or, with a port, "localhost:8443". It panics if
+// that is not the host of a provider address.
+func New(host string) *Registry {
+	name, err := svchost.Parse(host)
+	if err != nil {
+		panic(fmt.Sprintf("regtest: New: %v", err))
+	}
+	return &Registry{
+		host:      name,
+		key:       sync.OnceValue(func() *Key { return NewKey(KeyOptions{}) }),
+		providers: map[addrs.Provider][]*Release{},
+		hosts:     map[string]svchost.Hostname{name.String(): name},
+		tokens:    map[Kind]string{},
+	}
+}
+
+// Host returns the name of the registry in its ASCII form, with the port unless
+// that is 443.
+func (r *Registry) Host() string { return r.host.String() }
+
+// Key returns the key that signs whatever no other key is named for. It is made
+// when it is first needed.
+func (r *Registry) Key() *Key { return r.key() }
+
+// Client returns a client whose requests, to whatever host, are answered by the
+// registry in this process. See [Registry.RoundTrip].
+func (r *Registry) Client() *http.Client { return &http.Client{Transport: r} }
+
+// AddProvider adds one version of a provider and returns it as it will be
+// served. Nothing of it is built before it is asked for.
+//
+// A version added twice is listed twice; a package is then answered from the
+// first that has the platform.
+//
+// AddProvider panics if p cannot be served: if the address is not one of a
+// provider, a platform has no underscore, or a size is out of range.
+func (r *Registry) AddProvider(p Provider) *Release {
+	rel := newRelease(r, p)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	same := r.providers[rel.provider]
+	rel.dir = fileName(rel.p.Version)
+	for i := 2; taken(same, rel.dir); i++ {
+		rel.dir = fmt.Sprintf("%s~%d", fileName(rel.p.Version), i)
+	}
+	r.providers[rel.provider] = append(same, rel)
+	r.hosts[rel.provider.Host().String()] = rel.provider.Host()
+	return rel
+}
+
+// taken reports whether one of the releases is served under dir.
+func taken(list []*Release, dir string) bool {
+	for _, rel := range list {
+		if rel.dir == dir {
+			return true
+		}
+	}
+	return false
+}
+
+// Require demands a token, as "Authorization: Bearer TOKEN", for requests of
+// the given kinds; zero means all. Without one they are answered 401, with
+// another 403. The empty token takes the demand back.
+//
+// Demands are made of the request that a client sends first. Where a [Fault]
+// redirects it, the request that follows needs no token.
+func (r *Registry) Require(token string, on Kind) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for kind := Discovery; kind <= Other; kind <<= 1 {
+		if on.has(kind) {
+			r.tokens[kind] = token
+		}
+	}
+}
+
+// releases returns what is offered of a provider, in the order of adding.
+func (r *Registry) releases(p addrs.Provider) []*Release {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	list := r.providers[p]
+	return list[:len(list):len(list)]
+}
+
+// registryAt returns the registry that a host belongs to. Hosts that nobody
+// has named belong to the one that the Registry was made for, without being one.
+func (r *Registry) registryAt(host string) (name svchost.Hostname, isOne bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if name, ok := r.hosts[host]; ok {
+		return name, true
+	}
+	return r.host, false
+}

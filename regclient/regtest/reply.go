@@ -1,0 +1,145 @@
+package regtest
+
+import (
+	"context"
+	"io"
+	"maps"
+	"net/http"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// A reply is what goes over the wire.
+type reply struct {
+	status int
+	header http.Header
+	body   *body
+	length int64 // of the body; -1: not stated
+}
+
+// errDropped is the error of a connection that Fault.Drop has lost. Its text is
+// that of the operating system.
+var errDropped error = syscall.ECONNRESET
+
+// reply answers a call. The error is that of the context, or errDropped.
+func (r *Registry) reply(c *call) (*reply, error) {
+	r.locate(c)
+	answered := r.record(c)
+	f := Fault{Header: http.Header{}}
+	if c.hop.last() {
+		f = r.match(c)
+	}
+	if err := sleep(c.ctx, nil, r.Latency+f.Delay); err != nil {
+		return nil, err
+	}
+	if f.Drop {
+		return nil, errDropped
+	}
+	w := &wire{}
+	r.answer(c, f).send(w, c, f.NoRange)
+	answered(w.status)
+	return w.reply(c, f), nil
+}
+
+// send writes the answer with net/http's own reading of ranges and validators.
+func (a *answer) send(w *wire, c *call, noRange bool) {
+	w.header = a.header
+	content := io.NewSectionReader(a.body, 0, a.size)
+	if a.etag == "" || a.status != http.StatusOK {
+		w.header.Set("Content-Length", strconv.FormatInt(a.size, 10))
+		w.status = a.status
+		w.body, w.size = content, a.size
+		return
+	}
+	if _, set := w.header["Etag"]; !set {
+		w.header.Set("Etag", a.etag)
+	}
+	ask := &http.Request{Method: http.MethodGet, Header: c.header.Clone()}
+	// Several ranges would be a multipart answer, which no client of ours reads.
+	if noRange || strings.Contains(c.header.Get("Range"), ",") {
+		ask.Header.Del("Range")
+	}
+	http.ServeContent(w, ask, "", published, content)
+	if noRange {
+		w.header.Del("Accept-Ranges")
+	}
+}
+
+// A wire takes down what is written to a client. It does not read the body: it
+// keeps the reader that [http.ServeContent] would copy from, so that whoever has
+// the reply reads it at his own pace, without a goroutine between.
+type wire struct {
+	header http.Header
+	status int
+	body   io.Reader
+	size   int64
+	text   strings.Builder
+}
+
+// Header implements [http.ResponseWriter].
+func (w *wire) Header() http.Header { return w.header }
+
+// WriteHeader implements [http.ResponseWriter].
+func (w *wire) WriteHeader(status int) { w.status = status }
+
+// Write implements [http.ResponseWriter]. Only error texts come this way.
+func (w *wire) Write(p []byte) (int, error) { return w.text.Write(p) }
+
+// ReadFrom implements [io.ReaderFrom], which [io.CopyN] prefers to Write. It
+// has to claim that all is read.
+func (w *wire) ReadFrom(r io.Reader) (int64, error) {
+	part := r.(*io.LimitedReader)
+	w.body, w.size = part, part.N
+	return part.N, nil
+}
+
+func (w *wire) reply(c *call, f Fault) *reply {
+	if w.body == nil {
+		w.body, w.size = strings.NewReader(w.text.String()), int64(w.text.Len())
+	}
+	if c.method == http.MethodHead || w.status == http.StatusNoContent || w.status == http.StatusNotModified {
+		w.body, w.size = strings.NewReader(""), 0
+	}
+	if w.size <= f.After {
+		f.Break = NoBreak
+	}
+	if f.Break == Short {
+		w.size, f.Break = f.After, NoBreak
+	}
+	w.header.Set("Content-Length", strconv.FormatInt(w.size, 10))
+	// Once more, because sending has set some headers itself.
+	maps.Copy(w.header, f.Header)
+	stated, err := strconv.ParseInt(w.header.Get("Content-Length"), 10, 64)
+	if err != nil {
+		stated = -1
+	}
+	b := &body{ctx: c.ctx, src: w.body, left: max(stated, w.size), how: f, closed: make(chan struct{})}
+	return &reply{status: w.status, header: w.header, body: b, length: stated}
+}
+
+// sleep waits until d has passed, the context ends or closed is closed.
+func sleep(ctx context.Context, closed <-chan struct{}, d time.Duration) error {
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	if d <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	return wait(ctx, closed, timer.C)
+}
+
+// wait waits for what, which may be nil for ever.
+func wait(ctx context.Context, closed <-chan struct{}, what <-chan time.Time) error {
+	select {
+	case <-what:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-closed:
+		return http.ErrBodyReadAfterClose
+	}
+}

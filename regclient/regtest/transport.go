@@ -1,0 +1,65 @@
+package regtest
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+)
+
+// RoundTrip implements [http.RoundTripper]: it answers the request in this
+// process, whatever its host. It starts no goroutine. Reading the body fails
+// when the context of the request ends.
+func (r *Registry) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Body != nil {
+		defer req.Body.Close()
+	}
+	if s := req.URL.Scheme; s != "https" && s != "http" {
+		return nil, fmt.Errorf("regtest: unsupported protocol scheme %q", s)
+	}
+	host := req.Host
+	if host == "" {
+		host = req.URL.Host
+	}
+	rep, err := r.reply(&call{
+		ctx:    req.Context(),
+		method: method(req.Method),
+		scheme: req.URL.Scheme,
+		host:   normalHost(req.URL.Scheme, host),
+		path:   req.URL.EscapedPath(),
+		query:  req.URL.RawQuery,
+		header: req.Header,
+	})
+	if err == errDropped {
+		err = &net.OpError{Op: "read", Net: "tcp", Err: err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return rep.response(req), nil
+}
+
+func (rep *reply) response(req *http.Request) *http.Response {
+	for name, values := range rep.header {
+		if len(values) == 0 {
+			delete(rep.header, name)
+		}
+	}
+	return &http.Response{
+		Status:     strconv.Itoa(rep.status) + " " + http.StatusText(rep.status),
+		StatusCode: rep.status,
+		Proto:      "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header:        rep.header,
+		Body:          rep.body,
+		ContentLength: rep.length,
+		Request:       req,
+	}
+}
+
+// method returns the method of a request, where empty means GET.
+func method(s string) string {
+	if s == "" {
+		return http.MethodGet
+	}
+	return s
+}
