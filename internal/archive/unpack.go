@@ -19,6 +19,10 @@ type Options struct {
 
 	// Sync has each file written through to the disk before it is closed.
 	Sync bool
+
+	// Skip is told the name of each symbolic link in a tar, which is then left
+	// out; nil: an archive with links is refused. For a zip see [OpenZipSkip].
+	Skip func(name string)
 }
 
 // Hash reads all content and returns each entry with its checksum, in the order of

@@ -22,6 +22,12 @@ type Zip struct {
 // reads no content; it does look at the place of each entry's content. r must stay
 // open and unchanged while the Zip is used.
 func OpenZip(r io.ReaderAt, size int64, l Limits) (*Zip, error) {
+	return OpenZipSkip(r, size, l, nil)
+}
+
+// OpenZipSkip is [OpenZip], but if skip is not nil, symbolic links are no reason to
+// refuse the archive: they are not among the entries, and skip is told their names.
+func OpenZipSkip(r io.ReaderAt, size int64, l Limits, skip func(name string)) (*Zip, error) {
 	limits := l.Effective()
 	if size > limits.Package {
 		return nil, tooLarge("%d bytes, %d are allowed", size, limits.Package)
@@ -40,15 +46,15 @@ func OpenZip(r io.ReaderAt, size int64, l Limits) (*Zip, error) {
 	if uint64(len(zr.File)) != dir.entries {
 		return nil, bad("%d entries, %d are announced", len(zr.File), dir.entries)
 	}
-	z := &Zip{files: zr.File, entries: make([]Entry, len(zr.File))}
+	var z Zip
 	zr.RegisterDecompressor(zip.Deflate, z.inflate.open)
-	if err := z.admit(limits); err != nil {
+	if err := z.admit(zr.File, limits, skip); err != nil {
 		return nil, err
 	}
 	if err := z.disjoint(dir.offset); err != nil {
 		return nil, err
 	}
-	return z, nil
+	return &z, nil
 }
 
 // Entries returns the entries in the order of the archive's directory. The caller
@@ -58,12 +64,17 @@ func (z *Zip) Entries() []Entry { return z.entries }
 // Unpacked returns the number of bytes that the content has in all.
 func (z *Zip) Unpacked() int64 { return z.unpacked }
 
-// admit fills z.entries, if each of them and all together are acceptable.
-func (z *Zip) admit(limits Limits) error {
+// admit fills z, if each of the files and all together are acceptable.
+func (z *Zip) admit(files []*zip.File, limits Limits, skip func(string)) error {
 	set := names{limits: limits}
-	for i, f := range z.files {
+	z.files, z.entries = make([]*zip.File, 0, len(files)), make([]Entry, 0, len(files))
+	for _, f := range files {
 		if err := set.add(f.Name); err != nil {
 			return err
+		}
+		if skip != nil && f.Mode()&fs.ModeSymlink != 0 {
+			skip(f.Name)
+			continue
 		}
 		if err := admitFile(f); err != nil {
 			return err
@@ -73,9 +84,10 @@ func (z *Zip) admit(limits Limits) error {
 			return tooLarge("its content has more than %d bytes", limits.Unpacked)
 		}
 		z.unpacked += int64(size)
-		z.entries[i] = Entry{Name: f.Name, Size: int64(size), Exec: f.Mode()&0o111 != 0}
+		z.files = append(z.files, f)
+		z.entries = append(z.entries, Entry{Name: f.Name, Size: int64(size), Exec: f.Mode()&0o111 != 0})
 	}
-	if len(z.files) == 0 {
+	if len(files) == 0 {
 		return bad("it has no entries")
 	}
 	return nil
@@ -87,7 +99,7 @@ func admitFile(f *zip.File) error {
 	mode, dir := f.Mode(), strings.HasSuffix(f.Name, "/")
 	switch {
 	case mode&fs.ModeSymlink != 0:
-		return bad("entry %.100q is a symbolic link", f.Name)
+		return isLink(f.Name)
 	case mode&^(fs.ModePerm|fs.ModeDir|fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky) != 0:
 		return bad("entry %.100q is neither file nor directory", f.Name)
 	case mode.IsDir() != dir:

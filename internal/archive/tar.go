@@ -1,0 +1,175 @@
+package archive
+
+import (
+	"archive/tar"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/tofureg/tofureg/internal/fault"
+)
+
+// UnpackTar reads the compressed tar r and writes its content below root, while it
+// reads; the result and the rules are those of [Zip.Unpack]. Also refused are hard
+// links, sparse files, data behind the end of the tar, and a tar without entries. A
+// leading "./" of a name is dropped, an entry for the root itself is passed over, as
+// are global headers like the one in which git keeps the name of a commit.
+//
+// Since a tar has no directory to check first, a refused one may have been unpacked
+// in part; the caller removes it. All of r has been read if the error is nil.
+func UnpackTar(ctx context.Context, r io.Reader, f Format, root *os.Root, l Limits, o Options) ([]File, error) {
+	limits := l.Effective()
+	in := newInflow(r, f, limits)
+	u := &untar{
+		tree:  newTree(ctx, root, o),
+		tar:   tar.NewReader(in),
+		names: names{limits: limits},
+		left:  limits.Unpacked,
+		skip:  o.Skip,
+	}
+	defer u.release()
+	files, err := u.run()
+	if err == nil {
+		err = in.drain(u.buf[:])
+	}
+	if in.origin.err != nil { // the cause of whatever followed
+		err = in.origin.err
+	}
+	if err != nil {
+		return nil, err
+	}
+	return files, nil
+}
+
+// emptySum is the checksum of a directory.
+var emptySum = sha256.Sum256(nil)
+
+// untar is the state of UnpackTar.
+type untar struct {
+	*tree
+	tar   *tar.Reader
+	names names
+	left  int64 // bytes of content that may still follow
+	skip  func(name string)
+}
+
+func (u *untar) run() ([]File, error) {
+	var files []File
+	entries := 0
+	for {
+		if u.ctx.Err() != nil {
+			return nil, context.Cause(u.ctx)
+		}
+		h, err := u.tar.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, unreadable(err)
+		}
+		if h.Typeflag == tar.TypeXGlobalHeader {
+			continue
+		}
+		entries++
+		e, ok, err := u.admit(h)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			continue
+		}
+		f, err := u.unpack(e)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, f)
+	}
+	if entries == 0 {
+		return nil, bad("it has no entries")
+	}
+	return files, nil
+}
+
+// admit checks a header. It returns false for an entry that is left out.
+func (u *untar) admit(h *tar.Header) (Entry, bool, error) {
+	name := strings.TrimPrefix(h.Name, "./")
+	if h.Typeflag == tar.TypeDir {
+		name = strings.TrimSuffix(name, "/")
+		if name == "" || name == "." {
+			return Entry{}, false, nil
+		}
+		name += "/"
+	}
+	if err := u.names.add(name); err != nil {
+		return Entry{}, false, err
+	}
+	if h.Typeflag == tar.TypeSymlink && u.skip != nil {
+		u.skip(name)
+		return Entry{}, false, nil
+	}
+	if err := admitHeader(h, name); err != nil {
+		return Entry{}, false, err
+	}
+	if h.Size > u.left {
+		return Entry{}, false, tooLarge("its content has more than %d bytes", u.names.limits.Unpacked)
+	}
+	u.left -= h.Size
+	return Entry{Name: name, Size: h.Size, Exec: h.Mode&0o111 != 0}, true, nil
+}
+
+// admitHeader checks what is neither name nor size.
+func admitHeader(h *tar.Header, name string) error {
+	switch h.Typeflag {
+	case tar.TypeReg, tar.TypeDir:
+	case tar.TypeSymlink:
+		return isLink(name)
+	case tar.TypeLink:
+		return bad("entry %.100q is a hard link", name)
+	case tar.TypeGNUSparse:
+		return bad("entry %.100q is a sparse file", name)
+	default:
+		return bad("entry %.100q is neither file nor directory", name)
+	}
+	for key := range h.PAXRecords {
+		if strings.HasPrefix(key, "GNU.sparse.") {
+			return bad("entry %.100q is a sparse file", name)
+		}
+	}
+	if h.Typeflag == tar.TypeReg && strings.HasSuffix(name, "/") {
+		return bad("entry %.100q is a directory by its name but not by its type", name)
+	}
+	return nil
+}
+
+func (u *untar) unpack(e Entry) (File, error) {
+	if e.IsDir() {
+		err := u.mkdir(strings.TrimSuffix(e.Name, "/"))
+		return File{Entry: e, Sum: emptySum}, err
+	}
+	return u.file(e, func(w io.Writer) (File, error) {
+		sum, err := u.copy(w, u.tar, e)
+		return File{Entry: e, Sum: sum}, err
+	})
+}
+
+// ErrLink is the fault.ErrArchive of an archive that is refused because of a symbolic
+// link, so that callers can offer to leave links out.
+var ErrLink error = linkError{}
+
+type linkError struct{}
+
+func (linkError) Error() string { return fault.ErrArchive.Error() }
+func (linkError) Unwrap() error { return fault.ErrArchive }
+
+func isLink(name string) error {
+	return fmt.Errorf("%w: entry %.100q is a symbolic link", ErrLink, name)
+}
+
+// isRefusal reports whether err is of one of the two kinds that this package makes.
+func isRefusal(err error) bool {
+	return errors.Is(err, fault.ErrArchive) || errors.Is(err, fault.ErrTooLarge)
+}

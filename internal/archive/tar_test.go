@@ -1,0 +1,582 @@
+package archive_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tofureg/tofureg/internal/archive"
+	"github.com/tofureg/tofureg/internal/fault"
+)
+
+// item is an entry of a test tar: a header with defaults, and content.
+type item struct {
+	tar.Header
+	content string
+}
+
+func regular(name, content string) item {
+	return item{Header: tar.Header{Name: name}, content: content}
+}
+
+func special(kind byte, name, link string) item {
+	return item{Header: tar.Header{Typeflag: kind, Name: name, Linkname: link, Format: tar.FormatPAX}}
+}
+
+func regulars(names ...string) []item {
+	var out []item
+	for _, name := range names {
+		out = append(out, regular(name, "content of "+name))
+	}
+	return out
+}
+
+// roll builds an uncompressed tar.
+func roll(t testing.TB, items ...item) []byte {
+	t.Helper()
+	var buf bytes.Buffer
+	tw := tar.NewWriter(&buf)
+	for _, i := range items {
+		h := i.Header
+		if h.Typeflag == 0 {
+			h.Typeflag = tar.TypeReg
+			if strings.HasSuffix(h.Name, "/") {
+				h.Typeflag = tar.TypeDir
+			}
+		}
+		if h.Mode == 0 && h.Typeflag != tar.TypeXGlobalHeader {
+			h.Mode = 0o644
+		}
+		h.Size = int64(len(i.content))
+		if err := tw.WriteHeader(&h); err != nil {
+			t.Fatalf("%q: %v", h.Name, err)
+		}
+		if _, err := io.WriteString(tw, i.content); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := tw.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return buf.Bytes()
+}
+
+// zipped compresses data with gzip.
+func zipped(t testing.TB, data []byte) []byte {
+	t.Helper()
+	var buf bytes.Buffer
+	zw := gzip.NewWriter(&buf)
+	if _, err := zw.Write(data); err != nil {
+		t.Fatal(err)
+	}
+	if err := zw.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return buf.Bytes()
+}
+
+// untar unpacks into a fresh directory and returns it.
+func untar(t testing.TB, data []byte, l archive.Limits, o archive.Options) (string, []archive.File, error) {
+	t.Helper()
+	dir := t.TempDir()
+	list, err := untarInto(t, dir, bytes.NewReader(data), archive.Sniff(data), l, o)
+	return dir, list, err
+}
+
+func untarInto(t testing.TB, dir string, r io.Reader, f archive.Format, l archive.Limits, o archive.Options) ([]archive.File, error) {
+	t.Helper()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	return archive.UnpackTar(t.Context(), r, f, root, l, o)
+}
+
+func TestUnpackTar(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("long-name/", 30) + "file.tf"
+	unicode := "módulo/größe.tf"
+	data := roll(t,
+		special(tar.TypeXGlobalHeader, "pax_global_header", ""),
+		regular("./", ""),
+		item{Header: tar.Header{Name: "./bin", Mode: 0o755}, content: "program"},
+		regular("docs/", ""),
+		regular("docs/a/b.md", strings.Repeat("text ", 100_000)),
+		regular("empty", ""),
+		item{Header: tar.Header{Name: "odd", Mode: 0o7777}, content: "x"},
+		item{Header: tar.Header{Name: long, Format: tar.FormatGNU}, content: "GNU"},
+		item{Header: tar.Header{Name: unicode, Format: tar.FormatPAX}, content: "PAX"},
+	)
+	written := 0
+	dir, list, err := untar(t, zipped(t, data), archive.Limits{}, archive.Options{Written: func(n int) { written += n }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		"bin": "program", "docs/a/b.md": strings.Repeat("text ", 100_000), "empty": "", "odd": "x",
+		long: "GNU", unicode: "PAX",
+	}
+	got := tree(t, dir)
+	total := 0
+	for name, content := range want {
+		total += len(content)
+		if got[name] != content {
+			t.Errorf("%s has %d bytes, want %d", name, len(got[name]), len(content))
+		}
+	}
+	var files []string
+	for _, f := range list {
+		if f.Sum != sha256.Sum256([]byte(want[f.Name])) {
+			t.Errorf("%s: wrong sum", f.Name)
+		}
+		files = append(files, f.Name)
+	}
+	if diff := cmp.Diff([]string{"bin", "docs/", "docs/a/b.md", "empty", "odd", long, unicode}, files); diff != "" {
+		t.Errorf("list (-want +got):\n%s", diff)
+	}
+	if written != total {
+		t.Errorf("told of %d bytes, want %d", written, total)
+	}
+	for name, want := range map[string]fs.FileMode{"odd": 0o755, "bin": 0o755, "empty": 0o644, "docs": 0o755 | fs.ModeDir} {
+		fi, err := os.Lstat(filepath.Join(dir, name))
+		if err != nil || fi.Mode()&^want != 0 {
+			t.Errorf("%s: %v, %v, want %v less the umask", name, fi.Mode(), err, want)
+		}
+	}
+}
+
+// Archives from the programs that people use.
+func TestUnpackTarFormats(t *testing.T) {
+	t.Parallel()
+	for name, format := range map[string]archive.Format{
+		"plain.tar.gz": archive.FormatTarGzip, "plain.tar.bz2": archive.FormatTarBzip2,
+		"crc64.tar.xz": archive.FormatTarXz, "crc32.tar.xz": archive.FormatTarXz, "sha256.tar.xz": archive.FormatTarXz,
+		"nocheck.tar.xz": archive.FormatTarXz, "blocks.tar.xz": archive.FormatTarXz, "streams.tar.xz": archive.FormatTarXz,
+		"padded.tar.xz": archive.FormatTarXz,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			data := fixture(t, name)
+			if got := archive.Sniff(data); got != format {
+				t.Errorf("Sniff: %q, want %q", got, format)
+			}
+			dir := t.TempDir()
+			// In small pieces: no reader may rely on what one Read returns.
+			if _, err := untarInto(t, dir, iotest.OneByteReader(bytes.NewReader(data)), format, archive.Limits{}, archive.Options{}); err != nil {
+				t.Fatal(err)
+			}
+			want := map[string]string{"main.tf": "variable \"a\" {}\n", "sub/": "", "sub/x.tf": "x\n"}
+			if diff := cmp.Diff(want, tree(t, dir)); diff != "" {
+				t.Errorf("tree (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func fixture(t testing.TB, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", "tar", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func TestSniff(t *testing.T) {
+	t.Parallel()
+	for head, want := range map[string]archive.Format{
+		"PK\x03\x04": archive.FormatZip, "PK\x05\x06": archive.FormatZip, "PK\x01\x02": "",
+		"\x1f\x8b": archive.FormatTarGzip, "\x1f": "",
+		"\xfd7zXZ\x00": archive.FormatTarXz, "\xfd7zX": "",
+		"BZh1": archive.FormatTarBzip2, "BZh9": archive.FormatTarBzip2, "BZh0": "", "BZh": "",
+		"": "", "<html>": "", "\x28\xb5\x2f\xfd": "", // zstd
+	} {
+		if got := archive.Sniff([]byte(head)); got != want {
+			t.Errorf("Sniff(%q) = %q, want %q", head, got, want)
+		}
+	}
+}
+
+func TestUnpackTarRefuses(t *testing.T) {
+	t.Parallel()
+	tests := map[string][]item{
+		"symbolic link":        {special(tar.TypeSymlink, "link", "target")},
+		"link out":             {special(tar.TypeSymlink, "link", "../../etc/passwd")},
+		"absolute link":        {special(tar.TypeSymlink, "link", "/etc/passwd")},
+		"entry through a link": {special(tar.TypeSymlink, "link", "/etc"), regular("link/passwd", "x")},
+		"hard link":            {regular("a", "x"), special(tar.TypeLink, "b", "a")},
+		"hard link out":        {special(tar.TypeLink, "b", "../../etc/passwd")},
+		"device":               {special(tar.TypeBlock, "dev", "")},
+		"character device":     {special(tar.TypeChar, "dev", "")},
+		"pipe":                 {special(tar.TypeFifo, "pipe", "")},
+		"contiguous file":      {special(tar.TypeCont, "cont", "")},
+		"unknown type":         {{Header: tar.Header{Typeflag: 'Q', Name: "q"}}},
+		"twice":                regulars("a", "b", "a"),
+		"twice, with a dot":    regulars("a", "./a"),
+		"directory twice":      {regular("d/", ""), regular("d/", "")},
+		"file and directory":   {regular("a", ""), regular("a/", "")},
+		"file above a file":    regulars("a", "a/b"),
+		"file above, later":    regulars("a/b", "a"),
+		"case":                 regulars("README.md", "readme.md"),
+		"case of a directory":  regulars("Docs/a", "docs/b"),
+		"normal form":          regulars("caf\u00e9", "cafe\u0301"),
+		"nothing in it":        nil,
+		"only a global header": {special(tar.TypeXGlobalHeader, "pax_global_header", "")},
+	}
+	for _, name := range []string{
+		"../a", "a/../../b", "/etc/passwd", "//a", `..\a`, `a\b`, "C:a", "a:b", "././a", "a//b", "NUL", "a.", "a ",
+		"a\nb", "..", "d/../", "./..", "./../a", "\xff", strings.Repeat("x/", 60) + "..",
+	} {
+		i := regular(name, "")
+		if name[0] >= 0x80 {
+			i.Format = tar.FormatGNU
+		}
+		tests["name "+name] = []item{i}
+	}
+	for name, items := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			outside := t.TempDir()
+			dir := filepath.Join(outside, "a", "b")
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			data := zipped(t, roll(t, items...))
+			_, err := untarInto(t, dir, bytes.NewReader(data), archive.FormatTarGzip, archive.Limits{}, archive.Options{})
+			if !errors.Is(err, fault.ErrArchive) {
+				t.Errorf("error %v, want ErrArchive", err)
+			}
+			if want := strings.Contains(name, "link") && !strings.HasPrefix(name, "hard"); errors.Is(err, archive.ErrLink) != want {
+				t.Errorf("%v: ErrLink is %v, want %v", err, !want, want)
+			}
+			if err != nil && strings.ContainsFunc(err.Error(), func(r rune) bool { return r < ' ' }) {
+				t.Errorf("control character in %q", err)
+			}
+			for path := range tree(t, outside) {
+				if path != "a/" && !strings.HasPrefix(path, "a/b/") {
+					t.Errorf("%s was written outside", path)
+				}
+			}
+		})
+	}
+}
+
+// What stands where an entry belongs stays as it is.
+func TestUnpackTarPlanted(t *testing.T) {
+	t.Parallel()
+	outside, dir := t.TempDir(), t.TempDir()
+	victim := filepath.Join(outside, "victim")
+	if err := os.WriteFile(victim, []byte("untouched"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for link, target := range map[string]string{"file": victim, "new": filepath.Join(outside, "new"), "dir": outside} {
+		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"file", "new", "dir/x", "dir/"} {
+		data := zipped(t, roll(t, regular(name, "")))
+		if _, err := untarInto(t, dir, bytes.NewReader(data), archive.FormatTarGzip, archive.Limits{}, archive.Options{}); !errors.Is(err, fault.ErrArchive) {
+			t.Errorf("%s: error %v, want ErrArchive", name, err)
+		}
+	}
+	if got := tree(t, outside); len(got) != 1 || got["victim"] != "untouched" {
+		t.Errorf("written outside: %v", got)
+	}
+}
+
+func TestSkipLinks(t *testing.T) {
+	t.Parallel()
+	want := map[string]string{"main.tf": "x", "link/": "", "link/inner": "y"}
+	var skipped []string
+	skip := func(name string) { skipped = append(skipped, name) }
+
+	dir, list, err := untar(t, zipped(t, roll(t,
+		regular("main.tf", "x"), special(tar.TypeSymlink, "out", "/etc/passwd"), regular("link/inner", "y"),
+	)), archive.Limits{}, archive.Options{Skip: skip})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, tree(t, dir)); diff != "" {
+		t.Errorf("tree (-want +got):\n%s", diff)
+	}
+	if len(list) != 2 || !slices.Equal(skipped, []string{"out"}) {
+		t.Errorf("%d entries, skipped %q", len(list), skipped)
+	}
+
+	skipped = nil
+	data := pack(t, member{name: "main.tf", content: "x"},
+		member{name: "out", content: "/etc/passwd", mode: 0o777 | fs.ModeSymlink}, member{name: "link/inner", content: "y"})
+	if _, err := open(data, archive.Limits{}); !errors.Is(err, archive.ErrLink) {
+		t.Errorf("zip: %v, want ErrLink", err)
+	}
+	z, err := archive.OpenZipSkip(bytes.NewReader(data), int64(len(data)), archive.Limits{}, skip)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir = t.TempDir()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	if _, err := z.Unpack(t.Context(), root, archive.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, tree(t, dir)); diff != "" || !slices.Equal(skipped, []string{"out"}) {
+		t.Errorf("zip: skipped %q, tree (-want +got):\n%s", skipped, diff)
+	}
+
+	// A link takes its name away from others all the same, and a hard link, whose
+	// content would be missing, is never left out.
+	for _, items := range [][]item{
+		{special(tar.TypeSymlink, "a", "b"), regular("a/b", "")},
+		{special(tar.TypeSymlink, "../a", "b")},
+		{regular("a", ""), special(tar.TypeLink, "b", "a")},
+	} {
+		if _, _, err := untar(t, zipped(t, roll(t, items...)), archive.Limits{}, archive.Options{Skip: skip}); !errors.Is(err, fault.ErrArchive) {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
+func TestTarLimits(t *testing.T) {
+	t.Parallel()
+	deep := zipped(t, roll(t, regulars("a/b/c/d", "a/b/e")...)) // 2 files, 3 directories
+	three := zipped(t, roll(t, regulars("a", "b", "c")...))
+	long := zipped(t, roll(t, regular(strings.Repeat("n", 200), "")))
+	content := zipped(t, roll(t, regular("a", strings.Repeat("x", 600)), regular("b", strings.Repeat("y", 400))))
+	tests := []struct {
+		name           string
+		data           []byte
+		fits, tooSmall archive.Limits
+	}{
+		{"entries", three, archive.Limits{Entries: 3}, archive.Limits{Entries: 2}},
+		{"implied directories", deep, archive.Limits{Entries: 5}, archive.Limits{Entries: 4}},
+		{"name", long, archive.Limits{NameLen: 200}, archive.Limits{NameLen: 199}},
+		{"content", content, archive.Limits{Unpacked: 1000}, archive.Limits{Unpacked: 999}},
+		{"archive", three, archive.Limits{Package: int64(len(three))}, archive.Limits{Package: int64(len(three)) - 1}},
+		{"none", three, archive.Limits{Package: -1, Unpacked: -1, Entries: -1, NameLen: -1}, archive.Limits{Entries: 1}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if _, _, err := untar(t, tt.data, tt.fits, archive.Options{}); err != nil {
+				t.Errorf("at the limit: %v", err)
+			}
+			if _, _, err := untar(t, tt.data, tt.tooSmall, archive.Options{}); !errors.Is(err, fault.ErrTooLarge) {
+				t.Errorf("beyond it: %v, want ErrTooLarge", err)
+			}
+		})
+	}
+}
+
+// Archives that expand to much more than they are cost little.
+func TestTarBombs(t *testing.T) {
+	t.Parallel()
+	limits := archive.Limits{Unpacked: 1 << 20, Entries: 1000}
+	record := strings.Repeat("x", 60_000)
+	var headers []item // which are no entries
+	for range 400 {
+		headers = append(headers, item{Header: tar.Header{
+			Typeflag: tar.TypeXGlobalHeader, Name: "pax_global_header", PAXRecords: map[string]string{"comment": record},
+		}})
+	}
+	tests := map[string][]byte{
+		"one gigabyte in 850 bytes": fixture(t, "bomb.bz2"),
+		"content":                   zipped(t, roll(t, regular("zeros", string(make([]byte, 20<<20))))),
+		"headers":                   zipped(t, roll(t, headers...)),
+		"padding":                   zipped(t, append(roll(t, regular("a", "")), make([]byte, 20<<20)...)),
+		"dictionary":                fixture(t, "dictionary.xz"),
+	}
+	for name, data := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, _, err := untar(t, data, limits, archive.Options{})
+			if !errors.Is(err, fault.ErrTooLarge) {
+				t.Errorf("error %v, want ErrTooLarge", err)
+			}
+			for path, content := range tree(t, dir) {
+				if len(content) > 1<<20 {
+					t.Errorf("%s has %d bytes", path, len(content))
+				}
+			}
+		})
+	}
+}
+
+func TestDamagedTar(t *testing.T) {
+	t.Parallel()
+	plain := roll(t, regular("a", strings.Repeat("first ", 5000)), regular("b", "second"))
+	good := zipped(t, plain)
+	flip := func(data []byte, at int) []byte {
+		return patch(data, func(b []byte) { b[at] ^= 0x10 })
+	}
+	tests := map[string][]byte{
+		"no tar inside":        zipped(t, []byte(strings.Repeat("this is text ", 100))),
+		"nothing inside":       zipped(t, nil),
+		"only a header":        good[:10],
+		"cut":                  good[:len(good)/2],
+		"cut at the end":       good[:len(good)-1],
+		"wrong checksum":       flip(good, len(good)-6),
+		"wrong length":         flip(good, len(good)-2),
+		"other data behind":    append(bytes.Clone(good), "trailing"...),
+		"a second member":      append(bytes.Clone(good), good...),
+		"header of the tar":    zipped(t, flip(plain, 3)),
+		"cut within a header":  zipped(t, plain[:100]),
+		"cut within content":   zipped(t, plain[:2000]),
+		"text behind the end":  zipped(t, append(bytes.Clone(plain), strings.Repeat("#", 512)...)),
+		"filter of executable": fixture(t, "filter.xz"),
+	}
+	for _, name := range []string{"crc64.tar.xz", "crc32.tar.xz", "sha256.tar.xz", "blocks.tar.xz", "plain.tar.bz2", "streams.tar.xz"} {
+		data := fixture(t, name)
+		tests[name+" cut"] = data[:len(data)-1]
+		tests[name+" half"] = data[:len(data)/2]
+		tests[name+" flipped"] = flip(data, len(data)*2/3)
+		tests[name+" end flipped"] = flip(data, len(data)-9)
+		tests[name+" and data behind it"] = append(bytes.Clone(data), "trailing"...)
+	}
+	for name, data := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, _, err := untar(t, data, archive.Limits{}, archive.Options{}); !errors.Is(err, fault.ErrArchive) {
+				t.Errorf("error %v, want ErrArchive", err)
+			}
+		})
+	}
+}
+
+// No single changed byte of an xz file goes unnoticed, unless it changes nothing.
+func TestEveryByteOfXZCounts(t *testing.T) {
+	t.Parallel()
+	data := fixture(t, "crc64.tar.xz")
+	want := map[string]string{"main.tf": "variable \"a\" {}\n", "sub/": "", "sub/x.tf": "x\n"}
+	for at := range data {
+		changed := patch(data, func(b []byte) { b[at] ^= 0x01 })
+		dir := t.TempDir()
+		_, err := untarInto(t, dir, bytes.NewReader(changed), archive.FormatTarXz, archive.Limits{}, archive.Options{})
+		if err == nil && cmp.Diff(want, tree(t, dir)) != "" {
+			t.Errorf("byte %d: other content was accepted", at)
+		}
+		if err != nil && !errors.Is(err, fault.ErrArchive) && !errors.Is(err, fault.ErrTooLarge) {
+			t.Errorf("byte %d: %v", at, err)
+		}
+	}
+}
+
+// The error of a broken connection is not one of the archive.
+func TestTarReaderError(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("connection reset")
+	for _, name := range []string{"plain.tar.gz", "plain.tar.bz2", "crc64.tar.xz"} {
+		data := fixture(t, name)
+		for _, cut := range []int{0, 1, 20, len(data) / 2, len(data) - 1, len(data)} {
+			for _, cause := range []error{broken, io.ErrUnexpectedEOF} {
+				r := io.MultiReader(bytes.NewReader(data[:cut]), iotest.ErrReader(cause))
+				_, err := untarInto(t, t.TempDir(), r, archive.Sniff(data), archive.Limits{}, archive.Options{})
+				if !errors.Is(err, cause) || errors.Is(err, fault.ErrArchive) {
+					t.Errorf("%s cut at %d: %v, want the reader's own error", name, cut, err)
+				}
+			}
+		}
+	}
+}
+
+func TestUnpackTarStopsWithContext(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	data := zipped(t, roll(t, regular("a", strings.Repeat("x", 1<<20)), regular("b", "y")))
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cause := errors.New("enough")
+	_, err = archive.UnpackTar(ctx, bytes.NewReader(data), archive.FormatTarGzip, root, archive.Limits{},
+		archive.Options{Written: func(int) { cancel(cause) }})
+	if !errors.Is(err, cause) {
+		t.Errorf("error %v, want the cause", err)
+	}
+	if _, err := os.Lstat(filepath.Join(dir, "b")); err == nil {
+		t.Error("unpacking went on")
+	}
+}
+
+func TestUnpackTarOtherFormat(t *testing.T) {
+	t.Parallel()
+	for _, f := range []archive.Format{"", archive.FormatZip, "tar"} {
+		if _, err := untarInto(t, t.TempDir(), bytes.NewReader(fixture(t, "plain.tar.gz")), f, archive.Limits{}, archive.Options{}); err == nil {
+			t.Errorf("%q: no error", f)
+		}
+	}
+}
+
+func FuzzUnpackTar(f *testing.F) {
+	for _, name := range []string{"plain.tar.gz", "plain.tar.bz2", "crc64.tar.xz", "blocks.tar.xz", "streams.tar.xz", "dictionary.xz"} {
+		f.Add(fixture(f, name))
+	}
+	f.Add(zipped(f, roll(f, regular("a/b", "x"), special(tar.TypeSymlink, "l", ".."))))
+	limits := archive.Limits{Unpacked: 1 << 20, Entries: 100}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		format := archive.Sniff(data)
+		if format == "" || format == archive.FormatZip {
+			return
+		}
+		dir, list, err := untar(t, data, limits, archive.Options{})
+		if err != nil {
+			known(t, err)
+			return
+		}
+		got := tree(t, dir)
+		total := 0
+		for _, f := range list {
+			content, ok := got[f.Name]
+			if !ok || !f.IsDir() && sha256.Sum256([]byte(content)) != f.Sum {
+				t.Errorf("%q was not written as listed", f.Name)
+			}
+			total += len(content)
+		}
+		if total > 1<<20 || len(got) > 100 {
+			t.Errorf("%d bytes in %d entries", total, len(got))
+		}
+	})
+}
+
+// FuzzTarHeaders skips the compression, which a fuzzer cannot imitate.
+func FuzzTarHeaders(f *testing.F) {
+	f.Add(roll(f, regulars("a", "b/c")...))
+	f.Add(roll(f, item{Header: tar.Header{Name: "x", Format: tar.FormatPAX, PAXRecords: map[string]string{"VENDOR.key": "value"}}}))
+	f.Add(roll(f, special(tar.TypeLink, "l", "a"), special(tar.TypeXGlobalHeader, "g", "")))
+	limits := archive.Limits{Unpacked: 1 << 20, Entries: 100}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if len(data) > 1<<16 {
+			return
+		}
+		dir, list, err := untar(t, zipped(t, data), limits, archive.Options{})
+		if err != nil {
+			known(t, err)
+			return
+		}
+		got := tree(t, dir)
+		for _, f := range list {
+			if _, ok := got[f.Name]; !ok || archive.CheckName(f.Name) != nil {
+				t.Errorf("%q was not written under its name", f.Name)
+			}
+		}
+	})
+}
