@@ -206,7 +206,9 @@ func TestUsablePackages(t *testing.T) {
 		{"null key, empty key, the same key twice, key without an ID", set("signing_keys", map[string]any{"gpg_public_keys": []any{
 			nil, map[string]any{"ascii_armor": ""}, map[string]any{"key_id": "", "ascii_armor": "one\r\n", "trust_signature": "", "source": nil},
 			map[string]any{"key_id": "AB", "ascii_armor": "one\r\n"}, map[string]any{"ascii_armor": "two"},
-		}}), func(p *provider.Package) bool { return slices.Equal(p.Keys, []verify.Key{{Armor: "one\r\n"}, {Armor: "two"}}) }},
+		}}), func(p *provider.Package) bool {
+			return slices.Equal(p.Keys, []verify.Key{{Armor: "one\r\n"}, {Armor: "two"}})
+		}},
 		{"no keys", set("signing_keys", nil), func(p *provider.Package) bool { return p.Keys == nil }},
 		{"100 keys", set("signing_keys", keys(100, "armor")), func(p *provider.Package) bool { return len(p.Keys) == 100 }},
 		{"a key of 1 MiB", set("signing_keys", keys(1, strings.Repeat("x", 1<<20))), func(p *provider.Package) bool { return len(p.Keys) == 1 }},

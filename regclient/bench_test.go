@@ -1,0 +1,84 @@
+package regclient_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+)
+
+// manyVersions is a document like those of the most prolific providers: versions in the
+// order of publication, each for the same platforms.
+func manyVersions(versions, platforms int) []byte {
+	type platform struct {
+		OS   string `json:"os"`
+		Arch string `json:"arch"`
+	}
+	type version struct {
+		Version   string     `json:"version"`
+		Protocols []string   `json:"protocols"`
+		Platforms []platform `json:"platforms"`
+	}
+	all := make([]platform, platforms)
+	for i := range all {
+		all[i] = platform{[]string{"darwin", "freebsd", "linux", "windows"}[i%4], []string{"386", "amd64", "arm", "arm64"}[i/4%4]}
+	}
+	var list []version
+	for i := range versions {
+		list = append(list, version{fmt.Sprintf("%d.%d.%d", i/200, i/10%20, i%10), []string{"5.0", "6.0"}, all})
+	}
+	doc, err := json.Marshal(map[string]any{"versions": list})
+	if err != nil {
+		panic(err)
+	}
+	return doc
+}
+
+// BenchmarkVersions lists 2,000 versions with 12 platforms each, from the bytes of the
+// answer to the sorted list, and states its time as a multiple of what json.Unmarshal
+// needs to fill the wire form.
+func BenchmarkVersions(b *testing.B) {
+	doc := manyVersions(2000, 12)
+	c := answering(b, func() []byte { return doc })
+	var plain, whole time.Duration
+	b.SetBytes(int64(len(doc)))
+	b.ReportAllocs()
+	for b.Loop() {
+		begin := time.Now()
+		var wire struct {
+			Versions []struct {
+				Version   string   `json:"version"`
+				Protocols []string `json:"protocols"`
+				Platforms []struct {
+					OS   string `json:"os"`
+					Arch string `json:"arch"`
+				} `json:"platforms"`
+			} `json:"versions"`
+			Warnings []string `json:"warnings"`
+		}
+		if err := json.Unmarshal(doc, &wire); err != nil {
+			b.Fatal(err)
+		}
+		middle := time.Now()
+		versions, err := c.ProviderVersions(b.Context(), alpha)
+		if err != nil || len(versions.List) != 2000 {
+			b.Fatal(err)
+		}
+		plain += middle.Sub(begin)
+		whole += time.Since(middle)
+	}
+	b.ReportMetric(float64(whole)/float64(plain), "x-json")
+	b.ReportMetric(float64(whole.Microseconds())/float64(b.N), "µs/list")
+}
+
+func BenchmarkPackage(b *testing.B) {
+	doc := []byte(`{"os":"linux","arch":"amd64","shasum":"` + goodSum + `","protocols":["5.0"],"filename":"f.zip","download_url":"/f.zip",` +
+		`"shasums_url":"/sums","shasums_signature_url":"/sig","signing_keys":{"gpg_public_keys":[{"key_id":"A","ascii_armor":"armor"}]}}`)
+	c := answering(b, func() []byte { return doc })
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := c.ProviderPackage(b.Context(), alpha, v120, linux); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,248 @@
+package regclient_test
+
+import (
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/regclient/regtest"
+)
+
+const secret = "s3cr3t-t0ken"
+
+// places are where a request may end up, seen from the host whose token it is.
+var places = []struct {
+	name, origin string
+	private      bool // https
+}{
+	{"same host", "https://" + host, true},
+	{"same host, port spelled out", "https://" + host + ":443", true},
+	{"other port", "https://" + host + ":8443", true},
+	{"subdomain", "https://files." + host, true},
+	{"parent domain", "https://example.com", true},
+	{"other host", "https://other.example.net", true},
+	{"http", "http://" + host, false},
+	{"http, port 443", "http://" + host + ":443", false},
+}
+
+// kinds in the order of a cold download.
+var kinds = []regtest.Kind{regtest.Discovery, regtest.Versions, regtest.Package, regtest.Sums, regtest.Signature, regtest.Archive}
+
+// isFile: the others are documents of the registry.
+func isFile(k regtest.Kind) bool {
+	return k == regtest.Sums || k == regtest.Signature || k == regtest.Archive
+}
+
+// walk makes the whole way from discovery to the archive.
+func walk(t *testing.T, c *regclient.Client) {
+	t.Helper()
+	versions, err := c.ProviderVersions(t.Context(), alpha)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pkg, err := c.ProviderPackage(t.Context(), alpha, versions.List[0].Version, linux)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Evidence(t.Context(), pkg); err != nil {
+		t.Fatal(err)
+	}
+	body, err := c.Open(t.Context(), pkg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer body.Close()
+	if _, err := io.Copy(io.Discard, body); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// origin returns scheme and host of a request, in the form in which places have them.
+func origin(r regtest.Request) string { return r.Scheme + "://" + r.Host }
+
+// plain is origin without the default port.
+func plain(origin string) string {
+	if scheme, rest, _ := strings.Cut(origin, "://"); scheme == "https" {
+		return scheme + "://" + strings.TrimSuffix(rest, ":443")
+	}
+	return origin
+}
+
+// wantTokens compares what each server saw with a rule, and makes sure that the token
+// is nowhere else in a request.
+func wantTokens(t *testing.T, reg *regtest.Registry, rule func(r regtest.Request) bool) {
+	t.Helper()
+	seen := map[regtest.Kind]bool{}
+	for _, r := range reg.Requests() {
+		seen[r.Kind] = true
+		want := ""
+		if rule(r) {
+			want = "Bearer " + secret
+		}
+		if r.Authorization != want {
+			t.Errorf("%s: got Authorization %q, want %q", r, r.Authorization, want)
+		}
+		r.Header.Del("Authorization")
+		if strings.Contains(fmt.Sprint(r.URL(), r.Header), secret) || r.Referer != "" {
+			t.Errorf("%s: leaks in the URL or in %v", r, r.Header)
+		}
+	}
+	for _, kind := range kinds {
+		if !seen[kind] {
+			t.Errorf("nothing was asked of kind %v", kind)
+		}
+	}
+}
+
+// grant is a PackageCredentials that says yes; nil if it is not asked for.
+func grant(yes bool) func(svchost.Hostname, *url.URL) bool {
+	if !yes {
+		return nil
+	}
+	return func(svchost.Hostname, *url.URL) bool { return true }
+}
+
+func leakClient(t *testing.T, reg *regtest.Registry, packages bool) *regclient.Client {
+	c := client(reg)
+	c.Credentials, c.AllowHTTP, c.PackageCredentials = tokens(t, secret), true, grant(packages)
+	return c
+}
+
+// TestTokenOnRedirect: an answer of each kind is a redirect to each place.
+func TestTokenOnRedirect(t *testing.T) {
+	t.Parallel()
+	for _, place := range places {
+		for _, kind := range kinds {
+			for _, packages := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%v to %s, PackageCredentials %t", kind, place.name, packages), func(t *testing.T) {
+					t.Parallel()
+					reg := registry()
+					reg.AddFault(regtest.Fault{Kind: kind, Redirect: place.origin})
+					walk(t, leakClient(t, reg, packages))
+					wantTokens(t, reg, func(r regtest.Request) bool {
+						switch {
+						case plain(origin(r)) != "https://"+host:
+							// Relative URLs of a redirected document lead to where it was, and
+							// are then the registry's own word.
+							return kind == regtest.Discovery && place.private && r.Kind != regtest.Discovery && (packages || !isFile(r.Kind)) ||
+								kind == regtest.Package && place.private && isFile(r.Kind) && packages
+						default:
+							return packages || !isFile(r.Kind)
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// TestTokenForDeclaredService: the discovery document names a registry at each place.
+func TestTokenForDeclaredService(t *testing.T) {
+	t.Parallel()
+	for _, place := range places {
+		t.Run(place.name, func(t *testing.T) {
+			t.Parallel()
+			reg := registry()
+			reg.Services = map[string]any{"providers.v1": place.origin + "/v1/providers/"}
+			walk(t, leakClient(t, reg, false))
+			wantTokens(t, reg, func(r regtest.Request) bool {
+				return r.Scheme == "https" && !isFile(r.Kind)
+			})
+		})
+	}
+}
+
+// TestTokenForFiles: the metadata names files at each place.
+func TestTokenForFiles(t *testing.T) {
+	t.Parallel()
+	for _, place := range places {
+		for _, packages := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, PackageCredentials %t", place.name, packages), func(t *testing.T) {
+				t.Parallel()
+				reg := regtest.New(host)
+				p := alphaAt("1.2.0")
+				p.Origin = place.origin
+				reg.AddProvider(p)
+				walk(t, leakClient(t, reg, packages))
+				wantTokens(t, reg, func(r regtest.Request) bool {
+					return !isFile(r.Kind) || packages && place.private
+				})
+			})
+		}
+	}
+}
+
+// TestPackageCredentials: it is asked for each URL, with the host of the address, and
+// cannot change the URL.
+func TestPackageCredentials(t *testing.T) {
+	t.Parallel()
+	reg := registry()
+	c := leakClient(t, reg, false)
+	asked := make(chan string, 10)
+	c.PackageCredentials = func(h svchost.Hostname, u *url.URL) bool {
+		if h.String() != host {
+			t.Errorf("asked about the token of %s", h)
+		}
+		asked <- u.String()
+		sums := strings.HasSuffix(u.Path, "_SHA256SUMS")
+		u.Host = "changed.example.com"
+		return sums
+	}
+	walk(t, c)
+	if len(asked) != 3 {
+		t.Errorf("asked %d times, want once for each file", len(asked))
+	}
+	wantTokens(t, reg, func(r regtest.Request) bool { return !isFile(r.Kind) || r.Kind == regtest.Sums })
+}
+
+// TestServersThatRefuseTokens: object stores answer 400 to a presigned URL with a token.
+func TestServersThatRefuseTokens(t *testing.T) {
+	t.Parallel()
+	reg := registry()
+	reg.AddFault(regtest.Fault{Kind: regtest.Sums | regtest.Signature | regtest.Archive, RefuseToken: true})
+	walk(t, leakClient(t, reg, false))
+
+	c := leakClient(t, reg, true)
+	pkg, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.Open(t.Context(), pkg)
+	if e := asError(t, err); e.Status != 400 || !e.HadToken {
+		t.Errorf("%+v", e)
+	}
+}
+
+// TestNoSecretsInErrors: presigned queries and tokens stay out of every text.
+func TestNoSecretsInErrors(t *testing.T) {
+	t.Parallel()
+	reg := registry()
+	reg.AddFault(regtest.Fault{Kind: regtest.Sums | regtest.Signature | regtest.Archive, Status: 403})
+	reg.AddFault(edit(func(doc map[string]any) {
+		for _, member := range []string{"download_url", "shasums_url", "shasums_signature_url"} {
+			doc[member] = doc[member].(string) + "?X-Signature=" + secret
+		}
+	}))
+	c := leakClient(t, reg, true)
+	pkg, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, openErr := c.Open(t.Context(), pkg)
+	_, evidenceErr := c.Evidence(t.Context(), pkg)
+	for _, err := range []error{openErr, evidenceErr, fmt.Errorf("%v %+v", asError(t, openErr), asError(t, evidenceErr))} {
+		if err == nil || strings.Contains(fmt.Sprintf("%v %+v %#v", err, err, err.Error()), secret) {
+			t.Errorf("got %v", err)
+		}
+	}
+	if text := fmt.Sprintf("%v %+v", pkg, pkg); strings.Contains(text, secret) {
+		t.Errorf("the package prints as %s", text)
+	}
+}
+
+var _ provider.Fetcher = (*regclient.Client)(nil)

@@ -1,0 +1,172 @@
+package regclient_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/auth"
+	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/regclient/regtest"
+)
+
+// From a name to a verified archive. The registry of this example is in memory; with
+// the zero Client, the program asks the one at the host of the address.
+func Example() {
+	reg := regtest.New("registry.example.com")
+	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0"})
+	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "2.0.0"})
+
+	ctx := context.Background()
+	client := &regclient.Client{HTTP: reg.Client()}
+	versions, err := client.ProviderVersions(ctx, addrs.MustParseProvider("registry.example.com/acme/alpha"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	version, err := versions.Newest(addrs.MustParseProviderConstraint("~> 1.0"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	pkg, err := client.ProviderPackage(ctx, versions.Provider, version, addrs.MustParsePlatform("linux_amd64"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	report, err := provider.Download(ctx, client, pkg, filepath.Join(dir, pkg.ArchiveName()), provider.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(pkg.ArchiveName())
+	fmt.Println("trust:", report.Trust)
+	fmt.Println("signed by the registry's key:", report.SignedBy.Fingerprint == reg.Key().Fingerprint())
+	// Output:
+	// terraform-provider-alpha_1.2.0_linux_amd64.zip
+	// trust: signed
+	// signed by the registry's key: true
+}
+
+// Versions come newest first, with what the registry tells of each.
+func ExampleClient_ProviderVersions() {
+	reg := regtest.New("registry.example.com")
+	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.9.0", Platforms: []string{"linux_amd64"}})
+	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.10.0", Platforms: []string{"linux_amd64", "linux_arm64"}, Warnings: []string{"alpha is now called beta"}})
+
+	client := &regclient.Client{HTTP: reg.Client()}
+	versions, err := client.ProviderVersions(context.Background(), addrs.MustParseProvider("registry.example.com/acme/alpha"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, release := range versions.List {
+		fmt.Println(release.Version, release.Protocols, release.Platforms)
+	}
+	for _, warning := range versions.Warnings {
+		fmt.Println("warning:", warning)
+	}
+	// Output:
+	// 1.10.0 [5.0] [linux_amd64 linux_arm64]
+	// 1.9.0 [5.0] [linux_amd64]
+	// warning: alpha is now called beta
+}
+
+// Registries answer 404 to anything that they do not have. The error tells what it is,
+// and what there is instead.
+func ExampleClient_ProviderPackage() {
+	reg := regtest.New("registry.example.com")
+	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.1.0", Platforms: []string{"linux_amd64", "linux_arm64"}})
+	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0", Platforms: []string{"linux_amd64"}})
+
+	client := &regclient.Client{HTTP: reg.Client()}
+	_, err := client.ProviderPackage(context.Background(), addrs.MustParseProvider("registry.example.com/acme/alpha"),
+		addrs.MustParseVersion("1.2.0"), addrs.MustParsePlatform("linux_arm64"))
+	var unavailable *provider.UnavailableError
+	switch {
+	case errors.Is(err, provider.ErrNoPlatform) && errors.As(err, &unavailable):
+		fmt.Println("there is", unavailable.Platforms)
+		fmt.Println("try", unavailable.Fits)
+	case errors.Is(err, provider.ErrNoVersion):
+		fmt.Println("no such version")
+	case errors.Is(err, provider.ErrNotFound):
+		fmt.Println("no such provider")
+	case err != nil:
+		fmt.Println(err)
+	}
+	// Output:
+	// there is [linux_amd64]
+	// try 1.1.0
+}
+
+// A token belongs to the host in the address. Programs for people take it from the
+// environment as the CLI does, with auth.Environ(os.Environ()).
+func ExampleClient_credentials() {
+	reg := regtest.New("registry.example.com")
+	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0"})
+	reg.Require("s3cr3t", regtest.Versions|regtest.Package)
+
+	alpha := addrs.MustParseProvider("registry.example.com/acme/alpha")
+	_, err := (&regclient.Client{HTTP: reg.Client()}).ProviderVersions(context.Background(), alpha)
+	var failed *provider.Error
+	if errors.Is(err, provider.ErrUnauthorized) && errors.As(err, &failed) {
+		fmt.Println("unauthorized, token sent:", failed.HadToken)
+	}
+
+	client := &regclient.Client{
+		HTTP:        reg.Client(),
+		Credentials: auth.Environ([]string{"TF_TOKEN_registry_example_com=s3cr3t"}),
+	}
+	versions, err := client.ProviderVersions(context.Background(), alpha)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(versions.List[0].Version)
+	// Output:
+	// unauthorized, token sent: false
+	// 1.2.0
+}
+
+// A registry that serves its archives itself, and only to those with a token: here the
+// token may go to the registry's own host and to no other.
+func ExampleClient_packageCredentials() {
+	reg := regtest.New("registry.example.com")
+	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0", Platforms: []string{"linux_amd64"}})
+	reg.Require("s3cr3t", 0)
+
+	client := &regclient.Client{
+		HTTP:        reg.Client(),
+		Credentials: auth.Environ([]string{"TF_TOKEN_registry_example_com=s3cr3t"}),
+		PackageCredentials: func(host svchost.Hostname, pkg *url.URL) bool {
+			return pkg.Host == host.String()
+		},
+	}
+	ctx := context.Background()
+	pkg, err := client.ProviderPackage(ctx, addrs.MustParseProvider("registry.example.com/acme/alpha"),
+		addrs.MustParseVersion("1.2.0"), addrs.MustParsePlatform("linux_amd64"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	evidence, err := client.Evidence(ctx, pkg)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(len(evidence.Signature) > 0)
+	// Output:
+	// true
+}

@@ -1,0 +1,389 @@
+package regclient_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// install makes the whole way, with the choice of a version and the strict policy.
+func install(ctx context.Context, c *regclient.Client, p addrs.Provider, path string) (*verify.Report, error) {
+	versions, err := c.ProviderVersions(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	version, err := versions.NewestFor(addrs.MustParseProviderConstraint("~> 1.0"), provider.Need{Platform: linux})
+	if err != nil {
+		return nil, err
+	}
+	pkg, err := c.ProviderPackage(ctx, p, version, linux)
+	if err != nil {
+		return nil, err
+	}
+	return provider.Download(ctx, c, pkg, path, provider.Options{})
+}
+
+// TestColdInstall: six requests, four answers deep, and the real archive in the end.
+func TestColdInstall(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const delay = time.Second
+		reg := regtest.New(host)
+		rel := reg.AddProvider(alphaAt("1.2.0"))
+		reg.Latency = delay
+		c := client(reg)
+		path := filepath.Join(t.TempDir(), "alpha.zip")
+		begin := time.Now()
+		report, err := install(t.Context(), c, alpha, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(begin); took != 4*delay {
+			t.Errorf("took %v, want 4 answers one after the other", took)
+		}
+		for _, kind := range kinds {
+			if n := reg.Count(kind); n != 1 {
+				t.Errorf("%d requests of kind %v, want 1", n, kind)
+			}
+		}
+		if n := reg.Count(0); n != 6 {
+			t.Errorf("%d requests, want 6", n)
+		}
+		if report.Trust != verify.Signed || report.SignedBy == nil || !slices.Contains(report.Local, rel.ZH("linux_amd64")) {
+			t.Errorf("report %+v", report)
+		}
+		want, err := io.ReadAll(rel.Archive("linux_amd64"))
+		if got, readErr := os.ReadFile(path); err != nil || readErr != nil || !bytes.Equal(got, want) {
+			t.Errorf("the file is not the archive: %v, %v", err, readErr)
+		}
+
+		// Discovery is known now.
+		reg.Reset()
+		begin = time.Now()
+		if _, err := install(t.Context(), c, alpha, path); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(begin); took != 3*delay || reg.Count(0) != 5 {
+			t.Errorf("the second time: %v, %d requests; want 3s, 5", took, reg.Count(0))
+		}
+	})
+}
+
+// TestLockedInstall: with hashes from a lock file the version is known and no evidence
+// is needed.
+func TestLockedInstall(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg := regtest.New(host)
+		rel := reg.AddProvider(alphaAt("1.2.0"))
+		reg.Latency = time.Second
+		c := client(reg)
+		begin := time.Now()
+		pkg, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := provider.Options{Policy: verify.Policy{Accept: []verify.Hash{rel.ZH("linux_amd64")}}}
+		if _, err := provider.Download(t.Context(), c, pkg, filepath.Join(t.TempDir(), "alpha.zip"), o); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(begin); took != 3*time.Second || reg.Count(0) != 3 {
+			t.Errorf("%v, %d requests; want 3s, 3", took, reg.Count(0))
+		}
+	})
+}
+
+// TestRefusalCostsOneRequest: the list of versions, to tell a refusal apart.
+func TestRefusalCostsOneRequest(t *testing.T) {
+	t.Parallel()
+	reg := registry()
+	if _, err := client(reg).ProviderPackage(t.Context(), alpha, v120, plan9); !errors.Is(err, provider.ErrNoPlatform) {
+		t.Error(err)
+	}
+	if n := reg.Count(0); n != 3 || reg.Count(regtest.Versions) != 1 {
+		t.Errorf("%d requests, %d for versions; want 3 and 1", n, reg.Count(regtest.Versions))
+	}
+}
+
+// TestSharedRequests: what is under way is not asked again, and each caller may do with
+// the result what it likes.
+func TestSharedRequests(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg := registry()
+		reg.Latency = time.Second
+		c := client(reg)
+		const callers = 20
+		var wg sync.WaitGroup
+		for range callers {
+			wg.Go(func() {
+				versions, err := c.ProviderVersions(t.Context(), alpha)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				versions.List[0] = provider.Release{}
+				pkg, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				ev, err := c.Evidence(t.Context(), pkg)
+				if err != nil || len(ev.Sums) == 0 || ev.Sums[0] == 0 {
+					t.Errorf("evidence %q, %v", ev.Sums, err)
+					return
+				}
+				ev.Sums[0], pkg.URL, pkg.Keys[0].Armor = 0, "", ""
+			})
+		}
+		wg.Wait()
+		for _, kind := range kinds[:5] {
+			if n := reg.Count(kind); n != 1 {
+				t.Errorf("%d requests of kind %v, want 1", n, kind)
+			}
+		}
+	})
+}
+
+// TestCallersLeave: one caller's end is not the others', and the last one's ends the
+// request.
+func TestCallersLeave(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg := registry()
+		reg.AddFault(regtest.Fault{Kind: regtest.Versions, Delay: time.Minute})
+		c := client(reg)
+		c.Timeout = -1
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if _, err := c.ProviderVersions(ctx, alpha); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("the impatient one: %v", err)
+			}
+		})
+		wg.Go(func() {
+			if _, err := c.ProviderVersions(t.Context(), alpha); err != nil {
+				t.Errorf("the patient one: %v", err)
+			}
+		})
+		wg.Wait()
+		if n := reg.Count(regtest.Versions); n != 1 {
+			t.Errorf("%d requests, want 1", n)
+		}
+	})
+}
+
+// TestProvidersAreIndependent: one slow provider holds up no other.
+func TestProvidersAreIndependent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg := registry()
+		reg.AddProvider(regtest.Provider{Address: "acme/slow"})
+		reg.AddFault(regtest.Fault{Path: "/acme/slow/", Delay: time.Minute})
+		c := client(reg)
+		c.Timeout = -1
+		begin := time.Now()
+		go func() { _, _ = c.ProviderVersions(t.Context(), addrs.MustParseProvider(host+"/acme/slow")) }()
+		synctest.Wait()
+		if _, err := c.ProviderVersions(t.Context(), alpha); err != nil || time.Since(begin) != 0 {
+			t.Errorf("%v after %v", err, time.Since(begin))
+		}
+	})
+}
+
+// TestEvidenceFails: the first failure stops the other request and is what comes back.
+func TestEvidenceFails(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []regtest.Kind{regtest.Sums, regtest.Signature} {
+		synctest.Test(t, func(t *testing.T) {
+			reg := registry()
+			c := client(reg)
+			c.Timeout = -1
+			pkg, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
+			if err != nil {
+				t.Fatal(err)
+			}
+			reg.AddFault(regtest.Fault{Kind: kind, Status: http.StatusTeapot, Delay: time.Second})
+			reg.AddFault(regtest.Fault{Kind: (regtest.Sums | regtest.Signature) &^ kind, Delay: time.Hour})
+			begin := time.Now()
+			_, err = c.Evidence(t.Context(), pkg)
+			if e := asError(t, err); e.Status != http.StatusTeapot || errors.Is(err, context.Canceled) {
+				t.Errorf("%v: %v", kind, err)
+			}
+			if took := time.Since(begin); took != time.Second {
+				t.Errorf("%v: took %v, want 1s", kind, took)
+			}
+		})
+	}
+}
+
+func TestEvidenceLimits(t *testing.T) {
+	t.Parallel()
+	for kind, limit := range map[regtest.Kind]int{regtest.Sums: 4 << 20, regtest.Signature: 64 << 10} {
+		for n, want := range map[int]error{limit: nil, limit + 1: provider.ErrTooLarge} {
+			reg := registry()
+			reg.AddFault(regtest.Fault{Kind: kind, Raw: bytes.Repeat([]byte("x"), n)})
+			c := client(reg)
+			pkg, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.Evidence(t.Context(), pkg); !errors.Is(err, want) {
+				t.Errorf("%v of %d bytes: %v, want %v", kind, n, err, want)
+			}
+		}
+	}
+}
+
+// TestEvidenceAbsent: nil where the package has no URL, not nil where the file is empty.
+func TestEvidenceAbsent(t *testing.T) {
+	t.Parallel()
+	reg := registry()
+	reg.AddFault(regtest.Fault{Kind: regtest.Signature, Raw: []byte{}})
+	c := client(reg)
+	pkg, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ev, err := c.Evidence(t.Context(), pkg)
+	if err != nil || ev.Signature == nil || len(ev.Signature) != 0 || len(ev.Sums) == 0 || ev.Filename != pkg.Filename || ev.Want != "alpha_1.2.0_linux_amd64" {
+		t.Errorf("%+v, %v", ev, err)
+	}
+	reg.Reset()
+	pkg.SumsURL, pkg.SignatureURL = "", ""
+	if ev, err := c.Evidence(t.Context(), pkg); err != nil || ev.Sums != nil || ev.Signature != nil || reg.Count(0) != 0 {
+		t.Errorf("%+v, %v, %d requests", ev, err, reg.Count(0))
+	}
+}
+
+// TestDownloadResumes: a broken transfer goes on where it broke, a changed file begins
+// anew, and both are seen in the events.
+func TestDownloadResumes(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		fault regtest.Fault
+		want  provider.EventKind
+	}{
+		"connection lost": {regtest.Fault{Kind: regtest.Archive, First: 1, Break: regtest.Cut, After: 1000}, provider.EventResumed},
+		"zip type":        {regtest.Fault{Kind: regtest.Archive, Header: http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}}, provider.EventVerified},
+		"no length":       {regtest.Fault{Kind: regtest.Archive, Header: http.Header{"Content-Length": nil}}, provider.EventVerified},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				reg := regtest.New(host)
+				p := alphaAt("1.2.0")
+				p.Size = 100_000
+				rel := reg.AddProvider(p)
+				reg.AddFault(test.fault)
+				c := &regclient.Client{HTTP: reg.Client()}
+				pkg, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var seen []provider.EventKind
+				o := provider.Options{Progress: func(e provider.Event) { seen = append(seen, e.Kind) }}
+				report, err := provider.Download(t.Context(), c, pkg, filepath.Join(t.TempDir(), "alpha.zip"), o)
+				if err != nil || !slices.Contains(report.Local, rel.ZH("linux_amd64")) {
+					t.Fatalf("%v, %v", report, err)
+				}
+				if !slices.Contains(seen, test.want) {
+					t.Errorf("events %v, want %s among them", seen, test.want)
+				}
+			})
+		})
+	}
+}
+
+// TestReadErrors: a transfer that fails for good ends in a *provider.Error.
+func TestReadErrors(t *testing.T) {
+	t.Parallel()
+	reg := registry()
+	reg.AddFault(regtest.Fault{Kind: regtest.Archive, Break: regtest.Cut, After: 100})
+	reg.AddFault(regtest.Fault{Kind: regtest.Archive, Skip: 1, Status: http.StatusForbidden})
+	c := client(reg)
+	pkg, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := c.Open(t.Context(), pkg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer body.Close()
+	n, err := io.Copy(io.Discard, body)
+	if e := asError(t, err); n != 100 || e.Op != "fetch" || e.Subject != pkg.String() {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+}
+
+func TestOpenUnpacked(t *testing.T) {
+	t.Parallel()
+	pkg := filesOf(host)
+	pkg.URL, pkg.Dir = "", "somewhere"
+	if _, err := client(registry()).Open(t.Context(), pkg); !errors.Is(err, provider.ErrUnpacked) {
+		t.Errorf("%v, want ErrUnpacked", err)
+	}
+}
+
+// TestVerdicts: what the registry gets wrong is refused by the strict policy, and
+// nothing is left at the target.
+func TestVerdicts(t *testing.T) {
+	t.Parallel()
+	other := regtest.NewKey(regtest.KeyOptions{Name: "other"})
+	tests := map[string]struct {
+		provider regtest.Provider
+		fault    regtest.Fault
+		policy   verify.Policy
+		want     error // nil: accepted
+	}{
+		"all is well":        {},
+		"no sums":            {provider: regtest.Provider{NoSums: true}, want: verify.ErrUnsigned},
+		"no sums, allowed":   {provider: regtest.Provider{NoSums: true}, policy: verify.Policy{AllowUnsigned: true}},
+		"another key signed": {provider: regtest.Provider{SignedBy: other}, want: verify.ErrUnknownKey},
+		"pinned":             {provider: regtest.Provider{SignedBy: other}, policy: verify.Policy{Keys: []verify.Key{other.Public()}}},
+		"replay of 1.1.0":    {fault: regtest.Fault{Kind: regtest.Package, Path: "/1.2.0/", Instead: "/1.1.0/"}, want: verify.ErrFilename},
+		"no keys":            {fault: edit(set("signing_keys", nil)), want: verify.ErrUnsigned},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reg := regtest.New(host)
+			reg.AddProvider(alphaAt("1.1.0"))
+			test.provider.Address, test.provider.Version, test.provider.Platforms = "acme/alpha", "1.2.0", []string{"linux_amd64"}
+			reg.AddProvider(test.provider)
+			if test.fault.Kind != 0 {
+				reg.AddFault(test.fault)
+			}
+			c := client(reg)
+			pkg, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
+			if err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(t.TempDir(), "alpha.zip")
+			report, err := provider.Download(t.Context(), c, pkg, path, provider.Options{Policy: test.policy})
+			if !errors.Is(err, test.want) || (err == nil) != (report != nil) {
+				t.Errorf("%v, want %v", err, test.want)
+			}
+			if _, statErr := os.Stat(path); (statErr == nil) != (test.want == nil) {
+				t.Errorf("the file: %v", statErr)
+			}
+		})
+	}
+}

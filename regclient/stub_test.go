@@ -1,0 +1,45 @@
+package regclient_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"testing"
+
+	"github.com/tofureg/tofureg/disco"
+	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/regclient"
+)
+
+// fixed is a Discoverer with one answer.
+type fixed struct{ *disco.Services }
+
+func (f fixed) Discover(context.Context, svchost.Hostname) (*disco.Services, error) {
+	return f.Services, nil
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// answering is a client that gets the document that doc returns, whatever it asks:
+// fuzzing and benchmarks have no use for a whole registry.
+func answering(tb testing.TB, doc func() []byte) *regclient.Client {
+	tb.Helper()
+	services, err := disco.NewServices(svchost.MustParse(host), map[disco.Service]any{disco.ProvidersV1: "/v1/providers/"})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return &regclient.Client{
+		Discovery: fixed{services},
+		Retries:   -1,
+		HTTP: &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+			body := doc()
+			return &http.Response{
+				StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}},
+				Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)), Request: r,
+			}, nil
+		})},
+	}
+}
