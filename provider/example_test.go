@@ -1,0 +1,98 @@
+package provider_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// A download with a progress display and the hashes of a lock file. The bytes must have
+// one of those hashes; who signed them does not matter then.
+func ExampleDownload() {
+	reg := regtest.New("registry.example.com")
+	release := reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0", Platforms: []string{"linux_amd64"}, Size: 100_000})
+	locked := []verify.Hash{release.H1("linux_amd64"), release.ZH("linux_amd64")}
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+
+	ctx := context.Background()
+	client := &regclient.Client{HTTP: reg.Client()}
+	pkg, err := client.ProviderPackage(ctx, addrs.MustParseProvider("registry.example.com/acme/alpha"),
+		addrs.MustParseVersion("1.2.0"), addrs.MustParsePlatform("linux_amd64"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	report, err := provider.Download(ctx, client, pkg, filepath.Join(dir, pkg.ArchiveName()), provider.Options{
+		Policy: verify.Policy{Accept: locked},
+		Progress: func(e provider.Event) {
+			if e.Kind == provider.EventVerified {
+				fmt.Println("verified", e.Provider, e.Version, e.Bytes == e.Total)
+			}
+		},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("trust:", report.Trust)
+	// Output:
+	// verified registry.example.com/acme/alpha 1.2.0 true
+	// trust: accepted
+}
+
+// The newest version that a constraint allows may be of no use here.
+func ExampleVersions_NewestFor() {
+	linux, arm := addrs.MustParsePlatform("linux_amd64"), addrs.MustParsePlatform("linux_arm64")
+	versions := &provider.Versions{
+		Provider: addrs.MustParseProvider("registry.example.com/acme/alpha"),
+		List: []provider.Release{
+			{Version: addrs.MustParseVersion("2.0.0"), Protocols: []string{"7.0"}, Platforms: []addrs.Platform{linux, arm}},
+			{Version: addrs.MustParseVersion("1.1.0"), Protocols: []string{"5.0"}, Platforms: []addrs.Platform{linux}},
+			{Version: addrs.MustParseVersion("1.0.0"), Protocols: []string{"5.0"}, Platforms: []addrs.Platform{linux, arm}},
+		},
+	}
+	need := provider.Need{Platform: arm}
+
+	version, err := versions.NewestFor(addrs.Constraint{}, need)
+	fmt.Println(version, err)
+
+	_, err = versions.NewestFor(addrs.MustParseProviderConstraint(">= 2"), need)
+	fmt.Println(errors.Is(err, provider.ErrProtocol))
+	fmt.Println(err)
+	// Output:
+	// 1.0.0 <nil>
+	// true
+	// choose a version of registry.example.com/acme/alpha: 2.0.0 speaks plugin protocol 7.0, wanted is >= 5.0.0, < 7.0.0; the older 1.0.0 would fit
+}
+
+// A Package is plain data: found by one program, it can be fetched by another.
+func ExamplePackage_json() {
+	pkg := &provider.Package{
+		Provider: addrs.MustParseProvider("hashicorp/random"),
+		Version:  addrs.MustParseVersion("3.6.0"),
+		Platform: addrs.MustParsePlatform("linux_amd64"),
+		URL:      "https://files.example.com/random.zip",
+	}
+	data, err := json.Marshal(pkg)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(string(data))
+	// Output:
+	// {"provider":"registry.opentofu.org/hashicorp/random","version":"3.6.0","platform":"linux_amd64","url":"https://files.example.com/random.zip"}
+}
