@@ -27,8 +27,8 @@
 //
 // # What is asked
 //
-// The registry answers the requests of three protocol pages, and each of them
-// has a [Kind]:
+// The registry knows two protocols, discovery and that of provider registries.
+// Each of their requests has a [Kind]:
 //
 //	GET /.well-known/terraform.json                            Discovery
 //	GET /v1/providers/NAMESPACE/TYPE/versions                  Versions

@@ -130,7 +130,7 @@ func (r *Registry) AddFault(f Fault) {
 	if f.RetryAfter != "" {
 		header.Set("Retry-After", f.RetryAfter)
 	}
-	f.Header = header
+	f.Header, f.After = header, max(f.After, 0)
 	if f.Redirect == "" && f.Hops != 0 {
 		f.Redirect = "/"
 	}

@@ -28,7 +28,9 @@ func TestFaults(t *testing.T) {
 		"status": {regtest.Fault{Status: 503, RetryAfter: "30"}, list, func(a, _ answer) bool {
 			return a.StatusCode == 503 && a.Header.Get("Retry-After") == "30" && string(a.body) == `{"errors":["Service Unavailable"]}`
 		}},
-		"status without a body": {regtest.Fault{Status: 204}, list, func(a, _ answer) bool { return a.StatusCode == 204 && len(a.body) == 0 }},
+		"status without a body": {regtest.Fault{Status: 204}, list, func(a, _ answer) bool {
+			return a.StatusCode == 204 && len(a.body) == 0 && a.ContentLength == 0 && a.Header["Content-Length"] == nil
+		}},
 		"error of the caller's": {regtest.Fault{Status: 404, Raw: []byte("<h1>no</h1>"), Header: http.Header{"content-type": {"text/html"}}}, list, func(a, _ answer) bool {
 			return a.StatusCode == 404 && string(a.body) == "<h1>no</h1>" && a.Header.Get("Content-Type") == "text/html"
 		}},
@@ -51,7 +53,14 @@ func TestFaults(t *testing.T) {
 		"size too large": {regtest.Fault{Header: http.Header{"Content-Length": {"1000000"}}}, files + "_linux_amd64.zip", func(a, p answer) bool {
 			return a.ContentLength == 1000000 && a.err == io.ErrUnexpectedEOF && bytes.Equal(a.body, p.body)
 		}},
-		"no entity tag": {regtest.Fault{Header: http.Header{"ETag": nil}}, files + "_linux_amd64.zip", func(a, p answer) bool { return len(a.Header["Etag"]) == 0 && bytes.Equal(a.body, p.body) }},
+		"size too small": {regtest.Fault{Header: http.Header{"Content-Length": {"7"}}}, files + "_linux_amd64.zip", func(a, p answer) bool {
+			return a.ContentLength == 7 && a.err == nil && bytes.Equal(a.body, p.body[:7])
+		}},
+		"no number of bytes": {regtest.Fault{Header: http.Header{"Content-Length": {"-7"}}}, files + "_linux_amd64.zip", func(a, p answer) bool {
+			return a.ContentLength == -1 && bytes.Equal(a.body, p.body)
+		}},
+		"cut before all": {regtest.Fault{Break: regtest.Cut, After: -5}, list, func(a, p answer) bool { return a.err == io.ErrUnexpectedEOF && len(a.body) == 0 }},
+		"no entity tag":  {regtest.Fault{Header: http.Header{"ETag": nil}}, files + "_linux_amd64.zip", func(a, p answer) bool { return len(a.Header["Etag"]) == 0 && bytes.Equal(a.body, p.body) }},
 		"weak entity tag": {regtest.Fault{Header: http.Header{"Etag": {`W/"1"`}}}, files + "_linux_amd64.zip", func(a, p answer) bool {
 			return a.Header.Get("Etag") == `W/"1"` && len(a.Header["Etag"]) == 1
 		}},

@@ -6,7 +6,8 @@ import (
 )
 
 // ServeHTTP implements [http.Handler]. It answers under any Host that a client
-// has found it at, and refers to itself by that.
+// has found it at, and refers to itself by that. Where a fault loses the
+// connection it panics with [http.ErrAbortHandler], as servers expect it.
 func (r *Registry) ServeHTTP(w http.ResponseWriter, req *http.Request) { r.serve(w, req, nil) }
 
 func (r *Registry) serve(w http.ResponseWriter, req *http.Request, s *Server) {
@@ -16,7 +17,7 @@ func (r *Registry) serve(w http.ResponseWriter, req *http.Request, s *Server) {
 	}
 	rep, err := r.reply(&call{
 		ctx:     req.Context(),
-		method:  req.Method,
+		method:  method(req.Method),
 		scheme:  scheme,
 		host:    normalHost(scheme, req.Host),
 		path:    req.URL.EscapedPath(),

@@ -9,7 +9,7 @@ import (
 // as in Sums|Signature.
 type Kind uint
 
-// The kinds of requests.
+// The kinds of requests, each a bit of its own.
 const (
 	Discovery Kind = 1 << iota // the discovery document
 	Versions                   // the list of a provider's versions
@@ -22,8 +22,8 @@ const (
 
 // Sets of kinds.
 const (
-	Metadata  = Versions | Package         // answered by the API of the registry
-	Downloads = Sums | Signature | Archive // answered by its file store
+	Metadata  Kind = Versions | Package         // answered by the API of the registry
+	Downloads Kind = Sums | Signature | Archive // answered by its file store
 )
 
 // String returns the names of the kinds in k, as "sums|signature"; "any" for

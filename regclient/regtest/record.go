@@ -11,18 +11,18 @@ import (
 // for tests that ask who got to see them.
 type Request struct {
 	Time   time.Time // when it came
-	Kind   Kind
-	Method string
-	Scheme string // "https" or "http"
-	Host   string // with the port, unless it is the one of the scheme
-	Path   string // as it was sent, with escapes
-	Query  string // as it was sent, without the question mark
+	Kind   Kind      // what it asks for
+	Method string    // as a rule "GET"
+	Scheme string    // "https" or "http"
+	Host   string    // with the port, unless it is the one of the scheme
+	Path   string    // as it was sent, with escapes
+	Query  string    // as it was sent, without the question mark
 
-	Authorization string // the header, "" if there was none
-	Range         string // likewise
-	Referer       string // likewise
-	UserAgent     string // likewise
-	Header        http.Header
+	Authorization string      // the header, "" if there was none
+	Range         string      // likewise
+	Referer       string      // likewise
+	UserAgent     string      // likewise
+	Header        http.Header // all of it
 
 	// Status is the status of the answer, or 0 if there was none, or none yet.
 	Status int

@@ -15,8 +15,8 @@ func (c *call) redirect(base string, h hop, status int) *answer {
 	if !h.loop {
 		h.at++
 	}
-	a := failure(status)
-	a.header.Set("Location", c.location(base, h))
+	a := &answer{status: status, header: http.Header{"Location": {c.location(base, h)}}}
+	a.setBody(nil)
 	return a
 }
 

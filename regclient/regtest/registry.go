@@ -15,17 +15,18 @@ import (
 // All methods can be called at any time by several goroutines. The fields are
 // settings, to be made before the first request.
 type Registry struct {
-	// Latency is how long every answer takes to come, redirects included. The
-	// time that a program needs in units of it is the number of requests that
-	// it makes one after the other.
+	// Latency is how long every answer takes to come, redirects included. In
+	// a testing/synctest bubble, the time that a program has needed divided by
+	// Latency is the number of requests that it has made one after the other.
 	Latency time.Duration
 
 	// Services is the discovery document. Nil means
 	//
 	//	{"providers.v1": "/v1/providers/"}
 	//
-	// An empty map is a host without services. Where "providers.v1" is a URL,
-	// absolute or relative, the registry answers at its path.
+	// An empty map is a host without services. Values are whatever JSON can
+	// express. If "providers.v1" is a URL, absolute or relative, the registry
+	// answers at its path, and else at the path above.
 	Services map[string]any
 
 	host svchost.Hostname

@@ -99,24 +99,28 @@ func (w *wire) reply(c *call, f Fault) *reply {
 	if w.body == nil {
 		w.body, w.size = strings.NewReader(w.text.String()), int64(w.text.Len())
 	}
-	if c.method == http.MethodHead || w.status == http.StatusNoContent || w.status == http.StatusNotModified {
-		w.body, w.size = strings.NewReader(""), 0
-	}
 	if w.size <= f.After {
 		f.Break = NoBreak
 	}
 	if f.Break == Short {
 		w.size, f.Break = f.After, NoBreak
 	}
-	w.header.Set("Content-Length", strconv.FormatInt(w.size, 10))
+	bodiless := w.status == http.StatusNoContent || w.status == http.StatusNotModified
+	if w.header.Set("Content-Length", strconv.FormatInt(w.size, 10)); bodiless {
+		w.header.Del("Content-Length")
+	}
 	// Once more, because sending has set some headers itself.
 	maps.Copy(w.header, f.Header)
-	stated, err := strconv.ParseInt(w.header.Get("Content-Length"), 10, 64)
-	if err != nil {
-		stated = -1
+
+	rep := &reply{status: w.status, header: w.header, length: -1}
+	if n, err := strconv.ParseUint(w.header.Get("Content-Length"), 10, 63); err == nil {
+		rep.length, w.size = int64(n), int64(n)
 	}
-	b := &body{ctx: c.ctx, src: w.body, left: max(stated, w.size), how: f, closed: make(chan struct{})}
-	return &reply{status: w.status, header: w.header, body: b, length: stated}
+	if bodiless || c.method == http.MethodHead {
+		rep.length, w.size = max(rep.length, 0), 0
+	}
+	rep.body = &body{ctx: c.ctx, src: w.body, left: w.size, how: f, closed: make(chan struct{})}
+	return rep
 }
 
 // sleep waits until d has passed, the context ends or closed is closed.

@@ -18,11 +18,8 @@ import (
 // A Server is a [Registry] that listens on the loopback interface, for programs
 // that cannot be handed a client.
 //
-//	srv, err := reg.ServeTLS()
-//	…
-//	defer srv.Close()
-//	cmd.Env = append(os.Environ(), "SSL_CERT_FILE="+fileWith(srv.CertPEM))
-//	// and in the configuration: source = "localhost:PORT/acme/alpha"
+// The terraform and tofu programs install from it if SSL_CERT_FILE names a file
+// with CertPEM and the source of the provider is Addr + "/acme/alpha".
 type Server struct {
 	// Addr is where the registry is, as "localhost:PORT". It can stand as the
 	// host of a provider address.
@@ -45,6 +42,7 @@ type Server struct {
 	origins map[string]string // ports by origin, for files that are elsewhere
 	servers []*http.Server
 	closed  bool
+	running sync.WaitGroup
 }
 
 // ServeTLS starts a server with a certificate of its own, on a free port of the
@@ -86,7 +84,7 @@ func (r *Registry) ServeTLS() (*Server, error) {
 // its own name as well as by Addr, but it does so over a TLS connection.
 func (s *Server) Client() *http.Client { return &http.Client{Transport: s.client} }
 
-// Close stops the server and all its connections.
+// Close stops the server and all its connections. Closing it twice does no harm.
 func (s *Server) Close() {
 	s.mu.Lock()
 	list := s.servers
@@ -96,6 +94,7 @@ func (s *Server) Close() {
 	for _, server := range list {
 		_ = server.Close()
 	}
+	s.running.Wait()
 }
 
 // dial connects to loopback addresses as they are, and to the registry for
@@ -132,11 +131,14 @@ func (s *Server) listen(scheme string) (port string, err error) {
 		return "", http.ErrServerClosed
 	}
 	s.servers = append(s.servers, server)
-	if scheme == "http" {
-		go server.Serve(listener)
-	} else {
-		go server.ServeTLS(listener, "", "")
-	}
+	s.running.Go(func() {
+		// What these return is that the server was closed.
+		if scheme == "http" {
+			_ = server.Serve(listener)
+		} else {
+			_ = server.ServeTLS(listener, "", "")
+		}
+	})
 	return port, nil
 }
 

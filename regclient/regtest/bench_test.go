@@ -1,0 +1,83 @@
+package regtest_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"testing"
+
+	"github.com/tofureg/tofureg/regclient/regtest"
+)
+
+// TestConcurrency is for the race detector.
+func TestConcurrency(t *testing.T) {
+	t.Parallel()
+	reg, _ := start()
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			rel := reg.AddProvider(regtest.Provider{Address: fmt.Sprintf("acme/p%d", i%2), Size: 100, PackageHashes: true})
+			reg.AddFault(regtest.Fault{Kind: regtest.Versions, First: 1, Edit: func(map[string]any) {}})
+			reg.Require("secret", regtest.Other)
+			for _, url := range []string{
+				base + "/.well-known/terraform.json", listURL, metadataURL("1.0.0", "linux_amd64"),
+				base + "/v1/providers/acme/p0/1.0.0/download/linux/amd64", base + "/v1/providers/acme/p1/1.0.0/download/linux/amd64",
+			} {
+				if _, err := try(t.Context(), reg.Client(), "GET", url); err != nil {
+					t.Error(err)
+				}
+			}
+			_, _, _ = rel.Sums(), rel.Signature(), rel.H1("linux_amd64")
+			_, _ = reg.Requests(), reg.Count(0)
+			if i == 7 {
+				reg.ClearFaults()
+				reg.Reset()
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func BenchmarkDiscovery(b *testing.B) {
+	reg, _ := start()
+	benchmark(b, reg, base+"/.well-known/terraform.json")
+}
+
+func BenchmarkVersions(b *testing.B) {
+	reg := regtest.New("registry.example.com")
+	for i := range 100 {
+		reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: fmt.Sprintf("1.%d.0", i)})
+	}
+	benchmark(b, reg, listURL)
+}
+
+// BenchmarkArchive streams 64 MB.
+func BenchmarkArchive(b *testing.B) {
+	const size = 64 << 20
+	reg := regtest.New("registry.example.com")
+	rel := reg.AddProvider(regtest.Provider{Address: "acme/alpha", Platforms: []string{"linux_amd64"}, Size: size})
+	rel.ZH("linux_amd64")
+	b.SetBytes(size)
+	benchmark(b, reg, base+"/releases/registry.example.com/acme/alpha/1.0.0/"+rel.Filename("linux_amd64"))
+}
+
+func benchmark(b *testing.B, reg *regtest.Registry, url string) {
+	client := reg.Client()
+	buf := make([]byte, 64<<10)
+	b.ReportAllocs()
+	for b.Loop() {
+		resp, err := client.Get(url)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if resp.StatusCode != http.StatusOK {
+			b.Fatal(resp.Status)
+		}
+		if _, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, resp.Body, buf); err != nil {
+			b.Fatal(err)
+		}
+		resp.Body.Close()
+		reg.Reset()
+	}
+}

@@ -1,0 +1,120 @@
+package regtest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// A program that asks a registry is tested without one.
+func Example() {
+	reg := regtest.New("registry.example.com")
+	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0"})
+	client := &regclient.Client{HTTP: reg.Client()}
+
+	versions, err := client.ProviderVersions(context.Background(), addrs.MustParseProvider("registry.example.com/acme/alpha"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("newest:", versions.List[0].Version)
+	for _, q := range reg.Requests() {
+		fmt.Println(q)
+	}
+	// Output:
+	// newest: 1.2.0
+	// GET https://registry.example.com/.well-known/terraform.json: 200 (discovery)
+	// GET https://registry.example.com/v1/providers/acme/alpha/versions: 200 (versions)
+}
+
+// Faults show what a program does when things go wrong: here, when a package is
+// signed by somebody else than the registry says.
+func Example_faults() {
+	reg := regtest.New("registry.example.com")
+	reg.AddProvider(regtest.Provider{
+		Address:   "acme/alpha",
+		Platforms: []string{"linux_amd64"},
+		SignedBy:  regtest.NewKey(regtest.KeyOptions{Name: "Mallory"}),
+	})
+	// Besides, the archive breaks off once.
+	reg.AddFault(regtest.Fault{Kind: regtest.Archive, First: 1, Break: regtest.Cut, After: 100})
+
+	ctx := context.Background()
+	client := &regclient.Client{HTTP: reg.Client()}
+	pkg, err := client.ProviderPackage(ctx, addrs.MustParseProvider("registry.example.com/acme/alpha"),
+		addrs.MustParseVersion("1.0.0"), addrs.MustParsePlatform("linux_amd64"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	dir, err := os.MkdirTemp("", "example")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	_, err = provider.Download(ctx, client, pkg, filepath.Join(dir, "alpha.zip"), provider.Options{})
+	fmt.Println("refused for the key:", errors.Is(err, verify.ErrUnknownKey))
+	// Output:
+	// refused for the key: true
+}
+
+// The record tells who got to see a token.
+func ExampleRegistry_Requests() {
+	reg := regtest.New("registry.example.com")
+	reg.AddProvider(regtest.Provider{Address: "acme/alpha"})
+	reg.Require("secret", regtest.Metadata)
+	reg.AddFault(regtest.Fault{Kind: regtest.Versions, Redirect: "https://files.example.com"})
+
+	req, err := http.NewRequest("GET", "https://registry.example.com/v1/providers/acme/alpha/versions", nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	req.Header.Set("Authorization", "Bearer secret")
+	resp, err := reg.Client().Do(req)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer resp.Body.Close()
+	for _, q := range reg.Requests() {
+		fmt.Printf("%s saw %q\n", q.Host, q.Authorization)
+	}
+	// Output:
+	// registry.example.com saw "Bearer secret"
+	// files.example.com saw ""
+}
+
+// A listening server is for programs that cannot be handed a client. This one
+// is asked over TLS; terraform and tofu would take the authority from a file
+// that SSL_CERT_FILE names, and the provider as "localhost:PORT/acme/alpha".
+func ExampleRegistry_ServeTLS() {
+	reg := regtest.New("registry.example.com")
+	reg.AddProvider(regtest.Provider{Address: "acme/alpha"})
+	srv, err := reg.ServeTLS()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer srv.Close()
+
+	resp, err := srv.Client().Get(srv.URL + "/v1/providers/acme/alpha/versions")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer resp.Body.Close()
+	fmt.Println(resp.Proto, resp.Status)
+	// Output:
+	// HTTP/2.0 200 OK
+}

@@ -1,0 +1,48 @@
+package regtest_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"testing"
+
+	"github.com/tofureg/tofureg/regclient/regtest"
+)
+
+// FuzzRequest: no request makes the registry panic, and each gets an answer
+// that is as long as it says.
+func FuzzRequest(f *testing.F) {
+	const files = "/releases/registry.example.com/acme/alpha/1.0.0/terraform-provider-alpha_1.0.0"
+	for _, path := range []string{
+		"", "/", "*", "//", "/.well-known/terraform.json", "/v1/providers/acme/alpha/versions",
+		"/v1/providers/acme/alpha/1.0.0/download/linux/amd64", "/redirect-1-of-2/x", "/redirect-loop/x", "/redirect-1-of-1/v1/providers/acme/alpha/versions",
+		files + "_SHA256SUMS", files + "_SHA256SUMS.sig", files + "_linux_amd64.zip", "/get", "/v1/providers/%2e%2e/%00/versions",
+	} {
+		f.Add("GET", path, "id=2f", "bytes=0-1")
+	}
+	f.Add("HEAD", "/", "", "bytes=-1,0-5")
+	f.Add("", "/get", "id=2f72656c65617365732f", "bytes=x")
+	reg, _ := start()
+	f.Fuzz(func(t *testing.T, method, path, query, ranges string) {
+		u := &url.URL{Scheme: "https", Host: "registry.example.com", Path: path, RawQuery: query}
+		req := (&http.Request{Method: method, URL: u, Header: http.Header{"Range": {ranges}}}).WithContext(t.Context())
+		resp, err := reg.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		if err != nil || method != "HEAD" && int64(len(body)) != resp.ContentLength || resp.StatusCode < 200 {
+			t.Errorf("%s, %d bytes of %d, %v", resp.Status, len(body), resp.ContentLength, err)
+		}
+		resp.Body.Close()
+		w := httptest.NewRecorder()
+		reg.ServeHTTP(w, req)
+		if w.Code != resp.StatusCode {
+			t.Errorf("by RoundTrip %s, by ServeHTTP %d", resp.Status, w.Code)
+		}
+		reg.Reset()
+	})
+}
+
+var _ http.RoundTripper = (*regtest.Registry)(nil)
