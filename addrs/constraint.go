@@ -66,6 +66,7 @@ func none(Version) bool { return false }
 // prerelease that one of them names exactly is allowed, for a provider, if it lies within
 // the bounds of the other, and for a module only if the other is the same; this is what the
 // CLI makes of several constraints on one provider, or of one on a module with several terms.
+// If one is for a provider and the other for a module, each keeps its own rules.
 func (c Constraint) And(o Constraint) Constraint {
 	return Constraint{
 		provider: join(c.provider, o.provider, canonicalProvider),

@@ -114,7 +114,7 @@ func TestParseProviderConstraintRefuses(t *testing.T) {
 		"1.*": "wildcard", "x": "wildcard", "1 || 2": "", "1.0.0.0": "three", "v1.0": "v", ">= v1.0": "v", "=  1": "space", "latest": "",
 		"1.0\x00": "", "1.0\x1b[31m": "", "> 1.0\u202e": "",
 		"18446744073709551616": "2^64-1", ">= 1.0, < 99999999999999999999999999.0": "2^64-1",
-		strings.Repeat("1,", 2049): "too long",
+		strings.Repeat("1,", 2048) + "1": "too long",
 	} {
 		c, err := addrs.ParseProviderConstraint(in)
 		checkRefused(t, err, "provider version constraint", in, reason)

@@ -19,9 +19,9 @@
 //
 // All types are small values without pointers to shared state. They are safe for concurrent
 // use and comparable with ==: parsing normalises, so two spellings of one name give equal
-// values, which also serve as map keys. The one way to get a value is to parse or build it,
-// and what was accepted is safe to use as an element of a path or of a URL: it holds no dots
-// on its own, separators or control characters.
+// values, which also serve as map keys. The only way to get a value is to parse or build it,
+// and what was accepted has no empty parts, no parts such as "..", no separators within a part
+// and no control characters, so that paths and URLs can be made of it.
 //
 // The zero value of each type means "none". It marshals to the empty text, and the empty
 // text unmarshals to it. The String method of each type returns the canonical form, which

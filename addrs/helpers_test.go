@@ -133,7 +133,10 @@ func TestParseErrorKeepsSecrets(t *testing.T) {
 		_, err2 := addrs.ParseModule(in)
 		_, err3 := addrs.ParseModuleSource(in)
 		_, err4 := addrs.ParseVersion(in)
-		for _, err := range []error{err1, err2, err3, err4} {
+		_, err5 := addrs.ParseModuleVersion(in)
+		_, err6 := addrs.ParseProviderConstraint(in)
+		_, err7 := addrs.ParseModuleConstraint(in)
+		for _, err := range []error{err1, err2, err3, err4, err5, err6, err7} {
 			var pe *addrs.ParseError
 			if !errors.As(err, &pe) || strings.Contains(err.Error(), secret) || strings.Contains(pe.Input+pe.Reason, secret) {
 				t.Errorf("%q: %v", in, err)

@@ -8,16 +8,17 @@ var defaultHost = svchost.MustParse("registry.opentofu.org")
 // public registry of OpenTofu.
 func DefaultHost() svchost.Hostname { return defaultHost }
 
-// orDefault returns the default host for the zero Hostname.
-func orDefault(host svchost.Hostname) svchost.Hostname {
-	if host.IsZero() {
-		return defaultHost
+// orDefault returns the host for addresses without one, given what the caller wants as such,
+// or the reason why it cannot be.
+func orDefault(host svchost.Hostname) (h svchost.Hostname, reason string) {
+	if host.IsZero() || host == defaultHost {
+		return defaultHost, ""
 	}
-	return host
+	return host, checkHost(host)
 }
 
 // checkHost returns the reason why host cannot be part of an address, or "". Hosts from
-// [svchost.FromWire] may have a form that no person could write.
+// [svchost.FromWire] may have a form that no address can have.
 func checkHost(host svchost.Hostname) string {
 	if host.IsZero() {
 		return "the hostname is missing"

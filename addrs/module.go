@@ -28,9 +28,9 @@ type Module struct {
 func ParseModule(s string) (Module, error) { return ParseModuleIn(defaultHost, s) }
 
 // ParseModuleIn is like [ParseModule] with another default host. The zero Hostname means
-// [DefaultHost].
+// [DefaultHost]; a host that only [svchost.FromWire] accepts is refused.
 func ParseModuleIn(host svchost.Hostname, s string) (Module, error) {
-	return parseModule(orDefault(host), s, s, kindModule)
+	return parseModule(host, s, s, kindModule)
 }
 
 // MustParseModule is like [ParseModule] but panics on an error. It is for addresses that are
@@ -38,7 +38,8 @@ func ParseModuleIn(host svchost.Hostname, s string) (Module, error) {
 func MustParseModule(s string) Module { return must(ParseModule(s)) }
 
 // NewModule returns the address with these parts, which are checked like those of
-// [ParseModule]. The host must not be zero. The error is a *[ParseError].
+// [ParseModule]. The host must be neither zero nor one that only [svchost.FromWire] accepts.
+// The error is a *[ParseError].
 func NewModule(host svchost.Hostname, namespace, name, system string) (Module, error) {
 	m := Module{host, namespace, name, system}
 	reason := checkHost(host)
@@ -54,6 +55,10 @@ func NewModule(host svchost.Hostname, namespace, name, system string) (Module, e
 // parseModule parses s, a part of input, for an error of the given kind.
 func parseModule(host svchost.Hostname, s, input, kind string) (Module, error) {
 	if reason := checkModuleShape(input); reason != "" {
+		return Module{}, refuse(kind, input, reason)
+	}
+	host, reason := orDefault(host)
+	if reason != "" {
 		return Module{}, refuse(kind, input, reason)
 	}
 	if strings.Contains(s, "//") {

@@ -77,7 +77,7 @@ var moduleOperators = []string{">", ">=", "=", "~>", "<=", "<", "!="}
 // canonicalModule returns the canonical form of a constraint. It allows what s allows.
 func canonicalModule(s string) (string, error) {
 	if _, err := goversion.NewConstraint(s); err != nil {
-		return "", errors.New("each term must be an optional operator (=, !=, >, >=, <, <=, ~>) and a version")
+		return "", errors.New("each term must be an optional operator (=, !=, >, >=, <, <=, ~>) and a version with numbers up to 2^63-1")
 	}
 	var terms []moduleTerm
 	for text := range strings.SplitSeq(s, ",") {
@@ -143,7 +143,7 @@ func parseModuleTerm(s string) (moduleTerm, error) {
 	}
 	v, err := ParseModuleVersion(text)
 	if err != nil {
-		return moduleTerm{}, errors.New("a version is too long or has a number larger than 2^63-1")
+		return moduleTerm{}, errors.New("a version is too long")
 	}
 	numbers := strings.TrimPrefix(text, "v")
 	if i := strings.IndexFunc(numbers, func(r rune) bool { return r != '.' && (r < '0' || r > '9') }); i >= 0 {

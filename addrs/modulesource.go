@@ -26,19 +26,19 @@ type ModuleSource struct {
 // ParseModuleSource parses a module address as [ParseModule] does, optionally followed by two
 // slashes and a directory. The directory is cleaned as [path.Clean] does, but an empty one
 // stays empty. One that is absolute or leads out of the package is refused, and so are
-// backslashes, colons and control characters in it, which mean different things to different
-// systems. Sources of other kinds, such as paths and URLs, are refused.
+// backslashes, colons and unprintable characters in it, which mean different things to
+// different systems. Sources of other kinds, such as paths and URLs, are refused.
 // The error is a *[ParseError].
 func ParseModuleSource(s string) (ModuleSource, error) { return ParseModuleSourceIn(defaultHost, s) }
 
 // ParseModuleSourceIn is like [ParseModuleSource] with another default host. The zero
-// Hostname means [DefaultHost].
+// Hostname means [DefaultHost]; a host that only [svchost.FromWire] accepts is refused.
 func ParseModuleSourceIn(host svchost.Hostname, s string) (ModuleSource, error) {
 	if reason := checkModuleShape(s); reason != "" {
 		return ModuleSource{}, refuse(kindModuleSource, s, reason)
 	}
 	addr, subdir, _ := strings.Cut(s, "//")
-	m, err := parseModule(orDefault(host), addr, s, kindModuleSource)
+	m, err := parseModule(host, addr, s, kindModuleSource)
 	if err != nil {
 		return ModuleSource{}, err
 	}
@@ -62,8 +62,8 @@ func checkSubdir(s string) string {
 	if clean := path.Clean(s); clean == ".." || strings.HasPrefix(clean, "../") {
 		return "the subdirectory leads out of the module's package"
 	}
-	if !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return r == '\\' || r == ':' || unicode.IsControl(r) }) {
-		return "the subdirectory must not contain backslashes, colons or control characters"
+	if !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return r == '\\' || r == ':' || !unicode.IsPrint(r) }) {
+		return "the subdirectory must not contain backslashes, colons or unprintable characters"
 	}
 	return ""
 }

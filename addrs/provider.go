@@ -38,12 +38,16 @@ const (
 func ParseProvider(s string) (Provider, error) { return ParseProviderIn(defaultHost, s) }
 
 // ParseProviderIn is like [ParseProvider] with another default host, for programs that serve
-// a tool or a company with its own. The zero Hostname means [DefaultHost].
+// a tool or a company with its own. The zero Hostname means [DefaultHost]; a host that only
+// [svchost.FromWire] accepts is refused.
 func ParseProviderIn(host svchost.Hostname, s string) (Provider, error) {
 	if len(s) > maxInput {
 		return Provider{}, refuse(kindProvider, s, reasonTooLong)
 	}
-	host = orDefault(host)
+	host, reason := orDefault(host)
+	if reason != "" {
+		return Provider{}, refuse(kindProvider, s, reason)
+	}
 	namespace, typ := defaultNamespace, s
 	switch strings.Count(s, "/") {
 	case 0:
@@ -68,7 +72,8 @@ func ParseProviderIn(host svchost.Hostname, s string) (Provider, error) {
 func MustParseProvider(s string) Provider { return must(ParseProvider(s)) }
 
 // NewProvider returns the address with these parts, which are normalised and checked like
-// those of [ParseProvider]. The host must not be zero. The error is a *[ParseError].
+// those of [ParseProvider]. The host must be neither zero nor one that only
+// [svchost.FromWire] accepts. The error is a *[ParseError].
 func NewProvider(host svchost.Hostname, namespace, typ string) (Provider, error) {
 	input := host.Display() + "/" + namespace + "/" + typ
 	if reason := checkHost(host); reason != "" {

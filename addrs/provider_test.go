@@ -159,8 +159,35 @@ func TestParseProviderIn(t *testing.T) {
 	if pe := checkRefused(t, err, "provider address", "", ""); pe.Suggestion != "registry.example.com/hashicorp/aws" {
 		t.Errorf("suggestion %q", pe.Suggestion)
 	}
+	wire, err := svchost.FromWire("my_mirror.example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = addrs.ParseProviderIn(wire, "aws")
+	checkRefused(t, err, "provider address", "aws", "hostname")
 	if p, err := addrs.ParseProviderIn(svchost.Hostname{}, "aws"); err != nil || p.Host() != addrs.DefaultHost() {
 		t.Errorf("with the zero host: %q, %v", p, err)
+	}
+}
+
+// TestProviderRunes tries the characters of the basic plane in a part, since random input
+// rarely has characters that are legal.
+func TestProviderRunes(t *testing.T) {
+	t.Parallel()
+	for r := range rune(0x10000) {
+		if 0x3400 <= r && r < 0xf900 {
+			continue // nearly all ideographs, Hangul and surrogates
+		}
+		for _, s := range []string{"acme/" + string(r), "a" + string(r) + "b/c", string(r) + string(r) + "/c"} {
+			p, err := addrs.ParseProvider(s)
+			if err != nil {
+				continue
+			}
+			checkText(t, p)
+			if strings.Count(p.String(), "/") != 2 || strings.ContainsAny(p.Namespace()+p.Type(), ". \\:_") {
+				t.Errorf("ParseProvider(%q) = %q", s, p)
+			}
+		}
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 // (none means =), at most one space, and a version of one to three numbers with an optional
 // prerelease and metadata. There is no "v" prefix, no "*", no "^" and no "||".
 //
-// ~> allows the last number that is written to grow, as does "~> 1" the one after it: both
-// "~> 1" and "~> 1.0" allow 1.9.0 but not 2.0.0, and "~> 1.2.0" allows 1.2.9 but not 1.3.0.
+// ~> allows the last number that is written to grow, except that "~> 1" means "~> 1.0":
+// both allow 1.9.0 but not 2.0.0, whereas "~> 1.2.0" allows 1.2.9 but not 1.3.0.
 //
 // A prerelease is allowed only if a term without operator, or with "=", names it exactly and
 // all other terms allow it too. Metadata counts in = and != only. Version 0.0.0 is never
@@ -27,7 +27,11 @@ func ParseProviderConstraint(s string) (Constraint, error) {
 	}
 	text, err := canonicalProvider(s)
 	if err != nil {
-		return Constraint{}, refuse(kindProviderConstraint, s, shorten(err.Error()))
+		reason := shorten(err.Error()) // it repeats parts of s
+		if strings.ContainsAny(s, "@?/") {
+			reason = "it is not a list of conditions on a version"
+		}
+		return Constraint{}, refuse(kindProviderConstraint, s, reason)
 	}
 	return Constraint{provider: text}, nil
 }

@@ -55,6 +55,7 @@ func TestParse(t *testing.T) {
 		{label63 + ".example", label63 + ".example", ""},
 		{name253, name253, ""},
 		{name253 + ":8443", name253 + ":8443", ""},
+		{"a" + strings.Repeat("\u00ad", 549) + "b", "ab", ""}, // 1100 bytes
 	}
 	for _, tt := range tests {
 		h, err := svchost.Parse(tt.in)
@@ -147,6 +148,7 @@ var refused = []struct{ in, reason string }{
 	{strings.Repeat("ö", 60) + ".example", "63 bytes"},
 	{name253 + "b", "253 bytes"},
 	{strings.Repeat("a.", 126) + "ö", "253 bytes"},
+	{"a" + strings.Repeat("\u00ad", 549) + "bc", "too long"}, // 1101 bytes
 	{strings.Repeat("a", 5000), "too long"},
 
 	{"xn--.example", ""},

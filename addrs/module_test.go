@@ -1,0 +1,221 @@
+package addrs_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/disco/svchost"
+)
+
+const opentofu = "registry.opentofu.org/"
+
+var w64 = strings.Repeat("a", 64)
+
+func TestParseModule(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ in, want, display string }{
+		{"terraform-aws-modules/vpc/aws", opentofu + "terraform-aws-modules/vpc/aws", "terraform-aws-modules/vpc/aws"},
+		{opentofu + "terraform-aws-modules/vpc/aws", opentofu + "terraform-aws-modules/vpc/aws", "terraform-aws-modules/vpc/aws"},
+		{"Example.com:443/Acme/My_Net-2/aws", "example.com/Acme/My_Net-2/aws", ""},
+		{"example.com:8443/a/b/c", "example.com:8443/a/b/c", ""},
+		{"127.0.0.1:8443/a/b/c", "127.0.0.1:8443/a/b/c", ""},
+		{"gitlab.com/a/b/c", "gitlab.com/a/b/c", ""},
+		{"github.com:8443/a/b/c", "github.com:8443/a/b/c", ""},
+		{"böb.example/a/b/c", "böb.example/a/b/c", ""},
+		{"a/b/c", opentofu + "a/b/c", "a/b/c"},
+		{"a--b/c__d/0", opentofu + "a--b/c__d/0", "a--b/c__d/0"},
+		{w64 + "/" + w64 + "/" + w64, opentofu + w64 + "/" + w64 + "/" + w64, w64 + "/" + w64 + "/" + w64},
+	}
+	for _, tt := range tests {
+		m, err := addrs.ParseModule(tt.in)
+		if err != nil {
+			t.Errorf("ParseModule(%q): %v", tt.in, err)
+			continue
+		}
+		if tt.display == "" {
+			tt.display = tt.want
+		}
+		if m.String() != tt.want || m.Display() != tt.display {
+			t.Errorf("ParseModule(%q) = %q, displayed %q; want %q, %q", tt.in, m, m.Display(), tt.want, tt.display)
+		}
+		checkText(t, m)
+		if again, err := addrs.NewModule(m.Host(), m.Namespace(), m.Name(), m.System()); again != m {
+			t.Errorf("NewModule of the parts of %q = %q, %v", m, again, err)
+		}
+		if src, err := addrs.ParseModuleSource(tt.in); err != nil || src != (addrs.ModuleSource{Module: m}) {
+			t.Errorf("ParseModuleSource(%q) = %q, %v", tt.in, src, err)
+		}
+	}
+	if a, b := addrs.MustParseModule("A/b/c"), addrs.MustParseModule("a/b/c"); a == b {
+		t.Error("case was folded")
+	}
+	if z := (addrs.Module{}); !z.IsZero() || z.String() != "" || z.Display() != "" {
+		t.Error("the zero Module is something")
+	}
+}
+
+// refusedModules is refused as an address and as a source.
+var refusedModules = []struct{ in, reason string }{
+	{"", "must be NAMESPACE"},
+	{"a", "must be NAMESPACE"},
+	{"a/b", "must be NAMESPACE"},
+	{"a/b/c/d/e", "must be NAMESPACE"},
+	{"a/b/", "system"},
+	{"a//c", ""},
+	{"/a/b/c", "path"},
+	{"./a", "path"},
+	{"../a/b", "path"},
+	{".", "path"},
+	{"..", "path"},
+	{"https://example.com/a/b/c", "URL"},
+	{"git::https://example.com/x.git", "URL"},
+	{"git::example.com/x", "URL"},
+	{"git@github.com:acme/x.git", "must be NAMESPACE"},
+	{"a/b/c?ref=v1", "query"},
+	{"github.com/a/b/c", "github.com is not"},
+	{"GitHub.com:443/a/b/c", "github.com is not"},
+	{"ｇithub.com/a/b/c", "github.com is not"},
+	{"bitbucket.org/a/b/c", "bitbucket.org is not"},
+	{"github.com/a/b", "three parts"},
+	{"example.com/a/b", "three parts"},
+	{"localhost/a/b/c", "dot"},
+	{"localhost:8443/a/b/c", "dot"},
+	{"xn--bb-fka.example/a/b/c", "punycode"},
+	{"example.com./a/b/c", "dot"},
+	{"example.com:0/a/b/c", "port"},
+	{"-a/b/c", "namespace"},
+	{"a_/b/c", "namespace"},
+	{"ä/b/c", "namespace"},
+	{"a b/b/c", "namespace"},
+	{"a\x00/b/c", "namespace"},
+	{w64 + "a/b/c", "namespace"},
+	{"a/b.c/d", "name"},
+	{"a/../d", "name"},
+	{"a/" + w64 + "a/c", "name"},
+	{"a/b/C", "system"},
+	{"a/b/c-d", "system"},
+	{"a/b/..", "system"},
+	{`a/b/c\d`, "system"},
+	{"a/b/" + w64 + "a", "system"},
+	{strings.Repeat("a", 5000), "too long"},
+}
+
+func TestParseModuleRefuses(t *testing.T) {
+	t.Parallel()
+	for _, tt := range refusedModules {
+		m, err := addrs.ParseModule(tt.in)
+		checkRefused(t, err, "module address", tt.in, tt.reason)
+		src, err := addrs.ParseModuleSource(tt.in)
+		checkRefused(t, err, "module source", tt.in, tt.reason)
+		if !m.IsZero() || !src.IsZero() {
+			t.Errorf("%q: %q, %q", tt.in, m, src)
+		}
+	}
+	_, err := addrs.ParseModule("a/b/c//d")
+	checkRefused(t, err, "module address", "a/b/c//d", "no subdirectory")
+}
+
+func TestParseModuleIn(t *testing.T) {
+	t.Parallel()
+	host := svchost.MustParse("registry.example.com")
+	if m, err := addrs.ParseModuleIn(host, "a/b/c"); err != nil || m.String() != "registry.example.com/a/b/c" {
+		t.Errorf("got %q, %v", m, err)
+	}
+	if m, err := addrs.ParseModuleIn(host, "example.com/a/b/c"); err != nil || m.String() != "example.com/a/b/c" {
+		t.Errorf("got %q, %v", m, err)
+	}
+	if m, err := addrs.ParseModuleIn(svchost.Hostname{}, "a/b/c"); err != nil || m.Host() != addrs.DefaultHost() {
+		t.Errorf("got %q, %v", m, err)
+	}
+	if s, err := addrs.ParseModuleSourceIn(host, "a/b/c//d"); err != nil || s.String() != "registry.example.com/a/b/c//d" {
+		t.Errorf("got %q, %v", s, err)
+	}
+	if s, err := addrs.ParseModuleSourceIn(svchost.Hostname{}, "a/b/c"); err != nil || s.Module.Host() != addrs.DefaultHost() {
+		t.Errorf("got %q, %v", s, err)
+	}
+	_, err := addrs.ParseModuleIn(svchost.MustParse("localhost:8443"), "a/b/c")
+	checkRefused(t, err, "module address", "a/b/c", "dot")
+}
+
+func TestNewModuleRefuses(t *testing.T) {
+	t.Parallel()
+	wire, err := svchost.FromWire("my_mirror.example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		host                    svchost.Hostname
+		namespace, name, system string
+		reason                  string
+	}{
+		{svchost.Hostname{}, "a", "b", "c", "missing"},
+		{wire, "a", "b", "c", "hostname"},
+		{svchost.MustParse("localhost"), "a", "b", "c", "dot"},
+		{svchost.MustParse("github.com"), "a", "b", "c", "github.com is not"},
+		{addrs.DefaultHost(), "a/x", "b", "c", "namespace"},
+		{addrs.DefaultHost(), "a", "..", "c", "name"},
+		{addrs.DefaultHost(), "a", "b", "", "system"},
+	} {
+		_, err := addrs.NewModule(tt.host, tt.namespace, tt.name, tt.system)
+		checkRefused(t, err, "module address", tt.name, tt.reason)
+	}
+}
+
+func TestParseModuleSource(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ in, want, subdir string }{
+		{"a/b/c", opentofu + "a/b/c", ""},
+		{"a/b/c//", opentofu + "a/b/c", ""},
+		{"a/b/c//./", opentofu + "a/b/c//.", "."},
+		{"a/b/c//modules/x", opentofu + "a/b/c//modules/x", "modules/x"},
+		{"example.com/a/b/c//modules//x/../y/", "example.com/a/b/c//modules/y", "modules/y"},
+		{"a/b/c//foo/..", opentofu + "a/b/c//.", "."},
+		{"a/b/c//...", opentofu + "a/b/c//...", "..."},
+		{"a/b/c//..x/y", opentofu + "a/b/c//..x/y", "..x/y"},
+		{"a/b/c//ü *", opentofu + "a/b/c//ü *", "ü *"},
+	}
+	for _, tt := range tests {
+		s, err := addrs.ParseModuleSource(tt.in)
+		if err != nil || s.String() != tt.want || s.Subdir != tt.subdir || s.Display() != strings.TrimPrefix(tt.want, opentofu) {
+			t.Errorf("ParseModuleSource(%q) = %q, displayed %q, subdirectory %q, %v; want %q, %q", tt.in, s, s.Display(), s.Subdir, err, tt.want, tt.subdir)
+		}
+		checkText(t, s)
+	}
+	for in, reason := range map[string]string{
+		"a/b/c//..":            "leads out",
+		"a/b/c//../":           "leads out",
+		"a/b/c//../x":          "leads out",
+		"a/b/c//foo/../..":     "leads out",
+		"a/b/c//foo/../../bar": "leads out",
+		"a/b/c//./..":          "leads out",
+		"a/b/c///etc":          "absolute",
+		"a/b/c///":             "absolute",
+		`a/b/c//..\x`:          "backslashes",
+		`a/b/c//x\y`:           "backslashes",
+		"a/b/c//C:x":           "colons",
+		"a/b/c//x:stream":      "colons",
+		"a/b/c//x\x00":         "unprintable",
+		"a/b/c//x\ny":          "unprintable",
+		"a/b/c//x\u0085y":      "unprintable",
+		"a/b/c//x\u202ey":      "unprintable",
+		"a/b/c//\xff":          "",
+		"a/b/c//x?ref=v1":      "query",
+		"a/b/c?x//y":           "query",
+	} {
+		_, err := addrs.ParseModuleSource(in)
+		checkRefused(t, err, "module source", in, reason)
+	}
+}
+
+func TestModuleCompare(t *testing.T) {
+	t.Parallel()
+	modules := []addrs.Module{{}}
+	sources := []addrs.ModuleSource{{}}
+	for _, s := range []string{"a.example/z/z/z", "b.example/A/b/c", "b.example/a/b/c", "b.example/a/b/d", "b.example/a/c/a"} {
+		modules = append(modules, addrs.MustParseModule(s))
+		sources = append(sources, addrs.MustParseModuleSource(s), addrs.MustParseModuleSource(s+"//a"), addrs.MustParseModuleSource(s+"//b"))
+	}
+	checkOrder(t, modules, addrs.Module.Compare)
+	checkOrder(t, sources, addrs.ModuleSource.Compare)
+}

@@ -1,0 +1,217 @@
+package addrs_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/apparentlymart/go-versions/versions"
+	goversion "github.com/hashicorp/go-version"
+
+	"github.com/tofureg/tofureg/addrs"
+)
+
+var moduleCandidates = []string{
+	"0.0.0", "0.0.1", "0.10", "v1.0.0-alpha", "1.0.0-beta", "1.0.0-beta+meta", "1.0.0-v1", "1.0.0beta2", "1.0.0--", "1.0.0~a", "v1.0.0", "1.0.0+meta",
+	"1.0.0.0", "1.0.0.1", "1.0.0.1-beta", "1.0.1", "1.2", "1.2.3", "1.2.3.4", "1.2.3.5", "1.2.4", "1.3.0-beta", "1.3.0", "1.10.0", "2.0.0-beta1", "2.0.0", "2.1",
+	"9223372036854775807.0.0",
+}
+
+// moduleConstraints are constraints with their canonical form.
+var moduleConstraints = []struct{ in, want string }{
+	{"1.0.0", "1.0.0"},
+	{" = v1.0 ", "1.0.0"},
+	{"!=1", "!= 1.0.0"},
+	{">  1.0", "> 1.0.0"},
+	{">=\t1.0\n", ">= 1.0.0"},
+	{"<2", "< 2.0.0"},
+	{"<= v2", "<= 2.0.0"},
+	{"~> 1", "~> 1"},
+	{"~> 1.0", "~> 1.0"},
+	{"~>v1.2", "~> 1.2"},
+	{"~> 1.2.3", "~> 1.2.3"},
+	{"~> 1.2.3.4", "~> 1.2.3.4"},
+	{"~> 1.0.0.0", "~> 1.0.0.0"},
+	{">= 1.2.3.4", ">= 1.2.3.4"},
+	{"1.0.0.0", "1.0.0.0"},
+	{"~> 1.0.0-alpha", "~> 1.0.0-alpha"},
+	{"~> 1.0-alpha", "~> 1.0-alpha"},
+	{"~> 1-alpha", "~> 1-alpha"},
+	{">= 1.0, < 2.0", ">= 1.0.0, < 2.0.0"},
+	{"<2,>=1,>=1.0.0", ">= 1.0.0, < 2.0.0"},
+	{"~> 1.0, ~> 1, ~> 1.0.0", "~> 1, ~> 1.0, ~> 1.0.0"},
+	{"1.0.0+meta", "1.0.0+meta"},
+	{"0.0.0", "0.0.0"},
+	{">= 0", ">= 0.0.0"},
+
+	// A prerelease, named or not.
+	{"1.0.0-beta", "1.0.0-beta"},
+	{"v1.0.0-beta", "1.0.0-beta"},
+	{"=1.0.0-beta", "1.0.0-beta"},
+	{"=v1.0.0-beta", "1.0.0-beta"},
+	{" 1.0-beta ", "1.0.0-beta"},
+	{"1.0.0-beta+meta", "1.0.0-beta+meta"},
+	{"1.0.0-v1", "1.0.0-v1"},
+	{"v1.0.0-v1", "1.0.0-v1"},
+	{"= 1.0.0-beta", "= 1.0.0-beta"},
+	{"= v1.0.0-beta", "= 1.0.0-beta"},
+	{"1.0.0-beta, 1.0.0-beta", "= 1.0.0-beta"},
+	{"1.0.0-beta, < 2", "1.0.0-beta, < 2.0.0"},
+	{">= 1.0.0-beta", ">= 1.0.0-beta"},
+	{">=1.0.0-beta", ">= 1.0.0-beta"},
+	{"!= 1.0.0-beta", "!= 1.0.0-beta"},
+	{"1.0.0beta2", "= 1.0.0-beta2"},
+	{"1.0.0-", "= 1.0.0--"},
+	{"1.0.0--", "1.0.0--"},
+	{"1.0.0~a", "= 1.0.0-~a"},
+	{"1.0.0.1-beta", "= 1.0.0.1-beta"},
+	{"1.0.0x99999999999999999999999-a", "= 1.0.0-x99999999999999999999999-a"}, // crashes the CLI
+}
+
+func TestParseModuleConstraint(t *testing.T) {
+	t.Parallel()
+	for _, tt := range moduleConstraints {
+		c, err := addrs.ParseModuleConstraint(tt.in)
+		if err != nil || c.String() != tt.want {
+			t.Errorf("ParseModuleConstraint(%q) = %q, %v; want %q", tt.in, c, err, tt.want)
+			continue
+		}
+		if again, err := addrs.ParseModuleConstraint(c.String()); again != c {
+			t.Errorf("ParseModuleConstraint(%q) = %q, %v; want %q", c, again, err, c)
+		}
+		checkAsModule(t, tt.in, c, moduleCandidates)
+	}
+	for _, blank := range []string{"", " \t"} {
+		if c, err := addrs.ParseModuleConstraint(blank); err != nil || !c.IsZero() {
+			t.Errorf("ParseModuleConstraint(%q) = %q, %v", blank, c, err)
+		}
+	}
+}
+
+// checkAsModule compares what c allows with what the CLI makes of the text.
+func checkAsModule(t *testing.T, text string, c addrs.Constraint, candidates []string) {
+	t.Helper()
+	match := c.Matcher()
+	for _, s := range candidates {
+		v, err := addrs.ParseModuleVersion(s)
+		if err != nil {
+			continue
+		}
+		if got, want := match(v), cliAllows(text, s); got != want || c.Allows(v) != want {
+			t.Errorf("%q, canonical %q, version %s: %v; the CLI %v", text, c, v, got, want)
+		}
+	}
+}
+
+var anyVersion = regexp.MustCompile(goversion.VersionRegexpRaw)
+
+// cliAllows does what the module installer of the CLI does with one constraint and one
+// version: a prerelease must be in the set that the engine for providers makes of the text,
+// read with its other grammar; then the engine for modules decides.
+func cliAllows(text, version string) (ok bool) {
+	defer func() {
+		if recover() != nil {
+			ok = false // the CLI crashes
+		}
+	}()
+	required := goversion.MustConstraints(goversion.NewConstraint(text))
+	v := goversion.Must(goversion.NewVersion(version))
+	if v.Prerelease() != "" {
+		set, err := versions.MeetingConstraintsString(required.String())
+		if err != nil {
+			stripped := anyVersion.ReplaceAllStringFunc(required.String(), func(s string) string { return strings.TrimPrefix(s, "v") })
+			if set, err = versions.MeetingConstraintsString(stripped); err != nil {
+				return false
+			}
+		}
+		if pv, err := versions.ParseVersion(v.String()); err != nil || !set.Has(pv) {
+			return false
+		}
+	}
+	return required.Check(v)
+}
+
+func TestParseModuleConstraintRefuses(t *testing.T) {
+	t.Parallel()
+	for in, reason := range map[string]string{
+		",": "", "1,": "", ">=": "", "1 2": "", "^1": "", "==1": "", "=<1": "", "1.*": "", "1 || 2": "", "latest": "", "V1": "", "1.0\x00": "",
+		"1.0\x1b[31m": "", "1.": "", "> 9223372036854775808": "", "1." + strings.Repeat("0", 300): "too long",
+		strings.Repeat("1,", 2047) + "111": "too long",
+	} {
+		_, err := addrs.ParseModuleConstraint(in)
+		checkRefused(t, err, "module version constraint", in, reason)
+	}
+	if _, err := addrs.ParseModuleConstraint(strings.Repeat("1,", 2047) + "11"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestModuleConstraintAnd(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ a, b, want string }{
+		{">= 1", "< 2", ">= 1.0.0, < 2.0.0"},
+		{"~> 1", "~> 1.0", "~> 1, ~> 1.0"},
+		{"1.0.0-beta", "1.0.0-beta", "1.0.0-beta"},
+		{"1.0.0-beta", "= 1.0.0-beta", "= 1.0.0-beta"},
+		{"1.0.0-beta", ">= 1.0.0-alpha", ">= 1.0.0-alpha, 1.0.0-beta"},
+	}
+	for _, tt := range tests {
+		a, b := addrs.MustParseModuleConstraint(tt.a), addrs.MustParseModuleConstraint(tt.b)
+		for _, c := range []addrs.Constraint{a.And(b), b.And(a)} {
+			if c.String() != tt.want {
+				t.Errorf("%q and %q: %q, want %q", tt.a, tt.b, c, tt.want)
+			}
+			for _, s := range moduleCandidates {
+				v := addrs.MustParseModuleVersion(s)
+				if got, want := c.Allows(v), a.Allows(v) && b.Allows(v); got != want {
+					t.Errorf("%q, version %s: %v; apart: %v", c, v, got, want)
+				}
+			}
+		}
+	}
+}
+
+// A version that only one of the two grammars has meets no constraint of the other kind.
+func TestConstraintOfOtherKind(t *testing.T) {
+	t.Parallel()
+	if v := addrs.MustParseModuleVersion("1.2.3.4"); addrs.MustParseProviderConstraint(">= 1").Allows(v) {
+		t.Errorf("a provider has version %s", v)
+	}
+	for _, s := range []string{"18446744073709551615.0.0", "1.0.0-a..b"} {
+		if v := addrs.MustParseVersion(s); addrs.MustParseModuleConstraint(">= 1").Allows(v) {
+			t.Errorf("a module has version %s", v)
+		}
+	}
+}
+
+func FuzzParseModuleConstraint(f *testing.F) {
+	for _, tt := range moduleConstraints {
+		f.Add(tt.in, "1.0.0-beta")
+	}
+	for _, s := range moduleCandidates {
+		f.Add("="+s, s)
+	}
+	f.Fuzz(func(t *testing.T, s, candidate string) {
+		c, err := addrs.ParseModuleConstraint(s)
+		_, engineErr := goversion.NewConstraint(s)
+		if (err == nil) != (engineErr == nil) && len(s) <= 256 && strings.TrimSpace(s) != "" {
+			t.Fatalf("ParseModuleConstraint(%q) = %q, %v; the engine %v", s, c, err, engineErr)
+		}
+		if err != nil {
+			checkPrintable(t, err)
+			return
+		}
+		if again, err := addrs.ParseModuleConstraint(c.String()); (err != nil || again != c) && len(c.String()) <= 4096 {
+			t.Fatalf("ParseModuleConstraint(%q) = %q, %v; want %q", c, again, err, c)
+		}
+		if both := c.And(c); both != c {
+			t.Fatalf("%q and itself: %q", c, both)
+		}
+		// The parser for prereleases finds wildcards, and versions after them, in texts such
+		// as 1.0.0x2.0-a, which nobody writes and which are not followed into that.
+		if c.IsZero() || strings.ContainsAny(s, "xX") {
+			return
+		}
+		checkAsModule(t, s, c, append([]string{candidate}, moduleCandidates...))
+	})
+}
