@@ -16,6 +16,7 @@ import (
 //
 // The zero ModuleSource is no source.
 type ModuleSource struct {
+	// Module is the address of the module.
 	Module Module
 	// Subdir is the directory with slashes between its elements, or empty. The functions
 	// that parse a source clean it and guarantee that it stays inside the package; what a
