@@ -22,6 +22,7 @@ import (
 // Discoverer finds the services of a host. *disco.Client is one. It must be safe
 // for concurrent use.
 type Discoverer interface {
+	// Discover returns the services of host. A host without any is no error.
 	Discover(ctx context.Context, host svchost.Hostname) (*disco.Services, error)
 }
 
