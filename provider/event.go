@@ -26,13 +26,13 @@ const (
 // Event is one step of a job, for progress displays and logs. The calls for one
 // job never overlap, and Bytes never falls but at EventRestarted.
 type Event struct {
-	Kind     EventKind
-	Provider addrs.Provider // that the job is about, here and below
-	Version  addrs.Version
-	Platform addrs.Platform
-	Bytes    int64 // arrived so far
-	Total    int64 // expected; 0: unknown
-	Err      error // what made the step necessary, where something did
+	Kind     EventKind      // what happened
+	Provider addrs.Provider // that the package is one of
+	Version  addrs.Version  // of the package
+	Platform addrs.Platform // that the package is for
+	Bytes    int64          // arrived so far
+	Total    int64          // expected; 0: unknown
+	Err      error          // what made the step necessary, where something did
 }
 
 // meter reports the events of one job, and not too many of them.

@@ -18,9 +18,9 @@ import (
 // The URLs may carry a presigned query, which works like a password. String
 // leaves them out; the JSON form keeps them.
 type Package struct {
-	Provider addrs.Provider `json:"provider"`
-	Version  addrs.Version  `json:"version"`
-	Platform addrs.Platform `json:"platform"`
+	Provider addrs.Provider `json:"provider"` // that was asked for
+	Version  addrs.Version  `json:"version"`  // likewise, in canonical form
+	Platform addrs.Platform `json:"platform"` // likewise
 
 	// Protocols are the plugin protocol versions that the package speaks, as
 	// "5.1" or "6". Empty means unknown, which is no fault.

@@ -10,17 +10,17 @@ import (
 
 // UnavailableError says that what was asked for is not on offer, and what is.
 type UnavailableError struct {
-	Provider   addrs.Provider
-	Constraint addrs.Constraint // the versions asked for
+	Provider   addrs.Provider   // that was asked for
+	Constraint addrs.Constraint // its versions that would do
 	Need       Need             // what they had to bring along
 
 	// Newest is the newest listed version, a release if there is one; zero if
 	// none is listed or the list is not known.
 	Newest addrs.Version
 
-	// Allowed is the newest version that Constraint allows; zero: none. Its
-	// Protocols and Platforms are as listed, empty if unknown.
-	Allowed   addrs.Version
+	// Allowed is the newest version that Constraint allows; zero: none.
+	Allowed addrs.Version
+	// Protocols and Platforms are those of Allowed as listed; empty: unknown.
 	Protocols []string
 	Platforms []addrs.Platform
 

@@ -8,6 +8,7 @@ import (
 
 // Release is one listed version of a provider.
 type Release struct {
+	// Version is listed once, however the source writes it.
 	Version addrs.Version `json:"version"`
 
 	// Protocols are the plugin protocol versions that it speaks, as "5.1" or
@@ -20,6 +21,7 @@ type Release struct {
 
 // Versions is the answer to "which versions are there?".
 type Versions struct {
+	// Provider is whose versions these are.
 	Provider addrs.Provider `json:"provider"`
 
 	// List holds each version once. Sources sort it newest first. Releases may
