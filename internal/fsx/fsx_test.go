@@ -24,8 +24,12 @@ func TestWriteFile(t *testing.T) {
 		}
 		wantContent(t, target, want)
 	}
-	if info, err := os.Stat(target); err != nil || runtime.GOOS != "windows" && info.Mode() != 0o600 {
-		t.Errorf("mode %v, %v; want 0600", info.Mode(), err)
+	info, err := os.Stat(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if runtime.GOOS != "windows" && info.Mode() != 0o600 {
+		t.Errorf("mode %v, want 0600", info.Mode())
 	}
 	wantNames(t, dir, "file")
 }

@@ -28,7 +28,7 @@ func TestSymlinkIsReplacedNotFollowed(t *testing.T) {
 	wantContent(t, victim, "precious")
 	wantContent(t, link, "new")
 	if info, err := os.Lstat(link); err != nil || !info.Mode().IsRegular() {
-		t.Errorf("the link is now %v, %v; want a regular file", info.Mode(), err)
+		t.Errorf("the link is now %v, %v; want a regular file", info, err)
 	}
 }
 
