@@ -1,0 +1,103 @@
+package httpx
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/tofureg/tofureg/auth"
+	"github.com/tofureg/tofureg/disco/svchost"
+)
+
+// findToken asks for the token that goes along, unless it must not: over http,
+// or beside a query that authorises by itself. A source that fails ends the
+// request.
+func (f *fetch) findToken() error {
+	if f.req.TokenFor.IsZero() || f.client.Credentials == nil ||
+		f.url.Scheme != "https" || presigned(f.url, f.req.TokenFor) {
+		return nil
+	}
+	token, err := auth.Lookup(f.ctx, f.client.Credentials, f.req.TokenFor)
+	if err != nil {
+		return err
+	}
+	f.asked = true
+	f.token = token.Reveal()
+	f.secrets.add(f.token)
+	return nil
+}
+
+// refused tells the source about a 401, so that it looks again next time: where
+// its token was sent to the server that answered, and where it had none.
+func (f *fetch) refused(t *trail, status int) {
+	if status != http.StatusUnauthorized || !f.asked || (f.token != "" && !t.token) {
+		return
+	}
+	if i, ok := f.client.Credentials.(auth.Invalidator); ok {
+		i.Invalidate(f.req.TokenFor)
+	}
+}
+
+// presigned reports whether the query of u authorises the request by itself.
+// There are two kinds:
+//
+//   - Signatures of object stores and content networks: X-Amz-Signature,
+//     X-Goog-Signature, X-OSS-Signature, q-signature; sig beside se, si or sv
+//     (Azure); Signature beside Expires, Policy or Key-Pair-Id (CloudFront and
+//     the older S3 and Google Cloud forms). Such a server answers 400 to a
+//     request that has an Authorization header too.
+//   - Bearer secrets: token, access_token, private_token, job_token, jwt,
+//     __token__. They count only where u does not lead to home, the host whose
+//     token is at stake: somewhere else, the query is what the link was made to
+//     be opened with. At home, a parameter named token may be anything, such as
+//     the position in a list, and the host may see its own token anyway.
+//
+// Names are compared without regard to case.
+func presigned(u *url.URL, home svchost.Hostname) bool {
+	if u.RawQuery == "" {
+		return false
+	}
+	names := make(map[string]bool)
+	for _, p := range queryPairs(u.RawQuery) {
+		names[p.name] = true
+	}
+	any := func(of ...string) bool {
+		return slices.ContainsFunc(of, func(name string) bool { return names[name] })
+	}
+	if any("x-amz-signature", "x-goog-signature", "x-oss-signature", "q-signature") ||
+		any("sig") && any("se", "si", "sv") ||
+		any("signature") && any("expires", "policy", "key-pair-id") {
+		return true
+	}
+	return any("token", "access_token", "private_token", "job_token", "jwt", "__token__") && !atHome(u, home)
+}
+
+// atHome reports whether u leads to home.
+func atHome(u *url.URL, home svchost.Hostname) bool {
+	h, err := svchost.FromWire(u.Host)
+	return err == nil && !home.IsZero() && h == home
+}
+
+// queryPair is one parameter of a query: its name, decoded and in lower case,
+// and its value as it stands and decoded.
+type queryPair struct{ name, raw, value string }
+
+// queryPairs takes a query apart. Unlike url.ParseQuery it loses nothing that
+// is malformed, since what it finds is used to hide and to withhold.
+func queryPairs(query string) []queryPair {
+	var pairs []queryPair
+	for part := range strings.FieldsFuncSeq(query, func(r rune) bool { return r == '&' || r == ';' }) {
+		name, raw, _ := strings.Cut(part, "=")
+		pairs = append(pairs, queryPair{strings.ToLower(unescape(name)), raw, unescape(raw)})
+	}
+	return pairs
+}
+
+// unescape decodes s, or returns it as it is where it cannot be decoded.
+func unescape(s string) string {
+	if d, err := url.QueryUnescape(s); err == nil {
+		return d
+	}
+	return s
+}

@@ -1,0 +1,242 @@
+package httpx_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/tofureg/tofureg/internal/httpx"
+)
+
+func TestMessages(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("long ", 100)
+	for _, test := range []struct {
+		name, media, body, want string
+	}{
+		{"nothing", "", "", ""},
+		{"text", "text/plain", "no such provider\n", "no such provider"},
+		{"lines", "text/plain", "no\r\n  such\tprovider\n", "no such provider"},
+		{"errors array", "application/json", `{"errors":["one","two"]}`, "one; two"},
+		{"errors string", "application/json", `{"errors":"not found"}`, "not found"},
+		{"errors objects", "application/json", `{"errors":[{"status":"404","detail":"no such thing","title":"Not Found"},{"title":"two"}]}`, "no such thing; two"},
+		{"error", "application/json", `{"error":"bad"}`, "bad"},
+		{"error object", "application/json", `{"error":{"code":404,"message":"bad"}}`, "bad"},
+		{"message", "application/json", `{"message":"Not Found","documentation_url":"https://docs.test"}`, "Not Found"},
+		{"without a media type", "", ` {"errors":["one"]}`, "one"},
+		{"byte order mark", "", "\ufeff" + `{"errors":["one"]}`, "one"},
+		{"string", "application/json", `"just words"`, "just words"},
+		{"other JSON", "application/json", `{"code":7}`, `{"code":7}`},
+		{"errors of a wrong kind", "application/json", `{"errors":{"a":1},"message":"words"}`, "words"},
+		{"nested too deeply", "application/json", `{"errors":[[[[[["deep"]]]]]]}`, `{"errors":[[[[[["deep"]]]]]]}`},
+		{"HTML", "text/html; charset=utf-8", "<html><body>Sign in</body></html>", ""},
+		{"HTML without a media type", "", "<!DOCTYPE html><title>Error</title>", ""},
+		{"text that is called HTML", "text/html", "Sign in", ""},
+		{"object store", "application/xml", `<?xml version="1.0"?><Error><Code>AccessDenied</Code><Message>Request has expired</Message><X>2</X></Error>`, "AccessDenied: Request has expired"},
+		{"markup in XML", "application/xml", `<Error><Code>a<b>c</b></Code></Error>`, ""},
+		{"binary", "", "PK\x03\x04\x00\x00", ""},
+		{"invalid UTF-8", "", "caf\xe9 is closed", ""},
+		{"cut within a character", "", "x" + strings.Repeat("\u00e9", 3000), "x" + strings.Repeat("\u00e9", 98) + "..."},
+		{"terminal", "", "\x1b[31mred\x1b[0m \u202eevil", `\x1b[31mred\x1b[0m \u202eevil`},
+		{"escapes in JSON", "", `{"errors":["\u001b[2Jgone\nnew \u0000"]}`, `\x1b[2Jgone new \x00`},
+		{"long", "", long, long[:197] + "..."},
+		{"URL", "", "see https://user:hunter2@x.example.com/a?sig=sig-value#fragment-value now", "see https://x.example.com/a?... now"},
+		{"bad URL", "", "see https://user:hunter2@x.example.com/%zz?sig=sig-value now", "see https://x.example.com/%zz?... now"},
+		{"token", "", "token " + secret + " is wrong", "token ... is wrong"},
+		{"token in JSON", "", `{"errors":["\u0073` + secret[1:] + ` is wrong"]}`, "... is wrong"},
+		{"own query", "", "cannot GET /v1/x?key=query-value&b=2", "cannot GET /v1/x?..."},
+		{"value of own query", "", "key query-value has expired", "key ... has expired"},
+		{"token at the end of what is read", "", strings.Repeat(" ", 4088) + secret, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			r := get("https://registry.example.com/v1/x?key=query-value&b=2")
+			r.TokenFor = home
+			_, err := client(t, serve(status(400, test.body, "Content-Type: "+test.media))).Get(t.Context(), r)
+			e := failure(t, err)
+			if e.Message != test.want {
+				t.Errorf("message %q, want %q", e.Message, test.want)
+			}
+			if test.want != "" && !strings.Contains(err.Error(), `the server says "`+test.want+`"`) {
+				t.Errorf("text %q", err)
+			}
+			leaks(t, err.Error())
+		})
+	}
+}
+
+// At most 4 KiB of an error's body are read.
+func TestErrorBodyIsBounded(t *testing.T) {
+	t.Parallel()
+	read := 0
+	s := serve(func(int, *http.Request) (*http.Response, error) {
+		return reply(404, io.NopCloser(readerFunc(func(p []byte) (int, error) {
+			read += len(p)
+			return copy(p, bytes.Repeat([]byte("x"), len(p))), nil
+		})), -1), nil
+	})
+	_, err := client(t, s).Get(t.Context(), get(start))
+	if failure(t, err); read > 4<<10 {
+		t.Errorf("%d bytes were read", read)
+	}
+}
+
+// Whatever a transport says, no secret and no control character gets through,
+// and the cause can still be found.
+func TestTransportErrorsAreScrubbed(t *testing.T) {
+	t.Parallel()
+	cause := errors.New("cause")
+	address := "https://user:hunter2@registry.example.com/v1/x?sig=sig-value&a=query-value#fragment-value"
+	for _, inner := range []error{
+		cause,
+		fmt.Errorf("proxy says: GET %s failed\x1b[31m: %w", address, cause),
+		&url.Error{Op: "Get", URL: address, Err: cause},
+		&url.Error{Op: "Get", URL: address, Err: &url.Error{Op: "Get", URL: address, Err: cause}},
+		fmt.Errorf("cache: %w", &url.Error{Op: "Get", URL: address, Err: cause}),
+		fmt.Errorf("malformed MIME header line: X-Echo: %s\r\n sig-value \u202e: %w", secret, cause),
+		fmt.Errorf("%s: %w", strings.Repeat("much ", 10_000), cause),
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			r := get(address)
+			r.TokenFor = home
+			c := client(t, serve(fails(inner)))
+			for _, open := range []bool{false, true} {
+				var err error
+				if open {
+					_, err = c.Open(t.Context(), r)
+				} else {
+					_, err = c.Get(t.Context(), r)
+				}
+				failure(t, err)
+				if !errors.Is(err, cause) {
+					t.Errorf("%v has lost its cause", err)
+				}
+				if len(err.Error()) > 1000 {
+					t.Errorf("%d bytes of text", len(err.Error()))
+				}
+				for e := err; e != nil; e = errors.Unwrap(e) {
+					leaks(t, e.Error())
+				}
+				leaks(t, fmt.Sprintf("%+v %v %q", err, err, err))
+				if u, ok := errors.AsType[*url.Error](err); ok {
+					leaks(t, u.Error())
+				}
+			}
+		})
+	}
+}
+
+func TestRedact(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]string{
+		"https://registry.example.com/v1/":                         "https://registry.example.com/v1/",
+		"https://user:hunter2@registry.example.com:8443/v1?a#b":    "https://registry.example.com:8443/v1?...",
+		"https://registry.example.com/?":                           "https://registry.example.com/?...",
+		"https://registry.example.com/a%2Fb%20c":                   "https://registry.example.com/a%2Fb%20c",
+		"https://[::1]:8443/x":                                     "https://[::1]:8443/x",
+		"https://registry.example.com":                             "https://registry.example.com",
+		"mailto:user@example.com?subject=hunter2":                  "mailto:...",
+		"relative/path?x=hunter2":                                  "relative/path?...",
+		"//registry.example.com/x":                                 "//registry.example.com/x",
+		"https://registry.example.com/" + strings.Repeat("a", 600): "https://registry.example.com/" + strings.Repeat("a", 480) + "...",
+		"": "",
+	} {
+		u, err := url.Parse(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := httpx.Redact(u); got != want {
+			t.Errorf("Redact(%q) = %q, want %q", address, got, want)
+		}
+	}
+	if got := httpx.Redact(nil); got != "" {
+		t.Errorf("Redact(nil) = %q", got)
+	}
+	if got := httpx.Redact(&url.URL{Scheme: "https", Host: "a\x1b[31m.example.com", Path: "/\n"}); got != `https://a\x1b[31m.example.com/%0A` {
+		t.Errorf("control characters: %q", got)
+	}
+}
+
+func TestClean(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		in   string
+		max  int
+		want string
+	}{
+		{"plain text", 100, "plain text"},
+		{"caf\u00e9 \u4f8b\u3048", 100, "caf\u00e9 \u4f8b\u3048"},
+		{"a\nb\tc\x00\x1b\x7f", 100, `a\nb\tc\x00\x1b\x7f`},
+		{"\u0085\u009b\u202e\u200b\u2028\ufeff", 100, `\u0085\u009b\u202e\u200b\u2028\ufeff`},
+		{"\xff\xfe", 100, `\xff\xfe`},
+		{"\ufffd", 100, "\ufffd"},
+		{`"quoted" \ 'text'`, 100, `"quoted" \ 'text'`},
+		{"12345", 5, "12345"},
+		{"123456", 5, "12..."},
+		{"12\n456", 5, "12..."},
+		{"1\u00e9\u00e9\u00e9", 6, "1\u00e9..."},
+		{"abcdef", 2, ".."},
+		{"ab", 2, "ab"},
+		{"abc", 0, ""},
+		{"abc", -1, ""},
+		{"", 5, ""},
+	} {
+		if got := httpx.Clean(test.in, test.max); got != test.want {
+			t.Errorf("Clean(%q, %d) = %q, want %q", test.in, test.max, got, test.want)
+		}
+	}
+}
+
+func FuzzClean(f *testing.F) {
+	f.Add("text", 3)
+	f.Add("\x1b[31m\u202e\xff", 20)
+	f.Fuzz(func(t *testing.T, s string, max int) {
+		got := httpx.Clean(s, max)
+		if len(got) > 0 && len(got) > max {
+			t.Errorf("%d bytes, at most %d are allowed", len(got), max)
+		}
+		leaks(t, strings.NewReplacer(secret, "", "hunter2", "", "sig-value", "", "fragment-value", "", "query-value", "").Replace(got))
+		if len(s) <= max && httpx.Clean(got, len(got)) != got {
+			t.Errorf("%q is not clean", got)
+		}
+	})
+}
+
+func FuzzErrorAnswer(f *testing.F) {
+	f.Add(404, "text/plain", "not found", "/x", "7")
+	f.Add(403, "application/json", `{"errors":["`+secret+`"]}`, "https://b/?x=sig-value", "-1")
+	f.Add(302, "", "", "https://b.example.com/%zz?x=sig-value", "")
+	f.Add(302, "", "", "//registry.example.com:443/x?token=sig-value", "")
+	f.Fuzz(func(t *testing.T, code int, media, body, location, after string) {
+		if code < 300 || code > 999 {
+			return
+		}
+		for _, s := range []string{"hunter2", "sig-value", "query-value", "fragment-value"} {
+			path, _, _ := strings.Cut(location, "?")
+			if strings.Contains(body+path, s) {
+				return // these words are no secrets unless they are in a query or before an @
+			}
+		}
+		answer := func(int, *http.Request) (*http.Response, error) {
+			resp := reply(code, io.NopCloser(strings.NewReader(body)), -1)
+			resp.Header = http.Header{"Content-Type": {media}, "Location": {location}, "Retry-After": {after}, "X-Ratelimit-Reset": {after}}
+			return resp, nil
+		}
+		c := client(t, serve(answer))
+		c.Retries = -1
+		r := get(start + "?a=query-value")
+		r.TokenFor = home
+		_, err := c.Get(t.Context(), r)
+		e := failure(t, err)
+		leaks(t, err.Error())
+		if len(err.Error()) > 3000 || len(e.Message) > 200 || e.RetryAfter < 0 {
+			t.Errorf("%d bytes: %v", len(err.Error()), err)
+		}
+	})
+}

@@ -1,0 +1,43 @@
+package httpx
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+)
+
+// Response is a document that was read whole. Its status is always 2xx, and
+// never 206.
+type Response struct {
+	Status   int
+	Header   http.Header
+	URL      *url.URL // that answered, after redirects; relative URLs in the document count from here
+	Body     []byte   // never nil
+	HadToken bool     // whether a token went along (not whether it followed each redirect)
+	Attempts int      // requests made, redirects not counted
+}
+
+// Get fetches a document of at most r.Limit bytes. Any failure, and any status
+// but 2xx, is an [*Error]; what it wraps is said there.
+func (c *Client) Get(ctx context.Context, r Request) (*Response, error) {
+	f, err := newFetch(ctx, c, &r, true)
+	if err != nil {
+		return nil, err
+	}
+	if r.Limit <= 0 {
+		return nil, f.fail(errors.New("the request has no limit"))
+	}
+	a, err := f.run()
+	if err != nil {
+		return nil, err
+	}
+	return &Response{
+		Status:   a.status,
+		Header:   a.header,
+		URL:      a.url,
+		Body:     a.body,
+		HadToken: f.token != "",
+		Attempts: f.made,
+	}, nil
+}

@@ -1,0 +1,401 @@
+package httpx_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tofureg/tofureg/internal/fault"
+)
+
+func TestGet(t *testing.T) {
+	t.Parallel()
+	s := serve(status(http.StatusOK, `{"a":1}`, "Content-Type: application/json"))
+	r := get("https://registry.example.com/v1/x?a=b#part")
+	r.Accept, r.TokenFor = "application/json", home
+	r.Header = http.Header{"X-Extra": {"yes"}, "Authorization": {"Basic aGk="}, "Cookie": {"a=b"}, "Range": {"bytes=1-"}}
+	resp, err := client(t, s).Get(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(resp.Body) != `{"a":1}` || resp.Status != 200 || resp.Attempts != 1 || !resp.HadToken || resp.Header.Get("Content-Type") == "" {
+		t.Errorf("response %+v", resp)
+	}
+	if got := resp.URL.String(); got != "https://registry.example.com/v1/x?a=b" {
+		t.Errorf("URL %s", got)
+	}
+	req := s.seen()[0]
+	for name, want := range map[string]string{
+		"Accept": "application/json", "Authorization": "Bearer " + secret, "X-Extra": "yes",
+		"Cookie": "", "Range": "", "Referer": "", "Accept-Encoding": "",
+	} {
+		if got := req.Header.Get(name); got != want {
+			t.Errorf("header %s: %q, want %q", name, got, want)
+		}
+	}
+	if ua := req.Header.Get("User-Agent"); !strings.HasPrefix(ua, "tofureg") {
+		t.Errorf("User-Agent %q", ua)
+	}
+	if req.Method != http.MethodGet || r.Header.Get("Authorization") == "" {
+		t.Error("not a GET, or the caller's header was changed")
+	}
+}
+
+func TestEmptyDocument(t *testing.T) {
+	t.Parallel()
+	s := serve(status(http.StatusNoContent, "", "X-Terraform-Get: ./x.zip"))
+	resp, err := client(t, s).Get(t.Context(), get("https://registry.example.com/"))
+	if err != nil || resp.Status != 204 || resp.Body == nil || len(resp.Body) != 0 || resp.Header.Get("X-Terraform-Get") != "./x.zip" {
+		t.Errorf("%+v, %v", resp, err)
+	}
+}
+
+func TestUserAgent(t *testing.T) {
+	t.Parallel()
+	s := serve(status(http.StatusOK, ""))
+	c := client(t, s)
+	c.UserAgent = "mytool/1.0 (+https://mytool.test)"
+	if _, err := c.Get(t.Context(), get("https://registry.example.com/")); err != nil {
+		t.Fatal(err)
+	}
+	if ua := s.seen()[0].Header.Values("User-Agent"); len(ua) != 1 || ua[0] != c.UserAgent {
+		t.Errorf("User-Agent %q", ua)
+	}
+}
+
+func TestStatuses(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		status   int
+		requests int
+		wraps    error
+		text     string
+	}{
+		{206, 1, nil, "a part was sent where the whole was asked for"},
+		{300, 1, nil, "status 300: multiple choices"},
+		{302, 1, nil, "status 302: found"}, // without a Location
+		{304, 1, nil, "status 304: not modified"},
+		{400, 1, nil, "status 400: bad request"},
+		{401, 1, fault.ErrUnauthorized, "status 401: unauthorized (a token was sent)"},
+		{403, 1, fault.ErrUnauthorized, "status 403: unauthorized (a token was sent)"},
+		{404, 1, fault.ErrNotFound, "status 404: not found"},
+		{410, 1, fault.ErrNotFound, "status 410: not found"},
+		{418, 1, nil, "status 418: i'm a teapot"},
+		{429, 3, nil, "status 429: too many requests (3 attempts)"},
+		{500, 3, nil, "status 500: internal server error (3 attempts)"},
+		{501, 1, nil, "status 501: not implemented"},
+		{502, 3, nil, "status 502: bad gateway (3 attempts)"},
+		{503, 3, nil, "status 503: service unavailable (3 attempts)"},
+		{599, 3, nil, "status 599: unexpected status (3 attempts)"},
+		{999, 3, nil, "status 999: unexpected status (3 attempts)"},
+	} {
+		t.Run(fmt.Sprint(test.status), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := serve(status(test.status, ""))
+				r := get("https://registry.example.com/v1/x")
+				r.TokenFor = home
+				_, err := client(t, s).Get(t.Context(), r)
+				e := failure(t, err)
+				if n := len(s.seen()); n != test.requests || e.Attempts != n {
+					t.Errorf("%d requests, Attempts %d, want %d", n, e.Attempts, test.requests)
+				}
+				if e.Status != test.status || !e.HadToken || e.URL != "https://registry.example.com/v1/x" {
+					t.Errorf("%+v", e)
+				}
+				for _, sentinel := range []error{fault.ErrUnauthorized, fault.ErrNotFound, fault.ErrTooLarge, fault.ErrInsecure, fault.ErrChanged} {
+					if errors.Is(err, sentinel) != (sentinel == test.wraps) {
+						t.Errorf("errors.Is(%v, %v) is wrong", err, sentinel)
+					}
+				}
+				if !strings.Contains(err.Error(), test.text) {
+					t.Errorf("text %q, want %q in it", err, test.text)
+				}
+			})
+		})
+	}
+}
+
+// A limit holds for the bytes after decompression, whether they are declared,
+// chunked or compressed.
+func TestLimit(t *testing.T) {
+	t.Parallel()
+	const limit = 100_000
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n := limit
+		if strings.HasSuffix(r.URL.Path, "/over") {
+			n++
+		}
+		text := bytes.Repeat([]byte("x"), n)
+		switch {
+		case strings.HasPrefix(r.URL.Path, "/declared"):
+			w.Header().Set("Content-Length", fmt.Sprint(n))
+		case strings.HasPrefix(r.URL.Path, "/gzip"):
+			if r.Header.Get("Accept-Encoding") != "gzip" {
+				t.Errorf("Accept-Encoding %q", r.Header.Get("Accept-Encoding"))
+			}
+			w.Header().Set("Content-Encoding", "gzip")
+			z := gzip.NewWriter(w)
+			z.Write(text)
+			z.Close()
+			return
+		default:
+			w.(http.Flusher).Flush()
+		}
+		w.Write(text)
+	})
+	for _, kind := range []string{"declared", "chunked", "gzip"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				c := client(t, listen(t, handler))
+				r := get("https://registry.example.com/" + kind + "/exact")
+				r.Limit = limit
+				resp, err := c.Get(t.Context(), r)
+				if err != nil || len(resp.Body) != limit {
+					t.Fatalf("a body of exactly the limit: %v", err)
+				}
+				r = get("https://registry.example.com/" + kind + "/over")
+				r.Limit = limit
+				_, err = c.Get(t.Context(), r)
+				e := failure(t, err)
+				if !errors.Is(err, fault.ErrTooLarge) || e.Attempts != 1 || e.Status != 200 {
+					t.Errorf("one byte more: %v, want ErrTooLarge at the first attempt", err)
+				}
+			})
+		})
+	}
+}
+
+func TestDeclaredLengthFailsEarly(t *testing.T) {
+	t.Parallel()
+	s := serve(func(int, *http.Request) (*http.Response, error) {
+		return reply(200, io.NopCloser(readerFunc(func([]byte) (int, error) {
+			t.Error("the body was read")
+			return 0, io.EOF
+		})), 101), nil
+	})
+	r := get("https://registry.example.com/")
+	r.Limit = 100
+	if _, err := client(t, s).Get(t.Context(), r); !errors.Is(err, fault.ErrTooLarge) {
+		t.Errorf("error %v", err)
+	}
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+func TestLimitIsRequired(t *testing.T) {
+	t.Parallel()
+	for _, limit := range []int64{0, -1} {
+		s := serve(status(200, ""))
+		r := get("https://registry.example.com/")
+		r.Limit = limit
+		_, err := client(t, s).Get(t.Context(), r)
+		if failure(t, err); len(s.seen()) != 0 {
+			t.Error("a request was made")
+		}
+	}
+	s := serve(status(200, "abc"))
+	r := get("https://registry.example.com/")
+	r.Limit = 1<<63 - 1
+	if resp, err := client(t, s).Get(t.Context(), r); err != nil || string(resp.Body) != "abc" {
+		t.Errorf("the largest limit: %v", err)
+	}
+}
+
+// What net/http reports as a bare EOF is put into words.
+func TestNoAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		tr := listen(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+		_, err := client(t, tr).Get(t.Context(), get(start))
+		if failure(t, err); !errors.Is(err, io.EOF) || !strings.Contains(err.Error(), "the connection was closed without an answer") {
+			t.Errorf("error %v", err)
+		}
+	})
+}
+
+// A body that breaks off is like a connection that does.
+func TestBrokenDocumentIsRetried(t *testing.T) {
+	t.Parallel()
+	whole := `{"versions":[]}`
+	for name, broken := range map[string]handler{
+		"reset": func(_ int, r *http.Request) (*http.Response, error) {
+			return reply(200, &wire{ctx: r.Context(), data: strings.NewReader(whole[:5]), end: errReset}, -1), nil
+		},
+		"truncated": func(_ int, r *http.Request) (*http.Response, error) {
+			return reply(200, &wire{ctx: r.Context(), data: strings.NewReader(whole[:5])}, int64(len(whole))), nil
+		},
+		"stalled": func(_ int, r *http.Request) (*http.Response, error) {
+			return reply(200, &wire{ctx: r.Context(), data: strings.NewReader(whole[:5]), stalls: true}, -1), nil
+		},
+		"not answered": hangs,
+		"refused":      fails(errReset),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := serve(broken, broken, status(200, whole))
+				resp, err := client(t, s).Get(t.Context(), get("https://registry.example.com/"))
+				if err != nil || string(resp.Body) != whole || resp.Attempts != 3 {
+					t.Errorf("%+v, %v", resp, err)
+				}
+				s = serve(broken)
+				_, err = client(t, s).Get(t.Context(), get("https://registry.example.com/"))
+				if e := failure(t, err); e.Attempts != 3 || len(s.seen()) != 3 {
+					t.Errorf("%v after %d requests", err, len(s.seen()))
+				}
+			})
+		})
+	}
+}
+
+func TestTruncatedByARealServer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		tr := listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Length", "1000")
+			w.Write(make([]byte, 999))
+			w.(http.Flusher).Flush()
+			panic(http.ErrAbortHandler)
+		}))
+		_, err := client(t, tr).Get(t.Context(), get("https://registry.example.com/"))
+		if e := failure(t, err); !errors.Is(err, io.ErrUnexpectedEOF) || e.Attempts != 3 || !strings.Contains(err.Error(), "after 999 bytes") {
+			t.Errorf("error %v", err)
+		}
+	})
+}
+
+// The attempt's timeout is the smaller one of the two, and covers the body.
+func TestTimeout(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		timeout, caller, want time.Duration // want 0: until the context ends
+	}{
+		{0, 0, 10 * time.Second},
+		{3 * time.Second, 0, 3 * time.Second},
+		{-1, 0, 0},
+		{0, time.Second, time.Second},
+		{3 * time.Second, time.Second, time.Second},
+		{3 * time.Second, time.Minute, 3 * time.Second},
+		{-1, time.Minute, time.Minute},
+	} {
+		for name, slow := range map[string]handler{
+			"headers": hangs,
+			"body": func(_ int, r *http.Request) (*http.Response, error) {
+				return reply(200, &wire{ctx: r.Context(), data: strings.NewReader("x"), stalls: true}, -1), nil
+			},
+			"error body": func(_ int, r *http.Request) (*http.Response, error) {
+				return reply(404, &wire{ctx: r.Context(), data: strings.NewReader("sorry"), stalls: true}, -1), nil
+			},
+		} {
+			t.Run(fmt.Sprint(test.timeout, test.caller, name), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					c := client(t, serve(slow))
+					c.HTTP.Timeout, c.Timeout, c.Retries = test.caller, test.timeout, -1
+					const patience = time.Hour
+					ctx, cancel := context.WithTimeout(t.Context(), patience)
+					defer cancel()
+					start := time.Now()
+					_, err := c.Get(ctx, get("https://registry.example.com/"))
+					e := failure(t, err)
+					took := time.Since(start)
+					if test.want == 0 {
+						if took != patience || !errors.Is(err, context.DeadlineExceeded) {
+							t.Errorf("after %v: %v", took, err)
+						}
+						return
+					}
+					if took != test.want {
+						t.Errorf("took %v, want %v", took, test.want)
+					}
+					if name == "error body" {
+						if e.Status != 404 || e.Message != "sorry" {
+							t.Errorf("%+v", e)
+						}
+						return
+					}
+					var timeout net.Error
+					if !errors.As(err, &timeout) || !timeout.Timeout() || !errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) {
+						t.Errorf("%v is not a timeout of the server's", err)
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestCallersClientIsKept(t *testing.T) {
+	t.Parallel()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var asked []string
+	s := serve(redirect("/second"), status(200, "ok", "Set-Cookie: a=b; Secure"))
+	c := client(t, s)
+	c.HTTP.Jar = jar
+	c.HTTP.CheckRedirect = func(req *http.Request, via []*http.Request) error {
+		asked = append(asked, via[0].URL.Path+" "+req.URL.Path)
+		return nil
+	}
+	before := *c.HTTP
+	if _, err := c.Get(t.Context(), get("https://registry.example.com/first")); err != nil {
+		t.Fatal(err)
+	}
+	if len(asked) != 1 || asked[0] != "/first /second" {
+		t.Errorf("CheckRedirect was asked %q", asked)
+	}
+	if u := (&url.URL{Scheme: "https", Host: "registry.example.com"}); len(jar.Cookies(u)) != 1 {
+		t.Error("the jar got no cookie")
+	}
+	if c.HTTP.Transport != before.Transport || c.HTTP.Jar != before.Jar || c.HTTP.CheckRedirect == nil || c.HTTP.Timeout != 0 {
+		t.Error("the caller's client was changed")
+	}
+}
+
+func TestCallersCheckRedirectRefuses(t *testing.T) {
+	t.Parallel()
+	s := serve(redirect("https://elsewhere.example.com/x?sig=sig-value"))
+	c := client(t, s)
+	mine := errors.New("not today")
+	c.HTTP.CheckRedirect = func(*http.Request, []*http.Request) error { return mine }
+	_, err := c.Get(t.Context(), get("https://registry.example.com/"))
+	if e := failure(t, err); !errors.Is(err, mine) || e.Attempts != 1 || e.Status != 302 {
+		t.Errorf("error %+v", e)
+	}
+	leaks(t, err.Error())
+
+	c.HTTP.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	_, err = c.Get(t.Context(), get("https://registry.example.com/"))
+	if e := failure(t, err); e.Status != 302 || !strings.Contains(err.Error(), "status 302") {
+		t.Errorf("ErrUseLastResponse: %+v", e)
+	}
+}
+
+func BenchmarkGet(b *testing.B) {
+	c := client(b, serve(status(http.StatusOK, `{"versions":[]}`)))
+	r := get(start)
+	r.TokenFor = home
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := c.Get(b.Context(), r); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,245 @@
+package httpx_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/tofureg/tofureg/auth"
+	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/httpx"
+)
+
+// secret is the token in these tests; it must never show in any text.
+const secret = "s3cr3t-t0ken"
+
+var (
+	home     = svchost.MustParse("registry.example.com")
+	errReset = errors.New("connection reset by peer")
+)
+
+// handler answers the nth request (from 0) that a server gets.
+type handler func(n int, r *http.Request) (*http.Response, error)
+
+// server is an in-process http.RoundTripper under every host name.
+type server struct {
+	handle handler
+
+	mu       sync.Mutex
+	requests []*http.Request
+}
+
+func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.mu.Lock()
+	n := len(s.requests)
+	s.requests = append(s.requests, r)
+	s.mu.Unlock()
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
+	resp, err := s.handle(n, r)
+	if resp != nil {
+		resp.Request = r
+	}
+	return resp, err
+}
+
+// seen returns the requests so far.
+func (s *server) seen() []*http.Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]*http.Request(nil), s.requests...)
+}
+
+// serve answers each request by the next step, and all further ones by the last.
+func serve(steps ...handler) *server {
+	return &server{handle: func(n int, r *http.Request) (*http.Response, error) {
+		return steps[min(n, len(steps)-1)](n, r)
+	}}
+}
+
+// status answers with a status, a body, and headers "Name: value".
+func status(code int, text string, headers ...string) handler {
+	return func(_ int, r *http.Request) (*http.Response, error) {
+		return reply(code, io.NopCloser(strings.NewReader(text)), int64(len(text)), headers...), nil
+	}
+}
+
+// fails answers with an error.
+func fails(err error) handler {
+	return func(int, *http.Request) (*http.Response, error) { return nil, err }
+}
+
+// hangs answers only when the request's context has ended.
+func hangs(_ int, r *http.Request) (*http.Response, error) {
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+}
+
+// redirect answers with a redirect to a location.
+func redirect(location string) handler { return status(http.StatusFound, "", "Location: "+location) }
+
+func reply(code int, body io.ReadCloser, length int64, headers ...string) *http.Response {
+	h := make(http.Header)
+	for _, line := range headers {
+		name, value, _ := strings.Cut(line, ": ")
+		h.Add(name, value)
+	}
+	return &http.Response{
+		StatusCode: code, Status: fmt.Sprint(code), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: h, Body: body, ContentLength: length,
+	}
+}
+
+// wire is a body that delivers data, then waits for its context if it stalls,
+// and then ends with end (nil: io.EOF).
+type wire struct {
+	ctx    context.Context
+	data   io.Reader
+	end    error
+	stalls bool
+}
+
+func (w *wire) Read(p []byte) (int, error) {
+	if w.ctx.Err() != nil {
+		return 0, w.ctx.Err()
+	}
+	if n, _ := w.data.Read(p); n > 0 {
+		return n, nil
+	}
+	if w.stalls {
+		<-w.ctx.Done()
+		return 0, w.ctx.Err()
+	}
+	if w.end != nil {
+		return 0, w.end
+	}
+	return 0, io.EOF
+}
+
+func (w *wire) Close() error { return nil }
+
+// client returns a client of s with a token for home.
+func client(t testing.TB, s http.RoundTripper) *httpx.Client {
+	return &httpx.Client{HTTP: &http.Client{Transport: s}, Credentials: tokens(t)}
+}
+
+func tokens(t testing.TB) auth.Source {
+	t.Helper()
+	token, err := auth.NewToken(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return auth.Static(map[svchost.Hostname]auth.Token{home: token})
+}
+
+// get is a request for a document.
+func get(address string) httpx.Request {
+	u, err := url.Parse(address)
+	if err != nil {
+		panic(err)
+	}
+	return httpx.Request{URL: u, Limit: 1 << 20}
+}
+
+// failure returns err as the *Error that every failure is.
+func failure(t testing.TB, err error) *httpx.Error {
+	t.Helper()
+	e, ok := errors.AsType[*httpx.Error](err)
+	if !ok {
+		t.Fatalf("error %v (%T), want an *httpx.Error", err, err)
+	}
+	if e.Err == nil {
+		t.Fatalf("%v has no cause", err)
+	}
+	return e
+}
+
+// pipes is a real HTTP server and a real transport that is connected to it
+// without sockets, whatever host is asked for, so that both can live in a
+// synctest bubble. TLS is left out: the transport takes each pipe for secured.
+type pipes struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error { p.once.Do(func() { close(p.closed) }); return nil }
+
+func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "pipe"} }
+
+func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	a, b := net.Pipe()
+	select {
+	case p.conns <- b:
+		return a, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// listen serves h until the test ends.
+func listen(t testing.TB, h http.Handler) *http.Transport {
+	p := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
+	srv := &http.Server{Handler: h}
+	go srv.Serve(p)
+	tr := &http.Transport{DialTLSContext: p.dial, DialContext: p.dial}
+	t.Cleanup(func() {
+		tr.CloseIdleConnections()
+		srv.Close()
+	})
+	return tr
+}
+
+// random returns n bytes that look random, the same for the same seed.
+func random(n int, seed byte) []byte {
+	b := make([]byte, n)
+	x := uint32(seed)*2654435761 + 1
+	for i := range b {
+		x ^= x << 13
+		x ^= x >> 17
+		x ^= x << 5
+		b[i] = byte(x)
+	}
+	return b
+}
+
+// same fails the test where got is not want, without printing megabytes.
+func same(t testing.TB, got, want []byte) {
+	t.Helper()
+	if !bytes.Equal(got, want) {
+		t.Errorf("%d bytes that are not the %d wanted", len(got), len(want))
+	}
+}
+
+// leaks fails the test if text contains what no text may.
+func leaks(t testing.TB, text string) {
+	t.Helper()
+	for _, s := range []string{secret, "hunter2", "sig-value", "fragment-value", "query-value"} {
+		if strings.Contains(text, s) {
+			t.Errorf("%q leaks in: %s", s, text)
+		}
+	}
+	for _, r := range text {
+		if r < ' ' || r == 0x7f || r == '\u202e' || r == '\u009b' {
+			t.Errorf("character %U in: %q", r, text)
+		}
+	}
+}

@@ -1,0 +1,190 @@
+package httpx
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"mime"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxExcerpt bounds what an error shows of a document that is not JSON.
+const maxExcerpt = 40
+
+// DecodeError says why a document could not be decoded.
+type DecodeError struct {
+	Offset int64  // of the byte at which it shows, from 0
+	Reason string // one printable line
+	Start  string // how the document begins, printable and short, where it is no JSON at all; else ""
+	Err    error  // of encoding/json, or nil
+}
+
+// Error tells reason, offset, and how the document begins.
+func (e *DecodeError) Error() string {
+	text := fmt.Sprintf("JSON: %s, at byte %d", e.Reason, e.Offset)
+	if e.Start != "" {
+		text += fmt.Sprintf("; the document begins with `%s`", e.Start)
+	}
+	return text
+}
+
+// Unwrap returns the error of encoding/json, or nil.
+func (e *DecodeError) Unwrap() error { return e.Err }
+
+// DecodeJSON decodes a document that is exactly one JSON value, as
+// json.Unmarshal does, into v. A byte order mark, invalid UTF-8 and anything
+// behind the value are refused. The error is a [*DecodeError]; a v that is no
+// usable pointer gets encoding/json's own.
+//
+// As in encoding/json, member names match without regard to case, and the last
+// of several wins; where that matters, use [DecodeObject].
+func DecodeJSON(data []byte, v any) error {
+	if bytes.HasPrefix(data, []byte("\ufeff")) {
+		return &DecodeError{Reason: "a byte order mark"}
+	}
+	if !utf8.Valid(data) {
+		return &DecodeError{Offset: invalidUTF8(data), Reason: "invalid UTF-8", Start: start(data)}
+	}
+	err := json.Unmarshal(data, v)
+	if err == nil {
+		return nil
+	}
+	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return &DecodeError{Offset: max(0, e.Offset-1), Reason: Clean(e.Error(), maxCause), Start: start(data), Err: err}
+	}
+	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		kind, _, _ := strings.Cut(e.Value, " ") // "number" has the number behind it, however long
+		reason := fmt.Sprintf("%s where %s is wanted", kind, e.Type)
+		if e.Field != "" {
+			reason += ", in " + e.Field
+		}
+		return &DecodeError{Offset: e.Offset, Reason: Clean(reason, maxCause), Err: err}
+	}
+	if isA[*json.InvalidUnmarshalError](err) {
+		return err
+	}
+	// An UnmarshalText or UnmarshalJSON of v, which may quote the document.
+	return &DecodeError{Reason: Clean(oneLine(redactText(err.Error())), maxCause), Err: err}
+}
+
+// start shows how a document begins that is no JSON at all, such as a login
+// page. Of one that begins as JSON, the offset tells more, and it may hold
+// secrets.
+func start(data []byte) string {
+	if trimmed := bytes.TrimLeft(data, " \t\r\n"); len(trimmed) == 0 || trimmed[0] == '{' || trimmed[0] == '[' {
+		return ""
+	}
+	return Clean(redactText(string(data[:min(len(data), 4*maxExcerpt)])), maxExcerpt)
+}
+
+// invalidUTF8 returns the offset of the first byte that is not UTF-8.
+func invalidUTF8(data []byte) int64 {
+	for i := 0; i < len(data); {
+		r, size := utf8.DecodeRune(data[i:])
+		if r == utf8.RuneError && size == 1 {
+			return int64(i)
+		}
+		i += size
+	}
+	return int64(len(data))
+}
+
+// DecodeObject is DecodeJSON for documents on whose reading everything depends:
+// the document must be an object, not null, and of its member names no two may
+// be equal but for case, since a program that takes the first and one that takes
+// the last would see different documents. Objects within it are not looked at.
+// After an error, v must not be used.
+func DecodeObject(data []byte, v any) error {
+	if err := DecodeJSON(data, v); err != nil {
+		return err
+	}
+	if trimmed := bytes.TrimLeft(data, " \t\r\n"); trimmed[0] != '{' {
+		return &DecodeError{Offset: int64(len(data) - len(trimmed)), Reason: "an object is wanted", Start: start(data)}
+	}
+	seen := make(map[string]bool)
+	for name, at := range members(data) {
+		folded := fold(name)
+		if seen[folded] {
+			return &DecodeError{Offset: at, Reason: fmt.Sprintf("a second member %q", Clean(name, maxExcerpt))}
+		}
+		seen[folded] = true
+	}
+	return nil
+}
+
+// members yields the names of the outermost object of a valid document, with
+// the offsets at which they begin.
+func members(data []byte) func(yield func(string, int64) bool) {
+	return func(yield func(string, int64) bool) {
+		depth, name := 0, false // name: at depth 1, a string would be a name
+		for i := 0; i < len(data); i++ {
+			switch data[i] {
+			case '{', '[':
+				depth++
+				name = true
+			case '}', ']':
+				depth--
+			case ',':
+				name = true
+			case ':':
+				name = false
+			case '"':
+				end := stringEnd(data, i)
+				if depth == 1 && name {
+					var s string
+					if json.Unmarshal(data[i:end], &s) != nil || !yield(s, int64(i)) {
+						return
+					}
+				}
+				i = end - 1
+			}
+		}
+	}
+}
+
+// stringEnd returns the offset behind the string that begins at i.
+func stringEnd(data []byte, i int) int {
+	for i++; i < len(data) && data[i] != '"'; i++ {
+		if data[i] == '\\' {
+			i++
+		}
+	}
+	return min(i+1, len(data))
+}
+
+// fold maps names that encoding/json takes for equal to one string.
+func fold(s string) string {
+	return strings.Map(func(r rune) rune {
+		for {
+			next := unicode.SimpleFold(r)
+			if next <= r {
+				return next
+			}
+			r = next
+		}
+	}, s)
+}
+
+// DecodeJSON decodes the document into v, see the function of that name. The
+// error is an [*Error] that wraps a [*DecodeError], and names the media type
+// where the server did not say that it is JSON.
+func (r *Response) DecodeJSON(v any) error { return r.decode(DecodeJSON, v) }
+
+// DecodeObject decodes the document into v, see the function of that name. The
+// error is as that of [Response.DecodeJSON].
+func (r *Response) DecodeObject(v any) error { return r.decode(DecodeObject, v) }
+
+func (r *Response) decode(as func([]byte, any) error, v any) error {
+	err := as(r.Body, v)
+	if err == nil || !isA[*DecodeError](err) {
+		return err
+	}
+	sent := r.Header.Get("Content-Type")
+	if media, _, _ := mime.ParseMediaType(sent); media != "application/json" {
+		err = fmt.Errorf("%w (sent as %q)", err, Clean(sent, maxExcerpt))
+	}
+	return &Error{URL: Redact(r.URL), Status: r.Status, HadToken: r.HadToken, Attempts: r.Attempts, Err: err}
+}

@@ -1,0 +1,173 @@
+package httpx
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/fault"
+)
+
+// maxURLSent bounds a URL. The longest that presigning makes have about 4 KiB,
+// and many servers refuse more than 8.
+const maxURLSent = 32 << 10
+
+// admit checks a URL before anything is dialled, the first one of a request and
+// each that a redirect leads to. It returns the URL as it is to be requested:
+// without fragment, the host in lower-case ASCII.
+func (c *Client) admit(u *url.URL) (*url.URL, error) {
+	if u == nil {
+		return nil, errors.New("there is no URL")
+	}
+	if len(u.Host)+len(u.Path)+len(u.RawQuery) > maxURLSent {
+		return nil, fmt.Errorf("%w: a URL of more than %d bytes", fault.ErrTooLarge, maxURLSent)
+	}
+	if err := c.checkScheme(u); err != nil {
+		return nil, err
+	}
+	host, err := dialledHost(u)
+	if err != nil {
+		return nil, err
+	}
+	if c.VetoHost != nil {
+		if err := c.VetoHost(host); err != nil {
+			return nil, fmt.Errorf("host %s is not allowed: %w", Clean(host, maxURL), err)
+		}
+	}
+	clean := *u
+	clean.Host = host
+	clean.Fragment, clean.RawFragment = "", ""
+	return &clean, nil
+}
+
+func (c *Client) checkScheme(u *url.URL) error {
+	switch {
+	case u.Scheme == "https":
+		return nil
+	case u.Scheme != "http":
+		return fmt.Errorf("%w: URL scheme %q is not https", fault.ErrInsecure, Clean(u.Scheme, 20))
+	case !c.AllowHTTP:
+		return fmt.Errorf("%w: the URL is http, not https; set AllowHTTP to permit that", fault.ErrInsecure)
+	case u.User != nil:
+		return fmt.Errorf("%w: the URL would send a password over http", fault.ErrInsecure)
+	}
+	return nil
+}
+
+// dialledHost returns "host" or "host:port" as it is in u, but in the form in
+// which net/http looks the host up, so that no other spelling slips through a
+// comparison.
+func dialledHost(u *url.URL) (string, error) {
+	if u.Opaque != "" || u.Hostname() == "" {
+		return "", errors.New("the URL has no host")
+	}
+	if p := u.Port(); p != "" {
+		if n, err := strconv.ParseUint(p, 10, 16); err != nil || n == 0 {
+			return "", fmt.Errorf("the URL has no valid port: %q", Clean(p, 20))
+		}
+	}
+	for i := range len(u.Host) {
+		if u.Host[i] >= 0x80 {
+			h, err := svchost.FromWire(u.Host)
+			if err != nil {
+				return "", fmt.Errorf("the URL has no valid host: %w", err)
+			}
+			return h.String(), nil
+		}
+	}
+	return strings.ToLower(u.Host), nil
+}
+
+// trail is where one attempt has come to, following redirects.
+type trail struct {
+	f     *fetch
+	url   *url.URL // asked last
+	token bool     // whether the token went there
+	hops  int
+}
+
+// follow is the CheckRedirect of our http.Client: our rule first, then that of
+// the caller's client.
+func (t *trail) follow(req *http.Request, via []*http.Request) error {
+	from := via[len(via)-1].URL
+	t.f.secrets.addURL(req.URL)
+	err := t.check(from, req)
+	if err == nil {
+		t.credentials(req)
+		if h := t.f.client.HTTP; h != nil && h.CheckRedirect != nil {
+			if err = h.CheckRedirect(req, via); errors.Is(err, http.ErrUseLastResponse) {
+				return http.ErrUseLastResponse
+			}
+		}
+	}
+	if err != nil {
+		return permanentError{&redirectError{from: Redact(from), to: Redact(req.URL), err: err}}
+	}
+	t.url = req.URL
+	return nil
+}
+
+// check applies the rules that need no credentials.
+func (t *trail) check(from *url.URL, req *http.Request) error {
+	t.hops++
+	if limit := t.f.req.redirects(); t.hops > limit {
+		return fmt.Errorf("more than %d redirects", limit)
+	}
+	if u := req.URL.User; u != nil && (from.User == nil || u.String() != from.User.String() || !sameOrigin(from, req.URL)) {
+		return errors.New("the URL has credentials in it") // and has not inherited them as a relative one
+	}
+	u, err := t.f.client.admit(req.URL)
+	if err != nil {
+		return err
+	}
+	req.URL = u
+	return nil
+}
+
+// credentials sees to it that the request shows the next server nothing that is
+// not meant for it. net/http has copied all headers of the first request, where
+// host and port are equal even to http, and has set a Referer.
+func (t *trail) credentials(req *http.Request) {
+	req.Header.Del("Referer")
+	req.Header.Del("Authorization")
+	t.token = t.token && sameOrigin(t.f.url, req.URL) && !presigned(req.URL, t.f.req.TokenFor)
+	if t.token {
+		req.Header.Set("Authorization", "Bearer "+t.f.token)
+	}
+}
+
+// sameOrigin reports whether b may see what was meant for a: both are https,
+// with the same host and port.
+func sameOrigin(a, b *url.URL) bool {
+	return a.Scheme == "https" && b.Scheme == "https" &&
+		strings.EqualFold(a.Hostname(), b.Hostname()) &&
+		orDefault(a.Port(), "443") == orDefault(b.Port(), "443")
+}
+
+// locationGuard is the transport under our http.Client. It refuses a redirect
+// whose Location is no URL before net/http reports it with its full text.
+type locationGuard struct {
+	f    *fetch
+	next http.RoundTripper
+}
+
+func (g locationGuard) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := g.next.RoundTrip(req)
+	if err != nil || resp == nil || resp.StatusCode/100 != 3 {
+		return resp, err
+	}
+	if loc := resp.Header.Get("Location"); loc != "" {
+		if _, err := req.URL.Parse(loc); err != nil {
+			if resp.Body != nil {
+				_ = resp.Body.Close() // nothing of it was wanted
+			}
+			g.f.status = resp.StatusCode
+			return nil, permanentError{errors.New("redirect to a Location that is not a URL")}
+		}
+	}
+	return resp, nil
+}

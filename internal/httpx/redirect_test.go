@@ -1,0 +1,297 @@
+package httpx_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/httpx"
+)
+
+const start = "https://registry.example.com/v1/start"
+
+// What each server sees of the token, along chains of redirects.
+func TestRedirectsAndTheToken(t *testing.T) {
+	t.Parallel()
+	const yes, no = true, false
+	for _, test := range []struct {
+		name string
+		hops []string
+		sent []bool // at the first URL, then at each hop
+	}{
+		{"same origin", []string{"https://registry.example.com/b"}, []bool{yes, yes}},
+		{"relative", []string{"../b", "c"}, []bool{yes, yes, yes}},
+		{"port spelled out", []string{"https://registry.example.com:443/b"}, []bool{yes, yes}},
+		{"empty port", []string{"https://registry.example.com:/b"}, []bool{yes, yes}},
+		{"case", []string{"https://REGISTRY.Example.COM/b"}, []bool{yes, yes}},
+		{"scheme in capitals", []string{"HTTPS://registry.example.com/b"}, []bool{yes, yes}},
+		{"no scheme", []string{"//registry.example.com/b"}, []bool{yes, yes}},
+		{"other port", []string{"https://registry.example.com:8443/b"}, []bool{yes, no}},
+		{"subdomain", []string{"https://cdn.registry.example.com/b"}, []bool{yes, no}},
+		{"parent domain", []string{"https://example.com/b"}, []bool{yes, no}},
+		{"other host", []string{"https://elsewhere.example.net/b"}, []bool{yes, no}},
+		{"trailing dot", []string{"https://registry.example.com./b"}, []bool{yes, no}},
+		{"http", []string{"http://registry.example.com/b"}, []bool{yes, no}},
+		{"http on port 443", []string{"http://registry.example.com:443/b"}, []bool{yes, no}},
+		{"there and back", []string{"https://elsewhere.example.net/b", start}, []bool{yes, no, no}},
+		{"http and back", []string{"http://registry.example.com/b", start}, []bool{yes, no, no}},
+		{"presigned at home", []string{"/b?X-Amz-Signature=1", start}, []bool{yes, no, no}},
+		{"token parameter at home", []string{"/b?token=next-page"}, []bool{yes, yes}},
+	} {
+		for _, code := range []int{301, 302, 303, 307, 308} {
+			t.Run(fmt.Sprint(test.name, code), func(t *testing.T) {
+				t.Parallel()
+				s := serve(func(n int, r *http.Request) (*http.Response, error) {
+					if n < len(test.hops) {
+						return status(code, "moved", "Location: "+test.hops[n])(n, r)
+					}
+					return status(200, "")(n, r)
+				})
+				c := client(t, s)
+				c.AllowHTTP = true
+				r := get(start)
+				r.TokenFor = home
+				resp, err := c.Get(t.Context(), r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var sent []bool
+				for _, req := range s.seen() {
+					auth := req.Header.Get("Authorization")
+					if auth != "" && auth != "Bearer "+secret {
+						t.Errorf("Authorization %q", auth)
+					}
+					sent = append(sent, auth != "")
+					if ref := req.Header.Get("Referer"); ref != "" {
+						t.Errorf("Referer %q", ref)
+					}
+				}
+				if !slices.Equal(sent, test.sent) {
+					t.Errorf("token sent %v, want %v", sent, test.sent)
+				}
+				if last := s.seen()[len(test.hops)]; resp.URL.String() != last.URL.String() {
+					t.Errorf("URL %s, want %s", resp.URL, last.URL)
+				}
+			})
+		}
+	}
+}
+
+func TestFirstURLAndTheToken(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]bool{
+		"https://registry.example.com/x":                                              true,
+		"https://elsewhere.example.net/x":                                             true, // a service that discovery named
+		"http://registry.example.com/x":                                               false,
+		"https://registry.example.com/x?page=2&sort=name":                             true,
+		"https://registry.example.com/x?token=opaque":                                 true,
+		"https://registry.example.com:443/x?token=opaque":                             true,
+		"https://registry.example.com:8443/x?token=opaque":                            false,
+		"https://elsewhere.example.net/x?token=opaque":                                false,
+		"https://elsewhere.example.net/x?a=b&access_token=opaque":                     false,
+		"https://elsewhere.example.net/x?page_token=7":                                true,
+		"https://bucket.example.net/x?X-Amz-Credential=a&X-Amz-Signature=b":           false,
+		"https://registry.example.com/x?X-Amz-Credential=a&X-Amz-Signature=b":         false,
+		"https://bucket.example.net/x?x-amz-signature=b":                              false,
+		"https://bucket.example.net/x?X%2DAmz%2DSignature=b":                          false,
+		"https://bucket.example.net/x?a=b;X-Amz-Signature=b":                          false,
+		"https://bucket.example.net/x?%zz=b&X-Amz-Signature=b":                        false,
+		"https://bucket.example.net/x?X-Goog-Signature=b":                             false,
+		"https://bucket.example.net/x?sv=2024-11-04&se=2026-11-21&sr=b&sp=r&sig=abc":  false,
+		"https://bucket.example.net/x?sig=abc":                                        true,
+		"https://bucket.example.net/x?Expires=1&Signature=abc&Key-Pair-Id=K":          false,
+		"https://bucket.example.net/x?GoogleAccessId=a&Expires=1&Signature=abc":       false,
+		"https://bucket.example.net/x?Signature=abc":                                  true,
+		"https://bucket.example.net/x?Expires=1":                                      true,
+		"https://bucket.example.net/x?q-sign-algorithm=sha1&q-signature=abc":          false,
+		"https://bucket.example.net/x?x-oss-signature-version=OSS4&x-oss-signature=a": false,
+	} {
+		s := serve(status(200, ""))
+		c := client(t, s)
+		c.AllowHTTP = true
+		r := get(address)
+		r.TokenFor = home
+		resp, err := c.Get(t.Context(), r)
+		if err != nil {
+			t.Errorf("%s: %v", address, err)
+			continue
+		}
+		if sent := s.seen()[0].Header.Get("Authorization") != ""; sent != want || resp.HadToken != want {
+			t.Errorf("%s: token sent %v (HadToken %v), want %v", address, sent, resp.HadToken, want)
+		}
+	}
+}
+
+func TestRefusedRedirects(t *testing.T) {
+	t.Parallel()
+	const q = "?X-Amz-Signature=sig-value#fragment-value"
+	for _, test := range []struct {
+		location string
+		wraps    error
+		text     string // the reason, in the text
+	}{
+		{"http://registry.example.com/x" + q, fault.ErrInsecure, "from https://registry.example.com/v1/start?... to http://registry.example.com/x?... refused: insecure: the URL is http, not https; set AllowHTTP"},
+		{"ftp://registry.example.com/x" + q, fault.ErrInsecure, `URL scheme "ftp"`},
+		{"file:///etc/passwd", fault.ErrInsecure, `URL scheme "file"`},
+		{"data:text/plain,hunter2", fault.ErrInsecure, `URL scheme "data"`},
+		{"javascript:alert(1)", fault.ErrInsecure, `URL scheme "javascript"`},
+		{"https://user:hunter2@registry.example.com/x", nil, "credentials"},
+		{"https:///x", nil, "no host"},
+		{"https:x", nil, "no host"},
+		{"https://[::1]:99999/x", nil, "port"},
+		{"https://registry.example.com/%zz" + q, nil, "not a URL"},
+		{"/%zz" + q, nil, "not a URL"},
+		{"https://h\x01/?sig=sig-value", nil, "not a URL"},
+		{"https://10.0.0.1/latest/meta-data" + q, errVeto, "host 10.0.0.1 is not allowed: private"},
+		{"https://10.0.0.1:8443/", errVeto, "host 10.0.0.1:8443 is not allowed: private"},
+		{"https://\uff11\uff10.0.0.1/", errVeto, "host 10.0.0.1 is not allowed: private"},
+		{"https://LOCALHOST/", errVeto, "host localhost is not allowed: private"},
+		{"https://e\u202evil.example.com/", nil, "refused"},
+		{"https://h.example.com/" + strings.Repeat("a", 40_000), fault.ErrTooLarge, "too large"},
+	} {
+		s := serve(redirect(test.location), status(200, ""))
+		c := client(t, s)
+		c.VetoHost = vetoPrivate
+		r := get(start + "?q=query-value")
+		r.TokenFor = home
+		_, err := c.Get(t.Context(), r)
+		e := failure(t, err)
+		if len(s.seen()) != 1 || e.Attempts != 1 || e.Status != 302 {
+			t.Errorf("%.60q: %d requests, %+v", test.location, len(s.seen()), e)
+		}
+		if test.wraps != nil && !errors.Is(err, test.wraps) {
+			t.Errorf("%.60q: %v", test.location, err)
+		}
+		if !strings.Contains(err.Error(), test.text) || len(err.Error()) > 2000 {
+			t.Errorf("%.60q: text %.2000q, want %q in it", test.location, err, test.text)
+		}
+		leaks(t, err.Error())
+	}
+}
+
+var errVeto = errors.New("private")
+
+func vetoPrivate(host string) error {
+	if strings.HasPrefix(host, "10.") || host == "localhost" {
+		return errVeto
+	}
+	return nil
+}
+
+func TestRedirectLimit(t *testing.T) {
+	t.Parallel()
+	for limit, follows := range map[int]int{0: 10, 5: 5, 1: 1, -1: 0} {
+		s := serve(func(n int, r *http.Request) (*http.Response, error) {
+			return redirect(fmt.Sprintf("/%d", n+1))(n, r)
+		})
+		r := get(start)
+		r.Redirects = limit
+		_, err := client(t, s).Get(t.Context(), r)
+		e := failure(t, err)
+		if n := len(s.seen()); n != follows+1 || e.Attempts != 1 || !strings.Contains(err.Error(), fmt.Sprintf("more than %d redirects", follows)) {
+			t.Errorf("limit %d: %d requests; %v", limit, n, err)
+		}
+		// Exactly as many are followed.
+		s = serve(func(n int, r *http.Request) (*http.Response, error) {
+			if n < follows {
+				return redirect(fmt.Sprintf("/%d", n+1))(n, r)
+			}
+			return status(200, "")(n, r)
+		})
+		if _, err := client(t, s).Get(t.Context(), r); err != nil {
+			t.Errorf("limit %d: %v", limit, err)
+		}
+	}
+	s := serve(redirect(start))
+	_, err := client(t, s).Get(t.Context(), get(start))
+	if failure(t, err); len(s.seen()) != 11 {
+		t.Errorf("a loop made %d requests", len(s.seen()))
+	}
+}
+
+// VetoHost hears of every host, in the form that is dialled, before it is asked.
+func TestVetoHostIsAskedFirst(t *testing.T) {
+	t.Parallel()
+	var asked []string
+	s := serve(redirect("https://B.example.com:8443/"), redirect("//b\u00fccher.example.com/"), redirect("https://c.example.com:443/"), status(200, ""))
+	c := client(t, s)
+	c.VetoHost = func(host string) error {
+		if len(s.seen()) != len(asked) {
+			t.Errorf("%s was asked about after %d requests", host, len(s.seen()))
+		}
+		asked = append(asked, host)
+		return nil
+	}
+	if _, err := c.Get(t.Context(), get("https://A.example.com/")); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"a.example.com", "b.example.com:8443", "xn--bcher-kva.example.com", "c.example.com:443"}; !slices.Equal(asked, want) {
+		t.Errorf("asked %q, want %q", asked, want)
+	}
+	for i, req := range s.seen() {
+		if req.URL.Host != asked[i] {
+			t.Errorf("asked about %s, dialled %s", asked[i], req.URL.Host)
+		}
+	}
+}
+
+// A vetoed host gets no token looked up either.
+func TestVetoComesBeforeTheToken(t *testing.T) {
+	t.Parallel()
+	src := &source{err: errors.New("must not be asked")}
+	c := &httpx.Client{HTTP: &http.Client{Transport: serve(status(200, ""))}, Credentials: src}
+	c.VetoHost = func(string) error { return errVeto }
+	r := get(start)
+	r.TokenFor = home
+	if _, err := c.Get(t.Context(), r); !errors.Is(err, errVeto) || src.lookups != 0 {
+		t.Errorf("error %v, %d lookups", err, src.lookups)
+	}
+}
+
+// The body of a redirect is not read for long, and the body of the target is
+// what counts.
+func TestRedirectBodies(t *testing.T) {
+	t.Parallel()
+	tr := listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v1/start" {
+			w.Header().Set("Location", "/target")
+			w.WriteHeader(http.StatusFound)
+			w.Write(bytes.Repeat([]byte("x"), 100_000))
+			return
+		}
+		w.Write([]byte("target"))
+	}))
+	resp, err := client(t, tr).Get(t.Context(), get(start))
+	if err != nil || string(resp.Body) != "target" || resp.URL.Path != "/target" {
+		t.Errorf("%+v, %v", resp, err)
+	}
+}
+
+func TestUserInformationInTheURL(t *testing.T) {
+	t.Parallel()
+	s := serve(redirect("/second"), redirect("https://elsewhere.example.net/"), status(200, ""))
+	c := client(t, s)
+	if _, err := c.Get(t.Context(), get("https://user:hunter2@registry.example.com/first")); err != nil {
+		t.Fatal(err)
+	}
+	// It goes where a relative redirect leads, and nowhere else.
+	for i, req := range s.seen() {
+		if user, _, ok := req.BasicAuth(); ok != (i < 2) || ok && user != "user" {
+			t.Errorf("request %d: Authorization %q", i, req.Header.Get("Authorization"))
+		}
+	}
+	c.AllowHTTP = true
+	_, err := c.Get(t.Context(), get("http://user:hunter2@registry.example.com/"))
+	if failure(t, err); !errors.Is(err, fault.ErrInsecure) || len(s.seen()) != 3 {
+		t.Errorf("a password over http: %v", err)
+	}
+	leaks(t, err.Error())
+
+	_, err = client(t, serve(status(403, "hunter2"))).Get(t.Context(), get("https://user:hunter2@registry.example.com/"))
+	leaks(t, err.Error())
+}

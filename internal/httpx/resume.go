@@ -1,0 +1,184 @@
+package httpx
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"io"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/tofureg/tofureg/internal/fault"
+)
+
+// atOnce is how many new bytes a stream must have brought for the next one to
+// be asked for without a wait. Without such a bound, a server that breaks off
+// after each byte would be asked in a tight loop.
+const atOnce = 64 << 10
+
+// resume takes the transfer up again after err broke it. It returns nil when
+// reading can go on, io.EOF when it turns out that nothing was missing, and an
+// *Error otherwise.
+func (b *Body) resume(err error) error {
+	for {
+		if context.Cause(b.ctx) == errClosed {
+			return b.fail(errClosed)
+		}
+		if b.ctx.Err() != nil {
+			return b.fail(newEndedError(b.ctx, nil))
+		}
+		if b.fresh > 0 {
+			b.failed = 0
+		}
+		b.failed++
+		if !transient(err) || b.failed >= b.client.attempts() {
+			return b.fail(broken(err, b.read))
+		}
+		if b.fresh < atOnce {
+			if err := sleep(b.ctx, backoff(b.failed-1), b.fetch.secrets.scrub(err)); err != nil {
+				return b.fail(err)
+			}
+		}
+		b.fresh = 0
+		if err = b.reopen(); err == nil || err == io.EOF {
+			return err
+		}
+		if isA[*Error](err) {
+			return err
+		}
+	}
+}
+
+// reopen asks for what is missing and makes the answer the present stream. An
+// error that is no *Error means that the new stream broke before it brought
+// anything new.
+func (b *Body) reopen() error {
+	f, err := newFetch(b.ctx, b.client, &b.req, false)
+	if err != nil {
+		return err
+	}
+	f.spent = b.failed
+	b.fetch = f
+	if b.read > 0 {
+		f.header.Set("Range", fmt.Sprintf("bytes=%d-", b.read))
+		if b.validator.ifRange != "" {
+			f.header.Set("If-Range", b.validator.ifRange)
+		}
+	}
+	a, err := f.run()
+	b.failed += f.made - 1
+	if err != nil {
+		return b.rejected(f.answer, err)
+	}
+	s := a.stream
+	s.guard(b.client.idleTimeout())
+	skip, err := b.accept(a)
+	if err != nil {
+		s.close()
+		return b.fail(err)
+	}
+	end, err := b.skip(s, skip, a.length)
+	if err != nil {
+		s.close()
+		if errors.Is(err, fault.ErrChanged) {
+			return b.fail(err)
+		}
+		return err
+	}
+	b.take(s)
+	b.pending = end
+	b.resumes.Add(1)
+	f.log("http resume", slog.Int("status", a.status), slog.Int64("offset", b.read), slog.Int64("skipped", skip))
+	return nil
+}
+
+// rejected deals with an answer that is no success. Where bytes beyond the last
+// one of a file of unknown length were asked for, that may mean its end.
+func (b *Body) rejected(a *answer, err error) error {
+	if a == nil || b.read == 0 {
+		return err
+	}
+	switch a.status {
+	case http.StatusRequestedRangeNotSatisfiable:
+		r, ok := parseContentRange(a.header.Get("Content-Range"))
+		if ok && b.total < 0 && r.total == b.read && !b.validator.differs(newValidator(a.header, time.Now())) {
+			return io.EOF
+		}
+	case http.StatusPreconditionFailed:
+	default:
+		return err
+	}
+	return b.fetch.fail(fmt.Errorf("%w: status %d to a request for the bytes from %d on", fault.ErrChanged, a.status, b.read))
+}
+
+// accept checks that an answer carries on the file that was begun, and returns
+// how many of its bytes are known already.
+func (b *Body) accept(a *answer) (skip int64, err error) {
+	if b.validator.differs(newValidator(a.header, time.Now())) {
+		return 0, changed("its entity tag or date is another")
+	}
+	total := a.length
+	switch a.status {
+	case http.StatusPartialContent:
+		r, ok := parseContentRange(a.header.Get("Content-Range"))
+		if !ok || r.first != b.read || a.length >= 0 && a.length != r.last-r.first+1 {
+			return 0, changed("the bytes from %d on were asked for, and the answer is %q of length %d",
+				b.read, Clean(a.header.Get("Content-Range"), 80), a.length)
+		}
+		total = r.total
+	case http.StatusOK, http.StatusNonAuthoritativeInfo:
+		skip = b.read
+	default:
+		return 0, changed("status %d to a request for the bytes from %d on", a.status, b.read)
+	}
+	switch {
+	case total < 0:
+		return skip, nil
+	case b.total < 0 && total >= b.read:
+		b.total = total
+	case total != b.total:
+		return 0, changed("it has %d bytes, and had %d", total, max(b.total, b.read))
+	}
+	if l := b.req.Limit; l > 0 && total > l {
+		return 0, fmt.Errorf("%w: it has %d bytes, %d are allowed", fault.ErrTooLarge, total, l)
+	}
+	return skip, nil
+}
+
+// changed is an error that says by what it shows that the file is not the same.
+func changed(format string, args ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{fault.ErrChanged}, args...)...)
+}
+
+// skip reads past the first n bytes of s, an answer of declared length (-1:
+// none), and compares them with what was delivered, unless a strong validator
+// has done that. The error end, if not nil, came with the last of these bytes.
+func (b *Body) skip(s *stream, n, length int64) (end, err error) {
+	if n == 0 {
+		return nil, nil
+	}
+	var sum maphash.Hash
+	sum.SetSeed(b.sum.Seed())
+	buf := make([]byte, min(n, 32<<10))
+	for n > 0 {
+		m, err := s.read(buf[:min(n, int64(len(buf)))])
+		_, _ = sum.Write(buf[:m]) // never fails
+		n -= int64(m)
+		switch {
+		case err != nil && n == 0:
+			end = err
+		case err == io.EOF && length < 0:
+			return nil, changed("it is shorter than what was read of it")
+		case err == io.EOF:
+			return nil, io.ErrUnexpectedEOF
+		case err != nil:
+			return nil, err
+		}
+	}
+	if !b.validator.strong() && sum.Sum64() != b.sum.Sum64() {
+		return nil, changed("its first %d bytes are others", b.read)
+	}
+	return end, nil
+}

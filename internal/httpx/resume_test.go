@@ -1,0 +1,973 @@
+package httpx_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"testing/synctest"
+	"time"
+
+	"github.com/tofureg/tofureg/auth"
+	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/httpx"
+)
+
+// file is a server of one file that breaks the first transfers at will.
+type file struct {
+	data   []byte
+	etag   string // "": none
+	date   string // Last-Modified, "": none
+	now    string // Date, "": none
+	chunks bool   // no Content-Length, no total
+
+	cuts  []int                                // offset in the file at which the nth answer breaks
+	how   func(w *wire)                        // sets how; nil: reset
+	rest  func(r *http.Request) *http.Response // answers all but the first request; nil: properly
+	steps []string                             // "Range|If-Range" of each request
+}
+
+func (f *file) headers() []string {
+	var h []string
+	if f.etag != "" {
+		h = append(h, "ETag: "+f.etag)
+	}
+	if f.date != "" {
+		h = append(h, "Last-Modified: "+f.date)
+	}
+	if f.now != "" {
+		h = append(h, "Date: "+f.now)
+	}
+	return h
+}
+
+func (f *file) handler(n int, r *http.Request) (*http.Response, error) {
+	f.steps = append(f.steps, r.Header.Get("Range")+"|"+r.Header.Get("If-Range"))
+	if n > 0 && f.rest != nil {
+		return f.rest(r), nil
+	}
+	return f.part(n, r), nil
+}
+
+// part answers with what the request asks for, cut where the nth answer is.
+func (f *file) part(n int, r *http.Request) *http.Response {
+	from, code, headers := 0, 200, f.headers()
+	if _, err := fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-", &from); err == nil {
+		total := fmt.Sprint(len(f.data))
+		if f.chunks {
+			total = "*"
+		}
+		headers = append(headers, fmt.Sprintf("Content-Range: bytes %d-%d/%s", from, len(f.data)-1, total))
+		code = 206
+	}
+	length := int64(len(f.data) - from)
+	if f.chunks {
+		length = -1
+	}
+	end := len(f.data)
+	w := &wire{ctx: r.Context()}
+	if n < len(f.cuts) {
+		end = max(from, f.cuts[n])
+		w.end = errReset
+		if f.how != nil {
+			w.end = nil
+			f.how(w)
+		}
+	}
+	w.data = bytes.NewReader(f.data[from:end])
+	return reply(code, w, length, headers...)
+}
+
+// whole answers a request for a range with status 200 and data.
+func (f *file) whole(data []byte, headers ...string) func(*http.Request) *http.Response {
+	return func(r *http.Request) *http.Response {
+		return reply(200, &wire{ctx: r.Context(), data: bytes.NewReader(data)}, int64(len(data)), headers...)
+	}
+}
+
+// download reads all of what Open gives, hashing as it goes.
+func download(t testing.TB, c *httpx.Client, r httpx.Request) (got []byte, sum hash.Hash, b *httpx.Body, err error) {
+	t.Helper()
+	r.Limit = 0
+	b, err = c.Open(t.Context(), r)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	sum = sha256.New()
+	got, err = io.ReadAll(io.TeeReader(b, sum))
+	if err := b.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	return got, sum, b, err
+}
+
+const pkg = "https://releases.example.com/pkg.zip"
+
+func TestOpen(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		data := random(300_000, 1)
+		s := serve((&file{data: data, etag: `"v1"`}).handler)
+		got, _, b, err := download(t, client(t, s), get(pkg))
+		if err != nil || b.Size != int64(len(data)) || b.URL.String() != pkg || b.Header.Get("ETag") != `"v1"` || b.Resumes() != 0 {
+			t.Errorf("%+v, %v", b, err)
+		}
+		same(t, got, data)
+		if ae := s.seen()[0].Header.Get("Accept-Encoding"); ae != "identity" {
+			t.Errorf("Accept-Encoding %q", ae)
+		}
+		if n, err := b.Read(nil); n != 0 || err != nil {
+			t.Errorf("Read of nothing: %d, %v", n, err)
+		}
+		if n, err := b.Read(make([]byte, 1)); n != 0 || err != io.EOF {
+			t.Errorf("Read after the end: %d, %v", n, err)
+		}
+	})
+}
+
+func TestOpenFails(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		status, requests int
+		wraps            error
+	}{{404, 1, fault.ErrNotFound}, {403, 1, fault.ErrUnauthorized}, {206, 1, nil}, {503, 3, nil}} {
+		synctest.Test(t, func(t *testing.T) {
+			s := serve(status(test.status, "why not"))
+			_, err := client(t, s).Open(t.Context(), get(pkg))
+			e := failure(t, err)
+			if e.Status != test.status || e.Attempts != test.requests || e.Message != "why not" || test.wraps != nil && !errors.Is(err, test.wraps) {
+				t.Errorf("%+v", e)
+			}
+		})
+	}
+}
+
+// Every way to break, answered in every way that carries on.
+func TestResume(t *testing.T) {
+	t.Parallel()
+	data := random(500_000, 2)
+	const old = "Sat, 01 Jan 2000 00:00:00 GMT" // when the clock of a bubble starts
+	breaks := map[string]func(w *wire){
+		"reset":      nil,
+		"stall":      func(w *wire) { w.stalls = true },
+		"truncation": func(w *wire) {},
+		"early end":  func(w *wire) { w.end = io.ErrUnexpectedEOF },
+	}
+	const later = "Sat, 01 Jan 2000 00:00:01 GMT"
+	validators := []struct {
+		name, etag, date, now, ifRange string
+		chunks                         bool
+	}{
+		{"etag", `"v1"`, "", "", `"v1"`, false},
+		{"etag and date", `"v1"`, "Fri, 31 Dec 1999 00:00:00 GMT", "", `"v1"`, false},
+		{"weak etag", `W/"v1"`, "", "", "", false},
+		{"weak etag and date", `W/"v1"`, "Fri, 31 Dec 1999 00:00:00 GMT", "", "", false},
+		{"date", "", "Fri, 31 Dec 1999 00:00:00 GMT", "", "Fri, 31 Dec 1999 00:00:00 GMT", false},
+		{"young date", "", old, "", "", false},
+		{"young date by its own clock", "", old, old, "", false},
+		{"old date by its own clock", "", old, later, old, false},
+		{"bad date", "", "yesterday", "", "", false},
+		{"none", "", "", "", "", false},
+		{"etag, no length", `"v1"`, "", "", `"v1"`, true},
+		{"nothing at all", "", "", "", "", true},
+	}
+	for how, breaking := range breaks {
+		for _, v := range validators {
+			for _, ignoresRange := range []bool{false, true} {
+				if v.chunks && how == "truncation" {
+					continue // cannot be told from the end
+				}
+				t.Run(fmt.Sprint(how, "/", v.name, "/ignores ", ignoresRange), func(t *testing.T) {
+					t.Parallel()
+					synctest.Test(t, func(t *testing.T) {
+						f := &file{data: data, etag: v.etag, date: v.date, now: v.now, chunks: v.chunks, cuts: []int{123_456}, how: breaking}
+						if ignoresRange {
+							f.rest = func(r *http.Request) *http.Response {
+								r = r.Clone(r.Context())
+								r.Header.Del("Range")
+								return f.part(1, r)
+							}
+						}
+						start := time.Now()
+						got, sum, b, err := download(t, client(t, serve(f.handler)), get(pkg))
+						if err != nil {
+							t.Fatal(err)
+						}
+						same(t, got, data)
+						if want := sha256.Sum256(data); !bytes.Equal(sum.Sum(nil), want[:]) {
+							t.Error("the running hash differs")
+						}
+						if b.Resumes() != 1 {
+							t.Errorf("%d resumes", b.Resumes())
+						}
+						want := []string{"|", "bytes=123456-|" + v.ifRange}
+						if fmt.Sprint(f.steps) != fmt.Sprint(want) {
+							t.Errorf("requests %q, want %q", f.steps, want)
+						}
+						if took, most := time.Since(start), map[bool]time.Duration{true: 30 * time.Second}[how == "stall"]; took != most {
+							t.Errorf("took %v, want %v: after so much, the rest is asked for at once", took, most)
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// Answers that show that the file is not the one that was begun.
+func TestResumeOfAnotherFile(t *testing.T) {
+	t.Parallel()
+	data, other := random(200_000, 3), random(200_000, 4)
+	longer := append(bytes.Clone(data), 'x')
+	partial := func(body []byte, headers ...string) func(*file) func(*http.Request) *http.Response {
+		return func(*file) func(*http.Request) *http.Response {
+			return func(r *http.Request) *http.Response {
+				return reply(206, &wire{ctx: r.Context(), data: bytes.NewReader(body)}, int64(len(body)), headers...)
+			}
+		}
+	}
+	answers := func(code int, text string, headers ...string) func(*file) func(*http.Request) *http.Response {
+		return func(*file) func(*http.Request) *http.Response {
+			return func(r *http.Request) *http.Response {
+				resp, _ := status(code, text, headers...)(0, r)
+				return resp
+			}
+		}
+	}
+	whole := func(data []byte, headers ...string) func(*file) func(*http.Request) *http.Response {
+		return func(f *file) func(*http.Request) *http.Response { return f.whole(data, headers...) }
+	}
+	unmeasured := func(data []byte) func(*file) func(*http.Request) *http.Response {
+		return func(*file) func(*http.Request) *http.Response {
+			return func(r *http.Request) *http.Response {
+				return reply(200, &wire{ctx: r.Context(), data: bytes.NewReader(data)}, -1)
+			}
+		}
+	}
+	rest := data[100_000:]
+	for name, test := range map[string]struct {
+		file   file // besides its data
+		answer func(*file) func(*http.Request) *http.Response
+	}{
+		"another etag with 200":            {file{etag: `"v1"`}, whole(other, `ETag: "v2"`)},
+		"another etag, same bytes":         {file{etag: `"v1"`}, whole(data, `ETag: "v2"`)},
+		"another etag with 206":            {file{etag: `"v1"`}, partial(rest, `ETag: "v2"`, "Content-Range: bytes 100000-199999/200000")},
+		"another weak etag with 206":       {file{etag: `W/"v1"`}, partial(rest, `ETag: W/"v2"`, "Content-Range: bytes 100000-199999/200000")},
+		"another date with 206":            {file{date: "Fri, 31 Dec 1999 00:00:00 GMT"}, partial(rest, "Last-Modified: Fri, 31 Dec 1999 00:00:01 GMT", "Content-Range: bytes 100000-199999/200000")},
+		"another length with 200":          {file{}, whole(longer)},
+		"another length, same etag":        {file{etag: `"v1"`}, whole(longer, `ETag: "v1"`)},
+		"another total with 206":           {file{}, partial(append(bytes.Clone(rest), 'x'), "Content-Range: bytes 100000-200000/200001")},
+		"shorter than what was read":       {file{chunks: true}, whole(data[:50_000])},
+		"shorter, of unknown length":       {file{chunks: true}, unmeasured(data[:50_000])},
+		"shorter, of a length once known":  {file{}, unmeasured(data[:50_000])},
+		"other bytes, no validator":        {file{}, whole(other)},
+		"other bytes, weak etag":           {file{etag: `W/"v1"`}, whole(other, `ETag: W/"v1"`)},
+		"206 from the start":               {file{etag: `"v1"`}, partial(data, `ETag: "v1"`, "Content-Range: bytes 0-199999/200000")},
+		"206 from elsewhere":               {file{etag: `"v1"`}, partial(rest[1:], `ETag: "v1"`, "Content-Range: bytes 100001-199999/200000")},
+		"206 without Content-Range":        {file{etag: `"v1"`}, partial(rest, `ETag: "v1"`)},
+		"206 in parts":                     {file{etag: `"v1"`}, partial(rest, `ETag: "v1"`, "Content-Type: multipart/byteranges; boundary=x")},
+		"206 with a range backwards":       {file{etag: `"v1"`}, partial(rest, `ETag: "v1"`, "Content-Range: bytes 100000-99999/200000")},
+		"206 beyond its own total":         {file{etag: `"v1"`}, partial(rest, `ETag: "v1"`, "Content-Range: bytes 100000-200000/200000")},
+		"206 with signs":                   {file{etag: `"v1"`}, partial(rest, `ETag: "v1"`, "Content-Range: bytes +100000-199999/200000")},
+		"206 of a total in words":          {file{etag: `"v1"`}, partial(rest, `ETag: "v1"`, "Content-Range: bytes 100000-199999/all")},
+		"206 in another unit":              {file{etag: `"v1"`}, partial(rest, `ETag: "v1"`, "Content-Range: lines 100000-199999/200000")},
+		"206 of another length than named": {file{etag: `"v1"`}, partial(rest[:5], `ETag: "v1"`, "Content-Range: bytes 100000-199999/200000")},
+		"416":                              {file{etag: `"v1"`}, answers(416, "no such range", "Content-Range: bytes */50000")},
+		"416 with the old total":           {file{etag: `"v1"`}, answers(416, "", "Content-Range: bytes */200000")},
+		"416 of unknown length":            {file{chunks: true}, answers(416, "", "Content-Range: bytes */50000")},
+		"412":                              {file{etag: `"v1"`}, answers(412, "")},
+		"204":                              {file{etag: `"v1"`}, answers(204, "")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := test.file
+				f.data, f.cuts = data, []int{100_000}
+				f.rest = test.answer(&f)
+				s := serve(f.handler)
+				got, _, b, err := download(t, client(t, s), get(pkg))
+				e := failure(t, err)
+				if !errors.Is(err, fault.ErrChanged) || b.Resumes() != 0 || len(s.seen()) != 2 {
+					t.Errorf("%d requests, %d resumes: %v", len(s.seen()), b.Resumes(), err)
+				}
+				same(t, got, data[:100_000])
+				if e.URL != pkg {
+					t.Errorf("URL %s", e.URL)
+				}
+				if _, again := b.Read(make([]byte, 1)); again != err {
+					t.Errorf("a second Read: %v", again)
+				}
+			})
+		})
+	}
+}
+
+// A file of unknown length whose last byte came, but not its end.
+func TestResumeBehindTheLastByte(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		data := random(100_000, 5)
+		f := &file{data: data, chunks: true, cuts: []int{len(data)}}
+		f.rest = func(r *http.Request) *http.Response {
+			resp, _ := status(416, "", fmt.Sprintf("Content-Range: bytes */%d", len(data)))(0, r)
+			return resp
+		}
+		got, _, _, err := download(t, client(t, serve(f.handler)), get(pkg))
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, got, data)
+	})
+	// With a known length, the last byte is the end.
+	synctest.Test(t, func(t *testing.T) {
+		data := random(100_000, 5)
+		s := serve((&file{data: data, cuts: []int{len(data)}}).handler)
+		got, _, _, err := download(t, client(t, s), get(pkg))
+		if err != nil || len(s.seen()) != 1 {
+			t.Fatalf("%d requests, %v", len(s.seen()), err)
+		}
+		same(t, got, data)
+	})
+}
+
+// The length may become known only with the rest.
+func TestLengthLearntLater(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		data := random(300_000, 6)
+		f := &file{data: data, chunks: true, cuts: []int{100_000, 200_000}}
+		first := f.handler
+		s := serve(first, func(n int, r *http.Request) (*http.Response, error) {
+			f.chunks = false
+			f.how = func(w *wire) {} // ends early: seen by the total alone
+			return f.handler(n, r)
+		})
+		got, _, b, err := download(t, client(t, s), get(pkg))
+		if err != nil || b.Resumes() != 2 || b.Size != -1 {
+			t.Fatalf("%d resumes, Size %d, %v", b.Resumes(), b.Size, err)
+		}
+		same(t, got, data)
+	})
+}
+
+// Cut twenty times, a package arrives whole, and at most a twentieth of it is
+// sent twice: here, nothing.
+func TestCutTwentyTimes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		data := random(10<<20, 7)
+		f := &file{data: data, etag: `"v1"`}
+		for i := range 20 {
+			f.cuts = append(f.cuts, (i+1)*len(data)/21+int(data[i]))
+		}
+		got, _, b, err := download(t, client(t, serve(f.handler)), get(pkg))
+		if err != nil || b.Resumes() != 20 {
+			t.Fatalf("%d resumes, %v", b.Resumes(), err)
+		}
+		same(t, got, data)
+	})
+}
+
+// Attempts without a new byte are limited as those of a request are, each new
+// byte gives them back, and bytes that were delivered before do not count.
+func TestResumeBudget(t *testing.T) {
+	t.Parallel()
+	data := random(200_000, 8)
+	for _, test := range []struct {
+		name     string
+		retries  int
+		cuts     []int
+		then     handler // answers what follows the cuts; nil: properly
+		requests int
+		ok       bool
+		attempts int // in the error
+	}{
+		{"no retries", -1, []int{100_000}, nil, 1, false, 1},
+		{"no new byte", 0, []int{100_000, 100_000, 100_000}, nil, 3, false, 3},
+		{"new byte in time", 0, []int{100_000, 100_000, 100_001, 100_001, 100_001, 100_001}, nil, 5, false, 3},
+		{"just enough", 0, []int{100_000, 100_000}, nil, 3, true, 0},
+		{"a byte each time", 0, []int{10, 11, 12, 13, 14, 15, 16, 17, 18, 19}, nil, 11, true, 0},
+		{"no first byte", 0, []int{0, 0, 0}, nil, 3, false, 3},
+		{"no first byte at first", 0, []int{0, 0}, nil, 3, true, 0},
+		{"refused", 0, []int{100_000}, fails(errReset), 3, false, 3},
+		{"busy", 0, []int{100_000}, status(503, ""), 3, false, 3},
+		{"gone", 0, []int{100_000}, status(404, ""), 2, false, 2},
+		{"forbidden", 0, []int{100_000}, status(403, ""), 2, false, 2},
+		{"two more", 4, []int{100_000, 100_000, 100_000, 100_000, 100_000}, nil, 5, false, 5},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := &file{data: data, etag: `"v1"`, cuts: test.cuts}
+				s := serve(func(n int, r *http.Request) (*http.Response, error) {
+					if test.then != nil && n >= len(test.cuts) {
+						return test.then(n, r)
+					}
+					return f.handler(n, r)
+				})
+				c := client(t, s)
+				c.Retries = test.retries
+				got, _, _, err := download(t, c, get(pkg))
+				if len(s.seen()) != test.requests {
+					t.Errorf("%d requests, want %d", len(s.seen()), test.requests)
+				}
+				if test.ok {
+					if err != nil {
+						t.Fatal(err)
+					}
+					same(t, got, data)
+					return
+				}
+				if e := failure(t, err); e.Attempts != test.attempts {
+					t.Errorf("%d attempts in the error, want %d: %v", e.Attempts, test.attempts, err)
+				}
+				same(t, got, data[:len(got)])
+			})
+		})
+	}
+	t.Run("ignores ranges and breaks at the same place", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			f := &file{data: data, etag: `"v1"`, cuts: []int{100_000, 100_000, 100_000, 100_000}}
+			s := serve(func(n int, r *http.Request) (*http.Response, error) {
+				r.Header.Del("Range")
+				return f.handler(n, r)
+			})
+			_, _, b, err := download(t, client(t, s), get(pkg))
+			if e := failure(t, err); e.Attempts != 3 || len(s.seen()) != 3 || !errors.Is(err, errReset) || b.Resumes() != 2 {
+				t.Errorf("%d requests, %d resumes, %v", len(s.seen()), b.Resumes(), err)
+			}
+		})
+	})
+	t.Run("ignores ranges and breaks before", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			f := &file{data: data, cuts: []int{100_000, 50_000, 50_000, 50_000}}
+			s := serve(func(n int, r *http.Request) (*http.Response, error) {
+				r.Header.Del("Range")
+				return f.handler(n, r)
+			})
+			_, _, b, err := download(t, client(t, s), get(pkg))
+			if e := failure(t, err); e.Attempts != 3 || len(s.seen()) != 3 || b.Resumes() != 0 {
+				t.Errorf("%d requests, %d resumes, %v", len(s.seen()), b.Resumes(), err)
+			}
+		})
+	})
+}
+
+// Without much progress, resuming waits as retrying does.
+func TestResumeWaits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var at []time.Time
+		f := &file{data: random(200_000, 9), etag: `"v1"`, cuts: []int{10, 10, 10}}
+		s := serve(func(n int, r *http.Request) (*http.Response, error) {
+			at = append(at, time.Now())
+			return f.handler(n, r)
+		})
+		c := client(t, s)
+		c.Retries = 3
+		if _, _, _, err := download(t, c, get(pkg)); err != nil {
+			t.Fatal(err)
+		}
+		for i, most := range []time.Duration{1, 2, 4} {
+			most *= time.Second
+			if wait := at[i+1].Sub(at[i]); wait > most || wait < most/2 {
+				t.Errorf("wait %d: %v", i+1, wait)
+			}
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		start := time.Now()
+		b, err := client(t, serve((&file{data: random(200_000, 9), cuts: []int{10}}).handler)).Open(ctx, get(pkg))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.Close()
+		_, err = io.Copy(io.Discard, b)
+		if failure(t, err); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != 0 {
+			t.Errorf("after %v: %v", time.Since(start), err)
+		}
+	})
+}
+
+// The rest is asked of the first URL, by the rules of the first request: where
+// a redirect led may have expired.
+func TestResumeAsksTheFirstURL(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		data := random(200_000, 10)
+		f := &file{data: data, etag: `"v1"`, cuts: []int{100_000}}
+		var cdn int
+		s := serve(func(n int, r *http.Request) (*http.Response, error) {
+			if r.URL.Host == "registry.example.com" {
+				return redirect(fmt.Sprintf("https://cdn.example.com/x?X-Amz-Signature=%d", n))(n, r)
+			}
+			cdn++
+			return f.handler(cdn-1, r)
+		})
+		src := &source{token: secret}
+		c := client(t, s)
+		c.Credentials = src
+		r := get("https://registry.example.com/download/x")
+		r.TokenFor = home
+		got, _, _, err := download(t, c, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, got, data)
+		if len(s.seen()) != 4 || src.lookups != 2 {
+			t.Fatalf("%d requests, %d lookups", len(s.seen()), src.lookups)
+		}
+		for i, req := range s.seen() {
+			if first := i%2 == 0; (req.Header.Get("Authorization") != "") != first {
+				t.Errorf("%s got Authorization %q", req.URL, req.Header.Get("Authorization"))
+			}
+			if wanted := map[bool]string{true: "bytes=100000-"}[i >= 2]; req.Header.Get("Range") != wanted {
+				t.Errorf("%s got Range %q", req.URL, req.Header.Get("Range"))
+			}
+		}
+	})
+}
+
+func TestResumeOverRealHTTP(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		data := random(2<<20, 11)
+		n := 0
+		tr := listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("ETag", `"v1"`)
+			if n++; n <= 5 {
+				w = &cutWriter{w, 300_000}
+			}
+			http.ServeContent(w, r, "pkg.zip", time.Time{}, bytes.NewReader(data))
+		}))
+		got, _, b, err := download(t, client(t, tr), get(pkg))
+		if err != nil || b.Resumes() != 5 {
+			t.Fatalf("%d resumes, %v", b.Resumes(), err)
+		}
+		same(t, got, data)
+	})
+}
+
+// cutWriter aborts the connection after some bytes.
+type cutWriter struct {
+	http.ResponseWriter
+	left int
+}
+
+func (w *cutWriter) Write(p []byte) (int, error) {
+	n, err := w.ResponseWriter.Write(p[:min(len(p), w.left)])
+	if w.left -= n; w.left == 0 {
+		w.ResponseWriter.(http.Flusher).Flush()
+		panic(http.ErrAbortHandler)
+	}
+	return n, err
+}
+
+// Breaks within what is skipped, and bodies whose last bytes come together with
+// the error.
+func TestResumeSkipping(t *testing.T) {
+	t.Parallel()
+	data := random(200_000, 18)
+	whole := func(end int, length int64, err error) handler {
+		return func(_ int, r *http.Request) (*http.Response, error) {
+			body := iotest.DataErrReader(&wire{ctx: r.Context(), data: bytes.NewReader(data[:end]), end: err})
+			return reply(200, io.NopCloser(body), length), nil
+		}
+	}
+	n := int64(len(data))
+	for name, test := range map[string]struct {
+		steps    []handler
+		requests int
+	}{
+		"error with the last byte":           {[]handler{whole(100_000, n, errReset), whole(len(data), n, io.EOF)}, 2},
+		"end with the last byte":             {[]handler{whole(100_000, -1, errReset), whole(len(data), -1, io.EOF)}, 2},
+		"reset while skipping":               {[]handler{whole(100_000, n, errReset), whole(50_000, n, errReset), whole(len(data), n, io.EOF)}, 3},
+		"truncated while skipping":           {[]handler{whole(100_000, n, errReset), whole(50_000, n, io.EOF), whole(len(data), n, io.EOF)}, 3},
+		"error with the last byte skipped":   {[]handler{whole(100_000, n, errReset), whole(100_000, n, errReset), whole(len(data), n, io.EOF)}, 3},
+		"unknown end just behind what was":   {[]handler{whole(len(data), -1, errReset), whole(len(data), -1, io.EOF)}, 2},
+		"truncation seen with the last byte": {[]handler{whole(100_000, n, io.EOF), whole(len(data), n, io.EOF)}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := serve(test.steps...)
+				got, _, _, err := download(t, client(t, s), get(pkg))
+				if err != nil || len(s.seen()) != test.requests {
+					t.Fatalf("%d requests, %v", len(s.seen()), err)
+				}
+				same(t, got, data)
+			})
+		})
+	}
+}
+
+// A transport that does not heed its context cannot make a request succeed late.
+func TestTransportThatIgnoresItsContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		closed := 0
+		late := func(int, *http.Request) (*http.Response, error) {
+			time.Sleep(11 * time.Second)
+			return reply(200, closer{strings.NewReader("late"), func() { closed++ }}, 4), nil
+		}
+		c := client(t, serve(late))
+		c.Retries = -1
+		_, _, _, err := download(t, c, get(pkg))
+		if failure(t, err); !errors.Is(err, os.ErrDeadlineExceeded) || closed != 1 {
+			t.Errorf("%v, closed %d times", err, closed)
+		}
+
+		// Closed meanwhile, a stream that still comes is closed too.
+		f := &file{data: random(200_000, 19), cuts: []int{100_000}}
+		b, err := client(t, serve(f.handler, func(n int, r *http.Request) (*http.Response, error) {
+			time.Sleep(5 * time.Second)
+			return reply(206, closer{bytes.NewReader(f.data[100_000:]), func() { closed++ }}, 100_000, "Content-Range: bytes 100000-199999/200000"), nil
+		})).Open(t.Context(), get(pkg))
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.AfterFunc(time.Second, func() { b.Close() })
+		_, err = io.Copy(io.Discard, b)
+		if failure(t, err); !errors.Is(err, os.ErrClosed) || closed != 2 {
+			t.Errorf("%v, closed %d times", err, closed)
+		}
+	})
+}
+
+type closer struct {
+	io.Reader
+	close func()
+}
+
+func (c closer) Close() error { c.close(); return nil }
+
+// The credentials are asked for again; a source that fails by then is an error.
+func TestResumeWithAFailingSource(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		src := &source{token: secret}
+		f := &file{data: random(200_000, 20), cuts: []int{100_000}}
+		s := serve(func(n int, r *http.Request) (*http.Response, error) {
+			src.err = errReset
+			return f.handler(n, r)
+		})
+		c := client(t, s)
+		c.Credentials = src
+		r := get(pkg)
+		r.TokenFor = home
+		_, _, _, err := download(t, c, r)
+		if _, ok := errors.AsType[*auth.SourceError](err); !ok || len(s.seen()) != 1 {
+			t.Errorf("%d requests, %v", len(s.seen()), err)
+		}
+		failure(t, err)
+	})
+}
+
+// There is no total timeout, the caller's included, but one for the headers and
+// one for silence.
+func TestTimeoutsOfDownloads(t *testing.T) {
+	t.Parallel()
+	slow := func(_ int, r *http.Request) (*http.Response, error) {
+		sent := 0
+		return reply(200, io.NopCloser(readerFunc(func(p []byte) (int, error) {
+			if sent++; sent > 100 {
+				return 0, io.EOF
+			}
+			time.Sleep(29 * time.Second)
+			p[0] = 'x'
+			return 1, nil
+		})), -1), nil
+	}
+	synctest.Test(t, func(t *testing.T) {
+		c := client(t, serve(slow))
+		c.HTTP.Timeout = time.Second
+		start := time.Now()
+		got, _, _, err := download(t, c, get(pkg))
+		if err != nil || len(got) != 100 || time.Since(start) < 40*time.Minute {
+			t.Errorf("%d bytes after %v, %v", len(got), time.Since(start), err)
+		}
+	})
+	for _, test := range []struct {
+		name                string
+		step                handler
+		timeout, idle, want time.Duration
+		text                string
+	}{
+		{"headers", hangs, 0, 0, 10 * time.Second, "no answer within 10s"},
+		{"headers, set", hangs, 3 * time.Second, time.Second, 3 * time.Second, "no answer within 3s"},
+		{"silence", (&file{data: random(10, 1), cuts: []int{5, 5, 5}, how: func(w *wire) { w.stalls = true }}).handler, 0, 0, 30 * time.Second, "no data within 30s"},
+		{"silence, set", (&file{data: random(10, 1), cuts: []int{5, 5, 5}, how: func(w *wire) { w.stalls = true }}).handler, time.Second, 4 * time.Second, 4 * time.Second, "no data within 4s"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c := client(t, serve(test.step))
+			c.Retries, c.Timeout, c.Idle, c.HTTP.Timeout = -1, test.timeout, test.idle, time.Millisecond
+			start := time.Now()
+			_, _, _, err := download(t, c, get(pkg))
+			if failure(t, err); time.Since(start) != test.want || !errors.Is(err, os.ErrDeadlineExceeded) || !strings.Contains(err.Error(), test.text) {
+				t.Errorf("%s: after %v: %v", test.name, time.Since(start), err)
+			}
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		c := client(t, serve((&file{data: random(10, 1), cuts: []int{5}, how: func(w *wire) { w.stalls = true }}).handler))
+		c.Idle, c.Timeout = -1, -1
+		ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
+		defer cancel()
+		b, err := c.Open(ctx, get(pkg))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.Close()
+		_, err = io.Copy(io.Discard, b)
+		if failure(t, err); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("without bounds: %v", err)
+		}
+	})
+	// The time that the reader takes is not the server's silence.
+	synctest.Test(t, func(t *testing.T) {
+		data := random(100_000, 12)
+		b, err := client(t, serve((&file{data: data}).handler)).Open(t.Context(), get(pkg))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.Close()
+		var got []byte
+		for p := make([]byte, 30_000); err == nil; time.Sleep(time.Hour) {
+			var n int
+			n, err = b.Read(p)
+			got = append(got, p[:n]...)
+		}
+		if err != io.EOF || b.Resumes() != 0 {
+			t.Errorf("%v after %d resumes", err, b.Resumes())
+		}
+		same(t, got, data)
+	})
+}
+
+func TestDownloadLimit(t *testing.T) {
+	t.Parallel()
+	const limit = 100_000
+	for _, chunks := range []bool{false, true} {
+		for extra, ok := range map[int]bool{0: true, 1: false, 100_000: false} {
+			synctest.Test(t, func(t *testing.T) {
+				data := random(limit+extra, 13)
+				s := serve((&file{data: data, chunks: chunks}).handler)
+				r := get(pkg)
+				r.Limit = limit
+				b, err := client(t, s).Open(t.Context(), r)
+				if err == nil {
+					var got []byte
+					got, err = io.ReadAll(b)
+					if len(got) > limit {
+						t.Errorf("%d bytes were delivered", len(got))
+					}
+					b.Close()
+				} else if chunks {
+					t.Fatal(err)
+				}
+				if ok && err != nil || !ok && !errors.Is(err, fault.ErrTooLarge) {
+					t.Errorf("chunks %v, %d over: %v", chunks, extra, err)
+				}
+				if !ok {
+					failure(t, err)
+				}
+				if len(s.seen()) != 1 {
+					t.Errorf("%d requests", len(s.seen()))
+				}
+			})
+		}
+	}
+	// A total over the limit may show only on a resume.
+	synctest.Test(t, func(t *testing.T) {
+		f := &file{data: random(limit+1, 14), chunks: true, cuts: []int{50_000}}
+		s := serve(f.handler, func(n int, r *http.Request) (*http.Response, error) {
+			f.chunks = false
+			return f.handler(n, r)
+		})
+		r := get(pkg)
+		r.Limit = limit
+		b, err := client(t, s).Open(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.Close()
+		if got, err := io.ReadAll(b); !errors.Is(err, fault.ErrTooLarge) || len(got) != 50_000 {
+			t.Errorf("%d bytes, %v", len(got), err)
+		}
+	})
+}
+
+// A transport of the caller's that delivers more than it declared.
+func TestMoreThanDeclared(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := serve(func(_ int, r *http.Request) (*http.Response, error) {
+			return reply(200, &wire{ctx: r.Context(), data: strings.NewReader("abcdef")}, 3), nil
+		})
+		if got, _, _, err := download(t, client(t, s), get(pkg)); err != nil || string(got) != "abc" {
+			t.Errorf("%q, %v", got, err)
+		}
+	})
+}
+
+func TestCancelAndClose(t *testing.T) {
+	t.Parallel()
+	stall := func(w *wire) { w.stalls = true }
+	because := errors.New("the user pressed a key")
+	for _, test := range []struct {
+		name string
+		file *file
+		step handler // for what follows; nil: the file
+	}{
+		{"while reading", &file{data: random(200_000, 15), cuts: []int{100_000}, how: stall}, nil},
+		{"while waiting", &file{data: random(200_000, 15), cuts: []int{10, 10, 10}}, nil},
+		{"while asking again", &file{data: random(200_000, 15), cuts: []int{100_000}}, hangs},
+		{"while skipping", &file{data: random(200_000, 15), cuts: []int{100_000}}, func(_ int, r *http.Request) (*http.Response, error) {
+			return reply(200, &wire{ctx: r.Context(), data: strings.NewReader("x"), stalls: true}, 200_000), nil
+		}},
+	} {
+		for _, closes := range []bool{false, true} {
+			t.Run(fmt.Sprint(test.name, closes), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					s := serve(func(n int, r *http.Request) (*http.Response, error) {
+						if n > 0 && test.step != nil {
+							return test.step(n, r)
+						}
+						return test.file.handler(n, r)
+					})
+					ctx, cancel := context.WithCancelCause(t.Context())
+					b, err := client(t, s).Open(ctx, get(pkg))
+					if err != nil {
+						t.Fatal(err)
+					}
+					const soon = 200 * time.Millisecond
+					time.AfterFunc(soon, func() {
+						if closes {
+							b.Close()
+						} else {
+							cancel(because)
+						}
+					})
+					start := time.Now()
+					_, err = io.Copy(io.Discard, b)
+					failure(t, err)
+					if time.Since(start) != soon {
+						t.Errorf("took %v", time.Since(start))
+					}
+					if closes && !errors.Is(err, os.ErrClosed) {
+						t.Errorf("after Close: %v", err)
+					}
+					if !closes && (!errors.Is(err, context.Canceled) || !errors.Is(err, because)) {
+						t.Errorf("after cancel: %v", err)
+					}
+					if err := b.Close(); err != nil {
+						t.Error(err)
+					}
+				})
+			})
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		b, err := client(t, serve((&file{data: random(10, 1)}).handler)).Open(t.Context(), get(pkg))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Close()
+		_, err = b.Read(make([]byte, 1))
+		if failure(t, err); !errors.Is(err, os.ErrClosed) {
+			t.Errorf("Read after Close: %v", err)
+		}
+	})
+}
+
+// Every stream that was opened is closed, whatever happens; goroutines of a real
+// transport would keep the bubble from ending.
+func TestNothingIsLeftOver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		data := random(500_000, 16)
+		n := 0
+		tr := listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			switch n++; {
+			case r.URL.Path == "/stall":
+				w.Write(data[:1000])
+				w.(http.Flusher).Flush()
+				<-r.Context().Done()
+			case n%2 == 1:
+				w = &cutWriter{w, 100_000}
+				fallthrough
+			default:
+				http.ServeContent(w, r, "x", time.Time{}, bytes.NewReader(data))
+			}
+		}))
+		c := client(t, tr)
+		for range 5 {
+			got, _, _, err := download(t, c, get(pkg))
+			if err != nil {
+				t.Fatal(err)
+			}
+			same(t, got, data)
+		}
+		for range 5 { // given up in the middle
+			b, err := c.Open(t.Context(), get(pkg))
+			if err != nil {
+				t.Fatal(err)
+			}
+			io.CopyN(io.Discard, b, 150_000)
+			b.Close()
+		}
+		c.Idle = time.Second
+		_, _, _, err := download(t, c, get("https://releases.example.com/stall"))
+		failure(t, err)
+	})
+}
+
+func TestResumeIsLogged(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		c := client(t, serve((&file{data: random(200_000, 17), cuts: []int{100_000}}).handler))
+		c.Logger = slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		if _, _, _, err := download(t, c, get(pkg+"?sig=sig-value")); err != nil {
+			t.Fatal(err)
+		}
+		if want := `msg="http resume" status=206 offset=100000 skipped=0 url=https://releases.example.com/pkg.zip?...`; !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, &out)
+		}
+	})
+}
+
+func BenchmarkOpen(b *testing.B) {
+	data := random(8<<20, 1)
+	c := client(b, serve((&file{data: data}).handler))
+	c.Credentials = nil
+	buf := make([]byte, 32<<10)
+	b.SetBytes(int64(len(data)))
+	b.ReportAllocs()
+	for b.Loop() {
+		r := get(pkg)
+		r.Limit = 0
+		body, err := c.Open(b.Context(), r)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, body, buf); err != nil {
+			b.Fatal(err)
+		}
+		body.Close()
+	}
+}

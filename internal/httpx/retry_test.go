@@ -1,0 +1,366 @@
+package httpx_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tofureg/tofureg/internal/fault"
+)
+
+func TestRetriesField(t *testing.T) {
+	t.Parallel()
+	for retries, want := range map[int]int{0: 3, 1: 2, 2: 3, 5: 6, -1: 1, -9: 1} {
+		t.Run(fmt.Sprint(retries), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := serve(fails(errReset))
+				c := client(t, s)
+				c.Retries = retries
+				_, err := c.Get(t.Context(), get("https://registry.example.com/"))
+				if e := failure(t, err); len(s.seen()) != want || e.Attempts != want || !errors.Is(err, errReset) {
+					t.Errorf("%d requests, want %d; %v", len(s.seen()), want, err)
+				}
+			})
+		})
+	}
+}
+
+// Waits grow exponentially, jitter takes up to a half off, and none is longer
+// than 30 seconds.
+func TestBackoff(t *testing.T) {
+	t.Parallel()
+	different := make(map[time.Duration]bool)
+	for range 5 {
+		synctest.Test(t, func(t *testing.T) {
+			var at []time.Time
+			s := serve(func(int, *http.Request) (*http.Response, error) {
+				at = append(at, time.Now())
+				return nil, errReset
+			})
+			c := client(t, s)
+			c.Retries = 8
+			_, err := c.Get(t.Context(), get("https://registry.example.com/"))
+			failure(t, err)
+			for i, most := range []time.Duration{1, 2, 4, 8, 16, 30, 30, 30} {
+				most *= time.Second
+				wait := at[i+1].Sub(at[i])
+				if wait > most || wait < most/2 {
+					t.Errorf("wait %d is %v, want between %v and %v", i+1, wait, most/2, most)
+				}
+				different[wait] = true
+			}
+		})
+	}
+	if len(different) < 30 {
+		t.Errorf("only %d different waits of 40: no jitter", len(different))
+	}
+}
+
+func TestStatedWaits(t *testing.T) {
+	t.Parallel()
+	in := func(d time.Duration) func() string {
+		return func() string { return time.Now().Add(d).UTC().Format(http.TimeFormat) }
+	}
+	is := func(s string) func() string { return func() string { return s } }
+	epoch := func(d time.Duration) func() string {
+		return func() string { return fmt.Sprint(time.Now().Add(d).Unix()) }
+	}
+	const ordinary = -1
+	for _, test := range []struct {
+		name   string
+		status int
+		header string
+		value  func() string
+		want   time.Duration // and up to a tenth more
+		field  time.Duration // RetryAfter of the error, ordinary: not checked
+	}{
+		{"seconds", 429, "Retry-After", is("7"), 7 * time.Second, 7 * time.Second},
+		{"seconds with 503", 503, "Retry-After", is("20"), 20 * time.Second, 20 * time.Second},
+		{"date", 429, "Retry-After", in(12 * time.Second), 12 * time.Second, ordinary},
+		{"date of RFC 850", 429, "Retry-After", func() string {
+			return time.Now().Add(12 * time.Second).UTC().Format("Monday, 02-Jan-06 15:04:05 GMT")
+		}, 12 * time.Second, ordinary},
+		{"capped", 429, "Retry-After", is("99999999"), 30 * time.Second, 99999999 * time.Second},
+		{"beyond any number", 429, "Retry-After", is("99999999999999999999999999"), 30 * time.Second, 1<<63 - 1},
+		{"beyond any span", 429, "Retry-After", is("9999999999999999"), 30 * time.Second, 1<<63 - 1},
+		{"date capped", 503, "Retry-After", in(1000 * time.Hour), 30 * time.Second, ordinary},
+		{"zero", 429, "Retry-After", is("0"), ordinary, 0},
+		{"past", 429, "Retry-After", in(-time.Hour), ordinary, 0},
+		{"negative", 429, "Retry-After", is("-5"), ordinary, 0},
+		{"not a number", 429, "Retry-After", is("soon"), ordinary, 0},
+		{"not for 500", 500, "Retry-After", is("20"), ordinary, 20 * time.Second},
+		{"reset in seconds", 429, "x-ratelimit-reset", is("9"), 9 * time.Second, 9 * time.Second},
+		{"reset since 1970", 429, "X-RateLimit-Reset", epoch(9 * time.Second), 9 * time.Second, ordinary},
+		{"reset in the past", 429, "X-RateLimit-Reset", epoch(-time.Minute), ordinary, 0},
+		{"reset capped", 503, "X-RateLimit-Reset", epoch(time.Hour), 30 * time.Second, ordinary},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var at []time.Time
+				s := serve(func(n int, r *http.Request) (*http.Response, error) {
+					at = append(at, time.Now())
+					return status(test.status, "", test.header+": "+test.value())(n, r)
+				})
+				c := client(t, s)
+				c.Retries = 1
+				_, err := c.Get(t.Context(), get("https://registry.example.com/"))
+				e := failure(t, err)
+				wait, least, most := at[1].Sub(at[0]), test.want, test.want+test.want/10+1
+				switch {
+				case test.want == ordinary:
+					least, most = time.Second/2, time.Second
+				case test.want == 30*time.Second:
+					most = test.want
+				}
+				if wait < least || wait > most {
+					t.Errorf("waited %v, want between %v and %v", wait, least, most)
+				}
+				if test.field != ordinary && e.RetryAfter != test.field {
+					t.Errorf("RetryAfter %v, want %v", e.RetryAfter, test.field)
+				}
+			})
+		})
+	}
+}
+
+// Retry-After beats x-ratelimit-reset.
+func TestRetryAfterFirst(t *testing.T) {
+	t.Parallel()
+	s := serve(status(429, "", "Retry-After: 3", "X-Ratelimit-Reset: 20"))
+	c := client(t, s)
+	c.Retries = -1
+	_, err := c.Get(t.Context(), get("https://registry.example.com/"))
+	if e := failure(t, err); e.RetryAfter != 3*time.Second {
+		t.Errorf("RetryAfter %v", e.RetryAfter)
+	}
+}
+
+func TestNeverRetried(t *testing.T) {
+	t.Parallel()
+	for name, err := range map[string]error{
+		"unknown authority":   &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}},
+		"bare authority":      x509.UnknownAuthorityError{},
+		"wrong name":          x509.HostnameError{Certificate: &x509.Certificate{DNSNames: []string{"other.example.com"}}, Host: "registry.example.com"},
+		"expired certificate": x509.CertificateInvalidError{Reason: x509.Expired},
+		"no system roots":     x509.SystemRootsError{},
+		"alert":               &net.OpError{Op: "remote error", Err: errors.New("tls: certificate required")},
+		"plain HTTP":          http.ErrSchemeMismatch,
+		"no such host":        &net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "x", IsNotFound: true}},
+		"invalid header":      errors.New(`net/http: invalid header field value for "X-A"`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := serve(fails(err))
+			start := time.Now()
+			_, got := client(t, s).Get(t.Context(), get("https://registry.example.com/"))
+			if e := failure(t, got); e.Attempts != 1 || len(s.seen()) != 1 || time.Since(start) > time.Second/2 {
+				t.Errorf("%d requests: %v", len(s.seen()), got)
+			}
+			if !errors.Is(got, err) && name != "wrong name" && name != "unknown authority" {
+				if _, ok := errors.AsType[x509.SystemRootsError](got); !ok {
+					t.Errorf("%v has lost its cause", got)
+				}
+			}
+		})
+	}
+	// Other DNS failures pass.
+	synctest.Test(t, func(t *testing.T) {
+		s := serve(fails(&net.DNSError{Err: "server misbehaving", IsTemporary: true}), status(200, ""))
+		if _, err := client(t, s).Get(t.Context(), get("https://registry.example.com/")); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestContextWins(t *testing.T) {
+	t.Parallel()
+	because := errors.New("the user pressed a key")
+	for name, step := range map[string]handler{"while waiting": status(503, "busy"), "while asking": hangs} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancelCause(t.Context())
+				time.AfterFunc(100*time.Millisecond, func() { cancel(because) })
+				start := time.Now()
+				s := serve(step)
+				_, err := client(t, s).Get(ctx, get("https://registry.example.com/"))
+				e := failure(t, err)
+				if !errors.Is(err, context.Canceled) || !errors.Is(err, because) || time.Since(start) != 100*time.Millisecond {
+					t.Errorf("after %v: %v", time.Since(start), err)
+				}
+				if len(s.seen()) != 1 || e.Attempts != 1 {
+					t.Errorf("%d requests", len(s.seen()))
+				}
+				if name == "while waiting" && (e.Status != 503 || !strings.Contains(err.Error(), `status 503: service unavailable, the server says "busy"`)) {
+					t.Errorf("the last answer is not told: %v", err)
+				}
+			})
+		})
+	}
+	t.Run("before", func(t *testing.T) {
+		t.Parallel()
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		s := serve(status(200, ""))
+		_, err := client(t, s).Get(ctx, get("https://registry.example.com/"))
+		if e := failure(t, err); !errors.Is(err, context.Canceled) || len(s.seen()) != 0 || e.Attempts != 0 {
+			t.Errorf("error %v, %d requests", err, len(s.seen()))
+		}
+	})
+}
+
+// A wait that would outlive the deadline is not begun.
+func TestDeadlineShorterThanTheWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		start := time.Now()
+		s := serve(status(429, "", "Retry-After: 20"))
+		_, err := client(t, s).Get(ctx, get("https://registry.example.com/"))
+		e := failure(t, err)
+		if time.Since(start) != 0 || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("after %v: %v", time.Since(start), err)
+		}
+		if e.Status != 429 || e.RetryAfter != 20*time.Second || e.Attempts != 1 || !strings.Contains(err.Error(), "status 429") {
+			t.Errorf("%+v", e)
+		}
+	})
+}
+
+// The error tells the last status, also where the last attempt got none.
+func TestLastStatus(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := serve(status(502, ""), fails(errReset))
+		_, err := client(t, s).Get(t.Context(), get("https://registry.example.com/"))
+		e := failure(t, err)
+		if e.Status != 502 || e.Attempts != 3 || !errors.Is(err, errReset) || !strings.HasSuffix(err.Error(), "(3 attempts, last status 502)") {
+			t.Errorf("%+v: %v", e, err)
+		}
+	})
+}
+
+// Giving up must not empty the caller's connection pool, which is what
+// go-retryablehttp does by itself.
+func TestPoolSurvivesFailures(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		conns := 0
+		tr := listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/ok" {
+				w.WriteHeader(http.StatusServiceUnavailable)
+				io.WriteString(w, "busy")
+			}
+		}))
+		dial := tr.DialTLSContext
+		tr.DialTLSContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conns++
+			return dial(ctx, network, addr)
+		}
+		c := client(t, tr)
+		for range 3 {
+			if _, err := c.Get(t.Context(), get("https://registry.example.com/ok")); err != nil {
+				t.Fatal(err)
+			}
+			_, err := c.Get(t.Context(), get("https://registry.example.com/busy"))
+			failure(t, err)
+		}
+		if conns != 1 {
+			t.Errorf("%d connections for 12 requests in a row", conns)
+		}
+	})
+}
+
+func TestNoAttemptForWhatIsRefused(t *testing.T) {
+	t.Parallel()
+	vetoed := errors.New("not on the list")
+	for _, test := range []struct {
+		address string
+		wraps   error
+	}{
+		{"http://registry.example.com/", fault.ErrInsecure},
+		{"ftp://registry.example.com/", fault.ErrInsecure},
+		{"file:///etc/passwd", fault.ErrInsecure},
+		{"//registry.example.com/x", fault.ErrInsecure},
+		{"/just/a/path", fault.ErrInsecure},
+		{"https:opaque", nil},
+		{"https:///no/host", nil},
+		{"https://:443/", nil},
+		{"https://registry.example.com:0/", nil},
+		{"https://registry.example.com:65536/", nil},
+		{"https://b\u00fc\u200d\u200dcher..example.com/", nil},
+		{"https://169.254.169.254/latest", vetoed},
+		{"https://registry.example.com/" + strings.Repeat("x", 40_000), fault.ErrTooLarge},
+	} {
+		s := serve(status(200, ""))
+		c := client(t, s)
+		c.VetoHost = func(host string) error {
+			if host == "169.254.169.254" {
+				return vetoed
+			}
+			return nil
+		}
+		r := get(test.address)
+		r.TokenFor = home
+		_, err := c.Get(t.Context(), r)
+		e := failure(t, err)
+		if e.Attempts != 0 || e.HadToken || len(s.seen()) != 0 {
+			t.Errorf("%.50s: %d requests", test.address, len(s.seen()))
+		}
+		if test.wraps != nil && !errors.Is(err, test.wraps) {
+			t.Errorf("%.50s: %v", test.address, err)
+		}
+		if _, err = c.Open(t.Context(), r); err == nil || len(s.seen()) != 0 {
+			t.Errorf("Open %.50s: %v", test.address, err)
+		}
+	}
+	r := get("https://x.example.com/")
+	r.URL = nil
+	_, err := client(t, serve(status(200, ""))).Get(t.Context(), r)
+	failure(t, err)
+}
+
+func TestLogger(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		s := serve(status(503, "busy "+secret), fails(errReset), redirect("https://cdn.example.com/x?sig=sig-value"), status(200, "{}"))
+		c := client(t, s)
+		c.Logger = slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		r := get("https://registry.example.com/v1/x?q=query-value#fragment-value")
+		r.TokenFor = home
+		if _, err := c.Get(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(out.String()) {
+			leaks(t, strings.TrimSuffix(line, "\n"))
+		}
+		for _, want := range []string{
+			`msg="http request" status=503`, `msg="http retry" wait=`, `error="connection reset by peer"`,
+			"url=https://registry.example.com/v1/x?... attempt=2", "url=https://cdn.example.com/x?... attempt=3", "took=",
+		} {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("no %q in\n%s", want, out.String())
+			}
+		}
+		out.Reset()
+		c.Logger = slog.New(slog.NewTextHandler(&out, nil))
+		if _, err := c.Get(t.Context(), r); err != nil || out.Len() > 0 {
+			t.Errorf("%v; logged above debug: %s", err, &out)
+		}
+	})
+}

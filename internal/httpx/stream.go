@@ -1,0 +1,45 @@
+package httpx
+
+import (
+	"context"
+	"io"
+	"time"
+)
+
+// stream is the body of an answer, with the context on which it depends.
+type stream struct {
+	body   io.ReadCloser
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	idle   time.Duration // bound of each read, 0: none
+	timer  *time.Timer   // cancels after idle; runs only during a read
+}
+
+// guard sets the bound of each read.
+func (s *stream) guard(idle time.Duration) {
+	if idle <= 0 {
+		return
+	}
+	s.idle = idle
+	s.timer = time.AfterFunc(idle, func() { s.cancel(&timeoutError{"no data", idle}) })
+	s.timer.Stop()
+}
+
+// read reads from the body. Its error is the cause where the context ended.
+func (s *stream) read(p []byte) (int, error) {
+	if s.timer != nil {
+		s.timer.Reset(s.idle)
+		defer s.timer.Stop()
+	}
+	n, err := s.body.Read(p)
+	if err != nil && err != io.EOF {
+		err = cause(s.ctx, err)
+	}
+	return n, err
+}
+
+// close gives the connection back, or gives it up if there is more to come.
+func (s *stream) close() {
+	s.cancel(nil)
+	_ = s.body.Close() // what was wanted has been read
+}

@@ -1,0 +1,65 @@
+package httpx
+
+import (
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+)
+
+// sharedTransport is what clients use whose HTTP field is nil. It has the
+// settings of http.DefaultTransport, the proxies of the environment among them,
+// and room for the many requests that one registry gets at a time.
+var sharedTransport = sync.OnceValue(func() *http.Transport {
+	t := &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		ForceAttemptHTTP2:     true,
+		IdleConnTimeout:       90 * time.Second,
+		TLSHandshakeTimeout:   10 * time.Second,
+		ExpectContinueTimeout: time.Second,
+	}
+	if d, ok := http.DefaultTransport.(*http.Transport); ok {
+		t = d.Clone()
+	}
+	t.MaxIdleConns = 256
+	t.MaxIdleConnsPerHost = 32
+	t.MaxResponseHeaderBytes = 1 << 20
+	if t.HTTP2 == nil {
+		// A ping finds the connection that died while nothing was said, as
+		// after a suspended laptop wakes.
+		t.HTTP2 = &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second}
+	}
+	return t
+})
+
+// modulePath is this module's, by which the build information names it.
+const modulePath = "github.com/tofureg/tofureg"
+
+// userAgent is the default User-Agent: "tofureg", with the version of this
+// module where the program's build information tells it.
+var userAgent = sync.OnceValue(func() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		if v := moduleVersion(info); v != "" {
+			return "tofureg/" + v
+		}
+	}
+	return "tofureg"
+})
+
+// moduleVersion returns the version of this module without its "v", or "" for
+// a build from a directory.
+func moduleVersion(info *debug.BuildInfo) string {
+	for _, m := range append([]*debug.Module{&info.Main}, info.Deps...) {
+		if m.Path != modulePath {
+			continue
+		}
+		if m.Replace != nil {
+			m = m.Replace
+		}
+		if v, ok := strings.CutPrefix(m.Version, "v"); ok {
+			return v
+		}
+	}
+	return ""
+}

@@ -1,0 +1,279 @@
+package httpx_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tofureg/tofureg/internal/httpx"
+)
+
+// childURL names the variable with the URL that a child process fetches twice
+// with a zero Client. It is a process of its own because net/http reads the
+// proxies of the environment only once.
+const (
+	childURL       = "HTTPX_TEST_CHILD_URL"
+	childTransport = "HTTPX_TEST_CHILD_TRANSPORT" // not empty: with an empty http.Client
+)
+
+func TestMain(m *testing.M) {
+	address := os.Getenv(childURL)
+	if address == "" {
+		os.Exit(m.Run())
+	}
+	for range 2 {
+		c := &httpx.Client{Retries: -1}
+		if os.Getenv(childTransport) != "" {
+			c.HTTP = &http.Client{} // has the transport that net/http gives it
+		}
+		r := get(address)
+		r.TokenFor = home
+		resp, err := c.Get(context.Background(), r)
+		if err != nil {
+			fmt.Println("error:", err)
+			os.Exit(1)
+		}
+		fmt.Printf("%s\n", resp.Body)
+	}
+}
+
+// authority issues one certificate for the loopback names of these tests.
+func authority(t *testing.T) (tls.Certificate, []byte) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test authority"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		DNSNames:    []string{"registry.test"}, IPAddresses: []net.IP{net.IPv4zero, net.IPv4(127, 0, 0, 1)},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+}
+
+// tlsServer is a TLS server on a loopback port, with what to trust for it, and
+// the number of its connections.
+type tlsServer struct {
+	*httptest.Server
+	roots *x509.CertPool
+	ca    []byte // PEM
+	conns atomic.Int32
+}
+
+func serveTLS(t *testing.T, h http.HandlerFunc, config *tls.Config) *tlsServer {
+	cert, ca := authority(t)
+	srv := &tlsServer{Server: httptest.NewUnstartedServer(h), roots: x509.NewCertPool(), ca: ca}
+	config.Certificates = []tls.Certificate{cert}
+	srv.TLS = config
+	srv.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		if s == http.StateNew {
+			srv.conns.Add(1)
+		}
+	}
+	srv.EnableHTTP2 = true
+	srv.Config.ErrorLog = log.New(io.Discard, "", 0)
+	srv.StartTLS()
+	t.Cleanup(srv.Close)
+	srv.roots.AppendCertsFromPEM(ca)
+	return srv
+}
+
+func TestCertificates(t *testing.T) {
+	t.Parallel()
+	var requests atomic.Int32
+	srv := serveTLS(t, func(http.ResponseWriter, *http.Request) { requests.Add(1) }, &tls.Config{})
+	withRoots := func(c *tls.Config) *httpx.Client {
+		return &httpx.Client{HTTP: &http.Client{Transport: &http.Transport{TLSClientConfig: c}}}
+	}
+
+	if _, err := withRoots(&tls.Config{RootCAs: srv.roots}).Get(t.Context(), get(srv.URL)); err != nil {
+		t.Errorf("with the authority: %v", err)
+	}
+
+	start := time.Now()
+	_, err := withRoots(&tls.Config{RootCAs: x509.NewCertPool()}).Get(t.Context(), get(srv.URL+"/x?sig=sig-value"))
+	e := failure(t, err)
+	var unknown x509.UnknownAuthorityError
+	if !errors.As(err, &unknown) || unknown.Cert == nil || e.Attempts != 1 || time.Since(start) > 400*time.Millisecond {
+		t.Errorf("unknown authority: %v", err)
+	}
+	for _, want := range []string{"unknown authority", "TLSClientConfig.RootCAs", "SSL_CERT_FILE", "HTTP field"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("no %q in %v", want, err)
+		}
+	}
+	leaks(t, err.Error())
+
+	_, err = withRoots(&tls.Config{RootCAs: srv.roots, ServerName: "other.test"}).Get(t.Context(), get(srv.URL))
+	var hostname x509.HostnameError
+	if e := failure(t, err); !errors.As(err, &hostname) || e.Attempts != 1 || strings.Contains(err.Error(), "RootCAs") {
+		t.Errorf("wrong name: %v", err)
+	}
+	if n := requests.Load(); n != 1 {
+		t.Errorf("%d requests", n)
+	}
+}
+
+// A server that wants a client certificate is not asked again and again.
+func TestClientCertificate(t *testing.T) {
+	t.Parallel()
+	srv := serveTLS(t, func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, r.TLS.PeerCertificates[0].Subject.CommonName)
+	}, &tls.Config{ClientAuth: tls.RequireAnyClientCert})
+	_, err := (&httpx.Client{HTTP: &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: srv.roots}}}}).Get(t.Context(), get(srv.URL))
+	if e := failure(t, err); e.Attempts != 1 || !strings.Contains(err.Error(), "certificate required") {
+		t.Errorf("without one: %v", err)
+	}
+	mine, _ := authority(t)
+	c := &httpx.Client{HTTP: &http.Client{Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{RootCAs: srv.roots, Certificates: []tls.Certificate{mine}},
+	}}}
+	if resp, err := c.Get(t.Context(), get(srv.URL)); err != nil || string(resp.Body) != "test authority" {
+		t.Errorf("with one: %v", err)
+	}
+}
+
+// A server that speaks plain HTTP where TLS is expected.
+func TestPlainHTTPWhereTLSIsExpected(t *testing.T) {
+	t.Parallel()
+	srv := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(srv.Close)
+	c := &httpx.Client{HTTP: srv.Client()}
+	_, err := c.Get(t.Context(), get("https"+strings.TrimPrefix(srv.URL, "http")))
+	if e := failure(t, err); e.Attempts != 1 || !errors.Is(err, http.ErrSchemeMismatch) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// proxy is a CONNECT proxy on a loopback port that connects everything to one
+// server, and counts.
+func proxy(t *testing.T, target string) (address string, connects *atomic.Int32) {
+	connects = new(atomic.Int32)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodConnect {
+			http.Error(w, "CONNECT only", http.StatusMethodNotAllowed)
+			return
+		}
+		connects.Add(1)
+		up, err := net.Dial("tcp", target)
+		if err != nil {
+			http.Error(w, "no way", http.StatusBadGateway)
+			return
+		}
+		down, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			up.Close()
+			return
+		}
+		io.WriteString(down, "HTTP/1.1 200 OK\r\n\r\n")
+		go func() { defer up.Close(); io.Copy(up, down) }()
+		go func() { defer down.Close(); io.Copy(down, up) }()
+	}))
+	t.Cleanup(srv.Close)
+	return srv.URL, connects
+}
+
+// The proxies of the environment are honoured without any configuration. The
+// same run shows that clients without an http.Client share their connections,
+// and speak HTTP/2.
+func TestProxiesOfTheEnvironment(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
+		t.Skip("skipped: SSL_CERT_FILE, by which the child process trusts the server, has no effect on " + runtime.GOOS)
+	}
+	srv := serveTLS(t, func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, r.Host, " ", r.Proto)
+	}, &tls.Config{})
+	target := strings.TrimPrefix(srv.URL, "https://")
+	_, port, _ := net.SplitHostPort(target)
+	proxyURL, connects := proxy(t, target)
+	dead := "http://127.0.0.1:1"
+	caFile := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(caFile, srv.ca, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	direct := "0.0.0.0:" + port // this machine, but no loopback address, for which proxies are never used
+	for _, test := range []struct {
+		name, address string
+		environ       []string
+		want          string // host, or "" for a failure
+		proxied       int32
+	}{
+		{"proxy", "https://registry.test/", []string{"HTTPS_PROXY=" + proxyURL}, "registry.test", 1},
+		{"lower case", "https://registry.test/", []string{"https_proxy=" + proxyURL}, "registry.test", 1},
+		{"empty http.Client", "https://registry.test/", []string{"HTTPS_PROXY=" + proxyURL, childTransport + "=1"}, "registry.test", 1},
+		{"no proxy", "https://" + direct + "/", []string{"HTTPS_PROXY=" + dead, "NO_PROXY=0.0.0.0"}, direct, 0},
+		{"not excepted", "https://" + direct + "/", []string{"HTTPS_PROXY=" + proxyURL, "NO_PROXY=other.test"}, direct, 1},
+		{"dead proxy", "https://registry.test/", []string{"HTTPS_PROXY=http://user:hunter2@" + dead[len("http://"):]}, "", 0},
+	} {
+		srv.conns.Store(0)
+		connects.Store(0)
+		cmd := exec.CommandContext(t.Context(), os.Args[0])
+		cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), childURL + "=" + test.address, "SSL_CERT_FILE=" + caFile, "GOCOVERDIR=" + t.TempDir()}, test.environ...)
+		out, err := cmd.CombinedOutput()
+		if test.want == "" {
+			if err == nil || !strings.Contains(string(out), "proxyconnect") {
+				t.Errorf("%s: %v\n%s", test.name, err, out)
+			}
+			leaks(t, strings.TrimSuffix(string(out), "\n"))
+			continue
+		}
+		line := test.want + " HTTP/2.0\n"
+		if err != nil || string(out) != line+line {
+			t.Errorf("%s: %v\n%s", test.name, err, out)
+		}
+		if connects.Load() != test.proxied || srv.conns.Load() != 1 {
+			t.Errorf("%s: %d CONNECTs, %d connections", test.name, connects.Load(), srv.conns.Load())
+		}
+	}
+}
+
+func TestModuleVersion(t *testing.T) {
+	t.Parallel()
+	const path = "github.com/tofureg/tofureg"
+	user := debug.Module{Path: "example.com/tool", Version: "v9.9.9"}
+	for _, test := range []struct {
+		info debug.BuildInfo
+		want string
+	}{
+		{debug.BuildInfo{Main: debug.Module{Path: path, Version: "v1.2.3"}}, "1.2.3"},
+		{debug.BuildInfo{Main: debug.Module{Path: path, Version: "(devel)"}}, ""},
+		{debug.BuildInfo{Main: user}, ""},
+		{debug.BuildInfo{Main: user, Deps: []*debug.Module{{Path: "x"}, {Path: path, Version: "v0.4.0-rc1"}}}, "0.4.0-rc1"},
+		{debug.BuildInfo{Main: user, Deps: []*debug.Module{{Path: path, Version: "v0.4.0", Replace: &debug.Module{Path: "../x"}}}}, ""},
+		{debug.BuildInfo{Main: user, Deps: []*debug.Module{{Path: path, Version: "v0.4.0", Replace: &debug.Module{Path: "fork", Version: "v0.5.0"}}}}, "0.5.0"},
+	} {
+		if got := httpx.ModuleVersion(&test.info); got != test.want {
+			t.Errorf("%+v: %q, want %q", test.info, got, test.want)
+		}
+	}
+}
