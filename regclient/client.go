@@ -56,7 +56,7 @@ type Client struct {
 	Timeout time.Duration
 
 	// Retries is how often a request is repeated after a broken connection, 429,
-	// or 5xx except 501; 0 means the default, negative means never.
+	// or 5xx except 501; 0 means twice, negative means never.
 	Retries int
 
 	// AllowHTTP lets URLs be http, for object stores inside a company and for

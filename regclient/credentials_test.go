@@ -200,6 +200,18 @@ func TestPackageCredentials(t *testing.T) {
 	wantTokens(t, reg, func(r regtest.Request) bool { return !isFile(r.Kind) || r.Kind == regtest.Sums })
 }
 
+// TestNoTokenBesidePresignedQuery: such a URL is authorised already, whatever
+// PackageCredentials says.
+func TestNoTokenBesidePresignedQuery(t *testing.T) {
+	t.Parallel()
+	reg := registry()
+	reg.AddFault(edit(func(doc map[string]any) {
+		doc["download_url"] = doc["download_url"].(string) + "?X-Amz-Signature=abc"
+	}))
+	walk(t, leakClient(t, reg, true))
+	wantTokens(t, reg, func(r regtest.Request) bool { return r.Kind != regtest.Archive })
+}
+
 // TestServersThatRefuseTokens: object stores answer 400 to a presigned URL with a token.
 func TestServersThatRefuseTokens(t *testing.T) {
 	t.Parallel()

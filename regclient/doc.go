@@ -11,7 +11,7 @@
 // OpenPGP signature over it, and lists the keys that may sign. The protocol is
 // described at https://opentofu.org/docs/internals/provider-registry-protocol/.
 //
-// A [Client] is a provider.Source, so the verbs of package provider work on it:
+// A [Client] is a [provider.Source], so the verbs of package provider work on it:
 //
 //	client := &regclient.Client{Credentials: auth.Environ(os.Environ())}
 //	versions, err := client.ProviderVersions(ctx, addrs.MustParseProvider("hashicorp/random"))
@@ -34,13 +34,13 @@
 //
 // Documents may have 16 MiB, SHA256SUMS 4 MiB, signatures 64 KiB; a list 100,000
 // versions, a version 1,000 platforms. What is larger is refused as
-// provider.ErrTooLarge, never cut.
+// [provider.ErrTooLarge], never cut.
 //
 // # Errors
 //
-// Methods return a *provider.Error. Its cause is one of the sentinels of package
+// Methods return a [*provider.Error]. Its cause is one of the sentinels of package
 // provider: ErrNotFound for an unknown provider, ErrNoVersion and ErrNoPlatform
-// within a *provider.UnavailableError that tells what there is, ErrUnauthorized,
-// ErrInsecure, ErrTooLarge. It is disco.ErrNoService where the host has no provider
+// within a [*provider.UnavailableError] that tells what there is, ErrUnauthorized,
+// ErrInsecure, ErrTooLarge. It is [disco.ErrNoService] where the host has no provider
 // registry. A context that ended is found by errors.Is as usual.
 package regclient

@@ -1,0 +1,211 @@
+package regclient
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// Limits within a package document.
+const (
+	maxKeys     = 100
+	maxArmor    = 1 << 20 // bytes of one key
+	maxHashed   = 1000    // platforms of "packages"
+	maxHashes   = 100     // of one of them
+	maxFilename = 255     // bytes
+)
+
+// The wire form, see wireVersions.
+type (
+	wirePackage struct {
+		Protocols    []string `json:"protocols"`
+		OS           string   `json:"os"`
+		Arch         string   `json:"arch"`
+		Filename     string   `json:"filename"`
+		DownloadURL  string   `json:"download_url"`
+		Shasum       string   `json:"shasum"`
+		SumsURL      string   `json:"shasums_url"`
+		SignatureURL string   `json:"shasums_signature_url"`
+		SigningKeys  struct {
+			Keys []wireKey `json:"gpg_public_keys"`
+		} `json:"signing_keys"`
+		Packages map[string]wireHashes `json:"packages"`
+	}
+	wireKey struct {
+		ID    string `json:"key_id"`
+		Armor string `json:"ascii_armor"`
+	}
+	wireHashes struct {
+		Hashes []string `json:"hashes"`
+		Size   int64    `json:"package_size"`
+	}
+)
+
+// decodePackage checks the form of an answer.
+func (c *Client) decodePackage(resp *httpx.Response, key packageKey) (*provider.Package, error) {
+	if bytes.Count(resp.Body, []byte{','}) >= maxMembers {
+		return nil, tooMany("members", maxMembers)
+	}
+	var doc wirePackage
+	if err := resp.DecodeObject(&doc); err != nil {
+		return nil, err
+	}
+	if doc.OS != key.platform.OS() || doc.Arch != key.platform.Arch() {
+		return nil, fmt.Errorf("it is about the platform %q, %q", clip(doc.OS), clip(doc.Arch))
+	}
+	if len(doc.Protocols) > maxProtocols {
+		return nil, tooMany("protocols", maxProtocols)
+	}
+	pkg := &provider.Package{Provider: key.provider, Version: key.version, Platform: key.platform}
+	var lists protocolLists
+	pkg.Protocols, _ = lists.parse(doc.Protocols)
+	if err := c.setURLs(pkg, &doc, resp.URL); err != nil {
+		return nil, err
+	}
+	if err := setNames(pkg, &doc); err != nil {
+		return nil, err
+	}
+	if err := setKeys(pkg, &doc); err != nil {
+		return nil, err
+	}
+	if err := setHashes(pkg, &doc); err != nil {
+		return nil, err
+	}
+	return pkg, nil
+}
+
+func (c *Client) setURLs(pkg *provider.Package, doc *wirePackage, base *url.URL) error {
+	for _, f := range []struct {
+		property, ref string
+		to            *string
+	}{
+		{"download_url", doc.DownloadURL, &pkg.URL},
+		{"shasums_url", doc.SumsURL, &pkg.SumsURL},
+		{"shasums_signature_url", doc.SignatureURL, &pkg.SignatureURL},
+	} {
+		u, err := c.reference(base, f.property, f.ref)
+		if err != nil {
+			return err
+		}
+		if u != nil {
+			*f.to = u.String()
+		}
+	}
+	if pkg.URL == "" {
+		return errors.New("download_url is missing")
+	}
+	return nil
+}
+
+func setNames(pkg *provider.Package, doc *wirePackage) error {
+	if !bareName(doc.Filename) {
+		return fmt.Errorf("filename %q is not the name of a file", clip(doc.Filename))
+	}
+	pkg.Filename = doc.Filename
+	sum, err := hex.DecodeString(doc.Shasum)
+	if err != nil || len(sum) != 32 {
+		return fmt.Errorf("shasum %q is not the hexadecimal form of a SHA-256", clip(doc.Shasum))
+	}
+	pkg.SHA256 = verify.ZHSum([32]byte(sum))
+	return nil
+}
+
+// bareName tells whether a name could stand in a directory. None at all will do.
+func bareName(name string) bool {
+	return name != "." && name != ".." && len(name) <= maxFilename &&
+		!strings.ContainsFunc(name, func(r rune) bool { return r == '/' || r == '\\' || !unicode.IsPrint(r) })
+}
+
+// setKeys keeps each key once. Entries without a key are seen in practice.
+func setKeys(pkg *provider.Package, doc *wirePackage) error {
+	if len(doc.SigningKeys.Keys) > maxKeys {
+		return tooMany("keys", maxKeys)
+	}
+	for _, k := range doc.SigningKeys.Keys {
+		if len(k.Armor) > maxArmor {
+			return tooMany("bytes of a key", maxArmor)
+		}
+		key := verify.Key{ID: httpx.Clean(k.ID, 100), Armor: k.Armor}
+		same := func(o verify.Key) bool { return o.Armor == key.Armor }
+		if k.Armor != "" && !slices.ContainsFunc(pkg.Keys, same) {
+			pkg.Keys = append(pkg.Keys, key)
+		}
+	}
+	return nil
+}
+
+// setHashes takes over "packages": the hashes of this and of other platforms, and the
+// size. A size of 0 and hashes without a value, as "h1:", are as good as absent.
+func setHashes(pkg *provider.Package, doc *wirePackage) error {
+	if len(doc.Packages) > maxHashed {
+		return tooMany("packages", maxHashed)
+	}
+	for name, w := range doc.Packages {
+		if len(w.Hashes) > maxHashes {
+			return tooMany("hashes of a package", maxHashes)
+		}
+		platform, err := addrs.ParsePlatform(name)
+		if err != nil {
+			continue
+		}
+		hashes, err := parseHashes(w.Hashes)
+		if err == nil && platform == pkg.Platform {
+			err = setOwn(pkg, hashes, w.Size)
+		}
+		switch {
+		case err == nil:
+		case platform == pkg.Platform:
+			return fmt.Errorf("packages: %s: %w", platform, err)
+		default:
+			// Of no use here, so no reason to refuse the package.
+			continue
+		}
+		if len(hashes) > 0 {
+			if pkg.Hashes == nil {
+				pkg.Hashes = map[addrs.Platform][]verify.Hash{}
+			}
+			pkg.Hashes[platform] = hashes
+		}
+	}
+	return nil
+}
+
+// setOwn checks what is stated for the very package that was asked for.
+func setOwn(pkg *provider.Package, hashes []verify.Hash, size int64) error {
+	if size < 0 {
+		return fmt.Errorf("package_size %d is negative", size)
+	}
+	pkg.Size = size
+	for _, h := range hashes {
+		if h.Scheme() == pkg.SHA256.Scheme() && h != pkg.SHA256 {
+			return fmt.Errorf("%s is not the shasum of the document", h)
+		}
+	}
+	return nil
+}
+
+func parseHashes(list []string) ([]verify.Hash, error) {
+	var hashes []verify.Hash
+	for _, text := range list {
+		h, err := verify.ParseHash(text)
+		if errors.Is(err, verify.ErrEmptyHash) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		hashes = append(hashes, h)
+	}
+	slices.SortFunc(hashes, verify.Hash.Compare)
+	return slices.Compact(hashes), nil
+}

@@ -1,0 +1,231 @@
+package regclient
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/provider"
+)
+
+// Limits within a versions document.
+const (
+	maxVersions  = 100_000
+	maxPlatforms = 1000 // of one version
+	maxProtocols = 100  // of one version
+	maxWarnings  = 100  // those that follow are counted
+	maxWarning   = 1000 // bytes
+	// maxMembers is of the whole document. Empty objects take three bytes there
+	// and much more in memory.
+	maxMembers = 2_000_000
+)
+
+// The wire form. Values instead of pointers: a null element is an empty one.
+type (
+	wireVersions struct {
+		Versions []wireVersion `json:"versions"`
+		Warnings []string      `json:"warnings"`
+	}
+	wireVersion struct {
+		Version   string         `json:"version"`
+		Protocols []string       `json:"protocols"`
+		Platforms []wirePlatform `json:"platforms"`
+	}
+	wirePlatform struct {
+		OS   string `json:"os"`
+		Arch string `json:"arch"`
+	}
+)
+
+// versionList is a decoded versions document.
+type versionList struct {
+	releases  []provider.Release
+	spellings map[addrs.Version]string // those that are not canonical
+	warnings  []string
+}
+
+func decodeVersions(resp *httpx.Response) (*versionList, error) {
+	if bytes.Count(resp.Body, []byte{','}) >= maxMembers {
+		return nil, tooMany("members", maxMembers)
+	}
+	var doc *wireVersions
+	if err := resp.DecodeJSON(&doc); err != nil {
+		return nil, err
+	}
+	if doc == nil {
+		return nil, errors.New("the document is null")
+	}
+	if len(doc.Versions) > maxVersions {
+		return nil, tooMany("versions", maxVersions)
+	}
+	var notes notes
+	for _, text := range doc.Warnings {
+		notes.add(text)
+	}
+	d := &listDecoder{
+		notes: &notes,
+		list:  versionList{releases: make([]provider.Release, 0, len(doc.Versions))},
+		seen:  make(map[addrs.Version]bool, len(doc.Versions)),
+	}
+	for i := range doc.Versions {
+		if err := d.add(&doc.Versions[i]); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(d.list.releases, func(a, b provider.Release) int { return b.Version.Compare(a.Version) })
+	d.list.warnings = notes.lines()
+	return &d.list, nil
+}
+
+func tooMany(what string, limit int) error {
+	return fmt.Errorf("more than %d %s: %w", limit, what, fault.ErrTooLarge)
+}
+
+// listDecoder parses the versions of a list. Most of them repeat the protocols and
+// the platforms of the one before, and then share its parsed ones.
+type listDecoder struct {
+	list  versionList
+	notes *notes
+	seen  map[addrs.Version]bool
+
+	protocols protocolLists
+	platforms platformLists
+}
+
+func (d *listDecoder) add(w *wireVersion) error {
+	if len(w.Protocols) > maxProtocols {
+		return tooMany("protocols of a version", maxProtocols)
+	}
+	if len(w.Platforms) > maxPlatforms {
+		return tooMany("platforms of a version", maxPlatforms)
+	}
+	version, err := addrs.ParseVersion(w.Version)
+	if err != nil {
+		d.notes.add(fmt.Sprintf("left out a version that is none: %q", clip(w.Version)))
+		return nil
+	}
+	if d.seen[version] {
+		d.notes.add(fmt.Sprintf("version %s is listed more than once, the first one counts", version))
+		return nil
+	}
+	d.seen[version] = true
+	if w.Version != version.String() && len(d.list.spellings) < maxSpelledVersions {
+		if d.list.spellings == nil {
+			d.list.spellings = map[addrs.Version]string{}
+		}
+		d.list.spellings[version] = w.Version
+	}
+	protocols, bad := d.protocols.parse(w.Protocols)
+	if bad != "" {
+		d.notes.add(fmt.Sprintf("version %s has a protocol that is none: %q", version, clip(bad)))
+	}
+	platforms, badPlatform := d.platforms.parse(w.Platforms)
+	if badPlatform != (wirePlatform{}) {
+		d.notes.add(fmt.Sprintf("version %s has a platform that is none: %q, %q", version, clip(badPlatform.OS), clip(badPlatform.Arch)))
+	}
+	d.list.releases = append(d.list.releases, provider.Release{Version: version, Protocols: protocols, Platforms: platforms})
+	return nil
+}
+
+// protocolLists parses lists of plugin protocol versions.
+type protocolLists struct {
+	wire, parsed []string
+	bad          string
+}
+
+// parse returns the valid protocols of a list, nil if it has none, and the first one
+// that is invalid. An empty text says nothing, as does an empty list.
+func (l *protocolLists) parse(wire []string) (protocols []string, bad string) {
+	if slices.Equal(wire, l.wire) {
+		return l.parsed, l.bad
+	}
+	l.wire, l.parsed, l.bad = wire, nil, ""
+	for _, text := range wire {
+		if text == "" {
+			continue
+		}
+		if _, err := addrs.ParseVersion(text); err != nil {
+			l.bad = cmp.Or(l.bad, text)
+			continue
+		}
+		l.parsed = append(l.parsed, text)
+	}
+	l.parsed = slices.Clip(l.parsed)
+	return l.parsed, l.bad
+}
+
+// platformLists parses lists of platforms.
+type platformLists struct {
+	wire   []wirePlatform
+	parsed []addrs.Platform
+	bad    wirePlatform
+	known  map[wirePlatform]addrs.Platform // zero: invalid
+}
+
+// parse returns the valid platforms of a list, sorted and each once, nil if it has
+// none, and the first one that is invalid.
+func (l *platformLists) parse(wire []wirePlatform) (platforms []addrs.Platform, bad wirePlatform) {
+	if slices.Equal(wire, l.wire) {
+		return l.parsed, l.bad
+	}
+	l.wire, l.parsed, l.bad = wire, make([]addrs.Platform, 0, len(wire)), wirePlatform{}
+	for _, w := range wire {
+		if platform := l.platform(w); !platform.IsZero() {
+			l.parsed = append(l.parsed, platform)
+		} else if w != (wirePlatform{}) && l.bad == (wirePlatform{}) {
+			l.bad = w
+		}
+	}
+	slices.SortFunc(l.parsed, addrs.Platform.Compare)
+	l.parsed = slices.Clip(slices.Compact(l.parsed))
+	if len(l.parsed) == 0 {
+		l.parsed = nil
+	}
+	return l.parsed, l.bad
+}
+
+func (l *platformLists) platform(w wirePlatform) addrs.Platform {
+	platform, ok := l.known[w]
+	if !ok {
+		platform, _ = addrs.NewPlatform(w.OS, w.Arch)
+		if l.known == nil {
+			l.known = map[wirePlatform]addrs.Platform{}
+		}
+		l.known[w] = platform
+	}
+	return platform
+}
+
+// notes collects warnings, safe to print and not too many.
+type notes struct {
+	list []string
+	more int
+}
+
+func (n *notes) add(text string) {
+	if text == "" {
+		return
+	}
+	if len(n.list) == maxWarnings {
+		n.more++
+		return
+	}
+	n.list = append(n.list, httpx.Clean(text, maxWarning))
+}
+
+func (n *notes) lines() []string {
+	if n.more > 0 {
+		return append(n.list, fmt.Sprintf("and %d more warnings", n.more))
+	}
+	return n.list
+}
+
+// clip keeps what is shown of a bad name short.
+func clip(s string) string {
+	return s[:min(len(s), 100)]
+}
