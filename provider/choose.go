@@ -34,7 +34,7 @@ func (n Need) protocols() addrs.Constraint {
 
 // Newest returns the newest version that c allows, whatever it needs to run. The
 // zero constraint allows every release, but no prerelease; those must be named
-// exactly. The error is an [*UnavailableError] of kind ErrNoVersion.
+// exactly. The error is an [*Error] with an [*UnavailableError] of kind ErrNoVersion.
 func (v *Versions) Newest(c addrs.Constraint) (addrs.Version, error) {
 	best := v.newest(c.Matcher(), nil)
 	if best == nil {
@@ -47,8 +47,9 @@ func (v *Versions) Newest(c addrs.Constraint) (addrs.Version, error) {
 // the source does not tell about a version is taken to fit. Where the platforms
 // differ between versions, the choice may differ between platforms.
 //
-// The error is an [*UnavailableError] of kind ErrNoVersion, if c allows no listed
-// version, otherwise of kind ErrNoPlatform or ErrProtocol.
+// The error is an [*Error] with an [*UnavailableError]: of kind ErrNoVersion if c
+// allows no listed version, otherwise of kind ErrNoPlatform or ErrProtocol, as the
+// newest that c allows lacks the one or the other.
 func (v *Versions) NewestFor(c addrs.Constraint, need Need) (addrs.Version, error) {
 	fits := need.matcher()
 	best := v.newest(c.Matcher(), fits)
@@ -59,7 +60,7 @@ func (v *Versions) NewestFor(c addrs.Constraint, need Need) (addrs.Version, erro
 }
 
 // Fits tells whether the package is for need's platform and speaks one of its
-// protocols. Unknown protocols are taken to fit. The error is an
+// protocols. Unknown protocols are taken to fit. The error is an [*Error] with an
 // [*UnavailableError] of kind ErrNoPlatform or ErrProtocol; [Versions.NewestFor]
 // finds a version to use instead.
 func (p *Package) Fits(need Need) error {

@@ -20,7 +20,7 @@
 // [Versions.Newest] chooses by version alone, as the OpenTofu CLI does.
 // [Versions.NewestFor] also wants a package for a platform and a plugin protocol
 // that the caller speaks. What a source does not tell about a version never rules
-// it out. An [*UnavailableError] says what there is instead.
+// it out. If nothing is left, an [*UnavailableError] says what there is instead.
 //
 // # Trust
 //
@@ -32,5 +32,6 @@
 //
 // Functions and sources return an [*Error], whose text is one line that is safe to
 // print: no control characters, no credentials, no query strings. Branch on the
-// sentinels, such as [ErrNotFound], with errors.Is.
+// sentinels, such as [ErrNotFound], with errors.Is; they match across all packages of
+// the module.
 package provider
