@@ -62,7 +62,8 @@ func (f *fetch) attempt() (*answer, error) {
 		_ = resp.Body.Close()
 		return nil, cause(ctx, context.Canceled)
 	}
-	a.stream.ctx, a.stream.cancel, streaming = ctx, cancel, true
+	a.stream.start(ctx, cancel, f.client.idleTimeout())
+	streaming = true
 	return a, nil
 }
 
@@ -129,11 +130,8 @@ func (f *fetch) receive(resp *http.Response) (*answer, error) {
 		status: resp.StatusCode,
 		header: resp.Header,
 		url:    f.at,
-		length: resp.ContentLength,
+		length: resp.ContentLength, // -1 where the transport has decompressed
 		after:  f.after,
-	}
-	if resp.Uncompressed {
-		a.length = -1
 	}
 	wanted := a.status/100 == 2 && (a.status != http.StatusPartialContent || f.header.Get("Range") != "")
 	switch {

@@ -18,8 +18,9 @@ type Response struct {
 	Attempts int      // requests made, redirects not counted
 }
 
-// Get fetches a document of at most r.Limit bytes. Any failure, and any status
-// but 2xx, is an [*Error]; what it wraps is said there.
+// Get fetches a document of at most r.Limit bytes. Any failure is an [*Error]
+// that says what it wraps, and so is any status but 2xx, and 206, which is no
+// answer to a request for the whole.
 func (c *Client) Get(ctx context.Context, r Request) (*Response, error) {
 	f, err := newFetch(ctx, c, &r, true)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/tofureg/tofureg/auth"
@@ -35,6 +36,7 @@ type server struct {
 
 	mu       sync.Mutex
 	requests []*http.Request
+	open     atomic.Int32 // bodies that were not closed
 }
 
 func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -48,9 +50,19 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := s.handle(n, r)
 	if resp != nil {
 		resp.Request = r
+		s.open.Add(1)
+		resp.Body = &counted{resp.Body, sync.OnceFunc(func() { s.open.Add(-1) })}
 	}
 	return resp, err
 }
+
+// counted is a body that tells when it is closed.
+type counted struct {
+	io.ReadCloser
+	closed func()
+}
+
+func (c *counted) Close() error { c.closed(); return c.ReadCloser.Close() }
 
 // seen returns the requests so far.
 func (s *server) seen() []*http.Request {
@@ -127,8 +139,16 @@ func (w *wire) Read(p []byte) (int, error) {
 
 func (w *wire) Close() error { return nil }
 
-// client returns a client of s with a token for home.
+// client returns a client of s with a token for home. When the test ends, all
+// bodies that s gave out must have been closed.
 func client(t testing.TB, s http.RoundTripper) *httpx.Client {
+	if s, ok := s.(*server); ok {
+		t.Cleanup(func() {
+			if n := s.open.Load(); n != 0 {
+				t.Errorf("%d bodies were left open", n)
+			}
+		})
+	}
 	return &httpx.Client{HTTP: &http.Client{Transport: s}, Credentials: tokens(t)}
 }
 

@@ -19,7 +19,7 @@ type DecodeError struct {
 	Offset int64  // of the byte at which it shows, from 0
 	Reason string // one printable line
 	Start  string // how the document begins, printable and short, where it is no JSON at all; else ""
-	Err    error  // of encoding/json, or nil
+	Err    error  // of encoding/json as errors.As finds it, or nil
 }
 
 // Error tells reason, offset, and how the document begins.
@@ -31,7 +31,7 @@ func (e *DecodeError) Error() string {
 	return text
 }
 
-// Unwrap returns the error of encoding/json, or nil.
+// Unwrap returns Err.
 func (e *DecodeError) Unwrap() error { return e.Err }
 
 // DecodeJSON decodes a document that is exactly one JSON value, as
@@ -61,13 +61,15 @@ func DecodeJSON(data []byte, v any) error {
 		if e.Field != "" {
 			reason += ", in " + e.Field
 		}
-		return &DecodeError{Offset: e.Offset, Reason: Clean(reason, maxCause), Err: err}
+		reason = Clean(reason, maxCause)
+		return &DecodeError{Offset: e.Offset, Reason: reason, Err: &scrubbedError{reason, err}}
 	}
 	if isA[*json.InvalidUnmarshalError](err) {
 		return err
 	}
 	// An UnmarshalText or UnmarshalJSON of v, which may quote the document.
-	return &DecodeError{Reason: Clean(oneLine(redactText(err.Error())), maxCause), Err: err}
+	reason := Clean(oneLine(redactText(err.Error())), maxCause)
+	return &DecodeError{Reason: reason, Err: &scrubbedError{reason, err}}
 }
 
 // start shows how a document begins that is no JSON at all, such as a login

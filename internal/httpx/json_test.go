@@ -71,7 +71,16 @@ func TestDecodeJSON(t *testing.T) {
 		if text := err.Error(); len(text) > 600 || !strings.Contains(text, fmt.Sprint("at byte ", test.offset)) {
 			t.Errorf("%s: text %q", test.name, text)
 		}
-		leaks(t, err.Error())
+		for err := err; err != nil; err = errors.Unwrap(err) {
+			if len(err.Error()) > 600 {
+				t.Errorf("%s: %d bytes of text in %T", test.name, len(err.Error()), err)
+			}
+			leaks(t, err.Error())
+		}
+	}
+	var wrong *json.UnmarshalTypeError
+	if err := httpx.DecodeJSON([]byte(`{"versions":7}`), new(document)); !errors.As(err, &wrong) || wrong.Field != "versions" {
+		t.Errorf("%v has lost its cause", err)
 	}
 	var syntax *json.SyntaxError
 	if err := httpx.DecodeJSON([]byte("x"), new(document)); !errors.As(err, &syntax) {
@@ -85,7 +94,9 @@ func TestDecodeJSON(t *testing.T) {
 	if _, ok := errors.AsType[*httpx.DecodeError](err); !ok {
 		t.Errorf("UnmarshalText: %v", err)
 	}
-	leaks(t, err.Error())
+	for ; err != nil; err = errors.Unwrap(err) {
+		leaks(t, err.Error())
+	}
 }
 
 // quoter is a type whose UnmarshalText puts the text into its error.

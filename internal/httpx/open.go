@@ -108,7 +108,6 @@ func (b *Body) Close() error {
 
 // take makes s the stream that is read from.
 func (b *Body) take(s *stream) {
-	s.guard(b.client.idleTimeout())
 	b.mu.Lock()
 	old, closed := b.stream, b.closed
 	if !closed {
@@ -181,14 +180,14 @@ func (b *Body) whole(err error) error {
 	return err
 }
 
-// window is the part of p that may be filled: no more than what is declared,
-// and one byte more than what is allowed.
+// window is the part of p that may be filled: no more than what is declared or
+// allowed, but one byte at least, to see whether there is more than is allowed.
 func (b *Body) window(p []byte) []byte {
 	if b.total >= 0 {
 		p = p[:min(int64(len(p)), b.total-b.read)]
 	}
 	if l := b.req.Limit; l > 0 {
-		p = p[:min(int64(len(p)), max(1, l-b.read+1))]
+		p = p[:min(int64(len(p)), max(1, l-b.read))]
 	}
 	return p
 }

@@ -73,7 +73,6 @@ func (b *Body) reopen() error {
 		return b.rejected(f.answer, err)
 	}
 	s := a.stream
-	s.guard(b.client.idleTimeout())
 	skip, err := b.accept(a)
 	if err != nil {
 		s.close()

@@ -6,9 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
-	"log/slog"
 	"net/http"
 	"os"
 	"strings"
@@ -19,137 +17,7 @@ import (
 
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/internal/fault"
-	"github.com/tofureg/tofureg/internal/httpx"
 )
-
-// file is a server of one file that breaks the first transfers at will.
-type file struct {
-	data   []byte
-	etag   string // "": none
-	date   string // Last-Modified, "": none
-	now    string // Date, "": none
-	chunks bool   // no Content-Length, no total
-
-	cuts  []int                                // offset in the file at which the nth answer breaks
-	how   func(w *wire)                        // sets how; nil: reset
-	rest  func(r *http.Request) *http.Response // answers all but the first request; nil: properly
-	steps []string                             // "Range|If-Range" of each request
-}
-
-func (f *file) headers() []string {
-	var h []string
-	if f.etag != "" {
-		h = append(h, "ETag: "+f.etag)
-	}
-	if f.date != "" {
-		h = append(h, "Last-Modified: "+f.date)
-	}
-	if f.now != "" {
-		h = append(h, "Date: "+f.now)
-	}
-	return h
-}
-
-func (f *file) handler(n int, r *http.Request) (*http.Response, error) {
-	f.steps = append(f.steps, r.Header.Get("Range")+"|"+r.Header.Get("If-Range"))
-	if n > 0 && f.rest != nil {
-		return f.rest(r), nil
-	}
-	return f.part(n, r), nil
-}
-
-// part answers with what the request asks for, cut where the nth answer is.
-func (f *file) part(n int, r *http.Request) *http.Response {
-	from, code, headers := 0, 200, f.headers()
-	if _, err := fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-", &from); err == nil {
-		total := fmt.Sprint(len(f.data))
-		if f.chunks {
-			total = "*"
-		}
-		headers = append(headers, fmt.Sprintf("Content-Range: bytes %d-%d/%s", from, len(f.data)-1, total))
-		code = 206
-	}
-	length := int64(len(f.data) - from)
-	if f.chunks {
-		length = -1
-	}
-	end := len(f.data)
-	w := &wire{ctx: r.Context()}
-	if n < len(f.cuts) {
-		end = max(from, f.cuts[n])
-		w.end = errReset
-		if f.how != nil {
-			w.end = nil
-			f.how(w)
-		}
-	}
-	w.data = bytes.NewReader(f.data[from:end])
-	return reply(code, w, length, headers...)
-}
-
-// whole answers a request for a range with status 200 and data.
-func (f *file) whole(data []byte, headers ...string) func(*http.Request) *http.Response {
-	return func(r *http.Request) *http.Response {
-		return reply(200, &wire{ctx: r.Context(), data: bytes.NewReader(data)}, int64(len(data)), headers...)
-	}
-}
-
-// download reads all of what Open gives, hashing as it goes.
-func download(t testing.TB, c *httpx.Client, r httpx.Request) (got []byte, sum hash.Hash, b *httpx.Body, err error) {
-	t.Helper()
-	r.Limit = 0
-	b, err = c.Open(t.Context(), r)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	sum = sha256.New()
-	got, err = io.ReadAll(io.TeeReader(b, sum))
-	if err := b.Close(); err != nil {
-		t.Errorf("Close: %v", err)
-	}
-	return got, sum, b, err
-}
-
-const pkg = "https://releases.example.com/pkg.zip"
-
-func TestOpen(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		data := random(300_000, 1)
-		s := serve((&file{data: data, etag: `"v1"`}).handler)
-		got, _, b, err := download(t, client(t, s), get(pkg))
-		if err != nil || b.Size != int64(len(data)) || b.URL.String() != pkg || b.Header.Get("ETag") != `"v1"` || b.Resumes() != 0 {
-			t.Errorf("%+v, %v", b, err)
-		}
-		same(t, got, data)
-		if ae := s.seen()[0].Header.Get("Accept-Encoding"); ae != "identity" {
-			t.Errorf("Accept-Encoding %q", ae)
-		}
-		if n, err := b.Read(nil); n != 0 || err != nil {
-			t.Errorf("Read of nothing: %d, %v", n, err)
-		}
-		if n, err := b.Read(make([]byte, 1)); n != 0 || err != io.EOF {
-			t.Errorf("Read after the end: %d, %v", n, err)
-		}
-	})
-}
-
-func TestOpenFails(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct {
-		status, requests int
-		wraps            error
-	}{{404, 1, fault.ErrNotFound}, {403, 1, fault.ErrUnauthorized}, {206, 1, nil}, {503, 3, nil}} {
-		synctest.Test(t, func(t *testing.T) {
-			s := serve(status(test.status, "why not"))
-			_, err := client(t, s).Open(t.Context(), get(pkg))
-			e := failure(t, err)
-			if e.Status != test.status || e.Attempts != test.requests || e.Message != "why not" || test.wraps != nil && !errors.Is(err, test.wraps) {
-				t.Errorf("%+v", e)
-			}
-		})
-	}
-}
 
 // Every way to break, answered in every way that carries on.
 func TestResume(t *testing.T) {
@@ -235,6 +103,13 @@ func TestResumeOfAnotherFile(t *testing.T) {
 			}
 		}
 	}
+	endless := func(body []byte, headers ...string) func(*file) func(*http.Request) *http.Response {
+		return func(*file) func(*http.Request) *http.Response {
+			return func(r *http.Request) *http.Response {
+				return reply(206, &wire{ctx: r.Context(), data: bytes.NewReader(body)}, -1, headers...)
+			}
+		}
+	}
 	answers := func(code int, text string, headers ...string) func(*file) func(*http.Request) *http.Response {
 		return func(*file) func(*http.Request) *http.Response {
 			return func(r *http.Request) *http.Response {
@@ -279,10 +154,13 @@ func TestResumeOfAnotherFile(t *testing.T) {
 		"206 beyond its own total":         {file{etag: `"v1"`}, partial(rest, `ETag: "v1"`, "Content-Range: bytes 100000-200000/200000")},
 		"206 with signs":                   {file{etag: `"v1"`}, partial(rest, `ETag: "v1"`, "Content-Range: bytes +100000-199999/200000")},
 		"206 of a total in words":          {file{etag: `"v1"`}, partial(rest, `ETag: "v1"`, "Content-Range: bytes 100000-199999/all")},
+		"206 backwards, no length":         {file{chunks: true}, endless(rest, "Content-Range: bytes 100000-99999/200000")},
+		"206 beyond its total, no length":  {file{chunks: true}, endless(rest, "Content-Range: bytes 100000-200000/200000")},
 		"206 in another unit":              {file{etag: `"v1"`}, partial(rest, `ETag: "v1"`, "Content-Range: lines 100000-199999/200000")},
 		"206 of another length than named": {file{etag: `"v1"`}, partial(rest[:5], `ETag: "v1"`, "Content-Range: bytes 100000-199999/200000")},
 		"416":                              {file{etag: `"v1"`}, answers(416, "no such range", "Content-Range: bytes */50000")},
 		"416 with the old total":           {file{etag: `"v1"`}, answers(416, "", "Content-Range: bytes */200000")},
+		"416 behind a shorter file":        {file{etag: `"v1"`}, answers(416, "", "Content-Range: bytes */100000")},
 		"416 of unknown length":            {file{chunks: true}, answers(416, "", "Content-Range: bytes */50000")},
 		"412":                              {file{etag: `"v1"`}, answers(412, "")},
 		"204":                              {file{etag: `"v1"`}, answers(204, "")},
@@ -360,7 +238,7 @@ func TestLengthLearntLater(t *testing.T) {
 }
 
 // Cut twenty times, a package arrives whole, and at most a twentieth of it is
-// sent twice: here, nothing.
+// sent twice.
 func TestCutTwentyTimes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -370,8 +248,8 @@ func TestCutTwentyTimes(t *testing.T) {
 			f.cuts = append(f.cuts, (i+1)*len(data)/21+int(data[i]))
 		}
 		got, _, b, err := download(t, client(t, serve(f.handler)), get(pkg))
-		if err != nil || b.Resumes() != 20 {
-			t.Fatalf("%d resumes, %v", b.Resumes(), err)
+		if err != nil || b.Resumes() != 20 || f.sent > len(data)*21/20 {
+			t.Fatalf("%d resumes, %d bytes sent, %v", b.Resumes(), f.sent, err)
 		}
 		same(t, got, data)
 	})
@@ -434,6 +312,33 @@ func TestResumeBudget(t *testing.T) {
 			})
 		})
 	}
+	t.Run("attempts that opened count too", func(t *testing.T) {
+		t.Parallel()
+		refuse := fails(errReset)
+		for _, test := range []struct {
+			refused []bool // whether the nth request gets no answer
+			cuts    []int  // of the others, in turn
+		}{
+			{[]bool{true, false}, []int{0, 0, 0}},
+			{[]bool{false, true, false}, []int{100_000, 100_000, 100_000}},
+		} {
+			synctest.Test(t, func(t *testing.T) {
+				f := &file{data: data, etag: `"v1"`, cuts: test.cuts}
+				answered := 0
+				s := serve(func(n int, r *http.Request) (*http.Response, error) {
+					if n < len(test.refused) && test.refused[n] {
+						return refuse(n, r)
+					}
+					answered++
+					return f.handler(answered-1, r)
+				})
+				_, _, _, err := download(t, client(t, s), get(pkg))
+				if e := failure(t, err); e.Attempts != 3 || len(s.seen()) != 3 {
+					t.Errorf("%d requests, %v", len(s.seen()), err)
+				}
+			})
+		}
+	})
 	t.Run("ignores ranges and breaks at the same place", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
@@ -588,6 +493,20 @@ func TestResumeSkipping(t *testing.T) {
 		}
 	}
 	n := int64(len(data))
+	stalled := func(_ int, r *http.Request) (*http.Response, error) {
+		return reply(200, &wire{ctx: r.Context(), data: bytes.NewReader(data[:50_000]), stalls: true}, n), nil
+	}
+	once := func(end int) handler {
+		return func(_ int, r *http.Request) (*http.Response, error) {
+			reads := 0
+			return reply(200, io.NopCloser(readerFunc(func(p []byte) (int, error) {
+				if reads++; reads > 1 {
+					t.Error("read again after an error")
+				}
+				return copy(p, data[:end]), errReset
+			})), n), nil
+		}
+	}
 	for name, test := range map[string]struct {
 		steps    []handler
 		requests int
@@ -597,6 +516,9 @@ func TestResumeSkipping(t *testing.T) {
 		"reset while skipping":               {[]handler{whole(100_000, n, errReset), whole(50_000, n, errReset), whole(len(data), n, io.EOF)}, 3},
 		"truncated while skipping":           {[]handler{whole(100_000, n, errReset), whole(50_000, n, io.EOF), whole(len(data), n, io.EOF)}, 3},
 		"error with the last byte skipped":   {[]handler{whole(100_000, n, errReset), whole(100_000, n, errReset), whole(len(data), n, io.EOF)}, 3},
+		"stall while skipping":               {[]handler{whole(100_000, n, errReset), stalled, whole(len(data), n, io.EOF)}, 3},
+		"error only once":                    {[]handler{once(10), whole(len(data), n, io.EOF)}, 2},
+		"error only once, behind skipped":    {[]handler{whole(10, n, errReset), once(10), whole(len(data), n, io.EOF)}, 3},
 		"unknown end just behind what was":   {[]handler{whole(len(data), -1, errReset), whole(len(data), -1, io.EOF)}, 2},
 		"truncation seen with the last byte": {[]handler{whole(100_000, n, io.EOF), whole(len(data), n, io.EOF)}, 2},
 	} {
@@ -674,300 +596,4 @@ func TestResumeWithAFailingSource(t *testing.T) {
 		}
 		failure(t, err)
 	})
-}
-
-// There is no total timeout, the caller's included, but one for the headers and
-// one for silence.
-func TestTimeoutsOfDownloads(t *testing.T) {
-	t.Parallel()
-	slow := func(_ int, r *http.Request) (*http.Response, error) {
-		sent := 0
-		return reply(200, io.NopCloser(readerFunc(func(p []byte) (int, error) {
-			if sent++; sent > 100 {
-				return 0, io.EOF
-			}
-			time.Sleep(29 * time.Second)
-			p[0] = 'x'
-			return 1, nil
-		})), -1), nil
-	}
-	synctest.Test(t, func(t *testing.T) {
-		c := client(t, serve(slow))
-		c.HTTP.Timeout = time.Second
-		start := time.Now()
-		got, _, _, err := download(t, c, get(pkg))
-		if err != nil || len(got) != 100 || time.Since(start) < 40*time.Minute {
-			t.Errorf("%d bytes after %v, %v", len(got), time.Since(start), err)
-		}
-	})
-	for _, test := range []struct {
-		name                string
-		step                handler
-		timeout, idle, want time.Duration
-		text                string
-	}{
-		{"headers", hangs, 0, 0, 10 * time.Second, "no answer within 10s"},
-		{"headers, set", hangs, 3 * time.Second, time.Second, 3 * time.Second, "no answer within 3s"},
-		{"silence", (&file{data: random(10, 1), cuts: []int{5, 5, 5}, how: func(w *wire) { w.stalls = true }}).handler, 0, 0, 30 * time.Second, "no data within 30s"},
-		{"silence, set", (&file{data: random(10, 1), cuts: []int{5, 5, 5}, how: func(w *wire) { w.stalls = true }}).handler, time.Second, 4 * time.Second, 4 * time.Second, "no data within 4s"},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			c := client(t, serve(test.step))
-			c.Retries, c.Timeout, c.Idle, c.HTTP.Timeout = -1, test.timeout, test.idle, time.Millisecond
-			start := time.Now()
-			_, _, _, err := download(t, c, get(pkg))
-			if failure(t, err); time.Since(start) != test.want || !errors.Is(err, os.ErrDeadlineExceeded) || !strings.Contains(err.Error(), test.text) {
-				t.Errorf("%s: after %v: %v", test.name, time.Since(start), err)
-			}
-		})
-	}
-	synctest.Test(t, func(t *testing.T) {
-		c := client(t, serve((&file{data: random(10, 1), cuts: []int{5}, how: func(w *wire) { w.stalls = true }}).handler))
-		c.Idle, c.Timeout = -1, -1
-		ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
-		defer cancel()
-		b, err := c.Open(ctx, get(pkg))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer b.Close()
-		_, err = io.Copy(io.Discard, b)
-		if failure(t, err); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("without bounds: %v", err)
-		}
-	})
-	// The time that the reader takes is not the server's silence.
-	synctest.Test(t, func(t *testing.T) {
-		data := random(100_000, 12)
-		b, err := client(t, serve((&file{data: data}).handler)).Open(t.Context(), get(pkg))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer b.Close()
-		var got []byte
-		for p := make([]byte, 30_000); err == nil; time.Sleep(time.Hour) {
-			var n int
-			n, err = b.Read(p)
-			got = append(got, p[:n]...)
-		}
-		if err != io.EOF || b.Resumes() != 0 {
-			t.Errorf("%v after %d resumes", err, b.Resumes())
-		}
-		same(t, got, data)
-	})
-}
-
-func TestDownloadLimit(t *testing.T) {
-	t.Parallel()
-	const limit = 100_000
-	for _, chunks := range []bool{false, true} {
-		for extra, ok := range map[int]bool{0: true, 1: false, 100_000: false} {
-			synctest.Test(t, func(t *testing.T) {
-				data := random(limit+extra, 13)
-				s := serve((&file{data: data, chunks: chunks}).handler)
-				r := get(pkg)
-				r.Limit = limit
-				b, err := client(t, s).Open(t.Context(), r)
-				if err == nil {
-					var got []byte
-					got, err = io.ReadAll(b)
-					if len(got) > limit {
-						t.Errorf("%d bytes were delivered", len(got))
-					}
-					b.Close()
-				} else if chunks {
-					t.Fatal(err)
-				}
-				if ok && err != nil || !ok && !errors.Is(err, fault.ErrTooLarge) {
-					t.Errorf("chunks %v, %d over: %v", chunks, extra, err)
-				}
-				if !ok {
-					failure(t, err)
-				}
-				if len(s.seen()) != 1 {
-					t.Errorf("%d requests", len(s.seen()))
-				}
-			})
-		}
-	}
-	// A total over the limit may show only on a resume.
-	synctest.Test(t, func(t *testing.T) {
-		f := &file{data: random(limit+1, 14), chunks: true, cuts: []int{50_000}}
-		s := serve(f.handler, func(n int, r *http.Request) (*http.Response, error) {
-			f.chunks = false
-			return f.handler(n, r)
-		})
-		r := get(pkg)
-		r.Limit = limit
-		b, err := client(t, s).Open(t.Context(), r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer b.Close()
-		if got, err := io.ReadAll(b); !errors.Is(err, fault.ErrTooLarge) || len(got) != 50_000 {
-			t.Errorf("%d bytes, %v", len(got), err)
-		}
-	})
-}
-
-// A transport of the caller's that delivers more than it declared.
-func TestMoreThanDeclared(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := serve(func(_ int, r *http.Request) (*http.Response, error) {
-			return reply(200, &wire{ctx: r.Context(), data: strings.NewReader("abcdef")}, 3), nil
-		})
-		if got, _, _, err := download(t, client(t, s), get(pkg)); err != nil || string(got) != "abc" {
-			t.Errorf("%q, %v", got, err)
-		}
-	})
-}
-
-func TestCancelAndClose(t *testing.T) {
-	t.Parallel()
-	stall := func(w *wire) { w.stalls = true }
-	because := errors.New("the user pressed a key")
-	for _, test := range []struct {
-		name string
-		file *file
-		step handler // for what follows; nil: the file
-	}{
-		{"while reading", &file{data: random(200_000, 15), cuts: []int{100_000}, how: stall}, nil},
-		{"while waiting", &file{data: random(200_000, 15), cuts: []int{10, 10, 10}}, nil},
-		{"while asking again", &file{data: random(200_000, 15), cuts: []int{100_000}}, hangs},
-		{"while skipping", &file{data: random(200_000, 15), cuts: []int{100_000}}, func(_ int, r *http.Request) (*http.Response, error) {
-			return reply(200, &wire{ctx: r.Context(), data: strings.NewReader("x"), stalls: true}, 200_000), nil
-		}},
-	} {
-		for _, closes := range []bool{false, true} {
-			t.Run(fmt.Sprint(test.name, closes), func(t *testing.T) {
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) {
-					s := serve(func(n int, r *http.Request) (*http.Response, error) {
-						if n > 0 && test.step != nil {
-							return test.step(n, r)
-						}
-						return test.file.handler(n, r)
-					})
-					ctx, cancel := context.WithCancelCause(t.Context())
-					b, err := client(t, s).Open(ctx, get(pkg))
-					if err != nil {
-						t.Fatal(err)
-					}
-					const soon = 200 * time.Millisecond
-					time.AfterFunc(soon, func() {
-						if closes {
-							b.Close()
-						} else {
-							cancel(because)
-						}
-					})
-					start := time.Now()
-					_, err = io.Copy(io.Discard, b)
-					failure(t, err)
-					if time.Since(start) != soon {
-						t.Errorf("took %v", time.Since(start))
-					}
-					if closes && !errors.Is(err, os.ErrClosed) {
-						t.Errorf("after Close: %v", err)
-					}
-					if !closes && (!errors.Is(err, context.Canceled) || !errors.Is(err, because)) {
-						t.Errorf("after cancel: %v", err)
-					}
-					if err := b.Close(); err != nil {
-						t.Error(err)
-					}
-				})
-			})
-		}
-	}
-	synctest.Test(t, func(t *testing.T) {
-		b, err := client(t, serve((&file{data: random(10, 1)}).handler)).Open(t.Context(), get(pkg))
-		if err != nil {
-			t.Fatal(err)
-		}
-		b.Close()
-		_, err = b.Read(make([]byte, 1))
-		if failure(t, err); !errors.Is(err, os.ErrClosed) {
-			t.Errorf("Read after Close: %v", err)
-		}
-	})
-}
-
-// Every stream that was opened is closed, whatever happens; goroutines of a real
-// transport would keep the bubble from ending.
-func TestNothingIsLeftOver(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		data := random(500_000, 16)
-		n := 0
-		tr := listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			switch n++; {
-			case r.URL.Path == "/stall":
-				w.Write(data[:1000])
-				w.(http.Flusher).Flush()
-				<-r.Context().Done()
-			case n%2 == 1:
-				w = &cutWriter{w, 100_000}
-				fallthrough
-			default:
-				http.ServeContent(w, r, "x", time.Time{}, bytes.NewReader(data))
-			}
-		}))
-		c := client(t, tr)
-		for range 5 {
-			got, _, _, err := download(t, c, get(pkg))
-			if err != nil {
-				t.Fatal(err)
-			}
-			same(t, got, data)
-		}
-		for range 5 { // given up in the middle
-			b, err := c.Open(t.Context(), get(pkg))
-			if err != nil {
-				t.Fatal(err)
-			}
-			io.CopyN(io.Discard, b, 150_000)
-			b.Close()
-		}
-		c.Idle = time.Second
-		_, _, _, err := download(t, c, get("https://releases.example.com/stall"))
-		failure(t, err)
-	})
-}
-
-func TestResumeIsLogged(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var out bytes.Buffer
-		c := client(t, serve((&file{data: random(200_000, 17), cuts: []int{100_000}}).handler))
-		c.Logger = slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))
-		if _, _, _, err := download(t, c, get(pkg+"?sig=sig-value")); err != nil {
-			t.Fatal(err)
-		}
-		if want := `msg="http resume" status=206 offset=100000 skipped=0 url=https://releases.example.com/pkg.zip?...`; !strings.Contains(out.String(), want) {
-			t.Errorf("no %q in\n%s", want, &out)
-		}
-	})
-}
-
-func BenchmarkOpen(b *testing.B) {
-	data := random(8<<20, 1)
-	c := client(b, serve((&file{data: data}).handler))
-	c.Credentials = nil
-	buf := make([]byte, 32<<10)
-	b.SetBytes(int64(len(data)))
-	b.ReportAllocs()
-	for b.Loop() {
-		r := get(pkg)
-		r.Limit = 0
-		body, err := c.Open(b.Context(), r)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if _, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, body, buf); err != nil {
-			b.Fatal(err)
-		}
-		body.Close()
-	}
 }

@@ -261,9 +261,15 @@ func TestPoolSurvivesFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		conns := 0
 		tr := listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path != "/ok" {
+			switch r.URL.Path {
+			case "/busy":
 				w.WriteHeader(http.StatusServiceUnavailable)
 				io.WriteString(w, "busy")
+			case "/chunks":
+				w.(http.Flusher).Flush()
+				fallthrough
+			case "/declared":
+				w.Write(make([]byte, 100_000))
 			}
 		}))
 		dial := tr.DialTLSContext
@@ -278,9 +284,14 @@ func TestPoolSurvivesFailures(t *testing.T) {
 			}
 			_, err := c.Get(t.Context(), get("https://registry.example.com/busy"))
 			failure(t, err)
+			for _, path := range []string{"chunks", "declared"} {
+				if got, _, _, err := download(t, c, get("https://registry.example.com/"+path)); err != nil || len(got) != 100_000 {
+					t.Errorf("%s: %d bytes, %v", path, len(got), err)
+				}
+			}
 		}
 		if conns != 1 {
-			t.Errorf("%d connections for 12 requests in a row", conns)
+			t.Errorf("%d connections for 18 requests in a row", conns)
 		}
 	})
 }

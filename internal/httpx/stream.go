@@ -15,14 +15,13 @@ type stream struct {
 	timer  *time.Timer   // cancels after idle; runs only during a read
 }
 
-// guard sets the bound of each read.
-func (s *stream) guard(idle time.Duration) {
-	if idle <= 0 {
-		return
+// start makes the body depend on ctx, and bounds the silence of each read.
+func (s *stream) start(ctx context.Context, cancel context.CancelCauseFunc, idle time.Duration) {
+	s.ctx, s.cancel, s.idle = ctx, cancel, idle
+	if idle > 0 {
+		s.timer = time.AfterFunc(idle, func() { cancel(&timeoutError{"no data", idle}) })
+		s.timer.Stop()
 	}
-	s.idle = idle
-	s.timer = time.AfterFunc(idle, func() { s.cancel(&timeoutError{"no data", idle}) })
-	s.timer.Stop()
 }
 
 // read reads from the body. Its error is the cause where the context ended.

@@ -1,6 +1,7 @@
 package httpx_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -172,6 +173,27 @@ func TestPlainHTTPWhereTLSIsExpected(t *testing.T) {
 	if e := failure(t, err); e.Attempts != 1 || !errors.Is(err, http.ErrSchemeMismatch) {
 		t.Errorf("error %v", err)
 	}
+}
+
+// Streams of HTTP/2 that are reset are resumed over the same connection.
+func TestResumeOverHTTP2(t *testing.T) {
+	t.Parallel()
+	data := random(1<<20, 21)
+	var requests atomic.Int32
+	srv := serveTLS(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("ETag", `"v1"`)
+		if requests.Add(1) <= 3 {
+			w = &cutWriter{w, 200_000}
+		}
+		http.ServeContent(w, r, "pkg.zip", time.Time{}, bytes.NewReader(data))
+	}, &tls.Config{})
+	tr := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: srv.roots}, ForceAttemptHTTP2: true}
+	defer tr.CloseIdleConnections()
+	got, _, b, err := download(t, client(t, tr), get(srv.URL))
+	if err != nil || b.Resumes() != 3 || srv.conns.Load() != 1 {
+		t.Fatalf("%d resumes, %d connections, %v", b.Resumes(), srv.conns.Load(), err)
+	}
+	same(t, got, data)
 }
 
 // proxy is a CONNECT proxy on a loopback port that connects everything to one

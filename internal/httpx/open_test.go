@@ -1,0 +1,361 @@
+package httpx_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tofureg/tofureg/internal/fault"
+)
+
+func TestOpen(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		data := random(300_000, 1)
+		s := serve((&file{data: data, etag: `"v1"`}).handler)
+		b, err := client(t, s).Open(t.Context(), get(pkg))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(b)
+		if n := s.open.Load(); n != 0 {
+			t.Error("the end of the file does not give the connection back")
+		}
+		b.Close()
+		if err != nil || b.Size != int64(len(data)) || b.URL.String() != pkg || b.Header.Get("ETag") != `"v1"` || b.Resumes() != 0 {
+			t.Errorf("%+v, %v", b, err)
+		}
+		same(t, got, data)
+		if ae := s.seen()[0].Header.Get("Accept-Encoding"); ae != "identity" {
+			t.Errorf("Accept-Encoding %q", ae)
+		}
+		if n, err := b.Read(nil); n != 0 || err != nil {
+			t.Errorf("Read of nothing: %d, %v", n, err)
+		}
+		if n, err := b.Read(make([]byte, 1)); n != 0 || err != io.EOF {
+			t.Errorf("Read after the end: %d, %v", n, err)
+		}
+	})
+}
+
+func TestOpenFails(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		status, requests int
+		wraps            error
+	}{{404, 1, fault.ErrNotFound}, {403, 1, fault.ErrUnauthorized}, {206, 1, nil}, {503, 3, nil}} {
+		synctest.Test(t, func(t *testing.T) {
+			s := serve(status(test.status, "why not"))
+			_, err := client(t, s).Open(t.Context(), get(pkg))
+			e := failure(t, err)
+			if e.Status != test.status || e.Attempts != test.requests || e.Message != "why not" || test.wraps != nil && !errors.Is(err, test.wraps) {
+				t.Errorf("%+v", e)
+			}
+		})
+	}
+}
+
+// There is no total timeout, the caller's included, but one for the headers and
+// one for silence.
+func TestTimeoutsOfDownloads(t *testing.T) {
+	t.Parallel()
+	slow := func(_ int, r *http.Request) (*http.Response, error) {
+		sent := 0
+		return reply(200, io.NopCloser(readerFunc(func(p []byte) (int, error) {
+			if sent++; sent > 100 {
+				return 0, io.EOF
+			}
+			time.Sleep(29 * time.Second)
+			p[0] = 'x'
+			return 1, nil
+		})), -1), nil
+	}
+	synctest.Test(t, func(t *testing.T) {
+		c := client(t, serve(slow))
+		c.HTTP.Timeout = time.Second
+		start := time.Now()
+		got, _, _, err := download(t, c, get(pkg))
+		if err != nil || len(got) != 100 || time.Since(start) < 40*time.Minute {
+			t.Errorf("%d bytes after %v, %v", len(got), time.Since(start), err)
+		}
+	})
+	for _, test := range []struct {
+		name                string
+		step                handler
+		timeout, idle, want time.Duration
+		text                string
+	}{
+		{"headers", hangs, 0, 0, 10 * time.Second, "no answer within 10s"},
+		{"headers, set", hangs, 3 * time.Second, time.Second, 3 * time.Second, "no answer within 3s"},
+		{"silence", (&file{data: random(10, 1), cuts: []int{5, 5, 5}, how: func(w *wire) { w.stalls = true }}).handler, 0, 0, 30 * time.Second, "no data within 30s"},
+		{"silence, set", (&file{data: random(10, 1), cuts: []int{5, 5, 5}, how: func(w *wire) { w.stalls = true }}).handler, time.Second, 4 * time.Second, 4 * time.Second, "no data within 4s"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c := client(t, serve(test.step))
+			c.Retries, c.Timeout, c.Idle, c.HTTP.Timeout = -1, test.timeout, test.idle, time.Millisecond
+			start := time.Now()
+			_, _, _, err := download(t, c, get(pkg))
+			if failure(t, err); time.Since(start) != test.want || !errors.Is(err, os.ErrDeadlineExceeded) || !strings.Contains(err.Error(), test.text) {
+				t.Errorf("%s: after %v: %v", test.name, time.Since(start), err)
+			}
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		c := client(t, serve((&file{data: random(10, 1), cuts: []int{5}, how: func(w *wire) { w.stalls = true }}).handler))
+		c.Idle, c.Timeout = -1, -1
+		ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
+		defer cancel()
+		b, err := c.Open(ctx, get(pkg))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.Close()
+		_, err = io.Copy(io.Discard, b)
+		if failure(t, err); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("without bounds: %v", err)
+		}
+	})
+	// The time that the reader takes is not the server's silence.
+	synctest.Test(t, func(t *testing.T) {
+		data := random(100_000, 12)
+		b, err := client(t, serve((&file{data: data}).handler)).Open(t.Context(), get(pkg))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.Close()
+		var got []byte
+		for p := make([]byte, 30_000); err == nil; time.Sleep(time.Hour) {
+			var n int
+			n, err = b.Read(p)
+			got = append(got, p[:n]...)
+		}
+		if err != io.EOF || b.Resumes() != 0 {
+			t.Errorf("%v after %d resumes", err, b.Resumes())
+		}
+		same(t, got, data)
+	})
+}
+
+func TestDownloadLimit(t *testing.T) {
+	t.Parallel()
+	const limit = 100_000
+	for _, chunks := range []bool{false, true} {
+		for extra, ok := range map[int]bool{0: true, 1: false, 100_000: false} {
+			synctest.Test(t, func(t *testing.T) {
+				data := random(limit+extra, 13)
+				s := serve((&file{data: data, chunks: chunks}).handler)
+				r := get(pkg)
+				r.Limit = limit
+				b, err := client(t, s).Open(t.Context(), r)
+				if err == nil {
+					var got []byte
+					got, err = io.ReadAll(b)
+					if len(got) > limit {
+						t.Errorf("%d bytes were delivered", len(got))
+					}
+					b.Close()
+				} else if chunks {
+					t.Fatal(err)
+				}
+				if ok && err != nil || !ok && !errors.Is(err, fault.ErrTooLarge) {
+					t.Errorf("chunks %v, %d over: %v", chunks, extra, err)
+				}
+				if !ok {
+					failure(t, err)
+				}
+				if len(s.seen()) != 1 {
+					t.Errorf("%d requests", len(s.seen()))
+				}
+			})
+		}
+	}
+	// A total over the limit may show only on a resume.
+	synctest.Test(t, func(t *testing.T) {
+		f := &file{data: random(limit+1, 14), chunks: true, cuts: []int{50_000}}
+		s := serve(f.handler, func(n int, r *http.Request) (*http.Response, error) {
+			f.chunks = false
+			return f.handler(n, r)
+		})
+		r := get(pkg)
+		r.Limit = limit
+		b, err := client(t, s).Open(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.Close()
+		if got, err := io.ReadAll(b); !errors.Is(err, fault.ErrTooLarge) || len(got) != 50_000 {
+			t.Errorf("%d bytes, %v", len(got), err)
+		}
+	})
+}
+
+// A transport of the caller's that delivers more than it declared.
+func TestMoreThanDeclared(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := serve(func(_ int, r *http.Request) (*http.Response, error) {
+			return reply(200, &wire{ctx: r.Context(), data: strings.NewReader("abcdef")}, 3), nil
+		})
+		if got, _, _, err := download(t, client(t, s), get(pkg)); err != nil || string(got) != "abc" {
+			t.Errorf("%q, %v", got, err)
+		}
+	})
+}
+
+func TestCancelAndClose(t *testing.T) {
+	t.Parallel()
+	stall := func(w *wire) { w.stalls = true }
+	because := errors.New("the user pressed a key")
+	for _, test := range []struct {
+		name string
+		file *file
+		step handler // for what follows; nil: the file
+	}{
+		{"while reading", &file{data: random(200_000, 15), cuts: []int{100_000}, how: stall}, nil},
+		{"while waiting", &file{data: random(200_000, 15), cuts: []int{10, 10, 10}}, nil},
+		{"while asking again", &file{data: random(200_000, 15), cuts: []int{100_000}}, hangs},
+		{"while skipping", &file{data: random(200_000, 15), cuts: []int{100_000}}, func(_ int, r *http.Request) (*http.Response, error) {
+			return reply(200, &wire{ctx: r.Context(), data: strings.NewReader("x"), stalls: true}, 200_000), nil
+		}},
+	} {
+		for _, closes := range []bool{false, true} {
+			t.Run(fmt.Sprint(test.name, closes), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					s := serve(func(n int, r *http.Request) (*http.Response, error) {
+						if n > 0 && test.step != nil {
+							return test.step(n, r)
+						}
+						return test.file.handler(n, r)
+					})
+					ctx, cancel := context.WithCancelCause(t.Context())
+					b, err := client(t, s).Open(ctx, get(pkg))
+					if err != nil {
+						t.Fatal(err)
+					}
+					const soon = 200 * time.Millisecond
+					time.AfterFunc(soon, func() {
+						if closes {
+							b.Close()
+						} else {
+							cancel(because)
+						}
+					})
+					start := time.Now()
+					_, err = io.Copy(io.Discard, b)
+					failure(t, err)
+					if time.Since(start) != soon {
+						t.Errorf("took %v", time.Since(start))
+					}
+					if closes && !errors.Is(err, os.ErrClosed) {
+						t.Errorf("after Close: %v", err)
+					}
+					if !closes && (!errors.Is(err, context.Canceled) || !errors.Is(err, because)) {
+						t.Errorf("after cancel: %v", err)
+					}
+					if err := b.Close(); err != nil {
+						t.Error(err)
+					}
+				})
+			})
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		b, err := client(t, serve((&file{data: random(10, 1)}).handler)).Open(t.Context(), get(pkg))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Close()
+		_, err = b.Read(make([]byte, 1))
+		if failure(t, err); !errors.Is(err, os.ErrClosed) {
+			t.Errorf("Read after Close: %v", err)
+		}
+	})
+}
+
+// Every stream that was opened is closed, whatever happens; goroutines of a real
+// transport would keep the bubble from ending.
+func TestNothingIsLeftOver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		data := random(500_000, 16)
+		n := 0
+		tr := listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			switch n++; {
+			case r.URL.Path == "/stall":
+				w.Write(data[:1000])
+				w.(http.Flusher).Flush()
+				<-r.Context().Done()
+			case n%2 == 1:
+				w = &cutWriter{w, 100_000}
+				fallthrough
+			default:
+				http.ServeContent(w, r, "x", time.Time{}, bytes.NewReader(data))
+			}
+		}))
+		c := client(t, tr)
+		for range 5 {
+			got, _, _, err := download(t, c, get(pkg))
+			if err != nil {
+				t.Fatal(err)
+			}
+			same(t, got, data)
+		}
+		for range 5 { // given up in the middle
+			b, err := c.Open(t.Context(), get(pkg))
+			if err != nil {
+				t.Fatal(err)
+			}
+			io.CopyN(io.Discard, b, 150_000)
+			b.Close()
+		}
+		c.Idle = time.Second
+		_, _, _, err := download(t, c, get("https://releases.example.com/stall"))
+		failure(t, err)
+	})
+}
+
+func TestResumeIsLogged(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		c := client(t, serve((&file{data: random(200_000, 17), cuts: []int{100_000}}).handler))
+		c.Logger = slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		if _, _, _, err := download(t, c, get(pkg+"?sig=sig-value")); err != nil {
+			t.Fatal(err)
+		}
+		if want := `msg="http resume" status=206 offset=100000 skipped=0 url=https://releases.example.com/pkg.zip?...`; !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, &out)
+		}
+	})
+}
+
+func BenchmarkOpen(b *testing.B) {
+	data := random(8<<20, 1)
+	c := client(b, serve((&file{data: data}).handler))
+	c.Credentials = nil
+	buf := make([]byte, 32<<10)
+	b.SetBytes(int64(len(data)))
+	b.ReportAllocs()
+	for b.Loop() {
+		r := get(pkg)
+		r.Limit = 0
+		body, err := c.Open(b.Context(), r)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, body, buf); err != nil {
+			b.Fatal(err)
+		}
+		body.Close()
+	}
+}
