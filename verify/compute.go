@@ -1,0 +1,191 @@
+package verify
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/mod/sumdb/dirhash"
+
+	"github.com/tofureg/tofureg/internal/archive"
+)
+
+// Limits bound what reading an archive may cost. In each field zero means the
+// default and a negative number no limit; one more than the limit is
+// [ErrTooLarge].
+type Limits struct {
+	Package  int64 // bytes of the archive; default 8 GiB
+	Unpacked int64 // bytes of all files in it; default 16 GiB
+	Entries  int   // files and directories in it, also those that names imply; default 100,000
+	NameLen  int   // bytes of one name in it; default 1,024
+}
+
+// Effective returns l as it is applied: with the defaults in place of zeros, and
+// the largest number there is in place of negative ones.
+func (l Limits) Effective() Limits { return Limits(archive.Limits(l).Effective()) }
+
+// ZHSum returns the zh of an archive whose SHA-256 was computed elsewhere.
+func ZHSum(sum [32]byte) Hash {
+	text := make([]byte, 0, len(SchemeZH)+1+64)
+	text = append(text, SchemeZH+":"...)
+	return Hash{string(hex.AppendEncode(text, sum[:]))}
+}
+
+// buffers are what archives are read through.
+var buffers = sync.Pool{New: func() any { return new([64 << 10]byte) }}
+
+// ZH reads r to its end and returns the zh of the archive that it held: its
+// SHA-256. The error is that of r.
+func ZH(r io.Reader) (Hash, error) {
+	h, _, err := zh(r)
+	return h, err
+}
+
+func zh(r io.Reader) (Hash, int64, error) {
+	buf := buffers.Get().(*[64 << 10]byte)
+	defer buffers.Put(buf)
+	sum := sha256.New()
+	// Neither side may choose a way of its own: the reader's is often a smaller
+	// buffer.
+	n, err := io.CopyBuffer(struct{ io.Writer }{sum}, struct{ io.Reader }{r}, buf[:])
+	if err != nil {
+		return Hash{}, n, err
+	}
+	return ZHSum([32]byte(sum.Sum(nil))), n, nil
+}
+
+// H1Sum returns the h1 of the files whose names and SHA-256 sums files yields, in
+// any order. It is for programs that hash content while they write it. Names are
+// slash-separated and relative; it is an error if one occurs twice, or holds a
+// newline.
+//
+// The h1 is the SHA-256 of a text with one line for each file, sorted by name:
+// the sum in lower-case hex, two spaces, the name. Package
+// golang.org/x/mod/sumdb/dirhash defines it.
+func H1Sum(files iter.Seq2[string, [32]byte]) (Hash, error) {
+	type file struct {
+		name string
+		sum  [32]byte
+	}
+	var list []file
+	for name, sum := range files {
+		if strings.Contains(name, "\n") {
+			return Hash{}, fmt.Errorf("h1: newline in the name %.100q", name)
+		}
+		list = append(list, file{name, sum})
+	}
+	slices.SortFunc(list, func(a, b file) int { return cmp.Compare(a.name, b.name) })
+	var line bytes.Buffer
+	h := sha256.New()
+	for i, f := range list {
+		if i > 0 && f.name == list[i-1].name {
+			return Hash{}, fmt.Errorf("h1: %.100q occurs twice", f.name)
+		}
+		line.Reset()
+		fmt.Fprintf(&line, "%x  %s\n", f.sum, f.name)
+		h.Write(line.Bytes())
+	}
+	return Hash{SchemeH1 + ":" + base64.StdEncoding.EncodeToString(h.Sum(nil))}, nil
+}
+
+// H1Zip returns both h1 hashes of the zip archive in the first size bytes of r:
+// packed covers every entry, directories included, and is what the CLI computes
+// of an archive; tree covers the files only, and is what [H1Dir] returns for the
+// directory that the archive unpacks to. They are equal if the archive has no
+// entries for directories.
+//
+// An archive that must not be unpacked has no h1: the error wraps [ErrArchive] for
+// one that is damaged, or that holds links, devices, duplicates, or names that
+// leave the directory or are not portable; [ErrTooLarge] for one beyond l. The
+// content is inflated once; memory does not grow with its size.
+func H1Zip(r io.ReaderAt, size int64, l Limits) (packed, tree Hash, err error) {
+	z, err := archive.OpenZip(r, size, archive.Limits(l))
+	if err != nil {
+		return Hash{}, Hash{}, fmt.Errorf("h1: %w", err)
+	}
+	files, err := z.Hash()
+	if err != nil {
+		return Hash{}, Hash{}, fmt.Errorf("h1: %w", err)
+	}
+	packed, err = H1Sum(sums(files, true))
+	if err == nil {
+		tree, err = H1Sum(sums(files, false))
+	}
+	return packed, tree, err
+}
+
+func sums(files []archive.File, directories bool) iter.Seq2[string, [32]byte] {
+	return func(yield func(string, [32]byte) bool) {
+		for _, f := range files {
+			if (directories || !f.IsDir()) && !yield(f.Name, f.Sum) {
+				return
+			}
+		}
+	}
+}
+
+// H1Dir returns the h1 of the files in fsys: of an unpacked package, if fsys is
+// [os.DirFS] or, where others can write, the FS of an [os.Root]. Empty directories,
+// modes and times do not count.
+//
+// It returns an error that wraps [ErrIrregular] if there is anything else than
+// files and directories: the reference client follows symbolic links out of the
+// package, and a pipe would block it for ever.
+func H1Dir(fsys fs.FS) (Hash, error) {
+	var files []string
+	err := fs.WalkDir(fsys, ".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir():
+			return nil
+		case !d.Type().IsRegular():
+			return irregular(path, d.Type())
+		}
+		files = append(files, path)
+		return nil
+	})
+	if err != nil {
+		return Hash{}, fmt.Errorf("h1: %w", err)
+	}
+	text, err := dirhash.Hash1(files, func(name string) (io.ReadCloser, error) { return openRegular(fsys, name) })
+	if err != nil {
+		return Hash{}, fmt.Errorf("h1: %w", err)
+	}
+	return Hash{text}, nil
+}
+
+// openRegular opens a file, unless it has been replaced since the directory was
+// listed.
+func openRegular(fsys fs.FS, name string) (io.ReadCloser, error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	fi, err := f.Stat()
+	if err == nil && !fi.Mode().IsRegular() {
+		err = irregular(name, fi.Mode().Type())
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func irregular(name string, mode fs.FileMode) error {
+	kind := "neither file nor directory"
+	if mode&fs.ModeSymlink != 0 {
+		kind = "a symbolic link"
+	}
+	return fmt.Errorf("%w: %.200q is %s", ErrIrregular, name, kind)
+}

@@ -1,0 +1,241 @@
+package verify_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"testing/iotest"
+
+	"golang.org/x/mod/sumdb/dirhash"
+
+	"github.com/tofureg/tofureg/verify"
+)
+
+// file is a member of a test archive.
+type file struct {
+	name, content string
+	mode          fs.FileMode
+}
+
+func zipOf(t testing.TB, files ...file) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	for _, f := range files {
+		h := &zip.FileHeader{Name: f.name, Method: zip.Deflate}
+		if f.mode == 0 {
+			f.mode = 0o644
+		}
+		h.SetMode(f.mode)
+		m, err := w.CreateHeader(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(m, f.content); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func h1Zip(t testing.TB, data []byte) (archive, tree verify.Hash) {
+	t.Helper()
+	archive, tree, err := verify.H1Zip(bytes.NewReader(data), int64(len(data)), verify.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return archive, tree
+}
+
+func TestZH(t *testing.T) {
+	t.Parallel()
+	h, err := verify.ZH(strings.NewReader(""))
+	if err != nil || h.String() != zhText || h != verify.ZHSum(sha256.Sum256(nil)) {
+		t.Errorf("%v, %v", h, err)
+	}
+	broken := errors.New("broken")
+	if h, err := verify.ZH(iotest.ErrReader(broken)); !errors.Is(err, broken) || !h.IsZero() {
+		t.Errorf("%v, %v", h, err)
+	}
+	data := bytes.Repeat([]byte("0123456789"), 100_000)
+	if h, err := verify.ZH(iotest.HalfReader(bytes.NewReader(data))); err != nil || h != verify.ZHSum(sha256.Sum256(data)) {
+		t.Errorf("%v, %v", h, err)
+	}
+}
+
+// Both forms are what the reference computes: of the archive, and of the directory.
+func TestH1(t *testing.T) {
+	t.Parallel()
+	program := file{"terraform-provider-x", strings.Repeat("program ", 10_000), 0o755}
+	for name, files := range map[string][]file{
+		"one file":          {program},
+		"files":             {{"b", "2", 0}, {"a", "1", 0}, {"a-", "3", 0}, {"A0", "4", 0}},
+		"directories":       {program, {"docs/index.md", "text", 0}, {"docs/a b.md", "", 0}},
+		"directory entries": {{"docs/", "", 0}, {"docs/index.md", "text", 0}, {"empty/", "", 0}, program},
+		"only a directory":  {{"d/", "", 0}},
+		"Unicode":           {{"ünïcödé", "x", 0}, {"日本", "y", 0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			data := zipOf(t, files...)
+			archive, tree := h1Zip(t, data)
+
+			dir := t.TempDir()
+			packed, unpacked := filepath.Join(dir, "p.zip"), filepath.Join(dir, "p")
+			if err := os.WriteFile(packed, data, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			zr, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.CopyFS(unpacked, zr); err != nil {
+				t.Fatal(err)
+			}
+			want, err := dirhash.HashZip(packed, dirhash.Hash1)
+			if err != nil || archive.String() != want {
+				t.Errorf("archive %v, dirhash %v, %v", archive, want, err)
+			}
+			want, err = dirhash.HashDir(unpacked, "", dirhash.Hash1)
+			if err != nil || tree.String() != want {
+				t.Errorf("tree %v, dirhash %v, %v", tree, want, err)
+			}
+			got, err := verify.H1Dir(os.DirFS(unpacked))
+			if err != nil || got != tree {
+				t.Errorf("H1Dir %v, %v, want %v", got, err, tree)
+			}
+			if hasDir := strings.Contains(name, "director") && name != "directories"; hasDir == (archive == tree) {
+				t.Errorf("archive %v, tree %v", archive, tree)
+			}
+		})
+	}
+}
+
+func TestH1ZipRefuses(t *testing.T) {
+	t.Parallel()
+	for name, data := range map[string][]byte{
+		"no zip":          []byte("hello"),
+		"empty":           nil,
+		"traversal":       zipOf(t, file{"../x", "", 0}),
+		"absolute":        zipOf(t, file{"/x", "", 0}),
+		"dot":             zipOf(t, file{"./x", "", 0}),
+		"double slash":    zipOf(t, file{"a//x", "", 0}),
+		"newline":         zipOf(t, file{"a\nx", "", 0}),
+		"duplicate":       zipOf(t, file{"x", "1", 0}, file{"x", "2", 0}),
+		"differs by case": zipOf(t, file{"x", "1", 0}, file{"X", "2", 0}),
+		"symbolic link":   zipOf(t, file{"x", "target", fs.ModeSymlink | 0o777}),
+	} {
+		archive, tree, err := verify.H1Zip(bytes.NewReader(data), int64(len(data)), verify.Limits{})
+		if !errors.Is(err, verify.ErrArchive) || !archive.IsZero() || !tree.IsZero() {
+			t.Errorf("%s: %v, %v, %v", name, archive, tree, err)
+		}
+	}
+}
+
+func TestH1ZipLimits(t *testing.T) {
+	t.Parallel()
+	data := zipOf(t, file{"some-name", strings.Repeat("x", 1000), 0}, file{"b", "", 0})
+	size := int64(len(data))
+	for name, tt := range map[string]struct{ fits, not verify.Limits }{
+		"package":  {verify.Limits{Package: size}, verify.Limits{Package: size - 1}},
+		"unpacked": {verify.Limits{Unpacked: 1000}, verify.Limits{Unpacked: 999}},
+		"entries":  {verify.Limits{Entries: 2}, verify.Limits{Entries: 1}},
+		"names":    {verify.Limits{NameLen: 9}, verify.Limits{NameLen: 8}},
+	} {
+		if _, _, err := verify.H1Zip(bytes.NewReader(data), size, tt.fits); err != nil {
+			t.Errorf("%s, n: %v", name, err)
+		}
+		if _, _, err := verify.H1Zip(bytes.NewReader(data), size, tt.not); !errors.Is(err, verify.ErrTooLarge) {
+			t.Errorf("%s, n+1: error %v, want ErrTooLarge", name, err)
+		}
+	}
+	want := verify.Limits{Package: 8 << 30, Unpacked: 16 << 30, Entries: 100_000, NameLen: 1024}
+	if got := (verify.Limits{}).Effective(); got != want {
+		t.Errorf("defaults %+v", got)
+	}
+}
+
+func TestH1Sum(t *testing.T) {
+	t.Parallel()
+	h, err := verify.H1Sum(maps.All(map[string][32]byte(nil)))
+	if err != nil || h.String() != h1Text {
+		t.Errorf("nothing: %v, %v", h, err)
+	}
+	sums := map[string][32]byte{"b": sha256.Sum256([]byte("2")), "a/c": sha256.Sum256([]byte("1")), "a": sha256.Sum256(nil)}
+	want, err := verify.H1Dir(fstest.MapFS{"b": {Data: []byte("2")}, "a/c": {Data: []byte("1")}, "a0": {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sums["a0"] = sums["a"]
+	delete(sums, "a")
+	if h, err := verify.H1Sum(maps.All(sums)); err != nil || h != want {
+		t.Errorf("%v, %v, want %v", h, err, want)
+	}
+	if _, err := verify.H1Sum(maps.All(map[string][32]byte{"a\nb": {}})); err == nil {
+		t.Error("a newline passed")
+	}
+	twice := func(yield func(string, [32]byte) bool) { _ = yield("a", [32]byte{}) && yield("a", [32]byte{1}) }
+	if _, err := verify.H1Sum(twice); err == nil {
+		t.Error("a duplicate passed")
+	}
+}
+
+func TestH1DirRefuses(t *testing.T) {
+	t.Parallel()
+	for name, fsys := range map[string]fs.FS{
+		"link":    fstest.MapFS{"a": {}, "l": {Mode: fs.ModeSymlink, Data: []byte("a")}},
+		"pipe":    fstest.MapFS{"p": {Mode: fs.ModeNamedPipe}},
+		"device":  fstest.MapFS{"d/dev": {Mode: fs.ModeDevice}},
+		"swapped": swapped{fstest.MapFS{"a": {Data: []byte("x")}}},
+	} {
+		if h, err := verify.H1Dir(fsys); !errors.Is(err, verify.ErrIrregular) || !h.IsZero() {
+			t.Errorf("%s: %v, error %v, want ErrIrregular", name, h, err)
+		}
+	}
+	if _, err := verify.H1Dir(fstest.MapFS{"a\nb": {}}); err == nil {
+		t.Error("a newline passed")
+	}
+	if _, err := verify.H1Dir(os.DirFS(filepath.Join(t.TempDir(), "missing"))); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("missing directory: %v", err)
+	}
+	if runtime.GOOS == "windows" {
+		return // links need a privilege there
+	}
+	dir := t.TempDir()
+	if err := os.Symlink("/etc/passwd", filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := verify.H1Dir(os.DirFS(dir)); !errors.Is(err, verify.ErrIrregular) {
+		t.Errorf("link on disk: error %v, want ErrIrregular", err)
+	}
+	top := filepath.Join(t.TempDir(), "top")
+	if err := os.Symlink(t.TempDir(), top); err != nil {
+		t.Fatal(err)
+	}
+	if h, err := verify.H1Dir(os.DirFS(top)); err != nil || h.String() != h1Text {
+		t.Errorf("the top itself may be a link: %v, %v", h, err)
+	}
+}
+
+// swapped lists a file where there is a pipe by the time it is opened.
+type swapped struct{ fstest.MapFS }
+
+func (s swapped) Open(name string) (fs.File, error) {
+	if name == "a" {
+		return fstest.MapFS{"a": {Mode: fs.ModeNamedPipe}}.Open(name)
+	}
+	return s.MapFS.Open(name)
+}

@@ -1,0 +1,126 @@
+package verify
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/tofureg/tofureg/internal/fault"
+)
+
+// What can keep a package from being accepted. Each refusal wraps the one of these
+// that is its cause, unless it is a plain [*MismatchError], [*SizeError] or
+// [*SumsError].
+var (
+	// ErrUnchecked: nothing states a hash of the archive that could be compared.
+	// [Policy.AllowUnchecked] accepts such packages.
+	ErrUnchecked = errors.New("no hash to check the package against")
+
+	// ErrUnsigned: there is no signature, no SHA256SUMS document that it could
+	// cover, or no key that could have made it. [Policy.AllowUnsigned] accepts the
+	// hashes that are only stated.
+	ErrUnsigned = errors.New("package is not signed")
+
+	// ErrUnknownKey: the signature was made by none of the keys that may sign.
+	ErrUnknownKey = errors.New("signature by an unknown key")
+
+	// ErrBadSignature: the signature is not one of this document by that key: one
+	// of the three has been altered, or does not belong to the others.
+	ErrBadSignature = errors.New("bad signature")
+
+	// ErrExpired: the key had expired when it signed, or the signature has expired.
+	// [Policy.AllowExpired] accepts both.
+	ErrExpired = errors.New("expired signature")
+
+	// ErrFuture: the signature dates from the future. Often the clock of this
+	// machine is wrong.
+	ErrFuture = errors.New("signature from the future")
+
+	// ErrRevoked: the key that made the signature has been revoked.
+	ErrRevoked = errors.New("key is revoked")
+
+	// ErrWeak: the signature rests on an algorithm that can be broken.
+	// [Policy.AllowWeak] accepts it.
+	ErrWeak = errors.New("weak signature algorithm")
+
+	// ErrNotListed: the SHA256SUMS document has no line for the archive.
+	ErrNotListed = errors.New("not listed in SHA256SUMS")
+
+	// ErrFilename: the name of the archive is not that of the version and platform
+	// that were asked for, or not a file name at all. [Policy.AllowAnyName] accepts
+	// the former.
+	ErrFilename = errors.New("unexpected file name")
+
+	// ErrNotAccepted: none of the hashes that [Policy.Accept] lists is one of the
+	// package. It comes with a [*MismatchError].
+	ErrNotAccepted = errors.New("no accepted hash matches")
+
+	// ErrBadKey: a public key cannot be read.
+	ErrBadKey = errors.New("unreadable key")
+
+	// ErrPolicy: the policy itself makes no sense.
+	ErrPolicy = errors.New("invalid policy")
+
+	// ErrIrregular: a directory holds a symbolic link or another thing that is
+	// neither file nor directory.
+	ErrIrregular = errors.New("irregular file")
+
+	// ErrArchive: an archive is damaged, or holds what must not be unpacked.
+	ErrArchive = fault.ErrArchive
+
+	// ErrTooLarge: something exceeds its limit.
+	ErrTooLarge = fault.ErrTooLarge
+)
+
+// MismatchError says that a package is not the one that was described. No policy
+// accepts it.
+type MismatchError struct {
+	Filename string // of the archive as stated; may be empty
+	Source   string // who described it: "signed SHA256SUMS", "SHA256SUMS", "hashes stated by the source" or "accepted hashes"
+	Want     []Hash // what was stated, or accepted
+	Got      []Hash // what the package has
+}
+
+// Error names the file, the source and the hashes, of each at most three.
+func (e *MismatchError) Error() string {
+	return fmt.Sprintf("%s does not match the %s: want %s, got %s", packageName(e.Filename), e.Source, some(e.Want), some(e.Got))
+}
+
+func packageName(filename string) string {
+	if filename == "" {
+		return "package"
+	}
+	return fmt.Sprintf("package %.200q", filename)
+}
+
+// some lists hashes, but not a whole lock file of them.
+func some(hashes []Hash) string {
+	const most = 3
+	var b strings.Builder
+	for i, h := range hashes {
+		if i == most {
+			fmt.Fprintf(&b, " or %d more", len(hashes)-most)
+			break
+		}
+		if i > 0 {
+			b.WriteString(" or ")
+		}
+		b.WriteString(h.String())
+	}
+	if len(hashes) == 0 {
+		return "none"
+	}
+	return b.String()
+}
+
+// SizeError says that an archive has not the size that its source states. No
+// policy accepts it.
+type SizeError struct {
+	Filename  string // of the archive as stated; may be empty
+	Want, Got int64  // in bytes
+}
+
+// Error names the file and both sizes.
+func (e *SizeError) Error() string {
+	return fmt.Sprintf("%s has %d bytes, %d are stated", packageName(e.Filename), e.Got, e.Want)
+}

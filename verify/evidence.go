@@ -1,0 +1,71 @@
+package verify
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Evidence is what a source says about one package: claims, until [Policy.Judge]
+// has compared them with the package and with each other.
+type Evidence struct {
+	// Filename is the name of the archive in the SHA256SUMS document. It may be
+	// empty if Sums is.
+	Filename string
+
+	// Size of the archive in bytes as stated; zero or negative: not stated.
+	Size int64
+
+	// Hashes are those that the source states for this platform's archive, never
+	// those of other platforms. They may be of any scheme.
+	Hashes []Hash
+
+	// Sums is the SHA256SUMS document and Signature a detached signature of it, as
+	// they were fetched; empty: the source has none.
+	Sums, Signature []byte
+
+	// Keys are those that may have made the signature, as the source lists them.
+	Keys []Key
+
+	// Want says what was asked for, "TYPE_VERSION_OS_ARCH" in canonical text. If
+	// it is not empty, Filename must be that name: nothing else in the protocol
+	// keeps a source from answering with another version, platform or provider of
+	// the same publisher, correctly signed.
+	Want string
+}
+
+// checkFilename makes sure that Filename can stand for what was asked for.
+func (ev Evidence) checkFilename(anyName bool) error {
+	name := ev.Filename
+	switch {
+	case name == "":
+		return fmt.Errorf("%w: the source does not name the archive", ErrFilename)
+	case len(name) > 255 || !utf8.ValidString(name) || strings.ContainsAny(name, `/\`) || strings.ContainsFunc(name, unicode.IsControl):
+		return fmt.Errorf("%w: %.100q is no plain file name", ErrFilename, name)
+	case anyName || ev.Want == "" || isArchiveOf(name, ev.Want):
+		return nil
+	}
+	return fmt.Errorf("%w: %q is not %s.zip with or without %q before it; Policy.AllowAnyName takes any name", ErrFilename, name, ev.Want, archivePrefixes[0])
+}
+
+// archivePrefixes may stand before TYPE.
+var archivePrefixes = [...]string{"terraform-provider-", "opentofu-provider-"}
+
+// isArchiveOf reports whether name is that of the archive of want,
+// TYPE_VERSION_OS_ARCH. The type may be in any case, as it is in the address, and
+// the version may have a v before it. A type may contain hyphens, so what stands
+// before it must be nothing or a known prefix.
+func isArchiveOf(name, want string) bool {
+	typ, rest, _ := strings.Cut(want, "_")
+	gotType, gotRest, _ := strings.Cut(name, "_")
+	if strings.TrimPrefix(gotRest, "v") != rest+".zip" {
+		return false
+	}
+	for _, prefix := range archivePrefixes {
+		if strings.EqualFold(gotType, prefix+typ) {
+			return true
+		}
+	}
+	return strings.EqualFold(gotType, typ)
+}

@@ -1,0 +1,171 @@
+package verify_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"testing/fstest"
+	"time"
+
+	"github.com/tofureg/tofureg/verify"
+)
+
+// published is what a registry serves for one package. In programs it comes from
+// package regclient.
+func published() (archive []byte, ev verify.Evidence) {
+	read := func(name string) []byte {
+		data, err := os.ReadFile("testdata/gpg/" + name)
+		if err != nil {
+			panic(err)
+		}
+		return data
+	}
+	return read("package.zip"), verify.Evidence{
+		Filename:  "terraform-provider-test_1.2.3_linux_s390x.zip",
+		Want:      "test_1.2.3_linux_s390x",
+		Sums:      read("SHA256SUMS"),
+		Signature: read("ed25519.sig"),
+		Keys:      []verify.Key{{Armor: string(read("ed25519.asc"))}},
+	}
+}
+
+// The zero Policy accepts what a key that the registry lists has signed.
+func ExamplePolicy_Check() {
+	archive, ev := published()
+	var policy verify.Policy
+	report, err := policy.Check(ev, bytes.NewReader(archive), int64(len(archive)))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(report.Trust, "by", report.SignedBy.UserID)
+	fmt.Println(report.Local[0])
+	fmt.Println(len(report.Recordable()), "hashes for the lock file")
+	// Output:
+	// signed by ed25519 <ed25519@example.com>
+	// zh:647b8d3036a8851a8ae72afcd1fcc1deeefa73945d6a3a3ee2de1fbfc48e0b5d
+	// 12 hashes for the lock file
+}
+
+// What a registry says of its own keys proves little; a publisher's fingerprint that
+// was learned elsewhere proves more.
+func ExamplePolicy_pinned() {
+	archive, ev := published()
+	policy := verify.Policy{Fingerprints: []string{"0123 4567 89AB CDEF 0123  4567 89AB CDEF 0123 4567"}}
+	_, err := policy.Check(ev, bytes.NewReader(archive), int64(len(archive)))
+	fmt.Println(errors.Is(err, verify.ErrUnknownKey))
+	// Output: true
+}
+
+// With a lock file the package must have one of its hashes. Nothing else is needed,
+// and nothing else helps.
+func ExamplePolicy_locked() {
+	archive, ev := published()
+	policy := verify.Policy{Accept: []verify.Hash{
+		verify.MustParseHash("h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="),
+	}}
+	_, err := policy.Check(ev, bytes.NewReader(archive), int64(len(archive)))
+	var mismatch *verify.MismatchError
+	fmt.Println(errors.Is(err, verify.ErrNotAccepted), errors.As(err, &mismatch))
+	// Output: true true
+}
+
+// A network mirror states hashes and signs nothing.
+func ExamplePolicy_mirror() {
+	archive, ev := published()
+	stated, err := verify.ZH(bytes.NewReader(archive))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ev = verify.Evidence{Hashes: []verify.Hash{stated}}
+
+	_, err = verify.Policy{}.Check(ev, bytes.NewReader(archive), int64(len(archive)))
+	fmt.Println(err)
+	report, err := verify.Policy{AllowUnsigned: true}.Check(ev, bytes.NewReader(archive), int64(len(archive)))
+	fmt.Println(report.Trust, err)
+	// Output:
+	// package is not signed: the source has no SHA256SUMS document; Policy.AllowUnsigned accepts the hashes that a source or mirror merely states
+	// checked <nil>
+}
+
+// A report is a record for audits.
+func ExampleReport() {
+	archive, ev := published()
+	report, err := verify.Policy{}.Check(ev, bytes.NewReader(archive), int64(len(archive)))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	report.Signed, report.SignedBy = nil, nil // long
+	data, err := json.Marshal(report)
+	fmt.Println(string(data), err)
+	// Output: {"trust":"signed","local":["zh:647b8d3036a8851a8ae72afcd1fcc1deeefa73945d6a3a3ee2de1fbfc48e0b5d"]} <nil>
+}
+
+func ExampleCheckSignature() {
+	_, ev := published()
+	signature, err := verify.CheckSignature(ev.Sums, ev.Signature, ev.Keys, time.Now())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(signature.Algorithm, signature.Hash, signature.Created.Format(time.DateOnly), signature.KeyExpired)
+	// Output: Ed25519 SHA-256 2020-06-01 false
+}
+
+func ExampleParseSums() {
+	_, ev := published()
+	sums, err := verify.ParseSums(ev.Sums)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	hash, ok := sums.Lookup("terraform-provider-test_1.2.3_linux_s390x.zip")
+	fmt.Println(hash, ok)
+	// Output: zh:647b8d3036a8851a8ae72afcd1fcc1deeefa73945d6a3a3ee2de1fbfc48e0b5d true
+}
+
+func ExampleParseHash() {
+	h, err := verify.ParseHash("zh:E3B0C44298FC1C149AFBF4C8996FB92427AE41E4649B934CA495991B7852B855")
+	fmt.Println(h, err)
+	_, err = verify.ParseHash("h1:")
+	fmt.Println(errors.Is(err, verify.ErrEmptyHash))
+	// Output:
+	// zh:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855 <nil>
+	// true
+}
+
+// The archive has an entry for a directory, so it has two h1 hashes.
+func ExampleH1Zip() {
+	data, _ := published()
+	archive, tree, err := verify.H1Zip(bytes.NewReader(data), int64(len(data)), verify.Limits{})
+	fmt.Println(archive)
+	fmt.Println(tree, err)
+	// Output:
+	// h1:AUwHvwMkbW044RPLg6uCx8WsVu6HNXpUPqnucKzl6w0=
+	// h1:8QKBrlOi/bB0GM3SkD/pOU5kZIzBhOHA4DrQ4E3Dhmk= <nil>
+}
+
+func ExampleH1Dir() {
+	// In programs: os.DirFS(directory), or the FS of an os.Root.
+	unpacked := fstest.MapFS{"terraform-provider-test_v1.2.3": {Data: []byte("a program\n")}}
+	h, err := verify.H1Dir(unpacked)
+	fmt.Println(h, err)
+	// Output: h1:8QKBrlOi/bB0GM3SkD/pOU5kZIzBhOHA4DrQ4E3Dhmk= <nil>
+}
+
+func ExampleKey_Info() {
+	_, ev := published()
+	infos, err := ev.Keys[0].Info()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, k := range infos {
+		fmt.Println(k.Algorithm, k.UserIDs, k.Created.Year(), k.Expires.IsZero(), len(k.Fingerprint))
+	}
+	// Output: Ed25519 [ed25519 <ed25519@example.com>] 2020 true 40
+}

@@ -1,0 +1,136 @@
+package verify_test
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tofureg/tofureg/verify"
+)
+
+const (
+	zhText = "zh:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+	h1Text = "h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
+)
+
+func TestParseHash(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ in, scheme, value, text string }{
+		{zhText, "zh", zhText[3:], zhText},
+		{"zh:" + strings.ToUpper(zhText[3:]), "zh", zhText[3:], zhText},
+		{h1Text, "h1", h1Text[3:], h1Text},
+		{"h2:whatever", "h2", "whatever", "h2:whatever"},
+		{"a:b:c", "a", "b:c", "a:b:c"},
+		{"ZH:not checked", "", "", ""},
+		{"ZH:unknown-scheme", "ZH", "unknown-scheme", "ZH:unknown-scheme"},
+		{"x:" + strings.Repeat("y", 510), "x", strings.Repeat("y", 510), "x:" + strings.Repeat("y", 510)},
+	}
+	for _, tt := range tests {
+		h, err := verify.ParseHash(tt.in)
+		if tt.text == "" {
+			if err == nil {
+				t.Errorf("%q parsed", tt.in)
+			}
+			continue
+		}
+		if err != nil || h.Scheme() != tt.scheme || h.Value() != tt.value || h.String() != tt.text || h.IsZero() {
+			t.Errorf("ParseHash(%q) = %q %q %q, %v", tt.in, h.Scheme(), h.Value(), h, err)
+		}
+	}
+}
+
+func TestParseHashRefuses(t *testing.T) {
+	t.Parallel()
+	for _, s := range []string{
+		"", ":", ":x", "zh", "no colon",
+		"zh:", "h1:", "h2:",
+		"zh:00", zhText + "00", zhText[:len(zhText)-1], "zh:" + strings.Repeat("g", 64), "zh: " + zhText[3:], zhText + "\n",
+		h1Text[:len(h1Text)-1], h1Text + "=", h1Text + "A", "h1:" + strings.Repeat("A", 44),
+		"h1:47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU=", // the other Base64
+		"h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFV=", // bits beyond the end
+		"h1:47DEQpj8HBSa+/TImW+5\nJCeuQeRkm5NMpJWZG3hSuFU=",
+		"x:y z", "x:\x1b[31m", "x:\u00e9", "x y:z", "x:y\x00",
+		"x:" + strings.Repeat("y", 511),
+	} {
+		h, err := verify.ParseHash(s)
+		parseErr, ok := errors.AsType[*verify.HashError](err)
+		if !ok || !h.IsZero() {
+			t.Errorf("ParseHash(%.80q) = %v, %v", s, h, err)
+			continue
+		}
+		if parseErr.Input != s || strings.ContainsAny(err.Error(), "\n\x1b\x00") || len(err.Error()) > 300 {
+			t.Errorf("error %q", err)
+		}
+		if empty := strings.Count(s, ":") == 1 && strings.HasSuffix(s, ":") && s != ":"; empty != errors.Is(err, verify.ErrEmptyHash) {
+			t.Errorf("%q: ErrEmptyHash is %v", s, !empty)
+		}
+	}
+}
+
+func TestMustParseHash(t *testing.T) {
+	t.Parallel()
+	if h := verify.MustParseHash(zhText); h.String() != zhText {
+		t.Error(h)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("no panic")
+		}
+	}()
+	verify.MustParseHash("h1:")
+}
+
+func TestHashCompare(t *testing.T) {
+	t.Parallel()
+	list := []verify.Hash{verify.MustParseHash(zhText), verify.MustParseHash(h1Text), {}}
+	slices.SortFunc(list, verify.Hash.Compare)
+	if !list[0].IsZero() || list[1].String() != h1Text || list[2].String() != zhText {
+		t.Error(list)
+	}
+	if list[1] != verify.MustParseHash(h1Text) {
+		t.Error("equal hashes are not comparable")
+	}
+}
+
+func TestHashText(t *testing.T) {
+	t.Parallel()
+	type doc struct {
+		A verify.Hash   `json:"a"`
+		B verify.Hash   `json:"b,omitzero"`
+		C []verify.Hash `json:"c"`
+	}
+	in := doc{C: []verify.Hash{verify.MustParseHash(zhText), verify.MustParseHash("h9:x")}}
+	data, err := json.Marshal(in)
+	if want := `{"a":"","c":["` + zhText + `","h9:x"]}`; err != nil || string(data) != want {
+		t.Fatalf("%s, %v, want %s", data, err, want)
+	}
+	var out doc
+	if err := json.Unmarshal(data, &out); err != nil || !out.A.IsZero() || !slices.Equal(in.C, out.C) {
+		t.Errorf("%+v, %v", out, err)
+	}
+	h := verify.MustParseHash(zhText)
+	if err := h.UnmarshalText([]byte("h1:")); !errors.Is(err, verify.ErrEmptyHash) || h.String() != zhText {
+		t.Errorf("%v, %v: a failure must leave the hash alone", h, err)
+	}
+}
+
+func FuzzParseHash(f *testing.F) {
+	for _, s := range []string{zhText, h1Text, "h1:", "h2:x", ":", strings.ToUpper(zhText)} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		h, err := verify.ParseHash(s)
+		if err != nil {
+			if !h.IsZero() {
+				t.Error("a hash beside an error")
+			}
+			return
+		}
+		again, err := verify.ParseHash(h.String())
+		if err != nil || again != h || h.Scheme()+":"+h.Value() != h.String() {
+			t.Errorf("%q: %v, %v", s, again, err)
+		}
+	})
+}

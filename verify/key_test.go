@@ -1,0 +1,165 @@
+package verify_test
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tofureg/tofureg/verify"
+)
+
+func TestKeyInfo(t *testing.T) {
+	t.Parallel()
+	type sub struct {
+		Algorithm string
+		Expires   string
+		Revoked   bool
+	}
+	type info struct {
+		User      string
+		Algorithm string
+		Created   string
+		Expires   string
+		Revoked   bool
+		Subkeys   []sub
+	}
+	day := func(k verify.KeyInfo) string {
+		if k.Expires.IsZero() {
+			return ""
+		}
+		return k.Expires.Format("2006-01-02")
+	}
+	tests := map[string][]info{
+		"rsa4096":     {{User: "rsa4096", Algorithm: "RSA 4096"}},
+		"rsa1024":     {{User: "rsa1024", Algorithm: "RSA 1024"}},
+		"dsa":         {{User: "dsa", Algorithm: "DSA 2048"}},
+		"ecdsa":       {{User: "ecdsa", Algorithm: "ECDSA P256"}},
+		"two":         {{User: "rsa2048", Algorithm: "RSA 2048"}, {User: "ed25519", Algorithm: "Ed25519"}},
+		"subkey":      {{User: "subkey", Algorithm: "Ed25519", Subkeys: []sub{{Algorithm: "RSA 2048"}}}},
+		"expiring":    {{User: "expiring", Algorithm: "Ed25519", Expires: "2020-12-31"}},
+		"prolonged":   {{User: "expiring", Algorithm: "Ed25519", Expires: "2030-11-29"}},
+		"subexpiring": {{User: "subexpiring", Algorithm: "Ed25519", Subkeys: []sub{{Algorithm: "Ed25519", Expires: "2020-12-31"}}}},
+		"revoked":     {{User: "revoked", Algorithm: "Ed25519", Revoked: true}},
+		"retired":     {{User: "retired", Algorithm: "Ed25519", Revoked: true}},
+		"subrevoked":  {{User: "subrevoked", Algorithm: "Ed25519", Subkeys: []sub{{Algorithm: "Ed25519", Revoked: true}}}},
+	}
+	for name, want := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			infos, err := gpgKey(t, name).Info()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []info
+			for _, k := range infos {
+				if len(k.Fingerprint) != 40 || !strings.HasSuffix(k.Fingerprint, k.ID) || len(k.ID) != 16 || strings.ToUpper(k.ID) != k.ID {
+					t.Errorf("ID %q, fingerprint %q", k.ID, k.Fingerprint)
+				}
+				if len(k.UserIDs) != 1 || !k.Created.Equal(date("2020-01-01")) {
+					t.Errorf("user ids %q, created %v", k.UserIDs, k.Created)
+				}
+				user, _, _ := strings.Cut(k.UserIDs[0], " ")
+				i := info{User: user, Algorithm: k.Algorithm, Expires: day(k), Revoked: k.Revoked}
+				for _, s := range k.Subkeys {
+					i.Subkeys = append(i.Subkeys, sub{s.Algorithm, day(s), s.Revoked})
+				}
+				got = append(got, i)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestKeyForms(t *testing.T) {
+	t.Parallel()
+	rsa, ed := gpgKey(t, "rsa2048").Armor, gpgKey(t, "ed25519").Armor
+	crlf := strings.NewReplacer("\n", "\r\n")
+	for name, tt := range map[string]struct {
+		armor string
+		keys  int
+	}{
+		"one":                      {rsa, 1},
+		"two blocks":               {rsa + ed, 2},
+		"two blocks with text":     {"The keys:\n" + rsa + "\nand\n" + ed + "-- \nbye", 2},
+		"the same key twice":       {rsa + rsa, 2},
+		"CRLF":                     {crlf.Replace(rsa), 1},
+		"two blocks, CRLF":         {crlf.Replace(rsa + ed), 2},
+		"indented":                 {strings.ReplaceAll(rsa, "\n", "\n  "), 1},
+		"no final newline":         {strings.TrimSpace(rsa), 1},
+		"with headers":             {strings.Replace(rsa, "\n\n", "\nVersion: x\nComment: y\n\n", 1), 1},
+		"without checksum":         {withoutChecksum(rsa), 1},
+		"two keys in one block":    {gpgKey(t, "two").Armor, 2},
+		"cut checksum, two blocks": {withoutChecksum(rsa) + withoutChecksum(ed), 2},
+	} {
+		infos, err := verify.Key{Armor: tt.armor}.Info()
+		if err != nil || len(infos) != tt.keys {
+			t.Errorf("%s: %d keys, error %v, want %d", name, len(infos), err, tt.keys)
+		}
+	}
+}
+
+// withoutChecksum removes the line that starts with an equals sign.
+func withoutChecksum(armor string) string {
+	var b strings.Builder
+	for line := range strings.Lines(armor) {
+		if !strings.HasPrefix(line, "=") {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}
+
+func TestKeyUnreadable(t *testing.T) {
+	t.Parallel()
+	rsa := gpgKey(t, "rsa2048").Armor
+	begin := "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\n"
+	end := "-----END PGP PUBLIC KEY BLOCK-----\n"
+	for name, armor := range map[string]string{
+		"empty":             "",
+		"text":              "no key",
+		"null":              "null",
+		"binary":            "\x99\x01\x0d\x04",
+		"begin only":        begin,
+		"cut":               rsa[:len(rsa)/2],
+		"cut, with an end":  rsa[:len(rsa)/2] + "\n" + end,
+		"begin in a block":  begin + rsa,
+		"empty block":       begin + end,
+		"no Base64":         begin + "!!!!\n" + end,
+		"garbage":           begin + "AAAAAAAAAAAAAAAAAAAAAAAAAA==\n" + end,
+		"good and then bad": rsa + begin + "AAAA\n" + end,
+		"signature":         string(gpgFile(t, "armored.sig")),
+		"message":           string(gpgFile(t, "clear.sig")),
+		"private key":       privateKey(t),
+		"renamed private":   strings.ReplaceAll(privateKey(t), "PRIVATE", "PUBLIC"),
+	} {
+		infos, err := verify.Key{ID: "0123", Armor: armor}.Info()
+		if !errors.Is(err, verify.ErrBadKey) || infos != nil {
+			t.Errorf("%s: %v, error %v, want ErrBadKey", name, infos, err)
+		}
+		if err != nil && !strings.Contains(err.Error(), "0123") {
+			t.Errorf("%s: the error does not name the key: %v", name, err)
+		}
+	}
+}
+
+func TestKeyJSON(t *testing.T) {
+	t.Parallel()
+	key := verify.Key{ID: "A", Armor: "B"}
+	data, err := json.Marshal(key)
+	if err != nil || string(data) != `{"id":"A","armor":"B"}` {
+		t.Errorf("%s, %v", data, err)
+	}
+	infos, err := gpgKey(t, "ed25519").Info()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err = json.Marshal(infos[0])
+	if err != nil || strings.Contains(string(data), "expires") || strings.Contains(string(data), "revoked") {
+		t.Errorf("%s, %v", data, err)
+	}
+}

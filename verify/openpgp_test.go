@@ -1,0 +1,343 @@
+package verify_test
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/dsa" //lint:ignore SA1019 such keys exist
+	"crypto/rsa"
+	"errors"
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ProtonMail/go-crypto/openpgp/armor"
+	"github.com/ProtonMail/go-crypto/openpgp/packet"
+	openpgp "github.com/ProtonMail/go-crypto/openpgp/v2"
+
+	"github.com/tofureg/tofureg/verify"
+)
+
+// The keys and signatures here are made with the same library that verifies them:
+// forms that gpg does not make, or not on request.
+
+func config(c packet.Config) *packet.Config {
+	if c.Time == nil {
+		c.Time = func() time.Time { return date("2024-01-01") }
+	}
+	if c.Algorithm == 0 {
+		c.Algorithm = packet.PubKeyAlgoEdDSA
+	}
+	return &c
+}
+
+func entity(t testing.TB, name string, c *packet.Config) *openpgp.Entity {
+	t.Helper()
+	e, err := openpgp.NewEntity(name, "", name+"@example.com", c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func armored(t testing.TB, typ string, write func(b *bytes.Buffer) error) string {
+	t.Helper()
+	var raw, out bytes.Buffer
+	if err := write(&raw); err != nil {
+		t.Fatal(err)
+	}
+	w, err := armor.Encode(&out, typ, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(raw.Bytes()); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.String() + "\n"
+}
+
+func public(t testing.TB, e *openpgp.Entity) verify.Key {
+	t.Helper()
+	return verify.Key{Armor: armored(t, openpgp.PublicKeyType, func(b *bytes.Buffer) error { return e.Serialize(b) })}
+}
+
+func privateKey(t testing.TB) string {
+	t.Helper()
+	e := entity(t, "private", config(packet.Config{}))
+	return armored(t, openpgp.PrivateKeyType, func(b *bytes.Buffer) error { return e.SerializePrivateWithoutSigning(b, nil) })
+}
+
+// sign makes a signature with the private key, whatever the rules say.
+func sign(t testing.TB, doc []byte, key *packet.PrivateKey, typ packet.SignatureType, hash crypto.Hash, at time.Time) []byte {
+	t.Helper()
+	sig := &packet.Signature{SigType: typ, PubKeyAlgo: key.PubKeyAlgo, Hash: hash, CreationTime: at, IssuerKeyId: &key.KeyId}
+	h, err := sig.PrepareSign(config(packet.Config{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Write(doc)
+	if err := sig.Sign(h, key, config(packet.Config{})); err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := sig.Serialize(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestAlgorithms(t *testing.T) {
+	t.Parallel()
+	doc := []byte("document")
+	for name, c := range map[string]packet.Config{
+		"Ed25519 (version 6)": {V6Keys: true, Algorithm: packet.PubKeyAlgoEd25519},
+		"Ed25519 (version 4)": {Algorithm: packet.PubKeyAlgoEdDSA},
+		"Ed448":               {Algorithm: packet.PubKeyAlgoEd448, V6Keys: true},
+		"ECDSA P-384":         {Algorithm: packet.PubKeyAlgoECDSA, Curve: packet.CurveNistP384},
+		"ECDSA Brainpool":     {Algorithm: packet.PubKeyAlgoECDSA, Curve: packet.CurveBrainpoolP256},
+		"RSA":                 {Algorithm: packet.PubKeyAlgoRSA, RSABits: 2048},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg := config(c)
+			cfg.DefaultHash = crypto.SHA512
+			e := entity(t, "signer", cfg)
+			key := public(t, e)
+			var sig bytes.Buffer
+			if err := openpgp.DetachSign(&sig, []*openpgp.Entity{e}, bytes.NewReader(doc), cfg); err != nil {
+				t.Fatal(err)
+			}
+			got, err := verify.CheckSignature(doc, sig.Bytes(), []verify.Key{key}, date("2024-06-01"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			infos, err := key.Info()
+			if err != nil || infos[0].Fingerprint != got.Fingerprint || infos[0].ID != got.KeyID {
+				t.Errorf("%+v, %v, signature %+v", infos, err, got)
+			}
+			pinned := verify.Policy{Fingerprints: []string{got.Fingerprint}, Now: func() time.Time { return date("2024-06-01") }}
+			if _, _, err := pinned.CheckSums(verify.Evidence{Sums: doc, Signature: sig.Bytes(), Keys: []verify.Key{key}}); errors.Is(err, verify.ErrUnknownKey) {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// A key with a signing subkey of somebody else must not take the credit for what
+// that subkey signs.
+func TestForeignSubkey(t *testing.T) {
+	t.Parallel()
+	cfg := config(packet.Config{})
+	victim, thief := entity(t, "victim", cfg), entity(t, "thief", cfg)
+	if err := victim.AddSigningSubkey(cfg); err != nil {
+		t.Fatal(err)
+	}
+	own := victim.Subkeys[len(victim.Subkeys)-1]
+	doc := []byte("document")
+	sig := sign(t, doc, own.PrivateKey, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
+	if _, err := verify.CheckSignature(doc, sig, []verify.Key{public(t, victim)}, today); err != nil {
+		t.Fatal("the victim's own signature:", err)
+	}
+	for name, cross := range map[string]*packet.Signature{
+		"without cross-signature":           nil,
+		"with the victim's cross-signature": own.Bindings[0].Packet.EmbeddedSignature,
+	} {
+		binding := &packet.Signature{
+			Version: 4, SigType: packet.SigTypeSubkeyBinding, PubKeyAlgo: thief.PrimaryKey.PubKeyAlgo, Hash: crypto.SHA256,
+			CreationTime: date("2024-01-02"), IssuerKeyId: &thief.PrimaryKey.KeyId, FlagsValid: true, FlagSign: true, EmbeddedSignature: cross,
+		}
+		if err := binding.SignKey(own.PublicKey, thief.PrivateKey, cfg); err != nil {
+			t.Fatal(err)
+		}
+		stolen := *thief
+		stolen.Subkeys = []openpgp.Subkey{{Primary: &stolen, PublicKey: own.PublicKey, Bindings: []*packet.VerifiableSignature{packet.NewVerifiableSig(binding)}}}
+		if _, err := verify.CheckSignature(doc, sig, []verify.Key{public(t, &stolen)}, today); !errors.Is(err, verify.ErrUnknownKey) {
+			t.Errorf("%s: error %v, want ErrUnknownKey", name, err)
+		}
+	}
+}
+
+// Keys may sign only if they say so.
+func TestUsage(t *testing.T) {
+	t.Parallel()
+	doc := []byte("document")
+	cfg := config(packet.Config{})
+	certOnly := entity(t, "certonly", cfg)
+	for _, id := range certOnly.Identities {
+		self := id.SelfCertifications[0].Packet
+		self.FlagSign = false
+		if err := self.SignUserId(id.Name, certOnly.PrimaryKey, certOnly.PrivateKey, cfg); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sig := sign(t, doc, certOnly.PrivateKey, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
+	_, err := verify.CheckSignature(doc, sig, []verify.Key{public(t, certOnly)}, today)
+	if !errors.Is(err, verify.ErrUnknownKey) || !strings.Contains(err.Error(), "not meant for signing") {
+		t.Errorf("a key that only certifies: %v", err)
+	}
+
+	flagless := entity(t, "flagless", cfg)
+	for _, id := range flagless.Identities {
+		self := id.SelfCertifications[0].Packet
+		self.FlagsValid = false
+		if err := self.SignUserId(id.Name, flagless.PrimaryKey, flagless.PrivateKey, cfg); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sig = sign(t, doc, flagless.PrivateKey, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
+	if _, err := verify.CheckSignature(doc, sig, []verify.Key{public(t, flagless)}, today); err != nil {
+		t.Errorf("a key without flags: %v", err)
+	}
+}
+
+// A key without a valid self-signature is nobody's.
+func TestSelfSignature(t *testing.T) {
+	t.Parallel()
+	doc := []byte("document")
+	cfg := config(packet.Config{})
+	e, other := entity(t, "signer", cfg), entity(t, "other", cfg)
+	sig := sign(t, doc, e.PrivateKey, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
+	for _, id := range e.Identities {
+		// Signed by another key that claims to be this one.
+		self := id.SelfCertifications[0].Packet
+		if err := self.SignUserId(id.Name, e.PrimaryKey, other.PrivateKey, cfg); err != nil {
+			t.Fatal(err)
+		}
+		self.IssuerKeyId, self.IssuerFingerprint = &e.PrimaryKey.KeyId, e.PrimaryKey.Fingerprint
+	}
+	key := public(t, e)
+	if _, err := verify.CheckSignature(doc, sig, []verify.Key{key}, today); err == nil {
+		t.Error("accepted")
+	}
+}
+
+func TestSignatureKinds(t *testing.T) {
+	t.Parallel()
+	doc := []byte("document")
+	e := entity(t, "signer", config(packet.Config{}))
+	key := public(t, e)
+	tests := map[string]struct {
+		typ  packet.SignatureType
+		hash crypto.Hash
+		at   time.Time
+		want error
+	}{
+		"good":                      {packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"), nil},
+		"SHA-384":                   {packet.SigTypeBinary, crypto.SHA384, date("2024-02-01"), nil},
+		"SHA3-256":                  {packet.SigTypeBinary, crypto.SHA3_256, date("2024-02-01"), nil},
+		"SHA-224":                   {packet.SigTypeBinary, crypto.SHA224, date("2024-02-01"), verify.ErrWeak},
+		"not of a document":         {packet.SigTypeGenericCert, crypto.SHA256, date("2024-02-01"), verify.ErrBadSignature},
+		"older than the key":        {packet.SigTypeBinary, crypto.SHA256, date("2023-12-31"), verify.ErrBadSignature},
+		"older by five minutes":     {packet.SigTypeBinary, crypto.SHA256, date("2024-01-01").Add(-5 * time.Minute), nil},
+		"a minute from the future":  {packet.SigTypeBinary, crypto.SHA256, today.Add(time.Minute), nil},
+		"an hour from the future":   {packet.SigTypeBinary, crypto.SHA256, today.Add(time.Hour), verify.ErrFuture},
+		"a century from the future": {packet.SigTypeBinary, crypto.SHA256, today.AddDate(75, 0, 0), verify.ErrFuture},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			sig := sign(t, doc, e.PrivateKey, tt.typ, tt.hash, tt.at)
+			if _, err := verify.CheckSignature(doc, sig, []verify.Key{key}, today); !errors.Is(err, tt.want) {
+				t.Errorf("error %v, want %v", err, tt.want)
+			}
+		})
+	}
+}
+
+// A key that has several names goes by the primary one, in whatever order they
+// come, and not by one that was revoked.
+func TestUserIDs(t *testing.T) {
+	t.Parallel()
+	cfg := config(packet.Config{})
+	e := entity(t, "first", cfg)
+	if err := e.AddUserId("second", "", "second@example.com", cfg); err != nil {
+		t.Fatal(err)
+	}
+	doc := []byte("document")
+	sig := sign(t, doc, e.PrivateKey, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
+	var seen []string
+	for range 20 {
+		got, err := verify.CheckSignature(doc, sig, []verify.Key{public(t, e)}, today)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen = append(seen, got.UserID)
+	}
+	slices.Sort(seen)
+	if seen = slices.Compact(seen); len(seen) != 1 || seen[0] != "first <first@example.com>" {
+		t.Errorf("goes by %q", seen)
+	}
+	infos, err := public(t, e).Info()
+	if err != nil || fmt.Sprint(infos[0].UserIDs) != "[first <first@example.com> second <second@example.com>]" {
+		t.Errorf("%+v, %v", infos, err)
+	}
+	for _, id := range e.Identities {
+		revocation := &packet.Signature{
+			Version: 4, SigType: packet.SigTypeCertificationRevocation, PubKeyAlgo: e.PrimaryKey.PubKeyAlgo, Hash: crypto.SHA256,
+			CreationTime: date("2024-03-01"), IssuerKeyId: &e.PrimaryKey.KeyId,
+		}
+		if err := revocation.SignUserId(id.Name, e.PrimaryKey, e.PrivateKey, cfg); err != nil {
+			t.Fatal(err)
+		}
+		id.Revocations = append(id.Revocations, packet.NewVerifiableSig(revocation))
+	}
+	if _, err := verify.CheckSignature(doc, sig, []verify.Key{public(t, e)}, today); !errors.Is(err, verify.ErrRevoked) {
+		t.Errorf("all names revoked: error %v, want ErrRevoked", err)
+	}
+	infos, err = public(t, e).Info()
+	if err != nil || !infos[0].Revoked {
+		t.Errorf("all names revoked: %+v, %v", infos, err)
+	}
+}
+
+// What a hostile registry can make a check cost is bounded.
+func TestCostOfKeys(t *testing.T) {
+	t.Parallel()
+	doc := []byte("document")
+	cfg := config(packet.Config{})
+	e := entity(t, "signer", cfg)
+	sig := sign(t, doc, e.PrivateKey, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
+	var id *openpgp.Identity
+	for _, id = range e.Identities {
+	}
+	own := id.SelfCertifications[0]
+	others := e.Subkeys[0].Bindings
+	for n, want := range map[int]error{499 - len(others): nil, 500 - len(others): verify.ErrTooLarge} {
+		id.SelfCertifications = slices.Repeat([]*packet.VerifiableSignature{own}, n)
+		key := public(t, e)
+		if _, err := verify.CheckSignature(doc, sig, []verify.Key{key}, today); !errors.Is(err, want) {
+			t.Errorf("%d self-signatures: error %v, want %v", n, err, want)
+		}
+		if _, err := key.Info(); !errors.Is(err, want) {
+			t.Errorf("%d self-signatures: Info: error %v, want %v", n, err, want)
+		}
+	}
+
+	for name, key := range map[string]*packet.PublicKey{
+		"RSA": packet.NewRSAPublicKey(date("2024-01-01"), &rsa.PublicKey{N: odd(8193), E: 65537}),
+		"DSA": packet.NewDSAPublicKey(date("2024-01-01"), &dsa.PublicKey{Parameters: dsa.Parameters{P: odd(2048), Q: odd(264), G: odd(3)}, Y: odd(2047)}),
+	} {
+		// A self-signature that says it is by that key; nobody gets as far as to see
+		// that it is not.
+		forger := *e.PrivateKey
+		forger.Fingerprint, forger.KeyId = key.Fingerprint, key.KeyId
+		forged := packet.Signature{SigType: packet.SigTypeGenericCert, PubKeyAlgo: forger.PubKeyAlgo, Hash: crypto.SHA256, CreationTime: date("2024-01-01"), IssuerKeyId: &key.KeyId}
+		if err := forged.SignUserId(id.Name, key, &forger, cfg); err != nil {
+			t.Fatal(err)
+		}
+		certificate := armored(t, openpgp.PublicKeyType, func(b *bytes.Buffer) error {
+			return errors.Join(key.Serialize(b), id.UserId.Serialize(b), forged.Serialize(b))
+		})
+		if _, err := (verify.Key{Armor: certificate}).Info(); !errors.Is(err, verify.ErrTooLarge) {
+			t.Errorf("%s: Info: error %v, want ErrTooLarge", name, err)
+		}
+	}
+}
+
+// odd returns an odd number of n bits.
+func odd(n uint) *big.Int { return new(big.Int).SetBit(big.NewInt(1), int(n)-1, 1) }

@@ -1,0 +1,190 @@
+package verify
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"time"
+)
+
+// A Policy decides which packages are accepted. The zero Policy is strict: the
+// archive must be the one that a SHA256SUMS document lists, and a key that the
+// source lists must have signed that document. Each Allow field gives up one of
+// these checks by name.
+//
+// Whatever the policy, what is there must fit: if the source states hashes that were
+// computed too, one of each scheme must match, a stated size must be right, and so
+// must be the line of a SHA256SUMS document that is looked at. A mismatch is never
+// accepted, nor is a signature that is wrong, by a key that is not among those
+// listed, or by a revoked key.
+//
+// A Policy is a plain value and safe for concurrent use while nobody changes it.
+type Policy struct {
+	// Accept holds the hashes of a lock file. If it is not nil, the package must
+	// have one of them, whatever the source says of it. That suffices: SHA256SUMS
+	// and signature are then not looked at, unless RequireSignature is set. An
+	// empty Accept that is not nil accepts nothing.
+	Accept []Hash
+
+	// RequireSignature demands a valid signature beside an accepted hash.
+	RequireSignature bool
+
+	// Keys are pinned keys: if not nil, only they may sign, and those that the
+	// source lists are ignored.
+	Keys []Key
+
+	// Fingerprints are pinned keys too: if not nil, only keys with one of these
+	// fingerprints may sign, given as 40 hex digits (64 for keys of version 6), of
+	// the primary key or of the subkey that signs. Spaces, lower case and a leading
+	// 0x are tolerated. Anything shorter is [ErrPolicy]: key ids can be forged.
+	//
+	// A signature is demanded wherever Keys or Fingerprints are not nil, except
+	// beside an accepted hash; AllowUnsigned and AllowUnchecked have no effect then.
+	Fingerprints []string
+
+	// AllowUnsigned accepts a package by the hashes that its source merely states,
+	// where there is no signature: no SHA256SUMS, no signature of it, or no keys. It
+	// is what the user of a mirror needs that states hashes. Whoever controls the
+	// source or the way to it controls the package.
+	AllowUnsigned bool
+
+	// AllowUnchecked accepts a package also if nothing is known of it, and includes
+	// AllowUnsigned. It is what the user of a mirror needs that states no hashes.
+	AllowUnchecked bool
+
+	// AllowExpired accepts signatures that have expired, and those by keys that had
+	// expired when they signed.
+	AllowExpired bool
+
+	// AllowWeak accepts signatures by short RSA keys or DSA keys, or with SHA-1.
+	AllowWeak bool
+
+	// AllowAnyName accepts archives under names that do not tell provider, version
+	// and platform; see [Evidence.Want].
+	AllowAnyName bool
+
+	// RecordStated has [Report.Recordable] include hashes that the source only
+	// states. With it a lock file can be written for platforms whose packages were
+	// not downloaded.
+	RecordStated bool
+
+	// Limits bound what [Policy.Check] reads.
+	Limits Limits
+
+	// Now is the clock by which signatures expire; nil: [time.Now].
+	Now func() time.Time
+}
+
+// NeedsEvidence reports whether Judge looks at Sums and Signature. If not, they need
+// not be fetched.
+func (p Policy) NeedsEvidence() bool { return p.Accept == nil || p.RequireSignature }
+
+// NeedsH1 reports whether the verdict on ev waits for an h1 of the package, given the
+// hashes computed so far. Computing one means to inflate the whole archive, a zh
+// comes by the way; so ask with the zh. Without any hash NeedsH1 reports whether no
+// zh could decide.
+func (p Policy) NeedsH1(ev Evidence, local ...Hash) bool {
+	if has(local, SchemeH1) {
+		return false
+	}
+	if p.Accept != nil {
+		decided := has(p.Accept, SchemeZH) && len(local) == 0 || overlap(p.Accept, local)
+		return !decided && has(p.Accept, SchemeH1)
+	}
+	if len(ev.Sums) > 0 || p.pinned() || !p.AllowUnsigned && !p.AllowUnchecked {
+		return false // SHA256SUMS has a zh, and without it the package is refused
+	}
+	return has(ev.Hashes, SchemeH1) && !has(ev.Hashes, SchemeZH)
+}
+
+// Check computes the hashes that p needs of the zip archive in the first size bytes
+// of zip, the zh always, an h1 only where [Policy.NeedsH1], and then judges. The
+// caller must not use other bytes than those it had checked: neither a file that
+// others can write, nor a second download.
+//
+// Its errors are those of [Policy.Judge], those of [H1Zip], [ErrTooLarge] for an
+// archive above Limits.Package, and those of zip.
+func (p Policy) Check(ev Evidence, zip io.ReaderAt, size int64) (*Report, error) {
+	if limit := p.Limits.Effective().Package; size > limit {
+		return nil, fmt.Errorf("package %w: %d bytes, %d are allowed", ErrTooLarge, size, limit)
+	}
+	sums, wait := p.startSums(ev)
+	defer wait()
+	computed, n, err := zh(io.NewSectionReader(zip, 0, size))
+	if err == nil && n != size {
+		err = fmt.Errorf("%d bytes of %d: %w", n, size, io.ErrUnexpectedEOF)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the package: %w", err)
+	}
+	local := []Hash{computed}
+	if p.NeedsH1(ev, local...) {
+		archive, tree, err := H1Zip(zip, size, p.Limits)
+		if err != nil {
+			return nil, err
+		}
+		local = append(local, archive, tree)
+	}
+	return p.judge(ev, size, local, sums)
+}
+
+// startSums verifies the signature while the package is read. The caller must wait.
+func (p Policy) startSums(ev Evidence) (sums func() checkedSums, wait func()) {
+	if !p.NeedsEvidence() {
+		return nil, func() {}
+	}
+	at := p.now() // the caller's code must not run, or panic, elsewhere
+	p.Now = func() time.Time { return at }
+	done := make(chan checkedSums, 1)
+	sums = sync.OnceValue(func() checkedSums { return <-done })
+	go func() { done <- p.checkSums(ev) }()
+	return sums, func() { sums() }
+}
+
+// pinned reports whether p says whose signatures count.
+func (p Policy) pinned() bool { return p.Keys != nil || p.Fingerprints != nil }
+
+// pins returns the canonical fingerprints, nil for none.
+func (p Policy) pins() ([]string, error) {
+	if p.Fingerprints == nil {
+		return nil, nil
+	}
+	pins := make([]string, 0, len(p.Fingerprints))
+	for _, f := range p.Fingerprints {
+		pin, err := canonicalFingerprint(f)
+		if err != nil {
+			return nil, err
+		}
+		pins = append(pins, pin)
+	}
+	return pins, nil
+}
+
+func (p Policy) now() time.Time {
+	if p.Now == nil {
+		return time.Now()
+	}
+	return p.Now()
+}
+
+// has reports whether list has a hash of the scheme.
+func has(list []Hash, scheme string) bool {
+	return slices.ContainsFunc(list, func(h Hash) bool { return h.Scheme() == scheme })
+}
+
+// overlap reports whether a hash of a known scheme is in both lists.
+func overlap(a, b []Hash) bool {
+	return slices.ContainsFunc(a, func(h Hash) bool { return h.known() && slices.Contains(b, h) })
+}
+
+// of returns the hashes of the scheme.
+func of(list []Hash, scheme string) []Hash {
+	var out []Hash
+	for _, h := range list {
+		if h.Scheme() == scheme {
+			out = append(out, h)
+		}
+	}
+	return out
+}

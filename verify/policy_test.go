@@ -1,0 +1,527 @@
+package verify_test
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/ProtonMail/go-crypto/openpgp/packet"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tofureg/tofureg/verify"
+)
+
+const archiveName = "terraform-provider-random_3.6.0_linux_amd64.zip"
+
+// pack is a package with everything that a source can state of it, all of it true.
+type pack struct {
+	zip        []byte
+	zh, h1, hT verify.Hash // hT: of the tree; the archive has a directory entry
+	other      verify.Hash // zh of another platform, listed in the sums
+	ev         verify.Evidence
+	key        verify.Key
+	fpr        string
+	sign       func(doc []byte) []byte
+}
+
+func newPack(t testing.TB) *pack {
+	t.Helper()
+	p := &pack{zip: zipOf(t, file{"terraform-provider-random_v3.6.0", "program", 0o755}, file{"docs/", "", 0})}
+	p.zh = verify.ZHSum(sha256.Sum256(p.zip))
+	p.h1, p.hT = h1Zip(t, p.zip)
+	p.other = verify.ZHSum(sha256.Sum256([]byte("another platform")))
+	signer := entity(t, "publisher", config(packet.Config{}))
+	p.key, p.fpr = public(t, signer), fmt.Sprintf("%X", signer.PrimaryKey.Fingerprint)
+	p.sign = func(doc []byte) []byte {
+		return sign(t, doc, signer.PrivateKey, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
+	}
+	sums := fmt.Appendf(nil, "%s  %s\n%s  terraform-provider-random_3.6.0_darwin_arm64.zip\n", p.zh.Value(), archiveName, p.other.Value())
+	p.ev = verify.Evidence{
+		Filename: archiveName, Want: "random_3.6.0_linux_amd64",
+		Size: int64(len(p.zip)), Hashes: []verify.Hash{p.zh},
+		Sums: sums, Signature: p.sign(sums), Keys: []verify.Key{p.key},
+	}
+	return p
+}
+
+// check runs the policy on the package at a fixed time.
+func (p *pack) check(policy verify.Policy, ev verify.Evidence) (*verify.Report, error) {
+	policy.Now = func() time.Time { return today }
+	return policy.Check(ev, bytes.NewReader(p.zip), int64(len(p.zip)))
+}
+
+// with returns the evidence after change.
+func (p *pack) with(change func(*verify.Evidence)) verify.Evidence {
+	ev := p.ev
+	change(&ev)
+	return ev
+}
+
+// unsigned, bare and empty take away more and more of the evidence.
+func unsigned(ev *verify.Evidence) { ev.Signature = nil }
+func bare(ev *verify.Evidence)     { ev.Signature, ev.Sums, ev.Keys = nil, nil, nil }
+func empty(ev *verify.Evidence)    { bare(ev); ev.Hashes, ev.Size = nil, 0 }
+
+var wrongHash = verify.ZHSum(sha256.Sum256([]byte("wrong")))
+
+// Every policy against every evidence that a source may have. Where want is nil,
+// trust is what the report must say.
+func TestPolicies(t *testing.T) {
+	t.Parallel()
+	p := newPack(t)
+	stranger := gpgKey(t, "ed25519")
+	strict := verify.Policy{}
+	allowUnsigned := verify.Policy{AllowUnsigned: true}
+	allowUnchecked := verify.Policy{AllowUnchecked: true}
+	allowAll := verify.Policy{AllowUnsigned: true, AllowUnchecked: true, AllowExpired: true, AllowWeak: true, AllowAnyName: true}
+	lock := func(hashes ...verify.Hash) verify.Policy { return verify.Policy{Accept: hashes} }
+	anyMismatch := errors.New("*MismatchError")
+	anySize := errors.New("*SizeError")
+	anySums := errors.New("*SumsError")
+
+	tests := []struct {
+		name   string
+		policy verify.Policy
+		ev     verify.Evidence
+		want   error
+		trust  verify.Trust
+	}{
+		{"all there", strict, p.ev, nil, verify.Signed},
+		{"nothing but the chain", strict, p.with(func(ev *verify.Evidence) { ev.Hashes, ev.Size, ev.Want = nil, 0, "" }), nil, verify.Signed},
+		{"no signature", strict, p.with(unsigned), verify.ErrUnsigned, 0},
+		{"empty signature", strict, p.with(func(ev *verify.Evidence) { ev.Signature = []byte{} }), verify.ErrUnsigned, 0},
+		{"no keys", strict, p.with(func(ev *verify.Evidence) { ev.Keys = nil }), verify.ErrUnsigned, 0},
+		{"null key", strict, p.with(func(ev *verify.Evidence) { ev.Keys = []verify.Key{{}} }), verify.ErrUnknownKey, 0},
+		{"no sums", strict, p.with(func(ev *verify.Evidence) { ev.Sums = nil }), verify.ErrUnsigned, 0},
+		{"stated only", strict, p.with(bare), verify.ErrUnsigned, 0},
+		{"nothing", strict, p.with(empty), verify.ErrUnchecked, 0},
+		{"unknown schemes only", strict, p.with(func(ev *verify.Evidence) { bare(ev); ev.Hashes = []verify.Hash{verify.MustParseHash("h9:x")} }), verify.ErrUnchecked, 0},
+		{"stranger's key", strict, p.with(func(ev *verify.Evidence) { ev.Keys = []verify.Key{stranger} }), verify.ErrUnknownKey, 0},
+		{"altered sums", strict, p.with(func(ev *verify.Evidence) { ev.Sums = append(bytes.Clone(ev.Sums), '\n') }), verify.ErrBadSignature, 0},
+		{"altered signature", strict, p.with(func(ev *verify.Evidence) { ev.Signature = flip(ev.Signature, len(ev.Signature)-1) }), verify.ErrBadSignature, 0},
+
+		{"wrong size", allowAll, p.with(func(ev *verify.Evidence) { ev.Size++ }), anySize, 0},
+		{"negative size", strict, p.with(func(ev *verify.Evidence) { ev.Size = -1 }), nil, verify.Signed},
+		{"stated hash wrong", allowAll, p.with(func(ev *verify.Evidence) { ev.Hashes = []verify.Hash{wrongHash} }), anyMismatch, 0},
+		{"stated hash wrong, nothing else", allowAll, p.with(func(ev *verify.Evidence) { bare(ev); ev.Hashes = []verify.Hash{wrongHash} }), anyMismatch, 0},
+		{"one of two stated", strict, p.with(func(ev *verify.Evidence) { ev.Hashes = []verify.Hash{wrongHash, p.zh} }), nil, verify.Signed},
+		{"unknown scheme beside", strict, p.with(func(ev *verify.Evidence) { ev.Hashes = append(ev.Hashes, verify.MustParseHash("h9:x")) }), nil, verify.Signed},
+		{"signed line wrong", allowAll, resigned(p, func(s string) string { return strings.Replace(s, p.zh.Value(), wrongHash.Value(), 1) }), anyMismatch, 0},
+		{"unsigned line wrong", allowAll, p.with(func(ev *verify.Evidence) {
+			unsigned(ev)
+			ev.Sums = bytes.Replace(ev.Sums, []byte(p.zh.Value()), []byte(wrongHash.Value()), 1)
+		}), anyMismatch, 0},
+		{"two lines for the file", strict, resigned(p, func(s string) string { return s + wrongHash.Value() + "  " + archiveName + "\n" }), anySums, 0},
+		{"not listed", allowAll, resigned(p, func(s string) string { return strings.ReplaceAll(s, "linux_amd64", "linux_arm") }), verify.ErrNotListed, 0},
+		{"not listed, unsigned", allowAll, p.with(func(ev *verify.Evidence) { unsigned(ev); ev.Sums = []byte("\n") }), verify.ErrNotListed, 0},
+		{"nonsense, signed", allowAll, resigned(p, func(string) string { return "<html>" }), anySums, 0},
+
+		{"unsigned allowed, all there", allowUnsigned, p.ev, nil, verify.Signed},
+		{"unsigned allowed", allowUnsigned, p.with(unsigned), nil, verify.Checked},
+		{"unsigned allowed, no keys", allowUnsigned, p.with(func(ev *verify.Evidence) { ev.Keys = nil }), nil, verify.Checked},
+		{"unsigned allowed, no sums", allowUnsigned, p.with(bare), nil, verify.Checked},
+		{"unsigned allowed, only sums", allowUnsigned, p.with(func(ev *verify.Evidence) { unsigned(ev); ev.Hashes = nil }), nil, verify.Checked},
+		{"unsigned allowed, h1 stated", allowUnsigned, p.with(func(ev *verify.Evidence) { bare(ev); ev.Hashes = []verify.Hash{p.h1} }), nil, verify.Checked},
+		{"unsigned allowed, h1 of the tree stated", allowUnsigned, p.with(func(ev *verify.Evidence) { bare(ev); ev.Hashes = []verify.Hash{p.hT} }), nil, verify.Checked},
+		{"unsigned allowed, wrong h1", allowUnsigned, p.with(func(ev *verify.Evidence) { bare(ev); ev.Hashes = []verify.Hash{verify.MustParseHash(h1Text)} }), anyMismatch, 0},
+		{"unsigned allowed, nothing stated", allowUnsigned, p.with(empty), verify.ErrUnchecked, 0},
+		{"unsigned allowed, unknown schemes", allowUnsigned, p.with(func(ev *verify.Evidence) { bare(ev); ev.Hashes = []verify.Hash{verify.MustParseHash("h9:x")} }), verify.ErrUnchecked, 0},
+		{"unsigned allowed, bad signature", allowUnsigned, p.with(func(ev *verify.Evidence) { ev.Sums = append(bytes.Clone(ev.Sums), '\n') }), verify.ErrBadSignature, 0},
+		{"unsigned allowed, unknown key", allowUnsigned, p.with(func(ev *verify.Evidence) { ev.Keys = []verify.Key{stranger} }), verify.ErrUnknownKey, 0},
+
+		{"unchecked allowed, all there", allowUnchecked, p.ev, nil, verify.Signed},
+		{"unchecked allowed, stated", allowUnchecked, p.with(bare), nil, verify.Checked},
+		{"unchecked allowed, nothing stated", allowUnchecked, p.with(empty), nil, verify.Unchecked},
+		{"unchecked allowed, bad signature", allowUnchecked, p.with(func(ev *verify.Evidence) { ev.Sums = append(bytes.Clone(ev.Sums), '\n') }), verify.ErrBadSignature, 0},
+
+		{"locked by zh", lock(p.zh), p.with(empty), nil, verify.Accepted},
+		{"locked by h1", lock(p.h1), p.with(empty), nil, verify.Accepted},
+		{"locked by h1 of the tree", lock(p.hT), p.with(empty), nil, verify.Accepted},
+		{"locked by h1, beside other platforms' zh", lock(p.other, wrongHash, p.h1), p.with(empty), nil, verify.Accepted},
+		{"locked, a signature that is not looked at", lock(p.zh), p.with(func(ev *verify.Evidence) { ev.Signature = []byte("nonsense") }), nil, verify.Accepted},
+		{"locked, but other bytes", lock(wrongHash, verify.MustParseHash(h1Text)), p.ev, verify.ErrNotAccepted, 0},
+		{"locked, but other bytes, under every Allow", with(allowAll, func(a *verify.Policy) { a.Accept = []verify.Hash{wrongHash} }), p.ev, verify.ErrNotAccepted, 0},
+		{"empty lock", lock([]verify.Hash{}...), p.ev, verify.ErrNotAccepted, 0},
+		{"lock that is nil", verify.Policy{Accept: nil}, p.ev, nil, verify.Signed},
+		{"lock of unknown schemes", lock(verify.MustParseHash("h9:x")), p.ev, verify.ErrNotAccepted, 0},
+		{"locked, but stated otherwise", lock(p.zh), p.with(func(ev *verify.Evidence) { ev.Hashes = []verify.Hash{wrongHash} }), anyMismatch, 0},
+		{"locked and signed", with(lock(p.zh), func(a *verify.Policy) { a.RequireSignature = true }), p.ev, nil, verify.Signed},
+		{"locked, signature required", with(lock(p.zh), func(a *verify.Policy) { a.RequireSignature = true }), p.with(unsigned), verify.ErrUnsigned, 0},
+		{"locked, signature required, under every Allow", with(allowAll, func(a *verify.Policy) { a.Accept, a.RequireSignature = []verify.Hash{p.zh}, true }), p.with(empty), verify.ErrUnsigned, 0},
+		{"signed, but not locked", with(lock(wrongHash), func(a *verify.Policy) { a.RequireSignature = true }), p.ev, verify.ErrNotAccepted, 0},
+
+		{"pinned fingerprint", verify.Policy{Fingerprints: []string{p.fpr}}, p.ev, nil, verify.Signed},
+		{"pinned fingerprint, as pasted", verify.Policy{Fingerprints: []string{"0x" + strings.ToLower(p.fpr[:20]) + "  " + p.fpr[20:]}}, p.ev, nil, verify.Signed},
+		{"other fingerprint", verify.Policy{Fingerprints: []string{strings.Repeat("A", 40)}}, p.ev, verify.ErrUnknownKey, 0},
+		{"no fingerprint at all", verify.Policy{Fingerprints: []string{}}, p.ev, verify.ErrUnknownKey, 0},
+		{"key id as a pin", verify.Policy{Fingerprints: []string{p.fpr[24:]}}, p.ev, verify.ErrPolicy, 0},
+		{"nonsense as a pin", verify.Policy{Fingerprints: []string{p.fpr, strings.Repeat("X", 40)}}, p.ev, verify.ErrPolicy, 0},
+		{"nonsense as a pin, locked", verify.Policy{Fingerprints: []string{""}, Accept: []verify.Hash{p.zh}}, p.ev, verify.ErrPolicy, 0},
+		{"pinned, but not signed", with(allowAll, func(a *verify.Policy) { a.Fingerprints = []string{p.fpr} }), p.with(bare), verify.ErrUnsigned, 0},
+		{"pinned, but nothing stated", with(allowAll, func(a *verify.Policy) { a.Fingerprints = []string{p.fpr} }), p.with(empty), verify.ErrUnsigned, 0},
+		{"pinned key", verify.Policy{Keys: []verify.Key{p.key}}, p.with(func(ev *verify.Evidence) { ev.Keys = nil }), nil, verify.Signed},
+		{"listed key is not pinned", verify.Policy{Keys: []verify.Key{stranger}}, p.ev, verify.ErrUnknownKey, 0},
+		{"no key at all", verify.Policy{Keys: []verify.Key{}}, p.ev, verify.ErrUnsigned, 0},
+		{"pinned key, not signed", with(allowAll, func(a *verify.Policy) { a.Keys = []verify.Key{p.key} }), p.with(bare), verify.ErrUnsigned, 0},
+		{"pinned key with other fingerprint", verify.Policy{Keys: []verify.Key{p.key}, Fingerprints: []string{strings.Repeat("A", 40)}}, p.ev, verify.ErrUnknownKey, 0},
+		{"pinned, but locked", verify.Policy{Keys: []verify.Key{stranger}, Accept: []verify.Hash{p.zh}}, p.with(empty), nil, verify.Accepted},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r, err := p.check(tt.policy, tt.ev)
+			switch tt.want {
+			case nil:
+				if err != nil {
+					t.Fatal(err)
+				}
+				if r.Trust != tt.trust || (r.SignedBy != nil) != (tt.trust == verify.Signed) {
+					t.Errorf("trust %v, signed by %v, want %v", r.Trust, r.SignedBy, tt.trust)
+				}
+				return
+			case anyMismatch:
+				_, ok := errors.AsType[*verify.MismatchError](err)
+				if !ok || errors.Is(err, verify.ErrNotAccepted) {
+					t.Errorf("error %v, want *MismatchError", err)
+				}
+			case anySize:
+				if e, ok := errors.AsType[*verify.SizeError](err); !ok || e.Want != e.Got+1 {
+					t.Errorf("error %v, want *SizeError", err)
+				}
+			case anySums:
+				if _, ok := errors.AsType[*verify.SumsError](err); !ok {
+					t.Errorf("error %v, want *SumsError", err)
+				}
+			default:
+				if !errors.Is(err, tt.want) {
+					t.Errorf("error %v, want %v", err, tt.want)
+				}
+			}
+			if r != nil {
+				t.Error("a report beside an error")
+			}
+			only(t, err)
+		})
+	}
+}
+
+// only makes sure that a refusal is of one kind.
+func only(t *testing.T, err error) {
+	t.Helper()
+	var kinds []error
+	for _, kind := range []error{
+		verify.ErrUnchecked, verify.ErrUnsigned, verify.ErrUnknownKey, verify.ErrBadSignature, verify.ErrExpired, verify.ErrFuture,
+		verify.ErrRevoked, verify.ErrWeak, verify.ErrNotListed, verify.ErrFilename, verify.ErrNotAccepted, verify.ErrPolicy,
+	} {
+		if errors.Is(err, kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	if len(kinds) > 1 {
+		t.Errorf("%v is %v", err, kinds)
+	}
+}
+
+func with(p verify.Policy, change func(*verify.Policy)) verify.Policy {
+	change(&p)
+	return p
+}
+
+// resigned is evidence with other sums that the publisher has signed.
+func resigned(p *pack, change func(string) string) verify.Evidence {
+	return p.with(func(ev *verify.Evidence) {
+		ev.Sums = []byte(change(string(ev.Sums)))
+		ev.Signature = p.sign(ev.Sums)
+	})
+}
+
+func TestMismatchTellsEvidence(t *testing.T) {
+	t.Parallel()
+	p := newPack(t)
+	_, err := p.check(verify.Policy{Accept: []verify.Hash{wrongHash}}, p.ev)
+	mismatch, ok := errors.AsType[*verify.MismatchError](err)
+	if !ok {
+		t.Fatal(err)
+	}
+	want := &verify.MismatchError{Filename: archiveName, Source: "accepted hashes", Want: []verify.Hash{wrongHash}, Got: []verify.Hash{p.zh}}
+	if diff := cmp.Diff(want, mismatch, cmp.Comparer(func(a, b verify.Hash) bool { return a == b })); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	long := &verify.MismatchError{Source: "x", Want: []verify.Hash{p.zh, p.h1, p.hT, p.other, wrongHash}}
+	if s := long.Error(); !strings.Contains(s, "2 more") || strings.Contains(s, wrongHash.String()) || !strings.HasSuffix(s, "got none") {
+		t.Errorf("error %q", s)
+	}
+}
+
+// Errors tell the user of a mirror what to do.
+func TestRefusalsNameThePolicy(t *testing.T) {
+	t.Parallel()
+	p := newPack(t)
+	for _, tt := range []struct {
+		ev   verify.Evidence
+		want string
+	}{
+		{p.with(bare), "Policy.AllowUnsigned"},
+		{p.with(unsigned), "Policy.AllowUnsigned"},
+		{p.with(empty), "Policy.AllowUnchecked"},
+		{p.with(func(ev *verify.Evidence) { ev.Want = "other_1.0.0_linux_amd64" }), "Policy.AllowAnyName"},
+	} {
+		if _, err := p.check(verify.Policy{}, tt.ev); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("error %v, want it to name %s", err, tt.want)
+		}
+	}
+}
+
+// A correctly signed package of another version, platform or provider is a replay.
+func TestFilename(t *testing.T) {
+	t.Parallel()
+	p := newPack(t)
+	named := func(name string) verify.Evidence {
+		return resigned(p, func(string) string { return p.zh.Value() + "  " + name + "\n" })
+	}
+	tests := []struct {
+		name, want string
+		ok         bool
+	}{
+		{archiveName, "random_3.6.0_linux_amd64", true},
+		{"opentofu-provider-random_3.6.0_linux_amd64.zip", "random_3.6.0_linux_amd64", true},
+		{"random_3.6.0_linux_amd64.zip", "random_3.6.0_linux_amd64", true},
+		{"terraform-provider-random_v3.6.0_linux_amd64.zip", "random_3.6.0_linux_amd64", true},
+		{"terraform-provider-Random_3.6.0_linux_amd64.zip", "random_3.6.0_linux_amd64", true},
+		{"terraform-provider-a-b_1.0.0-rc1+x_linux_arm64.zip", "a-b_1.0.0-rc1+x_linux_arm64", true},
+		{archiveName, "random_3.5.0_linux_amd64", false},
+		{archiveName, "random_3.6.0_linux_arm64", false},
+		{archiveName, "random_3.6.0_darwin_amd64", false},
+		{archiveName, "time_3.6.0_linux_amd64", false},
+		{archiveName, "om_3.6.0_linux_amd64", false},
+		{"terraform-provider-evil-random_3.6.0_linux_amd64.zip", "random_3.6.0_linux_amd64", false},
+		{"terraform-provider-random_13.6.0_linux_amd64.zip", "random_3.6.0_linux_amd64", false},
+		{"terraform-provider-random_3.6.0_linux_amd64.zip.zip", "random_3.6.0_linux_amd64", false},
+		{"terraform-provider-random_3.6.0_linux_amd64", "random_3.6.0_linux_amd64", false},
+		{"terraform-provider-random_1.0.0-RC1_linux_amd64.zip", "random_1.0.0-rc1_linux_amd64", false},
+		{"package.zip", "random_3.6.0_linux_amd64", false},
+	}
+	for _, tt := range tests {
+		ev := named(tt.name)
+		ev.Filename, ev.Want = tt.name, tt.want
+		if _, err := p.check(verify.Policy{}, ev); (err == nil) != tt.ok || err != nil && !errors.Is(err, verify.ErrFilename) {
+			t.Errorf("%s for %s: %v, want ErrFilename: %v", tt.name, tt.want, err, !tt.ok)
+		}
+		if _, err := p.check(verify.Policy{AllowAnyName: true}, ev); err != nil {
+			t.Errorf("%s for %s, any name allowed: %v", tt.name, tt.want, err)
+		}
+		ev.Want = ""
+		if _, err := p.check(verify.Policy{}, ev); err != nil {
+			t.Errorf("%s for nothing: %v", tt.name, err)
+		}
+	}
+	for _, name := range []string{"", "a/b.zip", "../" + archiveName, `a\b.zip`, "a\x00.zip", "a\n.zip", "\xff.zip", strings.Repeat("n", 256)} {
+		_, err := p.check(verify.Policy{AllowAnyName: true}, p.with(func(ev *verify.Evidence) { ev.Filename, ev.Want = name, "" }))
+		if !errors.Is(err, verify.ErrFilename) || strings.ContainsAny(err.Error(), "\x00\n") {
+			t.Errorf("%q: error %v, want ErrFilename", name, err)
+		}
+	}
+}
+
+func TestReport(t *testing.T) {
+	t.Parallel()
+	p := newPack(t)
+	stated := []verify.Hash{p.zh, p.h1, verify.MustParseHash("h9:x"), p.other}
+	texts := func(hashes ...verify.Hash) []string {
+		var out []string
+		for _, h := range hashes {
+			out = append(out, h.String())
+		}
+		return out
+	}
+	sort := func(hashes ...verify.Hash) []string {
+		r := verify.Report{Local: hashes}
+		return texts(r.Recordable()...)
+	}
+	type view struct{ Local, Signed, Claimed, Recordable []string }
+	tests := []struct {
+		name   string
+		policy verify.Policy
+		ev     verify.Evidence
+		want   view
+	}{
+		{"signed", verify.Policy{}, p.with(func(ev *verify.Evidence) { ev.Hashes = stated }),
+			view{sort(p.zh), sort(p.zh, p.other), sort(p.h1, verify.MustParseHash("h9:x")), sort(p.zh, p.other)}},
+		{"signed, stated recorded", verify.Policy{RecordStated: true}, p.with(func(ev *verify.Evidence) { ev.Hashes = stated }),
+			view{sort(p.zh), sort(p.zh, p.other), sort(p.h1, verify.MustParseHash("h9:x")), sort(p.zh, p.other, p.h1, verify.MustParseHash("h9:x"))}},
+		{"unsigned sums", verify.Policy{AllowUnsigned: true}, p.with(unsigned),
+			view{sort(p.zh), nil, sort(p.other), sort(p.zh)}},
+		{"unsigned sums, stated recorded", verify.Policy{AllowUnsigned: true, RecordStated: true}, p.with(unsigned),
+			view{sort(p.zh), nil, sort(p.other), sort(p.zh, p.other)}},
+		{"locked", verify.Policy{Accept: []verify.Hash{p.zh}}, p.ev, view{sort(p.zh), nil, nil, sort(p.zh)}},
+		{"locked by h1", verify.Policy{Accept: []verify.Hash{p.h1}}, p.with(empty), view{sort(p.zh, p.h1, p.hT), nil, nil, sort(p.zh, p.h1, p.hT)}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r, err := p.check(tt.policy, tt.ev)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 2 { // the second time after a trip through JSON
+				got := view{texts(r.Local...), texts(r.Signed...), texts(r.Claimed...), texts(r.Recordable()...)}
+				if diff := cmp.Diff(tt.want, got); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+				data, err := json.Marshal(r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				again := new(verify.Report)
+				if err := json.Unmarshal(data, again); err != nil {
+					t.Fatalf("%s: %v", data, err)
+				}
+				r = again
+			}
+		})
+	}
+}
+
+func TestTrust(t *testing.T) {
+	t.Parallel()
+	for i, text := range []string{"unchecked", "checked", "accepted", "signed"} {
+		trust := verify.Trust(i)
+		data, err := trust.MarshalText()
+		if err != nil || string(data) != text || trust.String() != text {
+			t.Errorf("%d: %s, %v", i, data, err)
+		}
+		var back verify.Trust
+		if err := back.UnmarshalText(data); err != nil || back != trust {
+			t.Errorf("%s: %v, %v", text, back, err)
+		}
+	}
+	if verify.Unchecked >= verify.Checked || verify.Checked >= verify.Accepted || verify.Accepted >= verify.Signed {
+		t.Error("the levels are out of order")
+	}
+	var bad verify.Trust
+	if err := bad.UnmarshalText([]byte("very")); err == nil {
+		t.Error("an unknown level passed")
+	}
+	if _, err := verify.Trust(9).MarshalText(); err == nil || verify.Trust(-1).String() != "Trust(-1)" {
+		t.Error("a level that there is not")
+	}
+}
+
+func TestNeeds(t *testing.T) {
+	t.Parallel()
+	p := newPack(t)
+	h1Stated := p.with(func(ev *verify.Evidence) { bare(ev); ev.Hashes = []verify.Hash{p.h1} })
+	bothStated := p.with(func(ev *verify.Evidence) { bare(ev); ev.Hashes = []verify.Hash{p.h1, p.zh} })
+	lock := func(hashes ...verify.Hash) verify.Policy { return verify.Policy{Accept: hashes} }
+	unsignedAllowed := verify.Policy{AllowUnsigned: true}
+	tests := []struct {
+		name     string
+		policy   verify.Policy
+		ev       verify.Evidence
+		local    []verify.Hash
+		h1       bool
+		evidence bool
+	}{
+		{"strict", verify.Policy{}, p.ev, nil, false, true},
+		{"strict, refused anyway", verify.Policy{}, h1Stated, nil, false, true},
+		{"unsigned, h1 stated", unsignedAllowed, h1Stated, nil, true, true},
+		{"unsigned, h1 stated, zh computed", unsignedAllowed, h1Stated, []verify.Hash{p.zh}, true, true},
+		{"unsigned, h1 stated, h1 computed", unsignedAllowed, h1Stated, []verify.Hash{p.zh, p.h1}, false, true},
+		{"unsigned, both stated", unsignedAllowed, bothStated, nil, false, true},
+		{"unsigned, sums", unsignedAllowed, p.with(func(ev *verify.Evidence) { unsigned(ev); ev.Hashes = []verify.Hash{p.h1} }), nil, false, true},
+		{"pinned", verify.Policy{AllowUnsigned: true, Fingerprints: []string{p.fpr}}, h1Stated, nil, false, true},
+		{"lock with zh", lock(p.zh), p.ev, nil, false, false},
+		{"lock with h1", lock(p.h1), p.ev, nil, true, false},
+		{"lock with both, not known yet", lock(p.zh, p.h1), p.ev, nil, false, false},
+		{"lock with both, zh fits", lock(p.zh, p.h1), p.ev, []verify.Hash{p.zh}, false, false},
+		{"lock with both, zh does not fit", lock(p.other, p.h1), p.ev, []verify.Hash{p.zh}, true, false},
+		{"lock with zh only, does not fit", lock(p.other), p.ev, []verify.Hash{p.zh}, false, false},
+		{"empty lock", lock([]verify.Hash{}...), p.ev, []verify.Hash{p.zh}, false, false},
+		{"lock and signature", verify.Policy{Accept: []verify.Hash{p.zh}, RequireSignature: true}, p.ev, nil, false, true},
+	}
+	for _, tt := range tests {
+		if got := tt.policy.NeedsH1(tt.ev, tt.local...); got != tt.h1 {
+			t.Errorf("%s: NeedsH1 is %v", tt.name, got)
+		}
+		if got := tt.policy.NeedsEvidence(); got != tt.evidence {
+			t.Errorf("%s: NeedsEvidence is %v", tt.name, got)
+		}
+	}
+}
+
+// Judge decides about directories too, of which there is neither size nor zh.
+func TestJudgeDirectory(t *testing.T) {
+	t.Parallel()
+	p := newPack(t)
+	if r, err := (verify.Policy{Accept: []verify.Hash{p.zh, p.hT}}).Judge(p.ev, -1, []verify.Hash{p.hT}); err != nil || r.Trust != verify.Accepted {
+		t.Errorf("%+v, %v", r, err)
+	}
+	// A lock with only a zh does not vouch for a directory.
+	if _, err := (verify.Policy{Accept: []verify.Hash{p.zh}}).Judge(p.ev, -1, []verify.Hash{p.hT}); !errors.Is(err, verify.ErrNotAccepted) {
+		t.Errorf("error %v, want ErrNotAccepted", err)
+	}
+	if _, err := (verify.Policy{}).Judge(p.ev, -1, []verify.Hash{p.hT}); !errors.Is(err, verify.ErrUnchecked) {
+		t.Errorf("error %v, want ErrUnchecked", err)
+	}
+	if _, err := (verify.Policy{AllowUnsigned: true}).Judge(p.with(bare), -1, []verify.Hash{p.hT}); !errors.Is(err, verify.ErrUnchecked) {
+		t.Errorf("another scheme was stated: error %v, want ErrUnchecked", err)
+	}
+}
+
+func TestCheckReads(t *testing.T) {
+	t.Parallel()
+	p := newPack(t)
+	size := int64(len(p.zip))
+	r := bytes.NewReader(p.zip)
+	if _, err := (verify.Policy{}).Check(p.with(func(ev *verify.Evidence) { ev.Size = 0 }), r, size+1); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("a file that is too short: %v", err)
+	}
+	broken := errors.New("broken")
+	if _, err := (verify.Policy{}).Check(p.ev, failingAt{broken}, size); !errors.Is(err, broken) {
+		t.Errorf("a file that cannot be read: %v", err)
+	}
+	if _, err := (verify.Policy{Limits: verify.Limits{Package: size}}).Check(p.ev, r, size); err != nil {
+		t.Errorf("at the limit: %v", err)
+	}
+	if _, err := (verify.Policy{Limits: verify.Limits{Package: size - 1}}).Check(p.ev, r, size); !errors.Is(err, verify.ErrTooLarge) {
+		t.Errorf("above the limit: %v", err)
+	}
+	// Only an h1 could decide, and the bytes have none.
+	junk := []byte("not a zip")
+	policy := verify.Policy{Accept: []verify.Hash{p.h1}}
+	if _, err := policy.Check(verify.Evidence{}, bytes.NewReader(junk), int64(len(junk))); !errors.Is(err, verify.ErrArchive) {
+		t.Errorf("no zip: %v", err)
+	}
+}
+
+type failingAt struct{ err error }
+
+func (f failingAt) ReadAt([]byte, int64) (int, error) { return iotest.ErrReader(f.err).Read(nil) }
+
+func TestCheckSums(t *testing.T) {
+	t.Parallel()
+	p := newPack(t)
+	policy := verify.Policy{Now: func() time.Time { return today }}
+	sums, by, err := policy.CheckSums(p.ev)
+	if err != nil || by.Fingerprint != p.fpr || sums.Len() != 2 {
+		t.Errorf("%v, %v, %v", sums, by, err)
+	}
+	if _, _, err := policy.CheckSums(p.with(unsigned)); !errors.Is(err, verify.ErrUnsigned) {
+		t.Errorf("error %v, want ErrUnsigned", err)
+	}
+	policy.AllowUnsigned = true
+	if sums, by, err := policy.CheckSums(p.with(unsigned)); err != nil || by != nil || sums.Len() != 2 {
+		t.Errorf("%v, %v, %v", sums, by, err)
+	}
+	if sums, by, err := policy.CheckSums(p.with(empty)); err != nil || by != nil || sums != nil {
+		t.Errorf("%v, %v, %v", sums, by, err)
+	}
+}

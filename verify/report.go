@@ -1,0 +1,89 @@
+package verify
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Trust is how far a package can be trusted. Greater is more.
+type Trust int
+
+// The levels of trust. What a package has is the highest level that was
+// established; [Policy.Judge] decides whether that suffices.
+const (
+	Unchecked Trust = iota // nothing to compare the package with
+	Checked                // it is what its source states; an attacker at the source can state anything
+	Accepted               // it has a hash that the caller accepts, from a lock file
+	Signed                 // a key that may sign vouches for it
+)
+
+var trustNames = [...]string{"unchecked", "checked", "accepted", "signed"}
+
+// String returns the level in lower case, for example "signed".
+func (t Trust) String() string {
+	if t < 0 || int(t) >= len(trustNames) {
+		return fmt.Sprintf("Trust(%d)", int(t))
+	}
+	return trustNames[t]
+}
+
+// MarshalText implements [encoding.TextMarshaler] with the form of [Trust.String].
+func (t Trust) MarshalText() ([]byte, error) {
+	if t < 0 || int(t) >= len(trustNames) {
+		return nil, fmt.Errorf("no level of trust: %d", int(t))
+	}
+	return []byte(t.String()), nil
+}
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (t *Trust) UnmarshalText(b []byte) error {
+	i := slices.Index(trustNames[:], string(b))
+	if i < 0 {
+		return fmt.Errorf("no level of trust: %.40q", b)
+	}
+	*t = Trust(i)
+	return nil
+}
+
+// A Report tells what [Policy.Judge] has established about a package that it
+// accepts. It can be stored as JSON, for audits. Lists of hashes are sorted and have
+// no duplicates.
+type Report struct {
+	// Trust is the level that was reached. Where a policy has both Accept and
+	// RequireSignature, Signed includes Accepted.
+	Trust Trust `json:"trust"`
+
+	// SignedBy is the signature, nil if none was verified.
+	SignedBy *Signature `json:"signed_by,omitempty"`
+
+	// Local are the hashes that were computed of the package itself.
+	Local []Hash `json:"local,omitempty"`
+
+	// Signed are the hashes that the signature covers: of all files of this
+	// version, also those for other platforms.
+	Signed []Hash `json:"signed,omitempty"`
+
+	// Claimed are the hashes that the source states and nothing confirms.
+	Claimed []Hash `json:"claimed,omitempty"`
+
+	// RecordStated is that of the policy.
+	RecordStated bool `json:"record_stated,omitempty"`
+}
+
+// Recordable returns the hashes that a lock file may record for this version: those
+// computed, those signed, and with [Policy.RecordStated] those only claimed. They are
+// sorted, without duplicates.
+func (r *Report) Recordable() []Hash {
+	all := slices.Concat(r.Local, r.Signed)
+	if r.RecordStated {
+		all = append(all, r.Claimed...)
+	}
+	return sorted(all)
+}
+
+// sorted returns a sorted copy of list without duplicates and zero hashes.
+func sorted(list []Hash) []Hash {
+	out := slices.DeleteFunc(slices.Clone(list), Hash.IsZero)
+	slices.SortFunc(out, Hash.Compare)
+	return slices.Compact(out)
+}

@@ -1,0 +1,185 @@
+package verify
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Signature is a signature that has been verified, and the key that made it.
+type Signature struct {
+	// KeyID and Fingerprint are those of the primary key, in upper-case hex, even
+	// where a subkey signed.
+	KeyID       string `json:"key_id"`
+	Fingerprint string `json:"fingerprint"`
+
+	// Subkey is the fingerprint of the subkey that signed, empty where the primary
+	// key did.
+	Subkey string `json:"subkey,omitempty"`
+
+	// UserID is the name that the key gives itself. Nobody has verified it.
+	UserID string `json:"user_id,omitempty"`
+
+	Algorithm string    `json:"algorithm"` // of the key that signed, for example "RSA 4096"
+	Hash      string    `json:"hash"`      // of the document, for example "SHA-256"
+	Created   time.Time `json:"created"`   // as the signature states
+
+	// KeyExpired tells that the key was valid when it signed and has expired since.
+	// Such a signature stays good.
+	KeyExpired bool `json:"key_expired,omitempty"`
+
+	// KeyRetired tells that the owner has retired or replaced the key since, and
+	// said so by a revocation with that reason. Such a signature stays good, too.
+	KeyRetired bool `json:"key_retired,omitempty"`
+
+	// Expired and Weak tell that the signature was accepted only because of
+	// [Policy.AllowExpired] or [Policy.AllowWeak].
+	Expired bool `json:"expired,omitempty"`
+	Weak    bool `json:"weak,omitempty"`
+}
+
+// CheckSignature verifies that sig is a detached OpenPGP signature of doc by one of
+// keys. Time at is now (zero: [time.Now]).
+//
+// The signature may be binary, as the registry protocol wants it, or ASCII-armored.
+// Of several signatures in it one good one suffices; what follows a signature and is
+// none is ignored. RSA, ECDSA and EdDSA keys are supported, signing subkeys included;
+// a signing subkey must be bound to its primary key in both directions.
+//
+// A signature is good if its key was valid when it signed: created by then, and not
+// yet expired according to its newest self-signature. That the key has expired since
+// is no error, [Signature.KeyExpired] tells it. Refused are:
+//
+//   - signatures that have an expiry of their own and are past it, or whose key had
+//     expired: [ErrExpired]
+//   - signatures that date more than five minutes from the future: [ErrFuture]
+//   - keys that are revoked: [ErrRevoked]. Only if the reason is that the key was
+//     retired or replaced do signatures from before the revocation stay good. If one
+//     of several copies of a key is revoked, the key is.
+//   - RSA keys of less than 2,047 bits, DSA keys, and signatures with SHA-1, SHA-224
+//     or what is weaker: [ErrWeak]. In the signatures that a key makes on itself SHA-1
+//     passes, as fingerprints rest on it too.
+//   - anything else: [ErrBadSignature], or [ErrUnknownKey] if no key matches
+//
+// Where several of these apply, the error is the one that is nearest to success. A
+// key that cannot be read verifies nothing and hinders no other key; if none of the
+// others made the signature, the error names it and wraps [ErrBadKey] as well.
+// Revocations by other keys are not considered.
+//
+// Beyond these limits the error is [ErrTooLarge]: a document of [MaxSums] bytes, a
+// signature of [MaxSignature] bytes with 16 signatures in it, 100 keys of 1 MiB each,
+// RSA and DSA keys of 8,192 bits, 500 self-signatures on the keys that match.
+func CheckSignature(doc, sig []byte, keys []Key, at time.Time) (*Signature, error) {
+	if at.IsZero() {
+		at = time.Now()
+	}
+	return signatureCheck{at: at}.run(doc, sig, keys)
+}
+
+// clockSkew is how far the clocks of a signer and of this machine may disagree.
+const clockSkew = 5 * time.Minute
+
+// The limits of what is verified, so that a hostile source costs seconds at most.
+const (
+	maxSignatures    = 16  // of one document
+	maxVerifications = 500 // of these and of what matching keys have in self-signatures
+)
+
+// signatureCheck is CheckSignature with the parts of a policy that bear on it.
+type signatureCheck struct {
+	at                      time.Time
+	pins                    []string // canonical fingerprints; nil: any key
+	allowExpired, allowWeak bool
+	budget                  *int // verifications left
+}
+
+func (c signatureCheck) run(doc, sig []byte, keys []Key) (*Signature, error) {
+	switch {
+	case len(doc) > MaxSums:
+		return nil, fmt.Errorf("signed document %w: %d bytes, %d are allowed", ErrTooLarge, len(doc), MaxSums)
+	case len(sig) > MaxSignature:
+		return nil, fmt.Errorf("signature %w: %d bytes, %d are allowed", ErrTooLarge, len(sig), MaxSignature)
+	case len(keys) > maxKeys:
+		return nil, fmt.Errorf("list of keys %w: %d keys, %d are allowed", ErrTooLarge, len(keys), maxKeys)
+	}
+	signatures, err := readSignatures(sig)
+	if err != nil {
+		return nil, err
+	}
+	budget := maxVerifications
+	c.budget = &budget
+	v := verdict{err: unknownKey(signatures)}
+	var unreadable []error
+	for _, key := range keys {
+		certs, err := key.parse()
+		if err != nil {
+			unreadable = append(unreadable, err)
+			continue
+		}
+		for _, cert := range certs {
+			for _, s := range signatures {
+				good, err := cert.verify(doc, s, c)
+				if errors.Is(err, ErrTooLarge) {
+					return nil, err
+				}
+				v.take(cert.fingerprint(), good, err)
+			}
+		}
+	}
+	good, err := v.result()
+	if err != nil && errors.Is(err, ErrUnknownKey) && len(unreadable) > 0 {
+		return nil, errors.Join(append([]error{err}, unreadable...)...)
+	}
+	return good, err
+}
+
+// unknownKey is the error if no key matches.
+func unknownKey(signatures []signature) error {
+	var ids []string
+	for _, s := range signatures {
+		ids = append(ids, s.issuer())
+	}
+	slices.Sort(ids)
+	return fmt.Errorf("%w: made by %s, which is not among the keys", ErrUnknownKey, strings.Join(slices.Compact(ids), " and "))
+}
+
+// verdict collects what came of each pair of key and signature.
+type verdict struct {
+	good    []*Signature
+	revoked []string // fingerprints
+	err     error
+}
+
+func (v *verdict) take(fingerprint string, good *Signature, err error) {
+	switch {
+	case err == nil:
+		v.good = append(v.good, good)
+		return
+	case err == ErrUnknownKey: // as is: not by this key
+		return
+	case errors.Is(err, ErrRevoked):
+		v.revoked = append(v.revoked, fingerprint)
+	}
+	if nearness(err) >= nearness(v.err) {
+		v.err = err
+	}
+}
+
+// result returns the first good signature by a key of which no copy is revoked.
+func (v *verdict) result() (*Signature, error) {
+	for _, s := range v.good {
+		if !slices.Contains(v.revoked, s.Fingerprint) {
+			return s, nil
+		}
+	}
+	return nil, v.err
+}
+
+// nearness tells how near to success a failure is. The user can do most about the
+// nearest one.
+func nearness(err error) int {
+	order := []error{ErrUnknownKey, ErrBadSignature, ErrRevoked, ErrWeak, ErrFuture, ErrExpired}
+	return slices.IndexFunc(order, func(e error) bool { return errors.Is(err, e) })
+}
