@@ -62,15 +62,15 @@ func presigned(u *url.URL, home svchost.Hostname) bool {
 	for _, p := range queryPairs(u.RawQuery) {
 		names[p.name] = true
 	}
-	any := func(of ...string) bool {
+	has := func(of ...string) bool {
 		return slices.ContainsFunc(of, func(name string) bool { return names[name] })
 	}
-	if any("x-amz-signature", "x-goog-signature", "x-oss-signature", "q-signature") ||
-		any("sig") && any("se", "si", "sv") ||
-		any("signature") && any("expires", "policy", "key-pair-id") {
+	if has("x-amz-signature", "x-goog-signature", "x-oss-signature", "q-signature") ||
+		has("sig") && has("se", "si", "sv") ||
+		has("signature") && has("expires", "policy", "key-pair-id") {
 		return true
 	}
-	return any("token", "access_token", "private_token", "job_token", "jwt", "__token__") && !atHome(u, home)
+	return has("token", "access_token", "private_token", "job_token", "jwt", "__token__") && !atHome(u, home)
 }
 
 // atHome reports whether u leads to home.

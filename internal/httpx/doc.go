@@ -22,6 +22,9 @@
 // than 30 seconds, and one that the context's deadline would cut short is not
 // begun.
 //
+// What fails here has had its attempts: nothing above this package should try
+// again, but for a download that ended in fault.ErrChanged.
+//
 // net/http and the retries below end where the headers do, so a transfer that
 // breaks later is resumed above them, see [Body].
 //

@@ -597,3 +597,43 @@ func TestResumeWithAFailingSource(t *testing.T) {
 		failure(t, err)
 	})
 }
+
+// Whatever answers a request for the rest: no panic, no more bytes than were
+// declared, none that change what was delivered, and every failure typed.
+func FuzzResume(f *testing.F) {
+	f.Add(206, "bytes 70000-79999/80000", `"v1"`, "", int64(10_000), 10_000)
+	f.Add(206, "bytes 70000-79999/*", "", "", int64(-1), 10_000)
+	f.Add(206, "bytes 7-6/5", "", "", int64(-1), 10)
+	f.Add(416, "bytes */70000", "", "", int64(0), 0)
+	f.Add(200, "", `W/"v1"`, "Fri, 31 Dec 1999 00:00:00 GMT", int64(80_000), 80_000)
+	f.Fuzz(func(t *testing.T, code int, span, etag, date string, length int64, sent int) {
+		if code < 200 || code > 599 || sent < 0 || sent > 100_000 || length < -1 {
+			return
+		}
+		synctest.Test(t, func(t *testing.T) {
+			data := random(80_000, 22)
+			first := &file{data: data, etag: etag, date: date, chunks: length < 0, cuts: []int{70_000}}
+			s := serve(first.handler, func(_ int, r *http.Request) (*http.Response, error) {
+				body := append(bytes.Clone(data), data...)[:sent]
+				if code == 206 {
+					body = append(bytes.Clone(data[70_000:]), data...)[:min(sent, 90_000)]
+				}
+				resp := reply(code, &wire{ctx: r.Context(), data: bytes.NewReader(body)}, length)
+				resp.Header = http.Header{"Content-Range": {span}, "Etag": {etag}, "Last-Modified": {date}}
+				return resp, nil
+			})
+			c := client(t, s)
+			c.Retries = 1
+			got, _, b, err := download(t, c, get(pkg))
+			if err != nil {
+				failure(t, err)
+			}
+			if len(got) < 70_000 || !bytes.Equal(got[:70_000], data[:70_000]) || b.Size >= 0 && int64(len(got)) > b.Size {
+				t.Errorf("%d bytes of %d", len(got), b.Size)
+			}
+			if err == nil && b.Size >= 0 && !bytes.Equal(got, data) {
+				t.Error("other bytes than the first answer began")
+			}
+		})
+	})
+}
