@@ -80,17 +80,16 @@ type Policy struct {
 // not be fetched.
 func (p Policy) NeedsEvidence() bool { return p.Accept == nil || p.RequireSignature }
 
-// NeedsH1 reports whether the verdict on ev waits for an h1 of the package, given the
-// hashes computed so far. Computing one means to inflate the whole archive, a zh
-// comes by the way; so ask with the zh. Without any hash NeedsH1 reports whether no
-// zh could decide.
+// NeedsH1 reports whether Judge needs an h1 of the package to decide on ev, given the
+// hashes computed so far. An h1 costs inflating the whole archive, while a zh comes by
+// the way: who has the zh should say so, since without it NeedsH1 must answer true
+// for a lock file that has hashes of both schemes.
 func (p Policy) NeedsH1(ev Evidence, local ...Hash) bool {
 	if has(local, SchemeH1) {
 		return false
 	}
 	if p.Accept != nil {
-		decided := has(p.Accept, SchemeZH) && len(local) == 0 || overlap(p.Accept, local)
-		return !decided && has(p.Accept, SchemeH1)
+		return has(p.Accept, SchemeH1) && !overlap(p.Accept, local)
 	}
 	if len(ev.Sums) > 0 || p.pinned() || !p.AllowUnsigned && !p.AllowUnchecked {
 		return false // SHA256SUMS has a zh, and without it the package is refused

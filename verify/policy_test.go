@@ -440,7 +440,7 @@ func TestNeeds(t *testing.T) {
 		{"pinned", verify.Policy{AllowUnsigned: true, Fingerprints: []string{p.fpr}}, h1Stated, nil, false, true},
 		{"lock with zh", lock(p.zh), p.ev, nil, false, false},
 		{"lock with h1", lock(p.h1), p.ev, nil, true, false},
-		{"lock with both, not known yet", lock(p.zh, p.h1), p.ev, nil, false, false},
+		{"lock with both, nothing known yet", lock(p.zh, p.h1), p.ev, nil, true, false},
 		{"lock with both, zh fits", lock(p.zh, p.h1), p.ev, []verify.Hash{p.zh}, false, false},
 		{"lock with both, zh does not fit", lock(p.other, p.h1), p.ev, []verify.Hash{p.zh}, true, false},
 		{"lock with zh only, does not fit", lock(p.other), p.ev, []verify.Hash{p.zh}, false, false},
