@@ -1,0 +1,68 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/regclient/regtest"
+)
+
+// options are what the arguments say.
+type options struct {
+	provider   addrs.Provider
+	constraint addrs.Constraint
+	platform   addrs.Platform
+	dir        string
+	embedded   bool
+}
+
+func parseArgs(args []string, usage io.Writer) (o options, err error) {
+	flags := flag.NewFlagSet("quickstart", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.StringVar(&o.dir, "dir", "", "put the package into this `directory` (default: a new temporary one)")
+	flags.TextVar(&o.platform, "platform", addrs.CurrentPlatform(), "the `OS_ARCH` to get the package for")
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			flags.SetOutput(usage)
+			fmt.Fprintln(usage, "usage: quickstart [-dir DIR] [-platform OS_ARCH] [PROVIDER [CONSTRAINT]]")
+			flags.PrintDefaults()
+		}
+		return o, err
+	}
+	name, constraint := "registry.example.com/acme/demo", "~> 1.0"
+	switch flags.NArg() {
+	case 0:
+		o.embedded = true
+	case 1:
+		name, constraint = flags.Arg(0), ""
+	case 2:
+		name, constraint = flags.Arg(0), flags.Arg(1)
+	default:
+		return o, errors.New("at most a provider and a constraint, please; quote a constraint that has spaces")
+	}
+	if o.provider, err = addrs.ParseProvider(name); err != nil {
+		return o, err
+	}
+	if constraint != "" {
+		o.constraint, err = addrs.ParseProviderConstraint(constraint)
+	}
+	return o, err
+}
+
+// embeddedRegistry serves a few versions of p from memory, signed by a key that
+// is made on the spot.
+func embeddedRegistry(p addrs.Provider) *regtest.Registry {
+	registry := regtest.New(p.Host().String())
+	for _, version := range []string{"1.0.0", "1.1.0", "1.2.0", "2.0.0-beta1", "2.0.0"} {
+		registry.AddProvider(regtest.Provider{
+			Address:   p.String(),
+			Version:   version,
+			Platforms: []string{addrs.CurrentPlatform().String(), "linux_riscv64"},
+			Files:     map[string]string{"LICENSE": "Apache-2.0\n"},
+		})
+	}
+	return registry
+}
