@@ -202,17 +202,21 @@ func TestSelfSignature(t *testing.T) {
 	cfg := config(packet.Config{})
 	e, other := entity(t, "signer", cfg), entity(t, "other", cfg)
 	sig := sign(t, doc, e.PrivateKey, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
+	// Another key signs, and says that it is this one.
+	forger := *other.PrivateKey
+	forger.Fingerprint, forger.KeyId = e.PrimaryKey.Fingerprint, e.PrimaryKey.KeyId
 	for _, id := range e.Identities {
-		// Signed by another key that claims to be this one.
-		self := id.SelfCertifications[0].Packet
-		if err := self.SignUserId(id.Name, e.PrimaryKey, other.PrivateKey, cfg); err != nil {
+		if err := id.SelfCertifications[0].Packet.SignUserId(id.Name, e.PrimaryKey, &forger, cfg); err != nil {
 			t.Fatal(err)
 		}
-		self.IssuerKeyId, self.IssuerFingerprint = &e.PrimaryKey.KeyId, e.PrimaryKey.Fingerprint
 	}
 	key := public(t, e)
-	if _, err := verify.CheckSignature(doc, sig, []verify.Key{key}, today); err == nil {
-		t.Error("accepted")
+	_, err := verify.CheckSignature(doc, sig, []verify.Key{key}, today)
+	if !errors.Is(err, verify.ErrUnknownKey) || !strings.Contains(err.Error(), "no valid self-signature") {
+		t.Errorf("error %v, want ErrUnknownKey", err)
+	}
+	if _, err := key.Info(); !errors.Is(err, verify.ErrBadKey) {
+		t.Errorf("Info: error %v, want ErrBadKey", err)
 	}
 }
 

@@ -193,7 +193,7 @@ func TestPolicies(t *testing.T) {
 					t.Errorf("error %v, want *MismatchError", err)
 				}
 			case anySize:
-				if e, ok := errors.AsType[*verify.SizeError](err); !ok || e.Want != e.Got+1 {
+				if e, ok := errors.AsType[*verify.SizeError](err); !ok || e.Want != e.Got+1 || !strings.Contains(e.Error(), archiveName) {
 					t.Errorf("error %v, want *SizeError", err)
 				}
 			case anySums:

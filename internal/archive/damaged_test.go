@@ -3,8 +3,10 @@ package archive_test
 import (
 	"archive/zip"
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,6 +23,8 @@ func TestContradictions(t *testing.T) {
 	stored := pack(t, member{name: "a", content: "0123456789", stored: true})
 	tests := map[string][]byte{
 		"empty file":        {},
+		"end record only":   []byte("PK\x05\x06" + strings.Repeat("\x00", 18)),
+		"comment cut":       patch(two, func(b []byte) { put16(endOf(b)[20:], 9) }),
 		"no zip":            []byte(strings.Repeat("this is text ", 20)),
 		"html":              []byte("<html>please log in</html>"),
 		"cut in the end":    two[:len(two)-1],
@@ -47,7 +51,7 @@ func TestContradictions(t *testing.T) {
 		"stored, larger":          patch(stored, func(b []byte) { put32(b[headers(b)[0]+24:], 11) }),
 		"content into directory":  patch(two, func(b []byte) { put32(b[headers(b)[1]+20:], 1000) }),
 		"huge content":            patch(two, func(b []byte) { put32(b[headers(b)[1]+20:], 0xfffffff0) }),
-		"deflate data broken":     patch(two, func(b []byte) { copy(b[32:], "\xff\xff\xff\xff\xff\xff") }),
+		"deflate data broken":     patch(two, func(b []byte) { copy(b[31:], "\xff\xff\xff\xff\xff\xff") }),
 		"offset beyond":           patch(two, func(b []byte) { put32(b[headers(b)[1]+42:], 1<<30) }),
 		"one header for two":      patch(two, func(b []byte) { put32(b[headers(b)[1]+42:], 0) }),
 		"directory with content":  patch(pack(t, member{name: "d/"}), func(b []byte) { put32(b[headers(b)[0]+24:], 9) }),
@@ -107,6 +111,57 @@ func TestCountWrapsAround(t *testing.T) {
 		t.Fatalf("the standard library is expected to take it: %v", err)
 	}
 	refused(t, short, archive.Limits{Entries: 10_000}, fault.ErrArchive)
+}
+
+// The record for large archives may contradict as well.
+func TestZip64(t *testing.T) {
+	t.Parallel()
+	// as64 gives data the records of a large archive, after change.
+	as64 := func(change func(end64, locator []byte)) []byte {
+		data := pack(t, files("a", "b")...)
+		le, end := binary.LittleEndian, bytes.Clone(endOf(data))
+		end64 := make([]byte, 56)
+		copy(end64, "PK\x06\x06")
+		le.PutUint64(end64[4:], 44)
+		le.PutUint64(end64[24:], 2)
+		le.PutUint64(end64[32:], 2)
+		le.PutUint64(end64[40:], uint64(le.Uint32(end[12:])))
+		le.PutUint64(end64[48:], uint64(le.Uint32(end[16:])))
+		locator := make([]byte, 20)
+		copy(locator, "PK\x06\x07")
+		le.PutUint64(locator[8:], uint64(len(data)-len(end)))
+		le.PutUint32(locator[16:], 1)
+		put16(end[10:], 0xffff)
+		put32(end[16:], 0xffffffff)
+		change(end64, locator)
+		return slices.Concat(data[:len(data)-len(end)], end64, locator, end)
+	}
+	good := as64(func(_, _ []byte) {})
+	if z, err := open(good, archive.Limits{}); err != nil || len(z.Entries()) != 2 {
+		t.Fatal("the honest archive:", err)
+	}
+	le := binary.LittleEndian
+	for name, change := range map[string]func(end64, locator []byte){
+		"locator elsewhere":    func(_, locator []byte) { le.PutUint64(locator[8:], 3) },
+		"locator beyond":       func(_, locator []byte) { le.PutUint64(locator[8:], 1<<40) },
+		"locator negative":     func(_, locator []byte) { le.PutUint64(locator[8:], 1<<63) },
+		"several disks":        func(_, locator []byte) { le.PutUint32(locator[16:], 2) },
+		"other disk":           func(_, locator []byte) { le.PutUint32(locator[4:], 1) },
+		"no record":            func(end64, _ []byte) { end64[0] = 'X' },
+		"entries":              func(end64, _ []byte) { le.PutUint64(end64[32:], 3) },
+		"size negative":        func(end64, _ []byte) { le.PutUint64(end64[40:], 1<<63) },
+		"size beyond":          func(end64, _ []byte) { le.PutUint64(end64[40:], 1<<40) },
+		"offset negative":      func(end64, _ []byte) { le.PutUint64(end64[48:], 1<<63) },
+		"offset and size wrap": func(end64, _ []byte) { le.PutUint64(end64[40:], 1<<62); le.PutUint64(end64[48:], 1<<62) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			refused(t, as64(change), archive.Limits{}, fault.ErrArchive)
+		})
+	}
+	many := as64(func(end64, _ []byte) { le.PutUint64(end64[32:], 1<<62) })
+	refused(t, many, archive.Limits{Entries: -1}, fault.ErrArchive)
+	refused(t, many, archive.Limits{}, fault.ErrTooLarge)
 }
 
 // Extra fields and comments are held in memory, so their sum is limited.

@@ -13,7 +13,7 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// UnpackTar reads the compressed tar r and writes its content below root, while it
+// UnpackTar reads r, a tar of format f, and writes its content below root, while it
 // reads; the result and the rules are those of [Zip.Unpack]. Also refused are hard
 // links, sparse files, data behind the end of the tar, and a tar without entries. A
 // leading "./" of a name is dropped, an entry for the root itself is passed over, as

@@ -519,7 +519,11 @@ func TestUnpackTarStopsWithContext(t *testing.T) {
 
 func TestUnpackTarOtherFormat(t *testing.T) {
 	t.Parallel()
-	for _, f := range []archive.Format{"", archive.FormatZip, "tar"} {
+	data := roll(t, regulars("a", "b/c")...)
+	if list, err := untarInto(t, t.TempDir(), bytes.NewReader(data), archive.FormatTar, archive.Limits{}, archive.Options{}); err != nil || len(list) != 2 {
+		t.Errorf("not compressed: %d entries, %v", len(list), err)
+	}
+	for _, f := range []archive.Format{"", archive.FormatZip, "tar.zst"} {
 		if _, err := untarInto(t, t.TempDir(), bytes.NewReader(fixture(t, "plain.tar.gz")), f, archive.Limits{}, archive.Options{}); err == nil {
 			t.Errorf("%q: no error", f)
 		}

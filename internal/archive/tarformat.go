@@ -18,6 +18,10 @@ const (
 	FormatTarGzip  Format = "tar.gz"
 	FormatTarXz    Format = "tar.xz"
 	FormatTarBzip2 Format = "tar.bz2"
+
+	// FormatTar is not compressed, and not sniffed: it is for what other programs
+	// pack on the way.
+	FormatTar Format = "tar"
 )
 
 // SniffLen is how many bytes [Sniff] looks at.
@@ -50,8 +54,10 @@ func (f Format) decompressor(r io.Reader) (io.Reader, error) {
 		return newXZReader(r), nil
 	case FormatTarBzip2:
 		return bzip2.NewReader(r), nil
+	case FormatTar:
+		return r, nil
 	}
-	return nil, fmt.Errorf("%q is not a compressed tar", string(f))
+	return nil, fmt.Errorf("%q is not a tar", string(f))
 }
 
 // An origin is the reader that compressed data comes from. It remembers its own

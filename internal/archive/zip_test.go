@@ -26,6 +26,7 @@ func TestUnpack(t *testing.T) {
 		member{name: "bin", content: "program", mode: 0o755},
 		member{name: "docs/"},
 		member{name: "docs/a/b.md", content: strings.Repeat("text ", 100_000)},
+		member{name: "docs/a/"}, // after what is in it
 		member{name: "plain", content: "stored", stored: true},
 		member{name: "empty"},
 		member{name: "odd", content: "x", mode: 0o777 | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky},
