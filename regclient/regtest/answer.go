@@ -25,13 +25,16 @@ type answer struct {
 // document is the answer with a JSON document.
 func document(doc any) *answer {
 	a := &answer{status: http.StatusOK, header: http.Header{"Content-Type": {"application/json"}}, doc: doc}
-	data, err := json.Marshal(doc)
+	data, err := encode(doc)
 	if err != nil {
 		return failure(http.StatusInternalServerError)
 	}
 	a.setBody(data)
 	return a
 }
+
+// encode returns the JSON of a document.
+func encode(doc any) ([]byte, error) { return json.Marshal(doc) }
 
 // failure is the answer with an error document.
 func failure(status int) *answer {
@@ -66,6 +69,14 @@ func (r *Registry) content(c *call, t target) *answer {
 		return r.metadata(c, t)
 	case Sums, Signature, Archive:
 		return r.file(t)
+	case ModuleVersions:
+		return r.moduleVersions(c, t)
+	case ModuleLocation:
+		return r.moduleLocation(c, t)
+	case ModulePage:
+		return r.modulePage(c, t)
+	case ModulePackage:
+		return r.modulePackage(t)
 	}
 	return failure(http.StatusNotFound)
 }
@@ -163,6 +174,10 @@ func (f *Fault) raw(t target) *answer {
 		a = text("application/octet-stream", f.Raw)
 	case Archive:
 		a = text("application/zip", f.Raw)
+	case ModulePage:
+		a = text("text/html; charset=utf-8", f.Raw)
+	case ModulePackage:
+		a = text("application/octet-stream", f.Raw)
 	default:
 		a = document(nil)
 		a.setBody(f.Raw)
@@ -176,7 +191,7 @@ func (f *Fault) raw(t target) *answer {
 // edit lets change a JSON object. It is decoded again, so that nothing that the
 // registry keeps can be changed.
 func (a *answer) edit(change func(map[string]any)) {
-	data, err := json.Marshal(a.doc)
+	data, err := encode(a.doc)
 	if err != nil {
 		return
 	}
@@ -185,7 +200,11 @@ func (a *answer) edit(change func(map[string]any)) {
 		return
 	}
 	change(doc)
-	*a = *document(doc)
+	edited := document(doc)
+	if edited.status == http.StatusOK {
+		edited.status, edited.header = a.status, a.header
+	}
+	*a = *edited
 }
 
 // touch makes the changes that any kind of answer can suffer.

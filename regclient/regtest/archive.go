@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"io/fs"
 	"maps"
@@ -65,7 +64,7 @@ func (rel *Release) buildArchive(platform string) *archive {
 	zw := zip.NewWriter(&out)
 	rel.writeExecutable(zw, &out, platform)
 	for _, name := range slices.Sorted(maps.Keys(rel.p.Files)) {
-		w := rel.create(zw, name, 0o644)
+		w := create(zw, name, 0o644, rel.p.Deflate)
 		if !strings.HasSuffix(name, "/") {
 			must(io.WriteString(w, rel.p.Files[name]))
 		}
@@ -85,32 +84,30 @@ func (rel *Release) writeExecutable(zw *zip.Writer, out *hollow, platform string
 	title := fmt.Sprintf("%s %s for %s", rel.provider, rel.p.Version, platform)
 	switch {
 	case rel.p.Size == 0:
-		must(fmt.Fprintf(rel.create(zw, name, 0o755), "#!/bin/sh\n# %q, made by regtest\nexit 1\n", title))
+		must(fmt.Fprintf(create(zw, name, 0o755, rel.p.Deflate), "#!/bin/sh\n# %q, made by regtest\nexit 1\n", title))
 	case rel.p.Deflate:
-		must(io.Copy(rel.create(zw, name, 0o755), io.NewSectionReader(newNoise(title), 0, rel.p.Size)))
+		must(io.Copy(create(zw, name, 0o755, rel.p.Deflate), io.NewSectionReader(newNoise(title), 0, rel.p.Size)))
 	default:
-		rel.leaveOut(zw, out, name, title)
+		leaveOut(zw, out, name, 0o755, newNoise(title), rel.p.Size)
 	}
 }
 
 // leaveOut writes an entry whose content stays out of memory. It is stored, so
 // that any part of the archive can be made at any time.
-func (rel *Release) leaveOut(zw *zip.Writer, out *hollow, name, title string) {
-	content := newNoise(title)
-	sum := crc32.NewIEEE()
-	scan(sum, content, rel.p.Size)
+func leaveOut(zw *zip.Writer, out *hollow, name string, mode fs.FileMode, content io.ReaderAt, size int64) {
 	h := &zip.FileHeader{
-		Name: name, Method: zip.Store, CRC32: sum.Sum32(),
-		CompressedSize64: uint64(rel.p.Size), UncompressedSize64: uint64(rel.p.Size),
+		Name: name, Method: zip.Store, CRC32: checksum(content, size),
+		CompressedSize64: uint64(size), UncompressedSize64: uint64(size),
 	}
-	h.SetMode(0o755)
+	h.SetMode(mode)
 	w := must(zw.CreateRaw(h))
-	out.insert(zw, w, content, rel.p.Size)
+	out.insert(zw.Flush, w, content, size)
 }
 
-func (rel *Release) create(zw *zip.Writer, name string, mode fs.FileMode) io.Writer {
+// create starts an entry, which is a directory if its name ends in a slash.
+func create(zw *zip.Writer, name string, mode fs.FileMode, deflate bool) io.Writer {
 	h := &zip.FileHeader{Name: name, Method: zip.Store}
-	if rel.p.Deflate {
+	if deflate {
 		h.Method = zip.Deflate
 	}
 	if strings.HasSuffix(name, "/") {

@@ -8,31 +8,45 @@ import (
 
 const (
 	discoveryPath   = "/.well-known/terraform.json"
-	defaultBase     = "/v1/providers/"
 	providerService = "providers.v1"
+	moduleService   = "modules.v1"
 )
+
+// defaultBase returns the path at which a service answers unless
+// Registry.Services has a URL for it.
+func defaultBase(service string) string {
+	if service == moduleService {
+		return "/v1/modules/"
+	}
+	return "/v1/providers/"
+}
 
 // discovery answers with the discovery document, at hosts that have one.
 func (r *Registry) discovery(c *call) *answer {
 	if _, isOne := r.registryAt(c.host); !isOne && !c.anyHost && c.hop.first() {
 		return failure(http.StatusNotFound)
 	}
-	if r.Services == nil {
-		return document(map[string]any{providerService: defaultBase})
+	if r.Services != nil {
+		return document(r.Services)
 	}
-	return document(r.Services)
+	services := map[string]any{providerService: defaultBase(providerService)}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.modules) > 0 {
+		services[moduleService] = defaultBase(moduleService)
+	}
+	return document(services)
 }
 
-// base returns the path of the provider API, which the discovery document
-// gives.
-func (r *Registry) base() string {
-	ref, ok := r.Services[providerService].(string)
+// base returns the path of a service, which the discovery document gives.
+func (r *Registry) base(service string) string {
+	ref, ok := r.Services[service].(string)
 	if !ok {
-		return defaultBase
+		return defaultBase(service)
 	}
 	u, err := (&url.URL{Scheme: "https", Host: r.Host(), Path: discoveryPath}).Parse(ref)
 	if err != nil {
-		return defaultBase
+		return defaultBase(service)
 	}
 	return strings.TrimSuffix(u.EscapedPath(), "/") + "/"
 }

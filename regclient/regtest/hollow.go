@@ -1,7 +1,6 @@
 package regtest
 
 import (
-	"archive/zip"
 	"bytes"
 	"crypto/aes"
 	"crypto/cipher"
@@ -40,10 +39,11 @@ func (h *hollow) Write(p []byte) (int, error) {
 	return last.bytes.Write(p)
 }
 
-// insert makes content the content of the entry that w writes. The zip writer
-// has to see as many bytes as there are, to know where the next entry starts.
-func (h *hollow) insert(zw *zip.Writer, w io.Writer, content io.ReaderAt, size int64) {
-	must(0, zw.Flush())
+// insert makes content the content of the entry that w writes. The writer of
+// the archive has to see as many bytes as there are, to know where the next entry
+// starts; flush has it write what it keeps back.
+func (h *hollow) insert(flush func() error, w io.Writer, content io.ReaderAt, size int64) {
+	must(0, flush())
 	h.parts = append(h.parts, part{at: h.size, size: size, content: content})
 	h.leaving = true
 	zeros := make([]byte, min(size, 1<<20))
@@ -51,7 +51,7 @@ func (h *hollow) insert(zw *zip.Writer, w io.Writer, content io.ReaderAt, size i
 		n := must(w.Write(zeros[:min(left, int64(len(zeros)))]))
 		left -= int64(n)
 	}
-	must(0, zw.Flush())
+	must(0, flush())
 	h.leaving = false
 }
 

@@ -17,19 +17,31 @@ const (
 	Sums                       // a SHA256SUMS document
 	Signature                  // the signature over it
 	Archive                    // the package itself
-	Other                      // a path that the registry does not know
+
+	ModuleVersions // the list of a module's versions
+	ModuleLocation // where the package of a module is
+	ModulePage     // a page that leads on to the package
+	ModulePackage  // the package of a module
+
+	Other // a path that the registry does not know
 )
 
 // Sets of kinds.
 const (
-	Metadata  Kind = Versions | Package         // answered by the API of the registry
-	Downloads Kind = Sums | Signature | Archive // answered by its file store
+	Metadata  Kind = Versions | Package         // of providers, answered by the API of the registry
+	Downloads Kind = Sums | Signature | Archive // of providers, answered by its file store
+
+	ModuleMetadata  Kind = ModuleVersions | ModuleLocation // of modules, answered by the API
+	ModuleDownloads Kind = ModulePage | ModulePackage      // of modules, answered by the file store
 )
 
 // String returns the names of the kinds in k, as "sums|signature"; "any" for
 // zero.
 func (k Kind) String() string {
-	names := [...]string{"discovery", "versions", "package", "sums", "signature", "archive", "other"}
+	names := [...]string{
+		"discovery", "versions", "package", "sums", "signature", "archive",
+		"module versions", "module location", "module page", "module package", "other",
+	}
 	var list []string
 	for rest := k; rest != 0; rest &= rest - 1 {
 		if i := bits.TrailingZeros(uint(rest)); i < len(names) {

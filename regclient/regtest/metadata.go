@@ -1,10 +1,8 @@
 package regtest
 
 import (
-	"encoding/hex"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 )
@@ -124,41 +122,13 @@ func (rel *Release) hashes() map[string]packageHashes {
 	return all
 }
 
-const (
-	filesPath  = "/releases/"
-	opaquePath = "/get"
-	sumsSuffix = "_SHA256SUMS"
-)
+const sumsSuffix = "_SHA256SUMS"
 
 func (rel *Release) sumsName() string { return "terraform-provider-" + rel.name + sumsSuffix }
 
 // link returns how the metadata refers to a file of the release.
 func (rel *Release) link(c *call, file string) string {
 	p := rel.provider
-	path := filesPath + strings.Join([]string{
-		url.PathEscape(p.Host().String()), url.PathEscape(p.Namespace()), url.PathEscape(p.Type()),
-		url.PathEscape(rel.dir), url.PathEscape(file),
-	}, "/")
-	if rel.p.URLs == Opaque {
-		path = opaquePath + "?id=" + hex.EncodeToString([]byte(path))
-	}
-	switch {
-	case rel.p.Origin != "" || rel.p.URLs == Absolute:
-		return c.origin(rel.p.Origin) + path
-	case rel.p.URLs == Relative:
-		return strings.Repeat("../", strings.Count(c.plain, "/")-1) + path[1:]
-	}
-	return path
-}
-
-// origin returns the scheme and host of a URL as the client can reach it. Empty
-// stands for those that it has asked.
-func (c *call) origin(other string) string {
-	switch {
-	case other == "":
-		return c.scheme + "://" + c.host
-	case c.server != nil:
-		return c.server.origin(other, c.host)
-	}
-	return other
+	path := filesPath + escape(p.Host().String(), p.Namespace(), p.Type(), rel.dir, file)
+	return link{path: path, form: rel.p.URLs, origin: rel.p.Origin}.from(c)
 }

@@ -137,26 +137,39 @@ func newRelease(r *Registry, p Provider) *Release {
 
 // check returns what cannot be served.
 func (p *Provider) check() error {
-	const maxSize = 1<<32 - 1<<20 // of an entry that needs no zip64, with room for the rest
-	if p.Size < 0 || p.Size > maxSize {
-		return fmt.Errorf("a size of %d is not between 0 and %d", p.Size, int64(maxSize))
-	}
-	for name := range p.Files {
-		if len(name) > 1<<16-1 {
-			return fmt.Errorf("the name of a file has %d bytes, more than zip can hold", len(name))
-		}
+	if err := checkSizes(p.Size, p.Files); err != nil {
+		return err
 	}
 	for _, platform := range p.Platforms {
 		if !strings.Contains(platform, "_") {
 			return fmt.Errorf("platform %q is not in the form OS_ARCH", platform)
 		}
 	}
-	if p.Origin == "" {
+	return checkOrigin(p.Origin)
+}
+
+// checkSizes returns what no zip can hold.
+func checkSizes(size int64, files map[string]string) error {
+	const maxSize = 1<<32 - 1<<20 // of an entry that needs no zip64, with room for the rest
+	if size < 0 || size > maxSize {
+		return fmt.Errorf("a size of %d is not between 0 and %d", size, int64(maxSize))
+	}
+	for name := range files {
+		if len(name) > 1<<16-1 {
+			return fmt.Errorf("the name of a file has %d bytes, more than zip can hold", len(name))
+		}
+	}
+	return nil
+}
+
+// checkOrigin returns why files cannot be served at an origin.
+func checkOrigin(origin string) error {
+	if origin == "" {
 		return nil
 	}
-	u, err := url.Parse(p.Origin)
+	u, err := url.Parse(origin)
 	if err != nil || u.Host == "" || u.Path != "" || u.Scheme != "https" && u.Scheme != "http" {
-		return fmt.Errorf("origin %q is not in the form https://HOST", p.Origin)
+		return fmt.Errorf("origin %q is not in the form https://HOST", origin)
 	}
 	return nil
 }

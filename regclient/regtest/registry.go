@@ -3,6 +3,7 @@ package regtest
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,16 +25,24 @@ type Registry struct {
 	//
 	//	{"providers.v1": "/v1/providers/"}
 	//
+	// and, from the first call of AddModule on,
+	//
+	//	{"modules.v1": "/v1/modules/", "providers.v1": "/v1/providers/"}
+	//
 	// An empty map is a host without services. Values are whatever JSON can
-	// express. If "providers.v1" is a URL, absolute or relative, the registry
+	// express. If one of these two is a URL, absolute or relative, the registry
 	// answers at its path, and else at the path above.
 	Services map[string]any
+
+	// ModuleList is how the lists of the versions of modules look.
+	ModuleList ModuleList
 
 	host svchost.Hostname
 	key  func() *Key
 
 	mu        sync.Mutex
 	providers map[addrs.Provider][]*Release
+	modules   map[addrs.Module][]*ModuleRelease
 	hosts     map[string]svchost.Hostname // those with a discovery document, and whose it is
 	tokens    map[Kind]string
 	faults    []*fault
@@ -52,6 +61,7 @@ func New(host string) *Registry {
 		host:      name,
 		key:       sync.OnceValue(func() *Key { return NewKey(KeyOptions{}) }),
 		providers: map[addrs.Provider][]*Release{},
+		modules:   map[addrs.Module][]*ModuleRelease{},
 		hosts:     map[string]svchost.Hostname{name.String(): name},
 		tokens:    map[Kind]string{},
 	}
@@ -82,23 +92,22 @@ func (r *Registry) AddProvider(p Provider) *Release {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	same := r.providers[rel.provider]
-	rel.dir = fileName(rel.p.Version)
-	for i := 2; taken(same, rel.dir); i++ {
-		rel.dir = fmt.Sprintf("%s~%d", fileName(rel.p.Version), i)
-	}
+	rel.dir = freeDir(rel.p.Version, func(dir string) bool {
+		return slices.ContainsFunc(same, func(other *Release) bool { return other.dir == dir })
+	})
 	r.providers[rel.provider] = append(same, rel)
 	r.hosts[rel.provider.Host().String()] = rel.provider.Host()
 	return rel
 }
 
-// taken reports whether one of the releases is served under dir.
-func taken(list []*Release, dir string) bool {
-	for _, rel := range list {
-		if rel.dir == dir {
-			return true
-		}
+// freeDir returns a name for what is served of a version, other than those that
+// are taken.
+func freeDir(version string, taken func(dir string) bool) string {
+	dir := fileName(version)
+	for i := 2; taken(dir); i++ {
+		dir = fmt.Sprintf("%s~%d", fileName(version), i)
 	}
-	return false
+	return dir
 }
 
 // Require demands a token, as "Authorization: Bearer TOKEN", for requests of
@@ -122,6 +131,14 @@ func (r *Registry) releases(p addrs.Provider) []*Release {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	list := r.providers[p]
+	return list[:len(list):len(list)]
+}
+
+// moduleReleases returns what is offered of a module, in the order of adding.
+func (r *Registry) moduleReleases(m addrs.Module) []*ModuleRelease {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	list := r.modules[m]
 	return list[:len(list):len(list)]
 }
 

@@ -34,8 +34,10 @@ type target struct {
 	provider addrs.Provider
 	version  string // of a package, as listed
 	platform string // of a package
+	module   addrs.Module
 	dir      string // of a file: that of its release
 	file     string // of a file
+	page     int    // of a page before a package: which one
 }
 
 // locate finds out what the call asks for.
@@ -59,19 +61,62 @@ func (r *Registry) route(c *call, path string) target {
 	if rest, ok := strings.CutPrefix(path, filesPath); ok {
 		return fileTarget(unescape(rest))
 	}
-	rest, ok := strings.CutPrefix(path, r.base())
-	if !ok {
-		return target{kind: Other}
+	if rest, ok := strings.CutPrefix(path, packagesPath); ok {
+		return packageTarget(unescape(rest))
 	}
 	name, _ := r.registryAt(c.host)
-	t := target{kind: Other}
-	switch s := unescape(rest); {
+	if rest, ok := strings.CutPrefix(path, r.base(providerService)); ok {
+		if t := providerTarget(name, unescape(rest)); t.kind != Other {
+			return t
+		}
+	}
+	if rest, ok := strings.CutPrefix(path, r.base(moduleService)); ok {
+		return moduleTarget(name, unescape(rest))
+	}
+	return target{kind: Other}
+}
+
+// providerTarget returns what a path below that of the provider API stands for.
+func providerTarget(host svchost.Hostname, s []string) target {
+	switch {
 	case len(s) == 3 && s[2] == "versions":
-		t.kind = Versions
-		t.provider = provider(name, s[0], s[1])
+		return target{kind: Versions, provider: provider(host, s[0], s[1])}
 	case len(s) == 6 && s[3] == "download":
-		t.kind, t.version, t.platform = Package, s[2], s[4]+"_"+s[5]
-		t.provider = provider(name, s[0], s[1])
+		return target{
+			kind: Package, provider: provider(host, s[0], s[1]),
+			version: s[2], platform: s[4] + "_" + s[5],
+		}
+	}
+	return target{kind: Other}
+}
+
+// moduleTarget returns what a path below that of the module API stands for.
+func moduleTarget(host svchost.Hostname, s []string) target {
+	switch {
+	case len(s) == 4 && s[3] == "versions":
+		return target{kind: ModuleVersions, module: module(host, s[0], s[1], s[2])}
+	case len(s) == 5 && s[4] == "download":
+		return target{kind: ModuleLocation, module: module(host, s[0], s[1], s[2]), version: s[3]}
+	}
+	return target{kind: Other}
+}
+
+// packageTarget returns what the path of a module package stands for, in its
+// segments HOST, NAMESPACE, NAME, SYSTEM, DIR, FILE, where the file of a page is
+// "page-" and its number.
+func packageTarget(s []string) target {
+	if len(s) != 6 {
+		return target{kind: Other}
+	}
+	host, err := svchost.FromWire(s[0])
+	if err != nil {
+		return target{kind: Other}
+	}
+	t := target{kind: ModulePackage, module: module(host, s[1], s[2], s[3]), dir: s[4], file: s[5]}
+	if number, ok := strings.CutPrefix(t.file, pagePrefix); ok {
+		if n, err := strconv.Atoi(number); err == nil {
+			t.kind, t.page = ModulePage, n
+		}
 	}
 	return t
 }
@@ -106,6 +151,16 @@ func provider(host svchost.Hostname, namespace, typ string) addrs.Provider {
 		return addrs.Provider{}
 	}
 	return p
+}
+
+// module returns the module of exactly this name, or the zero Module if there
+// can be none.
+func module(host svchost.Hostname, namespace, name, system string) addrs.Module {
+	m, err := addrs.NewModule(host, namespace, name, system)
+	if err != nil || m.Namespace() != namespace || m.Name() != name || m.System() != system {
+		return addrs.Module{}
+	}
+	return m
 }
 
 // unescape returns the segments of an escaped path.

@@ -1,0 +1,259 @@
+package regtest
+
+import (
+	"archive/tar"
+	"fmt"
+	"io"
+	"maps"
+	"strings"
+	"sync"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// A Module describes one version of a module. Only Address is required.
+//
+//	// An archive without a name in its URL, at a store with presigned URLs.
+//	reg.AddModule(regtest.Module{
+//		Address: "acme/network/aws",
+//		Origin:  "http://files.example.com", URLs: regtest.Opaque,
+//		Query:   "archive=tar.gz&signature=5eed",
+//	})
+//
+//	// A git repository.
+//	reg.AddModule(regtest.Module{
+//		Address:  "acme/network/aws",
+//		Location: "git::https://git.example.com/network.git?ref=v1.0.0",
+//	})
+type Module struct {
+	// Address is the module, as "acme/network/aws". With a host in front, as in
+	// "registry.opentofu.org/acme/network/aws", it belongs to that registry,
+	// which the [Registry] then answers for as well.
+	Address string
+
+	// Version is the version, as the registry lists it and wants to be asked
+	// for it. It can be any text. Empty means "1.0.0".
+	Version string
+
+	// Properties are further properties of the version in the list of versions,
+	// such as "deprecated", "readme" or "root". They must be what JSON can
+	// express.
+	Properties map[string]any
+
+	// Files are the files of the package by their names. A name that ends in a
+	// slash is a directory entry. Nil means a main.tf, and another one in Subdir.
+	Files map[string]string
+
+	// Size is the size of one more file, "large.bin". Its bytes cannot be
+	// compressed and are never all in memory. Zero means that there is none. It
+	// does not go together with Deflate or with the format TarBzip2.
+	Size int64
+
+	// Format is how the files are packed.
+	Format Format
+
+	// Deflate compresses a TarGzip or Zip, whose bytes may then change with the
+	// version of Go. Without it they are stored.
+	Deflate bool
+
+	// Package is the package, whatever it holds. Nil means one made of the
+	// fields Files, Size, Format and Deflate; if it is not nil, Format only
+	// gives it its name.
+	Package []byte
+
+	// Answer is how the registry tells the location of the package.
+	Answer LocationAnswer
+
+	// UseRegistryCredentials is the property use_registry_credentials of the
+	// answer, which says that the registry serves the package itself, and
+	// whether it wants its token for it. Nil leaves it out. It stands in the
+	// JSON object of the answer, so that with it InHeader means InBody.
+	UseRegistryCredentials *bool
+
+	// Location is the location as it stands, such as a git repository, "s3::…"
+	// or what no registry should send. Empty means where the registry serves
+	// the package, as the fields below describe it; none of them has an effect
+	// otherwise.
+	Location string
+
+	// Origin is where the package and the pages before it are served, if not by
+	// the registry itself: a scheme and a host, as "https://files.example.com"
+	// or "http://registry.example.com:8080".
+	Origin string
+
+	// URLs is the form of the location. A form other than Absolute has no effect
+	// with an Origin, except that Opaque keeps its query.
+	URLs URLForm
+
+	// Subdir is the directory in the package that the location names behind two
+	// slashes, as "modules/subnet" or "*/subnet".
+	Subdir string
+
+	// Query is the query of the package's URL, as "archive=zip" or a signature.
+	// Empty means "archive=FORMAT" in the form Opaque, which nothing else would
+	// tell to be an archive, and none in the others.
+	Query string
+
+	// Checksum adds the right checksum to the query, as "checksum=sha256:…".
+	Checksum bool
+
+	// Pages is how many pages stand between the location and the package. Each
+	// gives the absolute URL of the next, as clients ask for it with the query
+	// terraform-get=1. Less than zero means that there is no end to them.
+	Pages int
+
+	// MetaTag makes the pages say it in a tag of HTML, <meta
+	// name="terraform-get">. Without it they do so in the header
+	// X-Terraform-Get.
+	MetaTag bool
+}
+
+// A Format is a way to pack files.
+type Format int
+
+// The formats of module packages. Archives are the same in every run.
+const (
+	TarGzip  Format = iota // .tar.gz
+	Zip                    // .zip
+	TarXz                  // .tar.xz
+	TarBzip2               // .tar.bz2
+)
+
+// String returns the format as the query of a location names it, as "tar.gz".
+func (f Format) String() string {
+	if names := [...]string{"tar.gz", "zip", "tar.xz", "tar.bz2"}; f >= 0 && int(f) < len(names) {
+		return names[f]
+	}
+	return fmt.Sprintf("Format(%d)", int(f))
+}
+
+// A LocationAnswer is a way for a registry to tell the location of a package.
+type LocationAnswer int
+
+// The ways to tell a location. To have a header and a body contradict each
+// other, let a [Fault] change one of them.
+const (
+	InHeader    LocationAnswer = iota // 204 and the header X-Terraform-Get
+	InBody                            // 200 and {"location": …}
+	InBoth                            // 200, the header, and {"location": …}
+	BesideJSON                        // 200, the header, and {}
+	BesideEmpty                       // 200, the header, and an empty body, which the protocol has no word on
+	Nowhere                           // 204 and nothing
+)
+
+// A ModuleRelease is a version of a module as the registry serves it. What its
+// methods return is built when it is first asked for.
+type ModuleRelease struct {
+	m       Module // as it was added, with defaults filled in
+	address addrs.Module
+	dir     string // among the releases of the module
+	pack    func() *archive
+}
+
+// AddModule adds one version of a module and returns it as it will be served.
+// Its package is not built before it is asked for.
+//
+// A version added twice is listed twice, and answered from the first.
+//
+// AddModule panics if m cannot be served: if the address is not one of a module,
+// or the fields contradict one another.
+func (r *Registry) AddModule(m Module) *ModuleRelease {
+	rel := newModuleRelease(r, m)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	same := r.modules[rel.address]
+	rel.dir = freeDir(rel.m.Version, func(dir string) bool { return find(same, dir) != nil })
+	r.modules[rel.address] = append(same, rel)
+	r.hosts[rel.address.Host().String()] = rel.address.Host()
+	return rel
+}
+
+// find returns the release that is served under dir, or nil.
+func find(list []*ModuleRelease, dir string) *ModuleRelease {
+	for _, rel := range list {
+		if rel.dir == dir {
+			return rel
+		}
+	}
+	return nil
+}
+
+func newModuleRelease(r *Registry, m Module) *ModuleRelease {
+	address, err := addrs.ParseModuleIn(r.host, m.Address)
+	if err == nil {
+		err = m.check()
+	}
+	if err != nil {
+		panic(fmt.Sprintf("regtest: AddModule: %v", err))
+	}
+	if m.Version == "" {
+		m.Version = "1.0.0"
+	}
+	if m.UseRegistryCredentials != nil {
+		m.UseRegistryCredentials = new(*m.UseRegistryCredentials)
+	}
+	m.Files, m.Properties = maps.Clone(m.Files), maps.Clone(m.Properties)
+	rel := &ModuleRelease{m: m, address: address}
+	if m.Files == nil {
+		rel.m.Files = rel.defaultFiles()
+	}
+	rel.pack = sync.OnceValue(rel.build)
+	return rel
+}
+
+// check returns what cannot be served.
+func (m *Module) check() error {
+	switch {
+	case m.Format < TarGzip || m.Format > TarBzip2:
+		return fmt.Errorf("there is no format %d", m.Format)
+	case m.Answer < InHeader || m.Answer > Nowhere:
+		return fmt.Errorf("there is no answer %d", m.Answer)
+	case m.Size > 0 && m.Package == nil && (m.Deflate || m.Format == TarBzip2):
+		return fmt.Errorf("a file of %d bytes cannot be compressed", m.Size)
+	}
+	if err := checkSizes(m.Size, m.Files); err != nil {
+		return err
+	}
+	for name, text := range m.Files {
+		if err := tar.NewWriter(io.Discard).WriteHeader(tarHeader(name, len(text))); err != nil && m.Format != Zip {
+			return fmt.Errorf("the name of a file: %w", err)
+		}
+	}
+	if _, err := encode(m.Properties); err != nil {
+		return fmt.Errorf("the properties cannot be JSON: %w", err)
+	}
+	return checkOrigin(m.Origin)
+}
+
+// defaultFiles are files that the real clients accept as a module.
+func (rel *ModuleRelease) defaultFiles() map[string]string {
+	text := fmt.Sprintf("# %q, made by regtest\n", rel.address.String()+" "+rel.m.Version)
+	files := map[string]string{"main.tf": text}
+	if sub := strings.Trim(strings.ReplaceAll(rel.m.Subdir, "*", "any"), "/"); sub != "" {
+		files[sub+"/main.tf"] = text
+	}
+	return files
+}
+
+// Filename returns the name of the package, as "network-1.0.0.tar.gz".
+func (rel *ModuleRelease) Filename() string {
+	return fmt.Sprintf("%s-%s.%s", fileName(rel.address.Name()), fileName(rel.m.Version), rel.m.Format)
+}
+
+// Path returns the path of the package's URL in the form Absolute, with escapes.
+func (rel *ModuleRelease) Path() string { return rel.path(rel.Filename()) }
+
+// Package returns the package. Several can be read at once.
+func (rel *ModuleRelease) Package() *io.SectionReader {
+	a := rel.pack()
+	return io.NewSectionReader(a.content, 0, a.size)
+}
+
+// Checksum returns the checksum of the package as locations state it, as
+// "sha256:" and 64 hexadecimal digits.
+func (rel *ModuleRelease) Checksum() string { return fmt.Sprintf("sha256:%x", rel.pack().sum()) }
+
+// H1 returns the hash of the files in the package, or the zero Hash for bytes
+// that were given in [Module].Package.
+func (rel *ModuleRelease) H1() verify.Hash { return rel.pack().h1() }

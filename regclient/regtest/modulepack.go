@@ -1,0 +1,125 @@
+package regtest
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tofureg/tofureg/verify"
+)
+
+// largeFile is the file that Module.Size adds.
+const largeFile = "large.bin"
+
+// build makes the package.
+func (rel *ModuleRelease) build() *archive {
+	if rel.m.Package != nil {
+		a := newArchive(bytes.NewReader(rel.m.Package), int64(len(rel.m.Package)))
+		a.h1 = func() verify.Hash { return verify.Hash{} }
+		return a
+	}
+	a := newArchive(rel.content())
+	a.h1 = rel.filesH1
+	return a
+}
+
+// content packs the files.
+func (rel *ModuleRelease) content() (io.ReaderAt, int64) {
+	if rel.m.Format == Zip {
+		return rel.zip()
+	}
+	inner, size := rel.tar()
+	switch {
+	case rel.m.Format == TarXz:
+		return storeXz(inner, size)
+	case rel.m.Format == TarBzip2:
+		return compress(inner, size, func(w io.Writer) io.WriteCloser { return &bzip2Writer{w: w} })
+	case rel.m.Deflate:
+		return compress(inner, size, func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) })
+	}
+	return storeGzip(inner, size)
+}
+
+// compress returns what a compressor makes of a file.
+func compress(r io.ReaderAt, size int64, compressor func(io.Writer) io.WriteCloser) (io.ReaderAt, int64) {
+	var buf bytes.Buffer
+	w := compressor(&buf)
+	must(io.Copy(w, io.NewSectionReader(r, 0, size)))
+	must(0, w.Close())
+	return bytes.NewReader(buf.Bytes()), int64(buf.Len())
+}
+
+func (rel *ModuleRelease) tar() (io.ReaderAt, int64) {
+	var out hollow
+	tw := tar.NewWriter(&out)
+	for _, name := range slices.Sorted(maps.Keys(rel.m.Files)) {
+		h := tarHeader(name, len(rel.m.Files[name]))
+		must(0, tw.WriteHeader(h))
+		if h.Typeflag == tar.TypeReg {
+			must(io.WriteString(tw, rel.m.Files[name]))
+		}
+	}
+	if rel.m.Size > 0 {
+		must(0, tw.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: largeFile, Mode: 0o644, Size: rel.m.Size}))
+		// A tar writer keeps nothing back within an entry.
+		out.insert(func() error { return nil }, tw, rel.noise(), rel.m.Size)
+	}
+	must(0, tw.Close())
+	return out.reader(), out.size
+}
+
+// tarHeader returns the header of a file, or directory, of this size.
+func tarHeader(name string, size int) *tar.Header {
+	if strings.HasSuffix(name, "/") {
+		return &tar.Header{Typeflag: tar.TypeDir, Name: name, Mode: 0o755}
+	}
+	return &tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644, Size: int64(size)}
+}
+
+func (rel *ModuleRelease) zip() (io.ReaderAt, int64) {
+	var out hollow
+	zw := zip.NewWriter(&out)
+	for _, name := range slices.Sorted(maps.Keys(rel.m.Files)) {
+		w := create(zw, name, 0o644, rel.m.Deflate)
+		if !strings.HasSuffix(name, "/") {
+			must(io.WriteString(w, rel.m.Files[name]))
+		}
+	}
+	if rel.m.Size > 0 {
+		leaveOut(zw, &out, largeFile, 0o644, rel.noise(), rel.m.Size)
+	}
+	must(0, zw.Close())
+	return out.reader(), out.size
+}
+
+// noise is the content of the large file.
+func (rel *ModuleRelease) noise() noise {
+	return newNoise(fmt.Sprintf("%s %s", rel.address, rel.m.Version))
+}
+
+// filesH1 returns the hash of the files.
+func (rel *ModuleRelease) filesH1() verify.Hash {
+	hash, err := verify.H1Sum(func(yield func(string, [sha256.Size]byte) bool) {
+		for name, text := range rel.m.Files {
+			if !strings.HasSuffix(name, "/") && !yield(name, sha256.Sum256([]byte(text))) {
+				return
+			}
+		}
+		if rel.m.Size > 0 {
+			h := sha256.New()
+			scan(h, rel.noise(), rel.m.Size)
+			yield(largeFile, [sha256.Size]byte(h.Sum(nil)))
+		}
+	})
+	if err != nil {
+		return verify.Hash{}
+	}
+	return hash
+}
