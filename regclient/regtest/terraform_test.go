@@ -2,11 +2,14 @@ package regtest_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
-	"net"
+	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -55,29 +58,14 @@ func initialise(t *testing.T, program string, p regtest.Provider) {
 	reg.Require("s3cret", regtest.Metadata)
 	srv := serve(t, reg)
 
-	dir := t.TempDir()
-	write := func(name, text string) string {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	write("main.tf", fmt.Sprintf("terraform {\n  required_providers {\n    alpha = {\n      source = %q\n    }\n  }\n}\n", srv.Addr+"/acme/alpha"))
-	_, port, err := net.SplitHostPort(srv.Addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := run(t, program, dir, []string{
-		"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "CHECKPOINT_DISABLE=1",
-		"SSL_CERT_FILE=" + write("ca.pem", string(srv.CertPEM)),
-		"TF_CLI_CONFIG_FILE=" + write("config.tfrc", fmt.Sprintf("credentials \"localhost:%s\" {\n  token = \"s3cret\"\n}\n", port)),
-	}, "init", "-no-color", "-input=false")
+	dir := workDir{T: t, path: t.TempDir()}
+	dir.write("main.tf", fmt.Sprintf("terraform {\n  required_providers {\n    alpha = {\n      source = %q\n    }\n  }\n}\n", srv.Addr+"/acme/alpha"))
+	out := dir.run(program, srv, fmt.Sprintf("credentials %q {\n  token = \"s3cret\"\n}\n", srv.Addr), "init", "-no-color", "-input=false")
 
 	if want := "key ID " + rel.Key().ID(); !strings.Contains(out, want) {
 		t.Errorf("the output does not have %q:\n%s", want, out)
 	}
-	lock, err := os.ReadFile(filepath.Join(dir, ".terraform.lock.hcl"))
+	lock, err := os.ReadFile(filepath.Join(dir.path, ".terraform.lock.hcl"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,15 +87,107 @@ func initialise(t *testing.T, program string, p regtest.Provider) {
 	}
 }
 
-func run(t *testing.T, program, dir string, env []string, args ...string) string {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+// TestGet has the real clients fetch modules from the registry, in the ways that
+// all of them know.
+func TestGet(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"terraform", "tofu"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			program, err := exec.LookPath(name)
+			if err != nil {
+				t.Skipf("skipped: %s is not installed", name)
+			}
+			for kind, m := range map[string]regtest.Module{
+				"plain":       {},
+				"zip":         {Format: regtest.Zip, URLs: regtest.RootRelative, Subdir: "modules/subnet"},
+				"xz":          {Format: regtest.TarXz, URLs: regtest.Relative, Checksum: true},
+				"bzip2":       {Format: regtest.TarBzip2, URLs: regtest.Opaque},
+				"deflated":    {Deflate: true, Answer: regtest.InBoth, URLs: regtest.Opaque, Checksum: true},
+				"beside JSON": {Answer: regtest.BesideJSON, Origin: "https://files.example.com", Query: "signature=5eed"},
+				"over http":   {Format: regtest.Zip, Origin: "http://files.example.com"},
+				"page":        {Pages: 1},
+				"pages":       {Pages: 3, MetaTag: true, Checksum: true},
+				"large":       {Size: 3 << 20},
+			} {
+				t.Run(kind, func(t *testing.T) {
+					t.Parallel()
+					fetch(t, program, m)
+				})
+			}
+		})
+	}
+}
+
+// fetch runs the get command for one module and checks what it leaves.
+func fetch(t *testing.T, program string, m regtest.Module) {
+	reg := regtest.New("registry.example.com")
+	m.Address = "acme/network/aws"
+	rel := reg.AddModule(m)
+	reg.Require("s3cret", regtest.ModuleMetadata)
+	srv := serve(t, reg)
+	// The clients take a module for one of a registry if its host has a dot.
+	host := strings.Replace(srv.Addr, "localhost", "127.0.0.1", 1)
+
+	dir := workDir{T: t, path: t.TempDir()}
+	dir.write("main.tf", fmt.Sprintf("module \"network\" {\n  source = %q\n}\n", host+"/acme/network/aws"))
+	dir.run(program, srv, fmt.Sprintf("credentials %q {\n  token = \"s3cret\"\n}\n", host), "get", "-no-color")
+
+	// What is there of the files of the package, by what they are below the
+	// directory of the module, is what was in it.
+	found := map[string][sha256.Size]byte{}
+	root := filepath.Join(dir.path, ".terraform", "modules", "network")
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		name := strings.TrimPrefix(filepath.ToSlash(path[len(root):]), "/")
+		found[name] = sha256.Sum256(data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h1, err := verify.H1Sum(maps.All(found)); err != nil || h1 != rel.H1() {
+		t.Errorf("the files that were unpacked are others: %v, %v", slices.Sorted(maps.Keys(found)), err)
+	}
+	for _, q := range reg.Requests() {
+		if q.Kind&regtest.ModuleDownloads != 0 && q.Authorization != "" {
+			t.Errorf("%v", q)
+		}
+	}
+}
+
+// A workDir is a directory to run a client in.
+type workDir struct {
+	*testing.T
+	path string
+}
+
+func (d workDir) write(name, text string) (path string) {
+	d.Helper()
+	path = filepath.Join(d.path, name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		d.Fatal(err)
+	}
+	return path
+}
+
+// run runs a client that trusts the server and returns its output.
+func (d workDir) run(program string, srv *regtest.Server, config string, args ...string) string {
+	d.Helper()
+	ctx, cancel := context.WithTimeout(d.Context(), 2*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Dir, cmd.Env = dir, env
+	cmd.Dir, cmd.Env = d.path, []string{
+		"HOME=" + d.path, "PATH=" + os.Getenv("PATH"), "CHECKPOINT_DISABLE=1",
+		"SSL_CERT_FILE=" + d.write("ca.pem", string(srv.CertPEM)),
+		"TF_CLI_CONFIG_FILE=" + d.write("config.tfrc", config),
+	}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		t.Fatalf("%s %q: %v\n%s", program, args, err, out)
+		d.Fatalf("%s %q: %v\n%s", program, args, err, out)
 	}
 	return string(out)
 }
