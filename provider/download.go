@@ -71,7 +71,7 @@ func Download(ctx context.Context, src Fetcher, pkg *Package, path string, o Opt
 // judge reads the archive again only where its content hash must decide.
 func (r *Received) judge(archive io.ReaderAt, p verify.Policy) (*verify.Report, error) {
 	local := []verify.Hash{r.ZH}
-	if p.NeedsH1(r.Evidence) {
+	if p.NeedsH1(r.Evidence, r.ZH) {
 		packed, tree, err := verify.H1Zip(archive, r.Size, p.Limits)
 		if err != nil {
 			return nil, err

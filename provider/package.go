@@ -3,6 +3,7 @@ package provider
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/verify"
@@ -92,8 +93,20 @@ func (p *Package) Evidence() verify.Evidence {
 		Size:     p.Size,
 		Hashes:   slices.Compact(hashes),
 		Keys:     slices.Clone(p.Keys),
-		Want:     p.stem(),
+		Want:     p.want(),
 	}
+}
+
+// want returns TYPE_VERSION_OS_ARCH with the version as the name of the archive spells
+// it, if that is the same version: a registry that lists "1.0" names its archives so.
+func (p *Package) want() string {
+	_, rest, _ := strings.Cut(p.Filename, "_")
+	after := "_" + p.Platform.String()
+	spelled, ok := strings.CutSuffix(strings.TrimPrefix(rest, "v"), after+".zip")
+	if v, err := addrs.ParseVersion(spelled); ok && err == nil && v == p.Version {
+		return p.Provider.Type() + "_" + spelled + after
+	}
+	return p.stem()
 }
 
 // Clone returns a copy that shares no memory with p.
