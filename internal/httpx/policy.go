@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/internal/fault"
@@ -65,21 +67,51 @@ func dialledHost(u *url.URL) (string, error) {
 	if u.Opaque != "" || u.Hostname() == "" {
 		return "", errors.New("the URL has no host")
 	}
-	if p := u.Port(); p != "" {
-		if n, err := strconv.ParseUint(p, 10, 16); err != nil || n == 0 {
-			return "", fmt.Errorf("the URL has no valid port: %q", Clean(p, 20))
+	host := strings.ToLower(u.Host)
+	if strings.ContainsFunc(host, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		h, err := svchost.FromWire(u.Host)
+		if err != nil {
+			return "", fmt.Errorf("the URL has no valid host: %w", err)
 		}
+		host = h.String()
 	}
-	for i := range len(u.Host) {
-		if u.Host[i] >= 0x80 {
-			h, err := svchost.FromWire(u.Host)
-			if err != nil {
-				return "", fmt.Errorf("the URL has no valid host: %w", err)
-			}
-			return h.String(), nil
-		}
+	split := url.URL{Host: host}
+	if err := checkName(split.Hostname()); err != nil && host[0] != '[' { // url.Parse has checked these
+		return "", fmt.Errorf("the URL has no valid host: %q: %w", Clean(host, maxURL), err)
 	}
-	return strings.ToLower(u.Host), nil
+	port := split.Port()
+	if port == "" {
+		return strings.TrimSuffix(host, ":"), nil
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil || n == 0 {
+		return "", fmt.Errorf("the URL has no valid port: %q", Clean(port, 20))
+	}
+	return strings.TrimSuffix(host, port) + strconv.FormatUint(n, 10), nil
+}
+
+// checkName refuses names for hosts that have another name too.
+func checkName(name string) error {
+	_, err := netip.ParseAddr(name)
+	switch {
+	case strings.Contains(name, ":"): // url.Parse lets it pass where the scheme is missing
+		return errors.New("it has a colon too many")
+	case strings.HasSuffix(name, "."):
+		return errors.New("it ends with a dot")
+	case err != nil && isNumber(name[strings.LastIndexByte(name, '.')+1:]):
+		// Some resolvers take 127.1 and 0x7f000001 for 127.0.0.1.
+		return errors.New("it is an IPv4 address in an unusual form")
+	}
+	return nil
+}
+
+// isNumber reports whether a resolver may read the last label of a name as a
+// number, and so the name as an address.
+func isNumber(label string) bool {
+	if hex, ok := strings.CutPrefix(label, "0x"); ok {
+		return strings.Trim(hex, "0123456789abcdef") == ""
+	}
+	return strings.Trim(label, "0123456789") == ""
 }
 
 // trail is where one attempt has come to, following redirects.

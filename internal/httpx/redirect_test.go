@@ -35,7 +35,6 @@ func TestRedirectsAndTheToken(t *testing.T) {
 		{"subdomain", []string{"https://cdn.registry.example.com/b"}, []bool{yes, no}},
 		{"parent domain", []string{"https://example.com/b"}, []bool{yes, no}},
 		{"other host", []string{"https://elsewhere.example.net/b"}, []bool{yes, no}},
-		{"trailing dot", []string{"https://registry.example.com./b"}, []bool{yes, no}},
 		{"http", []string{"http://registry.example.com/b"}, []bool{yes, no}},
 		{"http on port 443", []string{"http://registry.example.com:443/b"}, []bool{yes, no}},
 		{"there and back", []string{"https://elsewhere.example.net/b", start}, []bool{yes, no, no}},
@@ -152,6 +151,19 @@ func TestRefusedRedirects(t *testing.T) {
 		{"https://\uff11\uff10.0.0.1/", errVeto, "host 10.0.0.1 is not allowed: private"},
 		{"https://LOCALHOST/", errVeto, "host localhost is not allowed: private"},
 		{"https://e\u202evil.example.com/", nil, "refused"},
+		{"//registry.example.com:443:443/x" + q, nil, "colon too many"},
+		{"//h.example.com:80:80/", nil, "colon too many"},
+		{"//::80/", nil, "colon too many"},
+		{"https://[h]/", nil, "not a URL"},
+		{"https://[10.0.0.1]/", nil, "not a URL"},
+		{"https://h.example.com./", nil, "ends with a dot"},
+		{"https://h.example.com.:8443/", nil, "ends with a dot"},
+		{"https://10.1/", nil, "unusual form"},
+		{"https://167772161/", nil, "unusual form"},
+		{"https://0xA000001:8443/", nil, "unusual form"},
+		{"https://0x/", nil, "unusual form"},
+		{"https://010.0.0.1/", nil, "unusual form"},
+		{"https://\uff11\uff10.1/", nil, "unusual form"},
 		{"https://h.example.com/" + strings.Repeat("a", 40_000), fault.ErrTooLarge, "too large"},
 	} {
 		s := serve(redirect(test.location), status(200, ""))
@@ -218,7 +230,9 @@ func TestRedirectLimit(t *testing.T) {
 func TestVetoHostIsAskedFirst(t *testing.T) {
 	t.Parallel()
 	var asked []string
-	s := serve(redirect("https://B.example.com:8443/"), redirect("//b\u00fccher.example.com/"), redirect("https://c.example.com:443/"), status(200, ""))
+	s := serve(redirect("https://B.example.com:8443/"), redirect("//b\u00fccher.example.com/"), redirect("https://c.example.com:443/"),
+		redirect("https://D.example.com:/"), redirect("https://e.example.com:08443/"), redirect("https://[2001:DB8::1]:08443/"),
+		redirect("https://[fe80::1%25en0]/"), redirect("https://192.0.2.1:/"), redirect("https://0xy.x0/"), status(200, ""))
 	c := client(t, s)
 	c.VetoHost = func(host string) error {
 		if len(s.seen()) != len(asked) {
@@ -230,7 +244,8 @@ func TestVetoHostIsAskedFirst(t *testing.T) {
 	if _, err := c.Get(t.Context(), get("https://A.example.com/")); err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"a.example.com", "b.example.com:8443", "xn--bcher-kva.example.com", "c.example.com:443"}; !slices.Equal(asked, want) {
+	if want := []string{"a.example.com", "b.example.com:8443", "xn--bcher-kva.example.com", "c.example.com:443",
+		"d.example.com", "e.example.com:8443", "[2001:db8::1]:8443", "[fe80::1%en0]", "192.0.2.1", "0xy.x0"}; !slices.Equal(asked, want) {
 		t.Errorf("asked %q, want %q", asked, want)
 	}
 	for i, req := range s.seen() {
