@@ -4,6 +4,8 @@
 // A new file is written beside its target under an unpredictable name, synced,
 // renamed onto the target, and the directory is synced. What is left behind when
 // the process is killed starts with [TempPrefix].
+//
+// Processes that share a directory take turns with a [Lock].
 package fsx
 
 import (

@@ -1,0 +1,28 @@
+package fsx
+
+import (
+	"errors"
+	"syscall"
+)
+
+const removesOpenFiles = true
+
+// fcntlOFDSetLock is F_OFD_SETLK, the same on all architectures. Unlike F_SETLK, the
+// lock belongs to the open file and not to the process: it excludes goroutines too,
+// and is not lost when some other descriptor of the file is closed.
+const fcntlOFDSetLock = 37
+
+func tryLock(fd uintptr) (bool, error) {
+	whole := syscall.Flock_t{Type: syscall.F_WRLCK}
+	for {
+		err := syscall.FcntlFlock(fd, fcntlOFDSetLock, &whole)
+		switch {
+		case err == nil:
+			return true, nil
+		case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.EACCES):
+			return false, nil
+		case !errors.Is(err, syscall.EINTR):
+			return false, err
+		}
+	}
+}

@@ -1,0 +1,191 @@
+package fsx_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tofureg/tofureg/internal/fsx"
+)
+
+// lockFor makes a process of this test program hold a lock; see TestHolder.
+var lockFor = flag.String("fsx.hold", "", "hold the lock of this `file` until standard input ends")
+
+// TestHolder is the other process of the tests below and does nothing by itself.
+func TestHolder(t *testing.T) {
+	if *lockFor == "" {
+		return
+	}
+	if _, err := fsx.AcquireLock(t.Context(), *lockFor); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Println("\nlocked")
+	bufio.NewReader(os.Stdin).ReadString('\n')
+}
+
+// hold starts a process that holds the lock of path, and returns what kills it.
+func hold(t *testing.T, path string) (kill func()) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run=^TestHolder$", "-fsx.hold="+path)
+	if _, err := cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	kill = func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	}
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if lines.Text() == "locked" {
+			return kill
+		}
+	}
+	kill()
+	t.Fatal("the other process did not get the lock")
+	return nil
+}
+
+func TestLockOfAnotherProcess(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "lock")
+	kill := hold(t, path)
+	defer kill()
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 20*time.Millisecond, errors.New("waited enough"))
+	defer cancel()
+	if l, err := fsx.AcquireLock(ctx, path); err == nil || err.Error() != "waited enough" {
+		t.Fatalf("while another process has it: %v, %v; want the cause of the context", l, err)
+	}
+	// A lock is gone with its holder, whose death it does not wait for.
+	got := make(chan error)
+	go func() {
+		l, err := fsx.AcquireLock(t.Context(), path)
+		if err == nil {
+			err = l.Release()
+		}
+		got <- err
+	}()
+	kill()
+	if err := <-got; err != nil {
+		t.Errorf("after the holder was killed: %v", err)
+	}
+}
+
+// TestLockExcludes takes turns with a lock whose file stays, and with one whose file is
+// removed each time. The mutex only tells whether two are inside.
+func TestLockExcludes(t *testing.T) {
+	t.Parallel()
+	for name, release := range map[string]func(*fsx.Lock) error{
+		"release": (*fsx.Lock).Release,
+		"remove":  (*fsx.Lock).Remove,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "lock")
+			var mu sync.Mutex
+			count := 0
+			var wg sync.WaitGroup
+			for range 8 {
+				wg.Go(func() {
+					for range 20 {
+						l, err := fsx.AcquireLock(t.Context(), path)
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						if !mu.TryLock() {
+							t.Error("two hold the lock")
+						} else {
+							count++
+							mu.Unlock()
+						}
+						if err := release(l); err != nil {
+							t.Error(err)
+						}
+					}
+				})
+			}
+			wg.Wait()
+			if count != 160 {
+				t.Errorf("the lock was had %d times, want 160", count)
+			}
+		})
+	}
+}
+
+func TestLockRemove(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "lock")
+	l, err := fsx.AcquireLock(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Remove(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the file is still there: %v", err)
+	}
+}
+
+func TestLockFailures(t *testing.T) {
+	t.Parallel()
+	if _, err := fsx.AcquireLock(t.Context(), filepath.Join(t.TempDir(), "none", "lock")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no such directory: %v, want fs.ErrNotExist", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	path := filepath.Join(t.TempDir(), "lock")
+	l, err := fsx.AcquireLock(ctx, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Release()
+	cancel()
+	if _, err := fsx.AcquireLock(ctx, path); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+func TestTryLock(t *testing.T) {
+	t.Parallel()
+	f, err := fsx.Create(filepath.Join(t.TempDir(), "file"), 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Discard()
+	if locked, err := fsx.TryLock(f.File); err != nil || !locked {
+		t.Fatalf("nobody has it: %v, %v", locked, err)
+	}
+	other, err := os.OpenFile(f.Name(), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if locked, err := fsx.TryLock(other); err != nil || locked {
+		t.Errorf("another file description has it: %v, %v", locked, err)
+	}
+	// What is locked can still be written, renamed and read.
+	if _, err := f.WriteString("content"); err != nil {
+		t.Error(err)
+	}
+	if err := f.Commit(); err != nil {
+		t.Error(err)
+	}
+	if locked, err := fsx.TryLock(other); err != nil || !locked {
+		t.Errorf("closed: %v, %v", locked, err)
+	}
+}

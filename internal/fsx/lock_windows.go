@@ -1,0 +1,24 @@
+package fsx
+
+import (
+	"errors"
+
+	"golang.org/x/sys/windows"
+)
+
+// Windows has this as well, but not on all of its file systems.
+const removesOpenFiles = false
+
+func tryLock(fd uintptr) (bool, error) {
+	// Locks are mandatory here: one on a byte that no file reaches keeps nobody
+	// from reading and writing the content.
+	beyond := windows.Overlapped{Offset: 0xffff_fffe, OffsetHigh: 0x7fff_ffff}
+	err := windows.LockFileEx(windows.Handle(fd), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &beyond)
+	switch {
+	case err == nil:
+		return true, nil
+	case errors.Is(err, windows.ERROR_LOCK_VIOLATION):
+		return false, nil
+	}
+	return false, err
+}
