@@ -82,7 +82,7 @@ func run(ctx context.Context, args []string, out, terminal io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "package    %s, %d signing keys listed\n", pkg.ArchiveName(), len(pkg.Keys))
+	fmt.Fprintf(out, "package    %s, signing keys listed: %d\n", pkg.ArchiveName(), len(pkg.Keys))
 
 	path, err := place(o.dir, pkg)
 	if err != nil {
