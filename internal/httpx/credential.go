@@ -1,6 +1,7 @@
 package httpx
 
 import (
+	"iter"
 	"net/http"
 	"net/url"
 	"slices"
@@ -59,7 +60,7 @@ func presigned(u *url.URL, home svchost.Hostname) bool {
 		return false
 	}
 	names := make(map[string]bool)
-	for _, p := range queryPairs(u.RawQuery) {
+	for p := range queryPairs(u.RawQuery) {
 		names[p.name] = true
 	}
 	has := func(of ...string) bool {
@@ -83,15 +84,17 @@ func atHome(u *url.URL, home svchost.Hostname) bool {
 // and its value as it stands and decoded.
 type queryPair struct{ name, raw, value string }
 
-// queryPairs takes a query apart. Unlike url.ParseQuery it loses nothing that
-// is malformed, since what it finds is used to hide and to withhold.
-func queryPairs(query string) []queryPair {
-	var pairs []queryPair
-	for part := range strings.FieldsFuncSeq(query, func(r rune) bool { return r == '&' || r == ';' }) {
-		name, raw, _ := strings.Cut(part, "=")
-		pairs = append(pairs, queryPair{strings.ToLower(unescape(name)), raw, unescape(raw)})
+// queryPairs yields the parameters of a query. Unlike url.ParseQuery it loses
+// nothing that is malformed, since what it finds is used to hide and to withhold.
+func queryPairs(query string) iter.Seq[queryPair] {
+	return func(yield func(queryPair) bool) {
+		for part := range strings.FieldsFuncSeq(query, func(r rune) bool { return r == '&' || r == ';' }) {
+			name, raw, _ := strings.Cut(part, "=")
+			if !yield(queryPair{strings.ToLower(unescape(name)), raw, unescape(raw)}) {
+				return
+			}
+		}
 	}
-	return pairs
 }
 
 // unescape decodes s, or returns it as it is where it cannot be decoded.

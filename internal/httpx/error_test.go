@@ -7,10 +7,12 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
 
+	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/httpx"
 )
 
@@ -129,6 +131,30 @@ func TestTransportErrorsAreScrubbed(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A URL whose query has millions of parameters, from a document or a Location,
+// is refused without taking it apart.
+func TestHugeQueries(t *testing.T) {
+	// Not parallel: others would allocate meanwhile.
+	query := strings.Repeat("a&", 2<<20)
+	for name, test := range map[string]struct{ first, location string }{
+		"first":    {start + "?" + query, "/"},
+		"redirect": {start, "/x?" + query},
+	} {
+		c := client(t, serve(redirect(test.location)))
+		r := get(test.first)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := c.Get(t.Context(), r)
+		runtime.ReadMemStats(&after)
+		if failure(t, err); !errors.Is(err, fault.ErrTooLarge) || len(err.Error()) > 2000 {
+			t.Errorf("%s: %.2000v", name, err)
+		}
+		if n := after.TotalAlloc - before.TotalAlloc; n > 64<<20 {
+			t.Errorf("%s: a query of %d bytes took %d bytes of memory", name, len(query), n)
+		}
 	}
 }
 

@@ -40,8 +40,11 @@ func (x *secrets) addURL(u *url.URL) {
 		}
 	}
 	x.add(u.RawQuery)
-	pairs := queryPairs(u.RawQuery)
-	for _, p := range pairs[:min(len(pairs), maxSecrets)] {
+	n := 0
+	for p := range queryPairs(u.RawQuery) {
+		if n++; n > maxSecrets {
+			break
+		}
 		x.add(p.raw)
 		x.add(p.value)
 	}
