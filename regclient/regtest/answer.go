@@ -77,6 +77,10 @@ func (r *Registry) content(c *call, t target) *answer {
 		return r.modulePage(c, t)
 	case ModulePackage:
 		return r.modulePackage(t)
+	case MirrorIndex:
+		return r.mirrorIndex(t)
+	case MirrorVersion:
+		return r.mirrorVersion(c, t)
 	}
 	return failure(http.StatusNotFound)
 }
@@ -84,7 +88,10 @@ func (r *Registry) content(c *call, t target) *answer {
 // file answers with one of the files of a release.
 func (r *Registry) file(t target) *answer {
 	for _, rel := range r.releases(t.provider) {
-		if rel.dir != t.dir {
+		name := rel.Filename
+		if t.mirror {
+			name = rel.mirrorName
+		} else if rel.dir != t.dir {
 			continue
 		}
 		switch {
@@ -94,7 +101,7 @@ func (r *Registry) file(t target) *answer {
 			return text("application/octet-stream", rel.signature())
 		}
 		for platform, build := range rel.archives {
-			if t.file == rel.Filename(platform) {
+			if t.file == name(platform) {
 				a := build()
 				return file("application/zip", a.content, a.size, a.sum())
 			}

@@ -40,7 +40,8 @@ type Fault struct {
 	// the scheme. Empty means any.
 	Host string
 	// Path is a part of the path. The path of a file is that of the Absolute
-	// form, however it was asked for.
+	// form, however it was asked for, except that archives with the forms
+	// FileName and InDownload have paths of their own at a mirror.
 	Path string
 	// Skip is how many requests that match are answered plainly first.
 	Skip int

@@ -23,16 +23,20 @@ const (
 	ModulePage     // a page that leads on to the package
 	ModulePackage  // the package of a module
 
+	MirrorIndex   // the list of a provider's versions at a network mirror
+	MirrorVersion // the list of the archives of one version there
+
 	Other // a path that the registry does not know
 )
 
-// Sets of kinds.
+// Sets of kinds: what the APIs of registries and mirrors answer, and what their
+// file stores do. Archives of a mirror are of the kind Archive too.
 const (
-	Metadata  Kind = Versions | Package         // of providers, answered by the API of the registry
-	Downloads Kind = Sums | Signature | Archive // of providers, answered by its file store
-
-	ModuleMetadata  Kind = ModuleVersions | ModuleLocation // of modules, answered by the API
-	ModuleDownloads Kind = ModulePage | ModulePackage      // of modules, answered by the file store
+	Metadata        Kind = Versions | Package              // of providers
+	Downloads       Kind = Sums | Signature | Archive      // of providers
+	ModuleMetadata  Kind = ModuleVersions | ModuleLocation // of modules
+	ModuleDownloads Kind = ModulePage | ModulePackage      // of modules
+	MirrorMetadata  Kind = MirrorIndex | MirrorVersion     // of a mirror
 )
 
 // String returns the names of the kinds in k, as "sums|signature"; "any" for
@@ -40,7 +44,8 @@ const (
 func (k Kind) String() string {
 	names := [...]string{
 		"discovery", "versions", "package", "sums", "signature", "archive",
-		"module versions", "module location", "module page", "module package", "other",
+		"module versions", "module location", "module page", "module package",
+		"mirror index", "mirror version", "other",
 	}
 	var list []string
 	for rest := k; rest != 0; rest &= rest - 1 {

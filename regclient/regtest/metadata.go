@@ -128,7 +128,11 @@ func (rel *Release) sumsName() string { return "terraform-provider-" + rel.name 
 
 // link returns how the metadata refers to a file of the release.
 func (rel *Release) link(c *call, file string) string {
+	return link{path: rel.path(file), form: rel.p.URLs, origin: rel.p.Origin}.from(c)
+}
+
+// path returns the path of a file of the release.
+func (rel *Release) path(file string) string {
 	p := rel.provider
-	path := filesPath + escape(p.Host().String(), p.Namespace(), p.Type(), rel.dir, file)
-	return link{path: path, form: rel.p.URLs, origin: rel.p.Origin}.from(c)
+	return filesPath + escape(p.Host().String(), p.Namespace(), p.Type(), rel.dir, file)
 }

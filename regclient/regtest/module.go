@@ -82,8 +82,8 @@ type Module struct {
 	// or "http://registry.example.com:8080".
 	Origin string
 
-	// URLs is the form of the location. A form other than Absolute has no effect
-	// with an Origin, except that Opaque keeps its query.
+	// URLs is the form of the location. Usual means Absolute. With an Origin all
+	// forms are absolute.
 	URLs URLForm
 
 	// Subdir is the directory in the package that the location names behind two
@@ -223,7 +223,7 @@ func (m *Module) check() error {
 	if _, err := encode(m.Properties); err != nil {
 		return fmt.Errorf("the properties cannot be JSON: %w", err)
 	}
-	return checkOrigin(m.Origin)
+	return checkLink(m.Origin, m.URLs)
 }
 
 // defaultFiles are files that the real clients accept as a module.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -78,20 +77,10 @@ type Provider struct {
 	// "http://registry.example.com:8080".
 	Origin string
 
-	// URLs is the form in which the metadata refers to them.
+	// URLs is the form in which the metadata refers to them. Usual means
+	// Absolute.
 	URLs URLForm
 }
-
-// A URLForm is a way to write the URL of a file in the metadata of a package.
-type URLForm int
-
-// The forms of URLs.
-const (
-	Absolute     URLForm = iota // https://HOST/releases/….zip
-	RootRelative                // /releases/….zip
-	Relative                    // ../../releases/….zip
-	Opaque                      // /get?id=…, with nothing in the path that tells what it is
-)
 
 // A Release is a version of a provider as the registry serves it. What its
 // methods return is built when it is first asked for. Methods that take a
@@ -145,7 +134,7 @@ func (p *Provider) check() error {
 			return fmt.Errorf("platform %q is not in the form OS_ARCH", platform)
 		}
 	}
-	return checkOrigin(p.Origin)
+	return checkLink(p.Origin, p.URLs)
 }
 
 // checkSizes returns what no zip can hold.
@@ -158,18 +147,6 @@ func checkSizes(size int64, files map[string]string) error {
 		if len(name) > 1<<16-1 {
 			return fmt.Errorf("the name of a file has %d bytes, more than zip can hold", len(name))
 		}
-	}
-	return nil
-}
-
-// checkOrigin returns why files cannot be served at an origin.
-func checkOrigin(origin string) error {
-	if origin == "" {
-		return nil
-	}
-	u, err := url.Parse(origin)
-	if err != nil || u.Host == "" || u.Path != "" || u.Scheme != "https" && u.Scheme != "http" {
-		return fmt.Errorf("origin %q is not in the form https://HOST", origin)
 	}
 	return nil
 }

@@ -37,6 +37,9 @@ type Registry struct {
 	// ModuleList is how the lists of the versions of modules look.
 	ModuleList ModuleList
 
+	// Mirror is how the registry serves the providers as a network mirror.
+	Mirror Mirror
+
 	host svchost.Hostname
 	key  func() *Key
 

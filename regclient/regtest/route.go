@@ -35,7 +35,8 @@ type target struct {
 	version  string // of a package, as listed
 	platform string // of a package
 	module   addrs.Module
-	dir      string // of a file: that of its release
+	mirror   bool   // of a file: below the path of the mirror
+	dir      string // of a file: that of its release, unless at the mirror
 	file     string // of a file
 	page     int    // of a page before a package: which one
 }
@@ -63,6 +64,11 @@ func (r *Registry) route(c *call, path string) target {
 	}
 	if rest, ok := strings.CutPrefix(path, packagesPath); ok {
 		return packageTarget(unescape(rest))
+	}
+	if rest, ok := strings.CutPrefix(path, r.Mirror.path()); ok {
+		if t := r.mirrorTarget(unescape(rest)); t.kind != Other {
+			return t
+		}
 	}
 	name, _ := r.registryAt(c.host)
 	if rest, ok := strings.CutPrefix(path, r.base(providerService)); ok {

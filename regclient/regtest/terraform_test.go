@@ -159,6 +159,67 @@ func fetch(t *testing.T, program string, m regtest.Module) {
 	}
 }
 
+// TestMirrorInit has the real clients install through the network mirror, in all
+// ways in which it can refer to archives and state hashes.
+func TestMirrorInit(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"terraform", "tofu"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			program, err := exec.LookPath(name)
+			if err != nil {
+				t.Skipf("skipped: %s is not installed", name)
+			}
+			for kind, m := range map[string]regtest.Mirror{
+				"plain":              {},
+				"zh, in a directory": {Hashes: []string{"zh"}, URLs: regtest.InDownload},
+				"h1, elsewhere":      {Hashes: []string{"h1"}, URLs: regtest.FileName, Path: "/providers", Origin: "https://files.example.com"},
+				"opaque":             {Hashes: []string{"h9", "zh"}, URLs: regtest.Opaque, Query: "signature=5eed"},
+				"over http":          {Origin: "http://files.example.com"},
+				"no hashes":          {NoHashes: true, URLs: regtest.RootRelative},
+				"empty hashes":       {Hashes: []string{}, URLs: regtest.Relative},
+				"hosts ignored":      {IgnoreHost: true},
+			} {
+				t.Run(kind, func(t *testing.T) {
+					t.Parallel()
+					mirror(t, program, m)
+				})
+			}
+		})
+	}
+}
+
+// mirror runs the init command for a provider that only the mirror has.
+func mirror(t *testing.T, program string, m regtest.Mirror) {
+	host := "bücher.example.com"
+	reg := regtest.New(host)
+	reg.Mirror = m
+	here := addrs.CurrentPlatform().String()
+	rel := reg.AddProvider(regtest.Provider{Address: "acme/alpha", Platforms: []string{here, "plan9_mips"}})
+	reg.Require("s3cret", regtest.MirrorMetadata)
+	srv := serve(t, reg)
+
+	dir := workDir{T: t, path: t.TempDir()}
+	dir.write("main.tf", fmt.Sprintf("terraform {\n  required_providers {\n    alpha = {\n      source = %q\n    }\n  }\n}\n", host+"/acme/alpha"))
+	config := fmt.Sprintf("provider_installation {\n  network_mirror {\n    url = %q\n  }\n}\ncredentials %q {\n  token = \"s3cret\"\n}\n", srv.MirrorURL(), srv.Addr)
+	dir.run(program, srv, config, "init", "-no-color", "-input=false")
+
+	lock, err := os.ReadFile(filepath.Join(dir.path, ".terraform.lock.hcl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{rel.H1(here).String(), `"` + host + `/acme/alpha"`} {
+		if !strings.Contains(string(lock), want) {
+			t.Errorf("the lock file does not have %s:\n%s", want, lock)
+		}
+	}
+	for _, q := range reg.Requests() {
+		if q.Kind&(regtest.MirrorMetadata|regtest.Archive) == 0 || q.Kind == regtest.Archive && q.Authorization != "" {
+			t.Errorf("%v", q)
+		}
+	}
+}
+
 // A workDir is a directory to run a client in.
 type workDir struct {
 	*testing.T

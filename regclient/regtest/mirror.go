@@ -1,0 +1,223 @@
+package regtest
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/disco/svchost"
+)
+
+// A Mirror is how a [Registry] serves its providers as a network mirror. All
+// that AddProvider has added is there, whichever registry it belongs to. The
+// zero value is a mirror such as the CLI makes.
+//
+// A version document that lacks something, or has a null, is made by a [Fault]
+// with Edit. An answer without a media type, which clients refuse from mirrors,
+// is made by one with Header.
+type Mirror struct {
+	// Path is the path of the base URL. Empty means "/mirror/".
+	Path string
+
+	// URLs is the form of the URLs of archives. Usual means FileName.
+	URLs URLForm
+
+	// Origin is where archives are served, if not by the mirror itself: a scheme
+	// and a host, as "https://files.example.com".
+	Origin string
+
+	// Query is the query of the URLs, such as a signature.
+	Query string
+
+	// Hashes are the schemes of the hashes that are stated for each archive, in
+	// this order. Nil means "h1" and "zh"; an empty list is served as such. A
+	// scheme other than those two is stated with a value that nobody can check.
+	Hashes []string
+
+	// NoHashes leaves out the property that holds the hashes.
+	NoHashes bool
+
+	// UnknownStatus is the status of the answers for a provider that is not
+	// there. Zero means 404.
+	UnknownStatus int
+
+	// IgnoreHost answers for a provider without regard to the host in its
+	// address, as long as namespace and type are those of one that is there.
+	IgnoreHost bool
+}
+
+// The forms of the network mirror protocol.
+type (
+	mirrorIndex struct {
+		Versions map[string]struct{} `json:"versions"`
+	}
+	mirrorVersion struct {
+		Archives map[string]mirrorArchive `json:"archives"`
+	}
+	mirrorArchive struct {
+		URL    string    `json:"url"`
+		Hashes *[]string `json:"hashes,omitempty"`
+	}
+)
+
+// MirrorURL returns the base URL of the network mirror at the registry's own
+// host, as "https://registry.example.com/mirror/". In process the mirror is at
+// every other host too.
+func (r *Registry) MirrorURL() string { return "https://" + r.Host() + r.Mirror.path() }
+
+// MirrorURL returns the base URL of the network mirror, as
+// "https://localhost:PORT/mirror/".
+func (s *Server) MirrorURL() string { return s.URL + s.registry.Mirror.path() }
+
+// path returns the path of the mirror, with a slash at both ends.
+func (m *Mirror) path() string {
+	if m.Path == "" {
+		return "/mirror/"
+	}
+	if path := strings.Trim(m.Path, "/"); path != "" {
+		return "/" + path + "/"
+	}
+	return "/"
+}
+
+const downloadDir = "download"
+
+// mirrorTarget returns what a path below that of the mirror stands for, in its
+// segments HOST, NAMESPACE, TYPE, FILE.
+func (r *Registry) mirrorTarget(s []string) target {
+	if len(s) == 5 && s[3] == downloadDir && strings.HasSuffix(s[4], ".zip") {
+		s = append(s[:3:3], s[4])
+	}
+	if len(s) != 4 {
+		return target{kind: Other}
+	}
+	t := target{kind: Other, provider: r.mirrored(s[0], s[1], s[2]), mirror: true}
+	version, isDocument := strings.CutSuffix(s[3], ".json")
+	switch {
+	case s[3] == "index.json":
+		t.kind = MirrorIndex
+	case isDocument:
+		t.kind, t.version = MirrorVersion, version
+	case strings.HasSuffix(s[3], ".zip"):
+		t.kind, t.file = Archive, s[3]
+	}
+	return t
+}
+
+// mirrored returns the provider that a path names. Its host stands there as
+// clients write it: in ASCII and lower case, without the usual port.
+func (r *Registry) mirrored(host, namespace, typ string) addrs.Provider {
+	if r.Mirror.IgnoreHost {
+		return r.anyProvider(namespace, typ)
+	}
+	name, err := svchost.FromWire(host)
+	if err != nil || name.String() != host {
+		return addrs.Provider{}
+	}
+	return provider(name, namespace, typ)
+}
+
+// anyProvider returns the provider of this name at whatever host, the first in
+// the order of addresses.
+func (r *Registry) anyProvider(namespace, typ string) (found addrs.Provider) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for p := range r.providers {
+		if p.Namespace() == namespace && p.Type() == typ && (found.IsZero() || p.Compare(found) < 0) {
+			found = p
+		}
+	}
+	return found
+}
+
+// mirrorIndex answers with the versions of a provider.
+func (r *Registry) mirrorIndex(t target) *answer {
+	list := r.releases(t.provider)
+	if len(list) == 0 {
+		return r.Mirror.unknown()
+	}
+	doc := mirrorIndex{Versions: map[string]struct{}{}}
+	for _, rel := range list {
+		doc.Versions[rel.p.Version] = struct{}{}
+	}
+	return document(doc)
+}
+
+// unknown answers for a provider that the mirror does not have.
+func (m *Mirror) unknown() *answer {
+	if m.UnknownStatus != 0 {
+		return failure(m.UnknownStatus)
+	}
+	return failure(http.StatusNotFound)
+}
+
+// mirrorVersion answers with the archives of a version.
+func (r *Registry) mirrorVersion(c *call, t target) *answer {
+	list := r.releases(t.provider)
+	if len(list) == 0 {
+		return r.Mirror.unknown()
+	}
+	doc := mirrorVersion{Archives: map[string]mirrorArchive{}}
+	listed := false
+	for _, rel := range slices.Backward(list) { // the first wins
+		if rel.p.Version != t.version {
+			continue
+		}
+		listed = true
+		for platform := range rel.archives {
+			doc.Archives[platform] = mirrorArchive{
+				URL:    r.Mirror.link(c, rel, platform),
+				Hashes: r.Mirror.hashes(rel, platform),
+			}
+		}
+	}
+	if !listed {
+		return failure(http.StatusNotFound)
+	}
+	return document(doc)
+}
+
+// link returns how a document refers to an archive.
+func (m *Mirror) link(c *call, rel *Release, platform string) string {
+	form := m.URLs
+	if form == Usual {
+		form = FileName
+	}
+	l := link{path: rel.path(rel.Filename(platform)), form: form, origin: m.Origin, query: m.Query}
+	if form == FileName || form == InDownload {
+		l.name = rel.mirrorName(platform)
+	}
+	return l.from(c)
+}
+
+// mirrorName returns the name of an archive beside its document, where the
+// archives of all versions are.
+func (rel *Release) mirrorName(platform string) string {
+	return "terraform-provider-" + rel.provider.Type() + "_" + rel.dir + "_" + platform + ".zip"
+}
+
+// hashes returns the hashes that are stated for an archive.
+func (m *Mirror) hashes(rel *Release, platform string) *[]string {
+	if m.NoHashes {
+		return nil
+	}
+	schemes := m.Hashes
+	if schemes == nil {
+		schemes = []string{"h1", "zh"}
+	}
+	list := []string{}
+	for _, scheme := range schemes {
+		hash := scheme + ":unknown"
+		switch scheme {
+		case "zh":
+			hash = rel.ZH(platform).String()
+		case "h1":
+			if hash = rel.H1(platform).String(); hash == "" {
+				continue // the archive cannot be read
+			}
+		}
+		list = append(list, hash)
+	}
+	return &list
+}
