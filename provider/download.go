@@ -54,18 +54,32 @@ func Download(ctx context.Context, src Fetcher, pkg *Package, path string, o Opt
 	if err != nil {
 		return nil, err
 	}
-	report, err := got.judge(f, o.Policy)
+	report, err := got.judge(interruptible{ctx, f}, o.Policy)
+	if ctx.Err() != nil {
+		err = ctx.Err() // of which a verdict may be the consequence
+	}
 	if err != nil {
 		return nil, failure("verify", pkg, err)
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, failure("store", pkg, err)
 	}
 	if err := f.Commit(); err != nil {
 		return nil, failure("store", pkg, err)
 	}
 	newMeter(pkg, o.Progress).verified(got.Size)
 	return report, nil
+}
+
+// interruptible is an archive that can be read as long as ctx has not ended: to
+// hash what it unpacks to may take minutes.
+type interruptible struct {
+	ctx     context.Context
+	archive io.ReaderAt
+}
+
+func (i interruptible) ReadAt(p []byte, off int64) (int, error) {
+	if err := i.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return i.archive.ReadAt(p, off)
 }
 
 // judge reads the archive again only where its content hash must decide.

@@ -89,6 +89,29 @@ func TestDownloadCancelled(t *testing.T) {
 	})
 }
 
+// TestCancelBeforeTheVerdict: to hash the content of an archive can take long, so it ends
+// with the context too.
+func TestCancelBeforeTheVerdict(t *testing.T) {
+	t.Parallel()
+	for name, content := range map[string][]byte{"archive": archive(t), "no archive": []byte("no archive")} {
+		ctx, cancel := context.WithCancel(t.Context())
+		o := provider.Options{
+			Policy: verify.Policy{Accept: []verify.Hash{verify.MustParseHash("h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=")}},
+			Progress: func(e provider.Event) {
+				if e.Bytes > 0 && e.Bytes == e.Total {
+					cancel() // all has arrived
+				}
+			},
+		}
+		path := target(t)
+		_, err := provider.Download(ctx, serve(content), packageOf(content), path, o)
+		if !errors.Is(err, context.Canceled) || errors.Is(err, verify.ErrArchive) || errors.Is(err, verify.ErrNotAccepted) {
+			t.Errorf("%s: %v, want Canceled and no verdict", name, err)
+		}
+		wantFile(t, path, nil)
+	}
+}
+
 // TestCancelBetweenReads: a source that never looks at the context is stopped all the
 // same.
 func TestCancelBetweenReads(t *testing.T) {
