@@ -63,7 +63,8 @@ func run(ctx context.Context, args []string, out, terminal io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "services   %v; providers are at %s\n", services.IDs(), base.Redacted())
+	// %q, because a server may write anything there, also what steers a terminal.
+	fmt.Fprintf(out, "services   %q; providers are at %s\n", services.IDs(), base.Redacted())
 
 	versions, err := registry.ProviderVersions(ctx, o.provider)
 	if err != nil {

@@ -17,7 +17,7 @@ func TestEmbedded(t *testing.T) {
 	}
 	for _, want := range []string{
 		"provider   registry.example.com/acme/demo, ~> 1.0, for ",
-		"services   [providers.v1]; providers are at https://registry.example.com/",
+		`services   ["providers.v1"]; providers are at https://registry.example.com/`,
 		"versions   5 listed, 1.2.0 is the newest that fits",
 		"package    terraform-provider-demo_1.2.0_",
 		"signature  signed, by key ",
