@@ -67,8 +67,9 @@ func (k Key) Info() ([]KeyInfo, error) {
 		return nil, err
 	}
 	infos := make([]KeyInfo, 0, len(certs))
+	budget := maxVerifications
 	for _, c := range certs {
-		info, err := c.info()
+		info, err := c.info(&budget)
 		if err != nil {
 			return nil, k.failure(err)
 		}

@@ -25,9 +25,11 @@ import (
 // certificate is a primary key with its names, subkeys and self-signatures, which
 // are verified once they matter.
 type certificate struct {
-	entity  *openpgp.Entity
-	charged bool // the budget has paid for it
-	known   map[*packet.PublicKey]knownValidity
+	entity      *openpgp.Entity
+	charged     bool                // the budget has paid for it
+	revocations []*packet.Signature // those of the primary key that verify
+	revoked     bool                // revocations is known
+	known       map[*packet.PublicKey]knownValidity
 }
 
 // signature is one signature packet, or why it could not be read.
@@ -183,17 +185,17 @@ func (c *certificate) verify(doc []byte, s signature, check signatureCheck) (goo
 // affordable makes sure that verifying c and one signature by it costs little, and
 // takes the cost from budget.
 func (c *certificate) affordable(budget *int) error {
-	*budget--
+	big, each := oversize(c.entity.PrimaryKey), cost(c.entity.PrimaryKey)
+	for _, sub := range c.entity.Subkeys {
+		big, each = cmp.Or(big, oversize(sub.PublicKey)), max(each, cost(sub.PublicKey))
+	}
+	*budget -= each
 	if !c.charged {
 		c.charged = true
-		*budget -= c.selfSignatures()
+		*budget -= each * c.selfSignatures()
 	}
 	if *budget < 0 {
-		return fmt.Errorf("keys %w: more than %d signatures to verify", ErrTooLarge, maxVerifications)
-	}
-	big := oversize(c.entity.PrimaryKey)
-	for _, sub := range c.entity.Subkeys {
-		big = cmp.Or(big, oversize(sub.PublicKey))
+		return fmt.Errorf("keys %w: more than %d signatures to verify", ErrTooLarge, maxVerifications/each)
 	}
 	if big != "" {
 		return fmt.Errorf("key %s %w: %s", c.fingerprint(), ErrTooLarge, big)
@@ -229,10 +231,8 @@ func (c *certificate) signer(s *packet.Signature) (*packet.PublicKey, *openpgp.S
 
 // verifyDocument checks the arithmetic and nothing else.
 func verifyDocument(doc []byte, s *packet.Signature, key *packet.PublicKey) error {
-	for _, n := range s.Notations {
-		if n.IsCritical {
-			return fmt.Errorf("it has the critical notation %.60q, which is not understood", n.Name)
-		}
+	if name := criticalNotation(s); name != "" {
+		return fmt.Errorf("it has the critical notation %.60q, which is not understood", name)
 	}
 	h, err := s.PrepareVerify()
 	if err != nil {
@@ -252,21 +252,29 @@ func verifyDocument(doc []byte, s *packet.Signature, key *packet.PublicKey) erro
 	return nil
 }
 
+// criticalNotation returns the name of a notation that must be understood, "" for none:
+// this package understands none.
+func criticalNotation(s *packet.Signature) string {
+	for _, n := range s.Notations {
+		if n.IsCritical {
+			return cmp.Or(n.Name, "without a name")
+		}
+	}
+	return ""
+}
+
 // judge decides whether key, which made s, may have made it.
 func (c *certificate) judge(s *packet.Signature, key *packet.PublicKey, sub *openpgp.Subkey, check signatureCheck) (*Signature, error) {
 	v, err := c.validity(key, sub)
-	if err != nil {
-		return nil, err
-	}
-	if !v.signs {
-		return nil, fmt.Errorf("%w: the key is not meant for signing", ErrUnknownKey)
-	}
 	signed := s.CreationTime.UTC()
 	revoked, retired := v.revokedAt(signed)
-	if revoked {
-		return nil, ErrRevoked
-	}
 	switch {
+	case revoked: // and so are the copies of the key that have no other fault
+		return nil, ErrRevoked
+	case err != nil:
+		return nil, err
+	case !v.signs:
+		return nil, fmt.Errorf("%w: the key is not meant for signing", ErrUnknownKey)
 	case signed.After(check.at.Add(clockSkew)):
 		return nil, fmt.Errorf("%w: %s", ErrFuture, signed.Format(time.RFC3339))
 	case signed.Add(clockSkew).Before(v.created):
@@ -335,6 +343,12 @@ func (c *certificate) validity(key *packet.PublicKey, sub *openpgp.Subkey) (vali
 
 func (c *certificate) readValidity(key *packet.PublicKey, sub *openpgp.Subkey) (v validity, err error) {
 	primary := c.entity.PrimaryKey
+	v.revocations = slices.Clone(c.primaryRevocations())
+	if sub != nil {
+		v.revocations = append(v.revocations, verified(sub.Revocations, func(s *packet.Signature) error {
+			return primary.VerifySubkeyRevocationSignature(s, key)
+		})...)
+	}
 	self, userID, err := c.selfSignature()
 	if err != nil {
 		return v, err
@@ -347,7 +361,6 @@ func (c *certificate) readValidity(key *packet.PublicKey, sub *openpgp.Subkey) (
 	}
 	// Keys from before there were flags may do everything.
 	v.signs = primary.CanSign() && (self.FlagSign || !self.FlagsValid)
-	v.revocations = verified(c.entity.Revocations, primary.VerifyRevocationSignature)
 	if sub == nil {
 		return v, nil
 	}
@@ -356,14 +369,39 @@ func (c *certificate) readValidity(key *packet.PublicKey, sub *openpgp.Subkey) (
 	if err != nil {
 		return v, fmt.Errorf("%w: the subkey is not bound to its primary key", ErrUnknownKey)
 	}
+	if agreed := binding.EmbeddedSignature; agreed != nil { // of which the library checks only the arithmetic
+		if name := criticalNotation(agreed); name != "" {
+			return v, fmt.Errorf("%w: the subkey's agreement has the critical notation %.60q, which is not understood", ErrUnknownKey, name)
+		}
+		v.expires = earliest(v.expires, lifetime(agreed.CreationTime.UTC(), agreed.SigLifetimeSecs))
+	}
 	v.signs = key.CanSign() && binding.FlagSign
 	v.created = key.CreationTime.UTC()
 	v.expires = earliest(v.expires, lifetime(v.created, binding.KeyLifetimeSecs))
 	v.expires = earliest(v.expires, lifetime(binding.CreationTime.UTC(), binding.SigLifetimeSecs))
-	v.revocations = append(v.revocations, verified(sub.Revocations, func(s *packet.Signature) error {
-		return primary.VerifySubkeyRevocationSignature(s, key)
-	})...)
 	return v, nil
+}
+
+// primaryRevocations returns the revocations of the primary key that verify.
+func (c *certificate) primaryRevocations() []*packet.Signature {
+	if !c.revoked {
+		c.revocations = verified(c.entity.Revocations, c.entity.PrimaryKey.VerifyRevocationSignature)
+		c.revoked = true
+	}
+	return c.revocations
+}
+
+// revokedAt is that of validity, for the primary key alone: c may have nothing else,
+// neither a valid name nor the subkey that signed.
+func (c *certificate) revokedAt(t time.Time, budget *int) (revoked, retired bool, err error) {
+	defer recovered(ErrBadSignature, &err)
+	if !c.charged {
+		if err := c.affordable(budget); err != nil {
+			return false, false, err
+		}
+	}
+	revoked, retired = validity{revocations: c.primaryRevocations()}.revokedAt(t)
+	return revoked, retired, nil
 }
 
 // selfSignature returns the newest self-signature of the primary user id, and that
@@ -438,10 +476,9 @@ func (v validity) info(key *packet.PublicKey) KeyInfo {
 }
 
 // info describes c and those of its subkeys that may sign.
-func (c *certificate) info() (info KeyInfo, err error) {
+func (c *certificate) info(budget *int) (info KeyInfo, err error) {
 	defer recovered(ErrBadKey, &err)
-	budget := maxVerifications
-	if err := c.affordable(&budget); err != nil {
+	if err := c.affordable(budget); err != nil {
 		return info, err
 	}
 	primary := c.entity.PrimaryKey
@@ -506,6 +543,19 @@ func oversize(k *packet.PublicKey) string {
 		return fmt.Sprintf("a DSA subgroup of %d bits", key.Q.BitLen())
 	}
 	return ""
+}
+
+// cost is what one verification with k counts for in a budget. The library computes on
+// Brainpool curves with big integers, which takes about ten times as long as the rest.
+func cost(k *packet.PublicKey) int {
+	switch curve, err := k.Curve(); {
+	case err != nil:
+		return 1
+	case curve == packet.CurveBrainpoolP256, curve == packet.CurveBrainpoolP384, curve == packet.CurveBrainpoolP512,
+		curve == packet.CurveSecP256k1:
+		return 10
+	}
+	return 1
 }
 
 func weakHash(h crypto.Hash) string {

@@ -57,7 +57,8 @@ type Signature struct {
 //   - signatures that date more than five minutes from the future: [ErrFuture]
 //   - keys that are revoked: [ErrRevoked]. Only if the reason is that the key was
 //     retired or replaced do signatures from before the revocation stay good. If one
-//     of several copies of a key is revoked, the key is.
+//     of several copies of a key is revoked, the key is, whatever else the copies
+//     have or lack.
 //   - RSA keys of less than 2,047 bits, DSA keys, and signatures with SHA-1, SHA-224
 //     or what is weaker: [ErrWeak]. In the signatures that a key makes on itself SHA-1
 //     passes, as fingerprints rest on it too.
@@ -69,8 +70,9 @@ type Signature struct {
 // Revocations by other keys are not considered.
 //
 // Beyond these limits the error is [ErrTooLarge]: a document of [MaxSums] bytes, a
-// signature of [MaxSignature] bytes with 16 signatures in it, 100 keys of 1 MiB each,
-// RSA and DSA keys of 8,192 bits, 500 self-signatures on the keys that match.
+// signature of [MaxSignature] bytes with 16 signatures in it, 100 keys of 1 MiB each
+// with 1,000 OpenPGP keys in all of them, RSA and DSA keys of 8,192 bits, 500
+// self-signatures on the keys that match, 50 if these are on slow curves.
 func CheckSignature(doc, sig []byte, keys []Key, at time.Time) (*Signature, error) {
 	if at.IsZero() {
 		at = time.Now()
@@ -83,8 +85,9 @@ const clockSkew = 5 * time.Minute
 
 // The limits of what is verified, so that a hostile source costs seconds at most.
 const (
-	maxSignatures    = 16  // of one document
-	maxVerifications = 500 // of these and of what matching keys have in self-signatures
+	maxSignatures    = 16   // of one document
+	maxCertificates  = 1000 // OpenPGP keys in one list of keys
+	maxVerifications = 500  // of these and of what matching keys have in self-signatures
 )
 
 // signatureCheck is CheckSignature with the parts of a policy that bear on it.
@@ -111,22 +114,29 @@ func (c signatureCheck) run(doc, sig []byte, keys []Key) (*Signature, error) {
 	budget := maxVerifications
 	c.budget = &budget
 	v := verdict{err: unknownKey(signatures)}
+	var certs []*certificate
 	var unreadable []error
 	for _, key := range keys {
-		certs, err := key.parse()
+		more, err := key.parse()
 		if err != nil {
 			unreadable = append(unreadable, err)
-			continue
 		}
-		for _, cert := range certs {
-			for _, s := range signatures {
-				good, err := cert.verify(doc, s, c)
-				if errors.Is(err, ErrTooLarge) {
-					return nil, err
-				}
-				v.take(cert.fingerprint(), good, err)
+		certs = append(certs, more...)
+		if len(certs) > maxCertificates {
+			return nil, fmt.Errorf("list of keys %w: more than %d OpenPGP keys in it", ErrTooLarge, maxCertificates)
+		}
+	}
+	for _, cert := range certs {
+		for i, s := range signatures {
+			good, err := cert.verify(doc, s, c)
+			if errors.Is(err, ErrTooLarge) {
+				return nil, err
 			}
+			v.take(i, good, err)
 		}
+	}
+	if err := v.askCopies(certs, c.budget); err != nil {
+		return nil, err
 	}
 	good, err := v.result()
 	if err != nil && errors.Is(err, ErrUnknownKey) && len(unreadable) > 0 {
@@ -147,31 +157,58 @@ func unknownKey(signatures []signature) error {
 
 // verdict collects what came of each pair of key and signature.
 type verdict struct {
-	good    []*Signature
-	revoked []string // fingerprints
+	good    []candidate
+	revoked []int // indices of signatures by revoked keys
 	err     error
 }
 
-func (v *verdict) take(fingerprint string, good *Signature, err error) {
+// candidate is a good signature, unless another copy of its key is revoked.
+type candidate struct {
+	index int
+	*Signature
+}
+
+func (v *verdict) take(index int, good *Signature, err error) {
 	switch {
 	case err == nil:
-		v.good = append(v.good, good)
+		v.good = append(v.good, candidate{index, good})
 		return
 	case err == ErrUnknownKey: // as is: not by this key
 		return
 	case errors.Is(err, ErrRevoked):
-		v.revoked = append(v.revoked, fingerprint)
+		v.revoked = append(v.revoked, index)
 	}
 	if nearness(err) >= nearness(v.err) {
 		v.err = err
 	}
 }
 
-// result returns the first good signature by a key of which no copy is revoked.
+// askCopies asks the other copies of each signer's key whether it is revoked. Those that
+// have the key that signed have told already; one of the primary key alone tells too.
+func (v *verdict) askCopies(certs []*certificate, budget *int) error {
+	for _, s := range v.good {
+		for _, cert := range certs {
+			if cert.fingerprint() != s.Fingerprint {
+				continue
+			}
+			revoked, retired, err := cert.revokedAt(s.Created, budget)
+			if err != nil {
+				return err
+			}
+			if revoked {
+				v.take(s.index, nil, fmt.Errorf("%w (key %s)", ErrRevoked, s.Fingerprint))
+			}
+			s.KeyRetired = s.KeyRetired || retired
+		}
+	}
+	return nil
+}
+
+// result returns the first good signature that is not by a revoked key.
 func (v *verdict) result() (*Signature, error) {
 	for _, s := range v.good {
-		if !slices.Contains(v.revoked, s.Fingerprint) {
-			return s, nil
+		if !slices.Contains(v.revoked, s.index) {
+			return s.Signature, nil
 		}
 	}
 	return nil, v.err

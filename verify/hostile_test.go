@@ -1,0 +1,324 @@
+package verify_test
+
+import (
+	"bytes"
+	"crypto"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ProtonMail/go-crypto/openpgp/packet"
+	openpgp "github.com/ProtonMail/go-crypto/openpgp/v2"
+
+	"github.com/tofureg/tofureg/verify"
+)
+
+// What somebody tries who has one good signature of a publisher and wants another one
+// accepted, or who serves the keys.
+
+// content returns what is in the first packet of data.
+func content(t testing.TB, data []byte) []byte {
+	t.Helper()
+	p, err := packet.NewOpaqueReader(bytes.NewReader(data)).Next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.Contents
+}
+
+// framed is a packet with a header of the new form and a length of five bytes.
+func framed(tag byte, body []byte) []byte {
+	n := len(body)
+	return append([]byte{0xc0 | tag, 255, byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}, body...)
+}
+
+// The frame of a signature, and what lies around it, change nothing about what is signed.
+func TestFrames(t *testing.T) {
+	t.Parallel()
+	doc, sig, keys := gpgFile(t, "SHA256SUMS"), gpgFile(t, "ed25519.sig"), gpgKeys(t, "ed25519")
+	body := content(t, sig)
+	partial := slices.Concat([]byte{0xc2, 0xe0 | 6}, body[:64], []byte{byte(len(body) - 64)}, body[64:])
+	junk := framed(2, []byte("\x03 no signature of a known version"))
+	literal := framed(11, append([]byte("b\x00\x00\x00\x00\x00"), doc...))
+	compressed := framed(8, append([]byte{0}, sig...)) // algorithm 0: not compressed
+	onePass := framed(4, []byte("\x03\x00\x08\x16\x00\x00\x00\x00\x00\x00\x00\x00\x01"))
+	v := func(version byte) []byte {
+		b := bytes.Clone(body)
+		b[0] = version
+		return framed(2, b)
+	}
+	for name, tt := range map[string]struct {
+		sig  []byte
+		want error
+	}{
+		"five-byte length":           {framed(2, body), nil},
+		"old form":                   {append([]byte{0x88, byte(len(body))}, body...), nil},
+		"old form without an end":    {append([]byte{0x8b}, body...), nil},
+		"in parts":                   {partial, nil},
+		"fifteen bad ones before it": {append(bytes.Repeat(junk, 15), sig...), nil},
+		"fifteen bad ones after it":  {append(bytes.Clone(sig), bytes.Repeat(junk, 15)...), nil},
+		"sixteen bad ones before it": {append(bytes.Repeat(junk, 16), sig...), verify.ErrTooLarge},
+		"message after it":           {slices.Concat(sig, literal), nil},
+		"garbage after it":           {append(bytes.Clone(sig), "garbage"...), nil},
+
+		"bad ones only":          {bytes.Repeat(junk, 16), verify.ErrBadSignature},
+		"message before it":      {slices.Concat(literal, sig), verify.ErrBadSignature},
+		"one-pass message":       {slices.Concat(onePass, literal, sig), verify.ErrBadSignature},
+		"compressed":             {compressed, verify.ErrBadSignature},
+		"marker before it":       {slices.Concat(framed(10, []byte("PGP")), sig), verify.ErrBadSignature},
+		"version 2":              {v(2), verify.ErrBadSignature},
+		"version 3":              {v(3), verify.ErrBadSignature},
+		"version 5":              {v(5), verify.ErrBadSignature},
+		"version 6":              {v(6), verify.ErrBadSignature},
+		"length beyond the end":  {append([]byte{0xc2, 191}, body...), verify.ErrBadSignature},
+		"length of four GiB":     {append([]byte{0xc2, 255, 255, 255, 255, 255}, body...), verify.ErrBadSignature},
+		"cut":                    {sig[:len(sig)-1], verify.ErrBadSignature},
+		"nothing but the header": {[]byte{0xc2, 0}, verify.ErrBadSignature},
+	} {
+		got, err := verify.CheckSignature(doc, tt.sig, keys, today)
+		if !errors.Is(err, tt.want) || (err == nil) == (got == nil) {
+			t.Errorf("%s: error %v, want %v", name, err, tt.want)
+		}
+		if _, err := verify.CheckSignature(append(bytes.Clone(doc), '\n'), tt.sig, keys, today); err == nil {
+			t.Errorf("%s: a signature of another document", name)
+		}
+	}
+}
+
+// Each byte of a signature counts, but for those that nothing covers: the hint of its
+// hash and the unhashed part, which only says whose it is.
+func TestEveryByteOfASignature(t *testing.T) {
+	t.Parallel()
+	doc, keys := gpgFile(t, "SHA256SUMS"), gpgKeys(t, "ed25519")
+	good, err := verify.CheckSignature(doc, gpgFile(t, "ed25519.sig"), keys, today)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sig := gpgFile(t, "ed25519.sig")
+	for i := range sig {
+		for bit := range 8 {
+			b := bytes.Clone(sig)
+			b[i] ^= 1 << bit
+			got, err := verify.CheckSignature(doc, b, keys, today)
+			if err == nil && *got != *good {
+				t.Errorf("byte %d, bit %d: %+v, want %+v", i, bit, got, good)
+			}
+		}
+	}
+}
+
+// Signatures that are by the right key, of the right bytes, and of the wrong kind.
+func TestSignatureTypes(t *testing.T) {
+	t.Parallel()
+	doc := []byte("line\nline\n")
+	e := entity(t, "signer", config(packet.Config{}))
+	keys := []verify.Key{public(t, e)}
+	for typ := range 256 {
+		sig := sign(t, doc, e.PrivateKey, packet.SignatureType(typ), crypto.SHA256, date("2024-02-01"))
+		_, err := verify.CheckSignature(doc, sig, keys, today)
+		if typ == int(packet.SigTypeBinary) {
+			if err != nil {
+				t.Error(err)
+			}
+		} else if !errors.Is(err, verify.ErrBadSignature) { // that of a text wants CRLF in the hash
+			t.Errorf("type %#x: error %v, want ErrBadSignature", typ, err)
+		}
+	}
+	text := sign(t, []byte("line\r\nline\r\n"), e.PrivateKey, packet.SigTypeText, crypto.SHA256, date("2024-02-01"))
+	for _, same := range []string{"line\nline\n", "line\r\nline\r\n", "line\r\nline\n"} {
+		if _, err := verify.CheckSignature([]byte(same), text, keys, today); err != nil {
+			t.Errorf("%q: %v", same, err)
+		}
+	}
+	for _, other := range []string{"line\rline\n", "line \nline\n", "line\nline", "line\nline\n\n", "line\r\r\nline\n", "lineline\n"} {
+		if _, err := verify.CheckSignature([]byte(other), text, keys, today); !errors.Is(err, verify.ErrBadSignature) {
+			t.Errorf("%q: error %v, want ErrBadSignature", other, err)
+		}
+	}
+}
+
+// A key is revoked if one of its copies is, also where that copy lacks the subkey that
+// signed or has lost its name.
+func TestRevokedCopies(t *testing.T) {
+	t.Parallel()
+	cfg := config(packet.Config{})
+	doc := []byte("document")
+	full := entity(t, "owner", cfg)
+	if err := full.AddSigningSubkey(cfg); err != nil {
+		t.Fatal(err)
+	}
+	listed := public(t, full)
+	sub := full.Subkeys[len(full.Subkeys)-1].PrivateKey
+	bySub := sign(t, doc, sub, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
+	byPrimary := sign(t, doc, full.PrivateKey, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
+
+	revoked := *full
+	if err := revoked.Revoke(packet.KeyCompromised, "", cfg); err != nil {
+		t.Fatal(err)
+	}
+	withoutSubkeys := revoked
+	withoutSubkeys.Subkeys = nil
+	// Somebody else's word for the name: the copy is damaged, its revocation is not.
+	nameless := withoutSubkeys
+	other := *entity(t, "other", cfg).PrivateKey
+	other.Fingerprint, other.KeyId = full.PrimaryKey.Fingerprint, full.PrimaryKey.KeyId
+	nameless.Identities = map[string]*openpgp.Identity{}
+	for name, id := range full.Identities {
+		self := *id.SelfCertifications[0].Packet
+		if err := self.SignUserId(name, full.PrimaryKey, &other, cfg); err != nil {
+			t.Fatal(err)
+		}
+		nameless.Identities[name] = &openpgp.Identity{
+			Primary: &nameless, Name: name, UserId: id.UserId, SelfCertifications: []*packet.VerifiableSignature{packet.NewVerifiableSig(&self)},
+		}
+	}
+	// A revocation by somebody else counts for nothing.
+	forged := *full
+	stranger := entity(t, "stranger", cfg)
+	if err := stranger.Revoke(packet.KeyCompromised, "", cfg); err != nil {
+		t.Fatal(err)
+	}
+	forged.Revocations = stranger.Revocations
+
+	copies := map[string]struct {
+		key  verify.Key
+		want error
+	}{
+		"full":             {public(t, &revoked), verify.ErrRevoked},
+		"without subkeys":  {public(t, &withoutSubkeys), verify.ErrRevoked},
+		"without a name":   {public(t, &nameless), verify.ErrRevoked},
+		"revoked by other": {public(t, &forged), nil},
+	}
+	for name, c := range copies {
+		for signer, sig := range map[string][]byte{"subkey": bySub, "primary": byPrimary} {
+			for order, keys := range map[string][]verify.Key{
+				"first": {c.key, listed}, "second": {listed, c.key}, "in one block": {{Armor: c.key.Armor + listed.Armor}},
+			} {
+				if _, err := verify.CheckSignature(doc, sig, keys, today); !errors.Is(err, c.want) {
+					t.Errorf("%s, %s signed, copy %s: error %v, want %v", name, signer, order, err, c.want)
+				}
+			}
+		}
+	}
+}
+
+// One good signature suffices: that another one beside it is by a revoked subkey of the
+// same owner, or dates from after the key was retired, does not spoil it.
+func TestGoodSignatureBesideRevoked(t *testing.T) {
+	t.Parallel()
+	cfg := config(packet.Config{})
+	doc := []byte("document")
+	e := entity(t, "owner", cfg)
+	if err := e.AddSigningSubkey(cfg); err != nil {
+		t.Fatal(err)
+	}
+	sub := &e.Subkeys[len(e.Subkeys)-1]
+	if err := sub.Revoke(packet.KeyCompromised, "", cfg); err != nil {
+		t.Fatal(err)
+	}
+	bySub := sign(t, doc, sub.PrivateKey, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
+	byPrimary := sign(t, doc, e.PrivateKey, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
+	if _, err := verify.CheckSignature(doc, bySub, []verify.Key{public(t, e)}, today); !errors.Is(err, verify.ErrRevoked) {
+		t.Errorf("the subkey's alone: error %v, want ErrRevoked", err)
+	}
+	for _, sig := range [][]byte{slices.Concat(bySub, byPrimary), slices.Concat(byPrimary, bySub)} {
+		got, err := verify.CheckSignature(doc, sig, []verify.Key{public(t, e)}, today)
+		if err != nil || got.Subkey != "" {
+			t.Errorf("both: %+v, %v", got, err)
+		}
+	}
+}
+
+// What the owner's signatures say that is critical and not understood makes them void.
+func TestCriticalNotations(t *testing.T) {
+	t.Parallel()
+	cfg := config(packet.Config{})
+	doc := []byte("document")
+	notation := []*packet.Notation{{Name: "unknown@example.com", Value: []byte("x"), IsHumanReadable: true, IsCritical: true}}
+	e := entity(t, "owner", cfg)
+	sig := sign(t, doc, e.PrivateKey, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
+	for name, id := range e.Identities {
+		self := id.SelfCertifications[0].Packet
+		self.Notations = notation
+		if err := self.SignUserId(name, e.PrimaryKey, e.PrivateKey, cfg); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := verify.CheckSignature(doc, sig, []verify.Key{public(t, e)}, today); !errors.Is(err, verify.ErrUnknownKey) {
+		t.Errorf("in the self-signature: error %v, want ErrUnknownKey", err)
+	}
+
+	e = entity(t, "owner", cfg)
+	if err := e.AddSigningSubkey(cfg); err != nil {
+		t.Fatal(err)
+	}
+	sub := e.Subkeys[len(e.Subkeys)-1]
+	sig = sign(t, doc, sub.PrivateKey, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
+	good := public(t, e)
+	embedded := sub.Bindings[0].Packet.EmbeddedSignature
+	embedded.Notations = notation
+	if err := embedded.CrossSignKey(sub.PublicKey, e.PrimaryKey, sub.PrivateKey, cfg); err != nil {
+		t.Fatal(err)
+	}
+	if err := sub.Bindings[0].Packet.SignKey(sub.PublicKey, e.PrivateKey, cfg); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := verify.CheckSignature(doc, sig, []verify.Key{public(t, e)}, today); !errors.Is(err, verify.ErrUnknownKey) {
+		t.Errorf("in the subkey's agreement: error %v, want ErrUnknownKey", err)
+	}
+	if _, err := verify.CheckSignature(doc, sig, []verify.Key{good}, today); err != nil {
+		t.Error("without notations:", err)
+	}
+
+	// That agreement may end, too.
+	day := uint32(24 * 60 * 60)
+	embedded.Notations, embedded.SigLifetimeSecs = nil, &day
+	if err := embedded.CrossSignKey(sub.PublicKey, e.PrimaryKey, sub.PrivateKey, cfg); err != nil {
+		t.Fatal(err)
+	}
+	if err := sub.Bindings[0].Packet.SignKey(sub.PublicKey, e.PrivateKey, cfg); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := verify.CheckSignature(doc, sig, []verify.Key{public(t, e)}, today); !errors.Is(err, verify.ErrExpired) {
+		t.Errorf("after the end of the subkey's agreement: error %v, want ErrExpired", err)
+	}
+}
+
+// Signatures on slow curves count tenfold, and what Info may cost does not grow with the
+// number of keys.
+func TestCostOfCurves(t *testing.T) {
+	t.Parallel()
+	doc := []byte("document")
+	cfg := config(packet.Config{Algorithm: packet.PubKeyAlgoECDSA, Curve: packet.CurveBrainpoolP256})
+	e := entity(t, "slow", cfg)
+	e.Subkeys = nil
+	sig := sign(t, doc, e.PrivateKey, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
+	for n, want := range map[int]error{49: nil, 50: verify.ErrTooLarge} {
+		for _, id := range e.Identities {
+			id.SelfCertifications = slices.Repeat(id.SelfCertifications[:1], n)
+		}
+		key := public(t, e)
+		if _, err := verify.CheckSignature(doc, sig, []verify.Key{key}, today); !errors.Is(err, want) {
+			t.Errorf("%d self-signatures: error %v, want %v", n, err, want)
+		}
+		if _, err := key.Info(); !errors.Is(err, want) {
+			t.Errorf("%d self-signatures: Info: error %v, want %v", n, err, want)
+		}
+		if _, err := (verify.Key{Armor: key.Armor + key.Armor}).Info(); !errors.Is(err, verify.ErrTooLarge) {
+			t.Errorf("twice %d self-signatures: Info: error %v, want ErrTooLarge", n, err)
+		}
+	}
+}
+
+func TestNumberOfCertificates(t *testing.T) {
+	t.Parallel()
+	doc, sig := gpgFile(t, "SHA256SUMS"), gpgFile(t, "ed25519.sig")
+	other, signer := gpgKey(t, "ecdsa").Armor, gpgKey(t, "ed25519").Armor
+	for n, want := range map[int]error{999: nil, 1000: verify.ErrTooLarge} {
+		keys := []verify.Key{{Armor: strings.Repeat(other, n/2)}, {Armor: strings.Repeat(other, n-n/2)}, {Armor: signer}}
+		if _, err := verify.CheckSignature(doc, sig, keys, today); !errors.Is(err, want) {
+			t.Errorf("%d and one: error %v, want %v", n, err, want)
+		}
+	}
+}
