@@ -43,6 +43,14 @@ func failure(status int) *answer {
 	return a
 }
 
+// finalStatus returns status, or usual if that is not the status of an answer.
+func finalStatus(status, usual int) int {
+	if status < 200 || status > 999 {
+		return usual
+	}
+	return status
+}
+
 // file is the answer with a file.
 func file(mediaType string, body io.ReaderAt, size int64, sum [sha256.Size]byte) *answer {
 	return &answer{

@@ -1,14 +1,14 @@
-// Package regtest is a provider registry in memory, for the tests of programs
-// that talk to OpenTofu or Terraform registries. It is to those what
-// net/http/httptest is to HTTP:
+// Package regtest is a registry of providers and modules in memory, for the
+// tests of programs that talk to OpenTofu or Terraform registries and mirrors.
+// It is to those what net/http/httptest is to HTTP:
 //
 //	reg := regtest.New("registry.example.com")
 //	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0"})
+//	reg.AddModule(regtest.Module{Address: "acme/network/aws"})
 //	client := &regclient.Client{HTTP: reg.Client()}
 //
-// What it serves is real: zip archives, a SHA256SUMS document, a detached
-// OpenPGP signature by a fresh key. Contents are the same in every run, keys
-// are not.
+// What it serves is real: archives, a SHA256SUMS document, a detached OpenPGP
+// signature by a fresh key. Contents are the same in every run, keys are not.
 //
 // # Three ways in
 //
@@ -27,15 +27,26 @@
 //
 // # What is asked
 //
-// The registry knows two protocols, discovery and that of provider registries.
-// Each of their requests has a [Kind]:
+// The registry knows four protocols: discovery, that of provider registries,
+// that of module registries, and that of network mirrors, where the providers of
+// all hosts are offered once more. Each of their requests has a [Kind]:
 //
 //	GET /.well-known/terraform.json                            Discovery
+//
 //	GET /v1/providers/NAMESPACE/TYPE/versions                  Versions
 //	GET /v1/providers/NAMESPACE/TYPE/VERSION/download/OS/ARCH  Package
 //	GET …_SHA256SUMS                                           Sums
 //	GET …_SHA256SUMS.sig                                       Signature
 //	GET ….zip                                                  Archive
+//
+//	GET /v1/modules/NAMESPACE/NAME/SYSTEM/versions             ModuleVersions
+//	GET /v1/modules/NAMESPACE/NAME/SYSTEM/VERSION/download     ModuleLocation
+//	GET …/page-1?terraform-get=1                               ModulePage
+//	GET ….tar.gz                                               ModulePackage
+//
+//	GET /mirror/HOST/NAMESPACE/TYPE/index.json                 MirrorIndex
+//	GET /mirror/HOST/NAMESPACE/TYPE/VERSION.json               MirrorVersion
+//	GET /mirror/HOST/NAMESPACE/TYPE/….zip                      Archive
 //
 // Files have strong entity tags and can be had in ranges. HEAD gets 404, as it
 // does at real registries that know only GET. [Registry.Requests] is the record
@@ -43,13 +54,16 @@
 //
 // # What goes wrong
 //
-// [Provider] describes what a registry may offer, including versions that are
-// none, missing sums, and keys that expired. [Fault] describes how an answer
-// departs from the plain one: late, broken off, refused, redirected, altered.
-// [Registry.Require] asks for a token.
+// [Provider] and [Module] describe what a registry may offer, including versions
+// that are none, missing sums, keys that expired, and packages that are
+// elsewhere. [ModuleList] and [Mirror] describe the habits of servers. [Fault]
+// describes how an answer departs from the plain one: late, broken off, refused,
+// redirected, altered. [Registry.Require] asks for a token.
 //
-// See https://opentofu.org/docs/internals/remote-service-discovery/ and
-// https://opentofu.org/docs/internals/provider-registry-protocol/.
+// See https://opentofu.org/docs/internals/remote-service-discovery/,
+// https://opentofu.org/docs/internals/provider-registry-protocol/,
+// https://opentofu.org/docs/internals/module-registry-protocol/ and
+// https://opentofu.org/docs/internals/provider-network-mirror-protocol/.
 //
 // The package is for tests. A mistake in the calls that set a registry up, such
 // as an address that is none, is a panic, as in httptest. No request makes it

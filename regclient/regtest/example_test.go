@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -93,6 +94,69 @@ func ExampleRegistry_Requests() {
 	// Output:
 	// registry.example.com saw "Bearer secret"
 	// files.example.com saw ""
+}
+
+// A module is in the registry with its package, and the location of that comes
+// in whatever form a test needs.
+func ExampleRegistry_AddModule() {
+	reg := regtest.New("registry.example.com")
+	rel := reg.AddModule(regtest.Module{
+		Address: "acme/network/aws",
+		Version: "2.1.0",
+		Files:   map[string]string{"modules/subnet/main.tf": "# no resources\n"},
+		Format:  regtest.Zip,
+		URLs:    regtest.RootRelative,
+		Subdir:  "modules/subnet",
+	})
+	resp, err := reg.Client().Get("https://registry.example.com/v1/modules/acme/network/aws/2.1.0/download")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer resp.Body.Close()
+	fmt.Println(resp.Status)
+	fmt.Println(resp.Header.Get("X-Terraform-Get"))
+	fmt.Println(rel.H1())
+	// Output:
+	// 204 No Content
+	// /packages/registry.example.com/acme/network/aws/2.1.0/network-2.1.0.zip//modules/subnet
+	// h1:/875QHUpipr50bVLubdIjoak1Fe9zxt0c2+tus/Nb/M=
+}
+
+// A list of versions comes in pages, as some registries send it.
+func ExampleModuleList() {
+	reg := regtest.New("registry.example.com")
+	for _, v := range []string{"1.0.0", "1.1.0", "1.2.0"} {
+		reg.AddModule(regtest.Module{Address: "acme/network/aws", Version: v})
+	}
+	reg.ModuleList.PageSize = 2
+
+	resp, err := reg.Client().Get("https://registry.example.com/v1/modules/acme/network/aws/versions?offset=2")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer resp.Body.Close()
+	_, _ = io.Copy(os.Stdout, resp.Body)
+	// Output:
+	// {"limit":2,"modules":[{"versions":[{"version":"1.2.0"}]}],"offset":2,"total":3}
+}
+
+// The providers are offered a second time, as a network mirror does it.
+func ExampleMirror() {
+	reg := regtest.New("registry.example.com")
+	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Platforms: []string{"linux_amd64"}})
+	reg.Mirror = regtest.Mirror{URLs: regtest.InDownload, Hashes: []string{"h1"}}
+
+	resp, err := reg.Client().Get(reg.MirrorURL() + "registry.example.com/acme/alpha/1.0.0.json")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer resp.Body.Close()
+	_, _ = io.Copy(os.Stdout, resp.Body)
+	// Output:
+	// {"archives":{"linux_amd64":{"url":"download/terraform-provider-alpha_1.0.0_linux_amd64.zip","hashes":["h1:RI5+l13/W7RxGOVY0Ng8TT61CMD0hNnfo3VGRRgw5BA="]}}}
 }
 
 // A listening server is for programs that cannot be handed a client. This one

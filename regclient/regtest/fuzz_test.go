@@ -17,13 +17,21 @@ func FuzzRequest(f *testing.F) {
 	for _, path := range []string{
 		"", "/", "*", "//", "/.well-known/terraform.json", "/v1/providers/acme/alpha/versions",
 		"/v1/providers/acme/alpha/1.0.0/download/linux/amd64", "/redirect-1-of-2/x", "/redirect-loop/x", "/redirect-1-of-1/v1/providers/acme/alpha/versions",
+		"/v1/modules/acme/network/aws/versions", "/v1/modules/acme/network/aws/1.0.0/download", packagePath,
+		"/packages/registry.example.com/acme/network/aws/1.0.0/page-1", "/packages/x/page-99999999999999999999",
+		"/mirror/registry.example.com/acme/alpha/index.json", "/mirror/registry.example.com/acme/alpha/1.0.0.json",
+		"/mirror/registry.example.com/acme/alpha/download/terraform-provider-alpha_1.0.0_linux_amd64.zip", "/mirror/%2e%2e/a/b/.json",
 		files + "_SHA256SUMS", files + "_SHA256SUMS.sig", files + "_linux_amd64.zip", "/get", "/v1/providers/%2e%2e/%00/versions",
 	} {
 		f.Add("GET", path, "id=2f", "bytes=0-1")
 	}
 	f.Add("HEAD", "/", "", "bytes=-1,0-5")
 	f.Add("", "/get", "id=2f72656c65617365732f", "bytes=x")
+	f.Add("GET", "/v1/modules/acme/network/aws/versions", "limit=99999999999999999999&offset=-1", "")
+	f.Add("GET", "/v1/modules/acme/network/aws/versions", "limit=1&offset=9223372036854775807", "")
 	reg, _ := start()
+	reg.AddModule(regtest.Module{Address: "acme/network/aws", Size: 100, Pages: -1})
+	reg.ModuleList.PageSize = 1
 	f.Fuzz(func(t *testing.T, method, path, query, ranges string) {
 		u := &url.URL{Scheme: "https", Host: "registry.example.com", Path: path, RawQuery: query}
 		req := (&http.Request{Method: method, URL: u, Header: http.Header{"Range": {ranges}}}).WithContext(t.Context())

@@ -11,7 +11,7 @@ import (
 
 // A Mirror is how a [Registry] serves its providers as a network mirror. All
 // that AddProvider has added is there, whichever registry it belongs to. The
-// zero value is a mirror such as the CLI makes.
+// zero value is a mirror as the CLI makes it.
 //
 // A version document that lacks something, or has a null, is made by a [Fault]
 // with Edit. An answer without a media type, which clients refuse from mirrors,
@@ -39,7 +39,7 @@ type Mirror struct {
 	NoHashes bool
 
 	// UnknownStatus is the status of the answers for a provider that is not
-	// there. Zero means 404.
+	// there, from 200 to 999. Zero means 404.
 	UnknownStatus int
 
 	// IgnoreHost answers for a provider without regard to the host in its
@@ -146,10 +146,7 @@ func (r *Registry) mirrorIndex(t target) *answer {
 
 // unknown answers for a provider that the mirror does not have.
 func (m *Mirror) unknown() *answer {
-	if m.UnknownStatus != 0 {
-		return failure(m.UnknownStatus)
-	}
-	return failure(http.StatusNotFound)
+	return failure(finalStatus(m.UnknownStatus, http.StatusNotFound))
 }
 
 // mirrorVersion answers with the archives of a version.

@@ -35,7 +35,8 @@ type ModuleList struct {
 	Nulls bool
 
 	// UnknownStatus is the status of the answer for a module that the registry
-	// does not have. Zero means 404, or 200 if there is an UnknownBody.
+	// does not have, from 200 to 999. Zero means 404, or 200 if there is an
+	// UnknownBody.
 	UnknownStatus int
 
 	// UnknownBody, if not empty, is its body: {"modules":[{}]} and
@@ -97,18 +98,11 @@ func (l *ModuleList) page(query string, n int) (limit, offset int) {
 
 // unknown answers for a module that the registry does not have.
 func (l *ModuleList) unknown() *answer {
-	status := l.UnknownStatus
 	if l.UnknownBody == "" {
-		if status == 0 {
-			status = http.StatusNotFound
-		}
-		return failure(status)
+		return failure(finalStatus(l.UnknownStatus, http.StatusNotFound))
 	}
 	a := document(nil)
 	a.setBody([]byte(l.UnknownBody))
-	a.doc = nil
-	if status != 0 {
-		a.status = status
-	}
+	a.status = finalStatus(l.UnknownStatus, http.StatusOK)
 	return a
 }

@@ -104,6 +104,7 @@ func TestModuleListUnknown(t *testing.T) {
 	}{
 		{regtest.ModuleList{}, 404, `{"errors":["Not Found"]}`},
 		{regtest.ModuleList{UnknownStatus: 500}, 500, `{"errors":["Internal Server Error"]}`},
+		{regtest.ModuleList{UnknownStatus: 1}, 404, `{"errors":["Not Found"]}`},
 		{regtest.ModuleList{UnknownBody: `{"modules":[{}]}`}, 200, `{"modules":[{}]}`},
 		{regtest.ModuleList{UnknownBody: `{"modules":[{"versions":null}]}`}, 200, `{"modules":[{"versions":null}]}`},
 		{regtest.ModuleList{UnknownBody: "no such module", UnknownStatus: 404}, 404, "no such module"},

@@ -372,6 +372,7 @@ func TestPanics(t *testing.T) {
 		"size":     func() { reg.AddProvider(regtest.Provider{Address: "acme/alpha", Size: 1 << 32}) },
 		"negative": func() { reg.AddProvider(regtest.Provider{Address: "acme/alpha", Size: -1}) },
 		"origin":   func() { reg.AddProvider(regtest.Provider{Address: "acme/alpha", Origin: "files.example.com"}) },
+		"form":     func() { reg.AddProvider(regtest.Provider{Address: "acme/alpha", URLs: regtest.InDownload}) },
 		"path": func() {
 			reg.AddProvider(regtest.Provider{Address: "acme/alpha", Origin: "https://files.example.com/x"})
 		},
@@ -397,7 +398,8 @@ func TestKind(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[regtest.Kind]string{
 		0: "any", regtest.Discovery: "discovery", regtest.Other: "other", regtest.Metadata: "versions|package",
-		regtest.Downloads: "sums|signature|archive", 1 << 30: "any",
+		regtest.Downloads: "sums|signature|archive", regtest.ModuleMetadata: "module versions|module location",
+		regtest.ModuleDownloads: "module page|module package", regtest.MirrorMetadata: "mirror index|mirror version", 1 << 30: "any",
 	} {
 		if kind.String() != want {
 			t.Errorf("%d is %q", kind, kind)

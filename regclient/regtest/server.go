@@ -19,7 +19,10 @@ import (
 // that cannot be handed a client.
 //
 // The terraform and tofu programs install from it if SSL_CERT_FILE names a file
-// with CertPEM and the source of the provider is Addr + "/acme/alpha".
+// with CertPEM and the source of the provider is Addr + "/acme/alpha". For a
+// module they need a host with a dot in it: "127.0.0.1:PORT/acme/network/aws". A
+// network_mirror in the file that TF_CLI_CONFIG_FILE names has the URL that
+// MirrorURL returns.
 type Server struct {
 	// Addr is where the registry is, as "localhost:PORT". It can stand as the
 	// host of a provider address.
