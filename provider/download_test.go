@@ -127,6 +127,50 @@ func TestDownloadTargets(t *testing.T) {
 	}
 }
 
+// TestDownloadLosesItsPlace: what happens to the target during the transfer is an error
+// about storing, and nothing is left beside it.
+func TestDownloadLosesItsPlace(t *testing.T) {
+	t.Parallel()
+	content, path := archive(t), target(t)
+	src := &fake{open: func(context.Context, int) (*provider.Body, error) {
+		return body(bytes.NewReader(content)), os.MkdirAll(filepath.Join(path, "kept"), 0o755)
+	}}
+	_, err := provider.Download(t.Context(), src, packageOf(content), path, accepting(content))
+	var e *provider.Error
+	if !errors.As(err, &e) || e.Op != "store" {
+		t.Errorf("error %v, want a *provider.Error about storing", err)
+	}
+	for dir, want := range map[string]string{filepath.Dir(path): filepath.Base(path), path: "kept"} {
+		entries, err := os.ReadDir(dir)
+		if err != nil || len(entries) != 1 || entries[0].Name() != want {
+			t.Errorf("%s holds %v, %v; want %s only", dir, entries, err, want)
+		}
+	}
+}
+
+// TestReceiveCannotWrite: a disk that fails, as a full one does, ends the transfer.
+func TestReceiveCannotWrite(t *testing.T) {
+	t.Parallel()
+	f, err := os.Create(target(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	reads := 0
+	src := &fake{open: func(context.Context, int) (*provider.Body, error) {
+		return body(readerFunc(func(p []byte) (int, error) {
+			if reads++; reads == 3 {
+				f.Close()
+			}
+			return len(p), nil
+		})), nil
+	}}
+	_, err = provider.Receive(t.Context(), src, packageOf(nil), f, accepting(nil))
+	var e *provider.Error
+	if !errors.As(err, &e) || !errors.Is(err, fs.ErrClosed) || reads != 3 || src.closed.Load() != 1 {
+		t.Errorf("error %v after %d reads, %d bodies closed", err, reads, src.closed.Load())
+	}
+}
+
 func TestDownloadUnfetchable(t *testing.T) {
 	t.Parallel()
 	unpacked := packageOf(nil)

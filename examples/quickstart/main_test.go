@@ -3,10 +3,46 @@ package main
 import (
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 )
+
+// TestMain lets the test binary be the program itself.
+func TestMain(m *testing.M) {
+	if os.Getenv("QUICKSTART_TEST_MAIN") != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// TestExitCode: bad input is one line on the standard error and code 1, help is none of
+// that.
+func TestExitCode(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		arg    string
+		code   int
+		stderr string // a line that starts so, and only that one if the code is not 0
+	}{
+		{"acme/terraform-provider-demo", 1, "quickstart: invalid provider address "},
+		{"-frob", 1, "quickstart: flag provided but not defined: -frob"},
+		{"-help", 0, "usage: quickstart "},
+	} {
+		var stdout, stderr strings.Builder
+		cmd := exec.Command(os.Args[0], test.arg)
+		cmd.Env = append(os.Environ(), "QUICKSTART_TEST_MAIN=1")
+		cmd.Stdout, cmd.Stderr = &stdout, &stderr
+		if err := cmd.Run(); cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != test.code {
+			t.Errorf("%s: %v, want code %d", test.arg, err, test.code)
+		}
+		if stdout.Len() > 0 || !strings.HasPrefix(stderr.String(), test.stderr) || test.code != 0 && strings.Count(stderr.String(), "\n") != 1 {
+			t.Errorf("%s: output %q, errors %q", test.arg, &stdout, &stderr)
+		}
+	}
+}
 
 func TestEmbedded(t *testing.T) {
 	t.Parallel()
