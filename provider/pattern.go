@@ -1,0 +1,138 @@
+package provider
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/tofureg/tofureg/addrs"
+)
+
+// Pattern selects the providers that a [Method] is asked for. It is an address in
+// which the last parts may be stars, as in the include and exclude lists of the
+// OpenTofu CLI, see
+// https://opentofu.org/docs/cli/config/config-file/#explicit-installation-method-configuration:
+//
+//	example.com/acme/alpha   this provider
+//	example.com/acme/*       all providers of the namespace
+//	example.com/*/*          all providers of the host
+//	*/*/*                    all providers
+//
+// A missing host is [addrs.DefaultHost], so */* means all providers of that host.
+//
+// Patterns that select the same providers are equal. The zero Pattern selects none.
+type Pattern struct {
+	provider addrs.Provider // the parts that stars stand for are placeholders
+	stars    int
+}
+
+const (
+	star        = "*"
+	placeholder = "x"
+	kindPattern = "provider pattern"
+)
+
+// ParsePattern parses NAMESPACE/TYPE or HOSTNAME/NAMESPACE/TYPE. A star stands for a
+// whole part; the namespace may be one only where the type is, and the hostname only
+// where both are. The error is an *[addrs.ParseError].
+func ParsePattern(s string) (Pattern, error) {
+	if len(s) > 4096 {
+		return Pattern{}, refusePattern(s, "it is too long", "")
+	}
+	parts := strings.Split(s, "/")
+	if len(parts) != 2 && len(parts) != 3 {
+		return Pattern{}, refusePattern(s, "it must be NAMESPACE/TYPE or HOSTNAME/NAMESPACE/TYPE", "")
+	}
+	stars := 0
+	for i := len(parts) - 1; i >= 0 && parts[i] == star; i-- {
+		parts[i] = placeholder
+		stars++
+	}
+	for i, part := range parts[:len(parts)-stars] {
+		switch {
+		case part != star:
+		case i == len(parts)-2:
+			return Pattern{}, refusePattern(s, "the namespace can be * only if the type is too", "")
+		default:
+			return Pattern{}, refusePattern(s, "the hostname can be * only if namespace and type are too", "")
+		}
+	}
+	if stars == 3 {
+		return Pattern{stars: 3}, nil
+	}
+	p, err := addrs.ParseProvider(strings.Join(parts, "/"))
+	if e, ok := errors.AsType[*addrs.ParseError](err); ok {
+		return Pattern{}, refusePattern(s, e.Reason, e.Suggestion)
+	}
+	if err != nil {
+		return Pattern{}, err
+	}
+	if p.IsLegacy() {
+		return Pattern{}, refusePattern(s, `providers of the namespace "-" cannot be installed`, "")
+	}
+	return Pattern{p, stars}, nil
+}
+
+// MustParsePattern is like [ParsePattern] but panics on an error. It is for patterns
+// that are constants in the program.
+func MustParsePattern(s string) Pattern {
+	p, err := ParsePattern(s)
+	if err != nil {
+		panic(err)
+	}
+	return p
+}
+
+// Matches reports whether the pattern selects the provider. The zero Provider is
+// selected by no pattern.
+func (p Pattern) Matches(provider addrs.Provider) bool {
+	if p == (Pattern{}) || provider.IsZero() {
+		return false
+	}
+	return (p.stars >= 1 || p.provider.Type() == provider.Type()) &&
+		(p.stars >= 2 || p.provider.Namespace() == provider.Namespace()) &&
+		(p.stars >= 3 || p.provider.Host() == provider.Host())
+}
+
+// String returns HOSTNAME/NAMESPACE/TYPE with the stars in place, which [ParsePattern]
+// reads back. The zero Pattern gives "".
+func (p Pattern) String() string {
+	switch p.stars {
+	case 0:
+		return p.provider.String()
+	case 1:
+		return p.provider.Host().Display() + "/" + p.provider.Namespace() + "/*"
+	case 2:
+		return p.provider.Host().Display() + "/*/*"
+	}
+	return "*/*/*"
+}
+
+// MarshalText returns the form of [Pattern.String]. It never fails.
+func (p Pattern) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// UnmarshalText reads what [ParsePattern] accepts; the empty text is the zero Pattern.
+func (p *Pattern) UnmarshalText(b []byte) error {
+	if len(b) == 0 {
+		*p = Pattern{}
+		return nil
+	}
+	parsed, err := ParsePattern(string(b))
+	if err == nil {
+		*p = parsed
+	}
+	return err
+}
+
+// refusePattern makes the error of a text that is no pattern. What could be secret in
+// a URL is left out of it, and so is the end of a long text.
+func refusePattern(s, reason, suggestion string) error {
+	const most = 200
+	s, _, _ = strings.Cut(s, "?")
+	if i := strings.LastIndexByte(s, '@'); i >= 0 {
+		s = "..." + s[i:]
+	}
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "..."
+	}
+	return &addrs.ParseError{Kind: kindPattern, Input: s, Reason: reason, Suggestion: suggestion}
+}
