@@ -1,0 +1,216 @@
+package mirrorclient_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"testing/fstest"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/auth"
+	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/mirrorclient"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// exampleMirror is a directory of static files, as a web server would serve it.
+func exampleMirror() fstest.MapFS {
+	const dir = "providers/registry.example.com/acme/alpha/"
+	archive := []byte("this stands for a zip archive")
+	hash := verify.ZHSum(sha256.Sum256(archive))
+	return fstest.MapFS{
+		dir + "index.json": {Data: []byte(`{"versions": {"1.1.0": {}, "1.2.0": {}, "2.0.0": {}}}`)},
+		dir + "1.1.0.json": {Data: []byte(`{"archives": {"linux_amd64": {"url": "alpha_1.1.0_linux_amd64.zip"}}}`)},
+		dir + "1.2.0.json": {Data: []byte(`{"archives": {"linux_amd64": {"url": "alpha_1.2.0_linux_amd64.zip", "hashes": ["` + hash.String() + `"]}}}`)},
+
+		dir + "alpha_1.1.0_linux_amd64.zip": {Data: []byte("this stands for another one")},
+		dir + "alpha_1.2.0_linux_amd64.zip": {Data: archive},
+	}
+}
+
+// From a name to an archive that has the hash which the mirror states. The mirror of this
+// example is in memory; leave HTTP out to ask a real one.
+func Example() {
+	mirror := &mirrorclient.Client{
+		BaseURL: "https://mirror.example.com/providers/",
+		HTTP:    &http.Client{Transport: http.NewFileTransportFS(exampleMirror())},
+	}
+	ctx := context.Background()
+	versions, err := mirror.ProviderVersions(ctx, addrs.MustParseProvider("registry.example.com/acme/alpha"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	version, err := versions.Newest(addrs.MustParseProviderConstraint("~> 1.0"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	pkg, err := mirror.ProviderPackage(ctx, versions.Provider, version, addrs.MustParsePlatform("linux_amd64"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	report, err := provider.Download(ctx, mirror, pkg, filepath.Join(dir, pkg.ArchiveName()), provider.Options{
+		Policy: verify.Policy{AllowUnsigned: true}, // mirrors have no signatures
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(pkg.ArchiveName())
+	fmt.Println("trust:", report.Trust)
+	// Output:
+	// terraform-provider-alpha_1.2.0_linux_amd64.zip
+	// trust: checked
+}
+
+// Which policy the user of a mirror needs. The strict one accepts nothing from a mirror;
+// what is refused says which field would accept it.
+func Example_policies() {
+	mirror := &mirrorclient.Client{
+		BaseURL: "https://mirror.example.com/providers/",
+		HTTP:    &http.Client{Transport: http.NewFileTransportFS(exampleMirror())},
+	}
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	locked := []verify.Hash{verify.ZHSum(sha256.Sum256([]byte("this stands for a zip archive")))}
+	try := func(version string, policy verify.Policy) {
+		ctx := context.Background()
+		pkg, err := mirror.ProviderPackage(ctx, addrs.MustParseProvider("registry.example.com/acme/alpha"),
+			addrs.MustParseVersion(version), addrs.MustParsePlatform("linux_amd64"))
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		report, err := provider.Download(ctx, mirror, pkg, filepath.Join(dir, pkg.ArchiveName()), provider.Options{Policy: policy})
+		switch {
+		case errors.Is(err, verify.ErrUnsigned):
+			fmt.Println(version, "has no signature")
+		case errors.Is(err, verify.ErrUnchecked):
+			fmt.Println(version, "has no hash")
+		case err != nil:
+			fmt.Println(err)
+		default:
+			fmt.Println(version, report.Trust)
+		}
+	}
+	try("1.2.0", verify.Policy{})                     // wants a signature
+	try("1.2.0", verify.Policy{AllowUnsigned: true})  // believes the mirror's hashes
+	try("1.2.0", verify.Policy{Accept: locked})       // need not believe the mirror
+	try("1.1.0", verify.Policy{AllowUnsigned: true})  // the mirror states no hash for it
+	try("1.1.0", verify.Policy{AllowUnchecked: true}) // believes everything
+	// Output:
+	// 1.2.0 has no signature
+	// 1.2.0 checked
+	// 1.2.0 accepted
+	// 1.1.0 has no hash
+	// 1.1.0 unchecked
+}
+
+// What a mirror does not hold.
+func ExampleClient_ProviderPackage() {
+	mirror := &mirrorclient.Client{
+		BaseURL: "https://mirror.example.com/providers/",
+		HTTP:    &http.Client{Transport: http.NewFileTransportFS(exampleMirror())},
+	}
+	for _, want := range []struct{ provider, version, platform string }{
+		{"registry.example.com/acme/beta", "1.2.0", "linux_amd64"},
+		{"registry.example.com/acme/alpha", "1.3.0", "linux_amd64"},
+		{"registry.example.com/acme/alpha", "1.2.0", "plan9_arm"},
+		{"registry.example.com/acme/alpha", "2.0.0", "linux_amd64"}, // listed, but its document is gone
+	} {
+		_, err := mirror.ProviderPackage(context.Background(), addrs.MustParseProvider(want.provider),
+			addrs.MustParseVersion(want.version), addrs.MustParsePlatform(want.platform))
+		var unavailable *provider.UnavailableError
+		switch {
+		case errors.Is(err, provider.ErrNoPlatform) && errors.As(err, &unavailable):
+			fmt.Println("no such platform, there is", unavailable.Platforms)
+		case errors.Is(err, provider.ErrNoVersion) && errors.As(err, &unavailable):
+			fmt.Println("no such version, the newest is", unavailable.Newest)
+		case errors.Is(err, provider.ErrNotFound):
+			fmt.Println("no such provider")
+		case err != nil:
+			fmt.Println("broken mirror")
+		}
+	}
+	// Output:
+	// no such provider
+	// no such version, the newest is 2.0.0
+	// no such platform, there is [linux_amd64]
+	// broken mirror
+}
+
+// A mirror that wants a token, for archives too. The token belongs to the mirror's host
+// and port; programs for people take it from the environment as the CLI does, with
+// auth.Environ(os.Environ()).
+func ExampleClient_credentials() {
+	files := http.NewFileTransportFS(exampleMirror())
+	guarded := roundTripper(func(r *http.Request) (*http.Response, error) {
+		fmt.Println(filepath.Base(r.URL.Path), r.Header.Get("Authorization") == "Bearer s3cr3t")
+		return files.RoundTrip(r)
+	})
+	mirror := &mirrorclient.Client{
+		BaseURL:     "https://mirror.example.com:8443/providers/",
+		HTTP:        &http.Client{Transport: guarded},
+		Credentials: auth.Static(map[svchost.Hostname]auth.Token{svchost.MustParse("mirror.example.com:8443"): exampleToken()}),
+		PackageCredentials: func(host svchost.Hostname, pkg *url.URL) bool {
+			return pkg.Host == host.String()
+		},
+	}
+	ctx := context.Background()
+	pkg, err := mirror.ProviderPackage(ctx, addrs.MustParseProvider("registry.example.com/acme/alpha"),
+		addrs.MustParseVersion("1.2.0"), addrs.MustParsePlatform("linux_amd64"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	body, err := mirror.Open(ctx, pkg)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	body.Close()
+	// Output:
+	// 1.2.0.json true
+	// alpha_1.2.0_linux_amd64.zip true
+}
+
+func exampleToken() auth.Token {
+	token, err := auth.NewToken("s3cr3t")
+	if err != nil {
+		panic(err)
+	}
+	return token
+}
+
+// A program that reads its configuration checks the URL early.
+func ExampleClient_Base() {
+	for _, configured := range []string{"https://mirror.example.com/providers", "http://mirror.example.com/providers/"} {
+		base, err := (&mirrorclient.Client{BaseURL: configured}).Base()
+		if err != nil {
+			fmt.Println(err)
+			continue
+		}
+		fmt.Println(base)
+	}
+	// Output:
+	// https://mirror.example.com/providers/
+	// use a provider mirror: Client.BaseURL: the URL is http, which only Client.AllowHTTP permits: insecure
+}

@@ -1,0 +1,111 @@
+package mirrorclient_test
+
+import (
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/tofureg/tofureg/mirrorclient"
+	"github.com/tofureg/tofureg/verify"
+)
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func jsonAnswer(r *http.Request, body string) *http.Response {
+	return &http.Response{
+		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)), Request: r,
+	}
+}
+
+// answering is a client that gets what doc points to, whatever it asks.
+func answering(doc *string) *mirrorclient.Client {
+	return client(roundTripper(func(r *http.Request) (*http.Response, error) { return jsonAnswer(r, *doc), nil }))
+}
+
+func FuzzIndex(f *testing.F) {
+	for _, seed := range []string{
+		`{"versions":{"2.0.0":{},"2.0.1":{}}}`, `{"versions":{"1.0":{},"1.0.0":null,"v1":{},"99999999999999999999.0.0":{}}}`,
+		`{"versions":null}`, `{"versions":[]}`, `{"versions":{"1.0.0":[]}}`, `{"Versions":{},"versions":{}}`, `null`, `[]`, `{}{}`,
+		`{"providers.v1":"/"}`, `{"versions":{"\u001b[31m":{},"1.0.0-rc.1+x":{"a":[{}]}}}`,
+	} {
+		f.Add(seed)
+	}
+	var doc string
+	f.Fuzz(func(t *testing.T, body string) {
+		doc = body
+		versions, err := answering(&doc).ProviderVersions(t.Context(), alpha)
+		if err != nil {
+			asError(t, err)
+			return
+		}
+		for i, r := range versions.List {
+			if i > 0 && versions.List[i-1].Version.Compare(r.Version) <= 0 {
+				t.Errorf("%s comes before %s", versions.List[i-1].Version, r.Version)
+			}
+		}
+		for _, w := range versions.Warnings {
+			if strings.ContainsFunc(w, func(r rune) bool { return !strconv.IsPrint(r) }) {
+				t.Errorf("the warning %q is not printable", w)
+			}
+		}
+	})
+}
+
+func FuzzVersionDocument(f *testing.F) {
+	for _, seed := range []string{
+		document("linux_amd64", "alpha.zip", goodZH, "h1:4A07+ZFc2wgJwo8YNlQpr1rVlgUDlxXHhPJciaPY5gs="),
+		`{"archives":{"linux_amd64":null}}`, `{"archives":{"linux_amd64":{"url":"","hashes":[null]},"plan9_arm":null}}`,
+		`{"archives":{"linux_amd64":{"url":"//h:99999/x?y=z","hashes":["h1:","x:y"]},"_":{}}}`,
+		`{"archives":{"linux_amd64":{"url":"https://a:b@c/x#y"}}}`, `{"archives":{"linux_amd64":{"url":"https:x"}}}`,
+		`{"archives":null}`, `{"archives":[]}`, `null`, `{"download_url":"x"}`, `{"archives":{}} x`,
+	} {
+		f.Add(seed)
+	}
+	var doc string
+	f.Fuzz(func(t *testing.T, body string) {
+		doc = body
+		pkg, err := answering(&doc).ProviderPackage(t.Context(), alpha, v120, linux)
+		if err != nil {
+			asError(t, err)
+			return
+		}
+		u, err := url.Parse(pkg.URL)
+		if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Opaque != "" || u.Fragment != "" {
+			t.Errorf("URL %q, %v", pkg.URL, err)
+		}
+		for platform, hashes := range pkg.Hashes {
+			if len(hashes) == 0 || platform.IsZero() || !slices.IsSortedFunc(hashes, verify.Hash.Compare) {
+				t.Errorf("%s: %v", platform, hashes)
+			}
+		}
+		if ev := pkg.Evidence(); !slices.Equal(ev.Hashes, pkg.Hashes[linux]) || ev.Want == "" {
+			t.Errorf("evidence %v of %v", ev, pkg.Hashes)
+		}
+	})
+}
+
+func FuzzBaseURL(f *testing.F) {
+	for _, seed := range []string{baseURL, "https://h", "https://h:1/a%2Fb", "https://[::1]/", "http://h/", "https://u@h/", "https://h/?q", "//h", "https://böb.test/x"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		base, err := (&mirrorclient.Client{BaseURL: text}).Base()
+		if err != nil {
+			asError(t, err)
+			return
+		}
+		if base.Scheme != "https" || base.Hostname() == "" || !strings.HasSuffix(base.Path, "/") || base.User != nil || base.RawQuery != "" || base.Fragment != "" {
+			t.Errorf("%q became %s", text, base)
+		}
+		if again, err := (&mirrorclient.Client{BaseURL: base.String()}).Base(); err != nil || again.String() != base.String() {
+			t.Errorf("%s became %v, %v", base, again, err)
+		}
+	})
+}

@@ -1,0 +1,190 @@
+package mirrorclient_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/auth"
+	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/mirrorclient"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/verify"
+)
+
+const (
+	mirrorHost = "mirror.example.com"
+	baseURL    = "https://mirror.example.com/providers/"
+	alphaURL   = baseURL + "registry.example.com/acme/alpha/"
+)
+
+var (
+	alpha = addrs.MustParseProvider("registry.example.com/acme/alpha")
+	linux = addrs.MustParsePlatform("linux_amd64")
+	plan9 = addrs.MustParsePlatform("plan9_arm")
+	v120  = addrs.MustParseVersion("1.2.0")
+)
+
+// site is the web as a test sees it: pages by their URLs, and a record of who asked for
+// which.
+type site struct {
+	mu    sync.Mutex
+	pages map[string]page
+	seen  []*http.Request
+}
+
+// page is an answer. The zero status is 200, the media type that of JSON unless the
+// header says something else.
+type page struct {
+	status int
+	header http.Header
+	body   string
+	delay  time.Duration
+	cut    int // after how many bytes the body breaks off; 0: never
+}
+
+// mirror is a site with documents below the URL of the provider alpha.
+func mirror(documents map[string]string) *site {
+	s := &site{pages: map[string]page{}}
+	for name, body := range documents {
+		s.pages[alphaURL+name] = page{body: body}
+	}
+	return s
+}
+
+func (s *site) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.mu.Lock()
+	s.seen = append(s.seen, r)
+	p, ok := s.pages[r.URL.String()]
+	s.mu.Unlock()
+	if !ok {
+		p = page{status: http.StatusNotFound, header: http.Header{"Content-Type": {"text/plain"}}, body: "no such page"}
+	}
+	select {
+	case <-time.After(p.delay):
+	case <-r.Context().Done():
+		return nil, r.Context().Err()
+	}
+	header := http.Header{"Content-Type": {"application/json"}}
+	for name, values := range p.header {
+		header[name] = values
+	}
+	resp := &http.Response{
+		StatusCode: max(p.status, 0), Header: header, Request: r,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Body: io.NopCloser(strings.NewReader(p.body)), ContentLength: int64(len(p.body)),
+	}
+	if p.status == 0 {
+		resp.StatusCode = http.StatusOK
+	}
+	switch from, err := rangeStart(r); {
+	case err == nil:
+		resp.StatusCode, resp.ContentLength = http.StatusPartialContent, int64(len(p.body)-from)
+		header.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, len(p.body)-1, len(p.body)))
+		resp.Body = io.NopCloser(strings.NewReader(p.body[from:]))
+	case p.cut > 0:
+		resp.Body = io.NopCloser(io.MultiReader(strings.NewReader(p.body[:p.cut]), brokenReader{}))
+	}
+	return resp, nil
+}
+
+func rangeStart(r *http.Request) (from int, err error) {
+	_, err = fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-", &from)
+	return from, err
+}
+
+type brokenReader struct{}
+
+func (brokenReader) Read([]byte) (int, error) { return 0, errors.New("connection lost") }
+
+// asked returns the URLs that were asked for.
+func (s *site) asked() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var urls []string
+	for _, r := range s.seen {
+		urls = append(urls, r.URL.String())
+	}
+	return urls
+}
+
+// client asks the mirror at baseURL, once for each thing.
+func client(web http.RoundTripper) *mirrorclient.Client {
+	return &mirrorclient.Client{BaseURL: baseURL, HTTP: &http.Client{Transport: web}, Retries: -1}
+}
+
+// tokens has one token for each host.
+func tokens(t testing.TB, secret string, hosts ...string) auth.Source {
+	t.Helper()
+	all := map[svchost.Hostname]auth.Token{}
+	for _, host := range hosts {
+		token, err := auth.NewToken(secret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[svchost.MustParse(host)] = token
+	}
+	return auth.Static(all)
+}
+
+// asError returns the *provider.Error that err must be.
+func asError(t testing.TB, err error) *provider.Error {
+	t.Helper()
+	e, ok := errors.AsType[*provider.Error](err)
+	if !ok {
+		t.Fatalf("error %T %v, want a *provider.Error", err, err)
+	}
+	if strings.ContainsAny(err.Error(), "\n\x1b") {
+		t.Errorf("the error is not one printable line: %q", err)
+	}
+	return e
+}
+
+// packed is a small archive with a directory entry, so that its two h1 hashes differ.
+func packed(t testing.TB) []byte {
+	t.Helper()
+	var buf bytes.Buffer
+	w := zip.NewWriter(&buf)
+	for name, content := range map[string]string{"docs/": "", "terraform-provider-alpha_v1.2.0": strings.Repeat("alpha", 1000)} {
+		f, err := w.Create(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(f, content); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return buf.Bytes()
+}
+
+func zh(content []byte) string { return verify.ZHSum(sha256.Sum256(content)).String() }
+
+func h1(t testing.TB, content []byte) (archive, tree string) {
+	t.Helper()
+	a, b, err := verify.H1Zip(bytes.NewReader(content), int64(len(content)), verify.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a.String(), b.String()
+}
+
+// document is that of a version with one archive.
+func document(platform, url string, hashes ...string) string {
+	quoted := ""
+	for i, h := range hashes {
+		quoted += map[bool]string{true: "", false: ","}[i == 0] + fmt.Sprintf("%q", h)
+	}
+	return fmt.Sprintf(`{"archives":{%q:{"url":%q,"hashes":[%s]}}}`, platform, url, quoted)
+}

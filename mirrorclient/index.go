@@ -1,0 +1,172 @@
+package mirrorclient
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/provider"
+)
+
+// Limits within an index.
+const (
+	maxVersions = 100_000
+	maxWarnings = 100 // those that follow are counted
+	// maxMembers is of any document. Short members take a few bytes there and much
+	// more in memory.
+	maxMembers = 500_000
+)
+
+// ProviderVersions lists the versions of p, newest first: "List Available Versions" of
+// the protocol, which tells neither protocols nor platforms. A name that is no version is
+// left out, and Warnings tell of it. The error is a *provider.Error, see the package
+// comment; ErrNotFound means that the mirror does not hold p.
+//
+// The Client remembers versions that are not written in the canonical way, and asks for
+// their packages in the way they are written.
+func (c *Client) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
+	versions, err := c.versions.Do(ctx, p, (*provider.Versions).Clone, func(ctx context.Context) (*provider.Versions, error) {
+		resp, err := c.get(ctx, p, "index.json")
+		if e, ok := err.(*httpx.Error); ok && errors.Is(e.Err, fault.ErrNotFound) {
+			return nil, because(e, fmt.Errorf("%w%s", e.Err, hintFor(c.base, c.host, p)))
+		}
+		if err != nil {
+			return nil, err
+		}
+		list, err := decodeIndex(resp)
+		if err != nil {
+			return nil, unusable(resp, err)
+		}
+		c.spellings.set(p, list.spellings)
+		return &provider.Versions{Provider: p, List: list.releases, Warnings: list.warnings}, nil
+	})
+	return versions, failed("list versions of", p.String(), err)
+}
+
+// wireIndex has the members of a discovery document to recognise one.
+type wireIndex struct {
+	Versions  json.RawMessage `json:"versions"`
+	Providers json.RawMessage `json:"providers.v1"`
+	Modules   json.RawMessage `json:"modules.v1"`
+}
+
+// index is a decoded one.
+type index struct {
+	releases  []provider.Release
+	spellings map[addrs.Version]string // those that are not canonical
+	warnings  []string
+}
+
+func decodeIndex(resp *httpx.Response) (*index, error) {
+	if err := countMembers(resp.Body); err != nil {
+		return nil, err
+	}
+	var doc wireIndex
+	if err := resp.DecodeObject(&doc); err != nil {
+		return nil, err
+	}
+	if isNull(doc.Versions) {
+		if !isNull(doc.Providers) || !isNull(doc.Modules) {
+			return nil, errors.New(hintDiscovery)
+		}
+		return &index{}, nil // a provider without versions
+	}
+	switch doc.Versions[0] {
+	case '{':
+	case '[':
+		return nil, errors.New("versions is an array, an object is wanted; " + hintRegistry)
+	default:
+		return nil, errors.New("versions is not an object")
+	}
+	var versions map[string]json.RawMessage
+	if err := json.Unmarshal(doc.Versions, &versions); err != nil {
+		return nil, fmt.Errorf("versions: %w", err) // cannot be: it was part of a valid document
+	}
+	if len(versions) > maxVersions {
+		return nil, tooMany("versions", maxVersions)
+	}
+	return readIndex(versions)
+}
+
+// readIndex parses the names of versions. The values carry nothing, but must be objects,
+// as the protocol and the CLIs demand; the latter let null pass.
+func readIndex(versions map[string]json.RawMessage) (*index, error) {
+	list := &index{
+		releases:  make([]provider.Release, 0, len(versions)),
+		spellings: map[addrs.Version]string{},
+	}
+	seen := make(map[addrs.Version]bool, len(versions))
+	var notes notes
+	for _, name := range slices.Sorted(maps.Keys(versions)) {
+		if value := versions[name]; !isNull(value) && value[0] != '{' {
+			return nil, fmt.Errorf("versions: the value of %q is not an object", clip(name))
+		}
+		version, err := addrs.ParseVersion(name)
+		if err != nil {
+			notes.add(fmt.Sprintf("left out a version that is none: %q", clip(name)))
+			continue
+		}
+		switch canonical := version.String() == name; {
+		case canonical:
+			// It is the one to ask for, whatever other spellings there are.
+			delete(list.spellings, version)
+		case !seen[version] && len(list.spellings) < maxSpelledVersions:
+			list.spellings[version] = name
+		}
+		if seen[version] {
+			notes.add(fmt.Sprintf("version %s is listed more than once", version))
+			continue
+		}
+		seen[version] = true
+		list.releases = append(list.releases, provider.Release{Version: version})
+	}
+	slices.SortFunc(list.releases, func(a, b provider.Release) int { return b.Version.Compare(a.Version) })
+	list.warnings = notes.lines()
+	return list, nil
+}
+
+// countMembers refuses documents whose decoded form would be large.
+func countMembers(document []byte) error {
+	if bytes.Count(document, []byte{','}) >= maxMembers {
+		return tooMany("members", maxMembers)
+	}
+	return nil
+}
+
+func tooMany(what string, limit int) error {
+	return fmt.Errorf("more than %d %s: %w", limit, what, fault.ErrTooLarge)
+}
+
+// isNull reports whether a member is null or absent.
+func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
+
+// notes collects warnings, safe to print and not too many.
+type notes struct {
+	list []string
+	more int
+}
+
+func (n *notes) add(text string) {
+	if len(n.list) == maxWarnings {
+		n.more++
+		return
+	}
+	n.list = append(n.list, text)
+}
+
+func (n *notes) lines() []string {
+	if n.more > 0 {
+		return append(n.list, fmt.Sprintf("and %d more warnings", n.more))
+	}
+	return n.list
+}
+
+// clip keeps what is shown of a bad name short.
+func clip(s string) string { return s[:min(len(s), 100)] }

@@ -1,0 +1,227 @@
+package mirrorclient_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/provider"
+)
+
+func TestIndex(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		body     string
+		versions string // newest first
+		warnings []string
+	}{
+		"as specified":     {`{"versions":{"2.0.0":{},"2.0.1":{}}}`, "2.0.1 2.0.0", nil},
+		"white space":      {"\n { \"versions\" :\n { \"2.0.0\" : { } , \"10.0.0\" :\t{\"x\":[1]} } }\n", "10.0.0 2.0.0", nil},
+		"null values":      {`{"versions":{"1.0.0":null}}`, "1.0.0", nil},
+		"no versions":      {`{"versions":{}}`, "", nil},
+		"versions null":    {`{"versions":null}`, "", nil},
+		"versions absent":  {`{}`, "", nil},
+		"other members":    {`{"versions":{"1.0.0":{}},"id":"acme/alpha","warnings":null}`, "1.0.0", nil},
+		"prereleases":      {`{"versions":{"1.0.0-rc.1":{},"1.0.0":{},"1.0.0+build":{}}}`, "1.0.0+build 1.0.0 1.0.0-rc.1", nil},
+		"two parts":        {`{"versions":{"1.0":{}}}`, "1.0.0", nil},
+		"no version":       {`{"versions":{"1.0.0":{},"latest":{},"v1.1.0":{}}}`, "1.0.0", []string{`left out a version that is none: "latest"`, `left out a version that is none: "v1.1.0"`}},
+		"huge number":      {`{"versions":{"99999999999999999999.0.0":{},"1.0.0":{}}}`, "1.0.0", []string{`left out a version that is none: "99999999999999999999.0.0"`}},
+		"path":             {`{"versions":{"../../x":{},"":{}}}`, "", []string{`left out a version that is none: ""`, `left out a version that is none: "../../x"`}},
+		"control":          {`{"versions":{"\u001b[31m":{}}}`, "", []string{`left out a version that is none: "\x1b[31m"`}},
+		"twice":            {`{"versions":{"1.0":{},"1.0.0":{},"1":{}}}`, "1.0.0", []string{"version 1.0.0 is listed more than once", "version 1.0.0 is listed more than once"}},
+		"the same name":    {`{"versions":{"1.0.0":{},"1.0.0":{}}}`, "1.0.0", nil},
+		"name of 10000 xs": {`{"versions":{"` + strings.Repeat("x", 10_000) + `":{}}}`, "", []string{fmt.Sprintf("left out a version that is none: %q", strings.Repeat("x", 100))}},
+	} {
+		versions, err := client(mirror(map[string]string{"index.json": test.body})).ProviderVersions(t.Context(), alpha)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		var got []string
+		for _, r := range versions.List {
+			got = append(got, r.Version.String())
+			if r.Protocols != nil || r.Platforms != nil {
+				t.Errorf("%s: %v knows protocols or platforms", name, r)
+			}
+		}
+		if strings.Join(got, " ") != test.versions || !slices.Equal(versions.Warnings, test.warnings) || versions.Provider != alpha {
+			t.Errorf("%s: %q, warnings %q", name, got, versions.Warnings)
+		}
+	}
+}
+
+// TestBadIndex: a document that is none is an error of its own kind, never an empty list
+// and never "not found".
+func TestBadIndex(t *testing.T) {
+	t.Parallel()
+	for body, reason := range map[string]string{
+		``:                                           "JSON",
+		`null`:                                       "an object is wanted",
+		`[]`:                                         "wanted",
+		`"versions"`:                                 "wanted",
+		`{"versions":{"1.0.0":{}}} x`:                "JSON",
+		`{"versions":{"1.0.0":{}}}{}`:                "JSON",
+		`{"versions":{"1.0.0":{}}`:                   "JSON",
+		"\ufeff" + `{"versions":{}}`:                 "byte order mark",
+		"{\"versions\":{\"\xff\":{}}}":               "UTF-8",
+		`{"versions":{"1.0.0":[]}}`:                  `the value of "1.0.0" is not an object`,
+		`{"versions":{"1.0.0":1}}`:                   `the value of "1.0.0" is not an object`,
+		`{"versions":{"1.0.0":"{}"}}`:                `the value of "1.0.0" is not an object`,
+		`{"versions":{"\u001b[31m":true}}`:           `the value of "\x1b[31m" is not an object`,
+		`{"versions":"1.0.0"}`:                       "versions is not an object",
+		`{"versions":17}`:                            "versions is not an object",
+		`{"versions":["1.0.0"]}`:                     "package regclient",
+		`{"versions":[{"version":"1.0.0"}]}`:         "package regclient",
+		`{"versions":{},"Versions":{}}`:              "second member",
+		`{"providers.v1":"/v1/providers/"}`:          "discovery document",
+		`{"modules.v1":"/v1/modules/"}`:              "discovery document",
+		`{"versions":` + strings.Repeat("[", 20_000): "JSON",
+		"<!DOCTYPE html><title>Log in</title>":       "<!DOCTYPE html>",
+	} {
+		_, err := client(mirror(map[string]string{"index.json": body})).ProviderVersions(t.Context(), alpha)
+		e := asError(t, err)
+		if e.Status != 200 || e.URL != alphaURL+"index.json" || e.Attempts != 1 || errors.Is(err, provider.ErrNotFound) {
+			t.Errorf("%.60q: %+v", body, e)
+		}
+		if !strings.Contains(err.Error(), reason) || len(err.Error()) > 1000 {
+			t.Errorf("%.60q: %v, want %q in it", body, err, reason)
+		}
+	}
+}
+
+func TestIndexLimits(t *testing.T) {
+	t.Parallel()
+	many := func(n int, value string) string {
+		var b bytes.Buffer
+		b.WriteString(`{"versions":{`)
+		for i := range n {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			fmt.Fprintf(&b, `"%d.%d.0":%s`, i/1000, i%1000, value)
+		}
+		b.WriteString(`}}`)
+		return b.String()
+	}
+	members := func(n int) string { return `{"versions":{},"x":[0` + strings.Repeat(",0", n-1) + `]}` }
+	padded := func(n int) string {
+		doc := `{"versions":{}}`
+		return doc + strings.Repeat(" ", n-len(doc))
+	}
+	for name, test := range map[string]struct {
+		body string
+		ok   bool
+	}{
+		"100,000 versions":  {many(100_000, "{}"), true},
+		"100,001 versions":  {many(100_001, "{}"), false},
+		"499,999 members":   {members(499_999), true},
+		"500,000 members":   {members(500_000), false},
+		"16 MiB":            {padded(16 << 20), true},
+		"16 MiB and a byte": {padded(16<<20 + 1), false},
+	} {
+		_, err := client(mirror(map[string]string{"index.json": test.body})).ProviderVersions(t.Context(), alpha)
+		if (err == nil) != test.ok || err != nil && !errors.Is(err, provider.ErrTooLarge) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestWarningsAreCounted(t *testing.T) {
+	t.Parallel()
+	for n, last := range map[int]string{100: `left out a version that is none: "x199"`, 101: "and 1 more warnings"} {
+		var names []string
+		for i := range n {
+			names = append(names, fmt.Sprintf(`"x%d":{}`, 100+i))
+		}
+		versions, err := client(mirror(map[string]string{"index.json": `{"versions":{` + strings.Join(names, ",") + `}}`})).ProviderVersions(t.Context(), alpha)
+		if err != nil || len(versions.Warnings) != n || versions.Warnings[n-1] != last {
+			t.Errorf("%d: %v, %v", n, versions, err)
+		}
+	}
+}
+
+// TestSpelling: a package is asked for in the spelling of the list, and without a list
+// in the canonical one, until the list is known.
+func TestSpelling(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		index, version string
+		document       string // there is
+		listed         []string
+		unlisted       []string
+	}{
+		{`"1.2":{}`, "1.2.0", "1.2.json", []string{"index.json", "1.2.json"}, []string{"1.2.0.json", "index.json", "1.2.json"}},
+		{`"01.02.0":{}`, "1.2.0", "01.02.0.json", []string{"index.json", "01.02.0.json"}, []string{"1.2.0.json", "index.json", "01.02.0.json"}},
+		{`"1.2.0":{},"1.2":{}`, "1.2.0", "1.2.0.json", []string{"index.json", "1.2.0.json"}, []string{"1.2.0.json"}},
+		{`"1.2.0-rc.1+b.5":{}`, "1.2.0-rc.1+b.5", "1.2.0-rc.1+b.5.json", []string{"index.json", "1.2.0-rc.1+b.5.json"}, []string{"1.2.0-rc.1+b.5.json"}},
+	} {
+		for _, list := range []bool{true, false} {
+			web := mirror(map[string]string{"index.json": `{"versions":{` + test.index + `}}`, test.document: document("linux_amd64", "alpha.zip")})
+			c := client(web)
+			want := test.unlisted
+			if list {
+				want = test.listed
+				if _, err := c.ProviderVersions(t.Context(), alpha); err != nil {
+					t.Fatal(err)
+				}
+			}
+			v := addrs.MustParseVersion(test.version)
+			pkg, err := c.ProviderPackage(t.Context(), alpha, v, linux)
+			if err != nil || pkg.Version != v {
+				t.Errorf("%s: %v, %v", test.index, pkg, err)
+			}
+			var names []string
+			for _, u := range web.asked() {
+				names = append(names, strings.TrimPrefix(u, alphaURL))
+			}
+			if !slices.Equal(names, want) {
+				t.Errorf("%s: asked for %q, want %q", test.index, names, want)
+			}
+		}
+	}
+}
+
+// TestMediaType: both CLIs refuse a mirror whose documents are not sent as JSON, so the
+// one who runs it must know.
+func TestMediaType(t *testing.T) {
+	t.Parallel()
+	for header, reason := range map[string]string{
+		"application/json":                 "",
+		"application/json; charset=utf-8":  "",
+		"Application/JSON":                 "",
+		"application/json;charset=utf-8;x": "",
+		"application/octet-stream":         "media type application/octet-stream, and application/json is wanted: set it",
+		"text/plain; charset=utf-8":        "media type text/plain, and application/json is wanted",
+		"application/vnd.api+json":         "media type application/vnd.api+json, and",
+		"text/html; charset=utf-8":         "it is a web page (text/html; charset=utf-8), not a document of a mirror",
+		"application/xhtml+xml":            "it is a web page",
+		"\x1b[31m":                         `media type \x1b[31m`,
+		"":                                 "it has no media type, and application/json is wanted: set it",
+	} {
+		web := mirror(nil)
+		sent := http.Header{"Content-Type": {header}}
+		if header == "" {
+			sent["Content-Type"] = nil
+		}
+		web.pages[alphaURL+"index.json"] = page{header: sent, body: `{"versions":{"1.2.0":{}}}`}
+		web.pages[alphaURL+"1.2.0.json"] = page{header: sent, body: document("linux_amd64", "alpha.zip")}
+		_, listErr := client(web).ProviderVersions(t.Context(), alpha)
+		_, findErr := client(web).ProviderPackage(t.Context(), alpha, v120, linux)
+		for _, err := range []error{listErr, findErr} {
+			if reason == "" {
+				if err != nil {
+					t.Errorf("%q: %v", header, err)
+				}
+				continue
+			}
+			if e := asError(t, err); e.Status != 200 || !strings.Contains(err.Error(), reason) || errors.Is(err, provider.ErrNotFound) {
+				t.Errorf("%q: %v, want %q in it", header, err, reason)
+			}
+		}
+	}
+}

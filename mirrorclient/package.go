@@ -1,0 +1,239 @@
+package mirrorclient
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// Limits within the document of a version.
+const (
+	maxPlatforms = 1000
+	maxHashes    = 100 // of one platform
+)
+
+// ProviderPackage finds the package of p in version v for a platform: "List Available
+// Installation Packages" of the protocol. What it returns is what the mirror says,
+// checked for form; provider.Download judges it. The hashes that the mirror states for
+// other platforms come along.
+//
+// The error is a *provider.Error, see the package comment. If the mirror has no document
+// for the version, one request for its index finds out why: ErrNotFound for a provider
+// and ErrNoVersion for a version that it does not list. A document that the index
+// promises and that is not there is an error that is neither.
+func (c *Client) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
+	pkg, err := c.findPackage(ctx, p, v, platform)
+	return pkg, failed("find", subject(p, v, platform), err)
+}
+
+func (c *Client) findPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
+	if v.IsZero() || platform.IsZero() {
+		return nil, errors.New("no version or no platform is given")
+	}
+	spelled := c.spellings.of(p, v)
+	doc, err := c.document(ctx, p, spelled)
+	if refused := refusal(err); refused != nil {
+		reason := c.missing(ctx, refused, p, v, platform)
+		// By now the index has been seen, and with it how the version is written there.
+		if listed := c.spellings.of(p, v); listed != spelled {
+			doc, err = c.document(ctx, p, listed)
+		}
+		if again := refusal(err); again != nil {
+			return nil, because(again, reason)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c.pick(doc, p, v, platform)
+}
+
+// missing returns the reason why the mirror refused the document of a version.
+func (c *Client) missing(ctx context.Context, refused *httpx.Error, p addrs.Provider, v addrs.Version, platform addrs.Platform) error {
+	versions, err := c.ProviderVersions(ctx, p)
+	absent := errors.Is(refused.Err, fault.ErrNotFound)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, fault.ErrNotFound):
+		return fault.ErrNotFound
+	case err != nil && absent:
+		return fmt.Errorf("%w; and what versions there are cannot be told: %v", provider.ErrNoVersion, err)
+	case err != nil:
+		return refused.Err
+	}
+	if _, listed := versions.Find(v); !listed {
+		return versions.Unavailable(v, platform)
+	}
+	if absent {
+		// Not wrapped: this is no mirror without the version, but a broken one.
+		return errors.New("the mirror lists the version, but does not have the document about it")
+	}
+	return refused.Err
+}
+
+// documentKey is of the document of a version in the spelling of the mirror.
+type documentKey struct {
+	provider addrs.Provider
+	version  string
+}
+
+// versionDocument is shared by those who ask for several platforms, and not changed.
+type versionDocument struct {
+	resp     *httpx.Response // that brought it, without its body
+	archives map[string]json.RawMessage
+}
+
+func (c *Client) document(ctx context.Context, p addrs.Provider, version string) (*versionDocument, error) {
+	return c.documents.Do(ctx, documentKey{p, version}, nil, func(ctx context.Context) (*versionDocument, error) {
+		resp, err := c.get(ctx, p, version+".json")
+		if err != nil {
+			return nil, err
+		}
+		archives, err := decodeDocument(resp)
+		if err != nil {
+			return nil, unusable(resp, err)
+		}
+		bare := *resp
+		bare.Body = nil
+		return &versionDocument{&bare, archives}, nil
+	})
+}
+
+type (
+	// wireDocument has a member of a registry's answer to recognise one.
+	wireDocument struct {
+		Archives    json.RawMessage `json:"archives"`
+		DownloadURL json.RawMessage `json:"download_url"`
+	}
+	wireArchive struct {
+		URL    string   `json:"url"`
+		Hashes []string `json:"hashes"`
+	}
+)
+
+func decodeDocument(resp *httpx.Response) (map[string]json.RawMessage, error) {
+	if err := countMembers(resp.Body); err != nil {
+		return nil, err
+	}
+	var doc wireDocument
+	if err := resp.DecodeObject(&doc); err != nil {
+		return nil, err
+	}
+	if isNull(doc.Archives) {
+		if !isNull(doc.DownloadURL) {
+			return nil, errors.New(hintRegistry)
+		}
+		return nil, nil // a version without packages
+	}
+	if doc.Archives[0] != '{' {
+		return nil, errors.New("archives is not an object")
+	}
+	var archives map[string]json.RawMessage
+	if err := httpx.DecodeObject(doc.Archives, &archives); err != nil {
+		return nil, fmt.Errorf("archives: %w", err)
+	}
+	if len(archives) > maxPlatforms {
+		return nil, tooMany("platforms", maxPlatforms)
+	}
+	return archives, nil
+}
+
+// pick makes the package for one platform.
+func (c *Client) pick(doc *versionDocument, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
+	raw, ok := doc.archives[platform.String()]
+	if !ok {
+		return nil, answered(doc.resp, &provider.UnavailableError{
+			Provider: p, Constraint: addrs.ExactVersion(v), Need: provider.Need{Platform: platform},
+			Allowed: v, Platforms: doc.platforms(), Err: provider.ErrNoPlatform,
+		})
+	}
+	pkg := &provider.Package{Provider: p, Version: v, Platform: platform}
+	if err := c.setArchive(pkg, raw, doc); err != nil {
+		return nil, unusable(doc.resp, fmt.Errorf("archives: %s: %w", platform, err))
+	}
+	for name, raw := range doc.archives {
+		other, err := addrs.ParsePlatform(name)
+		if err != nil || other == platform {
+			continue
+		}
+		// What is wrong with the archive of another platform is no fault of this one.
+		var archive wireArchive
+		if json.Unmarshal(raw, &archive) == nil {
+			if hashes, err := parseHashes(archive.Hashes); err == nil {
+				setHashes(pkg, other, hashes)
+			}
+		}
+	}
+	return pkg, nil
+}
+
+// setArchive takes over the archive of the package's own platform.
+func (c *Client) setArchive(pkg *provider.Package, raw json.RawMessage, doc *versionDocument) error {
+	var archive wireArchive
+	if err := httpx.DecodeObject(raw, &archive); err != nil {
+		return err
+	}
+	u, err := c.reference(doc.resp.URL, archive.URL)
+	if err != nil {
+		return fmt.Errorf("url: %w", err)
+	}
+	hashes, err := parseHashes(archive.Hashes)
+	if err != nil {
+		return err
+	}
+	pkg.URL = u.String()
+	setHashes(pkg, pkg.Platform, hashes)
+	return nil
+}
+
+func setHashes(pkg *provider.Package, platform addrs.Platform, hashes []verify.Hash) {
+	if len(hashes) == 0 {
+		return
+	}
+	if pkg.Hashes == nil {
+		pkg.Hashes = map[addrs.Platform][]verify.Hash{}
+	}
+	pkg.Hashes[platform] = hashes
+}
+
+// parseHashes parses the hashes of an archive. One without a value, as "h1:", is as good
+// as absent.
+func parseHashes(list []string) ([]verify.Hash, error) {
+	if len(list) > maxHashes {
+		return nil, tooMany("hashes", maxHashes)
+	}
+	var hashes []verify.Hash
+	for _, text := range list {
+		h, err := verify.ParseHash(text)
+		if errors.Is(err, verify.ErrEmptyHash) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		hashes = append(hashes, h)
+	}
+	slices.SortFunc(hashes, verify.Hash.Compare)
+	return slices.Compact(hashes), nil
+}
+
+// platforms returns those that there are archives for, sorted.
+func (d *versionDocument) platforms() []addrs.Platform {
+	var list []addrs.Platform
+	for name := range d.archives {
+		if platform, err := addrs.ParsePlatform(name); err == nil {
+			list = append(list, platform)
+		}
+	}
+	slices.SortFunc(list, addrs.Platform.Compare)
+	return list
+}

@@ -1,0 +1,225 @@
+package mirrorclient_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/provider"
+)
+
+const goodZH = "zh:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+
+// find asks a mirror whose document of version 1.2.0 is body.
+func find(t testing.TB, body string) (*provider.Package, error) {
+	t.Helper()
+	return client(mirror(map[string]string{"1.2.0.json": body})).ProviderPackage(t.Context(), alpha, v120, linux)
+}
+
+// TestArchiveURLs: the forms that real mirrors use.
+func TestArchiveURLs(t *testing.T) {
+	t.Parallel()
+	for ref, want := range map[string]string{
+		"terraform-provider-alpha_1.2.0_linux_amd64.zip": alphaURL + "terraform-provider-alpha_1.2.0_linux_amd64.zip",
+		"download/alpha.zip":                             alphaURL + "download/alpha.zip",
+		"./alpha.zip":                                    alphaURL + "alpha.zip",
+		"../../../alpha.zip":                             baseURL + "alpha.zip",
+		"/files?id=7f3c9a":                               "https://mirror.example.com/files?id=7f3c9a",
+		"//cdn.example.com/alpha.zip":                    "https://cdn.example.com/alpha.zip",
+		"https://cdn.example.com:8443/alpha.zip":         "https://cdn.example.com:8443/alpha.zip",
+		"https://store.example.com/a.zip?X-Amz-Signature=1f&X-Amz-Date=2": "https://store.example.com/a.zip?X-Amz-Signature=1f&X-Amz-Date=2",
+		"größe.zip": alphaURL + "gr%C3%B6%C3%9Fe.zip",
+	} {
+		pkg, err := find(t, document("linux_amd64", ref, goodZH))
+		if err != nil || pkg.URL != want || pkg.SumsURL != "" || pkg.SignatureURL != "" || pkg.Keys != nil || pkg.Filename != "" {
+			t.Errorf("%s: %+v, %v, want %s", ref, pkg, err, want)
+		}
+	}
+}
+
+// TestBadPackage: what is wrong with the archive that is wanted is an error of its own
+// kind, neither "not found" nor a crash.
+func TestBadPackage(t *testing.T) {
+	t.Parallel()
+	archive := func(members string) string { return `{"archives":{"linux_amd64":{` + members + `}}}` }
+	for body, reason := range map[string]string{
+		`null`:                                 "an object is wanted",
+		`[]`:                                   "wanted",
+		`{"archives":[]}`:                      "archives is not an object",
+		`{"archives":"x"}`:                     "archives is not an object",
+		`{"archives":{}} {}`:                   "JSON",
+		`{"archives":{},"Archives":{}}`:        "second member",
+		`{"archives":{"linux_amd64":null}}`:    "linux_amd64: JSON: an object is wanted",
+		`{"archives":{"linux_amd64":[]}}`:      "linux_amd64",
+		`{"archives":{"linux_amd64":"x.zip"}}`: "linux_amd64",
+		`{"archives":{"linux_amd64":{"url":"a.zip"},"linux_amd64":{"url":"b.zip"}}}`: "second member",
+		`{"download_url":"https://x/","shasum":"ab"}`:                                "package regclient",
+		archive(``):                                  "url: it is missing",
+		archive(`"url":""`):                          "url: it is missing",
+		archive(`"url":null`):                        "url: it is missing",
+		archive(`"url":1`):                           "JSON",
+		archive(`"url":"a.zip","URL":"b.zip"`):       "second member",
+		archive(`"url":"http://cdn.example.com/a"`):  "Client.AllowHTTP",
+		archive(`"url":"ftp://cdn.example.com/a"`):   "neither https nor http",
+		archive(`"url":"https:a.zip"`):               "names no host",
+		archive(`"url":"mailto:a@example.com"`):      "names no host",
+		archive(`"url":"https://u:hunter2@h/a"`):     "user name",
+		archive(`"url":"a.zip#hunter2"`):             "fragment",
+		archive(`"url":"a b.zip"`):                   "space",
+		archive(`"url":"..\\a.zip"`):                 "backslash",
+		archive(`"url":"%zz?hunter2"`):               "no URL",
+		archive(`"url":"\u001b[31m"`):                "no URL",
+		archive(`"url":"a","hashes":{}`):             "JSON",
+		archive(`"url":"a","hashes":"zh:ab"`):        "JSON",
+		archive(`"url":"a","hashes":[1]`):            "JSON",
+		archive(`"url":"a","hashes":[null]`):         "hash",
+		archive(`"url":"a","hashes":["zh:abc"]`):     "64 hex digits",
+		archive(`"url":"a","hashes":["h1:abc"]`):     "Base64",
+		archive(`"url":"a","hashes":["\u001b:x\n"]`): "hash",
+		archive(`"url":"a","hashes":["abc"]`):        "hash",
+	} {
+		pkg, err := find(t, body)
+		e := asError(t, err)
+		if pkg != nil || e.Op != "find" || e.Status != 200 || e.URL != alphaURL+"1.2.0.json" || errors.Is(err, provider.ErrNotFound) {
+			t.Errorf("%.80s: %v, %+v", body, pkg, e)
+		}
+		if insecure := strings.Contains(body, "http:") || strings.Contains(body, "ftp:"); errors.Is(err, provider.ErrInsecure) != insecure {
+			t.Errorf("%.80s: insecure is %t", body, !insecure)
+		}
+		if text := err.Error(); !strings.Contains(text, reason) || strings.Contains(text, "hunter2") {
+			t.Errorf("%.80s: %v, want %q in it", body, err, reason)
+		}
+	}
+}
+
+// TestNoPlatform: the error tells what there is.
+func TestNoPlatform(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string][]string{
+		`{"archives":{"windows_386":{"url":"w.zip"},"darwin_arm64":null,"_":{},"linux-amd64":{}}}`: {"darwin_arm64", "windows_386"},
+		`{"archives":{}}`:   nil,
+		`{"archives":null}`: nil,
+		`{}`:                nil,
+		`{"archives":{"Linux_amd64":{"url":"x.zip"}}}`: {"Linux_amd64"},
+	} {
+		_, err := find(t, body)
+		unavailable, ok := errors.AsType[*provider.UnavailableError](err)
+		if !ok || !errors.Is(err, provider.ErrNoPlatform) || errors.Is(err, provider.ErrNoVersion) {
+			t.Fatalf("%s: %v", body, err)
+		}
+		var got []string
+		for _, p := range unavailable.Platforms {
+			got = append(got, p.String())
+		}
+		if !slices.Equal(got, want) || unavailable.Allowed != v120 || unavailable.Need.Platform != linux || strings.Contains(err.Error(), "unusable") {
+			t.Errorf("%s: %v with %q", body, err, got)
+		}
+	}
+	_, err := find(t, `{"archives":{"plan9_arm":{}}}`)
+	want := "find registry.example.com/acme/alpha 1.2.0 linux_amd64: " + alphaURL + "1.2.0.json: HTTP status 200: 1.2.0 has no package for linux_amd64, only for plan9_arm"
+	if err.Error() != want {
+		t.Errorf("\n got %s\nwant %s", err, want)
+	}
+}
+
+// TestStatedHashes: those of other platforms are recorded under them, and what is wrong
+// there is no fault of the package that was asked for.
+func TestStatedHashes(t *testing.T) {
+	t.Parallel()
+	other := strings.ReplaceAll(goodZH, "a", "b")
+	const h1 = "h1:4A07+ZFc2wgJwo8YNlQpr1rVlgUDlxXHhPJciaPY5gs="
+	for body, want := range map[string]string{
+		`{"linux_amd64":{"url":"a"}}`:                                                                                     "",
+		`{"linux_amd64":{"url":"a","hashes":[]}}`:                                                                         "",
+		`{"linux_amd64":{"url":"a","hashes":null}}`:                                                                       "",
+		`{"linux_amd64":{"url":"a","hashes":["h1:","zh:"]}}`:                                                              "",
+		`{"linux_amd64":{"url":"a","hashes":["` + h1 + `"]}}`:                                                             "linux_amd64 " + h1,
+		`{"linux_amd64":{"url":"a","hashes":["` + goodZH + `","` + h1 + `","` + goodZH + `"]}}`:                           "linux_amd64 " + h1 + " " + goodZH,
+		`{"linux_amd64":{"url":"a","hashes":["zh:` + strings.ToUpper(goodZH[3:]) + `","x9:future"]}}`:                     "linux_amd64 x9:future " + goodZH,
+		`{"linux_amd64":{"url":"a"},"plan9_arm":{"url":"b","hashes":["` + other + `"]}}`:                                  "plan9_arm " + other,
+		`{"linux_amd64":{"url":"a","hashes":["` + goodZH + `"]},"plan9_arm":{"hashes":["` + goodZH + `"]}}`:               "linux_amd64 " + goodZH + "; plan9_arm " + goodZH,
+		`{"linux_amd64":{"url":"a","hashes":["` + goodZH + `"]},"plan9_arm":null,"x_y":7,"z_z":{"hashes":["bad"]},"":{}}`: "linux_amd64 " + goodZH,
+	} {
+		pkg, err := find(t, `{"archives":`+body+`}`)
+		if err != nil {
+			t.Errorf("%s: %v", body, err)
+			continue
+		}
+		var lines []string
+		for platform, hashes := range pkg.Hashes {
+			lines = append(lines, platform.String()+" "+strings.Trim(fmt.Sprint(hashes), "[]"))
+		}
+		slices.Sort(lines)
+		if got := strings.Join(lines, "; "); got != want {
+			t.Errorf("%s:\n got %s\nwant %s", body, got, want)
+		}
+		for _, h := range pkg.Evidence().Hashes {
+			if !slices.Contains(pkg.Hashes[linux], h) {
+				t.Errorf("%s: evidence has %s", body, h)
+			}
+		}
+	}
+}
+
+func TestPackageLimits(t *testing.T) {
+	t.Parallel()
+	platforms := func(n int) string {
+		list := []string{`"linux_amd64":{"url":"a"}`}
+		for i := 1; i < n; i++ {
+			list = append(list, fmt.Sprintf(`"os%d_arch":{}`, i))
+		}
+		return `{"archives":{` + strings.Join(list, ",") + `}}`
+	}
+	hashes := func(platform string, n int) string {
+		list := make([]string, n)
+		for i := range list {
+			list[i] = fmt.Sprintf("x%d:1", i)
+		}
+		doc := document(platform, "a", list...)
+		return strings.Replace(doc, `{"archives":{`, `{"archives":{"other_one":{},`, 1)
+	}
+	for name, test := range map[string]struct {
+		body string
+		want error
+	}{
+		"1,000 platforms":           {platforms(1000), nil},
+		"1,001 platforms":           {platforms(1001), provider.ErrTooLarge},
+		"100 hashes":                {hashes("linux_amd64", 100), nil},
+		"101 hashes":                {hashes("linux_amd64", 101), provider.ErrTooLarge},
+		"101 hashes of another one": {strings.Replace(hashes("plan9_arm", 101), `"other_one":{}`, `"linux_amd64":{"url":"a"}`, 1), nil},
+		"16 MiB":                    {document("linux_amd64", "a") + strings.Repeat(" ", 16<<20-len(document("linux_amd64", "a"))), nil},
+		"16 MiB and a byte":         {strings.Repeat(" ", 16<<20) + "{", provider.ErrTooLarge},
+		"500,000 members":           {`{"archives":{},"x":[` + strings.Repeat("0,", 499_999) + `0,0]}`, provider.ErrTooLarge},
+	} {
+		if _, err := find(t, test.body); !errors.Is(err, test.want) {
+			t.Errorf("%s: %v, want %v", name, err, test.want)
+		}
+	}
+}
+
+// TestPackageIsPlainData: it survives its JSON form and prints no secrets.
+func TestPackageIsPlainData(t *testing.T) {
+	t.Parallel()
+	pkg, err := find(t, document("linux_amd64", "https://store.example.com/a.zip?X-Amz-Signature=hunter2", goodZH))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := fmt.Sprintf("%v %s", pkg, pkg); strings.Contains(text, "hunter2") {
+		t.Errorf("it prints as %s", text)
+	}
+	data, err := json.Marshal(pkg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back provider.Package
+	if err := json.Unmarshal(data, &back); err != nil || back.URL != pkg.URL || back.Hashes[linux][0] != pkg.Hashes[linux][0] {
+		t.Errorf("%s came back as %+v, %v", data, back, err)
+	}
+	if back.Platform != addrs.MustParsePlatform("linux_amd64") {
+		t.Errorf("platform %s", back.Platform)
+	}
+}

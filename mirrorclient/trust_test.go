@@ -1,0 +1,163 @@
+package mirrorclient_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// TestTrust makes the whole way from a mirror that states some hashes to a verdict.
+func TestTrust(t *testing.T) {
+	t.Parallel()
+	archive := packed(t)
+	rightZH, wrongZH := zh(archive), goodZH
+	packedH1, treeH1 := h1(t, archive)
+	if packedH1 == treeH1 {
+		t.Fatal("the archive has only one h1")
+	}
+	const wrongH1 = "h1:4A07+ZFc2wgJwo8YNlQpr1rVlgUDlxXHhPJciaPY5gs="
+	unsigned := verify.Policy{AllowUnsigned: true}
+	unchecked := verify.Policy{AllowUnchecked: true}
+	lock := verify.Policy{Accept: []verify.Hash{verify.MustParseHash(packedH1)}}
+	mismatch := new(verify.MismatchError)
+	for name, test := range map[string]struct {
+		stated []string
+		policy verify.Policy
+		want   any    // nil: accepted; a sentinel; or mismatch
+		text   string // in the error
+		trust  verify.Trust
+	}{
+		"zh":                           {[]string{rightZH}, unsigned, nil, "", verify.Checked},
+		"h1 of the archive":            {[]string{packedH1}, unsigned, nil, "", verify.Checked},
+		"h1 of the tree":               {[]string{treeH1}, unsigned, nil, "", verify.Checked},
+		"both":                         {[]string{rightZH, packedH1}, unsigned, nil, "", verify.Checked},
+		"zh comes before h1":           {[]string{rightZH, wrongH1}, unsigned, nil, "", verify.Checked},
+		"a wrong zh before a right h1": {[]string{wrongZH, packedH1}, unsigned, mismatch, "does not match", 0},
+		"any of the same scheme":       {[]string{wrongZH, rightZH}, unsigned, nil, "", verify.Checked},
+		"any h1":                       {[]string{wrongH1, treeH1}, unsigned, nil, "", verify.Checked},
+		"wrong zh":                     {[]string{wrongZH}, unsigned, mismatch, "does not match", 0},
+		"wrong h1":                     {[]string{wrongH1}, unsigned, mismatch, "does not match", 0},
+		"wrong zh, all allowed":        {[]string{wrongZH}, unchecked, mismatch, "does not match", 0},
+		"a future scheme beside":       {[]string{"x9:future", rightZH}, unsigned, nil, "", verify.Checked},
+		"only a future scheme":         {[]string{"x9:future"}, unsigned, verify.ErrUnchecked, "none of a known scheme", 0},
+		"none":                         {nil, unsigned, verify.ErrUnchecked, "Policy.AllowUnchecked", 0},
+		"none, allowed":                {nil, unchecked, nil, "", verify.Unchecked},
+		"zero policy":                  {[]string{rightZH, packedH1}, verify.Policy{}, verify.ErrUnsigned, "Policy.AllowUnsigned", 0},
+		"zero policy, none":            {nil, verify.Policy{}, verify.ErrUnchecked, "Policy.AllowUnchecked", 0},
+		"lock":                         {[]string{rightZH}, lock, nil, "", verify.Accepted},
+		"lock, none stated":            {nil, lock, nil, "", verify.Accepted},
+		"lock, wrong stated":           {[]string{wrongZH}, lock, mismatch, "does not match", 0},
+		"lock of something else":       {[]string{rightZH}, verify.Policy{Accept: []verify.Hash{verify.MustParseHash(wrongZH)}}, verify.ErrNotAccepted, "", 0},
+		"pins":                         {[]string{rightZH}, verify.Policy{Fingerprints: []string{}, AllowUnsigned: true}, verify.ErrUnsigned, "demands one", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			web := mirror(map[string]string{"1.2.0.json": document("linux_amd64", "alpha.zip", test.stated...), "alpha.zip": string(archive)})
+			c := client(web)
+			pkg, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
+			if err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(t.TempDir(), pkg.ArchiveName())
+			report, err := provider.Download(t.Context(), c, pkg, path, provider.Options{Policy: test.policy})
+			if _, statErr := os.Stat(path); (statErr == nil) != (test.want == nil) {
+				t.Errorf("the file: %v", statErr)
+			}
+			switch want := test.want.(type) {
+			case nil:
+				if err != nil || report.Trust != test.trust || report.SignedBy != nil {
+					t.Errorf("%+v, %v, want %s", report, err, test.trust)
+				}
+				return
+			case *verify.MismatchError:
+				_, ok := errors.AsType[*verify.MismatchError](err)
+				if !ok {
+					t.Errorf("%v, want a mismatch", err)
+				}
+			case error:
+				if !errors.Is(err, want) {
+					t.Errorf("%v, want %v", err, want)
+				}
+			}
+			if asError(t, err); !strings.Contains(err.Error(), test.text) {
+				t.Errorf("%v, want %q in it", err, test.text)
+			}
+		})
+	}
+}
+
+// TestOtherPlatformsHash: that the mirror knows the bytes as those of another platform
+// accepts nothing.
+func TestOtherPlatformsHash(t *testing.T) {
+	t.Parallel()
+	archive := packed(t)
+	packedH1, _ := h1(t, archive)
+	for _, stated := range []string{zh(archive), packedH1} {
+		for _, own := range []string{"", `"` + goodZH + `"`} {
+			web := mirror(map[string]string{
+				"1.2.0.json": `{"archives":{"linux_amd64":{"url":"alpha.zip","hashes":[` + own + `]},"plan9_arm":{"url":"alpha.zip","hashes":["` + stated + `"]}}}`,
+				"alpha.zip":  string(archive),
+			})
+			c := client(web)
+			pkg, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
+			if err != nil || !slices.Contains(pkg.Hashes[plan9], verify.MustParseHash(stated)) {
+				t.Fatalf("%v, %v", pkg, err)
+			}
+			o := provider.Options{Policy: verify.Policy{AllowUnsigned: true}}
+			if report, err := provider.Download(t.Context(), c, pkg, filepath.Join(t.TempDir(), "a.zip"), o); err == nil {
+				t.Errorf("accepted as %s", report.Trust)
+			}
+		}
+	}
+}
+
+// TestEvidence: there is nothing to fetch, and a package of a registry is not taken for
+// one without a signature.
+func TestEvidence(t *testing.T) {
+	t.Parallel()
+	web := mirror(nil)
+	c := client(web)
+	pkg := &provider.Package{Provider: alpha, Version: v120, Platform: linux, URL: alphaURL + "a.zip"}
+	ev, err := c.Evidence(t.Context(), pkg)
+	if err != nil || ev.Sums != nil || ev.Signature != nil || ev.Want != "alpha_1.2.0_linux_amd64" {
+		t.Errorf("%+v, %v", ev, err)
+	}
+	for _, foreign := range []*provider.Package{nil, {SumsURL: "https://x.example.com/s"}, {SignatureURL: "https://x.example.com/s"}} {
+		if _, err := c.Evidence(t.Context(), foreign); asError(t, err) == nil {
+			t.Errorf("%v: no error", foreign)
+		}
+	}
+	if n := len(web.asked()); n != 0 {
+		t.Errorf("%d requests", n)
+	}
+}
+
+// TestOpenRefuses: a package may come from anywhere, such as a JSON file.
+func TestOpenRefuses(t *testing.T) {
+	t.Parallel()
+	web := mirror(nil)
+	c := client(web)
+	for ref, want := range map[string]error{
+		"":                                  provider.ErrUnpacked,
+		"http://mirror.example.com/a.zip":   provider.ErrInsecure,
+		"ftp://mirror.example.com/a.zip":    provider.ErrInsecure,
+		"https://u:hunter2@m.example.com/a": nil,
+		"a.zip":                             nil,
+		"https://m.example.com/a#hunter2":   nil,
+		"https://m.example.com/%zzhunter2":  nil,
+	} {
+		_, err := c.Open(t.Context(), &provider.Package{Provider: alpha, Version: v120, Platform: linux, URL: ref})
+		if asError(t, err); want != nil && !errors.Is(err, want) || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: %v", ref, err)
+		}
+	}
+	if _, err := c.Open(t.Context(), nil); asError(t, err) == nil || len(web.asked()) != 0 {
+		t.Errorf("%v, asked %q", err, web.asked())
+	}
+}
