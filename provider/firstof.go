@@ -1,0 +1,124 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// FirstOf is a [Source] of sources that stand in for each other, such as two mirrors
+// with the same content. They are asked one after the other until one answers.
+//
+// The next one is asked only after a fault, that is, when a source cannot tell what it
+// has: the connection fails, an answer takes too long or breaks off, or its status is
+// 408, 429 or 5xx. All else is an answer, and the search ends with it. That a provider
+// is not there (ErrNotFound and its kinds) is one, since otherwise whoever is last in
+// the list could add to what the first one has. That a token is missing or wrong
+// (ErrUnauthorized) is one, since it will not pass by itself. So are an insecure URL, a
+// document that is too large or makes no sense, and a token that cannot be found. When
+// the caller's context has ended, nobody else is asked.
+//
+// Only finding fails over. Evidence and archive are fetched from the source that
+// answered, see [Package.Via], and what a policy refuses stays refused.
+//
+// A source that repeats its requests holds up the others: give all but the last few or
+// no retries. Nothing is kept between calls. A FirstOf is safe for concurrent use if
+// its sources are; its fields must not be changed meanwhile.
+type FirstOf struct {
+	// Methods are asked in this order. Those whose patterns leave a provider out
+	// are not asked for it.
+	Methods []Method
+
+	// Passed, if not nil, is told of each method that was passed over, and why.
+	// Calls of concurrent searches may overlap.
+	Passed func(method string, err error)
+}
+
+var _ Source = (*FirstOf)(nil)
+
+// ProviderVersions returns the list of the first method that answers.
+//
+// The error is an [*Error]. It wraps the [*MethodError] of the method that ended the
+// search, or a [*NoMethodError] if there was none.
+func (f *FirstOf) ProviderVersions(ctx context.Context, p addrs.Provider) (*Versions, error) {
+	s := &search{op: "list versions of", subject: p.String(), report: f.Passed}
+	return firstOf(ctx, s, f.Methods, p, func(m *Method) (*Versions, error) { return m.list(ctx, p) })
+}
+
+// ProviderPackage returns the package that the first method answers with. Its errors are
+// like those of [FirstOf.ProviderVersions].
+func (f *FirstOf) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*Package, error) {
+	s := findSearch(p, v, platform, f.Passed)
+	return firstOf(ctx, s, f.Methods, p, func(m *Method) (*Package, error) { return m.find(ctx, p, v, platform) })
+}
+
+// Evidence asks the method that [Package.Via] names. A name that is not among the
+// methods is an [*Error].
+func (f *FirstOf) Evidence(ctx context.Context, pkg *Package) (verify.Evidence, error) {
+	return evidence(ctx, f.Methods, pkg)
+}
+
+// Open asks the method that [Package.Via] names. A name that is not among the methods
+// is an [*Error].
+func (f *FirstOf) Open(ctx context.Context, pkg *Package) (*Body, error) {
+	return open(ctx, f.Methods, pkg)
+}
+
+// firstOf asks one method after the other.
+func firstOf[T any](ctx context.Context, s *search, methods []Method, p addrs.Provider, ask func(*Method) (*T, error)) (*T, error) {
+	if err := s.checkMethods(methods); err != nil {
+		return nil, err
+	}
+	var first error // fault
+	for i := range methods {
+		m := &methods[i]
+		if err := m.accepts(p); err != nil {
+			s.pass(m.Name, err)
+			continue
+		}
+		got, err := ask(m)
+		if err == nil {
+			return got, nil
+		}
+		if ctx.Err() != nil || !isFault(err) {
+			return nil, s.failed(m.Name, err)
+		}
+		if first == nil {
+			first = err
+		}
+		s.pass(m.Name, err)
+	}
+	if first == nil {
+		first = closest(s.passed)
+	}
+	return nil, s.none(first)
+}
+
+// isFault reports whether err leaves open what the source has.
+func isFault(err error) bool {
+	for _, answer := range []error{ErrNotFound, ErrUnauthorized, ErrInsecure, ErrTooLarge, ErrProtocol} {
+		if errors.Is(err, answer) {
+			return false
+		}
+	}
+	if e, ok := errors.AsType[*Error](err); ok {
+		const timeout, tooMany, server = 408, 429, 500
+		switch {
+		case e.Status == timeout, e.Status == tooMany, e.Status >= server:
+			return true
+		case e.Status == 0 && e.Attempts > 0:
+			return true // nobody answered
+		case e.URL != "" && e.Attempts == 0:
+			return false // the request was not even made
+		}
+	}
+	// What the network and the operating system report has this method.
+	_, ok := errors.AsType[interface {
+		error
+		Timeout() bool
+	}](err)
+	return ok || errors.Is(err, io.ErrUnexpectedEOF)
+}

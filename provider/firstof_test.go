@@ -1,0 +1,148 @@
+package provider_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// timeoutError is what the network calls a timeout.
+type timeoutError struct{}
+
+func (timeoutError) Error() string        { return "no answer within 10s" }
+func (timeoutError) Timeout() bool        { return true }
+func (timeoutError) Is(target error) bool { return target == os.ErrDeadlineExceeded }
+
+// request is the error of one, with what its cause is wrapped in on the way.
+func request(status, attempts int, cause error) error {
+	return &provider.Error{Op: "find", Subject: "x", URL: "https://a.example.com/", Status: status, Attempts: attempts, Err: fmt.Errorf("asking: %w", cause)}
+}
+
+// TestFirstOfFailsOver: after a fault, and after nothing else.
+func TestFirstOfFailsOver(t *testing.T) {
+	t.Parallel()
+	other := errors.New("other")
+	refused := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+	for name, test := range map[string]struct {
+		err  error
+		over bool
+	}{
+		"500":                      {request(500, 3, other), true},
+		"501":                      {request(501, 1, other), true},
+		"502":                      {request(502, 3, other), true},
+		"503":                      {request(503, 3, other), true},
+		"429":                      {request(429, 3, other), true},
+		"408":                      {request(408, 3, other), true},
+		"refused connection":       {request(0, 3, refused), true},
+		"no certificate":           {request(0, 1, other), true},
+		"broken document":          {request(200, 3, io.ErrUnexpectedEOF), true},
+		"reset within a document":  {request(200, 3, syscall.ECONNRESET), true},
+		"timeout":                  {request(0, 3, timeoutError{}), true},
+		"timeout within":           {request(200, 3, timeoutError{}), true},
+		"no time left for a retry": {request(503, 1, fmt.Errorf("%w: the next attempt would be too late", context.DeadlineExceeded)), true},
+		"unreadable directory":     {&provider.Error{Op: "find", Subject: "x", Err: &fs.PathError{Op: "open", Path: "dir", Err: syscall.EIO}}, true},
+		"bare timeout":             {timeoutError{}, true},
+
+		"not found":         {request(404, 1, provider.ErrNotFound), false},
+		"no version":        {request(404, 1, provider.ErrNoVersion), false},
+		"no platform":       {request(200, 1, provider.ErrNoPlatform), false},
+		"500 for a version": {request(500, 3, provider.ErrNoVersion), false},
+		"no protocol":       {request(200, 1, provider.ErrProtocol), false},
+		"unauthorised":      {request(401, 1, provider.ErrUnauthorized), false},
+		"forbidden":         {request(403, 1, provider.ErrUnauthorized), false},
+		"insecure":          {request(302, 1, provider.ErrInsecure), false},
+		"too large":         {request(200, 1, provider.ErrTooLarge), false},
+		"other status":      {request(418, 1, other), false},
+		"unusable answer":   {request(200, 1, other), false},
+		"refused redirect":  {request(302, 1, other), false},
+		"helper fails":      {request(0, 0, &fs.PathError{Op: "exec", Path: "helper", Err: syscall.ENOENT}), false},
+		"vetoed host":       {request(0, 0, other), false},
+		"verification":      {verify.ErrUnsigned, false},
+		"any other":         {other, false},
+	} {
+		a, b := &shelf{name: "a", err: test.err}, &shelf{name: "b", holds: list("1.0.0 - -")}
+		var p passed
+		src := &provider.FirstOf{Methods: methods(a, b), Passed: p.add}
+		pkg, findErr := src.ProviderPackage(t.Context(), demo, version("1.0.0"), linux)
+		versions, listErr := src.ProviderVersions(t.Context(), demo)
+		if !test.over {
+			for _, err := range []error{findErr, listErr} {
+				failed, ok := errors.AsType[*provider.MethodError](err)
+				if !ok || failed.Method != "a" || !errors.Is(err, test.err) || b.lists.Load()+b.finds.Load() != 0 || p != nil {
+					t.Errorf("%s: %v, passed over %v", name, err, p)
+				}
+			}
+			continue
+		}
+		if findErr != nil || listErr != nil || pkg.Via != "b" || len(versions.List) != 1 || !slices.Equal(p, passed{"a: fault", "a: fault"}) {
+			t.Errorf("%s: %v, %v, %v, passed over %v", name, pkg, findErr, listErr, p)
+		}
+	}
+}
+
+// TestFirstOfStays: whoever answers first is asked alone.
+func TestFirstOfStays(t *testing.T) {
+	t.Parallel()
+	a := &shelf{name: "a", holds: list("1.0.0 - -")}
+	b := &shelf{name: "b", holds: list("2.0.0 - -")}
+	src := &provider.FirstOf{Methods: methods(a, b)}
+	if v, err := src.ProviderVersions(t.Context(), demo); err != nil || len(v.List) != 1 || b.lists.Load() != 0 {
+		t.Errorf("%v, %v", v, err)
+	}
+	// The second one has it, but is no addition to the first.
+	if _, err := src.ProviderPackage(t.Context(), demo, version("2.0.0"), linux); !errors.Is(err, provider.ErrNoVersion) || b.finds.Load() != 0 {
+		t.Error(err)
+	}
+}
+
+// TestFirstOfAllFail: the error is the first fault, lists all, and is not "not found".
+func TestFirstOfAllFail(t *testing.T) {
+	t.Parallel()
+	down := outage()
+	src := &provider.FirstOf{Methods: []provider.Method{
+		{Name: "out", Source: &shelf{name: "out"}, Exclude: patterns("*/*/*")},
+		{Name: "a", Source: &shelf{name: "a", err: down}},
+		{Name: "b", Source: &shelf{name: "b", err: timeoutError{}}},
+	}}
+	_, err := src.ProviderVersions(t.Context(), demo)
+	e := wantError(t, err)
+	none, ok := errors.AsType[*provider.NoMethodError](err)
+	if !ok || len(none.Passed) != 3 || e.Status != 503 || !errors.Is(err, down) || errors.Is(err, provider.ErrNotFound) {
+		t.Errorf("%+v", e)
+	}
+	for _, text := range []string{
+		"list versions of registry.example.com/acme/demo: no method answers: ",
+		`"out": left out by the method's patterns; "a": https://down.example.com/: HTTP status 503: service unavailable (3 attempts); "b": `,
+	} {
+		if !strings.Contains(err.Error(), text) {
+			t.Errorf("%s, want %q in it", err, text)
+		}
+	}
+	// To an outer one that is a fault as well.
+	backup := &shelf{name: "backup", holds: list("1.0.0 - -")}
+	outer := &provider.FirstOf{Methods: append([]provider.Method{{Name: "inner", Source: src}}, methods(backup)...)}
+	if pkg, err := outer.ProviderPackage(t.Context(), demo, version("1.0.0"), linux); err != nil || pkg.Via != "backup" {
+		t.Errorf("%v, %v", pkg, err)
+	}
+}
+
+func TestFirstOfNobody(t *testing.T) {
+	t.Parallel()
+	for _, list := range [][]provider.Method{nil, {{Name: "out", Source: &shelf{name: "out"}, Include: patterns("example.com/*/*")}}} {
+		_, err := (&provider.FirstOf{Methods: list}).ProviderPackage(t.Context(), demo, version("1.0.0"), linux)
+		if wantError(t, err); !errors.Is(err, provider.ErrNotFound) || errors.Is(err, provider.ErrExcluded) != (list != nil) {
+			t.Error(err)
+		}
+	}
+}

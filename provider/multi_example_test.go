@@ -1,0 +1,109 @@
+package provider_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"testing/fstest"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/mirrorclient"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/regclient/regtest"
+)
+
+// mirrorOf is a mirror in memory with one version of acme/alpha.
+func mirrorOf(version string) *mirrorclient.Client {
+	const dir = "registry.example.com/acme/alpha/"
+	files := fstest.MapFS{
+		dir + "index.json":      {Data: []byte(`{"versions": {"` + version + `": {}}}`)},
+		dir + version + ".json": {Data: []byte(`{"archives": {"linux_amd64": {"url": "alpha.zip"}}}`)},
+	}
+	return &mirrorclient.Client{
+		BaseURL: "https://mirror.example.com/",
+		HTTP:    &http.Client{Transport: http.NewFileTransportFS(files)},
+	}
+}
+
+// A mirror for the providers of one namespace, and the registry for what the mirror does
+// not hold, as in a provider_installation block of the CLI's configuration.
+func ExampleMulti() {
+	reg := regtest.New("registry.example.com")
+	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.1.0"})
+	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0"})
+
+	src := &provider.Multi{
+		Methods: []provider.Method{
+			{Name: "mirror", Source: mirrorOf("1.1.0"), Include: []provider.Pattern{provider.MustParsePattern("registry.example.com/acme/*")}},
+			{Name: "direct", Source: &regclient.Client{HTTP: reg.Client()}},
+		},
+		Passed: func(method string, err error) { fmt.Println("passed over:", method) },
+	}
+	ctx := context.Background()
+	versions, err := src.ProviderVersions(ctx, addrs.MustParseProvider("registry.example.com/acme/alpha"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, release := range versions.List {
+		pkg, err := src.ProviderPackage(ctx, versions.Provider, release.Version, addrs.MustParsePlatform("linux_amd64"))
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(pkg.Version, "from", pkg.Via)
+	}
+	// Output:
+	// passed over: mirror
+	// 1.2.0 from direct
+	// 1.1.0 from mirror
+}
+
+// Two mirrors with the same content. The first one is down.
+func ExampleFirstOf() {
+	down := &mirrorclient.Client{
+		BaseURL: "https://eu.mirror.example.com/",
+		Retries: -1, // there is another one to ask
+		HTTP: &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: http.StatusServiceUnavailable, Body: http.NoBody, Request: r}, nil
+		})},
+	}
+	src := &provider.FirstOf{
+		Methods: []provider.Method{
+			{Name: "eu", Source: down},
+			{Name: "us", Source: mirrorOf("1.1.0")},
+		},
+		Passed: func(method string, err error) { fmt.Println("passed over:", err) },
+	}
+	pkg, err := src.ProviderPackage(context.Background(), addrs.MustParseProvider("registry.example.com/acme/alpha"),
+		addrs.MustParseVersion("1.1.0"), addrs.MustParsePlatform("linux_amd64"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(pkg, "from", pkg.Via)
+	// Output:
+	// passed over: find registry.example.com/acme/alpha 1.1.0 linux_amd64: https://eu.mirror.example.com/registry.example.com/acme/alpha/1.1.0.json: HTTP status 503: service unavailable
+	// registry.example.com/acme/alpha 1.1.0 linux_amd64 from us
+}
+
+type transport func(*http.Request) (*http.Response, error)
+
+func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// Patterns are those of the CLI's include and exclude lists.
+func ExampleParsePattern() {
+	pattern, err := provider.ParsePattern("Registry.Example.com/acme/*")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(pattern, pattern.Matches(addrs.MustParseProvider("registry.example.com/acme/alpha")))
+
+	_, err = provider.ParsePattern("*/acme/*")
+	fmt.Println(err)
+	// Output:
+	// registry.example.com/acme/* true
+	// invalid provider pattern "*/acme/*": the hostname can be * only if namespace and type are too
+}
