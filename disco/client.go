@@ -5,17 +5,11 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/internal/flight"
-)
-
-const (
-	defaultTTL = time.Hour
-	maxHosts   = 1024
 )
 
 // A Client finds the services of hosts and keeps what it found. The zero Client
@@ -71,17 +65,7 @@ type Client struct {
 	// Nil is silent.
 	Logger *slog.Logger
 
-	requests flight.Group[*slot, *Services]
-
-	mu    sync.Mutex
-	slots map[svchost.Hostname]*slot
-}
-
-// A slot is the place of one host in the cache. To forget is to remove it from
-// the map: requests are shared by slot, so nobody joins one that began before.
-type slot struct {
-	services *Services
-	expires  time.Time // zero until a request has succeeded
+	cache flight.Cache[svchost.Hostname, *Services]
 }
 
 // Discover returns the services of host: those of Overrides, or those that the
@@ -104,10 +88,13 @@ func (c *Client) Discover(ctx context.Context, host svchost.Hostname) (*Services
 	if target.IsZero() {
 		return nil, &Error{Host: host, Err: errors.New("no hostname")}
 	}
-	place, s, ok := c.open(target)
+	s, ok := c.cache.Get(target)
 	if !ok {
 		var err error
-		if s, err = c.request(ctx, place, target); err != nil {
+		s, err = c.cache.Do(ctx, target, c.TTL, func(ctx context.Context) (*Services, error) {
+			return c.fetch(ctx, target)
+		})
+		if err != nil {
 			return nil, relabel(host, target, err)
 		}
 	}
@@ -117,11 +104,7 @@ func (c *Client) Discover(ctx context.Context, host svchost.Hostname) (*Services
 // Forget drops what is kept of host, so that the next Discover asks it again. For
 // an alias, that is what is kept of its target. A request that is under way is
 // left alone, but its result reaches only those who wait for it already.
-func (c *Client) Forget(host svchost.Hostname) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.slots, c.target(host))
-}
+func (c *Client) Forget(host svchost.Hostname) { c.cache.Forget(c.target(host)) }
 
 // target returns the host to be asked about host.
 func (c *Client) target(host svchost.Hostname) svchost.Hostname {
@@ -129,57 +112,4 @@ func (c *Client) target(host svchost.Hostname) svchost.Hostname {
 		return target
 	}
 	return host
-}
-
-// request shares one request among all who find the slot empty.
-func (c *Client) request(ctx context.Context, place *slot, host svchost.Hostname) (*Services, error) {
-	return c.requests.Do(ctx, place, nil, func(ctx context.Context) (*Services, error) {
-		// Another request may have ended since the slot was read.
-		if s, ok := c.read(place); ok {
-			return s, nil
-		}
-		s, err := c.fetch(ctx, host)
-		if err == nil {
-			c.fill(place, s)
-		}
-		return s, err
-	})
-}
-
-// open returns the slot of host, and what is in it if that is still good.
-func (c *Client) open(host svchost.Hostname) (place *slot, s *Services, ok bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	place = c.slots[host]
-	if place == nil {
-		if c.slots == nil {
-			c.slots = map[svchost.Hostname]*slot{}
-		}
-		if len(c.slots) >= maxHosts {
-			// No real program has so many hosts; to begin anew bounds the memory.
-			clear(c.slots)
-		}
-		place = new(slot)
-		c.slots[host] = place
-	}
-	return place, place.services, time.Now().Before(place.expires)
-}
-
-func (c *Client) read(place *slot) (s *Services, ok bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return place.services, time.Now().Before(place.expires)
-}
-
-func (c *Client) fill(place *slot, s *Services) {
-	ttl := c.TTL
-	if ttl == 0 {
-		ttl = defaultTTL
-	}
-	if ttl < 0 {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	place.services, place.expires = s, time.Now().Add(ttl)
 }
