@@ -25,16 +25,13 @@ type answer struct {
 // document is the answer with a JSON document.
 func document(doc any) *answer {
 	a := &answer{status: http.StatusOK, header: http.Header{"Content-Type": {"application/json"}}, doc: doc}
-	data, err := encode(doc)
+	data, err := json.Marshal(doc)
 	if err != nil {
 		return failure(http.StatusInternalServerError)
 	}
 	a.setBody(data)
 	return a
 }
-
-// encode returns the JSON of a document.
-func encode(doc any) ([]byte, error) { return json.Marshal(doc) }
 
 // failure is the answer with an error document.
 func failure(status int) *answer {
@@ -89,31 +86,6 @@ func (r *Registry) content(c *call, t target) *answer {
 		return r.mirrorIndex(t)
 	case MirrorVersion:
 		return r.mirrorVersion(c, t)
-	}
-	return failure(http.StatusNotFound)
-}
-
-// file answers with one of the files of a release.
-func (r *Registry) file(t target) *answer {
-	for _, rel := range r.releases(t.provider) {
-		name := rel.Filename
-		if t.mirror {
-			name = rel.mirrorName
-		} else if rel.dir != t.dir {
-			continue
-		}
-		switch {
-		case t.file == rel.sumsName() && !rel.p.NoSums:
-			return text("text/plain; charset=utf-8", rel.sums())
-		case t.file == rel.sumsName()+".sig" && !rel.p.NoSums:
-			return text("application/octet-stream", rel.signature())
-		}
-		for platform, build := range rel.archives {
-			if t.file == name(platform) {
-				a := build()
-				return file("application/zip", a.content, a.size, a.sum())
-			}
-		}
 	}
 	return failure(http.StatusNotFound)
 }
@@ -206,7 +178,7 @@ func (f *Fault) raw(t target) *answer {
 // edit lets change a JSON object. It is decoded again, so that nothing that the
 // registry keeps can be changed.
 func (a *answer) edit(change func(map[string]any)) {
-	data, err := encode(a.doc)
+	data, err := json.Marshal(a.doc)
 	if err != nil {
 		return
 	}

@@ -136,3 +136,28 @@ func (rel *Release) path(file string) string {
 	p := rel.provider
 	return filesPath + escape(p.Host().String(), p.Namespace(), p.Type(), rel.dir, file)
 }
+
+// file answers with one of the files of a release.
+func (r *Registry) file(t target) *answer {
+	for _, rel := range r.releases(t.provider) {
+		name := rel.Filename
+		if t.mirror {
+			name = rel.mirrorName
+		} else if rel.dir != t.dir {
+			continue
+		}
+		switch {
+		case t.file == rel.sumsName() && !rel.p.NoSums:
+			return text("text/plain; charset=utf-8", rel.sums())
+		case t.file == rel.sumsName()+".sig" && !rel.p.NoSums:
+			return text("application/octet-stream", rel.signature())
+		}
+		for platform, build := range rel.archives {
+			if t.file == name(platform) {
+				a := build()
+				return file("application/zip", a.content, a.size, a.sum())
+			}
+		}
+	}
+	return failure(http.StatusNotFound)
+}

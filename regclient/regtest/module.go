@@ -2,6 +2,7 @@ package regtest
 
 import (
 	"archive/tar"
+	"encoding/json"
 	"fmt"
 	"io"
 )
@@ -173,7 +174,7 @@ func (m *Module) check() error {
 			return fmt.Errorf("the name of a file: %w", err)
 		}
 	}
-	if _, err := encode(m.Properties); err != nil {
+	if _, err := json.Marshal(m.Properties); err != nil {
 		return fmt.Errorf("the properties cannot be JSON: %w", err)
 	}
 	return checkLink(m.Origin, m.URLs)
