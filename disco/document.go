@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -129,22 +128,18 @@ func (d document) resolve(text string) (*url.URL, error) {
 		return nil, errors.New("the URL is empty")
 	}
 	u := d.base.ResolveReference(ref)
-	var reason string
 	switch {
 	case u.Scheme != "https" && u.Scheme != "http":
-		reason = fmt.Sprintf("the scheme %s is neither https nor http", httpx.Clean(u.Scheme, maxShown))
+		err = fmt.Errorf("the scheme %s is neither https nor http", httpx.Clean(u.Scheme, maxShown))
 	case u.User != nil:
-		reason = "it has user information"
-	case u.Opaque != "" || u.Hostname() == "":
-		reason = "it has no host"
-	case !validPort(u.Port()):
-		reason = "its port is not between 1 and 65535"
-	case strings.Contains(u.Hostname(), ":") && !strings.HasPrefix(u.Host, "["):
-		reason = "its host has a colon too many" // url.Parse lets it pass without a scheme
+		err = errors.New("it has user information")
 	default:
-		return u, nil
+		err = httpx.CheckHost(u)
 	}
-	return nil, fmt.Errorf("the URL %s is refused: %s", httpx.Redact(u), reason)
+	if err != nil {
+		return nil, fmt.Errorf("the URL %s is refused: %w", httpx.Redact(u), err)
+	}
+	return u, nil
 }
 
 // parseURL is url.Parse with fewer liberties, and with errors that show nothing
@@ -172,12 +167,4 @@ func parseURL(text string) (*url.URL, error) {
 	}
 	u.Fragment, u.RawFragment = "", ""
 	return u, nil
-}
-
-func validPort(port string) bool {
-	if port == "" {
-		return true
-	}
-	n, err := strconv.ParseUint(port, 10, 16)
-	return err == nil && n > 0
 }

@@ -113,7 +113,7 @@ func TestServiceURL(t *testing.T) {
 		"https://user@api.test/": "", "https://user:password@api.test/": "", "//user@api.test/": "", "https://@api.test/": "", "//@/": "",
 		"example.com:443/v1/": "", "api.test:8080": "", "1:2": "",
 		"https://api.test:0/": "", "https://api.test:65536/": "", "https://api.test:-1/": "", "https://api.test:x/": "",
-		"https://api.test:80:80/": "", "//api.test:80:80/": "", "//::1/": "",
+		"https://api.test:80:80/": "", "//api.test:80:80/": "", "https://api.test./": "", "https://127.1/": "", "https://exa\u202emple.test/": "", "//::1/": "",
 		"https://api te st/": "", "https://[::1/": "", "https://ap%69.test/": "", "/%zz": "", "https://\ufffd.test/": "",
 	} {
 		document, err := json.Marshal(map[string]string{"modules.v1": value, "providers.v1": "/p/"})

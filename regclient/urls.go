@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/httpx"
 )
 
 // endpoint returns the URL of a path below base. Base counts as a directory even
@@ -68,5 +69,5 @@ func (c *Client) acceptable(u *url.URL) error {
 	case u.Scheme != "http" && u.Scheme != "https":
 		return fmt.Errorf("the URL is neither https nor http: %w", fault.ErrInsecure)
 	}
-	return nil
+	return httpx.CheckHost(u)
 }

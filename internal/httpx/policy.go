@@ -60,6 +60,14 @@ func (c *Client) checkScheme(u *url.URL) error {
 	return nil
 }
 
+// CheckHost refuses a URL without a host, or with one that no request is made to:
+// it is no host, its port is out of range, or it is a spelling of another one. It
+// is for those who read URLs before they request them.
+func CheckHost(u *url.URL) error {
+	_, err := dialledHost(u)
+	return err
+}
+
 // dialledHost returns "host" or "host:port" as it is in u, but in the form in
 // which net/http looks the host up, so that no other spelling slips through a
 // comparison.
