@@ -107,8 +107,8 @@ func (c *Client) setup() {
 	})
 }
 
-// Base returns BaseURL as it is used, with a slash at its end. The error, a
-// *provider.Error, is the one that every other method returns as well; programs that
+// Base returns BaseURL as it is used, with a slash at its end. The cause of the error, a
+// *provider.Error, is what each request fails with as well; programs that
 // read a configuration ask for it early.
 func (c *Client) Base() (*url.URL, error) {
 	c.setup()

@@ -1,6 +1,7 @@
 package mirrorclient_test
 
 import (
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/url"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/verify"
 )
@@ -33,6 +35,7 @@ func FuzzIndex(f *testing.F) {
 	for _, seed := range []string{
 		`{"versions":{"2.0.0":{},"2.0.1":{}}}`, `{"versions":{"1.0":{},"1.0.0":null,"v1":{},"99999999999999999999.0.0":{}}}`,
 		`{"versions":null}`, `{"versions":[]}`, `{"versions":{"1.0.0":[]}}`, `{"Versions":{},"versions":{}}`, `null`, `[]`, `{}{}`,
+		`{"versions":{"1.0.0":{"\"}":"{","x":{"2.0.0":{}}},"\u0031.1.0":{"y":[{},"]"]} , "1.2.0" : {}}}`, `{"versions":{"\ud800":null,"1.0.0":{}}}`,
 		`{"providers.v1":"/"}`, `{"versions":{"\u001b[31m":{},"1.0.0-rc.1+x":{"a":[{}]}}}`,
 	} {
 		f.Add(seed)
@@ -45,7 +48,26 @@ func FuzzIndex(f *testing.F) {
 			asError(t, err)
 			return
 		}
+		// What encoding/json reads.
+		var plain struct {
+			Versions map[string]json.RawMessage `json:"versions"`
+		}
+		if err := json.Unmarshal([]byte(body), &plain); err != nil {
+			t.Fatal(err)
+		}
+		want := map[addrs.Version]bool{}
+		for name := range plain.Versions {
+			if v, err := addrs.ParseVersion(name); err == nil {
+				want[v] = true
+			}
+		}
+		if len(want) != len(versions.List) {
+			t.Errorf("%d versions, want %d", len(versions.List), len(want))
+		}
 		for i, r := range versions.List {
+			if !want[r.Version] {
+				t.Errorf("version %s comes from nowhere", r.Version)
+			}
 			if i > 0 && versions.List[i-1].Version.Compare(r.Version) <= 0 {
 				t.Errorf("%s comes before %s", versions.List[i-1].Version, r.Version)
 			}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/tofureg/tofureg/addrs"
@@ -85,27 +84,21 @@ func decodeIndex(resp *httpx.Response) (*index, error) {
 	default:
 		return nil, errors.New("versions is not an object")
 	}
-	var versions map[string]json.RawMessage
-	if err := json.Unmarshal(doc.Versions, &versions); err != nil {
-		return nil, fmt.Errorf("versions: %w", err) // cannot be: it was part of a valid document
-	}
-	if len(versions) > maxVersions {
-		return nil, tooMany("versions", maxVersions)
-	}
-	return readIndex(versions)
+	return readIndex(doc.Versions)
 }
 
-// readIndex parses the names of versions. The values carry nothing, but must be objects,
+// readIndex reads the names of versions. The values carry nothing, but must be objects,
 // as the protocol and the CLIs demand; the latter let null pass.
-func readIndex(versions map[string]json.RawMessage) (*index, error) {
-	list := &index{
-		releases:  make([]provider.Release, 0, len(versions)),
-		spellings: map[addrs.Version]string{},
-	}
-	seen := make(map[addrs.Version]bool, len(versions))
+func readIndex(versions json.RawMessage) (*index, error) {
+	list := &index{spellings: map[addrs.Version]string{}}
+	seen := map[addrs.Version]bool{}
 	var notes notes
-	for _, name := range slices.Sorted(maps.Keys(versions)) {
-		if value := versions[name]; !isNull(value) && value[0] != '{' {
+	count := 0
+	for name, value := range members(versions) {
+		if count++; count > maxVersions {
+			return nil, tooMany("versions", maxVersions)
+		}
+		if value != '{' && value != 'n' {
 			return nil, fmt.Errorf("versions: the value of %q is not an object", clip(name))
 		}
 		version, err := addrs.ParseVersion(name)
@@ -113,8 +106,8 @@ func readIndex(versions map[string]json.RawMessage) (*index, error) {
 			notes.add(fmt.Sprintf("left out a version that is none: %q", clip(name)))
 			continue
 		}
-		switch canonical := version.String() == name; {
-		case canonical:
+		switch {
+		case version.String() == name:
 			// It is the one to ask for, whatever other spellings there are.
 			delete(list.spellings, version)
 		case !seen[version] && len(list.spellings) < maxSpelledVersions:

@@ -1,0 +1,135 @@
+package mirrorclient_test
+
+import (
+	"errors"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/mirrorclient"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// mirrored is a registry whose network mirror is to be asked.
+func mirrored(m regtest.Mirror) (*regtest.Registry, *mirrorclient.Client) {
+	reg := regtest.New("registry.example.com")
+	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0"})
+	reg.Mirror = m
+	return reg, &mirrorclient.Client{BaseURL: reg.MirrorURL(), HTTP: reg.Client(), Retries: -1}
+}
+
+// TestHabits makes the whole way through the mirrors that are seen in practice: each form
+// of the archives' URLs with each choice of hashes, on real zips.
+func TestHabits(t *testing.T) {
+	t.Parallel()
+	for urls, form := range map[string]regtest.URLForm{
+		"bare name": regtest.FileName, "download/": regtest.InDownload, "root-relative": regtest.RootRelative,
+		"relative": regtest.Relative, "absolute": regtest.Absolute, "opaque query without .zip": regtest.Opaque,
+	} {
+		for _, test := range []struct {
+			name      string
+			hashes    []string
+			presign   bool
+			elsewhere bool
+			trust     verify.Trust
+		}{
+			{"zh only", []string{"zh"}, false, false, verify.Checked},
+			{"h1 only", []string{"h1"}, false, false, verify.Checked},
+			{"both", []string{"h1", "zh"}, false, true, verify.Checked},
+			{"both, presigned", nil, true, true, verify.Checked},
+			{"and a future scheme", []string{"x9", "zh"}, true, false, verify.Checked},
+			{"none", []string{}, false, false, verify.Unchecked},
+		} {
+			t.Run(urls+"/"+test.name, func(t *testing.T) {
+				t.Parallel()
+				habits := regtest.Mirror{URLs: form, Hashes: test.hashes, IgnoreHost: true}
+				if test.presign {
+					habits.Query = "X-Amz-Signature=ab12"
+				}
+				if test.elsewhere && form != regtest.FileName && form != regtest.InDownload {
+					habits.Origin = "https://files.example.com"
+				}
+				_, c := mirrored(habits)
+				pkg, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
+				if err != nil {
+					t.Fatal(err)
+				}
+				policy := verify.Policy{AllowUnsigned: true, AllowUnchecked: test.trust == verify.Unchecked}
+				report, err := provider.Download(t.Context(), c, pkg, filepath.Join(t.TempDir(), pkg.ArchiveName()), provider.Options{Policy: policy})
+				if err != nil || report.Trust != test.trust {
+					t.Errorf("%+v, %v", report, err)
+				}
+			})
+		}
+	}
+}
+
+// TestColdInstall: three answers, one after the other, and no fourth.
+func TestColdInstall(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg, c := mirrored(regtest.Mirror{})
+		reg.Latency = time.Second
+		begin := time.Now()
+		versions, err := c.ProviderVersions(t.Context(), alpha)
+		if err != nil {
+			t.Fatal(err)
+		}
+		version, err := versions.NewestFor(addrs.Constraint{}, provider.Need{Platform: linux})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pkg, err := c.ProviderPackage(t.Context(), alpha, version, linux)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := provider.Options{Policy: verify.Policy{AllowUnsigned: true}}
+		if _, err := provider.Download(t.Context(), c, pkg, filepath.Join(t.TempDir(), "alpha.zip"), o); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(begin); took != 3*time.Second || reg.Count(0) != 3 {
+			t.Errorf("%v and %d requests, want 3s and 3", took, reg.Count(0))
+		}
+	})
+}
+
+// TestUnknownProviderStatus: what mirrors answer for a provider that they do not have.
+func TestUnknownProviderStatus(t *testing.T) {
+	t.Parallel()
+	for status, found := range map[int]bool{0: false, 404: false, 410: false, 500: true} {
+		_, c := mirrored(regtest.Mirror{UnknownStatus: status})
+		beta := addrs.MustParseProvider("registry.example.com/acme/beta")
+		_, err := c.ProviderVersions(t.Context(), beta)
+		if asError(t, err); errors.Is(err, provider.ErrNotFound) == found {
+			t.Errorf("%d: %v", status, err)
+		}
+	}
+}
+
+// TestNoMediaType: it is refused although the document is good.
+func TestNoMediaType(t *testing.T) {
+	t.Parallel()
+	reg, c := mirrored(regtest.Mirror{})
+	reg.AddFault(regtest.Fault{Kind: regtest.MirrorIndex, Header: http.Header{"Content-Type": nil}})
+	if _, err := c.ProviderVersions(t.Context(), alpha); err == nil || !strings.Contains(err.Error(), "it has no media type") {
+		t.Error(err)
+	}
+}
+
+// TestNullArchive crashes the CLI.
+func TestNullArchive(t *testing.T) {
+	t.Parallel()
+	reg, c := mirrored(regtest.Mirror{})
+	reg.AddFault(regtest.Fault{Kind: regtest.MirrorVersion, Edit: func(doc map[string]any) {
+		doc["archives"].(map[string]any)["linux_amd64"] = nil
+	}})
+	if _, err := c.ProviderPackage(t.Context(), alpha, v120, linux); asError(t, err).Status != 200 || errors.Is(err, provider.ErrNotFound) {
+		t.Error(err)
+	}
+}
