@@ -69,6 +69,7 @@ func TestBadPackage(t *testing.T) {
 		archive(`"url":"mailto:a@example.com"`):      "names no host",
 		archive(`"url":"https://u:hunter2@h/a"`):     "user name",
 		archive(`"url":"a.zip#hunter2"`):             "fragment",
+		archive(`"url":"//cdn.example.com:99999/a"`): "port",
 		archive(`"url":"a b.zip"`):                   "space",
 		archive(`"url":"..\\a.zip"`):                 "backslash",
 		archive(`"url":"%zz?hunter2"`):               "no URL",

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/httpx"
 )
 
 // parseBase checks a base URL and adds the slash at its end. Host is zero where the URL
@@ -92,5 +93,5 @@ func acceptable(u *url.URL, allowHTTP bool) error {
 	case u.Scheme != "http" && u.Scheme != "https":
 		return fmt.Errorf("the URL is neither https nor http: %w", fault.ErrInsecure)
 	}
-	return nil
+	return httpx.CheckHost(u)
 }
