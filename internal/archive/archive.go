@@ -5,14 +5,17 @@
 // An archive is refused whole, before anything of it is written, if it holds
 //
 //   - a name that is empty, absolute, too long or not UTF-8, that has an empty, "."
-//     or ".." element, a backslash, a colon (drive letters, NTFS streams) or a
-//     control character, or an element that Windows reserves or alters
+//     or ".." element or one of more than 255 bytes, a backslash, a colon (drive
+//     letters, NTFS streams) or a control character, or an element that Windows
+//     reserves or alters
 //   - two names that are the same, or that some file system takes for the same, or
 //     a file where another entry needs a directory
 //   - a link, device, pipe or socket
 //   - encrypted content, or a compression other than stored and deflated
 //   - entries that share bytes, or a directory of entries that is not where the
 //     archive says, or that has more or fewer entries than the archive says
+//   - a zip entry with two names, methods, sizes or checksums: one in the directory and
+//     another one before the content, or in an extra field
 //   - more entries, longer names or more content than [Limits] allow
 //
 // Sizes are counted again while content is inflated: a file that turns out longer

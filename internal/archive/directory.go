@@ -51,8 +51,9 @@ func findDirectory(r io.ReaderAt, size int64) (directory, error) {
 		size:    int64(le.Uint32(end[12:])),
 		offset:  int64(le.Uint32(end[16:])),
 	}
-	// The second constant is what archive/zip compares with.
-	if d.entries == 0xffff || d.size == 0xffff || d.size == 0xffffffff || d.offset == 0xffffffff {
+	// The second constant is what archive/zip compares with: a slip there, but what it
+	// reads must be what was checked here.
+	if d.entries == 0xffff || d.size == 0xffff || d.offset == 0xffffffff {
 		var err error
 		if at, err = d.read64(r, at); err != nil {
 			return directory{}, err
@@ -102,45 +103,114 @@ func (d *directory) read64(r io.ReaderAt, at int64) (int64, error) {
 	if string(end[:4]) != end64Sig {
 		return 0, bad("the zip64 end record is missing")
 	}
-	d.entries = le.Uint64(end[32:])
-	d.size = int64(le.Uint64(end[40:]))
-	d.offset = int64(le.Uint64(end[48:]))
+	large := directory{
+		entries: le.Uint64(end[32:]),
+		size:    int64(le.Uint64(end[40:])),
+		offset:  int64(le.Uint64(end[48:])),
+	}
+	// Some readers take from this record only what does not fit into the other one.
+	if d.entries != 0xffff && d.entries != large.entries ||
+		d.size != 0xffffffff && d.size != large.size ||
+		d.offset != 0xffffffff && d.offset != large.offset {
+		return 0, bad("the two end records contradict each other")
+	}
+	*d = large
 	return at64, nil
 }
 
-// check walks over the headers of the directory and keeps none of them.
-func (d directory) check(r io.ReaderAt, l Limits) error {
+// check walks over the headers of the directory, keeps none of them, and returns where
+// the local header of each entry is.
+func (d directory) check(r io.ReaderAt, l Limits) (locals []int64, err error) {
 	if d.entries > uint64(l.Entries) {
-		return tooLarge("%d entries, %d are allowed", d.entries, l.Entries)
+		return nil, tooLarge("%d entries, %d are allowed", d.entries, l.Entries)
 	}
 	// Extra fields and comments stay in memory too; half a kilobyte for each
 	// entry on average is several times what archivers write.
 	if d.size/512 > int64(l.Entries) && d.size > 1<<20 {
-		return tooLarge("a directory of %d bytes", d.size)
+		return nil, tooLarge("a directory of %d bytes", d.size)
 	}
 	in := bufio.NewReaderSize(io.NewSectionReader(r, d.offset, d.size), 64<<10)
 	var header [headerLen]byte
 	for n := uint64(0); ; n++ {
 		_, err := io.ReadFull(in, header[:])
 		if err == io.EOF && n == d.entries {
-			return nil
+			return locals, nil
 		}
 		if err != nil {
-			return damaged(err)
+			return nil, damaged(err)
 		}
 		if string(header[:4]) != headerSig || n == d.entries {
-			return bad("the directory does not hold the %d entries that it announces", d.entries)
+			return nil, bad("the directory does not hold the %d entries that it announces", d.entries)
 		}
-		le := binary.LittleEndian
-		name := int(le.Uint16(header[28:]))
-		if name > l.NameLen {
-			return tooLarge("a name of %d bytes, %d are allowed", name, l.NameLen)
+		at, err := localOffset(header, in, l)
+		if err != nil {
+			return nil, err
 		}
-		rest := name + int(le.Uint16(header[30:])) + int(le.Uint16(header[32:]))
-		if _, err := in.Discard(rest); err != nil {
-			return damaged(err)
+		locals = append(locals, at)
+	}
+}
+
+// localOffset reads what follows the fixed part of a header and returns where the local
+// header is.
+func localOffset(header [headerLen]byte, in *bufio.Reader, l Limits) (int64, error) {
+	le := binary.LittleEndian
+	name, extra, comment := int(le.Uint16(header[28:])), int(le.Uint16(header[30:])), int(le.Uint16(header[32:]))
+	if name > l.NameLen {
+		return 0, tooLarge("a name of %d bytes, %d are allowed", name, l.NameLen)
+	}
+	if _, err := in.Discard(name); err != nil {
+		return 0, damaged(err)
+	}
+	at := int64(le.Uint32(header[42:]))
+	if at == 0xffffffff {
+		fields := make([]byte, extra)
+		if _, err := io.ReadFull(in, fields); err != nil {
+			return 0, damaged(err)
+		}
+		at, extra = offset64(header, fields), 0
+	}
+	if _, err := in.Discard(extra + comment); err != nil {
+		return 0, damaged(err)
+	}
+	return at, nil
+}
+
+// offset64 finds the offset of a local header that lies beyond four gigabytes, -1 if it
+// is not there. It comes after the sizes, if these do not fit either.
+func offset64(header [headerLen]byte, fields []byte) int64 {
+	le, skip := binary.LittleEndian, 0
+	for _, at := range []int{20, 24} {
+		if le.Uint32(header[at:]) == 0xffffffff {
+			skip += 8
 		}
 	}
+	field := extraField(fields, zip64Extra)
+	if len(field) < skip+8 {
+		return -1
+	}
+	return int64(le.Uint64(field[skip:]))
+}
+
+// The extra fields that matter.
+const (
+	zip64Extra       = 0x0001
+	unicodePathExtra = 0x7075
+)
+
+// extraField returns the last extra field with this tag, as archive/zip does, or nil.
+func extraField(fields []byte, tag uint16) (found []byte) {
+	le := binary.LittleEndian
+	for len(fields) >= 4 {
+		size := int(le.Uint16(fields[2:]))
+		if 4+size > len(fields) {
+			break
+		}
+		if le.Uint16(fields) == tag {
+			found = fields[4 : 4+size]
+		}
+		fields = fields[4+size:]
+	}
+	return found
 }
 
 // readAt fills b from r at off.

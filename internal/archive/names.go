@@ -6,6 +6,9 @@ import (
 	"unicode/utf8"
 )
 
+// maxElement is what file systems take as the name of one file, in bytes.
+const maxElement = 255
+
 // CheckName reports why name cannot stand for a file (or, ending in a slash, a
 // directory) below some root on every operating system. It returns nil if it can.
 func CheckName(name string) error {
@@ -28,6 +31,8 @@ func CheckName(name string) error {
 		switch {
 		case elem == "":
 			return bad("entry %.100q: empty path element", name)
+		case len(elem) > maxElement:
+			return bad("entry %.100q: path element of %d bytes, %d are allowed", name, len(elem), maxElement)
 		case elem == "." || elem == "..":
 			return bad("entry %.100q: path element %q", name, elem)
 		case strings.HasSuffix(elem, ".") || strings.HasSuffix(elem, " "):

@@ -3,6 +3,7 @@ package archive
 import (
 	"archive/zip"
 	"cmp"
+	"encoding/binary"
 	"io"
 	"io/fs"
 	"slices"
@@ -36,7 +37,8 @@ func OpenZipSkip(r io.ReaderAt, size int64, l Limits, skip func(name string)) (*
 	if err != nil {
 		return nil, err
 	}
-	if err := dir.check(r, limits); err != nil {
+	locals, err := dir.check(r, limits)
+	if err != nil {
 		return nil, err
 	}
 	zr, err := zip.NewReader(r, size)
@@ -50,6 +52,11 @@ func OpenZipSkip(r io.ReaderAt, size int64, l Limits, skip func(name string)) (*
 	zr.RegisterDecompressor(zip.Deflate, z.inflate.open)
 	if err := z.admit(zr.File, limits, skip); err != nil {
 		return nil, err
+	}
+	for i, f := range zr.File {
+		if err := checkLocal(r, locals[i], f); err != nil {
+			return nil, err
+		}
 	}
 	if err := z.disjoint(dir.offset); err != nil {
 		return nil, err
@@ -95,10 +102,11 @@ func (z *Zip) admit(files []*zip.File, limits Limits, skip func(string)) error {
 
 // admitFile checks what is neither name nor size.
 func admitFile(f *zip.File) error {
-	const encrypted = 1 << 0
 	mode, dir := f.Mode(), strings.HasSuffix(f.Name, "/")
 	switch {
-	case mode&fs.ModeSymlink != 0:
+	case mode&fs.ModeSymlink != 0, f.ExternalAttrs>>28 == 0xa:
+		// The latter is a link's Unix mode, said to come from another system: some
+		// readers believe the mode.
 		return isLink(f.Name)
 	case mode&^(fs.ModePerm|fs.ModeDir|fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky) != 0:
 		return bad("entry %.100q is neither file nor directory", f.Name)
@@ -110,6 +118,48 @@ func admitFile(f *zip.File) error {
 		return bad("entry %.100q is encrypted", f.Name)
 	case f.Method != zip.Store && f.Method != zip.Deflate:
 		return bad("entry %.100q: compression method %d is not supported", f.Name, f.Method)
+	}
+	// Some readers go by this field, which is a CRC and the name in UTF-8.
+	if path := extraField(f.Extra, unicodePathExtra); path != nil && (len(path) < 5 || string(path[5:]) != f.Name) {
+		return bad("entry %.100q has another name in an extra field", f.Name)
+	}
+	return nil
+}
+
+const (
+	localSig = "PK\x03\x04"
+	localLen = 30
+
+	encrypted  = 1 << 0 // flags
+	descriptor = 1 << 3
+)
+
+// checkLocal compares the header before the content of f, which lies at offset at, with
+// that of the directory. Some readers go by the one and some by the other.
+func checkLocal(r io.ReaderAt, at int64, f *zip.File) error {
+	if at < 0 {
+		return bad("entry %.100q: no place for its content", f.Name)
+	}
+	header := make([]byte, localLen+len(f.Name))
+	if err := readAt(r, header, at); err != nil {
+		return err
+	}
+	le := binary.LittleEndian
+	flags := le.Uint16(header[6:])
+	fits := func(at int, want uint64) bool {
+		n := le.Uint32(header[at:])
+		return uint64(n) == want || n == 0xffffffff
+	}
+	switch {
+	case string(header[:4]) != localSig:
+		return bad("entry %.100q: no header before its content", f.Name)
+	case int(le.Uint16(header[26:])) != len(f.Name) || string(header[localLen:]) != f.Name:
+		return bad("entry %.100q has another name before its content", f.Name)
+	case le.Uint16(header[8:]) != f.Method || flags&encrypted != f.Flags&encrypted:
+		return bad("entry %.100q is said to be packed in two ways", f.Name)
+	case flags&descriptor == 0 && (le.Uint32(header[14:]) != f.CRC32 || !fits(18, f.CompressedSize64) || !fits(22, f.UncompressedSize64)):
+		// With a descriptor, size and checksum follow the content.
+		return bad("entry %.100q has two sizes or checksums", f.Name)
 	}
 	return nil
 }

@@ -266,14 +266,14 @@ func TestCheckName(t *testing.T) {
 		"", "/", ".", "..", "../a", "a/..", "a/../b", "./a", "a/./b", "a//b", "//a", "/a", "a//",
 		`a\b`, `..\a`, `C:\a`, "C:a", "C:/a", "a:b", "a::$DATA", `\\server\share`, "//server/share",
 		"CON", "con", "nul.txt", "a/NUL", "aux.tar.gz", "com1", "LPT9.x", "com¹", "CONIN$", "conout$", "prn ", "nul .txt",
-		"a.", "a ", "a./b", "a /b", "...", "a/ ",
+		"a.", "a ", "a./b", "a /b", "...", "a/ ", strings.Repeat("n", 256), "a/" + strings.Repeat("é", 128),
 		"a\x00b", "a\nb", "a\x1bb", "a\x7f", "a\u0085", "\xff", "a\xc3",
 	} {
 		if err := archive.CheckName(name); !errors.Is(err, fault.ErrArchive) {
 			t.Errorf("CheckName(%q) = %v, want ErrArchive", name, err)
 		}
 	}
-	for _, name := range []string{"a", "a/", "a/b", "a.b", "com0x", "ünï", "terraform-provider-a_v1.0.0_x5", "a b"} {
+	for _, name := range []string{"a", "a/", "a/b", "a.b", "com0x", "ünï", "terraform-provider-a_v1.0.0_x5", "a b", strings.Repeat("n", 255) + "/" + strings.Repeat("n", 255)} {
 		if err := archive.CheckName(name); err != nil {
 			t.Errorf("CheckName(%q) = %v", name, err)
 		}

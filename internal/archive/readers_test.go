@@ -1,0 +1,194 @@
+package archive_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/binary"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tofureg/tofureg/internal/archive"
+	"github.com/tofureg/tofureg/internal/fault"
+)
+
+// raw is an archive of one stored file without a descriptor, so that all numbers stand in
+// both of its headers.
+func raw(t testing.TB, extra []byte) []byte {
+	t.Helper()
+	return pack(t, member{name: "name", stored: true, header: func(h *zip.FileHeader) { h.Extra = extra }})
+}
+
+// field is an extra field.
+func field(tag int, data string) []byte {
+	b := binary.LittleEndian.AppendUint16(nil, uint16(tag))
+	return append(binary.LittleEndian.AppendUint16(b, uint16(len(data))), data...)
+}
+
+// Two programs must not find two files in one archive: some go by the header before the
+// content, some by extra fields, some by both.
+func TestTwoReaders(t *testing.T) {
+	t.Parallel()
+	const crc = "\x01\x00\x00\x00\x00" // version 1, and a CRC that nobody looks at
+	plain := raw(t, nil)
+	put16(plain[6:], 0) // no descriptor
+	put16(plain[headers(plain)[0]+8:], 0)
+	if _, _, err := unpack(t, plain, archive.Limits{}); err != nil {
+		t.Fatal(err)
+	}
+	attrs := func(creator byte, mode int) []byte {
+		return patch(plain, func(b []byte) {
+			h := headers(b)[0]
+			b[h+5] = creator
+			put32(b[h+38:], mode<<16)
+		})
+	}
+	tests := map[string]struct {
+		data []byte
+		ok   bool
+	}{
+		"local name":             {patch(plain, func(b []byte) { copy(b[30:], "evil") }), false},
+		"local name shorter":     {patch(plain, func(b []byte) { put16(b[26:], 3) }), false},
+		"local method":           {patch(plain, func(b []byte) { put16(b[8:], 8) }), false},
+		"local encryption":       {patch(plain, func(b []byte) { put16(b[6:], 1) }), false},
+		"local checksum":         {patch(plain, func(b []byte) { put32(b[14:], 1) }), false},
+		"local compressed size":  {patch(plain, func(b []byte) { put32(b[18:], 1) }), false},
+		"local size":             {patch(plain, func(b []byte) { put32(b[22:], 1) }), false},
+		"local sizes elsewhere":  {patch(plain, func(b []byte) { put32(b[18:], 0xffffffff); put32(b[22:], 0xffffffff) }), true},
+		"local descriptor":       {patch(raw(t, nil), func(b []byte) { put16(b[headers(b)[0]+8:], 0) }), true},
+		"local header elsewhere": {patch(plain, func(b []byte) { put32(b[headers(b)[0]+42:], 4) }), false},
+		"no local offset":        {patch(plain, func(b []byte) { put32(b[headers(b)[0]+42:], 0xffffffff) }), false},
+
+		"the same Unicode name": {raw(t, field(0x7075, crc+"name")), true},
+		"another Unicode name":  {raw(t, field(0x7075, crc+"evil")), false},
+		"Unicode name cut":      {raw(t, field(0x7075, "\x01")), false},
+		"two Unicode names":     {raw(t, slices.Concat(field(0x7075, crc+"name"), field(0x7075, crc+"evil"))), false},
+		"another extra field":   {raw(t, field(0x7076, crc+"evil")), true},
+
+		"link":               {attrs(3, 0o120777), false},
+		"link, said FAT":     {attrs(0, 0o120777), false},
+		"link, said NTFS":    {attrs(10, 0o120777), false},
+		"file, said FAT":     {attrs(0, 0o100755), true},
+		"nothing, said NTFS": {attrs(10, 0), true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if !tt.ok {
+				refused(t, tt.data, archive.Limits{}, fault.ErrArchive)
+			} else if _, _, err := unpack(t, tt.data, archive.Limits{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// The two end records of a large archive say the same, or one of them says nothing.
+func TestEndRecordsContradict(t *testing.T) {
+	t.Parallel()
+	data := pack(t, files("a", "b")...)
+	end := endOf(data)
+	le := binary.LittleEndian
+	first, all := headers(data)[1]-headers(data)[0], int(le.Uint32(end[12:]))
+	at := int(le.Uint32(end[16:]))
+	for name, tt := range map[string]struct {
+		entries, size, offset int
+		ok                    bool
+	}{
+		"nothing":     {0xffff, 0xffffffff, 0xffffffff, true},
+		"the same":    {0xffff, all, at, true},
+		"same number": {2, all, 0xffffffff, true},
+		"number":      {1, 0xffffffff, 0xffffffff, false},
+		"size":        {0xffff, first, 0xffffffff, false},
+		"offset":      {0xffff, 0xffffffff, at + first, false},
+		"a directory": {0xffff, first, at, false},
+	} {
+		end64, locator, last := make([]byte, 56), make([]byte, 20), bytes.Clone(end)
+		copy(end64, "PK\x06\x06")
+		le.PutUint64(end64[4:], 44)
+		le.PutUint64(end64[32:], 2)
+		le.PutUint64(end64[40:], uint64(all))
+		le.PutUint64(end64[48:], uint64(at))
+		copy(locator, "PK\x06\x07")
+		le.PutUint64(locator[8:], uint64(at+all))
+		le.PutUint32(locator[16:], 1)
+		put16(last[8:], tt.entries)
+		put16(last[10:], tt.entries)
+		put32(last[12:], tt.size)
+		put32(last[16:], tt.offset)
+		whole := slices.Concat(data[:at+all], end64, locator, last)
+		if !tt.ok {
+			refused(t, whole, archive.Limits{}, fault.ErrArchive)
+		} else if _, err := open(whole, archive.Limits{}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// far is an archive whose only file lies behind nothing but zeros.
+type far struct {
+	zeros int64
+	data  []byte
+}
+
+func (f far) ReadAt(p []byte, off int64) (int, error) {
+	n := copy(p, make([]byte, min(int64(len(p)), max(f.zeros-off, 0))))
+	if n == len(p) {
+		return n, nil
+	}
+	m, err := bytes.NewReader(f.data).ReadAt(p[n:], max(off-f.zeros, 0))
+	return n + m, err
+}
+
+// Content beyond four gigabytes is found, and compared with its header there.
+func TestFarContent(t *testing.T) {
+	t.Parallel()
+	build := func(local string, at int64) (io.ReaderAt, int64) {
+		const zeros = 5 << 30
+		le := binary.LittleEndian
+		data := make([]byte, 30)
+		copy(data, "PK\x03\x04")
+		put16(data[26:], len(local))
+		data = append(data, local...)
+		dir := len(data)
+		header := make([]byte, 46)
+		copy(header, "PK\x01\x02")
+		header[5] = 3
+		extra := field(1, string(le.AppendUint64(nil, uint64(at))))
+		put16(header[28:], 4)
+		put16(header[30:], len(extra))
+		put32(header[38:], 0o100644<<16)
+		put32(header[42:], 0xffffffff)
+		data = slices.Concat(data, header, []byte("name"), extra)
+		end64, locator, end := make([]byte, 56), make([]byte, 20), make([]byte, 22)
+		copy(end64, "PK\x06\x06")
+		le.PutUint64(end64[4:], 44)
+		le.PutUint64(end64[32:], 1)
+		le.PutUint64(end64[40:], uint64(len(data)-dir))
+		le.PutUint64(end64[48:], uint64(zeros+dir))
+		copy(locator, "PK\x06\x07")
+		le.PutUint64(locator[8:], uint64(zeros+len(data)))
+		le.PutUint32(locator[16:], 1)
+		copy(end, "PK\x05\x06"+strings.Repeat("\xff", 16))
+		put32(end[4:], 0)
+		data = slices.Concat(data, end64, locator, end)
+		return far{zeros, data}, zeros + int64(len(data))
+	}
+	r, size := build("name", 5<<30)
+	z, err := archive.OpenZip(r, size, archive.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if list, err := z.Hash(); err != nil || list[0].Name != "name" {
+		t.Errorf("%v, %v", list, err)
+	}
+	for name, at := range map[string]int64{"evil": 5 << 30, "name": 5<<30 + 1} {
+		r, size := build(name, at)
+		if _, err := archive.OpenZip(r, size, archive.Limits{}); err == nil {
+			t.Errorf("%s at %d: no error", name, at)
+		} else {
+			known(t, err)
+		}
+	}
+}
