@@ -1,0 +1,106 @@
+package module
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// Request is one module that [DownloadAll] is to fetch.
+type Request struct {
+	Source addrs.ModuleSource
+
+	// Version to fetch. If it is zero, the newest one that Constraint allows is;
+	// the zero Constraint allows every release.
+	Version    addrs.Version
+	Constraint addrs.Constraint
+
+	// Dir is where the package goes, a directory for it alone.
+	Dir string
+
+	// H1 is the hash that the package must have; zero: any will do.
+	H1 verify.Hash
+}
+
+// Result is what came of a [Request]: a report, or the error that [Download] returned.
+type Result struct {
+	Report *Report
+	Err    error
+}
+
+// defaultParallel is what Options.Parallel 0 means.
+const defaultParallel = 16
+
+// DownloadAll fetches many modules side by side, each as [Download] does, and returns
+// the results in the order of the requests. It does them all, whatever comes of the
+// others; the error joins those of the results and is nil if all succeeded. If ctx
+// ends, what has not been finished fails.
+//
+// A module that is not known yet takes the time of its versions, its location and its
+// archive, one after the other; modules beside it take no longer, up to o.Parallel of
+// them. What several ask of the registry at the same time is asked once, if the
+// source shares requests, as the one of package regclient does.
+func DownloadAll(ctx context.Context, src Source, requests []Request, o Options) ([]Result, error) {
+	parallel := o.Parallel
+	if parallel <= 0 {
+		parallel = defaultParallel
+	}
+	o.Progress = serialised(o.Progress)
+	results := make([]Result, len(requests))
+	places := make(chan struct{}, parallel)
+	var wg sync.WaitGroup
+	for i, r := range requests {
+		places <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-places }()
+			results[i] = one(ctx, src, r, o)
+		})
+	}
+	wg.Wait()
+	var errs []error
+	for _, r := range results {
+		errs = append(errs, r.Err)
+	}
+	return results, errors.Join(errs...)
+}
+
+func one(ctx context.Context, src Source, r Request, o Options) Result {
+	if ctx.Err() != nil {
+		return Result{Err: failure("fetch", r.Source.String(), context.Cause(ctx))}
+	}
+	report, err := download(ctx, src, r, o)
+	return Result{report, err}
+}
+
+// choose returns the version to fetch.
+func (r Request) choose(ctx context.Context, src Lister) (addrs.Version, error) {
+	if !r.Version.IsZero() {
+		return r.Version, nil
+	}
+	versions, err := src.ModuleVersions(ctx, r.Source.Module)
+	if err != nil {
+		return addrs.Version{}, err
+	}
+	if versions == nil {
+		return addrs.Version{}, errors.New("the source returned no list")
+	}
+	return versions.Newest(r.Constraint)
+}
+
+// serialised makes a function that several goroutines may call of one that must not
+// be called twice at a time.
+func serialised(report func(Event)) func(Event) {
+	if report == nil {
+		return nil
+	}
+	// A channel and no mutex: the function may do anything, and take its time.
+	turn := make(chan struct{}, 1)
+	return func(e Event) {
+		turn <- struct{}{}
+		defer func() { <-turn }()
+		report(e)
+	}
+}

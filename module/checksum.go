@@ -1,0 +1,97 @@
+package module
+
+import (
+	"crypto/md5"
+	"crypto/sha1"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"strings"
+)
+
+// algorithm is one that a checksum parameter may name.
+type algorithm struct {
+	name string
+	new  func() hash.Hash
+	size int
+}
+
+var algorithms = []algorithm{
+	{"md5", md5.New, md5.Size},
+	{"sha1", sha1.New, sha1.Size},
+	{"sha256", sha256.New, sha256.Size},
+	{"sha512", sha512.New, sha512.Size},
+}
+
+// canonicalChecksum returns ALGORITHM:HEX in lower case. Without an algorithm it is
+// told by the length, as go-getter does.
+func canonicalChecksum(s string) (canonical, reason string) {
+	const form = "the checksum must be md5, sha1, sha256 or sha512, a colon, and hex digits"
+	if s == "" {
+		return "", ""
+	}
+	name, digits, found := strings.Cut(strings.ToLower(s), ":")
+	switch {
+	case found && name == "file":
+		return "", "a checksum in another file is not supported; state the checksum itself"
+	case !found:
+		name, digits = "", name
+	}
+	sum, err := hex.DecodeString(digits)
+	if err != nil {
+		return "", form
+	}
+	for _, a := range algorithms {
+		if len(sum) == a.size && (name == "" || name == a.name) {
+			return a.name + ":" + digits, ""
+		}
+	}
+	return "", form
+}
+
+// A ChecksumError says that an archive is not the one whose checksum the location
+// states.
+type ChecksumError struct {
+	Algorithm string // md5, sha1, sha256 or sha512
+	Want, Got string // in hex
+}
+
+// Error names the algorithm and both sums.
+func (e *ChecksumError) Error() string {
+	return fmt.Sprintf("archive does not match its location: want %s %s, got %s", e.Algorithm, e.Want, e.Got)
+}
+
+// A summer computes the checksum that a location states. The zero summer has none
+// to compute.
+type summer struct {
+	hash.Hash
+	name, want string
+}
+
+func newSummer(checksum string) summer {
+	name, want, _ := strings.Cut(checksum, ":")
+	for _, a := range algorithms {
+		if a.name == name {
+			return summer{a.new(), name, want}
+		}
+	}
+	return summer{}
+}
+
+func (s summer) write(p []byte) {
+	if s.Hash != nil {
+		s.Hash.Write(p)
+	}
+}
+
+func (s summer) check() error {
+	if s.Hash == nil {
+		return nil
+	}
+	if got := hex.EncodeToString(s.Sum(nil)); got != s.want {
+		return &ChecksumError{Algorithm: s.name, Want: s.want, Got: got}
+	}
+	return nil
+}

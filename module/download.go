@@ -1,0 +1,170 @@
+package module
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// MaxHops is how many times locations may point on to others before a package comes.
+const MaxHops = 10
+
+// Options for [Download], [DownloadAll] and [DownloadLocation]. The zero value
+// accepts archives over http(s) from the source, and nothing else.
+type Options struct {
+	// H1 is the hash of scheme h1 that the package must have, as a [Report] of
+	// earlier has it; zero: any will do. [DownloadAll] takes it from the requests
+	// instead.
+	H1 verify.Hash
+
+	// Limits hold for the archive and for what it holds; zero fields mean the
+	// defaults, see [verify.Limits]. What a Fetcher brings is counted when it is
+	// there.
+	Limits verify.Limits
+
+	// Git allows the git program, and tells how to run it; nil: locations of
+	// KindGit are left to the Fetcher.
+	Git *Git
+
+	// Fetcher fetches from all other locations; nil: they are refused with an
+	// [*UnsupportedError].
+	Fetcher Fetcher
+
+	// AllowLocal permits locations on this machine: directories, archives, and
+	// repositories at file URLs. Such a location is refused as ErrLocal
+	// otherwise, since a registry must not choose what is read here.
+	AllowLocal bool
+
+	// SkipLinks leaves symbolic links out, which are a reason to refuse a
+	// package otherwise. [Report.Skipped] names them.
+	SkipLinks bool
+
+	// Parallel is how many packages [DownloadAll] fetches at a time; 0 means 16.
+	Parallel int
+
+	// Progress is told each step of a job; nil: nobody is. It is called by one
+	// goroutine at a time and holds up the transfers while it runs.
+	Progress func(Event)
+}
+
+// Report tells what came of a download. It is plain data; its JSON form can be
+// stored.
+type Report struct {
+	Module  addrs.Module  `json:"module,omitzero"`
+	Version addrs.Version `json:"version,omitzero"`
+
+	// Location is where the package came from in the end, and Via are the
+	// locations that led there, the first one first. Both are safe to print, and
+	// no secrets are in them.
+	Location string   `json:"location"`
+	Via      []string `json:"via,omitempty"`
+
+	// Dir is the directory with the whole package, as the caller named it.
+	Dir string `json:"dir"`
+
+	// Subdir is the directory of the module in it, with slashes; empty: the
+	// package itself. It exists; where the location had a "*", it has a name.
+	Subdir string `json:"subdir,omitempty"`
+
+	// H1 is the hash of the names and contents of all files in Dir. It depends
+	// neither on how the package was packed nor on the system it is unpacked on.
+	// The form is that of the hashes in lock files, see [verify.H1Dir].
+	H1 verify.Hash `json:"h1"`
+
+	// Commit is the commit that was fetched from a git repository by the git
+	// program; empty otherwise.
+	Commit string `json:"commit,omitempty"`
+
+	// Size is the size of the archive in bytes; 0: there was none.
+	Size int64 `json:"size,omitempty"`
+
+	// Skipped names what was left out of the package: symbolic links, if
+	// Options.SkipLinks is set, and submodules of a git repository. At most 1,000
+	// are named.
+	Skipped []string `json:"skipped,omitempty"`
+}
+
+// ModuleDir returns the path of the module: Dir and in it Subdir.
+func (r *Report) ModuleDir() string { return filepath.Join(r.Dir, filepath.FromSlash(r.Subdir)) }
+
+// Download asks src where the package of the module in version v is, and puts its
+// files into directory dir; see [DownloadLocation] for how. The zero version means
+// the newest release, which costs one more request. The subdirectory of source is
+// looked up in the package, within the one that the registry may name; all of the
+// package is there in any case, since modules in it may refer to each other.
+//
+// The error is an [*Error]. It wraps ErrNotFound for an unknown module, ErrNoVersion
+// for an unknown version and ErrNoSubdir for an unknown subdirectory.
+func Download(ctx context.Context, src Source, source addrs.ModuleSource, v addrs.Version, dir string, o Options) (*Report, error) {
+	return download(ctx, src, Request{Source: source, Version: v, Dir: dir, H1: o.H1}, o)
+}
+
+func download(ctx context.Context, src Source, r Request, o Options) (*Report, error) {
+	j, err := newJob(src, r.Dir, o)
+	if err != nil {
+		return nil, failure("store", r.Source.String(), err)
+	}
+	defer j.stage.discard()
+	j.o.H1 = r.H1
+	v, err := r.choose(ctx, src)
+	if err != nil {
+		return nil, failure("list versions of", r.Source.Module.String(), err)
+	}
+	subject := r.Source.Module.String() + " " + v.String()
+	loc, err := src.ModuleLocation(ctx, r.Source.Module, v)
+	if err != nil {
+		return nil, failure("find", subject, err)
+	}
+	if loc == nil {
+		return nil, failure("find", subject, errors.New("the source returned no location"))
+	}
+	loc, err = loc.WithSubdir(r.Source.Subdir)
+	if err != nil {
+		return nil, failure("find", subject, err)
+	}
+	loc.Module, loc.Version = r.Source.Module, v
+	return j.run(ctx, loc)
+}
+
+// DownloadLocation puts the package at loc into directory dir. The files appear there
+// whole or not at all: they are unpacked in a private directory beside it, hashed,
+// compared with o.H1, synced, and only then renamed. That directory is removed after
+// any failure; only a process that is killed leaves it behind, under a name that
+// starts with ".tofureg-".
+//
+// The parent of dir must exist. At dir there must be nothing, or an empty directory,
+// which is replaced; anything else is refused at once as ErrOccupied.
+//
+// Git repositories are fetched without history and submodules, and the result has no
+// .git directory. A location that points to another one is followed, at most
+// [MaxHops] times; a relative one counts from the URL that named it, and the
+// directories that both name are joined. Memory use does not depend on the size of
+// the package.
+//
+// The error is an [*Error]. A hash that is not o.H1 is a [*verify.MismatchError], a
+// wrong checksum a [*ChecksumError], what the options do not allow an
+// [*UnsupportedError] or ErrLocal.
+func DownloadLocation(ctx context.Context, src Opener, loc *Location, dir string, o Options) (*Report, error) {
+	j, err := newJob(src, dir, o)
+	if err != nil {
+		return nil, failure("store", subject(loc), err)
+	}
+	defer j.stage.discard()
+	return j.run(ctx, loc)
+}
+
+// subject names what is at loc for people.
+func subject(loc *Location) string {
+	switch {
+	case loc == nil:
+		return "no location"
+	case loc.Module.IsZero():
+		return loc.String()
+	case loc.Version.IsZero():
+		return loc.Module.String()
+	}
+	return loc.Module.String() + " " + loc.Version.String()
+}

@@ -1,0 +1,678 @@
+package module_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/md5"
+	"crypto/sha1"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"unicode"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/module"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/verify"
+)
+
+const archiveURL = "https://files.example.com/vpc"
+
+// registry is a fake that has example as version 1.0.0 of vpc, at the location text.
+func registry(t testing.TB, text string, content []byte) *fake {
+	t.Helper()
+	loc := at(t, text)
+	f := serve(map[string][]byte{loc.URL: content})
+	f.versions = map[addrs.Module]*module.Versions{vpc: {Module: vpc, List: []module.Release{{Version: v1}}}}
+	f.location = func(addrs.Module, addrs.Version) (*module.Location, error) { c := *loc; return &c, nil }
+	return f
+}
+
+func TestDownload(t *testing.T) {
+	t.Parallel()
+	src := registry(t, archiveURL+".zip?archive=zip", zipOf(t, example.entries()...))
+	dir := target(t)
+	source := addrs.ModuleSource{Module: vpc, Subdir: "modules/a"}
+	report, err := module.Download(t.Context(), src, source, v1, dir, module.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantTree(t, dir, example)
+	want := &module.Report{
+		Module: vpc, Version: v1, Location: archiveURL + ".zip//modules/a", Dir: dir, Subdir: "modules/a",
+		H1: h1(t, example), Size: report.Size,
+	}
+	if diff := cmp.Diff(want, report, cmpAddrs, cmp.Comparer(func(a, b verify.Hash) bool { return a == b })); diff != "" {
+		t.Errorf("report (-want +got):\n%s", diff)
+	}
+	if report.ModuleDir() != filepath.Join(dir, "modules", "a") {
+		t.Errorf("ModuleDir is %s", report.ModuleDir())
+	}
+	if report.Size == 0 || src.bodies != 0 {
+		t.Errorf("size %d, %d bodies are open", report.Size, src.bodies)
+	}
+	if len(src.asked) != 2 {
+		t.Errorf("requests: %q", src.asked)
+	}
+	data, err := json.Marshal(report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stored module.Report
+	if err := json.Unmarshal(data, &stored); err != nil || stored.H1 != report.H1 || stored.Module != vpc {
+		t.Errorf("JSON %s: %v", data, err)
+	}
+}
+
+func TestDownloadNewest(t *testing.T) {
+	t.Parallel()
+	src := registry(t, archiveURL+".zip", zipOf(t, example.entries()...))
+	report, err := module.Download(t.Context(), src, addrs.ModuleSource{Module: vpc}, addrs.Version{}, target(t), module.Options{})
+	if err != nil || report.Version != v1 {
+		t.Errorf("%+v, %v", report, err)
+	}
+	src.versions[vpc].List = nil
+	_, err = module.Download(t.Context(), src, addrs.ModuleSource{Module: vpc}, addrs.Version{}, target(t), module.Options{})
+	if u, ok := errors.AsType[*module.UnavailableError](err); !ok || u.Module != vpc || !errors.Is(err, module.ErrNoVersion) {
+		t.Errorf("%v, want an *UnavailableError", err)
+	}
+	delete(src.versions, vpc)
+	_, err = module.Download(t.Context(), src, addrs.ModuleSource{Module: vpc}, addrs.Version{}, target(t), module.Options{})
+	if !errors.Is(err, module.ErrNotFound) || errors.Is(err, module.ErrNoVersion) {
+		t.Errorf("%v, want ErrNotFound", err)
+	}
+}
+
+// formats are all ways to pack the same files.
+func packed(t testing.TB, entries []entry) map[string][]byte {
+	tar := tarOf(t, entries...)
+	return map[string][]byte{"zip": zipOf(t, entries...), "tar.gz": gzipOf(t, tar), "tar.xz": xzOf(t, tar)}
+}
+
+// What counts is what an archive is, not what its location says.
+func TestFormats(t *testing.T) {
+	t.Parallel()
+	names := []string{"", ".zip", ".tgz", ".tar.xz", ".bz2", ".html", "?archive=zip", "?archive=tar.bz2"}
+	for format, content := range packed(t, example.entries()) {
+		for _, name := range names {
+			t.Run(format+" as "+name, func(t *testing.T) {
+				t.Parallel()
+				loc := at(t, archiveURL+name)
+				dir := target(t)
+				report, err := module.DownloadLocation(t.Context(), serve(map[string][]byte{loc.URL: content}), loc, dir, module.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				wantTree(t, dir, example)
+				if report.H1 != h1(t, example) || report.Size != int64(len(content)) {
+					t.Errorf("h1 %s, size %d", report.H1, report.Size)
+				}
+			})
+		}
+	}
+	t.Run("tar.bz2", func(t *testing.T) {
+		t.Parallel()
+		content, err := os.ReadFile("../internal/archive/testdata/tar/plain.tar.bz2")
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := target(t)
+		if _, err := module.DownloadLocation(t.Context(), serve(map[string][]byte{archiveURL: content}), at(t, archiveURL), dir, module.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		wantTree(t, dir, files{"main.tf": "variable \"a\" {}\n", "sub/x.tf": "x\n"})
+	})
+}
+
+func TestModes(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		return // no mode bits there
+	}
+	entries := []entry{{"run.sh", "x", 0o777 | fs.ModeSetuid}, {"main.tf", "x", 0o666}, {"secret", "x", 0o400}, {"d/", "", 0o700 | fs.ModeDir}}
+	for format, content := range packed(t, entries) {
+		dir := target(t)
+		if _, err := module.DownloadLocation(t.Context(), serve(map[string][]byte{archiveURL: content}), at(t, archiveURL), dir, module.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		for name, want := range map[string]fs.FileMode{".": 0o755, "run.sh": 0o755, "main.tf": 0o644, "secret": 0o644, "d": 0o755} {
+			info, err := os.Lstat(filepath.Join(dir, name))
+			if err != nil || info.Mode()&^(want|fs.ModeDir) != 0 {
+				t.Errorf("%s: %s has mode %v, %v; want %v less the umask", format, name, info.Mode(), err, want)
+			}
+		}
+	}
+}
+
+// hostile are archives that must leave no trace.
+var hostile = map[string][]entry{
+	"traversal":         {{"main.tf", "x", 0o644}, {"../evil", "x", 0o644}},
+	"deep traversal":    {{"a/../../evil", "x", 0o644}},
+	"back-slashes":      {{`..\evil`, "x", 0o644}},
+	"absolute":          {{"/tmp/evil", "x", 0o644}},
+	"drive":             {{"C:evil", "x", 0o644}},
+	"stream":            {{"main.tf:evil", "x", 0o644}},
+	"device name":       {{"aux.tf", "x", 0o644}},
+	"trailing dot":      {{"main.tf.", "x", 0o644}},
+	"control character": {{"main\x1b[2J.tf", "x", 0o644}},
+	"link":              {{"main.tf", "x", 0o644}, {"link", "../../etc/passwd", fs.ModeSymlink | 0o777}},
+	"inner link":        {{"main.tf", "x", 0o644}, {"link", "main.tf", fs.ModeSymlink | 0o777}},
+	"through a link":    {{"link", "/tmp", fs.ModeSymlink | 0o777}, {"link/evil", "x", 0o644}},
+	"pipe":              {{"pipe", "", fs.ModeNamedPipe | 0o644}},
+	"device":            {{"dev", "", fs.ModeDevice | 0o644}},
+	"twice":             {{"main.tf", "x", 0o644}, {"main.tf", "y", 0o644}},
+	"other case":        {{"main.tf", "x", 0o644}, {"MAIN.tf", "y", 0o644}},
+	"normal form":       {{"caf\u00e9", "x", 0o644}, {"cafe\u0301", "y", 0o644}},
+	"file as directory": {{"a", "x", 0o644}, {"a/b", "y", 0o644}},
+	"empty":             {},
+}
+
+func TestHostileArchives(t *testing.T) {
+	t.Parallel()
+	for name, entries := range hostile {
+		for format, content := range packed(t, entries) {
+			t.Run(name+" "+format, func(t *testing.T) {
+				t.Parallel()
+				refused(t, content, module.Options{}, module.ErrArchive)
+			})
+		}
+	}
+	t.Run("hard link", func(t *testing.T) {
+		t.Parallel()
+		refused(t, gzipOf(t, tarOf(t, entry{"a", "x", 0o644}, entry{"b", "a", fs.ModeIrregular})), module.Options{}, module.ErrArchive)
+	})
+	for name, content := range map[string][]byte{
+		"empty body": {}, "text": []byte("hello"), "gzip of text": gzipOf(t, []byte("hello")), "cut zip": zipOf(t, example.entries()...)[:200],
+		"cut tar": gzipOf(t, tarOf(t, example.entries()...))[:200],
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			refused(t, content, module.Options{}, module.ErrArchive)
+		})
+	}
+}
+
+// refused fails unless content is refused with want and leaves nothing behind, also
+// where the target existed as an empty directory.
+func refused(t *testing.T, content []byte, o module.Options, want error) {
+	t.Helper()
+	src := serve(map[string][]byte{archiveURL: content})
+	dir := target(t)
+	report, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL), dir, o)
+	if !errors.Is(err, want) || report != nil {
+		t.Errorf("%v, %v; want %v", report, err, want)
+	}
+	wellFormed(t, err)
+	absent(t, dir)
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL), dir, o); err == nil {
+		t.Error("accepted the second time")
+	}
+	wantTree(t, dir, files{})
+	if src.bodies != 0 {
+		t.Errorf("%d bodies are open", src.bodies)
+	}
+}
+
+// wellFormed fails unless err is an *Error whose text is safe to print.
+func wellFormed(t testing.TB, err error) {
+	t.Helper()
+	e, ok := errors.AsType[*module.Error](err)
+	if !ok || e.Op == "" || e.Subject == "" {
+		t.Errorf("%v is no proper *Error", err)
+	}
+	if err != nil && (strings.ContainsFunc(err.Error(), unicode.IsControl) || strings.Contains(err.Error(), "secret")) {
+		t.Errorf("error text %q", err)
+	}
+	if _, ok := errors.AsType[*provider.Error](err); !ok {
+		t.Error("not a *provider.Error either")
+	}
+}
+
+func TestLinks(t *testing.T) {
+	t.Parallel()
+	entries := append(example.entries(), entry{"modules/link", "a", fs.ModeSymlink | 0o777}, entry{"evil", "/etc/passwd", fs.ModeSymlink | 0o777})
+	for format, content := range packed(t, entries) {
+		t.Run(format, func(t *testing.T) {
+			t.Parallel()
+			_, err := module.DownloadLocation(t.Context(), serve(map[string][]byte{archiveURL: content}), at(t, archiveURL), target(t), module.Options{})
+			if !errors.Is(err, module.ErrLink) || !strings.Contains(err.Error(), "Options.SkipLinks") {
+				t.Errorf("%v, want ErrLink and the option", err)
+			}
+			dir := target(t)
+			report, err := module.DownloadLocation(t.Context(), serve(map[string][]byte{archiveURL: content}), at(t, archiveURL), dir, module.Options{SkipLinks: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantTree(t, dir, example)
+			if diff := cmp.Diff([]string{"evil", "modules/link"}, report.Skipped); diff != "" || report.H1 != h1(t, example) {
+				t.Errorf("h1 %s, skipped (-want +got):\n%s", report.H1, diff)
+			}
+		})
+	}
+}
+
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	content := files{"a/b": strings.Repeat("x", 600), "c": strings.Repeat("y", 400)} // 3 entries
+	for format, archive := range packed(t, content.entries()) {
+		size := int64(len(archive))
+		for _, test := range []struct {
+			name           string
+			fits, tooSmall verify.Limits
+		}{
+			{"package", verify.Limits{Package: size}, verify.Limits{Package: size - 1}},
+			{"unpacked", verify.Limits{Unpacked: 1000}, verify.Limits{Unpacked: 999}},
+			{"entries", verify.Limits{Entries: 3}, verify.Limits{Entries: 2}},
+			{"names", verify.Limits{NameLen: 3}, verify.Limits{NameLen: 2}},
+		} {
+			t.Run(format+" "+test.name, func(t *testing.T) {
+				t.Parallel()
+				dir := target(t)
+				if _, err := module.DownloadLocation(t.Context(), serve(map[string][]byte{archiveURL: archive}), at(t, archiveURL), dir, module.Options{Limits: test.fits}); err != nil {
+					t.Errorf("at the limit: %v", err)
+				}
+				refused(t, archive, module.Options{Limits: test.tooSmall}, module.ErrTooLarge)
+			})
+		}
+	}
+	// Neither what is announced nor what never ends is received.
+	endless := &fake{open: map[string]func() (*module.Body, error){archiveURL: func() (*module.Body, error) {
+		return &module.Body{ReadCloser: io.NopCloser(io.MultiReader(strings.NewReader("PK\x03\x04"), zeros{}))}, nil
+	}}}
+	o := module.Options{Limits: verify.Limits{Package: 1 << 20}}
+	if _, err := module.DownloadLocation(t.Context(), endless, at(t, archiveURL), target(t), o); !errors.Is(err, module.ErrTooLarge) {
+		t.Errorf("endless: %v", err)
+	}
+	announced := &fake{open: map[string]func() (*module.Body, error){archiveURL: func() (*module.Body, error) {
+		return &module.Body{ReadCloser: io.NopCloser(iotest.ErrReader(errors.New("read"))), Size: 1<<20 + 1}, nil
+	}}}
+	if _, err := module.DownloadLocation(t.Context(), announced, at(t, archiveURL), target(t), o); !errors.Is(err, module.ErrTooLarge) {
+		t.Errorf("announced: %v", err)
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+func TestBombs(t *testing.T) {
+	t.Parallel()
+	bomb, err := os.ReadFile("../internal/archive/testdata/tar/bomb.bz2") // a gigabyte
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := module.Options{Limits: verify.Limits{Unpacked: 1 << 20}}
+	refused(t, bomb, o, module.ErrTooLarge)
+	for _, content := range packed(t, []entry{{"zeros", string(make([]byte, 2<<20)), 0o644}}) {
+		refused(t, content, o, module.ErrTooLarge)
+	}
+}
+
+func TestTargets(t *testing.T) {
+	t.Parallel()
+	content := zipOf(t, example.entries()...)
+	get := func(dir string) (*fake, error) {
+		src := serve(map[string][]byte{archiveURL: content})
+		_, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL), dir, module.Options{})
+		return src, err
+	}
+	empty := target(t)
+	if err := os.Mkdir(empty, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := get(empty + string(filepath.Separator)); err != nil {
+		t.Errorf("empty directory: %v", err)
+	}
+	wantTree(t, empty, example)
+
+	file := target(t)
+	if err := os.WriteFile(file, []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	link, elsewhere := target(t), t.TempDir()
+	if err := os.Symlink(elsewhere, link); err != nil && runtime.GOOS != "windows" {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		dir  string
+		want error
+	}{
+		"full":           {empty, module.ErrOccupied},
+		"file":           {file, module.ErrOccupied},
+		"link":           {link, module.ErrOccupied},
+		"missing parent": {filepath.Join(t.TempDir(), "none", "x"), fs.ErrNotExist},
+		"empty name":     {"", fs.ErrInvalid},
+		"dot":            {".", fs.ErrInvalid},
+		"parent":         {filepath.Join("x", ".."), fs.ErrInvalid},
+		"root":           {string(filepath.Separator), fs.ErrInvalid},
+	} {
+		src, err := get(test.dir)
+		if !errors.Is(err, test.want) {
+			t.Errorf("%s: %v, want %v", name, err, test.want)
+		}
+		if len(src.asked) != 0 {
+			t.Errorf("%s: something was fetched although there is no place for it", name)
+		}
+	}
+	if got := tree(t, elsewhere); len(got) > 0 {
+		t.Errorf("written through a link: %v", got)
+	}
+}
+
+// A target that fills while the package arrives is left alone.
+func TestTargetRace(t *testing.T) {
+	t.Parallel()
+	dir := target(t)
+	src := &fake{open: map[string]func() (*module.Body, error){archiveURL: func() (*module.Body, error) {
+		if err := os.MkdirAll(filepath.Join(dir, "precious"), 0o755); err != nil {
+			t.Error(err)
+		}
+		return body(zipOf(t, example.entries()...)), nil
+	}}}
+	if _, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL), dir, module.Options{}); !errors.Is(err, module.ErrOccupied) {
+		t.Errorf("%v, want ErrOccupied", err)
+	}
+	wantTree(t, dir, files{"precious/": ""})
+}
+
+func TestSubdirs(t *testing.T) {
+	t.Parallel()
+	wrapped := gzipOf(t, tarOf(t, example.below("acme-vpc-0a1b2c").entries()...))
+	two := gzipOf(t, tarOf(t, append(example.below("one").entries(), example.below("two").entries()...)...))
+	for _, test := range []struct {
+		content            []byte
+		answer, user, want string // want "-": ErrNoSubdir
+	}{
+		{wrapped, "", "", ""},
+		{wrapped, "*", "", "acme-vpc-0a1b2c"},
+		{wrapped, "*", "modules/b", "acme-vpc-0a1b2c/modules/b"},
+		{wrapped, "*/modules/a", "", "acme-vpc-0a1b2c/modules/a"},
+		{wrapped, "acme-*/mod*s", "a", "acme-vpc-0a1b2c/modules/a"},
+		{wrapped, "", "acme-vpc-0a1b2c", "acme-vpc-0a1b2c"},
+		{wrapped, "*", "none", "-"},
+		{wrapped, "x*", "", "-"},
+		{wrapped, "*", "main.tf", "-"},
+		{wrapped, "*/[a-z]*", "", "-"},
+		{wrapped, "*/modules/*", "", "-"}, // two
+		{two, "*", "", "-"},
+		{two, "one", "", "one"},
+		{two, "*e", "modules", "one/modules"},
+	} {
+		text := archiveURL + "?archive=tar.gz"
+		if test.answer != "" {
+			text = archiveURL + "//" + test.answer + "?archive=tar.gz"
+		}
+		dir := target(t)
+		source := addrs.ModuleSource{Module: vpc, Subdir: test.user}
+		report, err := module.Download(t.Context(), registry(t, text, test.content), source, v1, dir, module.Options{})
+		if test.want == "-" {
+			if !errors.Is(err, module.ErrNoSubdir) || !errors.Is(err, module.ErrNotFound) {
+				t.Errorf("%q, %q: %v, want ErrNoSubdir", test.answer, test.user, err)
+			}
+			absent(t, dir)
+			continue
+		}
+		if err != nil || report.Subdir != test.want {
+			t.Errorf("%q, %q: %+v, %v; want %q", test.answer, test.user, report, err, test.want)
+			continue
+		}
+		if info, err := os.Stat(report.ModuleDir()); err != nil || !info.IsDir() {
+			t.Errorf("%s: %v", report.ModuleDir(), err)
+		}
+	}
+	// What a caller sets is not checked by addrs.
+	_, err := module.Download(t.Context(), registry(t, archiveURL, wrapped), addrs.ModuleSource{Module: vpc, Subdir: "../.."}, v1, target(t), module.Options{})
+	if _, ok := errors.AsType[*addrs.ParseError](err); !ok {
+		t.Errorf("leading out: %v", err)
+	}
+}
+
+func TestH1(t *testing.T) {
+	t.Parallel()
+	content := zipOf(t, example.entries()...)
+	dir := target(t)
+	o := module.Options{H1: h1(t, example)}
+	if _, err := module.DownloadLocation(t.Context(), serve(map[string][]byte{archiveURL: content}), at(t, archiveURL), dir, o); err != nil {
+		t.Errorf("the right hash: %v", err)
+	}
+	other := h1(t, files{"main.tf": "other"})
+	src, dir := serve(map[string][]byte{archiveURL: content}), target(t)
+	_, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL), dir, module.Options{H1: other})
+	m, ok := errors.AsType[*verify.MismatchError](err)
+	if !ok || m.Want[0] != other || m.Got[0] != h1(t, example) {
+		t.Errorf("%v, want a *MismatchError", err)
+	}
+	wellFormed(t, err)
+	absent(t, dir)
+	if _, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL), target(t), module.Options{H1: verify.ZHSum([32]byte{})}); err == nil {
+		t.Error("a zh was accepted as the hash to demand")
+	}
+}
+
+func TestChecksums(t *testing.T) {
+	t.Parallel()
+	for format, content := range packed(t, example.entries()) {
+		for name, sum := range map[string]string{
+			"md5": fmt.Sprintf("%x", md5.Sum(content)), "sha1": fmt.Sprintf("%x", sha1.Sum(content)),
+			"sha256": fmt.Sprintf("%x", sha256.Sum256(content)), "sha512": fmt.Sprintf("%X", sha512.Sum512(content)),
+		} {
+			t.Run(format+" "+name, func(t *testing.T) {
+				t.Parallel()
+				loc := at(t, archiveURL+"?archive=zip&checksum="+name+":"+sum)
+				dir := target(t)
+				if _, err := module.DownloadLocation(t.Context(), serve(map[string][]byte{archiveURL: content}), loc, dir, module.Options{}); err != nil {
+					t.Errorf("the right checksum: %v", err)
+				}
+				// Wherever the difference is, it is told as one of the checksum.
+				for _, at := range []int{8, len(content) / 2, len(content) - 1} {
+					changed := bytes.Clone(content)
+					changed[at] ^= 1
+					dir := target(t)
+					_, err := module.DownloadLocation(t.Context(), serve(map[string][]byte{archiveURL: changed}), loc, dir, module.Options{})
+					c, ok := errors.AsType[*module.ChecksumError](err)
+					if !ok || c.Algorithm != name || c.Want != strings.ToLower(sum) || len(c.Got) != len(sum) {
+						t.Errorf("byte %d: %v, want a *ChecksumError", at, err)
+					}
+					absent(t, dir)
+				}
+			})
+		}
+	}
+}
+
+func TestBrokenTransfers(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("connection reset")
+	for format, content := range packed(t, example.entries()) {
+		for name, b := range map[string]func() (*module.Body, error){
+			"at once": func() (*module.Body, error) { return nil, broken },
+			"in the head": func() (*module.Body, error) {
+				return &module.Body{ReadCloser: io.NopCloser(io.MultiReader(bytes.NewReader(content[:3]), iotest.ErrReader(broken)))}, nil
+			},
+			"in the middle": func() (*module.Body, error) {
+				return &module.Body{ReadCloser: io.NopCloser(io.MultiReader(bytes.NewReader(content[:len(content)/2]), iotest.ErrReader(broken)))}, nil
+			},
+			"at the end": func() (*module.Body, error) {
+				return &module.Body{ReadCloser: io.NopCloser(io.MultiReader(bytes.NewReader(content), iotest.ErrReader(broken)))}, nil
+			},
+		} {
+			dir := target(t)
+			src := &fake{open: map[string]func() (*module.Body, error){archiveURL: b}}
+			_, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL), dir, module.Options{})
+			if !errors.Is(err, broken) || errors.Is(err, module.ErrArchive) {
+				t.Errorf("%s, broken %s: %v", format, name, err)
+			}
+			absent(t, dir)
+		}
+		for _, size := range []int64{int64(len(content)) - 1, int64(len(content)) + 1} {
+			src := &fake{open: map[string]func() (*module.Body, error){archiveURL: func() (*module.Body, error) {
+				b := body(content)
+				b.Size = size
+				return b, nil
+			}}}
+			if _, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL), target(t), module.Options{}); !errors.Is(err, io.ErrUnexpectedEOF) {
+				t.Errorf("%s, %d bytes announced of %d: %v", format, size, len(content), err)
+			}
+		}
+		// One byte at a time, and no size.
+		src := &fake{open: map[string]func() (*module.Body, error){archiveURL: func() (*module.Body, error) {
+			return &module.Body{ReadCloser: io.NopCloser(iotest.OneByteReader(bytes.NewReader(content)))}, nil
+		}}}
+		if _, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL), target(t), module.Options{}); err != nil {
+			t.Errorf("%s in small pieces: %v", format, err)
+		}
+	}
+	for name, b := range map[string]*module.Body{"no body": nil, "no reader": {}} {
+		src := &fake{open: map[string]func() (*module.Body, error){archiveURL: func() (*module.Body, error) { return b, nil }}}
+		if _, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL), target(t), module.Options{}); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+func TestStartsOverOnce(t *testing.T) {
+	t.Parallel()
+	old, content := gzipOf(t, tarOf(t, files{"old.tf": strings.Repeat("old", 50_000)}.entries()...)), gzipOf(t, tarOf(t, example.entries()...))
+	changing := func(times int) *fake {
+		n := 0
+		return &fake{open: map[string]func() (*module.Body, error){archiveURL: func() (*module.Body, error) {
+			if n++; n > times {
+				return body(content), nil
+			}
+			changed := fmt.Errorf("reading: %w", module.ErrChanged)
+			return &module.Body{ReadCloser: io.NopCloser(io.MultiReader(bytes.NewReader(old[:len(old)-8]), iotest.ErrReader(changed)))}, nil
+		}}}
+	}
+	var events []module.Event
+	dir := target(t)
+	o := module.Options{Progress: func(e module.Event) { events = append(events, e) }}
+	if _, err := module.DownloadLocation(t.Context(), changing(1), at(t, archiveURL), dir, o); err != nil {
+		t.Fatal(err)
+	}
+	wantTree(t, dir, example)
+	restarts := 0
+	for _, e := range events {
+		if e.Kind == module.EventRestarted && errors.Is(e.Err, module.ErrChanged) && e.Bytes == 0 {
+			restarts++
+		}
+	}
+	if restarts != 1 {
+		t.Errorf("%d restarts in %v", restarts, events)
+	}
+	if _, err := module.DownloadLocation(t.Context(), changing(2), at(t, archiveURL), target(t), module.Options{}); !errors.Is(err, module.ErrChanged) {
+		t.Errorf("%v, want ErrChanged", err)
+	}
+}
+
+func TestEvents(t *testing.T) {
+	t.Parallel()
+	content := zipOf(t, example.entries()...)
+	src := registry(t, "https://user:secret@files.example.com/page?sig=secret", nil)
+	next := 0
+	src.open = map[string]func() (*module.Body, error){
+		"https://user:secret@files.example.com/page?sig=secret": func() (*module.Body, error) {
+			b := body(nil)
+			b.Next = "./vpc.zip?sig=secret"
+			return b, nil
+		},
+		"https://user:secret@files.example.com/vpc.zip?sig=secret": func() (*module.Body, error) {
+			b := body(content)
+			b.Resumes = func() int { next++; return next / 2 }
+			return b, nil
+		},
+	}
+	var kinds []module.EventKind
+	var last module.Event
+	dir := target(t)
+	report, err := module.Download(t.Context(), src, addrs.ModuleSource{Module: vpc}, v1, dir, module.Options{Progress: func(e module.Event) {
+		if e.Module != vpc || e.Version != v1 || e.Dir != dir || strings.Contains(e.Location, "secret") {
+			t.Errorf("event %+v", e)
+		}
+		if e.Kind != module.EventBytes || last.Kind != module.EventBytes {
+			kinds = append(kinds, e.Kind)
+		}
+		last = e
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last.Kind != module.EventStored || last.Bytes != int64(len(content)) || last.Total != last.Bytes {
+		t.Errorf("last event %+v", last)
+	}
+	if kinds[0] != module.EventLocated || kinds[1] != module.EventLocated || kinds[2] != module.EventBytes || kinds[3] != module.EventResumed {
+		t.Errorf("events %v", kinds)
+	}
+	if report.Location != "https://files.example.com/vpc.zip?..." || len(report.Via) != 1 || report.Via[0] != "https://files.example.com/page?..." {
+		t.Errorf("from %s via %q", report.Location, report.Via)
+	}
+}
+
+func TestContext(t *testing.T) {
+	t.Parallel()
+	for format, content := range packed(t, example.entries()) {
+		ctx, cancel := context.WithCancel(t.Context())
+		src := &fake{open: map[string]func() (*module.Body, error){archiveURL: func() (*module.Body, error) {
+			r := io.MultiReader(bytes.NewReader(content[:100]), readFunc(func([]byte) (int, error) { cancel(); return 0, nil }), bytes.NewReader(content[100:]))
+			return &module.Body{ReadCloser: io.NopCloser(r)}, nil
+		}}}
+		dir := target(t)
+		_, err := module.DownloadLocation(ctx, src, at(t, archiveURL), dir, module.Options{})
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v, want context.Canceled", format, err)
+		}
+		absent(t, dir)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	src := registry(t, archiveURL, nil)
+	if _, err := module.Download(ctx, src, addrs.ModuleSource{Module: vpc}, v1, target(t), module.Options{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+}
+
+type readFunc func([]byte) (int, error)
+
+func (f readFunc) Read(p []byte) (int, error) { return f(p) }
+
+func TestNoLocation(t *testing.T) {
+	t.Parallel()
+	src := registry(t, archiveURL, nil)
+	src.location = func(addrs.Module, addrs.Version) (*module.Location, error) { return nil, nil }
+	_, err := module.Download(t.Context(), src, addrs.ModuleSource{Module: vpc}, v1, target(t), module.Options{})
+	wellFormed(t, err)
+	_, err = module.DownloadLocation(t.Context(), src, nil, target(t), module.Options{})
+	wellFormed(t, err)
+	for name, loc := range map[string]module.Location{
+		"empty":         {},
+		"no kind":       {URL: archiveURL},
+		"another kind":  {Kind: module.KindGit, URL: "oci://example.com/x"},
+		"contradiction": {Kind: module.KindHTTP, URL: "file:///etc"},
+		"bad ref":       {Kind: module.KindGit, URL: "https://example.com/x.git", Ref: "--upload-pack=x"},
+		"hidden file":   {Kind: module.KindOther, Getter: "file", URL: "file:///etc"},
+		"direct file":   {Kind: module.KindHTTP, URL: "file:///etc", Direct: true},
+		"direct git":    {Kind: module.KindGit, URL: "https://example.com/x.git", Direct: true},
+		"subdirectory":  {Kind: module.KindHTTP, URL: archiveURL, Subdir: "../.."},
+	} {
+		if _, err := module.DownloadLocation(t.Context(), src, &loc, target(t), module.Options{AllowLocal: true}); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	if len(src.opened) != 0 {
+		t.Errorf("opened %v", src.opened)
+	}
+}

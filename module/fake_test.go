@@ -1,0 +1,350 @@
+package module_test
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ulikunitz/xz"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/module"
+	"github.com/tofureg/tofureg/verify"
+)
+
+var (
+	vpc = addrs.MustParseModule("registry.example.com/acme/vpc/aws")
+	v1  = addrs.MustParseVersion("1.0.0")
+)
+
+// fake is a Source in memory. It answers after delay.
+type fake struct {
+	versions map[addrs.Module]*module.Versions
+	location func(addrs.Module, addrs.Version) (*module.Location, error)
+	open     map[string]func() (*module.Body, error) // by URL
+	delay    time.Duration
+
+	mu     sync.Mutex
+	asked  []string          // in the order of the requests
+	opened []module.Location // what OpenModule was called with
+	bodies int               // that have not been closed
+}
+
+func (f *fake) ask(ctx context.Context, what string) error {
+	f.mu.Lock()
+	f.asked = append(f.asked, what)
+	f.mu.Unlock()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(f.delay):
+		return nil
+	}
+}
+
+func (f *fake) ModuleVersions(ctx context.Context, m addrs.Module) (*module.Versions, error) {
+	if err := f.ask(ctx, "versions of "+m.String()); err != nil {
+		return nil, err
+	}
+	if v, ok := f.versions[m]; ok {
+		return v.Clone(), nil
+	}
+	return nil, module.ErrNotFound
+}
+
+func (f *fake) ModuleLocation(ctx context.Context, m addrs.Module, v addrs.Version) (*module.Location, error) {
+	if err := f.ask(ctx, "location of "+m.String()+" "+v.String()); err != nil {
+		return nil, err
+	}
+	return f.location(m, v)
+}
+
+func (f *fake) OpenModule(ctx context.Context, loc *module.Location) (*module.Body, error) {
+	if err := f.ask(ctx, "open "+loc.URL); err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.opened = append(f.opened, *loc)
+	open, ok := f.open[loc.URL]
+	if !ok {
+		return nil, fmt.Errorf("%s: %w", loc, module.ErrNotFound)
+	}
+	body, err := open()
+	if err != nil || body == nil || body.ReadCloser == nil {
+		return body, err
+	}
+	f.bodies++
+	body.ReadCloser = &closer{Reader: body.ReadCloser, f: f}
+	return body, nil
+}
+
+// closer counts what is closed.
+type closer struct {
+	io.Reader
+	f    *fake
+	done bool
+}
+
+func (c *closer) Close() error {
+	c.f.mu.Lock()
+	defer c.f.mu.Unlock()
+	if !c.done {
+		c.f.bodies--
+	}
+	c.done = true
+	return nil
+}
+
+// serve is a fake with these contents by URL.
+func serve(contents map[string][]byte) *fake {
+	f := &fake{open: map[string]func() (*module.Body, error){}}
+	for url, content := range contents {
+		f.open[url] = func() (*module.Body, error) { return body(content), nil }
+	}
+	return f
+}
+
+func body(content []byte) *module.Body {
+	return &module.Body{ReadCloser: io.NopCloser(bytes.NewReader(content)), Size: int64(len(content))}
+}
+
+// at parses a location that is known to be good.
+func at(t testing.TB, text string) *module.Location {
+	t.Helper()
+	l, err := module.ParseLocation(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// files are names and contents; a name that ends in a slash is a directory.
+type files map[string]string
+
+// example is a package like many.
+var example = files{
+	"main.tf":           "variable \"cidr\" {}\n",
+	"README.md":         strings.Repeat("text ", 20_000),
+	"modules/":          "",
+	"modules/a/main.tf": "# a\n",
+	"modules/b/main.tf": "# b\n",
+}
+
+// below returns the files in directory dir.
+func (f files) below(dir string) files {
+	out := files{dir + "/": ""}
+	for name, content := range f {
+		out[dir+"/"+name] = content
+	}
+	return out
+}
+
+// entry is one of an archive, with whatever a hostile one may have.
+type entry struct {
+	name, content string
+	mode          fs.FileMode // type bits and permissions
+}
+
+func (f files) entries() []entry {
+	var out []entry
+	for _, name := range slices.Sorted(maps.Keys(f)) {
+		mode := fs.FileMode(0o644)
+		if strings.HasSuffix(name, "/") {
+			mode = 0o755 | fs.ModeDir
+		}
+		out = append(out, entry{name, f[name], mode})
+	}
+	return out
+}
+
+func zipOf(t testing.TB, entries ...entry) []byte {
+	t.Helper()
+	var buf bytes.Buffer
+	w := zip.NewWriter(&buf)
+	for _, e := range entries {
+		h := &zip.FileHeader{Name: e.name, Method: zip.Deflate}
+		h.SetMode(e.mode)
+		f, err := w.CreateHeader(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(f, e.content); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return buf.Bytes()
+}
+
+func tarOf(t testing.TB, entries ...entry) []byte {
+	t.Helper()
+	var buf bytes.Buffer
+	w := tar.NewWriter(&buf)
+	for _, e := range entries {
+		h := &tar.Header{Typeflag: tar.TypeReg, Name: e.name, Mode: int64(e.mode.Perm()), Size: int64(len(e.content)), Format: tar.FormatPAX}
+		switch e.mode.Type() {
+		case fs.ModeDir:
+			h.Typeflag = tar.TypeDir
+		case fs.ModeSymlink:
+			h.Typeflag, h.Linkname, h.Size = tar.TypeSymlink, e.content, 0
+		case fs.ModeNamedPipe:
+			h.Typeflag = tar.TypeFifo
+		case fs.ModeDevice:
+			h.Typeflag = tar.TypeBlock
+		case fs.ModeIrregular:
+			h.Typeflag, h.Linkname, h.Size = tar.TypeLink, e.content, 0
+		}
+		if err := w.WriteHeader(h); err != nil {
+			t.Fatal(err)
+		}
+		if h.Size > 0 {
+			if _, err := io.WriteString(w, e.content); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return buf.Bytes()
+}
+
+func gzipOf(t testing.TB, data []byte) []byte {
+	t.Helper()
+	var buf bytes.Buffer
+	return compressed(t, gzip.NewWriter(&buf), &buf, data)
+}
+
+func xzOf(t testing.TB, data []byte) []byte {
+	t.Helper()
+	var buf bytes.Buffer
+	w, err := xz.NewWriter(&buf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return compressed(t, w, &buf, data)
+}
+
+func compressed(t testing.TB, w io.WriteCloser, buf *bytes.Buffer, data []byte) []byte {
+	t.Helper()
+	if _, err := w.Write(data); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return buf.Bytes()
+}
+
+// tree returns what is below dir in the form of files.
+func tree(t testing.TB, dir string) files {
+	t.Helper()
+	out := files{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || path == dir {
+			return err
+		}
+		rel, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		rel = filepath.ToSlash(rel)
+		switch {
+		case d.IsDir():
+			out[rel+"/"] = ""
+			return nil
+		case !d.Type().IsRegular():
+			out[rel] = d.Type().String()
+			return nil
+		}
+		data, err := os.ReadFile(path)
+		out[rel] = string(data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// wantTree fails if dir does not hold exactly these files and the directories of
+// them, or if something lies beside it.
+func wantTree(t testing.TB, dir string, want files) {
+	t.Helper()
+	got := tree(t, dir)
+	for name, content := range want {
+		if g, ok := got[name]; !ok || g != content {
+			t.Errorf("%s has %d bytes (%v), want %d", name, len(g), ok, len(content))
+		}
+	}
+	for name := range got {
+		if _, ok := want[name]; !ok && !strings.HasSuffix(name, "/") {
+			t.Errorf("%s is there as well", name)
+		}
+	}
+	alone(t, dir)
+}
+
+// absent fails if there is anything at dir or beside it.
+func absent(t testing.TB, dir string) {
+	t.Helper()
+	if _, err := os.Lstat(dir); err == nil {
+		t.Errorf("%s exists: %v", dir, tree(t, dir))
+	}
+	alone(t, dir)
+}
+
+func alone(t testing.TB, dir string) {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Dir(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.Name() != filepath.Base(dir) {
+			t.Errorf("%s was left beside the target", e.Name())
+		}
+	}
+}
+
+// target returns a path for a package, in a directory of its own.
+func target(t testing.TB) string { return filepath.Join(t.TempDir(), "module") }
+
+// h1 returns the hash of files, computed from a file system in memory.
+func h1(t testing.TB, f files) verify.Hash {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range f {
+		if strings.HasSuffix(name, "/") {
+			continue
+		}
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h, err := verify.H1Dir(os.DirFS(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}

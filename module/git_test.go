@@ -1,0 +1,492 @@
+package module_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/cgi"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tofureg/tofureg/module"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// origin is a repository of git in a directory.
+type origin struct {
+	t   testing.TB
+	dir string
+}
+
+// newOrigin makes a repository with example in its first commit, tagged v1.0.0, and a
+// second commit on main. It skips the test if there is no git.
+func newOrigin(t testing.TB) origin {
+	t.Helper()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("skipped: git is not installed")
+	}
+	o := origin{t, filepath.Join(t.TempDir(), "origin")}
+	if err := os.Mkdir(o.dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	o.git("init", "--quiet", "--initial-branch=main")
+	o.write(example)
+	o.commit("first")
+	o.git("tag", "-a", "-m", "first", "v1.0.0")
+	o.write(files{"second.tf": "# two\n"})
+	o.commit("second")
+	return o
+}
+
+func (o origin) git(args ...string) string {
+	o.t.Helper()
+	cmd := exec.Command("git", append([]string{"-c", "user.name=x", "-c", "user.email=x@example.com", "-c", "commit.gpgsign=false", "-c", "core.autocrlf=false"}, args...)...)
+	cmd.Dir = o.dir
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_SYSTEM="+os.DevNull)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		o.t.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func (o origin) write(f files) {
+	o.t.Helper()
+	if err := fetch(f).FetchModule(o.t.Context(), &module.Location{}, o.dir); err != nil {
+		o.t.Fatal(err)
+	}
+}
+
+func (o origin) commit(message string) string {
+	o.t.Helper()
+	o.git("add", "--all")
+	o.git("commit", "--quiet", "-m", message)
+	return o.git("rev-parse", "HEAD")
+}
+
+func (o origin) location(rest string) *module.Location {
+	o.t.Helper()
+	return at(o.t, "git::file://"+filepath.ToSlash(o.dir)+rest)
+}
+
+// allowed lets git run without the configuration of whoever runs the tests.
+func allowed() module.Options {
+	env := append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_SYSTEM="+os.DevNull)
+	return module.Options{Git: &module.Git{Env: env}, AllowLocal: true}
+}
+
+func with(f files, more files) files {
+	out := files{}
+	for _, m := range []files{f, more} {
+		for name, content := range m {
+			out[name] = content
+		}
+	}
+	return out
+}
+
+func TestGit(t *testing.T) {
+	t.Parallel()
+	o := newOrigin(t)
+	second := o.git("rev-parse", "HEAD")
+	first := o.git("rev-parse", "HEAD~1")
+	o.git("checkout", "--quiet", "-b", "feature/x")
+	o.write(files{"third.tf": "# three\n"})
+	third := o.commit("third")
+	o.git("checkout", "--quiet", "main")
+	o.git("branch", "v2.0.0", first) // a branch with the name of a tag
+	o.git("tag", "v2.0.0", second)
+	o.git("tag", "abcdef1", second) // a tag that looks like a commit
+
+	both := with(example, files{"second.tf": "# two\n"})
+	for rest, want := range map[string]struct {
+		files  files
+		commit string
+	}{
+		"":                                    {both, second},
+		"?ref=main":                           {both, second},
+		"?ref=v1.0.0":                         {example, first},
+		"?ref=refs/tags/v1.0.0":               {example, first},
+		"?ref=v1.0.0&depth=1":                 {example, first},
+		"?ref=feature/x":                      {with(both, files{"third.tf": "# three\n"}), third},
+		"?ref=" + first:                       {example, first},
+		"?ref=" + first + "&depth=1":          {example, first},
+		"?ref=" + first[:8]:                   {example, first},
+		"?ref=" + strings.ToUpper(first[:10]): {example, first},
+		"?ref=v2.0.0":                         {both, second}, // tags come first
+		"?ref=abcdef1":                        {both, second},
+		"//modules/a?ref=v1.0.0":              {example, first},
+	} {
+		t.Run(rest, func(t *testing.T) {
+			t.Parallel()
+			dir := target(t)
+			report, err := module.DownloadLocation(t.Context(), nil, o.location(rest), dir, allowed())
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantTree(t, dir, want.files)
+			if report.Commit != want.commit || report.H1 != h1(t, want.files) {
+				t.Errorf("commit %s, h1 %s", report.Commit, report.H1)
+			}
+		})
+	}
+}
+
+func TestGitRefused(t *testing.T) {
+	t.Parallel()
+	o := newOrigin(t)
+	for rest, want := range map[string]error{
+		"?ref=none":                       module.ErrNotFound,
+		"?ref=0123456":                    module.ErrNotFound,
+		"?ref=" + strings.Repeat("0", 40): nil,
+		"//none":                          module.ErrNoSubdir,
+	} {
+		dir := target(t)
+		_, err := module.DownloadLocation(t.Context(), nil, o.location(rest), dir, allowed())
+		if err == nil || want != nil && !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", rest, err, want)
+		}
+		wellFormed(t, err)
+		absent(t, dir)
+	}
+	missing := at(t, "git::file:///no/such/repository")
+	if _, err := module.DownloadLocation(t.Context(), nil, missing, target(t), allowed()); !errors.Is(err, module.ErrNotFound) {
+		t.Errorf("no such repository: %v", err)
+	}
+	// Each protocol has to be allowed.
+	local := allowed()
+	local.AllowLocal = false
+	if _, err := module.DownloadLocation(t.Context(), nil, o.location(""), target(t), local); !errors.Is(err, module.ErrLocal) {
+		t.Errorf("file: %v, want ErrLocal", err)
+	}
+	for _, text := range []string{"git::http://example.com/x.git", "git://example.com/x.git"} {
+		_, err := module.DownloadLocation(t.Context(), nil, at(t, text), target(t), allowed())
+		if !errors.Is(err, module.ErrInsecure) || !strings.Contains(err.Error(), "Git.AllowHTTP") {
+			t.Errorf("%s: %v, want ErrInsecure", text, err)
+		}
+	}
+	withKey := at(t, "git::ssh://git@example.com/x.git?sshkey=c2VjcmV0")
+	if _, err := module.DownloadLocation(t.Context(), nil, withKey, target(t), allowed()); err == nil || !strings.Contains(err.Error(), "SSH key") {
+		t.Errorf("a key in the location: %v", err)
+	}
+	none := module.Options{Git: &module.Git{Path: "no-such-program"}, AllowLocal: true}
+	if _, err := module.DownloadLocation(t.Context(), nil, o.location(""), target(t), none); !errors.Is(err, exec.ErrNotFound) || !strings.Contains(err.Error(), "not installed") {
+		t.Errorf("no git: %v", err)
+	}
+}
+
+// The user's configuration may replace URLs, but not by what is not allowed.
+func TestGitReplacedURL(t *testing.T) {
+	t.Parallel()
+	o := newOrigin(t)
+	config := filepath.Join(t.TempDir(), "config")
+	text := "[url \"file://" + filepath.ToSlash(filepath.Dir(o.dir)) + "/\"]\n\tinsteadOf = https://git.example.com/\n"
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	loc := at(t, "git::https://git.example.com/origin")
+	opts := allowed()
+	opts.Git.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+config, "GIT_CONFIG_SYSTEM="+os.DevNull)
+	_, err := module.DownloadLocation(t.Context(), nil, loc, target(t), opts)
+	if !errors.Is(err, module.ErrInsecure) {
+		t.Errorf("%v, want ErrInsecure: file is not allowed for an https location", err)
+	}
+}
+
+func TestGitEnvironment(t *testing.T) {
+	t.Parallel()
+	o := newOrigin(t)
+	opts := allowed()
+	opts.Git.Env = append(opts.Git.Env, "GIT_DIR=/nonexistent", "GIT_WORK_TREE=/nonexistent", "GIT_INDEX_FILE=/nonexistent",
+		"GIT_OBJECT_DIRECTORY=/nonexistent", "GIT_TRACE=1", "LC_ALL=de_DE.UTF-8", "GIT_ALLOW_PROTOCOL=none", "GIT_TEMPLATE_DIR=/nonexistent")
+	dir := target(t)
+	if _, err := module.DownloadLocation(t.Context(), nil, o.location("?ref=v1.0.0"), dir, opts); err != nil {
+		t.Fatal(err)
+	}
+	wantTree(t, dir, example)
+}
+
+// Neither attributes nor the user's settings change what is in the package, and no
+// hook or filter of the repository runs.
+func TestGitContentIsExact(t *testing.T) {
+	t.Parallel()
+	o := newOrigin(t)
+	content := files{
+		".gitattributes": "modules export-ignore\n*.tf export-subst text\n",
+		"main.tf":        "# $Format:%H$\n",
+		"crlf.txt":       "a\r\nb\r\n",
+		"lf.txt":         "a\nb\n",
+	}
+	o.write(content)
+	o.commit("attributes")
+	config := filepath.Join(t.TempDir(), "config")
+	hooks := t.TempDir()
+	marker := filepath.Join(t.TempDir(), "ran")
+	for _, hook := range []string{"post-checkout", "reference-transaction", "post-merge"} {
+		if err := os.WriteFile(filepath.Join(hooks, hook), []byte("#!/bin/sh\ntouch '"+marker+"'\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := "[core]\n\tautocrlf = true\n\thooksPath = " + filepath.ToSlash(hooks) + "\n[safe]\n\tbareRepository = explicit\n"
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	opts := allowed()
+	opts.Git.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+config, "GIT_CONFIG_SYSTEM="+os.DevNull)
+	dir := target(t)
+	if _, err := module.DownloadLocation(t.Context(), nil, o.location(""), dir, opts); err != nil {
+		t.Fatal(err)
+	}
+	wantTree(t, dir, with(with(example, files{"second.tf": "# two\n"}), content))
+	if _, err := os.Lstat(marker); err == nil {
+		t.Error("a hook ran")
+	}
+}
+
+func TestGitLinksAndSubmodules(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		return // git makes no links there
+	}
+	o, other := newOrigin(t), newOrigin(t)
+	o.write(files{"link": "-> /etc/passwd"})
+	o.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", "file://"+other.dir, "vendored/other")
+	o.commit("links")
+	_, err := module.DownloadLocation(t.Context(), nil, o.location(""), target(t), allowed())
+	if !errors.Is(err, module.ErrLink) {
+		t.Errorf("%v, want ErrLink", err)
+	}
+	opts := allowed()
+	opts.SkipLinks = true
+	dir := target(t)
+	report, err := module.DownloadLocation(t.Context(), nil, o.location(""), dir, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"link", "vendored/other"}, report.Skipped); diff != "" {
+		t.Errorf("skipped (-want +got):\n%s", diff)
+	}
+	got := tree(t, dir)
+	if _, ok := got["vendored/other/main.tf"]; ok || got["main.tf"] != example["main.tf"] {
+		t.Errorf("files: %v", got)
+	}
+}
+
+// A repository that git's own checks would refuse.
+func TestGitHostileTree(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{".git", ".GIT", "git~1", "a\x01b", `a\b`, "aux"} {
+		o := newOrigin(t)
+		blob := filepath.Join(t.TempDir(), "blob")
+		if err := os.WriteFile(blob, []byte("x"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		id := o.git("hash-object", "-w", "--", blob)
+		list := filepath.Join(t.TempDir(), "list")
+		if err := os.WriteFile(list, []byte("100644 blob "+id+"\t"+name+"\x00"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		in, err := os.Open(list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer in.Close()
+		cmd := exec.Command("git", "mktree", "-z")
+		cmd.Dir, cmd.Stdin = o.dir, in
+		tree, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%q: %v", name, err)
+		}
+		commit := o.git("commit-tree", "-m", "evil", strings.TrimSpace(string(tree)))
+		o.git("update-ref", "refs/heads/evil", commit)
+		dir := target(t)
+		if _, err := module.DownloadLocation(t.Context(), nil, o.location("?ref=evil"), dir, allowed()); !errors.Is(err, module.ErrArchive) {
+			t.Errorf("%q: %v, want ErrArchive", name, err)
+		}
+		absent(t, dir)
+	}
+}
+
+func TestGitLimits(t *testing.T) {
+	t.Parallel()
+	o := newOrigin(t)
+	var total int64
+	for _, content := range example {
+		total += int64(len(content))
+	}
+	for name, test := range map[string]struct{ fits, tooSmall verify.Limits }{
+		"entries":  {verify.Limits{Entries: 7}, verify.Limits{Entries: 6}}, // with three directories
+		"unpacked": {verify.Limits{Unpacked: total}, verify.Limits{Unpacked: total - 1}},
+		"package":  {verify.Limits{Package: 1 << 20}, verify.Limits{Package: 100}},
+	} {
+		opts := allowed()
+		opts.Limits = test.fits
+		if _, err := module.DownloadLocation(t.Context(), nil, o.location("?ref=v1.0.0"), target(t), opts); err != nil {
+			t.Errorf("%s at the limit: %v", name, err)
+		}
+		opts.Limits = test.tooSmall
+		dir := target(t)
+		if _, err := module.DownloadLocation(t.Context(), nil, o.location("?ref=v1.0.0"), dir, opts); !errors.Is(err, module.ErrTooLarge) {
+			t.Errorf("%s: %v, want ErrTooLarge", name, err)
+		}
+		absent(t, dir)
+	}
+}
+
+// program makes an executable of a script. Another process writes it: a file that this
+// one has open for writing cannot be run if a fork happens at the same time.
+func program(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "git")
+	cmd := exec.Command("sh", "-c", `cat > "$0" && chmod 755 "$0"`, path)
+	cmd.Stdin = strings.NewReader(text)
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// When the context ends, git and what it has started are killed at once.
+func TestGitIsKilled(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		return
+	}
+	newOrigin(t)
+	pid := filepath.Join(t.TempDir(), "pid")
+	// A git whose helper would go on for a long time.
+	script := program(t, "#!/bin/sh\ncase \"$*\" in *init*) exec git \"$@\";; esac\nsleep 600 &\necho $! > '"+pid+".tmp'\nmv '"+pid+".tmp' '"+pid+"'\nwait\n")
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		for {
+			if _, err := os.Stat(pid); err == nil {
+				cancel()
+				return
+			}
+			time.Sleep(10 * time.Millisecond) // for a real process
+		}
+	}()
+	dir := target(t)
+	start := time.Now()
+	_, err := module.DownloadLocation(ctx, nil, at(t, "git::https://git.example.com/x.git"), dir, module.Options{Git: &module.Git{Path: script}})
+	if !errors.Is(err, context.Canceled) || time.Since(start) > 30*time.Second {
+		t.Errorf("%v after %v", err, time.Since(start))
+	}
+	absent(t, dir)
+	data, err := os.ReadFile(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 100 {
+		out, _ := exec.Command("ps", "-o", "stat=", "-p", strings.TrimSpace(string(data))).Output()
+		if state := strings.TrimSpace(string(out)); state == "" || strings.HasPrefix(state, "Z") {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Error("what git started still runs")
+}
+
+// What git says is repeated without credentials and control characters, and cut.
+func TestGitComplaints(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		return
+	}
+	newOrigin(t)
+	for complaint, want := range map[string]error{
+		"fatal: could not read Username for 'https://user:secret@git.example.com': terminal prompts disabled": module.ErrUnauthorized,
+		"fatal: Authentication failed for 'https://secret@git.example.com/x.git/?token=secret'":               module.ErrUnauthorized,
+		"git@git.example.com: Permission denied (publickey).":                                                 module.ErrUnauthorized,
+		"remote: Repository not found.":                                  module.ErrNotFound,
+		"fatal: repository 'https://git.example.com/x.git/' not found":   module.ErrNotFound,
+		"fatal: couldn't find remote ref v9":                             module.ErrNotFound,
+		"fatal: transport 'http' not allowed":                            module.ErrInsecure,
+		"fatal: \\033[2Junable to access":                                nil,
+		"$(yes secret-less-but-long | head -c 100000 | tr -d '\\n') end": nil,
+	} {
+		script := program(t, "#!/bin/sh\ncase \"$*\" in *init*) exec git \"$@\";; esac\nprintf \""+complaint+"\\n\" >&2\nexit 128\n")
+		loc := at(t, "git::https://user:secret@git.example.com/x.git?ref=v9")
+		_, err := module.DownloadLocation(t.Context(), nil, loc, target(t), module.Options{Git: &module.Git{Path: script}})
+		if err == nil || want != nil && !errors.Is(err, want) || !strings.Contains(err.Error(), "git fetch: ") {
+			t.Errorf("%q: %v, want %v", complaint, err, want)
+		}
+		if !strings.Contains(complaint, "less") {
+			wellFormed(t, err)
+		}
+		if len(err.Error()) > 800 {
+			t.Errorf("a text of %d bytes", len(err.Error()))
+		}
+	}
+}
+
+// gitServer serves directory dir over http, by git itself or as mere files.
+func gitServer(t *testing.T, dir string, dumb bool, user string) *httptest.Server {
+	t.Helper()
+	var handler http.Handler = http.FileServer(http.Dir(dir))
+	if !dumb {
+		git, err := exec.LookPath("git")
+		if err != nil {
+			t.Fatal(err)
+		}
+		handler = &cgi.Handler{Path: git, Args: []string{"http-backend"}, Env: []string{"GIT_PROJECT_ROOT=" + dir, "GIT_HTTP_EXPORT_ALL=1"}}
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if name, password, _ := r.BasicAuth(); user != "" && name+":"+password != user {
+			w.Header().Set("WWW-Authenticate", "Basic")
+			http.Error(w, "who are you?", http.StatusUnauthorized)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	return server
+}
+
+// Over http: from a server that knows git, from one that only has files, and with a
+// user in the URL.
+func TestGitHTTP(t *testing.T) {
+	t.Parallel()
+	o := newOrigin(t)
+	o.git("update-server-info")
+	first := o.git("rev-parse", "HEAD~1")
+	opts := allowed()
+	opts.Git.AllowHTTP = true
+	for name, server := range map[string]*httptest.Server{
+		"smart": gitServer(t, filepath.Dir(o.dir), false, "user:secret"),
+		"dumb":  gitServer(t, filepath.Dir(o.dir), true, "user:secret"),
+	} {
+		host := strings.TrimPrefix(server.URL, "http://")
+		for _, ref := range []string{"v1.0.0", first, first[:9]} {
+			dir := target(t)
+			report, err := module.DownloadLocation(t.Context(), nil, at(t, "git::http://user:secret@"+host+"/origin/.git?ref="+ref), dir, opts)
+			if err != nil {
+				t.Errorf("%s, %s: %v", name, ref, err)
+				continue
+			}
+			wantTree(t, dir, example)
+			if strings.Contains(report.Location, "secret") {
+				t.Errorf("location %q", report.Location)
+			}
+		}
+		for user, want := range map[string]error{"": module.ErrUnauthorized, "user:wrong@": module.ErrUnauthorized} {
+			_, err := module.DownloadLocation(t.Context(), nil, at(t, "git::http://"+user+host+"/origin/.git"), target(t), opts)
+			if !errors.Is(err, want) {
+				t.Errorf("%s as %q: %v, want %v", name, user, err, want)
+			}
+		}
+		_, err := module.DownloadLocation(t.Context(), nil, at(t, "git::http://user:secret@"+host+"/none/.git"), target(t), opts)
+		if !errors.Is(err, module.ErrNotFound) {
+			t.Errorf("%s, no such repository: %v", name, err)
+		}
+		wellFormed(t, err)
+	}
+}

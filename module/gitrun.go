@@ -1,0 +1,178 @@
+package module
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Limits for what git says.
+const (
+	maxGitOutput = 64 << 10 // bytes of the answer to a question
+	maxGitText   = 2 << 10  // bytes of its complaints
+)
+
+// gitPause is how long git may take to end after it has been killed, or its output
+// may stay open in another program's hands.
+const gitPause = 5 * time.Second
+
+// run runs git and returns what it writes.
+func (r *repository) run(ctx context.Context, args ...string) (string, error) {
+	var out bytes.Buffer
+	err := r.stream(ctx, func(in io.Reader) error {
+		n, err := io.Copy(&out, io.LimitReader(in, maxGitOutput+1))
+		if n > maxGitOutput {
+			return fmt.Errorf("the output of git: %w", ErrTooLarge)
+		}
+		return err
+	}, args...)
+	return out.String(), err
+}
+
+// stream runs git and has read take what it writes. If read fails, git is killed.
+func (r *repository) stream(ctx context.Context, read func(io.Reader) error, args ...string) error {
+	verb := args[0]
+	inner, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	cmd := r.command(inner, args...)
+	complaints := &tail{max: maxGitText}
+	cmd.Stderr = complaints
+	cmd.WaitDelay = gitPause
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return &gitError{verb, "", notInstalled(err)}
+	}
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		r.watch(inner, cancel)
+	}()
+	failed := read(out)
+	if failed != nil {
+		cancel(failed)
+	}
+	err = cmd.Wait()
+	cause := context.Cause(inner)
+	cancel(nil)
+	<-watched
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case cause != nil: // what the reader or the watch said
+		return cause
+	case err != nil:
+		return r.complaint(verb, complaints, err)
+	}
+	return nil
+}
+
+// watch cancels when more has been fetched than may be. Git itself has no limit.
+func (r *repository) watch(ctx context.Context, cancel context.CancelCauseFunc) {
+	ticker := time.NewTicker(200 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		if err := r.checkSize(); err != nil {
+			cancel(err)
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+func (r *repository) checkSize() error {
+	if sizeBelow(filepath.Join(r.dir, "objects")) > r.limit {
+		return fmt.Errorf("the repository has more than %d bytes: %w", r.limit, ErrTooLarge)
+	}
+	return nil
+}
+
+// sizeBelow returns the size of all files below dir, as far as they can be seen.
+func sizeBelow(dir string) int64 {
+	var size int64
+	filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return nil // files come and go
+		}
+		if info, err := d.Info(); err == nil && info.Mode().IsRegular() {
+			size += info.Size()
+		}
+		return nil
+	})
+	return size
+}
+
+// complaint makes an error of what git wrote when it failed.
+func (r *repository) complaint(verb string, t *tail, err error) error {
+	text := t.text()
+	kind := err
+	for _, known := range gitTexts {
+		if strings.Contains(strings.ToLower(text), known.text) {
+			kind = known.kind
+			break
+		}
+	}
+	return &gitError{verb, text, kind}
+}
+
+// gitTexts are parts of what git, curl and SSH say, in English as they are told to.
+var gitTexts = []struct {
+	text string
+	kind error
+}{
+	{"couldn't find remote ref", ErrNotFound},
+	{"repository not found", ErrNotFound},
+	{"does not appear to be a git repository", ErrNotFound},
+	{"' does not exist", ErrNotFound},
+	{"' not found", ErrNotFound},
+	{"authentication failed", ErrUnauthorized},
+	{"could not read username", ErrUnauthorized},
+	{"could not read password", ErrUnauthorized},
+	{"permission denied (", ErrUnauthorized}, // and the methods that SSH tried
+	{"access denied", ErrUnauthorized},
+	{"returned error: 401", ErrUnauthorized},
+	{"returned error: 403", ErrUnauthorized},
+	{"' not allowed", ErrInsecure}, // transport 'http' not allowed
+}
+
+// notInstalled names the program that is missing.
+func notInstalled(err error) error {
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("the program is not installed: %w", err)
+	}
+	return err
+}
+
+// tail keeps the end of what is written to it.
+type tail struct {
+	max int
+	buf []byte
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.buf = append(t.buf, p[max(0, len(p)-t.max):]...)
+	t.buf = t.buf[max(0, len(t.buf)-t.max):]
+	return len(p), nil
+}
+
+// text returns it in one line, without what may be secret.
+func (t *tail) text() string {
+	words := strings.Fields(strings.ToValidUTF8(string(t.buf), ""))
+	for i, word := range words {
+		words[i] = clean(redactText(word), maxGitText)
+	}
+	return clean(strings.Join(words, " "), 500)
+}

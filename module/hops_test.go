@@ -1,0 +1,366 @@
+package module_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/module"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// page is a body that names the next location in its header or in its text.
+func header(next string) func() (*module.Body, error) {
+	return func() (*module.Body, error) {
+		b := body([]byte("<html>nothing here</html>"))
+		b.Next = next
+		return b, nil
+	}
+}
+
+func meta(next string) func() (*module.Body, error) {
+	return func() (*module.Body, error) {
+		return body(fmt.Appendf(nil, `<!doctype html><html><head><meta name="terraform-get" content="%s"></head></html>`, next)), nil
+	}
+}
+
+func TestHops(t *testing.T) {
+	t.Parallel()
+	content := zipOf(t, example.entries()...)
+	archive := func() (*module.Body, error) { return body(content), nil }
+	tests := map[string]struct {
+		open   map[string]func() (*module.Body, error)
+		via    []string
+		subdir string
+	}{
+		"header": {open: map[string]func() (*module.Body, error){
+			"https://example.com/m": header("https://files.example.com/x.zip"), "https://files.example.com/x.zip": archive,
+		}, via: []string{"https://example.com/m"}},
+		"meta tag": {open: map[string]func() (*module.Body, error){
+			"https://example.com/m": meta("https://files.example.com/x.zip?a=1&amp;b=2"), "https://files.example.com/x.zip?a=1&b=2": archive,
+		}, via: []string{"https://example.com/m"}},
+		"relative": {open: map[string]func() (*module.Body, error){
+			"https://example.com/m": header("./n"), "https://example.com/n": meta("/o"), "https://example.com/o": header("../p"),
+			"https://example.com/p": archive,
+		}, via: []string{"https://example.com/m", "https://example.com/n", "https://example.com/o"}},
+		"subdirectories": {open: map[string]func() (*module.Body, error){
+			"https://example.com/m": header("https://files.example.com/x.zip//modules"), "https://files.example.com/x.zip": archive,
+		}, via: []string{"https://example.com/m//a"}, subdir: "a"},
+		"an archive may come with the header": {open: map[string]func() (*module.Body, error){
+			"https://example.com/m": header("https://example.com/n?archive=zip"),
+			"https://example.com/n": func() (*module.Body, error) { b := body(content); b.Next = "https://example.org/"; return b, nil },
+		}, via: []string{"https://example.com/m"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			loc, err := at(t, "https://example.com/m").WithSubdir(test.subdir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			src, dir := &fake{open: test.open}, target(t)
+			report, err := module.DownloadLocation(t.Context(), src, loc, dir, module.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantTree(t, dir, example)
+			if diff := cmp.Diff(test.via, report.Via); diff != "" {
+				t.Errorf("via (-want +got):\n%s", diff)
+			}
+			if test.subdir != "" && report.Subdir != "modules/"+test.subdir {
+				t.Errorf("subdirectory %q", report.Subdir)
+			}
+			if src.bodies != 0 {
+				t.Errorf("%d bodies are open", src.bodies)
+			}
+		})
+	}
+}
+
+func TestHopLimit(t *testing.T) {
+	t.Parallel()
+	content := zipOf(t, example.entries()...)
+	chain := func(hops int) *fake {
+		f := &fake{open: map[string]func() (*module.Body, error){}}
+		for i := range hops {
+			f.open[fmt.Sprintf("https://example.com/%d", i)] = header(fmt.Sprintf("./%d", i+1))
+		}
+		f.open[fmt.Sprintf("https://example.com/%d", hops)] = func() (*module.Body, error) { return body(content), nil }
+		return f
+	}
+	report, err := module.DownloadLocation(t.Context(), chain(module.MaxHops), at(t, "https://example.com/0"), target(t), module.Options{})
+	if err != nil || len(report.Via) != module.MaxHops {
+		t.Errorf("%d hops: %v", module.MaxHops, err)
+	}
+	dir := target(t)
+	if _, err := module.DownloadLocation(t.Context(), chain(module.MaxHops+1), at(t, "https://example.com/0"), dir, module.Options{}); err == nil {
+		t.Errorf("%d hops were followed", module.MaxHops+1)
+	}
+	absent(t, dir)
+	loop := &fake{open: map[string]func() (*module.Body, error){"https://example.com/0": header("./0")}}
+	if _, err := module.DownloadLocation(t.Context(), loop, at(t, "https://example.com/0"), target(t), module.Options{}); err == nil || len(loop.opened) > module.MaxHops+1 {
+		t.Errorf("a loop: %v after %d requests", err, len(loop.opened))
+	}
+}
+
+func TestHopsRefused(t *testing.T) {
+	t.Parallel()
+	secret := filepath.Join(t.TempDir(), "secret.zip")
+	if err := os.WriteFile(secret, zipOf(t, example.entries()...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, next := range []string{"file://" + filepath.ToSlash(secret), "git::file://" + filepath.ToSlash(filepath.Dir(secret)), "hg::file:///srv/x", `C:\secret.zip`} {
+		for name, open := range map[string]func(string) func() (*module.Body, error){"header": header, "meta": meta} {
+			src, dir := &fake{open: map[string]func() (*module.Body, error){"https://example.com/m": open(next)}}, target(t)
+			_, err := module.DownloadLocation(t.Context(), src, at(t, "https://example.com/m"), dir, module.Options{Git: &module.Git{}, Fetcher: fetch(nil)})
+			if !errors.Is(err, module.ErrLocal) || !strings.Contains(err.Error(), "Options.AllowLocal") {
+				t.Errorf("%s, %s: %v, want ErrLocal", next, name, err)
+			}
+			absent(t, dir)
+		}
+	}
+	// An absolute path is relative to the server.
+	src := &fake{open: map[string]func() (*module.Body, error){"https://example.com/m": header(filepath.ToSlash(secret))}}
+	if _, err := module.DownloadLocation(t.Context(), src, at(t, "https://example.com/m"), target(t), module.Options{AllowLocal: true}); !errors.Is(err, module.ErrNotFound) {
+		t.Errorf("an absolute path: %v", err)
+	}
+	for _, next := range []string{"acme/vpc/aws", "vpc.zip", "ext::sh", "git::https://example.com/x.git?ref=--x", "./x#y", "\x1b[2J"} {
+		src := &fake{open: map[string]func() (*module.Body, error){"https://example.com/m": header(next)}}
+		_, err := module.DownloadLocation(t.Context(), src, at(t, "https://example.com/m"), target(t), module.Options{})
+		if _, ok := errors.AsType[*addrs.ParseError](err); !ok {
+			t.Errorf("%q: %v, want a *ParseError", next, err)
+		}
+		wellFormed(t, err)
+	}
+	// A checksum is never dropped on the way.
+	src = &fake{open: map[string]func() (*module.Body, error){"https://example.com/m": header("./x.zip")}}
+	if _, err := module.DownloadLocation(t.Context(), src, at(t, "https://example.com/m?checksum="+sumMD5), target(t), module.Options{}); err == nil || !strings.Contains(err.Error(), "checksum") {
+		t.Errorf("page with a checksum: %v", err)
+	}
+}
+
+// What a registry serves itself is an archive; credentials go along with that alone.
+func TestDirect(t *testing.T) {
+	t.Parallel()
+	const url = "https://registry.example.com/package"
+	loc, err := module.DirectLocation(parseURL(t, url), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	loc.UseRegistryCredentials = true
+	src, dir := serve(map[string][]byte{url: zipOf(t, example.entries()...)}), target(t)
+	if _, err := module.DownloadLocation(t.Context(), src, loc, dir, module.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	wantTree(t, dir, example)
+	if len(src.opened) != 1 || !src.opened[0].UseRegistryCredentials || !src.opened[0].Direct {
+		t.Errorf("opened %+v", src.opened)
+	}
+
+	for name, open := range map[string]func(string) func() (*module.Body, error){"header": header, "meta": meta} {
+		src := &fake{open: map[string]func() (*module.Body, error){url: open("https://example.com/x.zip")}}
+		if _, err := module.DownloadLocation(t.Context(), src, loc, target(t), module.Options{}); !errors.Is(err, module.ErrArchive) || len(src.opened) != 1 {
+			t.Errorf("%s: %v after %d requests, want ErrArchive", name, err, len(src.opened))
+		}
+	}
+
+	// The flag alone, on a location that can point elsewhere, does not survive.
+	stray := at(t, "https://registry.example.com/page")
+	stray.UseRegistryCredentials = true
+	src = &fake{open: map[string]func() (*module.Body, error){
+		"https://registry.example.com/page": header("https://example.org/x.zip"),
+		"https://example.org/x.zip":         func() (*module.Body, error) { return body(zipOf(t, example.entries()...)), nil },
+	}}
+	if _, err := module.DownloadLocation(t.Context(), src, stray, target(t), module.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range src.opened {
+		if l.UseRegistryCredentials {
+			t.Errorf("credentials for %s", l)
+		}
+	}
+}
+
+// fetch is a Fetcher that writes these files.
+type fetch files
+
+func (f fetch) FetchModule(_ context.Context, loc *module.Location, dir string) error {
+	for name, content := range f {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		switch {
+		case strings.HasSuffix(name, "/"):
+			if err := os.MkdirAll(path, 0o755); err != nil {
+				return err
+			}
+			continue
+		case strings.HasPrefix(content, "-> "):
+			if err := os.Symlink(strings.TrimPrefix(content, "-> "), path); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			return err
+		}
+	}
+	loc.URL = "changed"
+	return nil
+}
+
+type fetchFunc func(loc *module.Location, dir string) error
+
+func (f fetchFunc) FetchModule(_ context.Context, loc *module.Location, dir string) error {
+	return f(loc, dir)
+}
+
+func TestFetcher(t *testing.T) {
+	t.Parallel()
+	brought := fetch{".git/config": "x", "modules/b/.git": "gitdir: x"}
+	for name, content := range example {
+		brought[name] = content
+	}
+	for _, text := range []string{
+		"git::https://example.com/x.git?ref=v1", "hg::https://example.com/x", "s3::https://example.com/x.zip", "gcs::https://example.com/x",
+		"oci://example.com/x?tag=1", "ftp://example.com/x",
+	} {
+		loc, dir := at(t, text), target(t)
+		before := *loc
+		report, err := module.DownloadLocation(t.Context(), nil, loc, dir, module.Options{Fetcher: brought})
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		wantTree(t, dir, example)
+		if report.H1 != h1(t, example) || *loc != before || report.Location != loc.String() {
+			t.Errorf("%s: %+v", text, report)
+		}
+		_, err = module.DownloadLocation(t.Context(), nil, loc, target(t), module.Options{})
+		u, ok := errors.AsType[*module.UnsupportedError](err)
+		if !ok || u.Kind != loc.Kind || !strings.Contains(err.Error(), "Options.Fetcher") || (loc.Kind == module.KindGit) != strings.Contains(err.Error(), "Options.Git") {
+			t.Errorf("%s: %v, want an *UnsupportedError", text, err)
+		}
+		wellFormed(t, err)
+	}
+}
+
+func TestFetcherIsChecked(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		return // links and pipes need more there
+	}
+	broken := errors.New("no such bucket")
+	pipe := fetchFunc(func(_ *module.Location, dir string) error { return mkfifo(filepath.Join(dir, "pipe")) })
+	for name, test := range map[string]struct {
+		fetcher module.Fetcher
+		o       module.Options
+		want    error
+	}{
+		"error":       {fetcher: fetchFunc(func(*module.Location, string) error { return broken }), want: broken},
+		"nothing":     {fetcher: fetch{}, want: module.ErrArchive},
+		"only .git":   {fetcher: fetch{".git/config": "x"}, want: module.ErrArchive},
+		"link":        {fetcher: fetch{"main.tf": "x", "link": "-> /etc/passwd"}, want: module.ErrLink},
+		"pipe":        {fetcher: pipe, want: module.ErrArchive},
+		"entries":     {fetcher: fetch(example), o: module.Options{Limits: verify.Limits{Entries: 6}}, want: module.ErrTooLarge},
+		"bytes":       {fetcher: fetch{"a": "12345", "b": "6"}, o: module.Options{Limits: verify.Limits{Unpacked: 5}}, want: module.ErrTooLarge},
+		"no such dir": {fetcher: fetch{"a/b": "x"}, want: module.ErrNoSubdir},
+	} {
+		text := "s3::https://example.com/x"
+		if name == "no such dir" {
+			text += "//b"
+		}
+		dir, o := target(t), test.o
+		o.Fetcher = test.fetcher
+		_, err := module.DownloadLocation(t.Context(), nil, at(t, text), dir, o)
+		if !errors.Is(err, test.want) {
+			t.Errorf("%s: %v, want %v", name, err, test.want)
+		}
+		wellFormed(t, err)
+		absent(t, dir)
+	}
+	dir := target(t)
+	o := module.Options{SkipLinks: true, Limits: verify.Limits{Entries: 2, Unpacked: 1}, Fetcher: fetch{"main.tf": "x", "link": "-> /etc/passwd"}}
+	report, err := module.DownloadLocation(t.Context(), nil, at(t, "s3::https://example.com/x"), dir, o)
+	if err != nil || len(report.Skipped) != 1 || report.Skipped[0] != "link" {
+		t.Errorf("%+v, %v", report, err)
+	}
+	wantTree(t, dir, files{"main.tf": "x"})
+}
+
+func TestLocal(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	if err := (fetch(example)).FetchModule(t.Context(), &module.Location{}, filepath.Join(home, "vpc")); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string]string{"vpc/.git/config": "x", "vpc/modules/a/.git": "gitdir: x"} {
+		path := filepath.Join(home, filepath.FromSlash(name))
+		os.MkdirAll(filepath.Dir(path), 0o755)
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for format, content := range packed(t, example.entries()) {
+		if err := os.WriteFile(filepath.Join(home, "vpc."+format), content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(home, "empty"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	allow := module.Options{AllowLocal: true}
+	for _, name := range []string{"vpc", "vpc.zip", "vpc.tar.gz", "vpc.tar.xz"} {
+		path := filepath.ToSlash(filepath.Join(home, name))
+		for _, text := range []string{path, "file://" + path, path + "//modules/a"} {
+			dir := target(t)
+			report, err := module.DownloadLocation(t.Context(), nil, at(t, text), dir, allow)
+			if err != nil {
+				t.Errorf("%s: %v", text, err)
+				continue
+			}
+			wantTree(t, dir, example)
+			if report.H1 != h1(t, example) {
+				t.Errorf("%s: h1 %s", text, report.H1)
+			}
+			if _, err := module.DownloadLocation(t.Context(), nil, at(t, text), target(t), module.Options{Fetcher: fetch(example)}); !errors.Is(err, module.ErrLocal) {
+				t.Errorf("%s: %v, want ErrLocal", text, err)
+			}
+		}
+	}
+	for name, want := range map[string]error{"none": module.ErrNotFound, "empty": module.ErrArchive, "vpc/main.tf": module.ErrArchive} {
+		dir := target(t)
+		if _, err := module.DownloadLocation(t.Context(), nil, at(t, filepath.ToSlash(filepath.Join(home, name))), dir, allow); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", name, err, want)
+		}
+		absent(t, dir)
+	}
+	limited := module.Options{AllowLocal: true, Limits: verify.Limits{Entries: 3}}
+	if _, err := module.DownloadLocation(t.Context(), nil, at(t, filepath.ToSlash(filepath.Join(home, "vpc"))), target(t), limited); !errors.Is(err, module.ErrTooLarge) {
+		t.Errorf("limits: %v", err)
+	}
+	if runtime.GOOS == "windows" {
+		return
+	}
+	if err := os.Symlink("/etc/passwd", filepath.Join(home, "vpc", "link")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := module.DownloadLocation(t.Context(), nil, at(t, home+"/vpc"), target(t), allow); !errors.Is(err, module.ErrLink) {
+		t.Errorf("link: %v, want ErrLink", err)
+	}
+	dir := target(t)
+	report, err := module.DownloadLocation(t.Context(), nil, at(t, home+"/vpc"), dir, module.Options{AllowLocal: true, SkipLinks: true})
+	if err != nil || len(report.Skipped) != 1 {
+		t.Errorf("%+v, %v", report, err)
+	}
+	wantTree(t, dir, example)
+}

@@ -1,0 +1,218 @@
+package module
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/tofureg/tofureg/internal/archive"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// local copies a directory of this machine, or unpacks an archive on it.
+func (j *job) local(ctx context.Context, loc *Location) (*pack, error) {
+	u, err := url.Parse(loc.URL)
+	if err != nil {
+		return nil, refuse(loc.URL, "this is no URL")
+	}
+	name := localPath(u)
+	info, err := os.Stat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%w: %w", ErrNotFound, err)
+	case err != nil:
+		return nil, err
+	case !info.IsDir():
+		return j.localArchive(ctx, loc, name)
+	case loc.Checksum != "":
+		return nil, errors.New("there is a directory in place of the archive that the checksum is for")
+	}
+	from, err := os.OpenRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	defer from.Close()
+	// As a tar on the way, since that applies the rules for archives.
+	r, w := io.Pipe()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w.CloseWithError(writeTree(w, from.FS()))
+	}()
+	defer func() {
+		r.Close()
+		<-done
+	}()
+	return j.fill(func(root *os.Root) ([]archive.File, error) {
+		return archive.UnpackTar(ctx, r, archive.FormatTar, root, archive.Limits(j.limits), archive.Options{Skip: j.skipper()})
+	})
+}
+
+// localPath returns the path that a file URL names.
+func localPath(u *url.URL) string {
+	p := u.Path
+	if len(p) > 2 && p[0] == '/' && p[2] == ':' { // /C:/dir
+		p = p[1:]
+	}
+	return filepath.FromSlash(p)
+}
+
+func (j *job) localArchive(ctx context.Context, loc *Location, name string) (*pack, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%w: neither a file nor a directory", ErrArchive)
+	}
+	got, _, err := j.arrive(ctx, loc, &Body{ReadCloser: f, Size: info.Size()})
+	return got, err
+}
+
+// writeTree writes a directory as a tar, without what version control keeps in it.
+func writeTree(w io.Writer, fsys fs.FS) error {
+	tw := tar.NewWriter(w)
+	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil || name == ".":
+			return err
+		case isControlDir(name) && d.IsDir():
+			return fs.SkipDir
+		case isControlDir(name):
+			return nil // a file that tells where the directory is
+		}
+		return writeEntry(tw, fsys, name, d)
+	})
+	if err == nil && !hasEntries(fsys) {
+		return fmt.Errorf("%w: the directory is empty", ErrArchive)
+	}
+	return errors.Join(err, tw.Close())
+}
+
+func hasEntries(fsys fs.FS) bool {
+	entries, err := fs.ReadDir(fsys, ".")
+	return err != nil || len(entries) > 0
+}
+
+func writeEntry(tw *tar.Writer, fsys fs.FS, name string, d fs.DirEntry) error {
+	info, err := d.Info()
+	if err != nil {
+		return err
+	}
+	// The target of a link is never followed and never written.
+	h, err := tar.FileInfoHeader(info, "")
+	if err != nil {
+		return fmt.Errorf("%w: %.200q is neither file nor directory", ErrArchive, name)
+	}
+	h = &tar.Header{Typeflag: h.Typeflag, Name: name, Linkname: h.Linkname, Size: h.Size, Mode: h.Mode, Format: tar.FormatPAX}
+	if d.IsDir() {
+		h.Name += "/"
+	}
+	if err := tw.WriteHeader(h); err != nil || !info.Mode().IsRegular() {
+		return err
+	}
+	f, err := fsys.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = io.Copy(tw, f)
+	return err
+}
+
+// isControlDir reports whether name is that of the directory in which git or
+// Mercurial keep a repository, or of the file by which a submodule names one.
+func isControlDir(name string) bool {
+	base := path.Base(name)
+	return strings.EqualFold(base, ".git") || strings.EqualFold(base, ".hg")
+}
+
+// plugged has the caller's fetcher do the work, and checks what came.
+func (j *job) plugged(ctx context.Context, loc *Location) (*pack, error) {
+	root, err := j.stage.tree()
+	if err != nil {
+		return nil, err
+	}
+	got, err := j.checkPlugged(ctx, loc, root)
+	if err != nil {
+		root.Close()
+		return nil, hinted(err)
+	}
+	return got, nil
+}
+
+func (j *job) checkPlugged(ctx context.Context, loc *Location, root *os.Root) (*pack, error) {
+	given := *loc
+	if err := j.o.Fetcher.FetchModule(ctx, &given, root.Name()); err != nil {
+		return nil, err
+	}
+	if err := j.tidy(root); err != nil {
+		return nil, err
+	}
+	h1, err := verify.H1Dir(root.FS())
+	return &pack{root, h1}, err
+}
+
+// tidy removes what must not be in a package, or refuses it, and counts the rest.
+func (j *job) tidy(root *os.Root) error {
+	var remove []string
+	var size int64
+	entries := 0
+	err := fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || name == "." {
+			return err
+		}
+		if isControlDir(name) {
+			remove = append(remove, name)
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if entries++; entries > j.limits.Entries {
+			return fmt.Errorf("more than %d entries: %w", j.limits.Entries, ErrTooLarge)
+		}
+		switch t := d.Type(); {
+		case t == fs.ModeSymlink && j.o.SkipLinks:
+			j.skip(name)
+			remove = append(remove, name)
+			return nil
+		case t == fs.ModeSymlink:
+			return fmt.Errorf("%w: %.200q is a symbolic link", ErrLink, name)
+		case t != 0 && t != fs.ModeDir:
+			return fmt.Errorf("%w: %.200q is neither file nor directory", ErrArchive, name)
+		case t == fs.ModeDir:
+			return nil
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		if size += info.Size(); size > j.limits.Unpacked {
+			return fmt.Errorf("more than %d bytes: %w", j.limits.Unpacked, ErrTooLarge)
+		}
+		return nil
+	})
+	for _, name := range remove {
+		if err == nil {
+			err = root.RemoveAll(name)
+		}
+	}
+	if err == nil && entries == 0 {
+		return fmt.Errorf("%w: the fetcher left the directory empty", ErrArchive)
+	}
+	return err
+}

@@ -1,0 +1,517 @@
+package module_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/module"
+)
+
+const (
+	sum256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+	sumMD5 = "d41d8cd98f00b204e9800998ecf8427e"
+)
+
+func web(url string, format module.Format) module.Location {
+	return module.Location{Kind: module.KindHTTP, URL: url, Archive: format}
+}
+
+func repo(url, subdir, ref string) module.Location {
+	return module.Location{Kind: module.KindGit, URL: url, Subdir: subdir, Ref: ref}
+}
+
+// locations are texts and what they are read as.
+var locations = []struct {
+	text string
+	want module.Location
+}{
+	// Archives, told by the end of the path or by a parameter.
+	{"https://example.com/vpc.zip", web("https://example.com/vpc.zip", module.FormatZip)},
+	{"https://example.com/vpc.tar.gz", web("https://example.com/vpc.tar.gz", module.FormatTarGzip)},
+	{"https://example.com/vpc.tgz", web("https://example.com/vpc.tgz", module.FormatTarGzip)},
+	{"https://example.com/vpc.gz", web("https://example.com/vpc.gz", module.FormatTarGzip)},
+	{"https://example.com/vpc.tar.bz2", web("https://example.com/vpc.tar.bz2", module.FormatTarBzip2)},
+	{"https://example.com/vpc.tar.tbz2", web("https://example.com/vpc.tar.tbz2", module.FormatTarBzip2)},
+	{"https://example.com/vpc.bz2", web("https://example.com/vpc.bz2", module.FormatTarBzip2)},
+	{"https://example.com/vpc.tar.xz", web("https://example.com/vpc.tar.xz", module.FormatTarXz)},
+	{"https://example.com/vpc.txz", web("https://example.com/vpc.txz", module.FormatTarXz)},
+	{"https://example.com/vpc.xz", web("https://example.com/vpc.xz", module.FormatTarXz)},
+	{"https://example.com/vpc?archive=zip", web("https://example.com/vpc", module.FormatZip)},
+	{"https://example.com/vpc?archive=tgz", web("https://example.com/vpc", module.FormatTarGzip)},
+	{"https://example.com/vpc.zip?archive=tar.gz", web("https://example.com/vpc.zip", module.FormatTarGzip)},
+	{"https://example.com/vpc.zip?archive=false", web("https://example.com/vpc.zip", module.FormatNone)},
+	{"https://example.com/vpc?archive=0", web("https://example.com/vpc", module.FormatNone)},
+	{"https://example.com/vpc.zip?checksum=md5:" + sumMD5, module.Location{
+		Kind: module.KindHTTP, URL: "https://example.com/vpc.zip", Archive: module.FormatZip, Checksum: "md5:" + sumMD5,
+	}},
+	{"https://example.com/vpc.zip?checksum=" + strings.ToUpper(sum256), module.Location{
+		Kind: module.KindHTTP, URL: "https://example.com/vpc.zip", Archive: module.FormatZip, Checksum: "sha256:" + sum256,
+	}},
+	{"https://example.com/vpc.zip?filename=x.zip&archive=zip", web("https://example.com/vpc.zip", module.FormatZip)},
+	// What else is in a query is kept byte by byte.
+	{"https://example.com/vpc.zip?X-Sig=a%2Fb+c&archive=zip&Z=1&Z=2", web("https://example.com/vpc.zip?X-Sig=a%2Fb+c&Z=1&Z=2", module.FormatZip)},
+	{"https://user:secret@example.com/vpc.zip?token=secret", web("https://user:secret@example.com/vpc.zip?token=secret", module.FormatZip)},
+	{"https://example.com/vpc.zip?b=%zz&a", web("https://example.com/vpc.zip?b=%zz&a", module.FormatZip)},
+	{"https://example.com/d?x=1&&archive=zip&", web("https://example.com/d?x=1&&", module.FormatZip)},
+	{"https://example.com/d?next=https://example.org//x", web("https://example.com/d?next=https://example.org//x", "")},
+	// Pages.
+	{"https://example.com/vpc", web("https://example.com/vpc", "")},
+	{"http://example.com/vpc", web("http://example.com/vpc", "")},
+	{"https://example.com:8443", web("https://example.com:8443", "")},
+	{"HTTPS://example.com/x.zip", web("HTTPS://example.com/x.zip", module.FormatZip)},
+	{"https::https://example.com/x.zip", web("https://example.com/x.zip", module.FormatZip)},
+	{"  https://example.com/x.zip\n", web("https://example.com/x.zip", module.FormatZip)},
+	// Subdirectories.
+	{"https://example.com/vpc.zip//modules/a?archive=zip", module.Location{
+		Kind: module.KindHTTP, URL: "https://example.com/vpc.zip", Archive: module.FormatZip, Subdir: "modules/a",
+	}},
+	{"https://api.github.com/repos/o/r/tarball/v1.0.0//*?archive=tar.gz", module.Location{
+		Kind: module.KindHTTP, URL: "https://api.github.com/repos/o/r/tarball/v1.0.0", Archive: module.FormatTarGzip, Subdir: "*",
+	}},
+	{"https://example.com/x.tgz//*/modules/./vpc/", module.Location{
+		Kind: module.KindHTTP, URL: "https://example.com/x.tgz", Archive: module.FormatTarGzip, Subdir: "*/modules/vpc",
+	}},
+	{"https://example.com/x.zip//", web("https://example.com/x.zip", module.FormatZip)},
+	{"https://example.com/x.zip//.", web("https://example.com/x.zip", module.FormatZip)},
+	{"https://example.com/x.zip//a//b", module.Location{
+		Kind: module.KindHTTP, URL: "https://example.com/x.zip", Archive: module.FormatZip, Subdir: "a/b",
+	}},
+	// Repositories of git.
+	{"git::https://example.com/code/vpc.git", repo("https://example.com/code/vpc.git", "", "")},
+	{"git::https://example.com/code/vpc.git?ref=v1.2.0", repo("https://example.com/code/vpc.git", "", "v1.2.0")},
+	{"git::https://example.com/code/vpc.git//modules/a?ref=release%2F1.0", repo("https://example.com/code/vpc.git", "modules/a", "release/1.0")},
+	{"git::https://example.com/code/vpc.git?ref=main&depth=1", module.Location{
+		Kind: module.KindGit, URL: "https://example.com/code/vpc.git", Ref: "main", Depth: 1,
+	}},
+	{"git::https://example.com/code/vpc.git?other=thing&ref=main", repo("https://example.com/code/vpc.git?other=thing", "", "main")},
+	{"git::ssh://git@example.com/code/vpc.git", repo("ssh://git@example.com/code/vpc.git", "", "")},
+	{"git::ssh://git@example.com:2222/code/vpc.git?sshkey=c2VjcmV0", module.Location{
+		Kind: module.KindGit, URL: "ssh://git@example.com:2222/code/vpc.git", SSHKey: true,
+	}},
+	{"git::git+ssh://deploy@example.com/vpc.git", repo("git+ssh://deploy@example.com/vpc.git", "", "")},
+	{"git::http://example.com/vpc.git", repo("http://example.com/vpc.git", "", "")},
+	{"git://example.com/code/vpc.git//a/b", repo("git://example.com/code/vpc.git", "a/b", "")},
+	{"git::git@example.com:code/vpc.git//a?ref=v1", repo("ssh://git@example.com/code/vpc.git", "a", "v1")},
+	{"git@github.com:acme/vpc.git", repo("ssh://git@github.com/acme/vpc.git", "", "")},
+	{"git@github.com:/acme/vpc.git?ref=v1", repo("ssh://git@github.com/acme/vpc.git", "", "v1")},
+	{"git::deploy@example.com:vpc.git", repo("ssh://deploy@example.com/vpc.git", "", "")},
+	{"github.com/acme/vpc", repo("https://github.com/acme/vpc.git", "", "")},
+	{"github.com/acme/vpc.git", repo("https://github.com/acme/vpc.git", "", "")},
+	{"github.com/acme/vpc?ref=v1", repo("https://github.com/acme/vpc.git", "", "v1")},
+	{"github.com/acme/vpc//modules/a?ref=v1", repo("https://github.com/acme/vpc.git", "modules/a", "v1")},
+	{"github.com/acme/vpc/modules//a", repo("https://github.com/acme/vpc.git", "modules/a", "")},
+	{"git::github.com/acme/vpc", repo("https://github.com/acme/vpc.git", "", "")},
+	{"bitbucket.org/acme/vpc", repo("https://bitbucket.org/acme/vpc.git", "", "")},
+	{"bitbucket.org/acme/vpc.git//a?ref=v1", repo("https://bitbucket.org/acme/vpc.git", "a", "v1")},
+	{"git::file:///srv/vpc.git", repo("file:///srv/vpc.git", "", "")},
+	{"git::/srv/vpc.git?ref=v1", repo("file:///srv/vpc.git", "", "v1")},
+	// Other means.
+	{"hg::https://example.com/vpc?rev=default", module.Location{Kind: module.KindMercurial, URL: "https://example.com/vpc", Ref: "default"}},
+	{"hg::ssh://hg@example.com/vpc//a", module.Location{Kind: module.KindMercurial, URL: "ssh://hg@example.com/vpc", Subdir: "a"}},
+	{"s3::https://s3-eu-west-1.amazonaws.com/bucket/vpc.zip", module.Location{
+		Kind: module.KindS3, URL: "https://s3-eu-west-1.amazonaws.com/bucket/vpc.zip", Archive: module.FormatZip,
+	}},
+	{"s3::https://minio.example.com:9000/bucket/vpc.zip?region=eu&aws_access_key_secret=secret", module.Location{
+		Kind: module.KindS3, URL: "https://minio.example.com:9000/bucket/vpc.zip?region=eu&aws_access_key_secret=secret", Archive: module.FormatZip,
+	}},
+	{"s3-eu-west-1.amazonaws.com/bucket/vpc.zip", module.Location{
+		Kind: module.KindS3, URL: "https://s3-eu-west-1.amazonaws.com/bucket/vpc.zip", Archive: module.FormatZip,
+	}},
+	{"bucket.s3.amazonaws.com/dir/vpc.zip//a", module.Location{
+		Kind: module.KindS3, URL: "https://s3.amazonaws.com/bucket/dir/vpc.zip", Archive: module.FormatZip, Subdir: "a",
+	}},
+	{"bucket.s3-eu-west-1.amazonaws.com/vpc.zip", module.Location{
+		Kind: module.KindS3, URL: "https://s3-eu-west-1.amazonaws.com/bucket/vpc.zip", Archive: module.FormatZip,
+	}},
+	{"bucket.s3.eu-west-1.amazonaws.com/vpc.zip", module.Location{
+		Kind: module.KindS3, URL: "https://s3.eu-west-1.amazonaws.com/bucket/vpc.zip", Archive: module.FormatZip,
+	}},
+	{"s3.eu-west-1.amazonaws.com/bucket/vpc.zip", module.Location{
+		Kind: module.KindS3, URL: "https://s3.eu-west-1.amazonaws.com/bucket/vpc.zip", Archive: module.FormatZip,
+	}},
+	{"gcs::https://www.googleapis.com/storage/v1/bucket/vpc.zip", module.Location{
+		Kind: module.KindGCS, URL: "https://www.googleapis.com/storage/v1/bucket/vpc.zip", Archive: module.FormatZip,
+	}},
+	{"www.googleapis.com/storage/v1/bucket/dir/vpc", module.Location{
+		Kind: module.KindGCS, URL: "https://www.googleapis.com/storage/v1/bucket/dir/vpc",
+	}},
+	{"oci://registry.example.com/acme/vpc", module.Location{Kind: module.KindOCI, URL: "oci://registry.example.com/acme/vpc"}},
+	{"oci://registry.example.com:5000/acme/vpc//a?tag=1.0.0", module.Location{
+		Kind: module.KindOCI, URL: "oci://registry.example.com:5000/acme/vpc", Subdir: "a", Tag: "1.0.0",
+	}},
+	{"oci://registry.example.com/vpc?digest=sha256:" + sum256, module.Location{
+		Kind: module.KindOCI, URL: "oci://registry.example.com/vpc", Digest: "sha256:" + sum256,
+	}},
+	// This machine.
+	{"file:///srv/modules/vpc", module.Location{Kind: module.KindLocal, URL: "file:///srv/modules/vpc"}},
+	{"file:///srv/vpc.zip//a", module.Location{Kind: module.KindLocal, URL: "file:///srv/vpc.zip", Archive: module.FormatZip, Subdir: "a"}},
+	{"/srv/modules//vpc", module.Location{Kind: module.KindLocal, URL: "file:///srv/modules", Subdir: "vpc"}},
+	{"/srv/my modules/50%#1", module.Location{Kind: module.KindLocal, URL: "file:///srv/my%20modules/50%25%231"}},
+	{`C:\modules\vpc`, module.Location{Kind: module.KindLocal, URL: "file:///C:/modules/vpc"}},
+	{"/srv//modules/../vpc/", module.Location{Kind: module.KindLocal, URL: "file:///srv", Subdir: "vpc"}},
+	{"/srv/modules/./vpc/", module.Location{Kind: module.KindLocal, URL: "file:///srv/modules/vpc"}},
+	{`c:/modules/vpc`, module.Location{Kind: module.KindLocal, URL: "file:///c:/modules/vpc"}},
+	// What nobody here knows.
+	{"ftp://example.com/vpc.zip", module.Location{Kind: module.KindOther, Getter: "ftp", URL: "ftp://example.com/vpc.zip", Archive: module.FormatZip}},
+	{"ssh://git@example.com/vpc.git", module.Location{Kind: module.KindOther, Getter: "ssh", URL: "ssh://git@example.com/vpc.git"}},
+	{"azurerm::https://example.com/vpc.zip?sv=1", module.Location{
+		Kind: module.KindOther, Getter: "azurerm", URL: "https://example.com/vpc.zip?sv=1", Archive: module.FormatZip,
+	}},
+}
+
+func TestParseLocation(t *testing.T) {
+	t.Parallel()
+	if len(locations) < 60 {
+		t.Errorf("only %d locations", len(locations))
+	}
+	for _, test := range locations {
+		got, err := module.ParseLocation(test.text)
+		if err != nil {
+			t.Errorf("%s: %v", test.text, err)
+			continue
+		}
+		if diff := cmp.Diff(test.want, *got, cmpAddrs); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.text, diff)
+		}
+		roundTrip(t, got)
+	}
+}
+
+var cmpAddrs = cmpopts.EquateComparable(addrs.Module{}, addrs.Version{})
+
+// roundTrip checks that neither form of a location loses anything but secrets.
+func roundTrip(t *testing.T, l *module.Location) {
+	t.Helper()
+	again, err := module.ParseLocation(l.Source())
+	if err != nil {
+		t.Errorf("%s: its own text %q is refused: %v", l, l.Source(), err)
+		return
+	}
+	again.SSHKey = l.SSHKey
+	if *again != *l {
+		t.Errorf("%q is read as %+v, was %+v", l.Source(), *again, *l)
+	}
+	data, err := json.Marshal(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stored module.Location
+	if err := json.Unmarshal(data, &stored); err != nil || stored != *l {
+		t.Errorf("%s: JSON %s: %v", l, data, err)
+	}
+	if s := l.String(); strings.Contains(s, "secret") || strings.ContainsFunc(s, unicode.IsControl) {
+		t.Errorf("String is %q", s)
+	}
+}
+
+func TestLocationRefused(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ text, reason string }{
+		{"", "empty"},
+		{" \n", "empty"},
+		{"https://example.com/" + strings.Repeat("x", 16<<10), "too long"},
+		{"https://example.com/a\x00b", "control"},
+		{"https://example.com/a\x1b[2Jb", "control"},
+		{"https://example.com/\xff", "UTF-8"},
+		{"./vpc", "relative"},
+		{"../vpc", "relative"},
+		{`..\vpc`, "relative"},
+		{".", "relative"},
+		{"hashicorp/consul/aws", "address of a module"},
+		{"hashicorp/consul/aws//modules/a", "address of a module"},
+		{"registry.example.com/acme/vpc/aws", "address of a module"},
+		{"gitlab.com/acme/vpc/aws", "address of a module"},
+		{"vpc", "neither"},
+		{"acme/vpc", "neither"},
+		{"gitlab.com/acme/vpc", "neither"},
+		{"someone@example.com:vpc.git", "neither"},
+		{"https://", "no host"},
+		{"https:///vpc.zip", "no host"},
+		{"https:vpc.zip", "neither"},
+		{"https://:443/vpc.zip", "no host"},
+		{"https://-x/vpc.zip", "hyphen"},
+		{"https://exa mple.com/", "no URL"},
+		{"https://example.com:port/", "no URL"},
+		{`https://example.com/a\b.zip`, "backslash"},
+		{"https://example.com/vpc.zip#x", "fragment"},
+		{"git::https://example.com/vpc.git#x", "fragment"},
+		{"https://example.com/vpc.zip?a=1#x", "fragment"},
+		{`\\server\share\vpc`, "another machine"},
+		{"https::ftp://example.com/x.zip", "scheme"},
+		// Directories.
+		{"https://example.com/x.zip//..", "out of the package"},
+		{"https://example.com/x.zip//../a", "out of the package"},
+		{"https://example.com/x.zip//a/../..", "out of the package"},
+		{"https://example.com/x.zip///etc", "absolute"},
+		{`https://example.com/x.zip//a\..\..`, "backslash"},
+		{"https://example.com/x.zip//C:/a", "colon"},
+		{"github.com/acme/vpc/../..", "out of the package"},
+		// Parameters.
+		{"https://example.com/x?archive=rar", "archive format"},
+		{"https://example.com/x?archive=true", "archive format"},
+		{"https://example.com/x?archive=zip&archive=tgz", "twice"},
+		{"https://example.com/x?archive=%zz", "escaped"},
+		{"https://example.com/x.zip?checksum=file:https://example.com/SUMS", "another file"},
+		{"https://example.com/x.zip?checksum=sha256:abc", "checksum"},
+		{"https://example.com/x.zip?checksum=md5:" + sum256, "checksum"},
+		{"https://example.com/x.zip?checksum=crc32:00000000", "checksum"},
+		{"https://example.com/x.zip?%63hecksum=sha256:abc", "checksum"},
+		{"git::https://example.com/x.git?checksum=" + sum256, "not for repositories"},
+		{"git::https://example.com/x.git?archive=zip", "not for repositories"},
+		{"git::https://example.com/x.git?depth=x", "depth"},
+		{"git::https://example.com/x.git?depth=-1", "depth"},
+		{"oci://example.com/x?archive=zip", "no other parameters"},
+		{"oci://example.com/x?tag=a&digest=sha256:" + sum256, "both"},
+		{"oci://example.com/x?tag=", "tag"},
+		{"oci://example.com/x?tag=a/b", "tag"},
+		{"oci://example.com/x?digest=sha256:zz", "digest"},
+		{"oci://example.com/x:1.0", "?tag="},
+		{"oci://example.com", "oci://HOST/REPOSITORY"},
+		{"oci::https://example.com/x", "oci://HOST/REPOSITORY"},
+		{"oci://user@example.com/x", "user"},
+		// What a program could take for an option, or for a command.
+		{"git::https://example.com/x.git?ref=--upload-pack=touch%20/tmp/x", "ref"},
+		{"git::https://example.com/x.git?ref=-x", "ref"},
+		{"git::https://example.com/x.git?ref=a:b", "ref"},
+		{"git::https://example.com/x.git?ref=%2Bmain", "ref"},
+		{"git::https://example.com/x.git?ref=main%0a", "ref"},
+		{"git::https://example.com/x.git?ref=a..b", "ref"},
+		{"git::https://example.com/x.git?ref=HEAD~1", "ref"},
+		{"git::https://example.com/x.git?ref=@{1}", "ref"},
+		{"git::https://example.com/x.git?ref=" + strings.Repeat("x", 256), "too long"},
+		{"hg::https://example.com/x?rev=--config=x", "ref"},
+		{"git::ext::sh -c touch% /tmp/x", "::"},
+		{"git::ext:sh", "neither"},
+		{"git::fd::17", "::"},
+		{"git::-oProxyCommand=x:y/z", "neither"},
+		{"git::ssh://-oProxyCommand=x/y", "hyphen"},
+		{"git::ssh://-oProxyCommand=x@example.com/y", "hyphen"},
+		{"git::--upload-pack=x", "neither"},
+		{"git::ftp://example.com/x.git", "scheme"},
+		{"git::https://example.com", "repository"},
+		{"git::ssh://git@example.com:acme/vpc.git", "port"},
+		{"git::file://example.com/x.git", "file:///PATH"},
+		{"file://relative/path", "file:///PATH"},
+		{"file:relative", "neither"},
+		{"file:/srv/vpc", "neither"},
+		{"git@example.com:a://b", "empty element"},
+		{"/", "no directory"},
+		{"/.//srv", "no directory"},
+		{"file:///", "no directory"},
+		{"ftp:////x", "names nothing"},
+		{"https://example.com/a b.zip", "spaces"},
+		{"https://example.com/a.zip?a=b c", "spaces"},
+		{"https://example.com/a.zip// b", "space"},
+		{"dfgd:dgfh/dfg", "neither"},
+		{"localhost:8080/x.zip", "neither"},
+		{"ftp:/x.zip", "neither"},
+		{"git@:x", "git@HOST:PATH"},
+		{"git@example.com:", "git@HOST:PATH"},
+		{"git::s3::https://example.com/x", "::"},
+		{"github.com/acme", "github.com/OWNER/REPO"},
+		{"github.com//acme/vpc", "neither"},
+		{"bitbucket.org/acme", "bitbucket.org/OWNER/REPO"},
+		{"bitbucket.org/acme/vpc/a", "bitbucket.org/OWNER/REPO"},
+		{"www.googleapis.com/storage/v1/bucket/", "BUCKET/OBJECT"},
+		{"bucket.x.y.z.amazonaws.com/a", "amazonaws.com"},
+		{"s3.amazonaws.com/", "amazonaws.com"},
+		{"gcs::s3.amazonaws.com/a/b.zip", "s3::"},
+	} {
+		got, err := module.ParseLocation(test.text)
+		e, ok := errors.AsType[*addrs.ParseError](err)
+		if !ok {
+			t.Errorf("%.80q: %v, %v; want a *ParseError", test.text, got, err)
+			continue
+		}
+		if !strings.Contains(e.Reason, test.reason) || e.Kind != "module location" {
+			t.Errorf("%.80q: %v, want a reason with %q", test.text, err, test.reason)
+		}
+		if strings.ContainsFunc(err.Error(), unicode.IsControl) || len(err.Error()) > 600 {
+			t.Errorf("error text %q", err)
+		}
+	}
+}
+
+// Secrets show neither in the text of a location nor in an error about one.
+func TestLocationRedacted(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"https://user:secret@example.com/x.zip?sig=secret":                    "https://example.com/x.zip?...",
+		"https://secret@example.com/x.zip":                                    "https://example.com/x.zip",
+		"https://example.com/x?sig=secret&archive=zip":                        "https://example.com/x?archive=zip&...",
+		"git::https://token:secret@example.com/x.git//a?ref=v1&access=secret": "git::https://example.com/x.git//a?ref=v1&...",
+		"git::ssh://git@example.com/x.git?sshkey=secret":                      "git::ssh://git@example.com/x.git",
+		"git::ssh://git:secret@example.com/x.git":                             "git::ssh://example.com/x.git",
+		"s3::https://example.com/x.zip?aws_access_key_secret=secret":          "s3::https://example.com/x.zip?...",
+		"https://example.com/\u202egpj.zip":                                   `https://example.com/\u202egpj.zip`,
+	} {
+		l, err := module.ParseLocation(text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		for _, verb := range []string{"%v", "%s", "%+v", "%q"} {
+			if got := fmt.Sprintf(verb, l) + fmt.Sprintf(verb, *l); strings.Contains(got, "secret") {
+				t.Errorf("%s of %s: %s", verb, text, got)
+			}
+		}
+		if l.String() != want {
+			t.Errorf("%s: String is %q, want %q", text, l, want)
+		}
+	}
+	for _, text := range []string{
+		"https://user:secret@example.com:port/x?sig=secret", "https://user:sec/ret-secret@example.com/", "user:secret@example.com:x",
+		"https://user:secret@example.com/x.zip#secret?secret", "git::ssh://git:secret@example.com:acme/x.git",
+		"ftp//user:secret@x", "https://user:secret@/x", "git::https://user:secret@example.com/x?ref=-secret",
+	} {
+		if _, err := module.ParseLocation(text); err == nil || strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "sec/") {
+			t.Errorf("%s: error %v", text, err)
+		}
+	}
+}
+
+func TestSuggestion(t *testing.T) {
+	t.Parallel()
+	_, err := module.ParseLocation("git::ssh://git@example.com:acme/vpc.git?ref=v1")
+	e, ok := errors.AsType[*addrs.ParseError](err)
+	if !ok || e.Suggestion != "git::git@example.com:acme/vpc.git" {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestWithSubdir(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ base, sub, want string }{
+		{"", "", ""}, {"a", "", "a"}, {"", "b", "b"}, {"a/b", "c", "a/b/c"}, {"*", "modules/x", "*/modules/x"}, {"a", "./b//c/", "a/b/c"}, {"a", ".", "a"},
+	} {
+		l, err := module.Location{Kind: module.KindHTTP, URL: "https://example.com/x", Subdir: test.base}.WithSubdir(test.sub)
+		if err != nil || l.Subdir != test.want {
+			t.Errorf("%q in %q: %v, %v", test.sub, test.base, l, err)
+		}
+	}
+	for _, sub := range []string{"..", "../b", "b/../../c", "/b", `b\c`, "c:", "a?b", "a\x00"} {
+		if l, err := (module.Location{Subdir: "a"}).WithSubdir(sub); err == nil {
+			t.Errorf("%q: %v", sub, l)
+		}
+	}
+}
+
+func TestResolveLocation(t *testing.T) {
+	t.Parallel()
+	base := parseURL(t, "https://registry.example.com/v1/modules/acme/vpc/aws/1.0.0/download?x=1")
+	for answer, want := range map[string]string{
+		"/files/vpc.zip":               "https://registry.example.com/files/vpc.zip",
+		"/files/vpc.zip?token=t":       "https://registry.example.com/files/vpc.zip?token=t",
+		"./vpc.zip":                    "https://registry.example.com/v1/modules/acme/vpc/aws/1.0.0/vpc.zip",
+		"../vpc.zip//sub/dir":          "https://registry.example.com/v1/modules/acme/vpc/aws/vpc.zip//sub/dir",
+		"../../vpc?archive=tar.gz":     "https://registry.example.com/v1/modules/acme/vpc/vpc?archive=tar.gz",
+		"//cdn.example.com/vpc.zip":    "https://cdn.example.com/vpc.zip",
+		"../../../../../../../../x.gz": "https://registry.example.com/x.gz",
+		" /files/vpc.zip ":             "https://registry.example.com/files/vpc.zip",
+		"https://example.org/x.zip":    "https://example.org/x.zip",
+		"git@example.org:x/y.git":      "git::ssh://git@example.org/x/y.git",
+	} {
+		l, err := module.ResolveLocation(base, answer)
+		if err != nil || l.Source() != want {
+			t.Errorf("%q: %v, %v; want %s", answer, l, err, want)
+		}
+	}
+	for _, answer := range []string{
+		"", "vpc.zip", "?x=1", "/a#b", `/a\b`, "/a\x00", "//", "/a%zz", ".\\x", "acme/vpc/aws", "/x.zip//../..", "/" + strings.Repeat("x", 20_000),
+	} {
+		if l, err := module.ResolveLocation(base, answer); err == nil {
+			t.Errorf("%.50q: %v", answer, l)
+		}
+	}
+	// Whatever a relative answer is relative to, it is never a file of this machine.
+	if l, err := module.ResolveLocation(base, "/etc/passwd"); err != nil || l.Kind != module.KindHTTP {
+		t.Errorf("%v, %v", l, err)
+	}
+}
+
+func TestDirectLocation(t *testing.T) {
+	t.Parallel()
+	base := parseURL(t, "https://registry.example.com/v1/acme/vpc/aws/1.0.0/download")
+	for answer, want := range map[string]string{
+		"package":                            "https://registry.example.com/v1/acme/vpc/aws/1.0.0/package",
+		"package//x?archive=zip":             "https://registry.example.com/v1/acme/vpc/aws/1.0.0/package//x?archive=zip",
+		"/p":                                 "https://registry.example.com/p",
+		"https://cdn.example.com/p?sig=a%2f": "https://cdn.example.com/p?sig=a%2f",
+		"http://cdn.example.com/p":           "http://cdn.example.com/p",
+		"?x=1":                               "https://registry.example.com/v1/acme/vpc/aws/1.0.0/download?x=1",
+	} {
+		l, err := module.DirectLocation(base, answer)
+		if err != nil || l.URL != want || !l.Direct || l.Kind != module.KindHTTP || l.Subdir != "" || l.UseRegistryCredentials {
+			t.Errorf("%q: %+v, %v; want %s", answer, l, err, want)
+		}
+	}
+	for _, answer := range []string{"", "p#x", "file:///etc/passwd", "git::https://example.com/x", "ftp://x/y", "https:x", `a\b`, "%zz"} {
+		if l, err := module.DirectLocation(base, answer); err == nil {
+			t.Errorf("%q: %v", answer, l)
+		}
+	}
+}
+
+func parseURL(t testing.TB, s string) *url.URL {
+	t.Helper()
+	u, err := url.Parse(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+func FuzzParseLocation(f *testing.F) {
+	for _, test := range locations {
+		f.Add(test.text)
+	}
+	f.Add("git::ext::sh -c x")
+	f.Add("https://example.com/x.zip//a//../b?archive=zip&checksum=" + sum256)
+	base := parseURL(f, "https://registry.example.com/v1/download")
+	f.Fuzz(func(t *testing.T, text string) {
+		l, err := module.ParseLocation(text)
+		if err != nil {
+			if _, ok := errors.AsType[*addrs.ParseError](err); !ok || strings.ContainsFunc(err.Error(), unicode.IsControl) {
+				t.Errorf("error %q", err)
+			}
+		} else {
+			roundTripAny(t, l)
+			for elem := range strings.SplitSeq(l.Subdir, "/") {
+				if elem == ".." || l.Subdir != "" && elem == "" {
+					t.Errorf("subdirectory %q", l.Subdir)
+				}
+			}
+			if strings.HasPrefix(l.Ref, "-") || l.Kind == "" || l.UseRegistryCredentials {
+				t.Errorf("%+v", *l)
+			}
+		}
+		if l, err := module.ResolveLocation(base, text); err == nil && strings.HasPrefix(strings.TrimSpace(text), "/") && l.Kind != module.KindHTTP {
+			t.Errorf("%q is %v", text, l)
+		}
+	})
+}
+
+// roundTripAny is roundTrip for texts that may hold the word of its check.
+func roundTripAny(t *testing.T, l *module.Location) {
+	t.Helper()
+	again, err := module.ParseLocation(l.Source())
+	if err != nil {
+		t.Fatalf("%+v: its own text %q is refused: %v", *l, l.Source(), err)
+	}
+	again.SSHKey = l.SSHKey
+	if *again != *l {
+		t.Errorf("%q is read as %+v, was %+v", l.Source(), *again, *l)
+	}
+	if s := l.String(); strings.ContainsFunc(s, unicode.IsControl) || len(s) > 1100 {
+		t.Errorf("String is %q", s)
+	}
+}

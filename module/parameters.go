@@ -1,0 +1,204 @@
+package module
+
+import (
+	"encoding/hex"
+	"net/url"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// parseQuery moves the parameters that have a meaning here into their fields. The
+// rest is kept as it was written: it may be signed.
+func (p *parser) parseQuery() string {
+	if p.query == "" {
+		return ""
+	}
+	var kept []string
+	seen := map[string]bool{}
+	for pair := range strings.SplitSeq(p.query, "&") {
+		raw, rawValue, _ := strings.Cut(pair, "=")
+		name, err := url.QueryUnescape(raw)
+		take := p.field(name)
+		if err != nil || take == nil {
+			kept = append(kept, pair)
+			continue
+		}
+		if seen[name] {
+			return "the parameter " + name + " occurs twice"
+		}
+		seen[name] = true
+		value, err := url.QueryUnescape(rawValue)
+		if err != nil {
+			return "the parameter " + name + " is badly escaped"
+		}
+		if reason := take(value); reason != "" {
+			return reason
+		}
+	}
+	p.query = strings.Join(kept, "&")
+	return ""
+}
+
+// field returns what to do with the value of a parameter, nil if it stays.
+func (p *parser) field(name string) func(value string) string {
+	drop := func(string) string { return "" }
+	switch p.Kind {
+	case KindOCI:
+		return p.ociField(name)
+	case KindGit:
+		switch name {
+		case "ref":
+			return p.setRef
+		case "depth":
+			return p.setDepth
+		case "sshkey":
+			return func(value string) string { p.SSHKey = value != ""; return "" }
+		case "archive", "checksum":
+			return func(string) string { return "the parameter " + name + " is for archives, not for repositories" }
+		}
+	case KindMercurial:
+		switch name {
+		case "rev":
+			return p.setRef
+		case "archive", "checksum":
+			return func(string) string { return "the parameter " + name + " is for archives, not for repositories" }
+		}
+	}
+	switch name {
+	case "archive":
+		return p.setArchive
+	case "checksum":
+		return p.setChecksum
+	case "filename": // where go-getter would store a single file
+		return drop
+	}
+	return nil
+}
+
+func (p *parser) ociField(name string) func(string) string {
+	switch name {
+	case "tag":
+		return func(value string) string {
+			p.Tag = value
+			if !isTag(value) {
+				return "the tag is not valid"
+			}
+			return ""
+		}
+	case "digest":
+		return func(value string) string {
+			p.Digest = value
+			algorithm, digits, _ := strings.Cut(value, ":")
+			if sum, err := hex.DecodeString(digits); err != nil || algorithm == "" || len(sum) < 16 || len(sum) > 64 {
+				return "the digest must be ALGORITHM:HEX"
+			}
+			return ""
+		}
+	}
+	return func(string) string { return "an oci location has no other parameters than tag and digest" }
+}
+
+// isTag reports whether s is a tag by the OCI distribution specification.
+func isTag(s string) bool {
+	if s == "" || len(s) > 128 || s[0] == '.' || s[0] == '-' {
+		return false
+	}
+	return !strings.ContainsFunc(s, func(r rune) bool {
+		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._-", r)
+	})
+}
+
+func (p *parser) setRef(value string) string {
+	p.Ref = value
+	return checkRef(value)
+}
+
+// checkRef refuses what is no name of a branch, tag or commit, or what a program
+// would take for an option or for more than a name.
+func checkRef(ref string) string {
+	bad := func(r rune) bool {
+		return r <= ' ' || r == 0x7f || strings.ContainsRune(`~^:?*[\`, r) || unicode.IsControl(r)
+	}
+	switch {
+	case ref == "":
+		return ""
+	case len(ref) > 255:
+		return "the ref is too long"
+	case strings.HasPrefix(ref, "-"), strings.HasPrefix(ref, "+"), strings.HasPrefix(ref, "/"), strings.HasSuffix(ref, "/"),
+		strings.HasSuffix(ref, "."), strings.HasSuffix(ref, ".lock"), ref == "@",
+		strings.Contains(ref, ".."), strings.Contains(ref, "//"), strings.Contains(ref, "@{"), strings.Contains(ref, "/."),
+		strings.HasPrefix(ref, "."), strings.ContainsFunc(ref, bad):
+		return "the ref must be the name of a branch or tag, or a commit"
+	}
+	return ""
+}
+
+func (p *parser) setDepth(value string) string {
+	n, err := strconv.Atoi(value)
+	if err != nil || n < 0 || n > 1<<30 {
+		return "the depth must be a number"
+	}
+	p.Depth = n
+	return ""
+}
+
+// formats are the names of formats in parameters and at the end of paths. What is
+// called "gz" can only be a tar inside.
+var formats = []struct {
+	name   string
+	format Format
+}{
+	{"zip", FormatZip},
+	{"tar.gz", FormatTarGzip}, {"tgz", FormatTarGzip}, {"gz", FormatTarGzip},
+	{"tar.bz2", FormatTarBzip2}, {"tar.tbz2", FormatTarBzip2}, {"tbz2", FormatTarBzip2}, {"bz2", FormatTarBzip2},
+	{"tar.xz", FormatTarXz}, {"txz", FormatTarXz}, {"xz", FormatTarXz},
+}
+
+func (p *parser) setArchive(value string) string {
+	if yes, err := strconv.ParseBool(value); err == nil && !yes {
+		p.Archive = FormatNone
+		return ""
+	}
+	for _, f := range formats {
+		if f.name == value {
+			p.Archive = f.format
+			return ""
+		}
+	}
+	return "the archive format must be zip, tar.gz, tar.bz2 or tar.xz"
+}
+
+// formatOfPath tells the format by the end of a URL's path.
+func formatOfPath(address string) Format {
+	address, _, _ = strings.Cut(address, "?")
+	for _, f := range formats {
+		if strings.HasSuffix(address, "."+f.name) {
+			return f.format
+		}
+	}
+	return FormatUnknown
+}
+
+func (p *parser) setChecksum(value string) (reason string) {
+	p.Checksum, reason = canonicalChecksum(value)
+	return reason
+}
+
+// finish puts the URL together when all parameters are known.
+func (p *parser) finish() string {
+	p.URL = p.address
+	if p.query != "" {
+		p.URL += "?" + p.query
+	}
+	if p.Tag != "" && p.Digest != "" {
+		return "it must not have both a tag and a digest"
+	}
+	switch p.Kind {
+	case KindHTTP, KindS3, KindGCS, KindLocal, KindOther:
+		if p.Archive == FormatUnknown {
+			p.Archive = formatOfPath(p.address)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,293 @@
+package module
+
+import (
+	"net/url"
+	"path"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/tofureg/tofureg/addrs"
+)
+
+// maxLocation bounds the text of a location, in bytes. Presigned URLs are long.
+const maxLocation = 16 << 10
+
+// ParseLocation reads a location as the OpenTofu CLI does, in all forms that the
+// source of a module may have:
+//
+//	https://HOST/PATH                      an archive, or a page that names another location
+//	git::URL  git::ssh://…  git@HOST:PATH  a git repository
+//	github.com/OWNER/REPO[/SUBDIR]         the same, over https
+//	bitbucket.org/OWNER/REPO               the same, over https
+//	hg::URL  s3::URL  gcs::URL             other means
+//	BUCKET.s3-REGION.amazonaws.com/PATH    the same as s3::
+//	www.googleapis.com/storage/v1/…        the same as gcs::
+//	oci://HOST/REPOSITORY                  an artifact in an OCI registry
+//	file:///PATH  /PATH                    something on this machine
+//
+// Each may have a directory of the package after "//" and then parameters after "?".
+// The parameters archive, checksum, ref, depth, tag and digest become fields; sshkey
+// and filename are dropped; all others stay in the URL byte by byte.
+//
+// Addresses in a registry and paths relative to a configuration, which a registry
+// must not answer with, are refused, as are fragments, control characters,
+// directories that lead out of the package, refs and hosts that a program could take
+// for an option, git's transport helpers such as "ext::", and "checksum=file:". An
+// unknown scheme is KindOther. What the text says is not looked up anywhere: unlike
+// the CLI, ParseLocation asks nobody whether a repository at bitbucket.org is one of
+// git, as nowadays all are.
+//
+// The error is an [*addrs.ParseError].
+func ParseLocation(s string) (*Location, error) {
+	s = strings.TrimSpace(s)
+	switch {
+	case s == "":
+		return nil, refuse(s, "it is empty")
+	case len(s) > maxLocation:
+		return nil, refuse(s, "it is too long")
+	case !utf8.ValidString(s) || strings.ContainsFunc(s, unicode.IsControl):
+		return nil, refuse(s, "it must be UTF-8 without control characters")
+	case isRelativePath(s):
+		return nil, refuse(s, "a path relative to the configuration is no location")
+	case isRegistryAddress(s):
+		return nil, refuse(s, "a location must not be the address of a module in a registry")
+	}
+	p := parser{input: s}
+	if reason := p.run(s); reason != "" {
+		return nil, suggest(s, reason, p.suggestion)
+	}
+	return &p.Location, nil
+}
+
+func isRelativePath(s string) bool {
+	if s == "." || s == ".." {
+		return true
+	}
+	for _, prefix := range []string{"./", "../", `.\`, `..\`} {
+		if strings.HasPrefix(s, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+func isRegistryAddress(s string) bool {
+	_, err := addrs.ParseModuleSource(s)
+	return err == nil
+}
+
+// parser is a location that is being made. Its methods return what is wrong, "" if
+// nothing is.
+type parser struct {
+	Location
+	input      string
+	forced     string // what stood before "::"
+	address    string // without getter, subdirectory and query
+	query      string
+	suggestion string
+}
+
+var forcedGetter = regexp.MustCompile(`^([A-Za-z0-9]+)::(.+)$`)
+
+func (p *parser) run(s string) string {
+	if m := forcedGetter.FindStringSubmatch(s); m != nil {
+		p.forced, s = m[1], m[2]
+		if forcedGetter.MatchString(s) {
+			return `only one "::" is possible`
+		}
+	}
+	s, p.query, _ = strings.Cut(s, "?")
+	if strings.Contains(p.query, "#") {
+		return "it must have no fragment"
+	}
+	var subdir string
+	p.address, subdir = splitSubdir(s)
+	for _, step := range []func() string{
+		p.detect,
+		func() string { return p.within(subdir) },
+		p.classify,
+		p.parseQuery,
+		p.finish,
+	} {
+		if reason := step(); reason != "" {
+			return reason
+		}
+	}
+	return ""
+}
+
+// splitSubdir cuts off what follows the first "//" that is not part of "://".
+func splitSubdir(s string) (address, subdir string) {
+	offset := 0
+	if i := strings.Index(s, "://"); i >= 0 {
+		offset = i + len("://")
+	}
+	if i := strings.Index(s[offset:], "//"); i >= 0 {
+		return s[:offset+i], s[offset+i+len("//"):]
+	}
+	return s, ""
+}
+
+// within adds a subdirectory to the one there is.
+func (p *parser) within(subdir string) (reason string) {
+	p.Subdir, reason = joinSubdir(p.Subdir, subdir)
+	return reason
+}
+
+// detect makes a URL of what has no scheme.
+func (p *parser) detect() string {
+	switch {
+	case strings.HasPrefix(p.address, `\\`):
+		return "a path on another machine is not supported"
+	case isAbsolutePath(p.address):
+		p.address = fileURL(p.address)
+		return ""
+	}
+	if u, err := url.Parse(p.address); err == nil && u.Scheme != "" {
+		return ""
+	}
+	for _, d := range []func() (bool, string){p.github, p.scp, p.bitbucket, p.gcs, p.s3} {
+		if ok, reason := d(); ok {
+			return reason
+		}
+	}
+	if strings.Contains(p.address, "://") {
+		return "" // classify says what is wrong
+	}
+	return reasonNeither
+}
+
+const reasonNeither = "it is neither a URL nor one of the short forms"
+
+// isAbsolutePath reports whether s is one on this system or on Windows.
+func isAbsolutePath(s string) bool {
+	if strings.HasPrefix(s, "/") {
+		return true
+	}
+	return len(s) > 2 && unicode.IsLetter(rune(s[0])) && s[1] == ':' && (s[2] == '\\' || s[2] == '/')
+}
+
+func fileURL(name string) string {
+	name = path.Clean(strings.ReplaceAll(name, `\`, "/"))
+	if !strings.HasPrefix(name, "/") {
+		name = "/" + name
+	}
+	return (&url.URL{Scheme: "file", Path: name}).String()
+}
+
+// classify finds the kind by what stands before "::", or else by the scheme.
+func (p *parser) classify() string {
+	u, err := url.Parse(p.address)
+	if err != nil {
+		if rest, ok := strings.CutPrefix(p.address, "ssh://git@"); ok {
+			p.suggestion = "git::git@" + clean(rest, 200)
+			return "its port is no number"
+		}
+		return "this is no URL"
+	}
+	switch rest, ok := strings.CutPrefix(p.address[len(u.Scheme):], "://"); {
+	case !ok:
+		return reasonNeither
+	case strings.Contains(rest, "//"):
+		return "its path has an empty element"
+	case strings.Contains(rest, "#"):
+		return "it must have no fragment"
+	case strings.ContainsFunc(rest+p.query, unicode.IsSpace):
+		return "it must have no spaces"
+	}
+	getter := p.forced
+	if getter == "" {
+		getter = u.Scheme
+	}
+	switch getter {
+	case "http", "https":
+		p.Kind = KindHTTP
+		return p.checkHTTP(u)
+	case "git":
+		p.Kind = KindGit
+		return checkRepository(u, "https", "ssh", "git+ssh", "ssh+git", "http", "git", "file")
+	case "hg":
+		p.Kind = KindMercurial
+		return checkRepository(u, "https", "ssh", "http", "file")
+	case "s3":
+		p.Kind = KindS3
+		return checkHost(u)
+	case "gcs":
+		p.Kind = KindGCS
+		return checkHost(u)
+	case "oci":
+		p.Kind = KindOCI
+		return checkOCI(u)
+	case "file":
+		p.Kind = KindLocal
+		return checkFile(u)
+	}
+	p.Kind, p.Getter = KindOther, getter
+	if u.Host == "" && strings.Trim(u.Path, "/") == "" {
+		return "it names nothing"
+	}
+	return ""
+}
+
+func (p *parser) checkHTTP(u *url.URL) string {
+	if u.Scheme != "http" && u.Scheme != "https" {
+		return "its scheme must be https or http"
+	}
+	return checkHost(u)
+}
+
+// checkHost refuses URLs without a host.
+func checkHost(u *url.URL) string {
+	switch {
+	case u.Opaque != "" || u.Hostname() == "":
+		return "it names no host"
+	case strings.HasPrefix(u.Host, "-"):
+		return "its host starts with a hyphen"
+	case strings.Contains(u.Path, `\`):
+		return "it holds a backslash"
+	}
+	return ""
+}
+
+// checkRepository refuses what a program that fetches repositories could misread.
+func checkRepository(u *url.URL, schemes ...string) string {
+	for _, scheme := range schemes {
+		if u.Scheme != scheme {
+			continue
+		}
+		switch {
+		case scheme == "file":
+			return checkFile(u)
+		case strings.HasPrefix(u.User.Username(), "-"):
+			return "its user starts with a hyphen"
+		case u.Path == "" || u.Path == "/":
+			return "it names no repository"
+		}
+		return checkHost(u)
+	}
+	return "a repository cannot be at a URL of this scheme"
+}
+
+func checkFile(u *url.URL) string {
+	switch {
+	case u.Opaque != "" || u.Host != "" && u.Host != "localhost" || u.User != nil:
+		return "a file URL must be file:///PATH"
+	case strings.Trim(u.Path, "/") == "":
+		return "it names no directory and no file"
+	}
+	return ""
+}
+
+func checkOCI(u *url.URL) string {
+	switch repository := strings.Trim(u.Path, "/"); {
+	case u.Scheme != "oci":
+		return "it must be oci://HOST/REPOSITORY"
+	case u.User != nil:
+		return "it must have no user name"
+	case repository == "" || strings.ContainsAny(repository, "@:"):
+		return `it must be oci://HOST/REPOSITORY, with the version as "?tag=" or "?digest="`
+	}
+	return checkHost(u)
+}

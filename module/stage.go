@@ -1,0 +1,157 @@
+package module
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/tofureg/tofureg/internal/fsx"
+)
+
+// A stage is a private directory beside the target. All work is done in it, and what
+// is complete is renamed. It is removed at the end; only a process that is killed
+// leaves it behind.
+type stage struct {
+	target string
+	dir    string
+	trees  int
+}
+
+// newStage refuses a target that nothing can be put at, and makes the directory.
+func newStage(target string) (*stage, error) {
+	if base := filepath.Base(target); target == "" || base == "." || base == ".." || base == string(filepath.Separator) {
+		return nil, &fs.PathError{Op: "create", Path: target, Err: fs.ErrInvalid}
+	}
+	target = filepath.Clean(target)
+	if err := vacant(target); err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(filepath.Dir(target), fsx.TempPrefix+"*.tmp")
+	if err != nil {
+		return nil, err
+	}
+	return &stage{target: target, dir: dir}, nil
+}
+
+// vacant returns nil if there is nothing at the path, or an empty directory.
+func vacant(path string) error {
+	info, err := os.Lstat(path) // what a symbolic link points to is nothing to replace
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return fmt.Errorf("%s: %w", path, ErrOccupied)
+	}
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	if _, err := dir.ReadDir(1); err != io.EOF {
+		return errors.Join(fmt.Errorf("%s: %w", path, ErrOccupied), err)
+	}
+	return nil
+}
+
+// path returns a path in the stage.
+func (s *stage) path(name string) string { return filepath.Join(s.dir, name) }
+
+// tree makes a new empty directory for a package and opens it.
+func (s *stage) tree() (*os.Root, error) {
+	s.trees++
+	path := s.path(fmt.Sprintf("tree%d", s.trees))
+	if err := os.Mkdir(path, 0o755); err != nil {
+		return nil, err
+	}
+	return os.OpenRoot(path)
+}
+
+// commit puts the tree of root in the place of the target, and closes root.
+func (s *stage) commit(ctx context.Context, root *os.Root) error {
+	path := root.Name()
+	err := syncTree(ctx, root)
+	// Windows renames no directory that is open.
+	if err := errors.Join(err, root.Close()); err != nil {
+		return err
+	}
+	if err := vacant(s.target); err != nil {
+		return err
+	}
+	// An empty directory stands in the way of a rename. If somebody has put
+	// something into it by now, it is not removed.
+	if err := os.Remove(s.target); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.Rename(path, s.target); err != nil {
+		return err
+	}
+	return fsx.SyncDir(filepath.Dir(s.target))
+}
+
+// discard removes the stage.
+func (s *stage) discard() { os.RemoveAll(s.dir) }
+
+// syncers is how many files are synced at a time. One after the other takes more than
+// ten times as long, since a disk settles many at once.
+const syncers = 16
+
+// syncTree writes all files and directories below root through to the disk.
+func syncTree(ctx context.Context, root *os.Root) error {
+	var dirs []string
+	files, failed := make(chan string), make(chan error, syncers)
+	var wg sync.WaitGroup
+	for range syncers {
+		wg.Go(func() {
+			var first error
+			for name := range files {
+				if first == nil {
+					first = syncFile(root, name)
+				}
+			}
+			failed <- first
+		})
+	}
+	err := fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case d.IsDir():
+			dirs = append(dirs, path)
+		default:
+			files <- path
+		}
+		return nil
+	})
+	close(files)
+	wg.Wait()
+	close(failed)
+	for one := range failed {
+		err = errors.Join(err, one)
+	}
+	for _, dir := range dirs {
+		if err == nil {
+			err = fsx.SyncDir(filepath.Join(root.Name(), filepath.FromSlash(dir)))
+		}
+	}
+	return err
+}
+
+func syncFile(root *os.Root, name string) error {
+	f, err := root.OpenFile(name, os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrPermission) {
+		f, err = root.Open(name) // enough, except on Windows
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}

@@ -1,0 +1,100 @@
+package module
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// joinSubdir returns directory sub within directory base. Neither may leave what it
+// is in. An empty one is the directory itself.
+func joinSubdir(base, sub string) (joined, reason string) {
+	for _, s := range []*string{&base, &sub} {
+		if *s == "" {
+			continue
+		}
+		if reason := checkSubdir(*s); reason != "" {
+			return "", reason
+		}
+		if *s = path.Clean(*s); *s == "." {
+			*s = ""
+		}
+	}
+	return path.Join(base, sub), ""
+}
+
+func checkSubdir(s string) string {
+	bad := func(r rune) bool { return r == '\\' || r == ':' || r == '?' || unicode.IsControl(r) }
+	switch clean := path.Clean(s); {
+	case strings.TrimSpace(clean) != clean || strings.TrimSpace(s) != s:
+		return "the subdirectory must not start or end with a space"
+	case path.IsAbs(s):
+		return "the subdirectory must not be absolute"
+	case clean == "..", strings.HasPrefix(clean, "../"):
+		return "the subdirectory leads out of the package"
+	case !utf8.ValidString(s), strings.ContainsFunc(s, bad):
+		return "the subdirectory must not contain backslashes, colons, question marks or control characters"
+	}
+	return ""
+}
+
+// locate finds directory subdir below root and returns it with the names that its
+// patterns stand for. What is not there, or is no directory, is ErrNoSubdir.
+func locate(root *os.Root, subdir string) (string, error) {
+	found := "."
+	if subdir == "" {
+		return "", nil
+	}
+	for elem := range strings.SplitSeq(subdir, "/") {
+		if strings.Contains(elem, "*") {
+			name, err := match(root, found, elem)
+			if err != nil {
+				return "", err
+			}
+			elem = name
+		}
+		found = path.Join(found, elem)
+		info, err := root.Lstat(found)
+		switch {
+		case errors.Is(err, fs.ErrNotExist), err == nil && !info.IsDir():
+			return "", noSubdir(found, "")
+		case err != nil:
+			return "", err
+		}
+	}
+	return found, nil
+}
+
+// match returns the one directory in dir whose name pattern stands for. Only "*" is
+// special in a pattern.
+func match(root *os.Root, dir, pattern string) (string, error) {
+	entries, err := fs.ReadDir(root.FS(), dir)
+	if err != nil {
+		return "", err
+	}
+	found := ""
+	for _, e := range entries {
+		ok, err := path.Match(strings.ReplaceAll(pattern, "[", `\[`), e.Name())
+		if err != nil {
+			return "", err
+		}
+		if !ok || !e.IsDir() {
+			continue
+		}
+		if found != "" {
+			return "", noSubdir(path.Join(dir, pattern), ", as it stands for more than one")
+		}
+		found = e.Name()
+	}
+	if found == "" {
+		return "", noSubdir(path.Join(dir, pattern), "")
+	}
+	return found, nil
+}
+
+func noSubdir(name, why string) error { return fmt.Errorf("%w: %.200q%s", ErrNoSubdir, name, why) }

@@ -1,0 +1,133 @@
+package module
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/tofureg/tofureg/addrs"
+)
+
+// Release is one listed version of a module.
+type Release struct {
+	Version addrs.Version `json:"version"`
+
+	// Deprecated is not nil if the author asks not to use this version any
+	// more. It does not rule the version out.
+	Deprecated *Deprecation `json:"deprecated,omitempty"`
+}
+
+// Deprecation is what the author of a deprecated version says about it. Both fields
+// may be empty. Sources make them safe to print.
+type Deprecation struct {
+	Reason string `json:"reason,omitempty"`
+	Link   string `json:"link,omitempty"`
+}
+
+// Versions is the answer to "which versions are there?".
+type Versions struct {
+	Module addrs.Module `json:"module"`
+
+	// List holds each version once. Sources sort it newest first. Releases may
+	// share the memory that Deprecated points to: do not write into it.
+	List []Release `json:"versions"`
+
+	// Warnings tell what of the answer was unusable and left out, made safe to
+	// print.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// Newest returns the newest version that c allows, as the CLI chooses it. The zero
+// constraint allows every release, but no prerelease; use one that
+// [addrs.ParseModuleConstraint] made. The error is an [*Error] that wraps an
+// [*UnavailableError].
+func (v *Versions) Newest(c addrs.Constraint) (addrs.Version, error) {
+	best := v.newest(c.Matcher())
+	if best == nil {
+		return addrs.Version{}, &Error{Op: "choose a version of", Subject: v.Module.String(), Err: v.unavailable(c)}
+	}
+	return best.Version, nil
+}
+
+// newest returns the newest release that allows accepts, nil if there is none. The
+// list may have any order.
+func (v *Versions) newest(allows func(addrs.Version) bool) *Release {
+	var best *Release
+	for i := range v.List {
+		r := &v.List[i]
+		// In a list with the newest first this ends the work for all that follow.
+		if best != nil && r.Version.Compare(best.Version) <= 0 {
+			continue
+		}
+		if allows(r.Version) {
+			best = r
+		}
+	}
+	return best
+}
+
+// Find returns the release of exactly this version.
+func (v *Versions) Find(version addrs.Version) (Release, bool) {
+	i := slices.IndexFunc(v.List, func(r Release) bool { return r.Version == version })
+	if i < 0 {
+		return Release{}, false
+	}
+	return v.List[i], true
+}
+
+// Clone returns a copy whose List and Warnings the caller may change. The copies of a
+// release share their Deprecated.
+func (v *Versions) Clone() *Versions {
+	if v == nil {
+		return nil
+	}
+	c := *v
+	c.List = slices.Clone(v.List)
+	c.Warnings = slices.Clone(v.Warnings)
+	return &c
+}
+
+// Unavailable is for implementers of [Source]. It returns the error of a source that
+// has no such version although v is what it lists.
+func (v *Versions) Unavailable(version addrs.Version) *UnavailableError {
+	return v.unavailable(addrs.ExactVersion(version))
+}
+
+func (v *Versions) unavailable(c addrs.Constraint) *UnavailableError {
+	e := &UnavailableError{Module: v.Module, Constraint: c}
+	if r := v.newest(addrs.Constraint{}.Matcher()); r != nil {
+		e.Newest = r.Version
+	} else if r := v.newest(func(addrs.Version) bool { return true }); r != nil {
+		e.Newest = r.Version
+	}
+	return e
+}
+
+// UnavailableError says that a module has no version as it was asked for, and what
+// there is instead. It wraps ErrNoVersion.
+type UnavailableError struct {
+	Module     addrs.Module
+	Constraint addrs.Constraint // the versions asked for
+
+	// Newest is the newest listed version, a release if there is one; zero if
+	// none is listed or the list is not known.
+	Newest addrs.Version
+}
+
+// Unwrap returns ErrNoVersion.
+func (e *UnavailableError) Unwrap() error { return ErrNoVersion }
+
+// Error tells what was asked for and which version is the newest.
+func (e *UnavailableError) Error() string {
+	wanted := "(any release)"
+	if !e.Constraint.IsZero() {
+		wanted = `"` + e.Constraint.String() + `"`
+	}
+	text := "no version matches " + wanted
+	switch {
+	case e.Newest.IsZero():
+		return text + ", none is listed"
+	case e.Newest.IsPrerelease():
+		return text + fmt.Sprintf(", only prereleases are listed, the newest is %s", e.Newest)
+	}
+	return text + fmt.Sprintf(", the newest is %s", e.Newest)
+}

@@ -1,0 +1,104 @@
+package module_test
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/module"
+	"github.com/tofureg/tofureg/provider"
+)
+
+func listed(t testing.TB, list ...string) *module.Versions {
+	t.Helper()
+	v := &module.Versions{Module: vpc}
+	for _, s := range list {
+		version, err := addrs.ParseModuleVersion(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v.List = append(v.List, module.Release{Version: version})
+	}
+	return v
+}
+
+func TestNewest(t *testing.T) {
+	t.Parallel()
+	all := listed(t, "1.0.0", "v1.10.0", "0.10", "1.9.0.4", "2.0.0-rc.1", "1.2")
+	for constraint, want := range map[string]string{
+		"":                "1.10.0",
+		"~> 1.2":          "1.10.0",
+		"< 1.10":          "1.9.0.4",
+		"0.10":            "0.10.0",
+		">= 2.0.0-rc.1":   "",
+		"2.0.0-rc.1":      "2.0.0-rc.1",
+		"2.0.0-rc.1, < 3": "",
+		"> 5":             "",
+	} {
+		c, err := addrs.ParseModuleConstraint(constraint)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := all.Newest(c)
+		if got.String() != want || (want == "") != (err != nil) {
+			t.Errorf("%q: %v, %v; want %q", constraint, got, err, want)
+		}
+	}
+}
+
+func TestUnavailable(t *testing.T) {
+	t.Parallel()
+	c := addrs.MustParseModuleConstraint("> 5")
+	for want, v := range map[string]*module.Versions{
+		`no version matches "> 5.0.0", the newest is 1.2.0`:                                listed(t, "1.0.0", "1.2.0", "1.3.0-a"),
+		`no version matches "> 5.0.0", only prereleases are listed, the newest is 1.0.0-b`: listed(t, "1.0.0-a", "1.0.0-b"),
+		`no version matches "> 5.0.0", none is listed`:                                     listed(t),
+	} {
+		_, err := v.Newest(c)
+		u, ok := errors.AsType[*module.UnavailableError](err)
+		if !ok || u.Error() != want || u.Constraint != c || u.Module != vpc {
+			t.Errorf("%v, want %s", err, want)
+		}
+		if !errors.Is(err, module.ErrNoVersion) || !errors.Is(err, module.ErrNotFound) || !errors.Is(err, provider.ErrNoVersion) {
+			t.Errorf("%v is of the wrong kind", err)
+		}
+		wellFormed(t, err)
+	}
+	if e := listed(t, "1.0.0").Unavailable(addrs.MustParseVersion("2.0.0")); !strings.Contains(e.Error(), "2.0.0") || !errors.Is(e, module.ErrNoVersion) {
+		t.Errorf("%v", e)
+	}
+	if _, err := listed(t, "1.0.0-a").Newest(addrs.Constraint{}); err == nil || !strings.Contains(err.Error(), "any release") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestVersions(t *testing.T) {
+	t.Parallel()
+	v := listed(t, "1.0.0", "2.0.0")
+	v.List[0].Deprecated = &module.Deprecation{Reason: "use 2.0.0", Link: "https://example.com/why"}
+	v.Warnings = []string{"one was unusable"}
+	c := v.Clone()
+	c.List[1].Version, c.Warnings[0] = v1, "changed"
+	if v.List[1].Version == v1 || v.Warnings[0] == "changed" || (*module.Versions)(nil).Clone() != nil {
+		t.Error("the copy shares memory")
+	}
+	if r, ok := v.Find(v1); !ok || r.Deprecated == nil || r.Deprecated.Reason != "use 2.0.0" {
+		t.Errorf("%+v, %v", r, ok)
+	}
+	if _, ok := v.Find(addrs.MustParseVersion("3.0.0")); ok {
+		t.Error("found what is not listed")
+	}
+	data, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"module":"registry.example.com/acme/vpc/aws","versions":[{"version":"1.0.0","deprecated":` +
+		`{"reason":"use 2.0.0","link":"https://example.com/why"}},{"version":"2.0.0"}],"warnings":["one was unusable"]}`
+	if diff := cmp.Diff(want, string(data)); diff != "" {
+		t.Errorf("JSON (-want +got):\n%s", diff)
+	}
+}
