@@ -2,7 +2,6 @@ package regclient
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -13,9 +12,9 @@ import (
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
-	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
 )
 
@@ -26,9 +25,9 @@ type Discoverer interface {
 	Discover(ctx context.Context, host svchost.Hostname) (*disco.Services, error)
 }
 
-// Client asks provider registries. The zero value works and is anonymous. Set the
-// fields before the first call; after it a Client is safe for concurrent use and
-// must not be copied.
+// Client asks registries of providers and modules. The zero value works and is
+// anonymous. Set the fields before the first call; after it a Client is safe for
+// concurrent use and must not be copied.
 //
 // Identical requests that are under way at the same time are made once, and each
 // caller gets a result of its own. Results are not kept.
@@ -63,10 +62,14 @@ type Client struct {
 	// tests. A token is never sent over http.
 	AllowHTTP bool
 
-	// PackageCredentials tells whether the token of host, the one in the
-	// provider's address, may go to pkg, the URL of an archive, of sums or of a
-	// signature. Nil means never, as in the OpenTofu CLI: such URLs are often
-	// presigned, and some servers refuse a request that is authorised twice.
+	// PackageCredentials tells whether the token of host, the one in the address
+	// of the provider or module, may go to pkg, the URL of an archive, of sums or
+	// of a signature.
+	//
+	// Nil means never for providers, as in the OpenTofu CLI: such URLs are often
+	// presigned, and some servers refuse a request that is authorised twice. For
+	// modules, nil means that the token may go to the registry itself if that
+	// asks for it, see [Client.OpenModule].
 	PackageCredentials func(host svchost.Hostname, pkg *url.URL) bool
 
 	// VetoHost is asked before each request and each redirect with the host, or
@@ -81,17 +84,25 @@ type Client struct {
 	once      sync.Once
 	http      *httpx.Client
 	discovery Discoverer
-	spellings spellings
+
+	spellings spellings[addrs.Provider]
 	versions  flight.Group[addrs.Provider, *provider.Versions]
 	packages  flight.Group[packageKey, *provider.Package]
 	documents flight.Group[documentKey, []byte]
+
+	moduleSpellings spellings[addrs.Module]
+	moduleVersions  flight.Group[addrs.Module, *module.Versions]
+	moduleLocations flight.Group[moduleKey, *module.Location]
 }
 
-var _ provider.Source = (*Client)(nil)
+var (
+	_ provider.Source = (*Client)(nil)
+	_ module.Source   = (*Client)(nil)
+)
 
 // Limits for what comes over the wire.
 const (
-	maxDocument  = 16 << 20 // bytes, a versions or package document
+	maxDocument  = 16 << 20 // bytes, a document with versions, a package or a location
 	maxSums      = 4 << 20  // bytes
 	maxSignature = 64 << 10 // bytes
 )
@@ -124,24 +135,22 @@ func (c *Client) setup() {
 	})
 }
 
-// get asks the registry of p's host for the document at the path of these parts.
-func (c *Client) get(ctx context.Context, p addrs.Provider, parts ...string) (*httpx.Response, error) {
-	if p.IsBuiltIn() {
-		return nil, fmt.Errorf("the provider is part of OpenTofu itself: %w", fault.ErrNotFound)
-	}
+// documentRequest makes the request for the document at the path of these parts in
+// a service of host.
+func (c *Client) documentRequest(ctx context.Context, host svchost.Hostname, id disco.Service, parts ...string) (httpx.Request, error) {
 	c.setup()
-	services, err := c.discovery.Discover(ctx, p.Host())
+	services, err := c.discovery.Discover(ctx, host)
 	if err != nil {
-		return nil, err
+		return httpx.Request{}, err
 	}
-	base, err := services.URL(disco.ProvidersV1)
+	base, err := services.URL(id)
 	if err != nil {
-		return nil, err
+		return httpx.Request{}, err
 	}
-	return c.http.Get(ctx, httpx.Request{
+	return httpx.Request{
 		URL:      endpoint(base, parts...),
 		Accept:   "application/json",
 		TokenFor: services.TokenHost(),
 		Limit:    maxDocument,
-	})
+	}, nil
 }

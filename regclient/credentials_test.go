@@ -73,9 +73,15 @@ func plain(origin string) string {
 	return origin
 }
 
-// wantTokens compares what each server saw with a rule, and makes sure that the token
-// is nowhere else in a request.
+// wantTokens compares what each server saw of the way to a provider with a rule.
 func wantTokens(t *testing.T, reg *regtest.Registry, rule func(r regtest.Request) bool) {
+	t.Helper()
+	wantTokensFor(t, reg, kinds, rule)
+}
+
+// wantTokensFor compares what each server saw with a rule, and makes sure that the
+// token is nowhere else in a request.
+func wantTokensFor(t *testing.T, reg *regtest.Registry, kinds []regtest.Kind, rule func(r regtest.Request) bool) {
 	t.Helper()
 	seen := map[regtest.Kind]bool{}
 	for _, r := range reg.Requests() {

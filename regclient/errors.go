@@ -39,12 +39,17 @@ func unusable(resp *httpx.Response, err error) error {
 	if h, ok := err.(*httpx.Error); ok {
 		return h
 	}
+	return answered(resp, fmt.Errorf("unusable answer: %w", err))
+}
+
+// answered is an error about an answer.
+func answered(resp *httpx.Response, err error) *httpx.Error {
 	return &httpx.Error{
 		URL:      httpx.Redact(resp.URL),
 		Status:   resp.Status,
 		HadToken: resp.HadToken,
 		Attempts: resp.Attempts,
-		Err:      fmt.Errorf("unusable answer: %w", err),
+		Err:      err,
 	}
 }
 

@@ -3,9 +3,11 @@ package regclient
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/httpx"
 	"github.com/tofureg/tofureg/provider"
@@ -54,6 +56,18 @@ func (c *Client) findPackage(ctx context.Context, key packageKey) (*provider.Pac
 	explained := *refused
 	explained.Err = reason
 	return nil, &explained
+}
+
+// get asks the registry of p's host for the document at the path of these parts.
+func (c *Client) get(ctx context.Context, p addrs.Provider, parts ...string) (*httpx.Response, error) {
+	if p.IsBuiltIn() {
+		return nil, fmt.Errorf("the provider is part of OpenTofu itself: %w", fault.ErrNotFound)
+	}
+	r, err := c.documentRequest(ctx, p.Host(), disco.ProvidersV1, parts...)
+	if err != nil {
+		return nil, err
+	}
+	return c.http.Get(ctx, r)
 }
 
 // refusal returns err if it may mean that the registry does not have the package:

@@ -27,7 +27,9 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 // fuzzing and benchmarks have no use for a whole registry.
 func answering(tb testing.TB, doc func() []byte) *regclient.Client {
 	tb.Helper()
-	services, err := disco.NewServices(svchost.MustParse(host), map[disco.Service]any{disco.ProvidersV1: "/v1/providers/"})
+	services, err := disco.NewServices(svchost.MustParse(host), map[disco.Service]any{
+		disco.ProvidersV1: "/v1/providers/", disco.ModulesV1: "/v1/modules/",
+	})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -35,11 +37,15 @@ func answering(tb testing.TB, doc func() []byte) *regclient.Client {
 		Discovery: fixed{services},
 		Retries:   -1,
 		HTTP: &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
-			body := doc()
-			return &http.Response{
-				StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}},
-				Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)), Request: r,
-			}, nil
+			return document(r, doc()), nil
 		})},
+	}
+}
+
+// document is the answer with a JSON document.
+func document(r *http.Request, body []byte) *http.Response {
+	return &http.Response{
+		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)), Request: r,
 	}
 }

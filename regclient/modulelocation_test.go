@@ -1,0 +1,359 @@
+package regclient_test
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/module"
+	"github.com/tofureg/tofureg/regclient/regtest"
+)
+
+// at is the location of network 1.0.0 in the given place.
+func at(loc module.Location) *module.Location {
+	loc.Module, loc.Version = network, v100
+	if loc.Kind == "" {
+		loc.Kind = module.KindHTTP
+	}
+	return &loc
+}
+
+// locate asks for network 1.0.0.
+func locate(t *testing.T, reg *regtest.Registry) (*module.Location, error) {
+	t.Helper()
+	return client(reg).ModuleLocation(t.Context(), network, v100)
+}
+
+// wantLocation fails if the locations differ.
+func wantLocation(t *testing.T, got, want *module.Location) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b addrs.Module) bool { return a == b }), cmp.Comparer(func(a, b addrs.Version) bool { return a == b })); diff != "" {
+		t.Errorf("location, -want +got:\n%s", diff)
+	}
+}
+
+// TestLocationAnswers: in which ways a registry tells a location.
+func TestLocationAnswers(t *testing.T) {
+	t.Parallel()
+	const pkg = "https://files.example.com/network.zip"
+	want := at(module.Location{URL: pkg, Archive: module.FormatZip})
+	for _, how := range []regtest.LocationAnswer{regtest.InHeader, regtest.InBody, regtest.InBoth, regtest.BesideJSON, regtest.BesideEmpty} {
+		reg := moduleRegistry(regtest.Module{Answer: how, Location: pkg})
+		loc, err := locate(t, reg)
+		if err != nil {
+			t.Errorf("%v: %v", how, err)
+			continue
+		}
+		wantLocation(t, loc, want)
+		if r := reg.Requests(); len(r) != 2 || r[1].URL() != locationURL {
+			t.Errorf("%v: requests %v", how, r)
+		}
+	}
+	_, err := locate(t, moduleRegistry(regtest.Module{Answer: regtest.Nowhere}))
+	if e := asError(t, err); e.Status != 204 || !strings.Contains(err.Error(), "names no location") {
+		t.Errorf("nowhere: %v", err)
+	}
+}
+
+// TestLocationBodies: what a body may be, with and without the header beside it.
+func TestLocationBodies(t *testing.T) {
+	t.Parallel()
+	const header, body = "https://header.example.com/a.zip", "https://body.example.com/a.zip"
+	tests := map[string]struct {
+		doc          string
+		beside, bare string // where it is with and without the header, "": an error
+	}{
+		"body and header":      {`{"location":"` + body + `"}`, body, body},
+		"spaces":               {" \n{\"location\":\" " + body + " \"}\r\n", body, body},
+		"extra members":        {`{"location":"` + body + `","id":7,"meta":{"location":"x"}}`, body, body},
+		"empty":                {"", header, ""},
+		"blank":                {"\n", header, ""},
+		"no location":          {`{}`, header, ""},
+		"empty location":       {`{"location":""}`, header, ""},
+		"blank location":       {`{"location":"  "}`, header, ""},
+		"null location":        {`{"location":null}`, header, ""},
+		"text":                 {"OK\n", header, ""},
+		"page":                 {"<html>moved</html>", header, ""},
+		"null":                 {"null", header, ""},
+		"array":                {"[]", header, ""},
+		"number":               {`{"location":5}`, "", ""},
+		"two locations":        {`{"location":"https://a.example.com/a.zip","Location":"` + body + `"}`, "", ""},
+		"cut off":              {`{"location":"` + body + `"`, "", ""},
+		"more than one value":  {`{} {"location":"` + body + `"}`, "", ""},
+		"flag null":            {`{"location":"` + body + `","use_registry_credentials":null}`, body, body},
+		"flag null, no more":   {`{"use_registry_credentials":null}`, header, ""},
+		"flag is text":         {`{"location":"` + body + `","use_registry_credentials":"true"}`, "", ""},
+		"flag is number":       {`{"location":"` + body + `","use_registry_credentials":1}`, "", ""},
+		"flag twice":           {`{"location":"` + body + `","use_registry_credentials":false,"use_Registry_Credentials":true}`, "", ""},
+		"flag without address": {`{"use_registry_credentials":true}`, "", ""},
+		"flag, empty address":  {`{"location":"","use_registry_credentials":false}`, "", ""},
+	}
+	for name, test := range tests {
+		for _, h := range []string{header, ""} {
+			reg := moduleRegistry(regtest.Module{})
+			f := raw(regtest.ModuleLocation, test.doc)
+			f.Header = http.Header{"X-Terraform-Get": {h}}
+			reg.AddFault(f)
+			want := test.beside
+			if h == "" {
+				want = test.bare
+			}
+			loc, err := locate(t, reg)
+			switch {
+			case want == "" && err == nil:
+				t.Errorf("%s, header %q: %s, want an error", name, h, loc)
+			case want == "":
+				if e := asError(t, err); e.Status != 200 || e.Op != "find" || errors.Is(err, module.ErrNotFound) {
+					t.Errorf("%s, header %q: %v", name, h, err)
+				}
+			case err != nil:
+				t.Errorf("%s, header %q: %v", name, h, err)
+			default:
+				wantLocation(t, loc, at(module.Location{URL: want, Archive: module.FormatZip}))
+			}
+		}
+	}
+}
+
+// TestLocationForms: what servers answer with, and what becomes of it.
+func TestLocationForms(t *testing.T) {
+	t.Parallel()
+	tests := map[string]*module.Location{
+		"https://files.example.com/a.zip?token=abc":         at(module.Location{URL: "https://files.example.com/a.zip?token=abc", Archive: module.FormatZip}),
+		"http://store.example.com/a.zip?X-Amz-Signature=ab": at(module.Location{URL: "http://store.example.com/a.zip?X-Amz-Signature=ab", Archive: module.FormatZip}),
+		"/get?id=7f&archive=tar.gz":                         at(module.Location{URL: "https://" + host + "/get?id=7f", Archive: module.FormatTarGzip}),
+		"./a.tar.gz":                                        at(module.Location{URL: modulesURL + "acme/network/aws/1.0.0/a.tar.gz", Archive: module.FormatTarGzip}),
+		"../a.zip//modules/x":                               at(module.Location{URL: modulesURL + "acme/network/aws/a.zip", Archive: module.FormatZip, Subdir: "modules/x"}),
+		"//files.example.com/a.tgz":                         at(module.Location{URL: "https://files.example.com/a.tgz", Archive: module.FormatTarGzip}),
+		"/etc/passwd":                                       at(module.Location{URL: "https://" + host + "/etc/passwd"}),
+		"s3::https://s3.amazonaws.com/bucket/a.zip":         at(module.Location{Kind: module.KindS3, URL: "https://s3.amazonaws.com/bucket/a.zip", Archive: module.FormatZip}),
+		"git::https://git.example.com/net.git//sub?ref=v1":  at(module.Location{Kind: module.KindGit, URL: "https://git.example.com/net.git", Ref: "v1", Subdir: "sub"}),
+		"github.com/acme/network?ref=v1.0.0&depth=1":        at(module.Location{Kind: module.KindGit, URL: "https://github.com/acme/network.git", Ref: "v1.0.0", Depth: 1}),
+		"git@git.example.com:acme/network.git":              at(module.Location{Kind: module.KindGit, URL: "ssh://git@git.example.com/acme/network.git"}),
+		"oci://registry.example.com/acme/network?tag=1.0.0": at(module.Location{Kind: module.KindOCI, URL: "oci://registry.example.com/acme/network", Tag: "1.0.0"}),
+	}
+	for answer, want := range tests {
+		for _, how := range []regtest.LocationAnswer{regtest.InHeader, regtest.InBody} {
+			loc, err := locate(t, moduleRegistry(regtest.Module{Answer: how, Location: answer}))
+			if err != nil {
+				t.Errorf("%s: %v", answer, err)
+				continue
+			}
+			wantLocation(t, loc, want)
+		}
+	}
+}
+
+func TestLocationRefused(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		want error
+		text string
+	}{
+		"file:///etc":                           {module.ErrLocal, "a registry must not answer with file:///etc"},
+		"git::file:///srv/network.git":          {module.ErrLocal, ""},
+		`C:\modules`:                            {module.ErrLocal, ""},
+		"acme/other/aws":                        {nil, "must not be the address of a module in a registry"},
+		"registry.opentofu.org/acme/other/aws":  {nil, "must not be the address of a module in a registry"},
+		".":                                     {nil, ""},
+		"https://files.example.com/a.zip#frag":  {nil, "fragment"},
+		"https:///a.zip":                        {nil, "host"},
+		"https://files.example.com/a.zip//../x": {nil, "leads out of the package"},
+		"git::ext::sh -c true":                  {nil, ""},
+		"git::https://e.example.com/a.git?ref=--upload-pack=x": {nil, "ref"},
+		"https://user:" + secret + "@e.example.com/a.zip#f":    {nil, "fragment"},
+		"https://e.example.com/a.zip?token=" + secret + "#f":   {nil, "fragment"},
+		"\x1b[31m":        {nil, ""},
+		"somewhere over.": {nil, ""},
+	}
+	for answer, test := range tests {
+		_, err := locate(t, moduleRegistry(regtest.Module{Answer: regtest.InBody, Location: answer}))
+		if err == nil {
+			t.Errorf("%q is accepted", answer)
+			continue
+		}
+		e := asError(t, err)
+		parse, ok := errors.AsType[*addrs.ParseError](err)
+		if test.want != nil && !errors.Is(err, test.want) || test.want == nil && (!ok || parse.Kind != "module location") {
+			t.Errorf("%q: %v", answer, err)
+		}
+		if e.Status != 200 || !strings.Contains(err.Error(), test.text) || strings.Contains(err.Error(), secret) {
+			t.Errorf("%q: %v, want %q in it", answer, err, test.text)
+		}
+	}
+}
+
+// TestDirectLocation: with use_registry_credentials, true or false, the location is a
+// plain URL of the registry's.
+func TestDirectLocation(t *testing.T) {
+	t.Parallel()
+	tests := map[string]string{
+		"https://files.example.com/a.zip": "https://files.example.com/a.zip",
+		"/a/b.tar.gz?x=y&archive=zip":     "https://" + host + "/a/b.tar.gz?x=y&archive=zip",
+		"package":                         modulesURL + "acme/network/aws/1.0.0/package",
+		"../1.0.0.zip":                    modulesURL + "acme/network/aws/1.0.0.zip",
+		"?format=zip":                     locationURL + "?format=zip",
+		"a.zip//sub":                      modulesURL + "acme/network/aws/1.0.0/a.zip//sub",
+		"http://files.example.com/a.zip":  "http://files.example.com/a.zip",
+		"git::https://git.example.com/a":  "",
+		"git@git.example.com:a.git":       "",
+		"ftp://files.example.com/a.zip":   "",
+		"file:///etc/passwd":              "",
+		"a.zip#fragment":                  "",
+	}
+	for answer, want := range tests {
+		for _, use := range []bool{true, false} {
+			loc, err := locate(t, moduleRegistry(regtest.Module{Location: answer, UseRegistryCredentials: &use}))
+			if want == "" {
+				if asError(t, err); loc != nil {
+					t.Errorf("%s: %s", answer, loc)
+				}
+				continue
+			}
+			if err != nil {
+				t.Errorf("%s: %v", answer, err)
+				continue
+			}
+			if loc.URL != want || !loc.Direct || loc.UseRegistryCredentials != use || loc.Kind != module.KindHTTP || loc.Subdir != "" || loc.Module != network || loc.Version != v100 {
+				t.Errorf("%s: %+v, want %s", answer, loc, want)
+			}
+		}
+	}
+}
+
+// TestLocationAfterRedirect: it is relative to the URL that was asked.
+func TestLocationAfterRedirect(t *testing.T) {
+	t.Parallel()
+	yes := true
+	for _, m := range []regtest.Module{
+		{Location: "./a.zip"}, {Location: "./a.zip", Answer: regtest.InBody}, {Location: "a.zip", UseRegistryCredentials: &yes},
+	} {
+		reg := moduleRegistry(m)
+		reg.AddFault(regtest.Fault{Kind: regtest.ModuleLocation, Redirect: "https://elsewhere.example.com", Hops: 2})
+		loc, err := locate(t, reg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := modulesURL + "acme/network/aws/1.0.0/a.zip"; loc.URL != want {
+			t.Errorf("%s, want %s", loc.URL, want)
+		}
+	}
+}
+
+// TestRefusedLocation: whatever a registry refuses a version with, the list tells what
+// it is that it does not have.
+func TestRefusedLocation(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{404, 410, 400, 500} {
+		reg := listing("1.0.0", "1.2.0", "2.0.0-beta1")
+		reg.AddFault(regtest.Fault{Kind: regtest.ModuleLocation, Status: status})
+		c := client(reg)
+		v9 := addrs.MustParseModuleVersion("9.0.0")
+		_, err := c.ModuleLocation(t.Context(), network, v9)
+		e := asError(t, err)
+		unavailable, ok := errors.AsType[*module.UnavailableError](err)
+		if !ok || !errors.Is(err, module.ErrNoVersion) || e.Status != status || unavailable.Newest.String() != "1.2.0" || unavailable.Module != network {
+			t.Errorf("%d: %v", status, err)
+		}
+		if want := `no version matches "9.0.0", the newest is 1.2.0`; !strings.Contains(err.Error(), want) {
+			t.Errorf("text %q, want %q in it", err, want)
+		}
+		if n := reg.Count(regtest.ModuleVersions); n != 1 || reg.Count(0) != 3 {
+			t.Errorf("%d: %d requests, %d for versions; want 3 and 1", status, reg.Count(0), n)
+		}
+	}
+}
+
+// TestListedButWithoutLocation: a registry that refuses what it lists has a fault of its
+// own, and says 404 if it means that there is none.
+func TestListedButWithoutLocation(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[int]error{404: module.ErrNoVersion, 400: nil, 500: nil, 503: nil, 418: nil} {
+		reg := listing("1.0.0")
+		reg.AddFault(regtest.Fault{Kind: regtest.ModuleLocation, Status: status})
+		_, err := locate(t, reg)
+		if e := asError(t, err); e.Status != status || strings.Contains(err.Error(), "some registries") {
+			t.Errorf("%d: %v", status, err)
+		}
+		if want != nil && !errors.Is(err, want) || want == nil && errors.Is(err, module.ErrNotFound) {
+			t.Errorf("%d: %v, want %v", status, err, want)
+		}
+		if want != nil && !strings.Contains(err.Error(), "the version is listed, but has no location") {
+			t.Errorf("%d: %v", status, err)
+		}
+	}
+}
+
+// TestRefusedLocationWithoutList: if the list cannot be had either, the refusal stands
+// as it is.
+func TestRefusedLocationWithoutList(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[int]error{404: module.ErrNotFound, 400: nil, 500: nil} {
+		reg := listing("1.0.0")
+		reg.AddFault(regtest.Fault{Kind: regtest.ModuleLocation, Status: status})
+		reg.AddFault(regtest.Fault{Kind: regtest.ModuleVersions, Status: http.StatusBadGateway})
+		_, err := locate(t, reg)
+		if e := asError(t, err); e.Status != status || want != nil && !errors.Is(err, want) || want == nil && errors.Is(err, module.ErrNotFound) || errors.Is(err, module.ErrNoVersion) {
+			t.Errorf("%d: %v", status, err)
+		}
+	}
+}
+
+// TestListedModuleSpelling: a version is asked for by the text that the list has, and
+// by the canonical one without a list.
+func TestListedModuleSpelling(t *testing.T) {
+	t.Parallel()
+	for _, spelled := range []string{"1.0.0", "v1.0.0", "1.0", "01.0.0"} {
+		reg := listing(spelled)
+		c := client(reg)
+		if _, err := c.ModuleVersions(t.Context(), network); err != nil {
+			t.Fatal(err)
+		}
+		loc, err := c.ModuleLocation(t.Context(), network, v100)
+		if err != nil || loc.Version != v100 || reg.Count(regtest.ModuleLocation) != 1 {
+			t.Errorf("%s, listed before: %v, %d requests, %v", spelled, loc, reg.Count(regtest.ModuleLocation), err)
+		}
+		if got, want := reg.Requests()[2].Path, "/v1/modules/acme/network/aws/"+spelled+"/download"; got != want {
+			t.Errorf("asked %s, want %s", got, want)
+		}
+		// A client that has not seen the list learns from a refusal.
+		if loc, err = locate(t, reg); err != nil || loc.Version != v100 {
+			t.Errorf("%s, not listed before: %v, %v", spelled, loc, err)
+		}
+	}
+}
+
+// TestCanonicalModuleSpelling: there may be registries that list "v1.0.0" and only know
+// "1.0.0", since that is what the CLI asks for.
+func TestCanonicalModuleSpelling(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{400, 404, 500} {
+		reg := listing("v1.0.0")
+		reg.AddFault(regtest.Fault{Kind: regtest.ModuleLocation, Path: "/v1.0.0/", Status: status})
+		reg.AddFault(regtest.Fault{Kind: regtest.ModuleLocation, Path: "/1.0.0/", Instead: "/v1.0.0/"})
+		c := client(reg)
+		if _, err := c.ModuleVersions(t.Context(), network); err != nil {
+			t.Fatal(err)
+		}
+		if loc, err := c.ModuleLocation(t.Context(), network, v100); err != nil || loc.Version != v100 {
+			t.Errorf("%d: %v, %v", status, loc, err)
+		}
+		if n := reg.Count(regtest.ModuleVersions); n != 1 {
+			t.Errorf("%d: %d lists", status, n)
+		}
+	}
+}
+
+// TestNoModuleVersion: the zero version is not the newest one.
+func TestNoModuleVersion(t *testing.T) {
+	t.Parallel()
+	reg := listing("1.0.0")
+	_, err := client(reg).ModuleLocation(t.Context(), network, addrs.Version{})
+	if asError(t, err); reg.Count(0) != 0 || !strings.Contains(err.Error(), "no version is given") {
+		t.Errorf("%v after %d requests", err, reg.Count(0))
+	}
+}

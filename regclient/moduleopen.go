@@ -1,0 +1,142 @@
+package regclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+
+	"github.com/tofureg/tofureg/disco"
+	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/module"
+)
+
+// acceptArchive is what the CLI sends to registries that serve packages themselves,
+// but well-formed.
+const acceptArchive = "application/zip, application/x-tar, */*;q=0.1"
+
+// OpenModule starts to fetch what is at loc, which must be of module.KindHTTP: an
+// archive, or a page that names another location. What may be a page is asked for
+// with the parameter terraform-get=1. It implements [module.Opener] and is called by
+// [module.Download].
+//
+// The token of the registry of loc.Module goes along only if all of this holds:
+//
+//   - Direct and UseRegistryCredentials of loc are set, as ModuleLocation sets them
+//     if the registry says so;
+//   - the URL has scheme, host and port of the registry's API as discovery declares
+//     it, or of the host in the module's address, or [Client.PackageCredentials]
+//     permits it. The CLI sends the token to whatever URL the registry names;
+//   - the URL is https, and is not presigned.
+//
+// Across a redirect the token stays with scheme, host and port. A transfer that
+// breaks is taken up again where it broke, if the server can do that. The error, of
+// reading too, is a *module.Error.
+func (c *Client) OpenModule(ctx context.Context, loc *module.Location) (*module.Body, error) {
+	const op = "fetch"
+	if loc == nil {
+		return nil, failed(op, "", errors.New("there is no location"))
+	}
+	subject := moduleSubject(loc.Module, loc.Version)
+	if loc.Module.IsZero() {
+		subject = loc.String()
+	}
+	r, withheld, err := c.packageRequest(ctx, loc)
+	if err != nil {
+		return nil, failed(op, subject, err)
+	}
+	body, err := c.http.Open(ctx, r)
+	if err != nil {
+		return nil, failed(op, subject, explainWithheld(err, withheld))
+	}
+	b := &module.Body{
+		ReadCloser: &reader{body: body, op: op, subject: subject},
+		Size:       body.Size,
+		Resumes:    body.Resumes,
+	}
+	if mayBePage(loc) {
+		b.Next = body.Header.Get(getHeader)
+	}
+	return b, nil
+}
+
+// packageRequest makes the request for what is at loc. Withheld tells that the
+// registry wants its token to go along, but that it does not go there.
+func (c *Client) packageRequest(ctx context.Context, loc *module.Location) (r httpx.Request, withheld bool, err error) {
+	c.setup()
+	if loc.Kind != module.KindHTTP {
+		return r, false, fmt.Errorf("a location of kind %s cannot be fetched over http", loc.Kind)
+	}
+	u, err := parseReference(loc.URL)
+	if err != nil {
+		return r, false, err
+	}
+	r = httpx.Request{URL: u, Accept: acceptArchive}
+	if mayBePage(loc) {
+		// Such a page is often at the URL that people visit, too.
+		r.Accept = ""
+		addQuery(u, "terraform-get=1")
+	}
+	if !loc.Direct || !loc.UseRegistryCredentials || loc.Module.IsZero() {
+		return r, false, nil
+	}
+	// Discovery has been asked before, and knows whose token stands in for an alias.
+	services, err := c.discovery.Discover(ctx, loc.Module.Host())
+	if err != nil {
+		return r, false, err
+	}
+	if !c.mayHaveToken(u, loc.Module.Host(), services) {
+		return r, u.Scheme == "https" && u.User == nil, nil
+	}
+	r.TokenFor = services.TokenHost()
+	return r, false, nil
+}
+
+// mayBePage tells whether there may be a page instead of an archive.
+func mayBePage(loc *module.Location) bool {
+	return !loc.Direct && (loc.Archive == module.FormatUnknown || loc.Archive == module.FormatNone)
+}
+
+// addQuery adds a parameter and leaves the others byte by byte as they are.
+func addQuery(u *url.URL, parameter string) {
+	if u.RawQuery != "" {
+		u.RawQuery += "&"
+	}
+	u.RawQuery += parameter
+}
+
+// mayHaveToken tells whether the token of host may go to u, where a registry says
+// that its package is. Without this check a registry could have it sent to anybody,
+// and so could whoever gets it to name a location.
+func (c *Client) mayHaveToken(u *url.URL, host svchost.Hostname, services *disco.Services) bool {
+	if u.Scheme != "https" || u.User != nil {
+		return false
+	}
+	if at, err := svchost.FromWire(u.Host); err == nil {
+		if at == services.TokenHost() {
+			return true
+		}
+		api, err := services.URL(disco.ModulesV1)
+		if err == nil && api.Scheme == "https" {
+			if h, err := svchost.FromWire(api.Host); err == nil && h == at {
+				return true
+			}
+		}
+	}
+	shown := *u
+	return c.PackageCredentials != nil && c.PackageCredentials(host, &shown)
+}
+
+// explainWithheld says what may help where a package is refused to a request without
+// the token.
+func explainWithheld(err error, withheld bool) error {
+	e, ok := err.(*httpx.Error)
+	if !ok || !withheld || !errors.Is(e.Err, fault.ErrUnauthorized) {
+		return err
+	}
+	explained := *e
+	explained.Err = fmt.Errorf("%w; the registry asks for its token here, but this is not its own host: Client.PackageCredentials can permit it", e.Err)
+	return &explained
+}

@@ -1,0 +1,128 @@
+package regclient
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/httpx"
+)
+
+// Limits for lists that come in pages.
+const (
+	maxPages    = 100  // requests for one list
+	maxPageSize = 1000 // versions that are asked for at once
+)
+
+// addPages fetches the rest of a list, if page, which r has brought, was only its
+// beginning. What goes wrong becomes a warning in the list; the error is of a list
+// that is too large, or of the context.
+func (c *Client) addPages(ctx context.Context, r httpx.Request, list *moduleList, page modulePage) error {
+	first, largest, offset := page.entries, maxPageSize, 0
+	for requests := 1; ; requests++ {
+		next, promised := page.rest(offset)
+		switch {
+		case next == 0 && page.total > list.counted:
+			list.incomplete(page.total, "")
+			return nil
+		case next == 0:
+			return nil
+		case requests == maxPages:
+			list.incomplete(page.total, fmt.Sprintf("it has more than %d pages", maxPages))
+			return nil
+		}
+		got, err := c.getPage(ctx, r, list, next, page.size(next, largest))
+		switch {
+		case err == nil && got.fresh > 0:
+			got.total = cmp.Or(got.total, page.total)
+			offset, page = next, got
+		case err != nil && (ctx.Err() != nil || errors.Is(err, fault.ErrTooLarge)):
+			return err
+		case largest > first && refusesSize(err):
+			largest = first
+		case promised:
+			list.incomplete(page.total, reason(err))
+			return nil
+		default:
+			return nil
+		}
+	}
+}
+
+// rest returns the offset of the next page after this one at offset, 0 if there is
+// none, and whether the registry says that there is one. A full page of a stated size
+// may just as well be the last one.
+func (p *modulePage) rest(offset int) (next int, promised bool) {
+	n := p.entries
+	if p.limit > 0 {
+		n = min(n, p.limit) // in case the registry does not count all that it lists
+	}
+	switch {
+	case n == 0:
+		return 0, false
+	case p.total > 0 && offset+n >= p.total:
+		return 0, false
+	case p.total > 0:
+		return offset + n, true
+	case p.next > offset:
+		return min(p.next, offset+n), true
+	case n == p.limit:
+		return offset + n, false
+	}
+	return 0, false
+}
+
+// size returns how many versions to ask for at an offset behind this page.
+func (p *modulePage) size(offset, largest int) int {
+	if p.total > 0 {
+		return min(p.total-offset, largest)
+	}
+	return largest
+}
+
+// getPage fetches one page and adds it to the list.
+func (c *Client) getPage(ctx context.Context, r httpx.Request, list *moduleList, offset, limit int) (modulePage, error) {
+	u := *r.URL
+	u.RawQuery = url.Values{"limit": {strconv.Itoa(limit)}, "offset": {strconv.Itoa(offset)}}.Encode()
+	r.URL = &u
+	resp, err := c.http.Get(ctx, r)
+	if err != nil {
+		return modulePage{}, err
+	}
+	page, err := list.add(resp)
+	if err != nil {
+		return modulePage{}, unusable(resp, err)
+	}
+	return page, nil
+}
+
+// refusesSize tells whether smaller pages may be had where err was the answer.
+func refusesSize(err error) bool {
+	e, ok := err.(*httpx.Error)
+	return ok && (e.Status == http.StatusBadRequest || e.Status == http.StatusUnprocessableEntity)
+}
+
+// reason tells why a page has brought nothing.
+func reason(err error) string {
+	if err == nil {
+		return "asked for the rest, it sent nothing new"
+	}
+	return err.Error()
+}
+
+// incomplete notes that there are more versions than are listed. A total of 0 is
+// unknown.
+func (l *moduleList) incomplete(total int, why string) {
+	l.gap = "the list of versions is incomplete"
+	if total > 0 {
+		l.gap += fmt.Sprintf(": the registry counts %d and sent %d", total, l.counted)
+	}
+	if why != "" {
+		l.gap += ": " + why
+	}
+}

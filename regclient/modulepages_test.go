@@ -1,0 +1,340 @@
+package regclient_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tofureg/tofureg/module"
+	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/regclient/regtest"
+)
+
+// queries returns those of the requests for versions.
+func queries(reg *regtest.Registry) []string {
+	var list []string
+	for _, r := range reg.Requests() {
+		if r.Kind == regtest.ModuleVersions {
+			list = append(list, r.Query)
+		}
+	}
+	return list
+}
+
+// TestModulePages: what a registry does not send at once is asked for.
+func TestModulePages(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		all  int
+		how  regtest.ModuleList
+		want []string // queries
+	}{
+		{"all at once", 250, regtest.ModuleList{}, []string{""}},
+		{"one page that is full", 100, regtest.ModuleList{PageSize: 100}, []string{""}},
+		{"one more", 101, regtest.ModuleList{PageSize: 100}, []string{"", "limit=1&offset=100"}},
+		{"the rest in one", 250, regtest.ModuleList{PageSize: 100}, []string{"", "limit=150&offset=100"}},
+		{"counts beside the versions", 250, regtest.ModuleList{PageSize: 100, TotalInModule: true}, []string{"", "limit=150&offset=100"}},
+		{"nulls in each page", 250, regtest.ModuleList{PageSize: 100, Nulls: true}, []string{"", "limit=150&offset=100"}},
+		{"a thousand at a time", 2500, regtest.ModuleList{PageSize: 100}, []string{"", "limit=1000&offset=100", "limit=1000&offset=1100", "limit=400&offset=2100"}},
+		{
+			"fewer than asked for", 250, regtest.ModuleList{PageSize: 50, MaxPageSize: 80},
+			[]string{"", "limit=200&offset=50", "limit=120&offset=130", "limit=40&offset=210"},
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			reg := listing(many(test.all)...)
+			reg.ModuleList = test.how
+			versions, err := client(reg).ModuleVersions(t.Context(), network)
+			if err != nil {
+				t.Fatal(err)
+			}
+			newest := fmt.Sprintf("1.%d.0", test.all-1)
+			if n := len(versions.List); n != test.all || versions.List[0].Version.String() != newest || versions.List[n-1].Version != v100 {
+				t.Errorf("%d versions, want %d from %s to 1.0.0", n, test.all, newest)
+			}
+			if len(versions.Warnings) > 0 != test.how.Nulls {
+				t.Errorf("warnings %q", versions.Warnings)
+			}
+			if got := queries(reg); !slices.Equal(got, test.want) {
+				t.Errorf("asked %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// TestModulePagesFail: what was listed is of use without the rest, and a warning says
+// that there is more.
+func TestModulePagesFail(t *testing.T) {
+	t.Parallel()
+	const again = "the list of versions is incomplete: the registry counts 250 and sent 100: asked for the rest, it sent nothing new"
+	tests := []struct {
+		name    string
+		how     regtest.ModuleList
+		fault   regtest.Fault
+		warning string
+	}{
+		{"the same page again", regtest.ModuleList{PageSize: 100, IgnoreQuery: true}, regtest.Fault{Kind: regtest.Other}, again},
+		{"an empty page", regtest.ModuleList{PageSize: 100}, raw(regtest.ModuleVersions, `{"modules":[{"versions":[]}]}`), again},
+		{"no page", regtest.ModuleList{PageSize: 100}, raw(regtest.ModuleVersions, `{"modules":[{}]}`), again},
+		{"a page that is none", regtest.ModuleList{PageSize: 100}, raw(regtest.ModuleVersions, `<html>`), "counts 250 and sent 100: https://" + host + "/v1/modules/acme/network/aws/versions?...: "},
+		{"a fault", regtest.ModuleList{PageSize: 100}, regtest.Fault{Kind: regtest.ModuleVersions, Status: 503}, "counts 250 and sent 100: https://" + host + "/v1/modules/acme/network/aws/versions?...: status 503: service unavailable"},
+		{"not found", regtest.ModuleList{PageSize: 100}, regtest.Fault{Kind: regtest.ModuleVersions, Status: 404}, "status 404: not found"},
+		{"connection lost", regtest.ModuleList{PageSize: 100}, regtest.Fault{Kind: regtest.ModuleVersions, Drop: true}, "counts 250 and sent 100: https://"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			reg := listing(many(250)...)
+			reg.ModuleList = test.how
+			test.fault.Skip = 1
+			reg.AddFault(test.fault)
+			versions, err := client(reg).ModuleVersions(t.Context(), network)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(versions.List) != 100 {
+				t.Errorf("%d versions", len(versions.List))
+			}
+			if w := versions.Warnings; len(w) != 1 || !strings.Contains(w[0], test.warning) || !strings.HasPrefix(w[0], "the list of versions is incomplete") {
+				t.Errorf("warnings %q, want %q", w, test.warning)
+			}
+			if n := reg.Count(regtest.ModuleVersions); n != 2 {
+				t.Errorf("%d requests, want 2", n)
+			}
+		})
+	}
+}
+
+// TestModulePageSizeRefused: a registry that wants no large pages gets small ones.
+func TestModulePageSizeRefused(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{400, 422} {
+		reg := listing(many(250)...)
+		reg.ModuleList = regtest.ModuleList{PageSize: 100}
+		reg.AddFault(regtest.Fault{Kind: regtest.ModuleVersions, Skip: 1, First: 1, Status: status})
+		versions, err := client(reg).ModuleVersions(t.Context(), network)
+		if err != nil || len(versions.List) != 250 || versions.Warnings != nil {
+			t.Fatalf("%v, %v", versions, err)
+		}
+		want := []string{"", "limit=150&offset=100", "limit=100&offset=100", "limit=50&offset=200"}
+		if got := queries(reg); !slices.Equal(got, want) {
+			t.Errorf("asked %q, want %q", got, want)
+		}
+	}
+}
+
+// paged answers each request for versions with what page returns for the query. The
+// other requests are those of discovery.
+func paged(t *testing.T, page func(limit, offset int) string) (c *regclient.Client, asked *[]string) {
+	t.Helper()
+	asked = new([]string)
+	c = answering(t, nil)
+	c.HTTP = &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+		q := r.URL.Query()
+		*asked = append(*asked, r.URL.RawQuery)
+		limit, _ := strconv.Atoi(q.Get("limit"))
+		offset, _ := strconv.Atoi(q.Get("offset"))
+		return document(r, []byte(page(limit, offset))), nil
+	})}
+	return c, asked
+}
+
+// pageOf lists n versions from 1.FIRST.0 on; more is further members, such as
+// `"limit":100`.
+func pageOf(first, n int, more string) string {
+	var list []string
+	for i := range n {
+		list = append(list, fmt.Sprintf(`{"version":"1.%d.0"}`, first+i))
+	}
+	return `{"modules":[{"versions":[` + strings.Join(list, ",") + `]}]` + more + `}`
+}
+
+// TestModulePageForms: the ways in which a document may tell of further pages.
+func TestModulePageForms(t *testing.T) {
+	t.Parallel()
+	const all = 25
+	rest := func(offset, size int) int { return max(0, min(size, all-offset)) }
+	tests := []struct {
+		name    string
+		page    func(limit, offset int) string
+		asked   int
+		n       int
+		warning string
+	}{
+		{
+			"the next offset, as lists of modules have it",
+			func(_, offset int) string {
+				next := ""
+				if offset+10 < all {
+					next = fmt.Sprintf(`,"next_offset":%d,"next_url":"https://elsewhere.example.com/?offset=%[1]d"`, offset+10)
+				}
+				return pageOf(offset, rest(offset, 10), fmt.Sprintf(`,"meta":{"limit":10,"current_offset":%d%s}`, offset, next))
+			}, 3, all, "",
+		}, {
+			"a next offset that goes too far",
+			func(_, offset int) string {
+				next := ""
+				if offset+10 < all {
+					next = `,"meta":{"next_offset":1000000}`
+				}
+				return pageOf(offset, rest(offset, 10), next)
+			}, 3, all, "",
+		}, {
+			"a next offset that goes nowhere",
+			func(_, offset int) string { return pageOf(offset, rest(offset, 10), `,"meta":{"next_offset":10}`) }, 2, 20, "",
+		}, {
+			"a total in meta", func(limit, offset int) string {
+				return pageOf(offset, rest(offset, 10), `,"meta":{"total":25}`)
+			}, 3, all, "",
+		}, {
+			"numbers as texts", func(limit, offset int) string { return pageOf(offset, rest(offset, 10), `,"total":"25"`) }, 3, all, "",
+		}, {
+			"a total on the first page only", func(limit, offset int) string {
+				if offset == 0 {
+					return pageOf(0, 10, `,"total":25`)
+				}
+				return pageOf(offset, rest(offset, 10), "")
+			}, 3, all, "",
+		}, {
+			"full pages of a stated size, and no total",
+			func(_, offset int) string { return pageOf(offset, rest(offset, 10), `,"limit":10`) }, 3, all, "",
+		}, {
+			"a full page that is the last, and a server without offsets",
+			func(int, int) string { return pageOf(0, 10, `,"limit":10`) }, 2, 10, "",
+		}, {
+			"a full page that is the last",
+			func(_, offset int) string { return pageOf(offset, max(0, 10-offset), `,"limit":10`) }, 2, 10, "",
+		}, {
+			"a limit that is far away", func(int, int) string { return pageOf(0, 10, `,"limit":1000,"offset":0`) }, 1, 10, "",
+		}, {
+			"pages that overlap",
+			func(_, offset int) string {
+				first := max(0, offset-3)
+				return pageOf(first, rest(first, 10), `,"total":25`)
+			}, 3, all, "",
+		}, {
+			"a total that counts something else",
+			func(int, int) string { return pageOf(0, 10, `,"total":123456`) }, 2, 10, "the registry counts 123456 and sent 10: asked for the rest",
+		}, {
+			"a total with an empty list", func(int, int) string { return pageOf(0, 0, `,"total":5`) }, 1, 0, "the list of versions is incomplete: the registry counts 5 and sent 0",
+		}, {
+			"a limit that is used without an offset",
+			func(limit, _ int) string { return pageOf(0, rest(0, max(limit, 10)), `,"total":25`) }, 2, 15, "the registry counts 25 and sent 15",
+		}, {
+			"a total that counts nulls and duplicates",
+			func(_, offset int) string {
+				if offset == 0 {
+					return `{"modules":[{"versions":[null,{"version":"1.0.0"},{"version":"v1.0.0"}]}],"total":4}`
+				}
+				return pageOf(1, 2, `,"total":4`)
+			}, 2, 3, "version 1.0.0 is listed more than once",
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			c, asked := paged(t, test.page)
+			versions, err := c.ModuleVersions(t.Context(), network)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(versions.List) != test.n || len(*asked) != test.asked {
+				t.Errorf("%d versions by %q, want %d by %d requests", len(versions.List), *asked, test.n, test.asked)
+			}
+			if got := strings.Join(versions.Warnings, "\n"); (got == "") != (test.warning == "") || !strings.Contains(got, test.warning) {
+				t.Errorf("warnings %q, want %q", got, test.warning)
+			}
+		})
+	}
+}
+
+// TestModulePagesEnd: a list need not have an end.
+func TestModulePagesEnd(t *testing.T) {
+	t.Parallel()
+	c, asked := paged(t, func(_, offset int) string { return pageOf(offset, 10, `,"total":2000000000`) })
+	versions, err := c.ModuleVersions(t.Context(), network)
+	if err != nil || len(versions.List) != 1000 || len(*asked) != 100 {
+		t.Fatalf("%d requests, %v", len(*asked), err)
+	}
+	if want := "the list of versions is incomplete: the registry counts 2000000000 and sent 1000: it has more than 100 pages"; !slices.Equal(versions.Warnings, []string{want}) {
+		t.Errorf("warnings %q, want %q", versions.Warnings, want)
+	}
+	c, asked = paged(t, func(_, offset int) string { return pageOf(offset, 40_000, `,"total":2000000000`) })
+	if _, err := c.ModuleVersions(t.Context(), network); !errors.Is(err, module.ErrTooLarge) || len(*asked) != 3 {
+		t.Errorf("%d requests, %v", len(*asked), err)
+	}
+	c, asked = paged(t, func(_, offset int) string {
+		return strings.ReplaceAll(pageOf(offset, 40_000, `,"total":2000000000`), `"1.`, `"x`)
+	})
+	if _, err := c.ModuleVersions(t.Context(), network); !errors.Is(err, module.ErrTooLarge) || len(*asked) != 3 {
+		t.Errorf("junk: %d requests, %v", len(*asked), err)
+	}
+}
+
+// TestModulePagesAndContext: a context that ends is an error and no shorter list.
+func TestModulePagesAndContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg := listing(many(250)...)
+		reg.ModuleList.PageSize = 100
+		reg.AddFault(regtest.Fault{Kind: regtest.ModuleVersions, Skip: 1, Delay: time.Minute})
+		c := client(reg)
+		c.Timeout = -1
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		versions, err := c.ModuleVersions(ctx, network)
+		if asError(t, err); !errors.Is(err, context.DeadlineExceeded) || versions != nil {
+			t.Errorf("%v, %v", versions, err)
+		}
+	})
+}
+
+// TestWarningOfGapComesFirst: it must not drown in those about single versions.
+func TestWarningOfGapComesFirst(t *testing.T) {
+	t.Parallel()
+	c, _ := paged(t, func(_, offset int) string {
+		var doc map[string]any
+		if err := json.Unmarshal([]byte(pageOf(0, 1, `,"total":999`)), &doc); err != nil {
+			t.Fatal(err)
+		}
+		var list []any
+		for i := range 200 {
+			list = append(list, map[string]any{"version": fmt.Sprint("bad", i)})
+		}
+		doc["modules"] = []any{map[string]any{"versions": list}}
+		text, _ := json.Marshal(doc)
+		return string(text)
+	})
+	versions, err := c.ModuleVersions(t.Context(), network)
+	if err != nil || len(versions.Warnings) != 102 || !strings.HasPrefix(versions.Warnings[0], "the list of versions is incomplete") {
+		t.Errorf("%d warnings, %v", len(versions.Warnings), err)
+	}
+}
+
+// TestModulePageQuery: the query of a service's URL does not carry over.
+func TestModulePageQuery(t *testing.T) {
+	t.Parallel()
+	reg := listing(many(3)...)
+	reg.ModuleList.PageSize = 2
+	reg.Services = map[string]any{"modules.v1": "/v1/modules/?limit=7&key=value"}
+	if _, err := client(reg).ModuleVersions(t.Context(), network); err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range queries(reg) {
+		if v, err := url.ParseQuery(q); err != nil || v.Has("key") || len(v["limit"]) > 1 {
+			t.Errorf("query %q", q)
+		}
+	}
+}

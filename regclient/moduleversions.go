@@ -1,0 +1,81 @@
+package regclient
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/disco"
+	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/module"
+)
+
+// ModuleVersions lists the versions of m, newest first: "List Available Versions for
+// a Specific Module" of the protocol. A version that is none is left out, one that is
+// listed twice is kept once, and Warnings tell of both.
+//
+// The protocol knows no pages, but there is a registry that cuts its list into some:
+// the OpenTofu CLI does not see the versions behind the first. Here the members
+// total, limit and offset of the answer, or those of its member meta, show that there
+// is more, and it is fetched with ?limit=&offset=, in at most 100 requests. If that
+// fails, what was listed so far is the result, and a warning says so.
+//
+// The error is a *module.Error, see the package comment; ErrNotFound means that the
+// registry does not know m. Status 500 is what some registries answer then, but is
+// not taken for that.
+//
+// The Client remembers versions that are not written in the canonical way, such as
+// "v1.0", and asks for their location in the way they are written.
+func (c *Client) ModuleVersions(ctx context.Context, m addrs.Module) (*module.Versions, error) {
+	versions, err := c.moduleVersions.Do(ctx, m, (*module.Versions).Clone, func(ctx context.Context) (*module.Versions, error) {
+		return c.listModule(ctx, m)
+	})
+	return versions, failed("list versions of", m.String(), err)
+}
+
+func (c *Client) listModule(ctx context.Context, m addrs.Module) (*module.Versions, error) {
+	r, err := c.moduleRequest(ctx, m, "versions")
+	if err != nil {
+		return nil, err
+	}
+	resp, err := c.http.Get(ctx, r)
+	if e, ok := err.(*httpx.Error); ok {
+		return nil, perhapsUnknown(e)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var list moduleList
+	page, err := list.add(resp)
+	if err != nil {
+		return nil, unusable(resp, err)
+	}
+	if !page.known {
+		return nil, answered(resp, fmt.Errorf("the answer has no module in it: %w", fault.ErrNotFound))
+	}
+	if err := c.addPages(ctx, r, &list, page); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(list.releases, func(a, b module.Release) int { return b.Version.Compare(a.Version) })
+	c.moduleSpellings.set(m, list.spellings)
+	return &module.Versions{Module: m, List: list.releases, Warnings: list.warnings()}, nil
+}
+
+// moduleRequest makes the request for a document about m.
+func (c *Client) moduleRequest(ctx context.Context, m addrs.Module, parts ...string) (httpx.Request, error) {
+	parts = append([]string{m.Namespace(), m.Name(), m.System()}, parts...)
+	return c.documentRequest(ctx, m.Host(), disco.ModulesV1, parts...)
+}
+
+// perhapsUnknown adds to an answer of 500 what it often means.
+func perhapsUnknown(e *httpx.Error) *httpx.Error {
+	if e.Status != http.StatusInternalServerError {
+		return e
+	}
+	explained := *e
+	explained.Err = fmt.Errorf("%w; some registries answer so for a module that they do not know", e.Err)
+	return &explained
+}
