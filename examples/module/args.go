@@ -1,0 +1,73 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/module"
+	"github.com/tofureg/tofureg/regclient/regtest"
+)
+
+// options are what the arguments say.
+type options struct {
+	source     addrs.ModuleSource
+	constraint addrs.Constraint
+	dir        string
+	git        *module.Git
+	embedded   bool
+}
+
+func parseArgs(args []string, usage io.Writer) (o options, err error) {
+	flags := flag.NewFlagSet("module", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.StringVar(&o.dir, "dir", "", "put the package into this `directory`, which must be new or empty (default: a temporary one)")
+	git := flags.Bool("git", false, "let the git program fetch packages from repositories")
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			flags.SetOutput(usage)
+			fmt.Fprintln(usage, "usage: module [-dir DIR] [-git] [MODULE[//SUBDIR] [CONSTRAINT]]")
+			flags.PrintDefaults()
+		}
+		return o, err
+	}
+	if *git {
+		o.git = &module.Git{}
+	}
+	name, constraint := "registry.example.com/acme/network/aws//modules/subnet", "~> 1.0"
+	switch flags.NArg() {
+	case 0:
+		o.embedded = true
+	case 1:
+		name, constraint = flags.Arg(0), ""
+	case 2:
+		name, constraint = flags.Arg(0), flags.Arg(1)
+	default:
+		return o, errors.New("at most a module and a constraint, please; quote a constraint that has spaces")
+	}
+	if o.source, err = addrs.ParseModuleSource(name); err != nil {
+		return o, err
+	}
+	o.constraint, err = addrs.ParseModuleConstraint(constraint)
+	return o, err
+}
+
+// embeddedRegistry serves a few versions of m from memory.
+func embeddedRegistry(m addrs.Module) *regtest.Registry {
+	registry := regtest.New(m.Host().String())
+	for _, version := range []string{"v1.0", "v1.1.0", "v1.2.0", "v2.0.0-beta1", "v2.0.0", "nightly"} {
+		registry.AddModule(regtest.Module{
+			Address: m.String(),
+			Version: version,
+			Files: map[string]string{
+				"LICENSE":                     "Apache-2.0\n",
+				"main.tf":                     "module \"subnet\" {\n  source = \"./modules/subnet\"\n}\n",
+				"modules/subnet/main.tf":      "# one subnet\n",
+				"modules/subnet/variables.tf": "variable \"cidr\" {}\n",
+			},
+		})
+	}
+	return registry
+}

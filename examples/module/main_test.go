@@ -1,0 +1,85 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tofureg/tofureg/module"
+)
+
+func TestEmbedded(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "new", "network")
+	var out strings.Builder
+	if err := run(t.Context(), []string{"-dir", dir}, &out, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"module     registry.example.com/acme/network/aws//modules/subnet, ~> 1.0\n",
+		`warning    left out a version that is none: "nightly"`,
+		"versions   5 listed, 1.2.0 is the newest that fits\n",
+		"location   https://registry.example.com/packages/",
+		`           kind http, archive "tar.gz", directory "modules/subnet"`,
+		"hash       h1:",
+		"installed  " + filepath.Join(dir, "modules", "subnet") + "\n",
+		`file       "main.tf", 13 bytes`,
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("output lacks %q:\n%s", want, &out)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "LICENSE")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestBadInput(t *testing.T) {
+	t.Parallel()
+	occupied := t.TempDir()
+	if err := os.WriteFile(filepath.Join(occupied, "mine"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]struct {
+		args []string
+		want string
+	}{
+		"address":      {[]string{"acme/network"}, "acme/network"},
+		"URL":          {[]string{"https://example.com/network.zip"}, "not a URL"},
+		"directory":    {[]string{"acme/network/aws//../x"}, "leads out"},
+		"constraint":   {[]string{"acme/network/aws", "^1"}, "^1"},
+		"flag":         {[]string{"-frob"}, "-frob"},
+		"arguments":    {[]string{"acme/network/aws", ">=", "1"}, "quote"},
+		"no such file": {[]string{"-dir", filepath.Join(os.DevNull, "x")}, os.DevNull},
+		"occupied":     {[]string{"-dir", occupied}, "not an empty directory"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := run(t.Context(), test.args, io.Discard, io.Discard)
+			if err == nil {
+				t.Fatal("no error")
+			}
+			if text := err.Error(); strings.Contains(text, "\n") || !strings.Contains(text, test.want) {
+				t.Errorf("error is not one clear line with %q: %q", test.want, text)
+			}
+		})
+	}
+}
+
+func TestFields(t *testing.T) {
+	t.Parallel()
+	location, err := module.ParseLocation("git::https://user:s3cr3t@git.example.com/network.git//a?ref=v1.2.0&token=s3cr3t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := fields(location), `kind git, ref "v1.2.0", directory "a"`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	_, err = module.DownloadLocation(t.Context(), nil, location, filepath.Join(t.TempDir(), "x"), module.Options{})
+	if text := explain(err).Error(); !strings.HasSuffix(text, "with -git, the git program fetches it") || strings.Contains(text, "s3cr3t") {
+		t.Errorf("explained as %s", text)
+	}
+}
