@@ -9,6 +9,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
@@ -248,4 +249,64 @@ func TestListedSpelling(t *testing.T) {
 			t.Errorf("%s, not listed before: %v, %v", spelled, pkg, err)
 		}
 	}
+}
+
+// TestSpellingsAreBounded: what is remembered of lists is at most 10,000 spellings of 1,000
+// providers. What is beyond that is asked for in the canonical way.
+func TestSpellingsAreBounded(t *testing.T) {
+	t.Parallel()
+	// spelled counts the providers whose packages at 1.0.N are asked for as they are listed.
+	spelled := func(reg *regtest.Registry, c *regclient.Client, n int, of ...addrs.Provider) (count int) {
+		for _, p := range of {
+			_, _ = c.ProviderPackage(t.Context(), p, addrs.MustParseVersion(fmt.Sprintf("1.0.%d", n)), linux)
+		}
+		requests := reg.Requests()
+		for _, r := range requests[len(requests)-len(of):] {
+			if strings.Contains(r.Path, "/01.0.") {
+				count++
+			}
+		}
+		return count
+	}
+	unavailable := regtest.Fault{Kind: regtest.Package, Status: 503}
+	t.Run("versions", func(t *testing.T) {
+		t.Parallel()
+		reg := registry()
+		var list strings.Builder
+		for i := 1; i <= 10_001; i++ {
+			fmt.Fprintf(&list, `,{"version":"01.0.%d"}`, i)
+		}
+		reg.AddFault(raw(regtest.Versions, `{"versions":[`+list.String()[1:]+`]}`))
+		reg.AddFault(unavailable)
+		c := client(reg)
+		if _, err := c.ProviderVersions(t.Context(), alpha); err != nil {
+			t.Fatal(err)
+		}
+		for n, want := range map[int]int{1: 1, 10_000: 1, 10_001: 0} {
+			if got := spelled(reg, c, n, alpha); got != want {
+				t.Errorf("version %d of the list: %d as listed, want %d", n, got, want)
+			}
+		}
+	})
+	t.Run("providers", func(t *testing.T) {
+		t.Parallel()
+		reg := registry()
+		reg.AddFault(raw(regtest.Versions, `{"versions":[{"version":"01.0.1"}]}`))
+		reg.AddFault(unavailable)
+		c := client(reg)
+		var providers []addrs.Provider
+		for i := range 1001 {
+			p := addrs.MustParseProvider(fmt.Sprintf("%s/acme/p%d", host, i))
+			providers = append(providers, p)
+			if _, err := c.ProviderVersions(t.Context(), p); err != nil {
+				t.Fatal(err)
+			}
+			if i == 999 && spelled(reg, c, 1, providers...) != 1000 {
+				t.Error("not all of 1000 are remembered")
+			}
+		}
+		if n := spelled(reg, c, 1, providers...); n != 1000 || spelled(reg, c, 1, providers[1000]) != 1 {
+			t.Errorf("%d of 1001 are remembered, want 1000 and the last of them", n)
+		}
+	})
 }

@@ -158,6 +158,27 @@ func TestHugeQueries(t *testing.T) {
 	}
 }
 
+// Limits of what is hidden, and of what is sent, at n and n+1.
+func TestLimitsOfURLs(t *testing.T) {
+	t.Parallel()
+	// Values of four bytes and more are secret, those of the first 64 parameters.
+	query := strings.Repeat("a&", 62) + "x=abc&x=defg&x=hijk"
+	c := client(t, serve(status(400, "abc defg hijk")))
+	_, err := c.Get(t.Context(), get(start+"?"+query))
+	if e := failure(t, err); e.Message != "abc ... hijk" {
+		t.Errorf("message %q", e.Message)
+	}
+	for n, want := range map[int]error{32 << 10: nil, 32<<10 + 1: fault.ErrTooLarge} {
+		u := "https://h.example.com/?" + strings.Repeat("q", n-len("h.example.com/"))
+		if _, err := client(t, serve(status(200, ""))).Get(t.Context(), get(u)); !errors.Is(err, want) {
+			t.Errorf("%d bytes: %.200v, want %v", n, err, want)
+		}
+		if _, err := client(t, serve(redirect(u), status(200, ""))).Get(t.Context(), get(start)); !errors.Is(err, want) {
+			t.Errorf("%d bytes in a redirect: %.200v, want %v", n, err, want)
+		}
+	}
+}
+
 func TestRedact(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]string{
