@@ -1,0 +1,228 @@
+package verify_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tofureg/tofureg/verify"
+)
+
+// The whole product of policies and evidence, against the trust model written down once
+// more: not as the steps of a check but as what must be true.
+
+type option[T any] struct {
+	name string
+	of   T
+}
+
+// situation is one policy, one evidence, and what the test knows of them.
+type situation struct {
+	name   string
+	policy verify.Policy
+	ev     verify.Evidence
+	facts  facts
+}
+
+// facts is what the trust model speaks of.
+type facts struct {
+	keysPinned bool
+	pinAllows  bool // the publisher's key is among the pinned ones
+	pinEmpty   bool // Keys is there and has none
+	hasSums    bool
+	hasSig     bool
+	hasKeys    bool // the source lists some
+	listsKey   bool // and the publisher's is one
+	sigGood    bool // it is by the publisher, of these sums
+	lineGood   bool // the sums have a line of the archive, with its zh
+}
+
+// expect is what the trust model says of s, if these hashes are computed.
+func expect(s situation, local []verify.Hash) (trust verify.Trust, ok bool) {
+	p, f := s.policy, s.facts
+	match := func(stated []verify.Hash, scheme string) (comparable, equal bool) {
+		for _, a := range stated {
+			for _, b := range local {
+				if a.Scheme() == scheme && b.Scheme() == scheme {
+					comparable, equal = true, equal || a == b
+				}
+			}
+		}
+		return comparable, equal
+	}
+	statedZH, equalZH := match(s.ev.Hashes, "zh")
+	statedH1, equalH1 := match(s.ev.Hashes, "h1")
+	if statedZH && !equalZH || statedH1 && !equalH1 {
+		return 0, false // a mismatch, under every Allow
+	}
+	if equalZH || equalH1 {
+		trust = verify.Checked
+	}
+	if p.Accept != nil {
+		_, a := match(p.Accept, "zh")
+		_, b := match(p.Accept, "h1")
+		if !a && !b {
+			return 0, false // no signature replaces it
+		}
+		if trust = verify.Accepted; !p.RequireSignature {
+			return trust, true // and that suffices
+		}
+	}
+	pinned := f.keysPinned || p.Fingerprints != nil
+	demanded := p.RequireSignature || pinned || !p.AllowUnsigned && !p.AllowUnchecked
+	if f.hasSums && f.hasSig && (f.keysPinned && !f.pinEmpty || !f.keysPinned && f.hasKeys) { // a signature to look at
+		counts := f.sigGood && (f.keysPinned || f.listsKey) && (!pinned || f.pinAllows)
+		return verify.Signed, counts && f.lineGood && has(local, "zh")
+	}
+	if demanded {
+		return 0, false
+	}
+	if f.hasSums {
+		return max(trust, verify.Checked), f.lineGood && has(local, "zh")
+	}
+	return trust, trust > verify.Unchecked || p.AllowUnchecked
+}
+
+func has(list []verify.Hash, scheme string) bool {
+	return slices.ContainsFunc(list, func(h verify.Hash) bool { return h.Scheme() == scheme })
+}
+
+// situations yields the product.
+func situations(t *testing.T, p *pack) []situation {
+	t.Helper()
+	other, unknown := gpgKey(t, "ed25519"), verify.MustParseHash("h9:x")
+	wrongH1 := verify.MustParseHash(h1Text)
+	accepts := []option[[]verify.Hash]{
+		{"no lock", nil}, {"empty lock", []verify.Hash{}}, {"zh locked", []verify.Hash{wrongHash, p.zh}}, {"h1 locked", []verify.Hash{p.other, p.h1}},
+		{"other locked", []verify.Hash{wrongHash, wrongH1}}, {"unknown and zero locked", []verify.Hash{unknown, {}}},
+	}
+	stated := []option[[]verify.Hash]{
+		{"nothing stated", nil}, {"zh stated", []verify.Hash{p.zh}}, {"wrong zh stated", []verify.Hash{wrongHash}}, {"h1 stated", []verify.Hash{p.hT}},
+		{"zh and wrong h1 stated", []verify.Hash{p.zh, wrongH1}}, {"unknown stated", []verify.Hash{unknown, {}}},
+	}
+	pins := []option[func(*verify.Policy, *facts)]{
+		{"no pin", func(*verify.Policy, *facts) {}},
+		{"fingerprint", func(a *verify.Policy, f *facts) {
+			a.Fingerprints, f.pinAllows = []string{strings.Repeat("A", 40), p.fpr}, true
+		}},
+		{"other fingerprint", func(a *verify.Policy, _ *facts) { a.Fingerprints = []string{strings.Repeat("A", 40)} }},
+		{"no fingerprint", func(a *verify.Policy, _ *facts) { a.Fingerprints = []string{} }},
+		{"key", func(a *verify.Policy, f *facts) {
+			a.Keys, f.keysPinned, f.pinAllows = []verify.Key{other, p.key}, true, true
+		}},
+		{"other key", func(a *verify.Policy, f *facts) { a.Keys, f.keysPinned = []verify.Key{other}, true }},
+		{"no key", func(a *verify.Policy, f *facts) { a.Keys, f.keysPinned, f.pinEmpty = []verify.Key{}, true, true }},
+		{"key, other fingerprint", func(a *verify.Policy, f *facts) {
+			a.Keys, a.Fingerprints, f.keysPinned = []verify.Key{p.key}, []string{strings.Repeat("A", 40)}, true
+		}},
+	}
+	wrongLine := bytes.Replace(p.ev.Sums, []byte(p.zh.Value()), []byte(wrongHash.Value()), 1)
+	evidence := []option[func(*verify.Evidence, *facts)]{
+		{"signed", func(_ *verify.Evidence, _ *facts) {}},
+		{"unsigned", func(ev *verify.Evidence, f *facts) { ev.Signature, f.hasSig = nil, false }},
+		{"no keys", func(ev *verify.Evidence, f *facts) { ev.Keys, f.hasKeys, f.listsKey = nil, false, false }},
+		{"nothing", func(ev *verify.Evidence, f *facts) { bare(ev); *f = facts{} }},
+		{"signature only", func(ev *verify.Evidence, f *facts) { ev.Sums, f.hasSums = []byte{}, false }},
+		{"sums altered", func(ev *verify.Evidence, f *facts) { ev.Sums, f.sigGood = append(bytes.Clone(ev.Sums), '\n'), false }},
+		{"other key listed", func(ev *verify.Evidence, f *facts) { ev.Keys, f.listsKey = []verify.Key{other}, false }},
+		{"wrong line signed", func(ev *verify.Evidence, f *facts) {
+			ev.Sums, ev.Signature, f.lineGood = wrongLine, p.sign(wrongLine), false
+		}},
+		{"wrong line unsigned", func(ev *verify.Evidence, f *facts) {
+			ev.Sums, ev.Signature, f.hasSig, f.lineGood = wrongLine, nil, false, false
+		}},
+	}
+	var all []situation
+	for _, e := range evidence {
+		for _, s := range stated {
+			for _, a := range accepts {
+				for _, pin := range pins {
+					for bits := range 8 {
+						f := facts{hasSums: true, hasSig: true, hasKeys: true, listsKey: true, sigGood: true, lineGood: true}
+						ev := p.ev
+						e.of(&ev, &f)
+						ev.Hashes = s.of
+						policy := verify.Policy{
+							Accept: a.of, RequireSignature: bits&1 != 0, AllowUnsigned: bits&2 != 0, AllowUnchecked: bits&4 != 0,
+							Now: func() time.Time { return today },
+						}
+						pin.of(&policy, &f)
+						name := fmt.Sprintf("%s, %s, %s, %s, required %v, unsigned %v, unchecked %v",
+							e.name, s.name, a.name, pin.name, policy.RequireSignature, policy.AllowUnsigned, policy.AllowUnchecked)
+						all = append(all, situation{name, policy, ev, f})
+					}
+				}
+			}
+		}
+	}
+	return all
+}
+
+func TestEveryPolicy(t *testing.T) {
+	t.Parallel()
+	p := newPack(t)
+	all := situations(t, p)
+	accepted := make(chan int)
+	const workers = 4
+	for part := range workers {
+		go func() {
+			n := 0
+			for i := part; i < len(all); i += workers {
+				n += trySituation(t, p, all[i])
+			}
+			accepted <- n
+		}()
+	}
+	n := 0
+	for range workers {
+		n += <-accepted
+	}
+	// Neither everything nor nothing, or the test tests nothing.
+	if n < len(all)/20 || n > len(all) {
+		t.Errorf("%d of %d were accepted", n, len(all))
+	}
+}
+
+// trySituation returns how often s was accepted with all hashes computed.
+func trySituation(t *testing.T, p *pack, s situation) (accepted int) {
+	size := int64(len(p.zip))
+	full := []verify.Hash{p.zh, p.h1, p.hT}
+	for _, local := range [][]verify.Hash{full, {p.zh}, {p.hT}, {verify.MustParseHash("h9:x"), {}}, nil} {
+		r, err := s.policy.Judge(s.ev, size, local)
+		trust, ok := expect(s, local)
+		if !sameVerdict(r, err, trust, ok) {
+			t.Errorf("%s, %d hashes: %+v, %v; want %v, %v", s.name, len(local), r, err, trust, ok)
+		}
+		if err == nil && len(local) == len(full) {
+			accepted++
+		}
+	}
+	// Check computes no more than it needs, and no less.
+	r, err := s.policy.Check(s.ev, bytes.NewReader(p.zip), size)
+	local := []verify.Hash{p.zh}
+	if s.policy.NeedsH1(s.ev, p.zh) {
+		local = full
+	}
+	if trust, ok := expect(s, local); !sameVerdict(r, err, trust, ok) {
+		t.Errorf("%s, checked: %+v, %v; want %v, %v", s.name, r, err, trust, ok)
+	}
+	if _, ok := expect(s, full); ok && err != nil {
+		t.Errorf("%s: refused for want of a hash: %v", s.name, err)
+	}
+	return accepted
+}
+
+func sameVerdict(r *verify.Report, err error, trust verify.Trust, ok bool) bool {
+	if !ok || err != nil {
+		_, mismatch := errors.AsType[*verify.MismatchError](err)
+		classified := mismatch || errors.Is(err, verify.ErrUnchecked) || errors.Is(err, verify.ErrUnsigned) ||
+			errors.Is(err, verify.ErrUnknownKey) || errors.Is(err, verify.ErrBadSignature)
+		return !ok && err != nil && r == nil && classified
+	}
+	signed := trust == verify.Signed
+	return r.Trust == trust && (r.SignedBy != nil) == signed && (len(r.Signed) > 0) == signed
+}
