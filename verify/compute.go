@@ -104,9 +104,10 @@ func H1Sum(files iter.Seq2[string, [32]byte]) (Hash, error) {
 // entries for directories.
 //
 // An archive that must not be unpacked has no h1: the error wraps [ErrArchive] for
-// one that is damaged, or that holds links, devices, duplicates, or names that
-// leave the directory or are not portable; [ErrTooLarge] for one beyond l. The
-// content is inflated once; memory does not grow with its size.
+// one that is damaged, that holds links, devices, duplicates, or names that leave
+// the directory or are not portable, or in which two programs may find different
+// files; [ErrTooLarge] for one beyond l. The content is inflated once; memory does
+// not grow with its size.
 func H1Zip(r io.ReaderAt, size int64, l Limits) (packed, tree Hash, err error) {
 	z, err := archive.OpenZip(r, size, archive.Limits(l))
 	if err != nil {

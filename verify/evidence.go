@@ -28,10 +28,11 @@ type Evidence struct {
 	// Keys are those that may have made the signature, as the source lists them.
 	Keys []Key
 
-	// Want says what was asked for, "TYPE_VERSION_OS_ARCH" in canonical text. If
-	// it is not empty, Filename must be that name: nothing else in the protocol
-	// keeps a source from answering with another version, platform or provider of
-	// the same publisher, correctly signed.
+	// Want says what was asked for, "TYPE_VERSION_OS_ARCH". If it is not empty,
+	// Filename must be that name: nothing else in the protocol keeps a source from
+	// answering with another version, platform or provider of the same publisher,
+	// correctly signed. Versions are compared as text: who asked for 1.0.0 and takes
+	// it under the name 1.0 says 1.0 here.
 	Want string
 }
 

@@ -31,11 +31,23 @@ func published() (archive []byte, ev verify.Evidence) {
 	}
 }
 
-// The zero Policy accepts what a key that the registry lists has signed.
+// A file that is there already is the package, if a key that the registry lists has
+// signed its hash. Nobody else may write to the file meanwhile.
 func ExamplePolicy_Check() {
-	archive, ev := published()
-	var policy verify.Policy
-	report, err := policy.Check(ev, bytes.NewReader(archive), int64(len(archive)))
+	_, ev := published()
+	file, err := os.Open("testdata/gpg/package.zip")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	report, err := verify.Policy{}.Check(ev, file, info.Size())
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -50,26 +62,46 @@ func ExamplePolicy_Check() {
 }
 
 // What a registry says of its own keys proves little; a publisher's fingerprint that
-// was learned elsewhere proves more.
+// was learned elsewhere proves more. Here somebody else has signed, in the second try.
 func ExamplePolicy_pinned() {
 	archive, ev := published()
-	policy := verify.Policy{Fingerprints: []string{"0123 4567 89AB CDEF 0123  4567 89AB CDEF 0123 4567"}}
-	_, err := policy.Check(ev, bytes.NewReader(archive), int64(len(archive)))
-	fmt.Println(errors.Is(err, verify.ErrUnknownKey))
-	// Output: true
+	for _, fingerprint := range []string{
+		"F560 0853 8EE1 156E 879B  0B93 73FA 480B C6B6 25A8",
+		"0123456789ABCDEF0123456789ABCDEF01234567",
+	} {
+		policy := verify.Policy{Fingerprints: []string{fingerprint}}
+		report, err := policy.Check(ev, bytes.NewReader(archive), int64(len(archive)))
+		if err != nil {
+			fmt.Println("refused:", errors.Is(err, verify.ErrUnknownKey))
+			continue
+		}
+		fmt.Println(report.Trust, "by", report.SignedBy.Fingerprint)
+	}
+	// Output:
+	// signed by F56008538EE1156E879B0B9373FA480BC6B625A8
+	// refused: true
 }
 
 // With a lock file the package must have one of its hashes. Nothing else is needed,
-// and nothing else helps.
+// and nothing else helps: no signature does in the second try.
 func ExamplePolicy_locked() {
 	archive, ev := published()
-	policy := verify.Policy{Accept: []verify.Hash{
-		verify.MustParseHash("h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="),
-	}}
-	_, err := policy.Check(ev, bytes.NewReader(archive), int64(len(archive)))
-	var mismatch *verify.MismatchError
-	fmt.Println(errors.Is(err, verify.ErrNotAccepted), errors.As(err, &mismatch))
-	// Output: true true
+	for _, locked := range []string{
+		"h1:AUwHvwMkbW044RPLg6uCx8WsVu6HNXpUPqnucKzl6w0=",
+		"h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=",
+	} {
+		policy := verify.Policy{Accept: []verify.Hash{verify.MustParseHash(locked)}}
+		report, err := policy.Check(ev, bytes.NewReader(archive), int64(len(archive)))
+		var mismatch *verify.MismatchError
+		if errors.As(err, &mismatch) {
+			fmt.Println("refused:", errors.Is(err, verify.ErrNotAccepted), len(mismatch.Got), "hashes were computed")
+			continue
+		}
+		fmt.Println(report.Trust, err)
+	}
+	// Output:
+	// accepted <nil>
+	// refused: true 3 hashes were computed
 }
 
 // A network mirror states hashes and signs nothing.

@@ -64,9 +64,7 @@ func (p Policy) judge(ev Evidence, size int64, local []Hash, sums func() checked
 			return nil, err
 		}
 	}
-	r.Claimed = slices.DeleteFunc(sorted(claimed), func(h Hash) bool {
-		return slices.Contains(r.Local, h) || slices.Contains(r.Signed, h)
-	})
+	r.Claimed = sorted(claimed, r.Local, r.Signed)
 	return r, nil
 }
 

@@ -27,7 +27,8 @@ type Policy struct {
 	// empty Accept that is not nil accepts nothing.
 	Accept []Hash
 
-	// RequireSignature demands a valid signature beside an accepted hash.
+	// RequireSignature demands a valid signature, also beside an accepted hash.
+	// AllowUnsigned and AllowUnchecked have no effect then.
 	RequireSignature bool
 
 	// Keys are pinned keys: if not nil, only they may sign, and those that the
@@ -41,6 +42,10 @@ type Policy struct {
 	//
 	// A signature is demanded wherever Keys or Fingerprints are not nil, except
 	// beside an accepted hash; AllowUnsigned and AllowUnchecked have no effect then.
+	//
+	// A fingerprint says which key it is. Whether that key is revoked or has expired
+	// is read from the copies that the source lists, or from Keys, if not nil: a
+	// dishonest source lists an old copy.
 	Fingerprints []string
 
 	// AllowUnsigned accepts a package by the hashes that its source merely states,
@@ -57,7 +62,8 @@ type Policy struct {
 	// expired when they signed.
 	AllowExpired bool
 
-	// AllowWeak accepts signatures by short RSA keys or DSA keys, or with SHA-1.
+	// AllowWeak accepts signatures by short RSA keys or DSA keys, or with SHA-1 or
+	// SHA-224. Those with MD5 or RIPEMD-160 it does not.
 	AllowWeak bool
 
 	// AllowAnyName accepts archives under names that do not tell provider, version

@@ -390,6 +390,43 @@ func TestReport(t *testing.T) {
 	}
 }
 
+// Evidence can be stored, and is then judged as before.
+func TestEvidenceJSON(t *testing.T) {
+	t.Parallel()
+	p := newPack(t)
+	for name, ev := range map[string]verify.Evidence{
+		"all":      p.with(func(ev *verify.Evidence) { ev.Hashes = append(ev.Hashes, p.h1, verify.MustParseHash("h9:x")) }),
+		"unsigned": p.with(unsigned), "empty": p.with(empty), "nothing": {},
+	} {
+		data, err := json.Marshal(ev)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back verify.Evidence
+		if err := json.Unmarshal(data, &back); err != nil {
+			t.Fatalf("%s: %v", data, err)
+		}
+		if diff := cmp.Diff(ev, back, cmp.Comparer(func(a, b verify.Hash) bool { return a == b })); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	signed, err := p.check(verify.Policy{}, p.ev)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.Marshal(signed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back verify.Report
+	if err := json.Unmarshal(data, &back); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(*signed, back, cmp.Comparer(func(a, b verify.Hash) bool { return a == b })); diff != "" {
+		t.Errorf("report (-want +got):\n%s", diff)
+	}
+}
+
 func TestTrust(t *testing.T) {
 	t.Parallel()
 	for i, text := range []string{"unchecked", "checked", "accepted", "signed"} {

@@ -81,9 +81,15 @@ func (r *Report) Recordable() []Hash {
 	return sorted(all)
 }
 
-// sorted returns a sorted copy of list without duplicates and zero hashes.
-func sorted(list []Hash) []Hash {
-	out := slices.DeleteFunc(slices.Clone(list), Hash.IsZero)
+// sorted returns a sorted copy of list without duplicates, zero hashes and what the
+// other lists have; nil for none.
+func sorted(list []Hash, except ...[]Hash) []Hash {
+	var out []Hash
+	for _, h := range list {
+		if !h.IsZero() && !slices.ContainsFunc(except, func(l []Hash) bool { return slices.Contains(l, h) }) {
+			out = append(out, h)
+		}
+	}
 	slices.SortFunc(out, Hash.Compare)
 	return slices.Compact(out)
 }
