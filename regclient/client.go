@@ -2,9 +2,11 @@ package regclient
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 	"time"
 
@@ -107,6 +109,9 @@ const (
 	maxSignature = 64 << 10 // bytes
 )
 
+// errNothing is the answer to those who went on after the error of a parser.
+var errNothing = errors.New("the zero value names nothing that could be asked for")
+
 func (c *Client) setup() {
 	c.once.Do(func() {
 		c.http = &httpx.Client{
@@ -138,6 +143,9 @@ func (c *Client) setup() {
 // documentRequest makes the request for the document at the path of these parts in
 // a service of host.
 func (c *Client) documentRequest(ctx context.Context, host svchost.Hostname, id disco.Service, parts ...string) (httpx.Request, error) {
+	if host.IsZero() || slices.Contains(parts, "") {
+		return httpx.Request{}, errNothing
+	}
 	c.setup()
 	services, err := c.discovery.Discover(ctx, host)
 	if err != nil {

@@ -281,3 +281,23 @@ func filesOf(at string) *provider.Package {
 }
 
 var _ regclient.Discoverer = (*disco.Client)(nil)
+
+// TestZeroValues: what a program gets that overlooked the error of a parser. Nobody is
+// asked.
+func TestZeroValues(t *testing.T) {
+	t.Parallel()
+	reg := registry()
+	c := client(reg)
+	_, noProvider := c.ProviderVersions(t.Context(), addrs.Provider{})
+	_, noVersion := c.ProviderPackage(t.Context(), alpha, addrs.Version{}, linux)
+	_, noPlatform := c.ProviderPackage(t.Context(), alpha, v120, addrs.Platform{})
+	_, noModule := c.ModuleVersions(t.Context(), addrs.Module{})
+	for name, err := range map[string]error{"provider": noProvider, "version": noVersion, "platform": noPlatform, "module": noModule} {
+		if text := asError(t, err).Error(); !strings.Contains(text, "zero value") || errors.Is(err, provider.ErrNotFound) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if n := len(reg.Requests()); n != 0 {
+		t.Errorf("%d requests", n)
+	}
+}

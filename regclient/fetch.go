@@ -3,6 +3,7 @@ package regclient
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"sync"
 
@@ -69,8 +70,11 @@ func (c *Client) document(ctx context.Context, pkg *provider.Package, name, ref 
 // *provider.Error.
 func (c *Client) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
 	const op = "fetch"
-	if pkg.URL == "" {
+	switch {
+	case pkg.Dir != "":
 		return nil, failed(op, pkg.String(), provider.ErrUnpacked)
+	case pkg.URL == "":
+		return nil, failed(op, pkg.String(), errors.New("the package has no URL"))
 	}
 	r, err := c.fileRequest(ctx, pkg, pkg.URL)
 	if err != nil {

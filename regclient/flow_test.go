@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -343,6 +344,10 @@ func TestOpenUnpacked(t *testing.T) {
 	pkg.URL, pkg.Dir = "", "somewhere"
 	if _, err := client(registry()).Open(t.Context(), pkg); !errors.Is(err, provider.ErrUnpacked) {
 		t.Errorf("%v, want ErrUnpacked", err)
+	}
+	pkg.Dir = ""
+	if _, err := client(registry()).Open(t.Context(), pkg); errors.Is(err, provider.ErrUnpacked) || !strings.Contains(asError(t, err).Error(), "no URL") {
+		t.Errorf("%v, want an error about the URL", err)
 	}
 }
 
