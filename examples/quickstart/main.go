@@ -89,7 +89,9 @@ func run(ctx context.Context, args []string, out, terminal io.Writer) error {
 	if err != nil {
 		return err
 	}
-	report, err := provider.Download(ctx, registry, pkg, path, provider.Options{Progress: progress(terminal)})
+	display := newDisplay(terminal)
+	report, err := provider.Download(ctx, registry, pkg, path, provider.Options{Progress: display.show})
+	display.clear()
 	if err != nil {
 		return err
 	}

@@ -8,22 +8,41 @@ import (
 	"github.com/tofureg/tofureg/provider"
 )
 
-// progress returns a callback that keeps one line up to date where w is a
-// terminal, and says nothing but what went wrong where it is not.
-func progress(w io.Writer) func(provider.Event) {
-	tty := isTerminal(w)
-	return func(e provider.Event) {
-		switch {
-		case e.Kind == provider.EventResumed || e.Kind == provider.EventRestarted:
-			fmt.Fprintf(w, "download   %s at %d bytes: %v\n", e.Kind, e.Bytes, e.Err)
-		case !tty:
-		case e.Kind == provider.EventVerified:
-			fmt.Fprint(w, "\r\x1b[K")
-		case e.Total > 0:
-			fmt.Fprintf(w, "\rdownload   %3d %% of %.1f MB\x1b[K", e.Bytes*100/e.Total, float64(e.Total)/1e6)
-		default:
-			fmt.Fprintf(w, "\rdownload   %.1f MB\x1b[K", float64(e.Bytes)/1e6)
+// display shows how a download goes: on one line that it keeps up to date where w is a
+// terminal, and where it is not, only what went wrong.
+type display struct {
+	w   io.Writer
+	tty bool
+}
+
+func newDisplay(w io.Writer) *display { return &display{w, isTerminal(w)} }
+
+func (d *display) show(e provider.Event) {
+	switch e.Kind {
+	case provider.EventResumed, provider.EventRestarted:
+		d.clear()
+		fmt.Fprintf(d.w, "download   %s at %d bytes", e.Kind, e.Bytes)
+		if e.Err != nil {
+			fmt.Fprintf(d.w, ": %v", e.Err)
 		}
+		fmt.Fprintln(d.w)
+	case provider.EventBytes:
+		if !d.tty {
+			return
+		}
+		d.clear()
+		if e.Total > 0 {
+			fmt.Fprintf(d.w, "download   %3d %% of %.1f MB", e.Bytes*100/e.Total, float64(e.Total)/1e6)
+		} else {
+			fmt.Fprintf(d.w, "download   %.1f MB", float64(e.Bytes)/1e6)
+		}
+	}
+}
+
+// clear makes room for what comes next.
+func (d *display) clear() {
+	if d.tty {
+		fmt.Fprint(d.w, "\r\x1b[K")
 	}
 }
 
