@@ -5,6 +5,8 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -77,4 +79,79 @@ func TestInstalledGPG(t *testing.T) {
 			}
 		}
 	}
+}
+
+// What the installed gpg revokes, limits and merges is seen as such, and one copy of a key
+// speaks for the others.
+func TestInstalledGPGStates(t *testing.T) {
+	t.Parallel()
+	g := newGPG(t)
+	const user = "<owner@example.com>"
+	doc := []byte("line\nline\n")
+	g.run(nil, "--quick-generate-key", "owner@example.com", "ed25519", "cert,sign", "1y")
+	fpr := g.fingerprints(user)[0]
+	g.run(nil, "--quick-add-key", fpr, "ed25519", "sign", "1m")
+	sub := g.fingerprints(user)[1]
+	export := func(key string, options ...string) verify.Key {
+		return verify.Key{Armor: string(g.run(nil, append(options, "--armor", "--export", key)...))}
+	}
+	sign := func(by string, options ...string) []byte {
+		return g.run(doc, append(options, "--local-user", by+"!", "--detach-sign")...)
+	}
+	bySub, byPrimary := sign(sub), sign(fpr)
+	listed, primaryOnly := export(user), export(fpr+"!")
+	later := time.Now().AddDate(0, 2, 0)
+
+	for name, tt := range map[string]struct {
+		sig  []byte
+		keys []verify.Key
+		at   time.Time
+		want error
+	}{
+		"by the primary key":   {byPrimary, []verify.Key{primaryOnly}, time.Time{}, nil},
+		"by the subkey":        {bySub, []verify.Key{listed}, time.Time{}, nil},
+		"subkey expired since": {bySub, []verify.Key{listed}, later, nil},
+		"subkey not listed":    {bySub, []verify.Key{primaryOnly}, time.Time{}, verify.ErrUnknownKey},
+		"text":                 {sign(sub, "--textmode"), []verify.Key{listed}, time.Time{}, nil},
+		"critical notation":    {sign(sub, "--sig-notation", "!x@example.com=y"), []verify.Key{listed}, time.Time{}, verify.ErrBadSignature},
+		"notation":             {sign(sub, "--sig-notation", "x@example.com=y"), []verify.Key{listed}, time.Time{}, nil},
+		"SHA-1":                {sign(sub, "--digest-algo", "SHA1"), []verify.Key{listed}, time.Time{}, verify.ErrWeak},
+		"limited":              {sign(sub, "--default-sig-expire", "1d"), []verify.Key{listed}, time.Time{}, nil},
+		"limit passed":         {sign(sub, "--default-sig-expire", "1d"), []verify.Key{listed}, later, verify.ErrExpired},
+		"both":                 {append(sign(sub), sign(fpr)...), []verify.Key{primaryOnly}, time.Time{}, nil},
+		"message":              {g.run(doc, "--local-user", sub+"!", "--sign"), []verify.Key{listed}, time.Time{}, verify.ErrBadSignature},
+		"uncompressed message": {g.run(doc, "-z", "0", "--local-user", sub+"!", "--sign"), []verify.Key{listed}, time.Time{}, verify.ErrBadSignature},
+		"clear-signed message": {g.run(doc, "--local-user", sub+"!", "--clear-sign"), []verify.Key{listed}, time.Time{}, verify.ErrBadSignature},
+	} {
+		if _, err := verify.CheckSignature(doc, tt.sig, tt.keys, tt.at); !errors.Is(err, tt.want) {
+			t.Errorf("%s: error %v, want %v", name, err, tt.want)
+		}
+	}
+
+	// gpg made the revocation together with the key, and disarmed it by a colon.
+	revocation, err := os.ReadFile(filepath.Join(g.home, "openpgp-revocs.d", fpr+".rev"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.run(bytes.ReplaceAll(revocation, []byte("\n:---"), []byte("\n---")), "--import")
+	for name, revoked := range map[string]verify.Key{
+		"whole": export(user), "minimal": export(user, "--export-options", "export-minimal"), "without subkeys": export(fpr + "!"),
+	} {
+		for signer, sig := range map[string][]byte{"primary": byPrimary, "subkey": bySub} {
+			if _, err := verify.CheckSignature(doc, sig, []verify.Key{listed, revoked}, time.Time{}); !errors.Is(err, verify.ErrRevoked) {
+				t.Errorf("%s copy revoked, signed by the %s: error %v, want ErrRevoked", name, signer, err)
+			}
+		}
+	}
+}
+
+// fingerprints returns those of the user's key and its subkeys.
+func (g *gpg) fingerprints(user string) (list []string) {
+	g.t.Helper()
+	for line := range strings.Lines(string(g.run(nil, "--with-colons", "--fingerprint", "--fingerprint", "--list-keys", user))) {
+		if fields := strings.Split(line, ":"); fields[0] == "fpr" {
+			list = append(list, fields[9])
+		}
+	}
+	return list
 }
