@@ -38,6 +38,9 @@ type Client struct {
 	// process share and that takes proxies from the environment. It is used as a
 	// copy: its Transport and Jar are kept, its Timeout does not hold for
 	// archives, and its CheckRedirect is asked after the client's own rules.
+	//
+	// Set it to trust another certificate authority, to show a client certificate or
+	// to use another proxy; package disco has an example of each.
 	HTTP *http.Client
 
 	// Credentials finds the token of a host; nil: requests are anonymous. An

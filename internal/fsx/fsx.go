@@ -63,7 +63,8 @@ func Create(target string, perm fs.FileMode) (*File, error) {
 
 // Commit syncs the file and puts it in the place of the target. After an error
 // the target is as it was, unless only the last step, syncing the directory,
-// failed. The file is closed in any case.
+// failed. The file is closed in any case. On Windows, Commit fails while another
+// program has the target open.
 func (f *File) Commit() error {
 	if f.done {
 		return fs.ErrClosed
