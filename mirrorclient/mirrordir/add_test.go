@@ -1,0 +1,603 @@
+package mirrordir_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/verify"
+)
+
+func TestAdd(t *testing.T) {
+	t.Parallel()
+	reg, client := newRegistry(t)
+	m, dir := newMirror(t)
+	if fetched := mustAdd(t, m, client, wants(three, v1), mirrordir.Options{}); fetched != 3 {
+		t.Errorf("%d archives fetched, want 3", fetched)
+	}
+	// Discovery, 3 packages, sums and signature once, 3 archives.
+	if n := reg.Count(0); n != 9 {
+		t.Errorf("%d requests, want 9: %v", n, reg.Requests())
+	}
+	want := []string{home + "/index.json", home + "/1.0.0.json"}
+	for _, p := range three {
+		want = append(want, archive(v1, p), recordOf(v1, p))
+	}
+	wantFiles(t, dir, want...)
+	const begin = "{\n  \"archives\": {\n    \"darwin_arm64\": {\n      \"hashes\": [\n        \"h1:"
+	if text := read(t, dir, home+"/1.0.0.json"); !strings.HasPrefix(text, begin) {
+		t.Errorf("the document is not written as the CLI does:\n%s", text)
+	}
+	checkDocuments(t, dir, home, home, map[string][]addrs.Platform{"1.0.0": three})
+
+	// The second version does not change the first; each has hashes of its own.
+	first := read(t, dir, home+"/1.0.0.json")
+	mustAdd(t, m, client, wants(three[:1], v2), mirrordir.Options{})
+	if read(t, dir, home+"/1.0.0.json") != first {
+		t.Error("adding 2.0.0 has changed the document of 1.0.0")
+	}
+	checkDocuments(t, dir, home, home, map[string][]addrs.Platform{"1.0.0": three, "2.0.0": three[:1]})
+	leftNothing(t, dir)
+}
+
+// checkDocuments reads what a network client would and compares it with the archives.
+func checkDocuments(t testing.TB, dir, documents, archives string, want map[string][]addrs.Platform) {
+	t.Helper()
+	list := parse[index](t, read(t, dir, documents+"/index.json"))
+	if got := slices.Sorted(maps.Keys(list.Versions)); !slices.Equal(got, slices.Sorted(maps.Keys(want))) {
+		t.Errorf("the index has %q", got)
+	}
+	for version, platforms := range want {
+		doc := parse[document](t, read(t, dir, documents+"/"+version+".json"))
+		if len(doc.Archives) != len(platforms) {
+			t.Errorf("%s has %d archives, want %d", version, len(doc.Archives), len(platforms))
+		}
+		for _, platform := range platforms {
+			a := doc.Archives[platform.String()]
+			path := filepath.Join(dir, filepath.FromSlash(documents), filepath.FromSlash(a.URL))
+			f, err := os.Open(path)
+			if err != nil {
+				t.Errorf("%s %s: %v", version, platform, err)
+				continue
+			}
+			defer f.Close()
+			info, _ := f.Stat()
+			zh, err1 := verify.ZH(f)
+			h1, _, err2 := verify.H1Zip(f, info.Size(), verify.Limits{})
+			if got := []string{h1.String(), zh.String()}; err1 != nil || err2 != nil || !slices.Equal(a.Hashes, got) {
+				t.Errorf("%s %s: stated are %q, the archive has %q, %v, %v", version, platform, a.Hashes, got, err1, err2)
+			}
+		}
+	}
+}
+
+// leftNothing fails if the private directory has more than the file for locks.
+func leftNothing(t testing.TB, dir string) {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Join(dir, ".tofureg"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.Name() != "change.lock" {
+			t.Errorf("%s is left behind", e.Name())
+		}
+	}
+}
+
+// TestAgain: what is there is not asked for.
+func TestAgain(t *testing.T) {
+	t.Parallel()
+	m, dir, reg, client := filled(t)
+	before := snapshot(t, dir)
+	var kept atomic.Int32
+	fetched := mustAdd(t, m, client, wants(three, v1, v2), mirrordir.Options{Progress: func(e provider.Event) {
+		if e.Kind == mirrordir.EventKept && e.Bytes > 0 {
+			kept.Add(1)
+		}
+	}})
+	if fetched != 0 || reg.Count(0) != 0 || kept.Load() != 6 {
+		t.Errorf("%d fetched, %d kept, requests: %v", fetched, kept.Load(), reg.Requests())
+	}
+	if !maps.Equal(before, snapshot(t, dir)) {
+		t.Error("files have been written")
+	}
+}
+
+// snapshot tells files apart by name, time and size.
+func snapshot(t testing.TB, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, name := range files(t, dir) {
+		info, err := os.Stat(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[name] = fmt.Sprint(info.ModTime(), info.Size())
+	}
+	return all
+}
+
+// TestRepair: each kind of damage costs what it must and no more.
+func TestRepair(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		damage   func(t *testing.T, dir string)
+		fetched  int
+		requests int
+	}{
+		"archive is gone": {func(t *testing.T, dir string) { remove(t, dir, archive(v1, linux)) }, 1, 5},
+		"archive is cut":  {func(t *testing.T, dir string) { write(t, dir, archive(v1, linux), "PK") }, 1, 5},
+		// Another archive of the same size, which nobody has put on record.
+		"archive is another one": {func(t *testing.T, dir string) {
+			text := read(t, dir, archive(v1, linux))
+			write(t, dir, archive(v1, linux), strings.Repeat("x", len(text)))
+			remove(t, dir, recordOf(v1, linux))
+		}, 1, 5},
+		"record is gone":    {func(t *testing.T, dir string) { remove(t, dir, recordOf(v1, linux)) }, 0, 4},
+		"record is damaged": {func(t *testing.T, dir string) { write(t, dir, recordOf(v1, linux), "{") }, 0, 4},
+		"record is of another": {func(t *testing.T, dir string) {
+			write(t, dir, recordOf(v1, linux), read(t, dir, recordOf(v1, windows)))
+		}, 0, 4},
+		"document is gone": {func(t *testing.T, dir string) { remove(t, dir, home+"/1.0.0.json") }, 0, 0},
+		"index is gone":    {func(t *testing.T, dir string) { remove(t, dir, home+"/index.json") }, 0, 0},
+		"index lists null": {func(t *testing.T, dir string) {
+			write(t, dir, home+"/index.json", `{"versions":{"1.0.0":null,"2.0.0":{}}}`)
+		}, 0, 0},
+		"document is empty": {func(t *testing.T, dir string) { write(t, dir, home+"/1.0.0.json", `{}`) }, 0, 0},
+		"document states the hashes of another version": {func(t *testing.T, dir string) {
+			write(t, dir, home+"/1.0.0.json", strings.ReplaceAll(read(t, dir, home+"/2.0.0.json"), "2.0.0", "1.0.0"))
+		}, 0, 0},
+		"all but the archives is gone": {func(t *testing.T, dir string) {
+			for _, name := range files(t, dir) {
+				if filepath.Ext(name) == ".json" {
+					remove(t, dir, name)
+				}
+			}
+		}, 0, 11},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m, dir, reg, _ := filled(t)
+			fresh := client(reg) // which has to discover
+			want := files(t, dir)
+			test.damage(t, dir)
+			if fetched := mustAdd(t, m, fresh, wants(three, v1, v2), mirrordir.Options{}); fetched != test.fetched {
+				t.Errorf("%d archives fetched, want %d", fetched, test.fetched)
+			}
+			if n := reg.Count(0); n != test.requests {
+				t.Errorf("%d requests, want %d: %v", n, test.requests, reg.Requests())
+			}
+			wantFiles(t, dir, want...)
+			checkDocuments(t, dir, home, home, map[string][]addrs.Platform{"1.0.0": three, "2.0.0": three})
+			leftNothing(t, dir)
+			reg.Reset()
+			if mustAdd(t, m, fresh, wants(three, v1, v2), mirrordir.Options{}); reg.Count(0) != 0 {
+				t.Errorf("not repaired: %v", reg.Requests())
+			}
+		})
+	}
+}
+
+// TestUnreadableDocument: what somebody has written and cannot be read is not written over.
+func TestUnreadableDocument(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"/1.0.0.json", "/index.json"} {
+		m, dir, _, client := filled(t)
+		write(t, dir, home+name, "{")
+		remove(t, dir, archive(v1, linux))
+		_, err := m.Add(t.Context(), client, wants(three, v1), mirrordir.Options{})
+		if err == nil || !strings.Contains(err.Error(), "damaged document") || !strings.Contains(err.Error(), "Reindex") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if read(t, dir, home+name) != "{" {
+			t.Errorf("%s has been written over", name)
+		}
+	}
+}
+
+// TestForeignEntries: what others have put into the documents stays.
+func TestForeignEntries(t *testing.T) {
+	t.Parallel()
+	_, client := newRegistry(t)
+	m, dir := newMirror(t)
+	write(t, dir, home+"/index.json", `{"note":1,"versions":{"0.1":{},"1.0.0":{"x":[2]}}}`)
+	write(t, dir, home+"/1.0.0.json", `{"note":[3],"archives":{"plan9_mips":{"url":"https://example.com/x.zip","more":4},"linux_amd64":{"url":"old.zip"}}}`)
+	mustAdd(t, m, client, wants(three, v1), mirrordir.Options{})
+	text := strings.NewReplacer(" ", "", "\n", "").Replace(read(t, dir, home+"/index.json") + read(t, dir, home+"/1.0.0.json"))
+	for _, want := range []string{`"note":1`, `"0.1":{}`, `"1.0.0":{"x":[2]}`, `"note":[3]`, `"plan9_mips":{"url":"https://example.com/x.zip","more":4}`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s is lost:\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "old.zip") {
+		t.Errorf("the entry of a package that was added is still the old one:\n%s", text)
+	}
+}
+
+func TestOptions(t *testing.T) {
+	t.Parallel()
+	schemes := func(t *testing.T, dir string) string {
+		doc := parse[document](t, read(t, dir, home+"/1.0.0.json"))
+		var list []string
+		for _, h := range doc.Archives["linux_amd64"].Hashes {
+			list = append(list, h[:2])
+		}
+		return strings.Join(list, " ")
+	}
+	unsigned := verify.Policy{AllowUnsigned: true}
+
+	t.Run("zh only, then both", func(t *testing.T) {
+		t.Parallel()
+		reg, client := newRegistry(t)
+		m, dir := newMirror(t)
+		mustAdd(t, m, client, wants(three, v1), mirrordir.Options{ZHOnly: true})
+		if got := schemes(t, dir); got != "zh" {
+			t.Errorf("hashes %q, want zh", got)
+		}
+		reg.Reset()
+		mustAdd(t, m, client, wants(three, v1), mirrordir.Options{})
+		if got := schemes(t, dir); got != "h1 zh" || reg.Count(0) != 0 {
+			t.Errorf("hashes %q, want h1 zh; requests: %v", got, reg.Requests())
+		}
+		mustAdd(t, m, client, wants(three, v1), mirrordir.Options{ZHOnly: true})
+		if got := schemes(t, dir); got != "h1 zh" {
+			t.Errorf("hashes %q: what was computed is lost", got)
+		}
+	})
+
+	t.Run("stated h1", func(t *testing.T) {
+		t.Parallel()
+		reg := regtest.New("registry.example.com")
+		rel := reg.AddProvider(regtest.Provider{Address: "acme/alpha", Platforms: names(three), PackageHashes: true})
+		for _, recordStated := range []bool{false, true} {
+			m, dir := newMirror(t)
+			mustAdd(t, m, client(reg), wants(three, v1), mirrordir.Options{Policy: verify.Policy{RecordStated: recordStated}})
+			if got := schemes(t, dir); got != "h1 zh" || !strings.Contains(read(t, dir, home+"/1.0.0.json"), rel.H1("linux_amd64").String()) {
+				t.Errorf("hashes %q, want h1 zh", got)
+			}
+		}
+	})
+
+	t.Run("no evidence, then some", func(t *testing.T) {
+		t.Parallel()
+		reg, client := newRegistry(t)
+		m, dir := newMirror(t)
+		o := mirrordir.Options{Policy: unsigned, NoEvidence: true}
+		mustAdd(t, m, client, wants(three, v1), o)
+		if strings.Contains(read(t, dir, recordOf(v1, linux)), "evidence") {
+			t.Error("evidence has been kept")
+		}
+		reg.Reset()
+		if mustAdd(t, m, client, wants(three, v1), o); reg.Count(0) != 0 {
+			t.Errorf("again: %v", reg.Requests())
+		}
+		if fetched := mustAdd(t, m, client, wants(three, v1), mirrordir.Options{}); fetched != 0 || reg.Count(regtest.Archive) != 0 {
+			t.Errorf("archives fetched: %v", reg.Requests())
+		}
+		reg.Reset()
+		if mustAdd(t, m, client, wants(three, v1), mirrordir.Options{}); reg.Count(0) != 0 {
+			t.Errorf("again, with evidence: %v", reg.Requests())
+		}
+	})
+
+	t.Run("unsigned", func(t *testing.T) {
+		t.Parallel()
+		reg := regtest.New("registry.example.com")
+		reg.AddProvider(regtest.Provider{Address: "acme/alpha", Platforms: names(three), NoSums: true})
+		client := client(reg)
+		m, dir := newMirror(t)
+		if _, err := m.Add(t.Context(), client, wants(three, v1), mirrordir.Options{}); !errors.Is(err, verify.ErrUnsigned) {
+			t.Errorf("zero policy: %v", err)
+		}
+		wantFiles(t, dir)
+		mustAdd(t, m, client, wants(three, v1), mirrordir.Options{Policy: unsigned})
+		reg.Reset()
+		if mustAdd(t, m, client, wants(three, v1), mirrordir.Options{Policy: unsigned}); reg.Count(0) != 0 {
+			t.Errorf("again: %v", reg.Requests())
+		}
+		// A stricter policy does not take over what a laxer one has let in.
+		if _, err := m.Add(t.Context(), client, wants(three, v1), mirrordir.Options{}); !errors.Is(err, verify.ErrUnsigned) {
+			t.Errorf("zero policy, archives there: %v", err)
+		}
+	})
+
+	t.Run("unchecked, then unsigned", func(t *testing.T) {
+		t.Parallel()
+		// A mirror whose documents state nothing.
+		from, dir, _, client := filled(t)
+		write(t, dir, home+"/1.0.0.json", `{}`)
+		for _, p := range three {
+			remove(t, dir, recordOf(v1, p))
+		}
+		m, _ := newMirror(t)
+		o := mirrordir.Options{Policy: verify.Policy{AllowUnchecked: true}}
+		mustAdd(t, m, from, wants(three, v1), o)
+		if _, err := m.Add(t.Context(), from, wants(three, v1), mirrordir.Options{Policy: unsigned}); !errors.Is(err, verify.ErrUnchecked) {
+			t.Errorf("hashes that nobody has stated were believed: %v", err)
+		}
+		if fetched := mustAdd(t, m, client, wants(three, v1), mirrordir.Options{Policy: unsigned}); fetched != 0 {
+			t.Errorf("%d archives fetched, want those that are there", fetched)
+		}
+	})
+
+	t.Run("accepted hashes", func(t *testing.T) {
+		t.Parallel()
+		reg, client := newRegistry(t)
+		rel := reg.AddProvider(regtest.Provider{Address: "acme/beta"})
+		m, dir := newMirror(t)
+		w := []mirrordir.Want{{Provider: addrs.MustParseProvider("registry.example.com/acme/beta"), Version: v1, Platforms: three[:1]}}
+		if _, err := m.Add(t.Context(), client, w, mirrordir.Options{Policy: verify.Policy{Accept: []verify.Hash{}}}); !errors.Is(err, verify.ErrNotAccepted) {
+			t.Errorf("none is accepted: %v", err)
+		}
+		wantFiles(t, dir)
+		accept := mirrordir.Options{ZHOnly: true, Policy: verify.Policy{Accept: []verify.Hash{rel.H1("linux_amd64")}}}
+		mustAdd(t, m, client, w, accept)
+		reg.Reset()
+		if mustAdd(t, m, client, w, accept); reg.Count(0) != 0 {
+			t.Errorf("again: %v", reg.Requests())
+		}
+		// The evidence was kept although the policy did not look at it.
+		if mustAdd(t, m, client, w, mirrordir.Options{ZHOnly: true}); reg.Count(0) != 0 {
+			t.Errorf("zero policy: %v", reg.Requests())
+		}
+	})
+}
+
+// TestBadEvidence: a signature that is wrong is not kept, whatever let the archive in.
+func TestBadEvidence(t *testing.T) {
+	t.Parallel()
+	reg, client := newRegistry(t)
+	reg.AddFault(regtest.Fault{Kind: regtest.Signature, Corrupt: true})
+	m, dir := newMirror(t)
+	rel := reg.AddProvider(regtest.Provider{Address: "acme/beta"})
+	w := []mirrordir.Want{{Provider: addrs.MustParseProvider("registry.example.com/acme/beta"), Version: v1, Platforms: three[:1]}}
+	mustAdd(t, m, client, w, mirrordir.Options{Policy: verify.Policy{Accept: []verify.Hash{rel.ZH("linux_amd64")}}})
+	text := read(t, dir, "registry.example.com/acme/beta/terraform-provider-beta_1.0.0_linux_amd64.record.json")
+	if strings.Contains(text, "signature") || strings.Contains(text, "sums") {
+		t.Errorf("kept:\n%s", text)
+	}
+	_, err := m.Add(t.Context(), client, w, mirrordir.Options{})
+	if !errors.Is(err, verify.ErrBadSignature) && !errors.Is(err, verify.ErrUnknownKey) {
+		t.Errorf("zero policy: %v", err)
+	}
+}
+
+// TestSources adds from everything that is a source.
+func TestSources(t *testing.T) {
+	t.Parallel()
+	from, dir, reg, _ := filled(t)
+	m, _ := newMirror(t)
+	mustAdd(t, m, from, wants(nil, v1), mirrordir.Options{})
+	pkg, err := m.ProviderPackage(t.Context(), alpha, v1, linux)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report, err := provider.Download(t.Context(), m, pkg, filepath.Join(t.TempDir(), "x"), provider.Options{}); err != nil || report.Trust != verify.Signed {
+		t.Errorf("a mirror of a mirror: %v, %v", report, err)
+	}
+	if n := reg.Count(0); n != 0 {
+		t.Errorf("%d requests", n)
+	}
+
+	remove(t, dir, archive(v2, linux))
+	write(t, dir, home+"/2.0.0/linux_amd64/terraform-provider-alpha", "x")
+	added, err := m.Add(t.Context(), from, wants(three, v2), mirrordir.Options{})
+	if !errors.Is(err, provider.ErrUnpacked) || len(added) != 2 {
+		t.Errorf("an unpacked package: %d added, %v", len(added), err)
+	}
+
+	// A network mirror does not tell platforms, and has no signatures.
+	network := hidden{from}
+	m, _ = newMirror(t)
+	if _, err := m.Add(t.Context(), network, wants(nil, v1), mirrordir.Options{}); err == nil || !strings.Contains(err.Error(), "platforms") {
+		t.Errorf("all platforms of a source that does not tell: %v", err)
+	}
+	if _, err := m.Add(t.Context(), network, wants(three, v1), mirrordir.Options{}); !errors.Is(err, verify.ErrUnsigned) {
+		t.Errorf("zero policy: %v", err)
+	}
+	mustAdd(t, m, network, wants(three, v1), mirrordir.Options{Policy: verify.Policy{AllowUnsigned: true}})
+}
+
+// hidden is a source with no more than a network mirror has.
+type hidden struct{ provider.Source }
+
+func (h hidden) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
+	versions, err := h.Source.ProviderVersions(ctx, p)
+	for i := range versions.List {
+		versions.List[i].Platforms = nil
+	}
+	return versions, err
+}
+
+func (h hidden) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
+	pkg, err := h.Source.ProviderPackage(ctx, p, v, platform)
+	if err == nil {
+		pkg.SumsURL, pkg.SignatureURL, pkg.Keys, pkg.Size = "", "", nil, 0
+	}
+	return pkg, err
+}
+
+// TestPartly: what fails does not take along what does not.
+func TestPartly(t *testing.T) {
+	t.Parallel()
+	reg, client := newRegistry(t)
+	reg.AddFault(regtest.Fault{Kind: regtest.Archive, Path: "2.0.0_darwin", Corrupt: true})
+	reg.AddFault(regtest.Fault{Kind: regtest.Package, Path: "/2.0.0/download/windows", Status: 502})
+	m, dir := newMirror(t)
+	w := append(wants(three, v1, v2), mirrordir.Want{Provider: addrs.MustParseProvider("registry.example.com/acme/none"), Version: v1})
+	added, err := m.Add(t.Context(), client, w, mirrordir.Options{})
+	if len(added) != 4 {
+		t.Errorf("%d packages added, want 4", len(added))
+	}
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok || len(joined.Unwrap()) != 3 {
+		t.Fatalf("%v; want three errors", err)
+	}
+	for i, want := range []string{"2.0.0 darwin_arm64: package \"terraform-provider-alpha_2.0.0_darwin_arm64.zip\" does not match", "2.0.0 windows_amd64: https://registry.example.com/v1/providers/acme/alpha/2.0.0/download/windows/amd64: HTTP status 502", "acme/none"} {
+		e := joined.Unwrap()[i]
+		if _, ok := errors.AsType[*provider.Error](e); !ok || !strings.Contains(e.Error(), want) || strings.Contains(e.Error(), "\n") {
+			t.Errorf("%v, want %q", e, want)
+		}
+	}
+	checkDocuments(t, dir, home, home, map[string][]addrs.Platform{"1.0.0": three, "2.0.0": {linux}})
+	leftNothing(t, dir)
+}
+
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	_, client := newRegistry(t)
+	m, dir := newMirror(t)
+	for name, test := range map[string]struct {
+		want mirrordir.Want
+		text string
+	}{
+		"no provider":  {mirrordir.Want{Version: v1}, "no provider"},
+		"no version":   {mirrordir.Want{Provider: alpha}, "no version"},
+		"built-in":     {mirrordir.Want{Provider: addrs.MustParseProvider("terraform.io/builtin/terraform"), Version: v1}, "part of OpenTofu"},
+		"legacy":       {mirrordir.Want{Provider: addrs.MustParseProvider("-/aws"), Version: v1}, "namespace"},
+		"no platform":  {mirrordir.Want{Provider: alpha, Version: v1, Platforms: []addrs.Platform{{}}}, "platforms"},
+		"not on offer": {mirrordir.Want{Provider: alpha, Version: addrs.MustParseVersion("3.0.0")}, "no version matches"},
+	} {
+		_, err := m.Add(t.Context(), client, append(wants(three, v1)[:0:0], test.want), mirrordir.Options{})
+		if err == nil || !strings.Contains(err.Error(), test.text) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := m.Add(t.Context(), client, wants(three, v1), mirrordir.Options{Parallel: -1}); err == nil {
+		t.Error("negative Parallel: no error")
+	}
+	if added, err := m.Add(t.Context(), client, nil, mirrordir.Options{}); len(added) != 0 || err != nil {
+		t.Errorf("nothing wanted: %v, %v", added, err)
+	}
+	wantFiles(t, dir)
+}
+
+// TestTwice: what is wanted twice is added once.
+func TestTwice(t *testing.T) {
+	t.Parallel()
+	reg, client := newRegistry(t)
+	m, _ := newMirror(t)
+	w := slices.Concat(wants(three[:2], v1), wants(three[1:], v1), wants(three[:1], v2), wants(nil, v2))
+	if fetched := mustAdd(t, m, client, w, mirrordir.Options{}); fetched != 6 || reg.Count(regtest.Archive) != 6 {
+		t.Errorf("%d fetched, want 6: %v", fetched, reg.Requests())
+	}
+}
+
+// TestInternational: clients of the network protocol ask for the ASCII form of a host, the
+// CLI looks for directories with the Unicode form.
+func TestInternational(t *testing.T) {
+	t.Parallel()
+	p := addrs.MustParseProvider("bücher.example:8443/täst/ünit")
+	reg := regtest.New("registry.example.com")
+	reg.AddProvider(regtest.Provider{Address: p.String(), Version: "1.0.0+a.b", Platforms: names(three)})
+	m, dir := newMirror(t)
+	w := []mirrordir.Want{{Provider: p, Version: addrs.MustParseVersion("1.0.0+a.b"), Platforms: three}}
+	mustAdd(t, m, client(reg), w, mirrordir.Options{})
+	for _, documents := range []string{"bücher.example:8443/täst/ünit", "xn--bcher-kva.example:8443/täst/ünit"} {
+		checkVia(t, dir, documents, "1.0.0+a.b")
+	}
+	remove(t, dir, "xn--bcher-kva.example:8443")
+	reg.Reset()
+	if mustAdd(t, m, client(reg), w, mirrordir.Options{}); reg.Count(0) != 0 {
+		t.Errorf("requests: %v", reg.Requests())
+	}
+	checkVia(t, dir, "xn--bcher-kva.example:8443/täst/ünit", "1.0.0+a.b")
+	if versions, err := m.ProviderVersions(t.Context(), p); err != nil || len(versions.List) != 1 {
+		t.Errorf("%v, %v", versions, err)
+	}
+}
+
+// TestConcurrentAdds: in one directory, archives that several want are fetched once.
+func TestConcurrentAdds(t *testing.T) {
+	t.Parallel()
+	reg, _ := newRegistry(t)
+	_, dir := newMirror(t)
+	var wg sync.WaitGroup
+	var fetched atomic.Int32
+	for i := range 8 {
+		wg.Go(func() {
+			w := wants(three[i%3:], v1, v2)
+			fetched.Add(int32(mustAdd(t, open(t, dir), client(reg), w, mirrordir.Options{Parallel: 1 + i%3})))
+		})
+	}
+	wg.Wait()
+	if fetched.Load() != 6 || reg.Count(regtest.Archive) != 6 {
+		t.Errorf("%d fetched, want 6: %v", fetched.Load(), reg.Requests())
+	}
+	checkDocuments(t, dir, home, home, map[string][]addrs.Platform{"1.0.0": three, "2.0.0": three})
+	leftNothing(t, dir)
+}
+
+// TestCancelled: Add ends soon, and leaves what the next one completes.
+func TestCancelled(t *testing.T) {
+	t.Parallel()
+	reg, client := newRegistry(t)
+	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "3.0.0", Platforms: names(three), Size: 1 << 20})
+	reg.AddFault(regtest.Fault{Kind: regtest.Archive, Path: "3.0.0_linux", Break: regtest.Stall, After: 1000})
+	m, dir := newMirror(t)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	reason := errors.New("enough")
+	v3 := addrs.MustParseVersion("3.0.0")
+	done := 0
+	added, err := m.Add(ctx, client, wants(three, v3), mirrordir.Options{Progress: func(e provider.Event) {
+		if e.Kind == provider.EventVerified {
+			if done++; done == 2 {
+				cancel(reason)
+			}
+		}
+	}})
+	if len(added) != 2 || !errors.Is(err, context.Canceled) && !errors.Is(err, reason) {
+		t.Errorf("%d added, %v", len(added), err)
+	}
+	checkVia(t, dir, home, "3.0.0")
+	leftNothing(t, dir)
+	reg.ClearFaults()
+	if fetched := mustAdd(t, m, client, wants(three, v3), mirrordir.Options{}); fetched != 1 {
+		t.Errorf("%d fetched, want 1", fetched)
+	}
+	if _, err := m.Add(ctx, client, wants(three, v3), mirrordir.Options{}); !errors.Is(err, reason) {
+		t.Errorf("with a context that has ended: %v", err)
+	}
+}
+
+// checkVia resolves the URLs of a document and looks whether the archives are there.
+func checkVia(t *testing.T, dir, documents, version string) {
+	t.Helper()
+	if _, ok := parse[index](t, read(t, dir, documents+"/index.json")).Versions[version]; !ok {
+		t.Errorf("%s/index.json does not list %s", documents, version)
+	}
+	base := fileURL(t, dir, documents+"/"+version+".json")
+	doc := parse[document](t, read(t, dir, documents+"/"+version+".json"))
+	if len(doc.Archives) == 0 {
+		t.Errorf("no archives")
+	}
+	for platform, a := range doc.Archives {
+		u, err := base.Parse(a.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.Open(filepath.FromSlash(u.Path))
+		if err != nil {
+			t.Errorf("%s: %v", platform, err)
+			continue
+		}
+		defer f.Close()
+		if zh, err := verify.ZH(f); err != nil || !slices.Contains(a.Hashes, zh.String()) {
+			t.Errorf("%s: %v, %v", platform, zh, err)
+		}
+	}
+}

@@ -1,0 +1,328 @@
+package mirrordir
+
+import (
+	"context"
+	"errors"
+	"path"
+	"slices"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// packageAdder adds one package.
+type packageAdder struct {
+	*versionAdder
+	pkg      *provider.Package // as the source describes it; at first only the address
+	asked    bool              // the source has described it
+	name     string            // of the archive in the storage
+	size     int64             // of the archive that is there; negative: none is
+	record   *record           // nil: there is none, or it is damaged
+	recorded bool              // there is one, whatever it is worth
+}
+
+// onePackage makes sure that a package is in the mirror, with the least that it takes.
+func (v *versionAdder) onePackage(ctx context.Context, platform addrs.Platform) (Added, error) {
+	select {
+	case v.slots <- struct{}{}:
+		defer func() { <-v.slots }()
+	case <-ctx.Done():
+		return Added{}, context.Cause(ctx)
+	}
+	k := packageKey{v.job.Version, platform}
+	a := &packageAdder{
+		versionAdder: v,
+		pkg:          &provider.Package{Provider: v.job.Provider, Version: k.version, Platform: platform},
+		name:         path.Join(homeOf(v.job.Provider), archiveName(v.job.Provider, k)),
+		size:         -1,
+	}
+	if one := v.holding.packages[k]; one.name == a.name {
+		a.size = one.size
+	}
+	rec, err := v.readRecord(ctx, a.name)
+	if err != nil && !errors.Is(err, errDocument) {
+		return Added{}, err
+	}
+	a.record, a.recorded = rec, rec != nil || err != nil
+	for _, way := range []func(context.Context) (*Added, error){a.keep, a.adopt, a.fetch} {
+		if added, err := way(ctx); added != nil || err != nil {
+			return value(added), err
+		}
+	}
+	return Added{}, errors.New("unreachable")
+}
+
+func value(a *Added) Added {
+	if a == nil {
+		return Added{}
+	}
+	return *a
+}
+
+// keep leaves the archive that is there as it is, if what is on record suffices. It
+// returns nil if it does not.
+func (a *packageAdder) keep(ctx context.Context) (*Added, error) {
+	rec := a.record
+	switch {
+	case rec == nil, rec.Size != a.size, !rec.has(verify.SchemeZH):
+		return nil, nil
+	case rec.Evidence == nil && !a.options.NoEvidence:
+		return nil, nil
+	case !rec.has(verify.SchemeH1) && a.wantsH1(nil):
+		var err error
+		if rec, err = a.complete(ctx, rec); rec == nil {
+			return nil, err
+		}
+	}
+	report, err := a.job.policy.Judge(rec.evidence(a.pkg), rec.Size, rec.Hashes)
+	if err != nil {
+		return nil, ctx.Err()
+	}
+	a.tell(EventKept)
+	return a.added(rec, report, false), ctx.Err()
+}
+
+// complete computes the h1 of the archive that is there and puts it on record. It returns
+// nil if the archive is not the one on record.
+func (a *packageAdder) complete(ctx context.Context, rec *record) (*record, error) {
+	f, err := a.openArchive(ctx, a.name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	zh, err := f.zh(ctx)
+	if err != nil || !slices.Contains(rec.Hashes, zh) {
+		return nil, err
+	}
+	packed, tree, err := verify.H1Zip(f, f.size, a.job.policy.Limits)
+	if err != nil {
+		return nil, err
+	}
+	full := *rec
+	full.Hashes = hashSet(append(slices.Clone(rec.Hashes), packed, tree))
+	if err := a.writeRecord(ctx, a.name, &full); err != nil {
+		return nil, err
+	}
+	return &full, nil
+}
+
+// hashSet sorts hashes and removes those that occur twice.
+func hashSet(list []verify.Hash) []verify.Hash {
+	slices.SortFunc(list, verify.Hash.Compare)
+	return slices.Compact(list)
+}
+
+// wantsH1 reports whether an h1 is to be computed, whatever the policy needs; stated are
+// the hashes that the source states.
+func (a *packageAdder) wantsH1(stated []verify.Hash) bool {
+	return !a.options.ZHOnly && len(a.recordable(stated)) == 0
+}
+
+// recordable returns those of the stated hashes that may stand in for one not computed.
+func (a *packageAdder) recordable(stated []verify.Hash) (list []verify.Hash) {
+	if !a.job.policy.RecordStated {
+		return nil
+	}
+	for _, h := range stated {
+		if h.Scheme() == verify.SchemeH1 {
+			list = append(list, h)
+		}
+	}
+	return list
+}
+
+// adopt hashes the archive that is there and judges it as if it had just arrived. It
+// returns nil if the source has another one.
+func (a *packageAdder) adopt(ctx context.Context) (*Added, error) {
+	if a.size < 0 {
+		return nil, nil
+	}
+	if err := a.ask(ctx); err != nil {
+		return nil, err
+	}
+	if a.pkg.Size > 0 && a.pkg.Size != a.size || a.pkg.Dir != "" {
+		return nil, nil
+	}
+	ev := a.pkg.Evidence()
+	if a.needsEvidence() {
+		var err error
+		if ev, err = a.evidence.Evidence(ctx, a.pkg); err != nil {
+			return nil, err
+		}
+	}
+	f, err := a.openArchive(ctx, a.name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	zh, err := f.zh(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rec, report, err := a.judge(f, ev, zh)
+	switch {
+	case isAnother(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	if err := a.writeRecord(ctx, a.name, rec); err != nil {
+		return nil, err
+	}
+	a.tell(EventKept)
+	return a.added(rec, report, false), nil
+}
+
+// isAnother reports whether err is a reason to replace an archive: it is not the one that
+// the source describes, or no archive at all.
+func isAnother(err error) bool {
+	if _, ok := errors.AsType[*verify.MismatchError](err); ok {
+		return true
+	}
+	_, ok := errors.AsType[*verify.SizeError](err)
+	return ok || errors.Is(err, fault.ErrArchive)
+}
+
+// ask has the source describe the package.
+func (a *packageAdder) ask(ctx context.Context) error {
+	if a.asked {
+		return nil
+	}
+	pkg, err := a.src.ProviderPackage(ctx, a.pkg.Provider, a.pkg.Version, a.pkg.Platform)
+	if err != nil {
+		return err
+	}
+	a.pkg, a.asked = pkg, true
+	return nil
+}
+
+func (a *packageAdder) needsEvidence() bool {
+	return a.job.policy.NeedsEvidence() || !a.options.NoEvidence
+}
+
+// judge computes what is missing of the hashes of an archive and has the policy decide.
+func (a *packageAdder) judge(f *archiveFile, ev verify.Evidence, zh verify.Hash) (*record, *verify.Report, error) {
+	policy, stated := a.job.policy, a.pkg.Hashes[a.pkg.Platform]
+	local, hashes := []verify.Hash{zh}, []verify.Hash{zh}
+	needsH1 := policy.NeedsH1(ev, zh)
+	if !needsH1 {
+		// What is refused by its zh is not worth inflating, nor safe.
+		if _, err := policy.Judge(ev, f.size, local); err != nil {
+			return nil, nil, err
+		}
+	}
+	if needsH1 || a.wantsH1(stated) {
+		packed, tree, err := verify.H1Zip(f, f.size, policy.Limits)
+		if err != nil {
+			return nil, nil, err
+		}
+		local = append(local, packed, tree)
+		hashes = append(hashes, packed, tree)
+	} else {
+		hashes = append(hashes, a.recordable(stated)...)
+	}
+	report, err := policy.Judge(ev, f.size, local)
+	if err != nil {
+		return nil, nil, err
+	}
+	rec := &record{Size: f.size, Hashes: hashSet(hashes), Trust: report.Trust, Protocols: a.pkg.Protocols}
+	if !a.options.NoEvidence {
+		rec.Evidence = saveEvidence(ev, f.size, local)
+	}
+	return rec, report, nil
+}
+
+// fetch brings the archive from the source.
+func (a *packageAdder) fetch(ctx context.Context) (*Added, error) {
+	if err := a.ask(ctx); err != nil {
+		return nil, err
+	}
+	s, err := a.stageArchive(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer s.discard()
+	policy := a.job.policy
+	policy.RequireSignature = policy.RequireSignature || !a.options.NoEvidence // only has Receive fetch the evidence
+	got, err := provider.Receive(ctx, &a.evidence, a.pkg, s.file(), provider.Options{Policy: policy, Progress: a.report})
+	if err != nil {
+		return nil, err
+	}
+	rec, report, err := a.judge(&archiveFile{file: s.file(), size: got.Size}, got.Evidence, got.ZH)
+	if err != nil {
+		return nil, failed("verify", a.pkg.String(), err)
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	// From here on it takes moments, and half of it would be a mirror that lacks what
+	// it had before.
+	if err := a.place(context.WithoutCancel(ctx), s, rec); err != nil {
+		return nil, err
+	}
+	a.size = rec.Size
+	a.tell(provider.EventVerified)
+	return a.added(rec, report, true), nil
+}
+
+// place puts the archive and its record into the mirror. What is there is first taken
+// out, from the documents to the archive, so that at no time anything says something
+// about an archive that is not true.
+func (a *packageAdder) place(ctx context.Context, s stagedArchive, rec *record) error {
+	if a.size >= 0 {
+		withdrawn := map[addrs.Platform]*record{a.pkg.Platform: nil}
+		if err := a.list(ctx, a.pkg.Provider, a.pkg.Version, withdrawn); err != nil {
+			return err
+		}
+	}
+	if a.recorded {
+		if err := a.Storage.Delete(ctx, recordName(a.name)); err != nil {
+			return err
+		}
+	}
+	if a.size >= 0 {
+		if err := a.Storage.Delete(ctx, a.name); err != nil {
+			return err
+		}
+	}
+	err := s.commit(ctx, a.name)
+	if errors.Is(err, ErrConflict) {
+		err = a.same(ctx, rec)
+	}
+	if err != nil {
+		return err
+	}
+	return a.writeRecord(ctx, a.name, rec)
+}
+
+// same returns nil if the archive in the storage is the one on record: somebody else has
+// fetched it too and was faster.
+func (a *packageAdder) same(ctx context.Context, rec *record) error {
+	f, err := a.openArchive(ctx, a.name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	zh, err := f.zh(ctx)
+	if err == nil && !slices.Contains(rec.Hashes, zh) {
+		err = ErrConflict
+	}
+	return err
+}
+
+// tell reports that the package is in its place.
+func (a *packageAdder) tell(kind provider.EventKind) {
+	a.report(provider.Event{
+		Kind: kind, Provider: a.pkg.Provider, Version: a.pkg.Version, Platform: a.pkg.Platform,
+		Bytes: a.size, Total: a.size,
+	})
+}
+
+func (a *packageAdder) added(rec *record, report *verify.Report, fetched bool) *Added {
+	return &Added{
+		Provider: a.pkg.Provider, Version: a.pkg.Version, Platform: a.pkg.Platform,
+		Size: rec.Size, Fetched: fetched, Hashes: slices.Clone(rec.Hashes), Report: report,
+	}
+}

@@ -1,0 +1,135 @@
+package mirrordir
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/provider"
+)
+
+// versionAdder adds the packages of one version.
+type versionAdder struct {
+	*adder
+	job      *job
+	holding  *holding
+	evidence evidenceOnce
+}
+
+// version does one job.
+func (a *adder) version(ctx context.Context, j *job) ([]Added, []failure) {
+	whole := func(err error) []failure {
+		return []failure{{j.String(), failed("mirror", j.String(), err)}}
+	}
+	if ctx.Err() != nil {
+		return nil, whole(context.Cause(ctx))
+	}
+	unlock, err := a.lockVersion(ctx, j.Provider, j.Version)
+	if err != nil {
+		return nil, whole(err)
+	}
+	defer unlock()
+	v := &versionAdder{adder: a, job: j, evidence: evidenceOnce{src: a.src}}
+	if v.holding, err = a.scanHome(ctx, j.Provider); err != nil {
+		return nil, whole(err)
+	}
+	platforms := j.Platforms
+	if len(platforms) == 0 {
+		if platforms, err = a.allPlatforms(ctx, j); err != nil {
+			return nil, whole(err)
+		}
+	}
+	added, failures := v.packages(ctx, platforms)
+	// Even if ctx has ended: what has arrived is to be found.
+	if err := v.publish(context.WithoutCancel(ctx)); err != nil {
+		return nil, append(failures, whole(err)...)
+	}
+	return added, failures
+}
+
+// lockVersion keeps others from working on a version, where the storage can do that.
+func (m *Mirror) lockVersion(ctx context.Context, p addrs.Provider, v addrs.Version) (unlock func(), err error) {
+	l, ok := m.Storage.(Locker)
+	if !ok {
+		return func() {}, nil
+	}
+	free, err := l.Lock(ctx, homeOf(p)+"/"+documentName(v))
+	if err != nil {
+		return nil, err
+	}
+	return func() { _ = free() }, nil
+}
+
+// scanHome looks for archives in the directory where they are added.
+func (m *Mirror) scanHome(ctx context.Context, p addrs.Provider) (*holding, error) {
+	h := &holding{packages: map[packageKey]held{}}
+	return h, m.scanArchives(ctx, h, p, homeOf(p))
+}
+
+// allPlatforms asks the source.
+func (a *adder) allPlatforms(ctx context.Context, j *job) ([]addrs.Platform, error) {
+	versions, err := a.src.ProviderVersions(ctx, j.Provider)
+	if err != nil {
+		return nil, err
+	}
+	release, ok := versions.Find(j.Version)
+	if !ok {
+		return nil, versions.Unavailable(j.Version, addrs.Platform{})
+	}
+	if len(release.Platforms) == 0 {
+		return nil, errors.New("the source does not tell its platforms: name those that are wanted")
+	}
+	return release.Platforms, nil
+}
+
+// packages adds the packages for these platforms, side by side.
+func (v *versionAdder) packages(ctx context.Context, platforms []addrs.Platform) (added []Added, failures []failure) {
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for _, platform := range platforms {
+		wg.Go(func() {
+			done, err := v.onePackage(ctx, platform)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				pkg := provider.Package{Provider: v.job.Provider, Version: v.job.Version, Platform: platform}
+				failures = append(failures, failure{pkg.String(), failed("mirror", pkg.String(), err)})
+				return
+			}
+			added = append(added, done)
+		})
+	}
+	wg.Wait()
+	return added, failures
+}
+
+// publish has the documents list all archives of the version that are on record: those
+// that were added, and those that somebody added who then died.
+func (v *versionAdder) publish(ctx context.Context) error {
+	p, version := v.job.Provider, v.job.Version
+	h, err := v.scanHome(ctx, p)
+	if err != nil {
+		return err
+	}
+	records := map[addrs.Platform]*record{}
+	for _, platform := range h.platforms(version) {
+		one := h.packages[packageKey{version, platform}]
+		rec, err := v.readRecord(ctx, one.name)
+		if errors.Is(err, errDocument) {
+			continue // whoever wants this package replaces it
+		}
+		if err != nil {
+			return err
+		}
+		if rec != nil && rec.Size == one.size && canonical(p, packageKey{version, platform}, one) {
+			records[platform] = rec
+		}
+	}
+	return v.list(ctx, p, version, records)
+}
+
+// canonical reports whether the archive is where it would be added.
+func canonical(p addrs.Provider, k packageKey, one held) bool {
+	return one.name == homeOf(p)+"/"+archiveName(p, k)
+}

@@ -1,0 +1,284 @@
+package mirrordir
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/tofureg/tofureg/internal/fsx"
+)
+
+// Write writes a file beside the mirror and renames it into place.
+func (d *Directory) Write(ctx context.Context, name string, content *io.SectionReader, was Revision) error {
+	s, err := d.stage(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.discard()
+	if _, err := io.Copy(s.file, ctxReader{ctx, content}); err != nil {
+		return err
+	}
+	return s.commit(ctx, name, was)
+}
+
+// ctxReader stops with a context.
+type ctxReader struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (r ctxReader) Read(p []byte) (int, error) {
+	if r.ctx.Err() != nil {
+		return 0, context.Cause(r.ctx)
+	}
+	return r.Reader.Read(p)
+}
+
+// Delete removes a file, and the directories that are empty then.
+func (d *Directory) Delete(ctx context.Context, name string) error {
+	path, err := d.path(ctx, name)
+	if err != nil {
+		return err
+	}
+	unlock, err := d.lockChanges(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if info, err := os.Lstat(path); err == nil && info.IsDir() {
+		return nil // no file of this name
+	}
+	if err := os.Remove(path); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	dir := filepath.Dir(path)
+	for range strings.Count(name, "/") {
+		if os.Remove(dir) != nil {
+			break
+		}
+		dir = filepath.Dir(dir)
+	}
+	return fsx.SyncDir(dir)
+}
+
+// Lock waits for the lock of this name. It is a file lock in ".tofureg", which the
+// system gives up when the process ends.
+func (d *Directory) Lock(ctx context.Context, name string) (unlock func() error, err error) {
+	// A digest, since names may be long, and differ only in case.
+	sum := sha256.Sum256([]byte(name))
+	l, err := d.lock(ctx, hex.EncodeToString(sum[:16])+".lock")
+	if err != nil {
+		return nil, err
+	}
+	return l.Remove, nil
+}
+
+// lockChanges keeps others from changing what has a name in the mirror. It is held for
+// moments only.
+func (d *Directory) lockChanges(ctx context.Context) (unlock func(), err error) {
+	l, err := d.lock(ctx, "change.lock")
+	if err != nil {
+		return nil, err
+	}
+	return func() { l.Release() }, nil
+}
+
+func (d *Directory) lock(ctx context.Context, file string) (*fsx.Lock, error) {
+	dir, err := d.private()
+	if err != nil {
+		return nil, err
+	}
+	return fsx.AcquireLock(ctx, filepath.Join(dir, file))
+}
+
+// private returns the directory for locks and unfinished files.
+func (d *Directory) private() (string, error) {
+	dir := filepath.Join(d.Path, private)
+	err := os.Mkdir(dir, 0o755)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", err
+	}
+	return dir, nil
+}
+
+// staged is a file without a name in the mirror. It is locked as long as it is in use,
+// which tells it from those that dead processes have left behind.
+type staged struct {
+	dir  *Directory
+	file *os.File
+	done bool
+}
+
+func (d *Directory) stage(ctx context.Context) (*staged, error) {
+	dir, err := d.private()
+	if err != nil {
+		return nil, err
+	}
+	for range 100 {
+		if err := ctx.Err(); err != nil {
+			return nil, context.Cause(ctx)
+		}
+		f, err := fsx.Create(filepath.Join(dir, "staged"), 0o644)
+		if err != nil {
+			return nil, err
+		}
+		locked, err := lockNew(f.File)
+		if locked {
+			return &staged{dir: d, file: f.File}, nil
+		}
+		f.Discard()
+		if err != nil {
+			return nil, err
+		}
+	}
+	return nil, fmt.Errorf("files in %s disappear", dir)
+}
+
+// lockNew locks a file that has just been made. It reports false if somebody who cleans
+// up was faster: the file had no lock for a moment.
+func lockNew(f *os.File) (bool, error) {
+	locked, err := fsx.TryLock(f)
+	if err != nil || !locked {
+		return false, err
+	}
+	open, err := f.Stat()
+	if err != nil {
+		return false, err
+	}
+	named, err := os.Lstat(f.Name())
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && os.SameFile(open, named), err
+}
+
+// discard removes the file unless it has been committed.
+func (s *staged) discard() {
+	if s.done {
+		return
+	}
+	s.done = true
+	os.Remove(s.file.Name())
+	s.file.Close()
+	os.Remove(s.file.Name()) // Windows removes only what is closed
+}
+
+// commit gives the file its name, as Storage.Write does.
+func (s *staged) commit(ctx context.Context, name string, was Revision) error {
+	path, err := s.dir.path(ctx, name)
+	if err != nil {
+		return err
+	}
+	if err := s.file.Sync(); err != nil {
+		return err
+	}
+	if err := s.rename(ctx, path, was); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return fsx.SyncDir(filepath.Dir(path))
+}
+
+func (s *staged) rename(ctx context.Context, path string, was Revision) error {
+	unlock, err := s.dir.lockChanges(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := s.dir.unchanged(path, was); err != nil {
+		return err
+	}
+	if err := s.dir.mkdir(filepath.Dir(path)); err != nil {
+		return err
+	}
+	// Windows renames only what is closed. That ends the lock, but nobody cleans up
+	// while changes are locked.
+	if err := s.file.Close(); err != nil {
+		return err
+	}
+	if err := os.Rename(s.file.Name(), path); err != nil {
+		return err
+	}
+	s.done = true
+	return nil
+}
+
+// unchanged compares the file at path with the one that the writer has seen.
+func (d *Directory) unchanged(path string, was Revision) error {
+	now := Revision("")
+	o, err := openObject(path)
+	switch {
+	case err == nil:
+		now = o.Revision
+		o.Close()
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	default:
+		// What is there may be a directory, or a link that points nowhere.
+		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+			return errors.Join(err, fmt.Errorf("%w: there is something else than a file", ErrConflict))
+		}
+	}
+	if now != was {
+		return ErrConflict
+	}
+	return nil
+}
+
+// mkdir makes dir and the directories above it, and their names durable.
+func (d *Directory) mkdir(dir string) error {
+	err := os.Mkdir(dir, 0o755)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if errors.Is(err, fs.ErrNotExist) && len(dir) > len(d.Path) {
+		if err := d.mkdir(filepath.Dir(dir)); err != nil {
+			return err
+		}
+		err = os.Mkdir(dir, 0o755)
+	}
+	if err != nil {
+		return err
+	}
+	return fsx.SyncDir(filepath.Dir(dir))
+}
+
+// clean removes what dead processes have left behind.
+func (d *Directory) clean() error {
+	return d.leftovers(func(path string) {
+		os.Remove(path)
+	})
+}
+
+// leftovers calls found for each unfinished file that nobody holds, and holds it
+// meanwhile: its maker may only be about to lock it.
+func (d *Directory) leftovers(found func(path string)) error {
+	dir := filepath.Join(d.Path, private)
+	names, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, n := range names {
+		if !n.Type().IsRegular() || !strings.HasPrefix(n.Name(), fsx.TempPrefix) {
+			continue
+		}
+		path := filepath.Join(dir, n.Name())
+		f, err := os.OpenFile(path, os.O_RDWR, 0)
+		if err != nil {
+			continue // gone, or not ours
+		}
+		if locked, err := fsx.TryLock(f); err == nil && locked {
+			found(path)
+		}
+		f.Close()
+	}
+	return err
+}

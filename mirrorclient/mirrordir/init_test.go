@@ -1,0 +1,121 @@
+package mirrordir_test
+
+import (
+	"context"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/regclient/regtest"
+)
+
+// TestInit has the real clients install from one directory in all its readings. The
+// second one has only the lock file of the first and may not change it.
+func TestInit(t *testing.T) {
+	t.Parallel()
+	here := addrs.CurrentPlatform()
+	providers := []addrs.Provider{
+		addrs.MustParseProvider("registry.example.com/acme/alpha"),
+		addrs.MustParseProvider("registry.example.com/acme/beta"),
+		addrs.MustParseProvider("bücher.example/acme/gamma"),
+	}
+	reg := regtest.New("registry.example.com")
+	var wants []mirrordir.Want
+	for _, p := range providers {
+		reg.AddProvider(regtest.Provider{
+			Address: p.String(), Version: "1.2.0-beta+meta.1", Platforms: []string{here.String(), "plan9_mips"},
+			// The client records the h1 of the unpacked package and compares it with that
+			// of the archive: an archive with entries for directories would fail here,
+			// from whatever mirror.
+			Files: map[string]string{"docs/a.txt": "text"}, Deflate: true,
+		})
+		wants = append(wants, mirrordir.Want{Provider: p, Version: addrs.MustParseVersion("1.2.0-beta+meta.1")})
+	}
+	m, dir := newMirror(t)
+	if _, err := m.Add(t.Context(), &regclient.Client{HTTP: reg.Client()}, wants, mirrordir.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	static := serve(t, http.FileServer(http.Dir(dir)))
+
+	for _, name := range []string{"terraform", "tofu"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			program, err := exec.LookPath(name)
+			if err != nil {
+				t.Skipf("skipped: %s is not installed", name)
+			}
+			c := &cli{program: program, dir: t.TempDir(), providers: providers}
+			c.init(t, fmt.Sprintf("network_mirror {\n    url = %q\n  }", static.URL+"/"), static)
+			c.init(t, fmt.Sprintf("filesystem_mirror {\n    path = %q\n  }", dir), static, "-lockfile=readonly")
+			c.init(t, fmt.Sprintf("network_mirror {\n    url = %q\n  }", static.URL+"/"), static, "-lockfile=readonly")
+		})
+	}
+}
+
+// serve serves over TLS on the loopback interface.
+func serve(t *testing.T, h http.Handler) *httptest.Server {
+	srv := httptest.NewTLSServer(h)
+	t.Cleanup(srv.Close)
+	return srv
+}
+
+// cli is a directory with a configuration, and the program that installs for it.
+type cli struct {
+	program, dir string
+	providers    []addrs.Provider
+}
+
+// init runs the init command in a directory that has nothing but the configuration and
+// the lock file of the run before.
+func (c *cli) init(t *testing.T, method string, srv *httptest.Server, flags ...string) {
+	t.Helper()
+	var blocks strings.Builder
+	for _, p := range c.providers {
+		fmt.Fprintf(&blocks, "    %s = {\n      source = %q\n      version = \"1.2.0-beta+meta.1\"\n    }\n", p.Type(), p)
+	}
+	c.write(t, "main.tf", "terraform {\n  required_providers {\n"+blocks.String()+"  }\n}\n")
+	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: srv.Certificate().Raw})
+	env := []string{
+		"HOME=" + c.dir, "PATH=" + os.Getenv("PATH"), "CHECKPOINT_DISABLE=1",
+		"SSL_CERT_FILE=" + c.write(t, "ca.pem", string(cert)),
+		"TF_CLI_CONFIG_FILE=" + c.write(t, "config.tfrc", "provider_installation {\n  "+method+"\n}\n"),
+	}
+	if err := os.RemoveAll(filepath.Join(c.dir, ".terraform")); err != nil {
+		t.Fatal(err)
+	}
+	args := slices.Concat([]string{"init", "-no-color", "-input=false"}, flags)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, c.program, args...)
+	cmd.Dir, cmd.Env = c.dir, env
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s with %s\n%s %q: %v\n%s", method, srv.URL, c.program, args, err, out)
+	}
+	for _, p := range c.providers {
+		if !strings.Contains(string(out), p.Type()+" v1.2.0") {
+			t.Errorf("%s does not tell of having installed %s:\n%s", c.program, p, out)
+		}
+	}
+	t.Logf("%s", out)
+}
+
+func (c *cli) write(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(c.dir, name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

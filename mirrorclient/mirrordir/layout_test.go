@@ -1,0 +1,99 @@
+package mirrordir_test
+
+import (
+	"errors"
+	"io/fs"
+	"net/url"
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+)
+
+func TestNameable(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, goos string
+		want       error
+	}{
+		{"example.com:8443/a/b", "linux", nil},
+		{"example.com:8443/a/b", "darwin", nil},
+		{"example.com:8443/a/b", "windows", mirrordir.ErrName},
+		{`example.com/a\b`, "windows", mirrordir.ErrName},
+		{"example.com/a/b", "windows", nil},
+		{".tofureg/change.lock", "linux", fs.ErrInvalid},
+	}
+	for _, test := range tests {
+		err := mirrordir.Nameable(test.name, test.goos)
+		if !errors.Is(err, test.want) {
+			t.Errorf("%s on %s: %v, want %v", test.name, test.goos, err, test.want)
+		}
+		if test.want == mirrordir.ErrName && strings.Contains(test.name, ":") && !strings.Contains(err.Error(), `"example.com:8443"`) {
+			t.Errorf("%v does not name the host", err)
+		}
+	}
+}
+
+func TestURLs(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ from, name, want string }{
+		{"h.example/a/b", "h.example/a/b/terraform-provider-b_1.0.0_linux_amd64.zip", "terraform-provider-b_1.0.0_linux_amd64.zip"},
+		{"xn--bcher-kva.example/a/b", "bücher.example/a/b/x.zip", "../../../b%C3%BCcher.example/a/b/x.zip"},
+		{"xn--bcher-kva.example:8443/a/b", "bücher.example:8443/a/b/x 1.zip", "../../../b%C3%BCcher.example:8443/a/b/x%201.zip"},
+		{"h/a/b", "h/a/b/x_1.0.0+m%41?#.zip", "x_1.0.0+m%2541%3F%23.zip"},
+	}
+	for _, test := range tests {
+		got := mirrordir.URLOf(test.from, test.name)
+		if got != test.want {
+			t.Errorf("from %s to %s: %q, want %q", test.from, test.name, got, test.want)
+		}
+		if back := mirrordir.Resolve(test.from, got); back != test.name {
+			t.Errorf("%q resolves to %q, want %q", got, back, test.name)
+		}
+		// As a client does it.
+		base := &url.URL{Scheme: "https", Host: "mirror.example.com", Path: "/p/" + test.from + "/1.0.0.json"}
+		u, err := base.Parse(got)
+		if err != nil || u.Path != path.Join("/p", test.name) {
+			t.Errorf("%q leads to %v, %v", got, u, err)
+		}
+	}
+	for _, ref := range []string{"", "/x.zip", "//example.com/x.zip", "https://example.com/x.zip", "../../../../x.zip", "x.zip?y", "x/", "%zz", "a:b", "../../.."} {
+		if got := mirrordir.Resolve("h/a/b", ref); got != "" {
+			t.Errorf("%q resolves to %q", ref, got)
+		}
+	}
+}
+
+func FuzzParseArchive(f *testing.F) {
+	for _, name := range []string{
+		"terraform-provider-alpha_1.0.0_linux_amd64.zip", "TERRAFORM-PROVIDER-Alpha_1_a_b_c.ZIP",
+		"terraform-provider-.zip", "terraform-provider-alpha____.zip", "terraform-provider-zip", "",
+	} {
+		f.Add(name)
+	}
+	f.Fuzz(func(t *testing.T, name string) {
+		version, platform, problem := mirrordir.ParseArchive(alpha, name)
+		if problem != "" || version == "" {
+			if version != "" || platform != "" {
+				t.Errorf("%q: %q, %q with the problem %q", name, version, platform, problem)
+			}
+			return
+		}
+		again := "terraform-provider-alpha_" + version + "_" + platform + ".zip"
+		if v, p, _ := mirrordir.ParseArchive(alpha, again); v != version || p != platform {
+			t.Errorf("%q is %s %s, %q is %s %s", name, version, platform, again, v, p)
+		}
+	})
+}
+
+func FuzzResolve(f *testing.F) {
+	for _, ref := range []string{"x.zip", "../../../h/x", "%2e%2e/x", "..%2f..%2f..%2f..%2fx", `a\b`, "a//b"} {
+		f.Add(ref)
+	}
+	f.Fuzz(func(t *testing.T, ref string) {
+		if name := mirrordir.Resolve("h/a/b", ref); name != "" && !fs.ValidPath(name) {
+			t.Errorf("%q leads out of the mirror: %q", ref, name)
+		}
+	})
+}

@@ -1,0 +1,150 @@
+package mirrordir
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// record is what is known about one archive, in a file beside it: all that the documents
+// of the network mirror protocol have no place for. It is written after the archive and
+// before the documents that refer to the archive.
+type record struct {
+	Size      int64          `json:"size"`   // of the archive in bytes
+	Hashes    []verify.Hash  `json:"hashes"` // of the archive, as the documents state them
+	Trust     verify.Trust   `json:"trust"`  // by which the archive was added
+	Protocols []string       `json:"protocols,omitempty"`
+	Evidence  *savedEvidence `json:"evidence,omitempty"` // nil: nobody has asked for it
+}
+
+// savedEvidence is what a source had to prove the origin of an archive; all empty: nothing.
+type savedEvidence struct {
+	Filename  string       `json:"filename,omitempty"`  // of the archive in Sums
+	Sums      string       `json:"sums,omitempty"`      // the SHA256SUMS document
+	Signature []byte       `json:"signature,omitempty"` // over Sums
+	Keys      []verify.Key `json:"keys,omitempty"`      // that may have signed
+}
+
+// maxDocument is the size in bytes of the largest document that is read: a list of all
+// versions, or a record with the keys that a registry may list.
+const maxDocument = 16 << 20
+
+// has reports whether a hash of the scheme is on record.
+func (r *record) has(scheme string) bool {
+	return slices.ContainsFunc(r.Hashes, func(h verify.Hash) bool { return h.Scheme() == scheme })
+}
+
+// evidence returns what a source could say about the archive.
+func (r *record) evidence(pkg *provider.Package) verify.Evidence {
+	p := pkg.Clone()
+	p.Filename, p.Size = pkg.ArchiveName(), r.Size
+	if e := r.Evidence; e != nil && e.Filename != "" {
+		p.Filename = e.Filename
+	}
+	ev := p.Evidence()
+	// Of an archive that nothing vouched for, its own hashes prove nothing.
+	if r.Trust > verify.Unchecked {
+		ev.Hashes = r.Hashes
+	}
+	if e := r.Evidence; e != nil {
+		ev.Signature, ev.Keys = e.Signature, e.Keys
+		if e.Sums != "" {
+			ev.Sums = []byte(e.Sums)
+		}
+	}
+	return ev
+}
+
+// saveEvidence returns the part of ev that will stand when the archive is judged again.
+// What is wrong, and passed only since the policy did not look at it, would make the
+// archive unusable to those whose policies do.
+func saveEvidence(ev verify.Evidence, size int64, local []verify.Hash) *savedEvidence {
+	lenient := verify.Policy{AllowUnsigned: true, AllowExpired: true, AllowWeak: true, AllowAnyName: true}
+	saved := &savedEvidence{}
+	report, err := lenient.Judge(ev, size, local)
+	if err != nil || len(ev.Sums) == 0 || !utf8.Valid(ev.Sums) {
+		return saved
+	}
+	saved.Filename, saved.Sums = ev.Filename, string(ev.Sums)
+	if report.SignedBy != nil {
+		saved.Signature, saved.Keys = ev.Signature, ev.Keys
+	}
+	return saved
+}
+
+// readRecord returns what is on record about an archive, and nil if that is nothing.
+func (m *Mirror) readRecord(ctx context.Context, archive string) (*record, error) {
+	name := recordName(archive)
+	data, _, err := m.read(ctx, name)
+	if err != nil || data == nil {
+		return nil, err
+	}
+	var r *record
+	if err := decode(data, &r); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if r.Size < 0 {
+		return nil, fmt.Errorf("%s: %w: the size is negative", name, errDocument)
+	}
+	r.Hashes = slices.DeleteFunc(r.Hashes, verify.Hash.IsZero)
+	return r, nil
+}
+
+// writeRecord replaces the record of an archive.
+func (m *Mirror) writeRecord(ctx context.Context, archive string, r *record) error {
+	data, err := encode(r)
+	if err != nil {
+		return err
+	}
+	return m.update(ctx, recordName(archive), func([]byte) ([]byte, error) { return data, nil })
+}
+
+// read returns a document and its revision, nil if there is none.
+func (m *Mirror) read(ctx context.Context, name string) ([]byte, Revision, error) {
+	o, err := m.Storage.Open(ctx, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, "", nil
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	defer o.Close()
+	if o.Size > maxDocument {
+		return nil, "", fmt.Errorf("%s has more than %d bytes: %w", name, maxDocument, fault.ErrTooLarge)
+	}
+	data, err := io.ReadAll(io.LimitReader(o, maxDocument+1))
+	switch {
+	case err != nil:
+		return nil, "", fmt.Errorf("read %s: %w", name, err)
+	case len(data) > maxDocument:
+		return nil, "", fmt.Errorf("%s has more than %d bytes: %w", name, maxDocument, fault.ErrTooLarge)
+	}
+	return data, o.Revision, nil
+}
+
+// errDocument: a document of the mirror is not what the protocol says.
+var errDocument = errors.New("damaged document")
+
+// decode reads one JSON object into v, which points to a pointer or to a map.
+func decode(data []byte, v any) error {
+	if trimmed := bytes.TrimSpace(data); len(trimmed) == 0 || trimmed[0] != '{' {
+		return fmt.Errorf("%w: not a JSON object", errDocument)
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		return fmt.Errorf("%w: %w", errDocument, err)
+	}
+	return nil
+}
+
+// encode writes a document as the CLI does.
+func encode(v any) ([]byte, error) { return json.MarshalIndent(v, "", "  ") }

@@ -1,0 +1,217 @@
+package mirrordir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// ProviderVersions lists the versions of p that the mirror has packages of, newest first,
+// with the platforms of each. Warnings tells of files that look like packages and whose
+// names make no sense. The error is a [*provider.Error] and wraps
+// [provider.ErrNotFound] if there is nothing of p.
+func (m *Mirror) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
+	h, err := m.holds(ctx, p)
+	if err != nil {
+		return nil, failed("list versions of", p.String(), err)
+	}
+	return h.list(p), nil
+}
+
+// holds is scan for a provider that must be there.
+func (m *Mirror) holds(ctx context.Context, p addrs.Provider) (*holding, error) {
+	if p.IsZero() {
+		return nil, errors.New("no provider is given")
+	}
+	h, err := m.scan(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	if h.entries == 0 && len(h.packages) == 0 {
+		return nil, fmt.Errorf("the mirror has nothing of it: %w", provider.ErrNotFound)
+	}
+	return h, nil
+}
+
+// list returns the versions for the caller of a Source.
+func (h *holding) list(p addrs.Provider) *provider.Versions {
+	versions := &provider.Versions{Provider: p, Warnings: h.warnings}
+	for _, v := range h.versions() {
+		versions.List = append(versions.List, provider.Release{Version: v, Platforms: h.platforms(v)})
+	}
+	return versions
+}
+
+// ProviderPackage finds the package of p in version v for a platform. An archive comes
+// with the hashes that the document of its version states, for other platforms too, and
+// with what else is on record about it; a package that is unpacked has Dir set and
+// nothing stated about it. Of an archive and a directory of the same package the
+// archive is returned.
+//
+// URL is that of a file if the mirror is a local directory, and otherwise the name in the
+// [Storage]. SumsURL and SignatureURL tell that a SHA256SUMS document and a signature have
+// been kept.
+//
+// The error is a [*provider.Error] with [provider.ErrNotFound], or with an
+// [*provider.UnavailableError].
+func (m *Mirror) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
+	pkg := &provider.Package{Provider: p, Version: v, Platform: platform}
+	if err := m.describe(ctx, pkg); err != nil {
+		return nil, failed("find", pkg.String(), err)
+	}
+	return pkg, nil
+}
+
+// describe fills in what the mirror has of a package.
+func (m *Mirror) describe(ctx context.Context, pkg *provider.Package) error {
+	h, err := m.holds(ctx, pkg.Provider)
+	if err != nil {
+		return err
+	}
+	one, ok := h.packages[packageKey{pkg.Version, pkg.Platform}]
+	switch {
+	case !ok:
+		return h.list(pkg.Provider).Unavailable(pkg.Version, pkg.Platform)
+	case one.dir != "":
+		pkg.Dir = one.dir
+		return nil
+	}
+	pkg.Filename = pkg.ArchiveName()
+	pkg.URL = m.url(one.name)
+	if pkg.Hashes, err = m.hashes(ctx, pkg, one.name); err != nil {
+		return err
+	}
+	rec, err := m.readRecord(ctx, one.name)
+	if err != nil || rec == nil {
+		return err
+	}
+	m.apply(pkg, one, rec)
+	return nil
+}
+
+// apply adds what is on record. If the archive has another size, it is not the one that
+// was recorded, or damaged: Size then tells everybody who reads it.
+func (m *Mirror) apply(pkg *provider.Package, one held, rec *record) {
+	pkg.Size, pkg.Protocols = rec.Size, rec.Protocols
+	if len(rec.Hashes) > 0 {
+		if pkg.Hashes == nil {
+			pkg.Hashes = map[addrs.Platform][]verify.Hash{}
+		}
+		pkg.Hashes[pkg.Platform] = rec.Hashes
+	}
+	for _, h := range rec.Hashes {
+		if h.Scheme() == verify.SchemeZH {
+			pkg.SHA256 = h
+		}
+	}
+	saved := rec.Evidence
+	if saved == nil || saved.Sums == "" {
+		return
+	}
+	pkg.Filename, pkg.Keys = saved.Filename, saved.Keys
+	pkg.SumsURL = m.url(recordName(one.name)) + "#sums"
+	if len(saved.Signature) > 0 {
+		pkg.SignatureURL = m.url(recordName(one.name)) + "#signature"
+	}
+}
+
+// hashes returns those that the document of the version states, as far as they are about
+// the archives beside it.
+func (m *Mirror) hashes(ctx context.Context, pkg *provider.Package, archive string) (map[addrs.Platform][]verify.Hash, error) {
+	home := archive[:strings.LastIndexByte(archive, '/')]
+	list, err := m.readListed(ctx, home, pkg.Version)
+	if err != nil {
+		return nil, err
+	}
+	hashes := map[addrs.Platform][]verify.Hash{}
+	for platform, l := range list {
+		if len(l.Hashes) == 0 || platform == pkg.Platform && resolve(home, l.URL) != archive {
+			continue
+		}
+		hashes[platform] = l.Hashes
+	}
+	return hashes, nil
+}
+
+// url returns the URL of a file of the mirror.
+func (m *Mirror) url(name string) string {
+	if d, ok := m.Storage.(interface{ fileURL(string) string }); ok {
+		return d.fileURL(name)
+	}
+	return (&url.URL{Path: name}).String()
+}
+
+// fileURL returns the URL of a file on this machine.
+func (d *Directory) fileURL(name string) string {
+	path := filepath.ToSlash(filepath.Join(d.Path, filepath.FromSlash(name)))
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path // a drive of Windows
+	}
+	return (&url.URL{Scheme: "file", Path: path}).String()
+}
+
+// Evidence returns what pkg states and, if they have been kept beside the archive, the
+// SHA256SUMS document, the signature and the keys of the source that the archive came
+// from. The signature so proves the same as it did there.
+func (m *Mirror) Evidence(ctx context.Context, pkg *provider.Package) (verify.Evidence, error) {
+	ev := pkg.Evidence()
+	if pkg.SumsURL == "" {
+		return ev, nil
+	}
+	name, err := m.archive(ctx, pkg)
+	if err != nil {
+		return verify.Evidence{}, failed("read the evidence about", pkg.String(), err)
+	}
+	rec, err := m.readRecord(ctx, name)
+	if err == nil && (rec == nil || rec.Evidence == nil) {
+		err = fmt.Errorf("%s: %w", recordName(name), fs.ErrNotExist)
+	}
+	if err != nil {
+		return verify.Evidence{}, failed("read the evidence about", pkg.String(), err)
+	}
+	ev.Filename, ev.Keys = rec.Evidence.Filename, rec.Evidence.Keys
+	ev.Sums, ev.Signature = []byte(rec.Evidence.Sums), rec.Evidence.Signature
+	return ev, nil
+}
+
+// archive returns the name of the archive of pkg. It is found by the address and not by
+// the URL, which may come from anywhere.
+func (m *Mirror) archive(ctx context.Context, pkg *provider.Package) (string, error) {
+	if pkg.Dir != "" {
+		return "", provider.ErrUnpacked
+	}
+	h, err := m.holds(ctx, pkg.Provider)
+	if err != nil {
+		return "", err
+	}
+	one, ok := h.packages[packageKey{pkg.Version, pkg.Platform}]
+	switch {
+	case !ok:
+		return "", h.list(pkg.Provider).Unavailable(pkg.Version, pkg.Platform)
+	case one.dir != "":
+		return "", provider.ErrUnpacked
+	}
+	return one.name, nil
+}
+
+// Open opens the archive of pkg. The error wraps [provider.ErrUnpacked] if pkg is a
+// directory.
+func (m *Mirror) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
+	name, err := m.archive(ctx, pkg)
+	if err != nil {
+		return nil, failed("open", pkg.String(), err)
+	}
+	o, err := m.Storage.Open(ctx, name)
+	if err != nil {
+		return nil, failed("open", pkg.String(), err)
+	}
+	return &provider.Body{ReadCloser: o.ReadCloser, Size: o.Size}, nil
+}

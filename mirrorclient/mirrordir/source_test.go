@@ -1,0 +1,296 @@
+package mirrordir_test
+
+import (
+	"errors"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// TestNames has a directory as people and the CLI make it, and what is found there.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	const archive = "terraform-provider-alpha_1.0.0_linux_amd64.zip"
+	tests := map[string]struct {
+		files    []string
+		versions string // newest first
+		dir      bool   // 1.0.0 for linux_amd64 is unpacked
+		warning  string // part of one
+	}{
+		"packed":                {files: []string{home + "/" + archive}, versions: "1.0.0"},
+		"unpacked":              {files: []string{home + "/1.0.0/linux_amd64/x"}, versions: "1.0.0", dir: true},
+		"both":                  {files: []string{home + "/1.0.0/linux_amd64/x", home + "/" + archive}, versions: "1.0.0"},
+		"several":               {files: []string{home + "/" + archive, home + "/2.0.0-rc1/linux_amd64/x", home + "/10.0.0/linux_amd64/x"}, versions: "10.0.0 2.0.0-rc1 1.0.0"},
+		"short version":         {files: []string{home + "/terraform-provider-alpha_1_linux_amd64.zip"}, versions: "1.0.0"},
+		"short directory":       {files: []string{home + "/1.0/linux_amd64/x"}, versions: "1.0.0", dir: true},
+		"more parts":            {files: []string{home + "/terraform-provider-alpha_1.0.0_linux_amd64_x5.zip"}, versions: "1.0.0"},
+		"upper case":            {files: []string{home + "/Terraform-Provider-ALPHA_1.0.0_linux_amd64.ZIP"}, versions: "1.0.0"},
+		"case of a prerelease":  {files: []string{home + "/terraform-provider-alpha_1.0.0-Beta_linux_amd64.zip"}, versions: "1.0.0-Beta"},
+		"host in upper case":    {files: []string{"Registry.Example.com/acme/alpha/" + archive}, versions: "1.0.0"},
+		"host with port 443":    {files: []string{"registry.example.com:443/acme/alpha/" + archive}, versions: "1.0.0"},
+		"namespace, type":       {files: []string{"registry.example.com/ACME/Alpha/" + archive}, versions: "1.0.0"},
+		"two spellings":         {files: []string{"Registry.example.com/acme/alpha/2/linux_amd64/x", home + "/" + archive}, versions: "2.0.0 1.0.0"},
+		"v before the version":  {files: []string{home + "/terraform-provider-alpha_v1.0.0_linux_amd64.zip"}, warning: "no version"},
+		"too few parts":         {files: []string{home + "/terraform-provider-alpha_1.0.0_linux.zip"}, warning: "not of the form"},
+		"no platform":           {files: []string{home + "/terraform-provider-alpha_1.0.0_linux_.zip"}, warning: "no platform"},
+		"another provider":      {files: []string{home + "/terraform-provider-beta_1.0.0_linux_amd64.zip"}, warning: "another provider"},
+		"other files":           {files: []string{home + "/README.md", home + "/index.json", home + "/1.0.0.json", home + "/x/linux_amd64/x", home + "/1.0.0/linux/x"}},
+		"not an archive inside": {files: []string{home + "/" + archive + "/x"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m, dir := newMirror(t)
+			for _, f := range test.files {
+				write(t, dir, f, "x")
+			}
+			versions, err := m.ProviderVersions(t.Context(), alpha)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, r := range versions.List {
+				got = append(got, r.Version.String())
+				if diff := cmp.Diff([]string{"linux_amd64"}, names(r.Platforms)); diff != "" {
+					t.Errorf("platforms of %s: %s", r.Version, diff)
+				}
+				pkg, err := m.ProviderPackage(t.Context(), alpha, r.Version, linux)
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, err = m.Open(t.Context(), pkg)
+				switch {
+				case (pkg.Dir == "") == (pkg.URL == ""):
+					t.Errorf("both or none: URL %q, Dir %q", pkg.URL, pkg.Dir)
+				case pkg.Dir == "" && err != nil, pkg.Dir != "" && !errors.Is(err, provider.ErrUnpacked):
+					t.Errorf("Open: %v, with Dir %q", err, pkg.Dir)
+				}
+				if r.Version == v1 && (pkg.Dir != "") != test.dir {
+					t.Errorf("Dir is %q", pkg.Dir)
+				}
+			}
+			if strings.Join(got, " ") != test.versions {
+				t.Errorf("versions %q, want %q", got, test.versions)
+			}
+			if warnings := strings.Join(versions.Warnings, "\n"); !strings.Contains(warnings, test.warning) || test.warning == "" && warnings != "" {
+				t.Errorf("warnings %q, want one with %q", warnings, test.warning)
+			}
+		})
+	}
+}
+
+func TestNothingThere(t *testing.T) {
+	t.Parallel()
+	m, dir := newMirror(t)
+	write(t, dir, home+"/terraform-provider-alpha_1.0.0_linux_amd64.zip", "x")
+
+	_, err := m.ProviderVersions(t.Context(), addrs.MustParseProvider("registry.example.com/acme/beta"))
+	if !errors.Is(err, provider.ErrNotFound) {
+		t.Errorf("another provider: %v", err)
+	}
+	_, err = m.ProviderVersions(t.Context(), addrs.Provider{})
+	if err == nil {
+		t.Error("no provider: no error")
+	}
+	_, err = m.ProviderPackage(t.Context(), alpha, v2, linux)
+	if !errors.Is(err, provider.ErrNoVersion) {
+		t.Errorf("another version: %v", err)
+	}
+	_, err = m.ProviderPackage(t.Context(), alpha, v1, darwin)
+	un, ok := errors.AsType[*provider.UnavailableError](err)
+	if !ok || !errors.Is(err, provider.ErrNoPlatform) || len(un.Platforms) != 1 {
+		t.Errorf("another platform: %v", err)
+	}
+	if _, ok := errors.AsType[*provider.Error](err); !ok {
+		t.Errorf("%T is no *provider.Error", err)
+	}
+	_, err = m.Open(t.Context(), &provider.Package{Provider: alpha, Version: v2, Platform: linux, URL: "file:///etc/passwd"})
+	if !errors.Is(err, provider.ErrNoVersion) {
+		t.Errorf("the URL of a package was believed: %v", err)
+	}
+
+	if _, err := mirrordir.Open(filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no directory: %v", err)
+	}
+	if _, err := mirrordir.Open(filepath.Join(dir, filepath.FromSlash(home), "terraform-provider-alpha_1.0.0_linux_amd64.zip")); err == nil {
+		t.Error("a file: no error")
+	}
+	remove(t, dir, ".")
+	if _, err := m.ProviderVersions(t.Context(), alpha); err == nil || errors.Is(err, provider.ErrNotFound) {
+		t.Errorf("the directory is gone: %v, want an error that no other source makes up for", err)
+	}
+}
+
+// TestSymlinks: as in the CLI, the top and the packages themselves may be links, and what
+// is between must not.
+func TestSymlinks(t *testing.T) {
+	t.Parallel()
+	elsewhere := t.TempDir()
+	write(t, elsewhere, "a.zip", "x")
+	write(t, elsewhere, "tree/x", "x")
+	write(t, elsewhere, "home/terraform-provider-alpha_1.0.0_linux_amd64.zip", "x")
+	link := func(dir, name, to string) {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(filepath.Join(elsewhere, to), path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tests := map[string]struct {
+		name, to string
+		found    bool
+	}{
+		"archive":          {home + "/terraform-provider-alpha_1.0.0_linux_amd64.zip", "a.zip", true},
+		"unpacked package": {home + "/1.0.0/linux_amd64", "tree", true},
+		"version":          {home + "/1.0.0", ".", false},
+		"type":             {home, "home", false},
+		"dangling":         {home + "/terraform-provider-alpha_1.0.0_linux_amd64.zip", "none", false},
+	}
+	for name, test := range tests {
+		m, dir := newMirror(t)
+		link(dir, test.name, test.to)
+		_, err := m.ProviderPackage(t.Context(), alpha, v1, linux)
+		if found := err == nil; found != test.found || err != nil && !errors.Is(err, provider.ErrNotFound) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	link(elsewhere, "top", ".")
+	write(t, elsewhere, home+"/terraform-provider-alpha_1.0.0_linux_amd64.zip", "x")
+	if _, err := open(t, filepath.Join(elsewhere, "top")).ProviderPackage(t.Context(), alpha, v1, linux); err != nil {
+		t.Errorf("top: %v", err)
+	}
+}
+
+// TestPackage: all that was known at the registry is known at the mirror.
+func TestPackage(t *testing.T) {
+	t.Parallel()
+	m, dir, reg, client := filled(t)
+	pkg, err := m.ProviderPackage(t.Context(), alpha, v1, linux)
+	if err != nil {
+		t.Fatal(err)
+	}
+	original, err := client.ProviderPackage(t.Context(), alpha, v1, linux)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]any{original.Filename, original.SHA256.String(), original.Protocols, original.Keys},
+		[]any{pkg.Filename, pkg.SHA256.String(), pkg.Protocols, pkg.Keys}); diff != "" {
+		t.Error(diff)
+	}
+	if info, err := os.Stat(filepath.Join(dir, archive(v1, linux))); err != nil || info.Size() != pkg.Size {
+		t.Errorf("size %d of %v, %v", pkg.Size, info, err)
+	}
+	for _, platform := range three {
+		if hashes := pkg.Hashes[platform]; len(hashes) != 2 || hashes[0].Scheme() != "h1" || hashes[1].Scheme() != "zh" {
+			t.Errorf("hashes for %s: %v", platform, hashes)
+		}
+	}
+	u, err := url.Parse(pkg.URL)
+	if err != nil || u.Scheme != "file" || runtime.GOOS != "windows" && u.Path != filepath.Join(dir, archive(v1, linux)) {
+		t.Errorf("URL %q", pkg.URL)
+	}
+	// The zero policy wants a signature.
+	reg.Reset()
+	to := filepath.Join(t.TempDir(), pkg.ArchiveName())
+	report, err := provider.Download(t.Context(), m, pkg, to, provider.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report.Trust != verify.Signed || reg.Count(0) != 0 {
+		t.Errorf("trust %v, %d requests", report.Trust, reg.Count(0))
+	}
+}
+
+// TestDamaged: what is wrong in a mirror is an error of its own kind, and no policy
+// accepts it.
+func TestDamaged(t *testing.T) {
+	t.Parallel()
+	cut := func(text string) string { return text[:len(text)-1] }
+	flip := func(text string) string { return text[:40] + string(text[40]^1) + text[41:] }
+	tests := map[string]struct {
+		name   string
+		damage func(string) string
+		want   string
+	}{
+		"cut archive":         {archive(v1, linux), cut, "bytes, "},
+		"longer archive":      {archive(v1, linux), func(s string) string { return s + "x" }, "bytes, "},
+		"altered archive":     {archive(v1, linux), flip, "does not match"},
+		"cut record":          {recordOf(v1, linux), cut, "damaged document"},
+		"null record":         {recordOf(v1, linux), func(string) string { return "null" }, "not a JSON object"},
+		"negative size":       {recordOf(v1, linux), func(string) string { return `{"size":-1}` }, "negative"},
+		"bad hash in record":  {recordOf(v1, linux), func(string) string { return `{"hashes":["zh:1"]}` }, "zh wants 64"},
+		"cut document":        {home + "/1.0.0.json", cut, "damaged document"},
+		"array":               {home + "/1.0.0.json", func(string) string { return "[]" }, "not a JSON object"},
+		"archives is no list": {home + "/1.0.0.json", func(string) string { return `{"archives":[]}` }, "not a JSON object"},
+		"entry is no object":  {home + "/1.0.0.json", func(string) string { return `{"archives":{"linux_amd64":"x"}}` }, "not a JSON object"},
+		"hash is none":        {home + "/1.0.0.json", func(string) string { return `{"archives":{"linux_amd64":{"hashes":["x"]}}}` }, "scheme:value"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m, dir, _, _ := filled(t)
+			write(t, dir, test.name, test.damage(read(t, dir, test.name)))
+			pkg, err := m.ProviderPackage(t.Context(), alpha, v1, linux)
+			if err == nil {
+				_, err = provider.Download(t.Context(), m, pkg, filepath.Join(t.TempDir(), "x"), provider.Options{Policy: verify.Policy{AllowUnchecked: true}})
+			}
+			if err == nil || !strings.Contains(err.Error(), test.want) || errors.Is(err, provider.ErrNotFound) {
+				t.Errorf("%v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+// TestHarmless has documents that say less than usual.
+func TestHarmless(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"no archives":     `{}`,
+		"null archives":   `{"archives":null}`,
+		"null entry":      `{"archives":{"linux_amd64":null,"darwin_arm64":null}}`,
+		"no hashes":       `{"archives":{"linux_amd64":{"url":"x.zip"}}}`,
+		"empty h1":        `{"archives":{"linux_amd64":{"hashes":["h1:"]}}}`,
+		"unknown scheme":  `{"archives":{"linux_amd64":{"hashes":["h9:x"]}}}`,
+		"bad platform":    `{"archives":{"linux":{"hashes":["zh:x"]}}}`,
+		"another archive": `{"archives":{"linux_amd64":{"url":"https://example.com/x.zip","hashes":["zh:0000000000000000000000000000000000000000000000000000000000000000"]}}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reg, _ := newRegistry(t)
+			m, dir := newMirror(t)
+			rel := reg.AddProvider(regtest.Provider{Address: "acme/beta", Platforms: names(three)})
+			content := make([]byte, rel.Archive("linux_amd64").Size())
+			if _, err := rel.Archive("linux_amd64").ReadAt(content, 0); err != nil {
+				t.Fatal(err)
+			}
+			write(t, dir, archive(v1, linux), string(content))
+			write(t, dir, home+"/1.0.0.json", text)
+			pkg, err := m.ProviderPackage(t.Context(), alpha, v1, linux)
+			if err != nil {
+				t.Fatal(err)
+			}
+			to := filepath.Join(t.TempDir(), "x")
+			if _, err := provider.Download(t.Context(), m, pkg, to, provider.Options{}); !errors.Is(err, verify.ErrUnchecked) && !errors.Is(err, verify.ErrUnsigned) {
+				t.Errorf("zero policy: %v", err)
+			}
+			report, err := provider.Download(t.Context(), m, pkg, to, provider.Options{Policy: verify.Policy{AllowUnchecked: true}})
+			if err != nil || report.Trust != verify.Unchecked {
+				t.Errorf("%v, %v", report, err)
+			}
+		})
+	}
+}
