@@ -1,0 +1,141 @@
+package house_test
+
+import (
+	"go/ast"
+	"go/token"
+	"strings"
+	"testing"
+)
+
+// TestDocumented fails for every exported name of a public room without a
+// comment, and for one of a function or type that does not start with its name.
+func TestDocumented(t *testing.T) {
+	t.Parallel()
+	fset, list := rooms(t)
+	checked := 0
+	for _, r := range list {
+		if r.name == "main" {
+			continue
+		}
+		c := &docCheck{t: t, fset: fset}
+		hasPackageComment := false
+		for _, file := range r.files {
+			hasPackageComment = hasPackageComment || file.Doc != nil
+			if r.public() {
+				c.file(file)
+			}
+		}
+		if !hasPackageComment {
+			t.Errorf("%s has no package comment", r.dir)
+		}
+		checked += c.names
+	}
+	if checked == 0 {
+		t.Fatal("no exported name was found: the check looks at nothing")
+	}
+	t.Logf("%d exported names checked", checked)
+}
+
+type docCheck struct {
+	t     *testing.T
+	fset  *token.FileSet
+	names int
+}
+
+func (c *docCheck) file(file *ast.File) {
+	for _, decl := range file.Decls {
+		switch d := decl.(type) {
+		case *ast.FuncDecl:
+			if d.Name.IsExported() && exportedReceiver(d) {
+				c.sentence(d.Name, d.Doc)
+			}
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				c.spec(d, spec)
+			}
+		}
+	}
+}
+
+func (c *docCheck) spec(d *ast.GenDecl, spec ast.Spec) {
+	switch s := spec.(type) {
+	case *ast.TypeSpec:
+		if !s.Name.IsExported() {
+			return
+		}
+		doc := s.Doc
+		if doc == nil {
+			doc = d.Doc
+		}
+		c.sentence(s.Name, doc)
+		switch typ := s.Type.(type) {
+		case *ast.StructType:
+			c.fields(s.Name.Name, typ.Fields)
+		case *ast.InterfaceType:
+			c.fields(s.Name.Name, typ.Methods)
+		}
+	case *ast.ValueSpec:
+		for _, name := range s.Names {
+			if name.IsExported() && s.Doc == nil && s.Comment == nil && (d.Doc == nil || d.Lparen.IsValid() && len(d.Specs) > 12) {
+				c.names++
+				c.t.Errorf("%s: %s has no comment", c.fset.Position(name.Pos()), name)
+			}
+		}
+	}
+}
+
+func (c *docCheck) fields(owner string, list *ast.FieldList) {
+	for i, field := range list.List {
+		for _, name := range field.Names {
+			if !name.IsExported() {
+				continue
+			}
+			c.names++
+			// One comment may stand over a run of fields that follow it without a blank line.
+			documented := field.Doc != nil || field.Comment != nil || i > 0 && c.adjacent(list.List[i-1], field)
+			if !documented {
+				c.t.Errorf("%s: %s.%s has no comment", c.fset.Position(name.Pos()), owner, name)
+			}
+		}
+	}
+}
+
+func (c *docCheck) adjacent(before, field *ast.Field) bool {
+	return before.Doc != nil && c.fset.Position(before.End()).Line+1 == c.fset.Position(field.Pos()).Line
+}
+
+func (c *docCheck) sentence(name *ast.Ident, doc *ast.CommentGroup) {
+	c.names++
+	if doc == nil {
+		c.t.Errorf("%s: %s has no comment", c.fset.Position(name.Pos()), name)
+		return
+	}
+	text := doc.Text()
+	for _, article := range []string{"A ", "An ", "The "} {
+		text = strings.TrimPrefix(text, article)
+	}
+	if !strings.HasPrefix(text, name.Name) {
+		c.t.Errorf("%s: the comment of %s does not start with its name", c.fset.Position(name.Pos()), name)
+	}
+}
+
+func exportedReceiver(d *ast.FuncDecl) bool {
+	if d.Recv == nil {
+		return true
+	}
+	typ := d.Recv.List[0].Type
+	for {
+		switch x := typ.(type) {
+		case *ast.StarExpr:
+			typ = x.X
+		case *ast.IndexExpr:
+			typ = x.X
+		case *ast.IndexListExpr:
+			typ = x.X
+		case *ast.Ident:
+			return x.IsExported()
+		default:
+			return false
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package house_test
+
+import (
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestImports compares the import table of docs/architecture.md with the code,
+// in both directions.
+func TestImports(t *testing.T) {
+	t.Parallel()
+	table := importTable(t)
+	_, list := rooms(t)
+	for _, r := range list {
+		if strings.HasPrefix(r.dir, "examples/") || r.dir == "internal/house" {
+			continue
+		}
+		allowed, ok := table[r.dir]
+		if !ok {
+			t.Errorf("%s is not in the import table of docs/architecture.md", r.dir)
+			continue
+		}
+		delete(table, r.dir)
+		used := map[string]bool{}
+		for _, file := range r.files {
+			for _, p := range imports(file) {
+				entry, relevant := tableEntry(p, allowed)
+				switch {
+				case !relevant:
+				case entry == "":
+					t.Errorf("%s imports %s, which the table does not allow", r.dir, p)
+				default:
+					used[entry] = true
+				}
+			}
+		}
+		for _, entry := range allowed {
+			if !used[entry] {
+				t.Errorf("%s may import %s by the table, but does not", r.dir, entry)
+			}
+		}
+	}
+	for _, dir := range slices.Sorted(maps.Keys(table)) {
+		t.Errorf("the table has %s, the tree does not", dir)
+	}
+}
+
+// tableEntry returns the entry of allowed that covers import path p, and
+// whether p is subject to the table at all.
+func tableEntry(p string, allowed []string) (entry string, relevant bool) {
+	own, isOwn := strings.CutPrefix(p, modulePath+"/")
+	if !isOwn && !thirdParty(p) {
+		return "", false
+	}
+	for _, a := range allowed {
+		if isOwn && a == own || !isOwn && (a == p || strings.HasPrefix(p, a+"/")) {
+			return a, true
+		}
+	}
+	return "", true
+}
+
+// importTable reads the rows "| `room` | what | `import`, `import` |".
+func importTable(t *testing.T) map[string][]string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(root, "docs", "architecture.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	quoted := regexp.MustCompile("`([^`]+)`")
+	table := map[string][]string{}
+	for line := range strings.Lines(string(data)) {
+		cells := strings.Split(line, "|")
+		if len(cells) != 5 || !strings.HasPrefix(strings.TrimSpace(cells[1]), "`") {
+			continue
+		}
+		name := quoted.FindStringSubmatch(cells[1])[1]
+		table[name] = []string{}
+		for _, m := range quoted.FindAllStringSubmatch(cells[3], -1) {
+			table[name] = append(table[name], m[1])
+		}
+	}
+	if len(table) == 0 {
+		t.Fatal("docs/architecture.md holds no import table")
+	}
+	return table
+}
+
+// TestLight holds the promise that a program which only parses names links no
+// network, no OpenPGP and no HCL.
+func TestLight(t *testing.T) {
+	t.Parallel()
+	heavy := []string{"net/http", "github.com/ProtonMail/go-crypto", "github.com/hashicorp/hcl"}
+	light := map[string][]string{
+		"./addrs":         heavy,
+		"./disco/svchost": heavy,
+		"./verify":        {"net/http", "os/exec", "github.com/hashicorp/hcl"},
+		"./provider":      {"net/http", "github.com/hashicorp/hcl"},
+		"./regclient":     {"github.com/hashicorp/hcl"},
+	}
+	for pkg, banned := range light {
+		cmd := exec.Command("go", "list", "-deps", pkg)
+		cmd.Dir = root
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("go list -deps %s: %v", pkg, err)
+		}
+		for dep := range strings.FieldsSeq(string(out)) {
+			for _, b := range banned {
+				if dep == b || strings.HasPrefix(dep, b+"/") {
+					t.Errorf("%s links %s", pkg, dep)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,53 @@
+package house_test
+
+// The functions of this file stand in README.md, letter by letter; TestReadme
+// compares the two and readme_test.go runs them.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/module"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/verify"
+)
+
+func download(ctx context.Context, registry *regclient.Client, dir string) (*verify.Report, error) {
+	p := addrs.MustParseProvider("hashicorp/random")
+	versions, err := registry.ProviderVersions(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	version, err := versions.Newest(addrs.MustParseProviderConstraint("~> 3.6"))
+	if err != nil {
+		return nil, err
+	}
+	pkg, err := registry.ProviderPackage(ctx, p, version, addrs.CurrentPlatform())
+	if err != nil {
+		return nil, err
+	}
+	return provider.Download(ctx, registry, pkg, filepath.Join(dir, pkg.ArchiveName()), provider.Options{})
+}
+
+func fetchModule(ctx context.Context, registry *regclient.Client, dir string) (verify.Hash, error) {
+	source := addrs.MustParseModuleSource("registry.example.com/acme/network/aws//modules/subnet")
+	report, err := module.Download(ctx, registry, source, addrs.MustParseVersion("1.2.0"), dir, module.Options{})
+	if err != nil {
+		return verify.Hash{}, err
+	}
+	return report.H1, nil
+}
+
+func check(file *os.File, size int64, locked []verify.Hash) error {
+	policy := verify.Policy{Accept: locked}
+	_, err := policy.Check(verify.Evidence{}, file, size)
+	if mismatch, ok := errors.AsType[*verify.MismatchError](err); ok {
+		return fmt.Errorf("%s is not what was locked, it has %s", file.Name(), mismatch.Got)
+	}
+	return err
+}

@@ -1,0 +1,77 @@
+package house_test
+
+import (
+	"go/ast"
+	"testing"
+)
+
+// TestSignatures holds the rule that no third-party type stands in an exported
+// signature, so that a dependency can be replaced without breaking a user.
+func TestSignatures(t *testing.T) {
+	t.Parallel()
+	fset, list := rooms(t)
+	for _, r := range list {
+		if !r.public() {
+			continue
+		}
+		for _, file := range r.files {
+			names := imports(file)
+			for _, expr := range exportedTypes(file) {
+				ast.Inspect(expr, func(n ast.Node) bool {
+					sel, ok := n.(*ast.SelectorExpr)
+					if !ok {
+						return true
+					}
+					if x, ok := sel.X.(*ast.Ident); ok && thirdParty(names[x.Name]) {
+						t.Errorf("%s: %s.%s stands in an exported signature", fset.Position(sel.Pos()), x.Name, sel.Sel.Name)
+					}
+					return true
+				})
+			}
+		}
+	}
+}
+
+// exportedTypes returns the type expressions that a stranger sees.
+func exportedTypes(file *ast.File) []ast.Expr {
+	var out []ast.Expr
+	for _, decl := range file.Decls {
+		switch d := decl.(type) {
+		case *ast.FuncDecl:
+			if d.Name.IsExported() && exportedReceiver(d) {
+				out = append(out, d.Type)
+			}
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				out = append(out, specTypes(spec)...)
+			}
+		}
+	}
+	return out
+}
+
+func specTypes(spec ast.Spec) []ast.Expr {
+	switch s := spec.(type) {
+	case *ast.ValueSpec:
+		if s.Type != nil && len(s.Names) > 0 && s.Names[0].IsExported() {
+			return []ast.Expr{s.Type}
+		}
+	case *ast.TypeSpec:
+		if !s.Name.IsExported() {
+			return nil
+		}
+		structure, ok := s.Type.(*ast.StructType)
+		if !ok {
+			return []ast.Expr{s.Type}
+		}
+		var out []ast.Expr
+		for _, field := range structure.Fields.List {
+			// An embedded field is visible through what it promotes.
+			if len(field.Names) == 0 || field.Names[0].IsExported() {
+				out = append(out, field.Type)
+			}
+		}
+		return out
+	}
+	return nil
+}

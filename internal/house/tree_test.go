@@ -1,0 +1,102 @@
+package house_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const modulePath = "github.com/tofureg/tofureg"
+
+// root is the directory of go.mod, seen from this package.
+const root = "../.."
+
+// A room is one package directory with its parsed files, tests left out.
+type room struct {
+	dir   string // slash path below the module's root
+	name  string // package name
+	files []*ast.File
+}
+
+// rooms parses every package of the module.
+func rooms(t *testing.T) (*token.FileSet, []room) {
+	t.Helper()
+	fset := token.NewFileSet()
+	byDir := map[string]*room{}
+	var order []string
+	err := fs.WalkDir(os.DirFS(root), ".", func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if base := d.Name(); p != "." && (strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") || base == "testdata" || ownModule(p)) {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(p, ".go") || strings.HasSuffix(p, "_test.go") {
+			return nil
+		}
+		file, err := parser.ParseFile(fset, filepath.Join(root, filepath.FromSlash(p)), nil, parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		dir := path.Dir(p)
+		if byDir[dir] == nil {
+			byDir[dir] = &room{dir: dir, name: file.Name.Name}
+			order = append(order, dir)
+		}
+		byDir[dir].files = append(byDir[dir].files, file)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := make([]room, len(order))
+	for i, dir := range order {
+		list[i] = *byDir[dir]
+	}
+	return fset, list
+}
+
+// ownModule reports whether the directory is a Go module of its own.
+func ownModule(dir string) bool {
+	_, err := os.Stat(filepath.Join(root, filepath.FromSlash(dir), "go.mod"))
+	return err == nil
+}
+
+// imports returns the import paths of a file by the name they have in it.
+func imports(file *ast.File) map[string]string {
+	m := map[string]string{}
+	for _, spec := range file.Imports {
+		p, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			continue
+		}
+		name := path.Base(p)
+		if spec.Name != nil {
+			name = spec.Name.Name
+		}
+		m[name] = p
+	}
+	return m
+}
+
+// thirdParty reports whether the import path belongs neither to the standard
+// library nor to this module.
+func thirdParty(p string) bool {
+	first, _, _ := strings.Cut(p, "/")
+	return strings.Contains(first, ".") && p != modulePath && !strings.HasPrefix(p, modulePath+"/")
+}
+
+// public reports whether a stranger can import the room.
+func (r room) public() bool {
+	return r.name != "main" && !strings.HasPrefix(r.dir, "internal/")
+}
