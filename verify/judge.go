@@ -97,11 +97,33 @@ func (p Policy) accept(ev Evidence, local []Hash) error {
 // signature of the SHA256SUMS document as Judge does, and parses the document. It is
 // for lock files of platforms whose packages are not downloaded.
 //
+// Unless ev names neither a file nor what is wanted, the document must have a line for
+// ev.Filename, and that must be what ev.Want says: signed sums of another version would
+// otherwise bring its hashes into the lock file.
+//
 // The signature is nil if there is none and p accepts that; the document is nil if
 // the source has none and p accepts that.
 func (p Policy) CheckSums(ev Evidence) (*Sums, *Signature, error) {
 	c := p.checkSums(ev)
-	return c.doc, c.by, c.err
+	if c.err == nil && c.doc != nil && ev.Filename+ev.Want != "" {
+		_, c.err = p.line(ev, c.doc)
+	}
+	if c.err != nil {
+		return nil, nil, c.err
+	}
+	return c.doc, c.by, nil
+}
+
+// line finds the line of the archive.
+func (p Policy) line(ev Evidence, doc *Sums) (Hash, error) {
+	if err := ev.checkFilename(p.AllowAnyName); err != nil {
+		return Hash{}, err
+	}
+	h, ok := doc.Lookup(ev.Filename)
+	if !ok {
+		return Hash{}, fmt.Errorf("%w: %q", ErrNotListed, ev.Filename)
+	}
+	return h, nil
 }
 
 // checkedSums is the outcome of CheckSums.
@@ -130,12 +152,9 @@ func (p Policy) judgeSums(r *Report, ev Evidence, sums checkedSums) ([]Hash, err
 		return nil, sums.err
 	}
 	doc, by := sums.doc, sums.by
-	if err := ev.checkFilename(p.AllowAnyName); err != nil {
+	want, err := p.line(ev, doc)
+	if err != nil {
 		return nil, err
-	}
-	want, ok := doc.Lookup(ev.Filename)
-	if !ok {
-		return nil, fmt.Errorf("%w: %q", ErrNotListed, ev.Filename)
 	}
 	got := of(r.Local, SchemeZH)
 	switch {

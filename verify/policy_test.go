@@ -561,4 +561,26 @@ func TestCheckSums(t *testing.T) {
 	if sums, by, err := policy.CheckSums(p.with(empty)); err != nil || by != nil || sums != nil {
 		t.Errorf("%v, %v, %v", sums, by, err)
 	}
+	// The sums of another version, signed, would bring that version into a lock file.
+	for name, tt := range map[string]struct {
+		change func(*verify.Evidence)
+		want   error
+	}{
+		"other version": {func(ev *verify.Evidence) { ev.Want = "random_3.7.0_linux_amd64" }, verify.ErrFilename},
+		"other version, both": {func(ev *verify.Evidence) {
+			ev.Filename, ev.Want = "random_3.7.0_linux_amd64.zip", "random_3.7.0_linux_amd64"
+		}, verify.ErrNotListed},
+		"no name":        {func(ev *verify.Evidence) { ev.Filename = "" }, verify.ErrFilename},
+		"nothing wanted": {func(ev *verify.Evidence) { ev.Filename, ev.Want = "", "" }, nil},
+	} {
+		for _, policy := range []verify.Policy{policy, {Now: policy.Now}} {
+			if sums, by, err := policy.CheckSums(p.with(tt.change)); !errors.Is(err, tt.want) || (sums == nil) != (err != nil) || (by == nil) != (err != nil) {
+				t.Errorf("%s: %v, %v, %v, want %v", name, sums, by, err, tt.want)
+			}
+		}
+	}
+	anyName := verify.Policy{AllowAnyName: true, Now: policy.Now}
+	if _, _, err := anyName.CheckSums(p.with(func(ev *verify.Evidence) { ev.Want = "random_3.7.0_linux_amd64" })); err != nil {
+		t.Errorf("any name allowed: %v", err)
+	}
 }
