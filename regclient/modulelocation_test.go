@@ -348,6 +348,40 @@ func TestCanonicalModuleSpelling(t *testing.T) {
 	}
 }
 
+// TestBothModuleSpellingsRefused: the refusal of the listed one is the one that counts.
+func TestBothModuleSpellingsRefused(t *testing.T) {
+	t.Parallel()
+	reg := listing("v1.0.0")
+	reg.AddFault(regtest.Fault{Kind: regtest.ModuleLocation, Path: "/v1.0.0/", Status: http.StatusNotFound})
+	reg.AddFault(regtest.Fault{Kind: regtest.ModuleLocation, Path: "/1.0.0/", Status: http.StatusBadRequest})
+	c := client(reg)
+	if _, err := c.ModuleVersions(t.Context(), network); err != nil {
+		t.Fatal(err)
+	}
+	_, err := c.ModuleLocation(t.Context(), network, v100)
+	if e := asError(t, err); e.Status != http.StatusNotFound || !errors.Is(err, module.ErrNoVersion) || reg.Count(regtest.ModuleLocation) != 2 {
+		t.Errorf("%v after %d requests", err, reg.Count(regtest.ModuleLocation))
+	}
+}
+
+// TestModuleSpellingChanges: the last list counts.
+func TestModuleSpellingChanges(t *testing.T) {
+	t.Parallel()
+	reg := listing("1.0.0")
+	f := raw(regtest.ModuleVersions, `{"modules":[{"versions":[{"version":"v1.0.0"}]}]}`)
+	f.First = 1
+	reg.AddFault(f)
+	c := client(reg)
+	for range 2 {
+		if _, err := c.ModuleVersions(t.Context(), network); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := c.ModuleLocation(t.Context(), network, v100); err != nil || reg.Count(regtest.ModuleLocation) != 1 {
+		t.Errorf("%v after %d requests", err, reg.Count(regtest.ModuleLocation))
+	}
+}
+
 // TestNoModuleVersion: the zero version is not the newest one.
 func TestNoModuleVersion(t *testing.T) {
 	t.Parallel()

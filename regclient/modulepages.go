@@ -21,7 +21,7 @@ const (
 
 // addPages fetches the rest of a list, if page, which r has brought, was only its
 // beginning. What goes wrong becomes a warning in the list; the error is of a list
-// that is too large, or of the context.
+// that is too large. Where the context ends, nobody waits for the list any more.
 func (c *Client) addPages(ctx context.Context, r httpx.Request, list *moduleList, page modulePage) error {
 	first, largest, offset := page.entries, maxPageSize, 0
 	for requests := 1; ; requests++ {
@@ -41,7 +41,7 @@ func (c *Client) addPages(ctx context.Context, r httpx.Request, list *moduleList
 		case err == nil && got.fresh > 0:
 			got.total = cmp.Or(got.total, page.total)
 			offset, page = next, got
-		case err != nil && (ctx.Err() != nil || errors.Is(err, fault.ErrTooLarge)):
+		case errors.Is(err, fault.ErrTooLarge):
 			return err
 		case largest > first && refusesSize(err):
 			largest = first
@@ -59,13 +59,8 @@ func (c *Client) addPages(ctx context.Context, r httpx.Request, list *moduleList
 // may just as well be the last one.
 func (p *modulePage) rest(offset int) (next int, promised bool) {
 	n := p.entries
-	if p.limit > 0 {
-		n = min(n, p.limit) // in case the registry does not count all that it lists
-	}
 	switch {
-	case n == 0:
-		return 0, false
-	case p.total > 0 && offset+n >= p.total:
+	case n == 0, p.total > 0 && offset+n >= p.total:
 		return 0, false
 	case p.total > 0:
 		return offset + n, true

@@ -234,11 +234,13 @@ func TestModulePageForms(t *testing.T) {
 			func(limit, _ int) string { return pageOf(0, rest(0, max(limit, 10)), `,"total":25`) }, 2, 15, "the registry counts 25 and sent 15",
 		}, {
 			"a total that counts nulls and duplicates",
-			func(_, offset int) string {
-				if offset == 0 {
-					return `{"modules":[{"versions":[null,{"version":"1.0.0"},{"version":"v1.0.0"}]}],"total":4}`
+			func(limit, offset int) string {
+				all := []string{`null`, `null`, `{"version":"1.0.0"}`, `{"version":"v1.0.0"}`, `{"version":"1.1.0"}`, `{"version":"1.2.0"}`}
+				if limit == 0 {
+					limit = 4
 				}
-				return pageOf(1, 2, `,"total":4`)
+				page := all[offset:min(offset+limit, len(all))]
+				return `{"modules":[{"versions":[` + strings.Join(page, ",") + `]}],"total":6}`
 			}, 2, 3, "version 1.0.0 is listed more than once",
 		},
 	}
@@ -253,7 +255,7 @@ func TestModulePageForms(t *testing.T) {
 			if len(versions.List) != test.n || len(*asked) != test.asked {
 				t.Errorf("%d versions by %q, want %d by %d requests", len(versions.List), *asked, test.n, test.asked)
 			}
-			if got := strings.Join(versions.Warnings, "\n"); (got == "") != (test.warning == "") || !strings.Contains(got, test.warning) {
+			if got := strings.Join(versions.Warnings, "\n"); (got == "") != (test.warning == "") || !strings.Contains(got, test.warning) || strings.Contains(got, "incomplete") && !strings.Contains(test.warning, "counts") {
 				t.Errorf("warnings %q, want %q", got, test.warning)
 			}
 		})

@@ -88,8 +88,8 @@ func TestModuleVersionsDocuments(t *testing.T) {
 			name: "forms of deprecation",
 			doc: `{"modules":[{"versions":[{"version":"1","deprecated":true},{"version":"2","deprecated":"use acme/net"},` +
 				`{"version":"3","deprecation":{"reason":"moved","link":"https://example.com"}},{"version":"4","deprecated":{"message":"gone","link":5}},` +
-				`{"version":"5","deprecated":""},{"version":"6","deprecated":{}},{"version":"7","deprecated":"\u001b[31mred"},{"version":"8","deprecation":null}]}]}`,
-			want: "8.0.0\n7.0.0 (deprecated: \\x1b[31mred )\n6.0.0 (deprecated:  )\n5.0.0\n4.0.0 (deprecated: gone )\n" +
+				`{"version":"5","deprecated":""},{"version":"6","deprecated":{}},{"version":"7","deprecated":{"reason":"\u001b[31mred","link":"\u001b[0m"}},{"version":"8","deprecation":null}]}]}`,
+			want: "8.0.0\n7.0.0 (deprecated: \\x1b[31mred \\x1b[0m)\n6.0.0 (deprecated:  )\n5.0.0\n4.0.0 (deprecated: gone )\n" +
 				"3.0.0 (deprecated: moved https://example.com)\n2.0.0 (deprecated: use acme/net )\n1.0.0 (deprecated:  )\n",
 		},
 	}
