@@ -11,6 +11,7 @@ import (
 
 // Request is one module that [DownloadAll] is to fetch.
 type Request struct {
+	// Source is the module, and perhaps a directory in its package.
 	Source addrs.ModuleSource
 
 	// Version to fetch. If it is zero, the newest one that Constraint allows is;
@@ -25,10 +26,10 @@ type Request struct {
 	H1 verify.Hash
 }
 
-// Result is what came of a [Request]: a report, or the error that [Download] returned.
+// Result is what came of a [Request]: one of its fields is nil.
 type Result struct {
-	Report *Report
-	Err    error
+	Report *Report // as [Download] returns it
+	Err    error   // likewise, an [*Error]
 }
 
 // defaultParallel is what Options.Parallel 0 means.
@@ -69,7 +70,7 @@ func DownloadAll(ctx context.Context, src Source, requests []Request, o Options)
 
 func one(ctx context.Context, src Source, r Request, o Options) Result {
 	if ctx.Err() != nil {
-		return Result{Err: failure("fetch", r.Source.String(), context.Cause(ctx))}
+		return Result{Err: failure("fetch", r.Source.String(), ctx.Err())}
 	}
 	report, err := download(ctx, src, r, o)
 	return Result{report, err}

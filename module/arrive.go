@@ -25,8 +25,8 @@ type arrival struct {
 }
 
 func (a *arrival) Read(p []byte) (int, error) {
-	if a.ctx.Err() != nil {
-		return 0, context.Cause(a.ctx)
+	if err := a.ctx.Err(); err != nil {
+		return 0, err
 	}
 	n, err := a.body.Read(p)
 	a.size += int64(n)
@@ -74,7 +74,7 @@ func (j *job) arrive(ctx context.Context, loc *Location, body *Body) (*pack, str
 
 // page finds the next location in what is no archive.
 func (j *job) page(loc *Location, in io.Reader) (string, error) {
-	if loc.mayBePage() {
+	if loc.MayBePage() {
 		next, err := ParseMeta(in)
 		if err != nil || next != "" {
 			return next, err

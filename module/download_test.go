@@ -637,6 +637,12 @@ func TestContext(t *testing.T) {
 		}
 		absent(t, dir)
 	}
+	// A cause that the caller has given does not hide what happened.
+	caused, because := context.WithCancelCause(t.Context())
+	because(errors.New("enough"))
+	if _, err := module.DownloadLocation(caused, serve(nil), at(t, archiveURL), target(t), module.Options{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, want context.Canceled", err)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	src := registry(t, archiveURL, nil)
@@ -675,4 +681,6 @@ func TestNoLocation(t *testing.T) {
 	if len(src.opened) != 0 {
 		t.Errorf("opened %v", src.opened)
 	}
+	_, err = module.DownloadLocation(t.Context(), nil, at(t, archiveURL), target(t), module.Options{})
+	wellFormed(t, err)
 }

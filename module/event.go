@@ -31,7 +31,7 @@ const (
 // not even for the jobs of one [DownloadAll]. Bytes never falls for one Dir but at
 // EventRestarted and at another location.
 type Event struct {
-	Kind     EventKind
+	Kind     EventKind     // what happened
 	Module   addrs.Module  // that the job is about; zero for a location from elsewhere
 	Version  addrs.Version // of it
 	Dir      string        // where the package goes, as the caller named it

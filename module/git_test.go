@@ -3,6 +3,7 @@ package module_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
@@ -140,6 +141,27 @@ func TestGit(t *testing.T) {
 	}
 }
 
+func TestGitSHA256(t *testing.T) {
+	t.Parallel()
+	o := newOrigin(t)
+	o.dir = filepath.Join(t.TempDir(), "other")
+	if err := os.Mkdir(o.dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	o.git("init", "--quiet", "--object-format=sha256", "--initial-branch=main")
+	o.write(example)
+	commit := o.commit("first")
+	for _, ref := range []string{"main", commit, commit[:12]} {
+		dir := target(t)
+		report, err := module.DownloadLocation(t.Context(), nil, o.location("?ref="+ref), dir, allowed())
+		if err != nil || report.Commit != commit || len(commit) != 64 {
+			t.Errorf("%s: %+v, %v", ref, report, err)
+			continue
+		}
+		wantTree(t, dir, example)
+	}
+}
+
 func TestGitRefused(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)
@@ -235,7 +257,8 @@ func TestGitContentIsExact(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	text := "[core]\n\tautocrlf = true\n\thooksPath = " + filepath.ToSlash(hooks) + "\n[safe]\n\tbareRepository = explicit\n"
+	text := "[core]\n\tautocrlf = true\n\thooksPath = " + filepath.ToSlash(hooks) +
+		"\n[safe]\n\tbareRepository = explicit\n[init]\n\tdefaultObjectFormat = sha256\n"
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -363,7 +386,7 @@ func TestGitIsKilled(t *testing.T) {
 	newOrigin(t)
 	pid := filepath.Join(t.TempDir(), "pid")
 	// A git whose helper would go on for a long time.
-	script := program(t, "#!/bin/sh\ncase \"$*\" in *init*) exec git \"$@\";; esac\nsleep 600 &\necho $! > '"+pid+".tmp'\nmv '"+pid+".tmp' '"+pid+"'\nwait\n")
+	script := program(t, "#!/bin/sh\ncase \"$*\" in *' init '*) exec git \"$@\";; esac\nsleep 600 &\necho $! > '"+pid+".tmp'\nmv '"+pid+".tmp' '"+pid+"'\nwait\n")
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		for {
@@ -413,7 +436,7 @@ func TestGitComplaints(t *testing.T) {
 		"fatal: \\033[2Junable to access":                                nil,
 		"$(yes secret-less-but-long | head -c 100000 | tr -d '\\n') end": nil,
 	} {
-		script := program(t, "#!/bin/sh\ncase \"$*\" in *init*) exec git \"$@\";; esac\nprintf \""+complaint+"\\n\" >&2\nexit 128\n")
+		script := program(t, "#!/bin/sh\ncase \"$*\" in *' init '*) exec git \"$@\";; esac\nprintf \""+complaint+"\\n\" >&2\nexit 128\n")
 		loc := at(t, "git::https://user:secret@git.example.com/x.git?ref=v9")
 		_, err := module.DownloadLocation(t.Context(), nil, loc, target(t), module.Options{Git: &module.Git{Path: script}})
 		if err == nil || want != nil && !errors.Is(err, want) || !strings.Contains(err.Error(), "git fetch: ") {
@@ -437,7 +460,7 @@ func gitServer(t *testing.T, dir string, dumb bool, user string) *httptest.Serve
 		if err != nil {
 			t.Fatal(err)
 		}
-		handler = &cgi.Handler{Path: git, Args: []string{"http-backend"}, Env: []string{"GIT_PROJECT_ROOT=" + dir, "GIT_HTTP_EXPORT_ALL=1"}}
+		handler = &cgi.Handler{Path: git, Args: []string{"http-backend"}, Env: []string{"GIT_PROJECT_ROOT=" + dir, "GIT_HTTP_EXPORT_ALL=1"}, Stderr: io.Discard}
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if name, password, _ := r.BasicAuth(); user != "" && name+":"+password != user {

@@ -67,7 +67,7 @@ func (r *repository) stream(ctx context.Context, read func(io.Reader) error, arg
 	<-watched
 	switch {
 	case ctx.Err() != nil:
-		return context.Cause(ctx)
+		return ctx.Err()
 	case cause != nil: // what the reader or the watch said
 		return cause
 	case err != nil:

@@ -45,7 +45,7 @@ func (j *job) run(ctx context.Context, start *Location) (*Report, error) {
 	j.meter = newMeter(j.o.Progress, loc, j.dir)
 	got, loc, err := j.follow(ctx, loc)
 	if err != nil {
-		return nil, failure("fetch", about, err)
+		return nil, failure("fetch", about, ended(ctx, err))
 	}
 	defer got.root.Close()
 	j.report.Module, j.report.Version = loc.Module, loc.Version
@@ -57,11 +57,20 @@ func (j *job) run(ctx context.Context, start *Location) (*Report, error) {
 		return nil, failure("find a directory of", about, err)
 	}
 	if err := j.stage.commit(ctx, got.root); err != nil {
-		return nil, failure("store", about, err)
+		return nil, failure("store", about, ended(ctx, err))
 	}
 	j.meter.stored()
 	report := j.report
 	return &report, nil
+}
+
+// ended makes sure that the error of a job whose context has ended says so, whatever
+// cause the context was given.
+func ended(ctx context.Context, err error) error {
+	if end := ctx.Err(); end != nil && !errors.Is(err, end) {
+		return fmt.Errorf("%w: %w", end, err)
+	}
+	return err
 }
 
 // demand compares the hash with the one that the caller wants.
@@ -82,7 +91,7 @@ type pack struct {
 func (j *job) follow(ctx context.Context, loc *Location) (*pack, *Location, error) {
 	for {
 		if err := ctx.Err(); err != nil {
-			return nil, nil, context.Cause(ctx)
+			return nil, nil, err
 		}
 		j.meter.located(loc)
 		got, next, err := j.fetch(ctx, loc)
@@ -213,6 +222,9 @@ func (j *job) receiveTwice(ctx context.Context, loc *Location) (*pack, string, e
 }
 
 func (j *job) receive(ctx context.Context, loc *Location) (*pack, string, error) {
+	if j.src == nil {
+		return nil, "", errors.New("there is no source to fetch it from")
+	}
 	body, err := j.src.OpenModule(ctx, loc)
 	if err != nil {
 		return nil, "", err
@@ -221,13 +233,8 @@ func (j *job) receive(ctx context.Context, loc *Location) (*pack, string, error)
 		return nil, "", errors.New("the source returned no body")
 	}
 	defer body.Close()
-	if loc.mayBePage() && body.Next != "" {
+	if loc.MayBePage() && body.Next != "" {
 		return nil, body.Next, nil
 	}
 	return j.arrive(ctx, loc, body)
-}
-
-// mayBePage reports whether there can be a page instead of an archive.
-func (l *Location) mayBePage() bool {
-	return l.Kind == KindHTTP && !l.Direct && (l.Archive == FormatUnknown || l.Archive == FormatNone)
 }

@@ -60,6 +60,7 @@ type Location struct {
 	Module  addrs.Module  `json:"module,omitzero"`
 	Version addrs.Version `json:"version,omitzero"`
 
+	// Kind tells by which means to fetch the package.
 	Kind Kind `json:"kind"`
 
 	// URL is where the package is, without any parameter that another field
@@ -191,6 +192,13 @@ func (l Location) parameters() []parameter {
 func escapeParameter(s string) string {
 	s = url.QueryEscape(s)
 	return strings.NewReplacer("%2F", "/", "%3A", ":").Replace(s)
+}
+
+// MayBePage reports whether there may be a page that names another location, instead
+// of an archive: the location is of KindHTTP, does not say that it is an archive, and
+// is not Direct.
+func (l Location) MayBePage() bool {
+	return l.Kind == KindHTTP && !l.Direct && (l.Archive == FormatUnknown || l.Archive == FormatNone)
 }
 
 // WithSubdir returns a copy of l whose Subdir is the directory subdir in that of l:

@@ -70,6 +70,7 @@ var locations = []struct {
 	{"HTTPS://example.com/x.zip", web("HTTPS://example.com/x.zip", module.FormatZip)},
 	{"https::https://example.com/x.zip", web("https://example.com/x.zip", module.FormatZip)},
 	{"  https://example.com/x.zip\n", web("https://example.com/x.zip", module.FormatZip)},
+	{"https://example.com/my modules/a b.zip?c=d e", web("https://example.com/my%20modules/a%20b.zip?c=d%20e", module.FormatZip)},
 	// Subdirectories.
 	{"https://example.com/vpc.zip//modules/a?archive=zip", module.Location{
 		Kind: module.KindHTTP, URL: "https://example.com/vpc.zip", Archive: module.FormatZip, Subdir: "modules/a",
@@ -103,6 +104,7 @@ var locations = []struct {
 	{"git::git@example.com:code/vpc.git//a?ref=v1", repo("ssh://git@example.com/code/vpc.git", "a", "v1")},
 	{"git@github.com:acme/vpc.git", repo("ssh://git@github.com/acme/vpc.git", "", "")},
 	{"git@github.com:/acme/vpc.git?ref=v1", repo("ssh://git@github.com/acme/vpc.git", "", "v1")},
+	{"git@example.com:my modules/vpc.git//a b", repo("ssh://git@example.com/my%20modules/vpc.git", "a b", "")},
 	{"git::deploy@example.com:vpc.git", repo("ssh://deploy@example.com/vpc.git", "", "")},
 	{"github.com/acme/vpc", repo("https://github.com/acme/vpc.git", "", "")},
 	{"github.com/acme/vpc.git", repo("https://github.com/acme/vpc.git", "", "")},
@@ -308,8 +310,9 @@ func TestLocationRefused(t *testing.T) {
 		{"/.//srv", "no directory"},
 		{"file:///", "no directory"},
 		{"ftp:////x", "names nothing"},
-		{"https://example.com/a b.zip", "spaces"},
-		{"https://example.com/a.zip?a=b c", "spaces"},
+		{"https://exam ple.com/a.zip", "no URL"},
+		{"https://example.com/a\u2003b.zip", "spaces"},
+		{"https://example.com/a.zip?a=b\u00a0c", "spaces"},
 		{"https://example.com/a.zip// b", "space"},
 		{"dfgd:dgfh/dfg", "neither"},
 		{"localhost:8080/x.zip", "neither"},

@@ -25,10 +25,8 @@ type Opener interface {
 	// registry of loc.Module only if both Direct and UseRegistryCredentials are
 	// set, and never over http.
 	//
-	// If loc.Archive is FormatUnknown or FormatNone, and Direct is not set, there
-	// may be a page instead of an archive: the request then has the parameter
-	// terraform-get=1, as the CLI's, and the header X-Terraform-Get of the answer
-	// goes into Body.Next.
+	// Where loc.MayBePage, the request has the parameter terraform-get=1, as the
+	// CLI's, and the header X-Terraform-Get of the answer goes into Body.Next.
 	//
 	// Reading must end soon after ctx does. A read that returns ErrChanged asks
 	// the caller to open once more and to drop what it has.

@@ -104,15 +104,22 @@ const syncers = 16
 
 // syncTree writes all files and directories below root through to the disk.
 func syncTree(ctx context.Context, root *os.Root) error {
-	var dirs []string
-	files, failed := make(chan string), make(chan error, syncers)
+	type item struct {
+		name string
+		dir  bool
+	}
+	items, failed := make(chan item), make(chan error, syncers)
 	var wg sync.WaitGroup
 	for range syncers {
 		wg.Go(func() {
 			var first error
-			for name := range files {
-				if first == nil {
-					first = syncFile(root, name)
+			for i := range items {
+				switch {
+				case first != nil: // the rest is of no use
+				case i.dir:
+					first = fsx.SyncDir(filepath.Join(root.Name(), filepath.FromSlash(i.name)))
+				default:
+					first = syncFile(root, i.name)
 				}
 			}
 			failed <- first
@@ -123,24 +130,16 @@ func syncTree(ctx context.Context, root *os.Root) error {
 		case err != nil:
 			return err
 		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case d.IsDir():
-			dirs = append(dirs, path)
-		default:
-			files <- path
+			return ctx.Err()
 		}
+		items <- item{path, d.IsDir()}
 		return nil
 	})
-	close(files)
+	close(items)
 	wg.Wait()
 	close(failed)
 	for one := range failed {
 		err = errors.Join(err, one)
-	}
-	for _, dir := range dirs {
-		if err == nil {
-			err = fsx.SyncDir(filepath.Join(root.Name(), filepath.FromSlash(dir)))
-		}
 	}
 	return err
 }

@@ -9,6 +9,7 @@ import (
 
 // Release is one listed version of a module.
 type Release struct {
+	// Version is what the release is asked for by.
 	Version addrs.Version `json:"version"`
 
 	// Deprecated is not nil if the author asks not to use this version any
@@ -19,12 +20,13 @@ type Release struct {
 // Deprecation is what the author of a deprecated version says about it. Both fields
 // may be empty. Sources make them safe to print.
 type Deprecation struct {
-	Reason string `json:"reason,omitempty"`
-	Link   string `json:"link,omitempty"`
+	Reason string `json:"reason,omitempty"` // a sentence or two
+	Link   string `json:"link,omitempty"`   // where there is more about it
 }
 
 // Versions is the answer to "which versions are there?".
 type Versions struct {
+	// Module is what was asked about.
 	Module addrs.Module `json:"module"`
 
 	// List holds each version once. Sources sort it newest first. Releases may
@@ -105,7 +107,7 @@ func (v *Versions) unavailable(c addrs.Constraint) *UnavailableError {
 // UnavailableError says that a module has no version as it was asked for, and what
 // there is instead. It wraps ErrNoVersion.
 type UnavailableError struct {
-	Module     addrs.Module
+	Module     addrs.Module     // that was asked about
 	Constraint addrs.Constraint // the versions asked for
 
 	// Newest is the newest listed version, a release if there is one; zero if

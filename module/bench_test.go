@@ -1,0 +1,133 @@
+package module_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/tofureg/tofureg/module"
+)
+
+func BenchmarkParseLocation(b *testing.B) {
+	for name, text := range map[string]string{
+		"archive": "https://files.example.com/vpc.tar.gz//modules/a?X-Amz-Signature=0123456789abcdef&archive=tar.gz",
+		"github":  "github.com/acme/terraform-aws-vpc//modules/a?ref=v1.4.0",
+		"scp":     "git@github.com:acme/terraform-aws-vpc.git?ref=v1.4.0",
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := module.ParseLocation(text); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// archiveOf generates a tar.gz of that many files of a mebibyte while it is read.
+func archiveOf(content []byte, n int) io.ReadCloser {
+	r, w := io.Pipe()
+	go func() {
+		zw, _ := gzip.NewWriterLevel(w, gzip.BestSpeed)
+		tw := tar.NewWriter(zw)
+		for i := range n {
+			h := &tar.Header{Typeflag: tar.TypeReg, Name: fmt.Sprintf("modules/%d.tf", i), Mode: 0o644, Size: int64(len(content))}
+			if err := tw.WriteHeader(h); err != nil {
+				w.CloseWithError(err)
+				return
+			}
+			if _, err := tw.Write(content); err != nil {
+				w.CloseWithError(err)
+				return
+			}
+		}
+		tw.Close()
+		zw.Close()
+		w.Close()
+	}()
+	return r
+}
+
+// BenchmarkDownload unpacks generated archives; the peak of the heap must not depend
+// on their size.
+func BenchmarkDownload(b *testing.B) {
+	rnd := rand.NewChaCha8([32]byte{})
+	content := make([]byte, 1<<20)
+	rnd.Read(content[:len(content)/2]) // half of it compresses well
+	sizes := []int{16, 1024}
+	if testing.Short() {
+		sizes = sizes[:1]
+	}
+	for _, n := range sizes {
+		b.Run(fmt.Sprintf("%dMiB", n), func(b *testing.B) {
+			b.ReportAllocs()
+			b.SetBytes(int64(n) << 20)
+			src := &fake{open: map[string]func() (*module.Body, error){archiveURL: func() (*module.Body, error) {
+				return &module.Body{ReadCloser: archiveOf(content, n)}, nil
+			}}}
+			peak := heapPeak()
+			for b.Loop() {
+				dir := filepath.Join(b.TempDir(), "module")
+				if _, err := module.DownloadLocation(b.Context(), src, at(b, archiveURL), dir, module.Options{}); err != nil {
+					b.Fatal(err)
+				}
+				b.StopTimer()
+				os.RemoveAll(dir)
+				b.StartTimer()
+			}
+			b.ReportMetric(peak(), "MiB-peak")
+		})
+	}
+}
+
+// BenchmarkSmall is a module like most: some hundred small files.
+func BenchmarkSmall(b *testing.B) {
+	many := files{}
+	for i := range 300 {
+		many[fmt.Sprintf("modules/%d/main.tf", i)] = fmt.Sprintf("# %d\n", i) + string(bytes.Repeat([]byte("text "), 500))
+	}
+	for format, content := range packed(b, many.entries()) {
+		b.Run(format, func(b *testing.B) {
+			b.ReportAllocs()
+			src := serve(map[string][]byte{archiveURL: content})
+			for b.Loop() {
+				if _, err := module.DownloadLocation(b.Context(), src, at(b, archiveURL), filepath.Join(b.TempDir(), "module"), module.Options{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// heapPeak watches the heap until the function that it returns is called.
+func heapPeak() func() float64 {
+	runtime.GC()
+	stop, result := make(chan struct{}), make(chan uint64)
+	go func() {
+		var peak uint64
+		for {
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			peak = max(peak, m.HeapInuse)
+			select {
+			case <-stop:
+				result <- peak
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+	}()
+	return func() float64 {
+		close(stop)
+		return float64(<-result) / (1 << 20)
+	}
+}

@@ -1,0 +1,123 @@
+package module
+
+import (
+	"net/url"
+	"strings"
+	"unicode"
+)
+
+// classify finds the kind by what stands before "::", or else by the scheme.
+func (p *parser) classify() string {
+	p.address = strings.ReplaceAll(p.address, " ", "%20")
+	u, err := url.Parse(p.address)
+	if err != nil {
+		if rest, ok := strings.CutPrefix(p.address, "ssh://git@"); ok {
+			p.suggestion = "git::git@" + clean(rest, 200)
+			return "its port is no number"
+		}
+		return "this is no URL"
+	}
+	switch rest, ok := strings.CutPrefix(p.address[len(u.Scheme):], "://"); {
+	case !ok:
+		return reasonNeither
+	case strings.Contains(rest, "//"):
+		return "its path has an empty element"
+	case strings.Contains(rest, "#"):
+		return "it must have no fragment"
+	case strings.ContainsFunc(rest+p.query, unicode.IsSpace):
+		return "it must have no spaces"
+	}
+	getter := p.forced
+	if getter == "" {
+		getter = u.Scheme
+	}
+	switch getter {
+	case "http", "https":
+		p.Kind = KindHTTP
+		return p.checkHTTP(u)
+	case "git":
+		p.Kind = KindGit
+		return checkRepository(u, "https", "ssh", "git+ssh", "ssh+git", "http", "git", "file")
+	case "hg":
+		p.Kind = KindMercurial
+		return checkRepository(u, "https", "ssh", "http", "file")
+	case "s3":
+		p.Kind = KindS3
+		return checkHost(u)
+	case "gcs":
+		p.Kind = KindGCS
+		return checkHost(u)
+	case "oci":
+		p.Kind = KindOCI
+		return checkOCI(u)
+	case "file":
+		p.Kind = KindLocal
+		return checkFile(u)
+	}
+	p.Kind, p.Getter = KindOther, getter
+	if u.Host == "" && strings.Trim(u.Path, "/") == "" {
+		return "it names nothing"
+	}
+	return ""
+}
+
+func (p *parser) checkHTTP(u *url.URL) string {
+	if u.Scheme != "http" && u.Scheme != "https" {
+		return "its scheme must be https or http"
+	}
+	return checkHost(u)
+}
+
+// checkHost refuses URLs without a host.
+func checkHost(u *url.URL) string {
+	switch {
+	case u.Opaque != "" || u.Hostname() == "":
+		return "it names no host"
+	case strings.HasPrefix(u.Host, "-"):
+		return "its host starts with a hyphen"
+	case strings.Contains(u.Path, `\`):
+		return "it holds a backslash"
+	}
+	return ""
+}
+
+// checkRepository refuses what a program that fetches repositories could misread.
+func checkRepository(u *url.URL, schemes ...string) string {
+	for _, scheme := range schemes {
+		if u.Scheme != scheme {
+			continue
+		}
+		switch {
+		case scheme == "file":
+			return checkFile(u)
+		case strings.HasPrefix(u.User.Username(), "-"):
+			return "its user starts with a hyphen"
+		case u.Path == "" || u.Path == "/":
+			return "it names no repository"
+		}
+		return checkHost(u)
+	}
+	return "a repository cannot be at a URL of this scheme"
+}
+
+func checkFile(u *url.URL) string {
+	switch {
+	case u.Opaque != "" || u.Host != "" && u.Host != "localhost" || u.User != nil:
+		return "a file URL must be file:///PATH"
+	case strings.Trim(u.Path, "/") == "":
+		return "it names no directory and no file"
+	}
+	return ""
+}
+
+func checkOCI(u *url.URL) string {
+	switch repository := strings.Trim(u.Path, "/"); {
+	case u.Scheme != "oci":
+		return "it must be oci://HOST/REPOSITORY"
+	case u.User != nil:
+		return "it must have no user name"
+	case repository == "" || strings.ContainsAny(repository, "@:"):
+		return `it must be oci://HOST/REPOSITORY, with the version as "?tag=" or "?digest="`
+	}
+	return checkHost(u)
+}

@@ -1,0 +1,222 @@
+package module_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/module"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// registryStub stands for a *regclient.Client in these examples. It has two modules,
+// each with one file.
+type registryStub struct{}
+
+func (registryStub) ModuleVersions(_ context.Context, m addrs.Module) (*module.Versions, error) {
+	if m.Name() != "vpc" && m.Name() != "dns" {
+		return nil, &module.Error{Op: "list versions of", Subject: m.String(), Err: module.ErrNotFound}
+	}
+	return &module.Versions{Module: m, List: []module.Release{
+		{Version: addrs.MustParseVersion("2.0.0-rc.1")},
+		{Version: addrs.MustParseVersion("1.4.0")},
+		{Version: addrs.MustParseVersion("1.3.2")},
+	}}, nil
+}
+
+func (registryStub) ModuleLocation(_ context.Context, m addrs.Module, v addrs.Version) (*module.Location, error) {
+	return module.ParseLocation("https://files.example.com/" + m.Name() + "-" + v.String() + ".zip")
+}
+
+func (registryStub) OpenModule(context.Context, *module.Location) (*module.Body, error) {
+	var buf bytes.Buffer
+	w := zip.NewWriter(&buf)
+	for _, name := range []string{"main.tf", "modules/subnet/main.tf"} {
+		f, err := w.Create(name)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := io.WriteString(f, "# empty\n"); err != nil {
+			return nil, err
+		}
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return &module.Body{ReadCloser: io.NopCloser(&buf), Size: int64(buf.Len())}, nil
+}
+
+var client = registryStub{}
+
+func ExampleDownload() {
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+
+	source := addrs.MustParseModuleSource("registry.example.com/acme/vpc/aws//modules/subnet")
+	versions, err := client.ModuleVersions(ctx, source.Module)
+	if err != nil {
+		log.Fatal(err)
+	}
+	version, err := versions.Newest(addrs.MustParseModuleConstraint("~> 1.0"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	report, err := module.Download(ctx, client, source, version, filepath.Join(dir, "vpc"), module.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(report.Module, report.Version)
+	fmt.Println("from", report.Location)
+	fmt.Println("has", report.H1)
+	files, err := os.ReadDir(report.ModuleDir())
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(report.Subdir, "holds", files[0].Name())
+	// Output:
+	// registry.example.com/acme/vpc/aws 1.4.0
+	// from https://files.example.com/vpc-1.4.0.zip//modules/subnet
+	// has h1:5uJkm06SVxF6XfAx3gmYAa3sijtdaX104fji5b+j4J8=
+	// modules/subnet holds main.tf
+}
+
+// The second time, a program knows what it must get.
+func ExampleDownload_pinned() {
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+
+	source := addrs.MustParseModuleSource("registry.example.com/acme/vpc/aws")
+	version := addrs.MustParseVersion("1.4.0")
+	seen := verify.MustParseHash("h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=")
+	_, err = module.Download(context.Background(), client, source, version, filepath.Join(dir, "vpc"), module.Options{H1: seen})
+	var mismatch *verify.MismatchError
+	if errors.As(err, &mismatch) {
+		fmt.Println("somebody changed the module")
+	}
+	// Output: somebody changed the module
+}
+
+func ExampleDownloadAll() {
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+
+	var requests []module.Request
+	for _, name := range []string{"vpc", "dns", "nothing"} {
+		requests = append(requests, module.Request{
+			Source:     addrs.MustParseModuleSource("registry.example.com/acme/" + name + "/aws"),
+			Constraint: addrs.MustParseModuleConstraint(">= 1.0"),
+			Dir:        filepath.Join(dir, name),
+		})
+	}
+	results, err := module.DownloadAll(context.Background(), client, requests, module.Options{})
+	for _, r := range results {
+		if r.Err == nil {
+			fmt.Println(r.Report.Module, r.Report.Version)
+		}
+	}
+	fmt.Println(err)
+	// Output:
+	// registry.example.com/acme/vpc/aws 1.4.0
+	// registry.example.com/acme/dns/aws 1.4.0
+	// list versions of registry.example.com/acme/nothing/aws: not found
+}
+
+func ExampleParseLocation() {
+	for _, text := range []string{
+		"https://files.example.com/vpc.tar.gz//modules/subnet?X-Signature=0123456789",
+		"git@github.com:acme/terraform-aws-vpc.git?ref=v1.4.0",
+		"s3::https://s3-eu-west-1.amazonaws.com/modules/vpc.zip",
+		"file:///etc",
+	} {
+		loc, err := module.ParseLocation(text)
+		if err != nil {
+			log.Fatal(err)
+		}
+		switch loc.Kind {
+		case module.KindHTTP:
+			fmt.Printf("a %s, the module is in %s\n", loc.Archive, loc.Subdir)
+		case module.KindGit:
+			fmt.Printf("%s of %s\n", loc.Ref, loc.URL)
+		case module.KindLocal:
+			fmt.Println("no, thanks")
+		default:
+			fmt.Printf("needs a fetcher for %s: %s\n", loc.Kind, loc)
+		}
+	}
+	// Output:
+	// a tar.gz, the module is in modules/subnet
+	// v1.4.0 of ssh://git@github.com/acme/terraform-aws-vpc.git
+	// needs a fetcher for s3: s3::https://s3-eu-west-1.amazonaws.com/modules/vpc.zip
+	// no, thanks
+}
+
+// buckets is a Fetcher. A real one would ask a cloud, or hand loc.Source() to
+// go-getter.
+type buckets struct{}
+
+func (buckets) FetchModule(_ context.Context, loc *module.Location, dir string) error {
+	if loc.Kind != module.KindS3 {
+		return fmt.Errorf("no fetcher for %s", loc)
+	}
+	return os.WriteFile(filepath.Join(dir, "main.tf"), []byte("# from a bucket\n"), 0o644)
+}
+
+func ExampleFetcher() {
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+
+	loc, err := module.ParseLocation("s3::https://s3.amazonaws.com/modules/vpc.zip")
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = module.DownloadLocation(context.Background(), client, loc, filepath.Join(dir, "refused"), module.Options{})
+	fmt.Println(err)
+	report, err := module.DownloadLocation(context.Background(), client, loc, filepath.Join(dir, "vpc"), module.Options{Fetcher: buckets{}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(report.H1)
+	// Output:
+	// fetch s3::https://s3.amazonaws.com/modules/vpc.zip: a location of kind s3 needs Options.Fetcher
+	// h1:WRnY6VvzLQvr0OZEETG4LpfOOlW4TPPy6BTUdI0GIfg=
+}
+
+func ExampleVersions_Newest() {
+	versions, err := client.ModuleVersions(context.Background(), addrs.MustParseModule("registry.example.com/acme/vpc/aws"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, text := range []string{"", "< 1.4", "2.0.0-rc.1", ">= 2"} {
+		c, err := addrs.ParseModuleConstraint(text)
+		if err != nil {
+			log.Fatal(err)
+		}
+		version, err := versions.Newest(c)
+		fmt.Println(version, err)
+	}
+	// Output:
+	// 1.4.0 <nil>
+	// 1.3.2 <nil>
+	// 2.0.0-rc.1 <nil>
+	//  choose a version of registry.example.com/acme/vpc/aws: no version matches ">= 2.0.0", the newest is 1.4.0
+}
