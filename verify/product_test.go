@@ -191,7 +191,7 @@ func TestEveryPolicy(t *testing.T) {
 func trySituation(t *testing.T, p *pack, s situation) (accepted int) {
 	size := int64(len(p.zip))
 	full := []verify.Hash{p.zh, p.h1, p.hT}
-	for _, local := range [][]verify.Hash{full, {p.zh}, {p.hT}, {verify.MustParseHash("h9:x"), {}}, nil} {
+	for _, local := range [][]verify.Hash{full, {p.zh}, {p.hT}, {verify.MustParseHash("h9:x"), {}}} {
 		r, err := s.policy.Judge(s.ev, size, local)
 		trust, ok := expect(s, local)
 		if !sameVerdict(r, err, trust, ok) {
