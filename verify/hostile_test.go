@@ -322,3 +322,16 @@ func TestNumberOfCertificates(t *testing.T) {
 		}
 	}
 }
+
+// The library reads no key of version 4 without names: it is refused, and says so.
+func TestNamelessKey(t *testing.T) {
+	t.Parallel()
+	doc := []byte("document")
+	e := entity(t, "owner", config(packet.Config{}))
+	sig := sign(t, doc, e.PrivateKey, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
+	e.Identities = nil
+	key := public(t, e)
+	if _, err := verify.CheckSignature(doc, sig, []verify.Key{key}, today); !errors.Is(err, verify.ErrUnknownKey) || !errors.Is(err, verify.ErrBadKey) {
+		t.Errorf("error %v, want ErrUnknownKey and ErrBadKey", err)
+	}
+}

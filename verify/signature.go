@@ -66,7 +66,8 @@ type Signature struct {
 //
 // Where several of these apply, the error is the one that is nearest to success. A
 // key that cannot be read verifies nothing and hinders no other key; if none of the
-// others made the signature, the error names it and wraps [ErrBadKey] as well.
+// others made the signature, the error names it and wraps [ErrBadKey] as well. Among
+// these are keys of version 4 without user ids, as some key servers give them out.
 // Revocations by other keys are not considered.
 //
 // Beyond these limits the error is [ErrTooLarge]: a document of [MaxSums] bytes, a

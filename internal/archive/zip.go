@@ -20,8 +20,8 @@ type Zip struct {
 }
 
 // OpenZip reads the directory of the zip archive in the first size bytes of r. It
-// reads no content; it does look at the place of each entry's content. r must stay
-// open and unchanged while the Zip is used.
+// reads no content, but compares the header before each entry's content with that in the
+// directory. r must stay open and unchanged while the Zip is used.
 func OpenZip(r io.ReaderAt, size int64, l Limits) (*Zip, error) {
 	return OpenZipSkip(r, size, l, nil)
 }
