@@ -56,7 +56,7 @@ func (c *Client) OpenModule(ctx context.Context, loc *module.Location) (*module.
 		Size:       body.Size,
 		Resumes:    body.Resumes,
 	}
-	if mayBePage(loc) {
+	if loc.MayBePage() {
 		b.Next = body.Header.Get(getHeader)
 	}
 	return b, nil
@@ -74,7 +74,7 @@ func (c *Client) packageRequest(ctx context.Context, loc *module.Location) (r ht
 		return r, false, err
 	}
 	r = httpx.Request{URL: u, Accept: acceptArchive}
-	if mayBePage(loc) {
+	if loc.MayBePage() {
 		// Such a page is often at the URL that people visit, too.
 		r.Accept = ""
 		addQuery(u, "terraform-get=1")
@@ -92,11 +92,6 @@ func (c *Client) packageRequest(ctx context.Context, loc *module.Location) (r ht
 	}
 	r.TokenFor = services.TokenHost()
 	return r, false, nil
-}
-
-// mayBePage tells whether there may be a page instead of an archive.
-func mayBePage(loc *module.Location) bool {
-	return !loc.Direct && (loc.Archive == module.FormatUnknown || loc.Archive == module.FormatNone)
 }
 
 // addQuery adds a parameter and leaves the others byte by byte as they are.
