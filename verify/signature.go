@@ -57,8 +57,8 @@ type Signature struct {
 //   - signatures that date more than five minutes from the future: [ErrFuture]
 //   - keys that are revoked: [ErrRevoked]. Only if the reason is that the key was
 //     retired or replaced do signatures from before the revocation stay good. If one
-//     of several copies of a key is revoked, the key is, whatever else the copies
-//     have or lack.
+//     of several copies of a key that can be read is revoked, the key is, whatever
+//     else that copy lacks.
 //   - RSA keys of less than 2,047 bits, DSA keys, and signatures with SHA-1, SHA-224
 //     or what is weaker: [ErrWeak]. In the signatures that a key makes on itself SHA-1
 //     passes, as fingerprints rest on it too.
@@ -66,8 +66,8 @@ type Signature struct {
 //
 // Where several of these apply, the error is the one that is nearest to success. A
 // key that cannot be read verifies nothing and hinders no other key; if none of the
-// others made the signature, the error names it and wraps [ErrBadKey] as well. Among
-// these are keys of version 4 without user ids, as some key servers give them out.
+// others made the signature, the error names it and wraps [ErrBadKey] as well. Keys
+// of version 4 without user ids, as some key servers give them out, cannot be read.
 // Revocations by other keys are not considered.
 //
 // Beyond these limits the error is [ErrTooLarge]: a document of [MaxSums] bytes, a
