@@ -10,9 +10,8 @@
 //
 // From a name to a verified file:
 //
-//	versions, err := src.ProviderVersions(ctx, addrs.MustParseProvider("hashicorp/random"))
-//	version, err := versions.Newest(addrs.MustParseProviderConstraint("~> 3.6"))
-//	pkg, err := src.ProviderPackage(ctx, versions.Provider, version, addrs.CurrentPlatform())
+//	random := addrs.MustParseProvider("hashicorp/random")
+//	pkg, err := provider.Find(ctx, src, random, addrs.MustParseProviderConstraint("~> 3.6"), provider.Need{})
 //	report, err := provider.Download(ctx, src, pkg, pkg.ArchiveName(), provider.Options{})
 //
 // # Choosing

@@ -64,11 +64,9 @@ type Package struct {
 	Via string `json:"via,omitempty"`
 }
 
-// ArchiveName returns the conventional file name of the archive,
-// terraform-provider-TYPE_VERSION_OS_ARCH.zip. It is derived from the address,
-// never from what a server sent, so it is safe to use as a file name.
+// ArchiveName returns [ArchiveName] of the provider, version and platform.
 func (p *Package) ArchiveName() string {
-	return "terraform-provider-" + p.stem() + ".zip"
+	return ArchiveName(p.Provider, p.Version, p.Platform)
 }
 
 // String returns the provider, the version and the platform, for people.

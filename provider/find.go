@@ -1,0 +1,48 @@
+package provider
+
+import (
+	"context"
+
+	"github.com/tofureg/tofureg/addrs"
+)
+
+// Find returns the package of the newest version of p that c allows and that fits
+// need: it lists the versions, chooses as [Versions.NewestFor] does, and asks for
+// the package. A zero need.Platform means the platform of this program. The zero
+// constraint allows every release. The warnings of the list are not returned; call
+// ProviderVersions for them.
+//
+//	pkg, err := provider.Find(ctx, src, p, addrs.MustParseProviderConstraint("~> 3.6"), provider.Need{})
+//	report, err := provider.Download(ctx, src, pkg, pkg.ArchiveName(), provider.Options{})
+//
+// The error is an [*Error]: ErrNotFound for an unknown provider, or with an
+// [*UnavailableError] of kind ErrNoVersion, ErrNoPlatform or ErrProtocol.
+func Find(ctx context.Context, src Lister, p addrs.Provider, c addrs.Constraint, need Need) (*Package, error) {
+	if need.Platform.IsZero() {
+		need.Platform = addrs.CurrentPlatform()
+	}
+	versions, err := src.ProviderVersions(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	version, err := versions.NewestFor(c, need)
+	if err != nil {
+		return nil, err
+	}
+	pkg, err := src.ProviderPackage(ctx, p, version, need.Platform)
+	if err != nil {
+		return nil, err
+	}
+	// A list need not tell the protocols; the package must.
+	if err := pkg.Fits(need); err != nil {
+		return nil, err
+	}
+	return pkg, nil
+}
+
+// ArchiveName returns the conventional file name of an archive,
+// terraform-provider-TYPE_VERSION_OS_ARCH.zip. Nothing in it is from a server, so
+// it is safe to use as a file name.
+func ArchiveName(p addrs.Provider, v addrs.Version, platform addrs.Platform) string {
+	return "terraform-provider-" + p.Type() + "_" + v.String() + "_" + platform.String() + ".zip"
+}
