@@ -18,16 +18,8 @@ import (
 )
 
 func download(ctx context.Context, registry *regclient.Client, dir string) (*verify.Report, error) {
-	p := addrs.MustParseProvider("hashicorp/random")
-	versions, err := registry.ProviderVersions(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	version, err := versions.Newest(addrs.MustParseProviderConstraint("~> 3.6"))
-	if err != nil {
-		return nil, err
-	}
-	pkg, err := registry.ProviderPackage(ctx, p, version, addrs.CurrentPlatform())
+	random, constraint := addrs.MustParseProvider("hashicorp/random"), addrs.MustParseProviderConstraint("~> 3.6")
+	pkg, err := provider.Find(ctx, registry, random, constraint, provider.Need{})
 	if err != nil {
 		return nil, err
 	}
