@@ -1,0 +1,129 @@
+package lockfile
+
+// span is a part of the source.
+type span struct{ start, stop int }
+
+// A block is a provider block of the source.
+type block struct {
+	entry  Entry
+	first  *block // the block that counts, if this is another one for the same provider
+	line   int    // its number
+	whole  span   // whole lines, with the comments directly above
+	label  token
+	body   span // between the braces
+	top    int  // start of the first line in the body
+	inline bool // the body has no line of its own
+
+	version, constraints, hashes *argument   // nil if missing
+	extra                        []*argument // those of the three that come again
+	other                        *argument   // the last unknown one
+}
+
+// An argument is NAME = VALUE.
+type argument struct {
+	name   token
+	equals int
+	value  span
+	first  token // of the value
+	single bool  // the value is nothing but a token or a pair of brackets
+	line   span  // from the start of its first line to the end of its last
+}
+
+// provider reads the body of a provider block.
+func (p *parser) provider(name, label, open token, start int) *problem {
+	b := &block{label: label, line: p.line(name.start), whole: span{start: start}}
+	if problem := p.body(b, open); problem != nil {
+		return problem
+	}
+	if problem := p.endOfBlock(); problem != nil {
+		return problem
+	}
+	b.whole.stop = p.pos
+	if !p.interpret(b, name) {
+		return nil
+	}
+	if first := p.blocks[b.entry.Provider]; first != nil {
+		p.report(wrong(label.start, "provider %s is locked in line %d already", b.entry.Provider, first.line))
+		b.first = first
+	} else {
+		p.blocks[b.entry.Provider], p.entries[b.entry.Provider] = b, b.entry
+	}
+	if p.lenient {
+		p.doc.blocks = append(p.doc.blocks, b)
+	}
+	return nil
+}
+
+// body reads from the opening brace to the closing one.
+func (p *parser) body(b *block, open token) *problem {
+	b.body.start = open.end
+	for n := 0; ; n++ {
+		t, problem := p.significant()
+		if problem != nil {
+			return problem
+		}
+		if n == 0 {
+			b.inline, b.top = t.kind != newline, p.pos
+		}
+		switch {
+		case t.kind == newline:
+			if n == 0 || !b.inline {
+				continue
+			}
+			return wrong(t.start, "the brace must be closed in this line, or the argument stand in a line of its own")
+		case p.text(t) == "}":
+			b.body.stop = t.start
+			return nil
+		case t.kind == atEOF:
+			return wrong(open.start, "block is not closed")
+		case t.kind != ident, n > 0 && b.inline:
+			return wrong(t.start, "an argument is expected here")
+		}
+		if problem := p.member(b, t); problem != nil {
+			return problem
+		}
+	}
+}
+
+// member reads an argument of a provider block, or a block within it.
+func (p *parser) member(b *block, name token) *problem {
+	t, problem := p.significant()
+	if problem != nil {
+		return problem
+	}
+	if t.kind != equals {
+		_, open, problem := p.labels(t)
+		if problem != nil {
+			return problem
+		}
+		if b.inline {
+			return wrong(name.start, "a block is not expected in the line of another one")
+		}
+		p.report(wrong(name.start, "block %q is not expected in a provider block", p.text(name)))
+		return p.skip(open)
+	}
+	a, problem := p.argument(name, t, b.inline)
+	if problem != nil {
+		return problem
+	}
+	var slot **argument
+	switch p.text(name) {
+	case "version":
+		slot = &b.version
+	case "constraints":
+		slot = &b.constraints
+	case "hashes":
+		slot = &b.hashes
+	default:
+		p.report(wrong(name.start, "argument %q is not expected in a provider block", p.text(name)))
+		b.other = a
+		return nil
+	}
+	if *slot != nil {
+		p.report(wrong(name.start, "argument %q is set twice", p.text(name)))
+		b.extra = append(b.extra, a)
+		return nil
+	}
+	*slot = a
+	return nil
+}

@@ -1,0 +1,64 @@
+package lockfile
+
+import "github.com/tofureg/tofureg/addrs"
+
+// interpret fills in the entry of b and reports whether it is one.
+func (p *parser) interpret(b *block, name token) bool {
+	raw, problem := "", (*problem)(nil)
+	if b.label.kind == quoted {
+		raw, problem = unquote(p.text(b.label), b.label.start)
+	} else {
+		raw = p.text(b.label)
+	}
+	if problem != nil {
+		p.report(problem)
+		return false
+	}
+	address, err := addrs.ParseProvider(raw)
+	if err == nil {
+		err = lockable(address)
+	}
+	if err != nil {
+		p.report(because(b.label.start, err))
+		return false
+	}
+	if address.String() != raw {
+		p.report(wrong(b.label.start, "address %q must be written %q", raw, address))
+	}
+	b.entry.Provider = address
+	if b.version == nil {
+		p.report(wrong(name.start, "provider %s has no version", address))
+	} else {
+		b.entry.Version = value(p, b.version, addrs.ParseVersion)
+	}
+	if b.constraints != nil {
+		b.entry.Constraints = value(p, b.constraints, addrs.ParseProviderConstraint)
+	}
+	if b.hashes != nil {
+		b.entry.Hashes = p.hashes(b.hashes)
+	}
+	return true
+}
+
+// value returns what the text of a means, or zero if it means nothing.
+func value[T interface{ String() string }](p *parser, a *argument, parse func(string) (T, error)) T {
+	var zero T
+	if a.first.kind != quoted || !a.single {
+		p.report(wrong(a.value.start, "argument %q wants a text in double quotes", p.text(a.name)))
+		return zero
+	}
+	raw, problem := unquote(p.text(a.first), a.first.start)
+	if problem != nil {
+		p.report(problem)
+		return zero
+	}
+	v, err := parse(raw)
+	if err != nil {
+		p.report(because(a.value.start, err))
+		return zero
+	}
+	if v.String() != raw {
+		p.report(wrong(a.value.start, "%s %q must be written %q", p.text(a.name), raw, v))
+	}
+	return v
+}

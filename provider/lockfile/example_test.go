@@ -1,0 +1,170 @@
+package lockfile_test
+
+import (
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/provider/lockfile"
+	"github.com/tofureg/tofureg/verify"
+)
+
+const exampleLock = `# This file is maintained automatically by "tofu init".
+# Manual edits may be lost in future updates.
+
+provider "registry.opentofu.org/hashicorp/random" {
+  version     = "3.6.0"
+  constraints = "~> 3.6"
+  hashes = [
+    "h1:R5Ucn26riKIEijcsiOMBR3uOAjuOMfI1x7XvH4P6B1w=",
+    "zh:03360ed3ecd31e8c5dac9c95fe0858be50f3e9a0d0c654b5e504109c2159287d",
+  ]
+}
+`
+
+// What a lock file allows becomes part of a policy. A version that it does not cover
+// has to be trusted for its signature.
+func Example() {
+	lock, err := lockfile.Parse([]byte(exampleLock), lockfile.Name) // or Load, from disk
+	if err != nil {
+		log.Fatal(err)
+	}
+	random := addrs.MustParseProvider("hashicorp/random")
+	for _, version := range []string{"3.6.0", "3.6.1"} {
+		v := addrs.MustParseVersion(version)
+		var policy verify.Policy
+		if lock.Covers(random, v) {
+			policy.Accept = lock.Accept(random, v)
+		}
+		fmt.Printf("%s: %d accepted hashes, evidence needed: %v\n", v, len(policy.Accept), policy.NeedsEvidence())
+	}
+	// Output:
+	// 3.6.0: 2 accepted hashes, evidence needed: false
+	// 3.6.1: 0 accepted hashes, evidence needed: true
+}
+
+// The report of a download says what may be recorded.
+func ExampleFile_Merge() {
+	dir, err := os.MkdirTemp("", "example")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, lockfile.Name)
+
+	lock, err := lockfile.Load(path) // there is no file yet, so the lock is empty
+	if err != nil {
+		log.Fatal(err)
+	}
+	report := &verify.Report{ // comes from provider.Download or verify.Policy
+		Local: []verify.Hash{verify.MustParseHash("h1:R5Ucn26riKIEijcsiOMBR3uOAjuOMfI1x7XvH4P6B1w=")},
+	}
+	err = lock.Merge(
+		addrs.MustParseProvider("hashicorp/random"),
+		addrs.MustParseVersion("3.6.0"),
+		addrs.MustParseProviderConstraint("~> 3.6"),
+		report,
+	)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := lock.Save(path); err != nil {
+		log.Fatal(err)
+	}
+
+	saved, err := os.ReadFile(path)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Print(string(saved))
+	// Output:
+	// # This file is maintained automatically by "tofu init".
+	// # Manual edits may be lost in future updates.
+	//
+	// provider "registry.opentofu.org/hashicorp/random" {
+	//   version     = "3.6.0"
+	//   constraints = "~> 3.6"
+	//   hashes = [
+	//     "h1:R5Ucn26riKIEijcsiOMBR3uOAjuOMfI1x7XvH4P6B1w=",
+	//   ]
+	// }
+}
+
+func ExampleFile_All() {
+	lock, err := lockfile.Parse([]byte(exampleLock), lockfile.Name)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for e := range lock.All() {
+		fmt.Printf("%s %s (%s), %d hashes\n", e.Provider, e.Version, e.Constraints, len(e.Hashes))
+	}
+	// Output:
+	// registry.opentofu.org/hashicorp/random 3.6.0 (~> 3.6), 2 hashes
+}
+
+// Problems come with their places.
+func ExampleParse_problems() {
+	_, err := lockfile.Parse([]byte(`
+provider "hashicorp/random" {
+  version = "3.6"
+  hashes  = ["h1:"]
+}
+`), lockfile.Name)
+	fmt.Println(err)
+	// Output:
+	// .terraform.lock.hcl:2:10: address "hashicorp/random" must be written "registry.opentofu.org/hashicorp/random"
+	// .terraform.lock.hcl:3:13: version "3.6" must be written "3.6.0"
+	// .terraform.lock.hcl:4:14: hash "h1:": hash has no value
+}
+
+// A tool that edits a file leaves alone what it does not edit.
+func ExampleParseLenient() {
+	lock, err := lockfile.ParseLenient([]byte(`# Ask the platform team before you change this.
+
+provider "registry.opentofu.org/hashicorp/random" {
+  version = "3.6.0" # 3.6.1 is broken on Windows
+  hashes = [
+    # checked by hand
+    "zh:03360ed3ecd31e8c5dac9c95fe0858be50f3e9a0d0c654b5e504109c2159287d",
+  ]
+}
+`), lockfile.Name)
+	if err != nil {
+		log.Fatal(err)
+	}
+	random, _ := lock.Get(addrs.MustParseProvider("hashicorp/random"))
+	report := &verify.Report{
+		Local: []verify.Hash{verify.MustParseHash("h1:R5Ucn26riKIEijcsiOMBR3uOAjuOMfI1x7XvH4P6B1w=")},
+	}
+	if err := lock.Merge(random.Provider, random.Version, random.Constraints, report); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Print(string(lock.Bytes()))
+	// Output:
+	// # Ask the platform team before you change this.
+	//
+	// provider "registry.opentofu.org/hashicorp/random" {
+	//   version = "3.6.0" # 3.6.1 is broken on Windows
+	//   hashes = [
+	//     "h1:R5Ucn26riKIEijcsiOMBR3uOAjuOMfI1x7XvH4P6B1w=",
+	//     # checked by hand
+	//     "zh:03360ed3ecd31e8c5dac9c95fe0858be50f3e9a0d0c654b5e504109c2159287d",
+	//   ]
+	// }
+}
+
+// Where a project changes from one CLI to the other, versions stay what they were.
+func ExampleFile_Migrate() {
+	lock, err := lockfile.Parse([]byte(`provider "registry.terraform.io/hashicorp/random" {
+  version = "3.6.0"
+}
+`), lockfile.Name)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(lock.Migrate())
+	// Output:
+	// [registry.opentofu.org/hashicorp/random]
+}

@@ -1,0 +1,125 @@
+package lockfile
+
+import (
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// Name is what the CLI calls the file, in the directory of the configuration.
+const Name = ".terraform.lock.hcl"
+
+// The headers that the two CLIs give to the files they write.
+const (
+	HeaderOpenTofu  = "# This file is maintained automatically by \"tofu init\".\n# Manual edits may be lost in future updates."
+	HeaderTerraform = "# This file is maintained automatically by \"terraform init\".\n# Manual edits may be lost in future updates."
+)
+
+// A File is the content of a lock file. The zero File is an empty one, ready for use.
+//
+// A File may be read by several goroutines at once while none changes it.
+type File struct {
+	// Header is the comment at the top of the file, as lines without a newline after
+	// the last. Reading a file sets it to what is there. Empty means [HeaderOpenTofu],
+	// except that a file from [ParseLenient] stays without a header if it has none.
+	// A line that is no comment is written as one.
+	Header string
+
+	entries  map[addrs.Provider]Entry // hashes are shared with clones and never changed in place
+	doc      *document                // of a lenient file, nil for others
+	warnings []*ParseError
+}
+
+// An Entry is what a lock file says about one provider.
+type Entry struct {
+	// Provider is the address of the provider.
+	Provider addrs.Provider `json:"provider"`
+
+	// Version is the selected version. It is zero only where ParseLenient found none
+	// that it could read.
+	Version addrs.Version `json:"version"`
+
+	// Constraints is what the configuration asked for when the version was selected.
+	// The CLI records it for people and decides nothing by it. Zero: none.
+	Constraints addrs.Constraint `json:"constraints,omitzero"`
+
+	// Hashes are those of the packages of this version, for all platforms together and
+	// of any scheme, sorted and without duplicates. None: no package is known yet.
+	Hashes []verify.Hash `json:"hashes,omitempty"`
+}
+
+// equal reports whether e and o would be written alike.
+func (e Entry) equal(o Entry) bool {
+	return e.Provider == o.Provider && e.Version == o.Version && e.Constraints == o.Constraints && slices.Equal(e.Hashes, o.Hashes)
+}
+
+// Get returns the entry of p, and false if p is not locked. The entry is a copy.
+func (f *File) Get(p addrs.Provider) (Entry, bool) {
+	e, ok := f.entries[p]
+	e.Hashes = slices.Clone(e.Hashes)
+	return e, ok
+}
+
+// Len returns the number of providers that are locked.
+func (f *File) Len() int { return len(f.entries) }
+
+// All returns copies of all entries, ordered by provider. It is not disturbed by
+// changes during the iteration, which may or may not show.
+func (f *File) All() iter.Seq[Entry] {
+	return func(yield func(Entry) bool) {
+		for _, p := range f.providers() {
+			if e, ok := f.Get(p); ok && !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+// providers returns the locked providers in the order in which they are written.
+func (f *File) providers() []addrs.Provider {
+	return slices.SortedFunc(maps.Keys(f.entries), addrs.Provider.Compare)
+}
+
+// Covers reports whether f has hashes for version v of p, so that [File.Accept] decides
+// which packages may be installed. If not, f says nothing about this version: p is not
+// locked, is locked at another version, or is locked without hashes.
+func (f *File) Covers(p addrs.Provider, v addrs.Version) bool {
+	e := f.entries[p]
+	return !v.IsZero() && e.Version == v && len(e.Hashes) > 0
+}
+
+// Accept returns the hashes for version v of p, for the field Accept of a
+// verify.Policy. It is never nil: where f does not cover this version, the list is
+// empty, and a policy with it refuses every package. That is right for programs that
+// install only what is locked. Others ask [File.Covers] first and, where it is false,
+// leave the field nil, so that the package must be trusted for another reason, such as
+// its signature.
+func (f *File) Accept(p addrs.Provider, v addrs.Version) []verify.Hash {
+	if !f.Covers(p, v) {
+		return []verify.Hash{}
+	}
+	return slices.Clone(f.entries[p].Hashes)
+}
+
+// Equal reports whether f and o lock the same: providers, versions and hashes. As in
+// the CLI, constraints do not count, nor do comments and layout.
+func (f *File) Equal(o *File) bool {
+	return maps.EqualFunc(f.entries, o.entries, func(a, b Entry) bool {
+		return a.Version == b.Version && slices.Equal(a.Hashes, b.Hashes)
+	})
+}
+
+// Clone returns an independent copy of f.
+func (f *File) Clone() *File {
+	c := *f
+	c.entries = maps.Clone(f.entries)
+	return &c
+}
+
+// Warnings returns what was passed over when the file was read, in the order of the
+// file: blocks for modules, which the CLI ignores too, and, in a file from
+// [ParseLenient], everything that [Parse] would have refused. At most 50 are kept.
+func (f *File) Warnings() []*ParseError { return slices.Clone(f.warnings) }

@@ -1,0 +1,140 @@
+package lockfile_test
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/provider/lockfile"
+)
+
+var loaders = map[string]func(string) (*lockfile.File, error){"strict": lockfile.Load, "lenient": lockfile.LoadLenient}
+
+func TestLoadAndSave(t *testing.T) {
+	t.Parallel()
+	for name, load := range loaders {
+		path := filepath.Join(t.TempDir(), lockfile.Name)
+		f, err := load(path)
+		if err != nil || f.Len() != 0 {
+			t.Fatalf("%s: %v for a file that does not exist", name, err)
+		}
+		f.Header = lockfile.HeaderTerraform
+		for e := range parse(t, canonical).All() {
+			if err := f.Set(e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := f.Save(path); err != nil {
+			t.Fatal(err)
+		}
+		if data, err := os.ReadFile(path); err != nil || string(data) != canonical {
+			t.Errorf("%s: %v, saved\n%s", name, err, data)
+		}
+		if f, err = load(path); err != nil || string(f.Bytes()) != canonical {
+			t.Errorf("%s: %v, loaded\n%s", name, err, f.Bytes())
+		}
+		entries, err := os.ReadDir(filepath.Dir(path))
+		if err != nil || len(entries) != 1 {
+			t.Errorf("%s: %v, left behind %v", name, err, entries)
+		}
+	}
+}
+
+func TestLoadRefuses(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write := func(name string, data []byte) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	large := write("large", bytes.Repeat([]byte("\n"), lockfile.MaxSize+1))
+	bad := write("bad", []byte("<<<<<<< HEAD\n"))
+	for name, load := range loaders {
+		if _, err := load(dir); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+			t.Errorf("%s, directory: %v", name, err)
+		}
+		if _, err := load(large); !errors.Is(err, lockfile.ErrTooLarge) {
+			t.Errorf("%s, large: %v", name, err)
+		}
+		if _, err := load(bad); err == nil || !strings.HasPrefix(err.Error(), bad+":1:1: ") {
+			t.Errorf("%s, bad: %v", name, err)
+		}
+		if _, err := load(filepath.Join(bad, "below")); err == nil && runtime.GOOS != "windows" {
+			t.Errorf("%s: no error for a path through a file", name)
+		}
+	}
+}
+
+func TestSaveMode(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		return // it has no such modes
+	}
+	path := filepath.Join(t.TempDir(), lockfile.Name)
+	f := parse(t, canonical)
+	save := func(want fs.FileMode) {
+		t.Helper()
+		if err := f.Save(path); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := os.Lstat(path); err != nil || info.Mode()&^0o022 != want&^0o022 || want&0o022 != 0 && info.Mode() != want {
+			t.Errorf("mode %v, %v; want %v", info.Mode(), err, want)
+		}
+	}
+	save(0o644)
+	for _, mode := range []fs.FileMode{0o600, 0o666, 0o640} {
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+		merge(t, f, beta, v1, addrs.Constraint{}, zh(int(mode)))
+		save(mode)
+	}
+}
+
+// TestSaveNothingNew makes sure that a file which has the content already is not
+// written again.
+func TestSaveNothingNew(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), lockfile.Name)
+	f := parse(t, canonical)
+	stat := func() fs.FileInfo {
+		t.Helper()
+		if err := f.Save(path); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info
+	}
+	first := stat()
+	if !os.SameFile(first, stat()) {
+		t.Error("the file was replaced by an equal one")
+	}
+	f.Delete(alpha)
+	if os.SameFile(first, stat()) {
+		t.Error("the file was changed in place")
+	}
+}
+
+func TestSaveRefuses(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var f lockfile.File
+	if err := f.Save(dir); err == nil || !strings.HasPrefix(err.Error(), "writing a lock file: ") {
+		t.Errorf("%v for a directory", err)
+	}
+	if err := f.Save(filepath.Join(dir, "none", lockfile.Name)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%v without a directory", err)
+	}
+}

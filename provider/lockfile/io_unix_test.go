@@ -1,0 +1,55 @@
+//go:build unix
+
+package lockfile_test
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/tofureg/tofureg/provider/lockfile"
+)
+
+// TestPipe makes sure that nobody waits for a pipe.
+func TestPipe(t *testing.T) {
+	t.Parallel()
+	pipe := filepath.Join(t.TempDir(), lockfile.Name)
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lockfile.Load(pipe); err == nil {
+		t.Error("loaded a pipe")
+	}
+	var f lockfile.File
+	if err := f.Save(pipe); err == nil {
+		t.Error("replaced a pipe")
+	}
+}
+
+// TestSymlink has a link that is followed to read, and replaced to write.
+func TestSymlink(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	link, target := filepath.Join(dir, lockfile.Name), filepath.Join(dir, "shared")
+	if err := os.WriteFile(target, []byte(canonical), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(target, link); err != nil {
+		t.Fatal(err)
+	}
+	f, err := lockfile.Load(link)
+	if err != nil || f.Len() != 2 {
+		t.Fatalf("%v, %d entries", err, f.Len())
+	}
+	f.Delete(alpha)
+	if err := f.Save(link); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := os.ReadFile(target); err != nil || string(data) != canonical {
+		t.Errorf("%v, what the link pointed to is now\n%s", err, data)
+	}
+	if info, err := os.Lstat(link); err != nil || !info.Mode().IsRegular() || info.Mode()&0o600 != 0o600 {
+		t.Errorf("the link is now %v, %v", info.Mode(), err)
+	}
+}

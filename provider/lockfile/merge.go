@@ -1,0 +1,125 @@
+package lockfile
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// ErrNotLockable: the provider has no packages that could be locked. It is built into
+// the CLI, or its address is one from before version 0.13 without a namespace.
+var ErrNotLockable = errors.New("provider cannot be locked")
+
+// Merge records that version v of p was selected for the constraint c, and the hashes
+// that reports call recordable: those computed and those signed; see
+// verify.Report.Recordable. It adds them to the hashes that are there, also those of
+// unknown schemes, if p was locked at v. If it was locked at another version, the old
+// hashes are dropped, since they are of other packages.
+//
+// c replaces the constraint that is there; the zero Constraint leaves none. Reports may
+// be for several platforms, and those that are nil are ignored. That they are reports
+// about v of p is up to the caller.
+//
+// The error wraps [ErrNotLockable], or says that v or c is not one of a provider. After
+// an error f is unchanged.
+func (f *File) Merge(p addrs.Provider, v addrs.Version, c addrs.Constraint, reports ...*verify.Report) error {
+	var hashes []verify.Hash
+	if old := f.entries[p]; old.Version == v {
+		hashes = slices.Clone(old.Hashes)
+	}
+	for _, r := range reports {
+		if r != nil {
+			hashes = append(hashes, r.Recordable()...)
+		}
+	}
+	return f.Set(Entry{Provider: p, Version: v, Constraints: c, Hashes: hashes})
+}
+
+// Set puts e into f in place of the entry that its provider has. It takes the hashes as
+// they are, without asking where they come from; [File.Merge] is the one that asks. The
+// errors are those of Merge.
+func (f *File) Set(e Entry) error {
+	if err := e.check(); err != nil {
+		return fmt.Errorf("locking %s: %w", e.Provider, err)
+	}
+	e.Hashes = normal(e.Hashes)
+	if f.entries == nil {
+		f.entries = map[addrs.Provider]Entry{}
+	}
+	f.entries[e.Provider] = e
+	return nil
+}
+
+// check returns an error if e, once written, could not be read back.
+func (e Entry) check() error {
+	if err := lockable(e.Provider); err != nil {
+		return err
+	}
+	// A Version or a Constraint can also be one of a module, of which a lock file and
+	// the CLI know nothing.
+	if v, err := addrs.ParseVersion(e.Version.String()); err != nil {
+		return err
+	} else if v != e.Version {
+		return fmt.Errorf("version %s is not one of a provider", e.Version)
+	}
+	if c, err := addrs.ParseProviderConstraint(e.Constraints.String()); err != nil {
+		return err
+	} else if c != e.Constraints {
+		return fmt.Errorf("constraint %q is not one on a provider", e.Constraints)
+	}
+	return nil
+}
+
+func lockable(p addrs.Provider) error {
+	switch {
+	case p.IsZero():
+		return fmt.Errorf("%w: the address is empty", ErrNotLockable)
+	case p.IsBuiltIn():
+		return fmt.Errorf("%w: %s is built into the CLI", ErrNotLockable, p)
+	case p.IsLegacy():
+		return fmt.Errorf("%w: %s has no namespace", ErrNotLockable, p)
+	}
+	return nil
+}
+
+// normal returns a sorted copy of list without duplicates and zero hashes.
+func normal(list []verify.Hash) []verify.Hash {
+	out := slices.DeleteFunc(slices.Clone(list), verify.Hash.IsZero)
+	slices.SortFunc(out, verify.Hash.Compare)
+	return slices.Compact(out)
+}
+
+// Delete removes p from f and reports whether it was there.
+func (f *File) Delete(p addrs.Provider) bool {
+	_, ok := f.entries[p]
+	delete(f.entries, p)
+	return ok
+}
+
+// Migrate copies the entries of registry.terraform.io/hashicorp/* to the same names on
+// registry.opentofu.org, with versions and constraints but without hashes, because the
+// packages there are built anew and differ. Other namespaces, and providers that are
+// already locked on registry.opentofu.org, are left alone. It returns the providers
+// that were added, in order.
+//
+// The old entries stay, since nothing here tells whether a configuration still wants
+// them. The CLI of OpenTofu does the same when it first reads such a file.
+func (f *File) Migrate() []addrs.Provider {
+	var added []addrs.Provider
+	for _, old := range f.providers() {
+		e := f.entries[old]
+		if old.Host().String() != "registry.terraform.io" || old.Namespace() != "hashicorp" || e.Version.IsZero() {
+			continue
+		}
+		p, err := addrs.NewProvider(addrs.DefaultHost(), old.Namespace(), old.Type())
+		if _, ok := f.entries[p]; ok || err != nil {
+			continue
+		}
+		f.entries[p] = Entry{Provider: p, Version: e.Version, Constraints: e.Constraints}
+		added = append(added, p)
+	}
+	return added
+}

@@ -1,0 +1,136 @@
+package lockfile_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/provider/lockfile"
+	"github.com/tofureg/tofureg/verify"
+)
+
+func TestMerge(t *testing.T) {
+	t.Parallel()
+	signed := &verify.Report{Local: []verify.Hash{h1a}, Signed: []verify.Hash{zh2, zh1}, Claimed: []verify.Hash{zh3}}
+	stated := &verify.Report{Local: []verify.Hash{zh1}, Claimed: []verify.Hash{zh3}, RecordStated: true}
+	for _, tt := range []struct {
+		name    string
+		version addrs.Version
+		reports []*verify.Report
+		want    []verify.Hash
+	}{
+		{"computed and signed, not claimed", v1, []*verify.Report{signed}, []verify.Hash{h1a, new1, zh1, zh2}},
+		{"claimed, if that is recordable", v1, []*verify.Report{stated}, []verify.Hash{h1a, new1, zh1, zh3}},
+		{"several platforms, and none", v1, []*verify.Report{signed, nil, stated}, []verify.Hash{h1a, new1, zh1, zh2, zh3}},
+		{"no report", v1, nil, []verify.Hash{h1a, new1, zh1}},
+		{"another version", v2, []*verify.Report{signed}, []verify.Hash{h1a, zh1, zh2}},
+		{"another version, no report", v2, nil, nil},
+	} {
+		for _, f := range []*lockfile.File{parse(t, canonical), parseLenient(t, canonical)} {
+			if err := f.Merge(alpha, tt.version, constraint("~> 1"), tt.reports...); err != nil {
+				t.Fatal(err)
+			}
+			e, _ := f.Get(alpha)
+			if e.Version != tt.version || e.Constraints != constraint("~> 1.0") || !slices.Equal(e.Hashes, tt.want) {
+				t.Errorf("%s: %v, want %v", tt.name, e, tt.want)
+			}
+			if again := parse(t, string(f.Bytes())); !again.Equal(f) {
+				t.Errorf("%s: read back %s", tt.name, again.Bytes())
+			}
+		}
+	}
+}
+
+// TestMergeRefuses also makes sure that a refusal changes nothing.
+func TestMergeRefuses(t *testing.T) {
+	t.Parallel()
+	none := addrs.Constraint{}
+	for _, tt := range []struct {
+		name     string
+		p        addrs.Provider
+		v        addrs.Version
+		c        addrs.Constraint
+		lockable bool
+	}{
+		{"no provider", addrs.Provider{}, v1, none, false},
+		{"built in", addrs.MustParseProvider("terraform.io/builtin/terraform"), v1, none, false},
+		{"legacy", addrs.MustParseProvider("-/aws"), v1, none, false},
+		{"no version", alpha, addrs.Version{}, none, true},
+		{"version of a module", alpha, addrs.MustParseModuleVersion("1.2.3.4"), none, true},
+		{"constraint on a module", alpha, v1, addrs.MustParseModuleConstraint("~> 1.2.3.4"), true},
+		{"constraint on a module that looks like one on a provider", alpha, v1, addrs.MustParseModuleConstraint("~> 1.2"), true},
+	} {
+		f := parse(t, canonical)
+		err := f.Merge(tt.p, tt.v, tt.c, report(zh1))
+		if err == nil || errors.Is(err, lockfile.ErrNotLockable) == tt.lockable {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+		if string(f.Bytes()) != canonical {
+			t.Errorf("%s: the file has become\n%s", tt.name, f.Bytes())
+		}
+	}
+}
+
+func TestSet(t *testing.T) {
+	t.Parallel()
+	f := &lockfile.File{}
+	given := []verify.Hash{zh2, {}, zh1, zh2}
+	if err := f.Set(lockfile.Entry{Provider: alpha, Version: v1, Hashes: given}); err != nil {
+		t.Fatal(err)
+	}
+	if got := f.Accept(alpha, v1); !slices.Equal(got, []verify.Hash{zh1, zh2}) || given[0] != zh2 {
+		t.Errorf("got %v of %v", got, given)
+	}
+	if err := f.Set(lockfile.Entry{Provider: alpha, Version: v1}); err != nil || f.Covers(alpha, v1) {
+		t.Errorf("%v, or the old hashes are still there", err)
+	}
+}
+
+func TestDelete(t *testing.T) {
+	t.Parallel()
+	f := parse(t, canonical)
+	if !f.Delete(alpha) || f.Delete(alpha) || f.Len() != 1 {
+		t.Errorf("left\n%s", f.Bytes())
+	}
+}
+
+func TestMigrate(t *testing.T) {
+	t.Parallel()
+	const src = `provider "registry.opentofu.org/hashicorp/c" {
+  version = "4.0.0"
+}
+provider "registry.terraform.io/acme/b" {
+  version = "2.0.0"
+}
+provider "registry.terraform.io/hashicorp/a" {
+  version     = "1.0.0"
+  constraints = ">= 1.0.0"
+  hashes = ["a:a"]
+}
+provider "registry.terraform.io/hashicorp/c" {
+  version = "3.0.0"
+}
+provider "registry.terraform.io/hashicorp/b" {
+  version = "5.0.0"
+}
+`
+	f := parse(t, src)
+	added := f.Migrate()
+	a, b := addrs.MustParseProvider("hashicorp/a"), addrs.MustParseProvider("hashicorp/b")
+	if !slices.Equal(added, []addrs.Provider{a, b}) || f.Len() != 7 {
+		t.Errorf("added %v, %d entries", added, f.Len())
+	}
+	if e, ok := f.Get(a); !ok || e.Version != v1 || e.Constraints != constraint(">= 1.0.0") || len(e.Hashes) != 0 || e.Provider != a {
+		t.Errorf("%v", e)
+	}
+	if e, _ := f.Get(addrs.MustParseProvider("hashicorp/c")); e.Version.String() != "4.0.0" {
+		t.Errorf("%v", e)
+	}
+	if again := f.Migrate(); len(again) != 0 {
+		t.Errorf("the second time added %v", again)
+	}
+	if broken := parseLenient(t, "provider \"registry.terraform.io/hashicorp/a\" {\n}\n"); len(broken.Migrate()) != 0 {
+		t.Error("an entry without a version was migrated")
+	}
+}

@@ -1,0 +1,211 @@
+package lockfile_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/provider/lockfile"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// block is a provider block around lines.
+func block(lines ...string) string {
+	return "provider \"registry.example.com/acme/alpha\" {\n" + strings.Join(append(lines, "}\n"), "\n")
+}
+
+// inBlock is a block with a version and lines.
+func inBlock(lines ...string) string {
+	return block(append([]string{`version = "1.0.0"`}, lines...)...)
+}
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	f := parse(t, canonical)
+	if f.Header != lockfile.HeaderTerraform || f.Len() != 2 || len(f.Warnings()) != 0 {
+		t.Errorf("header %q, %d entries, warnings %v", f.Header, f.Len(), f.Warnings())
+	}
+	e, ok := f.Get(alpha)
+	if !ok || e.Provider != alpha || e.Version != v1 || e.Constraints != constraint(">= 0.9, < 2") || !slices.Equal(e.Hashes, []verify.Hash{h1a, new1, zh1}) {
+		t.Errorf("%v, %v", e, ok)
+	}
+	e, ok = f.Get(gamma)
+	if !ok || e.Version != v2 || !e.Constraints.IsZero() || !slices.Equal(e.Hashes, []verify.Hash{zh2}) {
+		t.Errorf("%v, %v", e, ok)
+	}
+	if e, ok := f.Get(beta); ok {
+		t.Errorf("got %v, which is not locked", e)
+	}
+	if got := string(f.Bytes()); got != canonical {
+		t.Errorf("wrote\n%s", got)
+	}
+}
+
+// TestParseForms has what is accepted beside the form in which the CLI writes, and what
+// is made of it.
+func TestParseForms(t *testing.T) {
+	t.Parallel()
+	want := func(header string, rest ...string) string { return header + "\n" + strings.Join(rest, "") }
+	tofu := lockfile.HeaderOpenTofu
+	for name, tt := range map[string]struct{ src, want string }{
+		"empty":            {"", want(tofu)},
+		"header only":      {lockfile.HeaderTerraform, want(lockfile.HeaderTerraform)},
+		"other header":     {"\n  # a\r\n//b\r\n\r\n# c\r\n", want("# a\n//b")},
+		"no header":        {"# about alpha\n" + inBlock(), want(tofu, "\n", block(`  version = "1.0.0"`))},
+		"comment":          {"/* a */\n\n" + inBlock("# b"), want(tofu, "\n", block(`  version = "1.0.0"`))},
+		"byte order mark":  {"\ufeff# a\n\n" + inBlock(), want("# a", "\n", block(`  version = "1.0.0"`))},
+		"CRLF":             {strings.ReplaceAll(canonical, "\n", "\r\n"), canonical},
+		"one line":         {`provider "registry.example.com/acme/alpha" { version = "1.0.0" }`, want(tofu, "\n", block(`  version = "1.0.0"`))},
+		"hashes unsorted":  {inBlock(`hashes = ["c:c", "a:a", "c:c"]`), want(tofu, "\n", block(`  version = "1.0.0"`, "  hashes = [", `    "a:a",`, `    "c:c",`, "  ]"))},
+		"escaped":          {inBlock(`hashes = ["a:\u0041$${%%{\\\"$"]`), want(tofu, "\n", block(`  version = "1.0.0"`, "  hashes = [", `    "a:A$${%%{\\\"$",`, "  ]"))},
+		"empty constraint": {inBlock(`constraints = ""`), want(tofu, "\n", block(`  version = "1.0.0"`))},
+		"order":            {strings.Replace(inBlock(), "alpha", "b", 1) + strings.Replace(inBlock(), "acme/alpha", "aaa/z", 1), want(tofu, "\n", strings.Replace(block(`  version = "1.0.0"`), "acme/alpha", "aaa/z", 1), "\n", strings.Replace(block(`  version = "1.0.0"`), "alpha", "b", 1))},
+		"module":           {"module \"a\" {\n  x = [1, {\n}]\n}\n" + inBlock(), want(tofu, "\n", block(`  version = "1.0.0"`))},
+	} {
+		if got := string(parse(t, tt.src).Bytes()); got != tt.want {
+			t.Errorf("%s: %q\nwas written\n%s\nwant\n%s", name, tt.src, got, tt.want)
+		}
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ src, want string }{
+		{"x = 1\n", `1:1: argument "x" is not expected here; a lock file has provider blocks`},
+		{"x {\n}\n", `1:1: block "x" is not expected here; a lock file has provider blocks`},
+		{"provider {\n}\n", `1:1: a block "provider" has one label, this one has 0`},
+		{"module \"a\" \"b\" {\n}\n", `1:1: a block "module" has one label, this one has 2`},
+		{"}", "1:1: a block such as"},
+		{"\n\n  \"a\" = 1", "3:3: a block such as"},
+		{"provider \"a\"\n{}", "1:13: a label in quotes or an opening brace is expected here"},
+		{"provider \"a\" = 1", "1:14: a label in quotes or an opening brace"},
+		{block(), "1:1: provider registry.example.com/acme/alpha has no version"},
+		{"provider \"a b\" {\n}\n", `1:10: invalid provider address "a b"`},
+		{"provider \"acme/alpha\" {\n}\n", `1:10: address "acme/alpha" must be written "registry.opentofu.org/acme/alpha"`},
+		{"provider alpha {\n}\n", `1:10: address "alpha" must be written`},
+		{"provider \"${x}\" {\n}\n", `1:11: expressions in texts are not allowed in a lock file; a literal "${" is written "$${"`},
+		{"provider \"terraform.io/builtin/terraform\" {\n}\n", "1:10: provider cannot be locked: terraform.io/builtin/terraform is built into the CLI"},
+		{"provider \"registry.opentofu.org/-/aws\" {\n}\n", "1:10: provider cannot be locked: registry.opentofu.org/-/aws has no namespace"},
+		{inBlock() + inBlock(), "4:10: provider registry.example.com/acme/alpha is locked in line 1 already"},
+		{inBlock("x = 1"), `3:1: argument "x" is not expected in a provider block`},
+		{inBlock("x {", "}"), `3:1: block "x" is not expected in a provider block`},
+		{inBlock(`version = "1.0.0"`), `3:1: argument "version" is set twice`},
+		{block("version = 1"), `2:11: argument "version" wants a text in double quotes`},
+		{block(`version = "1.0.0" + ""`), `2:11: argument "version" wants a text in double quotes`},
+		{block(`version = "v1"`), `2:11: invalid provider version "v1"`},
+		{block(`version = "1.0"`), `2:11: version "1.0" must be written "1.0.0"`},
+		{inBlock(`constraints = [""]`), `3:15: argument "constraints" wants a text in double quotes`},
+		{inBlock(`constraints = "x"`), `3:15: invalid provider version constraint "x"`},
+		{inBlock(`constraints = ">=1"`), `3:15: constraints ">=1" must be written ">= 1.0.0"`},
+		{inBlock(`hashes = "a:b"`), `3:10: argument "hashes" wants a list in brackets`},
+		{inBlock(`hashes = ["a:b"][0]`), `3:10: argument "hashes" wants a list in brackets`},
+		{inBlock(`hashes = [ # none`, "]"), "3:10: the list of hashes is empty; without hashes the argument must be missing"},
+		{inBlock(`hashes = ["a:b",`, ` null]`), "4:2: a hash in double quotes, followed by a comma, is expected here"},
+		{inBlock(`hashes = ["a:b" "c:d"]`), "3:11: a hash in double quotes, followed by a comma"},
+		{inBlock(`hashes = ["a:b",,]`), "3:17: a hash in double quotes"},
+		{inBlock(`hashes = ["ab"]`), `3:11: hash "ab": not of the form "scheme:value"`},
+		{inBlock(`hashes = ["h1:"]`), `3:11: hash "h1:": hash has no value`},
+		{inBlock(`hashes = ["zh:` + strings.Repeat("AB", 32) + `"]`), `3:11: hash "zh:` + strings.Repeat("AB", 32) + `" must be written "zh:` + strings.Repeat("ab", 32) + `", in lower case`},
+		{inBlock(`hashes = ["\x"]`), "3:12: invalid escape sequence in a text"},
+		{inBlock(`hashes = ["\ud800"]`), "3:12: invalid escape sequence in a text"},
+		{inBlock(`hashes = ["\u12"]`), "3:12: invalid escape sequence in a text"},
+		{inBlock("version ="), "3:10: a value is expected here"},
+		{inBlock("version = # a"), "3:14: a value is expected here"},
+		{inBlock(`constraints = "", hashes = ["a:b"]`), "3:17: arguments stand in lines of their own, without a comma"},
+		{inBlock(`constraints = "" }`), `3:18: '}' closes nothing that is open here`},
+		{inBlock(`hashes = ["a:b")`), `3:16: ')' closes nothing that is open here`},
+		{inBlock("[]"), "3:1: an argument is expected here"},
+		{"provider \"a/b/c\" {\n", "1:18: block is not closed"},
+		{"provider \"a/b/c\" {\n x = [", "2:7: the file ends before a bracket is closed"},
+		{"provider \"a/b/c\" { version = \"1.0.0\"\n}", "1:37: the brace must be closed in this line"},
+		{"provider \"a/b/c\" { version = \"1.0.0\" x = 1 }", `1:30: argument "version" wants a text in double quotes`},
+		{"provider \"a/b/c\" { x {} }", "1:20: a block is not expected in the line of another one"},
+		{inBlock() + "x", "4:2: a label in quotes or an opening brace"},
+		{strings.TrimSpace(inBlock()) + " x", "3:3: a new line is expected after this block"},
+		{"module \"a\" {\n} x", "2:3: a new line is expected after this block"},
+		{"a = \"b\nc\"", "1:7: text in quotes runs over the end of the line"},
+		{"a = \"b\\\nc\"", "1:8: text in quotes runs"},
+		{"a = \"b", "1:5: text that starts here is not closed"},
+		{"a = <<EOT\nEOT", "1:5: text that starts here is not closed"},
+		{"a = 1 << 2", "1:7: a heredoc starts with << and a name that ends the line"},
+		{"a /* b", "1:3: comment is not closed"},
+		{"a = 'b'", `1:5: '\'' is no quotation mark here; texts stand in double quotes`},
+		{"a = “b”", `1:5: '“' is no quotation mark here`},
+		{"a = \x00", `1:5: unexpected character '\x00'`},
+		{"ä = \"ö\" \u202e", `1:9: unexpected character '\u202e'`},
+		{"a = \xff", "1:5: text is not encoded in UTF-8"},
+		{"a = \"\xff\"", "1:6: text is not encoded in UTF-8"},
+		{"\ufeff\ufeff", `1:1: unexpected character '\ufeff'`},
+		{"x = 1\n<<<<<<< HEAD\n", "2:1: conflict of a merge that is not resolved"},
+	} {
+		f, err := lockfile.Parse([]byte(tt.src), "")
+		if _, ok := errors.AsType[*lockfile.ParseError](err); !ok || f != nil {
+			t.Errorf("%q: %v, %v", tt.src, f, err)
+			continue
+		}
+		// What follows a syntax error is not read, so it is the last one.
+		lines := strings.Split(err.Error(), "\n")
+		if last := lines[len(lines)-1]; !strings.HasPrefix(last, tt.want) {
+			t.Errorf("%q: got\n%v\nwant\n%s", tt.src, err, tt.want)
+		}
+	}
+}
+
+func TestParseErrors(t *testing.T) {
+	t.Parallel()
+	src := "provider \"terraform.io/builtin/x\" {\n  version = \"1\"\n}\nprovider \"a.example.com/b/c\" {\n  version = \"x\"\n  hashes = [\"h1:\"]\n}\nx {\n"
+	_, err := lockfile.Parse([]byte(src), "dir/lock.hcl")
+	want := []string{
+		"dir/lock.hcl:1:10: provider cannot be locked",
+		"dir/lock.hcl:5:13: invalid provider version",
+		"dir/lock.hcl:6:13: hash \"h1:\"",
+		"dir/lock.hcl:8:1: block \"x\" is not expected",
+		"dir/lock.hcl:9:1: the file ends before a bracket is closed",
+	}
+	got := strings.Split(err.Error(), "\n")
+	if !slices.EqualFunc(got, want, strings.HasPrefix) {
+		t.Errorf("got\n%v\nwant\n%s", err, strings.Join(want, "\n"))
+	}
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok || len(joined.Unwrap()) != len(want) {
+		t.Errorf("%T does not unwrap to %d problems", err, len(want))
+	}
+	var version *addrs.ParseError
+	var hash *verify.HashError
+	if !errors.Is(err, lockfile.ErrNotLockable) || !errors.Is(err, verify.ErrEmptyHash) || !errors.As(err, &version) || !errors.As(err, &hash) {
+		t.Errorf("the causes are lost: %v", err)
+	}
+	second := joined.Unwrap()[1].(*lockfile.ParseError)
+	if second.Filename != "dir/lock.hcl" || second.Line != 5 || second.Column != 13 || second.Err == nil {
+		t.Errorf("%#v", second)
+	}
+	_, err = lockfile.Parse([]byte("x"), "a\nb")
+	if err == nil || !strings.HasPrefix(err.Error(), `"a\nb":1:2: `) {
+		t.Errorf("%v, want the name quoted", err)
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	t.Parallel()
+	src := "module \"a\" {\n}\nmodule \"b\" {\n}\n"
+	for _, f := range []*lockfile.File{parse(t, src), parseLenient(t, src)} {
+		if w := f.Warnings(); len(w) != 2 || w[1].Line != 3 || w[1].Error() != "test.hcl:3:1: locks for modules are ignored, as in the CLI" {
+			t.Errorf("%v", w)
+		}
+	}
+	f := parseLenient(t, block(`version = "1.0"`, `hashes = ["x", "zh:`+strings.Repeat("AB", 32)+`"]`, "x = 1")+"y = 2\n"+inBlock())
+	var got []string
+	for _, w := range f.Warnings() {
+		got = append(got, fmt.Sprint(w.Line, ":", w.Column))
+	}
+	if want := []string{"2:11", "3:11", "3:16", "4:1", "6:1", "7:10"}; !slices.Equal(got, want) {
+		t.Errorf("warnings at %q, want %q:\n%v", got, want, f.Warnings())
+	}
+	e, _ := f.Get(alpha)
+	if want := verify.MustParseHash("zh:" + strings.Repeat("ab", 32)); e.Version != v1 || !slices.Equal(e.Hashes, []verify.Hash{want}) {
+		t.Errorf("%v", e)
+	}
+}

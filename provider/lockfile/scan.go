@@ -1,0 +1,172 @@
+package lockfile
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// The scanner reads the tokens of HCL's native syntax,
+// https://github.com/hashicorp/hcl/blob/main/hclsyntax/spec.md, one at a time and
+// without recursion. The tests compare it with the HCL library. The library itself
+// holds all tokens at once, in 36 times the memory of the file, and recurses without
+// bound: a file of a few megabytes ends the process.
+
+const byteOrderMark = "\ufeff"
+
+type kind byte
+
+const (
+	atEOF kind = iota
+	newline
+	comment
+	ident
+	quoted   // a text in double quotes, whatever is interpolated in it
+	heredoc  // from << to the closing marker
+	opening  // one of { [ (
+	closing  // one of } ] )
+	equals   // = alone
+	comma    //
+	anything // a number, or a part of an expression, which need not be told apart
+)
+
+type token struct {
+	kind       kind
+	start, end int // offsets
+}
+
+type scanner struct {
+	src string
+	pos int // offset of the next token, or of blanks before it
+}
+
+// text returns the source of t.
+func (s *scanner) text(t token) string { return s.src[t.start:t.end] }
+
+// next returns the next token. At the end of the source it returns atEOF forever.
+func (s *scanner) next() (token, *problem) {
+	for s.pos < len(s.src) && (s.src[s.pos] == ' ' || s.src[s.pos] == '\t') {
+		s.pos++
+	}
+	t := token{start: s.pos}
+	var p *problem
+	t.kind, t.end, p = s.token(s.pos)
+	if p == nil {
+		s.pos = t.end
+	}
+	return t, p
+}
+
+// token returns kind and end of the token that starts at i.
+func (s *scanner) token(i int) (kind, int, *problem) {
+	if i == len(s.src) {
+		return atEOF, i, nil
+	}
+	switch c := s.src[i]; c {
+	case '\n':
+		return newline, i + 1, nil
+	case '#':
+		return comment, s.lineEnd(i), nil
+	case '"':
+		end, p := s.template(i)
+		return quoted, end, p
+	case '{', '[', '(':
+		return opening, i + 1, nil
+	case '}', ']', ')':
+		return closing, i + 1, nil
+	case ',':
+		return comma, i + 1, nil
+	}
+	if strings.HasPrefix(s.src[i:], "\r\n") {
+		return newline, i + 2, nil
+	}
+	return s.other(i)
+}
+
+// other does what token does for tokens that need a second look.
+func (s *scanner) other(i int) (kind, int, *problem) {
+	rest := s.src[i:]
+	switch {
+	case strings.HasPrefix(rest, "//"):
+		return comment, s.lineEnd(i), nil
+	case strings.HasPrefix(rest, "/*"):
+		end := strings.Index(rest[2:], "*/")
+		if end < 0 {
+			return comment, 0, wrong(i, "comment is not closed")
+		}
+		return comment, i + 2 + end + 2, nil
+	case strings.HasPrefix(rest, "=="), strings.HasPrefix(rest, "=>"):
+		return anything, i + 2, nil
+	case rest[0] == '=':
+		return equals, i + 1, nil
+	}
+	if strings.HasPrefix(rest, "<<") {
+		if _, _, ok := s.heredoc(i); !ok {
+			return heredoc, 0, wrong(i, "a heredoc starts with << and a name that ends the line")
+		}
+		end, p := s.template(i)
+		return heredoc, end, p
+	}
+	if end := s.identEnd(i); end > i {
+		return ident, end, nil
+	}
+	if strings.IndexByte("0123456789.*/%+-<>!?:&|~^", rest[0]) < 0 {
+		return anything, 0, s.invalid(i)
+	}
+	return anything, i + 1, nil
+}
+
+// invalid returns the problem with the character at i.
+func (s *scanner) invalid(i int) *problem {
+	r, size := utf8.DecodeRuneInString(s.src[i:])
+	switch {
+	case r == utf8.RuneError && size == 1:
+		return wrong(i, "text is not encoded in UTF-8")
+	case r == '\'' || r == '“' || r == '”':
+		return wrong(i, "%q is no quotation mark here; texts stand in double quotes", r)
+	}
+	return wrong(i, "unexpected character %q", r)
+}
+
+// lineEnd returns the end of a comment that ends with its line, which is before the
+// line break.
+func (s *scanner) lineEnd(i int) int {
+	end := len(s.src)
+	if n := strings.IndexByte(s.src[i:], '\n'); n >= 0 {
+		end = i + n
+		if s.src[end-1] == '\r' {
+			end--
+		}
+	}
+	return end
+}
+
+// identEnd returns the end of the identifier at i, which is i if there is none.
+func (s *scanner) identEnd(i int) int {
+	start := i
+	for i < len(s.src) {
+		c := s.src[i]
+		if c < utf8.RuneSelf {
+			letter := 'a' <= c|0x20 && c|0x20 <= 'z' || c == '_'
+			if !letter && (i == start || c != '-' && (c < '0' || c > '9')) {
+				return i
+			}
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(s.src[i:])
+		if r == utf8.RuneError && size == 1 || !identRune(r, i == start) {
+			return i
+		}
+		i += size
+	}
+	return i
+}
+
+// identRune reports whether r can be in an identifier, by Unicode Annex 31.
+func identRune(r rune, first bool) bool {
+	if unicode.In(r, unicode.L, unicode.Nl, unicode.Other_ID_Start) {
+		return true
+	}
+	return !first && unicode.In(r, unicode.Mn, unicode.Mc, unicode.Nd, unicode.Pc, unicode.Other_ID_Continue)
+}

@@ -1,0 +1,70 @@
+package lockfile
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// unquote returns what a quoted token means. start is its offset.
+func unquote(text string, start int) (string, *problem) {
+	body := text[1 : len(text)-1]
+	if !strings.ContainsAny(body, `\$%`) {
+		return body, nil
+	}
+	s := scanner{src: body}
+	var b strings.Builder
+	for i := 0; i < len(body); {
+		size := 1
+		switch body[i] {
+		case '$', '%':
+			var opens bool
+			if size, opens = s.sequence(i); opens {
+				return "", wrong(start+1+i, "expressions in texts are not allowed in a lock file; a literal %q is written %q", body[i:i+2], body[i:i+1]+body[i:i+2])
+			}
+			b.WriteString(body[i+max(0, size-2) : i+size]) // of three, the first is the escape
+		case '\\':
+			r, n := escape(body[i:])
+			if n == 0 {
+				return "", wrong(start+1+i, "invalid escape sequence in a text")
+			}
+			size = n
+			b.WriteRune(r)
+		default:
+			b.WriteByte(body[i])
+		}
+		i += size
+	}
+	return b.String(), nil
+}
+
+// escape returns the character that the escape sequence at the start of s stands for,
+// and the length of the sequence, 0 if it is invalid.
+func escape(s string) (rune, int) {
+	if len(s) < 2 {
+		return 0, 0
+	}
+	digits := 0
+	switch s[1] {
+	case 'n':
+		return '\n', 2
+	case 'r':
+		return '\r', 2
+	case 't':
+		return '\t', 2
+	case '"', '\\':
+		return rune(s[1]), 2
+	case 'u':
+		digits = 4
+	case 'U':
+		digits = 8
+	}
+	if digits == 0 || len(s) < 2+digits {
+		return 0, 0
+	}
+	n, err := strconv.ParseUint(s[2:2+digits], 16, 31)
+	if err != nil || !utf8.ValidRune(rune(n)) {
+		return 0, 0
+	}
+	return rune(n), 2 + digits
+}
