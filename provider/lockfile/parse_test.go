@@ -60,7 +60,7 @@ func TestParseForms(t *testing.T) {
 		"CRLF":             {strings.ReplaceAll(canonical, "\n", "\r\n"), canonical},
 		"one line":         {`provider "registry.example.com/acme/alpha" { version = "1.0.0" }`, want(tofu, "\n", block(`  version = "1.0.0"`))},
 		"hashes unsorted":  {inBlock(`hashes = ["c:c", "a:a", "c:c"]`), want(tofu, "\n", block(`  version = "1.0.0"`, "  hashes = [", `    "a:a",`, `    "c:c",`, "  ]"))},
-		"escaped":          {inBlock(`hashes = ["a:\u0041$${%%{\\\"$"]`), want(tofu, "\n", block(`  version = "1.0.0"`, "  hashes = [", `    "a:A$${%%{\\\"$",`, "  ]"))},
+		"escaped":          {inBlock(`hashes = ["a:\U00000041$${%%{\\\"$"]`), want(tofu, "\n", block(`  version = "1.0.0"`, "  hashes = [", `    "a:A$${%%{\\\"$",`, "  ]"))},
 		"empty constraint": {inBlock(`constraints = ""`), want(tofu, "\n", block(`  version = "1.0.0"`))},
 		"order":            {strings.Replace(inBlock(), "alpha", "b", 1) + strings.Replace(inBlock(), "acme/alpha", "aaa/z", 1), want(tofu, "\n", strings.Replace(block(`  version = "1.0.0"`), "acme/alpha", "aaa/z", 1), "\n", strings.Replace(block(`  version = "1.0.0"`), "alpha", "b", 1))},
 		"module":           {"module \"a\" {\n  x = [1, {\n}]\n}\n" + inBlock(), want(tofu, "\n", block(`  version = "1.0.0"`))},
