@@ -101,7 +101,8 @@ func TestLight(t *testing.T) {
 		"./addrs":         heavy,
 		"./disco/svchost": heavy,
 		"./verify":        {"net/http", "os/exec", "github.com/hashicorp/hcl"},
-		"./provider":      {"net/http", "github.com/hashicorp/hcl"},
+		"./provider/...":  {"net/http", "github.com/hashicorp/hcl"},
+		"./module":        {"net/http", "github.com/hashicorp/hcl"},
 		"./regclient":     {"github.com/hashicorp/hcl"},
 	}
 	for pkg, banned := range light {
