@@ -46,7 +46,12 @@ func TestInit(t *testing.T) {
 	if _, err := m.Add(t.Context(), &regclient.Client{HTTP: reg.Client()}, wants, mirrordir.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	static := serve(t, http.FileServer(http.Dir(dir)))
+	files := serve(t, http.FileServer(http.Dir(dir)))
+	handler := serve(t, http.StripPrefix("/providers", &mirrordir.Handler{Source: m}))
+	through := serve(t, &mirrordir.Handler{Source: &regclient.Client{HTTP: reg.Client()}})
+	network := func(srv *httptest.Server, path string) string {
+		return fmt.Sprintf("network_mirror {\n    url = %q\n  }", srv.URL+path)
+	}
 
 	for _, name := range []string{"terraform", "tofu"} {
 		t.Run(name, func(t *testing.T) {
@@ -56,9 +61,10 @@ func TestInit(t *testing.T) {
 				t.Skipf("skipped: %s is not installed", name)
 			}
 			c := &cli{program: program, dir: t.TempDir(), providers: providers}
-			c.init(t, fmt.Sprintf("network_mirror {\n    url = %q\n  }", static.URL+"/"), static)
-			c.init(t, fmt.Sprintf("filesystem_mirror {\n    path = %q\n  }", dir), static, "-lockfile=readonly")
-			c.init(t, fmt.Sprintf("network_mirror {\n    url = %q\n  }", static.URL+"/"), static, "-lockfile=readonly")
+			c.init(t, network(files, "/"), files)
+			c.init(t, fmt.Sprintf("filesystem_mirror {\n    path = %q\n  }", dir), files, "-lockfile=readonly")
+			c.init(t, network(handler, "/providers/"), handler, "-lockfile=readonly")
+			c.init(t, network(through, "/"), through, "-lockfile=readonly")
 		})
 	}
 }
@@ -108,7 +114,6 @@ func (c *cli) init(t *testing.T, method string, srv *httptest.Server, flags ...s
 			t.Errorf("%s does not tell of having installed %s:\n%s", c.program, p, out)
 		}
 	}
-	t.Logf("%s", out)
 }
 
 func (c *cli) write(t *testing.T, name, text string) string {

@@ -45,6 +45,9 @@ func Open(dir string) (*Mirror, error) {
 
 // failed makes the error of a job.
 func failed(op, subject string, err error) error {
+	if err == nil {
+		return nil
+	}
 	if _, ok := errors.AsType[*provider.Error](err); ok {
 		return err
 	}

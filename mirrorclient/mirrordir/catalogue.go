@@ -1,0 +1,90 @@
+package mirrordir
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// catalogue is a source that has been judged and knows what it states.
+type catalogue interface {
+	archiveVersions(ctx context.Context, p addrs.Provider) ([]addrs.Version, error)
+	archiveHashes(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]verify.Hash, error)
+}
+
+var _ catalogue = (*Mirror)(nil)
+
+// archiveVersions returns the versions that a network client is to see: those of the
+// index, and if there is none, those that there are archives of.
+func (m *Mirror) archiveVersions(ctx context.Context, p addrs.Provider) ([]addrs.Version, error) {
+	list, err := m.indexVersions(ctx, p)
+	if list != nil || err != nil {
+		return list, failed("list versions of", p.String(), err)
+	}
+	h, err := m.holds(ctx, p)
+	if err != nil {
+		return nil, failed("list versions of", p.String(), err)
+	}
+	return slices.DeleteFunc(h.versions(), func(v addrs.Version) bool {
+		return !slices.ContainsFunc(h.platforms(v), func(platform addrs.Platform) bool {
+			return h.packages[packageKey{v, platform}].dir == ""
+		})
+	}), nil
+}
+
+// indexVersions returns the versions of the index, nil if there is no index.
+func (m *Mirror) indexVersions(ctx context.Context, p addrs.Provider) ([]addrs.Version, error) {
+	name := homeOf(p) + "/" + indexName
+	data, _, err := m.read(ctx, name)
+	if err != nil || data == nil {
+		return nil, err
+	}
+	_, versions, err := parseDocument(data, memberVersions)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	list := []addrs.Version{}
+	for text := range versions {
+		if v, err := addrs.ParseVersion(text); err == nil {
+			list = append(list, v)
+		}
+	}
+	return list, nil
+}
+
+// archiveHashes returns what is stated about the archives of a version, with nil for one
+// of which nothing is: as the document of the version has it, or if there is none, as they
+// lie there.
+func (m *Mirror) archiveHashes(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]verify.Hash, error) {
+	subject := Want{Provider: p, Version: v}.String()
+	h, err := m.holds(ctx, p)
+	if err != nil {
+		return nil, failed("find", subject, err)
+	}
+	list, err := m.readListed(ctx, homeOf(p), v)
+	if err != nil {
+		return nil, failed("find", subject, err)
+	}
+	hashes := map[addrs.Platform][]verify.Hash{}
+	for _, platform := range h.platforms(v) {
+		one, entry := h.packages[packageKey{v, platform}], listed{}
+		if list != nil {
+			var ok bool
+			if entry, ok = list[platform]; !ok {
+				continue
+			}
+		}
+		switch {
+		case one.dir != "":
+		case list == nil || resolve(homeOf(p), entry.URL) == one.name:
+			hashes[platform] = entry.Hashes
+		}
+	}
+	if len(hashes) == 0 {
+		return nil, failed("find", subject, h.list(p).Unavailable(v, addrs.Platform{}))
+	}
+	return hashes, nil
+}

@@ -1,0 +1,245 @@
+package mirrordir
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/flight"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// Handler is an [http.Handler] that serves the network mirror protocol for the packages of
+// any source: a [Mirror], or a registry or another mirror that is pulled through. Set the
+// fields before the first request; after it a Handler must not be copied.
+//
+//	http.Handle("/providers/", http.StripPrefix("/providers", &mirrordir.Handler{Source: mirror}))
+//
+// It answers GET and HEAD for HOST/NAMESPACE/TYPE/index.json, VERSION.json and archives by
+// their canonical names, and nothing else; what lies beside them in a directory is not
+// served. Answers have strong entity tags, and archives can be had in ranges. What the
+// source does not have is 404, any other failure of it 502, both with a JSON object whose
+// "errors" say what happened, without the source's URL. The host may be in its ASCII or
+// its Unicode form.
+//
+// # Pulling through
+//
+// The clients of a mirror cannot verify signatures, so the Handler does it: it states, as
+// hashes of an archive, what Policy accepts, and it serves an archive only if it has passed
+// Policy. An archive is passed on while it arrives, but its last byte is held back until it
+// has been judged; one that is refused ends in a broken connection. Nothing is kept: to
+// keep packages, [Mirror.Add] them. Requests for the same thing at the same time share one
+// request to the source, and an archive that many ask for is transferred once.
+//
+// Whoever may ask a Handler decides what its source is asked for. A registry client that
+// is asked for a provider of any host contacts that host: limit the providers with the
+// patterns of a [provider.Multi], or the hosts with VetoHost of the client.
+//
+// The packages of a Mirror were judged when they were added. They are served as its
+// documents state them and not judged again.
+type Handler struct {
+	// Source is what is served. It must not be nil.
+	Source provider.Source
+
+	// Policy is what a package must satisfy that is pulled through. The zero Policy
+	// wants signed packages; if the source is a mirror, set AllowUnsigned. With
+	// RecordStated the documents also state hashes that the source merely states.
+	Policy verify.Policy
+
+	// Platforms are those that are looked for where the source does not list any;
+	// empty: those that providers are commonly built for.
+	Platforms []addrs.Platform
+
+	// Parallel is how many archives are pulled through at the same time, and how
+	// many requests of other kinds are made; 0 means 16 of each. Others wait.
+	Parallel int
+
+	// TempDir is where archives lie while they are pulled through; empty: the
+	// directory of [os.TempDir].
+	TempDir string
+
+	// Logger is told of requests that failed; nil means silence.
+	Logger *slog.Logger
+
+	once      sync.Once
+	asking    slots
+	pulling   slots
+	documents flight.Group[documentKey, []byte]
+	packages  flight.Group[request, *provider.Package]
+	pulls     pulls
+}
+
+// defaultPulls is what Handler.Parallel means by 0.
+const defaultPulls = 16
+
+// slots bounds what is done at the same time.
+type slots chan struct{}
+
+func (s slots) take(ctx context.Context) error {
+	select {
+	case s <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (s slots) give() { <-s }
+
+func (h *Handler) setup() {
+	h.once.Do(func() {
+		n := cmp.Or(max(h.Parallel, 0), defaultPulls)
+		h.asking, h.pulling = make(slots, n), make(slots, n)
+	})
+}
+
+// ServeHTTP implements [http.Handler].
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h.setup()
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		writeError(w, http.StatusMethodNotAllowed, "a mirror can only be read")
+		return
+	}
+	q, ok := parseRequest(r.URL)
+	if !ok {
+		writeError(w, http.StatusNotFound, "this is no address of a mirror's document or archive")
+		return
+	}
+	var err error
+	if q.archive {
+		err = h.serveArchive(w, r, q)
+	} else {
+		err = h.serveDocument(w, r, q)
+	}
+	if err != nil {
+		h.fail(w, r, err)
+	}
+}
+
+// request is what a client asks for.
+type request struct {
+	documentKey
+	platform addrs.Platform
+	archive  bool
+}
+
+// documentKey is a document: that of a version, or without one the index.
+type documentKey struct {
+	provider addrs.Provider
+	version  addrs.Version
+}
+
+// parseRequest reads the path of a request. Only canonical spellings are answered, so that
+// each thing has one address and none of them reaches the source unparsed.
+func parseRequest(u *url.URL) (q request, ok bool) {
+	parts := strings.Split(strings.TrimPrefix(u.EscapedPath(), "/"), "/")
+	if len(parts) != 4 {
+		return q, false
+	}
+	for i := range parts {
+		var err error
+		if parts[i], err = url.PathUnescape(parts[i]); err != nil {
+			return q, false
+		}
+	}
+	host, err := svchost.FromWire(parts[0])
+	if err != nil || parts[0] != host.String() && parts[0] != host.Display() {
+		return q, false
+	}
+	q.provider, err = addrs.NewProvider(host, parts[1], parts[2])
+	if err != nil || q.provider.Namespace() != parts[1] || q.provider.Type() != parts[2] {
+		return q, false
+	}
+	return q, q.parseFile(parts[3])
+}
+
+func (q *request) parseFile(name string) bool {
+	if name == indexName {
+		return true
+	}
+	if text, ok := strings.CutSuffix(name, ".json"); ok {
+		v, err := addrs.ParseVersion(text)
+		q.version = v
+		return err == nil && v.String() == text
+	}
+	k, _ := parseArchive(q.provider, name)
+	q.version, q.platform, q.archive = k.version, k.platform, true
+	return k != packageKey{} && name == archiveName(q.provider, k)
+}
+
+func (h *Handler) serveDocument(w http.ResponseWriter, r *http.Request, q request) error {
+	data, err := h.documents.Do(r.Context(), q.documentKey, nil, func(ctx context.Context) ([]byte, error) {
+		if q.version.IsZero() {
+			return h.index(ctx, q.provider)
+		}
+		return h.version(ctx, q.provider, q.version)
+	})
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(data)
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Etag", `"`+hex.EncodeToString(sum[:16])+`"`)
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
+	return nil
+}
+
+// fail answers a request that cannot be answered as asked.
+func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
+	if r.Context().Err() != nil {
+		return // nobody waits for an answer
+	}
+	if h.Logger != nil {
+		h.Logger.WarnContext(r.Context(), "mirror request failed", "method", r.Method, "path", r.URL.Path, "error", err)
+	}
+	if errors.Is(err, provider.ErrNotFound) || errors.Is(err, provider.ErrUnpacked) {
+		writeError(w, http.StatusNotFound, describe(err))
+		return
+	}
+	writeError(w, http.StatusBadGateway, describe(err))
+}
+
+// describe says what is wrong for those who ask the mirror. Where the source is, is not
+// their business.
+func describe(err error) string {
+	e, ok := errors.AsType[*provider.Error](err)
+	if !ok {
+		return "the mirror cannot answer this"
+	}
+	text := e.Op + " " + e.Subject
+	for _, kind := range []error{
+		provider.ErrNoPlatform, provider.ErrNoVersion, provider.ErrNotFound, provider.ErrUnauthorized,
+		provider.ErrTooLarge, provider.ErrInsecure, provider.ErrUnpacked, verify.ErrUnsigned, verify.ErrUnchecked,
+	} {
+		if errors.Is(err, kind) {
+			return text + ": " + kind.Error()
+		}
+	}
+	return text + ": the source did not give a usable answer"
+}
+
+func writeError(w http.ResponseWriter, status int, text string) {
+	body, err := json.Marshal(map[string][]string{"errors": {text}})
+	if err != nil {
+		body = []byte("{}")
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	io.Copy(w, bytes.NewReader(body)) // if it fails, nobody listens
+}

@@ -1,0 +1,102 @@
+package mirrordir
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// find asks the source for the package, once for all who want it now.
+func (h *Handler) find(ctx context.Context, q request) (*provider.Package, error) {
+	return h.packages.Do(ctx, q, (*provider.Package).Clone, func(ctx context.Context) (*provider.Package, error) {
+		if err := h.asking.take(ctx); err != nil {
+			return nil, err
+		}
+		defer h.asking.give()
+		pkg, err := h.Source.ProviderPackage(ctx, q.provider, q.version, q.platform)
+		if err == nil && pkg.Dir != "" {
+			return nil, failed("open", pkg.String(), provider.ErrUnpacked)
+		}
+		return pkg, err
+	})
+}
+
+func (h *Handler) serveArchive(w http.ResponseWriter, r *http.Request, q request) error {
+	pkg, err := h.find(r.Context(), q)
+	if err != nil {
+		return err
+	}
+	tag := tagOf(pkg)
+	if tag != "" && has(r.Header.Values("If-None-Match"), tag) {
+		w.Header().Set("Etag", tag)
+		w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	if r.Method == http.MethodHead && pkg.Size > 0 {
+		setArchiveHeader(w, tag)
+		w.Header().Set("Accept-Ranges", "bytes")
+		w.Header().Set("Content-Length", strconv.FormatInt(pkg.Size, 10))
+		w.WriteHeader(http.StatusOK)
+		return nil
+	}
+	p := h.join(r.Context(), q, pkg)
+	defer h.leave(q, p)
+	body := &pullReader{ctx: r.Context(), pull: p}
+	err = p.await(r.Context(), func() bool {
+		body.size = p.size
+		return p.size >= 0
+	})
+	if err != nil {
+		return err
+	}
+	setArchiveHeader(w, tag)
+	http.ServeContent(w, r, "", time.Time{}, body)
+	if body.err != nil {
+		if h.Logger != nil && r.Context().Err() == nil {
+			h.Logger.WarnContext(r.Context(), "mirror transfer broken off", "path", r.URL.Path, "error", body.err)
+		}
+		// The status has been sent. Only a broken connection tells the client that
+		// what it has is not the archive.
+		panic(http.ErrAbortHandler)
+	}
+	return nil
+}
+
+func setArchiveHeader(w http.ResponseWriter, tag string) {
+	w.Header().Set("Content-Type", "application/zip")
+	if tag != "" {
+		w.Header().Set("Etag", tag)
+	}
+}
+
+// tagOf returns a strong entity tag, or "" if nothing is stated that tells one archive from
+// another. An h1 does not: it is that of the content.
+func tagOf(pkg *provider.Package) string {
+	var zh []verify.Hash
+	for _, x := range pkg.Evidence().Hashes {
+		if x.Scheme() == verify.SchemeZH {
+			zh = append(zh, x)
+		}
+	}
+	if len(zh) != 1 {
+		return ""
+	}
+	return `"` + zh[0].Value() + `"`
+}
+
+// has reports whether one of the lists of entity tags has this one.
+func has(lists []string, tag string) bool {
+	for _, list := range lists {
+		for one := range strings.SplitSeq(list, ",") {
+			if one = strings.TrimSpace(one); one == "*" || strings.TrimPrefix(one, "W/") == tag {
+				return true
+			}
+		}
+	}
+	return false
+}
