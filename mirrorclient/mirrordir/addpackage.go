@@ -272,8 +272,7 @@ func (a *packageAdder) fetch(ctx context.Context) (*Added, error) {
 // about an archive that is not true.
 func (a *packageAdder) place(ctx context.Context, s stagedArchive, rec *record) error {
 	if a.size >= 0 {
-		withdrawn := map[addrs.Platform]*record{a.pkg.Platform: nil}
-		if err := a.list(ctx, a.pkg.Provider, a.pkg.Version, withdrawn); err != nil {
+		if err := a.list(ctx, a.pkg.Provider, a.pkg.Version, listing{a.pkg.Platform: nil}); err != nil {
 			return err
 		}
 	}

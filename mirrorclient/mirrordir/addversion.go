@@ -112,24 +112,16 @@ func (v *versionAdder) publish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	records := map[addrs.Platform]*record{}
+	changes := listing{}
 	for _, platform := range h.platforms(version) {
 		one := h.packages[packageKey{version, platform}]
 		rec, err := v.readRecord(ctx, one.name)
-		if errors.Is(err, errDocument) {
-			continue // whoever wants this package replaces it
-		}
-		if err != nil {
+		if err != nil && !errors.Is(err, errDocument) {
 			return err
 		}
-		if rec != nil && rec.Size == one.size && canonical(p, packageKey{version, platform}, one) {
-			records[platform] = rec
+		if rec != nil && rec.Size == one.size {
+			changes[platform] = &recorded{rec, one.name}
 		}
 	}
-	return v.list(ctx, p, version, records)
-}
-
-// canonical reports whether the archive is where it would be added.
-func canonical(p addrs.Provider, k packageKey, one held) bool {
-	return one.name == homeOf(p)+"/"+archiveName(p, k)
+	return v.list(ctx, p, version, changes)
 }

@@ -3,6 +3,8 @@ package mirrordir
 import (
 	"context"
 	"fmt"
+	"maps"
+	"path"
 	"slices"
 
 	"github.com/tofureg/tofureg/addrs"
@@ -20,9 +22,9 @@ var _ catalogue = (*Mirror)(nil)
 // archiveVersions returns the versions that a network client is to see: those of the
 // index, and if there is none, those that there are archives of.
 func (m *Mirror) archiveVersions(ctx context.Context, p addrs.Provider) ([]addrs.Version, error) {
-	list, err := m.indexVersions(ctx, p)
-	if list != nil || err != nil {
-		return list, failed("list versions of", p.String(), err)
+	index, err := m.readIndex(ctx, homeOf(p))
+	if index != nil || err != nil {
+		return slices.Collect(maps.Keys(index)), failed("list versions of", p.String(), err)
 	}
 	h, err := m.holds(ctx, p)
 	if err != nil {
@@ -35,9 +37,9 @@ func (m *Mirror) archiveVersions(ctx context.Context, p addrs.Provider) ([]addrs
 	}), nil
 }
 
-// indexVersions returns the versions of the index, nil if there is no index.
-func (m *Mirror) indexVersions(ctx context.Context, p addrs.Provider) ([]addrs.Version, error) {
-	name := homeOf(p) + "/" + indexName
+// readIndex returns the versions of the index in a directory, nil if there is no index.
+func (m *Mirror) readIndex(ctx context.Context, dir string) (map[addrs.Version]bool, error) {
+	name := path.Join(dir, indexName)
 	data, _, err := m.read(ctx, name)
 	if err != nil || data == nil {
 		return nil, err
@@ -46,10 +48,10 @@ func (m *Mirror) indexVersions(ctx context.Context, p addrs.Provider) ([]addrs.V
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	list := []addrs.Version{}
+	list := make(map[addrs.Version]bool, len(versions))
 	for text := range versions {
-		if v, err := addrs.ParseVersion(text); err == nil {
-			list = append(list, v)
+		if v, err := addrs.ParseVersion(text); err == nil && v.String() == text {
+			list[v] = true
 		}
 	}
 	return list, nil

@@ -18,11 +18,20 @@ func documentHomes(p addrs.Provider) []string {
 	return []string{home, wire}
 }
 
-// list brings the documents up to date with the records of archives of one version; a
-// nil record takes the platform out. The document of the version comes before the
+// listing is what the documents are to say about archives of one version. Nil takes the
+// platform out.
+type listing map[addrs.Platform]*recorded
+
+// recorded is an archive that is on record.
+type recorded struct {
+	*record
+	name string // of the archive in the storage
+}
+
+// list brings the documents up to date. The document of the version comes before the
 // index, so that what the index names can be asked for.
-func (m *Mirror) list(ctx context.Context, p addrs.Provider, v addrs.Version, records map[addrs.Platform]*record) error {
-	if len(records) == 0 {
+func (m *Mirror) list(ctx context.Context, p addrs.Provider, v addrs.Version, changes listing) error {
+	if len(changes) == 0 {
 		return nil
 	}
 	homes, lists := documentHomes(p), false
@@ -35,7 +44,7 @@ func (m *Mirror) list(ctx context.Context, p addrs.Provider, v addrs.Version, re
 			if archives == nil {
 				archives = object{}
 			}
-			if err := setArchives(archives, p, v, records, dir); err != nil {
+			if err := changes.apply(archives, dir); err != nil {
 				return nil, err
 			}
 			lists = lists || len(archives) > 0
@@ -59,15 +68,14 @@ func (m *Mirror) list(ctx context.Context, p addrs.Provider, v addrs.Version, re
 	return nil
 }
 
-// setArchives changes the entries of a document in the directory dir.
-func setArchives(archives object, p addrs.Provider, v addrs.Version, records map[addrs.Platform]*record, dir string) error {
-	for platform, r := range records {
+// apply changes the entries of a document in the directory dir.
+func (l listing) apply(archives object, dir string) error {
+	for platform, r := range l {
 		if r == nil {
 			delete(archives, platform.String())
 			continue
 		}
-		name := path.Join(homeOf(p), archiveName(p, packageKey{v, platform}))
-		raw, err := json.Marshal(listed{Hashes: r.Hashes, URL: urlOf(dir, name)})
+		raw, err := json.Marshal(listed{Hashes: r.Hashes, URL: urlOf(dir, r.name)})
 		if err != nil {
 			return err
 		}

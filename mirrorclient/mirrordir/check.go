@@ -1,0 +1,163 @@
+package mirrordir
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"path"
+	"runtime"
+	"slices"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// CheckOptions for [Mirror.Check] and [Mirror.Reindex].
+type CheckOptions struct {
+	// Parallel is how many archives are read at the same time; 0 means as many as
+	// the program may use processors.
+	Parallel int
+
+	// Policy, if not nil, has Check judge each archive with the evidence on record,
+	// and report as Refused those that it does not accept. If it is nil, only what is
+	// wrong is Refused, such as a bad signature, but not what is missing.
+	Policy *verify.Policy
+
+	// Progress is told of each archive that has been read; nil: nobody is. It is
+	// called by one goroutine at a time. Reindex reads only what is not on record.
+	Progress func(provider.Event)
+}
+
+// EventChecked is reported by [Mirror.Check] and [Mirror.Reindex]: an archive has been read.
+const EventChecked provider.EventKind = "checked"
+
+// Check reads everything in the mirror again, archives, documents and records, and
+// reports where they do not agree. It changes nothing. What is being added while it runs
+// is looked at again before it is called a problem.
+//
+// The error is not nil only if Check could not finish; a mirror with problems is none.
+func (m *Mirror) Check(ctx context.Context, o CheckOptions) (*Report, error) {
+	c := newChecker(m, o)
+	providers, err := m.walk(ctx, c.reporter)
+	if err != nil {
+		return nil, failed("check", "the mirror", err)
+	}
+	for _, p := range providers {
+		if err := c.provider(ctx, p); err != nil {
+			return nil, failed("check", p.String(), err)
+		}
+	}
+	return c.sorted(), nil
+}
+
+// checker does one call of Check or Reindex.
+type checker struct {
+	*Mirror
+	*reporter
+	options CheckOptions
+	limits  verify.Limits
+	slots   slots // one for each archive that is read
+	tell    func(provider.Event)
+}
+
+func newChecker(m *Mirror, o CheckOptions) *checker {
+	c := &checker{Mirror: m, reporter: &reporter{}, options: o}
+	if o.Policy != nil {
+		c.limits = o.Policy.Limits
+	}
+	c.slots = make(slots, cmp.Or(max(o.Parallel, 0), runtime.GOMAXPROCS(0)))
+	c.tell = serialised(o.Progress)
+	return c
+}
+
+func (c *checker) provider(ctx context.Context, p addrs.Provider) error {
+	s, err := c.survey(ctx, p)
+	if err != nil {
+		return err
+	}
+	versions := slices.SortedFunc(maps.Keys(s.versions), addrs.Version.Compare)
+	errs := make([]error, len(versions))
+	inParallel(cap(c.slots), len(versions), func(i int) {
+		errs[i] = c.version(ctx, s, versions[i])
+	})
+	c.count(1, 0, 0, 0)
+	c.note(s.findings...)
+	return errors.Join(errs...)
+}
+
+// survey is what the directories of a provider hold.
+type survey struct {
+	provider addrs.Provider
+	files    *inventory                        // of the directory with the archives
+	homes    []string                          // the directories with documents
+	indices  map[string]map[addrs.Version]bool // by the directory; nil: none, or a damaged one
+	versions map[addrs.Version]bool            // that there is anything of
+	findings []Finding
+}
+
+func (c *checker) survey(ctx context.Context, p addrs.Provider) (*survey, error) {
+	s := &survey{provider: p, homes: documentHomes(p), indices: map[string]map[addrs.Version]bool{}, versions: map[addrs.Version]bool{}}
+	for i, dir := range s.homes {
+		f, err := c.inventory(ctx, p, dir)
+		if err != nil {
+			return nil, err
+		}
+		if i == 0 {
+			s.files = f
+		}
+		maps.Copy(s.versions, f.versions)
+		if s.indices[dir], err = c.readIndex(ctx, dir); errors.Is(err, errDocument) {
+			s.findings = append(s.findings, Finding{Kind: Damaged, Name: path.Join(dir, indexName), Provider: p, Detail: oneLine(err)})
+		} else if err != nil {
+			return nil, err
+		}
+		maps.Copy(s.versions, s.indices[dir])
+	}
+	for _, name := range s.files.others {
+		s.findings = append(s.findings, Finding{Kind: Ignored, Name: name, Provider: p, Detail: "not the name of an archive of this provider"})
+	}
+	return s, nil
+}
+
+// version checks one version, and once more without others at work on it if that finds
+// problems.
+func (c *checker) version(ctx context.Context, s *survey, v addrs.Version) error {
+	vc := &versionChecker{checker: c, survey: s, version: v}
+	if err := vc.run(ctx); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(vc.found, func(f Finding) bool { return f.Kind.isProblem() }) {
+		unlock, err := c.lockIfPossible(ctx, s.provider, v)
+		if err != nil {
+			return err
+		}
+		defer unlock()
+		if s, err = c.survey(ctx, s.provider); err != nil {
+			return err
+		}
+		vc = &versionChecker{checker: c, survey: s, version: v}
+		if err := vc.run(ctx); err != nil {
+			return err
+		}
+	}
+	c.note(vc.found...)
+	if vc.archives > 0 {
+		c.count(0, 1, vc.archives, vc.bytes)
+	}
+	return nil
+}
+
+// lockIfPossible is lockVersion for those who only read: where nobody can write, nobody
+// need be kept away.
+func (m *Mirror) lockIfPossible(ctx context.Context, p addrs.Provider, v addrs.Version) (unlock func(), err error) {
+	unlock, err = m.lockVersion(ctx, p, v)
+	if err != nil && ctx.Err() == nil {
+		if _, isPath := errors.AsType[*fs.PathError](err); isPath {
+			return func() {}, nil
+		}
+	}
+	return unlock, err
+}

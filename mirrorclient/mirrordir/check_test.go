@@ -1,0 +1,235 @@
+package mirrordir_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// mustCheck returns the report of Check.
+func mustCheck(t testing.TB, m *mirrordir.Mirror, o mirrordir.CheckOptions) *mirrordir.Report {
+	t.Helper()
+	report, err := m.Check(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+// wantGood fails unless there is nothing to be said about a mirror.
+func wantGood(t testing.TB, m *mirrordir.Mirror) {
+	t.Helper()
+	report := mustCheck(t, m, mirrordir.CheckOptions{Policy: &verify.Policy{}})
+	for _, f := range slices.Concat(report.Problems, report.Notes) {
+		t.Errorf("%v", f)
+	}
+	if !report.OK() || report.Archives == 0 {
+		t.Errorf("not good: %+v", report)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	m, dir, _, _ := filled(t)
+	wantGood(t, m)
+	before := snapshot(t, dir)
+	var read atomic.Int32
+	report := mustCheck(t, m, mirrordir.CheckOptions{Parallel: 2, Progress: func(e provider.Event) {
+		if e.Kind == mirrordir.EventChecked {
+			read.Add(1)
+		}
+	}})
+	var size int64
+	for _, name := range files(t, dir) {
+		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && filepath.Ext(name) == ".zip" {
+			size += info.Size()
+		}
+	}
+	if report.Providers != 1 || report.Versions != 2 || report.Archives != 6 || report.Bytes != size || read.Load() != 6 {
+		t.Errorf("%+v, %d read", report, read.Load())
+	}
+	if len(before) != len(snapshot(t, dir)) {
+		t.Error("Check has written")
+	}
+	if data, err := json.Marshal(report); err != nil || !strings.Contains(string(data), `"archives":6`) {
+		t.Errorf("%s, %v", data, err)
+	}
+}
+
+// TestFindings damages a mirror in one way each.
+func TestFindings(t *testing.T) {
+	t.Parallel()
+	type finding struct {
+		kind mirrordir.FindingKind
+		name string
+	}
+	index, doc := home+"/index.json", home+"/1.0.0.json"
+	edit := func(name, old, new string) func(t *testing.T, dir string) {
+		return func(t *testing.T, dir string) {
+			text := read(t, dir, name)
+			if !strings.Contains(text, old) {
+				t.Fatalf("%s has no %q:\n%s", name, old, text)
+			}
+			write(t, dir, name, strings.Replace(text, old, new, 1))
+		}
+	}
+	put := func(name, text string) func(t *testing.T, dir string) {
+		return func(t *testing.T, dir string) { write(t, dir, name, text) }
+	}
+	drop := func(name string) func(t *testing.T, dir string) {
+		return func(t *testing.T, dir string) { remove(t, dir, name) }
+	}
+	tests := map[string]struct {
+		damage func(t *testing.T, dir string)
+		want   []finding
+	}{
+		"archive altered": {func(t *testing.T, dir string) {
+			text := read(t, dir, archive(v1, linux))
+			write(t, dir, archive(v1, linux), text[:100]+string(text[100]^1)+text[101:])
+		}, []finding{{mirrordir.Changed, archive(v1, linux)}}},
+		"archive is another one": {func(t *testing.T, dir string) { write(t, dir, archive(v1, linux), read(t, dir, archive(v2, linux))) },
+			[]finding{{mirrordir.Changed, archive(v1, linux)}}},
+		"archive is none": {put(archive(v1, linux), "PK"), []finding{{mirrordir.Changed, archive(v1, linux)}}},
+		"archive is none, no record": {func(t *testing.T, dir string) {
+			write(t, dir, archive(v1, linux), "PK")
+			remove(t, dir, recordOf(v1, linux))
+		}, []finding{{mirrordir.Damaged, archive(v1, linux)}, {mirrordir.Unrecorded, archive(v1, linux)}}},
+		"archive altered, no record": {func(t *testing.T, dir string) {
+			write(t, dir, archive(v1, linux), read(t, dir, archive(v2, linux)))
+			remove(t, dir, recordOf(v1, linux))
+		}, []finding{{mirrordir.Changed, archive(v1, linux)}, {mirrordir.Unrecorded, archive(v1, linux)}}},
+		"archive is gone":   {drop(archive(v1, linux)), []finding{{mirrordir.Missing, archive(v1, linux)}, {mirrordir.Leftover, recordOf(v1, linux)}}},
+		"record is gone":    {drop(recordOf(v1, linux)), []finding{{mirrordir.Unrecorded, archive(v1, linux)}}},
+		"record is damaged": {put(recordOf(v1, linux), "{"), []finding{{mirrordir.Damaged, recordOf(v1, linux)}}},
+		"record is of another platform": {func(t *testing.T, dir string) {
+			write(t, dir, recordOf(v1, linux), read(t, dir, recordOf(v1, windows)))
+		}, []finding{{mirrordir.Changed, archive(v1, linux)}}},
+		"sums altered":                 {edit(recordOf(v1, linux), `.zip\n`, `.zop\n`), []finding{{mirrordir.Refused, archive(v1, linux)}}},
+		"index is gone":                {drop(index), []finding{{mirrordir.Unlisted, doc}, {mirrordir.Unlisted, home + "/2.0.0.json"}}},
+		"index is damaged":             {put(index, "[]"), []finding{{mirrordir.Damaged, index}, {mirrordir.Unlisted, doc}, {mirrordir.Unlisted, home + "/2.0.0.json"}}},
+		"index lists too much":         {edit(index, `"1.0.0"`, `"0.5.0": {}, "1.0.0"`), []finding{{mirrordir.Missing, home + "/0.5.0.json"}}},
+		"index lists too little":       {edit(index, `"1.0.0": {},`, ``), []finding{{mirrordir.Unlisted, doc}}},
+		"document is gone":             {drop(doc), []finding{{mirrordir.Missing, doc}, {mirrordir.Unlisted, archive(v1, linux)}, {mirrordir.Unlisted, archive(v1, darwin)}, {mirrordir.Unlisted, archive(v1, windows)}}},
+		"document is damaged":          {put(doc, "{"), []finding{{mirrordir.Damaged, doc}, {mirrordir.Unlisted, archive(v1, linux)}, {mirrordir.Unlisted, archive(v1, darwin)}, {mirrordir.Unlisted, archive(v1, windows)}}},
+		"document states another hash": {edit(doc, `"zh:`, `"zh:`+strings.Repeat("0", 64)+`", "zh:`), []finding{{mirrordir.Changed, archive(v1, darwin)}}},
+		"document leads out":           {edit(doc, `"url": "`, `"url": "https://example.com/`), []finding{{mirrordir.Elsewhere, doc}, {mirrordir.Unlisted, archive(v1, darwin)}}},
+		"document lists a stranger":    {edit(doc, `"archives": {`, `"archives": {"plan9_mips": {"url": "x.zip"},`), []finding{{mirrordir.Missing, home + "/x.zip"}}},
+		"null entry":                   {edit(doc, `"archives": {`, `"archives": {"plan9_mips": null,`), nil},
+		"unfinished file":              {put(".tofureg/.tofureg-x.tmp", "x"), []finding{{mirrordir.Leftover, ".tofureg/.tofureg-x.tmp"}}},
+		"other files": {func(t *testing.T, dir string) {
+			write(t, dir, home+"/README.md", "x")
+			write(t, dir, home+"/3.0.0/linux_amd64/x", "x")
+			write(t, dir, "README.md", "x")
+			write(t, dir, home+"/terraform-provider-beta_1.0.0_linux_amd64.zip", "x")
+			write(t, dir, "Registry.Example.com/acme/alpha/x", "x")
+			write(t, dir, "no host/acme/alpha/x", "x")
+		}, []finding{{mirrordir.Ignored, "README.md"}, {mirrordir.Ignored, home + "/terraform-provider-beta_1.0.0_linux_amd64.zip"}, {mirrordir.Ignored, "Registry.Example.com/acme/alpha"}, {mirrordir.Ignored, "no host/acme/alpha"}}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m, dir, _, _ := filled(t)
+			test.damage(t, dir)
+			report := mustCheck(t, m, mirrordir.CheckOptions{})
+			var got, want []string
+			for _, f := range slices.Concat(report.Problems, report.Notes) {
+				got = append(got, string(f.Kind)+" "+f.Name)
+				if f.Detail == "" || strings.ContainsAny(f.String(), "\n\r") {
+					t.Errorf("detail of %q", f)
+				}
+			}
+			problems := 0
+			for _, f := range test.want {
+				want = append(want, string(f.kind)+" "+f.name)
+				if f.kind == mirrordir.Missing || f.kind == mirrordir.Changed || f.kind == mirrordir.Damaged || f.kind == mirrordir.Refused {
+					problems++
+				}
+			}
+			slices.Sort(got)
+			slices.Sort(want)
+			if !slices.Equal(got, want) || len(report.Problems) != problems || report.OK() != (problems == 0) {
+				t.Errorf("found\n%s\nwant\n%s\n%v", strings.Join(got, "\n"), strings.Join(want, "\n"), report)
+			}
+		})
+	}
+}
+
+// TestCheckPolicy audits a mirror by the policy of those who use it.
+func TestCheckPolicy(t *testing.T) {
+	t.Parallel()
+	reg, client := newRegistry(t)
+	m, _ := newMirror(t)
+	mustAdd(t, m, client, wants(three, v1), mirrordir.Options{NoEvidence: true})
+	if report := mustCheck(t, m, mirrordir.CheckOptions{}); !report.OK() {
+		t.Errorf("%v", report.Problems)
+	}
+	report := mustCheck(t, m, mirrordir.CheckOptions{Policy: &verify.Policy{}})
+	if len(report.Problems) != 3 || report.Problems[0].Kind != mirrordir.Refused || !strings.Contains(report.Problems[0].Detail, "AllowUnsigned") {
+		t.Errorf("%v", report.Problems)
+	}
+	mustAdd(t, m, client, wants(three, v1), mirrordir.Options{})
+	wantGood(t, m)
+	report = mustCheck(t, m, mirrordir.CheckOptions{Policy: &verify.Policy{Fingerprints: []string{strings.Repeat("0", 40)}}})
+	if len(report.Problems) != 3 {
+		t.Errorf("with a pin of another key than %s: %v", reg.Key().ID(), report.Problems)
+	}
+}
+
+func TestCheckFails(t *testing.T) {
+	t.Parallel()
+	m, dir, _, _ := filled(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := m.Check(ctx, mirrordir.CheckOptions{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	if _, err := m.Reindex(ctx, mirrordir.CheckOptions{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("Reindex, cancelled: %v", err)
+	}
+	remove(t, dir, ".")
+	if _, err := m.Check(t.Context(), mirrordir.CheckOptions{}); err == nil {
+		t.Error("no directory: no error")
+	}
+}
+
+// TestCheckWhileAdding: what is on its way is no problem.
+func TestCheckWhileAdding(t *testing.T) {
+	t.Parallel()
+	reg := regtest.New("registry.example.com")
+	m, _ := newMirror(t)
+	var versions []addrs.Version
+	for _, text := range []string{"1.0.0", "1.1.0", "1.2.0", "1.3.0", "1.4.0", "1.5.0"} {
+		reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: text, Platforms: names(three)})
+		versions = append(versions, addrs.MustParseVersion(text))
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		mustAdd(t, m, client(reg), wants(three, versions...), mirrordir.Options{})
+	}()
+	for running := true; running; {
+		select {
+		case <-done:
+			running = false
+		default:
+		}
+		if report := mustCheck(t, m, mirrordir.CheckOptions{}); !report.OK() {
+			t.Errorf("%v", report.Problems)
+			break
+		}
+	}
+	<-done
+	wantGood(t, m)
+}

@@ -1,0 +1,196 @@
+package mirrordir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"sync"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// versionChecker checks one version.
+type versionChecker struct {
+	*checker
+	survey   *survey
+	version  addrs.Version
+	entries  map[string]map[addrs.Platform]listed // of the documents, by directory
+	archives int
+	bytes    int64
+
+	mu    sync.Mutex
+	found []Finding
+}
+
+func (c *versionChecker) find(kind FindingKind, name string, platform addrs.Platform, format string, args ...any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.found = append(c.found, Finding{
+		Kind: kind, Name: name, Provider: c.survey.provider, Version: c.version, Platform: platform,
+		Detail: fmt.Sprintf(format, args...),
+	})
+}
+
+func (c *versionChecker) run(ctx context.Context) error {
+	c.entries = map[string]map[addrs.Platform]listed{}
+	for _, dir := range c.survey.homes {
+		if err := c.document(ctx, dir); err != nil {
+			return err
+		}
+	}
+	archives := c.survey.files.archives[c.version]
+	errs := make([]error, len(archives))
+	var wg sync.WaitGroup
+	for i, name := range archives {
+		c.archives++
+		c.bytes += c.survey.files.sizes[name]
+		wg.Go(func() { errs[i] = c.archive(ctx, name) })
+	}
+	wg.Wait()
+	for _, name := range c.survey.files.records[c.version] {
+		if !slices.ContainsFunc(archives, func(a string) bool { return recordName(a) == name }) {
+			c.find(Leftover, name, addrs.Platform{}, "the record of an archive that is not there")
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// document checks the document of the version in one directory.
+func (c *versionChecker) document(ctx context.Context, dir string) error {
+	name := path.Join(dir, documentName(c.version))
+	list, err := c.readListed(ctx, dir, c.version)
+	c.entries[dir] = list
+	index := c.survey.indices[dir]
+	switch {
+	case errors.Is(err, errDocument):
+		c.find(Damaged, name, addrs.Platform{}, "%s", oneLine(err))
+		return nil
+	case err != nil:
+		return err
+	case list == nil && index[c.version]:
+		c.find(Missing, name, addrs.Platform{}, "the index lists the version")
+	case list != nil && !index[c.version]:
+		c.find(Unlisted, name, addrs.Platform{}, "the index does not list the version")
+	}
+	for platform, l := range list {
+		file := resolve(dir, l.URL)
+		_, there := c.survey.files.sizes[file]
+		switch {
+		case file == "":
+			c.find(Elsewhere, name, platform, "refers to %.200q", l.URL)
+		case !there:
+			if o, err := c.Storage.Open(ctx, file); err == nil {
+				o.Close()
+				continue // in a directory that is nobody's
+			} else if !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+			c.find(Missing, file, platform, "%s lists it", name)
+		}
+	}
+	return nil
+}
+
+// archive reads one archive.
+func (c *versionChecker) archive(ctx context.Context, name string) error {
+	if err := c.slots.take(ctx); err != nil {
+		return err
+	}
+	defer c.slots.give()
+	k, _ := parseArchive(c.survey.provider, path.Base(name))
+	rec, err := c.readRecord(ctx, name)
+	switch {
+	case errors.Is(err, errDocument):
+		c.find(Damaged, recordName(name), k.platform, "%s", oneLine(err))
+	case err != nil:
+		return err
+	case rec == nil:
+		c.find(Unrecorded, name, k.platform, "nothing is on record about it")
+	}
+	local, size, err := c.hash(ctx, name)
+	damaged := errors.Is(err, fault.ErrArchive) || errors.Is(err, fault.ErrTooLarge)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil // removed by now; what lists it says so
+	case err != nil && !damaged:
+		return err
+	}
+	c.tell(provider.Event{Kind: EventChecked, Provider: c.survey.provider, Version: k.version, Platform: k.platform, Bytes: size, Total: size})
+	// Of what is wrong with one archive, the first thing explains the others.
+	switch {
+	case rec != nil && rec.Size != size:
+		c.find(Changed, name, k.platform, "%d bytes, on record are %d", size, rec.Size)
+	case rec != nil && len(foreign(rec.Hashes, local)) > 0:
+		c.find(Changed, name, k.platform, "on record is %v, the archive has %v", foreign(rec.Hashes, local), local)
+	case damaged:
+		c.find(Damaged, name, k.platform, "%s", oneLine(err))
+	default:
+		c.listed(name, k, local)
+		if rec != nil {
+			c.judge(name, k, rec, local)
+		}
+	}
+	return nil
+}
+
+// hash computes all hashes of an archive. With an error of the archive the zh is there.
+func (c *checker) hash(ctx context.Context, name string) (local []verify.Hash, size int64, err error) {
+	f, err := c.openArchive(ctx, name)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer f.Close()
+	zh, err := f.zh(ctx)
+	if err != nil {
+		return nil, f.size, err
+	}
+	packed, tree, err := verify.H1Zip(f, f.size, c.limits)
+	if err != nil {
+		return []verify.Hash{zh}, f.size, err
+	}
+	return hashSet([]verify.Hash{zh, packed, tree}), f.size, nil
+}
+
+// listed compares what the documents state with what an archive has.
+func (c *versionChecker) listed(name string, k packageKey, local []verify.Hash) {
+	for _, dir := range c.survey.homes {
+		l, ok := c.entries[dir][k.platform]
+		if !ok || resolve(dir, l.URL) != name {
+			c.find(Unlisted, name, k.platform, "%s does not list it", path.Join(dir, documentName(k.version)))
+			continue
+		}
+		if wrong := foreign(l.Hashes, local); len(wrong) > 0 {
+			c.find(Changed, name, k.platform, "%s states %v, the archive has %v", path.Join(dir, documentName(k.version)), wrong, local)
+		}
+	}
+}
+
+// foreign returns those of the stated hashes that could be compared and are not among the
+// computed ones.
+func foreign(stated, local []verify.Hash) (wrong []verify.Hash) {
+	for _, h := range stated {
+		comparable := slices.ContainsFunc(local, func(l verify.Hash) bool { return l.Scheme() == h.Scheme() })
+		if comparable && !slices.Contains(local, h) {
+			wrong = append(wrong, h)
+		}
+	}
+	return wrong
+}
+
+// judge looks at the evidence on record.
+func (c *versionChecker) judge(name string, k packageKey, rec *record, local []verify.Hash) {
+	policy := verify.Policy{AllowUnchecked: true, AllowExpired: true, AllowWeak: true, AllowAnyName: true}
+	if c.options.Policy != nil {
+		policy = *c.options.Policy
+	}
+	pkg := &provider.Package{Provider: c.survey.provider, Version: k.version, Platform: k.platform}
+	if _, err := policy.Judge(rec.evidence(pkg), rec.Size, local); err != nil {
+		c.find(Refused, name, k.platform, "%s", oneLine(err))
+	}
+}

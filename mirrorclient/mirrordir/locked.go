@@ -1,0 +1,37 @@
+package mirrordir
+
+import (
+	"context"
+	"errors"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/provider/lockfile"
+)
+
+// AddLocked is [Mirror.Add] for what a lock file holds: each provider in its locked version,
+// for these platforms, and with no other bytes than those whose hashes are locked. So
+// o.Policy.Accept has no effect here; set RequireSignature to want signatures too.
+//
+// A package for a platform that the lock file has no hash of is refused: its error wraps
+// verify.ErrNotAccepted. `tofu providers lock` and Merge of package lockfile add hashes for
+// other platforms.
+func (m *Mirror) AddLocked(ctx context.Context, src provider.Source, lock *lockfile.File, platforms []addrs.Platform, o Options) ([]Added, error) {
+	if len(platforms) == 0 {
+		// A lock file does not tell which hash is for which platform.
+		return nil, errors.New("mirror what is locked: no platforms are given")
+	}
+	var wants []Want
+	for e := range lock.All() {
+		wants = append(wants, Want{Provider: e.Provider, Version: e.Version, Platforms: platforms})
+	}
+	jobs, err := plan(wants)
+	if err != nil {
+		return nil, err
+	}
+	for i := range jobs {
+		jobs[i].policy = o.Policy
+		jobs[i].policy.Accept = lock.Accept(jobs[i].Provider, jobs[i].Version)
+	}
+	return m.add(ctx, src, jobs, o)
+}

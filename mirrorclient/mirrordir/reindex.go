@@ -1,0 +1,244 @@
+package mirrordir
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"sync"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// Reindex makes all documents anew from the archives that are there, whoever put them there:
+// it takes over the directory that `tofu providers mirror` has filled, or that somebody has
+// copied archives into. Archives without a record are read and get one; what the documents
+// said about them before is corrected and noted as Restated. Entries that lead out of the
+// mirror stay; entries for archives that are not there go, and so do documents and records
+// that nothing is left of.
+//
+// An archive that is not the one on record is not listed, but reported as Changed, and one
+// that is no package as Damaged; [Mirror.Add] replaces both. Whether archives without a
+// record are what their publisher released, Reindex cannot tell; Add with a policy that wants
+// signatures finds out without fetching them.
+//
+// The error is not nil only if Reindex could not finish.
+func (m *Mirror) Reindex(ctx context.Context, o CheckOptions) (*Report, error) {
+	c := newChecker(m, o)
+	if d, ok := m.Storage.(interface{ clean() error }); ok {
+		if err := d.clean(); err != nil {
+			return nil, failed("reindex", "the mirror", err)
+		}
+	}
+	providers, err := m.walk(ctx, c.reporter)
+	if err != nil {
+		return nil, failed("reindex", "the mirror", err)
+	}
+	for _, p := range providers {
+		if err := c.reindex(ctx, p); err != nil {
+			return nil, failed("reindex", p.String(), err)
+		}
+	}
+	return c.sorted(), nil
+}
+
+func (c *checker) reindex(ctx context.Context, p addrs.Provider) error {
+	s, err := c.survey(ctx, p)
+	if err != nil {
+		return err
+	}
+	versions := slices.SortedFunc(maps.Keys(s.versions), addrs.Version.Compare)
+	listed := make([]bool, len(versions))
+	errs := make([]error, len(versions))
+	inParallel(cap(c.slots), len(versions), func(i int) {
+		listed[i], errs[i] = c.reindexVersion(ctx, p, versions[i])
+	})
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	for _, dir := range s.homes {
+		if err := c.writeIndex(ctx, dir, versions, listed); err != nil {
+			return err
+		}
+	}
+	c.count(1, 0, 0, 0)
+	for _, f := range s.findings {
+		if f.Kind != Damaged { // it has been made anew
+			c.note(f)
+		}
+	}
+	return nil
+}
+
+// writeIndex has the index in dir list these versions or not. Others, which are being added
+// right now, stay.
+func (c *checker) writeIndex(ctx context.Context, dir string, all []addrs.Version, listed []bool) error {
+	return c.update(ctx, path.Join(dir, indexName), func(data []byte) ([]byte, error) {
+		doc, versions, err := parseDocument(data, memberVersions)
+		if errors.Is(err, errDocument) {
+			doc, versions, err = nil, nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if versions == nil {
+			versions = object{}
+		}
+		for i, v := range all {
+			old, ok := versions[v.String()]
+			switch {
+			case !listed[i]:
+				delete(versions, v.String())
+			case !ok || isNull(old):
+				versions[v.String()] = json.RawMessage("{}")
+			}
+		}
+		if len(versions) == 0 {
+			return nil, nil
+		}
+		return edited(doc, memberVersions, versions)
+	})
+}
+
+// reindexVersion makes the documents of one version anew and reports whether there is
+// anything to list.
+func (c *checker) reindexVersion(ctx context.Context, p addrs.Provider, v addrs.Version) (bool, error) {
+	unlock, err := c.lockVersion(ctx, p, v)
+	if err != nil {
+		return false, err
+	}
+	defer unlock()
+	h, err := c.scanHome(ctx, p)
+	if err != nil {
+		return false, err
+	}
+	stated, err := c.readListed(ctx, homeOf(p), v)
+	if err != nil && !errors.Is(err, errDocument) {
+		return false, err
+	}
+	platforms := h.platforms(v)
+	records := make([]*record, len(platforms))
+	errs := make([]error, len(platforms))
+	var wg sync.WaitGroup
+	for i, platform := range platforms {
+		wg.Go(func() {
+			k := packageKey{v, platform}
+			records[i], errs[i] = c.reindexArchive(ctx, p, k, h.packages[k], stated[platform])
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return false, err
+	}
+	changes := listing{}
+	var size int64
+	for i, platform := range platforms {
+		one := h.packages[packageKey{v, platform}]
+		size += one.size
+		if records[i] != nil {
+			changes[platform] = &recorded{records[i], one.name}
+		}
+	}
+	if len(platforms) > 0 {
+		c.count(0, 1, len(platforms), size)
+	}
+	if err := c.deleteOrphans(ctx, p, v); err != nil {
+		return false, err
+	}
+	return c.writeDocuments(ctx, p, v, changes)
+}
+
+// reindexArchive returns what is on record about an archive, if need be after reading it,
+// and nil if it is not to be listed.
+func (c *checker) reindexArchive(ctx context.Context, p addrs.Provider, k packageKey, one held, stated listed) (*record, error) {
+	if err := c.slots.take(ctx); err != nil {
+		return nil, err
+	}
+	defer c.slots.give()
+	find := func(kind FindingKind, format string, args ...any) {
+		c.note(Finding{Kind: kind, Name: one.name, Provider: p, Version: k.version, Platform: k.platform, Detail: fmt.Sprintf(format, args...)})
+	}
+	rec, err := c.readRecord(ctx, one.name)
+	switch {
+	case err != nil && !errors.Is(err, errDocument):
+		return nil, err
+	case rec != nil && rec.Size != one.size:
+		find(Changed, "%d bytes, on record are %d; Add replaces it", one.size, rec.Size)
+		return nil, nil
+	case rec == nil || !rec.has(verify.SchemeZH):
+		local, size, err := c.hash(ctx, one.name)
+		if errors.Is(err, fault.ErrArchive) || errors.Is(err, fault.ErrTooLarge) {
+			find(Damaged, "%s", oneLine(err))
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		rec = &record{Size: size, Hashes: local}
+		if err := c.writeRecord(ctx, one.name, rec); err != nil {
+			return nil, err
+		}
+		c.tell(provider.Event{Kind: EventChecked, Provider: p, Version: k.version, Platform: k.platform, Bytes: size, Total: size})
+	}
+	if wrong := foreign(stated.Hashes, rec.Hashes); len(wrong) > 0 {
+		find(Restated, "%s stated %v, the archive has %v", documentName(k.version), wrong, rec.Hashes)
+	}
+	return rec, nil
+}
+
+// deleteOrphans deletes the records of archives that are gone.
+func (c *checker) deleteOrphans(ctx context.Context, p addrs.Provider, v addrs.Version) error {
+	f, err := c.inventory(ctx, p, homeOf(p))
+	if err != nil {
+		return err
+	}
+	for _, name := range f.records[v] {
+		if slices.ContainsFunc(f.archives[v], func(a string) bool { return recordName(a) == name }) {
+			continue
+		}
+		if err := c.Storage.Delete(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeDocuments makes the documents of a version anew, and removes those that would be
+// empty.
+func (c *checker) writeDocuments(ctx context.Context, p addrs.Provider, v addrs.Version, changes listing) (listed bool, err error) {
+	for _, dir := range documentHomes(p) {
+		err := c.update(ctx, path.Join(dir, documentName(v)), func(data []byte) ([]byte, error) {
+			doc, archives, err := parseDocument(data, memberArchives)
+			if errors.Is(err, errDocument) {
+				doc, archives, err = nil, nil, nil
+			}
+			if err != nil {
+				return nil, err
+			}
+			kept := object{}
+			for platform, raw := range archives {
+				if l, err := parseListed(raw); err == nil && l.URL != "" && resolve(dir, l.URL) == "" {
+					kept[platform] = raw
+				}
+			}
+			if err := changes.apply(kept, dir); err != nil {
+				return nil, err
+			}
+			listed = listed || len(kept) > 0
+			if len(kept) == 0 {
+				return nil, nil
+			}
+			return edited(doc, memberArchives, kept)
+		})
+		if err != nil {
+			return false, err
+		}
+	}
+	return listed, nil
+}

@@ -1,0 +1,195 @@
+package mirrordir_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/verify"
+)
+
+func mustReindex(t testing.TB, m *mirrordir.Mirror) *mirrordir.Report {
+	t.Helper()
+	report, err := m.Reindex(t.Context(), mirrordir.CheckOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+// TestReindex makes from archives alone what Add has made of them.
+func TestReindex(t *testing.T) {
+	t.Parallel()
+	m, dir, reg, client := filled(t)
+	index, doc := read(t, dir, home+"/index.json"), read(t, dir, home+"/1.0.0.json")
+	before := snapshot(t, dir)
+	if report := mustReindex(t, m); !report.OK() || len(report.Notes) != 0 || report.Archives != 6 || report.Versions != 2 || report.Providers != 1 {
+		t.Errorf("%+v", report)
+	}
+	if after := snapshot(t, dir); fmt.Sprint(after) != fmt.Sprint(before) {
+		t.Errorf("a good mirror has been written to: %v\n%v", before, after)
+	}
+
+	for _, name := range files(t, dir) {
+		if filepath.Ext(name) == ".json" {
+			remove(t, dir, name)
+		}
+	}
+	write(t, dir, ".tofureg/.tofureg-dead.tmp", "x")
+	mustReindex(t, m)
+	if read(t, dir, home+"/index.json") != index || read(t, dir, home+"/1.0.0.json") != doc {
+		t.Error("the documents are not those that Add has made")
+	}
+	leftNothing(t, dir)
+	report := mustCheck(t, m, mirrordir.CheckOptions{Policy: &verify.Policy{}})
+	if len(report.Problems) != 6 || report.Problems[0].Kind != mirrordir.Refused {
+		t.Errorf("archives that nothing vouches for: %v", report.Problems)
+	}
+	// Add finds out that they are what the publisher has signed.
+	reg.Reset()
+	if fetched := mustAdd(t, m, client, wants(three, v1, v2), mirrordir.Options{}); fetched != 0 || reg.Count(regtest.Archive) != 0 {
+		t.Errorf("%d fetched", fetched)
+	}
+	wantGood(t, m)
+}
+
+// TestReindexCorrects: what is wrong goes, what leads elsewhere stays.
+func TestReindexCorrects(t *testing.T) {
+	t.Parallel()
+	m, dir, _, client := filled(t)
+	write(t, dir, home+"/index.json", "{")
+	// The hashes of another version, as some versions of the CLI leave them; an archive
+	// that is not there; one that is elsewhere.
+	doc := strings.ReplaceAll(read(t, dir, home+"/2.0.0.json"), "2.0.0", "1.0.0")
+	doc = strings.Replace(doc, `"archives": {`, `"archives": {"plan9_mips": {"url": "x.zip"}, "plan9_arm": {"url": "https://example.com/x.zip"}, "plan9_386": null,`, 1)
+	write(t, dir, home+"/1.0.0.json", doc)
+	write(t, dir, home+"/3.0.0.json", `{"archives":{"linux_amd64":{"url":"gone.zip"}}}`)
+	remove(t, dir, recordOf(v1, darwin))      // not on record: read
+	remove(t, dir, archive(v2, darwin))       // its record goes
+	write(t, dir, archive(v2, linux), "PK")   // not the one on record
+	write(t, dir, archive(v2, windows), "PK") // no archive
+	remove(t, dir, recordOf(v2, windows))     // and not on record
+	report := mustReindex(t, m)
+	var got []string
+	for _, f := range slices.Concat(report.Problems, report.Notes) {
+		got = append(got, string(f.Kind)+" "+filepath.Base(f.Name))
+	}
+	want := []string{
+		"changed terraform-provider-alpha_2.0.0_linux_amd64.zip",
+		"damaged terraform-provider-alpha_2.0.0_windows_amd64.zip",
+		"restated terraform-provider-alpha_1.0.0_darwin_arm64.zip",
+		"restated terraform-provider-alpha_1.0.0_linux_amd64.zip",
+		"restated terraform-provider-alpha_1.0.0_windows_amd64.zip",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("found\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	wantFiles(t, dir, home+"/index.json", home+"/1.0.0.json",
+		archive(v1, linux), recordOf(v1, linux), archive(v1, darwin), recordOf(v1, darwin), archive(v1, windows), recordOf(v1, windows),
+		archive(v2, linux), recordOf(v2, linux), archive(v2, windows))
+	text := read(t, dir, home+"/1.0.0.json")
+	if !strings.Contains(text, "https://example.com/x.zip") || strings.Contains(text, `"x.zip"`) || strings.Contains(text, "null") {
+		t.Errorf("the document:\n%s", text)
+	}
+	if list := parse[index](t, read(t, dir, home+"/index.json")); len(list.Versions) != 1 {
+		t.Errorf("the index: %v", list)
+	}
+	if fetched := mustAdd(t, m, client, wants(three, v1, v2), mirrordir.Options{}); fetched != 3 {
+		t.Errorf("%d fetched, want 3", fetched)
+	}
+	if report := mustCheck(t, m, mirrordir.CheckOptions{}); !report.OK() {
+		t.Errorf("%v", report.Problems)
+	}
+}
+
+// TestReindexNames: archives keep the names they have.
+func TestReindexNames(t *testing.T) {
+	t.Parallel()
+	from, source, _, _ := filled(t)
+	_ = from
+	p := addrs.MustParseProvider("bücher.example/acme/alpha")
+	m, dir := newMirror(t)
+	write(t, dir, "bücher.example/acme/alpha/terraform-provider-alpha_1_linux_amd64.zip", read(t, source, archive(v1, linux)))
+	mustReindex(t, m)
+	for _, documents := range []string{"bücher.example/acme/alpha", "xn--bcher-kva.example/acme/alpha"} {
+		checkVia(t, dir, documents, "1.0.0")
+	}
+	pkg, err := m.ProviderPackage(t.Context(), p, v1, linux)
+	if err != nil || len(pkg.Hashes[linux]) != 2 {
+		t.Errorf("%v, %v", pkg, err)
+	}
+	remove(t, dir, "bücher.example/acme/alpha/terraform-provider-alpha_1_linux_amd64.zip")
+	mustReindex(t, m)
+	wantFiles(t, dir)
+}
+
+// TestTakeOver takes over what the CLI has mirrored, twice, so that its documents are those
+// of two runs.
+func TestTakeOver(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"terraform", "tofu"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			program, err := exec.LookPath(name)
+			if err != nil {
+				t.Skipf("skipped: %s is not installed", name)
+			}
+			reg := regtest.New("registry.example.com")
+			srv, err := reg.ServeTLS()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer srv.Close()
+			reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.0.0", Platforms: names(three)})
+			reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "2.0.0", Platforms: names(three)})
+			work, dir := t.TempDir(), t.TempDir()
+			for _, version := range []string{"1.0.0", "2.0.0"} {
+				providersMirror(t, program, work, dir, srv, version)
+			}
+			p := addrs.MustParseProvider(srv.Addr + "/acme/alpha")
+			m := open(t, dir)
+			before := mustCheck(t, m, mirrordir.CheckOptions{})
+			if before.Archives != 4 {
+				t.Errorf("before: %+v", before)
+			}
+			mustReindex(t, m)
+			after := mustCheck(t, m, mirrordir.CheckOptions{})
+			if !after.OK() || len(after.Notes) != 0 || after.Archives != 4 {
+				t.Errorf("after: %+v", after)
+			}
+			reg.Reset()
+			w := []mirrordir.Want{{Provider: p, Version: v1, Platforms: three}, {Provider: p, Version: v2, Platforms: three}}
+			if fetched := mustAdd(t, m, &regclient.Client{HTTP: srv.Client()}, w, mirrordir.Options{}); fetched != 2 || reg.Count(regtest.Archive) != 2 {
+				t.Errorf("%d fetched, want 2, those that were missing: %v", fetched, reg.Requests())
+			}
+			wantGood(t, m)
+		})
+	}
+}
+
+// providersMirror has the CLI mirror one version for two platforms.
+func providersMirror(t *testing.T, program, work, dir string, srv *regtest.Server, version string) {
+	t.Helper()
+	write(t, work, "main.tf", fmt.Sprintf("terraform {\n  required_providers {\n    alpha = {\n      source = %q\n      version = %q\n    }\n  }\n}\n", srv.Addr+"/acme/alpha", version))
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, "providers", "mirror", "-platform=linux_amd64", "-platform=darwin_arm64", dir)
+	cmd.Dir = work
+	cmd.Env = []string{
+		"HOME=" + work, "PATH=" + os.Getenv("PATH"), "CHECKPOINT_DISABLE=1",
+		"SSL_CERT_FILE=" + write(t, work, "ca.pem", string(srv.CertPEM)), "TF_CLI_CONFIG_FILE=" + write(t, work, "empty.tfrc", ""),
+	}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s providers mirror: %v\n%s", program, err, out)
+	}
+}

@@ -1,0 +1,141 @@
+package mirrordir_test
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/provider/lockfile"
+	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/verify"
+)
+
+func TestRemove(t *testing.T) {
+	t.Parallel()
+	m, dir, _, _ := filled(t)
+	write(t, dir, home+"/1.0.0/linux_amd64/x", "x")
+	if err := m.Remove(t.Context(), alpha, v1); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{home + "/index.json", home + "/2.0.0.json", home + "/1.0.0/linux_amd64/x"}
+	for _, p := range three {
+		want = append(want, archive(v2, p), recordOf(v2, p))
+	}
+	wantFiles(t, dir, want...)
+	wantGood(t, m)
+	for range 2 { // the second time there is nothing
+		if err := m.Remove(t.Context(), alpha); err != nil {
+			t.Error(err)
+		}
+		wantFiles(t, dir, home+"/1.0.0/linux_amd64/x")
+	}
+	if err := m.Remove(t.Context(), addrs.MustParseProvider("registry.example.com/acme/beta"), v1); err != nil {
+		t.Errorf("of a provider that is not there: %v", err)
+	}
+	if err := m.Remove(t.Context(), addrs.Provider{}); err == nil {
+		t.Error("no provider: no error")
+	}
+}
+
+func TestRemoveInternational(t *testing.T) {
+	t.Parallel()
+	p := addrs.MustParseProvider("bücher.example/acme/alpha")
+	reg := regtest.New("registry.example.com")
+	reg.AddProvider(regtest.Provider{Address: p.String(), Platforms: names(three)})
+	m, dir := newMirror(t)
+	mustAdd(t, m, client(reg), []mirrordir.Want{{Provider: p, Version: v1, Platforms: three}}, mirrordir.Options{})
+	if err := m.Remove(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	wantFiles(t, dir)
+	if left, _ := filepath.Glob(filepath.Join(dir, "[^.]*")); len(left) != 0 {
+		t.Errorf("empty directories are left: %v", left)
+	}
+}
+
+// TestRemoveWhileAdding: whoever comes last wins, and nothing is half there.
+func TestRemoveWhileAdding(t *testing.T) {
+	t.Parallel()
+	_, dir, reg, _ := filled(t)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() { mustAdd(t, open(t, dir), client(reg), wants(three, v1, v2), mirrordir.Options{}) })
+		wg.Go(func() {
+			if err := open(t, dir).Remove(t.Context(), alpha, v1); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	wantGood(t, open(t, dir))
+}
+
+func TestAddLocked(t *testing.T) {
+	t.Parallel()
+	reg, client := newRegistry(t)
+	beta := addrs.MustParseProvider("registry.example.com/acme/beta")
+	reg.AddProvider(regtest.Provider{Address: "acme/beta", Platforms: names(three)})
+	from, _ := newMirror(t)
+	added, err := from.Add(t.Context(), client, append(wants(three, v1), mirrordir.Want{Provider: beta, Version: v1, Platforms: three[:1]}), mirrordir.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lock lockfile.File
+	for _, a := range added {
+		if err := lock.Merge(a.Provider, a.Version, addrs.Constraint{}, a.Report); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	m, dir := newMirror(t)
+	added, err = m.AddLocked(t.Context(), client, &lock, three, mirrordir.Options{})
+	if err != nil || len(added) != 6 {
+		t.Fatalf("%d added, %v", len(added), err)
+	}
+	wantGood(t, m) // the evidence has been kept too
+	reg.Reset()
+	if added, err := m.AddLocked(t.Context(), client, &lock, three, mirrordir.Options{}); err != nil || len(added) != 6 || added[0].Fetched || added[0].Report.Trust != verify.Accepted || reg.Count(0) != 0 {
+		t.Errorf("again: %v, %v, %v", added, err, reg.Requests())
+	}
+	if text := strings.Join(files(t, dir), "\n"); strings.Contains(text, "2.0.0") {
+		t.Errorf("more than what is locked:\n%s", text)
+	}
+
+	if _, err := m.AddLocked(t.Context(), client, &lock, nil, mirrordir.Options{}); err == nil || !strings.Contains(err.Error(), "platforms") {
+		t.Errorf("no platforms: %v", err)
+	}
+	if added, err := m.AddLocked(t.Context(), client, &lockfile.File{}, three, mirrordir.Options{}); err != nil || len(added) != 0 {
+		t.Errorf("an empty lock: %v, %v", added, err)
+	}
+}
+
+// TestAddLockedRefuses: neither a signature nor a policy makes up for a hash.
+func TestAddLockedRefuses(t *testing.T) {
+	t.Parallel()
+	reg, client := newRegistry(t)
+	rel := reg.AddProvider(regtest.Provider{Address: "acme/beta", Platforms: names(three)})
+	beta := addrs.MustParseProvider("registry.example.com/acme/beta")
+	lock, err := lockfile.Parse([]byte(`provider "registry.example.com/acme/beta" {
+  version = "1.0.0"
+  hashes = [
+    "`+rel.H1("linux_amd64").String()+`",
+  ]
+}
+`), "test.hcl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, _ := newMirror(t)
+	added, err := m.AddLocked(t.Context(), client, lock, three[:2], mirrordir.Options{ZHOnly: true, Policy: verify.Policy{AllowUnchecked: true, Accept: []verify.Hash{rel.ZH("darwin_arm64")}}})
+	if len(added) != 1 || added[0].Platform != linux || !errors.Is(err, verify.ErrNotAccepted) {
+		t.Errorf("%v, %v", added, err)
+	}
+	if _, err := m.ProviderPackage(t.Context(), beta, v1, darwin); !errors.Is(err, provider.ErrNoPlatform) {
+		t.Errorf("what is not locked is there: %v", err)
+	}
+}
