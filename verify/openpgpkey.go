@@ -1,0 +1,86 @@
+package verify
+
+import (
+	"crypto"
+	"crypto/dsa" //lint:ignore SA1019 only to measure keys
+	"crypto/sha256"
+	"fmt"
+
+	"github.com/ProtonMail/go-crypto/openpgp/packet"
+)
+
+func keyID(k *packet.PublicKey) string { return fmt.Sprintf("%016X", k.KeyId) }
+
+func fingerprint(k *packet.PublicKey) string { return fmt.Sprintf("%X", k.Fingerprint) }
+
+// weakness says what is weak about k, "" for nothing. Some programs make keys of
+// 2,047 bits when asked for 2,048.
+func weakness(k *packet.PublicKey) string {
+	switch k.PubKeyAlgo {
+	case packet.PubKeyAlgoDSA:
+		return "a DSA key"
+	case packet.PubKeyAlgoRSA, packet.PubKeyAlgoRSASignOnly:
+		if bits, err := k.BitLength(); err != nil || bits < 2047 {
+			return fmt.Sprintf("an RSA key of %d bits", bits)
+		}
+	}
+	return ""
+}
+
+// oversize says what about k would take too long, "" for nothing. Elliptic curves
+// have one size each.
+func oversize(k *packet.PublicKey) string {
+	bits, err := k.BitLength()
+	if err == nil && bits > 8192 {
+		return fmt.Sprintf("%d bits, 8192 are allowed", bits)
+	}
+	if key, ok := k.PublicKey.(*dsa.PublicKey); ok && key.Q.BitLen() > 256 {
+		return fmt.Sprintf("a DSA subgroup of %d bits", key.Q.BitLen())
+	}
+	return ""
+}
+
+// cost is what one verification with k counts for in a budget. The library computes on
+// Brainpool curves with big integers, which takes about ten times as long as the rest.
+func cost(k *packet.PublicKey) int {
+	switch curve, err := k.Curve(); {
+	case err != nil:
+		return 1
+	case curve == packet.CurveBrainpoolP256, curve == packet.CurveBrainpoolP384, curve == packet.CurveBrainpoolP512,
+		curve == packet.CurveSecP256k1:
+		return 10
+	}
+	return 1
+}
+
+func weakHash(h crypto.Hash) string {
+	if h.Size() < sha256.Size {
+		return h.String()
+	}
+	return ""
+}
+
+// algorithm names the algorithm of k for people.
+func algorithm(k *packet.PublicKey) string {
+	bits, _ := k.BitLength()
+	switch k.PubKeyAlgo {
+	case packet.PubKeyAlgoRSA, packet.PubKeyAlgoRSASignOnly:
+		return fmt.Sprintf("RSA %d", bits)
+	case packet.PubKeyAlgoDSA:
+		return fmt.Sprintf("DSA %d", bits)
+	case packet.PubKeyAlgoEd25519:
+		return "Ed25519"
+	case packet.PubKeyAlgoEd448:
+		return "Ed448"
+	}
+	curve, err := k.Curve()
+	switch {
+	case err != nil:
+		return fmt.Sprintf("algorithm %d", k.PubKeyAlgo)
+	case curve == packet.Curve25519:
+		return "Ed25519"
+	case curve == packet.Curve448:
+		return "Ed448"
+	}
+	return "ECDSA " + string(curve)
+}

@@ -1,0 +1,219 @@
+package verify
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/ProtonMail/go-crypto/openpgp/packet"
+	openpgp "github.com/ProtonMail/go-crypto/openpgp/v2"
+)
+
+// validity is what the self-signatures of a certificate say about one of its keys.
+type validity struct {
+	created     time.Time
+	expires     time.Time // zero: never
+	signs       bool
+	userID      string
+	revocations []*packet.Signature
+}
+
+// The library takes the zero time for "whenever": it then returns the newest
+// self-signature that verifies, and leaves expiry to its caller.
+var whenever time.Time
+
+// knownValidity is the outcome of validity.
+type knownValidity struct {
+	validity validity
+	err      error
+}
+
+// validity verifies the self-signatures that concern key, which is the primary key
+// or that of sub, unless that has been done. The newest one counts, as in GnuPG: an
+// owner who prolongs a key often publishes only that one.
+func (c *certificate) validity(key *packet.PublicKey, sub *openpgp.Subkey) (validity, error) {
+	k, ok := c.known[key]
+	if !ok {
+		k.validity, k.err = c.readValidity(key, sub)
+		if c.known == nil {
+			c.known = map[*packet.PublicKey]knownValidity{}
+		}
+		c.known[key] = k
+	}
+	return k.validity, k.err
+}
+
+func (c *certificate) readValidity(key *packet.PublicKey, sub *openpgp.Subkey) (v validity, err error) {
+	primary := c.entity.PrimaryKey
+	v.revocations = slices.Clone(c.primaryRevocations())
+	if sub != nil {
+		v.revocations = append(v.revocations, verified(sub.Revocations, func(s *packet.Signature) error {
+			return primary.VerifySubkeyRevocationSignature(s, key)
+		})...)
+	}
+	self, userID, err := c.selfSignature()
+	if err != nil {
+		return v, err
+	}
+	v.userID = userID
+	v.created = primary.CreationTime.UTC()
+	v.expires = earliest(lifetime(v.created, self.KeyLifetimeSecs), lifetime(self.CreationTime.UTC(), self.SigLifetimeSecs))
+	if direct, err := c.entity.LatestValidDirectSignature(whenever, nil); err == nil {
+		v.expires = earliest(v.expires, lifetime(v.created, direct.KeyLifetimeSecs))
+	}
+	// Keys from before there were flags may do everything.
+	v.signs = primary.CanSign() && (self.FlagSign || !self.FlagsValid)
+	if sub == nil {
+		return v, nil
+	}
+	// This covers the signature by which the subkey itself agrees.
+	binding, err := sub.LatestValidBindingSignature(whenever, nil)
+	if err != nil {
+		return v, fmt.Errorf("%w: the subkey is not bound to its primary key", ErrUnknownKey)
+	}
+	if agreed := binding.EmbeddedSignature; agreed != nil { // of which the library checks only the arithmetic
+		if name := criticalNotation(agreed); name != "" {
+			return v, fmt.Errorf("%w: the subkey's agreement has the critical notation %.60q, which is not understood", ErrUnknownKey, name)
+		}
+		v.expires = earliest(v.expires, lifetime(agreed.CreationTime.UTC(), agreed.SigLifetimeSecs))
+	}
+	v.signs = key.CanSign() && binding.FlagSign
+	v.created = key.CreationTime.UTC()
+	v.expires = earliest(v.expires, lifetime(v.created, binding.KeyLifetimeSecs))
+	v.expires = earliest(v.expires, lifetime(binding.CreationTime.UTC(), binding.SigLifetimeSecs))
+	return v, nil
+}
+
+// primaryRevocations returns the revocations of the primary key that verify.
+func (c *certificate) primaryRevocations() []*packet.Signature {
+	if !c.revoked {
+		c.revocations = verified(c.entity.Revocations, c.entity.PrimaryKey.VerifyRevocationSignature)
+		c.revoked = true
+	}
+	return c.revocations
+}
+
+// revokedAt is that of validity, for the primary key alone: c may have nothing else,
+// neither a valid name nor the subkey that signed.
+func (c *certificate) revokedAt(t time.Time, budget *int) (revoked, retired bool, err error) {
+	defer recovered(ErrBadSignature, &err)
+	if !c.charged {
+		if err := c.affordable(budget); err != nil {
+			return false, false, err
+		}
+	}
+	revoked, retired = validity{revocations: c.primaryRevocations()}.revokedAt(t)
+	return revoked, retired, nil
+}
+
+// selfSignature returns the newest self-signature of the primary user id, and that
+// id; for keys of version 6 the one of the key itself. The choice does not depend on
+// the order of the ids.
+func (c *certificate) selfSignature() (self *packet.Signature, userID string, err error) {
+	revoked := false
+	for _, name := range slices.Sorted(maps.Keys(c.entity.Identities)) {
+		id := c.entity.Identities[name]
+		sig, err := id.Verify(whenever, nil)
+		switch {
+		case err != nil:
+			_, err := id.LatestValidSelfCertification(whenever, nil)
+			revoked = revoked || err == nil
+		case self == nil, isPrimary(sig) && !isPrimary(self),
+			isPrimary(sig) == isPrimary(self) && sig.CreationTime.After(self.CreationTime):
+			self, userID = sig, name
+		}
+	}
+	if c.entity.PrimaryKey.Version == 6 {
+		self, _ = c.entity.LatestValidDirectSignature(whenever, nil)
+	}
+	switch {
+	case self != nil:
+		return self, userID, nil
+	case revoked:
+		return nil, "", fmt.Errorf("%w: all its user ids are", ErrRevoked)
+	}
+	return nil, "", fmt.Errorf("%w: the key has no valid self-signature", ErrUnknownKey)
+}
+
+func isPrimary(s *packet.Signature) bool { return s.IsPrimaryId != nil && *s.IsPrimaryId }
+
+// verified returns those of the signatures that verify.
+func verified(list []*packet.VerifiableSignature, verify func(*packet.Signature) error) []*packet.Signature {
+	var out []*packet.Signature
+	for _, s := range list {
+		if verify(s.Packet) == nil {
+			out = append(out, s.Packet)
+		}
+	}
+	return out
+}
+
+// revokedAt reports whether the key could no longer sign at time t, and whether it
+// was retired after that. A key that may have been stolen could never sign: its
+// thief would date signatures back.
+func (v validity) revokedAt(t time.Time) (revoked, retired bool) {
+	for _, r := range v.revocations {
+		soft := r.RevocationReason != nil &&
+			(*r.RevocationReason == packet.KeySuperseded || *r.RevocationReason == packet.KeyRetired)
+		if !soft || !r.CreationTime.After(t) {
+			return true, false
+		}
+		retired = true
+	}
+	return false, retired
+}
+
+func (v validity) expiredAt(t time.Time) bool { return !v.expires.IsZero() && t.After(v.expires) }
+
+// info describes key.
+func (v validity) info(key *packet.PublicKey) KeyInfo {
+	return KeyInfo{
+		ID:          keyID(key),
+		Fingerprint: fingerprint(key),
+		Algorithm:   algorithm(key),
+		Created:     v.created,
+		Expires:     v.expires,
+		Revoked:     len(v.revocations) > 0,
+	}
+}
+
+// info describes c and those of its subkeys that may sign.
+func (c *certificate) info(budget *int) (info KeyInfo, err error) {
+	defer recovered(ErrBadKey, &err)
+	if err := c.affordable(budget); err != nil {
+		return info, err
+	}
+	primary := c.entity.PrimaryKey
+	v, err := c.validity(primary, nil)
+	if errors.Is(err, ErrRevoked) {
+		v.created, v.revocations = primary.CreationTime.UTC(), make([]*packet.Signature, 1)
+	} else if err != nil {
+		return info, err
+	}
+	info = v.info(primary)
+	info.UserIDs = slices.Sorted(maps.Keys(c.entity.Identities))
+	for i := range c.entity.Subkeys {
+		sub := &c.entity.Subkeys[i]
+		if v, err := c.validity(sub.PublicKey, sub); err == nil && v.signs {
+			info.Subkeys = append(info.Subkeys, v.info(sub.PublicKey))
+		}
+	}
+	return info, nil
+}
+
+// lifetime returns when something ends that began at from, zero for never.
+func lifetime(from time.Time, seconds *uint32) time.Time {
+	if seconds == nil || *seconds == 0 {
+		return time.Time{}
+	}
+	return from.Add(time.Duration(*seconds) * time.Second)
+}
+
+func earliest(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
