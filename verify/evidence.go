@@ -8,32 +8,34 @@ import (
 )
 
 // Evidence is what a source says about one package: claims, until [Policy.Judge]
-// has compared them with the package and with each other.
+// has compared them with the package and with each other. It can be stored as JSON,
+// for audits; Sums and Signature are base64 there.
 type Evidence struct {
 	// Filename is the name of the archive in the SHA256SUMS document. It may be
 	// empty if Sums is.
-	Filename string
+	Filename string `json:"filename,omitempty"`
 
 	// Size of the archive in bytes as stated; zero or negative: not stated.
-	Size int64
+	Size int64 `json:"size,omitempty"`
 
 	// Hashes are those that the source states for this platform's archive, never
 	// those of other platforms. They may be of any scheme.
-	Hashes []Hash
+	Hashes []Hash `json:"hashes,omitempty"`
 
 	// Sums is the SHA256SUMS document and Signature a detached signature of it, as
 	// they were fetched; empty: the source has none.
-	Sums, Signature []byte
+	Sums      []byte `json:"sums,omitempty"`
+	Signature []byte `json:"signature,omitempty"`
 
 	// Keys are those that may have made the signature, as the source lists them.
-	Keys []Key
+	Keys []Key `json:"keys,omitempty"`
 
 	// Want says what was asked for, "TYPE_VERSION_OS_ARCH". If it is not empty,
 	// Filename must be that name: nothing else in the protocol keeps a source from
 	// answering with another version, platform or provider of the same publisher,
 	// correctly signed. Versions are compared as text: who asked for 1.0.0 and takes
 	// it under the name 1.0 says 1.0 here.
-	Want string
+	Want string `json:"want,omitempty"`
 }
 
 // checkFilename makes sure that Filename can stand for what was asked for.
