@@ -29,7 +29,7 @@
 //   - Policy.AllowUnsigned: the archive must have a hash that the mirror states. The
 //     mirror and the way to it are trusted.
 //   - Policy.AllowUnchecked: for mirrors that state no hashes. Nothing is checked where
-//     they state none.
+//     they state none; hashes of unknown schemes alone are refused.
 //
 // Of several hashes of a scheme one must match, and hashes of scheme zh are compared
 // before those of scheme h1. Hashes that a mirror states for other platforms never

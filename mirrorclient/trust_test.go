@@ -46,6 +46,7 @@ func TestTrust(t *testing.T) {
 		"wrong zh, all allowed":        {[]string{wrongZH}, unchecked, mismatch, "does not match", 0},
 		"a future scheme beside":       {[]string{"x9:future", rightZH}, unsigned, nil, "", verify.Checked},
 		"only a future scheme":         {[]string{"x9:future"}, unsigned, verify.ErrUnchecked, "none of a known scheme", 0},
+		"a future scheme, all allowed": {[]string{"x9:future"}, unchecked, verify.ErrUnchecked, "none of a known scheme", 0},
 		"none":                         {nil, unsigned, verify.ErrUnchecked, "Policy.AllowUnchecked", 0},
 		"none, allowed":                {nil, unchecked, nil, "", verify.Unchecked},
 		"zero policy":                  {[]string{rightZH, packedH1}, verify.Policy{}, verify.ErrUnsigned, "Policy.AllowUnsigned", 0},

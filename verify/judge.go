@@ -217,19 +217,27 @@ func (p Policy) signature(ev Evidence) (*Signature, error) {
 
 // suffices decides about a package of which nothing was signed.
 func (p Policy) suffices(r *Report, ev Evidence) error {
-	if r.Trust > Unchecked || p.AllowUnchecked {
+	if r.Trust > Unchecked || p.AllowUnchecked && !uncheckable(ev) {
 		return nil
 	}
 	return unchecked(ev)
 }
 
 func unchecked(ev Evidence) error {
+	if uncheckable(ev) {
+		return fmt.Errorf("%w: its source states hashes, but none of a known scheme", ErrUnchecked)
+	}
 	why := "its source states none"
-	switch {
-	case slices.ContainsFunc(ev.Hashes, Hash.known):
+	if slices.ContainsFunc(ev.Hashes, Hash.known) {
 		why = "its source states one of another scheme than was computed"
-	case len(ev.Hashes) > 0:
-		why = "its source states none of a known scheme"
 	}
 	return fmt.Errorf("%w: %s; Policy.AllowUnchecked accepts such packages", ErrUnchecked, why)
+}
+
+// uncheckable reports whether the source states hashes of which none can ever be
+// compared: nobody knows whether they are right, which is not the same as nothing
+// stated.
+func uncheckable(ev Evidence) bool {
+	stated := slices.ContainsFunc(ev.Hashes, func(h Hash) bool { return !h.IsZero() })
+	return stated && !slices.ContainsFunc(ev.Hashes, Hash.known)
 }

@@ -55,7 +55,9 @@ type Policy struct {
 	AllowUnsigned bool
 
 	// AllowUnchecked accepts a package also if nothing is known of it, and includes
-	// AllowUnsigned. It is what the user of a mirror needs that states no hashes.
+	// AllowUnsigned. It is what the user of a mirror needs that states no hashes. One
+	// that states hashes, but none of a known scheme, remains [ErrUnchecked], as in
+	// the OpenTofu CLI: what is stated must fit, and here nobody can tell.
 	AllowUnchecked bool
 
 	// AllowExpired accepts signatures that have expired, and those by keys that had

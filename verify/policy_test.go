@@ -140,6 +140,10 @@ func TestPolicies(t *testing.T) {
 		{"unchecked allowed, all there", allowUnchecked, p.ev, nil, verify.Signed},
 		{"unchecked allowed, stated", allowUnchecked, p.with(bare), nil, verify.Checked},
 		{"unchecked allowed, nothing stated", allowUnchecked, p.with(empty), nil, verify.Unchecked},
+		{"unchecked allowed, zero hash stated", allowUnchecked, p.with(func(ev *verify.Evidence) { bare(ev); ev.Hashes = []verify.Hash{{}} }), nil, verify.Unchecked},
+		{"all allowed, unknown schemes", allowAll, p.with(func(ev *verify.Evidence) { bare(ev); ev.Hashes = []verify.Hash{verify.MustParseHash("h9:x")} }), verify.ErrUnchecked, 0},
+		{"all allowed, unknown schemes beside sums", allowAll, p.with(func(ev *verify.Evidence) { unsigned(ev); ev.Hashes = []verify.Hash{verify.MustParseHash("h9:x")} }), nil, verify.Checked},
+		{"locked, unknown schemes stated", lock(p.zh), p.with(func(ev *verify.Evidence) { bare(ev); ev.Hashes = []verify.Hash{verify.MustParseHash("h9:x")} }), nil, verify.Accepted},
 		{"unchecked allowed, bad signature", allowUnchecked, p.with(func(ev *verify.Evidence) { ev.Sums = append(bytes.Clone(ev.Sums), '\n') }), verify.ErrBadSignature, 0},
 
 		{"locked by zh", lock(p.zh), p.with(empty), nil, verify.Accepted},

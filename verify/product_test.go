@@ -84,7 +84,12 @@ func expect(s situation, local []verify.Hash) (trust verify.Trust, ok bool) {
 	if f.hasSums {
 		return max(trust, verify.Checked), f.lineGood && has(local, "zh")
 	}
-	return trust, trust > verify.Unchecked || p.AllowUnchecked
+	if trust > verify.Unchecked {
+		return trust, true
+	}
+	stated := slices.DeleteFunc(slices.Clone(s.ev.Hashes), verify.Hash.IsZero)
+	honest := len(stated) == 0 || has(stated, "zh") || has(stated, "h1") // an unknown scheme alone cannot be checked
+	return trust, p.AllowUnchecked && honest
 }
 
 func has(list []verify.Hash, scheme string) bool {
