@@ -8,8 +8,12 @@
 //	tokens := auth.Cached(auth.Chain(
 //		auth.Environ(os.Environ()),
 //		auth.Static(map[svchost.Hostname]auth.Token{host: token}),
+//		auth.Helper{Path: "/usr/local/lib/terraform-credentials-vault"},
 //	), 0)
 //	token, err := tokens.Token(ctx, host)
+//
+// A [Store] is a Source that can also save and forget tokens: a [Helper]
+// program, or a [CredentialsFile].
 //
 // Three rules hold for every source in this package:
 //
@@ -20,7 +24,10 @@
 //
 // A [Token] does not show its secret when it is printed, logged or encoded; see
 // there. This package reads no environment variable by itself: [Environ] takes
-// the environment as an argument.
+// the environment as an argument, and files and programs are named by path.
+//
+// Users and passwords for the servers of module archives are another matter, see
+// [Netrc]; they are never used as tokens.
 //
 // The variables are described at
 // https://opentofu.org/docs/cli/config/config-file/#environment-variable-credentials,

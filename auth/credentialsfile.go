@@ -1,0 +1,185 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/fsx"
+)
+
+// A CredentialsFile is a [Store] in a file, of the kind that the CLI keeps as
+// credentials.tfrc.json in its configuration directory:
+//
+//	{"credentials": {"registry.example.com": {"token": "abc"}}}
+//
+// A file that is not there, or is empty, has no tokens. Each call reads the file
+// anew, so [Cached] in front of it saves work. The names of hosts in it are read
+// by [svchost.FromWire]; where several mean one host, the last one counts, and
+// names that mean no host are passed over. Of what is kept for a host only
+// "token" counts; without it, or with null or "", there is no token.
+//
+// [CredentialsFile.Save] and [CredentialsFile.Forget] change what belongs to
+// their host and nothing else. All other members of the file stay in their
+// order and byte for byte, whatever they are. The new file appears in the place
+// of the old one at once and as a whole, with mode 0600 from its beginning
+// (Windows gives it the access rights of its directory). Where Path is a
+// symbolic link, the link stays and what it points to is replaced. One that
+// points to nothing gets its file made.
+//
+// Changes exclude each other, in this process and between processes that use
+// this package: while one is made, a lock file lies beside the file, named like
+// it with a dot in front and ".lock" behind. The CLI takes no lock, so of its
+// change and one made here at the same moment one may be lost. On systems
+// without such locks, changes fail with [errors.ErrUnsupported].
+//
+// Every error but that of [CredentialsFile.Hosts] is a [*SourceError]. In it is
+// a [*SyntaxError] if the file is not what it should be; such a file is never
+// overwritten. More than 1 MiB, read or to be written, is [ErrTooLarge].
+//
+// Every program that its user runs can read the file. Where that matters, a
+// [Helper] is the better place. The file is described at
+// https://opentofu.org/docs/cli/config/config-file/#credentials.
+type CredentialsFile struct {
+	// Path is the path of the file.
+	Path string
+}
+
+var _ Store = CredentialsFile{}
+
+const (
+	// credentialsSource names the file in errors, whose causes have its path.
+	credentialsSource = "credentials file"
+	// maxCredentialsFile bounds the file, in bytes.
+	maxCredentialsFile = 1 << 20
+)
+
+// Token returns the token that the file holds for host.
+func (c CredentialsFile) Token(ctx context.Context, host svchost.Hostname) (Token, error) {
+	if ctx.Err() != nil {
+		return Token{}, c.failed(host, "", ended(ctx))
+	}
+	doc, err := c.read(c.Path)
+	if err != nil {
+		return Token{}, c.failed(host, "", err)
+	}
+	token, err := doc.token(host)
+	if err != nil {
+		return Token{}, c.failed(host, "", in(c.Path, err))
+	}
+	return token, nil
+}
+
+// Hosts returns the hosts for which the file has an entry, with a token or
+// without, in the order of the file. The error is as for Token, but not in a
+// [*SourceError].
+func (c CredentialsFile) Hosts() ([]svchost.Hostname, error) {
+	doc, err := c.read(c.Path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", credentialsSource, err)
+	}
+	return doc.hosts(), nil
+}
+
+// Save makes token that of host in the file, in place of all that the file had
+// for this host, under the name by which people write it. It makes the file,
+// and its directory with mode 0700, if they are not there.
+//
+// Save waits until others have made their changes, or ctx ends. A host that can
+// stand in no address, such as one with an underscore, is refused, since the CLI
+// would refuse the whole file.
+func (c CredentialsFile) Save(ctx context.Context, host svchost.Hostname, token Token) error {
+	err := storable(host, token)
+	if err == nil {
+		err = nameable(host)
+	}
+	if err == nil && c.Path != "" {
+		err = os.MkdirAll(filepath.Dir(c.Path), 0o700)
+	}
+	if err == nil {
+		err = c.change(ctx, func(doc *document) bool {
+			doc.save(host, token)
+			return true
+		})
+	}
+	return c.failed(host, "save", err)
+}
+
+// Forget removes all that the file has for host. A file that has nothing is not
+// touched, nor made.
+func (c CredentialsFile) Forget(ctx context.Context, host svchost.Hostname) error {
+	doc, err := c.read(c.Path)
+	if err == nil && doc.forget(host) {
+		err = c.change(ctx, func(doc *document) bool { return doc.forget(host) })
+	}
+	return c.failed(host, "forget", err)
+}
+
+// String names the file.
+func (c CredentialsFile) String() string { return fmt.Sprintf("credentials file %q", c.Path) }
+
+func (c CredentialsFile) failed(host svchost.Hostname, verb string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if verb != "" {
+		err = fmt.Errorf("%s: %w", verb, err)
+	}
+	return &SourceError{Host: host, Source: credentialsSource, Err: err}
+}
+
+// nameable refuses a host whose name cannot be written into the file.
+func nameable(host svchost.Hostname) error {
+	h, err := svchost.Parse(host.Display())
+	if err == nil && h != host {
+		err = errors.New("the name reads as another host")
+	}
+	return err
+}
+
+// read parses the file at path. One that is not there is empty.
+func (c CredentialsFile) read(path string) (*document, error) {
+	if path == "" {
+		return nil, errors.New("it has no path")
+	}
+	text, err := readFile(path, maxCredentialsFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	doc, err := parseDocument(text)
+	return doc, in(path, err)
+}
+
+// change has edit change the file, unless edit returns false.
+func (c CredentialsFile) change(ctx context.Context, edit func(*document) bool) error {
+	if ctx.Err() != nil {
+		return ended(ctx)
+	}
+	target, err := followLinks(c.Path)
+	if err != nil {
+		return err
+	}
+	dir, name := filepath.Split(target)
+	lock, err := fsx.AcquireLock(ctx, dir+"."+name+".lock")
+	if ctx.Err() != nil && err != nil {
+		return ended(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	// Whether its file goes away is no matter: the lock does.
+	defer lock.Remove()
+	doc, err := c.read(target)
+	if err != nil || !edit(doc) {
+		return err
+	}
+	text := doc.text()
+	if len(text) > maxCredentialsFile {
+		return fmt.Errorf("%s would have more than %d bytes: %w", target, maxCredentialsFile, ErrTooLarge)
+	}
+	return fsx.WriteFile(target, text, 0o600)
+}

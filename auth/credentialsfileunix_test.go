@@ -1,0 +1,155 @@
+//go:build unix
+
+package auth_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/tofureg/tofureg/auth"
+	"github.com/tofureg/tofureg/internal/fsx"
+)
+
+func TestCredentialsFileMode(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []fs.FileMode{0, 0o644, 0o600, 0o400} {
+		file := auth.CredentialsFile{Path: filepath.Join(t.TempDir(), "new", "file")}
+		if mode != 0 {
+			file = credentials(t, "{}")
+			if err := os.Chmod(file.Path, mode); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := file.Save(t.Context(), hostA, token(t, secret)); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := os.Stat(file.Path); err != nil || info.Mode() != 0o600 {
+			t.Errorf("after mode %v: %v, %v; want 0600", mode, info.Mode(), err)
+		}
+		if info, err := os.Stat(filepath.Dir(file.Path)); mode == 0 && (err != nil || info.Mode().Perm() != 0o700) {
+			t.Errorf("the directory that was made: %v, %v; want 0700", info.Mode(), err)
+		}
+	}
+}
+
+func TestCredentialsFileLinks(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		links map[string]string // name to content
+		file  string            // where the tokens end up
+	}{
+		{"absolute", map[string]string{"link": "$DIR/real/file"}, "real/file"},
+		{"relative", map[string]string{"link": "real/file"}, "real/file"},
+		{"chain", map[string]string{"link": "two", "two": "./real/three", "real/three": "../real/file"}, "real/file"},
+		{"directory", map[string]string{"link": "d/file", "d": "real"}, "real/file"},
+		// "d/.." is "real", although it does not look like it.
+		{"up from a linked directory", map[string]string{"link": "d/../file", "d": "real/sub"}, "real/file"},
+		{"to nothing", map[string]string{"link": "real/new"}, "real/new"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			if err := os.MkdirAll(filepath.Join(dir, "real", "sub"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			old := `{"credentials":{"b.test:8443":{"token":"b"}}}`
+			if err := os.WriteFile(filepath.Join(dir, "real", "file"), []byte(old), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for name, to := range tt.links {
+				if err := os.Symlink(strings.ReplaceAll(to, "$DIR", dir), filepath.Join(dir, name)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			file := auth.CredentialsFile{Path: filepath.Join(dir, "link")}
+			if err := file.Save(t.Context(), hostA, token(t, secret)); err != nil {
+				t.Fatal(err)
+			}
+			want(t, file, hostA, secret)
+			want(t, auth.CredentialsFile{Path: filepath.Join(dir, tt.file)}, hostA, secret)
+			if tt.file == "real/file" {
+				want(t, file, hostB, "b")
+			}
+			for name := range tt.links {
+				if info, err := os.Lstat(filepath.Join(dir, name)); err != nil || info.Mode().Type() != fs.ModeSymlink {
+					t.Errorf("%s is no link any more: %v, %v", name, info, err)
+				}
+			}
+			for _, e := range entriesBelow(t, dir) {
+				if strings.HasPrefix(e, ".") {
+					t.Errorf("%s was left behind", e)
+				}
+			}
+		})
+	}
+}
+
+func entriesBelow(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		names = append(names, d.Name())
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+func TestCredentialsFileBadLinks(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, to := range map[string]string{"loop": "pool", "pool": "loop", "lost": "none/file"} {
+		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := (auth.CredentialsFile{Path: filepath.Join(dir, "loop")}).Save(t.Context(), hostA, token(t, "x")); err == nil {
+		t.Error("a loop of links has an end")
+	}
+	lost := auth.CredentialsFile{Path: filepath.Join(dir, "lost")}
+	want(t, lost, hostA, "")
+	if err := lost.Save(t.Context(), hostA, token(t, "x")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a link into a directory that is not there: %v", err)
+	}
+}
+
+// TestCredentialsFileIsAPipe: nobody writes to it, so reading it would last.
+func TestCredentialsFileIsAPipe(t *testing.T) {
+	t.Parallel()
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file := auth.CredentialsFile{Path: pipe}
+	_, tokenErr := file.Token(t.Context(), hostA)
+	_, netrcErr := auth.LoadNetrc(pipe)
+	for _, err := range []error{
+		tokenErr, netrcErr, file.Save(t.Context(), hostA, token(t, "x")), file.Forget(t.Context(), hostA),
+	} {
+		if !errors.Is(err, fsx.ErrNotAFile) {
+			t.Errorf("%v, want ErrNotAFile", err)
+		}
+	}
+}
+
+// TestCredentialsFileUnreadable is about a file that somebody else owns.
+func TestCredentialsFileUnreadable(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() == 0 {
+		t.Skip("skipped: root may read every file")
+	}
+	file := credentials(t, "{}")
+	if err := os.Chmod(file.Path, 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := file.Token(t.Context(), hostA); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("%v, want ErrPermission", err)
+	}
+}

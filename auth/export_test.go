@@ -1,0 +1,31 @@
+package auth
+
+import "github.com/tofureg/tofureg/disco/svchost"
+
+// Complaint lets a test see what becomes of a helper's error output.
+func Complaint(stderr string, cut bool, token Token, answer string) string {
+	return complaint([]byte(stderr), cut, token, []byte(answer))
+}
+
+// ReadCredentials and EditCredentials let a fuzz test work without files.
+func ReadCredentials(text []byte, host svchost.Hostname) (Token, error) {
+	doc, err := parseDocument(text)
+	if err != nil {
+		return Token{}, err
+	}
+	return doc.token(host)
+}
+
+// EditCredentials saves token, or forgets host if it is zero.
+func EditCredentials(text []byte, host svchost.Hostname, token Token) ([]byte, error) {
+	doc, err := parseDocument(text)
+	if err != nil {
+		return nil, err
+	}
+	if token.IsZero() {
+		doc.forget(host)
+	} else {
+		doc.save(host, token)
+	}
+	return doc.text(), nil
+}

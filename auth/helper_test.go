@@ -1,0 +1,458 @@
+package auth_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tofureg/tofureg/auth"
+	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/fsx"
+)
+
+// Tests with child processes wait in real time. The clock of a synctest bubble
+// moves only when all of its goroutines wait for one another; one that waits for
+// a process or a pipe waits for the world outside, and the clock stands still.
+
+// helper returns a Helper that is this test program in the given role.
+func helper(t testing.TB, role string, variables ...string) auth.Helper {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A program built with the race detector sleeps for a second at its end.
+	env := append(os.Environ(), roleVariable+"="+role, "GORACE=atexit_sleep_ms=0")
+	return auth.Helper{Path: program, Env: append(env, variables...)}
+}
+
+func saying(t testing.TB, stdout, stderr, code string) auth.Helper {
+	t.Helper()
+	return helper(t, "say", outVariable+"="+stdout, errVariable+"="+stderr, exitVariable+"="+code)
+}
+
+// wantHelperError fails unless err is the error of a helper, with these parts in
+// its text and the secret nowhere.
+func wantHelperError(t *testing.T, err error, verb string, parts ...string) *auth.HelperError {
+	t.Helper()
+	var source *auth.SourceError
+	var failed *auth.HelperError
+	if !errors.As(err, &source) || !errors.As(err, &failed) {
+		t.Fatalf("%v is no *SourceError of a *HelperError", err)
+	}
+	if source.Host != hostA || failed.Verb != verb || failed.Err == nil {
+		t.Errorf("the error is about %s, %s: %v", source.Host, failed.Verb, failed.Err)
+	}
+	if !strings.HasPrefix(err.Error(), "token for a.test: credentials helper \"") {
+		t.Errorf("error %q", err)
+	}
+	for _, part := range parts {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("the error lacks %q: %v", part, err)
+		}
+	}
+	wantNoLeak(t, err)
+	return failed
+}
+
+// wantNoLeak greps all that can be printed of err for the secret.
+func wantNoLeak(t *testing.T, err error) {
+	t.Helper()
+	var log strings.Builder
+	slog.New(slog.NewJSONHandler(&log, nil)).Error("failed", "err", err)
+	for e := err; e != nil; e = errors.Unwrap(e) {
+		out, _ := json.Marshal(e)
+		fmt.Fprintf(&log, "%s\n%v\n%+v\n%#v\n%q\n", out, e, e, e, e)
+	}
+	if leaks(log.String()) {
+		t.Errorf("the error shows the secret: %s", log.String())
+	}
+	if strings.ContainsAny(err.Error(), "\n\r\x1b\x00") {
+		t.Errorf("the error has control characters: %q", err)
+	}
+}
+
+func TestHelperAnswers(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ name, answer, want string }{
+		{"token", `{"token":"` + secret + `"}`, secret},
+		{"extra members", `{"user":"x","expires":1e400,"token":"` + secret + `","nested":{"token":"no"}}`, secret},
+		{"white space", "\n {\n\t\"token\" : \"" + secret + "\"}\r\n", secret},
+		{"escapes", `{"\u0074oken":"\u0061bc"}`, "abc"},
+		{"the last of two", `{"token":"first","token":"` + secret + `"}`, secret},
+		{"empty object", `{}`, ""},
+		{"null", `null`, ""},
+		{"null token", `{"token":null}`, ""},
+		{"empty token", `{"token":""}`, ""},
+		{"other members only", `{"user":"x"}`, ""},
+		{"name in another case", `{"Token":"x"}`, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			tok, err := saying(t, tt.answer, "a warning", "0").Token(t.Context(), hostA)
+			if tok.Reveal() != tt.want || err != nil {
+				t.Errorf("token %q, %v; want %q", tok.Reveal(), err, tt.want)
+			}
+		})
+	}
+}
+
+func TestHelperGarbage(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ name, answer, reason string }{
+		{"nothing", "", "it answered nothing"},
+		{"white space", " \n", "it answered nothing"},
+		{"bare token", secret, "not a JSON object"},
+		{"string", `"` + secret + `"`, "not a JSON object"},
+		{"list", `["` + secret + `"]`, "not a JSON object"},
+		{"number", "31337", "not a JSON object"},
+		{"half", `{"token":"` + secret, "not a JSON object"},
+		{"two objects", `{"token":"` + secret + `"}{}`, "not a JSON object"},
+		{"shell trace", "+ echo " + secret + "\n{\"token\":\"" + secret + "\"}", "not a JSON object"},
+		{"deep", strings.Repeat(`{"a":`, 20_000), "not a JSON object"},
+		{"token is a number", `{"token":31337}`, "the token is not a string"},
+		{"token is an object", `{"token":{"value":"` + secret + `"}}`, "the token is not a string"},
+		{"illegal token", `{"token":"` + secret + `\n"}`, "byte 19 of 19 is a line break"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			tok, err := saying(t, tt.answer, "I wrote "+secret, "0").Token(t.Context(), hostA)
+			if !tok.IsZero() {
+				t.Error("a token came beside the error")
+			}
+			wantHelperError(t, err, "get", tt.reason)
+			if strings.Contains(err.Error(), "31337") {
+				t.Errorf("the error repeats the answer: %v", err)
+			}
+		})
+	}
+	_, err := saying(t, `{"token":"two words"}`, "", "0").Token(t.Context(), hostA)
+	if !errors.Is(err, auth.ErrInvalidToken) {
+		t.Errorf("a token that is none: %v", err)
+	}
+}
+
+func TestHelperExitStatus(t *testing.T) {
+	t.Parallel()
+	answer := `{"token":"` + secret + `"}`
+	_, err := saying(t, answer, "the vault\n\x1b[31mis sealed\r\n", "3").Token(t.Context(), hostA)
+	failed := wantHelperError(t, err, "get", "get: exit status 3: the vault \uFFFD[31mis sealed")
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 3 || failed.Stderr == "" {
+		t.Errorf("%v does not tell the exit status", err)
+	}
+	_, err = saying(t, answer, "", "1").Token(t.Context(), hostA)
+	if wantHelperError(t, err, "get"); !strings.HasSuffix(err.Error(), "get: exit status 1") {
+		t.Errorf("%q", err)
+	}
+	_, err = saying(t, answer, "debug: "+secret+" sent", "1").Token(t.Context(), hostA)
+	wantHelperError(t, err, "get", "debug: [redacted] sent")
+}
+
+func TestHelperStore(t *testing.T) {
+	t.Parallel()
+	vault := helper(t, "vault", fileVariable+"="+t.TempDir())
+	vault.Args = []string{"-v", "two words"}
+	for range 2 { // forgetting and storing twice is no error
+		for _, host := range []svchost.Hostname{hostA, hostB} {
+			if err := vault.Forget(t.Context(), host); err != nil {
+				t.Fatal(err)
+			}
+			want(t, vault, host, "")
+		}
+		for range 2 {
+			if err := vault.Save(t.Context(), hostA, token(t, secret)); err != nil {
+				t.Fatal(err)
+			}
+			want(t, vault, hostA, secret)
+			want(t, vault, hostB, "")
+		}
+	}
+}
+
+func TestHelperConcurrently(t *testing.T) {
+	t.Parallel()
+	vault := helper(t, "vault", fileVariable+"="+t.TempDir())
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			host := svchost.MustParse(fmt.Sprintf("host%d.test", i))
+			if err := vault.Save(t.Context(), host, token(t, fmt.Sprint("token-", i))); err != nil {
+				t.Error(err)
+			}
+			want(t, vault, host, fmt.Sprint("token-", i))
+		})
+	}
+	wg.Wait()
+}
+
+func TestHelperCommandLine(t *testing.T) {
+	t.Parallel()
+	host := svchost.MustParse("Café.example:8443")
+	legal := `a<b>&"'\` // JSON must neither break nor hide these
+	for verb, call := range map[string]func(auth.Helper) error{
+		"get":    func(h auth.Helper) error { _, err := h.Token(t.Context(), host); return err },
+		"store":  func(h auth.Helper) error { return h.Save(t.Context(), host, token(t, legal)) },
+		"forget": func(h auth.Helper) error { return h.Forget(t.Context(), host) },
+	} {
+		t.Run(verb, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "recording")
+			spy := helper(t, "record", fileVariable+"="+path, outVariable+"=mine")
+			spy.Args = []string{"--vault", "a b", ""}
+			if err := call(spy); err != nil {
+				t.Fatal(err)
+			}
+			out, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got recording
+			if err := json.Unmarshal(out, &got); err != nil {
+				t.Fatal(err)
+			}
+			expect := recording{Args: []string{"--vault", "a b", "", verb, "xn--caf-dma.example:8443"}, Env: "mine"}
+			if verb == "store" {
+				expect.Input = `{"token":"a<b>&\"'\\"}`
+			}
+			if diff := cmp.Diff(expect, got); diff != "" {
+				t.Errorf("what the helper saw (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestHelperInheritsEnvironment(t *testing.T) {
+	// t.Setenv changes the environment of this process, so it runs alone.
+	path := filepath.Join(t.TempDir(), "recording")
+	t.Setenv(roleVariable, "record")
+	t.Setenv(fileVariable, path)
+	spy := helper(t, "")
+	spy.Env = nil
+	want(t, spy, hostA, "")
+	if !exists(path) {
+		t.Error("the helper did not see the environment of this process")
+	}
+}
+
+func TestHelperRefusesToRun(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "recording")
+	spy := helper(t, "record", fileVariable+"="+path)
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := spy.Token(cancelled, hostA); !errors.Is(err, context.Canceled) {
+		t.Errorf("with a context that has ended: %v", err)
+	}
+	want(t, spy, svchost.Hostname{}, "")
+	for name, err := range map[string]error{
+		"no host":   spy.Save(t.Context(), svchost.Hostname{}, token(t, secret)),
+		"no host 2": spy.Forget(t.Context(), svchost.Hostname{}),
+		"no token":  spy.Save(t.Context(), hostA, auth.Token{}),
+	} {
+		if failed := new(auth.SourceError); !errors.As(err, &failed) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := spy.Save(t.Context(), hostA, auth.Token{}); !errors.Is(err, auth.ErrInvalidToken) {
+		t.Errorf("saving no token: %v", err)
+	}
+	if exists(path) {
+		t.Error("the helper was run")
+	}
+	for _, program := range []string{"", "helper", "./helper", filepath.Join("..", "helper")} {
+		_, err := auth.Helper{Path: program}.Token(t.Context(), hostA)
+		wantHelperError(t, err, "get", "its path is not absolute")
+	}
+	_, err := auth.Helper{Path: filepath.Join(dir, "none")}.Token(t.Context(), hostA)
+	if wantHelperError(t, err, "get"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a program that is not there: %v", err)
+	}
+	wantHelperError(t, auth.Helper{Path: dir}.Save(t.Context(), hostA, token(t, secret)), "store")
+}
+
+func TestHelperTimeout(t *testing.T) {
+	t.Parallel()
+	slow := helper(t, "hang", fileVariable+"="+filepath.Join(t.TempDir(), "lock"))
+	slow.Timeout = 100 * time.Millisecond
+	for verb, call := range map[string]func() error{
+		"get":    func() error { _, err := slow.Token(t.Context(), hostA); return err },
+		"store":  func() error { return slow.Save(t.Context(), hostA, token(t, strings.Repeat(secret, 10_000))) },
+		"forget": func() error { return slow.Forget(t.Context(), hostA) },
+	} {
+		err := call()
+		if wantHelperError(t, err, verb, "no answer within 100ms"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%v is no exceeded deadline", err)
+		}
+	}
+	// Without a limit of its own, that of the context holds.
+	slow.Timeout = -1
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err := slow.Token(ctx, hostA)
+	if wantHelperError(t, err, "get"); !errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), "no answer") {
+		t.Errorf("the context's deadline: %v", err)
+	}
+}
+
+func TestHelperDoesNotReadItsInput(t *testing.T) {
+	t.Parallel()
+	long := token(t, strings.Repeat("x", 1<<20)) // more than a pipe holds
+	if err := saying(t, "", "", "0").Save(t.Context(), hostA, long); err != nil {
+		t.Errorf("exit status 0: %v", err)
+	}
+	wantHelperError(t, saying(t, "", "no", "1").Save(t.Context(), hostA, long), "store", "exit status 1: no")
+}
+
+func TestHelperOutputLimit(t *testing.T) {
+	t.Parallel()
+	const limit = 1 << 20
+	for _, role := range []string{"pad", "pad stderr"} {
+		t.Run(role, func(t *testing.T) {
+			t.Parallel()
+			want(t, helper(t, role, fmt.Sprint(padVariable, "=", limit)), hostA, "x")
+			_, err := helper(t, role, fmt.Sprint(padVariable, "=", limit+1)).Token(t.Context(), hostA)
+			if wantHelperError(t, err, "get", "output of more than 1048576 bytes"); !errors.Is(err, auth.ErrTooLarge) {
+				t.Errorf("one byte more: %v", err)
+			}
+		})
+	}
+	for _, role := range []string{"flood", "flood stderr"} {
+		t.Run(role, func(t *testing.T) {
+			t.Parallel()
+			err := helper(t, role).Forget(t.Context(), hostA)
+			wantHelperError(t, err, "forget", "output of more than 1048576 bytes")
+			if !errors.Is(err, auth.ErrTooLarge) || errors.Is(err, context.Canceled) || len(err.Error()) > 1000 {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+// TestHelperLeavesNoChild has helpers fail while a process holds a lock, and
+// wants the lock, which only the end of the process sets free.
+func TestHelperLeavesNoChild(t *testing.T) {
+	t.Parallel()
+	answer := outVariable + `={"token":"` + secret + `"}`
+	for _, tt := range []struct {
+		name, role string
+		variables  []string
+		cancel     bool // once the lock is held
+		want       string
+	}{
+		{"hangs", "hang", nil, true, "context canceled"},
+		{"child and both hang", "fork and hang", nil, true, "context canceled"},
+		{"child keeps the output", "fork", []string{answer}, false, "keeps its output open"},
+		{"child keeps the output until cancelled", "fork", []string{answer}, true, "context canceled"},
+		{"child keeps the output of a failure", "fork", []string{answer, exitVariable + "=2"}, false, "exit status 2"},
+		{"child behind a failure", "fork quietly", []string{answer, exitVariable + "=2"}, false, "exit status 2"},
+		{"child behind garbage", "fork quietly", []string{outVariable + "=" + secret}, false, "not a JSON object"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			lock := filepath.Join(t.TempDir(), "lock")
+			ctx, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
+			if tt.cancel {
+				go cancelWhen(ctx, lock+".ready", cancel)
+			}
+			start := time.Now()
+			_, err := helper(t, tt.role, append(tt.variables, fileVariable+"="+lock)...).Token(ctx, hostA)
+			wantHelperError(t, err, "get", tt.want)
+			if tt.cancel && (!errors.Is(err, context.Canceled) || !errors.Is(err, errBroken)) {
+				t.Errorf("the error lacks the context's error or its cause: %v", err)
+			}
+			if took := time.Since(start); took > 20*time.Second {
+				t.Errorf("it took %v", took)
+			}
+			if !exists(lock + ".ready") {
+				t.Fatal("the lock was never held: the test shows nothing")
+			}
+			wantGone(t, lock)
+		})
+	}
+}
+
+// cancelWhen cancels when a file appears.
+func cancelWhen(ctx context.Context, path string, cancel context.CancelCauseFunc) {
+	for ctx.Err() == nil && !exists(path) {
+		time.Sleep(time.Millisecond)
+	}
+	cancel(errBroken)
+}
+
+// wantGone fails if a process holds the lock for longer than it takes to die.
+func wantGone(t *testing.T, lock string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	l, err := fsx.AcquireLock(ctx, lock)
+	if err != nil {
+		t.Fatalf("a process is left: %v", err)
+	}
+	if err := l.Release(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestHelperDaemon: what a helper leaves behind without keeping the output, when
+// it succeeds, is not killed.
+func TestHelperDaemon(t *testing.T) {
+	t.Parallel()
+	lock := filepath.Join(t.TempDir(), "lock")
+	agent := helper(t, "fork quietly", outVariable+`={"token":"`+secret+`"}`, fileVariable+"="+lock)
+	want(t, agent, hostA, secret)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := fsx.AcquireLock(ctx, lock); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the process that was left is gone: %v", err)
+	}
+	stop(t, lock)
+}
+
+// TestHelperChildEscapes: one that nobody can kill keeps nobody waiting.
+func TestHelperChildEscapes(t *testing.T) {
+	t.Parallel()
+	lock := filepath.Join(t.TempDir(), "lock")
+	_, err := helper(t, "fork away", outVariable+`={"token":"`+secret+`"}`, fileVariable+"="+lock).Token(t.Context(), hostA)
+	wantHelperError(t, err, "get", "keeps its output open")
+	stop(t, lock)
+}
+
+// stop ends a process that holds a lock and has been left alone.
+func stop(t *testing.T, lock string) {
+	t.Helper()
+	if err := os.WriteFile(lock+".stop", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wantGone(t, lock)
+}
+
+func TestHelperBlurtsTheToken(t *testing.T) {
+	t.Parallel()
+	err := helper(t, "blurt").Save(t.Context(), hostA, token(t, secret))
+	wantHelperError(t, err, "store", "exit status 1: cannot keep", "[redacted]")
+}
+
+func TestHelperPrintsNoMoreThanItsPath(t *testing.T) {
+	t.Parallel()
+	h := auth.Helper{Path: "/opt/helper", Args: []string{"--pin=" + secret}}
+	for _, format := range []string{"%v", "%+v", "%s"} {
+		if got := fmt.Sprintf(format, h); got != `credentials helper "/opt/helper"` {
+			t.Errorf("%s: %q", format, got)
+		}
+	}
+}

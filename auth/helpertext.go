@@ -1,0 +1,169 @@
+package auth
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	// maxComplaint bounds what an error repeats of a program's error output.
+	maxComplaint = 512
+	// maxSearched bounds what is searched for secrets, which takes time.
+	maxSearched = 64 << 10
+	// minSecret is the length from which a string counts as a secret. Masking
+	// shorter ones would mutilate every text.
+	minSecret = 4
+	redacted  = "[redacted]"
+	digits    = "0123456789"
+)
+
+// complaint makes what a program wrote to its standard error fit for an error.
+// cut tells that something is missing at its end. token is what the program was
+// told, answer what it wrote to its standard output: neither must show.
+func complaint(stderr []byte, cut bool, token Token, answer []byte) string {
+	text := strings.ToValidUTF8(ends(string(stderr)), "\uFFFD")
+	text = maskKnown(text, token.Reveal())
+	text = maskKnown(text, tokenIn(answer))
+	text = maskWords(text, answer)
+	text = maskPatterns(text)
+	text = strings.Join(strings.Fields(text), " ")
+	text = strings.Map(func(r rune) rune {
+		if strconv.IsPrint(r) {
+			return r
+		}
+		return '\uFFFD'
+	}, text)
+	return shorten(text, cut)
+}
+
+// ends returns text without its middle if it is too long to be searched. It does
+// not split words, one of which may be a secret.
+func ends(text string) string {
+	if len(text) <= maxSearched {
+		return text
+	}
+	first, last := text[:maxSearched/2], text[len(text)-maxSearched/2:]
+	first = first[:strings.LastIndexAny(first, space)+1]
+	if i := strings.IndexAny(last, space); i >= 0 {
+		return first + last[i:]
+	}
+	return first
+}
+
+// tokenIn returns the token of an answer, also where it is not a legal one, or
+// "". Answers that are not JSON are left to maskWords.
+func tokenIn(answer []byte) (token string) {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(answer, &members) == nil {
+		_ = json.Unmarshal(members["token"], &token)
+	}
+	return token
+}
+
+// maskKnown replaces secret, in the spellings in which programs print what they
+// were given, also where text ends within it.
+func maskKnown(text, secret string) string {
+	if len(secret) < minSecret {
+		return text
+	}
+	escaped, _ := json.Marshal(secret) // cannot fail for a string
+	for _, spelling := range []string{
+		secret,
+		strings.Trim(string(escaped), `"`),
+		strings.Trim(quote(secret), `"`),
+		url.QueryEscape(secret),
+		url.PathEscape(secret),
+		base64.StdEncoding.EncodeToString([]byte(secret)),
+		base64.RawURLEncoding.EncodeToString([]byte(secret)),
+	} {
+		text = strings.ReplaceAll(text, spelling, redacted)
+	}
+	const longest = 8 << 10 // looking for a longer part would take long
+	for n := min(len(secret)-1, len(text), longest); n >= minSecret; n-- {
+		if strings.HasSuffix(text, secret[:n]) {
+			return text[:len(text)-n] + redacted
+		}
+	}
+	return text
+}
+
+var word = regexp.MustCompile(`[\w.~+-]{8,}`)
+
+// maskWords replaces the words of text that look like secrets by themselves, and
+// those that may be one and are in answer too, of which nobody knows what is the
+// token.
+func maskWords(text string, answer []byte) string {
+	answered := map[string]bool{}
+	for _, w := range word.FindAll(answer, -1) {
+		answered[string(w)] = true
+	}
+	return word.ReplaceAllStringFunc(text, func(w string) string {
+		if isRandom(w) || answered[w] && mayBeSecret(w) {
+			return redacted
+		}
+		return w
+	})
+}
+
+// mayBeSecret tells from the words of a sentence.
+func mayBeSecret(w string) bool { return len(w) >= 20 || strings.ContainsAny(w, digits) }
+
+// isRandom tells from the words of a sentence, names of files and hosts, and
+// versions.
+func isRandom(w string) bool {
+	digit, lower, upper := strings.ContainsAny(w, digits), strings.ToUpper(w) != w, strings.ToLower(w) != w
+	return digit && (lower && upper && len(w) >= 16 || (lower || upper) && len(w) >= 32 && !strings.Contains(w, "."))
+}
+
+var (
+	userinfo = regexp.MustCompile(`(://)[^\s/?#@"']*@`)
+	query    = regexp.MustCompile(`(://[^\s?#"']*)[?#][^\s"']*`)
+	named    = regexp.MustCompile(`(?i)(\bbearer\s+|\bauthorization["']?\s*[:=]\s*["']?(?:\w+\s+)?|` +
+		`(?:token|secret|password|passwd|api_?key)["']?\s*[:=]\s*["']?)([^\s"',;]{8,})`)
+)
+
+// maskPatterns replaces what stands where secrets stand: in URLs, in the header,
+// and after a name that says so.
+func maskPatterns(text string) string {
+	text = userinfo.ReplaceAllString(text, "${1}")
+	text = query.ReplaceAllString(text, "${1}?...")
+	return named.ReplaceAllStringFunc(text, func(s string) string {
+		m := named.FindStringSubmatch(s)
+		if !mayBeSecret(m[2]) {
+			return s // "invalid token: permission denied"
+		}
+		return m[1] + redacted
+	})
+}
+
+// shorten leaves out the middle of a text that is too long, or its end if that
+// is missing anyway.
+func shorten(text string, cut bool) string {
+	const gap = " ... "
+	if len(text) <= maxComplaint {
+		return text
+	}
+	if cut {
+		return head(text, maxComplaint-len(gap)) + " ..."
+	}
+	half := (maxComplaint - len(gap)) / 2
+	tail := len(text) - half
+	for !utf8.RuneStart(text[tail]) {
+		tail++
+	}
+	return head(text, half) + gap + text[tail:]
+}
+
+// head returns the first n bytes of text, or fewer in order not to split a
+// character.
+func head(text string, n int) string {
+	for !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n]
+}

@@ -1,0 +1,115 @@
+package auth_test
+
+import (
+	"encoding/base64"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/tofureg/tofureg/auth"
+)
+
+func TestComplaint(t *testing.T) {
+	t.Parallel()
+	none := auth.Token{}
+	const short = "abcd-efgh" // nothing about it looks like a secret
+	answer := `{"token":"` + short + `"}`
+	for _, tt := range []struct {
+		name, stderr string
+		token        auth.Token
+		answer, want string
+	}{
+		{"nothing", "", none, "", ""},
+		{"one line", "a\tb\r\n\n  c\n", none, "", "a b c"},
+		{"control characters", "\x1b[2Jx\x00\u202ey\xff", none, "", "\uFFFD[2Jx\uFFFD\uFFFDy\uFFFD"},
+		{"plain words", "invalid token: permission denied; see https://example.com/help", none, "",
+			"invalid token: permission denied; see https://example.com/help"},
+		{"names and versions", "terraform-credentials-vault 1.2.3-beta1+linux in /usr/lib/python3/x1 of registry-2.eu.example.com", none, "",
+			"terraform-credentials-vault 1.2.3-beta1+linux in /usr/lib/python3/x1 of registry-2.eu.example.com"},
+		{"token it was told", "got " + short + "!", token(t, short), "", "got [redacted]!"},
+		{"token it answered", "got '" + short + "'", none, answer, "got '[redacted]'"},
+		{"token with a line break", "got ab\ncd", none, `{"token":"ab\ncd"}`, "got [redacted]"},
+		{"escaped for JSON", `got "\u003cab\u003e" or "a\"<b"`, token(t, `<ab>`), "", `got "[redacted]" or "a\"<b"`},
+		{"escaped for a URL", "got %26a%3Db", token(t, "&a=b"), "", "got [redacted]"},
+		{"in base64", "got " + base64.StdEncoding.EncodeToString([]byte(short)), token(t, short), "", "got [redacted]"},
+		{"cut off", "got abcd-e", token(t, short), "", "got [redacted]"},
+		{"too short to matter", "got abc", token(t, "abc"), "", "got abc"},
+		{"word of another answer", "secretly hunter2hunter2", none, "hunter2hunter2 secretly", "secretly [redacted]"},
+		{"unknown, random", "for s3cr3t-T0ken.value and 0123456789abcdef0123456789abcdef", none, "", "for [redacted] and [redacted]"},
+		{"header", "> Authorization: Basic YWxpY2U6cGFzcw==", none, "", "> Authorization: Basic [redacted]"},
+		{"bearer", "sent bearer abcdef123", none, "", "sent bearer [redacted]"},
+		{"named", `VAULT_TOKEN=abcdef123 "password": "hunter2hunter2" api-key x`, none, "",
+			`VAULT_TOKEN=[redacted] "password": "[redacted]" api-key x`},
+		{"URL", "GET https://alice:pass@vault.test/v1?token=x#y failed", none, "", "GET https://vault.test/v1?... failed"},
+		{"URL with a bad host", "GET https://al ice:pass@vault.test", none, "", "GET https://al ice:pass@vault.test"},
+	} {
+		if got := auth.Complaint(tt.stderr, false, tt.token, tt.answer); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestComplaintLength(t *testing.T) {
+	t.Parallel()
+	const limit = 512
+	for _, filler := range []string{"a", "é", "€", "😀"} {
+		for n := limit - 8; n <= limit+8; n++ {
+			text := strings.Repeat("x", n%5) + strings.Repeat(filler, n/len(filler)) + "THE END"
+			for _, cut := range []bool{false, true} {
+				got := auth.Complaint(text, cut, auth.Token{}, "")
+				if len(got) > limit || !utf8.ValidString(got) || len(got) < limit-10 {
+					t.Errorf("%d bytes of %q became %d: %q", len(text), filler, len(got), got)
+				}
+				switch whole := len(text) <= limit; {
+				case whole && got != text:
+					t.Errorf("%q was changed to %q", text, got)
+				case !whole && cut && !strings.HasSuffix(got, " ..."):
+					t.Errorf("the end shows, which is cut: %q", got)
+				case !whole && !cut && !strings.HasSuffix(got, "THE END"):
+					t.Errorf("the end does not show: %q", got)
+				}
+			}
+		}
+	}
+}
+
+// TestComplaintOfALot: not everything is looked at, but nothing is shown that was
+// not looked at.
+func TestComplaintOfALot(t *testing.T) {
+	t.Parallel()
+	const half, plain = 32 << 10, "hidden-in-the-middle"
+	for _, tt := range []struct{ text, want string }{
+		{"first " + strings.Repeat(" ", 1<<20) + " last", "first last"},
+		{"first" + strings.Repeat(" ", half-9) + plain + strings.Repeat(" ", 1<<20) + "last", "first last"},
+		{"first" + strings.Repeat(" ", 1<<20) + plain + strings.Repeat(" ", half-8) + "last", "first last"},
+		{strings.Repeat("x", 1<<20), ""},
+		{"first " + strings.Repeat("x", 1<<20), "first"},
+		{strings.Repeat("x", 1<<20) + " last", "last"},
+	} {
+		if got := auth.Complaint(tt.text, false, token(t, plain), ""); got != tt.want {
+			t.Errorf("%.20q...: %q, want %q", tt.text, got, tt.want)
+		}
+	}
+}
+
+// FuzzComplaint looks for texts that panic, that show a token, or that do not
+// fit into a line.
+func FuzzComplaint(f *testing.F) {
+	for _, s := range []string{"", secret, "x" + secret[:9], "Authorization: Bearer ", "://@?#", "\xff\u2028", strings.Repeat("€", 400)} {
+		f.Add(s, secret, "")
+		f.Add(s, secret, `{"token":"`+secret+`"}`)
+	}
+	f.Fuzz(func(t *testing.T, stderr, told, answer string) {
+		tok, err := auth.NewToken(told)
+		if err != nil {
+			return
+		}
+		got := auth.Complaint(stderr, false, tok, answer)
+		if len(got) > 512 || strings.ContainsAny(got, "\n\r\x1b\x00") || !utf8.ValidString(got) {
+			t.Fatalf("unfit: %q", got)
+		}
+		if len(told) > len("[redacted] ... ") && strings.Contains(got, told) {
+			t.Fatalf("%q shows %q", got, told)
+		}
+	})
+}
