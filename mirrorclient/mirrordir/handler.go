@@ -50,7 +50,8 @@ import (
 // patterns of a [provider.Multi], or the hosts with VetoHost of the client.
 //
 // The packages of a Mirror were judged when they were added. They are served as its
-// documents state them and not judged again.
+// documents state them, without regard to Policy; one in an object store must still have
+// the hashes on record.
 type Handler struct {
 	// Source is what is served. It must not be nil.
 	Source provider.Source

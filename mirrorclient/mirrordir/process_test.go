@@ -1,0 +1,278 @@
+package mirrordir_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/verify"
+)
+
+var (
+	kills    = flag.Int("mirrordir.kills", 25, "how many processes TestKill kills")
+	killSeed = flag.Uint64("mirrordir.seed", 0, "the seed of TestKill; 0: a random one")
+	addTo    = flag.String("mirrordir.add", "", "be a process that adds to the mirror in this `directory`; see TestChild")
+	addSeed  = flag.Uint64("mirrordir.addseed", 0, "what that process adds")
+)
+
+// fleet is what the processes add: each its own choice, in its own order. Contents are the
+// same in all processes, keys are not.
+var fleet = struct {
+	providers, versions []string
+	platforms           []addrs.Platform
+}{
+	[]string{"registry.example.com/acme/alpha", "bücher.example/acme/beta"},
+	[]string{"1.0.0", "1.1.0", "2.0.0-rc1"},
+	three,
+}
+
+func fleetRegistry() *regtest.Registry {
+	reg := regtest.New("registry.example.com")
+	for _, p := range fleet.providers {
+		for _, v := range fleet.versions {
+			reg.AddProvider(regtest.Provider{Address: p, Version: v, Platforms: names(fleet.platforms), Size: 40_000})
+		}
+	}
+	return reg
+}
+
+// choose picks about half of the fleet.
+func choose(r *rand.Rand) (list []mirrordir.Want) {
+	for _, p := range fleet.providers {
+		for _, v := range fleet.versions {
+			platforms := slices.Clone(fleet.platforms)
+			r.Shuffle(len(platforms), func(i, j int) { platforms[i], platforms[j] = platforms[j], platforms[i] })
+			if n := r.IntN(len(platforms) + 1); n > 0 {
+				list = append(list, mirrordir.Want{Provider: addrs.MustParseProvider(p), Version: addrs.MustParseVersion(v), Platforms: platforms[:n]})
+			}
+		}
+	}
+	r.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+	return list
+}
+
+// talking is a directory whose steps the process prints, so that the parent can tell in
+// which of them it died.
+type talking struct{ *mirrordir.Directory }
+
+func (s talking) Write(ctx context.Context, name string, content *io.SectionReader, was mirrordir.Revision) error {
+	fmt.Println("write " + filepath.Ext(strings.TrimSuffix(name, ".json")) + " " + name)
+	err := s.Directory.Write(ctx, name, content, was)
+	fmt.Println("written " + name)
+	return err
+}
+
+func (s talking) Delete(ctx context.Context, name string) error {
+	fmt.Println("delete " + name)
+	return s.Directory.Delete(ctx, name)
+}
+
+// TestChild is the process of the tests below and does nothing by itself.
+func TestChild(t *testing.T) {
+	if *addTo == "" {
+		return
+	}
+	m := &mirrordir.Mirror{Storage: talking{&mirrordir.Directory{Path: *addTo}}}
+	fmt.Println("\nready")
+	r := rand.New(rand.NewPCG(*addSeed, 1))
+	for range 1 + r.IntN(2) {
+		_, err := m.Add(t.Context(), client(fleetRegistry()), choose(r), mirrordir.Options{Parallel: 1 + r.IntN(4), Progress: func(e provider.Event) {
+			fmt.Println(e.Kind, e.Provider.Type(), e.Version, e.Platform, e.Bytes)
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// start starts a process that adds to dir, and returns what it prints once it is ready.
+func start(t *testing.T, dir string, seed uint64) (*exec.Cmd, *bufio.Scanner) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run=^TestChild$", "-test.timeout=60s", "-mirrordir.add="+dir, fmt.Sprint("-mirrordir.addseed=", seed))
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	for lines.Scan() && lines.Text() != "ready" {
+	}
+	return cmd, lines
+}
+
+// TestProcesses has eight processes add overlapping sets while this one reads.
+func TestProcesses(t *testing.T) {
+	t.Parallel()
+	_, dir := newMirror(t)
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			cmd, lines := start(t, dir, uint64(i)+100)
+			var said []string
+			for lines.Scan() {
+				said = append(said, lines.Text())
+			}
+			if err := cmd.Wait(); err != nil {
+				t.Errorf("process %d: %v\n%s", i, err, strings.Join(said[max(0, len(said)-10):], "\n"))
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { wg.Wait(); close(done) }()
+	polls, documents := 0, 0
+	for running := true; running; polls++ {
+		select {
+		case <-done:
+			running = false
+		default:
+		}
+		documents += poll(t, dir)
+	}
+	t.Logf("%d polls, %d documents read", polls, documents)
+	if documents == 0 {
+		t.Error("nothing was read")
+	}
+	finish(t, dir)
+}
+
+// poll reads all documents as a client does and follows them to the archives. It returns
+// how many there were.
+func poll(t *testing.T, dir string) (documents int) {
+	t.Helper()
+	indices, _ := filepath.Glob(filepath.Join(dir, "*", "*", "*", "index.json"))
+	for _, path := range indices {
+		home, err := filepath.Rel(dir, filepath.Dir(path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for version := range parse[index](t, read(t, dir, home+"/index.json")).Versions {
+			documents++
+			name := home + "/" + version + ".json"
+			doc := parse[document](t, read(t, dir, name))
+			if len(doc.Archives) == 0 {
+				t.Errorf("%s has no archives", name)
+			}
+			for platform, a := range doc.Archives {
+				u, err := fileURL(t, dir, name).Parse(a.URL)
+				if err != nil {
+					t.Fatal(err)
+				}
+				f, err := os.Open(filepath.FromSlash(u.Path))
+				if err != nil {
+					t.Errorf("%s lists %s: %v", name, platform, err)
+					continue
+				}
+				zh, err := verify.ZH(f)
+				f.Close()
+				if err != nil || !slices.Contains(a.Hashes, zh.String()) || len(a.Hashes) != 2 {
+					t.Errorf("%s states %q for %s, which has %v, %v", name, a.Hashes, platform, zh, err)
+				}
+			}
+		}
+	}
+	return documents
+}
+
+// finish adds the whole fleet, which must leave a mirror that nothing can be said against.
+func finish(t *testing.T, dir string) {
+	t.Helper()
+	var all []mirrordir.Want
+	for _, p := range fleet.providers {
+		for _, v := range fleet.versions {
+			all = append(all, mirrordir.Want{Provider: addrs.MustParseProvider(p), Version: addrs.MustParseVersion(v), Platforms: fleet.platforms})
+		}
+	}
+	m := open(t, dir)
+	mustAdd(t, m, client(fleetRegistry()), all, mirrordir.Options{})
+	wantGood(t, m)
+	entries, err := os.ReadDir(filepath.Join(dir, ".tofureg"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		// The lock of a process that was killed is free; its file is nobody's.
+		if !strings.HasSuffix(e.Name(), ".lock") {
+			t.Errorf("%s is left behind", e.Name())
+		}
+	}
+}
+
+// TestKill kills processes at random points. Each kill leaves documents that are true, and
+// the next Add what Check calls good.
+func TestKill(t *testing.T) {
+	t.Parallel()
+	seed := *killSeed
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	t.Logf("-mirrordir.seed=%d", seed)
+	r := rand.New(rand.NewPCG(seed, 2))
+	_, dir := newMirror(t)
+	phases := map[string]int{}
+	for i := 0; i < *kills; i++ {
+		if i%3 == 0 {
+			_, dir = newMirror(t)
+		}
+		phase, killed := kill(t, dir, r)
+		for !killed {
+			phase, killed = kill(t, dir, r)
+		}
+		t.Logf("kill %d: %s", i, phase)
+		kind, _, _ := strings.Cut(phase, " ")
+		phases[kind]++
+		poll(t, dir)
+		if report := mustCheck(t, open(t, dir), mirrordir.CheckOptions{}); !report.OK() {
+			t.Errorf("kill %d, after %q: %v", i, phase, report.Problems)
+		}
+		if i%3 == 2 || i == *kills-1 {
+			finish(t, dir)
+		}
+	}
+	t.Logf("phases: %v", phases)
+	if *kills >= 25 && len(phases) < 4 {
+		t.Errorf("all kills fell into the same few phases: %v", phases)
+	}
+}
+
+// kill starts a process, kills it after some of its steps, and a little later, and returns
+// the last one it has told of; false if it had finished.
+func kill(t *testing.T, dir string, r *rand.Rand) (phase string, killed bool) {
+	t.Helper()
+	cmd, lines := start(t, dir, r.Uint64())
+	phase = "ready"
+	for range r.IntN(60) {
+		if !lines.Scan() || lines.Text() == "PASS" {
+			break
+		}
+		phase = lines.Text()
+	}
+	time.Sleep(time.Duration(r.IntN(3000)) * time.Microsecond)
+	if err := cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		t.Error(err)
+	}
+	for lines.Scan() {
+		if text := lines.Text(); text != "PASS" && !strings.HasPrefix(text, "---") {
+			phase = text // it was faster than its words
+		}
+	}
+	return phase, cmd.Wait() != nil
+}
