@@ -16,10 +16,15 @@ import (
 // Nothing is checked out: the files come as git's own archive and pass through the
 // rules for archives; what attributes exclude from exports is there, too. So no hook
 // runs, and no .git directory is left. The user's configuration of git holds, and
-// with it credential helpers and replaced URLs, but line ends are never converted, so
-// that the h1 is the same on each system. A filter that is configured there, such as
-// the one of git-lfs, does run. Git asks nobody for a password. It is killed with the
-// programs that it runs when the context ends; on Windows they are left to themselves.
+// with it credential helpers and replaced URLs. Line ends however are converted only
+// as the repository's own attributes say, so that the h1 is the same on each system.
+// A filter that is configured there, such as the one of git-lfs, does run.
+//
+// Git and SSH ask nobody for a password; only a program that the environment names in
+// GIT_ASKPASS is run, as a helper that knows it. Git is killed with the programs that
+// it runs when the context ends; on Windows they are left to themselves. As they have
+// no terminal, they get no signal from one: a program that does not end the context
+// when it is interrupted, as with signal.NotifyContext, leaves git running.
 //
 // Git may use https and SSH. User names and passwords do not get into errors, though
 // as long as git runs they can be in the list of processes, if a location has any.
@@ -35,6 +40,12 @@ type Git struct {
 	// AllowHTTP lets repositories be at http:// and git:// URLs, over which
 	// others can change what comes.
 	AllowHTTP bool
+
+	// VetoHost is asked before each repository is fetched with the host, or
+	// host:port, in its URL, in lower case; an error prevents it. Redirects to
+	// other URLs are then not followed. What the user's configuration of git and
+	// SSH makes of the host is not seen. Nil means that all hosts will do.
+	VetoHost func(host string) error
 }
 
 // gitError says why git failed.
@@ -81,7 +92,7 @@ func (r *repository) command(ctx context.Context, args ...string) *exec.Cmd {
 	if program == "" {
 		program = "git"
 	}
-	cmd := exec.CommandContext(ctx, program, slices.Concat(gitSettings(), args)...)
+	cmd := exec.CommandContext(ctx, program, slices.Concat(r.git.settings(), args)...)
 	cmd.Dir = r.dir
 	cmd.Env = r.git.Env
 	cmd.Env = append(gitEnvironment(cmd.Environ(), r.protocols), "GIT_DIR="+r.dir)
@@ -89,10 +100,9 @@ func (r *repository) command(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// gitSettings come before the verb. They take precedence over all configuration.
-func gitSettings() []string {
-	var args []string
-	for _, s := range []string{
+// settings come before the verb. They take precedence over all configuration.
+func (g *Git) settings() []string {
+	settings := []string{
 		"core.hooksPath=" + os.DevNull,
 		"core.attributesFile=" + os.DevNull,
 		"core.fsmonitor=false",
@@ -107,11 +117,15 @@ func gitSettings() []string {
 		"tar.umask=0022",
 		"init.defaultObjectFormat=sha1",
 		"init.defaultRefFormat=files",
-		"credential.interactive=false",
 		// Over http, a transfer that stands still for this long has failed.
 		"http.lowSpeedLimit=1",
 		"http.lowSpeedTime=120",
-	} {
+	}
+	if g.VetoHost != nil {
+		settings = append(settings, "http.followRedirects=false")
+	}
+	var args []string
+	for _, s := range settings {
 		args = append(args, "-c", s)
 	}
 	return args
@@ -126,8 +140,17 @@ func gitEnvironment(env, protocols []string) []string {
 			"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES",
 			"GIT_COMMON_DIR", "GIT_NAMESPACE", "GIT_PREFIX", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE", "GIT_REPLACE_REF_BASE",
 			"GIT_TEMPLATE_DIR", "GIT_CURL_VERBOSE", "GIT_DEFAULT_HASH", "GIT_ATTR_SOURCE", "GIT_LITERAL_PATHSPECS",
+			"GIT_ICASE_PATHSPECS", "GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_CONFIG", "GIT_IMPLICIT_WORK_TREE",
+			"GIT_INTERNAL_SUPER_PREFIX", "GIT_QUARANTINE_PATH",
 		}, name)
 	})
+	// An empty program is none: neither core.askPass nor SSH_ASKPASS take its place.
+	for _, unless := range []string{"GIT_ASKPASS=", "SSH_ASKPASS_REQUIRE=never"} {
+		name, _, _ := strings.Cut(unless, "=")
+		if !slices.ContainsFunc(env, func(s string) bool { return strings.HasPrefix(s, name+"=") }) {
+			env = append(env, unless)
+		}
+	}
 	return append(env,
 		"GIT_ALLOW_PROTOCOL="+strings.Join(protocols, ":"),
 		"GIT_TERMINAL_PROMPT=0",

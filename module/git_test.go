@@ -513,3 +513,96 @@ func TestGitHTTP(t *testing.T) {
 		wellFormed(t, err)
 	}
 }
+
+// Nobody is asked for a password: a program that asks people is not run, unless the
+// caller has named it as the one that gives git its passwords.
+func TestGitAsksNobody(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		return
+	}
+	o := newOrigin(t)
+	server := gitServer(t, filepath.Dir(o.dir), false, "user:secret")
+	ask := program(t, "#!/bin/sh\ncase \"$1\" in User*) echo user;; *) echo secret;; esac\n")
+	config := filepath.Join(t.TempDir(), "config")
+	if err := os.WriteFile(config, []byte("[core]\n\taskPass = "+ask+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for setting, want := range map[string]error{
+		"SSH_ASKPASS=" + ask:          module.ErrUnauthorized,
+		"GIT_CONFIG_GLOBAL=" + config: module.ErrUnauthorized,
+		"GIT_ASKPASS=" + ask:          nil,
+	} {
+		opts := allowed()
+		opts.Git.AllowHTTP = true
+		opts.Git.Env = append(opts.Git.Env, setting)
+		_, err := module.DownloadLocation(t.Context(), nil, at(t, "git::"+server.URL+"/origin/.git"), target(t), opts)
+		if !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", setting, err, want)
+		}
+	}
+}
+
+// A program that git runs as a hook or for a submodule has more in its environment
+// than is good for another repository.
+func TestGitInHook(t *testing.T) {
+	t.Parallel()
+	o := newOrigin(t)
+	opts := allowed()
+	opts.Git.Env = append(opts.Git.Env, "GIT_QUARANTINE_PATH=/nonexistent", "GIT_INTERNAL_SUPER_PREFIX=sub/", "GIT_IMPLICIT_WORK_TREE=1",
+		"GIT_ICASE_PATHSPECS=1", "GIT_CONFIG=/nonexistent")
+	first := o.git("rev-parse", "HEAD~1")
+	if _, err := module.DownloadLocation(t.Context(), nil, o.location("?ref="+first[:9]), target(t), opts); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestGitVetoHost(t *testing.T) {
+	t.Parallel()
+	o := newOrigin(t)
+	server := gitServer(t, filepath.Dir(o.dir), false, "")
+	host := strings.TrimPrefix(server.URL, "http://")
+	away := httptest.NewServer(http.RedirectHandler(server.URL+"/origin/.git/info/refs?service=git-upload-pack", http.StatusFound))
+	t.Cleanup(away.Close)
+	private := errors.New("a private host")
+	var asked []string
+	opts := allowed()
+	opts.Git.AllowHTTP = true
+	opts.Git.VetoHost = func(h string) error {
+		asked = append(asked, h)
+		if h == "internal.example.com:2222" || h == "internal.example.com" {
+			return private
+		}
+		return nil
+	}
+	if _, err := module.DownloadLocation(t.Context(), nil, at(t, "git::"+server.URL+"/origin/.git"), target(t), opts); err != nil {
+		t.Error(err)
+	}
+	// The repository may answer with a redirect, which nobody is asked about.
+	if _, err := module.DownloadLocation(t.Context(), nil, at(t, "git::"+away.URL+"/origin/.git"), target(t), opts); err == nil {
+		t.Error("a redirect was followed")
+	}
+	for _, text := range []string{"git::ssh://git@Internal.Example.COM:2222/x.git", "git@internal.example.com:x.git", "git::https://internal.example.com/x.git"} {
+		dir := target(t)
+		_, err := module.DownloadLocation(t.Context(), nil, at(t, text), dir, opts)
+		if !errors.Is(err, private) || !strings.Contains(err.Error(), "internal.example.com") {
+			t.Errorf("%s: %v, want the veto", text, err)
+		}
+		absent(t, dir)
+	}
+	// Hosts that a comparison could miss.
+	for _, name := range []string{"127.1", "2130706433", "0x7f000001", "internal.example.com.", "１２７.0.0.1"} {
+		_, err := module.DownloadLocation(t.Context(), nil, at(t, "git::https://"+name+"/x.git"), target(t), opts)
+		if err == nil || !strings.Contains(err.Error(), " is not allowed: it ") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// On this machine, there is no host to ask about.
+	if _, err := module.DownloadLocation(t.Context(), nil, o.location(""), target(t), opts); err != nil {
+		t.Error(err)
+	}
+	want := []string{host, strings.TrimPrefix(away.URL, "http://"), "internal.example.com:2222", "internal.example.com", "internal.example.com"}
+	if diff := cmp.Diff(want, asked); diff != "" {
+		t.Errorf("asked about (-want +got):\n%s", diff)
+	}
+}

@@ -36,6 +36,9 @@ func (j *job) git(ctx context.Context, loc *Location) (*pack, error) {
 	if r.protocols, err = j.o.Git.protocols(u.Scheme, j.o.AllowLocal); err != nil {
 		return nil, err
 	}
+	if err := j.o.Git.veto(u); err != nil {
+		return nil, err
+	}
 	defer os.RemoveAll(r.dir)
 	commit, err := r.clone(ctx, loc)
 	if err != nil {
