@@ -31,7 +31,7 @@ func checkSpelling(name string) error {
 	last := strings.ToLower(name[strings.LastIndexByte(name, '.')+1:])
 	hex, isHex := strings.CutPrefix(last, "0x")
 	switch {
-	case strings.ContainsFunc(name, func(r rune) bool { return r > unicode.MaxASCII || r == '%' }):
+	case strings.ContainsFunc(name, func(r rune) bool { return r > unicode.MaxASCII }):
 		return errors.New("it is not in ASCII")
 	case last == "":
 		return errors.New("it ends with a dot")

@@ -1,0 +1,257 @@
+package regclient_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/module"
+	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/regclient/regtest"
+)
+
+// TestSameAsClient: what the real client has on the disk after "get" is what Download
+// puts there, file by file, and so is the directory of the module in it. The client is
+// asked once, for a configuration with all of them.
+func TestSameAsClient(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"terraform", "tofu"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path, err := exec.LookPath(name)
+			if err != nil {
+				t.Skipf("skipped: %s is not installed", name)
+			}
+			sameAsClient(t, path)
+		})
+	}
+}
+
+// shared are files that every client should unpack in the same way.
+var shared = map[string]string{
+	"main.tf": "# a module\n", "modules/subnet/main.tf": "# one in it\n", "modules/subnet/docs/": "", "empty": "",
+	".gitignore": "x\n", "modules/subnet/.hidden/a b": "\x00\xff\r\n", "größe.txt": "é", strings.Repeat("long/", 30) + "name.tf": "# deep\n",
+}
+
+// clientModules are the ways of serving that every client knows. Some know nothing of a
+// body and of use_registry_credentials, and none takes a "*" in a directory that a
+// registry names.
+func clientModules() map[string]regtest.Module {
+	return map[string]regtest.Module{
+		"plain":     {},
+		"zip":       {Format: regtest.Zip, Deflate: true, URLs: regtest.RootRelative},
+		"xz":        {Format: regtest.TarXz, URLs: regtest.Relative, Checksum: true},
+		"bzip2":     {Format: regtest.TarBzip2, URLs: regtest.Opaque},
+		"both":      {Answer: regtest.InBoth, Checksum: true},
+		"beside":    {Answer: regtest.BesideJSON, Origin: "https://files.example.com", Query: "archive=tar.gz&signature=5eed"},
+		"page":      {Pages: 1},
+		"pages":     {Pages: 3, MetaTag: true},
+		"subdir":    {Subdir: "modules/subnet"},
+		"paged zip": {Format: regtest.Zip, Pages: 1, MetaTag: true, Subdir: "modules/subnet"},
+		"large":     {Size: 1 << 20},
+		"user's":    {}, // with a directory that the configuration names
+	}
+}
+
+func sameAsClient(t *testing.T, program string) {
+	reg := regtest.New("registry.example.com")
+	server, err := reg.ServeTLS()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	sources := map[string]addrs.ModuleSource{}
+	var config strings.Builder
+	for name, m := range clientModules() {
+		key := fmt.Sprintf("m%d", len(sources))
+		if m.Files == nil {
+			m.Files = shared
+		}
+		m.Address = "acme/" + key + "/aws"
+		reg.AddModule(m)
+		// The client takes a module for one of a registry if its host has a dot.
+		text := strings.Replace(server.Addr, "localhost", "127.0.0.1", 1) + "/" + m.Address
+		if name == "user's" {
+			text += "//modules/subnet"
+		}
+		sources[key] = addrs.MustParseModuleSource(text)
+		fmt.Fprintf(&config, "module %q { # %s\n  source = %q\n}\n", key, name, text)
+	}
+	dir := t.TempDir()
+	clientGet(t, program, dir, config.String(), server.CertPEM)
+
+	c := &regclient.Client{HTTP: server.Client()}
+	for key, source := range sources {
+		dest := filepath.Join(t.TempDir(), "module")
+		report, err := module.Download(t.Context(), c, source, addrs.Version{}, dest, module.Options{})
+		if err != nil {
+			t.Errorf("%s: %v", source, err)
+			continue
+		}
+		sameTree(t, dir, key, report)
+	}
+	if t.Failed() {
+		t.Log(config.String())
+	}
+}
+
+// TestSameRepositoryAsClient is TestSameAsClient for git, where attributes, settings and
+// the form of a ref decide what comes.
+func TestSameRepositoryAsClient(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("skipped: git is not installed")
+	}
+	program, err := exec.LookPath("terraform")
+	if err != nil {
+		t.Skip("skipped: terraform is not installed")
+	}
+	origin := t.TempDir()
+	git := func(args ...string) string {
+		t.Helper()
+		cmd := exec.Command("git", append([]string{"-c", "user.name=x", "-c", "user.email=x@example.com", "-c", "commit.gpgsign=false"}, args...)...)
+		cmd.Dir, cmd.Env = origin, noConfig()
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("git %q: %v\n%s", args, err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	git("init", "--quiet", "--initial-branch=main")
+	writeFiles(t, origin, shared)
+	git("add", "--all")
+	git("commit", "--quiet", "-m", "first")
+	git("tag", "v1.0.0")
+	first := git("rev-parse", "HEAD")
+	writeFiles(t, origin, map[string]string{
+		".gitattributes": "*.bat text eol=crlf\n*.id ident\n*.no export-ignore\n*.sub export-subst\n",
+		"a.bat":          "a\nb\n", "a.id": "$Id$\n", "a.no": "here\n", "a.sub": "$Format:%H$\n",
+	})
+	git("add", "--all")
+	git("commit", "--quiet", "-m", "attributes")
+	git("branch", "topic/x")
+
+	var config strings.Builder
+	sources := map[string]string{}
+	// Each of another package, since the client copies what it has but for names with a
+	// dot at the beginning.
+	for i, rest := range []string{"", "?ref=v1.0.0", "?ref=" + first, "?ref=topic/x", "//modules/subnet?ref=refs/tags/v1.0.0", "?ref=v1.0.0&depth=1", "//modules/sub*?ref=main"} {
+		key := fmt.Sprintf("m%d", i)
+		sources[key] = "git::file://" + filepath.ToSlash(origin) + rest
+		fmt.Fprintf(&config, "module %q {\n  source = %q\n}\n", key, sources[key])
+	}
+	dir := t.TempDir()
+	clientGet(t, program, dir, config.String(), nil)
+	for key, source := range sources {
+		loc, err := module.ParseLocation(source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		options := module.Options{Git: &module.Git{Env: noConfig()}, AllowLocal: true}
+		report, err := module.DownloadLocation(t.Context(), nil, loc, filepath.Join(t.TempDir(), "module"), options)
+		if err != nil {
+			t.Errorf("%s: %v", source, err)
+			continue
+		}
+		sameTree(t, dir, key, report)
+	}
+}
+
+// noConfig is an environment in which git has nobody's configuration.
+func noConfig() []string {
+	return append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_SYSTEM="+os.DevNull)
+}
+
+// clientGet has the client install the modules of a configuration in dir.
+func clientGet(t *testing.T, program, dir, config string, ca []byte) {
+	t.Helper()
+	writeFiles(t, dir, map[string]string{"main.tf": config, "ca.pem": string(ca), "config.tfrc": ""})
+	cmd := exec.CommandContext(t.Context(), program, "get", "-no-color")
+	cmd.Dir = dir
+	cmd.Env = append(noConfig(), "HOME="+dir, "CHECKPOINT_DISABLE=1", "TF_CLI_CONFIG_FILE="+filepath.Join(dir, "config.tfrc"))
+	if ca != nil {
+		cmd.Env = append(cmd.Env, "SSL_CERT_FILE="+filepath.Join(dir, "ca.pem"))
+	}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s get: %v\n%s\n%s", program, err, out, config)
+	}
+}
+
+// sameTree compares a package with what the client has of it in dir.
+func sameTree(t *testing.T, dir, key string, report *module.Report) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, ".terraform", "modules", "modules.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var manifest struct{ Modules []struct{ Key, Dir string } }
+	if err := json.Unmarshal(data, &manifest); err != nil {
+		t.Fatal(err)
+	}
+	root := filepath.Join(".terraform", "modules", key)
+	for _, m := range manifest.Modules {
+		if m.Key != key {
+			continue
+		}
+		if want := filepath.Join(root, filepath.FromSlash(report.Subdir)); filepath.Clean(m.Dir) != want {
+			t.Errorf("%s: the client has the module in %s, not in %s", report.Location, m.Dir, want)
+		}
+	}
+	if diff := cmp.Diff(readFiles(t, filepath.Join(dir, root)), readFiles(t, report.Dir)); diff != "" {
+		t.Errorf("%s: files (-client +got):\n%s", report.Location, diff)
+	}
+}
+
+// readFiles returns what is below a directory, without what git keeps there.
+func readFiles(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.Name() == ".git" && d.IsDir():
+			return fs.SkipDir
+		case d.IsDir():
+			return nil
+		}
+		data, err := os.ReadFile(path)
+		name, _ := filepath.Rel(dir, path)
+		found[filepath.ToSlash(name)] = string(data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// writeFiles writes files below a directory; names that end in a slash are of
+// directories.
+func writeFiles(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		parent := filepath.Dir(path)
+		if strings.HasSuffix(name, "/") {
+			parent = path
+		}
+		if err := os.MkdirAll(parent, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if parent == path {
+			continue
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
