@@ -88,6 +88,7 @@ func TestParseVersionRefuses(t *testing.T) {
 		{strings.Repeat("9", 250), "2^64-1", ""},
 		{"1.0.0-" + strings.Repeat("a", 251), "too long", ""},
 		{"v" + strings.Repeat("9", 5000), "too long", ""},
+		{"0-" + strings.Repeat("a", 251), "too long", ""}, // as 0.0.0-…
 	}
 	for _, tt := range tests {
 		v, err := addrs.ParseVersion(tt.in)
@@ -136,13 +137,18 @@ func TestParseModuleVersion(t *testing.T) {
 		"": "", "v": "", "V1": "", "vv1": "", "1.": "", "1..2": "", " 1": "", "1\n": "", "1.0.0-a..b": "", "1.0.0+": "",
 		"1.0-a_b": "", "beta": "", "1.0.0.beta": "",
 		"9223372036854775808": "2^63-1", "1.2.3.99999999999999999999": "2^63-1",
-		strings.Repeat("1", 257): "too long",
+		strings.Repeat("1", 257):        "too long",
+		"0a" + strings.Repeat("0", 250): "too long", // as 0.0.0-a…
 	} {
 		_, err := addrs.ParseModuleVersion(in)
 		checkRefused(t, err, "module version", in, reason)
 	}
-	if _, err := addrs.ParseModuleVersion("1.0.0-" + strings.Repeat("a", 250)); err != nil {
-		t.Error(err)
+	for _, in := range []string{"1.0.0-", "1-", "1"} {
+		v, err := addrs.ParseModuleVersion(in + strings.Repeat("a", 250))
+		if err != nil || len(v.String()) != 256 {
+			t.Errorf("%q: %v", v, err)
+		}
+		checkText(t, v)
 	}
 }
 

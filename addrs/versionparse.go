@@ -8,8 +8,15 @@ import (
 	goversion "github.com/hashicorp/go-version"
 )
 
-// maxVersion is the longest text that is read as a version.
+// maxVersion is the longest text that is read as a version, and the longest canonical form
+// that one has, so that it can be read again.
 const maxVersion = 256
+
+// tooLong reports whether the canonical form of v, which was read from s, is.
+func tooLong(v Version, s string) bool {
+	const grows = len(".0.0-") // at most
+	return len(s)+grows > maxVersion && len(v.append(nil)) > maxVersion
+}
 
 // ParseVersion parses a version of a provider as the CLI does: one to three numbers, where
 // missing ones are 0 and leading zeros are dropped, then optionally a prerelease after a
@@ -36,7 +43,11 @@ func ParseVersion(s string) (Version, error) {
 	default:
 		return Version{}, refuseVersion(s, "what follows the numbers is not a prerelease or metadata")
 	}
-	v.tail = strings.Clone(s[i:meta])
+	v.tail = s[i:meta]
+	if tooLong(v, s) {
+		return Version{}, refuse(kindVersion, s, reasonTooLong)
+	}
+	v.tail = strings.Clone(v.tail)
 	return v, nil
 }
 
@@ -144,7 +155,11 @@ func ParseModuleVersion(s string) (Version, error) {
 		}
 		return Version{}, refuse(kindModuleVersion, s, reason)
 	}
-	return fromEngine(e), nil
+	v := fromEngine(e)
+	if tooLong(v, s) {
+		return Version{}, refuse(kindModuleVersion, s, reasonTooLong)
+	}
+	return v, nil
 }
 
 // MustParseModuleVersion is like [ParseModuleVersion] but panics on an error. It is for
