@@ -42,9 +42,10 @@
 // zip, and tar compressed by gzip, xz or bzip2. An archive with a name that leads out
 // of the directory, that collides with another one, or that some operating system
 // cannot have, is refused whole, and so is one with links or devices;
-// [Options.SkipLinks] leaves symbolic links out instead. Sizes are counted as bytes
-// arrive and are written, within [Options.Limits]. Files get the mode 0755 or 0644,
-// less the umask, and no others.
+// [Options.SkipLinks] leaves symbolic links out instead. A .git or .hg directory is no
+// part of a package and is left out, wherever the package comes from. Sizes are counted
+// as bytes arrive and are written, within [Options.Limits]. Files get the mode 0755 or
+// 0644, less the umask, and no others.
 //
 // Locations may point on to others, by a header or a tag in a page, at most
 // [MaxHops] times. Credentials of the registry go nowhere but to the first, and only
@@ -52,7 +53,7 @@
 //
 // # Errors
 //
-// Functions and sources return an [*Error], whose text is one line that is safe to
+// Downloads and sources return an [*Error], whose text is one line that is safe to
 // print: no control characters, no credentials, no query strings. Branch on the
 // sentinels, such as [ErrNotFound], with errors.Is.
 package module

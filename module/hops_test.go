@@ -364,3 +364,120 @@ func TestLocal(t *testing.T) {
 	}
 	wantTree(t, dir, example)
 }
+
+// A fetcher gets a location without the directory, since it is to bring all of the
+// package: handed to go-getter, Source would otherwise bring only that.
+func TestFetcherGetsThePackage(t *testing.T) {
+	t.Parallel()
+	var got module.Location
+	fetcher := fetchFunc(func(loc *module.Location, dir string) error {
+		got = *loc
+		return fetch(example).FetchModule(t.Context(), loc, dir)
+	})
+	dir := target(t)
+	report, err := module.DownloadLocation(t.Context(), nil, at(t, "git::https://example.com/x.git//modules/a?ref=v1"), dir, module.Options{Fetcher: fetcher})
+	if err != nil || report.Subdir != "modules/a" || !strings.Contains(report.Location, "//modules/a") {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	if got.Subdir != "" || got.Source() != "git::https://example.com/x.git?ref=v1" {
+		t.Errorf("the fetcher got %q", got.Source())
+	}
+	wantTree(t, dir, example)
+}
+
+// Some fetchers make the directory anew; what they must not do is to put a link, or
+// nothing, in its place.
+func TestFetcherReplacesDirectory(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		return // where an open directory cannot be replaced
+	}
+	other := t.TempDir()
+	for name, test := range map[string]struct {
+		replace func(dir string) error
+		want    error
+	}{
+		"anew": {replace: func(dir string) error {
+			if err := os.Mkdir(dir, 0o700); err != nil {
+				return err
+			}
+			return fetch(example).FetchModule(t.Context(), &module.Location{}, dir)
+		}},
+		"nothing": {func(string) error { return nil }, module.ErrArchive},
+		"link":    {func(dir string) error { return os.Symlink(other, dir) }, module.ErrArchive},
+		"file":    {func(dir string) error { return os.WriteFile(dir, nil, 0o600) }, module.ErrArchive},
+	} {
+		fetcher := fetchFunc(func(_ *module.Location, dir string) error {
+			if err := os.Remove(dir); err != nil {
+				return err
+			}
+			return test.replace(dir)
+		})
+		dir := target(t)
+		_, err := module.DownloadLocation(t.Context(), nil, at(t, "s3::https://example.com/x"), dir, module.Options{Fetcher: fetcher})
+		if !errors.Is(err, test.want) {
+			t.Errorf("%s: %v, want %v", name, err, test.want)
+		}
+		if test.want != nil {
+			absent(t, dir)
+			continue
+		}
+		wantTree(t, dir, example)
+		if info, err := os.Stat(dir); err != nil || info.Mode().Perm()&0o055 == 0 {
+			t.Errorf("%s: %v, %v", name, info.Mode(), err)
+		}
+	}
+}
+
+// What a fetcher brings gets the modes that files from archives have.
+func TestFetcherModes(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		return // where there are no modes
+	}
+	modes := map[string]os.FileMode{
+		"a": 0o666, "b": 0o777, "c": 0o755 | os.ModeSetuid | os.ModeSetgid, "d": 0o600, "e": 0o700, "dir": os.ModeDir | 0o777 | os.ModeSticky | os.ModeSetgid,
+	}
+	want := map[string]os.FileMode{"a": 0o644, "b": 0o755, "c": 0o755, "d": 0o644, "e": 0o755, "dir": os.ModeDir | 0o755}
+	fetcher := fetchFunc(func(_ *module.Location, dir string) error {
+		for name, mode := range modes {
+			path := filepath.Join(dir, name)
+			if mode.IsDir() {
+				if err := os.Mkdir(path, 0o700); err != nil {
+					return err
+				}
+			} else if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
+				return err
+			}
+			if err := os.Chmod(path, mode); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	dir := target(t)
+	if _, err := module.DownloadLocation(t.Context(), nil, at(t, "s3::https://example.com/x"), dir, module.Options{Fetcher: fetcher}); err != nil {
+		t.Fatal(err)
+	}
+	mask := umask(t)
+	for name, mode := range want {
+		info, err := os.Stat(filepath.Join(dir, name))
+		if err != nil || info.Mode() != mode&^mask {
+			t.Errorf("%s: %v, %v, want %v", name, info.Mode(), err, mode&^mask)
+		}
+	}
+}
+
+// umask tells the bits that new files do not get.
+func umask(t *testing.T) os.FileMode {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "new")
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return 0o777 &^ info.Mode().Perm()
+}

@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	"github.com/tofureg/tofureg/internal/archive"
-	"github.com/tofureg/tofureg/verify"
 )
 
 // local copies a directory of this machine, or unpacks an archive on it.
@@ -140,79 +139,13 @@ func isControlDir(name string) bool {
 	return strings.EqualFold(base, ".git") || strings.EqualFold(base, ".hg")
 }
 
-// plugged has the caller's fetcher do the work, and checks what came.
-func (j *job) plugged(ctx context.Context, loc *Location) (*pack, error) {
-	root, err := j.stage.tree()
-	if err != nil {
-		return nil, err
-	}
-	got, err := j.checkPlugged(ctx, loc, root)
-	if err != nil {
-		root.Close()
-		return nil, hinted(err)
-	}
-	return got, nil
-}
-
-func (j *job) checkPlugged(ctx context.Context, loc *Location, root *os.Root) (*pack, error) {
-	given := *loc
-	if err := j.o.Fetcher.FetchModule(ctx, &given, root.Name()); err != nil {
-		return nil, err
-	}
-	if err := j.tidy(root); err != nil {
-		return nil, err
-	}
-	h1, err := verify.H1Dir(root.FS())
-	return &pack{root, h1}, err
-}
-
-// tidy removes what must not be in a package, or refuses it, and counts the rest.
-func (j *job) tidy(root *os.Root) error {
-	var remove []string
-	var size int64
-	entries := 0
-	err := fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || name == "." {
-			return err
-		}
-		if isControlDir(name) {
-			remove = append(remove, name)
-			if d.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		if entries++; entries > j.limits.Entries {
-			return fmt.Errorf("more than %d entries: %w", j.limits.Entries, ErrTooLarge)
-		}
-		switch t := d.Type(); {
-		case t == fs.ModeSymlink && j.o.SkipLinks:
-			j.skip(name)
-			remove = append(remove, name)
-			return nil
-		case t == fs.ModeSymlink:
-			return fmt.Errorf("%w: %.200q is a symbolic link", ErrLink, name)
-		case t != 0 && t != fs.ModeDir:
-			return fmt.Errorf("%w: %.200q is neither file nor directory", ErrArchive, name)
-		case t == fs.ModeDir:
-			return nil
-		}
-		info, err := d.Info()
-		if err != nil {
-			return err
-		}
-		if size += info.Size(); size > j.limits.Unpacked {
-			return fmt.Errorf("more than %d bytes: %w", j.limits.Unpacked, ErrTooLarge)
-		}
-		return nil
-	})
-	for _, name := range remove {
-		if err == nil {
-			err = root.RemoveAll(name)
+// controlDir returns the beginning of name that ends in such an element, "" if it has
+// none.
+func controlDir(name string) string {
+	for i := range len(name) + 1 {
+		if (i == len(name) || name[i] == '/') && isControlDir(name[:i]) {
+			return name[:i]
 		}
 	}
-	if err == nil && entries == 0 {
-		return fmt.Errorf("%w: the fetcher left the directory empty", ErrArchive)
-	}
-	return err
+	return ""
 }

@@ -63,8 +63,9 @@ type Body struct {
 // fetch from. It must be safe for concurrent use.
 type Fetcher interface {
 	// FetchModule puts the whole package at loc into dir, an empty directory
-	// that exists, whatever loc.Subdir says, and verifies loc.Checksum. It may
-	// leave .git and .hg directories in dir, which are removed; links and devices in
-	// it are refused by the caller.
+	// that exists, and verifies loc.Checksum. Subdir is always empty, so that
+	// loc.Source() is what go-getter needs. It may leave .git and .hg directories
+	// in dir, which are removed; links and devices in it are refused by the
+	// caller, and modes become those of [Download].
 	FetchModule(ctx context.Context, loc *Location, dir string) error
 }
