@@ -11,7 +11,7 @@ func (p *parser) classify() string {
 	p.address = strings.ReplaceAll(p.address, " ", "%20")
 	u, err := url.Parse(p.address)
 	if err != nil {
-		if rest, ok := strings.CutPrefix(p.address, "ssh://git@"); ok {
+		if rest, ok := strings.CutPrefix(p.address, "ssh://git@"); ok && !strings.ContainsAny(rest, "[]%") {
 			p.suggestion = "git::git@" + clean(rest, 200)
 			return "its port is no number"
 		}
@@ -58,7 +58,7 @@ func (p *parser) classify() string {
 	if u.Host == "" && strings.Trim(u.Path, "/") == "" {
 		return "it names nothing"
 	}
-	return ""
+	return checkText(u)
 }
 
 func (p *parser) checkHTTP(u *url.URL) string {
@@ -70,11 +70,19 @@ func (p *parser) checkHTTP(u *url.URL) string {
 
 // checkHost refuses URLs without a host.
 func checkHost(u *url.URL) string {
-	switch {
-	case u.Opaque != "" || u.Hostname() == "":
+	if u.Opaque != "" || u.Hostname() == "" {
 		return "it names no host"
+	}
+	return checkText(u)
+}
+
+// checkText refuses what a program could take for an option, or for another path.
+func checkText(u *url.URL) string {
+	switch {
 	case strings.HasPrefix(u.Host, "-"):
 		return "its host starts with a hyphen"
+	case strings.HasPrefix(u.User.Username(), "-"):
+		return "its user starts with a hyphen"
 	case strings.Contains(u.Path, `\`):
 		return "it holds a backslash"
 	}
@@ -90,8 +98,6 @@ func checkRepository(u *url.URL, schemes ...string) string {
 		switch {
 		case scheme == "file":
 			return checkFile(u)
-		case strings.HasPrefix(u.User.Username(), "-"):
-			return "its user starts with a hyphen"
 		case u.Path == "" || u.Path == "/":
 			return "it names no repository"
 		}

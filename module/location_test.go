@@ -241,6 +241,10 @@ func TestLocationRefused(t *testing.T) {
 		{"https:vpc.zip", "neither"},
 		{"https://:443/vpc.zip", "no host"},
 		{"https://-x/vpc.zip", "hyphen"},
+		{"ssh://-oProxyCommand=x/y", "hyphen"},
+		{"git+ssh://-oProxyCommand=x@example.com/y", "hyphen"},
+		{"svn::svn+ssh://-oProxyCommand=x/y", "hyphen"},
+		{`ftp://example.com/a\b`, "backslash"},
 		{"https://exa mple.com/", "no URL"},
 		{"https://example.com:port/", "no URL"},
 		{`https://example.com/a\b.zip`, "backslash"},
@@ -387,6 +391,10 @@ func TestSuggestion(t *testing.T) {
 	_, err := module.ParseLocation("git::ssh://git@example.com:acme/vpc.git?ref=v1")
 	e, ok := errors.AsType[*addrs.ParseError](err)
 	if !ok || e.Suggestion != "git::git@example.com:acme/vpc.git" {
+		t.Errorf("%v", err)
+	}
+	_, err = module.ParseLocation("git@[::1]:vpc.git") // which is no way to write it
+	if e, ok := errors.AsType[*addrs.ParseError](err); !ok || e.Suggestion != "" {
 		t.Errorf("%v", err)
 	}
 }
