@@ -39,7 +39,9 @@ type Options struct {
 	AllowLocal bool
 
 	// SkipLinks leaves symbolic links out, which are a reason to refuse a
-	// package otherwise. [Report.Skipped] names them.
+	// package otherwise; [Report.Skipped] names them. A module that is itself made
+	// of links does not work without them. Terraform keeps those of repositories,
+	// and makes files of those in archives: empty ones, or with the target as text.
 	SkipLinks bool
 
 	// Parallel is how many packages [DownloadAll] fetches at a time; 0 means 16.
