@@ -169,7 +169,8 @@ type adder struct {
 	*Mirror
 	src     provider.Source
 	options Options
-	slots   chan struct{} // one for each archive that is worked on
+	slots   slots // one for each archive that is worked on
+	index   indexQueue
 	report  func(provider.Event)
 }
 
@@ -179,7 +180,7 @@ func (m *Mirror) add(ctx context.Context, src provider.Source, jobs []job, o Opt
 	}
 	a := &adder{
 		Mirror: m, src: src, options: o,
-		slots:  make(chan struct{}, cmp.Or(o.Parallel, defaultParallel)),
+		slots:  make(slots, cmp.Or(o.Parallel, defaultParallel)),
 		report: serialised(o.Progress),
 	}
 	if err := a.prepare(jobs); err != nil {
@@ -188,7 +189,8 @@ func (m *Mirror) add(ctx context.Context, src provider.Source, jobs []job, o Opt
 	var mu sync.Mutex
 	var added []Added
 	var failures []failure
-	inParallel(cap(a.slots), len(jobs), func(i int) {
+	// More than there are slots: while some write their documents, others fetch.
+	inParallel(2*cap(a.slots), len(jobs), func(i int) {
 		done, failed := a.version(ctx, &jobs[i])
 		mu.Lock()
 		defer mu.Unlock()

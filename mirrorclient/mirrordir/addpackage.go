@@ -25,12 +25,10 @@ type packageAdder struct {
 
 // onePackage makes sure that a package is in the mirror, with the least that it takes.
 func (v *versionAdder) onePackage(ctx context.Context, platform addrs.Platform) (Added, error) {
-	select {
-	case v.slots <- struct{}{}:
-		defer func() { <-v.slots }()
-	case <-ctx.Done():
-		return Added{}, context.Cause(ctx)
+	if err := v.slots.take(ctx); err != nil {
+		return Added{}, err
 	}
+	defer v.slots.give()
 	k := packageKey{v.job.Version, platform}
 	a := &packageAdder{
 		versionAdder: v,
@@ -272,7 +270,7 @@ func (a *packageAdder) fetch(ctx context.Context) (*Added, error) {
 // about an archive that is not true.
 func (a *packageAdder) place(ctx context.Context, s stagedArchive, rec *record) error {
 	if a.size >= 0 {
-		if err := a.list(ctx, a.pkg.Provider, a.pkg.Version, listing{a.pkg.Platform: nil}); err != nil {
+		if _, err := a.list(ctx, a.pkg.Provider, a.pkg.Version, listing{a.pkg.Platform: nil}); err != nil {
 			return err
 		}
 	}

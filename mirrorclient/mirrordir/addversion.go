@@ -123,5 +123,9 @@ func (v *versionAdder) publish(ctx context.Context) error {
 			changes[platform] = &recorded{rec, one.name}
 		}
 	}
-	return v.list(ctx, p, version, changes)
+	lists, err := v.list(ctx, p, version, changes)
+	if err != nil || !lists {
+		return err
+	}
+	return v.index.add(p, version, func(list []addrs.Version) error { return v.listVersions(ctx, p, list) })
 }

@@ -99,6 +99,7 @@ type stagedInPlace struct{ *staged }
 
 func (s stagedInPlace) file() *os.File { return s.staged.file }
 
+// commit leaves it to the record, which is written next, to make the name durable.
 func (s stagedInPlace) commit(ctx context.Context, name string) error {
 	return s.staged.commit(ctx, name, "")
 }

@@ -17,6 +17,14 @@ import (
 
 // Write writes a file beside the mirror and renames it into place.
 func (d *Directory) Write(ctx context.Context, name string, content *io.SectionReader, was Revision) error {
+	path, err := d.path(ctx, name)
+	if err != nil {
+		return err
+	}
+	// It is looked at again below; most often this saves the work.
+	if err := d.unchanged(path, was); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
 	s, err := d.stage(ctx)
 	if err != nil {
 		return err
@@ -25,7 +33,10 @@ func (d *Directory) Write(ctx context.Context, name string, content *io.SectionR
 	if _, err := io.Copy(s.file, ctxReader{ctx, content}); err != nil {
 		return err
 	}
-	return s.commit(ctx, name, was)
+	if err := s.commit(ctx, name, was); err != nil {
+		return err
+	}
+	return fsx.SyncDir(filepath.Dir(path))
 }
 
 // ctxReader stops with a context.
@@ -172,7 +183,8 @@ func (s *staged) discard() {
 	os.Remove(s.file.Name()) // Windows removes only what is closed
 }
 
-// commit gives the file its name, as Storage.Write does.
+// commit gives the file its name, as Storage.Write does. The name is durable when the
+// directory has been synced.
 func (s *staged) commit(ctx context.Context, name string, was Revision) error {
 	path, err := s.dir.path(ctx, name)
 	if err != nil {
@@ -184,7 +196,7 @@ func (s *staged) commit(ctx context.Context, name string, was Revision) error {
 	if err := s.rename(ctx, path, was); err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
-	return fsx.SyncDir(filepath.Dir(path))
+	return nil
 }
 
 func (s *staged) rename(ctx context.Context, path string, was Revision) error {

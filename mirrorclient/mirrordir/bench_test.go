@@ -1,0 +1,177 @@
+package mirrordir_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// BenchmarkAdd mirrors packages and, alternating with it, does only what cannot be left out:
+// it receives the same bytes in the same number at a time, hashes them, inflates and hashes
+// the content where an h1 is computed, and writes them through to the disk. "ratio" is the
+// median of the first by the second.
+func BenchmarkAdd(b *testing.B) {
+	const parallel = 4
+	packages, size := 20, int64(20<<20)
+	if testing.Short() {
+		packages, size = 4, 1<<20
+	}
+	reg := regtest.New("registry.example.com")
+	var all []mirrordir.Want
+	for i := range packages {
+		v := fmt.Sprintf("1.%d.0", i)
+		rel := reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: v, Platforms: names(three[:1]), Size: size})
+		rel.Sums() // the registry hashes its archives beforehand
+		all = append(all, mirrordir.Want{Provider: alpha, Version: addrs.MustParseVersion(v), Platforms: three[:1]})
+	}
+	src := client(reg)
+	for _, zhOnly := range []bool{false, true} {
+		b.Run(map[bool]string{false: "both", true: "zh"}[zhOnly], func(b *testing.B) {
+			b.SetBytes(int64(packages) * size)
+			b.ReportAllocs()
+			var ratios []float64
+			for b.Loop() {
+				m, dir := newMirror(b)
+				begin := time.Now()
+				mustAdd(b, m, src, all, mirrordir.Options{Parallel: parallel, ZHOnly: zhOnly})
+				took := time.Since(begin)
+				b.StopTimer()
+				os.RemoveAll(dir)
+				ratios = append(ratios, took.Seconds()/unavoidable(b, src, all, parallel, zhOnly).Seconds())
+				b.StartTimer()
+			}
+			slices.Sort(ratios)
+			b.ReportMetric(ratios[len(ratios)/2], "ratio")
+		})
+	}
+}
+
+// unavoidable returns how long it takes to do without a mirror what Add does.
+func unavoidable(b *testing.B, src provider.Source, all []mirrordir.Want, parallel int, zhOnly bool) time.Duration {
+	dir := b.TempDir()
+	defer os.RemoveAll(dir)
+	begin := time.Now()
+	next := make(chan mirrordir.Want)
+	var wg sync.WaitGroup
+	for range parallel {
+		wg.Go(func() {
+			for w := range next {
+				if err := one(b.Context(), src, w, dir, zhOnly); err != nil {
+					b.Error(err)
+				}
+			}
+		})
+	}
+	for _, w := range all {
+		next <- w
+	}
+	close(next)
+	wg.Wait()
+	return time.Since(begin)
+}
+
+func one(ctx context.Context, src provider.Source, w mirrordir.Want, dir string, zhOnly bool) error {
+	pkg, err := src.ProviderPackage(ctx, w.Provider, w.Version, w.Platforms[0])
+	if err != nil {
+		return err
+	}
+	f, err := os.Create(filepath.Join(dir, pkg.ArchiveName()))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	got, err := provider.Receive(ctx, src, pkg, f, provider.Options{})
+	if err != nil {
+		return err
+	}
+	if !zhOnly {
+		if _, _, err := verify.H1Zip(f, got.Size, verify.Limits{}); err != nil {
+			return err
+		}
+	}
+	return f.Sync()
+}
+
+// BenchmarkAddAgain is the run that has nothing to do.
+func BenchmarkAddAgain(b *testing.B) {
+	m, _, _, src := filled(b)
+	w := wants(three, v1, v2)
+	b.ReportAllocs()
+	for b.Loop() {
+		if mustAdd(b, m, src, w, mirrordir.Options{}) != 0 {
+			b.Fatal("something was fetched")
+		}
+	}
+}
+
+// TestMemory: what Add needs does not depend on the size of what it adds.
+func TestMemory(t *testing.T) {
+	small, large := int64(1<<20), int64(96<<20)
+	if testing.Short() {
+		large = 24 << 20
+	}
+	a, b := peak(t, small), peak(t, large)
+	t.Logf("heap in use: %d KB for %d MB, %d KB for %d MB", a>>10, small>>20, b>>10, large>>20)
+	if b > a+8<<20 {
+		t.Errorf("the heap grows by %d KB", (b-a)>>10)
+	}
+}
+
+// peak returns the most heap that was in use while a package of this size was added.
+func peak(t *testing.T, size int64) int64 {
+	reg := regtest.New("registry.example.com")
+	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Platforms: names(three[:1]), Size: size}).Sums()
+	m, _ := newMirror(t)
+	var most atomic.Int64
+	src := &watched{Source: client(reg), look: func() {
+		var stats runtime.MemStats
+		runtime.ReadMemStats(&stats)
+		most.Store(max(most.Load(), int64(stats.HeapInuse)))
+	}}
+	runtime.GC()
+	mustAdd(t, m, src, wants(three[:1], v1), mirrordir.Options{})
+	return most.Load()
+}
+
+// watched is a source that has somebody look after every megabyte.
+type watched struct {
+	provider.Source
+	look func()
+}
+
+func (w *watched) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
+	body, err := w.Source.Open(ctx, pkg)
+	if err == nil {
+		body.ReadCloser = &watchedBody{body.ReadCloser, w.look, 0}
+	}
+	return body, err
+}
+
+type watchedBody struct {
+	io.ReadCloser
+	look func()
+	n    int
+}
+
+func (w *watchedBody) Read(p []byte) (int, error) {
+	n, err := w.ReadCloser.Read(p)
+	if w.n += n; w.n > 1<<20 || err != nil {
+		w.n = 0
+		w.look()
+	}
+	return n, err
+}
