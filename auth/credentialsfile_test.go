@@ -1,20 +1,16 @@
 package auth_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco/svchost"
-	"github.com/tofureg/tofureg/internal/fsx"
 )
 
 // credentials returns a store whose file holds text.
@@ -169,184 +165,6 @@ func TestCredentialsFileNames(t *testing.T) {
 	if err := file.Save(t.Context(), underscore, token(t, secret)); !errors.As(err, &malformed) {
 		t.Errorf("a host that the CLI refuses: %v", err)
 	}
-}
-
-func TestCredentialsFileMalformed(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		text   string
-		line   int
-		column int
-		reason string
-	}{
-		{`{"credentials":`, 1, 16, "unexpected end of JSON input"},
-		{"{\n \"credentials\": {\n  \"a.test\": {\"token\": " + secret + "}}}", 3, 23, "unexpected character looking for beginning of value"},
-		{"{\n \"credentials\": {}\n} x", 3, 3, "unexpected character after top-level value"},
-		{`{"credentials": {'a.test': {}}}`, 1, 18, "unexpected character looking for beginning of object key string"},
-		{"\ufeff{}", 1, 1, "unexpected character looking for beginning of value"},
-		{"{\"x\": \"\n\"}", 1, 8, "unexpected character in string literal"},
-		{strings.Repeat("[", 20_000), 1, 10001, "nested too deep"},
-		{`null`, 1, 1, "not a JSON object"},
-		{"\n [\"credentials\"]", 2, 2, "not a JSON object"},
-		{`{"credentials": null}`, 1, 17, "not a JSON object"},
-		{`{"credentials": [{"a.test": {"token": "x"}}]}`, 1, 17, "not a JSON object"},
-		{"{\"credentials\": {},\n\"credential\\u0073\": {}}", 2, 21, `a second "credentials"`},
-	} {
-		file := credentials(t, tt.text)
-		hosts, hostsErr := file.Hosts()
-		tok, err := file.Token(t.Context(), hostA)
-		if !tok.IsZero() || hosts != nil {
-			t.Errorf("%q: something came beside the error", tt.text)
-		}
-		for _, err := range []error{
-			err, hostsErr, file.Save(t.Context(), hostA, token(t, secret)), file.Forget(t.Context(), hostA),
-		} {
-			var malformed *auth.SyntaxError
-			if !errors.As(err, &malformed) {
-				t.Errorf("%.40q: %v is no *SyntaxError", tt.text, err)
-				continue
-			}
-			if malformed.Line != tt.line || malformed.Column != tt.column || !strings.Contains(malformed.Err.Error(), tt.reason) {
-				t.Errorf("%.40q: %v, want line %d, column %d, %q", tt.text, malformed, tt.line, tt.column, tt.reason)
-			}
-			if place := fmt.Sprintf("%s:%d:%d: ", file.Path, tt.line, tt.column); !strings.Contains(err.Error(), place) {
-				t.Errorf("%.40q: the error lacks %q: %v", tt.text, place, err)
-			}
-			wantNoLeak(t, err)
-		}
-		wantFile(t, file.Path, tt.text)
-		wantOnly(t, file.Path)
-	}
-}
-
-// TestCredentialsFileBadEntry: one host's mistake is no other host's matter, and
-// can be overwritten.
-func TestCredentialsFileBadEntry(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct{ entry, reason string }{
-		{`"` + secret + `"`, "not a JSON object"},
-		{`["` + secret + `"]`, "not a JSON object"},
-		{`{"token": 7}`, "the token is not a string"},
-		{`{"token": "` + secret + ` "}`, "invalid token: byte 19 of 19 is a space or tab"},
-	} {
-		file := credentials(t, "{\"credentials\": {\"good.test\": {\"token\": \"ok\"},\n  \"a.test\": "+tt.entry+"}}")
-		want(t, file, svchost.MustParse("good.test"), "ok")
-		tok, err := file.Token(t.Context(), hostA)
-		var malformed *auth.SyntaxError
-		if !tok.IsZero() || !errors.As(err, &malformed) || malformed.Line != 2 || malformed.Column != 13 || malformed.Path != file.Path {
-			t.Errorf("%s: %v", tt.entry, err)
-			continue
-		}
-		if !strings.HasSuffix(err.Error(), tt.reason) {
-			t.Errorf("%s: %v, want %q", tt.entry, err, tt.reason)
-		}
-		if strings.Contains(tt.reason, "invalid token") != errors.Is(err, auth.ErrInvalidToken) {
-			t.Errorf("%s: ErrInvalidToken in %v", tt.entry, err)
-		}
-		wantNoLeak(t, err)
-		if err := file.Save(t.Context(), hostA, token(t, "new")); err != nil {
-			t.Fatal(err)
-		}
-		want(t, file, hostA, "new")
-	}
-}
-
-func TestCredentialsFileLimit(t *testing.T) {
-	t.Parallel()
-	const limit = 1 << 20
-	const text = `{"credentials":{"a.test":{"token":"x"}}}`
-	file := credentials(t, text+strings.Repeat("\n", limit-len(text)))
-	want(t, file, hostA, "x")
-	tooLong := text + strings.Repeat("\n", limit+1-len(text))
-	file = credentials(t, tooLong)
-	_, err := file.Token(t.Context(), hostA)
-	_, hostsErr := file.Hosts()
-	for _, err := range []error{err, hostsErr, file.Save(t.Context(), hostA, token(t, "y")), file.Forget(t.Context(), hostA)} {
-		if !errors.Is(err, auth.ErrTooLarge) {
-			t.Errorf("one byte more: %v", err)
-		}
-	}
-	wantFile(t, file.Path, tooLong)
-
-	// What is written has the same limit.
-	frame := len("{\n  \"credentials\": {\n    \"a.test\": {\n      \"token\": \"\"\n    }\n  }\n}\n")
-	file = credentials(t, "")
-	if err := file.Save(t.Context(), hostA, token(t, strings.Repeat("x", limit-frame))); err != nil {
-		t.Fatal(err)
-	}
-	if err := file.Save(t.Context(), hostA, token(t, strings.Repeat("y", limit-frame+1))); !errors.Is(err, auth.ErrTooLarge) {
-		t.Errorf("one byte more to write: %v", err)
-	}
-	want(t, file, hostA, strings.Repeat("x", limit-frame))
-}
-
-func TestCredentialsFileFailures(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	cancelled, cancel := context.WithCancelCause(t.Context())
-	cancel(errBroken)
-	file := credentials(t, `{"credentials":{"a.test":{"token":"x"}}}`)
-	_, tokenErr := file.Token(cancelled, hostA)
-	for name, tt := range map[string]struct{ err, want error }{
-		"cancelled token":  {tokenErr, context.Canceled},
-		"cancelled save":   {file.Save(cancelled, hostA, token(t, "y")), context.Canceled},
-		"cancelled forget": {file.Forget(cancelled, hostA), errBroken},
-		"no token":         {file.Save(t.Context(), hostA, auth.Token{}), auth.ErrInvalidToken},
-		"directory":        {auth.CredentialsFile{Path: dir}.Save(t.Context(), hostA, token(t, "y")), fsx.ErrNotAFile},
-		"file as directory": {auth.CredentialsFile{Path: filepath.Join(file.Path, "x")}.Save(t.Context(), hostA, token(t, "y")),
-			syscall.ENOTDIR},
-	} {
-		var failed *auth.SourceError
-		if !errors.As(tt.err, &failed) || failed.Host != hostA || failed.Source != "credentials file" {
-			t.Errorf("%s: %v is no *SourceError", name, tt.err)
-		}
-		if !errors.Is(tt.err, tt.want) {
-			t.Errorf("%s: %v, want %v", name, tt.err, tt.want)
-		}
-	}
-	if err := file.Save(t.Context(), svchost.Hostname{}, token(t, "y")); err == nil {
-		t.Error("a token of no host was saved")
-	}
-	want(t, file, hostA, "x")
-
-	for name, file := range map[string]auth.CredentialsFile{"no path": {}, "directory": {Path: dir}} {
-		_, err := file.Token(t.Context(), hostA)
-		_, hostsErr := file.Hosts()
-		if err == nil || hostsErr == nil || file.Forget(t.Context(), hostA) == nil || file.Save(t.Context(), hostA, token(t, "y")) == nil {
-			t.Errorf("%s: no error", name)
-		}
-	}
-	if entries, _ := os.ReadDir(dir); len(entries) > 0 {
-		t.Errorf("left behind: %v", entries)
-	}
-}
-
-// TestCredentialsFileWaits: a lock that somebody else has keeps nobody beyond
-// the context, and nobody from reading.
-func TestCredentialsFileWaits(t *testing.T) {
-	t.Parallel()
-	file := credentials(t, `{"credentials":{"a.test":{"token":"x"}}}`)
-	dir, name := filepath.Split(file.Path)
-	lock, err := fsx.AcquireLock(t.Context(), filepath.Join(dir, "."+name+".lock"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancelCause(t.Context())
-	done := make(chan error)
-	go func() { done <- file.Save(ctx, hostA, token(t, "y")) }()
-	go func() { done <- file.Forget(ctx, hostA) }()
-	want(t, file, hostA, "x")
-	cancel(errBroken)
-	for range 2 {
-		if err := <-done; !errors.Is(err, context.Canceled) || !errors.Is(err, errBroken) {
-			t.Errorf("cancelled while waiting: %v", err)
-		}
-	}
-	if err := lock.Remove(); err != nil {
-		t.Fatal(err)
-	}
-	want(t, file, hostA, "x")
-	wantOnly(t, file.Path)
 }
 
 func TestStoresBehindChainAndCache(t *testing.T) {

@@ -34,7 +34,7 @@ func TestCredentialsFileWriters(t *testing.T) {
 	var writers, readers sync.WaitGroup
 	for i := range 3 {
 		writers.Go(func() {
-			cmd := exec.Command(program)
+			cmd := exec.Command(program, "save")
 			cmd.Env = append(os.Environ(), roleVariable+"=save", fileVariable+"="+paths[i%2], fmt.Sprint(outVariable, "=process", i))
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Errorf("process %d: %v: %s", i, err, out)

@@ -13,13 +13,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco/svchost"
-	"github.com/tofureg/tofureg/internal/fsx"
 )
 
 // Tests with child processes wait in real time. The clock of a synctest bubble
@@ -282,163 +280,6 @@ func TestHelperRefusesToRun(t *testing.T) {
 		t.Errorf("a program that is not there: %v", err)
 	}
 	wantHelperError(t, auth.Helper{Path: dir}.Save(t.Context(), hostA, token(t, secret)), "store")
-}
-
-func TestHelperTimeout(t *testing.T) {
-	t.Parallel()
-	slow := helper(t, "hang", fileVariable+"="+filepath.Join(t.TempDir(), "lock"))
-	slow.Timeout = 100 * time.Millisecond
-	for verb, call := range map[string]func() error{
-		"get":    func() error { _, err := slow.Token(t.Context(), hostA); return err },
-		"store":  func() error { return slow.Save(t.Context(), hostA, token(t, strings.Repeat(secret, 10_000))) },
-		"forget": func() error { return slow.Forget(t.Context(), hostA) },
-	} {
-		err := call()
-		if wantHelperError(t, err, verb, "no answer within 100ms"); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%v is no exceeded deadline", err)
-		}
-	}
-	// Without a limit of its own, that of the context holds.
-	slow.Timeout = -1
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	_, err := slow.Token(ctx, hostA)
-	if wantHelperError(t, err, "get"); !errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), "no answer") {
-		t.Errorf("the context's deadline: %v", err)
-	}
-}
-
-func TestHelperDoesNotReadItsInput(t *testing.T) {
-	t.Parallel()
-	long := token(t, strings.Repeat("x", 1<<20)) // more than a pipe holds
-	if err := saying(t, "", "", "0").Save(t.Context(), hostA, long); err != nil {
-		t.Errorf("exit status 0: %v", err)
-	}
-	wantHelperError(t, saying(t, "", "no", "1").Save(t.Context(), hostA, long), "store", "exit status 1: no")
-}
-
-func TestHelperOutputLimit(t *testing.T) {
-	t.Parallel()
-	const limit = 1 << 20
-	for _, role := range []string{"pad", "pad stderr"} {
-		t.Run(role, func(t *testing.T) {
-			t.Parallel()
-			want(t, helper(t, role, fmt.Sprint(padVariable, "=", limit)), hostA, "x")
-			_, err := helper(t, role, fmt.Sprint(padVariable, "=", limit+1)).Token(t.Context(), hostA)
-			if wantHelperError(t, err, "get", "output of more than 1048576 bytes"); !errors.Is(err, auth.ErrTooLarge) {
-				t.Errorf("one byte more: %v", err)
-			}
-		})
-	}
-	for _, role := range []string{"flood", "flood stderr"} {
-		t.Run(role, func(t *testing.T) {
-			t.Parallel()
-			err := helper(t, role).Forget(t.Context(), hostA)
-			wantHelperError(t, err, "forget", "output of more than 1048576 bytes")
-			if !errors.Is(err, auth.ErrTooLarge) || errors.Is(err, context.Canceled) || len(err.Error()) > 1000 {
-				t.Errorf("%v", err)
-			}
-		})
-	}
-}
-
-// TestHelperLeavesNoChild has helpers fail while a process holds a lock, and
-// wants the lock, which only the end of the process sets free.
-func TestHelperLeavesNoChild(t *testing.T) {
-	t.Parallel()
-	answer := outVariable + `={"token":"` + secret + `"}`
-	for _, tt := range []struct {
-		name, role string
-		variables  []string
-		cancel     bool // once the lock is held
-		want       string
-	}{
-		{"hangs", "hang", nil, true, "context canceled"},
-		{"child and both hang", "fork and hang", nil, true, "context canceled"},
-		{"child keeps the output", "fork", []string{answer}, false, "keeps its output open"},
-		{"child keeps the output until cancelled", "fork", []string{answer}, true, "context canceled"},
-		{"child keeps the output of a failure", "fork", []string{answer, exitVariable + "=2"}, false, "exit status 2"},
-		{"child behind a failure", "fork quietly", []string{answer, exitVariable + "=2"}, false, "exit status 2"},
-		{"child behind garbage", "fork quietly", []string{outVariable + "=" + secret}, false, "not a JSON object"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			lock := filepath.Join(t.TempDir(), "lock")
-			ctx, cancel := context.WithCancelCause(t.Context())
-			defer cancel(nil)
-			if tt.cancel {
-				go cancelWhen(ctx, lock+".ready", cancel)
-			}
-			start := time.Now()
-			_, err := helper(t, tt.role, append(tt.variables, fileVariable+"="+lock)...).Token(ctx, hostA)
-			wantHelperError(t, err, "get", tt.want)
-			if tt.cancel && (!errors.Is(err, context.Canceled) || !errors.Is(err, errBroken)) {
-				t.Errorf("the error lacks the context's error or its cause: %v", err)
-			}
-			if took := time.Since(start); took > 20*time.Second {
-				t.Errorf("it took %v", took)
-			}
-			if !exists(lock + ".ready") {
-				t.Fatal("the lock was never held: the test shows nothing")
-			}
-			wantGone(t, lock)
-		})
-	}
-}
-
-// cancelWhen cancels when a file appears.
-func cancelWhen(ctx context.Context, path string, cancel context.CancelCauseFunc) {
-	for ctx.Err() == nil && !exists(path) {
-		time.Sleep(time.Millisecond)
-	}
-	cancel(errBroken)
-}
-
-// wantGone fails if a process holds the lock for longer than it takes to die.
-func wantGone(t *testing.T, lock string) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	l, err := fsx.AcquireLock(ctx, lock)
-	if err != nil {
-		t.Fatalf("a process is left: %v", err)
-	}
-	if err := l.Release(); err != nil {
-		t.Error(err)
-	}
-}
-
-// TestHelperDaemon: what a helper leaves behind without keeping the output, when
-// it succeeds, is not killed.
-func TestHelperDaemon(t *testing.T) {
-	t.Parallel()
-	lock := filepath.Join(t.TempDir(), "lock")
-	agent := helper(t, "fork quietly", outVariable+`={"token":"`+secret+`"}`, fileVariable+"="+lock)
-	want(t, agent, hostA, secret)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	if _, err := fsx.AcquireLock(ctx, lock); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("the process that was left is gone: %v", err)
-	}
-	stop(t, lock)
-}
-
-// TestHelperChildEscapes: one that nobody can kill keeps nobody waiting.
-func TestHelperChildEscapes(t *testing.T) {
-	t.Parallel()
-	lock := filepath.Join(t.TempDir(), "lock")
-	_, err := helper(t, "fork away", outVariable+`={"token":"`+secret+`"}`, fileVariable+"="+lock).Token(t.Context(), hostA)
-	wantHelperError(t, err, "get", "keeps its output open")
-	stop(t, lock)
-}
-
-// stop ends a process that holds a lock and has been left alone.
-func stop(t *testing.T, lock string) {
-	t.Helper()
-	if err := os.WriteFile(lock+".stop", nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	wantGone(t, lock)
 }
 
 func TestHelperBlurtsTheToken(t *testing.T) {
