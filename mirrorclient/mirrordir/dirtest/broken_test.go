@@ -1,0 +1,467 @@
+package dirtest_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+)
+
+// wrong is a memory of which some methods do something else.
+type wrong struct {
+	*memory
+	open   func(ctx context.Context, m *memory, name string) (*mirrordir.Object, error)
+	write  func(ctx context.Context, m *memory, name string, content *io.SectionReader, was mirrordir.Revision) error
+	list   func(ctx context.Context, m *memory, dir string) ([]mirrordir.Entry, error)
+	remove func(ctx context.Context, m *memory, name string) error
+}
+
+func (w wrong) Open(ctx context.Context, name string) (*mirrordir.Object, error) {
+	if w.open == nil {
+		return w.memory.Open(ctx, name)
+	}
+	return w.open(ctx, w.memory, name)
+}
+
+func (w wrong) Write(ctx context.Context, name string, content *io.SectionReader, was mirrordir.Revision) error {
+	if w.write == nil {
+		return w.memory.Write(ctx, name, content, was)
+	}
+	return w.write(ctx, w.memory, name, content, was)
+}
+
+func (w wrong) List(ctx context.Context, dir string) ([]mirrordir.Entry, error) {
+	if w.list == nil {
+		return w.memory.List(ctx, dir)
+	}
+	return w.list(ctx, w.memory, dir)
+}
+
+func (w wrong) Delete(ctx context.Context, name string) error {
+	if w.remove == nil {
+		return w.memory.Delete(ctx, name)
+	}
+	return w.remove(ctx, w.memory, name)
+}
+
+// make returns a function that makes values for one memory.
+func (w wrong) make() func() mirrordir.Storage {
+	m := newMemory()
+	return func() mirrordir.Storage {
+		w := w
+		w.memory = m
+		return w
+	}
+}
+
+// broken are storages that are wrong in one way each, and what is to be found.
+var broken = map[string]struct {
+	storage func() mirrordir.Storage // further values are for the same place
+	others  int
+	long    bool // takes minutes of time that does not exist
+	want    string
+}{
+	"error of a missing file": {want: "want an error that wraps fs.ErrNotExist", storage: wrong{
+		open: func(ctx context.Context, m *memory, name string) (*mirrordir.Object, error) {
+			o, err := m.Open(ctx, name)
+			if err != nil {
+				err = errors.New("status 404")
+			}
+			return o, err
+		}}.make()},
+	"a missing file is an empty one": {want: "succeeds, want an error that wraps fs.ErrNotExist", storage: wrong{
+		open: func(ctx context.Context, m *memory, name string) (*mirrordir.Object, error) {
+			f, _ := m.get(name)
+			f.revision += "r"
+			return object(f), nil
+		}}.make()},
+	"a directory can be opened": {want: `a directory, succeeds`, storage: wrong{
+		open: func(ctx context.Context, m *memory, name string) (*mirrordir.Object, error) {
+			if len(m.list(name+"/")) > 0 {
+				return object(file{revision: "directory"}), nil
+			}
+			return m.Open(ctx, name)
+		}}.make()},
+	"missing when the context has ended": {want: "which says something about the file", storage: wrong{
+		open: func(ctx context.Context, m *memory, name string) (*mirrordir.Object, error) {
+			if ctx.Err() != nil {
+				return nil, fs.ErrNotExist
+			}
+			return m.Open(ctx, name)
+		}}.make()},
+	"wrong size": {want: "Size is 0, but there are", storage: wrong{
+		open: func(ctx context.Context, m *memory, name string) (*mirrordir.Object, error) {
+			o, err := m.Open(ctx, name)
+			if err == nil {
+				o.Size = 0
+			}
+			return o, err
+		}}.make()},
+	"no revision": {want: "Revision is empty", storage: wrong{
+		open: func(ctx context.Context, m *memory, name string) (*mirrordir.Object, error) {
+			o, err := m.Open(ctx, name)
+			if err == nil {
+				o.Revision = ""
+			}
+			return o, err
+		}}.make()},
+	"revision of each opening": {want: "nobody has changed it", storage: wrong{
+		open: func(ctx context.Context, m *memory, name string) (*mirrordir.Object, error) {
+			o, err := m.Open(ctx, name)
+			if err == nil {
+				m.mu.Lock()
+				m.revision++
+				o.Revision = mirrordir.Revision(fmt.Sprint(m.revision))
+				m.mu.Unlock()
+			}
+			return o, err
+		}}.make()},
+	"revision is the size": {want: "the revision is still", storage: wrong{
+		open: func(ctx context.Context, m *memory, name string) (*mirrordir.Object, error) {
+			o, err := m.Open(ctx, name)
+			if err == nil {
+				o.Revision = mirrordir.Revision(fmt.Sprint("size ", o.Size))
+			}
+			return o, err
+		},
+		write: func(ctx context.Context, m *memory, name string, content *io.SectionReader, was mirrordir.Revision) error {
+			data, err := receive(ctx, content)
+			if err != nil {
+				return err
+			}
+			m.mu.Lock()
+			f, ok := m.files[name]
+			m.mu.Unlock()
+			if (was != "") != ok || ok && was != mirrordir.Revision(fmt.Sprint("size ", len(f.content))) {
+				return mirrordir.ErrConflict
+			}
+			return m.put(name, data, nil)
+		}}.make()},
+	"reads at the wrong offset": {want: "reading 1 bytes: ReadAt", storage: wrong{
+		open: func(ctx context.Context, m *memory, name string) (*mirrordir.Object, error) {
+			o, err := m.Open(ctx, name)
+			if err == nil {
+				f, _ := m.get(name)
+				o.ReadCloser = offByOne{bytes.NewReader(f.content)}
+			}
+			return o, err
+		}}.make()},
+	"an open file changes": {want: "was replaced while it was open", storage: wrong{
+		open: func(ctx context.Context, m *memory, name string) (*mirrordir.Object, error) {
+			o, err := m.Open(ctx, name)
+			if err == nil {
+				o.ReadCloser = &live{m: m, name: name}
+			}
+			return o, err
+		}}.make()},
+
+	"unconditional": {want: "want an error that wraps mirrordir.ErrConflict", storage: wrong{
+		write: func(ctx context.Context, m *memory, name string, content *io.SectionReader, _ mirrordir.Revision) error {
+			data, err := receive(ctx, content)
+			if err != nil {
+				return err
+			}
+			return m.put(name, data, nil)
+		}}.make()},
+	"error of a conflict": {want: "want an error that wraps mirrordir.ErrConflict", storage: wrong{
+		write: func(ctx context.Context, m *memory, name string, content *io.SectionReader, was mirrordir.Revision) error {
+			if err := m.Write(ctx, name, content, was); err != nil {
+				return errors.New("status 412")
+			}
+			return nil
+		}}.make()},
+	"looks, and writes later": {want: "succeed, want one", storage: wrong{write: lookAndWrite}.make()},
+	"a mutex in each process": {want: "succeed, want one", others: 1, storage: perProcess()},
+	"writes in parts": {want: "while", storage: wrong{
+		write: func(ctx context.Context, m *memory, name string, content *io.SectionReader, was mirrordir.Revision) error {
+			data, err := receive(ctx, content)
+			if err != nil {
+				return err
+			}
+			if err := m.put(name, data[:len(data)/2], &was); err != nil {
+				return err
+			}
+			time.Sleep(time.Millisecond)
+			return m.put(name, data, nil)
+		}}.make()},
+	"removes and writes": {want: "readers while files are replaced: Open", storage: wrong{
+		write: func(ctx context.Context, m *memory, name string, content *io.SectionReader, was mirrordir.Revision) error {
+			data, err := receive(ctx, content)
+			if err != nil {
+				return err
+			}
+			if f, _ := m.get(name); f.revision != was {
+				return mirrordir.ErrConflict
+			}
+			if fs.ValidPath(name) {
+				m.Delete(ctx, name)
+			}
+			time.Sleep(time.Millisecond)
+			missing := mirrordir.Revision("")
+			return m.put(name, data, &missing)
+		}}.make()},
+	"old content for a while": {want: "want", storage: stale()},
+	"half of what cannot be read": {want: "though its content could not be read", storage: wrong{
+		write: func(ctx context.Context, m *memory, name string, content *io.SectionReader, was mirrordir.Revision) error {
+			data, _ := io.ReadAll(content)
+			return m.put(name, data, &was)
+		}}.make()},
+	"half of what was given up": {want: "Write whose context ended has left", storage: wrong{
+		write: func(ctx context.Context, m *memory, name string, content *io.SectionReader, was mirrordir.Revision) error {
+			data := make([]byte, content.Size())
+			n, err := io.ReadFull(content, data[:min(len(data), 2<<20)])
+			if err != nil && err != io.EOF || ctx.Err() == nil && n < len(data) {
+				rest, err := receive(ctx, content)
+				if err != nil {
+					return err
+				}
+				copy(data[n:], rest)
+				n = len(data)
+			}
+			return m.put(name, data[:n], &was)
+		}}.make()},
+	"goes on for ever": {long: true, want: "Write has not ended 5s after its context", storage: wrong{
+		write: func(ctx context.Context, m *memory, name string, content *io.SectionReader, was mirrordir.Revision) error {
+			return m.Write(context.Background(), name, content, was)
+		}}.make()},
+	"the whole source": {want: "after Write of a section", storage: wrong{
+		write: func(ctx context.Context, m *memory, name string, content *io.SectionReader, was mirrordir.Revision) error {
+			if outer, _, n := content.Outer(); n == 1000 {
+				content = io.NewSectionReader(outer, 0, n)
+			}
+			return m.Write(ctx, name, content, was)
+		}}.make()},
+
+	"lists everything below": {want: `List("dirtest-`, storage: wrong{
+		list: func(ctx context.Context, m *memory, dir string) ([]mirrordir.Entry, error) {
+			var list []mirrordir.Entry
+			for _, e := range m.list("") {
+				list = append(list, e, mirrordir.Entry{Name: e.Name + "/x"})
+			}
+			return list, nil
+		}}.make()},
+	"lists by the beginning": {want: "list: List(", storage: wrong{
+		list: func(ctx context.Context, m *memory, dir string) ([]mirrordir.Entry, error) {
+			if dir == "." {
+				return m.list(""), nil
+			}
+			var list []mirrordir.Entry
+			for _, e := range m.list(path.Dir(dir) + "/") {
+				if e.Dir && strings.HasPrefix(e.Name, path.Base(dir)) {
+					list = append(list, m.list(path.Dir(dir)+"/"+e.Name+"/")...)
+				}
+			}
+			return list, nil
+		}}.make()},
+	"lists one page": {want: "1000 entries, want 1055", storage: wrong{
+		list: func(ctx context.Context, m *memory, dir string) ([]mirrordir.Entry, error) {
+			list, err := m.List(ctx, dir)
+			return list[:min(len(list), 1000)], err
+		}}.make()},
+	"lists a directory twice": {want: "list: List(", storage: wrong{
+		list: func(ctx context.Context, m *memory, dir string) ([]mirrordir.Entry, error) {
+			list, err := m.List(ctx, dir)
+			for _, e := range list {
+				if e.Dir {
+					return append(list, e), err
+				}
+			}
+			return list, err
+		}}.make()},
+	"lists no sizes": {want: "Size:0", storage: wrong{
+		list: func(ctx context.Context, m *memory, dir string) ([]mirrordir.Entry, error) {
+			list, err := m.List(ctx, dir)
+			for i := range list {
+				list[i].Size = 0
+			}
+			return list, err
+		}}.make()},
+	"no list of what is missing": {want: "want 0 entries", storage: wrong{
+		list: func(ctx context.Context, m *memory, dir string) ([]mirrordir.Entry, error) {
+			list, err := m.List(ctx, dir)
+			if err == nil && len(list) == 0 {
+				err = fs.ErrNotExist
+			}
+			return list, err
+		}}.make()},
+
+	"deletes nothing": {want: "after Delete, succeeds", storage: wrong{
+		remove: func(context.Context, *memory, string) error { return nil },
+	}.make()},
+	"cannot delete what is missing": {want: "which was never written, = ", storage: wrong{
+		remove: func(ctx context.Context, m *memory, name string) error {
+			if _, ok := m.get(name); !ok {
+				return fs.ErrNotExist
+			}
+			return m.Delete(ctx, name)
+		}}.make()},
+	"deletes by the beginning": {want: "after others were deleted", storage: wrong{
+		remove: func(ctx context.Context, m *memory, name string) error {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			for other := range m.files {
+				if strings.HasPrefix(other, name) {
+					delete(m.files, other)
+				}
+			}
+			return nil
+		}}.make()},
+
+	"takes + for a space": {want: "names: ", storage: renaming(func(name string) string { return strings.ReplaceAll(name, "+", " ") })},
+	"decodes names":       {want: "names: ", storage: renaming(func(name string) string { return strings.ReplaceAll(name, "%2F", "/") })},
+	"changes names":       {want: "names: List(", storage: relisting(strings.NewReplacer(":", "_"))},
+	"refuses names":       {want: "no mirror can do without such names", storage: refusing("+")},
+	"cleans names":        {want: "but this is no name", storage: renaming(path.Clean)},
+
+	"lock for nobody":   {want: "succeeds twice", storage: locker(func(memoryLocker) func(context.Context, string) (func() error, error) { return freeLock })},
+	"lock for ever":     {long: true, want: "Lock has not ended 5s after its context", storage: locker(deafLock)},
+	"one lock for all":  {long: true, want: "lock: Lock(", storage: locker(oneLock)},
+	"lock that is kept": {long: true, want: "lock: Lock(", storage: locker(keptLock)},
+}
+
+// offByOne is wrong in ReadAt only.
+type offByOne struct{ *bytes.Reader }
+
+func (o offByOne) ReadAt(p []byte, off int64) (int, error) { return o.Reader.ReadAt(p, off+1) }
+func (offByOne) Close() error                              { return nil }
+
+// live reads what is there now.
+type live struct {
+	m    *memory
+	name string
+	off  int
+}
+
+func (l *live) Read(p []byte) (int, error) {
+	f, _ := l.m.get(l.name)
+	n := copy(p, f.content[min(l.off, len(f.content)):])
+	if n == 0 && len(p) > 0 {
+		return 0, io.EOF
+	}
+	l.off += n
+	return n, nil
+}
+func (*live) Close() error { return nil }
+
+func lookAndWrite(ctx context.Context, m *memory, name string, content *io.SectionReader, was mirrordir.Revision) error {
+	data, err := receive(ctx, content)
+	if err != nil {
+		return err
+	}
+	if f, _ := m.get(name); f.revision != was {
+		return mirrordir.ErrConflict
+	}
+	time.Sleep(time.Millisecond)
+	return m.put(name, data, nil)
+}
+
+// perProcess looks and writes under a mutex that other processes do not have.
+func perProcess() func() mirrordir.Storage {
+	m := newMemory()
+	return func() mirrordir.Storage {
+		turn := make(chan struct{}, 1)
+		return wrong{memory: m, write: func(ctx context.Context, m *memory, name string, content *io.SectionReader, was mirrordir.Revision) error {
+			turn <- struct{}{}
+			defer func() { <-turn }()
+			return lookAndWrite(ctx, m, name, content, was)
+		}}
+	}
+}
+
+// stale lists and opens what was there a moment ago, as a cache does.
+func stale() func() mirrordir.Storage {
+	cache := map[string]file{}
+	return wrong{open: func(ctx context.Context, m *memory, name string) (*mirrordir.Object, error) {
+		f, ok := m.get(name)
+		m.mu.Lock()
+		old, had := cache[name]
+		cache[name] = f
+		m.mu.Unlock()
+		if ok && had && old.revision != "" {
+			return object(old), nil
+		}
+		return m.Open(ctx, name)
+	}}.make()
+}
+
+// renaming stores files under other names.
+func renaming(rename func(string) string) func() mirrordir.Storage {
+	return wrong{
+		open: func(ctx context.Context, m *memory, name string) (*mirrordir.Object, error) {
+			return m.Open(ctx, rename(name))
+		},
+		write: func(ctx context.Context, m *memory, name string, content *io.SectionReader, was mirrordir.Revision) error {
+			return m.Write(ctx, rename(name), content, was)
+		},
+		remove: func(ctx context.Context, m *memory, name string) error { return m.Delete(ctx, rename(name)) },
+	}.make()
+}
+
+// relisting lists other names than it was given.
+func relisting(r *strings.Replacer) func() mirrordir.Storage {
+	return wrong{list: func(ctx context.Context, m *memory, dir string) ([]mirrordir.Entry, error) {
+		list, err := m.List(ctx, dir)
+		for i := range list {
+			list[i].Name = r.Replace(list[i].Name)
+		}
+		return slices.Compact(list), err
+	}}.make()
+}
+
+func refusing(chars string) func() mirrordir.Storage {
+	return wrong{write: func(ctx context.Context, m *memory, name string, content *io.SectionReader, was mirrordir.Revision) error {
+		if strings.ContainsAny(name, chars) {
+			return fs.ErrInvalid
+		}
+		return m.Write(ctx, name, content, was)
+	}}.make()
+}
+
+// wrongLocker is a memory with wrong locks.
+type wrongLocker struct {
+	*memory
+	lock func(context.Context, string) (func() error, error)
+}
+
+func (w wrongLocker) Lock(ctx context.Context, name string) (func() error, error) {
+	return w.lock(ctx, name)
+}
+
+func locker(lock func(memoryLocker) func(context.Context, string) (func() error, error)) func() mirrordir.Storage {
+	return func() mirrordir.Storage {
+		m := memoryLocker{newMemory(), make(chan struct{}, 1), map[string]chan struct{}{}}
+		return wrongLocker{m.memory, lock(m)}
+	}
+}
+
+func freeLock(context.Context, string) (func() error, error) {
+	return func() error { return nil }, nil
+}
+
+// deafLock does not notice that its context ends, for a while.
+func deafLock(m memoryLocker) func(context.Context, string) (func() error, error) {
+	return func(_ context.Context, name string) (func() error, error) {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		return m.Lock(ctx, name)
+	}
+}
+
+func oneLock(m memoryLocker) func(context.Context, string) (func() error, error) {
+	return func(ctx context.Context, _ string) (func() error, error) { return m.Lock(ctx, "all") }
+}
+
+func keptLock(m memoryLocker) func(context.Context, string) (func() error, error) {
+	return func(ctx context.Context, name string) (func() error, error) {
+		_, err := m.Lock(ctx, name)
+		return func() error { return nil }, err
+	}
+}

@@ -1,0 +1,105 @@
+package dirtest_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/mirrorclient/mirrordir/dirtest"
+)
+
+// TestDirectory: the storage of package mirrordir passes, and nothing is left behind.
+func TestDirectory(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var storages []mirrordir.Storage
+	for range 3 {
+		storages = append(storages, &mirrordir.Directory{Path: dir})
+	}
+	if err := dirtest.TestStorage(t.Context(), storages[0], storages[1:]...); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		if e.Name() != ".tofureg" {
+			t.Errorf("the test has left %s", e.Name())
+		}
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestMemory: a storage that is kept in memory passes, whether it is a Locker or not.
+func TestMemory(t *testing.T) {
+	t.Parallel()
+	m := newMemory()
+	if err := dirtest.TestStorage(t.Context(), m, m); err != nil {
+		t.Error(err)
+	}
+	locker := memoryLocker{m, make(chan struct{}, 1), map[string]chan struct{}{}}
+	if err := dirtest.TestStorage(t.Context(), locker); err != nil {
+		t.Error(err)
+	}
+	if len(m.files) != 0 {
+		t.Errorf("the test has left %d files", len(m.files))
+	}
+}
+
+// TestBroken: each way to do it wrong is found and named.
+func TestBroken(t *testing.T) {
+	t.Parallel()
+	for name, test := range broken {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			find := func(t *testing.T) {
+				var others []mirrordir.Storage
+				first := test.storage()
+				for range test.others {
+					others = append(others, test.storage())
+				}
+				err := dirtest.TestStorage(t.Context(), first, others...)
+				if err == nil {
+					t.Fatal("nothing was found")
+				}
+				if text := err.Error(); !strings.Contains(text, test.want) {
+					t.Errorf("found is\n%s\nwant %q", text, test.want)
+				}
+			}
+			if !test.long {
+				find(t)
+				return
+			}
+			synctest.Test(t, func(t *testing.T) {
+				find(t)
+				time.Sleep(time.Hour) // for what goes on
+			})
+		})
+	}
+}
+
+// TestEnds: a test that is given up says so, and says nothing else.
+func TestEnds(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("enough")
+	m := newMemory()
+	writes := 0
+	m.before = func() {
+		if writes++; writes == 5 {
+			cancel(why)
+		}
+	}
+	err := dirtest.TestStorage(ctx, m)
+	if !errors.Is(err, why) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("got %v, want only %v", err, why)
+	}
+	if len(m.files) != 0 {
+		t.Errorf("the test has left %d files", len(m.files))
+	}
+}

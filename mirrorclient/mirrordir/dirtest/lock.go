@@ -1,0 +1,94 @@
+package dirtest
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+)
+
+// testLock: one has a lock, others wait for it or give up, and other locks are free.
+func testLock(r *run) {
+	if _, ok := r.storage(0).(mirrordir.Locker); !ok {
+		return
+	}
+	name := r.path("version")
+	unlock := r.lock(r.ctx, 0, name)
+	if unlock == nil {
+		return
+	}
+	if other := r.lock(r.ctx, 1, r.path("another")); other != nil {
+		r.unlock(other)
+	}
+	for i := range r.storages {
+		ctx, cancel := context.WithTimeout(r.ctx, soon/50)
+		err, ended := r.endsSoon(ctx, "Lock", func() error {
+			second, err := r.storage(i).(mirrordir.Locker).Lock(ctx, name)
+			if err == nil {
+				second()
+			}
+			return err
+		})
+		cancel()
+		switch {
+		case !ended:
+		case err == nil:
+			r.errorf("Lock(%q) succeeds twice", name)
+		case !errors.Is(err, context.DeadlineExceeded):
+			r.errorf("Lock(%q) that is taken = %v, want the error of the context", name, err)
+		}
+	}
+	r.unlock(unlock)
+	r.takeTurns(name)
+}
+
+// takeTurns has many take the lock and notice others.
+func (r *run) takeTurns(name string) {
+	var inside atomic.Int64
+	var wg sync.WaitGroup
+	for i := range writers {
+		wg.Go(func() {
+			for range 5 {
+				if r.failed() {
+					return
+				}
+				unlock := r.lock(r.ctx, i, name)
+				if unlock == nil {
+					return
+				}
+				if n := inside.Add(1); n != 1 {
+					r.errorf("Lock(%q): %s have it at the same time", name, strconv.FormatInt(n, 10))
+				}
+				inside.Add(-1)
+				r.unlock(unlock)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// lock takes a lock that becomes free; nil if it does not.
+func (r *run) lock(ctx context.Context, i int, name string) func() error {
+	ctx, cancel := context.WithTimeout(ctx, 10*soon)
+	defer cancel()
+	l, ok := r.storage(i).(mirrordir.Locker)
+	if !ok {
+		r.errorf("one of the values is a mirrordir.Locker, another is not")
+		return nil
+	}
+	unlock, err := l.Lock(ctx, name)
+	if err != nil {
+		r.errorf("Lock(%q) = %v", name, err)
+		return nil
+	}
+	return unlock
+}
+
+func (r *run) unlock(unlock func() error) {
+	if err := unlock(); err != nil {
+		r.errorf("unlock = %v", err)
+	}
+}

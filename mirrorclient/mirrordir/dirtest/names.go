@@ -1,0 +1,112 @@
+package dirtest
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+)
+
+// plainNames returns those that every mirror has.
+func plainNames() []string {
+	return []string{
+		"registry.example.com/acme/alpha/index.json",
+		"registry.example.com/acme/alpha/1.0.0-rc.1+build.7.json",
+		"registry.example.com/acme/alpha/terraform-provider-alpha_1.0.0+build_linux_amd64.zip",
+		"registry.example.com/acme/alpha/terraform-provider-alpha_1.0.0+build_linux_amd64.record.json",
+		"xn--bcher-kva.example/acme/alpha/index.json",
+		"registry.example.com/a/b/.hidden",
+		"registry.example.com/a/b/two..dots",
+	}
+}
+
+// oddNames returns those that some stores do not have, and that they may refuse.
+func oddNames() []string {
+	return []string{
+		"bücher.example/acme/alpha/index.json",
+		"例え.テスト/acme/alpha/index.json",
+		"registry.example.com:8443/acme/alpha/index.json",
+		"bücher.example:8443/acme/alpha/index.json",
+		"registry.example.com/a/b/a b",
+		"registry.example.com/a/b/a+b",
+		"registry.example.com/a/b/a%20b",
+		"registry.example.com/a/b/a%2Bb",
+		"registry.example.com/a/b/c/d",
+		"registry.example.com/a/b/c%2Fd",
+		"registry.example.com/a/b/#?&=;,@!$'()[]{}^~`",
+		"registry.example.com/a/b/" + strings.Repeat("long", 50),
+	}
+}
+
+// testNames: a file has the name it was given, no other file has it, and it is listed.
+func testNames(r *run) {
+	plain := plainNames()
+	var names []string
+	for i, short := range slices.Concat(plain, oddNames()) {
+		name := r.path(short)
+		err := r.tryWrite(r.ctx, r.storage(0), name, section(name), "")
+		switch {
+		case err == nil:
+			names = append(names, name)
+		case i < len(plain):
+			r.errorf("Write(%q) = %v, but no mirror can do without such names", name, err)
+		default:
+			if o, err := r.storage(0).Open(r.ctx, name); err == nil {
+				o.Close()
+				r.errorf("Write(%q) has failed, but Open succeeds", name)
+			}
+		}
+	}
+	for _, name := range names {
+		r.want(name, name, "after Write")
+		r.wantListed(name)
+	}
+	for _, name := range names {
+		if err := r.storage(0).Delete(r.ctx, name); err != nil {
+			r.errorf("Delete(%q) = %v", name, err)
+		}
+		r.wantMissing(name, "after Delete,")
+	}
+}
+
+// wantListed looks for a file from the bottom up.
+func (r *run) wantListed(name string) {
+	for i := range r.storages {
+		want := mirrordir.Entry{Name: path.Base(name), Size: int64(len(name))}
+		for dir := path.Dir(name); ; dir = path.Dir(dir) {
+			entries, err := r.storage(i).List(r.ctx, dir)
+			if err != nil || !slices.Contains(entries, want) {
+				r.errorf("List(%q) = %d entries, %v, want among them %+v", dir, len(entries), err, want)
+				break
+			}
+			if dir == "." {
+				break
+			}
+			want = mirrordir.Entry{Name: path.Base(dir), Dir: true}
+		}
+	}
+}
+
+// testInvalidNames: what is no name is no way out of the mirror, and no second name.
+func testInvalidNames(r *run) {
+	file := r.path("directory/file")
+	if !r.write(file, "x", "") {
+		return
+	}
+	for _, name := range []string{
+		"", ".", "..", "/", "../" + r.root,
+		"/" + file, "./" + file, file + "/", file + "/.", r.path("directory") + "//file",
+		r.path("directory") + "/../directory/file", r.path("directory") + "/\xff",
+	} {
+		if o, err := r.storage(0).Open(r.ctx, name); err == nil {
+			o.Close()
+			r.errorf("Open(%q) succeeds, but this is no name", name)
+		}
+		if err := r.storage(0).Write(r.ctx, name, section("y"), ""); err == nil {
+			r.errorf("Write(%q) succeeds, but this is no name", name)
+		}
+		_ = r.storage(0).Delete(r.ctx, name) // an error or not, but without effect
+	}
+	r.want(file, "x", "after calls with invalid names")
+}
