@@ -5,6 +5,7 @@ import (
 	"errors"
 	"path"
 	"slices"
+	"sync"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/fault"
@@ -21,6 +22,7 @@ type packageAdder struct {
 	size     int64             // of the archive that is there; negative: none is
 	record   *record           // nil: there is none, or it is damaged
 	recorded bool              // there is one, whatever it is worth
+	release  func()            // lets the next archive begin
 }
 
 // onePackage makes sure that a package is in the mirror, with the least that it takes.
@@ -28,13 +30,15 @@ func (v *versionAdder) onePackage(ctx context.Context, platform addrs.Platform) 
 	if err := v.slots.take(ctx); err != nil {
 		return Added{}, err
 	}
-	defer v.slots.give()
+	release := sync.OnceFunc(v.slots.give)
+	defer release()
 	k := packageKey{v.job.Version, platform}
 	a := &packageAdder{
 		versionAdder: v,
 		pkg:          &provider.Package{Provider: v.job.Provider, Version: k.version, Platform: platform},
 		name:         path.Join(homeOf(v.job.Provider), archiveName(v.job.Provider, k)),
 		size:         -1,
+		release:      release,
 	}
 	if one := v.holding.packages[k]; one.name == a.name {
 		a.size = one.size
@@ -285,6 +289,7 @@ func (a *packageAdder) place(ctx context.Context, s stagedArchive, rec *record) 
 		}
 	}
 	err := s.commit(ctx, a.name)
+	a.release()
 	if errors.Is(err, ErrConflict) {
 		err = a.same(ctx, rec)
 	}

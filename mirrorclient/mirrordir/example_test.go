@@ -1,0 +1,218 @@
+package mirrordir_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/mirrorclient"
+	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/provider/lockfile"
+	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// exampleRegistry stands for a real one: a program would use a regclient.Client without
+// HTTP, which asks the registry of each provider's host.
+func exampleRegistry() *regclient.Client {
+	reg := regtest.New("registry.example.com")
+	for _, version := range []string{"1.0.0", "1.1.0"} {
+		reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: version})
+	}
+	return &regclient.Client{HTTP: reg.Client()}
+}
+
+// exampleDir returns a new directory, which os.MkdirAll would make in a program.
+func exampleDir() string {
+	dir, err := os.MkdirTemp("", "mirror-")
+	if err != nil {
+		log.Fatal(err)
+	}
+	return dir
+}
+
+// A mirror for two platforms. The second run finds that nothing is missing.
+func ExampleMirror_Add() {
+	registry, dir := exampleRegistry(), exampleDir()
+	defer os.RemoveAll(dir)
+
+	mirror, err := mirrordir.Open(dir)
+	if err != nil {
+		log.Fatal(err)
+	}
+	wants := []mirrordir.Want{{
+		Provider:  addrs.MustParseProvider("registry.example.com/acme/alpha"),
+		Version:   addrs.MustParseVersion("1.1.0"),
+		Platforms: []addrs.Platform{addrs.MustParsePlatform("linux_amd64"), addrs.MustParsePlatform("darwin_arm64")},
+	}}
+	for range 2 {
+		added, err := mirror.Add(context.Background(), registry, wants, mirrordir.Options{})
+		if err != nil {
+			log.Fatal(err)
+		}
+		for _, a := range added {
+			fmt.Println(a.Version, a.Platform, a.Report.Trust, "fetched:", a.Fetched)
+		}
+	}
+	names, _ := filepath.Glob(filepath.Join(dir, "registry.example.com", "acme", "alpha", "*"))
+	for _, name := range names {
+		fmt.Println(filepath.Base(name))
+	}
+	// Output:
+	// 1.1.0 darwin_arm64 signed fetched: true
+	// 1.1.0 linux_amd64 signed fetched: true
+	// 1.1.0 darwin_arm64 signed fetched: false
+	// 1.1.0 linux_amd64 signed fetched: false
+	// 1.1.0.json
+	// index.json
+	// terraform-provider-alpha_1.1.0_darwin_arm64.record.json
+	// terraform-provider-alpha_1.1.0_darwin_arm64.zip
+	// terraform-provider-alpha_1.1.0_linux_amd64.record.json
+	// terraform-provider-alpha_1.1.0_linux_amd64.zip
+}
+
+// Behind the air gap: the signature that the registry had is verified once more, without a
+// registry.
+func ExampleMirror_Evidence() {
+	ctx, dir := context.Background(), exampleDir()
+	defer os.RemoveAll(dir)
+	mirror, err := mirrordir.Open(dir)
+	if err != nil {
+		log.Fatal(err)
+	}
+	p, v := addrs.MustParseProvider("registry.example.com/acme/alpha"), addrs.MustParseVersion("1.0.0")
+	platform := addrs.MustParsePlatform("linux_amd64")
+	if _, err := mirror.Add(ctx, exampleRegistry(), []mirrordir.Want{{Provider: p, Version: v, Platforms: []addrs.Platform{platform}}}, mirrordir.Options{}); err != nil {
+		log.Fatal(err)
+	}
+
+	pkg, err := mirror.ProviderPackage(ctx, p, v, platform)
+	if err != nil {
+		log.Fatal(err)
+	}
+	report, err := provider.Download(ctx, mirror, pkg, filepath.Join(dir, "copy.zip"), provider.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(pkg.ArchiveName(), report.Trust)
+	// Output: terraform-provider-alpha_1.0.0_linux_amd64.zip signed
+}
+
+// What a lock file holds, and nothing else.
+func ExampleMirror_AddLocked() {
+	ctx, registry, dir := context.Background(), exampleRegistry(), exampleDir()
+	defer os.RemoveAll(dir)
+	p, v := addrs.MustParseProvider("registry.example.com/acme/alpha"), addrs.MustParseVersion("1.0.0")
+	platforms := []addrs.Platform{addrs.MustParsePlatform("linux_amd64")}
+
+	// A program would call lockfile.Load instead.
+	pkg, err := registry.ProviderPackage(ctx, p, v, platforms[0])
+	if err != nil {
+		log.Fatal(err)
+	}
+	var lock lockfile.File
+	if err := lock.Merge(p, v, addrs.Constraint{}, &verify.Report{Local: []verify.Hash{pkg.SHA256}}); err != nil {
+		log.Fatal(err)
+	}
+
+	mirror, err := mirrordir.Open(dir)
+	if err != nil {
+		log.Fatal(err)
+	}
+	added, err := mirror.AddLocked(ctx, registry, &lock, platforms, mirrordir.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, a := range added {
+		fmt.Println(a.Provider, a.Version, a.Platform, a.Report.Trust)
+	}
+	// Output: registry.example.com/acme/alpha 1.0.0 linux_amd64 accepted
+}
+
+// A registry, pulled through by a mirror that verifies what it passes on. Those who ask it
+// trust the mirror, and say so with AllowUnsigned.
+func ExampleHandler() {
+	handler := &mirrordir.Handler{Source: exampleRegistry()}
+	server := httptest.NewTLSServer(http.StripPrefix("/providers", handler))
+	defer server.Close()
+
+	ctx := context.Background()
+	client := &mirrorclient.Client{BaseURL: server.URL + "/providers/", HTTP: server.Client()}
+	versions, err := client.ProviderVersions(ctx, addrs.MustParseProvider("registry.example.com/acme/alpha"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	newest, err := versions.Newest(addrs.Constraint{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	pkg, err := client.ProviderPackage(ctx, versions.Provider, newest, addrs.MustParsePlatform("linux_amd64"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	body, err := client.Open(ctx, pkg)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer body.Close()
+	report, err := verifyStream(pkg, body)
+	fmt.Println(newest, report.Trust, err)
+	// Output: 1.1.0 checked <nil>
+}
+
+func verifyStream(pkg *provider.Package, r io.Reader) (*verify.Report, error) {
+	zh, err := verify.ZH(r)
+	if err != nil {
+		return nil, err
+	}
+	return verify.Policy{AllowUnsigned: true}.Judge(pkg.Evidence(), -1, []verify.Hash{zh})
+}
+
+// What is wrong with a mirror, and what makes it right.
+func ExampleMirror_Check() {
+	ctx, registry, dir := context.Background(), exampleRegistry(), exampleDir()
+	defer os.RemoveAll(dir)
+	mirror, err := mirrordir.Open(dir)
+	if err != nil {
+		log.Fatal(err)
+	}
+	wants := []mirrordir.Want{{
+		Provider:  addrs.MustParseProvider("registry.example.com/acme/alpha"),
+		Version:   addrs.MustParseVersion("1.0.0"),
+		Platforms: []addrs.Platform{addrs.MustParsePlatform("linux_amd64")},
+	}}
+	damage := filepath.Join(dir, "registry.example.com", "acme", "alpha", "terraform-provider-alpha_1.0.0_linux_amd64.zip")
+	for range 2 {
+		if _, err := mirror.Add(ctx, registry, wants, mirrordir.Options{}); err != nil {
+			log.Fatal(err)
+		}
+		report, err := mirror.Check(ctx, mirrordir.CheckOptions{})
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(report.Archives, "archives, good:", report.OK())
+
+		if err := os.Truncate(damage, 100); err != nil {
+			log.Fatal(err)
+		}
+		if report, err = mirror.Check(ctx, mirrordir.CheckOptions{}); err != nil {
+			log.Fatal(err)
+		}
+		for _, problem := range report.Problems {
+			fmt.Println(problem.Kind, problem.Version, problem.Platform)
+		}
+	}
+	// Output:
+	// 1 archives, good: true
+	// changed 1.0.0 linux_amd64
+	// 1 archives, good: true
+	// changed 1.0.0 linux_amd64
+}
