@@ -1,0 +1,131 @@
+// S3mirror keeps a mirror of providers in a bucket of an S3-compatible store, and serves
+// it to OpenTofu and Terraform.
+//
+//	s3mirror -bucket mirror add hashicorp/random 3.7.2 linux_amd64 darwin_arm64
+//	s3mirror -bucket mirror serve localhost:8080
+//
+// The file store.go is what you would copy. See README.md.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/auth"
+	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/regclient"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	registry := &regclient.Client{Credentials: auth.Environ(os.Environ())}
+	key := credentials.NewStaticCredentialsProvider(os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY"), os.Getenv("AWS_SESSION_TOKEN"))
+	err := run(ctx, os.Args[1:], registry, key, os.Stdout, os.Stderr)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "s3mirror:", err)
+		os.Exit(1)
+	}
+}
+
+const usage = `usage: s3mirror [flags] add PROVIDER VERSION [OS_ARCH...]
+       s3mirror [flags] serve ADDRESS
+`
+
+func run(ctx context.Context, args []string, src provider.Source, key aws.CredentialsProvider, out, terminal io.Writer) error {
+	flags := flag.NewFlagSet("s3mirror", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	endpoint := flags.String("endpoint", "", "`URL` of the store (default: AWS)")
+	region := flags.String("region", "us-east-1", "`region` of the bucket")
+	bucket := flags.String("bucket", "", "`name` of the bucket, which must exist")
+	prefix := flags.String("prefix", "", "what all keys begin with, such as mirror/")
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			flags.SetOutput(terminal)
+			fmt.Fprint(terminal, usage)
+			flags.PrintDefaults()
+		}
+		return err
+	}
+	if *bucket == "" {
+		return errors.New("which bucket? Please give one with -bucket")
+	}
+	mirror := &mirrordir.Mirror{Storage: &Store{Client: newClient(*endpoint, *region, key), Bucket: *bucket, Prefix: *prefix}}
+	switch {
+	case flags.Arg(0) == "add" && flags.NArg() >= 3:
+		return add(ctx, mirror, src, flags.Args()[1:], out)
+	case flags.Arg(0) == "serve" && flags.NArg() == 2:
+		return serve(ctx, mirror, flags.Arg(1), out)
+	}
+	return errors.New("what is to be done? Either add PROVIDER VERSION [OS_ARCH...], or serve ADDRESS")
+}
+
+// newClient returns a client of a store. Stores that are not AWS's know neither buckets
+// as parts of the host name nor the newer checksums.
+func newClient(endpoint, region string, key aws.CredentialsProvider) *s3.Client {
+	o := s3.Options{Region: region, Credentials: aws.NewCredentialsCache(key)}
+	if endpoint != "" {
+		o.BaseEndpoint, o.UsePathStyle = &endpoint, true
+		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
+		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
+	}
+	return s3.New(o)
+}
+
+func add(ctx context.Context, mirror *mirrordir.Mirror, src provider.Source, args []string, out io.Writer) error {
+	var want mirrordir.Want
+	var err error
+	if want.Provider, err = addrs.ParseProvider(args[0]); err != nil {
+		return err
+	}
+	if want.Version, err = addrs.ParseVersion(args[1]); err != nil {
+		return err
+	}
+	for _, text := range args[2:] {
+		platform, err := addrs.ParsePlatform(text)
+		if err != nil {
+			return err
+		}
+		want.Platforms = append(want.Platforms, platform)
+	}
+	added, err := mirror.Add(ctx, src, []mirrordir.Want{want}, mirrordir.Options{})
+	for _, a := range added {
+		what := "kept "
+		if a.Fetched {
+			what = "added"
+		}
+		fmt.Fprintf(out, "%s  %s %s %s, %d bytes, %s\n", what, a.Provider, a.Version, a.Platform, a.Size, a.Report.Trust)
+	}
+	return err
+}
+
+// serve serves the mirror without TLS, which the CLI wants: put it behind a server that
+// has a certificate.
+func serve(ctx context.Context, mirror *mirrordir.Mirror, address string, out io.Writer) error {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	server := &http.Server{Handler: &mirrordir.Handler{Source: mirror}, ReadHeaderTimeout: 10 * time.Second}
+	context.AfterFunc(ctx, func() { server.Close() })
+	fmt.Fprintf(out, "serving on http://%s/\n", listener.Addr())
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"io"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/mirrorclient"
+	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/verify"
+)
+
+var (
+	random = addrs.MustParseProvider("registry.example.com/acme/random")
+	linux  = addrs.MustParsePlatform("linux_amd64")
+)
+
+func newRegistry() *regclient.Client {
+	registry := regtest.New("registry.example.com")
+	registry.AddProvider(regtest.Provider{
+		Address: "acme/random", Version: "1.0.0", Platforms: []string{"linux_amd64", "darwin_arm64"},
+	})
+	return &regclient.Client{HTTP: registry.Client()}
+}
+
+// TestMirror: a package goes from a registry into the bucket, and from there through the
+// mirror protocol to a client.
+func TestMirror(t *testing.T) {
+	t.Parallel()
+	endpoint, store := newBucket(t)
+	for _, want := range []string{"added  ", "kept   "} {
+		var out strings.Builder
+		args := []string{"-endpoint", endpoint, "-bucket", "mirror", "add", random.String(), "1.0.0", "linux_amd64", "darwin_arm64"}
+		if err := run(t.Context(), args, newRegistry(), testKey(), &out, io.Discard); err != nil {
+			t.Fatal(err)
+		}
+		if got := out.String(); strings.Count(got, want) != 2 {
+			t.Errorf("output is\n%swant 2 lines with %q", got, want)
+		}
+	}
+
+	mirror := &mirrordir.Mirror{Storage: store("")}
+	server := httptest.NewTLSServer(&mirrordir.Handler{Source: mirror})
+	t.Cleanup(server.Close)
+	client := &mirrorclient.Client{BaseURL: server.URL, HTTP: server.Client()}
+	versions, err := client.ProviderVersions(t.Context(), random)
+	if err != nil || len(versions.List) != 1 {
+		t.Fatalf("versions %+v, %v", versions, err)
+	}
+	pkg, err := client.ProviderPackage(t.Context(), random, versions.List[0].Version, linux)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), pkg.ArchiveName())
+	if _, err := provider.Download(t.Context(), client, pkg, path, provider.Options{Policy: verify.Policy{AllowUnsigned: true}}); err != nil {
+		t.Error(err)
+	}
+
+	// Who reads the bucket itself has the signature too: the zero policy accepts it.
+	if pkg, err = mirror.ProviderPackage(t.Context(), random, versions.List[0].Version, linux); err != nil {
+		t.Fatal(err)
+	}
+	report, err := provider.Download(t.Context(), mirror, pkg, filepath.Join(t.TempDir(), "x.zip"), provider.Options{})
+	if err != nil || report.SignedBy == nil {
+		t.Errorf("from the bucket: %+v, %v", report, err)
+	}
+}
+
+func TestBadInput(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		args []string
+		want string
+	}{
+		"no bucket": {nil, "-bucket"},
+		"nothing":   {[]string{"-bucket", "b"}, "what is to be done"},
+		"provider":  {[]string{"-bucket", "b", "add", "a/b/c/d", "1.0.0"}, "a/b/c/d"},
+		"version":   {[]string{"-bucket", "b", "add", "a/b", "newest"}, "newest"},
+		"platform":  {[]string{"-bucket", "b", "add", "a/b", "1.0.0", "amiga"}, "amiga"},
+		"address":   {[]string{"-bucket", "b", "serve", "nowhere"}, "nowhere"},
+		"flag":      {[]string{"-frob"}, "-frob"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := run(t.Context(), test.args, newRegistry(), testKey(), io.Discard, io.Discard)
+			if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("error is not one line with %q: %v", test.want, err)
+			}
+		})
+	}
+}
