@@ -1,0 +1,83 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/regclient/regtest"
+)
+
+// options are what the arguments say.
+type options struct {
+	dir       string
+	providers []wanted
+	platforms []addrs.Platform
+	embedded  bool
+}
+
+// wanted is a provider and the versions of it that will do.
+type wanted struct {
+	provider   addrs.Provider
+	constraint addrs.Constraint
+}
+
+func parseArgs(args []string, usage io.Writer) (o options, err error) {
+	flags := flag.NewFlagSet("mirror", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.StringVar(&o.dir, "dir", "", "the `directory` of the mirror, made if it does not exist (default: a new temporary one)")
+	platforms := flags.String("platforms", "linux_amd64,darwin_arm64,windows_amd64", "for which systems, `OS_ARCH,...`")
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			flags.SetOutput(usage)
+			fmt.Fprintln(usage, "usage: mirror [-dir DIR] [-platforms OS_ARCH,...] [PROVIDER[@CONSTRAINT]...]")
+			flags.PrintDefaults()
+		}
+		return o, err
+	}
+	for text := range strings.SplitSeq(*platforms, ",") {
+		platform, err := addrs.ParsePlatform(strings.TrimSpace(text))
+		if err != nil {
+			return o, err
+		}
+		o.platforms = append(o.platforms, platform)
+	}
+	names := flags.Args()
+	if len(names) == 0 {
+		o.embedded = true
+		names = []string{"registry.example.com/acme/cloud@~> 1.0", "registry.example.com/acme/dns", "registry.example.com/acme/random"}
+	}
+	for _, text := range names {
+		name, constraint, limited := strings.Cut(text, "@")
+		var w wanted
+		if w.provider, err = addrs.ParseProvider(name); err != nil {
+			return o, err
+		}
+		if limited {
+			if w.constraint, err = addrs.ParseProviderConstraint(constraint); err != nil {
+				return o, err
+			}
+		}
+		o.providers = append(o.providers, w)
+	}
+	return o, nil
+}
+
+// embeddedRegistry serves two versions of each provider from memory, signed by a key
+// that is made on the spot.
+func embeddedRegistry(o options) *regtest.Registry {
+	registry := regtest.New(o.providers[0].provider.Host().String())
+	var platforms []string
+	for _, p := range o.platforms {
+		platforms = append(platforms, p.String())
+	}
+	for _, w := range o.providers {
+		for _, version := range []string{"1.0.0", "1.1.0"} {
+			registry.AddProvider(regtest.Provider{Address: w.provider.String(), Version: version, Platforms: platforms})
+		}
+	}
+	return registry
+}

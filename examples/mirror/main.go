@@ -1,0 +1,127 @@
+// Mirror builds a mirror of a few providers for several platforms in a directory, for
+// machines without access to the registries.
+//
+//	go run ./examples/mirror
+//	go run ./examples/mirror -dir /srv/mirror hashicorp/random 'hashicorp/aws@~> 6.0'
+//
+// Without arguments it asks a registry that is embedded in the program. With providers it
+// asks their real registries, with the tokens of TF_TOKEN_* variables. Run it again to
+// bring the mirror up to date: what is there is not fetched again.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+
+	"github.com/tofureg/tofureg/auth"
+	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/regclient"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "mirror:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, out, terminal io.Writer) error {
+	o, err := parseArgs(args, terminal)
+	if err != nil {
+		return err
+	}
+	registry := &regclient.Client{Credentials: auth.Environ(os.Environ())}
+	if o.embedded {
+		registry = &regclient.Client{HTTP: embeddedRegistry(o).Client()}
+	}
+	wants, err := choose(ctx, registry, o, out)
+	if err != nil {
+		return err
+	}
+	dir, err := place(o.dir)
+	if err != nil {
+		return err
+	}
+	mirror, err := mirrordir.Open(dir)
+	if err != nil {
+		return err
+	}
+	display := newDisplay(terminal, len(wants)*len(o.platforms))
+	added, err := mirror.Add(ctx, registry, wants, mirrordir.Options{Progress: display.show})
+	display.clear()
+	for _, a := range added {
+		what := "kept "
+		if a.Fetched {
+			what = "added"
+		}
+		fmt.Fprintf(out, "%s    %s %s %s, %d bytes, %s\n", what, a.Provider, a.Version, a.Platform, a.Size, a.Report.Trust)
+	}
+	if err != nil {
+		return err
+	}
+	explain(out, dir)
+	return nil
+}
+
+// choose finds the newest version of each provider for the first of the platforms. If it
+// lacks one of the others, the mirror gets the rest and the error names the one.
+func choose(ctx context.Context, registry provider.Lister, o options, out io.Writer) ([]mirrordir.Want, error) {
+	var wants []mirrordir.Want
+	for _, w := range o.providers {
+		versions, err := registry.ProviderVersions(ctx, w.provider)
+		if err != nil {
+			return nil, err
+		}
+		version, err := versions.NewestFor(w.constraint, provider.Need{Platform: o.platforms[0]})
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(out, "chosen   %s %s, of %d versions\n", w.provider, version, len(versions.List))
+		wants = append(wants, mirrordir.Want{Provider: w.provider, Version: version, Platforms: o.platforms})
+	}
+	return wants, nil
+}
+
+// place returns the directory of the mirror.
+func place(dir string) (string, error) {
+	if dir == "" {
+		return os.MkdirTemp("", "mirror-")
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	return filepath.Abs(dir)
+}
+
+// explain prints what stands in a CLI configuration to install from the mirror.
+func explain(out io.Writer, dir string) {
+	fmt.Fprintf(out, `
+The mirror is in %s. For programs on this machine, in ~/.tofurc or ~/.terraformrc:
+
+provider_installation {
+  filesystem_mirror {
+    path = %q
+  }
+}
+
+For other machines, let any web server with a certificate serve the directory:
+
+provider_installation {
+  network_mirror {
+    url = "https://mirror.example.com/"
+  }
+}
+`, dir, filepath.ToSlash(dir))
+}
