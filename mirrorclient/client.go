@@ -16,6 +16,7 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/internal/source"
 	"github.com/tofureg/tofureg/provider"
 )
 
@@ -79,7 +80,7 @@ type Client struct {
 	base      *url.URL
 	host      svchost.Hostname // of base; zero: an IPv6 literal
 	baseErr   error            // why there is no base
-	spellings spellings
+	spellings source.Spellings[addrs.Provider]
 	versions  flight.Group[addrs.Provider, *provider.Versions]
 	documents flight.Group[documentKey, *versionDocument]
 }
@@ -103,7 +104,7 @@ func (c *Client) setup() {
 			Logger:      c.Logger,
 			Credentials: c.Credentials,
 		}
-		c.base, c.host, c.baseErr = parseBase(c.BaseURL, c.AllowHTTP)
+		c.base, c.host, c.baseErr = parseBase(c.http, c.BaseURL)
 	})
 }
 
@@ -113,7 +114,7 @@ func (c *Client) setup() {
 func (c *Client) Base() (*url.URL, error) {
 	c.setup()
 	if c.baseErr != nil {
-		return nil, failed("use", "a provider mirror", c.baseErr)
+		return nil, source.Failed("use", "a provider mirror", c.baseErr)
 	}
 	base := *c.base
 	return &base, nil
@@ -131,7 +132,7 @@ func (c *Client) get(ctx context.Context, p addrs.Provider, document string) (*h
 		return nil, fmt.Errorf("the provider is part of OpenTofu itself: %w", fault.ErrNotFound)
 	}
 	resp, err := c.http.Get(ctx, httpx.Request{
-		URL:       endpoint(c.base, p.Host().String(), p.Namespace(), p.Type(), document),
+		URL:       httpx.Endpoint(c.base, p.Host().String(), p.Namespace(), p.Type(), document),
 		Accept:    mediaType,
 		TokenFor:  c.host,
 		Limit:     maxDocument,
@@ -141,7 +142,7 @@ func (c *Client) get(ctx context.Context, p addrs.Provider, document string) (*h
 		return nil, err
 	}
 	if err := checkMediaType(resp); err != nil {
-		return nil, unusable(resp, err)
+		return nil, resp.Unusable(err)
 	}
 	return resp, nil
 }

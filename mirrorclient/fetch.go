@@ -3,9 +3,9 @@ package mirrorclient
 import (
 	"context"
 	"errors"
-	"io"
 
 	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/internal/source"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
 )
@@ -17,9 +17,9 @@ func (c *Client) Evidence(_ context.Context, pkg *provider.Package) (verify.Evid
 	const op = "fetch the evidence of"
 	switch {
 	case pkg == nil:
-		return verify.Evidence{}, failed(op, "", errors.New("the package is nil"))
+		return verify.Evidence{}, source.Failed(op, "", errors.New("the package is nil"))
 	case pkg.SumsURL != "" || pkg.SignatureURL != "":
-		return verify.Evidence{}, failed(op, pkg.String(), errors.New("the package has checksums or a signature, so it is not from a mirror"))
+		return verify.Evidence{}, source.Failed(op, pkg.String(), errors.New("the package has checksums or a signature, so it is not from a mirror"))
 	}
 	return pkg.Evidence(), nil
 }
@@ -30,24 +30,16 @@ func (c *Client) Evidence(_ context.Context, pkg *provider.Package) (verify.Evid
 func (c *Client) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
 	const op = "fetch"
 	if pkg == nil {
-		return nil, failed(op, "", errors.New("the package is nil"))
+		return nil, source.Failed(op, "", errors.New("the package is nil"))
 	}
 	if pkg.URL == "" {
-		return nil, failed(op, pkg.String(), provider.ErrUnpacked)
+		return nil, source.Failed(op, pkg.String(), provider.ErrUnpacked)
 	}
 	r, err := c.archiveRequest(pkg.URL)
 	if err != nil {
-		return nil, failed(op, pkg.String(), err)
+		return nil, source.Failed(op, pkg.String(), err)
 	}
-	body, err := c.http.Open(ctx, r)
-	if err != nil {
-		return nil, failed(op, pkg.String(), err)
-	}
-	return &provider.Body{
-		ReadCloser: &reader{body: body, op: op, subject: pkg.String()},
-		Size:       body.Size,
-		Resumes:    body.Resumes,
-	}, nil
+	return source.Open(ctx, c.http, r, op, pkg.String())
 }
 
 // archiveRequest makes the request for an archive. A package may come from anywhere,
@@ -57,10 +49,7 @@ func (c *Client) archiveRequest(ref string) (httpx.Request, error) {
 	if c.baseErr != nil {
 		return httpx.Request{}, c.baseErr
 	}
-	u, err := parseReference(ref)
-	if err == nil {
-		err = acceptable(u, c.AllowHTTP)
-	}
+	u, err := c.http.Resolve(nil, ref)
 	if err != nil {
 		return httpx.Request{}, err
 	}
@@ -71,19 +60,3 @@ func (c *Client) archiveRequest(ref string) (httpx.Request, error) {
 	}
 	return r, nil
 }
-
-// reader gives the errors of a transfer the form of this package.
-type reader struct {
-	body        *httpx.Body
-	op, subject string
-}
-
-func (r *reader) Read(p []byte) (int, error) {
-	n, err := r.body.Read(p)
-	if err == nil || err == io.EOF {
-		return n, err
-	}
-	return n, failed(r.op, r.subject, err)
-}
-
-func (r *reader) Close() error { return r.body.Close() }

@@ -1,7 +1,6 @@
 package mirrorclient
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,13 +10,13 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/internal/source"
 	"github.com/tofureg/tofureg/provider"
 )
 
 // Limits within an index.
 const (
 	maxVersions = 100_000
-	maxWarnings = 100 // those that follow are counted
 	// maxMembers is of any document. Short members take a few bytes there and much
 	// more in memory.
 	maxMembers = 500_000
@@ -34,19 +33,19 @@ func (c *Client) ProviderVersions(ctx context.Context, p addrs.Provider) (*provi
 	versions, err := c.versions.Do(ctx, p, (*provider.Versions).Clone, func(ctx context.Context) (*provider.Versions, error) {
 		resp, err := c.get(ctx, p, "index.json")
 		if e, ok := err.(*httpx.Error); ok && errors.Is(e.Err, fault.ErrNotFound) {
-			return nil, because(e, fmt.Errorf("%w%s", e.Err, hintFor(c.base, c.host, p)))
+			return nil, e.Because(fmt.Errorf("%w%s", e.Err, hintFor(c.base, c.host, p)))
 		}
 		if err != nil {
 			return nil, err
 		}
 		list, err := decodeIndex(resp)
 		if err != nil {
-			return nil, unusable(resp, err)
+			return nil, resp.Unusable(err)
 		}
-		c.spellings.set(p, list.spellings)
+		c.spellings.Set(p, list.spellings)
 		return &provider.Versions{Provider: p, List: list.releases, Warnings: list.warnings}, nil
 	})
-	return versions, failed("list versions of", p.String(), err)
+	return versions, source.Failed("list versions of", p.String(), err)
 }
 
 // wireIndex has the members of a discovery document to recognise one.
@@ -59,12 +58,12 @@ type wireIndex struct {
 // index is a decoded one.
 type index struct {
 	releases  []provider.Release
-	spellings map[addrs.Version]string // those that are not canonical
+	spellings source.Spelling
 	warnings  []string
 }
 
 func decodeIndex(resp *httpx.Response) (*index, error) {
-	if err := countMembers(resp.Body); err != nil {
+	if err := httpx.CheckMembers(resp.Body, maxMembers); err != nil {
 		return nil, err
 	}
 	var doc wireIndex
@@ -90,76 +89,40 @@ func decodeIndex(resp *httpx.Response) (*index, error) {
 // readIndex reads the names of versions. The values carry nothing, but must be objects,
 // as the protocol and the CLIs demand; the latter let null pass.
 func readIndex(versions json.RawMessage) (*index, error) {
-	list := &index{spellings: map[addrs.Version]string{}}
+	list := &index{}
 	seen := map[addrs.Version]bool{}
-	var notes notes
+	var notes httpx.Notes
 	count := 0
-	for name, value := range members(versions) {
+	for m := range httpx.Members(versions) {
 		if count++; count > maxVersions {
-			return nil, tooMany("versions", maxVersions)
+			return nil, httpx.TooMany("versions", maxVersions)
 		}
-		if value != '{' && value != 'n' {
-			return nil, fmt.Errorf("versions: the value of %q is not an object", clip(name))
+		if m.Value != '{' && m.Value != 'n' {
+			return nil, fmt.Errorf("versions: the value of %q is not an object", httpx.Clip(m.Name))
 		}
-		version, err := addrs.ParseVersion(name)
+		version, err := addrs.ParseVersion(m.Name)
 		if err != nil {
-			notes.add(fmt.Sprintf("left out a version that is none: %q", clip(name)))
+			notes.Addf("left out a version that is none: %q", httpx.Clip(m.Name))
 			continue
 		}
 		switch {
-		case version.String() == name:
+		case version.String() == m.Name:
 			// It is the one to ask for, whatever other spellings there are.
 			delete(list.spellings, version)
-		case !seen[version] && len(list.spellings) < maxSpelledVersions:
-			list.spellings[version] = name
+		case !seen[version]:
+			list.spellings.Add(version, m.Name)
 		}
 		if seen[version] {
-			notes.add(fmt.Sprintf("version %s is listed more than once", version))
+			notes.Addf("version %s is listed more than once", version)
 			continue
 		}
 		seen[version] = true
 		list.releases = append(list.releases, provider.Release{Version: version})
 	}
 	slices.SortFunc(list.releases, func(a, b provider.Release) int { return b.Version.Compare(a.Version) })
-	list.warnings = notes.lines()
+	list.warnings = notes.Lines()
 	return list, nil
-}
-
-// countMembers refuses documents whose decoded form would be large.
-func countMembers(document []byte) error {
-	if bytes.Count(document, []byte{','}) >= maxMembers {
-		return tooMany("members", maxMembers)
-	}
-	return nil
-}
-
-func tooMany(what string, limit int) error {
-	return fmt.Errorf("more than %d %s: %w", limit, what, fault.ErrTooLarge)
 }
 
 // isNull reports whether a member is null or absent.
 func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
-
-// notes collects warnings, safe to print and not too many.
-type notes struct {
-	list []string
-	more int
-}
-
-func (n *notes) add(text string) {
-	if len(n.list) == maxWarnings {
-		n.more++
-		return
-	}
-	n.list = append(n.list, text)
-}
-
-func (n *notes) lines() []string {
-	if n.more > 0 {
-		return append(n.list, fmt.Sprintf("and %d more warnings", n.more))
-	}
-	return n.list
-}
-
-// clip keeps what is shown of a bad name short.
-func clip(s string) string { return s[:min(len(s), 100)] }

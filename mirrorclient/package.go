@@ -10,6 +10,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/internal/source"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
 )
@@ -31,23 +32,23 @@ const (
 // promises and that is not there is an error that is neither.
 func (c *Client) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
 	pkg, err := c.findPackage(ctx, p, v, platform)
-	return pkg, failed("find", subject(p, v, platform), err)
+	return pkg, source.Failed("find", source.Subject(p, v, platform), err)
 }
 
 func (c *Client) findPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
 	if v.IsZero() || platform.IsZero() {
 		return nil, errors.New("no version or no platform is given")
 	}
-	spelled := c.spellings.of(p, v)
+	spelled := c.spellings.Of(p, v)
 	doc, err := c.document(ctx, p, spelled)
-	if refused := refusal(err); refused != nil {
+	if refused := httpx.Refusal(err); refused != nil {
 		reason := c.missing(ctx, refused, p, v, platform)
 		// By now the index has been seen, and with it how the version is written there.
-		if listed := c.spellings.of(p, v); listed != spelled {
+		if listed := c.spellings.Of(p, v); listed != spelled {
 			doc, err = c.document(ctx, p, listed)
 		}
-		if again := refusal(err); again != nil {
-			return nil, because(again, reason)
+		if again := httpx.Refusal(err); again != nil {
+			return nil, again.Because(reason)
 		}
 	}
 	if err != nil {
@@ -100,7 +101,7 @@ func (c *Client) document(ctx context.Context, p addrs.Provider, version string)
 		}
 		archives, err := decodeDocument(resp)
 		if err != nil {
-			return nil, unusable(resp, err)
+			return nil, resp.Unusable(err)
 		}
 		bare := *resp
 		bare.Body = nil
@@ -121,7 +122,7 @@ type (
 )
 
 func decodeDocument(resp *httpx.Response) (map[string]json.RawMessage, error) {
-	if err := countMembers(resp.Body); err != nil {
+	if err := httpx.CheckMembers(resp.Body, maxMembers); err != nil {
 		return nil, err
 	}
 	var doc wireDocument
@@ -142,7 +143,7 @@ func decodeDocument(resp *httpx.Response) (map[string]json.RawMessage, error) {
 		return nil, fmt.Errorf("archives: %w", err)
 	}
 	if len(archives) > maxPlatforms {
-		return nil, tooMany("platforms", maxPlatforms)
+		return nil, httpx.TooMany("platforms", maxPlatforms)
 	}
 	return archives, nil
 }
@@ -151,14 +152,14 @@ func decodeDocument(resp *httpx.Response) (map[string]json.RawMessage, error) {
 func (c *Client) pick(doc *versionDocument, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
 	raw, ok := doc.archives[platform.String()]
 	if !ok {
-		return nil, answered(doc.resp, &provider.UnavailableError{
+		return nil, doc.resp.Fail(&provider.UnavailableError{
 			Provider: p, Constraint: addrs.ExactVersion(v), Need: provider.Need{Platform: platform},
 			Allowed: v, Platforms: doc.platforms(), Err: provider.ErrNoPlatform,
 		})
 	}
 	pkg := &provider.Package{Provider: p, Version: v, Platform: platform}
 	if err := c.setArchive(pkg, raw, doc); err != nil {
-		return nil, unusable(doc.resp, fmt.Errorf("archives: %s: %w", platform, err))
+		return nil, doc.resp.Unusable(fmt.Errorf("archives: %s: %w", platform, err))
 	}
 	for name, raw := range doc.archives {
 		other, err := addrs.ParsePlatform(name)
@@ -169,7 +170,7 @@ func (c *Client) pick(doc *versionDocument, p addrs.Provider, v addrs.Version, p
 		var archive wireArchive
 		if json.Unmarshal(raw, &archive) == nil {
 			if hashes, err := parseHashes(archive.Hashes); err == nil {
-				setHashes(pkg, other, hashes)
+				source.SetHashes(pkg, other, hashes)
 			}
 		}
 	}
@@ -182,7 +183,10 @@ func (c *Client) setArchive(pkg *provider.Package, raw json.RawMessage, doc *ver
 	if err := httpx.DecodeObject(raw, &archive); err != nil {
 		return err
 	}
-	u, err := c.reference(doc.resp.URL, archive.URL)
+	if archive.URL == "" {
+		return errors.New("url: it is missing")
+	}
+	u, err := c.http.Resolve(doc.resp.URL, archive.URL)
 	if err != nil {
 		return fmt.Errorf("url: %w", err)
 	}
@@ -191,39 +195,15 @@ func (c *Client) setArchive(pkg *provider.Package, raw json.RawMessage, doc *ver
 		return err
 	}
 	pkg.URL = u.String()
-	setHashes(pkg, pkg.Platform, hashes)
+	source.SetHashes(pkg, pkg.Platform, hashes)
 	return nil
 }
 
-func setHashes(pkg *provider.Package, platform addrs.Platform, hashes []verify.Hash) {
-	if len(hashes) == 0 {
-		return
-	}
-	if pkg.Hashes == nil {
-		pkg.Hashes = map[addrs.Platform][]verify.Hash{}
-	}
-	pkg.Hashes[platform] = hashes
-}
-
-// parseHashes parses the hashes of an archive. One without a value, as "h1:", is as good
-// as absent.
 func parseHashes(list []string) ([]verify.Hash, error) {
 	if len(list) > maxHashes {
-		return nil, tooMany("hashes", maxHashes)
+		return nil, httpx.TooMany("hashes", maxHashes)
 	}
-	var hashes []verify.Hash
-	for _, text := range list {
-		h, err := verify.ParseHash(text)
-		if errors.Is(err, verify.ErrEmptyHash) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		hashes = append(hashes, h)
-	}
-	slices.SortFunc(hashes, verify.Hash.Compare)
-	return slices.Compact(hashes), nil
+	return source.ParseHashes(list)
 }
 
 // platforms returns those that there are archives for, sorted.

@@ -16,6 +16,7 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/internal/source"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
 )
@@ -90,12 +91,12 @@ type Client struct {
 	http      *httpx.Client
 	discovery Discoverer
 
-	spellings spellings[addrs.Provider]
+	spellings source.Spellings[addrs.Provider]
 	versions  flight.Group[addrs.Provider, *provider.Versions]
 	packages  flight.Group[packageKey, *provider.Package]
 	documents flight.Group[documentKey, []byte]
 
-	moduleSpellings spellings[addrs.Module]
+	moduleSpellings source.Spellings[addrs.Module]
 	moduleVersions  flight.Group[addrs.Module, *module.Versions]
 	moduleLocations flight.Group[moduleKey, *module.Location]
 }
@@ -159,7 +160,7 @@ func (c *Client) documentRequest(ctx context.Context, host svchost.Hostname, id 
 		return httpx.Request{}, err
 	}
 	return httpx.Request{
-		URL:      endpoint(base, parts...),
+		URL:      httpx.Endpoint(base, parts...),
 		Accept:   "application/json",
 		TokenFor: services.TokenHost(),
 		Limit:    maxDocument,

@@ -3,54 +3,25 @@ package regclient
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/internal/source"
 	"github.com/tofureg/tofureg/provider"
 )
 
-// failed makes the error of a job. What a request tells about itself moves into the
-// fields, so that the text has it once.
+// failed is source.Failed, also for what discovery tells about its request.
 func failed(op, subject string, err error) error {
-	if err == nil {
-		return nil
+	if e, ok := err.(*disco.Error); ok {
+		return &provider.Error{
+			Op: op, Subject: subject, URL: e.URL, Status: e.Status, RetryAfter: e.RetryAfter,
+			HadToken: e.HadToken, Attempts: e.Attempts, Err: e,
+		}
 	}
-	if _, ok := errors.AsType[*provider.Error](err); ok {
-		return err
-	}
-	e := &provider.Error{Op: op, Subject: subject, Err: err}
-	switch inner := err.(type) {
-	case *httpx.Error:
-		e.URL, e.Status, e.RetryAfter = inner.URL, inner.Status, inner.RetryAfter
-		e.HadToken, e.Attempts, e.Err = inner.HadToken, inner.Attempts, inner.Err
-	case *disco.Error:
-		e.URL, e.Status, e.RetryAfter = inner.URL, inner.Status, inner.RetryAfter
-		e.HadToken, e.Attempts = inner.HadToken, inner.Attempts
-	}
-	return e
-}
-
-// unusable is the error of an answer that is not what the protocol says.
-func unusable(resp *httpx.Response, err error) error {
-	if h, ok := err.(*httpx.Error); ok {
-		return h
-	}
-	return answered(resp, fmt.Errorf("unusable answer: %w", err))
-}
-
-// answered is an error about an answer.
-func answered(resp *httpx.Response, err error) *httpx.Error {
-	return &httpx.Error{
-		URL:      httpx.Redact(resp.URL),
-		Status:   resp.Status,
-		HadToken: resp.HadToken,
-		Attempts: resp.Attempts,
-		Err:      err,
-	}
+	return source.Failed(op, subject, err)
 }
 
 // unavailable turns the registry's refusal of one package into the reason for it.
@@ -78,9 +49,4 @@ func listed(versions *provider.Versions, v addrs.Version, platform addrs.Platfor
 	r, ok := versions.Find(v)
 	// A list without platforms rules none out.
 	return ok && (len(r.Platforms) == 0 || slices.Contains(r.Platforms, platform))
-}
-
-// subject names a package for people.
-func subject(p addrs.Provider, v addrs.Version, platform addrs.Platform) string {
-	return (&provider.Package{Provider: p, Version: v, Platform: platform}).String()
 }

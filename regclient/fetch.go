@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"sync"
 
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/internal/source"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
 )
@@ -80,26 +80,15 @@ func (c *Client) Open(ctx context.Context, pkg *provider.Package) (*provider.Bod
 	if err != nil {
 		return nil, failed(op, pkg.String(), err)
 	}
-	body, err := c.http.Open(ctx, r)
-	if err != nil {
-		return nil, failed(op, pkg.String(), err)
-	}
-	return &provider.Body{
-		ReadCloser: &reader{body: body, op: op, subject: pkg.String()},
-		Size:       body.Size,
-		Resumes:    body.Resumes,
-	}, nil
+	return source.Open(ctx, c.http, r, op, pkg.String())
 }
 
 // fileRequest makes the request for one of the files of pkg. A package may come from
 // anywhere, such as a JSON file, so its URLs are checked again.
 func (c *Client) fileRequest(ctx context.Context, pkg *provider.Package, ref string) (httpx.Request, error) {
 	c.setup()
-	u, err := parseReference(ref)
+	u, err := c.http.Resolve(nil, ref)
 	if err != nil {
-		return httpx.Request{}, err
-	}
-	if err := c.acceptable(u); err != nil {
 		return httpx.Request{}, err
 	}
 	shown := *u
@@ -113,19 +102,3 @@ func (c *Client) fileRequest(ctx context.Context, pkg *provider.Package, ref str
 	}
 	return httpx.Request{URL: u, TokenFor: services.TokenHost()}, nil
 }
-
-// reader gives the errors of a transfer the form of this package.
-type reader struct {
-	body        *httpx.Body
-	op, subject string
-}
-
-func (r *reader) Read(p []byte) (int, error) {
-	n, err := r.body.Read(p)
-	if err == nil || err == io.EOF {
-		return n, err
-	}
-	return n, failed(r.op, r.subject, err)
-}
-
-func (r *reader) Close() error { return r.body.Close() }

@@ -51,22 +51,20 @@ func (c *Client) findModule(ctx context.Context, key moduleKey) (*module.Locatio
 	}
 	// A registry wants the spelling that it lists, or the canonical one, which is
 	// all that the CLI ever asks for.
-	texts := []string{c.moduleSpellings.of(key.module, key.version), key.version.String()}
+	texts := []string{c.moduleSpellings.Of(key.module, key.version), key.version.String()}
 	loc, refused, err := c.askModules(ctx, key, slices.Compact(texts))
 	if refused == nil {
 		return loc, err
 	}
 	reason := c.moduleUnavailable(ctx, refused, key)
 	// By now the list has been seen, and with it how the version is written there.
-	if listed := c.moduleSpellings.of(key.module, key.version); !slices.Contains(texts, listed) {
+	if listed := c.moduleSpellings.Of(key.module, key.version); !slices.Contains(texts, listed) {
 		loc, again, err := c.askModules(ctx, key, []string{listed})
 		if again == nil {
 			return loc, err
 		}
 	}
-	explained := *refused
-	explained.Err = reason
-	return nil, &explained
+	return nil, refused.Because(reason)
 }
 
 // askModules asks for a version in each of its spellings until the registry does not
@@ -74,7 +72,7 @@ func (c *Client) findModule(ctx context.Context, key moduleKey) (*module.Locatio
 func (c *Client) askModules(ctx context.Context, key moduleKey, texts []string) (loc *module.Location, refused *httpx.Error, err error) {
 	for _, text := range texts {
 		loc, err = c.askModule(ctx, key, text)
-		r := refusal(err)
+		r := httpx.Refusal(err)
 		if r == nil {
 			return loc, nil, err
 		}
@@ -96,7 +94,7 @@ func (c *Client) askModule(ctx context.Context, key moduleKey, version string) (
 	}
 	loc, err := decodeLocation(resp, r.URL)
 	if err != nil {
-		return nil, unusable(resp, err)
+		return nil, resp.Unusable(err)
 	}
 	loc.Module, loc.Version = key.module, key.version
 	return loc, nil

@@ -10,6 +10,7 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/internal/source"
 	"github.com/tofureg/tofureg/module"
 )
 
@@ -52,7 +53,7 @@ func (c *Client) OpenModule(ctx context.Context, loc *module.Location) (*module.
 		return nil, failed(op, subject, explainWithheld(err, withheld))
 	}
 	b := &module.Body{
-		ReadCloser: &reader{body: body, op: op, subject: subject},
+		ReadCloser: source.NewReader(body, op, subject),
 		Size:       body.Size,
 		Resumes:    body.Resumes,
 	}
@@ -69,7 +70,7 @@ func (c *Client) packageRequest(ctx context.Context, loc *module.Location) (r ht
 	if loc.Kind != module.KindHTTP {
 		return r, false, fmt.Errorf("a location of kind %s cannot be fetched over http", loc.Kind)
 	}
-	u, err := parseReference(loc.URL)
+	u, err := httpx.ParseReference(loc.URL)
 	if err != nil {
 		return r, false, err
 	}
@@ -131,7 +132,5 @@ func explainWithheld(err error, withheld bool) error {
 	if !ok || !withheld || !errors.Is(e.Err, fault.ErrUnauthorized) {
 		return err
 	}
-	explained := *e
-	explained.Err = fmt.Errorf("%w; the registry asks for its token here, but this is not its own host: Client.PackageCredentials can permit it", e.Err)
-	return &explained
+	return e.Because(fmt.Errorf("%w; the registry asks for its token here, but this is not its own host: Client.PackageCredentials can permit it", e.Err))
 }

@@ -91,7 +91,7 @@ func (c *Client) getPage(ctx context.Context, r httpx.Request, list *moduleList,
 	}
 	page, err := list.add(resp)
 	if err != nil {
-		return modulePage{}, unusable(resp, err)
+		return modulePage{}, resp.Unusable(err)
 	}
 	return page, nil
 }

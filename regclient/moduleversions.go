@@ -51,16 +51,16 @@ func (c *Client) listModule(ctx context.Context, m addrs.Module) (*module.Versio
 	var list moduleList
 	page, err := list.add(resp)
 	if err != nil {
-		return nil, unusable(resp, err)
+		return nil, resp.Unusable(err)
 	}
 	if !page.known {
-		return nil, answered(resp, fmt.Errorf("the answer has no module in it: %w", fault.ErrNotFound))
+		return nil, resp.Fail(fmt.Errorf("the answer has no module in it: %w", fault.ErrNotFound))
 	}
 	if err := c.addPages(ctx, r, &list, page); err != nil {
 		return nil, err
 	}
 	slices.SortFunc(list.releases, func(a, b module.Release) int { return b.Version.Compare(a.Version) })
-	c.moduleSpellings.set(m, list.spellings)
+	c.moduleSpellings.Set(m, list.spellings)
 	return &module.Versions{Module: m, List: list.releases, Warnings: list.warnings()}, nil
 }
 
@@ -75,7 +75,5 @@ func perhapsUnknown(e *httpx.Error) *httpx.Error {
 	if e.Status != http.StatusInternalServerError {
 		return e
 	}
-	explained := *e
-	explained.Err = fmt.Errorf("%w; some registries answer so for a module that they do not know", e.Err)
-	return &explained
+	return e.Because(fmt.Errorf("%w; some registries answer so for a module that they do not know", e.Err))
 }

@@ -1,16 +1,15 @@
 package regclient
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/internal/source"
 	"github.com/tofureg/tofureg/module"
 )
 
@@ -82,8 +81,8 @@ func (d *wireDeprecation) UnmarshalJSON(data []byte) error {
 		said.Reason = said.Message
 	}
 	d.Deprecation = &module.Deprecation{
-		Reason: httpx.Clean(said.Reason, maxWarning),
-		Link:   httpx.Clean(said.Link, maxWarning),
+		Reason: httpx.Clean(said.Reason, httpx.MaxNote),
+		Link:   httpx.Clean(said.Link, httpx.MaxNote),
 	}
 	return nil
 }
@@ -91,8 +90,8 @@ func (d *wireDeprecation) UnmarshalJSON(data []byte) error {
 // moduleList collects the versions of a module, page by page.
 type moduleList struct {
 	releases  []module.Release
-	spellings map[addrs.Version]string // those that are not canonical
-	notes     notes
+	spellings source.Spelling
+	notes     httpx.Notes
 	gap       string // why versions are missing; "": none are known to be
 
 	pages   int
@@ -113,8 +112,8 @@ type modulePage struct {
 // add reads a document. Before the first page of a list is added, it is the zero
 // moduleList.
 func (l *moduleList) add(resp *httpx.Response) (modulePage, error) {
-	if bytes.Count(resp.Body, []byte{','}) >= maxMembers {
-		return modulePage{}, tooMany("members", maxMembers)
+	if err := httpx.CheckMembers(resp.Body, maxMembers); err != nil {
+		return modulePage{}, err
 	}
 	var doc *wireModuleVersions
 	if err := resp.DecodeJSON(&doc); err != nil {
@@ -129,7 +128,7 @@ func (l *moduleList) add(resp *httpx.Response) (modulePage, error) {
 	// The protocol says that the first one is the module that was asked for.
 	m := &doc.Modules[0]
 	if len(m.Versions) > maxVersions {
-		return modulePage{}, tooMany("versions", maxVersions)
+		return modulePage{}, httpx.TooMany("versions", maxVersions)
 	}
 	page := modulePage{known: m.Versions != nil}
 	page.total = int(max(doc.Total, m.Total, doc.Meta.Total))
@@ -145,7 +144,7 @@ func (l *moduleList) add(resp *httpx.Response) (modulePage, error) {
 		}
 	}
 	if len(l.releases)+len(l.unread) > maxVersions {
-		return modulePage{}, tooMany("versions", maxVersions)
+		return modulePage{}, httpx.TooMany("versions", maxVersions)
 	}
 	return page, nil
 }
@@ -162,11 +161,11 @@ func (l *moduleList) grow(n int) {
 
 // warnings returns what to tell about the list, the gravest first.
 func (l *moduleList) warnings() []string {
-	lines := l.notes.lines()
+	lines := l.notes.Lines()
 	if l.gap == "" {
 		return lines
 	}
-	return slices.Insert(lines, 0, httpx.Clean(l.gap, maxWarning))
+	return slices.Insert(lines, 0, httpx.Clean(l.gap, httpx.MaxNote))
 }
 
 // missingModules tells an empty list of modules, which means that the registry does
@@ -193,13 +192,13 @@ func (l *moduleList) addVersion(w *wireModuleVersion) bool {
 		l.counted++
 	}
 	if first == l.pages {
-		l.notes.add(fmt.Sprintf("version %s is listed more than once, the first one counts", version))
+		l.notes.Addf("version %s is listed more than once, the first one counts", version)
 	}
 	if first > 0 {
 		return false
 	}
 	l.seen[version] = l.pages
-	l.spell(version, w.Version)
+	l.spellings.Add(version, w.Version)
 	r := module.Release{Version: version, Deprecated: w.Deprecated.Deprecation}
 	if r.Deprecated == nil {
 		r.Deprecated = w.Deprecation.Deprecation
@@ -219,17 +218,6 @@ func (l *moduleList) addUnread(text string) bool {
 		return false
 	}
 	l.unread[text] = l.pages
-	l.notes.add(fmt.Sprintf("left out a version that is none: %q", clip(text)))
+	l.notes.Addf("left out a version that is none: %q", httpx.Clip(text))
 	return text != ""
-}
-
-// spell remembers how a version is written, if not in the canonical way.
-func (l *moduleList) spell(version addrs.Version, text string) {
-	if text == version.String() || len(l.spellings) >= maxSpelledVersions {
-		return
-	}
-	if l.spellings == nil {
-		l.spellings = map[addrs.Version]string{}
-	}
-	l.spellings[version] = text
 }

@@ -2,14 +2,13 @@ package regclient
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/http"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/internal/source"
 	"github.com/tofureg/tofureg/provider"
 )
 
@@ -35,27 +34,25 @@ func (c *Client) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.
 	pkg, err := c.packages.Do(ctx, key, (*provider.Package).Clone, func(ctx context.Context) (*provider.Package, error) {
 		return c.findPackage(ctx, key)
 	})
-	return pkg, failed("find", subject(p, v, platform), err)
+	return pkg, failed("find", source.Subject(p, v, platform), err)
 }
 
 func (c *Client) findPackage(ctx context.Context, key packageKey) (*provider.Package, error) {
-	spelled := c.spellings.of(key.provider, key.version)
+	spelled := c.spellings.Of(key.provider, key.version)
 	pkg, err := c.askPackage(ctx, key, spelled)
-	refused := refusal(err)
+	refused := httpx.Refusal(err)
 	if refused == nil {
 		return pkg, err
 	}
 	reason := c.unavailable(ctx, refused, key.provider, key.version, key.platform)
 	// By now the list has been seen, and with it how the version is written there.
-	if listed := c.spellings.of(key.provider, key.version); listed != spelled {
+	if listed := c.spellings.Of(key.provider, key.version); listed != spelled {
 		pkg, err := c.askPackage(ctx, key, listed)
-		if refusal(err) == nil {
+		if httpx.Refusal(err) == nil {
 			return pkg, err
 		}
 	}
-	explained := *refused
-	explained.Err = reason
-	return nil, &explained
+	return nil, refused.Because(reason)
 }
 
 // get asks the registry of p's host for the document at the path of these parts.
@@ -70,17 +67,6 @@ func (c *Client) get(ctx context.Context, p addrs.Provider, parts ...string) (*h
 	return c.http.Get(ctx, r)
 }
 
-// refusal returns err if it may mean that the registry does not have the package:
-// real ones answer 404, and some 400 or 500. Otherwise it returns nil.
-func refusal(err error) *httpx.Error {
-	// What wraps another error, as that of discovery, is about something else.
-	e, ok := err.(*httpx.Error)
-	if ok && (errors.Is(e.Err, fault.ErrNotFound) || e.Status == http.StatusBadRequest || e.Status == http.StatusInternalServerError) {
-		return e
-	}
-	return nil
-}
-
 func (c *Client) askPackage(ctx context.Context, key packageKey, version string) (*provider.Package, error) {
 	resp, err := c.get(ctx, key.provider, key.provider.Namespace(), key.provider.Type(),
 		version, "download", key.platform.OS(), key.platform.Arch())
@@ -89,7 +75,7 @@ func (c *Client) askPackage(ctx context.Context, key packageKey, version string)
 	}
 	pkg, err := c.decodePackage(resp, key)
 	if err != nil {
-		return nil, unusable(resp, err)
+		return nil, resp.Unusable(err)
 	}
 	return pkg, nil
 }

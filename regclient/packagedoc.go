@@ -1,7 +1,6 @@
 package regclient
 
 import (
-	"bytes"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/internal/source"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
 )
@@ -53,18 +53,18 @@ type (
 
 // decodePackage checks the form of an answer.
 func (c *Client) decodePackage(resp *httpx.Response, key packageKey) (*provider.Package, error) {
-	if bytes.Count(resp.Body, []byte{','}) >= maxMembers {
-		return nil, tooMany("members", maxMembers)
+	if err := httpx.CheckMembers(resp.Body, maxMembers); err != nil {
+		return nil, err
 	}
 	var doc wirePackage
 	if err := resp.DecodeObject(&doc); err != nil {
 		return nil, err
 	}
 	if doc.OS != key.platform.OS() || doc.Arch != key.platform.Arch() {
-		return nil, fmt.Errorf("it is about the platform %q, %q", clip(doc.OS), clip(doc.Arch))
+		return nil, fmt.Errorf("it is about the platform %q, %q", httpx.Clip(doc.OS), httpx.Clip(doc.Arch))
 	}
 	if len(doc.Protocols) > maxProtocols {
-		return nil, tooMany("protocols", maxProtocols)
+		return nil, httpx.TooMany("protocols", maxProtocols)
 	}
 	pkg := &provider.Package{Provider: key.provider, Version: key.version, Platform: key.platform}
 	var lists protocolLists
@@ -93,13 +93,14 @@ func (c *Client) setURLs(pkg *provider.Package, doc *wirePackage, base *url.URL)
 		{"shasums_url", doc.SumsURL, &pkg.SumsURL},
 		{"shasums_signature_url", doc.SignatureURL, &pkg.SignatureURL},
 	} {
-		u, err := c.reference(base, f.property, f.ref)
+		if f.ref == "" {
+			continue // the server has no such file
+		}
+		u, err := c.http.Resolve(base, f.ref)
 		if err != nil {
-			return err
+			return fmt.Errorf("%s: %w", f.property, err)
 		}
-		if u != nil {
-			*f.to = u.String()
-		}
+		*f.to = u.String()
 	}
 	if pkg.URL == "" {
 		return errors.New("download_url is missing")
@@ -109,12 +110,12 @@ func (c *Client) setURLs(pkg *provider.Package, doc *wirePackage, base *url.URL)
 
 func setNames(pkg *provider.Package, doc *wirePackage) error {
 	if !bareName(doc.Filename) {
-		return fmt.Errorf("filename %q is not the name of a file", clip(doc.Filename))
+		return fmt.Errorf("filename %q is not the name of a file", httpx.Clip(doc.Filename))
 	}
 	pkg.Filename = doc.Filename
 	sum, err := hex.DecodeString(doc.Shasum)
 	if err != nil || len(sum) != 32 {
-		return fmt.Errorf("shasum %q is not the hexadecimal form of a SHA-256", clip(doc.Shasum))
+		return fmt.Errorf("shasum %q is not the hexadecimal form of a SHA-256", httpx.Clip(doc.Shasum))
 	}
 	pkg.SHA256 = verify.ZHSum([32]byte(sum))
 	return nil
@@ -129,11 +130,11 @@ func bareName(name string) bool {
 // setKeys keeps each key once. Entries without a key are seen in practice.
 func setKeys(pkg *provider.Package, doc *wirePackage) error {
 	if len(doc.SigningKeys.Keys) > maxKeys {
-		return tooMany("keys", maxKeys)
+		return httpx.TooMany("keys", maxKeys)
 	}
 	for _, k := range doc.SigningKeys.Keys {
 		if len(k.Armor) > maxArmor {
-			return tooMany("bytes of a key", maxArmor)
+			return httpx.TooMany("bytes of a key", maxArmor)
 		}
 		key := verify.Key{ID: httpx.Clean(k.ID, 100), Armor: k.Armor}
 		same := func(o verify.Key) bool { return o.Armor == key.Armor }
@@ -148,17 +149,17 @@ func setKeys(pkg *provider.Package, doc *wirePackage) error {
 // size. A size of 0 and hashes without a value, as "h1:", are as good as absent.
 func setHashes(pkg *provider.Package, doc *wirePackage) error {
 	if len(doc.Packages) > maxHashed {
-		return tooMany("packages", maxHashed)
+		return httpx.TooMany("packages", maxHashed)
 	}
 	for name, w := range doc.Packages {
 		if len(w.Hashes) > maxHashes {
-			return tooMany("hashes of a package", maxHashes)
+			return httpx.TooMany("hashes of a package", maxHashes)
 		}
 		platform, err := addrs.ParsePlatform(name)
 		if err != nil {
 			continue
 		}
-		hashes, err := parseHashes(w.Hashes)
+		hashes, err := source.ParseHashes(w.Hashes)
 		if err == nil && platform == pkg.Platform {
 			err = setOwn(pkg, hashes, w.Size)
 		}
@@ -170,12 +171,7 @@ func setHashes(pkg *provider.Package, doc *wirePackage) error {
 			// Of no use here, so no reason to refuse the package.
 			continue
 		}
-		if len(hashes) > 0 {
-			if pkg.Hashes == nil {
-				pkg.Hashes = map[addrs.Platform][]verify.Hash{}
-			}
-			pkg.Hashes[platform] = hashes
-		}
+		source.SetHashes(pkg, platform, hashes)
 	}
 	return nil
 }
@@ -192,20 +188,4 @@ func setOwn(pkg *provider.Package, hashes []verify.Hash, size int64) error {
 		}
 	}
 	return nil
-}
-
-func parseHashes(list []string) ([]verify.Hash, error) {
-	var hashes []verify.Hash
-	for _, text := range list {
-		h, err := verify.ParseHash(text)
-		if errors.Is(err, verify.ErrEmptyHash) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		hashes = append(hashes, h)
-	}
-	slices.SortFunc(hashes, verify.Hash.Compare)
-	return slices.Compact(hashes), nil
 }

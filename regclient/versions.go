@@ -22,9 +22,9 @@ func (c *Client) ProviderVersions(ctx context.Context, p addrs.Provider) (*provi
 		}
 		list, err := decodeVersions(resp)
 		if err != nil {
-			return nil, unusable(resp, err)
+			return nil, resp.Unusable(err)
 		}
-		c.spellings.set(p, list.spellings)
+		c.spellings.Set(p, list.spellings)
 		return &provider.Versions{Provider: p, List: list.releases, Warnings: list.warnings}, nil
 	})
 	return versions, failed("list versions of", p.String(), err)

@@ -1,15 +1,13 @@
 package regclient
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/internal/source"
 	"github.com/tofureg/tofureg/provider"
 )
 
@@ -18,8 +16,6 @@ const (
 	maxVersions  = 100_000
 	maxPlatforms = 1000 // of one version
 	maxProtocols = 100  // of one version
-	maxWarnings  = 100  // those that follow are counted
-	maxWarning   = 1000 // bytes
 	// maxMembers is of the whole document. Empty objects take three bytes there
 	// and much more in memory.
 	maxMembers = 2_000_000
@@ -45,13 +41,13 @@ type (
 // versionList is a decoded versions document.
 type versionList struct {
 	releases  []provider.Release
-	spellings map[addrs.Version]string // those that are not canonical
+	spellings source.Spelling
 	warnings  []string
 }
 
 func decodeVersions(resp *httpx.Response) (*versionList, error) {
-	if bytes.Count(resp.Body, []byte{','}) >= maxMembers {
-		return nil, tooMany("members", maxMembers)
+	if err := httpx.CheckMembers(resp.Body, maxMembers); err != nil {
+		return nil, err
 	}
 	var doc *wireVersions
 	if err := resp.DecodeJSON(&doc); err != nil {
@@ -61,11 +57,11 @@ func decodeVersions(resp *httpx.Response) (*versionList, error) {
 		return nil, errors.New("the document is null")
 	}
 	if len(doc.Versions) > maxVersions {
-		return nil, tooMany("versions", maxVersions)
+		return nil, httpx.TooMany("versions", maxVersions)
 	}
-	var notes notes
+	var notes httpx.Notes
 	for _, text := range doc.Warnings {
-		notes.add(text)
+		notes.Add(text)
 	}
 	d := &listDecoder{
 		notes: &notes,
@@ -78,19 +74,15 @@ func decodeVersions(resp *httpx.Response) (*versionList, error) {
 		}
 	}
 	slices.SortFunc(d.list.releases, func(a, b provider.Release) int { return b.Version.Compare(a.Version) })
-	d.list.warnings = notes.lines()
+	d.list.warnings = notes.Lines()
 	return &d.list, nil
-}
-
-func tooMany(what string, limit int) error {
-	return fmt.Errorf("more than %d %s: %w", limit, what, fault.ErrTooLarge)
 }
 
 // listDecoder parses the versions of a list. Most of them repeat the protocols and
 // the platforms of the one before, and then share its parsed ones.
 type listDecoder struct {
 	list  versionList
-	notes *notes
+	notes *httpx.Notes
 	seen  map[addrs.Version]bool
 
 	protocols protocolLists
@@ -99,34 +91,29 @@ type listDecoder struct {
 
 func (d *listDecoder) add(w *wireVersion) error {
 	if len(w.Protocols) > maxProtocols {
-		return tooMany("protocols of a version", maxProtocols)
+		return httpx.TooMany("protocols of a version", maxProtocols)
 	}
 	if len(w.Platforms) > maxPlatforms {
-		return tooMany("platforms of a version", maxPlatforms)
+		return httpx.TooMany("platforms of a version", maxPlatforms)
 	}
 	version, err := addrs.ParseVersion(w.Version)
 	if err != nil {
-		d.notes.add(fmt.Sprintf("left out a version that is none: %q", clip(w.Version)))
+		d.notes.Addf("left out a version that is none: %q", httpx.Clip(w.Version))
 		return nil
 	}
 	if d.seen[version] {
-		d.notes.add(fmt.Sprintf("version %s is listed more than once, the first one counts", version))
+		d.notes.Addf("version %s is listed more than once, the first one counts", version)
 		return nil
 	}
 	d.seen[version] = true
-	if w.Version != version.String() && len(d.list.spellings) < maxSpelledVersions {
-		if d.list.spellings == nil {
-			d.list.spellings = map[addrs.Version]string{}
-		}
-		d.list.spellings[version] = w.Version
-	}
+	d.list.spellings.Add(version, w.Version)
 	protocols, bad := d.protocols.parse(w.Protocols)
 	if bad != "" {
-		d.notes.add(fmt.Sprintf("version %s has a protocol that is none: %q", version, clip(bad)))
+		d.notes.Addf("version %s has a protocol that is none: %q", version, httpx.Clip(bad))
 	}
 	platforms, badPlatform := d.platforms.parse(w.Platforms)
 	if badPlatform != (wirePlatform{}) {
-		d.notes.add(fmt.Sprintf("version %s has a platform that is none: %q, %q", version, clip(badPlatform.OS), clip(badPlatform.Arch)))
+		d.notes.Addf("version %s has a platform that is none: %q, %q", version, httpx.Clip(badPlatform.OS), httpx.Clip(badPlatform.Arch))
 	}
 	d.list.releases = append(d.list.releases, provider.Release{Version: version, Protocols: protocols, Platforms: platforms})
 	return nil
@@ -199,33 +186,4 @@ func (l *platformLists) platform(w wirePlatform) addrs.Platform {
 		l.known[w] = platform
 	}
 	return platform
-}
-
-// notes collects warnings, safe to print and not too many.
-type notes struct {
-	list []string
-	more int
-}
-
-func (n *notes) add(text string) {
-	if text == "" {
-		return
-	}
-	if len(n.list) == maxWarnings {
-		n.more++
-		return
-	}
-	n.list = append(n.list, httpx.Clean(text, maxWarning))
-}
-
-func (n *notes) lines() []string {
-	if n.more > 0 {
-		return append(n.list, fmt.Sprintf("and %d more warnings", n.more))
-	}
-	return n.list
-}
-
-// clip keeps what is shown of a bad name short.
-func clip(s string) string {
-	return s[:min(len(s), 100)]
 }

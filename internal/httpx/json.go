@@ -107,54 +107,14 @@ func DecodeObject(data []byte, v any) error {
 		return &DecodeError{Offset: int64(len(data) - len(trimmed)), Reason: "an object is wanted", Start: start(data)}
 	}
 	seen := make(map[string]bool)
-	for name, at := range members(data) {
-		folded := fold(name)
+	for m := range Members(data) {
+		folded := fold(m.Name)
 		if seen[folded] {
-			return &DecodeError{Offset: at, Reason: fmt.Sprintf("a second member %q", Clean(name, maxExcerpt))}
+			return &DecodeError{Offset: int64(m.At), Reason: fmt.Sprintf("a second member %q", Clean(m.Name, maxExcerpt))}
 		}
 		seen[folded] = true
 	}
 	return nil
-}
-
-// members yields the names of the outermost object of a valid document, with
-// the offsets at which they begin.
-func members(data []byte) func(yield func(string, int64) bool) {
-	return func(yield func(string, int64) bool) {
-		depth, name := 0, false // name: at depth 1, a string would be a name
-		for i := 0; i < len(data); i++ {
-			switch data[i] {
-			case '{', '[':
-				depth++
-				name = true
-			case '}', ']':
-				depth--
-			case ',':
-				name = true
-			case ':':
-				name = false
-			case '"':
-				end := stringEnd(data, i)
-				if depth == 1 && name {
-					var s string
-					if json.Unmarshal(data[i:end], &s) != nil || !yield(s, int64(i)) {
-						return
-					}
-				}
-				i = end - 1
-			}
-		}
-	}
-}
-
-// stringEnd returns the offset behind the string that begins at i.
-func stringEnd(data []byte, i int) int {
-	for i++; i < len(data) && data[i] != '"'; i++ {
-		if data[i] == '\\' {
-			i++
-		}
-	}
-	return min(i+1, len(data))
 }
 
 // fold maps names that encoding/json takes for equal to one string.
@@ -188,5 +148,5 @@ func (r *Response) decode(as func([]byte, any) error, v any) error {
 	if media, _, _ := mime.ParseMediaType(sent); media != "application/json" {
 		err = fmt.Errorf("%w (sent as %q)", err, Clean(sent, maxExcerpt))
 	}
-	return &Error{URL: Redact(r.URL), Status: r.Status, HadToken: r.HadToken, Attempts: r.Attempts, Err: err}
+	return r.Fail(err)
 }

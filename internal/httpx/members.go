@@ -1,24 +1,34 @@
-package mirrorclient
+package httpx
 
 import (
+	"bytes"
 	"encoding/json"
 	"iter"
 )
 
-// members yields the names of a JSON object, in their order, and the first byte of each
-// value. The object must be valid and without white space around it. Decoding it into a
-// map takes twice as long, and an index is nothing but names.
-func members(object []byte) iter.Seq2[string, byte] {
-	return func(yield func(string, byte) bool) {
-		for i := 1; i < len(object); i++ {
+// Member is one of a JSON object.
+type Member struct {
+	Name  string
+	At    int  // offset of the name
+	Value byte // the first one of the value
+}
+
+// Members yields the members of an object, in their order. The document must be valid.
+// Decoding it into a map takes twice as long, where only the names are wanted.
+func Members(object []byte) iter.Seq[Member] {
+	return func(yield func(Member) bool) {
+		for i := bytes.IndexByte(object, '{') + 1; i < len(object); i++ {
 			if object[i] != '"' {
 				continue // white space, a comma, or the end
 			}
-			end := stringEnd(object, i)
-			name := text(object[i:end])
-			for i = end; isBetween(object[i]); i++ {
+			m := Member{At: i}
+			i = stringEnd(object, i)
+			m.Name = memberName(object[m.At:i])
+			for isBetween(object[i]) {
+				i++
 			}
-			if !yield(name, object[i]) {
+			m.Value = object[i]
+			if !yield(m) {
 				return
 			}
 			i = valueEnd(object, i) - 1
@@ -29,8 +39,8 @@ func members(object []byte) iter.Seq2[string, byte] {
 // isBetween reports whether c may stand between a name and its value.
 func isBetween(c byte) bool { return c == ':' || c == ' ' || c == '\n' || c == '\t' || c == '\r' }
 
-// text returns what a JSON string says.
-func text(quoted []byte) string {
+// memberName returns what a JSON string says.
+func memberName(quoted []byte) string {
 	for _, c := range quoted {
 		if c == '\\' {
 			var s string

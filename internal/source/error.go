@@ -1,0 +1,63 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/provider"
+)
+
+// Failed makes the error of a job, a *provider.Error; nil of nil. What a request tells
+// about itself moves into the fields, so that the text has it once.
+func Failed(op, subject string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, ok := errors.AsType[*provider.Error](err); ok {
+		return err
+	}
+	e := &provider.Error{Op: op, Subject: subject, Err: err}
+	if inner, ok := err.(*httpx.Error); ok {
+		e.URL, e.Status, e.RetryAfter = inner.URL, inner.Status, inner.RetryAfter
+		e.HadToken, e.Attempts, e.Err = inner.HadToken, inner.Attempts, inner.Err
+	}
+	return e
+}
+
+// Subject names a package for people.
+func Subject(p addrs.Provider, v addrs.Version, platform addrs.Platform) string {
+	return (&provider.Package{Provider: p, Version: v, Platform: platform}).String()
+}
+
+// Open starts a transfer. Its errors, and those of reading, are of the form that Failed
+// makes.
+func Open(ctx context.Context, client *httpx.Client, r httpx.Request, op, subject string) (*provider.Body, error) {
+	body, err := client.Open(ctx, r)
+	if err != nil {
+		return nil, Failed(op, subject, err)
+	}
+	return &provider.Body{ReadCloser: NewReader(body, op, subject), Size: body.Size, Resumes: body.Resumes}, nil
+}
+
+// NewReader returns body with errors of the form that Failed makes.
+func NewReader(body *httpx.Body, op, subject string) io.ReadCloser {
+	return &reader{body, op, subject}
+}
+
+type reader struct {
+	body        *httpx.Body
+	op, subject string
+}
+
+func (r *reader) Read(p []byte) (int, error) {
+	n, err := r.body.Read(p)
+	if err == nil || err == io.EOF {
+		return n, err
+	}
+	return n, Failed(r.op, r.subject, err)
+}
+
+func (r *reader) Close() error { return r.body.Close() }

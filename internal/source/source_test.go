@@ -1,0 +1,84 @@
+package source_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/internal/source"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/verify"
+)
+
+func TestFailed(t *testing.T) {
+	t.Parallel()
+	if err := source.Failed("find", "it", nil); err != nil {
+		t.Errorf("of nil: %v", err)
+	}
+	request := &httpx.Error{URL: "https://example.com/", Status: 503, RetryAfter: time.Second, HadToken: true, Attempts: 3, Err: io.ErrUnexpectedEOF}
+	want := provider.Error{
+		Op: "find", Subject: "it", URL: request.URL, Status: 503, RetryAfter: time.Second, HadToken: true, Attempts: 3, Err: io.ErrUnexpectedEOF,
+	}
+	err := source.Failed("find", "it", request)
+	if e, ok := err.(*provider.Error); !ok || *e != want {
+		t.Errorf("of a request: %#v", err)
+	}
+	if again := source.Failed("fetch", "another", fmt.Errorf("about it: %w", err)); !errors.Is(again, err) || again.Error() != "about it: "+err.Error() {
+		t.Errorf("of its own: %v", again)
+	}
+	// The request of something else keeps its place.
+	wrapped := fmt.Errorf("discovery: %w", request)
+	if e, ok := source.Failed("find", "it", wrapped).(*provider.Error); !ok || *e != (provider.Error{Op: "find", Subject: "it", Err: wrapped}) {
+		t.Errorf("of a wrapped one: %#v", e)
+	}
+}
+
+func TestParseHashes(t *testing.T) {
+	t.Parallel()
+	hashes, err := source.ParseHashes([]string{"x9:b", "h1:", "x9:a", "x9:b"})
+	if want := []verify.Hash{verify.MustParseHash("x9:a"), verify.MustParseHash("x9:b")}; err != nil || !slices.Equal(hashes, want) {
+		t.Errorf("%v, %v, want %v", hashes, err, want)
+	}
+	if hashes, err := source.ParseHashes([]string{"x9:a", "nonsense"}); err == nil {
+		t.Errorf("nonsense is %v", hashes)
+	}
+}
+
+func TestSpellings(t *testing.T) {
+	t.Parallel()
+	version := func(i int) addrs.Version { return addrs.MustParseVersion(strconv.Itoa(i) + ".0.0") }
+	var all source.Spellings[int]
+	var list source.Spelling
+	list.Add(version(1), "1.0.0")
+	if list != nil {
+		t.Errorf("the canonical form is in %v", list)
+	}
+	list.Add(version(1), "1.0")
+	for address := range 1001 {
+		all.Set(address, list)
+	}
+	known := 0
+	for address := range 1001 {
+		if all.Of(address, version(1)) == "1.0" {
+			known++
+		}
+	}
+	if known != 1000 || all.Of(1000, version(1)) != "1.0" || all.Of(1000, version(2)) != "2.0.0" {
+		t.Errorf("%d addresses are known, want 1000 and the newest among them", known)
+	}
+	if all.Set(1000, nil); all.Of(1000, version(1)) != "1.0.0" {
+		t.Error("what was known has not been replaced")
+	}
+	for i := range 10_001 {
+		list.Add(version(i), "v")
+	}
+	if len(list) != 10_000 {
+		t.Errorf("%d versions are known, want 10000", len(list))
+	}
+}

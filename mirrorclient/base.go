@@ -1,0 +1,37 @@
+package mirrorclient
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/httpx"
+)
+
+// parseBase checks a base URL and adds the slash at its end. Host is zero where the URL
+// has an IPv6 literal, which no token can belong to.
+func parseBase(client *httpx.Client, text string) (base *url.URL, host svchost.Hostname, err error) {
+	if text == "" {
+		return nil, host, errors.New("Client.BaseURL is empty")
+	}
+	u, err := httpx.ParseReference(text)
+	if err == nil && u.Scheme == "" {
+		err = errors.New("the URL does not start with https://")
+	}
+	if err == nil {
+		err = client.CheckURL(u)
+	}
+	if err == nil && (u.RawQuery != "" || u.ForceQuery) {
+		err = errors.New("the URL holds a query")
+	}
+	if err == nil && !strings.HasPrefix(u.Host, "[") {
+		host, err = svchost.FromWire(u.Host)
+	}
+	if err != nil {
+		// The URL itself may carry a password.
+		return nil, host, fmt.Errorf("Client.BaseURL: %w", err)
+	}
+	return httpx.Endpoint(u, ""), host, nil
+}
