@@ -3,9 +3,9 @@ package addrs
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/fault"
 )
 
 // ParseError says why a text is not an address, a version, a constraint or a platform.
@@ -52,31 +52,11 @@ const (
 )
 
 func refuse(kind, input, reason string) error {
-	return &ParseError{Kind: kind, Input: redact(input), Reason: reason}
+	return &ParseError{Kind: kind, Input: fault.Shown(input, maxShown), Reason: reason}
 }
 
 func suggest(kind, input, reason, suggestion string) error {
-	return &ParseError{Kind: kind, Input: redact(input), Reason: reason, Suggestion: suggestion}
-}
-
-// redact removes what may be secret in a URL and shortens the rest.
-func redact(s string) string {
-	s, _, _ = strings.Cut(s, "?")
-	if i := strings.LastIndexByte(s, '@'); i >= 0 {
-		scheme := ""
-		if j := strings.Index(s[:i], "://"); j >= 0 {
-			scheme = s[:j+len("://")]
-		}
-		s = scheme + "..." + s[i:]
-	}
-	return shorten(s)
-}
-
-func shorten(s string) string {
-	if len(s) > maxShown {
-		s = strings.ToValidUTF8(s[:maxShown], "") + "..."
-	}
-	return s
+	return &ParseError{Kind: kind, Input: fault.Shown(input, maxShown), Reason: reason, Suggestion: suggestion}
 }
 
 // hostReason returns the reason of an error of svchost, without the hostname itself.

@@ -8,6 +8,8 @@ import (
 
 	"github.com/apparentlymart/go-versions/versions"
 	"github.com/apparentlymart/go-versions/versions/constraints"
+
+	"github.com/tofureg/tofureg/internal/fault"
 )
 
 // ParseProviderConstraint parses a constraint on the version of a provider as the CLI does:
@@ -27,7 +29,7 @@ func ParseProviderConstraint(s string) (Constraint, error) {
 	}
 	text, err := canonicalProvider(s)
 	if err != nil {
-		reason := shorten(err.Error()) // it repeats parts of s
+		reason := fault.Shorten(err.Error(), maxShown) // it repeats parts of s
 		if strings.ContainsAny(s, "@?/") {
 			reason = "it is not a list of conditions on a version"
 		}

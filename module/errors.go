@@ -21,7 +21,7 @@ var (
 	// allows.
 	ErrNoVersion = provider.ErrNoVersion
 	// ErrNoSubdir: the package has no such directory.
-	ErrNoSubdir error = &kind{"no such directory in the package", fault.ErrNotFound}
+	ErrNoSubdir = fault.Narrow("no such directory in the package", fault.ErrNotFound)
 	// ErrUnauthorized: the server wants credentials, or other ones.
 	ErrUnauthorized = fault.ErrUnauthorized
 	// ErrTooLarge: a document or a package exceeds its limit.
@@ -43,15 +43,6 @@ var (
 	// is not an empty directory.
 	ErrOccupied = errors.New("not an empty directory")
 )
-
-// kind is a sentinel that is a narrower case of another one.
-type kind struct {
-	text  string
-	wider error
-}
-
-func (k *kind) Error() string { return k.text }
-func (k *kind) Unwrap() error { return k.wider }
 
 // Error is a job that failed, most often at a request. It is the same type as
 // [provider.Error], so that one errors.As serves for both.

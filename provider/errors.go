@@ -16,12 +16,12 @@ var (
 	ErrNotFound = fault.ErrNotFound
 	// ErrNoVersion: the provider has no such version, or none that a
 	// constraint allows.
-	ErrNoVersion error = &kind{"no such version", fault.ErrNotFound}
+	ErrNoVersion = fault.Narrow("no such version", fault.ErrNotFound)
 	// ErrNoPlatform: the version exists, but not for the platform.
-	ErrNoPlatform error = &kind{"no package for this platform", fault.ErrNotFound}
+	ErrNoPlatform = fault.Narrow("no package for this platform", fault.ErrNotFound)
 	// ErrProtocol: the package exists, but speaks none of the wanted plugin
 	// protocols.
-	ErrProtocol error = &kind{"no supported plugin protocol", nil}
+	ErrProtocol = errors.New("no supported plugin protocol")
 	// ErrUnauthorized: the server wants credentials, or other ones.
 	ErrUnauthorized = fault.ErrUnauthorized
 	// ErrTooLarge: a document or a package exceeds its limit.
@@ -34,15 +34,6 @@ var (
 	// no archive to fetch.
 	ErrUnpacked = errors.New("package is unpacked, there is no archive")
 )
-
-// kind is a sentinel that is a narrower case of another one.
-type kind struct {
-	text  string
-	wider error
-}
-
-func (k *kind) Error() string { return k.text }
-func (k *kind) Unwrap() error { return k.wider }
 
 // Error is a job about a provider or a module that failed, most often at a
 // request. All but Op and Err may be zero.

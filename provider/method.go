@@ -31,7 +31,7 @@ type Method struct {
 
 // ErrExcluded is why a method was not asked: its patterns leave the provider out. It
 // is a kind of ErrNotFound.
-var ErrExcluded error = &kind{"left out by the method's patterns", fault.ErrNotFound}
+var ErrExcluded = fault.Narrow("left out by the method's patterns", fault.ErrNotFound)
 
 // accepts returns nil if the method is to be asked for p, otherwise ErrExcluded.
 func (m *Method) accepts(p addrs.Provider) error {

@@ -2,7 +2,8 @@ package svchost
 
 import (
 	"fmt"
-	"strings"
+
+	"github.com/tofureg/tofureg/internal/fault"
 )
 
 // ParseError says why a text is not a hostname. [Parse], [FromWire] and
@@ -24,25 +25,5 @@ func (e *ParseError) Error() string {
 const maxShown = 100
 
 func refuse(input, format string, args ...any) error {
-	return &ParseError{Input: redact(input), Reason: fmt.Sprintf(format, args...)}
-}
-
-// redact removes what may be secret in a URL and shortens the rest.
-func redact(s string) string {
-	s, _, _ = strings.Cut(s, "?")
-	if i := strings.LastIndexByte(s, '@'); i >= 0 {
-		scheme := ""
-		if j := strings.Index(s[:i], "://"); j >= 0 {
-			scheme = s[:j+len("://")]
-		}
-		s = scheme + "..." + s[i:]
-	}
-	return shorten(s)
-}
-
-func shorten(s string) string {
-	if len(s) > maxShown {
-		s = strings.ToValidUTF8(s[:maxShown], "") + "..."
-	}
-	return s
+	return &ParseError{Input: fault.Shown(input, maxShown), Reason: fmt.Sprintf(format, args...)}
 }

@@ -5,6 +5,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/net/idna"
+
+	"github.com/tofureg/tofureg/internal/fault"
 )
 
 // viaIDNA is normalise for names that are not plain ASCII or have punycode labels.
@@ -22,7 +24,7 @@ func viaIDNA(name string, m mode) (ascii, reason string) {
 	ascii, err := profile.ToASCII(name)
 	if err != nil {
 		detail := strings.TrimPrefix(err.Error(), "idna: ")
-		return "", "it is not a valid internationalised name (" + shorten(detail) + ")"
+		return "", "it is not a valid internationalised name (" + fault.Shorten(detail, maxShown) + ")"
 	}
 	if u, err := wireProfile.ToUnicode(ascii); err != nil || !sameASCII(profile, u, ascii) {
 		return "", "it is not a valid internationalised name (its Unicode form is not valid)"

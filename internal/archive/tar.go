@@ -158,12 +158,7 @@ func (u *untar) unpack(e Entry) (File, error) {
 
 // ErrLink is the fault.ErrArchive of an archive that is refused because of a symbolic
 // link, so that callers can offer to leave links out.
-var ErrLink error = linkError{}
-
-type linkError struct{}
-
-func (linkError) Error() string { return fault.ErrArchive.Error() }
-func (linkError) Unwrap() error { return fault.ErrArchive }
+var ErrLink = fault.Narrow(fault.ErrArchive.Error(), fault.ErrArchive)
 
 func isLink(name string) error {
 	return fmt.Errorf("%w: entry %.100q is a symbolic link", ErrLink, name)

@@ -1,5 +1,6 @@
 // Package fault holds the sentinels that several rooms return, so that each
-// room can export them under its own name and errors.Is matches across rooms.
+// room can export them under its own name and errors.Is matches across rooms, and
+// the form in which errors repeat what was refused.
 package fault
 
 import "errors"
@@ -19,3 +20,14 @@ var (
 	// ErrArchive: an archive that is damaged or holds what a package must not.
 	ErrArchive = errors.New("unacceptable archive")
 )
+
+// Narrow returns a sentinel that is a narrower case of another one.
+func Narrow(text string, wider error) error { return &narrow{text, wider} }
+
+type narrow struct {
+	text  string
+	wider error
+}
+
+func (n *narrow) Error() string { return n.text }
+func (n *narrow) Unwrap() error { return n.wider }
