@@ -1,10 +1,10 @@
 package module
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/provider"
 )
 
 // Release is one listed version of a module.
@@ -120,16 +120,6 @@ func (e *UnavailableError) Unwrap() error { return ErrNoVersion }
 
 // Error tells what was asked for and which version is the newest.
 func (e *UnavailableError) Error() string {
-	wanted := "(any release)"
-	if !e.Constraint.IsZero() {
-		wanted = `"` + e.Constraint.String() + `"`
-	}
-	text := "no version matches " + wanted
-	switch {
-	case e.Newest.IsZero():
-		return text + ", none is listed"
-	case e.Newest.IsPrerelease():
-		return text + fmt.Sprintf(", only prereleases are listed, the newest is %s", e.Newest)
-	}
-	return text + fmt.Sprintf(", the newest is %s", e.Newest)
+	same := provider.UnavailableError{Constraint: e.Constraint, Newest: e.Newest, Err: ErrNoVersion}
+	return same.Error()
 }
