@@ -106,12 +106,9 @@ var (
 	_ module.Source   = (*Client)(nil)
 )
 
-// Limits for what comes over the wire.
-const (
-	maxDocument  = 16 << 20 // bytes, a document with versions, a package or a location
-	maxSums      = 4 << 20  // bytes
-	maxSignature = 64 << 10 // bytes
-)
+// maxDocument is how many bytes a document with versions, a package or a location may
+// have.
+const maxDocument = 16 << 20
 
 // errNothing is the answer to those who went on after the error of a parser.
 var errNothing = errors.New("the zero value names nothing that could be asked for")

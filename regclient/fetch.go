@@ -13,10 +13,12 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// documentKey: what one host's token fetches is not shared with another host.
+// documentKey: what one host's token fetches is not shared with another host, nor what
+// may be large with what must be small.
 type documentKey struct {
 	url      string
 	tokenFor svchost.Hostname
+	limit    int64
 }
 
 // Evidence fetches the SHA256SUMS document of pkg and the signature over it, side by
@@ -38,8 +40,8 @@ func (c *Client) Evidence(ctx context.Context, pkg *provider.Package) (verify.Ev
 	}
 	ev := pkg.Evidence()
 	var wg sync.WaitGroup
-	wg.Go(func() { ev.Signature = fetch("the signature", pkg.SignatureURL, maxSignature) })
-	ev.Sums = fetch("the checksums", pkg.SumsURL, maxSums)
+	wg.Go(func() { ev.Signature = fetch("the signature", pkg.SignatureURL, verify.MaxSignature) })
+	ev.Sums = fetch("the checksums", pkg.SumsURL, verify.MaxSums)
 	wg.Wait()
 	if first != nil {
 		return verify.Evidence{}, first
@@ -56,7 +58,7 @@ func (c *Client) document(ctx context.Context, pkg *provider.Package, name, ref 
 		return nil, err
 	}
 	r.Limit = limit
-	return c.documents.Do(ctx, documentKey{ref, r.TokenFor}, bytes.Clone, func(ctx context.Context) ([]byte, error) {
+	return c.documents.Do(ctx, documentKey{ref, r.TokenFor, limit}, bytes.Clone, func(ctx context.Context) ([]byte, error) {
 		resp, err := c.http.Get(ctx, r)
 		if err != nil {
 			return nil, err

@@ -257,6 +257,21 @@ func TestEvidenceLimits(t *testing.T) {
 	}
 }
 
+// TestOneFileForBoth: where checksums and signature are said to be the same file, the
+// limit of the signature holds all the same.
+func TestOneFileForBoth(t *testing.T) {
+	t.Parallel()
+	c := answering(t, func() []byte { return make([]byte, verify.MaxSignature+1) })
+	pkg := filesOf(host)
+	pkg.SignatureURL = pkg.SumsURL
+	for range 20 { // in either order
+		_, err := c.Evidence(t.Context(), pkg)
+		if e := asError(t, err); e.Op != "fetch the signature of" || !errors.Is(err, provider.ErrTooLarge) {
+			t.Fatalf("%v, want ErrTooLarge of the signature", err)
+		}
+	}
+}
+
 // TestEvidenceAbsent: nil where the package has no URL, not nil where the file is empty.
 func TestEvidenceAbsent(t *testing.T) {
 	t.Parallel()
