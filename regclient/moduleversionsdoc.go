@@ -115,6 +115,9 @@ func (l *moduleList) add(resp *httpx.Response) (modulePage, error) {
 	if err := httpx.CheckMembers(resp.Body, maxMembers); err != nil {
 		return modulePage{}, err
 	}
+	if err := httpx.CheckList(resp.Body, "versions", maxVersions); err != nil {
+		return modulePage{}, err
+	}
 	var doc *wireModuleVersions
 	if err := resp.DecodeJSON(&doc); err != nil {
 		return modulePage{}, err

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -207,6 +208,31 @@ func TestVersionsLimits(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestEmptyVersions: what is short on the wire and long in memory is refused before it is
+// there. Not parallel, since it measures.
+func TestEmptyVersions(t *testing.T) {
+	list := "[" + strings.Repeat("{},", 1_999_999) + "{}]"
+	for name, doc := range map[string]string{"providers": `{"versions":` + list + `}`, "modules": `{"modules":[{"versions":` + list + `}]}`} {
+		body := []byte(doc)
+		c := answering(t, func() []byte { return body })
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		var err error
+		if name == "modules" {
+			_, err = c.ModuleVersions(t.Context(), network)
+		} else {
+			_, err = c.ProviderVersions(t.Context(), alpha)
+		}
+		runtime.ReadMemStats(&after)
+		if !errors.Is(err, provider.ErrTooLarge) || !strings.Contains(err.Error(), "100000 versions") {
+			t.Errorf("%s: %v, want ErrTooLarge", name, err)
+		}
+		if took := after.TotalAlloc - before.TotalAlloc; took > 100<<20 {
+			t.Errorf("%s: it took %d MB for a document of %d", name, took>>20, len(body)>>20)
+		}
 	}
 }
 

@@ -49,6 +49,9 @@ func decodeVersions(resp *httpx.Response) (*versionList, error) {
 	if err := httpx.CheckMembers(resp.Body, maxMembers); err != nil {
 		return nil, err
 	}
+	if err := httpx.CheckList(resp.Body, "versions", maxVersions); err != nil {
+		return nil, err
+	}
 	var doc *wireVersions
 	if err := resp.DecodeJSON(&doc); err != nil {
 		return nil, err

@@ -50,6 +50,54 @@ func CheckMembers(document []byte, max int) error {
 	return nil
 }
 
+// CheckList refuses documents in which some array or object holds more than max objects
+// and nulls, before they are decoded: an empty object takes three bytes there and much
+// more in memory. Documents that are too short for that cost next to nothing.
+func CheckList(document []byte, what string, max int) error {
+	if bytes.Count(document, []byte{','}) < max || longestList(document) <= max {
+		return nil
+	}
+	return TooMany(what, max)
+}
+
+// maxDepth is beyond what encoding/json accepts.
+const maxDepth = 10_000
+
+// longestList returns the most objects and nulls that one array or object holds. Of a
+// document that is not valid, any number will do.
+func longestList(document []byte) int {
+	longest := 0
+	open := []int{0} // how many each of the enclosing values holds
+	for i := 0; i < len(document); i++ {
+		last := len(open) - 1
+		switch document[i] {
+		case '"':
+			for i++; i < len(document) && document[i] != '"'; i++ {
+				if document[i] == '\\' {
+					i++
+				}
+			}
+			continue
+		case '{':
+			open[last]++
+			open = append(open, 0)
+		case '[':
+			open = append(open, 0)
+		case 'n':
+			open[last]++
+		case '}', ']':
+			open = open[:last]
+		default:
+			continue
+		}
+		if len(open) == 0 || len(open) > maxDepth {
+			break
+		}
+		longest = max(longest, open[min(last, len(open)-1)])
+	}
+	return longest
+}
+
 // TooMany is the error of a count above its limit.
 func TooMany(what string, limit int) error {
 	return fmt.Errorf("more than %d %s: %w", limit, what, fault.ErrTooLarge)

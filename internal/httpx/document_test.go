@@ -83,6 +83,28 @@ func TestCheckMembers(t *testing.T) {
 	}
 }
 
+func TestCheckList(t *testing.T) {
+	t.Parallel()
+	for doc, ok := range map[string]bool{
+		`{"a":[{},{},{}]}`:                       true,
+		`{"a":[{},{},{},{}]}`:                    false,
+		`[{"b":[{},{}]},null,{"b":[{},{}]}]`:     true,
+		`[{"b":[{},{}]},null,{"b":[{}]},null]`:   false,
+		`{"a":[{},{}],"b":{"c":{},"d":[{},{}]}}`: true,
+		`{"a":{},"b":{},"c":null,"d":{}}`:        false,
+		`[0,1,2,3,"{,{,{,{\"{,","\\",{}]`:        true,
+		`[[],[],[],[],[]]`:                       true,
+		`],],],],{{{{`:                           true,
+		`[,,,,"`:                                 true,
+		`[,,,,"\`:                                true,
+		strings.Repeat(`[,`, 100_000):            true,
+	} {
+		if err := httpx.CheckList([]byte(doc), "cases", 3); (err == nil) != ok || err != nil && !errors.Is(err, fault.ErrTooLarge) {
+			t.Errorf("%.50s: %v", doc, err)
+		}
+	}
+}
+
 func TestMembers(t *testing.T) {
 	t.Parallel()
 	for doc, want := range map[string][]string{
