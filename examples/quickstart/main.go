@@ -20,6 +20,8 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
+	"strings"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/auth"
@@ -85,14 +87,22 @@ func run(ctx context.Context, args []string, out, terminal io.Writer) error {
 	}
 	fmt.Fprintf(out, "package    %s, signing keys listed: %d\n", pkg.ArchiveName(), len(pkg.Keys))
 
-	path, err := place(o.dir, pkg)
+	return fetch(ctx, registry, pkg, o.dir, out, terminal)
+}
+
+// fetch puts the package below dir, "" for a temporary one, and tells what it is.
+func fetch(ctx context.Context, src provider.Fetcher, pkg *provider.Package, dir string, out, terminal io.Writer) error {
+	path, temp, err := place(dir, pkg)
 	if err != nil {
 		return err
 	}
 	display := newDisplay(terminal)
-	report, err := provider.Download(ctx, registry, pkg, path, provider.Options{Progress: display.show})
+	report, err := provider.Download(ctx, src, pkg, path, provider.Options{Progress: display.show})
 	display.clear()
 	if err != nil {
+		if temp != "" {
+			err = errors.Join(err, os.RemoveAll(temp))
+		}
 		return err
 	}
 	fmt.Fprintf(out, "signature  %s, by key %s\n", report.Trust, report.SignedBy.Fingerprint)
@@ -102,19 +112,23 @@ func run(ctx context.Context, args []string, out, terminal io.Writer) error {
 	return list(out, path)
 }
 
-// place makes the directory of the package and returns the file name in it. All
-// parts come from the parsed address, none from the registry.
-func place(dir string, pkg *provider.Package) (string, error) {
+// place makes the directory of the package and returns the file name in it, and the
+// temporary directory that it is in, if there is one. All parts come from the parsed
+// address, none from the registry.
+func place(dir string, pkg *provider.Package) (path, temp string, err error) {
+	p := pkg.Provider
+	// The host may have a port, and the colon before it is not for file names there.
+	if host := p.Host().Display(); runtime.GOOS == "windows" && strings.Contains(host, ":") {
+		return "", "", fmt.Errorf("no directory can have the name %q on Windows, so no filesystem mirror can hold %s", host, p)
+	}
 	if dir == "" {
-		temp, err := os.MkdirTemp("", "quickstart-")
-		if err != nil {
-			return "", err
+		if temp, err = os.MkdirTemp("", "quickstart-"); err != nil {
+			return "", "", err
 		}
 		dir = temp
 	}
-	p := pkg.Provider
 	dir = filepath.Join(dir, p.Host().Display(), p.Namespace(), p.Type())
-	return filepath.Join(dir, pkg.ArchiveName()), os.MkdirAll(dir, 0o755)
+	return filepath.Join(dir, pkg.ArchiveName()), temp, os.MkdirAll(dir, 0o755)
 }
 
 // list prints what the archive holds. It is verified, so its names are those that

@@ -1,12 +1,20 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/verify"
 )
 
 // TestMain lets the test binary be the program itself.
@@ -68,6 +76,40 @@ func TestEmbedded(t *testing.T) {
 	archives, _ := filepath.Glob(filepath.Join(dir, "registry.example.com", "acme", "demo", "*"))
 	if len(archives) != 1 {
 		t.Errorf("the directory holds %v, want one archive", archives)
+	}
+}
+
+// TestNothingLeft: a download that fails leaves no temporary directory.
+func TestNothingLeft(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	t.Setenv("TMP", os.Getenv("TMPDIR")) // on Windows
+	p := addrs.MustParseProvider("registry.example.com/acme/demo")
+	registry := embeddedRegistry(p)
+	registry.AddFault(regtest.Fault{Kind: regtest.Signature, Raw: []byte("nonsense")})
+	client := &regclient.Client{HTTP: registry.Client()}
+	pkg, err := provider.Find(t.Context(), client, p, addrs.Constraint{}, provider.Need{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := fetch(t.Context(), client, pkg, "", io.Discard, io.Discard); !errors.Is(err, verify.ErrBadSignature) {
+		t.Errorf("%v, want ErrBadSignature", err)
+	}
+	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+// TestPort: a host with a port is a directory, but on Windows, where that is an error
+// in plain words.
+func TestPort(t *testing.T) {
+	t.Parallel()
+	pkg := &provider.Package{
+		Provider: addrs.MustParseProvider("registry.example.com:8443/acme/demo"),
+		Version:  addrs.MustParseVersion("1.0.0"), Platform: addrs.CurrentPlatform(),
+	}
+	_, _, err := place(t.TempDir(), pkg)
+	if runtime.GOOS != "windows" && err != nil || runtime.GOOS == "windows" && (err == nil || !strings.Contains(err.Error(), ":8443")) {
+		t.Error(err)
 	}
 }
 
