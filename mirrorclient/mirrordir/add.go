@@ -16,9 +16,8 @@ import (
 
 // Want is one version of a provider that is to be in the mirror.
 type Want struct {
-	// Provider and Version say what.
-	Provider addrs.Provider
-	Version  addrs.Version
+	Provider addrs.Provider // whose packages they are
+	Version  addrs.Version  // exactly this one
 
 	// Platforms says for which platforms; empty: for all that the source lists.
 	Platforms []addrs.Platform
@@ -63,9 +62,9 @@ const defaultParallel = 8
 
 // Added is a package that was wanted and is now in the mirror.
 type Added struct {
-	Provider addrs.Provider `json:"provider"`
-	Version  addrs.Version  `json:"version"`
-	Platform addrs.Platform `json:"platform"`
+	Provider addrs.Provider `json:"provider"` // as it was wanted
+	Version  addrs.Version  `json:"version"`  // likewise
+	Platform addrs.Platform `json:"platform"` // likewise, or as the source lists it
 
 	// Size of the archive in bytes.
 	Size int64 `json:"size"`
