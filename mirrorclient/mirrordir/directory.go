@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 )
 
 // Directory is the [Storage] of a local directory, which other processes may use at the
@@ -49,7 +50,7 @@ func (d *Directory) Open(ctx context.Context, name string) (*Object, error) {
 func openObject(path string) (*Object, error) {
 	// To open a pipe would wait for somebody who writes into it.
 	info, err := os.Stat(path)
-	if err == nil && !info.Mode().IsRegular() {
+	if err == nil && !info.Mode().IsRegular() || errors.Is(err, syscall.ENOTDIR) {
 		err = &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
 	}
 	if err != nil {
@@ -63,12 +64,16 @@ func openObject(path string) (*Object, error) {
 		f.Close()
 		return nil, err
 	}
-	if info.Size() > maxSmall {
+	limit := int64(maxSmall)
+	if strings.HasSuffix(path, ".json") {
+		limit = maxDocument
+	}
+	if info.Size() > limit {
 		return &Object{f, info.Size(), Revision(fmt.Sprintf("%d-%d", info.Size(), info.ModTime().UnixNano()))}, nil
 	}
 	defer f.Close()
-	content, err := io.ReadAll(io.LimitReader(f, maxSmall+1))
-	if err == nil && len(content) > maxSmall {
+	content, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(content)) > limit {
 		err = fmt.Errorf("%s grows while it is read", path)
 	}
 	if err != nil {
@@ -78,9 +83,9 @@ func openObject(path string) (*Object, error) {
 	return &Object{small{bytes.NewReader(content)}, int64(len(content)), Revision(hex.EncodeToString(sum[:]))}, nil
 }
 
-// maxSmall is the size in bytes up to which a file is told from another one by its
-// content. An older time and the same size would do for large ones, which are never
-// written over.
+// maxSmall is the size in bytes up to which a file that is no document is told from another
+// one by its content. For larger ones, archives which are never written over, size and time
+// will do.
 const maxSmall = 1 << 20
 
 type small struct{ *bytes.Reader }

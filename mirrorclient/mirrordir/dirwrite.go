@@ -54,6 +54,15 @@ func (r ctxReader) Read(p []byte) (int, error) {
 
 // Delete removes a file, and the directories that are empty then.
 func (d *Directory) Delete(ctx context.Context, name string) error {
+	return d.delete(ctx, name, func(string) error { return nil })
+}
+
+// deleteUnchanged removes a file that nobody has changed since it was read.
+func (d *Directory) deleteUnchanged(ctx context.Context, name string, was Revision) error {
+	return d.delete(ctx, name, func(path string) error { return d.unchanged(path, was) })
+}
+
+func (d *Directory) delete(ctx context.Context, name string, check func(path string) error) error {
 	path, err := d.path(ctx, name)
 	if err != nil {
 		return err
@@ -65,6 +74,9 @@ func (d *Directory) Delete(ctx context.Context, name string) error {
 	defer unlock()
 	if info, err := os.Lstat(path); err == nil && info.IsDir() {
 		return nil // no file of this name
+	}
+	if err := check(path); err != nil {
+		return err
 	}
 	if err := os.Remove(path); errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -157,14 +157,16 @@ func (m *Mirror) update(ctx context.Context, name string, edit func([]byte) ([]b
 			return fmt.Errorf("%s: %w; Mirror.Reindex makes it anew", name, err)
 		case err != nil:
 			return fmt.Errorf("%s: %w", name, err)
-		case data == nil && old != nil:
-			return m.Storage.Delete(ctx, name)
-		case data == nil || old != nil && bytes.Equal(old, data):
+		case data == nil && old == nil || data != nil && old != nil && bytes.Equal(old, data):
 			return nil
 		case len(data) > maxDocument:
 			return fmt.Errorf("%s would have more than %d bytes: %w", name, maxDocument, fault.ErrTooLarge)
 		}
-		err = m.Storage.Write(ctx, name, section(data), was)
+		if data == nil {
+			err = m.drop(ctx, name, old, was)
+		} else {
+			err = m.Storage.Write(ctx, name, section(data), was)
+		}
 		if !errors.Is(err, ErrConflict) {
 			return err
 		}
@@ -173,6 +175,21 @@ func (m *Mirror) update(ctx context.Context, name string, edit func([]byte) ([]b
 		}
 	}
 	return fmt.Errorf("%s: %w, %d times", name, ErrConflict, tries)
+}
+
+// drop removes a document that has not changed since it was read. Where a storage cannot
+// do that, an empty one takes its place: to delete it could be to delete what somebody else
+// has just put into it.
+func (m *Mirror) drop(ctx context.Context, name string, old []byte, was Revision) error {
+	if d, ok := m.Storage.(interface {
+		deleteUnchanged(context.Context, string, Revision) error
+	}); ok {
+		return d.deleteUnchanged(ctx, name, was)
+	}
+	if empty := []byte("{}"); !bytes.Equal(old, empty) {
+		return m.Storage.Write(ctx, name, section(empty), was)
+	}
+	return nil
 }
 
 // pause keeps writers that have met from meeting again.

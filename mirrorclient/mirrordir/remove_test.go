@@ -75,6 +75,30 @@ func TestRemoveWhileAdding(t *testing.T) {
 	wantGood(t, open(t, dir))
 }
 
+// TestRemoveLastWhileAdding: the index must not go with the last version while another one
+// is put into it.
+func TestRemoveLastWhileAdding(t *testing.T) {
+	t.Parallel()
+	reg, _ := newRegistry(t)
+	for name, m := range map[string]*mirrordir.Mirror{"directory": open(t, t.TempDir()), "bucket": {Storage: &bucket{}, TempDir: t.TempDir()}} {
+		for range 20 {
+			mustAdd(t, m, client(reg), wants(three[:1], v1), mirrordir.Options{})
+			var wg sync.WaitGroup
+			wg.Go(func() { mustAdd(t, m, client(reg), wants(three[:1], v2), mirrordir.Options{}) })
+			if err := m.Remove(t.Context(), alpha, v1); err != nil {
+				t.Error(err)
+			}
+			wg.Wait()
+			if report := mustCheck(t, m, mirrordir.CheckOptions{}); !report.OK() || len(report.Notes) > 0 || report.Archives != 1 {
+				t.Fatalf("%s: %+v", name, report)
+			}
+			if err := m.Remove(t.Context(), alpha, v2); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
 func TestAddLocked(t *testing.T) {
 	t.Parallel()
 	reg, client := newRegistry(t)

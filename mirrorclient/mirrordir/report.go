@@ -12,12 +12,11 @@ import (
 // Report is what [Mirror.Check] or [Mirror.Reindex] has found. It is plain data and can be
 // stored as JSON.
 type Report struct {
-	// Providers, Versions and Archives are how many there are, Bytes the size of the
-	// archives. Unpacked packages do not count.
-	Providers int   `json:"providers"`
-	Versions  int   `json:"versions"`
-	Archives  int   `json:"archives"`
-	Bytes     int64 `json:"bytes"`
+	// What there is. Unpacked packages do not count.
+	Providers int   `json:"providers"` // with a directory of their own
+	Versions  int   `json:"versions"`  // with archives
+	Archives  int   `json:"archives"`  // whatever their state
+	Bytes     int64 `json:"bytes"`     // of all archives
 
 	// Problems are what a client of the mirror can run into, sorted by name.
 	Problems []Finding `json:"problems"`
@@ -32,12 +31,12 @@ func (r *Report) OK() bool { return len(r.Problems) == 0 }
 
 // Finding is something about one file of a mirror.
 type Finding struct {
-	Kind     FindingKind    `json:"kind"`
-	Name     string         `json:"name"` // of the file in the Storage
-	Provider addrs.Provider `json:"provider,omitzero"`
-	Version  addrs.Version  `json:"version,omitzero"`
-	Platform addrs.Platform `json:"platform,omitzero"`
-	Detail   string         `json:"detail"` // for people, one line
+	Kind     FindingKind    `json:"kind"`              // what is the matter
+	Name     string         `json:"name"`              // of the file in the Storage
+	Provider addrs.Provider `json:"provider,omitzero"` // that it belongs to; zero: none
+	Version  addrs.Version  `json:"version,omitzero"`  // that it is about; zero: none, or all
+	Platform addrs.Platform `json:"platform,omitzero"` // likewise
+	Detail   string         `json:"detail"`            // for people, one line
 }
 
 // String returns kind, name and detail in one line.

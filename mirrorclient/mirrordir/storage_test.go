@@ -3,6 +3,7 @@ package mirrordir_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -119,7 +120,8 @@ func TestBucket(t *testing.T) {
 	delete(b.files, home+"/index.json")
 	mustReindex(t, m)
 	wantGood(t, m)
-	if err := m.Remove(t.Context(), alpha); err != nil || len(b.files) != 0 {
+	// Who cannot delete on a condition keeps an index without versions.
+	if err := m.Remove(t.Context(), alpha); err != nil || len(b.files) != 1 || b.files[home+"/index.json"] != "{}" {
 		t.Errorf("%v, left %v", err, b.files)
 	}
 	if left := files(t, temp); len(left) != 0 {
@@ -171,5 +173,15 @@ func TestHandlerOfBucket(t *testing.T) {
 	b.files[archive(v1, linux)] = text[:100] + string(text[100]^1) + text[101:]
 	if n, err := get(); err == nil {
 		t.Errorf("an altered archive was served, %d bytes", n)
+	}
+}
+
+// TestBelowFile: what lies below a file is not there.
+func TestBelowFile(t *testing.T) {
+	t.Parallel()
+	d := &mirrordir.Directory{Path: t.TempDir()}
+	write(t, d.Path, "a/file", "x")
+	if _, err := d.Open(t.Context(), "a/file/below"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%v, want fs.ErrNotExist", err)
 	}
 }
