@@ -182,7 +182,7 @@ func (m *Mirror) add(ctx context.Context, src provider.Source, jobs []job, o Opt
 		slots:  make(slots, cmp.Or(o.Parallel, defaultParallel)),
 		report: serialised(o.Progress),
 	}
-	if err := a.prepare(jobs); err != nil {
+	if err := a.prepare(ctx, jobs); err != nil {
 		return nil, err
 	}
 	var mu sync.Mutex
@@ -202,8 +202,8 @@ func (m *Mirror) add(ctx context.Context, src provider.Source, jobs []job, o Opt
 }
 
 // prepare does what must be done before the first file is written.
-func (a *adder) prepare(jobs []job) error {
-	d, ok := a.Storage.(interface{ clean() error })
+func (a *adder) prepare(ctx context.Context, jobs []job) error {
+	d, ok := a.Storage.(interface{ clean(context.Context) error })
 	if !ok {
 		return nil
 	}
@@ -213,7 +213,7 @@ func (a *adder) prepare(jobs []job) error {
 			return failed("mirror", j.String(), err)
 		}
 	}
-	if err := d.clean(); err != nil {
+	if err := d.clean(ctx); err != nil {
 		return fmt.Errorf("mirror: %w", err)
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"github.com/tofureg/tofureg/internal/fsx"
@@ -223,16 +224,21 @@ func (s *staged) rename(ctx context.Context, path string, was Revision) error {
 	if err := s.dir.mkdir(filepath.Dir(path)); err != nil {
 		return err
 	}
-	// Windows renames only what is closed. That ends the lock, but nobody cleans up
-	// while changes are locked.
-	if err := s.file.Close(); err != nil {
-		return err
+	if runtime.GOOS == "windows" {
+		// Only what is closed can be renamed. That ends the lock of the file, but
+		// nobody cleans up while changes are locked.
+		if err := s.file.Close(); err != nil {
+			return err
+		}
 	}
 	if err := os.Rename(s.file.Name(), path); err != nil {
 		return err
 	}
 	s.done = true
-	return nil
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	return s.file.Close()
 }
 
 // unchanged compares the file at path with the one that the writer has seen.
@@ -276,7 +282,13 @@ func (d *Directory) mkdir(dir string) error {
 }
 
 // clean removes what dead processes have left behind.
-func (d *Directory) clean() error {
+func (d *Directory) clean(ctx context.Context) error {
+	// On Windows a file that is about to get its name has no lock any more.
+	unlock, err := d.lockChanges(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	return d.leftovers(func(path string) {
 		os.Remove(path)
 	})

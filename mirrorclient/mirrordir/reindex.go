@@ -31,8 +31,8 @@ import (
 // The error is not nil only if Reindex could not finish.
 func (m *Mirror) Reindex(ctx context.Context, o CheckOptions) (*Report, error) {
 	c := newChecker(m, o)
-	if d, ok := m.Storage.(interface{ clean() error }); ok {
-		if err := d.clean(); err != nil {
+	if d, ok := m.Storage.(interface{ clean(context.Context) error }); ok {
+		if err := d.clean(ctx); err != nil {
 			return nil, failed("reindex", "the mirror", err)
 		}
 	}
