@@ -2,8 +2,11 @@ package mirrordir_test
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -16,6 +19,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify"
 )
@@ -23,7 +27,8 @@ import (
 // BenchmarkAdd mirrors packages and, alternating with it, does only what cannot be left out:
 // it receives the same bytes in the same number at a time, hashes them, inflates and hashes
 // the content where an h1 is computed, and writes them through to the disk. "ratio" is the
-// median of the first by the second.
+// median of the first by the second. The bytes come over TLS on loopback, since receiving is
+// part of the work; "memory" leaves that out, which no real source can.
 func BenchmarkAdd(b *testing.B) {
 	const parallel = 4
 	packages, size := 20, int64(20<<20)
@@ -38,9 +43,18 @@ func BenchmarkAdd(b *testing.B) {
 		rel.Sums() // the registry hashes its archives beforehand
 		all = append(all, mirrordir.Want{Provider: alpha, Version: addrs.MustParseVersion(v), Platforms: three[:1]})
 	}
-	src := client(reg)
-	for _, zhOnly := range []bool{false, true} {
-		b.Run(map[bool]string{false: "both", true: "zh"}[zhOnly], func(b *testing.B) {
+	for _, c := range []struct {
+		name   string
+		src    provider.Source
+		zhOnly bool
+	}{
+		{"both", overTLS(b, reg), false},
+		{"zh", overTLS(b, reg), true},
+		{"memory/both", client(reg), false},
+		{"memory/zh", client(reg), true},
+	} {
+		src, zhOnly := c.src, c.zhOnly
+		b.Run(c.name, func(b *testing.B) {
 			b.SetBytes(int64(packages) * size)
 			b.ReportAllocs()
 			var ratios []float64
@@ -58,6 +72,25 @@ func BenchmarkAdd(b *testing.B) {
 			b.ReportMetric(ratios[len(ratios)/2], "ratio")
 		})
 	}
+}
+
+// overTLS is a client of the registry whose connections go to a server on loopback, whatever
+// their host.
+func overTLS(b *testing.B, reg *regtest.Registry) provider.Source {
+	srv, err := reg.ServeTLS()
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(srv.Close)
+	transport := &http.Transport{
+		TLSClientConfig:   &tls.Config{RootCAs: srv.CertPool},
+		ForceAttemptHTTP2: true,
+		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, network, srv.Addr)
+		},
+	}
+	b.Cleanup(transport.CloseIdleConnections)
+	return &regclient.Client{HTTP: &http.Client{Transport: transport}}
 }
 
 // unavoidable returns how long it takes to do without a mirror what Add does.
