@@ -6,7 +6,9 @@
 // brings the archive and the evidence about it: a SHA256SUMS document with the
 // digest of the archive, and a signature over that document. Package regclient
 // holds the source for registries, see
-// https://opentofu.org/docs/internals/provider-registry-protocol/.
+// https://opentofu.org/docs/internals/provider-registry-protocol/, package
+// mirrorclient the one for network mirrors, and package mirrordir the one for
+// mirrors on disk. [Multi] and [FirstOf] make one source of several.
 //
 // From a name to a verified file:
 //
