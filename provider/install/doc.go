@@ -1,0 +1,2 @@
+// Package install puts provider packages into plugin directories.
+package install
