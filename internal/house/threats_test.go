@@ -1,0 +1,54 @@
+package house_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestThreats holds that each test that docs/threats.md names exists, and that each of its
+// rows names one.
+func TestThreats(t *testing.T) {
+	t.Parallel()
+	named := regexp.MustCompile("`([a-z0-9/]+)\\.((?:Test|Fuzz)\\w+)`")
+	rows := 0
+	for line := range strings.Lines(readFile(t, "docs/threats.md")) {
+		if !strings.HasPrefix(line, "| ") || strings.HasSuffix(strings.TrimSpace(line), "shown by |") {
+			continue
+		}
+		rows++
+		tests := named.FindAllStringSubmatch(line, -1)
+		if len(tests) == 0 {
+			t.Errorf("no test is named in: %s", line)
+		}
+		for _, test := range tests {
+			if !hasTest(t, test[1], test[2]) {
+				t.Errorf("package %s has no %s", test[1], test[2])
+			}
+		}
+	}
+	if rows < 20 {
+		t.Errorf("docs/threats.md has %d rows, so it is not read as it is meant", rows)
+	}
+}
+
+// hasTest reports whether a test file in the directory of a package declares the function.
+func hasTest(t *testing.T, pkg, function string) bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(pkg), "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		code, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(code), "\nfunc "+function+"(") {
+			return true
+		}
+	}
+	return false
+}
