@@ -7,19 +7,23 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// HashStore remembers the h1 hashes of archives that were computed before, by zh. Its
-// methods must be safe for concurrent use.
-type HashStore interface {
-	// Hashes returns what was stored for the archive; nil if nothing was.
-	Hashes(ctx context.Context, zh verify.Hash) ([]verify.Hash, error)
-	StoreHashes(ctx context.Context, zh verify.Hash, hashes []verify.Hash) error
-}
-
-// HashOptions for Hashes.
+// HashOptions for [Hashes]. The zero value is strict and silent and downloads everything.
 type HashOptions struct {
 	Options
-	Store    HashStore // nil: none
-	Parallel int       // platforms at once; 0: 32
+
+	// Packages are packages of the version that have been found already, such as by
+	// [Find]; they are not asked for again.
+	Packages []*Package
+
+	// Store keeps hashes from one run to the next; nil: nothing is kept.
+	Store HashStore
+
+	// Gate bounds the archives that are in progress at once, together with those of
+	// other calls that have the same one; nil: the default of [NewGate], for this call.
+	Gate *Gate
+
+	// TempDir is where archives lie while they are hashed; empty: [os.TempDir].
+	TempDir string
 }
 
 // Hashes returns a report for each platform.
