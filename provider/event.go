@@ -9,7 +9,8 @@ import (
 // EventKind says what happened.
 type EventKind string
 
-// The kinds of events that [Download] and [Receive] report.
+// The kinds of events that [Download] and [Receive] report, and those that package
+// install adds.
 const (
 	// EventBytes: Bytes of Total have arrived. It comes once when the transfer
 	// starts, about ten times a second while it runs, and once at its end.
@@ -21,6 +22,17 @@ const (
 	EventRestarted EventKind = "restarted"
 	// EventVerified: the package is what the policy wants, and at its place.
 	EventVerified EventKind = "verified"
+
+	// EventResolving: the source is asked what there is.
+	EventResolving EventKind = "resolving"
+	// EventWaiting: another process, or another goroutine, is busy with the same
+	// package. It comes once, before the wait.
+	EventWaiting EventKind = "waiting"
+	// EventReused: the package was there already, and its content is what the
+	// policy wants.
+	EventReused EventKind = "reused"
+	// EventInstalled: the package is verified, unpacked and at its place.
+	EventInstalled EventKind = "installed"
 )
 
 // Event is one step of a job, for progress displays and logs. The calls for one
