@@ -38,16 +38,16 @@ func (f *fetch) attempt() (*answer, error) {
 		limit, what = f.client.documentTimeout(), "no complete answer"
 	}
 	ctx, cancel := context.WithCancelCause(f.ctx)
-	stop := after(limit, func() { cancel(&timeoutError{what, limit}) })
+	left := newPatience(limit, func() { cancel(&timeoutError{what, limit}) })
 	streaming := false
 	defer func() {
-		stop()
+		left.stop()
 		if !streaming {
 			cancel(nil)
 		}
 	}()
 
-	resp, err := f.send(ctx)
+	resp, err := f.send(context.WithValue(ctx, patienceKey{}, left))
 	if err != nil {
 		return nil, cause(ctx, unanswered(err))
 	}
@@ -58,22 +58,13 @@ func (f *fetch) attempt() (*answer, error) {
 	if a.stream == nil {
 		return a, nil
 	}
-	if !stop() { // the time was up just as the headers came
+	if !left.stop() { // the time was up just as the headers came
 		_ = resp.Body.Close()
 		return nil, cause(ctx, context.Canceled)
 	}
 	a.stream.start(ctx, cancel, f.client.idleTimeout())
 	streaming = true
 	return a, nil
-}
-
-// after calls fn once d has passed, unless stopped; never if d is 0. The
-// function it returns reports whether it stopped fn from being called.
-func after(d time.Duration, fn func()) (stop func() bool) {
-	if d <= 0 {
-		return func() bool { return true }
-	}
-	return time.AfterFunc(d, fn).Stop
 }
 
 // cause returns why ctx ended, if it did, in place of the error that came of it.
@@ -117,7 +108,7 @@ func (f *fetch) send(ctx context.Context) (*http.Response, error) {
 	resp, err := hc.Do(req)
 	if resp != nil {
 		f.status = resp.StatusCode // also of a redirect that was refused
-		f.after = retryAfter(resp.Header, time.Now())
+		f.after = RetryAfter(resp.Header, time.Now())
 		f.refused(t, resp.StatusCode)
 	}
 	return resp, err

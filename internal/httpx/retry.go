@@ -66,10 +66,10 @@ func stated(d time.Duration) time.Duration {
 	return min(d, maxWait)
 }
 
-// retryAfter returns how long the headers ask to wait: Retry-After in seconds
+// RetryAfter returns how long the headers ask to wait: Retry-After in seconds
 // or as a date, else x-ratelimit-reset in seconds from now or since 1970. It is
 // 0 if they do not, or if the time has passed.
-func retryAfter(h http.Header, now time.Time) time.Duration {
+func RetryAfter(h http.Header, now time.Time) time.Duration {
 	if v := h.Get("Retry-After"); v != "" {
 		if n, ok := parseSeconds(v); ok {
 			return n

@@ -8,9 +8,13 @@ import (
 	"time"
 )
 
-// sharedTransport is what clients use whose HTTP field is nil. It has the
-// settings of http.DefaultTransport, the proxies of the environment among them,
-// and room for the many requests that one registry gets at a time.
+// SharedTransport returns what clients use whose HTTP field is nil, for those that
+// put something of theirs before it.
+func SharedTransport() http.RoundTripper { return sharedTransport() }
+
+// sharedTransport is made when it is first needed. It has the settings of
+// http.DefaultTransport, the proxies of the environment among them, and room for
+// the many requests that one registry gets at a time.
 var sharedTransport = sync.OnceValue(func() *http.Transport {
 	t := &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,

@@ -1,0 +1,131 @@
+package throttle_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tofureg/tofureg/regclient/throttle"
+)
+
+const example = "https://registry.example.com/"
+
+// base is a transport that notes when requests come.
+type base struct {
+	answer func(n int, req *http.Request) (*http.Response, error) // nil: 200 and "ok"
+
+	mu     sync.Mutex
+	at     []time.Time
+	now    int // under way
+	most   int // that were under way at a time
+	closed int // calls of CloseIdleConnections
+}
+
+func (b *base) RoundTrip(req *http.Request) (*http.Response, error) {
+	b.mu.Lock()
+	n := len(b.at)
+	b.at = append(b.at, time.Now())
+	b.now++
+	b.most = max(b.most, b.now)
+	b.mu.Unlock()
+	resp, err := reply(200, io.NopCloser(strings.NewReader("ok"))), error(nil)
+	if b.answer != nil {
+		resp, err = b.answer(n, req)
+	}
+	if err != nil {
+		b.done()
+		return nil, err
+	}
+	if resp.Body == http.NoBody {
+		b.done()
+		return resp, nil
+	}
+	resp.Body = &noted{resp.Body, sync.OnceFunc(b.done)}
+	return resp, nil
+}
+
+func (b *base) done() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.now--
+}
+
+func (b *base) CloseIdleConnections() { b.closed++ }
+
+// since returns how long after start each request came, in whole milliseconds.
+func (b *base) since(start time.Time) []int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var list []int64
+	for _, at := range b.at {
+		list = append(list, at.Sub(start).Milliseconds())
+	}
+	return list
+}
+
+type noted struct {
+	io.ReadCloser
+	closed func()
+}
+
+func (n *noted) Close() error { n.closed(); return n.ReadCloser.Close() }
+
+// reply is a response with a header of names and values.
+func reply(status int, body io.ReadCloser, header ...string) *http.Response {
+	h := http.Header{}
+	for i := 0; i < len(header); i += 2 {
+		h.Set(header[i], header[i+1])
+	}
+	return &http.Response{StatusCode: status, Header: h, Body: body, ContentLength: -1}
+}
+
+// slow answers after d.
+func slow(d time.Duration) func(int, *http.Request) (*http.Response, error) {
+	return func(_ int, req *http.Request) (*http.Response, error) {
+		select {
+		case <-time.After(d):
+			return reply(200, io.NopCloser(strings.NewReader("ok"))), nil
+		case <-req.Context().Done():
+			return nil, context.Cause(req.Context())
+		}
+	}
+}
+
+// ask makes a request and reads its body.
+func ask(ctx context.Context, t testing.TB, tr *throttle.Transport, url string) error {
+	t.Helper()
+	resp, err := tr.RoundTrip(request(ctx, t, url))
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	_, err = io.Copy(io.Discard, resp.Body)
+	return err
+}
+
+func request(ctx context.Context, t testing.TB, url string) *http.Request {
+	t.Helper()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return req
+}
+
+// all makes n requests at the same time and waits for them.
+func all(t *testing.T, tr *throttle.Transport, n int, url string) {
+	t.Helper()
+	var wg sync.WaitGroup
+	for range n {
+		wg.Go(func() {
+			if err := ask(t.Context(), t, tr, url); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+}

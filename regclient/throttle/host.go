@@ -1,0 +1,193 @@
+package throttle
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/tofureg/tofureg/internal/httpx"
+)
+
+const (
+	maxHosts = 1000 // that are remembered while nothing is asked of them
+	maxHost  = 100  // bytes of a name in an error
+)
+
+// host is what is known of one host.
+type host struct {
+	slots chan struct{} // holds one for each request under way; nil: any number
+	rate  *rate.Limiter // nil: any
+
+	users int // requests that wait or are under way; guarded by Transport.mu
+
+	mu    sync.Mutex
+	until time.Time // when the server can be asked again
+}
+
+// hostOf returns host and port of u in a form that can be compared.
+func hostOf(u *url.URL) string {
+	name := strings.TrimSuffix(strings.ToLower(u.Host), ":")
+	switch u.Scheme {
+	case "https":
+		name = strings.TrimSuffix(name, ":443")
+	case "http":
+		if u.Port() == "" {
+			name += ":80"
+		}
+	}
+	return name
+}
+
+// enter returns the host of that name, which is kept until leave is called.
+func (t *Transport) enter(name string) *host {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	h := t.hosts[name]
+	if h == nil {
+		t.makeRoom()
+		h = t.newHost()
+		if t.hosts == nil {
+			t.hosts = map[string]*host{}
+		}
+		t.hosts[name] = h
+	}
+	h.users++
+	return h
+}
+
+func (t *Transport) leave(h *host) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	h.users--
+}
+
+// makeRoom forgets hosts of which nothing is asked, where there are many: all that are
+// at rest, and if that is none, any.
+func (t *Transport) makeRoom() {
+	if len(t.hosts) < maxHosts {
+		return
+	}
+	now, some := time.Now(), ""
+	for name, h := range t.hosts {
+		switch {
+		case h.users > 0:
+		case h.atRest(now):
+			delete(t.hosts, name)
+		default:
+			some = name
+		}
+	}
+	if len(t.hosts) >= maxHosts && some != "" {
+		delete(t.hosts, some)
+	}
+}
+
+func (t *Transport) newHost() *host {
+	h := &host{}
+	if n := cmp.Or(t.Parallel, defaultParallel); n > 0 {
+		h.slots = make(chan struct{}, n)
+	}
+	if t.PerSecond > 0 && !math.IsInf(t.PerSecond, 1) {
+		burst := t.Burst
+		if burst <= 0 {
+			burst = int(min(max(1, t.PerSecond), math.MaxInt32))
+		}
+		h.rate = rate.NewLimiter(rate.Limit(t.PerSecond), burst)
+	}
+	return h
+}
+
+// atRest reports whether a new host would be no different.
+func (h *host) atRest(now time.Time) bool {
+	return h.paused(now) == 0 && (h.rate == nil || h.rate.TokensAt(now) >= float64(h.rate.Burst()))
+}
+
+// wait returns when a request may begin, which must be followed by release, or with an
+// error when ctx has ended.
+func (h *host) wait(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err := h.take(ctx); err != nil {
+		return err
+	}
+	if err := h.idle(ctx); err != nil {
+		h.release()
+		return err
+	}
+	return nil
+}
+
+// take gets a slot. Those who wait for one get it in the order in which they came.
+func (h *host) take(ctx context.Context) error {
+	if h.slots == nil {
+		return nil
+	}
+	select {
+	case h.slots <- struct{}{}:
+		return nil
+	default:
+	}
+	defer httpx.Waiting(ctx)()
+	select {
+	case h.slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// release gives the slot back.
+func (h *host) release() {
+	if h.slots != nil {
+		<-h.slots
+	}
+}
+
+// idle waits for what the rate allows, and while the server wants to be left in peace.
+func (h *host) idle(ctx context.Context) error {
+	var r *rate.Reservation
+	delay := time.Duration(0)
+	if h.rate != nil {
+		r = h.rate.Reserve()
+		delay = r.Delay()
+	}
+	for {
+		// A pause may begin while others are waited for.
+		if delay = max(delay, h.paused(time.Now())); delay <= 0 {
+			return nil
+		}
+		done := httpx.Waiting(ctx)
+		err := sleep(ctx, delay)
+		done()
+		if err != nil {
+			if r != nil {
+				r.Cancel() // for the others
+			}
+			return err
+		}
+		delay = 0
+	}
+}
+
+// pause has requests wait until a time.
+func (h *host) pause(until time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if until.After(h.until) {
+		h.until = until
+	}
+}
+
+// paused returns how much longer requests have to wait; 0: not at all.
+func (h *host) paused(now time.Time) time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return max(0, h.until.Sub(now))
+}

@@ -1,0 +1,368 @@
+package throttle_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"testing/synctest"
+	"time"
+
+	"github.com/tofureg/tofureg/regclient/throttle"
+)
+
+// However many ask, no more than Parallel are under way at a time.
+func TestParallel(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ parallel, want int }{{1, 1}, {3, 3}, {0, 16}, {-1, 48}} {
+		t.Run(fmt.Sprint(test.parallel), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				b := &base{answer: slow(time.Second)}
+				start := time.Now()
+				all(t, &throttle.Transport{Base: b, Parallel: test.parallel}, 48, example)
+				if want := time.Duration(48/test.want) * time.Second; b.most != test.want || time.Since(start) != want {
+					t.Errorf("%d at a time, in %v; want %d, in %v", b.most, time.Since(start), test.want, want)
+				}
+			})
+		})
+	}
+}
+
+// Limits are for each host and port, however it is spelled.
+func TestHosts(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		a, b string
+		same bool
+	}{
+		{"https://example.com/a", "https://example.com/b", true},
+		{"https://example.com", "https://EXAMPLE.com", true},
+		{"https://example.com", "https://example.com:443", true},
+		{"https://example.com", "https://example.com:", true},
+		{"http://example.com", "http://example.com:80", true},
+		{"https://example.com", "http://example.com", false},
+		{"https://example.com", "https://example.com:8443", false},
+		{"https://example.com", "https://other.example.com", false},
+		{"https://[::1]", "https://[::1]:443", true},
+		{"http://[::1]", "http://[::1]:80", true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			tr := &throttle.Transport{Base: &base{answer: slow(time.Second)}, Parallel: 1}
+			start := time.Now()
+			go ask(t.Context(), t, tr, test.a)
+			synctest.Wait()
+			if err := ask(t.Context(), t, tr, test.b); err != nil {
+				t.Error(err)
+			}
+			if waited := time.Since(start) == 2*time.Second; waited != test.same {
+				t.Errorf("%s and %s: one waited for the other: %v", test.a, test.b, waited)
+			}
+		})
+	}
+}
+
+// Everything that ends a request makes room for the next.
+func TestEnds(t *testing.T) {
+	t.Parallel()
+	body := func(r io.Reader) func(int, *http.Request) (*http.Response, error) {
+		return func(int, *http.Request) (*http.Response, error) { return reply(200, io.NopCloser(r)), nil }
+	}
+	for name, test := range map[string]struct {
+		answer func(int, *http.Request) (*http.Response, error)
+		then   func(resp *http.Response, cancel func())
+	}{
+		"read to the end": {body(strings.NewReader("ok")), func(resp *http.Response, _ func()) { _, _ = io.ReadAll(resp.Body) }},
+		"read to an error": {body(iotest.TimeoutReader(iotest.OneByteReader(strings.NewReader("ok")))), func(resp *http.Response, _ func()) {
+			_, _ = io.ReadAll(resp.Body)
+		}},
+		"closed unread":  {body(strings.NewReader("ok")), func(resp *http.Response, _ func()) { _ = resp.Body.Close() }},
+		"closed twice":   {body(strings.NewReader("ok")), func(resp *http.Response, _ func()) { _ = resp.Body.Close(); _ = resp.Body.Close() }},
+		"context":        {body(strings.NewReader("ok")), func(_ *http.Response, cancel func()) { cancel() }},
+		"all of it":      {body(strings.NewReader("ok")), func(r *http.Response, cancel func()) { _, _ = io.ReadAll(r.Body); cancel(); _ = r.Body.Close() }},
+		"transport":      {func(int, *http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF }, nil},
+		"no body":        {func(int, *http.Request) (*http.Response, error) { return reply(204, http.NoBody), nil }, nil},
+		"other protocol": {func(int, *http.Request) (*http.Response, error) { return reply(101, io.NopCloser(nil)), nil }, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				tr := &throttle.Transport{Base: &base{answer: test.answer}, Parallel: 1}
+				start := time.Now()
+				for range 3 {
+					// Where a slot were not given back, this would end with the deadline.
+					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+					resp, _ := tr.RoundTrip(request(ctx, t, example))
+					if test.then != nil {
+						test.then(resp, cancel)
+						synctest.Wait()
+					}
+					defer cancel()
+				}
+				if time.Since(start) != 0 {
+					t.Errorf("the next had to wait for %v", time.Since(start))
+				}
+			})
+		})
+	}
+	t.Run("not before", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			tr := &throttle.Transport{Base: &base{}, Parallel: 1}
+			resp, err := tr.RoundTrip(request(t.Context(), t, example))
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			if err := ask(ctx, t, tr, example); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("a body is open, and another request was made: %v", err)
+			}
+			_ = resp.Body.Close()
+		})
+	})
+}
+
+func TestRate(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		perSecond float64
+		burst     int
+		want      []int64 // milliseconds
+	}{
+		{10, 1, []int64{0, 100, 200, 300, 400, 500}},
+		{10, 3, []int64{0, 0, 0, 100, 200, 300}},
+		{2, 0, []int64{0, 0, 500, 1000, 1500, 2000}},
+		{0.5, 0, []int64{0, 2000, 4000, 6000, 8000, 10000}},
+		{0, 1, []int64{0, 0, 0, 0, 0, 0}},
+		{-1, 1, []int64{0, 0, 0, 0, 0, 0}},
+		{math.Inf(1), 1, []int64{0, 0, 0, 0, 0, 0}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			b := &base{}
+			start := time.Now()
+			all(t, &throttle.Transport{Base: b, PerSecond: test.perSecond, Burst: test.burst}, 6, example)
+			if got := b.since(start); !slices.Equal(got, test.want) {
+				t.Errorf("%v a second, burst %d: at %v, want %v", test.perSecond, test.burst, got, test.want)
+			}
+		})
+	}
+}
+
+// When one has been told that the server is busy, nobody asks it for so long.
+func TestPause(t *testing.T) {
+	t.Parallel()
+	const start = 946684800 // when the clock of a bubble starts
+	for name, test := range map[string]struct {
+		status   int
+		header   []string
+		maxPause time.Duration
+		want     time.Duration
+	}{
+		"seconds":               {503, []string{"Retry-After", "7"}, 0, 7 * time.Second},
+		"too many":              {429, []string{"Retry-After", "7"}, 0, 7 * time.Second},
+		"date":                  {429, []string{"Retry-After", "Sat, 01 Jan 2000 00:00:09 GMT"}, 0, 9 * time.Second},
+		"past date":             {429, []string{"Retry-After", "Fri, 31 Dec 1999 00:00:09 GMT"}, 0, 0},
+		"reset":                 {429, []string{"X-Ratelimit-Reset", "5"}, 0, 5 * time.Second},
+		"reset as a date":       {429, []string{"X-Ratelimit-Reset", fmt.Sprint(start + 6)}, 0, 6 * time.Second},
+		"more than the default": {503, []string{"Retry-After", "31"}, 0, 30 * time.Second},
+		"absurd":                {503, []string{"Retry-After", "99999999999999999999"}, 0, 30 * time.Second},
+		"just what is allowed":  {503, []string{"Retry-After", "60"}, time.Minute, time.Minute},
+		"more than is allowed":  {503, []string{"Retry-After", "61"}, time.Minute, time.Minute},
+		"never":                 {503, []string{"Retry-After", "7"}, -1, 0},
+		"nothing said":          {503, nil, 0, 0},
+		"nonsense":              {503, []string{"Retry-After", "soon"}, 0, 0},
+		"another status":        {500, []string{"Retry-After", "7"}, 0, 0},
+		"success":               {200, []string{"Retry-After", "7", "X-Ratelimit-Reset", "7"}, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				b := &base{answer: func(n int, _ *http.Request) (*http.Response, error) {
+					if n == 0 {
+						return reply(test.status, io.NopCloser(strings.NewReader("busy")), test.header...), nil
+					}
+					return reply(200, io.NopCloser(strings.NewReader("ok"))), nil
+				}}
+				tr := &throttle.Transport{Base: b, MaxPause: test.maxPause}
+				start := time.Now()
+				all(t, tr, 1, example)
+				all(t, tr, 1, "https://other.example.com") // is not concerned
+				all(t, tr, 10, example)
+				if got := b.since(start); got[1] != 0 || got[2] != test.want.Milliseconds() || got[11] != got[2] {
+					t.Errorf("requests at %v ms, want them at %v", got, test.want)
+				}
+			})
+		})
+	}
+}
+
+// A pause also holds for those that were waiting for something else, and a shorter one
+// does not shorten it.
+func TestPauseWhileWaiting(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := &base{answer: func(n int, _ *http.Request) (*http.Response, error) {
+			time.Sleep(100 * time.Millisecond)
+			if after := []string{"10", "3"}; n < 2 {
+				return reply(503, io.NopCloser(strings.NewReader("")), "Retry-After", after[n]), nil
+			}
+			return reply(200, io.NopCloser(strings.NewReader(""))), nil
+		}}
+		start := time.Now()
+		all(t, &throttle.Transport{Base: b, PerSecond: 2, Burst: 2}, 6, example)
+		got := b.since(start)
+		if got[0] != 0 || got[1] != 0 || slices.Min(got[2:]) != 10_100 {
+			t.Errorf("requests at %v ms, want the third at 10100", got)
+		}
+	})
+}
+
+// Whoever waits leaves when its context ends, and nothing has been sent for it.
+func TestContext(t *testing.T) {
+	t.Parallel()
+	cause := errors.New("the user has left")
+	for name, tr := range map[string]*throttle.Transport{
+		"for a slot":       {Parallel: 1},
+		"for the rate":     {PerSecond: 0.001},
+		"for a busy one":   {MaxPause: time.Hour},
+		"for all together": {Parallel: 1, PerSecond: 0.001, MaxPause: time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				b := &base{answer: func(int, *http.Request) (*http.Response, error) {
+					return reply(503, io.NopCloser(strings.NewReader("busy")), "Retry-After", "3600"), nil
+				}}
+				tr.Base = b
+				first, err := tr.RoundTrip(request(t.Context(), t, example))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer first.Body.Close()
+				start := time.Now()
+				ctx, cancel := context.WithCancelCause(t.Context())
+				time.AfterFunc(time.Second, func() { cancel(cause) })
+				req := request(ctx, t, "https://registry.example.com/?token=secret")
+				sent := &noted{io.NopCloser(strings.NewReader("")), func() { sentClosed(req) }}
+				req.Body = sent
+				_, err = tr.RoundTrip(req)
+				if !errors.Is(err, cause) || time.Since(start) != time.Second {
+					t.Errorf("after %v: %v", time.Since(start), err)
+				}
+				if strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "registry.example.com") {
+					t.Error(err)
+				}
+				if len(b.at) != 1 || req.Header.Get("Closed") == "" {
+					t.Errorf("%d requests were made; the body of the other one was closed: %q", len(b.at), req.Header.Get("Closed"))
+				}
+			})
+		})
+	}
+	t.Run("before", func(t *testing.T) {
+		t.Parallel()
+		b := &base{}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := ask(ctx, t, &throttle.Transport{Base: b}, example); !errors.Is(err, context.Canceled) || len(b.at) != 0 {
+			t.Errorf("%d requests, %v", len(b.at), err)
+		}
+	})
+	t.Run("gives its place to others", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			b := &base{}
+			tr := &throttle.Transport{Base: b, PerSecond: 1, Burst: 1}
+			start := time.Now()
+			all(t, tr, 1, example)
+			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+			defer cancel()
+			_ = ask(ctx, t, tr, example)
+			all(t, tr, 1, example)
+			if got := b.since(start); !slices.Equal(got, []int64{0, 1000}) {
+				t.Errorf("requests at %v ms", got)
+			}
+		})
+	})
+}
+
+// sentClosed notes that the body of req was closed.
+func sentClosed(req *http.Request) { req.Header.Set("Closed", "yes") }
+
+// What is known of hosts does not grow without end, and a busy one is not forgotten
+// before those of which there is nothing to know.
+func TestManyHosts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := &base{answer: func(n int, _ *http.Request) (*http.Response, error) {
+			if n == 0 {
+				return reply(503, io.NopCloser(strings.NewReader("")), "Retry-After", "20"), nil
+			}
+			return reply(200, io.NopCloser(strings.NewReader(""))), nil
+		}}
+		tr := &throttle.Transport{Base: b}
+		start := time.Now()
+		all(t, tr, 1, example)
+		for i := range 3 * throttle.MaxHosts {
+			all(t, tr, 1, fmt.Sprintf("https://host-%d.example.com/", i))
+		}
+		all(t, tr, 1, example)
+		if waited := time.Since(start); waited != 20*time.Second || tr.Hosts() > throttle.MaxHosts {
+			t.Errorf("waited for %v; %d hosts are known", waited, tr.Hosts())
+		}
+	})
+	synctest.Test(t, func(t *testing.T) { // none of them is at rest
+		tr := &throttle.Transport{Base: &base{}, PerSecond: 0.001, Burst: 1}
+		for i := range throttle.MaxHosts + 100 {
+			all(t, tr, 1, fmt.Sprintf("https://host-%d.example.com/", i))
+		}
+		if tr.Hosts() > throttle.MaxHosts {
+			t.Errorf("%d hosts are known", tr.Hosts())
+		}
+	})
+}
+
+func TestCloseIdleConnections(t *testing.T) {
+	t.Parallel()
+	b := &base{}
+	client := &http.Client{Transport: &throttle.Transport{Base: b}}
+	client.CloseIdleConnections()
+	if b.closed != 1 {
+		t.Errorf("%d calls came through", b.closed)
+	}
+	(&throttle.Transport{Base: http.NewFileTransport(http.Dir("."))}).CloseIdleConnections()
+	(&throttle.Transport{}).CloseIdleConnections()
+}
+
+// What no http.Client sends harms nobody.
+func TestNoURL(t *testing.T) {
+	t.Parallel()
+	if _, err := (&throttle.Transport{Base: http.DefaultTransport}).RoundTrip(&http.Request{}); err == nil {
+		t.Error("no error")
+	}
+}
+
+func BenchmarkRoundTrip(b *testing.B) {
+	tr := &throttle.Transport{Base: roundTripper(func(*http.Request) (*http.Response, error) {
+		return reply(200, io.NopCloser(strings.NewReader("ok"))), nil
+	}), PerSecond: 1e9}
+	req := request(b.Context(), b, example)
+	b.ReportAllocs()
+	for b.Loop() {
+		resp, err := tr.RoundTrip(req)
+		if err != nil {
+			b.Fatal(err)
+		}
+		_ = resp.Body.Close()
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
