@@ -13,10 +13,31 @@ import (
 // nobody else. The system gives it up when the process ends, however it ends, so
 // a lock never outlives its holder.
 //
-// On Linux it is an open-file-description lock, which also excludes programs that
-// use the classic fcntl locks; on other Unix systems it is flock, on Windows
-// LockFileEx.
-type Lock struct{ file *os.File }
+// It is a lock of the kind that the CLI takes: fcntl on Unix, LockFileEx on Windows.
+// On Linux it belongs to the open file; on other Unix systems, where it belongs to
+// the process, a table keeps goroutines apart.
+type Lock struct {
+	file  *os.File
+	close func() error
+	at    place
+	name  string
+}
+
+// place is where the file of a lock is: the file system, or an *os.Root.
+type place interface {
+	OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error)
+	Stat(name string) (fs.FileInfo, error)
+	Remove(name string) error
+}
+
+// anywhere is the file system as a place.
+type anywhere struct{}
+
+func (anywhere) OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
+	return os.OpenFile(name, flag, perm)
+}
+func (anywhere) Stat(name string) (fs.FileInfo, error) { return os.Stat(name) }
+func (anywhere) Remove(name string) error              { return os.Remove(name) }
 
 // Pauses between two attempts. The kernel could wake us, but not when a context
 // ends.
@@ -31,8 +52,25 @@ const (
 // The error is ctx's, that of opening the file, or errors.ErrUnsupported where the
 // system has no such locks.
 func AcquireLock(ctx context.Context, path string) (*Lock, error) {
+	return acquire(ctx, anywhere{}, path)
+}
+
+// AcquireLockIn is [AcquireLock] for a file in root, which must stay open as long as
+// the lock is held: a symbolic link does not lead out of it.
+func AcquireLockIn(ctx context.Context, root *os.Root, name string) (*Lock, error) {
+	return acquire(ctx, root, name)
+}
+
+// TryLockIn is [AcquireLockIn] without waiting: the lock is nil if it is not to be
+// had at once.
+func TryLockIn(root *os.Root, name string) (*Lock, error) { return try(root, name, openLocked) }
+
+// tryAcquire is one attempt for a file of our own, whose lock is given up by closing it.
+func tryAcquire(path string) (*Lock, error) { return try(anywhere{}, path, openOwn) }
+
+func acquire(ctx context.Context, at place, name string) (*Lock, error) {
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
-		l, err := tryAcquire(path)
+		l, err := try(at, name, openLocked)
 		if l != nil || err != nil {
 			return l, err
 		}
@@ -46,27 +84,37 @@ func AcquireLock(ctx context.Context, path string) (*Lock, error) {
 	}
 }
 
-// tryAcquire makes one attempt. Both results are nil if somebody else has the lock.
-func tryAcquire(path string) (*Lock, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+// try makes one attempt. Both results are nil if somebody else has the lock.
+func try(at place, name string, open func(place, string) (*Lock, error)) (*Lock, error) {
+	l, err := open(at, name)
+	if l == nil || err != nil {
+		return nil, err
+	}
+	// A holder may have removed the file after it was opened here; the lock of a
+	// file without a name excludes nobody.
+	if there, err := isIn(l.file, at, name); err != nil || !there {
+		l.close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// openOwn is openLocked where a lock belongs to the open file.
+func openOwn(at place, name string) (*Lock, error) {
+	f, err := at.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
 		return nil, err
 	}
 	locked, err := TryLock(f)
-	if err == nil && locked {
-		// A holder may have removed the file after it was opened here; the lock
-		// of a file without a name excludes nobody.
-		locked, err = isAt(f, path)
-	}
 	if err != nil || !locked {
 		f.Close()
 		return nil, err
 	}
-	return &Lock{f}, nil
+	return &Lock{f, f.Close, at, name}, nil
 }
 
 // Release gives up the lock and leaves the file.
-func (l *Lock) Release() error { return l.file.Close() }
+func (l *Lock) Release() error { return l.close() }
 
 // Remove gives up the lock and removes its file, so that locks with many names
 // leave none behind. Where others wait for the lock at this moment, Windows may
@@ -74,24 +122,29 @@ func (l *Lock) Release() error { return l.file.Close() }
 func (l *Lock) Remove() error {
 	if removesOpenFiles {
 		// Before the lock is given up, or it could be that of the next holder.
-		return errors.Join(os.Remove(l.file.Name()), l.file.Close())
+		return errors.Join(l.at.Remove(l.name), l.close())
 	}
-	name := l.file.Name()
-	err := l.file.Close()
-	os.Remove(name) // fails if somebody has it open
+	err := l.close()
+	l.at.Remove(l.name) // fails if somebody has it open
 	return err
 }
 
-// TryLock asks for the lock of an open file and does not wait. It reports whether
-// the lock was to be had. Closing f gives it up.
-func TryLock(f *os.File) (bool, error) {
+// TryLock asks for a lock of an open file and does not wait. It reports whether the
+// lock was to be had. Closing f gives it up.
+//
+// It excludes those who use TryLock for the same file. Outside Linux and Windows it is
+// another lock than that of [AcquireLock].
+func TryLock(f *os.File) (bool, error) { return control(f, tryLock) }
+
+// control calls a lock function with the descriptor of f.
+func control(f *os.File, lock func(fd uintptr) (bool, error)) (bool, error) {
 	conn, err := f.SyscallConn()
 	if err != nil {
 		return false, err
 	}
 	var locked bool
 	var lockErr error
-	if err := conn.Control(func(fd uintptr) { locked, lockErr = tryLock(fd) }); err != nil {
+	if err := conn.Control(func(fd uintptr) { locked, lockErr = lock(fd) }); err != nil {
 		return false, err
 	}
 	if lockErr != nil {
@@ -101,12 +154,14 @@ func TryLock(f *os.File) (bool, error) {
 }
 
 // isAt reports whether f is the file that path names.
-func isAt(f *os.File, path string) (bool, error) {
+func isAt(f *os.File, path string) (bool, error) { return isIn(f, anywhere{}, path) }
+
+func isIn(f *os.File, at place, name string) (bool, error) {
 	open, err := f.Stat()
 	if err != nil {
 		return false, err
 	}
-	named, err := os.Stat(path)
+	named, err := at.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

@@ -1,0 +1,117 @@
+package fsx_test
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/tofureg/tofureg/internal/fsx"
+)
+
+// TestClassicExcludes has goroutines of one process take turns with a lock that the
+// kernel would give to all of them at once.
+func TestClassicExcludes(t *testing.T) {
+	t.Parallel()
+	root := openRoot(t)
+	locks := fsx.NewClassic()
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for done := 0; done < 50; {
+				l, err := locks.Try(root, "lock")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if l == nil {
+					runtime.Gosched()
+					continue
+				}
+				if !mu.TryLock() {
+					t.Error("two hold the lock")
+					return
+				}
+				done++
+				mu.Unlock()
+				if err := l.Release(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if n := locks.Held(); n != 0 {
+		t.Errorf("%d locks are still known", n)
+	}
+}
+
+// TestClassicIsKept: whoever asks in vain does not take the lock away from its holder.
+func TestClassicIsKept(t *testing.T) {
+	t.Parallel()
+	root := openRoot(t)
+	locks := fsx.NewClassic()
+	l, err := locks.Try(root, "lock")
+	if err != nil || l == nil {
+		t.Fatal(l, err)
+	}
+	for range 3 {
+		if other, err := locks.Try(root, "lock"); other != nil || err != nil {
+			t.Fatal(other, err)
+		}
+	}
+	// An open-file-description lock conflicts with it, as another process would.
+	if other, err := fsx.TryLockIn(root, "lock"); other != nil || err != nil {
+		t.Errorf("the lock is lost: %v, %v", other, err)
+	}
+	// The attempt has closed a descriptor, which on these systems nobody in the same
+	// process does.
+	if err := l.Remove(); err != nil {
+		t.Error(err)
+	}
+	if _, err := root.Stat("lock"); !os.IsNotExist(err) {
+		t.Error("the file is still there")
+	}
+}
+
+func TestLockIn(t *testing.T) {
+	t.Parallel()
+	root := openRoot(t)
+	l, err := fsx.AcquireLockIn(t.Context(), root, "lock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if other, err := fsx.TryLockIn(root, "lock"); other != nil || err != nil {
+		t.Errorf("somebody has it: %v, %v", other, err)
+	}
+	if err := l.Release(); err != nil {
+		t.Fatal(err)
+	}
+	if l, err = fsx.TryLockIn(root, "lock"); l == nil || err != nil {
+		t.Fatalf("nobody has it: %v, %v", l, err)
+	}
+	l.Remove()
+
+	outside := filepath.Join(t.TempDir(), "outside")
+	if err := root.Symlink(outside, "link"); err != nil {
+		t.Fatal(err)
+	}
+	if l, err := fsx.TryLockIn(root, "link"); err == nil {
+		t.Errorf("a link led out: %v", l)
+	}
+	if _, err := os.Lstat(outside); !os.IsNotExist(err) {
+		t.Error("the lock was made outside")
+	}
+}
+
+func openRoot(t *testing.T) *os.Root {
+	t.Helper()
+	root, err := os.OpenRoot(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { root.Close() })
+	return root
+}
