@@ -1,0 +1,133 @@
+package fsx
+
+import (
+	"errors"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// partSuffix ends the name of what is locked while it is in the making. What has
+// TempPrefix and another ending may be alive without a lock.
+const partSuffix = ".part"
+
+// partTries is how often a part is begun anew because somebody sweeps faster than it
+// can be locked.
+const partTries = 100
+
+// Part is a [File] that is locked from the start until it has its name, so that
+// [SweepParts] tells it from those that dead processes have left behind.
+type Part struct {
+	*os.File
+	target string
+	done   bool
+}
+
+// CreatePart opens a new file beside target for writing and reading, as [Create] does.
+// Where the file system has no locks it has none; then nobody sweeps there either.
+func CreatePart(target string, perm fs.FileMode) (*Part, error) {
+	if err := replaceable(target); err != nil {
+		return nil, err
+	}
+	dir := filepath.Dir(target)
+	for range partTries {
+		f, err := os.OpenFile(filepath.Join(dir, partName()), os.O_RDWR|os.O_CREATE|os.O_EXCL, perm)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		p := &Part{File: f, target: target}
+		if locked, err := TryLock(f); err != nil {
+			return p, nil // no locks here
+		} else if locked {
+			// It had no lock for a moment, in which somebody may have removed it.
+			if there, err := isAt(f, f.Name()); err == nil && there {
+				return p, nil
+			}
+		}
+		p.Discard()
+	}
+	return nil, &fs.PathError{Op: "create a temporary file in", Path: dir, Err: fs.ErrExist}
+}
+
+// Commit syncs the file, puts it in the place of the target and syncs the directory, as
+// [File.Commit] does.
+func (p *Part) Commit() error {
+	if p.done {
+		return fs.ErrClosed
+	}
+	defer p.Discard()
+	if err := p.Sync(); err != nil {
+		return err
+	}
+	if err := p.rename(); err != nil {
+		return err
+	}
+	return SyncDir(filepath.Dir(p.target))
+}
+
+// Publish is Commit without syncing: after a power failure the target may hold anything.
+// It is for what can be had again and whose readers notice.
+func (p *Part) Publish() error {
+	if p.done {
+		return fs.ErrClosed
+	}
+	defer p.Discard()
+	return p.rename()
+}
+
+func (p *Part) rename() error {
+	if err := replaceable(p.target); err != nil {
+		return err
+	}
+	if !removesOpenFiles {
+		// Only what is closed can be renamed. That ends the lock, but nobody sweeps
+		// what has been written to a moment ago.
+		now := time.Now()
+		_ = os.Chtimes(p.Name(), now, now)
+		if err := p.Close(); err != nil {
+			return err
+		}
+	}
+	if err := os.Rename(p.Name(), p.target); err != nil {
+		return err
+	}
+	p.done = true
+	if removesOpenFiles {
+		return p.Close()
+	}
+	return nil
+}
+
+// Discard closes and removes the file. After Commit and Publish it does nothing.
+func (p *Part) Discard() {
+	if p.done {
+		return
+	}
+	p.done = true
+	if removesOpenFiles {
+		os.Remove(p.Name()) // while it is locked
+		p.Close()
+		return
+	}
+	p.Close()
+	os.Remove(p.Name())
+}
+
+// partName returns a name that nobody can guess.
+func partName() string {
+	return TempPrefix + strconv.FormatUint(rand.Uint64(), 36) + partSuffix
+}
+
+// isPartName reports whether partName may have made the name.
+func isPartName(name string) bool {
+	middle, ok := strings.CutPrefix(name, TempPrefix)
+	middle, ok2 := strings.CutSuffix(middle, partSuffix)
+	return ok && ok2 && middle != "" && strings.Trim(middle, "0123456789abcdefghijklmnopqrstuvwxyz") == ""
+}

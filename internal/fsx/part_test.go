@@ -1,0 +1,208 @@
+package fsx_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/tofureg/tofureg/internal/fsx"
+)
+
+// locks says whether sweeping goes by locks here, and so needs no hour to pass.
+const locks = runtime.GOOS == "linux" || runtime.GOOS == "darwin" || runtime.GOOS == "freebsd"
+
+func TestPart(t *testing.T) {
+	t.Parallel()
+	for name, commit := range map[string]func(*fsx.Part) error{
+		"commit":  (*fsx.Part).Commit,
+		"publish": (*fsx.Part).Publish,
+	} {
+		dir := t.TempDir()
+		target := filepath.Join(dir, "file")
+		for _, want := range []string{"old", "new"} {
+			p, err := fsx.CreatePart(target, 0o600)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := p.WriteString(want); err != nil {
+				t.Fatal(err)
+			}
+			fsx.SweepParts(dir)
+			if err := commit(p); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			p.Discard()
+			if err := commit(p); !errors.Is(err, fs.ErrClosed) {
+				t.Errorf("%s again: %v, want fs.ErrClosed", name, err)
+			}
+			wantContent(t, target, want)
+		}
+		p, err := fsx.CreatePart(target, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Discard()
+		p.Discard()
+		wantContent(t, target, "new")
+		wantNames(t, dir, "file")
+	}
+}
+
+func TestPartRefusedTargets(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if _, err := fsx.CreatePart(dir, 0o600); !errors.Is(err, fsx.ErrNotAFile) {
+		t.Errorf("directory: %v, want ErrNotAFile", err)
+	}
+	none := filepath.Join(dir, "none")
+	if _, err := fsx.CreatePart(filepath.Join(none, "file"), 0o600); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no parent: %v, want fs.ErrNotExist", err)
+	}
+	if _, err := fsx.CreatePartDir(none); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no parent: %v, want fs.ErrNotExist", err)
+	}
+	target := filepath.Join(dir, "file")
+	p, err := fsx.CreatePart(target, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(target, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Commit(); !errors.Is(err, fsx.ErrNotAFile) {
+		t.Errorf("the target became a directory: %v, want ErrNotAFile", err)
+	}
+	wantNames(t, dir, "file")
+}
+
+// TestSweep: what lives and what is not ours stays, all else goes.
+func TestSweep(t *testing.T) {
+	t.Parallel()
+	if !locks {
+		t.Skip("skipped: no locks that end with their holder on " + runtime.GOOS)
+	}
+	dir := t.TempDir()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	live, err := fsx.CreatePart(filepath.Join(dir, "file"), 0o600)
+	must(err)
+	defer live.Discard()
+	liveDir, err := fsx.CreatePartDir(dir)
+	must(err)
+	defer liveDir.Discard()
+	must(os.MkdirAll(filepath.Join(liveDir.Path(), "tree1", "deep"), 0o755))
+	dead, err := fsx.CreatePart(filepath.Join(dir, "file"), 0o600)
+	must(err)
+	must(dead.Close()) // as the system does when the process ends
+
+	outside := filepath.Join(t.TempDir(), "precious")
+	must(os.WriteFile(outside, []byte("x"), 0o600))
+	for _, name := range []string{".tofureg-a.part", ".tofureg-0z.part", "other", ".tofureg-x.tmp", ".tofureg-.part", ".tofureg-A.part", ".tofureg-a.part2"} {
+		must(os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600))
+	}
+	for _, name := range []string{".tofureg-d.part", ".tofureg-e.part", ".tofureg-f.part"} {
+		must(os.MkdirAll(filepath.Join(dir, name, "tree1", "deep"), 0o755))
+	}
+	must(os.WriteFile(filepath.Join(dir, ".tofureg-e.part", "lock"), nil, 0o600))
+	must(os.Symlink(outside, filepath.Join(dir, ".tofureg-f.part", "lock"))) // not of our making
+	must(os.Symlink(outside, filepath.Join(dir, ".tofureg-l.part")))
+
+	for range 2 {
+		fsx.SweepParts(dir)
+	}
+	fsx.SweepParts(filepath.Join(dir, "none"))
+	want := []string{".tofureg-.part", ".tofureg-A.part", ".tofureg-a.part2", ".tofureg-f.part", ".tofureg-l.part", ".tofureg-x.tmp",
+		"other", filepath.Base(live.Name()), filepath.Base(liveDir.Path())}
+	entries, err := os.ReadDir(dir)
+	must(err)
+	got := map[string]bool{}
+	for _, e := range entries {
+		got[e.Name()] = true
+	}
+	for _, name := range want {
+		if !got[name] {
+			t.Errorf("%s was removed", name)
+		}
+		delete(got, name)
+	}
+	if len(got) > 0 {
+		t.Errorf("%v stayed", got)
+	}
+	wantContent(t, outside, "x")
+	if _, err := os.Stat(filepath.Join(liveDir.Path(), "tree1", "deep")); err != nil {
+		t.Error(err)
+	}
+	liveDir.Discard()
+	if _, err := os.Lstat(liveDir.Path()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the discarded directory is there: %v", err)
+	}
+}
+
+// TestSweepSparesTheLiving has some make files and directories while others sweep.
+func TestSweepSparesTheLiving(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	done := make(chan struct{})
+	var sweepers, makers sync.WaitGroup
+	for range 2 {
+		sweepers.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					fsx.SweepParts(dir)
+				}
+			}
+		})
+	}
+	for i := range 4 {
+		makers.Go(func() {
+			target := filepath.Join(dir, string(rune('a'+i)))
+			for range 50 {
+				p, err := fsx.CreatePart(target, 0o600)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if err := p.Publish(); err != nil {
+					t.Error(err)
+				}
+				d, err := fsx.CreatePartDir(dir)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if err := os.WriteFile(filepath.Join(d.Path(), "x"), nil, 0o600); err != nil {
+					t.Error(err)
+				}
+				if err := os.Remove(filepath.Join(d.Path(), "x")); err != nil {
+					t.Error(err)
+				}
+				d.Discard()
+			}
+		})
+	}
+	makers.Wait()
+	close(done)
+	sweepers.Wait()
+	fsx.SweepParts(dir)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), fsx.TempPrefix) && locks {
+			t.Errorf("%s is left behind", e.Name())
+		}
+	}
+}

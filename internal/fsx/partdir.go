@@ -1,0 +1,62 @@
+package fsx
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// partLock is the file in a part that is a directory, whose lock tells that the part is
+// alive.
+const partLock = "lock"
+
+// PartDir is a private directory in which something is made before it gets its name. It
+// is locked until it is discarded, so that [SweepParts] tells it from those that dead
+// processes have left behind.
+type PartDir struct {
+	path string
+	lock *os.File // nil: no locks here
+}
+
+// CreatePartDir makes a new directory, of mode 0700, in dir. Its file "lock" is taken.
+func CreatePartDir(dir string) (*PartDir, error) {
+	for range partTries {
+		path := filepath.Join(dir, partName())
+		err := os.Mkdir(path, 0o700)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		l, err := tryAcquire(filepath.Join(path, partLock))
+		switch {
+		case l != nil:
+			return &PartDir{path, l.file}, nil
+		case errors.Is(err, fs.ErrNotExist):
+			// Somebody sweeps.
+		case errors.Is(err, fs.ErrPermission):
+			os.Remove(path)
+			return nil, err
+		case err != nil:
+			return &PartDir{path: path}, nil
+		}
+		// Who has the lock removes the rest as well.
+	}
+	return nil, &fs.PathError{Op: "create a temporary directory in", Path: dir, Err: fs.ErrExist}
+}
+
+// Path returns the path of the directory.
+func (d *PartDir) Path() string { return d.path }
+
+// Discard removes the directory and all that is still in it.
+func (d *PartDir) Discard() {
+	if d.lock != nil && !removesOpenFiles {
+		d.lock.Close()
+	}
+	os.RemoveAll(d.path)
+	if d.lock != nil {
+		d.lock.Close()
+	}
+}
