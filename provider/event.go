@@ -9,8 +9,8 @@ import (
 // EventKind says what happened.
 type EventKind string
 
-// The kinds of events that [Download] and [Receive] report, and those that package
-// install adds.
+// The kinds of events that [Download], [Receive] and [Hashes] report, and those that
+// package install adds.
 const (
 	// EventBytes: Bytes of Total have arrived. It comes once when the transfer
 	// starts, about ten times a second while it runs, and once at its end.
@@ -33,6 +33,13 @@ const (
 	EventReused EventKind = "reused"
 	// EventInstalled: the package is verified, unpacked and at its place.
 	EventInstalled EventKind = "installed"
+
+	// EventHashed: the hashes of the package are known, and the policy accepts them.
+	// Bytes is the size of the archive, or 0 if it did not have to come.
+	EventHashed EventKind = "hashed"
+	// EventStoreFailed: a HashStore could not be read or written, Err says why. The
+	// job goes on without it.
+	EventStoreFailed EventKind = "store failed"
 )
 
 // Event is one step of a job, for progress displays and logs. The calls for one

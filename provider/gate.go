@@ -6,26 +6,28 @@ import (
 )
 
 // A Gate bounds how many archives are in progress at once, from the request for one to
-// its verdict, in all calls that share it. It is safe for concurrent use. Make it with
-// [NewGate].
+// its verdict, in all calls that share it. It is safe for concurrent use. [NewGate] makes
+// one.
 type Gate struct {
 	archives chan struct{}
-	hashing  chan struct{} // for what keeps a core busy
+	hashing  chan struct{} // by those that keep a core busy
 }
 
-// NewGate returns a Gate for n archives at once; 0 or less: 8.
+// defaultGate hides the latency of a server and is no burden to it. Each archive in
+// progress takes its size in temporary files, which some systems keep in memory.
+const defaultGate = 8
+
+// NewGate returns a Gate for n archives at once; 0 or less means 8.
 func NewGate(n int) *Gate {
 	if n <= 0 {
-		n = 8
+		n = defaultGate
 	}
-	return &Gate{archives: make(chan struct{}, n), hashing: make(chan struct{}, max(runtime.GOMAXPROCS(0), 1))}
+	return &Gate{archives: make(chan struct{}, n), hashing: make(chan struct{}, runtime.GOMAXPROCS(0))}
 }
 
-// Enter waits until there is room for one more archive, or ctx ends, whose error it
-// returns. The caller must call leave once, when it is done with the archive.
-func (g *Gate) Enter(ctx context.Context) (leave func(), err error) {
-	return enter(ctx, g.archives)
-}
+// Enter waits until there is room for one more archive, or until ctx ends, whose error it
+// returns then. Who has entered must call leave, once.
+func (g *Gate) Enter(ctx context.Context) (leave func(), err error) { return enter(ctx, g.archives) }
 
 func enter(ctx context.Context, places chan struct{}) (leave func(), err error) {
 	if err := ctx.Err(); err != nil {

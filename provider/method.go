@@ -159,13 +159,11 @@ func (s *search) about(err, cause error) error {
 // asked for.
 func (m *Method) find(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*Package, error) {
 	pkg, err := m.Source.ProviderPackage(ctx, p, v, platform)
-	switch {
-	case err != nil:
+	if err == nil {
+		err = pkg.is(p, v, platform)
+	}
+	if err != nil {
 		return nil, err
-	case pkg == nil:
-		return nil, errors.New("the source returned neither a package nor an error")
-	case pkg.Provider != p || pkg.Version != v || pkg.Platform != platform:
-		return nil, fmt.Errorf("the source returned the package %s", pkg)
 	}
 	// A copy, in case that the source keeps its own.
 	marked := *pkg
@@ -174,6 +172,17 @@ func (m *Method) find(ctx context.Context, p addrs.Provider, v addrs.Version, pl
 		marked.Via += between + pkg.Via
 	}
 	return &marked, nil
+}
+
+// is makes sure that a source has answered about what it was asked for.
+func (p *Package) is(wanted addrs.Provider, v addrs.Version, platform addrs.Platform) error {
+	switch {
+	case p == nil:
+		return errors.New("the source returned neither a package nor an error")
+	case p.Provider != wanted || p.Version != v || p.Platform != platform:
+		return fmt.Errorf("the source returned the package %s", p)
+	}
+	return nil
 }
 
 // list asks one method for versions.

@@ -1,8 +1,57 @@
 package provider
 
-// ShareEvidence returns a Source like src that fetches the SHA256SUMS document and the
-// signature of a version once, however many of its packages are asked for and by
-// whomever. What was fetched is kept as long as the Source; errors are not.
+import (
+	"bytes"
+	"context"
+	"time"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/flight"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// ShareEvidence returns a Source like src that fetches a SHA256SUMS document and its
+// signature once: the packages of a version for all platforms commonly have them in
+// common. What was fetched is kept as long as the Source is used, up to a day, so it is
+// for one job, such as an installation with all that belongs to it. Errors are not kept.
+//
+// [Hashes] does so by itself; who calls it and [Download] for the same version gives both
+// the same Source.
 func ShareEvidence(src Source) Source {
-	panic("stub")
+	if _, ok := src.(*sharedEvidence); ok {
+		return src
+	}
+	return &sharedEvidence{Source: src}
+}
+
+type sharedEvidence struct {
+	Source
+	known flight.Cache[evidenceKey, documents]
+}
+
+// evidenceKey: who may fetch from a URL depends on the provider's host, and where it
+// leads on the method.
+type evidenceKey struct {
+	provider             addrs.Provider
+	sums, signature, via string
+}
+
+type documents struct{ sums, signature []byte }
+
+// Evidence implements [Fetcher].
+func (s *sharedEvidence) Evidence(ctx context.Context, pkg *Package) (verify.Evidence, error) {
+	if pkg == nil || pkg.SumsURL == "" {
+		return s.Source.Evidence(ctx, pkg)
+	}
+	key := evidenceKey{pkg.Provider, pkg.SumsURL, pkg.SignatureURL, pkg.Via}
+	found, err := s.known.Do(ctx, key, 24*time.Hour, func(ctx context.Context) (documents, error) {
+		ev, err := s.Source.Evidence(ctx, pkg)
+		return documents{ev.Sums, ev.Signature}, err
+	})
+	if err != nil {
+		return verify.Evidence{}, err
+	}
+	ev := pkg.Evidence()
+	ev.Sums, ev.Signature = bytes.Clone(found.sums), bytes.Clone(found.signature)
+	return ev, nil
 }

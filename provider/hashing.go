@@ -1,0 +1,235 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"sync"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/fsx"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// maxAsking bounds the packages that are asked for at once; the answers are small.
+const maxAsking = 32
+
+// hashing is one call of Hashes.
+type hashing struct {
+	HashOptions
+	src      Source
+	provider addrs.Provider
+	version  addrs.Version
+	asking   chan struct{}
+
+	// These are written only before the platforms are worked on side by side.
+	found map[addrs.Platform]answered
+	lead  *Package // that states hashes of other platforms; may be nil
+}
+
+type answered struct {
+	pkg *Package
+	err error
+}
+
+// all works on all platforms.
+func (h *hashing) all(ctx context.Context, on []addrs.Platform) (map[addrs.Platform]*verify.Report, error) {
+	if h.Policy.RecordStated {
+		h.findLead(ctx, on[0])
+	}
+	reports, errs := make([]*verify.Report, len(on)), make([]error, len(on))
+	var wg sync.WaitGroup
+	for i, platform := range on {
+		wg.Go(func() { reports[i], errs[i] = h.one(ctx, platform) })
+	}
+	wg.Wait()
+	result := make(map[addrs.Platform]*verify.Report, len(on))
+	ended := false
+	for i, platform := range on {
+		switch {
+		case errs[i] == nil:
+			result[platform] = reports[i]
+		case ctx.Err() != nil && errors.Is(errs[i], ctx.Err()):
+			// Once says it all.
+			if ended {
+				errs[i] = nil
+			}
+			ended = true
+		}
+	}
+	return result, errors.Join(errs...)
+}
+
+// one works on one platform. The error is an *Error.
+func (h *hashing) one(ctx context.Context, platform addrs.Platform) (*verify.Report, error) {
+	about := &Package{Provider: h.provider, Version: h.version, Platform: platform}
+	report, size, err := h.report(ctx, platform)
+	if ctx.Err() != nil {
+		err = ctx.Err() // of which a verdict may be the consequence
+	}
+	if err != nil {
+		return nil, failure("hash", about, err)
+	}
+	h.tell(Event{Kind: EventHashed, Platform: platform, Bytes: size, Total: size})
+	return report, nil
+}
+
+// report tries what is cheap first. It returns also how many bytes had to come.
+func (h *hashing) report(ctx context.Context, platform addrs.Platform) (*verify.Report, int64, error) {
+	if pkg := h.lead.inferred(platform); pkg != nil {
+		if report, err := h.withoutDownload(ctx, pkg); report != nil || err != nil {
+			return report, 0, err
+		}
+	}
+	pkg, err := h.find(ctx, platform)
+	if err != nil {
+		return nil, 0, err
+	}
+	if pkg.Dir != "" {
+		report, err := h.directory(ctx, pkg)
+		return report, 0, err
+	}
+	if report, err := h.withoutDownload(ctx, pkg); report != nil || err != nil {
+		return report, 0, err
+	}
+	return h.download(ctx, pkg)
+}
+
+// withoutDownload returns nil if the archive has to come.
+func (h *hashing) withoutDownload(ctx context.Context, pkg *Package) (*verify.Report, error) {
+	if report, err := h.remembered(ctx, pkg); report != nil || err != nil {
+		return report, err
+	}
+	return h.stated(ctx, pkg)
+}
+
+// find asks the source for a package, unless it is known.
+func (h *hashing) find(ctx context.Context, platform addrs.Platform) (*Package, error) {
+	if known, ok := h.found[platform]; ok {
+		return known.pkg, known.err
+	}
+	leave, err := enter(ctx, h.asking)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	pkg, err := h.src.ProviderPackage(ctx, h.provider, h.version, platform)
+	if err == nil {
+		err = pkg.is(h.provider, h.version, platform)
+	}
+	return pkg, err
+}
+
+// download has an archive come and computes its hashes.
+func (h *hashing) download(ctx context.Context, pkg *Package) (*verify.Report, int64, error) {
+	leave, err := h.Gate.Enter(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer leave()
+	f, err := fsx.Temp(h.TempDir)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer f.Discard()
+	got, err := Receive(ctx, h.src, pkg, f.File, h.Options)
+	if err != nil {
+		return nil, 0, err
+	}
+	report, err := h.compute(ctx, got, f.File)
+	if err != nil {
+		return nil, 0, err
+	}
+	h.remember(ctx, pkg, got.ZH, report)
+	return report, got.Size, nil
+}
+
+// compute judges an archive that has arrived and computes its h1.
+func (h *hashing) compute(ctx context.Context, got *Received, f *os.File) (*verify.Report, error) {
+	local := []verify.Hash{got.ZH}
+	if !h.Policy.NeedsH1(got.Evidence, got.ZH) {
+		// What is refused by its zh is not worth inflating, nor safe.
+		if _, err := h.Policy.Judge(got.Evidence, got.Size, local); err != nil {
+			return nil, err
+		}
+	}
+	leave, err := enter(ctx, h.Gate.hashing)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	packed, tree, err := verify.H1Zip(interruptible{ctx, f}, got.Size, h.Policy.Limits)
+	if err != nil {
+		return nil, err
+	}
+	return h.Policy.Judge(got.Evidence, got.Size, append(local, packed, tree))
+}
+
+// directory hashes a package that is unpacked.
+func (h *hashing) directory(ctx context.Context, pkg *Package) (*verify.Report, error) {
+	leave, err := enter(ctx, h.Gate.hashing)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	root, err := os.OpenRoot(pkg.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	h1, err := verify.H1Dir(interruptibleFS{ctx, root.FS()})
+	if err != nil {
+		return nil, err
+	}
+	return h.Policy.Judge(pkg.Evidence(), -1, []verify.Hash{h1})
+}
+
+// interruptibleFS is a directory that can be read as long as ctx has not ended.
+type interruptibleFS struct {
+	ctx context.Context
+	fs  fs.FS
+}
+
+func (i interruptibleFS) Open(name string) (fs.File, error) {
+	if err := i.ctx.Err(); err != nil {
+		return nil, err
+	}
+	f, err := i.fs.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	if dir, ok := f.(fs.ReadDirFile); ok {
+		return interruptibleFile{dir, i.ctx}, nil
+	}
+	return f, nil
+}
+
+type interruptibleFile struct {
+	fs.ReadDirFile
+	ctx context.Context
+}
+
+func (f interruptibleFile) Read(p []byte) (int, error) {
+	if err := f.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return f.ReadDirFile.Read(p)
+}
+
+// tell reports an event.
+func (h *hashing) tell(e Event) {
+	if h.Progress == nil {
+		return
+	}
+	e.Provider, e.Version = h.provider, h.version
+	h.Progress(e)
+}
+
+// failed is the error of the whole call.
+func (h *hashing) failed(err error) error {
+	if _, ok := errors.AsType[*Error](err); ok {
+		return err
+	}
+	return &Error{Op: "hash", Subject: h.provider.String() + " " + h.version.String(), Err: err}
+}
