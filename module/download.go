@@ -136,7 +136,7 @@ func download(ctx context.Context, src Source, r Request, o Options) (*Report, e
 // whole or not at all: they are unpacked in a private directory beside it, hashed,
 // compared with o.H1, synced, and only then renamed. That directory is removed after
 // any failure; only a process that is killed leaves it behind, under a name that
-// starts with ".tofureg-".
+// starts with ".tofureg-", until the next download into the same parent removes it.
 //
 // The parent of dir must exist. At dir there must be nothing, or an empty directory,
 // which is replaced; anything else is refused at once as ErrOccupied.

@@ -14,11 +14,12 @@ import (
 )
 
 // A stage is a private directory beside the target. All work is done in it, and what
-// is complete is renamed. It is removed at the end; only a process that is killed
-// leaves it behind.
+// is complete is renamed. It is removed at the end; what a process that is killed leaves
+// behind, the next one beside it removes.
 type stage struct {
 	target string
 	dir    string
+	part   *fsx.PartDir // which dir is
 	trees  int
 }
 
@@ -31,11 +32,13 @@ func newStage(target string) (*stage, error) {
 	if err := vacant(target); err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp(filepath.Dir(target), fsx.TempPrefix+"*.tmp")
+	beside := filepath.Dir(target)
+	part, err := fsx.CreatePartDir(beside)
 	if err != nil {
 		return nil, err
 	}
-	return &stage{target: target, dir: dir}, nil
+	fsx.SweepParts(beside)
+	return &stage{target: target, dir: part.Path(), part: part}, nil
 }
 
 // vacant returns nil if there is nothing at the path, or an empty directory.
@@ -96,7 +99,7 @@ func (s *stage) commit(ctx context.Context, root *os.Root) error {
 }
 
 // discard removes the stage.
-func (s *stage) discard() { os.RemoveAll(s.dir) }
+func (s *stage) discard() { s.part.Discard() }
 
 // syncers is how many files are synced at a time. One after the other takes more than
 // ten times as long, since a disk settles many at once.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"path/filepath"
 
 	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/verify"
@@ -25,7 +26,8 @@ type Options struct {
 // path. Nothing else is ever to be seen at path: the bytes go to a private file
 // beside it, are hashed as they arrive, judged, synced, and only then renamed. The
 // private file is removed after any failure; only a process that is killed
-// leaves it behind, under a name that starts with ".tofureg-".
+// leaves it behind, under a name that starts with ".tofureg-", until the next Download
+// into the same directory removes it.
 //
 // The directory of path must exist. A file at path is replaced by the verified
 // one and otherwise left alone; a symbolic link is itself replaced, what it points
@@ -45,11 +47,12 @@ func Download(ctx context.Context, src Fetcher, pkg *Package, path string, o Opt
 	if err := pkg.fetchable(); err != nil {
 		return nil, err
 	}
-	f, err := fsx.Create(path, 0o644)
+	f, err := fsx.CreatePart(path, 0o644)
 	if err != nil {
 		return nil, failure("store", pkg, err)
 	}
 	defer f.Discard()
+	fsx.SweepParts(filepath.Dir(path))
 	got, err := Receive(ctx, src, pkg, f.File, o)
 	if err != nil {
 		return nil, err
