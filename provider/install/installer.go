@@ -2,6 +2,8 @@ package install
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/provider"
@@ -9,53 +11,116 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// Installer is "init" for programs.
+// An Installer makes sure that the providers which a configuration requires are in its
+// plugin directory: it is the part of "tofu init" that deals with providers, as a value.
+//
+// Set the fields before the first call and leave them alone from then on. Several calls
+// may run at once, also in several processes with the same directories.
 type Installer struct {
-	Source provider.Source // nil: offline, only what is locked and in Cache or Dir
-	Dir    *Dir            // where the packages are to be; required
-	Cache  *Dir            // shared with other projects; nil: none
-	Link   LinkMode        // from Cache to Dir
+	// Source is where versions and packages come from: a registry, a mirror, or
+	// several of these. Nil means offline: what is not locked, and in Dir or Cache, is
+	// [ErrOffline].
+	Source provider.Source
 
-	// Policy decides about the packages of a provider; nil: the zero Policy for all.
-	// Where the lock covers a version its Accept is replaced by that of the lock.
+	// Dir is where the packages are to be. It is required.
+	Dir *Dir
+
+	// Cache is a directory shared with other projects. Packages are installed there,
+	// and from there into Dir. Nil: there is none.
+	Cache *Dir
+
+	// Link says how a package gets from Cache into Dir; zero: [Symlink].
+	Link LinkMode
+
+	// Policy returns what decides about the packages of a provider; nil means the zero
+	// policy for all, which wants a signature. It is called once for each provider,
+	// before the work begins.
+	//
+	// Where the lock file has hashes of the selected version these become the Accept of
+	// the policy, and a package needs one of them, whatever else speaks for it. With
+	// RequireSignature it needs a signature too, and since a directory has none, what
+	// is in Dir or Cache does not count then.
 	Policy func(addrs.Provider) verify.Policy
 
-	Platform      addrs.Platform            // zero: of this program
-	LockPlatforms []addrs.Platform          // hashes for these go into the lock too
-	Upgrade       bool                      // choose anew instead of keeping what is locked
-	DevOverrides  map[addrs.Provider]string // directories; never resolved, hashed or locked
+	// Platform to install for; zero: that of this program.
+	Platform addrs.Platform
 
-	Hashes   provider.HashStore // hashes computed before; nil: none
-	Parallel int                // packages at once; 0: 32
+	// Protocols are the plugin protocol versions that the caller can speak; zero:
+	// ">= 5, < 7". A version that speaks none of them is not chosen.
+	Protocols addrs.Constraint
+
+	// LockPlatforms are platforms whose hashes the lock file is to have beside those of
+	// Platform. Their packages are downloaded and hashed where nothing cheaper will do,
+	// but not installed. See [Result.Lock] for when a lock file has the hashes already.
+	LockPlatforms []addrs.Platform
+
+	// Upgrade chooses versions anew instead of keeping those of the lock file.
+	Upgrade bool
+
+	// DevOverrides are directories with packages under development. Their providers
+	// are left alone: nothing is resolved, hashed, installed or locked.
+	DevOverrides map[addrs.Provider]string
+
+	// Hashes remembers what was computed for LockPlatforms, from one run to the next;
+	// nil: nothing is remembered.
+	Hashes provider.HashStore
+
+	// Parallel is how many packages are worked on at once; 0: 32.
+	Parallel int
+
+	// Progress is told each step; nil: nobody is. It is called by one goroutine at a
+	// time, with the events of different packages mixed, and holds up the work while it
+	// runs.
+	//
+	// [provider.EventResolving] comes when versions are asked for, then those of
+	// [Dir.Install], or [provider.EventReused] for a package that was there. In the end
+	// each provider has [provider.EventInstalled] or [EventFailed]. The packages of
+	// LockPlatforms have the events of [provider.Hashes].
 	Progress func(provider.Event)
 }
 
-// Ensure installs what requirements ask for. The result is valid beside an error.
+// EventFailed is reported by [Installer.Ensure]: a provider could not be installed, or
+// not be locked for all platforms. Err says why.
+const EventFailed provider.EventKind = "failed"
+
+// defaultParallel is what Installer.Parallel means by 0.
+const defaultParallel = 32
+
+// Ensure installs a version of each required provider that its constraint allows, and
+// returns what there is now, with an updated copy of lock. The caller saves that. A nil
+// lock is an empty one; lock itself is not changed.
+//
+// A locked version is kept unless Upgrade is set. Another version is the newest that the
+// constraint allows and that has a package for Platform, as far as the source tells. What
+// is in Dir is used if its content is as locked, then what is in Cache: a provider that is
+// locked and there costs no request. Otherwise its package is downloaded and verified.
+// Providers are worked on side by side.
+//
+// A provider that is built into the CLI is no work, but must have no constraint, and be
+// one that exists: only terraform.io/builtin/terraform does.
+//
+// One provider's failure stops no other one. The error joins all of them in the order of
+// the providers, each a [*provider.Error], for example with [*LockedError], [ErrOffline]
+// or what package verify refuses. The result is valid beside an error: it has every
+// provider, those that failed with [Selection.Err] and, in the lock, as they were.
 func (in *Installer) Ensure(ctx context.Context, requirements map[addrs.Provider]addrs.Constraint, lock *lockfile.File) (*Result, error) {
-	panic("stub")
+	return in.run(ctx, requirements, lock, false)
 }
 
-// Plan tells what Ensure would do, without writing anything.
+// Plan tells what Ensure would do, without writing anything. It asks the source as Ensure
+// does for versions and for the package, but fetches none, so that it cannot know whether
+// it would be accepted. The lock of the result lacks the hashes that only packages tell.
 func (in *Installer) Plan(ctx context.Context, requirements map[addrs.Provider]addrs.Constraint, lock *lockfile.File) (*Result, error) {
-	panic("stub")
+	return in.run(ctx, requirements, lock, true)
 }
 
-// Result of Ensure and Plan.
-type Result struct {
-	Selections []Selection    // by provider
-	Lock       *lockfile.File // updated copy; never nil
-}
-
-// Selection is what was decided and done about one provider.
-type Selection struct {
-	Provider   addrs.Provider
-	Constraint addrs.Constraint
-	Version    addrs.Version
-	Locked     bool   // the version is that of the lock
-	Override   bool   // Dir is a development override
-	Dir        string // of the package; empty after an error or in a plan where it is not there yet
-	Executable string
-	From       string // "dir", "cache", "source", "override", …
-	Reports    map[addrs.Platform]*verify.Report
-	Err        error
+// check refuses an Installer that cannot work.
+func (in *Installer) check() error {
+	switch {
+	case in.Dir == nil:
+		return errors.New("install: Installer.Dir is nil")
+	case in.Parallel < 0:
+		return fmt.Errorf("install: Installer.Parallel is %d", in.Parallel)
+	}
+	return nil
 }

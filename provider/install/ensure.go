@@ -1,0 +1,115 @@
+package install
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/provider/lockfile"
+)
+
+// run is one call of Ensure or Plan.
+type run struct {
+	*Installer
+	dry      bool             // nothing is to be written
+	platform addrs.Platform   // to install for
+	others   []addrs.Platform // to lock beside it
+	lock     *lockfile.File   // as given; jobs read it at the same time
+	source   provider.Source  // nil: offline
+	asking   *provider.Gate   // for documents
+	packages *provider.Gate
+	report   func(provider.Event)
+}
+
+func (in *Installer) run(ctx context.Context, requirements map[addrs.Provider]addrs.Constraint, lock *lockfile.File, dry bool) (*Result, error) {
+	if lock == nil {
+		lock = &lockfile.File{}
+	}
+	lock = lock.Clone()
+	if err := in.check(); err != nil {
+		return &Result{Lock: lock}, err
+	}
+	lock.Migrate()
+	parallel := cmp.Or(in.Parallel, defaultParallel)
+	r := &run{
+		Installer: in, dry: dry, lock: lock,
+		platform: cmp.Or(in.Platform, addrs.CurrentPlatform()),
+		asking:   provider.NewGate(parallel),
+		packages: provider.NewGate(parallel),
+		report:   oneAtATime(in.Progress),
+	}
+	r.others = slices.Compact(slices.SortedFunc(slices.Values(in.LockPlatforms), addrs.Platform.Compare))
+	r.others = slices.DeleteFunc(r.others, func(p addrs.Platform) bool { return p == r.platform || p.IsZero() })
+	if in.Source != nil {
+		r.source = provider.ShareEvidence(in.Source)
+	}
+	return r.all(ctx, requirements)
+}
+
+// all works on the providers side by side.
+func (r *run) all(ctx context.Context, requirements map[addrs.Provider]addrs.Constraint) (*Result, error) {
+	providers := slices.SortedFunc(maps.Keys(requirements), addrs.Provider.Compare)
+	result := &Result{Selections: make([]Selection, len(providers))}
+	jobs := make([]job, len(providers))
+	for i, p := range providers {
+		result.Selections[i] = Selection{Provider: p, Constraint: requirements[p]}
+		jobs[i] = job{run: r, s: &result.Selections[i]}
+		if r.Policy != nil {
+			jobs[i].policy = r.Policy(p)
+		}
+	}
+	var wg sync.WaitGroup
+	for i := range jobs {
+		wg.Go(func() { jobs[i].do(ctx) })
+	}
+	wg.Wait()
+
+	var failures []error
+	for i := range result.Selections {
+		failures = append(failures, result.Selections[i].Err)
+	}
+	var err error
+	result.Lock, err = r.updated(result.Selections)
+	return result, errors.Join(append(failures, err)...)
+}
+
+// updated returns the lock file after the work.
+func (r *run) updated(selections []Selection) (*lockfile.File, error) {
+	lock := r.lock.Clone()
+	required := map[addrs.Provider]bool{}
+	var failures []error
+	for _, s := range selections {
+		required[s.Provider] = true
+		// Without a report nothing is known of the version, unless this is a plan.
+		if len(s.Reports) == 0 && (!r.dry || s.Err != nil || s.Version.IsZero()) {
+			continue
+		}
+		reports := slices.Collect(maps.Values(s.Reports))
+		failures = append(failures, lock.Merge(s.Provider, s.Version, s.Constraint, reports...))
+	}
+	for e := range r.lock.All() {
+		if !required[e.Provider] {
+			lock.Delete(e.Provider)
+		}
+	}
+	return lock, errors.Join(failures...)
+}
+
+// oneAtATime makes report safe for concurrent use; nil is silent.
+func oneAtATime(report func(provider.Event)) func(provider.Event) {
+	if report == nil {
+		return func(provider.Event) {}
+	}
+	calls := make(chan func(provider.Event), 1)
+	calls <- report
+	return func(e provider.Event) {
+		report := <-calls
+		defer func() { calls <- report }()
+		report(e)
+	}
+}

@@ -1,0 +1,159 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/provider/lockfile"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// job is the work on one provider.
+type job struct {
+	*run
+	s      *Selection
+	policy verify.Policy // of the caller
+	locked bool          // the lock file has hashes of the selected version
+}
+
+func (j *job) do(ctx context.Context) {
+	err := j.work(ctx)
+	if err == nil {
+		return
+	}
+	if _, ok := errors.AsType[*provider.Error](err); !ok {
+		err = j.failure("install", err)
+	}
+	j.s.Err = err
+	j.tell(EventFailed, err)
+}
+
+func (j *job) work(ctx context.Context) error {
+	if exempt, err := j.exempt(); exempt || err != nil {
+		return err
+	}
+	if err := j.choose(ctx); err != nil {
+		return err
+	}
+	j.locked = j.lock.Covers(j.s.Provider, j.s.Version)
+	local, err := j.lookup(ctx)
+	if err != nil {
+		return err
+	}
+	if j.s.Unlocked, err = j.unlocked(ctx, local); err != nil {
+		return err
+	}
+	if j.dry {
+		return j.plan(ctx, local)
+	}
+	return j.installAndLock(ctx, local)
+}
+
+// exempt reports whether the provider is none to be installed.
+func (j *job) exempt() (bool, error) {
+	p := j.s.Provider
+	dir, overridden := j.DevOverrides[p]
+	switch {
+	case p.IsZero():
+		return false, j.failure("install", errors.New("the address is empty"))
+	case overridden:
+		j.s.From, j.s.Dir = FromOverride, dir
+		// It may not have been built yet, which is for whoever starts it to say.
+		j.s.Executable, _ = (&Package{Provider: p, Dir: dir}).Executable()
+		return true, nil
+	case p.IsBuiltIn():
+		j.s.From = FromBuiltIn
+		return true, j.builtIn(p)
+	case p.IsLegacy():
+		return false, j.failure("install", fmt.Errorf("%w: the address does not tell the provider's namespace", lockfile.ErrNotLockable))
+	}
+	return false, nil
+}
+
+// builtIn refuses what the CLI refuses of its own providers.
+func (j *job) builtIn(p addrs.Provider) error {
+	switch {
+	case p.Type() != "terraform":
+		return j.failure("install", fmt.Errorf("%w among the providers that are built into the CLI", provider.ErrNotFound))
+	case !j.s.Constraint.IsZero():
+		return j.failure("install", errors.New("the provider is built into the CLI and can have no version constraint"))
+	}
+	return nil
+}
+
+// choose decides on a version.
+func (j *job) choose(ctx context.Context) error {
+	p, c := j.s.Provider, j.s.Constraint
+	const op = "choose a version of"
+	entry, _ := j.lock.Get(p)
+	if !entry.Version.IsZero() && !j.Upgrade {
+		j.s.Version, j.s.Locked = entry.Version, true
+		if !c.Allows(entry.Version) {
+			return j.failure(op, &LockedError{Provider: p, Version: entry.Version, Constraint: c})
+		}
+		return nil
+	}
+	if j.source == nil {
+		return j.failure(op, ErrOffline)
+	}
+	leave, err := j.asking.Enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	j.tell(provider.EventResolving, nil)
+	versions, err := j.source.ProviderVersions(ctx, p)
+	if err != nil {
+		return err
+	}
+	j.s.Warnings = versions.Warnings
+	v, err := versions.NewestFor(c, j.need())
+	if err != nil {
+		return err
+	}
+	j.s.Version, j.s.Locked = v, v == entry.Version
+	return nil
+}
+
+func (j *job) need() provider.Need {
+	return provider.Need{Platform: j.platform, Protocols: j.Protocols}
+}
+
+// find asks the source for the package. What cannot run here is refused before it is
+// downloaded.
+func (j *job) find(ctx context.Context) (*provider.Package, error) {
+	leave, err := j.asking.Enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	pkg, err := j.source.ProviderPackage(ctx, j.s.Provider, j.s.Version, j.platform)
+	if err != nil {
+		return nil, err
+	}
+	return pkg, pkg.Fits(j.need())
+}
+
+// accepting returns the caller's policy, with the hashes of the lock file if it has any.
+func (j *job) accepting() verify.Policy {
+	policy := j.policy
+	if j.locked {
+		policy.Accept = j.lock.Accept(j.s.Provider, j.s.Version)
+	}
+	return policy
+}
+
+func (j *job) failure(op string, err error) error {
+	subject := j.s.Provider.String()
+	if !j.s.Version.IsZero() {
+		subject += " " + j.s.Version.String()
+	}
+	return &provider.Error{Op: op, Subject: subject, Err: err}
+}
+
+func (j *job) tell(kind provider.EventKind, err error) {
+	j.report(provider.Event{Kind: kind, Provider: j.s.Provider, Version: j.s.Version, Platform: j.platform, Err: err})
+}

@@ -1,0 +1,185 @@
+package install
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// installAndLock installs the package and, meanwhile, hashes those of other platforms.
+func (j *job) installAndLock(ctx context.Context, here *local) error {
+	hashing, stop := context.WithCancel(ctx)
+	defer stop()
+	described := make(chan *provider.Package, 1)
+	var hashes map[addrs.Platform]*verify.Report
+	var hashErr error
+	var wg sync.WaitGroup
+	wg.Go(func() { hashes, hashErr = j.hash(hashing, described) })
+	err := j.install(ctx, here, described)
+	if err != nil {
+		stop() // who cannot install the version does not want it locked
+	}
+	wg.Wait()
+	if err != nil {
+		return err
+	}
+	maps.Copy(j.s.Reports, hashes)
+	if err := errors.Join(hashErr, j.remember(ctx)); err != nil {
+		return err
+	}
+	j.tell(provider.EventInstalled, nil)
+	return nil
+}
+
+// hash computes what the lock file lacks of the other platforms. A result may come beside
+// an error.
+func (j *job) hash(ctx context.Context, described <-chan *provider.Package) (map[addrs.Platform]*verify.Report, error) {
+	switch {
+	case len(j.s.Unlocked) == 0:
+		return nil, nil
+	case j.source == nil:
+		return nil, j.failure("hash the packages of", ErrOffline)
+	}
+	o := provider.HashOptions{
+		Options: provider.Options{Policy: j.policy, Progress: j.report},
+		Store:   j.Hashes,
+		Gate:    j.packages,
+	}
+	if j.policy.RecordStated {
+		// One description may state the hashes for all platforms, so it is worth a wait.
+		if pkg := <-described; pkg != nil {
+			o.Packages = append(o.Packages, pkg)
+		}
+	}
+	if !j.locked {
+		return j.hashes(ctx, j.s.Unlocked, o)
+	}
+	o.Packages = append(o.Packages, j.describe(ctx)...)
+	var accepted, others []addrs.Platform
+	accept := j.lock.Accept(j.s.Provider, j.s.Version)
+	for _, platform := range j.s.Unlocked {
+		if slices.ContainsFunc(o.Packages, func(pkg *provider.Package) bool { return states(pkg, platform, accept) }) {
+			accepted = append(accepted, platform)
+		} else {
+			others = append(others, platform)
+		}
+	}
+	reports, err := j.hashes(ctx, others, o)
+	o.Policy = j.accepting()
+	more, moreErr := j.hashes(ctx, accepted, o)
+	if reports == nil {
+		return more, errors.Join(err, moreErr)
+	}
+	maps.Copy(reports, more)
+	return reports, errors.Join(err, moreErr)
+}
+
+func (j *job) hashes(ctx context.Context, on []addrs.Platform, o provider.HashOptions) (map[addrs.Platform]*verify.Report, error) {
+	if len(on) == 0 {
+		return nil, nil
+	}
+	return provider.Hashes(ctx, j.source, j.s.Provider, j.s.Version, on, o)
+}
+
+// describe returns the packages for the platforms that are to be hashed. What the source
+// does not tell here it will not tell provider.Hashes either, which then says so.
+func (j *job) describe(ctx context.Context) []*provider.Package {
+	packages := make([]*provider.Package, len(j.s.Unlocked))
+	var wg sync.WaitGroup
+	for i, platform := range j.s.Unlocked {
+		wg.Go(func() {
+			packages[i], _ = j.source.ProviderPackage(ctx, j.s.Provider, j.s.Version, platform)
+		})
+	}
+	wg.Wait()
+	return slices.DeleteFunc(packages, func(pkg *provider.Package) bool { return pkg == nil })
+}
+
+// states reports whether pkg states one of the hashes for the platform. Where the lock file
+// has that, it decides, without a signature.
+func states(pkg *provider.Package, platform addrs.Platform, hashes []verify.Hash) bool {
+	stated := pkg.Hashes[platform]
+	if pkg.Platform == platform {
+		stated = pkg.Evidence().Hashes
+	}
+	return slices.ContainsFunc(stated, func(h verify.Hash) bool { return slices.Contains(hashes, h) })
+}
+
+// unlocked returns those of the other platforms whose hashes the lock file is not known to
+// have, by the rule of [Result.Lock].
+func (j *job) unlocked(ctx context.Context, here *local) ([]addrs.Platform, error) {
+	if !j.locked || len(j.others) == 0 {
+		return slices.Clone(j.others), nil
+	}
+	left := map[verify.Hash]bool{} // of scheme h1, whose platform is not known
+	for _, h := range j.lock.Accept(j.s.Provider, j.s.Version) {
+		left[h] = h.Scheme() == verify.SchemeH1
+	}
+	maps.DeleteFunc(left, func(_ verify.Hash, isH1 bool) bool { return !isH1 })
+	if j.Hashes != nil {
+		return j.unremembered(ctx, left)
+	}
+	platforms := len(j.others)
+	if here == nil {
+		platforms++ // one of them may be of the package that is to be installed
+	} else {
+		for _, h := range here.Report.Local {
+			delete(left, h)
+		}
+	}
+	if len(left) >= platforms {
+		return nil, nil
+	}
+	return slices.Clone(j.others), nil
+}
+
+// unremembered returns those of the other platforms of which no hash that is remembered is
+// among those locked.
+func (j *job) unremembered(ctx context.Context, locked map[verify.Hash]bool) (platforms []addrs.Platform, err error) {
+	for _, platform := range j.others {
+		hashes, err := j.Hashes.Hashes(ctx, j.memory(platform))
+		if err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(hashes, func(h verify.Hash) bool { return locked[h] }) {
+			platforms = append(platforms, platform)
+		}
+	}
+	return platforms, nil
+}
+
+// remember stores which hashes are those of which platform.
+func (j *job) remember(ctx context.Context) error {
+	if j.Hashes == nil {
+		return nil
+	}
+	for platform, report := range j.s.Reports {
+		var h1 []verify.Hash
+		for _, h := range report.Recordable() {
+			if h.Scheme() == verify.SchemeH1 {
+				h1 = append(h1, h)
+			}
+		}
+		if len(h1) == 0 {
+			continue
+		}
+		if err := j.Hashes.StoreHashes(ctx, j.memory(platform), h1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// memory is the key under which the hashes of a package are remembered by its name. It has
+// the form of a zh, but is that of no archive.
+func (j *job) memory(platform addrs.Platform) verify.Hash {
+	pkg := provider.Package{Provider: j.s.Provider, Version: j.s.Version, Platform: platform}
+	return verify.ZHSum(sha256.Sum256([]byte("package " + pkg.String())))
+}

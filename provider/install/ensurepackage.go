@@ -1,0 +1,154 @@
+package install
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// local is a package that is here and has a hash that the lock file accepts.
+type local struct {
+	*Installed
+	from Origin
+}
+
+// lookup finds the package in Dir or Cache; nil: it is in neither, or is not the locked
+// one. Only where there is no source to turn to is that an error.
+func (j *job) lookup(ctx context.Context) (*local, error) {
+	why := []error{ErrOffline}
+	places := []struct {
+		dir  *Dir
+		from Origin
+	}{{j.Dir, FromDir}, {j.Cache, FromCache}}
+	for _, place := range places {
+		if place.dir == nil || !j.locked || j.policy.RequireSignature {
+			continue
+		}
+		found, err := j.lookupIn(ctx, place.dir)
+		switch {
+		case err == nil:
+			return &local{found, place.from}, nil
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case !errors.Is(err, ErrNotInstalled):
+			why = append(why, fmt.Errorf("in %s: %w", place.dir.Path, err))
+		}
+	}
+	if j.source == nil {
+		return nil, j.failure("install", offline(why))
+	}
+	return nil, nil
+}
+
+// lookupIn hashes the content of the package, which takes its turn with the downloads.
+func (j *job) lookupIn(ctx context.Context, dir *Dir) (*Installed, error) {
+	leave, err := j.packages.Enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	return dir.Lookup(ctx, j.s.Provider, j.s.Version, j.platform, j.lock.Accept(j.s.Provider, j.s.Version))
+}
+
+// offline joins the reasons in one line.
+func offline(why []error) error {
+	err := why[0]
+	for _, e := range why[1:] {
+		err = fmt.Errorf("%w; %w", err, e)
+	}
+	return err
+}
+
+// plan tells where the package is.
+func (j *job) plan(ctx context.Context, here *local) (err error) {
+	if here == nil {
+		j.s.From = FromSource
+		j.s.Package, err = j.find(ctx)
+		return err
+	}
+	j.s.From = here.from
+	j.s.Reports = map[addrs.Platform]*verify.Report{j.platform: here.Report}
+	if here.from == FromDir {
+		return j.installed(&here.Package)
+	}
+	return nil
+}
+
+// install puts the package into Dir. It sends what the source says of it to described,
+// and closes that, as soon as this is known.
+func (j *job) install(ctx context.Context, here *local, described chan<- *provider.Package) error {
+	if here == nil {
+		var err error
+		if here, err = j.fetch(ctx, described); err != nil {
+			return err
+		}
+	} else {
+		close(described)
+		j.tell(provider.EventReused, nil)
+	}
+	pkg := &here.Package
+	if here.from != FromDir && j.Cache != nil {
+		var err error
+		if pkg, err = j.Dir.Place(ctx, here.Installed, j.Link); err != nil {
+			return err
+		}
+	}
+	if err := j.installed(pkg); err != nil {
+		return err
+	}
+	j.s.From, j.s.Fetched = here.from, here.Fetched
+	j.s.Reports = map[addrs.Platform]*verify.Report{j.platform: here.Report}
+	return nil
+}
+
+// fetch has the package downloaded into Cache, or where there is none into Dir.
+func (j *job) fetch(ctx context.Context, described chan<- *provider.Package) (*local, error) {
+	pkg, err := j.find(ctx)
+	if err == nil {
+		j.s.Package = pkg
+		described <- pkg
+	}
+	close(described)
+	if err != nil {
+		return nil, err
+	}
+	leave, err := j.packages.Enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	got, err := cmp.Or(j.Cache, j.Dir).Install(ctx, j.source, pkg, Options{Policy: j.accepting(), Progress: j.forward})
+	if err != nil {
+		return nil, err
+	}
+	from := FromSource
+	switch {
+	case got.Reused && j.Cache != nil:
+		from = FromCache
+	case got.Reused:
+		from = FromDir
+	}
+	return &local{got, from}, nil
+}
+
+// forward passes the events of Dir.Install on, but for its last one: there is more to do.
+func (j *job) forward(e provider.Event) {
+	if e.Kind != provider.EventInstalled {
+		j.report(e)
+	}
+}
+
+// installed notes where the package is. One without a program is of no use.
+func (j *job) installed(pkg *Package) error {
+	executable, err := pkg.Executable()
+	if err != nil {
+		return err
+	}
+	j.s.Dir, j.s.Executable = pkg.Dir, executable
+	return nil
+}

@@ -1,0 +1,105 @@
+package install
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/provider/lockfile"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// Result is what [Installer.Ensure] has done, or what [Installer.Plan] says that it would.
+type Result struct {
+	// Selections has one element for each required provider, in their order.
+	Selections []Selection `json:"selections"`
+
+	// Lock is the updated lock file, never nil. It keeps the hashes that the given one
+	// has for a version that stays, has those that were established now, and lacks the
+	// providers that are not required any more. As the CLI of OpenTofu does, a required
+	// registry.opentofu.org/hashicorp provider that is not locked takes over the version,
+	// but not the hashes, from registry.terraform.io.
+	//
+	// A lock file does not tell which platform a hash belongs to. So one that has hashes
+	// of the selected version is taken to have those of LockPlatforms too, if after
+	// all hashes whose platform is known it has as many others of scheme h1 as there
+	// are platforms left. Known are the hashes of a package that is in Dir or Cache and
+	// what Installer.Hashes remembers. Nothing is downloaded then. Where the count is
+	// short the hashes of all platforms left are computed.
+	//
+	// What this cannot see is that one platform took the place of another one in
+	// LockPlatforms on a machine that remembers neither. To be sure, leave the hashes
+	// out of the lock file that is given.
+	Lock *lockfile.File `json:"-"`
+}
+
+// Selection is what was decided and done about one provider.
+type Selection struct {
+	Provider   addrs.Provider   `json:"provider"`            // that is required
+	Constraint addrs.Constraint `json:"constraint,omitzero"` // on its version
+	Version    addrs.Version    `json:"version,omitzero"`    // chosen; zero: there is none to choose
+	Locked     bool             `json:"locked"`              // the version is that of the given lock file
+
+	// From tells where the package was, or in a plan is.
+	From Origin `json:"from,omitempty"`
+
+	// Dir is the absolute path of the package, and Executable that of the program in it.
+	// They are empty after an error, in a plan for what is not there, and for what is
+	// built in. An override's Dir is as it was given, and its Executable is empty if
+	// there is none yet.
+	Dir        string `json:"dir,omitempty"`
+	Executable string `json:"executable,omitempty"`
+
+	// Package is what the source says of a package that is From it; otherwise nil.
+	Package *provider.Package `json:"package,omitempty"`
+
+	// Fetched is the number of bytes that were downloaded to install it.
+	Fetched int64 `json:"fetched,omitempty"`
+
+	// Unlocked are the platforms, Platform among them, whose hashes the given lock file
+	// is not known to have. Ensure has added them, unless there is an error.
+	Unlocked []addrs.Platform `json:"unlocked,omitempty"`
+
+	// Reports tells how far the packages are to be trusted: that for Platform, and for
+	// those of LockPlatforms that were worked on.
+	Reports map[addrs.Platform]*verify.Report `json:"reports,omitempty"`
+
+	// Warnings are the words of the source for its users, safe to print.
+	Warnings []string `json:"warnings,omitempty"`
+
+	// Err is why there is no package, or why not all platforms could be locked.
+	Err error `json:"-"`
+}
+
+// Origin says where a package was.
+type Origin string
+
+// The places where a package can be.
+const (
+	FromDir      Origin = "dir"      // in Installer.Dir already
+	FromCache    Origin = "cache"    // in Installer.Cache
+	FromSource   Origin = "source"   // at Installer.Source
+	FromOverride Origin = "override" // in a directory of Installer.DevOverrides
+	FromBuiltIn  Origin = "builtin"  // in the CLI itself
+)
+
+// ErrOffline: the source would have to be asked, and there is none.
+var ErrOffline = errors.New("no source is given")
+
+// LockedError says that the version in the lock file is not one that is required now.
+// Installer.Upgrade chooses another one.
+type LockedError struct {
+	Provider   addrs.Provider   // that is locked
+	Version    addrs.Version    // at this version
+	Constraint addrs.Constraint // that does not allow it
+}
+
+// Error names the version and the constraint, and what to do.
+func (e *LockedError) Error() string {
+	want := "any release"
+	if !e.Constraint.IsZero() {
+		want = fmt.Sprintf("%q", e.Constraint.String())
+	}
+	return fmt.Sprintf("the locked version %s does not match %s; upgrade to choose another one", e.Version, want)
+}
