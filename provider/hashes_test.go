@@ -1,0 +1,389 @@
+package provider_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/verify"
+)
+
+var v123 = addrs.MustParseVersion("1.2.3")
+
+// five are the platforms of most tests.
+var five = platforms("darwin_amd64", "darwin_arm64", "linux_amd64", "linux_arm64", "windows_amd64")
+
+func platforms(names ...string) (list []addrs.Platform) {
+	for _, name := range names {
+		list = append(list, addrs.MustParsePlatform(name))
+	}
+	return list
+}
+
+// demoRelease is version 1.2.3 of acme/demo for five platforms. Its archives have an entry
+// for a directory, so that each has two h1 hashes.
+func demoRelease() regtest.Provider {
+	r := regtest.Provider{Address: "acme/demo", Version: "1.2.3", Files: map[string]string{"docs/": "", "docs/README": "Read me.\n"}}
+	for _, p := range five {
+		r.Platforms = append(r.Platforms, p.String())
+	}
+	return r
+}
+
+// serveDemo returns a registry with the release, and a client that asks it once for each
+// thing.
+func serveDemo(r regtest.Provider) (*regtest.Registry, *regtest.Release, *regclient.Client) {
+	reg := regtest.New("registry.example.com")
+	release := reg.AddProvider(r)
+	return reg, release, &regclient.Client{HTTP: reg.Client(), Retries: -1}
+}
+
+// contentOf computes the h1 hashes of an archive, sorted and each once.
+func contentOf(t testing.TB, release *regtest.Release, platform addrs.Platform) []verify.Hash {
+	t.Helper()
+	archive := release.Archive(platform.String())
+	packed, tree, err := verify.H1Zip(archive, archive.Size(), verify.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sortedHashes(packed, tree)
+}
+
+func sortedHashes(list ...verify.Hash) []verify.Hash {
+	slices.SortFunc(list, verify.Hash.Compare)
+	return slices.Compact(list)
+}
+
+// signedBy returns the zh of all archives of the release.
+func signedBy(release *regtest.Release, on ...addrs.Platform) (list []verify.Hash) {
+	for _, p := range on {
+		list = append(list, release.ZH(p.String()))
+	}
+	return sortedHashes(list...)
+}
+
+// wantComputed fails unless there is a report of a download for each platform.
+func wantComputed(t *testing.T, release *regtest.Release, got map[addrs.Platform]*verify.Report, on ...addrs.Platform) {
+	t.Helper()
+	wantPlatforms(t, got, on...)
+	for platform, report := range got {
+		local := sortedHashes(append(contentOf(t, release, platform), release.ZH(platform.String()))...)
+		if report.Trust != verify.Signed || report.SignedBy == nil || !slices.Equal(report.Local, local) {
+			t.Errorf("%s: %s by %v, computed %v\nwant %v", platform, report.Trust, report.SignedBy, report.Local, local)
+		}
+		if signed := signedBy(release, five...); !slices.Equal(report.Signed, signed) {
+			t.Errorf("%s: signed are %v\nwant %v", platform, report.Signed, signed)
+		}
+	}
+}
+
+func wantPlatforms(t *testing.T, got map[addrs.Platform]*verify.Report, on ...addrs.Platform) {
+	t.Helper()
+	have := slices.SortedFunc(maps.Keys(got), addrs.Platform.Compare)
+	want := slices.SortedFunc(slices.Values(on), addrs.Platform.Compare)
+	if !slices.Equal(have, want) {
+		t.Errorf("there are reports for %v, want %v", have, want)
+	}
+}
+
+// wantRequests compares how many requests of each kind there were.
+func wantRequests(t *testing.T, reg *regtest.Registry, want map[regtest.Kind]int) {
+	t.Helper()
+	for kind := regtest.Discovery; kind <= regtest.Other; kind <<= 1 {
+		if got := reg.Count(kind); got != want[kind] {
+			t.Errorf("%d requests for %s, want %d", got, kind, want[kind])
+		}
+	}
+}
+
+// TestHashes: whatever the list of platforms looks like, each gets the hashes that its
+// archive has, and all that is not theirs is asked once.
+func TestHashes(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ on, want []addrs.Platform }{
+		"all five":       {five, five},
+		"one":            {platforms("linux_amd64"), platforms("linux_amd64")},
+		"some, repeated": {platforms("windows_amd64", "linux_arm64", "windows_amd64"), platforms("linux_arm64", "windows_amd64")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reg, release, client := serveDemo(demoRelease())
+			on, dir := slices.Clone(test.on), t.TempDir()
+			got, err := provider.Hashes(t.Context(), client, demo, v123, on, provider.HashOptions{TempDir: dir})
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantComputed(t, release, got, test.want...)
+			n := len(test.want)
+			wantRequests(t, reg, map[regtest.Kind]int{regtest.Discovery: 1, regtest.Sums: 1, regtest.Signature: 1, regtest.Package: n, regtest.Archive: n})
+			if !slices.Equal(on, test.on) {
+				t.Errorf("the list of platforms became %v", on)
+			}
+			wantEmpty(t, dir)
+		})
+	}
+}
+
+// TestHashesRecordable: the union of the reports is what a lock file for these platforms
+// has, and nothing more.
+func TestHashesRecordable(t *testing.T) {
+	t.Parallel()
+	r := demoRelease()
+	r.PackageHashes = true // of which nothing may be recorded
+	_, release, client := serveDemo(r)
+	on := platforms("darwin_arm64", "linux_amd64")
+	got, err := provider.Hashes(t.Context(), client, demo, v123, on, provider.HashOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := signedBy(release, five...)
+	var all []verify.Hash
+	for _, p := range on {
+		want = append(want, contentOf(t, release, p)...)
+		all = append(all, got[p].Recordable()...)
+		if got[p].RecordStated {
+			t.Error("RecordStated is set")
+		}
+	}
+	if all, want = sortedHashes(all...), sortedHashes(want...); !slices.Equal(all, want) {
+		t.Errorf("recordable are %v\nwant %v", all, want)
+	}
+}
+
+// TestHashesOfFound: what Find has found is not asked for again, which makes 3 + 2 P
+// requests for P platforms beside the one for discovery.
+func TestHashesOfFound(t *testing.T) {
+	t.Parallel()
+	reg, release, client := serveDemo(demoRelease())
+	pkg, err := provider.Find(t.Context(), client, demo, addrs.Constraint{}, provider.Need{Platform: linux})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := provider.Hashes(t.Context(), client, demo, pkg.Version, five, provider.HashOptions{Packages: []*provider.Package{pkg}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantComputed(t, release, got, five...)
+	wantRequests(t, reg, map[regtest.Kind]int{
+		regtest.Discovery: 1, regtest.Versions: 1, regtest.Sums: 1, regtest.Signature: 1, regtest.Package: 5, regtest.Archive: 5,
+	})
+}
+
+// TestHashesAfterDownload: who has installed one platform shares the evidence with the
+// hashes of the others, and the requests are still 3 + 2 P.
+func TestHashesAfterDownload(t *testing.T) {
+	t.Parallel()
+	reg, release, client := serveDemo(demoRelease())
+	shared := provider.ShareEvidence(client)
+	pkg, err := provider.Find(t.Context(), shared, demo, addrs.Constraint{}, provider.Need{Platform: linux})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := provider.Download(t.Context(), shared, pkg, target(t), provider.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	others := slices.DeleteFunc(slices.Clone(five), func(p addrs.Platform) bool { return p == linux })
+	got, err := provider.Hashes(t.Context(), shared, demo, pkg.Version, others, provider.HashOptions{Packages: []*provider.Package{pkg}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantComputed(t, release, got, others...)
+	wantRequests(t, reg, map[regtest.Kind]int{
+		regtest.Discovery: 1, regtest.Versions: 1, regtest.Sums: 1, regtest.Signature: 1, regtest.Package: 5, regtest.Archive: 5,
+	})
+}
+
+// TestHashesOfAll: no platforms at all are those that the source lists.
+func TestHashesOfAll(t *testing.T) {
+	t.Parallel()
+	reg, release, client := serveDemo(demoRelease())
+	got, err := provider.Hashes(t.Context(), client, demo, v123, nil, provider.HashOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantComputed(t, release, got, five...)
+	if n := reg.Count(regtest.Versions); n != 1 {
+		t.Errorf("the versions were listed %d times", n)
+	}
+	got, err = provider.Hashes(t.Context(), client, demo, version("9.9.9"), nil, provider.HashOptions{})
+	if got != nil || !errors.Is(err, provider.ErrNoVersion) {
+		t.Errorf("unknown version: %v, %v", got, err)
+	}
+	reg.AddFault(regtest.Fault{Kind: regtest.Versions, Edit: func(doc map[string]any) {
+		for _, v := range doc["versions"].([]any) {
+			delete(v.(map[string]any), "platforms")
+		}
+	}})
+	client = &regclient.Client{HTTP: reg.Client()}
+	if _, err = provider.Hashes(t.Context(), client, demo, v123, nil, provider.HashOptions{}); err == nil || !strings.Contains(err.Error(), "name those that are wanted") {
+		t.Errorf("unknown platforms: %v", err)
+	}
+}
+
+// TestHashesPartial: what goes wrong with some platforms does not hide the others, and
+// the error names them all.
+func TestHashesPartial(t *testing.T) {
+	t.Parallel()
+	reg, release, client := serveDemo(demoRelease())
+	reg.AddFault(regtest.Fault{Kind: regtest.Archive, Path: "darwin_arm64", Status: 500})
+	reg.AddFault(regtest.Fault{Kind: regtest.Archive, Path: "windows_amd64", Corrupt: true})
+	reg.AddFault(regtest.Fault{Kind: regtest.Package, Path: "linux/arm64", Raw: []byte("{")})
+	dir := t.TempDir()
+	on := append(platforms("plan9_mips", "solaris_amd64"), five...)
+	got, err := provider.Hashes(t.Context(), client, demo, v123, on, provider.HashOptions{TempDir: dir})
+	wantComputed(t, release, got, platforms("darwin_amd64", "linux_amd64")...)
+	errs := joined(t, err)
+	for i, platform := range platforms("darwin_arm64", "linux_arm64", "plan9_mips", "solaris_amd64", "windows_amd64") {
+		if len(errs) != 5 {
+			t.Fatalf("%d errors: %v", len(errs), err)
+		}
+		e, ok := errors.AsType[*provider.Error](errs[i])
+		if !ok || !strings.Contains(e.Error(), platform.String()) || strings.Contains(e.Error(), "\n") {
+			t.Errorf("%s: %v", platform, errs[i])
+		}
+	}
+	for i, want := range map[int]error{2: provider.ErrNoPlatform, 3: provider.ErrNoPlatform} {
+		if u, ok := errors.AsType[*provider.UnavailableError](errs[i]); !errors.Is(errs[i], want) || !ok || len(u.Platforms) != 5 {
+			t.Errorf("%v, want %v and what there is", errs[i], want)
+		}
+	}
+	if e, _ := errors.AsType[*provider.Error](errs[0]); e.Status != 500 {
+		t.Errorf("%v, want the status", errs[0])
+	}
+	if _, ok := errors.AsType[*verify.MismatchError](errs[4]); !ok {
+		t.Errorf("%v, want a mismatch", errs[4])
+	}
+	wantEmpty(t, dir)
+}
+
+// joined takes an error of several apart.
+func joined(t *testing.T, err error) []error {
+	t.Helper()
+	j, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		t.Fatalf("%T, %v: want several errors", err, err)
+	}
+	return j.Unwrap()
+}
+
+// TestHashesRefused: whatever a policy refuses in a download it refuses here, for every
+// platform.
+func TestHashesRefused(t *testing.T) {
+	t.Parallel()
+	other := regtest.NewKey(regtest.KeyOptions{Name: "Mallory"})
+	for name, test := range map[string]struct {
+		edit   func(*regtest.Provider)
+		policy verify.Policy
+		want   error
+	}{
+		"no signature":    {func(r *regtest.Provider) { r.NoSums = true }, verify.Policy{}, verify.ErrUnsigned},
+		"another key":     {func(r *regtest.Provider) { r.SignedBy = other; r.Keys = []*regtest.Key{regtest.NewKey(regtest.KeyOptions{Name: "Alice"})} }, verify.Policy{}, verify.ErrUnknownKey},
+		"not pinned":      {func(*regtest.Provider) {}, verify.Policy{Fingerprints: []string{other.Fingerprint()}}, verify.ErrUnknownKey},
+		"nothing allowed": {func(*regtest.Provider) {}, verify.Policy{Accept: []verify.Hash{}}, verify.ErrNotAccepted},
+		"too large":       {func(*regtest.Provider) {}, verify.Policy{Limits: verify.Limits{Package: 10}}, verify.ErrTooLarge},
+		"a bomb":          {func(*regtest.Provider) {}, verify.Policy{Limits: verify.Limits{Unpacked: 10}}, verify.ErrTooLarge},
+		"no zip":          {func(r *regtest.Provider) { r.Zip = []byte("no zip") }, verify.Policy{}, verify.ErrArchive},
+		"not listed": {func(r *regtest.Provider) {
+			r.EditSums = func(sums []byte) []byte { return []byte(strings.ReplaceAll(string(sums), "_1.2.3_", "_1.2.4_")) }
+		}, verify.Policy{}, verify.ErrNotListed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := demoRelease()
+			test.edit(&r)
+			_, _, client := serveDemo(r)
+			dir := t.TempDir()
+			got, err := provider.Hashes(t.Context(), client, demo, v123, five, provider.HashOptions{Options: provider.Options{Policy: test.policy}, TempDir: dir})
+			if len(got) != 0 || got == nil {
+				t.Errorf("accepted: %v", got)
+			}
+			errs := joined(t, err)
+			for _, e := range errs {
+				if !errors.Is(e, test.want) {
+					t.Errorf("%v, want %v", e, test.want)
+				}
+			}
+			if len(errs) != 5 {
+				t.Errorf("%d errors", len(errs))
+			}
+			wantEmpty(t, dir)
+		})
+	}
+}
+
+// TestHashesOfNothing: arguments that make no sense are refused without a request.
+func TestHashesOfNothing(t *testing.T) {
+	t.Parallel()
+	reg, _, client := serveDemo(demoRelease())
+	found := func(edit func(*provider.Package)) []*provider.Package {
+		pkg := packageOf(nil)
+		edit(pkg)
+		return []*provider.Package{pkg}
+	}
+	for name, test := range map[string]struct {
+		p        addrs.Provider
+		v        addrs.Version
+		on       []addrs.Platform
+		packages []*provider.Package
+	}{
+		"no provider":         {addrs.Provider{}, v123, five, nil},
+		"no version":          {demo, addrs.Version{}, five, nil},
+		"an empty platform":   {demo, v123, append(platforms("linux_amd64"), addrs.Platform{}), nil},
+		"a nil package":       {demo, v123, five, []*provider.Package{nil}},
+		"another version":     {demo, v123, five, found(func(p *provider.Package) { p.Version = version("1.0.0") })},
+		"another provider":    {demo, v123, five, found(func(p *provider.Package) { p.Provider = addrs.MustParseProvider("acme/other") })},
+		"package for nothing": {demo, v123, five, found(func(p *provider.Package) { p.Platform = addrs.Platform{} })},
+	} {
+		got, err := provider.Hashes(t.Context(), client, test.p, test.v, test.on, provider.HashOptions{Packages: test.packages})
+		if _, ok := errors.AsType[*provider.Error](err); !ok || got != nil {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+	if n := reg.Count(0); n != 0 {
+		t.Errorf("%d requests", n)
+	}
+}
+
+// TestHashesAnotherAnswer: a source that answers with another package, or none, is an
+// error.
+func TestHashesAnotherAnswer(t *testing.T) {
+	t.Parallel()
+	for name, pkg := range map[string]*provider.Package{"none": nil, "another platform": packageOf(nil)} {
+		src := &lister{Fetcher: serve(nil), find: func(addrs.Platform) (*provider.Package, error) { return pkg, nil }}
+		got, err := provider.Hashes(t.Context(), src, demo, v123, platforms("plan9_mips"), provider.HashOptions{})
+		if len(got) > 0 || err == nil || !strings.Contains(err.Error(), "the source returned") {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+}
+
+// lister is a Source whose packages are a function.
+type lister struct {
+	provider.Fetcher
+	find func(addrs.Platform) (*provider.Package, error)
+}
+
+func (l *lister) ProviderVersions(context.Context, addrs.Provider) (*provider.Versions, error) {
+	return nil, errors.New("nobody should ask for versions")
+}
+
+func (l *lister) ProviderPackage(_ context.Context, _ addrs.Provider, _ addrs.Version, platform addrs.Platform) (*provider.Package, error) {
+	return l.find(platform)
+}
+
+// wantEmpty fails if anything was left in a directory.
+func wantEmpty(t *testing.T, dir string) {
+	t.Helper()
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
