@@ -3,7 +3,8 @@ package install
 import (
 	"context"
 	"errors"
-	"iter"
+	"io/fs"
+	"slices"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/fault"
@@ -23,44 +24,50 @@ var (
 	ErrLinked = errors.New("symbolic link in place of a directory")
 )
 
-// Dir is a plugin directory: packages unpacked as HOST/NAMESPACE/TYPE/VERSION/OS_ARCH.
+// Dir is a plugin directory: packages unpacked as HOST/NAMESPACE/TYPE/VERSION/OS_ARCH,
+// with the host in Unicode, as the CLI has it. It can serve the CLI as
+// TF_PLUGIN_CACHE_DIR and as a filesystem_mirror.
+//
+// Goroutines and processes may share a directory; see the package comment. A Dir has no
+// state but its path and can be copied.
 type Dir struct {
-	// Path of the directory. It is made when the first package is installed.
+	// Path of the directory, which may be a symbolic link to one. It is made when the
+	// first package is installed.
 	Path string
 }
 
-// Package is a package in a Dir.
+// Package is a package in a [Dir].
 type Package struct {
-	Provider addrs.Provider `json:"provider"`       // that the package is one of
-	Version  addrs.Version  `json:"version"`        // of the package
-	Platform addrs.Platform `json:"platform"`       // that it is for
-	Dir      string         `json:"dir"`            // absolute path of the package's directory, or of the link to it
-	Link     string         `json:"link,omitempty"` // what Dir is a symbolic link to; empty: it is none
+	Provider addrs.Provider `json:"provider"` // that the package is one of
+	Version  addrs.Version  `json:"version"`  // of the package
+	Platform addrs.Platform `json:"platform"` // that it is for
+
+	// Dir is the absolute path of the directory with the content, or of a symbolic
+	// link to it.
+	Dir string `json:"dir"`
+
+	// Link is what Dir is a symbolic link to; empty: it is none.
+	Link string `json:"link,omitempty"`
 }
 
-// Executable returns the absolute path of the provider's program.
-func (p *Package) Executable() (string, error) { panic("stub") }
-
-// H1 hashes the content.
-func (p *Package) H1(ctx context.Context) (verify.Hash, error) { panic("stub") }
-
-// Options for [Dir.Install].
-type Options struct {
-	Policy   verify.Policy        // decides whether the package is accepted
-	Progress func(provider.Event) // nil: nobody is told
-
-	// Link says how a package that its source holds unpacked gets in; the zero
-	// LinkMode is Copy here.
-	Link LinkMode
+// String returns the provider, the version and the platform, for people.
+func (p *Package) String() string {
+	if p == nil {
+		return "no package"
+	}
+	return subject(p.Provider, p.Version, p.Platform)
 }
 
-// Installed is a package whose content has been verified by this process.
+func subject(p addrs.Provider, v addrs.Version, on addrs.Platform) string {
+	return (&provider.Package{Provider: p, Version: v, Platform: on}).String()
+}
+
+// Installed is a package of a [Dir] whose content has been verified.
 type Installed struct {
 	Package
 
-	// Report says how far the content is to be trusted. Local holds every hash
-	// that is known of it: after a download zh, h1 of the archive and h1 of the
-	// tree; otherwise h1 of the tree alone.
+	// Report says how far the content is to be trusted. Its Local has the h1 of the
+	// directory, and after a download also the zh and the h1 of the archive.
 	Report *verify.Report
 
 	// Reused tells that the package was there, with this content.
@@ -70,35 +77,67 @@ type Installed struct {
 	Fetched int64
 }
 
-// Install downloads pkg, verifies and unpacks it.
-func (d *Dir) Install(ctx context.Context, src provider.Fetcher, pkg *provider.Package, o Options) (*Installed, error) {
-	panic("stub")
-}
-
-// Lookup returns a package whose content matches one of accept.
-// ErrNotInstalled (a kind of provider.ErrNotFound); *verify.MismatchError / verify.ErrNotAccepted if the content is another one, or
-// accept has no h1.
+// Lookup returns the package of p in version v for a platform, if its content has one of
+// the accepted hashes: those of a lock file. It reads and hashes all of the content, each
+// time, since a CLI that unpacks in place, or was killed doing so, leaves what looks like
+// a package. It takes no lock and writes nothing.
+//
+// The hash of an archive says nothing about a directory: without an h1 among them, the
+// accepted hashes match no package.
+//
+// The error is a [*provider.Error] that wraps ErrNotInstalled if there is no such
+// package; verify.ErrNotAccepted and a *verify.MismatchError if it is another one;
+// verify.ErrIrregular if it has symbolic links or devices in it; ErrLinked.
 func (d *Dir) Lookup(ctx context.Context, p addrs.Provider, v addrs.Version, on addrs.Platform, accept []verify.Hash) (*Installed, error) {
-	panic("stub")
+	found, err := d.lookup(ctx, p, v, on, accept)
+	if err != nil {
+		return nil, failed("look up", subject(p, v, on), err)
+	}
+	return found, nil
 }
 
-// All yields what is there, unverified.
-func (d *Dir) All() iter.Seq2[*Package, error] { panic("stub") }
+func (d *Dir) lookup(ctx context.Context, p addrs.Provider, v addrs.Version, on addrs.Platform, accept []verify.Hash) (*Installed, error) {
+	o, err := d.open()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrNotInstalled
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer o.close()
+	s, err := o.spot(p, v, on)
+	if err != nil {
+		return nil, err
+	}
+	pkg, err := s.look()
+	if err != nil {
+		return nil, err
+	}
+	var local []verify.Hash
+	if hasH1(accept) {
+		h1, err := pkg.H1(ctx)
+		if err != nil {
+			return nil, err
+		}
+		local = []verify.Hash{h1}
+	}
+	// Not nil: then one of them must match.
+	policy := verify.Policy{Accept: append([]verify.Hash{}, accept...)}
+	report, err := policy.Judge(verify.Evidence{}, -1, local)
+	if err != nil {
+		return nil, err
+	}
+	return &Installed{Package: *pkg, Report: report, Reused: true}, nil
+}
 
-// Prune removes packages for which keep returns false.
-func (d *Dir) Prune(ctx context.Context, keep func(*Package) bool) ([]*Package, error) { panic("stub") }
+func hasH1(list []verify.Hash) bool {
+	return slices.ContainsFunc(list, func(h verify.Hash) bool { return h.Scheme() == verify.SchemeH1 })
+}
 
-// LinkMode says how a package gets from one directory into another.
-type LinkMode string
-
-const (
-	Symlink  LinkMode = "symlink"  // an absolute symbolic link, as the CLI does; a copy where links need a privilege
-	HardLink LinkMode = "hardlink" // the same files under two names
-	Reflink  LinkMode = "reflink"  // shares blocks where the file system can, else copies
-	Copy     LinkMode = "copy"     // files of its own
-)
-
-// Place puts a package of another directory into d; the zero LinkMode is Symlink here.
-func (d *Dir) Place(ctx context.Context, from *Installed, how LinkMode) (*Package, error) {
-	panic("stub")
+// failed makes a *provider.Error of err, if it is not one yet.
+func failed(op, subject string, err error) error {
+	if _, ok := errors.AsType[*provider.Error](err); ok {
+		return err
+	}
+	return &provider.Error{Op: op, Subject: subject, Err: err}
 }

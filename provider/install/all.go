@@ -1,0 +1,156 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"iter"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/disco/svchost"
+)
+
+// All yields the packages that are in the directory, by name, without looking at their
+// content: they may be incomplete, or not what they claim to be. What is called something
+// else than Install would call it is passed over, and symbolic links are not followed but
+// for those to a package.
+//
+// A directory that cannot be read is yielded as an error, and the rest follows. One that
+// does not exist has no packages.
+func (d *Dir) All() iter.Seq2[*Package, error] {
+	return func(yield func(*Package, error) bool) {
+		o, err := d.open()
+		if err != nil {
+			if !errors.Is(err, fs.ErrNotExist) {
+				yield(nil, failed("list", d.subject(), err))
+			}
+			return
+		}
+		defer o.close()
+		o.walk("", 4, func(s *spot, err error) bool {
+			if err != nil {
+				return yield(nil, failed("list", d.subject(), err))
+			}
+			pkg, err := s.look()
+			return err != nil || yield(pkg, nil) // gone, or not a package
+		})
+	}
+}
+
+func (d *Dir) subject() string { return "plugin directory " + d.Path }
+
+// walk calls found for each name of a package that is so many levels below dir.
+func (o *opened) walk(dir string, levels int, found func(*spot, error) bool) bool {
+	names, err := o.list(path.Join(".", dir), -1)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return found(nil, err)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if dir == "" && strings.HasPrefix(name, ".") {
+			continue
+		}
+		name = path.Join(dir, name)
+		if levels == 0 {
+			if s := o.parse(name); s != nil && !found(s, nil) {
+				return false
+			}
+			continue
+		}
+		if o.isDir(name) == nil && !o.walk(name, levels-1, found) {
+			return false
+		}
+	}
+	return true
+}
+
+// parse returns the spot of this name, nil if there can be none.
+func (o *opened) parse(name string) *spot {
+	parts := strings.Split(name, "/")
+	host, err := svchost.Parse(parts[0])
+	if err != nil {
+		return nil
+	}
+	p, err := addrs.NewProvider(host, parts[1], parts[2])
+	if err != nil {
+		return nil
+	}
+	v, err := addrs.ParseVersion(parts[3])
+	if err != nil {
+		return nil
+	}
+	on, err := addrs.ParsePlatform(parts[4])
+	if err != nil {
+		return nil
+	}
+	s, err := o.spot(p, v, on)
+	if err != nil || s.name != name {
+		return nil
+	}
+	return s
+}
+
+// Prune removes the packages for which keep returns false, and returns them. A nil keep
+// keeps all. Directories that are empty then are removed too, and so is what processes
+// have left behind that were killed.
+//
+// A package is taken away under its lock and as a whole; of a symbolic link only the link
+// is removed. Where one cannot be removed the others are; the errors are joined. Programs
+// that run from a package go on running, but on Windows, where it is not removed.
+func (d *Dir) Prune(ctx context.Context, keep func(*Package) bool) ([]*Package, error) {
+	o, err := d.open()
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		return nil, failed("prune", d.subject(), err)
+	}
+	defer o.close()
+	var removed []*Package
+	var problems []error
+	for pkg, err := range d.All() {
+		if err == nil && (keep == nil || keep(pkg)) {
+			continue
+		}
+		if err == nil {
+			err = o.remove(ctx, pkg)
+		}
+		if ctx.Err() != nil {
+			return removed, failed("prune", d.subject(), context.Cause(ctx))
+		}
+		if err != nil {
+			problems = append(problems, failed("prune", pkg.String(), err))
+		} else {
+			removed = append(removed, pkg)
+		}
+	}
+	if err := o.sweep(); err != nil {
+		problems = append(problems, failed("prune", d.subject(), err))
+	}
+	return removed, errors.Join(problems...)
+}
+
+// remove takes a package out of the directory.
+func (o *opened) remove(ctx context.Context, pkg *Package) error {
+	s, err := o.spot(pkg.Provider, pkg.Version, pkg.Platform)
+	if err != nil {
+		return err
+	}
+	l, err := s.acquire(ctx, func() {})
+	if err != nil {
+		return err
+	}
+	defer s.release(l)
+	st, err := o.stage()
+	if err != nil {
+		return err
+	}
+	defer st.release()
+	if err := s.root.Rename(s.name, st.name+"/old"); notExistIsNil(err) != nil {
+		return err
+	}
+	return s.forget()
+}

@@ -1,0 +1,335 @@
+package install_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/provider/install"
+	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/verify"
+)
+
+func TestInstall(t *testing.T) {
+	t.Parallel()
+	o := newOffer(t, regtest.Provider{Files: map[string]string{"docs/": "", "docs/a.txt": "text", "LICENSE": "free"}, Deflate: true})
+	d := newDir(t)
+	var events []provider.Event
+	done := o.install(t, d, install.Options{Progress: func(e provider.Event) { events = append(events, e) }})
+	wantNames(t, d.Path, home+"/LICENSE", home+"/docs/a.txt", home+"/"+program)
+	if done.Report.Trust != verify.Signed || done.Reused || done.Fetched == 0 || done.Link != "" {
+		t.Errorf("%+v", done)
+	}
+	// The archive has an entry for a directory, so its h1 is not that of the directory.
+	if n := len(done.Report.Local); n != 3 {
+		t.Errorf("local hashes: %v", done.Report.Local)
+	}
+	if want := filepath.Join(d.Path, filepath.FromSlash(home)); done.Dir != want {
+		t.Errorf("directory %s, want %s", done.Dir, want)
+	}
+	if path, err := done.Executable(); err != nil || path != filepath.Join(done.Dir, program) {
+		t.Error(path, err)
+	}
+	if _, err := os.Stat(done.Dir + ".lock"); err != nil {
+		t.Errorf("the lock file that the CLI takes: %v", err)
+	}
+	last := events[len(events)-1]
+	if last.Kind != provider.EventInstalled || last.Provider != alpha || last.Bytes != done.Fetched {
+		t.Errorf("last event %+v", last)
+	}
+	for _, name := range []string{program, "docs"} {
+		if info, err := os.Stat(filepath.Join(done.Dir, name)); err != nil || info.Mode().Perm()&0o111 == 0 || info.Mode().Perm()&0o022 != 0 {
+			t.Errorf("%s: %v, %v", name, info.Mode(), err)
+		}
+	}
+	if data, err := json.Marshal(done); err != nil || !strings.Contains(string(data), `"provider":"registry.example.com/acme/alpha"`) {
+		t.Errorf("%s, %v", data, err)
+	}
+}
+
+// TestInstallTwice: with a lock nothing is asked of the network. Without one nothing but
+// the archive tells what the directory should hold; but what is right stays.
+func TestInstallTwice(t *testing.T) {
+	t.Parallel()
+	o := newOffer(t, regtest.Provider{})
+	d := newDir(t)
+	first := o.install(t, d, install.Options{})
+	was, err := os.Stat(first.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	o.reg.Reset()
+	locked := o.install(t, d, install.Options{Policy: verify.Policy{Accept: first.Report.Recordable()}})
+	if !locked.Reused || locked.Fetched != 0 || locked.Report.Trust != verify.Accepted || len(o.reg.Requests()) != 0 {
+		t.Errorf("locked: %+v, %d requests", locked, len(o.reg.Requests()))
+	}
+	var last provider.Event
+	again := o.install(t, d, install.Options{Progress: func(e provider.Event) { last = e }})
+	if !again.Reused || again.Fetched != first.Fetched || again.Report.Trust != verify.Signed || o.reg.Count(regtest.Archive) != 1 {
+		t.Errorf("not locked: %+v, %d requests", again, len(o.reg.Requests()))
+	}
+	if last.Kind != provider.EventReused {
+		t.Errorf("last event %+v", last)
+	}
+	if is, err := os.Stat(first.Dir); err != nil || !os.SameFile(was, is) {
+		t.Error("a good package was replaced", err)
+	}
+}
+
+// TestInstallRepairs: what is not the package is replaced as a whole, whatever it is, and
+// nothing is written through links.
+func TestInstallRepairs(t *testing.T) {
+	t.Parallel()
+	o := newOffer(t, regtest.Provider{Files: map[string]string{"docs/a.txt": "text"}})
+	good := o.install(t, newDir(t), install.Options{})
+	accept := verify.Policy{Accept: good.Report.Recordable()}
+	for name, spoil := range map[string]func(t *testing.T, target string){
+		"changed":   func(t *testing.T, target string) { write(t, target, program, "else") },
+		"missing":   func(t *testing.T, target string) { os.Remove(filepath.Join(target, program)) },
+		"more":      func(t *testing.T, target string) { write(t, target, "more", "") },
+		"empty":     func(t *testing.T, target string) { os.RemoveAll(target); os.Mkdir(target, 0o755) },
+		"none":      func(t *testing.T, target string) { os.RemoveAll(target) },
+		"a file":    func(t *testing.T, target string) { os.RemoveAll(target); write(t, target, ".", "") },
+		"link in":   func(t *testing.T, target string) { link(t, "a.txt", filepath.Join(target, "docs", "b.txt")) },
+		"link":      func(t *testing.T, target string) { os.RemoveAll(target); link(t, elsewhere(t), target) },
+		"dead link": func(t *testing.T, target string) { os.RemoveAll(target); link(t, "nowhere", target) },
+	} {
+		for kind, policy := range map[string]verify.Policy{"locked": accept, "signed": {}} {
+			t.Run(name+" "+kind, func(t *testing.T) {
+				t.Parallel()
+				d := newDir(t)
+				first := o.install(t, d, install.Options{})
+				if name == "a file" {
+					os.RemoveAll(first.Dir)
+					write(t, filepath.Dir(first.Dir), linux.String(), "a file")
+				} else {
+					spoil(t, first.Dir)
+				}
+				if _, err := d.Lookup(t.Context(), alpha, v1, linux, accept.Accept); err == nil {
+					t.Error("it was believed")
+				}
+				target, _ := os.Readlink(first.Dir)
+				done := o.install(t, d, install.Options{Policy: policy})
+				if done.Fetched == 0 || done.Link != "" {
+					t.Errorf("%+v", done)
+				}
+				wantNames(t, d.Path, home+"/docs/a.txt", home+"/"+program)
+				if filepath.IsAbs(target) {
+					wantNames(t, target, "precious")
+				}
+			})
+		}
+	}
+}
+
+// link makes a symbolic link.
+func link(t testing.TB, target, path string) {
+	t.Helper()
+	if err := os.Symlink(target, path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// elsewhere returns a directory with something in it that nobody may touch.
+func elsewhere(t testing.TB) string {
+	t.Helper()
+	dir := t.TempDir()
+	write(t, dir, "precious", "content")
+	return dir
+}
+
+func TestInstallRefused(t *testing.T) {
+	t.Parallel()
+	o := newOffer(t, regtest.Provider{})
+	good := o.install(t, newDir(t), install.Options{})
+	other := verify.MustParseHash("h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=")
+	zh := o.pkg.SHA256
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, c := range map[string]struct {
+		ctx    context.Context
+		pkg    func(*provider.Package)
+		policy verify.Policy
+		want   error
+	}{
+		"another content":   {policy: verify.Policy{Accept: []verify.Hash{other}}, want: verify.ErrNotAccepted},
+		"nothing accepted":  {policy: verify.Policy{Accept: []verify.Hash{}}, want: verify.ErrNotAccepted},
+		"another signer":    {policy: verify.Policy{Fingerprints: []string{strings.Repeat("0", 40)}}, want: verify.ErrUnknownKey},
+		"unsigned":          {pkg: func(p *provider.Package) { p.SumsURL = "" }, want: verify.ErrUnsigned},
+		"another platform":  {pkg: func(p *provider.Package) { p.Platform = addrs.MustParsePlatform("linux_arm64") }, want: verify.ErrFilename},
+		"too large":         {policy: verify.Policy{Limits: verify.Limits{Package: good.Fetched - 1}}, want: provider.ErrTooLarge},
+		"too much content":  {policy: verify.Policy{Limits: verify.Limits{Unpacked: 1}}, want: provider.ErrTooLarge},
+		"too many entries":  {policy: verify.Policy{Accept: []verify.Hash{zh}, Limits: verify.Limits{Entries: -1, NameLen: 1}}, want: provider.ErrTooLarge},
+		"not found":         {pkg: func(p *provider.Package) { p.URL += "x" }, want: provider.ErrNotFound},
+		"cancelled":         {ctx: cancelled, want: context.Canceled},
+		"no provider":       {pkg: func(p *provider.Package) { p.Provider = addrs.Provider{} }},
+		"no version":        {pkg: func(p *provider.Package) { p.Version = addrs.Version{} }},
+		"no platform":       {pkg: func(p *provider.Package) { p.Platform = addrs.Platform{} }},
+		"another directory": {pkg: func(p *provider.Package) { p.Dir = filepath.Join(t.TempDir(), "none") }, want: os.ErrNotExist},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDir(t)
+			pkg := o.pkg.Clone()
+			if c.pkg != nil {
+				c.pkg(pkg)
+			}
+			if c.ctx == nil {
+				c.ctx = t.Context()
+			}
+			done, err := d.Install(c.ctx, o.src, pkg, install.Options{Policy: c.policy})
+			if perr, ok := errors.AsType[*provider.Error](err); !ok || perr.Op == "" || perr.Subject == "" {
+				t.Errorf("%v is no complete *provider.Error", err)
+			}
+			if done != nil || c.want != nil && !errors.Is(err, c.want) {
+				t.Errorf("%v, want %v", err, c.want)
+			}
+			wantNames(t, d.Path)
+		})
+	}
+	if _, err := newDir(t).Install(t.Context(), o.src, nil, install.Options{}); err == nil {
+		t.Error("no package: no error")
+	}
+	if _, err := new(install.Dir).Install(t.Context(), o.src, o.pkg, install.Options{}); err == nil {
+		t.Error("no path: no error")
+	}
+	if _, err := newDir(t).Install(t.Context(), nil, o.pkg, install.Options{}); err == nil {
+		t.Error("no source: no error")
+	}
+}
+
+func TestLookup(t *testing.T) {
+	t.Parallel()
+	o := newOffer(t, regtest.Provider{})
+	d := newDir(t)
+	done := o.install(t, d, install.Options{})
+	h1 := h1s(done.Report)
+	other := verify.MustParseHash("h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=")
+	found, err := d.Lookup(t.Context(), alpha, v1, linux, append([]verify.Hash{other}, h1...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkInstalled(t, found)
+	if diff := cmp.Diff(h1, found.Report.Local, cmp.Comparer(func(a, b verify.Hash) bool { return a == b })); diff != "" {
+		t.Error(diff)
+	}
+	for name, accept := range map[string][]verify.Hash{
+		"nil": nil, "none": {}, "another": {other}, "only of archives": {o.pkg.SHA256}, "an unknown scheme": {verify.MustParseHash("h2:x")},
+	} {
+		_, err := d.Lookup(t.Context(), alpha, v1, linux, accept)
+		if _, ok := errors.AsType[*verify.MismatchError](err); !ok || !errors.Is(err, verify.ErrNotAccepted) || errors.Is(err, install.ErrNotInstalled) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, where := range map[string]struct {
+		d  *install.Dir
+		p  addrs.Provider
+		v  addrs.Version
+		on addrs.Platform
+	}{
+		"provider":  {d, addrs.MustParseProvider("registry.example.com/acme/beta"), v1, linux},
+		"version":   {d, alpha, addrs.MustParseVersion("1.2.1"), linux},
+		"platform":  {d, alpha, v1, addrs.MustParsePlatform("linux_arm64")},
+		"directory": {newDir(t), alpha, v1, linux},
+	} {
+		_, err := where.d.Lookup(t.Context(), where.p, where.v, where.on, h1)
+		if _, ok := errors.AsType[*provider.Error](err); !ok || !errors.Is(err, install.ErrNotInstalled) || !errors.Is(err, provider.ErrNotFound) {
+			t.Errorf("another %s: %v", name, err)
+		}
+	}
+	if names := names(t, d.Path); slices.ContainsFunc(names, func(n string) bool { return strings.Contains(n, "beta") }) {
+		t.Error("a lookup made directories")
+	}
+}
+
+// TestLookupLinks: a package may be a symbolic link, as the CLI makes them from a cache.
+// What leads to it may not.
+func TestLookupLinks(t *testing.T) {
+	t.Parallel()
+	o := newOffer(t, regtest.Provider{})
+	done := o.install(t, newDir(t), install.Options{})
+	h1 := h1s(done.Report)
+	parts := strings.Split(home, "/")
+
+	d := newDir(t)
+	target := filepath.Join(d.Path, filepath.FromSlash(home))
+	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	link(t, done.Dir, target)
+	found, err := d.Lookup(t.Context(), alpha, v1, linux, h1)
+	if err != nil || found.Link != done.Dir || found.Dir != target {
+		t.Fatalf("a link to the package: %+v, %v", found, err)
+	}
+	checkInstalled(t, found)
+	if again := o.install(t, d, install.Options{Policy: verify.Policy{Accept: h1}}); !again.Reused || again.Link == "" {
+		t.Errorf("installed over a link to the same: %+v", again)
+	}
+
+	for level := range len(parts) - 1 {
+		d := newDir(t)
+		place := filepath.Join(append([]string{d.Path}, parts[:level+1]...)...)
+		source := filepath.Dir(done.Dir)
+		for range len(parts) - 2 - level {
+			source = filepath.Dir(source)
+		}
+		if err := os.MkdirAll(filepath.Dir(place), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		link(t, source, place)
+		if _, err := d.Lookup(t.Context(), alpha, v1, linux, h1); !errors.Is(err, install.ErrLinked) {
+			t.Errorf("lookup through %s: %v", place, err)
+		}
+		if _, err := d.Install(t.Context(), o.src, o.pkg, install.Options{}); !errors.Is(err, install.ErrLinked) {
+			t.Errorf("install through %s: %v", place, err)
+		}
+		for pkg, err := range d.All() {
+			t.Errorf("listed through %s: %v, %v", place, pkg, err)
+		}
+	}
+
+	base := filepath.Join(t.TempDir(), "base")
+	link(t, filepath.Clean(strings.TrimSuffix(done.Dir, filepath.FromSlash(home))), base)
+	if _, err := (&install.Dir{Path: base}).Lookup(t.Context(), alpha, v1, linux, h1); err != nil {
+		t.Errorf("the plugin directory itself is a link: %v", err)
+	}
+}
+
+func TestExecutable(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		files []string
+		want  string
+	}{
+		"plain":         {[]string{"terraform-provider-alpha"}, "terraform-provider-alpha"},
+		"version":       {[]string{"README", "terraform-provider-alpha_v1.2.0_x5"}, "terraform-provider-alpha_v1.2.0_x5"},
+		"windows":       {[]string{"terraform-provider-alpha_v1.2.0.exe"}, "terraform-provider-alpha_v1.2.0.exe"},
+		"first":         {[]string{"terraform-provider-alpha_b", "terraform-provider-alpha.exe", "terraform-provider-alpha_a"}, "terraform-provider-alpha.exe"},
+		"not a file":    {[]string{"terraform-provider-alpha/x", "terraform-provider-alpha_v1"}, "terraform-provider-alpha_v1"},
+		"other":         {[]string{"terraform-provider-alphabet", "terraform-provider-beta", "terraform-provider-alpha-x"}, ""},
+		"below":         {[]string{"bin/terraform-provider-alpha"}, ""},
+		"other letters": {[]string{"Terraform-Provider-Alpha"}, ""},
+	} {
+		dir := t.TempDir()
+		for _, f := range c.files {
+			write(t, dir, f, "")
+		}
+		got, err := (&install.Package{Provider: alpha, Version: v1, Platform: linux, Dir: dir}).Executable()
+		if c.want == "" && !errors.Is(err, install.ErrNoExecutable) || c.want != "" && (err != nil || got != filepath.Join(dir, c.want)) {
+			t.Errorf("%s: %q, %v; want %q", name, got, err, c.want)
+		}
+	}
+	if _, err := (&install.Package{Provider: alpha, Dir: filepath.Join(t.TempDir(), "none")}).Executable(); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+}

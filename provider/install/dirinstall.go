@@ -1,0 +1,269 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"os"
+
+	"github.com/tofureg/tofureg/internal/archive"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// Options for [Dir.Install]. The zero value is strict and silent.
+type Options struct {
+	// Policy decides whether a package is accepted; see [provider.Options].
+	Policy verify.Policy
+
+	// Progress is told each step of the job; nil: nobody is. It is called by one
+	// goroutine at a time and holds up the job while it runs.
+	Progress func(provider.Event)
+
+	// Link says how a package that its source holds unpacked gets in. The zero LinkMode
+	// is Copy here.
+	Link LinkMode
+}
+
+// Install makes sure that pkg is in the directory, and that its content is what
+// o.Policy wants.
+//
+// What is there already is left alone if its content is right: if the policy accepts
+// the h1 of the directory, or if somebody else has installed the package while this call
+// was waiting for it. Otherwise the archive is downloaded into a private file, judged, and
+// unpacked to a private directory, both below ".tofureg". What was unpacked is hashed as
+// it is written, judged too, synced, and renamed into place as a whole. So under its final
+// name there is never a part of a package, nor anything that was not verified, whenever
+// the process ends.
+//
+// A package that is there and has the content of the archive stays, so that programs
+// that run from it are not disturbed; another one is moved away and removed, and a
+// symbolic link is replaced, while what it points to is not touched.
+//
+// Of several callers that want the same package at the same time, in this process and in
+// others, one works and the others wait. Each of them judges by its own policy.
+//
+// A package that its source holds unpacked is copied or linked; its files are hashed on
+// the way, and its h1 is judged.
+//
+// src may be nil if the policy needs no evidence and pkg is such a package. The
+// errors are those of [provider.Download], and ErrLinked.
+func (d *Dir) Install(ctx context.Context, src provider.Fetcher, pkg *provider.Package, o Options) (*Installed, error) {
+	if pkg == nil {
+		return nil, failed("install", pkg.String(), errors.New("the package is nil"))
+	}
+	opened, err := d.create()
+	if err != nil {
+		return nil, failed("install", pkg.String(), err)
+	}
+	defer opened.close()
+	s, err := opened.spot(pkg.Provider, pkg.Version, pkg.Platform)
+	if err != nil {
+		return nil, failed("install", pkg.String(), err)
+	}
+	i := &installation{spot: s, src: src, from: pkg, o: o, before: s.readNote()}
+	done, err := i.run(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx) // of which the other may be the consequence
+		}
+		return nil, failed("install", pkg.String(), err)
+	}
+	i.tell(done)
+	return done, nil
+}
+
+// installation is one call of Install.
+type installation struct {
+	*spot
+	src    provider.Fetcher
+	from   *provider.Package
+	o      Options
+	before []byte // the note that was there when the call began
+}
+
+func (i *installation) run(ctx context.Context) (*Installed, error) {
+	// Most often everything is there, and that is found out without a lock.
+	if done, err := i.reuse(ctx, nil); done != nil || err != nil {
+		return done, err
+	}
+	waited := false
+	l, err := i.acquire(ctx, func() {
+		waited = true
+		i.send(provider.Event{Kind: provider.EventWaiting})
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer i.release(l)
+	n := i.news(i.before)
+	if waited || n != nil {
+		if done, err := i.reuse(ctx, n); done != nil || err != nil {
+			return done, err
+		}
+	}
+	st, err := i.stage()
+	if err != nil {
+		return nil, err
+	}
+	defer st.release()
+	if i.from.Dir != "" {
+		return i.adopt(ctx, st)
+	}
+	return i.fetch(ctx, st)
+}
+
+// reuse returns the package that is there if the policy accepts it, by the hashes of the
+// directory or by those of a note about it; otherwise nil.
+func (i *installation) reuse(ctx context.Context, n *note) (*Installed, error) {
+	pkg, err := i.look()
+	if errors.Is(err, ErrNotInstalled) || err == nil && n == nil && !i.mayKnow() {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	h1, err := pkg.H1(ctx)
+	if err != nil {
+		return nil, ctx.Err() // what cannot be read is not a package
+	}
+	local, size := []verify.Hash{h1}, int64(-1)
+	if n != nil && n.Tree == h1 {
+		local, size = n.hashes(), n.Size
+	}
+	ev, err := i.evidence(ctx)
+	if err != nil {
+		return nil, err
+	}
+	report, err := i.o.Policy.Judge(ev, size, local)
+	if err != nil || report.Trust < verify.Checked {
+		return nil, nil // nothing vouches for it
+	}
+	return &Installed{Package: *pkg, Report: report, Reused: true}, nil
+}
+
+// mayKnow reports whether the policy might accept a directory by its h1 alone, so that
+// hashing it is worth the while.
+func (i *installation) mayKnow() bool {
+	p := i.o.Policy
+	switch {
+	case p.Accept != nil && !p.RequireSignature:
+		return hasH1(p.Accept)
+	case i.from.SumsURL != "" && p.NeedsEvidence():
+		return false // sums are of archives
+	}
+	return hasH1(i.from.Hashes[i.from.Platform])
+}
+
+// evidence returns what the source says about the package, as far as it matters.
+func (i *installation) evidence(ctx context.Context) (verify.Evidence, error) {
+	if !i.o.Policy.NeedsEvidence() || i.src == nil {
+		return i.from.Evidence(), nil
+	}
+	return i.src.Evidence(ctx, i.from)
+}
+
+// fetch downloads the archive and installs what it holds.
+func (i *installation) fetch(ctx context.Context, st *staging) (*Installed, error) {
+	if i.src == nil {
+		return nil, errors.New("there is no source to fetch it from")
+	}
+	f, err := st.file()
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	got, err := provider.Receive(ctx, i.src, i.from, f, provider.Options{Policy: i.o.Policy, Progress: i.o.Progress})
+	if err != nil {
+		return nil, err
+	}
+	report, n, err := i.unpack(ctx, st, f, got)
+	if err != nil {
+		return nil, err
+	}
+	done, err := i.settle(ctx, st, st.tree(), n.Tree)
+	if err != nil {
+		return nil, err
+	}
+	done.Report, done.Fetched = report, got.Size
+	return done, i.leave(*n)
+}
+
+// unpack unpacks what has arrived to "tree" in the working place, and judges it.
+func (i *installation) unpack(ctx context.Context, st *staging, f *os.File, got *provider.Received) (*verify.Report, *note, error) {
+	p := i.o.Policy
+	if !p.NeedsH1(got.Evidence, got.ZH) {
+		// What is refused by its zh is not worth inflating, nor safe.
+		if _, err := p.Judge(got.Evidence, got.Size, []verify.Hash{got.ZH}); err != nil {
+			return nil, nil, failed("verify", i.from.String(), err)
+		}
+	}
+	z, err := archive.OpenZip(f, got.Size, archive.Limits(p.Limits))
+	if err != nil {
+		return nil, nil, failed("unpack", i.from.String(), err)
+	}
+	files, err := st.fill(i.from.Provider.Type(), func(root *os.Root) ([]archive.File, error) {
+		return z.Unpack(ctx, root, archive.Options{Sync: true})
+	})
+	if err != nil {
+		return nil, nil, failed("unpack", i.from.String(), err)
+	}
+	n := &note{Size: got.Size, ZH: got.ZH}
+	if n.Packed, err = verify.H1Sum(sumsOf(files, true)); err == nil {
+		n.Tree, err = verify.H1Sum(sumsOf(files, false))
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	report, err := p.Judge(got.Evidence, got.Size, n.hashes())
+	if err != nil {
+		return nil, nil, failed("verify", i.from.String(), err)
+	}
+	return report, n, nil
+}
+
+func sumsOf(files []archive.File, directories bool) iter.Seq2[string, [32]byte] {
+	return func(yield func(string, [32]byte) bool) {
+		for _, f := range files {
+			if (directories || !f.IsDir()) && !yield(f.Name, f.Sum) {
+				return
+			}
+		}
+	}
+}
+
+// settle gives what is finished its place, unless the same content is there.
+func (i *installation) settle(ctx context.Context, st *staging, finished string, h1 verify.Hash) (*Installed, error) {
+	if pkg, err := i.same(ctx, h1); err != nil {
+		return nil, err
+	} else if pkg != nil {
+		return &Installed{Package: *pkg, Reused: true}, nil
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err := i.put(st, finished); err != nil {
+		return nil, err
+	}
+	pkg, err := i.look()
+	if err != nil {
+		return nil, err
+	}
+	return &Installed{Package: *pkg}, nil
+}
+
+// tell reports the end of the job.
+func (i *installation) tell(done *Installed) {
+	e := provider.Event{Kind: provider.EventInstalled, Bytes: done.Fetched, Total: done.Fetched}
+	if done.Reused {
+		e.Kind = provider.EventReused
+	}
+	i.send(e)
+}
+
+func (i *installation) send(e provider.Event) {
+	if i.o.Progress != nil {
+		e.Provider, e.Version, e.Platform = i.from.Provider, i.from.Version, i.from.Platform
+		i.o.Progress(e)
+	}
+}

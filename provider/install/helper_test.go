@@ -1,0 +1,180 @@
+package install_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/provider/install"
+	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// What most tests install.
+var (
+	alpha = addrs.MustParseProvider("registry.example.com/acme/alpha")
+	v1    = addrs.MustParseVersion("1.2.0")
+	linux = addrs.MustParsePlatform("linux_amd64")
+)
+
+// home is where alpha is in a plugin directory.
+const home = "registry.example.com/acme/alpha/1.2.0/linux_amd64"
+
+// program is the name that regtest gives to alpha's.
+const program = "terraform-provider-alpha_v1.2.0"
+
+// offer is a registry with alpha, and the package in it.
+type offer struct {
+	reg *regtest.Registry
+	src *regclient.Client
+	pkg *provider.Package
+}
+
+// newOffer returns a registry with a provider, which is alpha if p does not say otherwise.
+func newOffer(t testing.TB, p regtest.Provider) *offer {
+	t.Helper()
+	if p.Address == "" {
+		p.Address = alpha.String()
+	}
+	if p.Version == "" {
+		p.Version = v1.String()
+	}
+	if p.Platforms == nil {
+		p.Platforms = []string{linux.String()}
+	}
+	reg := regtest.New("registry.example.com")
+	reg.AddProvider(p)
+	o := &offer{reg: reg, src: &regclient.Client{HTTP: reg.Client(), Retries: -1}}
+	o.pkg = o.find(t, addrs.MustParseProvider(p.Address), addrs.MustParseVersion(p.Version), addrs.MustParsePlatform(p.Platforms[0]))
+	return o
+}
+
+func (o *offer) find(t testing.TB, p addrs.Provider, v addrs.Version, on addrs.Platform) *provider.Package {
+	t.Helper()
+	pkg, err := o.src.ProviderPackage(t.Context(), p, v, on)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pkg
+}
+
+// install installs the package and checks what is returned.
+func (o *offer) install(t testing.TB, d *install.Dir, options install.Options) *install.Installed {
+	t.Helper()
+	done, err := d.Install(t.Context(), o.src, o.pkg, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkInstalled(t, done)
+	return done
+}
+
+// checkInstalled compares a result with the disk.
+func checkInstalled(t testing.TB, done *install.Installed) {
+	t.Helper()
+	h1, err := done.H1(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if done.Report == nil || !slices.Contains(done.Report.Local, h1) {
+		t.Errorf("the directory has %v, the report is %+v", h1, done.Report)
+	}
+	if done.Fetched > 0 && len(schemes(done.Report.Local)) != 2 {
+		t.Errorf("hashes of what was downloaded: %v", done.Report.Local)
+	}
+	if _, err := done.Executable(); err != nil {
+		t.Error(err)
+	}
+}
+
+func schemes(list []verify.Hash) map[string]bool {
+	set := map[string]bool{}
+	for _, h := range list {
+		set[h.Scheme()] = true
+	}
+	return set
+}
+
+// newDir returns a plugin directory that does not exist yet.
+func newDir(t testing.TB) *install.Dir {
+	t.Helper()
+	return &install.Dir{Path: filepath.Join(t.TempDir(), "plugins")}
+}
+
+// write makes a file below dir, and the directories above it.
+func write(t testing.TB, dir, name, content string) string {
+	t.Helper()
+	path := filepath.Join(dir, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// names returns everything below dir but what is for locking and working places: names
+// and, of links, what they point to.
+func names(t testing.TB, dir string) []string {
+	t.Helper()
+	var list []string
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		rel, _ := filepath.Rel(dir, path)
+		rel = filepath.ToSlash(rel)
+		switch {
+		case os.IsNotExist(err):
+			return nil
+		case err != nil || rel == "." || strings.HasSuffix(rel, ".lock"):
+			return err
+		case rel == ".tofureg" || rel == ".tofureg/notes" || strings.HasPrefix(rel, ".tofureg/notes/"):
+			return nil
+		case strings.HasPrefix(rel, ".tofureg/install-") && strings.Count(rel, "/") == 1:
+			return nil
+		case d.IsDir():
+			rel += "/"
+		case d.Type() == fs.ModeSymlink:
+			target, _ := os.Readlink(path)
+			rel += " -> " + target
+		}
+		list = append(list, rel)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// wantNames compares what is below dir with what should be; directories on the way to
+// something need not be named.
+func wantNames(t testing.TB, dir string, want ...string) {
+	t.Helper()
+	got := names(t, dir)
+	got = slices.DeleteFunc(got, func(name string) bool {
+		return strings.HasSuffix(name, "/") && slices.ContainsFunc(got, func(other string) bool {
+			return other != name && strings.HasPrefix(other, name)
+		})
+	})
+	slices.Sort(want)
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("the directory holds\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// h1s returns the h1 hashes of a report.
+func h1s(r *verify.Report) (list []verify.Hash) {
+	for _, h := range r.Local {
+		if h.Scheme() == verify.SchemeH1 {
+			list = append(list, h)
+		}
+	}
+	return list
+}

@@ -1,0 +1,167 @@
+package install
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/fsx"
+)
+
+// opened is a plugin directory in use. What is done with it stays within it, whatever
+// links somebody plants there.
+type opened struct {
+	root *os.Root
+	base string // its absolute path
+}
+
+// open opens the directory if it is there.
+func (d *Dir) open() (*opened, error) {
+	if d == nil || d.Path == "" {
+		return nil, errors.New("the plugin directory has no path")
+	}
+	base, err := filepath.Abs(d.Path)
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(base)
+	if err != nil {
+		return nil, err
+	}
+	return &opened{root, base}, nil
+}
+
+// create opens the directory, and makes it if need be.
+func (d *Dir) create() (*opened, error) {
+	o, err := d.open()
+	if !errors.Is(err, fs.ErrNotExist) {
+		return o, err
+	}
+	if err := os.MkdirAll(d.Path, 0o755); err != nil {
+		return nil, err
+	}
+	return d.open()
+}
+
+func (o *opened) close() { o.root.Close() }
+
+// path returns the absolute path of a name in the directory.
+func (o *opened) path(name string) string { return filepath.Join(o.base, filepath.FromSlash(name)) }
+
+// spot is where a package is, or is to be.
+type spot struct {
+	*opened
+	pkg  Package // as it would be if it were no link
+	name string  // HOST/NAMESPACE/TYPE/VERSION/OS_ARCH
+}
+
+func (o *opened) spot(p addrs.Provider, v addrs.Version, on addrs.Platform) (*spot, error) {
+	if p.IsZero() || v.IsZero() || on.IsZero() {
+		return nil, errors.New("provider, version or platform is missing")
+	}
+	name := path.Join(p.Host().Display(), p.Namespace(), p.Type(), v.String(), on.String())
+	return &spot{o, Package{Provider: p, Version: v, Platform: on, Dir: o.path(name)}, name}, nil
+}
+
+// lockName is the name of the file that the CLI locks as well. It is beside the package,
+// whose hash it would change.
+func (s *spot) lockName() string { return s.name + ".lock" }
+
+// parents returns the directories that lead to the package, the top one first.
+func (s *spot) parents() []string {
+	var list []string
+	for i, c := range s.name {
+		if c == '/' {
+			list = append(list, s.name[:i])
+		}
+	}
+	return list
+}
+
+// look returns what is at the spot, unverified.
+func (s *spot) look() (*Package, error) {
+	for _, dir := range s.parents() {
+		if err := s.isDir(dir); err != nil {
+			return nil, notInstalled(err)
+		}
+	}
+	pkg := s.pkg
+	info, err := s.root.Lstat(s.name)
+	if err == nil && info.Mode().Type() == fs.ModeSymlink {
+		if pkg.Link, err = s.root.Readlink(s.name); err == nil {
+			info, err = os.Stat(pkg.Dir) // a link of the CLI leads to another directory
+		}
+	}
+	switch {
+	case err != nil:
+		return nil, notInstalled(err)
+	case !info.IsDir():
+		return nil, fmt.Errorf("%w: %s is not a directory", ErrNotInstalled, pkg.Dir)
+	}
+	return &pkg, nil
+}
+
+func notInstalled(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return ErrNotInstalled
+	}
+	return err
+}
+
+// isDir returns an error if there is no directory of this name, or a link to one, which
+// the CLI does not follow either.
+func (o *opened) isDir(name string) error {
+	info, err := o.root.Lstat(name)
+	switch {
+	case err != nil:
+		return err
+	case info.Mode().Type() == fs.ModeSymlink:
+		return fmt.Errorf("%s: %w", o.path(name), ErrLinked)
+	case !info.IsDir():
+		return &fs.PathError{Op: "open", Path: o.path(name), Err: errors.New("not a directory")}
+	}
+	return nil
+}
+
+// mkdir makes a directory, or makes sure that it is there.
+func (o *opened) mkdir(name string) error {
+	err := o.root.Mkdir(name, 0o755)
+	if errors.Is(err, fs.ErrExist) {
+		return o.isDir(name)
+	}
+	return err
+}
+
+// sync makes the names in directories durable.
+func (o *opened) sync(dirs []string) error {
+	for _, dir := range dirs {
+		if err := fsx.SyncDir(o.path(dir)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mkdirs makes the directories that lead to the package.
+func (s *spot) mkdirs() error {
+	for _, dir := range s.parents() {
+		if err := s.mkdir(dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeEmpty removes the directories that lead to the package, as far as they are empty.
+func (s *spot) removeEmpty() {
+	for _, dir := range slices.Backward(s.parents()) {
+		if s.root.Remove(dir) != nil {
+			return
+		}
+	}
+}

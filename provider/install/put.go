@@ -1,0 +1,71 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+
+	"github.com/tofureg/tofureg/verify"
+)
+
+// put moves what is finished in the working place to the spot, whose lock the caller has,
+// and makes that durable. What is there is moved out of the way as a whole; it may be
+// anything, and is neither followed nor written to.
+func (s *spot) put(st *staging, finished string) error {
+	old := st.name + "/old"
+	err := s.root.Rename(s.name, old)
+	replaces := err == nil
+	if notExistIsNil(err) != nil {
+		return err
+	}
+	if err := s.root.Rename(finished, s.name); err != nil {
+		if replaces {
+			err = errors.Join(err, s.root.Rename(old, s.name))
+		}
+		return err
+	}
+	// Where the first of these is durable the others most often are, at no cost.
+	parents := append([]string{"."}, s.parents()...)
+	slices.Reverse(parents)
+	return s.sync(parents)
+}
+
+// same returns the package at the spot if it has this content, otherwise nil: then there
+// is nothing, or what there is does not deserve to stay.
+func (s *spot) same(ctx context.Context, h1 verify.Hash) (*Package, error) {
+	pkg, err := s.look()
+	if err != nil {
+		if errors.Is(err, ErrNotInstalled) {
+			err = nil
+		}
+		return nil, err
+	}
+	got, err := pkg.H1(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil || got != h1:
+		return nil, nil
+	}
+	return pkg, nil
+}
+
+// executable lets the system run a file that an archive made on Windows holds.
+func (o *opened) executable(name string) error {
+	f, err := o.root.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	// Whoever may read it may run it.
+	mode := info.Mode().Perm()
+	if err := f.Chmod(mode | mode&0o444>>2); err != nil {
+		return err
+	}
+	return f.Sync()
+}

@@ -1,0 +1,180 @@
+package install
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+
+	"github.com/tofureg/tofureg/internal/archive"
+	"github.com/tofureg/tofureg/internal/fsx"
+)
+
+// private is the directory for what is not finished. No host has this name, so that the
+// CLI passes over it.
+const private = ".tofureg"
+
+// workPrefix starts the names of the working places in it.
+const workPrefix = "install-"
+
+// staging is a working place for one package. It is locked while it is in use: what is
+// in a free one was left by a process that died.
+//
+// The places keep their names. A client that scans the directory fails if a name that it
+// has just read is gone, so as few as possible come and go.
+type staging struct {
+	*opened
+	name string
+	lock *fsx.Lock
+}
+
+// stage takes the first place that is free, and clears all that are.
+func (o *opened) stage() (*staging, error) {
+	if err := o.mkdir(private); err != nil {
+		return nil, err
+	}
+	if err := o.sweep(); err != nil {
+		return nil, err
+	}
+	for i := 0; ; i++ {
+		s, err := o.take(fmt.Sprintf("%s/%s%d", private, workPrefix, i))
+		if s != nil || err != nil {
+			return s, err
+		}
+	}
+}
+
+// take takes a place and clears it; nil: it is not free.
+func (o *opened) take(name string) (*staging, error) {
+	l, err := fsx.TryLockIn(o.root, name+".lock")
+	if l == nil || err != nil {
+		return nil, err
+	}
+	s := &staging{o, name, l}
+	if err := s.clear(); err != nil {
+		l.Release()
+		return nil, err
+	}
+	return s, nil
+}
+
+// clear makes the place an empty directory.
+func (s *staging) clear() error {
+	info, err := s.root.Lstat(s.name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s.root.Mkdir(s.name, 0o755)
+	}
+	if err == nil && !info.IsDir() {
+		return errors.Join(s.root.Remove(s.name), s.root.Mkdir(s.name, 0o755))
+	}
+	names, err := s.list(s.name, -1)
+	for _, name := range names {
+		err = errors.Join(err, s.root.RemoveAll(s.name+"/"+name))
+	}
+	return err
+}
+
+// release gives the place back.
+func (s *staging) release() error {
+	return errors.Join(s.clear(), s.lock.Release())
+}
+
+// file returns a file for an archive. Where the system allows it the file has no name, so
+// that nobody else opens it and nothing is left behind.
+func (s *staging) file() (*os.File, error) {
+	name := s.name + "/archive"
+	f, err := s.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err == nil {
+		s.root.Remove(name)
+	}
+	return f, err
+}
+
+// sweep clears the places that dead processes have left.
+func (o *opened) sweep() error {
+	names, err := o.list(private, -1)
+	if err != nil {
+		return notExistIsNil(err)
+	}
+	for _, name := range names {
+		name = private + "/" + name
+		if !strings.HasPrefix(name, private+"/"+workPrefix) || strings.HasSuffix(name, ".lock") {
+			continue
+		}
+		if left, err := o.list(name, 1); err != nil || len(left) == 0 {
+			continue
+		}
+		s, err := o.take(name)
+		if err != nil {
+			return err
+		}
+		if s != nil {
+			s.lock.Release()
+		}
+	}
+	return nil
+}
+
+func notExistIsNil(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// list returns the names in a directory, at most n of them if n is positive.
+func (o *opened) list(name string, n int) ([]string, error) {
+	dir, err := o.root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(n)
+	if n > 0 && len(names) == 0 {
+		err = nil // io.EOF
+	}
+	return names, err
+}
+
+// tree is where the content of the package is made.
+func (s *staging) tree() string { return s.name + "/tree" }
+
+// fill has unpack write the content of a package of a provider of this type, and
+// makes it durable, with its names, and its program executable.
+func (s *staging) fill(typ string, unpack func(*os.Root) ([]archive.File, error)) ([]archive.File, error) {
+	if err := s.root.Mkdir(s.tree(), 0o755); err != nil {
+		return nil, err
+	}
+	root, err := s.root.OpenRoot(s.tree())
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	files, err := unpack(root)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		if !f.IsDir() && !f.Exec && isProgram(f.Name, typ) {
+			if err := s.executable(s.tree() + "/" + f.Name); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return files, s.sync(s.dirs(files))
+}
+
+// dirs returns the directories that hold these files, and the top.
+func (s *staging) dirs(files []archive.File) []string {
+	done := map[string]bool{}
+	var list []string
+	for _, f := range files {
+		for dir := path.Join(s.tree(), path.Dir(f.Name)); !done[dir] && len(dir) >= len(s.tree()); dir = path.Dir(dir) {
+			done[dir] = true
+			list = append(list, dir)
+		}
+	}
+	return list
+}
