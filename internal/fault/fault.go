@@ -19,6 +19,8 @@ var (
 	ErrChanged = errors.New("file changed during the transfer")
 	// ErrArchive: an archive that is damaged or holds what a package must not.
 	ErrArchive = errors.New("unacceptable archive")
+	// ErrOffline: what must not ask the network does not have it.
+	ErrOffline = errors.New("not in the cache, and it is offline")
 )
 
 // Narrow returns a sentinel that is a narrower case of another one.

@@ -26,6 +26,7 @@ func transient(err error) bool {
 	case isA[permanentError](err),
 		errors.Is(err, fault.ErrTooLarge),
 		errors.Is(err, fault.ErrChanged),
+		errors.Is(err, fault.ErrOffline),
 		errors.Is(err, http.ErrSchemeMismatch), // plain HTTP on the port for TLS
 		isA[*tls.CertificateVerificationError](err),
 		isA[x509.UnknownAuthorityError](err),
