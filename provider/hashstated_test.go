@@ -1,0 +1,365 @@
+package provider_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/mirrorclient"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// believing is a policy with which what a source states may be recorded.
+func believing(p verify.Policy) provider.HashOptions {
+	p.RecordStated = true
+	return provider.HashOptions{Options: provider.Options{Policy: p}}
+}
+
+// statingRelease is demoRelease at a registry that states all hashes.
+func statingRelease() regtest.Provider {
+	r := demoRelease()
+	r.PackageHashes = true
+	return r
+}
+
+// wantStated fails unless there are reports that claim what the registry states of the
+// platform, and nothing of another one.
+func wantStated(t *testing.T, release *regtest.Release, got map[addrs.Platform]*verify.Report, trust verify.Trust, on ...addrs.Platform) {
+	t.Helper()
+	wantPlatforms(t, got, on...)
+	for platform, report := range got {
+		h1 := release.H1(platform.String())
+		claimed := sortedHashes(h1)
+		if trust != verify.Signed {
+			claimed = sortedHashes(h1, release.ZH(platform.String()))
+		}
+		if report.Trust != trust || len(report.Local) > 0 || !slices.Equal(report.Claimed, claimed) || !report.RecordStated {
+			t.Errorf("%s: %s, computed %v, claimed %v\nwant %s, %v", platform, report.Trust, report.Local, report.Claimed, trust, claimed)
+		}
+		if !slices.Contains(report.Recordable(), h1) {
+			t.Errorf("%s: recordable are %v", platform, report.Recordable())
+		}
+		if trust == verify.Signed && (report.SignedBy == nil || !slices.Equal(report.Signed, signedBy(release, five...))) {
+			t.Errorf("%s: signed by %v: %v", platform, report.SignedBy, report.Signed)
+		}
+	}
+}
+
+// TestHashesStated: where the registry states hashes and the policy records them, one
+// package answers for all platforms and no archive is fetched.
+func TestHashesStated(t *testing.T) {
+	t.Parallel()
+	reg, release, client := serveDemo(statingRelease())
+	got, err := provider.Hashes(t.Context(), client, demo, v123, five, believing(verify.Policy{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantStated(t, release, got, verify.Signed, five...)
+	wantRequests(t, reg, map[regtest.Kind]int{regtest.Discovery: 1, regtest.Package: 1, regtest.Sums: 1, regtest.Signature: 1})
+
+	// The strict policy computes them, and finds that they were right.
+	reg.Reset()
+	got, err = provider.Hashes(t.Context(), client, demo, v123, five, provider.HashOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantComputed(t, release, got, five...)
+	for _, platform := range five {
+		if !slices.Contains(got[platform].Local, release.H1(platform.String())) {
+			t.Errorf("%s: the registry states another h1", platform)
+		}
+	}
+}
+
+// TestHashesStatedByFound: a package that is known already answers for the others.
+func TestHashesStatedByFound(t *testing.T) {
+	t.Parallel()
+	reg, release, client := serveDemo(statingRelease())
+	pkg, err := client.ProviderPackage(t.Context(), demo, v123, linux)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reg.Reset()
+	o := believing(verify.Policy{})
+	o.Packages = []*provider.Package{pkg}
+	got, err := provider.Hashes(t.Context(), client, demo, v123, five, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantStated(t, release, got, verify.Signed, five...)
+	wantRequests(t, reg, map[regtest.Kind]int{regtest.Sums: 1, regtest.Signature: 1})
+}
+
+// packagesOf edits what a registry states in "packages" wherever it does so.
+func packagesOf(edit func(packages map[string]any)) regtest.Fault {
+	return regtest.Fault{Kind: regtest.Package, Edit: func(doc map[string]any) {
+		if packages, ok := doc["packages"].(map[string]any); ok {
+			edit(packages)
+		}
+	}}
+}
+
+func stating(hashes ...any) map[string]any { return map[string]any{"hashes": hashes} }
+
+// TestHashesStatedInPart: what is not stated is downloaded, and the rest is not.
+func TestHashesStatedInPart(t *testing.T) {
+	t.Parallel()
+	foreign := "zh:" + strings.Repeat("0", 64)
+	for name, edit := range map[string]func(packages map[string]any){
+		"platform left out": func(m map[string]any) { delete(m, "windows_amd64") },
+		"null":              func(m map[string]any) { m["windows_amd64"] = nil },
+		"no hashes":         func(m map[string]any) { m["windows_amd64"] = stating() },
+		"null hashes":       func(m map[string]any) { m["windows_amd64"] = map[string]any{"hashes": nil} },
+		"empty hashes":      func(m map[string]any) { m["windows_amd64"] = stating("h1:", "zh:") },
+		"unknown scheme":    func(m map[string]any) { m["windows_amd64"] = stating("h2:something") },
+		"no h1": func(m map[string]any) {
+			m["windows_amd64"] = stating(slices.DeleteFunc(hashesIn(m, "windows_amd64"), func(h any) bool { return strings.HasPrefix(h.(string), "h1:") })...)
+		},
+		"platforms that are none": func(m map[string]any) {
+			m["Windows"], m[""], m["../linux_amd64"] = stating(foreign), nil, stating("nonsense")
+			delete(m, "windows_amd64")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reg, release, client := serveDemo(statingRelease())
+			reg.AddFault(packagesOf(edit))
+			got, err := provider.Hashes(t.Context(), client, demo, v123, five, believing(verify.Policy{}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			windows := addrs.MustParsePlatform("windows_amd64")
+			if report := got[windows]; report == nil || len(report.Local) != 3 || report.Trust != verify.Signed {
+				t.Errorf("windows_amd64: %+v", report)
+			}
+			delete(got, windows)
+			wantStated(t, release, got, verify.Signed, five[:4]...)
+			wantRequests(t, reg, map[regtest.Kind]int{regtest.Discovery: 1, regtest.Package: 2, regtest.Sums: 1, regtest.Signature: 1, regtest.Archive: 1})
+		})
+	}
+}
+
+// hashesIn returns a copy of the hashes of one of "packages".
+func hashesIn(packages map[string]any, platform string) []any {
+	return slices.Clone(packages[platform].(map[string]any)["hashes"].([]any))
+}
+
+// TestHashesStatedWrong: what contradicts the signed checksums is refused, for just the
+// platforms of which it is stated; the CLI crashes where one zh stands under two of them.
+func TestHashesStatedWrong(t *testing.T) {
+	t.Parallel()
+	const h1 = "h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
+	for name, edit := range map[string]func(packages map[string]any){
+		"zh of nothing":          func(m map[string]any) { m["windows_amd64"] = stating(h1, "zh:"+strings.Repeat("0", 64)) },
+		"of another platform":    func(m map[string]any) { m["windows_amd64"] = m["linux_amd64"] },
+		"zh of another platform": func(m map[string]any) { m["windows_amd64"] = stating(h1, zhIn(m, "linux_amd64")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reg, release, client := serveDemo(statingRelease())
+			reg.AddFault(packagesOf(edit))
+			got, err := provider.Hashes(t.Context(), client, demo, v123, five, believing(verify.Policy{}))
+			wantStated(t, release, got, verify.Signed, five[:4]...)
+			mismatch, ok := errors.AsType[*verify.MismatchError](err)
+			if !ok || len(joined(t, err)) != 1 || !strings.Contains(err.Error(), "windows_amd64") {
+				t.Fatalf("%v, want a mismatch", err)
+			}
+			if want := release.ZH("windows_amd64"); mismatch.Source != "signed SHA256SUMS" || !slices.Equal(mismatch.Want, []verify.Hash{want}) {
+				t.Errorf("%v, want %v of the signed sums", mismatch, want)
+			}
+			if n := reg.Count(regtest.Archive); n != 0 {
+				t.Errorf("%d archives were fetched", n)
+			}
+		})
+	}
+}
+
+func zhIn(packages map[string]any, platform string) any {
+	hashes := hashesIn(packages, platform)
+	return hashes[slices.IndexFunc(hashes, func(h any) bool { return strings.HasPrefix(h.(string), "zh:") })]
+}
+
+// TestHashesStatedTwice: of two zh for one archive one must be wrong, so the package itself
+// is looked at, whose document then says which.
+func TestHashesStatedTwice(t *testing.T) {
+	t.Parallel()
+	reg, release, client := serveDemo(statingRelease())
+	reg.AddFault(regtest.Fault{Kind: regtest.Package, Path: "darwin/amd64", Edit: func(doc map[string]any) {
+		packages := doc["packages"].(map[string]any)
+		packages["linux_amd64"] = stating(append(hashesIn(packages, "linux_amd64"), "zh:"+strings.Repeat("0", 64))...)
+	}})
+	got, err := provider.Hashes(t.Context(), client, demo, v123, five, believing(verify.Policy{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantStated(t, release, got, verify.Signed, five...)
+	if n := reg.Count(regtest.Package); n != 2 {
+		t.Errorf("%d packages were asked for", n)
+	}
+}
+
+// TestHashesStatedFirstFails: if the platform that is asked for first is missing, the
+// others go on without it.
+func TestHashesStatedFirstFails(t *testing.T) {
+	t.Parallel()
+	reg, release, client := serveDemo(statingRelease())
+	on := append(platforms("aix_ppc64"), five...)
+	got, err := provider.Hashes(t.Context(), client, demo, v123, on, believing(verify.Policy{}))
+	wantStated(t, release, got, verify.Signed, five...)
+	if !errors.Is(err, provider.ErrNoPlatform) || len(joined(t, err)) != 1 {
+		t.Errorf("%v, want ErrNoPlatform", err)
+	}
+	if n := reg.Count(regtest.Archive); n != 0 {
+		t.Errorf("%d archives were fetched", n)
+	}
+}
+
+// TestHashesStatedNeedsTrust: that hashes may be recorded does not make a package
+// trusted, be it that the signature is missing, wrong, or the wrong one's.
+func TestHashesStatedNeedsTrust(t *testing.T) {
+	t.Parallel()
+	stranger := regtest.NewKey(regtest.KeyOptions{Name: "stranger"})
+	for name, test := range map[string]struct {
+		edit   func(*regtest.Provider)
+		policy verify.Policy
+		want   error
+	}{
+		"no checksums":  {func(r *regtest.Provider) { r.NoSums = true }, verify.Policy{}, verify.ErrUnsigned},
+		"no keys":       {func(r *regtest.Provider) { r.Keys = []*regtest.Key{} }, verify.Policy{}, verify.ErrUnsigned},
+		"stranger":      {func(r *regtest.Provider) { r.Keys = []*regtest.Key{stranger}; r.SignedBy = regtest.NewKey(regtest.KeyOptions{}) }, verify.Policy{}, verify.ErrUnknownKey},
+		"pinned":        {func(*regtest.Provider) {}, verify.Policy{Keys: []verify.Key{stranger.Public()}, AllowUnsigned: true}, verify.ErrUnknownKey},
+		"required":      {func(r *regtest.Provider) { r.NoSums = true }, verify.Policy{RequireSignature: true, AllowUnsigned: true}, verify.ErrUnsigned},
+		"not accepted":  {func(*regtest.Provider) {}, verify.Policy{Accept: []verify.Hash{verify.MustParseHash("zh:" + strings.Repeat("0", 64))}}, verify.ErrNotAccepted},
+		"empty accept":  {func(*regtest.Provider) {}, verify.Policy{Accept: []verify.Hash{}}, verify.ErrNotAccepted},
+		"other version": {func(r *regtest.Provider) { r.EditSums = renamed("_1.2.3_", "_1.2.2_") }, verify.Policy{}, verify.ErrNotListed},
+		"other digests": {func(r *regtest.Provider) { r.EditSums = otherDigests }, verify.Policy{AllowUnsigned: true}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := statingRelease()
+			test.edit(&r)
+			_, _, client := serveDemo(r)
+			got, err := provider.Hashes(t.Context(), client, demo, v123, five, believing(test.policy))
+			if len(got) > 0 || len(joined(t, err)) != 5 {
+				t.Errorf("accepted: %v, %v", got, err)
+			}
+			if _, ok := errors.AsType[*verify.MismatchError](err); test.want == nil && !ok || test.want != nil && !errors.Is(err, test.want) {
+				t.Errorf("%v, want %v", err, test.want)
+			}
+		})
+	}
+}
+
+func renamed(from, to string) func([]byte) []byte {
+	return func(sums []byte) []byte { return []byte(strings.ReplaceAll(string(sums), from, to)) }
+}
+
+// otherDigests changes the first digit of each line.
+func otherDigests(sums []byte) []byte {
+	lines := strings.Split(string(sums), "\n")
+	for i, line := range lines {
+		if line != "" {
+			lines[i] = string('0'+('9'-line[0])&1) + line[1:]
+		}
+	}
+	return []byte(strings.Join(lines, "\n"))
+}
+
+// TestHashesStatedUnsigned: a policy that believes an unsigned source believes its hashes
+// too, and the report says so.
+func TestHashesStatedUnsigned(t *testing.T) {
+	t.Parallel()
+	r := statingRelease()
+	r.NoSums = true
+	reg, release, client := serveDemo(r)
+	got, err := provider.Hashes(t.Context(), client, demo, v123, five, believing(verify.Policy{AllowUnsigned: true}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantStated(t, release, got, verify.Checked, five...)
+	wantRequests(t, reg, map[regtest.Kind]int{regtest.Discovery: 1, regtest.Package: 1})
+}
+
+// TestHashesStatedAccepted: with the hashes of a lock file the platforms that it knows are
+// completed without evidence. A platform that it does not know is refused, although the
+// source states hashes of it.
+func TestHashesStatedAccepted(t *testing.T) {
+	t.Parallel()
+	reg, release, client := serveDemo(statingRelease())
+	var known []verify.Hash
+	for _, platform := range five[:4] {
+		known = append(known, release.ZH(platform.String()))
+	}
+	got, err := provider.Hashes(t.Context(), client, demo, v123, five, believing(verify.Policy{Accept: known}))
+	wantStated(t, release, got, verify.Accepted, five[:4]...)
+	if !errors.Is(err, verify.ErrNotAccepted) || len(joined(t, err)) != 1 || !strings.Contains(err.Error(), "windows_amd64") {
+		t.Errorf("%v, want ErrNotAccepted of windows_amd64", err)
+	}
+	wantRequests(t, reg, map[regtest.Kind]int{regtest.Discovery: 1, regtest.Package: 2, regtest.Archive: 1})
+}
+
+// TestHashesOfMirror: a mirror states hashes for each platform, of which only the right
+// one's count.
+func TestHashesOfMirror(t *testing.T) {
+	t.Parallel()
+	serve := func() (*regtest.Registry, *regtest.Release, provider.Source) {
+		reg := regtest.New("registry.example.com")
+		release := reg.AddProvider(demoRelease())
+		return reg, release, &mirrorclient.Client{BaseURL: reg.MirrorURL(), HTTP: reg.Client()}
+	}
+	t.Run("computed", func(t *testing.T) {
+		t.Parallel()
+		reg, release, src := serve()
+		got, err := provider.Hashes(t.Context(), src, demo, v123, five, provider.HashOptions{Options: provider.Options{Policy: verify.Policy{AllowUnsigned: true}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantPlatforms(t, got, five...)
+		for platform, report := range got {
+			want := sortedHashes(append(contentOf(t, release, platform), release.ZH(platform.String()))...)
+			if report.Trust != verify.Checked || !slices.Equal(report.Local, want) || len(report.Signed)+len(report.Claimed) > 0 {
+				t.Errorf("%s: %+v", platform, report)
+			}
+		}
+		if n := reg.Count(regtest.Archive); n != 5 {
+			t.Errorf("%d archives", n)
+		}
+	})
+	t.Run("stated", func(t *testing.T) {
+		t.Parallel()
+		reg, release, src := serve()
+		got, err := provider.Hashes(t.Context(), src, demo, v123, five, believing(verify.Policy{AllowUnsigned: true}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantStated(t, release, got, verify.Checked, five...)
+		wantRequests(t, reg, map[regtest.Kind]int{regtest.MirrorVersion: 1})
+	})
+	t.Run("of another platform", func(t *testing.T) {
+		t.Parallel()
+		reg, release, src := serve()
+		reg.AddFault(regtest.Fault{Kind: regtest.MirrorVersion, Edit: func(doc map[string]any) {
+			archives := doc["archives"].(map[string]any)
+			archives["linux_amd64"].(map[string]any)["hashes"] = archives["darwin_arm64"].(map[string]any)["hashes"]
+		}})
+		accept := sortedHashes(release.ZH("darwin_arm64"))
+		for _, policy := range []verify.Policy{{AllowUnsigned: true}, {AllowUnchecked: true}, {Accept: accept}} {
+			got, err := provider.Hashes(t.Context(), src, demo, v123, platforms("linux_amd64", "darwin_arm64"), provider.HashOptions{Options: provider.Options{Policy: policy}})
+			if _, ok := errors.AsType[*verify.MismatchError](err); !ok || len(got) != 1 || got[addrs.MustParsePlatform("darwin_arm64")] == nil {
+				t.Errorf("%v, %v", got, err)
+			}
+		}
+	})
+	t.Run("strict", func(t *testing.T) {
+		t.Parallel()
+		_, _, src := serve()
+		got, err := provider.Hashes(t.Context(), src, demo, v123, five, believing(verify.Policy{}))
+		if len(got) > 0 || !errors.Is(err, verify.ErrUnsigned) {
+			t.Errorf("%v, %v", got, err)
+		}
+	})
+}
