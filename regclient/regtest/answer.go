@@ -16,7 +16,8 @@ import (
 type answer struct {
 	status int
 	header http.Header
-	doc    any // what body is the JSON of; nil: it is something else
+	doc    any                              // what body is the JSON of; nil: it is something else
+	remake func(doc map[string]any) *answer // after doc has been edited; nil: a JSON document
 	body   io.ReaderAt
 	size   int64
 	etag   string // "": not a file
@@ -86,6 +87,10 @@ func (r *Registry) content(c *call, t target) *answer {
 		return r.mirrorIndex(t)
 	case MirrorVersion:
 		return r.mirrorVersion(c, t)
+	case LoginAuthz:
+		return r.authorization(c)
+	case LoginToken:
+		return r.exchange(c)
 	}
 	return failure(http.StatusNotFound)
 }
@@ -96,7 +101,7 @@ func (r *Registry) answer(c *call, f Fault) *answer {
 	switch {
 	case c.method == http.MethodHead:
 		a = failure(http.StatusNotFound)
-	case c.method != http.MethodGet:
+	case c.method != c.target.kind.method():
 		a = failure(http.StatusMethodNotAllowed)
 	case !c.hop.last():
 		a = c.redirect("", c.hop, 0)
@@ -187,6 +192,10 @@ func (a *answer) edit(change func(map[string]any)) {
 		return
 	}
 	change(doc)
+	if a.remake != nil {
+		*a = *a.remake(doc)
+		return
+	}
 	edited := document(doc)
 	if edited.status == http.StatusOK {
 		edited.status, edited.header = a.status, a.header

@@ -30,6 +30,9 @@ func (r *Registry) discovery(c *call) *answer {
 		return document(r.Services)
 	}
 	services := map[string]any{providerService: defaultBase(providerService)}
+	if r.Login != nil {
+		services[loginService] = r.Login.declaration()
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.modules) > 0 {

@@ -27,9 +27,10 @@
 //
 // # What is asked
 //
-// The registry knows four protocols: discovery, that of provider registries,
-// that of module registries, and that of network mirrors, where the providers of
-// all hosts are offered once more. Each of their requests has a [Kind]:
+// The registry knows five protocols: discovery, that of provider registries,
+// that of module registries, that of network mirrors, where the providers of
+// all hosts are offered once more, and, with [Registry.Login], that by which a
+// program gets a token. Each of their requests has a [Kind]:
 //
 //	GET /.well-known/terraform.json                            Discovery
 //
@@ -48,6 +49,9 @@
 //	GET /mirror/HOST/NAMESPACE/TYPE/VERSION.json               MirrorVersion
 //	GET /mirror/HOST/NAMESPACE/TYPE/….zip                      Archive
 //
+//	GET /oauth/authorization                                   LoginAuthz
+//	POST /oauth/token                                          LoginToken
+//
 // Files have strong entity tags and can be had in ranges. HEAD gets 404, as it
 // does at real registries that know only GET. [Registry.Requests] is the record
 // of all that was asked, tokens included.
@@ -62,8 +66,9 @@
 //
 // See https://opentofu.org/docs/internals/remote-service-discovery/,
 // https://opentofu.org/docs/internals/provider-registry-protocol/,
-// https://opentofu.org/docs/internals/module-registry-protocol/ and
-// https://opentofu.org/docs/internals/provider-network-mirror-protocol/.
+// https://opentofu.org/docs/internals/module-registry-protocol/,
+// https://opentofu.org/docs/internals/provider-network-mirror-protocol/ and
+// https://opentofu.org/docs/internals/login-protocol/.
 //
 // The package is for tests. A mistake in the calls that set a registry up, such
 // as an address that is none, is a panic, as in httptest. No request makes it

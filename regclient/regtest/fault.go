@@ -80,7 +80,8 @@ type Fault struct {
 	Instead string
 	// Raw, if not nil, is the body.
 	Raw []byte
-	// Edit changes a JSON document before it is sent. It is not called for
+	// Edit changes a JSON document before it is sent, or, at LoginAuthz, the
+	// parameters with which the browser is sent back. It is not called for
 	// errors, nor for files. It may be called by several goroutines.
 	Edit func(doc map[string]any)
 	// Corrupt changes one bit in the middle of the body.

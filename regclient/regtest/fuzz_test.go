@@ -21,7 +21,7 @@ func FuzzRequest(f *testing.F) {
 		"/packages/registry.example.com/acme/network/aws/1.0.0/page-1", "/packages/x/page-99999999999999999999",
 		"/mirror/registry.example.com/acme/alpha/index.json", "/mirror/registry.example.com/acme/alpha/1.0.0.json",
 		"/mirror/registry.example.com/acme/alpha/download/terraform-provider-alpha_1.0.0_linux_amd64.zip", "/mirror/%2e%2e/a/b/.json",
-		files + "_SHA256SUMS", files + "_SHA256SUMS.sig", files + "_linux_amd64.zip", "/get", "/v1/providers/%2e%2e/%00/versions",
+		files + "_SHA256SUMS", files + "_SHA256SUMS.sig", files + "_linux_amd64.zip", "/get", "/oauth/authorization", "/v1/providers/%2e%2e/%00/versions",
 	} {
 		f.Add("GET", path, "id=2f", "bytes=0-1")
 	}
@@ -32,6 +32,9 @@ func FuzzRequest(f *testing.F) {
 	reg, _ := start()
 	reg.AddModule(regtest.Module{Address: "acme/network/aws", Size: 100, Pages: -1})
 	reg.ModuleList.PageSize = 1
+	reg.Login = &regtest.Login{}
+	f.Add("GET", "/oauth/authorization", "client_id=regtest&redirect_uri=http://localhost:5000/&state=%00", "")
+	f.Add("POST", "/oauth/token", "grant_type=authorization_code", "")
 	f.Fuzz(func(t *testing.T, method, path, query, ranges string) {
 		u := &url.URL{Scheme: "https", Host: "registry.example.com", Path: path, RawQuery: query}
 		req := (&http.Request{Method: method, URL: u, Header: http.Header{"Range": {ranges}}}).WithContext(t.Context())

@@ -23,6 +23,7 @@ func (r *Registry) serve(w http.ResponseWriter, req *http.Request, s *Server) {
 		path:    req.URL.EscapedPath(),
 		query:   req.URL.RawQuery,
 		header:  req.Header,
+		form:    postedForm(req),
 		server:  s,
 		anyHost: true,
 	})

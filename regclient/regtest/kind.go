@@ -26,17 +26,21 @@ const (
 	MirrorIndex   // the list of a provider's versions at a network mirror
 	MirrorVersion // the list of the archives of one version there
 
+	LoginAuthz // the page of the identity server to which a browser is sent
+	LoginToken // where a program gets its token for the code from there
+
 	Other // a path that the registry does not know
 )
 
-// Sets of kinds: what the APIs of registries and mirrors answer, and what their
-// file stores do. Archives of a mirror are of the kind Archive too.
+// Sets of kinds: what the APIs of registries and mirrors answer, what their file
+// stores do, and what the identity server does. Archives of a mirror are of the kind Archive too.
 const (
 	Metadata        Kind = Versions | Package              // of providers
 	Downloads       Kind = Sums | Signature | Archive      // of providers
 	ModuleMetadata  Kind = ModuleVersions | ModuleLocation // of modules
 	ModuleDownloads Kind = ModulePage | ModulePackage      // of modules
 	MirrorMetadata  Kind = MirrorIndex | MirrorVersion     // of a mirror
+	LoginEndpoints  Kind = LoginAuthz | LoginToken         // of the identity server
 )
 
 // String returns the names of the kinds in k, as "sums|signature"; "any" for
@@ -45,7 +49,7 @@ func (k Kind) String() string {
 	names := [...]string{
 		"discovery", "versions", "package", "sums", "signature", "archive",
 		"module versions", "module location", "module page", "module package",
-		"mirror index", "mirror version", "other",
+		"mirror index", "mirror version", "login authz", "login token", "other",
 	}
 	var list []string
 	for rest := k; rest != 0; rest &= rest - 1 {

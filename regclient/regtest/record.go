@@ -3,6 +3,7 @@ package regtest
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 )
@@ -12,7 +13,7 @@ import (
 type Request struct {
 	Time   time.Time // when it came
 	Kind   Kind      // what it asks for
-	Method string    // as a rule "GET"
+	Method string    // as a rule "GET", and "POST" for LoginToken
 	Scheme string    // "https" or "http"
 	Host   string    // with the port, unless it is the one of the scheme
 	Path   string    // as it was sent, with escapes
@@ -23,6 +24,7 @@ type Request struct {
 	Referer       string      // likewise
 	UserAgent     string      // likewise
 	Header        http.Header // all of it
+	Form          url.Values  // what was posted as a form, nil if nothing was
 
 	// Status is the status of the answer, or 0 if there was none, or none yet.
 	Status int
@@ -61,6 +63,7 @@ func (r *Registry) Requests() []Request {
 	for i, q := range r.requests {
 		list[i] = *q
 		list[i].Header = q.Header.Clone()
+		list[i].Form = url.Values(http.Header(q.Form).Clone())
 	}
 	return list
 }
@@ -97,6 +100,7 @@ func (r *Registry) record(c *call) (answered func(status int)) {
 		Referer:       c.header.Get("Referer"),
 		UserAgent:     c.header.Get("User-Agent"),
 		Header:        c.header.Clone(),
+		Form:          c.form,
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -40,6 +40,11 @@ type Registry struct {
 	// Mirror is how the registry serves the providers as a network mirror.
 	Mirror Mirror
 
+	// Login is the identity server by which programs get a token for the
+	// registry. Nil means that there is none. The discovery document names it,
+	// unless Services is set: then that has to name it.
+	Login *Login
+
 	host svchost.Hostname
 	key  func() *Key
 
@@ -50,6 +55,7 @@ type Registry struct {
 	tokens    map[Kind]string
 	faults    []*fault
 	requests  []*Request
+	grants    map[string]grant // codes that wait to be exchanged
 }
 
 // New returns an empty registry that is known to its users as host, a name such
@@ -67,6 +73,7 @@ func New(host string) *Registry {
 		modules:   map[addrs.Module][]*ModuleRelease{},
 		hosts:     map[string]svchost.Hostname{name.String(): name},
 		tokens:    map[Kind]string{},
+		grants:    map[string]grant{},
 	}
 }
 
@@ -114,14 +121,18 @@ func freeDir(version string, taken func(dir string) bool) string {
 }
 
 // Require demands a token, as "Authorization: Bearer TOKEN", for requests of
-// the given kinds; zero means all. Without one they are answered 401, with
-// another 403. The empty token takes the demand back.
+// the given kinds; zero means all but LoginEndpoints, where nobody has one yet.
+// Without one they are answered 401, with another 403. The empty token takes the
+// demand back.
 //
 // Demands are made of the request that a client sends first. Where a [Fault]
 // redirects it, the request that follows needs no token.
 func (r *Registry) Require(token string, on Kind) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if on == 0 {
+		on = ^LoginEndpoints
+	}
 	for kind := Discovery; kind <= Other; kind <<= 1 {
 		if on.has(kind) {
 			r.tokens[kind] = token

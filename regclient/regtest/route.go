@@ -23,6 +23,8 @@ type call struct {
 	server       *Server // nil for a request that came by no listener of ours
 	anyHost      bool    // the host is an address, not a name to go by
 
+	form url.Values // what is posted; nil: nothing is, or it is no form
+
 	plain  string // the path that is asked for in the end
 	hop    hop
 	target target
@@ -58,6 +60,9 @@ func (r *Registry) locate(c *call) {
 func (r *Registry) route(c *call, path string) target {
 	if path == discoveryPath {
 		return target{kind: Discovery}
+	}
+	if kind := r.loginKind(path); kind != Other {
+		return target{kind: kind}
 	}
 	if rest, ok := strings.CutPrefix(path, filesPath); ok {
 		return fileTarget(unescape(rest))

@@ -29,6 +29,7 @@ func (r *Registry) RoundTrip(req *http.Request) (*http.Response, error) {
 		path:   req.URL.EscapedPath(),
 		query:  req.URL.RawQuery,
 		header: req.Header,
+		form:   postedForm(req),
 	})
 	if err == errDropped {
 		err = &net.OpError{Op: "read", Net: "tcp", Err: err}
