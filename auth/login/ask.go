@@ -1,0 +1,106 @@
+package login
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"time"
+
+	"github.com/tofureg/tofureg/internal/httpx"
+)
+
+// ask has the user sent to the page of the host, and returns the code with which the
+// browser comes back.
+func (c *Client) ask(ctx context.Context, f *flow, l *listener) (code string, err error) {
+	page := f.pageURL()
+	log(ctx, c.Logger, "login: waiting for the browser", slog.String("host", l.host.String()), slog.String("redirect", l.redirect()))
+	opened := make(chan error, 1) // so that Open may return when nobody waits any more
+	go func() { opened <- c.Open(page) }()
+	limit := c.Timeout
+	if limit == 0 {
+		limit = defaultTimeout
+	}
+	var late <-chan time.Time
+	if limit > 0 {
+		timer := time.NewTimer(limit)
+		defer timer.Stop()
+		late = timer.C
+	}
+	for {
+		select {
+		case query := <-l.answers:
+			return f.code(query)
+		case err := <-opened:
+			if err == nil || l.taken.Load() {
+				opened = nil // what is still to come is the answer
+				continue
+			}
+			return "", fmt.Errorf("opening the page of the host: %w", f.scrub(err))
+		case <-late:
+			return "", &waitError{context.DeadlineExceeded, fmt.Sprintf("no answer came from the browser within %v", limit), l.strays.Load()}
+		case <-ctx.Done():
+			return "", &waitError{ended(ctx), "while waiting for the browser", l.strays.Load()}
+		}
+	}
+}
+
+// scrub makes an error of the caller's fit to be shown, which may repeat the address
+// of the page.
+func (f *flow) scrub(err error) error {
+	u, _ := url.Parse(f.pageURL()) // it was made of a URL
+	return httpx.Scrub(err, u, f.state, f.verifier)
+}
+
+// code returns the code in an answer.
+func (f *flow) code(query url.Values) (string, error) {
+	if query.Get("error") != "" {
+		return "", f.refused(query.Get("error"), query.Get("error_description"), query.Get("code"))
+	}
+	if query.Get("code") == "" {
+		return "", errors.New("the browser came back with neither a code nor an error")
+	}
+	return query.Get("code"), nil
+}
+
+// refused is the error of an identity server that says why.
+func (f *flow) refused(code, description, hidden string) error {
+	u := f.tokenURL()
+	return &RefusedError{
+		Code:        httpx.Mask(code, 60, u, f.state, f.verifier, hidden),
+		Description: httpx.Mask(description, 300, u, f.state, f.verifier, hidden),
+	}
+}
+
+// A waitError says why nobody waits for the browser any more.
+type waitError struct {
+	err    error
+	what   string
+	strays int64
+}
+
+// Error also tells of the requests that were no answer.
+func (e *waitError) Error() string {
+	text := e.what
+	if e.err != context.DeadlineExceeded {
+		text += ": " + e.err.Error()
+	}
+	if e.strays > 0 {
+		text += fmt.Sprintf("; requests with another state than this login has, which were refused: %d", e.strays)
+	}
+	return text
+}
+
+// Unwrap returns the context's error.
+func (e *waitError) Unwrap() error { return e.err }
+
+// ended is the error of a context that has ended: errors.Is finds both ctx.Err() and
+// the cause.
+func ended(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if errors.Is(cause, err) {
+		return cause
+	}
+	return fmt.Errorf("%w: %w", err, cause)
+}

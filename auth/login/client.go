@@ -1,0 +1,202 @@
+package login
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/tofureg/tofureg/auth"
+	"github.com/tofureg/tofureg/disco"
+	"github.com/tofureg/tofureg/disco/svchost"
+)
+
+// defaultTimeout is enough to find the telephone with the second factor.
+const defaultTimeout = 10 * time.Minute
+
+// Discoverer finds the services of a host. *disco.Client is one. It must be safe
+// for concurrent use.
+type Discoverer interface {
+	// Discover returns the services of host. A host without any is no error.
+	Discover(ctx context.Context, host svchost.Hostname) (*disco.Services, error)
+}
+
+// A Client logs in and out. Only Open is needed to log in, only Store to log out.
+// A Client holds no state: it is safe for concurrent use, also for several logins
+// at the same time, as long as nobody changes its fields.
+type Client struct {
+	// Open shows the user the page at url, which is https, in a browser; or tells
+	// the user to go there. An error ends the login. It is called once for each,
+	// by a goroutine of its own: if it returns only when the browser is closed,
+	// Login does not wait for that.
+	//
+	// The address comes from the host. Hand it to a program as one argument, and
+	// to no shell.
+	Open func(url string) error
+
+	// Store keeps the token. Nil: Login only returns it, and Logout is an error.
+	Store auth.Store
+
+	// Discovery finds the login service; nil means a disco.Client made of the
+	// fields below. It need not have tokens, since logging in is how to get one.
+	Discovery Discoverer
+
+	// HTTP makes the requests; nil means a transport that all clients of the
+	// process share and that takes proxies from the environment. It is used as a
+	// copy: its Transport, Jar and Timeout are kept, its CheckRedirect is not
+	// needed.
+	HTTP *http.Client
+
+	// UserAgent is sent with each request; empty means one that names tofureg.
+	UserAgent string
+
+	// Timeout is how long Login waits for the browser to come back: 10 minutes if
+	// it is 0, without limit but that of the context if it is negative.
+	Timeout time.Duration
+
+	// VetoHost is asked before each request with the host, or host:port, that is
+	// about to be contacted; an error prevents it. Nil means that all hosts will
+	// do. It is not asked about where the browser goes.
+	VetoHost func(host string) error
+
+	// Logger gets debug records; nil means silence. There are no secrets in them.
+	Logger *slog.Logger
+}
+
+// A Result is what came of a login.
+type Result struct {
+	// Host is the host whose token it is, and under which the Store has it. It is
+	// the one that was asked for, unless that is an alias, see disco.Client.
+	Host svchost.Hostname
+	// Token is the token.
+	Token auth.Token
+	// Expires is when the token ends. It is zero if the host does not say; most
+	// tokens are good until somebody revokes them.
+	Expires time.Time
+}
+
+var (
+	errNoHost  = errors.New("there is no host")
+	errNoOpen  = errors.New("Client.Open is nil, so nobody can be sent to the page of the host")
+	errNoStore = errors.New("Client.Store is nil, so no token is kept anywhere")
+)
+
+// Login gets a token for host from the user, by way of a browser, and puts it into
+// the Store. A token that the Store had before is replaced.
+//
+// Any error is an [*Error]. It wraps
+//
+//   - an [*UnsupportedError] if the host offers no login, or none that this package
+//     knows;
+//   - a [*RefusedError] if the user or the host refuses, in the browser or later;
+//   - a [*PortError] if none of the ports is free;
+//   - a *disco.Error if it is not known what the host offers, and a
+//     *disco.ServiceError if it is nonsense;
+//   - context.DeadlineExceeded if no answer came within Timeout;
+//   - what Open, the context, or the Store returned.
+//
+// If all went well but storing the token, the Result is returned beside the error,
+// so that the token is not lost. Otherwise one of the two is nil.
+//
+// Sources that have been asked for the token of the host before may remember that
+// there was none: see [auth.Invalidator].
+func (c *Client) Login(ctx context.Context, host svchost.Hostname) (*Result, error) {
+	r, err := c.login(ctx, host)
+	if err != nil {
+		return r, failed("log in to", host, err)
+	}
+	return r, nil
+}
+
+func (c *Client) login(ctx context.Context, host svchost.Hostname) (*Result, error) {
+	if host.IsZero() {
+		return nil, errNoHost
+	}
+	if c.Open == nil {
+		return nil, errNoOpen
+	}
+	s, err := c.service(ctx, host)
+	if err != nil {
+		return nil, err
+	}
+	l, err := listen(ctx, s.oauth.MinPort, s.oauth.MaxPort)
+	if err != nil {
+		return nil, err
+	}
+	f := newFlow(s, l.redirect())
+	l.prepare(f.state, host, c.Logger)
+	l.serve()
+	r, err := c.run(ctx, f, l)
+	l.finish(err == nil)
+	return r, err
+}
+
+// run takes the flow from the browser to the token in the store.
+func (c *Client) run(ctx context.Context, f *flow, l *listener) (*Result, error) {
+	code, err := c.ask(ctx, f, l)
+	if err != nil {
+		return nil, err
+	}
+	r, err := c.exchange(ctx, f, code)
+	if err != nil {
+		return nil, err
+	}
+	if c.Store == nil {
+		return r, nil
+	}
+	if err := c.Store.Save(ctx, r.Host, r.Token); err != nil {
+		return r, &storeError{err, r.Token}
+	}
+	return r, nil
+}
+
+// Logout makes the Store forget the token of host, as the CLI does. No request is
+// made, and the token stays good for whoever else has it: only the host's own pages
+// can revoke it. That there is no token is no error.
+//
+// For an alias, host must be [Result.Host]. Any error is an [*Error], and wraps what
+// the Store returned.
+func (c *Client) Logout(ctx context.Context, host svchost.Hostname) error {
+	const op = "log out of"
+	switch {
+	case host.IsZero():
+		return failed(op, host, errNoHost)
+	case c.Store == nil:
+		return failed(op, host, errNoStore)
+	}
+	if err := c.Store.Forget(ctx, host); err != nil {
+		return failed(op, host, err)
+	}
+	return nil
+}
+
+// A storeError is what a Store returned. Its text is withheld if the token is in it.
+type storeError struct {
+	err   error
+	token auth.Token
+}
+
+// Error returns the text of the Store's error.
+func (e *storeError) Error() string {
+	if text := e.err.Error(); !strings.Contains(text, e.token.Reveal()) {
+		return fmt.Sprintf("logged in, but the token could not be stored: %s", text)
+	}
+	return "logged in, but the token could not be stored; what the store says has the token in it"
+}
+
+// Is reports whether the Store's error is target.
+func (e *storeError) Is(target error) bool { return errors.Is(e.err, target) }
+
+// As finds the first error that fits in the Store's error. There is no Unwrap, so that
+// nobody prints what may have the token in it.
+func (e *storeError) As(target any) bool { return errors.As(e.err, target) }
+
+// log writes a debug record.
+func log(ctx context.Context, l *slog.Logger, msg string, attrs ...slog.Attr) {
+	if l != nil {
+		l.LogAttrs(ctx, slog.LevelDebug, msg, attrs...)
+	}
+}

@@ -1,0 +1,134 @@
+package login_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/tofureg/tofureg/auth"
+	"github.com/tofureg/tofureg/auth/login"
+	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/regclient/regtest"
+)
+
+// secret is the token that the identity server hands out in these tests.
+const secret = "s3cr3t-t0ken"
+
+var host = svchost.MustParse("registry.example.com")
+
+// registry has an identity server.
+func registry(l regtest.Login) *regtest.Registry {
+	reg := regtest.New(host.String())
+	l.Token = secret
+	reg.Login = &l
+	return reg
+}
+
+// client logs in to reg by itself.
+func client(reg *regtest.Registry) *login.Client {
+	return &login.Client{HTTP: reg.Client(), Open: reg.Browse}
+}
+
+// store is an auth.Store in memory.
+type store struct {
+	mu     sync.Mutex
+	tokens map[svchost.Hostname]string
+	err    error // of Save and Forget
+}
+
+func (s *store) Token(context.Context, svchost.Hostname) (auth.Token, error) {
+	return auth.Token{}, errors.New("a login asks for no tokens")
+}
+
+func (s *store) Save(_ context.Context, host svchost.Hostname, token auth.Token) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return s.err
+	}
+	if s.tokens == nil {
+		s.tokens = map[svchost.Hostname]string{}
+	}
+	s.tokens[host] = token.Reveal()
+	return nil
+}
+
+func (s *store) Forget(_ context.Context, host svchost.Hostname) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.tokens, host)
+	return s.err
+}
+
+// wantError returns err as the *Error that every failure is.
+func wantError(t testing.TB, err error) *login.Error {
+	t.Helper()
+	e, ok := err.(*login.Error)
+	if !ok {
+		t.Fatalf("error %v (%T), want a *login.Error", err, err)
+	}
+	if e.Err == nil || e.Op == "" || !strings.HasPrefix(err.Error(), e.Op) || strings.ContainsFunc(err.Error(), func(r rune) bool { return r < ' ' || r == 0x7f || r == 0x202e }) {
+		t.Errorf("error %+v: %q", e, err)
+	}
+	return e
+}
+
+// one returns the one request of a kind.
+func one(t testing.TB, reg *regtest.Registry, kind regtest.Kind) regtest.Request {
+	t.Helper()
+	var found []regtest.Request
+	for _, q := range reg.Requests() {
+		if q.Kind == kind {
+			found = append(found, q)
+		}
+	}
+	if len(found) != 1 {
+		t.Fatalf("%d requests of the kind %v, want 1: %v", len(found), kind, found)
+	}
+	return found[0]
+}
+
+// query returns the parameters of the address of a page.
+func query(t testing.TB, address string) url.Values {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.Query()
+}
+
+// A visit is what somebody asks for at the port.
+type visit struct {
+	method, url string
+	host        string // "": that of the URL
+}
+
+// answer is what he gets.
+type answer struct {
+	*http.Response
+	body string
+}
+
+// pay makes a visit.
+func (v visit) pay() (answer, error) {
+	req, err := http.NewRequest(v.method, v.url, nil)
+	if err != nil {
+		return answer{}, err
+	}
+	req.Host = v.host
+	machine := &http.Transport{DisableKeepAlives: true}
+	defer machine.CloseIdleConnections()
+	resp, err := machine.RoundTrip(req)
+	if err != nil {
+		return answer{}, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	return answer{resp, string(body)}, err
+}

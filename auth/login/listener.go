@@ -1,0 +1,181 @@
+package login
+
+import (
+	"context"
+	"crypto/subtle"
+	"io"
+	stdlog "log"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/httpx"
+)
+
+const (
+	maxHeader = 64 << 10         // of a request, the code in its URL included
+	maxConns  = 64               // at a time; a browser makes a few
+	slowest   = 10 * time.Second // that a request may be; it has no body
+	lastWords = 2 * time.Second  // to show the last page
+)
+
+// callbackPath is the one at which the CLI waits, and which hosts have on their
+// lists of permitted redirects.
+const callbackPath = "/login"
+
+// A listener waits on the loopback interface for the browser to come back.
+type listener struct {
+	net    net.Listener
+	port   string
+	server *http.Server
+	logger *slog.Logger
+
+	state   string
+	host    svchost.Hostname
+	answers chan url.Values // gets the one answer
+	taken   atomic.Bool     // there is one
+	strays  atomic.Int64    // requests with another state
+	over    chan struct{}   // closed when the login has ended
+	success bool            // set before
+	shown   chan struct{}   // closed when the browser has been told
+
+	conns   sync.WaitGroup
+	open    atomic.Int64 // conns
+	serving sync.WaitGroup
+}
+
+// listen takes one of the ports, in random order.
+func listen(ctx context.Context, first, last int) (*listener, error) {
+	var config net.ListenConfig
+	var err error
+	for _, i := range rand.Perm(last - first + 1) {
+		if ctx.Err() != nil {
+			return nil, ended(ctx)
+		}
+		port := strconv.Itoa(first + i)
+		var l net.Listener
+		if l, err = config.Listen(ctx, "tcp4", net.JoinHostPort("127.0.0.1", port)); err == nil {
+			return &listener{net: l, port: port}, nil
+		}
+	}
+	return nil, &PortError{Min: first, Max: last, Err: err}
+}
+
+// redirect returns the URL to which the browser comes back.
+func (l *listener) redirect() string { return "http://localhost:" + l.port + callbackPath }
+
+// prepare makes the listener wait for the answer that has the state.
+func (l *listener) prepare(state string, host svchost.Hostname, logger *slog.Logger) {
+	l.state, l.host, l.logger = state, host, logger
+	l.answers = make(chan url.Values, 1)
+	l.over, l.shown = make(chan struct{}), make(chan struct{})
+}
+
+// serve starts to answer at the port.
+func (l *listener) serve() {
+	l.server = &http.Server{
+		Handler:           l,
+		ReadHeaderTimeout: slowest,
+		MaxHeaderBytes:    maxHeader,
+		ErrorLog:          stdlog.New(io.Discard, "", 0), // it would have the URL, code included
+		ConnState:         l.count,
+	}
+	l.server.SetKeepAlivesEnabled(false)
+	l.serving.Go(func() { _ = l.server.Serve(l.net) }) // which returns when it is closed
+}
+
+// count keeps track of the connections. It refuses the one too many, and one that comes
+// so late that the server does not close it.
+func (l *listener) count(conn net.Conn, state http.ConnState) {
+	switch state {
+	case http.StateNew:
+		l.conns.Add(1)
+		if l.open.Add(1) > maxConns || l.ended() {
+			_ = conn.Close()
+		}
+	case http.StateClosed, http.StateHijacked:
+		l.open.Add(-1)
+		l.conns.Done()
+	}
+}
+
+// ended reports whether the login is over.
+func (l *listener) ended() bool {
+	select {
+	case <-l.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// finish tells the browser that is waiting how the login ended, and closes the port.
+// When it returns, nothing of the listener is left.
+func (l *listener) finish(success bool) {
+	l.success = success
+	close(l.over)
+	if l.taken.Load() {
+		select {
+		case <-l.shown:
+		case <-time.After(lastWords):
+		}
+	}
+	_ = l.server.Close()
+	l.serving.Wait()
+	l.conns.Wait()
+}
+
+// ServeHTTP answers a browser, or whoever else has found the port.
+func (l *listener) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	status, query := l.read(req)
+	if status == http.StatusOK && !l.taken.CompareAndSwap(false, true) {
+		status = http.StatusGone
+	}
+	if status != http.StatusOK {
+		log(req.Context(), l.logger, "login: request refused", slog.Int("status", status),
+			slog.String("method", httpx.Clean(req.Method, 20)), slog.String("host", httpx.Clean(req.Host, 100)),
+			slog.String("path", httpx.Clean(req.URL.EscapedPath(), 100)))
+		show(w, status, refusal(status))
+		return
+	}
+	defer close(l.shown)
+	l.answers <- query
+	select {
+	case <-l.over:
+		show(w, verdict(l.success), outcome(l.host, l.success))
+	case <-req.Context().Done(): // the browser has left
+	}
+}
+
+// read returns the parameters of an answer to this login, with the status 200, or
+// the status with which the request is refused.
+func (l *listener) read(req *http.Request) (status int, query url.Values) {
+	// A page elsewhere can have its own name lead to 127.0.0.1, and make requests
+	// that a browser takes for its own.
+	if host := strings.ToLower(req.Host); host != "localhost:"+l.port && host != "127.0.0.1:"+l.port {
+		return http.StatusMisdirectedRequest, nil
+	}
+	if req.URL.EscapedPath() != callbackPath {
+		return http.StatusNotFound, nil
+	}
+	if req.Method != http.MethodGet {
+		return http.StatusMethodNotAllowed, nil
+	}
+	query, err := url.ParseQuery(req.URL.RawQuery)
+	if err != nil || len(query["state"]) != 1 || len(query["code"]) > 1 || len(query["error"]) > 1 {
+		return http.StatusBadRequest, nil
+	}
+	if subtle.ConstantTimeCompare([]byte(query.Get("state")), []byte(l.state)) != 1 {
+		l.strays.Add(1)
+		return http.StatusForbidden, nil
+	}
+	return http.StatusOK, query
+}

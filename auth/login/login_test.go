@@ -1,0 +1,280 @@
+package login_test
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tofureg/tofureg/auth"
+	"github.com/tofureg/tofureg/auth/login"
+	"github.com/tofureg/tofureg/disco"
+	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/regclient/regtest"
+)
+
+// TestLogin: what goes over the wire, and what comes of it.
+func TestLogin(t *testing.T) {
+	t.Parallel()
+	for name, server := range map[string]regtest.Login{
+		"plain":  {},
+		"all":    {ClientID: "cli & co", GrantTypes: []string{"password", "authz_code", "other"}, Scopes: []string{"read", "app:write"}, MinPort: 20000, MaxPort: 29999, ExpiresIn: time.Hour},
+		"scopes": {Scopes: []string{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reg, kept := registry(server), &store{}
+			c := client(reg)
+			c.Store, c.UserAgent = kept, "test/1"
+			before := time.Now()
+			r, err := c.Login(t.Context(), host)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Host != host || r.Token.Reveal() != secret || kept.tokens[host] != secret {
+				t.Errorf("result %+v, kept %q", r, kept.tokens)
+			}
+			if end := before.Add(server.ExpiresIn); server.ExpiresIn == 0 && !r.Expires.IsZero() || server.ExpiresIn != 0 && (r.Expires.Before(end) || r.Expires.After(end.Add(time.Minute))) {
+				t.Errorf("expires %v", r.Expires)
+			}
+			checkRequests(t, reg, server)
+		})
+	}
+}
+
+// checkRequests checks those of a login that went well.
+func checkRequests(t *testing.T, reg *regtest.Registry, server regtest.Login) {
+	t.Helper()
+	if n := reg.Count(0); n != 3 {
+		t.Errorf("%d requests, want 3: %v", n, reg.Requests())
+	}
+	page, exchange := one(t, reg, regtest.LoginAuthz), one(t, reg, regtest.LoginToken)
+	asked, err := url.ParseQuery(page.Query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := url.Parse(asked.Get("redirect_uri"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, last := 1024, 65535
+	if server.MinPort != 0 {
+		first, last = server.MinPort, server.MaxPort
+	}
+	port, err := strconv.Atoi(back.Port())
+	if back.String() != "http://localhost:"+back.Port()+"/login" || err != nil || port < first || port > last {
+		t.Errorf("the browser comes back to %s", back)
+	}
+	id := "regtest"
+	if server.ClientID != "" {
+		id = server.ClientID
+	}
+	sum := sha256.Sum256([]byte(exchange.Form.Get("code_verifier")))
+	want := url.Values{
+		"response_type": {"code"}, "client_id": {id}, "redirect_uri": {back.String()}, "state": asked["state"],
+		"code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])}, "code_challenge_method": {"S256"},
+	}
+	if len(server.Scopes) > 0 {
+		want.Set("scope", strings.Join(server.Scopes, " "))
+	}
+	if asked.Encode() != want.Encode() || len(asked.Get("state")) < 26 || len(exchange.Form.Get("code_verifier")) < 43 {
+		t.Errorf("asked for the page with\n%v, want\n%v", asked, want)
+	}
+	want = url.Values{
+		"grant_type": {"authorization_code"}, "client_id": {id}, "redirect_uri": {back.String()},
+		"code": exchange.Form["code"], "code_verifier": exchange.Form["code_verifier"],
+	}
+	if exchange.Form.Encode() != want.Encode() || exchange.Form.Get("code") == "" {
+		t.Errorf("asked for the token with\n%v, want\n%v", exchange.Form, want)
+	}
+	if exchange.Authorization != "" || exchange.UserAgent != "test/1" || exchange.Header.Get("Accept") != "application/json" || exchange.Referer != "" {
+		t.Errorf("the header of the exchange is %v", exchange.Header)
+	}
+}
+
+// TestFresh: nothing of one login is in the next.
+func TestFresh(t *testing.T) {
+	t.Parallel()
+	reg := registry(regtest.Login{})
+	seen := map[string]bool{}
+	for range 3 {
+		reg.Reset()
+		if _, err := client(reg).Login(t.Context(), host); err != nil {
+			t.Fatal(err)
+		}
+		asked, _ := url.ParseQuery(one(t, reg, regtest.LoginAuthz).Query)
+		for _, s := range []string{asked.Get("state"), asked.Get("code_challenge"), one(t, reg, regtest.LoginToken).Form.Get("code_verifier")} {
+			if seen[s] {
+				t.Errorf("%q once more", s)
+			}
+			seen[s] = true
+		}
+	}
+}
+
+// TestCredentialsFile: the token is where the CLI looks for it, until logout.
+func TestCredentialsFile(t *testing.T) {
+	t.Parallel()
+	reg := registry(regtest.Login{})
+	file := auth.CredentialsFile{Path: filepath.Join(t.TempDir(), "credentials.tfrc.json")}
+	c := client(reg)
+	c.Store = file
+	if _, err := c.Login(t.Context(), host); err != nil {
+		t.Fatal(err)
+	}
+	if token, err := file.Token(t.Context(), host); err != nil || token.Reveal() != secret {
+		t.Errorf("%v, %v", token.Reveal(), err)
+	}
+	for range 2 {
+		if err := c.Logout(t.Context(), host); err != nil {
+			t.Error(err)
+		}
+	}
+	if token, err := file.Token(t.Context(), host); err != nil || !token.IsZero() {
+		t.Errorf("after logout: %v, %v", token.Reveal(), err)
+	}
+	if text, err := os.ReadFile(file.Path); err != nil || strings.Contains(string(text), secret) {
+		t.Errorf("after logout: %s, %v", text, err)
+	}
+	if n := reg.Count(0); n != 3 {
+		t.Errorf("%d requests: logging out makes none", n)
+	}
+}
+
+// TestAlias: the token is that of the host which the alias stands for.
+func TestAlias(t *testing.T) {
+	t.Parallel()
+	reg, kept := registry(regtest.Login{}), &store{}
+	alias := svchost.MustParse("alias.example.net")
+	c := client(reg)
+	c.Store = kept
+	c.Discovery = &disco.Client{HTTP: reg.Client(), Aliases: map[svchost.Hostname]svchost.Hostname{alias: host}}
+	r, err := c.Login(t.Context(), alias)
+	if err != nil || r.Host != host || kept.tokens[host] != secret || len(kept.tokens) != 1 {
+		t.Errorf("%+v, %v, kept %v", r, err, kept.tokens)
+	}
+}
+
+// TestStoreFails: a token that cannot be stored is not lost, and what the store says
+// does not show it.
+func TestStoreFails(t *testing.T) {
+	t.Parallel()
+	full := errors.New("disk full")
+	for _, err := range []error{full, errors.Join(full, errors.New("writing "+secret))} {
+		c := client(registry(regtest.Login{}))
+		c.Store = &store{err: err}
+		r, got := c.Login(t.Context(), host)
+		e := wantError(t, got)
+		if r == nil || r.Token.Reveal() != secret || !errors.Is(got, full) || e.Op != "log in to" || e.Host != host {
+			t.Errorf("%+v, %v", r, got)
+		}
+		if strings.Contains(got.Error(), secret) || strings.Contains(got.Error(), "disk full") != (err == full) {
+			t.Errorf("error %q", got)
+		}
+		c.Store = &store{err: full}
+		got = c.Logout(t.Context(), host)
+		if e := wantError(t, got); !errors.Is(got, full) || e.Op != "log out of" || e.Host != host {
+			t.Errorf("%v", got)
+		}
+	}
+}
+
+// TestConcurrently: one client logs in to several hosts at once.
+func TestConcurrently(t *testing.T) {
+	t.Parallel()
+	reg, kept := registry(regtest.Login{}), &store{}
+	var hosts []svchost.Hostname
+	for _, name := range []string{"a.example.com", "b.example.com", "c.example.com", "d.example.com"} {
+		reg.AddProvider(regtest.Provider{Address: name + "/acme/alpha"}) // which makes it a registry
+		hosts = append(hosts, svchost.MustParse(name))
+	}
+	c := client(reg)
+	c.Store = kept
+	results := make(chan error)
+	for _, h := range hosts {
+		go func() {
+			r, err := c.Login(t.Context(), h)
+			if err == nil && r.Host != h {
+				err = errors.New("the token of " + r.Host.String() + " for " + h.String())
+			}
+			results <- err
+		}()
+	}
+	for range hosts {
+		if err := <-results; err != nil {
+			t.Error(err)
+		}
+	}
+	if len(kept.tokens) != len(hosts) {
+		t.Errorf("kept %v", kept.tokens)
+	}
+}
+
+// TestUnsupported: hosts to which nobody can log in, and those of which that is not known.
+func TestUnsupported(t *testing.T) {
+	t.Parallel()
+	type services = map[string]any
+	password := services{"client": "x", "token": "/token", "grant_types": []string{"password", "\x1b[31m"}}
+	tests := map[string]struct {
+		services services
+		want     error // disco's; nil: none of them
+		grants   []string
+		tokens   string
+		text     string
+	}{
+		"no services":        {services{}, disco.ErrNoService, nil, "", "make an API token on the host's own pages, and store that"},
+		"another service":    {services{"modules.v1": "/m/"}, disco.ErrNoService, nil, "", "service not offered"},
+		"another version":    {services{"login.v2": services{}}, disco.ErrServiceVersion, nil, "", "login.v2"},
+		"HCP":                {services{"tfe.v2": "/api/v2/"}, disco.ErrNoService, nil, "https://registry.example.com/app/settings/tokens", ", at https://registry.example.com/app/settings/tokens, and"},
+		"Enterprise":         {services{"tfe.v2": "https://tfe.example.com:8443/api/v2/?q"}, disco.ErrNoService, nil, "https://tfe.example.com:8443/app/settings/tokens", "login.v1"},
+		"password":           {services{"login.v1": password}, nil, []string{"password", `\x1b[31m`}, "", `only by ["password"`},
+		"password at HCP":    {services{"login.v1": password, "tfe.v2": "/api"}, nil, []string{"password", `\x1b[31m`}, "https://registry.example.com/app/settings/tokens", "authz_code"},
+		"no grants":          {services{"login.v1": services{"client": "x", "grant_types": []string{}}}, nil, nil, "", "authz_code"},
+		"tfe.v2 is nonsense": {services{"tfe.v2": 7}, disco.ErrNoService, nil, "", "pages, and store"},
+	}
+	for name, test := range tests {
+		reg := regtest.New(host.String())
+		reg.Services = test.services
+		r, err := client(reg).Login(t.Context(), host)
+		wantError(t, err)
+		u, ok := errors.AsType[*login.UnsupportedError](err)
+		if !ok || r != nil {
+			t.Errorf("%s: %v, want an *UnsupportedError", name, err)
+			continue
+		}
+		if u.Host != host || u.TokensURL != test.tokens || !slices.Equal(u.GrantTypes, test.grants) || (u.Err == nil) != (test.want == nil) ||
+			test.want != nil && !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.text) {
+			t.Errorf("%s: %+v: %v", name, u, err)
+		}
+	}
+}
+
+// TestDiscoveryFails: what a host offers may not be known, or be nonsense.
+func TestDiscoveryFails(t *testing.T) {
+	t.Parallel()
+	reg := registry(regtest.Login{})
+	reg.AddFault(regtest.Fault{Kind: regtest.Discovery, Status: http.StatusForbidden})
+	_, err := client(reg).Login(t.Context(), host)
+	wantError(t, err)
+	if e, ok := errors.AsType[*disco.Error](err); !ok || e.Status != 403 || !errors.Is(err, disco.ErrUnauthorized) {
+		t.Error(err)
+	}
+	if _, ok := errors.AsType[*login.UnsupportedError](err); ok {
+		t.Errorf("%v: an *UnsupportedError, though the host did not tell", err)
+	}
+	reg = regtest.New(host.String())
+	reg.Services = map[string]any{"login.v1": map[string]any{"client": 7}}
+	_, err = client(reg).Login(t.Context(), host)
+	wantError(t, err)
+	if e, ok := errors.AsType[*disco.ServiceError](err); !ok || e.Service != disco.LoginV1 || errors.Is(err, disco.ErrNoService) {
+		t.Error(err)
+	}
+}

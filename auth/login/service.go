@@ -1,0 +1,115 @@
+package login
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+
+	"golang.org/x/oauth2"
+
+	"github.com/tofureg/tofureg/disco"
+	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/httpx"
+)
+
+// A service is the login service of a host.
+type service struct {
+	oauth *disco.OAuthClient
+	host  svchost.Hostname // whose token it grants
+}
+
+// service asks the host for its login service.
+func (c *Client) service(ctx context.Context, host svchost.Hostname) (*service, error) {
+	discovery := c.Discovery
+	if discovery == nil {
+		discovery = &disco.Client{HTTP: c.HTTP, UserAgent: c.UserAgent, VetoHost: c.VetoHost, Logger: c.Logger}
+	}
+	services, err := discovery.Discover(ctx, host)
+	if err != nil {
+		return nil, err
+	}
+	oauth, err := services.OAuthClient()
+	switch {
+	case errors.Is(err, disco.ErrNoService), errors.Is(err, disco.ErrServiceVersion):
+		return nil, &UnsupportedError{Host: host, TokensURL: tokensURL(services), Err: err}
+	case err != nil:
+		return nil, err
+	case !slices.Contains(oauth.GrantTypes, disco.GrantAuthzCode):
+		return nil, &UnsupportedError{Host: host, TokensURL: tokensURL(services), GrantTypes: printable(oauth.GrantTypes)}
+	}
+	// Passwords are typed in at the one and the code is sent to the other.
+	if oauth.AuthorizationURL, err = new(httpx.Client).Admit(oauth.AuthorizationURL); err != nil {
+		return nil, fmt.Errorf("the authorization URL of the host: %w", unfit(err))
+	}
+	if oauth.TokenURL, err = (&httpx.Client{VetoHost: c.VetoHost}).Admit(oauth.TokenURL); err != nil {
+		return nil, fmt.Errorf("the token URL of the host: %w", unfit(err))
+	}
+	return &service{oauth, services.TokenHost()}, nil
+}
+
+// unfit says in words that fit a login why a URL is refused.
+func unfit(err error) error {
+	if errors.Is(err, disco.ErrInsecure) {
+		return fmt.Errorf("%w: it is not https", disco.ErrInsecure)
+	}
+	return err
+}
+
+// tokensURL returns the page on which users make tokens for themselves, or "".
+func tokensURL(services *disco.Services) string {
+	u, err := services.URL("tfe.v2")
+	if err != nil || u.Scheme != "https" {
+		return ""
+	}
+	return httpx.Redact(&url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/app/settings/tokens"})
+}
+
+// printable returns the first few of what came from the wire, made safe to print.
+func printable(list []string) []string {
+	var out []string
+	for _, s := range list[:min(len(list), 10)] {
+		out = append(out, httpx.Clean(s, 40))
+	}
+	return out
+}
+
+// A flow is one login.
+type flow struct {
+	config   oauth2.Config
+	host     svchost.Hostname
+	state    string
+	verifier string
+}
+
+func newFlow(s *service, redirect string) *flow {
+	return &flow{
+		config: oauth2.Config{
+			ClientID: s.oauth.ID,
+			Endpoint: oauth2.Endpoint{
+				AuthURL:  s.oauth.AuthorizationURL.String(),
+				TokenURL: s.oauth.TokenURL.String(),
+				// The client has no secret, so there is nothing to sign in with.
+				AuthStyle: oauth2.AuthStyleInParams,
+			},
+			RedirectURL: redirect,
+			Scopes:      s.oauth.Scopes,
+		},
+		host:     s.host,
+		state:    rand.Text(),
+		verifier: oauth2.GenerateVerifier(),
+	}
+}
+
+// pageURL returns where the browser is to go.
+func (f *flow) pageURL() string {
+	return f.config.AuthCodeURL(f.state, oauth2.S256ChallengeOption(f.verifier))
+}
+
+// tokenURL returns where the code is to go.
+func (f *flow) tokenURL() *url.URL {
+	u, _ := url.Parse(f.config.Endpoint.TokenURL) // it was written by URL.String
+	return u
+}

@@ -1,0 +1,129 @@
+package login_test
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"maps"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tofureg/tofureg/auth"
+	"github.com/tofureg/tofureg/auth/login"
+	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/regclient/regtest"
+)
+
+// TestRealClient has the CLI log in to the same server as this package does: it asks for
+// the same, and its credentials file and ours hold the same token.
+func TestRealClient(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skipf("skipped: on %s the CLI does not take its certificates from SSL_CERT_FILE, or opens a real browser", runtime.GOOS)
+	}
+	for _, name := range []string{"terraform", "tofu"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			program, err := exec.LookPath(name)
+			if err != nil {
+				t.Skipf("skipped: %s is not installed", name)
+			}
+			reg := registry(regtest.Login{ClientID: "cli", Scopes: []string{"a", "b"}, MinPort: 20000, MaxPort: 29999, ExpiresIn: 1e12})
+			srv, err := reg.ServeTLS()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer srv.Close()
+			home, local := t.TempDir(), svchost.MustParse(srv.Addr)
+			loginByCLI(t, program, home, srv)
+			theirs := auth.CredentialsFile{Path: filepath.Join(home, ".terraform.d", "credentials.tfrc.json")}
+			if token, err := theirs.Token(t.Context(), local); err != nil || token.Reveal() != secret {
+				t.Errorf("the CLI has stored %q, %v", token.Reveal(), err)
+			}
+			page, exchange := one(t, reg, regtest.LoginAuthz), one(t, reg, regtest.LoginToken)
+
+			reg.Reset()
+			ours := auth.CredentialsFile{Path: filepath.Join(t.TempDir(), "credentials.tfrc.json")}
+			c := &login.Client{HTTP: srv.Client(), Open: srv.Browse, Store: ours}
+			if _, err := c.Login(t.Context(), local); err != nil {
+				t.Fatal(err)
+			}
+			same(t, "page", page.Query, one(t, reg, regtest.LoginAuthz).Query)
+			same(t, "exchange", exchange.Form.Encode(), one(t, reg, regtest.LoginToken).Form.Encode())
+			if token, err := ours.Token(t.Context(), local); err != nil || token.Reveal() != secret {
+				t.Errorf("we have stored %q, %v", token.Reveal(), err)
+			}
+		})
+	}
+}
+
+// loginByCLI plays the user: says yes, and visits the page that the CLI names since it
+// finds no browser.
+func loginByCLI(t *testing.T, program, home string, srv *regtest.Server) {
+	t.Helper()
+	ca := filepath.Join(home, "ca.pem")
+	if err := os.WriteFile(ca, srv.CertPEM, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(home, ".terraform.d"), 0o700); err != nil { // which the CLI does not
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), program, "login", srv.Addr)
+	cmd.Dir = home
+	// Nothing of the user's own, and no PATH to find a browser on.
+	cmd.Env = []string{"HOME=" + home, "CHECKPOINT_DISABLE=1", "SSL_CERT_FILE=" + ca, "PATH=" + t.TempDir()}
+	cmd.Stdin = strings.NewReader("yes\n")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var said strings.Builder
+	for lines := bufio.NewScanner(io.TeeReader(out, &said)); lines.Scan(); {
+		if address := regexp.MustCompile(`https://\S+/oauth/authorization\?\S+`).FindString(lines.Text()); address != "" {
+			if err := srv.Browse(address); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("%s login: %v\n%s%s", program, err, &said, &stderr)
+	}
+}
+
+// same compares what two programs sent: the names of all parameters, and the values of
+// those that are not fresh each time.
+func same(t *testing.T, what, theirs, ours string) {
+	t.Helper()
+	a, err1 := url.ParseQuery(theirs)
+	b, err2 := url.ParseQuery(ours)
+	if err1 != nil || err2 != nil || !slices.Equal(slices.Sorted(maps.Keys(a)), slices.Sorted(maps.Keys(b))) {
+		t.Errorf("%s: the CLI sends %v, we %v; %v, %v", what, a, b, err1, err2)
+	}
+	for name := range a {
+		x, y := a.Get(name), b.Get(name)
+		switch name {
+		case "state", "code", "code_verifier", "code_challenge":
+		case "redirect_uri":
+			port := regexp.MustCompile(`:2\d{4}/`)
+			if x, y = port.ReplaceAllString(x, ":PORT/"), port.ReplaceAllString(y, ":PORT/"); x != y {
+				t.Errorf("%s: the CLI waits at %s, we at %s", what, x, y)
+			}
+		default:
+			if x != y {
+				t.Errorf("%s: the CLI sends %s=%q, we %q", what, name, x, y)
+			}
+		}
+	}
+}
