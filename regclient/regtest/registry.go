@@ -40,6 +40,9 @@ type Registry struct {
 	// Mirror is how the registry serves the providers as a network mirror.
 	Mirror Mirror
 
+	// Caching is what answers say to caches.
+	Caching Caching
+
 	// Login is the identity server by which programs get a token for the
 	// registry. Nil means that there is none. The discovery document names it,
 	// unless Services is set: then that has to name it.

@@ -38,7 +38,9 @@ func (r *Registry) reply(c *call) (*reply, error) {
 		return nil, errDropped
 	}
 	w := &wire{}
-	r.answer(c, f).send(w, c, f.NoRange)
+	a := r.answer(c, f)
+	r.Caching.mark(a)
+	a.send(w, c, f.NoRange)
 	answered(w.status)
 	return w.reply(c, f), nil
 }
