@@ -57,7 +57,7 @@ func (r *run) all(ctx context.Context, requirements map[addrs.Provider]addrs.Con
 	result := &Result{Selections: make([]Selection, len(providers))}
 	jobs := make([]job, len(providers))
 	for i, p := range providers {
-		result.Selections[i] = Selection{Provider: p, Constraint: requirements[p]}
+		result.Selections[i] = Selection{Provider: p, Constraint: requirements[p], Platform: r.platform}
 		jobs[i] = job{run: r, s: &result.Selections[i]}
 		if r.Policy != nil {
 			jobs[i].policy = r.Policy(p)

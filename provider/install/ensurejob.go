@@ -43,9 +43,7 @@ func (j *job) work(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if j.s.Unlocked, err = j.unlocked(ctx, local); err != nil {
-		return err
-	}
+	j.s.Unlocked = j.unlocked(ctx, local)
 	if j.dry {
 		return j.plan(ctx, local)
 	}

@@ -31,8 +31,9 @@ func (j *job) installAndLock(ctx context.Context, here *local) error {
 		return err
 	}
 	maps.Copy(j.s.Reports, hashes)
-	if err := errors.Join(hashErr, j.remember(ctx)); err != nil {
-		return err
+	j.remember(ctx)
+	if hashErr != nil {
+		return hashErr
 	}
 	j.tell(provider.EventInstalled, nil)
 	return nil
@@ -114,9 +115,9 @@ func states(pkg *provider.Package, platform addrs.Platform, hashes []verify.Hash
 
 // unlocked returns those of the other platforms whose hashes the lock file is not known to
 // have, by the rule of [Result.Lock].
-func (j *job) unlocked(ctx context.Context, here *local) ([]addrs.Platform, error) {
+func (j *job) unlocked(ctx context.Context, here *local) []addrs.Platform {
 	if !j.locked || len(j.others) == 0 {
-		return slices.Clone(j.others), nil
+		return slices.Clone(j.others)
 	}
 	left := map[verify.Hash]bool{} // of scheme h1, whose platform is not known
 	for _, h := range j.lock.Accept(j.s.Provider, j.s.Version) {
@@ -135,30 +136,30 @@ func (j *job) unlocked(ctx context.Context, here *local) ([]addrs.Platform, erro
 		}
 	}
 	if len(left) >= platforms {
-		return nil, nil
+		return nil
 	}
-	return slices.Clone(j.others), nil
+	return slices.Clone(j.others)
 }
 
 // unremembered returns those of the other platforms of which no hash that is remembered is
 // among those locked.
-func (j *job) unremembered(ctx context.Context, locked map[verify.Hash]bool) (platforms []addrs.Platform, err error) {
+func (j *job) unremembered(ctx context.Context, locked map[verify.Hash]bool) (platforms []addrs.Platform) {
 	for _, platform := range j.others {
 		hashes, err := j.Hashes.Hashes(ctx, j.memory(platform))
 		if err != nil {
-			return nil, err
+			j.tell(provider.EventStoreFailed, err)
 		}
 		if !slices.ContainsFunc(hashes, func(h verify.Hash) bool { return locked[h] }) {
 			platforms = append(platforms, platform)
 		}
 	}
-	return platforms, nil
+	return platforms
 }
 
 // remember stores which hashes are those of which platform.
-func (j *job) remember(ctx context.Context) error {
+func (j *job) remember(ctx context.Context) {
 	if j.Hashes == nil {
-		return nil
+		return
 	}
 	for platform, report := range j.s.Reports {
 		var h1 []verify.Hash
@@ -171,10 +172,9 @@ func (j *job) remember(ctx context.Context) error {
 			continue
 		}
 		if err := j.Hashes.StoreHashes(ctx, j.memory(platform), h1); err != nil {
-			return err
+			j.tell(provider.EventStoreFailed, err)
 		}
 	}
-	return nil
 }
 
 // memory is the key under which the hashes of a package are remembered by its name. It has

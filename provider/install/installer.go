@@ -61,8 +61,10 @@ type Installer struct {
 	// are left alone: nothing is resolved, hashed, installed or locked.
 	DevOverrides map[addrs.Provider]string
 
-	// Hashes remembers what was computed for LockPlatforms, from one run to the next;
-	// nil: nothing is remembered.
+	// Hashes remembers what was computed, from one run to the next: archives are not
+	// downloaded again for LockPlatforms, and it is known which platform a hash in the
+	// lock file belongs to. Nil: nothing is remembered; see [Result.Lock] for what is
+	// assumed then. A failure of it is a [provider.EventStoreFailed].
 	Hashes provider.HashStore
 
 	// Parallel is how many packages are worked on at once; 0: 32.

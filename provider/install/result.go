@@ -21,16 +21,13 @@ type Result struct {
 	// registry.opentofu.org/hashicorp provider that is not locked takes over the version,
 	// but not the hashes, from registry.terraform.io.
 	//
-	// A lock file does not tell which platform a hash belongs to. So one that has hashes
-	// of the selected version is taken to have those of LockPlatforms too, if after
-	// all hashes whose platform is known it has as many others of scheme h1 as there
-	// are platforms left. Known are the hashes of a package that is in Dir or Cache and
-	// what Installer.Hashes remembers. Nothing is downloaded then. Where the count is
-	// short the hashes of all platforms left are computed.
-	//
-	// What this cannot see is that one platform took the place of another one in
-	// LockPlatforms on a machine that remembers neither. To be sure, leave the hashes
-	// out of the lock file that is given.
+	// A lock file does not tell which platform a hash belongs to. So without
+	// Installer.Hashes one that has hashes of the selected version is taken to have those
+	// of LockPlatforms too if it has as many of scheme h1 as there are platforms, that of
+	// the installed package included. Nothing is downloaded then; where the count is
+	// short, the hashes of all LockPlatforms are computed. This cannot see that one
+	// platform takes the place of another in LockPlatforms. With Installer.Hashes only
+	// what was computed before with its help, and is in the lock file, counts as locked.
 	Lock *lockfile.File `json:"-"`
 }
 
@@ -39,6 +36,7 @@ type Selection struct {
 	Provider   addrs.Provider   `json:"provider"`            // that is required
 	Constraint addrs.Constraint `json:"constraint,omitzero"` // on its version
 	Version    addrs.Version    `json:"version,omitzero"`    // chosen; zero: there is none to choose
+	Platform   addrs.Platform   `json:"platform"`            // that it is installed for
 	Locked     bool             `json:"locked"`              // the version is that of the given lock file
 
 	// From tells where the package was, or in a plan is.

@@ -1,0 +1,195 @@
+package install_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/mirrorclient"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/provider/install"
+	"github.com/tofureg/tofureg/provider/lockfile"
+	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// delay is how long each answer takes in the tests that count them.
+const delay = time.Second
+
+// timed runs Ensure and makes sure how many answers deep it is.
+func (s *site) timed(t *testing.T, lock *lockfile.File, deep int) *install.Result {
+	t.Helper()
+	s.Latency = delay
+	begin := time.Now()
+	result := s.ensure(t, lock)
+	if took := time.Since(begin); took != time.Duration(deep)*delay {
+		t.Errorf("took %v, want %d answers one after the other", took, deep)
+	}
+	return result
+}
+
+// elsewhere lets the site install into another, empty directory from now on.
+func (s *site) elsewhere(t *testing.T) {
+	t.Helper()
+	next := *s.in
+	next.Dir = &install.Dir{Path: filepath.Join(t.TempDir(), "providers")}
+	s.in = &next
+}
+
+// TestRoundTrips: as few answers one after the other as there can be, for one provider as
+// for twenty, and no request twice.
+func TestRoundTrips(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, 20} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newSite(t, n)
+			// Discovery, versions, package, and the three files.
+			lock := s.timed(t, nil, 4).Lock
+			s.counts(t, map[regtest.Kind]int{
+				regtest.Discovery: 1, regtest.Versions: n, regtest.Package: n,
+				regtest.Sums: n, regtest.Signature: n, regtest.Archive: n,
+			})
+			// All is there.
+			s.timed(t, lock, 0)
+			s.counts(t, nil)
+			// Discovery is known.
+			s.elsewhere(t)
+			s.timed(t, nil, 3)
+			s.counts(t, map[regtest.Kind]int{
+				regtest.Versions: n, regtest.Package: n, regtest.Sums: n, regtest.Signature: n, regtest.Archive: n,
+			})
+			// With a lock file: package and archive, after discovery if that is needed.
+			s.elsewhere(t)
+			s.timed(t, lock, 2)
+			s.counts(t, map[regtest.Kind]int{regtest.Package: n, regtest.Archive: n})
+		})
+	}
+}
+
+// TestRoundTripsLocked: three with a lock file, from nothing.
+func TestRoundTripsLocked(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		lock := newSite(t, 5).ensure(t, nil).Lock
+		s := newSite(t, 5)
+		s.timed(t, lock, 3)
+		s.counts(t, map[regtest.Kind]int{regtest.Discovery: 1, regtest.Package: 5, regtest.Archive: 5})
+	})
+}
+
+// TestRoundTripsMirror: a mirror needs no discovery and has no evidence.
+func TestRoundTripsMirror(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t, 20)
+		s.in.Source = &mirrorclient.Client{BaseURL: s.MirrorURL(), HTTP: s.Client(), Retries: -1}
+		s.in.Policy = func(addrs.Provider) verify.Policy { return verify.Policy{AllowUnsigned: true} }
+		result := s.timed(t, nil, 3)
+		s.counts(t, map[regtest.Kind]int{regtest.MirrorIndex: 20, regtest.MirrorVersion: 20, regtest.Archive: 20})
+		s.elsewhere(t)
+		s.timed(t, result.Lock, 2)
+	})
+}
+
+// TestRoundTripsAllPlatforms: a lock file for more platforms is no deeper, and asks once
+// for what the platforms of a version have in common.
+func TestRoundTripsAllPlatforms(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const n = 5
+		s := newSite(t, n)
+		s.in.LockPlatforms = platformsOf
+		p := len(platformsOf)
+		lock := s.timed(t, nil, 4).Lock
+		s.counts(t, map[regtest.Kind]int{
+			regtest.Discovery: 1, regtest.Versions: n, regtest.Sums: n, regtest.Signature: n,
+			regtest.Package: n * p, regtest.Archive: n * p,
+		})
+		s.timed(t, lock, 0)
+		s.elsewhere(t)
+		s.timed(t, lock, 2)
+		s.counts(t, map[regtest.Kind]int{regtest.Package: n, regtest.Archive: n})
+	})
+}
+
+// TestParallel: no more packages at once than Parallel, those of other platforms included.
+func TestParallel(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t, 6)
+		s.in.LockPlatforms = platformsOf[:2]
+		s.in.Parallel = 3
+		busy := &busiest{Source: s.in.Source}
+		s.in.Source = busy
+		s.Latency = delay
+		s.ensure(t, nil)
+		if busy.most != 3 {
+			t.Errorf("%d archives at once, want 3", busy.most)
+		}
+	})
+}
+
+// busiest counts the archives that are open at the same time.
+type busiest struct {
+	provider.Source
+	mu        sync.Mutex
+	now, most int
+}
+
+func (b *busiest) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
+	b.add(1)
+	body, err := b.Source.Open(ctx, pkg)
+	if err != nil {
+		b.add(-1)
+		return nil, err
+	}
+	body.ReadCloser = &leaving{ReadCloser: body.ReadCloser, leave: sync.OnceFunc(func() { b.add(-1) })}
+	return body, nil
+}
+
+func (b *busiest) add(n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.now += n
+	b.most = max(b.most, b.now)
+}
+
+// leaving calls leave when it is closed.
+type leaving struct {
+	io.ReadCloser
+	leave func()
+}
+
+func (l *leaving) Close() error {
+	l.leave()
+	return l.ReadCloser.Close()
+}
+
+// TestCancel: Ensure ends soon after its context, and the result is whole.
+func TestCancel(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t, 40)
+		s.in.Parallel = 2
+		s.in.LockPlatforms = platformsOf
+		s.Latency = delay
+		s.AddFault(regtest.Fault{Kind: regtest.Archive, Break: regtest.Stall, After: 10})
+		ctx, cancel := context.WithTimeout(t.Context(), 10*delay)
+		defer cancel()
+		begin := time.Now()
+		result, err := s.in.Ensure(ctx, s.want, nil)
+		if took := time.Since(begin); !errors.Is(err, context.DeadlineExceeded) || took != 10*delay {
+			t.Errorf("after %v: %v", took, err)
+		}
+		if len(result.Selections) != 40 || result.Lock.Len() != 0 || strings.Count(err.Error(), "\n") != 39 {
+			t.Errorf("%d selections, %d locked, error %v", len(result.Selections), result.Lock.Len(), err)
+		}
+	})
+}
