@@ -284,8 +284,11 @@ func TestHashesRefused(t *testing.T) {
 		policy verify.Policy
 		want   error
 	}{
-		"no signature":    {func(r *regtest.Provider) { r.NoSums = true }, verify.Policy{}, verify.ErrUnsigned},
-		"another key":     {func(r *regtest.Provider) { r.SignedBy = other; r.Keys = []*regtest.Key{regtest.NewKey(regtest.KeyOptions{Name: "Alice"})} }, verify.Policy{}, verify.ErrUnknownKey},
+		"no signature": {func(r *regtest.Provider) { r.NoSums = true }, verify.Policy{}, verify.ErrUnsigned},
+		"another key": {func(r *regtest.Provider) {
+			r.SignedBy = other
+			r.Keys = []*regtest.Key{regtest.NewKey(regtest.KeyOptions{Name: "Alice"})}
+		}, verify.Policy{}, verify.ErrUnknownKey},
 		"not pinned":      {func(*regtest.Provider) {}, verify.Policy{Fingerprints: []string{other.Fingerprint()}}, verify.ErrUnknownKey},
 		"nothing allowed": {func(*regtest.Provider) {}, verify.Policy{Accept: []verify.Hash{}}, verify.ErrNotAccepted},
 		"too large":       {func(*regtest.Provider) {}, verify.Policy{Limits: verify.Limits{Package: 10}}, verify.ErrTooLarge},

@@ -228,9 +228,12 @@ func TestHashesStatedNeedsTrust(t *testing.T) {
 		policy verify.Policy
 		want   error
 	}{
-		"no checksums":  {func(r *regtest.Provider) { r.NoSums = true }, verify.Policy{}, verify.ErrUnsigned},
-		"no keys":       {func(r *regtest.Provider) { r.Keys = []*regtest.Key{} }, verify.Policy{}, verify.ErrUnsigned},
-		"stranger":      {func(r *regtest.Provider) { r.Keys = []*regtest.Key{stranger}; r.SignedBy = regtest.NewKey(regtest.KeyOptions{}) }, verify.Policy{}, verify.ErrUnknownKey},
+		"no checksums": {func(r *regtest.Provider) { r.NoSums = true }, verify.Policy{}, verify.ErrUnsigned},
+		"no keys":      {func(r *regtest.Provider) { r.Keys = []*regtest.Key{} }, verify.Policy{}, verify.ErrUnsigned},
+		"stranger": {func(r *regtest.Provider) {
+			r.Keys = []*regtest.Key{stranger}
+			r.SignedBy = regtest.NewKey(regtest.KeyOptions{})
+		}, verify.Policy{}, verify.ErrUnknownKey},
 		"pinned":        {func(*regtest.Provider) {}, verify.Policy{Keys: []verify.Key{stranger.Public()}, AllowUnsigned: true}, verify.ErrUnknownKey},
 		"required":      {func(r *regtest.Provider) { r.NoSums = true }, verify.Policy{RequireSignature: true, AllowUnsigned: true}, verify.ErrUnsigned},
 		"not accepted":  {func(*regtest.Provider) {}, verify.Policy{Accept: []verify.Hash{verify.MustParseHash("zh:" + strings.Repeat("0", 64))}}, verify.ErrNotAccepted},

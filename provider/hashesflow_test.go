@@ -1,0 +1,395 @@
+package provider_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/mirrorclient"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// TestHashesDepth: how many answers a lock file for five platforms waits for, one after
+// the other, and how many requests that are.
+func TestHashesDepth(t *testing.T) {
+	t.Parallel()
+	const providers = 20
+	newest := func(ctx context.Context, client *regclient.Client, p addrs.Provider) (addrs.Version, error) {
+		versions, err := client.ProviderVersions(ctx, p)
+		if err != nil {
+			return addrs.Version{}, err
+		}
+		return versions.Newest(addrs.Constraint{})
+	}
+	for name, test := range map[string]struct {
+		providers, depth, requests int
+		lock                       func(ctx context.Context, client *regclient.Client, p addrs.Provider) (map[addrs.Platform]*verify.Report, error)
+	}{
+		"one provider":     {1, 4, 1 + 3 + 2*5, nil},
+		"twenty providers": {providers, 4, 1 + providers*(3+2*5), nil},
+		"with what Find has found": {1, 5, 1 + 3 + 2*5, func(ctx context.Context, client *regclient.Client, p addrs.Provider) (map[addrs.Platform]*verify.Report, error) {
+			pkg, err := provider.Find(ctx, client, p, addrs.Constraint{}, provider.Need{Platform: linux})
+			if err != nil {
+				return nil, err
+			}
+			return provider.Hashes(ctx, client, p, pkg.Version, five, provider.HashOptions{Packages: []*provider.Package{pkg}, Gate: provider.NewGate(100)})
+		}},
+		"stated": {providers, 4, 1 + providers*4, func(ctx context.Context, client *regclient.Client, p addrs.Provider) (map[addrs.Platform]*verify.Report, error) {
+			v, err := newest(ctx, client, p)
+			if err != nil {
+				return nil, err
+			}
+			return provider.Hashes(ctx, client, p, v, five, believing(verify.Policy{}))
+		}},
+	} {
+		if test.lock == nil {
+			test.lock = func(ctx context.Context, client *regclient.Client, p addrs.Provider) (map[addrs.Platform]*verify.Report, error) {
+				v, err := newest(ctx, client, p)
+				if err != nil {
+					return nil, err
+				}
+				return provider.Hashes(ctx, client, p, v, five, provider.HashOptions{})
+			}
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				reg := regtest.New("registry.example.com")
+				reg.Latency = 50 * time.Millisecond
+				var all []addrs.Provider
+				for i := range test.providers {
+					r := statingRelease()
+					r.Address = fmt.Sprintf("acme/p%d", i)
+					reg.AddProvider(r).Signature() // builds all before the clock runs
+					all = append(all, addrs.MustParseProvider("registry.example.com/"+r.Address))
+				}
+				client := &regclient.Client{HTTP: reg.Client()}
+				begin := time.Now()
+				var wg sync.WaitGroup
+				for _, p := range all {
+					wg.Go(func() {
+						got, err := test.lock(t.Context(), client, p)
+						if err != nil || len(got) != 5 {
+							t.Errorf("%s: %v, %v", p, got, err)
+						}
+					})
+				}
+				wg.Wait()
+				if took := time.Since(begin); took != time.Duration(test.depth)*reg.Latency {
+					t.Errorf("took %v, want %d times %v", took, test.depth, reg.Latency)
+				}
+				if n := reg.Count(0); n != test.requests {
+					t.Errorf("%d requests, want %d", n, test.requests)
+				}
+			})
+		})
+	}
+}
+
+// TestHashesDepthOfMirror: the document of the version, then the archives.
+func TestHashesDepthOfMirror(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg := regtest.New("registry.example.com")
+		reg.AddProvider(demoRelease()).Signature()
+		reg.Latency = 50 * time.Millisecond
+		src := &mirrorclient.Client{BaseURL: reg.MirrorURL(), HTTP: reg.Client()}
+		begin := time.Now()
+		o := provider.HashOptions{Options: provider.Options{Policy: verify.Policy{AllowUnsigned: true}}}
+		if _, err := provider.Hashes(t.Context(), src, demo, v123, five, o); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(begin); took != 2*reg.Latency {
+			t.Errorf("took %v, want %v", took, 2*reg.Latency)
+		}
+		wantRequests(t, reg, map[regtest.Kind]int{regtest.MirrorVersion: 1, regtest.Archive: 5})
+	})
+}
+
+// many is a source with a package for every platform, whose archives take a second each.
+func many(content []byte, inside, most *atomic.Int32) *lister {
+	arriving := &fake{open: func(ctx context.Context, _ int) (*provider.Body, error) {
+		n := inside.Add(1)
+		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+		}
+		time.Sleep(time.Second)
+		rest := io.Reader(bytes.NewReader(content))
+		return body(readerFunc(func(p []byte) (int, error) {
+			n, err := rest.Read(p)
+			if err == io.EOF {
+				inside.Add(-1)
+			}
+			return n, err
+		})), ctx.Err()
+	}}
+	return &lister{Fetcher: arriving, find: func(platform addrs.Platform) (*provider.Package, error) {
+		pkg := packageOf(content)
+		pkg.Platform = platform
+		return pkg, nil
+	}}
+}
+
+// systems are n platforms.
+func systems(n int) (list []addrs.Platform) {
+	for i := range n {
+		list = append(list, addrs.MustParsePlatform(fmt.Sprintf("os%d_amd64", i)))
+	}
+	return list
+}
+
+// TestGate: calls that share a gate share its places, and 1,000 platforms are no more than
+// it lets through.
+func TestGate(t *testing.T) {
+	t.Parallel()
+	content := archive(t)
+	for name, test := range map[string]struct {
+		gate    func() *provider.Gate
+		calls   int
+		on      int
+		most    int32
+		seconds time.Duration
+	}{
+		"default":        {func() *provider.Gate { return nil }, 1, 20, 8, 3},
+		"three":          {func() *provider.Gate { return provider.NewGate(3) }, 1, 7, 3, 3},
+		"shared":         {func() *provider.Gate { return provider.NewGate(10) }, 5, 10, 10, 5},
+		"1000 platforms": {func() *provider.Gate { return provider.NewGate(100) }, 1, 1000, 100, 10},
+		"more than all":  {func() *provider.Gate { return provider.NewGate(1 << 10) }, 1, 20, 20, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var inside, most atomic.Int32
+				src, gate := many(content, &inside, &most), test.gate()
+				begin := time.Now()
+				var wg sync.WaitGroup
+				for range test.calls {
+					wg.Go(func() {
+						got, err := provider.Hashes(t.Context(), src, demo, v123, systems(test.on), provider.HashOptions{Options: accepting(content), Gate: gate})
+						if err != nil || len(got) != test.on {
+							t.Errorf("%d reports, %v", len(got), err)
+						}
+					})
+				}
+				wg.Wait()
+				if took := time.Since(begin); took != test.seconds*time.Second || most.Load() != test.most {
+					t.Errorf("%d at once, in %v; want %d, in %d s", most.Load(), took, test.most, test.seconds)
+				}
+			})
+		})
+	}
+}
+
+// TestGateEnter: who waits can give up, and who leaves makes room.
+func TestGateEnter(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		gate := provider.NewGate(1)
+		leave, err := gate.Enter(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := gate.Enter(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%v, want DeadlineExceeded", err)
+		}
+		leave()
+		if _, err := gate.Enter(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%v of a context that has ended", err)
+		}
+		leave, err = gate.Enter(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		leave()
+	})
+}
+
+// TestHashesCancelled: what is finished is kept, the rest ends at once and is said once.
+// The bubble makes sure that no goroutine stays behind.
+func TestHashesCancelled(t *testing.T) {
+	t.Parallel()
+	content := archive(t)
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		src := &lister{
+			find: func(platform addrs.Platform) (*provider.Package, error) {
+				pkg := packageOf(content)
+				pkg.Platform = platform
+				if platform == linux {
+					pkg.URL = "https://files.example.com/fast.zip"
+				}
+				return pkg, nil
+			},
+			Fetcher: byPackage{open: func(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
+				if strings.HasSuffix(pkg.URL, "fast.zip") {
+					return body(bytes.NewReader(content)), nil
+				}
+				return body(io.MultiReader(bytes.NewReader(content[:50]), readerFunc(func([]byte) (int, error) { return 0, hang(ctx) }))), nil
+			}},
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		begin := time.Now()
+		got, err := provider.Hashes(ctx, src, demo, v123, append(systems(20), linux), provider.HashOptions{Options: accepting(content), TempDir: dir, Gate: provider.NewGate(5)})
+		wantPlatforms(t, got, linux)
+		if !errors.Is(err, context.DeadlineExceeded) || len(joined(t, err)) != 1 {
+			t.Errorf("%v, want DeadlineExceeded once", err)
+		}
+		if took := time.Since(begin); took != time.Minute {
+			t.Errorf("took %v", took)
+		}
+		wantEmpty(t, dir)
+	})
+}
+
+// byPackage is a Fetcher whose archives depend on the package.
+type byPackage struct {
+	open func(ctx context.Context, pkg *provider.Package) (*provider.Body, error)
+}
+
+func (b byPackage) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
+	return b.open(ctx, pkg)
+}
+
+func (b byPackage) Evidence(_ context.Context, pkg *provider.Package) (verify.Evidence, error) {
+	return pkg.Evidence(), nil
+}
+
+// TestHashesCancelledBefore: a context that has ended costs no request.
+func TestHashesCancelledBefore(t *testing.T) {
+	t.Parallel()
+	reg, _, client := serveDemo(statingRelease())
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, o := range []provider.HashOptions{{}, believing(verify.Policy{})} {
+		got, err := provider.Hashes(ctx, client, demo, v123, five, o)
+		if len(got) > 0 || !errors.Is(err, context.Canceled) || reg.Count(0) > 0 {
+			t.Errorf("%v, %v, %d requests", got, err, reg.Count(0))
+		}
+	}
+}
+
+// TestHashesOneFails: the failure of one platform stops nobody who shares the evidence
+// with it.
+func TestHashesOneFails(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg, release, _ := serveDemo(demoRelease())
+		release.Signature()
+		reg.Latency = time.Second
+		reg.AddFault(regtest.Fault{Kind: regtest.Sums | regtest.Signature, Delay: 10 * time.Second})
+		reg.AddFault(regtest.Fault{Kind: regtest.Archive, Path: "darwin_amd64", Status: 404})
+		client := &regclient.Client{HTTP: reg.Client(), Retries: -1, Timeout: time.Minute}
+		got, err := provider.Hashes(t.Context(), client, demo, v123, five, provider.HashOptions{})
+		wantComputed(t, release, got, five[1:]...)
+		if !errors.Is(err, provider.ErrNotFound) || len(joined(t, err)) != 1 {
+			t.Errorf("%v, want ErrNotFound", err)
+		}
+		if n := reg.Count(regtest.Sums | regtest.Signature); n != 2 {
+			t.Errorf("%d requests for the evidence", n)
+		}
+	})
+}
+
+// TestHashesProgress: the events of all platforms come one at a time, each about its own
+// platform, and EventHashed is the last of each.
+func TestHashesProgress(t *testing.T) {
+	t.Parallel()
+	_, release, client := serveDemo(demoRelease())
+	var inside atomic.Int32
+	last := map[addrs.Platform]provider.Event{}
+	o := provider.HashOptions{}
+	o.Progress = func(e provider.Event) {
+		if inside.Add(1) != 1 {
+			t.Error("two calls at a time")
+		}
+		runtime.Gosched()
+		before, seen := last[e.Platform]
+		if e.Provider != demo || e.Version != v123 || e.Bytes < before.Bytes || before.Kind == provider.EventHashed || !seen && e.Bytes != 0 {
+			t.Errorf("%v after %v", e, before)
+		}
+		last[e.Platform] = e
+		inside.Add(-1)
+	}
+	if _, err := provider.Hashes(t.Context(), client, demo, v123, five, o); err != nil {
+		t.Fatal(err)
+	}
+	for _, platform := range five {
+		size := release.Archive(platform.String()).Size()
+		if e := last[platform]; e.Kind != provider.EventHashed || e.Bytes != size || e.Total != size {
+			t.Errorf("%s: the last event is %v", platform, e)
+		}
+	}
+	o.Progress = func(e provider.Event) {
+		if e.Kind != provider.EventHashed || e.Bytes != 0 {
+			t.Errorf("%v, of a package that did not come", e)
+		}
+	}
+	o.Policy.RecordStated = true
+	_, _, client = serveDemo(statingRelease())
+	if _, err := provider.Hashes(t.Context(), client, demo, v123, five, o); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestShareEvidence: callers at the same time and later ones get their own copies of one
+// answer; an error is asked again; what belongs to another host or method is another one.
+func TestShareEvidence(t *testing.T) {
+	t.Parallel()
+	refused := errors.New("refused")
+	var asked []string
+	src := provider.ShareEvidence(&lister{Fetcher: &fake{evidence: func(_ context.Context, pkg *provider.Package) (verify.Evidence, error) {
+		asked = append(asked, pkg.Provider.String()+pkg.SumsURL+pkg.Via)
+		if len(asked) == 1 {
+			return verify.Evidence{}, refused
+		}
+		ev := pkg.Evidence()
+		ev.Sums, ev.Signature = []byte("sums"), []byte("signature")
+		return ev, nil
+	}}})
+	if provider.ShareEvidence(src) != src {
+		t.Error("shared twice")
+	}
+	pkg := packageOf(nil)
+	if _, err := src.Evidence(t.Context(), pkg); err != nil || len(asked) != 1 {
+		if !errors.Is(err, refused) {
+			t.Errorf("without sums: %v", err)
+		}
+	}
+	pkg.SumsURL = "/sums"
+	pkg2 := pkg.Clone()
+	pkg2.Platform = addrs.MustParsePlatform("darwin_arm64")
+	for _, p := range []*provider.Package{pkg, pkg2, pkg} {
+		ev, err := src.Evidence(t.Context(), p)
+		if err != nil || string(ev.Sums) != "sums" || string(ev.Signature) != "signature" || !strings.HasSuffix(ev.Want, p.Platform.String()) {
+			t.Errorf("%+v, %v", ev, err)
+		}
+		ev.Sums[0] = 'X'
+	}
+	other, via := pkg.Clone(), pkg.Clone()
+	other.Provider, via.Via = addrs.MustParseProvider("acme/other"), "mirror"
+	for _, p := range []*provider.Package{other, via} {
+		if _, err := src.Evidence(t.Context(), p); err != nil {
+			t.Error(err)
+		}
+	}
+	want := []string{demo.String(), demo.String() + "/sums", other.Provider.String() + "/sums", demo.String() + "/sumsmirror"}
+	if !slices.Equal(asked, want) {
+		t.Errorf("asked for %q, want %q", asked, want)
+	}
+}

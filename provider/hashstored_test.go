@@ -1,0 +1,234 @@
+package provider_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/mirrorclient"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// memory is a HashStore that can be told to fail.
+type memory struct {
+	mu     sync.Mutex
+	kept   map[verify.Hash][]verify.Hash
+	asked  int
+	stored int
+	read   error
+	write  error
+}
+
+func (m *memory) Hashes(_ context.Context, zh verify.Hash) ([]verify.Hash, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.asked++
+	return slices.Clone(m.kept[zh]), m.read
+}
+
+func (m *memory) StoreHashes(_ context.Context, zh verify.Hash, hashes []verify.Hash) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.write != nil {
+		return m.write
+	}
+	m.stored++
+	if m.kept == nil {
+		m.kept = map[verify.Hash][]verify.Hash{}
+	}
+	m.kept[zh] = slices.Clone(hashes)
+	return nil
+}
+
+// TestHashStore: a second run fetches no archive and reports the same.
+func TestHashStore(t *testing.T) {
+	t.Parallel()
+	reg, release, client := serveDemo(demoRelease())
+	store := new(memory)
+	o := provider.HashOptions{Store: store}
+	first, err := provider.Hashes(t.Context(), client, demo, v123, five, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantComputed(t, release, first, five...)
+	for _, platform := range five {
+		if got, want := store.kept[release.ZH(platform.String())], contentOf(t, release, platform); !slices.Equal(got, want) || len(want) != 2 {
+			t.Errorf("%s: stored are %v, want %v", platform, got, want)
+		}
+	}
+	reg.Reset()
+	second, err := provider.Hashes(t.Context(), client, demo, v123, five, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantComputed(t, release, second, five...)
+	wantRequests(t, reg, map[regtest.Kind]int{regtest.Package: 5, regtest.Sums: 1, regtest.Signature: 1})
+	if len(store.kept) != 5 || store.stored != 5 {
+		t.Errorf("stored %d times for %d archives", store.stored, len(store.kept))
+	}
+}
+
+// TestHashStoreBeforeStated: what was computed once is better than what is stated, and
+// costs no more.
+func TestHashStoreBeforeStated(t *testing.T) {
+	t.Parallel()
+	reg, release, client := serveDemo(statingRelease())
+	store := new(memory)
+	if _, err := provider.Hashes(t.Context(), client, demo, v123, five, provider.HashOptions{Store: store}); err != nil {
+		t.Fatal(err)
+	}
+	reg.Reset()
+	o := believing(verify.Policy{})
+	o.Store = store
+	got, err := provider.Hashes(t.Context(), client, demo, v123, five, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantComputed(t, release, got, five...)
+	wantRequests(t, reg, map[regtest.Kind]int{regtest.Package: 1, regtest.Sums: 1, regtest.Signature: 1})
+}
+
+// TestHashStoreIsNoTrust: a stored archive is judged like one that arrives.
+func TestHashStoreIsNoTrust(t *testing.T) {
+	t.Parallel()
+	store := new(memory)
+	_, release, client := serveDemo(demoRelease())
+	if _, err := provider.Hashes(t.Context(), client, demo, v123, five, provider.HashOptions{Store: store}); err != nil {
+		t.Fatal(err)
+	}
+	zip := release.ZH("linux_amd64")
+	for name, test := range map[string]struct {
+		edit   func(*regtest.Provider)
+		policy verify.Policy
+		want   error
+	}{
+		"unsigned":     {func(r *regtest.Provider) { r.NoSums = true }, verify.Policy{}, verify.ErrUnsigned},
+		"not accepted": {func(*regtest.Provider) {}, verify.Policy{Accept: []verify.Hash{release.ZH("darwin_amd64")}}, verify.ErrNotAccepted},
+		"accepted":     {func(*regtest.Provider) {}, verify.Policy{Accept: []verify.Hash{zip}}, nil},
+		"by content":   {func(*regtest.Provider) {}, verify.Policy{Accept: contentOf(t, release, linux)}, nil},
+		"believed":     {func(r *regtest.Provider) { r.NoSums = true }, verify.Policy{AllowUnsigned: true}, nil},
+	} {
+		r := demoRelease()
+		test.edit(&r)
+		reg, _, client := serveDemo(r)
+		got, err := provider.Hashes(t.Context(), client, demo, v123, platforms("linux_amd64"), provider.HashOptions{Options: provider.Options{Policy: test.policy}, Store: store})
+		if !errors.Is(err, test.want) || (test.want == nil) != (len(got) == 1) {
+			t.Errorf("%s: %v, %v, want %v", name, got, err, test.want)
+		}
+		if n := reg.Count(regtest.Archive); test.want == nil && n != 0 {
+			t.Errorf("%s: %d archives were fetched", name, n)
+		}
+	}
+}
+
+// TestHashStoreWrong: a store that is wrong, or that cannot be used, costs a download and
+// is told, but never spoils a result that can be compared with something.
+func TestHashStoreWrong(t *testing.T) {
+	t.Parallel()
+	h1 := verify.MustParseHash("h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=")
+	broken := errors.New("broken disk")
+	for name, test := range map[string]struct {
+		store  *memory
+		kept   []verify.Hash // for the archive of linux_amd64
+		events int           // EventStoreFailed
+	}{
+		"stated otherwise": {&memory{}, []verify.Hash{h1}, 0},
+		"no content":       {&memory{}, []verify.Hash{verify.MustParseHash("zh:" + strings.Repeat("0", 64)), verify.MustParseHash("h2:new")}, 0},
+		"empty":            {&memory{}, []verify.Hash{}, 0},
+		"cannot read":      {&memory{read: broken}, []verify.Hash{h1}, 1},
+		"cannot write":     {&memory{write: broken}, nil, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reg, release, client := serveDemo(statingRelease())
+			test.store.kept = map[verify.Hash][]verify.Hash{release.ZH("linux_amd64"): test.kept}
+			var failed []provider.Event
+			o := provider.HashOptions{Store: test.store}
+			o.Progress = func(e provider.Event) {
+				if e.Kind == provider.EventStoreFailed {
+					failed = append(failed, e)
+				}
+			}
+			got, err := provider.Hashes(t.Context(), client, demo, v123, platforms("linux_amd64"), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantComputed(t, release, got, linux)
+			if n := reg.Count(regtest.Archive); n != 1 {
+				t.Errorf("%d archives were fetched", n)
+			}
+			if len(failed) != test.events || test.events > 0 && (!errors.Is(failed[0].Err, broken) || failed[0].Platform != linux || failed[0].Provider != demo || failed[0].Version != v123) {
+				t.Errorf("events %v", failed)
+			}
+			if kept := test.store.kept[release.ZH("linux_amd64")]; test.store.write == nil && !slices.Equal(kept, contentOf(t, release, linux)) {
+				t.Errorf("stored are %v", kept)
+			}
+		})
+	}
+}
+
+// TestHashStoreRefused: an archive that is refused leaves nothing in the store.
+func TestHashStoreRefused(t *testing.T) {
+	t.Parallel()
+	r := demoRelease()
+	r.NoSums = true
+	_, _, client := serveDemo(r)
+	store := new(memory)
+	if _, err := provider.Hashes(t.Context(), client, demo, v123, five, provider.HashOptions{Store: store}); !errors.Is(err, verify.ErrUnsigned) {
+		t.Error(err)
+	}
+	if len(store.kept) > 0 {
+		t.Errorf("stored: %v", slices.Collect(maps.Keys(store.kept)))
+	}
+}
+
+// TestHashStoreWithoutZH: a mirror that does not state the zh of an archive has to deliver
+// it, each time; the store is not asked in vain.
+func TestHashStoreWithoutZH(t *testing.T) {
+	t.Parallel()
+	reg := regtest.New("registry.example.com")
+	reg.Mirror.Hashes = []string{"h1"}
+	reg.AddProvider(demoRelease())
+	src := &mirrorclient.Client{BaseURL: reg.MirrorURL(), HTTP: reg.Client()}
+	store := new(memory)
+	for range 2 {
+		o := provider.HashOptions{Options: provider.Options{Policy: verify.Policy{AllowUnsigned: true}}, Store: store}
+		got, err := provider.Hashes(t.Context(), src, demo, v123, platforms("linux_amd64"), o)
+		if err != nil || len(got) != 1 {
+			t.Fatal(got, err)
+		}
+	}
+	if n := reg.Count(regtest.Archive); n != 2 || store.asked != 0 {
+		t.Errorf("%d archives were fetched, the store was asked %d times", n, store.asked)
+	}
+}
+
+// TestHashStoreFollowsTheSource: where the source has another archive than before, that
+// one counts.
+func TestHashStoreFollowsTheSource(t *testing.T) {
+	t.Parallel()
+	store := new(memory)
+	run := func(r regtest.Provider) (*regtest.Release, map[addrs.Platform]*verify.Report) {
+		_, release, client := serveDemo(r)
+		got, err := provider.Hashes(t.Context(), client, demo, v123, five, provider.HashOptions{Store: store})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return release, got
+	}
+	run(demoRelease())
+	changed := demoRelease()
+	changed.Files = map[string]string{"CHANGES": "All is new.\n"}
+	release, got := run(changed)
+	wantComputed(t, release, got, five...)
+	if len(store.kept) != 10 {
+		t.Errorf("%d archives are stored, want 10", len(store.kept))
+	}
+}
