@@ -58,7 +58,8 @@ func checkResponse(res *httpx.Response) (document, error) {
 	if !strings.EqualFold(strings.TrimSpace(got), mediaType) {
 		return document{}, fmt.Errorf("the answer has the media type %s, %s is wanted", httpx.Clean(header, maxShown), mediaType)
 	}
-	return parseDocument(res.URL, res.Body)
+	doc, err := parseDocument(res.URL, res.Body)
+	return doc, res.Conceal(err)
 }
 
 func (c *Client) log(ctx context.Context, host svchost.Hostname, url string, services int) {

@@ -16,6 +16,8 @@ type Response struct {
 	Body     []byte   // never nil
 	HadToken bool     // whether a token went along (not whether it followed each redirect)
 	Attempts int      // requests made, redirects not counted
+
+	secrets secrets // of the request, which the document may repeat
 }
 
 // Get fetches a document of at most r.Limit bytes. Any failure is an [*Error]
@@ -40,5 +42,6 @@ func (c *Client) Get(ctx context.Context, r Request) (*Response, error) {
 		Body:     a.body,
 		HadToken: f.token != "",
 		Attempts: f.made,
+		secrets:  f.secrets,
 	}, nil
 }

@@ -144,9 +144,20 @@ func (r *Response) decode(as func([]byte, any) error, v any) error {
 	if err == nil || !isA[*DecodeError](err) {
 		return err
 	}
+	r.Conceal(err)
 	sent := r.Header.Get("Content-Type")
 	if media, _, _ := mime.ParseMediaType(sent); media != "application/json" {
 		err = fmt.Errorf("%w (sent as %q)", err, Clean(sent, maxExcerpt))
 	}
 	return r.Fail(err)
+}
+
+// Conceal takes the secrets of the request out of what a [DecodeError] in the chain of
+// err shows of the document: it may be a page that repeats what it was sent. It returns
+// err. The methods above do so by themselves.
+func (r *Response) Conceal(err error) error {
+	if e, ok := errors.AsType[*DecodeError](err); ok && e.Start != "" {
+		e.Start = start([]byte(r.secrets.maskCut(string(r.Body[:min(len(r.Body), 4*maxExcerpt)]))))
+	}
+	return err
 }

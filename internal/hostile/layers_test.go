@@ -1,0 +1,145 @@
+package hostile_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/module"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/regclient/regtest"
+)
+
+// verbs are the jobs that are made of several requests, each through all the layers
+// that there are.
+var verbs = map[string]func(ctx context.Context, w *world, dir string) error{
+	"find and download": func(ctx context.Context, w *world, dir string) error {
+		return findAndDownload(ctx, w.registry(), dir)
+	},
+	"through the methods of a CLI": func(ctx context.Context, w *world, dir string) error {
+		src := &provider.Multi{Methods: []provider.Method{
+			{Name: "first of", Source: &provider.FirstOf{Methods: []provider.Method{{Name: "direct", Source: w.registry()}}}},
+		}}
+		return findAndDownload(ctx, src, dir)
+	},
+	"through a mirror": func(ctx context.Context, w *world, dir string) error {
+		pkg, err := provider.Find(ctx, w.mirror(), alpha, addrs.Constraint{}, provider.Need{Platform: linux})
+		if err != nil {
+			return err
+		}
+		o := provider.Options{}
+		o.Policy.AllowUnsigned = true
+		_, err = provider.Download(ctx, w.mirror(), pkg, filepath.Join(dir, pkg.ArchiveName()), o)
+		return err
+	},
+	"module": func(ctx context.Context, w *world, dir string) error {
+		_, err := module.Download(ctx, w.registry(), addrs.ModuleSource{Module: paged}, addrs.Version{}, filepath.Join(dir, "m"), module.Options{})
+		return err
+	},
+	"many modules": func(ctx context.Context, w *world, dir string) error {
+		var requests []module.Request
+		for i := range 10 {
+			requests = append(requests, module.Request{Source: addrs.ModuleSource{Module: plain}, Dir: filepath.Join(dir, fmt.Sprint(i))})
+		}
+		_, err := module.DownloadAll(ctx, w.registry(), requests, module.Options{})
+		return err
+	},
+}
+
+func findAndDownload(ctx context.Context, src provider.Source, dir string) error {
+	pkg, err := provider.Find(ctx, src, alpha, addrs.Constraint{}, provider.Need{Platform: linux})
+	if err != nil {
+		return err
+	}
+	_, err = provider.Download(ctx, src, pkg, filepath.Join(dir, pkg.ArchiveName()), provider.Options{})
+	return err
+}
+
+// However many layers a job goes through, a request is attempted as often as the client
+// says, and not as often as that times the number of layers.
+func TestLayersDoNotMultiply(t *testing.T) {
+	t.Parallel()
+	for name, verb := range verbs {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var usual map[regtest.Kind]int
+			dir := t.TempDir()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.reg.Latency = time.Second // so that what is wanted at the same time is under way
+				if err := verb(t.Context(), w, dir); err != nil {
+					t.Fatal(err)
+				}
+				usual = w.count()
+			})
+			for kind, count := range usual {
+				t.Run(kind.String(), func(t *testing.T) {
+					t.Parallel()
+					dir := t.TempDir()
+					synctest.Test(t, func(t *testing.T) {
+						w := newWorld(t)
+						w.reg.Latency = time.Second
+						w.reg.AddFault(regtest.Fault{Kind: kind, Status: 503})
+						err := verb(t.Context(), w, dir)
+						typed(t, err)
+						for other, n := range w.count() {
+							// What several jobs ask for at the same time is one request;
+							// what each asks for by itself is one for each.
+							most := usual[other]
+							if other == kind {
+								most = 3 * count
+							}
+							if n > most {
+								t.Errorf("%d requests for the %s, want %d at most", n, other, most)
+							}
+						}
+					})
+				})
+			}
+		})
+	}
+}
+
+// count returns how many requests of each kind were made.
+func (w *world) count() map[regtest.Kind]int {
+	n := map[regtest.Kind]int{}
+	for _, q := range w.reg.Requests() {
+		n[q.Kind]++
+	}
+	return n
+}
+
+// Callers that want the same thing at the same time share its attempts, and the error.
+func TestCallersShareAttempts(t *testing.T) {
+	t.Parallel()
+	for _, op := range operations {
+		if op.streams() {
+			continue // each caller gets bytes of its own
+		}
+		t.Run(op.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				run := op.ready(t, w)
+				w.reg.AddFault(regtest.Fault{Kind: op.kind, Status: 503})
+				var wg sync.WaitGroup
+				for range 50 {
+					wg.Go(func() {
+						if _, err := run(t.Context()); typed(t, err).attempts != 3 {
+							t.Error(err)
+						}
+					})
+				}
+				wg.Wait()
+				if n := w.count()[op.kind]; n != 3 {
+					t.Errorf("50 callers made %d requests", n)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,275 @@
+package hostile_test
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"maps"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/tofureg/tofureg/regclient/regtest"
+)
+
+// malformed are documents that are none, whatever they were to be.
+var malformed = map[string]string{
+	"empty":                "",
+	"blank":                " \n\t ",
+	"null":                 "null",
+	"true":                 "true",
+	"number":               "1",
+	"huge number":          "1" + strings.Repeat("0", 400),
+	"string":               `"versions"`,
+	"nasty string":         `"` + strings.ReplaceAll(nasty[:8], "\x1b", `\u001b`) + `"`,
+	"array":                "[]",
+	"array of objects":     `[{"versions":[]}]`,
+	"unfinished":           `{"versions":[`,
+	"unfinished string":    `{"versions":"`,
+	"trailing object":      `{}{}`,
+	"trailing comma":       `{"versions":[],}`,
+	"trailing garbage":     "{}\x1b[31m",
+	"trailing null":        `{} null`,
+	"byte order mark":      "\ufeff{}",
+	"UTF-16":               "\xff\xfe{\x00}\x00",
+	"invalid UTF-8":        "{\"versions\":\"\xff\xc0\"}",
+	"surrogate":            "{\"versions\":\"\xed\xa0\x80\"}",
+	"raw control":          "{\"versions\":\"" + nasty + "\"}",
+	"NUL":                  "\x00",
+	"deep array":           strings.Repeat("[", 100_000),
+	"deep array, closed":   strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000),
+	"deep object":          strings.Repeat(`{"versions":`, 100_000),
+	"deep and closed":      strings.Repeat(`{"a":`, 20_000) + "1" + strings.Repeat("}", 20_000),
+	"login page":           "<!doctype html><title>Sign in" + nasty + "</title>",
+	"terminal":             nasty,
+	"not a number":         "NaN",
+	"comment":              "// nothing\n{}",
+	"single quotes":        "{'versions': []}",
+	"duplicates":           `{"versions":[],"versions":null,"VERSIONS":[{}],"archives":{},"archives":1,"modules":[],"modules":{}}`,
+	"a million characters": `"` + strings.Repeat("x", 1_000_000) + `"`,
+}
+
+// jsonOperations yields those of which the answer is JSON.
+func jsonOperations() iter.Seq[operation] {
+	return func(yield func(operation) bool) {
+		for _, op := range operations {
+			if op.json && !yield(op) {
+				return
+			}
+		}
+	}
+}
+
+// Whatever comes in place of a document: it does no harm, the error is one that callers
+// can look into and print, and nobody asks again for the same.
+func TestMalformed(t *testing.T) {
+	t.Parallel()
+	for op := range jsonOperations() {
+		for name, body := range malformed {
+			t.Run(op.name+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t)
+				op.mutilated(t, w, op.ready(t, w), []byte(body), name == "duplicates")
+			})
+		}
+	}
+}
+
+// mutilated answers with another body, and checks what the client makes of it.
+func (op *operation) mutilated(t *testing.T, w *world, run func(context.Context) (any, error), body []byte, mayPass bool) {
+	t.Helper()
+	w.reg.ClearFaults()
+	w.reg.Reset()
+	w.reg.AddFault(regtest.Fault{Kind: op.kind, Raw: body})
+	result, err := run(t.Context())
+	switch {
+	case err != nil:
+		typed(t, err)
+	case mayPass:
+		defined(t, result)
+	default:
+		t.Errorf("no error for %.80q", body)
+	}
+	if n := w.reg.Count(op.kind); n != 1 {
+		t.Errorf("%d requests for %.80q", n, body)
+	}
+}
+
+// In every place of every document, every kind of value that should not be there.
+func TestMutants(t *testing.T) {
+	t.Parallel()
+	for op := range jsonOperations() {
+		t.Run(op.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			run := op.ready(t, w)
+			doc := op.document(t, w, run)
+			n := 0
+			for what, body := range mutants(doc) {
+				n++
+				if c := op.fresh(w); c != nil {
+					run = c
+				}
+				op.mutilated(t, w, run, body, true)
+				if t.Failed() {
+					t.Fatalf("%s: %.300q", what, body)
+				}
+			}
+			if n < 30 {
+				t.Errorf("only %d documents", n)
+			}
+		})
+	}
+}
+
+// fresh returns a client that has kept nothing, for the one operation whose result is.
+func (op *operation) fresh(w *world) func(context.Context) (any, error) {
+	if op.kind != regtest.Discovery {
+		return nil
+	}
+	c := w.disco()
+	return func(ctx context.Context) (any, error) { return c.Discover(ctx, alpha.Host()) }
+}
+
+// document returns what the registry answers.
+func (op *operation) document(t *testing.T, w *world, run func(context.Context) (any, error)) map[string]any {
+	t.Helper()
+	var doc map[string]any
+	w.reg.AddFault(regtest.Fault{Kind: op.kind, Edit: func(d map[string]any) { doc = maps.Clone(d) }})
+	if _, err := run(t.Context()); err != nil || doc == nil {
+		t.Fatalf("the %s: %v, %v", op.name, doc, err)
+	}
+	return doc
+}
+
+// wrong are the values that are put into each place.
+var wrong = []any{
+	nil, true, "", " ", nasty, "\ufffd", strings.Repeat("x", 70_000), 0, -1, 0.5, json.Number("1e400"), json.Number("-0"),
+	json.Number("123456789012345678901234567890"), []any{}, []any{nil}, []any{[]any{}}, map[string]any{}, map[string]any{"": nil},
+	map[string]any{nasty: nasty}, []any{map[string]any{}, nil, "", 0}, "../../../etc/passwd", "file:///etc/passwd", "javascript:alert(1)",
+	"//" + elsewhere + "/x", "https://user:pa55word@" + elsewhere + "/", "https:///x", "https:x", "https://" + elsewhere + ":99999/",
+	"https://" + elsewhere + "/?qu3ry=qu3ry#fragment", "https://[::1", "https://\u202e.example.com/", "%", "99999999999999999999.0.0", "v1", "h1:", "h1:" + nasty, "zh:zz", "git::ssh://-oProxyCommand=x/y", "linux",
+}
+
+// mutants yields documents that differ from doc in one place, and what is wrong with
+// each.
+func mutants(doc map[string]any) iter.Seq2[string, []byte] {
+	return func(yield func(string, []byte) bool) {
+		mutate("", doc, func(v any) []byte {
+			data, err := json.Marshal(v)
+			if err != nil {
+				panic(err) // all of it is made above
+			}
+			return data
+		}, yield)
+	}
+}
+
+// mutate yields the documents in which the value at path is another one.
+func mutate(path string, value any, build func(any) []byte, yield func(string, []byte) bool) bool {
+	for _, w := range wrong {
+		if !yield(fmt.Sprintf("%s is %.40q", path, w), build(w)) {
+			return false
+		}
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		for name, member := range v {
+			with := func(x any) map[string]any { m := maps.Clone(v); m[name] = x; return m }
+			without := maps.Clone(v)
+			delete(without, name)
+			twice := with(mark)
+			for what, body := range map[string][]byte{
+				"without":          build(without),
+				"in capitals":      build(merge(without, map[string]any{strings.ToUpper(name): member})),
+				"twice":            replace(build(twice), name, member, member),
+				"null, then right": replace(build(twice), name, nil, member),
+				"right, then null": replace(build(twice), name, member, nil),
+				"with a nasty one": build(merge(v, map[string]any{nasty: member, "": member})),
+			} {
+				if !yield(path+"/"+name+" "+what, body) {
+					return false
+				}
+			}
+			if !mutate(path+"/"+name, member, func(x any) []byte { return build(with(x)) }, yield) {
+				return false
+			}
+		}
+	case []any:
+		for i, element := range v[:min(len(v), 2)] {
+			with := func(x any) []byte { list := append([]any{}, v...); list[i] = x; return build(list) }
+			if !mutate(fmt.Sprintf("%s/%d", path, i), element, with, yield) {
+				return false
+			}
+		}
+		if !yield(path+" with each twice", build(append(append([]any{}, v...), v...))) {
+			return false
+		}
+	}
+	return true
+}
+
+func merge(a, b map[string]any) map[string]any {
+	m := maps.Clone(a)
+	maps.Copy(m, b)
+	return m
+}
+
+// mark stands for two members of one name, which no map can have.
+const mark = "two members of one name"
+
+func replace(doc []byte, name string, first, second any) []byte {
+	quote := func(v any) string { data, _ := json.Marshal(v); return string(data) }
+	return []byte(strings.Replace(string(doc), quote(mark), quote(first)+","+quote(name)+":"+quote(second), 1))
+}
+
+// What servers say beside a status gets into errors, and must be fit for it.
+func TestNastyAnswers(t *testing.T) {
+	t.Parallel()
+	quoted, _ := json.Marshal(nasty)
+	answers := map[string]regtest.Fault{
+		"text":      {Raw: []byte(nasty), Header: http.Header{"Content-Type": {"text/plain"}}},
+		"no type":   {Raw: []byte(nasty), Header: http.Header{"Content-Type": nil}},
+		"odd type":  {Raw: []byte(nasty), Header: http.Header{"Content-Type": {nasty}}},
+		"error":     {Raw: []byte(`{"error":` + string(quoted) + `}`)},
+		"errors":    {Raw: []byte(`{"errors":[` + string(quoted) + `,` + string(quoted) + `]}`)},
+		"object":    {Raw: []byte(`{"errors":[{"detail":` + string(quoted) + `}]}`)},
+		"deep":      {Raw: []byte(strings.Repeat(`{"errors":[`, 10_000))},
+		"xml":       {Raw: []byte(`<?xml version="1.0"?><Error><Code>` + nasty + `</Code><Message>` + nasty + `</Message></Error>`), Header: http.Header{"Content-Type": {"application/xml"}}},
+		"html":      {Raw: []byte(`<html>` + nasty), Header: http.Header{"Content-Type": {"text/html"}}},
+		"secrets":   {},
+		"endless":   {Raw: []byte(strings.Repeat("x", 1<<20))},
+		"gzip junk": {Raw: []byte("\x1f\x8b\x08" + nasty), Header: http.Header{"Content-Encoding": {"gzip"}}},
+		"retry":     {Raw: []byte("{}"), Header: http.Header{"Retry-After": {nasty}, "X-Ratelimit-Reset": {nasty}}},
+		"location":  {Raw: []byte("{}"), Header: http.Header{"Location": {"https://" + nasty}}},
+		"range":     {Raw: []byte("{}"), Header: http.Header{"Content-Range": {nasty}}},
+	}
+	for _, op := range operations {
+		for name, f := range answers {
+			for _, status := range []int{200, 206, 302, 400, 401, 403, 404, 416, 429, 500, 503} {
+				synctest.Test(t, func(t *testing.T) {
+					w := newWorld(t)
+					run := op.ready(t, w)
+					f := f
+					f.Kind, f.Status = op.kind, status
+					if name == "secrets" {
+						f.Raw = []byte("wrong token " + cmp.Or(op.token, "none") + " for https://user:pa55word@example.com/?qu3ry=qu3ry")
+					}
+					w.reg.AddFault(f)
+					result, err := run(t.Context())
+					if err != nil {
+						typed(t, err)
+					} else {
+						defined(t, result)
+					}
+					if t.Failed() {
+						t.Fatalf("%s: %s with status %d: %v", op.name, name, status, err)
+					}
+				})
+			}
+		}
+	}
+}

@@ -1,0 +1,190 @@
+package hostile_test
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/regclient/regtest"
+)
+
+// Where a redirect leads, and whether the token may go along. HOST stands for the host
+// that is asked first.
+var redirects = map[string]struct {
+	fault     regtest.Fault
+	follow    bool
+	token     bool  // stays
+	want      error // nil: any will do
+	allowHTTP bool
+}{
+	"same origin":                {fault: regtest.Fault{Redirect: "/"}, follow: true, token: true},
+	"same origin, spelled out":   {fault: regtest.Fault{Redirect: "https://HOST"}, follow: true, token: true},
+	"same origin, in capitals":   {fault: regtest.Fault{Redirect: "https://CAPITALS"}, follow: true, token: true},
+	"same origin, with the port": {fault: regtest.Fault{Redirect: "https://HOST:443"}, follow: true, token: true},
+	"same origin, five hops":     {fault: regtest.Fault{Redirect: "/", Hops: 5}, follow: true, token: true},
+	"same origin, presigned":     {fault: regtest.Fault{Redirect: "https://HOST?X-Amz-Signature=qu3ry"}, follow: true},
+	"301":                        {fault: regtest.Fault{Status: 301, Redirect: "https://" + elsewhere}, follow: true},
+	"303":                        {fault: regtest.Fault{Status: 303, Redirect: "https://" + elsewhere}, follow: true},
+	"307":                        {fault: regtest.Fault{Status: 307, Redirect: "https://" + elsewhere}, follow: true},
+	"308":                        {fault: regtest.Fault{Status: 308, Redirect: "https://" + elsewhere}, follow: true},
+	"another host":               {fault: regtest.Fault{Redirect: "https://" + elsewhere}, follow: true},
+	"another host, presigned":    {fault: regtest.Fault{Redirect: "https://" + elsewhere + "?sig=qu3ry&se=1"}, follow: true},
+	"host below":                 {fault: regtest.Fault{Redirect: "https://www.HOST"}, follow: true},
+	"host above":                 {fault: regtest.Fault{Redirect: "https://example.com"}, follow: true},
+	"another port":               {fault: regtest.Fault{Redirect: "https://HOST:8443"}, follow: true},
+	"address":                    {fault: regtest.Fault{Redirect: "https://169.254.169.254"}, follow: true}, // for VetoHost to refuse
+
+	"http, same host":             {fault: regtest.Fault{Redirect: "http://HOST"}, want: fault.ErrInsecure},
+	"http, port 443":              {fault: regtest.Fault{Redirect: "http://HOST:443"}, want: fault.ErrInsecure},
+	"http, another host":          {fault: regtest.Fault{Redirect: "http://" + elsewhere}, want: fault.ErrInsecure},
+	"http, same host, allowed":    {fault: regtest.Fault{Redirect: "http://HOST"}, allowHTTP: true, follow: true},
+	"http, port 443, allowed":     {fault: regtest.Fault{Redirect: "http://HOST:443"}, allowHTTP: true, follow: true},
+	"http, another host, allowed": {fault: regtest.Fault{Redirect: "http://" + elsewhere}, allowHTTP: true, follow: true},
+
+	"loop":               {fault: regtest.Fault{Hops: -1}},
+	"file":               {fault: regtest.Fault{Redirect: "file:///etc/passwd"}, want: fault.ErrInsecure},
+	"file with a host":   {fault: regtest.Fault{Redirect: "file://" + elsewhere + "/x"}, want: fault.ErrInsecure},
+	"ftp":                {fault: regtest.Fault{Redirect: "ftp://" + elsewhere + "/x"}, want: fault.ErrInsecure},
+	"gopher":             {fault: regtest.Fault{Redirect: "gopher://" + elsewhere + "/x"}, want: fault.ErrInsecure},
+	"data":               {fault: regtest.Fault{Redirect: "data:application/json,{}"}, want: fault.ErrInsecure},
+	"javascript":         {fault: regtest.Fault{Redirect: "javascript:alert(1)"}, want: fault.ErrInsecure},
+	"git":                {fault: regtest.Fault{Redirect: "git::https://" + elsewhere + "/x"}},
+	"opaque":             {fault: regtest.Fault{Redirect: "https:elsewhere.example.com"}},
+	"no host":            {fault: regtest.Fault{Redirect: "https:///x"}},
+	"no URL":             {fault: regtest.Fault{Redirect: "https://%zz/" + nasty}},
+	"password":           {fault: regtest.Fault{Redirect: "https://user:pa55word@" + elsewhere + "/x"}},
+	"password, same":     {fault: regtest.Fault{Redirect: "https://user:pa55word@HOST/x"}},
+	"port 0":             {fault: regtest.Fault{Redirect: "https://HOST:0/x"}},
+	"port 65536":         {fault: regtest.Fault{Redirect: "https://HOST:65536/x"}},
+	"dot at the end":     {fault: regtest.Fault{Redirect: "https://HOST./x"}},
+	"address as number":  {fault: regtest.Fault{Redirect: "https://2130706433/x"}},
+	"address, shortened": {fault: regtest.Fault{Redirect: "https://127.1/x"}},
+	"endless URL":        {fault: regtest.Fault{Redirect: "https://" + elsewhere + "/" + strings.Repeat("x", 40_000)}, want: fault.ErrTooLarge},
+}
+
+// One table over all clients: which redirects are followed, and who gets to see a token.
+func TestRedirects(t *testing.T) {
+	t.Parallel()
+	for _, op := range operations {
+		for name, test := range redirects {
+			t.Run(op.name+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t)
+				w.allowHTTP = test.allowHTTP
+				run := op.ready(t, w)
+				f := test.fault
+				f.Kind, f.Host = op.kind, op.host
+				f.Redirect = strings.NewReplacer("HOST", op.host, "CAPITALS", strings.ToUpper(op.host)).Replace(f.Redirect)
+				w.reg.AddFault(f)
+				// As object stores do.
+				w.reg.AddFault(regtest.Fault{Kind: op.kind, Host: elsewhere, RefuseToken: true})
+				_, err := run(t.Context())
+				if test.follow != (err == nil) {
+					t.Fatalf("followed: %v, want %v: %v", err == nil, test.follow, err)
+				}
+				if err != nil {
+					each(err, func(err error) { secretless(t, "the error", err.Error(), "pa55word", "qu3ry") })
+					if got := typed(t, err); got.attempts != 1 || got.status != cmp.Or(f.Status, http.StatusFound) {
+						t.Errorf("%+v in the error, want one attempt, and the status of the redirect", got)
+					}
+					if test.want != nil && !errors.Is(err, test.want) || errors.Is(err, fault.ErrNotFound) {
+						t.Errorf("error %v, want %v", err, test.want)
+					}
+				}
+				op.checkHops(t, w, test.follow, test.token)
+			})
+		}
+	}
+}
+
+// checkHops checks who has seen the token, and that nobody was told where from.
+func (op *operation) checkHops(t *testing.T, w *world, followed, stays bool) {
+	t.Helper()
+	hop := 0
+	for _, q := range w.reg.Requests() {
+		if q.Referer != "" {
+			t.Errorf("%v tells where it comes from: %s", q, q.Referer)
+		}
+		if !op.is(q) {
+			continue
+		}
+		want := ""
+		if op.token != "" && (hop == 0 || stays || !followed && q.Host == op.host && q.Scheme == "https") {
+			want = "Bearer " + op.token
+		}
+		if q.Authorization != want {
+			t.Errorf("request %d, %v, has Authorization %q, want %q", hop, q, q.Authorization, want)
+		}
+		if !followed && (q.Host != op.host || q.Scheme != "https") {
+			t.Errorf("%v was made", q)
+		}
+		hop++
+	}
+	if followed && hop < 2 {
+		t.Errorf("%d requests", hop)
+	}
+}
+
+// As many redirects as are allowed, and one more.
+func TestRedirectLimits(t *testing.T) {
+	t.Parallel()
+	for _, op := range operations {
+		for _, more := range []int{0, 1} {
+			w := newWorld(t)
+			run := op.ready(t, w)
+			w.reg.AddFault(regtest.Fault{Kind: op.kind, Hops: op.hops + more})
+			_, err := run(t.Context())
+			if (err == nil) != (more == 0) {
+				t.Errorf("%s: %d redirects: %v", op.name, op.hops+more, err)
+			}
+			if err != nil {
+				typed(t, err)
+			}
+		}
+	}
+}
+
+// URLs in documents are held to the same rules as redirects.
+func TestInsecureURLs(t *testing.T) {
+	t.Parallel()
+	const http = "http://" + elsewhere
+	for name, f := range map[string]regtest.Fault{
+		"discovery": {Kind: regtest.Discovery, Edit: func(doc map[string]any) {
+			doc["providers.v1"], doc["modules.v1"] = http+"/v1/providers/", http+"/v1/modules/"
+		}},
+		"archive":         {Kind: regtest.Package, Edit: func(doc map[string]any) { doc["download_url"] = http + "/x.zip" }},
+		"sums":            {Kind: regtest.Package, Edit: func(doc map[string]any) { doc["shasums_url"] = http + "/x" }},
+		"signature":       {Kind: regtest.Package, Edit: func(doc map[string]any) { doc["shasums_signature_url"] = http + "/x" }},
+		"module location": {Kind: regtest.ModuleLocation, Edit: func(doc map[string]any) { doc["location"] = http + "/x.tar.gz" }},
+		"module page":     {Kind: regtest.ModulePage, Raw: []byte(`<meta name="terraform-get" content="` + http + `/x.tar.gz">`)},
+		"mirror archive": {Kind: regtest.MirrorVersion, Edit: func(doc map[string]any) {
+			for _, a := range doc["archives"].(map[string]any) {
+				a.(map[string]any)["url"] = http + "/x.zip"
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for verb, run := range verbs {
+				w := newWorld(t)
+				w.reg.AddFault(f)
+				err := run(t.Context(), w, t.TempDir())
+				if w.reg.Count(f.Kind) == 0 || f.Kind == regtest.ModuleLocation && verb == "module" {
+					continue // another verb, or an answer that has no body to be edited
+				}
+				if typed(t, err); !errors.Is(err, provider.ErrInsecure) {
+					t.Errorf("%s: %v", verb, err)
+				}
+				for _, q := range w.reg.Requests() {
+					if q.Scheme != "https" {
+						t.Errorf("%s: %v", verb, q)
+					}
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,129 @@
+package hostile_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/tofureg/tofureg/disco"
+	"github.com/tofureg/tofureg/module"
+	"github.com/tofureg/tofureg/provider"
+)
+
+// nasty steers terminals: colours, a title, what is written from right to left, an
+// 8-bit control, a bell, a new line that looks like one of the program's own.
+const nasty = "\x1b[31m\x1b]0;owned\x07\u202eevil\u009b1m\u2028\r\nerror: all is well\x00\u200b"
+
+// printable fails the test if a terminal would obey something in text.
+func printable(t testing.TB, what, text string) {
+	t.Helper()
+	if !utf8.ValidString(text) {
+		t.Errorf("%s is not UTF-8: %q", what, text)
+	}
+	for _, r := range text {
+		if r < ' ' || r >= 0x7f && r < 0xa0 || strings.ContainsRune("\u2028\u2029\u200b\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff", r) {
+			t.Errorf("%s has the character %U: %q", what, r, text)
+			return
+		}
+	}
+	if len(text) > 4000 {
+		t.Errorf("%s has %d bytes", what, len(text))
+	}
+	secretless(t, what, text, registryToken, mirrorToken)
+}
+
+// secretless fails the test if text shows a secret.
+func secretless(t testing.TB, what, text string, secrets ...string) {
+	t.Helper()
+	for _, secret := range secrets {
+		if strings.Contains(text, secret) {
+			t.Errorf("%s shows %q: %s", what, secret, text)
+		}
+	}
+}
+
+// failure is what the clients tell of a request that failed.
+type failure struct {
+	status, attempts int
+	hadToken         bool
+}
+
+// typed checks that err is of the type that the client documents, and that no error in
+// its chain shows what it should not.
+func typed(t testing.TB, err error) failure {
+	t.Helper()
+	each(err, func(err error) {
+		if fmt.Sprintf("%T", err) != "*errors.joinError" { // which is made of lines
+			printable(t, "the error", err.Error())
+		}
+	})
+	if e, ok := errors.AsType[*provider.Error](err); ok {
+		// An error of discovery is within that of the job.
+		if d, ok := errors.AsType[*disco.Error](err); ok {
+			return failure{d.Status, d.Attempts, d.HadToken}
+		}
+		return failure{e.Status, e.Attempts, e.HadToken}
+	}
+	if e, ok := errors.AsType[*disco.Error](err); ok {
+		return failure{e.Status, e.Attempts, e.HadToken}
+	}
+	t.Errorf("error %T %v, which callers cannot look into", err, err)
+	return failure{}
+}
+
+// each calls fn for err and all errors that it wraps.
+func each(err error, fn func(error)) {
+	if err == nil {
+		return
+	}
+	fn(err)
+	switch e := err.(type) {
+	case interface{ Unwrap() error }:
+		each(e.Unwrap(), fn)
+	case interface{ Unwrap() []error }:
+		for _, err := range e.Unwrap() {
+			each(err, fn)
+		}
+	}
+}
+
+// defined checks what a client makes of an answer that it accepts: what it says for
+// people is printable, and all of it is plain data.
+func defined(t testing.TB, result any) {
+	t.Helper()
+	var texts []string
+	switch r := result.(type) {
+	case *provider.Versions:
+		texts = slices.Clone(r.Warnings)
+	case *module.Versions:
+		texts = slices.Clone(r.Warnings)
+		for _, release := range r.List {
+			if d := release.Deprecated; d != nil {
+				texts = append(texts, d.Reason, d.Link)
+			}
+		}
+	case *module.Location:
+		texts = []string{r.String()}
+	case *provider.Package:
+		texts = []string{r.String(), r.ArchiveName()}
+	case *disco.Services:
+		for _, id := range r.IDs() {
+			if _, err := r.URL(id); err != nil {
+				each(err, func(err error) { printable(t, "the error of a service", err.Error()) })
+			}
+		}
+	}
+	for _, text := range texts {
+		printable(t, "a text", text)
+	}
+	if _, ok := result.(*disco.Services); ok {
+		return
+	}
+	if _, err := json.Marshal(result); err != nil {
+		t.Errorf("%T cannot be stored: %v", result, err)
+	}
+}

@@ -1,0 +1,290 @@
+package hostile_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/module"
+	"github.com/tofureg/tofureg/regclient/regtest"
+)
+
+var errVeto = errors.New("this host is not on the list")
+
+// vetoed checks that err is a veto, and that no request came to the host.
+func (w *world) vetoed(t *testing.T, err error, host string) {
+	t.Helper()
+	if typed(t, err); !errors.Is(err, errVeto) {
+		t.Errorf("error %v, want the veto", err)
+	}
+	for _, q := range w.reg.Requests() {
+		if q.Host == host {
+			t.Errorf("%v was made", q)
+		}
+	}
+}
+
+// against is a veto against one host.
+func against(host string) func(string) error {
+	return func(h string) error {
+		if h == host {
+			return errVeto
+		}
+		return nil
+	}
+}
+
+// No host is contacted for any operation that VetoHost has not agreed to.
+func TestVetoFirst(t *testing.T) {
+	t.Parallel()
+	for _, op := range operations {
+		w := newWorld(t)
+		run := op.ready(t, w)
+		w.veto = func(string) error { return errVeto }
+		_, err := run(t.Context())
+		w.vetoed(t, err, op.host)
+		if e := typed(t, err); e.attempts != 0 || len(w.reg.Requests()) != 0 {
+			t.Errorf("%s: %d attempts, and requests %v", op.name, e.attempts, w.reg.Requests())
+		}
+	}
+}
+
+// It is asked about each host that is contacted, and no other.
+func TestVetoIsAskedAboutAll(t *testing.T) {
+	t.Parallel()
+	for name, verb := range verbs {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.reg.AddFault(regtest.Fault{Kind: regtest.Archive | regtest.ModulePackage, Redirect: "https://" + elsewhere + ":8443"})
+			var asked syncList
+			w.veto = func(host string) error { asked.add(host); return nil }
+			if err := verb(t.Context(), w, t.TempDir()); err != nil {
+				t.Fatal(err)
+			}
+			var contacted []string
+			for _, q := range w.reg.Requests() {
+				contacted = append(contacted, q.Host)
+			}
+			slices.Sort(contacted)
+			if got := asked.sorted(); !slices.Equal(got, contacted) {
+				t.Errorf("asked about %v, contacted %v", got, contacted)
+			}
+		})
+	}
+}
+
+// A redirect, the first and the last of a chain, is not followed to a host that is
+// vetoed, and there is no second attempt.
+func TestVetoRedirect(t *testing.T) {
+	t.Parallel()
+	for _, op := range operations {
+		for _, target := range []string{elsewhere, elsewhere + ":8443", "169.254.169.254", "[fd00::1]", "127.0.0.1"} {
+			w := newWorld(t)
+			run := op.ready(t, w)
+			w.reg.AddFault(regtest.Fault{Kind: op.kind, Host: op.host, Redirect: "https://" + strings.ToUpper(target)})
+			w.veto = against(target)
+			_, err := run(t.Context())
+			w.vetoed(t, err, target)
+			if n := w.count()[op.kind]; n != 1 {
+				t.Errorf("%s to %s: %d requests", op.name, target, n)
+			}
+		}
+		if op.beside() {
+			continue // which of the two is asked about cannot be told
+		}
+		w := newWorld(t)
+		run := op.ready(t, w)
+		w.reg.AddFault(regtest.Fault{Kind: op.kind, Hops: 3})
+		asked := 0
+		w.veto = func(string) error {
+			if asked++; asked == 4 {
+				return errVeto
+			}
+			return nil
+		}
+		_, err := run(t.Context())
+		if typed(t, err); !errors.Is(err, errVeto) || w.count()[op.kind] != 3 {
+			t.Errorf("%s: %d requests, %v", op.name, w.count()[op.kind], err)
+		}
+	}
+}
+
+// Each attempt asks again, and so does the request for the rest of a download.
+func TestVetoLater(t *testing.T) {
+	t.Parallel()
+	for _, op := range operations {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			run := op.ready(t, w)
+			w.reg.AddFault(regtest.Fault{Kind: op.kind, First: 1, Status: 503})
+			w.reg.AddFault(regtest.Fault{Kind: op.kind, Skip: 1, Redirect: "https://" + elsewhere})
+			w.veto = against(elsewhere)
+			_, err := run(t.Context())
+			w.vetoed(t, err, elsewhere)
+		})
+		if !op.streams() || op.kind == regtest.ModulePage {
+			continue
+		}
+		for _, redirected := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				run := op.ready(t, w)
+				w.reg.AddFault(regtest.Fault{Kind: op.kind, First: 1, Break: regtest.Cut, After: packageSize / 2})
+				if redirected { // the rest is elsewhere
+					w.reg.AddFault(regtest.Fault{Kind: op.kind, Host: op.host, Skip: 1, Redirect: "https://" + elsewhere})
+					w.veto = against(elsewhere)
+				} else {
+					asked := 0
+					w.veto = func(string) error {
+						if asked++; asked == 2 {
+							return errVeto
+						}
+						return nil
+					}
+				}
+				_, err := run(t.Context())
+				w.vetoed(t, err, elsewhere)
+				if n := w.count()[op.kind]; redirected && n != 2 || !redirected && n != 1 {
+					t.Errorf("%s: %d requests", op.name, n)
+				}
+			})
+		}
+	}
+}
+
+// Where documents lead is asked about, too: services, files, archives, and what pages
+// and headers of module packages name.
+func TestVetoIndirections(t *testing.T) {
+	t.Parallel()
+	const away = "https://" + elsewhere + "/"
+	for name, f := range map[string]regtest.Fault{
+		"service": {Kind: regtest.Discovery, Edit: func(doc map[string]any) {
+			doc["providers.v1"], doc["modules.v1"] = away+"v1/providers/", away+"v1/modules/"
+		}},
+		"archive":       {Kind: regtest.Package, Edit: func(doc map[string]any) { doc["download_url"] = away + "x.zip" }},
+		"sums":          {Kind: regtest.Package, Edit: func(doc map[string]any) { doc["shasums_url"] = away + "x" }},
+		"signature":     {Kind: regtest.Package, Edit: func(doc map[string]any) { doc["shasums_signature_url"] = away + "x" }},
+		"module body":   {Kind: regtest.ModuleLocation, Path: "/plain/", Edit: func(doc map[string]any) { doc["location"] = away + "x.tar.gz" }},
+		"module header": {Kind: regtest.ModuleLocation, Path: "/paged/", Header: http.Header{"X-Terraform-Get": {away + "x.tar.gz"}}},
+		"page's tag":    {Kind: regtest.ModulePage, Raw: []byte(`<meta name="terraform-get" content="` + away + `x.tar.gz">`)},
+		"page's header": {Kind: regtest.ModulePage, Header: http.Header{"X-Terraform-Get": {away + "x.tar.gz"}}},
+		"mirror archive": {Kind: regtest.MirrorVersion, Edit: func(doc map[string]any) {
+			for _, a := range doc["archives"].(map[string]any) {
+				a.(map[string]any)["url"] = away + "x.zip"
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			hit := false
+			for _, verb := range verbs {
+				w := newWorld(t)
+				w.reg.AddFault(f)
+				w.veto = against(elsewhere)
+				err := verb(t.Context(), w, t.TempDir())
+				concerned := slices.ContainsFunc(w.reg.Requests(), func(q regtest.Request) bool {
+					return q.Kind == f.Kind && strings.Contains(q.Path, f.Path)
+				})
+				if concerned {
+					hit = true
+					w.vetoed(t, err, elsewhere)
+				}
+			}
+			if !hit {
+				t.Error("no verb goes this way")
+			}
+		})
+	}
+}
+
+// A repository of git is at a host, too. The program is not even started.
+func TestVetoGit(t *testing.T) {
+	t.Parallel()
+	for _, location := range []string{"git::https://" + elsewhere + "/x.git", "git::ssh://git@" + elsewhere + "/x.git", "git@" + elsewhere + ":x.git"} {
+		w := newWorld(t)
+		w.reg.AddFault(regtest.Fault{Kind: regtest.ModuleLocation, Edit: func(doc map[string]any) { doc["location"] = location }})
+		o := module.Options{Git: &module.Git{Path: "/nonexistent/git", VetoHost: against(elsewhere)}}
+		_, err := module.Download(t.Context(), w.registry(), addrs.ModuleSource{Module: plain}, v1, t.TempDir()+"/m", o)
+		w.vetoed(t, err, elsewhere)
+	}
+}
+
+// With a proxy, the host is asked about that is wanted, not the proxy, which the caller
+// has chosen; and a veto comes before the proxy is dialled.
+func TestVetoAndProxy(t *testing.T) {
+	t.Parallel()
+	for _, op := range operations {
+		for _, veto := range []bool{true, false} {
+			w := newWorld(t)
+			w.retries = -1
+			sw := &switched{RoundTripper: w.reg}
+			w.http = &http.Client{Transport: sw}
+			run := op.ready(t, w)
+
+			var dialled syncList
+			sw.RoundTripper = &http.Transport{
+				Proxy: http.ProxyURL(&url.URL{Scheme: "http", Host: "proxy.example.com:3128"}),
+				DialContext: func(_ context.Context, _, addr string) (net.Conn, error) {
+					dialled.add(addr)
+					return nil, errors.New("nobody is there")
+				},
+			}
+			var asked syncList
+			w.veto = func(host string) error {
+				asked.add(host)
+				if veto {
+					return errVeto
+				}
+				return nil
+			}
+			_, err := run(t.Context())
+			typed(t, err)
+			hosts := slices.Compact(asked.sorted())
+			if !slices.Equal(hosts, []string{op.host}) || veto != errors.Is(err, errVeto) {
+				t.Errorf("%s: asked about %v: %v", op.name, hosts, err)
+			}
+			at := slices.Compact(dialled.sorted())
+			if veto && len(at) != 0 || !veto && !slices.Equal(at, []string{"proxy.example.com:3128"}) {
+				t.Errorf("%s: with a veto: %v; dialled %v", op.name, veto, at)
+			}
+		}
+	}
+}
+
+// switched is a transport that can be exchanged between two requests.
+type switched struct{ http.RoundTripper }
+
+// syncList is a list that several goroutines add to.
+type syncList struct {
+	list atomic.Pointer[[]string]
+}
+
+func (l *syncList) add(s string) {
+	for {
+		old := l.list.Load()
+		next := []string{s}
+		if old != nil {
+			next = append(slices.Clone(*old), s)
+		}
+		if l.list.CompareAndSwap(old, &next) {
+			return
+		}
+	}
+}
+
+func (l *syncList) sorted() []string {
+	p := l.list.Load()
+	if p == nil {
+		return nil
+	}
+	return slices.Sorted(slices.Values(*p))
+}
