@@ -174,6 +174,7 @@ func TestParseModuleSource(t *testing.T) {
 		{"a/b/c//...", opentofu + "a/b/c//...", "..."},
 		{"a/b/c//..x/y", opentofu + "a/b/c//..x/y", "..x/y"},
 		{"a/b/c//ü *", opentofu + "a/b/c//ü *", "ü *"},
+		{"a/b/c//" + strings.Repeat("x", 2048), opentofu + "a/b/c//" + strings.Repeat("x", 2048), strings.Repeat("x", 2048)},
 	}
 	for _, tt := range tests {
 		s, err := addrs.ParseModuleSource(tt.in)
@@ -183,25 +184,26 @@ func TestParseModuleSource(t *testing.T) {
 		checkText(t, s)
 	}
 	for in, reason := range map[string]string{
-		"a/b/c//..":            "leads out",
-		"a/b/c//../":           "leads out",
-		"a/b/c//../x":          "leads out",
-		"a/b/c//foo/../..":     "leads out",
-		"a/b/c//foo/../../bar": "leads out",
-		"a/b/c//./..":          "leads out",
-		"a/b/c///etc":          "absolute",
-		"a/b/c///":             "absolute",
-		`a/b/c//..\x`:          "backslashes",
-		`a/b/c//x\y`:           "backslashes",
-		"a/b/c//C:x":           "colons",
-		"a/b/c//x:stream":      "colons",
-		"a/b/c//x\x00":         "unprintable",
-		"a/b/c//x\ny":          "unprintable",
-		"a/b/c//x\u0085y":      "unprintable",
-		"a/b/c//x\u202ey":      "unprintable",
-		"a/b/c//\xff":          "",
-		"a/b/c//x?ref=v1":      "query",
-		"a/b/c?x//y":           "query",
+		"a/b/c//" + strings.Repeat("x", 2049): "too long",
+		"a/b/c//..":                           "leads out",
+		"a/b/c//../":                          "leads out",
+		"a/b/c//../x":                         "leads out",
+		"a/b/c//foo/../..":                    "leads out",
+		"a/b/c//foo/../../bar":                "leads out",
+		"a/b/c//./..":                         "leads out",
+		"a/b/c///etc":                         "absolute",
+		"a/b/c///":                            "absolute",
+		`a/b/c//..\x`:                         "backslashes",
+		`a/b/c//x\y`:                          "backslashes",
+		"a/b/c//C:x":                          "colons",
+		"a/b/c//x:stream":                     "colons",
+		"a/b/c//x\x00":                        "unprintable",
+		"a/b/c//x\ny":                         "unprintable",
+		"a/b/c//x\u0085y":                     "unprintable",
+		"a/b/c//x\u202ey":                     "unprintable",
+		"a/b/c//\xff":                         "",
+		"a/b/c//x?ref=v1":                     "query",
+		"a/b/c?x//y":                          "query",
 	} {
 		_, err := addrs.ParseModuleSource(in)
 		checkRefused(t, err, "module source", in, reason)

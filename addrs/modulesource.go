@@ -28,7 +28,7 @@ type ModuleSource struct {
 // slashes and a directory. The directory is cleaned as [path.Clean] does, but an empty one
 // stays empty. One that is absolute or leads out of the package is refused, and so are
 // backslashes, colons and unprintable characters in it, which mean different things to
-// different systems. Sources of other kinds, such as paths and URLs, are refused.
+// different systems, and more than 2,048 bytes. Sources of other kinds, such as paths and URLs, are refused.
 // The error is a *[ParseError].
 func ParseModuleSource(s string) (ModuleSource, error) { return ParseModuleSourceIn(defaultHost, s) }
 
@@ -56,7 +56,14 @@ func ParseModuleSourceIn(host svchost.Hostname, s string) (ModuleSource, error) 
 // that are constants in the program.
 func MustParseModuleSource(s string) ModuleSource { return must(ParseModuleSource(s)) }
 
+// maxSubdir is the longest subdirectory in bytes. With the longest address before it, which
+// has a hostname in Unicode, it is still a source that can be parsed.
+const maxSubdir = 2048
+
 func checkSubdir(s string) string {
+	if len(s) > maxSubdir {
+		return reasonTooLong
+	}
 	if s[0] == '/' {
 		return "the subdirectory must not be absolute"
 	}
