@@ -1,0 +1,245 @@
+package cliconfig_test
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/auth"
+	"github.com/tofureg/tofureg/cliconfig"
+	"github.com/tofureg/tofureg/disco"
+	"github.com/tofureg/tofureg/disco/svchost"
+)
+
+var update = flag.Bool("update", false, "write the reports into testdata")
+
+// A testCase is a file of testdata: lines NAME: VALUE, then files of the system, each
+// after a line "-- PATH --", and last the report that is expected of the configuration.
+type testCase struct {
+	system    cliconfig.System
+	hosts     []svchost.Hostname
+	providers []addrs.Provider
+	files     map[string]string
+	want      string
+}
+
+func parseCase(t *testing.T, text string) *testCase {
+	t.Helper()
+	head, rest, _ := strings.Cut(text, "-- ")
+	c := &testCase{files: map[string]string{}}
+	c.system = cliconfig.System{GOOS: "linux", GOARCH: "amd64", Home: "/home/alice", Dir: "/work"}
+	for line := range strings.Lines(head) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		value = strings.TrimSpace(value)
+		switch key {
+		case "os":
+			if c.system.GOOS = value; value == "windows" {
+				c.system.Home, c.system.Dir = `C:\Users\alice`, `C:\work`
+			}
+		case "home":
+			c.system.Home = value
+		case "dir":
+			c.system.Dir = value
+		case "env":
+			c.system.Environ = append(c.system.Environ, value)
+		case "host":
+			c.hosts = append(c.hosts, svchost.MustParse(value))
+		case "provider":
+			c.providers = append(c.providers, addrs.MustParseProvider(value))
+		case "":
+		default:
+			if !strings.HasPrefix(key, "#") {
+				t.Fatalf("unknown line %q", line)
+			}
+		}
+	}
+	for rest != "" {
+		name, content, ok := strings.Cut(rest, " --\n")
+		if !ok {
+			t.Fatalf("bad section %q", rest)
+		}
+		content, rest, _ = strings.Cut("\n"+content, "\n-- ")
+		content = strings.TrimPrefix(content+"\n", "\n")
+		if name == "want" {
+			c.want = strings.TrimSuffix(content, "\n")
+			break
+		}
+		c.files[name] = content
+	}
+	c.system.Open = fakeFiles(c.files)
+	return c
+}
+
+// fakeFiles opens files by the names of any system.
+func fakeFiles(files map[string]string) func(string) (fs.File, error) {
+	inside := func(name string) string {
+		name = strings.TrimPrefix(strings.ReplaceAll(name, `\`, "/"), "/")
+		if name == "" {
+			return "."
+		}
+		return name
+	}
+	fsys := fstest.MapFS{}
+	for name, content := range files {
+		if dir, ok := strings.CutSuffix(name, "/"); ok {
+			fsys[inside(dir)] = &fstest.MapFile{Mode: fs.ModeDir | 0o755}
+			continue
+		}
+		fsys[inside(name)] = &fstest.MapFile{Data: []byte(content)}
+	}
+	return func(name string) (fs.File, error) {
+		f, err := fsys.Open(inside(name))
+		if err != nil {
+			return nil, &fs.PathError{Op: "open", Path: name, Err: errors.Unwrap(err)}
+		}
+		return f, nil
+	}
+}
+
+// report tells everything about the configuration of c.
+func (c *testCase) report(t *testing.T) string {
+	var b strings.Builder
+	cfg, err := cliconfig.Load(c.system)
+	if err != nil {
+		all, ok := errors.AsType[*cliconfig.Error](err)
+		if !ok || cfg != nil {
+			t.Fatalf("%v, %T", cfg, err)
+		}
+		for _, p := range all.Problems {
+			fmt.Fprintf(&b, "%s %v\n", map[bool]string{true: "warning", false: "error"}[p.Warning], p)
+		}
+		return b.String()
+	}
+	for _, p := range cfg.Warnings() {
+		fmt.Fprintf(&b, "warning %v\n", p)
+	}
+	for _, file := range cfg.Files() {
+		fmt.Fprintf(&b, "file %s\n", file)
+	}
+	for _, host := range c.hosts {
+		c.reportHost(t, &b, cfg, host)
+	}
+	if dir := cfg.PluginCacheDir(); dir != "" {
+		fmt.Fprintf(&b, "cache %s, may break the lock: %v\n", dir, cfg.PluginCacheMayBreakLock())
+	}
+	overrides := cfg.DevOverrides()
+	for _, p := range slices.SortedFunc(maps.Keys(overrides), addrs.Provider.Compare) {
+		fmt.Fprintf(&b, "override %s = %s\n", p, overrides[p])
+	}
+	for _, m := range cfg.Methods() {
+		fmt.Fprintf(&b, "method %s\n", describeMethod(m, c.providers))
+	}
+	if r := cfg.Registry(); r.Retries != 0 || r.Timeout != 0 || r.UserAgent != "" {
+		_, more, _ := strings.Cut(r.UserAgent, " ")
+		fmt.Fprintf(&b, "requests: retries %d, timeout %v, user agent ... %s\n", r.Retries, r.Timeout, more)
+	}
+	for _, p := range c.providers {
+		policy := cfg.Policy(p)
+		fmt.Fprintf(&b, "policy %s: unsigned %v, unchecked %v, expired %v\n", p, policy.AllowUnsigned, policy.AllowUnchecked, policy.AllowExpired)
+	}
+	for _, o := range cfg.Origins() {
+		fmt.Fprintf(&b, "origin %v\n", o)
+	}
+	return b.String()
+}
+
+func (c *testCase) reportHost(t *testing.T, b *strings.Builder, cfg *cliconfig.Config, host svchost.Hostname) {
+	from, found, err := cfg.TokenOrigin(t.Context(), host)
+	token, err2 := cfg.Credentials().Token(t.Context(), host)
+	if (err == nil) != (err2 == nil) || found == token.IsZero() {
+		t.Errorf("TokenOrigin and Credentials disagree: %v, %v; %v, %v", found, err, token, err2)
+	}
+	switch {
+	case errors.As(err, new(*auth.HelperError)): // the programs of this system do not exist
+		fmt.Fprintf(b, "token %s: asked %v\n", host.Display(), from)
+	case err != nil:
+		fmt.Fprintf(b, "token %s: error %v\n", host.Display(), err)
+	case found:
+		fmt.Fprintf(b, "token %s: %s from %v\n", host.Display(), token.Reveal(), from)
+	default:
+		fmt.Fprintf(b, "token %s: none, from %v\n", host.Display(), from)
+	}
+	services, ok := cfg.Discovery().Overrides[host]
+	if !ok {
+		return
+	}
+	fmt.Fprintf(b, "services %s: %v", host.Display(), services.IDs())
+	if u, err := services.URL(disco.ModulesV1); err == nil {
+		fmt.Fprintf(b, " %v", u)
+	}
+	if login, err := services.OAuthClient(); err == nil {
+		fmt.Fprintf(b, " login client %s", login.ID)
+	}
+	fmt.Fprintln(b)
+}
+
+func describeMethod(m cliconfig.Method, providers []addrs.Provider) string {
+	s := m.String()
+	if len(m.Include) > 0 {
+		s += fmt.Sprintf(", include %v", m.Include)
+	}
+	if len(m.Exclude) > 0 {
+		s += fmt.Sprintf(", exclude %v", m.Exclude)
+	}
+	if m.DownloadRetries != nil {
+		s += fmt.Sprintf(", retries %d", *m.DownloadRetries)
+	}
+	if m.TrustAllHashes {
+		s += ", trust all hashes"
+	}
+	if m.Implicit {
+		s += ", implicit"
+	}
+	for _, p := range providers {
+		if m.Kind == cliconfig.OCIMirror && m.Selects(p) {
+			s += fmt.Sprintf(", %s in %s", p, m.Repository(p))
+		}
+	}
+	return s
+}
+
+// TestCases runs all files of testdata. With -update it writes the reports into
+// them, to be reviewed.
+func TestCases(t *testing.T) {
+	t.Parallel()
+	paths, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(paths) < 40 {
+		t.Fatalf("%d cases, %v", len(paths), err)
+	}
+	for _, path := range paths {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
+			t.Parallel()
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := strings.ReplaceAll(string(data), "\r\n", "\n")
+			c := parseCase(t, text)
+			got := c.report(t)
+			if *update {
+				before, _, _ := strings.Cut(text, "-- want --\n")
+				if err := os.WriteFile(path, []byte(before+"-- want --\n"+got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+			if strings.Contains(got, "never-shown") {
+				t.Errorf("the report shows a secret:\n%s", got)
+			}
+		})
+	}
+}

@@ -1,0 +1,181 @@
+package cliconfig
+
+import (
+	"log/slog"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/auth"
+	"github.com/tofureg/tofureg/disco"
+	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/regclient"
+)
+
+// A Config is the configuration of a user, as [Load] reads it, and makes clients that
+// behave as it says. The zero Config is that of a user without any.
+//
+// The exported fields are for the program. Set them before the first call of Discovery,
+// Registry or ProviderSource; after it a Config is safe for concurrent use. It must not
+// be copied.
+type Config struct {
+	// HTTP makes the requests of all clients; nil means a transport that all clients
+	// of the process share. See [regclient.Client].
+	HTTP *http.Client
+
+	// UserAgent is sent with each request, with TF_APPEND_USER_AGENT behind it;
+	// empty means one that names tofureg.
+	UserAgent string
+
+	// VetoHost is asked before each request, see [regclient.Client]. Nil means that
+	// all hosts will do.
+	VetoHost func(host string) error
+
+	// Logger is told of requests and repeats; nil means silence.
+	Logger *slog.Logger
+
+	// OCI makes the source of a method of the kind [OCIMirror], once for each, when
+	// a provider that it selects is first asked for; [Method.Repository] tells where
+	// a provider is. If OCI is nil or fails, asking for such a provider is an error
+	// that ends the search: no other method stands in for the mirror.
+	OCI func(m *Method) (provider.Source, error)
+
+	set      *settings
+	warnings []*Problem
+
+	credentialsOnce sync.Once
+	credentials     *tokens
+	discoveryOnce   sync.Once
+	discovery       *disco.Client
+	registryOnce    sync.Once
+	registry        *regclient.Client
+	sourceOnce      sync.Once
+	source          provider.Source
+}
+
+// noSettings are those of the zero Config.
+var noSettings = sync.OnceValue(func() *settings {
+	s := newSettings()
+	s.methods = []Method{{Kind: Direct, Implicit: true}}
+	return s
+})
+
+func (c *Config) settings() *settings {
+	if c.set == nil {
+		return noSettings()
+	}
+	return c.set
+}
+
+// Files returns the files that were read, in their order.
+func (c *Config) Files() []string { return slices.Clone(c.settings().files) }
+
+// Warnings returns what is odd about the configuration, but no reason not to use it.
+func (c *Config) Warnings() []*Problem { return slices.Clone(c.warnings) }
+
+// PluginCacheDir returns the absolute path of the directory in which packages are kept
+// for all projects of the user: the one in TF_PLUGIN_CACHE_DIR, or the first one in a
+// file, where $NAME and ${NAME} have been replaced by variables. It exists. It is ""
+// if there is none.
+func (c *Config) PluginCacheDir() string { return c.settings().cacheDir }
+
+// PluginCacheMayBreakLock reports whether a package of [Config.PluginCacheDir] may be
+// used although no lock file vouches for it: the setting
+// plugin_cache_may_break_dependency_lock_file, or the variable of this name with TF_
+// before it. What one of them switches on, nothing switches off.
+func (c *Config) PluginCacheMayBreakLock() bool { return c.settings().mayBreakLock }
+
+// DevOverrides returns the directories of providers that are under development, by
+// absolute paths. They take the place of any version and are neither verified nor
+// locked. The caller may change the map.
+func (c *Config) DevOverrides() map[addrs.Provider]string {
+	overrides := map[addrs.Provider]string{}
+	maps.Copy(overrides, c.settings().devOverrides)
+	return overrides
+}
+
+// Methods returns the methods by which providers are installed, in their order, as
+// data. [Config.ProviderSource] makes a source of them. A configuration whose block
+// provider_installation has no methods has none.
+func (c *Config) Methods() []Method { return slices.Clone(c.settings().methods) }
+
+// Discovery returns a client that finds the services of hosts, with the host blocks as
+// overrides. Each call returns the same one.
+func (c *Config) Discovery() *disco.Client {
+	c.discoveryOnce.Do(func() {
+		retries, timeout := c.settings().protocols.limits()
+		c.discovery = &disco.Client{
+			HTTP: c.HTTP, UserAgent: c.userAgent(), Timeout: timeout, Retries: retries,
+			Credentials: c.Credentials(), VetoHost: c.VetoHost, Logger: c.Logger,
+			Overrides: map[hostname]*disco.Services{},
+		}
+		for name, h := range c.settings().hosts {
+			c.discovery.Overrides[name] = h.services
+		}
+	})
+	return c.discovery
+}
+
+// Registry returns a client of the registries of providers and modules, with the
+// tokens, host blocks, retries and timeout of the configuration. It asks the registry
+// of a provider's host, whatever the methods of installation are; see
+// [Config.ProviderSource]. Each call returns the same one.
+func (c *Config) Registry() *regclient.Client {
+	c.registryOnce.Do(func() {
+		retries, _ := c.settings().protocols.limits()
+		c.registry = c.registryClient(retries)
+	})
+	return c.registry
+}
+
+func (c *Config) registryClient(retries int) *regclient.Client {
+	_, timeout := c.settings().protocols.limits()
+	return &regclient.Client{
+		HTTP: c.HTTP, UserAgent: c.userAgent(), Timeout: timeout, Retries: retries,
+		Credentials: c.Credentials(), Discovery: c.Discovery(), VetoHost: c.VetoHost, Logger: c.Logger,
+	}
+}
+
+// userAgent returns the header, "" for the default.
+func (c *Config) userAgent() string {
+	more := c.settings().userAgent
+	switch {
+	case more == "":
+		return c.UserAgent
+	case c.UserAgent == "":
+		return httpx.UserAgent() + " " + more
+	}
+	return c.UserAgent + " " + more
+}
+
+// limits returns retries and timeout as the clients have them, where 0 is the default
+// and a negative value is none.
+func (p *protocols) limits() (retries int, timeout time.Duration) {
+	if p.retries != nil {
+		retries = orNone(*p.retries)
+	}
+	if p.timeout != nil {
+		timeout = orNone(*p.timeout)
+	}
+	return retries, timeout
+}
+
+func orNone[T int | time.Duration](n T) T {
+	if n == 0 {
+		return -1
+	}
+	return n
+}
+
+// Credentials returns the source of the user's tokens: the environment, the credentials
+// blocks of all files, and the credentials helper, in this order. The first one that has
+// something about a host counts, even if that is a block without a token. Each call
+// returns the same one.
+//
+// What a helper answers is kept for an hour; the source is an [auth.Invalidator]. Files
+// are not read again.
+func (c *Config) Credentials() auth.Source { return c.tokens() }

@@ -1,0 +1,71 @@
+// Package cliconfig reads the configuration that a user has made for the OpenTofu or
+// Terraform CLI, and makes the clients that behave as it says: the same tokens, mirrors,
+// host overrides and directories.
+//
+//	cfg, err := cliconfig.Load(cliconfig.Host())
+//	if err != nil {
+//		return err // an *Error: everything that is wrong, with files and lines
+//	}
+//	src := cfg.ProviderSource() // a provider.Source: mirrors and registries as configured
+//	versions, err := src.ProviderVersions(ctx, addrs.MustParseProvider("hashicorp/random"))
+//
+// [Config.Registry] is a client for providers and modules without the mirrors,
+// [Config.Discovery] one for services, [Config.Credentials] has the tokens. The settings
+// are described at https://opentofu.org/docs/cli/config/config-file/.
+//
+// # Places
+//
+// One main file is read, the first of these that exists:
+//
+//	the file in TF_CLI_CONFIG_FILE, or in TERRAFORM_CONFIG
+//	~/.tofurc                          on Windows %APPDATA%\tofu.rc
+//	~/.terraformrc                     on Windows %APPDATA%\terraform.rc
+//	$XDG_CONFIG_HOME/opentofu/tofurc   not on Windows
+//
+// Unless a variable names the main file, all files *.tfrc and *.tfrc.json of one
+// directory follow, in the order of their names; credentials.tfrc.json, where the CLI
+// saves tokens, is one of them:
+//
+//	~/.terraform.d                     on Windows %APPDATA%\terraform.d
+//	$XDG_CONFIG_HOME/opentofu          not on Windows; if the former does not exist
+//
+// A file whose first character is { is JSON, any other is in the native syntax. The
+// plugin directories, where credentials helpers are looked for, are plugins and
+// plugins/OS_ARCH in ~/.terraform.d (the directory above on Windows) and in
+// $XDG_DATA_HOME/opentofu.
+//
+// # Precedence
+//
+//   - credentials: TF_TOKEN_ variables, then blocks, then the helper. A block without a
+//     usable token ends the search.
+//   - credentials, host, credentials_helper, and each argument of registry_protocols: the
+//     file that is read last; all of a block at once.
+//   - plugin_cache_dir: the file that is read first. plugin_cache_may_break_dependency_lock_file:
+//     any file that switches it on.
+//   - Variables come before files: TF_PLUGIN_CACHE_DIR,
+//     TF_PLUGIN_CACHE_MAY_BREAK_DEPENDENCY_LOCK_FILE, TF_REGISTRY_DISCOVERY_RETRY,
+//     TF_REGISTRY_CLIENT_TIMEOUT (seconds). TF_PROVIDER_DOWNLOAD_RETRY gives way to
+//     download_retry_count of a method. TF_APPEND_USER_AGENT,
+//     OPENTOFU_ENFORCE_GPG_VALIDATION and OPENTOFU_ENFORCE_GPG_EXPIRATION have no
+//     counterpart in files.
+//   - provider_installation and credentials_helper: one in all files.
+//
+// [Config.Origins] tells of each setting where it stands and what it overrides,
+// [Config.TokenOrigin] does so for the token of one host, without the token.
+//
+// # Rules
+//
+// Tokens appear in no error, no warning and no report, and no method returns one but
+// those of [Config.Credentials]. Without provider_installation, packages come from the
+// implicit directories, which are terraform.d/plugins in the working directory, plugins in
+// the plugin directories and those that the system has for an application's data, and for
+// providers that none of them has from the registry.
+//
+// Where the CLI's answer depends on chance, such as two spellings of one host, the last
+// one counts and there is a warning. In JSON a block may be written as an object or as a
+// list of objects, also where the CLI wants a list. Settings that the CLI does not know
+// are a warning, methods of installation that it does not know are an error.
+//
+// A file may have [MaxFile] bytes and 64 levels of nesting, a directory [MaxFiles] files.
+// No file makes this package panic.
+package cliconfig

@@ -1,0 +1,116 @@
+package cliconfig
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tofureg/tofureg/disco/svchost"
+)
+
+// environment reads the settings that are variables. They have precedence over files.
+func (l *loader) environment() {
+	s := l.set
+	if dir := l.sys.getenv(envPluginCache); dir != "" {
+		s.cacheDir = l.sys.abs(dir) // no variables are replaced in a variable
+		s.origin("plugin_cache_dir", Place{Variable: envPluginCache})
+	}
+	if on := l.sys.getenv(envMayBreak); on != "" && on != "0" {
+		s.mayBreakLock = true
+		s.origin("plugin_cache_may_break_dependency_lock_file", Place{Variable: envMayBreak})
+	}
+	if n, ok := l.positive(envRetry); ok {
+		s.protocols.retries = &n
+		s.origin("registry_protocols.retry_count", Place{Variable: envRetry})
+	}
+	if n, ok := l.positive(envTimeout); ok {
+		timeout := time.Duration(n) * time.Second
+		s.protocols.timeout = &timeout
+		s.origin("registry_protocols.request_timeout_seconds", Place{Variable: envTimeout})
+	}
+	if n, ok := l.positive(envDownloadRetry); ok {
+		s.protocols.downloadRetries = &n
+		s.origin("download_retry_count", Place{Variable: envDownloadRetry})
+	}
+	if s.enforce.signed = l.sys.getenv(envEnforceSigned) == "true"; s.enforce.signed {
+		s.origin("policy.require_signature", Place{Variable: envEnforceSigned})
+	}
+	if s.enforce.unexpired = l.sys.getenv(envEnforceExpired) == "true"; s.enforce.unexpired {
+		s.origin("policy.refuse_expired", Place{Variable: envEnforceExpired})
+	}
+	l.appendUserAgent()
+	l.tokens()
+}
+
+// positive returns the number in a variable. The CLI ignores what is none, or not
+// positive, without a word.
+func (l *loader) positive(variable string) (int, bool) {
+	v := l.sys.getenv(variable)
+	if v == "" {
+		return 0, false
+	}
+	n, err := strconv.Atoi(v)
+	if err != nil || n <= 0 || n > maxCount {
+		l.problems.add(&Problem{Place: Place{Variable: variable}, Warning: true,
+			Message: fmt.Sprintf("the value is not a whole number from 1 to %d and is ignored", maxCount)})
+		return 0, false
+	}
+	return n, true
+}
+
+func (l *loader) appendUserAgent() {
+	text := strings.TrimSpace(l.sys.getenv(envUserAgent))
+	if text == "" {
+		return
+	}
+	if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' }) {
+		l.problems.add(&Problem{Place: Place{Variable: envUserAgent}, Warning: true,
+			Message: "the value contains characters that a header cannot, and is ignored"})
+		return
+	}
+	l.set.userAgent = text
+	l.set.origin("user_agent", Place{Variable: envUserAgent})
+}
+
+// tokens notes which variables hold tokens, for the report only: [auth.Environ] is what
+// reads them. Its rule for two variables that mean one host is followed.
+func (l *loader) tokens() {
+	for _, entry := range l.sys.Environ {
+		rest, ok := strings.CutPrefix(entry, envToken)
+		spelled, value, _ := strings.Cut(rest, "=")
+		if !ok || value == "" {
+			continue
+		}
+		name := strings.ReplaceAll(strings.ReplaceAll(spelled, "__", "-"), "_", ".")
+		host, err := svchost.FromWire(name)
+		if err != nil || envToken+spelled < l.set.variables[host] {
+			continue
+		}
+		if l.set.variables[host] == envToken+spelled {
+			continue // set twice
+		}
+		l.set.variables[host] = envToken + spelled
+	}
+	for host, variable := range l.set.variables {
+		l.set.origin(setting("credentials", host.Display()), Place{Variable: variable})
+	}
+}
+
+// validate checks what needs the whole configuration.
+func (l *loader) validate() {
+	dir := l.set.cacheDir
+	if dir == "" {
+		return
+	}
+	if _, err := l.sys.stat(dir); err != nil {
+		at := l.set.origins["plugin_cache_dir"].Place
+		message := fmt.Sprintf("the plugin cache directory %s cannot be opened: %s", shown(dir), oneLine(err))
+		if errors.Is(err, fs.ErrNotExist) {
+			message = fmt.Sprintf("the plugin cache directory %s does not exist; the CLI does not make it", shown(dir))
+		}
+		l.problems.add(&Problem{Place: at, Message: message, Err: err})
+	}
+}

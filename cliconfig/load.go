@@ -1,0 +1,203 @@
+package cliconfig
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/disco/svchost"
+)
+
+// Load reads the configuration of a system: the files at the places that the package
+// comment lists, and the environment. It runs nothing and asks nobody. A system without
+// any configuration has that of the defaults.
+//
+// If something is wrong, the error is an [*Error] that tells of everything at once.
+// Warnings alone are no error; [Config.Warnings] has them.
+func Load(sys System) (*Config, error) {
+	l := &loader{sys: sys.complete(), order: map[string]int{}, set: newSettings()}
+	l.set.sys = l.sys
+	l.files()
+	l.environment()
+	l.validate()
+	sortProblems(l.problems.list, l.order)
+	if l.problems.failed {
+		return nil, &Error{Problems: l.problems.list}
+	}
+	l.findHelper()
+	l.implicitMethods()
+	return &Config{set: l.set, warnings: l.problems.list}, nil
+}
+
+// settings is what a configuration says. It does not change after Load, except for
+// tokens that are saved through [Config.Store].
+type settings struct {
+	sys         System
+	files       []string // that were read
+	credentials map[svchost.Hostname]*credential
+	variables   map[svchost.Hostname]string // with tokens
+	store       string                      // path of the credentials file
+	helpers     []*helper
+	helper      *helper // the one that was found
+	hosts       map[svchost.Hostname]*host
+
+	installations []*installation
+	methods       []Method // of the installation, or the implicit ones
+	devOverrides  map[addrs.Provider]string
+
+	cacheDir     string
+	mayBreakLock bool
+	protocols    protocols
+	userAgent    string // to be appended
+	enforce      struct{ signed, unexpired bool }
+	origins      map[string]*Origin
+}
+
+func newSettings() *settings {
+	return &settings{
+		credentials: map[svchost.Hostname]*credential{},
+		variables:   map[svchost.Hostname]string{},
+		hosts:       map[svchost.Hostname]*host{},
+		origins:     map[string]*Origin{},
+	}
+}
+
+// loader reads a configuration.
+type loader struct {
+	sys      System
+	set      *settings
+	problems problems
+	order    map[string]int // of the files
+}
+
+// files reads the main file and then, unless the environment names another main file,
+// those of the configuration directory.
+func (l *loader) files() {
+	if dir := l.sys.configDir(); dir != "" {
+		l.set.store = l.sys.join(dir, "credentials.tfrc.json")
+	}
+	main, variable := l.sys.override()
+	if variable != "" {
+		l.mainFile(main, Place{Variable: variable})
+		return
+	}
+	if main = l.sys.mainFile(); main != "" {
+		l.mainFile(main, Place{})
+	}
+	if dir := l.sys.configDir(); dir != "" && l.sys.isDir(dir) {
+		l.dir(dir)
+	}
+}
+
+// mainFile reads the main file. One that cannot be opened is passed over; that is worth
+// a warning unless it merely does not exist.
+func (l *loader) mainFile(file string, by Place) {
+	if _, err := l.sys.stat(file); err != nil {
+		if by.Variable != "" || !errors.Is(err, fs.ErrNotExist) {
+			l.problems.add(&Problem{Place: by, Warning: true, Err: err,
+				Message: "the configuration file cannot be opened and is ignored: " + oneLine(err)})
+		}
+		return
+	}
+	l.file(file)
+}
+
+// dir reads the files of the configuration directory in the order of their names.
+func (l *loader) dir(dir string) {
+	names, err := l.sys.list(dir, func(name string) bool {
+		return strings.HasSuffix(name, ".tfrc") || strings.HasSuffix(name, ".tfrc.json")
+	})
+	if err != nil {
+		l.fail(Place{File: dir}, err)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		l.file(l.sys.join(dir, name))
+	}
+}
+
+// file reads one file.
+func (l *loader) file(file string) {
+	l.order[file] = len(l.order) + 1
+	data, err := l.sys.read(file)
+	if err != nil {
+		l.fail(Place{File: file}, err)
+		return
+	}
+	l.set.files = append(l.set.files, file)
+	r := &fileReader{loader: l, file: file, src: strings.ReplaceAll(string(data), "\r\n", "\n")}
+	items, err := r.parse()
+	if e, ok := errors.AsType[*problemAt](err); ok {
+		r.wrong(e.at, "%s", e.text)
+		return
+	}
+	r.top(items)
+}
+
+func (l *loader) fail(at Place, err error) {
+	l.problems.add(&Problem{Place: at, Message: oneLine(err), Err: err})
+}
+
+// fileReader interprets one file.
+type fileReader struct {
+	*loader
+	file, src string
+	json      bool
+	protocols *item // the first block of that name
+}
+
+// parse reads the syntax. As in the CLI, it is the content that tells which one it is.
+func (r *fileReader) parse() ([]item, error) {
+	if i := invalidUTF8(r.src); i >= 0 {
+		return nil, wrong(i, "the file is not encoded in UTF-8")
+	}
+	if i := strings.IndexByte(r.src, 0); i >= 0 {
+		return nil, wrong(i, "the file contains a null character")
+	}
+	if strings.HasPrefix(r.src, "\ufeff") {
+		return nil, wrong(0, "the file starts with a byte order mark, which the CLI does not accept; save it as UTF-8 without one")
+	}
+	if r.json = strings.HasPrefix(strings.TrimSpace(r.src), "{"); r.json {
+		return parseJSON(r.src)
+	}
+	return parseNative(r.src)
+}
+
+func invalidUTF8(s string) int {
+	if utf8.ValidString(s) {
+		return -1
+	}
+	for i := 0; i < len(s); {
+		c, size := utf8.DecodeRuneInString(s[i:])
+		if c == utf8.RuneError && size == 1 {
+			return i
+		}
+		i += size
+	}
+	return -1
+}
+
+func (r *fileReader) place(at int) Place { return place(r.file, r.src, at) }
+
+// wrong and warn report a problem.
+func (r *fileReader) wrong(at int, format string, args ...any) {
+	r.problems.add(&Problem{Place: r.place(at), Message: fmt.Sprintf(format, args...)})
+}
+
+func (r *fileReader) warn(at int, format string, args ...any) {
+	r.problems.add(&Problem{Place: r.place(at), Message: fmt.Sprintf(format, args...), Warning: true})
+}
+
+// because reports a problem that another package has found.
+func (r *fileReader) because(at int, err error) {
+	r.problems.add(&Problem{Place: r.place(at), Message: oneLine(err), Err: err})
+}
+
+// oneLine returns the text of an error in one line of printable characters.
+func oneLine(err error) string {
+	return printable(strings.Join(strings.Fields(err.Error()), " "))
+}

@@ -1,0 +1,146 @@
+package cliconfig
+
+import (
+	"slices"
+	"strings"
+)
+
+// The variables that the CLI has for its configuration.
+const (
+	envConfigFile     = "TF_CLI_CONFIG_FILE"
+	envConfigFileOld  = "TERRAFORM_CONFIG"
+	envXDGConfig      = "XDG_CONFIG_HOME"
+	envXDGData        = "XDG_DATA_HOME"
+	envXDGDataDirs    = "XDG_DATA_DIRS"
+	envPluginCache    = "TF_PLUGIN_CACHE_DIR"
+	envMayBreak       = "TF_PLUGIN_CACHE_MAY_BREAK_DEPENDENCY_LOCK_FILE"
+	envRetry          = "TF_REGISTRY_DISCOVERY_RETRY"
+	envTimeout        = "TF_REGISTRY_CLIENT_TIMEOUT"
+	envDownloadRetry  = "TF_PROVIDER_DOWNLOAD_RETRY"
+	envUserAgent      = "TF_APPEND_USER_AGENT"
+	envEnforceSigned  = "OPENTOFU_ENFORCE_GPG_VALIDATION"
+	envEnforceExpired = "OPENTOFU_ENFORCE_GPG_EXPIRATION"
+	envToken          = "TF_TOKEN_"
+)
+
+// override returns the configuration file that the environment names, if it does.
+func (s System) override() (file, variable string) {
+	for _, variable := range []string{envConfigFile, envConfigFileOld} {
+		if file := s.getenv(variable); file != "" {
+			return s.abs(file), variable
+		}
+	}
+	return "", ""
+}
+
+// appData returns the directory for settings on Windows.
+func (s System) appData() string {
+	if dir := s.getenv("APPDATA"); dir != "" || s.Home == "" {
+		return dir
+	}
+	return s.join(s.Home, "AppData", "Roaming")
+}
+
+// mainFile returns where the configuration file of the user is, be it there or not.
+func (s System) mainFile() string {
+	dir, first, second := s.Home, ".tofurc", ".terraformrc"
+	if s.windows() {
+		dir, first, second = s.appData(), "tofu.rc", "terraform.rc"
+	}
+	xdg := s.getenv(envXDGConfig)
+	if dir != "" {
+		for _, name := range []string{first, second} {
+			if file := s.join(dir, name); s.exists(file) {
+				return file
+			}
+		}
+	}
+	switch {
+	case !s.windows() && xdg != "":
+		return s.join(xdg, "opentofu", "tofurc")
+	case dir == "":
+		return ""
+	}
+	return s.join(dir, first)
+}
+
+// configDir returns the directory of further files, "" if nobody can tell.
+func (s System) configDir() string {
+	if s.windows() {
+		if dir := s.appData(); dir != "" {
+			return s.join(dir, "terraform.d")
+		}
+		return ""
+	}
+	dir := ""
+	if s.Home != "" {
+		dir = s.join(s.Home, ".terraform.d")
+	}
+	if xdg := s.getenv(envXDGConfig); xdg != "" && (dir == "" || !s.exists(dir)) {
+		dir = s.join(xdg, "opentofu")
+	}
+	return dir
+}
+
+// dataDirs returns the directories that may have a directory "plugins".
+func (s System) dataDirs() []string {
+	if s.windows() {
+		return slices.DeleteFunc([]string{s.configDir()}, empty)
+	}
+	var dirs []string
+	if s.Home != "" {
+		dirs = append(dirs, s.join(s.Home, ".terraform.d"))
+	}
+	if xdg := s.getenv(envXDGData); xdg != "" {
+		dirs = append(dirs, s.join(xdg, "opentofu"))
+	}
+	return dirs
+}
+
+// pluginDirs returns where providers are looked for if the configuration does not say
+// how to install them.
+func (s System) pluginDirs() []string {
+	var dirs []string
+	dirs = append(dirs, s.abs(s.join("terraform.d", "plugins")))
+	for _, dir := range slices.Concat(s.dataDirs(), s.appDirs()) {
+		if dir := s.abs(s.join(dir, "plugins")); !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
+}
+
+// appDirs returns the directories that the system has for the data of an application.
+func (s System) appDirs() []string {
+	switch s.GOOS {
+	case "windows":
+		if dir := s.appData(); dir != "" {
+			return []string{s.join(dir, "HashiCorp", "Terraform")}
+		}
+		return nil
+	case "darwin", "ios":
+		dirs := []string{"/Library/Application Support/io.terraform"}
+		if s.Home != "" {
+			dirs = slices.Insert(dirs, 0, s.join(s.Home, "Library", "Application Support", "io.terraform"))
+		}
+		return dirs
+	}
+	var dirs []string
+	if home := s.getenv(envXDGData); s.isAbs(home) {
+		dirs = append(dirs, home)
+	} else if s.Home != "" {
+		dirs = append(dirs, s.join(s.Home, ".local", "share"))
+	}
+	shared := s.getenv(envXDGDataDirs)
+	if shared == "" {
+		shared = "/usr/local/share:/usr/share"
+	}
+	dirs = slices.AppendSeq(dirs, strings.SplitSeq(shared, ":"))
+	dirs = slices.DeleteFunc(dirs, func(dir string) bool { return !s.isAbs(dir) })
+	for i, dir := range dirs {
+		dirs[i] = s.join(dir, "terraform")
+	}
+	return dirs
+}
+
+func empty(s string) bool { return s == "" }

@@ -1,0 +1,73 @@
+package cliconfig
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// Policy returns the rule by which the CLI accepts packages of a provider, for packages
+// of [Config.ProviderSource]. It is weaker than the zero [verify.Policy]:
+//
+//   - Of a registry, a signature is demanded, but not where the registry of the default
+//     host lists no keys at all; OPENTOFU_ENFORCE_GPG_VALIDATION=true demands it there
+//     too.
+//   - Expired keys and signatures are accepted, unless OPENTOFU_ENFORCE_GPG_EXPIRATION
+//     is "true". So are weak algorithms, and archives under any name.
+//   - Of mirrors, nothing is demanded. What a mirror states must fit.
+//
+// Unlike in the CLI, a hash that the source states and that was computed must match
+// whatever else is known, and a package that is known by a lock file needs no signature.
+//
+// A provider for which the methods include a mirror gets the policy of mirrors, because
+// a policy does not know which method answers. ProviderSource makes up for it: its
+// direct method refuses to hand out evidence that lacks a signature which the CLI would
+// demand.
+func (c *Config) Policy(p addrs.Provider) verify.Policy {
+	s := c.settings()
+	policy := verify.Policy{AllowExpired: !s.enforce.unexpired, AllowWeak: true, AllowAnyName: true}
+	policy.AllowUnsigned = !s.mustSign(p)
+	for _, m := range s.methods {
+		if m.Kind != Direct && m.Selects(p) {
+			policy.AllowUnchecked = true
+		}
+	}
+	return policy
+}
+
+// mustSign reports whether a registry without any keys for p is refused.
+func (s *settings) mustSign(p addrs.Provider) bool {
+	return s.enforce.signed || p.Host() != addrs.DefaultHost()
+}
+
+// signed is a registry that hands out no evidence without the signature that the CLI
+// demands.
+type signed struct {
+	provider.Source
+	set *settings
+}
+
+func (s *signed) Evidence(ctx context.Context, pkg *provider.Package) (verify.Evidence, error) {
+	ev, err := s.Source.Evidence(ctx, pkg)
+	if err != nil || pkg == nil {
+		return ev, err
+	}
+	missing := ""
+	switch {
+	case len(ev.Keys) == 0 && !s.set.mustSign(pkg.Provider):
+		return ev, nil
+	case len(ev.Keys) == 0:
+		missing = "keys"
+	case len(ev.Sums) == 0:
+		missing = "SHA256SUMS document"
+	case len(ev.Signature) == 0:
+		missing = "signature of its SHA256SUMS document"
+	default:
+		return ev, nil
+	}
+	return verify.Evidence{}, &provider.Error{Op: "fetch the evidence about", Subject: pkg.String(),
+		Err: fmt.Errorf("%w: the registry offers no %s", verify.ErrUnsigned, missing)}
+}

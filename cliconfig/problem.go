@@ -1,0 +1,143 @@
+package cliconfig
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/tofureg/tofureg/internal/fault"
+)
+
+// ErrTooLarge: a file has more than [MaxFile] bytes, or the configuration directory has
+// more than [MaxFiles] files. It is the cause of a [*Problem].
+var ErrTooLarge = fault.ErrTooLarge
+
+// What is accepted of a configuration.
+const (
+	MaxFile  = 1 << 20 // bytes of one file
+	MaxFiles = 1000    // files in the configuration directory
+)
+
+// maxProblems bounds how many problems are reported.
+const maxProblems = 100
+
+// A Place is where a setting stands. The zero Place means nowhere: the setting has its
+// default.
+type Place struct {
+	File     string `json:"file,omitempty"`     // path of a file, or of a program or directory that was found
+	Line     int    `json:"line,omitempty"`     // in the file, from 1; 0: the file as a whole
+	Column   int    `json:"column,omitempty"`   // in bytes, from 1
+	Variable string `json:"variable,omitempty"` // name of an environment variable; File is empty then
+}
+
+// String returns FILE:LINE:COLUMN, the name of the variable, or "default".
+func (p Place) String() string {
+	switch {
+	case p.Variable != "":
+		return "environment variable " + printable(p.Variable)
+	case p.File == "":
+		return "default"
+	case p.Line == 0:
+		return printable(p.File)
+	}
+	return fmt.Sprintf("%s:%d:%d", printable(p.File), p.Line, p.Column)
+}
+
+// printable quotes a name that holds characters a terminal may act on.
+func printable(s string) string {
+	if strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return strconv.Quote(s)
+	}
+	return s
+}
+
+// A Problem is one thing that is wrong with a configuration, and where. It repeats no
+// values that may be secret.
+type Problem struct {
+	Place
+	Warning bool   // the configuration can be used nevertheless
+	Message string // what is wrong, in one line of printable characters
+	Err     error  // the cause, such as an *addrs.ParseError or a *fs.PathError; may be nil
+}
+
+// Error returns the place and the message.
+func (p *Problem) Error() string {
+	if p.Place == (Place{}) {
+		return p.Message
+	}
+	return p.Place.String() + ": " + p.Message
+}
+
+// Unwrap returns Err.
+func (p *Problem) Unwrap() error { return p.Err }
+
+// An Error has all that is wrong with a configuration.
+type Error struct {
+	// Problems has the errors, in the order in which the files are read, and among
+	// them the warnings. If there are very many, the last one says so.
+	Problems []*Problem
+}
+
+// Error lists the errors, one a line. Warnings are left out.
+func (e *Error) Error() string {
+	lines := []string{"CLI configuration:"}
+	for _, p := range e.Problems {
+		if !p.Warning {
+			lines = append(lines, p.Error())
+		}
+	}
+	if len(lines) == 2 {
+		return strings.Join(lines, " ")
+	}
+	return strings.Join(lines, "\n\t")
+}
+
+// Unwrap returns the errors without the warnings.
+func (e *Error) Unwrap() []error {
+	var errs []error
+	for _, p := range e.Problems {
+		if !p.Warning {
+			errs = append(errs, p)
+		}
+	}
+	return errs
+}
+
+// problems collects what is wrong.
+type problems struct {
+	list   []*Problem
+	failed bool
+}
+
+func (ps *problems) add(p *Problem) {
+	ps.failed = ps.failed || !p.Warning
+	switch {
+	case len(ps.list) < maxProblems:
+		ps.list = append(ps.list, p)
+	case len(ps.list) == maxProblems:
+		ps.list = append(ps.list, &Problem{Warning: !ps.failed, Message: "there are more problems, which are not listed"})
+	case !p.Warning:
+		ps.list[maxProblems].Warning = false
+	}
+}
+
+// shown is how a message repeats a word of a file.
+func shown(s string) string { return strconv.Quote(fault.Shown(s, 100)) }
+
+// place returns where the offset is in a file.
+func place(file, src string, at int) Place {
+	before := src[:min(at, len(src))]
+	line := strings.Count(before, "\n") + 1
+	return Place{File: file, Line: line, Column: len(before) - strings.LastIndexByte(before, '\n')}
+}
+
+// sortProblems puts the problems of each file in the order of its lines, and keeps the
+// order of the files.
+func sortProblems(list []*Problem, order map[string]int) {
+	slices.SortStableFunc(list, func(a, b *Problem) int {
+		return cmp.Or(cmp.Compare(order[a.File], order[b.File]), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+}

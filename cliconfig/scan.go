@@ -1,0 +1,167 @@
+package cliconfig
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// The native syntax is that of HCL 1, which the CLI reads its configuration with, and
+// which knows no line ends: arguments may follow each other in one line. The HCL 1
+// library itself serves as the oracle of the tests only. It panics on some files, such
+// as one with the text "\400", recurses without bound, and its errors repeat what they
+// are about, which may be a token.
+
+type tokenKind byte
+
+const (
+	atEOF tokenKind = iota
+	ident
+	quoted
+	heredoc
+	numeral
+	truth
+	punct // one of { } [ ] = ,
+)
+
+type lexeme struct {
+	kind tokenKind
+	at   int
+	text string // an identifier, a number or punctuation as written; the content of a text
+}
+
+func (t lexeme) is(c string) bool { return t.kind == punct && t.text == c }
+
+type scanner struct {
+	src string
+	pos int
+}
+
+func wrong(at int, text string) error { return &problemAt{at, text} }
+
+// next returns the next token, at the end of the source atEOF forever.
+func (s *scanner) next() (lexeme, error) {
+	if err := s.skip(); err != nil {
+		return lexeme{}, err
+	}
+	at := s.pos
+	if at == len(s.src) {
+		return lexeme{kind: atEOF, at: at}, nil
+	}
+	c := s.src[at]
+	if end := s.identEnd(at); end > at {
+		s.pos = end
+		t := lexeme{ident, at, s.src[at:end]}
+		if t.text == "true" || t.text == "false" {
+			t.kind = truth
+		}
+		return t, nil
+	}
+	if end := s.numberEnd(at); end > at {
+		s.pos = end
+		return lexeme{numeral, at, s.src[at:end]}, nil
+	}
+	switch c {
+	case '{', '}', '[', ']', '=', ',':
+		s.pos++
+		return lexeme{punct, at, s.src[at:s.pos]}, nil
+	case '"':
+		content, err := s.quoted()
+		return lexeme{quoted, at, content}, err
+	case '<':
+		content, err := s.heredoc()
+		return lexeme{heredoc, at, content}, err
+	}
+	return lexeme{}, wrong(at, "unexpected character")
+}
+
+// skip passes over blanks and comments.
+func (s *scanner) skip() error {
+	for s.pos < len(s.src) {
+		rest := s.src[s.pos:]
+		switch {
+		case strings.IndexByte(" \t\r\n", rest[0]) >= 0:
+			s.pos++
+		case rest[0] == '#' || strings.HasPrefix(rest, "//"):
+			end := strings.IndexByte(rest, '\n')
+			if end < 0 {
+				end = len(rest)
+			}
+			s.pos += end
+		case strings.HasPrefix(rest, "/*"):
+			end := strings.Index(rest[2:], "*/")
+			if end < 0 {
+				return wrong(s.pos, "the comment is not closed")
+			}
+			s.pos += 2 + end + 2
+		default:
+			return nil
+		}
+	}
+	return nil
+}
+
+// identEnd returns the end of the identifier at i, which is i if there is none.
+func (s *scanner) identEnd(i int) int {
+	start := i
+	for i < len(s.src) {
+		r, size := utf8.DecodeRuneInString(s.src[i:])
+		if !letter(r) && (i == start || !digit(r) && r != '-' && r != '.') {
+			break
+		}
+		i += size
+	}
+	return i
+}
+
+func letter(r rune) bool {
+	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || r == '_' || r >= utf8.RuneSelf && unicode.IsLetter(r)
+}
+
+func digit(r rune) bool {
+	return '0' <= r && r <= '9' || r >= utf8.RuneSelf && unicode.IsDigit(r)
+}
+
+// numberEnd returns the end of the number at i, which is i if there is none.
+func (s *scanner) numberEnd(i int) int {
+	start := i
+	if i < len(s.src) && s.src[i] == '-' {
+		i++
+	}
+	if rest := s.src[i:]; strings.HasPrefix(rest, "0x") || strings.HasPrefix(rest, "0X") {
+		if end := span(s.src, i+2, "0123456789abcdefABCDEF"); end > i+2 {
+			return end
+		}
+	}
+	const digits = "0123456789"
+	end := span(s.src, i, digits)
+	whole := end > i
+	if strings.HasPrefix(s.src[end:], ".") && (whole || i == start) {
+		fraction := span(s.src, end+1, digits)
+		if !whole && fraction == end+1 {
+			return start
+		}
+		end, whole = fraction, true
+	}
+	if !whole {
+		return start
+	}
+	if end < len(s.src) && s.src[end]|0x20 == 'e' {
+		exponent := end + 1
+		if exponent < len(s.src) && (s.src[exponent] == '+' || s.src[exponent] == '-') {
+			exponent++
+		}
+		if last := span(s.src, exponent, digits); last > exponent {
+			end = last
+		}
+	}
+	return end
+}
+
+// span returns the end of the characters from i on that are in set.
+func span(s string, i int, set string) int {
+	for i < len(s) && strings.IndexByte(set, s[i]) >= 0 {
+		i++
+	}
+	return i
+}

@@ -1,0 +1,125 @@
+package cliconfig
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// quoted reads the text in double quotes at the current position. Within ${ and }
+// everything, quotes and line breaks included, is left as it is.
+func (s *scanner) quoted() (string, error) {
+	start := s.pos
+	s.pos++
+	var b strings.Builder
+	braces := 0
+	for s.pos < len(s.src) {
+		c := s.src[s.pos]
+		switch {
+		case c == '"' && braces == 0:
+			s.pos++
+			return b.String(), nil
+		case c == '\n' && braces == 0:
+			return "", wrong(start, "the text is not closed in its line")
+		case c == '\\':
+			content, size := unescape(s.src[s.pos:])
+			if size == 0 {
+				return "", wrong(s.pos, `invalid escape sequence in a text; a literal backslash is written \\`)
+			}
+			if braces > 0 {
+				content = s.src[s.pos : s.pos+size]
+			}
+			b.WriteString(content)
+			s.pos += size
+			continue
+		case braces == 0 && strings.HasPrefix(s.src[s.pos:], "${"):
+			b.WriteByte(c)
+			s.pos++
+			braces++
+		case braces > 0 && c == '{':
+			braces++
+		case braces > 0 && c == '}':
+			braces--
+		}
+		b.WriteByte(s.src[s.pos])
+		s.pos++
+	}
+	return "", wrong(start, "the text is not closed")
+}
+
+// unescape returns what the escape sequence at the start of s stands for, and its
+// length, 0 if it is invalid.
+func unescape(s string) (content string, size int) {
+	if len(s) < 2 {
+		return "", 0
+	}
+	if i := strings.IndexByte(`abfnrtv\"`, s[1]); i >= 0 {
+		return "\a\b\f\n\r\t\v\\\""[i : i+1], 2
+	}
+	first, digits, base := 2, 0, 16
+	switch c := s[1]; {
+	case c == 'x':
+		digits = 2
+	case c == 'u':
+		digits = 4
+	case c == 'U':
+		digits = 8
+	case '0' <= c && c <= '7':
+		first, digits, base = 1, 3, 8
+	}
+	if digits == 0 || len(s) < first+digits || strings.IndexByte("+-_", s[first]) >= 0 {
+		return "", 0
+	}
+	n, err := strconv.ParseUint(s[first:first+digits], base, 32)
+	switch {
+	case err != nil, n > utf8.MaxRune, base == 8 && n > 255:
+		return "", 0
+	case digits <= 3:
+		return string([]byte{byte(n)}), first + digits
+	}
+	return string(rune(n)), first + digits
+}
+
+// heredoc reads the text from << at the current position to the line with its marker.
+func (s *scanner) heredoc() (string, error) {
+	start := s.pos
+	head, ok := strings.CutPrefix(s.src[start:], "<<")
+	if !ok {
+		return "", wrong(start, "unexpected character")
+	}
+	head, indented := strings.CutPrefix(head, "-")
+	line, body, ok := strings.Cut(head, "\n")
+	marker := strings.TrimSuffix(line, "\r")
+	if !ok || marker == "" || strings.ContainsFunc(marker, func(r rune) bool { return !letter(r) && !digit(r) }) {
+		return "", wrong(start, "a heredoc starts with << and a name that ends the line")
+	}
+	for from := 0; ; {
+		end := strings.IndexByte(body[from:], '\n')
+		if end < 0 {
+			return "", wrong(start, "the heredoc is not closed by a line with nothing but its name")
+		}
+		last := strings.TrimLeft(body[from:from+end], " \t\v\f\r")
+		if strings.TrimRight(last, "\r") == marker {
+			indent := body[from : from+end-len(last)]
+			s.pos = len(s.src) - len(body) + from + end + 1
+			return unindent(body[:from], indent, indented), nil
+		}
+		from += end + 1
+	}
+}
+
+// unindent returns the content of a heredoc; indent is what stands before its end.
+func unindent(content, indent string, indented bool) string {
+	if !indented {
+		return content + indent
+	}
+	lines := strings.SplitAfter(content, "\n")
+	lines = lines[:len(lines)-1] // what follows the last line break
+	for i, line := range lines {
+		if !strings.HasPrefix(line, indent) {
+			return strings.TrimRight(content+indent, " \t")
+		}
+		lines[i] = line[len(indent):]
+	}
+	return strings.Join(lines, "")
+}

@@ -1,0 +1,184 @@
+package cliconfig
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/user"
+	"runtime"
+	"strings"
+)
+
+// A System is what the configuration depends on: the environment, where the user is at
+// home, the kind of operating system, and its files. [Host] returns that of this
+// process. Programs that run for several users, and tests, make their own.
+type System struct {
+	// Environ is the environment, NAME=VALUE each, as [os.Environ] returns it. Nil
+	// is an empty environment. It is also that of a credentials helper.
+	Environ []string
+
+	// Home is the user's home directory. If it is empty, it is what HOME in Environ
+	// says, on Windows USERPROFILE; without that, nothing is looked for in it.
+	Home string
+
+	// Dir is the working directory, which relative paths begin at. If it is empty,
+	// relative paths stay relative.
+	Dir string
+
+	// GOOS and GOARCH say whose rules hold, as in package runtime; empty: those of
+	// this program.
+	GOOS, GOARCH string
+
+	// Open opens a file or directory under its name in the system, with its
+	// separators. Directories must be [fs.ReadDirFile]. A file that is not there is
+	// an error that wraps [fs.ErrNotExist]. Nil means the files of this machine.
+	Open func(name string) (fs.File, error)
+}
+
+// Host returns the System of this process: its environment, working directory and
+// files. It is the only place of the module that reads the environment by itself, but
+// for the proxies of the default HTTP client.
+func Host() System {
+	s := System{Environ: os.Environ(), GOOS: runtime.GOOS, GOARCH: runtime.GOARCH}
+	s.Dir, _ = os.Getwd() // without one, relative paths stay relative
+	if s.home() == "" {
+		if u, err := user.Current(); err == nil {
+			s.Home = u.HomeDir
+		}
+	}
+	return s
+}
+
+// complete returns s with the fields filled in that are empty.
+func (s System) complete() System {
+	if s.GOOS == "" {
+		s.GOOS = runtime.GOOS
+	}
+	if s.GOARCH == "" {
+		s.GOARCH = runtime.GOARCH
+	}
+	if s.Open == nil {
+		s.Open = openRegular
+	}
+	if s.Environ == nil {
+		s.Environ = []string{}
+	}
+	s.Home = s.home()
+	return s
+}
+
+func (s System) home() string {
+	switch {
+	case s.Home != "":
+		return s.Home
+	case s.windows():
+		return s.getenv("USERPROFILE")
+	}
+	return s.getenv("HOME")
+}
+
+func (s System) windows() bool {
+	return s.GOOS == "windows" || s.GOOS == "" && runtime.GOOS == "windows"
+}
+
+// getenv returns the value of a variable, "" if it is not set. Of several the last one
+// counts. Windows ignores the case of names.
+func (s System) getenv(name string) string {
+	value := ""
+	for _, entry := range s.Environ {
+		n, v, ok := strings.Cut(entry, "=")
+		if ok && (n == name || s.windows() && strings.EqualFold(n, name)) {
+			value = v
+		}
+	}
+	return value
+}
+
+// openRegular opens a file of this machine. To open a pipe would wait for somebody who
+// writes into it.
+func openRegular(name string) (fs.File, error) {
+	info, err := os.Stat(name)
+	if err == nil && !info.IsDir() && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: name, Err: errors.New("neither a file nor a directory")}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return os.Open(name)
+}
+
+// stat tells about a file; its error is that of opening it.
+func (s System) stat(name string) (fs.FileInfo, error) {
+	f, err := s.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.Stat()
+}
+
+func (s System) exists(name string) bool {
+	_, err := s.stat(name)
+	return err == nil
+}
+
+func (s System) isDir(name string) bool {
+	info, err := s.stat(name)
+	return err == nil && info.IsDir()
+}
+
+// read returns the content of a file of at most MaxFile bytes.
+func (s System) read(name string) ([]byte, error) {
+	f, err := s.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err == nil && info.IsDir() {
+		err = &fs.PathError{Op: "read", Path: name, Err: errors.New("it is a directory")}
+	}
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
+	if err == nil && len(data) > MaxFile {
+		err = fmt.Errorf("%w: more than %d bytes", ErrTooLarge, MaxFile)
+	}
+	return data, err
+}
+
+// list returns the names in a directory that keep selects, in their order, and
+// ErrTooLarge if there are more than MaxFiles.
+func (s System) list(dir string, keep func(name string) bool) ([]string, error) {
+	f, err := s.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	d, ok := f.(fs.ReadDirFile)
+	if !ok {
+		return nil, &fs.PathError{Op: "list", Path: dir, Err: errors.New("not a directory")}
+	}
+	var names []string
+	for {
+		entries, err := d.ReadDir(256)
+		for _, e := range entries {
+			if keep(e.Name()) {
+				names = append(names, e.Name())
+			}
+		}
+		switch {
+		case len(names) > MaxFiles:
+			return nil, fmt.Errorf("%w: more than %d files", ErrTooLarge, MaxFiles)
+		case errors.Is(err, io.EOF):
+			return names, nil
+		case err != nil:
+			return nil, err
+		case len(entries) == 0:
+			return names, nil
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package cliconfig
+
+import (
+	"context"
+	"sync"
+
+	"github.com/tofureg/tofureg/auth"
+	"github.com/tofureg/tofureg/disco/svchost"
+)
+
+type hostname = svchost.Hostname
+
+// tokens is the source behind Config.Credentials.
+type tokens struct {
+	set     *settings
+	environ auth.Source
+	program auth.Store // nil: there is no helper
+	helper  auth.Source
+
+	mu     sync.Mutex
+	blocks map[hostname]*credential
+}
+
+var _ auth.Invalidator = (*tokens)(nil)
+
+func (c *Config) tokens() *tokens {
+	c.credentialsOnce.Do(func() {
+		s := c.settings()
+		t := &tokens{set: s, environ: auth.Environ(s.sys.Environ), blocks: map[hostname]*credential{}}
+		for host, block := range s.credentials {
+			t.blocks[host] = block
+		}
+		if h := s.helper; h != nil {
+			t.program = auth.Helper{Path: h.path, Args: h.args, Env: s.sys.Environ}
+			t.helper = auth.Cached(t.program, 0)
+		}
+		c.credentials = t
+	})
+	return c.credentials
+}
+
+// Token returns the token of host.
+func (t *tokens) Token(ctx context.Context, host hostname) (auth.Token, error) {
+	token, _, err := t.find(ctx, host)
+	return token, err
+}
+
+// find returns the token of host, and where it is from; the zero Place if there is
+// nothing about the host.
+func (t *tokens) find(ctx context.Context, host hostname) (auth.Token, Place, error) {
+	token, err := auth.Lookup(ctx, t.environ, host)
+	if err != nil || !token.IsZero() {
+		return token, Place{Variable: t.set.variables[host]}, err
+	}
+	if block := t.block(host); block != nil {
+		if block.err != nil {
+			err = &auth.SourceError{Host: host, Source: block.place.String(), Err: block.err}
+		}
+		return block.token, block.place, err
+	}
+	if t.helper == nil {
+		return auth.Token{}, Place{}, nil
+	}
+	token, err = auth.Lookup(ctx, t.helper, host)
+	if err == nil && token.IsZero() {
+		return token, Place{}, nil
+	}
+	return token, Place{File: t.set.helper.path}, err
+}
+
+func (t *tokens) block(host hostname) *credential {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.blocks[host]
+}
+
+// Invalidate has the helper asked anew.
+func (t *tokens) Invalidate(host hostname) {
+	if keeper, ok := t.helper.(auth.Invalidator); ok {
+		keeper.Invalidate(host)
+	}
+}
+
+func (t *tokens) String() string { return "CLI configuration" }
+
+// TokenOrigin tells where the token of host is from, for people; it is that of
+// [Config.Credentials]. The place is a variable, a line of a file, or the program of the
+// credentials helper, which is run if it must be. It is zero if nothing is known of the
+// host. A place and no token means that a credentials block has none, or one that cannot
+// be sent; the latter is an error too, as is a source that fails.
+func (c *Config) TokenOrigin(ctx context.Context, host svchost.Hostname) (from Place, found bool, err error) {
+	token, from, err := c.tokens().find(ctx, host)
+	return from, !token.IsZero(), err
+}

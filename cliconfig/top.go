@@ -1,0 +1,126 @@
+package cliconfig
+
+// settingNames are the settings at the top of a file. Those with false are read by the
+// CLI, or by other versions of it, and mean nothing here.
+var settingNames = map[string]bool{
+	"credentials":        true,
+	"credentials_helper": true,
+	"host":               true,
+	"plugin_cache_dir":   true,
+	"plugin_cache_may_break_dependency_lock_file": true,
+	"provider_installation":                       true,
+	"registry_protocols":                          true,
+	"providers":                                   false,
+	"provisioners":                                false,
+	"disable_checkpoint":                          false,
+	"disable_checkpoint_signature":                false,
+	"oci_credentials":                             false,
+	"oci_credentials_helper":                      false,
+	"oci_default_credentials":                     true,
+}
+
+// top reads the items of a file.
+func (r *fileReader) top(items []item) {
+	for _, it := range items {
+		switch {
+		// The CLI wants these two in lower case.
+		case it.name() == "provider_installation":
+			r.installation(it)
+		case it.name() == "registry_protocols":
+			r.registryProtocols(it)
+		case it.name() == "oci_default_credentials":
+			if n := r.set.origin("oci_default_credentials", r.place(it.at())); n > 1 {
+				r.wrong(it.at(), "there is more than one block oci_default_credentials")
+			}
+		case it.is("credentials"):
+			r.labelled(it, r.credentialsBlock)
+		case it.is("credentials_helper"):
+			r.labelled(it, r.helperBlock)
+		case it.is("host"):
+			r.labelled(it, r.hostBlock)
+		case it.is("plugin_cache_dir"):
+			r.pluginCacheDir(it)
+		case it.is("plugin_cache_may_break_dependency_lock_file"):
+			r.mayBreakLock(it)
+		default:
+			r.unknown(it)
+		}
+	}
+}
+
+// unknown warns of a setting that means nothing to the CLI either.
+func (r *fileReader) unknown(it item) {
+	if _, known := settingNames[it.name()]; known {
+		return
+	}
+	for known := range settingNames {
+		if it.is(known) && !settingNames[known] {
+			return
+		}
+	}
+	r.warn(it.at(), "unknown setting %s is ignored", shown(it.name()))
+}
+
+// labelled calls read with each block of a setting whose blocks have a label, be it
+// written as a label or, as in JSON, as the name of a member.
+func (r *fileReader) labelled(it item, read func(label name, body value)) {
+	labels := it.names[1:]
+	switch {
+	case len(labels) > 1:
+		r.wrong(labels[1].at, "a block %q has one label", it.name())
+	case it.value.kind != object:
+		r.wrong(it.value.at, "%q must be a block, not %s", it.name(), it.value.kind)
+	case len(labels) == 1:
+		read(labels[0], it.value)
+	default:
+		for _, member := range it.value.body {
+			switch {
+			case len(member.names) > 1:
+				r.wrong(member.at(), "a block %q has one label", it.name())
+			case member.value.kind != object:
+				r.wrong(member.value.at, "a member of %q must be a block, not %s", it.name(), member.value.kind)
+			default:
+				read(member.names[0], member.value)
+			}
+		}
+	}
+}
+
+// argument reports whether it is an argument, or a block where one is allowed, without
+// labels.
+func (r *fileReader) argument(it item, block bool) bool {
+	switch {
+	case len(it.names) > 1:
+		r.wrong(it.names[1].at, "%q has no labels", it.name())
+	case !it.equals && !block:
+		r.wrong(it.value.at, "%q is an argument and needs an equals sign", it.name())
+	default:
+		return true
+	}
+	return false
+}
+
+// pluginCacheDir reads the setting of this name. The first one counts across files, the
+// last one in a file.
+func (r *fileReader) pluginCacheDir(it item) {
+	dir, ok := r.text(it)
+	if !ok || dir == "" {
+		return
+	}
+	at := r.place(it.at())
+	const setting = "plugin_cache_dir"
+	if o := r.set.origins[setting]; o != nil && o.File != r.file {
+		o.Overridden = append(o.Overridden, at)
+		return
+	}
+	r.set.origin(setting, at)
+	r.set.cacheDir = r.sys.abs(r.sys.expand(dir))
+}
+
+// mayBreakLock reads the setting of this name, which nothing can switch off again.
+func (r *fileReader) mayBreakLock(it item) {
+	if on, ok := r.boolean(it); ok && on {
+		r.set.mayBreakLock = true
+		r.set.origin("plugin_cache_may_break_dependency_lock_file", r.place(it.at()))
+	}
+}
