@@ -1,0 +1,73 @@
+// Package doccache keeps the documents of registries and mirrors on disk, so that a
+// program that runs again, or beside others, asks only for what may have changed.
+//
+// A [Transport] is an [net/http.RoundTripper]. It goes into the http.Client of the
+// clients, which need not know of it:
+//
+//	dir, err := os.UserCacheDir()
+//	if err != nil {
+//		return err
+//	}
+//	shared := &http.Client{Transport: &doccache.Transport{Dir: filepath.Join(dir, "mytool", "documents")}}
+//	registry := &regclient.Client{HTTP: shared}
+//	mirror := &mirrorclient.Client{BaseURL: "https://mirror.example.com/providers/", HTTP: shared}
+//
+// It is a private cache as https://www.rfc-editor.org/rfc/rfc9111 describes it. The
+// numbers of sections in this package are of that document.
+//
+// # What is kept
+//
+// Discovery documents, lists of versions, metadata and locations of packages, documents of
+// network mirrors, checksums and signatures: answers to GET over https of up to 16 MiB that
+// are JSON or text, or have the name of checksums or of a signature. Redirects, each hop by
+// itself, and locations of modules are kept as well. Any other status is not; 401, 403, 404
+// and what else shows that a document is not there any more removes it.
+//
+// All the rest passes untouched, archives above all, and so does
+//
+//   - what is http, since whoever is in between could plant an answer for a day;
+//   - requests for a range or with conditions of their own, and those with a query other
+//     than the pages of a list: it may authorise them;
+//   - documents with URLs that authorise by themselves, since those soon end;
+//   - answers that say no-store, that break off, that are not the JSON they claim to be,
+//     or whose end cannot be told from a connection that is lost.
+//
+// # When the server is asked
+//
+// The server decides how long its answer can be used, by max-age or Expires, but never for
+// more than a day; [Transport.FreshFor] makes it longer. After that it is asked whether the
+// document has changed, if it gave an entity tag or a date, and otherwise for the document.
+// A server that says nothing is asked every time. If it cannot be reached, what is there may
+// do for a while ([Transport.StaleIfError]); without a network it has to
+// ([Transport.Offline]).
+//
+// What was read from disco, regclient or mirrorclient is as old as the answer of this cache:
+// a [disco.Client] that keeps services for an hour keeps those of a document that may have
+// been a day old. Where that matters, set [Transport.Refresh].
+//
+// # Who sees what
+//
+// An answer is used only for requests with the same URL and the same headers, but for those
+// that are never a credential, such as User-Agent: what came for one token is not shown to
+// another, nor to nobody. On disk are documents and a few of their headers, but no URL, no
+// token and no cookie. Documents of private registries are private, so all files have the
+// mode 0600, and a directory that is made here has 0700.
+//
+// The names of files, and a sum over each, are keyed with a secret in the file "key". Who
+// does not have it can plant nothing in the directory: what is damaged, foreign, a link or a
+// pipe is ignored and replaced. A key that belongs to another user is not trusted, and then
+// nothing is kept.
+//
+// # Processes
+//
+// Any number of programs may share a directory. Files appear whole or not at all. Of
+// requests for the same document at the same moment one goes to the server, the others wait
+// for it, but not longer than [Transport.Wait]. The directory is bounded; what was not used
+// for longest is removed. Trouble with it, such as a full disk, costs requests and is never
+// an error: see [Transport.Stats] and [Transport.Logger].
+//
+// A cache makes nothing more or less trustworthy: packages are verified by what is in its
+// documents as if they had just come, with the same signatures and keys.
+//
+// [disco.Client]: https://pkg.go.dev/github.com/tofureg/tofureg/disco#Client
+package doccache

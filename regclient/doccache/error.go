@@ -1,0 +1,35 @@
+package doccache
+
+import (
+	"net/http"
+
+	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/httpx"
+)
+
+// ErrOffline: the answer is not in the cache, which must not ask for it. The clients of
+// this module do not repeat such a request.
+var ErrOffline = fault.ErrOffline
+
+// OfflineError is the error of a request that [Transport.Offline] keeps from being made.
+// It wraps [ErrOffline].
+type OfflineError struct {
+	Method string // of the request
+	URL    string // of the request, without query and user information
+}
+
+// Error tells what was asked for.
+func (e *OfflineError) Error() string {
+	return e.Method + " " + e.URL + ": " + ErrOffline.Error()
+}
+
+// Unwrap returns [ErrOffline].
+func (e *OfflineError) Unwrap() error { return ErrOffline }
+
+func offline(req *http.Request) error {
+	method := req.Method
+	if method == "" {
+		method = http.MethodGet
+	}
+	return &OfflineError{Method: httpx.Clean(method, 20), URL: httpx.Redact(req.URL)}
+}

@@ -1,0 +1,36 @@
+package doccache
+
+import (
+	"net/http"
+	"time"
+)
+
+// Limits of the package.
+const (
+	MaxDocument = maxDocument
+	MaxHeader   = maxHeader
+	MaxVary     = maxVary
+	MaxFresh    = maxFresh
+	Overhead    = fixed
+)
+
+// Decode reads a file whose sum is right, and writes it again.
+func Decode(file []byte) (again []byte, err error) {
+	e, err := decode(file)
+	if err != nil {
+		return nil, err
+	}
+	return e.encode()
+}
+
+// Encode writes the file of an answer, without its sum.
+func Encode(status int, header http.Header, vary string, requested, received time.Time, body []byte) ([]byte, error) {
+	e := &entry{status: status, header: header, vary: vary, requested: requested, received: received, body: body}
+	return e.encode()
+}
+
+// Directives reads a Cache-Control header, and returns the times that are stated.
+func Directives(h http.Header) []time.Duration {
+	d := parseDirectives(h)
+	return []time.Duration{d.maxAge, d.minFresh, d.maxStale, d.staleIfError}
+}

@@ -1,0 +1,96 @@
+package doccache
+
+import (
+	"net/http"
+	"time"
+)
+
+// maxFresh is how long an answer is used unasked at most, whatever the server states: one
+// that was taken over for an hour must not rule the answers of a year.
+const maxFresh = 24 * time.Hour
+
+// lifetime is how long the server lets its answer be used unasked (section 4.2.1). There
+// is no guessing: without a statement it is zero.
+func (e *entry) lifetime() time.Duration {
+	var d time.Duration
+	if e.control.maxAge != absent {
+		d = e.control.maxAge
+	} else if v := e.header.Get("Expires"); v != "" {
+		if at, err := http.ParseTime(v); err == nil {
+			d = at.Sub(e.date())
+		}
+	}
+	return min(max(d, 0), maxFresh)
+}
+
+// date is when the answer was made.
+func (e *entry) date() time.Time {
+	if at, err := http.ParseTime(e.header.Get("Date")); err == nil {
+		return at
+	}
+	return e.received
+}
+
+// age is how old the answer is (section 4.2.3). If the clock has been put back, nobody
+// knows.
+func (e *entry) age(now time.Time) time.Duration {
+	if now.Before(e.received) {
+		return forever
+	}
+	apparent := max(0, e.received.Sub(e.date()))
+	corrected := seconds(e.header.Get("Age")) + max(0, e.received.Sub(e.requested))
+	age := max(apparent, corrected) + now.Sub(e.received)
+	if age < 0 {
+		return forever // an overflow
+	}
+	return age
+}
+
+// usable reports whether e may be used without asking (section 4).
+func (x *exchange) usable(e *entry, now time.Time) bool {
+	if x.t.Refresh && !x.t.Offline || x.asks.noCache || e.control.noCache {
+		return false
+	}
+	age, life := e.age(now), e.lifetime()
+	kept := now.Sub(e.received)
+	fresh := age < life || kept >= 0 && kept < x.t.FreshFor
+	switch {
+	case fresh && e.control.immutable:
+		return true
+	case x.asks.maxAge != absent && age > x.asks.maxAge,
+		x.asks.minFresh != absent && age > life-x.asks.minFresh:
+		return false
+	case fresh:
+		return true
+	}
+	return x.asks.maxStale != absent && !e.control.mustRevalidate && age != forever && age-life <= x.asks.maxStale
+}
+
+// mayBeStale reports whether e may be used although it should have been asked about and
+// could not be (section 4.2.4 and RFC 5861).
+func (x *exchange) mayBeStale(e *entry, now time.Time) bool {
+	if e == nil || e.control.mustRevalidate || e.control.noCache || x.asks.noCache {
+		return false
+	}
+	window := max(x.t.StaleIfError, e.control.staleIfError, x.asks.staleIfError)
+	age := e.age(now)
+	// What FreshFor made fresh counts from its end.
+	life := max(e.lifetime(), min(x.t.FreshFor, forever-window))
+	return window > 0 && age != forever && age-life < window
+}
+
+// isOutage reports whether a status says that the server could not answer.
+func isOutage(status int) bool {
+	switch status {
+	case http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway,
+		http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	}
+	return false
+}
+
+// supersedes reports whether an answer that cannot be kept says that what is kept is not
+// the answer any more.
+func supersedes(status int) bool {
+	return status < 500 && status != http.StatusTooManyRequests && status != http.StatusRequestTimeout
+}

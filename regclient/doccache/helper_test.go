@@ -1,0 +1,185 @@
+package doccache_test
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tofureg/tofureg/regclient/doccache"
+)
+
+// origin is a server in this process.
+type origin struct {
+	mu       sync.Mutex
+	requests []*http.Request
+	answer   func(n int, req *http.Request) (*http.Response, error) // n counts from 1
+}
+
+func (o *origin) RoundTrip(req *http.Request) (*http.Response, error) {
+	o.mu.Lock()
+	o.requests = append(o.requests, req)
+	n := len(o.requests)
+	o.mu.Unlock()
+	resp, err := o.answer(n, req)
+	if resp != nil {
+		resp.Request = req
+	}
+	return resp, err
+}
+
+func (o *origin) count() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.requests)
+}
+
+func (o *origin) last() *http.Request {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.requests[len(o.requests)-1]
+}
+
+// headers makes a header of names and values. Lists of documents are JSON unless they say
+// otherwise.
+func headers(list ...string) http.Header {
+	h := http.Header{"Content-Type": {"application/json"}}
+	for i := 0; i < len(list); i += 2 {
+		if list[i+1] == "" {
+			h.Del(list[i])
+		} else {
+			h.Set(list[i], list[i+1])
+		}
+	}
+	return h
+}
+
+func reply(status int, h http.Header, body string) *http.Response {
+	return &http.Response{
+		Status: http.StatusText(status), StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: h, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)),
+	}
+}
+
+// always answers with the same document, and 304 to those who have its tag.
+func always(h http.Header, body string) *origin {
+	return &origin{answer: func(_ int, req *http.Request) (*http.Response, error) {
+		if tag := h.Get("Etag"); tag != "" && req.Header.Get("If-None-Match") == tag {
+			return reply(http.StatusNotModified, h.Clone(), ""), nil
+		}
+		if m := h.Get("Last-Modified"); m != "" && req.Header.Get("If-Modified-Since") == m {
+			return reply(http.StatusNotModified, h.Clone(), ""), nil
+		}
+		return reply(http.StatusOK, h.Clone(), body), nil
+	}}
+}
+
+const doc = "https://registry.example.com/v1/providers/acme/alpha/versions"
+
+// settings are fields of a Transport, which cannot be copied.
+type settings struct {
+	FreshFor, StaleIfError time.Duration
+	Refresh, Offline       bool
+}
+
+func (s settings) transport(base http.RoundTripper, dir string) *doccache.Transport {
+	return &doccache.Transport{
+		Base: base, Dir: dir, FreshFor: s.FreshFor, StaleIfError: s.StaleIfError, Refresh: s.Refresh, Offline: s.Offline,
+	}
+}
+
+// request makes a GET with these headers.
+func request(t testing.TB, url string, list ...string) *http.Request {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header = headers(list...)
+	req.Header.Del("Content-Type")
+	return req
+}
+
+// get reads what answers the request.
+func get(t testing.TB, tr http.RoundTripper, req *http.Request) (*http.Response, string) {
+	t.Helper()
+	resp, err := tr.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := resp.Body.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if resp.Request != req {
+		t.Error("the answer is not for the request of the caller")
+	}
+	return resp, string(body)
+}
+
+// want gets url and checks the body, and how many requests the server has seen by then.
+func want(t testing.TB, tr *doccache.Transport, url, body string, requests int, list ...string) *http.Response {
+	t.Helper()
+	resp, got := get(t, tr, request(t, url, list...))
+	if got != body {
+		t.Errorf("body %q, want %q", got, body)
+	}
+	if n := tr.Base.(*origin).count(); n != requests {
+		t.Errorf("the server has seen %d requests, want %d", n, requests)
+	}
+	return resp
+}
+
+// entries returns the files of documents in a directory.
+func entries(t testing.TB, dir string) []string {
+	t.Helper()
+	list, err := filepath.Glob(filepath.Join(dir, "*.doc"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// clean fails if there is anything in dir besides documents and the key.
+func clean(t testing.TB, dir string) {
+	t.Helper()
+	names, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range names {
+		if n.Name() != "key" && !strings.HasSuffix(n.Name(), ".doc") {
+			t.Errorf("%s is left behind", n.Name())
+		}
+		if info, err := n.Info(); err != nil || info.Mode().Perm() != 0o600 && os.PathSeparator == '/' {
+			t.Errorf("%s has mode %v, %v", n.Name(), info.Mode(), err)
+		}
+	}
+}
+
+// holds reports whether any file in dir, or any name, has the text.
+func holds(t testing.TB, dir, text string) bool {
+	t.Helper()
+	names, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range names {
+		data, err := os.ReadFile(filepath.Join(dir, n.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(n.Name(), text) || bytes.Contains(data, []byte(text)) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,22 @@
+//go:build unix
+
+package doccache
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// private checks that the file is of this user alone. The error is errDamaged if it may be
+// replaced.
+func private(path string, info fs.FileInfo) error {
+	if sys, ok := info.Sys().(*syscall.Stat_t); ok && int(sys.Uid) != os.Geteuid() {
+		return fmt.Errorf("%s belongs to another user", path)
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return errDamaged
+	}
+	return nil
+}

@@ -1,0 +1,223 @@
+package doccache_test
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tofureg/tofureg/regclient/doccache"
+)
+
+// TestRevalidation: what has not changed is not sent again, and counts as new.
+func TestRevalidation(t *testing.T) {
+	t.Parallel()
+	for name, validator := range map[string][2]string{
+		"tag":      {"Etag", `"a"`},
+		"weak tag": {"Etag", `W/"a"`},
+		"time":     {"Last-Modified", date(-time.Hour)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			synctest.Test(t, func(t *testing.T) {
+				o := always(headers("Cache-Control", "max-age=60", validator[0], validator[1]), `{"x":1}`)
+				tr := &doccache.Transport{Base: o, Dir: dir}
+				want(t, tr, doc, `{"x":1}`, 1)
+				time.Sleep(60 * second)
+				resp := want(t, tr, doc, `{"x":1}`, 2)
+				if resp.StatusCode != http.StatusOK || resp.Header.Get("Cache-Status") != "tofureg; fwd=stale; fwd-status=304" || resp.Header.Get("Age") != "0" {
+					t.Errorf("status %d, headers %v", resp.StatusCode, resp.Header)
+				}
+				time.Sleep(59 * second)
+				want(t, tr, doc, `{"x":1}`, 2)
+				if got, want := tr.Stats(), (doccache.Stats{Hits: 1, Revalidated: 1, Misses: 1, Stored: 2}); got != want {
+					t.Errorf("%+v, want %+v", got, want)
+				}
+			})
+		})
+	}
+}
+
+// TestUpdate: "not modified" brings new headers, but none that would describe another body.
+func TestUpdate(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		o := &origin{answer: func(n int, _ *http.Request) (*http.Response, error) {
+			if n == 1 {
+				return reply(http.StatusOK, headers("Etag", `"a"`, "Cache-Control", "max-age=1", "Age", "9", "Date", date(0)), `{}`), nil
+			}
+			return reply(http.StatusNotModified, headers("Content-Type", "text/html", "Etag", `W/"a"`, "Cache-Control", "max-age=60", "Set-Cookie", "a=b"), ""), nil
+		}}
+		tr := &doccache.Transport{Base: o, Dir: dir}
+		want(t, tr, doc, `{}`, 1)
+		time.Sleep(100 * second)
+		want(t, tr, doc, `{}`, 2)
+		time.Sleep(59 * second)
+		resp := want(t, tr, doc, `{}`, 2)
+		if h := resp.Header; h.Get("Content-Type") != "application/json" || h.Get("Age") != "59" || h.Get("Set-Cookie") != "" {
+			t.Errorf("headers %v", h)
+		}
+	})
+}
+
+// TestNotModifiedOfAnother: a server that speaks of another version is asked for it.
+func TestNotModifiedOfAnother(t *testing.T) {
+	t.Parallel()
+	o := &origin{answer: func(n int, req *http.Request) (*http.Response, error) {
+		switch {
+		case n == 1:
+			return reply(http.StatusOK, headers("Etag", `"a"`), `{"n":1}`), nil
+		case req.Header.Get("If-None-Match") != "":
+			return reply(http.StatusNotModified, headers("Etag", `"b"`), ""), nil
+		}
+		return reply(http.StatusOK, headers("Etag", `"b"`), `{"n":2}`), nil
+	}}
+	tr := &doccache.Transport{Base: o, Dir: t.TempDir()}
+	want(t, tr, doc, `{"n":1}`, 1)
+	want(t, tr, doc, `{"n":2}`, 3)
+}
+
+// TestSuperseded: what the server has taken back is gone, for times without a server too.
+func TestSuperseded(t *testing.T) {
+	t.Parallel()
+	for status, gone := range map[int]bool{
+		401: true, 403: true, 404: true, 410: true, 400: true, 302: true,
+		429: false, 500: false, 501: false, 503: false, 520: false,
+	} {
+		o := &origin{answer: func(n int, _ *http.Request) (*http.Response, error) {
+			if n == 1 {
+				return reply(http.StatusOK, headers("Etag", `"a"`), `{}`), nil
+			}
+			return reply(status, headers(), `{"errors":[]}`), nil
+		}}
+		dir := t.TempDir()
+		tr := &doccache.Transport{Base: o, Dir: dir}
+		want(t, tr, doc, `{}`, 1)
+		want(t, tr, doc, `{"errors":[]}`, 2)
+		if n := len(entries(t, dir)); n != map[bool]int{true: 0, false: 1}[gone] {
+			t.Errorf("after status %d there are %d entries", status, n)
+		}
+	}
+}
+
+// TestNoStoreLater: a server may change its mind.
+func TestNoStoreLater(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{http.StatusOK, http.StatusNotModified} {
+		o := &origin{answer: func(n int, _ *http.Request) (*http.Response, error) {
+			if n == 1 {
+				return reply(http.StatusOK, headers("Etag", `"a"`), `{}`), nil
+			}
+			return reply(status, headers("Cache-Control", "no-store"), map[bool]string{true: `{}`}[status == http.StatusOK]), nil
+		}}
+		dir := t.TempDir()
+		tr := &doccache.Transport{Base: o, Dir: dir}
+		want(t, tr, doc, `{}`, 1)
+		want(t, tr, doc, `{}`, 2)
+		if list := entries(t, dir); len(list) > 0 {
+			t.Errorf("status %d with no-store: %v is still there", status, list)
+		}
+	}
+}
+
+// TestUnsafeMethods: a change makes what is kept invalid, for everybody (section 4.4).
+func TestUnsafeMethods(t *testing.T) {
+	t.Parallel()
+	for method, status := range map[string]int{"POST": 200, "DELETE": 204, "PUT": 301, "HEAD": 200, "PATCH": 500} {
+		dir := t.TempDir()
+		o := &origin{answer: func(_ int, req *http.Request) (*http.Response, error) {
+			if req.Method != http.MethodGet {
+				return reply(status, headers(), ""), nil
+			}
+			return reply(http.StatusOK, headers("Cache-Control", "max-age=60"), `{}`), nil
+		}}
+		tr := &doccache.Transport{Base: o, Dir: dir}
+		other := "https://registry.example.com/other"
+		want(t, tr, doc, `{}`, 1)
+		want(t, tr, doc, `{}`, 2, "Authorization", "Bearer a")
+		want(t, tr, other, `{}`, 3)
+		req := request(t, doc)
+		req.Method = method
+		get(t, &doccache.Transport{Base: o, Dir: dir}, req)
+		left := map[bool]int{true: 3, false: 1}[slices.Contains([]string{"HEAD", "PATCH"}, method)]
+		if n := len(entries(t, dir)); n != left {
+			t.Errorf("after %s with status %d: %d entries, want %d", method, status, n, left)
+		}
+	}
+}
+
+var errDown = errors.New("connection refused")
+
+// TestStaleIfError: a server that does not answer is no obstacle for a while.
+func TestStaleIfError(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, control, request string
+		set                    settings
+		status                 int // 0: an error
+		after                  time.Duration
+		stale                  bool
+	}{
+		{name: "not allowed", control: "max-age=60", after: 61 * second},
+		{name: "by the caller", control: "max-age=60", set: settings{StaleIfError: 30 * second}, after: 89 * second, stale: true},
+		{name: "by the caller, too late", control: "max-age=60", set: settings{StaleIfError: 30 * second}, after: 90 * second},
+		{name: "by the server", control: "max-age=60, stale-if-error=30", after: 89 * second, stale: true},
+		{name: "by the server, too late", control: "max-age=60, stale-if-error=30", after: 90 * second},
+		{name: "by the request", control: "max-age=60", request: "stale-if-error=30", after: 89 * second, stale: true},
+		{name: "the longer one", control: "max-age=60, stale-if-error=30", set: settings{StaleIfError: second}, after: 89 * second, stale: true},
+		{name: "after FreshFor", control: "max-age=0", set: settings{StaleIfError: 30 * second, FreshFor: 60 * second}, after: 89 * second, stale: true},
+		{name: "after FreshFor, too late", control: "max-age=0", set: settings{StaleIfError: 30 * second, FreshFor: 60 * second}, after: 90 * second},
+		{name: "must-revalidate", control: "max-age=60, must-revalidate", set: settings{StaleIfError: time.Hour}, after: 61 * second},
+		{name: "no-cache", control: "no-cache", set: settings{StaleIfError: time.Hour}, after: 61 * second},
+		{name: "no-cache in the request", control: "max-age=60", request: "no-cache", set: settings{StaleIfError: time.Hour}, after: 61 * second},
+		{name: "Refresh", control: "max-age=60", set: settings{StaleIfError: time.Hour, Refresh: true}, after: second, stale: true},
+	}
+	for _, status := range []int{429, 500, 502, 503, 504} {
+		tests = append(tests, struct {
+			name, control, request string
+			set                    settings
+			status                 int
+			after                  time.Duration
+			stale                  bool
+		}{name: http.StatusText(status), control: "max-age=60", set: settings{StaleIfError: time.Hour}, status: status, after: 61 * second, stale: true})
+	}
+	for i := range tests {
+		test := &tests[i]
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			synctest.Test(t, func(t *testing.T) {
+				o := &origin{answer: func(n int, _ *http.Request) (*http.Response, error) {
+					switch {
+					case n == 1:
+						return reply(http.StatusOK, headers("Cache-Control", test.control, "Etag", `"a"`), `{}`), nil
+					case test.status != 0:
+						return reply(test.status, headers(), `{"errors":[]}`), nil
+					}
+					return nil, errDown
+				}}
+				tr := test.set.transport(o, dir)
+				want(t, tr, doc, `{}`, 1)
+				time.Sleep(test.after)
+				req := request(t, doc, "Cache-Control", test.request)
+				if !test.stale {
+					if resp, err := tr.RoundTrip(req); err != errDown {
+						t.Fatalf("%v, %v; want the error of the server, as it is", resp, err)
+					}
+					return
+				}
+				resp, body := get(t, tr, req)
+				if body != `{}` || resp.Header.Get("Cache-Status") != "tofureg; hit; detail=stale" || o.count() != 2 {
+					t.Errorf("%q, %v, %d requests", body, resp.Header, o.count())
+				}
+				if s := tr.Stats(); s.Stale != 1 || s.Hits != 1 {
+					t.Errorf("%+v", s)
+				}
+			})
+		})
+	}
+}
