@@ -1,0 +1,43 @@
+package hashstore_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/provider/hashstore"
+	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/regclient/regtest"
+)
+
+// The hashes of all platforms, twice: the second time no archive is downloaded.
+func ExampleDir() {
+	registry := regtest.New("registry.example.com")
+	registry.AddProvider(regtest.Provider{Address: "acme/demo", Version: "1.2.3"})
+	client := &regclient.Client{HTTP: registry.Client()}
+
+	dir, err := os.MkdirTemp("", "example-")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	store := &hashstore.Dir{Path: filepath.Join(dir, "hashes")}
+
+	demo, version := addrs.MustParseProvider("registry.example.com/acme/demo"), addrs.MustParseVersion("1.2.3")
+	for range 2 {
+		registry.Reset()
+		reports, err := provider.Hashes(context.Background(), client, demo, version, nil, provider.HashOptions{Store: store})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(len(reports), "platforms,", registry.Count(regtest.Archive), "downloads")
+	}
+	// Output:
+	// 5 platforms, 5 downloads
+	// 5 platforms, 0 downloads
+}
