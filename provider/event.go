@@ -20,7 +20,8 @@ const (
 	// EventRestarted: the file changed on the server; what had arrived was
 	// dropped and Bytes counts from zero again. Err says why.
 	EventRestarted EventKind = "restarted"
-	// EventVerified: the package is what the policy wants, and at its place.
+	// EventVerified: the package is what the policy wants. [Download] has put it at
+	// its place by then.
 	EventVerified EventKind = "verified"
 
 	// EventResolving: the source is asked what there is.
@@ -28,6 +29,8 @@ const (
 	// EventWaiting: another process, or another goroutine, is busy with the same
 	// package. It comes once, before the wait.
 	EventWaiting EventKind = "waiting"
+	// EventUnpacking: the archive has arrived, and is being unpacked.
+	EventUnpacking EventKind = "unpacking"
 	// EventReused: the package was there already, and its content is what the
 	// policy wants.
 	EventReused EventKind = "reused"

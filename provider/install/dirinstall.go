@@ -177,10 +177,14 @@ func (i *installation) fetch(ctx context.Context, st *staging) (*Installed, erro
 	if err != nil {
 		return nil, err
 	}
+	e := provider.Event{Kind: provider.EventUnpacking, Bytes: got.Size, Total: got.Size}
+	i.send(e)
 	report, n, err := i.unpack(ctx, st, f, got)
 	if err != nil {
 		return nil, err
 	}
+	e.Kind = provider.EventVerified
+	i.send(e)
 	done, err := i.settle(ctx, st, st.tree(), n.Tree)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,169 @@
+package install_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/klauspost/compress/flate"
+
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/provider/install"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// BenchmarkInstall compares an install from memory with what no install can do without, in
+// the same run: hashing the archive, inflating it, hashing and writing the content. The
+// ratio is of processor time, where the system tells it.
+func BenchmarkInstall(b *testing.B) {
+	for _, size := range []int{20, 200} {
+		b.Run(fmt.Sprintf("%dMB", size), func(b *testing.B) {
+			if size > 20 && testing.Short() {
+				b.Skip("skipped: -short")
+			}
+			data := packed(b, size<<20)
+			sum := verify.ZHSum(sha256.Sum256(data))
+			pkg := &provider.Package{Provider: alpha, Version: v1, Platform: linux, URL: "https://example.com/alpha.zip", Size: int64(len(data))}
+			policy := verify.Policy{Accept: []verify.Hash{sum}}
+			b.SetBytes(int64(len(data)))
+			b.ReportAllocs()
+			var ours, least float64
+			for b.Loop() {
+				b.StopTimer()
+				least += cpu(func() { unavoidable(b, data) })
+				d := newDir(b)
+				b.StartTimer()
+				ours += cpu(func() {
+					if _, err := d.Install(b.Context(), inMemory(data), pkg, install.Options{Policy: policy}); err != nil {
+						b.Fatal(err)
+					}
+				})
+				b.StopTimer()
+				os.RemoveAll(d.Path)
+				b.StartTimer()
+			}
+			if least > 0 {
+				b.ReportMetric(ours/least, "cpu-ratio")
+				b.ReportMetric(1000*ours/float64(b.N), "cpu-ms/op")
+			}
+		})
+	}
+}
+
+// BenchmarkLookup is the time to make sure of a package of 47 MB.
+func BenchmarkLookup(b *testing.B) {
+	data := packed(b, 20<<20)
+	pkg := &provider.Package{Provider: alpha, Version: v1, Platform: linux, URL: "https://example.com/alpha.zip"}
+	d := newDir(b)
+	done, err := d.Install(b.Context(), inMemory(data), pkg, install.Options{Policy: verify.Policy{AllowUnchecked: true}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := d.Lookup(b.Context(), alpha, v1, linux, done.Report.Local); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// inMemory is a source that has one archive.
+type inMemory []byte
+
+func (m inMemory) Evidence(_ context.Context, pkg *provider.Package) (verify.Evidence, error) {
+	return pkg.Evidence(), nil
+}
+
+func (m inMemory) Open(context.Context, *provider.Package) (*provider.Body, error) {
+	return &provider.Body{ReadCloser: io.NopCloser(bytes.NewReader(m)), Size: int64(len(m))}, nil
+}
+
+// unavoidable is what an install must do at the least.
+func unavoidable(b *testing.B, data []byte) {
+	dir := b.TempDir()
+	defer os.RemoveAll(dir)
+	sum := sha256.New()
+	buf := make([]byte, 256<<10)
+	if _, err := io.CopyBuffer(sum, struct{ io.Reader }{bytes.NewReader(data)}, buf); err != nil {
+		b.Fatal(err)
+	}
+	r, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		b.Fatal(err)
+	}
+	r.RegisterDecompressor(zip.Deflate, func(r io.Reader) io.ReadCloser { return flate.NewReader(r) })
+	for _, f := range r.File {
+		in, err := f.Open()
+		if err != nil {
+			b.Fatal(err)
+		}
+		out, err := os.Create(filepath.Join(dir, f.Name))
+		if err != nil {
+			b.Fatal(err)
+		}
+		sum.Reset()
+		_, err = io.CopyBuffer(io.MultiWriter(out, sum), in, buf)
+		in.Close()
+		if err == nil {
+			err = out.Sync()
+		}
+		out.Close()
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// archives are made once.
+var archives struct {
+	sync.Mutex
+	bySize map[int][]byte
+}
+
+// packed returns an archive of about this size, of content that deflates as programs do.
+func packed(b *testing.B, size int) []byte {
+	b.Helper()
+	archives.Lock()
+	defer archives.Unlock()
+	if data := archives.bySize[size]; data != nil {
+		return data
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	words := make([][]byte, 4096)
+	for i := range words {
+		words[i] = make([]byte, 4+r.IntN(6))
+		for j := range words[i] {
+			words[i][j] = byte(r.Uint32())
+		}
+	}
+	var out bytes.Buffer
+	z := zip.NewWriter(&out)
+	z.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) { return flate.NewWriter(w, 1) })
+	w, err := z.Create(program)
+	for err == nil && out.Len() < size {
+		for range 1000 {
+			if _, err = w.Write(words[r.IntN(len(words))]); err != nil {
+				break
+			}
+		}
+	}
+	if err == nil {
+		err = z.Close()
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	if archives.bySize == nil {
+		archives.bySize = map[int][]byte{}
+	}
+	archives.bySize[size] = out.Bytes()
+	return out.Bytes()
+}

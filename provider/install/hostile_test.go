@@ -1,0 +1,157 @@
+package install_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/provider/install"
+	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// entry is one of an archive.
+type entry struct {
+	name, content string
+	mode          fs.FileMode // zero: what an archive made on Windows has
+}
+
+func zipOf(t testing.TB, entries ...entry) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	z := zip.NewWriter(&out)
+	for _, e := range entries {
+		h := &zip.FileHeader{Name: e.name, Method: zip.Deflate}
+		if strings.HasSuffix(e.name, "/") {
+			h.Method = zip.Store
+		}
+		if e.mode != 0 {
+			h.SetMode(e.mode)
+		}
+		w, err := z.CreateHeader(h)
+		if err == nil {
+			_, err = w.Write([]byte(e.content))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// TestHostileArchives: archives that are correctly signed and must not be unpacked are
+// refused, with nothing left behind, inside the plugin directory or outside.
+func TestHostileArchives(t *testing.T) {
+	t.Parallel()
+	good := entry{name: program, content: "program", mode: 0o755}
+	bomb := entry{name: "zeros", content: strings.Repeat("\x00", 1<<20)}
+	many := make([]entry, 200)
+	for i := range many {
+		many[i].name = fmt.Sprintf("f%d", i)
+	}
+	one := zipOf(t, good)
+	for name, c := range map[string]struct {
+		zip  []byte
+		want error
+	}{
+		"traversal":              {zipOf(t, good, entry{name: "../../escaped"}), verify.ErrArchive},
+		"traversal below":        {zipOf(t, good, entry{name: "docs/../../escaped"}), verify.ErrArchive},
+		"backslashes":            {zipOf(t, good, entry{name: `..\..\escaped`}), verify.ErrArchive},
+		"absolute":               {zipOf(t, good, entry{name: "/tmp/escaped"}), verify.ErrArchive},
+		"drive":                  {zipOf(t, good, entry{name: "C:escaped"}), verify.ErrArchive},
+		"stream":                 {zipOf(t, good, entry{name: program + ":hidden"}), verify.ErrArchive},
+		"reserved":               {zipOf(t, good, entry{name: "NUL.txt"}), verify.ErrArchive},
+		"trailing dot":           {zipOf(t, good, entry{name: "docs."}), verify.ErrArchive},
+		"zero byte":              {zipOf(t, good, entry{name: "a\x00b"}), verify.ErrArchive},
+		"symbolic link":          {zipOf(t, good, entry{name: "link", content: "/etc", mode: fs.ModeSymlink | 0o777}), verify.ErrArchive},
+		"file through link":      {zipOf(t, entry{name: "l", content: "/tmp", mode: fs.ModeSymlink | 0o777}, entry{name: "l/escaped"}), verify.ErrArchive},
+		"device":                 {zipOf(t, good, entry{name: "dev", mode: fs.ModeDevice | 0o666}), verify.ErrArchive},
+		"pipe":                   {zipOf(t, good, entry{name: "pipe", mode: fs.ModeNamedPipe | 0o666}), verify.ErrArchive},
+		"duplicate":              {zipOf(t, good, good), verify.ErrArchive},
+		"other letters":          {zipOf(t, good, entry{name: strings.ToUpper(program)}), verify.ErrArchive},
+		"same in Unicode":        {zipOf(t, good, entry{name: "é"}, entry{name: "e\u0301"}), verify.ErrArchive},
+		"file and directory":     {zipOf(t, good, entry{name: program + "/x"}), verify.ErrArchive},
+		"no entries":             {zipOf(t), verify.ErrArchive},
+		"not an archive":         {[]byte("<html>"), verify.ErrArchive},
+		"cut off":                {one[:len(one)-1], verify.ErrArchive},
+		"damaged content":        {bytes.Replace(one, []byte("PK\x03\x04"), []byte("PK\x03\x05"), 1), verify.ErrArchive},
+		"another name inside":    {bytes.Replace(one, []byte(program), []byte(strings.ToUpper(program)), 1), verify.ErrArchive},
+		"more than announced":    {lie(t, zipOf(t, bomb), 10), verify.ErrArchive},
+		"bomb":                   {zipOf(t, good, bomb), verify.ErrTooLarge},
+		"bomb of small pieces":   {zipOf(t, many...), verify.ErrTooLarge},
+		"long name":              {zipOf(t, good, entry{name: strings.Repeat("long/", 60)}), verify.ErrTooLarge},
+		"more than the platform": {zipOf(t, good, entry{name: strings.Repeat("l", 256)}), verify.ErrArchive},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := newOffer(t, regtest.Provider{Zip: c.zip})
+			base := t.TempDir()
+			d := &install.Dir{Path: filepath.Join(base, "a", "b", "plugins")}
+			policy := verify.Policy{Limits: verify.Limits{Unpacked: 1 << 19, Entries: 100, NameLen: 280}}
+			done, err := d.Install(t.Context(), o.src, o.pkg, install.Options{Policy: policy})
+			if _, ok := errors.AsType[*provider.Error](err); !ok || !errors.Is(err, c.want) {
+				t.Errorf("%v, want %v", err, c.want)
+			}
+			if done != nil {
+				t.Errorf("%+v", done)
+			}
+			wantNames(t, d.Path)
+			if list := names(t, base); len(list) != 5 { // a, b, plugins, .tofureg and a working place in it
+				t.Errorf("left behind: %q", list)
+			}
+		})
+	}
+}
+
+// lie has an archive of one file state another size for it.
+func lie(t testing.TB, data []byte, size byte) []byte {
+	t.Helper()
+	for _, header := range []struct {
+		signature string
+		at        int
+	}{{"PK\x01\x02", 24}, {"PK\x07\x08", 12}} {
+		i := bytes.LastIndex(data, []byte(header.signature))
+		if i < 0 {
+			t.Fatal("no header")
+		}
+		copy(data[i+header.at:], []byte{size, 0, 0, 0})
+	}
+	return data
+}
+
+// TestModes: no archive chooses who may write. The program can be run even if the archive
+// was made where files have no such mode.
+func TestModes(t *testing.T) {
+	t.Parallel()
+	o := newOffer(t, regtest.Provider{Zip: zipOf(t,
+		entry{name: program, content: "program"},
+		entry{name: "setuid", mode: fs.ModeSetuid | 0o777},
+		entry{name: "secret", mode: 0o600},
+		entry{name: "none/"},
+		entry{name: "terraform-provider-alpha/x", content: "not a program"},
+	)})
+	done := o.install(t, newDir(t), install.Options{})
+	mask := fs.FileMode(0o777)
+	if info, err := os.Stat(filepath.Join(done.Dir, "setuid")); err == nil {
+		mask = info.Mode().Perm() // 0755 less the umask
+	}
+	for name, want := range map[string]fs.FileMode{
+		program: 0o755, "setuid": 0o755, "secret": 0o644, "terraform-provider-alpha/x": 0o644,
+		"none": fs.ModeDir | 0o755,
+	} {
+		info, err := os.Stat(filepath.Join(done.Dir, name))
+		if err != nil || info.Mode() != want&(mask|^fs.FileMode(0o777)) {
+			t.Errorf("%s: %v, %v; want %v", name, info.Mode(), err, want)
+		}
+	}
+}

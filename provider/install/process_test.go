@@ -1,0 +1,280 @@
+package install_test
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/provider/install"
+	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/verify"
+)
+
+var roleFile = flag.String("install.role", "", "be a process that installs what this `file` says; see TestChild")
+
+// role is what a process of the tests below does.
+type role struct {
+	Dir, Server, CA string
+	Accept          map[string][]verify.Hash // by provider; nil: no lock
+	Times           int                      // how often each provider is installed at once
+	Seed            uint64                   // of the order
+}
+
+// fleet are the providers that the processes install.
+var fleet = []string{"alpha", "beta", "gamma", "delta", "epsilon"}
+
+func fleetProvider(name string) addrs.Provider {
+	return addrs.MustParseProvider("registry.example.com/acme/" + name)
+}
+
+// fleetServer serves the fleet over TLS, to processes that believe its certificate.
+type fleetServer struct {
+	*httptest.Server
+	reg     *regtest.Registry
+	hold    chan struct{} // until it is closed no archive leaves; nil: none is held
+	asked   atomic.Int64  // archives
+	waiting atomic.Int64  // calls that wait for others
+}
+
+func newFleet(t *testing.T, size int64, hold bool) *fleetServer {
+	t.Helper()
+	s := &fleetServer{reg: regtest.New("registry.example.com")}
+	for _, name := range fleet {
+		s.reg.AddProvider(regtest.Provider{
+			Address: "acme/" + name, Version: v1.String(), Platforms: []string{linux.String()}, Size: size,
+			Files: map[string]string{"docs/": "", "docs/a.txt": "text", "LICENSE": "free"},
+		})
+	}
+	if hold {
+		s.hold = make(chan struct{})
+	}
+	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, ".zip") {
+			s.asked.Add(1)
+			s.check()
+			if s.hold != nil {
+				<-s.hold
+			}
+		}
+		s.reg.ServeHTTP(w, r)
+	}))
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // of clients that were killed
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	return s
+}
+
+// check lets the archives go when every call has either asked for one or waits.
+func (s *fleetServer) check() {
+	if s.hold != nil && s.asked.Load()+s.waiting.Load() == int64(8*8*len(fleet)) {
+		close(s.hold)
+	}
+}
+
+// start starts a process with this role and returns what it prints once it is ready.
+func (s *fleetServer) start(t *testing.T, r role) (*exec.Cmd, *bufio.Scanner) {
+	t.Helper()
+	dir := t.TempDir()
+	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
+	r.Server, r.CA = s.Listener.Addr().String(), string(cert)
+	text, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^TestChild$", "-test.timeout=120s", "-install.role="+write(t, dir, "role.json", string(text)))
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	for lines.Scan() && lines.Text() != "ready" {
+	}
+	return cmd, lines
+}
+
+// source returns a client that finds every host at the server.
+func (r role) source() *regclient.Client {
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM([]byte(r.CA))
+	transport := &http.Transport{
+		// The certificate is one for example.com.
+		TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: "example.com"},
+		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, network, r.Server)
+		},
+	}
+	return &regclient.Client{HTTP: &http.Client{Transport: transport}}
+}
+
+// TestChild is the process of the tests below and does nothing by itself.
+func TestChild(t *testing.T) {
+	if *roleFile == "" {
+		return
+	}
+	text, err := os.ReadFile(*roleFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r role
+	if err := json.Unmarshal(text, &r); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Println("\nready")
+	if err := r.play(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// play installs the whole fleet.
+func (r role) play(ctx context.Context) error {
+	src := r.source()
+	order := rand.New(rand.NewPCG(r.Seed, 1)).Perm(len(fleet))
+	errs := make(chan error)
+	for _, i := range order {
+		for range r.Times {
+			go func() { errs <- r.one(ctx, src, fleet[i]) }()
+		}
+	}
+	var first error
+	for range r.Times * len(fleet) {
+		if err := <-errs; first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+func (r role) one(ctx context.Context, src *regclient.Client, name string) error {
+	pkg, err := src.ProviderPackage(ctx, fleetProvider(name), v1, linux)
+	if err != nil {
+		return err
+	}
+	o := install.Options{Progress: func(e provider.Event) { fmt.Println(e.Kind, name, e.Bytes, e.Total) }}
+	if r.Accept != nil {
+		o.Policy.Accept = r.Accept[name]
+	}
+	d := &install.Dir{Path: r.Dir}
+	done, err := d.Install(ctx, src, pkg, o)
+	if err != nil {
+		return err
+	}
+	_, err = done.Executable()
+	return err
+}
+
+// lock installs the fleet elsewhere and returns the hashes of each provider.
+func (s *fleetServer) lock(t *testing.T) map[string][]verify.Hash {
+	t.Helper()
+	d := newDir(t)
+	src := &regclient.Client{HTTP: s.reg.Client()}
+	accept := map[string][]verify.Hash{}
+	for _, name := range fleet {
+		pkg, err := src.ProviderPackage(t.Context(), fleetProvider(name), v1, linux)
+		if err != nil {
+			t.Fatal(err)
+		}
+		done, err := d.Install(t.Context(), src, pkg, install.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		accept[name] = done.Report.Local
+	}
+	return accept
+}
+
+// TestColdStart has eight processes of eight goroutines each install the same five
+// providers into a new directory: each is downloaded once. Those without a lock begin
+// before the first is done, as nothing but the archive tells later ones what a directory
+// should hold.
+func TestColdStart(t *testing.T) {
+	t.Parallel()
+	for _, locked := range []bool{true, false} {
+		t.Run(fmt.Sprintf("locked=%v", locked), func(t *testing.T) {
+			t.Parallel()
+			s := newFleet(t, 300_000, !locked)
+			r := role{Dir: filepath.Join(t.TempDir(), "plugins"), Times: 8}
+			accept := s.lock(t)
+			if locked {
+				r.Accept = accept
+			}
+			var wg sync.WaitGroup
+			for i := range 8 {
+				r.Seed = uint64(i)
+				cmd, lines := s.start(t, r)
+				wg.Go(func() { s.watch(t, cmd, lines) })
+			}
+			wg.Wait()
+			if n := s.asked.Load(); n != int64(len(fleet)) {
+				t.Errorf("%d downloads of %d packages", n, len(fleet))
+			}
+			wantFleet(t, r.Dir, accept, true)
+		})
+	}
+}
+
+// watch waits for the end of a process, and counts its calls that wait.
+func (s *fleetServer) watch(t *testing.T, cmd *exec.Cmd, lines *bufio.Scanner) {
+	var said []string
+	for lines.Scan() {
+		said = append(said, lines.Text())
+		if strings.HasPrefix(lines.Text(), string(provider.EventWaiting)+" ") {
+			s.waiting.Add(1)
+			s.check()
+		}
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("%v\n%s", err, strings.Join(said[max(0, len(said)-10):], "\n"))
+	}
+}
+
+// wantFleet makes sure that whatever is in the directory under the name of a package is
+// that package, and if complete, that all are there and nothing else.
+func wantFleet(t *testing.T, dir string, accept map[string][]verify.Hash, complete bool) {
+	t.Helper()
+	d := &install.Dir{Path: dir}
+	count := 0
+	for pkg, err := range d.All() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		count++
+		if _, err := d.Lookup(t.Context(), pkg.Provider, pkg.Version, pkg.Platform, accept[pkg.Provider.Type()]); err != nil {
+			t.Errorf("under its final name: %v", err)
+		}
+	}
+	if !complete {
+		return
+	}
+	if count != len(fleet) {
+		t.Errorf("%d packages", count)
+	}
+	for _, name := range names(t, dir) {
+		if strings.HasPrefix(name, ".tofureg") {
+			t.Errorf("%s is left behind", name)
+		}
+	}
+}
