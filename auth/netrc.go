@@ -19,10 +19,11 @@ import (
 // It is no [Source], because what it holds are no API tokens, and nothing in
 // this module reads a netrc file unless it is told to. The CLI sends these
 // passwords when it fetches the archive of a module, and for this alone a Netrc
-// is meant. Whoever sends one holds to these rules: only to the host and port
-// that was looked up, also after a redirect; only over https; and not with a URL
-// that carries a signature or another password in its query or user
-// information, which servers refuse and which needs none.
+// is meant: [Netrc.Lookup] fits the field ModuleCredentials of regclient.Client.
+// Whoever else sends one holds to the same rules: only to the host and port that
+// was looked up, also after a redirect; only over https; and not with a URL that
+// carries a signature or another password in its query or user information,
+// which servers refuse and which needs none.
 //
 // The zero Netrc is empty. A Netrc never changes, so it is safe for concurrent
 // use, and no verb of package fmt shows what is in it.

@@ -78,6 +78,20 @@ type Client struct {
 	// asks for it, see [Client.OpenModule].
 	PackageCredentials func(host svchost.Hostname, pkg *url.URL) bool
 
+	// ModuleCredentials has users and passwords for the servers of module packages,
+	// such as those of a netrc file: the method Lookup of an [auth.Netrc] fits. Nil
+	// means none; nothing is read unless the caller does so. They go as basic
+	// credentials to the package of a module, or the page before it, and only there:
+	//
+	//   - to exactly the host and port that were asked about, over https;
+	//   - not along a redirect to another scheme, host or port;
+	//   - not where the token of the registry goes, and not with a URL that has a
+	//     password or a signature in it.
+	//
+	// They are no tokens: registries never get them. What is fetched by git, or by
+	// other means than https, gets them neither.
+	ModuleCredentials func(host svchost.Hostname) (user string, password auth.Password, ok bool)
+
 	// VetoHost is asked before each request and each redirect with the host, or
 	// host:port, that is about to be contacted; an error prevents it. Nil means
 	// that all hosts will do.

@@ -40,7 +40,9 @@
 // http, and across a redirect only to the same scheme, host and port. Archives, sums
 // and signatures of providers are fetched without it unless
 // [Client.PackageCredentials] says so, and packages of modules unless the registry
-// both asks for it and serves them itself, see [Client.OpenModule].
+// both asks for it and serves them itself, see [Client.OpenModule]. Users and passwords,
+// as of a netrc file, go to packages of modules only, and only if the caller wants that,
+// see [Client.ModuleCredentials].
 //
 // Relative URLs in an answer about a provider are relative to the URL that answered
 // last; the location of a module is relative to the URL that was asked. Media types

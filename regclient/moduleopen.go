@@ -32,7 +32,8 @@ const acceptArchive = "application/zip, application/x-tar, */*;q=0.1"
 //     permits it. The CLI sends the token to whatever URL the registry names;
 //   - the URL is https, and is not presigned.
 //
-// Across a redirect the token stays with scheme, host and port. A transfer that
+// Across a redirect the token stays with scheme, host and port. Where no token goes, a
+// user and password may, see [Client.ModuleCredentials]. A transfer that
 // breaks is taken up again where it broke, if the server can do that. The error, of
 // reading too, is a *module.Error.
 func (c *Client) OpenModule(ctx context.Context, loc *module.Location) (*module.Body, error) {
@@ -48,9 +49,11 @@ func (c *Client) OpenModule(ctx context.Context, loc *module.Location) (*module.
 	if err != nil {
 		return nil, failed(op, subject, err)
 	}
+	login := moduleLogin{find: c.ModuleCredentials}
+	r.Login = login.lookup()
 	body, err := c.http.Open(ctx, r)
 	if err != nil {
-		return nil, failed(op, subject, explainWithheld(err, withheld))
+		return nil, failed(op, subject, login.explain(explainWithheld(err, withheld)))
 	}
 	b := &module.Body{
 		ReadCloser: source.NewReader(body, op, subject),

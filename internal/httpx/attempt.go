@@ -85,7 +85,7 @@ func unanswered(err error) error {
 
 // send makes the request and follows its redirects.
 func (f *fetch) send(ctx context.Context) (*http.Response, error) {
-	t := &trail{f: f, url: f.url, token: f.token != ""}
+	t := &trail{f: f, url: f.url, credentialed: f.authorization() != ""}
 	defer func() { f.at = t.url }()
 	hc := http.Client{Transport: sharedTransport()}
 	if f.client.HTTP != nil {

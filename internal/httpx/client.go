@@ -76,6 +76,12 @@ type Request struct {
 	// TokenFor names the host whose token goes along; zero means none.
 	TokenFor svchost.Hostname
 
+	// Login, if not nil, knows the user and password for a server. They are sent as
+	// basic credentials under the rules for a token (see the package comment), where
+	// neither a token nor user information of the URL is. It is asked about the host
+	// of URL alone, and only if what it knows may be sent.
+	Login func(host svchost.Hostname) (user string, password auth.Password, ok bool)
+
 	// Limit is the most bytes that the body may have, after decompression.
 	// Get requires it; for Open, zero means no limit.
 	Limit int64

@@ -1,6 +1,7 @@
 package httpx
 
 import (
+	"encoding/base64"
 	"iter"
 	"net/http"
 	"net/url"
@@ -29,10 +30,50 @@ func (f *fetch) findToken() error {
 	return nil
 }
 
+// findLogin asks for the user and password that go along, unless they must not:
+// over http, beside a query that authorises by itself, or beside other credentials.
+func (f *fetch) findLogin() {
+	if f.req.Login == nil || f.token != "" || f.url.Scheme != "https" || f.url.User != nil ||
+		presigned(f.url, svchost.Hostname{}) {
+		return
+	}
+	host, err := svchost.FromWire(f.url.Host)
+	if err != nil {
+		return // then nobody can have meant it
+	}
+	user, password, ok := f.req.Login(host)
+	if !ok {
+		return
+	}
+	f.login = base64.StdEncoding.EncodeToString([]byte(user + ":" + password.Reveal()))
+	f.secrets.add(f.login)
+	f.secrets.add(password.Reveal())
+}
+
+// authorization returns the header of that name, or "".
+func (f *fetch) authorization() string {
+	switch {
+	case f.token != "":
+		return "Bearer " + f.token
+	case f.login != "":
+		return "Basic " + f.login
+	}
+	return ""
+}
+
+// presigned reports whether u authorises a request by itself, so that what was meant
+// for the first URL does not go along.
+func (f *fetch) presigned(u *url.URL) bool {
+	if f.login != "" {
+		return presigned(u, svchost.Hostname{})
+	}
+	return presigned(u, f.req.TokenFor)
+}
+
 // refused tells the source about a 401, so that it looks again next time: where
 // its token was sent to the server that answered, and where it had none.
 func (f *fetch) refused(t *trail, status int) {
-	if status != http.StatusUnauthorized || !f.asked || (f.token != "" && !t.token) {
+	if status != http.StatusUnauthorized || !f.asked || (f.token != "" && !t.credentialed) {
 		return
 	}
 	if i, ok := f.client.Credentials.(auth.Invalidator); ok {

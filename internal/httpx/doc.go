@@ -34,8 +34,8 @@
 // each host before it is dialled. A token goes along only over https, only in
 // the Authorization header, and on a redirect only as long as scheme, host and
 // port stay those of the first URL. A presigned URL, which authorises by its own
-// query, gets none, since object stores refuse requests with both. There is no
-// Referer.
+// query, gets none, since object stores refuse requests with both. A user and
+// password are held to the same. There is no Referer.
 //
 // # Errors
 //

@@ -22,7 +22,8 @@ type fetch struct {
 	url     *url.URL    // of the first hop, as admitted
 	header  http.Header // of the first hop
 	token   string      // "": none goes along
-	asked   bool        // whether Credentials was asked for it
+	login   string      // basic credentials in its place; "": none
+	asked   bool        // whether Credentials was asked for the token
 	secrets secrets
 
 	// spent counts failed attempts that went before, limit all that may be made.
@@ -59,6 +60,7 @@ func newFetch(ctx context.Context, c *Client, r *Request, whole bool) (*fetch, e
 	if err := f.findToken(); err != nil {
 		return nil, f.fail(err)
 	}
+	f.findLogin()
 	f.header = f.firstHeader()
 	return f, nil
 }
@@ -77,8 +79,8 @@ func (f *fetch) firstHeader() http.Header {
 	if f.client.UserAgent == "" {
 		h.Set("User-Agent", userAgent())
 	}
-	if f.token != "" {
-		h.Set("Authorization", "Bearer "+f.token)
+	if a := f.authorization(); a != "" {
+		h.Set("Authorization", a)
 	}
 	if !f.whole {
 		// Lengths and ranges must mean the bytes that arrive.

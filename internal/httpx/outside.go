@@ -21,7 +21,9 @@ func Scrub(err error, u *url.URL, hidden ...string) error { return hide(u, hidde
 
 // Mask returns what a server said to a request for u that carried the hidden
 // strings, fit to be shown in at most max bytes.
-func Mask(s string, max int, u *url.URL, hidden ...string) string { return hide(u, hidden).text(s, max) }
+func Mask(s string, max int, u *url.URL, hidden ...string) string {
+	return hide(u, hidden).text(s, max)
+}
 
 func hide(u *url.URL, hidden []string) secrets {
 	var x secrets

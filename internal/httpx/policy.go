@@ -124,10 +124,10 @@ func isNumber(label string) bool {
 
 // trail is where one attempt has come to, following redirects.
 type trail struct {
-	f     *fetch
-	url   *url.URL // asked last
-	token bool     // whether the token went there
-	hops  int
+	f            *fetch
+	url          *url.URL // asked last
+	credentialed bool     // whether the token, or the login, went there
+	hops         int
 }
 
 // follow is the CheckRedirect of our http.Client: our rule first, then that of
@@ -174,9 +174,9 @@ func (t *trail) check(from *url.URL, req *http.Request) error {
 func (t *trail) credentials(req *http.Request) {
 	req.Header.Del("Referer")
 	req.Header.Del("Authorization")
-	t.token = t.token && sameOrigin(t.f.url, req.URL) && !presigned(req.URL, t.f.req.TokenFor)
-	if t.token {
-		req.Header.Set("Authorization", "Bearer "+t.f.token)
+	t.credentialed = t.credentialed && sameOrigin(t.f.url, req.URL) && !t.f.presigned(req.URL)
+	if t.credentialed {
+		req.Header.Set("Authorization", t.f.authorization())
 	}
 }
 

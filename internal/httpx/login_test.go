@@ -1,0 +1,178 @@
+package httpx_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tofureg/tofureg/auth"
+	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/httpx"
+)
+
+const (
+	password = "hunter2 hunter2"
+	basic    = "Basic YWxpY2U6aHVudGVyMiBodW50ZXIy"
+)
+
+// asked is a Request.Login that knows everybody, and remembers whom it was asked about.
+type asked []string
+
+func (a *asked) login(h svchost.Hostname) (string, auth.Password, bool) {
+	*a = append(*a, h.String())
+	return "alice", auth.NewPassword(password), true
+}
+
+// TestFirstURLAndTheLogin: where a user and password go, and where they are not even
+// asked for.
+func TestFirstURLAndTheLogin(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]string{ // the host that is asked about; "": none is
+		"https://files.example.com/x":                                   "files.example.com",
+		"https://FILES.example.com:443/x":                               "files.example.com",
+		"https://files.example.com:8443/x?a=b":                          "files.example.com:8443",
+		"https://xn--bcher-kva.example.com/x":                           "xn--bcher-kva.example.com",
+		"https://127.0.0.1/x":                                           "127.0.0.1",
+		"http://files.example.com/x":                                    "",
+		"http://files.example.com:443/x":                                "",
+		"https://bob:own@files.example.com/x":                           "",
+		"https://bob@files.example.com/x":                               "",
+		"https://files.example.com/x?X-Amz-Signature=b":                 "",
+		"https://files.example.com/x?sv=1&sig=abc":                      "",
+		"https://files.example.com/x?token=opaque":                      "",
+		"https://files.example.com/x?Expires=1&Signature=abc&Policy=p":  "",
+		"https://files.example.com/x?a=b;access_token=opaque&c=d&e=%zz": "",
+	} {
+		s, a := serve(status(200, "")), asked{}
+		c := &httpx.Client{HTTP: &http.Client{Transport: s}, AllowHTTP: strings.HasPrefix(address, "http:")}
+		r := get(address)
+		r.Login = a.login
+		resp, err := c.Get(t.Context(), r)
+		if err != nil || resp.HadToken {
+			t.Errorf("%s: %+v, %v", address, resp, err)
+			continue
+		}
+		got := s.seen()[0].Header.Get("Authorization")
+		if sent := got == basic; sent != (want != "") || !sent && got != "" && !strings.Contains(address, "@") || strings.Join(a, " ") != want {
+			t.Errorf("%s: sent %q, asked about %v, want %q", address, got, a, want)
+		}
+	}
+}
+
+// TestRedirectsAndTheLogin: it stays with scheme, host and port, and no other is asked
+// for on the way.
+func TestRedirectsAndTheLogin(t *testing.T) {
+	t.Parallel()
+	const yes, no = true, false
+	for _, test := range []struct {
+		name string
+		hops []string
+		sent []bool
+	}{
+		{"same origin", []string{"https://registry.example.com/b"}, []bool{yes, yes}},
+		{"relative", []string{"../b", "c"}, []bool{yes, yes, yes}},
+		{"port spelled out", []string{"https://registry.example.com:443/b"}, []bool{yes, yes}},
+		{"other port", []string{"https://registry.example.com:8443/b"}, []bool{yes, no}},
+		{"subdomain", []string{"https://cdn.registry.example.com/b"}, []bool{yes, no}},
+		{"other host", []string{"https://elsewhere.example.net/b"}, []bool{yes, no}},
+		{"http", []string{"http://registry.example.com/b"}, []bool{yes, no}},
+		{"there and back", []string{"https://elsewhere.example.net/b", start}, []bool{yes, no, no}},
+		{"presigned", []string{"/b?X-Amz-Signature=1", start}, []bool{yes, no, no}},
+		{"token parameter", []string{"/b?token=opaque"}, []bool{yes, no}},
+	} {
+		for _, code := range []int{301, 302, 303, 307, 308} {
+			t.Run(fmt.Sprint(test.name, code), func(t *testing.T) {
+				t.Parallel()
+				s, a := serve(func(n int, r *http.Request) (*http.Response, error) {
+					if n < len(test.hops) {
+						return status(code, "moved", "Location: "+test.hops[n])(n, r)
+					}
+					return status(200, "")(n, r)
+				}), asked{}
+				c := &httpx.Client{HTTP: &http.Client{Transport: s}, AllowHTTP: true}
+				r := get(start)
+				r.Login = a.login
+				if _, err := c.Get(t.Context(), r); err != nil {
+					t.Fatal(err)
+				}
+				var sent []bool
+				for _, req := range s.seen() {
+					if got := req.Header.Get("Authorization"); got != "" && got != basic {
+						t.Errorf("Authorization %q", got)
+					} else {
+						sent = append(sent, got != "")
+					}
+				}
+				if !slices.Equal(sent, test.sent) || strings.Join(a, " ") != "registry.example.com" {
+					t.Errorf("sent %v, want %v; asked about %v", sent, test.sent, a)
+				}
+			})
+		}
+	}
+}
+
+// TestTokenBeforeLogin: there is one Authorization header, and the token has it.
+func TestTokenBeforeLogin(t *testing.T) {
+	t.Parallel()
+	other := svchost.MustParse("other.example.com")
+	for tokenFor, want := range map[svchost.Hostname]string{home: "Bearer " + secret, other: basic, {}: basic} {
+		s, a := serve(status(401, "no, "+password+" and YWxpY2U6aHVudGVyMiBodW50ZXIy")), asked{}
+		c := client(t, s)
+		r := get(start)
+		r.TokenFor, r.Login = tokenFor, a.login
+		_, err := c.Get(t.Context(), r)
+		e := failure(t, err)
+		if got := s.seen()[0].Header.Get("Authorization"); got != want || e.HadToken != (tokenFor == home) || len(a) > 0 == (tokenFor == home) {
+			t.Errorf("token for %q: sent %q, want %q; %+v; asked about %v", tokenFor, got, want, e, a)
+		}
+		if want == basic {
+			if text := err.Error(); strings.Contains(text, "hunter2") || strings.Contains(text, "YWxp") {
+				t.Errorf("error %v", err)
+			}
+		}
+	}
+}
+
+// TestUnknownLogin: nothing is sent where nothing is known.
+func TestUnknownLogin(t *testing.T) {
+	t.Parallel()
+	s := serve(status(200, ""))
+	r := get(start)
+	r.Login = func(svchost.Hostname) (string, auth.Password, bool) {
+		return "alice", auth.NewPassword(password), false
+	}
+	if _, err := client(t, s).Get(t.Context(), r); err != nil || s.seen()[0].Header.Get("Authorization") != "" {
+		t.Errorf("%v, %v", s.seen()[0].Header, err)
+	}
+}
+
+// TestOutside: what is lent to others works as it does here.
+func TestOutside(t *testing.T) {
+	t.Parallel()
+	veto := errors.New("not there")
+	c := &httpx.Client{VetoHost: func(h string) error {
+		if h == "files.example.com" {
+			return veto
+		}
+		return nil
+	}}
+	if u, err := c.Admit(get("https://REGISTRY.example.com/#f").URL); err != nil || u.String() != "https://registry.example.com/" {
+		t.Errorf("%v, %v", u, err)
+	}
+	if _, err := c.Admit(get("https://files.example.com/").URL); !errors.Is(err, veto) {
+		t.Error(err)
+	}
+	u := get("https://registry.example.com/?a=query-value").URL
+	raw := errors.New("query-value \x1b " + secret)
+	err := httpx.Scrub(raw, u, secret)
+	leaks(t, err.Error()+httpx.Mask(raw.Error(), 100, u, secret)+httpx.Mask(secret, 100, nil, secret))
+	if !errors.Is(err, raw) || httpx.Mask("abcdefgh", 6, nil) != "abc..." {
+		t.Errorf("%v", err)
+	}
+	if httpx.UserAgent() == "" {
+		t.Error("no user agent")
+	}
+}
