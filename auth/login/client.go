@@ -33,8 +33,9 @@ type Client struct {
 	// by a goroutine of its own: if it returns only when the browser is closed,
 	// Login does not wait for that.
 	//
-	// The address comes from the host. Hand it to a program as one argument, and
-	// to no shell.
+	// The address comes from the host. It has no characters but those that may
+	// stand in a URL, so it can be printed; hand it to a program as one argument,
+	// and to no shell.
 	Open func(url string) error
 
 	// Store keeps the token. Nil: Login only returns it, and Logout is an error.

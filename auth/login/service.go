@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 
 	"golang.org/x/oauth2"
 
@@ -44,10 +45,25 @@ func (c *Client) service(ctx context.Context, host svchost.Hostname) (*service, 
 	if oauth.AuthorizationURL, err = new(httpx.Client).Admit(oauth.AuthorizationURL); err != nil {
 		return nil, fmt.Errorf("the authorization URL of the host: %w", unfit(err))
 	}
+	oauth.AuthorizationURL.RawQuery = printableQuery(oauth.AuthorizationURL.RawQuery)
 	if oauth.TokenURL, err = (&httpx.Client{VetoHost: c.VetoHost}).Admit(oauth.TokenURL); err != nil {
 		return nil, fmt.Errorf("the token URL of the host: %w", unfit(err))
 	}
 	return &service{oauth, services.TokenHost()}, nil
+}
+
+// printableQuery escapes what a terminal could obey, or take for the end of a URL. The
+// other parts of a URL are always written so.
+func printableQuery(query string) string {
+	var b strings.Builder
+	for _, c := range []byte(query) {
+		if c <= ' ' || c >= 0x7f || strings.IndexByte("\"'<>\\^`{|}", c) >= 0 {
+			fmt.Fprintf(&b, "%%%02X", c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
 }
 
 // unfit says in words that fit a login why a URL is refused.

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/tofureg/tofureg/disco/svchost"
+)
+
+// options are what the arguments say.
+type options struct {
+	host     svchost.Hostname
+	file     string // where tokens are kept; "": in the CLI's file
+	browser  bool
+	logout   bool
+	embedded bool
+}
+
+func parseArgs(args []string, usage io.Writer) (o options, err error) {
+	flags := flag.NewFlagSet("login", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.StringVar(&o.file, "file", "", "keep tokens in this `file` (default: credentials.tfrc.json of the CLI)")
+	flags.BoolVar(&o.browser, "browser", false, "open the page in a browser")
+	flags.BoolVar(&o.logout, "logout", false, "forget the token of HOST")
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			flags.SetOutput(usage)
+			fmt.Fprintln(usage, "usage: login [-file FILE] [-browser] [-logout] [HOST]")
+			flags.PrintDefaults()
+		}
+		return o, err
+	}
+	name := "registry.example.com"
+	switch flags.NArg() {
+	case 0:
+		o.embedded = true
+	case 1:
+		name = flags.Arg(0)
+	default:
+		return o, errors.New("at most one host, please")
+	}
+	if o.embedded && o.logout {
+		return o, errors.New("which host is to be logged out of?")
+	}
+	o.host, err = svchost.Parse(name)
+	return o, err
+}
+
+// cliFile returns the file in which the CLI keeps tokens.
+func cliFile() (string, error) {
+	if runtime.GOOS == "windows" {
+		dir, err := os.UserConfigDir()
+		return filepath.Join(dir, "terraform.d", "credentials.tfrc.json"), err
+	}
+	home, err := os.UserHomeDir()
+	return filepath.Join(home, ".terraform.d", "credentials.tfrc.json"), err
+}

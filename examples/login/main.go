@@ -1,0 +1,122 @@
+// Login gets the API token of a host by having the user log in in a browser, and keeps
+// it where the OpenTofu and Terraform CLIs look for it.
+//
+//	go run ./examples/login
+//	go run ./examples/login -browser app.terraform.io
+//	go run ./examples/login -logout app.terraform.io
+//
+// Without a host it logs in to an identity server that is embedded in the program, plays
+// the browser itself, and keeps nothing.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/tofureg/tofureg/auth"
+	"github.com/tofureg/tofureg/auth/login"
+	"github.com/tofureg/tofureg/regclient/regtest"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "login:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, out, usage io.Writer) error {
+	o, err := parseArgs(args, usage)
+	if err != nil {
+		return err
+	}
+	client := &login.Client{Open: func(url string) error { return visit(url, o.browser, out) }}
+	kept := "in " + o.file
+	if o.embedded {
+		temp, err := os.MkdirTemp("", "login-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(temp)
+		if o.file == "" {
+			o.file = filepath.Join(temp, "credentials.tfrc.json")
+			kept = "for as long as this program runs"
+		}
+		server := regtest.New(o.host.String())
+		server.Login = &regtest.Login{ExpiresIn: 24 * time.Hour}
+		client.HTTP = server.Client()
+		client.Open = func(url string) error {
+			fmt.Fprintf(out, "page       %s\n", url)
+			return server.Browse(url)
+		}
+	}
+	if o.file == "" {
+		if o.file, err = cliFile(); err != nil {
+			return err
+		}
+		kept = "in " + o.file
+	}
+	client.Store = auth.CredentialsFile{Path: o.file}
+
+	fmt.Fprintf(out, "host       %s\n", o.host.Display())
+	if o.logout {
+		if err := client.Logout(ctx, o.host); err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "forgotten  in %s; only the host's own pages can revoke a token\n", o.file)
+		return nil
+	}
+	result, err := client.Login(ctx, o.host)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "token      %s, good %s\n", result.Token, until(result.Expires))
+	fmt.Fprintf(out, "stored     %s\n", kept)
+	return nil
+}
+
+// visit asks the user to visit a page, and tries to open it if that is wanted.
+func visit(url string, browser bool, out io.Writer) error {
+	fmt.Fprintf(out, "page       please log in at\n           %s\n", url)
+	if !browser {
+		return nil
+	}
+	if err := opener(url).Run(); err != nil {
+		fmt.Fprintf(out, "browser    %v; please open the page yourself\n", err)
+	}
+	return nil
+}
+
+// opener is what opens a page in the browser of the user. None of these is a shell,
+// which could understand more in an address than was meant.
+func opener(url string) *exec.Cmd {
+	switch runtime.GOOS {
+	case "windows":
+		return exec.Command("rundll32", "url.dll,FileProtocolHandler", url)
+	case "darwin":
+		return exec.Command("open", url)
+	}
+	return exec.Command("xdg-open", url)
+}
+
+// until says for how long a token is good.
+func until(expires time.Time) string {
+	if expires.IsZero() {
+		return "until it is revoked"
+	}
+	return "until " + expires.Format(time.RFC3339)
+}

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tofureg/tofureg/auth"
+	"github.com/tofureg/tofureg/disco/svchost"
+)
+
+// TestMain lets the test binary be the program itself.
+func TestMain(m *testing.M) {
+	if os.Getenv("LOGIN_TEST_MAIN") != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// TestExitCode: bad input is one line on the standard error and code 1, help is none of
+// that.
+func TestExitCode(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		arg    string
+		code   int
+		stderr string // a line that starts so, and only that one if the code is not 0
+	}{
+		{"bad..host", 1, "login: invalid "},
+		{"-frob", 1, "login: flag provided but not defined: -frob"},
+		{"-help", 0, "usage: login "},
+	} {
+		var stdout, stderr strings.Builder
+		cmd := exec.Command(os.Args[0], test.arg)
+		cmd.Env = append(os.Environ(), "LOGIN_TEST_MAIN=1")
+		cmd.Stdout, cmd.Stderr = &stdout, &stderr
+		if err := cmd.Run(); cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != test.code {
+			t.Errorf("%s: %v, want code %d", test.arg, err, test.code)
+		}
+		if stdout.Len() > 0 || !strings.HasPrefix(stderr.String(), test.stderr) || test.code != 0 && strings.Count(stderr.String(), "\n") != 1 {
+			t.Errorf("%s: output %q, errors %q", test.arg, &stdout, &stderr)
+		}
+	}
+}
+
+// TestEmbedded: in, and out again.
+func TestEmbedded(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "credentials.tfrc.json")
+	file, host := auth.CredentialsFile{Path: path}, svchost.MustParse("registry.example.com")
+	var out strings.Builder
+	if err := run(t.Context(), []string{"-file", path}, &out, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	token, err := file.Token(t.Context(), host)
+	if err != nil || token.IsZero() {
+		t.Fatalf("the file has %v, %v", token, err)
+	}
+	for _, want := range []string{
+		"host       registry.example.com\n",
+		"page       https://registry.example.com/oauth/authorization?",
+		"token      [redacted], good until 2",
+		"stored     in " + path,
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("output lacks %q:\n%s", want, &out)
+		}
+	}
+	if strings.Contains(out.String(), token.Reveal()) {
+		t.Errorf("the token is in the output:\n%s", &out)
+	}
+	if err := run(t.Context(), []string{"-file", path, "-logout", "registry.example.com"}, &out, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	if token, err := file.Token(t.Context(), host); err != nil || !token.IsZero() || !strings.Contains(out.String(), "forgotten  in "+path) {
+		t.Errorf("after logout the file has %v, %v:\n%s", token, err, &out)
+	}
+}
+
+// TestNothingLeft: without a file, nothing is kept of what the embedded server grants.
+func TestNothingLeft(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	t.Setenv("TMP", os.Getenv("TMPDIR")) // on Windows
+	if err := run(t.Context(), nil, io.Discard, io.Discard); err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+// TestVisit: the page is printed, and a browser that is not there is no reason to give
+// up.
+func TestVisit(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("skipped: rundll32 is always there")
+	}
+	t.Setenv("PATH", t.TempDir())
+	for browser, want := range map[bool]string{
+		false: "page       please log in at\n           https://registry.example.com/\n",
+		true:  "please open the page yourself\n",
+	} {
+		var out strings.Builder
+		if err := visit("https://registry.example.com/", browser, &out); err != nil || !strings.HasSuffix(out.String(), want) {
+			t.Errorf("browser %t: %v, %q", browser, err, &out)
+		}
+	}
+	if cmd := opener("https://registry.example.com/?a&b"); cmd.Args[len(cmd.Args)-1] != "https://registry.example.com/?a&b" {
+		t.Errorf("the address is not one argument: %q", cmd.Args)
+	}
+}
+
+// TestCLIFile: where the CLI has its file.
+func TestCLIFile(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("AppData", home)
+	want := filepath.Join(home, ".terraform.d", "credentials.tfrc.json")
+	if runtime.GOOS == "windows" {
+		want = filepath.Join(home, "terraform.d", "credentials.tfrc.json")
+	}
+	if got, err := cliFile(); err != nil || got != want {
+		t.Errorf("%s, %v, want %s", got, err, want)
+	}
+}
+
+func TestUntil(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, time.November, 21, 6, 0, 0, 0, time.UTC)
+	if got := until(time.Time{}) + ", " + until(at); got != "until it is revoked, until 2026-11-21T06:00:00Z" {
+		t.Error(got)
+	}
+}
+
+func TestBadInput(t *testing.T) {
+	t.Parallel()
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	tests := map[string]struct {
+		ctx  context.Context
+		args []string
+		want string
+	}{
+		"host":         {t.Context(), []string{"bad..host"}, "bad..host"},
+		"flag":         {t.Context(), []string{"-frob"}, "-frob"},
+		"arguments":    {t.Context(), []string{"a.example.com", "b.example.com"}, "one host"},
+		"nobody":       {t.Context(), []string{"-logout"}, "which host"},
+		"no such file": {t.Context(), []string{"-file", os.DevNull}, os.DevNull},
+		"too late":     {ended, []string{"-file", os.DevNull}, "canceled"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := run(test.ctx, test.args, io.Discard, io.Discard)
+			if err == nil {
+				t.Fatal("no error")
+			}
+			if text := err.Error(); strings.Contains(text, "\n") || !strings.Contains(text, test.want) {
+				t.Errorf("error is not one clear line with %q: %q", test.want, text)
+			}
+		})
+	}
+}
