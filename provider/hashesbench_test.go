@@ -1,0 +1,164 @@
+package provider_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/flate"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// deflated is an archive whose content of n bytes compresses about as well as programs do.
+func deflated(b *testing.B, n int) []byte {
+	b.Helper()
+	rnd := rand.New(rand.NewPCG(1, 2))
+	content := make([]byte, n)
+	for i := range content {
+		content[i] = byte(rnd.ExpFloat64() * 4)
+	}
+	var buf bytes.Buffer
+	w := zip.NewWriter(&buf)
+	f, err := w.Create("terraform-provider-demo_v1.2.3")
+	if err != nil {
+		b.Fatal(err)
+	}
+	if _, err := f.Write(content); err != nil {
+		b.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		b.Fatal(err)
+	}
+	return buf.Bytes()
+}
+
+// BenchmarkHashes computes the hashes of an archive of 20 MB with 47 MB of content and,
+// alternating with it, does only what nobody can leave out: SHA-256 of the archive, inflate,
+// SHA-256 of the content. "ratio" is the median of the first by the second. With -short the
+// archive has 2 MB.
+func BenchmarkHashes(b *testing.B) {
+	size := 47_000_000
+	if testing.Short() {
+		size /= 10
+	}
+	content := deflated(b, size)
+	src := &lister{Fetcher: serve(content), find: func(addrs.Platform) (*provider.Package, error) { return packageOf(content), nil }}
+	o := provider.HashOptions{Options: accepting(content), TempDir: b.TempDir()}
+	var ratios []float64
+	b.SetBytes(int64(len(content)))
+	b.ReportAllocs()
+	for b.Loop() {
+		start := time.Now()
+		if _, err := provider.Hashes(b.Context(), src, demo, v123, []addrs.Platform{linux}, o); err != nil {
+			b.Fatal(err)
+		}
+		took := time.Since(start)
+		start = time.Now()
+		least(b, content)
+		ratios = append(ratios, float64(took)/float64(time.Since(start)))
+	}
+	slices.Sort(ratios)
+	b.ReportMetric(ratios[len(ratios)/2], "ratio")
+}
+
+func least(b *testing.B, content []byte) {
+	b.Helper()
+	sha256.Sum256(content)
+	r, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
+	if err != nil {
+		b.Fatal(err)
+	}
+	r.RegisterDecompressor(zip.Deflate, flate.NewReader)
+	buf := make([]byte, 64<<10)
+	for _, file := range r.File {
+		f, err := file.Open()
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := io.CopyBuffer(struct{ io.Writer }{sha256.New()}, f, buf); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkHashesStated makes the hashes of five platforms of 20 providers from what a
+// registry in this process states.
+func BenchmarkHashesStated(b *testing.B) {
+	reg := regtest.New("registry.example.com")
+	release := reg.AddProvider(statingRelease())
+	release.Signature()
+	o := believing(verify.Policy{})
+	b.ReportAllocs()
+	for b.Loop() {
+		client := &regclient.Client{HTTP: reg.Client()}
+		var wg sync.WaitGroup
+		for range 20 {
+			wg.Go(func() {
+				if got, err := provider.Hashes(b.Context(), client, demo, v123, five, o); err != nil || len(got) != 5 {
+					b.Error(got, err)
+				}
+			})
+		}
+		wg.Wait()
+	}
+}
+
+// TestHashesMemory: neither packages that are 32 times as large, nor more of them than the
+// gate admits, take more memory.
+func TestHashesMemory(t *testing.T) {
+	// Not parallel: others would allocate meanwhile.
+	rise := func(megabytes int64, on int) uint64 {
+		reg := regtest.New("registry.example.com")
+		r := regtest.Provider{Address: "acme/demo", Version: "1.2.3", Size: megabytes << 20}
+		systems := systems(on)
+		for _, p := range systems {
+			r.Platforms = append(r.Platforms, p.String())
+		}
+		reg.AddProvider(r).Signature()
+		client := &regclient.Client{HTTP: reg.Client()}
+		before := heap()
+		most := before
+		ctx, stop := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			tick := time.NewTicker(5 * time.Millisecond)
+			defer tick.Stop()
+			for ctx.Err() == nil {
+				most = max(most, heap())
+				select {
+				case <-tick.C:
+				case <-ctx.Done():
+				}
+			}
+		})
+		got, err := provider.Hashes(t.Context(), client, demo, v123, systems, provider.HashOptions{Gate: provider.NewGate(2)})
+		stop()
+		wg.Wait()
+		if err != nil || len(got) != on {
+			t.Fatal(got, err)
+		}
+		return most - before
+	}
+	rise(1, 2) // fills the pools of buffers
+	small := rise(1, 2)
+	for _, test := range []struct {
+		megabytes int64
+		on        int
+	}{{32, 2}, {1, 24}} {
+		if large := rise(test.megabytes, test.on); large > small+2<<20 {
+			t.Errorf("the heap rose by %d bytes for 2 packages of 1 MiB, and by %d for %d of %d MiB", small, large, test.on, test.megabytes)
+		}
+	}
+}
