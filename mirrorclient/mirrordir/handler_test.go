@@ -303,7 +303,7 @@ func TestRefusedOnTheWay(t *testing.T) {
 		policy   verify.Policy
 	}{
 		"corrupt":      {fault: regtest.Fault{Kind: regtest.Archive, Corrupt: true}},
-		"cut":          {fault: regtest.Fault{Kind: regtest.Archive, Break: regtest.Cut, After: 1000, NoRange: true}},
+		"cut":          {fault: regtest.Fault{Kind: regtest.Archive, Break: regtest.Cut, After: 1000, Part: regtest.Whole}},
 		"no signature": {provider: regtest.Provider{NoSums: true}},
 		"too large":    {policy: verify.Policy{Limits: verify.Limits{Package: 1000}}},
 		"size unknown": {fault: regtest.Fault{Kind: regtest.Archive, Corrupt: true, Header: http.Header{"Content-Length": nil}}},

@@ -205,6 +205,7 @@ func (a *answer) edit(change func(map[string]any)) {
 
 // touch makes the changes that any kind of answer can suffer.
 func (f *Fault) touch(a *answer) {
+	a.pad(f.PadTo)
 	if f.Changed && a.etag != "" {
 		a.body = flipped{a.body, a.size / 3}
 		a.etag = `"changed-` + a.etag[1:]

@@ -15,7 +15,9 @@ type body struct {
 	src  io.Reader
 	left int64 // until the end, as the header states it
 	sent int64
-	how  Fault // Break, After, Pause, Rate
+
+	count func(n int) // is told what is sent
+	how   Fault       // Break, After, Pause, Rate
 
 	closing sync.Once
 	closed  chan struct{}
@@ -36,6 +38,7 @@ func (b *body) Read(p []byte) (int, error) {
 	}
 	n, err := b.src.Read(p[:b.window(len(p))])
 	b.sent += int64(n)
+	b.count(n)
 	b.left -= int64(n)
 	if err == io.EOF && b.left > 0 {
 		err = io.ErrUnexpectedEOF

@@ -64,6 +64,27 @@
 // describes how an answer departs from the plain one: late, broken off, refused,
 // redirected, altered. [Registry.Require] asks for a token.
 //
+// The troubles that a program should survive, and the fields of a Fault that make
+// them:
+//
+//	no answer, a lost connection             Delay, Drop
+//	reset, truncation, silence, a trickle    Break with Cut, Short, Stall; Pause, Rate
+//	a server that is busy                    Status 429 or 503, RetryAfter, Header X-Ratelimit-Reset
+//	one that fails now and then              Skip, Every, First
+//	a file that changes meanwhile            Changed with Skip
+//	ranges ignored or answered wrongly       Part
+//	no validator, or a weak one              Header Etag
+//	no length, or a wrong one                Header Content-Length
+//	damaged bytes                            Corrupt
+//	a presigned URL beside a token           RefuseToken
+//	a document without end, a bomb           PadTo, Gzip
+//	JSON with nulls, duplicates, wrong types, depth, invalid UTF-8, a byte order
+//	mark, text behind it, control characters Raw, Edit
+//	a login page, another media type         Raw, Header Content-Type
+//	redirects: elsewhere, to http, to other schemes, without end
+//	                                         Redirect, Hops
+//	another version or file in its place     Instead
+//
 // See https://opentofu.org/docs/internals/remote-service-discovery/,
 // https://opentofu.org/docs/internals/provider-registry-protocol/,
 // https://opentofu.org/docs/internals/module-registry-protocol/,

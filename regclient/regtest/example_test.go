@@ -69,6 +69,42 @@ func Example_faults() {
 	// refused for the key: true
 }
 
+// The record tells how often a download was taken up again, and how much was sent.
+func ExampleFault() {
+	reg := regtest.New("registry.example.com")
+	reg.AddModule(regtest.Module{Address: "acme/network/aws", Size: 1_000_000})
+	// The first answer breaks off, and so does the second, which is the rest.
+	reg.AddFault(regtest.Fault{Kind: regtest.ModulePackage, First: 2, Break: regtest.Cut, After: 300_000})
+
+	ctx := context.Background()
+	client := &regclient.Client{HTTP: reg.Client()}
+	loc, err := client.ModuleLocation(ctx, addrs.MustParseModule("registry.example.com/acme/network/aws"), addrs.MustParseModuleVersion("1.0.0"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	body, err := client.OpenModule(ctx, loc)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer body.Close()
+	n, err := io.Copy(io.Discard, body)
+	var sent int64
+	for _, q := range reg.Requests() {
+		if q.Kind == regtest.ModulePackage {
+			fmt.Printf("%d %q\n", q.Status, q.Range)
+			sent += q.Sent
+		}
+	}
+	fmt.Println("complete:", err == nil, "- bytes sent twice:", sent-n)
+	// Output:
+	// 200 ""
+	// 206 "bytes=300000-"
+	// 206 "bytes=600000-"
+	// complete: true - bytes sent twice: 0
+}
+
 // The record tells who got to see a token.
 func ExampleRegistry_Requests() {
 	reg := regtest.New("registry.example.com")

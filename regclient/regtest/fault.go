@@ -1,6 +1,7 @@
 package regtest
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -11,7 +12,7 @@ import (
 )
 
 // A Fault makes answers differ from the plain ones: some are failures, others
-// are merely unusual. The first five fields say which answers, the others how
+// are merely unusual. The first six fields say which answers, the others how
 // they differ. Fields that are zero have no effect.
 //
 // All faults that match a request take effect together, in the order in which
@@ -45,6 +46,9 @@ type Fault struct {
 	Path string
 	// Skip is how many requests that match are answered plainly first.
 	Skip int
+	// Every is of how many requests, after these, one is affected: with 10 the
+	// tenth, the twentieth and so on. Zero means that each is.
+	Every int
 	// First is how many requests the fault then affects. Zero means all.
 	First int
 
@@ -89,8 +93,15 @@ type Fault struct {
 	// Changed makes the file another one, with other bytes and another entity
 	// tag. With Skip it changes between two requests.
 	Changed bool
-	// NoRange sends the whole file where a part was asked for.
-	NoRange bool
+	// PadTo puts spaces behind a body that has fewer bytes, until it has so many.
+	// They leave a JSON document what it is.
+	PadTo int64
+	// Gzip compresses the body for clients that accept it, as most do for documents
+	// without knowing: net/http asks for it, and undoes it. Together with PadTo it
+	// makes a bomb, of which a thousandth goes over the wire.
+	Gzip bool
+	// Part is what a request for a part of a file gets.
+	Part Part
 
 	// Break is what happens to the body after After bytes of this answer.
 	Break Break
@@ -192,7 +203,14 @@ func (f *Fault) decides() bool { return f.Status != 0 || f.Redirect != "" || f.R
 
 // active reports whether the next request that matches is affected.
 func (f *fault) active() bool {
-	return f.seen >= f.Skip && (f.First == 0 || f.seen < f.Skip+f.First)
+	i := f.seen - f.Skip
+	if n := f.Every; n > 1 && i >= 0 {
+		if i%n != n-1 {
+			return false
+		}
+		i /= n
+	}
+	return i >= 0 && (f.First == 0 || i < f.First)
 }
 
 // add makes f do what other does too.
@@ -202,7 +220,9 @@ func (f *Fault) add(other *Fault) {
 	f.RefuseToken = f.RefuseToken || other.RefuseToken
 	f.Corrupt = f.Corrupt || other.Corrupt
 	f.Changed = f.Changed || other.Changed
-	f.NoRange = f.NoRange || other.NoRange
+	f.PadTo = max(f.PadTo, other.PadTo)
+	f.Gzip = f.Gzip || other.Gzip
+	f.Part = cmp.Or(f.Part, other.Part)
 	maps.Copy(f.Header, other.Header)
 	if !f.decides() {
 		f.Status, f.Redirect, f.Hops, f.Raw = other.Status, other.Redirect, other.Hops, other.Raw

@@ -273,11 +273,11 @@ func TestRedirectDiscovery(t *testing.T) {
 	}
 }
 
-func TestNoRange(t *testing.T) {
+func TestWhole(t *testing.T) {
 	t.Parallel()
 	reg, rel := start()
 	u := archiveURL(t, reg)
-	reg.AddFault(regtest.Fault{Kind: regtest.Archive, NoRange: true})
+	reg.AddFault(regtest.Fault{Kind: regtest.Archive, Part: regtest.Whole})
 	a := get(t, reg.Client(), u, "Range", "bytes=10-")
 	if a.StatusCode != 200 || !bytes.Equal(a.body, content(t, rel, "linux_amd64")) || a.Header.Get("Accept-Ranges") != "" {
 		t.Errorf("%s %v", a.Status, a.Header)

@@ -28,6 +28,10 @@ type Request struct {
 
 	// Status is the status of the answer, or 0 if there was none, or none yet.
 	Status int
+
+	// Sent is how many bytes of the body have been sent, compressed ones if it is
+	// compressed. In process, that is as many as the client has read.
+	Sent int64
 }
 
 // URL returns the URL that was asked for.
@@ -89,9 +93,8 @@ func (r *Registry) Reset() {
 	r.requests = nil
 }
 
-// record adds a request and returns the function that notes the status of its
-// answer.
-func (r *Registry) record(c *call) (answered func(status int)) {
+// record adds a request.
+func (r *Registry) record(c *call) *Request {
 	q := &Request{
 		Time: time.Now(), Kind: c.target.kind, Method: c.method,
 		Scheme: c.scheme, Host: c.host, Path: c.path, Query: c.query,
@@ -105,9 +108,12 @@ func (r *Registry) record(c *call) (answered func(status int)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.requests = append(r.requests, q)
-	return func(status int) {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		q.Status = status
-	}
+	return q
+}
+
+// note makes a change to a request of the record.
+func (r *Registry) note(change func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	change()
 }

@@ -26,7 +26,7 @@ var errDropped error = syscall.ECONNRESET
 // reply answers a call. The error is that of the context, or errDropped.
 func (r *Registry) reply(c *call) (*reply, error) {
 	r.locate(c)
-	answered := r.record(c)
+	q := r.record(c)
 	f := Fault{Header: http.Header{}}
 	if c.hop.last() {
 		f = r.match(c)
@@ -40,9 +40,15 @@ func (r *Registry) reply(c *call) (*reply, error) {
 	w := &wire{}
 	a := r.answer(c, f)
 	r.Caching.mark(a)
-	a.send(w, c, f.NoRange)
-	answered(w.status)
-	return w.reply(c, f), nil
+	a.send(w, c, f.Part == Whole)
+	f.Part.spoil(w, a)
+	if f.Gzip && c.acceptsGzip() {
+		w.compress()
+	}
+	rep := w.reply(c, f)
+	r.note(func() { q.Status = w.status })
+	rep.body.count = func(n int) { r.note(func() { q.Sent += int64(n) }) }
+	return rep, nil
 }
 
 // send writes the answer with net/http's own reading of ranges and validators.
@@ -97,10 +103,16 @@ func (w *wire) ReadFrom(r io.Reader) (int64, error) {
 	return part.N, nil
 }
 
-func (w *wire) reply(c *call, f Fault) *reply {
+// content returns the body, also where it is an error text.
+func (w *wire) content() (io.Reader, int64) {
 	if w.body == nil {
-		w.body, w.size = strings.NewReader(w.text.String()), int64(w.text.Len())
+		return strings.NewReader(w.text.String()), int64(w.text.Len())
 	}
+	return w.body, w.size
+}
+
+func (w *wire) reply(c *call, f Fault) *reply {
+	w.body, w.size = w.content()
 	if w.size <= f.After {
 		f.Break = NoBreak
 	}

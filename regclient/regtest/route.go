@@ -23,7 +23,8 @@ type call struct {
 	server       *Server // nil for a request that came by no listener of ours
 	anyHost      bool    // the host is an address, not a name to go by
 
-	form url.Values // what is posted; nil: nothing is, or it is no form
+	form   url.Values // what is posted; nil: nothing is, or it is no form
+	gunzip bool       // the client gets what is compressed as if it were not
 
 	plain  string // the path that is asked for in the end
 	hop    hop

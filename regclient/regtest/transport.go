@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 )
 
 // RoundTrip implements [http.RoundTripper]: it answers the request in this
@@ -30,6 +31,7 @@ func (r *Registry) RoundTrip(req *http.Request) (*http.Response, error) {
 		query:  req.URL.RawQuery,
 		header: req.Header,
 		form:   postedForm(req),
+		gunzip: gunzips(req),
 	})
 	if err == errDropped {
 		err = &net.OpError{Op: "read", Net: "tcp", Err: err}
@@ -37,7 +39,11 @@ func (r *Registry) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return rep.response(req), nil
+	resp := rep.response(req)
+	if gunzips(req) && strings.EqualFold(resp.Header.Get("Content-Encoding"), "gzip") {
+		gunzip(resp)
+	}
+	return resp, nil
 }
 
 func (rep *reply) response(req *http.Request) *http.Response {
