@@ -2,6 +2,7 @@ package auth_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -114,6 +115,51 @@ func TestHelperLeavesNoChild(t *testing.T) {
 			wantGone(t, lock)
 		})
 	}
+}
+
+// TestHelperTimeoutLeavesNoChild: a Timeout kills as the end of the context does. It is
+// raised until the child was there in time.
+func TestHelperTimeoutLeavesNoChild(t *testing.T) {
+	t.Parallel()
+	for limit := 50 * time.Millisecond; ; limit *= 2 {
+		lock := filepath.Join(t.TempDir(), "lock")
+		slow := helper(t, "fork and hang", fileVariable+"="+lock, outVariable+"="+secret)
+		slow.Timeout = limit
+		_, err := slow.Token(t.Context(), hostA)
+		wantHelperError(t, err, "get", fmt.Sprintf("no answer within %v", limit))
+		wantGone(t, lock)
+		if exists(lock + ".ready") {
+			return
+		}
+		if limit > 20*time.Second {
+			t.Fatal("the lock was never held: the test shows nothing")
+		}
+	}
+}
+
+// FuzzHelperAnswer looks for answers that panic, that are read in another way than
+// encoding/json reads them, or that an error repeats.
+func FuzzHelperAnswer(f *testing.F) {
+	for _, text := range []string{
+		"", "null", "{}", "[]", "7", `"x"`, `{"token":"x"}`, `{"token":null}`, `{"token":""}`, `{"token":7}`, `{"token":"a b"}`, `{"token":"x"}{}`,
+		`{"Token":"x"}`, `{"\u0074oken":"\u0078","token":"y"}`, "{\"token\":\"\xff\"}", `{"token":{"token":"x"}}`, strings.Repeat(`{"a":`, 100),
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		got, err := auth.ReadAnswer(text)
+		var members map[string]any
+		decoded := json.Unmarshal(text, &members)
+		secret, isString := members["token"].(string)
+		switch {
+		case err != nil && !got.IsZero():
+			t.Fatalf("%q: a token beside the error %v", text, err)
+		case err != nil && len(secret) > 15 && strings.Contains(err.Error(), secret):
+			t.Fatalf("%q: the error %v shows the token", text, err)
+		case err == nil && (decoded != nil || got.Reveal() != secret || !isString && members["token"] != nil):
+			t.Fatalf("%q: token %q, want %q; %v", text, got.Reveal(), secret, decoded)
+		}
+	})
 }
 
 // cancelWhen cancels when a file appears.
