@@ -128,9 +128,10 @@ func (j *job) fetch(ctx context.Context, described chan<- *provider.Package) (*l
 	}
 	from := FromSource
 	switch {
-	case got.Reused && j.Cache != nil:
+	case got.Fetched > 0 || !got.Reused:
+	case j.Cache != nil:
 		from = FromCache
-	case got.Reused:
+	default:
 		from = FromDir
 	}
 	return &local{got, from}, nil
