@@ -24,7 +24,7 @@ func Load(sys System) (*Config, error) {
 	l.files()
 	l.environment()
 	l.validate()
-	sortProblems(l.problems.list, l.order)
+	l.problems.sort(l.order)
 	if l.problems.failed {
 		return nil, &Error{Problems: l.problems.list}
 	}

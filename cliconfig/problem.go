@@ -76,8 +76,8 @@ func (p *Problem) Unwrap() error { return p.Err }
 
 // An Error has all that is wrong with a configuration.
 type Error struct {
-	// Problems has the errors, in the order in which the files are read, and among
-	// them the warnings. If there are very many, the last one says so.
+	// Problems has the errors, and among them the warnings: those about the
+	// environment and then those of the files, in the order in which they are read. If there are very many, the last one says so.
 	Problems []*Problem
 }
 
@@ -134,10 +134,11 @@ func place(file, src string, at int) Place {
 	return Place{File: file, Line: line, Column: len(before) - strings.LastIndexByte(before, '\n')}
 }
 
-// sortProblems puts the problems of each file in the order of its lines, and keeps the
-// order of the files.
-func sortProblems(list []*Problem, order map[string]int) {
-	slices.SortStableFunc(list, func(a, b *Problem) int {
+// sort puts the problems of each file in the order of its lines, after those of the
+// environment, and keeps the order of the files.
+func (ps *problems) sort(order map[string]int) {
+	listed := ps.list[:min(len(ps.list), maxProblems)]
+	slices.SortStableFunc(listed, func(a, b *Problem) int {
 		return cmp.Or(cmp.Compare(order[a.File], order[b.File]), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 }

@@ -1,0 +1,101 @@
+package cliconfig_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/cliconfig"
+	"github.com/tofureg/tofureg/disco/svchost"
+)
+
+// FuzzLoad reads any file in all places. No file may make anything panic, and what was
+// accepted must be usable.
+func FuzzLoad(f *testing.F) {
+	paths, _ := filepath.Glob("testdata/*.txt")
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for part := range strings.SplitSeq(string(data), "\n-- ") {
+			if _, text, ok := strings.Cut(part, " --\n"); ok {
+				f.Add([]byte(text), false)
+			}
+		}
+	}
+	f.Add([]byte(`{"credentials":{"a.test":{"token":"x"}},"host":{"b.test":{"services":{"login.v1":{"ports":[1,2]}}}}}`), true)
+	f.Fuzz(func(t *testing.T, data []byte, windows bool) {
+		sys := cliconfig.System{GOOS: "linux", GOARCH: "amd64", Home: "/home/alice", Dir: "/work"}
+		file := "/home/alice/.tofurc"
+		if windows {
+			sys.GOOS, sys.Home, sys.Dir = "windows", `C:\alice`, `C:\work`
+			file = `C:\alice\AppData\Roaming\terraform.d\x.tfrc.json`
+		}
+		sys.Open = fakeFiles(map[string]string{file: string(data)})
+		cfg, err := cliconfig.Load(sys)
+		if err != nil {
+			all, ok := errors.AsType[*cliconfig.Error](err)
+			if !ok || len(all.Problems) == 0 {
+				t.Fatalf("%T", err)
+			}
+			return
+		}
+		use(t, cfg)
+	})
+}
+
+// use calls everything that asks nobody.
+func use(t *testing.T, cfg *cliconfig.Config) {
+	for _, m := range cfg.Methods() {
+		_, _ = m.String(), m.Repository(addrs.MustParseProvider("a/b"))
+	}
+	for host, services := range cfg.Discovery().Overrides {
+		for _, id := range services.IDs() {
+			_, _ = services.URL(id)
+		}
+		_, _ = services.OAuthClient()
+		if _, err := cfg.Store(host); err != nil {
+			_ = err.Error()
+		}
+	}
+	_ = cfg.Policy(addrs.MustParseProvider("a/b"))
+	_ = cfg.ProviderSource()
+	for _, o := range cfg.Origins() {
+		_ = o.String()
+	}
+	_, _, _ = cfg.TokenOrigin(t.Context(), svchost.MustParse("a.test"))
+}
+
+// FuzzJSON makes sure that the JSON form is read without a panic, whatever it is.
+func FuzzJSON(f *testing.F) {
+	for _, s := range []string{"{}", `{"a": [1, {"b": null}], "a": true}`, `{"a"}`, `{"a":}`, `[`, `{"a": [{}, {}]}`, "{\"a\": 1}\n", `{"a": 1e400, "b": "\ud800"}`} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if _, err := cliconfig.ParseFile(s, true); err != nil && err.Error() == "" {
+			t.Error("an error without words")
+		}
+	})
+}
+
+// FuzzPaths makes sure that paths of both systems are cleaned without a panic, and that
+// what is clean stays as it is.
+func FuzzPaths(f *testing.F) {
+	for _, s := range []string{"", ".", `C:`, `C:\..\a`, `\\server\share\..`, `//a/b/c`, `\a`, "../..", "/a/./b"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		for _, sys := range []cliconfig.System{{GOOS: "linux", Dir: "/work"}, {GOOS: "windows", Dir: `C:\work`}} {
+			once := sys.CleanPath(s)
+			if twice := sys.CleanPath(once); twice != once && !strings.Contains(s, ":") {
+				t.Errorf("%s: %q is cleaned to %q and then to %q", sys.GOOS, s, once, twice)
+			}
+			_ = fmt.Sprint(sys.AbsPath(s))
+		}
+	})
+}

@@ -1,0 +1,112 @@
+package cliconfig_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tofureg/tofureg/cliconfig"
+)
+
+// home is a System on the real disk, with nothing but these files in the home directory.
+func home(t *testing.T, files map[string]string) cliconfig.System {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		write(t, filepath.Join(dir, filepath.FromSlash(name)), text)
+	}
+	return cliconfig.System{GOOS: "linux", GOARCH: "amd64", Home: filepath.ToSlash(dir), Dir: filepath.ToSlash(dir)}
+}
+
+func TestFileSize(t *testing.T) {
+	t.Parallel()
+	for extra, ok := range map[int]bool{0: true, 1: false} {
+		text := "#" + strings.Repeat("x", cliconfig.MaxFile-1+extra)
+		_, err := cliconfig.Load(home(t, map[string]string{".tofurc": text}))
+		if (err == nil) != ok || !ok && !errors.Is(err, cliconfig.ErrTooLarge) {
+			t.Errorf("%d bytes: %v", len(text), err)
+		}
+	}
+}
+
+func TestFileCount(t *testing.T) {
+	t.Parallel()
+	files := map[string]string{".terraform.d/other.txt": ""}
+	for i := range cliconfig.MaxFiles {
+		files[fmt.Sprintf(".terraform.d/%d.tfrc", i)] = ""
+	}
+	sys := home(t, files)
+	cfg, err := cliconfig.Load(sys)
+	if err != nil || len(cfg.Files()) != cliconfig.MaxFiles {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(sys.Home, ".terraform.d/more.tfrc.json"), "{}")
+	if _, err := cliconfig.Load(sys); !errors.Is(err, cliconfig.ErrTooLarge) {
+		t.Errorf("one file more: %v", err)
+	}
+}
+
+// TestProblemCount has more problems than are listed, errors only behind the limit.
+func TestProblemCount(t *testing.T) {
+	t.Parallel()
+	warnings := func(n int) string { return strings.Repeat("odd = 1\n", n) }
+	cfg, err := cliconfig.Load(home(t, map[string]string{".tofurc": warnings(100)}))
+	if err != nil || len(cfg.Warnings()) != 100 {
+		t.Fatal(err)
+	}
+	cfg, err = cliconfig.Load(home(t, map[string]string{".tofurc": warnings(200)}))
+	if err != nil || len(cfg.Warnings()) != 101 || !strings.Contains(cfg.Warnings()[100].Message, "more problems") {
+		t.Fatal(err)
+	}
+	_, err = cliconfig.Load(home(t, map[string]string{".tofurc": warnings(200) + "plugin_cache_dir = []\n"}))
+	all, ok := errors.AsType[*cliconfig.Error](err)
+	if !ok || len(all.Problems) != 101 || len(all.Unwrap()) != 1 {
+		t.Errorf("an error behind 200 warnings: %v", err)
+	}
+}
+
+// TestPipe has a pipe in the place of a file, from which reading would never end.
+func TestPipe(t *testing.T) {
+	t.Parallel()
+	if _, err := os.Stat("/dev/zero"); err != nil {
+		t.Skip("skipped: there is no /dev/zero")
+	}
+	sys := cliconfig.System{GOOS: "linux", Environ: []string{"TF_CLI_CONFIG_FILE=/dev/zero"}}
+	cfg, err := cliconfig.Load(sys)
+	if err != nil || len(cfg.Warnings()) != 1 {
+		t.Fatal(err)
+	}
+}
+
+func TestErrorText(t *testing.T) {
+	t.Parallel()
+	_, err := cliconfig.Load(home(t, map[string]string{".tofurc": "a = \n}", ".terraform.d/x.tfrc": "plugin_cache_dir = []\nodd = 1\n"}))
+	all, ok := errors.AsType[*cliconfig.Error](err)
+	if !ok || len(all.Problems) != 3 || len(all.Unwrap()) != 2 || strings.Count(err.Error(), "\n") != 2 || strings.Contains(err.Error(), "odd") {
+		t.Errorf("%v", err)
+	}
+	problem, ok := errors.AsType[*cliconfig.Problem](err)
+	if !ok || problem.Line != 2 || problem.Warning || !strings.HasSuffix(problem.File, ".tofurc") {
+		t.Errorf("%+v", problem)
+	}
+}
+
+// TestPlace has places that could do something to a terminal.
+func TestPlace(t *testing.T) {
+	t.Parallel()
+	for want, p := range map[string]cliconfig.Place{
+		"default":                        {},
+		"environment variable TF_X":      {Variable: "TF_X"},
+		"/a":                             {File: "/a"},
+		"/a:2:3":                         {File: "/a", Line: 2, Column: 3},
+		`"/a\x1b[2J":2:3`:                {File: "/a\x1b[2J", Line: 2, Column: 3},
+		`environment variable "TF_\x1b"`: {Variable: "TF_\x1b"},
+	} {
+		if got := p.String(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

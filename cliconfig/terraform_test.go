@@ -1,0 +1,320 @@
+package cliconfig_test
+
+import (
+	"context"
+	"crypto/x509"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/cliconfig"
+	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/regclient/regtest"
+)
+
+// A realCase is a configuration that the real client and this package are run with.
+// {HOST} is the registry, {MIRROR} a server with mirror and registry, {DIR} a mirror
+// directory.
+type realCase struct {
+	name   string
+	only   string            // the client that knows what is configured; empty: all
+	env    []string          // with {HOME} for the home directory
+	files  map[string]string // by paths in the home directory; the project is in "work"
+	mirror string            // where in the home directory a copy of the mirror directory is
+	want   string            // what is asked first: server, kind and token
+	none   bool              // nothing is asked at all
+
+	// The real client cannot ask a mirror for a provider whose host has a port.
+	portless bool // {HOST} is a name of which only the mirror knows
+}
+
+const helperConfig = "credentials_helper \"spy\" {\n  args = [\"x\"]\n}\n"
+const helperProgram = "#!/bin/sh\n[ \"$2\" = get ] && echo '{\"token\":\"from-helper\"}'\n"
+const helperPath = ".terraform.d/plugins/terraform-credentials-spy"
+
+func credentials(host, token string) string {
+	return fmt.Sprintf("credentials %q {\n  token = %q\n}\n", host, token)
+}
+
+var realCases = []realCase{
+	{name: "nothing", want: "registry discovery"},
+	{name: "variable", env: []string{"TF_TOKEN_{HOST}=from-variable"}, want: "registry discovery Bearer from-variable"},
+	{name: "block", files: map[string]string{".terraformrc": credentials("{HOST}", "from-block")}, want: "registry discovery Bearer from-block"},
+	{
+		name: "variable before block", env: []string{"TF_TOKEN_{HOST}=from-variable"},
+		files: map[string]string{".terraformrc": credentials("{HOST}", "from-block")}, want: "registry discovery Bearer from-variable",
+	},
+	{
+		name: "directory before main file",
+		files: map[string]string{
+			".terraformrc":                         credentials("{HOST}", "from-block"),
+			".terraform.d/a.tfrc":                  credentials("{HOST}", "from-a"),
+			".terraform.d/credentials.tfrc.json":   `{"credentials": {"{HOST}": {"token": "from-json"}}}`,
+			".terraform.d/ignored.json":            `{"credentials": {"{HOST}": {"token": "ignored"}}}`,
+			".terraform.d/plugins/unrelated/a.txt": "",
+		},
+		want: "registry discovery Bearer from-json",
+	},
+	{
+		name: "helper", files: map[string]string{".terraformrc": helperConfig, helperPath: helperProgram},
+		want: "registry discovery Bearer from-helper",
+	},
+	{
+		name:  "helper of a version",
+		files: map[string]string{".terraformrc": helperConfig, helperPath: "#!/bin/sh\nexit 1\n", helperPath + "_v1.0.0": helperProgram},
+		want:  "registry discovery Bearer from-helper",
+	},
+	{
+		name:  "block without token before helper",
+		files: map[string]string{".terraformrc": helperConfig + "credentials \"{HOST}\" {}\n", helperPath: helperProgram},
+		want:  "registry discovery",
+	},
+	{
+		name: "named file", env: []string{"TF_CLI_CONFIG_FILE={HOME}/ci.tfrc"},
+		files: map[string]string{
+			"ci.tfrc": "", ".terraformrc": credentials("{HOST}", "from-block"),
+			".terraform.d/credentials.tfrc.json": `{"credentials": {"{HOST}": {"token": "from-json"}}}`,
+		},
+		want: "registry discovery",
+	},
+	{
+		name: "network mirror", portless: true,
+		files: map[string]string{
+			".terraformrc": "provider_installation {\n  network_mirror {\n    url = \"https://{MIRROR}/mirror/\"\n  }\n}\n" +
+				credentials("{HOST}", "from-block") + credentials("{MIRROR}", "for-mirror"),
+		},
+		want: "mirror mirror index Bearer for-mirror",
+	},
+	{
+		name: "mirror for others",
+		files: map[string]string{
+			".terraformrc": "provider_installation {\n  network_mirror {\n    url = \"https://{MIRROR}/mirror/\"\n    exclude = [\"{HOST}/*/*\"]\n  }\n" +
+				"  direct {\n    include = [\"{HOST}/acme/*\"]\n  }\n}\n",
+		},
+		want: "registry discovery",
+	},
+	{
+		name: "filesystem mirror", none: true,
+		files: map[string]string{
+			".terraformrc": "provider_installation {\n  filesystem_mirror {\n    path = \"{DIR}\"\n  }\n  direct {\n    exclude = [\"{HOST}/*/*\"]\n  }\n}\n",
+		},
+	},
+	{name: "implicit directory", mirror: ".terraform.d/plugins", none: true},
+	{name: "directory of the project", mirror: "work/terraform.d/plugins", none: true},
+	{name: "shared directory", mirror: "data/terraform/plugins", env: []string{"XDG_DATA_DIRS={HOME}/data"}, none: true},
+	{
+		name: "JSON", portless: true,
+		files: map[string]string{
+			".terraform.d/x.tfrc.json": `{"provider_installation": {"network_mirror": [{"url": "https://{MIRROR}/mirror/", "include": ["{HOST}/acme/alpha"]}], "direct": [{"exclude": ["{HOST}/*/*"]}]},
+				"credentials": {"{MIRROR}": {"token": "for-mirror"}}}`,
+		},
+		want: "mirror mirror index Bearer for-mirror",
+	},
+	{
+		name: "services",
+		files: map[string]string{
+			".terraformrc": "host \"{HOST}\" {\n  services = {\n    \"providers.v1\" = \"https://{MIRROR}/v1/providers/\"\n  }\n}\n" + credentials("{HOST}", "from-block"),
+		},
+		want: "mirror versions Bearer from-block",
+	},
+	{name: "tofurc", only: "tofu", files: map[string]string{".tofurc": credentials("{HOST}", "from-tofurc"), ".terraformrc": credentials("{HOST}", "x")}, want: "registry discovery Bearer from-tofurc"},
+	{name: "XDG", only: "tofu", env: []string{"XDG_CONFIG_HOME={HOME}/xdg"}, files: map[string]string{"xdg/opentofu/tofurc": credentials("{HOST}", "from-xdg")}, want: "registry discovery Bearer from-xdg"},
+}
+
+// TestRealClient runs the CLI and this package with the same configurations and
+// compares what the servers see: the method of installation and the tokens.
+func TestRealClient(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("skipped: the helper is a shell script, and Windows has other places")
+	}
+	for _, client := range []string{"terraform", "tofu"} {
+		t.Run(client, func(t *testing.T) {
+			t.Parallel()
+			program, err := exec.LookPath(client)
+			if err != nil {
+				t.Skipf("skipped: %s is not installed", client)
+			}
+			for _, c := range realCases {
+				if c.only == "" || c.only == client {
+					t.Run(c.name, func(t *testing.T) {
+						t.Parallel()
+						compareReal(t, program, c)
+					})
+				}
+			}
+		})
+	}
+}
+
+// world is the servers of one case, and its home directory.
+type world struct {
+	registry, mirror *regtest.Registry
+	http             *http.Client
+	system           cliconfig.System
+	alpha            addrs.Provider
+	dir              string // of the project
+}
+
+func compareReal(t *testing.T, program string, c realCase) {
+	w := newWorld(t, c)
+	w.ours(t)
+	ours := w.seen()
+	w.theirs(t, program)
+	theirs := w.seen()
+	if diff := cmp.Diff(theirs, ours); diff != "" {
+		t.Errorf("-%s +tofureg\n%s", program, diff)
+	}
+	if c.none != (len(ours) == 0) || !c.none && !slices.Contains(ours, c.want) {
+		t.Errorf("asked: %q, want %q", ours, c.want)
+	}
+}
+
+func newWorld(t *testing.T, c realCase) *world {
+	here := addrs.CurrentPlatform()
+	w := &world{registry: regtest.New("registry.example.com"), mirror: regtest.New("mirror.example.com")}
+	srv, err := w.registry.ServeTLS()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(srv.Close)
+	second, err := w.mirror.ServeTLS()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(second.Close)
+	host := srv.Addr
+	if c.portless {
+		host = "other.example.com"
+	}
+	w.alpha = addrs.MustParseProvider(host + "/acme/alpha")
+	w.registry.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0", Platforms: []string{here.String()}})
+	for _, address := range []string{"acme/alpha", w.alpha.String()} {
+		w.mirror.AddProvider(regtest.Provider{Address: address, Version: "1.2.0", Platforms: []string{here.String()}})
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(srv.CertPEM)
+	pool.AppendCertsFromPEM(second.CertPEM)
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.TLSClientConfig.RootCAs, transport.Proxy = pool, nil
+	t.Cleanup(transport.CloseIdleConnections)
+	w.http = &http.Client{Transport: transport}
+
+	home := t.TempDir()
+	w.dir = filepath.Join(home, "work")
+	if err := os.MkdirAll(w.dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	at := filepath.Join(home, "mirror")
+	if c.mirror != "" {
+		at = filepath.Join(home, c.mirror)
+	}
+	fill := strings.NewReplacer("{HOST}", host, "{MIRROR}", second.Addr, "{DIR}", at, "{HOME}", home)
+	if c.none {
+		w.fillDirectory(t, at)
+	}
+	for name, text := range c.files {
+		write(t, filepath.Join(home, name), fill.Replace(text))
+	}
+	env := []string{
+		"HOME=" + home, "PATH=" + os.Getenv("PATH"), "CHECKPOINT_DISABLE=1",
+		"SSL_CERT_FILE=" + write(t, filepath.Join(home, "ca.pem"), string(srv.CertPEM)+string(second.CertPEM)),
+	}
+	for _, v := range c.env {
+		env = append(env, fill.Replace(v))
+	}
+	w.system = cliconfig.System{Environ: env, Home: home, Dir: w.dir}
+	write(t, filepath.Join(w.dir, "main.tf"), fmt.Sprintf("terraform {\n  required_providers {\n    alpha = {\n      source = %q\n      version = \"1.2.0\"\n    }\n  }\n}\n", w.alpha))
+	return w
+}
+
+// fillDirectory makes a mirror directory with the provider.
+func (w *world) fillDirectory(t *testing.T, dir string) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	m, err := mirrordir.Open(dir)
+	if err == nil {
+		_, err = m.Add(t.Context(), &regclient.Client{HTTP: w.http}, []mirrordir.Want{{Provider: w.alpha, Version: addrs.MustParseVersion("1.2.0")}}, mirrordir.Options{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.registry.Reset()
+}
+
+// ours installs with this package.
+func (w *world) ours(t *testing.T) {
+	t.Helper()
+	cfg, err := cliconfig.Load(w.system)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.HTTP = w.http
+	src := cfg.ProviderSource()
+	versions, err := src.ProviderVersions(t.Context(), w.alpha)
+	if err != nil {
+		t.Fatal(err)
+	}
+	version, err := versions.Newest(addrs.Constraint{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pkg, err := src.ProviderPackage(t.Context(), w.alpha, version, addrs.CurrentPlatform())
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := provider.Options{Policy: cfg.Policy(w.alpha)}
+	if _, err := provider.Download(t.Context(), src, pkg, filepath.Join(t.TempDir(), pkg.ArchiveName()), o); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// theirs installs with the real client.
+func (w *world) theirs(t *testing.T, program string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, "init", "-no-color", "-input=false")
+	cmd.Dir, cmd.Env = w.dir, w.system.Environ
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", program, err, out)
+	}
+}
+
+// seen returns what the servers were asked since it was last called, without repeats.
+func (w *world) seen() []string {
+	set := map[string]bool{}
+	for name, reg := range map[string]*regtest.Registry{"registry": w.registry, "mirror": w.mirror} {
+		for _, q := range reg.Requests() {
+			set[strings.TrimSpace(fmt.Sprintf("%s %s %s", name, q.Kind, q.Authorization))] = true
+		}
+		reg.Reset()
+	}
+	return slices.Sorted(maps.Keys(set))
+}
+
+func write(t *testing.T, path, text string) string {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

@@ -1,0 +1,222 @@
+package cliconfig_test
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/tofureg/tofureg/auth"
+	"github.com/tofureg/tofureg/cliconfig"
+	"github.com/tofureg/tofureg/disco/svchost"
+)
+
+var hostA, hostB, hostC = svchost.MustParse("a.test"), svchost.MustParse("b.test"), svchost.MustParse("c.test")
+
+const secret = "s3cr3t-t0k3n"
+
+func newToken(t *testing.T, text string) auth.Token {
+	t.Helper()
+	token, err := auth.NewToken(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+func wantToken(t *testing.T, cfg *cliconfig.Config, host svchost.Hostname, want string) {
+	t.Helper()
+	got, err := cfg.Credentials().Token(t.Context(), host)
+	if err != nil || got.Reveal() != want {
+		t.Errorf("token of %s: %q, %v; want %q", host, got.Reveal(), err, want)
+	}
+}
+
+// spy is a credentials helper that keeps one token for all hosts in a file, and a list
+// of what it was asked.
+const spy = `#!/bin/sh
+echo "$@" >>"$SPY/asked"
+case $2 in
+get) [ -e "$SPY/kept" ] && cat "$SPY/kept" || echo '{}' ;;
+store) cat >"$SPY/kept" ;;
+forget) rm -f "$SPY/kept" ;;
+esac
+`
+
+func needShell(t *testing.T) {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("skipped: the helper is a shell script")
+	}
+}
+
+// TestHelper runs a real helper, with the environment of the System.
+func TestHelper(t *testing.T) {
+	t.Parallel()
+	needShell(t)
+	dir := t.TempDir()
+	sys := home(t, map[string]string{
+		".tofurc": "credentials_helper \"spy\" {\n  args = [\"--vault\"]\n}\n" + credentials("a.test", "from-block"),
+		".terraform.d/plugins/terraform-credentials-spy": spy,
+	})
+	sys.Environ = []string{"SPY=" + dir, "PATH=" + os.Getenv("PATH")}
+	cfg, err := cliconfig.Load(sys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantToken(t, cfg, hostA, "from-block")
+	wantToken(t, cfg, hostB, "")
+	store, err := cfg.Store(hostB)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Save(t.Context(), hostB, newToken(t, secret)); err != nil {
+		t.Fatal(err)
+	}
+	wantToken(t, cfg, hostB, secret)
+	wantToken(t, cfg, hostB, secret) // is kept
+	from, found, err := cfg.TokenOrigin(t.Context(), hostB)
+	if !found || err != nil || filepath.Base(from.File) != "terraform-credentials-spy" {
+		t.Errorf("%v, %v, %v", from, found, err)
+	}
+	if err := store.Forget(t.Context(), hostB); err != nil {
+		t.Fatal(err)
+	}
+	wantToken(t, cfg, hostB, "")
+	asked, err := os.ReadFile(filepath.Join(dir, "asked"))
+	want := "--vault get b.test\n--vault store b.test\n--vault get b.test\n--vault forget b.test\n--vault get b.test\n"
+	if string(asked) != want || err != nil {
+		t.Errorf("asked %q, %v", asked, err)
+	}
+	if err := store.Save(t.Context(), hostA, newToken(t, secret)); err == nil {
+		t.Error("the store took the token of another host")
+	}
+}
+
+// TestHelperFails has a helper that writes the token everywhere but where it belongs.
+func TestHelperFails(t *testing.T) {
+	t.Parallel()
+	needShell(t)
+	sys := home(t, map[string]string{
+		".tofurc": "credentials_helper \"spy\" {}\n",
+		".terraform.d/plugins/terraform-credentials-spy": "#!/bin/sh\necho token=" + secret + " >&2\necho " + secret + "\nexit 1\n",
+	})
+	cfg, err := cliconfig.Load(sys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = cfg.Credentials().Token(t.Context(), hostA)
+	if _, ok := errors.AsType[*auth.HelperError](err); !ok || strings.Contains(err.Error(), secret) {
+		t.Errorf("%v", err)
+	}
+	from, found, err := cfg.TokenOrigin(t.Context(), hostA)
+	if found || err == nil || strings.Contains(err.Error()+from.String(), secret) {
+		t.Errorf("%v, %v, %v", from, found, err)
+	}
+}
+
+// TestStore saves where the CLI would.
+func TestStore(t *testing.T) {
+	t.Parallel()
+	sys := home(t, map[string]string{".tofurc": credentials("a.test", "from-block")})
+	sys.Environ = []string{"TF_TOKEN_c_test=from-variable"}
+	cfg, err := cliconfig.Load(sys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := cfg.Store(hostA); !errors.Is(err, cliconfig.ErrNotWritable) || !strings.Contains(err.Error(), ".tofurc:1:13") {
+		t.Errorf("%v", err)
+	}
+	for _, host := range []svchost.Hostname{hostB, hostC} {
+		store, err := cfg.Store(host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := store.Save(t.Context(), host, newToken(t, secret)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantToken(t, cfg, hostB, secret)
+	wantToken(t, cfg, hostC, "from-variable")
+	again, err := cliconfig.Load(sys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantToken(t, again, hostB, secret)
+	store, err := again.Store(hostB) // it stands in the file that programs change
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Forget(t.Context(), hostB); err != nil {
+		t.Fatal(err)
+	}
+	wantToken(t, again, hostB, "")
+	if again, err = cliconfig.Load(sys); err != nil {
+		t.Fatal(err)
+	}
+	wantToken(t, again, hostB, "")
+}
+
+// TestNoSecret greps for tokens in all that can be printed.
+func TestNoSecret(t *testing.T) {
+	t.Parallel()
+	var log strings.Builder
+	sys := home(t, map[string]string{
+		".tofurc":             credentials("a.test", secret) + "credentials_helper \"x\" {\n  args = [\"" + secret + "\"]\n}\n",
+		".terraform.d/x.tfrc": "credentials \"b.test\" {\n  token = \"" + secret + " " + secret + "\"\n  " + secret + " = 1\n}\n",
+	})
+	sys.Environ = []string{"TF_TOKEN_c_test=" + secret, "TF_TOKEN_d_test=" + secret + " " + secret}
+	cfg, err := cliconfig.Load(sys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	printed := fmt.Sprintf("%v %+v %s", cfg.Origins(), cfg.Warnings(), cfg.Credentials())
+	for _, w := range cfg.Warnings() {
+		printed += w.Error()
+	}
+	for _, host := range []svchost.Hostname{hostA, hostB, hostC, svchost.MustParse("d.test")} {
+		from, _, err := cfg.TokenOrigin(t.Context(), host)
+		printed += fmt.Sprint(from, err)
+		_, err = cfg.Store(host)
+		printed += fmt.Sprint(err)
+	}
+	if printed += log.String(); strings.Contains(printed, secret) {
+		t.Errorf("a token was printed: %s", printed)
+	}
+	if !strings.Contains(printed, "TF_TOKEN_d_test") || !strings.Contains(printed, "x.tfrc") {
+		t.Errorf("the places are missing: %s", printed)
+	}
+}
+
+// TestConcurrent uses one Config from many goroutines.
+func TestConcurrent(t *testing.T) {
+	t.Parallel()
+	cfg, err := cliconfig.Load(home(t, map[string]string{".tofurc": credentials("a.test", "from-block")}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			if i%2 == 0 {
+				store, err := cfg.Store(hostB)
+				if err == nil {
+					err = store.Save(t.Context(), hostB, newToken(t, secret))
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}
+			use(t, cfg)
+			wantToken(t, cfg, hostA, "from-block")
+		})
+	}
+	wg.Wait()
+	wantToken(t, cfg, hostB, secret)
+}
