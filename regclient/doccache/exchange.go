@@ -81,7 +81,7 @@ func (x *exchange) afterWait(e *entry, now time.Time) *http.Response {
 	if resp := x.fromCache(e, now); resp != nil {
 		return resp
 	}
-	if e == nil || e.received.Before(x.began) || e.received.After(now) || e.control.noCache || x.asks.noCache {
+	if e == nil || !e.received.After(x.began) || e.received.After(now) || e.control.noCache || x.asks.noCache {
 		return nil
 	}
 	x.t.counts.hits.Add(1)

@@ -75,7 +75,7 @@ func TestFreshness(t *testing.T) {
 						t.Errorf("Cache-Status %q", got)
 					}
 				}
-				time.Sleep(start.Add(test.fresh + second).Sub(time.Now()))
+				time.Sleep(time.Until(start.Add(test.fresh + second)))
 				want(t, tr, doc, `{}`, 2)
 			})
 		})

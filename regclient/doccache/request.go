@@ -99,6 +99,14 @@ func identity(req *http.Request) []string {
 // target writes down what is asked for.
 func target(req *http.Request) []string {
 	u := req.URL
-	host := strings.TrimSuffix(strings.ToLower(u.Host), ":443")
-	return []string{host, strings.ToLower(req.Host), u.EscapedPath(), u.RawQuery}
+	named := req.Host
+	if named == "" {
+		named = u.Host
+	}
+	return []string{plainHost(u.Host), plainHost(named), u.EscapedPath(), u.RawQuery}
+}
+
+// plainHost returns the host of an https URL in the form that all its spellings have.
+func plainHost(host string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(host), ":443"), ":")
 }

@@ -1,0 +1,143 @@
+package doccache_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"testing"
+
+	"github.com/tofureg/tofureg/regclient/doccache"
+)
+
+// TestNeverMixed: who shows another credential, or none, gets an answer of his own; what
+// is no credential makes no difference.
+func TestNeverMixed(t *testing.T) {
+	t.Parallel()
+	o := &origin{}
+	o.answer = func(n int, _ *http.Request) (*http.Response, error) {
+		return reply(http.StatusOK, headers("Cache-Control", "max-age=60"), fmt.Sprintf(`{"n":%d}`, n)), nil
+	}
+	dir := t.TempDir()
+	ask := func(list ...string) string {
+		_, body := get(t, &doccache.Transport{Base: o, Dir: dir}, request(t, doc, list...))
+		return body
+	}
+	different := [][]string{
+		nil,
+		{"Authorization", "Bearer s3cr3t-a"},
+		{"Authorization", "Bearer s3cr3t-b"},
+		{"Authorization", "Basic s3cr3t-a"},
+		{"Cookie", "s3cr3t-a"},
+		{"X-Api-Key", "s3cr3t-a"},
+		{"Private-Token", "s3cr3t-a"},
+		{"Authorization", "Bearer s3cr3t-a", "Cookie", "s3cr3t-a"},
+		{"Accept", "application/json"},
+		{"Accept", "text/plain"},
+	}
+	for round := range 2 {
+		for i, list := range different {
+			if got, want := ask(list...), fmt.Sprintf(`{"n":%d}`, i+1); got != want {
+				t.Errorf("round %d, %q: %s, want %s", round, list, got, want)
+			}
+		}
+	}
+	for _, list := range [][]string{{"User-Agent", "x"}, {"Traceparent", "x"}, {"X-Request-Id", "x"}} {
+		if got := ask(list...); got != `{"n":1}` {
+			t.Errorf("%q: %s, want that of everybody", list, got)
+		}
+	}
+	for i, u := range []string{
+		"https://user:s3cr3t-a@registry.example.com/v1/providers/acme/alpha/versions",
+		"https://registry.example.com:8/v1/providers/acme/alpha/versions",
+		"https://registry.example.com:8443/v1/providers/acme/alpha/versions",
+		"https://registry.example.com/v1/providers/acme/alpha/versions/",
+		"https://registry.example.com/v1/providers/acme/alpha/versions?page=2",
+		"https://registry.example.com/v1/providers/acme/%61lpha/versions",
+	} {
+		_, body := get(t, &doccache.Transport{Base: o, Dir: dir}, request(t, u))
+		if want := fmt.Sprintf(`{"n":%d}`, len(different)+i+1); body != want {
+			t.Errorf("%s: %s, want %s", u, body, want)
+		}
+	}
+	_, body := get(t, &doccache.Transport{Base: o, Dir: dir}, request(t, "https://Registry.Example.com:443/v1/providers/acme/alpha/versions"))
+	if body != `{"n":1}` {
+		t.Errorf("another spelling of the host: %s", body)
+	}
+	for _, secret := range []string{"s3cr3t", "user", "registry.example.com", "acme"} {
+		if holds(t, dir, secret) {
+			t.Errorf("%q is on disk", secret)
+		}
+	}
+	clean(t, dir)
+}
+
+// TestTwoSecrets: names in one directory tell nothing about those in another.
+func TestTwoSecrets(t *testing.T) {
+	t.Parallel()
+	names := map[string]bool{}
+	for range 2 {
+		dir := t.TempDir()
+		get(t, &doccache.Transport{Base: always(headers(), `{}`), Dir: dir}, request(t, doc, "Authorization", "Bearer a"))
+		for _, path := range entries(t, dir) {
+			names[path[len(dir):]] = true
+		}
+	}
+	if len(names) != 2 {
+		t.Errorf("%v, want two names", names)
+	}
+}
+
+// TestVary: an answer that depends on a header is for requests with the same one.
+func TestVary(t *testing.T) {
+	t.Parallel()
+	o := &origin{}
+	o.answer = func(n int, _ *http.Request) (*http.Response, error) {
+		return reply(http.StatusOK, headers("Cache-Control", "max-age=60", "Vary", "user-agent, X-None", "Set-Cookie", "session=s3cr3t"), fmt.Sprintf(`{"n":%d}`, n)), nil
+	}
+	dir := t.TempDir()
+	tr := &doccache.Transport{Base: o, Dir: dir}
+	want(t, tr, doc, `{"n":1}`, 1, "User-Agent", "one-s3cr3t")
+	resp := want(t, tr, doc, `{"n":1}`, 1, "User-Agent", "one-s3cr3t")
+	if resp.Header.Get("Set-Cookie") != "" || resp.Header.Get("Vary") == "" {
+		t.Errorf("headers %v", resp.Header)
+	}
+	want(t, tr, doc, `{"n":2}`, 2, "User-Agent", "two")
+	want(t, tr, doc, `{"n":2}`, 2, "User-Agent", "two")
+	want(t, tr, doc, `{"n":3}`, 3)
+	if holds(t, dir, "s3cr3t") {
+		t.Error("a header of the request, or a cookie, is on disk")
+	}
+}
+
+// TestJar: cookies of a jar are in the request by then.
+func TestJar(t *testing.T) {
+	t.Parallel()
+	o := &origin{}
+	o.answer = func(n int, req *http.Request) (*http.Response, error) {
+		return reply(http.StatusOK, headers("Cache-Control", "max-age=60"), fmt.Sprintf(`{"cookie":%q}`, req.Header.Get("Cookie"))), nil
+	}
+	tr := &doccache.Transport{Base: o, Dir: t.TempDir()}
+	for _, cookie := range []string{"a", "b", "a"} {
+		c := &http.Client{Transport: tr, Jar: jar(cookie)}
+		resp, err := c.Get(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		buf := make([]byte, 100)
+		n, _ := resp.Body.Read(buf)
+		resp.Body.Close()
+		if got, want := string(buf[:n]), fmt.Sprintf(`{"cookie":"session=%s"}`, cookie); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	if o.count() != 2 {
+		t.Errorf("%d requests, want 2", o.count())
+	}
+}
+
+type jar string
+
+func (jar) SetCookies(*url.URL, []*http.Cookie) {}
+func (j jar) Cookies(*url.URL) []*http.Cookie {
+	return []*http.Cookie{{Name: "session", Value: string(j)}}
+}

@@ -1,0 +1,274 @@
+package doccache_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/tofureg/tofureg/regclient/doccache"
+)
+
+// TestPassed: what is not for a cache reaches the server as it is, and its body the caller.
+func TestPassed(t *testing.T) {
+	t.Parallel()
+	const archive = "https://files.example.com/terraform-provider-alpha_1.0.0_linux_amd64.zip"
+	tests := []struct {
+		name, method, url string
+		header            http.Header
+	}{
+		{"http", "GET", "http://registry.example.com/v1", nil},
+		{"HEAD", "HEAD", doc, nil},
+		{"POST", "POST", doc, nil},
+		{"archive", "GET", archive, nil},
+		{"tar.gz", "GET", "https://files.example.com/a.tar.GZ", nil},
+		{"raw", "GET", doc, http.Header{"Accept-Encoding": {"identity"}}},
+		{"Range", "GET", doc, http.Header{"Range": {"bytes=0-1"}}},
+		{"If-None-Match", "GET", doc, http.Header{"If-None-Match": {`"a"`}}},
+		{"If-Modified-Since", "GET", doc, http.Header{"If-Modified-Since": {date(0)}}},
+		{"no-store", "GET", doc, http.Header{"Cache-Control": {"no-store"}}},
+		{"presigned", "GET", doc + "?X-Amz-Signature=abc", nil},
+		{"token in the query", "GET", doc + "?limit=1&token=abc", nil},
+		{"query that is none", "GET", doc + "?limit=%zz", nil},
+	}
+	for _, test := range tests {
+		body := io.NopCloser(strings.NewReader(`{}`))
+		o := &origin{answer: func(_ int, req *http.Request) (*http.Response, error) {
+			resp := reply(http.StatusOK, headers("Cache-Control", "max-age=60"), `{}`)
+			resp.Body = body
+			return resp, nil
+		}}
+		dir := t.TempDir()
+		tr := &doccache.Transport{Base: o, Dir: dir}
+		req := request(t, test.url)
+		req.Method, req.Header = test.method, test.header
+		for i := range 2 {
+			resp, err := tr.RoundTrip(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if resp.Body != body || o.last() != req || o.count() != i+1 || resp.Header.Get("Cache-Status") != "" {
+				t.Errorf("%s: the request or its answer was touched", test.name)
+			}
+		}
+		if s := tr.Stats(); s.Passed != 2 || len(entries(t, dir)) > 0 {
+			t.Errorf("%s: %+v, entries %v", test.name, s, entries(t, dir))
+		}
+	}
+}
+
+// TestZero: without a directory all is passed on.
+func TestZero(t *testing.T) {
+	t.Parallel()
+	tr := &doccache.Transport{Base: always(headers("Cache-Control", "max-age=60"), `{}`)}
+	want(t, tr, doc, `{}`, 1)
+	want(t, tr, doc, `{}`, 2)
+	tr.CloseIdleConnections()
+	(&doccache.Transport{}).CloseIdleConnections()
+}
+
+// TestStored tells answers that are kept from those that are not.
+func TestStored(t *testing.T) {
+	t.Parallel()
+	many := func(n int) string { return strings.TrimSuffix(strings.Repeat("X-A,", n), ",") }
+	names := func(n int) string {
+		var list []string
+		for i := range n {
+			list = append(list, fmt.Sprint("X-", i))
+		}
+		return strings.Join(list, ", ")
+	}
+	plain := headers()
+	tests := []struct {
+		name   string
+		path   string
+		status int
+		header http.Header
+		body   string
+		set    func(*http.Response)
+		kept   bool
+	}{
+		{name: "JSON", header: plain, body: `{}`, kept: true},
+		{name: "JSON with parameters", header: headers("Content-Type", "Application/JSON; charset=utf-8"), body: `{}`, kept: true},
+		{name: "JSON of a kind", header: headers("Content-Type", "application/vnd.x+json"), body: `[]`, kept: true},
+		{name: "no JSON", header: plain, body: `{"versions":[`},
+		{name: "empty JSON", header: plain, body: ""},
+		{name: "an error page", header: plain, body: "<html>"},
+		{name: "text", header: headers("Content-Type", "text/plain"), body: "x", kept: true},
+		{name: "empty text", header: headers("Content-Type", "text/plain"), body: "", kept: true},
+		{name: "zip", header: headers("Content-Type", "application/zip"), body: "PK"},
+		{name: "anything", header: headers("Content-Type", "application/octet-stream"), body: "x"},
+		{name: "no type", header: headers("Content-Type", ""), body: "x"},
+		{name: "checksums", path: "/a_SHA256SUMS", header: headers("Content-Type", "binary/octet-stream"), body: "x", kept: true},
+		{name: "a signature", path: "/a_SHA256SUMS.sig", header: headers("Content-Type", "application/octet-stream"), body: "\x00", kept: true},
+		{name: "an armored signature", path: "/a_SHA256SUMS.asc", header: headers("Content-Type", ""), body: "x", kept: true},
+		{name: "a page of a list", path: "/v1?limit=10&offset=20", header: plain, body: `{}`, kept: true},
+		{name: "compressed on request", header: headers("Content-Encoding", "gzip"), body: `{}`},
+		{name: "not found", status: 404, header: headers("Cache-Control", "max-age=60"), body: `{}`},
+		{name: "partial", status: 206, header: plain, body: `{}`},
+		{name: "a range", header: headers("Content-Range", "bytes 0-1/9"), body: `{}`},
+		{name: "no-store", header: headers("Cache-Control", "max-age=60, No-Store"), body: `{}`},
+		{name: "vary", header: headers("Vary", "Accept, Origin"), body: `{}`, kept: true},
+		{name: "vary by all", header: headers("Vary", "Accept, *"), body: `{}`},
+		{name: "vary by as many as are allowed", header: headers("Vary", names(doccache.MaxVary)), body: `{}`, kept: true},
+		{name: "vary by one more", header: headers("Vary", names(doccache.MaxVary+1)), body: `{}`},
+		{name: "vary by one many times", header: headers("Vary", many(100)), body: `{}`, kept: true},
+		{name: "the largest headers", header: headers("Content-Type", "text/plain", "Etag", pad(doccache.MaxHeader)), body: `{}`, kept: true},
+		{name: "larger headers", header: headers("Content-Type", "text/plain", "Etag", pad(doccache.MaxHeader+1)), body: `{}`},
+		{name: "a presigned URL", header: plain, body: `{"download_url":"https://s3.example.com/x?a=b\u0026X-Amz-Signature=abc"}`},
+		{name: "an Azure URL", header: plain, body: `{"download_url":"https://x.example.com/?sv=1\u0026sig=abc"}`},
+		{name: "shorter than stated", header: plain, body: `{}`, set: func(r *http.Response) { r.ContentLength = 3 }},
+		{name: "longer than stated", header: plain, body: `{}`, set: func(r *http.Response) { r.ContentLength = 1 }},
+		{name: "until the connection ends", header: plain, body: `{}`, set: func(r *http.Response) { r.ContentLength = -1 }},
+		{name: "in chunks", header: plain, body: `{}`, kept: true, set: func(r *http.Response) { r.ContentLength, r.TransferEncoding = -1, []string{"chunked"} }},
+		{name: "decompressed", header: plain, body: `{}`, kept: true, set: func(r *http.Response) { r.ContentLength, r.Uncompressed = -1, true }},
+		{name: "over HTTP/2", header: plain, body: `{}`, kept: true, set: func(r *http.Response) { r.ContentLength, r.ProtoMajor = -1, 2 }},
+		{name: "cut off", header: headers("Content-Type", "text/plain"), body: "text", set: func(r *http.Response) {
+			r.Body = io.NopCloser(io.MultiReader(strings.NewReader("te"), iotest.ErrReader(io.ErrUnexpectedEOF)))
+		}},
+		{name: "location of a module", status: 204, header: headers("Content-Type", "", "X-Terraform-Get", "git::https://example.com/a?ref=v1#x"), kept: true},
+		{name: "local location", status: 204, header: headers("X-Terraform-Get", "./a.tgz?x=y"), kept: true},
+		{name: "location with a token", status: 204, header: headers("X-Terraform-Get", "https://example.com/a.tgz?token=x")},
+		{name: "location with a password", status: 204, header: headers("X-Terraform-Get", "git::https://u:p@example.com/a")},
+		{name: "location with a user", status: 204, header: headers("X-Terraform-Get", "git::ssh://git@example.com/a"), kept: true},
+		{name: "no content", status: 204, header: plain},
+		{name: "redirect", status: 302, header: headers("Location", "/other"), kept: true},
+		{name: "permanent redirect", status: 308, header: headers("Location", "https://other.example.com/x"), kept: true},
+		{name: "redirect to http", status: 302, header: headers("Location", "http://registry.example.com/")},
+		{name: "redirect with a query", status: 302, header: headers("Location", "/other?x=y")},
+		{name: "redirect with credentials", status: 302, header: headers("Location", "https://u:p@example.com/")},
+		{name: "redirect to nowhere", status: 302, header: plain},
+		{name: "redirect to nonsense", status: 302, header: headers("Location", "https://[")},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			o := &origin{answer: func(int, *http.Request) (*http.Response, error) {
+				status := test.status
+				if status == 0 {
+					status = http.StatusOK
+				}
+				resp := reply(status, test.header.Clone(), test.body)
+				if test.set != nil {
+					test.set(resp)
+				}
+				return resp, nil
+			}}
+			dir := t.TempDir()
+			url := doc
+			if test.path != "" {
+				url = "https://registry.example.com" + test.path
+			}
+			resp, err := (&doccache.Transport{Base: o, Dir: dir}).RoundTrip(request(t, url))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _ = io.ReadAll(resp.Body) // an error is what some cases are about
+			resp.Body.Close()
+			if n := len(entries(t, dir)); n != map[bool]int{true: 1}[test.kept] {
+				t.Errorf("%d entries", n)
+			}
+			clean(t, dir)
+			if !test.kept {
+				return
+			}
+			resp, body := get(t, &doccache.Transport{Base: o, Dir: dir, Offline: true}, request(t, url))
+			wantBody := test.body
+			if resp.StatusCode/100 == 3 {
+				wantBody = ""
+			}
+			for _, name := range []string{"Location", "X-Terraform-Get", "Content-Type"} {
+				if got := resp.Header.Get(name); got != test.header.Get(name) {
+					t.Errorf("%s %q, want %q", name, got, test.header.Get(name))
+				}
+			}
+			if body != wantBody {
+				t.Errorf("kept %q, want %q", body, wantBody)
+			}
+		})
+	}
+}
+
+// pad fills the headers of text/plain up to n bytes.
+func pad(n int) string {
+	return strings.Repeat("x", n-len("Content-Type")-len("text/plain")-len("Etag"))
+}
+
+// TestLargest: the largest document is kept, one byte more is passed on, whether its length
+// is stated or not.
+func TestLargest(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int{doccache.MaxDocument, doccache.MaxDocument + 1} {
+		for _, stated := range []bool{true, false} {
+			o := &origin{answer: func(int, *http.Request) (*http.Response, error) {
+				resp := reply(http.StatusOK, headers("Content-Type", "text/plain"), strings.Repeat("x", size))
+				if !stated {
+					resp.ContentLength, resp.TransferEncoding = -1, []string{"chunked"}
+				}
+				return resp, nil
+			}}
+			dir := t.TempDir()
+			_, body := get(t, &doccache.Transport{Base: o, Dir: dir}, request(t, doc))
+			if len(body) != size {
+				t.Errorf("%d bytes arrived of %d", len(body), size)
+			}
+			kept := size <= doccache.MaxDocument
+			if n := len(entries(t, dir)); n != map[bool]int{true: 1}[kept] {
+				t.Errorf("%d bytes: %d entries", size, n)
+			}
+			if kept {
+				_, body = get(t, &doccache.Transport{Dir: dir, Offline: true}, request(t, doc))
+				if len(body) != size {
+					t.Errorf("%d bytes were kept of %d", len(body), size)
+				}
+			}
+		}
+	}
+}
+
+// TestStreamed: the caller gets bytes as they come, and may leave at any time.
+func TestStreamed(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		read int
+		kept bool
+	}{{0, false}, {3, false}, {4, true}} {
+		pr, pw := io.Pipe()
+		o := &origin{answer: func(int, *http.Request) (*http.Response, error) {
+			resp := reply(http.StatusOK, headers("Content-Type", "text/plain"), "text")
+			resp.Body = pr
+			return resp, nil
+		}}
+		dir := t.TempDir()
+		resp, err := (&doccache.Transport{Base: o, Dir: dir}).RoundTrip(request(t, doc))
+		if err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for i := range test.read {
+				if _, err := pw.Write([]byte("text")[i : i+1]); err != nil {
+					t.Error(err)
+				}
+				// The pipe holds nothing: that the write has returned means that the
+				// caller has the byte.
+			}
+		}()
+		if _, err := io.ReadFull(resp.Body, make([]byte, test.read)); err != nil {
+			t.Fatal(err)
+		}
+		<-done
+		resp.Body.Close()
+		if _, err := pw.Write([]byte("x")); !errors.Is(err, io.ErrClosedPipe) {
+			t.Errorf("the body of the server was not closed: %v", err)
+		}
+		if n := len(entries(t, dir)); n != map[bool]int{true: 1}[test.kept] {
+			t.Errorf("%d bytes read: %d entries", test.read, n)
+		}
+		clean(t, dir)
+	}
+}

@@ -1,0 +1,102 @@
+package doccache_test
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tofureg/tofureg/internal/disktest"
+	"github.com/tofureg/tofureg/regclient/doccache"
+)
+
+// TestUnusable: a directory that cannot be used costs requests, and a warning.
+func TestUnusable(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	for i, dir := range []string{file, filepath.Join(file, "below"), "a\x00b"} {
+		log.Reset()
+		o := always(headers("Cache-Control", "max-age=600"), `{}`)
+		tr := &doccache.Transport{Base: o, Dir: dir, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+		want(t, tr, doc, `{}`, 1)
+		want(t, tr, doc, `{}`, 2)
+		if s := tr.Stats(); s.Failed != 2 || strings.Count(log.String(), "level=WARN") != 1 {
+			t.Errorf("%d: %+v\n%s", i, s, log.String())
+		}
+	}
+}
+
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	disktest.Full(t, 600, func(t *testing.T, dir string) {
+		small := always(headers("Cache-Control", "max-age=600"), `{}`)
+		tr := &doccache.Transport{Base: small, Dir: dir}
+		want(t, tr, doc, `{}`, 1)
+		want(t, tr, doc, `{}`, 1)
+		large := always(headers("Cache-Control", "max-age=600"), `"`+strings.Repeat("x", 1000)+`"`)
+		tr = &doccache.Transport{Base: large, Dir: dir}
+		for i := range 2 {
+			want(t, tr, number(1), `"`+strings.Repeat("x", 1000)+`"`, i+1)
+		}
+		if s := tr.Stats(); s.Failed != 2 || s.Misses != 2 || s.Stored != 0 {
+			t.Errorf("%+v", s)
+		}
+		if n := len(entries(t, dir)); n != 1 {
+			t.Errorf("%d entries", n)
+		}
+		clean(t, dir)
+	})
+}
+
+// TestFullFromTheStart: not even the key can be written.
+func TestFullFromTheStart(t *testing.T) {
+	t.Parallel()
+	disktest.Full(t, 10, func(t *testing.T, dir string) {
+		tr := &doccache.Transport{Base: always(headers("Cache-Control", "max-age=600"), `{}`), Dir: dir}
+		want(t, tr, doc, `{}`, 1)
+		want(t, tr, doc, `{}`, 2)
+		clean(t, dir)
+	})
+}
+
+// TestReadOnly: what another user has put there is not trusted, and nothing is an error.
+// The directory of the same user is read.
+func TestReadOnly(t *testing.T) {
+	t.Parallel()
+	disktest.ReadOnly(t, func(t *testing.T, dir string) {
+		for i := range 2 {
+			get(t, &doccache.Transport{Base: always(headers("Cache-Control", "max-age=600"), `{}`), Dir: dir}, request(t, number(i)))
+		}
+	}, func(t *testing.T, dir string) {
+		o := always(headers("Cache-Control", "max-age=600"), `{"new":true}`)
+		tr := &doccache.Transport{Base: o, Dir: dir}
+		for range 2 {
+			get(t, tr, request(t, number(0)))
+			get(t, tr, request(t, number(7)))
+		}
+		if s := tr.Stats(); s.Failed == 0 || o.count() < 2 {
+			t.Errorf("%+v, %d requests", s, o.count())
+		}
+	})
+}
+
+// TestLog: records tell what happened, and no secret.
+func TestLog(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	tr := &doccache.Transport{Base: always(headers("Cache-Control", "max-age=600"), `{}`), Dir: t.TempDir(), Logger: logger}
+	for range 2 {
+		get(t, tr, request(t, "https://user:s3cr3t@registry.example.com/v1?page=s3cr3t", "Authorization", "Bearer s3cr3t"))
+	}
+	text := log.String()
+	if !strings.Contains(text, "answer=fetched") || !strings.Contains(text, "answer=hit") || strings.Contains(text, "s3cr3t") {
+		t.Error(text)
+	}
+}
