@@ -66,10 +66,11 @@ func (w wrong) make() func() mirrordir.Storage {
 var broken = map[string]struct {
 	storage func() mirrordir.Storage // further values are for the same place
 	others  int
-	long    bool // takes minutes of time that does not exist
+	by      string // the check that finds it
+	long    bool   // takes minutes of time that does not exist
 	want    string
 }{
-	"error of a missing file": {want: "want an error that wraps fs.ErrNotExist", storage: wrong{
+	"error of a missing file": {by: "missing files", want: "want an error that wraps fs.ErrNotExist", storage: wrong{
 		open: func(ctx context.Context, m *memory, name string) (*mirrordir.Object, error) {
 			o, err := m.Open(ctx, name)
 			if err != nil {
@@ -77,27 +78,27 @@ var broken = map[string]struct {
 			}
 			return o, err
 		}}.make()},
-	"a missing file is an empty one": {want: "succeeds, want an error that wraps fs.ErrNotExist", storage: wrong{
+	"a missing file is an empty one": {by: "missing files", want: "succeeds, want an error that wraps fs.ErrNotExist", storage: wrong{
 		open: func(ctx context.Context, m *memory, name string) (*mirrordir.Object, error) {
 			f, _ := m.get(name)
 			f.revision += "r"
 			return object(f), nil
 		}}.make()},
-	"a directory can be opened": {want: `a directory, succeeds`, storage: wrong{
+	"a directory can be opened": {by: "missing files", want: `a directory, succeeds`, storage: wrong{
 		open: func(ctx context.Context, m *memory, name string) (*mirrordir.Object, error) {
 			if len(m.list(name+"/")) > 0 {
 				return object(file{revision: "directory"}), nil
 			}
 			return m.Open(ctx, name)
 		}}.make()},
-	"missing when the context has ended": {want: "which says something about the file", storage: wrong{
+	"missing when the context has ended": {by: "ended context", want: "which says something about the file", storage: wrong{
 		open: func(ctx context.Context, m *memory, name string) (*mirrordir.Object, error) {
 			if ctx.Err() != nil {
 				return nil, fs.ErrNotExist
 			}
 			return m.Open(ctx, name)
 		}}.make()},
-	"wrong size": {want: "Size is 0, but there are", storage: wrong{
+	"wrong size": {by: "read", want: "Size is 0, but there are", storage: wrong{
 		open: func(ctx context.Context, m *memory, name string) (*mirrordir.Object, error) {
 			o, err := m.Open(ctx, name)
 			if err == nil {
@@ -105,7 +106,7 @@ var broken = map[string]struct {
 			}
 			return o, err
 		}}.make()},
-	"no revision": {want: "Revision is empty", storage: wrong{
+	"no revision": {by: "read", want: "Revision is empty", storage: wrong{
 		open: func(ctx context.Context, m *memory, name string) (*mirrordir.Object, error) {
 			o, err := m.Open(ctx, name)
 			if err == nil {
@@ -113,7 +114,7 @@ var broken = map[string]struct {
 			}
 			return o, err
 		}}.make()},
-	"revision of each opening": {want: "nobody has changed it", storage: wrong{
+	"revision of each opening": {by: "revisions", want: "nobody has changed it", storage: wrong{
 		open: func(ctx context.Context, m *memory, name string) (*mirrordir.Object, error) {
 			o, err := m.Open(ctx, name)
 			if err == nil {
@@ -124,7 +125,7 @@ var broken = map[string]struct {
 			}
 			return o, err
 		}}.make()},
-	"revision is the size": {want: "the revision is still", storage: wrong{
+	"revision is the size": {by: "write", want: "the revision is still", storage: wrong{
 		open: func(ctx context.Context, m *memory, name string) (*mirrordir.Object, error) {
 			o, err := m.Open(ctx, name)
 			if err == nil {
@@ -145,7 +146,7 @@ var broken = map[string]struct {
 			}
 			return m.put(name, data, nil)
 		}}.make()},
-	"reads at the wrong offset": {want: "reading 1 bytes: ReadAt", storage: wrong{
+	"reads at the wrong offset": {by: "read", want: "reading 1 bytes: ReadAt", storage: wrong{
 		open: func(ctx context.Context, m *memory, name string) (*mirrordir.Object, error) {
 			o, err := m.Open(ctx, name)
 			if err == nil {
@@ -154,7 +155,7 @@ var broken = map[string]struct {
 			}
 			return o, err
 		}}.make()},
-	"an open file changes": {want: "was replaced while it was open", storage: wrong{
+	"an open file changes": {by: "revisions", want: "was replaced while it was open", storage: wrong{
 		open: func(ctx context.Context, m *memory, name string) (*mirrordir.Object, error) {
 			o, err := m.Open(ctx, name)
 			if err == nil {
@@ -163,7 +164,7 @@ var broken = map[string]struct {
 			return o, err
 		}}.make()},
 
-	"unconditional": {want: "want an error that wraps mirrordir.ErrConflict", storage: wrong{
+	"unconditional": {by: "write", want: "want an error that wraps mirrordir.ErrConflict", storage: wrong{
 		write: func(ctx context.Context, m *memory, name string, content *io.SectionReader, _ mirrordir.Revision) error {
 			data, err := receive(ctx, content)
 			if err != nil {
@@ -171,16 +172,16 @@ var broken = map[string]struct {
 			}
 			return m.put(name, data, nil)
 		}}.make()},
-	"error of a conflict": {want: "want an error that wraps mirrordir.ErrConflict", storage: wrong{
+	"error of a conflict": {by: "write", want: "want an error that wraps mirrordir.ErrConflict", storage: wrong{
 		write: func(ctx context.Context, m *memory, name string, content *io.SectionReader, was mirrordir.Revision) error {
 			if err := m.Write(ctx, name, content, was); err != nil {
 				return errors.New("status 412")
 			}
 			return nil
 		}}.make()},
-	"looks, and writes later": {want: "succeed, want one", storage: wrong{write: lookAndWrite}.make()},
-	"a mutex in each process": {want: "succeed, want one", others: 1, storage: perProcess()},
-	"writes in parts": {want: "while", storage: wrong{
+	"looks, and writes later": {by: "one of many writers", want: "succeed, want one", storage: wrong{write: lookAndWrite}.make()},
+	"a mutex in each process": {by: "one of many writers", want: "succeed, want one", others: 1, storage: perProcess()},
+	"writes in parts": {by: "readers while files are made", want: "while", storage: wrong{
 		write: func(ctx context.Context, m *memory, name string, content *io.SectionReader, was mirrordir.Revision) error {
 			data, err := receive(ctx, content)
 			if err != nil {
@@ -192,7 +193,7 @@ var broken = map[string]struct {
 			time.Sleep(time.Millisecond)
 			return m.put(name, data, nil)
 		}}.make()},
-	"removes and writes": {want: "readers while files are replaced: Open", storage: wrong{
+	"removes and writes": {by: "readers while files are replaced", want: "readers while files are replaced: Open", storage: wrong{
 		write: func(ctx context.Context, m *memory, name string, content *io.SectionReader, was mirrordir.Revision) error {
 			data, err := receive(ctx, content)
 			if err != nil {
@@ -208,13 +209,13 @@ var broken = map[string]struct {
 			missing := mirrordir.Revision("")
 			return m.put(name, data, &missing)
 		}}.make()},
-	"old content for a while": {want: "want", storage: stale()},
-	"half of what cannot be read": {want: "though its content could not be read", storage: wrong{
+	"old content for a while": {by: "write", want: "want", storage: stale()},
+	"half of what cannot be read": {by: "write from a failing source", want: "though its content could not be read", storage: wrong{
 		write: func(ctx context.Context, m *memory, name string, content *io.SectionReader, was mirrordir.Revision) error {
 			data, _ := io.ReadAll(content)
 			return m.put(name, data, &was)
 		}}.make()},
-	"half of what was given up": {want: "Write whose context ended has left", storage: wrong{
+	"half of what was given up": {by: "context that ends", want: "Write whose context ended has left", storage: wrong{
 		write: func(ctx context.Context, m *memory, name string, content *io.SectionReader, was mirrordir.Revision) error {
 			data := make([]byte, content.Size())
 			n, err := io.ReadFull(content, data[:min(len(data), 2<<20)])
@@ -228,11 +229,11 @@ var broken = map[string]struct {
 			}
 			return m.put(name, data[:n], &was)
 		}}.make()},
-	"goes on for ever": {long: true, want: "Write has not ended 5s after its context", storage: wrong{
+	"goes on for ever": {by: "context that ends", long: true, want: "Write has not ended 5s after its context", storage: wrong{
 		write: func(ctx context.Context, m *memory, name string, content *io.SectionReader, was mirrordir.Revision) error {
 			return m.Write(context.Background(), name, content, was)
 		}}.make()},
-	"the whole source": {want: "after Write of a section", storage: wrong{
+	"the whole source": {by: "write", want: "after Write of a section", storage: wrong{
 		write: func(ctx context.Context, m *memory, name string, content *io.SectionReader, was mirrordir.Revision) error {
 			if outer, _, n := content.Outer(); n == 1000 {
 				content = io.NewSectionReader(outer, 0, n)
@@ -240,7 +241,7 @@ var broken = map[string]struct {
 			return m.Write(ctx, name, content, was)
 		}}.make()},
 
-	"lists everything below": {want: `List("dirtest-`, storage: wrong{
+	"lists everything below": {by: "list", want: `List("dirtest-`, storage: wrong{
 		list: func(ctx context.Context, m *memory, dir string) ([]mirrordir.Entry, error) {
 			var list []mirrordir.Entry
 			for _, e := range m.list("") {
@@ -248,7 +249,7 @@ var broken = map[string]struct {
 			}
 			return list, nil
 		}}.make()},
-	"lists by the beginning": {want: "list: List(", storage: wrong{
+	"lists by the beginning": {by: "list", want: "list: List(", storage: wrong{
 		list: func(ctx context.Context, m *memory, dir string) ([]mirrordir.Entry, error) {
 			if dir == "." {
 				return m.list(""), nil
@@ -261,12 +262,12 @@ var broken = map[string]struct {
 			}
 			return list, nil
 		}}.make()},
-	"lists one page": {want: "1000 entries, want 1055", storage: wrong{
+	"lists one page": {by: "list many", want: "1000 entries, want 1055", storage: wrong{
 		list: func(ctx context.Context, m *memory, dir string) ([]mirrordir.Entry, error) {
 			list, err := m.List(ctx, dir)
 			return list[:min(len(list), 1000)], err
 		}}.make()},
-	"lists a directory twice": {want: "list: List(", storage: wrong{
+	"lists a directory twice": {by: "list", want: "list: List(", storage: wrong{
 		list: func(ctx context.Context, m *memory, dir string) ([]mirrordir.Entry, error) {
 			list, err := m.List(ctx, dir)
 			for _, e := range list {
@@ -276,7 +277,7 @@ var broken = map[string]struct {
 			}
 			return list, err
 		}}.make()},
-	"lists no sizes": {want: "Size:0", storage: wrong{
+	"lists no sizes": {by: "list", want: "Size:0", storage: wrong{
 		list: func(ctx context.Context, m *memory, dir string) ([]mirrordir.Entry, error) {
 			list, err := m.List(ctx, dir)
 			for i := range list {
@@ -284,7 +285,7 @@ var broken = map[string]struct {
 			}
 			return list, err
 		}}.make()},
-	"no list of what is missing": {want: "want 0 entries", storage: wrong{
+	"no list of what is missing": {by: "list", want: "want 0 entries", storage: wrong{
 		list: func(ctx context.Context, m *memory, dir string) ([]mirrordir.Entry, error) {
 			list, err := m.List(ctx, dir)
 			if err == nil && len(list) == 0 {
@@ -293,17 +294,17 @@ var broken = map[string]struct {
 			return list, err
 		}}.make()},
 
-	"deletes nothing": {want: "after Delete, succeeds", storage: wrong{
+	"deletes nothing": {by: "delete", want: "after Delete, succeeds", storage: wrong{
 		remove: func(context.Context, *memory, string) error { return nil },
 	}.make()},
-	"cannot delete what is missing": {want: "which was never written, = ", storage: wrong{
+	"cannot delete what is missing": {by: "missing files", want: "which was never written, = ", storage: wrong{
 		remove: func(ctx context.Context, m *memory, name string) error {
 			if _, ok := m.get(name); !ok {
 				return fs.ErrNotExist
 			}
 			return m.Delete(ctx, name)
 		}}.make()},
-	"deletes by the beginning": {want: "after others were deleted", storage: wrong{
+	"deletes by the beginning": {by: "delete", want: "after others were deleted", storage: wrong{
 		remove: func(ctx context.Context, m *memory, name string) error {
 			m.mu.Lock()
 			defer m.mu.Unlock()
@@ -315,16 +316,16 @@ var broken = map[string]struct {
 			return nil
 		}}.make()},
 
-	"takes + for a space": {want: "names: ", storage: renaming(func(name string) string { return strings.ReplaceAll(name, "+", " ") })},
-	"decodes names":       {want: "names: ", storage: renaming(func(name string) string { return strings.ReplaceAll(name, "%2F", "/") })},
-	"changes names":       {want: "names: List(", storage: relisting(strings.NewReplacer(":", "_"))},
-	"refuses names":       {want: "no mirror can do without such names", storage: refusing("+")},
-	"cleans names":        {want: "but this is no name", storage: renaming(path.Clean)},
+	"takes + for a space": {by: "names", want: "names: ", storage: renaming(func(name string) string { return strings.ReplaceAll(name, "+", " ") })},
+	"decodes names":       {by: "names", want: "names: ", storage: renaming(func(name string) string { return strings.ReplaceAll(name, "%2F", "/") })},
+	"changes names":       {by: "names", want: "names: List(", storage: relisting(strings.NewReplacer(":", "_"))},
+	"refuses names":       {by: "names", want: "no mirror can do without such names", storage: refusing("+")},
+	"cleans names":        {by: "invalid names", want: "but this is no name", storage: renaming(path.Clean)},
 
-	"lock for nobody":   {want: "succeeds twice", storage: locker(func(memoryLocker) func(context.Context, string) (func() error, error) { return freeLock })},
-	"lock for ever":     {long: true, want: "Lock has not ended 5s after its context", storage: locker(deafLock)},
-	"one lock for all":  {long: true, want: "lock: Lock(", storage: locker(oneLock)},
-	"lock that is kept": {long: true, want: "lock: Lock(", storage: locker(keptLock)},
+	"lock for nobody":   {by: "lock", want: "succeeds twice", storage: locker(func(memoryLocker) func(context.Context, string) (func() error, error) { return freeLock })},
+	"lock for ever":     {by: "lock", long: true, want: "Lock has not ended 5s after its context", storage: locker(deafLock)},
+	"one lock for all":  {by: "lock", long: true, want: "lock: Lock(", storage: locker(oneLock)},
+	"lock that is kept": {by: "lock", long: true, want: "lock: Lock(", storage: locker(keptLock)},
 }
 
 // offByOne is wrong in ReadAt only.

@@ -45,16 +45,17 @@ import (
 // largest has 20 MiB. If s is a [mirrordir.Locker] the locks are tested too. When ctx ends,
 // the test stops and returns its error.
 func TestStorage(ctx context.Context, s mirrordir.Storage, others ...mirrordir.Storage) error {
-	c := &checker{
-		storages: append([]mirrordir.Storage{s}, others...),
-		root:     "dirtest-" + strings.ToLower(rand.Text()[:12]),
-		written:  map[string]bool{},
-	}
-	defer c.cleanUp(context.WithoutCancel(ctx))
-	for _, check := range []struct {
-		name string
-		run  func(*run)
-	}{
+	return test(ctx, checks(), append([]mirrordir.Storage{s}, others...))
+}
+
+// check is a part of the test.
+type check struct {
+	name string
+	run  func(*run)
+}
+
+func checks() []check {
+	return []check{
 		{"missing files", testMissing},
 		{"read", testRead},
 		{"write", testWrite},
@@ -73,7 +74,18 @@ func TestStorage(ctx context.Context, s mirrordir.Storage, others ...mirrordir.S
 		{"ended context", testEndedContext},
 		{"context that ends", testContextEnds},
 		{"lock", testLock},
-	} {
+	}
+}
+
+// test does some checks of storages for one place.
+func test(ctx context.Context, checks []check, storages []mirrordir.Storage) error {
+	c := &checker{
+		storages: storages,
+		root:     "dirtest-" + strings.ToLower(rand.Text()[:12]),
+		written:  map[string]bool{},
+	}
+	defer c.cleanUp(context.WithoutCancel(ctx))
+	for _, check := range checks {
 		if ctx.Err() != nil {
 			break
 		}

@@ -3,6 +3,7 @@ package dirtest_test
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -51,7 +52,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestBroken: each way to do it wrong is found and named.
+// TestBroken: each way to do it wrong is found and named, by the check that is there for it.
 func TestBroken(t *testing.T) {
 	t.Parallel()
 	for name, test := range broken {
@@ -63,7 +64,7 @@ func TestBroken(t *testing.T) {
 				for range test.others {
 					others = append(others, test.storage())
 				}
-				err := dirtest.TestStorage(t.Context(), first, others...)
+				err := dirtest.StorageCheck(t.Context(), test.by, first, others...)
 				if err == nil {
 					t.Fatal("nothing was found")
 				}
@@ -80,6 +81,32 @@ func TestBroken(t *testing.T) {
 				time.Sleep(time.Hour) // for what goes on
 			})
 		})
+	}
+}
+
+// TestAllBroken: a storage with which nothing works gets through all checks, and each that
+// can says so.
+func TestAllBroken(t *testing.T) {
+	t.Parallel()
+	refused := errors.New("refused")
+	err := dirtest.TestStorage(t.Context(), wrong{
+		memory: newMemory(),
+		open:   func(context.Context, *memory, string) (*mirrordir.Object, error) { return nil, refused },
+		write:  func(context.Context, *memory, string, *io.SectionReader, mirrordir.Revision) error { return refused },
+		list:   func(context.Context, *memory, string) ([]mirrordir.Entry, error) { return nil, refused },
+		remove: func(context.Context, *memory, string) error { return refused },
+	})
+	if err == nil {
+		t.Fatal("nothing was found")
+	}
+	for _, check := range dirtest.CheckNames() {
+		// A memory has no locks.
+		if check == "lock" {
+			continue
+		}
+		if !strings.Contains("\n"+err.Error(), "\n"+check+": ") {
+			t.Errorf("the check %q has found nothing", check)
+		}
 	}
 }
 
