@@ -1,0 +1,96 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/provider/lockfile"
+	"github.com/tofureg/tofureg/regclient/regtest"
+)
+
+// options are what the arguments say.
+type options struct {
+	file, store string
+	stated      bool
+	embedded    bool
+	providers   []lockfile.Entry // without hashes
+	platforms   []addrs.Platform
+}
+
+func parseArgs(args []string, usage io.Writer) (o options, err error) {
+	flags := flag.NewFlagSet("lock", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.StringVar(&o.file, "lockfile", "", "the `file` to write (default: "+lockfile.Name+")")
+	flags.StringVar(&o.store, "store", "", "keep hashes in this `directory` for the next run")
+	flags.BoolVar(&o.stated, "stated", false, "believe the hashes that a registry states of contents, and download nothing from it")
+	flags.Func("platform", "lock for this `OS_ARCH` too; can be repeated (default: linux_amd64, darwin_arm64, windows_amd64)", func(s string) error {
+		p, err := addrs.ParsePlatform(s)
+		o.platforms = append(o.platforms, p)
+		return err
+	})
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			flags.SetOutput(usage)
+			fmt.Fprintln(usage, "usage: lock [-lockfile FILE] [-platform OS_ARCH]... [-store DIR] [-stated] [PROVIDER[@CONSTRAINT]...]")
+			flags.PrintDefaults()
+		}
+		return o, err
+	}
+	if len(o.platforms) == 0 {
+		for _, name := range []string{"linux_amd64", "darwin_arm64", "windows_amd64"} {
+			o.platforms = append(o.platforms, addrs.MustParsePlatform(name))
+		}
+	}
+	names := flags.Args()
+	if len(names) == 0 && o.file == "" {
+		o.embedded = true
+		names = []string{"registry.example.com/acme/cloud@~> 1.0", "registry.example.com/acme/dns"}
+	}
+	if o.file == "" && !o.embedded {
+		o.file = lockfile.Name
+	}
+	for _, text := range names {
+		name, constraint, limited := strings.Cut(text, "@")
+		var want lockfile.Entry
+		if want.Provider, err = addrs.ParseProvider(name); err != nil {
+			return o, err
+		}
+		if limited {
+			if want.Constraints, err = addrs.ParseProviderConstraint(constraint); err != nil {
+				return o, err
+			}
+		}
+		o.providers = append(o.providers, want)
+	}
+	return o, nil
+}
+
+// embeddedRegistry serves two versions of each provider from memory, signed by a key
+// that is made on the spot. Like the registry of OpenTofu it states hashes.
+func embeddedRegistry(o options) *regtest.Registry {
+	registry := regtest.New(o.providers[0].Provider.Host().String())
+	for _, want := range o.providers {
+		for _, version := range []string{"1.0.0", "1.1.0"} {
+			registry.AddProvider(regtest.Provider{Address: want.Provider.String(), Version: version, PackageHashes: true})
+		}
+	}
+	return registry
+}
+
+// inOrder yields what a map has, sorted by platform.
+func inOrder[V any](m map[addrs.Platform]V) iter.Seq2[addrs.Platform, V] {
+	return func(yield func(addrs.Platform, V) bool) {
+		for _, p := range slices.SortedFunc(maps.Keys(m), addrs.Platform.Compare) {
+			if !yield(p, m[p]) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,162 @@
+// Lock writes a dependency lock file that covers several platforms, so that a team with
+// different machines, and its CI, can share one.
+//
+//	go run ./examples/lock
+//	go run ./examples/lock -platform linux_amd64 -platform darwin_arm64 hashicorp/random 'hashicorp/aws@~> 6.0'
+//	go run ./examples/lock -lockfile infra/.terraform.lock.hcl
+//
+// Without arguments it asks a registry that is embedded in the program. With providers it
+// asks their real registries, with the tokens of TF_TOKEN_* variables, and adds them to the
+// lock file of this directory; a version that is locked stays, if the constraint allows it.
+// With a lock file alone it completes all entries of that. Comments in the file stay.
+//
+// Archives are downloaded and verified, but not unpacked. With -store their hashes are kept
+// for the next run. With -stated the hashes of a registry that states them are believed,
+// and nothing is downloaded from it.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"sync"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/auth"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/provider/hashstore"
+	"github.com/tofureg/tofureg/provider/lockfile"
+	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/verify"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "lock:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, out, terminal io.Writer) error {
+	o, err := parseArgs(args, terminal)
+	if err != nil {
+		return err
+	}
+	registry := &regclient.Client{Credentials: auth.Environ(os.Environ())}
+	if o.embedded {
+		registry = &regclient.Client{HTTP: embeddedRegistry(o).Client()}
+	}
+	return update(ctx, o, registry, out, terminal)
+}
+
+// update completes the lock file from what source has.
+func update(ctx context.Context, o options, source provider.Source, out, terminal io.Writer) error {
+	lock, err := lockfile.LoadLenient(o.file)
+	if err != nil {
+		return err
+	}
+	entries := wanted(lock, o.providers)
+	if len(entries) == 0 {
+		return fmt.Errorf("%s locks nothing: name the providers that are wanted", o.file)
+	}
+	display := newDisplay(terminal, len(entries)*len(o.platforms))
+	l := &locker{source: source, platforms: o.platforms}
+	l.options.Policy.RecordStated = o.stated
+	l.options.Progress = display.show
+	l.options.Gate = provider.NewGate(0) // for all providers together
+	if o.store != "" {
+		l.options.Store = &hashstore.Dir{Path: o.store}
+	}
+	results := l.all(ctx, entries)
+	display.clear()
+	if err := merge(lock, results, out); err != nil {
+		return err // and half a lock file is none
+	}
+	if o.embedded {
+		_, err = fmt.Fprintf(out, "\n%s", lock.Bytes())
+		return err
+	}
+	return lock.Save(o.file)
+}
+
+// wanted returns what is to be locked: providers, or if there are none, what lock has.
+func wanted(lock *lockfile.File, providers []lockfile.Entry) []lockfile.Entry {
+	if len(providers) == 0 {
+		for e := range lock.All() {
+			providers = append(providers, e)
+		}
+		return providers
+	}
+	for i, want := range providers {
+		if have, ok := lock.Get(want.Provider); ok && want.Constraints.Allows(have.Version) {
+			providers[i].Version = have.Version
+		}
+	}
+	return providers
+}
+
+// locker finds hashes for lock files.
+type locker struct {
+	source    provider.Source
+	platforms []addrs.Platform
+	options   provider.HashOptions
+}
+
+// result is what was found for one provider. Reports may be there beside the error.
+type result struct {
+	entry   lockfile.Entry
+	reports map[addrs.Platform]*verify.Report
+	err     error
+}
+
+// all works on all providers side by side.
+func (l *locker) all(ctx context.Context, entries []lockfile.Entry) []result {
+	results := make([]result, len(entries))
+	var wg sync.WaitGroup
+	for i, entry := range entries {
+		wg.Go(func() { results[i] = l.one(ctx, entry) })
+	}
+	wg.Wait()
+	return results
+}
+
+// one chooses a version, if none is, and hashes its packages.
+func (l *locker) one(ctx context.Context, entry lockfile.Entry) result {
+	if entry.Version.IsZero() {
+		versions, err := l.source.ProviderVersions(ctx, entry.Provider)
+		if err == nil {
+			entry.Version, err = versions.NewestFor(entry.Constraints, provider.Need{Platform: l.platforms[0]})
+		}
+		if err != nil {
+			return result{entry: entry, err: err}
+		}
+	}
+	reports, err := provider.Hashes(ctx, l.source, entry.Provider, entry.Version, l.platforms, l.options)
+	return result{entry, reports, err}
+}
+
+// merge prints the results and puts them into the lock file.
+func merge(lock *lockfile.File, results []result, out io.Writer) error {
+	var errs []error
+	for _, r := range results {
+		for platform, report := range inOrder(r.reports) {
+			how := "computed"
+			if len(report.Local) == 0 {
+				how = "stated"
+			}
+			fmt.Fprintf(out, "locked   %s %s %s, %s, %s\n", r.entry.Provider, r.entry.Version, platform, report.Trust, how)
+			errs = append(errs, lock.Merge(r.entry.Provider, r.entry.Version, r.entry.Constraints, report))
+		}
+		errs = append(errs, r.err)
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/provider/lockfile"
+	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/regclient/regtest"
+)
+
+func TestEmbedded(t *testing.T) {
+	t.Parallel()
+	for how, args := range map[string][]string{"computed": nil, "stated": {"-stated"}} {
+		var out strings.Builder
+		if err := run(t.Context(), args, &out, io.Discard); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{
+			"locked   registry.example.com/acme/cloud 1.1.0 darwin_arm64, signed, " + how + "\n",
+			"locked   registry.example.com/acme/dns 1.1.0 windows_amd64, signed, " + how + "\n",
+			lockfile.HeaderOpenTofu + "\n\nprovider \"registry.example.com/acme/cloud\" {\n  version     = \"1.1.0\"\n  constraints = \"~> 1.0\"\n  hashes = [\n    \"h1:",
+		} {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("output lacks %q:\n%s", want, &out)
+			}
+		}
+		if h1, zh := strings.Count(out.String(), `"h1:`), strings.Count(out.String(), `"zh:`); h1 != 2*3 || zh != 2*5 {
+			t.Errorf("%d h1 and %d zh:\n%s", h1, zh, &out)
+		}
+	}
+}
+
+// TestUpdate: an entry is completed for more platforms, its version and the comments stay,
+// and a store saves the second download.
+func TestUpdate(t *testing.T) {
+	t.Parallel()
+	registry := regtest.New("registry.example.com")
+	for _, version := range []string{"1.0.0", "1.1.0", "2.0.0"} {
+		registry.AddProvider(regtest.Provider{Address: "acme/dns", Version: version})
+	}
+	client := &regclient.Client{HTTP: registry.Client()}
+	dir := t.TempDir()
+	file := filepath.Join(dir, lockfile.Name)
+	const old = "# Ours.\n\n# Do not upgrade.\nprovider \"registry.example.com/acme/dns\" {\n  version = \"1.0.0\"\n}\n"
+	if err := os.WriteFile(file, []byte(old), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	lock := func(downloads int, args ...string) string {
+		t.Helper()
+		o, err := parseArgs(append([]string{"-lockfile", file, "-store", filepath.Join(dir, "store")}, args...), io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		registry.Reset()
+		if err := update(t.Context(), o, client, io.Discard, io.Discard); err != nil {
+			t.Fatal(err)
+		}
+		if n := registry.Count(regtest.Archive); n != downloads {
+			t.Errorf("%q: %d downloads, want %d", args, n, downloads)
+		}
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	first := lock(3)
+	if !strings.HasPrefix(first, strings.TrimSuffix(old, "}\n")) || strings.Count(first, `"h1:`) != 3 {
+		t.Errorf("the file became\n%s", first)
+	}
+	second := lock(1, "-platform", "linux_amd64", "-platform", "linux_arm64")
+	if strings.Count(second, `"h1:`) != 4 {
+		t.Errorf("the file became\n%s", second)
+	}
+	if again := lock(0, "-platform", "linux_amd64", "registry.example.com/acme/dns@< 2.0"); !strings.Contains(again, `"1.0.0"`) || strings.Count(again, `"h1:`) != 4 {
+		t.Errorf("the file became\n%s", again)
+	}
+	if upgraded := lock(1, "-platform", "linux_amd64", "registry.example.com/acme/dns@~> 2.0"); !strings.Contains(upgraded, `"2.0.0"`) || strings.Count(upgraded, `"h1:`) != 1 {
+		t.Errorf("the file became\n%s", upgraded)
+	}
+}
+
+// TestIncomplete: without the hashes of all platforms the file stays as it is.
+func TestIncomplete(t *testing.T) {
+	t.Parallel()
+	registry := regtest.New("registry.example.com")
+	registry.AddProvider(regtest.Provider{Address: "acme/dns"})
+	o := options{
+		file:      filepath.Join(t.TempDir(), lockfile.Name),
+		providers: []lockfile.Entry{{Provider: addrs.MustParseProvider("registry.example.com/acme/dns")}},
+		platforms: []addrs.Platform{addrs.MustParsePlatform("linux_amd64"), addrs.MustParsePlatform("plan9_mips")},
+	}
+	var out strings.Builder
+	err := update(t.Context(), o, &regclient.Client{HTTP: registry.Client()}, &out, io.Discard)
+	if !errors.Is(err, provider.ErrNoPlatform) || !strings.Contains(out.String(), "linux_amd64, signed") {
+		t.Errorf("%v\n%s", err, &out)
+	}
+	if _, err := os.Stat(o.file); !os.IsNotExist(err) {
+		t.Errorf("the file was written: %v", err)
+	}
+}
+
+func TestBadInput(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		args []string
+		want string
+	}{
+		"address":    {[]string{"a/b/c/d"}, "a/b/c/d"},
+		"constraint": {[]string{"acme/dns@^1"}, "^1"},
+		"platform":   {[]string{"-platform", "amiga"}, "amiga"},
+		"flag":       {[]string{"-frob"}, "-frob"},
+		"no entries": {[]string{"-lockfile", filepath.Join(t.TempDir(), "new")}, "locks nothing"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := run(t.Context(), test.args, io.Discard, io.Discard)
+			if err == nil {
+				t.Fatal("no error")
+			}
+			if text := err.Error(); strings.Contains(text, "\n") || !strings.Contains(text, test.want) {
+				t.Errorf("error is not one clear line with %q: %q", test.want, text)
+			}
+		})
+	}
+}
+
+func TestProgress(t *testing.T) {
+	t.Parallel()
+	for tty, want := range map[bool]string{
+		false: "store    disk full\n",
+		true:  "\r\x1b[Klock     1 of 2 packages\r\x1b[Kstore    disk full\n\r\x1b[Klock     1 of 2 packages\r\x1b[Klock     2 of 2 packages\r\x1b[K",
+	} {
+		var out strings.Builder
+		d := &display{w: &out, tty: tty, total: 2}
+		d.show(provider.Event{Kind: provider.EventHashed})
+		d.show(provider.Event{Kind: provider.EventStoreFailed, Err: errors.New("disk full")})
+		d.show(provider.Event{Kind: provider.EventHashed})
+		d.clear()
+		if out.String() != want {
+			t.Errorf("terminal %v: %q, want %q", tty, &out, want)
+		}
+	}
+}
