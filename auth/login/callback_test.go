@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -428,7 +429,7 @@ func TestConnectionLimit(t *testing.T) {
 				continue
 			}
 			_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
-			if n, err := conn.Read(make([]byte, 1)); n > 0 || errors.Is(err, context.DeadlineExceeded) {
+			if n, err := conn.Read(make([]byte, 1)); n > 0 || errors.Is(err, os.ErrDeadlineExceeded) {
 				t.Errorf("connection %d: %d bytes, %v", i+1, n, err)
 			}
 		}

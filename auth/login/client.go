@@ -96,6 +96,9 @@ var (
 //   - a [*PortError] if none of the ports is free;
 //   - a *disco.Error if it is not known what the host offers, and a
 //     *disco.ServiceError if it is nonsense;
+//   - disco.ErrInsecure if an endpoint is not https;
+//   - auth.ErrTooLarge if the answer of the token endpoint is, and
+//     auth.ErrInvalidToken if the token in it could never be sent;
 //   - context.DeadlineExceeded if no answer came within Timeout;
 //   - what Open, the context, or the Store returned.
 //

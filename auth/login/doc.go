@@ -20,8 +20,8 @@
 //  3. The caller's Open shows the user the page of the host's identity server.
 //  4. The identity server sends the browser back to
 //     http://localhost:PORT/login, with a code.
-//  5. Login exchanges the code for a token, tells the user in the browser how it
-//     ended, closes the port, and puts the token into the Store.
+//  5. Login exchanges the code for a token, puts that into the Store, tells the user
+//     in the browser how it ended, and closes the port.
 //
 // # Rules
 //
@@ -33,7 +33,8 @@
 //
 // Both endpoints must be https, whatever the Discovery permits. The code goes to the
 // token endpoint and nowhere else: a redirect from there is an error. The request is
-// made once, since a code is good for one. The answer may have 64 KiB.
+// made once, since a code is good for one. The answer may have 64 KiB and take 30
+// seconds.
 //
 // Neither code nor verifier nor state nor token is in any error or log record. When
 // Login returns, nobody listens on the port any more.
@@ -41,9 +42,10 @@
 // # What is not supported
 //
 // Only the grant type authz_code is. The CLI knows the type password too, but for
-// app.terraform.io alone, and the documents do not mention it any more. A host with
-// neither, or without the service, gets an [*UnsupportedError]: its users make their
-// tokens by hand, on some page of the host, see [UnsupportedError.TokensURL].
+// app.terraform.io alone, and the documents do not mention it any more. For a host that
+// does not grant authz_code, or has no login service at all, Login returns an
+// [*UnsupportedError]: the users of such a host make their tokens by hand, on some page
+// of it, see [UnsupportedError.TokensURL].
 //
 // As in the CLI, a refresh token is not kept; a token that expires, see
 // [Result.Expires], is renewed by another login. The protocol has no way to revoke a
