@@ -1,0 +1,286 @@
+package cliconfig_test
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/cliconfig"
+	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/verify"
+)
+
+var (
+	alpha = addrs.MustParseProvider("registry.example.com/acme/alpha")
+	beta  = addrs.MustParseProvider("registry.example.com/acme/beta")
+	here  = addrs.CurrentPlatform()
+)
+
+// installation loads a configuration with a block provider_installation.
+func installation(t *testing.T, block string, environ ...string) *cliconfig.Config {
+	t.Helper()
+	sys := home(t, map[string]string{".tofurc": "provider_installation {\n" + block + "}\n"})
+	sys.Environ = environ
+	cfg, err := cliconfig.Load(sys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg
+}
+
+// get installs a provider from cfg, by the policy of the CLI.
+func get(t *testing.T, cfg *cliconfig.Config, p addrs.Provider) (*provider.Package, error) {
+	t.Helper()
+	src := cfg.ProviderSource()
+	versions, err := src.ProviderVersions(t.Context(), p)
+	if err != nil {
+		return nil, err
+	}
+	version, err := versions.Newest(addrs.Constraint{})
+	if err != nil {
+		return nil, err
+	}
+	pkg, err := src.ProviderPackage(t.Context(), p, version, here)
+	if err != nil {
+		return nil, err
+	}
+	_, err = provider.Download(t.Context(), src, pkg, filepath.Join(t.TempDir(), "a.zip"), provider.Options{Policy: cfg.Policy(p)})
+	return pkg, err
+}
+
+func add(reg *regtest.Registry, p addrs.Provider, edit func(*regtest.Provider)) {
+	release := regtest.Provider{Address: p.String(), Platforms: []string{here.String()}}
+	if edit != nil {
+		edit(&release)
+	}
+	reg.AddProvider(release)
+}
+
+const both = "network_mirror {\n  url = \"https://mirror.example.com/mirror/\"\n  include = [\"registry.example.com/acme/beta\"]\n}\ndirect {\n  exclude = [\"registry.example.com/acme/beta\"]\n}\n"
+
+func TestMethods(t *testing.T) {
+	t.Parallel()
+	reg := regtest.New("registry.example.com")
+	add(reg, alpha, nil)
+	add(reg, beta, nil)
+	cfg := installation(t, both)
+	cfg.HTTP = reg.Client()
+	for p, via := range map[addrs.Provider]string{alpha: "direct", beta: "network_mirror https://mirror.example.com/mirror/"} {
+		pkg, err := get(t, cfg, p)
+		if err != nil || pkg.Via != via {
+			t.Errorf("%s: %v, %v", p, pkg, err)
+		}
+	}
+	if cfg.ProviderSource() != cfg.ProviderSource() || cfg.Registry() != cfg.Registry() || cfg.Discovery() != cfg.Discovery() || cfg.Credentials() != cfg.Credentials() {
+		t.Error("each call makes another client")
+	}
+}
+
+// TestSignatures has registries that lack something, and the rule of the CLI for them:
+// alone, and beside a mirror, which needs the weaker policy.
+func TestSignatures(t *testing.T) {
+	t.Parallel()
+	official := addrs.MustParseProvider("registry.opentofu.org/acme/alpha")
+	noKeys := func(p *regtest.Provider) { p.Keys = []*regtest.Key{} }
+	noSums := func(p *regtest.Provider) { p.NoSums = true }
+	for _, c := range []struct {
+		name    string
+		p       addrs.Provider
+		edit    func(*regtest.Provider)
+		environ []string
+		ok      bool
+	}{
+		{"no keys", alpha, noKeys, nil, false},
+		{"no keys at the default registry", official, noKeys, nil, true},
+		{"no keys at the default registry, enforced", official, noKeys, []string{"OPENTOFU_ENFORCE_GPG_VALIDATION=true"}, false},
+		{"no sums", alpha, noSums, nil, false},
+		{"no sums at the default registry, but keys", official, noSums, nil, false},
+		{"all", alpha, nil, nil, true},
+	} {
+		for _, beside := range []string{"", "network_mirror {\n  url = \"https://mirror.example.com/none/\"\n}\n"} {
+			t.Run(c.name+map[bool]string{true: ", beside a mirror"}[beside != ""], func(t *testing.T) {
+				t.Parallel()
+				reg := regtest.New(c.p.Host().String())
+				add(reg, c.p, c.edit)
+				cfg := installation(t, beside+"direct {}\n", c.environ...)
+				cfg.HTTP = reg.Client()
+				_, err := get(t, cfg, c.p)
+				if (err == nil) != c.ok || !c.ok && !errors.Is(err, verify.ErrUnsigned) {
+					t.Error(err)
+				}
+			})
+		}
+	}
+}
+
+// TestOCI has a mirror for which there is a fetcher, none, or a broken one. Another
+// method never stands in for it.
+func TestOCI(t *testing.T) {
+	t.Parallel()
+	reg := regtest.New("registry.example.com")
+	add(reg, alpha, nil)
+	add(reg, beta, nil)
+	const block = "oci_mirror {\n  repository_template = \"oci.example.com/acme/${type}\"\n  include = [\"registry.example.com/acme/*\"]\n}\ndirect {}\n"
+
+	cfg := installation(t, block)
+	cfg.HTTP = reg.Client()
+	if _, err := get(t, cfg, alpha); !errors.Is(err, cliconfig.ErrNoFetcher) || errors.Is(err, provider.ErrNotFound) {
+		t.Errorf("without a fetcher: %v", err)
+	}
+	if n := reg.Count(regtest.Archive); n != 0 {
+		t.Errorf("%d archives were fetched", n)
+	}
+
+	broken := errors.New("the fetcher is broken")
+	cfg = installation(t, block)
+	cfg.HTTP, cfg.OCI = reg.Client(), func(*cliconfig.Method) (provider.Source, error) { return nil, broken }
+	if _, err := get(t, cfg, alpha); !errors.Is(err, broken) {
+		t.Errorf("with a broken fetcher: %v", err)
+	}
+
+	cfg = installation(t, strings.Replace(block, "acme/*", "acme/alpha", 1)+"")
+	asked := ""
+	cfg.HTTP, cfg.OCI = reg.Client(), func(m *cliconfig.Method) (provider.Source, error) {
+		asked += m.Repository(alpha)
+		return &regclient.Client{HTTP: reg.Client()}, nil
+	}
+	pkg, err := get(t, cfg, alpha)
+	if err != nil || !strings.HasPrefix(pkg.Via, "oci_mirror") || asked != "oci.example.com/acme/alpha" {
+		t.Errorf("with a fetcher: %v, %v, asked for %q", pkg, err, asked)
+	}
+	if pkg, err = get(t, cfg, beta); err != nil || pkg.Via != "direct" {
+		t.Errorf("another provider: %v, %v", pkg, err)
+	}
+}
+
+// TestImplicit has a directory of which the configuration says nothing, with an older
+// version: the registry is not asked.
+func TestImplicit(t *testing.T) {
+	t.Parallel()
+	reg := regtest.New("registry.example.com")
+	add(reg, alpha, nil)
+	add(reg, beta, nil)
+	sys := home(t, map[string]string{"terraform.d/plugins/.keep": ""})
+	dir, err := mirrordir.Open(filepath.Join(sys.Home, "terraform.d", "plugins"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []mirrordir.Want{{Provider: alpha, Version: addrs.MustParseVersion("1.0.0")}}
+	if _, err := dir.Add(t.Context(), &regclient.Client{HTTP: reg.Client()}, want, mirrordir.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	add(reg, alpha, func(p *regtest.Provider) { p.Version = "2.0.0" })
+	cfg, err := cliconfig.Load(sys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.HTTP = reg.Client()
+	pkg, err := get(t, cfg, alpha)
+	if err != nil || !strings.HasPrefix(pkg.Via, "filesystem_mirror") || pkg.Version.String() != "1.0.0" {
+		t.Errorf("%v, %v", pkg, err)
+	}
+	if pkg, err = get(t, cfg, beta); err != nil || pkg.Via != "direct" {
+		t.Errorf("%v, %v", pkg, err)
+	}
+	_, err = cfg.ProviderSource().ProviderPackage(t.Context(), alpha, addrs.MustParseVersion("2.0.0"), here)
+	if !errors.Is(err, provider.ErrNotFound) {
+		t.Errorf("a version that the directory does not have: %v", err)
+	}
+}
+
+// TestMissingDirectory has a directory that is not there: an error for the providers
+// that it is for, and for no others.
+func TestMissingDirectory(t *testing.T) {
+	t.Parallel()
+	reg := regtest.New("registry.example.com")
+	add(reg, alpha, nil)
+	add(reg, beta, nil)
+	cfg := installation(t, "filesystem_mirror {\n  path = \"none\"\n  include = [\"registry.example.com/acme/beta\"]\n}\ndirect {}\n")
+	cfg.HTTP = reg.Client()
+	if _, err := get(t, cfg, alpha); err != nil {
+		t.Error(err)
+	}
+	if _, err := get(t, cfg, beta); !errors.Is(err, fs.ErrNotExist) || errors.Is(err, provider.ErrNotFound) {
+		t.Error(err)
+	}
+}
+
+// TestRetries counts the repeats of documents and of archives.
+func TestRetries(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, retryArgument string
+		environ             []string
+		documents, archives int
+	}{
+		{"default", "", nil, 3, 3},
+		{"none for archives", "  download_retry_count = 0\n", nil, 3, 1},
+		{"argument before variable", "  download_retry_count = 4\n", []string{"TF_PROVIDER_DOWNLOAD_RETRY=1"}, 3, 5},
+		{"variables", "", []string{"TF_PROVIDER_DOWNLOAD_RETRY=1", "TF_REGISTRY_DISCOVERY_RETRY=5"}, 6, 2},
+	} {
+		for _, method := range []string{"direct {\n", "network_mirror {\n  url = \"https://mirror.example.com/mirror/\"\n"} {
+			t.Run(c.name+" "+method[:6], func(t *testing.T) {
+				t.Parallel()
+				cfg := installation(t, method+c.retryArgument+"}\n", c.environ...)
+				synctest.Test(t, func(t *testing.T) {
+					reg := regtest.New("registry.example.com")
+					add(reg, alpha, nil)
+					cfg.HTTP = reg.Client()
+					reg.AddFault(regtest.Fault{Kind: regtest.Archive, Status: 503})
+					if _, err := get(t, cfg, alpha); err == nil || reg.Count(regtest.Archive) != c.archives {
+						t.Errorf("%d requests for the archive, want %d: %v", reg.Count(regtest.Archive), c.archives, err)
+					}
+					reg.Reset()
+					const lists = regtest.Versions | regtest.MirrorIndex
+					reg.AddFault(regtest.Fault{Kind: lists, Status: 503})
+					if _, err := get(t, cfg, alpha); err == nil || reg.Count(lists) != c.documents {
+						t.Errorf("%d requests for the list, want %d: %v", reg.Count(lists), c.documents, err)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestUserAgent appends to the default and to the program's own.
+func TestUserAgent(t *testing.T) {
+	t.Parallel()
+	for _, own := range []string{"", "tool/1.0"} {
+		reg := regtest.New("registry.example.com")
+		add(reg, alpha, nil)
+		cfg := installation(t, "direct {}\n", "TF_APPEND_USER_AGENT=ci/2.0")
+		cfg.HTTP, cfg.UserAgent = reg.Client(), own
+		if _, err := get(t, cfg, alpha); err != nil {
+			t.Fatal(err)
+		}
+		for _, q := range reg.Requests() {
+			first := own
+			if own == "" {
+				first = "tofureg"
+			}
+			if !strings.HasPrefix(q.UserAgent, first) || !strings.HasSuffix(q.UserAgent, " ci/2.0") {
+				t.Errorf("%s: %q", q, q.UserAgent)
+			}
+		}
+	}
+}
+
+// TestNames has methods that differ in nothing, and a location with a separator.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	reg := regtest.New("registry.example.com")
+	add(reg, alpha, nil)
+	cfg := installation(t, "filesystem_mirror {\n  path = \"a > b\"\n  include = [\"x/y\"]\n}\ndirect {\n  exclude = [\"registry.example.com/*/*\"]\n}\ndirect {}\n")
+	cfg.HTTP = reg.Client()
+	pkg, err := get(t, cfg, alpha)
+	if err != nil || pkg.Via != "direct #2" {
+		t.Errorf("%v, %v", pkg, err)
+	}
+}
