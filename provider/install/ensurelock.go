@@ -30,6 +30,11 @@ func (j *job) installAndLock(ctx context.Context, here *local) error {
 	if err != nil {
 		return err
 	}
+	if here == nil && len(j.s.Unlocked) == 0 && j.locked && j.Hashes == nil {
+		// Only now are the hashes of the package itself known, and how many it has.
+		j.s.Unlocked = j.short(j.s.Reports[j.platform].Local)
+		hashes, hashErr = j.hash(ctx, described)
+	}
 	maps.Copy(j.s.Reports, hashes)
 	j.remember(ctx)
 	if hashErr != nil {
@@ -116,34 +121,78 @@ func states(pkg *provider.Package, platform addrs.Platform, hashes []verify.Hash
 // unlocked returns those of the other platforms whose hashes the lock file is not known to
 // have, by the rule of [Result.Lock].
 func (j *job) unlocked(ctx context.Context, here *local) []addrs.Platform {
-	if !j.locked || len(j.others) == 0 {
+	switch {
+	case !j.locked || len(j.others) == 0:
 		return slices.Clone(j.others)
+	case j.Hashes != nil:
+		return j.unremembered(ctx)
+	case here == nil:
+		return j.short(nil)
 	}
-	left := map[verify.Hash]bool{} // of scheme h1, whose platform is not known
-	for _, h := range j.lock.Accept(j.s.Provider, j.s.Version) {
-		left[h] = h.Scheme() == verify.SchemeH1
-	}
-	maps.DeleteFunc(left, func(_ verify.Hash, isH1 bool) bool { return !isH1 })
-	if j.Hashes != nil {
-		return j.unremembered(ctx, left)
-	}
-	platforms := len(j.others)
-	if here == nil {
-		platforms++ // one of them may be of the package that is to be installed
-	} else {
-		for _, h := range here.Report.Local {
+	return j.short(append(j.packed(here), here.Report.Local...))
+}
+
+// short returns all other platforms if the lock file has too few hashes for them beside
+// those of the installed package, which are own. Where the archive has entries for
+// directories, its own h1 is not that of the directory, and each platform has two.
+func (j *job) short(own []verify.Hash) []addrs.Platform {
+	left := j.lockedH1()
+	all, each := map[verify.Hash]bool{}, 0
+	for _, h := range own {
+		if h.Scheme() == verify.SchemeH1 {
+			all[h] = true
+		}
+		if left[h] {
 			delete(left, h)
+			each++
 		}
 	}
-	if len(left) >= platforms {
+	if each == 0 {
+		each = max(len(all), 1)
+	}
+	if len(left) >= each*len(j.others) {
 		return nil
 	}
 	return slices.Clone(j.others)
 }
 
+// lockedH1 returns the hashes of scheme h1 that the lock file has for the version.
+func (j *job) lockedH1() map[verify.Hash]bool {
+	hashes := map[verify.Hash]bool{}
+	for _, h := range j.lock.Accept(j.s.Provider, j.s.Version) {
+		if h.Scheme() == verify.SchemeH1 {
+			hashes[h] = true
+		}
+	}
+	return hashes
+}
+
+// packed returns the h1 of the archive that the package was unpacked from, if whoever did
+// so has left a note. It is for counting only, so that it need not be proven.
+func (j *job) packed(here *local) (hashes []verify.Hash) {
+	for _, dir := range []*Dir{j.Dir, j.Cache} {
+		if dir == nil {
+			continue
+		}
+		opened, err := dir.open()
+		if err != nil {
+			continue
+		}
+		s, err := opened.spot(here.Provider, here.Version, here.Platform)
+		if err == nil {
+			if n := s.news(nil); n != nil && slices.Contains(here.Report.Local, n.Tree) && n.Packed != n.Tree {
+				hashes = append(hashes, n.Packed)
+			}
+		}
+		opened.close()
+	}
+	return slices.Compact(hashes)
+}
+
 // unremembered returns those of the other platforms of which no hash that is remembered is
 // among those locked.
-func (j *job) unremembered(ctx context.Context, locked map[verify.Hash]bool) (platforms []addrs.Platform) {
+func (j *job) unremembered(ctx context.Context) (platforms []addrs.Platform) {
+	locked := j.lockedH1()
 	for _, platform := range j.others {
 		hashes, err := j.Hashes.Hashes(ctx, j.memory(platform))
 		if err != nil {

@@ -67,8 +67,8 @@ func TestLockGrows(t *testing.T) {
 
 var v110 = addrs.MustParseVersion("1.1.0")
 
-// TestLockGrowsElsewhere: who installs for a platform that the lock file lacks adds it, and
-// takes no hash of another platform for its own.
+// TestLockGrowsElsewhere: who installs for a platform that the lock file lacks adds that
+// one alone.
 func TestLockGrowsElsewhere(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1)
@@ -76,9 +76,50 @@ func TestLockGrowsElsewhere(t *testing.T) {
 	lock := s.ensure(t, nil).Lock
 	s.elsewhere(t)
 	s.in.Platform, s.in.LockPlatforms = platformsOf[2], platformsOf[:3]
-	sel := only(t, s.ensure(t, lock))
-	if len(sel.Unlocked) != 2 {
-		t.Errorf("unlocked: %v; the count was short by one, so nothing is known of the two", sel.Unlocked)
+	lock = s.ensure(t, lock).Lock
+	s.counts(t, map[regtest.Kind]int{regtest.Package: 1, regtest.Archive: 1})
+	s.in.LockPlatforms = platformsOf
+	s.ensure(t, lock)
+	s.counts(t, map[regtest.Kind]int{regtest.Package: 3, regtest.Archive: 3})
+}
+
+// TestLockGrowsWithDirectories: archives with entries for directories have two h1 hashes
+// each, which must not be taken for those of two platforms.
+func TestLockGrowsWithDirectories(t *testing.T) {
+	t.Parallel()
+	var platforms []string
+	for _, p := range platformsOf {
+		platforms = append(platforms, p.String())
+	}
+	for _, fresh := range []bool{false, true} {
+		for _, cached := range []bool{false, true} {
+			s := newSite(t, 0)
+			s.AddProvider(regtest.Provider{Address: "acme/p0", Version: "1.1.0", Platforms: platforms, Files: map[string]string{"docs/": "", "docs/README": "read me"}})
+			s.want[numbered(0)] = addrs.Constraint{}
+			if cached {
+				s.in.Cache = &install.Dir{Path: filepath.Join(t.TempDir(), "cache")}
+			}
+			s.in.LockPlatforms = platformsOf[:2]
+			lock := s.ensure(t, nil).Lock
+			for _, n := range []int{2, 3, 3, 4, 4} {
+				if fresh {
+					s.elsewhere(t)
+				}
+				s.in.LockPlatforms = platformsOf[:n]
+				lock = s.ensure(t, lock).Lock
+				// zh of all, and two h1 for each that was asked for.
+				if got := len(lock.Accept(numbered(0), v110)); got != len(platformsOf)+2*n {
+					t.Errorf("fresh %v, cached %v: %d hashes for %d platforms", fresh, cached, got, n)
+				}
+			}
+			want := 0
+			if fresh && !cached {
+				want = 2 // package and archive of what is installed
+			}
+			if s.Count(0) != want {
+				t.Errorf("fresh %v, cached %v: %v", fresh, cached, s.Requests())
+			}
+		}
 	}
 }
 

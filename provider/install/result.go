@@ -23,11 +23,14 @@ type Result struct {
 	//
 	// A lock file does not tell which platform a hash belongs to. So without
 	// Installer.Hashes one that has hashes of the selected version is taken to have those
-	// of LockPlatforms too if it has as many of scheme h1 as there are platforms, that of
-	// the installed package included. Nothing is downloaded then; where the count is
-	// short, the hashes of all LockPlatforms are computed. This cannot see that one
-	// platform takes the place of another in LockPlatforms. With Installer.Hashes only
-	// what was computed before with its help, and is in the lock file, counts as locked.
+	// of LockPlatforms too if, beside those of the package that is installed, it has as
+	// many of scheme h1 as there are platforms (or twice as many, where archives have
+	// entries for directories, and with them two such hashes). Nothing is downloaded
+	// then; where the count is short, the hashes of all LockPlatforms are computed. This
+	// cannot see that one platform takes the place of another in LockPlatforms.
+	//
+	// With Installer.Hashes only what was computed before with its help, and is in the
+	// lock file, counts as locked.
 	Lock *lockfile.File `json:"-"`
 }
 

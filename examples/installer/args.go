@@ -1,0 +1,84 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/regclient/regtest"
+)
+
+// options are what the arguments say.
+type options struct {
+	dir, cache   string
+	requirements map[addrs.Provider]addrs.Constraint
+	platforms    []addrs.Platform
+	upgrade      bool
+	embedded     bool
+}
+
+func parseArgs(args []string, usage io.Writer) (o options, err error) {
+	flags := flag.NewFlagSet("installer", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.StringVar(&o.dir, "dir", "", "the `directory` of the project (default: a new temporary one)")
+	flags.StringVar(&o.cache, "cache", "", "a `directory` of packages shared with other projects, such as that of TF_PLUGIN_CACHE_DIR")
+	flags.Func("platform", "a further system to lock the providers for, `OS_ARCH`; may be repeated", func(text string) error {
+		platform, err := addrs.ParsePlatform(text)
+		o.platforms = append(o.platforms, platform)
+		return err
+	})
+	flags.BoolVar(&o.upgrade, "upgrade", false, "choose versions anew instead of those that are locked")
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			flags.SetOutput(usage)
+			fmt.Fprintln(usage, "usage: installer [-dir DIR] [-cache DIR] [-platform OS_ARCH]... [-upgrade] [PROVIDER[@CONSTRAINT]...]")
+			flags.PrintDefaults()
+		}
+		return o, err
+	}
+	names := flags.Args()
+	if len(names) == 0 {
+		o.embedded = true
+		names = []string{"registry.example.com/acme/cloud@~> 1.0", "registry.example.com/acme/dns", "registry.example.com/acme/random"}
+	}
+	o.requirements, err = parseRequirements(names)
+	return o, err
+}
+
+// parseRequirements reads PROVIDER[@CONSTRAINT]. Of a provider that is named twice both
+// constraints must be met.
+func parseRequirements(texts []string) (map[addrs.Provider]addrs.Constraint, error) {
+	requirements := map[addrs.Provider]addrs.Constraint{}
+	for _, text := range texts {
+		name, constraint, _ := strings.Cut(text, "@")
+		p, err := addrs.ParseProvider(name)
+		if err != nil {
+			return nil, err
+		}
+		c, err := addrs.ParseProviderConstraint(constraint)
+		if err != nil {
+			return nil, err
+		}
+		requirements[p] = requirements[p].And(c)
+	}
+	return requirements, nil
+}
+
+// embeddedRegistry serves two versions of each provider from memory, signed by a key that
+// is made on the spot.
+func embeddedRegistry(o options) *regtest.Registry {
+	registry := regtest.New("registry.example.com")
+	platforms := []string{addrs.CurrentPlatform().String()}
+	for _, p := range o.platforms {
+		platforms = append(platforms, p.String())
+	}
+	for p := range o.requirements {
+		for _, version := range []string{"1.0.0", "1.1.0"} {
+			registry.AddProvider(regtest.Provider{Address: p.String(), Version: version, Platforms: platforms, Size: 1 << 20})
+		}
+	}
+	return registry
+}

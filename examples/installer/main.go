@@ -1,0 +1,101 @@
+// Installer installs the providers that a project requires and locks them, as "tofu init"
+// does, from within a program.
+//
+//	go run ./examples/installer
+//	go run ./examples/installer -dir . hashicorp/random 'hashicorp/aws@~> 6.0'
+//	go run ./examples/installer -dir . -platform linux_amd64 -platform darwin_arm64 hashicorp/random
+//
+// Without arguments it asks a registry that is embedded in the program. With providers it
+// asks their real registries, with the tokens of TF_TOKEN_* variables. What is locked
+// and there needs no registry. The CLI finds all of it where it would have put it itself.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+
+	"github.com/tofureg/tofureg/auth"
+	"github.com/tofureg/tofureg/provider/install"
+	"github.com/tofureg/tofureg/provider/lockfile"
+	"github.com/tofureg/tofureg/regclient"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "installer:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, out, usage io.Writer) error {
+	o, err := parseArgs(args, usage)
+	if err != nil {
+		return err
+	}
+	registry := &regclient.Client{Credentials: auth.Environ(os.Environ())}
+	if o.embedded {
+		registry = &regclient.Client{HTTP: embeddedRegistry(o).Client()}
+	}
+	if o.dir == "" {
+		if o.dir, err = os.MkdirTemp("", "installer-"); err != nil {
+			return err
+		}
+	}
+	lock, err := lockfile.Load(filepath.Join(o.dir, lockfile.Name))
+	if err != nil {
+		return err
+	}
+
+	display := newDisplay(out, len(o.requirements))
+	installer := &install.Installer{
+		Source:        registry,
+		Dir:           &install.Dir{Path: filepath.Join(o.dir, ".terraform", "providers")},
+		LockPlatforms: o.platforms,
+		Upgrade:       o.upgrade,
+		Progress:      display.show,
+	}
+	if o.cache != "" {
+		installer.Cache = &install.Dir{Path: o.cache}
+	}
+	result, err := installer.Ensure(ctx, o.requirements, lock)
+	display.clear()
+	if err != nil {
+		return err // what could be installed stays, for the next time
+	}
+	for _, s := range result.Selections {
+		for _, warning := range s.Warnings {
+			fmt.Fprintf(out, "warning    %s: %s\n", s.Provider, warning)
+		}
+		report := s.Reports[s.Platform]
+		fmt.Fprintf(out, "ready      %s %s, %s, from %s: %s\n", s.Provider, s.Version, report.Trust, s.From, s.Executable)
+	}
+	return save(result.Lock, filepath.Join(o.dir, lockfile.Name), out)
+}
+
+// save writes the lock file and tells whether there was something new.
+func save(lock *lockfile.File, path string, out io.Writer) error {
+	before, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if err := lock.Save(path); err != nil {
+		return err
+	}
+	what := "unchanged"
+	if string(before) != string(lock.Bytes()) {
+		what = "written"
+	}
+	_, err = fmt.Fprintf(out, "%-10s %s\n", what, path)
+	return err
+}

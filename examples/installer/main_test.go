@@ -1,0 +1,156 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/provider/lockfile"
+)
+
+// TestMain lets the test binary be the program itself.
+func TestMain(m *testing.M) {
+	if os.Getenv("INSTALLER_TEST_MAIN") != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// TestExitCode: bad input is one line on the standard error and code 1, help is none of
+// that.
+func TestExitCode(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		arg    string
+		code   int
+		stderr string // a line that starts so, and only that one if the code is not 0
+	}{
+		{"acme/terraform-provider-demo", 1, "installer: invalid provider address "},
+		{"-frob", 1, "installer: flag provided but not defined: -frob"},
+		{"-help", 0, "usage: installer "},
+	} {
+		var stdout, stderr strings.Builder
+		cmd := exec.Command(os.Args[0], test.arg)
+		cmd.Env = append(os.Environ(), "INSTALLER_TEST_MAIN=1")
+		cmd.Stdout, cmd.Stderr = &stdout, &stderr
+		if err := cmd.Run(); cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != test.code {
+			t.Errorf("%s: %v, want code %d", test.arg, err, test.code)
+		}
+		if stdout.Len() > 0 || !strings.HasPrefix(stderr.String(), test.stderr) || test.code != 0 && strings.Count(stderr.String(), "\n") != 1 {
+			t.Errorf("%s: output %q, errors %q", test.arg, &stdout, &stderr)
+		}
+	}
+}
+
+// TestEmbedded: the first run installs and locks, the second one finds all of it.
+func TestEmbedded(t *testing.T) {
+	t.Parallel()
+	dir, cache := t.TempDir(), t.TempDir()
+	args := []string{"-dir", dir, "-cache", cache, "-platform", "linux_riscv64"}
+	var first, second strings.Builder
+	if err := run(t.Context(), args, &first, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(t.Context(), args, &second, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ out, want string }{
+		{first.String(), "hashed     registry.example.com/acme/cloud 1.1.0 for linux_riscv64\n"},
+		{first.String(), "installed  registry.example.com/acme/cloud 1.1.0\n"},
+		{first.String(), "ready      registry.example.com/acme/dns 1.1.0, signed, from source: " + dir},
+		{first.String(), "written    " + filepath.Join(dir, lockfile.Name)},
+		{second.String(), "ready      registry.example.com/acme/random 1.1.0, accepted, from dir: " + dir},
+		{second.String(), "unchanged  " + filepath.Join(dir, lockfile.Name)},
+	} {
+		if !strings.Contains(test.out, test.want) {
+			t.Errorf("output lacks %q:\n%s", test.want, test.out)
+		}
+	}
+	lock, err := lockfile.Load(filepath.Join(dir, lockfile.Name))
+	if err != nil || lock.Len() != 3 {
+		t.Errorf("%d providers are locked, %v", lock.Len(), err)
+	}
+}
+
+func TestBadInput(t *testing.T) {
+	t.Parallel()
+	broken := t.TempDir()
+	if err := os.WriteFile(filepath.Join(broken, lockfile.Name), []byte("nonsense {\n}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		args []string
+		want string
+	}{
+		"address":    {[]string{"acme/terraform-provider-demo"}, "demo"},
+		"constraint": {[]string{"acme/demo@^1"}, "^1"},
+		"platform":   {[]string{"-platform", "linux"}, "linux"},
+		"flag":       {[]string{"-frob"}, "-frob"},
+		"lock file":  {[]string{"-dir", broken}, lockfile.Name + ":1:1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := run(t.Context(), test.args, io.Discard, io.Discard)
+			if err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error is not one clear line with %q: %v", test.want, err)
+			}
+		})
+	}
+}
+
+// TestRequirements: of a provider that is named twice both constraints must be met.
+func TestRequirements(t *testing.T) {
+	t.Parallel()
+	got, err := parseRequirements([]string{"acme/demo@>= 1.0", "acme/demo@< 2.0", "acme/other"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := got[addrs.MustParseProvider("acme/demo")].String(); c != ">= 1.0.0, < 2.0.0" || len(got) != 2 {
+		t.Errorf("%v", got)
+	}
+}
+
+// TestProgress: on a terminal one line is kept up to date below those of what is done. In a
+// file there are only these.
+func TestProgress(t *testing.T) {
+	t.Parallel()
+	p, v, linux := addrs.MustParseProvider("example.com/acme/demo"), addrs.MustParseVersion("1.0.0"), addrs.MustParsePlatform("linux_amd64")
+	event := func(kind provider.EventKind, bytes, total int64, err error) provider.Event {
+		return provider.Event{Kind: kind, Provider: p, Version: v, Platform: linux, Bytes: bytes, Total: total, Err: err}
+	}
+	events := []provider.Event{
+		event(provider.EventBytes, 0, 2e6, nil),
+		event(provider.EventBytes, 1e6, 2e6, nil),
+		event(provider.EventRestarted, 0, 2e6, errors.New("it changed")),
+		event(provider.EventHashed, 2e6, 2e6, nil),
+		event(provider.EventInstalled, 2e6, 2e6, nil),
+	}
+	const hashed, installed = "hashed     example.com/acme/demo 1.0.0 for linux_amd64\n", "installed  example.com/acme/demo 1.0.0\n"
+	for tty, want := range map[bool]string{
+		false: hashed + installed,
+		true: "\r\x1b[K0 of 2 providers, 0.0 of 2.0 MB" +
+			"\r\x1b[K0 of 2 providers, 1.0 of 2.0 MB" +
+			"\r\x1b[K0 of 2 providers, 0.0 of 2.0 MB" +
+			"\r\x1b[K" + hashed + "0 of 2 providers, 0.0 of 2.0 MB" +
+			"\r\x1b[K" + installed + "1 of 2 providers, 0.0 of 2.0 MB" +
+			"\r\x1b[K",
+	} {
+		var out strings.Builder
+		d := newDisplay(&out, 2)
+		d.tty = tty
+		for _, e := range events {
+			d.show(e)
+		}
+		d.clear()
+		if out.String() != want {
+			t.Errorf("terminal %v:\n%q, want\n%q", tty, &out, want)
+		}
+	}
+}

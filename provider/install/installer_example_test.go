@@ -1,0 +1,81 @@
+package install_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/provider/install"
+	"github.com/tofureg/tofureg/provider/lockfile"
+	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/regclient/regtest"
+)
+
+// What "tofu init" does about providers: choose, install and lock, for the machines of the
+// colleagues too. The second time nothing is left to do, and nobody is asked.
+func ExampleInstaller_Ensure() {
+	registry := regtest.New("registry.opentofu.org") // instead of the real one
+	registry.AddProvider(regtest.Provider{Address: "hashicorp/random", Version: "3.6.0"})
+	registry.AddProvider(regtest.Provider{Address: "hashicorp/random", Version: "4.0.0"})
+	project, err := os.MkdirTemp("", "example-")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(project)
+
+	random := addrs.MustParseProvider("hashicorp/random")
+	requirements := map[addrs.Provider]addrs.Constraint{random: addrs.MustParseProviderConstraint("~> 3.6")}
+	installer := &install.Installer{
+		Source:        &regclient.Client{HTTP: registry.Client()},
+		Dir:           &install.Dir{Path: filepath.Join(project, ".terraform", "providers")},
+		Platform:      addrs.MustParsePlatform("linux_amd64"),
+		LockPlatforms: []addrs.Platform{addrs.MustParsePlatform("darwin_arm64")},
+	}
+	for range 2 {
+		lock, err := lockfile.Load(filepath.Join(project, lockfile.Name))
+		if err != nil {
+			log.Fatal(err)
+		}
+		result, err := installer.Ensure(context.Background(), requirements, lock)
+		if err != nil {
+			log.Fatal(err)
+		}
+		for _, s := range result.Selections {
+			fmt.Println(s.Provider, s.Version, "was in the", s.From, "and is", s.Reports[s.Platform].Trust)
+			fmt.Println("platforms added to the lock file:", s.Unlocked)
+		}
+		if err := result.Lock.Save(filepath.Join(project, lockfile.Name)); err != nil {
+			log.Fatal(err)
+		}
+	}
+	// Output:
+	// registry.opentofu.org/hashicorp/random 3.6.0 was in the source and is signed
+	// platforms added to the lock file: [darwin_arm64]
+	// registry.opentofu.org/hashicorp/random 3.6.0 was in the dir and is accepted
+	// platforms added to the lock file: []
+}
+
+// Before anything is downloaded a program can show what would be, and ask.
+func ExampleInstaller_Plan() {
+	registry := regtest.New("registry.example.com") // instead of a real one
+	registry.AddProvider(regtest.Provider{Address: "acme/cloud", Version: "1.0.0"})
+	installer := &install.Installer{
+		Source:   &regclient.Client{HTTP: registry.Client()},
+		Dir:      &install.Dir{Path: "providers"},
+		Platform: addrs.MustParsePlatform("linux_amd64"),
+	}
+	plan, err := installer.Plan(context.Background(), map[addrs.Provider]addrs.Constraint{
+		addrs.MustParseProvider("registry.example.com/acme/cloud"): {},
+	}, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, s := range plan.Selections {
+		fmt.Println(s.From, s.Package)
+	}
+	// Output:
+	// source registry.example.com/acme/cloud 1.0.0 linux_amd64
+}
