@@ -1,0 +1,385 @@
+package doccache_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/auth"
+	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/mirrorclient"
+	"github.com/tofureg/tofureg/module"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/regclient/doccache"
+	"github.com/tofureg/tofureg/regclient/regtest"
+)
+
+const host = "registry.example.com"
+
+var (
+	linux = addrs.MustParsePlatform("linux_amd64")
+	v1    = addrs.MustParseVersion("1.0.0")
+	alpha = addrs.MustParseProvider(host + "/acme/alpha")
+)
+
+// fleet is a registry with five providers, of which there are 21 documents: discovery, and
+// for each provider versions, package, checksums and signature.
+func fleet(caching regtest.Caching) (reg *regtest.Registry, list []addrs.Provider) {
+	reg = regtest.New(host)
+	reg.Caching = caching
+	reg.Latency = time.Second
+	for _, name := range []string{"alpha", "beta", "gamma", "delta", "epsilon"} {
+		reg.AddProvider(regtest.Provider{Address: "acme/" + name, Platforms: []string{"linux_amd64"}})
+		list = append(list, addrs.MustParseProvider(host+"/acme/"+name))
+	}
+	return reg, list
+}
+
+const (
+	fleetDocuments = 21
+	documents      = regtest.Discovery | regtest.Metadata | regtest.Sums | regtest.Signature |
+		regtest.ModuleMetadata | regtest.MirrorMetadata
+)
+
+// work is what a run of a program does in one working directory.
+func work(ctx context.Context, tr *doccache.Transport, list []addrs.Provider, dir string) error {
+	c := &regclient.Client{HTTP: &http.Client{Transport: tr}}
+	for _, p := range list {
+		pkg, err := provider.Find(ctx, c, p, addrs.Constraint{}, provider.Need{Platform: linux})
+		if err != nil {
+			return err
+		}
+		if dir != "" {
+			_, err = provider.Download(ctx, c, pkg, filepath.Join(dir, pkg.ArchiveName()), provider.Options{})
+		} else {
+			_, err = c.Evidence(ctx, pkg)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TestWorkingDirectories has 100 programs do their work, eight at a time, each with clients
+// of its own: of each document one request is made in the first run, none in the second,
+// and after their time one that brings nothing new.
+func TestWorkingDirectories(t *testing.T) {
+	t.Parallel()
+	const hour = time.Hour
+	for _, test := range []struct {
+		name      string
+		caching   regtest.Caching
+		freshFor  time.Duration
+		unchanged int // of the requests of the third run
+	}{
+		{"the server says how long", regtest.Caching{Control: "max-age=3600", Tags: true}, 0, fleetDocuments},
+		{"the server says nothing", regtest.Caching{}, hour, 10}, // files have tags in any case
+		{"the server forbids it", regtest.Caching{Control: "max-age=0, private, must-revalidate", Tags: true}, hour, fleetDocuments},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			dir, out := t.TempDir(), t.TempDir()
+			synctest.Test(t, func(t *testing.T) {
+				reg, list := fleet(test.caching)
+				run := func(download string) (requests []regtest.Request) {
+					reg.Reset()
+					free := make(chan struct{}, 8)
+					var wg sync.WaitGroup
+					for i := range 100 {
+						wg.Go(func() {
+							free <- struct{}{}
+							defer func() { <-free }()
+							to := download
+							if i > 0 { // the archives are the same, and no concern of the cache
+								to = ""
+							}
+							tr := &doccache.Transport{Base: reg, Dir: dir, FreshFor: test.freshFor, Wait: hour}
+							if err := work(t.Context(), tr, list, to); err != nil {
+								t.Errorf("program %d: %v", i, err)
+							}
+						})
+					}
+					wg.Wait()
+					for _, q := range reg.Requests() {
+						if q.Kind != regtest.Archive {
+							requests = append(requests, q)
+						}
+					}
+					return requests
+				}
+				distinct := func(requests []regtest.Request) int {
+					urls := map[string]bool{}
+					for _, q := range requests {
+						urls[q.URL()] = true
+					}
+					return len(urls)
+				}
+
+				first := run(out)
+				if len(first) != fleetDocuments || distinct(first) != fleetDocuments {
+					t.Errorf("first run: %d requests for %d documents, want %d for as many", len(first), distinct(first), fleetDocuments)
+				}
+				time.Sleep(hour / 2)
+				if second := run(""); len(second) != 0 {
+					t.Errorf("second run: %d requests, want none: %v", len(second), second)
+				}
+				time.Sleep(hour)
+				third := run("")
+				unchanged := 0
+				for _, q := range third {
+					if q.Status == http.StatusNotModified {
+						unchanged++
+					}
+				}
+				if len(third) != fleetDocuments || distinct(third) != fleetDocuments || unchanged != test.unchanged {
+					t.Errorf("third run: %d requests for %d documents, of which %d were unchanged", len(third), distinct(third), unchanged)
+				}
+				clean(t, dir)
+			})
+		})
+	}
+}
+
+// TestAllClients: discovery, providers, modules and mirrors work through the cache as they
+// are, and without a network.
+func TestAllClients(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		reg, _ := fleet(regtest.Caching{Control: "max-age=3600"})
+		reg.ModuleList.PageSize = 2
+		network := addrs.MustParseModule(host + "/acme/network/aws")
+		for i := range 5 {
+			reg.AddModule(regtest.Module{Address: "acme/network/aws", Version: fmt.Sprintf("1.%d.0", i)})
+		}
+		// Discovery is elsewhere, as at many hosts.
+		reg.AddFault(regtest.Fault{Kind: regtest.Discovery, Host: host, Redirect: "https://app.example.com"})
+		all := func(tr *doccache.Transport) (err error) {
+			hc := &http.Client{Transport: tr}
+			c := &regclient.Client{HTTP: hc}
+			m := &mirrorclient.Client{BaseURL: reg.MirrorURL(), HTTP: hc}
+			pkg, err := c.ProviderPackage(t.Context(), alpha, v1, linux)
+			if err != nil {
+				return err
+			}
+			ev, err := c.Evidence(t.Context(), pkg)
+			if err != nil || len(ev.Sums) == 0 || len(ev.Signature) == 0 {
+				return fmt.Errorf("evidence %v, %w", ev, err)
+			}
+			versions, err := c.ModuleVersions(t.Context(), network)
+			if err != nil || len(versions.List) != 5 || len(versions.Warnings) > 0 {
+				return fmt.Errorf("versions %+v, %w", versions, err)
+			}
+			if _, err := c.ModuleLocation(t.Context(), network, addrs.MustParseVersion("1.2.0")); err != nil {
+				return err
+			}
+			if _, err := m.ProviderVersions(t.Context(), alpha); err != nil {
+				return err
+			}
+			_, err = m.ProviderPackage(t.Context(), alpha, v1, linux)
+			return err
+		}
+		if err := all(&doccache.Transport{Base: reg, Dir: dir}); err != nil {
+			t.Fatal(err)
+		}
+		reg.Reset()
+		if err := all(&doccache.Transport{Base: reg, Dir: dir}); err != nil {
+			t.Fatal(err)
+		}
+		for _, q := range reg.Requests() {
+			// The redirect has no time of its own, and leads to what does.
+			if q.Kind != regtest.Discovery || q.Host != host {
+				t.Errorf("asked again: %v", q)
+			}
+		}
+		time.Sleep(1000 * time.Hour)
+		reg.Reset()
+		begin := time.Now()
+		tr := &doccache.Transport{Base: reg, Dir: dir, Offline: true}
+		if err := all(tr); err != nil {
+			t.Errorf("offline: %v", err)
+		}
+		c := &regclient.Client{HTTP: &http.Client{Transport: tr}}
+		_, err := c.ProviderVersions(t.Context(), addrs.MustParseProvider(host+"/acme/unknown"))
+		if !errors.Is(err, doccache.ErrOffline) {
+			t.Errorf("what is not there, offline: %v", err)
+		}
+		pkg, err := c.ProviderPackage(t.Context(), alpha, v1, linux)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := provider.Download(t.Context(), c, pkg, filepath.Join(dir, "a.zip"), provider.Options{}); !errors.Is(err, doccache.ErrOffline) {
+			t.Errorf("an archive, offline: %v", err)
+		}
+		if n, d := reg.Count(0), time.Since(begin); n != 0 || d != 0 {
+			t.Errorf("offline: %d requests in %v, want none and no waiting", n, d)
+		}
+	})
+}
+
+// TestModuleDownload: packages pass, whatever they are.
+func TestModuleDownload(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	reg := regtest.New(host)
+	reg.Caching.Control = "max-age=3600"
+	reg.AddModule(regtest.Module{Address: "acme/network/aws"})
+	source := addrs.MustParseModuleSource(host + "/acme/network/aws")
+	for i := range 2 {
+		c := &regclient.Client{HTTP: &http.Client{Transport: &doccache.Transport{Base: reg, Dir: dir}}}
+		to := filepath.Join(t.TempDir(), "module")
+		if _, err := module.Download(t.Context(), c, source, v1, to, module.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if got := reg.Count(documents); got != 2 {
+			t.Errorf("round %d: %d requests for documents, want 2 in all", i, got)
+		}
+		if got := reg.Count(regtest.ModulePackage); got != i+1 {
+			t.Errorf("round %d: %d requests for packages", i, got)
+		}
+	}
+}
+
+// tokens is a source that counts how often it was told that its token is not accepted.
+type tokens struct {
+	token   string
+	invalid atomic.Int32
+}
+
+func (s *tokens) Token(context.Context, svchost.Hostname) (auth.Token, error) {
+	return auth.NewToken(s.token)
+}
+func (s *tokens) Invalidate(svchost.Hostname) { s.invalid.Add(1) }
+
+// TestUnauthorized: a token that is refused opens nothing, however much is kept.
+func TestUnauthorized(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		reg, _ := fleet(regtest.Caching{Control: "max-age=60, stale-if-error=3600", Tags: true})
+		reg.Require("a", 0)
+		source := &tokens{token: "a"}
+		list := func(s *tokens) error {
+			tr := &doccache.Transport{Base: reg, Dir: dir, StaleIfError: time.Hour}
+			_, err := (&regclient.Client{HTTP: &http.Client{Transport: tr}, Credentials: s}).ProviderVersions(t.Context(), alpha)
+			return err
+		}
+		if err := list(source); err != nil {
+			t.Fatal(err)
+		}
+		if err := list(&tokens{token: "b"}); !errors.Is(err, provider.ErrUnauthorized) {
+			t.Errorf("another token: %v, want ErrUnauthorized", err)
+		}
+		reg.Reset()
+		if err := list(source); err != nil || reg.Count(0) != 0 {
+			t.Errorf("the first token again: %v, %d requests", err, reg.Count(0))
+		}
+		reg.AddFault(regtest.Fault{Status: http.StatusUnauthorized}) // it is taken back
+		time.Sleep(time.Minute)
+		if err := list(source); !errors.Is(err, provider.ErrUnauthorized) || source.invalid.Load() == 0 {
+			t.Errorf("a token that was taken back: %v, the source was told %d times", err, source.invalid.Load())
+		}
+		reg.ClearFaults()
+		reg.AddFault(regtest.Fault{Kind: regtest.Discovery, Drop: true})
+		if err := list(source); err == nil {
+			t.Error("what a refused token had fetched is used when the server is down")
+		}
+	})
+}
+
+// TestOutage: with something to show, a client neither waits nor repeats.
+func TestOutage(t *testing.T) {
+	t.Parallel()
+	for name, f := range map[string]regtest.Fault{
+		"503":     {Status: 503, RetryAfter: "30"},
+		"429":     {Status: 429},
+		"dropped": {Drop: true},
+		"silent":  {Delay: time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			synctest.Test(t, func(t *testing.T) {
+				reg, _ := fleet(regtest.Caching{})
+				reg.Latency = 0
+				list := func(stale time.Duration) error {
+					tr := &doccache.Transport{Base: reg, Dir: dir, StaleIfError: stale}
+					_, err := (&regclient.Client{HTTP: &http.Client{Transport: tr}}).ProviderVersions(t.Context(), alpha)
+					return err
+				}
+				if err := list(0); err != nil {
+					t.Fatal(err)
+				}
+				reg.AddFault(f)
+				reg.Reset()
+				time.Sleep(time.Second)
+				begin := time.Now()
+				if err := list(time.Hour); err != nil || reg.Count(0) != 2 {
+					t.Errorf("%v, %d requests; want one for each document", err, reg.Count(0))
+				}
+				limit := time.Duration(0)
+				if f.Delay > 0 {
+					limit = 20 * time.Second // the timeouts of two attempts
+				}
+				if d := time.Since(begin); d != limit {
+					t.Errorf("it took %v, want %v", d, limit)
+				}
+				reg.Reset()
+				if err := list(0); err == nil || reg.Count(0) != 3 {
+					t.Errorf("with nothing to show: %v, %d attempts; want 3", err, reg.Count(0))
+				}
+			})
+		})
+	}
+}
+
+// TestVetoHost: a host that is not allowed is not allowed in the cache either.
+func TestVetoHost(t *testing.T) {
+	t.Parallel()
+	reg, _ := fleet(regtest.Caching{Control: "max-age=3600"})
+	reg.Latency = 0
+	hc := &http.Client{Transport: &doccache.Transport{Base: reg, Dir: t.TempDir()}}
+	if _, err := (&regclient.Client{HTTP: hc}).ProviderVersions(t.Context(), alpha); err != nil {
+		t.Fatal(err)
+	}
+	errVeto := errors.New("not this one")
+	c := &regclient.Client{HTTP: hc, VetoHost: func(string) error { return errVeto }}
+	if _, err := c.ProviderVersions(t.Context(), alpha); !errors.Is(err, errVeto) {
+		t.Errorf("%v, want the veto", err)
+	}
+}
+
+// TestWaitIsNotTimeout: who waits for the answer to another program's request has not been
+// failed by the server.
+func TestWaitIsNotTimeout(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		reg, _ := fleet(regtest.Caching{})
+		reg.Latency = 3 * time.Second
+		list := func(timeout time.Duration) {
+			c := &regclient.Client{HTTP: &http.Client{Transport: &doccache.Transport{Base: reg, Dir: dir}}, Timeout: timeout, Retries: -1}
+			if _, err := c.ProviderVersions(t.Context(), alpha); err != nil {
+				t.Errorf("with a timeout of %v: %v", timeout, err)
+			}
+		}
+		var wg sync.WaitGroup
+		wg.Go(func() { list(10 * time.Second) })
+		time.Sleep(time.Second)
+		wg.Go(func() { list(time.Second) })
+		wg.Wait()
+		if n := reg.Count(0); n != 2 {
+			t.Errorf("%d requests, want 2", n)
+		}
+	})
+}

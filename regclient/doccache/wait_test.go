@@ -1,0 +1,86 @@
+package doccache_test
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tofureg/tofureg/regclient/doccache"
+)
+
+// TestWait: of those who come while a request is under way none makes another one, unless
+// what comes must not be shared or they have waited long enough.
+func TestWait(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name     string
+		header   http.Header
+		wait     time.Duration
+		requests int
+	}{
+		{"fresh", headers("Cache-Control", "max-age=60"), 0, 1},
+		{"nothing stated", headers(), 0, 1},
+		{"no-cache", headers("Cache-Control", "no-cache"), 0, 4},
+		{"no-store", headers("Cache-Control", "no-store"), time.Hour, 4},
+		{"archive", headers("Content-Type", "application/zip"), time.Hour, 4},
+		{"not so long", headers("Cache-Control", "max-age=60"), 2 * second, 4},
+		{"not at all", headers("Cache-Control", "max-age=60"), -1, 4},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			synctest.Test(t, func(t *testing.T) {
+				o := &origin{answer: func(n int, _ *http.Request) (*http.Response, error) {
+					time.Sleep(4 * second)
+					return reply(http.StatusOK, test.header.Clone(), `{}`), nil
+				}}
+				var wg sync.WaitGroup
+				for i := range 4 {
+					time.Sleep(time.Duration(i) * second / 10)
+					wg.Go(func() {
+						tr := &doccache.Transport{Base: o, Dir: dir, Wait: test.wait}
+						if _, body := get(t, tr, request(t, doc)); body != `{}` {
+							t.Errorf("%q", body)
+						}
+					})
+				}
+				wg.Wait()
+				if n := o.count(); n != test.requests {
+					t.Errorf("%d requests, want %d", n, test.requests)
+				}
+				clean(t, dir)
+			})
+		})
+	}
+}
+
+// TestStuckNeighbour: a caller that never reads its answer holds up others for a while
+// only, and no other document at all.
+func TestStuckNeighbour(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		o := &origin{answer: func(n int, _ *http.Request) (*http.Response, error) {
+			return reply(http.StatusOK, headers("Cache-Control", "max-age=60"), fmt.Sprintf(`{"n":%d}`, n)), nil
+		}}
+		tr := &doccache.Transport{Base: o, Dir: dir}
+		resp, err := tr.RoundTrip(request(t, doc))
+		if err != nil {
+			t.Fatal(err)
+		}
+		begin := time.Now()
+		want(t, tr, doc+"?page=2", `{"n":2}`, 2)
+		if d := time.Since(begin); d != 0 {
+			t.Errorf("another document took %v", d)
+		}
+		want(t, tr, doc, `{"n":3}`, 3)
+		if d := time.Since(begin); d != 5*second {
+			t.Errorf("the same document took %v, want 5s", d)
+		}
+		resp.Body.Close()
+		clean(t, dir)
+	})
+}
