@@ -1,2 +1,64 @@
-// Package install puts provider packages into plugin directories.
+// Package install puts provider packages into plugin directories, safely beside
+// other goroutines, other processes and the CLI.
+//
+// A [Dir] has packages unpacked, as the CLI keeps them in .terraform/providers, in its
+// plugin cache, and in a filesystem mirror:
+//
+//	registry.opentofu.org/hashicorp/random/3.6.0/linux_amd64/terraform-provider-random_v3.6.0
+//
+// One package, from a source to a program that can be run:
+//
+//	dir := &install.Dir{Path: ".terraform/providers"}
+//	done, err := dir.Install(ctx, src, pkg, install.Options{Policy: verify.Policy{Accept: lock.Accept(p, v)}})
+//	path, err := done.Executable()
+//
+// [Dir.Lookup] finds what is there, [Dir.Place] links or copies a package from a cache
+// that is shared, [Dir.All] lists and [Dir.Prune] removes.
+//
+// The layout is described at https://opentofu.org/docs/cli/config/config-file/, with the
+// methods of installation.
+//
+// # What a directory proves
+//
+// A signature, and the hash of scheme zh in a lock file, are of the archive. What an
+// archive was unpacked to has an h1, and only a lock file that has this h1 vouches for a
+// directory. So with it, what is there is used without a single request; without it the
+// archive is downloaded again and compared. A directory is hashed each time it is used:
+// the CLI unpacks in place, and what a killed one leaves looks like a package.
+//
+// # Sharing
+//
+// Under its final name there is never a part of a package, nor one that was not verified:
+// Install unpacks into a working place below ".tofureg", at the top of the directory, and
+// moves a package into place as a whole, when it is on disk. What dead processes leave in
+// working places is cleared by those who come later.
+//
+// For each package the file OS_ARCH.lock beside it is locked, as OpenTofu does from
+// version 1.10 on, so that of all who want a package one downloads it and the others wait
+// ([provider.EventWaiting]) and use it. The system gives up a lock when its holder dies.
+// Terraform and older versions of OpenTofu take no lock and may write to a package while
+// it is installed here, or while it is used; Lookup then refuses it, and the next Install
+// repairs it.
+//
+// No file of a package is ever written to once it is in place, and a package with the
+// right content is never replaced, so that programs can run from it. On Windows, where
+// what runs cannot be moved, a package that must be replaced and is running is an error.
+//
+// A client that lists the whole directory, as the CLI does for a mirror and a cache, stops
+// if a name disappears that it has just read. Installing makes that possible only for the
+// instant in which a package leaves its working place; pruning takes away names that are
+// in use, so it wants a quiet moment.
+//
+// Who can write to a directory can put anything into it, at any time after it was
+// checked. A cache that is shared should be writable only for those who are trusted by
+// all who use it, in particular where [Symlink] and [HardLink] lead to it.
+//
+// # Archives
+//
+// Archives that must not be unpacked are refused before anything of them is written, with
+// verify.ErrArchive: names that leave the directory, absolute names, links, devices,
+// duplicates, names that some file system takes for the same. Sizes and counts are bounded
+// by [verify.Limits]; memory does not grow with the size of a package. Files have mode 0755
+// or 0644, less the umask, and the provider's program can be run wherever its archive was
+// made.
 package install

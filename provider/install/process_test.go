@@ -39,6 +39,7 @@ type role struct {
 	Accept          map[string][]verify.Hash // by provider; nil: no lock
 	Times           int                      // how often each provider is installed at once
 	Seed            uint64                   // of the order
+	Hold            string                   // only hold the lock of this file, as the CLI does, until killed
 }
 
 // fleet are the providers that the processes install.
@@ -92,18 +93,28 @@ func (s *fleetServer) check() {
 	}
 }
 
-// start starts a process with this role and returns what it prints once it is ready.
+// start starts a process that installs from s.
 func (s *fleetServer) start(t *testing.T, r role) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
-	dir := t.TempDir()
 	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
 	r.Server, r.CA = s.Listener.Addr().String(), string(cert)
+	return start(t, r)
+}
+
+// start starts a process with this role and returns what it prints once it is ready. It
+// ends with this process at the latest, if it only holds a lock.
+func start(t *testing.T, r role) (*exec.Cmd, *bufio.Scanner) {
+	t.Helper()
+	dir := t.TempDir()
 	text, err := json.Marshal(r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(os.Args[0], "-test.run=^TestChild$", "-test.timeout=120s", "-install.role="+write(t, dir, "role.json", string(text)))
 	out, err := cmd.StdoutPipe()
+	if err == nil {
+		_, err = cmd.StdinPipe() // which ends with this process
+	}
 	if err == nil {
 		err = cmd.Start()
 	}
@@ -143,7 +154,16 @@ func TestChild(t *testing.T) {
 	if err := json.Unmarshal(text, &r); err != nil {
 		t.Fatal(err)
 	}
+	if r.Hold != "" {
+		if err := lockAsCLI(r.Hold); err != nil {
+			t.Fatal(err)
+		}
+	}
 	fmt.Println("\nready")
+	if r.Hold != "" {
+		os.Stdin.Read(make([]byte, 1))
+		return
+	}
 	if err := r.play(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,174 @@
+package install_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/fsx"
+	"github.com/tofureg/tofureg/provider/install"
+	"github.com/tofureg/tofureg/regclient/regtest"
+)
+
+// list returns what All yields, without the path of the directory.
+func list(t testing.TB, d *install.Dir) (list []string) {
+	t.Helper()
+	for pkg, err := range d.All() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		rel, err := filepath.Rel(d.Path, pkg.Dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, filepath.ToSlash(rel))
+	}
+	return list
+}
+
+func TestAll(t *testing.T) {
+	t.Parallel()
+	d := newDir(t)
+	if got := list(t, d); got != nil {
+		t.Errorf("no directory: %q", got)
+	}
+	want := []string{
+		"bücher.example/acme/alpha/1.0.0-Beta+meta.1/windows_amd64",
+		home,
+		"registry.example.com/acme/alpha/10.0.0/linux_amd64",
+		"registry.example.com/acme/zulu/1.0.0/linux_amd64",
+		"registry.opentofu.org/acme/alpha/1.0.0/linux_amd64",
+	}
+	for _, name := range want[:4] {
+		write(t, d.Path, name+"/terraform-provider-alpha", "")
+		write(t, d.Path, name+".lock", "")
+	}
+	cache := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(d.Path, "registry.opentofu.org/acme/alpha/1.0.0"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	link(t, cache, filepath.Join(d.Path, want[4]))
+	link(t, filepath.Join(cache, "nowhere"), filepath.Join(d.Path, "registry.opentofu.org/acme/alpha/1.0.0/linux_arm64"))
+	link(t, filepath.Join(d.Path, "registry.example.com"), filepath.Join(d.Path, "registry2.example.com"))
+	for _, name := range []string{
+		".tofureg/install-0/tree/x/linux_amd64/y", "registry.example.com/acme/terraform-provider-x_1.0.0_linux_amd64.zip",
+		"registry.example.com/acme/alpha/terraform-provider-alpha_1.0.0_linux_amd64.zip",
+		"registry.example.com/acme/alpha/v1.0.0/linux_amd64/x", "registry.example.com/acme/alpha/1.0/linux_amd64/x",
+		"registry.example.com/acme/alpha/1.0.0/linux/x", "REGISTRY.example.com/acme/alpha/1.0.0/linux_amd64/x",
+		"xn--bcher-kva.example/acme/alpha/1.0.0/linux_amd64/x", "-/-/-/1.0.0/linux_amd64/x", "file",
+	} {
+		write(t, d.Path, name, "")
+	}
+	got := list(t, d)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("%q\nwant\n%q", got, want)
+	}
+	for pkg := range d.All() {
+		if linked := pkg.Dir == filepath.Join(d.Path, "registry.opentofu.org/acme/alpha/1.0.0/linux_amd64"); linked != (pkg.Link == cache) {
+			t.Errorf("%+v", pkg)
+		}
+		break
+	}
+	for _, err := range new(install.Dir).All() {
+		if err == nil {
+			t.Error("no path: no error")
+		}
+	}
+}
+
+func TestPrune(t *testing.T) {
+	t.Parallel()
+	o := newOffer(t, regtest.Provider{})
+	d := newDir(t)
+	o.install(t, d, install.Options{})
+	write(t, d.Path, "registry.example.com/acme/beta/1.0.0/linux_amd64/terraform-provider-beta", "")
+	write(t, d.Path, "registry.example.com/acme/beta/1.0.0/linux_arm64/terraform-provider-beta", "")
+	write(t, d.Path, "registry.example.com/acme/beta/terraform-provider-beta_2.0.0_linux_amd64.zip", "")
+	precious := elsewhere(t)
+	if err := os.MkdirAll(filepath.Join(d.Path, "other.example.com/acme/gamma/1.0.0"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	link(t, precious, filepath.Join(d.Path, "other.example.com/acme/gamma/1.0.0/linux_amd64"))
+
+	if removed, err := d.Prune(t.Context(), nil); err != nil || removed != nil {
+		t.Errorf("nothing to be removed: %v, %v", removed, err)
+	}
+	removed, err := d.Prune(t.Context(), func(pkg *install.Package) bool {
+		return pkg.Provider == alpha || pkg.Platform.Arch() == "arm64"
+	})
+	if err != nil || len(removed) != 2 {
+		t.Errorf("%v, %v", removed, err)
+	}
+	wantNames(t, d.Path, home+"/"+program,
+		"registry.example.com/acme/beta/1.0.0/linux_arm64/terraform-provider-beta",
+		"registry.example.com/acme/beta/terraform-provider-beta_2.0.0_linux_amd64.zip")
+	wantNames(t, precious, "precious")
+	if _, err := os.Lstat(filepath.Join(d.Path, "registry.example.com/acme/beta/1.0.0/linux_amd64.lock")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the lock file of what was removed: %v", err)
+	}
+
+	if removed, err := d.Prune(t.Context(), func(*install.Package) bool { return false }); err != nil || len(removed) != 2 {
+		t.Errorf("%v, %v", removed, err)
+	}
+	wantNames(t, d.Path, "registry.example.com/acme/beta/terraform-provider-beta_2.0.0_linux_amd64.zip")
+	if removed, err := newDir(t).Prune(t.Context(), nil); err != nil || removed != nil {
+		t.Errorf("no directory: %v, %v", removed, err)
+	}
+	o.install(t, d, install.Options{})
+}
+
+// TestPruneSweeps: what is left in working places of processes that died is removed, and
+// what is in use is not.
+func TestPruneSweeps(t *testing.T) {
+	t.Parallel()
+	d := newDir(t)
+	for _, place := range []string{"install-0", "install-1", "install-2"} {
+		write(t, d.Path, ".tofureg/"+place+"/tree/docs/a.txt", "")
+	}
+	write(t, d.Path, ".tofureg/other/file", "")
+	root, err := os.OpenRoot(d.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	alive, err := fsx.AcquireLockIn(t.Context(), root, ".tofureg/install-1.lock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Prune(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	wantNames(t, d.Path, ".tofureg/install-1/tree/docs/a.txt", ".tofureg/other/file")
+	// So does an installation, which takes the first place that is free.
+	write(t, d.Path, ".tofureg/install-0/tree/docs/a.txt", "")
+	write(t, d.Path, ".tofureg/install-2/tree/docs/a.txt", "")
+	newOffer(t, regtest.Provider{}).install(t, d, install.Options{})
+	wantNames(t, d.Path, ".tofureg/install-1/tree/docs/a.txt", ".tofureg/other/file", home+"/"+program)
+	alive.Release()
+}
+
+// TestPruneWaits for whoever is busy with the package, and not longer than its context.
+func TestPruneWaits(t *testing.T) {
+	t.Parallel()
+	d := newDir(t)
+	newOffer(t, regtest.Provider{}).install(t, d, install.Options{})
+	l, err := fsx.AcquireLock(t.Context(), filepath.Join(d.Path, home+".lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Release()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if _, err := d.Prune(ctx, func(*install.Package) bool { return false }); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+	if _, err := d.Lookup(t.Context(), alpha, addrs.MustParseVersion("1.2.0"), linux, nil); errors.Is(err, install.ErrNotInstalled) {
+		t.Error(err)
+	}
+}

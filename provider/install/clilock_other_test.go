@@ -1,0 +1,14 @@
+//go:build !unix
+
+package install_test
+
+import (
+	"context"
+
+	"github.com/tofureg/tofureg/internal/fsx"
+)
+
+func lockAsCLI(path string) error {
+	_, err := fsx.AcquireLock(context.Background(), path)
+	return err
+}

@@ -1,0 +1,218 @@
+package install_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/provider/install"
+	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/verify"
+)
+
+var modes = []install.LinkMode{"", install.Symlink, install.HardLink, install.Reflink, install.Copy}
+
+func TestPlace(t *testing.T) {
+	t.Parallel()
+	o := newOffer(t, regtest.Provider{Files: map[string]string{"docs/a.txt": "text"}})
+	cache := newDir(t)
+	from := o.install(t, cache, install.Options{})
+	for _, mode := range modes {
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
+			d := newDir(t)
+			pkg, err := d.Place(t.Context(), from, mode)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if linked := mode == "" || mode == install.Symlink; linked != (pkg.Link == from.Dir) {
+				t.Errorf("%+v", pkg)
+			}
+			found, err := d.Lookup(t.Context(), alpha, v1, linux, from.Report.Local)
+			if err != nil || found.Package != *pkg {
+				t.Fatalf("%+v, %v; want %+v", found, err, pkg)
+			}
+			path, err := pkg.Executable()
+			if err != nil {
+				t.Fatal(err)
+			}
+			info, err := os.Stat(path)
+			if err != nil || info.Mode().Perm()&0o111 == 0 {
+				t.Error(info.Mode(), err)
+			}
+			original, err := os.Stat(filepath.Join(from.Dir, program))
+			if own := mode == install.Copy || mode == install.Reflink; err != nil || own == os.SameFile(info, original) {
+				t.Errorf("the same file: %v, %v", !own, err)
+			}
+
+			was, _ := os.Lstat(pkg.Dir)
+			again, err := d.Place(t.Context(), from, install.Copy)
+			if is, _ := os.Lstat(pkg.Dir); err != nil || *again != *pkg || !os.SameFile(was, is) {
+				t.Errorf("once more: %+v, %v", again, err)
+			}
+			if pkg.Link == "" {
+				write(t, pkg.Dir, "more", "")
+			} else {
+				os.Remove(pkg.Dir)
+				link(t, elsewhere(t), pkg.Dir)
+			}
+			target, _ := os.Readlink(pkg.Dir)
+			if again, err := d.Place(t.Context(), from, mode); err != nil || *again != *pkg {
+				t.Errorf("over something else: %+v, %v", again, err)
+			}
+			if target != "" {
+				wantNames(t, target, "precious")
+			}
+			wantNames(t, cache.Path, home+"/docs/a.txt", home+"/"+program)
+		})
+	}
+	if pkg, err := cache.Place(t.Context(), from, install.Symlink); err != nil || pkg.Link != "" {
+		t.Errorf("onto itself: %+v, %v", pkg, err)
+	}
+	if _, err := newDir(t).Place(t.Context(), from, "soft"); err == nil {
+		t.Error("unknown mode: no error")
+	}
+	if _, err := newDir(t).Place(t.Context(), nil, ""); err == nil {
+		t.Error("nothing: no error")
+	}
+	if _, err := newDir(t).Place(t.Context(), &install.Installed{Package: from.Package}, ""); err == nil {
+		t.Error("not verified: no error")
+	}
+}
+
+// TestPlaceChanged: what has changed since it was verified is not placed.
+func TestPlaceChanged(t *testing.T) {
+	t.Parallel()
+	o := newOffer(t, regtest.Provider{})
+	for _, mode := range modes {
+		for name, change := range map[string]func(dir string){
+			"content": func(dir string) { write(t, dir, program, "else") },
+			"link":    func(dir string) { link(t, program, filepath.Join(dir, "link")) },
+			"gone":    func(dir string) { os.RemoveAll(dir) },
+		} {
+			from := o.install(t, newDir(t), install.Options{})
+			change(from.Dir)
+			d := newDir(t)
+			if pkg, err := d.Place(t.Context(), from, mode); err == nil {
+				t.Errorf("%s, %s: %+v", mode, name, pkg)
+			}
+			wantNames(t, d.Path)
+		}
+	}
+}
+
+// TestUnpacked installs what a filesystem mirror holds unpacked.
+func TestUnpacked(t *testing.T) {
+	t.Parallel()
+	mirror := t.TempDir()
+	write(t, mirror, home+"/"+program, "program")
+	write(t, mirror, home+"/docs/a.txt", "text")
+	m, err := mirrordir.Open(mirror)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pkg, err := m.ProviderPackage(t.Context(), alpha, v1, linux)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h1, err := verify.H1Dir(os.DirFS(filepath.Join(mirror, home)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	locked := verify.Policy{Accept: []verify.Hash{h1}}
+	for _, mode := range modes {
+		d := newDir(t)
+		done, err := d.Install(t.Context(), m, pkg, install.Options{Policy: locked, Link: mode})
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkInstalled(t, done)
+		if linked := mode == install.Symlink; done.Fetched != 0 || done.Reused || linked != (done.Link != "") {
+			t.Errorf("%q: %+v", mode, done)
+		}
+		again, err := d.Install(t.Context(), nil, pkg, install.Options{Policy: locked, Link: mode})
+		if err != nil || !again.Reused {
+			t.Errorf("%q: %+v, %v", mode, again, err)
+		}
+		// It was made by hand and nobody has said that it can be run.
+		if info, err := os.Stat(filepath.Join(done.Dir, program)); err != nil || mode == "" && info.Mode().Perm()&0o100 == 0 {
+			t.Errorf("%q: %v, %v", mode, info.Mode(), err)
+		}
+	}
+
+	// Nothing but its own content speaks for it.
+	for name, c := range map[string]struct {
+		policy verify.Policy
+		want   error
+	}{
+		"strict":            {verify.Policy{}, verify.ErrUnchecked},
+		"another":           {verify.Policy{Accept: []verify.Hash{verify.MustParseHash("h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=")}}, verify.ErrNotAccepted},
+		"only zh is locked": {verify.Policy{Accept: []verify.Hash{verify.ZHSum([32]byte{})}}, verify.ErrNotAccepted},
+		"too large":         {verify.Policy{AllowUnchecked: true, Limits: verify.Limits{Unpacked: 10}}, provider.ErrTooLarge},
+		"too many":          {verify.Policy{AllowUnchecked: true, Limits: verify.Limits{Entries: 3}}, provider.ErrTooLarge},
+	} {
+		for _, mode := range modes {
+			if mode == install.Symlink && errors.Is(c.want, provider.ErrTooLarge) {
+				continue // nothing is written
+			}
+			d := newDir(t)
+			if _, err := d.Install(t.Context(), m, pkg, install.Options{Policy: c.policy, Link: mode}); !errors.Is(err, c.want) {
+				t.Errorf("%s, %q: %v", name, mode, err)
+			}
+			wantNames(t, d.Path)
+		}
+	}
+	d := newDir(t)
+	if done, err := d.Install(t.Context(), m, pkg, install.Options{Policy: verify.Policy{AllowUnchecked: true}}); err != nil || done.Report.Trust != verify.Unchecked {
+		t.Errorf("%+v, %v", done, err)
+	}
+
+	link(t, "/etc/passwd", filepath.Join(mirror, home, "docs", "link"))
+	for _, mode := range modes {
+		d := newDir(t)
+		if _, err := d.Install(t.Context(), m, pkg, install.Options{Policy: verify.Policy{AllowUnchecked: true}, Link: mode}); !errors.Is(err, verify.ErrIrregular) {
+			t.Errorf("%q, with a link in it: %v", mode, err)
+		}
+		wantNames(t, d.Path)
+	}
+}
+
+// TestPartIsNotBelieved: a policy that accepts what nothing is known of accepts what its
+// source hands out, but not what happens to be in the directory.
+func TestPartIsNotBelieved(t *testing.T) {
+	t.Parallel()
+	o := newOffer(t, regtest.Provider{NoSums: true})
+	o.pkg.SHA256, o.pkg.Hashes = verify.Hash{}, nil
+	d := newDir(t)
+	write(t, d.Path, home+"/"+program, "a part")
+	done := o.install(t, d, install.Options{Policy: verify.Policy{AllowUnchecked: true}})
+	if done.Reused || done.Fetched == 0 || done.Report.Trust != verify.Unchecked {
+		t.Errorf("%+v", done)
+	}
+}
+
+// TestStatedH1: where a policy takes the word of the source, an h1 that the source states
+// speaks for a directory.
+func TestStatedH1(t *testing.T) {
+	t.Parallel()
+	o := newOffer(t, regtest.Provider{NoSums: true})
+	d := newDir(t)
+	policy := verify.Policy{AllowUnsigned: true}
+	first := o.install(t, d, install.Options{Policy: policy})
+	o.pkg.Hashes = map[addrs.Platform][]verify.Hash{linux: h1s(first.Report)}
+	o.reg.Reset()
+	if again := o.install(t, d, install.Options{Policy: policy}); !again.Reused || again.Fetched != 0 || again.Report.Trust != verify.Checked || len(o.reg.Requests()) != 0 {
+		t.Errorf("%+v", again)
+	}
+	if _, err := d.Install(t.Context(), o.src, o.pkg, install.Options{}); !errors.Is(err, verify.ErrUnsigned) {
+		t.Errorf("strict: %v", err)
+	}
+	if list := list(t, d); strings.Join(list, " ") != home {
+		t.Errorf("a refusal took what was there: %q", list)
+	}
+}
