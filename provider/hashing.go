@@ -65,8 +65,8 @@ func (h *hashing) all(ctx context.Context, on []addrs.Platform) (map[addrs.Platf
 func (h *hashing) one(ctx context.Context, platform addrs.Platform) (*verify.Report, error) {
 	about := &Package{Provider: h.provider, Version: h.version, Platform: platform}
 	report, size, err := h.report(ctx, platform)
-	if ctx.Err() != nil {
-		err = ctx.Err() // of which a verdict may be the consequence
+	if err != nil && ctx.Err() != nil {
+		err = ctx.Err() // of which the other may be the consequence
 	}
 	if err != nil {
 		return nil, failure("hash", about, err)
@@ -78,9 +78,12 @@ func (h *hashing) one(ctx context.Context, platform addrs.Platform) (*verify.Rep
 // report tries what is cheap first. It returns also how many bytes had to come.
 func (h *hashing) report(ctx context.Context, platform addrs.Platform) (*verify.Report, int64, error) {
 	if pkg := h.lead.inferred(platform); pkg != nil {
-		if report, err := h.withoutDownload(ctx, pkg); report != nil || err != nil {
+		report, err := h.withoutDownload(ctx, pkg)
+		unlisted := errors.Is(err, verify.ErrNotListed) || errors.Is(err, verify.ErrFilename)
+		if report != nil || err != nil && !unlisted {
 			return report, 0, err
 		}
+		// The archive has another name than could be inferred, which its package tells.
 	}
 	pkg, err := h.find(ctx, platform)
 	if err != nil {

@@ -202,6 +202,33 @@ func TestHashesStatedTwice(t *testing.T) {
 	}
 }
 
+// TestHashesStatedOtherNames: an archive whose name cannot be inferred from that of another
+// platform's is found by its own package.
+func TestHashesStatedOtherNames(t *testing.T) {
+	t.Parallel()
+	for name, filename := range map[string]string{"listed": "demo_1.2.3_windows_amd64.zip", "of another system": "terraform-provider-demo_1.2.3_win.zip"} {
+		r := statingRelease()
+		r.EditSums = renamed("terraform-provider-demo_1.2.3_windows_amd64.zip", filename)
+		reg, release, client := serveDemo(r)
+		reg.AddFault(regtest.Fault{Kind: regtest.Package, Path: "windows/amd64", Edit: func(doc map[string]any) { doc["filename"] = filename }})
+		for _, anyName := range []bool{false, true} {
+			reg.Reset()
+			got, err := provider.Hashes(t.Context(), client, demo, v123, five, believing(verify.Policy{AllowAnyName: anyName}))
+			if want := name == "listed" || anyName; want != (err == nil) || !want && !errors.Is(err, verify.ErrFilename) {
+				t.Errorf("%s, any name %v: %v", name, anyName, err)
+			}
+			if err != nil {
+				wantStated(t, release, got, verify.Signed, five[:4]...)
+				continue
+			}
+			wantStated(t, release, got, verify.Signed, five...)
+			if p, a := reg.Count(regtest.Package), reg.Count(regtest.Archive); p != 2 || a != 0 {
+				t.Errorf("%s: %d packages, %d archives", name, p, a)
+			}
+		}
+	}
+}
+
 // TestHashesStatedFirstFails: if the platform that is asked for first is missing, the
 // others go on without it.
 func TestHashesStatedFirstFails(t *testing.T) {
