@@ -1,88 +1,44 @@
 package provider_test
 
 import (
-	"context"
-	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/terraformtest"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
-// project is a directory with a configuration that wants the demo release from a registry
-// on this machine.
-type project struct {
-	dir, program string
-	env          []string
-	source       addrs.Provider
-	client       *regclient.Client
-}
-
-func newProject(t *testing.T, program string, r regtest.Provider) *project {
+// serveProject returns a project that requires the release, from a registry on this machine
+// that is asked by the returned client too.
+func serveProject(t *testing.T, program string, r regtest.Provider) (*terraformtest.Project, addrs.Provider, *regclient.Client) {
 	t.Helper()
-	if _, err := exec.LookPath(program); err != nil {
-		t.Skipf("skipped: %s is not installed", program)
-	}
 	reg, _, _ := serveDemo(r)
 	server, err := reg.ServeTLS()
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Close)
-	p := &project{
-		dir: t.TempDir(), program: program,
-		source: addrs.MustParseProvider(server.Addr + "/acme/demo"),
-		client: &regclient.Client{HTTP: server.Client()},
-	}
-	p.write(t, "main.tf", fmt.Sprintf("terraform {\n  required_providers {\n    demo = {\n      source = %q\n      version = \"~> 1.2\"\n    }\n  }\n}\n", p.source))
-	p.env = []string{
-		"HOME=" + p.dir, "PATH=" + os.Getenv("PATH"), "CHECKPOINT_DISABLE=1",
-		"SSL_CERT_FILE=" + p.write(t, "ca.pem", string(server.CertPEM)),
-		"TF_CLI_CONFIG_FILE=" + p.write(t, "config.tfrc", ""),
-	}
-	return p
+	source := server.Addr + "/acme/demo"
+	p := terraformtest.New(t, program)
+	p.Trust(t, server.CertPEM)
+	p.Require(t, map[string]string{source: "~> 1.2"})
+	return p, addrs.MustParseProvider(source), &regclient.Client{HTTP: server.Client()}
 }
 
-func (p *project) write(t *testing.T, name, text string) string {
+// lockOf returns the lock file that Hashes and Merge make, with the header of a program.
+func lockOf(t *testing.T, program string, client *regclient.Client, p addrs.Provider, on ...addrs.Platform) *lockfile.File {
 	t.Helper()
-	path := filepath.Join(p.dir, name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
+	lock, constraint := &lockfile.File{}, addrs.MustParseProviderConstraint("~> 1.2")
+	if filepath.Base(program) == "terraform" {
+		lock.Header = lockfile.HeaderTerraform
 	}
-	return path
-}
-
-// run runs the program in the project and returns the lock file that is there afterwards.
-func (p *project) run(t *testing.T, args ...string) string {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, p.program, args...)
-	cmd.Dir, cmd.Env = p.dir, p.env
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%s %q: %v\n%s", p.program, args, err, out)
-	}
-	data, err := os.ReadFile(filepath.Join(p.dir, lockfile.Name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
-}
-
-// lock returns the lock file that Hashes and Merge make.
-func (p *project) lock(t *testing.T, header string, on ...addrs.Platform) *lockfile.File {
-	t.Helper()
-	lock, constraint := &lockfile.File{Header: header}, addrs.MustParseProviderConstraint("~> 1.2")
-	versions, err := p.client.ProviderVersions(t.Context(), p.source)
+	versions, err := client.ProviderVersions(t.Context(), p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,67 +46,63 @@ func (p *project) lock(t *testing.T, header string, on ...addrs.Platform) *lockf
 	if err != nil {
 		t.Fatal(err)
 	}
-	reports, err := provider.Hashes(t.Context(), p.client, p.source, v, on, provider.HashOptions{})
+	reports, err := provider.Hashes(t.Context(), client, p, v, on, provider.HashOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, platform := range on {
-		if err := lock.Merge(p.source, v, constraint, reports[platform]); err != nil {
+		if err := lock.Merge(p, v, constraint, reports[platform]); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return lock
 }
 
-var clients = map[string]string{"terraform": lockfile.HeaderTerraform, "tofu": lockfile.HeaderOpenTofu}
-
 // TestSameAsProvidersLock has the clients write a lock file for several platforms. From
 // here comes the same, byte for byte.
 func TestSameAsProvidersLock(t *testing.T) {
 	t.Parallel()
-	for program, header := range clients {
-		t.Run(program, func(t *testing.T) {
-			t.Parallel()
-			r := demoRelease()
-			r.Files = map[string]string{"docs/README": "Read me.\n"} // and no entry for a directory, of which the client has no hash
-			p := newProject(t, program, r)
-			on := platforms("darwin_arm64", "linux_amd64", "windows_amd64")
-			args := []string{"providers", "lock", "-no-color"}
-			for _, platform := range on {
-				args = append(args, "-platform="+platform.String())
-			}
-			want := p.run(t, args...)
-			if got := string(p.lock(t, header, on...).Bytes()); got != want {
-				t.Errorf("got\n%s\nwant\n%s", got, want)
-			}
-		})
-	}
+	terraformtest.Each(t, func(t *testing.T, program string) {
+		r := demoRelease()
+		r.Files = map[string]string{"docs/README": "Read me.\n"} // and no entry for a directory: the clients have no hash of those
+		project, p, client := serveProject(t, program, r)
+		on := platforms("darwin_arm64", "linux_amd64", "windows_amd64")
+		args := []string{"providers", "lock", "-no-color"}
+		for _, platform := range on {
+			args = append(args, "-platform="+platform.String())
+		}
+		project.Run(t, args...)
+		want := project.Read(t, lockfile.Name)
+		if got := string(lockOf(t, program, client, p, on...).Bytes()); got != want {
+			t.Errorf("got\n%s\nwant\n%s", got, want)
+		}
+	})
 }
 
 // TestClientsAcceptLock has the clients install by a lock file from here, which they leave
-// as it is, although it may have one more hash than they know.
+// as it is, although it has one more hash of each platform than they know.
 func TestClientsAcceptLock(t *testing.T) {
 	t.Parallel()
-	for program, header := range clients {
-		t.Run(program, func(t *testing.T) {
-			t.Parallel()
-			r := demoRelease()
-			if here := addrs.CurrentPlatform().String(); !slices.Contains(r.Platforms, here) {
-				r.Platforms = append(r.Platforms, here)
+	terraformtest.Each(t, func(t *testing.T, program string) {
+		r, here, other := demoRelease(), addrs.CurrentPlatform(), addrs.MustParsePlatform("aix_ppc64")
+		r.Platforms = append(r.Platforms, other.String())
+		if !slices.Contains(r.Platforms, here.String()) {
+			r.Platforms = append(r.Platforms, here.String())
+		}
+		project, p, client := serveProject(t, program, r)
+		lock := lockOf(t, program, client, p, here, other)
+		want := string(lock.Bytes())
+		if n := strings.Count(want, `"h1:`); n != 4 {
+			t.Errorf("%d hashes of content\n%s", n, want)
+		}
+		if err := lock.Save(filepath.Join(project.Dir, lockfile.Name)); err != nil {
+			t.Fatal(err)
+		}
+		for _, flags := range [][]string{{"-lockfile=readonly"}, nil} {
+			project.Init(t, flags...)
+			if got := project.Read(t, lockfile.Name); got != want {
+				t.Errorf("%q changed\n%s\ninto\n%s", flags, want, got)
 			}
-			p := newProject(t, program, r)
-			lock := p.lock(t, header, addrs.CurrentPlatform(), addrs.MustParsePlatform("windows_amd64"))
-			if err := lock.Save(filepath.Join(p.dir, lockfile.Name)); err != nil {
-				t.Fatal(err)
-			}
-			if n := strings.Count(string(lock.Bytes()), "h1:"); n < 2 {
-				t.Errorf("%d hashes of content\n%s", n, lock.Bytes())
-			}
-			for _, args := range [][]string{{"init", "-no-color", "-input=false", "-lockfile=readonly"}, {"init", "-no-color", "-input=false"}} {
-				if got := p.run(t, args...); got != string(lock.Bytes()) {
-					t.Errorf("%q changed\n%s\ninto\n%s", args, lock.Bytes(), got)
-				}
-			}
-		})
-	}
+		}
+	})
 }
