@@ -123,16 +123,20 @@ func (j *job) need() provider.Need {
 // find asks the source for the package. What cannot run here is refused before it is
 // downloaded.
 func (j *job) find(ctx context.Context) (*provider.Package, error) {
+	pkg, err := j.describe(ctx, j.platform)
+	if err != nil {
+		return nil, err
+	}
+	return pkg, pkg.Fits(j.need())
+}
+
+func (j *job) describe(ctx context.Context, on addrs.Platform) (*provider.Package, error) {
 	leave, err := j.asking.Enter(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	pkg, err := j.source.ProviderPackage(ctx, j.s.Provider, j.s.Version, j.platform)
-	if err != nil {
-		return nil, err
-	}
-	return pkg, pkg.Fits(j.need())
+	return j.source.ProviderPackage(ctx, j.s.Provider, j.s.Version, on)
 }
 
 // accepting returns the caller's policy, with the hashes of the lock file if it has any.
@@ -153,5 +157,8 @@ func (j *job) failure(op string, err error) error {
 }
 
 func (j *job) tell(kind provider.EventKind, err error) {
-	j.report(provider.Event{Kind: kind, Provider: j.s.Provider, Version: j.s.Version, Platform: j.platform, Err: err})
+	j.report(provider.Event{
+		Kind: kind, Provider: j.s.Provider, Version: j.s.Version, Platform: j.platform,
+		Bytes: j.s.Fetched, Total: j.s.Fetched, Err: err,
+	})
 }

@@ -67,7 +67,7 @@ func (j *job) hash(ctx context.Context, described <-chan *provider.Package) (map
 	if !j.locked {
 		return j.hashes(ctx, j.s.Unlocked, o)
 	}
-	o.Packages = append(o.Packages, j.describe(ctx)...)
+	o.Packages = append(o.Packages, j.describeAll(ctx, o.Packages)...)
 	var accepted, others []addrs.Platform
 	accept := j.lock.Accept(j.s.Provider, j.s.Version)
 	for _, platform := range j.s.Unlocked {
@@ -94,15 +94,16 @@ func (j *job) hashes(ctx context.Context, on []addrs.Platform, o provider.HashOp
 	return provider.Hashes(ctx, j.source, j.s.Provider, j.s.Version, on, o)
 }
 
-// describe returns the packages for the platforms that are to be hashed. What the source
-// does not tell here it will not tell provider.Hashes either, which then says so.
-func (j *job) describe(ctx context.Context) []*provider.Package {
+// describeAll returns the packages for the platforms that are to be hashed, but for those
+// of which known states all. What the source does not tell here it will not tell
+// provider.Hashes either, which then says so.
+func (j *job) describeAll(ctx context.Context, known []*provider.Package) []*provider.Package {
 	packages := make([]*provider.Package, len(j.s.Unlocked))
 	var wg sync.WaitGroup
 	for i, platform := range j.s.Unlocked {
-		wg.Go(func() {
-			packages[i], _ = j.source.ProviderPackage(ctx, j.s.Provider, j.s.Version, platform)
-		})
+		if !slices.ContainsFunc(known, func(pkg *provider.Package) bool { return len(pkg.Hashes[platform]) > 0 }) {
+			wg.Go(func() { packages[i], _ = j.describe(ctx, platform) })
+		}
 	}
 	wg.Wait()
 	return slices.DeleteFunc(packages, func(pkg *provider.Package) bool { return pkg == nil })

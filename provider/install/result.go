@@ -46,20 +46,22 @@ type Selection struct {
 	From Origin `json:"from,omitempty"`
 
 	// Dir is the absolute path of the package, and Executable that of the program in it.
-	// They are empty after an error, in a plan for what is not there, and for what is
-	// built in. An override's Dir is as it was given, and its Executable is empty if
-	// there is none yet.
+	// They are empty if the package could not be installed, in a plan if it is not in
+	// Installer.Dir, and for what is built in. An override's Dir is as it was given, and
+	// its Executable is empty if there is none yet.
 	Dir        string `json:"dir,omitempty"`
 	Executable string `json:"executable,omitempty"`
 
-	// Package is what the source says of a package that is From it; otherwise nil.
+	// Package is what the source says of a package that is From it; otherwise nil. Its
+	// JSON form may have presigned URLs.
 	Package *provider.Package `json:"package,omitempty"`
 
 	// Fetched is the number of bytes that were downloaded to install it.
 	Fetched int64 `json:"fetched,omitempty"`
 
-	// Unlocked are the platforms, Platform among them, whose hashes the given lock file
-	// is not known to have. Ensure has added them, unless there is an error.
+	// Unlocked are those of Installer.LockPlatforms, without Platform, whose hashes the
+	// given lock file is not known to have. Ensure has added them, unless Err tells of
+	// one that it could not.
 	Unlocked []addrs.Platform `json:"unlocked,omitempty"`
 
 	// Reports tells how far the packages are to be trusted: that for Platform, and for
