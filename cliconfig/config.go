@@ -39,8 +39,9 @@ type Config struct {
 	Logger *slog.Logger
 
 	// OCI makes the source of a method of the kind [OCIMirror], once for each, when
-	// a provider that it selects is first asked for; [Method.Repository] tells where
-	// a provider is. If OCI is nil or fails, asking for such a provider is an error
+	// a provider that it selects is first asked for; others who ask wait, so it
+	// should not ask anybody itself. [Method.Repository] tells where a provider is.
+	// If OCI is nil or fails, asking for such a provider is an error
 	// that ends the search: no other method stands in for the mirror.
 	OCI func(m *Method) (provider.Source, error)
 

@@ -2,7 +2,6 @@ package cliconfig
 
 import (
 	"slices"
-	"strings"
 )
 
 // The variables that the CLI has for its configuration.
@@ -93,52 +92,6 @@ func (s System) dataDirs() []string {
 	}
 	if xdg := s.getenv(envXDGData); xdg != "" {
 		dirs = append(dirs, s.join(xdg, "opentofu"))
-	}
-	return dirs
-}
-
-// pluginDirs returns where providers are looked for if the configuration does not say
-// how to install them.
-func (s System) pluginDirs() []string {
-	var dirs []string
-	dirs = append(dirs, s.abs(s.join("terraform.d", "plugins")))
-	for _, dir := range slices.Concat(s.dataDirs(), s.appDirs()) {
-		if dir := s.abs(s.join(dir, "plugins")); !slices.Contains(dirs, dir) {
-			dirs = append(dirs, dir)
-		}
-	}
-	return dirs
-}
-
-// appDirs returns the directories that the system has for the data of an application.
-func (s System) appDirs() []string {
-	switch s.GOOS {
-	case "windows":
-		if dir := s.appData(); dir != "" {
-			return []string{s.join(dir, "HashiCorp", "Terraform")}
-		}
-		return nil
-	case "darwin", "ios":
-		dirs := []string{"/Library/Application Support/io.terraform"}
-		if s.Home != "" {
-			dirs = slices.Insert(dirs, 0, s.join(s.Home, "Library", "Application Support", "io.terraform"))
-		}
-		return dirs
-	}
-	var dirs []string
-	if home := s.getenv(envXDGData); s.isAbs(home) {
-		dirs = append(dirs, home)
-	} else if s.Home != "" {
-		dirs = append(dirs, s.join(s.Home, ".local", "share"))
-	}
-	shared := s.getenv(envXDGDataDirs)
-	if shared == "" {
-		shared = "/usr/local/share:/usr/share"
-	}
-	dirs = slices.AppendSeq(dirs, strings.SplitSeq(shared, ":"))
-	dirs = slices.DeleteFunc(dirs, func(dir string) bool { return !s.isAbs(dir) })
-	for i, dir := range dirs {
-		dirs[i] = s.join(dir, "terraform")
 	}
 	return dirs
 }

@@ -77,7 +77,8 @@ func (p *Problem) Unwrap() error { return p.Err }
 // An Error has all that is wrong with a configuration.
 type Error struct {
 	// Problems has the errors, and among them the warnings: those about the
-	// environment and then those of the files, in the order in which they are read. If there are very many, the last one says so.
+	// environment and then those of the files, in the order in which they are
+	// read. If there are very many, the last one says so.
 	Problems []*Problem
 }
 

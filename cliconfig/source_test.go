@@ -78,7 +78,8 @@ func TestMethods(t *testing.T) {
 			t.Errorf("%s: %v, %v", p, pkg, err)
 		}
 	}
-	if cfg.ProviderSource() != cfg.ProviderSource() || cfg.Registry() != cfg.Registry() || cfg.Discovery() != cfg.Discovery() || cfg.Credentials() != cfg.Credentials() {
+	src, registry, discovery, credentials := cfg.ProviderSource(), cfg.Registry(), cfg.Discovery(), cfg.Credentials()
+	if cfg.ProviderSource() != src || cfg.Registry() != registry || cfg.Discovery() != discovery || cfg.Credentials() != credentials {
 		t.Error("each call makes another client")
 	}
 }

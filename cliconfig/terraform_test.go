@@ -91,6 +91,11 @@ var realCases = []realCase{
 		want: "registry discovery",
 	},
 	{
+		name: "missing named file", env: []string{"TF_CLI_CONFIG_FILE={HOME}/none.tfrc"},
+		files: map[string]string{".terraformrc": credentials("{HOST}", "from-block")},
+		want:  "registry discovery",
+	},
+	{
 		name: "network mirror", portless: true,
 		files: map[string]string{
 			".terraformrc": "provider_installation {\n  network_mirror {\n    url = \"https://{MIRROR}/mirror/\"\n  }\n}\n" +

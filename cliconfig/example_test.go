@@ -1,0 +1,134 @@
+package cliconfig_test
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"log"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing/fstest"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/cliconfig"
+	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/regclient/regtest"
+)
+
+// exampleSystem is a user with these files. Programs write [cliconfig.Host]() instead.
+func exampleSystem(files map[string]string, environ ...string) cliconfig.System {
+	fsys := fstest.MapFS{}
+	for name, text := range files {
+		fsys[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	return cliconfig.System{
+		GOOS: "linux", GOARCH: "amd64", Home: "/home/alice", Environ: environ,
+		Open: func(name string) (fs.File, error) { return fsys.Open(strings.TrimPrefix(name, "/")) },
+	}
+}
+
+// Install as the user has configured it: from a mirror, by the CLI's own rule of trust.
+func Example() {
+	registry := regtest.New("registry.example.com")
+	registry.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0", Platforms: []string{"linux_amd64"}})
+	registry.Require("xxxxxx", regtest.MirrorIndex)
+
+	cfg, err := cliconfig.Load(exampleSystem(map[string]string{
+		"home/alice/.tofurc": `
+			credentials "mirror.example.com" {
+				token = "xxxxxx"
+			}
+			provider_installation {
+				network_mirror {
+					url = "https://mirror.example.com/mirror/"
+				}
+			}`,
+	}))
+	if err != nil {
+		log.Fatal(err)
+	}
+	cfg.HTTP = registry.Client()
+
+	ctx := context.Background()
+	alpha := addrs.MustParseProvider("registry.example.com/acme/alpha")
+	src := cfg.ProviderSource()
+	versions, err := src.ProviderVersions(ctx, alpha)
+	if err != nil {
+		log.Fatal(err)
+	}
+	newest, err := versions.Newest(addrs.MustParseProviderConstraint("~> 1.0"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	pkg, err := src.ProviderPackage(ctx, alpha, newest, addrs.MustParsePlatform("linux_amd64"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("", "example-")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	report, err := provider.Download(ctx, src, pkg, filepath.Join(dir, pkg.ArchiveName()), provider.Options{Policy: cfg.Policy(alpha)})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(pkg, "is", report.Trust)
+	fmt.Println("from", pkg.Via)
+	// Output:
+	// registry.example.com/acme/alpha 1.2.0 linux_amd64 is checked
+	// from network_mirror https://mirror.example.com/mirror/
+}
+
+// All that is wrong comes at once, with its place.
+func ExampleLoad() {
+	_, err := cliconfig.Load(exampleSystem(map[string]string{
+		"home/alice/.tofurc":                 "provider_installation {\n  network {\n  }\n}\nplugin_cache_dir = true\n",
+		"home/alice/.terraform.d/extra.tfrc": "credentials \"https://example.com\" {}\n",
+	}))
+	fmt.Println(err)
+	// Output:
+	// CLI configuration:
+	// 	/home/alice/.tofurc:2:3: unknown method of installation "network"
+	// 	/home/alice/.tofurc:5:20: "plugin_cache_dir" must be a text, not true or false
+	// 	/home/alice/.terraform.d/extra.tfrc:1:13: the label of a block "credentials" must be a hostname: a bare hostname is wanted, such as registry.example.com, not a URL
+}
+
+// Which token is sent to a host? The answer is a place, not the token.
+func ExampleConfig_TokenOrigin() {
+	cfg, err := cliconfig.Load(exampleSystem(map[string]string{
+		"home/alice/.tofurc": "credentials \"a.example.com\" {\n  token = \"xxxxxx\"\n}\n",
+		"home/alice/.terraform.d/credentials.tfrc.json": `{"credentials": {"b.example.com": {"token": "yyyyyy"}}}`,
+	}, "TF_TOKEN_c_example_com=zzzzzz"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, name := range []string{"a.example.com", "b.example.com", "c.example.com", "d.example.com"} {
+		from, found, err := cfg.TokenOrigin(context.Background(), svchost.MustParse(name))
+		fmt.Println(name, found, from, err)
+	}
+	// Output:
+	// a.example.com true /home/alice/.tofurc:1:13 <nil>
+	// b.example.com true /home/alice/.terraform.d/credentials.tfrc.json:1:18 <nil>
+	// c.example.com true environment variable TF_TOKEN_c_example_com <nil>
+	// d.example.com false default <nil>
+}
+
+// Where does each setting come from, and what does it override?
+func ExampleConfig_Origins() {
+	cfg, err := cliconfig.Load(exampleSystem(map[string]string{
+		"home/alice/.tofurc":                 "credentials \"example.com\" {\n  token = \"xxxxxx\"\n}\nregistry_protocols {\n  retry_count = 3\n}\n",
+		"home/alice/.terraform.d/extra.tfrc": "credentials \"example.com\" {\n  token = \"yyyyyy\"\n}\n",
+	}, "TF_REGISTRY_DISCOVERY_RETRY=5"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, origin := range cfg.Origins() {
+		fmt.Println(origin)
+	}
+	// Output:
+	// credentials "example.com": /home/alice/.terraform.d/extra.tfrc:1:13 (overrides /home/alice/.tofurc:1:13)
+	// registry_protocols.retry_count: environment variable TF_REGISTRY_DISCOVERY_RETRY (overrides /home/alice/.tofurc:5:3)
+}

@@ -1,0 +1,94 @@
+package cliconfig
+
+import (
+	"encoding/json"
+	"maps"
+	"strconv"
+
+	"github.com/tofureg/tofureg/disco"
+)
+
+// host is what a host block says.
+type host struct {
+	services *disco.Services
+	place    Place
+}
+
+// hostBlock reads the services of a host, which is then not asked for them.
+func (r *fileReader) hostBlock(label name, body value) {
+	h, ok := r.hostLabel(label, "host")
+	if !ok {
+		return
+	}
+	services := map[disco.Service]any{}
+	for _, it := range body.body {
+		switch {
+		case !it.is("services"):
+			r.warn(it.at(), "unknown argument %s of a block \"host\" is ignored", shown(it.name()))
+		case !r.argument(it, true):
+		case it.value.kind != object:
+			r.wrong(it.value.at, "\"services\" must be a block, not %s", it.value.kind)
+		default:
+			maps.Copy(services, r.services(it.value))
+		}
+	}
+	s, err := disco.NewServices(h, services)
+	if err != nil {
+		r.because(label.at, err)
+		return
+	}
+	if old := r.set.hosts[h]; old != nil && old.place.File == r.file {
+		r.warn(label.at, "the services of %s stand in line %d already; the last ones count", h.Display(), old.place.Line)
+	}
+	r.set.hosts[h] = &host{s, r.place(label.at)}
+	r.set.origin(setting("host", h.Display()), r.place(label.at))
+}
+
+func (r *fileReader) services(v value) map[disco.Service]any {
+	services := map[disco.Service]any{}
+	for _, it := range v.body {
+		if r.argument(it, true) {
+			services[disco.Service(it.name())] = plain(it.value)
+		}
+	}
+	return services
+}
+
+// plain returns v as a value for encoding/json.
+func plain(v value) any {
+	switch v.kind {
+	case boolean:
+		return v.text == "true"
+	case null:
+		return nil
+	case number:
+		return plainNumber(v.text)
+	case list:
+		elements := make([]any, 0, len(v.list))
+		for _, e := range v.list {
+			elements = append(elements, plain(e))
+		}
+		return elements
+	case object:
+		members := map[string]any{}
+		for _, it := range v.body {
+			members[it.name()] = plain(it.value)
+		}
+		return members
+	}
+	return v.text
+}
+
+// plainNumber returns a number in the form of JSON, which has neither hexadecimal nor
+// octal ones.
+func plainNumber(s string) any {
+	if n, err := strconv.ParseInt(s, 0, 64); err == nil {
+		return n
+	}
+	if f, err := strconv.ParseFloat(s, 64); err == nil {
+		if _, err := json.Marshal(f); err == nil {
+			return f
+		}
+	}
+	return s
+}

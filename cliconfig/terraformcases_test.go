@@ -1,0 +1,93 @@
+package cliconfig_test
+
+import (
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tofureg/tofureg/cliconfig"
+)
+
+var allCases = flag.Bool("cliconfig.all", false, "have terraform read all configurations of testdata, not only every fourth")
+
+// notCompared are the cases about which terraform and this package differ, and why.
+var notCompared = map[string]string{
+	"helper-newest":    "terraform crashes where the version of a helper is none",
+	"token-json-null":  "terraform crashes where a token is an object",
+	"install-oci":      "only OpenTofu has such mirrors",
+	"file-oci-twice":   "only OpenTofu has this setting",
+	"protocols-errors": "only OpenTofu has these settings",
+}
+
+// TestRealErrors has the real client read the configurations of testdata that are those
+// of a Unix user, and compares whether it refuses them.
+func TestRealErrors(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("skipped: Windows has other places")
+	}
+	program, err := exec.LookPath("terraform")
+	if err != nil {
+		t.Skip("skipped: terraform is not installed")
+	}
+	paths, err := filepath.Glob("testdata/*.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, path := range paths {
+		name := strings.TrimSuffix(filepath.Base(path), ".txt")
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := parseCase(t, string(data))
+		ours := c.system.GOOS == "linux" && c.system.Home == "/home/alice" && notCompared[name] == ""
+		if !ours || i%4 != 0 && !*allCases {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := cliconfig.Load(c.system)
+			refused, said := c.refusedBy(t, program)
+			if refused != (err != nil) {
+				t.Errorf("refused by %s: %v, here: %v\n%s", program, refused, err, said)
+			}
+		})
+	}
+}
+
+// refusedBy runs a real client with the files of c, in a directory that stands for the
+// top of the file system, and with .terraformrc instead of .tofurc.
+func (c *testCase) refusedBy(t *testing.T, program string) (refused bool, said string) {
+	t.Helper()
+	dir := t.TempDir()
+	move := []string{"/home/alice/.tofurc", dir + "/home/alice/.terraformrc"}
+	for _, top := range []string{"/home/", "/work/", "/var/", "/etc/", "/xdg/", "/data/", "/opt/"} {
+		move = append(move, `"`+top, `"`+dir+top, "="+top, "="+dir+top)
+	}
+	moved := strings.NewReplacer(move...)
+	for file, text := range c.files {
+		if strings.HasSuffix(file, "/") {
+			file += "keep"
+		}
+		write(t, dir+strings.Replace(file, ".tofurc", ".terraformrc", 1), moved.Replace(text))
+	}
+	if err := os.MkdirAll(dir+"/work", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program, "version")
+	cmd.Dir = dir + "/work"
+	cmd.Env = []string{"HOME=" + dir + "/home/alice", "CHECKPOINT_DISABLE=1"}
+	for _, v := range c.system.Environ {
+		cmd.Env = append(cmd.Env, moved.Replace(v))
+	}
+	out, err := cmd.CombinedOutput()
+	// This command goes on after errors, others do not.
+	lines := strings.Split(string(out), "\n")
+	return err != nil || slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, "Error: ") }), string(out)
+}
