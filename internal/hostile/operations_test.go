@@ -49,6 +49,7 @@ func mustModule(name string) addrs.Module {
 // world is a registry, a mirror, and the settings that all clients have in common.
 type world struct {
 	reg         *regtest.Registry
+	module      *regtest.ModuleRelease // plain
 	http        *http.Client
 	credentials auth.Source
 	timeout     time.Duration
@@ -57,7 +58,10 @@ type world struct {
 	veto        func(host string) error
 }
 
-func newWorld(t testing.TB) *world {
+func newWorld(t testing.TB) *world { return newWorldOf(t, packageSize) }
+
+// newWorldOf is a world in which packages have size bytes, and a little more.
+func newWorldOf(t testing.TB, size int64) *world {
 	t.Helper()
 	reg := regtest.New(registryHost)
 	reg.Services = map[string]any{
@@ -66,16 +70,16 @@ func newWorld(t testing.TB) *world {
 	}
 	reg.Mirror.Origin = "https://" + cdnHost
 	reg.AddProvider(regtest.Provider{
-		Address: "acme/alpha", Platforms: []string{linux.String()}, Size: packageSize,
+		Address: "acme/alpha", Platforms: []string{linux.String()}, Size: size,
 		Origin: "https://" + filesHost, Warnings: []string{"use beta"}, PackageHashes: true,
 	})
 	yes := true
-	reg.AddModule(regtest.Module{Address: "acme/plain/aws", Size: packageSize, Origin: "https://" + filesHost, Answer: regtest.InBody, Properties: map[string]any{
+	published := reg.AddModule(regtest.Module{Address: "acme/plain/aws", Size: size, Origin: "https://" + filesHost, Answer: regtest.InBody, Properties: map[string]any{
 		"deprecated": map[string]any{"reason": "old", "link": "https://www.example.com/"},
 	}})
-	reg.AddModule(regtest.Module{Address: "acme/paged/aws", Size: packageSize, Origin: "https://" + filesHost, Pages: 1, MetaTag: true})
-	reg.AddModule(regtest.Module{Address: "acme/direct/aws", Size: packageSize, UseRegistryCredentials: &yes})
-	return &world{reg: reg, http: reg.Client(), credentials: auth.Static(map[svchost.Hostname]auth.Token{
+	reg.AddModule(regtest.Module{Address: "acme/paged/aws", Size: size, Origin: "https://" + filesHost, Pages: 1, MetaTag: true})
+	reg.AddModule(regtest.Module{Address: "acme/direct/aws", Size: size, UseRegistryCredentials: &yes})
+	return &world{reg: reg, module: published, http: reg.Client(), credentials: auth.Static(map[svchost.Hostname]auth.Token{
 		svchost.MustParse(registryHost): token(t, registryToken),
 		svchost.MustParse(mirrorHost):   token(t, mirrorToken),
 	})}

@@ -21,8 +21,8 @@ type spaces struct{}
 
 // ReadAt implements [io.ReaderAt].
 func (spaces) ReadAt(p []byte, _ int64) (int, error) {
-	for i := range p {
-		p[i] = ' '
+	for n := copy(p, " "); n > 0 && n < len(p); {
+		n += copy(p[n:], p[:n])
 	}
 	return len(p), nil
 }

@@ -1,0 +1,94 @@
+package hostile_test
+
+import (
+	"errors"
+	"net/http"
+	"testing"
+
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/regclient/regtest"
+)
+
+// Every document may have as many bytes as its limit says, and not one more, whether
+// its length is declared or not, and counted after decompression.
+func TestDocumentLimits(t *testing.T) {
+	t.Parallel()
+	for _, op := range operations {
+		if op.streams() {
+			continue // limited by what the caller of a download says
+		}
+		for name, f := range map[string]regtest.Fault{
+			"length declared":   {},
+			"length unknown":    {Header: http.Header{"Content-Length": nil}},
+			"compressed":        {Gzip: true},
+			"compressed, small": {Gzip: true, Header: http.Header{"Content-Length": {"100"}}}, // a lie, which the transport ends
+		} {
+			t.Run(op.name+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				for _, more := range []int64{0, 1} {
+					if name != "length declared" && (more == 0 && op.limit > 4<<20 || name == "compressed, small" && (more == 0 || op.limit > 4<<20)) {
+						continue // takes long, and the others show it
+					}
+					w := newWorld(t)
+					w.retries = -1
+					run := op.ready(t, w)
+					f := f
+					f.Kind, f.PadTo = op.kind, op.limit+more
+					w.reg.AddFault(f)
+					_, err := run(t.Context())
+					switch {
+					case more == 0 && err != nil:
+						t.Errorf("exactly the limit: %v", err)
+					case more == 1 && name == "compressed, small":
+						typed(t, err)
+					case more == 1 && (!errors.Is(err, provider.ErrTooLarge) || typed(t, err).attempts != 1):
+						t.Errorf("one byte more: %v", err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// What is too large is not asked for again.
+func TestTooLargeIsFinal(t *testing.T) {
+	t.Parallel()
+	for _, op := range operations {
+		if op.streams() {
+			continue
+		}
+		w := newWorld(t)
+		run := op.ready(t, w)
+		w.reg.AddFault(regtest.Fault{Kind: op.kind, PadTo: op.limit + 1})
+		_, err := run(t.Context())
+		if n := w.count()[op.kind]; !errors.Is(err, provider.ErrTooLarge) || n != 1 {
+			t.Errorf("%s: %d requests, %v", op.name, n, err)
+		}
+		for _, q := range w.reg.Requests() {
+			if op.is(q) && q.Sent != 0 {
+				t.Errorf("%s: %d bytes were read, although the length was declared", op.name, q.Sent)
+			}
+		}
+	}
+}
+
+// Of the body of an error, 4 KiB are read, also of one that inflates.
+func TestErrorBodies(t *testing.T) {
+	t.Parallel()
+	for _, op := range operations {
+		for _, f := range []regtest.Fault{{}, {Gzip: true}, {Header: http.Header{"Content-Length": nil}}} {
+			w := newWorld(t)
+			w.retries = -1
+			run := op.ready(t, w)
+			f.Kind, f.Status, f.PadTo = op.kind, 400, 1<<20
+			w.reg.AddFault(f)
+			_, err := run(t.Context())
+			typed(t, err)
+			for _, q := range w.reg.Requests() {
+				if most := int64(4 << 10); op.is(q) && (q.Sent > most || !f.Gzip && q.Sent != most) {
+					t.Errorf("%s: %d bytes of the error were read", op.name, q.Sent)
+				}
+			}
+		}
+	}
+}
