@@ -270,19 +270,21 @@ func TestNobodyAnswers(t *testing.T) {
 // TestExchangeIsCancelled: the context ends while the token endpoint thinks.
 func TestExchangeIsCancelled(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
+	errCause := errors.New("the program ends")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
 	reg := registry(regtest.Login{})
 	c := client(reg)
 	c.HTTP.Transport = roundTripper(func(req *http.Request) (*http.Response, error) {
 		if req.Method == http.MethodPost {
-			cancel()
+			cancel(errCause)
 			<-req.Context().Done()
 			return nil, req.Context().Err()
 		}
 		return reg.RoundTrip(req)
 	})
 	_, err := c.Login(ctx, host)
-	if wantError(t, err); !errors.Is(err, context.Canceled) {
+	if wantError(t, err); !errors.Is(err, context.Canceled) || !errors.Is(err, errCause) {
 		t.Error(err)
 	}
 }

@@ -136,6 +136,22 @@ func TestTokenBeforeLogin(t *testing.T) {
 	}
 }
 
+// TestLoginBesideNoToken: where a token would have been welcome, but there is none, the
+// rules are those for the login.
+func TestLoginBesideNoToken(t *testing.T) {
+	t.Parallel()
+	s, a := serve(redirect("/b?token=opaque"), status(200, "")), asked{}
+	r := get(start)
+	r.TokenFor, r.Login = home, a.login
+	c := &httpx.Client{HTTP: &http.Client{Transport: s}, Credentials: &source{}}
+	if _, err := c.Get(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	if list := s.seen(); list[0].Header.Get("Authorization") != basic || list[1].Header.Get("Authorization") != "" {
+		t.Errorf("sent %q, then %q", list[0].Header.Get("Authorization"), list[1].Header.Get("Authorization"))
+	}
+}
+
 // TestUnknownLogin: nothing is sent where nothing is known.
 func TestUnknownLogin(t *testing.T) {
 	t.Parallel()
