@@ -23,6 +23,12 @@
 // that the caller speaks. What a source does not tell about a version never rules
 // it out. If nothing is left, an [*UnavailableError] says what there is instead.
 //
+// # Lock files
+//
+// [Hashes] returns what a lock file has to know about a version for any number of
+// platforms, and downloads no more than the policy of the caller demands. What has been
+// computed once can be kept in a [HashStore], such as that of package hashstore.
+//
 // # Trust
 //
 // What a source states is not proof. [Download] hashes the bytes as they arrive and

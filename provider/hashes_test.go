@@ -3,8 +3,10 @@ package provider_test
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -319,6 +321,18 @@ func TestHashesRefused(t *testing.T) {
 			}
 			wantEmpty(t, dir)
 		})
+	}
+}
+
+// TestHashesNoTemp: where no temporary file can be made, every platform that needs one
+// fails, and says so.
+func TestHashesNoTemp(t *testing.T) {
+	t.Parallel()
+	reg, _, client := serveDemo(demoRelease())
+	o := provider.HashOptions{TempDir: filepath.Join(t.TempDir(), "missing")}
+	got, err := provider.Hashes(t.Context(), client, demo, v123, five, o)
+	if len(got) > 0 || !errors.Is(err, fs.ErrNotExist) || len(joined(t, err)) != 5 || reg.Count(regtest.Archive) > 0 {
+		t.Errorf("%v, %v, %d archives", got, err, reg.Count(regtest.Archive))
 	}
 }
 

@@ -1,0 +1,28 @@
+//go:build unix
+
+package hashstore_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/tofureg/tofureg/provider/hashstore"
+)
+
+// TestPipe: nobody waits for a pipe in the place of a file.
+func TestPipe(t *testing.T) {
+	t.Parallel()
+	d := store(t)
+	if err := os.MkdirAll(filepath.Dir(fileOf(d, zh1)), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(fileOf(d, zh1), 0o600); err != nil {
+		t.Skipf("skipped: pipes cannot be made here: %v", err)
+	}
+	if got, err := d.Hashes(t.Context(), zh1); got != nil || !errors.Is(err, hashstore.ErrDamaged) {
+		t.Errorf("%v, %v", got, err)
+	}
+}
