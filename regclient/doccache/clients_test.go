@@ -80,11 +80,12 @@ func TestWorkingDirectories(t *testing.T) {
 		name      string
 		caching   regtest.Caching
 		freshFor  time.Duration
+		programs  int
 		unchanged int // of the requests of the third run
 	}{
-		{"the server says how long", regtest.Caching{Control: "max-age=3600", Tags: true}, 0, fleetDocuments},
-		{"the server says nothing", regtest.Caching{}, hour, 10}, // files have tags in any case
-		{"the server forbids it", regtest.Caching{Control: "max-age=0, private, must-revalidate", Tags: true}, hour, fleetDocuments},
+		{"the server says how long", regtest.Caching{Control: "max-age=3600", Tags: true}, 0, 100, fleetDocuments},
+		{"the server says nothing", regtest.Caching{}, hour, 10, 10}, // files have tags in any case
+		{"the server forbids it", regtest.Caching{Control: "max-age=0, private, must-revalidate", Tags: true}, hour, 10, fleetDocuments},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -95,7 +96,7 @@ func TestWorkingDirectories(t *testing.T) {
 					reg.Reset()
 					free := make(chan struct{}, 8)
 					var wg sync.WaitGroup
-					for i := range 100 {
+					for i := range test.programs {
 						wg.Go(func() {
 							free <- struct{}{}
 							defer func() { <-free }()

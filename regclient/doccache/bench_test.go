@@ -1,0 +1,66 @@
+package doccache_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/tofureg/tofureg/regclient/doccache"
+)
+
+// read reads an answer into nothing.
+func read(b *testing.B, tr *doccache.Transport, req *http.Request) {
+	resp, err := tr.RoundTrip(req)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+		b.Fatal(err)
+	}
+	resp.Body.Close()
+}
+
+// BenchmarkHit reads documents of several sizes from the directory.
+func BenchmarkHit(b *testing.B) {
+	for _, size := range []int{1 << 10, 64 << 10, 1 << 20} {
+		b.Run(fmt.Sprintf("%dKiB", size>>10), func(b *testing.B) {
+			o := always(headers("Cache-Control", "max-age=86400", "Etag", `"a"`), `"`+strings.Repeat("x", size-2)+`"`)
+			tr := &doccache.Transport{Base: o, Dir: b.TempDir()}
+			req := request(b, doc, "Authorization", "Bearer a", "Accept", "application/json", "User-Agent", "tofureg")
+			read(b, tr, req)
+			b.ReportAllocs()
+			b.SetBytes(int64(size))
+			for b.Loop() {
+				read(b, tr, req)
+			}
+			if s := tr.Stats(); s.Misses != 1 {
+				b.Errorf("%+v", s)
+			}
+		})
+	}
+}
+
+// BenchmarkRevalidate asks about a document each time, and writes down that it is the same.
+func BenchmarkRevalidate(b *testing.B) {
+	o := always(headers("Etag", `"a"`), `"`+strings.Repeat("x", 1<<14)+`"`)
+	tr := &doccache.Transport{Base: o, Dir: b.TempDir()}
+	req := request(b, doc)
+	read(b, tr, req)
+	b.ReportAllocs()
+	for b.Loop() {
+		read(b, tr, req)
+	}
+}
+
+// BenchmarkMiss fetches and keeps a document each time.
+func BenchmarkMiss(b *testing.B) {
+	o := always(headers("Cache-Control", "no-cache"), `"`+strings.Repeat("x", 1<<14)+`"`)
+	tr := &doccache.Transport{Base: o, Dir: b.TempDir()}
+	req := request(b, doc)
+	b.ReportAllocs()
+	for b.Loop() {
+		read(b, tr, req)
+	}
+}

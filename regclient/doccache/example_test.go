@@ -1,0 +1,64 @@
+package doccache_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/regclient/doccache"
+	"github.com/tofureg/tofureg/regclient/regtest"
+)
+
+// A bot that runs every few minutes asks about each provider once an hour, and goes on
+// for a day if the registry is down.
+func Example() {
+	ctx := context.Background()
+	reg := regtest.New("registry.example.com") // stands for the network
+	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0"})
+	dir, err := os.MkdirTemp("", "documents")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+
+	alpha := addrs.MustParseProvider("registry.example.com/acme/alpha")
+	for run := range 3 { // each could be a process of its own
+		documents := &doccache.Transport{
+			Base:         reg,
+			Dir:          dir, // of a real program: below os.UserCacheDir
+			FreshFor:     time.Hour,
+			StaleIfError: 24 * time.Hour,
+		}
+		registry := &regclient.Client{HTTP: &http.Client{Transport: documents}}
+		versions, err := registry.ProviderVersions(ctx, alpha)
+		if err != nil {
+			log.Fatal(err)
+		}
+		s := documents.Stats()
+		fmt.Printf("run %d: %v, %d fetched, %d from disk\n", run, versions.List[0].Version, s.Misses, s.Hits)
+	}
+	// Output:
+	// run 0: 1.2.0, 2 fetched, 0 from disk
+	// run 1: 1.2.0, 0 fetched, 2 from disk
+	// run 2: 1.2.0, 0 fetched, 2 from disk
+}
+
+// Without a network, what was read before is all there is.
+func ExampleTransport_offline() {
+	dir, err := os.MkdirTemp("", "documents") // of a real program: where it kept them
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	documents := &doccache.Transport{Dir: dir, Offline: true}
+	registry := &regclient.Client{HTTP: &http.Client{Transport: documents}}
+	_, err = registry.ProviderVersions(context.Background(), addrs.MustParseProvider("registry.example.com/acme/alpha"))
+	fmt.Println(errors.Is(err, doccache.ErrOffline))
+	// Output: true
+}
