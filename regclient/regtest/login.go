@@ -49,7 +49,7 @@ const maxForm = 64 << 10
 //	// There is an answer, but no token in it.
 //	reg.AddFault(regtest.Fault{Kind: regtest.LoginToken, Edit: func(doc map[string]any) { delete(doc, "access_token") }})
 //
-//	// The code does not please, or the answer is somewhere else, or has no end.
+//	// The code does not please, or the answer is somewhere else, or far too long.
 //	reg.AddFault(regtest.Fault{Kind: regtest.LoginToken, Status: 400, Raw: []byte(`{"error":"invalid_grant"}`)})
 //	reg.AddFault(regtest.Fault{Kind: regtest.LoginToken, Status: 307, Redirect: "https://elsewhere.example.com"})
 //	reg.AddFault(regtest.Fault{Kind: regtest.LoginToken, Raw: make([]byte, 10<<20)})

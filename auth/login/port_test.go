@@ -1,0 +1,178 @@
+package login_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tofureg/tofureg/auth/login"
+	"github.com/tofureg/tofureg/disco"
+	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/regclient/regtest"
+)
+
+// hold takes n ports of the loopback interface that follow each other, and returns the
+// first.
+func hold(t *testing.T, n int) int {
+	t.Helper()
+	for range 100 {
+		var list []net.Listener
+		first := 0
+		for i := range n {
+			address := "127.0.0.1:0"
+			if i > 0 {
+				address = (&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: first + i}).String()
+			}
+			l, err := net.Listen("tcp4", address)
+			if err != nil {
+				break
+			}
+			list = append(list, l)
+			first = list[0].Addr().(*net.TCPAddr).Port
+		}
+		if len(list) == n {
+			t.Cleanup(func() {
+				for _, l := range list {
+					l.Close()
+				}
+			})
+			return first
+		}
+		for _, l := range list {
+			l.Close()
+		}
+	}
+	t.Fatal("no free ports")
+	return 0
+}
+
+// TestPorts: a port that is busy is passed over, and if all are, that is an error of its
+// own.
+func TestPorts(t *testing.T) {
+	t.Parallel()
+	first := hold(t, 3)
+	c := client(registry(regtest.Login{MinPort: first, MaxPort: first + 2}))
+	c.Open = func(string) error { t.Error("opened"); return nil }
+	_, err := c.Login(t.Context(), host)
+	wantError(t, err)
+	if e, ok := errors.AsType[*login.PortError](err); !ok || e.Min != first || e.Max != first+2 || e.Err == nil || !strings.Contains(err.Error(), "none is free") {
+		t.Errorf("%v, want a *PortError", err)
+	}
+	// The next few ports may be anybody's, but hardly all.
+	reg := registry(regtest.Login{MinPort: first, MaxPort: min(first+50, 65535)})
+	if _, err := client(reg).Login(t.Context(), host); err != nil && first < 65000 {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	c.Discovery = cancelling{&disco.Client{HTTP: c.HTTP}, cancel}
+	if _, err := c.Login(ctx, host); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, want Canceled", err)
+	}
+}
+
+// cancelling is a Discoverer that cancels a context when it knows the answer.
+type cancelling struct {
+	*disco.Client
+	cancel func()
+}
+
+func (d cancelling) Discover(ctx context.Context, host svchost.Hostname) (*disco.Services, error) {
+	defer d.cancel()
+	return d.Client.Discover(ctx, host)
+}
+
+// TestNothingLeft: after each login, good or bad, nobody listens and no connection is
+// open, also none of those that browsers make in advance.
+func TestNothingLeft(t *testing.T) {
+	t.Parallel()
+	for name, answers := range map[string]bool{"good": true, "bad": false} {
+		reg := registry(regtest.Login{})
+		c := client(reg)
+		var idle []net.Conn
+		var address string
+		c.Open = func(page string) error {
+			back, _ := url.Parse(query(t, page).Get("redirect_uri"))
+			address = "127.0.0.1:" + back.Port()
+			for range 5 {
+				conn, err := net.Dial("tcp4", address)
+				if err != nil {
+					t.Error(err)
+					continue
+				}
+				idle = append(idle, conn)
+			}
+			if len(idle) > 0 {
+				_, _ = io.WriteString(idle[0], "GET /login HTTP/1.1\r\nHost:")
+			}
+			if !answers {
+				return errors.New("no browser")
+			}
+			return reg.Browse(page)
+		}
+		if _, err := c.Login(t.Context(), host); (err == nil) != answers {
+			t.Errorf("%s: %v", name, err)
+		}
+		for _, conn := range idle {
+			_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
+			_, err := io.Copy(io.Discard, conn)
+			if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
+				t.Errorf("%s: a connection is still open", name)
+			}
+			conn.Close()
+		}
+		if conn, err := net.Dial("tcp4", address); err == nil {
+			conn.Close()
+			t.Errorf("%s: somebody listens", name)
+		}
+	}
+}
+
+// TestConnectionLimit: the connection one too many is closed, and gives way to others
+// when those before have gone.
+func TestConnectionLimit(t *testing.T) {
+	t.Parallel()
+	reg := registry(regtest.Login{})
+	c := client(reg)
+	checked := make(chan struct{})
+	c.Open = func(page string) error {
+		defer close(checked)
+		back, _ := url.Parse(query(t, page).Get("redirect_uri"))
+		var list []net.Conn
+		for i := range login.MaxConns + 1 {
+			conn, err := net.Dial("tcp4", "127.0.0.1:"+back.Port())
+			if err != nil {
+				return err
+			}
+			defer conn.Close()
+			if i < login.MaxConns {
+				list = append(list, conn)
+				continue
+			}
+			_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
+			if n, err := conn.Read(make([]byte, 1)); n > 0 || errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("connection %d: %d bytes, %v", i+1, n, err)
+			}
+		}
+		for i, conn := range list {
+			_ = conn.SetDeadline(time.Now().Add(time.Minute))
+			_, _ = io.WriteString(conn, "GET / HTTP/1.0\r\nHost: localhost\r\n\r\n")
+			if resp, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil || resp.StatusCode != 421 {
+				t.Errorf("connection %d: %v", i+1, err)
+			}
+			_, _ = io.Copy(io.Discard, conn)
+		}
+		return reg.Browse(page)
+	}
+	if _, err := c.Login(t.Context(), host); err != nil {
+		t.Error(err)
+	}
+	<-checked
+}
