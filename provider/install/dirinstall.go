@@ -190,7 +190,8 @@ func (i *installation) fetch(ctx context.Context, st *staging) (*Installed, erro
 		return nil, err
 	}
 	done.Report, done.Fetched = report, got.Size
-	return done, i.leave(*n)
+	_ = i.leave(*n) // without it those who wait do the work once more
+	return done, nil
 }
 
 // unpack unpacks what has arrived to "tree" in the working place, and judges it.

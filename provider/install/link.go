@@ -45,8 +45,8 @@ func (m LinkMode) check() error {
 // directory of a project. The zero LinkMode is Symlink here.
 //
 // The package must have been verified, as [Dir.Lookup] and [Dir.Install] have done; its
-// Report says what it may consist of. Whatever is not a symbolic link is hashed on the
-// way and compared with that.
+// Report says what it may consist of. Unless it is only linked to as a whole, it is hashed
+// on the way and compared with that.
 //
 // If d has the package already, with this content, it stays as it is. Anything else that
 // is there is replaced, as Install does, and under the same lock.
@@ -93,7 +93,7 @@ func (d *Dir) place(ctx context.Context, from *Installed, how LinkMode) (*Packag
 		return nil, err
 	}
 	defer st.release()
-	r := &replica{content: content{ctx}, staging: st, from: from.Dir, how: how, typ: from.Provider.Type()}
+	r := &replica{content: content{ctx}, staging: st, from: from.Dir, how: how, typ: from.Provider.Type(), trusted: true}
 	finished, err := r.make(func(h1 verify.Hash) error {
 		_, err := verify.Policy{Accept: from.Report.Local}.Judge(verify.Evidence{}, -1, []verify.Hash{h1})
 		return err
@@ -141,6 +141,10 @@ type replica struct {
 	how    LinkMode
 	typ    string        // of the provider
 	limits verify.Limits // for what is made
+
+	// trusted: the package has been judged a moment ago. What only leads there need not
+	// be hashed again.
+	trusted bool
 }
 
 // make makes the replica and has its h1 judged. It returns its name in the working place.
@@ -149,14 +153,8 @@ func (r *replica) make(judge func(verify.Hash) error) (finished string, err erro
 		return "", err
 	}
 	if r.how == Symlink {
-		finished, err := r.symlink()
-		if err == nil {
-			// The content is judged where it is.
-			h1, err := h1Of(r.ctx, r.from)
-			if err == nil {
-				err = judge(h1)
-			}
-			return finished, err
+		if finished, err := r.symlink(); err == nil {
+			return finished, r.judgeThere(judge)
 		}
 	}
 	h1, err := r.files()
@@ -164,6 +162,23 @@ func (r *replica) make(judge func(verify.Hash) error) (finished string, err erro
 		err = judge(h1)
 	}
 	return r.tree(), err
+}
+
+// judgeThere judges the package where it is.
+func (r *replica) judgeThere(judge func(verify.Hash) error) error {
+	root, err := os.OpenRoot(r.from)
+	if err != nil {
+		return err
+	}
+	root.Close()
+	if r.trusted {
+		return nil
+	}
+	h1, err := h1Of(r.ctx, r.from)
+	if err != nil {
+		return err
+	}
+	return judge(h1)
 }
 
 func (r *replica) symlink() (string, error) {

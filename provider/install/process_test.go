@@ -54,6 +54,7 @@ type fleetServer struct {
 	*httptest.Server
 	reg     *regtest.Registry
 	hold    chan struct{} // until it is closed no archive leaves; nil: none is held
+	letGo   func()        // closes it
 	asked   atomic.Int64  // archives
 	waiting atomic.Int64  // calls that wait for others
 }
@@ -69,6 +70,7 @@ func newFleet(t *testing.T, size int64, hold bool) *fleetServer {
 	}
 	if hold {
 		s.hold = make(chan struct{})
+		s.letGo = sync.OnceFunc(func() { close(s.hold) })
 	}
 	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, ".zip") {
@@ -89,7 +91,7 @@ func newFleet(t *testing.T, size int64, hold bool) *fleetServer {
 // check lets the archives go when every call has either asked for one or waits.
 func (s *fleetServer) check() {
 	if s.hold != nil && s.asked.Load()+s.waiting.Load() == int64(8*8*len(fleet)) {
-		close(s.hold)
+		s.letGo()
 	}
 }
 
@@ -267,6 +269,9 @@ func (s *fleetServer) watch(t *testing.T, cmd *exec.Cmd, lines *bufio.Scanner) {
 		}
 	}
 	if err := cmd.Wait(); err != nil {
+		if s.hold != nil {
+			s.letGo()
+		}
 		t.Errorf("%v\n%s", err, strings.Join(said[max(0, len(said)-10):], "\n"))
 	}
 }

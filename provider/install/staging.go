@@ -1,6 +1,7 @@
 package install
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -35,15 +36,19 @@ func (o *opened) stage() (*staging, error) {
 	if err := o.mkdir(private); err != nil {
 		return nil, err
 	}
-	if err := o.sweep(); err != nil {
-		return nil, err
-	}
-	for i := 0; ; i++ {
+	o.sweep() // what cannot be removed is in nobody's way
+	var first error
+	for i, failures := 0, 0; failures < 10; i++ {
 		s, err := o.take(fmt.Sprintf("%s/%s%d", private, workPrefix, i))
-		if s != nil || err != nil {
-			return s, err
+		if s != nil {
+			return s, nil
+		}
+		if err != nil {
+			first = cmp.Or(first, err)
+			failures++
 		}
 	}
+	return nil, first
 }
 
 // take takes a place and clears it; nil: it is not free.
@@ -98,6 +103,7 @@ func (o *opened) sweep() error {
 	if err != nil {
 		return notExistIsNil(err)
 	}
+	var problems []error
 	for _, name := range names {
 		name = private + "/" + name
 		if !strings.HasPrefix(name, private+"/"+workPrefix) || strings.HasSuffix(name, ".lock") {
@@ -108,13 +114,13 @@ func (o *opened) sweep() error {
 		}
 		s, err := o.take(name)
 		if err != nil {
-			return err
+			problems = append(problems, err)
 		}
 		if s != nil {
 			s.lock.Release()
 		}
 	}
-	return nil
+	return errors.Join(problems...)
 }
 
 func notExistIsNil(err error) error {

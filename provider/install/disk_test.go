@@ -1,0 +1,56 @@
+package install_test
+
+import (
+	"testing"
+
+	"github.com/tofureg/tofureg/internal/disktest"
+	"github.com/tofureg/tofureg/provider/install"
+	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// TestDiskFull: where there is no room for a package nothing of it is left, and what was
+// there stays.
+func TestDiskFull(t *testing.T) {
+	disktest.Full(t, 100_000, func(t *testing.T, path string) {
+		d := &install.Dir{Path: path}
+		small := newOffer(t, regtest.Provider{})
+		small.install(t, d, install.Options{})
+		for name, p := range map[string]regtest.Provider{
+			"archive": {Version: "2.0.0", Size: 300_000},
+			"content": {Version: "3.0.0", Zip: zipOf(t, entry{name: program, content: string(make([]byte, 300_000))})},
+		} {
+			large := newOffer(t, p)
+			if done, err := d.Install(t.Context(), large.src, large.pkg, install.Options{}); err == nil {
+				t.Errorf("%s: %+v", name, done)
+			}
+			wantNames(t, path, home+"/"+program)
+		}
+	})
+}
+
+// TestReadOnly: a directory that can only be read serves what it has.
+func TestReadOnly(t *testing.T) {
+	var o *offer
+	disktest.ReadOnly(t, func(t *testing.T, path string) {
+		newOffer(t, regtest.Provider{}).install(t, &install.Dir{Path: path}, install.Options{})
+	}, func(t *testing.T, path string) {
+		d := &install.Dir{Path: path}
+		o = newOffer(t, regtest.Provider{})
+		elsewhere := o.install(t, newDir(t), install.Options{})
+		accept := elsewhere.Report.Recordable()
+		if done := o.install(t, d, install.Options{Policy: verify.Policy{Accept: accept}}); !done.Reused {
+			t.Errorf("%+v", done)
+		}
+		if _, err := d.Lookup(t.Context(), alpha, v1, linux, accept); err != nil {
+			t.Error(err)
+		}
+		if _, err := d.Install(t.Context(), o.src, o.pkg, install.Options{}); err == nil {
+			t.Error("written to")
+		}
+		if removed, err := d.Prune(t.Context(), func(*install.Package) bool { return false }); err == nil || removed != nil {
+			t.Errorf("%v, %v", removed, err)
+		}
+		wantNames(t, path, home+"/"+program)
+	})
+}
