@@ -1,4 +1,5 @@
-// Package disktest runs a part of a test in a process of its own, for which the disk is
+// Package disktest runs a part of a test in a process of its own: one that can be killed at
+// a certain point, or one for which the disk is
 // full or a directory can only be read. It works for root too, whom permissions do not
 // stop.
 package disktest

@@ -1,15 +1,11 @@
 package doccache_test
 
 import (
-	"bufio"
 	"crypto/tls"
 	"crypto/x509"
 	"flag"
-	"fmt"
-	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -17,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/disktest"
 	"github.com/tofureg/tofureg/regclient/doccache"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
@@ -46,10 +43,7 @@ func TestChild(t *testing.T) {
 	for _, name := range []string{"alpha", "beta", "gamma", "delta", "epsilon"} {
 		list = append(list, addrs.MustParseProvider(addr+"/acme/"+name))
 	}
-	fmt.Println("\nready")
-	if _, err := bufio.NewReader(os.Stdin).ReadString('\n'); err != nil {
-		t.Fatal(err)
-	}
+	disktest.Stop("start")
 	if err := work(t.Context(), tr, list, ""); err != nil {
 		t.Fatal(err)
 	}
@@ -58,58 +52,14 @@ func TestChild(t *testing.T) {
 	}
 }
 
-// process is one that waits to be told to begin.
-type process struct {
-	cmd   *exec.Cmd
-	begin io.WriteCloser
-	lines *bufio.Scanner
-}
-
-func start(t *testing.T, dir string, s *regtest.Server) *process {
+// start starts a process that waits to be told to begin.
+func start(t *testing.T, dir string, s *regtest.Server) *disktest.Process {
 	t.Helper()
 	ca := filepath.Join(t.TempDir(), "ca.pem")
 	if err := os.WriteFile(ca, s.CertPEM, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(os.Args[0], "-test.run=^TestChild$", "-test.timeout=60s", "-doccache.dir="+dir, "-doccache.server="+s.Addr+","+ca)
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	p := &process{cmd, in, bufio.NewScanner(out)}
-	for p.lines.Scan() {
-		if p.lines.Text() == "ready" {
-			return p
-		}
-	}
-	p.kill()
-	t.Fatal("the process does not start")
-	return nil
-}
-
-func (p *process) run(t *testing.T) {
-	if _, err := io.WriteString(p.begin, "\n"); err != nil {
-		t.Error(err)
-	}
-	var said []string
-	for p.lines.Scan() {
-		said = append(said, p.lines.Text())
-	}
-	if err := p.cmd.Wait(); err != nil {
-		t.Errorf("%v\n%s", err, strings.Join(said, "\n"))
-	}
-}
-
-func (p *process) kill() {
-	p.cmd.Process.Kill()
-	p.cmd.Wait()
+	return disktest.Start(t, "start", "-doccache.dir="+dir, "-doccache.server="+s.Addr+","+ca)
 }
 
 // serve starts a server for other processes, which can wait in real time only.
@@ -132,13 +82,17 @@ func TestProcesses(t *testing.T) {
 	reg, s := serve(t)
 	dir := filepath.Join(t.TempDir(), "cache")
 	for round := range 2 {
-		var all []*process
+		var all []*disktest.Process
 		for range 6 {
 			all = append(all, start(t, dir, s))
 		}
 		var wg sync.WaitGroup
 		for _, p := range all {
-			wg.Go(func() { p.run(t) })
+			wg.Go(func() {
+				if err := p.GoOn(); err != nil {
+					t.Error(err)
+				}
+			})
 		}
 		wg.Wait()
 		if n := reg.Count(0); n != fleetDocuments {
@@ -159,16 +113,18 @@ func TestKilled(t *testing.T) {
 	reg.AddFault(regtest.Fault{Kind: regtest.Discovery, First: 1, Break: regtest.Stall, After: 3})
 	dir := t.TempDir()
 	stuck, waits := start(t, dir, s), start(t, dir, s)
-	if _, err := io.WriteString(stuck.begin, "\n"); err != nil {
+	if err := stuck.Tell(); err != nil {
 		t.Fatal(err)
 	}
 	for reg.Count(regtest.Discovery) == 0 {
 		time.Sleep(time.Millisecond) // of another process
 	}
-	done := make(chan struct{})
-	go func() { waits.run(t); close(done) }()
-	stuck.kill()
-	<-done
+	done := make(chan error)
+	go func() { done <- waits.GoOn() }()
+	stuck.Kill()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
 	if n := reg.Count(regtest.Discovery); n != 2 {
 		t.Errorf("%d requests for the document, want 2", n)
 	}

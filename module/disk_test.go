@@ -1,0 +1,205 @@
+package module_test
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/tofureg/tofureg/internal/disktest"
+	"github.com/tofureg/tofureg/module"
+)
+
+// forms are the two ways on which packages come: a zip is stored before it is unpacked.
+func forms(t testing.TB) map[string][]byte {
+	return map[string][]byte{
+		"zip":    zipOf(t, example.entries()...),
+		"tar.gz": gzipOf(t, tarOf(t, example.entries()...)),
+	}
+}
+
+// place puts the package at dir.
+func place(t testing.TB, content []byte, dir string) (*fake, error) {
+	src := serve(map[string][]byte{archiveURL: content})
+	_, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL), dir, module.Options{})
+	return src, err
+}
+
+// TestFullDisk: a package with a file that there is no room for leaves nothing.
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	room := int64(len(example["README.md"]))
+	disktest.Full(t, room, func(t *testing.T, parent string) {
+		for name, content := range forms(t) {
+			dir := filepath.Join(parent, name)
+			if err := os.Mkdir(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			dir = filepath.Join(dir, "module")
+			if _, err := place(t, content, dir); err != nil {
+				t.Errorf("%s that there is just room for: %v", name, err)
+			}
+			wantTree(t, dir, example)
+		}
+		larger := files{"main.tf": "x", "README.md": example["README.md"] + "x"}
+		for name, content := range map[string][]byte{
+			"zip":    zipOf(t, larger.entries()...),
+			"tar.gz": gzipOf(t, tarOf(t, larger.entries()...)),
+		} {
+			dir := filepath.Join(parent, "larger "+name)
+			if err := os.Mkdir(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			dir = filepath.Join(dir, "module")
+			_, err := place(t, content, dir)
+			if _, ok := errors.AsType[*module.Error](err); !ok || !errors.Is(err, syscall.EFBIG) {
+				t.Errorf("%s: %v, want a *module.Error with the system's reason", name, err)
+			}
+			absent(t, dir)
+		}
+	})
+}
+
+func TestReadOnlyParent(t *testing.T) {
+	t.Parallel()
+	disktest.ReadOnly(t, func(t *testing.T, dir string) {
+		if err := os.Mkdir(filepath.Join(dir, "module"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}, func(t *testing.T, dir string) {
+		for _, name := range []string{"module", "new"} {
+			src, err := place(t, forms(t)["zip"], filepath.Join(dir, name))
+			if e, ok := errors.AsType[*module.Error](err); !ok || e.Op != "store" || !errors.Is(err, fs.ErrPermission) {
+				t.Errorf("%s: %v, want a *module.Error about storing", name, err)
+			}
+			if len(src.asked) != 0 {
+				t.Errorf("%s: something was fetched although there is no place for it", name)
+			}
+		}
+		if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+			t.Errorf("%v, %v", entries, err)
+		}
+	})
+}
+
+// TestOtherFileSystem: the package is made where it is to be, so no rename crosses a border.
+func TestOtherFileSystem(t *testing.T) {
+	t.Parallel()
+	other, err := os.MkdirTemp("/dev/shm", "tofureg")
+	if err != nil {
+		t.Skip("skipped: there is no second file system in memory here")
+	}
+	defer os.RemoveAll(other)
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(other, link); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := place(t, forms(t)["tar.gz"], filepath.Join(link, "module")); err != nil {
+		t.Fatal(err)
+	}
+	wantTree(t, filepath.Join(other, "module"), example)
+}
+
+var (
+	fetchTo   = flag.String("module.fetch", "", "be a process that downloads to this `directory`; see TestChild")
+	fetchForm = flag.String("module.form", "", "in which form the package comes to it")
+	fetchStop = flag.String("module.stop", "", "the step at which it waits for a line")
+)
+
+// steps are those of a download, as the process tells of them.
+var steps = []string{"open", "half", "all"}
+
+// TestChild is the process of the test below and does nothing by itself.
+func TestChild(t *testing.T) {
+	if *fetchTo == "" {
+		return
+	}
+	step := func(name string) {
+		if name == *fetchStop {
+			disktest.Stop(name)
+		}
+	}
+	content := forms(t)[*fetchForm]
+	said := func(name string) io.Reader {
+		return readFunc(func([]byte) (int, error) { step(name); return 0, io.EOF })
+	}
+	src := &fake{open: map[string]func() (*module.Body, error){archiveURL: func() (*module.Body, error) {
+		step("open")
+		return &module.Body{Size: int64(len(content)), ReadCloser: io.NopCloser(io.MultiReader(
+			bytes.NewReader(content[:len(content)/2]), said("half"), bytes.NewReader(content[len(content)/2:]), said("all")))}, nil
+	}}}
+	if _, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL), *fetchTo, module.Options{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// startFetch starts a process that has come to the step.
+func startFetch(t *testing.T, dir, form, step string) *disktest.Process {
+	t.Helper()
+	return disktest.Start(t, step, "-module.fetch="+dir, "-module.form="+form, "-module.stop="+step)
+}
+
+// TestKilled kills processes at each step: nothing of them is at the target, and the next
+// download beside it removes what they have left, but not what others who are alive are
+// writing.
+func TestKilled(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("skipped: on windows what is left is removed an hour later")
+	}
+	parent := t.TempDir()
+	alive := startFetch(t, filepath.Join(parent, "alive"), "zip", "half")
+	left := func() (names []string) {
+		entries, err := os.ReadDir(parent)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			if strings.HasPrefix(e.Name(), ".") {
+				names = append(names, e.Name())
+			}
+		}
+		return names
+	}
+	targets := []string{"alive"}
+	for form, content := range forms(t) {
+		for _, step := range steps {
+			targets = append(targets, form+" "+step)
+			dir := filepath.Join(parent, form+" "+step)
+			startFetch(t, dir, form, step).Kill()
+			if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%s, killed at %q: there is something: %v", form, step, err)
+			}
+			if n := len(left()); n != 2 {
+				t.Errorf("%s, killed at %q: %v; want that of the dead and of the living", form, step, left())
+			}
+			if _, err := place(t, content, dir); err != nil {
+				t.Errorf("%s, after the kill at %q: %v", form, step, err)
+			}
+			if n := len(left()); n != 1 {
+				t.Errorf("%s, after the next download: %v; want only that of the living", form, left())
+			}
+		}
+	}
+	if err := alive.GoOn(); err != nil {
+		t.Errorf("the one that was not killed: %v", err)
+	}
+	if n := len(left()); n != 0 {
+		t.Errorf("at the end: %v", left())
+	}
+	for _, name := range targets {
+		got := tree(t, filepath.Join(parent, name))
+		for file, content := range example {
+			if got[file] != content {
+				t.Errorf("%s: %s has %d bytes", name, file, len(got[file]))
+			}
+		}
+	}
+}

@@ -1,0 +1,183 @@
+package provider_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/tofureg/tofureg/internal/disktest"
+	"github.com/tofureg/tofureg/provider"
+)
+
+// TestFullDisk: an archive that there is no room for leaves the old file, and nothing else.
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	content := archive(t)
+	disktest.Full(t, int64(len(content)-1), func(t *testing.T, dir string) {
+		path := filepath.Join(dir, "demo.zip")
+		if err := os.WriteFile(path, []byte("the old file"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := provider.Download(t.Context(), serve(content), packageOf(content), path, accepting(content))
+		if e, ok := errors.AsType[*provider.Error](err); !ok || e.Op != "fetch" || !errors.Is(err, syscall.EFBIG) {
+			t.Errorf("%v, want a *provider.Error with the system's reason", err)
+		}
+		wantFile(t, path, []byte("the old file"))
+		short := content[:len(content)-1]
+		if _, err := provider.Download(t.Context(), serve(short), packageOf(short), path, accepting(short)); err != nil {
+			t.Errorf("one byte less: %v", err)
+		}
+		wantFile(t, path, short)
+	})
+}
+
+func TestReadOnlyDirectory(t *testing.T) {
+	t.Parallel()
+	disktest.ReadOnly(t, func(t *testing.T, dir string) {
+		if err := os.WriteFile(filepath.Join(dir, "demo.zip"), []byte("the old file"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}, func(t *testing.T, dir string) {
+		content := archive(t)
+		src := serve(content)
+		_, err := provider.Download(t.Context(), src, packageOf(content), filepath.Join(dir, "demo.zip"), accepting(content))
+		if e, ok := errors.AsType[*provider.Error](err); !ok || e.Op != "store" || !errors.Is(err, fs.ErrPermission) {
+			t.Errorf("%v, want a *provider.Error about storing", err)
+		}
+		if src.opened.Load() != 0 {
+			t.Error("the archive was fetched although there is no place for it")
+		}
+		wantFile(t, filepath.Join(dir, "demo.zip"), []byte("the old file"))
+	})
+}
+
+// TestOtherFileSystem: the file is made where it is to be, so no rename crosses a border.
+func TestOtherFileSystem(t *testing.T) {
+	t.Parallel()
+	other, err := os.MkdirTemp("/dev/shm", "tofureg")
+	if err != nil {
+		t.Skip("skipped: there is no second file system in memory here")
+	}
+	defer os.RemoveAll(other)
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(other, link); err != nil {
+		t.Fatal(err)
+	}
+	content := archive(t)
+	path := filepath.Join(link, "demo.zip")
+	if _, err := provider.Download(t.Context(), serve(content), packageOf(content), path, accepting(content)); err != nil {
+		t.Fatal(err)
+	}
+	wantFile(t, path, content)
+	wantFile(t, filepath.Join(other, "demo.zip"), content)
+}
+
+var (
+	downloadTo = flag.String("provider.download", "", "be a process that downloads to this `file`; see TestChild")
+	downloadAt = flag.String("provider.stop", "", "the step at which that process waits for a line")
+)
+
+// steps are those of a download, as the process tells of them.
+var steps = []string{"open", "first byte", "half", "all", "judge"}
+
+// TestChild is the process of the tests below and does nothing by itself.
+func TestChild(t *testing.T) {
+	if *downloadTo == "" {
+		return
+	}
+	step := func(name string) {
+		if name == *downloadAt {
+			disktest.Stop(name)
+		}
+	}
+	content := archive(t)
+	src := &fake{open: func(context.Context, int) (*provider.Body, error) {
+		step("open")
+		return body(io.MultiReader(
+			bytes.NewReader(content[:1]), said(step, "first byte"),
+			bytes.NewReader(content[1:len(content)/2]), said(step, "half"),
+			bytes.NewReader(content[len(content)/2:]), said(step, "all"))), nil
+	}}
+	pkg, o := packageOf(content), accepting(content)
+	o.Progress = func(e provider.Event) {
+		if e.Bytes == int64(len(content)) {
+			step("judge")
+		}
+	}
+	if _, err := provider.Download(t.Context(), src, pkg, *downloadTo, o); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// said is a reader without content that tells that it was reached.
+func said(step func(string), name string) io.Reader {
+	return readerFunc(func([]byte) (int, error) { step(name); return 0, io.EOF })
+}
+
+// startDownload starts a process that has come to the step.
+func startDownload(t *testing.T, path, step string) *disktest.Process {
+	t.Helper()
+	return disktest.Start(t, step, "-provider.download="+path, "-provider.stop="+step)
+}
+
+// TestKilled kills processes at each step: nothing of them is under the final name, and the
+// next download into the directory removes what they have left, but not what others who
+// are alive are writing.
+func TestKilled(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("skipped: on windows what is left is removed an hour later")
+	}
+	dir, content := t.TempDir(), archive(t)
+	alive := startDownload(t, filepath.Join(dir, "alive.zip"), "half")
+	left := func() (names []string) {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			if strings.HasPrefix(e.Name(), ".") {
+				names = append(names, e.Name())
+			}
+		}
+		return names
+	}
+	for _, step := range steps {
+		path := filepath.Join(dir, strings.ReplaceAll(step, " ", "-")+".zip")
+		startDownload(t, path, step).Kill()
+		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("killed at %q: there is a file: %v", step, err)
+		}
+		if n := len(left()); n != 2 {
+			t.Errorf("killed at %q: %v; want that of the dead and of the living", step, left())
+		}
+		if _, err := provider.Download(t.Context(), serve(content), packageOf(content), path, accepting(content)); err != nil {
+			t.Errorf("after the kill at %q: %v", step, err)
+		}
+		if n := len(left()); n != 1 {
+			t.Errorf("after the next download: %v; want only that of the living", left())
+		}
+	}
+	if err := alive.GoOn(); err != nil {
+		t.Errorf("the one that was not killed: %v", err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 1+len(steps) {
+		t.Errorf("%v, %v; want one file of each", entries, err)
+	}
+	for _, e := range entries {
+		got, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil || !bytes.Equal(got, content) {
+			t.Errorf("%s holds %d bytes, %v", e.Name(), len(got), err)
+		}
+	}
+}
