@@ -5,8 +5,26 @@ import (
 	"strconv"
 )
 
-// expand replaces $NAME and ${NAME} by what the environment has for them.
-func (s System) expand(text string) string { return os.Expand(text, s.getenv) }
+// maxPath bounds a path before and after its variables are replaced.
+const maxPath = 32 << 10
+
+// expand replaces $NAME and ${NAME} by what the environment has for them. It reports
+// false if the result, or a part of the work, is too large.
+func (s System) expand(text string) (string, bool) {
+	size := len(text)
+	if size > maxPath {
+		return "", false
+	}
+	text = os.Expand(text, func(name string) string {
+		if size > maxPath {
+			return ""
+		}
+		value := s.getenv(name)
+		size += len(value)
+		return value
+	})
+	return text, size <= maxPath
+}
 
 // text returns the value of an argument that must be a text. A number will do, as for
 // the CLI.

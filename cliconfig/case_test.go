@@ -47,6 +47,8 @@ func parseCase(t *testing.T, text string) *testCase {
 			if c.system.GOOS = value; value == "windows" {
 				c.system.Home, c.system.Dir = `C:\Users\alice`, `C:\work`
 			}
+		case "terraform":
+			c.system.Terraform = true
 		case "home":
 			c.system.Home = value
 		case "dir":

@@ -14,6 +14,7 @@ import (
 	"github.com/tofureg/tofureg/cliconfig"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
@@ -82,6 +83,56 @@ func Example() {
 	// from network_mirror https://mirror.example.com/mirror/
 }
 
+// The work of the CLI's init, with the user's mirrors, tokens, cache and overrides.
+func ExampleConfig_ProviderSource() {
+	registry := regtest.New("registry.example.com")
+	registry.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0", Platforms: []string{"linux_amd64"}})
+
+	cfg, err := cliconfig.Load(exampleSystem(map[string]string{
+		"home/alice/.tofurc": `
+			plugin_cache_dir = "$HOME/.cache/tofu"
+			provider_installation {
+				dev_overrides {
+					"registry.example.com/acme/beta" = "/home/alice/src/beta"
+				}
+				direct {}
+			}`,
+		"home/alice/.cache/tofu/.keep": "",
+	}, "HOME=/home/alice"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	cfg.HTTP = registry.Client()
+	fmt.Println("cache:", cfg.PluginCacheDir())
+
+	project, err := os.MkdirTemp("", "example-")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(project)
+	installer := install.Installer{
+		Source:       cfg.ProviderSource(),
+		Policy:       cfg.Policy,
+		DevOverrides: cfg.DevOverrides(),
+		Dir:          &install.Dir{Path: filepath.Join(project, ".terraform", "providers")},
+		Platform:     addrs.MustParsePlatform("linux_amd64"),
+	}
+	result, err := installer.Ensure(context.Background(), map[addrs.Provider]addrs.Constraint{
+		addrs.MustParseProvider("registry.example.com/acme/alpha"): addrs.MustParseProviderConstraint("~> 1.0"),
+		addrs.MustParseProvider("registry.example.com/acme/beta"):  {},
+	}, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, s := range result.Selections {
+		fmt.Println(s.Provider, "from", s.From)
+	}
+	// Output:
+	// cache: /home/alice/.cache/tofu
+	// registry.example.com/acme/alpha from source
+	// registry.example.com/acme/beta from override
+}
+
 // All that is wrong comes at once, with its place.
 func ExampleLoad() {
 	_, err := cliconfig.Load(exampleSystem(map[string]string{
@@ -99,7 +150,7 @@ func ExampleLoad() {
 // Which token is sent to a host? The answer is a place, not the token.
 func ExampleConfig_TokenOrigin() {
 	cfg, err := cliconfig.Load(exampleSystem(map[string]string{
-		"home/alice/.tofurc": "credentials \"a.example.com\" {\n  token = \"xxxxxx\"\n}\n",
+		"home/alice/.tofurc":                            "credentials \"a.example.com\" {\n  token = \"xxxxxx\"\n}\n",
 		"home/alice/.terraform.d/credentials.tfrc.json": `{"credentials": {"b.example.com": {"token": "yyyyyy"}}}`,
 	}, "TF_TOKEN_c_example_com=zzzzzz"))
 	if err != nil {

@@ -41,9 +41,11 @@ func (r *fileReader) helperBlock(label name, body value) {
 			return
 		}
 	}
-	if r.set.helpers = append(r.set.helpers, h); n > 1 {
+	if n > 1 {
 		r.wrong(label.at, "there is more than one credentials helper; the other one is at %s", r.set.helpers[0].place)
+		return
 	}
+	r.set.helpers = append(r.set.helpers, h)
 }
 
 // helperName reports whether s can be part of the name of a file.

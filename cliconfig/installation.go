@@ -1,12 +1,16 @@
 package cliconfig
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/provider"
 )
+
+// maxMethods bounds the methods of a block: they are all asked for each provider.
+const maxMethods = 1000
 
 // installation is one block provider_installation.
 type installation struct {
@@ -76,7 +80,11 @@ func (r *fileReader) method(in *installation, it item) {
 	if m.Location != "" {
 		m.check()
 	}
-	if !m.failed {
+	switch {
+	case m.failed:
+	case len(in.methods) == maxMethods:
+		m.problems.add(&Problem{Place: m.Place, Message: fmt.Sprintf("%v: more than %d methods", ErrTooLarge, maxMethods), Err: ErrTooLarge})
+	default:
 		in.methods = append(in.methods, m.Method)
 	}
 }
@@ -122,7 +130,7 @@ func (m *methodReader) argument(it item, location string) {
 func (m *methodReader) patterns(it item, to *[]provider.Pattern) bool {
 	elements, ok := m.texts(it)
 	for _, e := range elements {
-		pattern, err := provider.ParsePattern(e.text)
+		pattern, err := provider.ParsePattern(m.sys.full(e.text))
 		if err != nil {
 			m.because(e.at, err)
 			ok = false
@@ -168,7 +176,7 @@ func (m *methodReader) checkURL() {
 // devOverrides reads directories that stand in for providers.
 func (r *fileReader) devOverrides(in *installation, it item) {
 	for _, override := range it.value.body {
-		p, err := addrs.ParseProvider(override.name())
+		p, err := addrs.ParseProviderIn(r.sys.defaultHost(), override.name())
 		if err != nil {
 			r.because(override.at(), err)
 			continue

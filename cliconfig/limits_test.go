@@ -49,6 +49,40 @@ func TestFileCount(t *testing.T) {
 	}
 }
 
+// TestMethodCount checks the number of methods at n and n+1.
+func TestMethodCount(t *testing.T) {
+	t.Parallel()
+	for extra, ok := range map[int]bool{0: true, 1: false} {
+		text := "provider_installation {\n" + strings.Repeat("  direct {}\n", 1000+extra) + "}\n"
+		_, err := cliconfig.Load(home(t, map[string]string{".tofurc": text}))
+		if (err == nil) != ok || !ok && !errors.Is(err, cliconfig.ErrTooLarge) {
+			t.Errorf("%d more: %v", extra, err)
+		}
+	}
+}
+
+// TestPathLength checks the length of a path with variables at n and n+1.
+func TestPathLength(t *testing.T) {
+	t.Parallel()
+	for extra, ok := range map[int]bool{0: true, 1: false} {
+		text := "${A}" + strings.Repeat("x", 16<<10-len("${A}"))
+		sys := home(t, map[string]string{".tofurc": "plugin_cache_dir = \"" + text + "\"\n"})
+		sys.Environ = []string{"A=" + strings.Repeat("y", 16<<10+extra)}
+		_, err := cliconfig.Load(sys) // in any case there is no such directory
+		if err == nil || strings.HasSuffix(err.Error(), ": the path is too long") == ok {
+			t.Errorf("%d more: %v", extra, err)
+		}
+	}
+}
+
+// TestManyBlocks has as many blocks as fit into a file, which must not take long.
+func TestManyBlocks(t *testing.T) {
+	t.Parallel()
+	for _, block := range []string{"host a.test {}\n", "credentials \"a.test\" {}\n", "credentials_helper a {}\n", "provider_installation {}\n", "plugin_cache_dir = \"\"\n", "a {}\n", "registry_protocols {}\n"} {
+		_, _ = cliconfig.Load(home(t, map[string]string{".tofurc": strings.Repeat(block, cliconfig.MaxFile/len(block))}))
+	}
+}
+
 // TestProblemCount has more problems than are listed, errors only behind the limit.
 func TestProblemCount(t *testing.T) {
 	t.Parallel()

@@ -130,6 +130,7 @@ func (l *loader) file(file string) {
 	}
 	l.set.files = append(l.set.files, file)
 	r := &fileReader{loader: l, file: file, src: strings.ReplaceAll(string(data), "\r\n", "\n")}
+	r.lines = indexLines(r.src)
 	items, err := r.parse()
 	if e, ok := errors.AsType[*problemAt](err); ok {
 		r.wrong(e.at, "%s", e.text)
@@ -146,6 +147,7 @@ func (l *loader) fail(at Place, err error) {
 type fileReader struct {
 	*loader
 	file, src string
+	lines     lineIndex
 	json      bool
 	protocols *item // the first block of that name
 }
@@ -181,7 +183,7 @@ func invalidUTF8(s string) int {
 	return -1
 }
 
-func (r *fileReader) place(at int) Place { return place(r.file, r.src, at) }
+func (r *fileReader) place(at int) Place { return r.lines.place(r.file, at) }
 
 // wrong and warn report a problem.
 func (r *fileReader) wrong(at int, format string, args ...any) {

@@ -42,25 +42,33 @@ func (s System) appData() string {
 
 // mainFile returns where the configuration file of the user is, be it there or not.
 func (s System) mainFile() string {
-	dir, first, second := s.Home, ".tofurc", ".terraformrc"
+	dir, names := s.Home, []string{".tofurc", ".terraformrc"}
 	if s.windows() {
-		dir, first, second = s.appData(), "tofu.rc", "terraform.rc"
+		dir, names = s.appData(), []string{"tofu.rc", "terraform.rc"}
 	}
-	xdg := s.getenv(envXDGConfig)
-	if dir != "" {
-		for _, name := range []string{first, second} {
-			if file := s.join(dir, name); s.exists(file) {
-				return file
-			}
+	if s.Terraform {
+		names = names[1:]
+	}
+	for _, name := range names {
+		if file := s.join(dir, name); dir != "" && s.exists(file) {
+			return file
 		}
 	}
-	switch {
-	case !s.windows() && xdg != "":
-		return s.join(xdg, "opentofu", "tofurc")
+	switch xdg := s.xdg(envXDGConfig); {
+	case xdg != "":
+		return s.join(xdg, "tofurc")
 	case dir == "":
 		return ""
 	}
-	return s.join(dir, first)
+	return s.join(dir, names[0])
+}
+
+// xdg returns the CLI's directory in the one that a variable names, "" if there is none.
+func (s System) xdg(variable string) string {
+	if dir := s.getenv(variable); dir != "" && !s.windows() && !s.Terraform {
+		return s.join(dir, "opentofu")
+	}
+	return ""
 }
 
 // configDir returns the directory of further files, "" if nobody can tell.
@@ -75,8 +83,8 @@ func (s System) configDir() string {
 	if s.Home != "" {
 		dir = s.join(s.Home, ".terraform.d")
 	}
-	if xdg := s.getenv(envXDGConfig); xdg != "" && (dir == "" || !s.exists(dir)) {
-		dir = s.join(xdg, "opentofu")
+	if xdg := s.xdg(envXDGConfig); xdg != "" && (dir == "" || !s.exists(dir)) {
+		return xdg
 	}
 	return dir
 }
@@ -90,8 +98,8 @@ func (s System) dataDirs() []string {
 	if s.Home != "" {
 		dirs = append(dirs, s.join(s.Home, ".terraform.d"))
 	}
-	if xdg := s.getenv(envXDGData); xdg != "" {
-		dirs = append(dirs, s.join(xdg, "opentofu"))
+	if xdg := s.xdg(envXDGData); xdg != "" {
+		dirs = append(dirs, xdg)
 	}
 	return dirs
 }

@@ -14,7 +14,7 @@ import (
 //
 //   - Of a registry, a signature is demanded, but not where the registry of the default
 //     host lists no keys at all; OPENTOFU_ENFORCE_GPG_VALIDATION=true demands it there
-//     too.
+//     too, and so does [System.Terraform].
 //   - Expired keys and signatures are accepted, unless OPENTOFU_ENFORCE_GPG_EXPIRATION
 //     is "true". So are weak algorithms, and archives under any name.
 //   - Of mirrors, nothing is demanded. What a mirror states must fit.
@@ -40,7 +40,7 @@ func (c *Config) Policy(p addrs.Provider) verify.Policy {
 
 // mustSign reports whether a registry without any keys for p is refused.
 func (s *settings) mustSign(p addrs.Provider) bool {
-	return s.enforce.signed || p.Host() != addrs.DefaultHost()
+	return s.enforce.signed || s.sys.Terraform || p.Host() != addrs.DefaultHost()
 }
 
 // signed is a registry that hands out no evidence without the signature that the CLI

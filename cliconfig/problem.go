@@ -128,11 +128,26 @@ func (ps *problems) add(p *Problem) {
 // shown is how a message repeats a word of a file.
 func shown(s string) string { return strconv.Quote(fault.Shown(s, 100)) }
 
+// A lineIndex has the offsets at which the lines of a file begin.
+type lineIndex []int
+
+func indexLines(src string) lineIndex {
+	lines := lineIndex{0}
+	for i := range len(src) {
+		if src[i] == '\n' {
+			lines = append(lines, i+1)
+		}
+	}
+	return lines
+}
+
 // place returns where the offset is in a file.
-func place(file, src string, at int) Place {
-	before := src[:min(at, len(src))]
-	line := strings.Count(before, "\n") + 1
-	return Place{File: file, Line: line, Column: len(before) - strings.LastIndexByte(before, '\n')}
+func (l lineIndex) place(file string, at int) Place {
+	line, ok := slices.BinarySearch(l, at)
+	if ok {
+		line++
+	}
+	return Place{File: file, Line: line, Column: at - l[line-1] + 1}
 }
 
 // sort puts the problems of each file in the order of its lines, after those of the

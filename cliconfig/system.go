@@ -9,6 +9,9 @@ import (
 	"os/user"
 	"runtime"
 	"strings"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/disco/svchost"
 )
 
 // A System is what the configuration depends on: the environment, where the user is at
@@ -26,6 +29,12 @@ type System struct {
 	// Dir is the working directory, which relative paths begin at. If it is empty,
 	// relative paths stay relative.
 	Dir string
+
+	// Terraform has the places and names of Terraform hold where those of OpenTofu are
+	// others: there are no .tofurc and tofu.rc, the variables XDG_CONFIG_HOME and
+	// XDG_DATA_HOME do not move the directories of the CLI, and a provider without a
+	// host in a pattern or an override is at registry.terraform.io.
+	Terraform bool
 
 	// GOOS and GOARCH say whose rules hold, as in package runtime; empty: those of
 	// this program.
@@ -94,6 +103,23 @@ func (s System) getenv(name string) string {
 		}
 	}
 	return value
+}
+
+// defaultHost is that of providers which are written without one.
+func (s System) defaultHost() svchost.Hostname {
+	if s.Terraform {
+		return svchost.MustParse("registry.terraform.io")
+	}
+	return addrs.DefaultHost()
+}
+
+// full returns the pattern with a host, where the default is another one than that of
+// package provider.
+func (s System) full(pattern string) string {
+	if s.Terraform && strings.Count(pattern, "/") == 1 {
+		return s.defaultHost().Display() + "/" + pattern
+	}
+	return pattern
 }
 
 // openRegular opens a file of this machine. To open a pipe would wait for somebody who

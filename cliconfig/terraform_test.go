@@ -135,6 +135,14 @@ var realCases = []realCase{
 		},
 		want: "mirror versions Bearer from-block",
 	},
+	{
+		name: "places of OpenTofu", only: "terraform", env: []string{"XDG_CONFIG_HOME={HOME}/xdg", "XDG_DATA_HOME={HOME}/data"},
+		files: map[string]string{
+			".tofurc": credentials("{HOST}", "from-tofurc"), "xdg/opentofu/tofurc": credentials("{HOST}", "from-xdg"),
+			"data/opentofu/plugins/{HOST}/acme/alpha/terraform-provider-alpha_0.1.0_linux_amd64.zip": "",
+		},
+		want: "registry discovery",
+	},
 	{name: "tofurc", only: "tofu", files: map[string]string{".tofurc": credentials("{HOST}", "from-tofurc"), ".terraformrc": credentials("{HOST}", "x")}, want: "registry discovery Bearer from-tofurc"},
 	{name: "XDG", only: "tofu", env: []string{"XDG_CONFIG_HOME={HOME}/xdg"}, files: map[string]string{"xdg/opentofu/tofurc": credentials("{HOST}", "from-xdg")}, want: "registry discovery Bearer from-xdg"},
 }
@@ -232,7 +240,7 @@ func newWorld(t *testing.T, c realCase) *world {
 		w.fillDirectory(t, at)
 	}
 	for name, text := range c.files {
-		write(t, filepath.Join(home, name), fill.Replace(text))
+		write(t, filepath.Join(home, fill.Replace(name)), fill.Replace(text))
 	}
 	env := []string{
 		"HOME=" + home, "PATH=" + os.Getenv("PATH"), "CHECKPOINT_DISABLE=1",
@@ -241,7 +249,7 @@ func newWorld(t *testing.T, c realCase) *world {
 	for _, v := range c.env {
 		env = append(env, fill.Replace(v))
 	}
-	w.system = cliconfig.System{Environ: env, Home: home, Dir: w.dir}
+	w.system = cliconfig.System{Environ: env, Home: home, Dir: w.dir, Terraform: strings.Contains(t.Name(), "/terraform/")}
 	write(t, filepath.Join(w.dir, "main.tf"), fmt.Sprintf("terraform {\n  required_providers {\n    alpha = {\n      source = %q\n      version = \"1.2.0\"\n    }\n  }\n}\n", w.alpha))
 	return w
 }

@@ -11,9 +11,12 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/cliconfig"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
 var hostA, hostB, hostC = svchost.MustParse("a.test"), svchost.MustParse("b.test"), svchost.MustParse("c.test")
@@ -175,8 +178,15 @@ func TestNoSecret(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	reg := regtest.New("c.test")
+	reg.Require("another", regtest.Versions)
+	cfg.HTTP = reg.Client()
 	cfg.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	printed := fmt.Sprintf("%v %+v %s", cfg.Origins(), cfg.Warnings(), cfg.Credentials())
+	_, err = cfg.ProviderSource().ProviderVersions(t.Context(), addrs.MustParseProvider("c.test/acme/alpha"))
+	if !errors.Is(err, provider.ErrUnauthorized) || log.Len() == 0 {
+		t.Errorf("%v", err)
+	}
+	printed := fmt.Sprintln(err) + fmt.Sprintf("%v %+v %s", cfg.Origins(), cfg.Warnings(), cfg.Credentials())
 	for _, w := range cfg.Warnings() {
 		printed += w.Error()
 	}

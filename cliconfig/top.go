@@ -104,8 +104,15 @@ func (r *fileReader) argument(it item, block bool) bool {
 // last one in a file.
 func (r *fileReader) pluginCacheDir(it item) {
 	dir, ok := r.text(it)
-	if !ok || dir == "" {
+	if !ok {
 		return
+	}
+	if dir, ok = r.sys.expand(dir); !ok {
+		r.wrong(it.value.at, "the path is too long")
+		return
+	}
+	if dir == "" {
+		return // as if it were not there
 	}
 	at := r.place(it.at())
 	const setting = "plugin_cache_dir"
@@ -114,7 +121,7 @@ func (r *fileReader) pluginCacheDir(it item) {
 		return
 	}
 	r.set.origin(setting, at)
-	r.set.cacheDir = r.sys.abs(r.sys.expand(dir))
+	r.set.cacheDir = r.sys.abs(dir)
 }
 
 // mayBreakLock reads the setting of this name, which nothing can switch off again.
