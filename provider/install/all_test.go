@@ -5,7 +5,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/verify"
 )
 
 // list returns what All yields, without the path of the directory.
@@ -171,4 +174,55 @@ func TestPruneWaits(t *testing.T) {
 	if _, err := d.Lookup(t.Context(), alpha, addrs.MustParseVersion("1.2.0"), linux, nil); errors.Is(err, install.ErrNotInstalled) {
 		t.Error(err)
 	}
+}
+
+// TestPruneBesideInstall: who installs always gets a package, though others remove it as
+// soon as they see it; and nothing is left of what was removed.
+func TestPruneBesideInstall(t *testing.T) {
+	t.Parallel()
+	o := newOffer(t, regtest.Provider{})
+	d := newDir(t)
+	accept := o.install(t, newDir(t), install.Options{}).Report.Recordable()
+	var installing, pruning sync.WaitGroup
+	for range 4 {
+		installing.Go(func() {
+			for i := range 15 {
+				policy := verify.Policy{}
+				if i%2 == 0 {
+					policy.Accept = accept
+				}
+				if _, err := d.Install(t.Context(), o.src, o.pkg, install.Options{Policy: policy}); err != nil {
+					t.Error(err)
+				}
+				_, err := d.Lookup(t.Context(), alpha, v1, linux, accept)
+				if err != nil && !errors.Is(err, install.ErrNotInstalled) && !errors.Is(err, os.ErrNotExist) {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	none := func(*install.Package) bool { return false }
+	done := make(chan struct{})
+	for range 2 {
+		pruning.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				if _, err := d.Prune(t.Context(), none); err != nil {
+					t.Error(err)
+				}
+				runtime.Gosched()
+			}
+		})
+	}
+	installing.Wait()
+	close(done)
+	pruning.Wait()
+	if _, err := d.Prune(t.Context(), none); err != nil {
+		t.Error(err)
+	}
+	wantNames(t, d.Path)
 }

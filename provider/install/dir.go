@@ -69,13 +69,13 @@ type Installed struct {
 	// Report says how far the content is to be trusted. Its Local has the h1 of the
 	// directory, and after a download also the zh and the h1 of the archive; likewise
 	// after the download of somebody else that the call has waited for.
-	Report *verify.Report
+	Report *verify.Report `json:"report"`
 
 	// Reused tells that the package was there, with this content.
-	Reused bool
+	Reused bool `json:"reused,omitempty"`
 
 	// Fetched is the number of bytes that were downloaded.
-	Fetched int64
+	Fetched int64 `json:"fetched,omitempty"`
 }
 
 // Lookup returns the package of p in version v for a platform, if its content has one of

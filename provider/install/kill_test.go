@@ -33,7 +33,7 @@ func TestKill(t *testing.T) {
 		seed = rand.Uint64()
 	}
 	t.Logf("-install.seed=%d", seed)
-	k := &killer{s: newFleet(t, 1_000_000, false), r: rand.New(rand.NewPCG(seed, 2)), seen: map[string]int{}}
+	k := &killer{s: newFleet(t, 400_000, false), r: rand.New(rand.NewPCG(seed, 2)), seen: map[string]int{}}
 	k.accept = k.s.lock(t)
 	for i := 0; i < *kills; {
 		if i%3 == 0 {

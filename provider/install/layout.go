@@ -56,8 +56,9 @@ func (o *opened) path(name string) string { return filepath.Join(o.base, filepat
 // spot is where a package is, or is to be.
 type spot struct {
 	*opened
-	pkg  Package // as it would be if it were no link
-	name string  // HOST/NAMESPACE/TYPE/VERSION/OS_ARCH
+	pkg  Package  // as it would be if it were no link
+	name string   // HOST/NAMESPACE/TYPE/VERSION/OS_ARCH
+	made []string // directories with names in them that are not durable yet
 }
 
 func (o *opened) spot(p addrs.Provider, v addrs.Version, on addrs.Platform) (*spot, error) {
@@ -65,7 +66,7 @@ func (o *opened) spot(p addrs.Provider, v addrs.Version, on addrs.Platform) (*sp
 		return nil, errors.New("provider, version or platform is missing")
 	}
 	name := path.Join(p.Host().Display(), p.Namespace(), p.Type(), v.String(), on.String())
-	return &spot{o, Package{Provider: p, Version: v, Platform: on, Dir: o.path(name)}, name}, nil
+	return &spot{opened: o, name: name, pkg: Package{Provider: p, Version: v, Platform: on, Dir: o.path(name)}}, nil
 }
 
 // lockName is the name of the file that the CLI locks as well. It is beside the package,
@@ -129,12 +130,12 @@ func (o *opened) isDir(name string) error {
 }
 
 // mkdir makes a directory, or makes sure that it is there.
-func (o *opened) mkdir(name string) error {
-	err := o.root.Mkdir(name, 0o755)
+func (o *opened) mkdir(name string) (made bool, err error) {
+	err = o.root.Mkdir(name, 0o755)
 	if errors.Is(err, fs.ErrExist) {
-		return o.isDir(name)
+		return false, o.isDir(name)
 	}
-	return err
+	return err == nil, err
 }
 
 // sync makes the names in directories durable.
@@ -150,8 +151,12 @@ func (o *opened) sync(dirs []string) error {
 // mkdirs makes the directories that lead to the package.
 func (s *spot) mkdirs() error {
 	for _, dir := range s.parents() {
-		if err := s.mkdir(dir); err != nil {
+		made, err := s.mkdir(dir)
+		if err != nil {
 			return err
+		}
+		if made {
+			s.made = append(s.made, path.Dir(dir))
 		}
 	}
 	return nil

@@ -68,7 +68,7 @@ func (s *spot) leave(n note) error {
 	if err != nil {
 		return err
 	}
-	if err := s.mkdir(private + "/notes"); err != nil {
+	if _, err := s.mkdir(private + "/notes"); err != nil {
 		return err
 	}
 	return s.root.WriteFile(s.noteName(), data, 0o644)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
-	"slices"
+	"path"
 
 	"github.com/tofureg/tofureg/verify"
 )
@@ -25,10 +25,7 @@ func (s *spot) put(st *staging, finished string) error {
 		}
 		return err
 	}
-	// Where the first of these is durable the others most often are, at no cost.
-	parents := append([]string{"."}, s.parents()...)
-	slices.Reverse(parents)
-	return s.sync(parents)
+	return s.sync(append(s.made, path.Dir(s.name)))
 }
 
 // same returns the package at the spot if it has this content, otherwise nil: then there
