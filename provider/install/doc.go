@@ -12,6 +12,13 @@
 //	done, err := dir.Install(ctx, src, pkg, install.Options{Policy: verify.Policy{Accept: lock.Accept(p, v)}})
 //	path, err := done.Executable()
 //
+// All that a configuration requires, chosen, installed and locked as "tofu init" does it,
+// is the work of an [Installer]:
+//
+//	installer := &install.Installer{Source: src, Dir: dir}
+//	result, err := installer.Ensure(ctx, requirements, lock)
+//	err = result.Lock.Save(lockfile.Name)
+//
 // [Dir.Lookup] finds what is there, [Dir.Place] links or copies a package from a cache
 // that is shared, [Dir.All] lists and [Dir.Prune] removes.
 //

@@ -401,18 +401,40 @@ func TestRepair(t *testing.T) {
 // TestOffline: what is missing is an error that says so, for each provider.
 func TestOffline(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, 2)
+	s := newSite(t, 3)
 	lock := s.ensure(t, nil).Lock
 	s.in.Source = nil
 	s.in.Dir = &install.Dir{Path: filepath.Join(t.TempDir(), "empty")}
 	lock.Delete(numbered(1))
+	if err := lock.Set(lockfile.Entry{Provider: numbered(2), Version: v110}); err != nil {
+		t.Fatal(err)
+	}
 	_, err := s.in.Ensure(t.Context(), s.want, lock)
 	var e *provider.Error
-	if !errors.Is(err, install.ErrOffline) || !errors.As(err, &e) || e.Subject != numbered(0).String()+" 1.1.0" || strings.Count(err.Error(), "no source is given") != 2 {
+	if !errors.Is(err, install.ErrOffline) || !errors.As(err, &e) || e.Subject != numbered(0).String()+" 1.1.0" {
+		t.Errorf("%v", err)
+	}
+	const want = `install registry.example.com/acme/p0 1.1.0: no source is given: it is not installed
+choose a version of registry.example.com/acme/p1: no source is given: it is not locked
+install registry.example.com/acme/p2 1.1.0: no source is given: the lock file has no hashes of it`
+	if err.Error() != want {
 		t.Errorf("%v", err)
 	}
 	s.in.Upgrade = true
-	if _, err := s.in.Ensure(t.Context(), s.want, lock); strings.Count(err.Error(), "choose a version of") != 2 {
+	if _, err := s.in.Ensure(t.Context(), s.want, lock); strings.Count(err.Error(), "no source is given: an upgrade has to ask one") != 3 {
 		t.Errorf("%v", err)
 	}
+}
+
+// TestOfflineHashes: what is there is installed, although the lock file cannot be completed.
+func TestOfflineHashes(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 1)
+	lock := s.ensure(t, nil).Lock
+	s.in.Source, s.in.LockPlatforms = nil, platformsOf
+	result, err := s.in.Ensure(t.Context(), s.want, lock)
+	if !errors.Is(err, install.ErrOffline) || !strings.Contains(err.Error(), "darwin_arm64") || !result.Lock.Equal(lock) {
+		t.Errorf("%v", err)
+	}
+	s.check(t, result)
 }

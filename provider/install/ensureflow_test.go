@@ -193,3 +193,38 @@ func TestCancel(t *testing.T) {
 		}
 	})
 }
+
+// TestTogether: many that want the same at once, in projects of their own with a common
+// cache, download each package once and lock the same.
+func TestTogether(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t, 3)
+		s.in.Cache = &install.Dir{Path: filepath.Join(t.TempDir(), "cache")}
+		s.Latency = delay // all wait for the first answer before the second one comes
+		var wg sync.WaitGroup
+		locks := make([]string, 4)
+		for i := range locks {
+			project := *s.in
+			project.Dir = &install.Dir{Path: filepath.Join(t.TempDir(), "providers")}
+			wg.Go(func() {
+				result, err := project.Ensure(t.Context(), s.want, nil)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				locks[i] = string(result.Lock.Bytes())
+				s.check(t, result)
+			})
+		}
+		wg.Wait()
+		if n := s.Count(regtest.Archive); n != 3 {
+			t.Errorf("%d archives, want 3", n)
+		}
+		for _, lock := range locks[1:] {
+			if lock != locks[0] {
+				t.Errorf("locked\n%s\nand\n%s", locks[0], lock)
+			}
+		}
+	})
+}

@@ -95,7 +95,11 @@ func (j *job) choose(ctx context.Context) error {
 		return nil
 	}
 	if j.source == nil {
-		return j.failure(op, ErrOffline)
+		why := "it is not locked"
+		if j.Upgrade {
+			why = "an upgrade has to ask one"
+		}
+		return j.failure(op, fmt.Errorf("%w: %s", ErrOffline, why))
 	}
 	leave, err := j.asking.Enter(ctx)
 	if err != nil {

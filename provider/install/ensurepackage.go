@@ -20,13 +20,19 @@ type local struct {
 // lookup finds the package in Dir or Cache; nil: it is in neither, or is not the locked
 // one. Only where there is no source to turn to is that an error.
 func (j *job) lookup(ctx context.Context) (*local, error) {
-	why := []error{ErrOffline}
+	if !j.locked {
+		return j.missing("the lock file has no hashes of it", nil)
+	}
+	if j.policy.RequireSignature {
+		return j.missing("what is installed has no signature, which the policy demands", nil)
+	}
 	places := []struct {
 		dir  *Dir
 		from Origin
 	}{{j.Dir, FromDir}, {j.Cache, FromCache}}
+	var why error
 	for _, place := range places {
-		if place.dir == nil || !j.locked || j.policy.RequireSignature {
+		if place.dir == nil {
 			continue
 		}
 		found, err := j.lookupIn(ctx, place.dir)
@@ -35,14 +41,22 @@ func (j *job) lookup(ctx context.Context) (*local, error) {
 			return &local{found, place.from}, nil
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
-		case !errors.Is(err, ErrNotInstalled):
-			why = append(why, fmt.Errorf("in %s: %w", place.dir.Path, err))
+		case why == nil && !errors.Is(err, ErrNotInstalled):
+			why = err
 		}
 	}
-	if j.source == nil {
-		return nil, j.failure("install", offline(why))
+	return j.missing("it is not installed", why)
+}
+
+// missing is what comes of a package that is not here, for the reason or because of err.
+func (j *job) missing(reason string, err error) (*local, error) {
+	switch {
+	case j.source != nil:
+		return nil, nil
+	case err != nil:
+		return nil, j.failure("install", fmt.Errorf("%w: %w", ErrOffline, err))
 	}
-	return nil, nil
+	return nil, j.failure("install", fmt.Errorf("%w: %s", ErrOffline, reason))
 }
 
 // lookupIn hashes the content of the package, which takes its turn with the downloads.
@@ -53,15 +67,6 @@ func (j *job) lookupIn(ctx context.Context, dir *Dir) (*Installed, error) {
 	}
 	defer leave()
 	return dir.Lookup(ctx, j.s.Provider, j.s.Version, j.platform, j.lock.Accept(j.s.Provider, j.s.Version))
-}
-
-// offline joins the reasons in one line.
-func offline(why []error) error {
-	err := why[0]
-	for _, e := range why[1:] {
-		err = fmt.Errorf("%w; %w", err, e)
-	}
-	return err
 }
 
 // plan tells where the package is.
