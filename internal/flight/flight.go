@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync"
+	"time"
 )
 
 // Group joins concurrent calls with the same key. The zero value is ready to
@@ -23,13 +24,18 @@ type Group[K comparable, V any] struct {
 	calls map[K]*call[V] // that a new caller may join
 }
 
-// call is one run of the work. Until done is closed, waiting and joined belong
-// to the mutex of the group; value, err and fault are written before it closes.
+// call is one run of the work. Until done is closed, the counts belong to the
+// mutex of the group, and the times do always; value, err and fault are written
+// before it closes.
 type call[V any] struct {
 	done    chan struct{}
 	cancel  context.CancelFunc
 	waiting int // callers that have not left
+	patient int // of these, without a deadline
 	joined  int // callers that ever came
+
+	latest time.Time // deadline of all that came
+	told   time.Time // deadline that the work was told last; zero: that there is none
 
 	value V
 	err   error
@@ -67,7 +73,8 @@ func (e *PanicError) Unwrap() error {
 // finds ctx.Err() and context.Cause(ctx). The context that fn gets carries the
 // values of the first caller's context, but neither its deadline nor its
 // cancellation: it is cancelled when the last caller has left, and when fn has
-// returned. A caller that comes after the last one left starts a new run.
+// returned; [Deadline] tells when that will be. A caller that comes after the last
+// one left starts a new run.
 //
 // The value is shared, so clone, if it is not nil, is called to make each
 // caller's own; several calls of it may run at the same time, and it must not
@@ -76,31 +83,41 @@ func (e *PanicError) Unwrap() error {
 //
 // If fn panics, every caller that waits panics with a *PanicError.
 func (g *Group[K, V]) Do(ctx context.Context, key K, clone func(V) V, fn func(context.Context) (V, error)) (V, error) {
+	value, c, err := g.do(ctx, key, clone, fn)
+	if err != nil && g.hasty(ctx, c) {
+		value, _, err = g.do(ctx, key, clone, fn)
+	}
+	return value, err
+}
+
+// do is Do, and returns the run too, if there was one.
+func (g *Group[K, V]) do(ctx context.Context, key K, clone func(V) V, fn func(context.Context) (V, error)) (V, *call[V], error) {
 	var zero V
 	if ctx.Err() != nil {
-		return zero, ended(ctx)
+		return zero, nil, ended(ctx)
 	}
-	c := g.join(ctx, key, fn)
+	deadline, _ := Deadline(ctx) // zero: none
+	c := g.join(ctx, deadline, key, fn)
 	select {
 	case <-c.done:
 	case <-ctx.Done():
-		if g.leave(key, c) {
-			return zero, ended(ctx)
+		if g.leave(deadline, key, c) {
+			return zero, nil, ended(ctx)
 		}
 	}
 	switch {
 	case c.fault != nil:
 		panic(c.fault)
 	case c.err != nil:
-		return zero, c.err
+		return zero, c, c.err
 	case clone != nil && c.joined > 1:
-		return clone(c.value), nil
+		return clone(c.value), c, nil
 	}
-	return c.value, nil
+	return c.value, c, nil
 }
 
 // join enters the run that is under way for key, or begins one.
-func (g *Group[K, V]) join(ctx context.Context, key K, fn func(context.Context) (V, error)) *call[V] {
+func (g *Group[K, V]) join(ctx context.Context, deadline time.Time, key K, fn func(context.Context) (V, error)) *call[V] {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	c := g.calls[key]
@@ -111,7 +128,12 @@ func (g *Group[K, V]) join(ctx context.Context, key K, fn func(context.Context) 
 			g.calls = make(map[K]*call[V])
 		}
 		g.calls[key] = c
-		go g.run(work, key, c, fn)
+		go g.run(g.withDeadline(work, c), key, c, fn)
+	}
+	if deadline.IsZero() {
+		c.patient++
+	} else if deadline.After(c.latest) {
+		c.latest = deadline
 	}
 	c.waiting++
 	c.joined++
@@ -120,7 +142,7 @@ func (g *Group[K, V]) join(ctx context.Context, key K, fn func(context.Context) 
 
 // leave takes one caller out of c and cancels the work if it was the last. It
 // reports false when the result has come in the meantime and can be used.
-func (g *Group[K, V]) leave(key K, c *call[V]) bool {
+func (g *Group[K, V]) leave(deadline time.Time, key K, c *call[V]) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	select {
@@ -129,6 +151,9 @@ func (g *Group[K, V]) leave(key K, c *call[V]) bool {
 	default:
 	}
 	c.waiting--
+	if deadline.IsZero() {
+		c.patient--
+	}
 	if c.waiting == 0 {
 		c.cancel()
 		g.forget(key, c)

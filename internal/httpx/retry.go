@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/flight"
 )
 
 const (
@@ -116,7 +117,7 @@ func sleep(ctx context.Context, d time.Duration, last error) error {
 // fits returns nil if a wait of d can end before the deadline of ctx, or the
 // error of that deadline.
 func fits(ctx context.Context, d time.Duration, last error) error {
-	at, ok := ctx.Deadline()
+	at, ok := flight.Deadline(ctx)
 	if !ok || time.Until(at) > d {
 		return nil
 	}
