@@ -61,6 +61,7 @@ type Config struct {
 // noSettings are those of the zero Config.
 var noSettings = sync.OnceValue(func() *settings {
 	s := newSettings()
+	s.environ = func() []string { return nil }
 	s.methods = []Method{{Kind: Direct, Implicit: true}}
 	return s
 })

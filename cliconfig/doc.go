@@ -15,7 +15,8 @@
 //
 // # Places
 //
-// One main file is read, the first of these that exists:
+// These are the places of OpenTofu; [System.Terraform] has those of Terraform hold. One
+// main file is read, the first of these that exists:
 //
 //	the file in TF_CLI_CONFIG_FILE, or in TERRAFORM_CONFIG
 //	~/.tofurc                          on Windows %APPDATA%\tofu.rc

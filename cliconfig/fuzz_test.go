@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -69,6 +71,39 @@ func use(t *testing.T, cfg *cliconfig.Config) {
 		_ = o.String()
 	}
 	_, _, _ = cfg.TokenOrigin(t.Context(), svchost.MustParse("a.test"))
+}
+
+// FuzzVariables makes sure that the variable which is said to hold the token of a host
+// is the one that the token is from.
+func FuzzVariables(f *testing.F) {
+	f.Add("a_test", "a.test", "A_TEST")
+	f.Add("b__c_test", "b-c_test", "xn____caf__dma_fr")
+	f.Add("a_test:8443", "a___test", "=")
+	f.Fuzz(func(t *testing.T, a, b, c string) {
+		var environ []string
+		for i, name := range []string{a, b, c, a} {
+			environ = append(environ, fmt.Sprintf("TF_TOKEN_%s=%d", name, i))
+		}
+		cfg, err := cliconfig.Load(cliconfig.System{GOOS: "linux", Environ: environ, Open: fakeFiles(nil)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range cfg.Origins() {
+			quoted, _ := strings.CutPrefix(o.Setting, "credentials ")
+			name, err := strconv.Unquote(quoted)
+			if err != nil {
+				t.Fatal(err)
+			}
+			host, err := svchost.FromWire(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			token, err := cfg.Credentials().Token(t.Context(), host)
+			if err == nil && !slices.Contains(environ, o.Variable+"="+token.Reveal()) {
+				t.Errorf("%q: the token of %s is not from %s", environ, name, o.Variable)
+			}
+		}
+	})
 }
 
 // FuzzJSON makes sure that the JSON form is read without a panic, whatever it is.

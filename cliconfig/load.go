@@ -20,7 +20,7 @@ import (
 // Warnings alone are no error; [Config.Warnings] has them.
 func Load(sys System) (*Config, error) {
 	l := &loader{sys: sys.complete(), order: map[string]int{}, set: newSettings()}
-	l.set.sys = l.sys
+	l.set.environ, l.set.terraform = func() []string { return l.sys.Environ }, l.sys.Terraform
 	l.files()
 	l.environment()
 	l.validate()
@@ -36,7 +36,8 @@ func Load(sys System) (*Config, error) {
 // settings is what a configuration says. It does not change after Load, except for
 // tokens that are saved through [Config.Store].
 type settings struct {
-	sys         System
+	environ     func() []string // a function, because package fmt shows what is in a slice
+	terraform   bool
 	files       []string // that were read
 	credentials map[svchost.Hostname]*credential
 	variables   map[svchost.Hostname]string // with tokens

@@ -40,7 +40,7 @@ func (c *Config) Policy(p addrs.Provider) verify.Policy {
 
 // mustSign reports whether a registry without any keys for p is refused.
 func (s *settings) mustSign(p addrs.Provider) bool {
-	return s.enforce.signed || s.sys.Terraform || p.Host() != addrs.DefaultHost()
+	return s.enforce.signed || s.terraform || p.Host() != addrs.DefaultHost()
 }
 
 // signed is a registry that hands out no evidence without the signature that the CLI

@@ -23,7 +23,7 @@ var ErrNoFetcher = errors.New("this program cannot install from OCI mirrors")
 // one of the implicit directories has.
 func (c *Config) ProviderSource() provider.Source {
 	c.sourceOnce.Do(func() {
-		multi := &provider.Multi{}
+		multi := &provider.Multi{Passed: c.passed}
 		var local []provider.Source
 		names := map[string]int{}
 		for _, m := range c.Methods() {
@@ -43,6 +43,13 @@ func (c *Config) ProviderSource() provider.Source {
 		c.source = multi
 	})
 	return c.source
+}
+
+// passed logs that a method does not have a provider.
+func (c *Config) passed(method string, err error) {
+	if c.Logger != nil {
+		c.Logger.Debug("provider method passed over", "method", method, "reason", err)
+	}
 }
 
 // method returns the source of one method.

@@ -14,8 +14,8 @@ type hostname = svchost.Hostname
 type tokens struct {
 	set     *settings
 	environ auth.Source
-	program auth.Store // nil: there is no helper
-	helper  auth.Source
+	program auth.Store  // nil: there is no helper
+	helper  auth.Source // program with what it has answered
 
 	mu     sync.Mutex
 	blocks map[hostname]*credential
@@ -26,18 +26,36 @@ var _ auth.Invalidator = (*tokens)(nil)
 func (c *Config) tokens() *tokens {
 	c.credentialsOnce.Do(func() {
 		s := c.settings()
-		t := &tokens{set: s, environ: auth.Environ(s.sys.Environ), blocks: map[hostname]*credential{}}
+		t := &tokens{set: s, environ: auth.Environ(s.environ()), blocks: map[hostname]*credential{}}
 		for host, block := range s.credentials {
 			t.blocks[host] = block
 		}
 		if h := s.helper; h != nil {
-			t.program = auth.Helper{Path: h.path, Args: h.args, Env: s.sys.Environ}
+			t.program = program(func() auth.Helper {
+				return auth.Helper{Path: h.path, Args: h.args, Env: s.environ()}
+			})
 			t.helper = auth.Cached(t.program, 0)
 		}
 		c.credentials = t
 	})
 	return c.credentials
 }
+
+// program is a helper of which no verb of package fmt prints the environment, because
+// there are tokens in it.
+type program func() auth.Helper
+
+func (p program) Token(ctx context.Context, host hostname) (auth.Token, error) {
+	return p().Token(ctx, host)
+}
+
+func (p program) Save(ctx context.Context, host hostname, token auth.Token) error {
+	return p().Save(ctx, host, token)
+}
+
+func (p program) Forget(ctx context.Context, host hostname) error { return p().Forget(ctx, host) }
+
+func (p program) String() string { return p().String() }
 
 // Token returns the token of host.
 func (t *tokens) Token(ctx context.Context, host hostname) (auth.Token, error) {

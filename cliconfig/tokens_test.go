@@ -170,8 +170,9 @@ func TestNoSecret(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
 	sys := home(t, map[string]string{
-		".tofurc":             credentials("a.test", secret) + "credentials_helper \"x\" {\n  args = [\"" + secret + "\"]\n}\n",
-		".terraform.d/x.tfrc": "credentials \"b.test\" {\n  token = \"" + secret + " " + secret + "\"\n  " + secret + " = 1\n}\n",
+		".tofurc": credentials("a.test", secret) + "credentials_helper \"x\" {\n  args = [\"" + secret + "\"]\n}\n",
+		".terraform.d/plugins/terraform-credentials-x": "",
+		".terraform.d/x.tfrc":                          "credentials \"b.test\" {\n  token = \"" + secret + " " + secret + "\"\n  " + secret + " = 1\n}\n",
 	})
 	sys.Environ = []string{"TF_TOKEN_c_test=" + secret, "TF_TOKEN_d_test=" + secret + " " + secret}
 	cfg, err := cliconfig.Load(sys)
@@ -186,7 +187,15 @@ func TestNoSecret(t *testing.T) {
 	if !errors.Is(err, provider.ErrUnauthorized) || log.Len() == 0 {
 		t.Errorf("%v", err)
 	}
-	printed := fmt.Sprintln(err) + fmt.Sprintf("%v %+v %s", cfg.Origins(), cfg.Warnings(), cfg.Credentials())
+	store, storeErr := cfg.Store(svchost.MustParse("e.test"))
+	if storeErr != nil {
+		t.Fatal(storeErr)
+	}
+	printed := fmt.Sprintln(err)
+	for _, v := range []any{cfg, cfg.Credentials(), store, cfg.ProviderSource(), cfg.Registry(), cfg.Discovery(), cfg.Methods()} {
+		printed += fmt.Sprintf("%v %+v %#v %s %d %t", v, v, v, v, v, v)
+	}
+	printed += fmt.Sprintf("%v %+v %s", cfg.Origins(), cfg.Warnings(), cfg.Credentials())
 	for _, w := range cfg.Warnings() {
 		printed += w.Error()
 	}
