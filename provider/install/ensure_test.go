@@ -42,10 +42,7 @@ type site struct {
 func newSite(t *testing.T, n int) *site {
 	t.Helper()
 	s := &site{Registry: regtest.New("registry.example.com"), want: requirements{}}
-	var platforms []string
-	for _, p := range platformsOf {
-		platforms = append(platforms, p.String())
-	}
+	platforms := inText(platformsOf)
 	for i := range n {
 		for _, version := range []string{"1.0.0", "1.1.0", "2.0.0"} {
 			s.AddProvider(regtest.Provider{Address: fmt.Sprintf("acme/p%d", i), Version: version, Platforms: platforms})
@@ -58,6 +55,14 @@ func newSite(t *testing.T, n int) *site {
 		Platform: platformsOf[0],
 	}
 	return s
+}
+
+// inText returns the platforms as text.
+func inText(platforms []addrs.Platform) (out []string) {
+	for _, p := range platforms {
+		out = append(out, p.String())
+	}
+	return out
 }
 
 // numbered is the provider pI of a site.

@@ -61,7 +61,11 @@ func (j *job) hash(ctx context.Context, described <-chan *provider.Package) (map
 	}
 	if j.policy.RecordStated {
 		// One description may state the hashes for all platforms, so it is worth a wait.
-		if pkg := <-described; pkg != nil {
+		pkg := <-described
+		if pkg == nil {
+			pkg, _ = j.describe(ctx, j.s.Unlocked[0]) // provider.Hashes tells the error
+		}
+		if pkg != nil {
 			o.Packages = append(o.Packages, pkg)
 		}
 	}
@@ -69,15 +73,7 @@ func (j *job) hash(ctx context.Context, described <-chan *provider.Package) (map
 		return j.hashes(ctx, j.s.Unlocked, o)
 	}
 	o.Packages = append(o.Packages, j.describeAll(ctx, o.Packages)...)
-	var accepted, others []addrs.Platform
-	accept := j.lock.Accept(j.s.Provider, j.s.Version)
-	for _, platform := range j.s.Unlocked {
-		if slices.ContainsFunc(o.Packages, func(pkg *provider.Package) bool { return states(pkg, platform, accept) }) {
-			accepted = append(accepted, platform)
-		} else {
-			others = append(others, platform)
-		}
-	}
+	accepted, others := j.partition(o.Packages)
 	reports, err := j.hashes(ctx, others, o)
 	o.Policy = j.accepting()
 	more, moreErr := j.hashes(ctx, accepted, o)
@@ -102,7 +98,7 @@ func (j *job) describeAll(ctx context.Context, known []*provider.Package) []*pro
 	packages := make([]*provider.Package, len(j.s.Unlocked))
 	var wg sync.WaitGroup
 	for i, platform := range j.s.Unlocked {
-		if !slices.ContainsFunc(known, func(pkg *provider.Package) bool { return len(pkg.Hashes[platform]) > 0 }) {
+		if !slices.ContainsFunc(known, func(pkg *provider.Package) bool { return pkg.Platform == platform || len(pkg.Hashes[platform]) > 0 }) {
 			wg.Go(func() { packages[i], _ = j.describe(ctx, platform) })
 		}
 	}
@@ -110,14 +106,25 @@ func (j *job) describeAll(ctx context.Context, known []*provider.Package) []*pro
 	return slices.DeleteFunc(packages, func(pkg *provider.Package) bool { return pkg == nil })
 }
 
-// states reports whether pkg states one of the hashes for the platform. Where the lock file
-// has that, it decides, without a signature.
-func states(pkg *provider.Package, platform addrs.Platform, hashes []verify.Hash) bool {
-	stated := pkg.Hashes[platform]
-	if pkg.Platform == platform {
-		stated = pkg.Evidence().Hashes
+// partition tells for which of the platforms to be hashed the packages state a hash that
+// the lock file has: there that decides, and no signature is wanted.
+func (j *job) partition(packages []*provider.Package) (accepted, others []addrs.Platform) {
+	accept := j.lock.Accept(j.s.Provider, j.s.Version)
+	for _, platform := range j.s.Unlocked {
+		known := slices.ContainsFunc(packages, func(pkg *provider.Package) bool {
+			stated := pkg.Hashes[platform]
+			if pkg.Platform == platform {
+				stated = pkg.Evidence().Hashes
+			}
+			return slices.ContainsFunc(stated, func(h verify.Hash) bool { return slices.Contains(accept, h) })
+		})
+		if known {
+			accepted = append(accepted, platform)
+		} else {
+			others = append(others, platform)
+		}
 	}
-	return slices.ContainsFunc(stated, func(h verify.Hash) bool { return slices.Contains(hashes, h) })
+	return accepted, others
 }
 
 // unlocked returns those of the other platforms whose hashes the lock file is not known to

@@ -87,10 +87,7 @@ func TestLockGrowsElsewhere(t *testing.T) {
 // each, which must not be taken for those of two platforms.
 func TestLockGrowsWithDirectories(t *testing.T) {
 	t.Parallel()
-	var platforms []string
-	for _, p := range platformsOf {
-		platforms = append(platforms, p.String())
-	}
+	platforms := inText(platformsOf)
 	for _, fresh := range []bool{false, true} {
 		for _, cached := range []bool{false, true} {
 			s := newSite(t, 0)
@@ -203,10 +200,7 @@ func TestLockStated(t *testing.T) {
 	t.Parallel()
 	for _, record := range []bool{true, false} {
 		s := newSite(t, 0)
-		var platforms []string
-		for _, p := range platformsOf {
-			platforms = append(platforms, p.String())
-		}
+		platforms := inText(platformsOf)
 		s.AddProvider(regtest.Provider{Address: "acme/p0", Platforms: platforms, PackageHashes: true})
 		s.want[numbered(0)] = addrs.Constraint{}
 		s.in.LockPlatforms = platformsOf
@@ -225,6 +219,47 @@ func TestLockStated(t *testing.T) {
 		}
 		s.ensure(t, result.Lock)
 		s.counts(t, nil)
+	}
+}
+
+// TestLockGrowsByWhatIsStated: one description suffices to add all platforms.
+func TestLockGrowsByWhatIsStated(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 0)
+	platforms := inText(platformsOf)
+	s.AddProvider(regtest.Provider{Address: "acme/p0", Platforms: platforms, PackageHashes: true})
+	s.want[numbered(0)] = addrs.Constraint{}
+	lock := s.ensure(t, nil).Lock
+	s.in.Policy = func(addrs.Provider) verify.Policy { return verify.Policy{RecordStated: true} }
+	s.in.LockPlatforms = platformsOf
+	for _, want := range []map[regtest.Kind]int{{regtest.Package: 1}, nil} {
+		lock = s.ensure(t, lock).Lock
+		s.counts(t, want)
+	}
+	if n := len(lock.Accept(numbered(0), addrs.MustParseVersion("1.0.0"))); n != 2*len(platformsOf) {
+		t.Errorf("%d hashes, want zh and h1 for each platform", n)
+	}
+}
+
+// TestReuseWithoutLock: what is there is used without a lock file too if the source states
+// its h1 and the policy believes that.
+func TestReuseWithoutLock(t *testing.T) {
+	t.Parallel()
+	for _, want := range []install.Origin{install.FromDir, install.FromCache} {
+		s := newSite(t, 1)
+		s.in.Source = &mirrorclient.Client{BaseURL: s.MirrorURL(), HTTP: s.Client(), Retries: -1}
+		s.in.Policy = func(addrs.Provider) verify.Policy { return verify.Policy{AllowUnsigned: true} }
+		if want == install.FromCache {
+			s.in.Cache = &install.Dir{Path: filepath.Join(t.TempDir(), "cache")}
+		}
+		s.ensure(t, nil)
+		if want == install.FromCache {
+			s.elsewhere(t)
+		}
+		sel := only(t, s.ensure(t, nil))
+		if sel.From != want || sel.Fetched != 0 || sel.Package == nil || s.Count(regtest.Archive) > 0 {
+			t.Errorf("%+v", sel)
+		}
 	}
 }
 
@@ -269,6 +304,26 @@ func TestLockNewPackage(t *testing.T) {
 	if !errors.Is(err, verify.ErrBadSignature) || !result.Lock.Equal(lock) {
 		t.Errorf("%v", err)
 	}
+}
+
+// TestLockGrowsByBoth: one platform is accepted because it is locked, another one because
+// it is signed.
+func TestLockGrowsByBoth(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 1)
+	release := s.AddProvider(regtest.Provider{Address: "acme/p0", Version: "1.2.0", Platforms: []string{"linux_amd64", "darwin_arm64", "windows_amd64"}})
+	lock := s.ensure(t, nil).Lock
+	e, _ := lock.Get(numbered(0))
+	e.Hashes = slices.DeleteFunc(e.Hashes, func(h verify.Hash) bool { return h == release.ZH("windows_amd64") })
+	if err := lock.Set(e); err != nil {
+		t.Fatal(err)
+	}
+	s.in.LockPlatforms = platformsOf[:3]
+	reports := only(t, s.ensure(t, lock)).Reports
+	if len(reports) != 3 || reports[platformsOf[1]].Trust != verify.Accepted || reports[platformsOf[2]].Trust != verify.Signed {
+		t.Errorf("%+v", reports)
+	}
+	s.counts(t, map[regtest.Kind]int{regtest.Package: 2, regtest.Archive: 2, regtest.Sums: 1, regtest.Signature: 1})
 }
 
 // TestLockPlatformMissing: the package is installed all the same, and what is known is
