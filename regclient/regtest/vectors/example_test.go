@@ -1,0 +1,36 @@
+package vectors_test
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/regclient/regtest/vectors"
+)
+
+// A parser for hostnames is tried with all vectors of its kind.
+func ExampleFiles() {
+	data, err := vectors.Files.ReadFile("hosts.json")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	var file struct {
+		Cases []struct{ Input, Parser, ASCII, Error string }
+	}
+	if err := json.Unmarshal(data, &file); err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, c := range file.Cases {
+		if c.Parser != "" {
+			continue // for another parser
+		}
+		host, err := svchost.Parse(c.Input)
+		if host.String() != c.ASCII || (err != nil) != (c.Error != "") {
+			fmt.Printf("%q: got %s, %v\n", c.Input, host, err)
+		}
+	}
+	fmt.Println("done")
+	// Output: done
+}

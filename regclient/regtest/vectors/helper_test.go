@@ -1,0 +1,123 @@
+package vectors_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tofureg/tofureg/regclient/regtest/vectors"
+)
+
+// each runs the cases of a file, of which there are at least least.
+func each[T any](t *testing.T, file string, least int, run func(t *testing.T, c T)) {
+	t.Parallel()
+	data, err := vectors.Files.ReadFile(file + ".json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc struct {
+		About    string
+		Versions []string
+		Cases    []json.RawMessage
+	}
+	if err := json.Unmarshal(data, &doc); err != nil {
+		t.Fatal(err)
+	}
+	if doc.About == "" || len(doc.Cases) < least {
+		t.Fatalf("%d cases, want %d; about %q", len(doc.Cases), least, doc.About)
+	}
+	seen := map[string]bool{}
+	for i, raw := range doc.Cases {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			var c T
+			d := json.NewDecoder(bytes.NewReader(raw))
+			d.DisallowUnknownFields()
+			if err := d.Decode(&c); err != nil {
+				t.Fatal(err)
+			}
+			if seen[string(raw)] {
+				t.Error("the case is there twice")
+			}
+			seen[string(raw)] = true
+			run(t, c)
+			if t.Failed() {
+				t.Logf("case %s", shorten(string(raw)))
+			}
+		})
+	}
+}
+
+func shorten(s string) string {
+	if len(s) > 1500 {
+		s = s[:1500] + "..."
+	}
+	return s
+}
+
+// result compares a result, or the kind of an error, with what a case wants.
+func result[T any](t *testing.T, got, want T, err error, kind, wantKind string) {
+	t.Helper()
+	switch {
+	case err == nil && wantKind != "":
+		t.Errorf("accepted as %s, want error %q", shown(got), wantKind)
+	case err != nil && wantKind == "":
+		t.Errorf("error %v, want %s", err, shown(want))
+	case err != nil && kind != wantKind:
+		t.Errorf("error of kind %q, want %q: %v", kind, wantKind, err)
+	case err == nil:
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("want (-), got (+):\n%s", diff)
+		}
+	case strings.ContainsFunc(err.Error(), func(r rune) bool { return r < ' ' && r != '\n' }):
+		t.Errorf("the error has control characters: %q", err)
+	}
+}
+
+func shown(v any) string {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprintf("%+v", v)
+	}
+	return string(data)
+}
+
+// TestDocumented: the package comment names each file and each kind of error.
+func TestDocumented(t *testing.T) {
+	t.Parallel()
+	doc, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^//\t([a-z-]+\.json) `).FindAllSubmatch(doc, -1) {
+		named[string(m[1])] = true
+	}
+	entries, err := vectors.Files.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if !named[e.Name()] {
+			t.Errorf("%s is not in the package comment", e.Name())
+		}
+		delete(named, e.Name())
+		data, err := vectors.Files.ReadFile(e.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`"error": "([^"]*)"`).FindAllSubmatch(data, -1) {
+			if !bytes.Contains(doc, []byte("\n//\t"+string(m[1])+" ")) {
+				t.Errorf("%s has an error of kind %q, which is not in the package comment", e.Name(), m[1])
+			}
+		}
+	}
+	for name := range named {
+		t.Errorf("there is no %s", name)
+	}
+}

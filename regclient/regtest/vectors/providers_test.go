@@ -1,0 +1,104 @@
+package vectors_test
+
+import (
+	"testing"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/regclient"
+)
+
+// release is one version of a list.
+type release struct {
+	Version              string
+	Protocols, Platforms []string
+}
+
+func releases(v *provider.Versions) []release {
+	list := []release{}
+	if v == nil {
+		return list
+	}
+	for _, r := range v.List {
+		e := release{Version: r.Version.String(), Protocols: r.Protocols}
+		for _, p := range r.Platforms {
+			e.Platforms = append(e.Platforms, p.String())
+		}
+		list = append(list, e)
+	}
+	return list
+}
+
+func TestProviderLists(t *testing.T) {
+	type want struct {
+		Versions []release
+		Warnings int
+	}
+	each(t, "provider-lists", 30, func(t *testing.T, c struct {
+		Name, Note, Provider, Error string
+		Exchange                    exchange
+		want
+	}) {
+		client := &regclient.Client{HTTP: c.Exchange.client(), Discovery: services{}, Retries: -1}
+		v, err := client.ProviderVersions(t.Context(), addrs.MustParseProvider(c.Provider))
+		got := want{Versions: releases(v)}
+		if v != nil {
+			got.Warnings = len(v.Warnings)
+		}
+		result(t, got, c.want, err, answerKind(err), c.Error)
+	})
+}
+
+// packaged is what a document says about a package.
+type packaged struct {
+	Protocols    []string            `json:"protocols"`
+	Filename     string              `json:"filename"`
+	URL          string              `json:"url"`
+	Size         int64               `json:"size"`
+	SHA256       string              `json:"sha256"`
+	SumsURL      string              `json:"sums_url"`
+	SignatureURL string              `json:"signature_url"`
+	Keys         []string            `json:"keys"`
+	Hashes       map[string][]string `json:"hashes"`
+}
+
+func packageOf(p *provider.Package) packaged {
+	if p == nil {
+		return packaged{}
+	}
+	d := packaged{
+		Protocols: p.Protocols, Filename: p.Filename, URL: p.URL, Size: p.Size,
+		SHA256: p.SHA256.String(), SumsURL: p.SumsURL, SignatureURL: p.SignatureURL,
+	}
+	for _, k := range p.Keys {
+		d.Keys = append(d.Keys, k.Armor)
+	}
+	for platform, hashes := range p.Hashes {
+		if d.Hashes == nil {
+			d.Hashes = map[string][]string{}
+		}
+		for _, h := range hashes {
+			d.Hashes[platform.String()] = append(d.Hashes[platform.String()], h.String())
+		}
+	}
+	return d
+}
+
+// packageVector is a case about the document of a package.
+type packageVector struct {
+	Name, Note, Provider, Version, Platform, Base, Error string
+	Exchange                                             exchange
+	Package                                              packaged
+}
+
+func (c *packageVector) run(t *testing.T, l provider.Lister) {
+	t.Helper()
+	p, err := l.ProviderPackage(t.Context(), addrs.MustParseProvider(c.Provider), addrs.MustParseVersion(c.Version), addrs.MustParsePlatform(c.Platform))
+	result(t, packageOf(p), c.Package, err, mirrorKind(err, c.Error), c.Error)
+}
+
+func TestProviderPackages(t *testing.T) {
+	each(t, "provider-packages", 60, func(t *testing.T, c packageVector) {
+		c.run(t, &regclient.Client{HTTP: c.Exchange.client(), Discovery: services{}, Retries: -1})
+	})
+}

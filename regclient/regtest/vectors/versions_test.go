@@ -1,0 +1,143 @@
+package vectors_test
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/module"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/regclient/regtest/vectors"
+)
+
+func TestProviderVersions(t *testing.T) {
+	testVersions(t, "provider-versions", 60, addrs.ParseVersion)
+}
+
+func TestModuleVersions(t *testing.T) {
+	testVersions(t, "module-versions", 40, addrs.ParseModuleVersion)
+}
+
+func testVersions(t *testing.T, file string, least int, parse func(string) (addrs.Version, error)) {
+	type want struct{ String, Prerelease, Metadata string }
+	each(t, file, least, func(t *testing.T, c struct {
+		Input, Error, Note, String, Prerelease, Metadata string
+	}) {
+		v, err := parse(c.Input)
+		result(t, want{v.String(), v.Prerelease(), v.Metadata()}, want{c.String, c.Prerelease, c.Metadata}, err, nameKind(err), c.Error)
+	})
+}
+
+func TestVersionOrder(t *testing.T) {
+	each(t, "version-order", 5, func(t *testing.T, c struct {
+		Versions []string
+		Note     string
+	}) {
+		for _, parse := range []func(string) (addrs.Version, error){addrs.ParseVersion, addrs.ParseModuleVersion} {
+			var list []addrs.Version
+			for _, text := range c.Versions {
+				// The largest numbers are not for modules.
+				if v, err := parse(text); err == nil {
+					list = append(list, v)
+				}
+			}
+			for i := range list {
+				for j := range list {
+					if got, want := list[i].Compare(list[j]), min(1, max(-1, i-j)); got != want {
+						t.Errorf("Compare(%s, %s) = %d, want %d", list[i], list[j], got, want)
+					}
+				}
+			}
+		}
+	})
+}
+
+// constraint is one case of the constraints.
+type constraint struct {
+	Input, Error, Note, String, Newest string
+	Allowed                            []string
+}
+
+type constraintResult struct {
+	String, Newest string
+	Allowed        []string
+}
+
+func (c *constraint) want() constraintResult {
+	return constraintResult{c.String, c.Newest, slices.Clip(c.Allowed)}
+}
+
+// listed returns the versions that the constraints of a file are tried with.
+func listed(t *testing.T, file string, parse func(string) (addrs.Version, error)) []addrs.Version {
+	t.Helper()
+	data, err := vectors.Files.ReadFile(file + ".json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc struct{ Versions []string }
+	if err := json.Unmarshal(data, &doc); err != nil {
+		t.Fatal(err)
+	}
+	var list []addrs.Version
+	for _, text := range doc.Versions {
+		v, err := parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, v)
+	}
+	return list
+}
+
+// allowed does the same for both sorts of constraints.
+func allowed(c addrs.Constraint, list []addrs.Version, newest func(addrs.Constraint) (addrs.Version, error)) (constraintResult, error) {
+	r := constraintResult{String: c.String(), Allowed: []string{}}
+	for _, v := range list {
+		if c.Allows(v) {
+			r.Allowed = append(r.Allowed, v.String())
+		}
+	}
+	v, err := newest(c)
+	if err != nil && !errors.Is(err, provider.ErrNoVersion) {
+		return r, err
+	}
+	r.Newest = v.String()
+	return r, nil
+}
+
+func TestProviderConstraints(t *testing.T) {
+	list := listed(t, "provider-constraints", addrs.ParseVersion)
+	versions := &provider.Versions{}
+	for _, v := range list {
+		versions.List = append(versions.List, provider.Release{Version: v})
+	}
+	each(t, "provider-constraints", 60, func(t *testing.T, c constraint) {
+		parsed, err := addrs.ParseProviderConstraint(c.Input)
+		got, other := allowed(parsed, list, versions.Newest)
+		if other != nil {
+			t.Error(other)
+		}
+		result(t, got, c.want(), err, nameKind(err), c.Error)
+		if again, err := addrs.ParseProviderConstraint(c.String); err != nil || c.Error == "" && again != parsed {
+			t.Errorf("the string is parsed as %v, %v", again, err)
+		}
+	})
+}
+
+func TestModuleConstraints(t *testing.T) {
+	list := listed(t, "module-constraints", addrs.ParseModuleVersion)
+	versions := &module.Versions{}
+	for _, v := range list {
+		versions.List = append(versions.List, module.Release{Version: v})
+	}
+	each(t, "module-constraints", 40, func(t *testing.T, c constraint) {
+		parsed, err := addrs.ParseModuleConstraint(c.Input)
+		got, other := allowed(parsed, list, versions.Newest)
+		if other != nil {
+			t.Error(other)
+		}
+		result(t, got, c.want(), err, nameKind(err), c.Error)
+	})
+}
