@@ -183,18 +183,20 @@ func TestNoSecret(t *testing.T) {
 	reg.Require("another", regtest.Versions)
 	cfg.HTTP = reg.Client()
 	cfg.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	_, err = cfg.ProviderSource().ProviderVersions(t.Context(), addrs.MustParseProvider("c.test/acme/alpha"))
-	if !errors.Is(err, provider.ErrUnauthorized) || log.Len() == 0 {
-		t.Errorf("%v", err)
-	}
 	store, storeErr := cfg.Store(svchost.MustParse("e.test"))
 	if storeErr != nil {
 		t.Fatal(storeErr)
 	}
-	printed := fmt.Sprintln(err)
+	// Before requests, because it reads what other goroutines write then.
+	printed := ""
 	for _, v := range []any{cfg, cfg.Credentials(), store, cfg.ProviderSource(), cfg.Registry(), cfg.Discovery(), cfg.Methods()} {
 		printed += fmt.Sprintf("%v %+v %#v %s %d %t", v, v, v, v, v, v)
 	}
+	_, err = cfg.ProviderSource().ProviderVersions(t.Context(), addrs.MustParseProvider("c.test/acme/alpha"))
+	if !errors.Is(err, provider.ErrUnauthorized) || log.Len() == 0 {
+		t.Errorf("%v", err)
+	}
+	printed += fmt.Sprintln(err)
 	printed += fmt.Sprintf("%v %+v %s", cfg.Origins(), cfg.Warnings(), cfg.Credentials())
 	for _, w := range cfg.Warnings() {
 		printed += w.Error()
