@@ -103,7 +103,18 @@ func (c *Config) DevOverrides() map[addrs.Provider]string {
 // Methods returns the methods by which providers are installed, in their order, as
 // data. [Config.ProviderSource] makes a source of them. A configuration whose block
 // provider_installation has no methods has none.
-func (c *Config) Methods() []Method { return slices.Clone(c.settings().methods) }
+// The caller may change the result.
+func (c *Config) Methods() []Method {
+	methods := slices.Clone(c.settings().methods)
+	for i := range methods {
+		m := &methods[i]
+		m.Include, m.Exclude = slices.Clone(m.Include), slices.Clone(m.Exclude)
+		if n := m.DownloadRetries; n != nil {
+			m.DownloadRetries = new(*n)
+		}
+	}
+	return methods
+}
 
 // Discovery returns a client that finds the services of hosts, with the host blocks as
 // overrides. Each call returns the same one.

@@ -56,6 +56,9 @@
 //
 // # Rules
 //
+// How far packages are trusted is the program's decision; [Config.Policy] is that of the
+// CLI. The zero [verify.Policy] is stricter.
+//
 // Tokens appear in no error, no warning and no report, and no method returns one but
 // those of [Config.Credentials]. Without provider_installation, packages come from the
 // implicit directories, which are terraform.d/plugins in the working directory, plugins in
@@ -67,6 +70,6 @@
 // list of objects, also where the CLI wants a list. Settings that the CLI does not know
 // are a warning, methods of installation that it does not know are an error.
 //
-// A file may have [MaxFile] bytes and 64 levels of nesting, a directory [MaxFiles] files.
-// No file makes this package panic.
+// A file may have [MaxFile] bytes and 64 levels of nesting, a directory [MaxFiles] files,
+// and a block provider_installation 1000 methods. No file makes this package panic.
 package cliconfig

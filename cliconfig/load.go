@@ -33,8 +33,7 @@ func Load(sys System) (*Config, error) {
 	return &Config{set: l.set, warnings: l.problems.list}, nil
 }
 
-// settings is what a configuration says. It does not change after Load, except for
-// tokens that are saved through [Config.Store].
+// settings is what a configuration says. It does not change after Load.
 type settings struct {
 	environ     func() []string // a function, because package fmt shows what is in a slice
 	terraform   bool
