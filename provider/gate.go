@@ -3,31 +3,47 @@ package provider
 import (
 	"context"
 	"runtime"
+	"sync"
 )
 
 // A Gate bounds how many archives are in progress at once, from the request for one to
-// its verdict, in all calls that share it. It is safe for concurrent use. [NewGate] makes
-// one.
+// its verdict, in all calls that share it. The zero value is ready to use. A Gate is safe
+// for concurrent use, and must not be copied after its first use.
 type Gate struct {
+	// Parallel is how many archives may be in progress; 0 or less: 8, which hides the
+	// latency of a server and is no burden to it. Each takes its size in temporary files,
+	// which some systems keep in memory. It must not be changed after the first use.
+	Parallel int
+
+	once     sync.Once
 	archives chan struct{}
 	hashing  chan struct{} // by those that keep a core busy
 }
 
-// defaultGate hides the latency of a server and is no burden to it. Each archive in
-// progress takes its size in temporary files, which some systems keep in memory.
-const defaultGate = 8
-
-// NewGate returns a Gate for n archives at once; 0 or less means 8.
-func NewGate(n int) *Gate {
-	if n <= 0 {
-		n = defaultGate
-	}
-	return &Gate{archives: make(chan struct{}, n), hashing: make(chan struct{}, runtime.GOMAXPROCS(0))}
-}
+const defaultParallel = 8
 
 // Enter waits until there is room for one more archive, or until ctx ends, whose error it
 // returns then. Who has entered must call leave, once.
-func (g *Gate) Enter(ctx context.Context) (leave func(), err error) { return enter(ctx, g.archives) }
+func (g *Gate) Enter(ctx context.Context) (leave func(), err error) {
+	g.prepare()
+	return enter(ctx, g.archives)
+}
+
+// compute is like Enter, for work of which no more than there are cores makes sense.
+func (g *Gate) compute(ctx context.Context) (leave func(), err error) {
+	g.prepare()
+	return enter(ctx, g.hashing)
+}
+
+func (g *Gate) prepare() {
+	g.once.Do(func() {
+		n := g.Parallel
+		if n <= 0 {
+			n = defaultParallel
+		}
+		g.archives, g.hashing = make(chan struct{}, n), make(chan struct{}, runtime.GOMAXPROCS(0))
+	})
+}
 
 func enter(ctx context.Context, places chan struct{}) (leave func(), err error) {
 	if err := ctx.Err(); err != nil {

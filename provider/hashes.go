@@ -22,7 +22,7 @@ type HashOptions struct {
 	Store HashStore
 
 	// Gate bounds the archives that are in progress at once, together with those of
-	// other calls that use it; nil: one of [NewGate] for this call alone.
+	// other calls that use it; nil: a zero [Gate] for this call alone.
 	Gate *Gate
 
 	// TempDir is where an archive lies while it is hashed; empty: [os.TempDir]. There
@@ -36,7 +36,7 @@ type HashOptions struct {
 // The order does not matter, nor do repetitions.
 //
 // For each platform the source is asked for the package, and its archive comes into a
-// temporary file without a name, while its zh is computed, and is then read once for its
+// private temporary file, while its zh is computed, and is then read once for its
 // h1; nothing is unpacked. Platforms are worked on side by side, as far as the Gate of o
 // admits; the SHA256SUMS document and its signature are fetched once for all. Every
 // platform is judged by the policy of o as in [Download]. Of a package that is unpacked
@@ -52,8 +52,8 @@ type HashOptions struct {
 //     source decides then what gets into the lock file, signature or not: that covers the
 //     zh only. Often a registry answers for all platforms at once, so only one of them
 //     is asked for. In such a report Local is empty; Claimed has what nobody has
-//     verified; and Trust says who vouches for the zh: a signature, the policy's
-//     accepted hashes, or the source alone (Checked).
+//     verified; and Trust is Signed if a signature covers the zh, Accepted if one of the
+//     stated hashes is an accepted one, and otherwise Checked.
 //
 // One failure does not stop the others: the map has a report for each platform that
 // there is one for, and the error joins one [*Error] for each of the others, in their
@@ -82,7 +82,7 @@ func (h *hashing) prepare() error {
 	}
 	h.asking = make(chan struct{}, maxAsking)
 	if h.Gate == nil {
-		h.Gate = NewGate(0)
+		h.Gate = new(Gate)
 	}
 	if h.Progress != nil {
 		h.Progress = inTurn(h.Progress)

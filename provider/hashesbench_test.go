@@ -143,7 +143,7 @@ func TestHashesMemory(t *testing.T) {
 				}
 			}
 		})
-		got, err := provider.Hashes(t.Context(), client, demo, v123, systems, provider.HashOptions{Gate: provider.NewGate(2)})
+		got, err := provider.Hashes(t.Context(), client, demo, v123, systems, provider.HashOptions{Gate: &provider.Gate{Parallel: 2}})
 		stop()
 		wg.Wait()
 		if err != nil || len(got) != on {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -46,7 +47,7 @@ func TestHashesDepth(t *testing.T) {
 			if err != nil {
 				return nil, err
 			}
-			return provider.Hashes(ctx, client, p, pkg.Version, five, provider.HashOptions{Packages: []*provider.Package{pkg}, Gate: provider.NewGate(100)})
+			return provider.Hashes(ctx, client, p, pkg.Version, five, provider.HashOptions{Packages: []*provider.Package{pkg}, Gate: &provider.Gate{Parallel: 100}})
 		}},
 		"stated": {providers, 4, 1 + providers*4, func(ctx context.Context, client *regclient.Client, p addrs.Provider) (map[addrs.Platform]*verify.Report, error) {
 			v, err := newest(ctx, client, p)
@@ -157,28 +158,30 @@ func TestGate(t *testing.T) {
 	t.Parallel()
 	content := archive(t)
 	for name, test := range map[string]struct {
-		gate    func() *provider.Gate
+		gate    *provider.Gate
 		calls   int
 		on      int
 		most    int32
 		seconds time.Duration
 	}{
-		"default":        {func() *provider.Gate { return nil }, 1, 20, 8, 3},
-		"three":          {func() *provider.Gate { return provider.NewGate(3) }, 1, 7, 3, 3},
-		"shared":         {func() *provider.Gate { return provider.NewGate(10) }, 5, 10, 10, 5},
-		"1000 platforms": {func() *provider.Gate { return provider.NewGate(100) }, 1, 1000, 100, 10},
-		"more than all":  {func() *provider.Gate { return provider.NewGate(1 << 10) }, 1, 20, 20, 1},
+		"default":        {nil, 1, 20, 8, 3},
+		"zero":           {&provider.Gate{}, 2, 20, 8, 5},
+		"negative":       {&provider.Gate{Parallel: -1}, 1, 20, 8, 3},
+		"three":          {&provider.Gate{Parallel: 3}, 1, 7, 3, 3},
+		"shared":         {&provider.Gate{Parallel: 10}, 5, 10, 10, 5},
+		"1000 platforms": {&provider.Gate{Parallel: 100}, 1, 1000, 100, 10},
+		"more than all":  {&provider.Gate{Parallel: math.MaxInt}, 1, 20, 20, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				var inside, most atomic.Int32
-				src, gate := many(content, &inside, &most), test.gate()
+				src := many(content, &inside, &most)
 				begin := time.Now()
 				var wg sync.WaitGroup
 				for range test.calls {
 					wg.Go(func() {
-						got, err := provider.Hashes(t.Context(), src, demo, v123, systems(test.on), provider.HashOptions{Options: accepting(content), Gate: gate})
+						got, err := provider.Hashes(t.Context(), src, demo, v123, systems(test.on), provider.HashOptions{Options: accepting(content), Gate: test.gate})
 						if err != nil || len(got) != test.on {
 							t.Errorf("%d reports, %v", len(got), err)
 						}
@@ -197,7 +200,7 @@ func TestGate(t *testing.T) {
 func TestGateEnter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		gate := provider.NewGate(1)
+		gate := &provider.Gate{Parallel: 1}
 		leave, err := gate.Enter(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -245,7 +248,7 @@ func TestHashesCancelled(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		begin := time.Now()
-		got, err := provider.Hashes(ctx, src, demo, v123, append(systems(20), linux), provider.HashOptions{Options: accepting(content), TempDir: dir, Gate: provider.NewGate(5)})
+		got, err := provider.Hashes(ctx, src, demo, v123, append(systems(20), linux), provider.HashOptions{Options: accepting(content), TempDir: dir, Gate: &provider.Gate{Parallel: 5}})
 		wantPlatforms(t, got, linux)
 		if !errors.Is(err, context.DeadlineExceeded) || len(joined(t, err)) != 1 {
 			t.Errorf("%v, want DeadlineExceeded once", err)
@@ -344,6 +347,101 @@ func TestHashesProgress(t *testing.T) {
 	_, _, client = serveDemo(statingRelease())
 	if _, err := provider.Hashes(t.Context(), client, demo, v123, five, o); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestHashesEvidenceBounded: a source that has other documents for each platform is not
+// asked for all of them at once, also where no archive has to come.
+func TestHashesEvidenceBounded(t *testing.T) {
+	t.Parallel()
+	content := archive(t)
+	h1, _, err := verify.H1Zip(bytes.NewReader(content), int64(len(content)), verify.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, o := range map[string]provider.HashOptions{
+		"stated":     {Options: provider.Options{Policy: verify.Policy{AllowUnsigned: true, RecordStated: true}}},
+		"remembered": {Options: provider.Options{Policy: verify.Policy{AllowUnsigned: true}}, Store: &memory{kept: map[verify.Hash][]verify.Hash{zh(content): {h1}}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var inside, most atomic.Int32
+				src := &lister{
+					find: func(platform addrs.Platform) (*provider.Package, error) {
+						pkg := packageOf(content)
+						pkg.Platform, pkg.SumsURL = platform, "https://files.example.com/"+platform.String()
+						pkg.Hashes = map[addrs.Platform][]verify.Hash{platform: {h1}}
+						return pkg, nil
+					},
+					Fetcher: &fake{evidence: func(_ context.Context, pkg *provider.Package) (verify.Evidence, error) {
+						n := inside.Add(1)
+						defer inside.Add(-1)
+						for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+						}
+						time.Sleep(time.Second)
+						return pkg.Evidence(), nil
+					}},
+				}
+				got, err := provider.Hashes(t.Context(), src, demo, v123, systems(200), o)
+				if err != nil || len(got) != 200 || most.Load() != 32 {
+					t.Errorf("%d reports, %v, %d at once", len(got), err, most.Load())
+				}
+			})
+		})
+	}
+}
+
+// TestShareEvidenceCancelled: who gives up takes nobody with him who wants the same.
+func TestShareEvidenceCancelled(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg, release, client := serveDemo(demoRelease())
+		release.Signature()
+		client.Timeout = time.Minute
+		reg.AddFault(regtest.Fault{Kind: regtest.Sums | regtest.Signature, Delay: 10 * time.Second})
+		src := provider.ShareEvidence(client)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if _, err := provider.Hashes(ctx, src, demo, v123, five[:2], provider.HashOptions{}); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%v, want DeadlineExceeded", err)
+			}
+		})
+		time.Sleep(time.Millisecond)
+		got, err := provider.Hashes(t.Context(), src, demo, v123, five[2:], provider.HashOptions{})
+		wg.Wait()
+		if err != nil {
+			t.Error(err)
+		}
+		wantComputed(t, release, got, five[2:]...)
+		if n := reg.Count(regtest.Sums | regtest.Signature); n != 2 {
+			t.Errorf("%d requests for the evidence", n)
+		}
+	})
+}
+
+// TestShareEvidenceKeepsLittle: a source with other documents for each platform cannot
+// fill the memory with them.
+func TestShareEvidenceKeepsLittle(t *testing.T) {
+	t.Parallel()
+	asked := 0
+	src := provider.ShareEvidence(&lister{Fetcher: &fake{evidence: func(_ context.Context, pkg *provider.Package) (verify.Evidence, error) {
+		asked++
+		return verify.Evidence{Sums: make([]byte, 4<<20)}, nil
+	}}})
+	pkg := packageOf(nil)
+	for range 2 { // there is room for eight
+		for i := range 9 {
+			pkg.SumsURL = fmt.Sprintf("https://files.example.com/%d", i)
+			if _, err := src.Evidence(t.Context(), pkg); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if asked != 10 {
+		t.Errorf("asked %d times, want 10", asked)
 	}
 }
 

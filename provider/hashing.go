@@ -12,7 +12,7 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// maxAsking bounds the packages that are asked for at once; the answers are small.
+// maxAsking bounds the platforms whose documents are asked for, or looked at, at once.
 const maxAsking = 32
 
 // hashing is one call of Hashes.
@@ -77,26 +77,38 @@ func (h *hashing) one(ctx context.Context, platform addrs.Platform) (*verify.Rep
 
 // report tries what is cheap first. It returns also how many bytes had to come.
 func (h *hashing) report(ctx context.Context, platform addrs.Platform) (*verify.Report, int64, error) {
+	report, pkg, err := h.byDocuments(ctx, platform)
+	switch {
+	case report != nil || err != nil:
+		return report, 0, err
+	case pkg.Dir != "":
+		report, err := h.directory(ctx, pkg)
+		return report, 0, err
+	}
+	return h.download(ctx, pkg)
+}
+
+// byDocuments returns a report if documents suffice for it, and otherwise the package.
+func (h *hashing) byDocuments(ctx context.Context, platform addrs.Platform) (*verify.Report, *Package, error) {
+	leave, err := enter(ctx, h.asking)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer leave()
 	if pkg := h.lead.inferred(platform); pkg != nil {
 		report, err := h.withoutDownload(ctx, pkg)
 		unlisted := errors.Is(err, verify.ErrNotListed) || errors.Is(err, verify.ErrFilename)
 		if report != nil || err != nil && !unlisted {
-			return report, 0, err
+			return report, nil, err
 		}
 		// The archive has another name than could be inferred, which its package tells.
 	}
 	pkg, err := h.find(ctx, platform)
-	if err != nil {
-		return nil, 0, err
+	if err != nil || pkg.Dir != "" {
+		return nil, pkg, err
 	}
-	if pkg.Dir != "" {
-		report, err := h.directory(ctx, pkg)
-		return report, 0, err
-	}
-	if report, err := h.withoutDownload(ctx, pkg); report != nil || err != nil {
-		return report, 0, err
-	}
-	return h.download(ctx, pkg)
+	report, err := h.withoutDownload(ctx, pkg)
+	return report, pkg, err
 }
 
 // withoutDownload returns nil if the archive has to come.
@@ -112,11 +124,6 @@ func (h *hashing) find(ctx context.Context, platform addrs.Platform) (*Package, 
 	if known, ok := h.found[platform]; ok {
 		return known.pkg, known.err
 	}
-	leave, err := enter(ctx, h.asking)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
 	pkg, err := h.src.ProviderPackage(ctx, h.provider, h.version, platform)
 	if err == nil {
 		err = pkg.is(h.provider, h.version, platform)
@@ -157,7 +164,7 @@ func (h *hashing) compute(ctx context.Context, got *Received, f *os.File) (*veri
 			return nil, err
 		}
 	}
-	leave, err := enter(ctx, h.Gate.hashing)
+	leave, err := h.Gate.compute(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +178,7 @@ func (h *hashing) compute(ctx context.Context, got *Received, f *os.File) (*veri
 
 // directory hashes a package that is unpacked.
 func (h *hashing) directory(ctx context.Context, pkg *Package) (*verify.Report, error) {
-	leave, err := enter(ctx, h.Gate.hashing)
+	leave, err := h.Gate.compute(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package provider
 import (
 	"bytes"
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/tofureg/tofureg/addrs"
@@ -10,9 +11,12 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
+// maxShared bounds the bytes of documents that are kept; they commonly have a few thousand.
+const maxShared = 32 << 20
+
 // ShareEvidence returns a Source like src that fetches a SHA256SUMS document and its
 // signature once: the packages of a version for all platforms commonly have them in
-// common. What was fetched is kept as long as the Source is used, up to a day, so it is
+// common. The first 32 MiB are kept as long as the Source is used, up to a day, so it is
 // for one job, such as an installation with all that belongs to it. Errors are not kept.
 //
 // [Hashes] does so by itself; who calls it and [Download] for the same version gives both
@@ -27,6 +31,7 @@ func ShareEvidence(src Source) Source {
 type sharedEvidence struct {
 	Source
 	known flight.Cache[evidenceKey, documents]
+	size  atomic.Int64 // of what is known
 }
 
 // evidenceKey: who may fetch from a URL depends on the provider's host, and where it
@@ -46,6 +51,9 @@ func (s *sharedEvidence) Evidence(ctx context.Context, pkg *Package) (verify.Evi
 	key := evidenceKey{pkg.Provider, pkg.SumsURL, pkg.SignatureURL, pkg.Via}
 	found, err := s.known.Do(ctx, key, 24*time.Hour, func(ctx context.Context) (documents, error) {
 		ev, err := s.Source.Evidence(ctx, pkg)
+		if s.size.Add(int64(len(ev.Sums)+len(ev.Signature))) > maxShared {
+			s.known.Forget(key)
+		}
 		return documents{ev.Sums, ev.Signature}, err
 	})
 	if err != nil {

@@ -72,7 +72,7 @@ func update(ctx context.Context, o options, source provider.Source, out, termina
 	l := &locker{source: source, platforms: o.platforms}
 	l.options.Policy.RecordStated = o.stated
 	l.options.Progress = display.show
-	l.options.Gate = provider.NewGate(0) // for all providers together
+	l.options.Gate = new(provider.Gate) // for all providers together
 	if o.store != "" {
 		l.options.Store = &hashstore.Dir{Path: o.store}
 	}

@@ -39,8 +39,8 @@ func (in *Installer) run(ctx context.Context, requirements map[addrs.Provider]ad
 	r := &run{
 		Installer: in, dry: dry, lock: lock,
 		platform: cmp.Or(in.Platform, addrs.CurrentPlatform()),
-		asking:   provider.NewGate(parallel),
-		packages: provider.NewGate(parallel),
+		asking:   &provider.Gate{Parallel: parallel},
+		packages: &provider.Gate{Parallel: parallel},
 		report:   oneAtATime(in.Progress),
 	}
 	r.others = slices.Compact(slices.SortedFunc(slices.Values(in.LockPlatforms), addrs.Platform.Compare))
