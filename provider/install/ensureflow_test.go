@@ -98,6 +98,36 @@ func TestRoundTripsMirror(t *testing.T) {
 	})
 }
 
+// TestSeveralSources: providers come from where the methods say, signed or trusted as each
+// of them needs it.
+func TestSeveralSources(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 2)
+	s.in.Source = &provider.Multi{Methods: []provider.Method{
+		{
+			Name: "mirror", Include: []provider.Pattern{provider.MustParsePattern(numbered(0).String())},
+			Source: &mirrorclient.Client{BaseURL: s.MirrorURL(), HTTP: s.Client(), Retries: -1},
+		},
+		{Name: "direct", Source: s.in.Source, Exclude: []provider.Pattern{provider.MustParsePattern(numbered(0).String())}},
+	}}
+	s.in.Policy = func(p addrs.Provider) verify.Policy { return verify.Policy{AllowUnsigned: p == numbered(0)} }
+	s.in.LockPlatforms = platformsOf[:2]
+	result := s.ensure(t, nil)
+	for i, want := range []struct {
+		via   string
+		trust verify.Trust
+	}{{"mirror", verify.Checked}, {"direct", verify.Signed}} {
+		sel := selection(result, numbered(i))
+		for platform, report := range sel.Reports {
+			if report.Trust != want.trust || sel.Package.Via != want.via || len(sel.Reports) != 2 {
+				t.Errorf("%s %s: %s from %q", sel.Provider, platform, report.Trust, sel.Package.Via)
+			}
+		}
+	}
+	s.ensure(t, result.Lock)
+	s.counts(t, nil)
+}
+
 // TestRoundTripsAllPlatforms: a lock file for more platforms is no deeper, and asks once
 // for what the platforms of a version have in common.
 func TestRoundTripsAllPlatforms(t *testing.T) {

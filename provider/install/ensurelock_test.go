@@ -326,6 +326,28 @@ func TestLockGrowsByBoth(t *testing.T) {
 	s.counts(t, map[regtest.Kind]int{regtest.Package: 2, regtest.Archive: 2, regtest.Sums: 1, regtest.Signature: 1})
 }
 
+// TestLockUnsigned: of a source that signs nothing only what was computed here is locked,
+// not what it states about other platforms.
+func TestLockUnsigned(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 0)
+	release := s.AddProvider(regtest.Provider{Address: "acme/p0", Platforms: inText(platformsOf), PackageHashes: true, NoSums: true})
+	s.want[numbered(0)] = addrs.Constraint{}
+	if _, err := s.in.Ensure(t.Context(), s.want, nil); !errors.Is(err, verify.ErrUnsigned) {
+		t.Errorf("%v", err)
+	}
+	s.in.Policy = func(addrs.Provider) verify.Policy { return verify.Policy{AllowUnsigned: true} }
+	result := s.ensure(t, nil)
+	want := []verify.Hash{release.H1("linux_amd64"), release.ZH("linux_amd64")}
+	if got := result.Lock.Accept(numbered(0), addrs.MustParseVersion("1.0.0")); !slices.Equal(got, want) {
+		t.Errorf("locked %v, want %v", got, want)
+	}
+	s.in.LockPlatforms = platformsOf
+	if got := s.ensure(t, result.Lock).Lock.Accept(numbered(0), addrs.MustParseVersion("1.0.0")); len(got) != 2*len(platformsOf) {
+		t.Errorf("locked %v", got)
+	}
+}
+
 // TestLockPlatformMissing: the package is installed all the same, and what is known is
 // locked.
 func TestLockPlatformMissing(t *testing.T) {

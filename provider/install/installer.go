@@ -112,6 +112,9 @@ func (in *Installer) Ensure(ctx context.Context, requirements map[addrs.Provider
 // Plan tells what Ensure would do, without writing anything. It asks the source as Ensure
 // does for versions and for the package, but fetches none, so that it cannot know whether
 // it would be accepted. The lock of the result lacks the hashes that only packages tell.
+//
+// A program that must not change its lock file compares the one of a plan with it, by
+// [lockfile.File.Equal]: they differ if a version or the set of providers would.
 func (in *Installer) Plan(ctx context.Context, requirements map[addrs.Provider]addrs.Constraint, lock *lockfile.File) (*Result, error) {
 	return in.run(ctx, requirements, lock, true)
 }
