@@ -33,25 +33,32 @@ func TestMaxEntries(t *testing.T) {
 	dir := t.TempDir()
 	o := always(headers("Cache-Control", "max-age=60000"), `{}`)
 	tr := &doccache.Transport{Base: o, Dir: dir, MaxEntries: 16}
+	var oldest string
 	for i := range 16 {
 		get(t, tr, request(t, number(i)))
+		if i == 0 {
+			oldest = entries(t, dir)[0]
+		}
 	}
 	if n, s := len(entries(t, dir)), tr.Stats(); n != 16 || s.Evicted != 0 {
 		t.Fatalf("%d entries, %+v; want 16", n, s)
 	}
-	// All were used some hours ago, the first one last.
-	for i, path := range entries(t, dir) {
-		at := time.Now().Add(-time.Duration(10+i) * time.Hour)
+	// All were used some hours ago, the first one before all others.
+	for _, path := range entries(t, dir) {
+		at := time.Now().Add(-2 * time.Hour)
+		if path == oldest {
+			at = at.Add(-time.Hour)
+		}
 		if err := os.Chtimes(path, at, at); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want(t, tr, number(3), `{}`, 16)
+	want(t, tr, number(0), `{}`, 16)
 	want(t, tr, number(99), `{}`, 17)
 	if n, s := len(entries(t, dir)), tr.Stats(); n != 14 || s.Evicted != 3 {
 		t.Errorf("%d entries, %+v; want 14", n, s)
 	}
-	want(t, tr, number(3), `{}`, 17)
+	want(t, tr, number(0), `{}`, 17)
 	want(t, tr, number(99), `{}`, 17)
 	clean(t, dir)
 }

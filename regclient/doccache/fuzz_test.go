@@ -2,6 +2,7 @@ package doccache_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"net/http"
 	"os"
@@ -11,6 +12,34 @@ import (
 
 	"github.com/tofureg/tofureg/regclient/doccache"
 )
+
+// frame makes a file of a head and a body.
+func frame(head, body string) []byte {
+	file := append([]byte("tofudoc1"), make([]byte, doccache.Overhead-12)...)
+	file = binary.BigEndian.AppendUint32(file, uint32(len(head)))
+	return append(append(file, head...), body...)
+}
+
+// badHeads do not fit a body of one byte, or anything at all.
+var badHeads = []string{
+	``, `{}`, `null`, `[]`, `{"status":200}`, `{"status":99,"size":1}`, `{"status":500,"size":1}`, `{"status":1e99,"size":1}`,
+	`{"status":200,"size":2}`, `{"status":200,"size":-1}`, `{"status":200,"size":1,"header":{"Set-Cookie":["a"]}}`,
+	`{"status":200,"size":1,"header":{"etag":["a"]}}`, strings.Repeat("[", 10_000),
+}
+
+// TestDecodeRefuses: neither what others have written, nor headers that we never keep.
+func TestDecodeRefuses(t *testing.T) {
+	t.Parallel()
+	const good = `{"status":200,"size":1,"header":{"Etag":["a"]}}`
+	if _, err := doccache.Decode(frame(good, "x")); err != nil {
+		t.Errorf("%s: %v", good, err)
+	}
+	for _, head := range badHeads {
+		if _, err := doccache.Decode(frame(head, "x")); err == nil {
+			t.Errorf("%.80s was read", head)
+		}
+	}
+}
 
 // FuzzDecode reads files whose sum is right, as if somebody had the key: they are refused,
 // or mean the same when they are written again.
@@ -24,16 +53,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add(file)
 		f.Add(file[:len(file)/2])
 	}
-	frame := func(head, body string) []byte {
-		n := len(head)
-		file := append([]byte("tofudoc1"), make([]byte, doccache.Overhead-12)...)
-		file = append(file, byte(n>>24), byte(n>>16), byte(n>>8), byte(n))
-		return append(append(file, head...), body...)
-	}
-	for _, head := range []string{
-		`{}`, `null`, `[]`, `{"status":200}`, `{"status":99}`, `{"status":200,"header":{"Set-Cookie":["a"]}}`,
-		`{"status":200,"header":null,"size":1}`, `{"status":200,"header":{"Etag":null}}`, `{"status":1e99}`, strings.Repeat("[", 10_000),
-	} {
+	for _, head := range badHeads {
 		f.Add(frame(head, "x"))
 	}
 	f.Fuzz(func(t *testing.T, file []byte) {

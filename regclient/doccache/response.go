@@ -91,7 +91,7 @@ func isDocument(resp *http.Response) bool {
 	case isJSON(mediaType), strings.HasPrefix(mediaType, "text/"):
 		return true
 	case mediaType == "", mediaType == "application/octet-stream", mediaType == "binary/octet-stream",
-		mediaType == "application/pgp-signature", mediaType == "application/x-wais-source":
+		mediaType == "application/pgp-signature":
 		name := path.Base(resp.Request.URL.Path)
 		return strings.HasSuffix(name, "SHA256SUMS") || strings.HasSuffix(name, ".sig") ||
 			strings.HasSuffix(name, ".asc") || strings.HasSuffix(name, ".json")

@@ -236,13 +236,17 @@ func TestLargest(t *testing.T) {
 func TestStreamed(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		read int
-		kept bool
-	}{{0, false}, {3, false}, {4, true}} {
+		read   int
+		stated bool // the length
+		kept   bool
+	}{{0, true, false}, {3, true, false}, {4, true, true}, {4, false, false}} {
 		pr, pw := io.Pipe()
 		o := &origin{answer: func(int, *http.Request) (*http.Response, error) {
 			resp := reply(http.StatusOK, headers("Content-Type", "text/plain"), "text")
 			resp.Body = pr
+			if !test.stated {
+				resp.ContentLength, resp.TransferEncoding = -1, []string{"chunked"}
+			}
 			return resp, nil
 		}}
 		dir := t.TempDir()
