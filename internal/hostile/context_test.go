@@ -34,6 +34,9 @@ func TestContextWins(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						w := newWorld(t)
 						w.retries = 1000
+						if after > time.Second {
+							w.throttled()
+						}
 						run := op.ready(t, w)
 						f := fault
 						f.Kind = op.kind

@@ -2,6 +2,7 @@ package hostile_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
@@ -126,43 +127,53 @@ func TestDownloads(t *testing.T) {
 	t.Parallel()
 	for _, d := range downloads {
 		for name, trouble := range troubles {
-			t.Run(d.name+"/"+name, func(t *testing.T) {
-				t.Parallel()
-				dir := t.TempDir()
-				synctest.Test(t, func(t *testing.T) {
-					w := newWorld(t)
-					w.http.Timeout = 20 * time.Second // is not for downloads
-					for _, f := range trouble.faults {
-						f.Kind = d.kind
-						w.reg.AddFault(f)
-					}
-					right, err := d.run(t.Context(), w, dir)
-					left, readErr := os.ReadDir(dir)
-					if readErr != nil {
-						t.Fatal(readErr)
-					}
-					switch trouble.want {
-					case arrives:
-						if err != nil || !right || len(left) != 1 {
-							t.Errorf("right: %v, files: %v, %v", right, left, err)
-						}
-					case breaks, either:
-						if err == nil && right && trouble.want == either {
-							break
-						}
-						if typed(t, err); len(left) != 0 {
-							t.Errorf("left over: %v", left)
-						}
-					}
-					for _, q := range w.reg.Requests() {
-						if q.Method != http.MethodGet || q.Kind == d.kind && q.Authorization != "" {
-							t.Errorf("%v was made", q)
-						}
-					}
+			for _, throttled := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s/%s/throttled %v", d.name, name, throttled), func(t *testing.T) {
+					t.Parallel()
+					d.suffers(t, trouble.faults, trouble.want, throttled)
 				})
-			})
+			}
 		}
 	}
+}
+
+// suffers makes a download in which the faults happen to the archive.
+func (d download) suffers(t *testing.T, faults []regtest.Fault, want int, throttled bool) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		if throttled {
+			w.throttled()
+		}
+		w.http.Timeout = 20 * time.Second // is not for downloads
+		for _, f := range faults {
+			f.Kind = d.kind
+			w.reg.AddFault(f)
+		}
+		right, err := d.run(t.Context(), w, dir)
+		left, readErr := os.ReadDir(dir)
+		if readErr != nil {
+			t.Fatal(readErr)
+		}
+		switch want {
+		case arrives:
+			if err != nil || !right || len(left) != 1 {
+				t.Errorf("right: %v, files: %v, %v", right, left, err)
+			}
+		case breaks, either:
+			if err == nil && right && want == either {
+				break
+			}
+			if typed(t, err); len(left) != 0 {
+				t.Errorf("left over: %v", left)
+			}
+		}
+		for _, q := range w.reg.Requests() {
+			if q.Method != http.MethodGet || q.Kind == d.kind && q.Authorization != "" {
+				t.Errorf("%v was made", q)
+			}
+		}
+	})
 }
 
 // A package of 100 MB that is cut at twenty random places arrives complete, at most a

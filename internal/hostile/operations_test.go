@@ -15,6 +15,7 @@ import (
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/regclient/throttle"
 )
 
 // Each service has a host of its own, so that a host tells what was asked for.
@@ -83,6 +84,11 @@ func newWorldOf(t testing.TB, size int64) *world {
 		svchost.MustParse(registryHost): token(t, registryToken),
 		svchost.MustParse(mirrorHost):   token(t, mirrorToken),
 	})}
+}
+
+// throttled has one request at a time go to each host, which must change nothing.
+func (w *world) throttled() {
+	w.http = &http.Client{Transport: &throttle.Transport{Base: w.reg, Parallel: 1}}
 }
 
 func token(t testing.TB, secret string) auth.Token {

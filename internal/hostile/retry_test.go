@@ -96,6 +96,9 @@ func fails(t *testing.T, op operation, fault regtest.Fault, retries int) (failur
 	t.Helper()
 	w := newWorld(t)
 	w.retries = retries
+	if retries > 0 {
+		w.throttled()
+	}
 	run := op.ready(t, w)
 	fault.Kind = op.kind
 	w.reg.AddFault(fault)

@@ -1,0 +1,113 @@
+package hostile_test
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/tofureg/tofureg/regclient/regtest"
+)
+
+var soak = flag.Int("hostile.soak", 200, "how many downloads TestSoak makes")
+
+// mixed are the faults of all tests here, in an order that is always the same.
+func mixed() []regtest.Fault {
+	var list []regtest.Fault
+	for _, faults := range []map[string]regtest.Fault{transient, permanent, stuck} {
+		for _, name := range slices.Sorted(maps.Keys(faults)) {
+			list = append(list, faults[name])
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(troubles)) {
+		list = append(list, troubles[name].faults...)
+	}
+	for _, name := range slices.Sorted(maps.Keys(redirects)) {
+		list = append(list, redirects[name].fault)
+	}
+	for _, name := range slices.Sorted(maps.Keys(malformed)) {
+		list = append(list, regtest.Fault{Raw: []byte(malformed[name])})
+	}
+	list = append(list, regtest.Fault{PadTo: 17 << 20, Gzip: true})
+	rand.New(rand.NewPCG(3, 4)).Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+	return list
+}
+
+// Many downloads, of which a tenth of the requests goes wrong in one of all the ways that
+// there are: each is right, or an error that callers can look into. Nothing is left over:
+// no file beside those that arrived, and no goroutine, for which the end of the bubble
+// looks.
+func TestSoak(t *testing.T) {
+	t.Parallel()
+	const (
+		size   = 20_000
+		rounds = 20 // of clients with nothing in memory
+	)
+	perRound := (*soak + rounds - 1) / rounds
+	faults := mixed()
+	arrived, failed := 0, 0
+	for round := range rounds {
+		dir := t.TempDir()
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorldOf(t, size)
+			for i := range perRound { // which make about ten times as many requests
+				f := faults[(round*perRound+i)%len(faults)]
+				f.Skip, f.Every, f.First = 10*i+9, 0, 1
+				w.reg.AddFault(f)
+			}
+			var wg sync.WaitGroup
+			var mu sync.Mutex
+			slots := make(chan struct{}, 8)
+			for i := range perRound {
+				slots <- struct{}{}
+				wg.Go(func() {
+					defer func() { <-slots }()
+					d := downloads[i%len(downloads)]
+					place := filepath.Join(dir, fmt.Sprint(i))
+					if err := os.Mkdir(place, 0o777); err != nil {
+						t.Error(err)
+						return
+					}
+					right, err := d.run(t.Context(), w, place)
+					left, readErr := os.ReadDir(place)
+					mu.Lock()
+					defer mu.Unlock()
+					switch {
+					case readErr != nil:
+						t.Error(readErr)
+					case err == nil:
+						if arrived++; !right || len(left) != 1 {
+							t.Errorf("%s: right: %v, files: %v", d.name, right, left)
+						}
+					default:
+						failed++
+						if typed(t, err); len(left) != 0 {
+							t.Errorf("%s: %v are left over after %v", d.name, left, err)
+						}
+					}
+				})
+			}
+			wg.Wait()
+			if names := slices.Collect(func(yield func(string) bool) {
+				entries, _ := os.ReadDir(dir)
+				for _, e := range entries {
+					if !e.IsDir() && !yield(e.Name()) {
+						return
+					}
+				}
+			}); len(names) != 0 {
+				t.Errorf("left over: %v", names)
+			}
+		})
+	}
+	t.Logf("%d downloads arrived, %d failed", arrived, failed)
+	if arrived < failed || failed == 0 {
+		t.Error("that is not what one fault in ten requests makes of them")
+	}
+}
