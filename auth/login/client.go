@@ -133,8 +133,10 @@ func (c *Client) login(ctx context.Context, host svchost.Hostname) (*Result, err
 	f := newFlow(s, l.redirect())
 	l.prepare(f.state, host, c.Logger)
 	l.serve()
+	success := false
+	defer func() { l.finish(success) }() // also after a panic of the Store
 	r, err := c.run(ctx, f, l)
-	l.finish(err == nil)
+	success = err == nil
 	return r, err
 }
 

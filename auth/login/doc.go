@@ -11,6 +11,9 @@
 //	}
 //	result, err := client.Login(ctx, svchost.MustParse("registry.example.com"))
 //
+// Where the CLI of the user keeps the token of a host, and looks for it, is what the
+// method Store of package cliconfig's Config returns.
+//
 // The protocol is described at
 // https://opentofu.org/docs/internals/login-protocol/. It is the authorization code
 // grant of OAuth 2.0 (RFC 6749) for programs on the user's machine (RFC 8252):
@@ -29,7 +32,9 @@
 // random state, which has to come back, and the digest of a fresh random verifier
 // (PKCE, RFC 7636, method S256), so that the code is of no use to anybody else. At the
 // port, a request for another path or host, by another method, or with another state
-// is refused, and the login goes on waiting. One answer is taken, no second one.
+// is refused, and the login goes on waiting. One answer is taken, no second one. Programs
+// and pages that fill the port with connections do not keep the browser out: of more than
+// 64 the oldest is closed.
 //
 // Both endpoints must be https, whatever the Discovery permits. The code goes to the
 // token endpoint and nowhere else: a redirect from there is an error. The request is

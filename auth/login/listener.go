@@ -22,7 +22,6 @@ import (
 
 const (
 	maxHeader = 64 << 10         // of a request, the code in its URL included
-	maxConns  = 64               // at a time; a browser makes a few
 	slowest   = 10 * time.Second // that a request may be; it has no body
 	lastWords = 2 * time.Second  // to show the last page
 )
@@ -47,8 +46,7 @@ type listener struct {
 	success bool            // set before
 	shown   chan struct{}   // closed when the browser has been told
 
-	conns   sync.WaitGroup
-	open    atomic.Int64 // conns
+	crowd   crowd
 	serving sync.WaitGroup
 }
 
@@ -86,25 +84,10 @@ func (l *listener) serve() {
 		ReadHeaderTimeout: slowest,
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          stdlog.New(io.Discard, "", 0), // it would have the URL, code included
-		ConnState:         l.count,
+		ConnState:         l.keep,
 	}
 	l.server.SetKeepAlivesEnabled(false)
 	l.serving.Go(func() { _ = l.server.Serve(l.net) }) // which returns when it is closed
-}
-
-// count keeps track of the connections. It refuses the one too many, and one that comes
-// so late that the server does not close it.
-func (l *listener) count(conn net.Conn, state http.ConnState) {
-	switch state {
-	case http.StateNew:
-		l.conns.Add(1)
-		if l.open.Add(1) > maxConns || l.ended() {
-			_ = conn.Close()
-		}
-	case http.StateClosed, http.StateHijacked:
-		l.open.Add(-1)
-		l.conns.Done()
-	}
 }
 
 // ended reports whether the login is over.
@@ -130,11 +113,15 @@ func (l *listener) finish(success bool) {
 	}
 	_ = l.server.Close()
 	l.serving.Wait()
-	l.conns.Wait()
+	l.crowd.gone.Wait()
 }
 
 // ServeHTTP answers a browser, or whoever else has found the port.
 func (l *listener) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	if req.ContentLength != 0 {
+		// The server would wait for a body, which never need come. Nobody reads it.
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now())
+	}
 	status, query := l.read(req)
 	if status == http.StatusOK && !l.taken.CompareAndSwap(false, true) {
 		status = http.StatusGone

@@ -1,14 +1,11 @@
 package login_test
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"io"
 	"net"
-	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -133,46 +130,4 @@ func TestNothingLeft(t *testing.T) {
 			t.Errorf("%s: somebody listens", name)
 		}
 	}
-}
-
-// TestConnectionLimit: the connection one too many is closed, and gives way to others
-// when those before have gone.
-func TestConnectionLimit(t *testing.T) {
-	t.Parallel()
-	reg := registry(regtest.Login{})
-	c := client(reg)
-	checked := make(chan struct{})
-	c.Open = func(page string) error {
-		defer close(checked)
-		back, _ := url.Parse(query(t, page).Get("redirect_uri"))
-		var list []net.Conn
-		for i := range login.MaxConns + 1 {
-			conn, err := net.Dial("tcp4", "127.0.0.1:"+back.Port())
-			if err != nil {
-				return err
-			}
-			defer conn.Close()
-			if i < login.MaxConns {
-				list = append(list, conn)
-				continue
-			}
-			_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
-			if n, err := conn.Read(make([]byte, 1)); n > 0 || errors.Is(err, os.ErrDeadlineExceeded) {
-				t.Errorf("connection %d: %d bytes, %v", i+1, n, err)
-			}
-		}
-		for i, conn := range list {
-			_ = conn.SetDeadline(time.Now().Add(time.Minute))
-			_, _ = io.WriteString(conn, "GET / HTTP/1.0\r\nHost: localhost\r\n\r\n")
-			if resp, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil || resp.StatusCode != 421 {
-				t.Errorf("connection %d: %v", i+1, err)
-			}
-			_, _ = io.Copy(io.Discard, conn)
-		}
-		return reg.Browse(page)
-	}
-	if _, err := c.Login(t.Context(), host); err != nil {
-		t.Error(err)
-	}
-	<-checked
 }

@@ -45,11 +45,31 @@ func (c *Client) service(ctx context.Context, host svchost.Hostname) (*service, 
 	if oauth.AuthorizationURL, err = new(httpx.Client).Admit(oauth.AuthorizationURL); err != nil {
 		return nil, fmt.Errorf("the authorization URL of the host: %w", unfit(err))
 	}
-	oauth.AuthorizationURL.RawQuery = printableQuery(oauth.AuthorizationURL.RawQuery)
+	oauth.AuthorizationURL.RawQuery = printableQuery(hostsOwn(oauth.AuthorizationURL.RawQuery, len(oauth.Scopes) > 0))
 	if oauth.TokenURL, err = (&httpx.Client{VetoHost: c.VetoHost}).Admit(oauth.TokenURL); err != nil {
 		return nil, fmt.Errorf("the token URL of the host: %w", unfit(err))
 	}
 	return &service{oauth, services.TokenHost()}, nil
+}
+
+// hostsOwn returns the query of a host without the parameters that a login sets: none may
+// be there twice (RFC 6749 section 3.1), and an identity server may take the first.
+func hostsOwn(query string, scope bool) string {
+	var kept []string
+	for part := range strings.SplitSeq(query, "&") {
+		name, _, _ := strings.Cut(part, "=")
+		name, _ = url.QueryUnescape(name)
+		switch name {
+		case "response_type", "client_id", "redirect_uri", "state", "code_challenge", "code_challenge_method":
+			continue
+		case "scope":
+			if scope {
+				continue
+			}
+		}
+		kept = append(kept, part)
+	}
+	return strings.Join(kept, "&")
 }
 
 // printableQuery escapes what a terminal could obey, or take for the end of a URL. The

@@ -84,7 +84,7 @@ func dialledHost(u *url.URL) (string, error) {
 		host = h.String()
 	}
 	split := url.URL{Host: host}
-	if err := checkName(split.Hostname()); err != nil && host[0] != '[' { // url.Parse has checked these
+	if err := checkName(split.Hostname(), host[0] == '['); err != nil {
 		return "", fmt.Errorf("the URL has no valid host: %q: %w", Clean(host, maxURL), err)
 	}
 	port := split.Port()
@@ -98,10 +98,16 @@ func dialledHost(u *url.URL) (string, error) {
 	return strings.TrimSuffix(host, port) + strconv.FormatUint(n, 10), nil
 }
 
-// checkName refuses names for hosts that have another name too.
-func checkName(name string) error {
+// checkName refuses names for hosts that have another name too, and what is no name. In
+// brackets stands an IPv6 address, which url.Parse has checked, but not its zone.
+func checkName(name string, brackets bool) error {
 	_, err := netip.ParseAddr(name)
 	switch {
+	case strings.ContainsFunc(name, func(r rune) bool { return !isHostRune(r) && (!brackets || r != '%') }):
+		// url.Parse lets quotes, angle brackets and more of that kind pass.
+		return errors.New("it has a character that is in no name")
+	case brackets:
+		return nil
 	case strings.Contains(name, ":"): // url.Parse lets it pass where the scheme is missing
 		return errors.New("it has a colon too many")
 	case strings.HasSuffix(name, "."):
@@ -111,6 +117,10 @@ func checkName(name string) error {
 		return errors.New("it is an IPv4 address in an unusual form")
 	}
 	return nil
+}
+
+func isHostRune(r rune) bool {
+	return 'a' <= r && r <= 'z' || '0' <= r && r <= '9' || strings.ContainsRune("-._~:", r)
 }
 
 // isNumber reports whether a resolver may read the last label of a name as a

@@ -1,0 +1,231 @@
+package login_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tofureg/tofureg/auth"
+	"github.com/tofureg/tofureg/auth/login"
+	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/regclient/regtest"
+)
+
+// dial connects to the port at which a login waits for the answer to page.
+func dial(t *testing.T, page string) net.Conn {
+	t.Helper()
+	back, _ := url.Parse(query(t, page).Get("redirect_uri"))
+	conn, err := net.Dial("tcp4", "127.0.0.1:"+back.Port())
+	if err != nil {
+		t.Error(err) // not Fatal: this may be a goroutine of the login
+		conn, _ = net.Pipe()
+	}
+	t.Cleanup(func() { conn.Close() })
+	_ = conn.SetDeadline(time.Now().Add(time.Minute))
+	return conn
+}
+
+// TestCrowd: whoever fills the port with connections that say nothing does not keep the
+// answer out; the oldest of them give way.
+func TestCrowd(t *testing.T) {
+	t.Parallel()
+	for name, begin := range map[string]string{"nothing": "", "half a request": "GET /login HTTP/1.1\r\nHost:"} {
+		reg := registry(regtest.Login{})
+		c := client(reg)
+		c.Open = func(page string) error {
+			var crowd []net.Conn
+			for range login.MaxConns {
+				conn := dial(t, page)
+				_, _ = io.WriteString(conn, begin)
+				crowd = append(crowd, conn)
+			}
+			err := reg.Browse(page)
+			if n, err := crowd[0].Read(make([]byte, 1)); n > 0 || isTimeout(err) {
+				t.Errorf("%s: the oldest connection brings %d bytes, %v", name, n, err)
+			}
+			return err
+		}
+		if _, err := c.Login(t.Context(), host); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestConnectionLimit: as many connections as are allowed are all answered, and of one
+// more only the oldest is closed.
+func TestConnectionLimit(t *testing.T) {
+	t.Parallel()
+	for n, lost := range map[int]int{login.MaxConns: 0, login.MaxConns + 1: 1} {
+		reg := registry(regtest.Login{})
+		c := client(reg)
+		c.Open = func(page string) error {
+			var list []net.Conn
+			for range n {
+				list = append(list, dial(t, page))
+			}
+			if lost > 0 {
+				if k, err := list[0].Read(make([]byte, 1)); k > 0 || isTimeout(err) {
+					t.Errorf("the oldest of %d: %d bytes, %v", n, k, err)
+				}
+			}
+			for i, conn := range list[lost:] {
+				_, _ = io.WriteString(conn, "GET / HTTP/1.0\r\nHost: localhost\r\n\r\n")
+				if resp, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil || resp.StatusCode != 421 {
+					t.Errorf("connection %d of %d: %v", lost+i+1, n, err)
+				}
+			}
+			return reg.Browse(page)
+		}
+		if _, err := c.Login(t.Context(), host); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestCrowdAfterAnswer: when the answer has come, nobody takes its connection away before
+// the browser has been told how it ended.
+func TestCrowdAfterAnswer(t *testing.T) {
+	t.Parallel()
+	reg := registry(regtest.Login{})
+	c := client(reg)
+	var page string
+	c.HTTP.Transport = roundTripper(func(req *http.Request) (*http.Response, error) {
+		if req.Method == http.MethodPost {
+			for range 2 * login.MaxConns {
+				dial(t, page)
+			}
+			if n, err := dial(t, page).Read(make([]byte, 1)); n > 0 || isTimeout(err) {
+				t.Errorf("one too many: %d bytes, %v", n, err)
+			}
+		}
+		return reg.RoundTrip(req)
+	})
+	browsed := make(chan error, 1)
+	c.Open = func(u string) error {
+		page = u
+		browsed <- reg.Browse(u)
+		return nil
+	}
+	if _, err := c.Login(t.Context(), host); err != nil {
+		t.Error(err)
+	}
+	if err := <-browsed; err != nil {
+		t.Errorf("the browser: %v", err)
+	}
+}
+
+func isTimeout(err error) bool {
+	timeout, ok := errors.AsType[net.Error](err)
+	return ok && timeout.Timeout()
+}
+
+// TestBodyThatNeverComes: a request is answered, and its connection closed, without what
+// it announces.
+func TestBodyThatNeverComes(t *testing.T) {
+	t.Parallel()
+	reg := registry(regtest.Login{})
+	c := client(reg)
+	c.Open = func(page string) error {
+		for _, announced := range []string{"Content-Length: 10", "Content-Length: 1000000000", "Transfer-Encoding: chunked", "Expect: 100-continue\r\nContent-Length: 10"} {
+			conn := dial(t, page)
+			_, _ = io.WriteString(conn, "POST /login HTTP/1.1\r\nHost: localhost\r\n"+announced+"\r\n\r\n")
+			got, err := io.ReadAll(conn)
+			if isTimeout(err) || !strings.HasPrefix(string(got), "HTTP/1.1 421 ") {
+				t.Errorf("%s: %v, %.100q", announced, err, got)
+			}
+		}
+		return reg.Browse(page)
+	}
+	if _, err := c.Login(t.Context(), host); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAuthorizationURL: to which pages a host cannot send the user, and what comes of
+// the others.
+func TestAuthorizationURL(t *testing.T) {
+	t.Parallel()
+	errSeen := errors.New("seen")
+	for address, want := range map[string]string{ // "": it is refused
+		"http://sso.example.net/a":                             "",
+		"javascript:alert(1)":                                  "",
+		"file:///etc/passwd":                                   "",
+		"data:text/html,x":                                     "",
+		"https://accounts.example.com@example.net/a":           "",
+		"https://a:b@sso.example.net/a":                        "",
+		"https:///a":                                           "",
+		"https://sso.example.net:0/a":                          "",
+		"https://127.1/a":                                      "",
+		`https://sso"onload=x.example.net/a`:                   "",
+		"https://sso<b>.example.net/a":                         "",
+		"https://sso'$(x);.example.net/a":                      "",
+		"https://[fe80::1%25$(x)]/a":                           "",
+		"//sso.example.net/a":                                  "https://sso.example.net/a?",
+		"https://sso.example.net/a?x=1&x=2":                    "https://sso.example.net/a?x=1&x=2&",
+		"https://sso.example.net/a?state=x&y=%2F&z":            "https://sso.example.net/a?y=%2F&z&",
+		"/a?redirect_uri=https://x.test&response_typ%65=token": "https://registry.example.com/a?",
+		"/a?scope=x&code_challenge_method=plain":               "https://registry.example.com/a?scope=x&",
+	} {
+		reg := regtest.New(host.String())
+		reg.Services = map[string]any{"login.v1": map[string]any{"client": "x", "authz": address, "token": "/t"}}
+		c := client(reg)
+		c.Open = func(page string) error {
+			if want == "" || !strings.HasPrefix(page, want) {
+				t.Errorf("%s: opened %s", address, page)
+			}
+			for name, values := range query(t, page) {
+				if len(values) != 1 && name != "x" {
+					t.Errorf("%s: %s is %q", address, name, values)
+				}
+			}
+			return errSeen
+		}
+		_, err := c.Login(t.Context(), host)
+		if wantError(t, err); errors.Is(err, errSeen) != (want != "") {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}
+
+// panicky is a store with a bug.
+type panicky struct{ store }
+
+func (*panicky) Save(context.Context, svchost.Hostname, auth.Token) error { panic("a bug") }
+
+// TestStorePanics: a program that recovers from the bug of its store has no port left open,
+// and its user is not told that all went well.
+func TestStorePanics(t *testing.T) {
+	t.Parallel()
+	reg := registry(regtest.Login{})
+	c, browsed := client(reg), make(chan error, 1)
+	var address string
+	c.Store = &panicky{}
+	c.Open = func(page string) error {
+		back, _ := url.Parse(query(t, page).Get("redirect_uri"))
+		address = back.Host
+		browsed <- reg.Browse(page)
+		return nil
+	}
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("no panic")
+			}
+		}()
+		_, _ = c.Login(t.Context(), host)
+	}()
+	if conn, err := net.Dial("tcp4", address); err == nil {
+		conn.Close()
+		t.Fatal("somebody listens")
+	}
+	if err := <-browsed; err == nil {
+		t.Error("the browser was told that the login succeeded")
+	}
+}
