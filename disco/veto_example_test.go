@@ -1,0 +1,63 @@
+package disco_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"syscall"
+
+	"github.com/tofureg/tofureg/disco"
+	"github.com/tofureg/tofureg/disco/svchost"
+)
+
+// A program that may only talk to hosts on a list says so here, and to the other
+// clients by their fields of the same name. Redirects are held to it as well.
+func ExampleClient_allowList() {
+	allowed := map[string]bool{
+		"registry.example.com": true,
+		"files.example.com":    true,
+	}
+	errNotAllowed := errors.New("not on our list")
+	client := &disco.Client{VetoHost: func(host string) error {
+		if !allowed[host] {
+			return errNotAllowed
+		}
+		return nil
+	}}
+
+	_, err := client.Discover(context.Background(), svchost.MustParse("registry.example.org"))
+	fmt.Println(errors.Is(err, errNotAllowed))
+	fmt.Println(err)
+	// Output:
+	// true
+	// discover services of registry.example.org: https://registry.example.org/.well-known/terraform.json: host registry.example.org is not allowed: not on our list
+}
+
+// A program that fetches what strangers ask it for must not be led to addresses inside
+// its own network. VetoHost sees names, and a name can stand for any address; what it
+// stands for is known when the connection is made.
+func ExampleClient_privateAddresses() {
+	errPrivate := errors.New("not a public address")
+	dialer := &net.Dialer{ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
+		at, err := netip.ParseAddrPort(address)
+		if err != nil {
+			return err
+		}
+		if ip := at.Addr().Unmap(); !ip.IsGlobalUnicast() || ip.IsPrivate() {
+			return errPrivate
+		}
+		return nil
+	}}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.DialContext = dialer.DialContext
+	transport.Proxy = nil // which would make the connections instead
+
+	client := &disco.Client{HTTP: &http.Client{Transport: transport}, Retries: -1}
+	_, err := client.Discover(context.Background(), svchost.MustParse("127.0.0.1"))
+	fmt.Println(errors.Is(err, errPrivate))
+	// Output:
+	// true
+}
