@@ -11,8 +11,11 @@ import (
 	"path/filepath"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/cliconfig"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/provider/install"
+	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/verify"
 )
@@ -33,6 +36,23 @@ func fetchModule(ctx context.Context, registry *regclient.Client, dir string) (v
 		return verify.Hash{}, err
 	}
 	return report.H1, nil
+}
+
+func ensure(ctx context.Context, config *cliconfig.Config, dir string, required map[addrs.Provider]addrs.Constraint) (*install.Result, error) {
+	lock, err := lockfile.Load(filepath.Join(dir, lockfile.Name))
+	if err != nil {
+		return nil, err
+	}
+	installer := &install.Installer{
+		Source: config.ProviderSource(), // the user's mirrors, tokens and host overrides
+		Policy: config.Policy,           // the CLI's trust; without it each package must be signed
+		Dir:    &install.Dir{Path: filepath.Join(dir, ".terraform", "providers")},
+	}
+	result, err := installer.Ensure(ctx, required, lock)
+	if err != nil {
+		return nil, err
+	}
+	return result, result.Lock.Save(filepath.Join(dir, lockfile.Name))
 }
 
 func check(file *os.File, size int64, locked []verify.Hash) error {

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/cliconfig"
+	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify"
@@ -77,6 +79,28 @@ func TestReadmeProvider(t *testing.T) {
 	other := []verify.Hash{verify.ZHSum([32]byte{})}
 	if err := check(file, info.Size(), other); err == nil || !strings.Contains(err.Error(), "is not what was locked") {
 		t.Errorf("another lock: error %v", err)
+	}
+}
+
+func TestReadmeEnsure(t *testing.T) {
+	t.Parallel()
+	reg := regtest.New("registry.opentofu.org")
+	reg.AddProvider(regtest.Provider{Address: "hashicorp/random", Version: "3.6.3", Platforms: []string{addrs.CurrentPlatform().String()}})
+	dir := t.TempDir()
+	required := map[addrs.Provider]addrs.Constraint{
+		addrs.MustParseProvider("hashicorp/random"): addrs.MustParseProviderConstraint("~> 3.6"),
+	}
+	for _, from := range []install.Origin{install.FromSource, install.FromDir} {
+		result, err := ensure(t.Context(), &cliconfig.Config{HTTP: reg.Client()}, dir, required)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := result.Selections[0]; s.From != from || s.Version.String() != "3.6.3" || s.Executable == "" {
+			t.Errorf("selected %+v, want it from %q", s, from)
+		}
+	}
+	if n := reg.Count(regtest.Archive); n != 1 {
+		t.Errorf("%d downloads, want 1", n)
 	}
 }
 
