@@ -41,17 +41,16 @@
 // do for a while ([Transport.StaleIfError]); without a network it has to
 // ([Transport.Offline]).
 //
-// What was read from disco, regclient or mirrorclient is as old as the answer of this cache:
-// a [disco.Client] that keeps services for an hour keeps those of a document that may have
-// been a day old. Where that matters, set [Transport.Refresh].
+// A client that keeps what it has read, as disco.Client does for an hour, keeps what may have
+// been a day old then. Where that matters, set [Transport.Refresh].
 //
 // # Who sees what
 //
 // An answer is used only for requests with the same URL and the same headers, but for those
 // that are never a credential, such as User-Agent: what came for one token is not shown to
-// another, nor to nobody. On disk are documents and a few of their headers, but no URL, no
-// token and no cookie. Documents of private registries are private, so all files have the
-// mode 0600, and a directory that is made here has 0700.
+// another, nor to nobody. On disk are documents and a few of their headers, but not where they
+// came from, no token and no cookie. Documents of private registries are private, so all
+// files have the mode 0600, and a directory that is made here has 0700.
 //
 // The names of files, and a sum over each, are keyed with a secret in the file "key". Who
 // does not have it can plant nothing in the directory: what is damaged, foreign, a link or a
@@ -66,8 +65,12 @@
 // for longest is removed. Trouble with it, such as a full disk, costs requests and is never
 // an error: see [Transport.Stats] and [Transport.Logger].
 //
-// A cache makes nothing more or less trustworthy: packages are verified by what is in its
-// documents as if they had just come, with the same signatures and keys.
+// Limits of package throttle belong behind the cache, in [Transport.Base]: what comes from
+// disk is no request.
 //
-// [disco.Client]: https://pkg.go.dev/github.com/tofureg/tofureg/disco#Client
+// # Trust
+//
+// Packages are verified by what is in the documents as if these had just come. What a
+// registry has taken back, such as a version or a key, is noticed when it is asked again: a
+// long [Transport.FreshFor] or [Transport.StaleIfError] gives up that time.
 package doccache

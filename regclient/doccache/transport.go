@@ -25,9 +25,10 @@ type Transport struct {
 	Dir string
 
 	// FreshFor is how long an answer is used without asking again, counted from when
-	// it came, even if the server states a shorter time or none; but not what it
-	// forbids to store or to use unasked (no-store, no-cache). Zero means that only
-	// the server decides. A bot that runs every few minutes sets it to an hour.
+	// it came, even if the server states a shorter time or none; it has no effect on
+	// what the server forbids to store or to use unasked (no-store, no-cache). Zero
+	// means that only the server decides. A bot that runs every few minutes sets it
+	// to an hour.
 	FreshFor time.Duration
 
 	// StaleIfError is how long after its time an answer may still be used if the
@@ -48,10 +49,11 @@ type Transport struct {
 	// Wait is how long a request waits for another one, of this process or another,
 	// that asks for the same document, to use its answer. Zero means 5 seconds,
 	// negative not at all. The timeouts of the clients in this module do not count it.
+	// An answer is under way until its body has been read or closed.
 	Wait time.Duration
 
 	// MaxBytes and MaxEntries bound the directory. What was not used for longest goes
-	// first, down to seven eighths of the bound. Zero means 256 MiB and 16,384
+	// first, down to seven eighths of the bound. Zero means 256 MiB and 4,096
 	// entries; negative means no bound. Several processes may exceed it for a moment.
 	MaxBytes   int64
 	MaxEntries int
@@ -69,7 +71,7 @@ type Transport struct {
 const (
 	defaultWait    = 5 * time.Second
 	defaultBytes   = 256 << 20
-	defaultEntries = 16_384
+	defaultEntries = 4096
 )
 
 // Stats says how often what has happened.

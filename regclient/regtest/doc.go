@@ -60,9 +60,10 @@
 //
 // [Provider] and [Module] describe what a registry may offer, including versions
 // that are none, missing sums, keys that expired, and packages that are
-// elsewhere. [ModuleList] and [Mirror] describe the habits of servers. [Fault]
-// describes how an answer departs from the plain one: late, broken off, refused,
-// redirected, altered. [Registry.Require] asks for a token.
+// elsewhere. [ModuleList] and [Mirror] describe the habits of servers, [Caching]
+// what they say to caches. [Fault] describes how an answer departs from the plain
+// one: late, broken off, refused, redirected, altered. [Registry.Require] asks for
+// a token.
 //
 // The troubles that a program should survive, and the fields of a Fault that make
 // them:
