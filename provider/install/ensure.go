@@ -69,35 +69,36 @@ func (r *run) all(ctx context.Context, requirements map[addrs.Provider]addrs.Con
 	}
 	wg.Wait()
 
+	result.Lock = r.updated(result.Selections)
 	var failures []error
 	for i := range result.Selections {
 		failures = append(failures, result.Selections[i].Err)
 	}
-	var err error
-	result.Lock, err = r.updated(result.Selections)
-	return result, errors.Join(append(failures, err)...)
+	return result, errors.Join(failures...)
 }
 
 // updated returns the lock file after the work.
-func (r *run) updated(selections []Selection) (*lockfile.File, error) {
+func (r *run) updated(selections []Selection) *lockfile.File {
 	lock := r.lock.Clone()
 	required := map[addrs.Provider]bool{}
-	var failures []error
-	for _, s := range selections {
+	for i := range selections {
+		s := &selections[i]
 		required[s.Provider] = true
 		// Without a report nothing is known of the version, unless this is a plan.
 		if len(s.Reports) == 0 && (!r.dry || s.Err != nil || s.Version.IsZero()) {
 			continue
 		}
 		reports := slices.Collect(maps.Values(s.Reports))
-		failures = append(failures, lock.Merge(s.Provider, s.Version, s.Constraint, reports...))
+		if err := lock.Merge(s.Provider, s.Version, s.Constraint, reports...); err != nil {
+			s.Err = errors.Join(s.Err, &provider.Error{Op: "lock", Subject: s.Provider.String(), Err: err})
+		}
 	}
 	for e := range r.lock.All() {
 		if !required[e.Provider] {
 			lock.Delete(e.Provider)
 		}
 	}
-	return lock, errors.Join(failures...)
+	return lock
 }
 
 // oneAtATime makes report safe for concurrent use; nil is silent.

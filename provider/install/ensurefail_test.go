@@ -161,6 +161,23 @@ func TestExempt(t *testing.T) {
 	}
 }
 
+// TestForeignConstraint: one on modules cannot be locked, and is told as a failure of its
+// provider.
+func TestForeignConstraint(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 1)
+	c, err := addrs.ParseModuleConstraint("~> 1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.want[numbered(0)] = c
+	result, err := s.in.Ensure(t.Context(), s.want, nil)
+	var e *provider.Error
+	if !errors.As(err, &e) || e.Op != "lock" || only(t, result).Err == nil || result.Lock.Len() != 0 {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestMisuse: an Installer that cannot work says so, beside a result.
 func TestMisuse(t *testing.T) {
 	t.Parallel()
