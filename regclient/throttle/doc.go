@@ -2,7 +2,7 @@
 // bound on the requests that are under way at a time, a rate, and silence for as
 // long as a busy server asks for it.
 //
-// A [Transport] is an [net/http.RoundTripper]. It goes into the http.Client of any
+// A [Transport] is a [net/http.RoundTripper]. It goes into the http.Client of any
 // number of clients, which then share its limits:
 //
 //	shared := &http.Client{Transport: &throttle.Transport{PerSecond: 20, Parallel: 8}}
@@ -17,10 +17,10 @@
 //
 // Limits are for each host and port, and hold for every request that is made: the
 // hops of a redirect, attempts that repeat one, and the rest of a download that broke
-// off. Answers that come from a cache are not requests if the cache stands before
-// this transport:
+// off. Answers that come from a cache, such as one of package doccache, are not
+// requests if the cache stands before this transport:
 //
-//	&http.Client{Transport: cache{Base: &throttle.Transport{}}}
+//	&http.Client{Transport: &doccache.Transport{Dir: dir, Base: &throttle.Transport{}}}
 //
 // What waits here ends with the context of its request. The clients of this module do
 // not count that time as part of their timeouts.
