@@ -22,13 +22,17 @@ func (r *fileReader) credentialsBlock(label name, body value) {
 		return
 	}
 	c := &credential{place: r.place(label.at)}
-	secret := value{kind: null, at: label.at}
+	old := r.set.credentials[host]
+	again := old != nil && old.place.File == r.file
+	secret, has := value{kind: null, at: label.at}, false
 	for _, it := range body.body {
 		if it.name() == "token" {
-			secret = it.value
+			secret, has = it.value, true
 		}
 	}
 	switch {
+	case again && !has: // the blocks of one file complete each other
+		c.token, c.err = old.token, old.err
 	case secret.kind != text || secret.text == "":
 		r.warn(secret.at, "the credentials of %s hold no token, and a credentials helper is not asked for one either", host.Display())
 	default:
@@ -36,8 +40,8 @@ func (r *fileReader) credentialsBlock(label name, body value) {
 			r.warn(secret.at, "the token of %s cannot be sent: %v", host.Display(), c.err)
 		}
 	}
-	if old := r.set.credentials[host]; old != nil && old.place.File == r.file {
-		r.warn(label.at, "the credentials of %s stand in line %d already; the last ones count", host.Display(), old.place.Line)
+	if again {
+		r.warn(label.at, "the credentials of %s stand in line %d already; the last token counts", host.Display(), old.place.Line)
 	}
 	r.set.credentials[host] = c
 	r.set.origin(setting("credentials", host.Display()), c.place)
