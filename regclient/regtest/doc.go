@@ -86,6 +86,12 @@
 //	                                         Redirect, Hops
 //	another version or file in its place     Instead
 //
+// # Real servers
+//
+// [Check] tells whether a server that somebody has written follows the protocols.
+// Package vectors, in a directory below, has documents and names of all sorts, with what a
+// client must make of them, for tests in any language.
+//
 // See https://opentofu.org/docs/internals/remote-service-discovery/,
 // https://opentofu.org/docs/internals/provider-registry-protocol/,
 // https://opentofu.org/docs/internals/module-registry-protocol/,

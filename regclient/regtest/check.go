@@ -1,0 +1,185 @@
+package regtest
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/tofureg/tofureg/addrs"
+)
+
+// CheckOptions says what [Check] and [Examine] look for at a server. The zero value
+// checks discovery alone.
+type CheckOptions struct {
+	// Client makes the requests; nil means [http.DefaultClient]. Give one that trusts
+	// the certificate of the server. Its redirects follow the rules of registries.
+	Client *http.Client
+
+	// Token is the token of a server that wants one. With it, the server must refuse
+	// requests that have none.
+	Token string
+
+	// Provider is a provider that the server has, as "acme/alpha". Empty means that it
+	// has none.
+	Provider string
+	// Version and Platform select the package that is fetched, as "1.2.0" and
+	// "linux_amd64". Empty means the first that the server lists; a server that lists
+	// no platforms is asked for linux_amd64.
+	Version, Platform string
+
+	// Module is a module that the server has, as "acme/network/aws". Empty means that
+	// it has none.
+	Module string
+	// ModuleVersion is one of its versions; empty means the first that is listed.
+	ModuleVersion string
+
+	// Mirror is the base URL of a network mirror. Empty means that there is none.
+	Mirror string
+	// MirrorProvider is a provider that the mirror has, with its host, as
+	// "registry.example.com/acme/alpha". Empty means Provider at the host of the
+	// server.
+	MirrorProvider string
+}
+
+// CheckLevel tells what a [Finding] means.
+type CheckLevel string
+
+// The levels of findings.
+const (
+	CheckFailed  CheckLevel = "failed"  // clients fail, or should
+	CheckAdvice  CheckLevel = "advice"  // clients cope, but would be better off
+	CheckSkipped CheckLevel = "skipped" // another check that failed has to succeed first
+)
+
+// A Finding is something that was found at a server.
+type Finding struct {
+	Check string     // the name of the check, see [Check]
+	Level CheckLevel // what it means
+	Text  string     // what was asked and what is wrong, in one line that is safe to print
+}
+
+// TB is what [Check] uses of a [*testing.T]. That this package does not import package
+// testing keeps its flags out of programs that use a [Registry].
+type TB interface {
+	Context() context.Context
+	Helper()
+	Errorf(format string, args ...any)
+	Logf(format string, args ...any)
+}
+
+// Check tells whether a real server follows the protocols, for those who write one. The
+// baseURL is https://HOST, under which the server has its discovery document. What is
+// wrong fails the test, and advice is logged. These are the checks:
+//
+//	discovery          the document is there, as JSON, with the services that are wanted
+//	service URLs       they end with a slash
+//	provider versions  the list can be read and has the version
+//	provider package   the document is about the package, and complete
+//	sums               the SHA256SUMS document lists the archive with the stated digest
+//	signature          one of the stated keys made it, and is still good
+//	archive            it has the digest and the hashes that are stated, and can be installed
+//	ranges             parts of archives can be had; advice, as it is no part of the protocol
+//	unknown provider   status 404 for a provider and a version that are not there
+//	module versions    the list can be read and has the version
+//	module location    the answer has a form that clients understand
+//	module package     there is an archive, or a page, where the answer leads to, if over https
+//	unknown module     status 404 for a module that is not there
+//	mirror index       the list of versions can be read
+//	mirror version     each version has its document, in which each archive has a URL
+//	mirror archive     an archive has a hash that is stated
+//	authorization      status 401 without the token
+//
+// Nothing is changed at the server. Archives are fetched whole, into temporary files. The
+// names "regtest-unknown" and the version 0.0.0-regtest must not exist there.
+func Check(t TB, baseURL string, o CheckOptions) {
+	t.Helper()
+	for _, f := range Examine(t.Context(), baseURL, o) {
+		if f.Level == CheckFailed {
+			t.Errorf("%s: %s", f.Check, f.Text)
+		} else {
+			t.Logf("%s: %s: %s", f.Check, f.Level, f.Text)
+		}
+	}
+}
+
+// Examine does what [Check] does and returns what it found, in the order of the checks.
+// Nothing means that all is well. It is for programs, and for tests that want a subtest
+// for each check.
+func Examine(ctx context.Context, baseURL string, o CheckOptions) []Finding {
+	e := &examiner{ctx: ctx, o: o, good: map[string]bool{}}
+	e.run("discovery", func() error { return e.start(baseURL) })
+	e.run("service URLs", e.serviceURLs, "discovery")
+	if o.Provider != "" {
+		e.run("provider versions", e.providerVersions, "discovery")
+		e.run("provider package", e.providerPackage, "provider versions")
+		e.run("sums", e.sums, "provider package")
+		e.run("signature", e.signature, "sums")
+		e.run("archive", e.archive, "sums")
+		e.run("ranges", e.ranges, "provider package")
+		e.run("unknown provider", e.unknownProvider, "provider versions")
+	}
+	if o.Module != "" {
+		e.run("module versions", e.moduleVersions, "discovery")
+		e.run("module location", e.moduleLocation, "module versions")
+		e.run("module package", e.modulePackage, "module location")
+		e.run("unknown module", e.unknownModule, "module versions")
+	}
+	if o.Mirror != "" {
+		e.run("mirror index", e.mirrorIndex)
+		e.run("mirror version", e.mirrorVersion, "mirror index")
+		e.run("mirror archive", e.mirrorArchive, "mirror version")
+	}
+	if o.Token != "" {
+		e.run("authorization", e.authorization, "discovery")
+	}
+	return e.findings
+}
+
+// examiner does one Examine. What one check finds out, later ones use.
+type examiner struct {
+	ctx      context.Context
+	o        CheckOptions
+	findings []Finding
+	check    string
+	good     map[string]bool
+
+	base     *url.URL // of the server
+	services map[string]*url.URL
+	pkg      checkedPackage
+	module   addrs.Module
+	location string   // of its package
+	asked    *url.URL // for the location
+	mirror   checkedMirror
+}
+
+// run does a check if those that it needs have succeeded.
+func (e *examiner) run(name string, do func() error, needs ...string) {
+	e.check = name
+	if ended := context.Cause(e.ctx); ended != nil {
+		e.note(CheckFailed, ended.Error())
+		return
+	}
+	for _, need := range needs {
+		if !e.good[need] {
+			e.note(CheckSkipped, "it needs the check "+need)
+			return
+		}
+	}
+	before := len(e.findings)
+	if err := do(); err != nil {
+		e.failf("%w", err)
+	}
+	e.good[name] = true
+	for _, f := range e.findings[before:] {
+		e.good[name] = e.good[name] && f.Level != CheckFailed
+	}
+}
+
+func (e *examiner) failf(format string, args ...any) {
+	e.note(CheckFailed, fmt.Errorf(format, args...).Error())
+}
+
+func (e *examiner) note(level CheckLevel, text string) {
+	e.findings = append(e.findings, Finding{e.check, level, printable(text)})
+}

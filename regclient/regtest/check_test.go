@@ -1,0 +1,269 @@
+package regtest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tofureg/tofureg/regclient/regtest"
+)
+
+// exemplary is a registry at which all checks succeed, and what they look for.
+func exemplary() (*regtest.Registry, regtest.CheckOptions) {
+	reg := regtest.New("registry.example.com")
+	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.0.0", Platforms: []string{"linux_amd64"}, PackageHashes: true})
+	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.1.0", Platforms: []string{"linux_amd64"}, PackageHashes: true})
+	reg.AddModule(regtest.Module{Address: "acme/network/aws"})
+	reg.Require("secret", regtest.Discovery|regtest.Metadata|regtest.ModuleMetadata)
+	return reg, regtest.CheckOptions{
+		Client: reg.Client(), Token: "secret",
+		Provider: "acme/alpha", Module: "acme/network/aws", Mirror: reg.MirrorURL(),
+	}
+}
+
+const exemplaryURL = "https://registry.example.com"
+
+// failed returns the names of the checks that have failed, each once.
+func failed(findings []regtest.Finding) []string {
+	var names []string
+	for _, f := range findings {
+		if f.Level == regtest.CheckFailed && !slices.Contains(names, f.Check) {
+			names = append(names, f.Check)
+		}
+	}
+	return names
+}
+
+func TestExamineGood(t *testing.T) {
+	t.Parallel()
+	reg, o := exemplary()
+	if found := regtest.Examine(t.Context(), exemplaryURL, o); len(found) != 0 {
+		t.Errorf("found %v", found)
+	}
+	for _, q := range reg.Requests() {
+		if q.Kind&regtest.Downloads != 0 && q.Authorization != "" {
+			t.Errorf("%s has got the token", q)
+		}
+	}
+	o.Version, o.Platform, o.ModuleVersion = "1.1.0", "linux_amd64", "1.0.0"
+	if found := regtest.Examine(t.Context(), exemplaryURL+"/", o); len(found) != 0 {
+		t.Errorf("found %v", found)
+	}
+	if found := regtest.Examine(t.Context(), exemplaryURL, regtest.CheckOptions{Client: reg.Client(), Token: "secret"}); len(found) != 0 {
+		t.Errorf("discovery alone: found %v", found)
+	}
+}
+
+// edit is a fault that changes a document.
+func edit(kind regtest.Kind, change func(doc map[string]any)) regtest.Fault {
+	return regtest.Fault{Kind: kind, Edit: change}
+}
+
+func set(kind regtest.Kind, name string, value any) regtest.Fault {
+	return edit(kind, func(doc map[string]any) { doc[name] = value })
+}
+
+// TestExamine: each check catches what it is for, and no other check does.
+func TestExamine(t *testing.T) {
+	t.Parallel()
+	const missing = 404
+	const other, another = "1.0.0/terraform-provider-alpha_1.0.0", "1.1.0/terraform-provider-alpha_1.1.0"
+	for name, test := range map[string]struct {
+		fault regtest.Fault
+		by    string // the check that fails; empty: none, there is advice
+		want  string // in the text of it
+	}{
+		"no discovery document":           {regtest.Fault{Kind: regtest.Discovery, Status: missing}, "discovery", "status 404"},
+		"discovery is HTML":               {regtest.Fault{Kind: regtest.Discovery, Raw: []byte("<html>")}, "discovery", "no JSON object"},
+		"discovery has two documents":     {regtest.Fault{Kind: regtest.Discovery, Raw: []byte("{}{}")}, "discovery", "invalid character"},
+		"discovery has no media type":     {regtest.Fault{Kind: regtest.Discovery, Header: http.Header{"Content-Type": nil}}, "discovery", "media type"},
+		"discovery is too large":          {regtest.Fault{Kind: regtest.Discovery, PadTo: 1<<20 + 1}, "discovery", "more than 1048576 bytes"},
+		"discovery redirects without end": {regtest.Fault{Kind: regtest.Discovery, Hops: -1}, "discovery", "redirects"},
+		"discovery redirects to http":     {regtest.Fault{Kind: regtest.Discovery, Redirect: "http://registry.example.com"}, "discovery", "not an https URL"},
+		"no connection":                   {regtest.Fault{Kind: regtest.Discovery, Drop: true}, "discovery", ""},
+		"a service is missing":            {edit(regtest.Discovery, func(doc map[string]any) { delete(doc, "modules.v1") }), "discovery", "no service modules.v1"},
+		"a service is an object":          {set(regtest.Discovery, "modules.v1", map[string]any{}), "discovery", "not a text"},
+		"a service is http":               {set(regtest.Discovery, "modules.v1", "http://registry.example.com/v1/modules/"), "discovery", "not an https URL"},
+		"a service has a user":            {set(regtest.Discovery, "modules.v1", "https://u:p@registry.example.com/v1/modules/"), "discovery", "user name"},
+		"no slash":                        {set(regtest.Discovery, "providers.v1", "/v1/providers"), "service URLs", "does not end with a slash"},
+
+		"no list of versions":         {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", Status: 500}, "provider versions", "status 500"},
+		"a version that is none":      {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", Raw: []byte(`{"versions":[{"version":"1.0.0"},{"version":"v2"}]}`)}, "provider versions", "v2"},
+		"a version twice":             {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", Raw: []byte(`{"versions":[{"version":"1.0.0"},{"version":"1.0"}]}`)}, "provider versions", "twice"},
+		"no versions":                 {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", Raw: []byte(`{"versions":[]}`)}, "provider versions", "not in the list"},
+		"an empty protocol":           {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", Raw: []byte(`{"versions":[{"version":"1.0.0","protocols":[""]}]}`)}, "provider versions", "plugin protocol"},
+		"a platform that is none":     {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", Raw: []byte(`{"versions":[{"version":"1.0.0","platforms":[{"os":"linux"}]}]}`)}, "provider versions", "platform"},
+		"no package document":         {regtest.Fault{Kind: regtest.Package, Path: "/1.0.0/", Status: missing}, "provider package", "status 404"},
+		"another platform":            {set(regtest.Package, "arch", "riscv64"), "provider package", "want linux_amd64"},
+		"a file name with a path":     {set(regtest.Package, "filename", "../x.zip"), "provider package", "not the name of a file"},
+		"no shasum":                   {set(regtest.Package, "shasum", ""), "provider package", "SHA-256"},
+		"no download_url":             {set(regtest.Package, "download_url", ""), "provider package", "download_url is missing"},
+		"sums over http":              {set(regtest.Package, "shasums_url", "http://registry.example.com/sums"), "provider package", "shasums_url"},
+		"no keys":                     {set(regtest.Package, "signing_keys", nil), "provider package", "no signing keys"},
+		"a hash that is none":         {set(regtest.Package, "packages", map[string]any{"linux_amd64": map[string]any{"hashes": []string{"zh:1"}}}), "provider package", "packages"},
+		"no sums":                     {regtest.Fault{Kind: regtest.Sums, Status: missing}, "sums", "status 404"},
+		"other sums":                  {regtest.Fault{Kind: regtest.Sums, Path: other, Instead: another}, "sums", "does not list"},
+		"sums that are none":          {regtest.Fault{Kind: regtest.Sums, Raw: []byte("<html>")}, "sums", "SHA256SUMS"},
+		"another shasum":              {set(regtest.Package, "shasum", strings.Repeat("0", 64)), "sums", "not the shasum"},
+		"no signature":                {regtest.Fault{Kind: regtest.Signature, Status: missing}, "signature", "status 404"},
+		"a damaged signature":         {regtest.Fault{Kind: regtest.Signature, Corrupt: true}, "signature", "signature"},
+		"another signature":           {regtest.Fault{Kind: regtest.Signature, Path: other, Instead: another}, "signature", "signature"},
+		"a key that is none":          {set(regtest.Package, "signing_keys", map[string]any{"gpg_public_keys": []map[string]any{{"ascii_armor": "x"}}}), "signature", "key"},
+		"another size":                {set(regtest.Package, "packages", map[string]any{"linux_amd64": map[string]any{"package_size": 1}}), "archive", "package_size"},
+		"another h1":                  {set(regtest.Package, "packages", map[string]any{"linux_amd64": map[string]any{"hashes": []string{"h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="}}}), "archive", "does not have the hash"},
+		"no archive":                  {regtest.Fault{Kind: regtest.Archive, Path: "/releases/", Status: missing}, "archive", "status 404"},
+		"a damaged archive":           {regtest.Fault{Kind: regtest.Archive, Path: "/releases/", Corrupt: true}, "archive", ""},
+		"half an archive":             {regtest.Fault{Kind: regtest.Archive, Path: "/releases/", Break: regtest.Cut, After: 50}, "archive", "EOF"},
+		"no ranges":                   {regtest.Fault{Kind: regtest.Archive, Path: "/releases/", Part: regtest.Whole}, "", "want 206"},
+		"no entity tag":               {regtest.Fault{Kind: regtest.Archive, Path: "/releases/", Header: http.Header{"Etag": nil, "Last-Modified": nil}}, "", "entity tag"},
+		"500 for an unknown provider": {regtest.Fault{Kind: regtest.Versions, Path: "regtest-unknown", Status: 500}, "unknown provider", "status 500, want 404"},
+		"all versions are there":      {regtest.Fault{Kind: regtest.Package, Path: "0.0.0-regtest", Instead: "1.0.0"}, "unknown provider", "status 200, want 404"},
+		"package document as text":    {regtest.Fault{Kind: regtest.Package, Header: http.Header{"Content-Type": {"text/plain"}}}, "", "media type"},
+
+		"no list of module versions":    {regtest.Fault{Kind: regtest.ModuleVersions, Path: "/network/", Status: 500}, "module versions", "status 500"},
+		"no module in the list":         {regtest.Fault{Kind: regtest.ModuleVersions, Path: "/network/", Raw: []byte(`{"modules":[]}`)}, "module versions", "no module"},
+		"a module version that is none": {regtest.Fault{Kind: regtest.ModuleVersions, Path: "/network/", Raw: []byte(`{"modules":[{"versions":[{"version":"1.0.0"},{"version":"main"}]}]}`)}, "module versions", "main"},
+		"a module version twice":        {regtest.Fault{Kind: regtest.ModuleVersions, Path: "/network/", Raw: []byte(`{"modules":[{"versions":[{"version":"1.0.0"},{"version":"v1.0.0"}]}]}`)}, "module versions", "twice"},
+		"no location":                   {regtest.Fault{Kind: regtest.ModuleLocation, Header: http.Header{"X-Terraform-Get": nil}}, "module location", "names no location"},
+		"an address as location":        {regtest.Fault{Kind: regtest.ModuleLocation, Header: http.Header{"X-Terraform-Get": {"acme/other/aws"}}}, "module location", "none that clients know"},
+		"a file as location":            {regtest.Fault{Kind: regtest.ModuleLocation, Header: http.Header{"X-Terraform-Get": {"file:///etc"}}}, "module location", "machine of the client"},
+		"http as location":              {regtest.Fault{Kind: regtest.ModuleLocation, Header: http.Header{"X-Terraform-Get": {"http://x.example/a.zip"}}}, "module location", "http"},
+		"location has status 500":       {regtest.Fault{Kind: regtest.ModuleLocation, Status: 500}, "module location", "status 500"},
+		"no module package":             {regtest.Fault{Kind: regtest.ModulePackage, Status: missing}, "module package", "status 404"},
+		"a module package that is none": {regtest.Fault{Kind: regtest.ModulePackage, Raw: []byte("<html>login</html>")}, "module package", "neither an archive"},
+		"200 for an unknown module":     {regtest.Fault{Kind: regtest.ModuleVersions, Path: "regtest-unknown", Status: 200, Raw: []byte(`{"modules":[{}]}`)}, "unknown module", "status 200, want 404"},
+
+		"no index":                     {regtest.Fault{Kind: regtest.MirrorIndex, Status: missing}, "mirror index", "status 404"},
+		"an index as text":             {regtest.Fault{Kind: regtest.MirrorIndex, Header: http.Header{"Content-Type": {"text/plain"}}}, "mirror index", "media type"},
+		"an index of a registry":       {set(regtest.MirrorIndex, "versions", []string{"1.0.0"}), "mirror index", "array"},
+		"an index without versions":    {set(regtest.MirrorIndex, "versions", map[string]any{}), "mirror index", "no versions"},
+		"a short version":              {edit(regtest.MirrorIndex, func(doc map[string]any) { doc["versions"] = map[string]any{"1.0": map[string]any{}} }), "mirror index", "asked for as 1.0.0"},
+		"a version without document":   {regtest.Fault{Kind: regtest.MirrorVersion, Path: "1.0.0.json", Status: missing}, "mirror version", "status 404"},
+		"no archives":                  {set(regtest.MirrorVersion, "archives", map[string]any{}), "mirror version", "no archives"},
+		"null as an archive":           {set(regtest.MirrorVersion, "archives", map[string]any{"linux_amd64": nil}), "mirror version", "null"},
+		"an archive over http":         {set(regtest.MirrorVersion, "archives", map[string]any{"linux_amd64": map[string]any{"url": "http://x.example/a.zip"}}), "mirror version", "not an https URL"},
+		"an archive without a URL":     {set(regtest.MirrorVersion, "archives", map[string]any{"linux_amd64": map[string]any{}}), "mirror version", "missing"},
+		"a mirrored hash that is none": {set(regtest.MirrorVersion, "archives", map[string]any{"linux_amd64": map[string]any{"url": "a.zip", "hashes": []string{"x"}}}), "mirror version", "hash"},
+		"no mirrored archive":          {regtest.Fault{Kind: regtest.Archive, Path: "/mirror/", Status: missing}, "mirror archive", "status 404"},
+		"a damaged mirrored archive":   {regtest.Fault{Kind: regtest.Archive, Path: "/mirror/", Corrupt: true}, "mirror archive", ""},
+		"another mirrored archive": {set(regtest.MirrorVersion, "archives", map[string]any{"linux_amd64": map[string]any{
+			"url": "terraform-provider-alpha_1.0.0_linux_amd64.zip", "hashes": []string{"zh:" + strings.Repeat("0", 64)}}}), "mirror archive", "hash"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reg, o := exemplary()
+			reg.AddFault(test.fault)
+			found := regtest.Examine(t.Context(), exemplaryURL, o)
+			want := []string{test.by}
+			if test.by == "" {
+				want = nil
+			}
+			if got := failed(found); !slices.Equal(got, want) {
+				t.Fatalf("the checks %q have failed, want %q:\n%v", got, want, found)
+			}
+			if !slices.ContainsFunc(found, func(f regtest.Finding) bool {
+				return (f.Level == regtest.CheckFailed || test.by == "" && f.Level == regtest.CheckAdvice) && strings.Contains(f.Text, test.want)
+			}) {
+				t.Errorf("found %v, want %q", found, test.want)
+			}
+		})
+	}
+}
+
+func TestExamineToken(t *testing.T) {
+	t.Parallel()
+	reg, o := exemplary()
+	o.Token = "another"
+	if got := failed(regtest.Examine(t.Context(), exemplaryURL, o)); !slices.Equal(got, []string{"discovery"}) {
+		t.Errorf("with the wrong token %q have failed", got)
+	}
+	open, o := exemplary()
+	open = regtest.New(open.Host())
+	open.AddProvider(regtest.Provider{Address: "acme/alpha"})
+	got := regtest.Examine(t.Context(), exemplaryURL, regtest.CheckOptions{Client: open.Client(), Token: o.Token, Provider: "acme/alpha"})
+	if !slices.Equal(failed(got), []string{"authorization"}) {
+		t.Errorf("a registry that wants no token: found %v", got)
+	}
+	reg.AddFault(regtest.Fault{Kind: regtest.Discovery, Redirect: "https://other.example"})
+	regtest.Examine(t.Context(), exemplaryURL, o)
+	for _, q := range reg.Requests() {
+		if q.Host == "other.example" && q.Authorization != "" {
+			t.Errorf("%s has got the token", q)
+		}
+	}
+}
+
+func TestExamineArguments(t *testing.T) {
+	t.Parallel()
+	for _, base := range []string{"", "registry.example.com", "http://registry.example.com", "https://registry.example.com/x", "https://u:p@registry.example.com", "https://registry.example.com?x", "https://", ":", "https://[::1]"} {
+		found := regtest.Examine(t.Context(), base, regtest.CheckOptions{Provider: "a/b"})
+		if got := failed(found); !slices.Equal(got, []string{"discovery"}) {
+			t.Errorf("%q: %v", base, found)
+		}
+		if text := fmt.Sprint(found); strings.Contains(text, "u:p") {
+			t.Errorf("the password is in %s", text)
+		}
+	}
+	reg, o := exemplary()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("enough")
+	cancel(why)
+	for _, f := range regtest.Examine(ctx, exemplaryURL, o) {
+		if f.Level == regtest.CheckFailed && f.Text != "enough" {
+			t.Errorf("found %v after the end of the context", f)
+		}
+	}
+	if n := len(reg.Requests()); n > 0 {
+		t.Errorf("%d requests after the end of the context", n)
+	}
+	for _, change := range []func(*regtest.CheckOptions){
+		func(o *regtest.CheckOptions) { o.Provider = "alpha" },
+		func(o *regtest.CheckOptions) { o.Provider = "acme/other" },
+		func(o *regtest.CheckOptions) { o.Version = "9.9.9" },
+		func(o *regtest.CheckOptions) { o.Platform = "x" },
+		func(o *regtest.CheckOptions) { o.Module = "x" },
+		func(o *regtest.CheckOptions) { o.ModuleVersion = "9.9.9" },
+		func(o *regtest.CheckOptions) { o.Mirror = "http://registry.example.com/mirror/" },
+		func(o *regtest.CheckOptions) { o.MirrorProvider = "a/b/c/d" },
+	} {
+		_, o := exemplary()
+		change(&o)
+		if found := regtest.Examine(t.Context(), exemplaryURL, o); len(failed(found)) == 0 {
+			t.Errorf("%+v: nothing was found", o)
+		}
+	}
+}
+
+// recorder is a test that is only looked at.
+type recorder struct {
+	ctx            context.Context
+	errors, logged []string
+}
+
+func (r *recorder) Context() context.Context { return r.ctx }
+func (r *recorder) Helper()                  {}
+func (r *recorder) Errorf(format string, a ...any) {
+	r.errors = append(r.errors, fmt.Sprintf(format, a...))
+}
+func (r *recorder) Logf(format string, a ...any) {
+	r.logged = append(r.logged, fmt.Sprintf(format, a...))
+}
+
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	reg, o := exemplary()
+	reg.AddFault(regtest.Fault{Kind: regtest.Signature, Status: 404})
+	reg.AddFault(regtest.Fault{Kind: regtest.Archive, Path: "/releases/", Part: regtest.Whole})
+	r := &recorder{ctx: t.Context()}
+	regtest.Check(r, exemplaryURL, o)
+	if len(r.errors) != 1 || !strings.HasPrefix(r.errors[0], "signature: ") {
+		t.Errorf("errors %q", r.errors)
+	}
+	if len(r.logged) != 1 || !strings.HasPrefix(r.logged[0], "ranges: advice: ") {
+		t.Errorf("logged %q", r.logged)
+	}
+}

@@ -1,0 +1,128 @@
+package regtest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/tofureg/tofureg/disco/svchost"
+)
+
+// The services that are looked for.
+const (
+	providersService = "providers.v1"
+	modulesService   = "modules.v1"
+)
+
+// start fetches the discovery document.
+func (e *examiner) start(baseURL string) error {
+	u, err := url.Parse(baseURL)
+	if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
+		return errors.New("the base URL is not https://HOST")
+	}
+	if _, err := svchost.FromWire(u.Host); err != nil {
+		return err
+	}
+	e.base = u
+	var doc map[string]json.RawMessage
+	r, err := e.document(u.JoinPath("/.well-known/terraform.json"), maxCheckDiscovery, false, &doc)
+	if err != nil {
+		return err
+	}
+	e.services = map[string]*url.URL{}
+	for id, wanted := range map[string]bool{providersService: e.o.Provider != "", modulesService: e.o.Module != ""} {
+		raw, ok := doc[id]
+		if !ok {
+			if wanted {
+				e.failf("%s: there is no service %s", shownURL(r.url), id)
+			}
+			continue
+		}
+		var ref string
+		if err := json.Unmarshal(raw, &ref); err != nil {
+			e.failf("%s: %s is not a text", shownURL(r.url), id)
+			continue
+		}
+		service, err := resolveChecked(r.url, id, ref)
+		if err != nil {
+			e.failf("%w", err)
+			continue
+		}
+		e.services[id] = service
+	}
+	return nil
+}
+
+func (e *examiner) serviceURLs() error {
+	for _, id := range []string{modulesService, providersService} {
+		if u := e.services[id]; u != nil && !strings.HasSuffix(u.Path, "/") {
+			e.failf("%s: %s does not end with a slash: some clients lose the last segment", id, shownURL(u))
+		}
+	}
+	return nil
+}
+
+// endpoint returns a URL below that of a service.
+func (e *examiner) endpoint(service string, segments ...string) *url.URL {
+	for i, s := range segments {
+		segments[i] = url.PathEscape(s)
+	}
+	u := e.services[service].JoinPath(segments...)
+	u.RawQuery = ""
+	return u
+}
+
+// authorization asks without the token.
+func (e *examiner) authorization() error {
+	var urls []*url.URL
+	if e.good["provider versions"] {
+		urls = append(urls, e.endpoint(providersService, e.pkg.namespace, e.pkg.typ, "versions"))
+	}
+	if e.good["module versions"] {
+		urls = append(urls, e.endpoint(modulesService, e.module.Namespace(), e.module.Name(), e.module.System(), "versions"))
+	}
+	for _, u := range urls {
+		r, err := e.ask(u, false)
+		if err != nil {
+			return err
+		}
+		r.Body.Close()
+		switch r.StatusCode {
+		case http.StatusUnauthorized:
+		case http.StatusForbidden:
+			e.note(CheckAdvice, fmt.Sprintf("%s: status 403 without a token, 401 says it better", shownURL(u)))
+		default:
+			e.failf("%s: status %d without a token, want 401", shownURL(u), r.StatusCode)
+		}
+	}
+	return nil
+}
+
+// unknown asks for what is not there.
+func (e *examiner) unknown(u *url.URL) {
+	r, err := e.ask(u, true)
+	if err != nil {
+		e.failf("%w", err)
+		return
+	}
+	if err := r.wantStatus(http.StatusNotFound); err != nil {
+		e.failf("%w", err)
+		return
+	}
+	r.Body.Close()
+}
+
+// duplicate returns a text that is there twice, or "".
+func duplicate(list []string) string {
+	list = slices.Sorted(slices.Values(list))
+	for i := 1; i < len(list); i++ {
+		if list[i] == list[i-1] {
+			return list[i]
+		}
+	}
+	return ""
+}

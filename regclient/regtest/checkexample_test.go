@@ -1,0 +1,84 @@
+package regtest_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/tofureg/tofureg/regclient/regtest"
+)
+
+// The author of a registry has a test that starts it, here one that offers a provider
+// without a signature.
+func ExampleExamine() {
+	reg := regtest.New("registry.example.com")
+	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0"})
+	reg.AddFault(regtest.Fault{Kind: regtest.Signature, Status: 404})
+	server, err := reg.ServeTLS()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer server.Close()
+
+	for _, f := range regtest.Examine(context.Background(), server.URL, regtest.CheckOptions{
+		Client:   server.Client(), // trusts the certificate
+		Provider: "acme/alpha",
+	}) {
+		fmt.Println(f.Check, f.Level)
+	}
+	// Output:
+	// signature failed
+}
+
+// In a test, Check reports to it.
+func ExampleCheck() {
+	var t *testing.T // of the test
+	_ = func() {
+		regtest.Check(t, "https://registry.example.com", regtest.CheckOptions{
+			Token:    "the token of a test account",
+			Provider: "acme/alpha",
+			Module:   "acme/network/aws",
+			Mirror:   "https://registry.example.com/mirror/",
+		})
+	}
+}
+
+// TestCheckServer: all checks over real connections.
+func TestCheckServer(t *testing.T) {
+	t.Parallel()
+	reg, o := exemplary()
+	server, err := reg.ServeTLS()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	o.Client, o.Mirror, o.MirrorProvider = server.Client(), server.MirrorURL(), "registry.example.com/acme/alpha"
+	for _, f := range regtest.Examine(t.Context(), server.URL, o) {
+		t.Errorf("%+v", f)
+	}
+}
+
+// FuzzExamine: whatever a server answers, findings are printable and no check panics.
+func FuzzExamine(f *testing.F) {
+	for kind := range 12 {
+		for _, doc := range []string{"", "{}", "null", `{"versions":[null]}`, `{"modules":[{"versions":[null]}]}`, `{"versions":{"1.0.0":null}}`,
+			`{"archives":{"linux_amd64":null}}`, `{"archives":{"linux_amd64":{"url":"\u001b[31m"}}}`, `{"location":"\u0000"}`, `{"providers.v1":":"}`, "PK\x03\x04"} {
+			f.Add(uint8(kind), []byte(doc))
+		}
+	}
+	f.Fuzz(func(t *testing.T, kind uint8, doc []byte) {
+		reg, o := exemplary()
+		if doc == nil {
+			doc = []byte{}
+		}
+		reg.AddFault(regtest.Fault{Kind: 1 << (kind % 12), Raw: doc, Header: map[string][]string{"X-Terraform-Get": {"./x"}}})
+		for _, found := range regtest.Examine(t.Context(), exemplaryURL, o) {
+			for _, r := range found.Text {
+				if r < ' ' || r == 0x7f {
+					t.Fatalf("%q", found.Text)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,199 @@
+package regtest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Limits of what a check reads, as clients have them.
+const (
+	maxCheckDiscovery = 1 << 20
+	maxCheckDocument  = 16 << 20
+	maxCheckRedirects = 5
+)
+
+// checkReply is an answer whose body has not been read.
+type checkReply struct {
+	*http.Response
+	url *url.URL // that answered
+}
+
+// ask makes a GET request. The token goes along if with is set, and not across a redirect
+// to another server.
+func (e *examiner) ask(u *url.URL, with bool, header ...string) (*checkReply, error) {
+	if err := overHTTPS(u); err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(e.ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, fmt.Errorf("%s: not a URL for a request", shownURL(u))
+	}
+	req.Header.Set("Accept", "application/json")
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	if with && e.o.Token != "" {
+		req.Header.Set("Authorization", "Bearer "+e.o.Token)
+	}
+	client := http.Client{}
+	if e.o.Client != nil {
+		client = *e.o.Client
+	}
+	client.CheckRedirect = func(next *http.Request, via []*http.Request) error {
+		if len(via) > maxCheckRedirects {
+			return fmt.Errorf("more than %d redirects", maxCheckRedirects)
+		}
+		if next.URL.Scheme != u.Scheme || next.URL.Host != u.Host {
+			next.Header.Del("Authorization")
+		}
+		return overHTTPS(next.URL)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		if failed, ok := errors.AsType[*url.Error](err); ok {
+			err = failed.Err // without the URL, which may have secrets
+		}
+		return nil, fmt.Errorf("%s: %w", shownURL(u), err)
+	}
+	return &checkReply{resp, resp.Request.URL}, nil
+}
+
+// trusted tells whether the token may go to u: to the server itself, and to the services
+// that it declares.
+func (e *examiner) trusted(u *url.URL) bool {
+	if e.base != nil && u.Host == e.base.Host {
+		return true
+	}
+	for _, s := range e.services {
+		if s.Host == u.Host {
+			return true
+		}
+	}
+	return false
+}
+
+// wantStatus fails unless the answer has one of the statuses. It closes the body then.
+func (r *checkReply) wantStatus(want ...int) error {
+	for _, s := range want {
+		if r.StatusCode == s {
+			return nil
+		}
+	}
+	r.Body.Close()
+	return fmt.Errorf("%s: status %d, want %d", shownURL(r.url), r.StatusCode, want[0])
+}
+
+// read reads and closes the body.
+func (r *checkReply) read(limit int64) ([]byte, error) {
+	defer r.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(r.Body, limit+1))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", shownURL(r.url), err)
+	}
+	if int64(len(data)) > limit {
+		return nil, fmt.Errorf("%s: more than %d bytes", shownURL(r.url), limit)
+	}
+	return data, nil
+}
+
+// isJSON tells whether the answer says that it is JSON.
+func (r *checkReply) isJSON() bool {
+	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return err == nil && media == "application/json"
+}
+
+// document asks for a JSON object and decodes it. Where the media type does not matter to
+// clients, lax makes it a matter of advice.
+func (e *examiner) document(u *url.URL, limit int64, lax bool, v any) (*checkReply, error) {
+	r, err := e.ask(u, e.trusted(u))
+	if err != nil {
+		return nil, err
+	}
+	if err := r.wantStatus(http.StatusOK); err != nil {
+		return nil, err
+	}
+	data, err := r.read(limit)
+	if err != nil {
+		return nil, err
+	}
+	if !r.isJSON() {
+		text := fmt.Sprintf("%s: media type %q, want application/json", shownURL(r.url), r.Header.Get("Content-Type"))
+		if !lax {
+			return nil, errors.New(text)
+		}
+		e.note(CheckAdvice, text)
+	}
+	if err := decodeChecked(data, v); err != nil {
+		return nil, fmt.Errorf("%s: %w", shownURL(r.url), err)
+	}
+	return r, nil
+}
+
+// decodeChecked decodes exactly one JSON object.
+func decodeChecked(data []byte, v any) error {
+	if !utf8.Valid(data) {
+		return errors.New("invalid UTF-8")
+	}
+	if trimmed := bytes.TrimLeft(data, " \t\r\n"); len(trimmed) == 0 || trimmed[0] != '{' {
+		return errors.New("the document is no JSON object")
+	}
+	return json.Unmarshal(data, v)
+}
+
+// resolveChecked reads a URL in a document, which may be relative to the one that answered.
+func resolveChecked(base *url.URL, property, ref string) (*url.URL, error) {
+	if ref == "" {
+		return nil, fmt.Errorf("%s is missing", property)
+	}
+	u, err := base.Parse(ref)
+	if err != nil {
+		return nil, fmt.Errorf("%s is no URL", property)
+	}
+	if u.User != nil {
+		return nil, fmt.Errorf("%s: %s: it holds a user name", property, shownURL(u))
+	}
+	if err := overHTTPS(u); err != nil {
+		return nil, fmt.Errorf("%s: %w", property, err)
+	}
+	return u, nil
+}
+
+func overHTTPS(u *url.URL) error {
+	if u.Scheme != "https" || u.Host == "" {
+		return fmt.Errorf("%s: not an https URL", shownURL(u))
+	}
+	return nil
+}
+
+// shownURL leaves out what may be secret.
+func shownURL(u *url.URL) string {
+	c := *u
+	c.User, c.Fragment, c.RawFragment = nil, "", ""
+	if c.RawQuery != "" {
+		c.RawQuery = "..."
+	}
+	return c.String()
+}
+
+// printable replaces what would disturb a terminal, and shortens.
+func printable(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '�'
+		}
+		return r
+	}, s)
+	if len(s) > 1000 {
+		s = strings.ToValidUTF8(s[:1000], "") + "..."
+	}
+	return s
+}

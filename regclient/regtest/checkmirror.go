@@ -1,0 +1,117 @@
+package regtest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// checkedMirror is what is known of the mirror.
+type checkedMirror struct {
+	dir      *url.URL // of the provider
+	provider addrs.Provider
+	versions []string
+	archive  *url.URL // one of them, and its hashes
+	hashes   []verify.Hash
+}
+
+func (e *examiner) mirrorIndex() error {
+	m := &e.mirror
+	base, err := url.Parse(e.o.Mirror)
+	if err != nil {
+		return errors.New("the URL of the mirror is none")
+	}
+	if err := overHTTPS(base); err != nil {
+		return err
+	}
+	address := e.o.MirrorProvider
+	if address == "" && e.base != nil {
+		address = e.base.Host + "/" + e.o.Provider
+	}
+	if m.provider, err = addrs.ParseProvider(address); err != nil {
+		return err
+	}
+	m.dir = base.JoinPath(m.provider.Host().String(), url.PathEscape(m.provider.Namespace()), url.PathEscape(m.provider.Type()))
+	var doc struct{ Versions map[string]json.RawMessage }
+	u := m.dir.JoinPath("index.json")
+	if _, err := e.document(u, maxCheckDocument, false, &doc); err != nil {
+		return err
+	}
+	for _, text := range slices.Sorted(maps.Keys(doc.Versions)) {
+		v, err := addrs.ParseVersion(text)
+		switch {
+		case err != nil:
+			e.failf("%s: %w", shownURL(u), err)
+			continue
+		case v.String() != text:
+			e.failf("%s: version %q is asked for as %s", shownURL(u), text, v)
+		case !strings.HasPrefix(strings.TrimSpace(string(doc.Versions[text])), "{"):
+			e.failf("%s: the value of %s is not an object", shownURL(u), text)
+		}
+		m.versions = append(m.versions, text)
+	}
+	if len(doc.Versions) == 0 {
+		return fmt.Errorf("%s: it lists no versions", shownURL(u))
+	}
+	return nil
+}
+
+func (e *examiner) mirrorVersion() error {
+	for _, version := range e.mirror.versions {
+		u := e.mirror.dir.JoinPath(url.PathEscape(version) + ".json")
+		var doc struct {
+			Archives map[string]*struct {
+				URL    string
+				Hashes []string
+			}
+		}
+		r, err := e.document(u, maxCheckDocument, false, &doc)
+		if err != nil {
+			e.failf("version %s is in the index: %w", version, err)
+			continue
+		}
+		if len(doc.Archives) == 0 {
+			e.failf("%s: there are no archives", shownURL(u))
+		}
+		for _, platform := range slices.Sorted(maps.Keys(doc.Archives)) {
+			if _, err := addrs.ParsePlatform(platform); err != nil {
+				e.failf("%s: %w", shownURL(u), err)
+				continue
+			}
+			a := doc.Archives[platform]
+			if a == nil {
+				e.failf("%s: the archive for %s is null", shownURL(u), platform)
+				continue
+			}
+			at, err := resolveChecked(r.url, "url of "+platform, a.URL)
+			if err != nil {
+				e.failf("%s: %w", shownURL(u), err)
+				continue
+			}
+			var hashes []verify.Hash
+			for _, text := range a.Hashes {
+				h, err := verify.ParseHash(text)
+				if err != nil {
+					e.failf("%s: %s: %w", shownURL(u), platform, err)
+				}
+				hashes = append(hashes, h)
+			}
+			if len(hashes) == 0 {
+				e.note(CheckAdvice, fmt.Sprintf("%s: no hashes for %s: nobody can verify the archive", shownURL(u), platform))
+			}
+			e.mirror.archive, e.mirror.hashes = at, hashes
+		}
+	}
+	return nil
+}
+
+func (e *examiner) mirrorArchive() error {
+	return e.inspect(e.mirror.archive, e.mirror.hashes, 0, "terraform-provider-"+e.mirror.provider.Type())
+}

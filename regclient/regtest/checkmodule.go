@@ -1,0 +1,195 @@
+package regtest
+
+import (
+	"archive/zip"
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+
+	"github.com/tofureg/tofureg/addrs"
+)
+
+func (e *examiner) moduleVersions() error {
+	m, err := addrs.ParseModule(e.o.Module)
+	if err != nil {
+		return err
+	}
+	e.module = m
+	u := e.endpoint(modulesService, m.Namespace(), m.Name(), m.System(), "versions")
+	var doc struct {
+		Modules []struct{ Versions []struct{ Version string } }
+	}
+	if _, err := e.document(u, maxCheckDocument, true, &doc); err != nil {
+		return err
+	}
+	if len(doc.Modules) == 0 {
+		return fmt.Errorf("%s: there is no module in it", shownURL(u))
+	}
+	var seen []string
+	version := ""
+	for _, v := range doc.Modules[0].Versions {
+		parsed, err := addrs.ParseModuleVersion(v.Version)
+		if err != nil {
+			e.failf("%s: %w", shownURL(u), err)
+			continue
+		}
+		seen = append(seen, parsed.String())
+		if version == "" && (e.o.ModuleVersion == "" || e.o.ModuleVersion == v.Version || e.o.ModuleVersion == parsed.String()) {
+			version = parsed.String() // the CLIs ask in this form
+		}
+	}
+	if twice := duplicate(seen); twice != "" {
+		e.failf("%s: version %s is listed twice", shownURL(u), twice)
+	}
+	if version == "" {
+		return fmt.Errorf("%s: version %q is not in the list of %d", shownURL(u), e.o.ModuleVersion, len(seen))
+	}
+	e.asked = e.endpoint(modulesService, m.Namespace(), m.Name(), m.System(), version, "download")
+	return nil
+}
+
+func (e *examiner) moduleLocation() error {
+	r, err := e.ask(e.asked, true)
+	if err != nil {
+		return err
+	}
+	if err := r.wantStatus(http.StatusNoContent, http.StatusOK); err != nil {
+		return err
+	}
+	body, err := r.read(maxCheckDocument)
+	if err != nil {
+		return err
+	}
+	e.location = strings.TrimSpace(r.Header.Get("X-Terraform-Get"))
+	if len(bytes.TrimSpace(body)) > 0 {
+		var doc struct{ Location string }
+		if err := decodeChecked(body, &doc); err != nil {
+			return fmt.Errorf("%s: %w", shownURL(e.asked), err)
+		}
+		if doc.Location != "" {
+			e.location = strings.TrimSpace(doc.Location)
+		}
+	} else if r.StatusCode == http.StatusOK && e.location != "" {
+		e.note(CheckAdvice, shownURL(e.asked)+": status 200 with an empty body, which some clients take for broken JSON: 204 says it better")
+	}
+	if problem := locationProblem(e.location); problem != "" {
+		return fmt.Errorf("%s: %s", shownURL(e.asked), problem)
+	}
+	return nil
+}
+
+// locationProblem tells why clients do not understand a location, or "".
+func locationProblem(s string) string {
+	lower := strings.ToLower(s)
+	has := func(prefixes ...string) bool {
+		for _, p := range prefixes {
+			if strings.HasPrefix(lower, p) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case s == "":
+		return "it names no location, neither in a body nor in a header X-Terraform-Get"
+	case strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }):
+		return "the location has a control character"
+	case strings.Contains(lower, "file:"):
+		return "the location is a file on the machine of the client"
+	case has("/", "./", "../"):
+		return ""
+	case has("http://"):
+		return "the location is http, where others can change what comes"
+	case has("https://", "git::https://", "git::ssh://", "git@", "git::git@", "hg::https://", "s3::https://", "gcs::https://", "oci://"):
+		if _, err := url.Parse(s[strings.Index(s, "::")+1:]); err != nil && !strings.Contains(s, "git@") {
+			return "the location is no URL"
+		}
+		return ""
+	case has("github.com/", "bitbucket.org/", "s3.amazonaws.com/", "www.googleapis.com/storage/"):
+		return ""
+	case strings.Contains(strings.SplitN(lower, "/", 2)[0], ".amazonaws.com"):
+		return ""
+	}
+	return fmt.Sprintf("the location %q is none that clients know: an address in a registry, or a bare path", printable(strings.SplitN(s, "?", 2)[0]))
+}
+
+// modulePackage looks at what is there, if it is to be had over https.
+func (e *examiner) modulePackage() error {
+	ref := e.location
+	if at := strings.Index(ref, "://"); !strings.HasPrefix(ref, "https://") && at >= 0 || strings.Contains(ref, "::") {
+		return nil
+	}
+	if !strings.HasPrefix(ref, "https://") && !strings.HasPrefix(ref, ".") && !strings.HasPrefix(ref, "/") {
+		return nil
+	}
+	ref = withoutSubdir(ref)
+	u, err := resolveChecked(e.asked, "location", ref)
+	if err != nil {
+		return err
+	}
+	r, err := e.ask(u, false, "Accept", "*/*", "Accept-Encoding", "identity")
+	if err != nil {
+		return err
+	}
+	defer r.Body.Close()
+	if err := r.wantStatus(http.StatusOK, http.StatusNoContent); err != nil {
+		return err
+	}
+	if r.Header.Get("X-Terraform-Get") != "" {
+		return nil
+	}
+	start := make([]byte, 4096)
+	n, _ := io.ReadFull(r.Body, start)
+	start = start[:n]
+	for _, magic := range []string{"PK\x03\x04", "\x1f\x8b", "\xfd7zXZ\x00", "BZh"} {
+		if bytes.HasPrefix(start, []byte(magic)) {
+			return nil
+		}
+	}
+	if bytes.Contains(bytes.ToLower(start), []byte("terraform-get")) {
+		return nil
+	}
+	return fmt.Errorf("%s: there is neither an archive (zip, or tar with gzip, xz or bzip2) nor a page that leads to one", shownURL(u))
+}
+
+// withoutSubdir leaves out what follows two slashes, but for the query.
+func withoutSubdir(s string) string {
+	s, query, has := strings.Cut(s, "?")
+	start := 0
+	if i := strings.Index(s, "://"); i >= 0 {
+		start = i + len("://")
+	} else if strings.HasPrefix(s, "//") {
+		start = len("//")
+	}
+	if i := strings.Index(s[start:], "//"); i >= 0 {
+		s = s[:start+i]
+	}
+	if has {
+		s += "?" + query
+	}
+	return s
+}
+
+func (e *examiner) unknownModule() error {
+	e.unknown(e.endpoint(modulesService, "regtest-unknown", "regtest-unknown", "none", "versions"))
+	return nil
+}
+
+// hasExecutable looks for the program of a provider.
+func hasExecutable(r io.ReaderAt, size int64, name, where string) error {
+	z, err := zip.NewReader(r, size)
+	if err != nil {
+		return fmt.Errorf("%s: %w", where, err)
+	}
+	for _, f := range z.File {
+		rest, ok := strings.CutPrefix(f.Name, name)
+		if ok && path.Base(f.Name) == f.Name && (rest == "" || rest[0] == '_' || rest[0] == '.') {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s: it has no file %s, or one that goes on with _ or a dot: nothing can be started", where, name)
+}

@@ -1,0 +1,275 @@
+package regtest
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// checkedPackage is what is known of the package.
+type checkedPackage struct {
+	namespace, typ string
+	version        string // as it is listed
+	platform       addrs.Platform
+
+	filename                string
+	url, sumsURL, signature *url.URL
+	keys                    []verify.Key
+	hash                    verify.Hash
+	stated                  []verify.Hash
+	size                    int64
+	sums                    []byte
+}
+
+func (e *examiner) providerVersions() error {
+	p := &e.pkg
+	var ok bool
+	if p.namespace, p.typ, ok = strings.Cut(e.o.Provider, "/"); !ok {
+		return fmt.Errorf("the provider %q is not NAMESPACE/TYPE", e.o.Provider)
+	}
+	u := e.endpoint(providersService, p.namespace, p.typ, "versions")
+	var doc struct {
+		Versions []struct {
+			Version   string
+			Protocols []string
+			Platforms []struct{ OS, Arch string }
+		}
+	}
+	if _, err := e.document(u, maxCheckDocument, true, &doc); err != nil {
+		return err
+	}
+	found := false
+	var seen []string
+	for _, v := range doc.Versions {
+		parsed, err := addrs.ParseVersion(v.Version)
+		if err != nil {
+			e.failf("%s: %w", shownURL(u), err)
+			continue
+		}
+		seen = append(seen, parsed.String())
+		for _, protocol := range v.Protocols {
+			if _, err := addrs.ParseVersion(protocol); err != nil {
+				e.failf("%s: version %s: %q is not a plugin protocol", shownURL(u), parsed, protocol)
+			}
+		}
+		wanted := !found && (e.o.Version == "" || e.o.Version == v.Version || e.o.Version == parsed.String())
+		for _, q := range v.Platforms {
+			platform, err := addrs.NewPlatform(q.OS, q.Arch)
+			if err != nil {
+				e.failf("%s: version %s: %w", shownURL(u), parsed, err)
+			} else if wanted && p.platform.IsZero() && (e.o.Platform == "" || e.o.Platform == platform.String()) {
+				p.platform = platform
+			}
+		}
+		if wanted {
+			found, p.version = true, v.Version
+		}
+	}
+	if twice := duplicate(seen); twice != "" {
+		e.failf("%s: version %s is listed twice", shownURL(u), twice)
+	}
+	if !found {
+		return fmt.Errorf("%s: version %q is not in the list of %d", shownURL(u), e.o.Version, len(doc.Versions))
+	}
+	if p.platform.IsZero() {
+		platform := e.o.Platform
+		if platform == "" {
+			platform = "linux_amd64"
+		}
+		var err error
+		p.platform, err = addrs.ParsePlatform(platform)
+		return err
+	}
+	return nil
+}
+
+func (e *examiner) providerPackage() error {
+	p := &e.pkg
+	u := e.endpoint(providersService, p.namespace, p.typ, p.version, "download", p.platform.OS(), p.platform.Arch())
+	var doc struct {
+		Protocols    []string
+		OS, Arch     string
+		Filename     string
+		DownloadURL  string `json:"download_url"`
+		Shasum       string
+		SumsURL      string `json:"shasums_url"`
+		SignatureURL string `json:"shasums_signature_url"`
+		SigningKeys  struct {
+			Keys []struct {
+				ID    string `json:"key_id"`
+				Armor string `json:"ascii_armor"`
+			} `json:"gpg_public_keys"`
+		} `json:"signing_keys"`
+		Packages map[string]struct {
+			Hashes []string
+			Size   int64 `json:"package_size"`
+		}
+	}
+	r, err := e.document(u, maxCheckDocument, true, &doc)
+	if err != nil {
+		return err
+	}
+	if doc.OS != p.platform.OS() || doc.Arch != p.platform.Arch() {
+		e.failf("%s: it is about %q, %q, want %s", shownURL(u), doc.OS, doc.Arch, p.platform)
+	}
+	if p.filename = doc.Filename; p.filename == "" || strings.ContainsAny(p.filename, "/\\") || p.filename == ".." {
+		e.failf("%s: filename %q is not the name of a file", shownURL(u), p.filename)
+	}
+	sum, err := hex.DecodeString(doc.Shasum)
+	if err != nil || len(sum) != sha256.Size {
+		e.failf("%s: shasum %q is not a SHA-256 in hexadecimal digits", shownURL(u), doc.Shasum)
+	} else {
+		p.hash = verify.ZHSum([sha256.Size]byte(sum))
+	}
+	for _, f := range []struct {
+		to            **url.URL
+		property, ref string
+	}{{&p.url, "download_url", doc.DownloadURL}, {&p.sumsURL, "shasums_url", doc.SumsURL}, {&p.signature, "shasums_signature_url", doc.SignatureURL}} {
+		if *f.to, err = resolveChecked(r.url, f.property, f.ref); err != nil {
+			e.failf("%s: %w", shownURL(u), err)
+		}
+	}
+	for _, k := range doc.SigningKeys.Keys {
+		p.keys = append(p.keys, verify.Key{ID: k.ID, Armor: k.Armor})
+	}
+	if len(p.keys) == 0 {
+		e.failf("%s: it lists no signing keys", shownURL(u))
+	}
+	own := doc.Packages[p.platform.String()]
+	p.size = own.Size
+	for _, text := range own.Hashes {
+		h, err := verify.ParseHash(text)
+		if err != nil {
+			e.failf("%s: packages: %w", shownURL(u), err)
+			continue
+		}
+		p.stated = append(p.stated, h)
+	}
+	return nil
+}
+
+// file fetches a small file without the token, as clients do.
+func (e *examiner) file(u *url.URL, limit int64) ([]byte, error) {
+	r, err := e.ask(u, false)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.wantStatus(http.StatusOK); err != nil {
+		return nil, err
+	}
+	return r.read(limit)
+}
+
+func (e *examiner) sums() error {
+	p := &e.pkg
+	var err error
+	if p.sums, err = e.file(p.sumsURL, verify.MaxSums); err != nil {
+		return err
+	}
+	sums, err := verify.ParseSums(p.sums)
+	if err != nil {
+		return fmt.Errorf("%s: %w", shownURL(p.sumsURL), err)
+	}
+	h, ok := sums.Lookup(p.filename)
+	switch {
+	case !ok:
+		return fmt.Errorf("%s: it does not list %q", shownURL(p.sumsURL), p.filename)
+	case h != p.hash:
+		return fmt.Errorf("%s: the digest of %q is not the shasum of the package document", shownURL(p.sumsURL), p.filename)
+	}
+	return nil
+}
+
+func (e *examiner) signature() error {
+	p := &e.pkg
+	sig, err := e.file(p.signature, verify.MaxSignature)
+	if err != nil {
+		return err
+	}
+	if _, err := verify.CheckSignature(p.sums, sig, p.keys, time.Now()); err != nil {
+		return fmt.Errorf("%s: %w", shownURL(p.signature), err)
+	}
+	return nil
+}
+
+func (e *examiner) archive() error {
+	p := &e.pkg
+	want := append(slices.Clone(p.stated), p.hash)
+	return e.inspect(p.url, want, p.size, "terraform-provider-"+p.typ)
+}
+
+// inspect fetches an archive and compares it with what was stated. Of hashes of one scheme,
+// all must match.
+func (e *examiner) inspect(u *url.URL, stated []verify.Hash, size int64, executable string) error {
+	r, err := e.ask(u, false, "Accept", "*/*", "Accept-Encoding", "identity")
+	if err != nil {
+		return err
+	}
+	if err := r.wantStatus(http.StatusOK); err != nil {
+		return err
+	}
+	defer r.Body.Close()
+	f, err := os.CreateTemp("", "regtest-*.zip")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	defer f.Close()
+	limits := verify.Limits{}.Effective()
+	n, err := io.Copy(f, io.LimitReader(r.Body, limits.Package+1))
+	if err != nil {
+		return fmt.Errorf("%s: %w", shownURL(u), err)
+	}
+	if size > 0 && n != size {
+		e.failf("%s: %d bytes, but package_size is %d", shownURL(u), n, size)
+	}
+	zh, err := verify.ZH(io.NewSectionReader(f, 0, n))
+	if err != nil {
+		return err
+	}
+	packed, tree, err := verify.H1Zip(f, n, limits)
+	if err != nil {
+		return fmt.Errorf("%s: it cannot be installed: %w", shownURL(u), err)
+	}
+	for _, h := range stated {
+		if known := h.Scheme() == verify.SchemeZH || h.Scheme() == verify.SchemeH1; known && h != zh && h != packed && h != tree {
+			e.failf("%s: it does not have the hash %s, but %s and %s", shownURL(u), h, zh, packed)
+		}
+	}
+	return hasExecutable(f, n, executable, shownURL(u))
+}
+
+func (e *examiner) ranges() error {
+	r, err := e.ask(e.pkg.url, false, "Accept", "*/*", "Range", "bytes=1-1")
+	if err != nil {
+		return nil // which the check of the archive tells
+	}
+	defer r.Body.Close()
+	if r.StatusCode != http.StatusPartialContent {
+		e.note(CheckAdvice, fmt.Sprintf("%s: status %d to a request for a part, want 206: a download that breaks starts again", shownURL(e.pkg.url), r.StatusCode))
+	} else if tag := r.Header.Get("ETag"); (tag == "" || strings.HasPrefix(tag, "W/")) && r.Header.Get("Last-Modified") == "" {
+		e.note(CheckAdvice, fmt.Sprintf("%s: no strong entity tag: a client cannot tell whether the file has changed when it resumes a download", shownURL(e.pkg.url)))
+	}
+	return nil
+}
+
+func (e *examiner) unknownProvider() error {
+	if e.o.Provider == "" {
+		return errors.New("no provider is given")
+	}
+	p := &e.pkg
+	e.unknown(e.endpoint(providersService, "regtest-unknown", "regtest-unknown", "versions"))
+	e.unknown(e.endpoint(providersService, p.namespace, p.typ, "0.0.0-regtest", "download", p.platform.OS(), p.platform.Arch()))
+	return nil
+}
