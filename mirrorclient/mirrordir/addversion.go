@@ -14,7 +14,7 @@ type versionAdder struct {
 	*adder
 	job      *job
 	holding  *holding
-	evidence evidenceOnce
+	evidence provider.Fetcher // asks once for what packages have in common
 }
 
 // version does one job.
@@ -30,7 +30,7 @@ func (a *adder) version(ctx context.Context, j *job) ([]Added, []failure) {
 		return nil, whole(err)
 	}
 	defer unlock()
-	v := &versionAdder{adder: a, job: j, evidence: evidenceOnce{src: a.src}}
+	v := &versionAdder{adder: a, job: j, evidence: provider.ShareEvidence(a.src)}
 	if v.holding, err = a.scanHome(ctx, j.Provider); err != nil {
 		return nil, whole(err)
 	}

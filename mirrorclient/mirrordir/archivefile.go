@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/verify"
 )
 
@@ -41,39 +42,16 @@ func (m *Mirror) openArchive(ctx context.Context, name string) (*archiveFile, er
 		return &archiveFile{at, o.Size, func() { o.Close() }}, nil
 	}
 	defer o.Close()
-	f, err := m.tempFile()
+	f, err := fsx.Temp(m.TempDir)
 	if err != nil {
 		return nil, err
 	}
 	n, err := io.Copy(f, ctxReader{ctx, o})
 	if err != nil {
-		f.discard()
+		f.Discard()
 		return nil, err
 	}
-	return &archiveFile{f.File, n, f.discard}, nil
-}
-
-// tempFile is a file that nobody else sees and that is gone when it is discarded.
-type tempFile struct {
-	*os.File
-	named bool
-}
-
-func (m *Mirror) tempFile() (*tempFile, error) {
-	f, err := os.CreateTemp(m.TempDir, "tofureg-*.tmp")
-	if err != nil {
-		return nil, err
-	}
-	// Without a name nothing is left behind by a process that is killed. Windows
-	// wants it closed first.
-	return &tempFile{f, os.Remove(f.Name()) != nil}, nil
-}
-
-func (f *tempFile) discard() {
-	f.Close()
-	if f.named {
-		os.Remove(f.Name())
-	}
+	return &archiveFile{f.File, n, f.Discard}, nil
 }
 
 // stagedArchive is a file in which an archive arrives before it is judged.
@@ -91,7 +69,7 @@ func (m *Mirror) stageArchive(ctx context.Context) (stagedArchive, error) {
 		s, err := d.stage(ctx)
 		return stagedInPlace{s}, err
 	}
-	f, err := m.tempFile()
+	f, err := fsx.Temp(m.TempDir)
 	return stagedElsewhere{f, m.Storage}, err
 }
 
@@ -105,11 +83,13 @@ func (s stagedInPlace) commit(ctx context.Context, name string) error {
 }
 
 type stagedElsewhere struct {
-	*tempFile
+	*fsx.TempFile
 	storage Storage
 }
 
 func (s stagedElsewhere) file() *os.File { return s.File }
+
+func (s stagedElsewhere) discard() { s.Discard() }
 
 func (s stagedElsewhere) commit(ctx context.Context, name string) error {
 	info, err := s.Stat()

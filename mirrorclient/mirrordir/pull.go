@@ -8,6 +8,7 @@ import (
 	"os"
 	"sync"
 
+	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
 )
@@ -103,8 +104,7 @@ func (h *Handler) bring(ctx context.Context, p *pull) (release func(), err error
 		p.change(func() { p.file, p.size, p.arrived, p.judged = at, body.Size, body.Size, true })
 		return func() { body.Close() }, nil
 	}
-	m := Mirror{TempDir: h.TempDir}
-	f, err := m.tempFile()
+	f, err := fsx.Temp(h.TempDir)
 	if err != nil {
 		body.Close()
 		return func() {}, err
@@ -115,7 +115,7 @@ func (h *Handler) bring(ctx context.Context, p *pull) (release func(), err error
 			p.size = body.Size
 		}
 	})
-	return f.discard, h.receive(ctx, p, f.File, body)
+	return f.Discard, h.receive(ctx, p, f.File, body)
 }
 
 func (h *Handler) receive(ctx context.Context, p *pull, f *os.File, body *provider.Body) error {
