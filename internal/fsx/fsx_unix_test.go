@@ -39,6 +39,9 @@ func TestPipeIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := fsx.WriteFile(pipe, []byte("x"), 0o644); !errors.Is(err, fsx.ErrNotAFile) {
-		t.Errorf("%v, want ErrNotAFile", err)
+		t.Errorf("write: %v, want ErrNotAFile", err)
+	}
+	if _, err := fsx.OpenRegular(pipe); !errors.Is(err, fsx.ErrNotAFile) {
+		t.Errorf("open: %v, want ErrNotAFile", err)
 	}
 }

@@ -157,13 +157,10 @@ func decode(zh verify.Hash, text []byte) ([]verify.Hash, error) {
 
 // load reads a file that may be anything.
 func load(path string) ([]byte, error) {
-	// Opening a pipe would wait for a writer.
-	if info, err := os.Stat(path); err != nil {
-		return nil, err
-	} else if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: %w: it is no regular file", path, ErrDamaged)
+	f, err := fsx.OpenRegular(path)
+	if errors.Is(err, fsx.ErrNotAFile) {
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
-	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
