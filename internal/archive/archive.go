@@ -2,7 +2,8 @@
 // claims, reading it takes bounded memory and time, and what it holds can be
 // written below one directory on every operating system, to the same effect.
 //
-// An archive is refused whole, before anything of it is written, if it holds
+// An archive is refused whole, before anything of it is written (but for what
+// [UnpackAhead] has written before there was a whole), if it holds
 //
 //   - a name that is empty, absolute, too long or not UTF-8, that has an empty, "."
 //     or ".." element or one of more than 255 bytes, a backslash, a colon (drive

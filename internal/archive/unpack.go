@@ -53,20 +53,23 @@ func (z *Zip) Unpack(ctx context.Context, root *os.Root, o Options) ([]File, err
 	t := newTree(ctx, root, o)
 	defer t.release()
 	files := make([]File, 0, len(z.entries))
-	for i, e := range z.entries {
-		var f File
-		var err error
-		if e.IsDir() {
-			f, err = z.directory(i, t)
-		} else {
-			f, err = t.file(e, func(w io.Writer) (File, error) { return z.read(i, t.copier, w) })
-		}
+	for i := range z.entries {
+		f, err := z.unpack(i, t)
 		if err != nil {
 			return nil, err
 		}
 		files = append(files, f)
 	}
 	return files, nil
+}
+
+// unpack writes entry i.
+func (z *Zip) unpack(i int, t *tree) (File, error) {
+	e := z.entries[i]
+	if e.IsDir() {
+		return z.directory(i, t)
+	}
+	return t.file(e, func(w io.Writer) (File, error) { return z.read(i, t.copier, w) })
 }
 
 func (z *Zip) directory(i int, t *tree) (File, error) {

@@ -1,0 +1,203 @@
+package archive_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tofureg/tofureg/internal/archive"
+)
+
+// ahead unpacks what r has of an archive, and then the rest of it.
+func ahead(t testing.TB, r io.Reader, data []byte, l archive.Limits, o archive.Options) (dir string, early int, list []archive.File, err error) {
+	t.Helper()
+	dir = t.TempDir()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	a := archive.UnpackAhead(t.Context(), r, root, l)
+	z, err := open(data, l)
+	if err == nil {
+		list, err = z.UnpackRest(t.Context(), root, a, o)
+	}
+	return dir, a.Len(), list, err
+}
+
+func modes(t testing.TB, dir string) map[string]fs.FileMode {
+	t.Helper()
+	list := map[string]fs.FileMode{}
+	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && name != "." {
+			var info fs.FileInfo
+			if info, err = d.Info(); err == nil {
+				list[name] = info.Mode()
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// TestAhead: however much of an archive was there at first, the result is that of Unpack.
+func TestAhead(t *testing.T) {
+	t.Parallel()
+	data := pack(t,
+		member{name: "docs/"}, member{name: "docs/a.txt", content: "text"}, member{name: "empty"},
+		member{name: "program", content: strings.Repeat("program ", 30_000), mode: 0o755},
+		member{name: "a/b/c/d", content: "deep"}, member{name: "none/"},
+		member{name: "stored", content: strings.Repeat("stored", 1000), stored: true},
+	)
+	want, list, err := unpack(t, data, archive.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	most := 0
+	for n := 0; n <= len(data); n += max(1, len(data)/60) {
+		dir, early, got, err := ahead(t, iotest.HalfReader(bytes.NewReader(data[:n])), data, archive.Limits{}, archive.Options{})
+		if err != nil {
+			t.Fatalf("%d bytes: %v", n, err)
+		}
+		if diff := cmp.Diff(list, got) + cmp.Diff(tree(t, want), tree(t, dir)) + cmp.Diff(modes(t, want), modes(t, dir)); diff != "" {
+			t.Errorf("%d bytes: %s", n, diff)
+		}
+		most = max(most, early)
+	}
+	if most != 4 {
+		t.Errorf("at most %d files were unpacked early", most)
+	}
+}
+
+// TestAheadOfStored: archives whose headers say all are unpacked early as a whole, but for
+// the files of which nothing tells where they end.
+func TestAheadOfStored(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]int{"deflated": 3, "stored": 0} {
+		members := []member{{name: "a", content: "first"}, {name: "b/c", content: ""}, {name: "d", content: "last"}}
+		for i := range members {
+			members[i].stored = name == "stored"
+		}
+		data := pack(t, members...)
+		if _, early, _, err := ahead(t, bytes.NewReader(data), data, archive.Limits{}, archive.Options{Sync: true}); err != nil || early != want {
+			t.Errorf("%s: %d files early, %v", name, early, err)
+		}
+	}
+}
+
+// TestAheadDiffers: what the directory does not know, or knows otherwise, is not kept.
+func TestAheadDiffers(t *testing.T) {
+	t.Parallel()
+	data := pack(t, files("a", "b/c")...)
+	other := pack(t, files("x/y", "b/c")...)
+	for name, first := range map[string][]byte{
+		"another file":      pack(t, member{name: "z", content: "content of a"}),
+		"another content":   pack(t, member{name: "a", content: "content of A"}),
+		"another place":     pack(t, files("b/c")...),
+		"another directory": pack(t, member{name: "d/"}),
+		"another archive":   other,
+	} {
+		if _, early, _, err := ahead(t, bytes.NewReader(first), data, archive.Limits{}, archive.Options{}); !errors.Is(err, archive.ErrAhead) {
+			t.Errorf("%s: %d files, %v", name, early, err)
+		}
+	}
+}
+
+// TestAheadStops: whatever is not as usual ends the work, and leaves nothing half done.
+func TestAheadStops(t *testing.T) {
+	t.Parallel()
+	good := pack(t, files("a", "b")...)
+	for name, data := range map[string][]byte{
+		"nothing":        {},
+		"no archive":     []byte("<html>and more than thirty bytes of it</html>"),
+		"traversal":      pack(t, member{name: "../x"}),
+		"absolute":       pack(t, member{name: "/x"}),
+		"no name":        pack(t, member{name: "x"})[:29],
+		"encrypted":      patch(good, func(b []byte) { b[6] |= 1 }),
+		"another method": patch(good, func(b []byte) { put16(b[8:], 99) }),
+		"damaged":        patch(good, func(b []byte) { b[32] ^= 0xff; b[33] ^= 0xff }),
+		"cut off":        good[:35],
+		"wrong checksum": patch(good, func(b []byte) { i := bytes.Index(b, []byte("PK\x07\x08")); b[i+4] ^= 1 }),
+	} {
+		dir := t.TempDir()
+		root, err := os.OpenRoot(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := archive.UnpackAhead(t.Context(), bytes.NewReader(data), root, archive.Limits{})
+		root.Close()
+		if got := tree(t, dir); a.Len() != 0 || len(got) != 0 {
+			t.Errorf("%s: %d files, %v", name, a.Len(), got)
+		}
+	}
+}
+
+// TestAheadLimits: the limits hold before anything has been judged.
+func TestAheadLimits(t *testing.T) {
+	t.Parallel()
+	data := pack(t, member{name: "zeros", content: strings.Repeat("\x00", 1<<20)}, member{name: "more"})
+	for _, c := range []struct {
+		limits archive.Limits
+		want   int
+	}{
+		{archive.Limits{}, 2}, {archive.Limits{Unpacked: 1 << 20}, 2}, {archive.Limits{Unpacked: 1<<20 - 1}, 0},
+		{archive.Limits{Entries: 1}, 1}, {archive.Limits{NameLen: 4}, 0},
+	} {
+		dir := t.TempDir()
+		root, err := os.OpenRoot(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := archive.UnpackAhead(t.Context(), bytes.NewReader(data), root, c.limits)
+		root.Close()
+		if got := tree(t, dir); a.Len() != c.want || len(got) != c.want {
+			t.Errorf("%+v: %d files, on disk %d", c.limits, a.Len(), len(got))
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	root, err := os.OpenRoot(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	if a := archive.UnpackAhead(ctx, bytes.NewReader(data), root, archive.Limits{}); a.Len() != 0 {
+		t.Errorf("%d files after the end of the context", a.Len())
+	}
+}
+
+// FuzzAhead: unpacking ahead either leads to what Unpack makes, or is found out.
+func FuzzAhead(f *testing.F) {
+	data := pack(f, member{name: "d/"}, member{name: "a", content: "text", mode: 0o755}, member{name: "b/c", content: strings.Repeat("x", 100)}, member{name: "s", content: "s", stored: true})
+	f.Add(data, uint16(len(data)))
+	f.Add(data, uint16(60))
+	f.Add(patch(data, func(b []byte) { binary.LittleEndian.PutUint32(b[14:], 1) }), uint16(500))
+	limits := archive.Limits{Unpacked: 1 << 16, Entries: 50, NameLen: 50}
+	f.Fuzz(func(t *testing.T, data []byte, n uint16) {
+		dir, _, got, err := ahead(t, bytes.NewReader(data[:min(int(n), len(data))]), data, limits, archive.Options{})
+		want, list, plain := unpack(t, data, limits)
+		if errors.Is(err, archive.ErrAhead) {
+			return
+		}
+		if (err == nil) != (plain == nil) {
+			t.Fatalf("ahead: %v, plain: %v", err, plain)
+		}
+		if err == nil {
+			if diff := cmp.Diff(list, got) + cmp.Diff(tree(t, want), tree(t, dir)); diff != "" {
+				t.Error(diff)
+			}
+		}
+	})
+}
