@@ -3,6 +3,7 @@ package install
 import (
 	"context"
 	"errors"
+	"io"
 	"iter"
 	"os"
 
@@ -30,11 +31,11 @@ type Options struct {
 //
 // What is there already is left alone if its content is right: if the policy accepts
 // the h1 of the directory, or if somebody else has installed the package while this call
-// was waiting for it. Otherwise the archive is downloaded into a private file, judged, and
-// unpacked to a private directory, both below ".tofureg". What was unpacked is hashed as
-// it is written, judged too, synced, and renamed into place as a whole. So under its final
-// name there is never a part of a package, nor anything that was not verified, whenever
-// the process ends.
+// was waiting for it. Otherwise the archive is downloaded into a private file, and
+// unpacked to a private directory meanwhile, both below ".tofureg". The archive is judged,
+// and so is what was unpacked, which is hashed as it is written, synced, and renamed into
+// place as a whole. So under its final name there is never a part of a package, nor
+// anything that was not verified, whenever the process ends.
 //
 // A package that is there and has the content of the archive stays, so that programs
 // that run from it are not disturbed; another one is moved away and removed, and a
@@ -173,13 +174,19 @@ func (i *installation) fetch(ctx context.Context, st *staging) (*Installed, erro
 		return nil, err
 	}
 	defer f.Close()
-	got, err := provider.Receive(ctx, i.src, i.from, f, provider.Options{Policy: i.o.Policy, Progress: i.o.Progress})
+	early, stop, err := st.unpackAhead(ctx, f, i.o.Policy.Limits)
 	if err != nil {
 		return nil, err
 	}
+	defer stop()
+	got, err := provider.Receive(ctx, early.from(i.src), i.from, f, provider.Options{Policy: i.o.Policy, Progress: i.o.Progress})
+	if err != nil {
+		return nil, err
+	}
+	early.finish(io.EOF)
 	e := provider.Event{Kind: provider.EventUnpacking, Bytes: got.Size, Total: got.Size}
 	i.send(e)
-	report, n, err := i.unpack(ctx, st, f, got)
+	report, n, err := i.unpack(ctx, early, f, got)
 	if err != nil {
 		return nil, err
 	}
@@ -194,8 +201,8 @@ func (i *installation) fetch(ctx context.Context, st *staging) (*Installed, erro
 	return done, nil
 }
 
-// unpack unpacks what has arrived to "tree" in the working place, and judges it.
-func (i *installation) unpack(ctx context.Context, st *staging, f *os.File, got *provider.Received) (*verify.Report, *note, error) {
+// unpack judges what has arrived, unpacks what is not unpacked yet, and judges that.
+func (i *installation) unpack(ctx context.Context, early *ahead, f *os.File, got *provider.Received) (*verify.Report, *note, error) {
 	p := i.o.Policy
 	if !p.NeedsH1(got.Evidence, got.ZH) {
 		// What is refused by its zh is not worth inflating, nor safe.
@@ -207,9 +214,7 @@ func (i *installation) unpack(ctx context.Context, st *staging, f *os.File, got 
 	if err != nil {
 		return nil, nil, failed("unpack", i.from.String(), err)
 	}
-	files, err := st.fill(i.from.Provider.Type(), func(root *os.Root) ([]archive.File, error) {
-		return z.Unpack(ctx, root, archive.Options{Sync: true})
-	})
+	files, err := early.complete(ctx, z, i.from.Provider.Type())
 	if err != nil {
 		return nil, nil, failed("unpack", i.from.String(), err)
 	}

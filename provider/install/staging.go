@@ -147,31 +147,6 @@ func (o *opened) list(name string, n int) ([]string, error) {
 // tree is where the content of the package is made.
 func (s *staging) tree() string { return s.name + "/tree" }
 
-// fill has unpack write the content of a package of a provider of this type, and
-// makes it durable, with its names, and its program executable.
-func (s *staging) fill(typ string, unpack func(*os.Root) ([]archive.File, error)) ([]archive.File, error) {
-	if err := s.root.Mkdir(s.tree(), 0o755); err != nil {
-		return nil, err
-	}
-	root, err := s.root.OpenRoot(s.tree())
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	files, err := unpack(root)
-	if err != nil {
-		return nil, err
-	}
-	for _, f := range files {
-		if !f.IsDir() && !f.Exec && isProgram(f.Name, typ) {
-			if err := s.executable(s.tree() + "/" + f.Name); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return files, s.sync(s.dirs(files))
-}
-
 // dirs returns the directories that hold these files, and the top.
 func (s *staging) dirs(files []archive.File) []string {
 	done := map[string]bool{}

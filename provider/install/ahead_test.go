@@ -1,0 +1,116 @@
+package install_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/provider/install"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// scripted is a source whose bodies are given in turn.
+type scripted struct{ bodies []io.Reader }
+
+func (s *scripted) Evidence(_ context.Context, pkg *provider.Package) (verify.Evidence, error) {
+	return pkg.Evidence(), nil
+}
+
+func (s *scripted) Open(context.Context, *provider.Package) (*provider.Body, error) {
+	body := s.bodies[0]
+	s.bodies = s.bodies[1:]
+	return &provider.Body{ReadCloser: io.NopCloser(body)}, nil
+}
+
+// reader is a function that reads.
+type reader func(p []byte) (int, error)
+
+func (r reader) Read(p []byte) (int, error) { return r(p) }
+
+var anyPackage = provider.Package{Provider: alpha, Version: v1, Platform: linux, URL: "https://example.com/alpha.zip"}
+
+// TestUnpacksAhead: the content is there before the archive has come to its end, but
+// nowhere where somebody would look for it.
+func TestUnpacksAhead(t *testing.T) {
+	t.Parallel()
+	data := zipOf(t, entry{name: program, content: strings.Repeat("program", 1000), mode: 0o755}, entry{name: "docs/a.txt", content: "text"})
+	d := newDir(t)
+	early := filepath.Join(d.Path, ".tofureg", "install-0", "tree", "docs", "a.txt")
+	const end = 150 // bytes, of the directory of the archive
+	src := &scripted{[]io.Reader{io.MultiReader(bytes.NewReader(data[:len(data)-end]), reader(func([]byte) (int, error) {
+		for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+			if text, err := os.ReadFile(early); err == nil && string(text) == "text" {
+				return 0, io.EOF
+			} else if time.Now().After(deadline) {
+				t.Errorf("nothing is unpacked before the end: %v", err)
+				return 0, io.EOF
+			}
+		}
+	}), bytes.NewReader(data[len(data)-end:]))}}
+	done, err := d.Install(t.Context(), src, &anyPackage, install.Options{Policy: verify.Policy{AllowUnchecked: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkInstalled(t, done)
+	wantNames(t, d.Path, home+"/docs/a.txt", home+"/"+program)
+}
+
+// TestAheadOfAnother: what was unpacked of an archive that turns out to be another one is
+// not kept.
+func TestAheadOfAnother(t *testing.T) {
+	t.Parallel()
+	good := zipOf(t, entry{name: program, content: "program", mode: 0o755}, entry{name: "docs/a.txt", content: "text"})
+	evil := zipOf(t, entry{name: program, content: "evil"}, entry{name: "evil/x", content: strings.Repeat("evil", 100)}, entry{name: "docs/a.txt"})
+	hidden := func() []byte {
+		// The archive begins with the contents of another one, which its directory does
+		// not know.
+		var list [][]byte
+		for _, data := range [][]byte{evil, good} {
+			i := bytes.Index(data, []byte("PK\x01\x02"))
+			list = append(list, data[:i], data[i:])
+		}
+		directory := bytes.Clone(list[3])
+		for at := 0; ; at += 4 {
+			i := bytes.Index(directory[at:], []byte("PK\x01\x02"))
+			if i < 0 {
+				break
+			}
+			at += i
+			add32(directory[at+42:], len(list[0]))
+		}
+		add32(directory[bytes.Index(directory, []byte("PK\x05\x06"))+16:], len(list[0]))
+		return bytes.Join([][]byte{list[0], list[2], directory}, nil)
+	}()
+	changed := reader(func([]byte) (int, error) { return 0, provider.ErrChanged })
+	for name, bodies := range map[string][]io.Reader{
+		"changed at once":     {changed, bytes.NewReader(good)},
+		"changed on the way":  {io.MultiReader(bytes.NewReader(evil[:60]), changed), bytes.NewReader(good)},
+		"changed at the end":  {io.MultiReader(bytes.NewReader(evil), changed), bytes.NewReader(good)},
+		"hidden at the start": {bytes.NewReader(hidden)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDir(t)
+			done, err := d.Install(t.Context(), &scripted{bodies}, &anyPackage, install.Options{Policy: verify.Policy{AllowUnchecked: true}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkInstalled(t, done)
+			wantNames(t, d.Path, home+"/docs/a.txt", home+"/"+program)
+			if text, err := os.ReadFile(filepath.Join(done.Dir, program)); err != nil || string(text) != "program" {
+				t.Errorf("%q, %v", text, err)
+			}
+		})
+	}
+}
+
+func add32(b []byte, n int) {
+	n += int(b[0]) | int(b[1])<<8 | int(b[2])<<16 | int(b[3])<<24
+	b[0], b[1], b[2], b[3] = byte(n), byte(n>>8), byte(n>>16), byte(n>>24)
+}
