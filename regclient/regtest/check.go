@@ -62,9 +62,13 @@ type Finding struct {
 // TB is what [Check] uses of a [*testing.T]. That this package does not import package
 // testing keeps its flags out of programs that use a [Registry].
 type TB interface {
+	// Context ends when the test does.
 	Context() context.Context
+	// Helper marks the caller as one whose lines are not the place of an error.
 	Helper()
+	// Errorf fails the test and lets it go on.
 	Errorf(format string, args ...any)
+	// Logf shows what does not fail it.
 	Logf(format string, args ...any)
 }
 

@@ -1,13 +1,11 @@
 package regtest
 
 import (
-	"archive/zip"
 	"bytes"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"path"
 	"strings"
 
 	"github.com/tofureg/tofureg/addrs"
@@ -177,19 +175,4 @@ func withoutSubdir(s string) string {
 func (e *examiner) unknownModule() error {
 	e.unknown(e.endpoint(modulesService, "regtest-unknown", "regtest-unknown", "none", "versions"))
 	return nil
-}
-
-// hasExecutable looks for the program of a provider.
-func hasExecutable(r io.ReaderAt, size int64, name, where string) error {
-	z, err := zip.NewReader(r, size)
-	if err != nil {
-		return fmt.Errorf("%s: %w", where, err)
-	}
-	for _, f := range z.File {
-		rest, ok := strings.CutPrefix(f.Name, name)
-		if ok && path.Base(f.Name) == f.Name && (rest == "" || rest[0] == '_' || rest[0] == '.') {
-			return nil
-		}
-	}
-	return fmt.Errorf("%s: it has no file %s, or one that goes on with _ or a dot: nothing can be started", where, name)
 }

@@ -5,10 +5,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -207,61 +205,6 @@ func (e *examiner) archive() error {
 	p := &e.pkg
 	want := append(slices.Clone(p.stated), p.hash)
 	return e.inspect(p.url, want, p.size, "terraform-provider-"+p.typ)
-}
-
-// inspect fetches an archive and compares it with what was stated. Of hashes of one scheme,
-// all must match.
-func (e *examiner) inspect(u *url.URL, stated []verify.Hash, size int64, executable string) error {
-	r, err := e.ask(u, false, "Accept", "*/*", "Accept-Encoding", "identity")
-	if err != nil {
-		return err
-	}
-	if err := r.wantStatus(http.StatusOK); err != nil {
-		return err
-	}
-	defer r.Body.Close()
-	f, err := os.CreateTemp("", "regtest-*.zip")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	defer f.Close()
-	limits := verify.Limits{}.Effective()
-	n, err := io.Copy(f, io.LimitReader(r.Body, limits.Package+1))
-	if err != nil {
-		return fmt.Errorf("%s: %w", shownURL(u), err)
-	}
-	if size > 0 && n != size {
-		e.failf("%s: %d bytes, but package_size is %d", shownURL(u), n, size)
-	}
-	zh, err := verify.ZH(io.NewSectionReader(f, 0, n))
-	if err != nil {
-		return err
-	}
-	packed, tree, err := verify.H1Zip(f, n, limits)
-	if err != nil {
-		return fmt.Errorf("%s: it cannot be installed: %w", shownURL(u), err)
-	}
-	for _, h := range stated {
-		if known := h.Scheme() == verify.SchemeZH || h.Scheme() == verify.SchemeH1; known && h != zh && h != packed && h != tree {
-			e.failf("%s: it does not have the hash %s, but %s and %s", shownURL(u), h, zh, packed)
-		}
-	}
-	return hasExecutable(f, n, executable, shownURL(u))
-}
-
-func (e *examiner) ranges() error {
-	r, err := e.ask(e.pkg.url, false, "Accept", "*/*", "Range", "bytes=1-1")
-	if err != nil {
-		return nil // which the check of the archive tells
-	}
-	defer r.Body.Close()
-	if r.StatusCode != http.StatusPartialContent {
-		e.note(CheckAdvice, fmt.Sprintf("%s: status %d to a request for a part, want 206: a download that breaks starts again", shownURL(e.pkg.url), r.StatusCode))
-	} else if tag := r.Header.Get("ETag"); (tag == "" || strings.HasPrefix(tag, "W/")) && r.Header.Get("Last-Modified") == "" {
-		e.note(CheckAdvice, fmt.Sprintf("%s: no strong entity tag: a client cannot tell whether the file has changed when it resumes a download", shownURL(e.pkg.url)))
-	}
-	return nil
 }
 
 func (e *examiner) unknownProvider() error {
