@@ -1,0 +1,112 @@
+package install_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/provider/install"
+	"github.com/tofureg/tofureg/provider/lockfile"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// TestCache: packages come into the cache once and from there into each project.
+func TestCache(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 2)
+	s.in.Cache = &install.Dir{Path: filepath.Join(t.TempDir(), "cache")}
+	first := s.ensure(t, nil)
+	project := func(link install.LinkMode) *install.Result {
+		next := *s.in
+		next.Dir, next.Link = &install.Dir{Path: filepath.Join(t.TempDir(), "providers")}, link
+		s.in = &next
+		return s.ensure(t, first.Lock)
+	}
+	for _, link := range []install.LinkMode{"", install.Copy} {
+		for _, sel := range project(link).Selections {
+			info, err := os.Lstat(sel.Dir)
+			if sel.From != install.FromCache || err != nil || (info.Mode()&os.ModeSymlink != 0) != (link == "") {
+				t.Errorf("%q: %+v, %v", link, sel, err)
+			}
+		}
+		s.counts(t, nil)
+	}
+	// Offline the cache suffices too.
+	s.in.Source = nil
+	project("")
+}
+
+// TestRepair: a package that was altered is fetched again, and what is offline cannot do
+// so says what is wrong.
+func TestRepair(t *testing.T) {
+	t.Parallel()
+	for _, cached := range []bool{false, true} {
+		s := newSite(t, 1)
+		if cached {
+			s.in.Cache = &install.Dir{Path: filepath.Join(t.TempDir(), "cache")}
+		}
+		first := s.ensure(t, nil)
+		program := only(t, first).Executable
+		if err := os.WriteFile(program, []byte("another program"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		offline := *s.in
+		offline.Source = nil
+		_, err := offline.Ensure(t.Context(), s.want, first.Lock)
+		if !errors.Is(err, install.ErrOffline) || !errors.Is(err, verify.ErrNotAccepted) {
+			t.Errorf("offline: %v", err)
+		}
+		again := s.ensure(t, first.Lock)
+		if sel := only(t, again); sel.From != install.FromSource || !slices.Contains(first.Lock.Accept(sel.Provider, sel.Version), treeOf(t, sel)) {
+			t.Errorf("%+v", sel)
+		}
+		if !again.Lock.Equal(first.Lock) {
+			t.Errorf("the lock became\n%s", again.Lock.Bytes())
+		}
+	}
+}
+
+// TestOffline: what is missing is an error that says so, for each provider.
+func TestOffline(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 3)
+	lock := s.ensure(t, nil).Lock
+	s.in.Source = nil
+	s.in.Dir = &install.Dir{Path: filepath.Join(t.TempDir(), "empty")}
+	lock.Delete(numbered(1))
+	if err := lock.Set(lockfile.Entry{Provider: numbered(2), Version: v110}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := s.in.Ensure(t.Context(), s.want, lock)
+	var e *provider.Error
+	if !errors.Is(err, install.ErrOffline) || !errors.As(err, &e) || e.Subject != numbered(0).String()+" 1.1.0" {
+		t.Errorf("%v", err)
+	}
+	const want = `install registry.example.com/acme/p0 1.1.0: no source is given: it is not installed
+choose a version of registry.example.com/acme/p1: no source is given: it is not locked
+install registry.example.com/acme/p2 1.1.0: no source is given: the lock file has no hashes of it`
+	if err.Error() != want {
+		t.Errorf("%v", err)
+	}
+	s.in.Upgrade = true
+	if _, err := s.in.Ensure(t.Context(), s.want, lock); strings.Count(err.Error(), "no source is given: an upgrade has to ask one") != 3 {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestOfflineHashes: what is there is installed, although the lock file cannot be completed.
+func TestOfflineHashes(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 1)
+	lock := s.ensure(t, nil).Lock
+	s.in.Source, s.in.LockPlatforms = nil, platformsOf
+	result, err := s.in.Ensure(t.Context(), s.want, lock)
+	if !errors.Is(err, install.ErrOffline) || !strings.Contains(err.Error(), "darwin_arm64") || !result.Lock.Equal(lock) {
+		t.Errorf("%v", err)
+	}
+	s.check(t, result)
+}

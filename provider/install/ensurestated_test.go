@@ -1,0 +1,168 @@
+package install_test
+
+import (
+	"errors"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/mirrorclient"
+	"github.com/tofureg/tofureg/provider/install"
+	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// TestLockStated: where the registry states all hashes, and the policy records them,
+// nothing but the package that is installed is downloaded.
+func TestLockStated(t *testing.T) {
+	t.Parallel()
+	for _, record := range []bool{true, false} {
+		s := newSite(t, 0)
+		platforms := inText(platformsOf)
+		s.AddProvider(regtest.Provider{Address: "acme/p0", Platforms: platforms, PackageHashes: true})
+		s.want[numbered(0)] = addrs.Constraint{}
+		s.in.LockPlatforms = platformsOf
+		s.in.Policy = func(addrs.Provider) verify.Policy { return verify.Policy{RecordStated: record} }
+		result := s.ensure(t, nil)
+		archives, packages := len(platformsOf), len(platformsOf)
+		if record {
+			archives, packages = 1, 1
+		}
+		s.counts(t, map[regtest.Kind]int{
+			regtest.Discovery: 1, regtest.Versions: 1, regtest.Sums: 1, regtest.Signature: 1,
+			regtest.Package: packages, regtest.Archive: archives,
+		})
+		if n := len(result.Lock.Accept(numbered(0), addrs.MustParseVersion("1.0.0"))); n != 2*len(platformsOf) {
+			t.Errorf("%d hashes, want zh and h1 for each platform", n)
+		}
+		s.ensure(t, result.Lock)
+		s.counts(t, nil)
+	}
+}
+
+// TestLockGrowsByWhatIsStated: one description suffices to add all platforms.
+func TestLockGrowsByWhatIsStated(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 0)
+	platforms := inText(platformsOf)
+	s.AddProvider(regtest.Provider{Address: "acme/p0", Platforms: platforms, PackageHashes: true})
+	s.want[numbered(0)] = addrs.Constraint{}
+	lock := s.ensure(t, nil).Lock
+	s.in.Policy = func(addrs.Provider) verify.Policy { return verify.Policy{RecordStated: true} }
+	s.in.LockPlatforms = platformsOf
+	for _, want := range []map[regtest.Kind]int{{regtest.Package: 1}, nil} {
+		lock = s.ensure(t, lock).Lock
+		s.counts(t, want)
+	}
+	if n := len(lock.Accept(numbered(0), addrs.MustParseVersion("1.0.0"))); n != 2*len(platformsOf) {
+		t.Errorf("%d hashes, want zh and h1 for each platform", n)
+	}
+}
+
+// TestReuseWithoutLock: what is there is used without a lock file too if the source states
+// its h1 and the policy believes that.
+func TestReuseWithoutLock(t *testing.T) {
+	t.Parallel()
+	for _, want := range []install.Origin{install.FromDir, install.FromCache} {
+		s := newSite(t, 1)
+		s.in.Source = &mirrorclient.Client{BaseURL: s.MirrorURL(), HTTP: s.Client(), Retries: -1}
+		s.in.Policy = func(addrs.Provider) verify.Policy { return verify.Policy{AllowUnsigned: true} }
+		if want == install.FromCache {
+			s.in.Cache = &install.Dir{Path: filepath.Join(t.TempDir(), "cache")}
+		}
+		s.ensure(t, nil)
+		if want == install.FromCache {
+			s.elsewhere(t)
+		}
+		sel := only(t, s.ensure(t, nil))
+		if sel.From != want || sel.Fetched != 0 || sel.Package == nil || s.Count(regtest.Archive) > 0 {
+			t.Errorf("%+v", sel)
+		}
+	}
+}
+
+// TestLockFromMirror: a lock file that a registry has signed needs no signature from a
+// mirror to grow.
+func TestLockFromMirror(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 1)
+	lock := s.ensure(t, nil).Lock
+	s.in.Source = &mirrorclient.Client{BaseURL: s.MirrorURL(), HTTP: s.Client(), Retries: -1}
+	s.in.LockPlatforms = platformsOf
+	result := s.ensure(t, lock)
+	for platform, report := range only(t, result).Reports {
+		if report.Trust != verify.Accepted {
+			t.Errorf("%s: %s", platform, report.Trust)
+		}
+	}
+	// Without the lock file the strict policy has nothing to go by.
+	if _, err := s.in.Ensure(t.Context(), s.want, nil); !errors.Is(err, verify.ErrUnsigned) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestLockNewPackage: a platform of which the lock file knows nothing is what the caller's
+// policy makes of it.
+func TestLockNewPackage(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 1)
+	lock := s.ensure(t, nil).Lock
+	e, _ := lock.Get(numbered(0))
+	e.Hashes = slices.DeleteFunc(e.Hashes, func(h verify.Hash) bool { return h.Scheme() == verify.SchemeZH })
+	if err := lock.Set(e); err != nil {
+		t.Fatal(err)
+	}
+	s.in.LockPlatforms = platformsOf[:2]
+	sel := only(t, s.ensure(t, lock))
+	if sel.From != install.FromDir || sel.Reports[platformsOf[1]].Trust != verify.Signed {
+		t.Errorf("%+v", sel)
+	}
+	s.AddFault(regtest.Fault{Kind: regtest.Signature, Raw: []byte("nonsense")})
+	result, err := s.in.Ensure(t.Context(), s.want, lock)
+	if !errors.Is(err, verify.ErrBadSignature) || !result.Lock.Equal(lock) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestLockGrowsByBoth: one platform is accepted because it is locked, another one because
+// it is signed.
+func TestLockGrowsByBoth(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 1)
+	release := s.AddProvider(regtest.Provider{Address: "acme/p0", Version: "1.2.0", Platforms: []string{"linux_amd64", "darwin_arm64", "windows_amd64"}})
+	lock := s.ensure(t, nil).Lock
+	e, _ := lock.Get(numbered(0))
+	e.Hashes = slices.DeleteFunc(e.Hashes, func(h verify.Hash) bool { return h == release.ZH("windows_amd64") })
+	if err := lock.Set(e); err != nil {
+		t.Fatal(err)
+	}
+	s.in.LockPlatforms = platformsOf[:3]
+	reports := only(t, s.ensure(t, lock)).Reports
+	if len(reports) != 3 || reports[platformsOf[1]].Trust != verify.Accepted || reports[platformsOf[2]].Trust != verify.Signed {
+		t.Errorf("%+v", reports)
+	}
+	s.counts(t, map[regtest.Kind]int{regtest.Package: 2, regtest.Archive: 2, regtest.Sums: 1, regtest.Signature: 1})
+}
+
+// TestLockUnsigned: of a source that signs nothing only what was computed here is locked,
+// not what it states about other platforms.
+func TestLockUnsigned(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 0)
+	release := s.AddProvider(regtest.Provider{Address: "acme/p0", Platforms: inText(platformsOf), PackageHashes: true, NoSums: true})
+	s.want[numbered(0)] = addrs.Constraint{}
+	if _, err := s.in.Ensure(t.Context(), s.want, nil); !errors.Is(err, verify.ErrUnsigned) {
+		t.Errorf("%v", err)
+	}
+	s.in.Policy = func(addrs.Provider) verify.Policy { return verify.Policy{AllowUnsigned: true} }
+	result := s.ensure(t, nil)
+	want := []verify.Hash{release.H1("linux_amd64"), release.ZH("linux_amd64")}
+	if got := result.Lock.Accept(numbered(0), addrs.MustParseVersion("1.0.0")); !slices.Equal(got, want) {
+		t.Errorf("locked %v, want %v", got, want)
+	}
+	s.in.LockPlatforms = platformsOf
+	if got := s.ensure(t, result.Lock).Lock.Accept(numbered(0), addrs.MustParseVersion("1.0.0")); len(got) != 2*len(platformsOf) {
+		t.Errorf("locked %v", got)
+	}
+}
