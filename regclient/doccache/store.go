@@ -194,7 +194,7 @@ func readRegular(path string, info fs.FileInfo, limit int) ([]byte, error) {
 	if !info.Mode().IsRegular() || info.Size() > int64(limit) {
 		return nil, errDamaged
 	}
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|openNothingElse, 0)
 	if err != nil {
 		return nil, err
 	}
