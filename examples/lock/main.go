@@ -7,7 +7,8 @@
 //
 // Without arguments it asks a registry that is embedded in the program. With providers it
 // asks their real registries, with the tokens of TF_TOKEN_* variables, and adds them to the
-// lock file of this directory; a version that is locked stays, if the constraint allows it.
+// lock file of this directory; a version that is locked stays, if the constraint allows it,
+// and so does the constraint that is there, if none is given.
 // With a lock file alone it completes all entries of that. Comments in the file stay.
 //
 // Archives are downloaded and verified, but not unpacked. With -store their hashes are kept
@@ -97,7 +98,12 @@ func wanted(lock *lockfile.File, providers []lockfile.Entry) []lockfile.Entry {
 		return providers
 	}
 	for i, want := range providers {
-		if have, ok := lock.Get(want.Provider); ok && want.Constraints.Allows(have.Version) {
+		have, ok := lock.Get(want.Provider)
+		switch {
+		case !ok:
+		case want.Constraints.IsZero():
+			providers[i] = have
+		case want.Constraints.Allows(have.Version):
 			providers[i].Version = have.Version
 		}
 	}

@@ -85,6 +85,9 @@ func TestUpdate(t *testing.T) {
 	if upgraded := lock(1, "-platform", "linux_amd64", "registry.example.com/acme/dns@~> 2.0"); !strings.Contains(upgraded, `"2.0.0"`) || strings.Count(upgraded, `"h1:`) != 1 {
 		t.Errorf("the file became\n%s", upgraded)
 	}
+	if named := lock(0, "-platform", "linux_amd64", "registry.example.com/acme/dns"); !strings.Contains(named, `"~> 2.0"`) {
+		t.Errorf("the constraint is gone:\n%s", named)
+	}
 }
 
 // TestIncomplete: without the hashes of all platforms the file stays as it is.
