@@ -1,20 +1,15 @@
 package mirrordir_test
 
 import (
-	"context"
 	"encoding/pem"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/terraformtest"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -53,20 +48,13 @@ func TestInit(t *testing.T) {
 		return fmt.Sprintf("network_mirror {\n    url = %q\n  }", srv.URL+path)
 	}
 
-	for _, name := range []string{"terraform", "tofu"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			program, err := exec.LookPath(name)
-			if err != nil {
-				t.Skipf("skipped: %s is not installed", name)
-			}
-			c := &cli{program: program, dir: t.TempDir(), providers: providers}
-			c.init(t, network(files, "/"), files)
-			c.init(t, fmt.Sprintf("filesystem_mirror {\n    path = %q\n  }", dir), files, "-lockfile=readonly")
-			c.init(t, network(handler, "/providers/"), handler, "-lockfile=readonly")
-			c.init(t, network(through, "/"), through, "-lockfile=readonly")
-		})
-	}
+	terraformtest.Each(t, func(t *testing.T, program string) {
+		c := &cli{terraformtest.New(t, program), providers}
+		c.init(t, network(files, "/"), files)
+		c.init(t, fmt.Sprintf("filesystem_mirror {\n    path = %q\n  }", dir), files, "-lockfile=readonly")
+		c.init(t, network(handler, "/providers/"), handler, "-lockfile=readonly")
+		c.init(t, network(through, "/"), through, "-lockfile=readonly")
+	})
 }
 
 // serve serves over TLS on the loopback interface.
@@ -78,49 +66,27 @@ func serve(t *testing.T, h http.Handler) *httptest.Server {
 
 // cli is a directory with a configuration, and the program that installs for it.
 type cli struct {
-	program, dir string
-	providers    []addrs.Provider
+	*terraformtest.Project
+	providers []addrs.Provider
 }
 
 // init runs the init command in a directory that has nothing but the configuration and
 // the lock file of the run before.
 func (c *cli) init(t *testing.T, method string, srv *httptest.Server, flags ...string) {
 	t.Helper()
-	var blocks strings.Builder
+	required := map[string]string{}
 	for _, p := range c.providers {
-		fmt.Fprintf(&blocks, "    %s = {\n      source = %q\n      version = \"1.2.0-beta+meta.1\"\n    }\n", p.Type(), p)
+		required[p.String()] = "1.2.0-beta+meta.1"
 	}
-	c.write(t, "main.tf", "terraform {\n  required_providers {\n"+blocks.String()+"  }\n}\n")
-	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: srv.Certificate().Raw})
-	env := []string{
-		"HOME=" + c.dir, "PATH=" + os.Getenv("PATH"), "CHECKPOINT_DISABLE=1",
-		"SSL_CERT_FILE=" + c.write(t, "ca.pem", string(cert)),
-		"TF_CLI_CONFIG_FILE=" + c.write(t, "config.tfrc", "provider_installation {\n  "+method+"\n}\n"),
-	}
-	if err := os.RemoveAll(filepath.Join(c.dir, ".terraform")); err != nil {
-		t.Fatal(err)
-	}
-	args := slices.Concat([]string{"init", "-no-color", "-input=false"}, flags)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, c.program, args...)
-	cmd.Dir, cmd.Env = c.dir, env
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%s with %s\n%s %q: %v\n%s", method, srv.URL, c.program, args, err, out)
-	}
+	c.Require(t, required)
+	c.Configure(t, "provider_installation {\n  "+method+"\n}\n")
+	c.Env = nil // each server has a certificate of its own
+	c.Trust(t, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: srv.Certificate().Raw}))
+	t.Logf("%s with %s", method, srv.URL)
+	out := c.Init(t, flags...)
 	for _, p := range c.providers {
-		if !strings.Contains(string(out), p.Type()+" v1.2.0") {
-			t.Errorf("%s does not tell of having installed %s:\n%s", c.program, p, out)
+		if !strings.Contains(out, p.Type()+" v1.2.0") {
+			t.Errorf("%s does not tell of having installed %s:\n%s", c.Program, p, out)
 		}
 	}
-}
-
-func (c *cli) write(t *testing.T, name, text string) string {
-	t.Helper()
-	path := filepath.Join(c.dir, name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
 }

@@ -1,20 +1,19 @@
 package regtest_test
 
 import (
-	"context"
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/terraformtest"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify"
 )
@@ -23,29 +22,22 @@ import (
 // the metadata can refer to the files.
 func TestInit(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"terraform", "tofu"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			program, err := exec.LookPath(name)
-			if err != nil {
-				t.Skipf("skipped: %s is not installed", name)
-			}
-			for kind, p := range map[string]regtest.Provider{
-				"plain":         {},
-				"deflated":      {Deflate: true, Files: map[string]string{"LICENSE": "free\n", "docs/": ""}},
-				"large, RSA":    {Size: 5 << 20, Keys: []*regtest.Key{regtest.NewKey(regtest.KeyOptions{RSABits: 2048, Subkey: true})}},
-				"relative":      {URLs: regtest.Relative, PackageHashes: true},
-				"opaque":        {URLs: regtest.Opaque},
-				"other origin":  {Origin: "https://files.example.com"},
-				"root-relative": {URLs: regtest.RootRelative, Version: "1.2.0+meta"},
-			} {
-				t.Run(kind, func(t *testing.T) {
-					t.Parallel()
-					initialise(t, program, p)
-				})
-			}
-		})
-	}
+	terraformtest.Each(t, func(t *testing.T, program string) {
+		for kind, p := range map[string]regtest.Provider{
+			"plain":         {},
+			"deflated":      {Deflate: true, Files: map[string]string{"LICENSE": "free\n", "docs/": ""}},
+			"large, RSA":    {Size: 5 << 20, Keys: []*regtest.Key{regtest.NewKey(regtest.KeyOptions{RSABits: 2048, Subkey: true})}},
+			"relative":      {URLs: regtest.Relative, PackageHashes: true},
+			"opaque":        {URLs: regtest.Opaque},
+			"other origin":  {Origin: "https://files.example.com"},
+			"root-relative": {URLs: regtest.RootRelative, Version: "1.2.0+meta"},
+		} {
+			t.Run(kind, func(t *testing.T) {
+				t.Parallel()
+				initialise(t, program, p)
+			})
+		}
+	})
 }
 
 // initialise runs the init command for one provider and checks what it leaves.
@@ -58,17 +50,16 @@ func initialise(t *testing.T, program string, p regtest.Provider) {
 	reg.Require("s3cret", regtest.Metadata)
 	srv := serve(t, reg)
 
-	dir := workDir{T: t, path: t.TempDir()}
-	dir.write("main.tf", fmt.Sprintf("terraform {\n  required_providers {\n    alpha = {\n      source = %q\n    }\n  }\n}\n", srv.Addr+"/acme/alpha"))
-	out := dir.run(program, srv, fmt.Sprintf("credentials %q {\n  token = \"s3cret\"\n}\n", srv.Addr), "init", "-no-color", "-input=false")
+	project := terraformtest.New(t, program)
+	project.Trust(t, srv.CertPEM)
+	project.Require(t, map[string]string{srv.Addr + "/acme/alpha": cmp.Or(p.Version, "1.0.0")})
+	project.Configure(t, fmt.Sprintf("credentials %q {\n  token = \"s3cret\"\n}\n", srv.Addr))
+	out := project.Init(t)
 
 	if want := "key ID " + rel.Key().ID(); !strings.Contains(out, want) {
 		t.Errorf("the output does not have %q:\n%s", want, out)
 	}
-	lock, err := os.ReadFile(filepath.Join(dir.path, ".terraform.lock.hcl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	lock := project.Read(t, ".terraform.lock.hcl")
 	// The client hashes what it has unpacked, where directory entries are gone.
 	archive := rel.Archive(here)
 	_, tree, err := verify.H1Zip(archive, archive.Size(), verify.Limits{})
@@ -76,7 +67,7 @@ func initialise(t *testing.T, program string, p regtest.Provider) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{tree.String(), rel.ZH(here).String(), rel.ZH("plan9_mips").String(), `"` + srv.Addr + `/acme/alpha"`} {
-		if !strings.Contains(string(lock), want) {
+		if !strings.Contains(lock, want) {
 			t.Errorf("the lock file does not have %s:\n%s", want, lock)
 		}
 	}
@@ -91,32 +82,25 @@ func initialise(t *testing.T, program string, p regtest.Provider) {
 // all of them know.
 func TestGet(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"terraform", "tofu"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			program, err := exec.LookPath(name)
-			if err != nil {
-				t.Skipf("skipped: %s is not installed", name)
-			}
-			for kind, m := range map[string]regtest.Module{
-				"plain":       {},
-				"zip":         {Format: regtest.Zip, URLs: regtest.RootRelative, Subdir: "modules/subnet"},
-				"xz":          {Format: regtest.TarXz, URLs: regtest.Relative, Checksum: true},
-				"bzip2":       {Format: regtest.TarBzip2, URLs: regtest.Opaque},
-				"deflated":    {Deflate: true, Answer: regtest.InBoth, URLs: regtest.Opaque, Checksum: true},
-				"beside JSON": {Answer: regtest.BesideJSON, Origin: "https://files.example.com", Query: "signature=5eed"},
-				"over http":   {Format: regtest.Zip, Origin: "http://files.example.com"},
-				"page":        {Pages: 1},
-				"pages":       {Pages: 3, MetaTag: true, Checksum: true},
-				"large":       {Size: 3 << 20},
-			} {
-				t.Run(kind, func(t *testing.T) {
-					t.Parallel()
-					fetch(t, program, m)
-				})
-			}
-		})
-	}
+	terraformtest.Each(t, func(t *testing.T, program string) {
+		for kind, m := range map[string]regtest.Module{
+			"plain":       {},
+			"zip":         {Format: regtest.Zip, URLs: regtest.RootRelative, Subdir: "modules/subnet"},
+			"xz":          {Format: regtest.TarXz, URLs: regtest.Relative, Checksum: true},
+			"bzip2":       {Format: regtest.TarBzip2, URLs: regtest.Opaque},
+			"deflated":    {Deflate: true, Answer: regtest.InBoth, URLs: regtest.Opaque, Checksum: true},
+			"beside JSON": {Answer: regtest.BesideJSON, Origin: "https://files.example.com", Query: "signature=5eed"},
+			"over http":   {Format: regtest.Zip, Origin: "http://files.example.com"},
+			"page":        {Pages: 1},
+			"pages":       {Pages: 3, MetaTag: true, Checksum: true},
+			"large":       {Size: 3 << 20},
+		} {
+			t.Run(kind, func(t *testing.T) {
+				t.Parallel()
+				fetch(t, program, m)
+			})
+		}
+	})
 }
 
 // fetch runs the get command for one module and checks what it leaves.
@@ -129,14 +113,16 @@ func fetch(t *testing.T, program string, m regtest.Module) {
 	// The clients take a module for one of a registry if its host has a dot.
 	host := strings.Replace(srv.Addr, "localhost", "127.0.0.1", 1)
 
-	dir := workDir{T: t, path: t.TempDir()}
-	dir.write("main.tf", fmt.Sprintf("module \"network\" {\n  source = %q\n}\n", host+"/acme/network/aws"))
-	dir.run(program, srv, fmt.Sprintf("credentials %q {\n  token = \"s3cret\"\n}\n", host), "get", "-no-color")
+	project := terraformtest.New(t, program)
+	project.Trust(t, srv.CertPEM)
+	project.Write(t, "main.tf", fmt.Sprintf("module \"network\" {\n  source = %q\n}\n", host+"/acme/network/aws"))
+	project.Configure(t, fmt.Sprintf("credentials %q {\n  token = \"s3cret\"\n}\n", host))
+	project.Run(t, "get", "-no-color")
 
 	// What is there of the files of the package, by what they are below the
 	// directory of the module, is what was in it.
 	found := map[string][sha256.Size]byte{}
-	root := filepath.Join(dir.path, ".terraform", "modules", "network")
+	root := filepath.Join(project.Dir, ".terraform", "modules", "network")
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -163,30 +149,23 @@ func fetch(t *testing.T, program string, m regtest.Module) {
 // ways in which it can refer to archives and state hashes.
 func TestMirrorInit(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"terraform", "tofu"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			program, err := exec.LookPath(name)
-			if err != nil {
-				t.Skipf("skipped: %s is not installed", name)
-			}
-			for kind, m := range map[string]regtest.Mirror{
-				"plain":              {},
-				"zh, in a directory": {Hashes: []string{"zh"}, URLs: regtest.InDownload},
-				"h1, elsewhere":      {Hashes: []string{"h1"}, URLs: regtest.FileName, Path: "/providers", Origin: "https://files.example.com"},
-				"opaque":             {Hashes: []string{"h9", "zh"}, URLs: regtest.Opaque, Query: "signature=5eed"},
-				"over http":          {Origin: "http://files.example.com"},
-				"no hashes":          {NoHashes: true, URLs: regtest.RootRelative},
-				"empty hashes":       {Hashes: []string{}, URLs: regtest.Relative},
-				"hosts ignored":      {IgnoreHost: true},
-			} {
-				t.Run(kind, func(t *testing.T) {
-					t.Parallel()
-					mirror(t, program, m)
-				})
-			}
-		})
-	}
+	terraformtest.Each(t, func(t *testing.T, program string) {
+		for kind, m := range map[string]regtest.Mirror{
+			"plain":              {},
+			"zh, in a directory": {Hashes: []string{"zh"}, URLs: regtest.InDownload},
+			"h1, elsewhere":      {Hashes: []string{"h1"}, URLs: regtest.FileName, Path: "/providers", Origin: "https://files.example.com"},
+			"opaque":             {Hashes: []string{"h9", "zh"}, URLs: regtest.Opaque, Query: "signature=5eed"},
+			"over http":          {Origin: "http://files.example.com"},
+			"no hashes":          {NoHashes: true, URLs: regtest.RootRelative},
+			"empty hashes":       {Hashes: []string{}, URLs: regtest.Relative},
+			"hosts ignored":      {IgnoreHost: true},
+		} {
+			t.Run(kind, func(t *testing.T) {
+				t.Parallel()
+				mirror(t, program, m)
+			})
+		}
+	})
 }
 
 // mirror runs the init command for a provider that only the mirror has.
@@ -199,17 +178,15 @@ func mirror(t *testing.T, program string, m regtest.Mirror) {
 	reg.Require("s3cret", regtest.MirrorMetadata)
 	srv := serve(t, reg)
 
-	dir := workDir{T: t, path: t.TempDir()}
-	dir.write("main.tf", fmt.Sprintf("terraform {\n  required_providers {\n    alpha = {\n      source = %q\n    }\n  }\n}\n", host+"/acme/alpha"))
-	config := fmt.Sprintf("provider_installation {\n  network_mirror {\n    url = %q\n  }\n}\ncredentials %q {\n  token = \"s3cret\"\n}\n", srv.MirrorURL(), srv.Addr)
-	dir.run(program, srv, config, "init", "-no-color", "-input=false")
+	project := terraformtest.New(t, program)
+	project.Trust(t, srv.CertPEM)
+	project.Require(t, map[string]string{host + "/acme/alpha": "1.0.0"})
+	project.Configure(t, fmt.Sprintf("provider_installation {\n  network_mirror {\n    url = %q\n  }\n}\ncredentials %q {\n  token = \"s3cret\"\n}\n", srv.MirrorURL(), srv.Addr))
+	project.Init(t)
 
-	lock, err := os.ReadFile(filepath.Join(dir.path, ".terraform.lock.hcl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	lock := project.Read(t, ".terraform.lock.hcl")
 	for _, want := range []string{rel.H1(here).String(), `"` + host + `/acme/alpha"`} {
-		if !strings.Contains(string(lock), want) {
+		if !strings.Contains(lock, want) {
 			t.Errorf("the lock file does not have %s:\n%s", want, lock)
 		}
 	}
@@ -218,37 +195,4 @@ func mirror(t *testing.T, program string, m regtest.Mirror) {
 			t.Errorf("%v", q)
 		}
 	}
-}
-
-// A workDir is a directory to run a client in.
-type workDir struct {
-	*testing.T
-	path string
-}
-
-func (d workDir) write(name, text string) (path string) {
-	d.Helper()
-	path = filepath.Join(d.path, name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		d.Fatal(err)
-	}
-	return path
-}
-
-// run runs a client that trusts the server and returns its output.
-func (d workDir) run(program string, srv *regtest.Server, config string, args ...string) string {
-	d.Helper()
-	ctx, cancel := context.WithTimeout(d.Context(), 2*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Dir, cmd.Env = d.path, []string{
-		"HOME=" + d.path, "PATH=" + os.Getenv("PATH"), "CHECKPOINT_DISABLE=1",
-		"SSL_CERT_FILE=" + d.write("ca.pem", string(srv.CertPEM)),
-		"TF_CLI_CONFIG_FILE=" + d.write("config.tfrc", config),
-	}
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		d.Fatalf("%s %q: %v\n%s", program, args, err, out)
-	}
-	return string(out)
 }
