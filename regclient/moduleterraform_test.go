@@ -165,9 +165,12 @@ func TestSameRepositoryAsClient(t *testing.T) {
 	}
 }
 
-// noConfig is an environment in which git has nobody's configuration.
+// noConfig is an environment in which git has nobody's configuration, copies no sample
+// hooks, packs nothing, and waits for no disk.
 func noConfig() []string {
-	return append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_SYSTEM="+os.DevNull)
+	return append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_SYSTEM="+os.DevNull, "GIT_TEMPLATE_DIR=",
+		"GIT_CONFIG_COUNT=3", "GIT_CONFIG_KEY_2=core.fsync", "GIT_CONFIG_VALUE_2=none",
+		"GIT_CONFIG_KEY_0=gc.auto", "GIT_CONFIG_VALUE_0=0", "GIT_CONFIG_KEY_1=maintenance.auto", "GIT_CONFIG_VALUE_1=false")
 }
 
 // clientGet has the client install the modules of a configuration in dir.
