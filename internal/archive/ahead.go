@@ -43,7 +43,7 @@ func UnpackAhead(ctx context.Context, r io.Reader, root *os.Root, l Limits) *Ahe
 	limits := l.Effective()
 	a := &Ahead{tree: newTree(ctx, root, Options{}), files: map[string]early{}}
 	count := &counter{r: r}
-	run := aheadRun{Ahead: a, in: bufio.NewReaderSize(count, 256<<10), count: count, names: names{limits: limits}, left: limits.Unpacked}
+	run := aheadRun{Ahead: a, in: bufio.NewReaderSize(count, 64<<10), count: count, names: names{limits: limits}, left: limits.Unpacked}
 	for n := 0; n < limits.Entries && run.next() == nil; n++ {
 	}
 	a.tree.release()
