@@ -47,13 +47,16 @@ type HashOptions struct {
 //   - if the source states its zh and o.Store has the h1 of the archive with this zh.
 //     The report is the one of a download then. Whoever can write to the store decides
 //     what gets into the lock file.
-//   - if the policy has RecordStated, and the source states an h1 and, where there is a
-//     SHA256SUMS document, also the zh that the document has. Whoever controls the
-//     source decides then what gets into the lock file, signature or not: that covers the
-//     zh only. Often a registry answers for all platforms at once, so only one of them
-//     is asked for. In such a report Local is empty; Claimed has what nobody has
-//     verified; and Trust is Signed if a signature covers the zh, Accepted if one of the
-//     stated hashes is an accepted one, and otherwise Checked.
+//   - if the policy has RecordStated, and the source states an h1, and one of the hashes
+//     that the policy accepts or, where the policy does not have Accept and there is a
+//     SHA256SUMS document, the zh that the document has. Whoever controls the source
+//     decides then what gets into the lock file, signature or not: that covers the zh
+//     only. Often a registry answers for all platforms at once, so only one of them is
+//     asked for. In such a report Local is empty; Claimed has what nobody has verified;
+//     and Trust is Signed if a signature covers the zh, Accepted if one of the stated
+//     hashes is an accepted one, and otherwise Checked.
+//
+// Where what is stated contradicts the store, the archive is downloaded.
 //
 // One failure does not stop the others: the map has a report for each platform that
 // there is one for, and the error joins one [*Error] for each of the others, in their

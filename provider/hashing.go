@@ -113,8 +113,8 @@ func (h *hashing) byDocuments(ctx context.Context, platform addrs.Platform) (*ve
 
 // withoutDownload returns nil if the archive has to come.
 func (h *hashing) withoutDownload(ctx context.Context, pkg *Package) (*verify.Report, error) {
-	if report, err := h.remembered(ctx, pkg); report != nil || err != nil {
-		return report, err
+	if local := h.recall(ctx, pkg); local != nil {
+		return h.remembered(ctx, pkg, local)
 	}
 	return h.stated(ctx, pkg)
 }

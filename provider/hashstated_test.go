@@ -1,6 +1,7 @@
 package provider_test
 
 import (
+	"bytes"
 	"errors"
 	"slices"
 	"strings"
@@ -199,6 +200,33 @@ func TestHashesStatedTwice(t *testing.T) {
 	wantStated(t, release, got, verify.Signed, five...)
 	if n := reg.Count(regtest.Package); n != 2 {
 		t.Errorf("%d packages were asked for", n)
+	}
+}
+
+// TestHashesDisproved: what an archive turns out not to have is not recorded, although a
+// true hash is stated beside it, and the policy records what is only stated.
+func TestHashesDisproved(t *testing.T) {
+	t.Parallel()
+	content := archive(t)
+	packed, tree, err := verify.H1Zip(bytes.NewReader(content), int64(len(content)), verify.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	later := verify.MustParseHash("h2:of-later")
+	src := &lister{Fetcher: serve(content), find: func(platform addrs.Platform) (*provider.Package, error) {
+		pkg := packageOf(content)
+		pkg.Hashes = map[addrs.Platform][]verify.Hash{platform: {
+			tree, verify.MustParseHash("h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="),
+			verify.MustParseHash("zh:" + strings.Repeat("0", 64)), later,
+		}}
+		return pkg, nil
+	}}
+	got, err := provider.Hashes(t.Context(), src, demo, v123, platforms("linux_amd64"), believing(verify.Policy{AllowUnsigned: true}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if have, want := got[linux].Recordable(), sortedHashes(packed, tree, zh(content), later); !slices.Equal(have, want) {
+		t.Errorf("recordable are %v\nwant %v", have, want)
 	}
 }
 

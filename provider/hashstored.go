@@ -23,34 +23,41 @@ type HashStore interface {
 	StoreHashes(ctx context.Context, zh verify.Hash, hashes []verify.Hash) error
 }
 
-// remembered returns a report if the store has the hashes of the archive that the source
-// states, and the policy accepts it; otherwise nil.
+// recall returns what would be computed of the archive whose zh the source states, if the
+// store has that; otherwise nil.
 //
 // Nobody sees the bytes. That is no loss: the zh stands for them, and whoever could make
 // the source state a zh of the store could as well make it deliver that archive.
-func (h *hashing) remembered(ctx context.Context, pkg *Package) (*verify.Report, error) {
-	ev := pkg.Evidence()
-	zh := ofScheme(ev.Hashes, verify.SchemeZH)
+func (h *hashing) recall(ctx context.Context, pkg *Package) []verify.Hash {
+	zh := ofScheme(pkg.Evidence().Hashes, verify.SchemeZH)
 	if h.Store == nil || len(zh) != 1 {
-		return nil, nil
+		return nil
 	}
 	kept, err := h.Store.Hashes(ctx, zh[0])
 	if err != nil {
 		h.storeFailed(ctx, pkg, err)
-		return nil, nil
+		return nil
 	}
 	h1 := ofScheme(kept, verify.SchemeH1)
 	if len(h1) == 0 {
-		return nil, nil
+		return nil
 	}
+	return append(zh, h1...)
+}
+
+// remembered returns a report if the policy accepts an archive with the hashes that were
+// recalled; otherwise nil.
+func (h *hashing) remembered(ctx context.Context, pkg *Package, local []verify.Hash) (*verify.Report, error) {
+	ev := pkg.Evidence()
 	if h.Policy.NeedsEvidence() {
+		var err error
 		if ev, err = h.src.Evidence(ctx, pkg); err != nil {
 			return nil, err
 		}
 	}
-	report, err := h.Policy.Judge(ev, -1, append(zh, h1...))
+	report, err := h.Policy.Judge(ev, -1, local)
 	if err != nil {
-		// The store may be wrong. The archive is not.
+		// The store may be wrong, or what the source states. The archive is not.
 		return nil, nil
 	}
 	return report, nil

@@ -174,6 +174,38 @@ func TestHashStoreWrong(t *testing.T) {
 	}
 }
 
+// TestHashStoreContradicted: where a source that is believed states another h1 than was once
+// computed, the archive decides who is right.
+func TestHashStoreContradicted(t *testing.T) {
+	t.Parallel()
+	_, release, client := serveDemo(demoRelease())
+	store := new(memory)
+	if _, err := provider.Hashes(t.Context(), client, demo, v123, five, provider.HashOptions{Store: store}); err != nil {
+		t.Fatal(err)
+	}
+	reg, _, client := serveDemo(statingRelease())
+	const h1 = "h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
+	reg.AddFault(packagesOf(func(m map[string]any) {
+		m["windows_amd64"] = stating(h1, zhIn(m, "windows_amd64"))
+		m["linux_amd64"] = stating(append(hashesIn(m, "linux_amd64"), h1)...) // true and false
+	}))
+	o := believing(verify.Policy{})
+	o.Store = store
+	got, err := provider.Hashes(t.Context(), client, demo, v123, five, o)
+	wantComputed(t, release, got, five[:4]...)
+	if _, ok := errors.AsType[*verify.MismatchError](err); !ok || len(joined(t, err)) != 1 || !strings.Contains(err.Error(), "windows_amd64") {
+		t.Errorf("%v, want a mismatch", err)
+	}
+	for platform, report := range got {
+		if slices.Contains(report.Recordable(), verify.MustParseHash(h1)) {
+			t.Errorf("%s: a hash that is not true is recordable", platform)
+		}
+	}
+	if n := reg.Count(regtest.Archive); n != 1 {
+		t.Errorf("%d archives were fetched, want 1", n)
+	}
+}
+
 // TestHashStoreRefused: an archive that is refused leaves nothing in the store.
 func TestHashStoreRefused(t *testing.T) {
 	t.Parallel()
