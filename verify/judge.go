@@ -45,7 +45,7 @@ func (p Policy) judge(ev Evidence, size int64, local []Hash, sums func() checked
 	if matched {
 		r.Trust = Checked
 	}
-	claimed := ev.Hashes
+	claimed := unrefuted(ev.Hashes, local)
 	if p.Accept != nil {
 		if err := p.accept(ev, local); err != nil {
 			return nil, err
@@ -58,7 +58,7 @@ func (p Policy) judge(ev Evidence, size int64, local []Hash, sums func() checked
 			return nil, err
 		}
 		if r.SignedBy == nil {
-			claimed = append(slices.Clone(claimed), listed...)
+			claimed = append(claimed, listed...)
 		}
 		if err := p.suffices(r, ev); err != nil {
 			return nil, err
@@ -83,6 +83,16 @@ func compare(ev Evidence, local []Hash) (matched bool, err error) {
 		}
 	}
 	return matched, nil
+}
+
+// unrefuted returns what the source states and the package may have: an archive has one
+// zh, and no other h1 than those that were computed of it. Of a directory only one of the
+// two h1 hashes is known.
+func unrefuted(stated, local []Hash) []Hash {
+	archive := has(local, SchemeZH)
+	return slices.DeleteFunc(slices.Clone(stated), func(h Hash) bool {
+		return archive && h.known() && has(local, h.Scheme()) && !slices.Contains(local, h)
+	})
 }
 
 func (p Policy) accept(ev Evidence, local []Hash) error {

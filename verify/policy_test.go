@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -395,6 +396,31 @@ func TestReport(t *testing.T) {
 }
 
 // Evidence can be stored, and is then judged as before.
+// TestRefuted: what the package turned out not to have is not even a claim, although a true
+// hash is stated beside it; what was not computed, or of a directory, still is one.
+func TestRefuted(t *testing.T) {
+	t.Parallel()
+	p := newPack(t)
+	later := verify.MustParseHash("h2:of-later")
+	wrong := verify.MustParseHash("h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=")
+	ev := p.with(bare)
+	ev.Hashes = []verify.Hash{p.zh, wrongHash, p.h1, wrong, later}
+	for _, tt := range []struct{ local, want []verify.Hash }{
+		{[]verify.Hash{p.zh}, []verify.Hash{p.h1, wrong, later}},
+		{[]verify.Hash{p.zh, p.h1, p.hT}, []verify.Hash{later}},
+		{[]verify.Hash{p.h1}, []verify.Hash{wrong, later, p.zh, wrongHash}},
+	} {
+		r, err := verify.Policy{AllowUnsigned: true, RecordStated: true}.Judge(ev, -1, tt.local)
+		if err != nil {
+			t.Fatal(err)
+		}
+		slices.SortFunc(tt.want, verify.Hash.Compare)
+		if !slices.Equal(r.Claimed, tt.want) {
+			t.Errorf("%v: claimed are %v\nwant %v", tt.local, r.Claimed, tt.want)
+		}
+	}
+}
+
 func TestEvidenceJSON(t *testing.T) {
 	t.Parallel()
 	p := newPack(t)

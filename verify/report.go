@@ -63,7 +63,7 @@ type Report struct {
 	// version, also those for other platforms.
 	Signed []Hash `json:"signed,omitempty"`
 
-	// Claimed are the hashes that the source states and nothing confirms.
+	// Claimed are the hashes that the source states and nothing confirms, nor refutes.
 	Claimed []Hash `json:"claimed,omitempty"`
 
 	// RecordStated is that of the policy.
