@@ -17,7 +17,8 @@ type CheckOptions struct {
 	Client *http.Client
 
 	// Token is the token of a server that wants one. With it, the server must refuse
-	// requests that have none.
+	// requests for lists of versions that have none. It goes to the host of the server and
+	// of the services that it declares, or else to that of the mirror; never to files.
 	Token string
 
 	// Provider is a provider that the server has, as "acme/alpha". Empty means that it
@@ -73,8 +74,9 @@ type TB interface {
 }
 
 // Check tells whether a real server follows the protocols, for those who write one. The
-// baseURL is https://HOST, under which the server has its discovery document. What is
-// wrong fails the test, and advice is logged. These are the checks:
+// baseURL is https://HOST, under which the server has its discovery document; it is empty
+// for one that is a mirror and nothing else. What is wrong fails the test, and advice is
+// logged. These are the checks:
 //
 //	discovery          the document is there, as JSON, with the services that are wanted
 //	service URLs       they end with a slash
@@ -112,9 +114,25 @@ func Check(t TB, baseURL string, o CheckOptions) {
 // for each check.
 func Examine(ctx context.Context, baseURL string, o CheckOptions) []Finding {
 	e := &examiner{ctx: ctx, o: o, good: map[string]bool{}}
+	if baseURL != "" || o.Mirror == "" {
+		e.registry(baseURL)
+	}
+	if o.Mirror != "" {
+		e.run("mirror index", e.mirrorIndex)
+		e.run("mirror version", e.mirrorVersion, "mirror index")
+		e.run("mirror archive", e.mirrorArchive, "mirror version")
+	}
+	if o.Token != "" {
+		e.run("authorization", e.authorization)
+	}
+	return e.findings
+}
+
+// registry does the checks of a registry.
+func (e *examiner) registry(baseURL string) {
 	e.run("discovery", func() error { return e.start(baseURL) })
 	e.run("service URLs", e.serviceURLs, "discovery")
-	if o.Provider != "" {
+	if e.o.Provider != "" {
 		e.run("provider versions", e.providerVersions, "discovery")
 		e.run("provider package", e.providerPackage, "provider versions")
 		e.run("sums", e.sums, "provider package")
@@ -123,21 +141,12 @@ func Examine(ctx context.Context, baseURL string, o CheckOptions) []Finding {
 		e.run("ranges", e.ranges, "provider package")
 		e.run("unknown provider", e.unknownProvider, "provider versions")
 	}
-	if o.Module != "" {
+	if e.o.Module != "" {
 		e.run("module versions", e.moduleVersions, "discovery")
 		e.run("module location", e.moduleLocation, "module versions")
 		e.run("module package", e.modulePackage, "module location")
 		e.run("unknown module", e.unknownModule, "module versions")
 	}
-	if o.Mirror != "" {
-		e.run("mirror index", e.mirrorIndex)
-		e.run("mirror version", e.mirrorVersion, "mirror index")
-		e.run("mirror archive", e.mirrorArchive, "mirror version")
-	}
-	if o.Token != "" {
-		e.run("authorization", e.authorization, "discovery")
-	}
-	return e.findings
 }
 
 // examiner does one Examine. What one check finds out, later ones use.

@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
@@ -194,6 +197,33 @@ func TestExamineToken(t *testing.T) {
 		if q.Host == "other.example" && q.Authorization != "" {
 			t.Errorf("%s has got the token", q)
 		}
+	}
+}
+
+// TestExamineMirror: one that is all there is, and of another make.
+func TestExamineMirror(t *testing.T) {
+	t.Parallel()
+	reg, o := exemplary()
+	only := regtest.CheckOptions{Client: o.Client, Mirror: o.Mirror, MirrorProvider: "registry.example.com/acme/alpha"}
+	if found := regtest.Examine(t.Context(), "", only); len(found) != 0 {
+		t.Errorf("found %v", found)
+	}
+	only.Token = "secret"
+	if found := regtest.Examine(t.Context(), "", only); !slices.Equal(failed(found), []string{"authorization"}) {
+		t.Errorf("a mirror that wants no token: found %v", found)
+	}
+	reg.Require("secret", regtest.MirrorMetadata)
+	if found := regtest.Examine(t.Context(), "", only); len(found) != 0 {
+		t.Errorf("a mirror that wants one: found %v", found)
+	}
+
+	source := regtest.New("registry.example.com")
+	source.AddProvider(regtest.Provider{Address: "acme/alpha", Platforms: []string{"linux_amd64"}})
+	handler := httptest.NewTLSServer(&mirrordir.Handler{Source: &regclient.Client{HTTP: source.Client()}})
+	defer handler.Close()
+	only = regtest.CheckOptions{Client: handler.Client(), Mirror: handler.URL + "/", MirrorProvider: "registry.example.com/acme/alpha"}
+	if found := regtest.Examine(t.Context(), "", only); len(found) != 0 {
+		t.Errorf("package mirrordir: found %v", found)
 	}
 }
 

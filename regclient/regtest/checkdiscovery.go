@@ -76,7 +76,7 @@ func (e *examiner) endpoint(service string, segments ...string) *url.URL {
 	return u
 }
 
-// authorization asks without the token.
+// authorization asks without the token for what could be had with it.
 func (e *examiner) authorization() error {
 	var urls []*url.URL
 	if e.good["provider versions"] {
@@ -84,6 +84,12 @@ func (e *examiner) authorization() error {
 	}
 	if e.good["module versions"] {
 		urls = append(urls, e.endpoint(modulesService, e.module.Namespace(), e.module.Name(), e.module.System(), "versions"))
+	}
+	if e.base == nil && e.good["mirror index"] {
+		urls = append(urls, e.mirror.dir.JoinPath("index.json"))
+	}
+	if wanted := e.o.Provider != "" || e.o.Module != "" || e.o.Mirror != ""; wanted && len(urls) == 0 {
+		e.note(CheckSkipped, "there is no list that can be had with the token")
 	}
 	for _, u := range urls {
 		r, err := e.ask(u, false)

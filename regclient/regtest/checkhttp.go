@@ -67,10 +67,13 @@ func (e *examiner) ask(u *url.URL, with bool, header ...string) (*checkReply, er
 	return &checkReply{resp, resp.Request.URL}, nil
 }
 
-// trusted tells whether the token may go to u: to the server itself, and to the services
-// that it declares.
+// trusted tells whether the token may go to u: to the server itself and to the services
+// that it declares, or to a mirror that is all there is.
 func (e *examiner) trusted(u *url.URL) bool {
-	if e.base != nil && u.Host == e.base.Host {
+	if e.base == nil {
+		return e.mirror.dir != nil && u.Host == e.mirror.dir.Host
+	}
+	if u.Host == e.base.Host {
 		return true
 	}
 	for _, s := range e.services {
