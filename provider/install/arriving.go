@@ -55,16 +55,16 @@ func (a *arriving) wake() {
 }
 
 // state returns what is there and what to wait for.
-func (a *arriving) state() (there int64, end error, more <-chan struct{}) {
+func (a *arriving) state() (there int64, more <-chan struct{}, end error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.there, a.end, a.more
+	return a.there, a.more, a.end
 }
 
 // Read implements io.Reader.
 func (a *arriving) Read(p []byte) (int, error) {
 	for {
-		there, end, more := a.state()
+		there, more, end := a.state()
 		switch {
 		case end != nil && end != io.EOF:
 			return 0, end

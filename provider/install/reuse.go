@@ -1,0 +1,58 @@
+package install
+
+import (
+	"context"
+	"errors"
+
+	"github.com/tofureg/tofureg/verify"
+)
+
+// reuse returns the package that is there if the policy accepts it, by the hashes of the
+// directory or by those of a note about it; otherwise nil.
+func (i *installation) reuse(ctx context.Context, n *note) (*Installed, error) {
+	pkg, err := i.look()
+	if errors.Is(err, ErrNotInstalled) || err == nil && n == nil && !i.mayKnow() {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	h1, err := pkg.H1(ctx)
+	if err != nil {
+		return nil, ctx.Err() // what cannot be read is not a package
+	}
+	local, size := []verify.Hash{h1}, int64(-1)
+	if n != nil && n.Tree == h1 {
+		local, size = n.hashes(), n.Size
+	}
+	ev, err := i.evidence(ctx)
+	if err != nil {
+		return nil, err
+	}
+	report, err := i.o.Policy.Judge(ev, size, local)
+	if err != nil || report.Trust < verify.Checked {
+		return nil, nil // nothing vouches for it
+	}
+	return &Installed{Package: *pkg, Report: report, Reused: true}, nil
+}
+
+// mayKnow reports whether the policy might accept a directory by its h1 alone, so that
+// hashing it is worth the while.
+func (i *installation) mayKnow() bool {
+	p := i.o.Policy
+	switch {
+	case p.Accept != nil && !p.RequireSignature:
+		return hasH1(p.Accept)
+	case i.from.SumsURL != "" && p.NeedsEvidence():
+		return false // sums are of archives
+	}
+	return hasH1(i.from.Hashes[i.from.Platform])
+}
+
+// evidence returns what the source says about the package, as far as it matters.
+func (i *installation) evidence(ctx context.Context) (verify.Evidence, error) {
+	if !i.o.Policy.NeedsEvidence() || i.src == nil {
+		return i.from.Evidence(), nil
+	}
+	return i.src.Evidence(ctx, i.from)
+}
