@@ -47,7 +47,11 @@ func (f *fetch) attempt() (*answer, error) {
 		}
 	}()
 
-	resp, err := f.send(context.WithValue(ctx, patienceKey{}, left))
+	asking := context.WithValue(ctx, patienceKey{}, left)
+	if !f.whole {
+		asking = context.WithValue(asking, packageKey{}, true)
+	}
+	resp, err := f.send(asking)
 	if err != nil {
 		return nil, cause(ctx, unanswered(err))
 	}

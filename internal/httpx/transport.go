@@ -1,6 +1,7 @@
 package httpx
 
 import (
+	"crypto/tls"
 	"net/http"
 	"runtime/debug"
 	"strings"
@@ -12,10 +13,51 @@ import (
 // put something of theirs before it.
 func SharedTransport() http.RoundTripper { return sharedTransport() }
 
-// sharedTransport is made when it is first needed. It has the settings of
-// http.DefaultTransport, the proxies of the environment among them, and room for
-// the many requests that one registry gets at a time.
-var sharedTransport = sync.OnceValue(func() *http.Transport {
+// sharedTransport is made when it is first needed.
+var sharedTransport = sync.OnceValue(func() *shared {
+	packages := newTransport()
+	packages.ForceAttemptHTTP2 = false
+	packages.HTTP2, packages.TLSNextProto = nil, nil
+	packages.Protocols = new(http.Protocols)
+	packages.Protocols.SetHTTP1(true)
+	if packages.TLSClientConfig == nil {
+		packages.TLSClientConfig = new(tls.Config)
+	}
+	packages.TLSClientConfig.NextProtos = []string{"http/1.1"}
+	return &shared{documents: newTransport(), packages: packages}
+})
+
+// shared has the documents of a host share one connection, by HTTP/2, and gives each
+// package one of its own, by HTTP/1.1. A stream of HTTP/2 runs up to 4 MB ahead of
+// its reader, and all of them wait for what one connection brings; a socket holds less
+// and leaves the rest to the sender.
+type shared struct{ documents, packages *http.Transport }
+
+// packageKey marks the context of requests for packages. It reaches the transport
+// through those that callers put before it.
+type packageKey struct{}
+
+func (s *shared) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Context().Value(packageKey{}) == nil {
+		return s.documents.RoundTrip(r)
+	}
+	resp, err := s.packages.RoundTrip(r)
+	if err != nil && strings.Contains(err.Error(), "tls: no application protocol") {
+		return s.documents.RoundTrip(r) // the server speaks HTTP/2 only
+	}
+	return resp, err
+}
+
+// CloseIdleConnections is for http.Client.CloseIdleConnections.
+func (s *shared) CloseIdleConnections() {
+	s.documents.CloseIdleConnections()
+	s.packages.CloseIdleConnections()
+}
+
+// newTransport returns a transport with the settings of http.DefaultTransport, the
+// proxies of the environment among them, and room for the many requests that one
+// registry gets at a time.
+func newTransport() *http.Transport {
 	t := &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
 		ForceAttemptHTTP2:     true,
@@ -35,7 +77,7 @@ var sharedTransport = sync.OnceValue(func() *http.Transport {
 		t.HTTP2 = &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second}
 	}
 	return t
-})
+}
 
 // modulePath is this module's, by which the build information names it.
 const modulePath = "github.com/tofureg/tofureg"

@@ -23,6 +23,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -37,6 +38,7 @@ import (
 const (
 	childURL       = "HTTPX_TEST_CHILD_URL"
 	childTransport = "HTTPX_TEST_CHILD_TRANSPORT" // not empty: with an empty http.Client
+	childPackages  = "HTTPX_TEST_CHILD_PACKAGES"  // not empty: packages, and not documents
 )
 
 func TestMain(m *testing.M) {
@@ -51,6 +53,10 @@ func TestMain(m *testing.M) {
 		}
 		r := get(address)
 		r.TokenFor = home
+		if os.Getenv(childPackages) != "" {
+			openInChild(c, r)
+			continue
+		}
 		resp, err := c.Get(context.Background(), r)
 		if err != nil {
 			fmt.Println("error:", err)
@@ -58,6 +64,17 @@ func TestMain(m *testing.M) {
 		}
 		fmt.Printf("%s\n", resp.Body)
 	}
+}
+
+func openInChild(c *httpx.Client, r httpx.Request) {
+	body, err := c.Open(context.Background(), r)
+	if err != nil {
+		fmt.Println("error:", err)
+		os.Exit(1)
+	}
+	defer body.Close()
+	data, err := io.ReadAll(body)
+	fmt.Printf("%s %v\n", data, err)
 }
 
 // authority issues one certificate for the loopback names of these tests.
@@ -275,6 +292,43 @@ func TestProxiesOfTheEnvironment(t *testing.T) {
 		}
 		if connects.Load() != test.proxied || srv.conns.Load() != 1 {
 			t.Errorf("%s: %d CONNECTs, %d connections", test.name, connects.Load(), srv.conns.Load())
+		}
+	}
+}
+
+// TestProtocols holds that documents of a zero Client come by HTTP/2, and packages by
+// HTTP/1.1 where the server speaks it.
+func TestProtocols(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		server    []string
+		documents string
+		packages  string
+	}{
+		{[]string{"h2", "http/1.1"}, "HTTP/2.0", "HTTP/1.1"},
+		{[]string{"http/1.1"}, "HTTP/1.1", "HTTP/1.1"},
+		{[]string{"h2"}, "HTTP/2.0", "HTTP/2.0"},
+	} {
+		config := &tls.Config{}
+		config.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) { // after httptest has added protocols
+			c := config.Clone()
+			c.NextProtos = test.server
+			if !slices.ContainsFunc(hello.SupportedProtos, func(p string) bool { return slices.Contains(test.server, p) }) {
+				c.NextProtos = []string{"none"} // or crypto/tls lets clients of HTTP/1.1 pass
+			}
+			return c, nil
+		}
+		srv := serveTLS(t, func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.Proto) }, config)
+		caFile := filepath.Join(t.TempDir(), "ca.pem")
+		if err := os.WriteFile(caFile, srv.ca, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for packages, want := range map[string]string{"": test.documents + "\n", "1": test.packages + " <nil>\n"} {
+			cmd := exec.CommandContext(t.Context(), os.Args[0])
+			cmd.Env = []string{"PATH=" + os.Getenv("PATH"), childURL + "=" + srv.URL, childPackages + "=" + packages, "SSL_CERT_FILE=" + caFile, "GOCOVERDIR=" + t.TempDir()}
+			if out, err := cmd.CombinedOutput(); err != nil || string(out) != want+want {
+				t.Errorf("server %q, packages %q: %v\n%s", test.server, packages, err, out)
+			}
 		}
 	}
 }
