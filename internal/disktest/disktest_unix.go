@@ -21,10 +21,16 @@ func limited(t *testing.T, limit int64) {
 	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &r); err != nil {
 		t.Fatal(err)
 	}
+	before := r
 	assign(&r.Cur, limit)
 	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &r); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { // what measures coverage writes at the end
+		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &before); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // assign hides that the fields have not the same type everywhere.
