@@ -5,9 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
-	"runtime"
 
 	"github.com/tofureg/tofureg/disco/svchost"
 )
@@ -15,7 +12,7 @@ import (
 // options are what the arguments say.
 type options struct {
 	host     svchost.Hostname
-	file     string // where tokens are kept; "": in the CLI's file
+	file     string // where tokens are kept; "": where the CLI keeps them
 	browser  bool
 	logout   bool
 	embedded bool
@@ -24,7 +21,7 @@ type options struct {
 func parseArgs(args []string, usage io.Writer) (o options, err error) {
 	flags := flag.NewFlagSet("login", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	flags.StringVar(&o.file, "file", "", "keep tokens in this `file` (default: credentials.tfrc.json of the CLI)")
+	flags.StringVar(&o.file, "file", "", "keep tokens in this `file` (default: where the CLI keeps them)")
 	flags.BoolVar(&o.browser, "browser", false, "open the page in a browser")
 	flags.BoolVar(&o.logout, "logout", false, "forget the token of HOST")
 	if err := flags.Parse(args); err != nil {
@@ -49,14 +46,4 @@ func parseArgs(args []string, usage io.Writer) (o options, err error) {
 	}
 	o.host, err = svchost.Parse(name)
 	return o, err
-}
-
-// cliFile returns the file in which the CLI keeps tokens.
-func cliFile() (string, error) {
-	if runtime.GOOS == "windows" {
-		dir, err := os.UserConfigDir()
-		return filepath.Join(dir, "terraform.d", "credentials.tfrc.json"), err
-	}
-	home, err := os.UserHomeDir()
-	return filepath.Join(home, ".terraform.d", "credentials.tfrc.json"), err
 }

@@ -1,5 +1,5 @@
 // Login gets the API token of a host by having the user log in in a browser, and keeps
-// it where the OpenTofu and Terraform CLIs look for it.
+// it where the CLI of its user would: in a file, or a credentials helper.
 //
 //	go run ./examples/login
 //	go run ./examples/login -browser app.terraform.io
@@ -18,12 +18,13 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"runtime"
 	"time"
 
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/auth/login"
+	"github.com/tofureg/tofureg/cliconfig"
+	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
@@ -45,39 +46,24 @@ func run(ctx context.Context, args []string, out, usage io.Writer) error {
 		return err
 	}
 	client := &login.Client{Open: func(url string) error { return visit(url, o.browser, out) }}
-	kept := "in " + o.file
 	if o.embedded {
-		temp, err := os.MkdirTemp("", "login-")
-		if err != nil {
+		embed(client, o.host, out)
+	}
+	switch {
+	case o.file != "":
+		client.Store = auth.CredentialsFile{Path: o.file}
+	case !o.embedded:
+		if err := likeCLI(client, o.host); err != nil {
 			return err
 		}
-		defer os.RemoveAll(temp)
-		if o.file == "" {
-			o.file = filepath.Join(temp, "credentials.tfrc.json")
-			kept = "for as long as this program runs"
-		}
-		server := regtest.New(o.host.String())
-		server.Login = &regtest.Login{ExpiresIn: 24 * time.Hour}
-		client.HTTP = server.Client()
-		client.Open = func(url string) error {
-			fmt.Fprintf(out, "page       %s\n", url)
-			return server.Browse(url)
-		}
 	}
-	if o.file == "" {
-		if o.file, err = cliFile(); err != nil {
-			return err
-		}
-		kept = "in " + o.file
-	}
-	client.Store = auth.CredentialsFile{Path: o.file}
 
 	fmt.Fprintf(out, "host       %s\n", o.host.Display())
 	if o.logout {
 		if err := client.Logout(ctx, o.host); err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "forgotten  in %s; only the host's own pages can revoke a token\n", o.file)
+		fmt.Fprintf(out, "forgotten  in %v; only the host's own pages can revoke a token\n", client.Store)
 		return nil
 	}
 	result, err := client.Login(ctx, o.host)
@@ -85,8 +71,32 @@ func run(ctx context.Context, args []string, out, usage io.Writer) error {
 		return err
 	}
 	fmt.Fprintf(out, "token      %s, good %s\n", result.Token, until(result.Expires))
-	fmt.Fprintf(out, "stored     %s\n", kept)
+	if client.Store != nil {
+		fmt.Fprintf(out, "stored     in %v\n", client.Store)
+	}
 	return nil
+}
+
+// likeCLI makes client find the host, and keep its token, as the CLI of this user would.
+func likeCLI(client *login.Client, host svchost.Hostname) error {
+	cfg, err := cliconfig.Load(cliconfig.Host())
+	if err != nil {
+		return err
+	}
+	client.Discovery = cfg.Discovery()
+	client.Store, err = cfg.Store(host)
+	return err
+}
+
+// embed has client log in to a server in this program, whose user agrees to everything.
+func embed(client *login.Client, host svchost.Hostname, out io.Writer) {
+	server := regtest.New(host.String())
+	server.Login = &regtest.Login{ExpiresIn: 24 * time.Hour}
+	client.HTTP = server.Client()
+	client.Open = func(url string) error {
+		fmt.Fprintf(out, "page       %s\n", url)
+		return server.Browse(url)
+	}
 }
 
 // visit asks the user to visit a page, and tries to open it if that is wanted.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/auth"
+	"github.com/tofureg/tofureg/cliconfig"
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
@@ -67,7 +69,7 @@ func TestEmbedded(t *testing.T) {
 		"host       registry.example.com\n",
 		"page       https://registry.example.com/oauth/authorization?",
 		"token      [redacted], good until 2",
-		"stored     in " + path,
+		"stored     in " + file.String(),
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("output lacks %q:\n%s", want, &out)
@@ -79,7 +81,7 @@ func TestEmbedded(t *testing.T) {
 	if err := run(t.Context(), []string{"-file", path, "-logout", "registry.example.com"}, &out, io.Discard); err != nil {
 		t.Fatal(err)
 	}
-	if token, err := file.Token(t.Context(), host); err != nil || !token.IsZero() || !strings.Contains(out.String(), "forgotten  in "+path) {
+	if token, err := file.Token(t.Context(), host); err != nil || !token.IsZero() || !strings.Contains(out.String(), "forgotten  in "+file.String()) {
 		t.Errorf("after logout the file has %v, %v:\n%s", token, err, &out)
 	}
 }
@@ -117,17 +119,41 @@ func TestVisit(t *testing.T) {
 	}
 }
 
-// TestCLIFile: where the CLI has its file.
-func TestCLIFile(t *testing.T) {
+// TestLikeCLI: without -file, the configuration of the user says where tokens are.
+func TestLikeCLI(t *testing.T) {
 	home := t.TempDir()
-	t.Setenv("HOME", home)
-	t.Setenv("AppData", home)
-	want := filepath.Join(home, ".terraform.d", "credentials.tfrc.json")
-	if runtime.GOOS == "windows" {
-		want = filepath.Join(home, "terraform.d", "credentials.tfrc.json")
+	for _, name := range []string{"HOME", "USERPROFILE", "AppData"} {
+		t.Setenv(name, home)
 	}
-	if got, err := cliFile(); err != nil || got != want {
-		t.Errorf("%s, %v, want %s", got, err, want)
+	for _, name := range []string{"TF_CLI_CONFIG_FILE", "TERRAFORM_CONFIG", "XDG_CONFIG_HOME", "XDG_DATA_HOME"} {
+		t.Setenv(name, "")
+	}
+	dir := filepath.Join(home, ".terraform.d")
+	if runtime.GOOS == "windows" {
+		dir = filepath.Join(home, "terraform.d")
+	}
+	host, file := svchost.MustParse("registry.example.com"), auth.CredentialsFile{Path: filepath.Join(dir, "credentials.tfrc.json")}
+	token, err := auth.NewToken("x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Save(t.Context(), host, token); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	if err := run(t.Context(), []string{"-logout", host.String()}, &out, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := file.Token(t.Context(), host); err != nil || !left.IsZero() || !strings.Contains(out.String(), file.String()) {
+		t.Errorf("%v, %v\n%s", left, err, &out)
+	}
+	// A token in a file that programs do not change is not forgotten.
+	block := "credentials \"registry.example.com\" {\n  token = \"x\"\n}\n"
+	if err := os.WriteFile(filepath.Join(dir, "own.tfrc"), []byte(block), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(t.Context(), []string{"-logout", host.String()}, io.Discard, io.Discard); !errors.Is(err, cliconfig.ErrNotWritable) {
+		t.Errorf("%v, want ErrNotWritable", err)
 	}
 }
 
