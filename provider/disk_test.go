@@ -1,6 +1,7 @@
 package provider_test
 
 import (
+	"archive/zip"
 	"bytes"
 	"context"
 	"errors"
@@ -14,8 +15,10 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/disktest"
 	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/verify"
 )
 
 // TestFullDisk: an archive that there is no room for leaves the old file, and nothing else.
@@ -58,6 +61,54 @@ func TestReadOnlyDirectory(t *testing.T) {
 		}
 		wantFile(t, filepath.Join(dir, "demo.zip"), []byte("the old file"))
 	})
+}
+
+// TestHashesFullDisk: an archive that there is no room for costs the hashes of its platform
+// alone, and what lies on the disk by then is gone.
+func TestHashesFullDisk(t *testing.T) {
+	t.Parallel()
+	content := archive(t)
+	disktest.Full(t, int64(len(content)-1), func(t *testing.T, dir string) {
+		small := smallArchive(t)
+		src := &lister{
+			find: func(platform addrs.Platform) (*provider.Package, error) {
+				pkg := packageOf(content)
+				if platform != linux {
+					pkg = packageOf(small)
+				}
+				pkg.Platform = platform
+				return pkg, nil
+			},
+			Fetcher: byPackage{open: func(_ context.Context, pkg *provider.Package) (*provider.Body, error) {
+				if pkg.Platform == linux {
+					return body(bytes.NewReader(content)), nil
+				}
+				return body(bytes.NewReader(small)), nil
+			}},
+		}
+		o := provider.HashOptions{TempDir: dir}
+		o.Policy.Accept = []verify.Hash{zh(content), zh(small)}
+		got, err := provider.Hashes(t.Context(), src, demo, v123, platforms("linux_amd64", "darwin_arm64"), o)
+		wantPlatforms(t, got, platforms("darwin_arm64")...)
+		if !errors.Is(err, syscall.EFBIG) || len(joined(t, err)) != 1 || !strings.Contains(err.Error(), "linux_amd64") {
+			t.Errorf("%v, want the system's reason", err)
+		}
+		wantEmpty(t, dir)
+	})
+}
+
+// smallArchive is a zip with one empty file.
+func smallArchive(t *testing.T) []byte {
+	t.Helper()
+	var buf bytes.Buffer
+	w := zip.NewWriter(&buf)
+	if _, err := w.Create("terraform-provider-demo_v1.2.3"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return buf.Bytes()
 }
 
 // TestOtherFileSystem: the file is made where it is to be, so no rename crosses a border.

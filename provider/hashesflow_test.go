@@ -392,6 +392,38 @@ func TestHashesEvidenceBounded(t *testing.T) {
 	}
 }
 
+// TestHashesFindBounded: while archives wait for their turn, no more packages are asked for,
+// whose descriptions may be large.
+func TestHashesFindBounded(t *testing.T) {
+	t.Parallel()
+	content := archive(t)
+	synctest.Test(t, func(t *testing.T) {
+		var found atomic.Int32
+		src := &lister{
+			find: func(platform addrs.Platform) (*provider.Package, error) {
+				found.Add(1)
+				pkg := packageOf(content)
+				pkg.Platform = platform
+				return pkg, nil
+			},
+			Fetcher: &fake{open: func(ctx context.Context, _ int) (*provider.Body, error) { return nil, hang(ctx) }},
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if got, err := provider.Hashes(ctx, src, demo, v123, systems(200), provider.HashOptions{Options: accepting(content)}); len(got) > 0 || !errors.Is(err, context.Canceled) {
+				t.Errorf("%v, %v", got, err)
+			}
+		})
+		synctest.Wait()
+		if n := found.Load(); n != 8+32 {
+			t.Errorf("%d packages were asked for, want those in progress and 32 more", n)
+		}
+		cancel()
+		wg.Wait()
+	})
+}
+
 // TestShareEvidenceCancelled: who gives up takes nobody with him who wants the same.
 func TestShareEvidenceCancelled(t *testing.T) {
 	t.Parallel()

@@ -3,7 +3,6 @@ package provider
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"os"
 	"sync"
 
@@ -12,7 +11,8 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// maxAsking bounds the platforms whose documents are asked for, or looked at, at once.
+// maxAsking bounds the platforms whose documents are asked for, looked at, or kept until the
+// archive has its turn.
 const maxAsking = 32
 
 // hashing is one call of Hashes.
@@ -77,6 +77,12 @@ func (h *hashing) one(ctx context.Context, platform addrs.Platform) (*verify.Rep
 
 // report tries what is cheap first. It returns also how many bytes had to come.
 func (h *hashing) report(ctx context.Context, platform addrs.Platform) (*verify.Report, int64, error) {
+	done, err := enter(ctx, h.asking)
+	if err != nil {
+		return nil, 0, err
+	}
+	done = sync.OnceFunc(done)
+	defer done()
 	report, pkg, err := h.byDocuments(ctx, platform)
 	switch {
 	case report != nil || err != nil:
@@ -85,16 +91,19 @@ func (h *hashing) report(ctx context.Context, platform addrs.Platform) (*verify.
 		report, err := h.directory(ctx, pkg)
 		return report, 0, err
 	}
+	// Those that wait here count too: a package may be megabytes, where a source states
+	// much of all platforms.
+	leave, err := h.Gate.Enter(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer leave()
+	done()
 	return h.download(ctx, pkg)
 }
 
 // byDocuments returns a report if documents suffice for it, and otherwise the package.
 func (h *hashing) byDocuments(ctx context.Context, platform addrs.Platform) (*verify.Report, *Package, error) {
-	leave, err := enter(ctx, h.asking)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer leave()
 	if pkg := h.lead.inferred(platform); pkg != nil {
 		report, err := h.withoutDownload(ctx, pkg)
 		unlisted := errors.Is(err, verify.ErrNotListed) || errors.Is(err, verify.ErrFilename)
@@ -133,11 +142,6 @@ func (h *hashing) find(ctx context.Context, platform addrs.Platform) (*Package, 
 
 // download has an archive come and computes its hashes.
 func (h *hashing) download(ctx context.Context, pkg *Package) (*verify.Report, int64, error) {
-	leave, err := h.Gate.Enter(ctx)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer leave()
 	f, err := fsx.Temp(h.TempDir)
 	if err != nil {
 		return nil, 0, err
@@ -174,57 +178,6 @@ func (h *hashing) compute(ctx context.Context, got *Received, f *os.File) (*veri
 		return nil, err
 	}
 	return h.Policy.Judge(got.Evidence, got.Size, append(local, packed, tree))
-}
-
-// directory hashes a package that is unpacked.
-func (h *hashing) directory(ctx context.Context, pkg *Package) (*verify.Report, error) {
-	leave, err := h.Gate.compute(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	root, err := os.OpenRoot(pkg.Dir)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	h1, err := verify.H1Dir(interruptibleFS{ctx, root.FS()})
-	if err != nil {
-		return nil, err
-	}
-	return h.Policy.Judge(pkg.Evidence(), -1, []verify.Hash{h1})
-}
-
-// interruptibleFS is a directory that can be read as long as ctx has not ended.
-type interruptibleFS struct {
-	ctx context.Context
-	fs  fs.FS
-}
-
-func (i interruptibleFS) Open(name string) (fs.File, error) {
-	if err := i.ctx.Err(); err != nil {
-		return nil, err
-	}
-	f, err := i.fs.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	if dir, ok := f.(fs.ReadDirFile); ok {
-		return interruptibleFile{dir, i.ctx}, nil
-	}
-	return f, nil
-}
-
-type interruptibleFile struct {
-	fs.ReadDirFile
-	ctx context.Context
-}
-
-func (f interruptibleFile) Read(p []byte) (int, error) {
-	if err := f.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return f.ReadDirFile.Read(p)
 }
 
 // tell reports an event.
