@@ -1,6 +1,7 @@
 package dirtest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -43,7 +44,12 @@ func (r *run) read(s mirrordir.Storage, name string) (string, mirrordir.Revision
 		return "", "", err
 	}
 	defer o.Close()
-	data, err := io.ReadAll(o)
+	var b bytes.Buffer
+	if o.Size > 0 && o.Size <= 64<<20 {
+		b.Grow(int(o.Size) + bytes.MinRead) // not copied again and again as it grows
+	}
+	_, err = b.ReadFrom(o)
+	data := b.Bytes()
 	if err != nil {
 		return "", "", fmt.Errorf("read after Open: %w", err)
 	}
