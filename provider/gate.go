@@ -23,7 +23,7 @@ type Gate struct {
 const defaultParallel = 8
 
 // Enter waits until there is room for one more archive, or until ctx ends, whose error it
-// returns then. Who has entered must call leave, once.
+// returns then. Who has entered must call leave; a second time does no harm.
 func (g *Gate) Enter(ctx context.Context) (leave func(), err error) {
 	g.prepare()
 	return enter(ctx, g.archives)
@@ -51,7 +51,7 @@ func enter(ctx context.Context, places chan struct{}) (leave func(), err error) 
 	}
 	select {
 	case places <- struct{}{}:
-		return func() { <-places }, nil
+		return sync.OnceFunc(func() { <-places }), nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

@@ -214,11 +214,17 @@ func TestGateEnter(t *testing.T) {
 		if _, err := gate.Enter(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%v of a context that has ended", err)
 		}
-		leave, err = gate.Enter(t.Context())
+		next, err := gate.Enter(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		leave()
+		leave() // once more, which is not the place of the next
+		short, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		if _, err := gate.Enter(short); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%v, want DeadlineExceeded: there is no room", err)
+		}
+		next()
 	})
 }
 

@@ -81,7 +81,6 @@ func (h *hashing) report(ctx context.Context, platform addrs.Platform) (*verify.
 	if err != nil {
 		return nil, 0, err
 	}
-	done = sync.OnceFunc(done)
 	defer done()
 	report, pkg, err := h.byDocuments(ctx, platform)
 	switch {

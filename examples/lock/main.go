@@ -8,8 +8,8 @@
 // Without arguments it asks a registry that is embedded in the program. With providers it
 // asks their real registries, with the tokens of TF_TOKEN_* variables, and adds them to the
 // lock file of this directory; a version that is locked stays, if the constraint allows it,
-// and so does the constraint that is there, if none is given.
-// With a lock file alone it completes all entries of that. Comments in the file stay.
+// and so does the constraint that is there, if none is given. With a lock file alone it
+// completes all entries of that. Comments in the file stay.
 //
 // Archives are downloaded and verified, but not unpacked. With -store their hashes are kept
 // for the next run. With -stated the hashes of a registry that states them are believed,
