@@ -48,13 +48,13 @@ type HashOptions struct {
 //     The report is the one of a download then. Whoever can write to the store decides
 //     what gets into the lock file.
 //   - if the policy has RecordStated, and the source states an h1, and one of the hashes
-//     that the policy accepts or, where the policy does not have Accept and there is a
-//     SHA256SUMS document, the zh that the document has. Whoever controls the source
-//     decides then what gets into the lock file, signature or not: that covers the zh
-//     only. Often a registry answers for all platforms at once, so only one of them is
-//     asked for. In such a report Local is empty; Claimed has what nobody has verified;
-//     and Trust is Signed if a signature covers the zh, Accepted if one of the stated
-//     hashes is an accepted one, and otherwise Checked.
+//     that the policy accepts, and the zh that SHA256SUMS has, as far as the policy looks
+//     at these. Whoever controls the source decides then what gets into the lock file,
+//     signature or not: that covers the zh only. Often a registry answers for all
+//     platforms at once, so only one of them is asked for. In such a report Local is
+//     empty; Claimed has what nobody has verified; and Trust is Signed if a signature
+//     covers the zh, Accepted if one of the stated hashes is an accepted one, and
+//     otherwise Checked.
 //
 // Where what is stated contradicts the store, the archive is downloaded.
 //
