@@ -126,6 +126,18 @@ func isTimeout(err error) bool {
 	return ok && timeout.Timeout()
 }
 
+// TestLateConnection: what comes while the server closes is closed too, so that the end of
+// the login does not wait for it.
+func TestLateConnection(t *testing.T) {
+	t.Parallel()
+	conn, other := net.Pipe()
+	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+	login.Late(other)
+	if _, err := conn.Read(make([]byte, 1)); err != io.EOF {
+		t.Errorf("%v, want EOF", err)
+	}
+}
+
 // TestBodyThatNeverComes: a request is answered, and its connection closed, without what
 // it announces.
 func TestBodyThatNeverComes(t *testing.T) {

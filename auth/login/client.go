@@ -33,7 +33,8 @@ type Client struct {
 	// by a goroutine of its own: if it returns only when the browser is closed,
 	// Login does not wait for that.
 	//
-	// The address comes from the host. It has no characters but those that may
+	// The address comes from the host, and may be that of another one: let users
+	// see where they are about to log in. It has no characters but those that may
 	// stand in a URL, so it can be printed; hand it to a program as one argument,
 	// and to no shell.
 	Open func(url string) error

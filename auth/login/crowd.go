@@ -23,7 +23,9 @@ func (l *listener) keep(conn net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
 		l.crowd.gone.Add(1)
-		if surplus := l.crowd.enter(conn, l.taken.Load() || l.ended()); surplus != nil {
+		if l.ended() {
+			_ = conn.Close() // the server may have closed all others already
+		} else if surplus := l.crowd.enter(conn, l.taken.Load()); surplus != nil {
 			_ = surplus.Close()
 		}
 	case http.StateClosed, http.StateHijacked:
@@ -34,12 +36,12 @@ func (l *listener) keep(conn net.Conn, state http.ConnState) {
 
 // enter returns the connection that has to be closed for conn, or nil. If there are too
 // many that is the oldest one, which has had its time: otherwise those that say nothing
-// would keep the browser out. When it has come, nobody else is let in for another.
-func (c *crowd) enter(conn net.Conn, closing bool) (surplus net.Conn) {
+// would keep the browser out. When it has come with the answer, it is conn itself.
+func (c *crowd) enter(conn net.Conn, answered bool) (surplus net.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.list) >= maxConns {
-		if closing {
+		if answered {
 			return conn
 		}
 		surplus = c.list[0]

@@ -2,6 +2,7 @@ package login
 
 import (
 	"context"
+	"net"
 	"net/http"
 
 	"github.com/tofureg/tofureg/disco/svchost"
@@ -28,6 +29,14 @@ func Callback(port, state string, host svchost.Hostname) (h http.Handler, taken 
 			return ""
 		}
 	}
+}
+
+// Late is a connection that comes when the login has ended.
+func Late(conn net.Conn) {
+	l := &listener{}
+	l.prepare("", svchost.Hostname{}, nil)
+	close(l.over)
+	l.keep(conn, http.StateNew)
 }
 
 // Exchange exchanges a code at the token endpoint.
