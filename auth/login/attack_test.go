@@ -160,52 +160,6 @@ func TestBodyThatNeverComes(t *testing.T) {
 	}
 }
 
-// TestAuthorizationURL: to which pages a host cannot send the user, and what comes of
-// the others.
-func TestAuthorizationURL(t *testing.T) {
-	t.Parallel()
-	errSeen := errors.New("seen")
-	for address, want := range map[string]string{ // "": it is refused
-		"http://sso.example.net/a":                             "",
-		"javascript:alert(1)":                                  "",
-		"file:///etc/passwd":                                   "",
-		"data:text/html,x":                                     "",
-		"https://accounts.example.com@example.net/a":           "",
-		"https://a:b@sso.example.net/a":                        "",
-		"https:///a":                                           "",
-		"https://sso.example.net:0/a":                          "",
-		"https://127.1/a":                                      "",
-		`https://sso"onload=x.example.net/a`:                   "",
-		"https://sso<b>.example.net/a":                         "",
-		"https://sso'$(x);.example.net/a":                      "",
-		"https://[fe80::1%25$(x)]/a":                           "",
-		"//sso.example.net/a":                                  "https://sso.example.net/a?",
-		"https://sso.example.net/a?x=1&x=2":                    "https://sso.example.net/a?x=1&x=2&",
-		"https://sso.example.net/a?state=x&y=%2F&z":            "https://sso.example.net/a?y=%2F&z&",
-		"/a?redirect_uri=https://x.test&response_typ%65=token": "https://registry.example.com/a?",
-		"/a?scope=x&code_challenge_method=plain":               "https://registry.example.com/a?scope=x&",
-	} {
-		reg := regtest.New(host.String())
-		reg.Services = map[string]any{"login.v1": map[string]any{"client": "x", "authz": address, "token": "/t"}}
-		c := client(reg)
-		c.Open = func(page string) error {
-			if want == "" || !strings.HasPrefix(page, want) {
-				t.Errorf("%s: opened %s", address, page)
-			}
-			for name, values := range query(t, page) {
-				if len(values) != 1 && name != "x" {
-					t.Errorf("%s: %s is %q", address, name, values)
-				}
-			}
-			return errSeen
-		}
-		_, err := c.Login(t.Context(), host)
-		if wantError(t, err); errors.Is(err, errSeen) != (want != "") {
-			t.Errorf("%s: %v", address, err)
-		}
-	}
-}
-
 // panicky is a store with a bug.
 type panicky struct{ store }
 

@@ -39,6 +39,15 @@ func Late(conn net.Conn) {
 	l.keep(conn, http.StateNew)
 }
 
+// Page returns the address to which the browser would be sent.
+func (c *Client) Page(ctx context.Context, host svchost.Hostname) (string, error) {
+	s, err := c.service(ctx, host)
+	if err != nil {
+		return "", err
+	}
+	return newFlow(s, "http://localhost:1024/login").pageURL(), nil
+}
+
 // Exchange exchanges a code at the token endpoint.
 func (c *Client) Exchange(ctx context.Context, host svchost.Hostname, code string) (*Result, error) {
 	s, err := c.service(ctx, host)
