@@ -43,7 +43,6 @@ func (j *job) work(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	j.s.Unlocked = j.unlocked(ctx, local)
 	if j.dry {
 		return j.plan(ctx, local)
 	}

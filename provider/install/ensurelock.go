@@ -2,7 +2,6 @@ package install
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"maps"
@@ -14,30 +13,34 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// installAndLock installs the package and, meanwhile, hashes those of other platforms.
+// installAndLock installs the package and computes the hashes of other platforms that the
+// lock file lacks.
 func (j *job) installAndLock(ctx context.Context, here *local) error {
-	hashing, stop := context.WithCancel(ctx)
-	defer stop()
-	described := make(chan *provider.Package, 1)
 	var hashes map[addrs.Platform]*verify.Report
-	var hashErr error
-	var wg sync.WaitGroup
-	wg.Go(func() { hashes, hashErr = j.hash(hashing, described) })
-	err := j.install(ctx, here, described)
-	if err != nil {
-		stop() // who cannot install the version does not want it locked
+	var err, hashErr error
+	described := make(chan *provider.Package, 1)
+	if j.locked {
+		// Whether the lock file lacks some is known when the package is, and most often
+		// it is here and nothing is lacking.
+		if err = j.install(ctx, here, described); err == nil {
+			j.s.Unlocked = j.unlocked(ctx, j.s.Reports[j.platform].Local)
+			hashes, hashErr = j.hash(ctx, described)
+		}
+	} else {
+		j.s.Unlocked = slices.Clone(j.others)
+		hashing, stop := context.WithCancel(ctx)
+		defer stop()
+		var wg sync.WaitGroup
+		wg.Go(func() { hashes, hashErr = j.hash(hashing, described) })
+		if err = j.install(ctx, here, described); err != nil {
+			stop() // who cannot install the version does not want it locked
+		}
+		wg.Wait()
 	}
-	wg.Wait()
 	if err != nil {
 		return err
 	}
-	if here == nil && len(j.s.Unlocked) == 0 && j.locked && j.Hashes == nil {
-		// Only now are the hashes of the package itself known, and how many it has.
-		j.s.Unlocked = j.short(j.s.Reports[j.platform].Local)
-		hashes, hashErr = j.hash(ctx, described)
-	}
 	maps.Copy(j.s.Reports, hashes)
-	j.remember(ctx)
 	if hashErr != nil {
 		return hashErr
 	}
@@ -128,116 +131,72 @@ func (j *job) partition(packages []*provider.Package) (accepted, others []addrs.
 }
 
 // unlocked returns those of the other platforms whose hashes the lock file is not known to
-// have, by the rule of [Result.Lock].
-func (j *job) unlocked(ctx context.Context, here *local) []addrs.Platform {
-	switch {
-	case !j.locked || len(j.others) == 0:
+// have, by the rule of [Result.Lock]. own are the hashes of the package for this one.
+func (j *job) unlocked(ctx context.Context, own []verify.Hash) []addrs.Platform {
+	if !j.locked || len(j.others) == 0 {
 		return slices.Clone(j.others)
-	case j.Hashes != nil:
-		return j.unremembered(ctx)
-	case here == nil:
-		return j.short(nil)
 	}
-	return j.short(append(j.packed(here), here.Report.Local...))
-}
-
-// short returns all other platforms if the lock file has too few hashes for them beside
-// those of the installed package, which are own. Where the archive has entries for
-// directories, its own h1 is not that of the directory, and each platform has two.
-func (j *job) short(own []verify.Hash) []addrs.Platform {
-	left := j.lockedH1()
-	all, each := map[verify.Hash]bool{}, 0
-	for _, h := range own {
-		if h.Scheme() == verify.SchemeH1 {
-			all[h] = true
-		}
-		if left[h] {
-			delete(left, h)
-			each++
-		}
-	}
-	if each == 0 {
-		each = max(len(all), 1)
-	}
-	if len(left) >= each*len(j.others) {
+	hashes := slices.Concat(j.lock.Accept(j.s.Provider, j.s.Version), own)
+	slices.SortFunc(hashes, verify.Hash.Compare)
+	if j.archives(ctx, slices.Compact(hashes)) > len(j.others) {
 		return nil
 	}
 	return slices.Clone(j.others)
 }
 
-// lockedH1 returns the hashes of scheme h1 that the lock file has for the version.
-func (j *job) lockedH1() map[verify.Hash]bool {
-	hashes := map[verify.Hash]bool{}
-	for _, h := range j.lock.Accept(j.s.Provider, j.s.Version) {
-		if h.Scheme() == verify.SchemeH1 {
-			hashes[h] = true
-		}
+// archives returns of how many archives there is an h1 among the hashes: those that
+// Installer.Hashes knows by their zh, and one for each h1 that it does not know.
+func (j *job) archives(ctx context.Context, hashes []verify.Hash) (n int) {
+	left := map[verify.Hash]bool{}
+	for _, h := range hashes {
+		left[h] = h.Scheme() == verify.SchemeH1
 	}
-	return hashes
-}
-
-// packed returns the h1 of the archive that the package was unpacked from, if whoever did
-// so has left a note. It is for counting only, so that it need not be proven.
-func (j *job) packed(here *local) (hashes []verify.Hash) {
-	for _, dir := range []*Dir{j.Dir, j.Cache} {
-		if dir == nil {
+	for _, zh := range hashes {
+		if zh.Scheme() != verify.SchemeZH || j.Hashes == nil {
 			continue
 		}
-		opened, err := dir.open()
+		kept, err := j.Hashes.Hashes(ctx, zh)
 		if err != nil {
-			continue
+			j.storeFailed(ctx, err)
+			break // one failure says it all
 		}
-		s, err := opened.spot(here.Provider, here.Version, here.Platform)
-		if err == nil {
-			if n := s.news(nil); n != nil && slices.Contains(here.Report.Local, n.Tree) && n.Packed != n.Tree {
-				hashes = append(hashes, n.Packed)
-			}
+		kept = slices.DeleteFunc(slices.Clone(kept), func(h verify.Hash) bool { return h.Scheme() != verify.SchemeH1 || !slices.Contains(hashes, h) })
+		if len(kept) > 0 {
+			n++
 		}
-		opened.close()
-	}
-	return slices.Compact(hashes)
-}
-
-// unremembered returns those of the other platforms of which no hash that is remembered is
-// among those locked.
-func (j *job) unremembered(ctx context.Context) (platforms []addrs.Platform) {
-	locked := j.lockedH1()
-	for _, platform := range j.others {
-		hashes, err := j.Hashes.Hashes(ctx, j.memory(platform))
-		if err != nil {
-			j.tell(provider.EventStoreFailed, err)
-		}
-		if !slices.ContainsFunc(hashes, func(h verify.Hash) bool { return locked[h] }) {
-			platforms = append(platforms, platform)
+		for _, h := range kept {
+			left[h] = false
 		}
 	}
-	return platforms
+	for _, counts := range left {
+		if counts {
+			n++
+		}
+	}
+	return n
 }
 
-// remember stores which hashes are those of which platform.
-func (j *job) remember(ctx context.Context) {
-	if j.Hashes == nil {
+// store keeps what was computed of the archive that was downloaded, so that it counts as
+// one, and those who want its hashes elsewhere need not download it.
+func (j *job) store(ctx context.Context, got *Installed) {
+	if j.Hashes == nil || got.Fetched == 0 {
 		return
 	}
-	for platform, report := range j.s.Reports {
-		var h1 []verify.Hash
-		for _, h := range report.Recordable() {
-			if h.Scheme() == verify.SchemeH1 {
-				h1 = append(h1, h)
-			}
-		}
-		if len(h1) == 0 {
-			continue
-		}
-		if err := j.Hashes.StoreHashes(ctx, j.memory(platform), h1); err != nil {
-			j.tell(provider.EventStoreFailed, err)
+	var zh verify.Hash
+	var others []verify.Hash
+	for _, h := range got.Report.Local {
+		if h.Scheme() == verify.SchemeZH {
+			zh = h
+		} else {
+			others = append(others, h)
 		}
 	}
+	j.storeFailed(ctx, j.Hashes.StoreHashes(ctx, zh, others))
 }
 
-// memory is the key under which the hashes of a package are remembered by its name. It has
-// the form of a zh, but is that of no archive.
-func (j *job) memory(platform addrs.Platform) verify.Hash {
-	pkg := provider.Package{Provider: j.s.Provider, Version: j.s.Version, Platform: platform}
-	return verify.ZHSum(sha256.Sum256([]byte("package " + pkg.String())))
+// storeFailed tells of a store that only costs time by that.
+func (j *job) storeFailed(ctx context.Context, err error) {
+	if err != nil && ctx.Err() == nil {
+		j.tell(provider.EventStoreFailed, err)
+	}
 }

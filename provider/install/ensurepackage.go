@@ -72,11 +72,11 @@ func (j *job) lookupIn(ctx context.Context, dir *Dir) (*Installed, error) {
 // plan tells where the package is.
 func (j *job) plan(ctx context.Context, here *local) (err error) {
 	if here == nil {
-		j.s.From = FromSource
+		j.s.From, j.s.Unlocked = FromSource, j.unlocked(ctx, nil)
 		j.s.Package, err = j.find(ctx)
 		return err
 	}
-	j.s.From = here.from
+	j.s.From, j.s.Unlocked = here.from, j.unlocked(ctx, here.Report.Local)
 	j.s.Reports = map[addrs.Platform]*verify.Report{j.platform: here.Report}
 	if here.from == FromDir {
 		return j.installed(&here.Package)
@@ -131,6 +131,7 @@ func (j *job) fetch(ctx context.Context, described chan<- *provider.Package) (*l
 	if err != nil {
 		return nil, err
 	}
+	j.store(ctx, got)
 	from := FromSource
 	switch {
 	case got.Fetched > 0 || !got.Reused:

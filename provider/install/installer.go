@@ -40,6 +40,10 @@ type Installer struct {
 	// the policy, and a package needs one of them, whatever else speaks for it. With
 	// RequireSignature it needs a signature too, and since a directory has none, what
 	// is in Dir or Cache does not count then.
+	//
+	// A package for LockPlatforms is judged like that if its source states one of these
+	// hashes. If not, it is taken to be one that the lock file lacks, and the policy
+	// decides as it is.
 	Policy func(addrs.Provider) verify.Policy
 
 	// Platform to install for; zero: that of this program.
@@ -61,10 +65,9 @@ type Installer struct {
 	// are left alone: nothing is resolved, hashed, installed or locked.
 	DevOverrides map[addrs.Provider]string
 
-	// Hashes remembers what was computed, from one run to the next: archives are not
-	// downloaded again for LockPlatforms, and it is known which platform a hash in the
-	// lock file belongs to. Nil: nothing is remembered; see [Result.Lock] for what is
-	// assumed then. A failure of it is a [provider.EventStoreFailed].
+	// Hashes keeps what was computed of archives, from one run to the next and from one
+	// project to the other: they are not downloaded again for LockPlatforms. Nil: nothing
+	// is kept. A failure of it is a [provider.EventStoreFailed].
 	Hashes provider.HashStore
 
 	// Parallel is how many packages are worked on at once; 0: 32.

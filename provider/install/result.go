@@ -21,16 +21,15 @@ type Result struct {
 	// registry.opentofu.org/hashicorp provider that is not locked takes over the version,
 	// but not the hashes, from registry.terraform.io.
 	//
-	// A lock file does not tell which platform a hash belongs to. So without
-	// Installer.Hashes one that has hashes of the selected version is taken to have those
-	// of LockPlatforms too if, beside those of the package that is installed, it has as
-	// many of scheme h1 as there are platforms (or twice as many, where archives have
-	// entries for directories, and with them two such hashes). Nothing is downloaded
-	// then; where the count is short, the hashes of all LockPlatforms are computed. This
-	// cannot see that one platform takes the place of another in LockPlatforms.
+	// A lock file does not tell which platform a hash belongs to, so they are counted: one
+	// that has an h1 of as many archives of the selected version as Platform and
+	// LockPlatforms are is taken to have theirs. Where it has fewer, those of all
+	// LockPlatforms are computed. So it is not noticed if one platform takes the place of
+	// another in LockPlatforms; without its entry in the given lock file the provider is
+	// locked for all of them.
 	//
-	// With Installer.Hashes only what was computed before with its help, and is in the
-	// lock file, counts as locked.
+	// Each h1 counts as an archive, unless Installer.Hashes knows better: one with entries
+	// for directories has two, and two with the same content have the same one.
 	Lock *lockfile.File `json:"-"`
 }
 
@@ -59,8 +58,8 @@ type Selection struct {
 	// Fetched is the number of bytes that were downloaded to install it.
 	Fetched int64 `json:"fetched,omitempty"`
 
-	// Unlocked are those of Installer.LockPlatforms, without Platform, whose hashes the
-	// given lock file is not known to have. Ensure has added them, unless Err tells of
+	// Unlocked are those of Installer.LockPlatforms, without Platform, if the given lock
+	// file is not known to have their hashes. Ensure has added these, unless Err tells of
 	// one that it could not.
 	Unlocked []addrs.Platform `json:"unlocked,omitempty"`
 

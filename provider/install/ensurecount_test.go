@@ -1,0 +1,284 @@
+package install_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/provider/install"
+	"github.com/tofureg/tofureg/provider/lockfile"
+	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// hashMemory is a HashStore that forgets at the end of the test.
+type hashMemory struct{ m sync.Map }
+
+func (s *hashMemory) Hashes(_ context.Context, zh verify.Hash) ([]verify.Hash, error) {
+	v, _ := s.m.Load(zh)
+	hashes, _ := v.([]verify.Hash)
+	return hashes, nil
+}
+
+func (s *hashMemory) StoreHashes(_ context.Context, zh verify.Hash, hashes []verify.Hash) error {
+	s.m.Store(zh, hashes)
+	return nil
+}
+
+// withAndWithout runs a test without a HashStore, and with an empty one.
+func withAndWithout(t *testing.T, test func(t *testing.T, s *site)) {
+	t.Parallel()
+	for name, store := range map[string]provider.HashStore{"without": nil, "with": &hashMemory{}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, 1)
+			s.in.Hashes = store
+			test(t, s)
+		})
+	}
+}
+
+// steady makes sure that nothing is asked any more, here or in a fresh clone with a cache
+// that has the package, and that the lock file stays.
+func (s *site) steady(t *testing.T, lock *lockfile.File) {
+	t.Helper()
+	for range 2 {
+		again := s.ensure(t, lock)
+		s.counts(t, nil)
+		if string(again.Lock.Bytes()) != string(lock.Bytes()) || len(only(t, again).Unlocked) > 0 {
+			t.Errorf("%v are unlocked; the lock became\n%s", only(t, again).Unlocked, again.Lock.Bytes())
+		}
+		plan, err := s.in.Plan(t.Context(), s.want, lock)
+		if err != nil || len(only(t, plan).Unlocked) > 0 || s.Count(0) > 0 {
+			t.Errorf("plan: %v, %+v", err, plan)
+		}
+	}
+	// A clone downloads what it installs.
+	s.elsewhere(t)
+	if sel := only(t, s.ensure(t, lock)); len(sel.Unlocked) > 0 {
+		t.Errorf("in a clone %v are unlocked", sel.Unlocked)
+	}
+	s.counts(t, map[regtest.Kind]int{regtest.Package: 1, regtest.Archive: 1})
+}
+
+// relock returns the lock file with some hashes only.
+func relock(t *testing.T, lock *lockfile.File, keep func(verify.Hash) bool) *lockfile.File {
+	t.Helper()
+	lock = lock.Clone()
+	e, _ := lock.Get(numbered(0))
+	e.Hashes = slices.DeleteFunc(e.Hashes, func(h verify.Hash) bool { return !keep(h) })
+	if err := lock.Set(e); err != nil {
+		t.Fatal(err)
+	}
+	return lock
+}
+
+// TestLockSteady: a lock file that has all hashes needs no request, whoever has made it.
+func TestLockSteady(t *testing.T) {
+	withAndWithout(t, func(t *testing.T, s *site) {
+		s.in.LockPlatforms = platformsOf[:3]
+		lock := s.ensure(t, nil).Lock
+		s.steady(t, lock)
+		if s.in.Hashes != nil {
+			s.in.Hashes = &hashMemory{} // as on another machine
+		}
+		s.elsewhere(t)
+		s.ensure(t, lock)
+		s.counts(t, map[regtest.Kind]int{regtest.Package: 1, regtest.Archive: 1})
+		s.steady(t, lock)
+	})
+}
+
+// TestLockAdded: a platform more is downloaded, and no other one if that is remembered.
+func TestLockAdded(t *testing.T) {
+	withAndWithout(t, func(t *testing.T, s *site) {
+		s.in.LockPlatforms = platformsOf[:2]
+		lock := s.ensure(t, nil).Lock
+		s.in.LockPlatforms = platformsOf[:3]
+		plan, err := s.in.Plan(t.Context(), s.want, lock)
+		if err != nil || !slices.Equal(only(t, plan).Unlocked, platformsOf[1:3]) {
+			t.Errorf("%v, planned %+v", err, plan)
+		}
+		result := s.ensure(t, lock)
+		want := 2
+		if s.in.Hashes != nil {
+			want = 1
+		}
+		if got := s.Count(regtest.Archive); got != want || !slices.Equal(only(t, result).Unlocked, platformsOf[1:3]) {
+			t.Errorf("%d archives, want %d; unlocked: %v", got, want, only(t, result).Unlocked)
+		}
+		if n := len(h1Locked(result.Lock)); n != 3 {
+			t.Errorf("%d platforms are locked", n)
+		}
+		s.steady(t, result.Lock)
+	})
+}
+
+func h1Locked(lock *lockfile.File) []verify.Hash {
+	e, _ := lock.Get(numbered(0))
+	return slices.DeleteFunc(e.Hashes, func(h verify.Hash) bool { return h.Scheme() != verify.SchemeH1 })
+}
+
+// TestLockSwapped: that one platform takes the place of another one is not noticed, as
+// Result.Lock says. A lock file without the provider helps.
+func TestLockSwapped(t *testing.T) {
+	withAndWithout(t, func(t *testing.T, s *site) {
+		s.in.LockPlatforms = platformsOf[:2]
+		lock := s.ensure(t, nil).Lock
+		s.in.LockPlatforms = platformsOf[2:3]
+		s.steady(t, lock)
+		lock.Delete(numbered(0))
+		if n := len(only(t, s.ensure(t, lock)).Reports); n != 2 {
+			t.Errorf("%d reports", n)
+		}
+	})
+}
+
+// TestLockArchivesOnly: a lock file with nothing but zh vouches for no directory. The
+// package and those of the other platforms are downloaded once.
+func TestLockArchivesOnly(t *testing.T) {
+	withAndWithout(t, func(t *testing.T, s *site) {
+		s.in.LockPlatforms = platformsOf[:2]
+		whole := s.ensure(t, nil).Lock
+		lock := relock(t, whole, func(h verify.Hash) bool { return h.Scheme() == verify.SchemeZH })
+		if s.in.Hashes != nil {
+			s.in.Hashes = &hashMemory{}
+		}
+		result := s.ensure(t, lock)
+		s.counts(t, map[regtest.Kind]int{regtest.Package: 2, regtest.Archive: 2})
+		if sel := only(t, result); sel.From != install.FromSource || sel.Reports[platformsOf[1]].Trust != verify.Accepted || !result.Lock.Equal(whole) {
+			t.Errorf("%+v\n%s", sel, result.Lock.Bytes())
+		}
+		s.steady(t, result.Lock)
+	})
+}
+
+// TestLockDirectories: archives with entries for directories have two h1 each. Who
+// remembers what was computed knows which; otherwise each counts, as Result.Lock says.
+func TestLockDirectories(t *testing.T) {
+	withAndWithout(t, func(t *testing.T, s *site) {
+		s.AddProvider(regtest.Provider{Address: "acme/p0", Version: "1.2.0", Platforms: inText(platformsOf), Files: map[string]string{"docs/": "", "docs/README": "read me"}})
+		s.in.LockPlatforms = platformsOf[:2]
+		lock := s.ensure(t, nil).Lock
+		if n := len(h1Locked(lock)); n != 4 {
+			t.Fatalf("%d h1 of two archives", n)
+		}
+		s.steady(t, lock)
+		for n := 2; n <= 4; n++ {
+			s.in.LockPlatforms = platformsOf[:n]
+			lock = s.ensure(t, lock).Lock
+			want := 2 * n
+			if s.in.Hashes == nil {
+				want = 4
+			}
+			if got := len(h1Locked(lock)); got != want {
+				t.Errorf("%d platforms: %d h1, want %d", n, got, want)
+			}
+			s.steady(t, lock)
+		}
+		// The CLI records the h1 of the directory only.
+		tree := treeOf(t, only(t, s.ensure(t, lock)))
+		lock = relock(t, lock, func(h verify.Hash) bool { return h.Scheme() == verify.SchemeZH || h == tree })
+		if sel := only(t, s.ensure(t, lock)); len(sel.Unlocked) != 3 {
+			t.Errorf("unlocked: %v", sel.Unlocked)
+		}
+	})
+}
+
+// TestLockSameContent: two archives may have the same content, and one h1 then.
+func TestLockSameContent(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 1)
+	lock := s.ensure(t, nil).Lock
+	store := &hashMemory{}
+	for _, h := range lock.Accept(numbered(0), v110) {
+		if h.Scheme() == verify.SchemeZH {
+			store.m.Store(h, h1Locked(lock))
+		}
+	}
+	s.in.Hashes, s.in.LockPlatforms = store, platformsOf
+	s.steady(t, lock)
+}
+
+// TestLockStore: what is downloaded is kept under the zh of its archive, and nothing else
+// is, so that no other project has to download it for its lock file.
+func TestLockStore(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 0)
+	release := s.AddProvider(regtest.Provider{Address: "acme/p0", Version: "1.1.0", Platforms: inText(platformsOf)})
+	s.want[numbered(0)] = addrs.Constraint{}
+	store := &hashMemory{}
+	s.in.Hashes, s.in.LockPlatforms = store, platformsOf[:3]
+	lock := s.ensure(t, nil).Lock
+	want := map[verify.Hash]verify.Hash{}
+	for _, platform := range inText(platformsOf[:3]) {
+		want[release.ZH(platform)] = release.H1(platform)
+	}
+	store.m.Range(func(zh, hashes any) bool {
+		if list := hashes.([]verify.Hash); len(list) != 1 || list[0] != want[zh.(verify.Hash)] {
+			t.Errorf("%v has %v", zh, list)
+		}
+		delete(want, zh.(verify.Hash))
+		return true
+	})
+	if len(want) > 0 {
+		t.Errorf("missing: %v", want)
+	}
+	s.elsewhere(t)
+	s.in.Platform = platformsOf[3]
+	if again := s.ensure(t, nil); s.Count(regtest.Archive) != 1 || len(h1Locked(again.Lock)) != 4 {
+		t.Errorf("%d archives, want that which is installed; locked\n%s\nbefore\n%s", s.Count(regtest.Archive), again.Lock.Bytes(), lock.Bytes())
+	}
+}
+
+// TestLockStoreFails: a memory that cannot be used costs downloads and is no failure.
+func TestLockStoreFails(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 1)
+	s.in.LockPlatforms = platformsOf[:2]
+	lock := s.ensure(t, nil).Lock
+	s.in.Hashes = broken{}
+	told := 0
+	s.in.Progress = func(e provider.Event) {
+		if errors.Is(e.Err, errBroken) && e.Kind == provider.EventStoreFailed {
+			told++
+		}
+	}
+	for n, archives := range []int{0, 0, 0, 2} {
+		s.in.LockPlatforms, told = platformsOf[:n], 0
+		if again := s.ensure(t, lock); s.Count(regtest.Archive) != archives || (told > 0) != (n > 1) || !again.Lock.Equal(lock) && n < 3 {
+			t.Errorf("%d platforms: %d archives, told %d times", n, s.Count(regtest.Archive), told)
+		}
+	}
+}
+
+var errBroken = errors.New("broken")
+
+// broken is a HashStore that fails.
+type broken struct{}
+
+func (broken) Hashes(context.Context, verify.Hash) ([]verify.Hash, error) { return nil, errBroken }
+func (broken) StoreHashes(context.Context, verify.Hash, []verify.Hash) error {
+	return errBroken
+}
+
+// TestLockStoreDistrusts: what somebody else says about an archive is not kept.
+func TestLockStoreDistrusts(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 1)
+	s.in.Cache = &install.Dir{Path: filepath.Join(t.TempDir(), "cache")}
+	lock := s.ensure(t, nil).Lock
+	store := &hashMemory{}
+	s.in.Hashes = store
+	s.elsewhere(t)
+	s.ensure(t, lock)
+	store.m.Range(func(zh, hashes any) bool {
+		t.Errorf("%v has %v", zh, hashes)
+		return true
+	})
+}
