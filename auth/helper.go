@@ -44,9 +44,11 @@ type Helper struct {
 	// Args are the arguments before the verb and the host. They are visible to
 	// other users of the machine, so they should hold no secrets.
 	Args []string
-	// Env is the environment of the program, NAME=VALUE each. If it is nil, the
-	// program inherits that of this process, as it does from the CLI.
-	Env []string
+	// Env returns the environment of the program, NAME=VALUE each; it is called
+	// for each run, so it may be [os.Environ]. If it is nil, the program inherits
+	// the environment of this process, as it does from the CLI. It is a function
+	// because there may be tokens in it, and nothing prints what one returns.
+	Env func() []string `json:"-"`
 	// Timeout is how long one call may take: 30 seconds if it is 0, without
 	// limit but that of the context if it is negative.
 	Timeout time.Duration

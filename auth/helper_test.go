@@ -33,7 +33,8 @@ func helper(t testing.TB, role string, variables ...string) auth.Helper {
 	}
 	// A program built with the race detector sleeps for a second at its end.
 	env := append(os.Environ(), roleVariable+"="+role, "GORACE=atexit_sleep_ms=0")
-	return auth.Helper{Path: program, Env: append(env, variables...)}
+	env = append(env, variables...)
+	return auth.Helper{Path: program, Env: func() []string { return env }}
 }
 
 func saying(t testing.TB, stdout, stderr, code string) auth.Helper {

@@ -89,7 +89,10 @@ func (h Helper) bound(ctx context.Context) (context.Context, context.CancelCause
 
 func (h Helper) command(c helperCall) *exec.Cmd {
 	cmd := exec.Command(h.Path, slices.Concat(h.Args, []string{c.verb, c.host.String()})...)
-	cmd.Env = h.Env
+	if h.Env != nil {
+		// A slice that is not nil: an empty environment is not that of this process.
+		cmd.Env = append([]string{}, h.Env()...)
+	}
 	cmd.WaitDelay = helperGrace
 	if !c.token.IsZero() {
 		cmd.Stdin = strings.NewReader(`{"token":` + quote(c.token.Reveal()) + `}`)

@@ -84,6 +84,7 @@ func holders(t testing.TB) map[string]any {
 	tok := token(t, secret)
 	ex := exported{"n", tok, &tok, []auth.Token{tok}, map[string]auth.Token{"k": tok}, tok}
 	un := unexported{"n", tok, &tok, []auth.Token{tok}, map[string]auth.Token{"k": tok}, tok}
+	helper := auth.Helper{Path: helperPath, Env: func() []string { return []string{"TF_TOKEN_example_com=" + secret} }}
 	return map[string]any{
 		"token":                tok,
 		"pointer":              &tok,
@@ -102,6 +103,11 @@ func holders(t testing.TB) map[string]any {
 		"static source":        auth.Static(nil),
 		"environment source":   auth.Environ([]string{"TF_TOKEN_example_com=" + secret}),
 		"invalid variable":     auth.Environ([]string{"TF_TOKEN_example_com= " + secret}),
+		"helper":               helper,
+		"helper, pointer":      &helper,
+		"helper, unexported":   struct{ src auth.Source }{helper},
+		"helper, cached":       auth.Cached(helper, 0),
+		"helper in a chain":    auth.Chain(helper),
 		"chain of environment": auth.Chain(auth.Environ([]string{"TF_TOKEN_example_com=" + secret})),
 	}
 }

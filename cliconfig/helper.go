@@ -20,10 +20,6 @@ type helper struct {
 // helperBlock reads the name and the arguments of a credentials helper.
 func (r *fileReader) helperBlock(label name, body value) {
 	h := &helper{name: label.text, place: r.place(label.at)}
-	if !helperName(label.text) {
-		r.wrong(label.at, "the label of a block \"credentials_helper\" must be the end of a program's name: letters, digits, hyphens and underscores")
-		return
-	}
 	for _, it := range body.body {
 		if !it.is("args") {
 			r.warn(it.at(), "unknown argument %s of a block \"credentials_helper\" is ignored", shown(it.name()))
@@ -48,16 +44,6 @@ func (r *fileReader) helperBlock(label name, body value) {
 	r.set.helpers = append(r.set.helpers, h)
 }
 
-// helperName reports whether s can be part of the name of a file.
-func helperName(s string) bool {
-	for _, c := range s {
-		if !letter(c) && !digit(c) && c != '-' {
-			return false
-		}
-	}
-	return s != ""
-}
-
 // findHelper looks for the program of the credentials helper. As in the CLI, one that
 // is not there is ignored.
 func (l *loader) findHelper() {
@@ -66,8 +52,12 @@ func (l *loader) findHelper() {
 	}
 	h := l.set.helpers[0]
 	if h.path = l.sys.findHelper(h.name); h.path == "" {
+		why := " is in none of the plugin directories"
+		if h.name != strings.ToLower(h.name) {
+			why = " is only found under a label in lower case"
+		}
 		l.problems.add(&Problem{Place: h.place, Warning: true,
-			Message: "the credentials helper is ignored, because its program " + shown(helperPrefix+h.name) + " is in none of the plugin directories"})
+			Message: "the credentials helper is ignored, because its program " + shown(helperPrefix+h.name) + why})
 		return
 	}
 	l.set.helper = h
@@ -110,7 +100,7 @@ func (s System) helperDirs() []string {
 func helperVersion(file, name string) (addrs.Version, bool) {
 	base := strings.TrimSuffix(strings.ToLower(file), ".exe")
 	base, text, versioned := strings.Cut(strings.TrimPrefix(base, helperPrefix), "_v")
-	if base != strings.ToLower(name) {
+	if base != name { // as in the CLI, which does not change the label
 		return addrs.Version{}, false
 	}
 	if !versioned {

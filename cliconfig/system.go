@@ -60,6 +60,13 @@ func Host() System {
 	return s
 }
 
+// Format prints, whatever the verb, which system s is, and how many variables it has: in
+// their values there may be tokens.
+func (s System) Format(f fmt.State, _ rune) {
+	s = s.complete()
+	fmt.Fprintf(f, "%s_%s, home %q, working directory %q, %d variables", s.GOOS, s.GOARCH, s.Home, s.Dir, len(s.Environ))
+}
+
 // complete returns s with the fields filled in that are empty.
 func (s System) complete() System {
 	if s.GOOS == "" {

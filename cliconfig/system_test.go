@@ -1,11 +1,16 @@
 package cliconfig_test
 
 import (
+	"fmt"
+	"log/slog"
 	"os"
+	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/tofureg/tofureg/cliconfig"
+	"github.com/tofureg/tofureg/disco/svchost"
 )
 
 func TestHost(t *testing.T) {
@@ -68,5 +73,47 @@ func TestZero(t *testing.T) {
 	}
 	if _, err := loaded.Store(hostA); err == nil {
 		t.Error("there is a place for tokens without a home directory")
+	}
+}
+
+// TestSystemIsNotPrinted prints a System, with tokens in its environment, and all that
+// is made of it.
+func TestSystemIsNotPrinted(t *testing.T) {
+	t.Parallel()
+	const secret = "xxxxxx.never-shown"
+	sys := home(t, map[string]string{".tofurc": `credentials "b.test" { token = "` + secret + `" }
+credentials_helper "vault" { args = ["` + secret + `"] }`})
+	write(t, filepath.Join(sys.Home, ".terraform.d", "plugins", "terraform-credentials-vault"), "")
+	sys.Environ = []string{"TF_TOKEN_a_test=" + secret, "TF_TOKEN_c_test= " + secret}
+	cfg, err := cliconfig.Load(sys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := cfg.Store(svchost.MustParse("a.test"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, failed := cfg.TokenOrigin(t.Context(), svchost.MustParse("c.test"))
+	if failed == nil {
+		t.Error("a token with a space in it can be sent")
+	}
+	all := []any{
+		sys, &sys, []cliconfig.System{sys}, struct{ S cliconfig.System }{sys}, cfg, cfg.Credentials(), store, failed,
+		cfg.Registry(), cfg.Discovery(), cfg.ProviderSource(), cfg.Warnings(), cfg.Origins(), cfg.Methods(), cfg.Files(),
+	}
+	for _, v := range all {
+		printed := ""
+		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%d", "%x"} {
+			printed += fmt.Sprintf(verb, v)
+		}
+		var log strings.Builder
+		slog.New(slog.NewTextHandler(&log, nil)).Info("loaded", "v", v)
+		slog.New(slog.NewJSONHandler(&log, nil)).Info("loaded", "v", v)
+		if printed += log.String(); strings.Contains(printed, secret) || strings.Contains(printed, fmt.Sprintf("%x", secret)) {
+			t.Errorf("%T prints a token: %s", v, printed)
+		}
+	}
+	if want := fmt.Sprintf("%v", sys); !strings.Contains(want, sys.Home) || !strings.Contains(want, "2 variables") {
+		t.Errorf("%q does not tell which system it is", want)
 	}
 }

@@ -78,6 +78,21 @@ var realCases = []realCase{
 		want:  "registry discovery Bearer from-helper",
 	},
 	{
+		name:  "helper with a dot",
+		files: map[string]string{".terraformrc": strings.Replace(helperConfig, "spy", "a.spy", 1), strings.Replace(helperPath, "spy", "a.spy", 1): helperProgram},
+		want:  "registry discovery Bearer from-helper",
+	},
+	{
+		name:  "helper in capitals",
+		files: map[string]string{".terraformrc": strings.Replace(helperConfig, "spy", "SPY", 1), helperPath: helperProgram},
+		want:  "registry discovery",
+	},
+	{
+		name:  "helper by a path",
+		files: map[string]string{".terraformrc": strings.Replace(helperConfig, "spy", "../spy", 1), helperPath: helperProgram, ".terraform.d/spy": helperProgram},
+		want:  "registry discovery",
+	},
+	{
 		name:  "block without token before helper",
 		files: map[string]string{".terraformrc": helperConfig + "credentials \"{HOST}\" {}\n", helperPath: helperProgram},
 		want:  "registry discovery",

@@ -32,7 +32,7 @@ func (c *Config) tokens() *tokens {
 		}
 		if h := s.helper; h != nil {
 			t.program = program(func() auth.Helper {
-				return auth.Helper{Path: h.path, Args: h.args, Env: s.environ()}
+				return auth.Helper{Path: h.path, Args: h.args, Env: s.environ}
 			})
 			t.helper = auth.Cached(t.program, 0)
 		}
@@ -41,8 +41,7 @@ func (c *Config) tokens() *tokens {
 	return c.credentials
 }
 
-// program is a helper of which no verb of package fmt prints the environment, because
-// there are tokens in it.
+// program is a helper of which nothing prints the arguments: people do put secrets there.
 type program func() auth.Helper
 
 func (p program) Token(ctx context.Context, host hostname) (auth.Token, error) {
