@@ -21,6 +21,7 @@ import (
 	"path/filepath"
 
 	"github.com/tofureg/tofureg/auth"
+	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/regclient"
@@ -52,6 +53,11 @@ func run(ctx context.Context, args []string, out, usage io.Writer) error {
 			return err
 		}
 	}
+	return ensure(ctx, o, registry, out)
+}
+
+// ensure installs from source what is required, and locks it.
+func ensure(ctx context.Context, o options, source provider.Source, out io.Writer) error {
 	lock, err := lockfile.Load(filepath.Join(o.dir, lockfile.Name))
 	if err != nil {
 		return err
@@ -59,7 +65,7 @@ func run(ctx context.Context, args []string, out, usage io.Writer) error {
 
 	display := newDisplay(out, len(o.requirements))
 	installer := &install.Installer{
-		Source:        registry,
+		Source:        source,
 		Dir:           &install.Dir{Path: filepath.Join(o.dir, ".terraform", "providers")},
 		LockPlatforms: o.platforms,
 		Upgrade:       o.upgrade,
@@ -70,17 +76,27 @@ func run(ctx context.Context, args []string, out, usage io.Writer) error {
 	}
 	result, err := installer.Ensure(ctx, o.requirements, lock)
 	display.clear()
-	if err != nil {
-		return err // what could be installed stays, for the next time
-	}
 	for _, s := range result.Selections {
-		for _, warning := range s.Warnings {
-			fmt.Fprintf(out, "warning    %s: %s\n", s.Provider, warning)
-		}
-		report := s.Reports[s.Platform]
-		fmt.Fprintf(out, "ready      %s %s, %s, from %s: %s\n", s.Provider, s.Version, report.Trust, s.From, s.Executable)
+		tell(out, s)
 	}
-	return save(result.Lock, filepath.Join(o.dir, lockfile.Name), out)
+	if err != nil && result.Lock.Equal(lock) {
+		return err
+	}
+	// What could be installed is locked beside an error too, and used the next time.
+	return errors.Join(err, save(result.Lock, filepath.Join(o.dir, lockfile.Name), out))
+}
+
+func tell(out io.Writer, s install.Selection) {
+	for _, warning := range s.Warnings {
+		fmt.Fprintf(out, "warning    %s: %s\n", s.Provider, warning)
+	}
+	switch {
+	case s.Err != nil:
+	case s.From == install.FromBuiltIn:
+		fmt.Fprintf(out, "ready      %s, part of the CLI\n", s.Provider)
+	default:
+		fmt.Fprintf(out, "ready      %s %s, %s, from %s: %s\n", s.Provider, s.Version, s.Reports[s.Platform].Trust, s.From, s.Executable)
+	}
 }
 
 // save writes the lock file and tells whether there was something new.

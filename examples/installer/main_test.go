@@ -12,6 +12,8 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/lockfile"
+	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
 // TestMain lets the test binary be the program itself.
@@ -76,6 +78,40 @@ func TestEmbedded(t *testing.T) {
 	lock, err := lockfile.Load(filepath.Join(dir, lockfile.Name))
 	if err != nil || lock.Len() != 3 {
 		t.Errorf("%d providers are locked, %v", lock.Len(), err)
+	}
+}
+
+// TestBuiltIn: a provider of the CLI itself is no package, and ready all the same.
+func TestBuiltIn(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	if err := run(t.Context(), []string{"-dir", t.TempDir(), "terraform.io/builtin/terraform"}, &out, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	if want := "ready      terraform.io/builtin/terraform, part of the CLI\n"; !strings.Contains(out.String(), want) {
+		t.Errorf("output lacks %q:\n%s", want, out.String())
+	}
+}
+
+// TestPartly: what could be installed is locked too, so that the next time needs only the
+// rest.
+func TestPartly(t *testing.T) {
+	t.Parallel()
+	o, err := parseArgs([]string{"-dir", t.TempDir()}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	registry := embeddedRegistry(o)
+	source := &regclient.Client{HTTP: registry.Client(), Retries: -1}
+	registry.AddFault(regtest.Fault{Kind: regtest.Archive, Path: "dns", Status: 404})
+	var out strings.Builder
+	if err := ensure(t.Context(), o, source, &out); !errors.Is(err, provider.ErrNotFound) || strings.Contains(out.String(), "ready      registry.example.com/acme/dns") {
+		t.Errorf("%v\n%s", err, &out)
+	}
+	registry.ClearFaults()
+	registry.Reset()
+	if err := ensure(t.Context(), o, source, &out); err != nil || registry.Count(regtest.Archive) != 1 {
+		t.Errorf("%v, %d archives, want the missing one", err, registry.Count(regtest.Archive))
 	}
 }
 
