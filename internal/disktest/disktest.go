@@ -1,7 +1,6 @@
 // Package disktest runs a part of a test in a process of its own: one that can be killed at
-// a certain point, or one for which the disk is
-// full or a directory can only be read. It works for root too, whom permissions do not
-// stop.
+// a certain point, or one for which the disk is full or a directory can only be read. It
+// works for root too, whom permissions do not stop.
 package disktest
 
 import (
@@ -61,7 +60,12 @@ func start(t *testing.T, dir string, limit int64) {
 	available(t)
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=60s",
 		role, t.Name(), dir, strconv.FormatInt(limit, 10))
+	cmd.Env = environ()
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 }
+
+// environ is the environment of such a process. The race detector would have it wait for a
+// second before it ends.
+func environ() []string { return append(os.Environ(), "GORACE=atexit_sleep_ms=0") }

@@ -104,7 +104,7 @@ func TestWorkingDirectories(t *testing.T) {
 							if i > 0 { // the archives are the same, and no concern of the cache
 								to = ""
 							}
-							tr := &doccache.Transport{Base: reg, Dir: dir, FreshFor: test.freshFor, Wait: hour}
+							tr := &doccache.Transport{Base: reg, Dir: dir, FreshFor: test.freshFor}
 							if err := work(t.Context(), tr, list, to); err != nil {
 								t.Errorf("program %d: %v", i, err)
 							}

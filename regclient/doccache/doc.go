@@ -30,7 +30,8 @@
 //     than the pages of a list: it may authorise them;
 //   - documents with URLs that authorise by themselves, since those soon end;
 //   - answers that say no-store, that break off, that are not the JSON they claim to be,
-//     or whose end cannot be told from a connection that is lost.
+//     or whose end cannot be told from a connection that is lost, and pages in HTML that
+//     are not about a module, such as a login page.
 //
 // # When the server is asked
 //
@@ -38,8 +39,8 @@
 // more than a day; [Transport.FreshFor] makes it longer. After that it is asked whether the
 // document has changed, if it gave an entity tag or a date, and otherwise for the document.
 // A server that says nothing is asked every time. If it cannot be reached, what is there may
-// do for a while ([Transport.StaleIfError]); without a network it has to
-// ([Transport.Offline]).
+// do for a while, for a day if the server says so ([Transport.StaleIfError]); without a
+// network it has to ([Transport.Offline]).
 //
 // A client that keeps what it has read, as disco.Client does for an hour, keeps what may have
 // been a day old then. Where that matters, set [Transport.Refresh].
@@ -61,8 +62,9 @@
 //
 // Any number of programs may share a directory. Files appear whole or not at all. Of
 // requests for the same document at the same moment one goes to the server, the others wait
-// for it, but not longer than [Transport.Wait]. The directory is bounded; what was not used
-// for longest is removed. Trouble with it, such as a full disk, costs requests and is never
+// until its answer has been read, but not longer than 5 seconds, which the timeouts of the
+// clients in this module do not count. The directory is bounded; what was not used for
+// longest is removed. Trouble with it, such as a full disk, costs requests and is never
 // an error: see [Transport.Stats] and [Transport.Logger].
 //
 // Limits of package throttle belong behind the cache, in [Transport.Base]: what comes from

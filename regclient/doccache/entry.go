@@ -99,10 +99,18 @@ func decode(file []byte) (*entry, error) {
 }
 
 // setBody completes an entry. It reports whether the body is worth keeping: an answer that
-// is cut off, or an error page, must not be the answer of the next hour.
+// is cut off, a login or an error page must not be the answer of the next hour.
 func (e *entry) setBody(body []byte) bool {
 	e.body = body
-	return (!isJSON(mediaType(e.header)) || json.Valid(body)) && !holdsPass(body)
+	switch t := mediaType(e.header); {
+	case holdsPass(body):
+		return false
+	case isJSON(t):
+		return json.Valid(body)
+	case t == "text/html": // the one kind of page that is wanted tells where a module is
+		return bytes.Contains(body, []byte("terraform-get"))
+	}
+	return true
 }
 
 // sameAs reports whether an answer that says "not modified" can be about e (section 4.3.4).
@@ -126,8 +134,11 @@ func (e *entry) update(h http.Header, requested, received time.Time) {
 	for name, values := range fresh {
 		merged[name] = values
 	}
-	if headerSize(merged) <= maxHeader {
-		e.header, e.control = merged, parseDirectives(merged)
+	e.control = parseDirectives(merged)
+	if keepable(merged) {
+		e.header = merged
+	} else {
+		e.control.noStore = true
 	}
 	e.requested, e.received = requested, received
 }

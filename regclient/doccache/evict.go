@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"math"
 	"os"
 	"slices"
 	"time"
@@ -12,46 +13,44 @@ import (
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
-// recount is after how many entries of its own a process looks again at what the others
-// have written.
-const recount = 256
+// leastSize is what the smallest entry counts for, so that a bound on bytes is one on files
+// as well.
+const leastSize = 32 << 10
+
+// taken is how much an entry counts for whose file has this size.
+func taken(size int64) int64 { return max(size, leastSize) }
 
 func (t *Transport) maxBytes() int64 {
-	if t.MaxBytes == 0 {
+	switch {
+	case t.MaxBytes < 0:
+		return math.MaxInt64
+	case t.MaxBytes == 0:
 		return defaultBytes
 	}
 	return t.MaxBytes
 }
 
-func (t *Transport) maxEntries() int {
-	if t.MaxEntries == 0 {
-		return defaultEntries
-	}
-	return t.MaxEntries
-}
-
-// evict makes room after an entry of this size was written.
+// evict makes room after an entry was written that takes this much.
 func (t *Transport) evict(ctx context.Context, s *store, size int64) {
-	maxBytes, maxEntries := t.maxBytes(), t.maxEntries()
-	if maxBytes < 0 && maxEntries < 0 || !s.overdue(size, maxBytes, maxEntries) {
+	limit := t.maxBytes()
+	if !s.overdue(size, limit) {
 		return
 	}
-	removed, err := s.evict(maxBytes, maxEntries)
+	removed, err := s.evict(limit)
 	t.counts.evicted.Add(int64(removed))
 	if err != nil {
 		t.trouble(ctx, "make room in", err)
 	}
 }
 
-// overdue takes note of an entry, and reports whether the caller has to count them all.
-func (s *store) overdue(size, maxBytes int64, maxEntries int) bool {
+// overdue takes note of an entry, and reports whether the caller has to count them all. What
+// other processes write is not seen here, so that has to be done now and then.
+func (s *store) overdue(size, limit int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.bytes += size
-	s.entries++
-	s.since++
-	if s.busy || s.counted && s.since < recount &&
-		(maxBytes < 0 || s.bytes <= maxBytes) && (maxEntries < 0 || s.entries <= maxEntries) {
+	s.since += size
+	if s.busy || s.counted && s.bytes <= limit && s.since <= limit/16 {
 		return false
 	}
 	s.busy = true
@@ -60,16 +59,16 @@ func (s *store) overdue(size, maxBytes int64, maxEntries int) bool {
 
 // evict counts the entries and removes those that were not used for longest, if there are
 // too many. It also removes what processes left behind that were killed.
-func (s *store) evict(maxBytes int64, maxEntries int) (removed int, err error) {
+func (s *store) evict(limit int64) (removed int, err error) {
 	list, err := s.list()
-	if err == nil {
-		removed = s.shrink(&list, maxBytes, maxEntries)
+	if err == nil && list.bytes > limit {
+		removed = s.shrink(&list, limit-limit/8)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.busy = false
 	s.counted, s.since = err == nil, 0
-	s.bytes, s.entries = list.bytes, len(list.files)
+	s.bytes = list.bytes
 	return removed, err
 }
 
@@ -100,7 +99,7 @@ func (s *store) list() (listing, error) {
 			_ = os.Remove(s.path(n.Name())) // a link, say, not what it points to
 		default:
 			l.files = append(l.files, info)
-			l.bytes += info.Size()
+			l.bytes += taken(info.Size())
 		}
 	}
 	return l, nil
@@ -119,21 +118,23 @@ func (s *store) sweepLock(e fs.DirEntry) {
 	}
 }
 
-// shrink removes files until what is left takes seven eighths of the bounds, if it takes
-// more than all.
-func (s *store) shrink(l *listing, maxBytes int64, maxEntries int) (removed int) {
-	if (maxBytes < 0 || l.bytes <= maxBytes) && (maxEntries < 0 || len(l.files) <= maxEntries) {
-		return 0
+// shrink removes files until what is left takes no more than limit.
+func (s *store) shrink(l *listing, limit int64) (removed int) {
+	soon := time.Now().Add(time.Hour)
+	used := func(f fs.FileInfo) time.Time {
+		if f.ModTime().After(soon) { // the clock was ahead; nobody knows
+			return time.Time{}
+		}
+		return f.ModTime()
 	}
 	slices.SortFunc(l.files, func(a, b fs.FileInfo) int {
-		return cmp.Or(a.ModTime().Compare(b.ModTime()), cmp.Compare(a.Name(), b.Name()))
+		return cmp.Or(used(a).Compare(used(b)), cmp.Compare(a.Name(), b.Name()))
 	})
-	for len(l.files) > 0 &&
-		(maxBytes >= 0 && l.bytes > maxBytes-maxBytes/8 || maxEntries >= 0 && len(l.files) > maxEntries-maxEntries/8) {
+	for len(l.files) > 0 && l.bytes > limit {
 		if err := os.Remove(s.path(l.files[0].Name())); err == nil {
 			removed++
 		}
-		l.bytes -= l.files[0].Size()
+		l.bytes -= taken(l.files[0].Size())
 		l.files = l.files[1:]
 	}
 	return removed

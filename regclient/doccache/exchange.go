@@ -1,6 +1,7 @@
 package doccache
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -100,14 +101,7 @@ func (x *exchange) stale(e *entry, now time.Time) *http.Response {
 // lock waits for others that ask for the same, but not for ever: they may be stuck. It
 // reports whether it has the lock.
 func (x *exchange) lock() bool {
-	wait := x.t.Wait
-	if wait == 0 {
-		wait = defaultWait
-	}
-	if wait < 0 {
-		return false
-	}
-	ctx, cancel := context.WithTimeout(x.req.Context(), wait)
+	ctx, cancel := context.WithTimeout(x.req.Context(), cmp.Or(x.t.wait, maxWait))
 	defer cancel()
 	defer httpx.Waiting(x.req.Context())()
 	l, err := fsx.AcquireLock(ctx, x.store.path(x.key.lockName()))
@@ -132,7 +126,7 @@ func (x *exchange) forward(e *entry) (*http.Response, error) {
 	requested := time.Now()
 	resp, err := x.t.base().RoundTrip(out)
 	now := time.Now()
-	if err != nil {
+	if err != nil || resp == nil {
 		x.release()
 		if x.mayBeStale(e, now) && !left(x.req.Context()) {
 			return x.stale(e, now), nil
@@ -140,6 +134,9 @@ func (x *exchange) forward(e *entry) (*http.Response, error) {
 		return nil, err
 	}
 	resp.Request = x.req
+	if resp.Body == nil {
+		resp.Body = http.NoBody // as http.Client does
+	}
 	switch {
 	case conditional && resp.StatusCode == http.StatusNotModified:
 		drop(resp)
@@ -199,7 +196,7 @@ func (x *exchange) revalidated(e *entry, h http.Header, requested, now time.Time
 // take returns an answer of the server, which is kept once it has been read, if it may be.
 func (x *exchange) take(resp *http.Response, requested, now time.Time) *http.Response {
 	e := newEntry(resp, requested, now)
-	if e == nil || !x.keepable(resp) {
+	if e == nil || resp.ContentLength >= x.t.maxBytes() {
 		if supersedes(resp.StatusCode) {
 			x.store.remove(x.key)
 		}
@@ -219,11 +216,6 @@ func (x *exchange) take(resp *http.Response, requested, now time.Time) *http.Res
 		}
 	})
 	return resp
-}
-
-func (x *exchange) keepable(resp *http.Response) bool {
-	limit := x.t.maxBytes()
-	return limit < 0 || resp.ContentLength < limit
 }
 
 // write keeps e.

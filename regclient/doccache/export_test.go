@@ -12,7 +12,11 @@ const (
 	MaxVary     = maxVary
 	MaxFresh    = maxFresh
 	Overhead    = fixed
+	LeastSize   = leastSize
 )
+
+// SetWait sets how long t waits for other requests for the same document.
+func (t *Transport) SetWait(d time.Duration) { t.wait = d }
 
 // Decode reads a file whose sum is right, and writes it again.
 func Decode(file []byte) (again []byte, err error) {

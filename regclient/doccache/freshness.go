@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// maxFresh is how long an answer is used unasked at most, whatever the server states: one
-// that was taken over for an hour must not rule the answers of a year.
+// maxFresh is how long an answer is used unasked at most, and then instead of an error,
+// whatever the server states: one that was taken over for an hour must not rule the answers
+// of a year.
 const maxFresh = 24 * time.Hour
 
 // lifetime is how long the server lets its answer be used unasked (section 4.2.1). There
@@ -53,7 +54,7 @@ func (x *exchange) usable(e *entry, now time.Time) bool {
 	}
 	age, life := e.age(now), e.lifetime()
 	kept := now.Sub(e.received)
-	fresh := age < life || kept >= 0 && kept < x.t.FreshFor
+	fresh := age < life || kept >= 0 && kept < x.freshFor(e)
 	switch {
 	case fresh && e.control.immutable:
 		return true
@@ -66,16 +67,26 @@ func (x *exchange) usable(e *entry, now time.Time) bool {
 	return x.asks.maxStale != absent && !e.control.mustRevalidate && age != forever && age-life <= x.asks.maxStale
 }
 
+// freshFor is FreshFor for e. A redirect for the time being may lead to a page about
+// maintenance, which ends in a minute.
+func (x *exchange) freshFor(e *entry) time.Duration {
+	switch e.status {
+	case http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect:
+		return 0
+	}
+	return x.t.FreshFor
+}
+
 // mayBeStale reports whether e may be used although it should have been asked about and
 // could not be (section 4.2.4 and RFC 5861).
 func (x *exchange) mayBeStale(e *entry, now time.Time) bool {
 	if e == nil || e.control.mustRevalidate || e.control.noCache || x.asks.noCache {
 		return false
 	}
-	window := max(x.t.StaleIfError, e.control.staleIfError, x.asks.staleIfError)
+	window := max(x.t.StaleIfError, min(e.control.staleIfError, maxFresh), x.asks.staleIfError)
 	age := e.age(now)
 	// What FreshFor made fresh counts from its end.
-	life := max(e.lifetime(), min(x.t.FreshFor, forever-window))
+	life := max(e.lifetime(), min(x.freshFor(e), forever-window))
 	return window > 0 && age != forever && age-life < window
 }
 

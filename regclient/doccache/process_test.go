@@ -37,8 +37,9 @@ func TestChild(t *testing.T) {
 	pool.AppendCertsFromPEM(pem)
 	tr := &doccache.Transport{
 		Base: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, ForceAttemptHTTP2: true},
-		Dir:  *childDir, FreshFor: time.Hour, Wait: time.Minute,
+		Dir:  *childDir, FreshFor: time.Hour,
 	}
+	tr.SetWait(time.Minute) // where many processes share few processors
 	var list []addrs.Provider
 	for _, name := range []string{"alpha", "beta", "gamma", "delta", "epsilon"} {
 		list = append(list, addrs.MustParseProvider(addr+"/acme/"+name))

@@ -90,20 +90,21 @@ func identity(req *http.Request) []string {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		list = append(list, name)
-		list = append(list, req.Header[name]...)
+		for _, value := range req.Header[name] {
+			list = append(list, name, value) // in pairs, so that no value passes for a name
+		}
 	}
 	return list
 }
 
-// target writes down what is asked for.
+// target writes down what is asked for, as it is sent.
 func target(req *http.Request) []string {
 	u := req.URL
 	named := req.Host
 	if named == "" {
 		named = u.Host
 	}
-	return []string{plainHost(u.Host), plainHost(named), u.EscapedPath(), u.RawQuery}
+	return []string{plainHost(u.Host), plainHost(named), u.RequestURI()}
 }
 
 // plainHost returns the host of an https URL in the form that all its spellings have.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 const (
@@ -32,7 +33,7 @@ func newEntry(resp *http.Response, requested, received time.Time) *entry {
 	e := &entry{status: resp.StatusCode, header: kept(resp.Header), requested: requested, received: received}
 	e.control = parseDirectives(e.header)
 	switch {
-	case e.control.noStore, headerSize(e.header) > maxHeader, resp.Header.Get("Content-Range") != "":
+	case e.control.noStore, !keepable(e.header), resp.Header.Get("Content-Range") != "":
 		return nil
 	case !acceptableVary(varyNames(e.header)):
 		return nil
@@ -72,13 +73,18 @@ func kept(h http.Header) http.Header {
 	return list
 }
 
-func headerSize(h http.Header) (n int) {
+// keepable reports whether headers can be written down as they are: JSON has only text.
+func keepable(h http.Header) bool {
+	n := 0
 	for name, values := range h {
 		for _, v := range values {
 			n += len(name) + len(v)
+			if !utf8.ValidString(v) {
+				return false
+			}
 		}
 	}
-	return n
+	return n <= maxHeader
 }
 
 // isDocument tells documents from packages: by the media type, and where that says

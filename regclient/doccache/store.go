@@ -27,10 +27,9 @@ type store struct {
 	secret []byte // of secretSize bytes
 
 	mu      sync.Mutex
-	counted bool // whether bytes and entries are known
-	bytes   int64
-	entries int
-	since   int // entries written since they were counted
+	counted bool  // whether bytes is known
+	bytes   int64 // that the entries take
+	since   int64 // of these, written here since they were counted
 	busy    bool
 }
 
@@ -89,7 +88,7 @@ func (s *store) readSecret() error {
 
 // makeSecret makes the secret, once for all processes that come at this moment.
 func (s *store) makeSecret(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, defaultWait)
+	ctx, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
 	if l, err := fsx.AcquireLock(ctx, s.path(secretFile+lockSuffix)); err == nil {
 		defer func() { _ = l.Remove() }()
@@ -182,7 +181,7 @@ func (s *store) read(k key) (*entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	if now := time.Now(); now.Sub(info.ModTime()) > touchAfter {
+	if now := time.Now(); now.Sub(info.ModTime()).Abs() > touchAfter {
 		_ = os.Chtimes(path, now, now) // not so in a directory that is only for reading
 	}
 	return e, nil
@@ -209,13 +208,14 @@ func readRegular(path string, info fs.FileInfo, limit int) ([]byte, error) {
 	return data, nil
 }
 
-// write puts an entry in place, and returns how large its file is.
+// write puts an entry in place, and returns how much it takes.
 func (s *store) write(k key, e *entry, limit int64) (int64, error) {
 	file, err := e.encode()
 	if err != nil {
 		return 0, err
 	}
-	if limit >= 0 && int64(len(file)) > limit {
+	size := taken(int64(len(file)))
+	if size > limit {
 		return 0, errNoRoom
 	}
 	s.seal(k, file)
@@ -228,7 +228,7 @@ func (s *store) write(k key, e *entry, limit int64) (int64, error) {
 		return 0, err
 	}
 	// Not synced: what a power failure damages is fetched again.
-	return int64(len(file)), p.Publish()
+	return size, p.Publish()
 }
 
 // remove removes an entry. One that cannot be removed stays, and is asked about as before.

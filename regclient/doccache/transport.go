@@ -26,15 +26,16 @@ type Transport struct {
 
 	// FreshFor is how long an answer is used without asking again, counted from when
 	// it came, even if the server states a shorter time or none; it has no effect on
-	// what the server forbids to store or to use unasked (no-store, no-cache). Zero
-	// means that only the server decides. A bot that runs every few minutes sets it
-	// to an hour.
+	// what the server forbids to store or to use unasked (no-store, no-cache), nor on
+	// redirects that are temporary. Zero means that only the server decides. A bot that
+	// runs every few minutes sets it to an hour.
 	FreshFor time.Duration
 
 	// StaleIfError is how long after its time an answer may still be used if the
 	// server cannot be reached, is too slow, or answers 429, 500, 502, 503 or 504. The
 	// server may state a longer time (stale-if-error, RFC 5861), or forbid it
-	// (must-revalidate, no-cache). Zero means that only the server decides.
+	// (must-revalidate, no-cache). Zero means that only the server decides, for at most
+	// a day.
 	StaleIfError time.Duration
 
 	// Refresh asks the server about every document, also about those that are fresh;
@@ -46,32 +47,29 @@ type Transport struct {
 	// archives among it, is an [*OfflineError].
 	Offline bool
 
-	// Wait is how long a request waits for another one, of this process or another,
-	// that asks for the same document, to use its answer. Zero means 5 seconds,
-	// negative not at all. The timeouts of the clients in this module do not count it.
-	// An answer is under way until its body has been read or closed.
-	Wait time.Duration
-
-	// MaxBytes and MaxEntries bound the directory. What was not used for longest goes
-	// first, down to seven eighths of the bound. Zero means 256 MiB and 4,096
-	// entries; negative means no bound. Several processes may exceed it for a moment.
-	MaxBytes   int64
-	MaxEntries int
+	// MaxBytes bounds the directory. What was not used for longest goes first, down to
+	// seven eighths of the bound. Zero means 256 MiB, negative no bound. A document
+	// counts as 32 KiB at least, and each process may exceed the bound by a sixteenth
+	// for a while.
+	MaxBytes int64
 
 	// Logger gets debug records of what the cache does, and a warning the first time
 	// that the directory cannot be used. There are no tokens and no queries in them.
 	// Nil means silence.
 	Logger *slog.Logger
 
+	wait   time.Duration // 0: maxWait; for tests
 	store  atomic.Pointer[store]
 	warned atomic.Bool
 	counts counts
 }
 
 const (
-	defaultWait    = 5 * time.Second
-	defaultBytes   = 256 << 20
-	defaultEntries = 4096
+	// maxWait is how long a request waits for another one that asks for the same
+	// document.
+	maxWait = 5 * time.Second
+
+	defaultBytes = 256 << 20
 )
 
 // Stats says how often what has happened.

@@ -18,30 +18,29 @@ func TestWait(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		header   http.Header
-		wait     time.Duration
+		latency  time.Duration
 		requests int
 	}{
-		{"fresh", headers("Cache-Control", "max-age=60"), 0, 1},
-		{"nothing stated", headers(), 0, 1},
-		{"no-cache", headers("Cache-Control", "no-cache"), 0, 4},
-		{"no-store", headers("Cache-Control", "no-store"), time.Hour, 4},
-		{"archive", headers("Content-Type", "application/zip"), time.Hour, 4},
-		{"not so long", headers("Cache-Control", "max-age=60"), 2 * second, 4},
-		{"not at all", headers("Cache-Control", "max-age=60"), -1, 4},
+		{"fresh", headers("Cache-Control", "max-age=60"), 4 * second, 1},
+		{"nothing stated", headers(), 4 * second, 1},
+		{"no-cache", headers("Cache-Control", "no-cache"), 4 * second, 4},
+		{"no-store", headers("Cache-Control", "no-store"), second, 4},
+		{"archive", headers("Content-Type", "application/zip"), second, 4},
+		{"not so long", headers("Cache-Control", "max-age=60"), 6 * second, 4},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			synctest.Test(t, func(t *testing.T) {
 				o := &origin{answer: func(n int, _ *http.Request) (*http.Response, error) {
-					time.Sleep(4 * second)
+					time.Sleep(test.latency)
 					return reply(http.StatusOK, test.header.Clone(), `{}`), nil
 				}}
 				var wg sync.WaitGroup
 				for i := range 4 {
 					time.Sleep(time.Duration(i) * second / 10)
 					wg.Go(func() {
-						tr := &doccache.Transport{Base: o, Dir: dir, Wait: test.wait}
+						tr := &doccache.Transport{Base: o, Dir: dir}
 						if _, body := get(t, tr, request(t, doc)); body != `{}` {
 							t.Errorf("%q", body)
 						}

@@ -1,0 +1,189 @@
+package doccache_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tofureg/tofureg/regclient/doccache"
+)
+
+// TestHeadersAreExact: a header with bytes that are no text comes back as it was, or not at
+// all: a redirect must not lead elsewhere the second time.
+func TestHeadersAreExact(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{http.StatusOK, http.StatusMovedPermanently} {
+		h := headers("Cache-Control", "max-age=60", "Location", "/caf\xe9", "Etag", "\"\xe9\"")
+		o := &origin{answer: func(int, *http.Request) (*http.Response, error) { return reply(status, h.Clone(), `{}`), nil }}
+		tr := &doccache.Transport{Base: o, Dir: t.TempDir()}
+		for range 2 {
+			resp, _ := get(t, tr, request(t, doc))
+			for _, name := range []string{"Location", "Etag"} {
+				if got, want := resp.Header.Get(name), h.Get(name); got != want {
+					t.Errorf("status %d: %s %q, want %q", status, name, got, want)
+				}
+			}
+		}
+	}
+}
+
+// TestStaleIfErrorIsBounded: a server that was taken over for an hour does not rule the
+// outages of a year.
+func TestStaleIfErrorIsBounded(t *testing.T) {
+	t.Parallel()
+	for after, stale := range map[time.Duration]bool{
+		doccache.MaxFresh + 59*second: true,
+		doccache.MaxFresh + 60*second: false,
+		1000 * time.Hour:              false,
+	} {
+		dir := t.TempDir()
+		synctest.Test(t, func(t *testing.T) {
+			o := &origin{answer: func(n int, _ *http.Request) (*http.Response, error) {
+				if n == 1 {
+					return reply(http.StatusOK, headers("Cache-Control", "max-age=60, stale-if-error=99999999"), `{}`), nil
+				}
+				return reply(http.StatusBadGateway, headers(), `{"down":true}`), nil
+			}}
+			tr := &doccache.Transport{Base: o, Dir: dir}
+			want(t, tr, doc, `{}`, 1)
+			time.Sleep(after)
+			if resp, _ := get(t, tr, request(t, doc)); (resp.StatusCode == http.StatusOK) != stale {
+				t.Errorf("after %v: status %d", after, resp.StatusCode)
+			}
+		})
+	}
+}
+
+// TestTemporaryRedirects: what is elsewhere for now may be back the next time. Without a
+// word of the server that is asked every time.
+func TestTemporaryRedirects(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		status   int
+		control  string
+		requests int
+	}{
+		{301, "", 1}, {308, "", 1}, {302, "", 2}, {303, "", 2}, {307, "", 2}, {302, "max-age=60", 1},
+	} {
+		o := &origin{answer: func(int, *http.Request) (*http.Response, error) {
+			return reply(test.status, headers("Location", "/maintenance", "Cache-Control", test.control), ""), nil
+		}}
+		tr := &doccache.Transport{Base: o, Dir: t.TempDir(), FreshFor: time.Hour}
+		for range 2 {
+			get(t, tr, request(t, doc))
+		}
+		if n := o.count(); n != test.requests {
+			t.Errorf("status %d, Cache-Control %q: %d requests, want %d", test.status, test.control, n, test.requests)
+		}
+		tr = &doccache.Transport{Base: o, Dir: tr.Dir, Offline: true}
+		if resp, _ := get(t, tr, request(t, doc)); resp.StatusCode != test.status {
+			t.Errorf("status %d: %d offline", test.status, resp.StatusCode)
+		}
+	}
+}
+
+// TestKeysAreDistinct: requests that differ on the wire never share an answer.
+func TestKeysAreDistinct(t *testing.T) {
+	t.Parallel()
+	o := &origin{}
+	o.answer = func(n int, _ *http.Request) (*http.Response, error) {
+		return reply(http.StatusOK, headers("Cache-Control", "max-age=60"), fmt.Sprintf(`{"n":%d}`, n)), nil
+	}
+	tr := &doccache.Transport{Base: o, Dir: t.TempDir()}
+	seen := map[string]string{}
+	for _, header := range []http.Header{
+		nil,
+		{"X-A": {"X-B", "secret"}},
+		{"X-A": {}, "X-B": {"secret"}},
+		{"X-A": {"X-B"}, "Secret": {}},
+		{"X-A": {"X-B,secret"}},
+	} {
+		for _, url := range []string{
+			doc, doc + "?", doc + "/", doc + "?page=1&limit=2", doc + "?limit=2&page=1",
+			strings.Replace(doc, "/acme/", "/x/../acme/", 1), strings.Replace(doc, "/acme/", "/%61cme/", 1),
+			strings.Replace(doc, "/acme/", "//acme/", 1), strings.Replace(doc, "/acme/", "%2Facme/", 1),
+			strings.Replace(doc, ".com", ".com:4443", 1), strings.Replace(doc, ".com", ".com.", 1),
+			"https://[::1]/", "https://[::443]/", "https://[::443]:443/x",
+		} {
+			req := request(t, url)
+			if req.Header = header.Clone(); header == nil {
+				req.Header = http.Header{}
+			}
+			asked := fmt.Sprint(url, " with ", header)
+			_, body := get(t, tr, req)
+			if other := seen[body]; other != "" {
+				t.Errorf("%s has got the answer of %s", asked, other)
+			}
+			seen[body] = asked
+		}
+	}
+}
+
+// broken is a transport that does not keep the rules of its kind.
+type broken struct{ resp *http.Response }
+
+func (b broken) RoundTrip(*http.Request) (*http.Response, error) { return b.resp, nil }
+
+// TestBrokenBase: a transport below that answers with nothing, or without a body, makes no
+// panic of it.
+func TestBrokenBase(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	get(t, &doccache.Transport{Base: always(headers("Etag", `"a"`), `{}`), Dir: dir}, request(t, doc))
+	if resp, err := (&doccache.Transport{Base: broken{}, Dir: dir}).RoundTrip(request(t, doc)); resp != nil || err != nil {
+		t.Errorf("%v, %v; want what Base has answered", resp, err)
+	}
+	for _, status := range []int{503, 304, 204, 200} {
+		tr := &doccache.Transport{Base: broken{&http.Response{StatusCode: status}}, Dir: dir, StaleIfError: time.Hour}
+		resp, err := tr.RoundTrip(request(t, doc))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+	}
+	clean(t, dir)
+}
+
+// TestTooManyHeadersLater: "not modified" with more headers than are kept is obeyed when it
+// takes the document back.
+func TestTooManyHeadersLater(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	o := &origin{answer: func(n int, _ *http.Request) (*http.Response, error) {
+		if n == 1 {
+			return reply(http.StatusOK, headers("Etag", `"a"`), `{}`), nil
+		}
+		return reply(http.StatusNotModified, headers("Cache-Control", "no-store", "Expires", strings.Repeat("x", doccache.MaxHeader)), ""), nil
+	}}
+	tr := &doccache.Transport{Base: o, Dir: dir}
+	want(t, tr, doc, `{}`, 1)
+	want(t, tr, doc, `{}`, 2)
+	if n := len(entries(t, dir)); n != 0 {
+		t.Errorf("%d entries", n)
+	}
+}
+
+// TestClockWasAhead: what was used in a time that has not come yet goes before what is used
+// today.
+func TestClockWasAhead(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	tr := &doccache.Transport{Base: always(headers("Cache-Control", "max-age=60"), `{}`), Dir: dir, MaxBytes: 8 * doccache.LeastSize}
+	for i := range 8 {
+		get(t, tr, request(t, number(i)))
+	}
+	for _, path := range entries(t, dir) {
+		at := time.Now().Add(1000 * time.Hour)
+		if err := os.Chtimes(path, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want(t, tr, number(99), `{}`, 9)
+	want(t, tr, number(99), `{}`, 9)
+}
