@@ -44,7 +44,7 @@ func (in *Installer) run(ctx context.Context, requirements map[addrs.Provider]ad
 		report:   oneAtATime(in.Progress),
 	}
 	r.others = slices.Compact(slices.SortedFunc(slices.Values(in.LockPlatforms), addrs.Platform.Compare))
-	r.others = slices.DeleteFunc(r.others, func(p addrs.Platform) bool { return p == r.platform || p.IsZero() })
+	r.others = slices.DeleteFunc(r.others, func(p addrs.Platform) bool { return p == r.platform })
 	if in.Source != nil {
 		r.source = provider.ShareEvidence(in.Source)
 	}

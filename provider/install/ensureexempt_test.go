@@ -73,6 +73,7 @@ func TestMisuse(t *testing.T) {
 	s := newSite(t, 1)
 	for name, in := range map[string]*install.Installer{
 		"Dir": {Source: s.in.Source}, "Parallel": {Dir: s.in.Dir, Parallel: -1},
+		"LockPlatforms": {Dir: s.in.Dir, LockPlatforms: make([]addrs.Platform, 1)},
 	} {
 		result, err := in.Ensure(t.Context(), s.want, nil)
 		if err == nil || !strings.Contains(err.Error(), name) || result == nil || result.Lock == nil {

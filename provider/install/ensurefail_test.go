@@ -1,9 +1,15 @@
 package install_test
 
 import (
+	"context"
 	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/provider"
@@ -120,5 +126,49 @@ func TestForeignConstraint(t *testing.T) {
 	var e *provider.Error
 	if !errors.As(err, &e) || e.Op != "lock" || only(t, result).Err == nil || result.Lock.Len() != 0 {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestSomeHang: those that hang keep nobody from being installed and locked, and end with
+// the context.
+func TestSomeHang(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t, 50)
+		s.in.LockPlatforms = platformsOf[:2]
+		s.Latency = delay
+		s.AddFault(regtest.Fault{Kind: regtest.Package, Path: "/p7/", Delay: time.Hour})
+		s.AddFault(regtest.Fault{Kind: regtest.Archive, Path: "p8_", Break: regtest.Stall, After: 10})
+		ctx, cancel := context.WithTimeout(t.Context(), 9*delay)
+		defer cancel()
+		result, err := s.in.Ensure(ctx, s.want, nil)
+		if !errors.Is(err, context.DeadlineExceeded) || result.Lock.Len() != 48 {
+			t.Errorf("%d are locked, %v", result.Lock.Len(), err)
+		}
+		for _, sel := range result.Selections {
+			hangs := sel.Provider == numbered(7) || sel.Provider == numbered(8)
+			if hangs != (sel.Err != nil) || hangs != (sel.Dir == "") || !hangs && len(sel.Reports) != 2 {
+				t.Errorf("%+v", sel)
+			}
+		}
+	})
+}
+
+// TestNoRoomForOthers: where the packages of other platforms cannot be kept while they are
+// hashed, that for this one is installed and locked.
+func TestNoRoomForOthers(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 1)
+	s.in.LockPlatforms = platformsOf[:2]
+	s.in.TempDir = filepath.Join(t.TempDir(), "missing")
+	result, err := s.in.Ensure(t.Context(), s.want, nil)
+	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "darwin_arm64") {
+		t.Errorf("%v", err)
+	}
+	s.check(t, result)
+	s.in.TempDir = t.TempDir()
+	result = s.ensure(t, result.Lock)
+	if left, err := os.ReadDir(s.in.TempDir); err != nil || len(left) > 0 || len(only(t, result).Reports) != 2 {
+		t.Errorf("%v, %v", left, err)
 	}
 }

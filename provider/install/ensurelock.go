@@ -61,6 +61,7 @@ func (j *job) hash(ctx context.Context, described <-chan *provider.Package) (map
 		Options: provider.Options{Policy: j.policy, Progress: j.report},
 		Store:   j.Hashes,
 		Gate:    j.packages,
+		TempDir: j.TempDir,
 	}
 	if j.policy.RecordStated {
 		// One description may state the hashes for all platforms, so it is worth a wait.

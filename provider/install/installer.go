@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/provider"
@@ -70,6 +71,11 @@ type Installer struct {
 	// is kept. A failure of it is a [provider.EventStoreFailed].
 	Hashes provider.HashStore
 
+	// TempDir is where packages for LockPlatforms lie while they are hashed; empty:
+	// [os.TempDir]. There must be room for Parallel of them, and where that is memory,
+	// as on some systems, there should be another place.
+	TempDir string
+
 	// Parallel is how many packages are worked on at once; 0: 32.
 	Parallel int
 
@@ -129,6 +135,8 @@ func (in *Installer) check() error {
 		return errors.New("install: Installer.Dir is nil")
 	case in.Parallel < 0:
 		return fmt.Errorf("install: Installer.Parallel is %d", in.Parallel)
+	case slices.Contains(in.LockPlatforms, addrs.Platform{}):
+		return errors.New("install: one of Installer.LockPlatforms is empty")
 	}
 	return nil
 }
