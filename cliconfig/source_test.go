@@ -14,7 +14,6 @@ import (
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
-	"github.com/tofureg/tofureg/verify"
 )
 
 var (
@@ -81,43 +80,6 @@ func TestMethods(t *testing.T) {
 	src, registry, discovery, credentials := cfg.ProviderSource(), cfg.Registry(), cfg.Discovery(), cfg.Credentials()
 	if cfg.ProviderSource() != src || cfg.Registry() != registry || cfg.Discovery() != discovery || cfg.Credentials() != credentials {
 		t.Error("each call makes another client")
-	}
-}
-
-// TestSignatures has registries that lack something, and the rule of the CLI for them:
-// alone, and beside a mirror, which needs the weaker policy.
-func TestSignatures(t *testing.T) {
-	t.Parallel()
-	official := addrs.MustParseProvider("registry.opentofu.org/acme/alpha")
-	noKeys := func(p *regtest.Provider) { p.Keys = []*regtest.Key{} }
-	noSums := func(p *regtest.Provider) { p.NoSums = true }
-	for _, c := range []struct {
-		name    string
-		p       addrs.Provider
-		edit    func(*regtest.Provider)
-		environ []string
-		ok      bool
-	}{
-		{"no keys", alpha, noKeys, nil, false},
-		{"no keys at the default registry", official, noKeys, nil, true},
-		{"no keys at the default registry, enforced", official, noKeys, []string{"OPENTOFU_ENFORCE_GPG_VALIDATION=true"}, false},
-		{"no sums", alpha, noSums, nil, false},
-		{"no sums at the default registry, but keys", official, noSums, nil, false},
-		{"all", alpha, nil, nil, true},
-	} {
-		for _, beside := range []string{"", "network_mirror {\n  url = \"https://mirror.example.com/none/\"\n}\n"} {
-			t.Run(c.name+map[bool]string{true: ", beside a mirror"}[beside != ""], func(t *testing.T) {
-				t.Parallel()
-				reg := regtest.New(c.p.Host().String())
-				add(reg, c.p, c.edit)
-				cfg := installation(t, beside+"direct {}\n", c.environ...)
-				cfg.HTTP = reg.Client()
-				_, err := get(t, cfg, c.p)
-				if (err == nil) != c.ok || !c.ok && !errors.Is(err, verify.ErrUnsigned) {
-					t.Error(err)
-				}
-			})
-		}
 	}
 }
 

@@ -39,6 +39,9 @@ type realCase struct {
 
 	// The real client cannot ask a mirror for a provider whose host has a port.
 	portless bool // {HOST} is a name of which only the mirror knows
+
+	official bool                    // {HOST} is the default registry; {REGISTRY} is the server all the same
+	edit     func(*regtest.Provider) // of what registry and mirror have
 }
 
 const helperConfig = "credentials_helper \"spy\" {\n  args = [\"x\"]\n}\n"
@@ -225,14 +228,24 @@ func newWorld(t *testing.T, c realCase) *world {
 	}
 	t.Cleanup(second.Close)
 	host := srv.Addr
-	if c.portless {
+	terraform := strings.Contains(t.Name(), "/terraform/")
+	switch {
+	case c.portless:
 		host = "other.example.com"
+	case c.official && terraform:
+		host = "registry.terraform.io"
+	case c.official:
+		host = addrs.DefaultHost().String()
 	}
 	w.alpha = addrs.MustParseProvider(host + "/acme/alpha")
-	w.registry.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0", Platforms: []string{here.String()}})
-	for _, address := range []string{"acme/alpha", w.alpha.String()} {
-		w.mirror.AddProvider(regtest.Provider{Address: address, Version: "1.2.0", Platforms: []string{here.String()}})
+	release := regtest.Provider{Address: "acme/alpha", Version: "1.2.0", Platforms: []string{here.String()}}
+	if c.edit != nil {
+		c.edit(&release)
 	}
+	w.registry.AddProvider(release)
+	w.mirror.AddProvider(release)
+	release.Address = w.alpha.String()
+	w.mirror.AddProvider(release)
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(srv.CertPEM)
 	pool.AppendCertsFromPEM(second.CertPEM)
@@ -250,7 +263,7 @@ func newWorld(t *testing.T, c realCase) *world {
 	if c.mirror != "" {
 		at = filepath.Join(home, c.mirror)
 	}
-	fill := strings.NewReplacer("{HOST}", host, "{MIRROR}", second.Addr, "{DIR}", at, "{HOME}", home)
+	fill := strings.NewReplacer("{HOST}", host, "{REGISTRY}", srv.Addr, "{MIRROR}", second.Addr, "{DIR}", at, "{HOME}", home)
 	if c.none {
 		w.fillDirectory(t, at)
 	}
@@ -264,7 +277,7 @@ func newWorld(t *testing.T, c realCase) *world {
 	for _, v := range c.env {
 		env = append(env, fill.Replace(v))
 	}
-	w.system = cliconfig.System{Environ: env, Home: home, Dir: w.dir, Terraform: strings.Contains(t.Name(), "/terraform/")}
+	w.system = cliconfig.System{Environ: env, Home: home, Dir: w.dir, Terraform: terraform}
 	write(t, filepath.Join(w.dir, "main.tf"), fmt.Sprintf("terraform {\n  required_providers {\n    alpha = {\n      source = %q\n      version = \"1.2.0\"\n    }\n  }\n}\n", w.alpha))
 	return w
 }

@@ -1,0 +1,231 @@
+package cliconfig_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/cliconfig"
+	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/provider/install"
+	"github.com/tofureg/tofureg/provider/lockfile"
+	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// official is a provider of the default registry.
+var official = addrs.MustParseProvider("registry.opentofu.org/acme/alpha")
+
+// installer returns an Installer that does what the configuration says.
+func installer(t *testing.T, cfg *cliconfig.Config) *install.Installer {
+	t.Helper()
+	in := &install.Installer{
+		Source: cfg.ProviderSource(), Policy: cfg.Policy, DevOverrides: cfg.DevOverrides(),
+		Dir: &install.Dir{Path: filepath.Join(t.TempDir(), "providers")},
+	}
+	if dir := cfg.PluginCacheDir(); dir != "" {
+		in.Cache = &install.Dir{Path: dir}
+	}
+	return in
+}
+
+func ensure(t *testing.T, in *install.Installer, p addrs.Provider, lock *lockfile.File) (*install.Result, error) {
+	t.Helper()
+	return in.Ensure(t.Context(), map[addrs.Provider]addrs.Constraint{p: {}}, lock)
+}
+
+func noKeys(p *regtest.Provider) { p.Keys = []*regtest.Key{} }
+
+// keyed lists a key, and signs with it or with another one.
+func keyed(key *regtest.Key, by *regtest.Key) func(*regtest.Provider) {
+	return func(p *regtest.Provider) { p.Keys, p.SignedBy = []*regtest.Key{key}, by }
+}
+
+func newKey() *regtest.Key { return regtest.NewKey(regtest.KeyOptions{}) }
+
+// oldKey signs after its end.
+func oldKey() *regtest.Key {
+	day := time.Date(2000, 1, 2, 0, 0, 0, 0, time.UTC)
+	return regtest.NewKey(regtest.KeyOptions{Expires: day, Signs: day.AddDate(0, 0, 1)})
+}
+
+// noHashes makes a mirror one that states no hashes.
+func noHashes() regtest.Fault {
+	return regtest.Fault{Kind: regtest.MirrorVersion, Edit: func(doc map[string]any) {
+		for _, a := range doc["archives"].(map[string]any) {
+			delete(a.(map[string]any), "hashes")
+		}
+	}}
+}
+
+const (
+	enforceSigned  = "OPENTOFU_ENFORCE_GPG_VALIDATION=true"
+	enforceCurrent = "OPENTOFU_ENFORCE_GPG_EXPIRATION=true"
+	direct         = "direct {}\n"
+	mirror         = "network_mirror {\n  url = \"https://mirror.example.com/mirror/\"\n}\n"
+	// mirrorWithout has no providers, so that direct is asked, with the policy for mirrors.
+	mirrorWithout = "network_mirror {\n  url = \"https://mirror.example.com/none/\"\n}\n" + direct
+)
+
+// errMismatch stands for a *verify.MismatchError.
+var errMismatch = errors.New("mismatch")
+
+// TestTrust installs with an Installer by the rule of the CLI.
+func TestTrust(t *testing.T) {
+	t.Parallel()
+	past, strange, revoked := keyed(oldKey(), nil), keyed(newKey(), newKey()), keyed(regtest.NewKey(regtest.KeyOptions{Revoked: true}), nil)
+	corrupt := regtest.Fault{Kind: regtest.Archive, Corrupt: true}
+	noSums := func(p *regtest.Provider) { p.NoSums = true }
+	for _, c := range []struct {
+		name    string
+		p       addrs.Provider
+		methods string
+		env     string
+		edit    func(*regtest.Provider)
+		fault   regtest.Fault
+		err     error
+		trust   verify.Trust
+	}{
+		{name: "signed", p: alpha, methods: direct, trust: verify.Signed},
+		{name: "no keys", p: alpha, methods: direct, edit: noKeys, err: verify.ErrUnsigned},
+		{name: "no keys, beside a mirror", p: alpha, methods: mirrorWithout, edit: noKeys, err: verify.ErrUnsigned},
+		{name: "no sums", p: alpha, methods: direct, edit: noSums, err: verify.ErrUnsigned},
+		{name: "no sums, beside a mirror", p: alpha, methods: mirrorWithout, edit: noSums, err: verify.ErrUnsigned},
+		{name: "default registry, no sums, but keys", p: official, methods: direct, edit: noSums, err: verify.ErrUnsigned},
+		{name: "default registry, signed", p: official, methods: direct, trust: verify.Signed},
+		{name: "default registry, no keys", p: official, methods: direct, edit: noKeys, trust: verify.Checked},
+		{name: "default registry, no keys, beside a mirror", p: official, methods: mirrorWithout, edit: noKeys, trust: verify.Checked},
+		{name: "default registry, no keys, enforced", p: official, methods: direct, env: enforceSigned, edit: noKeys, err: verify.ErrUnsigned},
+		{name: "default registry, no keys, enforced beside a mirror", p: official, methods: mirrorWithout, env: enforceSigned, edit: noKeys, err: verify.ErrUnsigned},
+		{name: "default registry, no keys, corrupt", p: official, methods: direct, edit: noKeys, fault: corrupt, err: errMismatch},
+		{name: "default registry, stranger", p: official, methods: direct, edit: strange, err: verify.ErrUnknownKey},
+		{name: "stranger beside a mirror", p: alpha, methods: mirrorWithout, edit: strange, err: verify.ErrUnknownKey},
+		{name: "revoked", p: alpha, methods: mirrorWithout, edit: revoked, err: verify.ErrRevoked},
+		{name: "expired", p: alpha, methods: direct, edit: past, trust: verify.Signed},
+		{name: "expired, enforced", p: alpha, methods: direct, env: enforceCurrent, edit: past, err: verify.ErrExpired},
+		{name: "expired, enforced beside a mirror", p: alpha, methods: mirrorWithout, env: enforceCurrent, edit: past, err: verify.ErrExpired},
+		{name: "enforced, but not by true", p: official, methods: direct, env: "OPENTOFU_ENFORCE_GPG_VALIDATION=1", edit: noKeys, trust: verify.Checked},
+		{name: "mirror", p: alpha, methods: mirror, edit: noKeys, trust: verify.Checked},
+		{name: "mirror, enforced", p: alpha, methods: mirror, env: enforceSigned, edit: noKeys, trust: verify.Checked},
+		{name: "mirror, corrupt", p: alpha, methods: mirror, fault: corrupt, err: errMismatch},
+		{name: "mirror, no hashes", p: alpha, methods: mirror, fault: noHashes(), trust: verify.Unchecked},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			reg := regtest.New(c.p.Host().String())
+			add(reg, c.p, c.edit)
+			if c.fault.Kind != 0 {
+				reg.AddFault(c.fault)
+			}
+			cfg := installation(t, c.methods, c.env)
+			cfg.HTTP = reg.Client()
+			result, err := ensure(t, installer(t, cfg), c.p, nil)
+			if c.err != nil {
+				_, mismatch := errors.AsType[*verify.MismatchError](err)
+				if c.err == errMismatch && !mismatch || c.err != errMismatch && !errors.Is(err, c.err) {
+					t.Errorf("%v, want %v", err, c.err)
+				}
+				if _, locked := result.Lock.Get(c.p); locked {
+					t.Error("what was refused is locked")
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if trust := result.Selections[0].Reports[here].Trust; trust != c.trust {
+				t.Errorf("trust is %v, want %v", trust, c.trust)
+			}
+		})
+	}
+}
+
+// TestInstallFromDirectories has a filesystem mirror, packed and unpacked, an override, and
+// a plugin cache.
+func TestInstallFromDirectories(t *testing.T) {
+	t.Parallel()
+	reg := regtest.New("registry.example.com")
+	add(reg, alpha, noKeys)
+	add(reg, beta, nil)
+	sys := home(t, map[string]string{
+		"cache/.keep": "", "dev/terraform-provider-gamma": "",
+		".tofurc": `plugin_cache_dir = "$CACHE"
+provider_installation {
+  dev_overrides {
+    "registry.example.com/acme/gamma" = "dev"
+  }
+  filesystem_mirror {
+    path    = "mirror"
+    include = ["registry.example.com/acme/alpha"]
+  }
+  direct {
+    exclude = ["registry.example.com/acme/alpha"]
+  }
+}
+`,
+	})
+	cache := filepath.Join(sys.Home, "cache")
+	sys.Environ = []string{"CACHE=" + cache}
+	if err := os.MkdirAll(filepath.Join(sys.Home, "mirror"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	packed, err := mirrordir.Open(filepath.Join(sys.Home, "mirror"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []mirrordir.Want{{Provider: alpha, Version: addrs.MustParseVersion("1.0.0")}}
+	o := mirrordir.Options{Policy: verify.Policy{AllowUnsigned: true}}
+	if _, err := packed.Add(t.Context(), &regclient.Client{HTTP: reg.Client()}, want, o); err != nil {
+		t.Fatal(err)
+	}
+	load := func() *cliconfig.Config {
+		cfg, err := cliconfig.Load(sys)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg.HTTP = reg.Client()
+		return cfg
+	}
+	gamma := addrs.MustParseProvider("registry.example.com/acme/gamma")
+	required := map[addrs.Provider]addrs.Constraint{alpha: {}, beta: {}, gamma: {}}
+	first, err := installer(t, load()).Ensure(t.Context(), required, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, from := range []install.Origin{install.FromSource, install.FromSource, install.FromOverride} {
+		if s := first.Selections[i]; s.From != from || from == install.FromOverride && s.Dir != filepath.Join(sys.Home, "dev") {
+			t.Errorf("%s: from %s, %s", s.Provider, s.From, s.Dir)
+		}
+	}
+	if first.Lock.Len() != 2 {
+		t.Errorf("locked:\n%s", first.Lock.Bytes())
+	}
+
+	// What is locked comes from the cache, without a request.
+	reg.Reset()
+	again, err := installer(t, load()).Ensure(t.Context(), required, first.Lock)
+	if err != nil || again.Selections[0].From != install.FromCache || again.Selections[1].From != install.FromCache || len(reg.Requests()) != 0 {
+		t.Errorf("%v, %+v, asked %q", err, again.Selections, reg.Requests())
+	}
+
+	// Unpacked, the mirror is the cache of another project.
+	dir := filepath.Join(sys.Home, "mirror")
+	if err := errors.Join(os.RemoveAll(dir), os.Rename(cache, dir), os.Mkdir(cache, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	unpacked, err := ensure(t, installer(t, load()), alpha, first.Lock)
+	if err != nil || unpacked.Selections[0].From != install.FromSource {
+		t.Errorf("unpacked mirror: %v, %+v", err, unpacked.Selections)
+	}
+	write(t, filepath.Join(dir, "registry.example.com", "acme", "alpha", "1.0.0", here.String(), "more"), "")
+	if err := errors.Join(os.RemoveAll(cache), os.Mkdir(cache, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ensure(t, installer(t, load()), alpha, first.Lock); !errors.Is(err, verify.ErrNotAccepted) {
+		t.Errorf("an unpacked package that is not the locked one: %v", err)
+	}
+}
