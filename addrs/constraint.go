@@ -11,14 +11,19 @@ import (
 // would select for a provider or for a module. These differ in details, which the two
 // functions describe.
 //
-// Constraints are comparable with ==; equal constraints have the same terms. The zero
-// Constraint states no condition: it allows every release, that is, every version that is
-// not a prerelease, except 0.0.0, which the CLI takes for "no version" of a provider.
+// Constraints are comparable with ==; equal constraints are of the same kind and have the
+// same terms. The zero Constraint states no condition on a provider: it allows every release,
+// that is, every version that is not a prerelease, except 0.0.0, which the CLI takes for "no
+// version" of a provider. What [ParseModuleConstraint] makes of blank text allows 0.0.0 too,
+// which a module can have.
 type Constraint struct {
 	// The canonical texts of the terms of each kind. At most one is set unless And
 	// combined both kinds.
 	provider, module string
 }
+
+// anyModule stands in the place of the terms where there is no condition on a module.
+const anyModule = "*"
 
 // ExactVersion returns the constraint that allows v and nothing else. For a version that the
 // CLI never selects, such as 0.0.0 of a provider or the zero Version, it allows nothing.
@@ -44,8 +49,8 @@ func (c Constraint) Allows(v Version) bool { return c.Matcher()(v) }
 // once. The function is safe for concurrent use.
 func (c Constraint) Matcher() func(Version) bool {
 	switch {
-	case c.IsZero():
-		return isRelease
+	case c == Constraint{}:
+		return func(v Version) bool { return isRelease(v) && v != Version{ok: true} }
 	case c.module == "":
 		return providerMatcher(c.provider)
 	case c.provider == "":
@@ -55,9 +60,7 @@ func (c Constraint) Matcher() func(Version) bool {
 	return func(v Version) bool { return first(v) && second(v) }
 }
 
-func isRelease(v Version) bool {
-	return v.ok && !v.IsPrerelease() && v != Version{ok: true}
-}
+func isRelease(v Version) bool { return v.ok && !v.IsPrerelease() }
 
 // none is the matcher of a constraint that allows nothing.
 func none(Version) bool { return false }
@@ -76,9 +79,9 @@ func (c Constraint) And(o Constraint) Constraint {
 
 func join(a, b string, canonical func(string) (string, error)) string {
 	switch {
-	case b == "" || a == b:
+	case b == "" || b == anyModule && a != "" || a == b:
 		return a
-	case a == "":
+	case a == "" || a == anyModule:
 		return b
 	}
 	both := a + ", " + b
@@ -90,16 +93,20 @@ func join(a, b string, canonical func(string) (string, error)) string {
 
 // String returns the canonical form: without duplicates, ordered by version, each term as
 // operator, space and version, "=" omitted, joined by ", ". The form of a constraint on a
-// provider is the one in lock files. The zero Constraint gives "".
+// provider is the one in lock files. A Constraint without a condition gives "".
 func (c Constraint) String() string {
-	if c.provider == "" || c.module == "" {
-		return c.provider + c.module
+	switch {
+	case c.module == "" || c.module == anyModule:
+		return c.provider
+	case c.provider == "":
+		return c.module
 	}
 	return c.provider + ", " + c.module
 }
 
-// IsZero reports whether c is the zero Constraint.
-func (c Constraint) IsZero() bool { return c == Constraint{} }
+// IsZero reports whether c states no condition, as the zero Constraint does and what
+// [ParseModuleConstraint] makes of blank text.
+func (c Constraint) IsZero() bool { return c == Constraint{} || c == Constraint{module: anyModule} }
 
 // MarshalText returns the form of [Constraint.String], which does not tell whether it is for
 // a provider or for a module. It never fails.

@@ -25,13 +25,15 @@ import (
 // The CLI came to this rule by chance (https://github.com/opentofu/opentofu/issues/2117) and
 // keeps it. Metadata counts when a prerelease is named and is ignored otherwise.
 //
-// Blank text is the zero Constraint. The error is a *[ParseError].
+// Blank text states no condition, as where a configuration names no version: it allows every
+// release, 0.0.0 among them. [Constraint.IsZero] reports true for it, but it is not equal to
+// the zero Constraint, which is for a provider. The error is a *[ParseError].
 func ParseModuleConstraint(s string) (Constraint, error) {
 	if len(s) > maxInput {
 		return Constraint{}, refuse(kindModuleConstraint, s, reasonTooLong)
 	}
 	if strings.TrimSpace(s) == "" {
-		return Constraint{}, nil
+		return Constraint{module: anyModule}, nil
 	}
 	text, err := canonicalModule(s)
 	if err != nil {
@@ -46,6 +48,9 @@ func MustParseModuleConstraint(s string) Constraint { return must(ParseModuleCon
 
 // moduleMatcher compiles a canonical text.
 func moduleMatcher(text string) func(Version) bool {
+	if text == anyModule {
+		return isRelease
+	}
 	engine, err := goversion.NewConstraint(text)
 	if err != nil {
 		return none

@@ -82,9 +82,35 @@ func TestParseModuleConstraint(t *testing.T) {
 		checkAsModule(t, tt.in, c, moduleCandidates)
 	}
 	for _, blank := range []string{"", " \t"} {
-		if c, err := addrs.ParseModuleConstraint(blank); err != nil || !c.IsZero() {
+		if c, err := addrs.ParseModuleConstraint(blank); err != nil || !c.IsZero() || c.String() != "" {
 			t.Errorf("ParseModuleConstraint(%q) = %q, %v", blank, c, err)
 		}
+	}
+}
+
+// TestModuleConstraintBlank: without a condition the CLI installs a module's 0.0.0, but no
+// prerelease. It does so for a provider never.
+func TestModuleConstraintBlank(t *testing.T) {
+	t.Parallel()
+	blank, every := addrs.MustParseModuleConstraint(""), addrs.MustParseModuleConstraint(">= 0")
+	for _, s := range moduleCandidates {
+		v := addrs.MustParseModuleVersion(s)
+		if got, want := blank.Allows(v), every.Allows(v); got != want {
+			t.Errorf("version %s: %v, want %v", v, got, want)
+		}
+	}
+	zero, none := addrs.MustParseVersion("0.0.0"), addrs.Constraint{}
+	if !blank.Allows(zero) || none.Allows(zero) || blank.Allows(addrs.Version{}) || blank == none {
+		t.Error("0.0.0 is a version of a module only")
+	}
+	for _, c := range []addrs.Constraint{blank, every, addrs.MustParseModuleConstraint("< 2"), addrs.MustParseModuleConstraint("1.0.0-beta")} {
+		if blank.And(c) != c || c.And(blank) != c || none.And(c) != c || c.And(none) != c {
+			t.Errorf("%q with no condition is another one", c)
+		}
+	}
+	p := addrs.MustParseProviderConstraint("< 2")
+	if c := p.And(blank); c.String() != "< 2.0.0" || c.IsZero() || c.Allows(zero) || !c.Allows(addrs.MustParseVersion("1.0.0")) || c != blank.And(p) {
+		t.Errorf("with a provider: %q", c)
 	}
 }
 

@@ -39,15 +39,26 @@ type Versions struct {
 }
 
 // Newest returns the newest version that c allows, as the CLI chooses it. The zero
-// constraint allows every release, but no prerelease; use one that
+// constraint allows every release, 0.0.0 among them, but no prerelease; use one that
 // [addrs.ParseModuleConstraint] made. The error is an [*Error] that wraps an
 // [*UnavailableError].
 func (v *Versions) Newest(c addrs.Constraint) (addrs.Version, error) {
-	best := v.newest(c.Matcher())
+	best := v.newest(matcher(c))
 	if best == nil {
 		return addrs.Version{}, &Error{Op: "choose a version of", Subject: v.Module.String(), Err: v.unavailable(c)}
 	}
 	return best.Version, nil
+}
+
+// anyRelease is what a configuration without a version says.
+var anyRelease = addrs.MustParseModuleConstraint("")
+
+// matcher is the one of c for a module, which the zero constraint is not.
+func matcher(c addrs.Constraint) func(addrs.Version) bool {
+	if c.IsZero() {
+		c = anyRelease
+	}
+	return c.Matcher()
 }
 
 // newest returns the newest release that allows accepts, nil if there is none. The
@@ -96,7 +107,7 @@ func (v *Versions) Unavailable(version addrs.Version) *UnavailableError {
 
 func (v *Versions) unavailable(c addrs.Constraint) *UnavailableError {
 	e := &UnavailableError{Module: v.Module, Constraint: c}
-	if r := v.newest(addrs.Constraint{}.Matcher()); r != nil {
+	if r := v.newest(anyRelease.Matcher()); r != nil {
 		e.Newest = r.Version
 	} else if r := v.newest(func(addrs.Version) bool { return true }); r != nil {
 		e.Newest = r.Version

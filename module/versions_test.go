@@ -50,6 +50,20 @@ func TestNewest(t *testing.T) {
 	}
 }
 
+// TestNewestZero: 0.0.0 is a version of a module like any other, as the CLI has it.
+func TestNewestZero(t *testing.T) {
+	t.Parallel()
+	for _, c := range []addrs.Constraint{{}, addrs.MustParseModuleConstraint(""), addrs.MustParseModuleConstraint("0.0.0")} {
+		if got, err := listed(t, "0.0.0", "1.0.0-beta").Newest(c); got.String() != "0.0.0" || err != nil {
+			t.Errorf("%q: %v, %v", c, got, err)
+		}
+	}
+	_, err := listed(t, "0.0.0").Newest(addrs.MustParseModuleConstraint("> 5"))
+	if err == nil || !strings.Contains(err.Error(), "the newest is 0.0.0") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestUnavailable(t *testing.T) {
 	t.Parallel()
 	c := addrs.MustParseModuleConstraint("> 5")
