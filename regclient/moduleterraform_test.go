@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/terraformtest"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -23,16 +24,7 @@ import (
 // asked once, for a configuration with all of them.
 func TestSameAsClient(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"terraform", "tofu"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			path, err := exec.LookPath(name)
-			if err != nil {
-				t.Skipf("skipped: %s is not installed", name)
-			}
-			sameAsClient(t, path)
-		})
-	}
+	terraformtest.Each(t, sameAsClient)
 }
 
 // shared are files that every client should unpack in the same way.
@@ -85,8 +77,10 @@ func sameAsClient(t *testing.T, program string) {
 		sources[key] = addrs.MustParseModuleSource(text)
 		fmt.Fprintf(&config, "module %q { # %s\n  source = %q\n}\n", key, name, text)
 	}
-	dir := t.TempDir()
-	clientGet(t, program, dir, config.String(), server.CertPEM)
+	project := terraformtest.New(t, program)
+	project.Trust(t, server.CertPEM)
+	project.Write(t, "main.tf", config.String())
+	project.Run(t, "get", "-no-color")
 
 	c := &regclient.Client{HTTP: server.Client()}
 	for key, source := range sources {
@@ -96,7 +90,7 @@ func sameAsClient(t *testing.T, program string) {
 			t.Errorf("%s: %v", source, err)
 			continue
 		}
-		sameTree(t, dir, key, report)
+		sameTree(t, project.Dir, key, report)
 	}
 	if t.Failed() {
 		t.Log(config.String())
@@ -110,15 +104,15 @@ func TestSameRepositoryAsClient(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("skipped: git is not installed")
 	}
-	program, err := exec.LookPath("terraform")
-	if err != nil {
-		t.Skip("skipped: terraform is not installed")
-	}
+	terraformtest.Each(t, sameRepositoryAsClient)
+}
+
+func sameRepositoryAsClient(t *testing.T, program string) {
 	origin := t.TempDir()
 	git := func(args ...string) string {
 		t.Helper()
 		cmd := exec.Command("git", append([]string{"-c", "user.name=x", "-c", "user.email=x@example.com", "-c", "commit.gpgsign=false"}, args...)...)
-		cmd.Dir, cmd.Env = origin, noConfig()
+		cmd.Dir, cmd.Env = origin, append(os.Environ(), noConfig...)
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Fatalf("git %q: %v\n%s", args, err, out)
@@ -148,59 +142,38 @@ func TestSameRepositoryAsClient(t *testing.T) {
 		sources[key] = "git::file://" + filepath.ToSlash(origin) + rest
 		fmt.Fprintf(&config, "module %q {\n  source = %q\n}\n", key, sources[key])
 	}
-	dir := t.TempDir()
-	clientGet(t, program, dir, config.String(), nil)
+	project := terraformtest.New(t, program)
+	project.Env = noConfig
+	project.Write(t, "main.tf", config.String())
+	project.Run(t, "get", "-no-color")
 	for key, source := range sources {
 		loc, err := module.ParseLocation(source)
 		if err != nil {
 			t.Fatal(err)
 		}
-		options := module.Options{Git: &module.Git{Env: noConfig()}, AllowLocal: true}
+		options := module.Options{Git: &module.Git{Env: append(os.Environ(), noConfig...)}, AllowLocal: true}
 		report, err := module.DownloadLocation(t.Context(), nil, loc, filepath.Join(t.TempDir(), "module"), options)
 		if err != nil {
 			t.Errorf("%s: %v", source, err)
 			continue
 		}
-		sameTree(t, dir, key, report)
+		sameTree(t, project.Dir, key, report)
 	}
 }
 
-// noConfig is an environment in which git has nobody's configuration, copies no sample
+// noConfig are variables with which git has nobody's configuration, copies no sample
 // hooks, packs nothing, and waits for no disk.
-func noConfig() []string {
-	return append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_SYSTEM="+os.DevNull, "GIT_TEMPLATE_DIR=",
-		"GIT_CONFIG_COUNT=3", "GIT_CONFIG_KEY_2=core.fsync", "GIT_CONFIG_VALUE_2=none",
-		"GIT_CONFIG_KEY_0=gc.auto", "GIT_CONFIG_VALUE_0=0", "GIT_CONFIG_KEY_1=maintenance.auto", "GIT_CONFIG_VALUE_1=false")
-}
-
-// clientGet has the client install the modules of a configuration in dir.
-func clientGet(t *testing.T, program, dir, config string, ca []byte) {
-	t.Helper()
-	writeFiles(t, dir, map[string]string{"main.tf": config, "ca.pem": string(ca), "config.tfrc": ""})
-	cmd := exec.CommandContext(t.Context(), program, "get", "-no-color")
-	cmd.Dir = dir
-	cmd.Env = append(noConfig(), "HOME="+dir, "CHECKPOINT_DISABLE=1", "TF_CLI_CONFIG_FILE="+filepath.Join(dir, "config.tfrc"))
-	if ca != nil {
-		cmd.Env = append(cmd.Env, "SSL_CERT_FILE="+filepath.Join(dir, "ca.pem"))
-	}
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%s get: %v\n%s\n%s", program, err, out, config)
-	}
+var noConfig = []string{
+	"GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_SYSTEM=" + os.DevNull, "GIT_TEMPLATE_DIR=",
+	"GIT_CONFIG_COUNT=3", "GIT_CONFIG_KEY_2=core.fsync", "GIT_CONFIG_VALUE_2=none",
+	"GIT_CONFIG_KEY_0=gc.auto", "GIT_CONFIG_VALUE_0=0", "GIT_CONFIG_KEY_1=maintenance.auto", "GIT_CONFIG_VALUE_1=false",
 }
 
 // sameTree compares a package with what the client has of it in dir.
 func sameTree(t *testing.T, dir, key string, report *module.Report) {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(dir, ".terraform", "modules", "modules.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var manifest struct{ Modules []struct{ Key, Dir string } }
-	if err := json.Unmarshal(data, &manifest); err != nil {
-		t.Fatal(err)
-	}
 	root := filepath.Join(".terraform", "modules", key)
-	for _, m := range manifest.Modules {
+	for _, m := range manifest(t, dir) {
 		if m.Key != key {
 			continue
 		}
@@ -210,6 +183,84 @@ func sameTree(t *testing.T, dir, key string, report *module.Report) {
 	}
 	if diff := cmp.Diff(readFiles(t, filepath.Join(dir, root)), readFiles(t, report.Dir)); diff != "" {
 		t.Errorf("%s: files (-client +got):\n%s", report.Location, diff)
+	}
+}
+
+// installed is what the client notes of a module.
+type installed struct{ Key, Version, Dir string }
+
+func manifest(t *testing.T, dir string) []installed {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, ".terraform", "modules", "modules.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc struct{ Modules []installed }
+	if err := json.Unmarshal(data, &doc); err != nil {
+		t.Fatal(err)
+	}
+	return doc.Modules
+}
+
+// TestSelectsAsClient: where a registry lists many versions, or one that is 0.0.0, the
+// client and this module choose the same.
+func TestSelectsAsClient(t *testing.T) {
+	t.Parallel()
+	terraformtest.Each(t, selectsAsClient)
+}
+
+func selectsAsClient(t *testing.T, program string) {
+	reg := regtest.New("registry.example.com")
+	server, err := reg.ServeTLS()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	for name, versions := range map[string][]string{
+		"many": {"0.0.0", "0.9.0", "1.0.0-beta", "1.0.0", "1.2.3", "1.2.3.4", "1.3.0-rc1", "2.0.0-beta1", "2.1.0"},
+		"zero": {"0.0.0", "1.0.0-beta"},
+	} {
+		for _, v := range versions {
+			reg.AddModule(regtest.Module{Address: "acme/" + name + "/aws", Version: v})
+		}
+	}
+	host := strings.Replace(server.Addr, "localhost", "127.0.0.1", 1)
+	client := &regclient.Client{HTTP: server.Client()}
+	want := map[string]string{}
+	var config strings.Builder
+	for i, c := range []struct{ name, constraint string }{
+		{"zero", ""}, {"zero", "0.0.0"}, {"zero", ">= 0"}, {"zero", "1.0.0-beta"}, {"zero", "!= 0.0.1"},
+		{"many", ""}, {"many", "< 0.9"}, {"many", "~> 1.2.3.0"}, {"many", "~> 1"}, {"many", "~> 1.0"}, {"many", "=1.3.0-rc1"}, {"many", "<= 2.0.0-beta1"},
+	} {
+		source := host + "/acme/" + c.name + "/aws"
+		versions, err := client.ModuleVersions(t.Context(), addrs.MustParseModule(source))
+		if err != nil {
+			t.Fatal(err)
+		}
+		newest, err := versions.Newest(addrs.MustParseModuleConstraint(c.constraint))
+		if err != nil {
+			t.Errorf("%s %q: %v", c.name, c.constraint, err)
+		}
+		key := fmt.Sprintf("m%d", i)
+		want[key] = newest.String()
+		fmt.Fprintf(&config, "module %q {\n  source = %q\n", key, source)
+		if c.constraint != "" {
+			fmt.Fprintf(&config, "  version = %q\n", c.constraint)
+		}
+		config.WriteString("}\n")
+	}
+	project := terraformtest.New(t, program)
+	project.Trust(t, server.CertPEM)
+	project.Write(t, "main.tf", config.String())
+	project.Run(t, "get", "-no-color")
+	got := map[string]string{}
+	for _, m := range manifest(t, project.Dir) {
+		if m.Key != "" {
+			got[m.Key] = m.Version
+		}
+	}
+	if diff := cmp.Diff(got, want); diff != "" {
+		t.Errorf("versions (-client +here):\n%s\n%s", diff, config.String())
 	}
 }
 
