@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -76,26 +77,29 @@ func (l *loader) appendUserAgent() {
 }
 
 // tokens notes which variables hold tokens, for the report only: [auth.Environ] is what
-// reads them. Its rule for two variables that mean one host is followed.
+// reads them. As there, the last name in byte order counts.
 func (l *loader) tokens() {
+	var names []string
 	for _, entry := range l.sys.Environ {
-		rest, ok := strings.CutPrefix(entry, envToken)
-		spelled, value, _ := strings.Cut(rest, "=")
-		if !ok || value == "" {
-			continue
+		name, value, _ := strings.Cut(entry, "=")
+		if strings.HasPrefix(name, envToken) && value != "" {
+			names = append(names, name)
 		}
-		name := strings.ReplaceAll(strings.ReplaceAll(spelled, "__", "-"), "_", ".")
-		host, err := svchost.FromWire(name)
-		if err != nil || envToken+spelled < l.set.variables[host] {
-			continue
-		}
-		if l.set.variables[host] == envToken+spelled {
-			continue // set twice
-		}
-		l.set.variables[host] = envToken + spelled
 	}
-	for host, variable := range l.set.variables {
-		l.set.origin(setting("credentials", host.Display()), Place{Variable: variable})
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		spelled := strings.ReplaceAll(strings.ReplaceAll(name[len(envToken):], "__", "-"), "_", ".")
+		host, err := svchost.FromWire(spelled)
+		if err != nil {
+			continue
+		}
+		at := Place{Variable: name}
+		if other := l.set.variables[host]; other != "" {
+			l.problems.add(&Problem{Place: at, Warning: true,
+				Message: fmt.Sprintf("%s is for %s as well; the last name in byte order counts", printable(other), host.Display())})
+		}
+		l.set.variables[host] = name
+		l.set.origin(setting("credentials", host.Display()), at)
 	}
 }
 
@@ -105,12 +109,18 @@ func (l *loader) validate() {
 	if dir == "" {
 		return
 	}
-	if _, err := l.sys.stat(dir); err != nil {
-		at := l.set.origins["plugin_cache_dir"].Place
-		message := fmt.Sprintf("the plugin cache directory %s cannot be opened: %s", shown(dir), oneLine(err))
-		if errors.Is(err, fs.ErrNotExist) {
-			message = fmt.Sprintf("the plugin cache directory %s does not exist; the CLI does not make it", shown(dir))
-		}
-		l.problems.add(&Problem{Place: at, Message: message, Err: err})
+	why := ""
+	info, err := l.sys.stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		why = "does not exist; the CLI does not make it"
+	case err != nil:
+		why = "cannot be opened: " + oneLine(err)
+	case !info.IsDir():
+		why = "is not a directory"
+	default:
+		return
 	}
+	at := l.set.origins["plugin_cache_dir"].Place
+	l.problems.add(&Problem{Place: at, Message: "the plugin cache directory " + shown(dir) + " " + why, Err: err})
 }

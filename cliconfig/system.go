@@ -12,6 +12,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/fsx"
 )
 
 // A System is what the configuration depends on: the environment, where the user is at
@@ -129,17 +130,19 @@ func (s System) full(pattern string) string {
 	return pattern
 }
 
-// openRegular opens a file of this machine. To open a pipe would wait for somebody who
-// writes into it.
+// openRegular opens a file or directory of this machine. To open a pipe would wait for
+// somebody who writes into it.
 func openRegular(name string) (fs.File, error) {
-	info, err := os.Stat(name)
-	if err == nil && !info.IsDir() && !info.Mode().IsRegular() {
-		err = &fs.PathError{Op: "open", Path: name, Err: errors.New("neither a file nor a directory")}
+	f, err := fsx.OpenRegular(name)
+	if errors.Is(err, fsx.ErrNotAFile) {
+		if info, failed := os.Stat(name); failed == nil && info.IsDir() {
+			return os.Open(name)
+		}
 	}
 	if err != nil {
-		return nil, err
+		return nil, err // not f, which is a nil pointer and no nil fs.File
 	}
-	return os.Open(name)
+	return f, nil
 }
 
 // stat tells about a file; its error is that of opening it.
