@@ -30,7 +30,7 @@ type Options struct {
 // o.Policy wants.
 //
 // What is there already is left alone if its content is right: if the policy accepts
-// the h1 of the directory, or if somebody else has installed the package while this call
+// the h1 of the directory, or if the same user has installed the package while this call
 // was waiting for it. Otherwise the archive is downloaded into a private file, and
 // unpacked to a private directory meanwhile, both below ".tofureg". The archive is judged,
 // and so is what was unpacked, which is hashed as it is written, synced, and renamed into

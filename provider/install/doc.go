@@ -56,9 +56,11 @@
 // instant in which a package leaves its working place; pruning takes away names that are
 // in use, so it wants a quiet moment.
 //
-// Who can write to a directory can put anything into it, at any time after it was
-// checked. A cache that is shared should be writable only for those who are trusted by
-// all who use it, in particular where [Symlink] and [HardLink] lead to it.
+// Who can write to a directory can put anything into it, at any time after it was checked.
+// A cache that is shared should be writable only for those who are trusted by all who use
+// it, in particular where [Symlink] and [HardLink] lead to it. On Unix processes believe
+// what another one says of a download only if it is of the same user; those of several
+// users download for themselves what they want at the same time.
 //
 // # Archives
 //

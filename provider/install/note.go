@@ -16,8 +16,8 @@ import (
 // a note each of them would download it again.
 //
 // A note proves nothing: whoever can write to the directory can write one. It is believed
-// only by a caller that began before it was written, who therefore shares the directory,
-// at this moment, with its writer; one that was left there before is not.
+// only by a caller that began before it was written, and on Unix only by the user who has
+// written it: what others say of an archive must not get into a lock file.
 type note struct {
 	Size   int64       `json:"size"`   // of the archive
 	ZH     verify.Hash `json:"zh"`     // of the archive
@@ -35,13 +35,17 @@ func (s *spot) noteName() string {
 	return private + "/notes/" + hex.EncodeToString(sum[:16])
 }
 
-// readNote returns what is there, whatever it is; nil if that is nothing.
+// readNote returns what is there, whatever it is; nil if that is nothing, or not the
+// user's own.
 func (s *spot) readNote() []byte {
 	f, err := openFile(s.root, s.noteName())
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err != nil || !own(info) {
+		return nil
+	}
 	data, _ := io.ReadAll(io.LimitReader(f, maxNote))
 	return data
 }
@@ -70,6 +74,11 @@ func (s *spot) leave(n note) error {
 	}
 	if _, err := s.mkdir(private + "/notes"); err != nil {
 		return err
+	}
+	if s.readNote() == nil {
+		if err := s.forget(); err != nil { // else it stays the file of another user
+			return err
+		}
 	}
 	return s.root.WriteFile(s.noteName(), data, 0o644)
 }
