@@ -68,7 +68,7 @@ type Installed struct {
 
 	// Report says how far the content is to be trusted. Its Local has the h1 of the
 	// directory, and after a download also the zh and the h1 of the archive; likewise
-	// after the download of another process that the call has waited for.
+	// after the download of another call that this one has waited for.
 	Report *verify.Report `json:"report"`
 
 	// Reused tells that the package was there, with this content.

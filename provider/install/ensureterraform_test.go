@@ -107,7 +107,7 @@ func TestCLIAgrees(t *testing.T) {
 }
 
 // TestSameLockAsCLI: for the same platforms the CLI writes the same bytes, and what it has
-// written is all that Ensure needs.
+// written is all that Ensure needs, also where a store knows nothing of it yet.
 func TestSameLockAsCLI(t *testing.T) {
 	withCLI(t, func(t *testing.T, s *shared) {
 		s.in.LockPlatforms = []addrs.Platform{addrs.MustParsePlatform("windows_amd64"), addrs.MustParsePlatform("darwin_arm64")}
@@ -116,6 +116,8 @@ func TestSameLockAsCLI(t *testing.T) {
 		if got := s.Read(t, lockfile.Name); got != locked {
 			t.Errorf("here\n%s\nthere\n%s", locked, got)
 		}
+		s.ensureOffline(t)
+		s.in.Hashes = &hashMemory{}
 		s.ensureOffline(t)
 	})
 }

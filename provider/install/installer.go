@@ -85,8 +85,9 @@ type Installer struct {
 	//
 	// [provider.EventResolving] comes when versions are asked for, then those of
 	// [Dir.Install], or [provider.EventReused] for a package that was there. In the end
-	// each provider has [provider.EventInstalled] or [EventFailed]. The packages of
-	// LockPlatforms have the events of [provider.Hashes].
+	// each provider has [provider.EventInstalled] or [EventFailed], but those that are
+	// built in or overridden nothing. The packages of LockPlatforms have the events of
+	// [provider.Hashes].
 	Progress func(provider.Event)
 }
 
@@ -111,9 +112,11 @@ const defaultParallel = 32
 // one that exists: only terraform.io/builtin/terraform does.
 //
 // One provider's failure stops no other one. The error joins all of them in the order of
-// the providers, each a [*provider.Error], for example with [*LockedError], [ErrOffline]
-// or what package verify refuses. The result is valid beside an error: it has every
-// provider, those that failed with [Selection.Err] and, in the lock, as they were.
+// the providers, each a [*provider.Error], or one for each platform that could not be
+// locked, for example with [*LockedError], [ErrOffline] or what package verify refuses.
+// The result is valid beside an error, and its lock worth saving: it has every provider,
+// those that failed with [Selection.Err] and, in the lock, as they were. Only of an
+// Installer that cannot work there are no selections.
 func (in *Installer) Ensure(ctx context.Context, requirements map[addrs.Provider]addrs.Constraint, lock *lockfile.File) (*Result, error) {
 	return in.run(ctx, requirements, lock, false)
 }

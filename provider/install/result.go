@@ -21,15 +21,16 @@ type Result struct {
 	// registry.opentofu.org/hashicorp provider that is not locked takes over the version,
 	// but not the hashes, from registry.terraform.io.
 	//
-	// A lock file does not tell which platform a hash belongs to, so they are counted: one
-	// that has an h1 of as many archives of the selected version as Platform and
-	// LockPlatforms are is taken to have theirs. Where it has fewer, those of all
-	// LockPlatforms are computed. So it is not noticed if one platform takes the place of
-	// another in LockPlatforms; without its entry in the given lock file the provider is
-	// locked for all of them.
+	// A lock file does not tell which platform a hash belongs to, so they are counted:
+	// LockPlatforms are taken to be locked if there is an h1 for as many archives of the
+	// selected version as there are platforms, Platform included. If there are fewer, the
+	// hashes of all LockPlatforms are computed. It is not noticed that one platform takes
+	// the place of another in LockPlatforms; all are locked anew if the given lock file
+	// has no entry for the provider.
 	//
-	// Each h1 counts as an archive, unless Installer.Hashes knows better: one with entries
-	// for directories has two, and two with the same content have the same one.
+	// Each h1 counts as an archive. Installer.Hashes corrects that where archives have
+	// entries for directories, and with them two h1, and where two archives have the same
+	// content, and so the same h1.
 	Lock *lockfile.File `json:"-"`
 }
 
@@ -64,7 +65,8 @@ type Selection struct {
 	Unlocked []addrs.Platform `json:"unlocked,omitempty"`
 
 	// Reports tells how far the packages are to be trusted: that for Platform, and for
-	// those of LockPlatforms that were worked on.
+	// those of LockPlatforms that were worked on. What is built in or overridden has none,
+	// nor has what could not be installed.
 	Reports map[addrs.Platform]*verify.Report `json:"reports,omitempty"`
 
 	// Warnings are the words of the source for its users, safe to print.
