@@ -23,6 +23,7 @@ type Ahead struct {
 
 // early is a file that was unpacked early.
 type early struct {
+	method uint16
 	sum    [sha256.Size]byte
 	crc    uint32
 	offset int64 // of the packed content in the archive
@@ -110,7 +111,7 @@ func (a *aheadRun) next() error {
 	case e.IsDir():
 		return a.directory(e, packed, flags)
 	}
-	f, err := a.file(e, stored, packed)
+	f, err := a.file(e, method, packed)
 	if err != nil {
 		return err
 	}
@@ -138,8 +139,9 @@ func (a *aheadRun) directory(e Entry, packed int64, flags uint16) error {
 }
 
 // file unpacks one file. One that is not complete is removed.
-func (a *aheadRun) file(e Entry, stored bool, packed int64) (early, error) {
-	f := early{offset: a.at()}
+func (a *aheadRun) file(e Entry, method uint16, packed int64) (early, error) {
+	f := early{method: method, offset: a.at()}
+	stored := method == zip.Store
 	var content io.Reader
 	if stored {
 		content = io.LimitReader(a.in, packed)

@@ -1,13 +1,17 @@
 package archive_test
 
 import (
+	"archive/zip"
 	"bytes"
+	"compress/flate"
 	"context"
 	"encoding/binary"
 	"errors"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -113,6 +117,69 @@ func TestAheadDiffers(t *testing.T) {
 			t.Errorf("%s: %d files, %v", name, early, err)
 		}
 	}
+}
+
+// TestAheadOfTwoHeaders: content that is a file as it is, and another one with the same
+// size and checksum when it is inflated, is what the directory says. Of the two headers
+// that lead to it the one is hidden in the other.
+func TestAheadOfTwoHeaders(t *testing.T) {
+	t.Parallel()
+	want := strings.Repeat("what the directory says ", 10)
+	var content bytes.Buffer
+	w, err := flate.NewWriter(&content, flate.BestCompression)
+	if err != nil {
+		t.Fatal(err)
+	}
+	io.WriteString(w, want)
+	w.Close()
+	sum := crc32.ChecksumIEEE([]byte(want))
+	content.Write(make([]byte, len(want)-4-content.Len()))
+	raw := forge(content.Bytes(), sum)
+	header := func(method uint16, extra []byte) []byte {
+		h := make([]byte, 30, 200)
+		copy(h, "PK\x03\x04")
+		put16(h[8:], int(method))
+		binary.LittleEndian.PutUint32(h[14:], sum)
+		put32(h[18:], len(want))
+		put32(h[22:], len(want))
+		put16(h[26:], 1)
+		put16(h[28:], len(extra))
+		return append(append(h, 'a'), extra...)
+	}
+	inner := header(zip.Deflate, nil)
+	outer := header(zip.Store, append([]byte{0xfe, 0xca, byte(len(inner)), 0}, inner...))
+	at := len(outer) - len(inner)
+	n := len(outer) + len(raw)
+	central := make([]byte, 46)
+	copy(central, "PK\x01\x02")
+	copy(central[10:], inner[8:30])
+	put16(central[30:], 0)
+	put32(central[42:], at)
+	end := make([]byte, 22)
+	copy(end, "PK\x05\x06")
+	put16(end[8:], 1)
+	put16(end[10:], 1)
+	put32(end[12:], 47)
+	put32(end[16:], n)
+	data := slices.Concat(outer, raw, central, []byte("a"), end)
+	dir, _, err := unpack(t, data, archive.Limits{})
+	if got := tree(t, dir)["a"]; err != nil || got != want {
+		t.Fatalf("%q, %v", got, err)
+	}
+	dir, early, _, err := ahead(t, bytes.NewReader(data), data, archive.Limits{}, archive.Options{})
+	if !errors.Is(err, archive.ErrAhead) {
+		t.Errorf("%d files, %v: %q", early, err, tree(t, dir)["a"])
+	}
+}
+
+// forge returns data with four bytes more, which give it the checksum.
+func forge(data []byte, sum uint32) []byte {
+	state := ^sum
+	for range 4 {
+		i := slices.IndexFunc(crc32.IEEETable[:], func(entry uint32) bool { return entry>>24 == state>>24 })
+		state = (state^crc32.IEEETable[i])<<8 | uint32(i)
+	}
+	return binary.LittleEndian.AppendUint32(data, state^^crc32.ChecksumIEEE(data))
 }
 
 // TestAheadStops: whatever is not as usual ends the work, and leaves nothing half done.

@@ -14,6 +14,9 @@ var ErrAhead = errors.New("archive: contents and directory differ")
 // [Zip.Unpack]. Each file that was unpacked early must be one of the archive: with the name,
 // the place, the sizes and the checksum that the directory gives it. If not, the error is
 // ErrAhead, nothing was changed, and root must be emptied for Unpack.
+//
+// The checksum of the format is easily forged, so this holds only if r gave the bytes of z:
+// nothing that was unpacked of another archive may come here.
 func (z *Zip) UnpackRest(ctx context.Context, root *os.Root, a *Ahead, o Options) ([]File, error) {
 	if !z.agrees(a) {
 		return nil, ErrAhead
@@ -68,7 +71,7 @@ func (z *Zip) agrees(a *Ahead) bool {
 // is reports whether the directory describes the file as it was found.
 func (f early) is(d *zip.File) bool {
 	offset, err := d.DataOffset()
-	return err == nil && offset == f.offset && d.CRC32 == f.crc &&
+	return err == nil && offset == f.offset && d.Method == f.method && d.CRC32 == f.crc &&
 		d.CompressedSize64 == uint64(f.packed) && d.UncompressedSize64 == uint64(f.size)
 }
 

@@ -51,14 +51,7 @@ func (s *staging) newTree() (*os.Root, error) {
 // is not what the archive turns out to be. It makes the tree durable, and the program of a
 // provider of this type executable.
 func (a *ahead) complete(ctx context.Context, z *archive.Zip, typ string) ([]archive.File, error) {
-	o := archive.Options{Sync: true}
-	files, err := z.UnpackRest(ctx, a.root, <-a.done, o)
-	if errors.Is(err, archive.ErrAhead) {
-		if err := a.again(); err != nil {
-			return nil, err
-		}
-		files, err = z.Unpack(ctx, a.root, o)
-	}
+	files, err := a.rest(ctx, z)
 	if err != nil {
 		return nil, err
 	}
@@ -74,6 +67,22 @@ func (a *ahead) complete(ctx context.Context, z *archive.Zip, typ string) ([]arc
 		}
 	}
 	return files, a.place.sync(a.place.dirs(files))
+}
+
+// rest unpacks what is not unpacked yet.
+func (a *ahead) rest(ctx context.Context, z *archive.Zip) ([]archive.File, error) {
+	o := archive.Options{Sync: true}
+	early := <-a.done
+	if !a.restarted() {
+		files, err := z.UnpackRest(ctx, a.root, early, o)
+		if !errors.Is(err, archive.ErrAhead) {
+			return files, err
+		}
+	}
+	if err := a.again(); err != nil {
+		return nil, err
+	}
+	return z.Unpack(ctx, a.root, o)
 }
 
 // again begins with an empty tree.

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
@@ -44,14 +43,8 @@ func TestUnpacksAhead(t *testing.T) {
 	early := filepath.Join(d.Path, ".tofureg", "install-0", "tree", "docs", "a.txt")
 	const end = 150 // bytes, of the directory of the archive
 	src := &scripted{[]io.Reader{io.MultiReader(bytes.NewReader(data[:len(data)-end]), reader(func([]byte) (int, error) {
-		for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-			if text, err := os.ReadFile(early); err == nil && string(text) == "text" {
-				return 0, io.EOF
-			} else if time.Now().After(deadline) {
-				t.Errorf("nothing is unpacked before the end: %v", err)
-				return 0, io.EOF
-			}
-		}
+		waitFor(t, early, "text")
+		return 0, io.EOF
 	}), bytes.NewReader(data[len(data)-end:]))}}
 	done, err := d.Install(t.Context(), src, &anyPackage, install.Options{Policy: verify.Policy{AllowUnchecked: true}})
 	if err != nil {

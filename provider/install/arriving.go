@@ -15,11 +15,12 @@ type arriving struct {
 	file io.ReaderAt
 	pos  int64 // of the reader
 
-	mu     sync.Mutex
-	more   chan struct{} // closed when there is more, or the end
-	there  int64
-	end    error // nil: more is to come
-	bodies int
+	bodies int // that were asked for
+
+	mu    sync.Mutex
+	more  chan struct{} // closed when there is more, or the end
+	there int64
+	end   error // nil: more is to come
 }
 
 func newArriving(file io.ReaderAt) *arriving {
@@ -60,6 +61,11 @@ func (a *arriving) state() (there int64, more <-chan struct{}, end error) {
 	defer a.mu.Unlock()
 	return a.there, a.more, a.end
 }
+
+// restarted reports whether the archive that is in the file has been preceded by another
+// one, of which some was read: the two can be made so that they differ in nothing but the
+// content. It is for the goroutine that receives.
+func (a *arriving) restarted() bool { return a.bodies > 1 }
 
 // Read implements io.Reader.
 func (a *arriving) Read(p []byte) (int, error) {

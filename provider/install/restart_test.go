@@ -1,0 +1,107 @@
+package install_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/binary"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/provider/install"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// TestAheadOfForged: what was unpacked of one archive is never taken for the content of
+// the next one, which is judged, however alike the two are: the content here differs, and
+// every size, place and checksum of the zip format is the same.
+func TestAheadOfForged(t *testing.T) {
+	t.Parallel()
+	content := []byte("a program that does what it says....")
+	evil := []byte("evil, with the same checksum....")
+	good, forged := storedZip(t, content), storedZip(t, forge(evil, crc32.ChecksumIEEE(content)))
+	if len(good) != len(forged) {
+		t.Fatal("the archives are not alike")
+	}
+	d := newDir(t)
+	second := filepath.Join(d.Path, ".tofureg", "install-0", "tree", "second")
+	first := io.MultiReader(bytes.NewReader(forged), reader(func([]byte) (int, error) {
+		waitFor(t, second, "second") // so the one before it is done
+		return 0, provider.ErrChanged
+	}))
+	policy := verify.Policy{Accept: []verify.Hash{zhOf(t, good)}}
+	done, err := d.Install(t.Context(), &scripted{[]io.Reader{first, bytes.NewReader(good)}}, &anyPackage, install.Options{Policy: policy})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkInstalled(t, done)
+	if text, err := os.ReadFile(filepath.Join(done.Dir, program)); err != nil || string(text) != string(content) {
+		t.Errorf("%q, %v", text, err)
+	}
+}
+
+// waitFor waits until a file has this content.
+func waitFor(t *testing.T, path, content string) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		text, err := os.ReadFile(path)
+		switch {
+		case err == nil && string(text) == content:
+			return
+		case time.Now().After(deadline):
+			t.Errorf("%s is not there: %v", path, err)
+			return
+		}
+	}
+}
+
+func zhOf(t *testing.T, data []byte) verify.Hash {
+	t.Helper()
+	zh, err := verify.ZH(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return zh
+}
+
+// storedZip returns an archive of a program that is not deflated, and of a second file.
+func storedZip(t *testing.T, content []byte) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	z := zip.NewWriter(&out)
+	for _, f := range []struct {
+		name    string
+		content []byte
+	}{{program, content}, {"second", []byte("second")}} {
+		n := uint64(len(f.content))
+		w, err := z.CreateRaw(&zip.FileHeader{Name: f.name, CRC32: crc32.ChecksumIEEE(f.content), CompressedSize64: n, UncompressedSize64: n})
+		if err == nil {
+			_, err = w.Write(f.content)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// forge returns data with four bytes more, which give it the checksum.
+func forge(data []byte, sum uint32) []byte {
+	state := ^sum
+	for range 4 {
+		for i, entry := range crc32.IEEETable {
+			if entry>>24 == state>>24 {
+				state = (state^entry)<<8 | uint32(i)
+				break
+			}
+		}
+	}
+	return binary.LittleEndian.AppendUint32(data, state^^crc32.ChecksumIEEE(data))
+}
