@@ -15,11 +15,12 @@ func (s System) expand(text string) (string, bool) {
 	if size > maxPath {
 		return "", false
 	}
+	getenv := s.variables()
 	text = os.Expand(text, func(name string) string {
 		if size > maxPath {
 			return ""
 		}
-		value := s.getenv(name)
+		value := getenv(name)
 		size += len(value)
 		return value
 	})

@@ -81,8 +81,8 @@ func (c *Config) Warnings() []*Problem { return slices.Clone(c.warnings) }
 
 // PluginCacheDir returns the absolute path of the directory in which packages are kept
 // for all projects of the user: the one in TF_PLUGIN_CACHE_DIR, or the first one in a
-// file, where $NAME and ${NAME} have been replaced by variables. It exists. It is ""
-// if there is none.
+// file, where $NAME and ${NAME} have been replaced by variables. It exists, and is a
+// directory; "" means that there is none.
 func (c *Config) PluginCacheDir() string { return c.settings().cacheDir }
 
 // PluginCacheMayBreakLock reports whether a package of [Config.PluginCacheDir] may be

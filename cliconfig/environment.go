@@ -17,6 +17,7 @@ func (l *loader) environment() {
 	s := l.set
 	if dir := l.sys.getenv(envPluginCache); dir != "" {
 		s.cacheDir = l.sys.abs(dir) // no variables are replaced in a variable
+		s.cacheShown = s.cacheDir
 		s.origin("plugin_cache_dir", Place{Variable: envPluginCache})
 	}
 	if on := l.sys.getenv(envMayBreak); on != "" && on != "0" {
@@ -111,6 +112,9 @@ func (l *loader) validate() {
 	}
 	why := ""
 	info, err := l.sys.stat(dir)
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		err = e.Err // without the path
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		why = "does not exist; the CLI does not make it"
@@ -122,5 +126,5 @@ func (l *loader) validate() {
 		return
 	}
 	at := l.set.origins["plugin_cache_dir"].Place
-	l.problems.add(&Problem{Place: at, Message: "the plugin cache directory " + shown(dir) + " " + why, Err: err})
+	l.problems.add(&Problem{Place: at, Message: "the plugin cache directory " + shown(l.set.cacheShown) + " " + why, Err: err})
 }

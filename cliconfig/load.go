@@ -50,6 +50,7 @@ type settings struct {
 	devOverrides  map[addrs.Provider]string
 
 	cacheDir     string
+	cacheShown   string // cacheDir for messages, without what is in variables
 	mayBreakLock bool
 	protocols    protocols
 	userAgent    string // to be appended

@@ -100,17 +100,23 @@ func (s System) windows() bool {
 	return s.GOOS == "windows" || s.GOOS == "" && runtime.GOOS == "windows"
 }
 
-// getenv returns the value of a variable, "" if it is not set. Of several the last one
+// getenv returns the value of a variable, "" if it is not set.
+func (s System) getenv(name string) string { return s.variables()(name) }
+
+// variables returns getenv for many names. Of a variable that is set twice the last value
 // counts. Windows ignores the case of names.
-func (s System) getenv(name string) string {
-	value := ""
+func (s System) variables() func(name string) string {
+	key := func(name string) string { return name }
+	if s.windows() {
+		key = strings.ToUpper
+	}
+	values := make(map[string]string, len(s.Environ))
 	for _, entry := range s.Environ {
-		n, v, ok := strings.Cut(entry, "=")
-		if ok && (n == name || s.windows() && strings.EqualFold(n, name)) {
-			value = v
+		if name, value, ok := strings.Cut(entry, "="); ok {
+			values[key(name)] = value
 		}
 	}
-	return value
+	return func(name string) string { return values[key(name)] }
 }
 
 // defaultHost is that of providers which are written without one.

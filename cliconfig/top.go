@@ -103,11 +103,12 @@ func (r *fileReader) argument(it item, block bool) bool {
 // pluginCacheDir reads the setting of this name. The first one counts across files, the
 // last one in a file.
 func (r *fileReader) pluginCacheDir(it item) {
-	dir, ok := r.text(it)
+	written, ok := r.text(it)
 	if !ok {
 		return
 	}
-	if dir, ok = r.sys.expand(dir); !ok {
+	dir, ok := r.sys.expand(written)
+	if !ok {
 		r.wrong(it.value.at, "the path is too long")
 		return
 	}
@@ -121,7 +122,10 @@ func (r *fileReader) pluginCacheDir(it item) {
 		return
 	}
 	r.set.origin(setting, at)
-	r.set.cacheDir = r.sys.abs(dir)
+	r.set.cacheDir, r.set.cacheShown = r.sys.abs(dir), r.sys.abs(dir)
+	if dir != written {
+		r.set.cacheShown = written // there may be a token in a variable
+	}
 }
 
 // mayBreakLock reads the setting of this name, which nothing can switch off again.
