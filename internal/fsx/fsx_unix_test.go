@@ -45,3 +45,28 @@ func TestPipeIsRefused(t *testing.T) {
 		t.Errorf("open: %v, want ErrNotAFile", err)
 	}
 }
+
+// TestLockIsNoLink: whoever can put a link where a lock will be does not have a file made, or
+// locked, at the place of his choice.
+func TestLockIsNoLink(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, exists := range map[string]bool{"there": true, "missing": false} {
+		target, link := filepath.Join(dir, name), filepath.Join(dir, name+".lock")
+		if exists {
+			if err := os.WriteFile(target, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.Symlink(target, link); err != nil {
+			t.Fatal(err)
+		}
+		if l, err := fsx.AcquireLock(t.Context(), link); err == nil {
+			t.Errorf("%s: the lock of the target of a link was taken", name)
+			l.Release()
+		}
+		if _, err := os.Lstat(target); (err == nil) != exists {
+			t.Errorf("%s: the target: %v", name, err)
+		}
+	}
+}

@@ -30,11 +30,11 @@ type place interface {
 	Remove(name string) error
 }
 
-// anywhere is the file system as a place.
+// anywhere is the file system as a place. A link in the place of a lock is not followed.
 type anywhere struct{}
 
 func (anywhere) OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
-	return os.OpenFile(name, flag, perm)
+	return os.OpenFile(name, flag|noFollow, perm)
 }
 func (anywhere) Stat(name string) (fs.FileInfo, error) { return os.Stat(name) }
 func (anywhere) Remove(name string) error              { return os.Remove(name) }
@@ -49,8 +49,8 @@ const (
 // AcquireLock waits until it has the lock of the file at path, or ctx ends. The
 // file is made, with mode 0666 less the umask, if it is not there.
 //
-// The error is ctx's, that of opening the file, or errors.ErrUnsupported where the
-// system has no such locks.
+// The error is ctx's, that of opening the file, which must not be a symbolic link, or
+// errors.ErrUnsupported where the system has no such locks.
 func AcquireLock(ctx context.Context, path string) (*Lock, error) {
 	return acquire(ctx, anywhere{}, path)
 }

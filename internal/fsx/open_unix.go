@@ -6,3 +6,6 @@ import "syscall"
 
 // noBlock keeps the opening of a pipe from waiting for somebody at its other end.
 const noBlock = syscall.O_NONBLOCK
+
+// noFollow has the opening of a symbolic link fail.
+const noFollow = syscall.O_NOFOLLOW
