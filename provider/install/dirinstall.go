@@ -147,7 +147,7 @@ func (i *installation) fetch(ctx context.Context, st *staging) (*Installed, erro
 		return nil, err
 	}
 	done.Report, done.Fetched = report, got.Size
-	_ = i.leave(*n) // without it those who wait do the work once more
+	_ = i.leave(st, *n) // without it those who wait do the work once more
 	return done, nil
 }
 

@@ -42,7 +42,13 @@
 //
 // For each package the file OS_ARCH.lock beside it is locked, as OpenTofu does from
 // version 1.10 on, so that of all who want a package one downloads it and the others wait
-// ([provider.EventWaiting]) and use it. The system gives up a lock when its holder dies.
+// ([provider.EventWaiting]) and use it. Who waits with an h1 from a lock file compares with
+// that. Without one, a directory does not tell which archive it is from: the word of a
+// process of the same user is taken for it, if that has written it while the caller was
+// waiting; others download, as everybody does on Windows.
+//
+// The system gives up a lock when its holder dies. Where a file system has no locks, as
+// some shared over a network, nothing can be installed; what is there can be looked up.
 // Terraform and older versions of OpenTofu take no lock and may write to a package while
 // it is installed here, or while it is used; Lookup then refuses it, and the next Install
 // repairs it.

@@ -2,19 +2,15 @@ package install_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 
-	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/regclient/regtest"
-	"github.com/tofureg/tofureg/verify"
 )
 
 // TestWaiting: an installation waits for whoever has the lock that the CLI takes, says so
@@ -57,101 +53,6 @@ func TestWaiting(t *testing.T) {
 	}
 	if kinds[0] != provider.EventWaiting || kinds[len(kinds)-1] != provider.EventInstalled {
 		t.Errorf("events %q", kinds)
-	}
-}
-
-// TestNote: what was left in the directory before does not vouch for anything, only what
-// is written while a call waits.
-func TestNote(t *testing.T) {
-	t.Parallel()
-	o := newOffer(t, regtest.Provider{Files: map[string]string{"docs/": ""}})
-	d := newDir(t)
-	first := o.install(t, d, install.Options{})
-	notes, err := filepath.Glob(filepath.Join(d.Path, ".tofureg", "notes", "*"))
-	if err != nil || len(notes) != 1 {
-		t.Fatal(notes, err)
-	}
-	text, err := os.ReadFile(notes[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	// An attacker knows how a note looks, and what the archive should be.
-	write(t, first.Dir, program, "evil")
-	evil, err := first.H1(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	var note map[string]any
-	if err := json.Unmarshal(text, &note); err != nil {
-		t.Fatal(err)
-	}
-	note["tree"] = evil
-	forged, err := json.Marshal(note)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, planted := range [][]byte{forged, text, []byte("null"), []byte("{}"), {}} {
-		if err := os.WriteFile(notes[0], planted, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if done := o.install(t, d, install.Options{}); done.Reused || done.Fetched == 0 {
-			t.Errorf("%s was believed", planted)
-		}
-		write(t, first.Dir, program, "evil")
-	}
-	if _, err := d.Lookup(t.Context(), alpha, v1, linux, append(first.Report.Local, o.pkg.SHA256)); !errors.Is(err, verify.ErrNotAccepted) {
-		t.Error(err)
-	}
-}
-
-// TestNoteWhileWaiting: those who wait for a download do without one, and each judges by
-// its own policy what it hears.
-func TestNoteWhileWaiting(t *testing.T) {
-	t.Parallel()
-	o := newOffer(t, regtest.Provider{Files: map[string]string{"docs/": ""}})
-	d := newDir(t)
-	path := filepath.Join(d.Path, home+".lock")
-	write(t, filepath.Dir(path), filepath.Base(path), "")
-	l, err := fsx.AcquireLock(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var waiting, working sync.WaitGroup
-	policies := map[string]verify.Policy{
-		"strict": {}, "pinned": {Keys: []verify.Key{o.reg.Key().Public()}}, "locked": {Accept: []verify.Hash{o.pkg.SHA256}},
-		"another": {Keys: []verify.Key{regtest.NewKey(regtest.KeyOptions{}).Public()}},
-	}
-	var mu sync.Mutex
-	fetched := 0
-	for name, policy := range policies {
-		waiting.Add(1)
-		working.Go(func() {
-			done, err := d.Install(t.Context(), o.src, o.pkg, install.Options{Policy: policy, Progress: func(e provider.Event) {
-				if e.Kind == provider.EventWaiting {
-					waiting.Done()
-				}
-			}})
-			mu.Lock()
-			defer mu.Unlock()
-			switch {
-			case name == "another":
-				if !errors.Is(err, verify.ErrUnknownKey) {
-					t.Errorf("%s: %v", name, err)
-				}
-			case err != nil:
-				t.Errorf("%s: %v", name, err)
-			case done.Fetched > 0:
-				fetched++
-			case len(done.Report.Local) != 3:
-				t.Errorf("%s: %+v", name, done.Report)
-			}
-		})
-	}
-	waiting.Wait()
-	l.Release()
-	working.Wait()
-	if fetched != 1 {
-		t.Errorf("%d downloads were used", fetched)
 	}
 }
 

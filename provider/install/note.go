@@ -6,7 +6,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"io"
+	"os"
 
 	"github.com/tofureg/tofureg/verify"
 )
@@ -35,15 +37,20 @@ func (s *spot) noteName() string {
 	return private + "/notes/" + hex.EncodeToString(sum[:16])
 }
 
-// readNote returns what is there, whatever it is; nil if that is nothing, or not the
-// user's own.
+// readNote returns the note that is there, of whatever kind; nil if there is none of this
+// user.
 func (s *spot) readNote() []byte {
+	named, err := s.root.Lstat(s.noteName())
+	if err != nil {
+		return nil
+	}
 	f, err := openFile(s.root, s.noteName())
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !own(info) {
+	info, err := f.Stat()
+	if err != nil || !os.SameFile(named, info) || !onlyOurs(info) {
 		return nil
 	}
 	data, _ := io.ReadAll(io.LimitReader(f, maxNote))
@@ -64,9 +71,10 @@ func (s *spot) news(before []byte) *note {
 	return n
 }
 
-// leave writes a note, for those who wait for the lock that the caller has. It keeps its
-// file and is not synced: it is worth nothing after a crash.
-func (s *spot) leave(n note) error {
+// leave writes a note, for those who wait for the lock that the caller has. It replaces
+// what is there, and writes to nothing that others may have put there. It is not synced:
+// it is worth nothing after a crash.
+func (s *spot) leave(st *staging, n note) error {
 	n.Once = rand.Text()
 	data, err := json.Marshal(n)
 	if err != nil {
@@ -75,12 +83,16 @@ func (s *spot) leave(n note) error {
 	if _, err := s.mkdir(private + "/notes"); err != nil {
 		return err
 	}
-	if s.readNote() == nil {
-		if err := s.forget(); err != nil { // else it stays the file of another user
-			return err
-		}
+	made := st.name + "/note"
+	f, err := s.root.OpenFile(made, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
 	}
-	return s.root.WriteFile(s.noteName(), data, 0o644)
+	_, err = f.Write(data)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return s.root.Rename(made, s.noteName())
 }
 
 // forget removes the note.

@@ -237,6 +237,9 @@ func TestColdStart(t *testing.T) {
 	for _, locked := range []bool{true, false} {
 		t.Run(fmt.Sprintf("locked=%v", locked), func(t *testing.T) {
 			t.Parallel()
+			if !locked {
+				wantNotes(t)
+			}
 			s := newFleet(t, 300_000, !locked)
 			r := role{Dir: filepath.Join(t.TempDir(), "plugins"), Times: 8}
 			accept := s.lock(t)

@@ -1,0 +1,246 @@
+package install_test
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/tofureg/tofureg/internal/fsx"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/provider/install"
+	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// noteIn returns the only note in a directory.
+func noteIn(t *testing.T, d *install.Dir) string {
+	t.Helper()
+	notes, err := filepath.Glob(filepath.Join(d.Path, ".tofureg", "notes", "*"))
+	if err != nil || len(notes) != 1 {
+		t.Fatal(notes, err)
+	}
+	return notes[0]
+}
+
+// wantNotes skips a test where nobody is believed without a lock file.
+func wantNotes(t *testing.T) {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("skipped: this system does not tell by its mode who can write to a file")
+	}
+}
+
+// TestNote: what was left in the directory before does not vouch for anything, only what
+// is written while a call waits.
+func TestNote(t *testing.T) {
+	t.Parallel()
+	wantNotes(t)
+	o := newOffer(t, regtest.Provider{Files: map[string]string{"docs/": ""}})
+	d := newDir(t)
+	first := o.install(t, d, install.Options{})
+	path := noteIn(t, d)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// An attacker knows how a note looks, and what the archive should be.
+	write(t, first.Dir, program, "evil")
+	evil, err := first.H1(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var note map[string]any
+	if err := json.Unmarshal(text, &note); err != nil {
+		t.Fatal(err)
+	}
+	note["tree"] = evil
+	forged, err := json.Marshal(note)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, planted := range [][]byte{forged, text, []byte("null"), []byte("{}"), {}} {
+		if err := os.WriteFile(path, planted, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if done := o.install(t, d, install.Options{}); done.Reused || done.Fetched == 0 {
+			t.Errorf("%s was believed", planted)
+		}
+		write(t, first.Dir, program, "evil")
+	}
+	if _, err := d.Lookup(t.Context(), alpha, v1, linux, append(first.Report.Local, o.pkg.SHA256)); !errors.Is(err, verify.ErrNotAccepted) {
+		t.Error(err)
+	}
+}
+
+// TestNoteWhileWaiting: those who wait for a download do without one, and each judges by
+// its own policy what it hears.
+func TestNoteWhileWaiting(t *testing.T) {
+	t.Parallel()
+	wantNotes(t)
+	o := newOffer(t, regtest.Provider{Files: map[string]string{"docs/": ""}})
+	d := newDir(t)
+	path := filepath.Join(d.Path, home+".lock")
+	write(t, filepath.Dir(path), filepath.Base(path), "")
+	l, err := fsx.AcquireLock(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var waiting, working sync.WaitGroup
+	policies := map[string]verify.Policy{
+		"strict": {}, "pinned": {Keys: []verify.Key{o.reg.Key().Public()}}, "locked": {Accept: []verify.Hash{o.pkg.SHA256}},
+		"another": {Keys: []verify.Key{regtest.NewKey(regtest.KeyOptions{}).Public()}},
+	}
+	var mu sync.Mutex
+	fetched := 0
+	for name, policy := range policies {
+		waiting.Add(1)
+		working.Go(func() {
+			done, err := d.Install(t.Context(), o.src, o.pkg, install.Options{Policy: policy, Progress: func(e provider.Event) {
+				if e.Kind == provider.EventWaiting {
+					waiting.Done()
+				}
+			}})
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case name == "another":
+				if !errors.Is(err, verify.ErrUnknownKey) {
+					t.Errorf("%s: %v", name, err)
+				}
+			case err != nil:
+				t.Errorf("%s: %v", name, err)
+			case done.Fetched > 0:
+				fetched++
+			case len(done.Report.Local) != 3:
+				t.Errorf("%s: %+v", name, done.Report)
+			}
+		})
+	}
+	waiting.Wait()
+	l.Release()
+	working.Wait()
+	if fetched != 1 {
+		t.Errorf("%d downloads were used", fetched)
+	}
+}
+
+// TestNoteOfOthers: what another user writes while a call waits is not believed, so that
+// nothing of it gets into a lock file.
+func TestNoteOfOthers(t *testing.T) {
+	t.Parallel()
+	for name, plant := range map[string]func(note string) error{
+		"anybody may write it": func(note string) error { return os.Chmod(note, 0o666) },
+		"a group may write it": func(note string) error { return os.Chmod(note, 0o620) },
+		"it is somebody else's": func(note string) error {
+			if os.Geteuid() == 0 {
+				return errors.Join(os.Chown(note, 12345, -1), os.Chmod(note, 0o644))
+			}
+			return os.Chmod(note, 0o602)
+		},
+		"it is a link": func(note string) error {
+			target := filepath.Join(filepath.Dir(note), "target")
+			return errors.Join(os.Rename(note, target), os.Symlink("target", note))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := newOffer(t, regtest.Provider{Files: map[string]string{"docs/": ""}})
+			d := newDir(t)
+			first := o.install(t, d, install.Options{})
+			l, err := fsx.AcquireLock(t.Context(), first.Dir+".lock")
+			if err != nil {
+				t.Fatal(err)
+			}
+			done := waitingInstall(t, o, d)
+			write(t, first.Dir, program, "evil")
+			forgeNote(t, noteIn(t, d), first, plant)
+			l.Release()
+			if got := <-done; got == nil || got.Fetched == 0 {
+				t.Errorf("it was believed: %+v", got)
+			}
+		})
+	}
+}
+
+// waitingInstall begins to install and returns when that waits for the lock.
+func waitingInstall(t *testing.T, o *offer, d *install.Dir) <-chan *install.Installed {
+	t.Helper()
+	waiting, result := make(chan bool), make(chan *install.Installed, 1)
+	go func() {
+		done, err := d.Install(t.Context(), o.src, o.pkg, install.Options{Progress: func(e provider.Event) {
+			if e.Kind == provider.EventWaiting {
+				close(waiting)
+			}
+		}})
+		if err != nil {
+			t.Error(err)
+		}
+		result <- done
+	}()
+	<-waiting
+	return result
+}
+
+// forgeNote has the note say that the content of the package is right.
+func forgeNote(t *testing.T, path string, pkg *install.Installed, plant func(string) error) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var note map[string]any
+	if err := json.Unmarshal(text, &note); err != nil {
+		t.Fatal(err)
+	}
+	if note["tree"], err = pkg.H1(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	note["once"] = "again"
+	if text, err = json.Marshal(note); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := plant(path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestNoteInPlaceOfALink: a note is not written through what has been planted under its
+// name, which may lead to the program of another package.
+func TestNoteInPlaceOfALink(t *testing.T) {
+	t.Parallel()
+	for name, plant := range map[string]func(to, at string) error{"symlink": os.Symlink, "hard link": os.Link} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDir(t)
+			newOffer(t, regtest.Provider{}).install(t, d, install.Options{})
+			note := noteIn(t, d)
+			if err := os.RemoveAll(filepath.Join(d.Path, "registry.example.com")); err != nil {
+				t.Fatal(err)
+			}
+			victim := write(t, d.Path, "other/program", "running")
+			if err := errors.Join(os.Remove(note), plant(target(name, victim), note)); err != nil {
+				t.Fatal(err)
+			}
+			newOffer(t, regtest.Provider{}).install(t, d, install.Options{})
+			if text, err := os.ReadFile(victim); err != nil || string(text) != "running" {
+				t.Errorf("%q, %v", text, err)
+			}
+		})
+	}
+}
+
+// target is what a link to the victim names: an absolute symbolic link would lead out of
+// the directory as far as anybody looks.
+func target(kind, victim string) string {
+	if kind == "symlink" {
+		return "../../other/program"
+	}
+	return victim
+}
