@@ -60,15 +60,17 @@
 // CLI. The zero [verify.Policy] is stricter.
 //
 // Tokens appear in no error, no warning and no report, and no method returns one but
-// those of [Config.Credentials]. Without provider_installation, packages come from the
+// those of [Config.Credentials]. A path is shown as it is written, without what is in the
+// variables that it names. Without provider_installation, packages come from the
 // implicit directories, which are terraform.d/plugins in the working directory, plugins in
 // the plugin directories and those that the system has for an application's data, and for
 // providers that none of them has from the registry.
 //
 // Where the CLI's answer depends on chance, such as two spellings of one host, the last
 // one counts and there is a warning. In JSON a block may be written as an object or as a
-// list of objects, also where the CLI wants a list. Settings that the CLI does not know
-// are a warning, methods of installation that it does not know are an error.
+// list of objects, also where the CLI wants a list; a comma behind the last element, and
+// text behind the object, which the CLI passes over, are errors. Settings that the CLI
+// does not know are a warning, methods of installation that it does not know are an error.
 //
 // A file may have [MaxFile] bytes and 64 levels of nesting, a directory [MaxFiles] files,
 // and a block provider_installation 1000 methods. No file makes this package panic.

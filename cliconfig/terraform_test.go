@@ -1,7 +1,6 @@
 package cliconfig_test
 
 import (
-	"context"
 	"crypto/x509"
 	"fmt"
 	"maps"
@@ -13,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -325,14 +323,10 @@ func (w *world) ours(t *testing.T) {
 	}
 }
 
-// theirs installs with the real client.
+// theirs installs with the real client, and fails the test if that does.
 func (w *world) theirs(t *testing.T, program string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, program, "init", "-no-color", "-input=false")
-	cmd.Dir, cmd.Env = w.dir, w.system.Environ
-	if out, err := cmd.CombinedOutput(); err != nil {
+	if _, out, err := w.init(t, program); err != nil {
 		t.Fatalf("%s: %v\n%s", program, err, out)
 	}
 }

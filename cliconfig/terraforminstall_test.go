@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -74,6 +75,9 @@ func (c realCase) as(name string) realCase {
 // TestRealInstall compares whether a package is accepted, and what is locked of it.
 func TestRealInstall(t *testing.T) {
 	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("skipped: Windows has other places")
+	}
 	cases := installCases()
 	terraformtest.Each(t, func(t *testing.T, program string) {
 		// Terraform has no registry that may do without keys.
