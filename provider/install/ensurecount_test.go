@@ -43,8 +43,8 @@ func withAndWithout(t *testing.T, test func(t *testing.T, s *site)) {
 	}
 }
 
-// steady makes sure that nothing is asked any more, here or in a fresh clone with a cache
-// that has the package, and that the lock file stays.
+// steady makes sure that nothing is asked any more and that the lock file stays, and that
+// in a fresh clone only the package is downloaded.
 func (s *site) steady(t *testing.T, lock *lockfile.File) {
 	t.Helper()
 	for range 2 {
@@ -58,7 +58,6 @@ func (s *site) steady(t *testing.T, lock *lockfile.File) {
 			t.Errorf("plan: %v, %+v", err, plan)
 		}
 	}
-	// A clone downloads what it installs.
 	s.elsewhere(t)
 	if sel := only(t, s.ensure(t, lock)); len(sel.Unlocked) > 0 {
 		t.Errorf("in a clone %v are unlocked", sel.Unlocked)
@@ -203,6 +202,24 @@ func TestLockSameContent(t *testing.T) {
 	}
 	s.in.Hashes, s.in.LockPlatforms = store, platformsOf
 	s.steady(t, lock)
+}
+
+// TestLockSameArchive: two platforms may have the very same archive. Nothing tells then that
+// both are locked, so its package is looked at each time, but not downloaded again by who
+// remembers it.
+func TestLockSameArchive(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 0)
+	zip := zipOf(t, entry{name: "terraform-provider-p0_v1.1.0", content: "runs everywhere"})
+	s.AddProvider(regtest.Provider{Address: "acme/p0", Version: "1.1.0", Platforms: inText(platformsOf), Zip: zip})
+	s.want[numbered(0)] = addrs.Constraint{}
+	s.in.Hashes, s.in.LockPlatforms = &hashMemory{}, platformsOf[:2]
+	lock := s.ensure(t, nil).Lock
+	again := s.ensure(t, lock)
+	s.counts(t, map[regtest.Kind]int{regtest.Package: 1})
+	if !again.Lock.Equal(lock) || len(lock.Accept(numbered(0), v110)) != 2 {
+		t.Errorf("locked\n%s\nthen\n%s", lock.Bytes(), again.Lock.Bytes())
+	}
 }
 
 // TestLockStore: what is downloaded is kept under the zh of its archive, and nothing else

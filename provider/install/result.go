@@ -30,7 +30,8 @@ type Result struct {
 	//
 	// Each h1 counts as an archive. Installer.Hashes corrects that where archives have
 	// entries for directories, and with them two h1, and where two archives have the same
-	// content, and so the same h1.
+	// content, and so the same h1. Archives that are the same byte for byte are one; their
+	// platforms are looked at each time.
 	Lock *lockfile.File `json:"-"`
 }
 
