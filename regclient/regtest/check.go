@@ -1,10 +1,12 @@
 package regtest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/tofureg/tofureg/addrs"
 )
@@ -13,12 +15,19 @@ import (
 // checks discovery alone.
 type CheckOptions struct {
 	// Client makes the requests; nil means [http.DefaultClient]. Give one that trusts
-	// the certificate of the server. Its redirects follow the rules of registries.
+	// the certificate of the server, as the Client method of an httptest.Server does. Its
+	// redirects follow the rules of registries.
 	Client *http.Client
+
+	// Timeout bounds each check, so that a server that hangs does not hang the test. Zero
+	// means 5 minutes for the checks of archives and of all versions of a mirror, and 30
+	// seconds for every other one.
+	Timeout time.Duration
 
 	// Token is the token of a server that wants one. With it, the server must refuse
 	// requests for lists of versions that have none. It goes to the host of the server and
-	// of the services that it declares, or else to that of the mirror; never to files.
+	// of the services that it declares, or to that of the mirror if baseURL is empty; never
+	// to files.
 	Token string
 
 	// Provider is a provider that the server has, as "acme/alpha". Empty means that it
@@ -60,6 +69,9 @@ type Finding struct {
 	Text  string     // what was asked and what is wrong, in one line that is safe to print
 }
 
+// String returns the three in a line.
+func (f Finding) String() string { return f.Check + ": " + string(f.Level) + ": " + f.Text }
+
 // TB is what [Check] uses of a [*testing.T]. That this package does not import package
 // testing keeps its flags out of programs that use a [Registry].
 type TB interface {
@@ -79,7 +91,7 @@ type TB interface {
 // logged. These are the checks:
 //
 //	discovery          the document is there, as JSON, with the services that are wanted
-//	service URLs       they end with a slash
+//	service URLs       they end with a slash; for modules advice, as clients cope
 //	provider versions  the list can be read and has the version
 //	provider package   the document is about the package, and complete
 //	sums               the SHA256SUMS document lists the archive with the stated digest
@@ -88,7 +100,7 @@ type TB interface {
 //	ranges             parts of archives can be had; advice, as it is no part of the protocol
 //	unknown provider   status 404 for a provider and a version that are not there
 //	module versions    the list can be read and has the version
-//	module location    the answer has a form that clients understand
+//	module location    the answer has a form that clients understand, and all see the same
 //	module package     there is an archive, or a page, where the answer leads to, if over https
 //	unknown module     status 404 for a module that is not there
 //	mirror index       the list of versions can be read
@@ -96,15 +108,16 @@ type TB interface {
 //	mirror archive     an archive has a hash that is stated
 //	authorization      status 401 without the token
 //
-// Nothing is changed at the server. Archives are fetched whole, into temporary files. The
-// names "regtest-unknown" and the version 0.0.0-regtest must not exist there.
+// Nothing is changed at the server. Archives are fetched whole, up to 1 GiB, into temporary
+// files. The names "regtest-unknown" and the version 0.0.0-regtest must not exist there. Of
+// each check the first 20 findings are told.
 func Check(t TB, baseURL string, o CheckOptions) {
 	t.Helper()
 	for _, f := range Examine(t.Context(), baseURL, o) {
 		if f.Level == CheckFailed {
 			t.Errorf("%s: %s", f.Check, f.Text)
 		} else {
-			t.Logf("%s: %s: %s", f.Check, f.Level, f.Text)
+			t.Logf("%v", f)
 		}
 	}
 }
@@ -113,7 +126,7 @@ func Check(t TB, baseURL string, o CheckOptions) {
 // Nothing means that all is well. It is for programs, and for tests that want a subtest
 // for each check.
 func Examine(ctx context.Context, baseURL string, o CheckOptions) []Finding {
-	e := &examiner{ctx: ctx, o: o, good: map[string]bool{}}
+	e := &examiner{whole: ctx, o: o, good: map[string]bool{}}
 	if baseURL != "" || o.Mirror == "" {
 		e.registry(baseURL)
 	}
@@ -151,10 +164,12 @@ func (e *examiner) registry(baseURL string) {
 
 // examiner does one Examine. What one check finds out, later ones use.
 type examiner struct {
-	ctx      context.Context
+	whole    context.Context // of the caller
+	ctx      context.Context // of the check that runs
 	o        CheckOptions
 	findings []Finding
 	check    string
+	count    int // of its findings
 	good     map[string]bool
 
 	base     *url.URL // of the server
@@ -168,8 +183,8 @@ type examiner struct {
 
 // run does a check if those that it needs have succeeded.
 func (e *examiner) run(name string, do func() error, needs ...string) {
-	e.check = name
-	if ended := context.Cause(e.ctx); ended != nil {
+	e.check, e.count = name, 0
+	if ended := context.Cause(e.whole); ended != nil {
 		e.note(CheckFailed, ended.Error())
 		return
 	}
@@ -179,6 +194,11 @@ func (e *examiner) run(name string, do func() error, needs ...string) {
 			return
 		}
 	}
+	limit := cmp.Or(max(e.o.Timeout, 0), checkTimes[name], checkTime)
+	late := fmt.Errorf("no answer to the end within %v: the server hangs or is slow, see CheckOptions.Timeout", limit)
+	ctx, cancel := context.WithTimeoutCause(e.whole, limit, late)
+	defer cancel()
+	e.ctx = ctx
 	before := len(e.findings)
 	if err := do(); err != nil {
 		e.failf("%w", err)
@@ -194,5 +214,10 @@ func (e *examiner) failf(format string, args ...any) {
 }
 
 func (e *examiner) note(level CheckLevel, text string) {
+	if e.count++; e.count == maxCheckFindings+1 {
+		text = "and more"
+	} else if e.count > maxCheckFindings {
+		return
+	}
 	e.findings = append(e.findings, Finding{e.check, level, printable(text)})
 }

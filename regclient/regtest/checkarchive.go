@@ -30,10 +30,13 @@ func (e *examiner) inspect(u *url.URL, stated []verify.Hash, size int64, executa
 	}
 	defer os.Remove(f.Name())
 	defer f.Close()
-	limits := verify.Limits{}.Effective()
-	n, err := io.Copy(f, io.LimitReader(r.Body, limits.Package+1))
+	limits := verify.Limits{Package: maxCheckArchive, Unpacked: maxCheckUnpacked}
+	n, err := io.Copy(f, io.LimitReader(r.Body, maxCheckArchive+1))
 	if err != nil {
-		return fmt.Errorf("%s: %w", shownURL(u), err)
+		return failed(r.ctx, u, err)
+	}
+	if n > maxCheckArchive {
+		return fmt.Errorf("%s: more than %d bytes", shownURL(u), int64(maxCheckArchive))
 	}
 	if size > 0 && n != size {
 		e.failf("%s: %d bytes, but package_size is %d", shownURL(u), n, size)

@@ -44,7 +44,7 @@ func (e *examiner) start(baseURL string) error {
 		}
 		var ref string
 		if err := json.Unmarshal(raw, &ref); err != nil {
-			e.failf("%s: %s is not a text", shownURL(r.url), id)
+			e.failf("%s: %s is not a string", shownURL(r.url), id)
 			continue
 		}
 		service, err := resolveChecked(r.url, id, ref)
@@ -60,7 +60,11 @@ func (e *examiner) start(baseURL string) error {
 func (e *examiner) serviceURLs() error {
 	for _, id := range []string{modulesService, providersService} {
 		if u := e.services[id]; u != nil && !strings.HasSuffix(u.Path, "/") {
-			e.failf("%s: %s does not end with a slash: some clients lose the last segment", id, shownURL(u))
+			level, effect := CheckFailed, "clients lose the last segment"
+			if id == modulesService {
+				level, effect = CheckAdvice, "the clients of today cope"
+			}
+			e.note(level, fmt.Sprintf("%s: %s does not end with a slash: %s", id, shownURL(u), effect))
 		}
 	}
 	return nil

@@ -3,6 +3,8 @@ package regtest_test
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -31,16 +33,38 @@ func ExampleExamine() {
 	// signature failed
 }
 
-// In a test, Check reports to it.
+// handler is the server of somebody who writes one.
+var handler = func() http.Handler {
+	reg := regtest.New("registry.example.com")
+	reg.AddProvider(regtest.Provider{Address: "acme/alpha"})
+	reg.AddModule(regtest.Module{Address: "acme/network/aws"})
+	return reg
+}()
+
+// This is the whole test of a server that has one provider and one module. For a server
+// that runs elsewhere, give its URL and no Client.
 func ExampleCheck() {
-	var t *testing.T // of the test
-	_ = func() {
-		regtest.Check(t, "https://registry.example.com", regtest.CheckOptions{
-			Token:    "the token of a test account",
+	testServer := func(t *testing.T) {
+		server := httptest.NewTLSServer(handler)
+		defer server.Close()
+		regtest.Check(t, server.URL, regtest.CheckOptions{
+			Client:   server.Client(), // trusts the certificate of the server
 			Provider: "acme/alpha",
 			Module:   "acme/network/aws",
-			Mirror:   "https://registry.example.com/mirror/",
 		})
+	}
+	_ = testServer // in a test file it is func TestServer(t *testing.T)
+}
+
+// TestCheckExample runs what the example shows.
+func TestCheckExample(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewTLSServer(handler)
+	defer server.Close()
+	r := &recorder{ctx: t.Context()}
+	regtest.Check(r, server.URL, regtest.CheckOptions{Client: server.Client(), Provider: "acme/alpha", Module: "acme/network/aws"})
+	if len(r.errors) != 0 || len(r.logged) != 0 {
+		t.Errorf("%q, %q", r.errors, r.logged)
 	}
 }
 

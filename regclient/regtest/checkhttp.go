@@ -2,6 +2,8 @@ package regtest
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,7 +11,9 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"reflect"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -19,12 +23,31 @@ const (
 	maxCheckDiscovery = 1 << 20
 	maxCheckDocument  = 16 << 20
 	maxCheckRedirects = 5
+	maxCheckFindings  = 20 // of one check
+	maxCheckArchive   = 1 << 30
+	maxCheckUnpacked  = 8 << 30
 )
+
+// How long a check may take.
+const checkTime = 30 * time.Second
+
+var checkTimes = map[string]time.Duration{
+	"archive": 5 * time.Minute, "mirror archive": 5 * time.Minute, "mirror version": 5 * time.Minute,
+}
 
 // checkReply is an answer whose body has not been read.
 type checkReply struct {
 	*http.Response
-	url *url.URL // that answered
+	url *url.URL        // that answered
+	ctx context.Context // of the request
+}
+
+// failed is the error of a request that has failed: if its time is over, it says that.
+func failed(ctx context.Context, u *url.URL, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	return fmt.Errorf("%s: %w", shownURL(u), err)
 }
 
 // ask makes a GET request. The token goes along if with is set, and not across a redirect
@@ -44,14 +67,12 @@ func (e *examiner) ask(u *url.URL, with bool, header ...string) (*checkReply, er
 	if with && e.o.Token != "" {
 		req.Header.Set("Authorization", "Bearer "+e.o.Token)
 	}
-	client := http.Client{}
-	if e.o.Client != nil {
-		client = *e.o.Client
-	}
+	client := *cmp.Or(e.o.Client, http.DefaultClient)
 	client.CheckRedirect = func(next *http.Request, via []*http.Request) error {
 		if len(via) > maxCheckRedirects {
 			return fmt.Errorf("more than %d redirects", maxCheckRedirects)
 		}
+		next.Header.Del("Referer") // may have a secret in its query
 		if next.URL.Scheme != u.Scheme || next.URL.Host != u.Host {
 			next.Header.Del("Authorization")
 		}
@@ -62,9 +83,9 @@ func (e *examiner) ask(u *url.URL, with bool, header ...string) (*checkReply, er
 		if failed, ok := errors.AsType[*url.Error](err); ok {
 			err = failed.Err // without the URL, which may have secrets
 		}
-		return nil, fmt.Errorf("%s: %w", shownURL(u), err)
+		return nil, failed(e.ctx, u, err)
 	}
-	return &checkReply{resp, resp.Request.URL}, nil
+	return &checkReply{resp, resp.Request.URL, e.ctx}, nil
 }
 
 // trusted tells whether the token may go to u: to the server itself and to the services
@@ -100,7 +121,7 @@ func (r *checkReply) read(limit int64) ([]byte, error) {
 	defer r.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(r.Body, limit+1))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", shownURL(r.url), err)
+		return nil, failed(r.ctx, r.url, err)
 	}
 	if int64(len(data)) > limit {
 		return nil, fmt.Errorf("%s: more than %d bytes", shownURL(r.url), limit)
@@ -149,7 +170,27 @@ func decodeChecked(data []byte, v any) error {
 	if trimmed := bytes.TrimLeft(data, " \t\r\n"); len(trimmed) == 0 || trimmed[0] != '{' {
 		return errors.New("the document is no JSON object")
 	}
-	return json.Unmarshal(data, v)
+	err := json.Unmarshal(data, v)
+	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return fmt.Errorf("the value of %s is of type %s, want %s", cmp.Or(strings.ToLower(e.Field), "the document"), e.Value, typeInJSON(e.Type))
+	}
+	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return fmt.Errorf("the document is no JSON: %w, at byte %d", e, e.Offset)
+	}
+	return err
+}
+
+// typeInJSON names a type as JSON has it.
+func typeInJSON(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "string"
+	case reflect.Slice:
+		return "array"
+	case reflect.Int64:
+		return "number without a fraction"
+	}
+	return "object"
 }
 
 // resolveChecked reads a URL in a document, which may be relative to the one that answered.

@@ -1,6 +1,7 @@
 package regtest
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,6 +36,9 @@ func (e *examiner) mirrorIndex() error {
 	if address == "" && e.base != nil {
 		address = e.base.Host + "/" + e.o.Provider
 	}
+	if e.o.MirrorProvider == "" && e.o.Provider == "" || address == "" {
+		return errors.New("CheckOptions.MirrorProvider does not say for which provider to ask the mirror")
+	}
 	if m.provider, err = addrs.ParseProvider(address); err != nil {
 		return err
 	}
@@ -51,7 +55,7 @@ func (e *examiner) mirrorIndex() error {
 			e.failf("%s: %w", shownURL(u), err)
 			continue
 		case v.String() != text:
-			e.failf("%s: version %q is asked for as %s", shownURL(u), text, v)
+			e.failf("%s: version %q has to be listed as %q, since it is asked for as %s", shownURL(u), text, v, v)
 		case !strings.HasPrefix(strings.TrimSpace(string(doc.Versions[text])), "{"):
 			e.failf("%s: the value of %s is not an object", shownURL(u), text)
 		}
@@ -65,6 +69,12 @@ func (e *examiner) mirrorIndex() error {
 
 func (e *examiner) mirrorVersion() error {
 	for _, version := range e.mirror.versions {
+		if err := context.Cause(e.ctx); err != nil {
+			return err
+		}
+		if e.count > maxCheckFindings {
+			return nil
+		}
 		u := e.mirror.dir.JoinPath(url.PathEscape(version) + ".json")
 		var doc struct {
 			Archives map[string]*struct {
@@ -74,7 +84,11 @@ func (e *examiner) mirrorVersion() error {
 		}
 		r, err := e.document(u, maxCheckDocument, false, &doc)
 		if err != nil {
-			e.failf("version %s is in the index: %w", version, err)
+			err = fmt.Errorf("version %s is in the index: %w", version, err)
+			if e.ctx.Err() != nil {
+				return err
+			}
+			e.failf("%w", err)
 			continue
 		}
 		if len(doc.Archives) == 0 {

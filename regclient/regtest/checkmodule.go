@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/tofureg/tofureg/addrs"
@@ -25,7 +26,7 @@ func (e *examiner) moduleVersions() error {
 		return err
 	}
 	if len(doc.Modules) == 0 {
-		return fmt.Errorf("%s: there is no module in it", shownURL(u))
+		return fmt.Errorf("%s: there is no module in it: modules is missing or empty, want one element with versions", shownURL(u))
 	}
 	var seen []string
 	version := ""
@@ -44,7 +45,7 @@ func (e *examiner) moduleVersions() error {
 		e.failf("%s: version %s is listed twice", shownURL(u), twice)
 	}
 	if version == "" {
-		return fmt.Errorf("%s: version %q is not in the list of %d", shownURL(u), e.o.ModuleVersion, len(seen))
+		return notListed(u, e.o.ModuleVersion, len(doc.Modules[0].Versions))
 	}
 	e.asked = e.endpoint(modulesService, m.Namespace(), m.Name(), m.System(), version, "download")
 	return nil
@@ -62,7 +63,8 @@ func (e *examiner) moduleLocation() error {
 	if err != nil {
 		return err
 	}
-	e.location = strings.TrimSpace(r.Header.Get("X-Terraform-Get"))
+	header := strings.TrimSpace(r.Header.Get("X-Terraform-Get"))
+	e.location = header
 	if len(bytes.TrimSpace(body)) > 0 {
 		var doc struct{ Location string }
 		if err := decodeChecked(body, &doc); err != nil {
@@ -70,6 +72,13 @@ func (e *examiner) moduleLocation() error {
 		}
 		if doc.Location != "" {
 			e.location = strings.TrimSpace(doc.Location)
+		}
+		switch {
+		case doc.Location == "" || header == e.location:
+		case header == "":
+			e.note(CheckAdvice, shownURL(e.asked)+": the location is in the body alone, where not all clients look: name it in a header X-Terraform-Get as well")
+		default:
+			e.failf("%s: the header X-Terraform-Get and the body name different locations, of which each client takes one", shownURL(e.asked))
 		}
 	} else if r.StatusCode == http.StatusOK && e.location != "" {
 		e.note(CheckAdvice, shownURL(e.asked)+": status 200 with an empty body, which some clients take for broken JSON: 204 says it better")
@@ -96,14 +105,18 @@ func locationProblem(s string) string {
 		return "it names no location, neither in a body nor in a header X-Terraform-Get"
 	case strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }):
 		return "the location has a control character"
-	case strings.Contains(lower, "file:"):
+	case has("file:"), strings.Contains(lower, "::file:"):
 		return "the location is a file on the machine of the client"
 	case has("/", "./", "../"):
 		return ""
 	case has("http://"):
 		return "the location is http, where others can change what comes"
 	case has("https://", "git::https://", "git::ssh://", "git@", "git::git@", "hg::https://", "s3::https://", "gcs::https://", "oci://"):
-		if _, err := url.Parse(s[strings.Index(s, "::")+1:]); err != nil && !strings.Contains(s, "git@") {
+		ref := s
+		if _, behind, ok := strings.Cut(s, "::"); ok {
+			ref = behind
+		}
+		if _, err := url.Parse(ref); err != nil && !strings.Contains(s, "git@") {
 			return "the location is no URL"
 		}
 		return ""
@@ -112,7 +125,11 @@ func locationProblem(s string) string {
 	case strings.Contains(strings.SplitN(lower, "/", 2)[0], ".amazonaws.com"):
 		return ""
 	}
-	return fmt.Sprintf("the location %q is none that clients know: an address in a registry, or a bare path", printable(strings.SplitN(s, "?", 2)[0]))
+	s, _, _ = strings.Cut(s, "?")
+	if i := strings.LastIndexByte(s, '@'); i >= 0 {
+		s = "..." + s[i:] // without a password
+	}
+	return fmt.Sprintf("the location %q is none that clients know, such as https://, git::https:// or a path that starts with ./", printable(s))
 }
 
 // modulePackage looks at what is there, if it is to be had over https.
@@ -124,7 +141,7 @@ func (e *examiner) modulePackage() error {
 	if !strings.HasPrefix(ref, "https://") && !strings.HasPrefix(ref, ".") && !strings.HasPrefix(ref, "/") {
 		return nil
 	}
-	ref = withoutSubdir(ref)
+	ref = withoutSettings(withoutSubdir(ref))
 	u, err := resolveChecked(e.asked, "location", ref)
 	if err != nil {
 		return err
@@ -141,7 +158,10 @@ func (e *examiner) modulePackage() error {
 		return nil
 	}
 	start := make([]byte, 4096)
-	n, _ := io.ReadFull(r.Body, start)
+	n, err := io.ReadFull(r.Body, start)
+	if err != nil && r.ctx.Err() != nil {
+		return failed(r.ctx, u, err)
+	}
 	start = start[:n]
 	for _, magic := range []string{"PK\x03\x04", "\x1f\x8b", "\xfd7zXZ\x00", "BZh"} {
 		if bytes.HasPrefix(start, []byte(magic)) {
@@ -170,6 +190,22 @@ func withoutSubdir(s string) string {
 		s += "?" + query
 	}
 	return s
+}
+
+// withoutSettings leaves out what the query says to clients, and not to the server.
+func withoutSettings(s string) string {
+	s, query, has := strings.Cut(s, "?")
+	if !has {
+		return s
+	}
+	pairs := slices.DeleteFunc(strings.Split(query, "&"), func(pair string) bool {
+		name, _, _ := strings.Cut(pair, "=")
+		return name == "archive" || name == "checksum" || name == "filename"
+	})
+	if len(pairs) == 0 {
+		return s
+	}
+	return s + "?" + strings.Join(pairs, "&")
 }
 
 func (e *examiner) unknownModule() error {

@@ -3,7 +3,6 @@ package regtest
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -33,7 +32,7 @@ type checkedPackage struct {
 func (e *examiner) providerVersions() error {
 	p := &e.pkg
 	var ok bool
-	if p.namespace, p.typ, ok = strings.Cut(e.o.Provider, "/"); !ok {
+	if p.namespace, p.typ, ok = strings.Cut(e.o.Provider, "/"); !ok || strings.Contains(p.typ, "/") {
 		return fmt.Errorf("the provider %q is not NAMESPACE/TYPE", e.o.Provider)
 	}
 	u := e.endpoint(providersService, p.namespace, p.typ, "versions")
@@ -78,7 +77,7 @@ func (e *examiner) providerVersions() error {
 		e.failf("%s: version %s is listed twice", shownURL(u), twice)
 	}
 	if !found {
-		return fmt.Errorf("%s: version %q is not in the list of %d", shownURL(u), e.o.Version, len(doc.Versions))
+		return notListed(u, e.o.Version, len(doc.Versions))
 	}
 	if p.platform.IsZero() {
 		platform := e.o.Platform
@@ -90,6 +89,14 @@ func (e *examiner) providerVersions() error {
 		return err
 	}
 	return nil
+}
+
+// notListed is the error for a version that a list does not have.
+func notListed(u *url.URL, version string, n int) error {
+	if version == "" {
+		return fmt.Errorf("%s: no version that can be asked for is in the list of %d", shownURL(u), n)
+	}
+	return fmt.Errorf("%s: version %q is not in the list of %d", shownURL(u), version, n)
 }
 
 func (e *examiner) providerPackage() error {
@@ -119,7 +126,7 @@ func (e *examiner) providerPackage() error {
 		return err
 	}
 	if doc.OS != p.platform.OS() || doc.Arch != p.platform.Arch() {
-		e.failf("%s: it is about %q, %q, want %s", shownURL(u), doc.OS, doc.Arch, p.platform)
+		e.failf("%s: os is %q and arch is %q, want those of %s, which was asked for", shownURL(u), doc.OS, doc.Arch, p.platform)
 	}
 	if p.filename = doc.Filename; p.filename == "" || strings.ContainsAny(p.filename, "/\\") || p.filename == ".." {
 		e.failf("%s: filename %q is not the name of a file", shownURL(u), p.filename)
@@ -142,7 +149,7 @@ func (e *examiner) providerPackage() error {
 		p.keys = append(p.keys, verify.Key{ID: k.ID, Armor: k.Armor})
 	}
 	if len(p.keys) == 0 {
-		e.failf("%s: it lists no signing keys", shownURL(u))
+		e.failf("%s: no signing keys: signing_keys.gpg_public_keys is missing or empty", shownURL(u))
 	}
 	own := doc.Packages[p.platform.String()]
 	p.size = own.Size
@@ -159,7 +166,7 @@ func (e *examiner) providerPackage() error {
 
 // file fetches a small file without the token, as clients do.
 func (e *examiner) file(u *url.URL, limit int64) ([]byte, error) {
-	r, err := e.ask(u, false)
+	r, err := e.ask(u, false, "Accept", "*/*")
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +189,7 @@ func (e *examiner) sums() error {
 	h, ok := sums.Lookup(p.filename)
 	switch {
 	case !ok:
-		return fmt.Errorf("%s: it does not list %q", shownURL(p.sumsURL), p.filename)
+		return fmt.Errorf("%s: it does not list %q, the filename of the package document", shownURL(p.sumsURL), p.filename)
 	case h != p.hash:
 		return fmt.Errorf("%s: the digest of %q is not the shasum of the package document", shownURL(p.sumsURL), p.filename)
 	}
@@ -208,9 +215,6 @@ func (e *examiner) archive() error {
 }
 
 func (e *examiner) unknownProvider() error {
-	if e.o.Provider == "" {
-		return errors.New("no provider is given")
-	}
 	p := &e.pkg
 	e.unknown(e.endpoint(providersService, "regtest-unknown", "regtest-unknown", "versions"))
 	e.unknown(e.endpoint(providersService, p.namespace, p.typ, "0.0.0-regtest", "download", p.platform.OS(), p.platform.Arch()))

@@ -88,9 +88,17 @@
 //
 // # Real servers
 //
-// [Check] tells whether a server that somebody has written follows the protocols.
-// Package vectors, in a directory below, has documents and names of all sorts, with what a
-// client must make of them, for tests in any language.
+// [Check] tells whether a server that somebody has written follows the protocols, here one
+// whose handler is at hand:
+//
+//	func TestServer(t *testing.T) {
+//		server := httptest.NewTLSServer(handler)
+//		defer server.Close()
+//		regtest.Check(t, server.URL, regtest.CheckOptions{Client: server.Client(), Provider: "acme/alpha"})
+//	}
+//
+// Package [github.com/tofureg/tofureg/regclient/regtest/vectors] has documents and names of
+// all sorts, with what a client must make of them, for tests in any language.
 //
 // See https://opentofu.org/docs/internals/remote-service-discovery/,
 // https://opentofu.org/docs/internals/provider-registry-protocol/,

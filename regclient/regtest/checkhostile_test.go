@@ -1,0 +1,184 @@
+package regtest_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tofureg/tofureg/regclient/regtest"
+)
+
+// TestExamineHangs: a server that does not answer, or not to the end, holds up no check for
+// longer than its time.
+func TestExamineHangs(t *testing.T) {
+	t.Parallel()
+	const short, long = 30 * time.Second, 5 * time.Minute
+	for name, test := range map[string]struct {
+		fault regtest.Fault
+		by    []string // the checks that fail
+		took  time.Duration
+	}{
+		"no answer":          {regtest.Fault{Kind: regtest.Discovery, Delay: time.Hour}, []string{"discovery"}, short},
+		"half an answer":     {regtest.Fault{Kind: regtest.Discovery, Break: regtest.Stall, After: 9}, []string{"discovery"}, short},
+		"an endless trickle": {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", PadTo: 1 << 20, Rate: 100}, []string{"provider versions"}, short},
+		"sums":               {regtest.Fault{Kind: regtest.Sums, Break: regtest.Stall, After: 9}, []string{"sums"}, short},
+		"unknown":            {regtest.Fault{Kind: regtest.Versions, Path: "regtest-unknown", Delay: time.Hour}, []string{"unknown provider"}, short},
+		"an archive":         {regtest.Fault{Kind: regtest.Archive, Path: "/releases/", Break: regtest.Stall, After: 9}, []string{"archive"}, long},
+		"a module":           {regtest.Fault{Kind: regtest.ModulePackage, Break: regtest.Stall, After: 1}, []string{"module package"}, short},
+		"a mirror":           {regtest.Fault{Kind: regtest.MirrorVersion, Delay: time.Hour}, []string{"mirror version"}, long},
+		"a slow mirror":      {regtest.Fault{Kind: regtest.MirrorVersion, Delay: 3 * time.Minute}, []string{"mirror version"}, long},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				for _, timeout := range []time.Duration{0, 7 * time.Second} {
+					reg, o := exemplary()
+					reg.AddFault(test.fault)
+					o.Timeout = timeout
+					start := time.Now()
+					found := regtest.Examine(t.Context(), exemplaryURL, o)
+					want := test.took
+					if timeout > 0 {
+						want = timeout
+					}
+					if took := time.Since(start); took != want {
+						t.Errorf("took %v, want %v", took, want)
+					}
+					if got := failed(found); !slices.Equal(got, test.by) {
+						t.Errorf("the checks %q have failed, want %q", got, test.by)
+					}
+					if text := fmt.Sprint(found); !strings.Contains(text, fmt.Sprintf("no answer to the end within %v", want)) {
+						t.Errorf("found %s", text)
+					}
+				}
+			})
+		})
+	}
+}
+
+// endless answers each request for a list with one as large as it may be, all of whose
+// elements are wrong in themselves.
+type endless struct{ requests int }
+
+func (e *endless) RoundTrip(r *http.Request) (*http.Response, error) {
+	if e.requests++; e.requests > 1000 {
+		return nil, errors.New("there is no end to the requests")
+	}
+	var doc strings.Builder
+	switch path := r.URL.Path; {
+	case strings.HasSuffix(path, "terraform.json"):
+		doc.WriteString(`{"providers.v1":"/p/","modules.v1":"/m/"}`)
+	case strings.HasPrefix(path, "/p/"):
+		doc.WriteString(`{"versions":[` + strings.Repeat(`{"version":"x"},`, 100_000) + `{}]}`)
+	case strings.HasPrefix(path, "/m/"):
+		doc.WriteString(`{"modules":[{"versions":[` + strings.Repeat(`{"version":"x"},`, 100_000) + `{}]}]}`)
+	default: // each version of the mirror is missing
+		doc.WriteString(`{"versions":{`)
+		for i := range 50_000 {
+			fmt.Fprintf(&doc, `"1.0.%d":{},`, i)
+		}
+		doc.WriteString(`"1.1.0":{}}}`)
+	}
+	resp := &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}}, Request: r}
+	resp.Body = io.NopCloser(strings.NewReader(doc.String()))
+	if strings.HasPrefix(r.URL.Path, "/mirror/") && !strings.HasSuffix(r.URL.Path, "index.json") {
+		resp.StatusCode = 404
+	}
+	return resp, nil
+}
+
+// TestExamineManyFindings: there is an end to what is told, and to what is asked for after
+// so much has been found.
+func TestExamineManyFindings(t *testing.T) {
+	t.Parallel()
+	server := &endless{}
+	found := regtest.Examine(t.Context(), exemplaryURL, regtest.CheckOptions{
+		Client: &http.Client{Transport: server}, Provider: "acme/alpha", Module: "acme/network/aws", Mirror: exemplaryURL + "/mirror/",
+	})
+	count := map[string]int{}
+	for _, f := range found {
+		count[f.Check]++
+	}
+	for _, check := range []string{"provider versions", "module versions", "mirror version"} {
+		if count[check] != 21 {
+			t.Errorf("%d findings of the check %s, want 20 and one that says that there are more", count[check], check)
+		}
+	}
+	if server.requests > 30 {
+		t.Errorf("%d requests", server.requests)
+	}
+}
+
+// TestExamineDiscreet: no secret is in a Referer or in a text.
+func TestExamineDiscreet(t *testing.T) {
+	t.Parallel()
+	reg, o := exemplary()
+	reg.AddFault(regtest.Fault{Kind: regtest.Archive, Path: "/releases/", Redirect: "https://files.example.com", Hops: 2})
+	reg.AddFault(edit(regtest.Package, func(doc map[string]any) { doc["download_url"] = doc["download_url"].(string) + "?signature=s3cret" }))
+	reg.AddFault(regtest.Fault{Kind: regtest.ModuleLocation, Header: http.Header{"X-Terraform-Get": {"ssh://user:s3cret@example.com/x?token=s3cret"}}})
+	found := regtest.Examine(t.Context(), exemplaryURL, o)
+	if text := fmt.Sprint(found); strings.Contains(text, "s3cret") {
+		t.Errorf("found %s", text)
+	}
+	for _, q := range reg.Requests() {
+		if q.Referer != "" {
+			t.Errorf("%s has the Referer %s", q, q.Referer)
+		}
+		if q.Kind&(regtest.Sums|regtest.Signature) != 0 && q.Header.Get("Accept") != "*/*" {
+			t.Errorf("%s has Accept: %s", q, q.Header.Get("Accept"))
+		}
+	}
+}
+
+// TestExamineLocations: what registries have as locations is good, wherever it leads.
+func TestExamineLocations(t *testing.T) {
+	t.Parallel()
+	for _, location := range []string{
+		"git::https://github.com/acme/network?ref=v1.0.0", "git::ssh://git@github.com/acme/network.git//sub?ref=x", "git@github.com:acme/network.git",
+		"git::git@github.com:acme/network.git", "github.com/acme/network", "s3::https://s3.amazonaws.com/bucket/network.zip", "hg::https://example.com/x",
+		"https://files.example.com/profile:1/network.tar.gz", "https://files.example.com/x.zip?archive=zip&checksum=md5:5eed&a=b%20c",
+	} {
+		reg, o := exemplary()
+		o.Client = &http.Client{Transport: anyArchive{reg}}
+		reg.AddFault(regtest.Fault{Kind: regtest.ModuleLocation, Header: http.Header{"X-Terraform-Get": {location}}})
+		if found := regtest.Examine(t.Context(), exemplaryURL, o); len(found) != 0 {
+			t.Errorf("%s: found %v", location, found)
+		}
+	}
+	for answer, want := range map[string]string{
+		`{"location":"./other.zip"}`: "module location: failed", // the header names another one
+		`{"location":7}`:             "the value of location is of type number, want string",
+	} {
+		reg, o := exemplary()
+		reg.AddFault(regtest.Fault{Kind: regtest.ModuleLocation, Status: 200, Raw: []byte(answer), Header: http.Header{"X-Terraform-Get": {"./x.zip"}}})
+		if found := fmt.Sprint(regtest.Examine(t.Context(), exemplaryURL, o)); !strings.Contains(found, want) {
+			t.Errorf("%s: found %s", answer, found)
+		}
+	}
+	reg := regtest.New("registry.example.com")
+	reg.AddModule(regtest.Module{Address: "acme/network/aws", Answer: regtest.InBody})
+	found := regtest.Examine(t.Context(), exemplaryURL, regtest.CheckOptions{Client: reg.Client(), Module: "acme/network/aws"})
+	if len(found) != 1 || !strings.HasPrefix(found[0].String(), "module location: advice: ") {
+		t.Errorf("a location in the body alone: found %v", found)
+	}
+}
+
+// anyArchive has an archive under each URL of another host that a client may ask it for.
+type anyArchive struct{ http.RoundTripper }
+
+func (a anyArchive) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Host != "files.example.com" {
+		return a.RoundTripper.RoundTrip(r)
+	}
+	resp := &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("PK\x03\x04")), Request: r}
+	if r.URL.RawQuery != "" && r.URL.RawQuery != "a=b%20c" {
+		resp.StatusCode = 403 // as for a presigned URL that was changed
+	}
+	return resp, nil
+}
