@@ -8,12 +8,13 @@ import (
 	"time"
 )
 
-// directives are those of a Cache-Control header (RFC 9111, section 5.2, RFC 5861 and
-// RFC 8246) that mean something to a private cache. A time that is not there is negative.
+// directives are those of a Cache-Control header (section 5.2 and RFC 5861) that mean
+// something here: of an answer all that concern a private cache, of a request those that ask
+// for something newer. A time that is not there is negative.
 type directives struct {
-	noStore, noCache, mustRevalidate, immutable, onlyIfCached bool
+	noStore, noCache, mustRevalidate bool
 
-	maxAge, minFresh, maxStale, staleIfError time.Duration
+	maxAge, staleIfError time.Duration
 }
 
 const (
@@ -23,7 +24,7 @@ const (
 
 // parseDirectives reads the Cache-Control header of a request or an answer.
 func parseDirectives(h http.Header) directives {
-	d := directives{maxAge: absent, minFresh: absent, maxStale: absent, staleIfError: absent}
+	d := directives{maxAge: absent, staleIfError: absent}
 	lines := h["Cache-Control"]
 	if len(lines) == 0 {
 		// Section 5.4: what HTTP/1.0 had in its place.
@@ -47,20 +48,10 @@ func (d *directives) set(name, value string) {
 		d.noCache = true
 	case "must-revalidate":
 		d.mustRevalidate = true
-	case "immutable":
-		d.immutable = true
-	case "only-if-cached":
-		d.onlyIfCached = true
 	case "max-age":
 		shorter(&d.maxAge, seconds(value))
-	case "min-fresh":
-		d.minFresh = seconds(value)
 	case "stale-if-error":
 		shorter(&d.staleIfError, seconds(value))
-	case "max-stale":
-		if d.maxStale = forever; value != "" {
-			d.maxStale = seconds(value)
-		}
 	}
 }
 

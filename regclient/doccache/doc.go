@@ -42,8 +42,10 @@
 // do for a while, for a day if the server says so ([Transport.StaleIfError]); without a
 // network it has to ([Transport.Offline]).
 //
-// A client that keeps what it has read, as disco.Client does for an hour, keeps what may have
-// been a day old then. Where that matters, set [Transport.Refresh].
+// A request may ask for something newer by a Cache-Control header of its own (no-cache,
+// no-store, max-age). A client that keeps what it has read, as disco.Client does for an
+// hour, keeps what may have been a day old then; where that matters, set
+// [Transport.Refresh].
 //
 // # Who sees what
 //

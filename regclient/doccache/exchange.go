@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"os"
 	"time"
@@ -29,11 +28,8 @@ func (x *exchange) run() (*http.Response, error) {
 	if resp := x.fromCache(e, time.Now()); resp != nil {
 		return resp, nil
 	}
-	switch {
-	case x.t.Offline:
+	if x.t.Offline {
 		return nil, offline(x.req)
-	case x.asks.onlyIfCached:
-		return gatewayTimeout(x.req), nil
 	}
 	if x.lock() {
 		// Whoever had the lock may have brought what is wanted.
@@ -246,22 +242,4 @@ func left(ctx context.Context) bool {
 		Timeout() bool
 	}](context.Cause(ctx))
 	return !ok || !timeout.Timeout()
-}
-
-// maxDropped is how much of a body that nobody wants is read, so that its connection can
-// be used again.
-const maxDropped = 4 << 10
-
-func drop(resp *http.Response) {
-	_, _ = io.CopyN(io.Discard, resp.Body, maxDropped)
-	_ = resp.Body.Close() // nothing of it was wanted
-}
-
-// gatewayTimeout is the answer to only-if-cached (section 5.2.1.7).
-func gatewayTimeout(req *http.Request) *http.Response {
-	return &http.Response{
-		Status: "504 Gateway Timeout", StatusCode: http.StatusGatewayTimeout,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: http.Header{"Cache-Status": {"tofureg; fwd=miss"}}, Body: http.NoBody, Request: req,
-	}
 }

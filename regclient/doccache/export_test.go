@@ -36,5 +36,5 @@ func Encode(status int, header http.Header, vary string, requested, received tim
 // Directives reads a Cache-Control header, and returns the times that are stated.
 func Directives(h http.Header) []time.Duration {
 	d := parseDirectives(h)
-	return []time.Duration{d.maxAge, d.minFresh, d.maxStale, d.staleIfError}
+	return []time.Duration{d.maxAge, d.staleIfError}
 }

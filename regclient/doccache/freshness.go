@@ -52,19 +52,12 @@ func (x *exchange) usable(e *entry, now time.Time) bool {
 	if x.t.Refresh && !x.t.Offline || x.asks.noCache || e.control.noCache {
 		return false
 	}
-	age, life := e.age(now), e.lifetime()
-	kept := now.Sub(e.received)
-	fresh := age < life || kept >= 0 && kept < x.freshFor(e)
-	switch {
-	case fresh && e.control.immutable:
-		return true
-	case x.asks.maxAge != absent && age > x.asks.maxAge,
-		x.asks.minFresh != absent && age > life-x.asks.minFresh:
+	age := e.age(now)
+	if x.asks.maxAge != absent && age > x.asks.maxAge {
 		return false
-	case fresh:
-		return true
 	}
-	return x.asks.maxStale != absent && !e.control.mustRevalidate && age != forever && age-life <= x.asks.maxStale
+	kept := now.Sub(e.received)
+	return age < e.lifetime() || kept >= 0 && kept < x.freshFor(e)
 }
 
 // freshFor is FreshFor for e. A redirect for the time being may lead to a page about
@@ -83,7 +76,7 @@ func (x *exchange) mayBeStale(e *entry, now time.Time) bool {
 	if e == nil || e.control.mustRevalidate || e.control.noCache || x.asks.noCache {
 		return false
 	}
-	window := max(x.t.StaleIfError, min(e.control.staleIfError, maxFresh), x.asks.staleIfError)
+	window := max(x.t.StaleIfError, min(e.control.staleIfError, maxFresh))
 	age := e.age(now)
 	// What FreshFor made fresh counts from its end.
 	life := max(e.lifetime(), min(x.freshFor(e), forever-window))

@@ -82,7 +82,8 @@ func TestFreshness(t *testing.T) {
 	}
 }
 
-// TestRequestDirectives: what the request says counts as well (section 5.2.1).
+// TestRequestDirectives: a request can ask for something newer, not for something older
+// (section 5.2.1).
 func TestRequestDirectives(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -93,13 +94,8 @@ func TestRequestDirectives(t *testing.T) {
 		{"no-cache", "max-age=60", "no-cache", second, false},
 		{"max-age is reached", "max-age=60", "max-age=10", 10 * second, true},
 		{"max-age is exceeded", "max-age=60", "max-age=10", 11 * second, false},
-		{"max-age and immutable", "max-age=60, immutable", "max-age=0", 11 * second, true},
-		{"min-fresh is met", "max-age=60", "min-fresh=10", 50 * second, true},
-		{"min-fresh is not met", "max-age=60", "min-fresh=10", 51 * second, false},
-		{"max-stale is met", "max-age=60", "max-stale=10", 70 * second, true},
-		{"max-stale is not met", "max-age=60", "max-stale=10", 71 * second, false},
-		{"max-stale without end", "max-age=60", "max-stale", 7000 * second, true},
-		{"max-stale is forbidden", "max-age=60, must-revalidate", "max-stale", 61 * second, false},
+		{"max-age of what is fresh for longer", "max-age=60", "max-age=100", 60 * second, false},
+		{"what would be older", "max-age=60", "max-stale=100, stale-if-error=100", 61 * second, false},
 		{"no-store", "max-age=60", "no-store", second, false},
 		{"unknown", "max-age=60", "x-y, z=1", second, true},
 	}
@@ -114,13 +110,6 @@ func TestRequestDirectives(t *testing.T) {
 			want(t, tr, doc, `{}`, requests, "Cache-Control", test.request)
 		})
 	}
-	synctest.Test(t, func(t *testing.T) {
-		tr := &doccache.Transport{Base: always(headers(), `{}`), Dir: t.TempDir()}
-		resp, err := tr.RoundTrip(request(t, doc, "Cache-Control", "only-if-cached"))
-		if err != nil || resp.StatusCode != http.StatusGatewayTimeout {
-			t.Errorf("only-if-cached: %v, %v; want status 504", resp, err)
-		}
-	})
 }
 
 // TestAge: an answer from the cache says how old it is.

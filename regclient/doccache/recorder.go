@@ -70,3 +70,12 @@ func (r *recorder) end(complete bool) {
 	r.mu.Unlock()
 	r.finish(body, complete && (r.length < 0 || r.length == int64(len(body))))
 }
+
+// maxDropped is how much of a body that nobody wants is read, so that its connection can
+// be used again.
+const maxDropped = 4 << 10
+
+func drop(resp *http.Response) {
+	_, _ = io.CopyN(io.Discard, resp.Body, maxDropped)
+	_ = resp.Body.Close() // nothing of it was wanted
+}
