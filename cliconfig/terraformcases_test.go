@@ -16,6 +16,7 @@ var allCases = flag.Bool("cliconfig.all", false, "have terraform read all config
 
 // notCompared are the cases about which terraform and this package differ, and why.
 var notCompared = map[string]string{
+	"cache-file":       "terraform notices only when it installs that the plugin cache is a file",
 	"helper-newest":    "terraform crashes where the version of a helper is none",
 	"token-json-null":  "terraform crashes where a token is an object",
 	"install-oci":      "only OpenTofu has such mirrors",
