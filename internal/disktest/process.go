@@ -37,6 +37,7 @@ func Start(t *testing.T, point string, flags ...string) *Process {
 		t.Fatal(err)
 	}
 	p := &Process{cmd, in, bufio.NewScanner(out)}
+	t.Cleanup(p.Kill) // one that the test has let down
 	var said []string
 	for p.lines.Scan() {
 		if p.lines.Text() == "at "+point {

@@ -28,7 +28,8 @@
 //   - what is http, since whoever is in between could plant an answer for a day;
 //   - requests for a range or with conditions of their own, and those with a query other
 //     than the pages of a list: it may authorise them;
-//   - documents with URLs that authorise by themselves, since those soon end;
+//   - documents with URLs that authorise by themselves: a signature soon ends, a password
+//     is not to be on disk;
 //   - answers that say no-store, that break off, that are not the JSON they claim to be,
 //     or whose end cannot be told from a connection that is lost, and pages in HTML that
 //     are not about a module, such as a login page.

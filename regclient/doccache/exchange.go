@@ -225,6 +225,7 @@ func (x *exchange) write(e *entry) {
 			x.t.store.CompareAndSwap(x.store, nil)
 		}
 		x.t.trouble(x.req.Context(), "write", err)
+		x.t.evict(x.req.Context(), x.store, 0) // what dead processes have left may be in the way
 	default:
 		x.t.counts.stored.Add(1)
 		x.t.evict(x.req.Context(), x.store, size)

@@ -5,6 +5,7 @@ import (
 	"mime"
 	"net/http"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -142,14 +143,13 @@ func authorises(location string) bool {
 	if !ok {
 		return false
 	}
-	place, query, _ := strings.Cut(rest, "?")
-	authority, _, _ := strings.Cut(place, "/")
-	if user, _, ok := strings.Cut(authority, "@"); ok && strings.Contains(user, ":") {
-		return true
-	}
+	_, query, _ := strings.Cut(rest, "?")
 	query, _, _ = strings.Cut(query, "#")
-	return !harmlessQuery(query)
+	return !harmlessQuery(query) || password.MatchString(location)
 }
+
+// password finds a URL with a password, also one in JSON that escapes the slashes.
+var password = regexp.MustCompile(`:\\?/\\?/[^/?#"\\\s:@]*:[^/?#"\\\s@]*@`)
 
 // passes mark the URLs in a document that authorise by themselves. Such a document is of
 // no use when it is read the next time.
@@ -160,7 +160,7 @@ var passes = [][]byte{
 }
 
 func holdsPass(body []byte) bool {
-	return slices.ContainsFunc(passes, func(mark []byte) bool { return bytes.Contains(body, mark) })
+	return slices.ContainsFunc(passes, func(mark []byte) bool { return bytes.Contains(body, mark) }) || password.Match(body)
 }
 
 // varyNames are the names in the Vary headers, canonical and sorted.

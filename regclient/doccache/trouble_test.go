@@ -65,6 +65,22 @@ func TestFullFromTheStart(t *testing.T) {
 	})
 }
 
+// TestFullOfLeftovers: what killed processes have left is removed when there is no room, too.
+func TestFullOfLeftovers(t *testing.T) {
+	t.Parallel()
+	disktest.Full(t, 600, func(t *testing.T, dir string) {
+		left := filepath.Join(dir, ".tofureg-dead.part")
+		if err := os.WriteFile(left, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		large := always(headers(), `"`+strings.Repeat("x", 1000)+`"`)
+		get(t, &doccache.Transport{Base: large, Dir: dir}, request(t, doc))
+		if _, err := os.Lstat(left); err == nil {
+			t.Error("what a dead process has left is still there")
+		}
+	})
+}
+
 // TestReadOnly: what another user has put there is not trusted, and nothing is an error.
 // The directory of the same user is read.
 func TestReadOnly(t *testing.T) {
