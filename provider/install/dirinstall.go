@@ -35,7 +35,7 @@ type Options struct {
 // unpacked to a private directory meanwhile, both below ".tofureg". The archive is judged,
 // and so is what was unpacked, which is hashed as it is written, synced, and renamed into
 // place as a whole. So under its final name there is never a part of a package, nor
-// anything that was not verified, whenever the process ends.
+// anything that was not verified, whenever the process ends or the power fails.
 //
 // A package that is there and has the content of the archive stays, so that programs
 // that run from it are not disturbed; another one is moved away and removed, and a

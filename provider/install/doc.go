@@ -64,9 +64,7 @@
 //
 // Who can write to a directory can put anything into it, at any time after it was checked.
 // A cache that is shared should be writable only for those who are trusted by all who use
-// it, in particular where [Symlink] and [HardLink] lead to it. On Unix processes believe
-// what another one says of a download only if it is of the same user; those of several
-// users download for themselves what they want at the same time.
+// it, in particular where [Symlink] and [HardLink] lead to it.
 //
 // # Archives
 //

@@ -56,9 +56,8 @@ func (o *opened) path(name string) string { return filepath.Join(o.base, filepat
 // spot is where a package is, or is to be.
 type spot struct {
 	*opened
-	pkg  Package  // as it would be if it were no link
-	name string   // HOST/NAMESPACE/TYPE/VERSION/OS_ARCH
-	made []string // directories with names in them that are not durable yet
+	pkg  Package // as it would be if it were no link
+	name string  // HOST/NAMESPACE/TYPE/VERSION/OS_ARCH
 }
 
 func (o *opened) spot(p addrs.Provider, v addrs.Version, on addrs.Platform) (*spot, error) {
@@ -130,12 +129,12 @@ func (o *opened) isDir(name string) error {
 }
 
 // mkdir makes a directory, or makes sure that it is there.
-func (o *opened) mkdir(name string) (made bool, err error) {
-	err = o.root.Mkdir(name, 0o755)
+func (o *opened) mkdir(name string) error {
+	err := o.root.Mkdir(name, 0o755)
 	if errors.Is(err, fs.ErrExist) {
-		return false, o.isDir(name)
+		return o.isDir(name)
 	}
-	return err == nil, err
+	return err
 }
 
 // sync makes the names in directories durable.
@@ -151,12 +150,8 @@ func (o *opened) sync(dirs []string) error {
 // mkdirs makes the directories that lead to the package.
 func (s *spot) mkdirs() error {
 	for _, dir := range s.parents() {
-		made, err := s.mkdir(dir)
-		if err != nil {
+		if err := s.mkdir(dir); err != nil {
 			return err
-		}
-		if made {
-			s.made = append(s.made, path.Dir(dir))
 		}
 	}
 	return nil

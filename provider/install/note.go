@@ -80,7 +80,7 @@ func (s *spot) leave(st *staging, n note) error {
 	if err != nil {
 		return err
 	}
-	if _, err := s.mkdir(private + "/notes"); err != nil {
+	if err := s.mkdir(private + "/notes"); err != nil {
 		return err
 	}
 	made := st.name + "/note"

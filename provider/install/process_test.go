@@ -113,6 +113,7 @@ func start(t *testing.T, r role) (*exec.Cmd, *bufio.Scanner) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(os.Args[0], "-test.run=^TestChild$", "-test.timeout=120s", "-install.role="+write(t, dir, "role.json", string(text)))
+	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0") // not a second for each process
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		_, err = cmd.StdinPipe() // which ends with this process

@@ -9,9 +9,12 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// put moves what is finished in the working place to the spot, whose lock the caller has,
-// and makes that durable. What is there is moved out of the way as a whole; it may be
-// anything, and is neither followed nor written to.
+// put moves what is finished in the working place, and on disk, to the spot, whose lock
+// the caller has. What is there is moved out of the way as a whole; it may be anything, and
+// is neither followed nor written to.
+//
+// A name that is new is not synced: should the power fail, the package is missing and is
+// installed again. One that is replaced is, before the old content is removed.
 func (s *spot) put(st *staging, finished string) error {
 	old := st.name + "/old"
 	err := s.root.Rename(s.name, old)
@@ -25,7 +28,10 @@ func (s *spot) put(st *staging, finished string) error {
 		}
 		return err
 	}
-	return s.sync(append(s.made, path.Dir(s.name)))
+	if replaces {
+		return s.sync([]string{path.Dir(s.name)})
+	}
+	return nil
 }
 
 // same returns the package at the spot if it has this content, otherwise nil: then there

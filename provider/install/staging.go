@@ -33,7 +33,7 @@ type staging struct {
 
 // stage takes the first place that is free, and clears all that are.
 func (o *opened) stage() (*staging, error) {
-	if _, err := o.mkdir(private); err != nil {
+	if err := o.mkdir(private); err != nil {
 		return nil, err
 	}
 	o.sweep() // what cannot be removed is in nobody's way
