@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -87,15 +89,19 @@ func shown(v any) string {
 	return string(data)
 }
 
-// TestDocumented: the package comment names each file and each kind of error.
+// TestDocumented: the README names each file, property and kind of error.
 func TestDocumented(t *testing.T) {
 	t.Parallel()
-	doc, err := os.ReadFile("doc.go")
+	doc, err := os.ReadFile("README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
+	words := map[string]bool{}
+	for _, m := range regexp.MustCompile("`([^`\n]+)`").FindAllSubmatch(doc, -1) {
+		words[string(m[1])] = true
+	}
 	named := map[string]bool{}
-	for _, m := range regexp.MustCompile(`(?m)^//\t([a-z-]+\.json) `).FindAllSubmatch(doc, -1) {
+	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z-]+\\.json)` \\|").FindAllSubmatch(doc, -1) {
 		named[string(m[1])] = true
 	}
 	entries, err := vectors.Files.ReadDir(".")
@@ -104,20 +110,52 @@ func TestDocumented(t *testing.T) {
 	}
 	for _, e := range entries {
 		if !named[e.Name()] {
-			t.Errorf("%s is not in the package comment", e.Name())
+			t.Errorf("%s is not in the README", e.Name())
 		}
 		delete(named, e.Name())
 		data, err := vectors.Files.ReadFile(e.Name())
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range regexp.MustCompile(`"error": "([^"]*)"`).FindAllSubmatch(data, -1) {
-			if !bytes.Contains(doc, []byte("\n//\t"+string(m[1])+" ")) {
-				t.Errorf("%s has an error of kind %q, which is not in the package comment", e.Name(), m[1])
+		var file struct{ Cases []map[string]json.RawMessage }
+		if err := json.Unmarshal(data, &file); err != nil {
+			t.Fatal(err)
+		}
+		for i, c := range file.Cases {
+			for name := range c {
+				if !words[name] && !words[strings.TrimSuffix(name, "_base64")] {
+					t.Errorf("%s: the property %s of case %d is not in the README", e.Name(), name, i)
+				}
+			}
+			var kind string
+			if c["error"] != nil && (json.Unmarshal(c["error"], &kind) != nil || !bytes.Contains(doc, []byte("\n| `"+kind+"` |"))) {
+				t.Errorf("%s: case %d has an error of kind %s, which is not in the README", e.Name(), i, c["error"])
 			}
 		}
 	}
 	for name := range named {
 		t.Errorf("there is no %s", name)
+	}
+}
+
+// TestPlain: no file has characters that an editor or a tool may change unseen.
+func TestPlain(t *testing.T) {
+	t.Parallel()
+	entries, err := vectors.Files.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		data, err := vectors.Files.ReadFile(e.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, r := range string(data) {
+			// The second half of a composed letter, and signs that stand for another letter.
+			composed := unicode.Is(unicode.Mn, r) || r >= 0x2100 && r <= 0x214f
+			if r == utf8.RuneError || r != '\n' && !unicode.IsPrint(r) || composed {
+				t.Errorf("%s has %U at byte %d: write it as an escape", e.Name(), r, i)
+			}
+		}
 	}
 }
