@@ -36,15 +36,15 @@ type early struct {
 // at the end counts: so what it has written is worth something only to
 // [Zip.UnpackRest], which compares the two.
 //
-// It refuses the names that OpenZip refuses, writes as Unpack does and nothing beyond the
-// limits, and stops without an error at whatever is unusual, be it legal or not: the rest
-// can be unpacked later. The archive has not been judged at this time, so root must be a
-// directory that nobody else looks into.
+// It refuses the names that OpenZip refuses, writes as Unpack does, nothing beyond the
+// limits and not much more than twenty times what it has read, and stops without an error
+// at whatever is unusual, be it legal or not: the rest can be unpacked later. The archive
+// has not been judged at this time, so root must be a directory that nobody else looks into.
 func UnpackAhead(ctx context.Context, r io.Reader, root *os.Root, l Limits) *Ahead {
 	limits := l.Effective()
 	a := &Ahead{tree: newTree(ctx, root, Options{}), files: map[string]early{}}
 	count := &counter{r: r}
-	run := aheadRun{Ahead: a, in: bufio.NewReaderSize(count, 64<<10), count: count, names: names{limits: limits}, left: limits.Unpacked}
+	run := aheadRun{Ahead: a, in: bufio.NewReaderSize(count, 64<<10), count: count, names: names{limits: limits}}
 	for n := 0; n < limits.Entries && run.next() == nil; n++ {
 	}
 	a.tree.release()
@@ -71,7 +71,7 @@ type aheadRun struct {
 	in      *bufio.Reader
 	count   *counter
 	names   names
-	left    int64         // of the bytes that may still be written
+	written int64         // bytes of complete files
 	inflate io.ReadCloser // nil: not needed yet
 }
 
@@ -184,7 +184,7 @@ func (a *aheadRun) copy(w io.Writer, content io.Reader, f *early) error {
 			return context.Cause(c.ctx)
 		}
 		n, err := content.Read(c.buf[:])
-		if f.size += int64(n); f.size > a.left {
+		if f.size += int64(n); !a.allows(f.size) {
 			return errUnusual
 		}
 		c.sum.Write(c.buf[:n])
@@ -193,7 +193,7 @@ func (a *aheadRun) copy(w io.Writer, content io.Reader, f *early) error {
 			return err
 		}
 		if err == io.EOF {
-			a.left -= f.size
+			a.written += f.size
 			f.sum = [sha256.Size]byte(c.sum.Sum(nil))
 			return nil
 		}
@@ -201,6 +201,13 @@ func (a *aheadRun) copy(w io.Writer, content io.Reader, f *early) error {
 			return err
 		}
 	}
+}
+
+// allows reports whether a file of this size may be written next. Programs and documents
+// deflate to a third or a tenth; a bomb, to a thousandth, must be accepted first.
+func (a *aheadRun) allows(size int64) bool {
+	const free, ratio = 4 << 20, 20
+	return size <= a.names.limits.Unpacked-a.written && a.written+size <= free+ratio*a.at()
 }
 
 // descriptor skips what follows the content of a file if its size was not known before. It

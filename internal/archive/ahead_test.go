@@ -245,6 +245,17 @@ func TestAheadLimits(t *testing.T) {
 	}
 }
 
+// TestAheadOfBomb: an archive that nobody has judged yet does not fill the disk with a
+// thousand times its own size. It is unpacked later if it is accepted.
+func TestAheadOfBomb(t *testing.T) {
+	t.Parallel()
+	data := pack(t, member{name: "a", content: "text"}, member{name: "zeros", content: strings.Repeat("\x00", 8<<20)}, member{name: "z"})
+	_, early, list, err := ahead(t, bytes.NewReader(data), data, archive.Limits{}, archive.Options{})
+	if err != nil || early != 1 || len(list) != 3 {
+		t.Errorf("%d files early, of %d; %v", early, len(list), err)
+	}
+}
+
 // FuzzAhead: unpacking ahead either leads to what Unpack makes, or is found out.
 func FuzzAhead(f *testing.F) {
 	data := pack(f, member{name: "d/"}, member{name: "a", content: "text", mode: 0o755}, member{name: "b/c", content: strings.Repeat("x", 100)}, member{name: "s", content: "s", stored: true})

@@ -3,8 +3,10 @@ package install_test
 import (
 	"testing"
 
+	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/disktest"
 	"github.com/tofureg/tofureg/provider/install"
+	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify"
 )
@@ -44,6 +46,18 @@ func TestReadOnly(t *testing.T) {
 		}
 		if _, err := d.Lookup(t.Context(), alpha, v1, linux, accept); err != nil {
 			t.Error(err)
+		}
+		lock := new(lockfile.File)
+		if err := lock.Set(lockfile.Entry{Provider: alpha, Version: v1, Hashes: accept}); err != nil {
+			t.Fatal(err)
+		}
+		for name, in := range map[string]*install.Installer{
+			"directory": {Source: o.src, Dir: d, Platform: linux},
+			"cache":     {Source: o.src, Dir: newDir(t), Cache: d, Platform: linux},
+		} {
+			if _, err := in.Ensure(t.Context(), map[addrs.Provider]addrs.Constraint{alpha: {}}, lock); err != nil {
+				t.Errorf("as the %s: %v", name, err)
+			}
 		}
 		if _, err := d.Install(t.Context(), o.src, o.pkg, install.Options{}); err == nil {
 			t.Error("written to")
