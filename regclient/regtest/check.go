@@ -27,7 +27,7 @@ type CheckOptions struct {
 	// Token is the token of a server that wants one. With it, the server must refuse
 	// requests for lists of versions that have none. It goes to the host of the server and
 	// of the services that it declares, or to that of the mirror if baseURL is empty; never
-	// to files.
+	// to files, but for the package of a module where use_registry_credentials is true.
 	Token string
 
 	// Provider is a provider that the server has, as "acme/alpha". Empty means that it
@@ -179,6 +179,8 @@ type examiner struct {
 	location string   // of its package
 	asked    *url.URL // for the location
 	mirror   checkedMirror
+
+	tokenForModule bool // whether the location wants it
 }
 
 // run does a check if those that it needs have succeeded.

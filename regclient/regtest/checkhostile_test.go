@@ -75,12 +75,12 @@ func (e *endless) RoundTrip(r *http.Request) (*http.Response, error) {
 	case strings.HasSuffix(path, "terraform.json"):
 		doc.WriteString(`{"providers.v1":"/p/","modules.v1":"/m/"}`)
 	case strings.HasPrefix(path, "/p/"):
-		doc.WriteString(`{"versions":[` + strings.Repeat(`{"version":"x"},`, 100_000) + `{}]}`)
+		doc.WriteString(`{"versions":[` + strings.Repeat(`{"version":"x"},`, 10_000) + `{}]}`)
 	case strings.HasPrefix(path, "/m/"):
-		doc.WriteString(`{"modules":[{"versions":[` + strings.Repeat(`{"version":"x"},`, 100_000) + `{}]}]}`)
+		doc.WriteString(`{"modules":[{"versions":[` + strings.Repeat(`{"version":"x"},`, 10_000) + `{}]}]}`)
 	default: // each version of the mirror is missing
 		doc.WriteString(`{"versions":{`)
-		for i := range 50_000 {
+		for i := range 5_000 {
 			fmt.Fprintf(&doc, `"1.0.%d":{},`, i)
 		}
 		doc.WriteString(`"1.1.0":{}}}`)
@@ -145,7 +145,7 @@ func TestExamineLocations(t *testing.T) {
 		"https://files.example.com/profile:1/network.tar.gz", "https://files.example.com/x.zip?archive=zip&checksum=md5:5eed&a=b%20c",
 	} {
 		reg, o := exemplary()
-		o.Client = &http.Client{Transport: anyArchive{reg}}
+		o.Client = &http.Client{Transport: anyArchive{RoundTripper: reg}}
 		reg.AddFault(regtest.Fault{Kind: regtest.ModuleLocation, Header: http.Header{"X-Terraform-Get": {location}}})
 		if found := regtest.Examine(t.Context(), exemplaryURL, o); len(found) != 0 {
 			t.Errorf("%s: found %v", location, found)
@@ -161,6 +161,21 @@ func TestExamineLocations(t *testing.T) {
 			t.Errorf("%s: found %s", answer, found)
 		}
 	}
+	for answer, want := range map[string]string{
+		`{"location":"x.zip","use_registry_credentials":true}`:                            "Bearer secret",
+		`{"location":"https://files.example.com/x.zip","use_registry_credentials":false}`: "",
+	} {
+		reg, o := exemplary()
+		var last *http.Request
+		o.Client = &http.Client{Transport: anyArchive{RoundTripper: reg, last: &last}}
+		reg.AddFault(regtest.Fault{Kind: regtest.ModuleLocation, Status: 200, Raw: []byte(answer), Header: http.Header{"X-Terraform-Get": nil}})
+		if found := regtest.Examine(t.Context(), exemplaryURL, o); len(found) != 0 {
+			t.Errorf("%s: found %v", answer, found)
+		}
+		if last == nil || last.Header.Get("Authorization") != want {
+			t.Errorf("%s: the request for the package is %v", answer, last)
+		}
+	}
 	reg := regtest.New("registry.example.com")
 	reg.AddModule(regtest.Module{Address: "acme/network/aws", Answer: regtest.InBody})
 	found := regtest.Examine(t.Context(), exemplaryURL, regtest.CheckOptions{Client: reg.Client(), Module: "acme/network/aws"})
@@ -169,12 +184,18 @@ func TestExamineLocations(t *testing.T) {
 	}
 }
 
-// anyArchive has an archive under each URL of another host that a client may ask it for.
-type anyArchive struct{ http.RoundTripper }
+// anyArchive has an archive under each URL of another host, and wherever x.zip is.
+type anyArchive struct {
+	http.RoundTripper
+	last **http.Request // for one of them, if not nil
+}
 
 func (a anyArchive) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.URL.Host != "files.example.com" {
+	if r.URL.Host != "files.example.com" && !strings.HasSuffix(r.URL.Path, "/x.zip") {
 		return a.RoundTripper.RoundTrip(r)
+	}
+	if a.last != nil {
+		*a.last = r
 	}
 	resp := &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("PK\x03\x04")), Request: r}
 	if r.URL.RawQuery != "" && r.URL.RawQuery != "a=b%20c" {

@@ -66,7 +66,10 @@ func (e *examiner) moduleLocation() error {
 	header := strings.TrimSpace(r.Header.Get("X-Terraform-Get"))
 	e.location = header
 	if len(bytes.TrimSpace(body)) > 0 {
-		var doc struct{ Location string }
+		var doc struct {
+			Location string
+			Token    *bool `json:"use_registry_credentials"`
+		}
 		if err := decodeChecked(body, &doc); err != nil {
 			return fmt.Errorf("%s: %w", shownURL(e.asked), err)
 		}
@@ -74,6 +77,8 @@ func (e *examiner) moduleLocation() error {
 			e.location = strings.TrimSpace(doc.Location)
 		}
 		switch {
+		case doc.Token != nil:
+			return e.directLocation(strings.TrimSpace(doc.Location), *doc.Token)
 		case doc.Location == "" || header == e.location:
 		case header == "":
 			e.note(CheckAdvice, shownURL(e.asked)+": the location is in the body alone, where not all clients look: name it in a header X-Terraform-Get as well")
@@ -86,6 +91,20 @@ func (e *examiner) moduleLocation() error {
 	if problem := locationProblem(e.location); problem != "" {
 		return fmt.Errorf("%s: %s", shownURL(e.asked), problem)
 	}
+	return nil
+}
+
+// directLocation reads the form in which a registry says that it serves the package itself,
+// and whether it wants its token for that. The header has no part in it.
+func (e *examiner) directLocation(ref string, token bool) error {
+	u, err := resolveChecked(e.asked, "location", ref)
+	if err != nil {
+		return fmt.Errorf("%s: %w", shownURL(e.asked), err)
+	}
+	if u.Fragment != "" {
+		return fmt.Errorf("%s: location: %s: it has a fragment", shownURL(e.asked), shownURL(u))
+	}
+	e.location, e.tokenForModule = u.String(), token
 	return nil
 }
 
@@ -146,7 +165,7 @@ func (e *examiner) modulePackage() error {
 	if err != nil {
 		return err
 	}
-	r, err := e.ask(u, false, "Accept", "*/*", "Accept-Encoding", "identity")
+	r, err := e.ask(u, e.tokenForModule, "Accept", "*/*", "Accept-Encoding", "identity")
 	if err != nil {
 		return err
 	}
