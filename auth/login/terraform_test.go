@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -18,6 +17,7 @@ import (
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/auth/login"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/terraformtest"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
@@ -28,57 +28,47 @@ func TestRealClient(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skipf("skipped: on %s the CLI does not take its certificates from SSL_CERT_FILE, or opens a real browser", runtime.GOOS)
 	}
-	for _, name := range []string{"terraform", "tofu"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			program, err := exec.LookPath(name)
-			if err != nil {
-				t.Skipf("skipped: %s is not installed", name)
-			}
-			reg := registry(regtest.Login{ClientID: "cli", Scopes: []string{"a", "b"}, MinPort: 20000, MaxPort: 29999, ExpiresIn: 1e12})
-			srv, err := reg.ServeTLS()
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer srv.Close()
-			home, local := t.TempDir(), svchost.MustParse(srv.Addr)
-			loginByCLI(t, program, home, srv)
-			theirs := auth.CredentialsFile{Path: filepath.Join(home, ".terraform.d", "credentials.tfrc.json")}
-			if token, err := theirs.Token(t.Context(), local); err != nil || token.Reveal() != secret {
-				t.Errorf("the CLI has stored %q, %v", token.Reveal(), err)
-			}
-			page, exchange := one(t, reg, regtest.LoginAuthz), one(t, reg, regtest.LoginToken)
+	terraformtest.Each(t, realClient)
+}
 
-			reg.Reset()
-			ours := auth.CredentialsFile{Path: filepath.Join(t.TempDir(), "credentials.tfrc.json")}
-			c := &login.Client{HTTP: srv.Client(), Open: srv.Browse, Store: ours}
-			if _, err := c.Login(t.Context(), local); err != nil {
-				t.Fatal(err)
-			}
-			same(t, "page", page.Query, one(t, reg, regtest.LoginAuthz).Query)
-			same(t, "exchange", exchange.Form.Encode(), one(t, reg, regtest.LoginToken).Form.Encode())
-			if token, err := ours.Token(t.Context(), local); err != nil || token.Reveal() != secret {
-				t.Errorf("we have stored %q, %v", token.Reveal(), err)
-			}
-		})
+func realClient(t *testing.T, program string) {
+	reg := registry(regtest.Login{ClientID: "cli", Scopes: []string{"a", "b"}, MinPort: 20000, MaxPort: 29999, ExpiresIn: 1e12})
+	srv, err := reg.ServeTLS()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer srv.Close()
+	p, local := terraformtest.New(t, program), svchost.MustParse(srv.Addr)
+	loginByCLI(t, p, srv)
+	theirs := auth.CredentialsFile{Path: filepath.Join(p.Dir, ".terraform.d", "credentials.tfrc.json")}
+	if token, err := theirs.Token(t.Context(), local); err != nil || token.Reveal() != secret {
+		t.Errorf("the CLI has stored %q, %v", token.Reveal(), err)
+	}
+	page, exchange := one(t, reg, regtest.LoginAuthz), one(t, reg, regtest.LoginToken)
+
+	reg.Reset()
+	ours := auth.CredentialsFile{Path: filepath.Join(t.TempDir(), "credentials.tfrc.json")}
+	c := &login.Client{HTTP: srv.Client(), Open: srv.Browse, Store: ours}
+	if _, err := c.Login(t.Context(), local); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "page", page.Query, one(t, reg, regtest.LoginAuthz).Query)
+	same(t, "exchange", exchange.Form.Encode(), one(t, reg, regtest.LoginToken).Form.Encode())
+	if token, err := ours.Token(t.Context(), local); err != nil || token.Reveal() != secret {
+		t.Errorf("we have stored %q, %v", token.Reveal(), err)
 	}
 }
 
 // loginByCLI plays the user: says yes, and visits the page that the CLI names since it
 // finds no browser.
-func loginByCLI(t *testing.T, program, home string, srv *regtest.Server) {
+func loginByCLI(t *testing.T, p *terraformtest.Project, srv *regtest.Server) {
 	t.Helper()
-	ca := filepath.Join(home, "ca.pem")
-	if err := os.WriteFile(ca, srv.CertPEM, 0o600); err != nil {
+	p.Trust(t, srv.CertPEM)
+	p.Env = append(p.Env, "PATH="+t.TempDir())                                    // to find no browser on
+	if err := os.Mkdir(filepath.Join(p.Dir, ".terraform.d"), 0o700); err != nil { // which the CLI does not
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(filepath.Join(home, ".terraform.d"), 0o700); err != nil { // which the CLI does not
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), program, "login", srv.Addr)
-	cmd.Dir = home
-	// Nothing of the user's own, and no PATH to find a browser on.
-	cmd.Env = []string{"HOME=" + home, "CHECKPOINT_DISABLE=1", "SSL_CERT_FILE=" + ca, "PATH=" + t.TempDir()}
+	cmd := p.Command(t, "login", srv.Addr)
 	cmd.Stdin = strings.NewReader("yes\n")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -98,7 +88,7 @@ func loginByCLI(t *testing.T, program, home string, srv *regtest.Server) {
 		}
 	}
 	if err := cmd.Wait(); err != nil {
-		t.Fatalf("%s login: %v\n%s%s", program, err, &said, &stderr)
+		t.Fatalf("%s login: %v\n%s%s", p.Program, err, &said, &stderr)
 	}
 }
 

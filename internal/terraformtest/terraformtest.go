@@ -3,7 +3,6 @@
 package terraformtest
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"maps"
@@ -44,6 +43,9 @@ func New(t testing.TB, program string) *Project {
 	t.Helper()
 	return &Project{Program: program, Dir: t.TempDir()}
 }
+
+// Name returns the name of the client, "terraform" or "tofu".
+func (p *Project) Name() string { return strings.TrimSuffix(filepath.Base(p.Program), ".exe") }
 
 // Write writes a file in the project and returns its path.
 func (p *Project) Write(t testing.TB, name, text string) string {
@@ -104,21 +106,34 @@ func (p *Project) Init(t testing.TB, flags ...string) string {
 // Run runs the client and returns what it printed. The test fails if the client does.
 func (p *Project) Run(t testing.TB, args ...string) string {
 	t.Helper()
+	out, err := p.Try(t, args...)
+	if err != nil {
+		t.Fatalf("%s %q: %v\n%s", p.Program, args, err, out)
+	}
+	return out
+}
+
+// Try runs the client and returns what it printed, and an error if the client failed.
+func (p *Project) Try(t testing.TB, args ...string) (string, error) {
+	t.Helper()
+	out, err := p.Command(t, args...).CombinedOutput()
+	return string(out), err
+}
+
+// Command returns the command that runs the client, not yet started. It is killed after two
+// minutes and when the test ends.
+func (p *Project) Command(t testing.TB, args ...string) *exec.Cmd {
+	t.Helper()
 	config := filepath.Join(p.Dir, "cli.tfrc")
 	if _, err := os.Stat(config); err != nil {
 		p.Configure(t, "")
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
+	t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, p.Program, args...)
 	cmd.Dir = p.Dir
 	cmd.Env = append([]string{
-		"HOME=" + p.Dir, "PATH=" + os.Getenv("PATH"), "CHECKPOINT_DISABLE=1", "TF_CLI_CONFIG_FILE=" + config,
+		"HOME=" + p.Dir, "APPDATA=" + p.Dir, "PATH=" + os.Getenv("PATH"), "CHECKPOINT_DISABLE=1", "TF_CLI_CONFIG_FILE=" + config,
 	}, p.Env...)
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("%s %q: %v\n%s", p.Program, args, err, &out)
-	}
-	return out.String()
+	return cmd
 }

@@ -1,17 +1,14 @@
 package mirrordir_test
 
 import (
-	"context"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/terraformtest"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -137,59 +134,38 @@ func TestReindexNames(t *testing.T) {
 // of two runs.
 func TestTakeOver(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"terraform", "tofu"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			program, err := exec.LookPath(name)
-			if err != nil {
-				t.Skipf("skipped: %s is not installed", name)
-			}
-			reg := regtest.New("registry.example.com")
-			srv, err := reg.ServeTLS()
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer srv.Close()
-			reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.0.0", Platforms: names(three)})
-			reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "2.0.0", Platforms: names(three)})
-			work, dir := t.TempDir(), t.TempDir()
-			for _, version := range []string{"1.0.0", "2.0.0"} {
-				providersMirror(t, program, work, dir, srv, version)
-			}
-			p := addrs.MustParseProvider(srv.Addr + "/acme/alpha")
-			m := open(t, dir)
-			before := mustCheck(t, m, mirrordir.CheckOptions{})
-			if before.Archives != 4 {
-				t.Errorf("before: %+v", before)
-			}
-			mustReindex(t, m)
-			after := mustCheck(t, m, mirrordir.CheckOptions{})
-			if !after.OK() || len(after.Notes) != 0 || after.Archives != 4 {
-				t.Errorf("after: %+v", after)
-			}
-			reg.Reset()
-			w := []mirrordir.Want{{Provider: p, Version: v1, Platforms: three}, {Provider: p, Version: v2, Platforms: three}}
-			if fetched := mustAdd(t, m, &regclient.Client{HTTP: srv.Client()}, w, mirrordir.Options{}); fetched != 2 || reg.Count(regtest.Archive) != 2 {
-				t.Errorf("%d fetched, want 2, those that were missing: %v", fetched, reg.Requests())
-			}
-			wantGood(t, m)
-		})
-	}
+	terraformtest.Each(t, takeOver)
 }
 
-// providersMirror has the CLI mirror one version for two platforms.
-func providersMirror(t *testing.T, program, work, dir string, srv *regtest.Server, version string) {
-	t.Helper()
-	write(t, work, "main.tf", fmt.Sprintf("terraform {\n  required_providers {\n    alpha = {\n      source = %q\n      version = %q\n    }\n  }\n}\n", srv.Addr+"/acme/alpha", version))
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, program, "providers", "mirror", "-platform=linux_amd64", "-platform=darwin_arm64", dir)
-	cmd.Dir = work
-	cmd.Env = []string{
-		"HOME=" + work, "PATH=" + os.Getenv("PATH"), "CHECKPOINT_DISABLE=1",
-		"SSL_CERT_FILE=" + write(t, work, "ca.pem", string(srv.CertPEM)), "TF_CLI_CONFIG_FILE=" + write(t, work, "empty.tfrc", ""),
+func takeOver(t *testing.T, program string) {
+	reg := regtest.New("registry.example.com")
+	srv, err := reg.ServeTLS()
+	if err != nil {
+		t.Fatal(err)
 	}
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%s providers mirror: %v\n%s", program, err, out)
+	defer srv.Close()
+	p := addrs.MustParseProvider(srv.Addr + "/acme/alpha")
+	project, dir := terraformtest.New(t, program), t.TempDir()
+	project.Trust(t, srv.CertPEM)
+	for _, version := range []string{"1.0.0", "2.0.0"} {
+		reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: version, Platforms: names(three)})
+		project.Require(t, map[string]string{p.String(): version})
+		project.Run(t, "providers", "mirror", "-platform=linux_amd64", "-platform=darwin_arm64", dir)
 	}
+	m := open(t, dir)
+	before := mustCheck(t, m, mirrordir.CheckOptions{})
+	if before.Archives != 4 {
+		t.Errorf("before: %+v", before)
+	}
+	mustReindex(t, m)
+	after := mustCheck(t, m, mirrordir.CheckOptions{})
+	if !after.OK() || len(after.Notes) != 0 || after.Archives != 4 {
+		t.Errorf("after: %+v", after)
+	}
+	reg.Reset()
+	w := []mirrordir.Want{{Provider: p, Version: v1, Platforms: three}, {Provider: p, Version: v2, Platforms: three}}
+	if fetched := mustAdd(t, m, &regclient.Client{HTTP: srv.Client()}, w, mirrordir.Options{}); fetched != 2 || reg.Count(regtest.Archive) != 2 {
+		t.Errorf("%d fetched, want 2, those that were missing: %v", fetched, reg.Requests())
+	}
+	wantGood(t, m)
 }

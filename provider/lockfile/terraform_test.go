@@ -1,17 +1,14 @@
 package lockfile_test
 
 import (
-	"context"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/terraformtest"
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify"
@@ -27,9 +24,9 @@ var platforms = []string{"darwin_arm64", "linux_amd64", "windows_amd64"}
 // A project is a directory with a configuration that wants three providers from a
 // registry.
 type project struct {
-	dir, program, header string
-	env                  []string
-	wants                []want
+	*terraformtest.Project
+	header string
+	wants  []want
 }
 
 // A want is a provider that the configuration requires.
@@ -40,18 +37,17 @@ type want struct {
 	constraint addrs.Constraint
 }
 
-func newProject(t *testing.T, program, header string) *project {
+func newProject(t *testing.T, program string) *project {
 	t.Helper()
-	if _, err := exec.LookPath(program); err != nil {
-		t.Skipf("skipped: %s is not installed", program)
-	}
 	reg := regtest.New("registry.example.com")
 	server, err := reg.ServeTLS()
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Close)
-	p := &project{dir: t.TempDir(), program: program, header: header}
+	p := &project{Project: terraformtest.New(t, program)}
+	p.header = clients[p.Name()]
+	p.Trust(t, server.CertPEM)
 	all := append([]string{addrs.CurrentPlatform().String(), "plan9_mips"}, platforms...)
 	required := ""
 	for _, r := range []struct{ name, version, constraint string }{
@@ -66,54 +62,17 @@ func newProject(t *testing.T, program, header string) *project {
 		p.wants = append(p.wants, w)
 		required += fmt.Sprintf("    %s = {\n      source = %q\n      version = %q\n    }\n", strings.ReplaceAll(r.name, "/", "-"), w.source, r.constraint)
 	}
-	p.write(t, "main.tf", strings.ReplaceAll("terraform {\n  required_providers {\n"+required+"  }\n}\n", "      version = \"\"\n", ""))
-	p.env = []string{
-		"HOME=" + p.dir, "PATH=" + os.Getenv("PATH"), "CHECKPOINT_DISABLE=1",
-		"SSL_CERT_FILE=" + p.write(t, "ca.pem", string(server.CertPEM)),
-		"TF_CLI_CONFIG_FILE=" + p.write(t, "config.tfrc", ""),
-	}
+	p.Write(t, "main.tf", strings.ReplaceAll("terraform {\n  required_providers {\n"+required+"  }\n}\n", "      version = \"\"\n", ""))
 	return p
 }
 
-func (p *project) path(name string) string { return filepath.Join(p.dir, name) }
-
-func (p *project) write(t *testing.T, name, text string) string {
-	t.Helper()
-	if err := os.WriteFile(p.path(name), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return p.path(name)
-}
-
-// run runs the client in the project and returns what it prints.
-func (p *project) run(t *testing.T, args ...string) (string, error) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, p.program, args...)
-	cmd.Dir, cmd.Env = p.dir, p.env
-	out, err := cmd.CombinedOutput()
-	return string(out), err
-}
-
-func (p *project) mustRun(t *testing.T, args ...string) string {
-	t.Helper()
-	out, err := p.run(t, args...)
-	if err != nil {
-		t.Fatalf("%s %q: %v\n%s", p.program, args, err, out)
-	}
-	return out
-}
+func (p *project) path() string { return filepath.Join(p.Dir, lockfile.Name) }
 
 // lockWith has the client write a lock file and returns it.
 func (p *project) lockWith(t *testing.T, args ...string) string {
 	t.Helper()
-	p.mustRun(t, args...)
-	data, err := os.ReadFile(p.path(lockfile.Name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
+	p.Run(t, args...)
+	return p.Read(t, lockfile.Name)
 }
 
 // lock returns the lock file for the platforms as this package writes it, from reports
@@ -150,14 +109,11 @@ func (p *project) lock(t *testing.T, platforms ...string) *lockfile.File {
 // writes again byte for byte.
 func TestReadsWhatClientsWrite(t *testing.T) {
 	t.Parallel()
-	for program, header := range clients {
-		t.Run(program, func(t *testing.T) {
-			t.Parallel()
-			p := newProject(t, program, header)
-			checkSame(t, p.lockWith(t, "init", "-no-color", "-input=false"))
-			checkSame(t, p.lockWith(t, "providers", "lock", "-platform=plan9_mips", "-platform=linux_amd64"))
-		})
-	}
+	terraformtest.Each(t, func(t *testing.T, program string) {
+		p := newProject(t, program)
+		checkSame(t, p.lockWith(t, "init", "-no-color", "-input=false"))
+		checkSame(t, p.lockWith(t, "providers", "lock", "-platform=plan9_mips", "-platform=linux_amd64"))
+	})
 }
 
 func checkSame(t *testing.T, src string) {
@@ -176,68 +132,59 @@ func checkSame(t *testing.T, src string) {
 // them as they are.
 func TestClientsAcceptWhatIsWritten(t *testing.T) {
 	t.Parallel()
-	for program, header := range clients {
-		t.Run(program, func(t *testing.T) {
-			t.Parallel()
-			p := newProject(t, program, header)
-			here := addrs.CurrentPlatform().String()
-			f := p.lock(t, here)
-			if err := f.Save(p.path(lockfile.Name)); err != nil {
-				t.Fatal(err)
+	terraformtest.Each(t, func(t *testing.T, program string) {
+		p := newProject(t, program)
+		here := addrs.CurrentPlatform().String()
+		f := p.lock(t, here)
+		if err := f.Save(p.path()); err != nil {
+			t.Fatal(err)
+		}
+		for _, args := range [][]string{{"init", "-no-color", "-input=false", "-lockfile=readonly"}, {"init", "-no-color", "-input=false"}} {
+			if got := p.lockWith(t, args...); got != string(f.Bytes()) {
+				t.Errorf("%q changed\n%s\ninto\n%s", args, f.Bytes(), got)
 			}
-			for _, args := range [][]string{{"init", "-no-color", "-input=false", "-lockfile=readonly"}, {"init", "-no-color", "-input=false"}} {
-				if got := p.lockWith(t, args...); got != string(f.Bytes()) {
-					t.Errorf("%q changed\n%s\ninto\n%s", args, f.Bytes(), got)
-				}
-			}
-		})
-	}
+		}
+	})
 }
 
 // TestSameAsProvidersLock compares a file for several platforms with what the command
 // for that writes.
 func TestSameAsProvidersLock(t *testing.T) {
 	t.Parallel()
-	for program, header := range clients {
-		t.Run(program, func(t *testing.T) {
-			t.Parallel()
-			p := newProject(t, program, header)
-			args := []string{"providers", "lock", "-no-color"}
-			for _, platform := range platforms {
-				args = append(args, "-platform="+platform)
-			}
-			want := p.lockWith(t, args...)
-			f := p.lock(t, platforms...)
-			if got := string(f.Bytes()); got != want {
-				t.Errorf("got\n%s\nwant\n%s", got, want)
-			}
-		})
-	}
+	terraformtest.Each(t, func(t *testing.T, program string) {
+		p := newProject(t, program)
+		args := []string{"providers", "lock", "-no-color"}
+		for _, platform := range platforms {
+			args = append(args, "-platform="+platform)
+		}
+		want := p.lockWith(t, args...)
+		f := p.lock(t, platforms...)
+		if got := string(f.Bytes()); got != want {
+			t.Errorf("got\n%s\nwant\n%s", got, want)
+		}
+	})
 }
 
 // TestClientsObey makes sure that the clients do read these files: with a wrong hash
 // they refuse the package.
 func TestClientsObey(t *testing.T) {
 	t.Parallel()
-	for program, header := range clients {
-		t.Run(program, func(t *testing.T) {
-			t.Parallel()
-			p := newProject(t, program, header)
-			f := p.lock(t, addrs.CurrentPlatform().String())
-			for e := range f.All() {
-				e.Hashes = []verify.Hash{zh1}
-				if err := f.Set(e); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if err := f.Save(p.path(lockfile.Name)); err != nil {
+	terraformtest.Each(t, func(t *testing.T, program string) {
+		p := newProject(t, program)
+		f := p.lock(t, addrs.CurrentPlatform().String())
+		for e := range f.All() {
+			e.Hashes = []verify.Hash{zh1}
+			if err := f.Set(e); err != nil {
 				t.Fatal(err)
 			}
-			if out, err := p.run(t, "init", "-no-color", "-input=false"); err == nil || !strings.Contains(out, "checksum") {
-				t.Errorf("wrong hashes: %v\n%s", err, out)
-			}
-		})
-	}
+		}
+		if err := f.Save(p.path()); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := p.Try(t, "init", "-no-color", "-input=false"); err == nil || !strings.Contains(out, "checksum") {
+			t.Errorf("wrong hashes: %v\n%s", err, out)
+		}
+	})
 }
 
 // TestAsStrictAsClients has the clients read files of all sorts. What they refuse is
@@ -253,27 +200,20 @@ func TestAsStrictAsClients(t *testing.T) {
 		block + " {\n  version = \"1.0.0\"\n  hashes = [\"a:b\"\n  ,]\n}\n", block + " {\n  version = \"1.0.0\"\n}\n\n" + block + " {\n  version = \"1.0.0\"\n}\n",
 		"module \"a\" {\n  x = 1\n}\n", "module {\n}\n", "module \"a\" \"b\" {\n}\n", block + " {\n  version = \"1.0.0\"\n  x {\n  }\n}\n",
 	}, seeds...)
-	for program := range clients {
-		t.Run(program, func(t *testing.T) {
-			t.Parallel()
-			if _, err := exec.LookPath(program); err != nil {
-				t.Skipf("skipped: %s is not installed", program)
+	terraformtest.Each(t, func(t *testing.T, program string) {
+		p := terraformtest.New(t, program)
+		p.Write(t, "main.tf", "")
+		for _, src := range append(slices.Clone(files), stricter...) {
+			p.Write(t, lockfile.Name, src)
+			out, theirs := p.Try(t, "init", "-no-color", "-input=false")
+			if _, ours := lockfile.Parse([]byte(src), ""); (ours == nil) != (theirs == nil) && !slices.Contains(stricter, src) {
+				t.Errorf("%q\nhere: %v\nthere: %v\n%s", src, ours, theirs, out)
 			}
-			p := &project{dir: t.TempDir(), program: program}
-			p.env = []string{"HOME=" + p.dir, "PATH=" + os.Getenv("PATH"), "CHECKPOINT_DISABLE=1", "TF_CLI_CONFIG_FILE=" + p.write(t, "config.tfrc", "")}
-			p.write(t, "main.tf", "")
-			for _, src := range append(slices.Clone(files), stricter...) {
-				p.write(t, lockfile.Name, src)
-				out, theirs := p.run(t, "init", "-no-color", "-input=false")
-				if _, ours := lockfile.Parse([]byte(src), ""); (ours == nil) != (theirs == nil) && !slices.Contains(stricter, src) {
-					t.Errorf("%q\nhere: %v\nthere: %v\n%s", src, ours, theirs, out)
-				}
+		}
+		for _, src := range stricter {
+			if _, err := lockfile.Parse([]byte(src), ""); err == nil {
+				t.Errorf("accepted: %q", src)
 			}
-			for _, src := range stricter {
-				if _, err := lockfile.Parse([]byte(src), ""); err == nil {
-					t.Errorf("accepted: %q", src)
-				}
-			}
-		})
-	}
+		}
+	})
 }
