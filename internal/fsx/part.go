@@ -82,6 +82,12 @@ func (p *Part) Publish() error {
 	return p.rename()
 }
 
+// PublishAs is [Part.Publish] at another place of the same file system.
+func (p *Part) PublishAs(target string) error {
+	p.target = target
+	return p.Publish()
+}
+
 func (p *Part) rename() error {
 	if err := replaceable(p.target); err != nil {
 		return err

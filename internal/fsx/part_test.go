@@ -53,6 +53,37 @@ func TestPart(t *testing.T) {
 	}
 }
 
+// TestPublishAs: a part may get another name than it was made for, in another directory.
+func TestPublishAs(t *testing.T) {
+	t.Parallel()
+	dir, staging := t.TempDir(), filepath.Join(t.TempDir(), "staging")
+	if err := os.Mkdir(staging, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"old", "new"} {
+		p, err := fsx.CreatePart(filepath.Join(staging, "staged"), 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.WriteString(want); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.PublishAs(filepath.Join(dir, "file")); err != nil {
+			t.Fatal(err)
+		}
+		wantContent(t, filepath.Join(dir, "file"), want)
+	}
+	p, err := fsx.CreatePart(filepath.Join(staging, "staged"), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.PublishAs(dir); !errors.Is(err, fsx.ErrNotAFile) {
+		t.Errorf("in the place of a directory: %v, want ErrNotAFile", err)
+	}
+	wantNames(t, dir, "file")
+	wantNames(t, staging)
+}
+
 func TestPartRefusedTargets(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -58,7 +58,7 @@ func (m *Mirror) openArchive(ctx context.Context, name string) (*archiveFile, er
 type stagedArchive interface {
 	file() *os.File
 	commit(ctx context.Context, name string) error // gives it a name that nothing has
-	discard()
+	Discard()
 }
 
 // stageArchive returns a new file; in a local directory one that only needs its name.
@@ -75,7 +75,7 @@ func (m *Mirror) stageArchive(ctx context.Context) (stagedArchive, error) {
 
 type stagedInPlace struct{ *staged }
 
-func (s stagedInPlace) file() *os.File { return s.staged.file }
+func (s stagedInPlace) file() *os.File { return s.File }
 
 // commit leaves it to the record, which is written next, to make the name durable.
 func (s stagedInPlace) commit(ctx context.Context, name string) error {
@@ -88,8 +88,6 @@ type stagedElsewhere struct {
 }
 
 func (s stagedElsewhere) file() *os.File { return s.File }
-
-func (s stagedElsewhere) discard() { s.Discard() }
 
 func (s stagedElsewhere) commit(ctx context.Context, name string) error {
 	info, err := s.Stat()

@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 
 	"github.com/tofureg/tofureg/internal/fsx"
@@ -30,8 +29,8 @@ func (d *Directory) Write(ctx context.Context, name string, content *io.SectionR
 	if err != nil {
 		return err
 	}
-	defer s.discard()
-	if _, err := io.Copy(s.file, ctxReader{ctx, content}); err != nil {
+	defer s.Discard()
+	if _, err := io.Copy(s.File, ctxReader{ctx, content}); err != nil {
 		return err
 	}
 	if err := s.commit(ctx, name, was); err != nil {
@@ -137,63 +136,23 @@ func (d *Directory) private() (string, error) {
 // staged is a file without a name in the mirror. It is locked as long as it is in use,
 // which tells it from those that dead processes have left behind.
 type staged struct {
-	dir  *Directory
-	file *os.File
-	done bool
+	*fsx.Part
+	dir *Directory
 }
 
 func (d *Directory) stage(ctx context.Context) (*staged, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, context.Cause(ctx)
+	}
 	dir, err := d.private()
 	if err != nil {
 		return nil, err
 	}
-	for range 100 {
-		if err := ctx.Err(); err != nil {
-			return nil, context.Cause(ctx)
-		}
-		f, err := fsx.Create(filepath.Join(dir, "staged"), 0o644)
-		if err != nil {
-			return nil, err
-		}
-		locked, err := lockNew(f.File)
-		if locked {
-			return &staged{dir: d, file: f.File}, nil
-		}
-		f.Discard()
-		if err != nil {
-			return nil, err
-		}
-	}
-	return nil, fmt.Errorf("files in %s disappear", dir)
-}
-
-// lockNew locks a file that has just been made. It reports false if somebody who cleans
-// up was faster: the file had no lock for a moment.
-func lockNew(f *os.File) (bool, error) {
-	locked, err := fsx.TryLock(f)
-	if err != nil || !locked {
-		return false, err
-	}
-	open, err := f.Stat()
+	part, err := fsx.CreatePart(filepath.Join(dir, "staged"), 0o644)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	named, err := os.Lstat(f.Name())
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil && os.SameFile(open, named), err
-}
-
-// discard removes the file unless it has been committed.
-func (s *staged) discard() {
-	if s.done {
-		return
-	}
-	s.done = true
-	os.Remove(s.file.Name())
-	s.file.Close()
-	os.Remove(s.file.Name()) // Windows removes only what is closed
+	return &staged{part, d}, nil
 }
 
 // commit gives the file its name, as Storage.Write does. The name is durable when the
@@ -203,7 +162,7 @@ func (s *staged) commit(ctx context.Context, name string, was Revision) error {
 	if err != nil {
 		return err
 	}
-	if err := s.file.Sync(); err != nil {
+	if err := s.Sync(); err != nil {
 		return err
 	}
 	if err := s.rename(ctx, path, was); err != nil {
@@ -224,21 +183,9 @@ func (s *staged) rename(ctx context.Context, path string, was Revision) error {
 	if err := s.dir.mkdir(filepath.Dir(path)); err != nil {
 		return err
 	}
-	if runtime.GOOS == "windows" {
-		// Only what is closed can be renamed. That ends the lock of the file, but
-		// nobody cleans up while changes are locked.
-		if err := s.file.Close(); err != nil {
-			return err
-		}
-	}
-	if err := os.Rename(s.file.Name(), path); err != nil {
-		return err
-	}
-	s.done = true
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	return s.file.Close()
+	// On Windows the file is not locked any more when it gets its name, but nobody cleans
+	// up while changes are locked.
+	return s.PublishAs(path)
 }
 
 // unchanged compares the file at path with the one that the writer has seen.
