@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/auth"
+	"github.com/tofureg/tofureg/internal/disktest"
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
@@ -136,6 +137,30 @@ func TestCredentialsFileIsAPipe(t *testing.T) {
 		if !errors.Is(err, fsx.ErrNotAFile) {
 			t.Errorf("%v, want ErrNotAFile", err)
 		}
+	}
+}
+
+// TestSwappedForPipe puts a pipe where a file is about to be opened.
+func TestSwappedForPipe(t *testing.T) {
+	t.Parallel()
+	for name, read := range map[string]func(path string) error{
+		"credentials": func(path string) error {
+			_, err := auth.CredentialsFile{Path: path}.Token(t.Context(), hostA)
+			return err
+		},
+		"netrc": func(path string) error {
+			_, err := auth.LoadNetrc(path)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, err := range disktest.Swapped(t, "", read) {
+				if !errors.Is(err, fsx.ErrNotAFile) {
+					t.Errorf("%v, want ErrNotAFile", err)
+				}
+			}
+		})
 	}
 }
 

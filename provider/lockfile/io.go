@@ -32,14 +32,7 @@ func load(path string, lenient bool) (*File, error) {
 
 // read returns the content of a regular file, or its first MaxSize+1 bytes.
 func read(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() { // reading from a pipe might never end
-		return nil, fmt.Errorf("%s: %w", path, fsx.ErrNotAFile)
-	}
-	f, err := os.Open(path)
+	f, err := fsx.OpenRegular(path)
 	if err != nil {
 		return nil, err
 	}

@@ -3,11 +3,14 @@
 package lockfile_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
 
+	"github.com/tofureg/tofureg/internal/disktest"
+	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/provider/lockfile"
 )
 
@@ -24,6 +27,19 @@ func TestPipe(t *testing.T) {
 	var f lockfile.File
 	if err := f.Save(pipe); err == nil {
 		t.Error("replaced a pipe")
+	}
+}
+
+// TestSwappedForPipe puts a pipe where a lock file is about to be opened.
+func TestSwappedForPipe(t *testing.T) {
+	t.Parallel()
+	for _, err := range disktest.Swapped(t, canonical, func(path string) error {
+		_, err := lockfile.Load(path)
+		return err
+	}) {
+		if !errors.Is(err, fsx.ErrNotAFile) {
+			t.Errorf("%v, want ErrNotAFile", err)
+		}
 	}
 }
 
