@@ -17,9 +17,11 @@ import (
 // same one. A directory alone does not tell which archive it was unpacked from, so without
 // a note each of them would download it again.
 //
-// A note proves nothing: whoever can write to the directory can write one. It is believed
-// only by a caller that began before it was written, and on Unix only by the user who has
-// written it: what others say of an archive must not get into a lock file.
+// What it says gets into reports and lock files, so it is believed only if it was written
+// after the caller began, by this user, into a file that is open to nobody else: its writer
+// is a process like this one then. What another user writes is not, and neither is what
+// came with the directory, out of a backup or an archive. Where modes do not tell whose a
+// file is, as on Windows, no note is believed, and those who wait download.
 type note struct {
 	Size   int64       `json:"size"`   // of the archive
 	ZH     verify.Hash `json:"zh"`     // of the archive
