@@ -92,15 +92,7 @@ func TestReadOnlyParent(t *testing.T) {
 // TestOtherFileSystem: the package is made where it is to be, so no rename crosses a border.
 func TestOtherFileSystem(t *testing.T) {
 	t.Parallel()
-	other, err := os.MkdirTemp("/dev/shm", "tofureg")
-	if err != nil {
-		t.Skip("skipped: there is no second file system in memory here")
-	}
-	defer os.RemoveAll(other)
-	link := filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink(other, link); err != nil {
-		t.Fatal(err)
-	}
+	other, link := disktest.Elsewhere(t)
 	if _, err := place(t, forms(t)["tar.gz"], filepath.Join(link, "module")); err != nil {
 		t.Fatal(err)
 	}

@@ -114,15 +114,7 @@ func smallArchive(t *testing.T) []byte {
 // TestOtherFileSystem: the file is made where it is to be, so no rename crosses a border.
 func TestOtherFileSystem(t *testing.T) {
 	t.Parallel()
-	other, err := os.MkdirTemp("/dev/shm", "tofureg")
-	if err != nil {
-		t.Skip("skipped: there is no second file system in memory here")
-	}
-	defer os.RemoveAll(other)
-	link := filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink(other, link); err != nil {
-		t.Fatal(err)
-	}
+	other, link := disktest.Elsewhere(t)
 	content := archive(t)
 	path := filepath.Join(link, "demo.zip")
 	if _, err := provider.Download(t.Context(), serve(content), packageOf(content), path, accepting(content)); err != nil {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/examples/internal/programtest"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/regclient"
@@ -125,13 +126,7 @@ func TestBadInput(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			err := run(t.Context(), test.args, io.Discard, io.Discard)
-			if err == nil {
-				t.Fatal("no error")
-			}
-			if text := err.Error(); strings.Contains(text, "\n") || !strings.Contains(text, test.want) {
-				t.Errorf("error is not one clear line with %q: %q", test.want, text)
-			}
+			programtest.OneLine(t, run(t.Context(), test.args, io.Discard, io.Discard), test.want)
 		})
 	}
 }

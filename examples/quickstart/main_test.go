@@ -4,13 +4,13 @@ import (
 	"errors"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/examples/internal/programtest"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -18,38 +18,17 @@ import (
 )
 
 // TestMain lets the test binary be the program itself.
-func TestMain(m *testing.M) {
-	if os.Getenv("QUICKSTART_TEST_MAIN") != "" {
-		main()
-		return
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { programtest.Main(m, main) }
 
 // TestExitCode: bad input is one line on the standard error and code 1, help is none of
 // that.
 func TestExitCode(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct {
-		arg    string
-		code   int
-		stderr string // a line that starts so, and only that one if the code is not 0
-	}{
-		{"acme/terraform-provider-demo", 1, "quickstart: invalid provider address "},
-		{"-frob", 1, "quickstart: flag provided but not defined: -frob"},
-		{"-help", 0, "usage: quickstart "},
-	} {
-		var stdout, stderr strings.Builder
-		cmd := exec.Command(os.Args[0], test.arg)
-		cmd.Env = append(os.Environ(), "QUICKSTART_TEST_MAIN=1")
-		cmd.Stdout, cmd.Stderr = &stdout, &stderr
-		if err := cmd.Run(); cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != test.code {
-			t.Errorf("%s: %v, want code %d", test.arg, err, test.code)
-		}
-		if stdout.Len() > 0 || !strings.HasPrefix(stderr.String(), test.stderr) || test.code != 0 && strings.Count(stderr.String(), "\n") != 1 {
-			t.Errorf("%s: output %q, errors %q", test.arg, &stdout, &stderr)
-		}
-	}
+	programtest.Exits(t,
+		programtest.Exit{Arg: "acme/terraform-provider-demo", Code: 1, Stderr: "quickstart: invalid provider address "},
+		programtest.Exit{Arg: "-frob", Code: 1, Stderr: "quickstart: flag provided but not defined: -frob"},
+		programtest.Exit{Arg: "-help", Code: 0, Stderr: "usage: quickstart "},
+	)
 }
 
 func TestEmbedded(t *testing.T) {
@@ -130,13 +109,7 @@ func TestBadInput(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			err := run(t.Context(), test.args, io.Discard, io.Discard)
-			if err == nil {
-				t.Fatal("no error")
-			}
-			if text := err.Error(); strings.Contains(text, "\n") || !strings.Contains(text, test.want) {
-				t.Errorf("error is not one clear line with %q: %q", test.want, text)
-			}
+			programtest.OneLine(t, run(t.Context(), test.args, io.Discard, io.Discard), test.want)
 		})
 	}
 }

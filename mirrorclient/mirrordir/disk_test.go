@@ -123,15 +123,7 @@ func TestOccupied(t *testing.T) {
 // TestOtherFileSystem: files are staged within the mirror, so no rename crosses a border.
 func TestOtherFileSystem(t *testing.T) {
 	t.Parallel()
-	other, err := os.MkdirTemp("/dev/shm", "tofureg")
-	if err != nil {
-		t.Skip("skipped: there is no second file system in memory here")
-	}
-	defer os.RemoveAll(other)
-	link := filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink(other, link); err != nil {
-		t.Fatal(err)
-	}
+	_, link := disktest.Elsewhere(t)
 	m := open(t, link)
 	mustAdd(t, m, client(growing()), wants(three, v1), mirrordir.Options{})
 	wantOnly(t, m, link)
