@@ -225,51 +225,63 @@ func TestKill(t *testing.T) {
 		seed = rand.Uint64()
 	}
 	t.Logf("-mirrordir.seed=%d", seed)
-	r := rand.New(rand.NewPCG(seed, 2))
-	_, dir := newMirror(t)
+	var mu sync.Mutex
 	phases := map[string]int{}
-	for i := 0; i < *kills; i++ {
-		if i%3 == 0 {
-			_, dir = newMirror(t)
+	const together = 3 // kills on one directory
+	t.Run("from", func(t *testing.T) {
+		for first := 0; first < *kills; first += together {
+			t.Run(fmt.Sprint(first), func(t *testing.T) {
+				t.Parallel()
+				r := rand.New(rand.NewPCG(seed, uint64(first)))
+				_, dir := newMirror(t)
+				for i := first; i < min(first+together, *kills); i++ {
+					phase := killOnce(t, dir, r, i)
+					kind, _, _ := strings.Cut(phase, " ")
+					mu.Lock()
+					phases[kind]++
+					mu.Unlock()
+				}
+				finish(t, dir)
+			})
 		}
-		aim := steps[i%len(steps)]
-		phase, killed := kill(t, dir, r, aim)
-		for !killed {
-			phase, killed = kill(t, dir, r, aim)
-		}
-		t.Logf("kill %d: %s", i, phase)
-		kind, _, _ := strings.Cut(phase, " ")
-		phases[kind]++
-		poll(t, dir)
-		if report := mustCheck(t, open(t, dir), mirrordir.CheckOptions{}); !report.OK() {
-			t.Errorf("kill %d, after %q: %v", i, phase, report.Problems)
-		}
-		if i%3 == 2 || i == *kills-1 {
-			finish(t, dir)
-		}
-	}
+	})
 	t.Logf("phases: %v", phases)
 	if *kills >= 25 && len(phases) < 3 {
 		t.Errorf("all kills fell into the same few phases: %v", phases)
 	}
 }
 
+// killOnce kills the i-th process, looks at what it leaves, and returns its last step.
+func killOnce(t *testing.T, dir string, r *rand.Rand, i int) string {
+	t.Helper()
+	phase, killed := kill(t, dir, r, steps[i%len(steps)], 6)
+	for !killed { // it had less to do than that
+		phase, killed = kill(t, dir, r, "", 30)
+	}
+	t.Logf("kill %d: %s", i, phase)
+	poll(t, dir)
+	if report := mustCheck(t, open(t, dir), mirrordir.CheckOptions{}); !report.OK() {
+		t.Errorf("kill %d, after %q: %v", i, phase, report.Problems)
+	}
+	return phase
+}
+
 // steps are what a process tells of, and what kill aims at in turn.
 var steps = []string{"ready", "bytes", "verified", "write", "written"}
 
-// kill starts a process, kills it a little after it has told of some steps, the last of
-// which is the one to aim at, and returns the step it had come to by then; false if it had
-// finished.
-func kill(t *testing.T, dir string, r *rand.Rand, aim string) (phase string, killed bool) {
+// kill starts a process, kills it a little after it has told of up to so many steps of the
+// kind to aim at, or of any if that is "", and returns the step it had come to by then;
+// false if it had finished.
+func kill(t *testing.T, dir string, r *rand.Rand, aim string, most int) (phase string, killed bool) {
 	t.Helper()
 	cmd, lines := start(t, dir, r.Uint64())
 	phase = "ready"
-	for more := r.IntN(20); more >= 0 && aim != "ready"; {
+	for more := r.IntN(most); more >= 0 && aim != "ready"; {
 		if !lines.Scan() || lines.Text() == "PASS" {
 			break
 		}
 		phase = lines.Text()
-		if strings.HasPrefix(phase, aim+" ") {
+		if strings.HasPrefix(phase, aim) {
 			more--
 		}
 	}
