@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"mime"
+	"reflect"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -57,7 +58,7 @@ func DecodeJSON(data []byte, v any) error {
 	}
 	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		kind, _, _ := strings.Cut(e.Value, " ") // "number" has the number behind it, however long
-		reason := fmt.Sprintf("%s where %s is wanted", kind, e.Type)
+		reason := fmt.Sprintf("%s where %s is wanted", kind, typeInJSON(e.Type))
 		if e.Field != "" {
 			reason += ", in " + e.Field
 		}
@@ -92,6 +93,25 @@ func invalidUTF8(data []byte) int64 {
 		i += size
 	}
 	return int64(len(data))
+}
+
+// typeInJSON returns what a document calls a value that is decoded into t.
+func typeInJSON(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return typeInJSON(t.Elem())
+	case reflect.Struct, reflect.Map:
+		return "object"
+	case reflect.Slice, reflect.Array:
+		return "array"
+	case reflect.Bool:
+		return "boolean"
+	case reflect.Float32, reflect.Float64:
+		return "number"
+	case reflect.Int, reflect.Int32, reflect.Int64, reflect.Uint, reflect.Uint32, reflect.Uint64:
+		return "whole number"
+	}
+	return t.Kind().String()
 }
 
 // DecodeObject is DecodeJSON for documents on whose reading everything depends:

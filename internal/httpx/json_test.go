@@ -52,11 +52,12 @@ func TestDecodeJSON(t *testing.T) {
 		{"invalid UTF-8", "{\"a\":\"caf\xe9\"}", 9, "invalid UTF-8", ""},
 		{"invalid UTF-8 as a name", "{\"\xff\":1}", 2, "invalid UTF-8", ""},
 		{"UTF-16", "\xff\xfe{\x00}\x00", 0, "invalid UTF-8", `\xff\xfe{\x00}\x00`},
-		{"wrong type", `{"versions":"x"}`, 15, "string where []", ""},
+		{"wrong type", `{"versions":"x"}`, 15, "string where array is wanted", ""},
 		{"wrong type within", `{"versions":[{"version":7}]}`, 25, "number where string is wanted, in versions.version", ""},
+		{"wrong element", `{"versions":[7]}`, 14, "number where object is wanted, in versions", ""},
 		{"too deep", strings.Repeat("[", 10_001), 10_000, "exceeded max depth", ""},
 		{"too deep as a value", `{"x":` + strings.Repeat("[", 100_000), 10_004, "exceeded max depth", ""},
-		{"huge number", `{"versions":` + strings.Repeat("9", 100_000) + `}`, 100_012, "number where []", ""},
+		{"huge number", `{"versions":` + strings.Repeat("9", 100_000) + `}`, 100_012, "number where array is wanted", ""},
 	} {
 		var d document
 		err := httpx.DecodeJSON([]byte(test.text), &d)
