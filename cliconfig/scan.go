@@ -122,8 +122,18 @@ func digit(r rune) bool {
 	return '0' <= r && r <= '9' || r >= utf8.RuneSelf && unicode.IsDigit(r)
 }
 
-// numberEnd returns the end of the number at i, which is i if there is none.
+// numberEnd returns the end of the number at i, which is i if there is none. One that runs
+// into a word is none: the library splits them, in ways that nobody can mean.
 func (s *scanner) numberEnd(i int) int {
+	end := s.digitsEnd(i)
+	if r, _ := utf8.DecodeRuneInString(s.src[end:]); end > i && letter(r) {
+		return i
+	}
+	return end
+}
+
+// digitsEnd returns the end of the number at i, whatever follows it.
+func (s *scanner) digitsEnd(i int) int {
 	start := i
 	if i < len(s.src) && s.src[i] == '-' {
 		i++
