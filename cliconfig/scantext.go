@@ -117,7 +117,8 @@ func unindent(content, indent string, indented bool) string {
 	lines = lines[:len(lines)-1] // what follows the last line break
 	for i, line := range lines {
 		if !strings.HasPrefix(line, indent) {
-			return strings.TrimRight(content+indent, " \t")
+			// The library also takes the character before the marker, whatever it is.
+			return strings.TrimRight(content+indent[:len(indent)-1], " \t")
 		}
 		lines[i] = line[len(indent):]
 	}
