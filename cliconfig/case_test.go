@@ -38,7 +38,7 @@ func parseCase(t *testing.T, text string) *testCase {
 	t.Helper()
 	head, rest, _ := strings.Cut(text, "-- ")
 	c := &testCase{files: map[string]string{}}
-	c.system = cliconfig.System{GOOS: "linux", GOARCH: "amd64", Home: "/home/alice", Dir: "/work"}
+	c.system = cliconfig.System{GOOS: "linux", GOARCH: "amd64", Home: "/home/alice", Dir: "/project"}
 	for line := range strings.Lines(head) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), ":")
 		value = strings.TrimSpace(value)

@@ -32,7 +32,7 @@ func FuzzLoad(f *testing.F) {
 	}
 	f.Add([]byte(`{"credentials":{"a.test":{"token":"x"}},"host":{"b.test":{"services":{"login.v1":{"ports":[1,2]}}}}}`), true)
 	f.Fuzz(func(t *testing.T, data []byte, windows bool) {
-		sys := cliconfig.System{GOOS: "linux", GOARCH: "amd64", Home: "/home/alice", Dir: "/work"}
+		sys := cliconfig.System{GOOS: "linux", GOARCH: "amd64", Home: "/home/alice", Dir: "/project"}
 		file := "/home/alice/.tofurc"
 		if windows {
 			sys.GOOS, sys.Home, sys.Dir = "windows", `C:\alice`, `C:\work`
@@ -125,7 +125,7 @@ func FuzzPaths(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		for _, sys := range []cliconfig.System{{GOOS: "linux", Dir: "/work"}, {GOOS: "windows", Dir: `C:\work`}} {
+		for _, sys := range []cliconfig.System{{GOOS: "linux", Dir: "/project"}, {GOOS: "windows", Dir: `C:\work`}} {
 			once := sys.CleanPath(s)
 			if twice := sys.CleanPath(once); twice != once && !strings.Contains(s, ":") {
 				t.Errorf("%s: %q is cleaned to %q and then to %q", sys.GOOS, s, once, twice)

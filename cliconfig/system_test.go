@@ -25,17 +25,17 @@ func TestHost(t *testing.T) {
 // TestPaths has the rules of both systems, whatever this one is.
 func TestPaths(t *testing.T) {
 	t.Parallel()
-	unix, windows := cliconfig.System{GOOS: "linux", Dir: "/work/a"}, cliconfig.System{GOOS: "windows", Dir: `D:\work\a`}
+	unix, windows := cliconfig.System{GOOS: "linux", Dir: "/project/a"}, cliconfig.System{GOOS: "windows", Dir: `D:\work\a`}
 	for _, c := range []struct {
 		sys      cliconfig.System
 		in, want string
 	}{
-		{unix, "b", "/work/a/b"},
-		{unix, "../b//c/.", "/work/b/c"},
+		{unix, "b", "/project/a/b"},
+		{unix, "../b//c/.", "/project/b/c"},
 		{unix, "/b/../../c", "/c"},
-		{unix, "", "/work/a"},
-		{unix, `C:\b`, `/work/a/C:\b`},
-		{unix, "a;b", "/work/a/a;b"},
+		{unix, "", "/project/a"},
+		{unix, `C:\b`, `/project/a/C:\b`},
+		{unix, "a;b", "/project/a/a;b"},
 		{cliconfig.System{GOOS: "linux"}, "../b", "../b"},
 		{windows, "b", `D:\work\a\b`},
 		{windows, `..\b\\c\.`, `D:\work\b\c`},

@@ -67,7 +67,7 @@ func (c *testCase) refusedBy(t *testing.T, program string) (refused bool, said s
 	t.Helper()
 	dir := t.TempDir()
 	move := []string{"/home/alice/.tofurc", dir + "/home/alice/.terraformrc"}
-	for _, top := range []string{"/home/", "/work/", "/var/", "/etc/", "/xdg/", "/data/", "/opt/"} {
+	for _, top := range []string{"/home/", "/project/", "/var/", "/etc/", "/xdg/", "/data/", "/opt/"} {
 		move = append(move, `"`+top, `"`+dir+top, "="+top, "="+dir+top)
 	}
 	moved := strings.NewReplacer(move...)
@@ -77,11 +77,11 @@ func (c *testCase) refusedBy(t *testing.T, program string) (refused bool, said s
 		}
 		write(t, dir+strings.Replace(file, ".tofurc", ".terraformrc", 1), moved.Replace(text))
 	}
-	if err := os.MkdirAll(dir+"/work", 0o755); err != nil {
+	if err := os.MkdirAll(dir+"/project", 0o755); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(program, "version")
-	cmd.Dir = dir + "/work"
+	cmd.Dir = dir + "/project"
 	cmd.Env = []string{"HOME=" + dir + "/home/alice", "CHECKPOINT_DISABLE=1"}
 	for _, v := range c.system.Environ {
 		cmd.Env = append(cmd.Env, moved.Replace(v))

@@ -27,7 +27,7 @@ const (
 	realHost   = "host \"{HOST}\" {\n  services = {\n    \"providers.v1\" = \"https://{REGISTRY}/v1/providers/\"\n  }\n}\n"
 	realMirror = "  network_mirror {\n    url = \"https://{MIRROR}/mirror/\"\n  }\n"
 	realDir    = "  filesystem_mirror {\n    path = \"{DIR}\"\n  }\n"
-	realNone   = "  filesystem_mirror {\n    path = \"{HOME}/work\"\n  }\n"
+	realNone   = "  filesystem_mirror {\n    path = \"{HOME}/project\"\n  }\n"
 )
 
 // installCase is a realCase in which a package is installed: by the init command of the
@@ -61,7 +61,7 @@ func installCases() []installCase {
 		{realCase: named.as("mirror, corrupt"), methods: realMirror, fault: corrupt, fails: true},
 		{realCase: inDir.as("packed directory"), methods: realDir},
 		{realCase: inDir.as("unpacked directory"), methods: realDir, unpack: true},
-		{unused: true, realCase: realCase{name: "override"}, methods: "  dev_overrides {\n    \"{HOST}/acme/alpha\" = \"{HOME}/work\"\n  }\n" + direct},
+		{unused: true, realCase: realCase{name: "override"}, methods: "  dev_overrides {\n    \"{HOST}/acme/alpha\" = \"{HOME}/project\"\n  }\n" + direct},
 		{realCase: realCase{name: "no method"}, methods: "  direct {\n    exclude = [\"{HOST}/*/*\"]\n  }\n", fails: true},
 		{realCase: realCase{name: "plugin cache", files: map[string]string{"cache/.keep": ""}}, more: "plugin_cache_dir = \"$HOME/cache\"\n"},
 	}
