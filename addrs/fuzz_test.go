@@ -165,7 +165,8 @@ func FuzzParsePlatform(f *testing.F) {
 
 func FuzzParseModuleSource(f *testing.F) {
 	seed(f, "a/b/c", "example.com/a/b/c//d/../e", "a/b/c//..", "a/b/c///etc", `a/b/c//..\x`, "a/b/c//", "a/b/c//./", "a/b/c?x//y",
-		"git::https://example.com/x.git", "./a", "github.com/a/b/c", "a/b/c//d//e", "böb.example/a/b/c//ü", "a/b/c//C:x")
+		"git::https://example.com/x.git", "./a", "github.com/a/b/c", "a/b/c//d//e", "böb.example/a/b/c//ü", "a/b/c//C:x",
+		"a/iiiiim/m//./"+strings.Repeat("9", 4000))
 	f.Fuzz(func(t *testing.T, s string) {
 		src, err := addrs.ParseModuleSource(s)
 		if err != nil {
