@@ -40,6 +40,9 @@ type Client struct {
 	// copy: its Transport and Jar are kept, its Timeout does not hold for
 	// archives, and its CheckRedirect is asked after the client's own rules.
 	//
+	// By the shared transport documents come over HTTP/2, and packages over HTTP/1.1,
+	// which takes less memory. One that is set here does both in its own way.
+	//
 	// Set it to trust another certificate authority, to show a client certificate or
 	// to use another proxy; package disco has an example of each.
 	HTTP *http.Client
@@ -94,7 +97,8 @@ type Client struct {
 
 	// VetoHost is asked before each request and each redirect with the host, or
 	// host:port, that is about to be contacted; an error prevents it. Nil means
-	// that all hosts will do.
+	// that all hosts will do. It does not reach the git program, for which
+	// [module.Git] has a VetoHost of its own.
 	VetoHost func(host string) error
 
 	// Logger is told of requests and repeats; nil means silence. Tokens and
