@@ -126,12 +126,16 @@ func (m *methodReader) argument(it item, location string) {
 	m.failed = m.failed || !ok
 }
 
-// patterns appends the patterns of a list.
+// patterns appends the patterns of a list. One with a type that no provider can have is
+// the zero Pattern, which selects none: the CLI does not mind it, and an include list
+// that would be empty without it must not select everything.
 func (m *methodReader) patterns(it item, to *[]provider.Pattern) bool {
 	elements, ok := m.texts(it)
 	for _, e := range elements {
 		pattern, err := provider.ParsePattern(m.sys.full(e.text))
-		if err != nil {
+		if err != nil && impossibleType(m.sys.full(e.text)) {
+			m.problems.add(&Problem{Place: m.place(e.at), Warning: true, Err: err, Message: "nothing is selected: " + oneLine(err)})
+		} else if err != nil {
 			m.because(e.at, err)
 			ok = false
 			continue
@@ -139,6 +143,20 @@ func (m *methodReader) patterns(it item, to *[]provider.Pattern) bool {
 		*to = append(*to, pattern)
 	}
 	return ok
+}
+
+// impossibleType reports whether a pattern is wrong only in that its type starts with
+// "terraform-" or "opentofu-". Any other type in its place would be a right one.
+func impossibleType(pattern string) bool {
+	address, typ := "", pattern
+	if i := strings.LastIndexByte(pattern, '/'); i >= 0 {
+		address, typ = pattern[:i+1], strings.ToLower(pattern[i+1:])
+	}
+	if !strings.HasPrefix(typ, "terraform-") && !strings.HasPrefix(typ, "opentofu-") {
+		return false
+	}
+	_, err := provider.ParsePattern(address + "x" + typ)
+	return err == nil
 }
 
 // check makes sure that the location can be one, and completes it.

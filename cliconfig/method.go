@@ -27,7 +27,8 @@ type Method struct {
 	Kind     Kind   `json:"kind"`
 	Location string `json:"location,omitempty"` // absolute path, URL or repository template; empty for Direct
 
-	// Include and Exclude select the providers, as in [provider.Method].
+	// Include and Exclude select the providers, as in [provider.Method]. One that was
+	// given a type which no provider can have is the zero Pattern.
 	Include []provider.Pattern `json:"include,omitempty"`
 	Exclude []provider.Pattern `json:"exclude,omitempty"`
 

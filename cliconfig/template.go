@@ -62,6 +62,12 @@ func (t *template) checkAddress() error {
 // checkVariables makes sure that two providers never share a repository: what the
 // patterns do not fix must be in the template.
 func (t *template) checkVariables(include []provider.Pattern) error {
+	none := func(p provider.Pattern) bool { return p == provider.Pattern{} }
+	if len(include) > 0 {
+		if include = slices.DeleteFunc(slices.Clone(include), none); len(include) == 0 {
+			return nil
+		}
+	}
 	for i, variable := range templateVariables {
 		values := map[string]bool{}
 		for _, p := range include {

@@ -16,12 +16,13 @@ var allCases = flag.Bool("cliconfig.all", false, "have terraform read all config
 
 // notCompared are the cases about which terraform and this package differ, and why.
 var notCompared = map[string]string{
-	"cache-file":       "terraform notices only when it installs that the plugin cache is a file",
-	"helper-newest":    "terraform crashes where the version of a helper is none",
-	"token-json-null":  "terraform crashes where a token is an object",
-	"install-oci":      "only OpenTofu has such mirrors",
-	"file-oci-twice":   "only OpenTofu has this setting",
-	"protocols-errors": "only OpenTofu has these settings",
+	"cache-file":                  "terraform notices only when it installs that the plugin cache is a file",
+	"helper-newest":               "terraform crashes where the version of a helper is none",
+	"token-json-null":             "terraform crashes where a token is an object",
+	"install-oci":                 "only OpenTofu has such mirrors",
+	"install-oci-impossible-type": "only OpenTofu has such mirrors",
+	"file-oci-twice":              "only OpenTofu has this setting",
+	"protocols-errors":            "only OpenTofu has these settings",
 }
 
 // TestRealErrors has the real client read the configurations of testdata that are those
