@@ -90,14 +90,15 @@ type Installed struct {
 // package; verify.ErrNotAccepted and a *verify.MismatchError if it is another one;
 // verify.ErrIrregular if it has symbolic links or devices in it; ErrLinked.
 func (d *Dir) Lookup(ctx context.Context, p addrs.Provider, v addrs.Version, on addrs.Platform, accept []verify.Hash) (*Installed, error) {
-	found, err := d.lookup(ctx, p, v, on, accept)
+	// Not nil: then one of them must match.
+	found, err := d.lookup(ctx, p, v, on, verify.Policy{Accept: append([]verify.Hash{}, accept...)})
 	if err != nil {
 		return nil, failed("look up", subject(p, v, on), err)
 	}
 	return found, nil
 }
 
-func (d *Dir) lookup(ctx context.Context, p addrs.Provider, v addrs.Version, on addrs.Platform, accept []verify.Hash) (*Installed, error) {
+func (d *Dir) lookup(ctx context.Context, p addrs.Provider, v addrs.Version, on addrs.Platform, policy verify.Policy) (*Installed, error) {
 	o, err := d.open()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNotInstalled
@@ -115,15 +116,13 @@ func (d *Dir) lookup(ctx context.Context, p addrs.Provider, v addrs.Version, on 
 		return nil, err
 	}
 	var local []verify.Hash
-	if hasH1(accept) {
+	if policy.Accept == nil || hasH1(policy.Accept) {
 		h1, err := pkg.H1(ctx)
 		if err != nil {
 			return nil, err
 		}
 		local = []verify.Hash{h1}
 	}
-	// Not nil: then one of them must match.
-	policy := verify.Policy{Accept: append([]verify.Hash{}, accept...)}
 	report, err := policy.Judge(verify.Evidence{}, -1, local)
 	if err != nil {
 		return nil, err

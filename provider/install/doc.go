@@ -30,8 +30,9 @@
 // A signature, and the hash of scheme zh in a lock file, are of the archive. What an
 // archive was unpacked to has an h1, and only a lock file that has this h1 vouches for a
 // directory. So with it, what is there is used without a single request; without it the
-// archive is downloaded again and compared. A directory is hashed each time it is used:
-// the CLI unpacks in place, and what a killed one leaves looks like a package.
+// archive is downloaded again and compared, unless Installer.TrustCache gives that up. A
+// directory is hashed each time it is used: the CLI unpacks in place, and what a killed one
+// leaves looks like a package.
 //
 // # Sharing
 //

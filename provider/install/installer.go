@@ -30,6 +30,15 @@ type Installer struct {
 	// and from there into Dir. Nil: there is none.
 	Cache *Dir
 
+	// TrustCache takes a package that is in Cache as it is where the lock file has no
+	// hashes of the selected version, and Policy no Accept, RequireSignature, Keys or
+	// Fingerprints. Its source is not asked about it, no signature is checked, and all that
+	// the lock file gets is the h1 of what is there, whoever put it there. That is
+	// plugin_cache_may_break_dependency_lock_file of the CLI's configuration, but that here
+	// the hashes which a lock file has are kept to. False: such a package is downloaded and
+	// verified again.
+	TrustCache bool
+
 	// Link says how a package gets from Cache into Dir; zero: [Symlink].
 	Link LinkMode
 
