@@ -204,7 +204,7 @@ func TestUnavailable(t *testing.T) {
 		text     string
 	}{
 		{"2.0.0", plan9, provider.ErrNoPlatform, "2.0.0 has no package for plan9_arm, only for linux_amd64; the older 1.0.0 would fit"},
-		{"2.0.0", linux, provider.ErrNoPlatform, "2.0.0 has no package for linux_amd64, although it is listed"},
+		{"2.0.0", linux, provider.ErrNoPlatform, "2.0.0 has no package for linux_amd64, although it is listed; the older 1.0.0 would fit"},
 		{"3.0.0", linux, provider.ErrNoVersion, `no version matches "3.0.0", the newest is 2.0.0`},
 	}
 	for _, test := range tests {
@@ -212,9 +212,14 @@ func TestUnavailable(t *testing.T) {
 		if !errors.Is(err, test.kind) {
 			t.Errorf("%s for %s: %v, want kind %v", test.version, test.platform, err, test.kind)
 		}
-		if !strings.HasPrefix(err.Error(), test.text) {
+		if err.Error() != test.text {
 			t.Errorf("%s for %s:\n got %s\nwant %s", test.version, test.platform, err, test.text)
 		}
+	}
+	// What a list leaves open is taken to fit, but not what the source has just denied.
+	err := list("1.0.0 - -").Unavailable(version("1.0.0"), linux)
+	if want := "1.0.0 has no package for linux_amd64"; !errors.Is(err, provider.ErrNoPlatform) || err.Error() != want || !err.Fits.IsZero() {
+		t.Errorf("got %v, %s fits; want %s", err, err.Fits, want)
 	}
 }
 

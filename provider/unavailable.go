@@ -24,9 +24,9 @@ type UnavailableError struct {
 	Protocols []string
 	Platforms []addrs.Platform
 
-	// Fits is the newest version that fits Need, whatever the Constraint; zero
-	// if there is none. Compared with Allowed it tells whether to upgrade or to
-	// downgrade.
+	// Fits is the newest version that fits Need as listed, whatever the Constraint;
+	// zero if there is none. It is never Allowed: compared with that it tells whether
+	// to upgrade or to downgrade.
 	Fits addrs.Version
 
 	// Err is ErrNoVersion, ErrNoPlatform or ErrProtocol.
@@ -82,11 +82,13 @@ func (e *UnavailableError) hint() string {
 // ErrNoPlatform.
 func (v *Versions) Unavailable(version addrs.Version, platform addrs.Platform) *UnavailableError {
 	need := Need{Platform: platform}
-	e := v.unavailable(addrs.ExactVersion(version), need, need.matcher())
-	if !e.Allowed.IsZero() {
-		e.Err = ErrNoPlatform
-	}
-	return e
+	fits := need.matcher()
+	return v.unavailable(addrs.ExactVersion(version), need, func(r *Release) error {
+		if r.Version == version {
+			return ErrNoPlatform // whatever the list says
+		}
+		return fits(r)
+	})
 }
 
 // unavailable explains why nothing was found; fits is nil if need plays no part.
