@@ -28,7 +28,7 @@ const (
 // comment; ErrNotFound means that the mirror does not hold p.
 //
 // The Client remembers versions that are not written in the canonical way, and asks for
-// their packages in the way they are written.
+// their packages first in the way they are written.
 func (c *Client) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
 	versions, err := c.versions.Do(ctx, p, (*provider.Versions).Clone, func(ctx context.Context) (*provider.Versions, error) {
 		resp, err := c.get(ctx, p, "index.json")
@@ -105,13 +105,7 @@ func readIndex(versions json.RawMessage) (*index, error) {
 			notes.Addf("left out a version that is none: %q", httpx.Clip(m.Name))
 			continue
 		}
-		switch {
-		case version.String() == m.Name:
-			// It is the one to ask for, whatever other spellings there are.
-			delete(list.spellings, version)
-		case !seen[version]:
-			list.spellings.Add(version, m.Name)
-		}
+		list.spellings.Add(version, m.Name, seen[version])
 		if seen[version] {
 			notes.Addf("version %s is listed more than once", version)
 			continue

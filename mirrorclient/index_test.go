@@ -147,7 +147,8 @@ func TestWarningsAreCounted(t *testing.T) {
 }
 
 // TestSpelling: a package is asked for in the spelling of the list, and without a list
-// in the canonical one, until the list is known.
+// in the canonical one, until the list is known. Since that is all that the CLI asks for,
+// there may be mirrors that list "1.2" and only know "1.2.0".
 func TestSpelling(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -158,7 +159,9 @@ func TestSpelling(t *testing.T) {
 	}{
 		{`"1.2":{}`, "1.2.0", "1.2.json", []string{"index.json", "1.2.json"}, []string{"1.2.0.json", "index.json", "1.2.json"}},
 		{`"01.02.0":{}`, "1.2.0", "01.02.0.json", []string{"index.json", "01.02.0.json"}, []string{"1.2.0.json", "index.json", "01.02.0.json"}},
+		{`"1.2":{}`, "1.2.0", "1.2.0.json", []string{"index.json", "1.2.json", "1.2.0.json"}, []string{"1.2.0.json"}},
 		{`"1.2.0":{},"1.2":{}`, "1.2.0", "1.2.0.json", []string{"index.json", "1.2.0.json"}, []string{"1.2.0.json"}},
+		{`"1.2":{},"1.2.0":{}`, "1.2.0", "1.2.0.json", []string{"index.json", "1.2.0.json"}, []string{"1.2.0.json"}},
 		{`"1.2.0-rc.1+b.5":{}`, "1.2.0-rc.1+b.5", "1.2.0-rc.1+b.5.json", []string{"index.json", "1.2.0-rc.1+b.5.json"}, []string{"1.2.0-rc.1+b.5.json"}},
 	} {
 		for _, list := range []bool{true, false} {

@@ -39,18 +39,9 @@ func (c *Client) findPackage(ctx context.Context, p addrs.Provider, v addrs.Vers
 	if v.IsZero() || platform.IsZero() {
 		return nil, errors.New("no version or no platform is given")
 	}
-	spelled := c.spellings.Of(p, v)
-	doc, err := c.document(ctx, p, spelled)
-	if refused := httpx.Refusal(err); refused != nil {
-		reason := c.missing(ctx, refused, p, v, platform)
-		// By now the index has been seen, and with it how the version is written there.
-		if listed := c.spellings.Of(p, v); listed != spelled {
-			doc, err = c.document(ctx, p, listed)
-		}
-		if again := httpx.Refusal(err); again != nil {
-			return nil, again.Because(reason)
-		}
-	}
+	doc, err := source.Ask(&c.spellings, p, v,
+		func(text string) (*versionDocument, error) { return c.document(ctx, p, text) },
+		func(refused *httpx.Error) error { return c.missing(ctx, refused, p, v, platform) })
 	if err != nil {
 		return nil, err
 	}

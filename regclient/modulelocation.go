@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/internal/source"
 	"github.com/tofureg/tofureg/module"
 )
 
@@ -49,38 +49,9 @@ func (c *Client) findModule(ctx context.Context, key moduleKey) (*module.Locatio
 		// Some registries would answer with their newest version.
 		return nil, errors.New("no version is given")
 	}
-	// A registry wants the spelling that it lists, or the canonical one, which is
-	// all that the CLI ever asks for.
-	texts := []string{c.moduleSpellings.Of(key.module, key.version), key.version.String()}
-	loc, refused, err := c.askModules(ctx, key, slices.Compact(texts))
-	if refused == nil {
-		return loc, err
-	}
-	reason := c.moduleUnavailable(ctx, refused, key)
-	// By now the list has been seen, and with it how the version is written there.
-	if listed := c.moduleSpellings.Of(key.module, key.version); !slices.Contains(texts, listed) {
-		loc, again, err := c.askModules(ctx, key, []string{listed})
-		if again == nil {
-			return loc, err
-		}
-	}
-	return nil, refused.Because(reason)
-}
-
-// askModules asks for a version in each of its spellings until the registry does not
-// refuse it. Refused is its first refusal if all are, see refusal.
-func (c *Client) askModules(ctx context.Context, key moduleKey, texts []string) (loc *module.Location, refused *httpx.Error, err error) {
-	for _, text := range texts {
-		loc, err = c.askModule(ctx, key, text)
-		r := httpx.Refusal(err)
-		if r == nil {
-			return loc, nil, err
-		}
-		if refused == nil {
-			refused = r
-		}
-	}
-	return nil, refused, refused
+	return source.Ask(&c.moduleSpellings, key.module, key.version,
+		func(text string) (*module.Location, error) { return c.askModule(ctx, key, text) },
+		func(refused *httpx.Error) error { return c.moduleUnavailable(ctx, refused, key) })
 }
 
 func (c *Client) askModule(ctx context.Context, key moduleKey, version string) (*module.Location, error) {

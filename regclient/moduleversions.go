@@ -28,7 +28,7 @@ import (
 // not taken for that.
 //
 // The Client remembers versions that are not written in the canonical way, such as
-// "v1.0", and asks for their location in the way they are written.
+// "v1.0", and asks for their location first in the way they are written.
 func (c *Client) ModuleVersions(ctx context.Context, m addrs.Module) (*module.Versions, error) {
 	versions, err := c.moduleVersions.Do(ctx, m, (*module.Versions).Clone, func(ctx context.Context) (*module.Versions, error) {
 		return c.listModule(ctx, m)

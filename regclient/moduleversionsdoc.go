@@ -197,11 +197,11 @@ func (l *moduleList) addVersion(w *wireModuleVersion) bool {
 	if first == l.pages {
 		l.notes.Addf("version %s is listed more than once, the first one counts", version)
 	}
+	l.spellings.Add(version, w.Version, first > 0)
 	if first > 0 {
 		return false
 	}
 	l.seen[version] = l.pages
-	l.spellings.Add(version, w.Version)
 	r := module.Release{Version: version, Deprecated: w.Deprecated.Deprecation}
 	if r.Deprecated == nil {
 		r.Deprecated = w.Deprecation.Deprecation

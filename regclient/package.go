@@ -38,21 +38,11 @@ func (c *Client) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.
 }
 
 func (c *Client) findPackage(ctx context.Context, key packageKey) (*provider.Package, error) {
-	spelled := c.spellings.Of(key.provider, key.version)
-	pkg, err := c.askPackage(ctx, key, spelled)
-	refused := httpx.Refusal(err)
-	if refused == nil {
-		return pkg, err
-	}
-	reason := c.unavailable(ctx, refused, key.provider, key.version, key.platform)
-	// By now the list has been seen, and with it how the version is written there.
-	if listed := c.spellings.Of(key.provider, key.version); listed != spelled {
-		pkg, err := c.askPackage(ctx, key, listed)
-		if httpx.Refusal(err) == nil {
-			return pkg, err
-		}
-	}
-	return nil, refused.Because(reason)
+	return source.Ask(&c.spellings, key.provider, key.version,
+		func(text string) (*provider.Package, error) { return c.askPackage(ctx, key, text) },
+		func(refused *httpx.Error) error {
+			return c.unavailable(ctx, refused, key.provider, key.version, key.platform)
+		})
 }
 
 // get asks the registry of p's host for the document at the path of these parts.

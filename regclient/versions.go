@@ -13,7 +13,7 @@ import (
 // package comment; ErrNotFound means that the registry does not know p.
 //
 // The Client remembers versions that are not written in the canonical way, and
-// asks for their packages in the way they are written.
+// asks for their packages first in the way they are written.
 func (c *Client) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
 	versions, err := c.versions.Do(ctx, p, (*provider.Versions).Clone, func(ctx context.Context) (*provider.Versions, error) {
 		resp, err := c.get(ctx, p, p.Namespace(), p.Type(), "versions")

@@ -277,6 +277,51 @@ func TestListedSpelling(t *testing.T) {
 	}
 }
 
+// TestCanonicalSpelling: there may be registries that list "1.2" and only know "1.2.0",
+// since that is what the CLI asks for. Of two spellings the canonical one is asked for.
+func TestCanonicalSpelling(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{400, 404, 500} {
+		for list, requests := range map[string]int{
+			`{"version":"1.2"}`:                     2,
+			`{"version":"1.2"},{"version":"1.2.0"}`: 1,
+			`{"version":"1.2.0"},{"version":"1.2"}`: 1,
+		} {
+			reg := registry()
+			reg.AddFault(raw(regtest.Versions, `{"versions":[`+list+`]}`))
+			reg.AddFault(regtest.Fault{Kind: regtest.Package, Path: "/1.2/", Status: status})
+			c := client(reg)
+			if _, err := c.ProviderVersions(t.Context(), alpha); err != nil {
+				t.Fatal(err)
+			}
+			pkg, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
+			if err != nil || pkg.Version != v120 {
+				t.Errorf("%d, %s: %v, %v", status, list, pkg, err)
+			}
+			if n := reg.Count(regtest.Package); n != requests || reg.Count(regtest.Versions) != 1 {
+				t.Errorf("%d, %s: %d requests for the package, want %d; %d lists", status, list, n, requests, reg.Count(regtest.Versions))
+			}
+		}
+	}
+}
+
+// TestBothSpellingsRefused: the refusal of the listed one is the one that counts.
+func TestBothSpellingsRefused(t *testing.T) {
+	t.Parallel()
+	reg := regtest.New(host)
+	reg.AddProvider(alphaAt("1.2"))
+	reg.AddFault(regtest.Fault{Kind: regtest.Package, Path: "/1.2/", Status: http.StatusNotFound})
+	reg.AddFault(regtest.Fault{Kind: regtest.Package, Path: "/1.2.0/", Status: http.StatusBadRequest})
+	c := client(reg)
+	if _, err := c.ProviderVersions(t.Context(), alpha); err != nil {
+		t.Fatal(err)
+	}
+	_, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
+	if e := asError(t, err); e.Status != http.StatusNotFound || !errors.Is(err, provider.ErrNoPlatform) || reg.Count(regtest.Package) != 2 {
+		t.Errorf("%v after %d requests", err, reg.Count(regtest.Package))
+	}
+}
+
 // TestSpellingsAreBounded: what is remembered of lists is at most 10,000 spellings of 1,000
 // providers. What is beyond that is asked for in the canonical way.
 func TestSpellingsAreBounded(t *testing.T) {

@@ -104,12 +104,12 @@ func (d *listDecoder) add(w *wireVersion) error {
 		d.notes.Addf("left out a version that is none: %q", httpx.Clip(w.Version))
 		return nil
 	}
+	d.list.spellings.Add(version, w.Version, d.seen[version])
 	if d.seen[version] {
 		d.notes.Addf("version %s is listed more than once, the first one counts", version)
 		return nil
 	}
 	d.seen[version] = true
-	d.list.spellings.Add(version, w.Version)
 	protocols, bad := d.protocols.parse(w.Protocols)
 	if bad != "" {
 		d.notes.Addf("version %s has a protocol that is none: %q", version, httpx.Clip(bad))

@@ -53,13 +53,25 @@ func TestParseHashes(t *testing.T) {
 func TestSpellings(t *testing.T) {
 	t.Parallel()
 	version := func(i int) addrs.Version { return addrs.MustParseVersion(strconv.Itoa(i) + ".0.0") }
+	for _, test := range [][]string{{"1.0", "1.0", "1"}, {"1.0.0", "1.0.0", "1.0"}, {"1.0.0", "1.0", "1.0.0"}, {"1.0.0", "1.0", "1.0.0", "1"}} {
+		want, texts := test[0], test[1:]
+		var list source.Spelling
+		for i, text := range texts {
+			list.Add(version(1), text, i > 0)
+		}
+		var all source.Spellings[int]
+		all.Set(0, list)
+		if got := all.Of(0, version(1)); got != want {
+			t.Errorf("listed as %q, asked for as %s", texts, got)
+		}
+	}
 	var all source.Spellings[int]
 	var list source.Spelling
-	list.Add(version(1), "1.0.0")
+	list.Add(version(1), "1.0.0", false)
 	if list != nil {
 		t.Errorf("the canonical form is in %v", list)
 	}
-	list.Add(version(1), "1.0")
+	list.Add(version(1), "1.0", false)
 	for address := range 1001 {
 		all.Set(address, list)
 	}
@@ -76,7 +88,7 @@ func TestSpellings(t *testing.T) {
 		t.Error("what was known has not been replaced")
 	}
 	for i := range 10_001 {
-		list.Add(version(i), "v")
+		list.Add(version(i), "v", false)
 	}
 	if len(list) != 10_000 {
 		t.Errorf("%d versions are known, want 10000", len(list))
