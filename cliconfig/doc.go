@@ -72,7 +72,8 @@
 // text behind the object, which the CLI passes over, are errors. Settings that the CLI
 // does not know are a warning, methods of installation that it does not know are an error.
 // A pattern whose type no provider can have, as acme/terraform-provider-x, selects none,
-// which is a warning here.
+// which is a warning here. A repository_template must have all variables that include
+// leaves open; the CLI overlooks one for which a star stands beside a single other value.
 //
 // A file may have [MaxFile] bytes and 64 levels of nesting, a directory [MaxFiles] files,
 // and a block provider_installation 1000 methods. No file makes this package panic.

@@ -59,8 +59,9 @@ func (t *template) checkAddress() error {
 	return nil
 }
 
-// checkVariables makes sure that two providers never share a repository: what the
-// patterns do not fix must be in the template.
+// checkVariables makes sure that each provider has a repository: what the patterns do
+// not fix must be in the template. The CLI means the same, but passes over stars, so that
+// acme/* beside */* fixes the namespace there.
 func (t *template) checkVariables(include []provider.Pattern) error {
 	none := func(p provider.Pattern) bool { return p == provider.Pattern{} }
 	if len(include) > 0 {
@@ -71,11 +72,9 @@ func (t *template) checkVariables(include []provider.Pattern) error {
 	for i, variable := range templateVariables {
 		values := map[string]bool{}
 		for _, p := range include {
-			if part := strings.Split(p.String(), "/")[i]; part != "*" {
-				values[part] = true
-			}
+			values[strings.Split(p.String(), "/")[i]] = true
 		}
-		if len(values) != 1 && !slices.Contains(t.parts, templatePart{variable: variable}) {
+		if (len(values) != 1 || values["*"]) && !slices.Contains(t.parts, templatePart{variable: variable}) {
 			return fmt.Errorf("it must contain ${%s}, because \"include\" selects more than one", variable)
 		}
 	}
