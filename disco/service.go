@@ -94,7 +94,9 @@ func (s *Services) find(id Service) (member, error) {
 		return m, nil
 	}
 	all := s.IDs()
-	versions := slices.DeleteFunc(slices.Clone(all), func(other Service) bool { return other.name() != id.name() })
+	versions := slices.DeleteFunc(slices.Clone(all), func(other Service) bool {
+		return !strings.HasPrefix(string(other), id.name()+".")
+	})
 	if len(versions) > 0 {
 		return member{}, &ServiceError{Host: s.host, Service: id, Offered: versions, Err: ErrServiceVersion}
 	}

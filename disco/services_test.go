@@ -232,6 +232,8 @@ func TestNotOffered(t *testing.T) {
 			"modules.v1 at example.com: service not offered; the host offers Modules.v1"},
 		{`{"modules.v1":"/m/"}`, "module.v1", disco.ErrNoService, []disco.Service{"modules.v1"},
 			"module.v1 at example.com: service not offered; the host offers modules.v1"},
+		{`{"modules":"/m/"}`, "modules.v1", disco.ErrNoService, []disco.Service{"modules"},
+			"modules.v1 at example.com: service not offered; the host offers modules"},
 		{`{"\u001b[2J.v1":"/m/"}`, "", disco.ErrNoService, []disco.Service{"\x1b[2J.v1"},
 			` at example.com: service not offered; the host offers \x1b[2J.v1`},
 		{`{"a1":1,"a2":1,"a3":1,"a4":1,"a5":1,"a6":1,"a7":1,"a8":1,"a9":1}`, "b.v1", disco.ErrNoService,
