@@ -136,6 +136,25 @@ func TestStatedWaits(t *testing.T) {
 	}
 }
 
+// Clients that were told to wait for the same time do not come back together.
+func TestStatedWaitsDiffer(t *testing.T) {
+	t.Parallel()
+	different := make(map[time.Duration]bool)
+	for range 10 {
+		synctest.Test(t, func(t *testing.T) {
+			start := time.Now()
+			s := serve(status(429, "", "Retry-After: 20"), status(200, ""))
+			if _, err := client(t, s).Get(t.Context(), get("https://registry.example.com/")); err != nil {
+				t.Error(err)
+			}
+			different[time.Since(start)] = true
+		})
+	}
+	if len(different) < 5 {
+		t.Errorf("only %d different waits of 10: no jitter", len(different))
+	}
+}
+
 // Retry-After beats x-ratelimit-reset.
 func TestRetryAfterFirst(t *testing.T) {
 	t.Parallel()
@@ -163,17 +182,19 @@ func TestNeverRetried(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := serve(fails(err))
-			start := time.Now()
-			_, got := client(t, s).Get(t.Context(), get("https://registry.example.com/"))
-			if e := failure(t, got); e.Attempts != 1 || len(s.seen()) != 1 || time.Since(start) > time.Second/2 {
-				t.Errorf("%d requests: %v", len(s.seen()), got)
-			}
-			if !errors.Is(got, err) && name != "wrong name" && name != "unknown authority" {
-				if _, ok := errors.AsType[x509.SystemRootsError](got); !ok {
-					t.Errorf("%v has lost its cause", got)
+			synctest.Test(t, func(t *testing.T) {
+				s := serve(fails(err))
+				start := time.Now()
+				_, got := client(t, s).Get(t.Context(), get("https://registry.example.com/"))
+				if e := failure(t, got); e.Attempts != 1 || len(s.seen()) != 1 || time.Since(start) != 0 {
+					t.Errorf("%d requests in %v: %v", len(s.seen()), time.Since(start), got)
 				}
-			}
+				if !errors.Is(got, err) && name != "wrong name" && name != "unknown authority" {
+					if _, ok := errors.AsType[x509.SystemRootsError](got); !ok {
+						t.Errorf("%v has lost its cause", got)
+					}
+				}
+			})
 		})
 	}
 	// Other DNS failures pass.

@@ -137,11 +137,10 @@ func TestCertificates(t *testing.T) {
 		t.Errorf("with the authority: %v", err)
 	}
 
-	start := time.Now()
 	_, err := withRoots(&tls.Config{RootCAs: x509.NewCertPool()}).Get(t.Context(), get(srv.URL+"/x?sig=sig-value"))
 	e := failure(t, err)
 	var unknown x509.UnknownAuthorityError
-	if !errors.As(err, &unknown) || unknown.Cert == nil || e.Attempts != 1 || time.Since(start) > 400*time.Millisecond {
+	if !errors.As(err, &unknown) || unknown.Cert == nil || e.Attempts != 1 {
 		t.Errorf("unknown authority: %v", err)
 	}
 	for _, want := range []string{"unknown authority", "TLSClientConfig.RootCAs", "SSL_CERT_FILE", "HTTP field"} {
