@@ -14,6 +14,8 @@ import (
 	"runtime"
 	"strings"
 	"syscall"
+
+	"github.com/tofureg/tofureg/internal/fsx"
 )
 
 // Directory is the [Storage] of a local directory, which other processes may use at the
@@ -48,19 +50,18 @@ func (d *Directory) Open(ctx context.Context, name string) (*Object, error) {
 // openObject reads small files at once: they are the documents, whose revision is their
 // content.
 func openObject(path string) (*Object, error) {
-	// To open a pipe would wait for somebody who writes into it.
-	info, err := os.Stat(path)
-	if err == nil && !info.Mode().IsRegular() || errors.Is(err, syscall.ENOTDIR) {
-		err = &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
+	f, err := fsx.OpenRegular(path)
+	// The last two are what systems say of a socket.
+	for _, none := range []error{fsx.ErrNotAFile, syscall.ENOTDIR, syscall.ENXIO, syscall.EOPNOTSUPP} {
+		if errors.Is(err, none) {
+			err = &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
+		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.Open(path)
+	info, err := f.Stat()
 	if err != nil {
-		return nil, err
-	}
-	if info, err = f.Stat(); err != nil {
 		f.Close()
 		return nil, err
 	}
