@@ -212,6 +212,11 @@ func TestUsablePackages(t *testing.T) {
 		}}), func(p *provider.Package) bool {
 			return slices.Equal(p.Keys, []verify.Key{{Armor: "one\r\n"}, {Armor: "two"}})
 		}},
+		{"a key ID of another form, which the CLI does not read", set("signing_keys", map[string]any{"gpg_public_keys": []any{
+			map[string]any{"key_id": 17, "ascii_armor": "one"}, map[string]any{"key_id": []any{}, "ascii_armor": "two"},
+		}}), func(p *provider.Package) bool {
+			return slices.Equal(p.Keys, []verify.Key{{Armor: "one"}, {Armor: "two"}})
+		}},
 		{"no keys", set("signing_keys", nil), func(p *provider.Package) bool { return p.Keys == nil }},
 		{"100 keys", set("signing_keys", keys(100, "armor")), func(p *provider.Package) bool { return len(p.Keys) == 100 }},
 		{"a key of 1 MiB", set("signing_keys", keys(1, strings.Repeat("x", 1<<20))), func(p *provider.Package) bool { return len(p.Keys) == 1 }},

@@ -2,6 +2,7 @@ package regclient
 
 import (
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -42,14 +43,22 @@ type (
 		Packages map[string]wireHashes `json:"packages"`
 	}
 	wireKey struct {
-		ID    string `json:"key_id"`
+		ID    wireID `json:"key_id"`
 		Armor string `json:"ascii_armor"`
 	}
+	// wireID is empty where it is no text: the CLI does not read it.
+	wireID     string
 	wireHashes struct {
 		Hashes []string `json:"hashes"`
 		Size   int64    `json:"package_size"`
 	}
 )
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (id *wireID) UnmarshalJSON(data []byte) error {
+	_ = json.Unmarshal(data, (*string)(id))
+	return nil
+}
 
 // decodePackage checks the form of an answer.
 func (c *Client) decodePackage(resp *httpx.Response, key packageKey) (*provider.Package, error) {
@@ -136,7 +145,7 @@ func setKeys(pkg *provider.Package, doc *wirePackage) error {
 		if len(k.Armor) > maxArmor {
 			return httpx.TooMany("bytes of a key", maxArmor)
 		}
-		key := verify.Key{ID: httpx.Clean(k.ID, 100), Armor: k.Armor}
+		key := verify.Key{ID: httpx.Clean(string(k.ID), 100), Armor: k.Armor}
 		same := func(o verify.Key) bool { return o.Armor == key.Armor }
 		if k.Armor != "" && !slices.ContainsFunc(pkg.Keys, same) {
 			pkg.Keys = append(pkg.Keys, key)

@@ -94,6 +94,12 @@ func TestVersionsDocuments(t *testing.T) {
 				`version 0.9.0 has a protocol that is none: "six"`, `version 0.9.0 has a platform that is none: "", "amd64"`,
 			},
 		}, {
+			name: "platforms of another form, which the CLI does not read",
+			doc: `{"versions":[{"version":"1.0.0","protocols":["5.0"],"platforms":["linux_amd64"]},{"version":"1.1.0","platforms":{"linux":["amd64"]}},` +
+				`{"version":"1.2.0","platforms":[{"os":"linux","arch":64}]},{"version":"1.3.0","platforms":[{"os":"linux","arch":"amd64"}]}]}`,
+			want:     "1.3.0 - -\n1.2.0 - -\n1.1.0 - -\n1.0.0 5.0 -\n",
+			warnings: []string{"the platforms of the versions are ignored: they are not of the form of the protocol"},
+		}, {
 			name: "the same platform twice", doc: `{"versions":[{"version":"1.0.0","platforms":[{"os":"linux","arch":"amd64"},{"os":"linux","arch":"amd64"}]}]}`,
 			want: "1.0.0 - linux_amd64\n",
 		}, {
@@ -168,7 +174,7 @@ func TestBrokenDocuments(t *testing.T) {
 		})
 	}
 	reg := registry()
-	reg.AddFault(raw(regtest.Versions, `{"versions":[{"version":1.0}]}`))
+	reg.AddFault(raw(regtest.Versions, `{"versions":[{"platforms":1,"version":1.0}]}`))
 	if _, err := client(reg).ProviderVersions(t.Context(), alpha); !strings.Contains(asError(t, err).Error(), "versions.version") {
 		t.Errorf("a number for a version: %v", err)
 	}

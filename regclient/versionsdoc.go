@@ -2,8 +2,10 @@ package regclient
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/httpx"
@@ -52,8 +54,8 @@ func decodeVersions(resp *httpx.Response) (*versionList, error) {
 	if err := httpx.CheckList(resp.Body, "versions", maxVersions); err != nil {
 		return nil, err
 	}
-	var doc *wireVersions
-	if err := resp.DecodeJSON(&doc); err != nil {
+	doc, err := readVersions(resp)
+	if err != nil {
 		return nil, err
 	}
 	if doc == nil {
@@ -79,6 +81,36 @@ func decodeVersions(resp *httpx.Response) (*versionList, error) {
 	slices.SortFunc(d.list.releases, func(a, b provider.Release) int { return b.Version.Compare(a.Version) })
 	d.list.warnings = notes.Lines()
 	return &d.list, nil
+}
+
+// readVersions decodes the wire form, nil of null. Platforms of another form than that of
+// the protocol are left out, since the CLI, which does not read them, works with such a
+// registry.
+func readVersions(resp *httpx.Response) (*wireVersions, error) {
+	var doc *wireVersions
+	err := resp.DecodeJSON(&doc)
+	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	if !ok || !strings.HasPrefix(wrong.Field, "versions.platforms") {
+		return doc, err
+	}
+	var rest struct {
+		Versions []struct {
+			Version   string   `json:"version"`
+			Protocols []string `json:"protocols"`
+		} `json:"versions"`
+		Warnings []string `json:"warnings"`
+	}
+	if err := resp.DecodeJSON(&rest); err != nil {
+		return nil, err
+	}
+	doc = &wireVersions{
+		Versions: make([]wireVersion, len(rest.Versions)),
+		Warnings: append(rest.Warnings, "the platforms of the versions are ignored: they are not of the form of the protocol"),
+	}
+	for i, v := range rest.Versions {
+		doc.Versions[i] = wireVersion{Version: v.Version, Protocols: v.Protocols}
+	}
+	return doc, nil
 }
 
 // listDecoder parses the versions of a list. Most of them repeat the protocols and
