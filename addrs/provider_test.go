@@ -243,7 +243,8 @@ func TestProviderKinds(t *testing.T) {
 func TestProviderCompare(t *testing.T) {
 	t.Parallel()
 	sorted := []addrs.Provider{{}}
-	for _, s := range []string{"a.example/z/z", "b.example/a/b", "b.example/a/c", "b.example/b/a"} {
+	// As in the CLI, hosts are compared in their ASCII form: that of ä begins with xn--.
+	for _, s := range []string{"a.example/z/z", "b.example/a/b", "b.example/a/c", "b.example/b/a", "ä.example/a/a", "y.example/a/a"} {
 		sorted = append(sorted, addrs.MustParseProvider(s))
 	}
 	checkOrder(t, sorted, addrs.Provider.Compare)
