@@ -20,7 +20,8 @@ import (
 //   - Of mirrors, nothing is demanded. What a mirror states must fit.
 //
 // Unlike in the CLI, a hash that the source states and that was computed must match
-// whatever else is known, and a package that is known by a lock file needs no signature.
+// whatever else is known, a package that is known by a lock file needs no signature, and
+// signatures from the future are refused, which the CLI takes for expired ones.
 //
 // A provider for which the methods include a mirror gets the policy of mirrors, because
 // a policy does not know which method answers. ProviderSource makes up for it: its
