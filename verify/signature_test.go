@@ -143,6 +143,8 @@ func TestAllowExpiredAndWeak(t *testing.T) {
 	expired.AllowExpired = true
 	weak.AllowWeak = true
 	both := verify.Policy{Now: base.Now, AllowExpired: true, AllowWeak: true, AllowUnsigned: true, AllowUnchecked: true}
+	early := both
+	early.Now = func() time.Time { return date("2020-05-31") }
 	tests := []struct {
 		name   string
 		policy verify.Policy
@@ -161,6 +163,7 @@ func TestAllowExpiredAndWeak(t *testing.T) {
 		{"revoked under every Allow", both, "revoked", "revoked", verify.ErrRevoked},
 		{"unknown under every Allow", both, "ed25519", "rsa2048", verify.ErrUnknownKey},
 		{"wrong under every Allow", both, "notation", "ed25519", verify.ErrBadSignature},
+		{"from the future under every Allow", early, "ed25519", "ed25519", verify.ErrFuture},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

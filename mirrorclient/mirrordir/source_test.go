@@ -42,6 +42,8 @@ func TestNames(t *testing.T) {
 		"host with port 443":    {files: []string{"registry.example.com:443/acme/alpha/" + archive}, versions: "1.0.0"},
 		"namespace, type":       {files: []string{"registry.example.com/ACME/Alpha/" + archive}, versions: "1.0.0"},
 		"two spellings":         {files: []string{"Registry.example.com/acme/alpha/2/linux_amd64/x", home + "/" + archive}, versions: "2.0.0 1.0.0"},
+		"too large a number":    {files: []string{home + "/terraform-provider-alpha_18446744073709551616.0.0_linux_amd64.zip"}, warning: "no version"},
+		"too large, unpacked":   {files: []string{home + "/18446744073709551616.0.0/linux_amd64/x", home + "/" + archive}, versions: "1.0.0"},
 		"v before the version":  {files: []string{home + "/terraform-provider-alpha_v1.0.0_linux_amd64.zip"}, warning: "no version"},
 		"too few parts":         {files: []string{home + "/terraform-provider-alpha_1.0.0_linux.zip"}, warning: "not of the form"},
 		"no platform":           {files: []string{home + "/terraform-provider-alpha_1.0.0_linux_.zip"}, warning: "no platform"},
