@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/tofureg/tofureg/addrs"
@@ -161,16 +162,19 @@ func TestPruneWaits(t *testing.T) {
 	t.Parallel()
 	d := newDir(t)
 	newOffer(t, regtest.Provider{}).install(t, d, install.Options{})
-	l, err := fsx.AcquireLock(t.Context(), filepath.Join(d.Path, home+".lock"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Release()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-	defer cancel()
-	if _, err := d.Prune(ctx, func(*install.Package) bool { return false }); !errors.Is(err, context.DeadlineExceeded) {
-		t.Error(err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		l, err := fsx.AcquireLock(t.Context(), filepath.Join(d.Path, home+".lock"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Release()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		begin := time.Now()
+		if _, err := d.Prune(ctx, func(*install.Package) bool { return false }); !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) != time.Second {
+			t.Errorf("after %v: %v", time.Since(begin), err)
+		}
+	})
 	if _, err := d.Lookup(t.Context(), alpha, addrs.MustParseVersion("1.2.0"), linux, nil); errors.Is(err, install.ErrNotInstalled) {
 		t.Error(err)
 	}

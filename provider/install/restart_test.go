@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/tofureg/tofureg/provider"
@@ -28,20 +29,22 @@ func TestAheadOfForged(t *testing.T) {
 		t.Fatal("the archives are not alike")
 	}
 	d := newDir(t)
-	second := filepath.Join(d.Path, ".tofureg", "install-0", "tree", "second")
-	first := io.MultiReader(bytes.NewReader(forged), reader(func([]byte) (int, error) {
-		waitFor(t, second, "second") // so the one before it is done
-		return 0, provider.ErrChanged
-	}))
-	policy := verify.Policy{Accept: []verify.Hash{zhOf(t, good)}}
-	done, err := d.Install(t.Context(), &scripted{[]io.Reader{first, bytes.NewReader(good)}}, &anyPackage, install.Options{Policy: policy})
-	if err != nil {
-		t.Fatal(err)
-	}
-	checkInstalled(t, done)
-	if text, err := os.ReadFile(filepath.Join(done.Dir, program)); err != nil || string(text) != string(content) {
-		t.Errorf("%q, %v", text, err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		second := filepath.Join(d.Path, ".tofureg", "install-0", "tree", "second")
+		first := io.MultiReader(bytes.NewReader(forged), reader(func([]byte) (int, error) {
+			waitFor(t, second, "second") // so the one before it is done
+			return 0, provider.ErrChanged
+		}))
+		policy := verify.Policy{Accept: []verify.Hash{zhOf(t, good)}}
+		done, err := d.Install(t.Context(), &scripted{[]io.Reader{first, bytes.NewReader(good)}}, &anyPackage, install.Options{Policy: policy})
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkInstalled(t, done)
+		if text, err := os.ReadFile(filepath.Join(done.Dir, program)); err != nil || string(text) != string(content) {
+			t.Errorf("%q, %v", text, err)
+		}
+	})
 }
 
 // waitFor waits until a file has this content.
