@@ -68,3 +68,33 @@ func TestReadOnly(t *testing.T) {
 		wantNames(t, path, home+"/"+program)
 	})
 }
+
+// TestOtherFileSystem: packages are made within the directory, so no rename crosses a border,
+// and what cannot be linked to across one is copied.
+func TestOtherFileSystem(t *testing.T) {
+	t.Parallel()
+	other, link := disktest.Elsewhere(t)
+	o := newOffer(t, regtest.Provider{Files: map[string]string{"docs/a.txt": "text"}})
+	from := o.install(t, &install.Dir{Path: link}, install.Options{})
+	wantNames(t, other, home+"/docs/a.txt", home+"/"+program)
+	lock := new(lockfile.File)
+	if err := lock.Set(lockfile.Entry{Provider: alpha, Version: v1, Hashes: from.Report.Recordable()}); err != nil {
+		t.Fatal(err)
+	}
+	for _, mode := range modes {
+		d := newDir(t)
+		if _, err := d.Place(t.Context(), from, mode); err != nil {
+			t.Fatalf("%q: %v", mode, err)
+		}
+		if _, err := d.Lookup(t.Context(), alpha, v1, linux, from.Report.Local); err != nil {
+			t.Errorf("%q: %v", mode, err)
+		}
+		if mode != "" && mode != install.Symlink {
+			wantNames(t, d.Path, home+"/docs/a.txt", home+"/"+program)
+		}
+		in := &install.Installer{Dir: newDir(t), Cache: &install.Dir{Path: link}, Link: mode, Platform: linux}
+		if _, err := in.Ensure(t.Context(), map[addrs.Provider]addrs.Constraint{alpha: {}}, lock); err != nil {
+			t.Errorf("%q, from a cache: %v", mode, err)
+		}
+	}
+}
