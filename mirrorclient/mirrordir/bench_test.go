@@ -151,6 +151,30 @@ func BenchmarkAddAgain(b *testing.B) {
 	}
 }
 
+// BenchmarkList lists more versions than any provider has had so far, and ten times as many:
+// the time for one grows only as that for sorting does.
+func BenchmarkList(b *testing.B) {
+	for _, n := range []int{1000, 10_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			files := map[string]string{}
+			for i := range n {
+				for _, platform := range three {
+					files[fmt.Sprintf("%s/terraform-provider-alpha_1.%d.0_%s.zip", home, i, platform)] = ""
+				}
+			}
+			m := &mirrordir.Mirror{Storage: &bucket{files: files}}
+			b.ReportAllocs()
+			for b.Loop() {
+				versions, err := m.ProviderVersions(b.Context(), alpha)
+				if err != nil || len(versions.List) != n {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/float64(n), "µs/version")
+		})
+	}
+}
+
 // TestMemory: what Add needs does not depend on the size of what it adds.
 func TestMemory(t *testing.T) {
 	small, large := int64(1<<20), int64(96<<20)

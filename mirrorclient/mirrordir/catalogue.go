@@ -30,11 +30,13 @@ func (m *Mirror) archiveVersions(ctx context.Context, p addrs.Provider) ([]addrs
 	if err != nil {
 		return nil, failed("list versions of", p.String(), err)
 	}
-	return slices.DeleteFunc(h.versions(), func(v addrs.Version) bool {
-		return !slices.ContainsFunc(h.platforms(v), func(platform addrs.Platform) bool {
-			return h.packages[packageKey{v, platform}].dir == ""
-		})
-	}), nil
+	archives := map[addrs.Version]bool{}
+	for k, one := range h.packages {
+		if one.dir == "" {
+			archives[k.version] = true
+		}
+	}
+	return slices.Collect(maps.Keys(archives)), nil
 }
 
 // readIndex returns the versions of the index in a directory, nil if there is no index.

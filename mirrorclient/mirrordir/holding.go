@@ -3,12 +3,12 @@ package mirrordir
 import (
 	"context"
 	"fmt"
-	"maps"
 	"path"
 	"slices"
 	"strings"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/provider"
 )
 
 // holding is what a mirror has of one provider, as its file names tell.
@@ -42,13 +42,19 @@ func (h *holding) add(k packageKey, one held) {
 	}
 }
 
-// versions returns the versions, the newest first.
-func (h *holding) versions() []addrs.Version {
-	seen := map[addrs.Version]bool{}
+// releases returns the versions, the newest first, and the platforms of each, in order.
+func (h *holding) releases() []provider.Release {
+	platforms := map[addrs.Version][]addrs.Platform{}
 	for k := range h.packages {
-		seen[k.version] = true
+		platforms[k.version] = append(platforms[k.version], k.platform)
 	}
-	return slices.SortedFunc(maps.Keys(seen), func(a, b addrs.Version) int { return b.Compare(a) })
+	var list []provider.Release
+	for v, on := range platforms {
+		slices.SortFunc(on, addrs.Platform.Compare)
+		list = append(list, provider.Release{Version: v, Platforms: on})
+	}
+	slices.SortFunc(list, func(a, b provider.Release) int { return b.Version.Compare(a.Version) })
+	return list
 }
 
 // platforms returns those of a version, in order.

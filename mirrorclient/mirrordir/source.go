@@ -43,11 +43,7 @@ func (m *Mirror) holds(ctx context.Context, p addrs.Provider) (*holding, error) 
 
 // list returns the versions for the caller of a Source.
 func (h *holding) list(p addrs.Provider) *provider.Versions {
-	versions := &provider.Versions{Provider: p, Warnings: h.warnings}
-	for _, v := range h.versions() {
-		versions.List = append(versions.List, provider.Release{Version: v, Platforms: h.platforms(v)})
-	}
-	return versions
+	return &provider.Versions{Provider: p, List: h.releases(), Warnings: h.warnings}
 }
 
 // ProviderPackage finds the package of p in version v for a platform. An archive comes
