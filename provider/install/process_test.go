@@ -301,9 +301,7 @@ func wantFleet(t *testing.T, dir string, accept map[string][]verify.Hash, comple
 	if count != len(fleet) {
 		t.Errorf("%d packages", count)
 	}
-	for _, name := range names(t, dir) {
-		if strings.HasPrefix(name, ".tofureg") {
-			t.Errorf("%s is left behind", name)
-		}
+	if left := strays(t, d); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
 	}
 }

@@ -215,7 +215,7 @@ func soakOnce(t *testing.T, r *rand.Rand, u *unlucky, truth map[string]verify.Ha
 	if r.IntN(20) == 0 {
 		time.AfterFunc(time.Duration(r.IntN(1000))*time.Millisecond, cancel)
 	}
-	result, err := in.Ensure(ctx, map[addrs.Provider]addrs.Constraint{p: {}}, lock)
+	result, err := in.Ensure(ctx, map[addrs.Provider]addrs.ProviderConstraint{p: {}}, lock)
 	checkLeft(t, dir)
 	if err != nil {
 		return soakError(t, err, ctx)
@@ -262,21 +262,47 @@ func soakError(t *testing.T, err error, ctx context.Context) string {
 	return "error: " + typed.Op
 }
 
-// checkLeft looks for what an install has left behind in the directories below dir.
+// checkLeft looks for what an install has left behind in the directories below dir: all
+// that is not in a package.
 func checkLeft(t *testing.T, dir string) {
 	t.Helper()
 	for _, root := range []string{"plugins", "cache"} {
 		d := &install.Dir{Path: filepath.Join(dir, root)}
+		if _, err := os.Lstat(d.Path); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
 		for pkg, err := range d.All() {
-			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if err != nil {
 				t.Error(err)
 			} else if _, err := pkg.Executable(); err != nil {
 				t.Errorf("a package that is not whole: %v", err)
 			}
 		}
-		left, err := filepath.Glob(filepath.Join(dir, root, ".tofureg", "install-*", "*"))
-		if err != nil || len(left) > 0 {
-			t.Errorf("left behind: %q, %v", left, err)
+		if left := strays(t, d); len(left) > 0 {
+			t.Errorf("left behind in %s: %q", root, left)
 		}
 	}
+}
+
+// strays returns the names in a plugin directory that are neither in a package nor lead to
+// one.
+func strays(t *testing.T, d *install.Dir) []string {
+	t.Helper()
+	var packages []string
+	for pkg, err := range d.All() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		rel, err := filepath.Rel(d.Path, pkg.Dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		packages = append(packages, filepath.ToSlash(rel))
+	}
+	return slices.DeleteFunc(names(t, d.Path), func(name string) bool {
+		name, _, _ = strings.Cut(name, " -> ")
+		return slices.ContainsFunc(packages, func(pkg string) bool {
+			return name == pkg || strings.HasPrefix(name, pkg+"/") || strings.HasSuffix(name, "/") && strings.HasPrefix(pkg+"/", name)
+		})
+	})
 }
