@@ -174,6 +174,13 @@ func TestUnpacked(t *testing.T) {
 	if done, err := d.Install(t.Context(), m, pkg, install.Options{Policy: verify.Policy{AllowUnchecked: true}}); err != nil || done.Report.Trust != verify.Unchecked {
 		t.Errorf("%+v, %v", done, err)
 	}
+	for _, mode := range modes {
+		d := &install.Dir{Path: mirror}
+		done, err := d.Install(t.Context(), m, pkg, install.Options{Policy: verify.Policy{AllowUnchecked: true}, Link: mode})
+		if err != nil || !done.Reused || done.Link != "" {
+			t.Errorf("%q, onto itself: %+v, %v", mode, done, err)
+		}
+	}
 
 	link(t, "/etc/passwd", filepath.Join(mirror, home, "docs", "link"))
 	for _, mode := range modes {
