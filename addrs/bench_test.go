@@ -83,7 +83,10 @@ func BenchmarkParsePlatform(b *testing.B) {
 
 func BenchmarkConstraint(b *testing.B) {
 	v := addrs.MustParseVersion("5.100.0")
-	for name, c := range map[string]addrs.Constraint{
+	for name, c := range map[string]interface {
+		Allows(addrs.Version) bool
+		Matcher() func(addrs.Version) bool
+	}{
 		"provider": addrs.MustParseProviderConstraint("~> 5.0, != 5.3.0"),
 		"module":   addrs.MustParseModuleConstraint("~> 5.0, != 5.3.0"),
 	} {

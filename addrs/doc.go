@@ -31,9 +31,10 @@
 // # Two kinds of versions and constraints
 //
 // The CLI reads provider versions and module versions with different libraries, which accept
-// different spellings and treat prereleases differently. Both give a [Version], and
-// constraints on either a [Constraint]; [ParseVersion] and [ParseProviderConstraint] are for
-// providers, [ParseModuleVersion] and [ParseModuleConstraint] for modules.
+// different spellings and treat prereleases differently. [ParseVersion] is for those of
+// providers and [ParseModuleVersion] for those of modules; both give a [Version]. A
+// [ProviderConstraint] and a [ModuleConstraint] are different types, because "~> 1", for
+// example, allows 2.0.0 of a module only.
 //
 // # Limits
 //

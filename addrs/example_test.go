@@ -73,7 +73,7 @@ func ExampleParseModuleVersion() {
 	// Output: 0.10.0
 }
 
-func ExampleConstraint_Allows() {
+func ExampleProviderConstraint_Allows() {
 	c, err := addrs.ParseProviderConstraint("~> 5.0, != 5.3")
 	if err != nil {
 		fmt.Println(err)
@@ -91,7 +91,7 @@ func ExampleConstraint_Allows() {
 	// 6.0.0 false
 }
 
-func ExampleConstraint_Matcher() {
+func ExampleProviderConstraint_Matcher() {
 	c := addrs.MustParseProviderConstraint(">= 1.1, < 2")
 	allowed := c.Matcher() // compiled once
 	for _, s := range []string{"1.0.0", "1.1.0", "1.2.0", "2.0.0"} {
@@ -104,7 +104,7 @@ func ExampleConstraint_Matcher() {
 	// 1.2.0
 }
 
-func ExampleConstraint_And() {
+func ExampleProviderConstraint_And() {
 	root := addrs.MustParseProviderConstraint("~> 5.0")
 	child := addrs.MustParseProviderConstraint(">= 5.40, ~> 5.0")
 	fmt.Println(root.And(child))

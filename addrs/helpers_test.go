@@ -84,7 +84,9 @@ func TestText(t *testing.T) {
 	checkText(t, addrs.MustParseModuleVersion("v1.2.3.4beta~1+x"))
 	checkText(t, addrs.Platform{})
 	checkText(t, addrs.MustParsePlatform("linux_amd64"))
-	checkText(t, addrs.Constraint{})
+	checkText(t, addrs.ProviderConstraint{})
+	checkText(t, addrs.ModuleConstraint{})
+	checkText(t, addrs.MustParseModuleConstraint("~> 1, != 1.5"))
 	checkText(t, addrs.MustParseProviderConstraint("~> 1.0, != 1.5"))
 	checkText(t, addrs.Module{})
 	checkText(t, addrs.MustParseModule("example.com/A/b/c"))
@@ -95,6 +97,7 @@ func TestText(t *testing.T) {
 	checkTextErrors(t, addrs.MustParseVersion("1.0.0"))
 	checkTextErrors(t, addrs.MustParsePlatform("linux_amd64"))
 	checkTextErrors(t, addrs.MustParseProviderConstraint("1.0.0"))
+	checkTextErrors(t, addrs.MustParseModuleConstraint("1.0.0"))
 	checkTextErrors(t, addrs.MustParseModule("a/b/c"))
 	checkTextErrors(t, addrs.MustParseModuleSource("a/b/c//d"))
 }

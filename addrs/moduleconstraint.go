@@ -1,15 +1,20 @@
 package addrs
 
 import (
-	"cmp"
-	"errors"
-	"slices"
-	"strconv"
 	"strings"
 
-	"github.com/apparentlymart/go-versions/versions"
 	goversion "github.com/hashicorp/go-version"
 )
+
+// ModuleConstraint is a condition on the version of a module, such as "~> 5.0". It allows
+// what the CLI would select. See [ProviderConstraint] for providers, which have other rules.
+//
+// Constraints are comparable with ==; equal ones have the same terms. The zero
+// ModuleConstraint states no condition, as where a configuration names no version: it allows
+// every release, that is, every version that is not a prerelease, 0.0.0 among them.
+type ModuleConstraint struct {
+	text string // canonical
+}
 
 // ParseModuleConstraint parses a constraint on the version of a module as the CLI does:
 // terms with commas between them, each of one of the operators =, !=, >, >=, <, <= and ~>
@@ -25,32 +30,77 @@ import (
 // The CLI came to this rule by chance (https://github.com/opentofu/opentofu/issues/2117) and
 // keeps it. Metadata counts when a prerelease is named and is ignored otherwise.
 //
-// Blank text states no condition, as where a configuration names no version: it allows every
-// release, 0.0.0 among them. [Constraint.IsZero] reports true for it, but it is not equal to
-// the zero Constraint, which is for a provider. The error is a *[ParseError].
-func ParseModuleConstraint(s string) (Constraint, error) {
+// Blank text is the zero ModuleConstraint. The error is a *[ParseError].
+func ParseModuleConstraint(s string) (ModuleConstraint, error) {
 	if len(s) > maxInput {
-		return Constraint{}, refuse(kindModuleConstraint, s, reasonTooLong)
+		return ModuleConstraint{}, refuse(kindModuleConstraint, s, reasonTooLong)
 	}
 	if strings.TrimSpace(s) == "" {
-		return Constraint{module: anyModule}, nil
+		return ModuleConstraint{}, nil
 	}
 	text, err := canonicalModule(s)
 	if err != nil {
-		return Constraint{}, refuse(kindModuleConstraint, s, err.Error())
+		return ModuleConstraint{}, refuse(kindModuleConstraint, s, err.Error())
 	}
-	return Constraint{module: text}, nil
+	return ModuleConstraint{text}, nil
 }
 
 // MustParseModuleConstraint is like [ParseModuleConstraint] but panics on an error. It is for
 // constraints that are constants in the program.
-func MustParseModuleConstraint(s string) Constraint { return must(ParseModuleConstraint(s)) }
+func MustParseModuleConstraint(s string) ModuleConstraint { return must(ParseModuleConstraint(s)) }
 
-// moduleMatcher compiles a canonical text.
-func moduleMatcher(text string) func(Version) bool {
-	if text == anyModule {
+// ExactModuleConstraint returns the constraint that allows v, and nothing else but what the CLI
+// takes for the same, such as a release with other metadata. For a version that the CLI never
+// selects, such as the zero Version, it allows nothing.
+func ExactModuleConstraint(v Version) ModuleConstraint {
+	const nothing = "< 0.0.0"
+	if !v.ok {
+		return ModuleConstraint{nothing}
+	}
+	text, err := canonicalModule(v.String())
+	if err != nil { // too odd for the engine, so none that could be listed
+		text = nothing
+	}
+	return ModuleConstraint{text}
+}
+
+// Allows reports whether v meets c. The zero Version meets none. To test many versions, use
+// [ModuleConstraint.Matcher].
+func (c ModuleConstraint) Allows(v Version) bool { return c.Matcher()(v) }
+
+// Matcher returns a function that does what [ModuleConstraint.Allows] does and compiles c only
+// once. The function is safe for concurrent use.
+func (c ModuleConstraint) Matcher() func(Version) bool {
+	if c.IsZero() {
 		return isRelease
 	}
+	return moduleMatcher(c.text)
+}
+
+// And returns the constraint that has the terms of both, as if they were written with a comma
+// between them. It allows a release if both do, and a prerelease only if both are the same.
+func (c ModuleConstraint) And(o ModuleConstraint) ModuleConstraint {
+	return ModuleConstraint{join(c.text, o.text, canonicalModule)}
+}
+
+// String returns the canonical form: without duplicates, ordered by version, each term as
+// operator, space and version, "=" omitted, joined by ", ". The zero ModuleConstraint gives "".
+func (c ModuleConstraint) String() string { return c.text }
+
+// IsZero reports whether c states no condition.
+func (c ModuleConstraint) IsZero() bool { return c == ModuleConstraint{} }
+
+// MarshalText returns the form of [ModuleConstraint.String]. It never fails.
+func (c ModuleConstraint) MarshalText() ([]byte, error) { return []byte(c.text), nil }
+
+// UnmarshalText reads what [ParseModuleConstraint] accepts; the empty text is the zero
+// ModuleConstraint.
+func (c *ModuleConstraint) UnmarshalText(b []byte) error {
+	return unmarshal(c, b, ParseModuleConstraint)
+}
+
+// moduleMatcher compiles a canonical text.
+func moduleMatcher(text string) match {
 	engine, err := goversion.NewConstraint(text)
 	if err != nil {
 		return none
@@ -67,132 +117,4 @@ func moduleMatcher(text string) func(Version) bool {
 		e, ok := v.forModules()
 		return ok && engine.Check(e)
 	}
-}
-
-// moduleTerm is one term of a constraint on a module.
-type moduleTerm struct {
-	op      string // one of moduleOperators
-	version Version
-	written int // how many numbers were written, which matters to ~>
-}
-
-// moduleOperators is in canonical order for terms with the same version.
-var moduleOperators = []string{">", ">=", "=", "~>", "<=", "<", "!="}
-
-// canonicalModule returns the canonical form of a constraint. It allows what s allows.
-func canonicalModule(s string) (string, error) {
-	if _, err := goversion.NewConstraint(s); err != nil {
-		return "", errors.New("each term must be an optional operator (=, !=, >, >=, <, <=, ~>) and a version with numbers up to 2^63-1")
-	}
-	var terms []moduleTerm
-	for text := range strings.SplitSeq(s, ",") {
-		term, err := parseModuleTerm(text)
-		if err != nil {
-			return "", err
-		}
-		terms = append(terms, term)
-	}
-	slices.SortFunc(terms, moduleTerm.compare)
-	terms = slices.Compact(terms)
-	if v := terms[0].version; len(terms) == 1 && terms[0].op == "=" && v.IsPrerelease() && !namesPrerelease(s, v) {
-		return "= " + v.String(), nil // with the space it names no prerelease
-	}
-	var b strings.Builder
-	for i, term := range terms {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(term.String())
-	}
-	return b.String(), nil
-}
-
-// namesPrerelease reports whether the constraint s, whose only term is v, selects it. The CLI
-// asks the other engine and its other parser, which knows neither commas nor spaces after an
-// operator; only where that parser fails does it remove a "v".
-func namesPrerelease(s string, v Version) bool {
-	e, ok := v.forProviders()
-	if !ok {
-		return false
-	}
-	set, err := meeting(s)
-	if err != nil {
-		i := strings.IndexByte(s, 'v')
-		if i < 0 || strings.TrimLeft(s[:i], "= \t\r\n\f") != "" {
-			return false
-		}
-		set, err = meeting(s[:i] + s[i+1:])
-	}
-	return err == nil && set.Has(e)
-}
-
-// meeting runs the other engine, which panics on numbers above 2^64-1.
-func meeting(s string) (set versions.Set, err error) {
-	defer func() {
-		if recover() != nil {
-			err = errors.New("a number is larger than 2^64-1")
-		}
-	}()
-	return versions.MeetingConstraintsString(s)
-}
-
-func parseModuleTerm(s string) (moduleTerm, error) {
-	s = strings.TrimSpace(s)
-	n := 0
-	for n < len(s) && strings.IndexByte("<>=!~", s[n]) >= 0 {
-		n++
-	}
-	op, text := s[:n], strings.TrimSpace(s[n:])
-	if op == "" {
-		op = "="
-	}
-	v, err := ParseModuleVersion(text)
-	if err != nil {
-		return moduleTerm{}, errors.New("a version is too long")
-	}
-	numbers := strings.TrimPrefix(text, "v")
-	if i := strings.IndexFunc(numbers, func(r rune) bool { return r != '.' && (r < '0' || r > '9') }); i >= 0 {
-		numbers = numbers[:i]
-	}
-	return moduleTerm{op, v, strings.Count(numbers, ".") + 1}.normal(), nil
-}
-
-// normal makes terms equal that mean the same: only ~> depends on how many numbers were
-// written.
-func (t moduleTerm) normal() moduleTerm {
-	if t.op != "~>" {
-		t.written = 0
-	}
-	return t
-}
-
-func (t moduleTerm) compare(o moduleTerm) int {
-	return cmp.Or(
-		t.version.Compare(o.version),
-		cmp.Compare(slices.Index(moduleOperators, t.op), slices.Index(moduleOperators, o.op)),
-		cmp.Compare(t.written, o.written),
-	)
-}
-
-func (t moduleTerm) String() string {
-	switch t.op {
-	case "=":
-		return t.version.String()
-	case "~>":
-		return "~> " + t.shortVersion()
-	}
-	return t.op + " " + t.version.String()
-}
-
-// shortVersion returns the version with as many numbers as were written.
-func (t moduleTerm) shortVersion() string {
-	v := t.version
-	if t.written >= 3 {
-		return v.String()
-	}
-	s := strconv.FormatUint(v.major, 10)
-	if t.written == 2 {
-		s += "." + strconv.FormatUint(v.minor, 10)
-	}
-	return s + v.tail
 }

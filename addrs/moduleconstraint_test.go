@@ -92,30 +92,46 @@ func TestParseModuleConstraint(t *testing.T) {
 // prerelease. It does so for a provider never.
 func TestModuleConstraintBlank(t *testing.T) {
 	t.Parallel()
-	blank, every := addrs.MustParseModuleConstraint(""), addrs.MustParseModuleConstraint(">= 0")
+	var blank addrs.ModuleConstraint
+	every := addrs.MustParseModuleConstraint(">= 0")
 	for _, s := range moduleCandidates {
 		v := addrs.MustParseModuleVersion(s)
 		if got, want := blank.Allows(v), every.Allows(v); got != want {
 			t.Errorf("version %s: %v, want %v", v, got, want)
 		}
 	}
-	zero, none := addrs.MustParseVersion("0.0.0"), addrs.Constraint{}
-	if !blank.Allows(zero) || none.Allows(zero) || blank.Allows(addrs.Version{}) || blank == none {
+	zero := addrs.MustParseVersion("0.0.0")
+	if !blank.Allows(zero) || (addrs.ProviderConstraint{}).Allows(zero) || blank.Allows(addrs.Version{}) || every.Allows(addrs.Version{}) {
 		t.Error("0.0.0 is a version of a module only")
 	}
-	for _, c := range []addrs.Constraint{blank, every, addrs.MustParseModuleConstraint("< 2"), addrs.MustParseModuleConstraint("1.0.0-beta")} {
-		if blank.And(c) != c || c.And(blank) != c || none.And(c) != c || c.And(none) != c {
+	for _, c := range []addrs.ModuleConstraint{blank, every, addrs.MustParseModuleConstraint("< 2"), addrs.MustParseModuleConstraint("1.0.0-beta")} {
+		if blank.And(c) != c || c.And(blank) != c {
 			t.Errorf("%q with no condition is another one", c)
 		}
 	}
-	p := addrs.MustParseProviderConstraint("< 2")
-	if c := p.And(blank); c.String() != "< 2.0.0" || c.IsZero() || c.Allows(zero) || !c.Allows(addrs.MustParseVersion("1.0.0")) || c != blank.And(p) {
-		t.Errorf("with a provider: %q", c)
+}
+
+func TestExactModuleConstraint(t *testing.T) {
+	t.Parallel()
+	for _, s := range moduleCandidates {
+		v := addrs.MustParseModuleVersion(s)
+		c := addrs.ExactModuleConstraint(v)
+		if got, want := c.Allows(v), cliAllows(v.String(), s); got != want {
+			t.Errorf("ExactModuleConstraint(%s) = %q, which allows it: %v", v, c, got)
+		}
+		checkAsModule(t, v.String(), c, moduleCandidates)
+		checkText(t, c)
+	}
+	for _, v := range []addrs.Version{{}, addrs.MustParseModuleVersion("1.2.3.4-beta"), addrs.MustParseModuleVersion("1.2.3~a")} {
+		c := addrs.ExactModuleConstraint(v)
+		if c.IsZero() || c.Allows(v) || c.Allows(addrs.MustParseVersion("0.0.0")) || c.Allows(addrs.MustParseVersion("1.2.3")) {
+			t.Errorf("ExactModuleConstraint(%q) = %q, which allows something", v, c)
+		}
 	}
 }
 
 // checkAsModule compares what c allows with what the CLI makes of the text.
-func checkAsModule(t *testing.T, text string, c addrs.Constraint, candidates []string) {
+func checkAsModule(t *testing.T, text string, c addrs.ModuleConstraint, candidates []string) {
 	t.Helper()
 	match := c.Matcher()
 	for _, s := range candidates {
@@ -183,7 +199,7 @@ func TestModuleConstraintAnd(t *testing.T) {
 	}
 	for _, tt := range tests {
 		a, b := addrs.MustParseModuleConstraint(tt.a), addrs.MustParseModuleConstraint(tt.b)
-		for _, c := range []addrs.Constraint{a.And(b), b.And(a)} {
+		for _, c := range []addrs.ModuleConstraint{a.And(b), b.And(a)} {
 			if c.String() != tt.want {
 				t.Errorf("%q and %q: %q, want %q", tt.a, tt.b, c, tt.want)
 			}

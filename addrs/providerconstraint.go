@@ -12,6 +12,17 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
+// ProviderConstraint is a condition on the version of a provider, such as ">= 1.2, < 2.0.0".
+// It allows what the CLI would select. See [ModuleConstraint] for modules, which have other
+// rules.
+//
+// Constraints are comparable with ==; equal ones have the same terms. The zero
+// ProviderConstraint states no condition: it allows every release, that is, every version that
+// is not a prerelease, except 0.0.0, which the CLI takes for "no version" of a provider.
+type ProviderConstraint struct {
+	text string // canonical
+}
+
 // ParseProviderConstraint parses a constraint on the version of a provider as the CLI does:
 // terms with commas between them, each of one of the operators =, !=, >, >=, <, <= and ~>
 // (none means =), at most one space, and a version of one to three numbers with an optional
@@ -22,10 +33,10 @@ import (
 //
 // A prerelease is allowed only if a term without operator, or with "=", names it exactly and
 // all other terms allow it too. Metadata counts in = and != only. Version 0.0.0 is never
-// allowed. Blank text is the zero Constraint. The error is a *[ParseError].
-func ParseProviderConstraint(s string) (Constraint, error) {
+// allowed. Blank text is the zero ProviderConstraint. The error is a *[ParseError].
+func ParseProviderConstraint(s string) (ProviderConstraint, error) {
 	if len(s) > maxInput {
-		return Constraint{}, refuse(kindProviderConstraint, s, reasonTooLong)
+		return ProviderConstraint{}, refuse(kindProviderConstraint, s, reasonTooLong)
 	}
 	text, err := canonicalProvider(s)
 	if err != nil {
@@ -33,14 +44,63 @@ func ParseProviderConstraint(s string) (Constraint, error) {
 		if strings.ContainsAny(s, "@?/") {
 			reason = "it is not a list of conditions on a version"
 		}
-		return Constraint{}, refuse(kindProviderConstraint, s, reason)
+		return ProviderConstraint{}, refuse(kindProviderConstraint, s, reason)
 	}
-	return Constraint{provider: text}, nil
+	return ProviderConstraint{text}, nil
 }
 
 // MustParseProviderConstraint is like [ParseProviderConstraint] but panics on an error. It is
 // for constraints that are constants in the program.
-func MustParseProviderConstraint(s string) Constraint { return must(ParseProviderConstraint(s)) }
+func MustParseProviderConstraint(s string) ProviderConstraint {
+	return must(ParseProviderConstraint(s))
+}
+
+// ExactProviderConstraint returns the constraint that allows v and nothing else. For a version
+// that the CLI never selects, such as 0.0.0, the zero Version or one of a module only, it
+// allows nothing; the text of the last is none that [ParseProviderConstraint] accepts.
+func ExactProviderConstraint(v Version) ProviderConstraint {
+	if !v.ok {
+		v = Version{ok: true}
+	}
+	return ProviderConstraint{v.String()}
+}
+
+// Allows reports whether v meets c. The zero Version meets none. To test many versions, use
+// [ProviderConstraint.Matcher].
+func (c ProviderConstraint) Allows(v Version) bool { return c.Matcher()(v) }
+
+// Matcher returns a function that does what [ProviderConstraint.Allows] does and compiles c
+// only once. The function is safe for concurrent use.
+func (c ProviderConstraint) Matcher() func(Version) bool {
+	if c.IsZero() {
+		return func(v Version) bool { return isRelease(v) && v != Version{ok: true} }
+	}
+	return providerMatcher(c.text)
+}
+
+// And returns the constraint that has the terms of both, as the CLI makes it of several
+// constraints on one provider. It allows a release if both do, and a prerelease that one of
+// them names exactly if that lies within the bounds of the other.
+func (c ProviderConstraint) And(o ProviderConstraint) ProviderConstraint {
+	return ProviderConstraint{join(c.text, o.text, canonicalProvider)}
+}
+
+// String returns the canonical form, which is the one in lock files: without duplicates,
+// ordered by version, each term as operator, space and version, "=" omitted, joined by ", ".
+// The zero ProviderConstraint gives "".
+func (c ProviderConstraint) String() string { return c.text }
+
+// IsZero reports whether c states no condition.
+func (c ProviderConstraint) IsZero() bool { return c == ProviderConstraint{} }
+
+// MarshalText returns the form of [ProviderConstraint.String]. It never fails.
+func (c ProviderConstraint) MarshalText() ([]byte, error) { return []byte(c.text), nil }
+
+// UnmarshalText reads what [ParseProviderConstraint] accepts; the empty text is the zero
+// ProviderConstraint.
+func (c *ProviderConstraint) UnmarshalText(b []byte) error {
+	return unmarshal(c, b, ParseProviderConstraint)
+}
 
 // parseRuby runs the engine's parser, which panics on numbers above 2^64-1.
 func parseRuby(s string) (spec constraints.IntersectionSpec, err error) {
@@ -53,7 +113,7 @@ func parseRuby(s string) (spec constraints.IntersectionSpec, err error) {
 }
 
 // providerMatcher compiles a canonical text.
-func providerMatcher(text string) func(Version) bool {
+func providerMatcher(text string) match {
 	spec, err := parseRuby(text)
 	if err != nil {
 		return none

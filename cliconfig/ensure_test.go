@@ -35,7 +35,7 @@ func installer(t *testing.T, cfg *cliconfig.Config) *install.Installer {
 
 func ensure(t *testing.T, in *install.Installer, p addrs.Provider, lock *lockfile.File) (*install.Result, error) {
 	t.Helper()
-	return in.Ensure(t.Context(), map[addrs.Provider]addrs.Constraint{p: {}}, lock)
+	return in.Ensure(t.Context(), map[addrs.Provider]addrs.ProviderConstraint{p: {}}, lock)
 }
 
 func noKeys(p *regtest.Provider) { p.Keys = []*regtest.Key{} }
@@ -60,6 +60,11 @@ func noHashes() regtest.Fault {
 			delete(a.(map[string]any), "hashes")
 		}
 	}}
+}
+
+// without makes a registry one whose documents about packages lack a property.
+func without(property string) regtest.Fault {
+	return regtest.Fault{Kind: regtest.Package, Edit: func(doc map[string]any) { delete(doc, property) }}
 }
 
 const (
@@ -95,6 +100,10 @@ func TestTrust(t *testing.T) {
 		{name: "no keys, beside a mirror", p: alpha, methods: mirrorWithout, edit: noKeys, err: verify.ErrUnsigned},
 		{name: "no sums", p: alpha, methods: direct, edit: noSums, err: verify.ErrUnsigned},
 		{name: "no sums, beside a mirror", p: alpha, methods: mirrorWithout, edit: noSums, err: verify.ErrUnsigned},
+		{name: "no signature", p: alpha, methods: direct, fault: without("shasums_signature_url"), err: verify.ErrUnsigned},
+		{name: "no signature, beside a mirror", p: alpha, methods: mirrorWithout, fault: without("shasums_signature_url"), err: verify.ErrUnsigned},
+		{name: "no sums, but a signature, beside a mirror", p: alpha, methods: mirrorWithout, fault: without("shasums_url"), err: verify.ErrUnsigned},
+		{name: "default registry, no signature, but keys", p: official, methods: mirrorWithout, fault: without("shasums_signature_url"), err: verify.ErrUnsigned},
 		{name: "default registry, no sums, but keys", p: official, methods: direct, edit: noSums, err: verify.ErrUnsigned},
 		{name: "default registry, signed", p: official, methods: direct, trust: verify.Signed},
 		{name: "default registry, no keys", p: official, methods: direct, edit: noKeys, trust: verify.Checked},
@@ -191,7 +200,7 @@ provider_installation {
 		return cfg
 	}
 	gamma := addrs.MustParseProvider("registry.example.com/acme/gamma")
-	required := map[addrs.Provider]addrs.Constraint{alpha: {}, beta: {}, gamma: {}}
+	required := map[addrs.Provider]addrs.ProviderConstraint{alpha: {}, beta: {}, gamma: {}}
 	first, err := installer(t, load()).Ensure(t.Context(), required, nil)
 	if err != nil {
 		t.Fatal(err)

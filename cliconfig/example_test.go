@@ -117,7 +117,7 @@ func ExampleConfig_ProviderSource() {
 		Dir:          &install.Dir{Path: filepath.Join(project, ".terraform", "providers")},
 		Platform:     addrs.MustParsePlatform("linux_amd64"),
 	}
-	result, err := installer.Ensure(context.Background(), map[addrs.Provider]addrs.Constraint{
+	result, err := installer.Ensure(context.Background(), map[addrs.Provider]addrs.ProviderConstraint{
 		addrs.MustParseProvider("registry.example.com/acme/alpha"): addrs.MustParseProviderConstraint("~> 1.0"),
 		addrs.MustParseProvider("registry.example.com/acme/beta"):  {},
 	}, nil)

@@ -42,7 +42,7 @@ func get(t *testing.T, cfg *cliconfig.Config, p addrs.Provider) (*provider.Packa
 	if err != nil {
 		return nil, err
 	}
-	version, err := versions.Newest(addrs.Constraint{})
+	version, err := versions.Newest(addrs.ProviderConstraint{})
 	if err != nil {
 		return nil, err
 	}

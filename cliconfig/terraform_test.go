@@ -309,7 +309,7 @@ func (w *world) ours(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	version, err := versions.Newest(addrs.Constraint{})
+	version, err := versions.Newest(addrs.ProviderConstraint{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -147,7 +147,7 @@ func (w *world) ensure(t *testing.T) (string, error) {
 	if w.system.Terraform {
 		lock.Header = lockfile.HeaderTerraform
 	}
-	required := map[addrs.Provider]addrs.Constraint{w.alpha: addrs.MustParseProviderConstraint("1.2.0")}
+	required := map[addrs.Provider]addrs.ProviderConstraint{w.alpha: addrs.MustParseProviderConstraint("1.2.0")}
 	result, err := installer(t, cfg).Ensure(t.Context(), required, lock)
 	if result.Lock.Len() == 0 {
 		return "", err

@@ -15,9 +15,9 @@ type Request struct {
 	Source addrs.ModuleSource
 
 	// Version to fetch. If it is zero, the newest one that Constraint allows is;
-	// the zero Constraint allows every release.
+	// the zero ModuleConstraint allows every release.
 	Version    addrs.Version
-	Constraint addrs.Constraint
+	Constraint addrs.ModuleConstraint
 
 	// Dir is where the package goes, a directory for it alone.
 	Dir string

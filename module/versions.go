@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/provider"
 )
 
 // Release is one listed version of a module.
@@ -38,27 +37,14 @@ type Versions struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// Newest returns the newest version that c allows, as the CLI chooses it. The zero
-// constraint allows every release, 0.0.0 among them, but no prerelease; use one that
-// [addrs.ParseModuleConstraint] made. The error is an [*Error] that wraps an
-// [*UnavailableError].
-func (v *Versions) Newest(c addrs.Constraint) (addrs.Version, error) {
-	best := v.newest(matcher(c))
+// Newest returns the newest version that c allows, as the CLI chooses it. The error is
+// an [*Error] that wraps an [*UnavailableError].
+func (v *Versions) Newest(c addrs.ModuleConstraint) (addrs.Version, error) {
+	best := v.newest(c.Matcher())
 	if best == nil {
 		return addrs.Version{}, &Error{Op: "choose a version of", Subject: v.Module.String(), Err: v.unavailable(c)}
 	}
 	return best.Version, nil
-}
-
-// anyRelease is what a configuration without a version says.
-var anyRelease = addrs.MustParseModuleConstraint("")
-
-// matcher is the one of c for a module, which the zero constraint is not.
-func matcher(c addrs.Constraint) func(addrs.Version) bool {
-	if c.IsZero() {
-		c = anyRelease
-	}
-	return c.Matcher()
 }
 
 // newest returns the newest release that allows accepts, nil if there is none. The
@@ -102,12 +88,12 @@ func (v *Versions) Clone() *Versions {
 // Unavailable is for implementers of [Source]. It returns the error of a source that
 // has no such version although v is what it lists.
 func (v *Versions) Unavailable(version addrs.Version) *UnavailableError {
-	return v.unavailable(addrs.ExactVersion(version))
+	return v.unavailable(addrs.ExactModuleConstraint(version))
 }
 
-func (v *Versions) unavailable(c addrs.Constraint) *UnavailableError {
+func (v *Versions) unavailable(c addrs.ModuleConstraint) *UnavailableError {
 	e := &UnavailableError{Module: v.Module, Constraint: c}
-	if r := v.newest(anyRelease.Matcher()); r != nil {
+	if r := v.newest(addrs.ModuleConstraint{}.Matcher()); r != nil {
 		e.Newest = r.Version
 	} else if r := v.newest(func(addrs.Version) bool { return true }); r != nil {
 		e.Newest = r.Version
@@ -118,8 +104,8 @@ func (v *Versions) unavailable(c addrs.Constraint) *UnavailableError {
 // UnavailableError says that a module has no version as it was asked for, and what
 // there is instead. It wraps ErrNoVersion.
 type UnavailableError struct {
-	Module     addrs.Module     // that was asked about
-	Constraint addrs.Constraint // the versions asked for
+	Module     addrs.Module           // that was asked about
+	Constraint addrs.ModuleConstraint // the versions asked for
 
 	// Newest is the newest listed version, a release if there is one; zero if
 	// none is listed or the list is not known.
@@ -131,6 +117,16 @@ func (e *UnavailableError) Unwrap() error { return ErrNoVersion }
 
 // Error tells what was asked for and which version is the newest.
 func (e *UnavailableError) Error() string {
-	same := provider.UnavailableError{Constraint: e.Constraint, Newest: e.Newest, Err: ErrNoVersion}
-	return same.Error()
+	wanted := "(any release)"
+	if !e.Constraint.IsZero() {
+		wanted = `"` + e.Constraint.String() + `"`
+	}
+	newest := "the newest is " + e.Newest.String()
+	switch {
+	case e.Newest.IsZero():
+		newest = "none is listed"
+	case e.Newest.IsPrerelease():
+		newest = "only prereleases are listed, " + newest
+	}
+	return "no version matches " + wanted + ", " + newest
 }

@@ -53,7 +53,7 @@ func TestNewest(t *testing.T) {
 // TestNewestZero: 0.0.0 is a version of a module like any other, as the CLI has it.
 func TestNewestZero(t *testing.T) {
 	t.Parallel()
-	for _, c := range []addrs.Constraint{{}, addrs.MustParseModuleConstraint(""), addrs.MustParseModuleConstraint("0.0.0")} {
+	for _, c := range []addrs.ModuleConstraint{{}, addrs.MustParseModuleConstraint(""), addrs.MustParseModuleConstraint("0.0.0")} {
 		if got, err := listed(t, "0.0.0", "1.0.0-beta").Newest(c); got.String() != "0.0.0" || err != nil {
 			t.Errorf("%q: %v, %v", c, got, err)
 		}
@@ -85,7 +85,7 @@ func TestUnavailable(t *testing.T) {
 	if e := listed(t, "1.0.0").Unavailable(addrs.MustParseVersion("2.0.0")); !strings.Contains(e.Error(), "2.0.0") || !errors.Is(e, module.ErrNoVersion) {
 		t.Errorf("%v", e)
 	}
-	if _, err := listed(t, "1.0.0-a").Newest(addrs.Constraint{}); err == nil || !strings.Contains(err.Error(), "any release") {
+	if _, err := listed(t, "1.0.0-a").Newest(addrs.ModuleConstraint{}); err == nil || !strings.Contains(err.Error(), "any release") {
 		t.Errorf("%v", err)
 	}
 }

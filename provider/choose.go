@@ -16,16 +16,16 @@ type Need struct {
 
 	// Protocols allows the plugin protocol versions that the caller can speak;
 	// zero: ">= 5, < 7". A mirror that does not care sets ">= 0".
-	Protocols addrs.Constraint `json:"protocols,omitzero"`
+	Protocols addrs.ProviderConstraint `json:"protocols,omitzero"`
 }
 
 // supported are the plugin protocols of the zero Need.
-var supported = sync.OnceValue(func() addrs.Constraint {
+var supported = sync.OnceValue(func() addrs.ProviderConstraint {
 	return addrs.MustParseProviderConstraint(">= 5, < 7")
 })
 
 // protocols returns the constraint in force.
-func (n Need) protocols() addrs.Constraint {
+func (n Need) protocols() addrs.ProviderConstraint {
 	if n.Protocols.IsZero() {
 		return supported()
 	}
@@ -35,7 +35,7 @@ func (n Need) protocols() addrs.Constraint {
 // Newest returns the newest version that c allows, whatever it needs to run. The
 // zero constraint allows every release, but no prerelease; those must be named
 // exactly. The error is an [*Error] with an [*UnavailableError] of kind ErrNoVersion.
-func (v *Versions) Newest(c addrs.Constraint) (addrs.Version, error) {
+func (v *Versions) Newest(c addrs.ProviderConstraint) (addrs.Version, error) {
 	best := v.newest(c.Matcher(), nil)
 	if best == nil {
 		return addrs.Version{}, v.unavailable(c, Need{}, nil).choosing()
@@ -50,7 +50,7 @@ func (v *Versions) Newest(c addrs.Constraint) (addrs.Version, error) {
 // The error is an [*Error] with an [*UnavailableError]: of kind ErrNoVersion if c
 // allows no listed version, otherwise of kind ErrNoPlatform or ErrProtocol, as the
 // newest that c allows lacks the one or the other.
-func (v *Versions) NewestFor(c addrs.Constraint, need Need) (addrs.Version, error) {
+func (v *Versions) NewestFor(c addrs.ProviderConstraint, need Need) (addrs.Version, error) {
 	fits := need.matcher()
 	best := v.newest(c.Matcher(), fits)
 	if best == nil {
@@ -71,7 +71,7 @@ func (p *Package) Fits(need Need) error {
 	}
 	return &Error{Op: "use", Subject: p.String(), Err: &UnavailableError{
 		Provider:   p.Provider,
-		Constraint: addrs.ExactVersion(p.Version),
+		Constraint: addrs.ExactProviderConstraint(p.Version),
 		Need:       need,
 		Allowed:    p.Version,
 		Protocols:  slices.Clone(p.Protocols),

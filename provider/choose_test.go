@@ -20,7 +20,7 @@ var (
 	linux  = addrs.MustParsePlatform("linux_amd64")
 	darwin = addrs.MustParsePlatform("darwin_arm64")
 	plan9  = addrs.MustParsePlatform("plan9_arm")
-	values = cmp.Options{cmpopts.EquateComparable(addrs.Provider{}, addrs.Version{}, addrs.Platform{}, addrs.Constraint{})}
+	values = cmp.Options{cmpopts.EquateComparable(addrs.Provider{}, addrs.Version{}, addrs.Platform{}, addrs.ProviderConstraint{})}
 )
 
 func version(s string) addrs.Version {
@@ -30,9 +30,9 @@ func version(s string) addrs.Version {
 	return addrs.MustParseVersion(s)
 }
 
-func constraint(s string) addrs.Constraint {
+func constraint(s string) addrs.ProviderConstraint {
 	if s == "" {
-		return addrs.Constraint{}
+		return addrs.ProviderConstraint{}
 	}
 	return addrs.MustParseProviderConstraint(s)
 }
@@ -229,7 +229,7 @@ func TestLongPlatformListIsCut(t *testing.T) {
 	for i := range 30 {
 		platforms = append(platforms, fmt.Sprintf("os%d_amd64", i))
 	}
-	_, err := list("1.0.0 - "+strings.Join(platforms, ",")).NewestFor(addrs.Constraint{}, provider.Need{Platform: linux})
+	_, err := list("1.0.0 - "+strings.Join(platforms, ",")).NewestFor(addrs.ProviderConstraint{}, provider.Need{Platform: linux})
 	if err == nil || !strings.Contains(err.Error(), "os19_amd64, 10 more") || strings.Contains(err.Error(), "os20") {
 		t.Errorf("got %v", err)
 	}

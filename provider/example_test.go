@@ -67,7 +67,7 @@ func ExampleVersions_NewestFor() {
 	}
 	need := provider.Need{Platform: arm}
 
-	version, err := versions.NewestFor(addrs.Constraint{}, need)
+	version, err := versions.NewestFor(addrs.ProviderConstraint{}, need)
 	fmt.Println(version, err)
 
 	_, err = versions.NewestFor(addrs.MustParseProviderConstraint(">= 2"), need)

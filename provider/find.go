@@ -17,7 +17,7 @@ import (
 //
 // The error is an [*Error]: ErrNotFound for an unknown provider, or with an
 // [*UnavailableError] of kind ErrNoVersion, ErrNoPlatform or ErrProtocol.
-func Find(ctx context.Context, src Lister, p addrs.Provider, c addrs.Constraint, need Need) (*Package, error) {
+func Find(ctx context.Context, src Lister, p addrs.Provider, c addrs.ProviderConstraint, need Need) (*Package, error) {
 	if need.Platform.IsZero() {
 		need.Platform = addrs.CurrentPlatform()
 	}

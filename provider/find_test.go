@@ -49,7 +49,7 @@ func TestFind(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var c addrs.Constraint
+			var c addrs.ProviderConstraint
 			if test.c != "" {
 				c = addrs.MustParseProviderConstraint(test.c)
 			}

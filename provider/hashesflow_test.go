@@ -34,7 +34,7 @@ func TestHashesDepth(t *testing.T) {
 		if err != nil {
 			return addrs.Version{}, err
 		}
-		return versions.Newest(addrs.Constraint{})
+		return versions.Newest(addrs.ProviderConstraint{})
 	}
 	for name, test := range map[string]struct {
 		providers, depth, requests int
@@ -43,7 +43,7 @@ func TestHashesDepth(t *testing.T) {
 		"one provider":     {1, 4, 1 + 3 + 2*5, nil},
 		"twenty providers": {providers, 4, 1 + providers*(3+2*5), nil},
 		"with what Find has found": {1, 5, 1 + 3 + 2*5, func(ctx context.Context, client *regclient.Client, p addrs.Provider) (map[addrs.Platform]*verify.Report, error) {
-			pkg, err := provider.Find(ctx, client, p, addrs.Constraint{}, provider.Need{Platform: linux})
+			pkg, err := provider.Find(ctx, client, p, addrs.ProviderConstraint{}, provider.Need{Platform: linux})
 			if err != nil {
 				return nil, err
 			}

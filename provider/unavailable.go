@@ -10,9 +10,9 @@ import (
 
 // UnavailableError says that what was asked for is not on offer, and what is.
 type UnavailableError struct {
-	Provider   addrs.Provider   // that was asked for
-	Constraint addrs.Constraint // its versions that would do
-	Need       Need             // what they had to bring along
+	Provider   addrs.Provider           // that was asked for
+	Constraint addrs.ProviderConstraint // its versions that would do
+	Need       Need                     // what they had to bring along
 
 	// Newest is the newest listed version, a release if there is one; zero if
 	// none is listed or the list is not known.
@@ -83,7 +83,7 @@ func (e *UnavailableError) hint() string {
 func (v *Versions) Unavailable(version addrs.Version, platform addrs.Platform) *UnavailableError {
 	need := Need{Platform: platform}
 	fits := need.matcher()
-	return v.unavailable(addrs.ExactVersion(version), need, func(r *Release) error {
+	return v.unavailable(addrs.ExactProviderConstraint(version), need, func(r *Release) error {
 		if r.Version == version {
 			return ErrNoPlatform // whatever the list says
 		}
@@ -92,9 +92,9 @@ func (v *Versions) Unavailable(version addrs.Version, platform addrs.Platform) *
 }
 
 // unavailable explains why nothing was found; fits is nil if need plays no part.
-func (v *Versions) unavailable(c addrs.Constraint, need Need, fits func(*Release) error) *UnavailableError {
+func (v *Versions) unavailable(c addrs.ProviderConstraint, need Need, fits func(*Release) error) *UnavailableError {
 	e := &UnavailableError{Provider: v.Provider, Constraint: c, Need: need, Err: ErrNoVersion}
-	anyRelease := addrs.Constraint{}.Matcher()
+	anyRelease := addrs.ProviderConstraint{}.Matcher()
 	if r := v.newest(anyRelease, nil); r != nil {
 		e.Newest = r.Version
 	} else if r := v.newest(func(addrs.Version) bool { return true }, nil); r != nil {
@@ -118,7 +118,7 @@ func (e *UnavailableError) choosing() error {
 	return &Error{Op: "choose a version of", Subject: e.Provider.String(), Err: e}
 }
 
-func quote(c addrs.Constraint) string {
+func quote(c addrs.ProviderConstraint) string {
 	if c.IsZero() {
 		return "(any release)"
 	}

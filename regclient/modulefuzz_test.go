@@ -46,7 +46,7 @@ func FuzzModuleVersions(f *testing.F) {
 		for _, w := range versions.Warnings {
 			wantPrintable(t, w)
 		}
-		if _, err := versions.Newest(addrs.Constraint{}); err != nil {
+		if _, err := versions.Newest(addrs.ModuleConstraint{}); err != nil {
 			asError(t, err)
 		}
 		wantRoundTrip(t, versions)

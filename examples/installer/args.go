@@ -14,7 +14,7 @@ import (
 // options are what the arguments say.
 type options struct {
 	dir, cache   string
-	requirements map[addrs.Provider]addrs.Constraint
+	requirements map[addrs.Provider]addrs.ProviderConstraint
 	platforms    []addrs.Platform
 	upgrade      bool
 	embedded     bool
@@ -50,8 +50,8 @@ func parseArgs(args []string, usage io.Writer) (o options, err error) {
 
 // parseRequirements reads PROVIDER[@CONSTRAINT]. Of a provider that is named twice both
 // constraints must be met.
-func parseRequirements(texts []string) (map[addrs.Provider]addrs.Constraint, error) {
-	requirements := map[addrs.Provider]addrs.Constraint{}
+func parseRequirements(texts []string) (map[addrs.Provider]addrs.ProviderConstraint, error) {
+	requirements := map[addrs.Provider]addrs.ProviderConstraint{}
 	for _, text := range texts {
 		name, constraint, _ := strings.Cut(text, "@")
 		p, err := addrs.ParseProvider(name)

@@ -22,7 +22,7 @@ type options struct {
 // wanted is a provider and the versions of it that will do.
 type wanted struct {
 	provider   addrs.Provider
-	constraint addrs.Constraint
+	constraint addrs.ProviderConstraint
 }
 
 func parseArgs(args []string, usage io.Writer) (o options, err error) {

@@ -14,7 +14,7 @@ import (
 // options are what the arguments say.
 type options struct {
 	source     addrs.ModuleSource
-	constraint addrs.Constraint
+	constraint addrs.ModuleConstraint
 	dir        string
 	git        *module.Git
 	embedded   bool

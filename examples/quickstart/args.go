@@ -13,7 +13,7 @@ import (
 // options are what the arguments say.
 type options struct {
 	provider   addrs.Provider
-	constraint addrs.Constraint
+	constraint addrs.ProviderConstraint
 	platform   addrs.Platform
 	dir        string
 	embedded   bool

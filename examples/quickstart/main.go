@@ -147,7 +147,7 @@ func list(out io.Writer, path string) error {
 }
 
 // describe returns the constraint for people.
-func describe(c addrs.Constraint) string {
+func describe(c addrs.ProviderConstraint) string {
 	if c.IsZero() {
 		return "any release"
 	}

@@ -66,7 +66,7 @@ func TestNothingLeft(t *testing.T) {
 	registry := embeddedRegistry(p)
 	registry.AddFault(regtest.Fault{Kind: regtest.Signature, Raw: []byte("nonsense")})
 	client := &regclient.Client{HTTP: registry.Client()}
-	pkg, err := provider.Find(t.Context(), client, p, addrs.Constraint{}, provider.Need{})
+	pkg, err := provider.Find(t.Context(), client, p, addrs.ProviderConstraint{}, provider.Need{})
 	if err != nil {
 		t.Fatal(err)
 	}

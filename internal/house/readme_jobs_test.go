@@ -38,7 +38,7 @@ func fetchModule(ctx context.Context, registry *regclient.Client, dir string) (v
 	return report.H1, nil
 }
 
-func ensure(ctx context.Context, config *cliconfig.Config, dir string, required map[addrs.Provider]addrs.Constraint) (*install.Result, error) {
+func ensure(ctx context.Context, config *cliconfig.Config, dir string, required map[addrs.Provider]addrs.ProviderConstraint) (*install.Result, error) {
 	lock, err := lockfile.Load(filepath.Join(dir, lockfile.Name))
 	if err != nil {
 		return nil, err

@@ -87,7 +87,7 @@ func TestReadmeEnsure(t *testing.T) {
 	reg := regtest.New("registry.opentofu.org")
 	reg.AddProvider(regtest.Provider{Address: "hashicorp/random", Version: "3.6.3", Platforms: []string{addrs.CurrentPlatform().String()}})
 	dir := t.TempDir()
-	required := map[addrs.Provider]addrs.Constraint{
+	required := map[addrs.Provider]addrs.ProviderConstraint{
 		addrs.MustParseProvider("hashicorp/random"): addrs.MustParseProviderConstraint("~> 3.6"),
 	}
 	for _, from := range []install.Origin{install.FromSource, install.FromDir} {

@@ -119,7 +119,7 @@ func ExampleMirror_AddLocked() {
 		log.Fatal(err)
 	}
 	var lock lockfile.File
-	if err := lock.Merge(p, v, addrs.Constraint{}, &verify.Report{Local: []verify.Hash{pkg.SHA256}}); err != nil {
+	if err := lock.Merge(p, v, addrs.ProviderConstraint{}, &verify.Report{Local: []verify.Hash{pkg.SHA256}}); err != nil {
 		log.Fatal(err)
 	}
 
@@ -150,7 +150,7 @@ func ExampleHandler() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	newest, err := versions.Newest(addrs.Constraint{})
+	newest, err := versions.Newest(addrs.ProviderConstraint{})
 	if err != nil {
 		log.Fatal(err)
 	}

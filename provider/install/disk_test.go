@@ -55,7 +55,7 @@ func TestReadOnly(t *testing.T) {
 			"directory": {Source: o.src, Dir: d, Platform: linux},
 			"cache":     {Source: o.src, Dir: newDir(t), Cache: d, Platform: linux},
 		} {
-			if _, err := in.Ensure(t.Context(), map[addrs.Provider]addrs.Constraint{alpha: {}}, lock); err != nil {
+			if _, err := in.Ensure(t.Context(), map[addrs.Provider]addrs.ProviderConstraint{alpha: {}}, lock); err != nil {
 				t.Errorf("as the %s: %v", name, err)
 			}
 		}
@@ -93,7 +93,7 @@ func TestOtherFileSystem(t *testing.T) {
 			wantNames(t, d.Path, home+"/docs/a.txt", home+"/"+program)
 		}
 		in := &install.Installer{Dir: newDir(t), Cache: &install.Dir{Path: link}, Link: mode, Platform: linux}
-		if _, err := in.Ensure(t.Context(), map[addrs.Provider]addrs.Constraint{alpha: {}}, lock); err != nil {
+		if _, err := in.Ensure(t.Context(), map[addrs.Provider]addrs.ProviderConstraint{alpha: {}}, lock); err != nil {
 			t.Errorf("%q, from a cache: %v", mode, err)
 		}
 	}

@@ -26,7 +26,7 @@ type run struct {
 	report   func(provider.Event)
 }
 
-func (in *Installer) run(ctx context.Context, requirements map[addrs.Provider]addrs.Constraint, lock *lockfile.File, dry bool) (*Result, error) {
+func (in *Installer) run(ctx context.Context, requirements map[addrs.Provider]addrs.ProviderConstraint, lock *lockfile.File, dry bool) (*Result, error) {
 	if lock == nil {
 		lock = &lockfile.File{}
 	}
@@ -52,7 +52,7 @@ func (in *Installer) run(ctx context.Context, requirements map[addrs.Provider]ad
 }
 
 // all works on the providers side by side.
-func (r *run) all(ctx context.Context, requirements map[addrs.Provider]addrs.Constraint) (*Result, error) {
+func (r *run) all(ctx context.Context, requirements map[addrs.Provider]addrs.ProviderConstraint) (*Result, error) {
 	providers := slices.SortedFunc(maps.Keys(requirements), addrs.Provider.Compare)
 	result := &Result{Selections: make([]Selection, len(providers))}
 	jobs := make([]job, len(providers))

@@ -18,7 +18,7 @@ import (
 )
 
 // requirements are providers with their constraints.
-type requirements = map[addrs.Provider]addrs.Constraint
+type requirements = map[addrs.Provider]addrs.ProviderConstraint
 
 // platformsOf are those that the providers of a site have packages for, and the first of
 // them is installed.
@@ -128,7 +128,7 @@ func only(t *testing.T, result *install.Result) install.Selection {
 	return result.Selections[0]
 }
 
-func constraintOf(s string) addrs.Constraint { return addrs.MustParseProviderConstraint(s) }
+func constraintOf(s string) addrs.ProviderConstraint { return addrs.MustParseProviderConstraint(s) }
 
 // TestEnsureCold: the newest version that is allowed, signed, installed and locked.
 func TestEnsureCold(t *testing.T) {

@@ -212,7 +212,7 @@ func TestLockSameArchive(t *testing.T) {
 	s := newSite(t, 0)
 	zip := zipOf(t, entry{name: "terraform-provider-p0_v1.1.0", content: "runs everywhere"})
 	s.AddProvider(regtest.Provider{Address: "acme/p0", Version: "1.1.0", Platforms: inText(platformsOf), Zip: zip})
-	s.want[numbered(0)] = addrs.Constraint{}
+	s.want[numbered(0)] = addrs.ProviderConstraint{}
 	s.in.Hashes, s.in.LockPlatforms = &hashMemory{}, platformsOf[:2]
 	lock := s.ensure(t, nil).Lock
 	again := s.ensure(t, lock)
@@ -228,7 +228,7 @@ func TestLockStore(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 0)
 	release := s.AddProvider(regtest.Provider{Address: "acme/p0", Version: "1.1.0", Platforms: inText(platformsOf)})
-	s.want[numbered(0)] = addrs.Constraint{}
+	s.want[numbered(0)] = addrs.ProviderConstraint{}
 	store := &hashMemory{}
 	s.in.Hashes, s.in.LockPlatforms = store, platformsOf[:3]
 	lock := s.ensure(t, nil).Lock

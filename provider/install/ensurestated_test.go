@@ -21,7 +21,7 @@ func TestLockStated(t *testing.T) {
 		s := newSite(t, 0)
 		platforms := inText(platformsOf)
 		s.AddProvider(regtest.Provider{Address: "acme/p0", Platforms: platforms, PackageHashes: true})
-		s.want[numbered(0)] = addrs.Constraint{}
+		s.want[numbered(0)] = addrs.ProviderConstraint{}
 		s.in.LockPlatforms = platformsOf
 		s.in.Policy = func(addrs.Provider) verify.Policy { return verify.Policy{RecordStated: record} }
 		result := s.ensure(t, nil)
@@ -47,7 +47,7 @@ func TestLockGrowsByWhatIsStated(t *testing.T) {
 	s := newSite(t, 0)
 	platforms := inText(platformsOf)
 	s.AddProvider(regtest.Provider{Address: "acme/p0", Platforms: platforms, PackageHashes: true})
-	s.want[numbered(0)] = addrs.Constraint{}
+	s.want[numbered(0)] = addrs.ProviderConstraint{}
 	lock := s.ensure(t, nil).Lock
 	s.in.Policy = func(addrs.Provider) verify.Policy { return verify.Policy{RecordStated: true} }
 	s.in.LockPlatforms = platformsOf
@@ -151,7 +151,7 @@ func TestLockUnsigned(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 0)
 	release := s.AddProvider(regtest.Provider{Address: "acme/p0", Platforms: inText(platformsOf), PackageHashes: true, NoSums: true})
-	s.want[numbered(0)] = addrs.Constraint{}
+	s.want[numbered(0)] = addrs.ProviderConstraint{}
 	if _, err := s.in.Ensure(t.Context(), s.want, nil); !errors.Is(err, verify.ErrUnsigned) {
 		t.Errorf("%v", err)
 	}

@@ -61,7 +61,7 @@ type Installer struct {
 
 	// Protocols are the plugin protocol versions that the caller can speak; zero:
 	// ">= 5, < 7". A version that speaks none of them is not chosen.
-	Protocols addrs.Constraint
+	Protocols addrs.ProviderConstraint
 
 	// LockPlatforms are platforms whose hashes the lock file is to have beside those of
 	// Platform. Their packages are downloaded and hashed where nothing cheaper will do,
@@ -126,7 +126,7 @@ const defaultParallel = 32
 // The result is valid beside an error, and its lock worth saving: it has every provider,
 // those that failed with [Selection.Err] and, in the lock, as they were. Only of an
 // Installer that cannot work there are no selections.
-func (in *Installer) Ensure(ctx context.Context, requirements map[addrs.Provider]addrs.Constraint, lock *lockfile.File) (*Result, error) {
+func (in *Installer) Ensure(ctx context.Context, requirements map[addrs.Provider]addrs.ProviderConstraint, lock *lockfile.File) (*Result, error) {
 	return in.run(ctx, requirements, lock, false)
 }
 
@@ -136,7 +136,7 @@ func (in *Installer) Ensure(ctx context.Context, requirements map[addrs.Provider
 //
 // A program that must not change its lock file compares the one of a plan with it, by
 // [lockfile.File.Equal]: they differ if a version or the set of providers would.
-func (in *Installer) Plan(ctx context.Context, requirements map[addrs.Provider]addrs.Constraint, lock *lockfile.File) (*Result, error) {
+func (in *Installer) Plan(ctx context.Context, requirements map[addrs.Provider]addrs.ProviderConstraint, lock *lockfile.File) (*Result, error) {
 	return in.run(ctx, requirements, lock, true)
 }
 

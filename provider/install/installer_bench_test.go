@@ -20,7 +20,7 @@ func BenchmarkEnsure(b *testing.B) {
 	want := requirements{}
 	for i := range n {
 		reg.AddProvider(regtest.Provider{Address: fmt.Sprintf("acme/p%d", i), Platforms: []string{"linux_amd64"}, Size: size}).Sums()
-		want[numbered(i)] = addrs.Constraint{}
+		want[numbered(i)] = addrs.ProviderConstraint{}
 	}
 	dir := func() *install.Dir { return &install.Dir{Path: filepath.Join(b.TempDir(), "providers")} }
 	in := install.Installer{Source: &regclient.Client{HTTP: reg.Client()}, Platform: linux, Cache: dir(), Dir: dir()}

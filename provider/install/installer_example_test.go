@@ -27,7 +27,7 @@ func ExampleInstaller_Ensure() {
 	defer os.RemoveAll(project)
 
 	random := addrs.MustParseProvider("hashicorp/random")
-	requirements := map[addrs.Provider]addrs.Constraint{random: addrs.MustParseProviderConstraint("~> 3.6")}
+	requirements := map[addrs.Provider]addrs.ProviderConstraint{random: addrs.MustParseProviderConstraint("~> 3.6")}
 	installer := &install.Installer{
 		Source:        &regclient.Client{HTTP: registry.Client()},
 		Dir:           &install.Dir{Path: filepath.Join(project, ".terraform", "providers")},
@@ -67,7 +67,7 @@ func ExampleInstaller_Plan() {
 		Dir:      &install.Dir{Path: "providers"},
 		Platform: addrs.MustParsePlatform("linux_amd64"),
 	}
-	plan, err := installer.Plan(context.Background(), map[addrs.Provider]addrs.Constraint{
+	plan, err := installer.Plan(context.Background(), map[addrs.Provider]addrs.ProviderConstraint{
 		addrs.MustParseProvider("registry.example.com/acme/cloud"): {},
 	}, nil)
 	if err != nil {

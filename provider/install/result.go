@@ -37,11 +37,11 @@ type Result struct {
 
 // Selection is what was decided and done about one provider.
 type Selection struct {
-	Provider   addrs.Provider   `json:"provider"`            // that is required
-	Constraint addrs.Constraint `json:"constraint,omitzero"` // on its version
-	Version    addrs.Version    `json:"version,omitzero"`    // chosen; zero: there is none to choose
-	Platform   addrs.Platform   `json:"platform"`            // that it is installed for
-	Locked     bool             `json:"locked"`              // the version is that of the given lock file
+	Provider   addrs.Provider           `json:"provider"`            // that is required
+	Constraint addrs.ProviderConstraint `json:"constraint,omitzero"` // on its version
+	Version    addrs.Version            `json:"version,omitzero"`    // chosen; zero: there is none to choose
+	Platform   addrs.Platform           `json:"platform"`            // that it is installed for
+	Locked     bool                     `json:"locked"`              // the version is that of the given lock file
 
 	// From tells where the package was, or in a plan is.
 	From Origin `json:"from,omitempty"`
@@ -95,9 +95,9 @@ var ErrOffline = errors.New("no source is given")
 // LockedError says that the version in the lock file is not one that is required now.
 // Installer.Upgrade chooses another one.
 type LockedError struct {
-	Provider   addrs.Provider   // that is locked
-	Version    addrs.Version    // at this version
-	Constraint addrs.Constraint // that does not allow it
+	Provider   addrs.Provider           // that is locked
+	Version    addrs.Version            // at this version
+	Constraint addrs.ProviderConstraint // that does not allow it
 }
 
 // Error names the version and the constraint, and what to do.

@@ -44,7 +44,7 @@ type Entry struct {
 
 	// Constraints is what the configuration asked for when the version was selected.
 	// The CLI records it for people and decides nothing by it. Zero: none.
-	Constraints addrs.Constraint `json:"constraints,omitzero"`
+	Constraints addrs.ProviderConstraint `json:"constraints,omitzero"`
 
 	// Hashes are those of the packages of this version, for all platforms together and
 	// of any scheme, sorted and without duplicates. None: no package is known yet.

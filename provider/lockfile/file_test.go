@@ -37,7 +37,7 @@ func TestAll(t *testing.T) {
 	t.Parallel()
 	f := &lockfile.File{}
 	for _, p := range []string{"registry.example.com/z/a", "a.example.com/a/a", "registry.example.com/a/z", "registry.example.com/a/b"} {
-		merge(t, f, addrs.MustParseProvider(p), v1, addrs.Constraint{})
+		merge(t, f, addrs.MustParseProvider(p), v1, addrs.ProviderConstraint{})
 	}
 	var got []string
 	for e := range f.All() {
@@ -56,7 +56,7 @@ func TestAll(t *testing.T) {
 func TestAcceptAndCovers(t *testing.T) {
 	t.Parallel()
 	f := parse(t, canonical)
-	merge(t, f, beta, v1, addrs.Constraint{})
+	merge(t, f, beta, v1, addrs.ProviderConstraint{})
 	for _, tt := range []struct {
 		name string
 		p    addrs.Provider
@@ -90,7 +90,7 @@ func TestCopies(t *testing.T) {
 	t.Parallel()
 	f := parse(t, canonical)
 	given := []verify.Hash{zh2, zh1}
-	merge(t, f, beta, v1, addrs.Constraint{}, given...)
+	merge(t, f, beta, v1, addrs.ProviderConstraint{}, given...)
 	before := string(f.Bytes())
 	clone := f.Clone()
 	given[0] = zh3
@@ -104,7 +104,7 @@ func TestCopies(t *testing.T) {
 		t.Errorf("the file has become\n%s", got)
 	}
 	f.Delete(alpha)
-	merge(t, f, gamma, v2, addrs.Constraint{}, zh3)
+	merge(t, f, gamma, v2, addrs.ProviderConstraint{}, zh3)
 	f.Header = "other"
 	if got := string(clone.Bytes()); got != before {
 		t.Errorf("the clone has become\n%s", got)

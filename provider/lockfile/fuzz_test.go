@@ -186,7 +186,7 @@ var edits = map[string]func(testing.TB, *lockfile.File){
 	},
 	"take all but the version": func(t testing.TB, f *lockfile.File) {
 		for e := range f.All() {
-			merge(t, f, e.Provider, addrs.MustParseVersion("7.7.7"), addrs.Constraint{})
+			merge(t, f, e.Provider, addrs.MustParseVersion("7.7.7"), addrs.ProviderConstraint{})
 		}
 	},
 	"delete each": func(_ testing.TB, f *lockfile.File) {
@@ -196,7 +196,7 @@ var edits = map[string]func(testing.TB, *lockfile.File){
 	},
 	"add three": func(t testing.TB, f *lockfile.File) {
 		for _, p := range []string{"a.example.com/a/a", "registry.example.com/acme/beta", "registry.opentofu.org/z/z"} {
-			merge(t, f, addrs.MustParseProvider(p), v1, addrs.Constraint{}, zh1)
+			merge(t, f, addrs.MustParseProvider(p), v1, addrs.ProviderConstraint{}, zh1)
 		}
 	},
 	"replace one": func(t testing.TB, f *lockfile.File) {
@@ -209,7 +209,7 @@ var edits = map[string]func(testing.TB, *lockfile.File){
 	},
 }
 
-func merge(t testing.TB, f *lockfile.File, p addrs.Provider, v addrs.Version, c addrs.Constraint, hashes ...verify.Hash) {
+func merge(t testing.TB, f *lockfile.File, p addrs.Provider, v addrs.Version, c addrs.ProviderConstraint, hashes ...verify.Hash) {
 	t.Helper()
 	if err := f.Merge(p, v, c, report(hashes...)); err != nil {
 		t.Fatal(err)
@@ -240,7 +240,7 @@ func checkEdited(t *testing.T, name, src string, f *lockfile.File, syntax bool) 
 var equalValues = cmp.Options{
 	cmp.Comparer(func(a, b addrs.Provider) bool { return a == b }),
 	cmp.Comparer(func(a, b addrs.Version) bool { return a == b }),
-	cmp.Comparer(func(a, b addrs.Constraint) bool { return a == b }),
+	cmp.Comparer(func(a, b addrs.ProviderConstraint) bool { return a == b }),
 	cmp.Comparer(func(a, b verify.Hash) bool { return a == b }),
 	cmpopts.EquateEmpty(),
 }

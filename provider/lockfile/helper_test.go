@@ -28,7 +28,7 @@ var (
 
 func zh(n int) verify.Hash { return verify.MustParseHash(fmt.Sprintf("zh:%064x", n)) }
 
-func constraint(s string) addrs.Constraint { return addrs.MustParseProviderConstraint(s) }
+func constraint(s string) addrs.ProviderConstraint { return addrs.MustParseProviderConstraint(s) }
 
 // report is one that calls the hashes recordable.
 func report(hashes ...verify.Hash) *verify.Report { return &verify.Report{Local: hashes} }

@@ -95,7 +95,7 @@ func TestSaveMode(t *testing.T) {
 		if err := os.Chmod(path, mode); err != nil {
 			t.Fatal(err)
 		}
-		merge(t, f, beta, v1, addrs.Constraint{}, zh(int(mode)))
+		merge(t, f, beta, v1, addrs.ProviderConstraint{}, zh(int(mode)))
 		save(mode)
 	}
 }

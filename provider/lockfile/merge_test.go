@@ -2,6 +2,7 @@ package lockfile_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -42,15 +43,23 @@ func TestMerge(t *testing.T) {
 	}
 }
 
+// manyTerms is a constraint longer than what can be parsed at once, if n is large enough.
+func manyTerms(n int) (c addrs.ProviderConstraint) {
+	for i := range n {
+		c = c.And(addrs.MustParseProviderConstraint(fmt.Sprintf("!= 1.0.%d", i)))
+	}
+	return c
+}
+
 // TestMergeRefuses also makes sure that a refusal changes nothing.
 func TestMergeRefuses(t *testing.T) {
 	t.Parallel()
-	none := addrs.Constraint{}
+	none := addrs.ProviderConstraint{}
 	for _, tt := range []struct {
 		name     string
 		p        addrs.Provider
 		v        addrs.Version
-		c        addrs.Constraint
+		c        addrs.ProviderConstraint
 		lockable bool
 	}{
 		{"no provider", addrs.Provider{}, v1, none, false},
@@ -58,8 +67,8 @@ func TestMergeRefuses(t *testing.T) {
 		{"legacy", addrs.MustParseProvider("-/aws"), v1, none, false},
 		{"no version", alpha, addrs.Version{}, none, true},
 		{"version of a module", alpha, addrs.MustParseModuleVersion("1.2.3.4"), none, true},
-		{"constraint on a module", alpha, v1, addrs.MustParseModuleConstraint("~> 1.2.3.4"), true},
-		{"constraint on a module that looks like one on a provider", alpha, v1, addrs.MustParseModuleConstraint("~> 1.2"), true},
+		{"constraint to a version of a module", alpha, v1, addrs.ExactProviderConstraint(addrs.MustParseModuleVersion("1.2.3.4")), true},
+		{"constraint of too many terms", alpha, v1, manyTerms(500), true},
 	} {
 		f := parse(t, canonical)
 		err := f.Merge(tt.p, tt.v, tt.c, report(zh1))

@@ -34,7 +34,7 @@ type want struct {
 	release    *regtest.Release
 	source     addrs.Provider
 	version    addrs.Version
-	constraint addrs.Constraint
+	constraint addrs.ProviderConstraint
 }
 
 func newProject(t *testing.T, program string) *project {

@@ -28,7 +28,7 @@ func TestQuoting(t *testing.T) {
 	for _, s := range hashes {
 		h := verify.MustParseHash(s)
 		f := &lockfile.File{}
-		merge(t, f, alpha, v1, addrs.Constraint{}, h)
+		merge(t, f, alpha, v1, addrs.ProviderConstraint{}, h)
 		text := string(f.Bytes())
 		if !strings.Contains(text, "\n    "+quotedByHCL(s)+",\n") {
 			t.Errorf("%s is not %s in\n%s", s, quotedByHCL(s), text)
@@ -39,7 +39,7 @@ func TestQuoting(t *testing.T) {
 	}
 	for _, s := range []string{"über.example.com/acme/alpha", "registry.example.com:8443/ß/日本"} {
 		p, f := addrs.MustParseProvider(s), &lockfile.File{}
-		merge(t, f, p, v1, addrs.Constraint{})
+		merge(t, f, p, v1, addrs.ProviderConstraint{})
 		text := string(f.Bytes())
 		if !strings.Contains(text, "\nprovider "+quotedByHCL(p.String())+" {\n") {
 			t.Errorf("%s is not %s in\n%s", p, quotedByHCL(p.String()), text)

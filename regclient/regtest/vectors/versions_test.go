@@ -91,8 +91,14 @@ func listed(t *testing.T, file string, parse func(string) (addrs.Version, error)
 	return list
 }
 
+// constraining is what both sorts of constraints have.
+type constraining interface {
+	String() string
+	Allows(addrs.Version) bool
+}
+
 // allowed does the same for both sorts of constraints.
-func allowed(c addrs.Constraint, list []addrs.Version, newest func(addrs.Constraint) (addrs.Version, error)) (constraintResult, error) {
+func allowed[C constraining](c C, list []addrs.Version, newest func(C) (addrs.Version, error)) (constraintResult, error) {
 	r := constraintResult{String: c.String(), Allowed: []string{}}
 	for _, v := range list {
 		if c.Allows(v) {

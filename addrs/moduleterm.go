@@ -1,0 +1,140 @@
+package addrs
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/apparentlymart/go-versions/versions"
+	goversion "github.com/hashicorp/go-version"
+)
+
+// moduleTerm is one term of a constraint on a module.
+type moduleTerm struct {
+	op      string // one of moduleOperators
+	version Version
+	written int // how many numbers were written, which matters to ~>
+}
+
+// moduleOperators is in canonical order for terms with the same version.
+var moduleOperators = []string{">", ">=", "=", "~>", "<=", "<", "!="}
+
+// canonicalModule returns the canonical form of a constraint. It allows what s allows.
+func canonicalModule(s string) (string, error) {
+	if _, err := goversion.NewConstraint(s); err != nil {
+		return "", errors.New("each term must be an optional operator (=, !=, >, >=, <, <=, ~>) and a version with numbers up to 2^63-1")
+	}
+	var terms []moduleTerm
+	for text := range strings.SplitSeq(s, ",") {
+		term, err := parseModuleTerm(text)
+		if err != nil {
+			return "", err
+		}
+		terms = append(terms, term)
+	}
+	slices.SortFunc(terms, moduleTerm.compare)
+	terms = slices.Compact(terms)
+	if v := terms[0].version; len(terms) == 1 && terms[0].op == "=" && v.IsPrerelease() && !namesPrerelease(s, v) {
+		return "= " + v.String(), nil // with the space it names no prerelease
+	}
+	var b strings.Builder
+	for i, term := range terms {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(term.String())
+	}
+	return b.String(), nil
+}
+
+// namesPrerelease reports whether the constraint s, whose only term is v, selects it. The CLI
+// asks the other engine and its other parser, which knows neither commas nor spaces after an
+// operator; only where that parser fails does it remove a "v".
+func namesPrerelease(s string, v Version) bool {
+	e, ok := v.forProviders()
+	if !ok {
+		return false
+	}
+	set, err := meeting(s)
+	if err != nil {
+		i := strings.IndexByte(s, 'v')
+		if i < 0 || strings.TrimLeft(s[:i], "= \t\r\n\f") != "" {
+			return false
+		}
+		set, err = meeting(s[:i] + s[i+1:])
+	}
+	return err == nil && set.Has(e)
+}
+
+// meeting runs the other engine, which panics on numbers above 2^64-1.
+func meeting(s string) (set versions.Set, err error) {
+	defer func() {
+		if recover() != nil {
+			err = errors.New("a number is larger than 2^64-1")
+		}
+	}()
+	return versions.MeetingConstraintsString(s)
+}
+
+func parseModuleTerm(s string) (moduleTerm, error) {
+	s = strings.TrimSpace(s)
+	n := 0
+	for n < len(s) && strings.IndexByte("<>=!~", s[n]) >= 0 {
+		n++
+	}
+	op, text := s[:n], strings.TrimSpace(s[n:])
+	if op == "" {
+		op = "="
+	}
+	v, err := ParseModuleVersion(text)
+	if err != nil {
+		return moduleTerm{}, errors.New("a version is too long")
+	}
+	numbers := strings.TrimPrefix(text, "v")
+	if i := strings.IndexFunc(numbers, func(r rune) bool { return r != '.' && (r < '0' || r > '9') }); i >= 0 {
+		numbers = numbers[:i]
+	}
+	return moduleTerm{op, v, strings.Count(numbers, ".") + 1}.normal(), nil
+}
+
+// normal makes terms equal that mean the same: only ~> depends on how many numbers were
+// written.
+func (t moduleTerm) normal() moduleTerm {
+	if t.op != "~>" {
+		t.written = 0
+	}
+	return t
+}
+
+func (t moduleTerm) compare(o moduleTerm) int {
+	return cmp.Or(
+		t.version.Compare(o.version),
+		cmp.Compare(slices.Index(moduleOperators, t.op), slices.Index(moduleOperators, o.op)),
+		cmp.Compare(t.written, o.written),
+	)
+}
+
+func (t moduleTerm) String() string {
+	switch t.op {
+	case "=":
+		return t.version.String()
+	case "~>":
+		return "~> " + t.shortVersion()
+	}
+	return t.op + " " + t.version.String()
+}
+
+// shortVersion returns the version with as many numbers as were written.
+func (t moduleTerm) shortVersion() string {
+	v := t.version
+	if t.written >= 3 {
+		return v.String()
+	}
+	s := strconv.FormatUint(v.major, 10)
+	if t.written == 2 {
+		s += "." + strconv.FormatUint(v.minor, 10)
+	}
+	return s + v.tail
+}
