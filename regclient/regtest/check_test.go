@@ -92,11 +92,13 @@ func TestExamine(t *testing.T) {
 		"a service is an object":          {set(regtest.Discovery, "modules.v1", map[string]any{}), "discovery", "not a string"},
 		"a service is http":               {set(regtest.Discovery, "modules.v1", "http://registry.example.com/v1/modules/"), "discovery", "not an https URL"},
 		"a service has a user":            {set(regtest.Discovery, "modules.v1", "https://u:p@registry.example.com/v1/modules/"), "discovery", "user name"},
+		"discovery is not UTF-8":          {regtest.Fault{Kind: regtest.Discovery, Raw: []byte("{\"a\":\"\xff\"}")}, "discovery", "invalid UTF-8"},
 		"no slash, for modules":           {set(regtest.Discovery, "modules.v1", "/v1/modules"), "", "does not end with a slash"},
 		"no slash":                        {set(regtest.Discovery, "providers.v1", "/v1/providers"), "service URLs", "does not end with a slash"},
 
 		"a bomb":                      {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", PadTo: 16<<20 + 1, Gzip: true}, "provider versions", "more than 16777216 bytes"},
 		"a list that is an object":    {set(regtest.Versions, "versions", map[string]any{}), "provider versions", "the value of versions is of type object, want array"},
+		"a list of numbers":           {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", Raw: []byte(`{"versions":[7]}`)}, "provider versions", "the value of versions is of type number, want object"},
 		"no list of versions":         {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", Status: 500}, "provider versions", "status 500"},
 		"a version that is none":      {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", Raw: []byte(`{"versions":[{"version":"1.0.0"},{"version":"v2"}]}`)}, "provider versions", "v2"},
 		"a version twice":             {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", Raw: []byte(`{"versions":[{"version":"1.0.0"},{"version":"1.0"}]}`)}, "provider versions", "twice"},
@@ -111,6 +113,7 @@ func TestExamine(t *testing.T) {
 		"sums over http":              {set(regtest.Package, "shasums_url", "http://registry.example.com/sums"), "provider package", "shasums_url"},
 		"no keys":                     {set(regtest.Package, "signing_keys", nil), "provider package", "no signing keys"},
 		"a hash that is none":         {set(regtest.Package, "packages", map[string]any{"linux_amd64": map[string]any{"hashes": []string{"zh:1"}}}), "provider package", "packages"},
+		"a size with a fraction":      {set(regtest.Package, "packages", map[string]any{"linux_amd64": map[string]any{"package_size": 1.5}}), "provider package", "want number without a fraction"},
 		"no sums":                     {regtest.Fault{Kind: regtest.Sums, Status: missing}, "sums", "status 404"},
 		"other sums":                  {regtest.Fault{Kind: regtest.Sums, Path: other, Instead: another}, "sums", "does not list"},
 		"sums that are none":          {regtest.Fault{Kind: regtest.Sums, Raw: []byte("<html>")}, "sums", "SHA256SUMS"},
@@ -138,6 +141,11 @@ func TestExamine(t *testing.T) {
 		"an address as location":        {regtest.Fault{Kind: regtest.ModuleLocation, Header: http.Header{"X-Terraform-Get": {"acme/other/aws"}}}, "module location", "none that clients know"},
 		"a file as location":            {regtest.Fault{Kind: regtest.ModuleLocation, Header: http.Header{"X-Terraform-Get": {"file:///etc"}}}, "module location", "machine of the client"},
 		"http as location":              {regtest.Fault{Kind: regtest.ModuleLocation, Header: http.Header{"X-Terraform-Get": {"http://x.example/a.zip"}}}, "module location", "http"},
+		"a location like a command":     {regtest.Fault{Kind: regtest.ModuleLocation, Header: http.Header{"X-Terraform-Get": {"https://x.example/\x1b[31m"}}}, "module location", "control character"},
+		"a location that is no URL":     {regtest.Fault{Kind: regtest.ModuleLocation, Header: http.Header{"X-Terraform-Get": {"https://x.example/%zz"}}}, "module location", "no URL"},
+		"its own package over http":     {regtest.Fault{Kind: regtest.ModuleLocation, Status: 200, Raw: []byte(`{"location":"http://x.example/a.zip","use_registry_credentials":true}`)}, "module location", "not an https URL"},
+		"its own package in a part":     {regtest.Fault{Kind: regtest.ModuleLocation, Status: 200, Raw: []byte(`{"location":"https://x.example/a.zip#x","use_registry_credentials":true}`)}, "module location", "it has a fragment"},
+		"location with an empty body":   {regtest.Fault{Kind: regtest.ModuleLocation, Status: 200, Raw: []byte{}, Header: http.Header{"X-Terraform-Get": {"github.com/acme/network"}}}, "", "status 200 with an empty body"},
 		"location has status 500":       {regtest.Fault{Kind: regtest.ModuleLocation, Status: 500}, "module location", "status 500"},
 		"no module package":             {regtest.Fault{Kind: regtest.ModulePackage, Status: missing}, "module package", "status 404"},
 		"a module package that is none": {regtest.Fault{Kind: regtest.ModulePackage, Raw: []byte("<html>login</html>")}, "module package", "neither an archive"},
@@ -148,16 +156,23 @@ func TestExamine(t *testing.T) {
 		"an index of a registry":       {set(regtest.MirrorIndex, "versions", []string{"1.0.0"}), "mirror index", "array"},
 		"an index without versions":    {set(regtest.MirrorIndex, "versions", map[string]any{}), "mirror index", "no versions"},
 		"a short version":              {edit(regtest.MirrorIndex, func(doc map[string]any) { doc["versions"] = map[string]any{"1.0": map[string]any{}} }), "mirror index", "asked for as 1.0.0"},
+		"an index with a tag":          {set(regtest.MirrorIndex, "versions", map[string]any{"1.0.0": map[string]any{}, "v2": map[string]any{}}), "mirror index", "v2"},
+		"null in an index":             {set(regtest.MirrorIndex, "versions", map[string]any{"1.0.0": nil}), "mirror index", "not an object"},
 		"a version without document":   {regtest.Fault{Kind: regtest.MirrorVersion, Path: "1.0.0.json", Status: missing}, "mirror version", "status 404"},
 		"no archives":                  {set(regtest.MirrorVersion, "archives", map[string]any{}), "mirror version", "no archives"},
 		"null as an archive":           {set(regtest.MirrorVersion, "archives", map[string]any{"linux_amd64": nil}), "mirror version", "null"},
 		"an archive over http":         {set(regtest.MirrorVersion, "archives", map[string]any{"linux_amd64": map[string]any{"url": "http://x.example/a.zip"}}), "mirror version", "not an https URL"},
 		"an archive without a URL":     {set(regtest.MirrorVersion, "archives", map[string]any{"linux_amd64": map[string]any{}}), "mirror version", "missing"},
 		"a mirrored hash that is none": {set(regtest.MirrorVersion, "archives", map[string]any{"linux_amd64": map[string]any{"url": "a.zip", "hashes": []string{"x"}}}), "mirror version", "hash"},
-		"no mirrored archive":          {regtest.Fault{Kind: regtest.Archive, Path: "/mirror/", Status: missing}, "mirror archive", "status 404"},
-		"a damaged mirrored archive":   {regtest.Fault{Kind: regtest.Archive, Path: "/mirror/", Corrupt: true}, "mirror archive", ""},
+		"a platform without a machine": {set(regtest.MirrorVersion, "archives", map[string]any{"linux": map[string]any{"url": "a.zip"}}), "mirror version", "platform"},
+		"no mirrored hashes": {set(regtest.MirrorVersion, "archives", map[string]any{"linux_amd64": map[string]any{
+			"url": "terraform-provider-alpha_1.0.0_linux_amd64.zip"}}), "", "no hashes for linux_amd64"},
+		"no mirrored archive":        {regtest.Fault{Kind: regtest.Archive, Path: "/mirror/", Status: missing}, "mirror archive", "status 404"},
+		"a damaged mirrored archive": {regtest.Fault{Kind: regtest.Archive, Path: "/mirror/", Corrupt: true}, "mirror archive", ""},
 		"another mirrored archive": {set(regtest.MirrorVersion, "archives", map[string]any{"linux_amd64": map[string]any{
 			"url": "terraform-provider-alpha_1.0.0_linux_amd64.zip", "hashes": []string{"zh:" + strings.Repeat("0", 64)}}}), "mirror archive", "hash"},
+
+		"403 without the token": {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", Skip: 1, Status: 403}, "", "401 says it better"}, // the second request for the list
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -182,7 +197,7 @@ func TestExamine(t *testing.T) {
 
 func TestExamineToken(t *testing.T) {
 	t.Parallel()
-	reg, o := exemplary()
+	_, o := exemplary()
 	o.Token = "another"
 	if got := failed(regtest.Examine(t.Context(), exemplaryURL, o)); !slices.Equal(got, []string{"discovery"}) {
 		t.Errorf("with the wrong token %q have failed", got)
@@ -194,12 +209,36 @@ func TestExamineToken(t *testing.T) {
 	if !slices.Equal(failed(got), []string{"authorization"}) {
 		t.Errorf("a registry that wants no token: found %v", got)
 	}
-	reg.AddFault(regtest.Fault{Kind: regtest.Discovery, Redirect: "https://other.example"})
-	regtest.Examine(t.Context(), exemplaryURL, o)
-	for _, q := range reg.Requests() {
-		if q.Host == "other.example" && q.Authorization != "" {
-			t.Errorf("%s has got the token", q)
+	for _, other := range []string{"other.example", "www.registry.example.com", "registry.example.com:8443"} {
+		reg, o := exemplary()
+		reg.AddFault(regtest.Fault{Kind: regtest.Discovery, Redirect: "https://" + other})
+		regtest.Examine(t.Context(), exemplaryURL, o)
+		hop := 0
+		for _, q := range reg.Requests() {
+			if q.Kind != regtest.Discovery || q.Host != other {
+				continue // the services that are there get it
+			}
+			if hop++; q.Authorization != "" {
+				t.Errorf("%s has got the token", q)
+			}
 		}
+		if hop == 0 {
+			t.Errorf("%s was not asked", other)
+		}
+	}
+}
+
+// TestExamineSkips: what could not be looked at is told apart from what is good.
+func TestExamineSkips(t *testing.T) {
+	t.Parallel()
+	reg, o := exemplary()
+	reg.AddFault(regtest.Fault{Kind: regtest.Discovery | regtest.MirrorIndex, Status: 404})
+	checks := map[regtest.CheckLevel]int{}
+	for _, f := range regtest.Examine(t.Context(), exemplaryURL, o) {
+		checks[f.Level]++
+	}
+	if checks[regtest.CheckFailed] != 2 || checks[regtest.CheckSkipped] != 15 || len(checks) != 2 {
+		t.Errorf("found %v, want 2 checks that failed and 15 that were skipped", checks)
 	}
 }
 
@@ -245,7 +284,11 @@ func TestExamineArguments(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("enough")
 	cancel(why)
-	for _, f := range regtest.Examine(ctx, exemplaryURL, o) {
+	found := regtest.Examine(ctx, exemplaryURL, o)
+	if !slices.Contains(failed(found), "discovery") {
+		t.Errorf("found %v after the end of the context", found)
+	}
+	for _, f := range found {
 		if f.Level == regtest.CheckFailed && f.Text != "enough" {
 			t.Errorf("found %v after the end of the context", f)
 		}
@@ -261,7 +304,9 @@ func TestExamineArguments(t *testing.T) {
 		func(o *regtest.CheckOptions) { o.Module = "x" },
 		func(o *regtest.CheckOptions) { o.ModuleVersion = "9.9.9" },
 		func(o *regtest.CheckOptions) { o.Mirror = "http://registry.example.com/mirror/" },
+		func(o *regtest.CheckOptions) { o.Mirror = "https://%zz" },
 		func(o *regtest.CheckOptions) { o.MirrorProvider = "a/b/c/d" },
+		func(o *regtest.CheckOptions) { o.Provider, o.Module, o.Token = "", "", "" }, // which one the mirror has is not said
 	} {
 		_, o := exemplary()
 		change(&o)
