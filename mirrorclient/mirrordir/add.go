@@ -261,8 +261,10 @@ type failure struct {
 func joined(failures []failure) error {
 	slices.SortStableFunc(failures, func(a, b failure) int { return cmp.Compare(a.subject, b.subject) })
 	var list []error
+	seen := map[string]bool{}
 	for _, f := range failures {
-		if !slices.ContainsFunc(list, func(e error) bool { return e.Error() == f.err.Error() }) {
+		if text := f.err.Error(); !seen[text] {
+			seen[text] = true
 			list = append(list, f.err)
 		}
 	}

@@ -151,6 +151,20 @@ func BenchmarkAddAgain(b *testing.B) {
 	}
 }
 
+// BenchmarkAddFails is the run in which each package fails for a reason of its own.
+func BenchmarkAddFails(b *testing.B) {
+	var list []mirrordir.Want
+	for i := range 1000 {
+		list = append(list, wants(three, addrs.MustParseVersion(fmt.Sprintf("1.%d.0", i)))...)
+	}
+	m, _ := newMirror(b)
+	for b.Loop() {
+		if _, err := m.Add(b.Context(), failing{io.ErrUnexpectedEOF}, list, mirrordir.Options{}); err == nil {
+			b.Fatal("no error")
+		}
+	}
+}
+
 // BenchmarkList lists more versions than any provider has had so far, and ten times as many:
 // the time for one grows only as that for sorting does.
 func BenchmarkList(b *testing.B) {
