@@ -173,6 +173,7 @@ func (c CredentialsFile) change(ctx context.Context, edit func(*document) bool) 
 	}
 	// Whether its file goes away is no matter: the lock does.
 	defer lock.Remove()
+	fsx.SweepParts(filepath.Dir(target)) // what was being written here has tokens in it
 	doc, err := c.read(target)
 	if err != nil || !edit(doc) {
 		return err

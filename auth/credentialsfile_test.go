@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -184,4 +185,22 @@ func TestStoresBehindChainAndCache(t *testing.T) {
 	if malformed := new(auth.SyntaxError); !errors.As(err, &malformed) {
 		t.Errorf("a broken file was passed over: %v", err)
 	}
+}
+
+// TestCredentialsFileSweeps: what a process has left that was killed while it wrote has tokens
+// in it. The next one that writes removes it.
+func TestCredentialsFileSweeps(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("skipped: on windows what is left is removed an hour later")
+	}
+	file := credentials(t, `{}`)
+	left := filepath.Join(filepath.Dir(file.Path), ".tofureg-dead.part")
+	if err := os.WriteFile(left, []byte(secret), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Save(t.Context(), hostA, token(t, secret)); err != nil {
+		t.Fatal(err)
+	}
+	wantOnly(t, file.Path)
 }

@@ -3,7 +3,7 @@
 //
 // A new file is written beside its target under an unpredictable name, synced,
 // renamed onto the target, and the directory is synced. What is left behind when
-// the process is killed starts with [TempPrefix].
+// the process is killed starts with [TempPrefix], and [SweepParts] removes it.
 //
 // Processes that share a directory take turns with a [Lock].
 package fsx
@@ -12,10 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
 	"os"
-	"path/filepath"
-	"strconv"
 )
 
 // TempPrefix starts the name of every file that is not finished. The leading dot
@@ -26,88 +23,17 @@ const TempPrefix = ".tofureg-"
 // link, so it is not replaced.
 var ErrNotAFile = errors.New("exists and is not a regular file")
 
-// File is a file that has not got its name yet. Commit gives it the name;
-// Discard, deferred, removes it if Commit was not reached.
-type File struct {
-	*os.File
-	target string
-	done   bool
-}
-
-// Create opens a new file beside target for writing and reading. It has the mode
-// perm less the umask from the start, and after Commit.
-//
-// A target that is a directory, a device, a pipe or a socket is refused with
-// ErrNotAFile. Where target is a symbolic link, Commit replaces the link, not
-// what it points to.
-func Create(target string, perm fs.FileMode) (*File, error) {
-	if err := replaceable(target); err != nil {
-		return nil, err
-	}
-	const tries = 100
-	dir := filepath.Dir(target)
-	for range tries {
-		// The generator is seeded by the system, so nobody can plant the name.
-		name := filepath.Join(dir, TempPrefix+strconv.FormatUint(rand.Uint64(), 36)+".tmp")
-		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, perm)
-		if errors.Is(err, fs.ErrExist) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		return &File{File: f, target: target}, nil
-	}
-	return nil, &fs.PathError{Op: "create a temporary file in", Path: dir, Err: fs.ErrExist}
-}
-
-// Commit syncs the file and puts it in the place of the target. After an error
-// the target is as it was, unless only the last step, syncing the directory,
-// failed. The file is closed in any case. On Windows, Commit fails while another
-// program has the target open.
-func (f *File) Commit() error {
-	if f.done {
-		return fs.ErrClosed
-	}
-	defer f.Discard()
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	if err := replaceable(f.target); err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), f.target); err != nil {
-		return err
-	}
-	f.done = true
-	return SyncDir(filepath.Dir(f.target))
-}
-
-// Discard closes and removes the file. After Commit it does nothing.
-func (f *File) Discard() {
-	if f.done {
-		return
-	}
-	f.done = true
-	// Windows removes only what is closed.
-	f.Close()
-	os.Remove(f.Name())
-}
-
-// WriteFile puts data into the file at target, as Create and Commit do.
+// WriteFile puts data into the file at target, as CreatePart and Commit do.
 func WriteFile(target string, data []byte, perm fs.FileMode) error {
-	f, err := Create(target, perm)
+	p, err := CreatePart(target, perm)
 	if err != nil {
 		return err
 	}
-	defer f.Discard()
-	if _, err := f.Write(data); err != nil {
+	defer p.Discard()
+	if _, err := p.Write(data); err != nil {
 		return err
 	}
-	return f.Commit()
+	return p.Commit()
 }
 
 // replaceable refuses what a rename would destroy, or fail at, only after all

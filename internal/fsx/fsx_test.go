@@ -38,7 +38,7 @@ func TestCommitIsTheFirstAppearance(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	target := filepath.Join(dir, "file")
-	f, err := fsx.Create(target, 0o644)
+	f, err := fsx.CreatePart(target, 0o644)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestDiscard(t *testing.T) {
 	if err := fsx.WriteFile(target, []byte("old"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	f, err := fsx.Create(target, 0o644)
+	f, err := fsx.CreatePart(target, 0o644)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestTargetTurnsIntoDirectory(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	target := filepath.Join(dir, "file")
-	f, err := fsx.Create(target, 0o644)
+	f, err := fsx.CreatePart(target, 0o644)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -162,7 +162,7 @@ func TestLockFailures(t *testing.T) {
 
 func TestTryLock(t *testing.T) {
 	t.Parallel()
-	f, err := fsx.Create(filepath.Join(t.TempDir(), "file"), 0o644)
+	f, err := fsx.CreatePart(filepath.Join(t.TempDir(), "file"), 0o644)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,24 +11,29 @@ import (
 	"time"
 )
 
-// partSuffix ends the name of what is locked while it is in the making. What has
-// TempPrefix and another ending may be alive without a lock.
+// partSuffix ends the name of what is locked while it is in the making.
 const partSuffix = ".part"
 
 // partTries is how often a part is begun anew because somebody sweeps faster than it
 // can be locked.
 const partTries = 100
 
-// Part is a [File] that is locked from the start until it has its name, so that
-// [SweepParts] tells it from those that dead processes have left behind.
+// Part is a file that has not got its name yet. Commit gives it the name; Discard,
+// deferred, removes it if Commit was not reached. It is locked from the start until then,
+// so that [SweepParts] tells it from those that dead processes have left behind.
 type Part struct {
 	*os.File
 	target string
 	done   bool
 }
 
-// CreatePart opens a new file beside target for writing and reading, as [Create] does.
-// Where the file system has no locks it has none; then nobody sweeps there either.
+// CreatePart opens a new file beside target for writing and reading. It has the mode
+// perm less the umask from the start, and after Commit. Where the file system has no
+// locks it has none; then nobody sweeps there either.
+//
+// A target that is a directory, a device, a pipe or a socket is refused with
+// ErrNotAFile. Where target is a symbolic link, Commit replaces the link, not
+// what it points to.
 func CreatePart(target string, perm fs.FileMode) (*Part, error) {
 	if err := replaceable(target); err != nil {
 		return nil, err
@@ -56,8 +61,9 @@ func CreatePart(target string, perm fs.FileMode) (*Part, error) {
 	return nil, &fs.PathError{Op: "create a temporary file in", Path: dir, Err: fs.ErrExist}
 }
 
-// Commit syncs the file, puts it in the place of the target and syncs the directory, as
-// [File.Commit] does.
+// Commit syncs the file, puts it in the place of the target and syncs the directory.
+// After an error the target is as it was, unless only the last step failed. The file is
+// closed in any case. On Windows, Commit fails while another program has the target open.
 func (p *Part) Commit() error {
 	if p.done {
 		return fs.ErrClosed
@@ -126,7 +132,7 @@ func (p *Part) Discard() {
 	os.Remove(p.Name())
 }
 
-// partName returns a name that nobody can guess.
+// partName returns a name that nobody can plant: the generator is seeded by the system.
 func partName() string {
 	return TempPrefix + strconv.FormatUint(rand.Uint64(), 36) + partSuffix
 }

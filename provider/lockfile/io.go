@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/tofureg/tofureg/internal/fsx"
 )
@@ -43,7 +44,8 @@ func read(path string) ([]byte, error) {
 // Save writes the content of [File.Bytes] to path. The file is replaced as a whole or
 // not at all, whenever the process ends, and it is not touched if it has this content
 // already. A new file gets the mode 0644 less the umask, an existing one keeps its mode.
-// Where path is a symbolic link, the link is replaced, as the CLI does.
+// Where path is a symbolic link, the link is replaced, as the CLI does. What processes that
+// were killed here have left beside it, under names that start with ".tofureg-", is removed.
 func (f *File) Save(path string) error {
 	if err := save(path, f.Bytes()); err != nil {
 		return fmt.Errorf("writing a lock file: %w", err)
@@ -61,11 +63,12 @@ func save(path string, data []byte) error {
 			return nil
 		}
 	}
-	out, err := fsx.Create(path, perm)
+	out, err := fsx.CreatePart(path, perm)
 	if err != nil {
 		return err
 	}
 	defer out.Discard()
+	fsx.SweepParts(filepath.Dir(path))
 	if existing { // the umask need not have applied to it
 		if err := out.Chmod(perm); err != nil {
 			return err
