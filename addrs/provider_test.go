@@ -98,6 +98,8 @@ func TestParseProviderRefuses(t *testing.T) {
 		{"acme/XN--bb-fka", "hyphens", ""},
 		{"acme/ｘｎ－－bb-fka", "punycode", ""},
 		{"acme/ab－－c", "", ""},
+		{"acme/a－－b", "hyphens", ""},
+		{"acme/aü--b", "hyphens", ""},
 		{"acme/a\xff", "UTF-8", ""},
 		{strings.Repeat("a", 513) + "/b", "too long", ""},
 		{"a/" + strings.Repeat("ö", 60), "63 bytes", ""},

@@ -106,7 +106,7 @@ func TestServiceURL(t *testing.T) {
 		// Refused.
 		"": "", "#": "", "#frag": "", " ": "",
 		" https://api.test/": "", "https://api.test/ ": "", "\thttps://api.test/": "", "/v1/\n": "", "\u00a0/v1/": "",
-		"https://api.test/\x00": "", "/v1/\x7f": "", "/\u0085": "", "/\x1b[2J": "",
+		"https://api.test/\x00": "", "/v1/\x7f": "", "/\u0085": "", "/v1/\u0085x/": "", "/\x1b[2J": "",
 		`\\api.test\v1`: "", `https:\\api.test\`: "", `/v1\`: "",
 		"http://api.test/v1/": "", "ftp://api.test/": "", "file:///etc/passwd": "", "javascript:alert(1)": "", "data:,x": "",
 		"https:foo": "", "https:": "", "https://": "", "https:///v1/": "", "https://:443/": "", "https:/v1/": "",

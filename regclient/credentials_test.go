@@ -1,16 +1,25 @@
 package regclient_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/auth"
+	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/verify"
 )
 
 const secret = "s3cr3t-t0ken"
@@ -234,6 +243,79 @@ func TestServersThatRefuseTokens(t *testing.T) {
 	if e := asError(t, err); e.Status != 400 || !e.HadToken {
 		t.Errorf("%+v", e)
 	}
+}
+
+// TestTokenOfProviderAlias: the token is that of the host which the alias stands for.
+func TestTokenOfProviderAlias(t *testing.T) {
+	t.Parallel()
+	reg := registry()
+	named, real := svchost.MustParse(host), svchost.MustParse("real.example.net")
+	services, err := disco.NewServices(real, map[disco.Service]any{disco.ProvidersV1: "https://" + host + "/v1/providers/"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := auth.NewToken(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := leakClient(t, reg, true)
+	c.Credentials = auth.Static(map[svchost.Hostname]auth.Token{real: token})
+	c.Discovery = &disco.Client{
+		Overrides: map[svchost.Hostname]*disco.Services{real: services},
+		Aliases:   map[svchost.Hostname]svchost.Hostname{named: real},
+	}
+	walk(t, c)
+	wantTokensFor(t, reg, kinds[1:], func(regtest.Request) bool { return true })
+}
+
+// bare is a Discoverer of hosts without services.
+type bare struct{}
+
+func (bare) Discover(_ context.Context, h svchost.Hostname) (*disco.Services, error) {
+	return disco.NewServices(h, nil)
+}
+
+// TestNotShared: what one host's token fetches is not for the provider of another host,
+// and what may be large is not for those who expect something small.
+func TestNotShared(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg := registry()
+		pkg, err := client(reg).ProviderPackage(t.Context(), alpha, v120, linux)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pkg.SignatureURL = ""
+		other := pkg.Clone()
+		other.Provider = addrs.MustParseProvider("other.example.net/acme/alpha")
+		reg.Latency = time.Second
+		c := leakClient(t, reg, true)
+		c.Discovery = bare{}
+		var wg sync.WaitGroup
+		for _, p := range []*provider.Package{pkg, other} {
+			wg.Go(func() {
+				if _, err := c.Evidence(t.Context(), p); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		sent := map[string]int{}
+		for _, r := range reg.Requests() {
+			if r.Kind == regtest.Sums {
+				sent[r.Authorization]++
+			}
+		}
+		if len(sent) != 2 || sent[""] != 1 || sent["Bearer "+secret] != 1 {
+			t.Errorf("the checksums were fetched with %v", sent)
+		}
+
+		pkg.SignatureURL = pkg.SumsURL
+		reg.AddFault(regtest.Fault{Kind: regtest.Sums, PadTo: verify.MaxSignature + 1})
+		if _, err := c.Evidence(t.Context(), pkg); !errors.Is(err, provider.ErrTooLarge) || reg.Count(regtest.Sums) != 4 {
+			t.Errorf("%v after %d requests in all", err, reg.Count(regtest.Sums))
+		}
+	})
 }
 
 // TestNoSecretsInErrors: presigned queries and tokens stay out of every text.

@@ -90,6 +90,17 @@ func TestTokenForDeclaredModuleService(t *testing.T) {
 	}
 }
 
+// TestTokenBesidePlainService: a registry that is served by http gets no token, and so
+// what is served by https at its name is not its own.
+func TestTokenBesidePlainService(t *testing.T) {
+	t.Parallel()
+	yes := true
+	reg := moduleRegistry(regtest.Module{Origin: "https://api.example.net", UseRegistryCredentials: &yes})
+	reg.Services = map[string]any{"modules.v1": "http://api.example.net/v1/modules"}
+	walkModule(t, leakClient(t, reg, false))
+	wantTokensFor(t, reg, moduleKinds, func(r regtest.Request) bool { return r.Kind == regtest.Discovery })
+}
+
 // TestTokenOnModuleRedirect: an answer of each kind is a redirect to each place.
 func TestTokenOnModuleRedirect(t *testing.T) {
 	t.Parallel()
