@@ -20,7 +20,8 @@ import (
 // lockFor makes a process of this test program hold a lock; see TestHolder.
 var lockFor = flag.String("fsx.hold", "", "hold the lock of this `file` until standard input ends")
 
-// TestHolder is the other process of the tests below and does nothing by itself.
+// TestHolder is the other process of the tests below and does nothing by itself. They wait in
+// real time, as processes have no other in common.
 func TestHolder(t *testing.T) {
 	if *lockFor == "" {
 		return

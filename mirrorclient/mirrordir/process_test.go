@@ -84,7 +84,8 @@ func (s talking) Delete(ctx context.Context, name string) error {
 	return s.Directory.Delete(ctx, name)
 }
 
-// TestChild is the process of the tests below and does nothing by itself.
+// TestChild is the process of the tests below and does nothing by itself. They wait in real
+// time, as processes have no other in common.
 func TestChild(t *testing.T) {
 	if *addTo == "" {
 		return

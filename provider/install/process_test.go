@@ -33,7 +33,8 @@ import (
 
 var roleFile = flag.String("install.role", "", "be a process that installs what this `file` says; see TestChild")
 
-// role is what a process of the tests below does.
+// role is what a process of the tests below does. They wait in real time, as processes
+// have no other in common.
 type role struct {
 	Dir, Server, CA string
 	Accept          map[string][]verify.Hash // by provider; nil: no lock

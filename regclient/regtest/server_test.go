@@ -157,7 +157,8 @@ func TestServeFaults(t *testing.T) {
 	}
 }
 
-// stalled reads a body of which nothing more comes after want.
+// stalled reads a body of which nothing more comes after want. It comes over a socket, and
+// who reads from one waits in real time.
 func stalled(t *testing.T, client *http.Client, u string, want []byte) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
