@@ -144,7 +144,7 @@ func (c *Client) pick(doc *versionDocument, p addrs.Provider, v addrs.Version, p
 	raw, ok := doc.archives[platform.String()]
 	if !ok {
 		return nil, doc.resp.Fail(&provider.UnavailableError{
-			Provider: p, Constraint: addrs.ExactProviderConstraint(v), Need: provider.Need{Platform: platform},
+			Provider: p, Constraint: addrs.ExactProviderConstraint(v), Need: provider.Need{Platforms: []addrs.Platform{platform}},
 			Allowed: v, Platforms: doc.platforms(), Err: provider.ErrNoPlatform,
 		})
 	}

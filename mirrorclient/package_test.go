@@ -116,7 +116,7 @@ func TestNoPlatform(t *testing.T) {
 		for _, p := range unavailable.Platforms {
 			got = append(got, p.String())
 		}
-		if !slices.Equal(got, want) || unavailable.Allowed != v120 || unavailable.Need.Platform != linux || strings.Contains(err.Error(), "unusable") {
+		if !slices.Equal(got, want) || unavailable.Allowed != v120 || unavailable.Need.Platforms[0] != linux || strings.Contains(err.Error(), "unusable") {
 			t.Errorf("%s: %v with %q", body, err, got)
 		}
 	}

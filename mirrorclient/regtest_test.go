@@ -81,7 +81,7 @@ func TestColdInstall(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		version, err := versions.NewestFor(addrs.ProviderConstraint{}, provider.Need{Platform: linux})
+		version, err := versions.NewestFor(addrs.ProviderConstraint{}, provider.Need{Platforms: []addrs.Platform{linux}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,8 +11,9 @@ import (
 // the plugin protocols 5 and 6, which OpenTofu and Terraform speak, and for no
 // platform in particular.
 type Need struct {
-	// Platform that there must be a package for; zero: any.
-	Platform addrs.Platform `json:"platform,omitzero"`
+	// Platforms that there must be packages for, for each of them: those that a lock
+	// file or a mirror is to serve. Empty: any, but for [Find] the one of this program.
+	Platforms []addrs.Platform `json:"platforms,omitempty"`
 
 	// Protocols allows the plugin protocol versions that the caller can speak;
 	// zero: ">= 5, < 7". A mirror that does not care sets ">= 0".
@@ -49,7 +50,7 @@ func (v *Versions) Newest(c addrs.ProviderConstraint) (addrs.Version, error) {
 //
 // The error is an [*Error] with an [*UnavailableError]: of kind ErrNoVersion if c
 // allows no listed version, otherwise of kind ErrNoPlatform or ErrProtocol, as the
-// newest that c allows lacks the one or the other.
+// newest version that c allows lacks a platform or a protocol.
 func (v *Versions) NewestFor(c addrs.ProviderConstraint, need Need) (addrs.Version, error) {
 	fits := need.matcher()
 	best := v.newest(c.Matcher(), fits)
@@ -59,13 +60,16 @@ func (v *Versions) NewestFor(c addrs.ProviderConstraint, need Need) (addrs.Versi
 	return best.Version, nil
 }
 
-// Fits tells whether the package is for need's platform and speaks one of its
+// Fits tells whether the package is for one of need's platforms and speaks one of its
 // protocols. Unknown protocols are taken to fit. The error is an [*Error] with an
 // [*UnavailableError] of kind ErrNoPlatform or ErrProtocol; [Versions.NewestFor]
 // finds a version to use instead.
 func (p *Package) Fits(need Need) error {
-	r := Release{Version: p.Version, Protocols: p.Protocols, Platforms: []addrs.Platform{p.Platform}}
+	r := Release{Version: p.Version, Protocols: p.Protocols}
 	kind := need.matcher()(&r)
+	if len(need.Platforms) > 0 && !slices.Contains(need.Platforms, p.Platform) {
+		kind = ErrNoPlatform
+	}
 	if kind == nil {
 		return nil
 	}
@@ -75,7 +79,7 @@ func (p *Package) Fits(need Need) error {
 		Need:       need,
 		Allowed:    p.Version,
 		Protocols:  slices.Clone(p.Protocols),
-		Platforms:  r.Platforms,
+		Platforms:  []addrs.Platform{p.Platform},
 		Err:        kind,
 	}}
 }
@@ -97,6 +101,16 @@ func (v *Versions) newest(allows func(addrs.Version) bool, fits func(*Release) e
 	return best
 }
 
+// missing returns the platforms that are needed and are not there.
+func (n Need) missing(there []addrs.Platform) (missing []addrs.Platform) {
+	for _, p := range n.Platforms {
+		if !slices.Contains(there, p) {
+			missing = append(missing, p)
+		}
+	}
+	return missing
+}
+
 // matcher returns a function that tells why a release does not fit: ErrNoPlatform
 // or ErrProtocol, nil if it does. It is not safe for concurrent use.
 func (n Need) matcher() func(*Release) error {
@@ -113,7 +127,7 @@ func (n Need) matcher() func(*Release) error {
 	}
 	return func(r *Release) error {
 		switch {
-		case !n.Platform.IsZero() && len(r.Platforms) > 0 && !slices.Contains(r.Platforms, n.Platform):
+		case len(r.Platforms) > 0 && len(n.missing(r.Platforms)) > 0:
 			return ErrNoPlatform
 		case len(r.Protocols) > 0 && !slices.ContainsFunc(r.Protocols, speaks):
 			return ErrProtocol

@@ -92,6 +92,7 @@ func TestNewestFor(t *testing.T) {
 		list       []string
 		constraint string
 		platform   addrs.Platform
+		also       []addrs.Platform
 		protocols  string
 		want       string
 		kind       error
@@ -132,6 +133,15 @@ func TestNewestFor(t *testing.T) {
 			kind: provider.ErrNoPlatform, fits: "0.9.0",
 			text: "1.0.0 has no package for plan9_arm, only for linux_amd64, darwin_arm64; the older 0.9.0 would fit",
 		}, {
+			name: "all of several platforms", platform: linux, also: []addrs.Platform{darwin},
+			list: []string{"1.2.0 5.0 linux_amd64", "1.1.0 5.0 darwin_arm64", "1.0.0 5.0 linux_amd64,darwin_arm64"}, want: "1.0.0",
+		}, {
+			name: "some of several platforms missing", platform: plan9, also: []addrs.Platform{linux, darwin},
+			list: []string{"1.1.0 5.0 linux_amd64,windows_386", "1.0.0 5.0 linux_amd64,darwin_arm64"}, kind: provider.ErrNoPlatform,
+			text: "1.1.0 has no package for darwin_arm64, plan9_arm, only for linux_amd64, windows_386",
+		}, {
+			name: "several platforms of an unknown list", platform: plan9, also: []addrs.Platform{linux}, list: []string{"1.1.0"}, want: "1.1.0",
+		}, {
 			name: "platform missing everywhere", platform: plan9, list: []string{"1.0.0 5.0 linux_amd64"},
 			kind: provider.ErrNoPlatform, text: "1.0.0 has no package for plan9_arm, only for linux_amd64",
 		}, {
@@ -150,7 +160,10 @@ func TestNewestFor(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			need := provider.Need{Platform: test.platform, Protocols: constraint(test.protocols)}
+			need := provider.Need{Platforms: test.also, Protocols: constraint(test.protocols)}
+			if !test.platform.IsZero() {
+				need.Platforms = append(need.Platforms, test.platform)
+			}
 			got, err := list(test.list...).NewestFor(constraint(test.constraint), need)
 			if got != version(test.want) {
 				t.Errorf("got %s, want %q", got, test.want)
@@ -229,7 +242,7 @@ func TestLongPlatformListIsCut(t *testing.T) {
 	for i := range 30 {
 		platforms = append(platforms, fmt.Sprintf("os%d_amd64", i))
 	}
-	_, err := list("1.0.0 - "+strings.Join(platforms, ",")).NewestFor(addrs.ProviderConstraint{}, provider.Need{Platform: linux})
+	_, err := list("1.0.0 - "+strings.Join(platforms, ",")).NewestFor(addrs.ProviderConstraint{}, provider.Need{Platforms: []addrs.Platform{linux}})
 	if err == nil || !strings.Contains(err.Error(), "os19_amd64, 10 more") || strings.Contains(err.Error(), "os20") {
 		t.Errorf("got %v", err)
 	}
@@ -244,11 +257,12 @@ func TestFits(t *testing.T) {
 	}{
 		{"5.1", provider.Need{}, nil},
 		{"", provider.Need{}, nil},
-		{"5.1", provider.Need{Platform: linux}, nil},
+		{"5.1", provider.Need{Platforms: []addrs.Platform{linux}}, nil},
 		{"4.0", provider.Need{Protocols: constraint(">= 4")}, nil},
 		{"4.0", provider.Need{}, provider.ErrProtocol},
 		{"no version", provider.Need{}, provider.ErrProtocol},
-		{"5.1", provider.Need{Platform: darwin}, provider.ErrNoPlatform},
+		{"5.1", provider.Need{Platforms: []addrs.Platform{darwin}}, provider.ErrNoPlatform},
+		{"5.1", provider.Need{Platforms: []addrs.Platform{darwin, linux}}, nil},
 	}
 	for _, test := range tests {
 		pkg := &provider.Package{Provider: demo, Version: version("1.2.3"), Platform: linux}
@@ -316,7 +330,7 @@ func BenchmarkNewest(b *testing.B) {
 	c := constraint("~> 5.0")
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := versions.NewestFor(c, provider.Need{Platform: linux}); err != nil {
+		if _, err := versions.NewestFor(c, provider.Need{Platforms: []addrs.Platform{linux}}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -65,7 +65,7 @@ func ExampleVersions_NewestFor() {
 			{Version: addrs.MustParseVersion("1.0.0"), Protocols: []string{"5.0"}, Platforms: []addrs.Platform{linux, arm}},
 		},
 	}
-	need := provider.Need{Platform: arm}
+	need := provider.Need{Platforms: []addrs.Platform{arm}}
 
 	version, err := versions.NewestFor(addrs.ProviderConstraint{}, need)
 	fmt.Println(version, err)

@@ -8,9 +8,9 @@ import (
 
 // Find returns the package of the newest version of p that c allows and that fits
 // need: it lists the versions, chooses as [Versions.NewestFor] does, and asks for
-// the package. A zero need.Platform means the platform of this program. The zero
-// constraint allows every release. The warnings of the list are not returned; call
-// ProviderVersions for them.
+// the package. Without need.Platforms it is that for the platform of this program; of
+// several it is that for the first. The zero constraint allows every release. The
+// warnings of the list are not returned; call ProviderVersions for them.
 //
 //	pkg, err := provider.Find(ctx, src, p, addrs.MustParseProviderConstraint("~> 3.6"), provider.Need{})
 //	report, err := provider.Download(ctx, src, pkg, pkg.ArchiveName(), provider.Options{})
@@ -18,8 +18,8 @@ import (
 // The error is an [*Error]: ErrNotFound for an unknown provider, or with an
 // [*UnavailableError] of kind ErrNoVersion, ErrNoPlatform or ErrProtocol.
 func Find(ctx context.Context, src Lister, p addrs.Provider, c addrs.ProviderConstraint, need Need) (*Package, error) {
-	if need.Platform.IsZero() {
-		need.Platform = addrs.CurrentPlatform()
+	if len(need.Platforms) == 0 {
+		need.Platforms = []addrs.Platform{addrs.CurrentPlatform()}
 	}
 	versions, err := src.ProviderVersions(ctx, p)
 	if err != nil {
@@ -29,7 +29,7 @@ func Find(ctx context.Context, src Lister, p addrs.Provider, c addrs.ProviderCon
 	if err != nil {
 		return nil, err
 	}
-	pkg, err := src.ProviderPackage(ctx, p, version, need.Platform)
+	pkg, err := src.ProviderPackage(ctx, p, version, need.Platforms[0])
 	if err != nil {
 		return nil, err
 	}

@@ -38,11 +38,11 @@ func TestFind(t *testing.T) {
 		want string
 		err  error
 	}{
-		"newest that fits":            {src: &listing{list: list}, need: provider.Need{Platform: linux}, want: "2.1.0 linux_amd64"},
-		"for another platform":        {src: &listing{list: list}, need: provider.Need{Platform: addrs.MustParsePlatform("plan9_386")}, want: "2.0.0 plan9_386"},
+		"newest that fits":            {src: &listing{list: list}, need: provider.Need{Platforms: []addrs.Platform{linux}}, want: "2.1.0 linux_amd64"},
+		"for another platform":        {src: &listing{list: list}, need: provider.Need{Platforms: []addrs.Platform{addrs.MustParsePlatform("plan9_386")}}, want: "2.0.0 plan9_386"},
 		"for this program's platform": {src: &listing{list: list}, c: "2.0.0", want: "2.0.0 " + addrs.CurrentPlatform().String()},
-		"constraint":                  {src: &listing{list: list}, c: "< 2.1", need: provider.Need{Platform: linux}, want: "2.0.0 linux_amd64"},
-		"nothing fits":                {src: &listing{list: list}, c: "~> 4.0", need: provider.Need{Platform: linux}, err: provider.ErrNoVersion},
+		"constraint":                  {src: &listing{list: list}, c: "< 2.1", need: provider.Need{Platforms: []addrs.Platform{linux}}, want: "2.0.0 linux_amd64"},
+		"nothing fits":                {src: &listing{list: list}, c: "~> 4.0", need: provider.Need{Platforms: []addrs.Platform{linux}}, err: provider.ErrNoVersion},
 		"unknown provider":            {src: &listing{err: provider.ErrNotFound}, err: provider.ErrNotFound},
 		"what the list did not tell":  {src: &listing{list: list[2:], protocols: []string{"4.0"}}, err: provider.ErrProtocol},
 	}

@@ -165,7 +165,7 @@ func TestHashesRecordable(t *testing.T) {
 func TestHashesOfFound(t *testing.T) {
 	t.Parallel()
 	reg, release, client := serveDemo(demoRelease())
-	pkg, err := provider.Find(t.Context(), client, demo, addrs.ProviderConstraint{}, provider.Need{Platform: linux})
+	pkg, err := provider.Find(t.Context(), client, demo, addrs.ProviderConstraint{}, provider.Need{Platforms: []addrs.Platform{linux}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func TestHashesAfterDownload(t *testing.T) {
 	t.Parallel()
 	reg, release, client := serveDemo(demoRelease())
 	shared := provider.ShareEvidence(client)
-	pkg, err := provider.Find(t.Context(), shared, demo, addrs.ProviderConstraint{}, provider.Need{Platform: linux})
+	pkg, err := provider.Find(t.Context(), shared, demo, addrs.ProviderConstraint{}, provider.Need{Platforms: []addrs.Platform{linux}})
 	if err != nil {
 		t.Fatal(err)
 	}

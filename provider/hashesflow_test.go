@@ -43,7 +43,7 @@ func TestHashesDepth(t *testing.T) {
 		"one provider":     {1, 4, 1 + 3 + 2*5, nil},
 		"twenty providers": {providers, 4, 1 + providers*(3+2*5), nil},
 		"with what Find has found": {1, 5, 1 + 3 + 2*5, func(ctx context.Context, client *regclient.Client, p addrs.Provider) (map[addrs.Platform]*verify.Report, error) {
-			pkg, err := provider.Find(ctx, client, p, addrs.ProviderConstraint{}, provider.Need{Platform: linux})
+			pkg, err := provider.Find(ctx, client, p, addrs.ProviderConstraint{}, provider.Need{Platforms: []addrs.Platform{linux}})
 			if err != nil {
 				return nil, err
 			}
@@ -254,7 +254,7 @@ func TestHashesCancelled(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		begin := time.Now()
-		got, err := provider.Hashes(ctx, src, demo, v123, append(systems(20), linux), provider.HashOptions{Options: accepting(content), TempDir: dir, Gate: &provider.Gate{Parallel: 5}})
+		got, err := provider.Hashes(ctx, src, demo, v123, append(systems(20), linux), provider.HashOptions{Options: accepting(content), TempDir: dir, Gate: &provider.Gate{Parallel: 21}})
 		wantPlatforms(t, got, linux)
 		if !errors.Is(err, context.DeadlineExceeded) || len(joined(t, err)) != 1 {
 			t.Errorf("%v, want DeadlineExceeded once", err)

@@ -40,10 +40,13 @@ func (e *UnavailableError) Unwrap() error { return e.Err }
 func (e *UnavailableError) Error() string {
 	switch e.Err {
 	case ErrNoPlatform:
-		text := fmt.Sprintf("%s has no package for %s", e.Allowed, e.Need.Platform)
+		missing, listed := e.Need.missing(e.Platforms), ""
+		if len(missing) == 0 {
+			missing, listed = e.Need.Platforms, ", although it is listed"
+		}
+		text := fmt.Sprintf("%s has no package for %s%s", e.Allowed, enumerate(missing, addrs.Platform.String), listed)
 		switch {
-		case slices.Contains(e.Platforms, e.Need.Platform):
-			text += ", although it is listed"
+		case listed != "":
 		case len(e.Platforms) > 0:
 			text += ", only for " + enumerate(e.Platforms, addrs.Platform.String)
 		}
@@ -81,7 +84,7 @@ func (e *UnavailableError) hint() string {
 // lists: of kind ErrNoVersion if v does not list the version, otherwise of kind
 // ErrNoPlatform.
 func (v *Versions) Unavailable(version addrs.Version, platform addrs.Platform) *UnavailableError {
-	need := Need{Platform: platform}
+	need := Need{Platforms: []addrs.Platform{platform}}
 	fits := need.matcher()
 	return v.unavailable(addrs.ExactProviderConstraint(version), need, func(r *Release) error {
 		if r.Version == version {

@@ -28,7 +28,7 @@ func install(ctx context.Context, c *regclient.Client, p addrs.Provider, path st
 	if err != nil {
 		return nil, err
 	}
-	version, err := versions.NewestFor(addrs.MustParseProviderConstraint("~> 1.0"), provider.Need{Platform: linux})
+	version, err := versions.NewestFor(addrs.MustParseProviderConstraint("~> 1.0"), provider.Need{Platforms: []addrs.Platform{linux}})
 	if err != nil {
 		return nil, err
 	}

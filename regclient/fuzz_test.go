@@ -39,7 +39,7 @@ func FuzzVersions(f *testing.F) {
 				t.Errorf("the warning %q is not printable", w)
 			}
 		}
-		if _, err := versions.NewestFor(addrs.ProviderConstraint{}, provider.Need{Platform: linux}); err != nil {
+		if _, err := versions.NewestFor(addrs.ProviderConstraint{}, provider.Need{Platforms: []addrs.Platform{linux}}); err != nil {
 			asError(t, err)
 		}
 		wantRoundTrip(t, versions)

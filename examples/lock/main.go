@@ -140,7 +140,7 @@ func (l *locker) one(ctx context.Context, entry lockfile.Entry) result {
 	if entry.Version.IsZero() {
 		versions, err := l.source.ProviderVersions(ctx, entry.Provider)
 		if err == nil {
-			entry.Version, err = versions.NewestFor(entry.Constraints, provider.Need{Platform: l.platforms[0]})
+			entry.Version, err = versions.NewestFor(entry.Constraints, provider.Need{Platforms: l.platforms})
 		}
 		if err != nil {
 			return result{entry: entry, err: err}

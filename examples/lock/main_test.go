@@ -91,20 +91,26 @@ func TestUpdate(t *testing.T) {
 	}
 }
 
-// TestIncomplete: without the hashes of all platforms the file stays as it is.
+// TestIncomplete: without the hashes of all platforms the file stays as it is, and no version
+// is chosen that lacks one.
 func TestIncomplete(t *testing.T) {
 	t.Parallel()
 	registry := regtest.New("registry.example.com")
 	registry.AddProvider(regtest.Provider{Address: "acme/dns"})
+	registry.AddFault(regtest.Fault{Kind: regtest.Archive, Path: "darwin_arm64", Status: 404})
 	o := options{
 		file:      filepath.Join(t.TempDir(), lockfile.Name),
 		providers: []lockfile.Entry{{Provider: addrs.MustParseProvider("registry.example.com/acme/dns")}},
-		platforms: []addrs.Platform{addrs.MustParsePlatform("linux_amd64"), addrs.MustParsePlatform("plan9_mips")},
+		platforms: []addrs.Platform{addrs.MustParsePlatform("linux_amd64"), addrs.MustParsePlatform("darwin_arm64")},
 	}
 	var out strings.Builder
 	err := update(t.Context(), o, &regclient.Client{HTTP: registry.Client()}, &out, io.Discard)
-	if !errors.Is(err, provider.ErrNoPlatform) || !strings.Contains(out.String(), "linux_amd64, signed") {
+	if !errors.Is(err, provider.ErrNotFound) || !strings.Contains(out.String(), "linux_amd64, signed") {
 		t.Errorf("%v\n%s", err, &out)
+	}
+	o.platforms[1] = addrs.MustParsePlatform("plan9_mips")
+	if err := update(t.Context(), o, &regclient.Client{HTTP: registry.Client()}, &out, io.Discard); !errors.Is(err, provider.ErrNoPlatform) {
+		t.Errorf("%v", err)
 	}
 	if _, err := os.Stat(o.file); !os.IsNotExist(err) {
 		t.Errorf("the file was written: %v", err)

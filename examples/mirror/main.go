@@ -75,8 +75,7 @@ func run(ctx context.Context, args []string, out, terminal io.Writer) error {
 	return nil
 }
 
-// choose finds the newest version of each provider for the first of the platforms. If it
-// lacks one of the others, the mirror gets the rest and the error names the one.
+// choose finds the newest version of each provider that has packages for all platforms.
 func choose(ctx context.Context, registry provider.Lister, o options, out io.Writer) ([]mirrordir.Want, error) {
 	var wants []mirrordir.Want
 	for _, w := range o.providers {
@@ -84,7 +83,7 @@ func choose(ctx context.Context, registry provider.Lister, o options, out io.Wri
 		if err != nil {
 			return nil, err
 		}
-		version, err := versions.NewestFor(w.constraint, provider.Need{Platform: o.platforms[0]})
+		version, err := versions.NewestFor(w.constraint, provider.Need{Platforms: o.platforms})
 		if err != nil {
 			return nil, err
 		}

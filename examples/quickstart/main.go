@@ -75,7 +75,7 @@ func run(ctx context.Context, args []string, out, terminal io.Writer) error {
 	for _, warning := range versions.Warnings {
 		fmt.Fprintf(out, "warning    %s\n", warning)
 	}
-	version, err := versions.NewestFor(o.constraint, provider.Need{Platform: o.platform})
+	version, err := versions.NewestFor(o.constraint, provider.Need{Platforms: []addrs.Platform{o.platform}})
 	if err != nil {
 		return err
 	}

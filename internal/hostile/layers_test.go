@@ -28,7 +28,7 @@ var verbs = map[string]func(ctx context.Context, w *world, dir string) error{
 		return findAndDownload(ctx, src, dir)
 	},
 	"through a mirror": func(ctx context.Context, w *world, dir string) error {
-		pkg, err := provider.Find(ctx, w.mirror(), alpha, addrs.ProviderConstraint{}, provider.Need{Platform: linux})
+		pkg, err := provider.Find(ctx, w.mirror(), alpha, addrs.ProviderConstraint{}, provider.Need{Platforms: []addrs.Platform{linux}})
 		if err != nil {
 			return err
 		}
@@ -52,7 +52,7 @@ var verbs = map[string]func(ctx context.Context, w *world, dir string) error{
 }
 
 func findAndDownload(ctx context.Context, src provider.Source, dir string) error {
-	pkg, err := provider.Find(ctx, src, alpha, addrs.ProviderConstraint{}, provider.Need{Platform: linux})
+	pkg, err := provider.Find(ctx, src, alpha, addrs.ProviderConstraint{}, provider.Need{Platforms: []addrs.Platform{linux}})
 	if err != nil {
 		return err
 	}

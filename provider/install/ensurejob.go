@@ -120,7 +120,7 @@ func (j *job) choose(ctx context.Context) error {
 }
 
 func (j *job) need() provider.Need {
-	return provider.Need{Platform: j.platform, Protocols: j.Protocols}
+	return provider.Need{Platforms: []addrs.Platform{j.platform}, Protocols: j.Protocols}
 }
 
 // find asks the source for the package. What cannot run here is refused before it is

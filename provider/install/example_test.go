@@ -28,7 +28,7 @@ func ExampleDir() {
 
 	ctx := context.Background()
 	p := addrs.MustParseProvider("registry.example.com/acme/alpha")
-	pkg, err := provider.Find(ctx, src, p, addrs.ProviderConstraint{}, provider.Need{Platform: addrs.MustParsePlatform("linux_amd64")})
+	pkg, err := provider.Find(ctx, src, p, addrs.ProviderConstraint{}, provider.Need{Platforms: []addrs.Platform{addrs.MustParsePlatform("linux_amd64")}})
 	if err != nil {
 		log.Fatal(err)
 	}

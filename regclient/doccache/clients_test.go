@@ -54,7 +54,7 @@ const (
 func work(ctx context.Context, tr *doccache.Transport, list []addrs.Provider, dir string) error {
 	c := &regclient.Client{HTTP: &http.Client{Transport: tr}}
 	for _, p := range list {
-		pkg, err := provider.Find(ctx, c, p, addrs.ProviderConstraint{}, provider.Need{Platform: linux})
+		pkg, err := provider.Find(ctx, c, p, addrs.ProviderConstraint{}, provider.Need{Platforms: []addrs.Platform{linux}})
 		if err != nil {
 			return err
 		}
