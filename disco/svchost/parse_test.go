@@ -153,7 +153,9 @@ var refused = []struct{ in, reason string }{
 
 	{"xn--.example", ""},
 	{"xn--ü-abc.example", ""},
-	{"xn--example-.example", ""}, // plain ASCII in disguise
+	{"xn--日-.example", ""},           // what a decoder passes through
+	{"xn--xn--b-bb-fka.example", ""}, // xn--§b-bb, which is punycode again
+	{"xn--example-.example", ""},     // plain ASCII in disguise
 }
 
 // strictOnly lists what only Parse refuses.
