@@ -45,7 +45,7 @@ func CreatePart(target string, perm fs.FileMode) (*Part, error) {
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return nil, creating(dir, err)
 		}
 		p := &Part{File: f, target: target}
 		if locked, err := TryLock(f); err != nil {
@@ -108,7 +108,7 @@ func (p *Part) rename() error {
 		}
 	}
 	if err := os.Rename(p.Name(), p.target); err != nil {
-		return err
+		return replacing(p.target, err)
 	}
 	p.done = true
 	if removesOpenFiles {

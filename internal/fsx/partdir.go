@@ -28,7 +28,7 @@ func CreatePartDir(dir string) (*PartDir, error) {
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return nil, creating(dir, err)
 		}
 		l, err := tryAcquire(filepath.Join(path, partLock))
 		switch {
@@ -38,7 +38,7 @@ func CreatePartDir(dir string) (*PartDir, error) {
 			// Somebody sweeps.
 		case errors.Is(err, fs.ErrPermission):
 			os.Remove(path)
-			return nil, err
+			return nil, creating(dir, err)
 		case err != nil:
 			return &PartDir{path: path}, nil
 		}
@@ -50,12 +50,17 @@ func CreatePartDir(dir string) (*PartDir, error) {
 // Path returns the path of the directory.
 func (d *PartDir) Path() string { return d.path }
 
-// Discard removes the directory and all that is still in it.
+// Discard removes the directory and all that is in it by now.
 func (d *PartDir) Discard() {
 	if d.lock != nil && !removesOpenFiles {
 		d.lock.Close()
 	}
-	os.RemoveAll(d.path)
+	if os.RemoveAll(d.path) != nil {
+		if root, err := os.OpenRoot(filepath.Dir(d.path)); err == nil {
+			_ = removeTree(root, filepath.Base(d.path))
+			root.Close()
+		}
+	}
 	if d.lock != nil {
 		d.lock.Close()
 	}

@@ -1,0 +1,144 @@
+package fsx_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/tofureg/tofureg/internal/disktest"
+	"github.com/tofureg/tofureg/internal/fsx"
+)
+
+// puts are the two ways to put a directory at its place.
+var puts = map[string]func(d *fsx.PartDir, made, target string) error{
+	"at once":  (*fsx.PartDir).Put,
+	"in steps": (*fsx.PartDir).PutInSteps,
+}
+
+// put makes a directory with one file and puts it at target.
+func put(t *testing.T, how func(*fsx.PartDir, string, string) error, target, content string) error {
+	t.Helper()
+	d, err := fsx.CreatePartDir(filepath.Dir(target))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Discard()
+	made := filepath.Join(d.Path(), "made")
+	if err := os.Mkdir(made, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(made, "file"), []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return how(d, made, target)
+}
+
+// TestPut: whatever is at the place, the new directory is there afterwards, and nothing else.
+func TestPut(t *testing.T) {
+	t.Parallel()
+	elsewhere := t.TempDir()
+	precious := filepath.Join(elsewhere, "file")
+	if err := os.WriteFile(precious, []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for how, f := range puts {
+		for name, prepare := range map[string]func(target string) error{
+			"nothing":         func(string) error { return nil },
+			"empty directory": func(target string) error { return os.Mkdir(target, 0o755) },
+			"directory":       func(target string) error { return os.MkdirAll(filepath.Join(target, "a", "b"), 0o755) },
+			"file":            func(target string) error { return os.WriteFile(target, nil, 0o600) },
+			"link":            func(target string) error { return os.Symlink(elsewhere, target) },
+			"dangling link":   func(target string) error { return os.Symlink("none", target) },
+		} {
+			dir := t.TempDir()
+			target := filepath.Join(dir, "target")
+			if err := prepare(target); err != nil {
+				t.Fatal(err)
+			}
+			if err := put(t, f, target, "new"); err != nil {
+				t.Errorf("%s, %s: %v", how, name, err)
+			}
+			wantContent(t, filepath.Join(target, "file"), "new")
+			wantNames(t, target, "file")
+			wantNames(t, dir, "target")
+		}
+	}
+	wantContent(t, precious, "precious")
+}
+
+// TestPutFails: what is there stays if the new directory cannot be put there.
+func TestPutFails(t *testing.T) {
+	t.Parallel()
+	for how, f := range puts {
+		dir := t.TempDir()
+		target := filepath.Join(dir, "target")
+		if err := put(t, f, target, "old"); err != nil {
+			t.Fatal(err)
+		}
+		d, err := fsx.CreatePartDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = f(d, filepath.Join(d.Path(), "none"), target)
+		d.Discard()
+		if e, ok := errors.AsType[*fs.PathError](err); !ok || e.Path != target || !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: %v, want fs.ErrNotExist about the target", how, err)
+		}
+		wantContent(t, filepath.Join(target, "file"), "old")
+		wantNames(t, dir, "target")
+	}
+}
+
+// TestPutTogether has many put at the same place, in both ways: each succeeds, and one of
+// them is there in the end.
+func TestPutTogether(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	target := filepath.Join(dir, "target")
+	var wg sync.WaitGroup
+	for _, f := range puts {
+		for range 4 {
+			wg.Go(func() {
+				for range 20 {
+					if err := put(t, f, target, "new"); err != nil && runtime.GOOS != "windows" {
+						t.Error(err)
+					}
+				}
+			})
+		}
+	}
+	wg.Wait()
+	wantContent(t, filepath.Join(target, "file"), "new")
+	wantNames(t, dir, "target")
+}
+
+// TestReplacesReadOnlyTree: directories that cannot be written to, as some tools leave
+// them, are removed all the same.
+func TestReplacesReadOnlyTree(t *testing.T) {
+	t.Parallel()
+	disktest.ReadOnly(t, func(*testing.T, string) {}, func(t *testing.T, _ string) {
+		dir, err := os.MkdirTemp("", "tofureg")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer os.RemoveAll(dir)
+		target := filepath.Join(dir, "target")
+		if err := os.MkdirAll(filepath.Join(target, "a", "b"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"a/b", "a"} {
+			if err := os.Chmod(filepath.Join(target, filepath.FromSlash(name)), 0o500); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := put(t, (*fsx.PartDir).Put, target, "new"); err != nil {
+			t.Error(err)
+		}
+		wantNames(t, dir, "target")
+		wantContent(t, filepath.Join(target, "file"), "new")
+	})
+}
