@@ -212,7 +212,11 @@ func (p Policy) signature(ev Evidence) (*Signature, error) {
 	}
 	if missing == "" {
 		check := signatureCheck{at: p.now(), pins: pins, allowExpired: p.AllowExpired, allowWeak: p.AllowWeak}
-		return check.run(ev.Sums, ev.Signature, keys)
+		by, err := check.run(ev.Sums, ev.Signature, keys)
+		if by != nil {
+			by.Pinned = p.pinned()
+		}
+		return by, err
 	}
 	switch {
 	case p.RequireSignature, p.pinned():

@@ -395,6 +395,38 @@ func TestReport(t *testing.T) {
 	}
 }
 
+// TestReportText: a line for each thing that the acceptance of a package can rest on.
+func TestReportText(t *testing.T) {
+	t.Parallel()
+	p := newPack(t)
+	infos, err := p.ev.Keys[0].Info()
+	if err != nil {
+		t.Fatal(err)
+	}
+	by := "signed by key " + infos[0].ID
+	for _, tt := range []struct {
+		policy verify.Policy
+		ev     verify.Evidence
+		pinned bool
+		want   string
+	}{
+		{verify.Policy{}, p.ev, false, by + ", which the source lists"},
+		{verify.Policy{Keys: p.ev.Keys}, p.ev, true, by + ", which is pinned"},
+		{verify.Policy{Fingerprints: []string{infos[0].Fingerprint}}, p.ev, true, by + ", which is pinned"},
+		{verify.Policy{Accept: []verify.Hash{p.zh}}, p.ev, false, "accepted by its hash"},
+		{verify.Policy{AllowUnsigned: true}, p.with(bare), false, "checked against what the source states"},
+		{verify.Policy{AllowUnchecked: true}, p.with(empty), false, "unchecked"},
+	} {
+		r, err := p.check(tt.policy, tt.ev)
+		if err != nil || r.String() != tt.want || r.SignedBy != nil && r.SignedBy.Pinned != tt.pinned {
+			t.Errorf("%+v: %q, %v; want %q", tt.policy, r, err, tt.want)
+		}
+	}
+	if none := (*verify.Report)(nil); none.String() != "not verified" {
+		t.Errorf("nil: %q", none)
+	}
+}
+
 // Evidence can be stored, and is then judged as before.
 // TestRefuted: what the package turned out not to have is not even a claim, although a true
 // hash is stated beside it; what was not computed, or of a directory, still is one.

@@ -5,11 +5,17 @@ import (
 	"slices"
 )
 
-// Trust is how far a package can be trusted. Greater is more.
+// Trust is what the trust in a package rests on. [Policy.Judge] decides whether that
+// suffices.
+//
+// Checked is more than Unchecked, and Accepted and Signed are more than both. These two
+// have no order between them: the hashes of a lock file may be of a package whose
+// signature was verified before, so that the first installation is Signed and all others
+// are Accepted. To insist on a signature set [Policy.RequireSignature], and to find out
+// look at [Report.SignedBy].
 type Trust int
 
-// The levels of trust. What a package has is the highest level that was
-// established; [Policy.Judge] decides whether that suffices.
+// What trust can rest on. Of what was established it is the last in this list.
 const (
 	Unchecked Trust = iota // nothing to compare the package with
 	Checked                // it is what its source states; an attacker at the source can state anything
@@ -49,7 +55,7 @@ func (t *Trust) UnmarshalText(b []byte) error {
 // accepts. It can be stored as JSON, for audits. Lists of hashes are sorted and have
 // no duplicates.
 type Report struct {
-	// Trust is the level that was reached. Where a policy has both Accept and
+	// Trust is what the acceptance rests on. Where a policy has both Accept and
 	// RequireSignature, Signed includes Accepted.
 	Trust Trust `json:"trust"`
 
@@ -79,6 +85,24 @@ func (r *Report) Recordable() []Hash {
 		all = append(all, r.Claimed...)
 	}
 	return sorted(all)
+}
+
+// String tells people in a line what the acceptance rests on, for example "signed by key
+// 0C0AF313E5FD9F80, which the source lists".
+func (r *Report) String() string {
+	switch {
+	case r == nil:
+		return "not verified"
+	case r.SignedBy != nil && r.SignedBy.Pinned:
+		return "signed by key " + r.SignedBy.KeyID + ", which is pinned"
+	case r.SignedBy != nil:
+		return "signed by key " + r.SignedBy.KeyID + ", which the source lists"
+	case r.Trust == Accepted:
+		return "accepted by its hash"
+	case r.Trust == Checked:
+		return "checked against what the source states"
+	}
+	return "unchecked"
 }
 
 // sorted returns a sorted copy of list without duplicates, zero hashes and what the

@@ -26,6 +26,11 @@ type Signature struct {
 	Hash      string    `json:"hash"`      // of the document, for example "SHA-256"
 	Created   time.Time `json:"created"`   // as the signature states
 
+	// Pinned tells that the caller has named the key, in [Policy.Keys] or
+	// [Policy.Fingerprints]. Otherwise the source has listed it, which proves that sums
+	// and keys come from the same place, not that the place is honest.
+	Pinned bool `json:"pinned,omitempty"`
+
 	// KeyExpired tells that the key was valid when it signed and has expired since.
 	// Such a signature stays good.
 	KeyExpired bool `json:"key_expired,omitempty"`
@@ -41,7 +46,7 @@ type Signature struct {
 }
 
 // CheckSignature verifies that sig is a detached OpenPGP signature of doc by one of
-// keys. Time at is now (zero: [time.Now]).
+// keys; at is the time to check it for (zero: the current time).
 //
 // The signature may be binary, as the registry protocol wants it, or ASCII-armored.
 // Of several signatures in it one good one suffices; what follows a signature and is
@@ -141,7 +146,9 @@ func (c signatureCheck) run(doc, sig []byte, keys []Key) (*Signature, error) {
 	}
 	good, err := v.result()
 	if err != nil && errors.Is(err, ErrUnknownKey) && len(unreadable) > 0 {
-		return nil, errors.Join(append([]error{err}, unreadable...)...)
+		for _, more := range unreadable {
+			err = fmt.Errorf("%w; %w", err, more)
+		}
 	}
 	return good, err
 }
