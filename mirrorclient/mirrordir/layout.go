@@ -49,9 +49,9 @@ func recordName(archive string) string {
 func documentName(v addrs.Version) string { return v.String() + ".json" }
 
 // parseArchive reads the name of an archive as the CLI does: parts after the fourth do
-// not count, nor does case in the prefix and the type. The version keeps its case,
-// unlike in the CLI: 1.0.0-RC1 is not 1.0.0-rc1. It returns what is wrong with a name
-// that looks like that of an archive; a name that does not gives zero values.
+// not count, nor does case in the prefix, the type and the platform. The version keeps
+// its case, unlike in the CLI: 1.0.0-RC1 is not 1.0.0-rc1. It returns what is wrong with
+// a name that looks like that of an archive; a name that does not gives zero values.
 func parseArchive(p addrs.Provider, name string) (k packageKey, problem string) {
 	if len(name) < len(archivePrefix)+len(archiveSuffix) ||
 		!strings.EqualFold(name[:len(archivePrefix)], archivePrefix) ||
@@ -69,7 +69,7 @@ func parseArchive(p addrs.Provider, name string) (k packageKey, problem string) 
 	if err != nil {
 		return packageKey{}, "has no version in its name"
 	}
-	platform, err := addrs.NewPlatform(parts[2], parts[3])
+	platform, err := addrs.NewPlatform(strings.ToLower(parts[2]), strings.ToLower(parts[3]))
 	if err != nil {
 		return packageKey{}, "has no platform in its name"
 	}

@@ -37,6 +37,8 @@ func TestNames(t *testing.T) {
 		"short directory":       {files: []string{home + "/1.0/linux_amd64/x"}, versions: "1.0.0", dir: true},
 		"more parts":            {files: []string{home + "/terraform-provider-alpha_1.0.0_linux_amd64_x5.zip"}, versions: "1.0.0"},
 		"upper case":            {files: []string{home + "/Terraform-Provider-ALPHA_1.0.0_linux_amd64.ZIP"}, versions: "1.0.0"},
+		"case of a platform":    {files: []string{home + "/terraform-provider-alpha_1.0.0_Linux_AMD64.zip"}, versions: "1.0.0"},
+		"two cases":             {files: []string{home + "/terraform-provider-alpha_1.0.0_Linux_AMD64.zip", home + "/" + archive}, versions: "1.0.0"},
 		"case of a prerelease":  {files: []string{home + "/terraform-provider-alpha_1.0.0-Beta_linux_amd64.zip"}, versions: "1.0.0-Beta"},
 		"host in upper case":    {files: []string{"Registry.Example.com/acme/alpha/" + archive}, versions: "1.0.0"},
 		"host with port 443":    {files: []string{"registry.example.com:443/acme/alpha/" + archive}, versions: "1.0.0"},
