@@ -172,9 +172,9 @@ func TestInstallRefused(t *testing.T) {
 		"too many entries":  {policy: verify.Policy{Accept: []verify.Hash{zh}, Limits: verify.Limits{Entries: -1, NameLen: 1}}, want: provider.ErrTooLarge},
 		"not found":         {pkg: func(p *provider.Package) { p.URL += "x" }, want: provider.ErrNotFound},
 		"cancelled":         {ctx: cancelled, want: context.Canceled},
-		"no provider":       {pkg: func(p *provider.Package) { p.Provider = addrs.Provider{} }},
-		"no version":        {pkg: func(p *provider.Package) { p.Version = addrs.Version{} }},
-		"no platform":       {pkg: func(p *provider.Package) { p.Platform = addrs.Platform{} }},
+		"no provider":       {pkg: func(p *provider.Package) { p.Provider = addrs.Provider{} }, policy: verify.Policy{Accept: []verify.Hash{zh}}},
+		"no version":        {pkg: func(p *provider.Package) { p.Version = addrs.Version{} }, policy: verify.Policy{Accept: []verify.Hash{zh}}},
+		"no platform":       {pkg: func(p *provider.Package) { p.Platform = addrs.Platform{} }, policy: verify.Policy{Accept: []verify.Hash{zh}}},
 		"another directory": {pkg: func(p *provider.Package) { p.Dir = filepath.Join(t.TempDir(), "none") }, want: os.ErrNotExist},
 	} {
 		t.Run(name, func(t *testing.T) {
