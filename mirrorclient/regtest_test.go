@@ -24,6 +24,23 @@ func mirrored(m regtest.Mirror) (*regtest.Registry, *mirrorclient.Client) {
 	return reg, &mirrorclient.Client{BaseURL: reg.MirrorURL(), HTTP: reg.Client(), Retries: -1}
 }
 
+// TestNoFile: an archive that is gone is told from a package that the mirror does not have.
+func TestNoFile(t *testing.T) {
+	t.Parallel()
+	reg, c := mirrored(regtest.Mirror{})
+	reg.AddFault(regtest.Fault{Kind: regtest.Archive, Status: 404})
+	pkg, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Open(t.Context(), pkg); !errors.Is(err, provider.ErrNoFile) || !errors.Is(err, provider.ErrNotFound) {
+		t.Errorf("%v", err)
+	}
+	if _, err := c.ProviderPackage(t.Context(), alpha, addrs.MustParseVersion("9.0.0"), linux); !errors.Is(err, provider.ErrNotFound) || errors.Is(err, provider.ErrNoFile) {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestHabits makes the whole way through the mirrors that are seen in practice: each form
 // of the archives' URLs with each choice of hashes, on real zips.
 func TestHabits(t *testing.T) {

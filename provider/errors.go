@@ -9,20 +9,24 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// What a caller branches on, with errors.Is. ErrNoVersion and ErrNoPlatform are
-// kinds of ErrNotFound, so ask for them first where the difference matters.
+// What a caller branches on, with errors.Is. ErrNoVersion, ErrNoPlatform and ErrNoFile
+// are kinds of ErrNotFound, so ask for them first where the difference matters.
 var (
-	// ErrNotFound: the source does not know the provider or the module.
+	// ErrNotFound: the source does not know what it was asked for.
 	ErrNotFound = fault.ErrNotFound
 	// ErrNoVersion: the provider has no such version, or none that a
 	// constraint allows.
 	ErrNoVersion = fault.Narrow("no such version", fault.ErrNotFound)
 	// ErrNoPlatform: the version exists, but not for the platform.
 	ErrNoPlatform = fault.Narrow("no package for this platform", fault.ErrNotFound)
+	// ErrNoFile: the source describes the package, but the archive, the checksums
+	// or the signature is not where it says.
+	ErrNoFile = fault.Narrow("no such file", fault.ErrNotFound)
 	// ErrProtocol: the package exists, but speaks none of the wanted plugin
 	// protocols.
 	ErrProtocol = errors.New("no supported plugin protocol")
-	// ErrUnauthorized: the server wants credentials, or other ones.
+	// ErrUnauthorized: the server wants credentials, or other ones (HTTP status 401
+	// or 403). Object stores answer 403 also for a file that is not there.
 	ErrUnauthorized = fault.ErrUnauthorized
 	// ErrTooLarge: a document or a package exceeds its limit.
 	ErrTooLarge = fault.ErrTooLarge
@@ -30,6 +34,9 @@ var (
 	ErrInsecure = fault.ErrInsecure
 	// ErrChanged: the file on the server was replaced while it was fetched.
 	ErrChanged = fault.ErrChanged
+	// ErrOffline: the source would have to be asked, and must not be, or there is
+	// none.
+	ErrOffline = fault.ErrOffline
 	// ErrUnpacked: the source holds the package as a directory, so there is
 	// no archive to fetch.
 	ErrUnpacked = errors.New("package is unpacked, there is no archive")
@@ -37,6 +44,13 @@ var (
 
 // Error is a job about a provider or a module that failed, most often at a
 // request. All but Op and Err may be zero.
+//
+// What it wraps tells the kind of failure: one of the variables of this package, of
+// package verify or of package disco; context.Canceled or DeadlineExceeded only where the
+// caller's own context ended; os.ErrDeadlineExceeded where a server took too long;
+// [io.ErrUnexpectedEOF] where a transfer broke off; otherwise what the network said.
+// Statuses have no variables of their own: 429 in Status means that the server asks to
+// wait. [IsFault] tells whether another source, or a later attempt, may have an answer.
 type Error struct {
 	Op         string        // what was to be done: "list versions of"
 	Subject    string        // of what: "registry.example.com/acme/demo"
@@ -57,7 +71,7 @@ func (e *Error) Error() string {
 	}
 	cause := "unknown cause"
 	if e.Err != nil {
-		cause = e.Err.Error()
+		cause = strings.ReplaceAll(e.Err.Error(), "\n", "; ") // of several errors
 	}
 	if e.URL != "" && strings.Contains(cause, e.URL) {
 		// The error of another request, such as discovery, tells all of it itself.

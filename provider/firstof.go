@@ -12,9 +12,7 @@ import (
 // FirstOf is a [Source] of sources that stand in for each other, such as two mirrors
 // with the same content. They are asked one after the other until one answers.
 //
-// The next one is asked only after a fault, that is, when a source cannot tell what it
-// has: the connection fails, an answer takes too long or breaks off, or its status is
-// 408, 429 or 5xx. All else is an answer, and the search ends with it. That a provider
+// The next one is asked only after a fault, see [IsFault]. All else is an answer, and the search ends with it. That a provider
 // is not there (ErrNotFound and its kinds) is one, since otherwise whoever is last in
 // the list could add to what the first one has. That a token is missing or wrong
 // (ErrUnauthorized) is one, since it will not pass by itself. So are an insecure URL, a
@@ -24,8 +22,8 @@ import (
 // Only finding fails over. Evidence and archive are fetched from the source that
 // answered, see [Package.Via], and what a policy refuses stays refused.
 //
-// A source that repeats its requests holds up the others: give all but the last few or
-// no retries. Nothing is kept between calls. A FirstOf is safe for concurrent use if
+// A source that repeats its requests holds up the others: let all but the last have few
+// Retries or none. Nothing is kept between calls. A FirstOf is safe for concurrent use if
 // its sources are; its fields must not be changed meanwhile.
 type FirstOf struct {
 	// Methods are asked in this order. Those whose patterns leave a provider out
@@ -83,7 +81,7 @@ func firstOf[T any](ctx context.Context, s *search, methods []Method, p addrs.Pr
 		if err == nil {
 			return got, nil
 		}
-		if ctx.Err() != nil || !isFault(err) {
+		if ctx.Err() != nil || !IsFault(err) {
 			return nil, s.failed(m.Name, err)
 		}
 		if first == nil {
@@ -97,8 +95,11 @@ func firstOf[T any](ctx context.Context, s *search, methods []Method, p addrs.Pr
 	return nil, s.none(first)
 }
 
-// isFault reports whether err leaves open what the source has.
-func isFault(err error) bool {
+// IsFault reports whether err leaves open what a source has: the connection failed, an
+// answer took too long or broke off, or its status is 408, 429 or 5xx. That something is
+// not there, that a token is missing or wrong, or that an answer makes no sense is none,
+// and neither is nil.
+func IsFault(err error) bool {
 	for _, answer := range []error{ErrNotFound, ErrUnauthorized, ErrInsecure, ErrTooLarge, ErrProtocol} {
 		if errors.Is(err, answer) {
 			return false

@@ -74,6 +74,9 @@ func TestFirstOfFailsOver(t *testing.T) {
 		a, b := &shelf{name: "a", err: test.err}, &shelf{name: "b", holds: list("1.0.0 - -")}
 		var p passed
 		src := &provider.FirstOf{Methods: methods(a, b), Passed: p.add}
+		if provider.IsFault(test.err) != test.over {
+			t.Errorf("%s: IsFault(%v) is not %v", name, test.err, test.over)
+		}
 		pkg, findErr := src.ProviderPackage(t.Context(), demo, version("1.0.0"), linux)
 		versions, listErr := src.ProviderVersions(t.Context(), demo)
 		if !test.over {

@@ -118,6 +118,7 @@ func TestErrorText(t *testing.T) {
 		{&provider.Error{Op: "find", Subject: "x", URL: url, Status: 401, HadToken: true, Err: provider.ErrUnauthorized}, "find x: " + url + ": HTTP status 401: unauthorized (a token was sent)"},
 		{&provider.Error{Op: "find", Subject: "x", URL: url, Status: 500, Err: fmt.Errorf("other job: %s: 500", url)}, "find x: other job: " + url + ": 500"},
 		{&provider.Error{Op: "find"}, "find: unknown cause"},
+		{&provider.Error{Op: "find", Err: errors.Join(io.EOF, io.ErrNoProgress)}, "find: EOF; multiple Read calls return no data or error"},
 	}
 	for _, test := range tests {
 		if got := test.err.Error(); got != test.want {

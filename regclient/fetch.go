@@ -33,7 +33,7 @@ func (c *Client) Evidence(ctx context.Context, pkg *provider.Package) (verify.Ev
 	fetch := func(name, ref string, limit int64) []byte {
 		data, err := c.document(ctx, pkg, name, ref, limit)
 		if err != nil {
-			once.Do(func() { first = failed("fetch "+name+" of", pkg.String(), err) })
+			once.Do(func() { first = failed("fetch "+name+" of", pkg.String(), source.Missing(err)) })
 			cancel()
 		}
 		return data

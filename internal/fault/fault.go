@@ -19,8 +19,8 @@ var (
 	ErrChanged = errors.New("file changed during the transfer")
 	// ErrArchive: an archive that is damaged or holds what a package must not.
 	ErrArchive = errors.New("unacceptable archive")
-	// ErrOffline: what must not ask the network does not have it.
-	ErrOffline = errors.New("not in the cache, and it is offline")
+	// ErrOffline: the network would have to be asked, and must not be.
+	ErrOffline = errors.New("offline")
 )
 
 // Narrow returns a sentinel that is a narrower case of another one.

@@ -27,6 +27,22 @@ func Failed(op, subject string, err error) error {
 	return e
 }
 
+// Missing is err, and also provider.ErrNoFile if it is the answer that the file which a
+// package names does not exist.
+func Missing(err error) error {
+	inner, ok := err.(*httpx.Error)
+	if !ok || !errors.Is(inner.Err, provider.ErrNotFound) {
+		return err
+	}
+	e := *inner
+	e.Err = &noFile{inner.Err}
+	return &e
+}
+
+type noFile struct{ error }
+
+func (e *noFile) Unwrap() []error { return []error{e.error, provider.ErrNoFile} }
+
 // Subject names a package for people.
 func Subject(p addrs.Provider, v addrs.Version, platform addrs.Platform) string {
 	return (&provider.Package{Provider: p, Version: v, Platform: platform}).String()
@@ -37,7 +53,7 @@ func Subject(p addrs.Provider, v addrs.Version, platform addrs.Platform) string 
 func Open(ctx context.Context, client *httpx.Client, r httpx.Request, op, subject string) (*provider.Body, error) {
 	body, err := client.Open(ctx, r)
 	if err != nil {
-		return nil, Failed(op, subject, err)
+		return nil, Failed(op, subject, Missing(err))
 	}
 	return &provider.Body{ReadCloser: NewReader(body, op, subject), Size: body.Size, Resumes: body.Resumes}, nil
 }

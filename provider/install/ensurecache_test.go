@@ -57,7 +57,7 @@ func TestRepair(t *testing.T) {
 		offline := *s.in
 		offline.Source = nil
 		_, err := offline.Ensure(t.Context(), s.want, first.Lock)
-		if !errors.Is(err, install.ErrOffline) || !errors.Is(err, verify.ErrNotAccepted) {
+		if !errors.Is(err, provider.ErrOffline) || !errors.Is(err, verify.ErrNotAccepted) {
 			t.Errorf("offline: %v", err)
 		}
 		again := s.ensure(t, first.Lock)
@@ -83,17 +83,17 @@ func TestOffline(t *testing.T) {
 	}
 	_, err := s.in.Ensure(t.Context(), s.want, lock)
 	var e *provider.Error
-	if !errors.Is(err, install.ErrOffline) || !errors.As(err, &e) || e.Subject != numbered(0).String()+" 1.1.0" {
+	if !errors.Is(err, provider.ErrOffline) || !errors.As(err, &e) || e.Subject != numbered(0).String()+" 1.1.0" {
 		t.Errorf("%v", err)
 	}
-	const want = `install registry.example.com/acme/p0 1.1.0: no source is given: it is not installed
-choose a version of registry.example.com/acme/p1: no source is given: it is not locked
-install registry.example.com/acme/p2 1.1.0: no source is given: the lock file has no hashes of it`
+	const want = `install registry.example.com/acme/p0 1.1.0: offline: it is not installed
+choose a version of registry.example.com/acme/p1: offline: it is not locked
+install registry.example.com/acme/p2 1.1.0: offline: the lock file has no hashes of it`
 	if err.Error() != want {
 		t.Errorf("%v", err)
 	}
 	s.in.Upgrade = true
-	if _, err := s.in.Ensure(t.Context(), s.want, lock); strings.Count(err.Error(), "no source is given: an upgrade has to ask one") != 3 {
+	if _, err := s.in.Ensure(t.Context(), s.want, lock); strings.Count(err.Error(), "offline: an upgrade has to ask one") != 3 {
 		t.Errorf("%v", err)
 	}
 }
@@ -105,7 +105,7 @@ func TestOfflineHashes(t *testing.T) {
 	lock := s.ensure(t, nil).Lock
 	s.in.Source, s.in.LockPlatforms = nil, platformsOf
 	result, err := s.in.Ensure(t.Context(), s.want, lock)
-	if !errors.Is(err, install.ErrOffline) || !strings.Contains(err.Error(), "darwin_arm64") || !result.Lock.Equal(lock) {
+	if !errors.Is(err, provider.ErrOffline) || !strings.Contains(err.Error(), "darwin_arm64") || !result.Lock.Equal(lock) {
 		t.Errorf("%v", err)
 	}
 	s.check(t, result)

@@ -98,7 +98,7 @@ func (j *job) choose(ctx context.Context) error {
 		if j.Upgrade {
 			why = "an upgrade has to ask one"
 		}
-		return j.failure(op, fmt.Errorf("%w: %s", ErrOffline, why))
+		return j.failure(op, fmt.Errorf("%w: %s", provider.ErrOffline, why))
 	}
 	leave, err := j.asking.Enter(ctx)
 	if err != nil {

@@ -55,7 +55,7 @@ func (j *job) hash(ctx context.Context, described <-chan *provider.Package) (map
 	case len(j.s.Unlocked) == 0:
 		return nil, nil
 	case j.source == nil:
-		return nil, j.failure("hash the packages of", fmt.Errorf("%w: the lock file may lack hashes for %s", ErrOffline, j.s.Unlocked))
+		return nil, j.failure("hash the packages of", fmt.Errorf("%w: the lock file may lack hashes for %s", provider.ErrOffline, j.s.Unlocked))
 	}
 	o := provider.HashOptions{
 		Options: provider.Options{Policy: j.policy, Progress: j.report},

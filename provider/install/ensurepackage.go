@@ -57,9 +57,9 @@ func (j *job) missing(reason string, err error) (*local, error) {
 	case j.source != nil:
 		return nil, nil
 	case err != nil:
-		return nil, j.failure("install", fmt.Errorf("%w: %w", ErrOffline, err))
+		return nil, j.failure("install", fmt.Errorf("%w: %w", provider.ErrOffline, err))
 	}
-	return nil, j.failure("install", fmt.Errorf("%w: %s", ErrOffline, reason))
+	return nil, j.failure("install", fmt.Errorf("%w: %s", provider.ErrOffline, reason))
 }
 
 // lookupIn hashes the content of the package, which takes its turn with the downloads.

@@ -127,12 +127,12 @@ func TestTrustCacheOffline(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := s.in.Ensure(t.Context(), s.want, lock)
-	if !errors.Is(err, install.ErrOffline) || !errors.Is(err, verify.ErrIrregular) {
+	if !errors.Is(err, provider.ErrOffline) || !errors.Is(err, verify.ErrIrregular) {
 		t.Errorf("%v", err)
 	}
 	s.in.Cache = &install.Dir{Path: t.TempDir()}
 	_, err = s.in.Ensure(t.Context(), s.want, lock)
-	if !errors.Is(err, install.ErrOffline) || !strings.HasSuffix(err.Error(), "and it is not in the cache") {
+	if !errors.Is(err, provider.ErrOffline) || !strings.HasSuffix(err.Error(), "and it is not in the cache") {
 		t.Errorf("%v", err)
 	}
 }

@@ -20,7 +20,7 @@ import (
 type Installer struct {
 	// Source is where versions and packages come from: a registry, a mirror, or
 	// several of these. Nil means offline: what is not locked, and in Dir or Cache, is
-	// [ErrOffline].
+	// [provider.ErrOffline].
 	Source provider.Source
 
 	// Dir is where the packages are to be. It is required.
@@ -122,7 +122,7 @@ const defaultParallel = 32
 //
 // One provider's failure stops no other one. The error joins all of them in the order of
 // the providers, each a [*provider.Error], or one for each platform that could not be
-// locked, for example with [*LockedError], [ErrOffline] or what package verify refuses.
+// locked, for example with [*LockedError], [provider.ErrOffline] or what package verify refuses.
 // The result is valid beside an error, and its lock worth saving: it has every provider,
 // those that failed with [Selection.Err] and, in the lock, as they were. Only of an
 // Installer that cannot work there are no selections.

@@ -1,7 +1,6 @@
 package install
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/tofureg/tofureg/addrs"
@@ -88,9 +87,6 @@ const (
 	FromOverride Origin = "override" // in a directory of Installer.DevOverrides
 	FromBuiltIn  Origin = "builtin"  // in the CLI itself
 )
-
-// ErrOffline: the source would have to be asked, and there is none.
-var ErrOffline = errors.New("no source is given")
 
 // LockedError says that the version in the lock file is not one that is required now.
 // Installer.Upgrade chooses another one.

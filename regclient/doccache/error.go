@@ -7,8 +7,8 @@ import (
 	"github.com/tofureg/tofureg/internal/httpx"
 )
 
-// ErrOffline: the answer is not in the cache, which must not ask for it. The clients of
-// this module do not repeat such a request.
+// ErrOffline: the answer is not in the cache, which must not ask for it. It is ErrOffline of
+// package provider. The clients of this module do not repeat such a request.
 var ErrOffline = fault.ErrOffline
 
 // OfflineError is the error of a request that [Transport.Offline] keeps from being made.
@@ -18,9 +18,10 @@ type OfflineError struct {
 	URL    string // of the request, without query and user information
 }
 
-// Error tells what was asked for.
+// Error tells what is lacking, but not method and URL, which an [http.Client] puts before the
+// error of its transport.
 func (e *OfflineError) Error() string {
-	return e.Method + " " + e.URL + ": " + ErrOffline.Error()
+	return ErrOffline.Error() + ", and the answer is not in the cache"
 }
 
 // Unwrap returns [ErrOffline].

@@ -39,7 +39,7 @@ func TestOffline(t *testing.T) {
 				if !ok || !errors.Is(err, doccache.ErrOffline) || resp != nil {
 					t.Fatalf("%s %s: %v, %v; want an OfflineError", method, url, resp, err)
 				}
-				if e.Method != method || strings.Contains(err.Error(), "s3cr3t") || !strings.Contains(err.Error(), "example.com/") {
+				if e.Method != method || strings.Contains(e.URL, "s3cr3t") || !strings.Contains(e.URL, "example.com/") || err.Error() != "offline, and the answer is not in the cache" {
 					t.Errorf("%v", err)
 				}
 			}
