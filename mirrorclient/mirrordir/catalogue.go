@@ -11,12 +11,6 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// catalogue is a source that has been judged and knows what it states.
-type catalogue interface {
-	archiveVersions(ctx context.Context, p addrs.Provider) ([]addrs.Version, error)
-	archiveHashes(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]verify.Hash, error)
-}
-
 var _ catalogue = (*Mirror)(nil)
 
 // archiveVersions returns the versions that a network client is to see: those of the

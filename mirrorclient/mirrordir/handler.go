@@ -2,7 +2,6 @@ package mirrordir
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -51,7 +50,8 @@ import (
 //
 // The packages of a Mirror were judged when they were added. They are served as its
 // documents state them, without regard to Policy; one in an object store must still have
-// the hashes on record.
+// the hashes on record. That is so for a *Mirror only: a type that embeds one, to refuse
+// some requests, is pulled through by its own methods like any other source.
 type Handler struct {
 	// Source is what is served. It must not be nil.
 	Source provider.Source
@@ -73,38 +73,28 @@ type Handler struct {
 	// directory of [os.TempDir].
 	TempDir string
 
-	// Logger is told of requests that failed; nil means silence.
+	// Logger is told of requests that failed: at the level Warn if the source is to
+	// blame, at Debug if it does not have what a client asked for. Nil means silence.
 	Logger *slog.Logger
 
 	once      sync.Once
-	asking    slots
-	pulling   slots
+	puller    *puller
+	catalogue catalogue
 	documents flight.Group[documentKey, []byte]
-	packages  flight.Group[request, *provider.Package]
-	pulls     pulls
 }
 
-// defaultPulls is what Handler.Parallel means by 0.
-const defaultPulls = 16
-
-// slots bounds what is done at the same time.
-type slots chan struct{}
-
-func (s slots) take(ctx context.Context) error {
-	select {
-	case s <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-func (s slots) give() { <-s }
-
+// setup looks at what the source is. Only these types themselves count: one that embeds them
+// may have been made to answer otherwise, and by other methods than it would be asked here.
 func (h *Handler) setup() {
 	h.once.Do(func() {
-		n := cmp.Or(max(h.Parallel, 0), defaultPulls)
-		h.asking, h.pulling = make(slots, n), make(slots, n)
+		switch src := h.Source.(type) {
+		case *Mirror:
+			h.puller = newPuller(src, h.Parallel, h.TempDir, asIsIn(h.Policy.Limits))
+			h.catalogue = src
+		default:
+			h.puller = newPuller(src, h.Parallel, h.TempDir, origin{policy: h.Policy})
+			h.catalogue = &through{h.puller, h.Policy, h.Platforms}
+		}
 	})
 }
 
@@ -205,14 +195,15 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil {
 		return // nobody waits for an answer
 	}
+	status, level := http.StatusBadGateway, slog.LevelWarn
+	_, broken := errors.AsType[*brokenPromise](err)
+	if !broken && (errors.Is(err, provider.ErrNotFound) || errors.Is(err, provider.ErrUnpacked)) {
+		status, level = http.StatusNotFound, slog.LevelDebug
+	}
 	if h.Logger != nil {
-		h.Logger.WarnContext(r.Context(), "mirror request failed", "method", r.Method, "path", r.URL.Path, "error", err)
+		h.Logger.Log(r.Context(), level, "mirror request failed", "method", r.Method, "path", r.URL.Path, "status", status, "error", err)
 	}
-	if errors.Is(err, provider.ErrNotFound) || errors.Is(err, provider.ErrUnpacked) {
-		writeError(w, http.StatusNotFound, describe(err))
-		return
-	}
-	writeError(w, http.StatusBadGateway, describe(err))
+	writeError(w, status, describe(err))
 }
 
 // describe says what is wrong for those who ask the mirror. Where the source is, is not

@@ -221,7 +221,7 @@ func TestStatements(t *testing.T) {
 		"sums of another provider":  {provider: regtest.Provider{EditSums: func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("-alpha_"), []byte("-x-alpha_")) }}, status: 502},
 		"sums with other files too": {provider: regtest.Provider{EditSums: func(b []byte) []byte { return append(b, bytes.Repeat([]byte("0"), 64)...) }}, status: 502},
 		"bad signature":             {fault: regtest.Fault{Kind: regtest.Signature, Corrupt: true}, status: 502},
-		"sums are not there":        {fault: regtest.Fault{Kind: regtest.Sums, Status: 404}, status: 404},
+		"sums are not there":        {fault: regtest.Fault{Kind: regtest.Sums, Status: 404}, status: 502},
 		"unauthorised":              {fault: regtest.Fault{Kind: regtest.Versions, Status: 401}, status: 502},
 		"a mirror":                  {mirror: &regtest.Mirror{}, policy: unsigned, want: "h1 zh"},
 		"a mirror, strict":          {mirror: &regtest.Mirror{}, status: 502},

@@ -1,7 +1,6 @@
 package mirrordir
 
 import (
-	"context"
 	"net/http"
 	"strconv"
 	"strings"
@@ -11,23 +10,8 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// find asks the source for the package, once for all who want it now.
-func (h *Handler) find(ctx context.Context, q request) (*provider.Package, error) {
-	return h.packages.Do(ctx, q, (*provider.Package).Clone, func(ctx context.Context) (*provider.Package, error) {
-		if err := h.asking.take(ctx); err != nil {
-			return nil, err
-		}
-		defer h.asking.give()
-		pkg, err := h.Source.ProviderPackage(ctx, q.provider, q.version, q.platform)
-		if err == nil && pkg.Dir != "" {
-			return nil, failed("open", pkg.String(), provider.ErrUnpacked)
-		}
-		return pkg, err
-	})
-}
-
 func (h *Handler) serveArchive(w http.ResponseWriter, r *http.Request, q request) error {
-	pkg, err := h.find(r.Context(), q)
+	pkg, err := h.puller.find(r.Context(), q)
 	if err != nil {
 		return err
 	}
@@ -44,8 +28,8 @@ func (h *Handler) serveArchive(w http.ResponseWriter, r *http.Request, q request
 		w.WriteHeader(http.StatusOK)
 		return nil
 	}
-	p := h.join(r.Context(), q, pkg)
-	defer h.leave(q, p)
+	p := h.puller.join(r.Context(), q, pkg)
+	defer h.puller.leave(p)
 	body := &pullReader{ctx: r.Context(), pull: p}
 	err = p.await(r.Context(), func() bool {
 		body.size = p.size

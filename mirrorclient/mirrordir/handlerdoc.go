@@ -8,59 +8,63 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
+// catalogue knows what the documents of a mirror are to say.
+type catalogue interface {
+	archiveVersions(ctx context.Context, p addrs.Provider) ([]addrs.Version, error)
+	archiveHashes(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]verify.Hash, error)
+}
+
 // index makes the list of the versions of a provider.
 func (h *Handler) index(ctx context.Context, p addrs.Provider) ([]byte, error) {
-	doc := struct {
-		Versions map[string]struct{} `json:"versions"`
-	}{map[string]struct{}{}}
-	if c, ok := h.Source.(catalogue); ok {
-		versions, err := c.archiveVersions(ctx, p)
-		if err != nil {
-			return nil, err
-		}
-		for _, v := range versions {
-			doc.Versions[v.String()] = struct{}{}
-		}
-		return encode(doc)
-	}
-	versions, err := h.versions(ctx, p)
+	versions, err := h.catalogue.archiveVersions(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	for _, r := range versions.List {
-		doc.Versions[r.Version.String()] = struct{}{}
+	doc := struct {
+		Versions map[string]struct{} `json:"versions"`
+	}{make(map[string]struct{}, len(versions))}
+	for _, v := range versions {
+		doc.Versions[v.String()] = struct{}{}
 	}
 	return encode(doc)
 }
 
-// versions asks the source.
-func (h *Handler) versions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
-	if err := h.asking.take(ctx); err != nil {
-		return nil, err
-	}
-	defer h.asking.give()
-	return h.Source.ProviderVersions(ctx, p)
-}
-
 // version makes the list of the archives of a version.
 func (h *Handler) version(ctx context.Context, p addrs.Provider, v addrs.Version) ([]byte, error) {
-	var hashes map[addrs.Platform][]verify.Hash
-	var err error
-	if c, ok := h.Source.(catalogue); ok {
-		hashes, err = c.archiveHashes(ctx, p, v)
-	} else {
-		s := &statement{Handler: h, pkg: provider.Package{Provider: p, Version: v}}
-		hashes, err = s.make(ctx)
-	}
+	hashes, err := h.catalogue.archiveHashes(ctx, p, v)
 	if err != nil {
 		return nil, err
 	}
 	doc := struct {
 		Archives map[string]listed `json:"archives"`
-	}{map[string]listed{}}
+	}{make(map[string]listed, len(hashes))}
 	for platform, list := range hashes {
 		name := archiveName(p, packageKey{v, platform})
 		doc.Archives[platform.String()] = listed{Hashes: list, URL: urlOf(".", name)}
 	}
 	return encode(doc)
+}
+
+// through is the catalogue of a source that is pulled through.
+type through struct {
+	*puller
+	policy verify.Policy
+	common []addrs.Platform // see statement
+}
+
+func (t *through) archiveVersions(ctx context.Context, p addrs.Provider) ([]addrs.Version, error) {
+	versions, err := t.versions(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]addrs.Version, len(versions.List))
+	for i, r := range versions.List {
+		list[i] = r.Version
+	}
+	return list, nil
+}
+
+func (t *through) archiveHashes(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]verify.Hash, error) {
+	s := &statement{puller: t.puller, policy: t.policy, common: t.common, pkg: provider.Package{Provider: p, Version: v}}
+	return s.make(ctx)
 }

@@ -26,7 +26,9 @@ var commonPlatforms = sync.OnceValue(func() []addrs.Platform {
 // statement finds out what can be stated about the archives of a version without having
 // them.
 type statement struct {
-	*Handler
+	*puller
+	policy    verify.Policy
+	common    []addrs.Platform // that are looked for where none are listed; empty: commonPlatforms
 	pkg       provider.Package // only the address; each platform has a copy
 	platforms []addrs.Platform // that are looked for
 	listed    bool             // the source has listed them
@@ -48,7 +50,7 @@ func (s *statement) make(ctx context.Context) (map[addrs.Platform][]verify.Hash,
 	s.hashes = map[addrs.Platform][]verify.Hash{}
 	s.platforms, s.listed = release.Platforms, len(release.Platforms) > 0
 	if !s.listed {
-		if s.platforms = s.Platforms; len(s.platforms) == 0 {
+		if s.platforms = s.common; len(s.platforms) == 0 {
 			s.platforms = commonPlatforms()
 		}
 	}
@@ -78,15 +80,6 @@ func (s *statement) request(platform addrs.Platform) request {
 	return request{documentKey{s.pkg.Provider, s.pkg.Version}, platform, true}
 }
 
-// evidence asks the source.
-func (s *statement) evidence(ctx context.Context, pkg *provider.Package) (verify.Evidence, error) {
-	if err := s.asking.take(ctx); err != nil {
-		return verify.Evidence{}, err
-	}
-	defer s.asking.give()
-	return s.Source.Evidence(ctx, pkg)
-}
-
 // all fills in what is stated about the archives for all platforms. One SHA256SUMS
 // document is about all of them.
 func (s *statement) all(ctx context.Context, first *provider.Package) error {
@@ -95,7 +88,7 @@ func (s *statement) all(ctx context.Context, first *provider.Package) error {
 		return err
 	}
 	ev.Filename, ev.Want = "", "" // it need not be about this platform, only about some
-	sums, by, err := s.Policy.CheckSums(ev)
+	sums, by, err := s.policy.CheckSums(ev)
 	if err != nil {
 		return failed("verify", first.String(), err)
 	}
@@ -114,7 +107,7 @@ func (s *statement) all(ctx context.Context, first *provider.Package) error {
 			continue // the policy would refuse it
 		}
 		s.hashes[platform] = zh
-		if claimed := first.Hashes[platform]; by == nil || s.Policy.RecordStated {
+		if claimed := first.Hashes[platform]; by == nil || s.policy.RecordStated {
 			if err := agree(claimed, zh); err != nil {
 				return failed("verify", first.String(), err)
 			}

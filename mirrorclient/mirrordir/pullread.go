@@ -1,0 +1,134 @@
+package mirrordir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/tofureg/tofureg/provider"
+)
+
+// change makes a change and wakes the readers.
+func (p *pull) change(what func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	what()
+	close(p.changed)
+	p.changed = make(chan struct{})
+}
+
+// await waits until ready is true, or nothing more will come. It is called with the
+// mutex held.
+func (p *pull) await(ctx context.Context, ready func() bool) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for !ready() {
+		if p.err != nil {
+			return p.err
+		}
+		changed := p.changed
+		p.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		}
+		p.mu.Lock()
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// readable returns how much of the archive may be read. The mutex must be held.
+func (p *pull) readable() int64 {
+	if p.judged {
+		return p.size
+	}
+	return min(p.arrived, p.size-1)
+}
+
+// pulled is the source of one archive, which is open already.
+type pulled struct {
+	provider.Fetcher
+	pull *pull
+	body *provider.Body
+}
+
+// Open implements provider.Fetcher.
+func (s *pulled) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
+	body := s.body
+	if body == nil {
+		// What has been passed on cannot be taken back.
+		return nil, errors.New("the archive has changed on the way")
+	}
+	s.body = nil
+	counted := *body
+	counted.ReadCloser = &countingBody{ReadCloser: body.ReadCloser, pull: s.pull}
+	return &counted, nil
+}
+
+// countingBody tells the readers how much of a body has been written.
+type countingBody struct {
+	io.ReadCloser
+	pull *pull
+	read int64
+}
+
+func (b *countingBody) Read(p []byte) (int, error) {
+	// Who asks for more has written what it had.
+	if b.read > 0 {
+		b.pull.change(func() { b.pull.arrived = b.read })
+	}
+	n, err := b.ReadCloser.Read(p)
+	b.read += int64(n)
+	return n, err
+}
+
+// pullReader reads an archive, as far as it has come.
+type pullReader struct {
+	ctx    context.Context
+	pull   *pull
+	size   int64
+	offset int64
+	err    error // why the archive cannot be read to its end
+}
+
+// Read implements io.Reader.
+func (r *pullReader) Read(b []byte) (int, error) {
+	if r.offset >= r.size {
+		return 0, io.EOF
+	}
+	var readable int64
+	var file io.ReaderAt
+	r.err = r.pull.await(r.ctx, func() bool {
+		readable, file = r.pull.readable(), r.pull.file
+		return readable > r.offset
+	})
+	if r.err != nil {
+		return 0, r.err
+	}
+	n, err := file.ReadAt(b[:min(int64(len(b)), readable-r.offset)], r.offset)
+	r.offset += int64(n)
+	if err == io.EOF && n > 0 {
+		err = nil
+	}
+	r.err = err
+	return n, err
+}
+
+// Seek implements io.Seeker.
+func (r *pullReader) Seek(offset int64, whence int) (int64, error) {
+	switch whence {
+	case io.SeekCurrent:
+		offset += r.offset
+	case io.SeekEnd:
+		offset += r.size
+	}
+	if offset < 0 {
+		return 0, fmt.Errorf("seek to %d", offset)
+	}
+	r.offset = offset
+	return offset, nil
+}
