@@ -8,10 +8,40 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/fault"
 )
+
+// receiveTwice receives an archive, once more if it changes on the way.
+func (j *job) receiveTwice(ctx context.Context, loc *Location) (*pack, string, error) {
+	got, next, err := j.receive(ctx, loc)
+	if errors.Is(err, fault.ErrChanged) && ctx.Err() == nil {
+		j.meter.restarted(err)
+		got, next, err = j.receive(ctx, loc)
+	}
+	slices.Sort(j.report.Skipped)
+	return got, next, err
+}
+
+func (j *job) receive(ctx context.Context, loc *Location) (*pack, string, error) {
+	if j.src == nil {
+		return nil, "", errors.New("there is no source to fetch it from")
+	}
+	body, err := j.src.OpenModule(ctx, loc)
+	if err != nil {
+		return nil, "", err
+	}
+	if body == nil || body.ReadCloser == nil {
+		return nil, "", errors.New("the source returned no body")
+	}
+	defer body.Close()
+	if loc.MayBePage() && body.Next != "" {
+		return nil, body.Next, nil
+	}
+	return j.arrive(ctx, loc, body)
+}
 
 // An arrival is the body that is arriving. It counts, hashes and reports its bytes,
 // and ends only where the transfer said it would.
@@ -57,6 +87,12 @@ func (j *job) arrive(ctx context.Context, loc *Location, body *Body) (*pack, str
 	if format == "" || loc.Archive == FormatNone {
 		next, err := j.page(loc, in)
 		return nil, next, err
+	}
+	if got := j.reuse(loc); got != nil {
+		return got, "", nil
+	}
+	if err := j.begin(); err != nil {
+		return nil, "", err
 	}
 	got, err := j.fill(func(root *os.Root) ([]archive.File, error) {
 		if format == archive.FormatZip {

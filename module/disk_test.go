@@ -103,6 +103,7 @@ var (
 	fetchTo   = flag.String("module.fetch", "", "be a process that downloads to this `directory`; see TestChild")
 	fetchForm = flag.String("module.form", "", "in which form the package comes to it")
 	fetchStop = flag.String("module.stop", "", "the step at which it waits for a line")
+	fetchOver = flag.Bool("module.over", false, "it replaces what is there")
 )
 
 // steps are those of a download, as the process tells of them.
@@ -110,7 +111,11 @@ var steps = []string{"open", "half", "all"}
 
 // TestChild is the process of the test below and does nothing by itself.
 func TestChild(t *testing.T) {
-	if *fetchTo == "" {
+	switch {
+	case *replaceAt != "":
+		replaceOften(t)
+		return
+	case *fetchTo == "":
 		return
 	}
 	step := func(name string) {
@@ -127,15 +132,16 @@ func TestChild(t *testing.T) {
 		return &module.Body{Size: int64(len(content)), ReadCloser: io.NopCloser(io.MultiReader(
 			bytes.NewReader(content[:len(content)/2]), said("half"), bytes.NewReader(content[len(content)/2:]), said("all")))}, nil
 	}}}
-	if _, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL), *fetchTo, module.Options{}); err != nil {
+	o := module.Options{Replace: *fetchOver, Progress: func(e module.Event) { step(string(e.Kind)) }}
+	if _, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL), *fetchTo, o); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // startFetch starts a process that has come to the step.
-func startFetch(t *testing.T, dir, form, step string) *disktest.Process {
+func startFetch(t *testing.T, dir, form, step string, flags ...string) *disktest.Process {
 	t.Helper()
-	return disktest.Start(t, step, "-module.fetch="+dir, "-module.form="+form, "-module.stop="+step)
+	return disktest.Start(t, step, append(flags, "-module.fetch="+dir, "-module.form="+form, "-module.stop="+step)...)
 }
 
 // TestKilled kills processes at each step: nothing of them is at the target, and the next

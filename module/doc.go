@@ -13,10 +13,13 @@
 //	source := addrs.MustParseModuleSource("terraform-aws-modules/vpc/aws")
 //	versions, err := src.ModuleVersions(ctx, source.Module)
 //	version, err := versions.Newest(addrs.MustParseModuleConstraint("~> 5.0"))
-//	report, err := module.Download(ctx, src, source, version, "modules/vpc", module.Options{})
+//	report, err := module.Download(ctx, src, source, version, "modules/vpc", module.Options{Git: &module.Git{}})
 //	fmt.Println(report.ModuleDir(), report.H1)
 //
-// [DownloadAll] does all this for many modules side by side.
+// The public registries keep no packages; they answer with git repositories, for which
+// [Options.Git] permits the git program. [Options.Replace] permits that there is an
+// earlier package in the directory. [DownloadAll] does all this for many modules side by
+// side.
 //
 // # Locations
 //
@@ -38,7 +41,7 @@
 // # Rules
 //
 // A package appears in its directory whole or not at all, also when the process is
-// killed. Archives are told by their first bytes, whatever their name and media type:
+// killed, and what it replaces stays whole until then. Archives are told by their first bytes, whatever their name and media type:
 // zip, and tar compressed by gzip, xz or bzip2. An archive with a name that leads out
 // of the directory, that collides with another one, or that some operating system
 // cannot have, is refused whole, and so is one with links or devices;

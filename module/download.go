@@ -44,6 +44,27 @@ type Options struct {
 	// and makes files of those in archives: empty ones, or with the target as text.
 	SkipLinks bool
 
+	// Replace puts the package in the place of the directory, or the symbolic link,
+	// that is there, if any; false: that is refused as ErrOccupied. A link is
+	// replaced itself, what it points to is not touched. Files, pipes and devices
+	// are refused in any case.
+	//
+	// With it a download can be repeated. The old directory stays as it is until the
+	// new one is complete and verified, and if anything fails; then the two change
+	// places, and the old one is removed with all that is in it, also what somebody
+	// has changed or added. If the content is right already, the directory is left
+	// alone, see [Report.Reused]: with H1, the package is then not even fetched. The
+	// registry is still asked where it is, since that tells the directory of the
+	// module in it. What counts is the h1 of what is in the directory now; modes,
+	// times and empty directories are no part of it.
+	//
+	// On Linux and macOS a process that is killed leaves the old package or the new
+	// one. On Windows, and on the few file systems that cannot exchange two names,
+	// there is a moment between two renames in which it leaves nothing. Windows
+	// replaces no directory in which a program has a file open: that is an error,
+	// and the old one stays.
+	Replace bool
+
 	// Parallel is how many packages [DownloadAll] fetches at a time; 0 means 16.
 	Parallel int
 
@@ -84,6 +105,11 @@ type Report struct {
 	// Size is the size of the archive in bytes; 0: there was none.
 	Size int64 `json:"size,omitempty"`
 
+	// Reused tells that Dir had this content already, see [Options.Replace], and
+	// was left as it is. If the package was not fetched, Size and Commit are zero
+	// and Skipped is nil.
+	Reused bool `json:"reused,omitempty"`
+
 	// Skipped names what was left out of the package: symbolic links, if
 	// Options.SkipLinks is set, and submodules of a git repository. At most 1,000
 	// are named.
@@ -106,12 +132,12 @@ func Download(ctx context.Context, src Source, source addrs.ModuleSource, v addr
 }
 
 func download(ctx context.Context, src Source, r Request, o Options) (*Report, error) {
-	j, err := newJob(src, r.Dir, o)
+	o.H1 = r.H1
+	j, err := newJob(ctx, src, r.Dir, o)
 	if err != nil {
 		return nil, failure("store", r.Source.String(), err)
 	}
-	defer j.stage.discard()
-	j.o.H1 = r.H1
+	defer j.discard()
 	v, err := r.choose(ctx, src)
 	if err != nil {
 		return nil, failure("list versions of", r.Source.Module.String(), ended(ctx, err))
@@ -138,8 +164,12 @@ func download(ctx context.Context, src Source, r Request, o Options) (*Report, e
 // any failure; only a process that is killed leaves it behind, under a name that
 // starts with ".tofureg-", until the next download into the same parent removes it.
 //
-// The parent of dir must exist. At dir there must be nothing, or an empty directory,
-// which is replaced; anything else is refused at once as ErrOccupied.
+// Directories above dir that are missing are made, and stay in any case. At dir there
+// must be nothing, or an empty directory, which is replaced; anything else is refused at
+// once as ErrOccupied, unless o.Replace is set.
+//
+// Callers may use the same dir at the same time: each package is there as a whole, and
+// with o.Replace the last one stays.
 //
 // Git repositories are fetched without history and submodules, and the result has no
 // .git directory. A location that points to another one is followed, at most
@@ -151,11 +181,11 @@ func download(ctx context.Context, src Source, r Request, o Options) (*Report, e
 // wrong checksum a [*ChecksumError], what the options do not allow an
 // [*UnsupportedError] or ErrLocal.
 func DownloadLocation(ctx context.Context, src Opener, loc *Location, dir string, o Options) (*Report, error) {
-	j, err := newJob(src, dir, o)
+	j, err := newJob(ctx, src, dir, o)
 	if err != nil {
 		return nil, failure("store", subject(loc), err)
 	}
-	defer j.stage.discard()
+	defer j.discard()
 	return j.run(ctx, loc)
 }
 

@@ -40,7 +40,7 @@ var (
 	// Options.AllowLocal permits.
 	ErrLocal = errors.New("location on this machine")
 	// ErrOccupied: there is something at the directory for the package, and it
-	// is not an empty directory.
+	// is not an empty directory. Options.Replace permits more.
 	ErrOccupied = errors.New("not an empty directory")
 )
 

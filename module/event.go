@@ -25,6 +25,8 @@ const (
 	EventRestarted EventKind = "restarted"
 	// EventStored: the package is what was wanted, and at its place.
 	EventStored EventKind = "stored"
+	// EventReused: the same, and it was there already.
+	EventReused EventKind = "reused"
 )
 
 // Event is one step of a job, for progress displays and logs. No two calls overlap,
@@ -102,5 +104,3 @@ func (m *meter) restarted(err error) {
 	m.event.Bytes = 0
 	m.send(EventRestarted, err)
 }
-
-func (m *meter) stored() { m.send(EventStored, nil) }

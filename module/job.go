@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
-	"os"
-	"slices"
+	"path/filepath"
 
-	"github.com/tofureg/tofureg/internal/archive"
-	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/verify"
 )
 
@@ -19,20 +16,46 @@ type job struct {
 	o      Options
 	limits verify.Limits // effective
 	dir    string        // as the caller named it
-	stage  *stage
+	target string        // cleaned
+	there  bool          // what is at the target was found to have Options.H1
+	stage  *stage        // nil: nothing is to be written yet
 	meter  *meter
 	report Report
 }
 
-func newJob(src Opener, dir string, o Options) (*job, error) {
+func newJob(ctx context.Context, src Opener, dir string, o Options) (*job, error) {
 	if !o.H1.IsZero() && o.H1.Scheme() != verify.SchemeH1 {
 		return nil, fmt.Errorf("Options.H1 is of scheme %s, not %s", o.H1.Scheme(), verify.SchemeH1)
 	}
-	s, err := newStage(dir)
+	target, err := cleanTarget(dir)
 	if err != nil {
 		return nil, err
 	}
-	return &job{src: src, o: o, limits: o.Limits.Effective(), dir: dir, stage: s}, nil
+	if err := vacant(target, o.Replace); err != nil {
+		return nil, err
+	}
+	j := &job{src: src, o: o, limits: o.Limits.Effective(), dir: dir, target: target}
+	if j.there = !o.H1.IsZero() && j.has(ctx, o.H1); j.there {
+		fsx.SweepParts(filepath.Dir(target)) // as a stage would
+		return j, nil
+	}
+	return j, j.begin()
+}
+
+// begin makes sure that there is a stage, before anything is fetched that could find no
+// place.
+func (j *job) begin() (err error) {
+	if j.stage == nil {
+		j.stage, err = newStage(j.target, j.o.Replace)
+	}
+	return err
+}
+
+// discard removes what is not at its place.
+func (j *job) discard() {
+	if j.stage != nil {
+		j.stage.discard()
+	}
 }
 
 // run does the whole work for the location that it starts from.
@@ -56,12 +79,30 @@ func (j *job) run(ctx context.Context, start *Location) (*Report, error) {
 	if j.report.Subdir, err = locate(got.root, loc.Subdir); err != nil {
 		return nil, failure("find a directory of", about, err)
 	}
-	if err := j.stage.commit(ctx, got.root); err != nil {
+	if err := j.place(ctx, got, loc); err != nil {
 		return nil, failure("store", about, ended(ctx, err))
 	}
-	j.meter.stored()
 	report := j.report
 	return &report, nil
+}
+
+// place puts the package at the target, unless it is there.
+func (j *job) place(ctx context.Context, got *pack, loc *Location) error {
+	if !got.reused && j.has(ctx, got.h1) {
+		if same := j.open(loc.Subdir); same != nil {
+			same.Close()
+			got.reused = true
+		}
+	}
+	if j.report.Reused = got.reused; got.reused {
+		j.meter.send(EventReused, nil)
+		return nil
+	}
+	if err := j.stage.commit(ctx, got.root); err != nil {
+		return err
+	}
+	j.meter.send(EventStored, nil)
+	return nil
 }
 
 // ended makes sure that the error of a job whose context has ended says so, whatever
@@ -79,191 +120,4 @@ func (j *job) demand(got verify.Hash) error {
 		return nil
 	}
 	return &verify.MismatchError{Source: "expected hash", Want: []verify.Hash{j.o.H1}, Got: []verify.Hash{got}}
-}
-
-// A pack is a package in the stage.
-type pack struct {
-	root *os.Root
-	h1   verify.Hash
-}
-
-// follow fetches from location to location until a package comes.
-func (j *job) follow(ctx context.Context, loc *Location) (*pack, *Location, error) {
-	for {
-		if err := ctx.Err(); err != nil {
-			return nil, nil, err
-		}
-		j.meter.located(loc)
-		got, next, err := j.fetch(ctx, loc)
-		if err != nil || next == "" {
-			return got, loc, err
-		}
-		if len(j.report.Via) == MaxHops {
-			return nil, nil, fmt.Errorf("locations pointed to others more than %d times", MaxHops)
-		}
-		j.report.Via = append(j.report.Via, loc.String())
-		if loc, err = loc.pointsTo(next); err != nil {
-			return nil, nil, err
-		}
-	}
-}
-
-// pointsTo returns the location that the server at l named. It is for the same
-// module, but no credentials go along.
-func (l *Location) pointsTo(text string) (*Location, error) {
-	if l.Checksum != "" {
-		return nil, errors.New("there is a page in place of the archive that the checksum is for")
-	}
-	base, err := url.Parse(l.URL)
-	if err != nil {
-		return nil, refuse(l.URL, "this is no URL")
-	}
-	next, err := ResolveLocation(base, text)
-	if err != nil {
-		return nil, err
-	}
-	next.Module, next.Version = l.Module, l.Version
-	return next.WithSubdir(l.Subdir)
-}
-
-// fetch gets what is at loc: a package, or the text of the next location.
-func (j *job) fetch(ctx context.Context, loc *Location) (*pack, string, error) {
-	if loc.isLocal() && !j.o.AllowLocal {
-		return nil, "", fmt.Errorf("%w, which only Options.AllowLocal permits", ErrLocal)
-	}
-	switch {
-	case loc.Kind == KindHTTP:
-		return j.receiveTwice(ctx, loc)
-	case loc.Kind == KindLocal:
-		got, err := j.local(ctx, loc)
-		return got, "", err
-	case loc.Kind == KindGit && j.o.Git != nil:
-		got, err := j.git(ctx, loc)
-		return got, "", err
-	case j.o.Fetcher != nil:
-		got, err := j.plugged(ctx, loc)
-		return got, "", err
-	case loc.Kind == KindGit:
-		return nil, "", &UnsupportedError{Kind: loc.Kind, Options: []string{"Git", "Fetcher"}}
-	}
-	return nil, "", &UnsupportedError{Kind: loc.Kind, Getter: loc.Getter, Options: []string{"Fetcher"}}
-}
-
-// isLocal reports whether files of this machine would be read, by whatever means.
-func (l *Location) isLocal() bool {
-	u, err := url.Parse(l.URL)
-	return err != nil || l.Kind == KindLocal || u.Scheme == "file"
-}
-
-// fill makes a package of what unpack writes.
-func (j *job) fill(unpack func(root *os.Root) ([]archive.File, error)) (*pack, error) {
-	root, err := j.stage.tree()
-	if err != nil {
-		return nil, err
-	}
-	j.report.Skipped = nil
-	files, err := unpack(root)
-	if err == nil {
-		files, err = withoutControl(root, files)
-	}
-	if err == nil {
-		var h1 verify.Hash
-		if h1, err = hashOf(files); err == nil {
-			return &pack{root, h1}, nil
-		}
-	}
-	root.Close()
-	return nil, hinted(err)
-}
-
-// withoutControl removes what version control keeps for itself: the repository of
-// whoever packed the files, or one made up, with settings that run programs as soon as
-// git looks at it. It is no part of a package.
-func withoutControl(root *os.Root, files []archive.File) ([]archive.File, error) {
-	kept := make([]archive.File, 0, len(files))
-	removed := map[string]bool{}
-	for _, f := range files {
-		dir := controlDir(f.Name)
-		if dir == "" {
-			kept = append(kept, f)
-			continue
-		}
-		if removed[dir] {
-			continue
-		}
-		removed[dir] = true
-		if err := root.RemoveAll(dir); err != nil {
-			return nil, err
-		}
-	}
-	if len(kept) == 0 && len(files) > 0 {
-		return nil, fmt.Errorf("%w: there is nothing in it but a repository", ErrArchive)
-	}
-	return kept, nil
-}
-
-// hinted tells what to do about a link.
-func hinted(err error) error {
-	if errors.Is(err, ErrLink) {
-		return fmt.Errorf("%w; Options.SkipLinks would leave it out", err)
-	}
-	return err
-}
-
-// hashOf returns the h1 of files that have been hashed while they were written.
-func hashOf(files []archive.File) (verify.Hash, error) {
-	return verify.H1Sum(func(yield func(string, [32]byte) bool) {
-		for _, f := range files {
-			if !f.IsDir() && !yield(f.Name, f.Sum) {
-				return
-			}
-		}
-	})
-}
-
-// maxSkipped bounds the list in a report.
-const maxSkipped = 1000
-
-// skip notes what is left out.
-func (j *job) skip(name string) {
-	if len(j.report.Skipped) < maxSkipped {
-		j.report.Skipped = append(j.report.Skipped, name)
-	}
-}
-
-// skipper is skip if links may be left out, otherwise nil.
-func (j *job) skipper() func(string) {
-	if !j.o.SkipLinks {
-		return nil
-	}
-	return j.skip
-}
-
-// receiveTwice receives an archive, once more if it changes on the way.
-func (j *job) receiveTwice(ctx context.Context, loc *Location) (*pack, string, error) {
-	got, next, err := j.receive(ctx, loc)
-	if errors.Is(err, fault.ErrChanged) && ctx.Err() == nil {
-		j.meter.restarted(err)
-		got, next, err = j.receive(ctx, loc)
-	}
-	slices.Sort(j.report.Skipped)
-	return got, next, err
-}
-
-func (j *job) receive(ctx context.Context, loc *Location) (*pack, string, error) {
-	if j.src == nil {
-		return nil, "", errors.New("there is no source to fetch it from")
-	}
-	body, err := j.src.OpenModule(ctx, loc)
-	if err != nil {
-		return nil, "", err
-	}
-	if body == nil || body.ReadCloser == nil {
-		return nil, "", errors.New("the source returned no body")
-	}
-	defer body.Close()
-	if loc.MayBePage() && body.Next != "" {
-		return nil, body.Next, nil
-	}
-	return j.arrive(ctx, loc, body)
 }

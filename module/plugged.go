@@ -38,7 +38,7 @@ func (j *job) plugged(ctx context.Context, loc *Location) (*pack, error) {
 		root.Close()
 		return nil, hinted(err)
 	}
-	return &pack{root, h1}, nil
+	return &pack{root: root, h1: h1}, nil
 }
 
 func (j *job) check(root *os.Root, top fs.FileMode) (verify.Hash, error) {

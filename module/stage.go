@@ -17,38 +17,67 @@ import (
 // is complete is renamed. It is removed at the end; what a process that is killed leaves
 // behind, the next one beside it removes.
 type stage struct {
-	target string
-	dir    string
-	part   *fsx.PartDir // which dir is
-	trees  int
+	target  string
+	replace bool // whatever may be replaced there
+	dir     string
+	part    *fsx.PartDir // which dir is
+	trees   int
 }
 
-// newStage refuses a target that nothing can be put at, and makes the directory.
-func newStage(target string) (*stage, error) {
+// cleanTarget refuses what is no name of a directory.
+func cleanTarget(target string) (string, error) {
 	if base := filepath.Base(target); target == "" || base == "." || base == ".." || base == string(filepath.Separator) {
-		return nil, &fs.PathError{Op: "create", Path: target, Err: fs.ErrInvalid}
+		return "", &fs.PathError{Op: "create", Path: target, Err: fs.ErrInvalid}
 	}
-	target = filepath.Clean(target)
-	if err := vacant(target); err != nil {
+	return filepath.Clean(target), nil
+}
+
+// newStage makes the directory, and those above it that are missing.
+func newStage(target string, replace bool) (*stage, error) {
+	beside := filepath.Dir(target)
+	if err := makeDirs(beside); err != nil {
 		return nil, err
 	}
-	beside := filepath.Dir(target)
 	part, err := fsx.CreatePartDir(beside)
 	if err != nil {
 		return nil, err
 	}
 	fsx.SweepParts(beside)
-	return &stage{target: target, dir: part.Path(), part: part}, nil
+	return &stage{target: target, replace: replace, dir: part.Path(), part: part}, nil
 }
 
-// vacant returns nil if there is nothing at the path, or an empty directory.
-func vacant(path string) error {
+// makeDirs makes a directory, and those above it, as long as they are missing, and writes
+// their names through to the disk.
+func makeDirs(dir string) error {
+	_, err := os.Stat(dir)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return nil // if it is no directory, whoever writes to it says so
+	}
+	above := filepath.Dir(dir)
+	if above != dir {
+		if err := makeDirs(above); err != nil {
+			return err
+		}
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return fsx.SyncDir(above)
+}
+
+// vacant returns nil if a package may be put at the path: there is nothing, or an empty
+// directory, or something that may be replaced.
+func vacant(path string, replace bool) error {
 	info, err := os.Lstat(path) // what a symbolic link points to is nothing to replace
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
 		return err
+	case info.IsDir() && replace, info.Mode().Type() == fs.ModeSymlink && replace:
+		return nil
+	case info.Mode().Type() == fs.ModeSymlink:
+		return replaceable(path)
 	case !info.IsDir():
 		return fmt.Errorf("%s: %w", path, ErrOccupied)
 	}
@@ -58,9 +87,14 @@ func vacant(path string) error {
 	}
 	defer dir.Close()
 	if _, err := dir.ReadDir(1); err != io.EOF {
-		return errors.Join(fmt.Errorf("%s: %w", path, ErrOccupied), err)
+		return errors.Join(replaceable(path), err)
 	}
 	return nil
+}
+
+// replaceable is the error for what could be replaced.
+func replaceable(path string) error {
+	return fmt.Errorf("%s: %w; Options.Replace would replace it", path, ErrOccupied)
 }
 
 // path returns a path in the stage.
@@ -84,18 +118,30 @@ func (s *stage) commit(ctx context.Context, root *os.Root) error {
 	if err := errors.Join(err, root.Close()); err != nil {
 		return err
 	}
-	if err := vacant(s.target); err != nil {
+	if err := vacant(s.target, s.replace); err != nil {
 		return err
 	}
+	if s.replace {
+		err = s.part.Put(path, s.target)
+	} else {
+		err = s.move(path)
+	}
+	if err != nil {
+		return err
+	}
+	// What was there is removed only after this.
+	return fsx.SyncDir(filepath.Dir(s.target))
+}
+
+// move gives the tree the name of the target, at which there is nothing but perhaps an
+// empty directory.
+func (s *stage) move(path string) error {
 	// An empty directory stands in the way of a rename. If somebody has put
 	// something into it by now, it is not removed.
 	if err := os.Remove(s.target); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := os.Rename(path, s.target); err != nil {
-		return err
-	}
-	return fsx.SyncDir(filepath.Dir(s.target))
+	return os.Rename(path, s.target)
 }
 
 // discard removes the stage.

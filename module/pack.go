@@ -1,0 +1,101 @@
+package module
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/tofureg/tofureg/internal/archive"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// A pack is a package in the stage, or one that is reused, at the target.
+type pack struct {
+	root   *os.Root
+	h1     verify.Hash
+	reused bool
+}
+
+// fill makes a package of what unpack writes.
+func (j *job) fill(unpack func(root *os.Root) ([]archive.File, error)) (*pack, error) {
+	root, err := j.stage.tree()
+	if err != nil {
+		return nil, err
+	}
+	j.report.Skipped = nil
+	files, err := unpack(root)
+	if err == nil {
+		files, err = withoutControl(root, files)
+	}
+	if err == nil {
+		var h1 verify.Hash
+		if h1, err = hashOf(files); err == nil {
+			return &pack{root: root, h1: h1}, nil
+		}
+	}
+	root.Close()
+	return nil, hinted(err)
+}
+
+// withoutControl removes what version control keeps for itself: the repository of
+// whoever packed the files, or one made up, with settings that run programs as soon as
+// git looks at it. It is no part of a package.
+func withoutControl(root *os.Root, files []archive.File) ([]archive.File, error) {
+	kept := make([]archive.File, 0, len(files))
+	removed := map[string]bool{}
+	for _, f := range files {
+		dir := controlDir(f.Name)
+		if dir == "" {
+			kept = append(kept, f)
+			continue
+		}
+		if removed[dir] {
+			continue
+		}
+		removed[dir] = true
+		if err := root.RemoveAll(dir); err != nil {
+			return nil, err
+		}
+	}
+	if len(kept) == 0 && len(files) > 0 {
+		return nil, fmt.Errorf("%w: there is nothing in it but a repository", ErrArchive)
+	}
+	return kept, nil
+}
+
+// hinted tells what to do about a link.
+func hinted(err error) error {
+	if errors.Is(err, ErrLink) {
+		return fmt.Errorf("%w; Options.SkipLinks would leave it out", err)
+	}
+	return err
+}
+
+// hashOf returns the h1 of files that have been hashed while they were written.
+func hashOf(files []archive.File) (verify.Hash, error) {
+	return verify.H1Sum(func(yield func(string, [32]byte) bool) {
+		for _, f := range files {
+			if !f.IsDir() && !yield(f.Name, f.Sum) {
+				return
+			}
+		}
+	})
+}
+
+// maxSkipped bounds the list in a report.
+const maxSkipped = 1000
+
+// skip notes what is left out.
+func (j *job) skip(name string) {
+	if len(j.report.Skipped) < maxSkipped {
+		j.report.Skipped = append(j.report.Skipped, name)
+	}
+}
+
+// skipper is skip if links may be left out, otherwise nil.
+func (j *job) skipper() func(string) {
+	if !j.o.SkipLinks {
+		return nil
+	}
+	return j.skip
+}

@@ -1,0 +1,487 @@
+package module_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/disktest"
+	"github.com/tofureg/tofureg/module"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// earlier is another package than example.
+var earlier = files{"main.tf": "# earlier\n", "old/": "", "old/gone.tf": "# gone\n"}
+
+// write puts f at dir, as somebody did earlier.
+func write(t testing.TB, dir string, f files) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range f {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if strings.HasSuffix(name, "/") {
+			if err := os.MkdirAll(path, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// replace downloads example to dir, whatever is there.
+func replace(t testing.TB, dir string, o module.Options) (*fake, *module.Report, error) {
+	t.Helper()
+	o.Replace = true
+	src := registry(t, archiveURL+".zip", zipOf(t, example.entries()...))
+	report, err := module.Download(t.Context(), src, addrs.ModuleSource{Module: vpc, Subdir: "modules/a"}, v1, dir, o)
+	return src, report, err
+}
+
+// opened returns how often a package was fetched.
+func opened(src *fake) int { return len(src.opened) }
+
+func TestReplace(t *testing.T) {
+	t.Parallel()
+	elsewhere := t.TempDir()
+	write(t, elsewhere, earlier)
+	for name, prepare := range map[string]func(dir string) error{
+		"nothing":         func(string) error { return nil },
+		"empty directory": func(dir string) error { return os.Mkdir(dir, 0o755) },
+		"package":         func(dir string) error { write(t, dir, earlier); return nil },
+		"repository": func(dir string) error {
+			write(t, dir, files{".git/config": "[core]\n"})
+			return nil
+		},
+		"link":          func(dir string) error { return os.Symlink(elsewhere, dir) },
+		"dangling link": func(dir string) error { return os.Symlink("none", dir) },
+		"link inside": func(dir string) error {
+			write(t, dir, example)
+			return os.Symlink(elsewhere, filepath.Join(dir, "link"))
+		},
+	} {
+		for _, o := range []module.Options{{}, {H1: h1(t, example)}} {
+			dir := target(t)
+			if err := prepare(dir); err != nil {
+				t.Fatal(err)
+			}
+			src, report, err := replace(t, dir, o)
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				continue
+			}
+			if opened(src) != 1 || report.Reused {
+				t.Errorf("%s: fetched %d times, %+v", name, opened(src), report)
+			}
+			if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
+				t.Errorf("%s: %v, %v", name, info, err)
+			}
+			wantTree(t, dir, example)
+		}
+	}
+	if diff := cmp.Diff(earlier, tree(t, elsewhere)); diff != "" {
+		t.Errorf("what a link pointed to was changed: %s", diff)
+	}
+}
+
+// TestReplaceRefuses: what is no directory is not taken for an earlier package.
+func TestReplaceRefuses(t *testing.T) {
+	t.Parallel()
+	occupied := map[string]string{"file": target(t)}
+	if err := os.WriteFile(occupied["file"], []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if pipe := target(t); mkfifo(pipe) == nil {
+		occupied["pipe"] = pipe
+	}
+	for name, dir := range occupied {
+		src, _, err := replace(t, dir, module.Options{})
+		if !errors.Is(err, module.ErrOccupied) || len(src.asked) > 0 {
+			t.Errorf("%s: %v, asked for %q", name, err, src.asked)
+		}
+		alone(t, dir)
+	}
+	if data, err := os.ReadFile(occupied["file"]); err != nil || string(data) != "precious" {
+		t.Errorf("%q, %v", data, err)
+	}
+	// Without the option a directory is occupied too, and the error names it.
+	dir := target(t)
+	write(t, dir, earlier)
+	_, err := place(t, forms(t)["zip"], dir)
+	if !errors.Is(err, module.ErrOccupied) || !strings.Contains(err.Error(), "Options.Replace") {
+		t.Error(err)
+	}
+	for _, dir := range []string{"", ".", "..", string(filepath.Separator)} {
+		if _, _, err := replace(t, dir, module.Options{}); !errors.Is(err, fs.ErrInvalid) {
+			t.Errorf("%q: %v", dir, err)
+		}
+	}
+}
+
+// TestReplaceFails: after any failure what was there is there.
+func TestReplaceFails(t *testing.T) {
+	t.Parallel()
+	content := zipOf(t, example.entries()...)
+	ended, end := context.WithCancel(t.Context())
+	end()
+	for name, test := range map[string]struct {
+		ctx     context.Context
+		subdir  string
+		content []byte
+		o       module.Options
+	}{
+		"other hash":  {t.Context(), "", content, module.Options{H1: h1(t, files{"x": ""})}},
+		"broken":      {t.Context(), "", content[:len(content)-1], module.Options{}},
+		"no archive":  {t.Context(), "", []byte("none"), module.Options{}},
+		"no subdir":   {t.Context(), "none", content, module.Options{}},
+		"too large":   {t.Context(), "", content, module.Options{Limits: verify.Limits{Package: 10}}},
+		"interrupted": {ended, "", content, module.Options{H1: h1(t, earlier)}},
+	} {
+		dir := target(t)
+		write(t, dir, earlier)
+		test.o.Replace = true
+		src := registry(t, archiveURL+".zip", test.content)
+		_, err := module.Download(test.ctx, src, addrs.ModuleSource{Module: vpc, Subdir: test.subdir}, v1, dir, test.o)
+		if _, ok := errors.AsType[*module.Error](err); !ok {
+			t.Errorf("%s: %v", name, err)
+		}
+		wantTree(t, dir, earlier)
+	}
+}
+
+// TestReuse: the content that is wanted is not fetched again, and the report is the same.
+func TestReuse(t *testing.T) {
+	t.Parallel()
+	wrapped := example.below("acme-vpc-0a1b2c")
+	source := addrs.ModuleSource{Module: vpc, Subdir: "modules/a"}
+	for name, text := range map[string]string{
+		"archive":           archiveURL + ".tar.gz",
+		"registry's subdir": archiveURL + "//acme-vpc-0a1b2c?archive=tar.gz",
+		"pattern":           archiveURL + "//*?archive=tar.gz",
+		"perhaps a page":    archiveURL + "//*",
+	} {
+		pack := wrapped
+		if name == "archive" {
+			pack = example
+		}
+		src := registry(t, text, gzipOf(t, tarOf(t, pack.entries()...)))
+		dir := target(t)
+		first, err := module.Download(t.Context(), src, source, v1, dir, module.Options{Replace: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if runtime.GOOS != "windows" {
+			// Modes are no content.
+			if err := os.Chmod(filepath.Join(first.ModuleDir(), "main.tf"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		before, err := os.Stat(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		src.opened = nil
+		var events []module.EventKind
+		o := module.Options{Replace: true, H1: first.H1, Progress: func(e module.Event) { events = append(events, e.Kind) }}
+		second, err := module.Download(t.Context(), src, source, v1, dir, o)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		want := *first
+		want.Size, want.Reused = 0, true
+		if diff := cmp.Diff(&want, second, cmpAddrs, cmpopts.EquateComparable(verify.Hash{})); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if mayBePage := name == "perhaps a page"; opened(src) != 0 != mayBePage || src.bodies != 0 {
+			t.Errorf("%s: fetched %d times, %d bodies are open", name, opened(src), src.bodies)
+		}
+		if events[0] != module.EventLocated || events[len(events)-1] != module.EventReused {
+			t.Errorf("%s: %v", name, events)
+		}
+		if after, err := os.Stat(dir); err != nil || !os.SameFile(before, after) {
+			t.Errorf("%s: the directory is another one: %v", name, err)
+		}
+		wantTree(t, dir, pack)
+		data, err := json.Marshal(second)
+		if err != nil || !strings.Contains(string(data), `"reused":true`) {
+			t.Errorf("%s, %v", data, err)
+		}
+	}
+}
+
+// TestReusePage: a page that leads to an archive is read, the archive is not.
+func TestReusePage(t *testing.T) {
+	t.Parallel()
+	dir := target(t)
+	write(t, dir, example)
+	src := serve(map[string][]byte{
+		archiveURL: []byte(`<meta name="terraform-get" content="./vpc.zip//modules">`),
+	})
+	loc := at(t, archiveURL+"//a")
+	report, err := module.DownloadLocation(t.Context(), src, loc, dir, module.Options{Replace: true, H1: h1(t, example)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report.Subdir != "modules/a" || len(report.Via) != 1 || !report.Reused || opened(src) != 1 {
+		t.Errorf("%+v, %q", report, src.asked)
+	}
+}
+
+// TestReuseNeedsNoMeans: what is not fetched needs no program and no fetcher, but the
+// options still decide whether it may be on this machine.
+func TestReuseNeedsNoMeans(t *testing.T) {
+	t.Parallel()
+	dir := target(t)
+	write(t, dir, example)
+	o := module.Options{Replace: true, H1: h1(t, example)}
+	for _, text := range []string{"github.com/acme/vpc?ref=v1", "s3::https://s3.amazonaws.com/modules/vpc.zip", archiveURL + ".zip"} {
+		report, err := module.DownloadLocation(t.Context(), nil, at(t, text), dir, o)
+		if err != nil || !report.Reused {
+			t.Errorf("%s: %+v, %v", text, report, err)
+		}
+	}
+	if _, err := module.DownloadLocation(t.Context(), nil, at(t, "/srv/vpc"), dir, o); !errors.Is(err, module.ErrLocal) {
+		t.Errorf("%v, want ErrLocal", err)
+	}
+	wantTree(t, dir, example)
+}
+
+// TestReuseIsProven: content that somebody has changed is not what is wanted.
+func TestReuseIsProven(t *testing.T) {
+	t.Parallel()
+	pack := files{"main.tf": "x\n", "modules/a/": ""} // the module is an empty directory
+	content := zipOf(t, pack.entries()...)
+	for name, change := range map[string]func(dir string) error{
+		"file":      func(dir string) error { return os.WriteFile(filepath.Join(dir, "main.tf"), []byte("y\n"), 0o644) },
+		"new file":  func(dir string) error { return os.WriteFile(filepath.Join(dir, "mine.tf"), nil, 0o644) },
+		"less":      func(dir string) error { return os.Remove(filepath.Join(dir, "main.tf")) },
+		"link":      func(dir string) error { return os.Symlink("main.tf", filepath.Join(dir, "mine.tf")) },
+		"pipe":      func(dir string) error { return orFile(mkfifo(filepath.Join(dir, "pipe")), dir) },
+		"no subdir": func(dir string) error { return os.Remove(filepath.Join(dir, "modules", "a")) },
+	} {
+		dir := target(t)
+		write(t, dir, pack)
+		if err := change(dir); err != nil {
+			t.Fatal(err)
+		}
+		src := registry(t, archiveURL+".zip", content)
+		report, err := module.Download(t.Context(), src, addrs.ModuleSource{Module: vpc, Subdir: "modules/a"}, v1, dir,
+			module.Options{Replace: true, H1: h1(t, pack)})
+		if err != nil || report.Reused || opened(src) != 1 {
+			t.Errorf("%s: %+v, %v; fetched %d times", name, report, err, opened(src))
+		}
+		wantTree(t, dir, pack)
+		if _, err := os.Stat(filepath.Join(dir, "modules", "a")); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// orFile makes another surplus file where there are no pipes.
+func orFile(err error, dir string) error {
+	if err != nil {
+		return os.WriteFile(filepath.Join(dir, "pipe"), nil, 0o600)
+	}
+	return nil
+}
+
+// TestReuseUnpinned: what has come and is there already does not replace itself.
+func TestReuseUnpinned(t *testing.T) {
+	t.Parallel()
+	dir := target(t)
+	write(t, dir, example)
+	before, err := os.Stat(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	src, report, err := replace(t, dir, module.Options{})
+	if err != nil || !report.Reused || report.Size == 0 || opened(src) != 1 {
+		t.Errorf("%+v, %v", report, err)
+	}
+	if after, err := os.Stat(dir); err != nil || !os.SameFile(before, after) {
+		t.Errorf("the directory is another one: %v", err)
+	}
+	wantTree(t, dir, example)
+}
+
+// TestReuseLimits: a directory with more than a package may have is not hashed to its end.
+func TestReuseLimits(t *testing.T) {
+	t.Parallel()
+	two := files{"a": "1234", "b": "5678"}
+	for _, test := range []struct {
+		limits verify.Limits
+		reused bool
+	}{
+		{verify.Limits{Entries: 2, Unpacked: 8}, true},
+		{verify.Limits{Entries: 1}, false},
+		{verify.Limits{Unpacked: 7}, false},
+	} {
+		dir := target(t)
+		write(t, dir, two)
+		report, err := module.DownloadLocation(t.Context(), serve(nil), at(t, archiveURL+".zip"), dir,
+			module.Options{Replace: true, H1: h1(t, two), Limits: test.limits})
+		if test.reused != (err == nil) || err == nil && !report.Reused {
+			t.Errorf("%+v: %+v, %v", test.limits, report, err)
+		}
+		wantTree(t, dir, two)
+	}
+}
+
+// TestReplaceTogether has many put two packages at one place: each succeeds, and one of
+// the two is there in the end.
+func TestReplaceTogether(t *testing.T) {
+	t.Parallel()
+	dir := target(t)
+	var wg sync.WaitGroup
+	for i := range 8 {
+		pack := example
+		if i%2 == 0 {
+			pack = earlier
+		}
+		content := zipOf(t, pack.entries()...)
+		pin := h1(t, pack)
+		wg.Go(func() {
+			for range 5 {
+				src := serve(map[string][]byte{archiveURL: content})
+				report, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL), dir, module.Options{Replace: true, H1: pin})
+				if err == nil && report.H1 != pin {
+					t.Error(report.H1)
+				}
+				if err != nil && runtime.GOOS != "windows" {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	got := tree(t, dir)
+	if cmp.Diff(withDirs(example), got) != "" && cmp.Diff(withDirs(earlier), got) != "" {
+		t.Errorf("a mixture: %d entries", len(got))
+	}
+	alone(t, dir)
+}
+
+// withDirs adds the directories of the files.
+func withDirs(f files) files {
+	out := files{}
+	for name, content := range f {
+		out[name] = content
+		for i, c := range name {
+			if c == '/' {
+				out[name[:i+1]] = ""
+			}
+		}
+	}
+	return out
+}
+
+func TestReplaceFullDisk(t *testing.T) {
+	t.Parallel()
+	room := int64(len(example["README.md"]))
+	disktest.Full(t, room, func(t *testing.T, parent string) {
+		larger := files{"README.md": example["README.md"] + "x"}
+		for name, content := range map[string][]byte{
+			"zip":    zipOf(t, larger.entries()...),
+			"tar.gz": gzipOf(t, tarOf(t, larger.entries()...)),
+		} {
+			dir := filepath.Join(parent, name, "module")
+			write(t, dir, earlier)
+			src := serve(map[string][]byte{archiveURL: content})
+			_, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL), dir, module.Options{Replace: true})
+			if _, ok := errors.AsType[*module.Error](err); !ok {
+				t.Errorf("%s: %v", name, err)
+			}
+			wantTree(t, dir, earlier)
+		}
+	})
+}
+
+// TestReplaceReadOnly: where nothing can be written nothing is fetched, and what is there
+// already is still good.
+func TestReplaceReadOnly(t *testing.T) {
+	t.Parallel()
+	disktest.ReadOnly(t, func(t *testing.T, dir string) {
+		write(t, filepath.Join(dir, "module"), example)
+	}, func(t *testing.T, dir string) {
+		dir = filepath.Join(dir, "module")
+		src, _, err := replace(t, dir, module.Options{})
+		if e, ok := errors.AsType[*module.Error](err); !ok || e.Op != "store" || !errors.Is(err, fs.ErrPermission) || len(src.asked) > 0 {
+			t.Errorf("not pinned: %v, asked for %q", err, src.asked)
+		}
+		src, _, err = replace(t, dir, module.Options{H1: h1(t, earlier)})
+		if !errors.Is(err, fs.ErrPermission) || len(src.asked) > 0 {
+			t.Errorf("another hash: %v, asked for %q", err, src.asked)
+		}
+		src, report, err := replace(t, dir, module.Options{H1: h1(t, example)})
+		if err != nil || !report.Reused || opened(src) > 0 {
+			t.Errorf("%+v, %v", report, err)
+		}
+		wantTree(t, dir, example)
+	})
+}
+
+// TestReplaceOtherFileSystem: a link to another file system is replaced by a directory on
+// this one, and what is beyond it stays.
+func TestReplaceOtherFileSystem(t *testing.T) {
+	t.Parallel()
+	other, link := disktest.Elsewhere(t)
+	write(t, other, earlier)
+	if _, _, err := replace(t, link, module.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	wantTree(t, link, example)
+	if diff := cmp.Diff(earlier, tree(t, other)); diff != "" {
+		t.Error(diff)
+	}
+	// And through a link above it, all happens over there.
+	above := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(other, above); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := replace(t, filepath.Join(above, "old"), module.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := tree(t, filepath.Join(other, "old")); got["README.md"] != example["README.md"] {
+		t.Errorf("%d entries", len(got))
+	}
+}
+
+// TestMissingParents: the directories above that of the package are made, as the CLI does.
+func TestMissingParents(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "a", "b", "module")
+	if _, err := place(t, forms(t)["zip"], dir); err != nil {
+		t.Fatal(err)
+	}
+	wantTree(t, dir, example)
+
+	file := target(t)
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{filepath.Join("a", "module"), "module"} {
+		src, err := place(t, forms(t)["zip"], filepath.Join(file, name))
+		if err == nil || len(src.asked) != 0 || !strings.Contains(err.Error(), file) || strings.Contains(err.Error(), ".part") {
+			t.Errorf("below a file: %v", err)
+		}
+	}
+}
