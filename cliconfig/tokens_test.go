@@ -64,7 +64,8 @@ func TestHelper(t *testing.T) {
 	needShell(t)
 	dir := t.TempDir()
 	sys := home(t, map[string]string{
-		".tofurc": "credentials_helper \"spy\" {\n  args = [\"--vault\"]\n}\n" + credentials("a.test", "from-block"),
+		".tofurc":                            "credentials_helper \"spy\" {\n  args = [\"--vault\"]\n}\n" + credentials("a.test", "from-block"),
+		".terraform.d/credentials.tfrc.json": `{"credentials": {"c.test": {"token": "from-file"}}}`,
 		".terraform.d/plugins/terraform-credentials-spy": spy,
 	})
 	sys.Environ = []string{"SPY=" + dir, "PATH=" + os.Getenv("PATH")}
@@ -98,6 +99,17 @@ func TestHelper(t *testing.T) {
 	}
 	if err := store.Save(t.Context(), hostA, newToken(t, secret)); err == nil {
 		t.Error("the store took the token of another host")
+	}
+	// What stands in the file of programs stays there.
+	if store, err = cfg.Store(hostC); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Save(t.Context(), hostC, newToken(t, secret)); err != nil {
+		t.Fatal(err)
+	}
+	wantToken(t, cfg, hostC, secret)
+	if from, _, err := cfg.TokenOrigin(t.Context(), hostC); err != nil || filepath.Base(from.File) != "credentials.tfrc.json" {
+		t.Errorf("%v, %v", from, err)
 	}
 }
 

@@ -162,6 +162,38 @@ func TestForeignSubkey(t *testing.T) {
 	}
 }
 
+// A weak primary key makes weak what it vouches for, also a strong subkey.
+func TestWeakPrimaryKey(t *testing.T) {
+	t.Parallel()
+	e := entity(t, "signer", config(packet.Config{Algorithm: packet.PubKeyAlgoRSA, RSABits: 1024}))
+	if err := e.AddSigningSubkey(config(packet.Config{})); err != nil {
+		t.Fatal(err)
+	}
+	doc := []byte("document")
+	sig := sign(t, doc, e.Subkeys[len(e.Subkeys)-1].PrivateKey, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
+	if _, err := verify.CheckSignature(doc, sig, []verify.Key{public(t, e)}, today); !errors.Is(err, verify.ErrWeak) || !strings.Contains(err.Error(), "RSA key of 1024 bits") {
+		t.Errorf("error %v, want ErrWeak", err)
+	}
+}
+
+// A private subkey is refused as well, also below a primary key that is public.
+func TestPrivateSubkey(t *testing.T) {
+	t.Parallel()
+	cfg := config(packet.Config{})
+	e := entity(t, "signer", cfg)
+	if err := e.AddSigningSubkey(cfg); err != nil {
+		t.Fatal(err)
+	}
+	sub := e.Subkeys[len(e.Subkeys)-1]
+	e.Subkeys = nil
+	key := verify.Key{Armor: armored(t, openpgp.PublicKeyType, func(b *bytes.Buffer) error {
+		return errors.Join(e.Serialize(b), sub.PrivateKey.Serialize(b), sub.Bindings[0].Packet.Serialize(b))
+	})}
+	if _, err := key.Info(); !errors.Is(err, verify.ErrBadKey) || !strings.Contains(err.Error(), "private key") {
+		t.Errorf("error %v, want ErrBadKey", err)
+	}
+}
+
 // Keys may sign only if they say so.
 func TestUsage(t *testing.T) {
 	t.Parallel()
