@@ -1,10 +1,14 @@
 package install_test
 
 import (
+	"errors"
+	"io/fs"
+	"syscall"
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/disktest"
+	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -23,8 +27,9 @@ func TestDiskFull(t *testing.T) {
 			"content": {Version: "3.0.0", Zip: zipOf(t, entry{name: program, content: string(make([]byte, 300_000))})},
 		} {
 			large := newOffer(t, p)
-			if done, err := d.Install(t.Context(), large.src, large.pkg, install.Options{}); err == nil {
-				t.Errorf("%s: %+v", name, done)
+			done, err := d.Install(t.Context(), large.src, large.pkg, install.Options{})
+			if _, ok := errors.AsType[*provider.Error](err); !ok || !errors.Is(err, syscall.EFBIG) {
+				t.Errorf("%s: %+v, %v; want a *provider.Error with the system's reason", name, done, err)
 			}
 			wantNames(t, path, home+"/"+program)
 		}
@@ -59,8 +64,9 @@ func TestReadOnly(t *testing.T) {
 				t.Errorf("as the %s: %v", name, err)
 			}
 		}
-		if _, err := d.Install(t.Context(), o.src, o.pkg, install.Options{}); err == nil {
-			t.Error("written to")
+		_, err := d.Install(t.Context(), o.src, o.pkg, install.Options{})
+		if _, ok := errors.AsType[*provider.Error](err); !ok || !errors.Is(err, fs.ErrPermission) {
+			t.Errorf("%v, want a *provider.Error about the permission", err)
 		}
 		if removed, err := d.Prune(t.Context(), func(*install.Package) bool { return false }); err == nil || removed != nil {
 			t.Errorf("%v, %v", removed, err)

@@ -35,12 +35,15 @@ func TestVersionOrder(t *testing.T) {
 		Versions []string
 		Note     string
 	}) {
-		for _, parse := range []func(string) (addrs.Version, error){addrs.ParseVersion, addrs.ParseModuleVersion} {
+		for sort, parse := range map[string]func(string) (addrs.Version, error){"provider": addrs.ParseVersion, "module": addrs.ParseModuleVersion} {
 			var list []addrs.Version
 			for _, text := range c.Versions {
-				// The largest numbers are not for modules.
-				if v, err := parse(text); err == nil {
+				v, err := parse(text)
+				switch {
+				case err == nil:
 					list = append(list, v)
+				case sort == "provider": // modules cannot have the largest numbers
+					t.Error(err)
 				}
 			}
 			for i := range list {
