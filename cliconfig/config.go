@@ -31,8 +31,8 @@ type Config struct {
 	// empty means one that names tofureg.
 	UserAgent string
 
-	// VetoHost is asked before each request, see [regclient.Client]. Nil means that
-	// all hosts will do.
+	// VetoHost is asked before each request, see [regclient.Client]. Nil allows all
+	// hosts.
 	VetoHost func(host string) error
 
 	// Logger is told of requests and repeats; nil means silence.
@@ -88,8 +88,7 @@ func (c *Config) PluginCacheDir() string { return c.settings().cacheDir }
 // PluginCacheMayBreakLock reports whether a package of [Config.PluginCacheDir] may be
 // used although no lock file vouches for it: the setting
 // plugin_cache_may_break_dependency_lock_file, or the variable of this name with TF_
-// before it. What one of them switches on, nothing switches off. It is TrustCache of an
-// Installer in package provider/install, whose Cache is in PluginCacheDir.
+// before it. What one of them switches on, nothing switches off.
 func (c *Config) PluginCacheMayBreakLock() bool { return c.settings().mayBreakLock }
 
 // DevOverrides returns the directories of providers that are under development, by

@@ -9,7 +9,7 @@
 //	src := cfg.ProviderSource() // a provider.Source: mirrors and registries as configured
 //	versions, err := src.ProviderVersions(ctx, addrs.MustParseProvider("hashicorp/random"))
 //
-// [Config.Registry] is a client for providers and modules without the mirrors,
+// [Config.Installer] does what "tofu init" does for providers. [Config.Registry] is a client for providers and modules without the mirrors,
 // [Config.Discovery] one for services, [Config.Credentials] has the tokens. The settings
 // are described at https://opentofu.org/docs/cli/config/config-file/.
 //
@@ -40,7 +40,7 @@
 //   - credentials: TF_TOKEN_ variables, then blocks, then the helper. A block without a
 //     usable token ends the search.
 //   - credentials, host, credentials_helper, and each argument of registry_protocols: the
-//     file that is read last; all of a block at once.
+//     file that is read last. A later block replaces an earlier one as a whole.
 //   - plugin_cache_dir: the file that is read first. plugin_cache_may_break_dependency_lock_file:
 //     any file that switches it on.
 //   - Variables come before files: TF_PLUGIN_CACHE_DIR,

@@ -23,14 +23,7 @@ var official = addrs.MustParseProvider("registry.opentofu.org/acme/alpha")
 // installer returns an Installer that does what the configuration says.
 func installer(t *testing.T, cfg *cliconfig.Config) *install.Installer {
 	t.Helper()
-	in := &install.Installer{
-		Source: cfg.ProviderSource(), Policy: cfg.Policy, DevOverrides: cfg.DevOverrides(),
-		Dir: &install.Dir{Path: filepath.Join(t.TempDir(), "providers")},
-	}
-	if dir := cfg.PluginCacheDir(); dir != "" {
-		in.Cache = &install.Dir{Path: dir}
-	}
-	return in
+	return cfg.Installer(filepath.Join(t.TempDir(), "providers"))
 }
 
 func ensure(t *testing.T, in *install.Installer, p addrs.Provider, lock *lockfile.File) (*install.Result, error) {
@@ -219,6 +212,16 @@ provider_installation {
 	again, err := installer(t, load()).Ensure(t.Context(), required, first.Lock)
 	if err != nil || again.Selections[0].From != install.FromCache || again.Selections[1].From != install.FromCache || len(reg.Requests()) != 0 {
 		t.Errorf("%v, %+v, asked %q", err, again.Selections, reg.Requests())
+	}
+
+	// What is not locked does only if the user says so.
+	trusting := load()
+	sys.Environ = append(sys.Environ, "TF_PLUGIN_CACHE_MAY_BREAK_DEPENDENCY_LOCK_FILE=1")
+	for _, cfg := range []*cliconfig.Config{trusting, load()} {
+		result, err := ensure(t, installer(t, cfg), alpha, nil)
+		if err != nil || (result.Selections[0].Fetched == 0) != cfg.PluginCacheMayBreakLock() {
+			t.Errorf("may break the lock: %v; %v, %+v", cfg.PluginCacheMayBreakLock(), err, result.Selections)
+		}
 	}
 
 	// Unpacked, the mirror is the cache of another project.

@@ -14,7 +14,6 @@ import (
 	"github.com/tofureg/tofureg/cliconfig"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/provider"
-	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
@@ -84,7 +83,7 @@ func Example() {
 }
 
 // The work of the CLI's init, with the user's mirrors, tokens, cache and overrides.
-func ExampleConfig_ProviderSource() {
+func ExampleConfig_Installer() {
 	registry := regtest.New("registry.example.com")
 	registry.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0", Platforms: []string{"linux_amd64"}})
 
@@ -103,20 +102,14 @@ func ExampleConfig_ProviderSource() {
 		log.Fatal(err)
 	}
 	cfg.HTTP = registry.Client()
-	fmt.Println("cache:", cfg.PluginCacheDir())
-
 	project, err := os.MkdirTemp("", "example-")
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(project)
-	installer := install.Installer{
-		Source:       cfg.ProviderSource(),
-		Policy:       cfg.Policy,
-		DevOverrides: cfg.DevOverrides(),
-		Dir:          &install.Dir{Path: filepath.Join(project, ".terraform", "providers")},
-		Platform:     addrs.MustParsePlatform("linux_amd64"),
-	}
+	installer := cfg.Installer(filepath.Join(project, ".terraform", "providers"))
+	installer.Cache.Path = filepath.Join(project, "cache") // for the example: nobody's home
+	installer.Platform = addrs.MustParsePlatform("linux_amd64")
 	result, err := installer.Ensure(context.Background(), map[addrs.Provider]addrs.ProviderConstraint{
 		addrs.MustParseProvider("registry.example.com/acme/alpha"): addrs.MustParseProviderConstraint("~> 1.0"),
 		addrs.MustParseProvider("registry.example.com/acme/beta"):  {},
@@ -128,7 +121,6 @@ func ExampleConfig_ProviderSource() {
 		fmt.Println(s.Provider, "from", s.From)
 	}
 	// Output:
-	// cache: /home/alice/.cache/tofu
 	// registry.example.com/acme/alpha from source
 	// registry.example.com/acme/beta from override
 }

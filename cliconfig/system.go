@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/internal/fsx"
 )
@@ -121,10 +120,7 @@ func (s System) variables() func(name string) string {
 
 // defaultHost is that of providers which are written without one.
 func (s System) defaultHost() svchost.Hostname {
-	if s.Terraform {
-		return svchost.MustParse("registry.terraform.io")
-	}
-	return addrs.DefaultHost()
+	return (&Config{set: &settings{terraform: s.Terraform}}).DefaultHost()
 }
 
 // full returns the pattern with a host, where the default is another one than that of

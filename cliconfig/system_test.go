@@ -9,9 +9,26 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/cliconfig"
 	"github.com/tofureg/tofureg/disco/svchost"
 )
+
+func TestDefaultHost(t *testing.T) {
+	t.Parallel()
+	for want, sys := range map[string]cliconfig.System{
+		"registry.opentofu.org": exampleSystem(nil),
+		"registry.terraform.io": {GOOS: "linux", Home: "/home/alice", Terraform: true, Open: exampleSystem(nil).Open},
+	} {
+		cfg, err := cliconfig.Load(sys)
+		if err != nil || cfg.DefaultHost().String() != want {
+			t.Errorf("%v, %v; want %s", cfg, err, want)
+		}
+	}
+	if host := new(cliconfig.Config).DefaultHost(); host != addrs.DefaultHost() {
+		t.Errorf("the zero Config: %s", host)
+	}
+}
 
 func TestHost(t *testing.T) {
 	t.Parallel()

@@ -43,20 +43,15 @@ func ensure(ctx context.Context, config *cliconfig.Config, dir string, required 
 	if err != nil {
 		return nil, err
 	}
-	installer := &install.Installer{
-		Source: config.ProviderSource(), // the user's mirrors, tokens and host overrides
-		Policy: config.Policy,           // the CLI's trust; without it each package must be signed
-		Dir:    &install.Dir{Path: filepath.Join(dir, ".terraform", "providers")},
-	}
+	// With the user's mirrors, tokens, host overrides, plugin cache, dev_overrides, and the CLI's trust.
+	installer := config.Installer(filepath.Join(dir, ".terraform", "providers"))
 	result, err := installer.Ensure(ctx, required, lock)
-	if err != nil {
-		return nil, err
-	}
-	return result, result.Lock.Save(filepath.Join(dir, lockfile.Name))
+	// Beside an error the others are installed and locked.
+	return result, errors.Join(err, result.Lock.Save(filepath.Join(dir, lockfile.Name)))
 }
 
 func check(file *os.File, size int64, locked []verify.Hash) error {
-	policy := verify.Policy{Accept: locked}
+	policy := verify.Policy{Accept: append([]verify.Hash{}, locked...)} // not nil: it must have one of them
 	_, err := policy.Check(verify.Evidence{}, file, size)
 	if mismatch, ok := errors.AsType[*verify.MismatchError](err); ok {
 		return fmt.Errorf("%s is not what was locked, it has %s", file.Name(), mismatch.Got)
