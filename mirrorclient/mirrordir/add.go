@@ -14,15 +14,6 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// Want is one version of a provider that is to be in the mirror.
-type Want struct {
-	Provider addrs.Provider // whose packages they are
-	Version  addrs.Version  // exactly this one
-
-	// Platforms says for which platforms; empty: for all that the source lists.
-	Platforms []addrs.Platform
-}
-
 // Options for [Mirror.Add] and [Mirror.AddLocked]. The zero value is strict, keeps all
 // evidence and computes both hashes.
 type Options struct {
@@ -93,8 +84,8 @@ type Added struct {
 // is not the one that src has.
 //
 // The result has one element for each package that is now there, sorted, also beside an
-// error. A failure stops no other package but those that need the same; the error joins
-// all of them, each a [*provider.Error].
+// error. When a package fails, only those fail with it that depend on the same request; the
+// error joins all failures, each a [*provider.Error].
 func (m *Mirror) Add(ctx context.Context, src provider.Source, wants []Want, o Options) ([]Added, error) {
 	jobs, err := plan(wants)
 	if err != nil {
@@ -104,63 +95,6 @@ func (m *Mirror) Add(ctx context.Context, src provider.Source, wants []Want, o O
 		jobs[i].policy = o.Policy
 	}
 	return m.add(ctx, src, jobs, o)
-}
-
-// job is one version of a provider to be added.
-type job struct {
-	Want
-	policy verify.Policy
-}
-
-// plan joins what is wanted twice and refuses what nobody can mirror.
-func plan(wants []Want) ([]job, error) {
-	type key struct {
-		provider addrs.Provider
-		version  addrs.Version
-	}
-	var jobs []job
-	index := map[key]int{}
-	for _, w := range wants {
-		if err := w.check(); err != nil {
-			return nil, failed("mirror", w.String(), err)
-		}
-		k := key{w.Provider, w.Version}
-		i, ok := index[k]
-		switch {
-		case !ok:
-			index[k] = len(jobs)
-			w.Platforms = slices.Clone(w.Platforms)
-			jobs = append(jobs, job{Want: w})
-		case len(w.Platforms) == 0 || len(jobs[i].Platforms) == 0:
-			jobs[i].Platforms = nil
-		default:
-			jobs[i].Platforms = append(jobs[i].Platforms, w.Platforms...)
-		}
-	}
-	for i := range jobs {
-		slices.SortFunc(jobs[i].Platforms, addrs.Platform.Compare)
-		jobs[i].Platforms = slices.Compact(jobs[i].Platforms)
-	}
-	return jobs, nil
-}
-
-// String returns the provider and the version.
-func (w Want) String() string { return w.Provider.String() + " " + w.Version.String() }
-
-func (w Want) check() error {
-	switch {
-	case w.Provider.IsZero():
-		return errors.New("no provider is given")
-	case w.Provider.IsBuiltIn():
-		return errors.New("the provider is part of OpenTofu itself")
-	case w.Provider.IsLegacy():
-		return errors.New("the address does not tell the provider's namespace")
-	case w.Version.IsZero():
-		return errors.New("no version is given")
-	case slices.ContainsFunc(w.Platforms, addrs.Platform.IsZero):
-		return errors.New("one of the platforms is none")
-	}
-	return nil
 }
 
 // adder does one call of Add.

@@ -10,11 +10,10 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
-// walk returns the providers that have a directory with a canonical name, or one with
-// documents for network clients, and notes what else there is.
+// walk returns the providers and notes what else there is.
 func (m *Mirror) walk(ctx context.Context, r *reporter) ([]addrs.Provider, error) {
-	w := &walker{Mirror: m, reporter: r, found: map[addrs.Provider]bool{}}
-	if err := w.down(ctx, ".", nil); err != nil {
+	list, err := m.providers(ctx, r)
+	if err != nil {
 		return nil, err
 	}
 	if d, ok := m.Storage.(interface{ leftovers(func(string)) error }); ok {
@@ -24,6 +23,16 @@ func (m *Mirror) walk(ctx context.Context, r *reporter) ([]addrs.Provider, error
 		if err != nil {
 			return nil, err
 		}
+	}
+	return list, nil
+}
+
+// providers returns those that have a directory with a canonical name, or one with
+// documents for network clients, and notes what else has the place of one.
+func (m *Mirror) providers(ctx context.Context, r *reporter) ([]addrs.Provider, error) {
+	w := &walker{Mirror: m, reporter: r, found: map[addrs.Provider]bool{}}
+	if err := w.down(ctx, ".", nil); err != nil {
+		return nil, err
 	}
 	return slices.SortedFunc(maps.Keys(w.found), addrs.Provider.Compare), nil
 }
