@@ -3,6 +3,7 @@ package cliconfig_test
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -130,7 +131,8 @@ func TestImplicit(t *testing.T) {
 	reg := regtest.New("registry.example.com")
 	add(reg, alpha, nil)
 	add(reg, beta, nil)
-	sys := home(t, map[string]string{"terraform.d/plugins/.keep": ""})
+	// What is no package is no reason not to ask the registry.
+	sys := home(t, map[string]string{"terraform.d/plugins/registry.example.com/acme/beta/README.md": ""})
 	dir, err := mirrordir.Open(filepath.Join(sys.Home, "terraform.d", "plugins"))
 	if err != nil {
 		t.Fatal(err)
@@ -155,6 +157,33 @@ func TestImplicit(t *testing.T) {
 	_, err = cfg.ProviderSource().ProviderPackage(t.Context(), alpha, addrs.MustParseVersion("2.0.0"), here)
 	if !errors.Is(err, provider.ErrNotFound) {
 		t.Errorf("a version that the directory does not have: %v", err)
+	}
+}
+
+// TestImplicitGone has such a directory that goes while the configuration is in use, which
+// is no error, and one in whose place there is something else, which is one.
+func TestImplicitGone(t *testing.T) {
+	t.Parallel()
+	reg := regtest.New("registry.example.com")
+	add(reg, alpha, nil)
+	sys := home(t, map[string]string{"terraform.d/plugins/.keep": ""})
+	cfg, err := cliconfig.Load(sys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.HTTP = reg.Client()
+	dir := filepath.Join(sys.Home, "terraform.d", "plugins")
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if pkg, err := get(t, cfg, alpha); err != nil || pkg.Via != "direct" {
+		t.Errorf("%v, %v", pkg, err)
+	}
+	if err := os.WriteFile(dir, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := get(t, cfg, alpha); err == nil || errors.Is(err, provider.ErrNotFound) {
+		t.Errorf("a file in place of the directory: %v", err)
 	}
 }
 
