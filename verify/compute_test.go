@@ -197,7 +197,7 @@ func TestH1DirRefuses(t *testing.T) {
 	t.Parallel()
 	for name, fsys := range map[string]fs.FS{
 		"link":    fstest.MapFS{"a": {}, "l": {Mode: fs.ModeSymlink, Data: []byte("a")}},
-		"pipe":    fstest.MapFS{"p": {Mode: fs.ModeNamedPipe}},
+		"pipe":    shut{fstest.MapFS{"p": {Mode: fs.ModeNamedPipe}}, t},
 		"device":  fstest.MapFS{"d/dev": {Mode: fs.ModeDevice}},
 		"swapped": swapped{fstest.MapFS{"a": {Data: []byte("x")}}},
 	} {
@@ -228,6 +228,19 @@ func TestH1DirRefuses(t *testing.T) {
 	if h, err := verify.H1Dir(os.DirFS(top)); err != nil || h.String() != h1Text {
 		t.Errorf("the top itself may be a link: %v, %v", h, err)
 	}
+}
+
+// shut has a pipe named p, whose opener would wait for ever.
+type shut struct {
+	fstest.MapFS
+	t *testing.T
+}
+
+func (s shut) Open(name string) (fs.File, error) {
+	if name == "p" {
+		s.t.Error("the pipe was opened")
+	}
+	return s.MapFS.Open(name)
 }
 
 // swapped lists a file where there is a pipe by the time it is opened.
