@@ -106,7 +106,10 @@ func TestDelete(t *testing.T) {
 
 func TestMigrate(t *testing.T) {
 	t.Parallel()
-	const src = `provider "registry.opentofu.org/hashicorp/c" {
+	const src = `provider "example.com/hashicorp/d" {
+  version = "6.0.0"
+}
+provider "registry.opentofu.org/hashicorp/c" {
   version = "4.0.0"
 }
 provider "registry.terraform.io/acme/b" {
@@ -127,7 +130,7 @@ provider "registry.terraform.io/hashicorp/b" {
 	f := parse(t, src)
 	added := f.Migrate()
 	a, b := addrs.MustParseProvider("hashicorp/a"), addrs.MustParseProvider("hashicorp/b")
-	if !slices.Equal(added, []addrs.Provider{a, b}) || f.Len() != 7 {
+	if !slices.Equal(added, []addrs.Provider{a, b}) || f.Len() != 8 {
 		t.Errorf("added %v, %d entries", added, f.Len())
 	}
 	if e, ok := f.Get(a); !ok || e.Version != v1 || e.Constraints != constraint(">= 1.0.0") || len(e.Hashes) != 0 || e.Provider != a {
