@@ -21,8 +21,8 @@
 // use and comparable with ==: parsing normalises, so two spellings of one name give equal
 // values, which also serve as map keys. The only way to get a value is to parse or build it,
 // and what was accepted has no empty parts, no parts such as "..", no separators within a part
-// and no control characters, so that paths and URLs can be made of it. Only Windows has no
-// directories with the colon of a port in their names, nor ones named con or nul.
+// and no control characters, so that paths and URLs can be made of it. On Windows, though, the
+// colon of a port cannot be part of a directory's name, nor can a directory be named con or nul.
 //
 // The zero value of each type means "none". It marshals to the empty text, and the empty
 // text unmarshals to it. The String method of each type returns the canonical form, which

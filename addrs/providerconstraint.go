@@ -43,6 +43,8 @@ func ParseProviderConstraint(s string) (ProviderConstraint, error) {
 		reason := fault.Shorten(err.Error(), maxShown) // it repeats parts of s
 		if strings.ContainsAny(s, "@?/") {
 			reason = "it is not a list of conditions on a version"
+		} else if strings.Contains(reason, "invalid constraint operator") && !strings.Contains(reason, "did you mean") {
+			reason += "; the operators are =, !=, >, >=, <, <= and ~>"
 		}
 		return ProviderConstraint{}, refuse(kindProviderConstraint, s, reason)
 	}

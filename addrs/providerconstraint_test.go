@@ -111,7 +111,7 @@ func checkAsProvider(t *testing.T, text string, c addrs.ProviderConstraint) {
 func TestParseProviderConstraintRefuses(t *testing.T) {
 	t.Parallel()
 	for in, reason := range map[string]string{
-		">=": "", "= ": "", ",": "", "1,,2": "", ">=1 <2": "comma", "^1.0": "^", "~1.0": "", "==1": "", "=>1": ">=", "=<1": "<=",
+		">=": "", "= ": "", ",": "", "1,,2": "", ">=1 <2": "comma", "^1.0": "; the operators are =, !=, >, >=, <, <= and ~>", "~1.0": "", "==1": "", "=>1": ">=", "=<1": "<=",
 		"1.*": "wildcard", "x": "wildcard", "1 || 2": "", "1.0.0.0": "three", "v1.0": "v", ">= v1.0": "v", "=  1": "space", "latest": "",
 		"1.0\x00": "", "1.0\x1b[31m": "", "> 1.0\u202e": "",
 		"18446744073709551616": "2^64-1", ">= 1.0, < 99999999999999999999999999.0": "2^64-1",

@@ -68,7 +68,7 @@ type Client struct {
 
 	// VetoHost is asked before each request and each redirect with the host, or
 	// host:port, that is about to be contacted; an error prevents it. Nil means
-	// that all hosts will do.
+	// that all hosts are allowed.
 	VetoHost func(host string) error
 
 	// Logger is told of requests and repeats; nil means silence. Tokens and

@@ -35,6 +35,9 @@ type Options struct {
 // to is not touched; a directory, device or pipe is refused at once.
 // [Package.ArchiveName] is a good last element of path.
 //
+// Download does not look into the archive: what was signed may be anything. Package
+// install unpacks it within limits, [Hashes] and verify.H1Zip read it.
+//
 // The SHA256SUMS document and its signature are fetched beside the archive, and
 // only if the policy needs them. The first failure of one stops the other and is
 // what Download returns. A file that changes on the server during the transfer is

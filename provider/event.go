@@ -47,6 +47,11 @@ const (
 
 // Event is one step of a job, for progress displays and logs. The calls for one
 // job never overlap, and Bytes never falls but at EventRestarted.
+//
+// The last event of a package that succeeds is EventVerified from [Download],
+// EventHashed from [Hashes], and EventInstalled from package install, there also behind
+// EventReused. A failure has no event but where a function says so; it is the error that
+// is returned.
 type Event struct {
 	Kind     EventKind      // what happened
 	Provider addrs.Provider // that the package is one of

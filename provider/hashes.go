@@ -58,6 +58,12 @@ type HashOptions struct {
 //
 // Where what is stated contradicts the store, the archive is downloaded.
 //
+// With p locked at v already, set the Accept of the policy to the hashes of the lock file
+// to insist on the same packages; what another policy lets pass would be added to them.
+// The reports go into a lock file so:
+//
+//	err = lock.Merge(p, v, constraint, slices.Collect(maps.Values(reports))...)
+//
 // One failure does not stop the others: the map has a report for each platform that
 // there is one for, and the error joins one [*Error] for each of the others, in their
 // order. Among them are ErrNoPlatform for one that the version lacks, and what the policy

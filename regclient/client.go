@@ -97,7 +97,7 @@ type Client struct {
 
 	// VetoHost is asked before each request and each redirect with the host, or
 	// host:port, that is about to be contacted; an error prevents it. Nil means
-	// that all hosts will do. It does not reach the git program, for which
+	// that all hosts are allowed. It does not reach the git program, for which
 	// [module.Git] has a VetoHost of its own.
 	VetoHost func(host string) error
 

@@ -13,8 +13,8 @@ import (
 // [*SumsError].
 var (
 	// ErrUnchecked: nothing states a hash of the archive that could be compared.
-	// [Policy.AllowUnchecked] accepts such packages, but for those with hashes of
-	// unknown schemes only.
+	// [Policy.AllowUnchecked] accepts such packages, except those whose only stated
+	// hashes are of unknown schemes.
 	ErrUnchecked = errors.New("no hash to check the package against")
 
 	// ErrUnsigned: there is no signature, no SHA256SUMS document that it could

@@ -47,7 +47,7 @@ type Options struct {
 // A package that its source holds unpacked is copied or linked; its files are hashed on
 // the way, and its h1 is judged.
 //
-// src may be nil if the policy needs no evidence and pkg is such a package. The
+// src may be nil if pkg.Dir is set and the policy needs no evidence. The
 // errors are those of [provider.Download], and ErrLinked.
 func (d *Dir) Install(ctx context.Context, src provider.Fetcher, pkg *provider.Package, o Options) (*Installed, error) {
 	if pkg == nil {

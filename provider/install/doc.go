@@ -9,15 +9,16 @@
 // One package, from a source to a program that can be run:
 //
 //	dir := &install.Dir{Path: ".terraform/providers"}
-//	done, err := dir.Install(ctx, src, pkg, install.Options{Policy: verify.Policy{Accept: lock.Accept(p, v)}})
+//	done, err := dir.Install(ctx, src, pkg, install.Options{})
 //	path, err := done.Executable()
 //
 // All that a configuration requires, chosen, installed and locked as "tofu init" does it,
-// is the work of an [Installer]:
+// is the work of an [Installer]. The requirements are those of the required_providers
+// blocks of all modules, which the caller reads:
 //
 //	installer := &install.Installer{Source: src, Dir: dir}
 //	result, err := installer.Ensure(ctx, requirements, lock)
-//	err = result.Lock.Save(lockfile.Name)
+//	err = errors.Join(err, result.Lock.Save(lockfile.Name))
 //
 // [Dir.Lookup] finds what is there, [Dir.Place] links or copies a package from a cache
 // that is shared, [Dir.All] lists and [Dir.Prune] removes.
@@ -39,14 +40,15 @@
 // Under its final name there is never a part of a package, nor one that was not verified:
 // Install unpacks into a working place below ".tofureg", at the top of the directory, and
 // moves a package into place as a whole, when it is on disk. What dead processes leave in
-// working places is cleared by those who come later.
+// working places is cleared by those who come later. Lock files, which are empty, and empty
+// directories may stay.
 //
 // For each package the file OS_ARCH.lock beside it is locked, as OpenTofu does from
 // version 1.10 on, so that of all who want a package one downloads it and the others wait
 // ([provider.EventWaiting]) and use it. Who waits with an h1 from a lock file compares with
-// that. Without one, a directory does not tell which archive it is from: the word of a
-// process of the same user is taken for it, if that has written it while the caller was
-// waiting; others download, as everybody does on Windows.
+// that. Without one, a directory does not tell which archive it is from. If another process
+// of the same user has verified the package while the caller was waiting, what it found out
+// about the archive is used; everybody else downloads, and so do all on Windows.
 //
 // The system gives up a lock when its holder dies. Where a file system has no locks, as
 // some shared over a network, nothing can be installed; what is there can be looked up.
@@ -66,6 +68,20 @@
 // Who can write to a directory can put anything into it, at any time after it was checked.
 // A cache that is shared should be writable only for those who are trusted by all who use
 // it, in particular where [Symlink] and [HardLink] lead to it.
+//
+// # Locking for other platforms
+//
+// A lock file does not say which platform a hash is for. So an [Installer] counts: with
+// three platforms, that of the Installer included, the lock file should have an h1 for
+// three archives of the selected version. If it has fewer, the hashes of all LockPlatforms
+// are computed; if it has as many, none are. Therefore
+//
+//   - it is not noticed that one platform has taken the place of another in LockPlatforms.
+//     To lock a provider anew, delete its entry from the lock file before Ensure.
+//   - an archive with entries for directories has two h1 and counts twice, and two archives
+//     with the same content count once. With Installer.Hashes set both are counted right,
+//     once they have been computed. Archives that are the same byte for byte always count
+//     once, so their platforms are looked at each time.
 //
 // # Archives
 //

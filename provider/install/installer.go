@@ -33,10 +33,10 @@ type Installer struct {
 	// TrustCache takes a package that is in Cache as it is where the lock file has no
 	// hashes of the selected version, and Policy no Accept, RequireSignature, Keys or
 	// Fingerprints. Its source is not asked about it, no signature is checked, and all that
-	// the lock file gets is the h1 of what is there, whoever put it there. That is
-	// plugin_cache_may_break_dependency_lock_file of the CLI's configuration, but that here
-	// the hashes which a lock file has are kept to. False: such a package is downloaded and
-	// verified again.
+	// the lock file gets is the h1 of what is there, whoever put it there. It
+	// corresponds to plugin_cache_may_break_dependency_lock_file in the configuration of
+	// the CLI, except that hashes in the lock file are still enforced. False: such a
+	// package is downloaded and verified again.
 	TrustCache bool
 
 	// Link says how a package gets from Cache into Dir; zero: [Symlink].
@@ -51,9 +51,10 @@ type Installer struct {
 	// RequireSignature it needs a signature too, and since a directory has none, what
 	// is in Dir or Cache does not count then.
 	//
-	// A package for LockPlatforms is judged like that if its source states one of these
-	// hashes. If not, it is taken to be one that the lock file lacks, and the policy
-	// decides as it is.
+	// For a package of LockPlatforms there are two cases. Its source states one of the
+	// hashes that the lock file has: then it must have one of them, as above. Its source
+	// states none of them: then the lock file is taken to lack this package, and the
+	// policy decides without the lock file.
 	Policy func(addrs.Provider) verify.Policy
 
 	// Platform to install for; zero: that of this program.
@@ -65,14 +66,16 @@ type Installer struct {
 
 	// LockPlatforms are platforms whose hashes the lock file is to have beside those of
 	// Platform. Their packages are downloaded and hashed where nothing cheaper will do,
-	// but not installed. See [Result.Lock] for when a lock file has the hashes already.
+	// but not installed. The package comment
+	// tells when a lock file is taken to have the hashes already.
 	LockPlatforms []addrs.Platform
 
 	// Upgrade chooses versions anew instead of keeping those of the lock file.
 	Upgrade bool
 
 	// DevOverrides are directories with packages under development. Their providers
-	// are left alone: nothing is resolved, hashed, installed or locked.
+	// are left alone: nothing is resolved, hashed, installed or locked. The init of the
+	// CLI tries to install and lock them nevertheless, and warns that it may fail.
 	DevOverrides map[addrs.Provider]string
 
 	// Hashes keeps what was computed of archives, from one run to the next and from one
@@ -88,9 +91,9 @@ type Installer struct {
 	// Parallel is how many packages are worked on at once; 0: 32.
 	Parallel int
 
-	// Progress is told each step; nil: nobody is. It is called by one goroutine at a
-	// time, with the events of different packages mixed, and holds up the work while it
-	// runs.
+	// Progress is told each step; nil: nobody is. Each call of Ensure calls it from one
+	// goroutine at a time, with the events of different packages mixed, and waits for
+	// it. Calls of Ensure that run at once call it independently of each other.
 	//
 	// [provider.EventResolving] comes when versions are asked for, then those of
 	// [Dir.Install], or [provider.EventReused] for a package that was there. In the end

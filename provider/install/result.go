@@ -20,17 +20,8 @@ type Result struct {
 	// registry.opentofu.org/hashicorp provider that is not locked takes over the version,
 	// but not the hashes, from registry.terraform.io.
 	//
-	// A lock file does not tell which platform a hash belongs to, so they are counted:
-	// LockPlatforms are taken to be locked if there is an h1 for as many archives of the
-	// selected version as there are platforms, Platform included. If there are fewer, the
-	// hashes of all LockPlatforms are computed. It is not noticed that one platform takes
-	// the place of another in LockPlatforms; all are locked anew if the given lock file
-	// has no entry for the provider.
-	//
-	// Each h1 counts as an archive. Installer.Hashes corrects that where archives have
-	// entries for directories, and with them two h1, and where two archives have the same
-	// content, and so the same h1. Archives that are the same byte for byte are one; their
-	// platforms are looked at each time.
+	// See the section on platforms in the package comment for the hashes of
+	// Installer.LockPlatforms.
 	Lock *lockfile.File `json:"-"`
 }
 

@@ -21,7 +21,8 @@ var ErrNotLockable = errors.New("provider cannot be locked")
 //
 // c replaces the constraint that is there; the zero ProviderConstraint leaves none. Reports may
 // be for several platforms, and those that are nil are ignored. That they are reports
-// about v of p is up to the caller.
+// about v of p is up to the caller, and so is that they do not contradict the hashes that
+// are there: all of these stay accepted. A policy whose Accept is [File.Accept] does that.
 //
 // The error wraps [ErrNotLockable], or says that v or c is not one of a provider. After
 // an error f is unchanged.

@@ -39,9 +39,9 @@
 // The server decides how long its answer can be used, by max-age or Expires, but never for
 // more than a day; [Transport.FreshFor] makes it longer. After that it is asked whether the
 // document has changed, if it gave an entity tag or a date, and otherwise for the document.
-// A server that says nothing is asked every time. If it cannot be reached, what is there may
-// do for a while, for a day if the server says so ([Transport.StaleIfError]); without a
-// network it has to ([Transport.Offline]).
+// A server that says nothing is asked every time. If it cannot be reached, a stale copy is
+// used for as long as [Transport.StaleIfError] or the server allows; with
+// [Transport.Offline] a copy is used however old it is.
 //
 // A request may ask for something newer by a Cache-Control header of its own (no-cache,
 // no-store, max-age). A client that keeps what it has read, as disco.Client does for an
