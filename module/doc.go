@@ -21,10 +21,13 @@
 // earlier package in the directory. [DownloadAll] does all this for many modules side by
 // side.
 //
+// The source of a module block need not be in a registry: [ParseAddress] tells a name
+// in a registry, a location and a path apart, as the CLI does.
+//
 // # Locations
 //
 // [ParseLocation] reads every form that a module source in a configuration has,
-// except registry addresses and relative paths, see
+// except names in registries and relative paths, see
 // https://opentofu.org/docs/language/modules/sources/. The result is plain data. This
 // package fetches archives over http by itself, git repositories through the git
 // program if [Options.Git] allows it, and files of this machine if

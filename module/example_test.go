@@ -110,6 +110,30 @@ func ExampleDownload_pinned() {
 	// Output: somebody changed the module
 }
 
+// An installer that runs again and again.
+func ExampleOptions_replace() {
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+
+	source := addrs.MustParseModuleSource("registry.example.com/acme/vpc/aws")
+	version := addrs.MustParseVersion("1.4.0")
+	o := module.Options{Replace: true}
+	for range 2 {
+		report, err := module.Download(context.Background(), client, source, version, filepath.Join(dir, "vpc"), o)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println("it was there already:", report.Reused)
+		o.H1 = report.H1 // for next time, as from a lock file: then the package is not even fetched
+	}
+	// Output:
+	// it was there already: false
+	// it was there already: true
+}
+
 func ExampleDownloadAll() {
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {
@@ -136,6 +160,27 @@ func ExampleDownloadAll() {
 	// registry.example.com/acme/vpc/aws 1.4.0
 	// registry.example.com/acme/dns/aws 1.4.0
 	// list versions of registry.example.com/acme/nothing/aws: not found
+}
+
+func ExampleParseAddress() {
+	for _, text := range []string{"acme/vpc/aws//modules/subnet", "github.com/acme/vpc?ref=v1.4.0", "./subnet", "subnet"} {
+		address, err := module.ParseAddress(text)
+		switch {
+		case err != nil:
+			fmt.Println(err)
+		case address.Path != "":
+			fmt.Println("a directory next to this one:", address.Path)
+		case address.Location != nil:
+			fmt.Println("for DownloadLocation:", address.Location)
+		default:
+			fmt.Println("for Download:", address.Registry)
+		}
+	}
+	// Output:
+	// for Download: registry.opentofu.org/acme/vpc/aws//modules/subnet
+	// for DownloadLocation: git::https://github.com/acme/vpc.git?ref=v1.4.0
+	// a directory next to this one: ./subnet
+	// invalid module source "subnet": it is neither a path that starts with ./ or ../, nor a module in a registry, nor a URL, nor one of the short forms; did you mean "./subnet"?
 }
 
 func ExampleParseLocation() {

@@ -24,8 +24,8 @@ import (
 // fails, what was listed so far is the result, and a warning says so.
 //
 // The error is a *module.Error, see the package comment; ErrNotFound means that the
-// registry does not know m. Status 500 is what some registries answer then, but is
-// not taken for that.
+// registry does not know m. Some registries answer 500 for an unknown module; that is
+// reported as it is, not as ErrNotFound.
 //
 // The Client remembers versions that are not written in the canonical way, such as
 // "v1.0", and asks for their location first in the way they are written.

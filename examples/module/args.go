@@ -17,18 +17,20 @@ type options struct {
 	constraint addrs.ModuleConstraint
 	dir        string
 	git        *module.Git
+	replace    bool
 	embedded   bool
 }
 
 func parseArgs(args []string, usage io.Writer) (o options, err error) {
 	flags := flag.NewFlagSet("module", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	flags.StringVar(&o.dir, "dir", "", "put the package into this `directory`, which must be new or empty (default: a temporary one)")
+	flags.StringVar(&o.dir, "dir", "", "put the package into this `directory` (default: a temporary one)")
+	flags.BoolVar(&o.replace, "replace", false, "replace an earlier package in that directory")
 	git := flags.Bool("git", false, "let the git program fetch packages from repositories")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			flags.SetOutput(usage)
-			fmt.Fprintln(usage, "usage: module [-dir DIR] [-git] [MODULE[//SUBDIR] [CONSTRAINT]]")
+			fmt.Fprintln(usage, "usage: module [-dir DIR [-replace]] [-git] [MODULE[//SUBDIR] [CONSTRAINT]]")
 			flags.PrintDefaults()
 		}
 		return o, err

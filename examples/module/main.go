@@ -19,7 +19,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strings"
 
 	"github.com/tofureg/tofureg/auth"
@@ -77,13 +76,18 @@ func run(ctx context.Context, args []string, out, usage io.Writer) error {
 	fmt.Fprintf(out, "location   %s\n", location)
 	fmt.Fprintf(out, "           %s\n", fields(location))
 
-	dir, err := place(o.dir)
-	if err != nil {
-		return err
+	dir := o.dir
+	if dir == "" {
+		if dir, err = os.MkdirTemp("", "module-"); err != nil {
+			return err
+		}
 	}
-	report, err := module.DownloadLocation(ctx, registry, location, dir, module.Options{Git: o.git})
+	report, err := module.DownloadLocation(ctx, registry, location, dir, module.Options{Git: o.git, Replace: o.replace})
 	if err != nil {
 		return explain(err)
+	}
+	if report.Reused {
+		fmt.Fprintln(out, "unchanged  it was there already")
 	}
 	if report.Commit != "" {
 		fmt.Fprintf(out, "commit     %s\n", report.Commit)
@@ -107,19 +111,14 @@ func fields(l *module.Location) string {
 	return strings.Join(text, ", ")
 }
 
-// place returns a directory that is empty, or that does not exist but can be made.
-func place(dir string) (string, error) {
-	if dir == "" {
-		return os.MkdirTemp("", "module-")
-	}
-	return dir, os.MkdirAll(filepath.Dir(dir), 0o755)
-}
-
 // explain names the flag that would have helped.
 func explain(err error) error {
 	var unsupported *module.UnsupportedError
-	if errors.As(err, &unsupported) && unsupported.Kind == module.KindGit {
+	switch {
+	case errors.As(err, &unsupported) && unsupported.Kind == module.KindGit:
 		return fmt.Errorf("%w; with -git, the git program fetches it", err)
+	case errors.Is(err, module.ErrOccupied):
+		return fmt.Errorf("%w; that is -replace here", err)
 	}
 	return err
 }

@@ -35,6 +35,10 @@ func TestEmbedded(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "LICENSE")); err != nil {
 		t.Error(err)
 	}
+	out.Reset()
+	if err := run(t.Context(), []string{"-dir", dir, "-replace"}, &out, io.Discard); err != nil || !strings.Contains(out.String(), "\nunchanged  ") {
+		t.Errorf("once more: %v\n%s", err, &out)
+	}
 }
 
 func TestBadInput(t *testing.T) {
@@ -54,7 +58,7 @@ func TestBadInput(t *testing.T) {
 		"flag":         {[]string{"-frob"}, "-frob"},
 		"arguments":    {[]string{"acme/network/aws", ">=", "1"}, "quote"},
 		"no such file": {[]string{"-dir", filepath.Join(os.DevNull, "x")}, os.DevNull},
-		"occupied":     {[]string{"-dir", occupied}, "not an empty directory"},
+		"occupied":     {[]string{"-dir", occupied}, "-replace"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

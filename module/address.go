@@ -1,0 +1,133 @@
+package module
+
+import (
+	"errors"
+	"net/url"
+	"path"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/disco/svchost"
+)
+
+// Address is what the source of a module block says, see [ParseAddress]. Exactly one of
+// its fields is set.
+type Address struct {
+	// Registry is a module in a registry, for [Download]. Not zero: it is one.
+	Registry addrs.ModuleSource
+
+	// Location is where a package is that no registry is asked for, for
+	// [DownloadLocation]. Nil: it is something else. What it may not be, such as a
+	// directory of this machine, is decided by the Options of the download.
+	Location *Location
+
+	// Path is a directory next to that of the module with the block, as in
+	// "./subnet" or "../dns": nothing is to be fetched. It is cleaned, has slashes,
+	// and starts with "./" or "../"; empty: it is something else.
+	//
+	// For a module in a package, path.Join of [Report.Subdir] and Path is the
+	// directory in the package. If the result starts with ".." it leads out of the
+	// package, which the CLI refuses.
+	Path string
+}
+
+// ParseAddress reads the source of a module block that has no version. It decides as the
+// OpenTofu CLI does: what starts with ./ or ../ is a path, also with backslashes; what
+// [addrs.ParseModuleSource] accepts is a module in a registry; all else is for
+// [ParseLocation]. Unlike that, it takes no spaces around the text.
+//
+// A block that has a version is always about a module in a registry. There the CLI
+// tries nothing else, and so should the caller: addrs.ParseModuleSource has the error
+// that helps.
+//
+// The error is an [*addrs.ParseError]. Where the CLI would, it suggests that "./" is
+// missing.
+func ParseAddress(s string) (Address, error) { return ParseAddressIn(svchost.Hostname{}, s) }
+
+// ParseAddressIn is like [ParseAddress] with another default host, as
+// [addrs.ParseModuleSourceIn] has it.
+func ParseAddressIn(host svchost.Hostname, s string) (Address, error) {
+	if isLocalAddress(s) {
+		return parsePath(s)
+	}
+	m, noModule := addrs.ParseModuleSourceIn(host, s)
+	if noModule == nil {
+		return Address{Registry: m}, nil
+	}
+	// With a directory that is refused it is a registry's all the same.
+	address, _, _ := strings.Cut(s, "//")
+	if _, err := addrs.ParseModuleIn(host, address); err == nil && !strings.Contains(s, "?") {
+		return Address{}, noModule
+	}
+	if s != "" && strings.TrimSpace(s) != s {
+		return Address{}, refuseAddress(s, "there is space around it", "")
+	}
+	l, err := ParseLocation(s)
+	if err != nil {
+		return Address{}, undetected(s, err, noModule)
+	}
+	return Address{Location: l}, nil
+}
+
+// isLocalAddress reports whether the CLI takes s for a path. "." and ".." are none.
+func isLocalAddress(s string) bool { return isRelativePath(s) && s != "." && s != ".." }
+
+func parsePath(s string) (Address, error) {
+	switch {
+	case len(s) > maxLocation:
+		return Address{}, refuseAddress(s, "it is too long", "")
+	case !utf8.ValidString(s) || strings.ContainsFunc(s, unicode.IsControl):
+		return Address{}, refuseAddress(s, "it must be UTF-8 without control characters", "")
+	}
+	clean := path.Clean(strings.ReplaceAll(s, `\`, "/"))
+	if !strings.HasPrefix(clean, "../") {
+		clean = "./" + clean // "./.." too, as the CLI has it
+	}
+	return Address{Path: clean}, nil
+}
+
+// undetected is the error for s, which is neither a location nor a module in a registry.
+func undetected(s string, noLocation, noModule error) error {
+	e, ok := errors.AsType[*addrs.ParseError](noLocation)
+	if !ok {
+		return noLocation
+	}
+	switch u, err := url.Parse(s); {
+	case s == "." || s == "..":
+		return refuseAddress(s, "a path must start with ./ or ../", s+"/")
+	case e.Reason != reasonNeither || err == nil && u.Scheme != "":
+		return refuseAddress(s, e.Reason, e.Suggestion)
+	}
+	reason := "it is neither a path that starts with ./ or ../, nor a module in a registry, nor a URL, nor one of the short forms"
+	address, _, _ := strings.Cut(s, "//")
+	if n := strings.Count(address, "/"); n == 2 || n == 3 {
+		if r, ok := errors.AsType[*addrs.ParseError](noModule); ok {
+			reason += " (for a registry: " + r.Reason + ")"
+		}
+	}
+	suggestion := "./" + s
+	if suggestion != clean(redactInput(suggestion), 200) {
+		suggestion = "" // not for people
+	}
+	return refuseAddress(s, reason, suggestion)
+}
+
+func refuseAddress(input, reason, suggestion string) error {
+	return &addrs.ParseError{
+		Kind: "module source", Input: clean(redactInput(input), 200), Reason: reason, Suggestion: suggestion,
+	}
+}
+
+// String returns the address for people: without secrets and control characters. The
+// zero Address gives "".
+func (a Address) String() string {
+	switch {
+	case a.Path != "":
+		return clean(a.Path, maxShown)
+	case a.Location != nil:
+		return a.Location.String()
+	}
+	return a.Registry.String()
+}

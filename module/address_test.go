@@ -1,0 +1,218 @@
+package module_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/module"
+)
+
+// addresses are sources of module blocks; registry, location or path is what the CLI
+// takes each for.
+var addresses = []struct{ text, registry, location, path string }{
+	{"hashicorp/consul/aws", "registry.opentofu.org/hashicorp/consul/aws", "", ""},
+	{"hashicorp/consul/aws//modules/a", "registry.opentofu.org/hashicorp/consul/aws//modules/a", "", ""},
+	{"Registry.Example.com/acme/vpc/aws", "registry.example.com/acme/vpc/aws", "", ""},
+	{"example.com:8443/acme/vpc/aws", "example.com:8443/acme/vpc/aws", "", ""},
+	{"gitlab.com/acme/vpc/aws", "gitlab.com/acme/vpc/aws", "", ""},
+	{"./vpc", "", "", "./vpc"},
+	{"../vpc", "", "", "../vpc"},
+	{"../../vpc//a/./b/", "", "", "../../vpc/a/b"},
+	{`.\vpc\a`, "", "", "./vpc/a"},
+	{`..\vpc`, "", "", "../vpc"},
+	{"./../vpc", "", "", "../vpc"},
+	{"./", "", "", "./."},
+	{"../", "", "", "./.."},
+	{"./a b?c", "", "", "./a b?c"},
+	{"./https://example.com/x.zip", "", "", "./https:/example.com/x.zip"},
+	{"./hashicorp/consul/aws", "", "", "./hashicorp/consul/aws"},
+	{"https://example.com/vpc.zip", "", "https://example.com/vpc.zip", ""},
+	{"github.com/acme/vpc", "", "git::https://github.com/acme/vpc.git", ""},
+	{"github.com/acme/vpc/aws", "", "git::https://github.com/acme/vpc.git//aws", ""},
+	{"github.com/acme/vpc/modules/aws", "", "git::https://github.com/acme/vpc.git//modules/aws", ""},
+	{"GitHub.com/acme/vpc/aws", "", "", ""},
+	{"git@example.com:acme/vpc.git?ref=v1", "", "git::ssh://git@example.com/acme/vpc.git?ref=v1", ""},
+	{"git::https://user:secret@example.com/vpc.git?token=secret", "", "git::https://example.com/vpc.git?...", ""},
+	{"s3-eu-west-1.amazonaws.com/bucket/vpc.zip", "", "s3::https://s3-eu-west-1.amazonaws.com/bucket/vpc.zip", ""},
+	{"oci://registry.example.com/vpc", "", "oci://registry.example.com/vpc", ""},
+	{"/srv/modules/vpc", "", "file:///srv/modules/vpc", ""},
+	{`C:\modules\vpc`, "", "file:///C:/modules/vpc", ""},
+}
+
+func TestParseAddress(t *testing.T) {
+	t.Parallel()
+	for _, test := range addresses {
+		got, err := module.ParseAddress(test.text)
+		if test.registry+test.location+test.path == "" {
+			if err == nil {
+				t.Errorf("%s is accepted: %+v", test.text, got)
+			}
+			continue
+		}
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if got.Registry.String() != test.registry || got.Path != test.path || got.Location == nil != (test.location == "") {
+			t.Errorf("%s: %+v", test.text, got)
+		}
+		if got.Location != nil && got.Location.String() != test.location {
+			t.Errorf("%s: %s", test.text, got.Location)
+		}
+		if want := test.registry + test.location + test.path; got.String() != want {
+			t.Errorf("%s: String is %q, want %q", test.text, got, want)
+		}
+		if test.registry != "" || test.path != "" {
+			if again, err := module.ParseAddress(got.String()); err != nil || again != got {
+				t.Errorf("%s is read as %+v, %v", got, again, err)
+			}
+		}
+	}
+	if s := (module.Address{}).String(); s != "" {
+		t.Errorf("zero: %q", s)
+	}
+}
+
+func TestParseAddressIn(t *testing.T) {
+	t.Parallel()
+	host := svchost.MustParse("registry.example.com")
+	got, err := module.ParseAddressIn(host, "acme/vpc/aws")
+	if err != nil || got.Registry.Module != vpc {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for _, text := range []string{"./acme/vpc/aws", "example.com/acme/vpc/aws", "https://example.com/vpc.zip"} {
+		want, err := module.ParseAddress(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := module.ParseAddressIn(host, text); err != nil || cmp.Diff(want, got, cmpAddrs, cmp.Comparer(sameSource)) != "" {
+			t.Errorf("%s: %+v, %v", text, got, err)
+		}
+	}
+}
+
+func sameSource(a, b addrs.ModuleSource) bool { return a == b }
+
+// TestAddressRefused: the error is that of the branch that the CLI takes.
+func TestAddressRefused(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ text, reason, suggestion string }{
+		{"", "empty", ""},
+		{"vpc", "neither a path", "./vpc"},
+		{"modules/vpc", "neither a path", "./modules/vpc"},
+		{"a/b/c/d/e", "neither a path", "./a/b/c/d/e"},
+		{".", "must start with", "./"},
+		{"..", "must start with", "../"},
+		{".hidden/vpc", "neither a path", "./.hidden/vpc"},
+		{"~/vpc", "neither a path", "./~/vpc"},
+		{"hashicorp/consul/AWS", "(for a registry: the system", "./hashicorp/consul/AWS"},
+		{"hashicorp/consul/aws?ref=v1", "(for a registry: the address of a module in a registry has no query)", ""},
+		{"localhost/acme/vpc/aws", "(for a registry: the hostname must contain a dot)", "./localhost/acme/vpc/aws"},
+		{"GitHub.com/acme/vpc/aws", "(for a registry: github.com is not a module registry", "./GitHub.com/acme/vpc/aws"},
+		{"gitlab.com/acme/vpc", "(for a registry: after a hostname", "./gitlab.com/acme/vpc"},
+		// It is a registry's, but for the directory.
+		{"hashicorp/consul/aws//../x", "out of the module's package", ""},
+		{"hashicorp/consul/aws//..", "out of the module's package", ""},
+		{"hashicorp/consul/aws///etc", "absolute", ""},
+		{`hashicorp/consul/aws//a\b`, "backslash", ""},
+		// It is a location.
+		{"https:vpc.zip", "short forms", ""},
+		{"https://", "no host", ""},
+		{"https://example.com/x.zip//..", "out of the package", ""},
+		{"git::https://user:secret@example.com/vpc.git?ref=-x&token=secret", "ref", ""},
+		{"user:secret@example.com/vpc", "neither", ""},
+		{"git::ssh://git@github.com:acme/vpc.git", "port", "git::git@github.com:acme/vpc.git"},
+		{" hashicorp/consul/aws", "space", ""},
+		{"https://example.com/x.zip\n", "space", ""},
+		{" ./vpc", "space", ""},
+		{"./a\x1b[2J", "control", ""},
+		{"./\xff", "UTF-8", ""},
+		{"./" + strings.Repeat("x", 16<<10), "too long", ""},
+	} {
+		_, err := module.ParseAddress(test.text)
+		e, ok := errors.AsType[*addrs.ParseError](err)
+		if !ok {
+			t.Errorf("%.100q: %v, want an *addrs.ParseError", test.text, err)
+			continue
+		}
+		if e.Kind != "module source" || !strings.Contains(e.Reason, test.reason) || e.Suggestion != test.suggestion {
+			t.Errorf("%.100q: %+v, want %s, suggestion %q", test.text, *e, test.reason, test.suggestion)
+		}
+		if strings.Contains(err.Error(), "secret") || strings.ContainsFunc(err.Error(), unicode.IsControl) || len(err.Error()) > 1000 {
+			t.Errorf("%.100q: %q", test.text, err)
+		}
+		if e.Suggestion != "" {
+			if _, err := module.ParseAddress(e.Suggestion); err != nil {
+				t.Errorf("suggested, but refused: %v", err)
+			}
+		}
+	}
+	// At its longest a path is accepted.
+	if _, err := module.ParseAddress("./" + strings.Repeat("x", 16<<10-2)); err != nil {
+		t.Error(err)
+	}
+}
+
+// FuzzParseAddress: each text is read as the first of the three that accepts it, and in
+// the order of the CLI.
+func FuzzParseAddress(f *testing.F) {
+	for _, a := range addresses {
+		f.Add(a.text)
+	}
+	for _, s := range []string{"", ".", "vpc", "a/b/c//..", "a/b/c?x", "x@y/z", "./\x00", " a/b/c"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		got, err := module.ParseAddress(s)
+		if err != nil {
+			if e, ok := errors.AsType[*addrs.ParseError](err); !ok || e.Kind != "module source" || got != (module.Address{}) {
+				t.Errorf("%+v, %v", got, err)
+			}
+		}
+		for _, text := range []string{got.String(), errorText(err)} {
+			if strings.ContainsFunc(text, unicode.IsControl) || len(text) > 8<<10 {
+				t.Errorf("%q", text)
+			}
+		}
+		local := false
+		for _, prefix := range []string{"./", "../", `.\`, `..\`} {
+			local = local || strings.HasPrefix(s, prefix)
+		}
+		registry, noModule := addrs.ParseModuleSource(s)
+		location, noLocation := module.ParseLocation(s)
+		switch {
+		case local:
+			if err == nil && !strings.HasPrefix(got.Path, "./") && !strings.HasPrefix(got.Path, "../") || got.Location != nil || !got.Registry.IsZero() {
+				t.Errorf("%+v", got)
+			}
+		case noModule == nil:
+			if err != nil || got != (module.Address{Registry: registry}) {
+				t.Errorf("%+v, %v", got, err)
+			}
+		case noLocation == nil && err == nil:
+			if got.Location == nil || *got.Location != *location || got.Path != "" || !got.Registry.IsZero() {
+				t.Errorf("%+v", got)
+			}
+		case noLocation != nil && err == nil:
+			t.Errorf("%+v, but %v and %v", got, noModule, noLocation)
+		}
+		if got.Path != "" {
+			if again, err := module.ParseAddress(got.Path); err != nil || again != got {
+				t.Errorf("%q is read as %+v, %v", got.Path, again, err)
+			}
+		}
+	})
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
