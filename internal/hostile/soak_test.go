@@ -51,12 +51,13 @@ func TestSoak(t *testing.T) {
 	)
 	perRound := (*soak + rounds - 1) / rounds
 	faults := mixed()
-	arrived, failed := 0, 0
+	arrived, failed, requests := 0, 0, 0
+	met := map[int]bool{} // by places in faults
 	for round := range rounds {
 		dir := t.TempDir()
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorldOf(t, size)
-			for i := range perRound { // which make about ten times as many requests
+			for i := range perRound { // of which a third comes about, for want of requests
 				f := faults[(round*perRound+i)%len(faults)]
 				f.Skip, f.Every, f.First = 10*i+9, 0, 1
 				w.reg.AddFault(f)
@@ -94,6 +95,10 @@ func TestSoak(t *testing.T) {
 				})
 			}
 			wg.Wait()
+			requests += w.reg.Count(0)
+			for i := range min(w.reg.Count(0)/10, perRound) {
+				met[(round*perRound+i)%len(faults)] = true
+			}
 			if names := slices.Collect(func(yield func(string) bool) {
 				entries, _ := os.ReadDir(dir)
 				for _, e := range entries {
@@ -106,8 +111,8 @@ func TestSoak(t *testing.T) {
 			}
 		})
 	}
-	t.Logf("%d downloads arrived, %d failed", arrived, failed)
-	if arrived < failed || failed == 0 {
+	t.Logf("%d downloads arrived, %d failed; %d of %d kinds of faults in %d requests", arrived, failed, len(met), len(faults), requests)
+	if arrived < failed || failed == 0 || *soak >= 200 && len(met) < len(faults)/4 || *soak >= 10_000 && len(met) < len(faults) {
 		t.Error("that is not what one fault in ten requests makes of them")
 	}
 }
