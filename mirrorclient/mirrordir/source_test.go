@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -216,6 +217,15 @@ func TestPackage(t *testing.T) {
 	}
 	if report.Trust != verify.Signed || reg.Count(0) != 0 {
 		t.Errorf("trust %v, %d requests", report.Trust, reg.Count(0))
+	}
+	// What is on record counts without the document, and against it.
+	document := home + "/1.0.0.json"
+	for _, text := range []string{"{}", `{"archives":{"linux_amd64":{"url":"` + pkg.ArchiveName() + `","hashes":["h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="]}}}`} {
+		write(t, dir, document, text)
+		again, err := m.ProviderPackage(t.Context(), alpha, v1, linux)
+		if err != nil || !slices.Equal(again.Hashes[linux], pkg.Hashes[linux]) {
+			t.Errorf("beside %s: %v, %v", text, again, err)
+		}
 	}
 }
 
