@@ -3,6 +3,8 @@ package module
 import (
 	"context"
 	"errors"
+	"fmt"
+	"path/filepath"
 	"sync"
 
 	"github.com/tofureg/tofureg/addrs"
@@ -19,7 +21,8 @@ type Request struct {
 	Version    addrs.Version
 	Constraint addrs.ModuleConstraint
 
-	// Dir is where the package goes, a directory for it alone.
+	// Dir is where the package goes, a directory for it alone. If it is that of an
+	// earlier request, or one is within the other, the request fails as ErrOccupied.
 	Dir string
 
 	// H1 is the hash that the package must have; zero: any will do.
@@ -51,9 +54,14 @@ func DownloadAll(ctx context.Context, src Source, requests []Request, o Options)
 	}
 	o.Progress = serialised(o.Progress)
 	results := make([]Result, len(requests))
+	clashes := clashing(requests)
 	places := make(chan struct{}, parallel)
 	var wg sync.WaitGroup
 	for i, r := range requests {
+		if err := clashes[i]; err != nil {
+			results[i] = Result{Err: failure("store", r.Source.String(), err)}
+			continue
+		}
 		places <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-places }()
@@ -74,6 +82,45 @@ func one(ctx context.Context, src Source, r Request, o Options) Result {
 	}
 	report, err := download(ctx, src, r, o)
 	return Result{report, err}
+}
+
+// clashing finds the requests whose directories are those of earlier ones, or overlap
+// with them: which package is there in the end would be a matter of chance.
+func clashing(requests []Request) map[int]error {
+	clashes := map[int]error{}
+	at, below := map[string]int{}, map[string]int{} // who is at a directory, or somewhere in it
+	for i, r := range requests {
+		dir, err := cleanTarget(r.Dir)
+		if err != nil {
+			continue // it fails by itself
+		}
+		path := upwards(dir)
+		other, ok := below[dir]
+		for _, d := range path {
+			if !ok {
+				other, ok = at[d]
+			}
+		}
+		if ok {
+			clashes[i] = fmt.Errorf("%s: %w, as %s goes to %s", r.Dir, ErrOccupied, requests[other].Source, requests[other].Dir)
+			continue
+		}
+		at[dir] = i
+		for _, d := range path {
+			below[d] = i
+		}
+	}
+	return clashes
+}
+
+// upwards returns the directory and all above it.
+func upwards(dir string) []string {
+	path := []string{dir}
+	for above := filepath.Dir(dir); above != dir; above = filepath.Dir(dir) {
+		path = append(path, above)
+		dir = above
+	}
+	return path
 }
 
 // choose returns the version to fetch.

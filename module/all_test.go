@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -165,5 +166,30 @@ func TestDownloadAllEvents(t *testing.T) {
 	}})
 	if err != nil || len(stored) != 20 {
 		t.Errorf("%d stored, %v", len(stored), err)
+	}
+}
+
+// TestDownloadAllSameDir: of requests that would destroy each other's packages the
+// first one counts.
+func TestDownloadAllSameDir(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	src, requests := many(t, dir, 6)
+	one := requests[0].Dir
+	requests[1].Dir = one + string(filepath.Separator)
+	requests[2].Dir = filepath.Join(one, "a", "b")
+	requests[3].Dir = dir // around all
+	requests[4].Dir = ""
+	results, err := module.DownloadAll(t.Context(), src, requests, module.Options{Replace: true})
+	if err == nil {
+		t.Error("no error")
+	}
+	for i, want := range []error{nil, module.ErrOccupied, module.ErrOccupied, module.ErrOccupied, fs.ErrInvalid, nil} {
+		if !errors.Is(results[i].Err, want) {
+			t.Errorf("%d: %v, want %v", i, results[i].Err, want)
+		}
+		if _, ok := errors.AsType[*module.Error](results[i].Err); ok != (want != nil) {
+			t.Errorf("%d: %v, want a *module.Error", i, results[i].Err)
+		}
 	}
 }

@@ -59,10 +59,10 @@ type Options struct {
 	// times and empty directories are no part of it.
 	//
 	// On Linux and macOS a process that is killed leaves the old package or the new
-	// one. On Windows, and on the few file systems that cannot exchange two names,
-	// there is a moment between two renames in which it leaves nothing. Windows
-	// replaces no directory in which a program has a file open: that is an error,
-	// and the old one stays.
+	// one. On other systems, and on the few file systems that cannot exchange two
+	// names, there is a moment between two renames in which it leaves nothing.
+	// Windows replaces no directory in which a program has a file open: that is an
+	// error, and the old one stays.
 	Replace bool
 
 	// Parallel is how many packages [DownloadAll] fetches at a time; 0 means 16.

@@ -32,29 +32,28 @@ func replacing(t *testing.T) {
 func TestKilledReplacing(t *testing.T) {
 	t.Parallel()
 	replacing(t)
-	for form, content := range forms(t) {
-		for _, step := range []string{"open", "half", "all", "stored"} {
-			dir := target(t)
-			write(t, dir, earlier)
-			startFetch(t, dir, form, step, "-module.over").Kill()
-			want := earlier
-			if step == "stored" {
-				want = example
-			}
-			if diff := cmp.Diff(withDirs(want), tree(t, dir)); diff != "" {
-				t.Errorf("%s, killed at %q: %s", form, step, diff)
-			}
-			if entries, err := os.ReadDir(filepath.Dir(dir)); err != nil || len(entries) != 2 {
-				t.Errorf("%s, killed at %q: %v, %v; want the package and what the dead has left", form, step, entries, err)
-			}
-			src := serve(map[string][]byte{archiveURL + ".zip": content})
-			report, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL+".zip"), dir,
-				module.Options{Replace: true, H1: h1(t, example)})
-			if err != nil || report.Reused != (step == "stored") {
-				t.Errorf("%s, after the kill at %q: %+v, %v", form, step, report, err)
-			}
-			wantTree(t, dir, example)
+	content := forms(t)["zip"]
+	for _, step := range []string{"open", "half", "all", "stored"} {
+		dir := target(t)
+		write(t, dir, earlier)
+		startFetch(t, dir, "zip", step, "-module.over").Kill()
+		want := earlier
+		if step == "stored" {
+			want = example
 		}
+		if diff := cmp.Diff(withDirs(want), tree(t, dir)); diff != "" {
+			t.Errorf("killed at %q: %s", step, diff)
+		}
+		if entries, err := os.ReadDir(filepath.Dir(dir)); err != nil || len(entries) != 2 {
+			t.Errorf("killed at %q: %v, %v; want the package and what the dead has left", step, entries, err)
+		}
+		src := serve(map[string][]byte{archiveURL + ".zip": content})
+		report, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL+".zip"), dir,
+			module.Options{Replace: true, H1: h1(t, example)})
+		if err != nil || report.Reused != (step == "stored") {
+			t.Errorf("after the kill at %q: %+v, %v", step, report, err)
+		}
+		wantTree(t, dir, example)
 	}
 }
 
