@@ -28,15 +28,15 @@ type Address struct {
 	// and starts with "./" or "../"; empty: it is something else.
 	//
 	// For a module in a package, path.Join of [Report.Subdir] and Path is the
-	// directory in the package. If the result starts with ".." it leads out of the
-	// package, which the CLI refuses.
+	// directory in it. One for which filepath.IsLocal is false leads out of the
+	// package, which the CLI refuses, and so must others.
 	Path string
 }
 
 // ParseAddress reads the source of a module block that has no version. It decides as the
 // OpenTofu CLI does: what starts with ./ or ../ is a path, also with backslashes; what
 // [addrs.ParseModuleSource] accepts is a module in a registry; all else is for
-// [ParseLocation]. Unlike that, it takes no spaces around the text.
+// [ParseLocation], though without spaces around it.
 //
 // A block that has a version is always about a module in a registry. There the CLI
 // tries nothing else, and so should the caller: addrs.ParseModuleSource has the error
