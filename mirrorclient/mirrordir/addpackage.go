@@ -32,6 +32,20 @@ func (v *versionAdder) onePackage(ctx context.Context, platform addrs.Platform) 
 	}
 	release := sync.OnceFunc(v.slots.give)
 	defer release()
+	a, err := v.packageAdder(ctx, platform, release)
+	if err != nil {
+		return Added{}, err
+	}
+	for _, way := range []func(context.Context) (*Added, error){a.keep, a.adopt, a.fetch} {
+		if added, err := way(ctx); added != nil || err != nil {
+			return value(added), err
+		}
+	}
+	return Added{}, errors.New("unreachable")
+}
+
+// packageAdder looks at what there is of a package.
+func (v *versionAdder) packageAdder(ctx context.Context, platform addrs.Platform, release func()) (*packageAdder, error) {
 	k := packageKey{v.job.Version, platform}
 	a := &packageAdder{
 		versionAdder: v,
@@ -45,15 +59,10 @@ func (v *versionAdder) onePackage(ctx context.Context, platform addrs.Platform) 
 	}
 	rec, err := v.readRecord(ctx, a.name)
 	if err != nil && !errors.Is(err, errDocument) {
-		return Added{}, err
+		return nil, err
 	}
 	a.record, a.recorded = rec, rec != nil || err != nil
-	for _, way := range []func(context.Context) (*Added, error){a.keep, a.adopt, a.fetch} {
-		if added, err := way(ctx); added != nil || err != nil {
-			return value(added), err
-		}
-	}
-	return Added{}, errors.New("unreachable")
+	return a, nil
 }
 
 func value(a *Added) Added {

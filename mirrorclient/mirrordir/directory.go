@@ -24,6 +24,9 @@ import (
 // A file is written in the directory ".tofureg" at the top, synced, and renamed: nothing
 // incomplete ever has a name in the mirror. Locks are there too. What a process that was
 // killed leaves there is removed when the mirror is written to again.
+//
+// A [Mirror] gives archives their names in a Directory without calling Write, also in a type
+// that embeds one.
 type Directory struct {
 	// Path is the directory, which must exist.
 	Path string

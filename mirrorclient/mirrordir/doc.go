@@ -22,6 +22,9 @@
 //	pkg, err := mirror.ProviderPackage(ctx, random, v, addrs.CurrentPlatform())
 //	report, err := provider.Download(ctx, mirror, pkg, pkg.ArchiveName(), provider.Options{})
 //
+// A [Handler] serves one over HTTP, and a [Cache] is one that fills itself with what its
+// clients ask for: together they are a cache server.
+//
 // # Records
 //
 // The protocol has no place for signatures. So [Mirror.Add] keeps a record beside each

@@ -23,8 +23,8 @@ import (
 )
 
 // Handler is an [http.Handler] that serves the network mirror protocol for the packages of
-// any source: a [Mirror], or a registry or another mirror that is pulled through. Set the
-// fields before the first request; after it a Handler must not be copied.
+// any source: a [Mirror], a [Cache], or a registry or another mirror that is pulled through.
+// Set the fields before the first request; after it a Handler must not be copied.
 //
 //	http.Handle("/providers/", http.StripPrefix("/providers", &mirrordir.Handler{Source: mirror}))
 //
@@ -40,9 +40,10 @@ import (
 // The clients of a mirror cannot verify signatures, so the Handler does it: it states, as
 // hashes of an archive, what Policy accepts, and it serves an archive only if it has passed
 // Policy. An archive is passed on while it arrives, but its last byte is held back until it
-// has been judged; one that is refused ends in a broken connection. Nothing is kept: to
-// keep packages, [Mirror.Add] them. Requests for the same thing at the same time share one
-// request to the source, and an archive that many ask for is transferred once.
+// has been judged; one that is refused ends in a broken connection. Requests for the same
+// thing at the same time share one request to the source, and an archive that many ask for
+// is transferred once. Nothing is kept unless the source is a [Cache], which has a Policy
+// and limits of its own: those of the Handler are then without effect.
 //
 // Whoever may ask a Handler decides what its source is asked for. A registry client that
 // is asked for a provider of any host contacts that host: limit the providers with the
@@ -91,6 +92,9 @@ func (h *Handler) setup() {
 		case *Mirror:
 			h.puller = newPuller(src, h.Parallel, h.TempDir, asIsIn(h.Policy.Limits))
 			h.catalogue = src
+		case *Cache:
+			h.puller = src.setup()
+			h.catalogue = &cached{src, &through{h.puller, src.Policy, h.Platforms}}
 		default:
 			h.puller = newPuller(src, h.Parallel, h.TempDir, origin{policy: h.Policy})
 			h.catalogue = &through{h.puller, h.Policy, h.Platforms}

@@ -31,11 +31,7 @@ func (h *Handler) serveArchive(w http.ResponseWriter, r *http.Request, q request
 	p := h.puller.join(r.Context(), q, pkg)
 	defer h.puller.leave(p)
 	body := &pullReader{ctx: r.Context(), pull: p}
-	err = p.await(r.Context(), func() bool {
-		body.size = p.size
-		return p.size >= 0
-	})
-	if err != nil {
+	if err := body.begin(); err != nil {
 		return err
 	}
 	setArchiveHeader(w, tag)
@@ -47,6 +43,10 @@ func (h *Handler) serveArchive(w http.ResponseWriter, r *http.Request, q request
 		// The status has been sent. Only a broken connection tells the client that
 		// what it has is not the archive.
 		panic(http.ErrAbortHandler)
+	}
+	if c, ok := h.Source.(*Cache); ok {
+		http.NewResponseController(w).Flush() // if it fails, nobody listens
+		c.settle(body)
 	}
 	return nil
 }

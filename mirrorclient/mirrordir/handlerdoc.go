@@ -53,7 +53,11 @@ type through struct {
 }
 
 func (t *through) archiveVersions(ctx context.Context, p addrs.Provider) ([]addrs.Version, error) {
-	versions, err := t.versions(ctx, p)
+	return listedBy(t.source.ProviderVersions(ctx, p))
+}
+
+// listedBy returns the versions of a list.
+func listedBy(versions *provider.Versions, err error) ([]addrs.Version, error) {
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ type Mirror struct {
 
 	// TempDir is the directory in which archives are received and read if Storage is
 	// not a local directory; empty: that of [os.TempDir]. A [Directory] receives them
-	// where they will stay.
+	// where they will stay, unless they come by a [Cache].
 	TempDir string
 }
 

@@ -171,7 +171,7 @@ func (u *puller) receive(ctx context.Context, p *pull, o *origin, f *fsx.TempFil
 	stays := o.keep != nil && u.stay(p)
 	p.change(func() { p.size, p.arrived, p.judged = got.Size, got.Size, true })
 	if stays {
-		o.keep(&arrival{got, o.pkg, f})
+		o.keep(context.WithoutCancel(ctx), &arrival{got, o.pkg, f})
 		u.leave(p)
 	}
 	return nil

@@ -14,9 +14,9 @@ import (
 // puller brings what clients ask for from a source, each thing once for all who want it at
 // the same time.
 type puller struct {
-	source provider.Source // that is asked what there is
-	asking slots           // one for each request that is not for an archive
-	temp   string          // the directory for archives on their way
+	source   provider.Source // that is asked what there is
+	parallel int             // how much of a kind is done at the same time
+	temp     string          // the directory for archives on their way
 
 	// origin says where the archive of a package comes from.
 	origin func(ctx context.Context, pkg *provider.Package) (*origin, error)
@@ -34,18 +34,21 @@ type origin struct {
 	pulling slots // one for each archive that arrives
 
 	// keep, if not nil, is called with each archive that the policy has accepted.
-	keep func(*arrival)
+	keep func(context.Context, *arrival)
 }
 
 // defaultPulls is what Parallel of a Handler or a Cache means by 0.
 const defaultPulls = 16
 
-// newPuller returns a puller of a source.
+// parallelPulls returns what Parallel of a Handler or a Cache means.
+func parallelPulls(n int) int { return cmp.Or(max(n, 0), defaultPulls) }
+
+// newPuller returns a puller of a source whose archives all have the same origin.
 func newPuller(source provider.Source, parallel int, temp string, o origin) *puller {
-	n := cmp.Or(max(parallel, 0), defaultPulls)
+	n := parallelPulls(parallel)
 	o.Fetcher, o.pulling = source, make(slots, n)
 	return &puller{
-		source: source, asking: make(slots, n), temp: temp,
+		source: &asker{source, make(slots, n)}, parallel: n, temp: temp,
 		origin: func(_ context.Context, pkg *provider.Package) (*origin, error) {
 			here := o
 			here.pkg = pkg
@@ -74,38 +77,43 @@ func (s slots) take(ctx context.Context) error {
 
 func (s slots) give() { <-s }
 
-// versions asks the source.
-func (u *puller) versions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
-	if err := u.asking.take(ctx); err != nil {
-		return nil, err
+// asker is a source of which not too much is asked at the same time, archives aside.
+type asker struct {
+	provider.Source
+	slots slots
+}
+
+// ask makes a request when there is a slot for it.
+func ask[T any](ctx context.Context, a *asker, request func() (T, error)) (T, error) {
+	if err := a.slots.take(ctx); err != nil {
+		var none T
+		return none, err
 	}
-	defer u.asking.give()
-	return u.source.ProviderVersions(ctx, p)
+	defer a.slots.give()
+	return request()
+}
+
+func (a *asker) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
+	return ask(ctx, a, func() (*provider.Versions, error) { return a.Source.ProviderVersions(ctx, p) })
+}
+
+func (a *asker) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
+	return ask(ctx, a, func() (*provider.Package, error) { return a.Source.ProviderPackage(ctx, p, v, platform) })
+}
+
+func (a *asker) Evidence(ctx context.Context, pkg *provider.Package) (verify.Evidence, error) {
+	return ask(ctx, a, func() (verify.Evidence, error) { return a.Source.Evidence(ctx, pkg) })
 }
 
 // find asks the source for the package, once for all who want it now.
 func (u *puller) find(ctx context.Context, q request) (*provider.Package, error) {
 	return u.packages.Do(ctx, q, (*provider.Package).Clone, func(ctx context.Context) (*provider.Package, error) {
-		if err := u.asking.take(ctx); err != nil {
-			return nil, err
-		}
-		defer u.asking.give()
 		pkg, err := u.source.ProviderPackage(ctx, q.provider, q.version, q.platform)
 		if err == nil && pkg.Dir != "" {
 			return nil, failed("open", pkg.String(), provider.ErrUnpacked)
 		}
 		return pkg, err
 	})
-}
-
-// evidence asks the source.
-func (u *puller) evidence(ctx context.Context, pkg *provider.Package) (verify.Evidence, error) {
-	if err := u.asking.take(ctx); err != nil {
-		return verify.Evidence{}, err
-	}
-	defer u.asking.give()
-	ev, err := u.source.Evidence(ctx, pkg)
-	return ev, promised(err)
 }
 
 // brokenPromise is why a source does not have what it has just said it has. Then the source

@@ -95,6 +95,14 @@ type pullReader struct {
 	err    error // why the archive cannot be read to its end
 }
 
+// begin waits until the size of the archive is known.
+func (r *pullReader) begin() error {
+	return r.pull.await(r.ctx, func() bool {
+		r.size = r.pull.size
+		return r.size >= 0
+	})
+}
+
 // Read implements io.Reader.
 func (r *pullReader) Read(b []byte) (int, error) {
 	if r.offset >= r.size {

@@ -38,7 +38,7 @@ type statement struct {
 }
 
 func (s *statement) make(ctx context.Context) (map[addrs.Platform][]verify.Hash, error) {
-	versions, err := s.versions(ctx, s.pkg.Provider)
+	versions, err := s.source.ProviderVersions(ctx, s.pkg.Provider)
 	if err != nil {
 		return nil, err
 	}
@@ -83,9 +83,9 @@ func (s *statement) request(platform addrs.Platform) request {
 // all fills in what is stated about the archives for all platforms. One SHA256SUMS
 // document is about all of them.
 func (s *statement) all(ctx context.Context, first *provider.Package) error {
-	ev, err := s.evidence(ctx, first)
+	ev, err := s.source.Evidence(ctx, first)
 	if err != nil {
-		return err
+		return promised(err)
 	}
 	ev.Filename, ev.Want = "", "" // it need not be about this platform, only about some
 	sums, by, err := s.policy.CheckSums(ev)
@@ -168,7 +168,7 @@ func (s *statement) claims(ctx context.Context, first *provider.Package) error {
 		}
 	}
 	errs := make([]error, len(missing))
-	inParallel(cap(s.asking), len(missing), func(i int) {
+	inParallel(s.parallel, len(missing), func(i int) {
 		pkg, err := s.find(ctx, s.request(missing[i]))
 		switch {
 		case err == nil:

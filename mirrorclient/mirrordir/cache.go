@@ -1,0 +1,206 @@
+package mirrordir
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// Cache is a [provider.Source] that keeps what is fetched through it. With a [Handler] it is
+// a cache server:
+//
+//	cache := &mirrordir.Cache{Source: registry, Mirror: mirror}
+//	http.Handle("/providers/", http.StripPrefix("/providers", &mirrordir.Handler{Source: cache}))
+//
+// Set the fields before the first call; after it a Cache must not be copied, and is safe for
+// concurrent use.
+//
+// # What is kept
+//
+// Packages: an archive that is fetched and that Policy accepts is added to Mirror as
+// [Mirror.Add] does it, with its evidence. From then on it is served from there and Source is
+// not asked about it, whatever becomes of it there: a release does not change. That holds for
+// what anybody else has added to Mirror too, provided that Policy accepts what is on record;
+// what it does not accept is fetched anew. What is refused, or breaks off, is not kept.
+//
+// What there is, Source says: which versions, and which platforms of each. A version that it
+// does not list any more is not listed here. But when Source is at fault (see
+// [provider.IsFault]), or does not answer within Wait, the answer is what Mirror holds, if it
+// holds anything of the provider; for half a minute Source is then not asked for lists of that
+// host. Lists themselves are not kept, nor is that something does not exist, so a new version
+// is seen at once. A refused token is no fault.
+//
+// To list what Source has dropped as well, combine the two:
+//
+//	provider.Multi{Methods: []provider.Method{{Name: "cache", Source: cache}, {Name: "kept", Source: mirror}}}
+//
+// # Many clients
+//
+// An archive that many ask for is fetched once, by whatever way they ask, and passed on while
+// it arrives; its last byte is held back until it has been judged. A client that leaves stops
+// the transfer only if it was the last. Who has read the whole archive is let go when it is in
+// the mirror, or after Wait. If it cannot be kept, since the disk is full or the archive
+// unreadable, it is served all the same, the Logger is told, and it is fetched again next time.
+//
+// Several processes may use the same Mirror, and it may be refreshed by Add meanwhile.
+//
+// Whoever refuses some requests does so in a Source around the Cache, not in the one within,
+// which is not asked for what is kept.
+type Cache struct {
+	// Source is where packages come from. It must not be nil.
+	Source provider.Source
+
+	// Mirror is where they are kept. It must not be nil. Archives arrive in its TempDir
+	// first, or in the directory of [os.TempDir] if that is empty, for a [Directory] too.
+	Mirror *Mirror
+
+	// Policy is what a package must satisfy to be served and kept. The zero Policy wants
+	// signed packages; if Source is a mirror, set AllowUnsigned.
+	Policy verify.Policy
+
+	// Wait is how long a client waits for what it could do without: for Source to answer
+	// what Mirror can answer too, and for an archive that it has to be kept. 0 means 5
+	// seconds, less than zero no limit. The CLI gives up on a mirror after 10 seconds.
+	Wait time.Duration
+
+	// Parallel is how many archives arrive at the same time, and how many requests of
+	// other kinds are made to Source; 0 means 16 of each. Others wait, but not for what
+	// is kept.
+	Parallel int
+
+	// Logger is told, at the level Warn, when Source is at fault and what is kept is the
+	// answer, and when something cannot be kept or looked up; at Info, what is kept. Nil
+	// means silence.
+	Logger *slog.Logger
+
+	once     sync.Once
+	puller   *puller
+	upstream *asker // Source
+
+	mu      sync.Mutex
+	resting map[svchost.Hostname]time.Time // hosts with faults, until when Source is not asked
+}
+
+var _ provider.Source = (*Cache)(nil)
+
+// defaultWait is what Cache.Wait means by 0.
+const defaultWait = 5 * time.Second
+
+func (c *Cache) setup() *puller {
+	c.once.Do(func() {
+		n := parallelPulls(c.Parallel)
+		c.upstream = &asker{c.Source, make(slots, n)}
+		pulling, reading := make(slots, n), make(slots, n)
+		c.puller = &puller{
+			source: withoutLists{c}, parallel: n, temp: c.Mirror.TempDir,
+			origin: func(ctx context.Context, pkg *provider.Package) (*origin, error) {
+				return c.origin(ctx, pkg, pulling, reading)
+			},
+		}
+	})
+	return c.puller
+}
+
+// withoutLists is the Cache for itself: it finds what is kept, but only Source says what
+// there is.
+type withoutLists struct{ *Cache }
+
+func (c withoutLists) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
+	return c.upstream.ProviderVersions(ctx, p)
+}
+
+// ProviderVersions returns the list of Source, or if Source is at fault what Mirror holds of
+// p. The errors are those of Source.
+func (c *Cache) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
+	c.setup()
+	kept := &provider.Versions{}
+	h, err := c.Mirror.scanHome(ctx, p)
+	if c.unread(ctx, p, err) == nil {
+		kept = h.list(p)
+	}
+	return orKept(ctx, c, p, kept, len(kept.List) > 0, func(ctx context.Context) (*provider.Versions, error) {
+		return c.upstream.ProviderVersions(ctx, p)
+	})
+}
+
+// ProviderPackage returns the package that is kept, as [Mirror.ProviderPackage] does, or else
+// that of Source.
+func (c *Cache) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
+	c.setup()
+	if pkg := c.kept(ctx, p, v, platform); pkg != nil {
+		return pkg, nil
+	}
+	return c.upstream.ProviderPackage(ctx, p, v, platform)
+}
+
+// Evidence returns what is on record about a package that is kept, and otherwise what Source
+// has.
+func (c *Cache) Evidence(ctx context.Context, pkg *provider.Package) (verify.Evidence, error) {
+	c.setup()
+	if kept := c.kept(ctx, pkg.Provider, pkg.Version, pkg.Platform); kept != nil {
+		return c.Mirror.Evidence(ctx, kept)
+	}
+	return c.upstream.Evidence(ctx, pkg)
+}
+
+// Open opens the archive that is kept, or else begins to fetch and to keep it, or joins those
+// who fetch it already. What Policy refuses ends in an error before the last byte. Closing
+// waits until the archive is kept, if it has been read to its end.
+func (c *Cache) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
+	if pkg.Dir != "" {
+		return nil, failed("open", pkg.String(), provider.ErrUnpacked)
+	}
+	u := c.setup()
+	p := u.join(ctx, request{documentKey{pkg.Provider, pkg.Version}, pkg.Platform, true}, pkg)
+	body := &cacheBody{pullReader: pullReader{ctx: ctx, pull: p}, cache: c}
+	if err := body.begin(); err != nil {
+		u.leave(p)
+		return nil, failed("open", pkg.String(), err)
+	}
+	return &provider.Body{ReadCloser: body, Size: body.size}, nil
+}
+
+// cacheBody is an archive as one caller reads it.
+type cacheBody struct {
+	pullReader
+	cache *Cache
+	once  sync.Once
+}
+
+func (b *cacheBody) Close() error {
+	b.once.Do(func() {
+		b.cache.settle(&b.pullReader)
+		b.cache.puller.leave(b.pull)
+	})
+	return nil
+}
+
+// settle has those who have read an archive wait until it is kept.
+func (c *Cache) settle(r *pullReader) {
+	if r.offset < r.size || r.err != nil {
+		return
+	}
+	ctx, cancel := c.patience(context.Background())
+	defer cancel()
+	select {
+	case <-r.pull.settled:
+	case <-ctx.Done():
+	}
+}
+
+// patience limits ctx to Wait.
+func (c *Cache) patience(ctx context.Context) (context.Context, context.CancelFunc) {
+	switch {
+	case c.Wait < 0:
+		return ctx, func() {}
+	case c.Wait == 0:
+		return context.WithTimeout(ctx, defaultWait)
+	}
+	return context.WithTimeout(ctx, c.Wait)
+}

@@ -1,0 +1,342 @@
+package mirrordir_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// slow makes the archives of a registry take ten seconds to arrive.
+func slow(reg *regtest.Registry, size int) {
+	reg.AddFault(regtest.Fault{Kind: regtest.Archive, Rate: int64(size / 10)})
+}
+
+// sized returns a registry that has one package of about this size.
+func sized(size int64) (*regtest.Registry, *regtest.Release) {
+	reg := regtest.New("registry.example.com")
+	return reg, reg.AddProvider(regtest.Provider{Address: "acme/alpha", Platforms: []string{"linux_amd64", "darwin_arm64"}, Size: size})
+}
+
+// TestCacheShared: what many ask for, before, while and after it arrives, and in whatever way,
+// is fetched once. Those who leave take nothing from those who stay.
+func TestCacheShared(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const size = 1 << 20
+		reg, rel := sized(size)
+		slow(reg, size)
+		h, c, dir := newCache(t, client(reg))
+		var wg sync.WaitGroup
+		for i := range 60 {
+			wg.Go(func() {
+				time.Sleep(time.Duration(i) * 250 * time.Millisecond) // up to 15 s
+				switch i % 4 {
+				case 0: // leaves
+					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+					defer cancel()
+					r := httptest.NewRequestWithContext(ctx, "GET", "/"+archive(v1, linux), nil)
+					defer func() { _ = recover() }() // the answer breaks off
+					h.ServeHTTP(httptest.NewRecorder(), r)
+				case 1: // is a program
+					pkg, err := c.ProviderPackage(t.Context(), alpha, v1, linux)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					body, err := c.Open(t.Context(), pkg)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					defer body.Close()
+					if zh, err := verify.ZH(body); err != nil || zh != rel.ZH("linux_amd64") {
+						t.Errorf("%v, %v", zh, err)
+					}
+				default:
+					if content := mustFetch(t, h, archive(v1, linux)); content == "" {
+						t.Error("empty")
+					} else if zh, _ := verify.ZH(strings.NewReader(content)); zh != rel.ZH("linux_amd64") {
+						t.Errorf("client %d has another archive", i)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		if n := reg.Count(regtest.Archive); n != 1 {
+			t.Errorf("the archive was fetched %d times", n)
+		}
+		if zh, _ := verify.ZH(strings.NewReader(read(t, dir, archive(v1, linux)))); zh != rel.ZH("linux_amd64") {
+			t.Error("not kept")
+		}
+		if left := files(t, c.Mirror.TempDir); len(left) > 0 {
+			t.Errorf("left behind: %v", left)
+		}
+	})
+}
+
+// TestCacheNobodyStays: when all have left the transfer ends, nothing is kept, and the next
+// client begins anew.
+func TestCacheNobodyStays(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const size = 1 << 20
+		reg, _ := sized(size)
+		slow(reg, size)
+		h, c, dir := newCache(t, client(reg))
+		c.Parallel = 1 // so each must give its place back
+		for i := range 3 {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i+1)*3*time.Second)
+			func() {
+				defer func() {
+					if v := recover(); v != http.ErrAbortHandler {
+						t.Errorf("panic %v", v)
+					}
+				}()
+				h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, "GET", "/"+archive(v1, linux), nil))
+			}()
+			cancel()
+			synctest.Wait()
+			wantFiles(t, dir)
+			wantFiles(t, c.Mirror.TempDir)
+		}
+		pkg, err := c.ProviderPackage(t.Context(), alpha, v1, linux)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := c.Open(t.Context(), pkg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.CopyN(io.Discard, body, 1000); err != nil {
+			t.Error(err)
+		}
+		body.Close()
+		synctest.Wait()
+		wantFiles(t, dir)
+		mustFetch(t, h, archive(v1, linux))
+		if len(files(t, dir)) != 4 {
+			t.Errorf("kept: %v", files(t, dir))
+		}
+	})
+}
+
+// TestCacheWaits: a source that does not answer holds up the clients once, for Wait, and then
+// for half a minute nobody, unless it is for what is not kept.
+func TestCacheWaits(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		wait, want time.Duration
+		fault      regtest.Fault
+	}{
+		"the default":     {0, 5 * time.Second, regtest.Fault{Delay: time.Hour}},
+		"as set":          {2 * time.Second, 2 * time.Second, regtest.Fault{Delay: time.Hour}},
+		"no limit":        {-1, 8 * time.Second, regtest.Fault{Delay: 8 * time.Second, Status: 500}},
+		"a fast failure":  {0, 0, regtest.Fault{Drop: true}},
+		"late but answer": {0, 0, regtest.Fault{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				reg, src := newRegistry(t)
+				h, c, _ := newCache(t, src)
+				c.Wait = test.wait
+				var log strings.Builder
+				c.Logger = slog.New(slog.NewTextHandler(&log, nil))
+				mustFetch(t, h, archive(v1, linux))
+				listed := "1.0.0"
+				if test.fault.Drop || test.fault.Delay > 0 {
+					reg.AddFault(test.fault)
+				} else {
+					reg.AddFault(regtest.Fault{Kind: regtest.Versions, Delay: 4 * time.Second})
+					test.want, listed = 4*time.Second, "1.0.0 2.0.0"
+				}
+				for range 2 {
+					reg.Reset()
+					start := time.Now()
+					if got := versionsOf(t, h); got != listed {
+						t.Errorf("versions %s, want %s", got, listed)
+					}
+					if took := time.Since(start); took != test.want {
+						t.Errorf("the list took %v, want %v", took, test.want)
+					}
+					if reg.Count(0) == 0 {
+						t.Error("the registry was not asked")
+					}
+					if listed != "1.0.0" {
+						return
+					}
+					if !strings.Contains(log.String(), "level=WARN") {
+						t.Errorf("log: %s", &log)
+					}
+					reg.Reset()
+					start = time.Now()
+					if w := ask(h, "GET", "/"+home+"/1.0.0.json"); w.Code != 200 {
+						t.Errorf("document: %d", w.Code)
+					}
+					versionsOf(t, h)
+					mustFetch(t, h, archive(v1, linux))
+					if took := time.Since(start); took != 0 || reg.Count(0) != 0 {
+						t.Errorf("what is kept took %v, %v", took, reg.Requests())
+					}
+					if w := ask(h, "GET", "/registry.example.com/acme/beta/index.json"); w.Code != 502 || reg.Count(0) == 0 {
+						t.Errorf("what is not kept: %d, %d requests", w.Code, reg.Count(0))
+					}
+					time.Sleep(31 * time.Second)
+				}
+				reg.ClearFaults()
+				if got := versionsOf(t, h); got != "1.0.0 2.0.0" {
+					t.Errorf("when it is back: versions %s", got)
+				}
+			})
+		})
+	}
+}
+
+// TestCacheIsNotHeldUp: what is kept does not wait for what arrives slowly.
+func TestCacheIsNotHeldUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg, src := newRegistry(t)
+		h, c, _ := newCache(t, src)
+		c.Parallel = 1
+		mustFetch(t, h, archive(v1, linux))
+		reg.AddFault(regtest.Fault{Kind: regtest.Archive, Delay: 8 * time.Second})
+		var wg sync.WaitGroup
+		for _, name := range []string{archive(v2, linux), archive(v2, darwin)} {
+			wg.Go(func() { mustFetch(t, h, name) })
+		}
+		synctest.Wait()
+		start := time.Now()
+		mustFetch(t, h, archive(v1, linux))
+		if took := time.Since(start); took != 0 {
+			t.Errorf("it took %v", took)
+		}
+		wg.Wait()
+	})
+}
+
+// failingStorage cannot write, or takes its time.
+type failingStorage struct {
+	*bucket
+	write func(ctx context.Context, name string) error
+}
+
+func (s failingStorage) Write(ctx context.Context, name string, content *io.SectionReader, was mirrordir.Revision) error {
+	if err := s.write(ctx, name); err != nil {
+		return err
+	}
+	return s.bucket.Write(ctx, name, content, was)
+}
+
+var errFull = errors.New("no space left")
+
+// TestCacheCannotKeep: what cannot be kept is served, now and later, and somebody is told.
+func TestCacheCannotKeep(t *testing.T) {
+	t.Parallel()
+	for name, write := range map[string]func(name string) error{
+		"nothing can be written": func(string) error { return errFull },
+		"no archives": func(name string) error {
+			if strings.HasSuffix(name, ".zip") {
+				return errFull
+			}
+			return nil
+		},
+		"no records": func(name string) error {
+			if strings.HasSuffix(name, ".record.json") {
+				return errFull
+			}
+			return nil
+		},
+		"no index": func(name string) error {
+			if strings.HasSuffix(name, "index.json") {
+				return errFull
+			}
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reg, src := newRegistry(t)
+			full := true
+			storage := failingStorage{&bucket{}, func(_ context.Context, name string) error {
+				if full {
+					return write(name)
+				}
+				return nil
+			}}
+			var log strings.Builder
+			m := &mirrordir.Mirror{Storage: storage, TempDir: t.TempDir()}
+			h := &mirrordir.Handler{Source: &mirrordir.Cache{Source: src, Mirror: m, Wait: -1, Logger: slog.New(slog.NewTextHandler(&log, nil))}}
+			content := mustFetch(t, h, archive(v1, linux))
+			if got := log.String(); !strings.Contains(got, "level=WARN") || !strings.Contains(got, errFull.Error()) {
+				t.Errorf("log: %s", got)
+			}
+			for range 2 {
+				if mustFetch(t, h, archive(v1, linux)) != content || versionsOf(t, h) != "1.0.0 2.0.0" {
+					t.Error("it is another")
+				}
+				full = false // the second time it is kept
+			}
+			reg.Reset()
+			mustFetch(t, h, archive(v1, linux))
+			if name != "no index" && reg.Count(0) != 0 {
+				t.Errorf("%v", reg.Requests())
+			}
+			wantFiles(t, m.TempDir)
+			mustAdd(t, m, src, wants(three[:1], v1), mirrordir.Options{})
+			if report := mustCheck(t, m, mirrordir.CheckOptions{}); !report.OK() {
+				t.Errorf("%+v", report)
+			}
+		})
+	}
+}
+
+// TestCacheSlowStorage: a storage that hangs holds a client up for Wait and not longer, and
+// others find the archive meanwhile.
+func TestCacheSlowStorage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg, src := newRegistry(t)
+		storage := failingStorage{&bucket{}, func(ctx context.Context, name string) error {
+			if strings.HasSuffix(name, ".zip") {
+				time.Sleep(time.Hour)
+			}
+			return nil
+		}}
+		m := &mirrordir.Mirror{Storage: storage, TempDir: t.TempDir()}
+		c := &mirrordir.Cache{Source: src, Mirror: m}
+		h := &mirrordir.Handler{Source: c}
+		for range 2 {
+			start := time.Now()
+			mustFetch(t, h, archive(v1, linux))
+			if took := time.Since(start); took != 5*time.Second {
+				t.Errorf("it took %v", took)
+			}
+		}
+		pkg, err := c.ProviderPackage(t.Context(), alpha, v1, linux)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := provider.Download(t.Context(), c, pkg, t.TempDir()+"/a.zip", provider.Options{}); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(2 * time.Hour)
+		mustFetch(t, h, archive(v1, linux))
+		if n := reg.Count(regtest.Archive); n != 1 {
+			t.Errorf("the archive was fetched %d times", n)
+		}
+	})
+}
