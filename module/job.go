@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 
 	"github.com/tofureg/tofureg/internal/fsx"
@@ -17,7 +18,7 @@ type job struct {
 	limits verify.Limits // effective
 	dir    string        // as the caller named it
 	target string        // cleaned
-	there  bool          // what is at the target was found to have Options.H1
+	there  fs.FileInfo   // the target, if it was found to have Options.H1
 	stage  *stage        // nil: nothing is to be written yet
 	meter  *meter
 	report Report
@@ -35,7 +36,10 @@ func newJob(ctx context.Context, src Opener, dir string, o Options) (*job, error
 		return nil, err
 	}
 	j := &job{src: src, o: o, limits: o.Limits.Effective(), dir: dir, target: target}
-	if j.there = !o.H1.IsZero() && j.has(ctx, o.H1); j.there {
+	if !o.H1.IsZero() {
+		j.there = j.find(ctx, o.H1)
+	}
+	if j.there != nil {
 		fsx.SweepParts(filepath.Dir(target)) // as a stage would
 		return j, nil
 	}
@@ -88,11 +92,8 @@ func (j *job) run(ctx context.Context, start *Location) (*Report, error) {
 
 // place puts the package at the target, unless it is there.
 func (j *job) place(ctx context.Context, got *pack, loc *Location) error {
-	if !got.reused && j.has(ctx, got.h1) {
-		if same := j.open(loc.Subdir); same != nil {
-			same.Close()
-			got.reused = true
-		}
+	if !got.reused {
+		got.reused = j.holds(ctx, got.h1, loc.Subdir)
 	}
 	if j.report.Reused = got.reused; got.reused {
 		j.meter.send(EventReused, nil)

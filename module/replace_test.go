@@ -296,6 +296,28 @@ func TestReuseIsProven(t *testing.T) {
 	}
 }
 
+// TestReuseRace: a directory that is exchanged while the registry is asked is no proof any
+// more.
+func TestReuseRace(t *testing.T) {
+	t.Parallel()
+	dir := target(t)
+	write(t, dir, example)
+	src := registry(t, archiveURL+".zip", zipOf(t, example.entries()...))
+	answer := src.location
+	src.location = func(m addrs.Module, v addrs.Version) (*module.Location, error) {
+		if err := os.Rename(dir, filepath.Join(t.TempDir(), "away")); err != nil {
+			t.Error(err)
+		}
+		write(t, dir, earlier)
+		return answer(m, v)
+	}
+	report, err := module.Download(t.Context(), src, addrs.ModuleSource{Module: vpc}, v1, dir, module.Options{Replace: true, H1: h1(t, example)})
+	if err != nil || report.Reused || opened(src) != 1 {
+		t.Errorf("%+v, %v", report, err)
+	}
+	wantTree(t, dir, example)
+}
+
 // orFile makes another surplus file where there are no pipes.
 func orFile(err error, dir string) error {
 	if err != nil {

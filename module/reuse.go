@@ -13,48 +13,63 @@ import (
 // directory of loc in it; otherwise nil. Which directory that is may only be known once
 // the registry, and a page, have been asked.
 func (j *job) reuse(loc *Location) *pack {
-	if !j.there {
+	if j.there == nil {
 		return nil
 	}
-	root := j.open(loc.Subdir)
+	root := j.open(j.there, loc.Subdir)
 	if root == nil {
 		return nil
 	}
 	return &pack{root: root, h1: j.o.H1, reused: true}
 }
 
-// open opens the target if it has this directory. An empty one may be missing although
-// the hash is right.
-func (j *job) open(subdir string) *os.Root {
-	root, err := openDir(j.target)
+// open opens the target if it is still the directory that it was, and has this one in
+// it. An empty one may be missing although the hash is right.
+func (j *job) open(was fs.FileInfo, subdir string) *os.Root {
+	root, is, err := openDir(j.target)
 	if err != nil {
 		return nil
 	}
-	if _, err := locate(root, subdir); err != nil {
+	if _, err := locate(root, subdir); err != nil || !os.SameFile(was, is) {
 		root.Close()
 		return nil
 	}
 	return root
 }
 
-// has reports whether the target, which may be replaced, has the hash. The hash is
-// computed from what is in the directory now, so it does not matter who has put it there
-// and what has happened to it since. Whatever keeps it from being read is a no.
-func (j *job) has(ctx context.Context, want verify.Hash) bool {
-	if !j.o.Replace {
+// holds reports whether the target has the hash, and this directory in it.
+func (j *job) holds(ctx context.Context, want verify.Hash, subdir string) bool {
+	is := j.find(ctx, want)
+	if is == nil {
 		return false
 	}
-	root, err := openDir(j.target)
+	root := j.open(is, subdir)
+	if root != nil {
+		root.Close()
+	}
+	return root != nil
+}
+
+// find returns the target, which may be replaced, if it has the hash, otherwise nil. The
+// hash is computed from what is in the directory now, so it does not matter who has put it
+// there and what has happened to it since. What cannot be read does not have it.
+func (j *job) find(ctx context.Context, want verify.Hash) fs.FileInfo {
+	if !j.o.Replace {
+		return nil
+	}
+	root, is, err := openDir(j.target)
 	if err != nil {
-		return false
+		return nil
 	}
 	defer root.Close()
 	tree := interruptible{ctx, root.FS()}
 	if j.checkSize(tree) != nil {
-		return false
+		return nil
 	}
-	got, err := verify.H1Dir(tree)
-	return err == nil && got == want
+	if got, err := verify.H1Dir(tree); err != nil || got != want {
+		return nil
+	}
+	return is
 }
 
 // checkSize refuses what is larger than any package that would be accepted.
@@ -78,14 +93,14 @@ func (j *job) checkSize(tree fs.FS) error {
 }
 
 // openDir opens a directory, but none that a symbolic link leads to.
-func openDir(path string) (*os.Root, error) {
+func openDir(path string) (*os.Root, fs.FileInfo, error) {
 	named, err := os.Lstat(path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	root, err := os.OpenRoot(path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	opened, err := root.Stat(".")
 	if err == nil && !os.SameFile(named, opened) {
@@ -93,9 +108,9 @@ func openDir(path string) (*os.Root, error) {
 	}
 	if err != nil {
 		root.Close()
-		return nil, err
+		return nil, nil, err
 	}
-	return root, nil
+	return root, opened, nil
 }
 
 // interruptible is a tree that can be read until the context ends.
