@@ -171,7 +171,8 @@ func TestUnpacked(t *testing.T) {
 		}
 	}
 	d := newDir(t)
-	if done, err := d.Install(t.Context(), m, pkg, install.Options{Policy: verify.Policy{AllowUnchecked: true}}); err != nil || done.Report.Trust != verify.Unchecked {
+	just := verify.Limits{Unpacked: int64(len("program") + len("text")), Entries: 4} // with two directories
+	if done, err := d.Install(t.Context(), m, pkg, install.Options{Policy: verify.Policy{AllowUnchecked: true, Limits: just}}); err != nil || done.Report.Trust != verify.Unchecked {
 		t.Errorf("%+v, %v", done, err)
 	}
 	for _, mode := range modes {
