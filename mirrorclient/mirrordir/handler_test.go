@@ -186,8 +186,9 @@ func TestPullThrough(t *testing.T) {
 	if w := ask(h, "GET", "/"+archive(v1, linux), "If-None-Match", "*"); w.Code != 304 || reg.Count(regtest.Archive) != 0 {
 		t.Errorf("%d, %v", w.Code, reg.Requests())
 	}
-	if w := ask(h, "HEAD", "/"+archive(v1, linux)); w.Code != 200 || w.Header().Get("Content-Length") == "" || w.Body.Len() != 0 {
-		t.Errorf("HEAD: %d %v", w.Code, w.Header())
+	// The CLI asks this before it fetches an archive.
+	if w := ask(h, "HEAD", "/"+archive(v1, linux)); w.Code != 200 || w.Header().Get("Etag") == "" || w.Body.Len() != 0 || reg.Count(regtest.Archive) != 0 {
+		t.Errorf("HEAD: %d %v, %v", w.Code, w.Header(), reg.Requests())
 	}
 	whole := ask(h, "GET", "/"+archive(v1, linux)).Body.String()
 	if w := ask(h, "GET", "/"+archive(v1, linux), "Range", "bytes=7-50"); w.Code != 206 || w.Body.String() != whole[7:51] {
@@ -200,6 +201,12 @@ func TestStatements(t *testing.T) {
 	t.Parallel()
 	unsigned := verify.Policy{AllowUnsigned: true}
 	unchecked := verify.Policy{AllowUnchecked: true}
+	appended := func(name string) func([]byte) []byte {
+		return func(b []byte) []byte { return append(b, strings.Repeat("0", 64)+"  "+name+"\n"...) }
+	}
+	unlisted := regtest.Fault{Kind: regtest.Versions, Edit: func(doc map[string]any) {
+		delete(doc["versions"].([]any)[0].(map[string]any), "platforms")
+	}}
 	tests := map[string]struct {
 		provider regtest.Provider
 		mirror   *regtest.Mirror
@@ -215,6 +222,9 @@ func TestStatements(t *testing.T) {
 		"no sums":                   {provider: regtest.Provider{NoSums: true}, status: 502},
 		"no sums, allowed":          {provider: regtest.Provider{NoSums: true}, policy: unsigned, want: "zh"},
 		"no sums, hashes, allowed":  {provider: regtest.Provider{NoSums: true, PackageHashes: true}, policy: unsigned, want: "h1 zh"},
+		"sums without a key":        {provider: regtest.Provider{Keys: []*regtest.Key{}, PackageHashes: true}, policy: unsigned, want: "h1 zh"},
+		"a line with another name":  {provider: regtest.Provider{EditSums: appended("terraform-provider-alpha_1.0.0_linux_amd64_x5.zip")}, want: "zh"},
+		"platforms from the sums":   {provider: regtest.Provider{EditSums: appended("terraform-provider-alpha_1.0.0_plan9_arm.zip")}, fault: unlisted, want: "zh", missing: -1},
 		"one line is missing":       {provider: regtest.Provider{EditSums: func(b []byte) []byte { return b[bytes.IndexByte(b, '\n')+1:] }}, want: "zh", missing: 1},
 		"v before the version":      {provider: regtest.Provider{EditSums: func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("_1.0.0_"), []byte("_v1.0.0_")) }}, want: "zh"},
 		"sums of another version":   {provider: regtest.Provider{EditSums: func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("1.0.0"), []byte("0.9.0")) }}, status: 502},

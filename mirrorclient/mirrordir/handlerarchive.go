@@ -21,10 +21,14 @@ func (h *Handler) serveArchive(w http.ResponseWriter, r *http.Request, q request
 		w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
-	if r.Method == http.MethodHead && pkg.Size > 0 {
+	if r.Method == http.MethodHead {
+		// The CLI asks this before each archive. To tell a size that the source does not
+		// state would be to fetch the archive twice.
 		setArchiveHeader(w, tag)
 		w.Header().Set("Accept-Ranges", "bytes")
-		w.Header().Set("Content-Length", strconv.FormatInt(pkg.Size, 10))
+		if pkg.Size > 0 {
+			w.Header().Set("Content-Length", strconv.FormatInt(pkg.Size, 10))
+		}
 		w.WriteHeader(http.StatusOK)
 		return nil
 	}

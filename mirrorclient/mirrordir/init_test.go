@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -89,4 +91,34 @@ func (c *cli) init(t *testing.T, method string, srv *httptest.Server, flags ...s
 			t.Errorf("%s does not tell of having installed %s:\n%s", c.Program, p, out)
 		}
 	}
+}
+
+// TestInitThroughCache has the real clients install through a cache server, and again when the
+// registry is gone: from the cache, and from what it keeps as a filesystem mirror.
+func TestInitThroughCache(t *testing.T) {
+	t.Parallel()
+	here := addrs.CurrentPlatform()
+	terraformtest.Each(t, func(t *testing.T, program string) {
+		reg := regtest.New("registry.example.com")
+		providers := []addrs.Provider{addrs.MustParseProvider("registry.example.com/acme/alpha"), addrs.MustParseProvider("bücher.example/acme/gamma")}
+		for _, p := range providers {
+			reg.AddProvider(regtest.Provider{Address: p.String(), Version: "1.2.0-beta+meta.1", Platforms: []string{here.String(), "plan9_mips"}, Deflate: true})
+		}
+		m, dir := newMirror(t)
+		cache := &mirrordir.Cache{Source: client(reg), Mirror: m}
+		srv := serve(t, http.StripPrefix("/providers", &mirrordir.Handler{Source: cache}))
+		network := fmt.Sprintf("network_mirror {\n    url = %q\n  }", srv.URL+"/providers/")
+		c := &cli{terraformtest.New(t, program), providers}
+		c.init(t, network, srv)
+		if n := reg.Count(regtest.Archive); n != len(providers) {
+			t.Errorf("%d archives were fetched, want one of each: %v", n, reg.Requests())
+		}
+		down(reg)
+		c.init(t, network, srv, "-lockfile=readonly")
+		if err := os.Remove(filepath.Join(c.Dir, ".terraform.lock.hcl")); err != nil {
+			t.Fatal(err)
+		}
+		c.init(t, network, srv)
+		c.init(t, fmt.Sprintf("filesystem_mirror {\n    path = %q\n  }", dir), srv, "-lockfile=readonly")
+	})
 }
