@@ -2,8 +2,6 @@ package mirrordir
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -91,46 +89,6 @@ func (d *Directory) delete(ctx context.Context, name string, check func(path str
 		dir = filepath.Dir(dir)
 	}
 	return fsx.SyncDir(dir)
-}
-
-// Lock waits for the lock of this name. It is a file lock in ".tofureg", which the
-// system gives up when the process ends.
-func (d *Directory) Lock(ctx context.Context, name string) (unlock func() error, err error) {
-	// A digest, since names may be long, and differ only in case.
-	sum := sha256.Sum256([]byte(name))
-	l, err := d.lock(ctx, hex.EncodeToString(sum[:16])+".lock")
-	if err != nil {
-		return nil, err
-	}
-	return l.Remove, nil
-}
-
-// lockChanges keeps others from changing what has a name in the mirror. It is held for
-// moments only.
-func (d *Directory) lockChanges(ctx context.Context) (unlock func(), err error) {
-	l, err := d.lock(ctx, "change.lock")
-	if err != nil {
-		return nil, err
-	}
-	return func() { l.Release() }, nil
-}
-
-func (d *Directory) lock(ctx context.Context, file string) (*fsx.Lock, error) {
-	dir, err := d.private()
-	if err != nil {
-		return nil, err
-	}
-	return fsx.AcquireLock(ctx, filepath.Join(dir, file))
-}
-
-// private returns the directory for locks and unfinished files.
-func (d *Directory) private() (string, error) {
-	dir := filepath.Join(d.Path, private)
-	err := os.Mkdir(dir, 0o755)
-	if err != nil && !errors.Is(err, fs.ErrExist) {
-		return "", err
-	}
-	return dir, nil
 }
 
 // staged is a file without a name in the mirror. It is locked as long as it is in use,
@@ -226,42 +184,4 @@ func (d *Directory) mkdir(dir string) error {
 		return err
 	}
 	return fsx.SyncDir(filepath.Dir(dir))
-}
-
-// clean removes what dead processes have left behind.
-func (d *Directory) clean(ctx context.Context) error {
-	// On Windows a file that is about to get its name has no lock any more.
-	unlock, err := d.lockChanges(ctx)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	return d.leftovers(func(path string) {
-		os.Remove(path)
-	})
-}
-
-// leftovers calls found for each unfinished file that nobody holds, and holds it
-// meanwhile: its maker may only be about to lock it.
-func (d *Directory) leftovers(found func(path string)) error {
-	dir := filepath.Join(d.Path, private)
-	names, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	for _, n := range names {
-		if !n.Type().IsRegular() || !strings.HasPrefix(n.Name(), fsx.TempPrefix) {
-			continue
-		}
-		path := filepath.Join(dir, n.Name())
-		f, err := os.OpenFile(path, os.O_RDWR, 0)
-		if err != nil {
-			continue // gone, or not ours
-		}
-		if locked, err := fsx.TryLock(f); err == nil && locked {
-			found(path)
-		}
-		f.Close()
-	}
-	return err
 }
