@@ -31,7 +31,8 @@ func download(ctx context.Context, registry *regclient.Client, dir string) (*ver
 
 func fetchModule(ctx context.Context, registry *regclient.Client, dir string) (verify.Hash, error) {
 	source := addrs.MustParseModuleSource("registry.example.com/acme/network/aws//modules/subnet")
-	report, err := module.Download(ctx, registry, source, addrs.MustParseVersion("1.2.0"), dir, module.Options{})
+	options := module.Options{Git: &module.Git{}, Replace: true}
+	report, err := module.Download(ctx, registry, source, addrs.MustParseVersion("1.2.0"), dir, options)
 	if err != nil {
 		return verify.Hash{}, err
 	}
