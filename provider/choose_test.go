@@ -229,6 +229,9 @@ func TestUnavailable(t *testing.T) {
 			t.Errorf("%s for %s:\n got %s\nwant %s", test.version, test.platform, err, test.text)
 		}
 	}
+	if err := versions.Unavailable(version("2.0.0"), addrs.Platform{}); err.Error() != "2.0.0 has no package; the older 1.0.0 would fit" {
+		t.Errorf("for no platform: %v", err)
+	}
 	// What a list leaves open is taken to fit, but not what the source has just denied.
 	err := list("1.0.0 - -").Unavailable(version("1.0.0"), linux)
 	if want := "1.0.0 has no package for linux_amd64"; !errors.Is(err, provider.ErrNoPlatform) || err.Error() != want || !err.Fits.IsZero() {

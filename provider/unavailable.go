@@ -40,17 +40,7 @@ func (e *UnavailableError) Unwrap() error { return e.Err }
 func (e *UnavailableError) Error() string {
 	switch e.Err {
 	case ErrNoPlatform:
-		missing, listed := e.Need.missing(e.Platforms), ""
-		if len(missing) == 0 {
-			missing, listed = e.Need.Platforms, ", although it is listed"
-		}
-		text := fmt.Sprintf("%s has no package for %s%s", e.Allowed, enumerate(missing, addrs.Platform.String), listed)
-		switch {
-		case listed != "":
-		case len(e.Platforms) > 0:
-			text += ", only for " + enumerate(e.Platforms, addrs.Platform.String)
-		}
-		return text + e.hint()
+		return e.Allowed.String() + " has no package" + e.platforms() + e.hint()
 	case ErrProtocol:
 		return fmt.Sprintf("%s speaks plugin protocol %s, wanted is %s", e.Allowed,
 			enumerate(e.Protocols, strings.Clone), e.Need.protocols()) + e.hint()
@@ -65,6 +55,21 @@ func (e *UnavailableError) Error() string {
 		return text + fmt.Sprintf(", the newest is %s", e.Newest)
 	}
 	return text + fmt.Sprintf(", the newest is %s, the newest that fits %s", e.Newest, e.Fits)
+}
+
+// platforms tells for which platforms there is no package, and for which there is one.
+func (e *UnavailableError) platforms() string {
+	names := func(list []addrs.Platform) string { return enumerate(list, addrs.Platform.String) }
+	missing := e.Need.missing(e.Platforms)
+	switch {
+	case len(e.Need.Platforms) == 0:
+		return ""
+	case len(missing) == 0:
+		return " for " + names(e.Need.Platforms) + ", although it is listed"
+	case len(e.Platforms) == 0: // unknown
+		return " for " + names(missing)
+	}
+	return " for " + names(missing) + ", only for " + names(e.Platforms)
 }
 
 // hint names the version that would do.
@@ -84,7 +89,10 @@ func (e *UnavailableError) hint() string {
 // lists: of kind ErrNoVersion if v does not list the version, otherwise of kind
 // ErrNoPlatform.
 func (v *Versions) Unavailable(version addrs.Version, platform addrs.Platform) *UnavailableError {
-	need := Need{Platforms: []addrs.Platform{platform}}
+	need := Need{}
+	if !platform.IsZero() {
+		need.Platforms = []addrs.Platform{platform}
+	}
 	fits := need.matcher()
 	return v.unavailable(addrs.ExactProviderConstraint(version), need, func(r *Release) error {
 		if r.Version == version {
