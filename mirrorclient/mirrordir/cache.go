@@ -32,9 +32,10 @@ import (
 // What there is, Source says: which versions, and which platforms of each. A version that it
 // does not list any more is not listed here. But when Source is at fault (see
 // [provider.IsFault]), or does not answer within Wait, the answer is what Mirror holds, if it
-// holds anything of the provider; for half a minute Source is then not asked for lists of that
-// host. Lists themselves are not kept, nor is that something does not exist, so a new version
-// is seen at once. A refused token is no fault.
+// holds anything of what is asked; when that took over a second, Source is left alone for half
+// a minute with questions about that host which Mirror can answer. A refused token is no
+// fault. Lists themselves are not kept, nor is that something does not exist: what is new is
+// seen at once.
 //
 // To list what Source has dropped as well, combine the two:
 //
@@ -84,7 +85,7 @@ type Cache struct {
 	upstream *asker // Source
 
 	mu      sync.Mutex
-	resting map[svchost.Hostname]time.Time // hosts with faults, until when Source is not asked
+	resting map[svchost.Hostname]time.Time // until when Source is not asked about a host
 }
 
 var _ provider.Source = (*Cache)(nil)

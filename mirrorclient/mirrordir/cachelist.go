@@ -10,9 +10,13 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// respite is how long a source that was at fault is not asked for what is kept too: a client
-// that installs many providers is to wait for it once, not twice for each of them.
-const respite = 30 * time.Second
+// A client that installs many providers is to wait once for a source that is at fault, not
+// twice for each of them: after a fault that took longer than patient, the source is left
+// alone for the time of respite. A fault that comes at once costs nobody anything.
+const (
+	patient = time.Second
+	respite = 30 * time.Second
+)
 
 // orKept asks the source of c about p. If that is at fault or takes too long, and the mirror
 // has an answer, it is that one.
@@ -25,11 +29,14 @@ func orKept[T any](ctx context.Context, c *Cache, p addrs.Provider, kept T, has 
 	}
 	limited, cancel := c.patience(ctx)
 	defer cancel()
+	start := time.Now()
 	got, err := ask(limited)
 	if err == nil || ctx.Err() != nil || limited.Err() == nil && !provider.IsFault(err) {
 		return got, err
 	}
-	c.rest(p)
+	if time.Since(start) > patient {
+		c.rest(p)
+	}
 	c.warn(ctx, "source at fault, what is kept is the answer", "provider", p, "error", err)
 	return kept, nil
 }
@@ -41,7 +48,7 @@ func (c *Cache) rests(p addrs.Provider) bool {
 	return time.Now().Before(c.resting[p.Host()])
 }
 
-// rest notes a fault. There are no more notes than hosts of which something is kept.
+// rest notes a slow fault. There are no more notes than hosts of which something is kept.
 func (c *Cache) rest(p addrs.Provider) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
