@@ -11,6 +11,7 @@ import (
 
 	"github.com/tofureg/tofureg/internal/disktest"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
 // TestCacheOnFullDisk: what there is no room for fails cleanly, and all else goes on.
@@ -87,4 +88,53 @@ func TestCachesShareDirectory(t *testing.T) {
 			t.Errorf("%s is left behind", e.Name())
 		}
 	}
+}
+
+// TestCacheStartsWithoutSource: a server that is started while the registry is gone does not
+// even know where its services are.
+func TestCacheStartsWithoutSource(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]regtest.Fault{
+		"no connection":      {Drop: true},
+		"status 503":         {Status: 503},
+		"discovery, dropped": {Kind: regtest.Discovery, Drop: true},
+		"discovery, 500":     {Kind: regtest.Discovery, Status: 500},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m, dir, reg, _ := filled(t)
+			reg.AddFault(fault)
+			h := &mirrordir.Handler{Source: &mirrordir.Cache{Source: client(reg), Mirror: m}}
+			if got := versionsOf(t, h); got != "1.0.0 2.0.0" {
+				t.Errorf("versions %s", got)
+			}
+			if w := ask(h, "GET", "/"+home+"/1.0.0.json"); w.Code != 200 || w.Body.String() != read(t, dir, home+"/1.0.0.json") {
+				t.Errorf("document: %d %s", w.Code, w.Body)
+			}
+			mustFetch(t, h, archive(v1, linux))
+		})
+	}
+}
+
+// TestCacheInObjectStore: what is kept elsewhere must still have the hashes on record.
+func TestCacheInObjectStore(t *testing.T) {
+	t.Parallel()
+	reg, src := newRegistry(t)
+	b := &bucket{}
+	m := &mirrordir.Mirror{Storage: b, TempDir: t.TempDir()}
+	h := &mirrordir.Handler{Source: &mirrordir.Cache{Source: src, Mirror: m, Wait: -1}}
+	content := mustFetch(t, h, archive(v1, linux))
+	down(reg)
+	if mustFetch(t, h, archive(v1, linux)) != content || versionsOf(t, h) != "1.0.0" {
+		t.Error("it is another")
+	}
+	bad := []byte(content)
+	bad[len(bad)/2] ^= 1
+	b.mu.Lock()
+	b.files[archive(v1, linux)] = string(bad)
+	b.mu.Unlock()
+	if status, body := fetch(h, archive(v1, linux)); status == 200 {
+		t.Errorf("%d bytes that are not on record were served", len(body))
+	}
+	wantFiles(t, m.TempDir)
 }

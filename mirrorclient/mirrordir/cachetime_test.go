@@ -116,6 +116,13 @@ func TestCacheNobodyStays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		reg.AddFault(regtest.Fault{Kind: regtest.Archive, First: 1, Delay: 9 * time.Second})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := c.Open(ctx, pkg); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("before anything has come: %v", err)
+		}
+		synctest.Wait()
 		body, err := c.Open(t.Context(), pkg)
 		if err != nil {
 			t.Fatal(err)

@@ -96,6 +96,9 @@ func TestHandlerLogLevels(t *testing.T) {
 	broken := &provider.Error{Op: "list versions of", Subject: "x", Status: 500, Attempts: 1, Err: errors.New("status 500")}
 	sumless, src := newRegistry(t)
 	sumless.AddFault(regtest.Fault{Kind: regtest.Sums, Status: 404})
+	unproven, unprovenSrc := newRegistry(t)
+	unproven.AddFault(regtest.Fault{Kind: regtest.Sums, Status: 404})
+	unproven.AddFault(regtest.Fault{Kind: regtest.Archive, Header: http.Header{"Content-Length": nil}})
 	gone, goneSrc := newRegistry(t)
 	gone.AddFault(regtest.Fault{Kind: regtest.Archive, Status: 404})
 	for name, test := range map[string]struct {
@@ -111,6 +114,7 @@ func TestHandlerLogLevels(t *testing.T) {
 		"the source fails":          {failing{broken}, "/" + home + "/index.json", 502, "WARN"},
 		"sums that are not there":   {src, "/" + home + "/1.0.0.json", 502, "WARN"},
 		"archive that is not there": {goneSrc, "/" + archive(v1, linux), 502, "WARN"},
+		"archive without its sums":  {unprovenSrc, "/" + archive(v1, linux), 502, "WARN"},
 	} {
 		var log strings.Builder
 		w := ask(&mirrordir.Handler{
