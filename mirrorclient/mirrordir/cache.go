@@ -23,19 +23,24 @@ import (
 //
 // # What is kept
 //
-// Packages: an archive that is fetched and that Policy accepts is added to Mirror as
-// [Mirror.Add] does it, with its evidence. From then on it is served from there and Source is
-// not asked about it, whatever becomes of it there: a release does not change. That holds for
-// what anybody else has added to Mirror too, provided that Policy accepts what is on record;
-// what it does not accept is fetched anew. What is refused, or breaks off, is not kept.
+// An archive that is fetched and that Policy accepts is added to Mirror with its evidence, as
+// by [Mirror.Add]. From then on it is served from there and Source is not asked about it,
+// whatever becomes of it there: a release does not change. That holds for what anybody else
+// has added to Mirror too, provided that Policy accepts what is on record; what it does not
+// accept is fetched anew. What is refused, or breaks off, is not kept, and neither is the
+// answer that something does not exist.
 //
-// What there is, Source says: which versions, and which platforms of each. A version that it
-// does not list any more is not listed here. But when Source is at fault (see
-// [provider.IsFault]), or does not answer within Wait, the answer is what Mirror holds, if it
-// holds anything of what is asked; when that took over a second, Source is left alone for half
-// a minute with questions about that host which Mirror can answer. A refused token is no
-// fault. Lists themselves are not kept, nor is that something does not exist: what is new is
-// seen at once.
+// Nothing is evicted, and whoever may ask decides what is fetched: limit the providers with
+// the patterns of a [provider.Multi] as the Source, and see [Mirror.All] and [Mirror.Remove].
+//
+// # What is listed
+//
+// Which versions there are, and for which platforms, is up to Source, which is asked each
+// time. A version that it has dropped is not listed here either, though its archives can still
+// be had. Only when Source is at fault (see [provider.IsFault]), or does not answer within
+// Wait, is the list that of what is kept, if there is any; a refused token is no fault. When
+// that took over a second, Source is left alone for half a minute with questions about that
+// host which Mirror can answer.
 //
 // To list what Source has dropped as well, combine the two:
 //
@@ -43,16 +48,16 @@ import (
 //
 // # Many clients
 //
-// An archive that many ask for is fetched once, by whatever way they ask, and passed on while
+// An archive that many ask for is fetched once, in whatever way they ask, and passed on while
 // it arrives; its last byte is held back until it has been judged. A client that leaves stops
 // the transfer only if it was the last. Who has read the whole archive is let go when it is in
-// the mirror, or after Wait. If it cannot be kept, since the disk is full or the archive
-// unreadable, it is served all the same, the Logger is told, and it is fetched again next time.
+// the mirror, or after Wait. If it cannot be kept, because the disk is full or it is no proper
+// archive, it is served all the same, the Logger is told, and it is fetched again next time.
 //
 // Several processes may use the same Mirror, and it may be refreshed by Add meanwhile.
 //
-// Whoever refuses some requests does so in a Source around the Cache, not in the one within,
-// which is not asked for what is kept.
+// To refuse some requests, put a Source that does so around the Cache. One within is not asked
+// for what is kept.
 type Cache struct {
 	// Source is where packages come from. It must not be nil.
 	Source provider.Source
