@@ -105,6 +105,10 @@ type adder struct {
 	slots   slots // one for each archive that is worked on
 	index   indexQueue
 	report  func(provider.Event)
+	shelves map[addrs.Provider]*shelf
+
+	mu    sync.Mutex
+	again map[addrs.Provider][]*versionAdder // whose listing may have been too early
 }
 
 func (m *Mirror) add(ctx context.Context, src provider.Source, jobs []job, o Options) ([]Added, error) {
@@ -113,8 +117,12 @@ func (m *Mirror) add(ctx context.Context, src provider.Source, jobs []job, o Opt
 	}
 	a := &adder{
 		Mirror: m, src: src, options: o,
-		slots:  make(slots, cmp.Or(o.Parallel, defaultParallel)),
-		report: serialised(o.Progress),
+		slots:   make(slots, cmp.Or(o.Parallel, defaultParallel)),
+		report:  serialised(o.Progress),
+		shelves: map[addrs.Provider]*shelf{},
+	}
+	for _, j := range jobs {
+		a.shelves[j.Provider] = &shelf{}
 	}
 	if err := a.prepare(ctx, jobs); err != nil {
 		return nil, err
@@ -129,6 +137,7 @@ func (m *Mirror) add(ctx context.Context, src provider.Source, jobs []job, o Opt
 		defer mu.Unlock()
 		added, failures = append(added, done...), append(failures, failed...)
 	})
+	failures = append(failures, a.publishLate(ctx)...)
 	slices.SortFunc(added, func(x, y Added) int {
 		return cmp.Or(x.Provider.Compare(y.Provider), x.Version.Compare(y.Version), x.Platform.Compare(y.Platform))
 	})

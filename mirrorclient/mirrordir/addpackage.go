@@ -3,7 +3,6 @@ package mirrordir
 import (
 	"context"
 	"errors"
-	"path"
 	"slices"
 	"sync"
 
@@ -46,16 +45,15 @@ func (v *versionAdder) onePackage(ctx context.Context, platform addrs.Platform) 
 
 // packageAdder looks at what there is of a package.
 func (v *versionAdder) packageAdder(ctx context.Context, platform addrs.Platform, release func()) (*packageAdder, error) {
-	k := packageKey{v.job.Version, platform}
 	a := &packageAdder{
 		versionAdder: v,
-		pkg:          &provider.Package{Provider: v.job.Provider, Version: k.version, Platform: platform},
-		name:         path.Join(homeOf(v.job.Provider), archiveName(v.job.Provider, k)),
-		size:         -1,
+		pkg:          &provider.Package{Provider: v.job.Provider, Version: v.job.Version, Platform: platform},
+		name:         v.nameOf(platform),
 		release:      release,
 	}
-	if one := v.holding.packages[k]; one.name == a.name {
-		a.size = one.size
+	var err error
+	if a.size, err = v.size(ctx, a.name); err != nil {
+		return nil, err
 	}
 	rec, err := v.readRecord(ctx, a.name)
 	if err != nil && !errors.Is(err, errDocument) {

@@ -3,6 +3,8 @@ package mirrordir
 import (
 	"context"
 	"errors"
+	"path"
+	"slices"
 	"sync"
 
 	"github.com/tofureg/tofureg/addrs"
@@ -13,8 +15,8 @@ import (
 type versionAdder struct {
 	*adder
 	job      *job
-	holding  *holding
 	evidence provider.Fetcher // asks once for what packages have in common
+	names    []string         // of the archives that there may be
 }
 
 // version does one job.
@@ -31,7 +33,8 @@ func (a *adder) version(ctx context.Context, j *job) ([]Added, []failure) {
 	}
 	defer unlock()
 	v := &versionAdder{adder: a, job: j, evidence: provider.ShareEvidence(a.src)}
-	if v.holding, err = a.scanHome(ctx, j.Provider); err != nil {
+	files, fresh, err := a.shelves[j.Provider].list(ctx, a.Mirror, j.Provider)
+	if err != nil {
 		return nil, whole(err)
 	}
 	platforms := j.Platforms
@@ -40,12 +43,30 @@ func (a *adder) version(ctx context.Context, j *job) ([]Added, []failure) {
 			return nil, whole(err)
 		}
 	}
+	v.expect(files, platforms)
 	added, failures := v.packages(ctx, platforms)
 	// Even if ctx has ended: what has arrived is to be found.
 	if err := v.publish(context.WithoutCancel(ctx)); err != nil {
 		return nil, append(failures, whole(err)...)
 	}
+	if _, locked := a.Storage.(Locker); !fresh || !locked {
+		a.late(v)
+	}
 	return added, failures
+}
+
+// expect notes which archives publish is to look at: those of a listing, and those for these
+// platforms.
+func (v *versionAdder) expect(files *inventory, platforms []addrs.Platform) {
+	v.names = slices.Clone(files.archives[v.job.Version])
+	for _, platform := range platforms {
+		v.names = append(v.names, v.nameOf(platform))
+	}
+}
+
+// nameOf returns the name that an archive of the version has in the storage.
+func (v *versionAdder) nameOf(platform addrs.Platform) string {
+	return path.Join(homeOf(v.job.Provider), archiveName(v.job.Provider, packageKey{v.job.Version, platform}))
 }
 
 // lockVersion keeps others from working on a version, where the storage can do that.
@@ -108,10 +129,11 @@ func (v *versionAdder) packages(ctx context.Context, platforms []addrs.Platform)
 // that were added, and those that somebody added who then died.
 func (v *versionAdder) publish(ctx context.Context) error {
 	p, version := v.job.Provider, v.job.Version
-	h, err := v.scanHome(ctx, p)
+	entries, err := v.look(ctx, v.names)
 	if err != nil {
 		return err
 	}
+	h := holdingOf(p, entries)
 	changes := listing{}
 	for _, platform := range h.platforms(version) {
 		one := h.packages[packageKey{version, platform}]

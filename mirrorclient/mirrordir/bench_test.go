@@ -246,3 +246,38 @@ func (w *watchedBody) Read(p []byte) (int, error) {
 	}
 	return n, err
 }
+
+// BenchmarkAddManyAgain is the run that has nothing to do for a provider with many versions:
+// the time for one does not grow with their number. "listed" is how many names are listed for
+// each archive.
+func BenchmarkAddManyAgain(b *testing.B) {
+	for _, n := range []int{100, 400} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			reg, all := manyVersions(n)
+			full, c := another(b, reg, all), &counted{}
+			d := &mirrordir.Directory{Path: b.TempDir()}
+			for name, content := range full.files {
+				write(b, d.Path, name, content)
+			}
+			src := client(reg)
+			measure := func(b *testing.B, s mirrordir.Storage) {
+				m := &mirrordir.Mirror{Storage: s, TempDir: b.TempDir()}
+				b.ReportAllocs()
+				for b.Loop() {
+					if mustAdd(b, m, src, all, mirrordir.Options{}) != 0 {
+						b.Fatal("something was fetched")
+					}
+				}
+				b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/float64(n), "µs/version")
+			}
+			b.Run("directory", func(b *testing.B) { measure(b, d) })
+			b.Run("bucket", func(b *testing.B) {
+				c.Storage = full
+				measure(b, c)
+				_, listed, opens := c.reset()
+				b.ReportMetric(float64(listed)/float64(b.N)/float64(3*n), "listed/archive")
+				b.ReportMetric(float64(opens)/float64(b.N)/float64(3*n), "opened/archive")
+			})
+		})
+	}
+}

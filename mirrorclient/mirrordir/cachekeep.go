@@ -113,9 +113,11 @@ func (c *Cache) put(ctx context.Context, got *arrival) error {
 	}
 	defer unlock()
 	v := &versionAdder{adder: a, job: &j}
-	if v.holding, err = a.scanHome(ctx, j.Provider); err != nil {
+	files, err := a.inventory(ctx, j.Provider, homeOf(j.Provider))
+	if err != nil {
 		return err
 	}
+	v.expect(files, []addrs.Platform{got.pkg.Platform})
 	p, err := v.packageAdder(ctx, got.pkg.Platform, func() {})
 	if err != nil {
 		return err

@@ -122,6 +122,29 @@ func (c *checker) survey(ctx context.Context, p addrs.Provider) (*survey, error)
 	return s, nil
 }
 
+// resurvey looks again at what a survey tells of one version, and at what its documents list
+// by now.
+func (c *checker) resurvey(ctx context.Context, old *survey, v addrs.Version) (*survey, error) {
+	s := &survey{provider: old.provider, homes: old.homes, indices: map[string]map[addrs.Version]bool{}}
+	for _, dir := range s.homes {
+		index, err := c.readIndex(ctx, dir)
+		if err != nil && !errors.Is(err, errDocument) {
+			return nil, err
+		}
+		s.indices[dir] = index
+	}
+	names, err := c.documented(ctx, s.provider, v)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := c.look(ctx, slices.Concat(names, old.files.archives[v], old.files.records[v]))
+	if err != nil {
+		return nil, err
+	}
+	s.files = inventoryOf(s.provider, homeOf(s.provider), entries)
+	return s, nil
+}
+
 // version checks one version, and once more without others at work on it if that finds
 // problems.
 func (c *checker) version(ctx context.Context, s *survey, v addrs.Version) error {
@@ -135,7 +158,7 @@ func (c *checker) version(ctx context.Context, s *survey, v addrs.Version) error
 			return err
 		}
 		defer unlock()
-		if s, err = c.survey(ctx, s.provider); err != nil {
+		if s, err = c.resurvey(ctx, s, v); err != nil {
 			return err
 		}
 		vc = &versionChecker{checker: c, survey: s, version: v}

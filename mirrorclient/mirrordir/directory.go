@@ -135,6 +135,28 @@ func (d *Directory) List(ctx context.Context, dir string) ([]Entry, error) {
 	return entries, ctx.Err()
 }
 
+// size returns the size of a file, less than zero if there is none. It is what Open returns,
+// without reading small files.
+func (d *Directory) size(ctx context.Context, name string) (int64, error) {
+	path, err := d.path(ctx, name)
+	if errors.Is(err, ErrName) {
+		return -1, nil
+	}
+	if err != nil {
+		return -1, err
+	}
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		return -1, nil
+	case err != nil:
+		return -1, err
+	case !info.Mode().IsRegular():
+		return -1, nil
+	}
+	return info.Size(), nil
+}
+
 // path returns where a file is. It refuses names that this system does not have.
 func (d *Directory) path(ctx context.Context, name string) (string, error) {
 	if err := ctx.Err(); err != nil {

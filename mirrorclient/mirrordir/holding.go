@@ -112,6 +112,19 @@ func (m *Mirror) scanArchives(ctx context.Context, h *holding, p addrs.Provider,
 	if err != nil {
 		return err
 	}
+	h.take(p, home, entries)
+	return nil
+}
+
+// holdingOf returns what the entries of the directory where archives are added tell.
+func holdingOf(p addrs.Provider, entries []Entry) *holding {
+	h := &holding{packages: map[packageKey]held{}}
+	h.take(p, homeOf(p), entries)
+	return h
+}
+
+// take adds the archives among the entries of a directory.
+func (h *holding) take(p addrs.Provider, home string, entries []Entry) {
 	h.entries += len(entries)
 	slices.SortFunc(entries, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
 	var others []Entry
@@ -134,5 +147,4 @@ func (m *Mirror) scanArchives(ctx context.Context, h *holding, p addrs.Provider,
 		k, _ := parseArchive(p, e.Name)
 		h.add(k, held{name: path.Join(home, e.Name), size: e.Size})
 	}
-	return nil
 }

@@ -25,6 +25,11 @@ func (m *Mirror) inventory(ctx context.Context, p addrs.Provider, dir string) (*
 	if err != nil {
 		return nil, err
 	}
+	return inventoryOf(p, dir, entries), nil
+}
+
+// inventoryOf sorts the entries of a directory by what they are.
+func inventoryOf(p addrs.Provider, dir string, entries []Entry) *inventory {
 	slices.SortFunc(entries, func(a, b Entry) int { return cmp.Compare(a.Name, b.Name) })
 	f := &inventory{
 		sizes:    map[string]int64{},
@@ -37,7 +42,7 @@ func (m *Mirror) inventory(ctx context.Context, p addrs.Provider, dir string) (*
 			f.add(p, dir, e)
 		}
 	}
-	return f, nil
+	return f
 }
 
 func (f *inventory) add(p addrs.Provider, dir string, e Entry) {

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/tofureg/tofureg/addrs"
@@ -26,7 +27,8 @@ import (
 // An archive that is not the one on record is not listed, but reported as Changed, and one
 // that is no package as Damaged; [Mirror.Add] replaces both. Whether archives without a
 // record are what their publisher released, Reindex cannot tell; Add with a policy that wants
-// signatures finds out without fetching them.
+// signatures finds out without fetching them. What is placed while Reindex runs is left to
+// who places it.
 //
 // The error is not nil only if Reindex could not finish.
 func (m *Mirror) Reindex(ctx context.Context, o CheckOptions) (*Report, error) {
@@ -57,7 +59,7 @@ func (c *checker) reindex(ctx context.Context, p addrs.Provider) error {
 	listed := make([]bool, len(versions))
 	errs := make([]error, len(versions))
 	inParallel(cap(c.slots), len(versions), func(i int) {
-		listed[i], errs[i] = c.reindexVersion(ctx, p, versions[i])
+		listed[i], errs[i] = c.reindexVersion(ctx, s, versions[i])
 	})
 	if err := errors.Join(errs...); err != nil {
 		return err
@@ -107,17 +109,25 @@ func (c *checker) writeIndex(ctx context.Context, dir string, all []addrs.Versio
 }
 
 // reindexVersion makes the documents of one version anew and reports whether there is
-// anything to list.
-func (c *checker) reindexVersion(ctx context.Context, p addrs.Provider, v addrs.Version) (bool, error) {
+// anything to list. What somebody else has made of the version since the survey, its
+// documents tell.
+func (c *checker) reindexVersion(ctx context.Context, s *survey, v addrs.Version) (bool, error) {
+	p := s.provider
 	unlock, err := c.lockVersion(ctx, p, v)
 	if err != nil {
 		return false, err
 	}
 	defer unlock()
-	h, err := c.scanHome(ctx, p)
+	names, err := c.documented(ctx, p, v)
 	if err != nil {
 		return false, err
 	}
+	names = append(names, s.files.archives[v]...)
+	entries, err := c.look(ctx, names)
+	if err != nil {
+		return false, err
+	}
+	h := holdingOf(p, entries)
 	stated, err := c.readListed(ctx, homeOf(p), v)
 	if err != nil && !errors.Is(err, errDocument) {
 		return false, err
@@ -148,10 +158,10 @@ func (c *checker) reindexVersion(ctx context.Context, p addrs.Provider, v addrs.
 	if len(platforms) > 0 {
 		c.count(0, 1, len(platforms), size)
 	}
-	if err := c.deleteOrphans(ctx, p, v); err != nil {
+	if err := c.deleteOrphans(ctx, s.files.records[v], entries); err != nil {
 		return false, err
 	}
-	return c.writeDocuments(ctx, p, v, changes)
+	return c.writeDocuments(ctx, p, v, changes, names)
 }
 
 // reindexArchive returns what is on record about an archive, if need be after reading it,
@@ -192,15 +202,18 @@ func (c *checker) reindexArchive(ctx context.Context, p addrs.Provider, k packag
 	return rec, nil
 }
 
-// deleteOrphans deletes the records of archives that are gone.
-func (c *checker) deleteOrphans(ctx context.Context, p addrs.Provider, v addrs.Version) error {
-	f, err := c.inventory(ctx, p, homeOf(p))
-	if err != nil {
-		return err
-	}
-	for _, name := range f.records[v] {
-		if slices.ContainsFunc(f.archives[v], func(a string) bool { return recordName(a) == name }) {
+// deleteOrphans deletes those records whose archives are gone; there are such archives.
+func (c *checker) deleteOrphans(ctx context.Context, records []string, there []Entry) error {
+	for _, name := range records {
+		if slices.ContainsFunc(there, func(e Entry) bool { return recordName(e.Name) == path.Base(name) }) {
 			continue
+		}
+		late, err := c.look(ctx, archivesOf(name))
+		if err != nil {
+			return err
+		}
+		if len(late) > 0 {
+			continue // it was placed after the survey
 		}
 		if err := c.Storage.Delete(ctx, name); err != nil {
 			return err
@@ -209,9 +222,20 @@ func (c *checker) deleteOrphans(ctx context.Context, p addrs.Provider, v addrs.V
 	return nil
 }
 
+// archivesOf returns the names that the archive of a record can have.
+func archivesOf(record string) []string {
+	stem := strings.TrimSuffix(record, recordSuffix)
+	names := []string{stem + archiveSuffix}
+	if strings.EqualFold(path.Ext(stem), archiveSuffix) {
+		names = append(names, stem) // is .ZIP, say
+	}
+	return names
+}
+
 // writeDocuments makes the documents of a version anew, and removes those that would be
-// empty.
-func (c *checker) writeDocuments(ctx context.Context, p addrs.Provider, v addrs.Version, changes listing) (listed bool, err error) {
+// empty. Archives whose names have not been looked at have been placed by somebody without a
+// lock meanwhile, and stay.
+func (c *checker) writeDocuments(ctx context.Context, p addrs.Provider, v addrs.Version, changes listing, seen []string) (listed bool, err error) {
 	for _, dir := range documentHomes(p) {
 		err := c.update(ctx, path.Join(dir, documentName(v)), func(data []byte) ([]byte, error) {
 			doc, archives, err := parseDocument(data, memberArchives)
@@ -223,7 +247,12 @@ func (c *checker) writeDocuments(ctx context.Context, p addrs.Provider, v addrs.
 			}
 			kept := object{}
 			for platform, raw := range archives {
-				if l, err := parseListed(raw); err == nil && l.URL != "" && resolve(dir, l.URL) == "" {
+				l, err := parseListed(raw)
+				if err != nil || l.URL == "" {
+					continue
+				}
+				name := resolve(dir, l.URL)
+				if name == "" || isArchiveOf(p, v, name) && !slices.Contains(seen, name) {
 					kept[platform] = raw
 				}
 			}

@@ -32,12 +32,35 @@ func (m *Mirror) Remove(ctx context.Context, p addrs.Provider, versions ...addrs
 			return failed("remove", subject, err)
 		}
 	}
+	late, err := m.removeVersions(ctx, p, versions, &shelf{})
+	if err != nil || len(late) == 0 {
+		return err
+	}
+	// Somebody who has died since may have placed more before the lock was taken.
+	again := &shelf{}
+	files, _, err := again.list(ctx, m, p)
+	if err != nil {
+		return failed("remove", subject, err)
+	}
+	late = slices.DeleteFunc(late, func(v addrs.Version) bool {
+		return len(files.archives[v]) == 0 && len(files.records[v]) == 0
+	})
+	_, err = m.removeVersions(ctx, p, late, again)
+	return err
+}
+
+// removeVersions returns those of the versions that were locked after the listing.
+func (m *Mirror) removeVersions(ctx context.Context, p addrs.Provider, versions []addrs.Version, dir *shelf) (late []addrs.Version, err error) {
 	for _, v := range versions {
-		if err := m.removeVersion(ctx, p, v); err != nil {
-			return failed("remove", Want{Provider: p, Version: v}.String(), err)
+		fresh, err := m.removeVersion(ctx, p, v, dir)
+		if err != nil {
+			return nil, failed("remove", Want{Provider: p, Version: v}.String(), err)
+		}
+		if !fresh {
+			late = append(late, v)
 		}
 	}
-	return nil
+	return late, nil
 }
 
 // v0 stands for any version.
@@ -63,36 +86,45 @@ func (m *Mirror) allVersions(ctx context.Context, p addrs.Provider) ([]addrs.Ver
 	return list, nil
 }
 
-func (m *Mirror) removeVersion(ctx context.Context, p addrs.Provider, v addrs.Version) error {
+// removeVersion removes one version and reports whether the listing is younger than the lock
+// that was held meanwhile.
+func (m *Mirror) removeVersion(ctx context.Context, p addrs.Provider, v addrs.Version, dir *shelf) (fresh bool, err error) {
 	unlock, err := m.lockVersion(ctx, p, v)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer unlock()
-	homes := documentHomes(p)
-	for _, dir := range homes {
-		if err := m.unlistVersion(ctx, dir, v); err != nil {
-			return err
-		}
-	}
-	for _, dir := range homes {
-		if err := m.Storage.Delete(ctx, path.Join(dir, documentName(v))); err != nil {
-			return err
-		}
-	}
-	f, err := m.inventory(ctx, p, homeOf(p))
+	files, fresh, err := dir.list(ctx, m, p)
 	if err != nil {
-		return err
+		return false, err
+	}
+	archives, err := m.documented(ctx, p, v)
+	if err != nil {
+		return false, err
+	}
+	archives = append(archives, files.archives[v]...)
+	records := slices.Clone(files.records[v])
+	for _, name := range archives {
+		records = append(records, recordName(name))
+	}
+	homes := documentHomes(p)
+	for _, home := range homes {
+		if err := m.unlistVersion(ctx, home, v); err != nil {
+			return false, err
+		}
+	}
+	for _, home := range homes {
+		if err := m.Storage.Delete(ctx, path.Join(home, documentName(v))); err != nil {
+			return false, err
+		}
 	}
 	// An archive without a record is nothing that anybody would list again.
-	for _, group := range [][]string{f.records[v], f.archives[v]} {
-		for _, name := range group {
-			if err := m.Storage.Delete(ctx, name); err != nil {
-				return err
-			}
+	for _, name := range append(unique(records), unique(archives)...) {
+		if err := m.Storage.Delete(ctx, name); err != nil {
+			return false, err
 		}
 	}
-	return nil
+	return fresh, nil
 }
 
 // unlistVersion takes v out of the index in dir, and removes an index that lists nothing

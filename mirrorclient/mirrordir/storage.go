@@ -18,7 +18,8 @@ import (
 // other processes, and must end soon after ctx does.
 type Storage interface {
 	// Open opens a file for reading. The error wraps [fs.ErrNotExist] if there is
-	// none of this name, or only a directory.
+	// none of this name, or only a directory. An archive is often closed unread, when
+	// only its size is asked for.
 	Open(ctx context.Context, name string) (*Object, error)
 
 	// Write makes content the file of this name, provided that the file has not

@@ -1,0 +1,375 @@
+package mirrordir_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/regclient/regtest"
+)
+
+// counted is a storage that counts, and tells of each operation when it is done.
+type counted struct {
+	mirrordir.Storage
+	lists, listed, opens atomic.Int64 // listed are the entries
+	done                 func(op, name string)
+}
+
+func (c *counted) List(ctx context.Context, dir string) ([]mirrordir.Entry, error) {
+	list, err := c.Storage.List(ctx, dir)
+	c.lists.Add(1)
+	c.listed.Add(int64(len(list)))
+	c.tell("list", dir)
+	return list, err
+}
+
+func (c *counted) Open(ctx context.Context, name string) (*mirrordir.Object, error) {
+	o, err := c.Storage.Open(ctx, name)
+	c.opens.Add(1)
+	c.tell("open", name)
+	return o, err
+}
+
+func (c *counted) tell(op, name string) {
+	if c.done != nil {
+		c.done(op, name)
+	}
+}
+
+// reset returns what was counted and begins anew.
+func (c *counted) reset() (lists, listed, opens int64) {
+	return c.lists.Swap(0), c.listed.Swap(0), c.opens.Swap(0)
+}
+
+// countedLocker is a counted one that has locks.
+type countedLocker struct {
+	*counted
+	mirrordir.Locker
+}
+
+// counters returns storages of both kinds, and without their counters.
+func counters(t testing.TB) map[string]func() (counter *counted, storage, bare mirrordir.Storage) {
+	return map[string]func() (*counted, mirrordir.Storage, mirrordir.Storage){
+		"locks": func() (*counted, mirrordir.Storage, mirrordir.Storage) {
+			d := &mirrordir.Directory{Path: t.TempDir()}
+			c := &counted{Storage: d}
+			return c, countedLocker{c, d}, d
+		},
+		"no locks": func() (*counted, mirrordir.Storage, mirrordir.Storage) {
+			b := &bucket{}
+			c := &counted{Storage: b}
+			return c, c, b
+		},
+	}
+}
+
+// manyVersions returns a registry with so many versions of alpha, and wants of them all.
+func manyVersions(n int) (*regtest.Registry, []mirrordir.Want) {
+	reg := regtest.New("registry.example.com")
+	var all []mirrordir.Want
+	for i := range n {
+		v := fmt.Sprintf("1.%d.0", i)
+		reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: v, Platforms: names(three)})
+		all = append(all, wants(three, addrs.MustParseVersion(v))...)
+	}
+	return reg, all
+}
+
+// TestLinear: how often a call lists does not depend on how much there is, and what it opens
+// grows only as fast.
+func TestLinear(t *testing.T) {
+	t.Parallel()
+	for name, open := range counters(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, n := range []int64{4, 12} {
+				c, storage, _ := open()
+				m := &mirrordir.Mirror{Storage: storage, TempDir: t.TempDir()}
+				reg, all := manyVersions(int(n))
+				archives, above := n*3, int64(3) // the directories above that of the provider
+				files := 2*archives + n + 1
+				check := func(op string, lists, opens int64) {
+					t.Helper()
+					gotLists, listed, gotOpens := c.reset()
+					t.Logf("%d versions: %s: %d listings of %d entries, %d opened", n, op, gotLists, listed, gotOpens)
+					if gotLists > lists {
+						t.Errorf("%d versions: %s lists %d times, want at most %d", n, op, gotLists, lists)
+					}
+					if listed > lists*files {
+						t.Errorf("%d versions: %s lists %d entries", n, op, listed)
+					}
+					if gotOpens > opens*archives {
+						t.Errorf("%d versions: %s opens %d files for %d archives, want at most %d for each", n, op, gotOpens, archives, opens)
+					}
+				}
+				mustAdd(t, m, client(reg), all, mirrordir.Options{})
+				check("Add", 2, 12)
+				mustAdd(t, m, client(reg), all, mirrordir.Options{})
+				check("Add again", 2, 5)
+				mustReindex(t, m)
+				check("Reindex", above+1, 4)
+				wantGood(t, m)
+				c.reset()
+				mustCheck(t, m, mirrordir.CheckOptions{})
+				check("Check", above+1, 3)
+				for _, w := range all { // each is a problem, and looked at twice
+					for _, platform := range three {
+						put(t, storage, archive(w.Version, platform), "PK")
+					}
+				}
+				c.reset()
+				if report := mustCheck(t, m, mirrordir.CheckOptions{}); int64(len(report.Problems)) != archives {
+					t.Errorf("%d problems", len(report.Problems))
+				}
+				check("Check of damage", above+1, 9)
+				if err := m.Remove(t.Context(), alpha); err != nil {
+					t.Fatal(err)
+				}
+				check("Remove", 3, 2)
+			}
+		})
+	}
+}
+
+// put makes content the file, whatever there was.
+func put(t testing.TB, s mirrordir.Storage, name, content string) {
+	t.Helper()
+	err := s.Delete(t.Context(), name)
+	if err == nil {
+		err = s.Write(t.Context(), name, io.NewSectionReader(strings.NewReader(content), 0, int64(len(content))), "")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// place puts files that another mirror has into s, as a process does that dies before it
+// publishes them.
+func place(t testing.TB, s mirrordir.Storage, from *bucket, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		put(t, s, name, from.files[name])
+	}
+}
+
+// platformsOf returns the platforms that the document of a version lists.
+func platformsOf(t testing.TB, s mirrordir.Storage, v addrs.Version) (list []string) {
+	t.Helper()
+	o, err := s.Open(t.Context(), home+"/"+v.String()+".json")
+	if err != nil {
+		t.Error(err)
+		return nil
+	}
+	defer o.Close()
+	data, err := io.ReadAll(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for platform := range parse[document](t, string(data)).Archives {
+		list = append(list, platform)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// another is a mirror that has all of the registry's alpha.
+func another(t testing.TB, reg *regtest.Registry, all []mirrordir.Want) *bucket {
+	t.Helper()
+	b := &bucket{}
+	mustAdd(t, &mirrordir.Mirror{Storage: b, TempDir: t.TempDir()}, client(reg), all, mirrordir.Options{})
+	return b
+}
+
+// TestPlacedSinceListing has another process place an archive when the call has just listed
+// the directory. It publishes the archive, or dies before that.
+func TestPlacedSinceListing(t *testing.T) {
+	t.Parallel()
+	reg, all := manyVersions(4)
+	last := all[3].Version
+	full := another(t, reg, all)
+	for name, open := range counters(t) {
+		for _, dies := range []bool{true, false} {
+			// run has job run on a mirror that has linux, and darwin of the last version
+			// come after the first listing of the provider.
+			run := func(t *testing.T, job func(m *mirrordir.Mirror) error) (bare mirrordir.Storage) {
+				t.Helper()
+				c, storage, bare := open()
+				m := &mirrordir.Mirror{Storage: storage, TempDir: t.TempDir()}
+				linuxOnly := slices.Clone(all)
+				for i := range linuxOnly {
+					linuxOnly[i].Platforms = []addrs.Platform{linux}
+				}
+				mustAdd(t, m, client(reg), linuxOnly, mirrordir.Options{})
+				var once sync.Once
+				c.done = func(op, name string) {
+					if op != "list" || name != home {
+						return
+					}
+					once.Do(func() {
+						place(t, bare, full, archive(last, darwin), recordOf(last, darwin))
+						if !dies {
+							mustAdd(t, &mirrordir.Mirror{Storage: bare, TempDir: t.TempDir()}, client(reg), wants([]addrs.Platform{darwin}, last), mirrordir.Options{})
+						}
+					})
+				}
+				if err := job(m); err != nil {
+					t.Fatal(err)
+				}
+				c.done = nil
+				return bare
+			}
+			title := fmt.Sprintf("%s/dies=%v/", name, dies)
+			t.Run(title+"Add", func(t *testing.T) {
+				t.Parallel()
+				bare := run(t, func(m *mirrordir.Mirror) error {
+					// Two at a time, so that the last one is not locked yet.
+					_, err := m.Add(t.Context(), client(reg), wants([]addrs.Platform{linux}, all[0].Version, all[1].Version, all[2].Version, last), mirrordir.Options{Parallel: 1})
+					return err
+				})
+				if got := platformsOf(t, bare, last); !slices.Equal(got, []string{"darwin_arm64", "linux_amd64"}) {
+					t.Errorf("listed are %v", got)
+				}
+				wantGood(t, &mirrordir.Mirror{Storage: bare, TempDir: t.TempDir()})
+			})
+			t.Run(title+"Reindex", func(t *testing.T) {
+				t.Parallel()
+				bare := run(t, func(m *mirrordir.Mirror) error {
+					_, err := m.Reindex(t.Context(), mirrordir.CheckOptions{})
+					return err
+				})
+				want := []string{"darwin_arm64", "linux_amd64"}
+				if dies {
+					want = want[1:] // the next Add or Reindex
+				}
+				if got := platformsOf(t, bare, last); !slices.Equal(got, want) {
+					t.Errorf("listed are %v, want %v", got, want)
+				}
+				m := &mirrordir.Mirror{Storage: bare, TempDir: t.TempDir()}
+				mustReindex(t, m)
+				wantGood(t, m)
+			})
+			t.Run(title+"Remove", func(t *testing.T) {
+				t.Parallel()
+				bare := run(t, func(m *mirrordir.Mirror) error {
+					var versions []addrs.Version
+					for _, w := range all {
+						versions = append(versions, w.Version)
+					}
+					return m.Remove(t.Context(), alpha, versions...)
+				})
+				if left, err := bare.List(t.Context(), home); err != nil || len(left) > 1 || len(left) == 1 && left[0].Name != "index.json" {
+					t.Errorf("left are %v, %v", left, err)
+				}
+			})
+		}
+	}
+}
+
+// TestArchiveReturns: the record of an archive that was missing when the directory was listed
+// does not go if the archive has come back since.
+func TestArchiveReturns(t *testing.T) {
+	t.Parallel()
+	reg, all := manyVersions(1)
+	full := another(t, reg, all)
+	v := all[0].Version
+	for name, open := range counters(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, storage, bare := open()
+			place(t, bare, full, recordOf(v, linux))
+			c.done = func(op, name string) {
+				if op == "list" && name == home {
+					place(t, bare, full, archive(v, linux))
+				}
+			}
+			m := &mirrordir.Mirror{Storage: storage, TempDir: t.TempDir()}
+			mustReindex(t, m)
+			c.done = nil
+			mustReindex(t, m)
+			wantGood(t, m)
+			if got := platformsOf(t, bare, v); !slices.Equal(got, []string{"linux_amd64"}) {
+				t.Errorf("listed are %v", got)
+			}
+		})
+	}
+}
+
+// TestPublishedWithoutLock: where nothing keeps others away, what they publish while Reindex
+// looks at the version stays.
+func TestPublishedWithoutLock(t *testing.T) {
+	t.Parallel()
+	reg, all := manyVersions(1)
+	v := all[0].Version
+	b := &bucket{}
+	bare := &mirrordir.Mirror{Storage: b, TempDir: t.TempDir()}
+	mustAdd(t, bare, client(reg), wants([]addrs.Platform{linux}, v), mirrordir.Options{})
+	c := &counted{Storage: b}
+	var once sync.Once
+	c.done = func(op, name string) {
+		if op == "open" && name == archive(v, linux) {
+			once.Do(func() { mustAdd(t, bare, client(reg), wants([]addrs.Platform{darwin}, v), mirrordir.Options{}) })
+		}
+	}
+	mustReindex(t, &mirrordir.Mirror{Storage: c, TempDir: t.TempDir()})
+	if got := platformsOf(t, b, v); !slices.Equal(got, []string{"darwin_arm64", "linux_amd64"}) {
+		t.Errorf("listed are %v", got)
+	}
+	wantGood(t, bare)
+}
+
+// TestRemovedSinceListing: what is gone by the time a version is locked is fetched anew, not
+// listed and not called a problem.
+func TestRemovedSinceListing(t *testing.T) {
+	t.Parallel()
+	reg, all := manyVersions(4)
+	full := another(t, reg, all)
+	last := all[3].Version
+	for name, open := range counters(t) {
+		for _, job := range []string{"Add", "Reindex", "Check"} {
+			t.Run(path.Join(name, job), func(t *testing.T) {
+				t.Parallel()
+				c, storage, bare := open()
+				for name, content := range full.files {
+					put(t, bare, name, content)
+				}
+				at := home
+				if job == "Check" {
+					at = home + "/index.json" // which still lists the version
+				}
+				var once sync.Once
+				c.done = func(_, name string) {
+					if name != at {
+						return
+					}
+					once.Do(func() {
+						if err := (&mirrordir.Mirror{Storage: bare}).Remove(t.Context(), alpha, last); err != nil {
+							t.Error(err)
+						}
+					})
+				}
+				m := &mirrordir.Mirror{Storage: storage, TempDir: t.TempDir()}
+				switch job {
+				case "Add":
+					if fetched := mustAdd(t, m, client(reg), all, mirrordir.Options{Parallel: 1}); fetched != 3 {
+						t.Errorf("%d fetched, want 3", fetched)
+					}
+				case "Reindex":
+					mustReindex(t, m)
+				case "Check":
+					if report := mustCheck(t, m, mirrordir.CheckOptions{}); !report.OK() {
+						t.Errorf("problems: %v", report.Problems)
+					}
+				}
+				wantGood(t, m)
+			})
+		}
+	}
+}
