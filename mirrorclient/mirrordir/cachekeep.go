@@ -44,8 +44,9 @@ func (c *Cache) record(ctx context.Context, h *holding, p addrs.Provider, k pack
 
 // kept returns the package that is kept, nil if it is not.
 func (c *Cache) kept(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) *provider.Package {
-	h, err := c.Mirror.scanHome(ctx, p)
-	if c.unread(ctx, p, err) != nil || c.record(ctx, h, p, packageKey{v, platform}) == nil {
+	k := packageKey{v, platform}
+	found, err := c.Mirror.look(ctx, []string{homeOf(p) + "/" + archiveName(p, k)})
+	if c.unread(ctx, p, err) != nil || c.record(ctx, holdingOf(p, found), p, k) == nil {
 		return nil
 	}
 	pkg, err := c.Mirror.ProviderPackage(ctx, p, v, platform)

@@ -58,6 +58,9 @@ func (m *Mirror) readIndex(ctx context.Context, dir string) (map[addrs.Version]b
 // lie there.
 func (m *Mirror) archiveHashes(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]verify.Hash, error) {
 	subject := Want{Provider: p, Version: v}.String()
+	if hashes := m.canonicalHashes(ctx, p, v); hashes != nil {
+		return hashes, nil
+	}
 	h, err := m.holds(ctx, p)
 	if err != nil {
 		return nil, failed("find", subject, err)

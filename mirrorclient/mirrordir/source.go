@@ -68,15 +68,11 @@ func (m *Mirror) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.
 
 // describe fills in what the mirror has of a package.
 func (m *Mirror) describe(ctx context.Context, pkg *provider.Package) error {
-	h, err := m.holds(ctx, pkg.Provider)
+	one, err := m.find(ctx, pkg)
 	if err != nil {
 		return err
 	}
-	one, ok := h.packages[packageKey{pkg.Version, pkg.Platform}]
-	switch {
-	case !ok:
-		return h.list(pkg.Provider).Unavailable(pkg.Version, pkg.Platform)
-	case one.dir != "":
+	if one.dir != "" {
 		pkg.Dir = one.dir
 		return nil
 	}
@@ -184,28 +180,24 @@ func (m *Mirror) archive(ctx context.Context, pkg *provider.Package) (string, er
 	if pkg.Dir != "" {
 		return "", provider.ErrUnpacked
 	}
-	h, err := m.holds(ctx, pkg.Provider)
-	if err != nil {
-		return "", err
+	one, err := m.find(ctx, pkg)
+	if err == nil && one.dir != "" {
+		err = provider.ErrUnpacked
 	}
-	one, ok := h.packages[packageKey{pkg.Version, pkg.Platform}]
-	switch {
-	case !ok:
-		return "", h.list(pkg.Provider).Unavailable(pkg.Version, pkg.Platform)
-	case one.dir != "":
-		return "", provider.ErrUnpacked
-	}
-	return one.name, nil
+	return one.name, err
 }
 
 // Open opens the archive of pkg. The error wraps [provider.ErrUnpacked] if pkg is a
 // directory.
 func (m *Mirror) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
-	name, err := m.archive(ctx, pkg)
-	if err != nil {
-		return nil, failed("open", pkg.String(), err)
+	o, err := m.openCanonical(ctx, pkg)
+	if o == nil || err != nil {
+		var name string
+		if name, err = m.archive(ctx, pkg); err != nil {
+			return nil, failed("open", pkg.String(), err)
+		}
+		o, err = m.Storage.Open(ctx, name)
 	}
-	o, err := m.Storage.Open(ctx, name)
 	if err != nil {
 		return nil, failed("open", pkg.String(), err)
 	}
