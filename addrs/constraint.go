@@ -6,12 +6,9 @@ import (
 	"github.com/apparentlymart/go-versions/versions"
 )
 
-// match reports whether a version meets a constraint, which is compiled only once.
-type match = func(Version) bool
-
 func isRelease(v Version) bool { return v.ok && !v.IsPrerelease() }
 
-// none is the match of a constraint that allows nothing.
+// none is the matcher of a constraint that allows nothing.
 func none(Version) bool { return false }
 
 // join returns the canonical form of the terms of both texts.

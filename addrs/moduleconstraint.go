@@ -100,7 +100,7 @@ func (c *ModuleConstraint) UnmarshalText(b []byte) error {
 }
 
 // moduleMatcher compiles a canonical text.
-func moduleMatcher(text string) match {
+func moduleMatcher(text string) func(Version) bool {
 	engine, err := goversion.NewConstraint(text)
 	if err != nil {
 		return none

@@ -115,7 +115,7 @@ func parseRuby(s string) (spec constraints.IntersectionSpec, err error) {
 }
 
 // providerMatcher compiles a canonical text.
-func providerMatcher(text string) match {
+func providerMatcher(text string) func(Version) bool {
 	spec, err := parseRuby(text)
 	if err != nil {
 		return none

@@ -194,7 +194,7 @@ func (m *methodReader) checkURL() {
 // devOverrides reads directories that stand in for providers.
 func (r *fileReader) devOverrides(in *installation, it item) {
 	for _, override := range it.value.body {
-		p, err := addrs.ParseProviderIn(r.sys.defaultHost(), override.name())
+		p, err := addrs.ParseProviderIn(defaultHost(r.sys.Terraform), override.name())
 		if err != nil {
 			r.because(override.at(), err)
 			continue

@@ -32,7 +32,11 @@ func (c *Config) Installer(dir string) *install.Installer {
 // [addrs.DefaultHost], or that of Terraform for [System.Terraform]. Pass it to
 // [addrs.ParseProviderIn].
 func (c *Config) DefaultHost() svchost.Hostname {
-	if c.settings().terraform {
+	return defaultHost(c.settings().terraform)
+}
+
+func defaultHost(terraform bool) svchost.Hostname {
+	if terraform {
 		return svchost.MustParse("registry.terraform.io")
 	}
 	return addrs.DefaultHost()

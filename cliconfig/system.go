@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
@@ -118,16 +117,11 @@ func (s System) variables() func(name string) string {
 	return func(name string) string { return values[key(name)] }
 }
 
-// defaultHost is that of providers which are written without one.
-func (s System) defaultHost() svchost.Hostname {
-	return (&Config{set: &settings{terraform: s.Terraform}}).DefaultHost()
-}
-
 // full returns the pattern with a host, where the default is another one than that of
 // package provider.
 func (s System) full(pattern string) string {
 	if s.Terraform && strings.Count(pattern, "/") == 1 {
-		return s.defaultHost().Display() + "/" + pattern
+		return defaultHost(s.Terraform).Display() + "/" + pattern
 	}
 	return pattern
 }

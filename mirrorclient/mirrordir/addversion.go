@@ -3,7 +3,6 @@ package mirrordir
 import (
 	"context"
 	"errors"
-	"path"
 	"slices"
 	"sync"
 
@@ -66,7 +65,7 @@ func (v *versionAdder) expect(files *inventory, platforms []addrs.Platform) {
 
 // nameOf returns the name that an archive of the version has in the storage.
 func (v *versionAdder) nameOf(platform addrs.Platform) string {
-	return path.Join(homeOf(v.job.Provider), archiveName(v.job.Provider, packageKey{v.job.Version, platform}))
+	return archivePath(v.job.Provider, packageKey{v.job.Version, platform})
 }
 
 // lockVersion keeps others from working on a version, where the storage can do that.

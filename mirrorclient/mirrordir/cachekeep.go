@@ -28,7 +28,7 @@ func (c *Cache) records(ctx context.Context, p addrs.Provider, v addrs.Version) 
 // record returns what is on record about an archive, nil if it is not kept.
 func (c *Cache) record(ctx context.Context, h *holding, p addrs.Provider, k packageKey) *record {
 	one, ok := h.packages[k]
-	if !ok || one.name != homeOf(p)+"/"+archiveName(p, k) {
+	if !ok || one.name != archivePath(p, k) {
 		return nil
 	}
 	rec, err := c.Mirror.readRecord(ctx, one.name)
@@ -45,7 +45,7 @@ func (c *Cache) record(ctx context.Context, h *holding, p addrs.Provider, k pack
 // kept returns the package that is kept, nil if it is not.
 func (c *Cache) kept(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) *provider.Package {
 	k := packageKey{v, platform}
-	found, err := c.Mirror.look(ctx, []string{homeOf(p) + "/" + archiveName(p, k)})
+	found, err := c.Mirror.look(ctx, []string{archivePath(p, k)})
 	if c.unread(ctx, p, err) != nil || c.record(ctx, holdingOf(p, found), p, k) == nil {
 		return nil
 	}
@@ -78,7 +78,7 @@ func (c *Cache) origin(ctx context.Context, pkg *provider.Package, pulling, read
 		o.Fetcher, o.pkg, o.pulling = c.Mirror, kept, reading
 		return &o, nil
 	}
-	if pkg.URL == c.Mirror.url(homeOf(pkg.Provider)+"/"+pkg.ArchiveName()) {
+	if pkg.URL == c.Mirror.url(canonicalName(pkg)) {
 		// It was kept when the caller asked.
 		var err error
 		if pkg, err = c.upstream.ProviderPackage(ctx, pkg.Provider, pkg.Version, pkg.Platform); err != nil {

@@ -33,7 +33,7 @@ func (m *Mirror) find(ctx context.Context, pkg *provider.Package) (held, error) 
 
 // canonicalName returns the name under which an archive is added.
 func canonicalName(pkg *provider.Package) string {
-	return homeOf(pkg.Provider) + "/" + archiveName(pkg.Provider, packageKey{pkg.Version, pkg.Platform})
+	return archivePath(pkg.Provider, packageKey{pkg.Version, pkg.Platform})
 }
 
 // openCanonical opens the archive that find would find first. It returns nil, or an error, if
@@ -74,7 +74,7 @@ func (m *Mirror) canonicalHashes(ctx context.Context, p addrs.Provider, v addrs.
 	}
 	hashes := make(map[addrs.Platform][]verify.Hash, len(list))
 	for platform, l := range list {
-		name := homeOf(p) + "/" + archiveName(p, packageKey{v, platform})
+		name := archivePath(p, packageKey{v, platform})
 		size, err := m.size(ctx, name)
 		if err != nil || size < 0 || resolve(homeOf(p), l.URL) != name {
 			return nil

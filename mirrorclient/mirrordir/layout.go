@@ -40,6 +40,9 @@ func archiveName(p addrs.Provider, k packageKey) string {
 	return archivePrefix + p.Type() + "_" + k.version.String() + "_" + k.platform.String() + archiveSuffix
 }
 
+// archivePath returns the name in the storage under which an archive is added.
+func archivePath(p addrs.Provider, k packageKey) string { return homeOf(p) + "/" + archiveName(p, k) }
+
 // recordName returns the name of what is on record about an archive.
 func recordName(archive string) string {
 	return strings.TrimSuffix(archive, archiveSuffix) + recordSuffix
