@@ -44,10 +44,11 @@
 // # Rules
 //
 // A package appears in its directory whole or not at all, also when the process is
-// killed, and what it replaces stays whole until then. Archives are told by their first bytes, whatever their name and media type:
-// zip, and tar compressed by gzip, xz or bzip2. An archive with a name that leads out
-// of the directory, that collides with another one, or that some operating system
-// cannot have, is refused whole, and so is one with links or devices;
+// killed, and what it replaces stays whole until then. Archives are told by their first
+// bytes, whatever their name and media type: zip, and tar compressed by gzip, xz or bzip2.
+// An archive with a name that leads out of the directory, that collides with another one,
+// or that some operating system cannot have, is refused whole, and so is one with links or
+// devices;
 // [Options.SkipLinks] leaves symbolic links out instead. A .git or .hg directory is no
 // part of a package and is left out, wherever the package comes from. Sizes are counted
 // as bytes arrive and are written, within [Options.Limits]. Files get the mode 0755 or

@@ -19,8 +19,8 @@ var ErrNotLockable = errors.New("provider cannot be locked")
 // unknown schemes, if p was locked at v. If it was locked at another version, the old
 // hashes are dropped, since they are of other packages.
 //
-// c replaces the constraint that is there; the zero ProviderConstraint leaves none. Reports may
-// be for several platforms, and those that are nil are ignored. That they are reports
+// c replaces the constraint that is there; the zero ProviderConstraint leaves none. Reports
+// may be for several platforms, and those that are nil are ignored. That they are reports
 // about v of p is up to the caller, and so is that they do not contradict the hashes that
 // are there: all of these stay accepted. A policy whose Accept is [File.Accept] does that.
 //
