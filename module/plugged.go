@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/verify"
 )
 
@@ -33,7 +34,7 @@ func (j *job) plugged(ctx context.Context, loc *Location) (*pack, error) {
 	if root, err = os.OpenRoot(path); err != nil {
 		return nil, err
 	}
-	h1, err := j.check(root, top.Mode())
+	h1, err := j.check(ctx, root, top.Mode())
 	if err != nil {
 		root.Close()
 		return nil, hinted(err)
@@ -41,11 +42,11 @@ func (j *job) plugged(ctx context.Context, loc *Location) (*pack, error) {
 	return &pack{root: root, h1: h1}, nil
 }
 
-func (j *job) check(root *os.Root, top fs.FileMode) (verify.Hash, error) {
+func (j *job) check(ctx context.Context, root *os.Root, top fs.FileMode) (verify.Hash, error) {
 	if err := j.tidy(root, top); err != nil {
 		return verify.Hash{}, err
 	}
-	return verify.H1Dir(root.FS())
+	return verify.H1Dir(fsx.Tree(ctx, root))
 }
 
 // setMode gives a file or directory the mode that it would have from an archive. The

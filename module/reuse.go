@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/verify"
 )
 
@@ -62,7 +63,7 @@ func (j *job) find(ctx context.Context, want verify.Hash) fs.FileInfo {
 		return nil
 	}
 	defer root.Close()
-	tree := interruptible{ctx, root.FS()}
+	tree := fsx.Tree(ctx, root)
 	if j.checkSize(tree) != nil {
 		return nil
 	}
@@ -111,17 +112,4 @@ func openDir(path string) (*os.Root, fs.FileInfo, error) {
 		return nil, nil, err
 	}
 	return root, opened, nil
-}
-
-// interruptible is a tree that can be read until the context ends.
-type interruptible struct {
-	ctx  context.Context
-	tree fs.FS
-}
-
-func (i interruptible) Open(name string) (fs.File, error) {
-	if err := i.ctx.Err(); err != nil {
-		return nil, err
-	}
-	return i.tree.Open(name)
 }

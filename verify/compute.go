@@ -140,7 +140,9 @@ func sums(files []archive.File, directories bool) iter.Seq2[string, [32]byte] {
 //
 // It returns an error that wraps [ErrIrregular] if there is anything else than
 // files and directories: the reference client follows symbolic links out of the
-// package, and a pipe would block it for ever.
+// package, and a pipe would block it for ever. A pipe that somebody puts in the place
+// of a file after it was listed is refused as well, if fsys can open one without waiting
+// for a writer; those of package os wait.
 func H1Dir(fsys fs.FS) (Hash, error) {
 	var files []string
 	err := fs.WalkDir(fsys, ".", func(path string, d fs.DirEntry, err error) error {

@@ -12,11 +12,12 @@ import (
 
 // Swapped calls read over and over with the path of a file of this content, in whose place
 // a pipe is put meanwhile, and the file again, a thousand times. Nobody writes to the pipe,
-// so a read that opens it as it would a file does not return. The errors are those of read.
+// so a read that opens it as it would a file does not return. There is nothing else in the
+// file's directory. The errors are those of read.
 func Swapped(t *testing.T, content string, read func(path string) error) []error {
 	t.Helper()
-	dir := t.TempDir()
-	path, file, pipe := filepath.Join(dir, "path"), filepath.Join(dir, "file"), filepath.Join(dir, "pipe")
+	path, dir := filepath.Join(t.TempDir(), "path"), t.TempDir()
+	file, pipe := filepath.Join(dir, "file"), filepath.Join(dir, "pipe")
 	put := func(what string) {
 		next := filepath.Join(dir, "next")
 		if err := os.Link(what, next); err != nil {

@@ -105,13 +105,3 @@ func TestLockIn(t *testing.T) {
 		t.Error("the lock was made outside")
 	}
 }
-
-func openRoot(t *testing.T) *os.Root {
-	t.Helper()
-	root, err := os.OpenRoot(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { root.Close() })
-	return root
-}

@@ -1,7 +1,9 @@
 package fsx
 
 import (
+	"context"
 	"fmt"
+	"io/fs"
 	"os"
 )
 
@@ -21,4 +23,45 @@ func OpenRegular(path string) (*os.File, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+// OpenIn opens a file or directory of root for reading. A pipe is not waited for: what was
+// opened is for the caller to ask.
+func OpenIn(root *os.Root, name string) (*os.File, error) {
+	return root.OpenFile(name, os.O_RDONLY|noBlock, 0)
+}
+
+// Tree returns what is in root, for reading until ctx ends. It is opened as by OpenIn.
+func Tree(ctx context.Context, root *os.Root) fs.FS { return tree{ctx, root} }
+
+type tree struct {
+	ctx  context.Context
+	root *os.Root
+}
+
+func (t tree) Open(name string) (fs.File, error) {
+	if t.ctx.Err() != nil {
+		return nil, context.Cause(t.ctx)
+	}
+	if !fs.ValidPath(name) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
+	}
+	f, err := OpenIn(t.root, name)
+	if err != nil {
+		return nil, err
+	}
+	return treeFile{f, t.ctx}, nil
+}
+
+// treeFile hides the other ways to read of an os.File.
+type treeFile struct {
+	fs.ReadDirFile
+	ctx context.Context
+}
+
+func (f treeFile) Read(p []byte) (int, error) {
+	if f.ctx.Err() != nil {
+		return 0, context.Cause(f.ctx)
+	}
+	return f.ReadDirFile.Read(p)
 }

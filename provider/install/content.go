@@ -9,6 +9,7 @@ import (
 	"os"
 	"sync"
 
+	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/verify"
 )
 
@@ -99,7 +100,7 @@ func (c *content) hash(root *os.Root, name string) ([sha256.Size]byte, error) {
 
 // openFile opens a file, unless it has been replaced since the directory was listed.
 func openFile(root *os.Root, name string) (*os.File, error) {
-	f, err := root.OpenFile(name, os.O_RDONLY|noBlock, 0)
+	f, err := fsx.OpenIn(root, name)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,32 @@
+//go:build unix
+
+package provider_test
+
+import (
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/disktest"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// TestHashesSwappedForPipe puts a pipe where a file of an unpacked package is about to be
+// hashed.
+func TestHashesSwappedForPipe(t *testing.T) {
+	t.Parallel()
+	o := provider.HashOptions{Options: provider.Options{Policy: verify.Policy{AllowUnchecked: true}}}
+	for _, err := range disktest.Swapped(t, "program", func(path string) error {
+		src := &lister{Fetcher: serve(nil), find: func(platform addrs.Platform) (*provider.Package, error) {
+			return &provider.Package{Provider: demo, Version: v123, Platform: platform, Dir: filepath.Dir(path)}, nil
+		}}
+		_, err := provider.Hashes(t.Context(), src, demo, v123, platforms("linux_amd64"), o)
+		return err
+	}) {
+		if !errors.Is(err, verify.ErrIrregular) {
+			t.Errorf("%v, want ErrIrregular", err)
+		}
+	}
+}
