@@ -2,13 +2,10 @@ package mirrordir
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
-	"path"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/tofureg/tofureg/addrs"
@@ -76,36 +73,6 @@ func (c *checker) reindex(ctx context.Context, p addrs.Provider) error {
 		}
 	}
 	return nil
-}
-
-// writeIndex has the index in dir list these versions or not. Others, which are being added
-// right now, stay.
-func (c *checker) writeIndex(ctx context.Context, dir string, all []addrs.Version, listed []bool) error {
-	return c.update(ctx, path.Join(dir, indexName), func(data []byte) ([]byte, error) {
-		doc, versions, err := parseDocument(data, memberVersions)
-		if errors.Is(err, errDocument) {
-			doc, versions, err = nil, nil, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		if versions == nil {
-			versions = object{}
-		}
-		for i, v := range all {
-			old, ok := versions[v.String()]
-			switch {
-			case !listed[i]:
-				delete(versions, v.String())
-			case !ok || isNull(old):
-				versions[v.String()] = json.RawMessage("{}")
-			}
-		}
-		if len(versions) == 0 {
-			return nil, nil
-		}
-		return edited(doc, memberVersions, versions)
-	})
 }
 
 // reindexVersion makes the documents of one version anew and reports whether there is
@@ -200,74 +167,4 @@ func (c *checker) reindexArchive(ctx context.Context, p addrs.Provider, k packag
 		find(Restated, "%s stated %v, the archive has %v", documentName(k.version), wrong, rec.Hashes)
 	}
 	return rec, nil
-}
-
-// deleteOrphans deletes those records whose archives are gone; there are such archives.
-func (c *checker) deleteOrphans(ctx context.Context, records []string, there []Entry) error {
-	for _, name := range records {
-		if slices.ContainsFunc(there, func(e Entry) bool { return recordName(e.Name) == path.Base(name) }) {
-			continue
-		}
-		late, err := c.look(ctx, archivesOf(name))
-		if err != nil {
-			return err
-		}
-		if len(late) > 0 {
-			continue // it was placed after the survey
-		}
-		if err := c.Storage.Delete(ctx, name); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// archivesOf returns the names that the archive of a record can have.
-func archivesOf(record string) []string {
-	stem := strings.TrimSuffix(record, recordSuffix)
-	names := []string{stem + archiveSuffix}
-	if strings.EqualFold(path.Ext(stem), archiveSuffix) {
-		names = append(names, stem) // is .ZIP, say
-	}
-	return names
-}
-
-// writeDocuments makes the documents of a version anew, and removes those that would be
-// empty. Archives whose names have not been looked at have been placed by somebody without a
-// lock meanwhile, and stay.
-func (c *checker) writeDocuments(ctx context.Context, p addrs.Provider, v addrs.Version, changes listing, seen []string) (listed bool, err error) {
-	for _, dir := range documentHomes(p) {
-		err := c.update(ctx, path.Join(dir, documentName(v)), func(data []byte) ([]byte, error) {
-			doc, archives, err := parseDocument(data, memberArchives)
-			if errors.Is(err, errDocument) {
-				doc, archives, err = nil, nil, nil
-			}
-			if err != nil {
-				return nil, err
-			}
-			kept := object{}
-			for platform, raw := range archives {
-				l, err := parseListed(raw)
-				if err != nil || l.URL == "" {
-					continue
-				}
-				name := resolve(dir, l.URL)
-				if name == "" || isArchiveOf(p, v, name) && !slices.Contains(seen, name) {
-					kept[platform] = raw
-				}
-			}
-			if err := changes.apply(kept, dir); err != nil {
-				return nil, err
-			}
-			listed = listed || len(kept) > 0
-			if len(kept) == 0 {
-				return nil, nil
-			}
-			return edited(doc, memberArchives, kept)
-		})
-		if err != nil {
-			return false, err
-		}
-	}
-	return listed, nil
 }

@@ -373,3 +373,32 @@ func TestRemovedSinceListing(t *testing.T) {
 		}
 	}
 }
+
+// TestAddedBeforeIndex: a version of which Reindex has found nothing stays in the index if it
+// was added since.
+func TestAddedBeforeIndex(t *testing.T) {
+	t.Parallel()
+	reg, all := manyVersions(1)
+	v := all[0].Version
+	index := home + "/index.json"
+	for name, open := range counters(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, storage, bare := open()
+			put(t, bare, index, `{"versions": {"1.0.0": {}, "0.9.0": {}}}`)
+			looked := false
+			var once sync.Once
+			c.done = func(op, name string) {
+				looked = looked || name == home+"/"+v.String()+".json"
+				if op != "open" || name != index || !looked {
+					return
+				}
+				once.Do(func() {
+					mustAdd(t, &mirrordir.Mirror{Storage: bare, TempDir: t.TempDir()}, client(reg), all, mirrordir.Options{})
+				})
+			}
+			mustReindex(t, &mirrordir.Mirror{Storage: storage, TempDir: t.TempDir()})
+			wantGood(t, &mirrordir.Mirror{Storage: bare, TempDir: t.TempDir()})
+		})
+	}
+}
