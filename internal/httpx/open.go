@@ -23,9 +23,9 @@ import (
 //
 // The rest is asked for with Range, and with If-Range where the server gave a
 // strong validator. A server that answers with the whole file is read past what
-// was delivered already. Where anything shows that the file is not the same,
-// Read returns an error that wraps fault.ErrChanged, and the caller may start
-// again from zero.
+// was delivered already, if it begins with just that. Where anything shows that
+// the file is not the same, Read returns an error that wraps fault.ErrChanged, and
+// the caller may start again from zero.
 //
 // Attempts that bring no new byte are limited as those of any request, with the
 // same waits; each new byte gives all of them back.
@@ -42,13 +42,14 @@ type Body struct {
 	// Of the reading goroutine only:
 	fetch     *fetch // that opened the present stream, or failed to
 	total     int64  // known by now, -1: not
+	until     int64  // where the range of the present stream ends; 0: it is none
 	read      int64  // delivered
 	fresh     int64  // of these, by the present stream
 	failed    int    // attempts in a row that brought no byte
 	pending   error  // of the stream, behind bytes that were delivered
 	err       error  // final
 	validator validator
-	sum       maphash.Hash // of what was delivered, if the validator is not strong
+	sum       maphash.Hash // of what was delivered; against accidents, since a liar could send the rest alone
 
 	resumes atomic.Int64
 	mu      sync.Mutex // guards stream, against Close
@@ -164,9 +165,7 @@ func (b *Body) next(p []byte) (int, error) {
 	if l := b.req.Limit; l > 0 && b.read+int64(n) > l {
 		return 0, fmt.Errorf("%w: more than %d bytes", fault.ErrTooLarge, l)
 	}
-	if !b.validator.strong() {
-		_, _ = b.sum.Write(p[:n]) // never fails
-	}
+	_, _ = b.sum.Write(p[:n]) // never fails
 	b.read += int64(n)
 	b.fresh += int64(n)
 	return n, b.whole(err)
@@ -174,7 +173,7 @@ func (b *Body) next(p []byte) (int, error) {
 
 // whole returns io.ErrUnexpectedEOF for an io.EOF that comes too early.
 func (b *Body) whole(err error) error {
-	if err == io.EOF && b.total >= 0 && b.read < b.total {
+	if err == io.EOF && b.read < max(b.total, b.until) {
 		return io.ErrUnexpectedEOF
 	}
 	return err

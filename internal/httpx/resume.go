@@ -126,9 +126,9 @@ func (b *Body) accept(a *answer) (skip int64, err error) {
 			return 0, changed("the bytes from %d on were asked for, and the answer is %q of length %d",
 				b.read, Clean(a.header.Get("Content-Range"), 80), a.length)
 		}
-		total = r.total
+		total, b.until = r.total, r.last+1
 	case http.StatusOK, http.StatusNonAuthoritativeInfo:
-		skip = b.read
+		skip, b.until = b.read, 0
 	default:
 		return 0, changed("status %d to a request for the bytes from %d on", a.status, b.read)
 	}
@@ -152,8 +152,9 @@ func changed(format string, args ...any) error {
 }
 
 // skip reads past the first n bytes of s, an answer of declared length (-1:
-// none), and compares them with what was delivered, unless a strong validator
-// has done that. The error end, if not nil, came with the last of these bytes.
+// none), and compares them with what was delivered, whatever the validators say:
+// this answer may have none, and is what If-Range brings where the file is another.
+// The error end, if not nil, came with the last of these bytes.
 func (b *Body) skip(s *stream, n, length int64) (end, err error) {
 	if n == 0 {
 		return nil, nil
@@ -176,7 +177,7 @@ func (b *Body) skip(s *stream, n, length int64) (end, err error) {
 			return nil, err
 		}
 	}
-	if !b.validator.strong() && sum.Sum64() != b.sum.Sum64() {
+	if sum.Sum64() != b.sum.Sum64() {
 		return nil, changed("its first %d bytes are others", b.read)
 	}
 	return end, nil

@@ -146,6 +146,10 @@ func TestResumeOfAnotherFile(t *testing.T) {
 		"shorter, of a length once known":  {file{}, unmeasured(data[:50_000])},
 		"other bytes, no validator":        {file{}, whole(other)},
 		"other bytes, weak etag":           {file{etag: `W/"v1"`}, whole(other, `ETag: W/"v1"`)},
+		"other bytes, etag gone":           {file{etag: `"v1"`}, whole(other)},
+		"other bytes, etag weak by now":    {file{etag: `"v1"`}, whole(other, `ETag: W/"v1"`)},
+		"other bytes, same etag":           {file{etag: `"v1"`}, whole(other, `ETag: "v1"`)},
+		"other bytes, nothing else left":   {file{etag: `"v1"`}, unmeasured(other)},
 		"206 from the start":               {file{etag: `"v1"`}, partial(data, `ETag: "v1"`, "Content-Range: bytes 0-199999/200000")},
 		"206 from elsewhere":               {file{etag: `"v1"`}, partial(rest[1:], `ETag: "v1"`, "Content-Range: bytes 100001-199999/200000")},
 		"206 without Content-Range":        {file{etag: `"v1"`}, partial(rest, `ETag: "v1"`)},
@@ -232,6 +236,24 @@ func TestLengthLearntLater(t *testing.T) {
 		got, _, b, err := download(t, client(t, s), get(pkg))
 		if err != nil || b.Resumes() != 2 || b.Size != -1 {
 			t.Fatalf("%d resumes, Size %d, %v", b.Resumes(), b.Size, err)
+		}
+		same(t, got, data)
+	})
+}
+
+// A range says where it ends, also where nothing says how long the file is.
+func TestRangeThatEndsEarly(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		data := random(200_000, 6)
+		f := &file{data: data, chunks: true, cuts: []int{100_000, 150_000}}
+		s := serve(f.handler, func(n int, r *http.Request) (*http.Response, error) {
+			f.how = func(w *wire) {}
+			return f.handler(n, r)
+		})
+		got, _, b, err := download(t, client(t, s), get(pkg))
+		if err != nil || b.Resumes() != 2 {
+			t.Errorf("%d resumes, %v", b.Resumes(), err)
 		}
 		same(t, got, data)
 	})

@@ -39,9 +39,6 @@ func newValidator(h http.Header, now time.Time) validator {
 	return v
 }
 
-// strong reports whether equal validators mean equal bytes.
-func (v validator) strong() bool { return v.etag != "" && v.ifRange == v.etag }
-
 // differs reports whether v and w certainly belong to different versions.
 func (v validator) differs(w validator) bool {
 	if v.etag != "" && w.etag != "" {
