@@ -110,6 +110,8 @@ func (p *Package) fetchable() error {
 	switch {
 	case p == nil:
 		return &Error{Op: "fetch", Err: errors.New("the package is nil")}
+	case p.Provider.IsZero() || p.Version.IsZero() || p.Platform.IsZero():
+		return failure("fetch", p, errors.New("provider, version or platform is missing"))
 	case p.Dir != "":
 		return failure("fetch", p, ErrUnpacked)
 	}

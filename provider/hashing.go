@@ -18,7 +18,7 @@ const maxAsking = 32
 // hashing is one call of Hashes.
 type hashing struct {
 	HashOptions
-	src      Source
+	src      Source // which checks that it answers what it is asked
 	provider addrs.Provider
 	version  addrs.Version
 	asking   chan struct{}
@@ -132,11 +132,7 @@ func (h *hashing) find(ctx context.Context, platform addrs.Platform) (*Package, 
 	if known, ok := h.found[platform]; ok {
 		return known.pkg, known.err
 	}
-	pkg, err := h.src.ProviderPackage(ctx, h.provider, h.version, platform)
-	if err == nil {
-		err = pkg.is(h.provider, h.version, platform)
-	}
-	return pkg, err
+	return h.src.ProviderPackage(ctx, h.provider, h.version, platform)
 }
 
 // download has an archive come and computes its hashes.

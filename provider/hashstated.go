@@ -22,7 +22,9 @@ func (h *hashing) findLead(ctx context.Context, platform addrs.Platform) {
 	if h.lead == nil {
 		pkg, err := h.find(ctx, platform)
 		h.found[platform] = answered{pkg, err}
-		h.lead = pkg
+		if err == nil {
+			h.lead = pkg
+		}
 	}
 }
 

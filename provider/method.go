@@ -155,13 +155,9 @@ func (s *search) about(err, cause error) error {
 	return e
 }
 
-// find asks one method for a package, and makes sure that the answer is about what was
-// asked for.
+// find asks one method for a package.
 func (m *Method) find(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*Package, error) {
-	pkg, err := m.Source.ProviderPackage(ctx, p, v, platform)
-	if err == nil {
-		err = pkg.is(p, v, platform)
-	}
+	pkg, err := find(ctx, m.Source, p, v, platform)
 	if err != nil {
 		return nil, err
 	}
@@ -183,15 +179,6 @@ func (p *Package) is(wanted addrs.Provider, v addrs.Version, platform addrs.Plat
 		return fmt.Errorf("the source returned the package %s", p)
 	}
 	return nil
-}
-
-// list asks one method for versions.
-func (m *Method) list(ctx context.Context, p addrs.Provider) (*Versions, error) {
-	versions, err := m.Source.ProviderVersions(ctx, p)
-	if err == nil && versions == nil {
-		err = errors.New("the source returned neither versions nor an error")
-	}
-	return versions, err
 }
 
 // evidence asks the method that answered with pkg.

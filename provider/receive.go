@@ -99,6 +99,9 @@ func (t *transfer) fetch(ctx context.Context) (Received, error) {
 	if err != nil {
 		return Received{}, err
 	}
+	if body == nil || body.ReadCloser == nil {
+		return Received{}, errors.New("the source returned neither an archive nor an error")
+	}
 	defer body.Close()
 	if err := t.plausible(max(body.Size, 0)); err != nil {
 		return Received{}, err

@@ -102,7 +102,7 @@ func (w watched) Open(ctx context.Context, pkg *provider.Package) (*provider.Bod
 		w.to.finish(errRestarted)
 	}
 	body, err := w.Fetcher.Open(ctx, pkg)
-	if err != nil || body == nil {
+	if err != nil || body == nil || body.ReadCloser == nil {
 		return body, err
 	}
 	seen := *body

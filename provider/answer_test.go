@@ -1,0 +1,160 @@
+package provider_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// astray is a Source that answers with something else than its own answer.
+type astray struct {
+	provider.Source
+	list func(*provider.Versions) *provider.Versions
+	pkg  func(*provider.Package) *provider.Package
+}
+
+func (a *astray) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
+	versions, err := a.Source.ProviderVersions(ctx, p)
+	if a.list != nil && err == nil {
+		versions = a.list(versions)
+	}
+	return versions, err
+}
+
+func (a *astray) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
+	pkg, err := a.Source.ProviderPackage(ctx, p, v, platform)
+	if a.pkg != nil && err == nil {
+		pkg = a.pkg(pkg)
+	}
+	return pkg, err
+}
+
+// TestAnswerIsAnother: a package of something else than was asked for, or none at all, is
+// an error wherever a source is asked.
+func TestAnswerIsAnother(t *testing.T) {
+	t.Parallel()
+	edit := func(change func(*provider.Package)) func(*provider.Package) *provider.Package {
+		return func(pkg *provider.Package) *provider.Package {
+			pkg = pkg.Clone()
+			change(pkg)
+			return pkg
+		}
+	}
+	for name, a := range map[string]astray{
+		"no versions": {list: func(*provider.Versions) *provider.Versions { return nil }},
+		"no package":  {pkg: func(*provider.Package) *provider.Package { return nil }},
+		"provider":    {pkg: edit(func(p *provider.Package) { p.Provider = addrs.MustParseProvider("registry.example.com/acme/other") })},
+		"version":     {pkg: edit(func(p *provider.Package) { p.Version = version("2.0.0") })},
+		"platform":    {pkg: edit(func(p *provider.Package) { p.Platform = addrs.MustParsePlatform("plan9_386") })},
+		"nothing set": {pkg: edit(func(p *provider.Package) { *p = provider.Package{} })},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, _, client := serveDemo(demoRelease())
+			a.Source = client
+			if pkg, err := provider.Find(t.Context(), &a, demo, addrs.ProviderConstraint{}, provider.Need{Platforms: five[:1]}); pkg != nil || !typed(err) {
+				t.Errorf("Find: %v, %v", pkg, err)
+			}
+			// Without platforms, the list is asked for as well.
+			if got, err := provider.Hashes(t.Context(), &a, demo, v123, nil, provider.HashOptions{}); len(got) > 0 || !typed(err) {
+				t.Errorf("Hashes: %v, %v", got, err)
+			}
+			shared := provider.ShareEvidence(&a)
+			versions, listErr := shared.ProviderVersions(t.Context(), demo)
+			pkg, findErr := shared.ProviderPackage(t.Context(), demo, v123, five[0])
+			if (versions == nil) == (pkg == nil) || (listErr == nil) == (findErr == nil) || !typed(errors.Join(listErr, findErr)) {
+				t.Errorf("ShareEvidence: %v, %v, %v, %v", versions, listErr, pkg, findErr)
+			}
+		})
+	}
+}
+
+// typed reports whether err is an *Error that tells what was to be done, and of what.
+func typed(err error) bool {
+	e, ok := errors.AsType[*provider.Error](err)
+	return ok && e.Op != "" && e.Subject != "" && e.Err != nil
+}
+
+// TestHashesOfAnother: where the source answers one platform with another version, what it
+// states of the other platforms is not recorded as if it were of this one.
+func TestHashesOfAnother(t *testing.T) {
+	t.Parallel()
+	reg, _, client := serveDemo(statingRelease())
+	newer := statingRelease()
+	newer.Version = "2.0.0"
+	reg.AddProvider(newer)
+	answer, err := client.ProviderPackage(t.Context(), demo, version("2.0.0"), five[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	src := &astray{Source: client, pkg: func(*provider.Package) *provider.Package { return answer }}
+	got, err := provider.Hashes(t.Context(), src, demo, v123, five[:2], believing(verify.Policy{}))
+	if len(got) > 0 || !typed(err) {
+		t.Errorf("reports %v, %v", got, err)
+	}
+	// A source may return something beside its error.
+	failing := &failing{Source: client, pkg: answer}
+	if got, err := provider.Hashes(t.Context(), failing, demo, v123, five[:2], believing(verify.Policy{})); len(got) > 0 || !errors.Is(err, provider.ErrNotFound) {
+		t.Errorf("beside an error: reports %v, %v", got, err)
+	}
+	if n := reg.Count(regtest.Archive); n > 0 {
+		t.Errorf("%d archives were fetched", n)
+	}
+}
+
+// failing returns a package beside its error.
+type failing struct {
+	provider.Source
+	pkg *provider.Package
+}
+
+func (f *failing) ProviderPackage(context.Context, addrs.Provider, addrs.Version, addrs.Platform) (*provider.Package, error) {
+	return f.pkg, provider.ErrNotFound
+}
+
+// TestNoBody: a source that opens nothing, without an error, is at fault.
+func TestNoBody(t *testing.T) {
+	t.Parallel()
+	content := archive(t)
+	for name, nothing := range map[string]*provider.Body{"no body": nil, "no reader": {}} {
+		path := target(t)
+		_, err := provider.Download(t.Context(), opener{nothing}, packageOf(content), path, accepting(content))
+		if !typed(err) {
+			t.Errorf("%s: %v", name, err)
+		}
+		wantFile(t, path, nil)
+	}
+}
+
+type opener struct{ body *provider.Body }
+
+func (o opener) Open(context.Context, *provider.Package) (*provider.Body, error) { return o.body, nil }
+func (o opener) Evidence(_ context.Context, pkg *provider.Package) (verify.Evidence, error) {
+	return pkg.Evidence(), nil
+}
+
+// TestPackageOfNothing: what is of no provider, version or platform is not fetched.
+func TestPackageOfNothing(t *testing.T) {
+	t.Parallel()
+	content := archive(t)
+	for name, change := range map[string]func(*provider.Package){
+		"provider": func(p *provider.Package) { p.Provider = addrs.Provider{} },
+		"version":  func(p *provider.Package) { p.Version = addrs.Version{} },
+		"platform": func(p *provider.Package) { p.Platform = addrs.Platform{} },
+		"all":      func(p *provider.Package) { *p = provider.Package{} },
+	} {
+		pkg := packageOf(content)
+		change(pkg)
+		src, path := serve(bytes.Clone(content)), target(t)
+		if report, err := provider.Download(t.Context(), src, pkg, path, accepting(content)); report != nil || !typed(err) || src.opened.Load() > 0 {
+			t.Errorf("%s: %+v, %v, %d requests", name, report, err, src.opened.Load())
+		}
+		wantFile(t, path, nil)
+	}
+}
