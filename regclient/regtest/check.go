@@ -126,8 +126,8 @@ func Check(t TB, baseURL string, o CheckOptions) {
 // Nothing means that all is well. It is for programs, and for tests that want a subtest
 // for each check.
 func Examine(ctx context.Context, baseURL string, o CheckOptions) []Finding {
-	e := &examiner{whole: ctx, o: o, good: map[string]bool{}}
-	if baseURL != "" || o.Mirror == "" {
+	e := &examiner{whole: ctx, o: o, good: map[string]bool{}, mirrorAlone: baseURL == "" && o.Mirror != ""}
+	if !e.mirrorAlone {
 		e.registry(baseURL)
 	}
 	if o.Mirror != "" {
@@ -180,6 +180,7 @@ type examiner struct {
 	asked    *url.URL // for the location
 	mirror   checkedMirror
 
+	mirrorAlone    bool // whether there is no other server
 	tokenForModule bool // whether the location wants it
 }
 

@@ -228,6 +228,24 @@ func TestExamineToken(t *testing.T) {
 	}
 }
 
+// TestExamineBadBase: with a base URL that is none, no host is one that the token may go to.
+func TestExamineBadBase(t *testing.T) {
+	t.Parallel()
+	for _, base := range []string{"http://registry.example.com", exemplaryURL + "/x", "registry.example.com", ":", "https://-"} {
+		reg, o := exemplary()
+		o.Mirror, o.MirrorProvider = "https://mirror.example.net/mirror/", "registry.example.com/acme/alpha"
+		found := regtest.Examine(t.Context(), base, o)
+		if got := failed(found); !slices.Equal(got, []string{"discovery"}) {
+			t.Errorf("%q: found %v", base, found)
+		}
+		for _, q := range reg.Requests() {
+			if q.Authorization != "" {
+				t.Errorf("%q: %s has got the token", base, q)
+			}
+		}
+	}
+}
+
 // TestExamineSkips: what could not be looked at is told apart from what is good.
 func TestExamineSkips(t *testing.T) {
 	t.Parallel()

@@ -89,7 +89,7 @@ func (e *examiner) authorization() error {
 	if e.good["module versions"] {
 		urls = append(urls, e.endpoint(modulesService, e.module.Namespace(), e.module.Name(), e.module.System(), "versions"))
 	}
-	if e.base == nil && e.good["mirror index"] {
+	if e.mirrorAlone && e.good["mirror index"] {
 		urls = append(urls, e.mirror.dir.JoinPath("index.json"))
 	}
 	if wanted := e.o.Provider != "" || e.o.Module != "" || e.o.Mirror != ""; wanted && len(urls) == 0 {

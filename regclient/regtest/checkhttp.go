@@ -91,8 +91,11 @@ func (e *examiner) ask(u *url.URL, with bool, header ...string) (*checkReply, er
 // trusted tells whether the token may go to u: to the server itself and to the services
 // that it declares, or to a mirror that is all there is.
 func (e *examiner) trusted(u *url.URL) bool {
+	if e.mirrorAlone {
+		return u.Host == e.mirror.dir.Host
+	}
 	if e.base == nil {
-		return e.mirror.dir != nil && u.Host == e.mirror.dir.Host
+		return false
 	}
 	if u.Host == e.base.Host {
 		return true
