@@ -45,9 +45,14 @@ func (f *fetch) findLogin() {
 	if !ok {
 		return
 	}
-	f.login = base64.StdEncoding.EncodeToString([]byte(user + ":" + password.Reveal()))
+	f.login = basic(user, password.Reveal())
 	f.secrets.add(f.login)
 	f.secrets.add(password.Reveal())
+}
+
+// basic returns what the header of a user and password says.
+func basic(user, password string) string {
+	return base64.StdEncoding.EncodeToString([]byte(user + ":" + password))
 }
 
 // authorization returns the header of that name, or "".

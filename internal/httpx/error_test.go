@@ -52,13 +52,14 @@ func TestMessages(t *testing.T) {
 		{"bad URL", "", "see https://user:hunter2@x.example.com/%zz?sig=sig-value now", "see https://x.example.com/%zz?... now"},
 		{"token", "", "token " + secret + " is wrong", "token ... is wrong"},
 		{"token in JSON", "", `{"errors":["\u0073` + secret[1:] + ` is wrong"]}`, "... is wrong"},
-		{"own query", "", "cannot GET /v1/x?key=query-value&b=2", "cannot GET /v1/x?..."},
+		{"own query", "", "cannot GET /v1/x?key=query-value&b=2&ns=s3cr", "cannot GET /v1/x?..."},
 		{"value of own query", "", "key query-value has expired", "key ... has expired"},
 		{"token at the end of what is read", "", strings.Repeat(" ", 4088) + secret, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			r := get("https://registry.example.com/v1/x?key=query-value&b=2")
+			// The token begins like a value of the query.
+			r := get("https://registry.example.com/v1/x?key=query-value&b=2&ns=s3cr")
 			r.TokenFor = home
 			_, err := client(t, serve(status(400, test.body, "Content-Type: "+test.media))).Get(t.Context(), r)
 			e := failure(t, err)

@@ -136,6 +136,27 @@ func TestTokenBeforeLogin(t *testing.T) {
 	}
 }
 
+// TestLoginOfTheURL: it is hidden in the forms in which a server may repeat it.
+func TestLoginOfTheURL(t *testing.T) {
+	t.Parallel()
+	for login, sent := range map[string]string{
+		"user:hunter2":  "dXNlcjpodW50ZXIy",
+		"us%65r:p%40ss": "dXNlcjpwQHNz",
+		"t0ken":         "dDBrZW46",
+	} {
+		s := serve(func(n int, r *http.Request) (*http.Response, error) {
+			return status(400, "no: Authorization: "+r.Header.Get("Authorization"))(n, r)
+		})
+		_, err := client(t, s).Get(t.Context(), get("https://"+login+"@registry.example.com/x"))
+		if got := s.seen()[0].Header.Get("Authorization"); got != "Basic "+sent {
+			t.Errorf("%s: sent %q", login, got)
+		}
+		if e := failure(t, err); e.Message != "no: Authorization: Basic ..." {
+			t.Errorf("%s: %v", login, err)
+		}
+	}
+}
+
 // TestLoginBesideNoToken: where a token would have been welcome, but there is none, the
 // rules are those for the login.
 func TestLoginBesideNoToken(t *testing.T) {
@@ -187,6 +208,9 @@ func TestOutside(t *testing.T) {
 	leaks(t, err.Error()+httpx.Mask(raw.Error(), 100, u, secret)+httpx.Mask(secret, 100, nil, secret))
 	if !errors.Is(err, raw) || httpx.Mask("abcdefgh", 6, nil) != "abc..." {
 		t.Errorf("%v", err)
+	}
+	if got := httpx.Mask("it is "+secret, 100, nil, secret[:4], secret); got != "it is ..." {
+		t.Errorf("%q", got)
 	}
 	if httpx.UserAgent() == "" {
 		t.Error("no user agent")

@@ -21,13 +21,15 @@ const minSecret = 4
 const maxSecrets = 64
 
 // secrets are the strings that must not show in any text: the token, and what
-// the URLs carry besides scheme, host and path.
+// the URLs carry besides scheme, host and path. The longest come first, since one
+// may be a part of another, of which the rest would show.
 type secrets []string
 
 // add puts s among the secrets.
 func (x *secrets) add(s string) {
 	if len(s) >= minSecret && !slices.Contains(*x, s) {
 		*x = append(*x, s)
+		slices.SortFunc(*x, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
 	}
 }
 
@@ -35,9 +37,9 @@ func (x *secrets) add(s string) {
 func (x *secrets) addURL(u *url.URL) {
 	if u.User != nil {
 		x.add(u.User.String())
-		if p, ok := u.User.Password(); ok {
-			x.add(p)
-		}
+		p, _ := u.User.Password()
+		x.add(p)
+		x.add(basic(u.User.Username(), p))
 	}
 	x.add(u.RawQuery)
 	n := 0
@@ -49,7 +51,6 @@ func (x *secrets) addURL(u *url.URL) {
 		x.add(p.value)
 	}
 	x.add(u.Fragment)
-	slices.SortFunc(*x, func(a, b string) int { return cmp.Compare(len(b), len(a)) }) // the whole before its parts
 }
 
 // mask replaces each secret in s.
@@ -62,8 +63,8 @@ func (x secrets) mask(s string) string {
 
 // maskCut masks a text that was cut off at its end, perhaps within a secret.
 func (x secrets) maskCut(s string) string {
-	s = x.mask(s)
 	for _, secret := range x {
+		s = strings.ReplaceAll(s, secret, ellipsis)
 		for n := min(len(secret)-1, len(s)); n >= minSecret; n-- {
 			if strings.HasSuffix(s, secret[:n]) {
 				s = s[:len(s)-n]
