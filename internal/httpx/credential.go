@@ -69,7 +69,7 @@ func (f *fetch) authorization() string {
 // presigned reports whether u authorises a request by itself, so that what was meant
 // for the first URL does not go along.
 func (f *fetch) presigned(u *url.URL) bool {
-	if f.login != "" {
+	if f.token == "" { // what goes along is a user and password, which have no home
 		return presigned(u, svchost.Hostname{})
 	}
 	return presigned(u, f.req.TokenFor)

@@ -184,7 +184,11 @@ func (t *trail) check(from *url.URL, req *http.Request) error {
 func (t *trail) credentials(req *http.Request) {
 	req.Header.Del("Referer")
 	req.Header.Del("Authorization")
-	t.credentialed = t.credentialed && sameOrigin(t.f.url, req.URL) && !t.f.presigned(req.URL)
+	signed := t.f.presigned(req.URL)
+	if signed {
+		req.URL.User = nil // and so there is nothing to inherit for what follows
+	}
+	t.credentialed = t.credentialed && sameOrigin(t.f.url, req.URL) && !signed
 	if t.credentialed {
 		req.Header.Set("Authorization", t.f.authorization())
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/httpx"
 )
@@ -314,4 +315,54 @@ func TestUserInformationInTheURL(t *testing.T) {
 
 	_, err = client(t, serve(status(403, "hunter2"))).Get(t.Context(), get("https://user:hunter2@registry.example.com/"))
 	leaks(t, err.Error())
+}
+
+// A user and password of the URL are withheld where those of Request.Login are.
+func TestRedirectsAndTheUserInformation(t *testing.T) {
+	t.Parallel()
+	const yes, no = true, false
+	for name, test := range map[string]struct {
+		hops []string
+		sent []bool
+	}{
+		"relative":        {[]string{"../b", "c"}, []bool{yes, yes, yes}},
+		"presigned":       {[]string{"/b?X-Amz-Signature=1", "/c", start}, []bool{yes, no, no, no}},
+		"token parameter": {[]string{"/b?token=opaque", "/c"}, []bool{yes, no, no}},
+	} {
+		for _, tokenFor := range []svchost.Hostname{{}, home} {
+			s := serve(func(n int, r *http.Request) (*http.Response, error) {
+				if n < len(test.hops) {
+					return redirect(test.hops[n])(n, r)
+				}
+				return status(200, "")(n, r)
+			})
+			c := client(t, s)
+			c.Credentials = &source{} // which has no token
+			r := get("https://user:hunter2@registry.example.com/v1/start")
+			r.TokenFor = tokenFor
+			if _, err := c.Get(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+			var sent []bool
+			for _, req := range s.seen() {
+				_, _, ok := req.BasicAuth()
+				sent = append(sent, ok)
+			}
+			if !slices.Equal(sent, test.sent) {
+				t.Errorf("%s, token for %q: sent %v, want %v", name, tokenFor, sent, test.sent)
+			}
+		}
+	}
+	// Where a token goes along, it is not replaced.
+	s := serve(redirect("/b?token=next-page"), redirect("/c?X-Amz-Signature=1"), status(200, ""))
+	r := get("https://user:hunter2@registry.example.com/v1/start")
+	r.TokenFor = home
+	if _, err := client(t, s).Get(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	for i, req := range s.seen() {
+		if got, want := req.Header.Get("Authorization"), []string{"Bearer " + secret, "Bearer " + secret, ""}[i]; got != want {
+			t.Errorf("request %d: Authorization %q, want %q", i, got, want)
+		}
+	}
 }
