@@ -62,9 +62,9 @@ func (f *fetch) attempt() (*answer, error) {
 	if a.stream == nil {
 		return a, nil
 	}
-	if !left.stop() { // the time was up just as the headers came
+	if !left.stop() { // the time was up just as the headers came, and ctx may end only now
 		_ = resp.Body.Close()
-		return nil, cause(ctx, context.Canceled)
+		return nil, cause(ctx, &timeoutError{what, limit})
 	}
 	a.stream.start(ctx, cancel, f.client.idleTimeout())
 	streaming = true
