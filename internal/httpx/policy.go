@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/tofureg/tofureg/disco/svchost"
@@ -219,7 +220,7 @@ func (g locationGuard) RoundTrip(req *http.Request) (*http.Response, error) {
 			if resp.Body != nil {
 				_ = resp.Body.Close() // nothing of it was wanted
 			}
-			g.f.status = resp.StatusCode
+			g.f.status, g.f.after = resp.StatusCode, RetryAfter(resp.Header, time.Now())
 			return nil, permanentError{errors.New("redirect to a Location that is not a URL")}
 		}
 	}

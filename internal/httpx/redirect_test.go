@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/internal/fault"
@@ -364,5 +366,20 @@ func TestRedirectsAndTheUserInformation(t *testing.T) {
 		if got, want := req.Header.Get("Authorization"), []string{"Bearer " + secret, "Bearer " + secret, ""}[i]; got != want {
 			t.Errorf("request %d: Authorization %q, want %q", i, got, want)
 		}
+	}
+}
+
+// What a refused redirect does not say, an earlier answer did not say for it.
+func TestRefusedRedirectAfterAWait(t *testing.T) {
+	t.Parallel()
+	for location, after := range map[string]string{"/%zz": "", "ftp://registry.example.com/": "", "/%zy": "7"} {
+		synctest.Test(t, func(t *testing.T) {
+			s := serve(status(503, "", "Retry-After: 5"), status(302, "", "Location: "+location, "Retry-After: "+after))
+			_, err := client(t, s).Get(t.Context(), get(start))
+			want := map[string]time.Duration{"7": 7 * time.Second}[after]
+			if e := failure(t, err); e.Status != 302 || e.RetryAfter != want {
+				t.Errorf("%s: status %d, wait %v, want %v", location, e.Status, e.RetryAfter, want)
+			}
+		})
 	}
 }
