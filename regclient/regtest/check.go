@@ -110,7 +110,7 @@ type TB interface {
 //
 // Nothing is changed at the server. Archives are fetched whole, up to 1 GiB, into temporary
 // files. The names "regtest-unknown" and the version 0.0.0-regtest must not exist there. Of
-// each check the first 20 findings are told.
+// each check the first 20 failures are told, and the first 20 pieces of advice.
 func Check(t TB, baseURL string, o CheckOptions) {
 	t.Helper()
 	for _, f := range Examine(t.Context(), baseURL, o) {
@@ -169,7 +169,7 @@ type examiner struct {
 	o        CheckOptions
 	findings []Finding
 	check    string
-	count    int // of its findings
+	count    map[CheckLevel]int // of its findings
 	good     map[string]bool
 
 	base     *url.URL // of the server
@@ -186,7 +186,7 @@ type examiner struct {
 
 // run does a check if those that it needs have succeeded.
 func (e *examiner) run(name string, do func() error, needs ...string) {
-	e.check, e.count = name, 0
+	e.check, e.count = name, map[CheckLevel]int{}
 	if ended := context.Cause(e.whole); ended != nil {
 		e.note(CheckFailed, ended.Error())
 		return
@@ -202,14 +202,10 @@ func (e *examiner) run(name string, do func() error, needs ...string) {
 	ctx, cancel := context.WithTimeoutCause(e.whole, limit, late)
 	defer cancel()
 	e.ctx = ctx
-	before := len(e.findings)
 	if err := do(); err != nil {
 		e.failf("%w", err)
 	}
-	e.good[name] = true
-	for _, f := range e.findings[before:] {
-		e.good[name] = e.good[name] && f.Level != CheckFailed
-	}
+	e.good[name] = e.count[CheckFailed] == 0
 }
 
 func (e *examiner) failf(format string, args ...any) {
@@ -217,9 +213,9 @@ func (e *examiner) failf(format string, args ...any) {
 }
 
 func (e *examiner) note(level CheckLevel, text string) {
-	if e.count++; e.count == maxCheckFindings+1 {
+	if e.count[level]++; e.count[level] == maxCheckFindings+1 {
 		text = "and more"
-	} else if e.count > maxCheckFindings {
+	} else if e.count[level] > maxCheckFindings {
 		return
 	}
 	e.findings = append(e.findings, Finding{e.check, level, printable(text)})

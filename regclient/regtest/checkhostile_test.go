@@ -115,6 +115,32 @@ func TestExamineManyFindings(t *testing.T) {
 	}
 }
 
+// TestExamineManyAdvices: however much advice there is, what fails behind it is found.
+func TestExamineManyAdvices(t *testing.T) {
+	t.Parallel()
+	reg := regtest.New("registry.example.com")
+	reg.Mirror.NoHashes = true
+	for i := range 6 {
+		reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: fmt.Sprintf("1.%d.0", i),
+			Platforms: []string{"darwin_amd64", "darwin_arm64", "linux_amd64", "linux_arm64", "windows_amd64"}})
+	}
+	reg.AddFault(regtest.Fault{Kind: regtest.MirrorVersion, Path: "/1.5.0.json", Status: 404})
+	o := regtest.CheckOptions{Client: reg.Client(), Mirror: reg.MirrorURL(), MirrorProvider: "registry.example.com/acme/alpha"}
+	found := regtest.Examine(t.Context(), "", o)
+	if got := failed(found); !slices.Equal(got, []string{"mirror version"}) {
+		t.Errorf("the checks %q have failed", got)
+	}
+	advices := 0
+	for _, f := range found {
+		if f.Level == regtest.CheckAdvice {
+			advices++
+		}
+	}
+	if advices != 21 {
+		t.Errorf("%d pieces of advice, want 20 and one that says that there are more", advices)
+	}
+}
+
 // TestExamineDiscreet: no secret is in a Referer or in a text.
 func TestExamineDiscreet(t *testing.T) {
 	t.Parallel()

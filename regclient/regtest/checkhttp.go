@@ -23,7 +23,7 @@ const (
 	maxCheckDiscovery = 1 << 20
 	maxCheckDocument  = 16 << 20
 	maxCheckRedirects = 5
-	maxCheckFindings  = 20 // of one check
+	maxCheckFindings  = 20 // of one check and level
 	maxCheckArchive   = 1 << 30
 	maxCheckUnpacked  = 8 << 30
 )

@@ -72,7 +72,7 @@ func (e *examiner) mirrorVersion() error {
 		if err := context.Cause(e.ctx); err != nil {
 			return err
 		}
-		if e.count > maxCheckFindings {
+		if e.count[CheckFailed] > maxCheckFindings {
 			return nil
 		}
 		u := e.mirror.dir.JoinPath(url.PathEscape(version) + ".json")
