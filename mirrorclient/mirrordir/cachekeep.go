@@ -70,8 +70,8 @@ func (c *Cache) warn(ctx context.Context, text string, args ...any) {
 	}
 }
 
-// origin says where the archive of pkg comes from. It is asked by the only pull of that
-// package, so what the pull before it has kept is found.
+// origin says where the archive of pkg comes from. It is asked by the only pull of what
+// pkg states, so what the pull before it has kept is found.
 func (c *Cache) origin(ctx context.Context, pkg *provider.Package, pulling, reading slots) (*origin, error) {
 	if kept := c.kept(ctx, pkg.Provider, pkg.Version, pkg.Platform); kept != nil {
 		o := asIsIn(c.Policy.Limits)

@@ -35,12 +35,13 @@ type pull struct {
 	err     error         // why nothing more will come
 }
 
-// join returns the pull of an archive, which the caller leaves.
+// join returns the pull of an archive, which the caller leaves. One that has been replaced
+// since, at the source or in the mirror, is left to those who read it.
 func (u *puller) join(ctx context.Context, q request, pkg *provider.Package) *pull {
 	u.pulls.mu.Lock()
 	defer u.pulls.mu.Unlock()
 	p := u.pulls.active[q]
-	if p == nil {
+	if p == nil || !sameArchive(p.pkg, pkg) {
 		work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 		p = &pull{
 			request: q, pkg: pkg, cancel: cancel, size: -1,
@@ -54,6 +55,11 @@ func (u *puller) join(ctx context.Context, q request, pkg *provider.Package) *pu
 	}
 	p.users++
 	return p
+}
+
+// sameArchive reports whether both state the same archive, as far as they state any.
+func sameArchive(there, wanted *provider.Package) bool {
+	return tagOf(there) == tagOf(wanted) && len(foreign(wanted.Evidence().Hashes, there.Evidence().Hashes)) == 0
 }
 
 // stay joins a pull for the sake of who does something with the archive. It reports false
