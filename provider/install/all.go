@@ -94,8 +94,8 @@ func (o *opened) parse(name string) *spot {
 }
 
 // Prune removes the packages for which keep returns false, and returns them. A nil keep
-// keeps all. Directories that are empty then are removed too, and so is what processes
-// have left behind that were killed.
+// keeps all. What processes have left behind that were killed is removed too. Lock files
+// stay, and with them the directories that lead to them; see the package comment.
 //
 // A package is taken away under its lock and as a whole; of a symbolic link only the link
 // is removed. Where one cannot be removed the others are; the errors are joined. Programs
@@ -143,7 +143,7 @@ func (o *opened) remove(ctx context.Context, pkg *Package) error {
 	if err != nil {
 		return err
 	}
-	defer s.release(l)
+	defer l.Release()
 	st, err := o.stage()
 	if err != nil {
 		return err

@@ -113,7 +113,8 @@ func TestPrune(t *testing.T) {
 		"registry.example.com/acme/beta/1.0.0/linux_arm64/terraform-provider-beta",
 		"registry.example.com/acme/beta/terraform-provider-beta_2.0.0_linux_amd64.zip")
 	wantNames(t, precious, "precious")
-	if _, err := os.Lstat(filepath.Join(d.Path, "registry.example.com/acme/beta/1.0.0/linux_amd64.lock")); !errors.Is(err, os.ErrNotExist) {
+	// Somebody may be waiting for its lock.
+	if _, err := os.Lstat(filepath.Join(d.Path, "registry.example.com/acme/beta/1.0.0/linux_amd64.lock")); err != nil {
 		t.Errorf("the lock file of what was removed: %v", err)
 	}
 

@@ -3,15 +3,18 @@
 package install_test
 
 import (
+	"fmt"
 	"os"
 	"syscall"
 )
 
-// lockAsCLI takes the lock of a file as the CLI does: a classic one, of the process.
+// lockAsCLI takes the lock of a file as the CLI does: a classic one, of the process, for
+// which it waits with the file open. It never looks whether the file still has its name.
 func lockAsCLI(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return err
 	}
+	fmt.Println("\nopened")
 	return syscall.FcntlFlock(f.Fd(), syscall.F_SETLKW, &syscall.Flock_t{Type: syscall.F_WRLCK})
 }

@@ -96,7 +96,7 @@ func (i *installation) run(ctx context.Context) (*Installed, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer i.release(l)
+	defer l.Release()
 	n := i.news(i.before)
 	if waited || n != nil {
 		if done, err := i.reuse(ctx, n); done != nil || err != nil {

@@ -40,12 +40,12 @@
 // Under its final name there is never a part of a package, nor one that was not verified:
 // Install unpacks into a working place below ".tofureg", at the top of the directory, and
 // moves a package into place as a whole, when it is on disk. What dead processes leave in
-// working places is cleared by those who come later. Lock files, which are empty, and empty
-// directories may stay.
+// working places is cleared by those who come later.
 //
 // For each package the file OS_ARCH.lock beside it is locked, as OpenTofu does from
 // version 1.10 on, so that of all who want a package one downloads it and the others wait
-// ([provider.EventWaiting]) and use it. Who waits with an h1 from a lock file compares with
+// ([provider.EventWaiting]) and use it. As with OpenTofu the file, which is empty, stays for
+// ever, even if there is no package: who waits for the lock has it open. Who waits with an h1 from a lock file compares with
 // that. Without one, a directory does not tell which archive it is from. If another process
 // of the same user has verified the package while the caller was waiting, what it found out
 // about the archive is used; everybody else downloads, and so do all on Windows.

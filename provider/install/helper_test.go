@@ -121,18 +121,24 @@ func write(t testing.TB, dir, name, content string) string {
 }
 
 // names returns everything below dir but what is for locking and working places: names
-// and, of links, what they point to.
+// and, of links, what they point to. Where there is the lock of a package, which the CLI
+// leaves too, what leads to it is for locking.
 func names(t testing.TB, dir string) []string {
 	t.Helper()
-	var list []string
+	var list, locks []string
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		rel, _ := filepath.Rel(dir, path)
 		rel = filepath.ToSlash(rel)
 		switch {
 		case os.IsNotExist(err):
 			return nil
-		case err != nil || rel == "." || strings.HasSuffix(rel, ".lock"):
+		case err != nil || rel == ".":
 			return err
+		case strings.HasSuffix(rel, ".lock"):
+			if strings.Count(rel, "/") == 4 {
+				locks = append(locks, rel)
+			}
+			return nil
 		case rel == ".tofureg" || rel == ".tofureg/notes" || strings.HasPrefix(rel, ".tofureg/notes/"):
 			return nil
 		case strings.HasPrefix(rel, ".tofureg/install-") && strings.Count(rel, "/") == 1:
@@ -149,7 +155,9 @@ func names(t testing.TB, dir string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return list
+	return slices.DeleteFunc(list, func(name string) bool {
+		return strings.HasSuffix(name, "/") && slices.ContainsFunc(locks, func(lock string) bool { return strings.HasPrefix(lock, name) })
+	})
 }
 
 // wantNames compares what is below dir with what should be; directories on the way to

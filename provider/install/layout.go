@@ -7,7 +7,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/fsx"
@@ -155,13 +154,4 @@ func (s *spot) mkdirs() error {
 		}
 	}
 	return nil
-}
-
-// removeEmpty removes the directories that lead to the package, as far as they are empty.
-func (s *spot) removeEmpty() {
-	for _, dir := range slices.Backward(s.parents()) {
-		if s.root.Remove(dir) != nil {
-			return
-		}
-	}
 }

@@ -78,7 +78,7 @@ func (d *Dir) place(ctx context.Context, from *Installed, how LinkMode) (*Packag
 	if err != nil {
 		return nil, err
 	}
-	defer s.release(l)
+	defer l.Release()
 	if pkg, err := s.has(ctx, from); pkg != nil || err != nil {
 		return pkg, err
 	}

@@ -108,6 +108,12 @@ func (s *fleetServer) start(t *testing.T, r role) (*exec.Cmd, *bufio.Scanner) {
 // ends with this process at the latest, if it only holds a lock.
 func start(t *testing.T, r role) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
+	return startUntil(t, r, "ready")
+}
+
+// startUntil is start with another word of the process to wait for.
+func startUntil(t *testing.T, r role, word string) (*exec.Cmd, *bufio.Scanner) {
+	t.Helper()
 	dir := t.TempDir()
 	text, err := json.Marshal(r)
 	if err != nil {
@@ -126,9 +132,19 @@ func start(t *testing.T, r role) (*exec.Cmd, *bufio.Scanner) {
 		t.Fatal(err)
 	}
 	lines := bufio.NewScanner(out)
-	for lines.Scan() && lines.Text() != "ready" {
-	}
+	wantWord(t, lines, word)
 	return cmd, lines
+}
+
+// wantWord waits for a word of a process.
+func wantWord(t *testing.T, lines *bufio.Scanner, word string) {
+	t.Helper()
+	for lines.Scan() {
+		if lines.Text() == word {
+			return
+		}
+	}
+	t.Fatalf("the process ended before it was %s", word)
 }
 
 // source returns a client that finds every host at the server.

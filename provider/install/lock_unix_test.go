@@ -1,0 +1,81 @@
+//go:build unix
+
+package install_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/provider/install"
+	"github.com/tofureg/tofureg/regclient/regtest"
+)
+
+// TestLockFileStays: a CLI that has waited for us has the same lock as those who come after
+// it, whether we have installed a package or failed to.
+func TestLockFileStays(t *testing.T) {
+	t.Parallel()
+	o := newOffer(t, regtest.Provider{})
+	for name, failure := range map[string]error{"installed": nil, "failed": errors.New("the source has failed")} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDir(t)
+			asked, goOn := make(chan struct{}), make(chan struct{})
+			first := make(chan error)
+			go func() {
+				_, err := d.Install(t.Context(), &held{o.src, func() error {
+					close(asked)
+					<-goOn
+					return failure
+				}}, o.pkg, install.Options{})
+				first <- err
+			}()
+			<-asked
+			cli, lines := startUntil(t, role{Hold: filepath.Join(d.Path, home+".lock")}, "opened")
+			close(goOn)
+			if err := <-first; !errors.Is(err, failure) {
+				t.Error(err)
+			}
+			wantWord(t, lines, "ready")
+
+			// Nobody works on the package while the CLI does.
+			waiting, working := make(chan struct{}), make(chan struct{})
+			second := make(chan error)
+			go func() {
+				_, err := d.Install(t.Context(), &held{o.src, func() error { close(working); return nil }}, o.pkg, install.Options{
+					Progress: func(e provider.Event) {
+						if e.Kind == provider.EventWaiting {
+							close(waiting)
+						}
+					},
+				})
+				second <- err
+			}()
+			select {
+			case <-waiting:
+			case <-working:
+				t.Error("two have the lock")
+			}
+			cli.Process.Kill()
+			cli.Wait()
+			if err := <-second; err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// held calls a function before an archive is opened.
+type held struct {
+	provider.Source
+	open func() error
+}
+
+func (h *held) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
+	if err := h.open(); err != nil {
+		return nil, err
+	}
+	return h.Source.Open(ctx, pkg)
+}
