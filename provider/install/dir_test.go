@@ -103,6 +103,11 @@ func TestInstallRepairs(t *testing.T) {
 		"link in":   func(t *testing.T, target string) { link(t, "a.txt", filepath.Join(target, "docs", "b.txt")) },
 		"link":      func(t *testing.T, target string) { os.RemoveAll(target); link(t, elsewhere(t), target) },
 		"dead link": func(t *testing.T, target string) { os.RemoveAll(target); link(t, "nowhere", target) },
+		"loop":      func(t *testing.T, target string) { os.RemoveAll(target); link(t, target, target) },
+		"through a file": func(t *testing.T, target string) {
+			os.RemoveAll(target)
+			link(t, filepath.Join(write(t, t.TempDir(), "file", ""), "package"), target)
+		},
 	} {
 		for kind, policy := range map[string]verify.Policy{"locked": accept, "signed": {}} {
 			t.Run(name+" "+kind, func(t *testing.T) {
@@ -124,7 +129,7 @@ func TestInstallRepairs(t *testing.T) {
 					t.Errorf("%+v", done)
 				}
 				wantNames(t, d.Path, home+"/docs/a.txt", home+"/"+program)
-				if filepath.IsAbs(target) {
+				if name == "link" {
 					wantNames(t, target, "precious")
 				}
 			})

@@ -82,7 +82,8 @@ func (s *spot) parents() []string {
 	return list
 }
 
-// look returns what is at the spot, unverified.
+// look returns what is at the spot, unverified. A link that cannot be followed, for whatever
+// reason, leads to no package: it can be replaced like one that leads nowhere.
 func (s *spot) look() (*Package, error) {
 	for _, dir := range s.parents() {
 		if err := s.isDir(dir); err != nil {
@@ -92,8 +93,11 @@ func (s *spot) look() (*Package, error) {
 	pkg := s.pkg
 	info, err := s.root.Lstat(s.name)
 	if err == nil && info.Mode().Type() == fs.ModeSymlink {
-		if pkg.Link, err = s.root.Readlink(s.name); err == nil {
-			info, err = os.Stat(pkg.Dir) // a link of the CLI leads to another directory
+		if pkg.Link, err = s.root.Readlink(s.name); err != nil {
+			return nil, notInstalled(err)
+		}
+		if info, err = os.Stat(pkg.Dir); err != nil { // a link of the CLI leads to another directory
+			return nil, fmt.Errorf("%w: %w", ErrNotInstalled, err)
 		}
 	}
 	switch {
