@@ -208,7 +208,7 @@ func TestModuleVersionsLimits(t *testing.T) {
 			return `{"modules":[{"versions":[` + strings.Repeat(`{"version":"1.0.0"},`, n-1) + `{"version":"1.0.0"}]}]}`
 		},
 		"members": func(n int) string {
-			return `{"modules":[{"versions":[{"version":"1.0.0"}]}],"x":[` + strings.Repeat("0,", n-2) + `0]}`
+			return `{"modules":[{"versions":[{"version":"1.0.0"}]}],"x":[` + numbers(n-1) + `]}`
 		},
 		"bytes": func(n int) string {
 			doc := `{"modules":[{"versions":[{"version":"1.0.0"}]}]}`

@@ -198,7 +198,7 @@ func TestVersionsLimits(t *testing.T) {
 		"protocols": func(n int) string {
 			return `{"versions":[{"version":"1.0.0","protocols":[` + elements(n, `"5.0"`) + `]}]}`
 		},
-		"members": func(n int) string { return `{"extra":[` + elements(n, `0`) + `]}` },
+		"members": func(n int) string { return `{"extra":[` + numbers(n) + `]}` },
 		"bytes":   func(n int) string { return `{"extra":"` + strings.Repeat("x", n-12) + `"}` },
 	}
 	for name, limit := range map[string]int{
@@ -217,27 +217,43 @@ func TestVersionsLimits(t *testing.T) {
 	}
 }
 
+// numbers returns n of them, in lists that are not too long.
+func numbers(n int) string {
+	const row = 1000
+	lists := strings.Repeat(",["+strings.Repeat("0,", row-1)+"0]", n/row) + strings.Repeat(",0", n%row)
+	return lists[1:]
+}
+
 // TestEmptyVersions: what is short on the wire and long in memory is refused before it is
 // there. Not parallel, since it measures.
 func TestEmptyVersions(t *testing.T) {
-	list := "[" + strings.Repeat("{},", 1_999_999) + "{}]"
-	for name, doc := range map[string]string{"providers": `{"versions":` + list + `}`, "modules": `{"modules":[{"versions":` + list + `}]}`} {
-		body := []byte(doc)
-		c := answering(t, func() []byte { return body })
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		var err error
-		if name == "modules" {
-			_, err = c.ModuleVersions(t.Context(), network)
-		} else {
-			_, err = c.ProviderVersions(t.Context(), alpha)
-		}
-		runtime.ReadMemStats(&after)
-		if !errors.Is(err, provider.ErrTooLarge) || !strings.Contains(err.Error(), "100000 versions") {
-			t.Errorf("%s: %v, want ErrTooLarge", name, err)
-		}
-		if took := after.TotalAlloc - before.TotalAlloc; took > 100<<20 {
-			t.Errorf("%s: it took %d MB for a document of %d", name, took>>20, len(body)>>20)
+	for name, frame := range map[string]struct {
+		document string
+		modules  bool
+	}{
+		"versions":           {`{"versions":[%s]}`, false},
+		"platforms":          {`{"versions":[{"platforms":[%s]}]}`, false},
+		"modules":            {`{"modules":[%s]}`, true},
+		"versions of module": {`{"modules":[{"versions":[%s]}]}`, true},
+	} {
+		for _, element := range []string{"{}", "0", "[]", `""`} { // the others are of a wrong type
+			body := fmt.Appendf(nil, frame.document, strings.Repeat(element+",", 1_999_999)+element)
+			c := answering(t, func() []byte { return body })
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			var err error
+			if frame.modules {
+				_, err = c.ModuleVersions(t.Context(), network)
+			} else {
+				_, err = c.ProviderVersions(t.Context(), alpha)
+			}
+			runtime.ReadMemStats(&after)
+			if !errors.Is(err, provider.ErrTooLarge) || !strings.Contains(err.Error(), "100000 versions") {
+				t.Errorf("%s of %s: %.200v, want ErrTooLarge", name, element, err)
+			}
+			if took := after.TotalAlloc - before.TotalAlloc; took > 100<<20 {
+				t.Errorf("%s of %s: it took %d MB for a document of %d", name, element, took>>20, len(body)>>20)
+			}
 		}
 	}
 }

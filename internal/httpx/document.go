@@ -50,9 +50,10 @@ func CheckMembers(document []byte, max int) error {
 	return nil
 }
 
-// CheckList refuses documents in which some array or object holds more than max objects
-// and nulls, before they are decoded: an empty object takes three bytes there and much
-// more in memory. Documents that are too short for that cost next to nothing.
+// CheckList refuses documents in which some array or object has more than max elements,
+// before they are decoded: one takes two bytes there and much more in memory, which
+// encoding/json takes even for those that are not of the type that it decodes into.
+// Documents that are too short for that cost next to nothing.
 func CheckList(document []byte, what string, max int) error {
 	if bytes.Count(document, []byte{','}) < max || longestList(document) <= max {
 		return nil
@@ -63,11 +64,11 @@ func CheckList(document []byte, what string, max int) error {
 // maxDepth is beyond what encoding/json accepts.
 const maxDepth = 10_000
 
-// longestList returns the most objects and nulls that one array or object holds. Of a
-// document that is not valid, any number will do.
+// longestList returns how many elements the longest array or object has, if any has two.
+// Of a document that is not valid, any number will do.
 func longestList(document []byte) int {
 	longest := 0
-	open := []int{0} // how many each of the enclosing values holds
+	open := []int{1} // how many each of the enclosing values has so far
 	for i := 0; i < len(document); i++ {
 		last := len(open) - 1
 		switch document[i] {
@@ -77,23 +78,17 @@ func longestList(document []byte) int {
 					i++
 				}
 			}
-			continue
-		case '{':
-			open[last]++
-			open = append(open, 0)
-		case '[':
-			open = append(open, 0)
-		case 'n':
-			open[last]++
+		case '{', '[':
+			open = append(open, 1)
 		case '}', ']':
 			open = open[:last]
-		default:
-			continue
+		case ',':
+			open[last]++
+			longest = max(longest, open[last])
 		}
 		if len(open) == 0 || len(open) > maxDepth {
 			break
 		}
-		longest = max(longest, open[min(last, len(open)-1)])
 	}
 	return longest
 }
