@@ -233,3 +233,23 @@ func TestCheckWhileAdding(t *testing.T) {
 	<-done
 	wantGood(t, m)
 }
+
+// TestCheckEmptyDocument: a version that the index lists and whose document has no archive is
+// one that a client chooses in vain.
+func TestCheckEmptyDocument(t *testing.T) {
+	t.Parallel()
+	for _, empty := range []string{`{}`, `{"archives": {}}`, `{"archives": {"linux_amd64": null}}`} {
+		m, dir, _, _ := filled(t)
+		write(t, dir, home+"/3.0.0.json", empty)
+		if report := mustCheck(t, m, mirrordir.CheckOptions{}); !report.OK() || len(report.Notes) > 0 {
+			t.Errorf("%s, not in the index: %v, %v", empty, report.Problems, report.Notes)
+		}
+		write(t, dir, home+"/index.json", strings.Replace(read(t, dir, home+"/index.json"), `"2.0.0"`, `"3.0.0": {}, "2.0.0"`, 1))
+		report := mustCheck(t, m, mirrordir.CheckOptions{})
+		if len(report.Problems) != 1 || report.Problems[0].Kind != mirrordir.Missing || report.Problems[0].Name != home+"/3.0.0.json" {
+			t.Errorf("%s, in the index: %v", empty, report.Problems)
+		}
+		mustReindex(t, m)
+		wantGood(t, m)
+	}
+}

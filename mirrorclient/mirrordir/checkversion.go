@@ -75,7 +75,9 @@ func (c *versionChecker) document(ctx context.Context, dir string) error {
 		return err
 	case list == nil && index[c.version]:
 		c.find(Missing, name, addrs.Platform{}, "the index lists the version")
-	case list != nil && !index[c.version]:
+	case len(list) == 0 && index[c.version]:
+		c.find(Missing, name, addrs.Platform{}, "it lists no archive, but the index lists the version")
+	case len(list) > 0 && !index[c.version]:
 		c.find(Unlisted, name, addrs.Platform{}, "the index does not list the version")
 	}
 	for platform, l := range list {

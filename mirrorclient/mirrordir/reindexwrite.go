@@ -102,11 +102,11 @@ func (c *checker) writeIndex(ctx context.Context, dir string, all []addrs.Versio
 				versions[v.String()] = json.RawMessage("{}")
 			case !listed[i] && ok:
 				// Whoever has added it since has written its document before the index.
-				size, err := c.size(ctx, path.Join(dir, documentName(v)))
-				if err != nil {
+				list, err := c.readListed(ctx, dir, v)
+				if err != nil && !errors.Is(err, errDocument) {
 					return nil, err
 				}
-				if size < 0 {
+				if len(list) == 0 {
 					delete(versions, v.String())
 				}
 			}

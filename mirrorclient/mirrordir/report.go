@@ -47,7 +47,8 @@ type FindingKind string
 
 // The kinds of problems.
 const (
-	// Missing: a document refers to a file that is not there.
+	// Missing: a document refers to a file that is not there, or the index to a document
+	// without archives.
 	Missing FindingKind = "missing"
 	// Changed: an archive is not the one that was recorded or is listed.
 	Changed FindingKind = "changed"

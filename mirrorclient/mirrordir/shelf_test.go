@@ -402,3 +402,38 @@ func TestAddedBeforeIndex(t *testing.T) {
 		})
 	}
 }
+
+// TestReindexUnlists: a version whose archives are gone leaves the index, also where an empty
+// document stays behind, and nothing is to be said about it then.
+func TestReindexUnlists(t *testing.T) {
+	t.Parallel()
+	reg, all := manyVersions(2)
+	gone := all[1].Version
+	for name, storage := range map[string]mirrordir.Storage{
+		"bucket":    &bucket{},
+		"directory": &mirrordir.Directory{Path: t.TempDir()},
+		"wrapped":   &counted{Storage: &mirrordir.Directory{Path: t.TempDir()}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := &mirrordir.Mirror{Storage: storage, TempDir: t.TempDir()}
+			mustAdd(t, m, client(reg), all, mirrordir.Options{})
+			for _, platform := range three {
+				if err := storage.Delete(t.Context(), archive(gone, platform)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			mustReindex(t, m)
+			wantGood(t, m)
+			h := &mirrordir.Handler{Source: m}
+			if got := versionsOf(t, h); got != "1.0.0" {
+				t.Errorf("versions %s", got)
+			}
+			mustAdd(t, m, client(reg), all, mirrordir.Options{})
+			wantGood(t, m)
+			if got := versionsOf(t, h); got != "1.0.0 1.1.0" {
+				t.Errorf("added again: versions %s", got)
+			}
+		})
+	}
+}
