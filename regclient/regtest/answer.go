@@ -98,6 +98,7 @@ func (r *Registry) content(c *call, t target) *answer {
 // answer answers a call as the faults f want it.
 func (r *Registry) answer(c *call, f Fault) *answer {
 	var a *answer
+	refusal := r.authorize(c)
 	switch {
 	case c.method == http.MethodHead:
 		a = failure(http.StatusNotFound)
@@ -107,15 +108,14 @@ func (r *Registry) answer(c *call, f Fault) *answer {
 		a = c.redirect("", c.hop, 0)
 	case f.RefuseToken && c.header.Get("Authorization") != "":
 		a = failure(http.StatusBadRequest)
+	case f.Status != 0 && f.Raw == nil && f.Redirect == "":
+		a = failure(f.Status)
+	case refusal != nil:
+		a = refusal
 	case f.Redirect != "":
 		a = c.redirect(f.Redirect, hop{of: max(f.Hops, 1), loop: f.Hops < 0}, f.Status)
-	case f.Status != 0 && f.Raw == nil:
-		a = failure(f.Status)
 	default:
-		a = r.authorize(c)
-		if a == nil {
-			a = r.altered(c, f)
-		}
+		a = r.altered(c, f)
 	}
 	f.touch(a)
 	return a

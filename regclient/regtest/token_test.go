@@ -53,6 +53,23 @@ func TestRequireRedirected(t *testing.T) {
 	}
 }
 
+// TestRequireBeforeRedirect: who has no token is refused, and not redirected to what needs
+// none.
+func TestRequireBeforeRedirect(t *testing.T) {
+	t.Parallel()
+	for _, fault := range []regtest.Fault{{Redirect: "/"}, {Redirect: "https://other.example.net", Status: 307}, {Hops: 2}, {Hops: -1}} {
+		reg, _ := start()
+		reg.Require("secret", regtest.Versions)
+		fault.Kind = regtest.Versions
+		reg.AddFault(fault)
+		for token, status := range map[string]int{"": 401, "Bearer other": 403} {
+			if a := get(t, reg.Client(), listURL, "Authorization", token); a.StatusCode != status {
+				t.Errorf("%q, %d hops: with %q: %s, want %d", fault.Redirect, fault.Hops, token, a.Status, status)
+			}
+		}
+	}
+}
+
 func TestRefuseToken(t *testing.T) {
 	t.Parallel()
 	reg, _ := start()
