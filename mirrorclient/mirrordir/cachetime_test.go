@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify"
 )
@@ -233,5 +234,36 @@ func TestCacheIsNotHeldUp(t *testing.T) {
 			t.Errorf("it took %v", took)
 		}
 		wg.Wait()
+	})
+}
+
+// TestCacheKeepsAside: an archive that has arrived and cannot be kept yet, since its version is
+// locked, leaves its place to the next one.
+func TestCacheKeepsAside(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		_, src := newRegistry(t)
+		h, c, dir := newCache(t, src)
+		c.Parallel, c.Wait = 1, time.Second
+		unlock, err := c.Mirror.Storage.(mirrordir.Locker).Lock(t.Context(), home+"/1.0.0.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustFetch(t, h, archive(v1, linux))
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequestWithContext(ctx, "GET", "/"+archive(v2, linux), nil))
+		if w.Code != http.StatusOK || w.Body.Len() == 0 || ctx.Err() != nil {
+			t.Errorf("%d, %d bytes, %v", w.Code, w.Body.Len(), ctx.Err())
+		}
+		if err := unlock(); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if got := files(t, dir); len(got) != 7 {
+			t.Errorf("kept: %v", got)
+		}
 	})
 }

@@ -117,7 +117,8 @@ func (u *puller) bring(ctx context.Context, p *pull) (release func(), err error)
 	if err := o.pulling.take(ctx); err != nil {
 		return nothing, err
 	}
-	defer o.pulling.give()
+	arrived := sync.OnceFunc(o.pulling.give)
+	defer arrived()
 	body, err := o.Open(ctx, o.pkg)
 	if err != nil && !o.judged {
 		err = promised(err)
@@ -144,7 +145,7 @@ func (u *puller) bring(ctx context.Context, p *pull) (release func(), err error)
 			p.size = body.Size
 		}
 	})
-	return f.Discard, u.receive(ctx, p, o, f, body)
+	return f.Discard, u.receive(ctx, p, o, f, body, arrived)
 }
 
 // arrival is an archive that has arrived and was accepted.
@@ -154,7 +155,8 @@ type arrival struct {
 	file *fsx.TempFile
 }
 
-func (u *puller) receive(ctx context.Context, p *pull, o *origin, f *fsx.TempFile, body *provider.Body) error {
+// receive calls arrived when the archive has been judged, before it is kept.
+func (u *puller) receive(ctx context.Context, p *pull, o *origin, f *fsx.TempFile, body *provider.Body, arrived func()) error {
 	src, policy := &pulled{o.Fetcher, p, body}, o.policy
 	if o.keep != nil {
 		policy.RequireSignature = true // only has Receive fetch the evidence
@@ -177,6 +179,8 @@ func (u *puller) receive(ctx context.Context, p *pull, o *origin, f *fsx.TempFil
 	stays := o.keep != nil && u.stay(p)
 	p.change(func() { p.size, p.arrived, p.judged = got.Size, got.Size, true })
 	if stays {
+		// Whoever has locked the version may take as long as its archives do.
+		arrived()
 		o.keep(context.WithoutCancel(ctx), &arrival{got, o.pkg, f})
 		u.leave(p)
 	}
