@@ -63,14 +63,11 @@ func AcquireLockIn(ctx context.Context, root *os.Root, name string) (*Lock, erro
 
 // TryLockIn is [AcquireLockIn] without waiting: the lock is nil if it is not to be
 // had at once.
-func TryLockIn(root *os.Root, name string) (*Lock, error) { return try(root, name, openLocked) }
-
-// tryAcquire is one attempt for a file of our own, whose lock is given up by closing it.
-func tryAcquire(path string) (*Lock, error) { return try(anywhere{}, path, openOwn) }
+func TryLockIn(root *os.Root, name string) (*Lock, error) { return try(root, name) }
 
 func acquire(ctx context.Context, at place, name string) (*Lock, error) {
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
-		l, err := try(at, name, openLocked)
+		l, err := try(at, name)
 		if l != nil || err != nil {
 			return l, err
 		}
@@ -85,8 +82,8 @@ func acquire(ctx context.Context, at place, name string) (*Lock, error) {
 }
 
 // try makes one attempt. Both results are nil if somebody else has the lock.
-func try(at place, name string, open func(place, string) (*Lock, error)) (*Lock, error) {
-	l, err := open(at, name)
+func try(at place, name string) (*Lock, error) {
+	l, err := openLocked(at, name)
 	if l == nil || err != nil {
 		return nil, err
 	}

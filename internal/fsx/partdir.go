@@ -19,7 +19,8 @@ type PartDir struct {
 	lock *os.File // nil: no locks here
 }
 
-// CreatePartDir makes a new directory, of mode 0700, in dir. Its file "lock" is taken.
+// CreatePartDir makes a new directory, of mode 0700, in dir. Its file "lock" is taken. Where
+// the file system has no locks it has none; then nobody sweeps there either.
 func CreatePartDir(dir string) (*PartDir, error) {
 	for range partTries {
 		path := filepath.Join(dir, partName())
@@ -30,19 +31,24 @@ func CreatePartDir(dir string) (*PartDir, error) {
 		if err != nil {
 			return nil, creating(dir, err)
 		}
-		l, err := tryAcquire(filepath.Join(path, partLock))
-		switch {
-		case l != nil:
-			return &PartDir{path, l.file}, nil
-		case errors.Is(err, fs.ErrNotExist):
-			// Somebody sweeps.
-		case errors.Is(err, fs.ErrPermission):
+		f, err := anywhere{}.OpenFile(filepath.Join(path, partLock), os.O_RDWR|os.O_CREATE, 0o666)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // somebody sweeps
+		}
+		if err != nil {
 			os.Remove(path)
 			return nil, creating(dir, err)
-		case err != nil:
-			return &PartDir{path: path}, nil
 		}
-		// Who has the lock removes the rest as well.
+		locked, err := TryLock(f)
+		if err != nil {
+			f.Close()
+			return &PartDir{path: path}, nil // no locks here
+		}
+		// It had no lock for a moment, in which somebody may have removed it.
+		if there, err := isAt(f, f.Name()); locked && err == nil && there {
+			return &PartDir{path, f}, nil
+		}
+		f.Close() // who has the lock removes the rest as well
 	}
 	return nil, &fs.PathError{Op: "create a temporary directory in", Path: dir, Err: fs.ErrExist}
 }
