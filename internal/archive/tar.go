@@ -114,11 +114,18 @@ func (u *untar) admit(h *tar.Header) (Entry, bool, error) {
 	if err := admitHeader(h, name); err != nil {
 		return Entry{}, false, err
 	}
-	if h.Size > u.left {
+	size := h.Size
+	if size < 0 {
+		return Entry{}, false, bad("entry %.100q has a negative size", name)
+	}
+	if h.Typeflag == tar.TypeDir {
+		size = 0 // archive/tar reads no content of a directory, whatever its header says
+	}
+	if size > u.left {
 		return Entry{}, false, tooLarge("its content has more than %d bytes", u.names.limits.Unpacked)
 	}
-	u.left -= h.Size
-	return Entry{Name: name, Size: h.Size, Exec: h.Mode&0o111 != 0}, true, nil
+	u.left -= size
+	return Entry{Name: name, Size: size, Exec: h.Mode&0o111 != 0}, true, nil
 }
 
 // admitHeader checks what is neither name nor size.

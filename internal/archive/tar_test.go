@@ -6,9 +6,12 @@ import (
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -383,6 +386,55 @@ func TestTarLimits(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A directory has no content, whatever its header says, and makes no room for more.
+func TestTarDirectorySizes(t *testing.T) {
+	t.Parallel()
+	base256 := func(n int64) string {
+		return string(binary.BigEndian.AppendUint64([]byte{0xff, 0xff, 0xff, 0xff}, uint64(n)))
+	}
+	build := func(size string, content int) []byte {
+		dir, file := item{Header: tar.Header{Name: "d/"}}, regular("f", strings.Repeat("x", content))
+		if pax, ok := strings.CutPrefix(size, "pax "); ok {
+			dir.PAXRecords = map[string]string{"SIZE": pax} // the writer has its own for "size"
+			return zipped(t, bytes.Replace(roll(t, dir, file), []byte("SIZE="), []byte("size="), 1))
+		}
+		return zipped(t, resize(roll(t, dir, file), size))
+	}
+	limits := archive.Limits{Unpacked: 1000}
+	for size, ok := range map[string]bool{
+		"00000000000": true, "00000010000": true, "pax 4096": true,
+		base256(-4000): false, base256(math.MinInt64): false, "pax -4000": false,
+	} {
+		t.Run(fmt.Sprintf("%q", size), func(t *testing.T) {
+			t.Parallel()
+			_, list, err := untar(t, build(size, 1000), limits, archive.Options{})
+			if !ok && !errors.Is(err, fault.ErrArchive) {
+				t.Errorf("error %v, want ErrArchive", err)
+			}
+			if ok && (err != nil || list[0].Size != 0) {
+				t.Errorf("%v, %v", list, err)
+			}
+			dir, _, err := untar(t, build(size, 5000), limits, archive.Options{})
+			if err == nil || tree(t, dir)["f"] != "" {
+				t.Errorf("5000 bytes: %v, written: %v", err, names(tree(t, dir)))
+			}
+		})
+	}
+}
+
+// resize puts size into the first header of a tar.
+func resize(data []byte, size string) []byte {
+	copy(data[124:136], size+"\x00")
+	sum := 8 * int(' ')
+	for i, b := range data[:512] {
+		if i < 148 || i >= 156 {
+			sum += int(b)
+		}
+	}
+	copy(data[148:156], fmt.Sprintf("%06o\x00 ", sum))
+	return data
 }
 
 // Archives that expand to much more than they are cost little.
