@@ -63,7 +63,7 @@ func (d *PartDir) Discard() {
 	}
 	if os.RemoveAll(d.path) != nil {
 		if root, err := os.OpenRoot(filepath.Dir(d.path)); err == nil {
-			_ = removeTree(root, filepath.Base(d.path))
+			_ = RemoveTree(root, filepath.Base(d.path))
 			root.Close()
 		}
 	}

@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 )
 
-// removeTree removes what has this name in root, if need be after having made the
+// RemoveTree removes what has this name in root, if need be after having made the
 // directories in it writable.
-func removeTree(root *os.Root, name string) error {
+func RemoveTree(root *os.Root, name string) error {
 	err := root.RemoveAll(name)
 	if err == nil {
 		return nil

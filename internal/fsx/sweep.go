@@ -84,7 +84,7 @@ func sweepDir(root *os.Root, name string) {
 	// Under another name first: its maker could find the lock removed and make it anew
 	// while the rest is still being removed.
 	if dead := partName(); root.Rename(name, dead) == nil {
-		_ = removeTree(root, dead)
+		_ = RemoveTree(root, dead)
 	}
 }
 
@@ -97,7 +97,7 @@ func sweepClosed(root *os.Root, e fs.DirEntry) {
 		// The rest of the directory must not go before its lock does.
 		err := root.Remove(e.Name() + string(os.PathSeparator) + partLock)
 		if err == nil || errors.Is(err, fs.ErrNotExist) {
-			_ = removeTree(root, e.Name())
+			_ = RemoveTree(root, e.Name())
 		}
 	}
 }

@@ -3,6 +3,8 @@ package install_test
 import (
 	"errors"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"syscall"
 	"testing"
 
@@ -72,6 +74,35 @@ func TestReadOnly(t *testing.T) {
 			t.Errorf("%v, %v", removed, err)
 		}
 		wantNames(t, path, home+"/"+program)
+	})
+}
+
+// TestReplacesReadOnlyTree: a package with directories that cannot be written to can be
+// replaced again and again, and removed.
+func TestReplacesReadOnlyTree(t *testing.T) {
+	t.Parallel()
+	disktest.ReadOnly(t, func(*testing.T, string) {}, func(t *testing.T, _ string) {
+		dir, err := os.MkdirTemp("", "tofureg") // which this user may write to
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer os.RemoveAll(dir)
+		d := &install.Dir{Path: dir}
+		o := newOffer(t, regtest.Provider{})
+		for range 11 { // one more than there are working places to try
+			done := o.install(t, d, install.Options{})
+			write(t, done.Dir, "docs/deep/a.txt", "which makes the package another one")
+			for _, name := range []string{"docs/deep", "docs"} {
+				if err := os.Chmod(filepath.Join(done.Dir, filepath.FromSlash(name)), 0o555); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if removed, err := d.Prune(t.Context(), func(*install.Package) bool { return false }); len(removed) != 1 || err != nil {
+			t.Errorf("%v, %v", removed, err)
+		}
+		o.install(t, d, install.Options{})
+		wantNames(t, dir, home+"/"+program)
 	})
 }
 

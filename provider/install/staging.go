@@ -76,7 +76,7 @@ func (s *staging) clear() error {
 	}
 	names, err := s.list(s.name, -1)
 	for _, name := range names {
-		err = errors.Join(err, s.root.RemoveAll(s.name+"/"+name))
+		err = errors.Join(err, fsx.RemoveTree(s.root, s.name+"/"+name))
 	}
 	return err
 }
