@@ -36,18 +36,19 @@ const environPrefix = "TF_TOKEN_"
 // lower case wins over upper case, and an underscore over a dot or a hyphen.
 // Where one name is set twice, its last value counts.
 func Environ(environ []string) Source {
-	chosen := map[svchost.Hostname]variable{}
+	values := map[string]string{}
 	for _, entry := range environ {
-		v, ok := parseVariable(entry)
-		if !ok {
-			continue
+		if rest, ok := strings.CutPrefix(entry, environPrefix); ok {
+			if name, value, ok := strings.Cut(rest, "="); ok {
+				values[name] = value
+			}
 		}
-		host, err := svchost.FromWire(decodeName(v.name))
-		if err != nil {
-			continue
-		}
-		if v.name >= chosen[host].name {
-			chosen[host] = v
+	}
+	chosen := map[svchost.Hostname]variable{}
+	for name, value := range values {
+		host, err := svchost.FromWire(decodeName(name))
+		if err == nil && value != "" && name > chosen[host].name {
+			chosen[host] = variable{name, value}
 		}
 	}
 	e := &environment{tokens: map[svchost.Hostname]Token{}, errs: map[svchost.Hostname]error{}}
@@ -65,16 +66,6 @@ func Environ(environ []string) Source {
 // A variable is one TF_TOKEN_ variable: its name without the prefix, and its
 // value.
 type variable struct{ name, value string }
-
-// parseVariable reports false for a variable that is none of ours or is empty.
-func parseVariable(entry string) (variable, bool) {
-	rest, ok := strings.CutPrefix(entry, environPrefix)
-	if !ok {
-		return variable{}, false
-	}
-	name, value, _ := strings.Cut(rest, "=")
-	return variable{name, value}, name != "" && value != ""
-}
 
 // decodeName turns the rest of a variable's name into the hostname that it
 // spells. Three underscores become "-.", which is in no hostname.

@@ -128,6 +128,19 @@ func TestEnvironTwoVariablesForOneHost(t *testing.T) {
 	if got, err := lookup(t, auth.Environ(twice), "example.com"); got != "last" || err != nil {
 		t.Errorf("%q: token = %q, %v", twice, got, err)
 	}
+	// That holds for an empty one, too: it takes the variable away, and no other.
+	emptied := []string{"TF_TOKEN_example_com=first", "TF_TOKEN_example_com="}
+	if got, err := lookup(t, auth.Environ(emptied), "example.com"); got != "" || err != nil {
+		t.Errorf("%q: token = %q, %v", emptied, got, err)
+	}
+	emptied = append([]string{"TF_TOKEN_EXAMPLE_com=upper"}, emptied...)
+	if got, err := lookup(t, auth.Environ(emptied), "example.com"); got != "upper" || err != nil {
+		t.Errorf("%q: token = %q, %v", emptied, got, err)
+	}
+	refilled := []string{"TF_TOKEN_example_com=", "TF_TOKEN_example_com=last", "TF_TOKEN_example_com"} // the last one is no variable
+	if got, err := lookup(t, auth.Environ(refilled), "example.com"); got != "last" || err != nil {
+		t.Errorf("%q: token = %q, %v", refilled, got, err)
+	}
 	// What is wrong with a variable that does not count is no matter.
 	loser := []string{"TF_TOKEN_EXAMPLE_COM=not legal", "TF_TOKEN_example_com=legal"}
 	if got, err := lookup(t, auth.Environ(loser), "example.com"); got != "legal" || err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -80,15 +81,16 @@ func (l *loader) appendUserAgent() {
 // tokens notes which variables hold tokens, for the report only: [auth.Environ] is what
 // reads them. As there, the last name in byte order counts.
 func (l *loader) tokens() {
-	var names []string
+	values := map[string]string{}
 	for _, entry := range l.sys.Environ {
-		name, value, _ := strings.Cut(entry, "=")
-		if strings.HasPrefix(name, envToken) && value != "" {
-			names = append(names, name)
+		if name, value, ok := strings.Cut(entry, "="); ok && strings.HasPrefix(name, envToken) {
+			values[name] = value
 		}
 	}
-	slices.Sort(names)
-	for _, name := range slices.Compact(names) {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if values[name] == "" {
+			continue
+		}
 		spelled := strings.ReplaceAll(strings.ReplaceAll(name[len(envToken):], "__", "-"), "_", ".")
 		host, err := svchost.FromWire(spelled)
 		if err != nil {
