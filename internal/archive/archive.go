@@ -16,7 +16,8 @@
 //   - entries that share bytes, or a directory of entries that is not where the
 //     archive says, or that has more or fewer entries than the archive says
 //   - a zip entry with two names, methods, sizes or checksums: one in the directory and
-//     another one before the content, or in an extra field
+//     another one before the content, or in an extra field of either, or one in each of
+//     two such fields
 //   - more entries, longer names or more content than [Limits] allow
 //
 // Sizes are counted again while content is inflated: a file that turns out longer

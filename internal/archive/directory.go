@@ -167,7 +167,11 @@ func localOffset(header [headerLen]byte, in *bufio.Reader, l Limits) (int64, err
 		if _, err := io.ReadFull(in, fields); err != nil {
 			return 0, damaged(err)
 		}
-		at, extra = offset64(header, fields), 0
+		var err error
+		if at, err = offset64(header, fields); err != nil {
+			return 0, err
+		}
+		extra = 0
 	}
 	if _, err := in.Discard(extra + comment); err != nil {
 		return 0, damaged(err)
@@ -177,18 +181,18 @@ func localOffset(header [headerLen]byte, in *bufio.Reader, l Limits) (int64, err
 
 // offset64 finds the offset of a local header that lies beyond four gigabytes, -1 if it
 // is not there. It comes after the sizes, if these do not fit either.
-func offset64(header [headerLen]byte, fields []byte) int64 {
+func offset64(header [headerLen]byte, fields []byte) (int64, error) {
 	le, skip := binary.LittleEndian, 0
 	for _, at := range []int{20, 24} {
 		if le.Uint32(header[at:]) == 0xffffffff {
 			skip += 8
 		}
 	}
-	field := extraField(fields, zip64Extra)
-	if len(field) < skip+8 {
-		return -1
+	field, err := extraField(fields, zip64Extra)
+	if err != nil || len(field) < skip+8 {
+		return -1, err
 	}
-	return int64(le.Uint64(field[skip:]))
+	return int64(le.Uint64(field[skip:])), nil
 }
 
 // The extra fields that matter.
@@ -197,8 +201,9 @@ const (
 	unicodePathExtra = 0x7075
 )
 
-// extraField returns the last extra field with this tag, as archive/zip does, or nil.
-func extraField(fields []byte, tag uint16) (found []byte) {
+// extraField returns the extra field with this tag, or nil. There must not be two of
+// them: some readers take the first, others the last, and archive/zip mixes them.
+func extraField(fields []byte, tag uint16) (found []byte, err error) {
 	le := binary.LittleEndian
 	for len(fields) >= 4 {
 		size := int(le.Uint16(fields[2:]))
@@ -206,11 +211,14 @@ func extraField(fields []byte, tag uint16) (found []byte) {
 			break
 		}
 		if le.Uint16(fields) == tag {
+			if found != nil {
+				return nil, bad("two extra fields %#04x in one header", tag)
+			}
 			found = fields[4 : 4+size]
 		}
 		fields = fields[4+size:]
 	}
-	return found
+	return found, nil
 }
 
 // readAt fills b from r at off.

@@ -139,6 +139,40 @@ func patch(data []byte, put func(b []byte)) []byte {
 	return data
 }
 
+// settled writes the sizes and checksums of data into the headers before the contents, so
+// that no descriptor is needed after them.
+func settled(data []byte) []byte {
+	return patch(data, func(b []byte) {
+		for _, h := range headers(b) {
+			local := b[binary.LittleEndian.Uint32(b[h+42:]):]
+			put16(b[h+8:], 0)
+			put16(local[6:], 0)
+			copy(local[14:26], b[h+16:h+28])
+		}
+	})
+}
+
+// before puts extra fields into the header before the content of the only file of data.
+func before(data, extra []byte) []byte {
+	name := int(binary.LittleEndian.Uint16(data[26:]))
+	data = slices.Insert(bytes.Clone(data), 30+name, extra...)
+	put16(data[28:], len(extra))
+	end := endOf(data)
+	put32(end[16:], int(binary.LittleEndian.Uint32(end[16:]))+len(extra))
+	return data
+}
+
+// inDirectory puts extra fields into the header of the only file in the directory of data.
+func inDirectory(data, extra []byte) []byte {
+	h := headers(data)[0]
+	name := int(binary.LittleEndian.Uint16(data[h+28:]))
+	data = slices.Insert(bytes.Clone(data), h+46+name, extra...)
+	put16(data[h+30:], len(extra))
+	end := endOf(data)
+	put32(end[12:], int(binary.LittleEndian.Uint32(end[12:]))+len(extra))
+	return data
+}
+
 // endOf returns the end record of b.
 func endOf(b []byte) []byte { return b[bytes.LastIndex(b, []byte("PK\x05\x06")):] }
 

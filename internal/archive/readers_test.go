@@ -55,7 +55,7 @@ func TestTwoReaders(t *testing.T) {
 		"local checksum":         {patch(plain, func(b []byte) { put32(b[14:], 1) }), false},
 		"local compressed size":  {patch(plain, func(b []byte) { put32(b[18:], 1) }), false},
 		"local size":             {patch(plain, func(b []byte) { put32(b[22:], 1) }), false},
-		"local sizes elsewhere":  {patch(plain, func(b []byte) { put32(b[18:], 0xffffffff); put32(b[22:], 0xffffffff) }), true},
+		"local sizes nowhere":    {patch(plain, func(b []byte) { put32(b[18:], 0xffffffff); put32(b[22:], 0xffffffff) }), false},
 		"local descriptor":       {patch(raw(t, nil), func(b []byte) { put16(b[headers(b)[0]+8:], 0) }), true},
 		"local header elsewhere": {patch(plain, func(b []byte) { put32(b[headers(b)[0]+42:], 4) }), false},
 		"no local offset":        {patch(plain, func(b []byte) { put32(b[headers(b)[0]+42:], 0xffffffff) }), false},
@@ -65,6 +65,7 @@ func TestTwoReaders(t *testing.T) {
 		"Unicode name cut":      {raw(t, field(0x7075, "\x01")), false},
 		"two Unicode names":     {raw(t, slices.Concat(field(0x7075, crc+"name"), field(0x7075, crc+"evil"))), false},
 		"another extra field":   {raw(t, field(0x7076, crc+"evil")), true},
+		"other fields twice":    {raw(t, slices.Concat(field(0x7076, "1"), field(0, ""), field(0x7076, "2"), field(0, ""))), true},
 
 		"link":               {attrs(3, 0o120777), false},
 		"link, said FAT":     {attrs(0, 0o120777), false},
@@ -81,6 +82,97 @@ func TestTwoReaders(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// An extra field may stand in one of the two headers only.
+func TestTwoReadersOfExtras(t *testing.T) {
+	t.Parallel()
+	const crc = "\x01\x00\x00\x00\x00" // version 1, and a CRC that nobody looks at
+	content := strings.Repeat("content ", 100)
+	plain := settled(pack(t, member{name: "name", content: content}))
+	h := headers(plain)[0]
+	le := binary.LittleEndian
+	packed, size := uint64(le.Uint32(plain[h+20:])), uint64(le.Uint32(plain[h+24:]))
+	sizes := func(n ...uint64) []byte {
+		var data []byte
+		for _, n := range n {
+			data = le.AppendUint64(data, n)
+		}
+		return field(1, string(data))
+	}
+	const here, there = 0, 0xffffffff
+	local := func(p, s int, extra ...[]byte) []byte {
+		return patch(before(plain, slices.Concat(extra...)), func(b []byte) {
+			put32(b[18:], p|int(packed))
+			put32(b[22:], s|int(size))
+		})
+	}
+	central := func(extra ...[]byte) []byte { return inDirectory(plain, slices.Concat(extra...)) }
+	stamp := field(0x5455, "\x01\x00\x00\x00\x00")
+	for name, tt := range map[string]struct {
+		data []byte
+		ok   bool
+	}{
+		"nothing":             {local(here, here), true},
+		"time before":         {local(here, here, stamp), true},
+		"two times before":    {local(here, here, stamp, stamp), true},
+		"two times":           {central(stamp, stamp), true},
+		"name before":         {local(here, here, field(0x7075, crc+"name")), true},
+		"other name before":   {local(here, here, stamp, field(0x7075, crc+"evil")), false},
+		"two names before":    {local(here, here, field(0x7075, crc+"name"), field(0x7075, crc+"name")), false},
+		"name":                {central(field(0x7075, crc+"name")), true},
+		"two names":           {central(field(0x7075, crc+"name"), field(0x7075, crc+"name")), false},
+		"other name":          {central(field(0x7075, crc+"evil")), false},
+		"sizes before":        {local(there, there, stamp, sizes(size, packed)), true},
+		"size before":         {local(here, there, sizes(size, packed)), true},
+		"sizes, not needed":   {local(here, here, sizes(1, 2)), true},
+		"sizes the wrong way": {local(there, there, sizes(packed, size)), false},
+		"other size before":   {local(there, there, sizes(size+1, packed)), false},
+		"other packed size":   {local(there, there, sizes(size, packed+1)), false},
+		"other, not needed":   {local(here, there, sizes(size, packed+1)), false},
+		"packed size before":  {local(there, here, sizes(packed)), false},
+		"one size before":     {local(there, there, sizes(size)), false},
+		"two places of sizes": {local(there, there, sizes(size, packed), sizes(size, packed)), false},
+		"no sizes before":     {local(there, there), false},
+		"cut before":          {local(there, there, sizes(size, packed)[:19]), false},
+		"beyond the end":      {patch(plain, func(b []byte) { put16(b[28:], 0xffff) }), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if !tt.ok {
+				refused(t, tt.data, archive.Limits{}, fault.ErrArchive)
+			} else if _, _, err := unpack(t, tt.data, archive.Limits{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// Of two places for the header before the content, one reader takes the first and another
+// the last.
+func TestTwoOffsets(t *testing.T) {
+	t.Parallel()
+	data := settled(pack(t, member{name: "evil", stored: true}, member{name: "name", stored: true}))
+	hs := headers(data)
+	offset := func(at uint64) []byte { return field(1, string(binary.LittleEndian.AppendUint64(nil, at))) }
+	first, second := uint64(0), uint64(binary.LittleEndian.Uint32(data[hs[1]+42:]))
+	build := func(extra ...[]byte) []byte {
+		one := slices.Concat(data[:hs[0]], data[hs[1]:]) // the directory has the second file only
+		end := endOf(one)
+		put16(end[8:], 1)
+		put16(end[10:], 1)
+		put32(end[12:], len(one)-len(end)-hs[0])
+		put32(one[hs[0]+42:], 0xffffffff)
+		return inDirectory(one, slices.Concat(extra...))
+	}
+	if _, _, err := unpack(t, build(offset(second)), archive.Limits{}); err != nil {
+		t.Error(err)
+	}
+	for _, extra := range [][][]byte{
+		{offset(first)}, {offset(first), offset(second)}, {offset(second), offset(first)}, {offset(second), offset(second)},
+	} {
+		refused(t, build(extra...), archive.Limits{}, fault.ErrArchive)
 	}
 }
 

@@ -119,10 +119,6 @@ func admitFile(f *zip.File) error {
 	case f.Method != zip.Store && f.Method != zip.Deflate:
 		return bad("entry %.100q: compression method %d is not supported", f.Name, f.Method)
 	}
-	// Some readers go by this field, which is a CRC and the name in UTF-8.
-	if path := extraField(f.Extra, unicodePathExtra); path != nil && (len(path) < 5 || string(path[5:]) != f.Name) {
-		return bad("entry %.100q has another name in an extra field", f.Name)
-	}
 	return nil
 }
 
@@ -146,10 +142,6 @@ func checkLocal(r io.ReaderAt, at int64, f *zip.File) error {
 	}
 	le := binary.LittleEndian
 	flags := le.Uint16(header[6:])
-	fits := func(at int, want uint64) bool {
-		n := le.Uint32(header[at:])
-		return uint64(n) == want || n == 0xffffffff
-	}
 	switch {
 	case string(header[:4]) != localSig:
 		return bad("entry %.100q: no header before its content", f.Name)
@@ -157,11 +149,66 @@ func checkLocal(r io.ReaderAt, at int64, f *zip.File) error {
 		return bad("entry %.100q has another name before its content", f.Name)
 	case le.Uint16(header[8:]) != f.Method || flags&encrypted != f.Flags&encrypted:
 		return bad("entry %.100q is said to be packed in two ways", f.Name)
-	case flags&descriptor == 0 && (le.Uint32(header[14:]) != f.CRC32 || !fits(18, f.CompressedSize64) || !fits(22, f.UncompressedSize64)):
-		// With a descriptor, size and checksum follow the content.
+	}
+	extra := make([]byte, le.Uint16(header[28:]))
+	if err := readAt(r, extra, at+int64(len(header))); err != nil {
+		return err
+	}
+	for _, fields := range [][]byte{f.Extra, extra} {
+		if err := checkExtra(fields, f.Name); err != nil {
+			return err
+		}
+	}
+	// With a descriptor, size and checksum follow the content.
+	if flags&descriptor == 0 && (le.Uint32(header[14:]) != f.CRC32 || !sameSizes(header, extra, f)) {
 		return bad("entry %.100q has two sizes or checksums", f.Name)
 	}
 	return nil
+}
+
+// checkExtra checks the extra fields of a header of the entry with this name.
+func checkExtra(fields []byte, name string) error {
+	if _, err := extraField(fields, zip64Extra); err != nil {
+		return err
+	}
+	// Some readers go by this field, which is a CRC and the name in UTF-8.
+	path, err := extraField(fields, unicodePathExtra)
+	if err != nil {
+		return err
+	}
+	if path != nil && (len(path) < 5 || string(path[5:]) != name) {
+		return bad("entry %.100q has another name in an extra field", name)
+	}
+	return nil
+}
+
+// sameSizes reports whether the header before the content of f, with these extra fields,
+// gives the sizes that f has.
+func sameSizes(header, fields []byte, f *zip.File) bool {
+	const elsewhere = 0xffffffff
+	le := binary.LittleEndian
+	packed, size := uint64(le.Uint32(header[18:])), uint64(le.Uint32(header[22:]))
+	field, _ := extraField(fields, zip64Extra)
+	if field == nil || packed != elsewhere && size != elsewhere {
+		// When it copies large entries, archive/zip leaves the field out.
+		return packed == min(f.CompressedSize64, elsewhere) && size == min(f.UncompressedSize64, elsewhere)
+	}
+	// By the book the field has both sizes. Some readers take both, others only those that
+	// are not in the header, one after the other: the two must see the same.
+	if len(field) < 8 || size != elsewhere {
+		return false
+	}
+	size = le.Uint64(field)
+	if len(field) >= 16 {
+		second := le.Uint64(field[8:])
+		if packed == elsewhere {
+			packed = second
+		}
+		if packed != second {
+			return false
+		}
+	}
+	return packed == f.CompressedSize64 && size == f.UncompressedSize64
 }
 
 // disjoint makes sure that no byte of the archive is content twice. Otherwise a
