@@ -139,13 +139,16 @@ func harmlessLocation(resp *http.Response) bool {
 // authorises reports whether the location of a module may have a secret in it. It need
 // not be a URL.
 func authorises(location string) bool {
+	if holdsPass([]byte(location)) {
+		return true
+	}
 	_, rest, ok := strings.Cut(location, "://")
 	if !ok {
 		return false
 	}
 	_, query, _ := strings.Cut(rest, "?")
 	query, _, _ = strings.Cut(query, "#")
-	return !harmlessQuery(query) || password.MatchString(location)
+	return !harmlessQuery(query)
 }
 
 // password finds a URL with a password, also one in JSON that escapes the slashes.
@@ -157,6 +160,8 @@ var passes = [][]byte{
 	[]byte("ignature="), []byte("?sig="), []byte("&sig="), []byte("u0026sig="), []byte("access_token="),
 	[]byte("private_token="), []byte("job_token="), []byte("__token__="), []byte("?token="), []byte("&token="),
 	[]byte("u0026token="), []byte("?jwt="), []byte("&jwt="), []byte("u0026jwt="),
+	[]byte("&amp;sig="), []byte("&amp;token="), []byte("&amp;jwt="), // in pages
+	[]byte("sshkey="), []byte("aws_access_key_secret="), // in the locations of modules
 }
 
 func holdsPass(body []byte) bool {
