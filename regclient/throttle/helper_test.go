@@ -56,13 +56,14 @@ func (b *base) done() {
 
 func (b *base) CloseIdleConnections() { b.closed++ }
 
-// since returns how long after start each request came, in whole milliseconds.
+// since returns how long after start each request came, to the nearest millisecond: a
+// limiter that counts in fractions may be a nanosecond off.
 func (b *base) since(start time.Time) []int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var list []int64
 	for _, at := range b.at {
-		list = append(list, at.Sub(start).Milliseconds())
+		list = append(list, at.Sub(start).Round(time.Millisecond).Milliseconds())
 	}
 	return list
 }

@@ -23,6 +23,7 @@ const (
 type host struct {
 	slots chan struct{} // holds one for each request under way; nil: any number
 	rate  *rate.Limiter // nil: any
+	next  chan struct{} // holds one while a request waits for rate; nil if that is
 
 	users int // requests that wait or are under way; guarded by Transport.mu
 
@@ -99,6 +100,7 @@ func (t *Transport) newHost() *host {
 			burst = int(min(max(1, t.PerSecond), math.MaxInt32))
 		}
 		h.rate = rate.NewLimiter(rate.Limit(t.PerSecond), burst)
+		h.next = make(chan struct{}, 1)
 	}
 	return h
 }
@@ -114,7 +116,7 @@ func (h *host) wait(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if err := h.take(ctx); err != nil {
+	if err := take(ctx, h.slots); err != nil {
 		return err
 	}
 	if err := h.idle(ctx); err != nil {
@@ -124,19 +126,20 @@ func (h *host) wait(ctx context.Context) error {
 	return nil
 }
 
-// take gets a slot. Those who wait for one get it in the order in which they came.
-func (h *host) take(ctx context.Context) error {
-	if h.slots == nil {
+// take gets one of the places that a channel has. Those who wait for one get it in the
+// order in which they came.
+func take(ctx context.Context, places chan struct{}) error {
+	if places == nil {
 		return nil
 	}
 	select {
-	case h.slots <- struct{}{}:
+	case places <- struct{}{}:
 		return nil
 	default:
 	}
 	defer httpx.Waiting(ctx)()
 	select {
-	case h.slots <- struct{}{}:
+	case places <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -151,29 +154,42 @@ func (h *host) release() {
 }
 
 // idle waits for what the rate allows, and while the server wants to be left in peace.
+// Where there is a rate, one request does so at a time, and the others wait for that one.
 func (h *host) idle(ctx context.Context) error {
-	var r *rate.Reservation
-	delay := time.Duration(0)
-	if h.rate != nil {
-		r = h.rate.Reserve()
-		delay = r.Delay()
+	if h.next != nil {
+		if err := take(ctx, h.next); err != nil {
+			return err
+		}
+		defer func() { <-h.next }()
 	}
 	for {
-		// A pause may begin while others are waited for.
-		if delay = max(delay, h.paused(time.Now())); delay <= 0 {
+		// A pause may begin while something else is waited for.
+		delay := h.delay(time.Now())
+		if delay <= 0 {
 			return nil
 		}
 		done := httpx.Waiting(ctx)
 		err := sleep(ctx, delay)
 		done()
 		if err != nil {
-			if r != nil {
-				r.Cancel() // for the others
-			}
 			return err
 		}
-		delay = 0
 	}
+}
+
+// delay returns how long to wait before asking again; 0: the request may begin, and has
+// been counted. Nothing is reserved before that: what is would come due in a pause, and
+// all that did would begin together at its end.
+func (h *host) delay(now time.Time) time.Duration {
+	if d := h.paused(now); d > 0 || h.rate == nil {
+		return d
+	}
+	r := h.rate.ReserveN(now, 1)
+	d := r.DelayFrom(now)
+	if d > 0 {
+		r.CancelAt(now) // undoes all of it, as nobody has reserved anything since
+	}
+	return d
 }
 
 // pause has requests wait until a time.

@@ -224,6 +224,39 @@ func TestPauseWhileWaiting(t *testing.T) {
 	})
 }
 
+// After a pause the rate holds as before: those that were held back do not begin all at
+// once, and what nobody could use in the meantime is not lost.
+func TestRateAfterPause(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		burst, parallel int
+		after           string
+		want            []int64 // milliseconds
+	}{
+		{1, 0, "20", []int64{0, 20_100, 21_100, 22_100, 23_100, 24_100, 25_100, 26_100}},
+		{1, -1, "20", []int64{0, 20_100, 21_100, 22_100, 23_100, 24_100, 25_100, 26_100}},
+		{5, 0, "20", []int64{0, 0, 0, 0, 0, 20_100, 20_100, 20_100}},
+		{3, 0, "20", []int64{0, 0, 0, 20_100, 20_100, 20_100, 21_100, 22_100}},
+		{3, 0, "2", []int64{0, 0, 0, 2_100, 2_100, 3_000, 4_000, 5_000}}, // two seconds are worth two
+		{1, 0, "3", []int64{0, 3_100, 4_100, 5_100, 6_100, 7_100, 8_100, 9_100}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			b := &base{answer: func(n int, _ *http.Request) (*http.Response, error) {
+				time.Sleep(100 * time.Millisecond)
+				if n == 0 {
+					return reply(503, io.NopCloser(strings.NewReader("")), "Retry-After", test.after), nil
+				}
+				return reply(200, io.NopCloser(strings.NewReader(""))), nil
+			}}
+			start := time.Now()
+			all(t, &throttle.Transport{Base: b, PerSecond: 1, Burst: test.burst, Parallel: test.parallel}, len(test.want), example)
+			if got := b.since(start); !slices.Equal(got, test.want) {
+				t.Errorf("burst %d, Retry-After %s: at %v, want %v", test.burst, test.after, got, test.want)
+			}
+		})
+	}
+}
+
 // Whoever waits leaves when its context ends, and nothing has been sent for it.
 func TestContext(t *testing.T) {
 	t.Parallel()
@@ -286,6 +319,25 @@ func TestContext(t *testing.T) {
 			_ = ask(ctx, t, tr, example)
 			all(t, tr, 1, example)
 			if got := b.since(start); !slices.Equal(got, []int64{0, 1000}) {
+				t.Errorf("requests at %v ms", got)
+			}
+		})
+	})
+	t.Run("gives its place to those behind it", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			b := &base{}
+			tr := &throttle.Transport{Base: b, PerSecond: 1, Burst: 1}
+			start := time.Now()
+			all(t, tr, 1, example)
+			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+			defer cancel()
+			for range 3 {
+				go ask(ctx, t, tr, example)
+			}
+			synctest.Wait()
+			all(t, tr, 2, example)
+			if got := b.since(start); !slices.Equal(got, []int64{0, 1000, 2000}) {
 				t.Errorf("requests at %v ms", got)
 			}
 		})
