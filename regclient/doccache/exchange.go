@@ -78,7 +78,7 @@ func (x *exchange) afterWait(e *entry, now time.Time) *http.Response {
 	if resp := x.fromCache(e, now); resp != nil {
 		return resp
 	}
-	if e == nil || !e.received.After(x.began) || e.received.After(now) || e.control.noCache || x.asks.noCache {
+	if e == nil || !e.received.After(x.began) || e.received.After(now) || e.control.noCache || x.wantsNewer(e, now) {
 		return nil
 	}
 	x.t.counts.hits.Add(1)
@@ -230,17 +230,4 @@ func (x *exchange) write(e *entry) {
 		x.t.counts.stored.Add(1)
 		x.t.evict(x.req.Context(), x.store, size)
 	}
-}
-
-// left reports whether the caller has gone, as opposed to a server that was too slow for
-// a deadline.
-func left(ctx context.Context) bool {
-	if ctx.Err() == nil {
-		return false
-	}
-	timeout, ok := errors.AsType[interface {
-		error
-		Timeout() bool
-	}](context.Cause(ctx))
-	return !ok || !timeout.Timeout()
 }

@@ -1,6 +1,8 @@
 package doccache
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"time"
 )
@@ -49,15 +51,16 @@ func (e *entry) age(now time.Time) time.Duration {
 
 // usable reports whether e may be used without asking (section 4).
 func (x *exchange) usable(e *entry, now time.Time) bool {
-	if x.t.Refresh && !x.t.Offline || x.asks.noCache || e.control.noCache {
-		return false
-	}
-	age := e.age(now)
-	if x.asks.maxAge != absent && age > x.asks.maxAge {
+	if x.t.Refresh && !x.t.Offline || e.control.noCache || x.wantsNewer(e, now) {
 		return false
 	}
 	kept := now.Sub(e.received)
-	return age < e.lifetime() || kept >= 0 && kept < x.freshFor(e)
+	return e.age(now) < e.lifetime() || kept >= 0 && kept < x.freshFor(e)
+}
+
+// wantsNewer reports whether the request asks for something newer than e (section 5.2.1).
+func (x *exchange) wantsNewer(e *entry, now time.Time) bool {
+	return x.asks.noCache || x.asks.maxAge != absent && e.age(now) > x.asks.maxAge
 }
 
 // freshFor is FreshFor for e. A redirect for the time being may lead to a page about
@@ -91,6 +94,19 @@ func isOutage(status int) bool {
 		return true
 	}
 	return false
+}
+
+// left reports whether the caller has gone, as opposed to a server that was too slow for
+// a deadline.
+func left(ctx context.Context) bool {
+	if ctx.Err() == nil {
+		return false
+	}
+	timeout, ok := errors.AsType[interface {
+		error
+		Timeout() bool
+	}](context.Cause(ctx))
+	return !ok || !timeout.Timeout()
 }
 
 // supersedes reports whether an answer that cannot be kept says that what is kept is not

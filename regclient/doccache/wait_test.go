@@ -56,6 +56,40 @@ func TestWait(t *testing.T) {
 	}
 }
 
+// TestWaitForNewer: what another request has brought is not the answer for one that wants
+// something newer than that.
+func TestWaitForNewer(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		control, age string
+		requests     int
+	}{
+		{"max-age=60", "3600", 2},
+		{"max-age=60", "60", 2}, // with the second that it took
+		{"max-age=60", "58", 1},
+		{"max-age=0", "", 2},
+		{"no-cache", "", 2},
+		{"", "3600", 1},
+	} {
+		dir := t.TempDir()
+		synctest.Test(t, func(t *testing.T) {
+			o := &origin{answer: func(int, *http.Request) (*http.Response, error) {
+				time.Sleep(second)
+				return reply(http.StatusOK, headers("Age", test.age), `{}`), nil
+			}}
+			tr := &doccache.Transport{Base: o, Dir: dir}
+			var wg sync.WaitGroup
+			wg.Go(func() { get(t, tr, request(t, doc)) })
+			time.Sleep(second / 2)
+			wg.Go(func() { get(t, tr, request(t, doc, "Cache-Control", test.control)) })
+			wg.Wait()
+			if n := o.count(); n != test.requests {
+				t.Errorf("%q, and an answer of age %q: %d requests, want %d", test.control, test.age, n, test.requests)
+			}
+		})
+	}
+}
+
 // TestStuckNeighbour: a caller that never reads its answer holds up others for a while
 // only, and no other document at all.
 func TestStuckNeighbour(t *testing.T) {
