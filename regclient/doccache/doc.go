@@ -21,7 +21,8 @@
 // network mirrors, checksums and signatures: answers to GET over https of up to 16 MiB that
 // are JSON or text, or have the name of checksums or of a signature. Redirects, each hop by
 // itself, and locations of modules are kept as well. Any other status is not; 401, 403, 404
-// and what else shows that a document is not there any more removes it.
+// and what else shows that a document is not there any more, or is another one now, removes
+// it.
 //
 // All the rest passes untouched, archives above all, and so does
 //

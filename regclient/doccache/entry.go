@@ -98,13 +98,11 @@ func decode(file []byte) (*entry, error) {
 	}, nil
 }
 
-// setBody completes an entry. It reports whether the body is worth keeping: an answer that
-// is cut off, a login or an error page must not be the answer of the next hour.
+// setBody completes an entry. It reports whether the body is an answer at all: one that is
+// cut off, a login or an error page must not be the answer of the next hour.
 func (e *entry) setBody(body []byte) bool {
 	e.body = body
 	switch t := mediaType(e.header); {
-	case holdsPass(body):
-		return false
 	case isJSON(t):
 		return json.Valid(body)
 	case t == "text/html": // the one kind of page that is wanted tells where a module is

@@ -205,20 +205,26 @@ func (x *exchange) take(resp *http.Response, requested, now time.Time) *http.Res
 		x.release()
 		return resp
 	}
-	resp.Body = newRecorder(resp, func(body []byte, complete bool) {
+	resp.Body = newRecorder(resp, func(body []byte, how ending) {
 		defer x.release()
-		if complete && e.setBody(body) {
+		switch {
+		case how == broken, how == whole && !e.setBody(body):
+			// This is no answer, and what is kept may still be the right one.
+		case how == tooLarge, holdsPass(body):
+			x.store.remove(x.key) // superseded, as above
+		default:
 			x.write(e)
 		}
 	})
 	return resp
 }
 
-// write keeps e.
+// write keeps e. If it is too large for that, what was there before is not kept either.
 func (x *exchange) write(e *entry) {
 	size, err := x.store.write(x.key, e, x.t.maxBytes())
 	switch {
 	case errors.Is(err, errNoRoom):
+		x.store.remove(x.key)
 	case err != nil:
 		if errors.Is(err, os.ErrNotExist) {
 			// The directory is gone. The next request makes it anew.

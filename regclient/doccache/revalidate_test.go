@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -121,6 +122,50 @@ func TestNoStoreLater(t *testing.T) {
 		if list := entries(t, dir); len(list) > 0 {
 			t.Errorf("status %d with no-store: %v is still there", status, list)
 		}
+	}
+}
+
+// TestReplaced: what a new document takes the place of is gone, though the new one is not
+// to be kept, for times without a server too. What is no document takes no place.
+func TestReplaced(t *testing.T) {
+	t.Parallel()
+	const most = 64 << 10
+	unstated := func(r *http.Response) { r.ContentLength, r.TransferEncoding = -1, []string{"chunked"} }
+	text := headers("Content-Type", "text/plain")
+	for _, test := range []struct {
+		name   string
+		max    int64
+		header http.Header
+		body   string
+		set    func(*http.Response)
+		gone   bool
+	}{
+		{name: "holds a pass", header: headers(), body: `{"download_url":"https://s3.example.com/x?X-Amz-Signature=1"}`, gone: true},
+		{name: "too large", header: text, body: strings.Repeat("x", doccache.MaxDocument+1), set: unstated, gone: true},
+		{name: "larger than the cache", max: most, header: text, body: strings.Repeat("x", most), set: unstated, gone: true},
+		{name: "larger than the cache with its headers", max: most, header: text, body: strings.Repeat("x", most-1), gone: true},
+		{name: "no JSON", header: headers(), body: `{"download_url":"https://s3.example.com/x?X-Amz-Signature=1"`},
+		{name: "a login page", header: headers("Content-Type", "text/html"), body: `<a href="https://login.example.com/?token=1">Sign in</a>`},
+		{name: "cut off", header: text, body: "?token=", set: func(r *http.Response) { r.ContentLength = 8 }},
+	} {
+		o := &origin{answer: func(n int, _ *http.Request) (*http.Response, error) {
+			if n == 1 {
+				return reply(http.StatusOK, headers("Etag", `"a"`, "Cache-Control", "max-age=60"), `{}`), nil
+			}
+			resp := reply(http.StatusOK, test.header.Clone(), test.body)
+			if test.set != nil {
+				test.set(resp)
+			}
+			return resp, nil
+		}}
+		dir := t.TempDir()
+		want(t, &doccache.Transport{Base: o, Dir: dir}, doc, `{}`, 1)
+		want(t, &doccache.Transport{Base: o, Dir: dir, Refresh: true, MaxBytes: test.max}, doc, test.body, 2)
+		resp, err := (&doccache.Transport{Base: o, Dir: dir, Offline: true}).RoundTrip(request(t, doc))
+		if gone := errors.Is(err, doccache.ErrOffline); gone != test.gone || !gone && resp.Header.Get("Etag") != `"a"` {
+			t.Errorf("%s: the old document is gone: %v, want %v; %v", test.name, gone, test.gone, err)
+		}
+		clean(t, dir)
 	}
 }
 
