@@ -55,7 +55,8 @@
 // that are never a credential, such as User-Agent: what came for one token is not shown to
 // another, nor to nobody. On disk are documents and a few of their headers, but not where they
 // came from, no token and no cookie. Documents of private registries are private, so all
-// files have the mode 0600, and a directory that is made here has 0700.
+// files that hold anything have the mode 0600, and a directory that is made here has 0700.
+// The files of locks are empty.
 //
 // The names of files, and a sum over each, are keyed with a secret in the file "key". Who
 // does not have it can plant nothing in the directory: what is damaged, foreign, a link or a
