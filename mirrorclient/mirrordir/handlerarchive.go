@@ -39,7 +39,7 @@ func (h *Handler) serveArchive(w http.ResponseWriter, r *http.Request, q request
 		return err
 	}
 	setArchiveHeader(w, tag)
-	http.ServeContent(w, r, "", time.Time{}, body)
+	http.ServeContent(w, oneRange(r), "", time.Time{}, body)
 	if body.err != nil {
 		if h.Logger != nil && r.Context().Err() == nil {
 			h.Logger.WarnContext(r.Context(), "mirror transfer broken off", "path", r.URL.Path, "error", body.err)
@@ -53,6 +53,16 @@ func (h *Handler) serveArchive(w http.ResponseWriter, r *http.Request, q request
 		c.settle(body)
 	}
 	return nil
+}
+
+// oneRange returns r, but asking for the whole if it asks for several ranges: ServeContent has
+// a goroutine read these, and does not wait for its end if the client leaves.
+func oneRange(r *http.Request) *http.Request {
+	if strings.Contains(r.Header.Get("Range"), ",") {
+		r = r.Clone(r.Context())
+		r.Header.Del("Range")
+	}
+	return r
 }
 
 func setArchiveHeader(w http.ResponseWriter, tag string) {

@@ -1,6 +1,7 @@
 package mirrordir_test
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -107,4 +108,41 @@ func replaceIn(t *testing.T, m *mirrordir.Mirror, src provider.Source) {
 		t.Fatal(err)
 	}
 	mustAdd(t, m, src, wants(three, v1), mirrordir.Options{})
+}
+
+// leaving is a client that takes only so much.
+type leaving struct {
+	*httptest.ResponseRecorder
+	takes int
+}
+
+func (l *leaving) Write(p []byte) (int, error) {
+	if l.Body.Len()+len(p) > l.takes {
+		return 0, io.ErrClosedPipe
+	}
+	return l.ResponseRecorder.Write(p)
+}
+
+// TestRanges: one range of an archive can be had at a time. With several, net/http would go on
+// reading for a client that has left.
+func TestRanges(t *testing.T) {
+	t.Parallel()
+	const size = 1 << 20
+	reg, _ := sized(size)
+	h := &mirrordir.Handler{Source: client(reg), TempDir: t.TempDir()}
+	whole := mustFetch(t, h, archive(v1, linux))
+	for _, ranges := range []string{"bytes=0-9,20-29", "bytes=0-499999,500000-", "bytes=-5,0-5"} {
+		w := ask(h, "GET", "/"+archive(v1, linux), "Range", ranges)
+		if w.Code != http.StatusOK || w.Body.String() != whole {
+			t.Errorf("%s: %d, %d bytes of %s", ranges, w.Code, w.Body.Len(), w.Header().Get("Content-Type"))
+		}
+		for takes := range 4 {
+			r := httptest.NewRequestWithContext(t.Context(), "GET", "/"+archive(v1, linux), nil)
+			r.Header.Set("Range", ranges)
+			h.ServeHTTP(&leaving{httptest.NewRecorder(), takes * size / 4}, r)
+			if got := r.Header.Get("Range"); got != ranges {
+				t.Errorf("the caller's request asks for %q now", got)
+			}
+		}
+	}
 }
