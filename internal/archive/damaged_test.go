@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"slices"
 	"strings"
 	"testing"
@@ -21,6 +22,12 @@ func TestContradictions(t *testing.T) {
 		member{name: "a", content: strings.Repeat("first ", 50)},
 		member{name: "b", content: strings.Repeat("second ", 50)})
 	stored := pack(t, member{name: "a", content: "0123456789", stored: true})
+	noSum := func(b []byte) {
+		for _, h := range headers(b) {
+			put32(b[h+16:], 0)
+			put32(b[binary.LittleEndian.Uint32(b[h+42:])+14:], 0)
+		}
+	}
 	tests := map[string][]byte{
 		"empty file":        {},
 		"end record only":   []byte("PK\x05\x06" + strings.Repeat("\x00", 18)),
@@ -45,6 +52,9 @@ func TestContradictions(t *testing.T) {
 		"name longer than data":   patch(two, func(b []byte) { put16(b[headers(b)[1]+28:], 1000) }),
 		"method unknown":          patch(two, func(b []byte) { put16(b[headers(b)[0]+10:], 93) }),
 		"wrong checksum":          patch(two, func(b []byte) { b[headers(b)[0]+16] ^= 1 }),
+		"no checksum":             patch(settled(two), noSum),
+		"no checksum, stored":     patch(settled(stored), noSum),
+		"no checksum, descriptor": patch(two, noSum),
 		"wrong content":           patch(stored, func(b []byte) { b[bytes.Index(b, []byte("0123"))] = 'X' }),
 		"shorter than announced":  patch(two, func(b []byte) { put32(b[headers(b)[0]+24:], 5000) }),
 		"longer than announced":   patch(two, func(b []byte) { put32(b[headers(b)[0]+24:], 5) }),
@@ -64,6 +74,21 @@ func TestContradictions(t *testing.T) {
 				t.Errorf("error %v, want ErrArchive", err)
 			}
 		})
+	}
+}
+
+// A checksum of zero is one like others: that of nothing, and of these four bytes.
+func TestChecksumZero(t *testing.T) {
+	t.Parallel()
+	const content = "\x9d\x0a\xd9\x6d"
+	if sum := crc32.ChecksumIEEE([]byte(content)); sum != 0 {
+		t.Fatalf("the checksum is %#x", sum)
+	}
+	data := pack(t, member{name: "a", content: content}, member{name: "b"}, member{name: "c", stored: true}, member{name: "d/"})
+	for _, data := range [][]byte{data, settled(data)} {
+		if _, list, err := unpack(t, data, archive.Limits{}); err != nil || len(list) != 4 {
+			t.Errorf("%v, %v", list, err)
+		}
 	}
 }
 

@@ -1,10 +1,12 @@
 package archive
 
 import (
+	"archive/zip"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"hash"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"os"
@@ -81,13 +83,22 @@ func (z *Zip) directory(i int, t *tree) (File, error) {
 
 // read inflates entry i into w, if that is not nil, and hashes it.
 func (z *Zip) read(i int, c *copier, w io.Writer) (File, error) {
-	e := z.entries[i]
-	r, err := z.files[i].Open()
+	e, f := z.entries[i], z.files[i]
+	r, err := f.Open()
 	if err != nil {
 		return File{}, damaged(err)
 	}
 	defer r.Close()
-	sum, err := c.copy(w, r, e)
+	// Where there is no descriptor, archive/zip takes a checksum of zero for none.
+	if f.CRC32 != 0 || f.Flags&descriptor != 0 {
+		sum, err := c.copy(w, r, e)
+		return File{Entry: e, Sum: sum}, err
+	}
+	crc := crc32.NewIEEE()
+	sum, err := c.copy(w, io.TeeReader(r, crc), e)
+	if err == nil && crc.Sum32() != 0 {
+		err = damagedEntry(e, zip.ErrChecksum)
+	}
 	return File{Entry: e, Sum: sum}, err
 }
 
