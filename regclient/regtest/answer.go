@@ -21,6 +21,8 @@ type answer struct {
 	body   io.ReaderAt
 	size   int64
 	etag   string // "": not a file
+
+	modified time.Time // zero: not stated, as of documents
 }
 
 // document is the answer with a JSON document.
@@ -53,7 +55,7 @@ func finalStatus(status, usual int) int {
 func file(mediaType string, body io.ReaderAt, size int64, sum [sha256.Size]byte) *answer {
 	return &answer{
 		status: http.StatusOK, header: http.Header{"Content-Type": {mediaType}},
-		body: body, size: size, etag: fmt.Sprintf(`"%x"`, sum[:16]),
+		body: body, size: size, etag: fmt.Sprintf(`"%x"`, sum[:16]), modified: published,
 	}
 }
 
@@ -209,6 +211,7 @@ func (f *Fault) touch(a *answer) {
 	if f.Changed && a.etag != "" {
 		a.body = flipped{a.body, a.size / 3}
 		a.etag = `"changed-` + a.etag[1:]
+		a.modified = a.modified.Add(time.Hour)
 	}
 	if f.Corrupt {
 		a.body = flipped{a.body, a.size / 2}
@@ -231,6 +234,6 @@ func (f flipped) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// published is the Last-Modified of every file: in the past for the clock of a
-// test bubble too, which starts with the year 2000.
+// published is the Last-Modified of every file that Fault.Changed leaves alone: in the
+// past for the clock of a test bubble too, which starts with the year 2000.
 var published = time.Date(1999, time.December, 31, 1, 0, 0, 0, time.UTC)

@@ -54,3 +54,14 @@ func TestCaching(t *testing.T) {
 		t.Errorf("not found: headers %v", h)
 	}
 }
+
+// TestCachingDate: a document has no date by which a client could take it for unchanged.
+func TestCachingDate(t *testing.T) {
+	t.Parallel()
+	reg, _ := start()
+	reg.Caching.Tags = true
+	a := get(t, reg.Client(), listURL, "If-Modified-Since", "Sat, 01 Jan 2000 00:00:00 GMT")
+	if a.StatusCode != 200 || a.Header.Get("Last-Modified") != "" || a.Header.Get("Etag") == "" {
+		t.Errorf("%s %v", a.Status, a.Header)
+	}
+}

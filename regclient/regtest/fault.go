@@ -66,7 +66,8 @@ type Fault struct {
 	RetryAfter string
 	// Header is added to the answer in place of what it has. A name with no
 	// values removes a header: "Content-Type" leaves the media type out,
-	// "Content-Length" the size, "Etag" the validator.
+	// "Content-Length" the size, "Etag" the validators of a file, of which
+	// "Last-Modified" with a value brings the date back.
 	Header http.Header
 
 	// Redirect answers with a redirect, by default 302. A scheme and host, as
@@ -90,8 +91,8 @@ type Fault struct {
 	Edit func(doc map[string]any)
 	// Corrupt changes one bit in the middle of the body.
 	Corrupt bool
-	// Changed makes the file another one, with other bytes and another entity
-	// tag. With Skip it changes between two requests.
+	// Changed makes the file another one, with other bytes, another entity tag
+	// and another date. With Skip it changes between two requests.
 	Changed bool
 	// PadTo puts spaces behind a body that has fewer bytes, until it has so many.
 	// They leave a JSON document what it is.

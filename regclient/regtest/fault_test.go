@@ -60,7 +60,12 @@ func TestFaults(t *testing.T) {
 			return a.ContentLength == -1 && bytes.Equal(a.body, p.body)
 		}},
 		"cut before all": {regtest.Fault{Break: regtest.Cut, After: -5}, list, func(a, p answer) bool { return a.err == io.ErrUnexpectedEOF && len(a.body) == 0 }},
-		"no entity tag":  {regtest.Fault{Header: http.Header{"ETag": nil}}, files + "_linux_amd64.zip", func(a, p answer) bool { return len(a.Header["Etag"]) == 0 && bytes.Equal(a.body, p.body) }},
+		"no validator": {regtest.Fault{Header: http.Header{"ETag": nil}}, files + "_linux_amd64.zip", func(a, p answer) bool {
+			return len(a.Header["Etag"]) == 0 && len(a.Header["Last-Modified"]) == 0 && p.Header.Get("Last-Modified") != "" && bytes.Equal(a.body, p.body)
+		}},
+		"date alone": {regtest.Fault{Header: http.Header{"Etag": nil, "Last-Modified": {"Sat, 01 Jan 2000 00:00:00 GMT"}}}, files + "_linux_amd64.zip", func(a, p answer) bool {
+			return len(a.Header["Etag"]) == 0 && a.Header.Get("Last-Modified") == "Sat, 01 Jan 2000 00:00:00 GMT"
+		}},
 		"weak entity tag": {regtest.Fault{Header: http.Header{"Etag": {`W/"1"`}}}, files + "_linux_amd64.zip", func(a, p answer) bool {
 			return a.Header.Get("Etag") == `W/"1"` && len(a.Header["Etag"]) == 1
 		}},
@@ -69,7 +74,8 @@ func TestFaults(t *testing.T) {
 		}},
 		"corrupt document": {regtest.Fault{Corrupt: true}, list, func(a, p answer) bool { return differ(a.body, p.body) == 1 }},
 		"changed file": {regtest.Fault{Changed: true}, files + "_linux_amd64.zip", func(a, p answer) bool {
-			return differ(a.body, p.body) == 1 && a.Header.Get("Etag") != p.Header.Get("Etag") && a.Header.Get("Etag")[0] == '"'
+			return differ(a.body, p.body) == 1 && a.Header.Get("Etag") != p.Header.Get("Etag") && a.Header.Get("Etag")[0] == '"' &&
+				a.Header.Get("Last-Modified") != p.Header.Get("Last-Modified")
 		}},
 		"cut": {regtest.Fault{Break: regtest.Cut, After: 10}, list, func(a, p answer) bool {
 			return a.err == io.ErrUnexpectedEOF && bytes.Equal(a.body, p.body[:10]) && a.ContentLength == p.ContentLength
@@ -313,6 +319,32 @@ func TestResume(t *testing.T) {
 	a = get(t, reg.Client(), u, "Range", "bytes=20-", "If-Range", a.Header.Get("Etag"))
 	if a.StatusCode != 206 || len(a.body) != len(whole)-20 {
 		t.Errorf("of the file that it has become: %s", a.Status)
+	}
+}
+
+// TestResumeByDate: where a file has a date for the only validator, that tells whether it
+// has become another one.
+func TestResumeByDate(t *testing.T) {
+	t.Parallel()
+	reg, rel := start()
+	u := archiveURL(t, reg)
+	whole := content(t, rel, "linux_amd64")
+	date := get(t, reg.Client(), u).Header.Get("Last-Modified")
+	part := []string{"Range", "bytes=20-", "If-Range", date}
+	if a := get(t, reg.Client(), u, part...); a.StatusCode != 206 || !bytes.Equal(a.body, whole[20:]) {
+		t.Errorf("of the file: %s", a.Status)
+	}
+	reg.AddFault(regtest.Fault{Kind: regtest.Archive, Changed: true})
+	if a := get(t, reg.Client(), u, part...); a.StatusCode != 200 || differ(a.body, whole) != 1 {
+		t.Errorf("of a file that has changed: %s", a.Status)
+	}
+	const other = "Sat, 01 Jan 2000 00:00:00 GMT"
+	reg.ClearFaults()
+	reg.AddFault(regtest.Fault{Kind: regtest.Archive, Header: http.Header{"Etag": nil, "Last-Modified": {other}}})
+	for date, status := range map[string]int{date: 200, other: 206} {
+		if a := get(t, reg.Client(), u, "Range", "bytes=20-", "If-Range", date); a.StatusCode != status {
+			t.Errorf("asked with %s for a file of %s: %s, want %d", date, other, a.Status, status)
+		}
 	}
 }
 

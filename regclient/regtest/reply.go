@@ -61,6 +61,7 @@ func (a *answer) send(w *wire, c *call, noRange bool) {
 		w.body, w.size = content, a.size
 		return
 	}
+	modified := a.date()
 	if _, set := w.header["Etag"]; !set {
 		w.header.Set("Etag", a.etag)
 	}
@@ -69,10 +70,23 @@ func (a *answer) send(w *wire, c *call, noRange bool) {
 	if noRange || strings.Contains(c.header.Get("Range"), ",") {
 		ask.Header.Del("Range")
 	}
-	http.ServeContent(w, ask, "", published, content)
+	http.ServeContent(w, ask, "", modified, content)
 	if noRange {
 		w.header.Del("Accept-Ranges")
 	}
+}
+
+// date returns the Last-Modified of the answer, zero if it has none: by that ranges are
+// judged, too.
+func (a *answer) date() time.Time {
+	if _, set := a.header["Last-Modified"]; set {
+		date, _ := http.ParseTime(a.header.Get("Last-Modified"))
+		return date
+	}
+	if tags, set := a.header["Etag"]; set && len(tags) == 0 {
+		return time.Time{}
+	}
+	return a.modified
 }
 
 // A wire takes down what is written to a client. It does not read the body: it
