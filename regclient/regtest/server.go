@@ -100,15 +100,18 @@ func (s *Server) Close() {
 	s.running.Wait()
 }
 
-// dial connects to loopback addresses as they are, and to the registry for
-// every other name.
+// dial connects to loopback addresses as they are, and for every other name to the
+// origin whose port is asked for, or else to the registry.
 func (s *Server) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	host, _, err := net.SplitHostPort(addr)
+	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return nil, err
 	}
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 		addr = s.Addr
+		if s.hasOrigin(port) {
+			addr = net.JoinHostPort("127.0.0.1", port)
+		}
 	}
 	return new(net.Dialer).DialContext(ctx, network, addr)
 }
@@ -183,6 +186,13 @@ func (s *Server) port(u *url.URL) (string, error) {
 		s.origins[name] = port
 	}
 	return s.origins[name], nil
+}
+
+// hasOrigin tells whether a port stands for an origin.
+func (s *Server) hasOrigin(port string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Contains(slices.Collect(maps.Values(s.origins)), port)
 }
 
 // names returns the hosts of the registry without their ports.
