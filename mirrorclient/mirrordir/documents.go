@@ -52,7 +52,7 @@ func parseDocument(data []byte, name string) (doc, inner object, err error) {
 	}
 	inner, err = doc.member(name)
 	if len(inner) > maxMembers {
-		return nil, nil, fmt.Errorf("more than %d %s: %w", maxMembers, name, fault.ErrTooLarge)
+		return nil, nil, fmt.Errorf("%w: more than %d %s: %w", errDocument, maxMembers, name, fault.ErrTooLarge)
 	}
 	return doc, inner, err
 }
@@ -99,7 +99,7 @@ func parseListed(raw json.RawMessage) (l listed, err error) {
 		return listed{}, err
 	}
 	if len(w.Hashes) > maxHashes {
-		return listed{}, fmt.Errorf("more than %d hashes: %w", maxHashes, fault.ErrTooLarge)
+		return listed{}, fmt.Errorf("%w: more than %d hashes: %w", errDocument, maxHashes, fault.ErrTooLarge)
 	}
 	l.URL = w.URL
 	for _, text := range w.Hashes {
@@ -143,16 +143,22 @@ func (m *Mirror) readListed(ctx context.Context, home string, v addrs.Version) (
 
 // update changes a document: it reads, edits and writes it, over again if somebody else
 // writes in between. The edit gets nil for a document that does not exist, and returns
-// nil for one that is to be removed. What stays the same is not written.
+// nil for one that is to be removed. One that is too large to be read is empty for it, which
+// no document is. What stays the same is not written.
 func (m *Mirror) update(ctx context.Context, name string, edit func([]byte) ([]byte, error)) error {
 	const tries = 100
 	for range tries {
-		old, was, err := m.read(ctx, name)
-		if err != nil {
-			return err
+		old, was, unread := m.read(ctx, name)
+		if unread != nil && !errors.Is(unread, errDocument) {
+			return unread
+		}
+		if unread != nil {
+			old = []byte{}
 		}
 		data, err := edit(old)
 		switch {
+		case errors.Is(err, errDocument) && unread != nil:
+			return fmt.Errorf("%w; Mirror.Reindex makes it anew", unread)
 		case errors.Is(err, errDocument):
 			return fmt.Errorf("%s: %w; Mirror.Reindex makes it anew", name, err)
 		case err != nil:

@@ -109,7 +109,8 @@ func (m *Mirror) writeRecord(ctx context.Context, archive string, r *record) err
 	return m.update(ctx, recordName(archive), func([]byte) ([]byte, error) { return data, nil })
 }
 
-// read returns a document and its revision, nil if there is none.
+// read returns a document and its revision, nil if there is none. The revision is there also
+// with an error that wraps errDocument: the document is too large.
 func (m *Mirror) read(ctx context.Context, name string) ([]byte, Revision, error) {
 	o, err := m.Storage.Open(ctx, name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -120,19 +121,23 @@ func (m *Mirror) read(ctx context.Context, name string) ([]byte, Revision, error
 	}
 	defer o.Close()
 	if o.Size > maxDocument {
-		return nil, "", fmt.Errorf("%s has more than %d bytes: %w", name, maxDocument, fault.ErrTooLarge)
+		return nil, o.Revision, tooLarge(name)
 	}
 	data, err := io.ReadAll(io.LimitReader(o, maxDocument+1))
 	switch {
 	case err != nil:
 		return nil, "", fmt.Errorf("read %s: %w", name, err)
 	case len(data) > maxDocument:
-		return nil, "", fmt.Errorf("%s has more than %d bytes: %w", name, maxDocument, fault.ErrTooLarge)
+		return nil, o.Revision, tooLarge(name)
 	}
 	return data, o.Revision, nil
 }
 
-// errDocument: a document of the mirror is not what the protocol says.
+func tooLarge(name string) error {
+	return fmt.Errorf("%s: %w: more than %d bytes: %w", name, errDocument, maxDocument, fault.ErrTooLarge)
+}
+
+// errDocument: a document of the mirror is not what the protocol says, or beyond a limit.
 var errDocument = errors.New("damaged document")
 
 // decode reads one JSON object into v, which points to a pointer or to a map.

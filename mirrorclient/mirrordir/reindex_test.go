@@ -1,7 +1,9 @@
 package mirrordir_test
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -10,6 +12,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/terraformtest"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify"
@@ -168,4 +171,87 @@ func takeOver(t *testing.T, program string) {
 		t.Errorf("%d fetched, want 2, those that were missing: %v", fetched, reg.Requests())
 	}
 	wantGood(t, m)
+}
+
+// TestBeyondLimits: a document or a record that is larger than any is, or states more than any
+// does, is damaged: Check reports it and goes on, and Reindex makes it anew. So does Add with
+// what it has no need to read.
+func TestBeyondLimits(t *testing.T) {
+	t.Parallel()
+	const largest = 16 << 20 // of the documents that are read
+	large := func(string) string { return `{"x": "` + strings.Repeat("x", largest) + `"}` }
+	index, doc := home+"/index.json", home+"/1.0.0.json"
+	tests := map[string]struct {
+		name   string
+		spoil  func(text string) string
+		mended bool // by Add
+	}{
+		"index":    {index, large, false},
+		"record":   {recordOf(v1, linux), large, true},
+		"document": {doc, large, false},
+		"hashes": {doc, func(text string) string {
+			return strings.Replace(text, `"hashes": [`, `"hashes": [`+strings.Repeat(`"zh:`+strings.Repeat("0", 64)+`",`, 101), 1)
+		}, true},
+		"versions": {index, func(string) string {
+			var b strings.Builder
+			b.WriteString(`{"versions": {"1.0.0": {}`)
+			for i := range 100_000 {
+				fmt.Fprintf(&b, `,"%d.0.0": {}`, i+2)
+			}
+			return b.String() + "}}"
+		}, false},
+	}
+	for name, test := range tests {
+		for _, kind := range []string{"directory", "bucket"} {
+			t.Run(name+" in "+kind, func(t *testing.T) {
+				t.Parallel()
+				_, src := newRegistry(t)
+				var storage mirrordir.Storage = &bucket{}
+				if kind == "directory" {
+					storage = &mirrordir.Directory{Path: t.TempDir()}
+				}
+				m := &mirrordir.Mirror{Storage: storage, TempDir: t.TempDir()}
+				mustAdd(t, m, src, wants(three, v1, v2), mirrordir.Options{})
+				good := content(t, storage, test.name)
+				spoil := func() { put(t, storage, test.name, test.spoil(good)) }
+				spoil()
+				report := mustCheck(t, m, mirrordir.CheckOptions{})
+				if len(report.Problems) != 1 || report.Problems[0].Kind != mirrordir.Damaged || report.Problems[0].Name != test.name || report.Archives != 6 {
+					t.Errorf("%+v", report)
+				}
+				_, err := m.Add(t.Context(), src, wants(three, v1), mirrordir.Options{})
+				if test.mended {
+					if err != nil {
+						t.Error(err)
+					}
+					wantGood(t, m)
+					spoil()
+				} else if !errors.Is(err, provider.ErrTooLarge) || !strings.Contains(err.Error(), "Reindex") {
+					t.Errorf("Add: %v, want ErrTooLarge and what to do about it", err)
+				}
+				mustReindex(t, m)
+				if report := mustCheck(t, m, mirrordir.CheckOptions{}); !report.OK() || len(report.Notes) > 0 || report.Archives != 6 {
+					t.Errorf("%+v", report)
+				}
+				if test.name != recordOf(v1, linux) && content(t, storage, test.name) != good {
+					t.Errorf("made anew it is another: %s", content(t, storage, test.name))
+				}
+			})
+		}
+	}
+}
+
+// content returns what is in a file.
+func content(t testing.TB, s mirrordir.Storage, name string) string {
+	t.Helper()
+	o, err := s.Open(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	data, err := io.ReadAll(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
 }

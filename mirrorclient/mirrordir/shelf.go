@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/internal/fault"
 )
 
 // shelf is the directory with the archives of a provider as one listing shows it to all
@@ -96,7 +95,7 @@ func (m *Mirror) documented(ctx context.Context, p addrs.Provider, v addrs.Versi
 	var names []string
 	for _, dir := range documentHomes(p) {
 		data, _, err := m.read(ctx, path.Join(dir, documentName(v)))
-		if err != nil && !errors.Is(err, fault.ErrTooLarge) {
+		if err != nil && !errors.Is(err, errDocument) {
 			return nil, err
 		}
 		_, archives, err := parseDocument(data, memberArchives)
