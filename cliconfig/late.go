@@ -55,16 +55,28 @@ func (l *late) Open(ctx context.Context, pkg *provider.Package) (*provider.Body,
 	})
 }
 
-// ask calls a method of the source. That there is none is never ErrNotFound: nothing
-// stands in for it.
+// ask calls a method of the source. That there is none is never ErrNotFound, whatever the
+// program that was to make it says: nothing stands in for it.
 func ask[T any](l *late, op, subject string, call func(provider.Source) (T, error)) (T, error) {
 	src, err := l.open()
 	if err != nil {
+		if errors.Is(err, provider.ErrNotFound) {
+			err = failure{err}
+		}
 		var none T
 		return none, &provider.Error{Op: op, Subject: subject, Err: err}
 	}
 	return call(src)
 }
+
+// failure is an error that is not taken for a kind of ErrNotFound, although it is one.
+type failure struct{ error }
+
+func (f failure) Is(target error) bool {
+	return !errors.Is(target, provider.ErrNotFound) && errors.Is(f.error, target)
+}
+
+func (f failure) As(target any) bool { return errors.As(f.error, target) }
 
 // unlessLocal is a source that is not asked for providers that a directory has.
 type unlessLocal struct {

@@ -2,6 +2,7 @@ package cliconfig_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -107,6 +108,23 @@ func TestOCI(t *testing.T) {
 	cfg.HTTP, cfg.OCI = reg.Client(), func(*cliconfig.Method) (provider.Source, error) { return nil, broken }
 	if _, err := get(t, cfg, alpha); !errors.Is(err, broken) {
 		t.Errorf("with a broken fetcher: %v", err)
+	}
+
+	cfg = installation(t, block)
+	cfg.HTTP, cfg.OCI = reg.Client(), func(*cliconfig.Method) (provider.Source, error) {
+		return nil, fmt.Errorf("%w: no key for %w", broken, provider.ErrNoVersion)
+	}
+	_, versionsErr := cfg.ProviderSource().ProviderVersions(t.Context(), alpha)
+	reg.Reset()
+	_, packageErr := cfg.ProviderSource().ProviderPackage(t.Context(), alpha, addrs.MustParseVersion("1.0.0"), here)
+	for _, err := range []error{versionsErr, packageErr} {
+		if !errors.Is(err, broken) || errors.Is(err, provider.ErrNotFound) || errors.Is(err, provider.ErrNoVersion) ||
+			!strings.HasSuffix(err.Error(), ": no key for no such version") {
+			t.Errorf("with a fetcher that does not find something: %v", err)
+		}
+	}
+	if asked := reg.Requests(); len(asked) != 0 {
+		t.Errorf("the registry was asked for the package: %v", asked)
 	}
 
 	cfg = installation(t, strings.Replace(block, "acme/*", "acme/alpha", 1)+"")
