@@ -55,7 +55,7 @@ func (d *Directory) Open(ctx context.Context, name string) (*Object, error) {
 func openObject(path string) (*Object, error) {
 	f, err := fsx.OpenRegular(path)
 	// The last two are what systems say of a socket.
-	for _, none := range []error{fsx.ErrNotAFile, syscall.ENOTDIR, syscall.ENXIO, syscall.EOPNOTSUPP} {
+	for _, none := range []error{fsx.ErrNotAFile, syscall.ENOTDIR, syscall.ELOOP, syscall.ENXIO, syscall.EOPNOTSUPP} {
 		if errors.Is(err, none) {
 			err = &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
 		}
@@ -97,7 +97,7 @@ type small struct{ *bytes.Reader }
 func (small) Close() error { return nil }
 
 // List returns the names in a directory. Symbolic links count as what they point to;
-// those that point nowhere are left out.
+// those that point nowhere, be it in a circle, are left out.
 func (d *Directory) List(ctx context.Context, dir string) ([]Entry, error) {
 	path := d.Path
 	if dir != "." {
@@ -123,7 +123,7 @@ func (d *Directory) List(ctx context.Context, dir string) ([]Entry, error) {
 			info, err = os.Stat(filepath.Join(path, n.Name()))
 		}
 		switch {
-		case errors.Is(err, fs.ErrNotExist): // removed by now
+		case leadsNowhere(err): // or it was removed by now
 		case err != nil:
 			return nil, err
 		case info.IsDir():
@@ -133,6 +133,12 @@ func (d *Directory) List(ctx context.Context, dir string) ([]Entry, error) {
 		}
 	}
 	return entries, ctx.Err()
+}
+
+// leadsNowhere reports whether err says that there is nothing where a name leads, and not only
+// that nobody may look.
+func leadsNowhere(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENAMETOOLONG)
 }
 
 // size returns the size of a file, less than zero if there is none. It is what Open returns,
@@ -147,7 +153,7 @@ func (d *Directory) size(ctx context.Context, name string) (int64, error) {
 	}
 	info, err := os.Stat(path)
 	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ELOOP):
 		return -1, nil
 	case err != nil:
 		return -1, err

@@ -1,0 +1,60 @@
+//go:build unix
+
+package mirrordir_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/provider"
+)
+
+// TestLinksNowhere: a link that leads nowhere, in whatever way, is not there, and all else is.
+func TestLinksNowhere(t *testing.T) {
+	t.Parallel()
+	for name, to := range map[string]string{
+		"nothing":        "none",
+		"a loop":         "x",
+		"below a file":   "1.0.0.json/x",
+		"too long names": strings.Repeat("x", 300),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m, dir, _, _ := filled(t)
+			top := filepath.Join(dir, filepath.FromSlash(home))
+			if err := os.Symlink(to, filepath.Join(top, "x")); err != nil {
+				t.Skipf("skipped: this link cannot be made here: %v", err)
+			}
+			if list, err := m.ProviderVersions(t.Context(), alpha); err != nil || len(list.List) != 2 {
+				t.Errorf("%v, %v", list, err)
+			}
+			wantGood(t, m)
+			if name == "too long names" {
+				return // what cannot be named is not looked for either
+			}
+			for _, file := range []string{archive(v2, linux), home + "/2.0.0.json"} {
+				remove(t, dir, file)
+				if err := os.Symlink("x", filepath.Join(dir, filepath.FromSlash(file))); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := m.Storage.Open(t.Context(), file); !errors.Is(err, fs.ErrNotExist) {
+					t.Errorf("Open: %v, want fs.ErrNotExist", err)
+				}
+			}
+			if _, err := m.ProviderPackage(t.Context(), alpha, v2, linux); !errors.Is(err, provider.ErrNoPlatform) {
+				t.Errorf("%v, want ErrNoPlatform", err)
+			}
+			if report := mustCheck(t, m, mirrordir.CheckOptions{}); report.Archives != 5 || len(report.Problems) != 1 || report.Problems[0].Kind != mirrordir.Missing {
+				t.Errorf("%+v", report)
+			}
+			if _, err := m.ProviderPackage(t.Context(), alpha, v1, linux); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
