@@ -9,8 +9,10 @@
 //     or ".." element or one of more than 255 bytes, a backslash, a colon (drive
 //     letters, NTFS streams) or a control character, or an element that Windows
 //     reserves or alters
-//   - two names that are the same, or that some file system takes for the same, or
-//     a file where another entry needs a directory
+//   - two names that are the same, or that some file system takes for the same: but for
+//     case, for forms that Unicode calls canonically equivalent, or for characters that
+//     are not to be seen; or a file where another entry needs a directory
+//   - a name with more than 30 accents and other marks on one letter
 //   - a link, device, pipe or socket
 //   - encrypted content, or a compression other than stored and deflated
 //   - entries that share bytes, or a directory of entries that is not where the

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // maxElement is what file systems take as the name of one file, in bytes.
@@ -66,8 +68,7 @@ func reserved(elem string) bool {
 // beside each other. The zero value has no limits and is empty.
 type names struct {
 	limits Limits           // effective
-	exact  map[string]known // by folded name, without the final slash
-	loose  map[string]known // by looseKey, for names outside ASCII
+	seen   map[string]known // by folded name, without the final slash
 }
 
 // known is a name that was seen, or a directory that one implied.
@@ -75,7 +76,6 @@ type known struct {
 	name     string // without the final slash
 	dir      bool
 	explicit bool // has an entry of its own
-	marks    bool
 }
 
 // add takes the name of the next entry.
@@ -96,7 +96,7 @@ func (n *names) add(name string) error {
 			return nil
 		}
 		path = path[:i]
-		if k, ok := n.exact[fold(path)]; ok && k.dir && k.name == path {
+		if k, ok := n.seen[fold(path)]; ok && k.dir && k.name == path {
 			return nil // and so are the directories above it
 		}
 		if err := n.put(known{name: path, dir: true}); err != nil {
@@ -108,7 +108,10 @@ func (n *names) add(name string) error {
 // put stores k, unless something is in its place.
 func (n *names) put(k known) error {
 	key := fold(k.name)
-	if old, ok := n.exact[key]; ok {
+	if strings.Contains(key, joiner) {
+		return bad("entry %.100q: more than 30 marks on one letter", k.name)
+	}
+	if old, ok := n.seen[key]; ok {
 		switch {
 		case old.name != k.name:
 			return collision(old.name, k.name)
@@ -118,38 +121,16 @@ func (n *names) put(k known) error {
 			return bad("entry %.100q occurs twice", k.name)
 		}
 		k.explicit = k.explicit || old.explicit
-		n.exact[key] = k
+		n.seen[key] = k
 		return nil
 	}
-	if len(n.exact) >= n.limits.Entries {
+	if len(n.seen) >= n.limits.Entries {
 		return tooLarge("more than %d entries", n.limits.Entries)
 	}
-	if err := n.putLoose(&k); err != nil {
-		return err
+	if n.seen == nil {
+		n.seen = make(map[string]known)
 	}
-	if n.exact == nil {
-		n.exact = make(map[string]known)
-	}
-	n.exact[key] = k
-	return nil
-}
-
-// putLoose stores a name outside ASCII, unless a file system that normalises
-// Unicode could take it for another one.
-func (n *names) putLoose(k *known) error {
-	if isASCII(k.name) {
-		return nil // an accent does not vanish: the other name is not ASCII either
-	}
-	key, marks := looseKey(k.name)
-	k.marks = marks
-	old, ok := n.loose[key]
-	if ok && (old.marks || marks) {
-		return collision(old.name, k.name)
-	}
-	if n.loose == nil {
-		n.loose = make(map[string]known)
-	}
-	n.loose[key] = *k
+	n.seen[key] = k
 	return nil
 }
 
@@ -157,19 +138,37 @@ func collision(a, b string) error {
 	return bad("entries %.100q and %.100q are one file on some systems", a, b)
 }
 
-// fold maps names to the same string that differ only in case.
+// fold maps names to the same string that some file system takes for the same. APFS folds
+// case in full and knows canonical equivalence, ext4 can do that and passes over what is
+// not to be seen, as HFS+ does; NTFS folds case only. Letters that are merely compatible,
+// like a superscript and its digit, stay apart: only ZFS can be told to see them as one.
 func fold(s string) string {
 	if isASCII(s) {
 		return strings.ToLower(s)
 	}
-	return strings.Map(foldRune, s)
+	return norm.NFD.String(strings.Map(foldRune, unfold.Replace(norm.NFD.String(s))))
 }
 
-// foldRune returns the smallest rune of r's case orbit, but ASCII in lower case.
+// joiner is what the norm package puts behind 30 marks, so as not to sort any number of
+// them: such names could be equivalent in two forms, and APFS takes none with many more.
+// It comes from nowhere else, since foldRune drops it.
+const joiner = "\u034f"
+
+// foldRune returns the smallest rune of r's case orbit, but ASCII in lower case, and -1 for
+// what is not to be seen.
 func foldRune(r rune) rune {
+	if unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) {
+		return -1
+	}
+	const iotaBelow = '\u0345' // a mark: in its place the letter iota would change the normal form
 	smallest := r
+	if r == iotaBelow {
+		smallest = 'ι'
+	}
 	for next := unicode.SimpleFold(r); next != r; next = unicode.SimpleFold(next) {
-		smallest = min(smallest, next)
+		if next != iotaBelow {
+			smallest = min(smallest, next)
+		}
 	}
 	if 'A' <= smallest && smallest <= 'Z' {
 		return smallest + 'a' - 'A'
@@ -177,43 +176,13 @@ func foldRune(r rune) rune {
 	return smallest
 }
 
-// decomposed has the characters that stand in decomposed text where composed text
-// has a single letter: the marks of Latin, Greek and Cyrillic, of kana, and the
-// conjoining letters of Hangul.
-var decomposed = &unicode.RangeTable{R16: []unicode.Range16{
-	{Lo: 0x0300, Hi: 0x036f, Stride: 1},
-	{Lo: 0x1100, Hi: 0x11ff, Stride: 1},
-	{Lo: 0x3099, Hi: 0x309a, Stride: 1},
-}}
-
-// looseKey maps names to the same string that can be the same after Unicode
-// normalisation, and possibly others: it blots out each letter outside ASCII and
-// each letter with marks. It also tells whether name is decomposed anywhere; of two
-// names that are not, none is the other's normal form. So the tables of Unicode,
-// some hundred kilobytes, are not needed to find collisions, and a false one takes
-// two names alike but for their accents, one of them decomposed.
-func looseKey(name string) (key string, marks bool) {
-	var b strings.Builder
-	runes := []rune(fold(name))
-	for i := 0; i < len(runes); i++ {
-		blot := runes[i] >= utf8.RuneSelf
-		marks = marks || unicode.Is(decomposed, runes[i])
-		for i+1 < len(runes) && unicode.Is(decomposed, runes[i+1]) && !startsSyllable(runes[i+1]) {
-			blot, marks = true, true
-			i++
-		}
-		if blot {
-			b.WriteByte(0) // which no name has
-		} else {
-			b.WriteRune(runes[i])
-		}
-	}
-	return b.String(), marks
-}
-
-// startsSyllable reports whether r is a leading consonant of Hangul, which begins
-// what is one composed letter.
-func startsSyllable(r rune) bool { return 0x1100 <= r && r <= 0x115f }
+// unfold replaces the letters that full case folding makes several of, and decomposition
+// does not.
+var unfold = strings.NewReplacer(
+	"ß", "ss", "ẞ", "ss", "ŉ", "ʼn", "ẚ", "aʾ", "և", "եւ",
+	"ﬀ", "ff", "ﬁ", "fi", "ﬂ", "fl", "ﬃ", "ffi", "ﬄ", "ffl", "ﬅ", "st", "ﬆ", "st",
+	"ﬓ", "մն", "ﬔ", "մե", "ﬕ", "մի", "ﬖ", "վն", "ﬗ", "մխ",
+)
 
 func isASCII(s string) bool {
 	for i := range len(s) {

@@ -13,8 +13,12 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/fault"
@@ -198,13 +202,27 @@ func TestRefused(t *testing.T) {
 		"case":                 files("README.md", "readme.md"),
 		"case of a directory":  files("Docs/a", "docs/b"),
 		"case outside ASCII":   files("ÄRGER", "ärger"),
-		"case, three letters":  files("\u212aelvin", "kelvin"),
+		"case, three letters":  files("\u017fort", "Sort"),
 		"normal form":          files("caf\u00e9", "cafe\u0301"),
 		"normal form, reverse": files("cafe\u0301", "caf\u00e9"),
 		"normal form and case": files("CAFE\u0301", "caf\u00e9"),
 		"normal form of a dir": files("caf\u00e9/a", "cafe\u0301/b"),
 		"normal form, Hangul":  files("\uac01", "\u1100\u1161\u11a8"),
 		"normal form, kana":    files("\u304c", "\u304b\u3099"),
+		"normal form, Arabic":  files("\u0622", "\u0627\u0653"),
+		"normal form, ASCII":   files("a;b", "a\u037eb"),
+		"Kelvin and ASCII":     files("\u212aelvin", "kelvin"),
+		"one ideograph twice":  files("\uf900", "\u8c48"),
+		"one accent twice":     files("\u1f71", "\u03ac"),
+		"order of accents":     files("a\u0323\u0301", "a\u0301\u0323"),
+		"sharp s":              files("Stra\u00dfe", "STRASSE"),
+		"great sharp s":        files("\u1e9e", "ss"),
+		"ligature":             files("\ufb01le", "FILE"),
+		"iota below":           files("\u1fb4", "\u0391\u0301\u0399"),
+		"not to be seen":       files("a\u200db", "ab"),
+		"between two accents":  files("a\u0301\u034f\u0323", "a\u0323\u0301"),
+		"variation selector":   files("\u2600\ufe0f", "\u2600"),
+		"no end of accents":    files("a" + strings.Repeat("\u0301", 31)),
 		"empty archive":        {},
 	}
 	for name, members := range tests {
@@ -244,12 +262,16 @@ func TestNeighbours(t *testing.T) {
 	t.Parallel()
 	for _, list := range [][]string{
 		{"a", "b", "aa", "a-", "d/a", "e/a"},
-		{"\u00e9", "\u00e8"},               // é, è
-		{"e\u0301", "e"},                   // decomposed é, and e
-		{"данные", "журнал"},               // as many letters
-		{"e\u0301", "e\u0301e"},            // longer
-		{"\uac01", "\uac02"},               // two syllables
-		{"ß", "ss"},                        // one file nowhere but in full folding
+		{"\u00e9", "\u00e8"},                // é, è
+		{"e\u0301", "e"},                    // decomposed é, and e
+		{"данные", "журнал"},                // as many letters
+		{"e\u0301", "e\u0301e"},             // longer
+		{"\uac01", "\uac02"},                // two syllables
+		{"\u0131", "i"},                     // dotless i
+		{"x\u00b2", "x2"},                   // a superscript: compatible only
+		{"\u03b1\u03af", "\u03ac\u03b9"},    // the accent on the other letter
+		{"caf\u00e9", "cafe\u0300", "cafe"}, // another accent, decomposed, and none
+		{"a" + strings.Repeat("\u0301", 30)},
 		{"console", "com", "com10", "lpt"}, // no devices
 		{"a.b.c", ".hidden", "..a", "a..b", " leading"},
 		{"\u0e01\u0e35", "\u0e21\u0e35"}, // Thai marks take no part in normalisation here
@@ -257,6 +279,31 @@ func TestNeighbours(t *testing.T) {
 		if _, _, err := unpack(t, pack(t, files(list...)...), archive.Limits{}); err != nil {
 			t.Errorf("%q: %v", list, err)
 		}
+	}
+}
+
+// Every letter collides with its normal form and with what full case folding makes of it.
+func TestCollisions(t *testing.T) {
+	t.Parallel()
+	fold, tried := cases.Fold(), 0
+	for r := rune(0x80); r <= unicode.MaxRune; r++ {
+		name := string(r)
+		if unicode.IsControl(r) || !utf8.ValidRune(r) || 0xac10 < r && r < 0xd7a0 { // syllables are all alike
+			continue
+		}
+		for _, other := range []string{norm.NFD.String(name), fold.String(name)} {
+			if other == name {
+				continue
+			}
+			tried++
+			data := pack(t, member{name: name, stored: true}, member{name: other, stored: true})
+			if _, err := open(data, archive.Limits{}); !errors.Is(err, fault.ErrArchive) {
+				t.Errorf("%+q and %+q: %v, want ErrArchive", name, other, err)
+			}
+		}
+	}
+	if tried < 3000 {
+		t.Errorf("only %d pairs", tried)
 	}
 }
 
