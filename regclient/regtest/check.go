@@ -104,7 +104,7 @@ type TB interface {
 //	module package     there is an archive, or a page, where the answer leads to, if over https
 //	unknown module     status 404 for a module that is not there
 //	mirror index       the list of versions can be read
-//	mirror version     each version has its document, in which each archive has a URL
+//	mirror version     each version has its document, each archive a URL and, if any, hashes to check
 //	mirror archive     an archive has a hash that is stated
 //	authorization      status 401 without the token
 //

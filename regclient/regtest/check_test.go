@@ -70,6 +70,17 @@ func set(kind regtest.Kind, name string, value any) regtest.Fault {
 	return edit(kind, func(doc map[string]any) { doc[name] = value })
 }
 
+// own is what a package document states in packages for the platform that is asked for.
+func own(doc map[string]any) map[string]any {
+	return doc["packages"].(map[string]any)["linux_amd64"].(map[string]any)
+}
+
+func setPackage(name string, value any) regtest.Fault {
+	return edit(regtest.Package, func(doc map[string]any) { own(doc)[name] = value })
+}
+
+const emptyH1 = "h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
+
 // TestExamine: each check catches what it is for, and no other check does.
 func TestExamine(t *testing.T) {
 	t.Parallel()
@@ -96,34 +107,48 @@ func TestExamine(t *testing.T) {
 		"no slash, for modules":           {set(regtest.Discovery, "modules.v1", "/v1/modules"), "", "does not end with a slash"},
 		"no slash":                        {set(regtest.Discovery, "providers.v1", "/v1/providers"), "service URLs", "does not end with a slash"},
 
-		"a bomb":                      {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", PadTo: 16<<20 + 1, Gzip: true}, "provider versions", "more than 16777216 bytes"},
-		"a list that is an object":    {set(regtest.Versions, "versions", map[string]any{}), "provider versions", "the value of versions is of type object, want array"},
-		"a list of numbers":           {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", Raw: []byte(`{"versions":[7]}`)}, "provider versions", "the value of versions is of type number, want object"},
-		"no list of versions":         {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", Status: 500}, "provider versions", "status 500"},
-		"a version that is none":      {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", Raw: []byte(`{"versions":[{"version":"1.0.0"},{"version":"v2"}]}`)}, "provider versions", "v2"},
-		"a version twice":             {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", Raw: []byte(`{"versions":[{"version":"1.0.0"},{"version":"1.0"}]}`)}, "provider versions", "twice"},
-		"no versions":                 {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", Raw: []byte(`{"versions":[]}`)}, "provider versions", "the list of 0"},
-		"an empty protocol":           {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", Raw: []byte(`{"versions":[{"version":"1.0.0","protocols":[""]}]}`)}, "provider versions", "plugin protocol"},
-		"a platform that is none":     {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", Raw: []byte(`{"versions":[{"version":"1.0.0","platforms":[{"os":"linux"}]}]}`)}, "provider versions", "platform"},
-		"no package document":         {regtest.Fault{Kind: regtest.Package, Path: "/1.0.0/", Status: missing}, "provider package", "status 404"},
-		"another platform":            {set(regtest.Package, "arch", "riscv64"), "provider package", "want those of linux_amd64"},
-		"a file name with a path":     {set(regtest.Package, "filename", "../x.zip"), "provider package", "not the name of a file"},
-		"no shasum":                   {set(regtest.Package, "shasum", ""), "provider package", "SHA-256"},
-		"no download_url":             {set(regtest.Package, "download_url", ""), "provider package", "download_url is missing"},
-		"sums over http":              {set(regtest.Package, "shasums_url", "http://registry.example.com/sums"), "provider package", "shasums_url"},
-		"no keys":                     {set(regtest.Package, "signing_keys", nil), "provider package", "no signing keys"},
-		"a hash that is none":         {set(regtest.Package, "packages", map[string]any{"linux_amd64": map[string]any{"hashes": []string{"zh:1"}}}), "provider package", "packages"},
-		"a size with a fraction":      {set(regtest.Package, "packages", map[string]any{"linux_amd64": map[string]any{"package_size": 1.5}}), "provider package", "want number without a fraction"},
+		"a bomb":                    {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", PadTo: 16<<20 + 1, Gzip: true}, "provider versions", "more than 16777216 bytes"},
+		"a list that is an object":  {set(regtest.Versions, "versions", map[string]any{}), "provider versions", "the value of versions is of type object, want array"},
+		"a list of numbers":         {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", Raw: []byte(`{"versions":[7]}`)}, "provider versions", "the value of versions is of type number, want object"},
+		"no list of versions":       {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", Status: 500}, "provider versions", "status 500"},
+		"a version that is none":    {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", Raw: []byte(`{"versions":[{"version":"1.0.0"},{"version":"v2"}]}`)}, "provider versions", "v2"},
+		"a version twice":           {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", Raw: []byte(`{"versions":[{"version":"1.0.0"},{"version":"1.0"}]}`)}, "provider versions", "twice"},
+		"no versions":               {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", Raw: []byte(`{"versions":[]}`)}, "provider versions", "the list of 0"},
+		"an empty protocol":         {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", Raw: []byte(`{"versions":[{"version":"1.0.0","protocols":[""]}]}`)}, "provider versions", "plugin protocol"},
+		"a platform that is none":   {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", Raw: []byte(`{"versions":[{"version":"1.0.0","platforms":[{"os":"linux"}]}]}`)}, "provider versions", "platform"},
+		"no package document":       {regtest.Fault{Kind: regtest.Package, Path: "/1.0.0/", Status: missing}, "provider package", "status 404"},
+		"another platform":          {set(regtest.Package, "arch", "riscv64"), "provider package", "want those of linux_amd64"},
+		"a file name with a path":   {set(regtest.Package, "filename", "../x.zip"), "provider package", "not the name of a file"},
+		"no shasum":                 {set(regtest.Package, "shasum", ""), "provider package", "SHA-256"},
+		"no download_url":           {set(regtest.Package, "download_url", ""), "provider package", "download_url is missing"},
+		"sums over http":            {set(regtest.Package, "shasums_url", "http://registry.example.com/sums"), "provider package", "shasums_url"},
+		"no keys":                   {set(regtest.Package, "signing_keys", nil), "provider package", "no signing keys"},
+		"no protocols":              {set(regtest.Package, "protocols", []string{}), "", "protocols is missing or empty"},
+		"a protocol that is none":   {set(regtest.Package, "protocols", []string{""}), "provider package", "not a plugin protocol"},
+		"packages of others":        {set(regtest.Package, "packages", map[string]any{"darwin_arm64": map[string]any{"package_size": 1}}), "provider package", "packages does not have linux_amd64"},
+		"null as a package":         {set(regtest.Package, "packages", map[string]any{"linux_amd64": nil}), "provider package", "package_size is 0"},
+		"no size":                   {setPackage("package_size", 0), "provider package", "package_size is 0"},
+		"a size with a fraction":    {setPackage("package_size", 1.5), "provider package", "want number without a fraction"},
+		"no zh":                     {setPackage("hashes", []string{emptyH1}), "provider package", "no zh hash"},
+		"no hash of a known scheme": {setPackage("hashes", []string{"h2:abc"}), "provider package", "no zh hash"},
+		"a zh of something else":    {setPackage("hashes", []string{"zh:" + strings.Repeat("0", 64)}), "provider package", "is not the shasum"},
+		"a zh in other letters":     {edit(regtest.Package, func(doc map[string]any) { doc["shasum"] = strings.ToUpper(doc["shasum"].(string)) }), "provider package", "is not the shasum"},
+		"a hash that is none":       {setPackage("hashes", []string{"x"}), "provider package", "packages: linux_amd64: hash"},
+		"a hash without a value":    {edit(regtest.Package, func(doc map[string]any) { own(doc)["hashes"] = append(own(doc)["hashes"].([]any), "h1:") }), "", "hash has no value"},
+		"a package for no platform": {edit(regtest.Package, func(doc map[string]any) { doc["packages"].(map[string]any)["linux"] = nil }), "provider package", "platform"},
+		"another package's hash": {edit(regtest.Package, func(doc map[string]any) {
+			doc["packages"].(map[string]any)["linux_arm"] = map[string]any{"hashes": []string{"x"}}
+		}), "provider package", "packages: linux_arm: hash"},
 		"no sums":                     {regtest.Fault{Kind: regtest.Sums, Status: missing}, "sums", "status 404"},
 		"other sums":                  {regtest.Fault{Kind: regtest.Sums, Path: other, Instead: another}, "sums", "does not list"},
 		"sums that are none":          {regtest.Fault{Kind: regtest.Sums, Raw: []byte("<html>")}, "sums", "SHA256SUMS"},
-		"another shasum":              {set(regtest.Package, "shasum", strings.Repeat("0", 64)), "sums", "not the shasum"},
+		"another shasum":              {edit(regtest.Package, func(doc map[string]any) { delete(doc, "packages"); doc["shasum"] = strings.Repeat("0", 64) }), "sums", "not the shasum"},
 		"no signature":                {regtest.Fault{Kind: regtest.Signature, Status: missing}, "signature", "status 404"},
 		"a damaged signature":         {regtest.Fault{Kind: regtest.Signature, Corrupt: true}, "signature", "signature"},
 		"another signature":           {regtest.Fault{Kind: regtest.Signature, Path: other, Instead: another}, "signature", "signature"},
 		"a key that is none":          {set(regtest.Package, "signing_keys", map[string]any{"gpg_public_keys": []map[string]any{{"ascii_armor": "x"}}}), "signature", "key"},
-		"another size":                {set(regtest.Package, "packages", map[string]any{"linux_amd64": map[string]any{"package_size": 1}}), "archive", "package_size"},
-		"another h1":                  {set(regtest.Package, "packages", map[string]any{"linux_amd64": map[string]any{"hashes": []string{"h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="}}}), "archive", "does not have the hash"},
+		"another size":                {setPackage("package_size", 1), "archive", "package_size"},
+		"another h1":                  {edit(regtest.Package, func(doc map[string]any) { own(doc)["hashes"].([]any)[0] = emptyH1 }), "archive", "does not have the hash"},
 		"no archive":                  {regtest.Fault{Kind: regtest.Archive, Path: "/releases/", Status: missing}, "archive", "status 404"},
 		"a damaged archive":           {regtest.Fault{Kind: regtest.Archive, Path: "/releases/", Corrupt: true}, "archive", ""},
 		"half an archive":             {regtest.Fault{Kind: regtest.Archive, Path: "/releases/", Break: regtest.Cut, After: 50}, "archive", "EOF"},
@@ -151,20 +176,21 @@ func TestExamine(t *testing.T) {
 		"a module package that is none": {regtest.Fault{Kind: regtest.ModulePackage, Raw: []byte("<html>login</html>")}, "module package", "neither an archive"},
 		"200 for an unknown module":     {regtest.Fault{Kind: regtest.ModuleVersions, Path: "regtest-unknown", Status: 200, Raw: []byte(`{"modules":[{}]}`)}, "unknown module", "status 200, want 404"},
 
-		"no index":                     {regtest.Fault{Kind: regtest.MirrorIndex, Status: missing}, "mirror index", "status 404"},
-		"an index as text":             {regtest.Fault{Kind: regtest.MirrorIndex, Header: http.Header{"Content-Type": {"text/plain"}}}, "mirror index", "media type"},
-		"an index of a registry":       {set(regtest.MirrorIndex, "versions", []string{"1.0.0"}), "mirror index", "array"},
-		"an index without versions":    {set(regtest.MirrorIndex, "versions", map[string]any{}), "mirror index", "no versions"},
-		"a short version":              {edit(regtest.MirrorIndex, func(doc map[string]any) { doc["versions"] = map[string]any{"1.0": map[string]any{}} }), "mirror index", "asked for as 1.0.0"},
-		"an index with a tag":          {set(regtest.MirrorIndex, "versions", map[string]any{"1.0.0": map[string]any{}, "v2": map[string]any{}}), "mirror index", "v2"},
-		"null in an index":             {set(regtest.MirrorIndex, "versions", map[string]any{"1.0.0": nil}), "mirror index", "not an object"},
-		"a version without document":   {regtest.Fault{Kind: regtest.MirrorVersion, Path: "1.0.0.json", Status: missing}, "mirror version", "status 404"},
-		"no archives":                  {set(regtest.MirrorVersion, "archives", map[string]any{}), "mirror version", "no archives"},
-		"null as an archive":           {set(regtest.MirrorVersion, "archives", map[string]any{"linux_amd64": nil}), "mirror version", "null"},
-		"an archive over http":         {set(regtest.MirrorVersion, "archives", map[string]any{"linux_amd64": map[string]any{"url": "http://x.example/a.zip"}}), "mirror version", "not an https URL"},
-		"an archive without a URL":     {set(regtest.MirrorVersion, "archives", map[string]any{"linux_amd64": map[string]any{}}), "mirror version", "missing"},
-		"a mirrored hash that is none": {set(regtest.MirrorVersion, "archives", map[string]any{"linux_amd64": map[string]any{"url": "a.zip", "hashes": []string{"x"}}}), "mirror version", "hash"},
-		"a platform without a machine": {set(regtest.MirrorVersion, "archives", map[string]any{"linux": map[string]any{"url": "a.zip"}}), "mirror version", "platform"},
+		"no index":                             {regtest.Fault{Kind: regtest.MirrorIndex, Status: missing}, "mirror index", "status 404"},
+		"an index as text":                     {regtest.Fault{Kind: regtest.MirrorIndex, Header: http.Header{"Content-Type": {"text/plain"}}}, "mirror index", "media type"},
+		"an index of a registry":               {set(regtest.MirrorIndex, "versions", []string{"1.0.0"}), "mirror index", "array"},
+		"an index without versions":            {set(regtest.MirrorIndex, "versions", map[string]any{}), "mirror index", "no versions"},
+		"a short version":                      {edit(regtest.MirrorIndex, func(doc map[string]any) { doc["versions"] = map[string]any{"1.0": map[string]any{}} }), "mirror index", "asked for as 1.0.0"},
+		"an index with a tag":                  {set(regtest.MirrorIndex, "versions", map[string]any{"1.0.0": map[string]any{}, "v2": map[string]any{}}), "mirror index", "v2"},
+		"null in an index":                     {set(regtest.MirrorIndex, "versions", map[string]any{"1.0.0": nil}), "mirror index", "not an object"},
+		"a version without document":           {regtest.Fault{Kind: regtest.MirrorVersion, Path: "1.0.0.json", Status: missing}, "mirror version", "status 404"},
+		"no archives":                          {set(regtest.MirrorVersion, "archives", map[string]any{}), "mirror version", "no archives"},
+		"null as an archive":                   {set(regtest.MirrorVersion, "archives", map[string]any{"linux_amd64": nil}), "mirror version", "null"},
+		"an archive over http":                 {set(regtest.MirrorVersion, "archives", map[string]any{"linux_amd64": map[string]any{"url": "http://x.example/a.zip"}}), "mirror version", "not an https URL"},
+		"an archive without a URL":             {set(regtest.MirrorVersion, "archives", map[string]any{"linux_amd64": map[string]any{}}), "mirror version", "missing"},
+		"a mirrored hash that is none":         {set(regtest.MirrorVersion, "archives", map[string]any{"linux_amd64": map[string]any{"url": "a.zip", "hashes": []string{"x"}}}), "mirror version", "hash"},
+		"mirrored hashes of an unknown scheme": {set(regtest.MirrorVersion, "archives", map[string]any{"linux_amd64": map[string]any{"url": "terraform-provider-alpha_1.0.0_linux_amd64.zip", "hashes": []string{"h2:abc"}}}), "mirror version", "none of the hashes of linux_amd64"},
+		"a platform without a machine":         {set(regtest.MirrorVersion, "archives", map[string]any{"linux": map[string]any{"url": "a.zip"}}), "mirror version", "platform"},
 		"no mirrored hashes": {set(regtest.MirrorVersion, "archives", map[string]any{"linux_amd64": map[string]any{
 			"url": "terraform-provider-alpha_1.0.0_linux_amd64.zip"}}), "", "no hashes for linux_amd64"},
 		"no mirrored archive":        {regtest.Fault{Kind: regtest.Archive, Path: "/mirror/", Status: missing}, "mirror archive", "status 404"},

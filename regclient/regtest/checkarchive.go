@@ -50,7 +50,7 @@ func (e *examiner) inspect(u *url.URL, stated []verify.Hash, size int64, executa
 		return fmt.Errorf("%s: it cannot be installed: %w", shownURL(u), err)
 	}
 	for _, h := range stated {
-		if known := h.Scheme() == verify.SchemeZH || h.Scheme() == verify.SchemeH1; known && h != zh && h != packed && h != tree {
+		if checkable(h) && h != zh && h != packed && h != tree {
 			e.failf("%s: it does not have the hash %s, but %s and %s", shownURL(u), h, zh, packed)
 		}
 	}

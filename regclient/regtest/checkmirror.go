@@ -109,16 +109,11 @@ func (e *examiner) mirrorVersion() error {
 				e.failf("%s: %w", shownURL(u), err)
 				continue
 			}
-			var hashes []verify.Hash
-			for _, text := range a.Hashes {
-				h, err := verify.ParseHash(text)
-				if err != nil {
-					e.failf("%s: %s: %w", shownURL(u), platform, err)
-				}
-				hashes = append(hashes, h)
-			}
-			if len(hashes) == 0 {
+			hashes := e.statedHashes(shownURL(u)+": "+platform, a.Hashes)
+			if len(a.Hashes) == 0 {
 				e.note(CheckAdvice, fmt.Sprintf("%s: no hashes for %s: nobody can verify the archive", shownURL(u), platform))
+			} else if !slices.ContainsFunc(hashes, checkable) {
+				e.failf("%s: none of the hashes of %s is one that clients can check, of scheme zh or h1", shownURL(u), platform)
 			}
 			e.mirror.archive, e.mirror.hashes = at, hashes
 		}

@@ -55,11 +55,7 @@ func (e *examiner) providerVersions() error {
 			continue
 		}
 		seen = append(seen, parsed.String())
-		for _, protocol := range v.Protocols {
-			if _, err := addrs.ParseVersion(protocol); err != nil {
-				e.failf("%s: version %s: %q is not a plugin protocol", shownURL(u), parsed, protocol)
-			}
-		}
+		e.protocols(fmt.Sprintf("%s: version %s", shownURL(u), parsed), v.Protocols)
 		wanted := !found && (e.o.Version == "" || e.o.Version == v.Version || e.o.Version == parsed.String())
 		for _, q := range v.Platforms {
 			platform, err := addrs.NewPlatform(q.OS, q.Arch)
@@ -91,6 +87,14 @@ func (e *examiner) providerVersions() error {
 	return nil
 }
 
+func (e *examiner) protocols(where string, list []string) {
+	for _, protocol := range list {
+		if _, err := addrs.ParseVersion(protocol); err != nil {
+			e.failf("%s: %q is not a plugin protocol", where, protocol)
+		}
+	}
+}
+
 // notListed is the error for a version that a list does not have.
 func notListed(u *url.URL, version string, n int) error {
 	if version == "" {
@@ -116,10 +120,7 @@ func (e *examiner) providerPackage() error {
 				Armor string `json:"ascii_armor"`
 			} `json:"gpg_public_keys"`
 		} `json:"signing_keys"`
-		Packages map[string]struct {
-			Hashes []string
-			Size   int64 `json:"package_size"`
-		}
+		Packages map[string]statedPackage
 	}
 	r, err := e.document(u, maxCheckDocument, true, &doc)
 	if err != nil {
@@ -128,6 +129,10 @@ func (e *examiner) providerPackage() error {
 	if doc.OS != p.platform.OS() || doc.Arch != p.platform.Arch() {
 		e.failf("%s: os is %q and arch is %q, want those of %s, which was asked for", shownURL(u), doc.OS, doc.Arch, p.platform)
 	}
+	if len(doc.Protocols) == 0 {
+		e.note(CheckAdvice, shownURL(u)+": protocols is missing or empty: a client learns only from the archive whether it can start the provider")
+	}
+	e.protocols(shownURL(u), doc.Protocols)
 	if p.filename = doc.Filename; p.filename == "" || strings.ContainsAny(p.filename, "/\\") || p.filename == ".." {
 		e.failf("%s: filename %q is not the name of a file", shownURL(u), p.filename)
 	}
@@ -151,16 +156,7 @@ func (e *examiner) providerPackage() error {
 	if len(p.keys) == 0 {
 		e.failf("%s: no signing keys: signing_keys.gpg_public_keys is missing or empty", shownURL(u))
 	}
-	own := doc.Packages[p.platform.String()]
-	p.size = own.Size
-	for _, text := range own.Hashes {
-		h, err := verify.ParseHash(text)
-		if err != nil {
-			e.failf("%s: packages: %w", shownURL(u), err)
-			continue
-		}
-		p.stated = append(p.stated, h)
-	}
+	e.statedPackages(u, doc.Packages, doc.Shasum)
 	return nil
 }
 

@@ -1,0 +1,75 @@
+package regtest
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// statedPackage is what a package document states of an archive in "packages".
+type statedPackage struct {
+	Hashes []string
+	Size   int64 `json:"package_size"`
+}
+
+// statedPackages looks at what a package document states beside the shasum. It need not
+// state anything, but where it does, the CLI refuses what is not complete.
+func (e *examiner) statedPackages(u *url.URL, packages map[string]statedPackage, shasum string) {
+	if len(packages) == 0 {
+		return
+	}
+	p := &e.pkg
+	for _, name := range slices.Sorted(maps.Keys(packages)) {
+		if _, err := addrs.ParsePlatform(name); err != nil {
+			e.failf("%s: packages: %w", shownURL(u), err)
+		}
+		hashes := e.statedHashes(shownURL(u)+": packages: "+name, packages[name].Hashes)
+		if name == p.platform.String() {
+			p.stated = hashes
+		}
+	}
+	own, ok := packages[p.platform.String()]
+	if !ok {
+		e.failf("%s: packages does not have %s, which was asked for", shownURL(u), p.platform)
+		return
+	}
+	if p.size = own.Size; p.size <= 0 {
+		e.failf("%s: packages: %s: package_size is %d, want the size of the archive", shownURL(u), p.platform, p.size)
+	}
+	if !slices.ContainsFunc(p.stated, func(h verify.Hash) bool { return h.Scheme() == verify.SchemeZH }) {
+		e.failf("%s: packages: %s has no zh hash", shownURL(u), p.platform)
+	}
+	for _, text := range own.Hashes {
+		if digest, ok := strings.CutPrefix(text, verify.SchemeZH+":"); ok && digest != shasum {
+			e.failf("%s: packages: %s: %.80q is not the shasum in the same letters", shownURL(u), p.platform, text)
+		}
+	}
+}
+
+// statedHashes reads the hashes that are stated of an archive.
+func (e *examiner) statedHashes(where string, list []string) []verify.Hash {
+	var hashes []verify.Hash
+	for _, text := range list {
+		h, err := verify.ParseHash(text)
+		switch {
+		case errors.Is(err, verify.ErrEmptyHash):
+			e.note(CheckAdvice, fmt.Sprintf("%s: %v", where, err))
+		case err != nil:
+			e.failf("%s: %w", where, err)
+		default:
+			hashes = append(hashes, h)
+		}
+	}
+	return hashes
+}
+
+// checkable tells whether clients can compare a hash with an archive.
+func checkable(h verify.Hash) bool {
+	return h.Scheme() == verify.SchemeZH || h.Scheme() == verify.SchemeH1
+}
