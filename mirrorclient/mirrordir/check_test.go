@@ -116,18 +116,19 @@ func TestFindings(t *testing.T) {
 		"record is of another platform": {func(t *testing.T, dir string) {
 			write(t, dir, recordOf(v1, linux), read(t, dir, recordOf(v1, windows)))
 		}, []finding{{mirrordir.Changed, archive(v1, linux)}}},
-		"sums altered":                 {edit(recordOf(v1, linux), `.zip\n`, `.zop\n`), []finding{{mirrordir.Refused, archive(v1, linux)}}},
-		"index is gone":                {drop(index), []finding{{mirrordir.Unlisted, doc}, {mirrordir.Unlisted, home + "/2.0.0.json"}}},
-		"index is damaged":             {put(index, "[]"), []finding{{mirrordir.Damaged, index}, {mirrordir.Unlisted, doc}, {mirrordir.Unlisted, home + "/2.0.0.json"}}},
-		"index lists too much":         {edit(index, `"1.0.0"`, `"0.5.0": {}, "1.0.0"`), []finding{{mirrordir.Missing, home + "/0.5.0.json"}}},
-		"index lists too little":       {edit(index, `"1.0.0": {},`, ``), []finding{{mirrordir.Unlisted, doc}}},
-		"document is gone":             {drop(doc), []finding{{mirrordir.Missing, doc}, {mirrordir.Unlisted, archive(v1, linux)}, {mirrordir.Unlisted, archive(v1, darwin)}, {mirrordir.Unlisted, archive(v1, windows)}}},
-		"document is damaged":          {put(doc, "{"), []finding{{mirrordir.Damaged, doc}, {mirrordir.Unlisted, archive(v1, linux)}, {mirrordir.Unlisted, archive(v1, darwin)}, {mirrordir.Unlisted, archive(v1, windows)}}},
-		"document states another hash": {edit(doc, `"zh:`, `"zh:`+strings.Repeat("0", 64)+`", "zh:`), []finding{{mirrordir.Changed, archive(v1, darwin)}}},
-		"document leads out":           {edit(doc, `"url": "`, `"url": "https://example.com/`), []finding{{mirrordir.Elsewhere, doc}, {mirrordir.Unlisted, archive(v1, darwin)}}},
-		"document lists a stranger":    {edit(doc, `"archives": {`, `"archives": {"plan9_mips": {"url": "x.zip"},`), []finding{{mirrordir.Missing, home + "/x.zip"}}},
-		"null entry":                   {edit(doc, `"archives": {`, `"archives": {"plan9_mips": null,`), nil},
-		"unfinished file":              {put(".tofureg/.tofureg-x.tmp", "x"), []finding{{mirrordir.Leftover, ".tofureg/.tofureg-x.tmp"}}},
+		"sums altered":                   {edit(recordOf(v1, linux), `.zip\n`, `.zop\n`), []finding{{mirrordir.Refused, archive(v1, linux)}}},
+		"index is gone":                  {drop(index), []finding{{mirrordir.Unlisted, doc}, {mirrordir.Unlisted, home + "/2.0.0.json"}}},
+		"index is damaged":               {put(index, "[]"), []finding{{mirrordir.Damaged, index}, {mirrordir.Unlisted, doc}, {mirrordir.Unlisted, home + "/2.0.0.json"}}},
+		"index lists too much":           {edit(index, `"1.0.0"`, `"0.5.0": {}, "1.0.0"`), []finding{{mirrordir.Missing, home + "/0.5.0.json"}}},
+		"index lists too little":         {edit(index, `"1.0.0": {},`, ``), []finding{{mirrordir.Unlisted, doc}}},
+		"document is gone":               {drop(doc), []finding{{mirrordir.Missing, doc}, {mirrordir.Unlisted, archive(v1, linux)}, {mirrordir.Unlisted, archive(v1, darwin)}, {mirrordir.Unlisted, archive(v1, windows)}}},
+		"document is damaged":            {put(doc, "{"), []finding{{mirrordir.Damaged, doc}, {mirrordir.Unlisted, archive(v1, linux)}, {mirrordir.Unlisted, archive(v1, darwin)}, {mirrordir.Unlisted, archive(v1, windows)}}},
+		"document states another hash":   {edit(doc, `"zh:`, `"zh:`+strings.Repeat("0", 64)+`", "zh:`), []finding{{mirrordir.Changed, archive(v1, darwin)}}},
+		"document leads out":             {edit(doc, `"url": "`, `"url": "https://example.com/`), []finding{{mirrordir.Elsewhere, doc}, {mirrordir.Unlisted, archive(v1, darwin)}}},
+		"document lists a stranger":      {edit(doc, `"archives": {`, `"archives": {"plan9_mips": {"url": "x.zip"},`), []finding{{mirrordir.Missing, home + "/x.zip"}}},
+		"document lists what is private": {edit(doc, `"archives": {`, `"archives": {"plan9_mips": {"url": "../../../.tofureg/x.zip"},`), []finding{{mirrordir.Missing, ".tofureg/x.zip"}}},
+		"null entry":                     {edit(doc, `"archives": {`, `"archives": {"plan9_mips": null,`), nil},
+		"unfinished file":                {put(".tofureg/.tofureg-x.tmp", "x"), []finding{{mirrordir.Leftover, ".tofureg/.tofureg-x.tmp"}}},
 		"other files": {func(t *testing.T, dir string) {
 			write(t, dir, home+"/README.md", "x")
 			write(t, dir, home+"/3.0.0/linux_amd64/x", "x")

@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"sync"
+	"syscall"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/fault"
@@ -90,13 +91,19 @@ func (c *versionChecker) document(ctx context.Context, dir string) error {
 			if o, err := c.Storage.Open(ctx, file); err == nil {
 				o.Close()
 				continue // in a directory that is nobody's
-			} else if !errors.Is(err, fs.ErrNotExist) {
+			} else if !errors.Is(err, fs.ErrNotExist) && !unnameable(err) {
 				return err
 			}
 			c.find(Missing, file, platform, "%s lists it", name)
 		}
 	}
 	return nil
+}
+
+// unnameable reports whether err says that no file can have a name, as one may that comes from
+// a document.
+func unnameable(err error) bool {
+	return errors.Is(err, fs.ErrInvalid) || errors.Is(err, ErrName) || errors.Is(err, syscall.ENAMETOOLONG)
 }
 
 // archive reads one archive.

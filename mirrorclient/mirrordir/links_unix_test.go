@@ -58,3 +58,18 @@ func TestLinksNowhere(t *testing.T) {
 		})
 	}
 }
+
+// TestCheckLongName: what a document lists under a name that no file can have is missing.
+func TestCheckLongName(t *testing.T) {
+	t.Parallel()
+	m, dir, _, _ := filled(t)
+	doc := home + "/1.0.0.json"
+	entry := `"plan9_mips": {"url": "` + strings.Repeat("x", 300) + `.zip"},`
+	write(t, dir, doc, strings.Replace(read(t, dir, doc), `"archives": {`, `"archives": {`+entry, 1))
+	report := mustCheck(t, m, mirrordir.CheckOptions{})
+	if len(report.Problems) != 1 || report.Problems[0].Kind != mirrordir.Missing || report.Archives != 6 {
+		t.Errorf("%+v", report)
+	}
+	mustReindex(t, m)
+	wantGood(t, m)
+}
