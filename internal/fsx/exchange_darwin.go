@@ -6,10 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// exchange makes two names change places at once. The error is errors.ErrUnsupported
-// where the file system cannot do that.
-func exchange(a, b string) error {
-	err := unix.RenamexNp(a, b, unix.RENAME_SWAP)
+// exchangeAt is exchange for names in directories that are open.
+func exchangeAt(adir int, a string, bdir int, b string) error {
+	err := unix.RenameatxNp(adir, a, bdir, b, unix.RENAME_SWAP)
 	if errors.Is(err, unix.EINVAL) {
 		return errors.ErrUnsupported
 	}

@@ -2,6 +2,11 @@
 
 package fsx
 
-import "errors"
+import (
+	"errors"
+	"os"
+)
 
 func exchange(a, b string) error { return errors.ErrUnsupported }
+
+func exchangeIn(root *os.Root, a, b string) error { return errors.ErrUnsupported }

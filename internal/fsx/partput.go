@@ -18,49 +18,71 @@ import (
 func (d *PartDir) Put(made, target string) error { return d.put(made, target, exchange) }
 
 func (d *PartDir) put(made, target string, exchange func(a, b string) error) error {
-	var err error
+	_, err := put(anywhere{}, made, target, d.path, exchange)
+	return err
+}
+
+// PutIn is [PartDir.Put] for names in root: private is the directory that made is in, and
+// what had the name target before goes into it, under whatever name. It reports whether
+// there was anything.
+func PutIn(root *os.Root, made, target, private string) (replaced bool, err error) {
+	return put(root, made, target, private, func(a, b string) error { return exchangeIn(root, a, b) })
+}
+
+// names is where something is put: the file system, or an *os.Root.
+type names interface {
+	Rename(from, to string) error
+	Lstat(name string) (fs.FileInfo, error)
+}
+
+func (anywhere) Rename(from, to string) error           { return os.Rename(from, to) }
+func (anywhere) Lstat(name string) (fs.FileInfo, error) { return os.Lstat(name) }
+
+func put(in names, made, target, private string, exchange func(a, b string) error) (replaced bool, err error) {
 	for i := range partTries {
 		switch err = exchange(made, target); {
 		case err == nil:
-			return nil
+			return true, nil
 		case errors.Is(err, errors.ErrUnsupported):
-			var again bool
-			if again, err = swap(made, target, filepath.Join(d.path, fmt.Sprintf("old%d", i))); !again {
-				return replacing(target, err)
+			var moved, again bool
+			moved, again, err = swap(in, made, target, filepath.Join(private, fmt.Sprintf("old%d", i)))
+			if replaced = replaced || moved; !again {
+				return replaced, replacing(target, err)
 			}
 		case errors.Is(err, fs.ErrNotExist):
 			// Somebody may come before us.
-			if err = os.Rename(made, target); err == nil || !isTaken(target, err) {
-				return replacing(target, err)
+			if err = in.Rename(made, target); err == nil || !isTaken(in, target, err) {
+				return replaced, replacing(target, err)
 			}
 		default:
-			return replacing(target, err)
+			return replaced, replacing(target, err)
 		}
 	}
-	return replacing(target, err)
+	return replaced, replacing(target, err)
 }
 
-// swap is an exchange in two steps. It reports whether somebody else was there between
-// them, and it is worth another try.
-func swap(made, target, old string) (again bool, err error) {
-	moved := os.Rename(target, old)
-	if moved != nil && !errors.Is(moved, fs.ErrNotExist) {
-		return false, moved
+// swap is an exchange in two steps. It reports whether it has moved anything away, and
+// whether somebody else was there between the two and it is worth another try.
+func swap(in names, made, target, old string) (moved, again bool, err error) {
+	err = in.Rename(target, old)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, false, err
 	}
-	if err = os.Rename(made, target); err == nil {
-		return false, nil
+	moved = err == nil
+	if err = in.Rename(made, target); err == nil {
+		return moved, false, nil
 	}
-	if isTaken(target, err) {
-		return true, err
+	if isTaken(in, target, err) {
+		return moved, true, err
 	}
-	if moved == nil {
-		err = errors.Join(err, os.Rename(old, target))
+	if moved {
+		err = errors.Join(err, in.Rename(old, target))
 	}
-	return false, err
+	return false, false, err
 }
 
 // isTaken reports whether a rename to the path has failed since something is, or was, there.
-func isTaken(path string, err error) bool {
-	_, there := os.Lstat(path)
+func isTaken(in names, path string, err error) bool {
+	_, there := in.Lstat(path)
 	return errors.Is(err, fs.ErrExist) || there == nil
 }

@@ -15,8 +15,27 @@ import (
 
 // puts are the two ways to put a directory at its place.
 var puts = map[string]func(d *fsx.PartDir, made, target string) error{
-	"at once":  (*fsx.PartDir).Put,
-	"in steps": (*fsx.PartDir).PutInSteps,
+	"at once":          (*fsx.PartDir).Put,
+	"in steps":         (*fsx.PartDir).PutInSteps,
+	"at once in root":  inRoot(fsx.PutIn),
+	"in steps in root": inRoot(fsx.PutInInSteps),
+}
+
+// inRoot is a put by names in the directory of the target.
+func inRoot(put func(root *os.Root, made, target, private string) (bool, error)) func(*fsx.PartDir, string, string) error {
+	return func(d *fsx.PartDir, made, target string) error {
+		root, err := os.OpenRoot(filepath.Dir(target))
+		if err != nil {
+			return err
+		}
+		defer root.Close()
+		private := filepath.Base(d.Path())
+		_, err = put(root, filepath.Join(private, filepath.Base(made)), filepath.Base(target), private)
+		if e, ok := errors.AsType[*fs.PathError](err); ok {
+			e.Path = root.Name() + string(os.PathSeparator) + e.Path
+		}
+		return err
+	}
 }
 
 // put makes a directory with one file and puts it at target.
@@ -68,6 +87,30 @@ func TestPut(t *testing.T) {
 		}
 	}
 	wantContent(t, precious, "precious")
+}
+
+// TestPutInTells whether there was anything to replace.
+func TestPutInTells(t *testing.T) {
+	t.Parallel()
+	for how, put := range map[string]func(root *os.Root, made, target, private string) (bool, error){
+		"at once": fsx.PutIn, "in steps": fsx.PutInInSteps,
+	} {
+		root := openRoot(t)
+		if err := root.Mkdir("private", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for _, there := range []bool{false, true} {
+			if err := root.RemoveAll("private/made"); err != nil {
+				t.Fatal(err)
+			}
+			if err := root.Mkdir("private/made", 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if replaced, err := put(root, "private/made", "target", "private"); replaced != there || err != nil {
+				t.Errorf("%s: %v, %v; want %v", how, replaced, err, there)
+			}
+		}
+	}
 }
 
 // TestPutFails: what is there stays if the new directory cannot be put there.

@@ -39,7 +39,9 @@ type Options struct {
 //
 // A package that is there and has the content of the archive stays, so that programs
 // that run from it are not disturbed; another one is moved away and removed, and a
-// symbolic link is replaced, while what it points to is not touched.
+// symbolic link is replaced, while what it points to is not touched. On Linux and macOS the
+// old and the new one change places at once, if the file system can do that; in all other
+// cases there is a moment with nothing there.
 //
 // Of several callers that want the same package at the same time, in this process and in
 // others, one works and the others wait. Each of them judges by its own policy.

@@ -6,32 +6,22 @@ import (
 	"os"
 	"path"
 
+	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/verify"
 )
 
 // put moves what is finished in the working place, and on disk, to the spot, whose lock
-// the caller has. What is there is moved out of the way as a whole; it may be anything, and
+// the caller has. What is there changes places with it, as a whole; it may be anything, and
 // is neither followed nor written to.
 //
 // A name that is new is not synced: should the power fail, the package is missing and is
 // installed again. One that is replaced is, before the old content is removed.
 func (s *spot) put(st *staging, finished string) error {
-	old := st.name + "/old"
-	err := s.root.Rename(s.name, old)
-	replaces := err == nil
-	if notExistIsNil(err) != nil {
+	replaced, err := fsx.PutIn(s.root, finished, s.name, st.name)
+	if err != nil || !replaced {
 		return err
 	}
-	if err := s.root.Rename(finished, s.name); err != nil {
-		if replaces {
-			err = errors.Join(err, s.root.Rename(old, s.name))
-		}
-		return err
-	}
-	if replaces {
-		return s.sync([]string{path.Dir(s.name)})
-	}
-	return nil
+	return s.sync([]string{path.Dir(s.name)})
 }
 
 // same returns the package at the spot if it has this content, otherwise nil: then there
