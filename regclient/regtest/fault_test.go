@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"syscall"
 	"testing"
@@ -252,6 +253,22 @@ func TestRedirectStatus(t *testing.T) {
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	if a := get(t, client, listURL); a.StatusCode != 308 || a.Header.Get("X-Hop") != "1" {
 		t.Errorf("%s %v", a.Status, a.Header)
+	}
+}
+
+// TestRedirectAsItIs: what is not just a scheme and a host stands as it is.
+func TestRedirectAsItIs(t *testing.T) {
+	t.Parallel()
+	for _, to := range []string{"//evil.example.com", "//evil.example.com?x=1", "https://other.example.com/x", "//evil.example.com/x", "?x=1", "file:///etc/passwd", "mailto:a@b", "%zz"} {
+		reg, _ := start()
+		reg.AddFault(regtest.Fault{Redirect: to})
+		resp, err := reg.RoundTrip(httptest.NewRequestWithContext(t.Context(), "GET", listURL, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := resp.Header.Get("Location"); got != to {
+			t.Errorf("%s has become %s", to, got)
+		}
 	}
 }
 

@@ -25,7 +25,7 @@ func (c *call) location(base string, h hop) string {
 	origin, query := "", c.query
 	if base != "" && base != "/" {
 		u, err := url.Parse(base)
-		if err != nil || u.Host == "" || strings.Trim(u.Path, "/") != "" {
+		if err != nil || u.Scheme == "" || u.Host == "" || strings.Trim(u.Path, "/") != "" {
 			return base
 		}
 		origin = c.origin(u.Scheme + "://" + u.Host)
