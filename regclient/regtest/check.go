@@ -181,7 +181,8 @@ type examiner struct {
 	mirror   checkedMirror
 
 	mirrorAlone    bool // whether there is no other server
-	tokenForModule bool // whether the location wants it
+	direct         bool // whether the location is that of the registry itself
+	tokenForModule bool // whether that wants the token
 }
 
 // run does a check if those that it needs have succeeded.

@@ -210,6 +210,69 @@ func TestExamineLocations(t *testing.T) {
 	}
 }
 
+// TestExaminePages: what may be a page is asked for with the parameter that tells servers
+// that a client asks. Archives are asked for as they are: their URLs may be signed.
+func TestExaminePages(t *testing.T) {
+	t.Parallel()
+	const files = "/packages/registry.example.com/acme/network/aws/1.0.0/"
+	direct := true
+	for name, test := range map[string]struct {
+		module regtest.Module
+		page   bool
+		query  string // in front of that parameter
+	}{
+		"page":                 {regtest.Module{Pages: 1}, true, ""},
+		"page with a tag":      {regtest.Module{Pages: 1, MetaTag: true}, true, ""},
+		"page with a query":    {regtest.Module{Pages: 1, Location: files + "page-1//modules/a?b=%2f&a=1"}, true, "b=%2f&a=1"},
+		"archive":              {regtest.Module{}, false, ""},
+		"archive with a query": {regtest.Module{Query: "b=%2f&a=1"}, false, "b=%2f&a=1"},
+		"named by a parameter": {regtest.Module{Pages: 1, Location: files + "page-1?archive=zip"}, false, ""},
+		"no archive by one":    {regtest.Module{Location: files + "network-1.0.0.zip?archive=false"}, true, ""},
+		"direct":               {regtest.Module{Pages: 1, Location: files + "page-1", UseRegistryCredentials: &direct}, false, ""},
+	} {
+		reg := regtest.New("registry.example.com")
+		test.module.Address = "acme/network/aws"
+		reg.AddModule(test.module)
+		found := regtest.Examine(t.Context(), exemplaryURL, regtest.CheckOptions{Client: reg.Client(), Module: "acme/network/aws"})
+		want := test.query
+		if test.page {
+			want = strings.TrimPrefix(want+"&terraform-get=1", "&")
+		}
+		asked := false
+		for _, q := range reg.Requests() {
+			if strings.HasPrefix(q.Path, files) {
+				if asked = true; q.Query != want {
+					t.Errorf("%s: asked with the query %q, want %q", name, q.Query, want)
+				}
+			}
+		}
+		if !asked {
+			t.Errorf("%s: not asked for: %v", name, found)
+		}
+	}
+}
+
+// TestExamineBrowserPage: a page that is there for clients alone is found.
+func TestExamineBrowserPage(t *testing.T) {
+	t.Parallel()
+	reg := regtest.New("registry.example.com")
+	reg.AddModule(regtest.Module{Address: "acme/network/aws", Pages: 1})
+	client := &http.Client{Transport: browserPage{reg}}
+	if found := regtest.Examine(t.Context(), exemplaryURL, regtest.CheckOptions{Client: client, Module: "acme/network/aws"}); len(found) != 0 {
+		t.Errorf("found %v", found)
+	}
+}
+
+// browserPage answers a request for a page that does not say that a client asks.
+type browserPage struct{ http.RoundTripper }
+
+func (b browserPage) RoundTrip(r *http.Request) (*http.Response, error) {
+	if !strings.HasSuffix(r.URL.Path, "/page-1") || r.URL.Query().Get("terraform-get") == "1" {
+		return b.RoundTripper.RoundTrip(r)
+	}
+	return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("<html>Network</html>")), Request: r}, nil
+}
+
 // anyArchive has an archive under each URL of another host, and wherever x.zip is.
 type anyArchive struct {
 	http.RoundTripper

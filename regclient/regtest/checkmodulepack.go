@@ -1,0 +1,107 @@
+package regtest
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// modulePackage looks at what is there, if it is to be had over https.
+func (e *examiner) modulePackage() error {
+	ref := e.location
+	if at := strings.Index(ref, "://"); !strings.HasPrefix(ref, "https://") && at >= 0 || strings.Contains(ref, "::") {
+		return nil
+	}
+	if !strings.HasPrefix(ref, "https://") && !strings.HasPrefix(ref, ".") && !strings.HasPrefix(ref, "/") {
+		return nil
+	}
+	ref = withoutSubdir(ref)
+	u, err := resolveChecked(e.asked, "location", withoutSettings(ref))
+	if err != nil {
+		return err
+	}
+	if !e.direct && !saysArchive(ref) {
+		// As clients do: without it there may be a page for people.
+		u.RawQuery = strings.TrimPrefix(u.RawQuery+"&terraform-get=1", "&")
+	}
+	r, err := e.ask(u, e.tokenForModule, "Accept", "*/*", "Accept-Encoding", "identity")
+	if err != nil {
+		return err
+	}
+	defer r.Body.Close()
+	if err := r.wantStatus(http.StatusOK, http.StatusNoContent); err != nil {
+		return err
+	}
+	if r.Header.Get("X-Terraform-Get") != "" {
+		return nil
+	}
+	start := make([]byte, 4096)
+	n, err := io.ReadFull(r.Body, start)
+	if err != nil && r.ctx.Err() != nil {
+		return failed(r.ctx, u, err)
+	}
+	start = start[:n]
+	for _, magic := range []string{"PK\x03\x04", "\x1f\x8b", "\xfd7zXZ\x00", "BZh"} {
+		if bytes.HasPrefix(start, []byte(magic)) {
+			return nil
+		}
+	}
+	if bytes.Contains(bytes.ToLower(start), []byte("terraform-get")) {
+		return nil
+	}
+	return fmt.Errorf("%s: there is neither an archive (zip, or tar with gzip, xz or bzip2) nor a page that leads to one", shownURL(u))
+}
+
+// withoutSubdir leaves out what follows two slashes, but for the query.
+func withoutSubdir(s string) string {
+	s, query, has := strings.Cut(s, "?")
+	start := 0
+	if i := strings.Index(s, "://"); i >= 0 {
+		start = i + len("://")
+	} else if strings.HasPrefix(s, "//") {
+		start = len("//")
+	}
+	if i := strings.Index(s[start:], "//"); i >= 0 {
+		s = s[:start+i]
+	}
+	if has {
+		s += "?" + query
+	}
+	return s
+}
+
+// withoutSettings leaves out what the query says to clients, and not to the server.
+func withoutSettings(s string) string {
+	s, query, has := strings.Cut(s, "?")
+	if !has {
+		return s
+	}
+	pairs := slices.DeleteFunc(strings.Split(query, "&"), func(pair string) bool {
+		name, _, _ := strings.Cut(pair, "=")
+		return name == "archive" || name == "checksum" || name == "filename"
+	})
+	if len(pairs) == 0 {
+		return s
+	}
+	return s + "?" + strings.Join(pairs, "&")
+}
+
+// archiveNames are the names of formats in the parameter "archive" and at the end of paths.
+var archiveNames = []string{
+	"zip", "tar.gz", "tgz", "gz", "tar.bz2", "tar.tbz2", "tbz2", "bz2", "tar.xz", "txz", "xz",
+}
+
+// saysArchive tells whether clients take a location for that of an archive. They look for a
+// page at any other.
+func saysArchive(s string) bool {
+	s, query, _ := strings.Cut(s, "?")
+	for pair := range strings.SplitSeq(query, "&") {
+		if name, value, _ := strings.Cut(pair, "="); name == "archive" && value != "" {
+			return slices.Contains(archiveNames, value)
+		}
+	}
+	return slices.ContainsFunc(archiveNames, func(name string) bool { return strings.HasSuffix(s, "."+name) })
+}
