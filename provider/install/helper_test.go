@@ -1,6 +1,7 @@
 package install_test
 
 import (
+	"context"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -175,6 +176,20 @@ func wantNames(t testing.TB, dir string, want ...string) {
 	if !slices.Equal(got, want) {
 		t.Errorf("the directory holds\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
+}
+
+// endsWhen is a context that has ended as soon as a function says so.
+type endsWhen struct {
+	context.Context
+	ended func() bool
+}
+
+// Err implements context.Context.
+func (e endsWhen) Err() error {
+	if e.ended() {
+		return context.Canceled
+	}
+	return e.Context.Err()
 }
 
 // h1s returns the h1 hashes of a report.

@@ -40,7 +40,7 @@ func (m LinkMode) check() error {
 //
 // The package must have been verified, as [Dir.Lookup] and [Dir.Install] have done; its
 // Report says what it may consist of. Unless it is only linked to as a whole, it is hashed
-// on the way and compared with that.
+// on the way and compared with that. Limits were the affair of the verification.
 //
 // If d has the package already, with this content, it stays as it is. Anything else that
 // is there is replaced, as Install does, and under the same lock.

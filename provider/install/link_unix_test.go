@@ -1,0 +1,38 @@
+//go:build unix
+
+package install_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/tofureg/tofureg/provider/install"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// TestPlaceHasNoLimits: what a policy has accepted, with whatever limits, can be placed. A
+// file with a hole stands for one that is larger than the default; it is not copied.
+func TestPlaceHasNoLimits(t *testing.T) {
+	t.Parallel()
+	from := &install.Installed{
+		Package: install.Package{Provider: alpha, Version: v1, Platform: linux, Dir: t.TempDir()},
+		Report:  &verify.Report{Local: []verify.Hash{verify.MustParseHash("h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=")}},
+	}
+	large := write(t, from.Dir, program, "")
+	if err := os.Truncate(large, verify.Limits{}.Effective().Unpacked+1); err != nil {
+		t.Skipf("skipped: no such large file can be made: %v", err)
+	}
+	for _, mode := range []install.LinkMode{install.Copy, install.HardLink} {
+		d := newDir(t)
+		ctx := endsWhen{t.Context(), func() bool {
+			_, err := os.Lstat(filepath.Join(d.Path, ".tofureg", "install-0", "tree", program))
+			return err == nil
+		}}
+		if _, err := d.Place(ctx, from, mode); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", mode, err)
+		}
+	}
+}
