@@ -37,17 +37,17 @@ func (b *body) Read(p []byte) (int, error) {
 		}
 	}
 	n, err := b.src.Read(p[:b.window(len(p))])
-	b.sent += int64(n)
-	b.count(n)
-	b.left -= int64(n)
-	if err == io.EOF && b.left > 0 {
-		err = io.ErrUnexpectedEOF
-	}
 	if b.how.Rate > 0 {
 		d := time.Duration(float64(n) / float64(b.how.Rate) * float64(time.Second))
 		if err := sleep(b.ctx, b.closed, d); err != nil {
 			return 0, err
 		}
+	}
+	b.sent += int64(n)
+	b.count(n)
+	b.left -= int64(n)
+	if err == io.EOF && b.left > 0 {
+		err = io.ErrUnexpectedEOF
 	}
 	return n, err
 }

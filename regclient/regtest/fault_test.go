@@ -2,11 +2,13 @@ package regtest_test
 
 import (
 	"bytes"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"syscall"
 	"testing"
@@ -205,6 +207,29 @@ func TestReplay(t *testing.T) {
 	doc := object(t, reg.Client(), metadataURL("2.0.0", "linux_amd64"))
 	if doc["filename"] != old.Filename("linux_amd64") || doc["shasum"] != old.ZH("linux_amd64").Value() {
 		t.Errorf("metadata: %v", doc)
+	}
+}
+
+// TestInsteadOfNothing: a request whose path is empty, or has no slash, can get a document
+// with references that are relative to it.
+func TestInsteadOfNothing(t *testing.T) {
+	t.Parallel()
+	reg := regtest.New("registry.example.com")
+	reg.AddProvider(regtest.Provider{Address: "acme/alpha", URLs: regtest.Relative})
+	reg.AddFault(regtest.Fault{Kind: regtest.Other, Instead: "/v1/providers/acme/alpha/1.0.0/download/linux/amd64"})
+	for _, u := range []string{base, base + "/get?id=" + hex.EncodeToString([]byte("x")), base + "/x/y"} {
+		doc := object(t, reg.Client(), u)
+		at, err := url.Parse(u)
+		if err != nil {
+			t.Fatal(err)
+		}
+		link, err := at.Parse(doc["download_url"].(string))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a := get(t, reg.Client(), link.String()); a.StatusCode != 200 || a.Header.Get("Content-Type") != "application/zip" {
+			t.Errorf("%s leads to %s: %s", u, link, a.Status)
+		}
 	}
 }
 

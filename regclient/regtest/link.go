@@ -49,7 +49,7 @@ func (l link) from(c *call) string {
 	case l.origin != "" || l.form == Absolute || l.form == Usual:
 		path = c.origin(l.origin) + path
 	case l.form == Relative:
-		path = strings.Repeat("../", strings.Count(c.plain, "/")-1) + path[1:]
+		path = strings.Repeat("../", max(strings.Count(c.plain, "/")-1, 0)) + path[1:]
 	case l.form == FileName:
 		path = url.PathEscape(l.name)
 	case l.form == InDownload:

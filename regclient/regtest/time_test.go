@@ -120,6 +120,23 @@ func TestCancel(t *testing.T) {
 	}
 }
 
+// TestSentSlowly: what the client did not wait for was not sent.
+func TestSentSlowly(t *testing.T) {
+	t.Parallel()
+	elapsed(t, func(t *testing.T, reg *regtest.Registry) {
+		reg.AddFault(regtest.Fault{Rate: 10})
+		ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)
+		defer cancel()
+		a, err := try(ctx, reg.Client(), "GET", listURL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sent := reg.Requests()[0].Sent; len(a.body) != 20 || sent != 20 {
+			t.Errorf("%d bytes were read, and %d sent, want 20", len(a.body), sent)
+		}
+	})
+}
+
 // TestClientTimeout: the timeout of the client covers the body.
 func TestClientTimeout(t *testing.T) {
 	t.Parallel()
