@@ -30,6 +30,9 @@
 //	~/.terraform.d                     on Windows %APPDATA%\terraform.d
 //	$XDG_CONFIG_HOME/opentofu          not on Windows; if the former does not exist
 //
+// A main file that cannot be opened is a warning, and no other one is read in its place. If
+// that directory or a file in it cannot be read, it is an error.
+//
 // A file whose first character is { is JSON, any other is in the native syntax. The
 // plugin directories, where credentials helpers are looked for, are plugins and
 // plugins/OS_ARCH in ~/.terraform.d (the directory above on Windows) and in

@@ -89,7 +89,7 @@ func (l *loader) files() {
 	if main = l.sys.mainFile(); main != "" {
 		l.mainFile(main, Place{})
 	}
-	if dir := l.sys.configDir(); dir != "" && l.sys.isDir(dir) {
+	if dir := l.sys.configDir(); dir != "" {
 		l.dir(dir)
 	}
 }
@@ -97,18 +97,31 @@ func (l *loader) files() {
 // mainFile reads the main file. One that cannot be opened is passed over; that is worth
 // a warning unless it merely does not exist.
 func (l *loader) mainFile(file string, by Place) {
-	if _, err := l.sys.stat(file); err != nil {
+	f, err := l.sys.open(file)
+	if err != nil {
 		if by.Variable != "" || !errors.Is(err, fs.ErrNotExist) {
 			l.problems.add(&Problem{Place: by, Warning: true, Err: err,
 				Message: "the configuration file cannot be opened and is ignored: " + oneLine(err)})
 		}
 		return
 	}
+	f.Close()
 	l.file(file)
 }
 
-// dir reads the files of the configuration directory in the order of their names.
+// dir reads the files of the configuration directory, if there is one, in the order of
+// their names. As in the CLI, one that cannot be read is an error, and one that may not
+// even be looked at is passed over; that is worth a warning.
 func (l *loader) dir(dir string) {
+	info, err := l.sys.stat(dir)
+	switch {
+	case absent(err), err == nil && !info.IsDir():
+		return
+	case !l.sys.exists(err):
+		l.problems.add(&Problem{Place: Place{File: dir}, Warning: true, Err: err,
+			Message: "the configuration directory cannot be opened and is ignored: " + oneLine(err)})
+		return
+	}
 	names, err := l.sys.list(dir, func(name string) bool {
 		return strings.HasSuffix(name, ".tfrc") || strings.HasSuffix(name, ".tfrc.json")
 	})

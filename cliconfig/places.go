@@ -49,16 +49,25 @@ func (s System) mainFile() string {
 	if s.Terraform {
 		names = names[1:]
 	}
+	first := "" // that is there, or may be
 	for _, name := range names {
-		if file := s.join(dir, name); dir != "" && s.exists(file) {
-			return file
+		if dir == "" {
+			break
+		}
+		file := s.join(dir, name)
+		_, err := s.stat(file)
+		if first == "" && !absent(err) {
+			first = file
+		}
+		if s.exists(err) {
+			return first
 		}
 	}
 	switch xdg := s.xdg(envXDGConfig); {
 	case xdg != "":
 		return s.join(xdg, "tofurc")
-	case dir == "":
-		return ""
+	case first != "" || dir == "":
+		return first
 	}
 	return s.join(dir, names[0])
 }
@@ -79,11 +88,13 @@ func (s System) configDir() string {
 		}
 		return ""
 	}
-	dir := ""
+	dir, exists := "", false
 	if s.Home != "" {
 		dir = s.join(s.Home, ".terraform.d")
+		_, err := s.stat(dir)
+		exists = s.exists(err)
 	}
-	if xdg := s.xdg(envXDGConfig); xdg != "" && (dir == "" || !s.exists(dir)) {
+	if xdg := s.xdg(envXDGConfig); xdg != "" && !exists {
 		return xdg
 	}
 	return dir

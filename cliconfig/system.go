@@ -9,6 +9,7 @@ import (
 	"os/user"
 	"runtime"
 	"strings"
+	"syscall"
 
 	"github.com/tofureg/tofureg/internal/fsx"
 )
@@ -41,7 +42,8 @@ type System struct {
 
 	// Open opens a file or directory under its name in the system, with its
 	// separators. Directories must be [fs.ReadDirFile]. A file that is not there is
-	// an error that wraps [fs.ErrNotExist]. Nil means the files of this machine.
+	// an error that wraps [fs.ErrNotExist]; after any other error it is there and
+	// cannot be read. Nil means the files of this machine.
 	Open func(name string) (fs.File, error)
 }
 
@@ -73,9 +75,6 @@ func (s System) complete() System {
 	}
 	if s.GOARCH == "" {
 		s.GOARCH = runtime.GOARCH
-	}
-	if s.Open == nil {
-		s.Open = openRegular
 	}
 	if s.Environ == nil {
 		s.Environ = []string{}
@@ -141,8 +140,19 @@ func openRegular(name string) (fs.File, error) {
 	return f, nil
 }
 
-// stat tells about a file; its error is that of opening it.
+func (s System) open(name string) (fs.File, error) {
+	if s.Open == nil {
+		return openRegular(name)
+	}
+	return s.Open(name)
+}
+
+// stat tells about a file. On this machine, as in the CLI, it need not be one that can be
+// opened.
 func (s System) stat(name string) (fs.FileInfo, error) {
+	if s.Open == nil {
+		return os.Stat(name)
+	}
 	f, err := s.Open(name)
 	if err != nil {
 		return nil, err
@@ -151,19 +161,21 @@ func (s System) stat(name string) (fs.FileInfo, error) {
 	return f.Stat()
 }
 
-func (s System) exists(name string) bool {
-	_, err := s.stat(name)
-	return err == nil
+// exists reports whether there is a file, by the error of stat. What Open fails to open
+// is there, unless the error says otherwise.
+func (s System) exists(err error) bool {
+	return err == nil || s.Open != nil && !absent(err)
 }
 
-func (s System) isDir(name string) bool {
-	info, err := s.stat(name)
-	return err == nil && info.IsDir()
+// absent reports whether err says that there is no such file, not only that it cannot be
+// looked at.
+func absent(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
 // read returns the content of a file of at most MaxFile bytes.
 func (s System) read(name string) ([]byte, error) {
-	f, err := s.Open(name)
+	f, err := s.open(name)
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +197,7 @@ func (s System) read(name string) ([]byte, error) {
 // list returns the names in a directory that keep selects, in their order, and
 // ErrTooLarge if there are more than MaxFiles.
 func (s System) list(dir string, keep func(name string) bool) ([]string, error) {
-	f, err := s.Open(dir)
+	f, err := s.open(dir)
 	if err != nil {
 		return nil, err
 	}

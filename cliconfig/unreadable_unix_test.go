@@ -1,0 +1,120 @@
+//go:build unix
+
+package cliconfig_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/tofureg/tofureg/cliconfig"
+	"github.com/tofureg/tofureg/internal/disktest"
+	"github.com/tofureg/tofureg/regclient/regtest"
+)
+
+// TestDevice has a link to a device in the place of the main file, as people make one to
+// have no configuration.
+func TestDevice(t *testing.T) {
+	t.Parallel()
+	sys := home(t, map[string]string{".terraformrc": credentials("a.test", "x")})
+	if err := os.Symlink(os.DevNull, filepath.Join(sys.Home, ".tofurc")); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := cliconfig.Load(sys)
+	if err != nil || len(cfg.Files()) != 0 || len(cfg.Warnings()) != 1 {
+		t.Errorf("%v, %v", cfg, err)
+	}
+}
+
+// An unreadable is a home directory with something that its user may not read.
+type unreadable struct {
+	files  []string
+	closed string // one of them or a directory
+	mode   fs.FileMode
+	xdg    bool     // XDG_CONFIG_HOME is xdg in the home directory
+	read   []string // files
+	warned int
+	failed bool
+	search bool // for providers fails
+}
+
+var unreadables = map[string]unreadable{
+	"main file":         {files: []string{".tofurc", ".terraformrc", ".terraform.d/a.tfrc"}, closed: ".tofurc", read: []string{".terraform.d/a.tfrc"}, warned: 1},
+	"main file and XDG": {files: []string{".tofurc", "xdg/opentofu/tofurc", "xdg/opentofu/a.tfrc"}, closed: ".tofurc", xdg: true, read: []string{"xdg/opentofu/a.tfrc"}, warned: 1},
+	"further file":      {files: []string{".terraform.d/a.tfrc"}, closed: ".terraform.d/a.tfrc", failed: true},
+	"directory":         {files: []string{".terraform.d/a.tfrc"}, closed: ".terraform.d", mode: 0o311, failed: true},
+	"closed directory":  {files: []string{".terraform.d/a.tfrc"}, closed: ".terraform.d", failed: true},
+	"directory and XDG": {files: []string{".terraform.d/a.tfrc", "xdg/opentofu/a.tfrc"}, closed: ".terraform.d", xdg: true, failed: true},
+	"helper":            {files: []string{".tofurc", helperPath}, closed: helperPath, mode: 0o111, read: []string{".tofurc"}},
+	"plugins":           {files: []string{".terraform.d/plugins/a"}, closed: ".terraform.d/plugins", search: true},
+	// Three of the warnings are about plugin directories.
+	"home": {files: []string{".tofurc", ".terraformrc", ".terraform.d/a.tfrc"}, closed: ".", warned: 5},
+}
+
+// TestUnreadable has files and directories that are there and cannot be read, which is
+// what the CLI looks at: it takes them for being there.
+func TestUnreadable(t *testing.T) {
+	t.Parallel()
+	disktest.ReadOnly(t, func(t *testing.T, dir string) {
+		for name, u := range unreadables {
+			at := filepath.Join(homes(dir), name)
+			for _, file := range u.files {
+				text := ""
+				if file == ".tofurc" {
+					text = helperConfig
+				}
+				if err := os.Chmod(write(t, filepath.Join(at, file), text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.Chmod(filepath.Join(at, u.closed), u.mode); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				if err := os.Chmod(filepath.Join(at, u.closed), 0o700); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}, func(t *testing.T, dir string) {
+		for name, u := range unreadables {
+			u.check(t, filepath.Join(homes(dir), name))
+		}
+	})
+}
+
+// homes is beside the directory of the test, in which nothing is hidden.
+func homes(dir string) string { return filepath.Join(filepath.Dir(dir), "homes") }
+
+func (u *unreadable) check(t *testing.T, home string) {
+	sys := cliconfig.System{GOOS: "linux", Home: home, Dir: home}
+	if u.xdg {
+		sys.Environ = []string{"XDG_CONFIG_HOME=" + filepath.Join(home, "xdg")}
+	}
+	cfg, err := cliconfig.Load(sys)
+	if err != nil {
+		if !u.failed || !errors.Is(err, fs.ErrPermission) {
+			t.Errorf("%s: %v", home, err)
+		}
+		return
+	}
+	read := slices.Clone(u.read)
+	for i, file := range read {
+		read[i] = filepath.Join(home, file)
+	}
+	if u.failed || len(cfg.Warnings()) != u.warned || !slices.Equal(cfg.Files(), read) {
+		t.Errorf("%s: %v, read %q", home, cfg.Warnings(), cfg.Files())
+	}
+	if !u.search {
+		return
+	}
+	reg := regtest.New("registry.example.com")
+	add(reg, alpha, nil)
+	cfg.HTTP = reg.Client()
+	if _, err := cfg.ProviderSource().ProviderVersions(t.Context(), alpha); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("%s: the search ends with %v", home, err)
+	}
+}
