@@ -18,8 +18,8 @@ import (
 // it takes over the directory that `tofu providers mirror` has filled, or that somebody has
 // copied archives into. Archives without a record are read and get one; what the documents
 // said about them before is corrected and noted as Restated. Entries that lead out of the
-// mirror stay; entries for archives that are not there go, and so do documents and records
-// that nothing is left of.
+// mirror stay, and so do those that lead to files elsewhere in it; entries for archives that
+// are not there go, and so do documents and records that nothing is left of.
 //
 // An archive that is not the one on record is not listed, but reported as Changed, and one
 // that is no package as Damaged; [Mirror.Add] replaces both. Whether archives without a

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -109,6 +110,45 @@ func TestReindexCorrects(t *testing.T) {
 	}
 	if report := mustCheck(t, m, mirrordir.CheckOptions{}); !report.OK() {
 		t.Errorf("%v", report.Problems)
+	}
+}
+
+// TestReindexElsewhereInside: an entry may lead to any file of the mirror.
+func TestReindexElsewhereInside(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"directory", "bucket"} {
+		_, src := newRegistry(t)
+		var storage mirrordir.Storage = &bucket{}
+		if kind == "directory" {
+			storage = &mirrordir.Directory{Path: t.TempDir()}
+		}
+		m := &mirrordir.Mirror{Storage: storage, TempDir: t.TempDir()}
+		mustAdd(t, m, src, wants(three[:1], v1), mirrordir.Options{})
+		bytes, name := content(t, storage, archive(v1, linux)), path.Base(archive(v1, linux))
+		if err := m.Remove(t.Context(), alpha); err != nil {
+			t.Fatal(err)
+		}
+		put(t, storage, home+"/download/"+name, bytes)
+		put(t, storage, "shared/x.zip", bytes)
+		put(t, storage, home+"/index.json", `{"versions":{"1.0.0":{},"2.0.0":{},"3.0.0":{}}}`)
+		put(t, storage, home+"/1.0.0.json", `{"archives":{"linux_amd64":{"url":"download/`+name+`"},"plan9_arm":{"url":"download/gone.zip"},"plan9_386":{"url":"../../../.tofureg/x.zip"}}}`)
+		put(t, storage, home+"/2.0.0.json", `{"archives":{"linux_amd64":{"url":"../../../shared/x.zip"}}}`)
+		// One archive for two platforms, and one that would fail there.
+		put(t, storage, archive(addrs.MustParseVersion("3.0.0"), darwin), bytes)
+		other := path.Base(archive(addrs.MustParseVersion("3.0.0"), darwin))
+		put(t, storage, home+"/3.0.0.json", `{"archives":{"darwin_amd64":{"url":"`+other+`"},"plan9_arm":{"url":"`+other+`","hashes":["zh:`+strings.Repeat("0", 64)+`"]}}}`)
+		mustReindex(t, m)
+		for v, want := range map[string][]string{"1.0.0": {"linux_amd64"}, "2.0.0": {"linux_amd64"}, "3.0.0": {"darwin_amd64", "darwin_arm64"}} {
+			if got := platformsOf(t, storage, addrs.MustParseVersion(v)); !slices.Equal(got, want) {
+				t.Errorf("%s: %s lists %v, want %v", kind, v, got, want)
+			}
+		}
+		if list := parse[index](t, content(t, storage, home+"/index.json")); len(list.Versions) != 3 {
+			t.Errorf("%s: the index lists %v", kind, list)
+		}
+		if report := mustCheck(t, m, mirrordir.CheckOptions{}); !report.OK() {
+			t.Errorf("%s: %v", kind, report.Problems)
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/verify"
 )
 
 // deleteOrphans deletes those records whose archives are gone; there are such archives.
@@ -61,7 +62,16 @@ func (c *checker) writeDocuments(ctx context.Context, p addrs.Provider, v addrs.
 					continue
 				}
 				name := resolve(dir, l.URL)
-				if name == "" || isArchiveOf(p, v, name) && !slices.Contains(seen, name) {
+				stays := name == "" || isArchiveOf(p, v, name)
+				if slices.Contains(seen, name) {
+					stays = changes.confirms(name, l.Hashes)
+				} else if !stays {
+					stays, err = c.there(ctx, name)
+				}
+				if err != nil {
+					return nil, err
+				}
+				if stays {
 					kept[platform] = raw
 				}
 			}
@@ -79,6 +89,26 @@ func (c *checker) writeDocuments(ctx context.Context, p addrs.Provider, v addrs.
 		}
 	}
 	return listed, nil
+}
+
+// confirms reports whether an archive of this name is among those to be listed, and has the
+// hashes that an entry states, which may be one for another platform.
+func (l listing) confirms(name string, stated []verify.Hash) bool {
+	for _, r := range l {
+		if r.name == name {
+			return len(foreign(stated, r.Hashes)) == 0
+		}
+	}
+	return false
+}
+
+// there reports whether there is a file of a name that comes from a document.
+func (m *Mirror) there(ctx context.Context, name string) (bool, error) {
+	size, err := m.size(ctx, name)
+	if unnameable(err) {
+		return false, nil
+	}
+	return size >= 0, err
 }
 
 // writeIndex has the index in dir list these versions or not. Others, and those that have
