@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"crypto"
 	"crypto/dsa" //lint:ignore SA1019 such keys exist
+	"crypto/rand"
 	"crypto/rsa"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/big"
@@ -173,6 +175,45 @@ func TestWeakPrimaryKey(t *testing.T) {
 	sig := sign(t, doc, e.Subkeys[len(e.Subkeys)-1].PrivateKey, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
 	if _, err := verify.CheckSignature(doc, sig, []verify.Key{public(t, e)}, today); !errors.Is(err, verify.ErrWeak) || !strings.Contains(err.Error(), "RSA key of 1024 bits") {
 		t.Errorf("error %v, want ErrWeak", err)
+	}
+}
+
+// The size of an RSA key is that of its modulus, whatever zeros the key writes before it.
+func TestPaddedModulus(t *testing.T) {
+	t.Parallel()
+	private, err := rsa.GenerateKey(rand.Reader, 1024)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := []byte{4, 0, 0, 0, 0, byte(packet.PubKeyAlgoRSA)}
+	binary.BigEndian.PutUint32(body[1:], uint32(date("2024-01-01").Unix()))
+	body = append(body, 2048>>8, 2048&0xff)
+	body = append(body, private.N.FillBytes(make([]byte, 2048/8))...)
+	body = append(body, 0, 17, 1, 0, 1) // the exponent, 65537
+	p, err := packet.Read(bytes.NewReader(framed(6, body)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := p.(*packet.PublicKey)
+	if bits, err := key.BitLength(); bits != 2048 || err != nil {
+		t.Fatalf("the key states %d bits, %v", bits, err)
+	}
+	signer := &packet.PrivateKey{PublicKey: *key, PrivateKey: private}
+	id := packet.NewUserId("padded", "", "padded@example.com")
+	self := packet.Signature{SigType: packet.SigTypeGenericCert, PubKeyAlgo: key.PubKeyAlgo, Hash: crypto.SHA256, CreationTime: date("2024-01-01"), IssuerKeyId: &key.KeyId}
+	if err := self.SignUserId(id.Id, key, signer, config(packet.Config{})); err != nil {
+		t.Fatal(err)
+	}
+	listed := verify.Key{Armor: armored(t, openpgp.PublicKeyType, func(b *bytes.Buffer) error {
+		return errors.Join(key.Serialize(b), id.Serialize(b), self.Serialize(b))
+	})}
+	doc := []byte("document")
+	sig := sign(t, doc, signer, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
+	if _, err := verify.CheckSignature(doc, sig, []verify.Key{listed}, today); !errors.Is(err, verify.ErrWeak) || !strings.Contains(err.Error(), "RSA key of 1024 bits") {
+		t.Errorf("error %v, want ErrWeak", err)
+	}
+	if infos, err := listed.Info(); err != nil || infos[0].Algorithm != "RSA 1024" {
+		t.Errorf("%+v, %v", infos, err)
 	}
 }
 

@@ -3,6 +3,7 @@ package verify
 import (
 	"crypto"
 	"crypto/dsa" //lint:ignore SA1019 only to measure keys
+	"crypto/rsa"
 	"crypto/sha256"
 	"fmt"
 
@@ -13,6 +14,19 @@ func keyID(k *packet.PublicKey) string { return fmt.Sprintf("%016X", k.KeyId) }
 
 func fingerprint(k *packet.PublicKey) string { return fmt.Sprintf("%X", k.Fingerprint) }
 
+// size returns the bits of the number that k rests on. The library's measure is the
+// length that the key states, in which leading zeros count; elliptic curves have one each.
+func size(k *packet.PublicKey) int {
+	switch key := k.PublicKey.(type) {
+	case *rsa.PublicKey:
+		return key.N.BitLen()
+	case *dsa.PublicKey:
+		return key.P.BitLen()
+	}
+	bits, _ := k.BitLength()
+	return int(bits)
+}
+
 // weakness says what is weak about k, "" for nothing. Some programs make keys of
 // 2,047 bits when asked for 2,048.
 func weakness(k *packet.PublicKey) string {
@@ -20,18 +34,16 @@ func weakness(k *packet.PublicKey) string {
 	case packet.PubKeyAlgoDSA:
 		return "a DSA key"
 	case packet.PubKeyAlgoRSA, packet.PubKeyAlgoRSASignOnly:
-		if bits, err := k.BitLength(); err != nil || bits < 2047 {
+		if bits := size(k); bits < 2047 {
 			return fmt.Sprintf("an RSA key of %d bits", bits)
 		}
 	}
 	return ""
 }
 
-// oversize says what about k would take too long, "" for nothing. Elliptic curves
-// have one size each.
+// oversize says what about k would take too long, "" for nothing.
 func oversize(k *packet.PublicKey) string {
-	bits, err := k.BitLength()
-	if err == nil && bits > 8192 {
+	if bits := size(k); bits > 8192 {
 		return fmt.Sprintf("%d bits, 8192 are allowed", bits)
 	}
 	if key, ok := k.PublicKey.(*dsa.PublicKey); ok && key.Q.BitLen() > 256 {
@@ -62,12 +74,11 @@ func weakHash(h crypto.Hash) string {
 
 // algorithm names the algorithm of k for people.
 func algorithm(k *packet.PublicKey) string {
-	bits, _ := k.BitLength()
 	switch k.PubKeyAlgo {
 	case packet.PubKeyAlgoRSA, packet.PubKeyAlgoRSASignOnly:
-		return fmt.Sprintf("RSA %d", bits)
+		return fmt.Sprintf("RSA %d", size(k))
 	case packet.PubKeyAlgoDSA:
-		return fmt.Sprintf("DSA %d", bits)
+		return fmt.Sprintf("DSA %d", size(k))
 	case packet.PubKeyAlgoEd25519:
 		return "Ed25519"
 	case packet.PubKeyAlgoEd448:
