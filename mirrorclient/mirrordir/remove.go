@@ -2,6 +2,9 @@ package mirrordir
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"maps"
 	"path"
 	"runtime"
 	"slices"
@@ -74,16 +77,17 @@ func (m *Mirror) allVersions(ctx context.Context, p addrs.Provider) ([]addrs.Ver
 		if err != nil {
 			return nil, err
 		}
-		for v := range f.versions {
-			seen[v] = true
+		maps.Copy(seen, f.versions)
+		index, err := m.readIndex(ctx, dir)
+		if errors.Is(err, errDocument) {
+			err = fmt.Errorf("%w; Mirror.Reindex makes it anew", err)
 		}
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(seen, index)
 	}
-	var list []addrs.Version
-	for v := range seen {
-		list = append(list, v)
-	}
-	slices.SortFunc(list, addrs.Version.Compare)
-	return list, nil
+	return slices.SortedFunc(maps.Keys(seen), addrs.Version.Compare), nil
 }
 
 // removeVersion removes one version and reports whether the listing is younger than the lock

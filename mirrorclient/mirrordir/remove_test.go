@@ -42,6 +42,32 @@ func TestRemove(t *testing.T) {
 	}
 }
 
+// TestRemoveListed: what only the index has of a provider goes with the rest.
+func TestRemoveListed(t *testing.T) {
+	t.Parallel()
+	p := addrs.MustParseProvider("bücher.example/acme/alpha")
+	for _, files := range [][]string{
+		{"bücher.example/acme/alpha/1.0.0.json", "bücher.example/acme/alpha/terraform-provider-alpha_1.0.0_linux_amd64.zip"},
+		nil,
+	} {
+		m, dir := newMirror(t)
+		for _, name := range files {
+			write(t, dir, name, "{}")
+		}
+		write(t, dir, "bücher.example/acme/alpha/index.json", `{"versions":{"1.0.0":{},"2.0.0":{}}}`)
+		write(t, dir, "xn--bcher-kva.example/acme/alpha/index.json", `{"versions":{"3.0.0":{}}}`)
+		if err := m.Remove(t.Context(), p); err != nil {
+			t.Error(err)
+		}
+		wantFiles(t, dir)
+	}
+	m, dir := newMirror(t)
+	write(t, dir, home+"/index.json", "{")
+	if err := m.Remove(t.Context(), alpha); err == nil || !strings.Contains(err.Error(), "Reindex") {
+		t.Errorf("a damaged index: %v, want what to do about it", err)
+	}
+}
+
 func TestRemoveInternational(t *testing.T) {
 	t.Parallel()
 	p := addrs.MustParseProvider("bücher.example/acme/alpha")
