@@ -70,12 +70,16 @@ func (w *walker) provider(name string, parts []string) {
 	host, err := svchost.FromWire(parts[0])
 	if err == nil {
 		var p addrs.Provider
-		if p, err = addrs.NewProvider(host, parts[1], parts[2]); err == nil {
-			if name == homeOf(p) || name == wireHomeOf(p) {
-				w.found[p] = true
-				return
-			}
+		p, err = addrs.NewProvider(host, parts[1], parts[2])
+		if err == nil && name != homeOf(p) && name != wireHomeOf(p) {
 			w.note(Finding{Kind: Ignored, Name: name, Provider: p, Detail: "network clients ask for " + wireHomeOf(p)})
+			return
+		}
+		if err == nil {
+			err = (Want{Provider: p, Version: v0}).check()
+		}
+		if err == nil {
+			w.found[p] = true
 			return
 		}
 	}
