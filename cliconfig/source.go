@@ -55,7 +55,7 @@ func (c *Config) passed(method string, err error) {
 // method returns the source of one method.
 func (c *Config) method(m *Method) provider.Source {
 	retries, timeout := c.settings().protocols.limits()
-	transfers := retries
+	transfers := 0 // as in the CLI, retries is not about archives
 	if n := c.settings().protocols.downloadRetries; n != nil {
 		transfers = orNone(*n)
 	}

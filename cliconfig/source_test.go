@@ -226,19 +226,23 @@ func TestMissingDirectory(t *testing.T) {
 func TestRetries(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		name, retryArgument string
+		name, rest          string // of the method, and what follows it
 		environ             []string
 		documents, archives int
 	}{
-		{"default", "", nil, 3, 3},
-		{"none for archives", "  download_retry_count = 0\n", nil, 3, 1},
-		{"argument before variable", "  download_retry_count = 4\n", []string{"TF_PROVIDER_DOWNLOAD_RETRY=1"}, 3, 5},
-		{"variables", "", []string{"TF_PROVIDER_DOWNLOAD_RETRY=1", "TF_REGISTRY_DISCOVERY_RETRY=5"}, 6, 2},
+		{"default", "}\n", nil, 3, 3},
+		{"none for archives", "  download_retry_count = 0\n}\n", nil, 3, 1},
+		{"argument before variable", "  download_retry_count = 4\n}\n", []string{"TF_PROVIDER_DOWNLOAD_RETRY=1"}, 3, 5},
+		{"variables", "}\n", []string{"TF_PROVIDER_DOWNLOAD_RETRY=1", "TF_REGISTRY_DISCOVERY_RETRY=5"}, 6, 2},
+		{"variable for documents", "}\n", []string{"TF_REGISTRY_DISCOVERY_RETRY=5"}, 6, 3},
+		{"variable for archives", "}\n", []string{"TF_PROVIDER_DOWNLOAD_RETRY=4"}, 3, 5},
+		{"none for documents", "}\n}\nregistry_protocols {\n  retry_count = 0\n", nil, 1, 3},
+		{"both", "  download_retry_count = 0\n}\n", []string{"TF_REGISTRY_DISCOVERY_RETRY=5"}, 6, 1},
 	} {
 		for _, method := range []string{"direct {\n", "network_mirror {\n  url = \"https://mirror.example.com/mirror/\"\n"} {
 			t.Run(c.name+" "+method[:6], func(t *testing.T) {
 				t.Parallel()
-				cfg := installation(t, method+c.retryArgument+"}\n", c.environ...)
+				cfg := installation(t, method+c.rest, c.environ...)
 				synctest.Test(t, func(t *testing.T) {
 					reg := regtest.New("registry.example.com")
 					add(reg, alpha, nil)
