@@ -49,7 +49,7 @@ const (
 // AcquireLock waits until it has the lock of the file at path, or ctx ends. The
 // file is made, with mode 0666 less the umask, if it is not there.
 //
-// The error is ctx's, that of opening the file, which must not be a symbolic link, or
+// The error is that of [Ended], that of opening the file, which must not be a symbolic link, or
 // errors.ErrUnsupported where the system has no such locks.
 func AcquireLock(ctx context.Context, path string) (*Lock, error) {
 	return acquire(ctx, anywhere{}, path)
@@ -76,7 +76,7 @@ func acquire(ctx context.Context, at place, name string) (*Lock, error) {
 		case <-timer.C:
 		case <-ctx.Done():
 			timer.Stop()
-			return nil, context.Cause(ctx)
+			return nil, Ended(ctx)
 		}
 	}
 }

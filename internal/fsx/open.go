@@ -31,7 +31,8 @@ func OpenIn(root *os.Root, name string) (*os.File, error) {
 	return root.OpenFile(name, os.O_RDONLY|noBlock, 0)
 }
 
-// Tree returns what is in root, for reading until ctx ends. It is opened as by OpenIn.
+// Tree returns what is in root, for reading until ctx ends, which is the error of [Ended]. It
+// is opened as by OpenIn.
 func Tree(ctx context.Context, root *os.Root) fs.FS { return tree{ctx, root} }
 
 type tree struct {
@@ -41,7 +42,7 @@ type tree struct {
 
 func (t tree) Open(name string) (fs.File, error) {
 	if t.ctx.Err() != nil {
-		return nil, context.Cause(t.ctx)
+		return nil, Ended(t.ctx)
 	}
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
@@ -61,7 +62,7 @@ type treeFile struct {
 
 func (f treeFile) Read(p []byte) (int, error) {
 	if f.ctx.Err() != nil {
-		return 0, context.Cause(f.ctx)
+		return 0, Ended(f.ctx)
 	}
 	return f.ReadDirFile.Read(p)
 }

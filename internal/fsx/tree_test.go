@@ -57,14 +57,13 @@ func TestTreeEnds(t *testing.T) {
 	}
 	enough := errors.New("enough")
 	cancel(enough)
-	if _, err := io.Copy(io.Discard, f); !errors.Is(err, enough) {
-		t.Errorf("read: %v, want %v", err, enough)
-	}
-	if _, err := tree.Open("a"); !errors.Is(err, enough) {
-		t.Errorf("open: %v, want %v", err, enough)
-	}
-	if _, err := fs.ReadDir(tree, "."); !errors.Is(err, enough) {
-		t.Errorf("list: %v, want %v", err, enough)
+	_, read := io.Copy(io.Discard, f)
+	_, open := tree.Open("a")
+	_, list := fs.ReadDir(tree, ".")
+	for what, err := range map[string]error{"read": read, "open": open, "list": list} {
+		if !errors.Is(err, enough) || !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v, want %v and %v", what, err, context.Canceled, enough)
+		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/fsx"
 )
 
 // All yields the packages that are in the directory, by name, without looking at their
@@ -98,8 +99,9 @@ func (o *opened) parse(name string) *spot {
 // stay, and with them the directories that lead to them; see the package comment.
 //
 // A package is taken away under its lock and as a whole; of a symbolic link only the link
-// is removed. Where one cannot be removed the others are; the errors are joined. Programs
-// that run from a package go on running, but on Windows, where it is not removed.
+// is removed. Where one cannot be removed the others are; the errors are joined. If ctx ends,
+// what was removed by then is returned beside its error. Programs that run from a package go
+// on running, but on Windows, where it is not removed.
 func (d *Dir) Prune(ctx context.Context, keep func(*Package) bool) ([]*Package, error) {
 	o, err := d.open()
 	if err != nil {
@@ -118,13 +120,15 @@ func (d *Dir) Prune(ctx context.Context, keep func(*Package) bool) ([]*Package, 
 		if err == nil {
 			err = o.remove(ctx, pkg)
 		}
+		if err == nil {
+			removed = append(removed, pkg)
+		}
 		if ctx.Err() != nil {
-			return removed, failed("prune", d.subject(), context.Cause(ctx))
+			problems = append(problems, failed("prune", d.subject(), fsx.Ended(ctx)))
+			return removed, errors.Join(problems...)
 		}
 		if err != nil {
 			problems = append(problems, failed("prune", pkg.String(), err))
-		} else {
-			removed = append(removed, pkg)
 		}
 	}
 	if err := o.sweep(); err != nil {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -178,6 +179,41 @@ func TestPruneWaits(t *testing.T) {
 	})
 	if _, err := d.Lookup(t.Context(), alpha, addrs.MustParseVersion("1.2.0"), linux, nil); errors.Is(err, install.ErrNotInstalled) {
 		t.Error(err)
+	}
+}
+
+// TestPruneEnds: what has been removed, and what could not be, is told though the context
+// has ended meanwhile.
+func TestPruneEnds(t *testing.T) {
+	t.Parallel()
+	d := newDir(t)
+	for _, version := range []string{"1.0.0", "1.1.0", "1.2.0"} {
+		newOffer(t, regtest.Provider{Version: version}).install(t, d, install.Options{})
+	}
+	stuck := filepath.Join(d.Path, "registry.example.com/acme/alpha/1.0.0/linux_amd64.lock")
+	if err := os.Remove(stuck); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(stuck, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cause := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	second := filepath.Join(d.Path, "registry.example.com/acme/alpha/1.1.0/linux_amd64")
+	removed, err := d.Prune(endsWhen{ctx, func() bool {
+		if _, err := os.Lstat(second); err != nil {
+			cancel(cause)
+		}
+		return ctx.Err() != nil
+	}}, func(*install.Package) bool { return false })
+	if len(removed) != 1 || removed[0].Dir != second {
+		t.Errorf("removed %v", removed)
+	}
+	if !errors.Is(err, context.Canceled) || !errors.Is(err, cause) || !strings.Contains(err.Error(), "1.0.0") {
+		t.Errorf("%v", err)
+	}
+	if got := list(t, d); len(got) != 2 {
+		t.Errorf("there are %q", got)
 	}
 }
 

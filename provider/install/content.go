@@ -46,7 +46,7 @@ func listTree(ctx context.Context, root *os.Root) (*tree, error) {
 		case err != nil:
 			return err
 		case ctx.Err() != nil:
-			return context.Cause(ctx)
+			return fsx.Ended(ctx)
 		case d.IsDir():
 			t.dirs = append(t.dirs, name)
 			return nil
@@ -124,7 +124,7 @@ func (c *content) copy(w io.Writer, r io.Reader) (sum [sha256.Size]byte, err err
 	h := sha256.New()
 	for {
 		if c.ctx.Err() != nil {
-			return sum, context.Cause(c.ctx)
+			return sum, fsx.Ended(c.ctx)
 		}
 		n, err := r.Read(buf[:])
 		h.Write(buf[:n])

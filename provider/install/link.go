@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/verify"
 )
 
@@ -51,7 +52,7 @@ func (d *Dir) Place(ctx context.Context, from *Installed, how LinkMode) (*Packag
 	pkg, err := d.place(ctx, from, how)
 	if err != nil {
 		if ctx.Err() != nil {
-			err = context.Cause(ctx)
+			err = fsx.Ended(ctx)
 		}
 		return nil, failed("place", from.String(), err)
 	}

@@ -14,7 +14,7 @@ import (
 // own: it would share the package with whoever makes the file anew.
 func (s *spot) acquire(ctx context.Context, waiting func()) (*fsx.Lock, error) {
 	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+		return nil, fsx.Ended(ctx)
 	}
 	if err := s.mkdirs(); err != nil {
 		return nil, err

@@ -42,7 +42,10 @@ func TestWaiting(t *testing.T) {
 	cause := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	_, err := d.Install(ctx, o.src, o.pkg, install.Options{Progress: func(provider.Event) { cancel(cause) }})
-	if !errors.Is(err, cause) {
+	if !errors.Is(err, context.Canceled) || !errors.Is(err, cause) {
+		t.Errorf("cancelled: %v", err)
+	}
+	if _, err := d.Place(ctx, o.install(t, newDir(t), install.Options{}), install.Copy); !errors.Is(err, context.Canceled) || !errors.Is(err, cause) {
 		t.Errorf("cancelled: %v", err)
 	}
 	// What a process held is free when it has died.

@@ -37,7 +37,7 @@ func (s *spot) same(ctx context.Context, h1 verify.Hash) (*Package, error) {
 	got, err := pkg.H1(ctx)
 	switch {
 	case ctx.Err() != nil:
-		return nil, context.Cause(ctx)
+		return nil, fsx.Ended(ctx)
 	case err != nil || got != h1:
 		return nil, nil
 	}
