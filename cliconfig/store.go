@@ -15,13 +15,16 @@ var ErrNotWritable = errors.New("the token stands in a configuration file that i
 // Store returns where the token of a host is to be saved and forgotten, as by the CLI
 // when its user logs in and out:
 //
-//   - in the file credentials.tfrc.json of the configuration directory, if the host has
-//     an entry there, or none anywhere and there is no credentials helper;
+//   - in the file credentials.tfrc.json of the configuration directory, if the entry of
+//     the host that counts is there, or there is none and no credentials helper;
 //   - else in the credentials helper;
-//   - if the host has a block in another file, nowhere: ErrNotWritable.
+//   - if the block that counts is in another file, nowhere: ErrNotWritable. That is so
+//     even if credentials.tfrc.json has an entry as well, which the CLI would change: the
+//     token of the other file would hold as before.
 //
 // What is saved or forgotten holds at once for [Config.Credentials]. A variable of the
-// environment, which overrides it, remains as it is. The store is for this host only.
+// environment, which overrides it, remains as it is, and so does a block of a file that is
+// read before credentials.tfrc.json: once the entry is forgotten, the next Load finds it. The store is for this host only.
 // After TF_CLI_CONFIG_FILE the CLI does not read the credentials file that it writes.
 func (c *Config) Store(host svchost.Hostname) (auth.Store, error) {
 	t := c.tokens()

@@ -177,6 +177,35 @@ func TestStore(t *testing.T) {
 	wantToken(t, again, hostB, "")
 }
 
+// TestStoreTwoFiles has hosts with an entry in the file of programs and in another one:
+// the file that is read last has the one that counts.
+func TestStoreTwoFiles(t *testing.T) {
+	t.Parallel()
+	sys := home(t, map[string]string{
+		".terraform.d/a.tfrc":                credentials("a.test", "from-earlier"),
+		".terraform.d/credentials.tfrc.json": `{"credentials": {"a.test": {"token": "a"}, "b.test": {"token": "b"}}}`,
+		".terraform.d/x.tfrc":                credentials("b.test", "from-later"),
+	})
+	cfg, err := cliconfig.Load(sys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := cfg.Store(hostB); !errors.Is(err, cliconfig.ErrNotWritable) || !strings.Contains(err.Error(), "x.tfrc:1:13") {
+		t.Errorf("overridden by a later file: %v", err)
+	}
+	store, err := cfg.Store(hostA)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Forget(t.Context(), hostA); err != nil {
+		t.Fatal(err)
+	}
+	if cfg, err = cliconfig.Load(sys); err != nil {
+		t.Fatal(err)
+	}
+	wantToken(t, cfg, hostA, "from-earlier")
+}
+
 // TestNoSecret greps for tokens in all that can be printed.
 func TestNoSecret(t *testing.T) {
 	t.Parallel()
