@@ -38,8 +38,9 @@ type Dir struct {
 var _ provider.HashStore = (*Dir)(nil)
 
 // Hashes returns the hashes that are kept for the archive with this zh, sorted; nil if
-// none are. The error wraps [ErrDamaged] if the file is not one that StoreHashes has
-// written; the next StoreHashes replaces it.
+// none are. The error wraps [ErrDamaged] if there is something else than StoreHashes has
+// written. The next StoreHashes replaces it if it is a file, or a symbolic link, and fails if
+// it is a directory or anything else.
 func (d *Dir) Hashes(ctx context.Context, zh verify.Hash) ([]verify.Hash, error) {
 	path, err := d.file(ctx, zh)
 	if err != nil {

@@ -189,7 +189,7 @@ func TestMoved(t *testing.T) {
 	}
 }
 
-// TestNoFile: a directory in the place of a file is an error, and stays.
+// TestNoFile: a directory in the place of a file is an error, and stays. A link goes.
 func TestNoFile(t *testing.T) {
 	t.Parallel()
 	d := store(t)
@@ -204,10 +204,21 @@ func TestNoFile(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "file")
 	overwrite(t, file, "no directory")
-	d = &hashstore.Dir{Path: file}
-	if err := d.StoreHashes(t.Context(), zh1, []verify.Hash{h1a}); err == nil {
+	if err := (&hashstore.Dir{Path: file}).StoreHashes(t.Context(), zh1, []verify.Hash{h1a}); err == nil {
 		t.Error("stored in a file")
 	}
+	target := t.TempDir()
+	if err := os.Remove(fileOf(d, zh1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(target, fileOf(d, zh1)); err != nil {
+		t.Skipf("skipped: links cannot be made here: %v", err)
+	}
+	if got, err := d.Hashes(t.Context(), zh1); got != nil || !errors.Is(err, hashstore.ErrDamaged) {
+		t.Errorf("%v, %v", got, err)
+	}
+	put(t, d, zh1, h1a)
+	wantHashes(t, d, zh1, h1a)
 }
 
 // TestReadOnly: a store that is only to be read serves what it has.
