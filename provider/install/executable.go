@@ -26,8 +26,9 @@ func (p *Package) Executable() (string, error) {
 	return "", failed("find the executable of", p.String(), fmt.Errorf("%w: nothing like terraform-provider-%s in %s", ErrNoExecutable, p.Provider.Type(), p.Dir))
 }
 
-// isProgram reports whether name, at the top of a package, may be that of the program.
+// isProgram reports whether a file of a package, with this slash-separated name, may be the
+// program.
 func isProgram(name, typ string) bool {
 	rest, ok := strings.CutPrefix(name, "terraform-provider-"+typ)
-	return ok && (rest == "" || rest[0] == '_' || rest[0] == '.')
+	return ok && (rest == "" || rest[0] == '_' || rest[0] == '.') && !strings.Contains(rest, "/")
 }

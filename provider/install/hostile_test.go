@@ -139,19 +139,27 @@ func TestModes(t *testing.T) {
 		entry{name: "secret", mode: 0o600},
 		entry{name: "none/"},
 		entry{name: "terraform-provider-alpha/x", content: "not a program"},
+		entry{name: "terraform-provider-alpha_x/x", content: "not a program"},
 	)})
 	done := o.install(t, newDir(t), install.Options{})
+	placed, err := newDir(t).Place(t.Context(), done, install.Copy)
+	if err != nil {
+		t.Fatal(err)
+	}
 	mask := fs.FileMode(0o777)
 	if info, err := os.Stat(filepath.Join(done.Dir, "setuid")); err == nil {
 		mask = info.Mode().Perm() // 0755 less the umask
 	}
 	for name, want := range map[string]fs.FileMode{
-		program: 0o755, "setuid": 0o755, "secret": 0o644, "terraform-provider-alpha/x": 0o644,
+		program: 0o755, "setuid": 0o755, "secret": 0o644,
+		"terraform-provider-alpha/x": 0o644, "terraform-provider-alpha_x/x": 0o644,
 		"none": fs.ModeDir | 0o755,
 	} {
-		info, err := os.Stat(filepath.Join(done.Dir, name))
-		if err != nil || info.Mode() != want&(mask|^fs.FileMode(0o777)) {
-			t.Errorf("%s: %v, %v; want %v", name, info.Mode(), err, want)
+		for _, dir := range []string{done.Dir, placed.Dir} {
+			info, err := os.Stat(filepath.Join(dir, name))
+			if err != nil || info.Mode() != want&(mask|^fs.FileMode(0o777)) {
+				t.Errorf("%s: %v, %v; want %v", filepath.Join(dir, name), info.Mode(), err, want)
+			}
 		}
 	}
 }

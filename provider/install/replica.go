@@ -82,8 +82,8 @@ func (r *replica) files() (verify.Hash, error) {
 	if err != nil {
 		return verify.Hash{}, err
 	}
-	limits := r.limits.Effective()
-	if !r.trusted && (t.size > limits.Unpacked || len(t.files)+len(t.dirs) > limits.Entries) {
+	limits, entries := r.limits.Effective(), len(t.files)+len(t.dirs)-1 // archives do not count the top
+	if !r.trusted && (t.size > limits.Unpacked || entries > limits.Entries) {
 		return verify.Hash{}, fmt.Errorf("%d bytes in %d files: %w", t.size, len(t.files), provider.ErrTooLarge)
 	}
 	for i, dir := range t.dirs {
