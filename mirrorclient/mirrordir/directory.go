@@ -181,7 +181,7 @@ func (d *Directory) path(ctx context.Context, name string) (string, error) {
 func nameable(name, goos string) error {
 	top, _, _ := strings.Cut(name, "/")
 	switch {
-	case top == private:
+	case strings.EqualFold(strings.TrimRight(top, ". "), private): // macOS and Windows take these for one name
 		return fmt.Errorf("%q is not a part of the mirror: %w", private, fs.ErrInvalid)
 	case goos == "windows" && strings.Contains(name, ":"):
 		return fmt.Errorf("%w: file names on Windows cannot hold the colon of %q; keep providers of a host with a port on another system, or in an object store", ErrName, top)

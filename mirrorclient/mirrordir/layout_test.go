@@ -23,6 +23,11 @@ func TestNameable(t *testing.T) {
 		{`example.com/a\b`, "windows", mirrordir.ErrName},
 		{"example.com/a/b", "windows", nil},
 		{".tofureg/change.lock", "linux", fs.ErrInvalid},
+		{".TOFUREG/change.lock", "darwin", fs.ErrInvalid},
+		{".Tofureg/change.lock", "windows", fs.ErrInvalid},
+		{".tofureg./change.lock", "windows", fs.ErrInvalid},
+		{".tofureg . /change.lock", "windows", fs.ErrInvalid},
+		{"example.com/.tofureg/b", "windows", nil},
 	}
 	for _, test := range tests {
 		err := mirrordir.Nameable(test.name, test.goos)
