@@ -44,7 +44,7 @@ import (
 //
 // To list what Source has dropped as well, combine the two:
 //
-//	provider.Multi{Methods: []provider.Method{{Name: "cache", Source: cache}, {Name: "kept", Source: mirror}}}
+//	&provider.Multi{Methods: []provider.Method{{Name: "cache", Source: cache}, {Name: "kept", Source: mirror}}}
 //
 // # Many clients
 //

@@ -35,8 +35,9 @@ type CheckOptions struct {
 const EventChecked provider.EventKind = "checked"
 
 // Check reads everything in the mirror again, archives, documents and records, and
-// reports where they do not agree. It changes nothing. What is being added while it runs
-// is looked at again before it is called a problem.
+// reports where they do not agree. It changes nothing there. What is being added while it
+// runs is looked at again before it is called a problem, under the lock of its version: for
+// this a [Directory] may get its ".tofureg".
 //
 // The error is not nil only if Check could not finish; a mirror with problems is none.
 func (m *Mirror) Check(ctx context.Context, o CheckOptions) (*Report, error) {

@@ -30,8 +30,9 @@ import (
 //
 // It answers GET and HEAD for HOST/NAMESPACE/TYPE/index.json, VERSION.json and archives by
 // their canonical names, and nothing else; what lies beside them in a directory is not
-// served. Answers have strong entity tags, and of an archive a range can be had; who asks for
-// several gets the whole. What the source does not have is 404, any other failure of it 502,
+// served. Answers have strong entity tags; of an archive only where one zh is stated, since an
+// h1 does not tell archives apart. Of an archive a range can be had, too; who asks for several
+// gets the whole. What the source does not have is 404, any other failure of it 502,
 // both with a JSON object whose "errors" say what happened, without the source's URL. The
 // host may be in its ASCII or its Unicode form.
 //

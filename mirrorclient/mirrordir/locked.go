@@ -11,14 +11,14 @@ import (
 
 // AddLocked is [Mirror.Add] for what a lock file holds: each provider in its locked version,
 // for these platforms, and with no other bytes than those whose hashes are locked. So
-// o.Policy.Accept has no effect here; set RequireSignature to want signatures too.
+// o.Policy.Accept has no effect here; set RequireSignature to want signatures too. It is an
+// error to give no platforms, for a lock file does not tell which hash is for which.
 //
 // A package for a platform that the lock file has no hash of is refused: its error wraps
 // verify.ErrNotAccepted. `tofu providers lock` and Merge of package lockfile add hashes for
 // other platforms.
 func (m *Mirror) AddLocked(ctx context.Context, src provider.Source, lock *lockfile.File, platforms []addrs.Platform, o Options) ([]Added, error) {
 	if len(platforms) == 0 {
-		// A lock file does not tell which hash is for which platform.
 		return nil, errors.New("mirror what is locked: no platforms are given")
 	}
 	var wants []Want

@@ -44,8 +44,9 @@ type Storage interface {
 // and [Mirror.Remove] cannot run into [Mirror.Add]. Without it, both downloads are made
 // and one of them is dropped.
 type Locker interface {
-	// Lock waits for the lock of this name, which need not be that of a file. The
-	// lock must not outlive the process.
+	// Lock waits for the lock of this name, which need not be that of a file. If ctx
+	// ends first, the error wraps that of ctx or its cause. The lock must not outlive
+	// the process.
 	Lock(ctx context.Context, name string) (unlock func() error, err error)
 }
 
