@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"github.com/tofureg/tofureg/internal/fsx"
@@ -61,32 +62,63 @@ func (d *Directory) clean(ctx context.Context) error {
 		return err
 	}
 	defer unlock()
-	return d.leftovers(func(path string) {
-		os.Remove(path)
-	})
+	list, err := d.unfinished()
+	for _, path := range list {
+		if runtime.GOOS == "windows" {
+			os.Remove(path) // fails if anybody has it open, also if that is this process
+		} else {
+			hold(path, func() { os.Remove(path) })
+		}
+	}
+	return err
 }
 
-// leftovers calls found for each unfinished file that nobody holds, and holds it
-// meanwhile: its maker may only be about to lock it.
-func (d *Directory) leftovers(found func(path string)) error {
+// leftovers calls found for each unfinished file that nobody holds.
+func (d *Directory) leftovers(ctx context.Context, found func(path string)) error {
+	list, err := d.unfinished()
+	if err != nil || len(list) == 0 {
+		return err
+	}
+	if runtime.GOOS == "windows" {
+		// What is opened here could not get its name meanwhile.
+		unlock, err := d.lockChanges(ctx)
+		if err == nil {
+			defer unlock()
+		} else if ctx.Err() != nil {
+			return err
+		} // or nobody can write here
+	}
+	for _, path := range list {
+		hold(path, func() { found(path) })
+	}
+	return nil
+}
+
+// unfinished returns the files that have not got their names yet, whoever works on them.
+func (d *Directory) unfinished() ([]string, error) {
 	dir := filepath.Join(d.Path, private)
 	names, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return nil, nil
 	}
+	var list []string
 	for _, n := range names {
-		if !n.Type().IsRegular() || !strings.HasPrefix(n.Name(), fsx.TempPrefix) {
-			continue
+		if n.Type().IsRegular() && strings.HasPrefix(n.Name(), fsx.TempPrefix) {
+			list = append(list, filepath.Join(dir, n.Name()))
 		}
-		path := filepath.Join(dir, n.Name())
-		f, err := os.OpenFile(path, os.O_RDWR, 0)
-		if err != nil {
-			continue // gone, or not ours
-		}
-		if locked, err := fsx.TryLock(f); err == nil && locked {
-			found(path)
-		}
-		f.Close()
 	}
-	return err
+	return list, err
+}
+
+// hold calls free if nobody holds an unfinished file, and holds it meanwhile: its maker may
+// only be about to lock it.
+func hold(path string, free func()) {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return // gone, or not ours
+	}
+	defer f.Close()
+	if locked, err := fsx.TryLock(f); err == nil && locked {
+		free()
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"path"
+	"path/filepath"
 	"slices"
 
 	"github.com/tofureg/tofureg/addrs"
@@ -16,9 +17,11 @@ func (m *Mirror) walk(ctx context.Context, r *reporter) ([]addrs.Provider, error
 	if err != nil {
 		return nil, err
 	}
-	if d, ok := m.Storage.(interface{ leftovers(func(string)) error }); ok {
-		err := d.leftovers(func(file string) {
-			r.note(Finding{Kind: Leftover, Name: private + "/" + path.Base(file), Detail: "an unfinished file that nobody works on; the next Add removes it"})
+	if d, ok := m.Storage.(interface {
+		leftovers(context.Context, func(string)) error
+	}); ok {
+		err := d.leftovers(ctx, func(file string) {
+			r.note(Finding{Kind: Leftover, Name: private + "/" + filepath.Base(file), Detail: "an unfinished file that nobody works on; the next Add removes it"})
 		})
 		if err != nil {
 			return nil, err
