@@ -151,6 +151,9 @@ func TestUnpackPlanted(t *testing.T) {
 		"link to a parent": func(dir, outside string) error { return os.Symlink(outside, filepath.Join(dir, "dir")) },
 	}
 	for name, plant := range plants {
+		if runtime.GOOS == "windows" && strings.Contains(name, "link") {
+			continue // they need a privilege there
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir, outside := t.TempDir(), t.TempDir()

@@ -240,14 +240,20 @@ func proxy(t *testing.T, target string) (address string, connects *atomic.Int32)
 	return srv.URL, connects
 }
 
+// trustedFile ends a test whose child process is to trust a server by a file.
+func trustedFile(t *testing.T) {
+	t.Helper()
+	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
+		t.Skip("skipped: SSL_CERT_FILE, by which the child process trusts the server, has no effect on " + runtime.GOOS)
+	}
+}
+
 // The proxies of the environment are honoured without any configuration. The
 // same run shows that clients without an http.Client share their connections,
 // and speak HTTP/2.
 func TestProxiesOfTheEnvironment(t *testing.T) {
 	t.Parallel()
-	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
-		t.Skip("skipped: SSL_CERT_FILE, by which the child process trusts the server, has no effect on " + runtime.GOOS)
-	}
+	trustedFile(t)
 	srv := serveTLS(t, func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, r.Host, " ", r.Proto)
 	}, &tls.Config{})
@@ -299,6 +305,7 @@ func TestProxiesOfTheEnvironment(t *testing.T) {
 // HTTP/1.1 where the server speaks it.
 func TestProtocols(t *testing.T) {
 	t.Parallel()
+	trustedFile(t)
 	for _, test := range []struct {
 		server    []string
 		documents string
