@@ -39,7 +39,11 @@ func followLinks(path string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if path = link; !filepath.IsAbs(link) {
+		switch path = link; {
+		case filepath.IsAbs(link):
+		case link != "" && os.IsPathSeparator(link[0]): // on Windows: of the same volume
+			path = filepath.VolumeName(dir) + link
+		default:
 			path = dir + string(filepath.Separator) + link
 		}
 	}

@@ -1,0 +1,31 @@
+package auth_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/tofureg/tofureg/auth"
+)
+
+// TestCredentialsFileRootedLink has a link to a path that begins at the top of the
+// volume, and does not say which one.
+func TestCredentialsFileRootedLink(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file, link := filepath.Join(dir, "real", "file"), filepath.Join(dir, "link")
+	if err := os.Mkdir(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	err := os.Symlink(file[len(filepath.VolumeName(file)):], link)
+	if err == nil {
+		_, err = os.Lstat(link) // Wine only says that it has made one
+	}
+	if err != nil {
+		t.Skipf("skipped: this user cannot make links: %v", err)
+	}
+	if err := (auth.CredentialsFile{Path: link}).Save(t.Context(), hostA, token(t, secret)); err != nil {
+		t.Fatal(err)
+	}
+	want(t, auth.CredentialsFile{Path: file}, hostA, secret)
+}
