@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/tofureg/tofureg/internal/disktest"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
@@ -119,22 +120,25 @@ func TestCacheStartsWithoutSource(t *testing.T) {
 // TestCacheInObjectStore: what is kept elsewhere must still have the hashes on record.
 func TestCacheInObjectStore(t *testing.T) {
 	t.Parallel()
-	reg, src := newRegistry(t)
-	b := &bucket{}
-	m := &mirrordir.Mirror{Storage: b, TempDir: t.TempDir()}
-	h := &mirrordir.Handler{Source: &mirrordir.Cache{Source: src, Mirror: m, Wait: -1}}
-	content := mustFetch(t, h, archive(v1, linux))
-	down(reg)
-	if mustFetch(t, h, archive(v1, linux)) != content || versionsOf(t, h) != "1.0.0" {
-		t.Error("it is another")
-	}
-	bad := []byte(content)
-	bad[len(bad)/2] ^= 1
-	b.mu.Lock()
-	b.files[archive(v1, linux)] = string(bad)
-	b.mu.Unlock()
-	if status, body := fetch(h, archive(v1, linux)); status == 200 {
-		t.Errorf("%d bytes that are not on record were served", len(body))
-	}
-	wantFiles(t, m.TempDir)
+	synctest.Test(t, func(t *testing.T) {
+		reg, src := newRegistry(t)
+		b := &bucket{}
+		m := &mirrordir.Mirror{Storage: b, TempDir: t.TempDir()}
+		h := &mirrordir.Handler{Source: &mirrordir.Cache{Source: src, Mirror: m, Wait: -1}}
+		content := mustFetch(t, h, archive(v1, linux))
+		down(reg)
+		if mustFetch(t, h, archive(v1, linux)) != content || versionsOf(t, h) != "1.0.0" {
+			t.Error("it is another")
+		}
+		bad := []byte(content)
+		bad[len(bad)/2] ^= 1
+		b.mu.Lock()
+		b.files[archive(v1, linux)] = string(bad)
+		b.mu.Unlock()
+		if status, body := fetch(h, archive(v1, linux)); status == 200 {
+			t.Errorf("%d bytes that are not on record were served", len(body))
+		}
+		synctest.Wait() // until what has arrived is let go
+		wantFiles(t, m.TempDir)
+	})
 }

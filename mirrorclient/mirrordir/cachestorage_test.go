@@ -56,37 +56,40 @@ func TestCacheCannotKeep(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			reg, src := newRegistry(t)
-			full := true
-			storage := failingStorage{&bucket{}, func(_ context.Context, name string) error {
-				if full {
-					return write(name)
+			synctest.Test(t, func(t *testing.T) {
+				reg, src := newRegistry(t)
+				full := true
+				storage := failingStorage{&bucket{}, func(_ context.Context, name string) error {
+					if full {
+						return write(name)
+					}
+					return nil
+				}}
+				var log strings.Builder
+				m := &mirrordir.Mirror{Storage: storage, TempDir: t.TempDir()}
+				h := &mirrordir.Handler{Source: &mirrordir.Cache{Source: src, Mirror: m, Wait: -1, Logger: slog.New(slog.NewTextHandler(&log, nil))}}
+				content := mustFetch(t, h, archive(v1, linux))
+				if got := log.String(); !strings.Contains(got, "level=WARN") || !strings.Contains(got, errFull.Error()) {
+					t.Errorf("log: %s", got)
 				}
-				return nil
-			}}
-			var log strings.Builder
-			m := &mirrordir.Mirror{Storage: storage, TempDir: t.TempDir()}
-			h := &mirrordir.Handler{Source: &mirrordir.Cache{Source: src, Mirror: m, Wait: -1, Logger: slog.New(slog.NewTextHandler(&log, nil))}}
-			content := mustFetch(t, h, archive(v1, linux))
-			if got := log.String(); !strings.Contains(got, "level=WARN") || !strings.Contains(got, errFull.Error()) {
-				t.Errorf("log: %s", got)
-			}
-			for range 2 {
-				if mustFetch(t, h, archive(v1, linux)) != content || versionsOf(t, h) != "1.0.0 2.0.0" {
-					t.Error("it is another")
+				for range 2 {
+					if mustFetch(t, h, archive(v1, linux)) != content || versionsOf(t, h) != "1.0.0 2.0.0" {
+						t.Error("it is another")
+					}
+					full = false // the second time it is kept
 				}
-				full = false // the second time it is kept
-			}
-			reg.Reset()
-			mustFetch(t, h, archive(v1, linux))
-			if reg.Count(0) != 0 {
-				t.Errorf("%v", reg.Requests())
-			}
-			wantFiles(t, m.TempDir)
-			mustAdd(t, m, src, wants(three[:1], v1), mirrordir.Options{})
-			if report := mustCheck(t, m, mirrordir.CheckOptions{}); !report.OK() {
-				t.Errorf("%+v", report)
-			}
+				reg.Reset()
+				mustFetch(t, h, archive(v1, linux))
+				if reg.Count(0) != 0 {
+					t.Errorf("%v", reg.Requests())
+				}
+				synctest.Wait() // until what has arrived is let go
+				wantFiles(t, m.TempDir)
+				mustAdd(t, m, src, wants(three[:1], v1), mirrordir.Options{})
+				if report := mustCheck(t, m, mirrordir.CheckOptions{}); !report.OK() {
+					t.Errorf("%+v", report)
+				}
+			})
 		})
 	}
 }

@@ -80,6 +80,7 @@ func TestCacheShared(t *testing.T) {
 		if zh, _ := verify.ZH(strings.NewReader(read(t, dir, archive(v1, linux)))); zh != rel.ZH("linux_amd64") {
 			t.Error("not kept")
 		}
+		synctest.Wait() // until what has arrived is let go
 		if left := files(t, c.Mirror.TempDir); len(left) > 0 {
 			t.Errorf("left behind: %v", left)
 		}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
@@ -34,29 +35,32 @@ func TestCacheOfRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			reg := regtest.New("registry.example.com")
-			test.provider.Address, test.provider.Size = "acme/alpha", 1<<20
-			reg.AddProvider(test.provider)
-			if test.fault.Kind != 0 {
-				reg.AddFault(test.fault)
-			}
-			h, c, dir := newCache(t, client(reg))
-			c.Policy = test.policy
-			if status, _ := fetch(h, archive(v1, linux)); status != 0 && status != 502 {
-				t.Errorf("status %d", status)
-			}
-			wantFiles(t, dir)
-			wantFiles(t, c.Mirror.TempDir)
-			if test.fault.First == 0 {
-				if status, _ := fetch(h, archive(v1, linux)); status != 0 && status != 502 {
-					t.Errorf("again: status %d", status)
+			synctest.Test(t, func(t *testing.T) {
+				reg := regtest.New("registry.example.com")
+				test.provider.Address, test.provider.Size = "acme/alpha", 1<<20
+				reg.AddProvider(test.provider)
+				if test.fault.Kind != 0 {
+					reg.AddFault(test.fault)
 				}
-				return
-			}
-			mustFetch(t, h, archive(v1, linux)) // the failure is not kept
-			if !strings.Contains(strings.Join(files(t, dir), " "), archive(v1, linux)) {
-				t.Errorf("not kept: %v", files(t, dir))
-			}
+				h, c, dir := newCache(t, client(reg))
+				c.Policy = test.policy
+				if status, _ := fetch(h, archive(v1, linux)); status != 0 && status != 502 {
+					t.Errorf("status %d", status)
+				}
+				synctest.Wait() // until what has arrived is let go
+				wantFiles(t, dir)
+				wantFiles(t, c.Mirror.TempDir)
+				if test.fault.First == 0 {
+					if status, _ := fetch(h, archive(v1, linux)); status != 0 && status != 502 {
+						t.Errorf("again: status %d", status)
+					}
+					return
+				}
+				mustFetch(t, h, archive(v1, linux)) // the failure is not kept
+				if !strings.Contains(strings.Join(files(t, dir), " "), archive(v1, linux)) {
+					t.Errorf("not kept: %v", files(t, dir))
+				}
+			})
 		})
 	}
 }

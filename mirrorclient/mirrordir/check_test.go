@@ -134,9 +134,9 @@ func TestFindings(t *testing.T) {
 			write(t, dir, home+"/3.0.0/linux_amd64/x", "x")
 			write(t, dir, "README.md", "x")
 			write(t, dir, home+"/terraform-provider-beta_1.0.0_linux_amd64.zip", "x")
-			write(t, dir, "Registry.Example.com/acme/alpha/x", "x")
+			write(t, dir, "Other.Example.com/acme/alpha/x", "x") // a directory of its own on every system
 			write(t, dir, "no host/acme/alpha/x", "x")
-		}, []finding{{mirrordir.Ignored, "README.md"}, {mirrordir.Ignored, home + "/terraform-provider-beta_1.0.0_linux_amd64.zip"}, {mirrordir.Ignored, "Registry.Example.com/acme/alpha"}, {mirrordir.Ignored, "no host/acme/alpha"}}},
+		}, []finding{{mirrordir.Ignored, "README.md"}, {mirrordir.Ignored, home + "/terraform-provider-beta_1.0.0_linux_amd64.zip"}, {mirrordir.Ignored, "Other.Example.com/acme/alpha"}, {mirrordir.Ignored, "no host/acme/alpha"}}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -193,8 +193,18 @@ func parse[T any](t testing.TB, text string) (doc T) {
 	return doc
 }
 
-// fileURL returns the URL of a file as a web server for the directory would have it.
-func fileURL(t testing.TB, dir, name string) *url.URL {
+// follow returns the path of the file that a document refers to, as the client of a web server
+// for the directory finds it.
+func follow(t testing.TB, dir, document, ref string) string {
 	t.Helper()
-	return &url.URL{Scheme: "file", Path: filepath.ToSlash(filepath.Join(dir, filepath.FromSlash(name)))}
+	const top = "/mirror/"
+	u, err := (&url.URL{Scheme: "https", Host: "mirror.example.com", Path: top + document}).Parse(ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, ok := strings.CutPrefix(u.Path, top)
+	if !ok || u.Host != "mirror.example.com" {
+		t.Errorf("%s leads out of the mirror, to %v", document, u)
+	}
+	return filepath.Join(dir, filepath.FromSlash(name))
 }

@@ -165,6 +165,7 @@ func poll(t *testing.T, dir string) (documents int) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		home = filepath.ToSlash(home)
 		for version := range parse[index](t, read(t, dir, home+"/index.json")).Versions {
 			documents++
 			name := home + "/" + version + ".json"
@@ -173,11 +174,7 @@ func poll(t *testing.T, dir string) (documents int) {
 				t.Errorf("%s has no archives", name)
 			}
 			for platform, a := range doc.Archives {
-				u, err := fileURL(t, dir, name).Parse(a.URL)
-				if err != nil {
-					t.Fatal(err)
-				}
-				f, err := os.Open(filepath.FromSlash(u.Path))
+				f, err := os.Open(follow(t, dir, name, a.URL))
 				if err != nil {
 					t.Errorf("%s lists %s: %v", name, platform, err)
 					continue

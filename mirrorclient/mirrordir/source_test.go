@@ -57,6 +57,9 @@ func TestNames(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if runtime.GOOS == "windows" && strings.Contains(test.files[0], ":") {
+				return // file names there have no colons
+			}
 			m, dir := newMirror(t)
 			for _, f := range test.files {
 				write(t, dir, f, "x")
@@ -142,6 +145,9 @@ func TestNothingThere(t *testing.T) {
 // is between must not.
 func TestSymlinks(t *testing.T) {
 	t.Parallel()
+	if runtime.GOOS == "windows" {
+		return // links need a privilege there
+	}
 	elsewhere := t.TempDir()
 	write(t, elsewhere, "a.zip", "x")
 	write(t, elsewhere, "tree/x", "x")
