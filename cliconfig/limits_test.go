@@ -5,20 +5,38 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/tofureg/tofureg/cliconfig"
 )
 
-// home is a System on the real disk, with nothing but these files in the home directory.
+// home is a System on the real disk, with nothing but these files in the home directory,
+// which is the working directory too.
 func home(t *testing.T, files map[string]string) cliconfig.System {
 	t.Helper()
-	dir := t.TempDir()
-	for name, text := range files {
-		write(t, filepath.Join(dir, filepath.FromSlash(name)), text)
+	sys := cliconfig.System{GOOS: "linux", GOARCH: "amd64", Home: t.TempDir()}
+	if runtime.GOOS == "windows" {
+		sys.GOOS = runtime.GOOS // its paths are not absolute elsewhere
 	}
-	return cliconfig.System{GOOS: "linux", GOARCH: "amd64", Home: filepath.ToSlash(dir), Dir: filepath.ToSlash(dir)}
+	sys.Dir = sys.Home
+	for name, text := range files {
+		write(t, filepath.Join(sys.Home, native(name)), text)
+	}
+	return sys
+}
+
+// native returns where a file of a home directory is that has this name on Unix.
+func native(name string) string {
+	if runtime.GOOS == "windows" {
+		first, rest, _ := strings.Cut(name, "/")
+		there := map[string]string{".tofurc": "tofu.rc", ".terraformrc": "terraform.rc", ".terraform.d": "terraform.d"}
+		if first, ok := there[first]; ok {
+			return filepath.Join("AppData", "Roaming", first, rest)
+		}
+	}
+	return filepath.FromSlash(name)
 }
 
 func TestFileSize(t *testing.T) {
@@ -43,7 +61,7 @@ func TestFileCount(t *testing.T) {
 	if err != nil || len(cfg.Files()) != cliconfig.MaxFiles {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(sys.Home, ".terraform.d/more.tfrc.json"), "{}")
+	write(t, filepath.Join(sys.Home, native(".terraform.d/more.tfrc.json")), "{}")
 	if _, err := cliconfig.Load(sys); !errors.Is(err, cliconfig.ErrTooLarge) {
 		t.Errorf("one file more: %v", err)
 	}
@@ -123,7 +141,7 @@ func TestErrorText(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	problem, ok := errors.AsType[*cliconfig.Problem](err)
-	if !ok || problem.Line != 2 || problem.Warning || !strings.HasSuffix(problem.File, ".tofurc") {
+	if !ok || problem.Line != 2 || problem.Warning || !strings.HasSuffix(problem.File, native(".tofurc")) {
 		t.Errorf("%+v", problem)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -100,7 +101,7 @@ func TestSystemIsNotPrinted(t *testing.T) {
 	const secret = "xxxxxx.never-shown"
 	sys := home(t, map[string]string{".tofurc": `credentials "b.test" { token = "` + secret + `" }
 credentials_helper "vault" { args = ["` + secret + `"] }`})
-	write(t, filepath.Join(sys.Home, ".terraform.d", "plugins", "terraform-credentials-vault"), "")
+	write(t, filepath.Join(sys.Home, native(".terraform.d/plugins/terraform-credentials-vault")), "")
 	sys.Environ = []string{"TF_TOKEN_a_test=" + secret, "TF_TOKEN_c_test= " + secret}
 	cfg, err := cliconfig.Load(sys)
 	if err != nil {
@@ -130,7 +131,7 @@ credentials_helper "vault" { args = ["` + secret + `"] }`})
 			t.Errorf("%T prints a token: %s", v, printed)
 		}
 	}
-	if want := fmt.Sprintf("%v", sys); !strings.Contains(want, sys.Home) || !strings.Contains(want, "2 variables") {
+	if want := fmt.Sprintf("%v", sys); !strings.Contains(want, strconv.Quote(sys.Home)) || !strings.Contains(want, "2 variables") {
 		t.Errorf("%q does not tell which system it is", want)
 	}
 }

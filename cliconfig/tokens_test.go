@@ -144,7 +144,7 @@ func TestStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := cfg.Store(hostA); !errors.Is(err, cliconfig.ErrNotWritable) || !strings.Contains(err.Error(), ".tofurc:1:13") {
+	if _, err := cfg.Store(hostA); !errors.Is(err, cliconfig.ErrNotWritable) || !strings.Contains(err.Error(), native(".tofurc")+":1:13") {
 		t.Errorf("%v", err)
 	}
 	for _, host := range []svchost.Hostname{hostB, hostC} {
