@@ -17,6 +17,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/cliconfig"
+	"github.com/tofureg/tofureg/internal/terraformtest"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
@@ -268,10 +269,9 @@ func newWorld(t *testing.T, c realCase) *world {
 	for name, text := range c.files {
 		write(t, filepath.Join(home, fill.Replace(name)), fill.Replace(text))
 	}
-	env := []string{
-		"HOME=" + home, "PATH=" + os.Getenv("PATH"), "CHECKPOINT_DISABLE=1",
-		"SSL_CERT_FILE=" + write(t, filepath.Join(home, "ca.pem"), string(srv.CertPEM)+string(second.CertPEM)),
-	}
+	p := terraformtest.Project{Dir: home}
+	p.Trust(t, slices.Concat(srv.CertPEM, second.CertPEM))
+	env := append(p.Env, "HOME="+home, "PATH="+os.Getenv("PATH"), "CHECKPOINT_DISABLE=1")
 	for _, v := range c.env {
 		env = append(env, fill.Replace(v))
 	}
