@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -29,7 +30,8 @@ import (
 // Git may use https and SSH. User names and passwords do not get into errors, though
 // as long as git runs they can be in the list of processes, if a location has any.
 type Git struct {
-	// Path is the program; empty: "git".
+	// Path is the program; empty: "git". If it is relative, it counts from the working
+	// directory; a mere name is looked for in the PATH.
 	Path string
 
 	// Env is its environment, each as "KEY=VALUE"; nil: that of this process.
@@ -88,16 +90,27 @@ func (g *Git) protocols(scheme string, local bool) ([]string, error) {
 
 // command prepares one run of git in the repository.
 func (r *repository) command(ctx context.Context, args ...string) *exec.Cmd {
-	program := r.git.Path
-	if program == "" {
-		program = "git"
-	}
-	cmd := exec.CommandContext(ctx, program, slices.Concat(r.git.settings(), args)...)
+	cmd := exec.CommandContext(ctx, r.git.program(), slices.Concat(r.git.settings(), args)...)
 	cmd.Dir = r.dir
 	cmd.Env = r.git.Env
 	cmd.Env = append(gitEnvironment(cmd.Environ(), r.protocols), "GIT_DIR="+r.dir)
 	isolate(cmd)
 	return cmd
+}
+
+// program returns the name of git or its path, which must not count from the directory
+// that git runs in.
+func (g *Git) program() string {
+	if g.Path == "" {
+		return "git"
+	}
+	if filepath.Base(g.Path) == g.Path {
+		return g.Path // to be found in the PATH
+	}
+	if path, err := filepath.Abs(g.Path); err == nil {
+		return path
+	}
+	return g.Path
 }
 
 // settings come before the verb. They take precedence over all configuration.

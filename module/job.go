@@ -17,7 +17,7 @@ type job struct {
 	o      Options
 	limits verify.Limits // effective
 	dir    string        // as the caller named it
-	target string        // cleaned
+	target string        // absolute
 	there  fs.FileInfo   // the target, if it was found to have Options.H1
 	stage  *stage        // nil: nothing is to be written yet
 	meter  *meter
@@ -32,7 +32,7 @@ func newJob(ctx context.Context, src Opener, dir string, o Options) (*job, error
 	if err != nil {
 		return nil, err
 	}
-	if err := vacant(target, o.Replace); err != nil {
+	if err := vacant(filepath.Clean(dir), o.Replace); err != nil {
 		return nil, err
 	}
 	j := &job{src: src, o: o, limits: o.Limits.Effective(), dir: dir, target: target}

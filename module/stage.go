@@ -24,12 +24,13 @@ type stage struct {
 	trees   int
 }
 
-// cleanTarget refuses what is no name of a directory.
+// cleanTarget returns the absolute path of the target, as git runs in a directory of its
+// own. It refuses what is no name of a directory.
 func cleanTarget(target string) (string, error) {
 	if base := filepath.Base(target); target == "" || base == "." || base == ".." || base == string(filepath.Separator) {
 		return "", &fs.PathError{Op: "create", Path: target, Err: fs.ErrInvalid}
 	}
-	return filepath.Clean(target), nil
+	return filepath.Abs(target)
 }
 
 // newStage makes the directory, and those above it that are missing.

@@ -1,0 +1,72 @@
+package module_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/tofureg/tofureg/module"
+)
+
+// TestRelativeDir: a directory may be named from the working directory, whichever
+// programs run elsewhere.
+func TestRelativeDir(t *testing.T) {
+	o := newOrigin(t)
+	t.Chdir(t.TempDir())
+	dir := filepath.Join("modules", "x")
+	opts := allowed()
+	for _, wanted := range []bool{false, true} {
+		if wanted {
+			opts.Replace, opts.H1 = true, h1(t, example)
+			write(t, dir, files{"main.tf": "changed\n"})
+		}
+		report, err := module.DownloadLocation(t.Context(), nil, o.location("?ref=v1.0.0"), dir, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantTree(t, dir, example)
+		if report.Dir != dir || report.Reused {
+			t.Errorf("%+v, want the directory %s", report, dir)
+		}
+	}
+	report, err := module.DownloadLocation(t.Context(), nil, o.location("?ref=v1.0.0"), dir, opts)
+	if err != nil || !report.Reused {
+		t.Errorf("again: %+v, %v", report, err)
+	}
+	_, err = module.DownloadLocation(t.Context(), nil, o.location(""), dir, allowed())
+	if !errors.Is(err, module.ErrOccupied) || !strings.Contains(err.Error(), ": "+dir+": ") {
+		t.Errorf("%v, want the directory %s", err, dir)
+	}
+}
+
+// TestRelativeGit: so may the program.
+func TestRelativeGit(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		return // the program of the test is a script
+	}
+	o := newOrigin(t)
+	script := program(t, "#!/bin/sh\nexec git \"$@\"\n")
+	t.Chdir(filepath.Dir(filepath.Dir(script)))
+	opts := allowed()
+	opts.Git.Path = "." + string(os.PathSeparator) + filepath.Join(filepath.Base(filepath.Dir(script)), filepath.Base(script))
+	dir := target(t)
+	if _, err := module.DownloadLocation(t.Context(), nil, o.location("?ref=v1.0.0"), dir, opts); err != nil {
+		t.Fatal(err)
+	}
+	wantTree(t, dir, example)
+}
+
+// TestRelativeDirsClash: two spellings of a directory are one.
+func TestRelativeDirsClash(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	src, requests := many(t, dir, 2)
+	requests[1].Dir = filepath.Base(requests[0].Dir)
+	results, _ := module.DownloadAll(t.Context(), src, requests, module.Options{Replace: true})
+	if results[0].Err != nil || !errors.Is(results[1].Err, module.ErrOccupied) {
+		t.Errorf("%v; %v, want ErrOccupied", results[0].Err, results[1].Err)
+	}
+}
