@@ -35,7 +35,8 @@ type Options struct {
 
 	// AllowLocal permits locations on this machine: directories, archives, and
 	// repositories at file URLs. Such a location is refused as ErrLocal
-	// otherwise, since a registry must not choose what is read here.
+	// otherwise, since a registry must not choose what is read here. A directory
+	// is not copied to itself, nor to a place in it.
 	AllowLocal bool
 
 	// SkipLinks leaves symbolic links out, which are a reason to refuse a

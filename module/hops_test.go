@@ -481,3 +481,23 @@ func umask(t *testing.T) os.FileMode {
 	}
 	return 0o777 &^ info.Mode().Perm()
 }
+
+// TestLocalAround: a directory is not copied into itself.
+func TestLocalAround(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	content := files{"main.tf": "x\n", ".git/config": "[core]\n"}
+	write(t, home, content)
+	for _, dir := range []string{filepath.Join(home, "m"), filepath.Join(home, ".cache", "m"), home} {
+		report, err := module.DownloadLocation(t.Context(), nil, at(t, filepath.ToSlash(home)), dir, module.Options{AllowLocal: true, Replace: true})
+		if err == nil || !strings.Contains(err.Error(), "which is to be copied") {
+			t.Errorf("%s: %+v, %v", dir, report, err)
+		}
+	}
+	wantTree(t, home, content)
+	// Beside it is no trouble, whatever the names have in common.
+	dir := home + "m"
+	if _, err := module.DownloadLocation(t.Context(), nil, at(t, filepath.ToSlash(home)), dir, module.Options{AllowLocal: true}); err != nil {
+		t.Error(err)
+	}
+}

@@ -11,9 +11,11 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"github.com/tofureg/tofureg/internal/archive"
+	"github.com/tofureg/tofureg/internal/fsx"
 )
 
 // local copies a directory of this machine, or unpacks an archive on it.
@@ -34,6 +36,9 @@ func (j *job) local(ctx context.Context, loc *Location) (*pack, error) {
 	case loc.Checksum != "":
 		return nil, errors.New("there is a directory in place of the archive that the checksum is for")
 	}
+	if err := j.outside(info); err != nil {
+		return nil, err
+	}
 	from, err := os.OpenRoot(name)
 	if err != nil {
 		return nil, err
@@ -44,7 +49,7 @@ func (j *job) local(ctx context.Context, loc *Location) (*pack, error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		w.CloseWithError(writeTree(w, from.FS()))
+		w.CloseWithError(writeTree(w, fsx.Tree(ctx, from)))
 	}()
 	defer func() {
 		r.Close()
@@ -55,17 +60,35 @@ func (j *job) local(ctx context.Context, loc *Location) (*pack, error) {
 	})
 }
 
+// outside makes sure that the target is not in a directory that is to be copied: the copy
+// would hold the stage, and with it a copy of itself.
+func (j *job) outside(source fs.FileInfo) error {
+	beside := filepath.Dir(j.target)
+	if real, err := filepath.EvalSymlinks(beside); err == nil {
+		beside = real
+	}
+	for _, dir := range upwards(filepath.Join(beside, filepath.Base(j.target))) {
+		if info, err := os.Lstat(dir); err == nil && os.SameFile(info, source) {
+			return fmt.Errorf("%s is in the directory %s, which is to be copied", j.dir, dir)
+		}
+	}
+	return nil
+}
+
 // localPath returns the path that a file URL names.
 func localPath(u *url.URL) string {
 	p := u.Path
-	if len(p) > 2 && p[0] == '/' && p[2] == ':' { // /C:/dir
+	if runtime.GOOS == "windows" && len(p) > 2 && p[0] == '/' && p[2] == ':' { // /C:/dir
 		p = p[1:]
 	}
 	return filepath.FromSlash(p)
 }
 
 func (j *job) localArchive(ctx context.Context, loc *Location, name string) (*pack, error) {
-	f, err := os.Open(name)
+	f, err := fsx.OpenRegular(name)
+	if errors.Is(err, fsx.ErrNotAFile) {
+		return nil, fmt.Errorf("%w: neither a file nor a directory", ErrArchive)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -73,9 +96,6 @@ func (j *job) localArchive(ctx context.Context, loc *Location, name string) (*pa
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%w: neither a file nor a directory", ErrArchive)
 	}
 	got, _, err := j.arrive(ctx, loc, &Body{ReadCloser: f, Size: info.Size()})
 	return got, err
@@ -128,6 +148,10 @@ func writeEntry(tw *tar.Writer, fsys fs.FS, name string, d fs.DirEntry) error {
 		return err
 	}
 	defer f.Close()
+	// By now something else may be there.
+	if is, err := f.Stat(); err != nil || !is.Mode().IsRegular() {
+		return errors.Join(fmt.Errorf("%w: %.200q is no file any more", ErrArchive, name), err)
+	}
 	_, err = io.Copy(tw, f)
 	return err
 }

@@ -1,0 +1,71 @@
+//go:build unix
+
+package module_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tofureg/tofureg/internal/disktest"
+	"github.com/tofureg/tofureg/module"
+)
+
+// TestLocalPipe: nobody need ever write to a pipe in place of an archive.
+func TestLocalPipe(t *testing.T) {
+	t.Parallel()
+	pipe := filepath.Join(t.TempDir(), "vpc.zip")
+	if err := mkfifo(pipe); err != nil {
+		t.Fatal(err)
+	}
+	dir := target(t)
+	_, err := module.DownloadLocation(t.Context(), nil, at(t, "file://"+pipe), dir, module.Options{AllowLocal: true})
+	if !errors.Is(err, module.ErrArchive) {
+		t.Errorf("%v, want ErrArchive", err)
+	}
+	absent(t, dir)
+}
+
+// TestLocalSwappedForPipe puts a pipe where a file is about to be copied.
+func TestLocalSwappedForPipe(t *testing.T) {
+	t.Parallel()
+	copied := 0
+	disktest.Swapped(t, "content", func(path string) error {
+		dir := target(t)
+		_, err := module.DownloadLocation(t.Context(), nil, at(t, filepath.Dir(path)), dir, module.Options{AllowLocal: true})
+		if err == nil {
+			copied++
+			wantTree(t, dir, files{"path": "content"})
+		}
+		return err
+	})
+	if copied == 0 {
+		t.Error("the directory was never copied")
+	}
+}
+
+// TestLocalPathWithColon: what is a drive elsewhere is a directory here.
+func TestLocalPathWithColon(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, filepath.Join("c:", "vpc"), example)
+	_, err := module.DownloadLocation(t.Context(), nil, at(t, "file:///c:/vpc"), target(t), module.Options{AllowLocal: true})
+	if !errors.Is(err, module.ErrNotFound) || !strings.Contains(err.Error(), " /c:/vpc") {
+		t.Errorf("%v, want ErrNotFound for a path from the root", err)
+	}
+}
+
+// TestLocalAroundLink: a link hides that the target is within.
+func TestLocalAroundLink(t *testing.T) {
+	t.Parallel()
+	home, link := t.TempDir(), filepath.Join(t.TempDir(), "link")
+	write(t, home, files{"main.tf": "x\n", "deep/in/x": ""})
+	if err := os.Symlink(filepath.Join(home, "deep", "in"), link); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(link, "m")
+	if report, err := module.DownloadLocation(t.Context(), nil, at(t, home), dir, module.Options{AllowLocal: true}); err == nil {
+		t.Errorf("%+v, want an error", report)
+	}
+}
