@@ -15,6 +15,7 @@ import (
 type local struct {
 	*Installed
 	from Origin
+	said *provider.Package // by the source; nil unless from is FromSource
 }
 
 // lookup finds the package in Dir or Cache; nil: it is in neither, or is not the locked
@@ -41,7 +42,7 @@ func (j *job) lookup(ctx context.Context) (*local, error) {
 		found, err := j.lookupIn(ctx, place.dir, verify.Policy{Accept: j.lock.Accept(j.s.Provider, j.s.Version)})
 		switch {
 		case err == nil:
-			return &local{found, place.from}, nil
+			return &local{Installed: found, from: place.from}, nil
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case why == nil && !errors.Is(err, ErrNotInstalled):
@@ -88,7 +89,7 @@ func (j *job) lookupTrusted(ctx context.Context) (*local, error) {
 	found, err := j.lookupIn(ctx, j.Cache, verify.Policy{AllowUnsigned: true, AllowUnchecked: true})
 	switch {
 	case err == nil:
-		return &local{found, FromCache}, nil
+		return &local{Installed: found, from: FromCache}, nil
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case errors.Is(err, ErrNotInstalled):
@@ -134,7 +135,7 @@ func (j *job) install(ctx context.Context, here *local, described chan<- *provid
 	if err := j.installed(pkg); err != nil {
 		return err
 	}
-	j.s.From, j.s.Fetched = here.from, here.Fetched
+	j.s.From, j.s.Package, j.s.Fetched = here.from, here.said, here.Fetched
 	j.s.Reports = map[addrs.Platform]*verify.Report{j.platform: here.Report}
 	return nil
 }
@@ -143,7 +144,6 @@ func (j *job) install(ctx context.Context, here *local, described chan<- *provid
 func (j *job) fetch(ctx context.Context, described chan<- *provider.Package) (*local, error) {
 	pkg, err := j.find(ctx)
 	if err == nil {
-		j.s.Package = pkg
 		described <- pkg
 	}
 	close(described)
@@ -160,15 +160,13 @@ func (j *job) fetch(ctx context.Context, described chan<- *provider.Package) (*l
 		return nil, err
 	}
 	j.store(ctx, got)
-	from := FromSource
 	switch {
 	case got.Fetched > 0 || !got.Reused:
+		return &local{got, FromSource, pkg}, nil
 	case j.Cache != nil:
-		from = FromCache
-	default:
-		from = FromDir
+		return &local{Installed: got, from: FromCache}, nil
 	}
-	return &local{got, from}, nil
+	return &local{Installed: got, from: FromDir}, nil
 }
 
 // forward passes the events of Dir.Install on, but for its last one: there is more to do.

@@ -76,7 +76,7 @@ func TestReuseWithoutLock(t *testing.T) {
 			s.elsewhere(t)
 		}
 		sel := only(t, s.ensure(t, nil))
-		if sel.From != want || sel.Fetched != 0 || sel.Package == nil || s.Count(regtest.Archive) > 0 {
+		if sel.From != want || sel.Fetched != 0 || sel.Package != nil || s.Count(regtest.Archive) > 0 {
 			t.Errorf("%+v", sel)
 		}
 	}
