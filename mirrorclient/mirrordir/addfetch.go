@@ -21,7 +21,7 @@ func (a *packageAdder) fetch(ctx context.Context) (*Added, error) {
 	defer s.Discard()
 	policy := a.job.policy
 	policy.RequireSignature = policy.RequireSignature || !a.options.NoEvidence // only has Receive fetch the evidence
-	got, err := provider.Receive(ctx, a.evidence, a.pkg, s.file(), provider.Options{Policy: policy, Progress: a.report})
+	got, err := provider.Receive(ctx, a.source, a.pkg, s.file(), provider.Options{Policy: policy, Progress: a.report})
 	if err != nil {
 		return nil, err
 	}

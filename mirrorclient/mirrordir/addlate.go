@@ -15,7 +15,7 @@ func (a *adder) late(v *versionAdder) {
 	if a.again == nil {
 		a.again = map[addrs.Provider][]*versionAdder{}
 	}
-	v.evidence = nil // is not needed any more, and there may be many
+	v.source = nil // is not needed any more, and there may be many
 	a.again[v.job.Provider] = append(a.again[v.job.Provider], v)
 }
 

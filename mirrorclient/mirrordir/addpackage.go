@@ -157,7 +157,7 @@ func (a *packageAdder) adopt(ctx context.Context) (*Added, error) {
 	ev := a.pkg.Evidence()
 	if a.needsEvidence() {
 		var err error
-		if ev, err = a.evidence.Evidence(ctx, a.pkg); err != nil {
+		if ev, err = a.source.Evidence(ctx, a.pkg); err != nil {
 			return nil, err
 		}
 	}
@@ -199,7 +199,7 @@ func (a *packageAdder) ask(ctx context.Context) error {
 	if a.asked {
 		return nil
 	}
-	pkg, err := a.src.ProviderPackage(ctx, a.pkg.Provider, a.pkg.Version, a.pkg.Platform)
+	pkg, err := a.source.ProviderPackage(ctx, a.pkg.Provider, a.pkg.Version, a.pkg.Platform)
 	if err != nil {
 		return err
 	}

@@ -13,9 +13,9 @@ import (
 // versionAdder adds the packages of one version.
 type versionAdder struct {
 	*adder
-	job      *job
-	evidence provider.Fetcher // asks once for what packages have in common
-	names    []string         // of the archives that there may be
+	job    *job
+	source provider.Source // checks the answers, and asks once for what packages have in common
+	names  []string        // of the archives that there may be
 }
 
 // version does one job.
@@ -31,14 +31,14 @@ func (a *adder) version(ctx context.Context, j *job) ([]Added, []failure) {
 		return nil, whole(err)
 	}
 	defer unlock()
-	v := &versionAdder{adder: a, job: j, evidence: provider.ShareEvidence(a.src)}
+	v := &versionAdder{adder: a, job: j, source: provider.ShareEvidence(a.src)}
 	files, fresh, err := a.shelves[j.Provider].list(ctx, a.Mirror, j.Provider)
 	if err != nil {
 		return nil, whole(err)
 	}
 	platforms := j.Platforms
 	if len(platforms) == 0 {
-		if platforms, err = a.allPlatforms(ctx, j); err != nil {
+		if platforms, err = v.allPlatforms(ctx); err != nil {
 			return nil, whole(err)
 		}
 	}
@@ -88,8 +88,9 @@ func (m *Mirror) scanHome(ctx context.Context, p addrs.Provider) (*holding, erro
 }
 
 // allPlatforms asks the source.
-func (a *adder) allPlatforms(ctx context.Context, j *job) ([]addrs.Platform, error) {
-	versions, err := a.src.ProviderVersions(ctx, j.Provider)
+func (v *versionAdder) allPlatforms(ctx context.Context) ([]addrs.Platform, error) {
+	j := v.job
+	versions, err := v.source.ProviderVersions(ctx, j.Provider)
 	if err != nil {
 		return nil, err
 	}

@@ -94,11 +94,20 @@ func ask[T any](ctx context.Context, a *asker, request func() (T, error)) (T, er
 }
 
 func (a *asker) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
-	return ask(ctx, a, func() (*provider.Versions, error) { return a.Source.ProviderVersions(ctx, p) })
+	versions, err := ask(ctx, a, func() (*provider.Versions, error) { return a.Source.ProviderVersions(ctx, p) })
+	if err == nil && versions == nil {
+		return nil, failed("list versions of", p.String(), errors.New("the source returned neither versions nor an error"))
+	}
+	return versions, err
 }
 
 func (a *asker) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
-	return ask(ctx, a, func() (*provider.Package, error) { return a.Source.ProviderPackage(ctx, p, v, platform) })
+	pkg, err := ask(ctx, a, func() (*provider.Package, error) { return a.Source.ProviderPackage(ctx, p, v, platform) })
+	if err == nil && (pkg == nil || pkg.Provider != p || pkg.Version != v || pkg.Platform != platform) {
+		wanted := provider.Package{Provider: p, Version: v, Platform: platform}
+		return nil, failed("find", wanted.String(), errors.New("the source did not answer with this package"))
+	}
+	return pkg, err
 }
 
 func (a *asker) Evidence(ctx context.Context, pkg *provider.Package) (verify.Evidence, error) {

@@ -1,0 +1,62 @@
+package mirrordir_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/provider"
+)
+
+// mistaken is a source that answers every question as if it was about another version, or
+// not at all.
+type mistaken struct {
+	provider.Source
+	as addrs.Version // zero: no answer
+}
+
+func (m mistaken) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
+	if m.as.IsZero() {
+		return nil, nil
+	}
+	return m.Source.ProviderVersions(ctx, p)
+}
+
+func (m mistaken) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, on addrs.Platform) (*provider.Package, error) {
+	if m.as.IsZero() {
+		return nil, nil
+	}
+	return m.Source.ProviderPackage(ctx, p, m.as, on)
+}
+
+// TestMistakenSource: what a source says of another package, rightly signed, is neither added
+// nor served under this one's name.
+func TestMistakenSource(t *testing.T) {
+	t.Parallel()
+	reg, all := manyVersions(2)
+	asked, other := all[0].Version, all[1].Version
+	for name, as := range map[string]addrs.Version{"another": other, "nothing": {}} {
+		src := mistaken{client(reg), as}
+		for _, platforms := range [][]addrs.Platform{nil, {linux}} {
+			m, _ := newMirror(t)
+			if got, err := m.Add(t.Context(), src, wants(platforms, asked), mirrordir.Options{}); err == nil {
+				t.Errorf("%s: added %v", name, got)
+			}
+		}
+		h := &mirrordir.Handler{Source: src}
+		for _, file := range []string{"index.json", asked.String() + ".json", "terraform-provider-alpha_" + asked.String() + "_linux_amd64.zip"} {
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/"+home+"/"+file, nil))
+			if file == "index.json" && name == "another" {
+				continue // the list of versions is right
+			}
+			if body, _ := io.ReadAll(w.Result().Body); w.Code == http.StatusOK {
+				t.Errorf("%s: %s was served: %.200q", name, file, body)
+			}
+		}
+	}
+}
