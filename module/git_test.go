@@ -479,8 +479,10 @@ func gitServer(t *testing.T, dir string, dumb bool, user string) *httptest.Serve
 func TestGitHTTP(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)
-	o.git("update-server-info")
 	first := o.git("rev-parse", "HEAD~1")
+	o.git("branch", "facade") // it looks like a commit
+	o.git("update-server-info")
+	both := with(example, files{"second.tf": "# two\n"})
 	opts := allowed()
 	opts.Git.AllowHTTP = true
 	for name, server := range map[string]*httptest.Server{
@@ -488,14 +490,17 @@ func TestGitHTTP(t *testing.T) {
 		"dumb":  gitServer(t, filepath.Dir(o.dir), true, "user:secret"),
 	} {
 		host := strings.TrimPrefix(server.URL, "http://")
-		for _, ref := range []string{"v1.0.0", first, first[:9]} {
+		for ref, want := range map[string]files{
+			"": both, "HEAD": both, "main": both, "refs/heads/main": both,
+			"v1.0.0": example, "refs/tags/v1.0.0": example, first: example, first[:9]: example, "facade": both,
+		} {
 			dir := target(t)
 			report, err := module.DownloadLocation(t.Context(), nil, at(t, "git::http://user:secret@"+host+"/origin/.git?ref="+ref), dir, opts)
 			if err != nil {
 				t.Errorf("%s, %s: %v", name, ref, err)
 				continue
 			}
-			wantTree(t, dir, example)
+			wantTree(t, dir, want)
 			if strings.Contains(report.Location, "secret") {
 				t.Errorf("location %q", report.Location)
 			}
@@ -506,11 +511,13 @@ func TestGitHTTP(t *testing.T) {
 				t.Errorf("%s as %q: %v, want %v", name, user, err, want)
 			}
 		}
-		_, err := module.DownloadLocation(t.Context(), nil, at(t, "git::http://user:secret@"+host+"/none/.git"), target(t), opts)
-		if !errors.Is(err, module.ErrNotFound) {
-			t.Errorf("%s, no such repository: %v", name, err)
+		for _, none := range []string{"/none/.git", "/origin/.git?ref=none", "/origin/.git?ref=abad1dea"} {
+			_, err := module.DownloadLocation(t.Context(), nil, at(t, "git::http://user:secret@"+host+none), target(t), opts)
+			if !errors.Is(err, module.ErrNotFound) {
+				t.Errorf("%s, %s: %v, want ErrNotFound", name, none, err)
+			}
+			wellFormed(t, err)
 		}
-		wellFormed(t, err)
 	}
 }
 

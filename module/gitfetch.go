@@ -116,11 +116,14 @@ func (r *repository) fetch(ctx context.Context, ref string) (string, error) {
 		ref = "HEAD"
 	}
 	err := r.get(ctx, "--no-tags", "--depth=1", "--", "origin", ref)
+	if complains(err, "dumb http") {
+		// A server that only has files, no git of its own, gives the whole history.
+		err = r.get(ctx, "--no-tags", "--", "origin", ref)
+	}
 	if err == nil {
 		return r.resolve(ctx, "FETCH_HEAD")
 	}
-	// The former is a server that only has files, no git of its own.
-	if !complains(err, "dumb http") && (ctx.Err() != nil || !isCommit(ref)) {
+	if ctx.Err() != nil || !isCommit(ref) {
 		return "", err
 	}
 	if err := r.get(ctx, "--", "origin", "+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*"); err != nil {
