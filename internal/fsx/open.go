@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"runtime"
+	"strings"
 )
 
 // OpenRegular opens a file for reading. What is no regular file, nor a link to one, is
 // refused with ErrNotAFile; a pipe is not waited for.
 func OpenRegular(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|noBlock, 0)
+	f, err := open(os.OpenFile, path)
 	if err != nil {
 		return nil, err
 	}
@@ -28,7 +30,15 @@ func OpenRegular(path string) (*os.File, error) {
 // OpenIn opens a file or directory of root for reading. A pipe is not waited for: what was
 // opened is for the caller to ask.
 func OpenIn(root *os.Root, name string) (*os.File, error) {
-	return root.OpenFile(name, os.O_RDONLY|noBlock, 0)
+	return open(root.OpenFile, name)
+}
+
+func open(openFile func(string, int, fs.FileMode) (*os.File, error), name string) (f *os.File, err error) {
+	err = retryOpen(func() error {
+		f, err = openFile(name, os.O_RDONLY|noBlock, 0)
+		return err
+	})
+	return f, err
 }
 
 // Tree returns what is in root, for reading until ctx ends, which is the error of [Ended]. It
@@ -44,7 +54,8 @@ func (t tree) Open(name string) (fs.File, error) {
 	if t.ctx.Err() != nil {
 		return nil, Ended(t.ctx)
 	}
-	if !fs.ValidPath(name) {
+	// Where a backslash separates as well, fs.FS does not know of it.
+	if !fs.ValidPath(name) || runtime.GOOS == "windows" && strings.Contains(name, `\`) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
 	}
 	f, err := OpenIn(t.root, name)

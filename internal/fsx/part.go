@@ -63,7 +63,8 @@ func CreatePart(target string, perm fs.FileMode) (*Part, error) {
 
 // Commit syncs the file, puts it in the place of the target and syncs the directory.
 // After an error the target is as it was, unless only the last step failed. The file is
-// closed in any case. On Windows, Commit fails while another program has the target open.
+// closed in any case. On Windows, where Commit fails while somebody has the target open, it
+// waits for that, though not for long.
 func (p *Part) Commit() error {
 	if p.done {
 		return fs.ErrClosed
@@ -107,7 +108,7 @@ func (p *Part) rename() error {
 			return err
 		}
 	}
-	if err := os.Rename(p.Name(), p.target); err != nil {
+	if err := retryChange(func() error { return os.Rename(p.Name(), p.target) }); err != nil {
 		return replacing(p.target, err)
 	}
 	p.done = true
@@ -129,7 +130,7 @@ func (p *Part) Discard() {
 		return
 	}
 	p.Close()
-	os.Remove(p.Name())
+	retryChange(func() error { return os.Remove(p.Name()) })
 }
 
 // partName returns a name that nobody can plant: the generator is seeded by the system.

@@ -50,8 +50,8 @@ func put(in names, made, target, private string, exchange func(a, b string) erro
 				return replaced, replacing(target, err)
 			}
 		case errors.Is(err, fs.ErrNotExist):
-			// Somebody may come before us.
-			if err = in.Rename(made, target); err == nil || !isTaken(in, target, err) {
+			var taken bool
+			if taken, err = settle(in, made, target); !taken {
 				return replaced, replacing(target, err)
 			}
 		default:
@@ -64,21 +64,31 @@ func put(in names, made, target, private string, exchange func(a, b string) erro
 // swap is an exchange in two steps. It reports whether it has moved anything away, and
 // whether somebody else was there between the two and it is worth another try.
 func swap(in names, made, target, old string) (moved, again bool, err error) {
-	err = in.Rename(target, old)
+	err = retryChange(func() error { return in.Rename(target, old) })
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, false, err
 	}
 	moved = err == nil
-	if err = in.Rename(made, target); err == nil {
-		return moved, false, nil
-	}
-	if isTaken(in, target, err) {
-		return moved, true, err
+	if again, err = settle(in, made, target); again || err == nil {
+		return moved, again, err
 	}
 	if moved {
-		err = errors.Join(err, in.Rename(old, target))
+		err = errors.Join(err, retryChange(func() error { return in.Rename(old, target) }))
 	}
 	return false, false, err
+}
+
+// settle gives made a name that nothing has. It reports whether the error is that somebody
+// has come before.
+func settle(in names, made, target string) (taken bool, err error) {
+	retryChange(func() error {
+		err = in.Rename(made, target)
+		if taken = err != nil && isTaken(in, target, err); taken {
+			return nil // which is no reason to wait
+		}
+		return err
+	})
+	return taken, err
 }
 
 // isTaken reports whether a rename to the path has failed since something is, or was, there.

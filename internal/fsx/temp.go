@@ -24,7 +24,7 @@ func Temp(dir string) (*TempFile, error) {
 func (f *TempFile) Discard() {
 	f.Close()
 	if f.named {
-		os.Remove(f.Name())
+		retryChange(func() error { return os.Remove(f.Name()) })
 		f.named = false
 	}
 }
