@@ -34,7 +34,7 @@ type place interface {
 type anywhere struct{}
 
 func (anywhere) OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
-	return os.OpenFile(name, flag|noFollow, perm)
+	return openNoLink(name, flag, perm)
 }
 func (anywhere) Stat(name string) (fs.FileInfo, error) { return os.Stat(name) }
 func (anywhere) Remove(name string) error              { return os.Remove(name) }
@@ -45,6 +45,10 @@ const (
 	firstPause   = time.Millisecond
 	longestPause = 25 * time.Millisecond
 )
+
+// mostDenied is how many attempts in a row may be denied access, a tenth of a second's worth,
+// where that can mean that the file is just being removed.
+const mostDenied = 8
 
 // AcquireLock waits until it has the lock of the file at path, or ctx ends. The
 // file is made, with mode 0666 less the umask, if it is not there.
@@ -66,8 +70,15 @@ func AcquireLockIn(ctx context.Context, root *os.Root, name string) (*Lock, erro
 func TryLockIn(root *os.Root, name string) (*Lock, error) { return try(root, name) }
 
 func acquire(ctx context.Context, at place, name string) (*Lock, error) {
+	denied := 0
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		l, err := try(at, name)
+		if isDenied(err) && denied < mostDenied {
+			denied++
+			err = nil
+		} else if err == nil {
+			denied = 0
+		}
 		if l != nil || err != nil {
 			return l, err
 		}
@@ -99,6 +110,9 @@ func try(at place, name string) (*Lock, error) {
 // openOwn is openLocked where a lock belongs to the open file.
 func openOwn(at place, name string) (*Lock, error) {
 	f, err := at.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o666)
+	if isInUse(err) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -114,15 +128,17 @@ func openOwn(at place, name string) (*Lock, error) {
 func (l *Lock) Release() error { return l.close() }
 
 // Remove gives up the lock and removes its file, so that locks with many names
-// leave none behind. Where others wait for the lock at this moment, Windows may
-// keep the file.
+// leave none behind. Windows keeps the file where others wait for the lock at this
+// moment, and one in an *os.Root in any case.
 func (l *Lock) Remove() error {
 	if removesOpenFiles {
 		// Before the lock is given up, or it could be that of the next holder.
 		return errors.Join(l.at.Remove(l.name), l.close())
 	}
 	err := l.close()
-	l.at.Remove(l.name) // fails if somebody has it open
+	if _, ok := l.at.(anywhere); ok { // a root removes what somebody has open
+		l.at.Remove(l.name)
+	}
 	return err
 }
 

@@ -1,8 +1,14 @@
-//go:build !unix
+//go:build !unix && !windows
 
 package fsx
 
-const (
-	noBlock  = 0
-	noFollow = 0
+import (
+	"io/fs"
+	"os"
 )
+
+const noBlock = 0
+
+func openNoLink(name string, flag int, perm fs.FileMode) (*os.File, error) {
+	return os.OpenFile(name, flag, perm)
+}
