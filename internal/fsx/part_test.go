@@ -137,7 +137,7 @@ func TestSweep(t *testing.T) {
 
 	outside := filepath.Join(t.TempDir(), "precious")
 	must(os.WriteFile(outside, []byte("x"), 0o600))
-	for _, name := range []string{".tofureg-a.part", ".tofureg-0z.part", "other", ".tofureg-x.tmp", ".tofureg-.part", ".tofureg-A.part", ".tofureg-a.part2"} {
+	for _, name := range []string{".tofureg-a.part", ".tofureg-0z.part", "other", ".tofureg-x.tmp", ".tofureg-.part", ".tofureg-B.part", ".tofureg-a.part2"} {
 		must(os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600))
 	}
 	for _, name := range []string{".tofureg-d.part", ".tofureg-e.part", ".tofureg-f.part"} {
@@ -151,7 +151,7 @@ func TestSweep(t *testing.T) {
 		fsx.SweepParts(dir)
 	}
 	fsx.SweepParts(filepath.Join(dir, "none"))
-	want := []string{".tofureg-.part", ".tofureg-A.part", ".tofureg-a.part2", ".tofureg-f.part", ".tofureg-l.part", ".tofureg-x.tmp",
+	want := []string{".tofureg-.part", ".tofureg-B.part", ".tofureg-a.part2", ".tofureg-f.part", ".tofureg-l.part", ".tofureg-x.tmp",
 		"other", filepath.Base(live.Name()), filepath.Base(liveDir.Path())}
 	entries, err := os.ReadDir(dir)
 	must(err)
