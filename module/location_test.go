@@ -49,6 +49,8 @@ var locations = []struct {
 	{"https://example.com/vpc?archive=tgz", web("https://example.com/vpc", module.FormatTarGzip)},
 	{"https://example.com/vpc.zip?archive=tar.gz", web("https://example.com/vpc.zip", module.FormatTarGzip)},
 	{"https://example.com/vpc.zip?archive=false", web("https://example.com/vpc.zip", module.FormatNone)},
+	{"https://example.com/vpc?archive=", web("https://example.com/vpc", module.FormatUnknown)},
+	{"https://example.com/vpc.zip?archive=&checksum=", web("https://example.com/vpc.zip", module.FormatZip)},
 	{"https://example.com/vpc?archive=0", web("https://example.com/vpc", module.FormatNone)},
 	{"https://example.com/vpc.zip?checksum=md5:" + sumMD5, module.Location{
 		Kind: module.KindHTTP, URL: "https://example.com/vpc.zip", Archive: module.FormatZip, Checksum: "md5:" + sumMD5,
@@ -93,6 +95,7 @@ var locations = []struct {
 	{"git::https://example.com/code/vpc.git?ref=main&depth=1", module.Location{
 		Kind: module.KindGit, URL: "https://example.com/code/vpc.git", Ref: "main", Depth: 1,
 	}},
+	{"git::https://example.com/code/vpc.git?ref=&depth=", repo("https://example.com/code/vpc.git", "", "")},
 	{"git::https://example.com/code/vpc.git?other=thing&ref=main", repo("https://example.com/code/vpc.git?other=thing", "", "main")},
 	{"git::ssh://git@example.com/code/vpc.git", repo("ssh://git@example.com/code/vpc.git", "", "")},
 	{"git::ssh://git@example.com:2222/code/vpc.git?sshkey=c2VjcmV0", module.Location{

@@ -135,6 +135,9 @@ func checkRef(ref string) string {
 }
 
 func (p *parser) setDepth(value string) string {
+	if value == "" {
+		return ""
+	}
 	n, err := strconv.Atoi(value)
 	if err != nil || n < 0 || n > 1<<30 {
 		return "the depth must be a number"
@@ -156,6 +159,9 @@ var formats = []struct {
 }
 
 func (p *parser) setArchive(value string) string {
+	if value == "" {
+		return ""
+	}
 	if yes, err := strconv.ParseBool(value); err == nil && !yes {
 		p.Archive = FormatNone
 		return ""
