@@ -418,6 +418,37 @@ func TestGitIsKilled(t *testing.T) {
 	t.Error("what git started still runs")
 }
 
+// TestGitLeavesDaemon: a git that succeeded has succeeded, although what it started keeps
+// its output open.
+func TestGitLeavesDaemon(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		return
+	}
+	o := newOrigin(t)
+	for verb, streams := range map[string]string{"fetch": ">/dev/null", "rev-parse": "2>/dev/null"} {
+		t.Run(verb, func(t *testing.T) {
+			t.Parallel()
+			pid := filepath.Join(t.TempDir(), "pid")
+			t.Cleanup(func() {
+				if data, err := os.ReadFile(pid); err == nil {
+					exec.Command("kill", strings.TrimSpace(string(data))).Run()
+				}
+			})
+			script := program(t, "#!/bin/sh\ncase \"$*\" in *' "+verb+" '*) sleep 600 "+streams+" &\necho $! > '"+pid+"';; esac\nexec git \"$@\"\n")
+			opts := allowed()
+			opts.Git.Path = script
+			dir := target(t)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			if _, err := module.DownloadLocation(ctx, nil, o.location("?ref=v1.0.0"), dir, opts); err != nil {
+				t.Fatal(err)
+			}
+			wantTree(t, dir, example)
+		})
+	}
+}
+
 // What git says is repeated without credentials and control characters, and cut.
 func TestGitComplaints(t *testing.T) {
 	t.Parallel()

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -45,23 +47,33 @@ func (r *repository) stream(ctx context.Context, read func(io.Reader) error, arg
 	complaints := &tail{max: maxGitText}
 	cmd.Stderr = complaints
 	cmd.WaitDelay = gitPause
-	out, err := cmd.StdoutPipe()
+	in, out, err := os.Pipe()
 	if err != nil {
 		return err
 	}
-	if err := cmd.Start(); err != nil {
+	defer in.Close()
+	cmd.Stdout = out
+	err = cmd.Start()
+	out.Close()
+	if err != nil {
 		return &gitError{verb, "", notInstalled(err)}
 	}
+	answers, exit := &answer{in: in}, make(chan error, 1)
+	go func() {
+		err := cmd.Wait()
+		answers.end()
+		exit <- err
+	}()
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
 		r.watch(inner, cancel)
 	}()
-	failed := read(out)
+	failed := read(answers)
 	if failed != nil {
 		cancel(failed)
 	}
-	err = cmd.Wait()
+	err = <-exit
 	cause := context.Cause(inner)
 	cancel(nil)
 	<-watched
@@ -70,11 +82,40 @@ func (r *repository) stream(ctx context.Context, read func(io.Reader) error, arg
 		return ctx.Err()
 	case cause != nil: // what the reader or the watch said
 		return cause
-	case err != nil:
+	case err != nil && !errors.Is(err, exec.ErrWaitDelay): // which says that git succeeded
 		return r.complaint(verb, complaints, err)
 	}
 	return nil
 }
+
+// answer reads what git writes. As soon as git has ended, all of that is there; if another
+// program still has the other end open, the answer ends where it would have to be waited
+// for.
+type answer struct {
+	in    *os.File
+	ended atomic.Bool
+}
+
+func (a *answer) Read(p []byte) (int, error) {
+	if a.ended.Load() {
+		a.wait() // from now on: the reader may have been slow
+	}
+	n, err := a.in.Read(p)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = io.EOF
+	}
+	return n, err
+}
+
+// end tells that git has ended.
+func (a *answer) end() {
+	a.ended.Store(true)
+	if a.wait() != nil { // on Windows
+		time.AfterFunc(gitPause, func() { a.in.Close() })
+	}
+}
+
+func (a *answer) wait() error { return a.in.SetReadDeadline(time.Now().Add(gitPause)) }
 
 // watch cancels when more has been fetched than may be. Git itself has no limit.
 func (r *repository) watch(ctx context.Context, cancel context.CancelCauseFunc) {
@@ -103,11 +144,13 @@ func (r *repository) checkSize() error {
 // sizeBelow returns the size of all files below dir, as far as they can be seen.
 func sizeBelow(dir string) int64 {
 	var size int64
-	filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+	filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 		if err != nil {
 			return nil // files come and go
 		}
-		if info, err := d.Info(); err == nil && info.Mode().IsRegular() {
+		// Not d.Info: Windows tells the size of a file that is being written only to who
+		// asks for the file itself.
+		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
 			size += info.Size()
 		}
 		return nil
