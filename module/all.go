@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"github.com/tofureg/tofureg/addrs"
@@ -23,6 +24,7 @@ type Request struct {
 
 	// Dir is where the package goes, a directory for it alone. If it is that of an
 	// earlier request, or one is within the other, the request fails as ErrOccupied.
+	// Names that differ only in case count as one, as they are on some systems.
 	Dir string
 
 	// H1 is the hash that the package must have; zero: any will do.
@@ -94,6 +96,7 @@ func clashing(requests []Request) map[int]error {
 		if err != nil {
 			continue // it fails by itself
 		}
+		dir = strings.ToLower(strings.ToUpper(dir)) // so that letters with two lower cases are the same, too
 		path := upwards(dir)
 		other, ok := below[dir]
 		for _, d := range path {

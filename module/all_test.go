@@ -174,17 +174,19 @@ func TestDownloadAllEvents(t *testing.T) {
 func TestDownloadAllSameDir(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	src, requests := many(t, dir, 6)
+	src, requests := many(t, dir, 9)
 	one := requests[0].Dir
 	requests[1].Dir = one + string(filepath.Separator)
 	requests[2].Dir = filepath.Join(one, "a", "b")
 	requests[3].Dir = dir // around all
 	requests[4].Dir = ""
+	requests[6].Dir = filepath.Join(dir, strings.ToUpper(filepath.Base(one)))
+	requests[7].Dir = filepath.Join(requests[6].Dir, "a")
 	results, err := module.DownloadAll(t.Context(), src, requests, module.Options{Replace: true})
 	if err == nil {
 		t.Error("no error")
 	}
-	for i, want := range []error{nil, module.ErrOccupied, module.ErrOccupied, module.ErrOccupied, fs.ErrInvalid, nil} {
+	for i, want := range []error{nil, module.ErrOccupied, module.ErrOccupied, module.ErrOccupied, fs.ErrInvalid, nil, module.ErrOccupied, module.ErrOccupied, nil} {
 		if !errors.Is(results[i].Err, want) {
 			t.Errorf("%d: %v, want %v", i, results[i].Err, want)
 		}
