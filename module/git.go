@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 )
@@ -121,6 +122,7 @@ func (g *Git) settings() []string {
 		"core.fsmonitor=false",
 		"core.autocrlf=false",
 		"core.eol=lf",
+		"core.longPaths=true", // on Windows
 		"core.quotePath=false",
 		"protocol.ext.allow=never",
 		"fetch.recurseSubmodules=false",
@@ -148,7 +150,7 @@ func (g *Git) settings() []string {
 // keeps it from asking and from using other protocols.
 func gitEnvironment(env, protocols []string) []string {
 	env = slices.DeleteFunc(slices.Clone(env), func(s string) bool {
-		name, _, _ := strings.Cut(s, "=")
+		name := variable(s)
 		return strings.HasPrefix(name, "GIT_TRACE") || slices.Contains([]string{
 			"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES",
 			"GIT_COMMON_DIR", "GIT_NAMESPACE", "GIT_PREFIX", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE", "GIT_REPLACE_REF_BASE",
@@ -159,8 +161,7 @@ func gitEnvironment(env, protocols []string) []string {
 	})
 	// An empty program is none: neither core.askPass nor SSH_ASKPASS take its place.
 	for _, unless := range []string{"GIT_ASKPASS=", "SSH_ASKPASS_REQUIRE=never"} {
-		name, _, _ := strings.Cut(unless, "=")
-		if !slices.ContainsFunc(env, func(s string) bool { return strings.HasPrefix(s, name+"=") }) {
+		if !slices.ContainsFunc(env, func(s string) bool { return variable(s) == variable(unless) }) {
 			env = append(env, unless)
 		}
 	}
@@ -173,4 +174,13 @@ func gitEnvironment(env, protocols []string) []string {
 		"LC_ALL=C",
 		"LANGUAGE=",
 	)
+}
+
+// variable returns the name of the variable that s sets.
+func variable(s string) string {
+	name, _, _ := strings.Cut(s, "=")
+	if runtime.GOOS == "windows" { // in any case
+		name = strings.ToUpper(name)
+	}
+	return name
 }

@@ -407,6 +407,9 @@ func TestFetcherReplacesDirectory(t *testing.T) {
 		"link":    {func(dir string) error { return os.Symlink(other, dir) }, module.ErrArchive},
 		"file":    {func(dir string) error { return os.WriteFile(dir, nil, 0o600) }, module.ErrArchive},
 	} {
+		if runtime.GOOS == "windows" && strings.Contains(name, "link") {
+			continue // links need a privilege there
+		}
 		fetcher := fetchFunc(func(_ *module.Location, dir string) error {
 			if err := os.Remove(dir); err != nil {
 				return err
