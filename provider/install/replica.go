@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"runtime"
 
 	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/provider"
@@ -68,7 +69,15 @@ func (r *replica) symlink() (string, error) {
 		return "", err
 	}
 	name := r.name + "/link"
-	return name, r.root.Symlink(target, name)
+	if runtime.GOOS != "windows" {
+		return name, r.root.Symlink(target, name)
+	}
+	// There a link to a directory is made as one, which a root does only for what is in it.
+	if err := os.Symlink(target, r.path(name)); err != nil {
+		return "", err
+	}
+	_, err = os.Stat(r.path(name))
+	return name, err
 }
 
 // files makes directories, and files in them, and returns their h1.
