@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -110,6 +111,9 @@ func TestNoBound(t *testing.T) {
 	}
 	if n := len(entries(t, dir)); n != 100 {
 		t.Errorf("%d entries", n)
+	}
+	if runtime.GOOS == "windows" {
+		return // what is younger than an hour stays there
 	}
 	clean(t, dir)
 }

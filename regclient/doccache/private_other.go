@@ -4,7 +4,5 @@ package doccache
 
 import "io/fs"
 
-const openNothingElse = 0
-
 // private leaves it to the directory, which is in the user's profile as a rule.
 func private(string, fs.FileInfo) error { return nil }

@@ -9,10 +9,6 @@ import (
 	"syscall"
 )
 
-// openNothingElse makes an open fail for what has become a link since it was looked at, and
-// return for what has become a pipe.
-const openNothingElse = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
-
 // private checks that the file is of this user alone. The error is errDamaged if it may be
 // replaced.
 func private(path string, info fs.FileInfo) error {

@@ -152,7 +152,7 @@ func readRegular(path string, info fs.FileInfo, limit int) ([]byte, error) {
 	if !info.Mode().IsRegular() || info.Size() > int64(limit) {
 		return nil, errDamaged
 	}
-	f, err := os.OpenFile(path, os.O_RDONLY|openNothingElse, 0)
+	f, err := fsx.OpenRegular(path)
 	if err != nil {
 		return nil, err
 	}
