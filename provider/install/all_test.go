@@ -64,7 +64,7 @@ func TestAll(t *testing.T) {
 		".tofureg/install-0/tree/x/linux_amd64/y", "registry.example.com/acme/terraform-provider-x_1.0.0_linux_amd64.zip",
 		"registry.example.com/acme/alpha/terraform-provider-alpha_1.0.0_linux_amd64.zip",
 		"registry.example.com/acme/alpha/v1.0.0/linux_amd64/x", "registry.example.com/acme/alpha/1.0/linux_amd64/x",
-		"registry.example.com/acme/alpha/1.0.0/linux/x", "REGISTRY.example.com/acme/alpha/1.0.0/linux_amd64/x",
+		"registry.example.com/acme/alpha/1.0.0/linux/x", "UPPER.example.com/acme/alpha/1.0.0/linux_amd64/x",
 		"xn--bcher-kva.example/acme/alpha/1.0.0/linux_amd64/x", "-/-/-/1.0.0/linux_amd64/x", "file",
 	} {
 		write(t, d.Path, name, "")
