@@ -45,10 +45,12 @@
 // For each package the file OS_ARCH.lock beside it is locked, as OpenTofu does from
 // version 1.10 on, so that of all who want a package one downloads it and the others wait
 // ([provider.EventWaiting]) and use it. As with OpenTofu the file, which is empty, stays for
-// ever, even if there is no package: who waits for the lock has it open. Who waits with an h1 from a lock file compares with
-// that. Without one, a directory does not tell which archive it is from. If another process
-// of the same user has verified the package while the caller was waiting, what it found out
-// about the archive is used; everybody else downloads, and so do all on Windows.
+// ever, even if there is no package: who waits for the lock has it open.
+//
+// Who waits with an h1 from a lock file compares with that. Without one, a directory does not
+// tell which archive it is from. If another process of the same user has verified the package
+// while the caller was waiting, what it found out about the archive is used; everybody else
+// downloads, and so do all on Windows.
 //
 // The system gives up a lock when its holder dies. Where a file system has no locks, as
 // some shared over a network, nothing can be installed; what is there can be looked up.
