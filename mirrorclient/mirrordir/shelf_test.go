@@ -386,11 +386,13 @@ func TestAddedBeforeIndex(t *testing.T) {
 			t.Parallel()
 			c, storage, bare := open()
 			put(t, bare, index, `{"versions": {"1.0.0": {}, "0.9.0": {}}}`)
-			looked := false
+			var looked atomic.Bool
 			var once sync.Once
 			c.done = func(op, name string) {
-				looked = looked || name == home+"/"+v.String()+".json"
-				if op != "open" || name != index || !looked {
+				if name == home+"/"+v.String()+".json" {
+					looked.Store(true)
+				}
+				if op != "open" || name != index || !looked.Load() {
 					return
 				}
 				once.Do(func() {
