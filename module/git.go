@@ -108,7 +108,7 @@ func (g *Git) program() string {
 	if filepath.Base(g.Path) == g.Path {
 		return g.Path // to be found in the PATH
 	}
-	if path, err := filepath.Abs(g.Path); err == nil {
+	if path, err := absolute(g.Path); err == nil {
 		return path
 	}
 	return g.Path

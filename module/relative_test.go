@@ -70,3 +70,34 @@ func TestRelativeDirsClash(t *testing.T) {
 		t.Errorf("%v; %v, want ErrOccupied", results[0].Err, results[1].Err)
 	}
 }
+
+// TestRelativeAboveLink: what is above a working directory that is known by the name of a
+// link is above the directory, for all that the system is asked for, and not above the link.
+func TestRelativeAboveLink(t *testing.T) {
+	home, links := t.TempDir(), t.TempDir()
+	write(t, filepath.Join(home, "here"), files{"x": ""})
+	write(t, filepath.Join(links, "m"), files{"main.tf": "somebody else's\n"})
+	link := filepath.Join(links, "link")
+	if err := os.Symlink(filepath.Join(home, "here"), link); err != nil {
+		t.Skipf("skipped: no symbolic links: %v", err)
+	}
+	o := newOrigin(t)
+	t.Chdir(link)
+	opts := allowed()
+	opts.Replace = true
+	if runtime.GOOS != "windows" {
+		opts.Git.Path = filepath.Join("..", "git")
+		if err := os.Rename(program(t, "#!/bin/sh\nexec git \"$@\"\n"), opts.Git.Path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	report, err := module.DownloadLocation(t.Context(), nil, o.location("?ref=v1.0.0"), filepath.Join("..", "m"), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dir, want := range map[string]string{report.ModuleDir(): example["main.tf"], filepath.Join(links, "m"): "somebody else's\n"} {
+		if got := tree(t, dir); got["main.tf"] != want {
+			t.Errorf("%s: %v", dir, got)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"github.com/tofureg/tofureg/internal/fsx"
@@ -30,7 +31,24 @@ func cleanTarget(target string) (string, error) {
 	if base := filepath.Base(target); target == "" || base == "." || base == ".." || base == string(filepath.Separator) {
 		return "", &fs.PathError{Op: "create", Path: target, Err: fs.ErrInvalid}
 	}
-	return filepath.Abs(target)
+	return absolute(target)
+}
+
+// absolute returns the absolute path. The working directory may be known by the name of a
+// link to it; other than for filepath.Abs, ".." is then what is above the directory, as it
+// is for the system, and not what is above the link.
+func absolute(path string) (string, error) {
+	if !strings.HasPrefix(filepath.Clean(path), "..") {
+		return filepath.Abs(path)
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, path), nil
 }
 
 // newStage makes the directory, and those above it that are missing.
