@@ -156,8 +156,12 @@ func TestHashesMemory(t *testing.T) {
 	for _, test := range []struct {
 		megabytes int64
 		on        int
-	}{{32, 2}, {1, 24}} {
-		if large := rise(test.megabytes, test.on); large > small+2<<20 {
+		most      uint64
+	}{
+		{32, 2, 2 << 20},
+		{1, 24, 6 << 20}, // a quarter of what they hold: the registry, too, works for each of them
+	} {
+		if large := rise(test.megabytes, test.on); large > small+test.most {
 			t.Errorf("the heap rose by %d bytes for 2 packages of 1 MiB, and by %d for %d of %d MiB", small, large, test.on, test.megabytes)
 		}
 	}
