@@ -231,11 +231,12 @@ func TestCancelAndClose(t *testing.T) {
 			t.Run(fmt.Sprint(test.name, closes), func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
+					f := *test.file // each keeps what it was asked
 					s := serve(func(n int, r *http.Request) (*http.Response, error) {
 						if n > 0 && test.step != nil {
 							return test.step(n, r)
 						}
-						return test.file.handler(n, r)
+						return f.handler(n, r)
 					})
 					ctx, cancel := context.WithCancelCause(t.Context())
 					b, err := client(t, s).Open(ctx, get(pkg))
