@@ -56,7 +56,9 @@
 // some shared over a network, nothing can be installed; what is there can be looked up.
 // Terraform and older versions of OpenTofu take no lock and may write to a package while
 // it is installed here, or while it is used; Lookup then refuses it, and the next Install
-// repairs it.
+// repairs it. Terraform and OpenTofu look at each name after they have listed a directory;
+// in the rare case that one in a working place is gone by then, they stop and want to be run
+// again.
 //
 // No file of a package is ever written to once it is in place, and a package with the
 // right content is never replaced, so that programs can run from it. On Windows, where
