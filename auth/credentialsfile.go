@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
@@ -61,7 +62,7 @@ const (
 // Token returns the token that the file holds for host.
 func (c CredentialsFile) Token(ctx context.Context, host svchost.Hostname) (Token, error) {
 	if ctx.Err() != nil {
-		return Token{}, c.failed(host, "", ended(ctx))
+		return Token{}, c.failed(host, "", fault.Ended(ctx))
 	}
 	doc, err := c.read(c.Path)
 	if err != nil {
@@ -157,7 +158,7 @@ func (c CredentialsFile) read(path string) (*document, error) {
 // change has edit change the file, unless edit returns false.
 func (c CredentialsFile) change(ctx context.Context, edit func(*document) bool) error {
 	if ctx.Err() != nil {
-		return ended(ctx)
+		return fault.Ended(ctx)
 	}
 	target, err := followLinks(c.Path)
 	if err != nil {
@@ -166,7 +167,7 @@ func (c CredentialsFile) change(ctx context.Context, edit func(*document) bool) 
 	dir, name := filepath.Split(target)
 	lock, err := fsx.AcquireLock(ctx, dir+"."+name+".lock")
 	if ctx.Err() != nil && err != nil {
-		return ended(ctx)
+		return fault.Ended(ctx)
 	}
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/fault"
 )
 
 const (
@@ -51,7 +52,7 @@ func (h Helper) call(ctx context.Context, c helperCall) error {
 		err = runTree(inner, cmd, func(err error) error {
 			switch {
 			case ctx.Err() != nil:
-				return ended(ctx)
+				return fault.Ended(ctx)
 			case inner.Err() != nil:
 				return context.Cause(inner) // out of time, or too much output
 			case errors.Is(err, exec.ErrWaitDelay):

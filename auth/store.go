@@ -82,16 +82,6 @@ func storable(host svchost.Hostname, token Token) error {
 	return nil
 }
 
-// ended is the error of a caller whose context has ended: errors.Is finds both
-// ctx.Err() and the cause.
-func ended(ctx context.Context) error {
-	err, cause := ctx.Err(), context.Cause(ctx)
-	if errors.Is(cause, err) {
-		return cause
-	}
-	return fmt.Errorf("%w: %w", err, cause)
-}
-
 // readFile reads a regular file of at most max bytes.
 func readFile(path string, max int64) ([]byte, error) {
 	f, err := fsx.OpenRegular(path)

@@ -24,8 +24,10 @@ var ErrNotWritable = errors.New("the token stands in a configuration file that i
 //
 // What is saved or forgotten holds at once for [Config.Credentials]. A variable of the
 // environment, which overrides it, remains as it is, and so does a block of a file that is
-// read before credentials.tfrc.json: once the entry is forgotten, the next Load finds it. The store is for this host only.
-// After TF_CLI_CONFIG_FILE the CLI does not read the credentials file that it writes.
+// read before credentials.tfrc.json: once the entry is forgotten, the next Load finds it.
+//
+// The store is for this host only. After TF_CLI_CONFIG_FILE the CLI does not read the
+// credentials file that it writes.
 func (c *Config) Store(host svchost.Hostname) (auth.Store, error) {
 	t := c.tokens()
 	path := t.set.store

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/httpx"
 )
 
@@ -41,7 +42,7 @@ func (c *Client) ask(ctx context.Context, f *flow, l *listener) (code string, er
 		case <-late:
 			return "", &waitError{context.DeadlineExceeded, fmt.Sprintf("no answer came from the browser within %v", limit), l.strays.Load()}
 		case <-ctx.Done():
-			return "", &waitError{ended(ctx), "while waiting for the browser", l.strays.Load()}
+			return "", &waitError{fault.Ended(ctx), "while waiting for the browser", l.strays.Load()}
 		}
 	}
 }
@@ -94,13 +95,3 @@ func (e *waitError) Error() string {
 
 // Unwrap returns the context's error.
 func (e *waitError) Unwrap() error { return e.err }
-
-// ended is the error of a context that has ended: errors.Is finds both ctx.Err() and
-// the cause.
-func ended(ctx context.Context) error {
-	err, cause := ctx.Err(), context.Cause(ctx)
-	if errors.Is(cause, err) {
-		return cause
-	}
-	return fmt.Errorf("%w: %w", err, cause)
-}

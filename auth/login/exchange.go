@@ -70,7 +70,7 @@ func (f *flow) result(granted *oauth2.Token) (*Result, error) {
 // the answer but the reason, and nothing of the request.
 func (f *flow) explain(ctx context.Context, err error, code string) error {
 	if ctx.Err() != nil {
-		return ended(ctx)
+		return fault.Ended(ctx)
 	}
 	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
 		if refused.ErrorCode != "" {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/httpx"
 )
 
@@ -56,7 +57,7 @@ func listen(ctx context.Context, first, last int) (*listener, error) {
 	var err error
 	for _, i := range rand.Perm(last - first + 1) {
 		if ctx.Err() != nil {
-			return nil, ended(ctx)
+			return nil, fault.Ended(ctx)
 		}
 		port := strconv.Itoa(first + i)
 		var l net.Listener

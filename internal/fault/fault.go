@@ -1,6 +1,6 @@
 // Package fault holds the sentinels that several rooms return, so that each
-// room can export them under its own name and errors.Is matches across rooms, and
-// the form in which errors repeat what was refused.
+// room can export them under its own name and errors.Is matches across rooms, the
+// error of who has been told to stop, and the form in which errors repeat what was refused.
 package fault
 
 import "errors"

@@ -14,6 +14,8 @@ import (
 	"runtime/debug"
 	"sync"
 	"time"
+
+	"github.com/tofureg/tofureg/internal/fault"
 )
 
 // Group joins concurrent calls with the same key. The zero value is ready to
@@ -94,7 +96,7 @@ func (g *Group[K, V]) Do(ctx context.Context, key K, clone func(V) V, fn func(co
 func (g *Group[K, V]) do(ctx context.Context, key K, clone func(V) V, fn func(context.Context) (V, error)) (V, *call[V], error) {
 	var zero V
 	if ctx.Err() != nil {
-		return zero, nil, ended(ctx)
+		return zero, nil, fault.Ended(ctx)
 	}
 	deadline, _ := Deadline(ctx) // zero: none
 	c := g.join(ctx, deadline, key, fn)
@@ -102,7 +104,7 @@ func (g *Group[K, V]) do(ctx context.Context, key K, clone func(V) V, fn func(co
 	case <-c.done:
 	case <-ctx.Done():
 		if g.leave(deadline, key, c) {
-			return zero, nil, ended(ctx)
+			return zero, nil, fault.Ended(ctx)
 		}
 	}
 	switch {
@@ -182,13 +184,4 @@ func (g *Group[K, V]) run(ctx context.Context, key K, c *call[V], fn func(contex
 		g.mu.Unlock()
 	}()
 	c.value, c.err = fn(ctx)
-}
-
-// ended is the error of a caller whose context has ended.
-func ended(ctx context.Context) error {
-	err, cause := ctx.Err(), context.Cause(ctx)
-	if errors.Is(cause, err) {
-		return cause
-	}
-	return fmt.Errorf("%w: %w", err, cause)
 }

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"time"
+
+	"github.com/tofureg/tofureg/internal/fault"
 )
 
 // Lock is an advisory lock that this process holds on a file: it keeps out those
@@ -53,8 +55,8 @@ const mostDenied = 8
 // AcquireLock waits until it has the lock of the file at path, or ctx ends. The
 // file is made, with mode 0666 less the umask, if it is not there.
 //
-// The error is that of [Ended], that of opening the file, which must not be a symbolic link, or
-// errors.ErrUnsupported where the system has no such locks.
+// The error is that of [fault.Ended], that of opening the file, which must not be a
+// symbolic link, or errors.ErrUnsupported where the system has no such locks.
 func AcquireLock(ctx context.Context, path string) (*Lock, error) {
 	return acquire(ctx, anywhere{}, path)
 }
@@ -87,7 +89,7 @@ func acquire(ctx context.Context, at place, name string) (*Lock, error) {
 		case <-timer.C:
 		case <-ctx.Done():
 			timer.Stop()
-			return nil, Ended(ctx)
+			return nil, fault.Ended(ctx)
 		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"runtime"
 	"strings"
+
+	"github.com/tofureg/tofureg/internal/fault"
 )
 
 // OpenRegular opens a file for reading. What is no regular file, nor a link to one, is
@@ -41,7 +43,7 @@ func open(openFile func(string, int, fs.FileMode) (*os.File, error), name string
 	return f, err
 }
 
-// Tree returns what is in root, for reading until ctx ends, which is the error of [Ended]. It
+// Tree returns what is in root, for reading until ctx ends, which is the error of [fault.Ended]. It
 // is opened as by OpenIn.
 func Tree(ctx context.Context, root *os.Root) fs.FS { return tree{ctx, root} }
 
@@ -52,7 +54,7 @@ type tree struct {
 
 func (t tree) Open(name string) (fs.File, error) {
 	if t.ctx.Err() != nil {
-		return nil, Ended(t.ctx)
+		return nil, fault.Ended(t.ctx)
 	}
 	// Where a backslash separates as well, fs.FS does not know of it.
 	if !fs.ValidPath(name) || runtime.GOOS == "windows" && strings.Contains(name, `\`) {
@@ -73,7 +75,7 @@ type treeFile struct {
 
 func (f treeFile) Read(p []byte) (int, error) {
 	if f.ctx.Err() != nil {
-		return 0, Ended(f.ctx)
+		return 0, fault.Ended(f.ctx)
 	}
 	return f.ReadDirFile.Read(p)
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/disco/svchost"
-	"github.com/tofureg/tofureg/internal/fsx"
+	"github.com/tofureg/tofureg/internal/fault"
 )
 
 // All yields the packages that are in the directory, by name, without looking at their
@@ -124,7 +124,7 @@ func (d *Dir) Prune(ctx context.Context, keep func(*Package) bool) ([]*Package, 
 			removed = append(removed, pkg)
 		}
 		if ctx.Err() != nil {
-			problems = append(problems, failed("prune", d.subject(), fsx.Ended(ctx)))
+			problems = append(problems, failed("prune", d.subject(), fault.Ended(ctx)))
 			return removed, errors.Join(problems...)
 		}
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"sync"
 
+	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/verify"
 )
@@ -46,7 +47,7 @@ func listTree(ctx context.Context, root *os.Root) (*tree, error) {
 		case err != nil:
 			return err
 		case ctx.Err() != nil:
-			return fsx.Ended(ctx)
+			return fault.Ended(ctx)
 		case d.IsDir():
 			t.dirs = append(t.dirs, name)
 			return nil
@@ -124,7 +125,7 @@ func (c *content) copy(w io.Writer, r io.Reader) (sum [sha256.Size]byte, err err
 	h := sha256.New()
 	for {
 		if c.ctx.Err() != nil {
-			return sum, fsx.Ended(c.ctx)
+			return sum, fault.Ended(c.ctx)
 		}
 		n, err := r.Read(buf[:])
 		h.Write(buf[:n])

@@ -8,7 +8,7 @@ import (
 	"os"
 
 	"github.com/tofureg/tofureg/internal/archive"
-	"github.com/tofureg/tofureg/internal/fsx"
+	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
 )
@@ -69,7 +69,7 @@ func (d *Dir) Install(ctx context.Context, src provider.Fetcher, pkg *provider.P
 	done, err := i.run(ctx)
 	if err != nil {
 		if ctx.Err() != nil {
-			err = fsx.Ended(ctx) // of which the other may be the consequence
+			err = fault.Ended(ctx) // of which the other may be the consequence
 		}
 		return nil, failed("install", pkg.String(), err)
 	}
@@ -203,7 +203,7 @@ func (i *installation) settle(ctx context.Context, st *staging, finished string,
 		return &Installed{Package: *pkg, Reused: true}, nil
 	}
 	if ctx.Err() != nil {
-		return nil, fsx.Ended(ctx)
+		return nil, fault.Ended(ctx)
 	}
 	if err := i.put(st, finished); err != nil {
 		return nil, err

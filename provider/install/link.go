@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/tofureg/tofureg/internal/fsx"
+	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/verify"
 )
 
@@ -52,7 +52,7 @@ func (d *Dir) Place(ctx context.Context, from *Installed, how LinkMode) (*Packag
 	pkg, err := d.place(ctx, from, how)
 	if err != nil {
 		if ctx.Err() != nil {
-			err = fsx.Ended(ctx)
+			err = fault.Ended(ctx)
 		}
 		return nil, failed("place", from.String(), err)
 	}

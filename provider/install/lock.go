@@ -3,6 +3,7 @@ package install
 import (
 	"context"
 
+	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
@@ -14,7 +15,7 @@ import (
 // own: it would share the package with whoever makes the file anew.
 func (s *spot) acquire(ctx context.Context, waiting func()) (*fsx.Lock, error) {
 	if ctx.Err() != nil {
-		return nil, fsx.Ended(ctx)
+		return nil, fault.Ended(ctx)
 	}
 	if err := s.mkdirs(); err != nil {
 		return nil, err

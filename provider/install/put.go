@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 
+	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/verify"
 )
@@ -37,7 +38,7 @@ func (s *spot) same(ctx context.Context, h1 verify.Hash) (*Package, error) {
 	got, err := pkg.H1(ctx)
 	switch {
 	case ctx.Err() != nil:
-		return nil, fsx.Ended(ctx)
+		return nil, fault.Ended(ctx)
 	case err != nil || got != h1:
 		return nil, nil
 	}
