@@ -38,11 +38,11 @@ func (c *Client) fetch(ctx context.Context, host svchost.Hostname) (*Services, e
 	doc, err := checkResponse(res)
 	if err != nil {
 		return nil, &Error{
-			Host: host, URL: httpx.Redact(res.URL), Status: res.Status,
+			Host: host, URL: res.ShownURL(), Status: res.Status,
 			HadToken: res.HadToken, Attempts: res.Attempts, Err: err,
 		}
 	}
-	c.log(ctx, host, httpx.Redact(res.URL), len(doc.services))
+	c.log(ctx, host, res.ShownURL(), len(doc.services))
 	return &Services{host: host, tokenHost: host, allowHTTP: c.AllowHTTP, doc: doc}, nil
 }
 

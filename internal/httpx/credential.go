@@ -26,7 +26,7 @@ func (f *fetch) findToken() error {
 	}
 	f.asked = true
 	f.token = token.Reveal()
-	f.secrets.add(f.token)
+	f.secrets.addPass(f.token)
 	return nil
 }
 
@@ -46,8 +46,8 @@ func (f *fetch) findLogin() {
 		return
 	}
 	f.login = basic(user, password.Reveal())
-	f.secrets.add(f.login)
-	f.secrets.add(password.Reveal())
+	f.secrets.addPass(f.login)
+	f.secrets.addPass(password.Reveal())
 }
 
 // basic returns what the header of a user and password says.

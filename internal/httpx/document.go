@@ -9,9 +9,12 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
+// ShownURL is r.URL for people and logs, without the secrets of the request.
+func (r *Response) ShownURL() string { return r.secrets.url(r.URL) }
+
 // Fail returns the error of a request that was answered all the same.
 func (r *Response) Fail(err error) *Error {
-	return &Error{URL: Redact(r.URL), Status: r.Status, HadToken: r.HadToken, Attempts: r.Attempts, Err: err}
+	return &Error{URL: r.ShownURL(), Status: r.Status, HadToken: r.HadToken, Attempts: r.Attempts, Err: err}
 }
 
 // Unusable is Fail for an answer that is not what the protocol says. An err that is an

@@ -261,6 +261,8 @@ func FuzzErrorAnswer(f *testing.F) {
 	f.Add(403, "application/json", `{"errors":["`+secret+`"]}`, "https://b/?x=sig-value", "-1")
 	f.Add(302, "", "", "https://b.example.com/%zz?x=sig-value", "")
 	f.Add(302, "", "", "//registry.example.com:443/x?token=sig-value", "")
+	f.Add(302, "", "", secret+"/x", "") // longer with each redirect, until there are too many
+	f.Add(302, "", "", "https://"+secret+".example.com/"+secret, "")
 	f.Fuzz(func(t *testing.T, code int, media, body, location, after string) {
 		if code < 300 || code > 999 {
 			return

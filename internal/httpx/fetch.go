@@ -188,7 +188,7 @@ func (f *fetch) lastStatus() int {
 // fail makes err, or what led to it, the *Error of this fetch.
 func (f *fetch) fail(err error) *Error {
 	e := &Error{
-		URL:        Redact(f.at),
+		URL:        f.secrets.url(f.at),
 		Status:     f.status,
 		RetryAfter: f.after,
 		HadToken:   f.token != "" && f.made > 0,
@@ -207,7 +207,7 @@ func (f *fetch) log(msg string, attrs ...slog.Attr) {
 	if l == nil || !l.Enabled(f.ctx, slog.LevelDebug) {
 		return
 	}
-	attrs = append(attrs, slog.String("url", Redact(f.at)), slog.Int("attempt", f.spent+f.made))
+	attrs = append(attrs, slog.String("url", f.secrets.url(f.at)), slog.Int("attempt", f.spent+f.made))
 	if f.err != nil {
 		attrs = append(attrs, slog.String("error", f.secrets.scrub(f.err).Error()))
 	}

@@ -28,7 +28,7 @@ func Mask(s string, max int, u *url.URL, hidden ...string) string {
 func hide(u *url.URL, hidden []string) secrets {
 	var x secrets
 	for _, s := range hidden {
-		x.add(s)
+		x.addPass(s)
 	}
 	if u != nil {
 		x.addURL(u)

@@ -23,23 +23,36 @@ const maxSecrets = 64
 // secrets are the strings that must not show in any text: the token, and what
 // the URLs carry besides scheme, host and path. The longest come first, since one
 // may be a part of another, of which the rest would show.
-type secrets []string
+type secrets struct {
+	texts  []string
+	passes []string // those that hide hosts and paths too: tokens, logins, passwords
+}
 
 // add puts s among the secrets.
 func (x *secrets) add(s string) {
-	if len(s) >= minSecret && !slices.Contains(*x, s) {
-		*x = append(*x, s)
-		slices.SortFunc(*x, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
+	if len(s) >= minSecret && !slices.Contains(x.texts, s) {
+		x.texts = append(x.texts, s)
+		slices.SortFunc(x.texts, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
+	}
+}
+
+// addPass puts s among the secrets that must not show in a URL either: a server may
+// send a client on to a path that repeats its token. What a query says is no secret
+// there, it is often in the path as well.
+func (x *secrets) addPass(s string) {
+	x.add(s)
+	if len(s) >= minSecret && !slices.Contains(x.passes, s) {
+		x.passes = append(x.passes, s)
 	}
 }
 
 // addURL puts what must not show of u among the secrets.
 func (x *secrets) addURL(u *url.URL) {
 	if u.User != nil {
-		x.add(u.User.String())
+		x.addPass(u.User.String())
 		p, _ := u.User.Password()
-		x.add(p)
-		x.add(basic(u.User.Username(), p))
+		x.addPass(p)
+		x.addPass(basic(u.User.Username(), p))
 	}
 	x.add(u.RawQuery)
 	n := 0
@@ -55,7 +68,7 @@ func (x *secrets) addURL(u *url.URL) {
 
 // mask replaces each secret in s.
 func (x secrets) mask(s string) string {
-	for _, secret := range x {
+	for _, secret := range x.texts {
 		s = strings.ReplaceAll(s, secret, ellipsis)
 	}
 	return s
@@ -63,7 +76,7 @@ func (x secrets) mask(s string) string {
 
 // maskCut masks a text that was cut off at its end, perhaps within a secret.
 func (x secrets) maskCut(s string) string {
-	for _, secret := range x {
+	for _, secret := range x.texts {
 		s = strings.ReplaceAll(s, secret, ellipsis)
 		for n := min(len(secret)-1, len(s)); n >= minSecret; n-- {
 			if strings.HasSuffix(s, secret[:n]) {
@@ -73,6 +86,23 @@ func (x secrets) maskCut(s string) string {
 		}
 	}
 	return s
+}
+
+// url is [Redact] for a URL that may repeat a secret.
+func (x secrets) url(u *url.URL) string {
+	if u == nil || len(x.passes) == 0 {
+		return Redact(u)
+	}
+	shown := *u
+	for _, pass := range x.passes {
+		if strings.Contains(strings.ToLower(u.Host), strings.ToLower(pass)) {
+			shown.Host = ellipsis
+		}
+		if strings.Contains(u.Path, pass) || strings.Contains(u.EscapedPath(), pass) {
+			shown.Path, shown.RawPath = "/"+ellipsis, ""
+		}
+	}
+	return Redact(&shown)
 }
 
 // text makes s, which came from elsewhere, fit for an error.
