@@ -8,8 +8,9 @@ import (
 	"github.com/tofureg/tofureg/module"
 )
 
-// TestLongLocations: a location may have 16 KiB, and not one byte more, however it is
-// written.
+// TestLongLocations: a location may have 16 KiB, and not one byte more, with what had to
+// be escaped in it and with the base that it is relative to, so that what is parsed can
+// be written and parsed again.
 func TestLongLocations(t *testing.T) {
 	t.Parallel()
 	const limit = 16 << 10
@@ -24,7 +25,16 @@ func TestLongLocations(t *testing.T) {
 			return err
 		},
 		"of the registry": func(n int) error {
-			_, err := module.DirectLocation(base, fill("./", n))
+			_, err := module.DirectLocation(base, "./"+fill(base.String(), n)[len(base.String()):])
+			return err
+		},
+		"escaped": func(n int) error { // file:///a%5B%5B…
+			_, err := module.ParseLocation("/" + strings.Repeat("a", (n-8)%3) + strings.Repeat("[", (n-8)/3))
+			return err
+		},
+		"relative and escaped": func(n int) error {
+			n -= len(base.String())
+			_, err := module.ResolveLocation(base, "./"+strings.Repeat("a", n%3)+strings.Repeat("<", n/3))
 			return err
 		},
 	} {

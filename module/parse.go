@@ -39,7 +39,8 @@ const maxLocation = 16 << 10
 // the CLI, ParseLocation asks nobody whether a repository at bitbucket.org is one of
 // git, as nowadays all are.
 //
-// The error is an [*addrs.ParseError].
+// A location is refused if it, or what [Location.Source] would make of it, is longer
+// than 16 KiB. The error is an [*addrs.ParseError].
 func ParseLocation(s string) (*Location, error) {
 	s = strings.TrimSpace(s)
 	switch {
@@ -57,6 +58,9 @@ func ParseLocation(s string) (*Location, error) {
 	p := parser{input: s}
 	if reason := p.run(s); reason != "" {
 		return nil, suggest(s, reason, p.suggestion)
+	}
+	if len(p.Source()) > maxLocation { // with what had to be escaped
+		return nil, refuse(s, "it is too long")
 	}
 	return &p.Location, nil
 }

@@ -60,7 +60,11 @@ func DirectLocation(base *url.URL, answer string) (*Location, error) {
 	if reason != "" {
 		return nil, refuse(answer, reason)
 	}
-	return &Location{Kind: KindHTTP, URL: u.String(), Archive: formatOfPath(u.Path), Direct: true}, nil
+	l := &Location{Kind: KindHTTP, URL: u.String(), Archive: formatOfPath(u.Path), Direct: true}
+	if len(l.Source()) > maxLocation {
+		return nil, refuse(answer, "it is too long")
+	}
+	return l, nil
 }
 
 // resolve returns the URL that ref is, seen from base, or what is wrong with it.
