@@ -26,7 +26,7 @@ import (
 )
 
 var (
-	kills    = flag.Int("mirrordir.kills", 25, "how many processes TestKill kills")
+	kills    = flag.Int("mirrordir.kills", 10, "how many processes TestKill kills")
 	killSeed = flag.Uint64("mirrordir.seed", 0, "the seed of TestKill; 0: a random one")
 	addTo    = flag.String("mirrordir.add", "", "be a process that adds to the mirror in this `directory`; see TestChild")
 	addSeed  = flag.Uint64("mirrordir.addseed", 0, "what that process adds")

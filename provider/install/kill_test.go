@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	kills    = flag.Int("install.kills", 25, "how many processes TestKill kills")
+	kills    = flag.Int("install.kills", 10, "how many processes TestKill kills")
 	killSeed = flag.Uint64("install.seed", 0, "the seed of TestKill; 0: a random one")
 )
 
