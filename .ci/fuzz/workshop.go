@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// A workshop holds two copies of the module, so that nothing is written to the module itself: in one
+// the fuzzer runs, in the other inputs are run for the statements they reach.
+type workshop struct {
+	tmp         string
+	fuzz, cover string // the copies' roots
+	binaries    map[string]*binary
+}
+
+// A binary is a package's test program in both forms, built when first asked for.
+type binary struct {
+	once  sync.Once
+	fuzz  string
+	cover string
+	err   error
+}
+
+func newWorkshop(tmp string, covers bool) (*workshop, error) {
+	w := &workshop{tmp: tmp, fuzz: filepath.Join(tmp, "tree"), cover: filepath.Join(tmp, "covertree"), binaries: map[string]*binary{}}
+	for _, dir := range []string{w.fuzz, w.cover} {
+		if err := copyModule(dir); err != nil {
+			return nil, err
+		}
+		if !covers {
+			break
+		}
+	}
+	return w, nil
+}
+
+// copyModule copies what git knows or would add.
+func copyModule(dir string) error {
+	list, err := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard").Output()
+	if err != nil {
+		return fmt.Errorf("git ls-files: %w", err)
+	}
+	for name := range strings.SplitSeq(strings.TrimRight(string(list), "\x00"), "\x00") {
+		data, err := os.ReadFile(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // removed, but not yet for git
+		}
+		if err != nil {
+			return err
+		}
+		to := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(to, data, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var targetLine = regexp.MustCompile(`(?m)^func (Fuzz\w+)\(`)
+
+// targets returns the module's fuzz targets that one of the patterns matches.
+func (w *workshop) targets(patterns []string) ([]*target, error) {
+	var exprs []*regexp.Regexp
+	for _, p := range patterns {
+		e, err := regexp.Compile(p)
+		if err != nil {
+			return nil, err
+		}
+		exprs = append(exprs, e)
+	}
+	list := exec.Command("go", "list", "-f", `{{$d := .Dir}}{{range .TestGoFiles}}{{$d}}/{{.}}{{"\n"}}{{end}}{{range .XTestGoFiles}}{{$d}}/{{.}}{{"\n"}}{{end}}`, "./...")
+	list.Dir, list.Stderr = w.fuzz, os.Stderr
+	out, err := list.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list: %w", err)
+	}
+	var targets []*target
+	for file := range strings.FieldsSeq(string(out)) {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		pkg, err := filepath.Rel(w.fuzz, filepath.Dir(file))
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range targetLine.FindAllSubmatch(source, -1) {
+			t := &target{workshop: w, pkg: filepath.ToSlash(pkg), fuzz: string(m[1])}
+			if matches(exprs, t.name()) {
+				targets = append(targets, t)
+			}
+		}
+		if w.binaries[filepath.ToSlash(pkg)] == nil {
+			w.binaries[filepath.ToSlash(pkg)] = &binary{}
+		}
+	}
+	if len(targets) == 0 {
+		return nil, errors.New("no fuzz target matches")
+	}
+	slices.SortFunc(targets, func(a, b *target) int { return strings.Compare(a.name(), b.name()) })
+	return targets, nil
+}
+
+// build returns the package's test programs.
+func (w *workshop) build(ctx context.Context, pkg string, covers bool) (*binary, error) {
+	b := w.binaries[pkg]
+	b.once.Do(func() {
+		base := filepath.Join(w.tmp, "bin", strings.ReplaceAll(pkg, "/", "_"))
+		b.fuzz, b.cover = base+".fuzz", base+".cover"
+		b.err = w.compile(ctx, w.fuzz, pkg, "-fuzz=.", "-o", b.fuzz)
+		if b.err == nil && covers {
+			b.err = w.compile(ctx, w.cover, pkg, "-covermode=set", "-coverpkg=./...", "-o", b.cover)
+		}
+	})
+	return b, b.err
+}
+
+func (w *workshop) compile(ctx context.Context, dir, pkg string, args ...string) error {
+	cmd := exec.CommandContext(ctx, "go", append(append([]string{"test", "-c"}, args...), "./"+pkg)...)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%v: %w\n%s", cmd.Args, err, out)
+	}
+	return nil
+}
