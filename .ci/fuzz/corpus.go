@@ -59,6 +59,20 @@ func readCorpus() (map[string][]input, error) {
 	}
 }
 
+// save replaces what is kept of these targets. Others may have been saved meanwhile.
+func save(targets []*target) error {
+	corpus, err := readCorpus()
+	if err != nil {
+		return err
+	}
+	for _, t := range targets {
+		if len(t.known) > 0 { // otherwise it never began
+			corpus[t.name()] = t.kept
+		}
+	}
+	return writeCorpus(corpus)
+}
+
 // writeCorpus writes the same bytes for the same inputs.
 func writeCorpus(corpus map[string][]input) error {
 	var b bytes.Buffer

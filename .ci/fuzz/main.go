@@ -113,14 +113,13 @@ func run(ctx context.Context, o options, patterns []string) error {
 				failed = append(failed, t.name())
 				fmt.Printf("%s: %v\n", t.name(), err)
 			}
-			corpus[t.name()] = t.kept
 		})
 	}
 	wg.Wait()
 
 	table(targets, o)
 	if o.save {
-		if err := writeCorpus(corpus); err != nil {
+		if err := save(targets); err != nil {
 			return err
 		}
 	}

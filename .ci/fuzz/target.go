@@ -82,7 +82,11 @@ func (t *target) start(ctx context.Context) error {
 	maps.Copy(t.known, reached)
 	kept := t.kept
 	t.kept = nil
-	return t.harvest(ctx, kept)
+	if err := t.harvest(ctx, kept); err != nil {
+		t.kept = kept // or -save would lose the rest
+		return err
+	}
+	return nil
 }
 
 // slice is how long the fuzzer runs between two counts of the statements.
