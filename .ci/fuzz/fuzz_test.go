@@ -16,7 +16,7 @@ func TestMixMakesInputs(t *testing.T) {
 	in := input("go test fuzz v1\nbyte('²')\n[]byte(\"{\\\"a\\\":1}\")\nstring(\"b\")\nint(3)\n")
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 1000 {
-		made := w.mix(rng, in).values()
+		made := w.mix(rng, []input{in}).values()
 		if len(made) != 4 || made[0].literal != "'²'" || made[3].literal != "3" {
 			t.Fatalf("values = %q", made)
 		}

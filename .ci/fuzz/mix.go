@@ -109,13 +109,17 @@ func (in input) values() []value {
 	return list
 }
 
-// mix returns the input with some of its words replaced, added, removed and repeated.
-func (w *words) mix(rng *rand.Rand, in input) input {
-	values := in.values()
+// mix returns one of the inputs, some of its arguments taken from others, and some words of one
+// argument replaced, added, removed and repeated.
+func (w *words) mix(rng *rand.Rand, inputs []input) input {
+	values := inputs[rng.IntN(len(inputs))].values()
 	var textual []int
 	for i, v := range values {
 		if v.textual() {
 			textual = append(textual, i)
+		}
+		if other := inputs[rng.IntN(len(inputs))].values(); rng.IntN(4) == 0 && len(other) == len(values) {
+			values[i] = other[i]
 		}
 	}
 	if len(textual) > 0 {
@@ -130,11 +134,11 @@ func (w *words) mix(rng *rand.Rand, in input) input {
 }
 
 func (w *words) change(rng *rand.Rand, text string) string {
-	if rng.IntN(8) == 0 {
+	if rng.IntN(4) == 0 {
 		text = pick(rng, w.texts)
 	}
 	list := word.FindAllString(text, -1)
-	for range 1 + rng.IntN(6) {
+	for range rng.IntN(7) {
 		i := rng.IntN(len(list) + 1)
 		j := min(len(list), i+1+rng.IntN(6))
 		switch rng.IntN(6) {

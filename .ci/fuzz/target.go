@@ -169,7 +169,7 @@ func (t *target) mix(ctx context.Context, o options, words *words) error {
 	for done := 0; done < o.mix; done += batch {
 		inputs := make([]input, min(batch, o.mix-done))
 		for i := range inputs {
-			inputs[i] = words.mix(rng, t.kept[rng.IntN(len(t.kept))])
+			inputs[i] = words.mix(rng, t.kept)
 		}
 		if err := t.harvest(ctx, inputs); err != nil {
 			return err
