@@ -1,6 +1,6 @@
 // Command fuzz runs the module's fuzz targets and measures how long each has been quiet.
 //
-//	go run ./.ci/fuzz -time 5s                       every target for five seconds, two beside each other
+//	go run ./.ci/fuzz -time 10s                      every target for ten seconds, as .ci/run does
 //	go run ./.ci/fuzz -cpu 10m -quiet 5m             until each has had ten CPU-minutes, the last
 //	                                                 five of them without a new statement
 //	go run ./.ci/fuzz -quiet 5m -mix 20000 -save '^module/'
