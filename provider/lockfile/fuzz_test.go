@@ -33,7 +33,7 @@ var seeds = []string{
 	"module a {\n x = \"$$${1}%%{ $ % \\\" \"\n}\n", "module a {\n x = <<EOT\n$\nEOT\n}\n", "module a {\n x = <<EOT\n %{ if a }b%{~ endif ~}\n}\n\tEOT\n}\n",
 	"module a {\n x = [for a in b: a == c ? d >= 1 : \"e\"]\n y = {for k, v in a : k => v}\n}\n", "a \"b\" c {\n}\n", "a \"b", "a = \"b\nc\"", "a = /*", "[", "}", "a = (]\n",
 	"provider \"terraform.io/builtin/terraform\" {\n  version = \"1.0.0\"\n}\n", "provider \"-/aws\" {\n  version = \"1.0.0\"\n}\n",
-	"provider \"registry.example.com/acme/ü\" {\n  version = \"1.0.0\" # ü\n}\n", "# \xff\na = \"\xff\"", "a b {\n  \u1c89v = 1\n}\n", "a b {\n  v\u200d = 1\n}\n", "<<<<<<< a\n", "a b {\n \"c\" = 1\n}\n",
+	"provider \"registry.example.com/acme/ü\" {\n  version = \"1.0.0\" # ü\n}\n", "# \xff\na = \"\xff\"", "b{\n\u1c89v = 1\n}", "a b {\n  v\u200d = 1\n}\n", "<<<<<<< a\n", "a b {\n \"c\" = 1\n}\n",
 }
 
 // FuzzParse compares the strict parser with the HCL library and the rules of the CLI.
