@@ -1,10 +1,7 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -32,9 +29,9 @@ func profile(file string) (statements, error) {
 		return nil, err
 	}
 	s := statements{}
-	for lines := bufio.NewScanner(bytes.NewReader(data)); lines.Scan(); {
-		if line, ok := strings.CutSuffix(lines.Text(), " 1"); ok {
-			s[line] = true
+	for line := range strings.SplitSeq(string(data), "\n") {
+		if statement, ok := strings.CutSuffix(line, " 1"); ok {
+			s[statement] = true
 		}
 	}
 	return s, nil
@@ -49,13 +46,11 @@ func (t *target) cover(ctx context.Context, inputs []input) (statements, error) 
 	file := filepath.Join(t.tmp, strings.ReplaceAll(t.name(), "/", "_")+".profile")
 	cmd := exec.CommandContext(ctx, t.binaries[t.pkg].cover, "-test.run=^"+t.fuzz+"$", "-test.coverprofile="+file, "-test.timeout=10m")
 	cmd.Dir = dir
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Run(); err != nil {
+	if out, err := cmd.CombinedOutput(); err != nil {
 		if ctx.Err() != nil {
-			return nil, fmt.Errorf("%s: %w", t.name(), ctx.Err())
+			return nil, ctx.Err()
 		}
-		return nil, t.failed(t.workshop.cover, out.Bytes())
+		return nil, t.failed(t.workshop.cover, out)
 	}
 	return profile(file)
 }
@@ -78,5 +73,11 @@ func (t *target) harvest(ctx context.Context, inputs []input) error {
 	if err := t.harvest(ctx, inputs[:half]); err != nil {
 		return err
 	}
-	return t.harvest(ctx, inputs[half:])
+	if err := t.harvest(ctx, inputs[half:]); err != nil {
+		return err
+	}
+	// What neither half reaches again depends on the order of goroutines, or on the time. It is new
+	// all the same, though there is no input to keep for it.
+	maps.Copy(t.known, reached)
+	return nil
 }

@@ -61,7 +61,8 @@ func TestCorpusSameBytes(t *testing.T) {
 }
 
 // TestWork runs the targets of a module of its own: what reaches nothing is dropped, a hidden statement
-// is found by mixing, the target falls quiet, and the input on which the other one fails is kept.
+// is found by mixing, the target falls quiet, a statement that is reached by chance counts as new though
+// no input is kept for it, what fuzzes nothing is an error, and the input on which a target fails is kept.
 func TestWork(t *testing.T) {
 	t.Chdir(t.TempDir())
 	files := map[string]string{
@@ -81,11 +82,24 @@ func Known(s string) bool {
 `,
 		"p/p_test.go": `package p
 
-import "testing"
+import (
+	"os"
+	"testing"
+)
 
 func FuzzKnown(f *testing.F) {
 	f.Add("horizontal")
 	f.Fuzz(func(t *testing.T, s string) { Known(s) })
+}
+
+func FuzzOnce(f *testing.F) {
+	f.Add("a")
+	f.Fuzz(func(t *testing.T, s string) {
+		if _, err := os.Stat("second"); err == nil && s == "b" {
+			os.Remove("second")
+			Known("vertical")
+		}
+	})
 }
 
 func FuzzFails(f *testing.F) {
@@ -113,7 +127,7 @@ func FuzzFails(f *testing.F) {
 		}
 	}
 	targets, err := w.targets(nil)
-	if err != nil || len(targets) != 2 || targets[1].name() != "p/FuzzKnown" {
+	if err != nil || len(targets) != 3 || targets[1].name() != "p/FuzzKnown" || targets[2].name() != "p/FuzzOnce" {
 		t.Fatalf("targets = %v, %v", targets, err)
 	}
 
@@ -129,6 +143,26 @@ func FuzzFails(f *testing.F) {
 	}
 	if !slices.Equal(texts, []string{"vertical", "vertical-bar"}) || known.quiet == 0 || known.cpu == 0 {
 		t.Errorf("kept %q, quiet %v of %v", texts, known.quiet, known.cpu)
+	}
+
+	once := targets[2]
+	if err := once.work(t.Context(), options{save: true}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(w.cover, "p", "second"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	before := len(once.known)
+	if err := once.harvest(t.Context(), []input{"go test fuzz v1\nstring(\"b\")\n", "go test fuzz v1\nstring(\"c\")\n"}); err != nil {
+		t.Fatal(err)
+	}
+	if len(once.known) == before || len(once.kept) != 0 {
+		t.Errorf("%d statements, %d before, kept %q", len(once.known), before, once.kept)
+	}
+
+	none := &target{workshop: w, pkg: "p", fuzz: "FuzzNone"}
+	if _, err := none.run(t.Context(), time.Second); err == nil {
+		t.Error("a target that does not exist was fuzzed")
 	}
 
 	if err := targets[0].work(t.Context(), options{time: time.Minute}, nil); err == nil {

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log"
 	"maps"
 	"math/rand/v2"
@@ -33,7 +35,7 @@ func (t *target) cache() string { return filepath.Join(t.tmp, "cache", t.pkg) }
 
 // work runs the target until the options are met.
 func (t *target) work(ctx context.Context, o options, words *words) error {
-	if _, err := t.build(ctx, t.pkg, o.covers()); err != nil {
+	if err := t.build(ctx, t.pkg, o.covers()); err != nil {
 		return err
 	}
 	dir := filepath.Join(t.cache(), t.fuzz)
@@ -136,10 +138,16 @@ func (t *target) run(ctx context.Context, length time.Duration) (time.Duration, 
 		// The fuzzer waits for its workers, so their time is in this.
 		cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	}
-	if err == nil || ctx.Err() != nil || deadline.Match(out) && !failure.Match(out) {
+	switch {
+	case ctx.Err() != nil, err != nil && deadline.Match(out) && !failure.Match(out):
 		return cpu, nil
+	case err != nil:
+		return cpu, t.failed(t.workshop.fuzz, out)
+	case !bytes.Contains(out, []byte("fuzz: elapsed")):
+		// Without a function of that name the program has nothing to do and succeeds.
+		return cpu, fmt.Errorf("nothing was fuzzed: %s", out)
 	}
-	return cpu, t.failed(t.workshop.fuzz, out)
+	return cpu, nil
 }
 
 // failed keeps the input on which the target failed, and returns the end of the output.

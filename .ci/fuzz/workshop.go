@@ -113,8 +113,8 @@ func (w *workshop) targets(patterns []string) ([]*target, error) {
 	return targets, nil
 }
 
-// build returns the package's test programs.
-func (w *workshop) build(ctx context.Context, pkg string, covers bool) (*binary, error) {
+// build builds the package's test programs.
+func (w *workshop) build(ctx context.Context, pkg string, covers bool) error {
 	b := w.binaries[pkg]
 	b.once.Do(func() {
 		base := filepath.Join(w.tmp, "bin", strings.ReplaceAll(pkg, "/", "_"))
@@ -124,7 +124,7 @@ func (w *workshop) build(ctx context.Context, pkg string, covers bool) (*binary,
 			b.err = w.compile(ctx, w.cover, pkg, "-covermode=set", "-coverpkg=./...", "-o", b.cover)
 		}
 	})
-	return b, b.err
+	return b.err
 }
 
 func (w *workshop) compile(ctx context.Context, dir, pkg string, args ...string) error {
