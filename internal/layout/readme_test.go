@@ -1,4 +1,4 @@
-package house_test
+package layout_test
 
 import (
 	"fmt"
@@ -21,7 +21,7 @@ import (
 func TestReadme(t *testing.T) {
 	t.Parallel()
 	readme := readFile(t, "README.md")
-	jobs := readFile(t, "internal/house/readme_jobs_test.go")
+	jobs := readFile(t, "internal/layout/readme_jobs_test.go")
 	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(readme, -1)
 	if len(blocks) < 3 {
 		t.Errorf("README.md shows %d jobs in Go, want 3", len(blocks))

@@ -1,4 +1,4 @@
-package house_test
+package layout_test
 
 // The functions of this file stand in README.md, letter by letter; TestReadme
 // compares the two and readme_test.go runs them.

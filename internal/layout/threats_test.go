@@ -1,4 +1,4 @@
-package house_test
+package layout_test
 
 import (
 	"os"

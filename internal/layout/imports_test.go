@@ -1,4 +1,4 @@
-package house_test
+package layout_test
 
 import (
 	"maps"
@@ -18,7 +18,7 @@ func TestImports(t *testing.T) {
 	table := importTable(t)
 	_, list := rooms(t)
 	for _, r := range list {
-		if strings.HasPrefix(r.dir, "examples/") || r.dir == "internal/house" {
+		if strings.HasPrefix(r.dir, "examples/") || r.dir == "internal/layout" {
 			continue
 		}
 		allowed, ok := table[r.dir]
