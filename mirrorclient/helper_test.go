@@ -173,7 +173,7 @@ func zh(content []byte) string { return verify.ZHSum(sha256.Sum256(content)).Str
 
 func h1(t testing.TB, content []byte) (archive, tree string) {
 	t.Helper()
-	a, b, err := verify.H1Zip(bytes.NewReader(content), int64(len(content)), verify.Limits{})
+	a, b, err := verify.H1Zip(t.Context(), bytes.NewReader(content), int64(len(content)), verify.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}

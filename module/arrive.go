@@ -137,7 +137,7 @@ func (j *job) unzip(ctx context.Context, in io.Reader, a *arrival, root *os.Root
 	if err := a.sum.check(); err != nil {
 		return nil, err
 	}
-	z, err := archive.OpenZipSkip(f, a.size, archive.Limits(j.limits), j.skipper())
+	z, err := archive.OpenZipSkip(ctx, f, a.size, archive.Limits(j.limits), j.skipper())
 	if err != nil {
 		return nil, err
 	}

@@ -342,7 +342,7 @@ func h1(t testing.TB, f files) verify.Hash {
 			t.Fatal(err)
 		}
 	}
-	h, err := verify.H1Dir(os.DirFS(dir))
+	h, err := verify.H1Dir(t.Context(), os.DirFS(dir))
 	if err != nil {
 		t.Fatal(err)
 	}

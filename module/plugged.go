@@ -46,7 +46,7 @@ func (j *job) check(ctx context.Context, root *os.Root, top fs.FileMode) (verify
 	if err := j.tidy(root, top); err != nil {
 		return verify.Hash{}, err
 	}
-	return verify.H1Dir(fsx.Tree(ctx, root))
+	return verify.H1Dir(ctx, fsx.Tree(ctx, root))
 }
 
 // setMode gives a file or directory the mode that it would have from an archive. The

@@ -67,7 +67,7 @@ func (j *job) find(ctx context.Context, want verify.Hash) fs.FileInfo {
 	if j.checkSize(tree) != nil {
 		return nil
 	}
-	if got, err := verify.H1Dir(tree); err != nil || got != want {
+	if got, err := verify.H1Dir(ctx, tree); err != nil || got != want {
 		return nil
 	}
 	return is

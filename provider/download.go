@@ -61,7 +61,7 @@ func Download(ctx context.Context, src Fetcher, pkg *Package, path string, o Opt
 	if err != nil {
 		return nil, err
 	}
-	report, err := got.judge(interruptible{ctx, f}, o.Policy)
+	report, err := got.judge(ctx, f, o.Policy)
 	if ctx.Err() != nil {
 		err = ctx.Err() // of which a verdict may be the consequence
 	}
@@ -75,25 +75,11 @@ func Download(ctx context.Context, src Fetcher, pkg *Package, path string, o Opt
 	return report, nil
 }
 
-// interruptible is an archive that can be read as long as ctx has not ended: to
-// hash what it unpacks to may take minutes.
-type interruptible struct {
-	ctx     context.Context
-	archive io.ReaderAt
-}
-
-func (i interruptible) ReadAt(p []byte, off int64) (int, error) {
-	if err := i.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return i.archive.ReadAt(p, off)
-}
-
 // judge reads the archive again only where its content hash must decide.
-func (r *Received) judge(archive io.ReaderAt, p verify.Policy) (*verify.Report, error) {
+func (r *Received) judge(ctx context.Context, archive io.ReaderAt, p verify.Policy) (*verify.Report, error) {
 	local := []verify.Hash{r.ZH}
 	if p.NeedsH1(r.Evidence, r.ZH) {
-		packed, tree, err := verify.H1Zip(archive, r.Size, p.Limits)
+		packed, tree, err := verify.H1Zip(ctx, archive, r.Size, p.Limits)
 		if err != nil {
 			return nil, err
 		}

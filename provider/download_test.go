@@ -191,7 +191,7 @@ func TestDownloadUnfetchable(t *testing.T) {
 func TestDownloadByContentHash(t *testing.T) {
 	t.Parallel()
 	content := archive(t)
-	packed, tree, err := verify.H1Zip(bytes.NewReader(content), int64(len(content)), verify.Limits{})
+	packed, tree, err := verify.H1Zip(t.Context(), bytes.NewReader(content), int64(len(content)), verify.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ func (h *hashing) directory(ctx context.Context, pkg *Package) (*verify.Report, 
 		return nil, err
 	}
 	defer root.Close()
-	h1, err := verify.H1Dir(fsx.Tree(ctx, root))
+	h1, err := verify.H1Dir(ctx, fsx.Tree(ctx, root))
 	if err != nil {
 		return nil, err
 	}

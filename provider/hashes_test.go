@@ -52,7 +52,7 @@ func serveDemo(r regtest.Provider) (*regtest.Registry, *regtest.Release, *regcli
 func contentOf(t testing.TB, release *regtest.Release, platform addrs.Platform) []verify.Hash {
 	t.Helper()
 	archive := release.Archive(platform.String())
-	packed, tree, err := verify.H1Zip(archive, archive.Size(), verify.Limits{})
+	packed, tree, err := verify.H1Zip(t.Context(), archive, archive.Size(), verify.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ func unpacked(t *testing.T, root string, platform addrs.Platform, content string
 	if err := os.CopyFS(dir, files); err != nil {
 		t.Fatal(err)
 	}
-	h1, err := verify.H1Dir(files)
+	h1, err := verify.H1Dir(t.Context(), files)
 	if err != nil {
 		t.Fatal(err)
 	}

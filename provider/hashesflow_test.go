@@ -361,7 +361,7 @@ func TestHashesProgress(t *testing.T) {
 func TestHashesEvidenceBounded(t *testing.T) {
 	t.Parallel()
 	content := archive(t)
-	h1, _, err := verify.H1Zip(bytes.NewReader(content), int64(len(content)), verify.Limits{})
+	h1, _, err := verify.H1Zip(t.Context(), bytes.NewReader(content), int64(len(content)), verify.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -168,7 +168,7 @@ func (h *hashing) compute(ctx context.Context, got *Received, f *os.File) (*veri
 		return nil, err
 	}
 	defer leave()
-	packed, tree, err := verify.H1Zip(interruptible{ctx, f}, got.Size, h.Policy.Limits)
+	packed, tree, err := verify.H1Zip(ctx, f, got.Size, h.Policy.Limits)
 	if err != nil {
 		return nil, err
 	}

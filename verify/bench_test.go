@@ -112,7 +112,7 @@ func BenchmarkH1Zip(b *testing.B) {
 	b.ReportAllocs()
 	b.SetBytes(int64(len(content)))
 	for b.Loop() {
-		if _, _, err := verify.H1Zip(bytes.NewReader(data), int64(len(data)), verify.Limits{}); err != nil {
+		if _, _, err := verify.H1Zip(b.Context(), bytes.NewReader(data), int64(len(data)), verify.Limits{}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -120,7 +120,7 @@ func BenchmarkH1Zip(b *testing.B) {
 
 func check(b *testing.B, policy verify.Policy, ev verify.Evidence, data []byte) {
 	b.Helper()
-	r, err := policy.Check(ev, bytes.NewReader(data), int64(len(data)))
+	r, err := policy.Check(b.Context(), ev, bytes.NewReader(data), int64(len(data)))
 	if err != nil {
 		b.Fatal(err)
 	}

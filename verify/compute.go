@@ -3,6 +3,7 @@ package verify
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -17,6 +18,7 @@ import (
 	"golang.org/x/mod/sumdb/dirhash"
 
 	"github.com/tofureg/tofureg/internal/archive"
+	"github.com/tofureg/tofureg/internal/fault"
 )
 
 // Limits bound what reading an archive may cost. In each field zero means the
@@ -44,19 +46,18 @@ func ZHSum(sum [32]byte) Hash {
 var buffers = sync.Pool{New: func() any { return new([64 << 10]byte) }}
 
 // ZH reads r to its end and returns the zh of the archive that it held: its
-// SHA-256. The error is that of r.
-func ZH(r io.Reader) (Hash, error) {
-	h, _, err := zh(r)
+// SHA-256. The error is that of r, or that of ctx if this ends before.
+func ZH(ctx context.Context, r io.Reader) (Hash, error) {
+	h, _, err := zh(ctx, r)
 	return h, err
 }
 
-func zh(r io.Reader) (Hash, int64, error) {
+func zh(ctx context.Context, r io.Reader) (Hash, int64, error) {
 	buf := buffers.Get().(*[64 << 10]byte)
 	defer buffers.Put(buf)
 	sum := sha256.New()
-	// Neither side may choose a way of its own: the reader's is often a smaller
-	// buffer.
-	n, err := io.CopyBuffer(struct{ io.Writer }{sum}, struct{ io.Reader }{r}, buf[:])
+	// The hash may not choose a way of its own, with a smaller buffer.
+	n, err := io.CopyBuffer(struct{ io.Writer }{sum}, archive.Until(ctx, r), buf[:])
 	if err != nil {
 		return Hash{}, n, err
 	}
@@ -107,13 +108,14 @@ func H1Sum(files iter.Seq2[string, [32]byte]) (Hash, error) {
 // one that is damaged, that holds links, devices, duplicates, or names that leave
 // the directory or are not portable, or in which two programs may find different
 // files; [ErrTooLarge] for one beyond l. The content is inflated once; memory does
-// not grow with its size.
-func H1Zip(r io.ReaderAt, size int64, l Limits) (packed, tree Hash, err error) {
-	z, err := archive.OpenZip(r, size, archive.Limits(l))
+// not grow with its size. Soon after ctx has ended H1Zip returns its error, however much
+// there is still to inflate.
+func H1Zip(ctx context.Context, r io.ReaderAt, size int64, l Limits) (packed, tree Hash, err error) {
+	z, err := archive.OpenZip(ctx, r, size, archive.Limits(l))
 	if err != nil {
 		return Hash{}, Hash{}, fmt.Errorf("h1: %w", err)
 	}
-	files, err := z.Hash()
+	files, err := z.Hash(ctx)
 	if err != nil {
 		return Hash{}, Hash{}, fmt.Errorf("h1: %w", err)
 	}
@@ -142,11 +144,14 @@ func sums(files []archive.File, directories bool) iter.Seq2[string, [32]byte] {
 // files and directories: the reference client follows symbolic links out of the
 // package, and a pipe would block it for ever. A pipe that somebody puts in the place
 // of a file after it was listed is refused as well, if fsys can open one without waiting
-// for a writer; those of package os wait.
-func H1Dir(fsys fs.FS) (Hash, error) {
+// for a writer; those of package os wait. It returns the error of ctx soon after that has
+// ended.
+func H1Dir(ctx context.Context, fsys fs.FS) (Hash, error) {
 	var files []string
 	err := fs.WalkDir(fsys, ".", func(path string, d fs.DirEntry, err error) error {
 		switch {
+		case ctx.Err() != nil:
+			return fault.Ended(ctx)
 		case err != nil:
 			return err
 		case d.IsDir():
@@ -160,7 +165,7 @@ func H1Dir(fsys fs.FS) (Hash, error) {
 	if err != nil {
 		return Hash{}, fmt.Errorf("h1: %w", err)
 	}
-	text, err := dirhash.Hash1(files, func(name string) (io.ReadCloser, error) { return openRegular(fsys, name) })
+	text, err := dirhash.Hash1(files, func(name string) (io.ReadCloser, error) { return openRegular(ctx, fsys, name) })
 	if err != nil {
 		return Hash{}, fmt.Errorf("h1: %w", err)
 	}
@@ -169,7 +174,7 @@ func H1Dir(fsys fs.FS) (Hash, error) {
 
 // openRegular opens a file, unless it has been replaced since the directory was
 // listed.
-func openRegular(fsys fs.FS, name string) (io.ReadCloser, error) {
+func openRegular(ctx context.Context, fsys fs.FS, name string) (io.ReadCloser, error) {
 	f, err := fsys.Open(name)
 	if err != nil {
 		return nil, err
@@ -182,7 +187,10 @@ func openRegular(fsys fs.FS, name string) (io.ReadCloser, error) {
 		f.Close()
 		return nil, err
 	}
-	return f, nil
+	return struct {
+		io.Reader
+		io.Closer
+	}{archive.Until(ctx, f), f}, nil
 }
 
 func irregular(name string, mode fs.FileMode) error {

@@ -12,7 +12,7 @@
 //
 //	signature ─ SHA256SUMS ─ line of this file ─ zh of the bytes ─ hashes that the source states
 //
-//	report, err := verify.Policy{}.Check(verify.Evidence{
+//	report, err := verify.Policy{}.Check(ctx, verify.Evidence{
 //		Filename: "terraform-provider-random_3.6.0_linux_amd64.zip",
 //		Want:     "random_3.6.0_linux_amd64",
 //		Sums:     sums, Signature: signature, Keys: keys,

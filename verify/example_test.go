@@ -2,6 +2,7 @@ package verify_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -47,7 +48,7 @@ func ExamplePolicy_Check() {
 		return
 	}
 
-	report, err := verify.Policy{}.Check(ev, file, info.Size())
+	report, err := verify.Policy{}.Check(context.Background(), ev, file, info.Size())
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -70,7 +71,7 @@ func ExamplePolicy_pinned() {
 		"0123456789ABCDEF0123456789ABCDEF01234567",
 	} {
 		policy := verify.Policy{Fingerprints: []string{fingerprint}}
-		report, err := policy.Check(ev, bytes.NewReader(archive), int64(len(archive)))
+		report, err := policy.Check(context.Background(), ev, bytes.NewReader(archive), int64(len(archive)))
 		if err != nil {
 			fmt.Println("refused:", errors.Is(err, verify.ErrUnknownKey))
 			continue
@@ -91,7 +92,7 @@ func ExamplePolicy_locked() {
 		"h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=",
 	} {
 		policy := verify.Policy{Accept: []verify.Hash{verify.MustParseHash(locked)}}
-		report, err := policy.Check(ev, bytes.NewReader(archive), int64(len(archive)))
+		report, err := policy.Check(context.Background(), ev, bytes.NewReader(archive), int64(len(archive)))
 		var mismatch *verify.MismatchError
 		if errors.As(err, &mismatch) {
 			fmt.Println("refused:", errors.Is(err, verify.ErrNotAccepted), len(mismatch.Got), "hashes were computed")
@@ -107,16 +108,16 @@ func ExamplePolicy_locked() {
 // A network mirror states hashes and signs nothing.
 func ExamplePolicy_mirror() {
 	archive, ev := published()
-	stated, err := verify.ZH(bytes.NewReader(archive))
+	stated, err := verify.ZH(context.Background(), bytes.NewReader(archive))
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	ev = verify.Evidence{Hashes: []verify.Hash{stated}}
 
-	_, err = verify.Policy{}.Check(ev, bytes.NewReader(archive), int64(len(archive)))
+	_, err = verify.Policy{}.Check(context.Background(), ev, bytes.NewReader(archive), int64(len(archive)))
 	fmt.Println(err)
-	report, err := verify.Policy{AllowUnsigned: true}.Check(ev, bytes.NewReader(archive), int64(len(archive)))
+	report, err := verify.Policy{AllowUnsigned: true}.Check(context.Background(), ev, bytes.NewReader(archive), int64(len(archive)))
 	fmt.Println(report.Trust, err)
 	// Output:
 	// package is not signed: the source has no SHA256SUMS document; Policy.AllowUnsigned accepts the hashes that a source or mirror merely states
@@ -126,7 +127,7 @@ func ExamplePolicy_mirror() {
 // A report is a record for audits.
 func ExampleReport() {
 	archive, ev := published()
-	report, err := verify.Policy{}.Check(ev, bytes.NewReader(archive), int64(len(archive)))
+	report, err := verify.Policy{}.Check(context.Background(), ev, bytes.NewReader(archive), int64(len(archive)))
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -173,7 +174,7 @@ func ExampleParseHash() {
 // The archive has an entry for a directory, so it has two h1 hashes.
 func ExampleH1Zip() {
 	data, _ := published()
-	archive, tree, err := verify.H1Zip(bytes.NewReader(data), int64(len(data)), verify.Limits{})
+	archive, tree, err := verify.H1Zip(context.Background(), bytes.NewReader(data), int64(len(data)), verify.Limits{})
 	fmt.Println(archive)
 	fmt.Println(tree, err)
 	// Output:
@@ -184,7 +185,7 @@ func ExampleH1Zip() {
 func ExampleH1Dir() {
 	// In programs: os.DirFS(directory), or the FS of an os.Root.
 	unpacked := fstest.MapFS{"terraform-provider-test_v1.2.3": {Data: []byte("a program\n")}}
-	h, err := verify.H1Dir(unpacked)
+	h, err := verify.H1Dir(context.Background(), unpacked)
 	fmt.Println(h, err)
 	// Output: h1:8QKBrlOi/bB0GM3SkD/pOU5kZIzBhOHA4DrQ4E3Dhmk= <nil>
 }

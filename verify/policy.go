@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -111,14 +112,15 @@ func (p Policy) NeedsH1(ev Evidence, local ...Hash) bool {
 // others can write, nor a second download.
 //
 // Its errors are those of [Policy.Judge], those of [H1Zip], [ErrTooLarge] for an
-// archive above Limits.Package, and those of zip.
-func (p Policy) Check(ev Evidence, zip io.ReaderAt, size int64) (*Report, error) {
+// archive above Limits.Package, those of zip, and that of ctx if this ends before all
+// hashes are computed.
+func (p Policy) Check(ctx context.Context, ev Evidence, zip io.ReaderAt, size int64) (*Report, error) {
 	if limit := p.Limits.Effective().Package; size > limit {
 		return nil, fmt.Errorf("package %w: %d bytes, %d are allowed", ErrTooLarge, size, limit)
 	}
 	sums, wait := p.startSums(ev)
 	defer wait()
-	computed, n, err := zh(io.NewSectionReader(zip, 0, size))
+	computed, n, err := zh(ctx, io.NewSectionReader(zip, 0, size))
 	if err == nil && n != size {
 		err = fmt.Errorf("%d bytes of %d: %w", n, size, io.ErrUnexpectedEOF)
 	}
@@ -127,7 +129,7 @@ func (p Policy) Check(ev Evidence, zip io.ReaderAt, size int64) (*Report, error)
 	}
 	local := []Hash{computed}
 	if p.NeedsH1(ev, local...) {
-		archive, tree, err := H1Zip(zip, size, p.Limits)
+		archive, tree, err := H1Zip(ctx, zip, size, p.Limits)
 		if err != nil {
 			return nil, err
 		}

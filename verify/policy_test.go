@@ -2,6 +2,7 @@ package verify_test
 
 import (
 	"bytes"
+	"context"
 	"crypto"
 	"crypto/sha256"
 	"encoding/json"
@@ -56,7 +57,7 @@ func newPack(t testing.TB) *pack {
 // check runs the policy on the package at a fixed time.
 func (p *pack) check(policy verify.Policy, ev verify.Evidence) (*verify.Report, error) {
 	policy.Now = func() time.Time { return today }
-	return policy.Check(ev, bytes.NewReader(p.zip), int64(len(p.zip)))
+	return policy.Check(context.Background(), ev, bytes.NewReader(p.zip), int64(len(p.zip)))
 }
 
 // with returns the evidence after change.
@@ -580,23 +581,23 @@ func TestCheckReads(t *testing.T) {
 	p := newPack(t)
 	size := int64(len(p.zip))
 	r := bytes.NewReader(p.zip)
-	if _, err := (verify.Policy{}).Check(p.with(func(ev *verify.Evidence) { ev.Size = 0 }), r, size+1); !errors.Is(err, io.ErrUnexpectedEOF) {
+	if _, err := (verify.Policy{}).Check(t.Context(), p.with(func(ev *verify.Evidence) { ev.Size = 0 }), r, size+1); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("a file that is too short: %v", err)
 	}
 	broken := errors.New("broken")
-	if _, err := (verify.Policy{}).Check(p.ev, failingAt{broken}, size); !errors.Is(err, broken) {
+	if _, err := (verify.Policy{}).Check(t.Context(), p.ev, failingAt{broken}, size); !errors.Is(err, broken) {
 		t.Errorf("a file that cannot be read: %v", err)
 	}
-	if _, err := (verify.Policy{Limits: verify.Limits{Package: size}}).Check(p.ev, r, size); err != nil {
+	if _, err := (verify.Policy{Limits: verify.Limits{Package: size}}).Check(t.Context(), p.ev, r, size); err != nil {
 		t.Errorf("at the limit: %v", err)
 	}
-	if _, err := (verify.Policy{Limits: verify.Limits{Package: size - 1}}).Check(p.ev, r, size); !errors.Is(err, verify.ErrTooLarge) {
+	if _, err := (verify.Policy{Limits: verify.Limits{Package: size - 1}}).Check(t.Context(), p.ev, r, size); !errors.Is(err, verify.ErrTooLarge) {
 		t.Errorf("above the limit: %v", err)
 	}
 	// Only an h1 could decide, and the bytes have none.
 	junk := []byte("not a zip")
 	policy := verify.Policy{Accept: []verify.Hash{p.h1}}
-	if _, err := policy.Check(verify.Evidence{}, bytes.NewReader(junk), int64(len(junk))); !errors.Is(err, verify.ErrArchive) {
+	if _, err := policy.Check(t.Context(), verify.Evidence{}, bytes.NewReader(junk), int64(len(junk))); !errors.Is(err, verify.ErrArchive) {
 		t.Errorf("no zip: %v", err)
 	}
 }

@@ -207,7 +207,7 @@ func trySituation(t *testing.T, p *pack, s situation) (accepted int) {
 		}
 	}
 	// Check computes no more than it needs, and no less.
-	r, err := s.policy.Check(s.ev, bytes.NewReader(p.zip), size)
+	r, err := s.policy.Check(t.Context(), s.ev, bytes.NewReader(p.zip), size)
 	local := []verify.Hash{p.zh}
 	if s.policy.NeedsH1(s.ev, p.zh) {
 		local = full

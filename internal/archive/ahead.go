@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"github.com/klauspost/compress/flate"
+
+	"github.com/tofureg/tofureg/internal/fault"
 )
 
 // Ahead is what has been unpacked of a zip archive before all of it was there.
@@ -181,7 +183,7 @@ func (a *aheadRun) copy(w io.Writer, content io.Reader, f *early) error {
 	c.sum.Reset()
 	for {
 		if c.ctx.Err() != nil {
-			return context.Cause(c.ctx)
+			return fault.Ended(c.ctx)
 		}
 		n, err := content.Read(c.buf[:])
 		if f.size += int64(n); !a.allows(f.size) {

@@ -45,7 +45,7 @@ func BenchmarkHash(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			if _, err := z.Hash(); err != nil {
+			if _, err := z.Hash(b.Context()); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -221,7 +221,7 @@ func FuzzOpenZip(f *testing.F) {
 				t.Error("accepted, but", err)
 			}
 		}
-		list, err := z.Hash()
+		list, err := z.Hash(t.Context())
 		if err != nil {
 			known(t, err)
 			return

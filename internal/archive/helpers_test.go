@@ -3,6 +3,7 @@ package archive_test
 import (
 	"archive/zip"
 	"bytes"
+	"context"
 	"encoding/binary"
 	"io"
 	"io/fs"
@@ -70,7 +71,7 @@ func files(names ...string) []member {
 }
 
 func open(data []byte, l archive.Limits) (*archive.Zip, error) {
-	return archive.OpenZip(bytes.NewReader(data), int64(len(data)), l)
+	return archive.OpenZip(context.Background(), bytes.NewReader(data), int64(len(data)), l)
 }
 
 // unpack unpacks into a fresh directory and returns it.

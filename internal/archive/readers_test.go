@@ -268,16 +268,16 @@ func TestFarContent(t *testing.T) {
 		return far{zeros, data}, zeros + int64(len(data))
 	}
 	r, size := build("name", 5<<30)
-	z, err := archive.OpenZip(r, size, archive.Limits{})
+	z, err := archive.OpenZip(t.Context(), r, size, archive.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if list, err := z.Hash(); err != nil || list[0].Name != "name" {
+	if list, err := z.Hash(t.Context()); err != nil || list[0].Name != "name" {
 		t.Errorf("%v, %v", list, err)
 	}
 	for name, at := range map[string]int64{"evil": 5 << 30, "name": 5<<30 + 1} {
 		r, size := build(name, at)
-		if _, err := archive.OpenZip(r, size, archive.Limits{}); err == nil {
+		if _, err := archive.OpenZip(t.Context(), r, size, archive.Limits{}); err == nil {
 			t.Errorf("%s at %d: no error", name, at)
 		} else {
 			known(t, err)

@@ -62,7 +62,7 @@ func (u *untar) run() ([]File, error) {
 	entries := 0
 	for {
 		if u.ctx.Err() != nil {
-			return nil, context.Cause(u.ctx)
+			return nil, fault.Ended(u.ctx)
 		}
 		h, err := u.tar.Next()
 		if err == io.EOF {

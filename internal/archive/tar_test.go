@@ -334,7 +334,7 @@ func TestSkipLinks(t *testing.T) {
 	if _, err := open(data, archive.Limits{}); !errors.Is(err, archive.ErrLink) {
 		t.Errorf("zip: %v, want ErrLink", err)
 	}
-	z, err := archive.OpenZipSkip(bytes.NewReader(data), int64(len(data)), archive.Limits{}, skip)
+	z, err := archive.OpenZipSkip(t.Context(), bytes.NewReader(data), int64(len(data)), archive.Limits{}, skip)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,8 @@ import (
 	"os"
 	"strings"
 	"sync"
+
+	"github.com/tofureg/tofureg/internal/fault"
 )
 
 // Options for unpacking. The zero value works.
@@ -29,8 +31,8 @@ type Options struct {
 
 // Hash reads all content and returns each entry with its checksum, in the order of
 // the archive.
-func (z *Zip) Hash() ([]File, error) {
-	c := newCopier()
+func (z *Zip) Hash(ctx context.Context) ([]File, error) {
+	c := newCopier(ctx)
 	defer c.release()
 	files := make([]File, 0, len(z.entries))
 	for i := range z.entries {
@@ -104,7 +106,7 @@ func (z *Zip) read(i int, c *copier, w io.Writer) (File, error) {
 
 // A copier moves content through one buffer and one hash.
 type copier struct {
-	ctx     context.Context // nil: no one cancels
+	ctx     context.Context
 	written func(int)
 	buf     *[256 << 10]byte
 	sum     hash.Hash
@@ -112,8 +114,8 @@ type copier struct {
 
 var buffers = sync.Pool{New: func() any { return new([256 << 10]byte) }}
 
-func newCopier() *copier {
-	return &copier{buf: buffers.Get().(*[256 << 10]byte), sum: sha256.New()}
+func newCopier(ctx context.Context) *copier {
+	return &copier{ctx: ctx, buf: buffers.Get().(*[256 << 10]byte), sum: sha256.New()}
 }
 
 func (c *copier) release() { buffers.Put(c.buf) }
@@ -122,8 +124,8 @@ func (c *copier) release() { buffers.Put(c.buf) }
 func (c *copier) copy(w io.Writer, r io.Reader, e Entry) (sum [sha256.Size]byte, err error) {
 	c.sum.Reset()
 	for size := int64(0); ; {
-		if c.ctx != nil && c.ctx.Err() != nil {
-			return sum, context.Cause(c.ctx)
+		if c.ctx.Err() != nil {
+			return sum, fault.Ended(c.ctx)
 		}
 		n, err := r.Read(c.buf[:])
 		size += int64(n)
@@ -169,8 +171,8 @@ type tree struct {
 }
 
 func newTree(ctx context.Context, root *os.Root, o Options) *tree {
-	c := newCopier()
-	c.ctx, c.written = ctx, o.Written
+	c := newCopier(ctx)
+	c.written = o.Written
 	return &tree{copier: c, root: root, sync: o.Sync, made: map[string]bool{".": true}}
 }
 

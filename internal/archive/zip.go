@@ -3,11 +3,14 @@ package archive
 import (
 	"archive/zip"
 	"cmp"
+	"context"
 	"encoding/binary"
 	"io"
 	"io/fs"
 	"slices"
 	"strings"
+
+	"github.com/tofureg/tofureg/internal/fault"
 )
 
 // Zip is a zip archive whose directory has been read and found acceptable. Its
@@ -22,13 +25,13 @@ type Zip struct {
 // OpenZip reads the directory of the zip archive in the first size bytes of r. It
 // reads no content, but compares the header before each entry's content with that in the
 // directory. r must stay open and unchanged while the Zip is used.
-func OpenZip(r io.ReaderAt, size int64, l Limits) (*Zip, error) {
-	return OpenZipSkip(r, size, l, nil)
+func OpenZip(ctx context.Context, r io.ReaderAt, size int64, l Limits) (*Zip, error) {
+	return OpenZipSkip(ctx, r, size, l, nil)
 }
 
 // OpenZipSkip is [OpenZip], but if skip is not nil, symbolic links are no reason to
 // refuse the archive: they are not among the entries, and skip is told their names.
-func OpenZipSkip(r io.ReaderAt, size int64, l Limits, skip func(name string)) (*Zip, error) {
+func OpenZipSkip(ctx context.Context, r io.ReaderAt, size int64, l Limits, skip func(name string)) (*Zip, error) {
 	limits := l.Effective()
 	if size > limits.Package {
 		return nil, tooLarge("%d bytes, %d are allowed", size, limits.Package)
@@ -54,6 +57,9 @@ func OpenZipSkip(r io.ReaderAt, size int64, l Limits, skip func(name string)) (*
 		return nil, err
 	}
 	for i, f := range zr.File {
+		if ctx.Err() != nil {
+			return nil, fault.Ended(ctx)
+		}
 		if err := checkLocal(r, locals[i], f); err != nil {
 			return nil, err
 		}

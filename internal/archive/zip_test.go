@@ -56,7 +56,7 @@ func TestUnpack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hashed, err := z.Hash()
+	hashed, err := z.Hash(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -403,15 +403,15 @@ func TestReaderErrorIsPassedOn(t *testing.T) {
 	broken := errors.New("disk on fire")
 	data := pack(t, member{name: "a", content: strings.Repeat("stored", 100), stored: true})
 	r := &failing{ReaderAt: bytes.NewReader(data), err: broken}
-	z, err := archive.OpenZip(r, int64(len(data)), archive.Limits{})
+	z, err := archive.OpenZip(t.Context(), r, int64(len(data)), archive.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.fail = true
-	if _, err := z.Hash(); !errors.Is(err, broken) || errors.Is(err, fault.ErrArchive) {
+	if _, err := z.Hash(t.Context()); !errors.Is(err, broken) || errors.Is(err, fault.ErrArchive) {
 		t.Errorf("Hash: %v, want the reader's own error", err)
 	}
-	if _, err := archive.OpenZip(r, int64(len(data)), archive.Limits{}); !errors.Is(err, broken) {
+	if _, err := archive.OpenZip(t.Context(), r, int64(len(data)), archive.Limits{}); !errors.Is(err, broken) {
 		t.Errorf("OpenZip: %v, want the reader's own error", err)
 	}
 }

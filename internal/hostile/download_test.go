@@ -61,7 +61,7 @@ func downloadProvider(ctx context.Context, src provider.Source, policy verify.Po
 		return false, err
 	}
 	defer f.Close()
-	sum, err := verify.ZH(f)
+	sum, err := verify.ZH(ctx, f)
 	return err == nil && slices.Contains(report.Local, sum), err
 }
 

@@ -51,9 +51,9 @@ func ensure(ctx context.Context, config *cliconfig.Config, dir string, required 
 	return result, errors.Join(err, result.Lock.Save(filepath.Join(dir, lockfile.Name)))
 }
 
-func check(file *os.File, size int64, locked []verify.Hash) error {
+func check(ctx context.Context, file *os.File, size int64, locked []verify.Hash) error {
 	policy := verify.Policy{Accept: append([]verify.Hash{}, locked...)} // not nil: it must have one of them
-	_, err := policy.Check(verify.Evidence{}, file, size)
+	_, err := policy.Check(ctx, verify.Evidence{}, file, size)
 	if mismatch, ok := errors.AsType[*verify.MismatchError](err); ok {
 		return fmt.Errorf("%s is not what was locked, it has %s", file.Name(), mismatch.Got)
 	}

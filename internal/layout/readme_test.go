@@ -73,11 +73,11 @@ func TestReadmeProvider(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := check(file, info.Size(), report.Recordable()); err != nil {
+	if err := check(t.Context(), file, info.Size(), report.Recordable()); err != nil {
 		t.Error(err)
 	}
 	other := []verify.Hash{verify.ZHSum([32]byte{})}
-	if err := check(file, info.Size(), other); err == nil || !strings.Contains(err.Error(), "is not what was locked") {
+	if err := check(t.Context(), file, info.Size(), other); err == nil || !strings.Contains(err.Error(), "is not what was locked") {
 		t.Errorf("another lock: error %v", err)
 	}
 }

@@ -75,8 +75,8 @@ func checkDocuments(t testing.TB, dir, documents, archives string, want map[stri
 			}
 			defer f.Close()
 			info, _ := f.Stat()
-			zh, err1 := verify.ZH(f)
-			h1, _, err2 := verify.H1Zip(f, info.Size(), verify.Limits{})
+			zh, err1 := verify.ZH(t.Context(), f)
+			h1, _, err2 := verify.H1Zip(t.Context(), f, info.Size(), verify.Limits{})
 			if got := []string{h1.String(), zh.String()}; err1 != nil || err2 != nil || !slices.Equal(a.Hashes, got) {
 				t.Errorf("%s %s: stated are %q, the archive has %q, %v, %v", version, platform, a.Hashes, got, err1, err2)
 			}
@@ -597,7 +597,7 @@ func checkVia(t *testing.T, dir, documents, version string) {
 			continue
 		}
 		defer f.Close()
-		if zh, err := verify.ZH(f); err != nil || !slices.Contains(a.Hashes, zh.String()) {
+		if zh, err := verify.ZH(t.Context(), f); err != nil || !slices.Contains(a.Hashes, zh.String()) {
 			t.Errorf("%s: %v, %v", platform, zh, err)
 		}
 	}

@@ -25,7 +25,7 @@ func (a *packageAdder) fetch(ctx context.Context) (*Added, error) {
 	if err != nil {
 		return nil, err
 	}
-	rec, report, err := a.judge(&archiveFile{file: s.file(), size: got.Size}, got.Evidence, got.ZH)
+	rec, report, err := a.judge(ctx, &archiveFile{file: s.file(), size: got.Size}, got.Evidence, got.ZH)
 	if err != nil {
 		return nil, failed("verify", a.pkg.String(), err)
 	}

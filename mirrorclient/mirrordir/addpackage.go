@@ -105,7 +105,7 @@ func (a *packageAdder) complete(ctx context.Context, rec *record) (*record, erro
 	if err != nil || !slices.Contains(rec.Hashes, zh) {
 		return nil, err
 	}
-	packed, tree, err := verify.H1Zip(f, f.size, a.job.policy.Limits)
+	packed, tree, err := verify.H1Zip(ctx, f, f.size, a.job.policy.Limits)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +170,7 @@ func (a *packageAdder) adopt(ctx context.Context) (*Added, error) {
 	if err != nil {
 		return nil, err
 	}
-	rec, report, err := a.judge(f, ev, zh)
+	rec, report, err := a.judge(ctx, f, ev, zh)
 	switch {
 	case isAnother(err):
 		return nil, nil
@@ -212,7 +212,7 @@ func (a *packageAdder) needsEvidence() bool {
 }
 
 // judge computes what is missing of the hashes of an archive and has the policy decide.
-func (a *packageAdder) judge(f *archiveFile, ev verify.Evidence, zh verify.Hash) (*record, *verify.Report, error) {
+func (a *packageAdder) judge(ctx context.Context, f *archiveFile, ev verify.Evidence, zh verify.Hash) (*record, *verify.Report, error) {
 	policy, stated := a.job.policy, a.pkg.Hashes[a.pkg.Platform]
 	local, hashes := []verify.Hash{zh}, []verify.Hash{zh}
 	needsH1 := policy.NeedsH1(ev, zh)
@@ -223,7 +223,7 @@ func (a *packageAdder) judge(f *archiveFile, ev verify.Evidence, zh verify.Hash)
 		}
 	}
 	if needsH1 || a.wantsH1(stated) {
-		packed, tree, err := verify.H1Zip(f, f.size, policy.Limits)
+		packed, tree, err := verify.H1Zip(ctx, f, f.size, policy.Limits)
 		if err != nil {
 			return nil, nil, err
 		}

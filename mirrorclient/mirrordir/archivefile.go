@@ -28,7 +28,7 @@ func (f *archiveFile) Close() {
 
 // zh returns the SHA-256 of the archive.
 func (f *archiveFile) zh(ctx context.Context) (verify.Hash, error) {
-	return verify.ZH(ctxReader{ctx, io.NewSectionReader(f.file, 0, f.size)})
+	return verify.ZH(ctx, io.NewSectionReader(f.file, 0, f.size))
 }
 
 // openArchive opens an archive of the storage; one that is not on this machine is copied

@@ -132,7 +132,7 @@ func one(ctx context.Context, src provider.Source, w mirrordir.Want, dir string,
 		return err
 	}
 	if !zhOnly {
-		if _, _, err := verify.H1Zip(f, got.Size, verify.Limits{}); err != nil {
+		if _, _, err := verify.H1Zip(ctx, f, got.Size, verify.Limits{}); err != nil {
 			return err
 		}
 	}

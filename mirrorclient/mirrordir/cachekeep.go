@@ -136,7 +136,7 @@ func (a *packageAdder) take(ctx context.Context, got *arrival) error {
 		return err
 	}
 	a.pkg, a.asked = got.pkg, true
-	rec, _, err := a.judge(&archiveFile{file: got.file, size: got.Size}, got.Evidence, got.ZH)
+	rec, _, err := a.judge(ctx, &archiveFile{file: got.file, size: got.Size}, got.Evidence, got.ZH)
 	if err != nil {
 		return err
 	}

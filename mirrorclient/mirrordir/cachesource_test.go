@@ -76,7 +76,7 @@ func TestCacheRemoved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	zh, err := verify.ZH(body)
+	zh, err := verify.ZH(t.Context(), body)
 	if err != nil || zh != pkg.SHA256 || body.Size != pkg.Size {
 		t.Errorf("%v, %v", zh, err)
 	}

@@ -114,7 +114,7 @@ func TestCacheTrustsNoRecord(t *testing.T) {
 			}
 			up()
 			content := mustFetch(t, h, archive(v1, linux))
-			if zh, _ := verify.ZH(strings.NewReader(content)); read(t, dir, archive(v1, linux)) != content || !strings.Contains(read(t, dir, home+"/1.0.0.json"), zh.String()) {
+			if zh, _ := verify.ZH(t.Context(), strings.NewReader(content)); read(t, dir, archive(v1, linux)) != content || !strings.Contains(read(t, dir, home+"/1.0.0.json"), zh.String()) {
 				t.Error("it was not replaced")
 			}
 			if report := mustCheck(t, c.Mirror, mirrordir.CheckOptions{Policy: &c.Policy}); !report.OK() {

@@ -159,7 +159,7 @@ func (c *checker) hash(ctx context.Context, name string) (local []verify.Hash, s
 	if err != nil {
 		return nil, f.size, err
 	}
-	packed, tree, err := verify.H1Zip(f, f.size, c.limits)
+	packed, tree, err := verify.H1Zip(ctx, f, f.size, c.limits)
 	if err != nil {
 		return []verify.Hash{zh}, f.size, err
 	}

@@ -169,7 +169,7 @@ func ExampleHandler() {
 }
 
 func verifyStream(pkg *provider.Package, r io.Reader) (*verify.Report, error) {
-	zh, err := verify.ZH(r)
+	zh, err := verify.ZH(context.Background(), r)
 	if err != nil {
 		return nil, err
 	}

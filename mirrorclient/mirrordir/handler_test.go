@@ -178,7 +178,7 @@ func TestPullThrough(t *testing.T) {
 			t.Errorf("%s: %v", platform, a)
 		}
 		w := ask(h, "GET", "/"+home+"/"+a.URL)
-		if zh, _ := verify.ZH(w.Body); w.Code != 200 || zh != pkg.SHA256 || w.Header().Get("Etag") != `"`+zh.Value()+`"` {
+		if zh, _ := verify.ZH(t.Context(), w.Body); w.Code != 200 || zh != pkg.SHA256 || w.Header().Get("Etag") != `"`+zh.Value()+`"` {
 			t.Errorf("%s: %d %v", platform, w.Code, w.Header())
 		}
 	}
@@ -375,7 +375,7 @@ func TestShared(t *testing.T) {
 				cancel()
 				return
 			}
-			zh, err := verify.ZH(resp.Body)
+			zh, err := verify.ZH(t.Context(), resp.Body)
 			if err != nil || i%5 != 4 && zh != rel.ZH("linux_amd64") {
 				t.Errorf("%v, %v", zh, err)
 			}

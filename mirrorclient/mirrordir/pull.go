@@ -171,7 +171,7 @@ func (u *puller) receive(ctx context.Context, p *pull, o *origin, f *fsx.TempFil
 	if err != nil {
 		return err
 	}
-	if err := o.judge(got, f); err != nil {
+	if err := o.judge(ctx, got, f); err != nil {
 		return failed("verify", o.pkg.String(), err)
 	}
 	// From here on it is of use even if nobody waits for it. Those who come while it is
@@ -188,10 +188,10 @@ func (u *puller) receive(ctx context.Context, p *pull, o *origin, f *fsx.TempFil
 }
 
 // judge has the policy decide.
-func (o *origin) judge(got *provider.Received, f *fsx.TempFile) error {
+func (o *origin) judge(ctx context.Context, got *provider.Received, f *fsx.TempFile) error {
 	local := []verify.Hash{got.ZH}
 	if o.policy.NeedsH1(got.Evidence, got.ZH) {
-		packed, tree, err := verify.H1Zip(f, got.Size, o.policy.Limits)
+		packed, tree, err := verify.H1Zip(ctx, f, got.Size, o.policy.Limits)
 		if err != nil {
 			return err
 		}

@@ -50,7 +50,7 @@ func TestReplacedOnTheWay(t *testing.T) {
 	}
 	stated := func(t *testing.T, w *httptest.ResponseRecorder, pkg *provider.Package) {
 		t.Helper()
-		zh, err := verify.ZH(w.Body)
+		zh, err := verify.ZH(t.Context(), w.Body)
 		if err != nil || w.Code != http.StatusOK || zh != pkg.SHA256 || w.Header().Get("Etag") != `"`+zh.Value()+`"` {
 			t.Errorf("%d with tag %s and the bytes of %v, %v; want %v", w.Code, w.Header().Get("Etag"), zh, err, pkg.SHA256)
 		}
@@ -89,7 +89,7 @@ func TestReplacedOnTheWay(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if zh, err := verify.ZH(body); err != nil || zh != want.SHA256 {
+				if zh, err := verify.ZH(t.Context(), body); err != nil || zh != want.SHA256 {
 					t.Errorf("Open: %v, %v", zh, err)
 				}
 				body.Close()

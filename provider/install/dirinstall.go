@@ -163,7 +163,7 @@ func (i *installation) unpack(ctx context.Context, early *ahead, f *os.File, got
 			return nil, nil, failed("verify", i.from.String(), err)
 		}
 	}
-	z, err := archive.OpenZip(f, got.Size, archive.Limits(p.Limits))
+	z, err := archive.OpenZip(ctx, f, got.Size, archive.Limits(p.Limits))
 	if err != nil {
 		return nil, nil, failed("unpack", i.from.String(), err)
 	}

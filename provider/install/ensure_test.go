@@ -162,7 +162,7 @@ func selReports(s install.Selection) *verify.Report {
 // treeOf hashes what was installed.
 func treeOf(t *testing.T, s install.Selection) verify.Hash {
 	t.Helper()
-	h, err := verify.H1Dir(os.DirFS(s.Dir))
+	h, err := verify.H1Dir(t.Context(), os.DirFS(s.Dir))
 	if err != nil {
 		t.Fatal(err)
 	}

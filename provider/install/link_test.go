@@ -125,7 +125,7 @@ func TestUnpacked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h1, err := verify.H1Dir(os.DirFS(filepath.Join(mirror, home)))
+	h1, err := verify.H1Dir(t.Context(), os.DirFS(filepath.Join(mirror, home)))
 	if err != nil {
 		t.Fatal(err)
 	}

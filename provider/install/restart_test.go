@@ -64,7 +64,7 @@ func waitFor(t *testing.T, path, content string) {
 
 func zhOf(t *testing.T, data []byte) verify.Hash {
 	t.Helper()
-	zh, err := verify.ZH(bytes.NewReader(data))
+	zh, err := verify.ZH(t.Context(), bytes.NewReader(data))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -85,7 +85,7 @@ func (p *project) lock(t *testing.T, platforms ...string) *lockfile.File {
 		var reports []*verify.Report
 		for _, platform := range platforms {
 			archive := release.Archive(platform)
-			_, tree, err := verify.H1Zip(archive, archive.Size(), verify.Limits{})
+			_, tree, err := verify.H1Zip(t.Context(), archive, archive.Size(), verify.Limits{})
 			if err != nil {
 				t.Fatal(err)
 			}

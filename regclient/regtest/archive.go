@@ -3,6 +3,7 @@ package regtest
 import (
 	"archive/zip"
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"fmt"
 	"io"
@@ -31,7 +32,7 @@ func newArchive(content io.ReaderAt, size int64) *archive {
 		return [sha256.Size]byte(h.Sum(nil))
 	})
 	a.h1 = sync.OnceValue(func() verify.Hash {
-		hash, _, err := verify.H1Zip(content, size, verify.Limits{})
+		hash, _, err := verify.H1Zip(context.Background(), content, size, verify.Limits{})
 		if err != nil {
 			return verify.Hash{}
 		}

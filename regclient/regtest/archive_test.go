@@ -97,7 +97,7 @@ func TestArchive(t *testing.T) {
 			if got := rel.ZH(test.platform); got != verify.ZHSum(sum) {
 				t.Errorf("ZH is %v, the bytes have %x", got, sum)
 			}
-			h1, _, err := verify.H1Zip(bytes.NewReader(data), int64(len(data)), verify.Limits{})
+			h1, _, err := verify.H1Zip(t.Context(), bytes.NewReader(data), int64(len(data)), verify.Limits{})
 			if got := rel.H1(test.platform); err != nil || got != h1 {
 				t.Errorf("H1 is %v, the bytes have %v, %v", got, h1, err)
 			}

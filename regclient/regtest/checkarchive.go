@@ -41,11 +41,11 @@ func (e *examiner) inspect(u *url.URL, stated []verify.Hash, size int64, executa
 	if size > 0 && n != size {
 		e.failf("%s: %d bytes, but package_size is %d", shownURL(u), n, size)
 	}
-	zh, err := verify.ZH(io.NewSectionReader(f, 0, n))
+	zh, err := verify.ZH(r.ctx, io.NewSectionReader(f, 0, n))
 	if err != nil {
 		return err
 	}
-	packed, tree, err := verify.H1Zip(f, n, limits)
+	packed, tree, err := verify.H1Zip(r.ctx, f, n, limits)
 	if err != nil {
 		return fmt.Errorf("%s: it cannot be installed: %w", shownURL(u), err)
 	}

@@ -62,7 +62,7 @@ func initialise(t *testing.T, program string, p regtest.Provider) {
 	lock := project.Read(t, ".terraform.lock.hcl")
 	// The client hashes what it has unpacked, where directory entries are gone.
 	archive := rel.Archive(here)
-	_, tree, err := verify.H1Zip(archive, archive.Size(), verify.Limits{})
+	_, tree, err := verify.H1Zip(t.Context(), archive, archive.Size(), verify.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -60,11 +60,11 @@ func TestArchives(t *testing.T) {
 		Unpacked                  string `json:"h1_unpacked"`
 		Zip                       []byte `json:"zip_base64"`
 	}) {
-		zh, err := verify.ZH(bytes.NewReader(c.Zip))
+		zh, err := verify.ZH(t.Context(), bytes.NewReader(c.Zip))
 		if err != nil || zh.String() != c.ZH {
 			t.Errorf("zh: %v, %v, want %s", zh, err, c.ZH)
 		}
-		packed, tree, err := verify.H1Zip(bytes.NewReader(c.Zip), int64(len(c.Zip)), verify.Limits{})
+		packed, tree, err := verify.H1Zip(t.Context(), bytes.NewReader(c.Zip), int64(len(c.Zip)), verify.Limits{})
 		kind := "other"
 		if errors.Is(err, verify.ErrArchive) {
 			kind = "archive"

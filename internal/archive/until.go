@@ -1,0 +1,23 @@
+package archive
+
+import (
+	"context"
+	"io"
+
+	"github.com/tofureg/tofureg/internal/fault"
+)
+
+// Until returns a reader of r that ends with ctx, which is the error of [fault.Ended].
+func Until(ctx context.Context, r io.Reader) io.Reader { return until{ctx, r} }
+
+type until struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (u until) Read(p []byte) (int, error) {
+	if u.ctx.Err() != nil {
+		return 0, fault.Ended(u.ctx)
+	}
+	return u.r.Read(p)
+}
