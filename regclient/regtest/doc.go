@@ -86,17 +86,9 @@
 //	                                         Redirect, Hops
 //	another version or file in its place     Instead
 //
-// # Real servers
+// # Beside it
 //
-// [Check] tells whether a server that somebody has written follows the protocols, here one
-// whose handler is at hand:
-//
-//	func TestServer(t *testing.T) {
-//		server := httptest.NewTLSServer(handler)
-//		defer server.Close()
-//		regtest.Check(t, server.URL, regtest.CheckOptions{Client: server.Client(), Provider: "acme/alpha"})
-//	}
-//
+// Package [github.com/tofureg/tofureg/regclient/regcheck] checks a real server.
 // Package [github.com/tofureg/tofureg/regclient/regtest/vectors] has documents and names of
 // all sorts, with what a client must make of them, for tests in any language.
 //

@@ -1,4 +1,4 @@
-package regtest
+package regcheck
 
 import (
 	"archive/zip"
@@ -24,19 +24,19 @@ func (e *examiner) inspect(u *url.URL, stated []verify.Hash, size int64, executa
 		return err
 	}
 	defer r.Body.Close()
-	f, err := os.CreateTemp("", "regtest-*.zip")
+	f, err := os.CreateTemp("", "regcheck-*.zip")
 	if err != nil {
 		return err
 	}
 	defer os.Remove(f.Name())
 	defer f.Close()
-	limits := verify.Limits{Package: maxCheckArchive, Unpacked: maxCheckUnpacked}
-	n, err := io.Copy(f, io.LimitReader(r.Body, maxCheckArchive+1))
+	limits := verify.Limits{Package: maxArchive, Unpacked: maxUnpacked}
+	n, err := io.Copy(f, io.LimitReader(r.Body, maxArchive+1))
 	if err != nil {
 		return failed(r.ctx, u, err)
 	}
-	if n > maxCheckArchive {
-		return fmt.Errorf("%s: more than %d bytes", shownURL(u), int64(maxCheckArchive))
+	if n > maxArchive {
+		return fmt.Errorf("%s: more than %d bytes", shownURL(u), int64(maxArchive))
 	}
 	if size > 0 && n != size {
 		e.failf("%s: %d bytes, but package_size is %d", shownURL(u), n, size)
@@ -64,9 +64,9 @@ func (e *examiner) ranges() error {
 	}
 	defer r.Body.Close()
 	if r.StatusCode != http.StatusPartialContent {
-		e.note(CheckAdvice, fmt.Sprintf("%s: status %d to a request for a part, want 206: a download that breaks starts again", shownURL(e.pkg.url), r.StatusCode))
+		e.note(Advice, fmt.Sprintf("%s: status %d to a request for a part, want 206: a download that breaks starts again", shownURL(e.pkg.url), r.StatusCode))
 	} else if tag := r.Header.Get("ETag"); (tag == "" || strings.HasPrefix(tag, "W/")) && r.Header.Get("Last-Modified") == "" {
-		e.note(CheckAdvice, fmt.Sprintf("%s: no strong entity tag: a client cannot tell whether the file has changed when it resumes a download", shownURL(e.pkg.url)))
+		e.note(Advice, fmt.Sprintf("%s: no strong entity tag: a client cannot tell whether the file has changed when it resumes a download", shownURL(e.pkg.url)))
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package regtest
+package regcheck
 
 import (
 	"bytes"
@@ -20,12 +20,12 @@ import (
 
 // Limits of what a check reads, as clients have them.
 const (
-	maxCheckDiscovery = 1 << 20
-	maxCheckDocument  = 16 << 20
-	maxCheckRedirects = 5
-	maxCheckFindings  = 20 // of one check and level
-	maxCheckArchive   = 1 << 30
-	maxCheckUnpacked  = 8 << 30
+	maxDiscovery = 1 << 20
+	maxDocument  = 16 << 20
+	maxRedirects = 5
+	maxFindings  = 20 // of one check and level
+	maxArchive   = 1 << 30
+	maxUnpacked  = 8 << 30
 )
 
 // How long a check may take.
@@ -35,8 +35,8 @@ var checkTimes = map[string]time.Duration{
 	"archive": 5 * time.Minute, "mirror archive": 5 * time.Minute, "mirror version": 5 * time.Minute,
 }
 
-// checkReply is an answer whose body has not been read.
-type checkReply struct {
+// reply is an answer whose body has not been read.
+type reply struct {
 	*http.Response
 	url *url.URL        // that answered
 	ctx context.Context // of the request
@@ -52,7 +52,7 @@ func failed(ctx context.Context, u *url.URL, err error) error {
 
 // ask makes a GET request. The token goes along if with is set, and not across a redirect
 // to another server.
-func (e *examiner) ask(u *url.URL, with bool, header ...string) (*checkReply, error) {
+func (e *examiner) ask(u *url.URL, with bool, header ...string) (*reply, error) {
 	if err := overHTTPS(u); err != nil {
 		return nil, err
 	}
@@ -69,8 +69,8 @@ func (e *examiner) ask(u *url.URL, with bool, header ...string) (*checkReply, er
 	}
 	client := *cmp.Or(e.o.Client, http.DefaultClient)
 	client.CheckRedirect = func(next *http.Request, via []*http.Request) error {
-		if len(via) > maxCheckRedirects {
-			return fmt.Errorf("more than %d redirects", maxCheckRedirects)
+		if len(via) > maxRedirects {
+			return fmt.Errorf("more than %d redirects", maxRedirects)
 		}
 		next.Header.Del("Referer") // may have a secret in its query
 		if next.URL.Scheme != u.Scheme || next.URL.Host != u.Host {
@@ -85,7 +85,7 @@ func (e *examiner) ask(u *url.URL, with bool, header ...string) (*checkReply, er
 		}
 		return nil, failed(e.ctx, u, err)
 	}
-	return &checkReply{resp, resp.Request.URL, e.ctx}, nil
+	return &reply{resp, resp.Request.URL, e.ctx}, nil
 }
 
 // trusted tells whether the token may go to u: to the server itself and to the services
@@ -109,7 +109,7 @@ func (e *examiner) trusted(u *url.URL) bool {
 }
 
 // wantStatus fails unless the answer has one of the statuses. It closes the body then.
-func (r *checkReply) wantStatus(want ...int) error {
+func (r *reply) wantStatus(want ...int) error {
 	for _, s := range want {
 		if r.StatusCode == s {
 			return nil
@@ -120,7 +120,7 @@ func (r *checkReply) wantStatus(want ...int) error {
 }
 
 // read reads and closes the body.
-func (r *checkReply) read(limit int64) ([]byte, error) {
+func (r *reply) read(limit int64) ([]byte, error) {
 	defer r.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(r.Body, limit+1))
 	if err != nil {
@@ -133,14 +133,14 @@ func (r *checkReply) read(limit int64) ([]byte, error) {
 }
 
 // isJSON tells whether the answer says that it is JSON.
-func (r *checkReply) isJSON() bool {
+func (r *reply) isJSON() bool {
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	return err == nil && media == "application/json"
 }
 
 // document asks for a JSON object and decodes it. Where the media type does not matter to
 // clients, lax makes it a matter of advice.
-func (e *examiner) document(u *url.URL, limit int64, lax bool, v any) (*checkReply, error) {
+func (e *examiner) document(u *url.URL, limit int64, lax bool, v any) (*reply, error) {
 	r, err := e.ask(u, e.trusted(u))
 	if err != nil {
 		return nil, err
@@ -157,16 +157,16 @@ func (e *examiner) document(u *url.URL, limit int64, lax bool, v any) (*checkRep
 		if !lax {
 			return nil, errors.New(text)
 		}
-		e.note(CheckAdvice, text)
+		e.note(Advice, text)
 	}
-	if err := decodeChecked(data, v); err != nil {
+	if err := decode(data, v); err != nil {
 		return nil, fmt.Errorf("%s: %w", shownURL(r.url), err)
 	}
 	return r, nil
 }
 
-// decodeChecked decodes exactly one JSON object.
-func decodeChecked(data []byte, v any) error {
+// decode decodes exactly one JSON object.
+func decode(data []byte, v any) error {
 	if !utf8.Valid(data) {
 		return errors.New("invalid UTF-8")
 	}
@@ -196,8 +196,8 @@ func typeInJSON(t reflect.Type) string {
 	return "object"
 }
 
-// resolveChecked reads a URL in a document, which may be relative to the one that answered.
-func resolveChecked(base *url.URL, property, ref string) (*url.URL, error) {
+// resolve reads a URL in a document, which may be relative to the one that answered.
+func resolve(base *url.URL, property, ref string) (*url.URL, error) {
 	if ref == "" {
 		return nil, fmt.Errorf("%s is missing", property)
 	}

@@ -1,4 +1,4 @@
-package regtest
+package regcheck
 
 import (
 	"encoding/json"
@@ -29,7 +29,7 @@ func (e *examiner) start(baseURL string) error {
 	}
 	e.base = u
 	var doc map[string]json.RawMessage
-	r, err := e.document(u.JoinPath("/.well-known/terraform.json"), maxCheckDiscovery, false, &doc)
+	r, err := e.document(u.JoinPath("/.well-known/terraform.json"), maxDiscovery, false, &doc)
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func (e *examiner) start(baseURL string) error {
 			e.failf("%s: %s is not a string", shownURL(r.url), id)
 			continue
 		}
-		service, err := resolveChecked(r.url, id, ref)
+		service, err := resolve(r.url, id, ref)
 		if err != nil {
 			e.failf("%w", err)
 			continue
@@ -60,9 +60,9 @@ func (e *examiner) start(baseURL string) error {
 func (e *examiner) serviceURLs() error {
 	for _, id := range []string{modulesService, providersService} {
 		if u := e.services[id]; u != nil && !strings.HasSuffix(u.Path, "/") {
-			level, effect := CheckFailed, "clients lose the last segment"
+			level, effect := Failed, "clients lose the last segment"
 			if id == modulesService {
-				level, effect = CheckAdvice, "the clients of today cope"
+				level, effect = Advice, "the clients of today cope"
 			}
 			e.note(level, fmt.Sprintf("%s: %s does not end with a slash: %s", id, shownURL(u), effect))
 		}
@@ -93,7 +93,7 @@ func (e *examiner) authorization() error {
 		urls = append(urls, e.mirror.dir.JoinPath("index.json"))
 	}
 	if wanted := e.o.Provider != "" || e.o.Module != "" || e.o.Mirror != ""; wanted && len(urls) == 0 {
-		e.note(CheckSkipped, "there is no list that can be had with the token")
+		e.note(Skipped, "there is no list that can be had with the token")
 	}
 	for _, u := range urls {
 		r, err := e.ask(u, false)
@@ -104,7 +104,7 @@ func (e *examiner) authorization() error {
 		switch r.StatusCode {
 		case http.StatusUnauthorized:
 		case http.StatusForbidden:
-			e.note(CheckAdvice, fmt.Sprintf("%s: status 403 without a token, 401 says it better", shownURL(u)))
+			e.note(Advice, fmt.Sprintf("%s: status 403 without a token, 401 says it better", shownURL(u)))
 		default:
 			e.failf("%s: status %d without a token, want 401", shownURL(u), r.StatusCode)
 		}

@@ -1,4 +1,4 @@
-package regtest_test
+package regcheck_test
 
 import (
 	"archive/zip"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/tofureg/tofureg/regclient/regcheck"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
@@ -31,7 +32,7 @@ func TestExamineExecutable(t *testing.T) {
 		}
 		reg := regtest.New("registry.example.com")
 		reg.AddProvider(regtest.Provider{Address: "acme/alpha", Zip: b.Bytes()})
-		found := regtest.Examine(t.Context(), exemplaryURL, regtest.CheckOptions{Client: reg.Client(), Provider: "acme/alpha"})
+		found := regcheck.Examine(t.Context(), exemplaryURL, regcheck.Options{Client: reg.Client(), Provider: "acme/alpha"})
 		if want := map[bool][]string{false: {"archive"}}[good]; !slices.Equal(failed(found), want) {
 			t.Errorf("%s: found %v", name, found)
 		}

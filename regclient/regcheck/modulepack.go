@@ -1,4 +1,4 @@
-package regtest
+package regcheck
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ func (e *examiner) modulePackage() error {
 		return nil
 	}
 	ref = withoutSubdir(ref)
-	u, err := resolveChecked(e.asked, "location", withoutSettings(ref))
+	u, err := resolve(e.asked, "location", withoutSettings(ref))
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package regtest
+package regcheck
 
 import (
 	"errors"
@@ -59,7 +59,7 @@ func (e *examiner) statedHashes(where string, list []string) []verify.Hash {
 		h, err := verify.ParseHash(text)
 		switch {
 		case errors.Is(err, verify.ErrEmptyHash):
-			e.note(CheckAdvice, fmt.Sprintf("%s: %v", where, err))
+			e.note(Advice, fmt.Sprintf("%s: %v", where, err))
 		case err != nil:
 			e.failf("%s: %w", where, err)
 		default:

@@ -1,4 +1,4 @@
-package regtest
+package regcheck
 
 import (
 	"crypto/sha256"
@@ -43,7 +43,7 @@ func (e *examiner) providerVersions() error {
 			Platforms []struct{ OS, Arch string }
 		}
 	}
-	if _, err := e.document(u, maxCheckDocument, true, &doc); err != nil {
+	if _, err := e.document(u, maxDocument, true, &doc); err != nil {
 		return err
 	}
 	found := false
@@ -122,7 +122,7 @@ func (e *examiner) providerPackage() error {
 		} `json:"signing_keys"`
 		Packages map[string]statedPackage
 	}
-	r, err := e.document(u, maxCheckDocument, true, &doc)
+	r, err := e.document(u, maxDocument, true, &doc)
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func (e *examiner) providerPackage() error {
 		e.failf("%s: os is %q and arch is %q, want those of %s, which was asked for", shownURL(u), doc.OS, doc.Arch, p.platform)
 	}
 	if len(doc.Protocols) == 0 {
-		e.note(CheckAdvice, shownURL(u)+": protocols is missing or empty: a client learns only from the archive whether it can start the provider")
+		e.note(Advice, shownURL(u)+": protocols is missing or empty: a client learns only from the archive whether it can start the provider")
 	}
 	e.protocols(shownURL(u), doc.Protocols)
 	if p.filename = doc.Filename; p.filename == "" || strings.ContainsAny(p.filename, "/\\") || p.filename == ".." {
@@ -146,7 +146,7 @@ func (e *examiner) providerPackage() error {
 		to            **url.URL
 		property, ref string
 	}{{&p.url, "download_url", doc.DownloadURL}, {&p.sumsURL, "shasums_url", doc.SumsURL}, {&p.signature, "shasums_signature_url", doc.SignatureURL}} {
-		if *f.to, err = resolveChecked(r.url, f.property, f.ref); err != nil {
+		if *f.to, err = resolve(r.url, f.property, f.ref); err != nil {
 			e.failf("%s: %w", shownURL(u), err)
 		}
 	}
@@ -212,7 +212,7 @@ func (e *examiner) archive() error {
 
 func (e *examiner) unknownProvider() error {
 	p := &e.pkg
-	e.unknown(e.endpoint(providersService, "regtest-unknown", "regtest-unknown", "versions"))
-	e.unknown(e.endpoint(providersService, p.namespace, p.typ, "0.0.0-regtest", "download", p.platform.OS(), p.platform.Arch()))
+	e.unknown(e.endpoint(providersService, "regcheck-unknown", "regcheck-unknown", "versions"))
+	e.unknown(e.endpoint(providersService, p.namespace, p.typ, "0.0.0-regcheck", "download", p.platform.OS(), p.platform.Arch()))
 	return nil
 }

@@ -1,4 +1,4 @@
-package regtest_test
+package regcheck_test
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"github.com/tofureg/tofureg/regclient/regcheck"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
@@ -23,7 +24,7 @@ func ExampleExamine() {
 	}
 	defer server.Close()
 
-	for _, f := range regtest.Examine(context.Background(), server.URL, regtest.CheckOptions{
+	for _, f := range regcheck.Examine(context.Background(), server.URL, regcheck.Options{
 		Client:   server.Client(), // trusts the certificate
 		Provider: "acme/alpha",
 	}) {
@@ -47,7 +48,7 @@ func ExampleCheck() {
 	testServer := func(t *testing.T) {
 		server := httptest.NewTLSServer(handler)
 		defer server.Close()
-		regtest.Check(t, server.URL, regtest.CheckOptions{
+		regcheck.Check(t, server.URL, regcheck.Options{
 			Client:   server.Client(), // trusts the certificate of the server
 			Provider: "acme/alpha",
 			Module:   "acme/network/aws",
@@ -62,7 +63,7 @@ func TestCheckExample(t *testing.T) {
 	server := httptest.NewTLSServer(handler)
 	defer server.Close()
 	r := &recorder{ctx: t.Context()}
-	regtest.Check(r, server.URL, regtest.CheckOptions{Client: server.Client(), Provider: "acme/alpha", Module: "acme/network/aws"})
+	regcheck.Check(r, server.URL, regcheck.Options{Client: server.Client(), Provider: "acme/alpha", Module: "acme/network/aws"})
 	if len(r.errors) != 0 || len(r.logged) != 0 {
 		t.Errorf("%q, %q", r.errors, r.logged)
 	}
@@ -78,7 +79,7 @@ func TestCheckServer(t *testing.T) {
 	}
 	defer server.Close()
 	o.Client, o.Mirror, o.MirrorProvider = server.Client(), server.MirrorURL(), "registry.example.com/acme/alpha"
-	for _, f := range regtest.Examine(t.Context(), server.URL, o) {
+	for _, f := range regcheck.Examine(t.Context(), server.URL, o) {
 		t.Errorf("%+v", f)
 	}
 }
@@ -97,7 +98,7 @@ func FuzzExamine(f *testing.F) {
 			doc = []byte{}
 		}
 		reg.AddFault(regtest.Fault{Kind: 1 << (kind % 12), Raw: doc, Header: map[string][]string{"X-Terraform-Get": {"./x"}}})
-		for _, found := range regtest.Examine(t.Context(), exemplaryURL, o) {
+		for _, found := range regcheck.Examine(t.Context(), exemplaryURL, o) {
 			for _, r := range found.Text {
 				if r < ' ' || r == 0x7f {
 					t.Fatalf("%q", found.Text)

@@ -1,4 +1,4 @@
-package regtest_test
+package regcheck_test
 
 import (
 	"context"
@@ -12,17 +12,18 @@ import (
 
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/regclient/regcheck"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
 // exemplary is a registry at which all checks succeed, and what they look for.
-func exemplary() (*regtest.Registry, regtest.CheckOptions) {
+func exemplary() (*regtest.Registry, regcheck.Options) {
 	reg := regtest.New("registry.example.com")
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.0.0", Platforms: []string{"linux_amd64"}, PackageHashes: true})
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.1.0", Platforms: []string{"linux_amd64"}, PackageHashes: true})
 	reg.AddModule(regtest.Module{Address: "acme/network/aws"})
 	reg.Require("secret", regtest.Discovery|regtest.Metadata|regtest.ModuleMetadata)
-	return reg, regtest.CheckOptions{
+	return reg, regcheck.Options{
 		Client: reg.Client(), Token: "secret",
 		Provider: "acme/alpha", Module: "acme/network/aws", Mirror: reg.MirrorURL(),
 	}
@@ -31,10 +32,10 @@ func exemplary() (*regtest.Registry, regtest.CheckOptions) {
 const exemplaryURL = "https://registry.example.com"
 
 // failed returns the names of the checks that have failed, each once.
-func failed(findings []regtest.Finding) []string {
+func failed(findings []regcheck.Finding) []string {
 	var names []string
 	for _, f := range findings {
-		if f.Level == regtest.CheckFailed && !slices.Contains(names, f.Check) {
+		if f.Level == regcheck.Failed && !slices.Contains(names, f.Check) {
 			names = append(names, f.Check)
 		}
 	}
@@ -44,7 +45,7 @@ func failed(findings []regtest.Finding) []string {
 func TestExamineGood(t *testing.T) {
 	t.Parallel()
 	reg, o := exemplary()
-	if found := regtest.Examine(t.Context(), exemplaryURL, o); len(found) != 0 {
+	if found := regcheck.Examine(t.Context(), exemplaryURL, o); len(found) != 0 {
 		t.Errorf("found %v", found)
 	}
 	for _, q := range reg.Requests() {
@@ -53,10 +54,10 @@ func TestExamineGood(t *testing.T) {
 		}
 	}
 	o.Version, o.Platform, o.ModuleVersion = "1.1.0", "linux_amd64", "1.0.0"
-	if found := regtest.Examine(t.Context(), exemplaryURL+"/", o); len(found) != 0 {
+	if found := regcheck.Examine(t.Context(), exemplaryURL+"/", o); len(found) != 0 {
 		t.Errorf("found %v", found)
 	}
-	if found := regtest.Examine(t.Context(), exemplaryURL, regtest.CheckOptions{Client: reg.Client(), Token: "secret"}); len(found) != 0 {
+	if found := regcheck.Examine(t.Context(), exemplaryURL, regcheck.Options{Client: reg.Client(), Token: "secret"}); len(found) != 0 {
 		t.Errorf("discovery alone: found %v", found)
 	}
 }
@@ -154,8 +155,8 @@ func TestExamine(t *testing.T) {
 		"half an archive":             {regtest.Fault{Kind: regtest.Archive, Path: "/releases/", Break: regtest.Cut, After: 50}, "archive", "EOF"},
 		"no ranges":                   {regtest.Fault{Kind: regtest.Archive, Path: "/releases/", Part: regtest.Whole}, "", "want 206"},
 		"no entity tag":               {regtest.Fault{Kind: regtest.Archive, Path: "/releases/", Header: http.Header{"Etag": nil}}, "", "entity tag"},
-		"500 for an unknown provider": {regtest.Fault{Kind: regtest.Versions, Path: "regtest-unknown", Status: 500}, "unknown provider", "status 500, want 404"},
-		"all versions are there":      {regtest.Fault{Kind: regtest.Package, Path: "0.0.0-regtest", Instead: "1.0.0"}, "unknown provider", "status 200, want 404"},
+		"500 for an unknown provider": {regtest.Fault{Kind: regtest.Versions, Path: "regcheck-unknown", Status: 500}, "unknown provider", "status 500, want 404"},
+		"all versions are there":      {regtest.Fault{Kind: regtest.Package, Path: "0.0.0-regcheck", Instead: "1.0.0"}, "unknown provider", "status 200, want 404"},
 		"package document as text":    {regtest.Fault{Kind: regtest.Package, Header: http.Header{"Content-Type": {"text/plain"}}}, "", "media type"},
 
 		"no list of module versions":    {regtest.Fault{Kind: regtest.ModuleVersions, Path: "/network/", Status: 500}, "module versions", "status 500"},
@@ -174,7 +175,7 @@ func TestExamine(t *testing.T) {
 		"location has status 500":       {regtest.Fault{Kind: regtest.ModuleLocation, Status: 500}, "module location", "status 500"},
 		"no module package":             {regtest.Fault{Kind: regtest.ModulePackage, Status: missing}, "module package", "status 404"},
 		"a module package that is none": {regtest.Fault{Kind: regtest.ModulePackage, Raw: []byte("<html>login</html>")}, "module package", "neither an archive"},
-		"200 for an unknown module":     {regtest.Fault{Kind: regtest.ModuleVersions, Path: "regtest-unknown", Status: 200, Raw: []byte(`{"modules":[{}]}`)}, "unknown module", "status 200, want 404"},
+		"200 for an unknown module":     {regtest.Fault{Kind: regtest.ModuleVersions, Path: "regcheck-unknown", Status: 200, Raw: []byte(`{"modules":[{}]}`)}, "unknown module", "status 200, want 404"},
 
 		"no index":                             {regtest.Fault{Kind: regtest.MirrorIndex, Status: missing}, "mirror index", "status 404"},
 		"an index as text":                     {regtest.Fault{Kind: regtest.MirrorIndex, Header: http.Header{"Content-Type": {"text/plain"}}}, "mirror index", "media type"},
@@ -204,7 +205,7 @@ func TestExamine(t *testing.T) {
 			t.Parallel()
 			reg, o := exemplary()
 			reg.AddFault(test.fault)
-			found := regtest.Examine(t.Context(), exemplaryURL, o)
+			found := regcheck.Examine(t.Context(), exemplaryURL, o)
 			want := []string{test.by}
 			if test.by == "" {
 				want = nil
@@ -212,8 +213,8 @@ func TestExamine(t *testing.T) {
 			if got := failed(found); !slices.Equal(got, want) {
 				t.Fatalf("the checks %q have failed, want %q:\n%v", got, want, found)
 			}
-			if !slices.ContainsFunc(found, func(f regtest.Finding) bool {
-				return (f.Level == regtest.CheckFailed || test.by == "" && f.Level == regtest.CheckAdvice) && strings.Contains(f.Text, test.want)
+			if !slices.ContainsFunc(found, func(f regcheck.Finding) bool {
+				return (f.Level == regcheck.Failed || test.by == "" && f.Level == regcheck.Advice) && strings.Contains(f.Text, test.want)
 			}) {
 				t.Errorf("found %v, want %q", found, test.want)
 			}
@@ -225,20 +226,20 @@ func TestExamineToken(t *testing.T) {
 	t.Parallel()
 	_, o := exemplary()
 	o.Token = "another"
-	if got := failed(regtest.Examine(t.Context(), exemplaryURL, o)); !slices.Equal(got, []string{"discovery"}) {
+	if got := failed(regcheck.Examine(t.Context(), exemplaryURL, o)); !slices.Equal(got, []string{"discovery"}) {
 		t.Errorf("with the wrong token %q have failed", got)
 	}
 	open, o := exemplary()
 	open = regtest.New(open.Host())
 	open.AddProvider(regtest.Provider{Address: "acme/alpha"})
-	got := regtest.Examine(t.Context(), exemplaryURL, regtest.CheckOptions{Client: open.Client(), Token: o.Token, Provider: "acme/alpha"})
+	got := regcheck.Examine(t.Context(), exemplaryURL, regcheck.Options{Client: open.Client(), Token: o.Token, Provider: "acme/alpha"})
 	if !slices.Equal(failed(got), []string{"authorization"}) {
 		t.Errorf("a registry that wants no token: found %v", got)
 	}
 	for _, other := range []string{"other.example", "www.registry.example.com", "registry.example.com:8443"} {
 		reg, o := exemplary()
 		reg.AddFault(regtest.Fault{Kind: regtest.Discovery, Redirect: "https://" + other})
-		regtest.Examine(t.Context(), exemplaryURL, o)
+		regcheck.Examine(t.Context(), exemplaryURL, o)
 		hop := 0
 		for _, q := range reg.Requests() {
 			if q.Kind != regtest.Discovery || q.Host != other {
@@ -260,7 +261,7 @@ func TestExamineBadBase(t *testing.T) {
 	for _, base := range []string{"http://registry.example.com", exemplaryURL + "/x", "registry.example.com", ":", "https://-"} {
 		reg, o := exemplary()
 		o.Mirror, o.MirrorProvider = "https://mirror.example.net/mirror/", "registry.example.com/acme/alpha"
-		found := regtest.Examine(t.Context(), base, o)
+		found := regcheck.Examine(t.Context(), base, o)
 		if got := failed(found); !slices.Equal(got, []string{"discovery"}) {
 			t.Errorf("%q: found %v", base, found)
 		}
@@ -277,11 +278,11 @@ func TestExamineSkips(t *testing.T) {
 	t.Parallel()
 	reg, o := exemplary()
 	reg.AddFault(regtest.Fault{Kind: regtest.Discovery | regtest.MirrorIndex, Status: 404})
-	checks := map[regtest.CheckLevel]int{}
-	for _, f := range regtest.Examine(t.Context(), exemplaryURL, o) {
+	checks := map[regcheck.Level]int{}
+	for _, f := range regcheck.Examine(t.Context(), exemplaryURL, o) {
 		checks[f.Level]++
 	}
-	if checks[regtest.CheckFailed] != 2 || checks[regtest.CheckSkipped] != 15 || len(checks) != 2 {
+	if checks[regcheck.Failed] != 2 || checks[regcheck.Skipped] != 15 || len(checks) != 2 {
 		t.Errorf("found %v, want 2 checks that failed and 15 that were skipped", checks)
 	}
 }
@@ -290,16 +291,16 @@ func TestExamineSkips(t *testing.T) {
 func TestExamineMirror(t *testing.T) {
 	t.Parallel()
 	reg, o := exemplary()
-	only := regtest.CheckOptions{Client: o.Client, Mirror: o.Mirror, MirrorProvider: "registry.example.com/acme/alpha"}
-	if found := regtest.Examine(t.Context(), "", only); len(found) != 0 {
+	only := regcheck.Options{Client: o.Client, Mirror: o.Mirror, MirrorProvider: "registry.example.com/acme/alpha"}
+	if found := regcheck.Examine(t.Context(), "", only); len(found) != 0 {
 		t.Errorf("found %v", found)
 	}
 	only.Token = "secret"
-	if found := regtest.Examine(t.Context(), "", only); !slices.Equal(failed(found), []string{"authorization"}) {
+	if found := regcheck.Examine(t.Context(), "", only); !slices.Equal(failed(found), []string{"authorization"}) {
 		t.Errorf("a mirror that wants no token: found %v", found)
 	}
 	reg.Require("secret", regtest.MirrorMetadata)
-	if found := regtest.Examine(t.Context(), "", only); len(found) != 0 {
+	if found := regcheck.Examine(t.Context(), "", only); len(found) != 0 {
 		t.Errorf("a mirror that wants one: found %v", found)
 	}
 
@@ -307,8 +308,8 @@ func TestExamineMirror(t *testing.T) {
 	source.AddProvider(regtest.Provider{Address: "acme/alpha", Platforms: []string{"linux_amd64"}})
 	handler := httptest.NewTLSServer(&mirrordir.Handler{Source: &regclient.Client{HTTP: source.Client()}})
 	defer handler.Close()
-	only = regtest.CheckOptions{Client: handler.Client(), Mirror: handler.URL + "/", MirrorProvider: "registry.example.com/acme/alpha"}
-	if found := regtest.Examine(t.Context(), "", only); len(found) != 0 {
+	only = regcheck.Options{Client: handler.Client(), Mirror: handler.URL + "/", MirrorProvider: "registry.example.com/acme/alpha"}
+	if found := regcheck.Examine(t.Context(), "", only); len(found) != 0 {
 		t.Errorf("package mirrordir: found %v", found)
 	}
 }
@@ -316,7 +317,7 @@ func TestExamineMirror(t *testing.T) {
 func TestExamineArguments(t *testing.T) {
 	t.Parallel()
 	for _, base := range []string{"", "registry.example.com", "http://registry.example.com", "https://registry.example.com/x", "https://u:p@registry.example.com", "https://registry.example.com?x", "https://", ":", "https://[::1]"} {
-		found := regtest.Examine(t.Context(), base, regtest.CheckOptions{Provider: "a/b"})
+		found := regcheck.Examine(t.Context(), base, regcheck.Options{Provider: "a/b"})
 		if got := failed(found); !slices.Equal(got, []string{"discovery"}) {
 			t.Errorf("%q: %v", base, found)
 		}
@@ -328,33 +329,33 @@ func TestExamineArguments(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("enough")
 	cancel(why)
-	found := regtest.Examine(ctx, exemplaryURL, o)
+	found := regcheck.Examine(ctx, exemplaryURL, o)
 	if !slices.Contains(failed(found), "discovery") {
 		t.Errorf("found %v after the end of the context", found)
 	}
 	for _, f := range found {
-		if f.Level == regtest.CheckFailed && f.Text != "enough" {
+		if f.Level == regcheck.Failed && f.Text != "enough" {
 			t.Errorf("found %v after the end of the context", f)
 		}
 	}
 	if n := len(reg.Requests()); n > 0 {
 		t.Errorf("%d requests after the end of the context", n)
 	}
-	for _, change := range []func(*regtest.CheckOptions){
-		func(o *regtest.CheckOptions) { o.Provider = "alpha" },
-		func(o *regtest.CheckOptions) { o.Provider = "acme/other" },
-		func(o *regtest.CheckOptions) { o.Version = "9.9.9" },
-		func(o *regtest.CheckOptions) { o.Platform = "x" },
-		func(o *regtest.CheckOptions) { o.Module = "x" },
-		func(o *regtest.CheckOptions) { o.ModuleVersion = "9.9.9" },
-		func(o *regtest.CheckOptions) { o.Mirror = "http://registry.example.com/mirror/" },
-		func(o *regtest.CheckOptions) { o.Mirror = "https://%zz" },
-		func(o *regtest.CheckOptions) { o.MirrorProvider = "a/b/c/d" },
-		func(o *regtest.CheckOptions) { o.Provider, o.Module, o.Token = "", "", "" }, // which one the mirror has is not said
+	for _, change := range []func(*regcheck.Options){
+		func(o *regcheck.Options) { o.Provider = "alpha" },
+		func(o *regcheck.Options) { o.Provider = "acme/other" },
+		func(o *regcheck.Options) { o.Version = "9.9.9" },
+		func(o *regcheck.Options) { o.Platform = "x" },
+		func(o *regcheck.Options) { o.Module = "x" },
+		func(o *regcheck.Options) { o.ModuleVersion = "9.9.9" },
+		func(o *regcheck.Options) { o.Mirror = "http://registry.example.com/mirror/" },
+		func(o *regcheck.Options) { o.Mirror = "https://%zz" },
+		func(o *regcheck.Options) { o.MirrorProvider = "a/b/c/d" },
+		func(o *regcheck.Options) { o.Provider, o.Module, o.Token = "", "", "" }, // which one the mirror has is not said
 	} {
 		_, o := exemplary()
 		change(&o)
-		if found := regtest.Examine(t.Context(), exemplaryURL, o); len(failed(found)) == 0 {
+		if found := regcheck.Examine(t.Context(), exemplaryURL, o); len(failed(found)) == 0 {
 			t.Errorf("%+v: nothing was found", o)
 		}
 	}
@@ -381,7 +382,7 @@ func TestCheck(t *testing.T) {
 	reg.AddFault(regtest.Fault{Kind: regtest.Signature, Status: 404})
 	reg.AddFault(regtest.Fault{Kind: regtest.Archive, Path: "/releases/", Part: regtest.Whole})
 	r := &recorder{ctx: t.Context()}
-	regtest.Check(r, exemplaryURL, o)
+	regcheck.Check(r, exemplaryURL, o)
 	if len(r.errors) != 1 || !strings.HasPrefix(r.errors[0], "signature: ") {
 		t.Errorf("errors %q", r.errors)
 	}

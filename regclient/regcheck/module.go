@@ -1,4 +1,4 @@
-package regtest
+package regcheck
 
 import (
 	"bytes"
@@ -20,7 +20,7 @@ func (e *examiner) moduleVersions() error {
 	var doc struct {
 		Modules []struct{ Versions []struct{ Version string } }
 	}
-	if _, err := e.document(u, maxCheckDocument, true, &doc); err != nil {
+	if _, err := e.document(u, maxDocument, true, &doc); err != nil {
 		return err
 	}
 	if len(doc.Modules) == 0 {
@@ -57,7 +57,7 @@ func (e *examiner) moduleLocation() error {
 	if err := r.wantStatus(http.StatusNoContent, http.StatusOK); err != nil {
 		return err
 	}
-	body, err := r.read(maxCheckDocument)
+	body, err := r.read(maxDocument)
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (e *examiner) moduleLocation() error {
 			Location string
 			Token    *bool `json:"use_registry_credentials"`
 		}
-		if err := decodeChecked(body, &doc); err != nil {
+		if err := decode(body, &doc); err != nil {
 			return fmt.Errorf("%s: %w", shownURL(e.asked), err)
 		}
 		if doc.Location != "" {
@@ -79,12 +79,12 @@ func (e *examiner) moduleLocation() error {
 			return e.directLocation(strings.TrimSpace(doc.Location), *doc.Token)
 		case doc.Location == "" || header == e.location:
 		case header == "":
-			e.note(CheckAdvice, shownURL(e.asked)+": the location is in the body alone, where not all clients look: name it in a header X-Terraform-Get as well")
+			e.note(Advice, shownURL(e.asked)+": the location is in the body alone, where not all clients look: name it in a header X-Terraform-Get as well")
 		default:
 			e.failf("%s: the header X-Terraform-Get and the body name different locations, of which each client takes one", shownURL(e.asked))
 		}
 	} else if r.StatusCode == http.StatusOK && e.location != "" {
-		e.note(CheckAdvice, shownURL(e.asked)+": status 200 with an empty body, which some clients take for broken JSON: 204 says it better")
+		e.note(Advice, shownURL(e.asked)+": status 200 with an empty body, which some clients take for broken JSON: 204 says it better")
 	}
 	if problem := locationProblem(e.location); problem != "" {
 		return fmt.Errorf("%s: %s", shownURL(e.asked), problem)
@@ -95,7 +95,7 @@ func (e *examiner) moduleLocation() error {
 // directLocation reads the form in which a registry says that it serves the package itself,
 // and whether it wants its token for that. The header has no part in it.
 func (e *examiner) directLocation(ref string, token bool) error {
-	u, err := resolveChecked(e.asked, "location", ref)
+	u, err := resolve(e.asked, "location", ref)
 	if err != nil {
 		return fmt.Errorf("%s: %w", shownURL(e.asked), err)
 	}
@@ -150,6 +150,6 @@ func locationProblem(s string) string {
 }
 
 func (e *examiner) unknownModule() error {
-	e.unknown(e.endpoint(modulesService, "regtest-unknown", "regtest-unknown", "none", "versions"))
+	e.unknown(e.endpoint(modulesService, "regcheck-unknown", "regcheck-unknown", "none", "versions"))
 	return nil
 }

@@ -1,4 +1,4 @@
-package regtest
+package regcheck
 
 import (
 	"context"
@@ -37,7 +37,7 @@ func (e *examiner) mirrorIndex() error {
 		address = e.base.Host + "/" + e.o.Provider
 	}
 	if e.o.MirrorProvider == "" && e.o.Provider == "" || address == "" {
-		return errors.New("CheckOptions.MirrorProvider does not say for which provider to ask the mirror")
+		return errors.New("Options.MirrorProvider does not say for which provider to ask the mirror")
 	}
 	if m.provider, err = addrs.ParseProvider(address); err != nil {
 		return err
@@ -45,7 +45,7 @@ func (e *examiner) mirrorIndex() error {
 	m.dir = base.JoinPath(m.provider.Host().String(), url.PathEscape(m.provider.Namespace()), url.PathEscape(m.provider.Type()))
 	var doc struct{ Versions map[string]json.RawMessage }
 	u := m.dir.JoinPath("index.json")
-	if _, err := e.document(u, maxCheckDocument, false, &doc); err != nil {
+	if _, err := e.document(u, maxDocument, false, &doc); err != nil {
 		return err
 	}
 	for _, text := range slices.Sorted(maps.Keys(doc.Versions)) {
@@ -72,7 +72,7 @@ func (e *examiner) mirrorVersion() error {
 		if err := context.Cause(e.ctx); err != nil {
 			return err
 		}
-		if e.count[CheckFailed] > maxCheckFindings {
+		if e.count[Failed] > maxFindings {
 			return nil
 		}
 		u := e.mirror.dir.JoinPath(url.PathEscape(version) + ".json")
@@ -82,7 +82,7 @@ func (e *examiner) mirrorVersion() error {
 				Hashes []string
 			}
 		}
-		r, err := e.document(u, maxCheckDocument, false, &doc)
+		r, err := e.document(u, maxDocument, false, &doc)
 		if err != nil {
 			err = fmt.Errorf("version %s is in the index: %w", version, err)
 			if e.ctx.Err() != nil {
@@ -104,14 +104,14 @@ func (e *examiner) mirrorVersion() error {
 				e.failf("%s: the archive for %s is null", shownURL(u), platform)
 				continue
 			}
-			at, err := resolveChecked(r.url, "url of "+platform, a.URL)
+			at, err := resolve(r.url, "url of "+platform, a.URL)
 			if err != nil {
 				e.failf("%s: %w", shownURL(u), err)
 				continue
 			}
 			hashes := e.statedHashes(shownURL(u)+": "+platform, a.Hashes)
 			if len(a.Hashes) == 0 {
-				e.note(CheckAdvice, fmt.Sprintf("%s: no hashes for %s: nobody can verify the archive", shownURL(u), platform))
+				e.note(Advice, fmt.Sprintf("%s: no hashes for %s: nobody can verify the archive", shownURL(u), platform))
 			} else if !slices.ContainsFunc(hashes, checkable) {
 				e.failf("%s: none of the hashes of %s is one that clients can check, of scheme zh or h1", shownURL(u), platform)
 			}

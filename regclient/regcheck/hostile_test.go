@@ -1,4 +1,4 @@
-package regtest_test
+package regcheck_test
 
 import (
 	"errors"
@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tofureg/tofureg/regclient/regcheck"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
@@ -28,7 +29,7 @@ func TestExamineHangs(t *testing.T) {
 		"half an answer":     {regtest.Fault{Kind: regtest.Discovery, Break: regtest.Stall, After: 9}, []string{"discovery"}, short},
 		"an endless trickle": {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", PadTo: 1 << 20, Rate: 100}, []string{"provider versions"}, short},
 		"sums":               {regtest.Fault{Kind: regtest.Sums, Break: regtest.Stall, After: 9}, []string{"sums"}, short},
-		"unknown":            {regtest.Fault{Kind: regtest.Versions, Path: "regtest-unknown", Delay: time.Hour}, []string{"unknown provider"}, short},
+		"unknown":            {regtest.Fault{Kind: regtest.Versions, Path: "regcheck-unknown", Delay: time.Hour}, []string{"unknown provider"}, short},
 		"an archive":         {regtest.Fault{Kind: regtest.Archive, Path: "/releases/", Break: regtest.Stall, After: 9}, []string{"archive"}, long},
 		"a module":           {regtest.Fault{Kind: regtest.ModulePackage, Break: regtest.Stall, After: 1}, []string{"module package"}, short},
 		"a mirror":           {regtest.Fault{Kind: regtest.MirrorVersion, Delay: time.Hour}, []string{"mirror version"}, long},
@@ -42,7 +43,7 @@ func TestExamineHangs(t *testing.T) {
 					reg.AddFault(test.fault)
 					o.Timeout = timeout
 					start := time.Now()
-					found := regtest.Examine(t.Context(), exemplaryURL, o)
+					found := regcheck.Examine(t.Context(), exemplaryURL, o)
 					want := test.took
 					if timeout > 0 {
 						want = timeout
@@ -98,7 +99,7 @@ func (e *endless) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestExamineManyFindings(t *testing.T) {
 	t.Parallel()
 	server := &endless{}
-	found := regtest.Examine(t.Context(), exemplaryURL, regtest.CheckOptions{
+	found := regcheck.Examine(t.Context(), exemplaryURL, regcheck.Options{
 		Client: &http.Client{Transport: server}, Provider: "acme/alpha", Module: "acme/network/aws", Mirror: exemplaryURL + "/mirror/",
 	})
 	count := map[string]int{}
@@ -125,14 +126,14 @@ func TestExamineManyAdvices(t *testing.T) {
 			Platforms: []string{"darwin_amd64", "darwin_arm64", "linux_amd64", "linux_arm64", "windows_amd64"}})
 	}
 	reg.AddFault(regtest.Fault{Kind: regtest.MirrorVersion, Path: "/1.5.0.json", Status: 404})
-	o := regtest.CheckOptions{Client: reg.Client(), Mirror: reg.MirrorURL(), MirrorProvider: "registry.example.com/acme/alpha"}
-	found := regtest.Examine(t.Context(), "", o)
+	o := regcheck.Options{Client: reg.Client(), Mirror: reg.MirrorURL(), MirrorProvider: "registry.example.com/acme/alpha"}
+	found := regcheck.Examine(t.Context(), "", o)
 	if got := failed(found); !slices.Equal(got, []string{"mirror version"}) {
 		t.Errorf("the checks %q have failed", got)
 	}
 	advices := 0
 	for _, f := range found {
-		if f.Level == regtest.CheckAdvice {
+		if f.Level == regcheck.Advice {
 			advices++
 		}
 	}
@@ -148,7 +149,7 @@ func TestExamineDiscreet(t *testing.T) {
 	reg.AddFault(regtest.Fault{Kind: regtest.Archive, Path: "/releases/", Redirect: "https://files.example.com", Hops: 2})
 	reg.AddFault(edit(regtest.Package, func(doc map[string]any) { doc["download_url"] = doc["download_url"].(string) + "?signature=s3cret" }))
 	reg.AddFault(regtest.Fault{Kind: regtest.ModuleLocation, Header: http.Header{"X-Terraform-Get": {"ssh://user:s3cret@example.com/x?token=s3cret"}}})
-	found := regtest.Examine(t.Context(), exemplaryURL, o)
+	found := regcheck.Examine(t.Context(), exemplaryURL, o)
 	if text := fmt.Sprint(found); strings.Contains(text, "s3cret") {
 		t.Errorf("found %s", text)
 	}
@@ -173,7 +174,7 @@ func TestExamineLocations(t *testing.T) {
 		reg, o := exemplary()
 		o.Client = &http.Client{Transport: anyArchive{RoundTripper: reg}}
 		reg.AddFault(regtest.Fault{Kind: regtest.ModuleLocation, Header: http.Header{"X-Terraform-Get": {location}}})
-		if found := regtest.Examine(t.Context(), exemplaryURL, o); len(found) != 0 {
+		if found := regcheck.Examine(t.Context(), exemplaryURL, o); len(found) != 0 {
 			t.Errorf("%s: found %v", location, found)
 		}
 	}
@@ -183,7 +184,7 @@ func TestExamineLocations(t *testing.T) {
 	} {
 		reg, o := exemplary()
 		reg.AddFault(regtest.Fault{Kind: regtest.ModuleLocation, Status: 200, Raw: []byte(answer), Header: http.Header{"X-Terraform-Get": {"./x.zip"}}})
-		if found := fmt.Sprint(regtest.Examine(t.Context(), exemplaryURL, o)); !strings.Contains(found, want) {
+		if found := fmt.Sprint(regcheck.Examine(t.Context(), exemplaryURL, o)); !strings.Contains(found, want) {
 			t.Errorf("%s: found %s", answer, found)
 		}
 	}
@@ -195,7 +196,7 @@ func TestExamineLocations(t *testing.T) {
 		var last *http.Request
 		o.Client = &http.Client{Transport: anyArchive{RoundTripper: reg, last: &last}}
 		reg.AddFault(regtest.Fault{Kind: regtest.ModuleLocation, Status: 200, Raw: []byte(answer), Header: http.Header{"X-Terraform-Get": nil}})
-		if found := regtest.Examine(t.Context(), exemplaryURL, o); len(found) != 0 {
+		if found := regcheck.Examine(t.Context(), exemplaryURL, o); len(found) != 0 {
 			t.Errorf("%s: found %v", answer, found)
 		}
 		if last == nil || last.Header.Get("Authorization") != want {
@@ -204,7 +205,7 @@ func TestExamineLocations(t *testing.T) {
 	}
 	reg := regtest.New("registry.example.com")
 	reg.AddModule(regtest.Module{Address: "acme/network/aws", Answer: regtest.InBody})
-	found := regtest.Examine(t.Context(), exemplaryURL, regtest.CheckOptions{Client: reg.Client(), Module: "acme/network/aws"})
+	found := regcheck.Examine(t.Context(), exemplaryURL, regcheck.Options{Client: reg.Client(), Module: "acme/network/aws"})
 	if len(found) != 1 || !strings.HasPrefix(found[0].String(), "module location: advice: ") {
 		t.Errorf("a location in the body alone: found %v", found)
 	}
@@ -233,7 +234,7 @@ func TestExaminePages(t *testing.T) {
 		reg := regtest.New("registry.example.com")
 		test.module.Address = "acme/network/aws"
 		reg.AddModule(test.module)
-		found := regtest.Examine(t.Context(), exemplaryURL, regtest.CheckOptions{Client: reg.Client(), Module: "acme/network/aws"})
+		found := regcheck.Examine(t.Context(), exemplaryURL, regcheck.Options{Client: reg.Client(), Module: "acme/network/aws"})
 		want := test.query
 		if test.page {
 			want = strings.TrimPrefix(want+"&terraform-get=1", "&")
@@ -258,7 +259,7 @@ func TestExamineBrowserPage(t *testing.T) {
 	reg := regtest.New("registry.example.com")
 	reg.AddModule(regtest.Module{Address: "acme/network/aws", Pages: 1})
 	client := &http.Client{Transport: browserPage{reg}}
-	if found := regtest.Examine(t.Context(), exemplaryURL, regtest.CheckOptions{Client: client, Module: "acme/network/aws"}); len(found) != 0 {
+	if found := regcheck.Examine(t.Context(), exemplaryURL, regcheck.Options{Client: client, Module: "acme/network/aws"}); len(found) != 0 {
 		t.Errorf("found %v", found)
 	}
 }
