@@ -15,6 +15,7 @@ import (
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // official is a provider of the default registry.
@@ -69,7 +70,7 @@ const (
 	mirrorWithout = "network_mirror {\n  url = \"https://mirror.example.com/none/\"\n}\n" + direct
 )
 
-// errMismatch stands for a *verify.MismatchError.
+// errMismatch stands for a *checksum.MismatchError.
 var errMismatch = errors.New("mismatch")
 
 // TestTrust installs with an Installer by the rule of the CLI.
@@ -127,7 +128,7 @@ func TestTrust(t *testing.T) {
 			cfg.HTTP = reg.Client()
 			result, err := ensure(t, installer(t, cfg), c.p, nil)
 			if c.err != nil {
-				_, mismatch := errors.AsType[*verify.MismatchError](err)
+				_, mismatch := errors.AsType[*checksum.MismatchError](err)
 				if c.err == errMismatch && !mismatch || c.err != errMismatch && !errors.Is(err, c.err) {
 					t.Errorf("%v, want %v", err, c.err)
 				}

@@ -17,13 +17,14 @@ import (
 	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // exampleMirror is a directory of static files, as a web server would serve it.
 func exampleMirror() fstest.MapFS {
 	const dir = "providers/registry.example.com/acme/alpha/"
 	archive := []byte("this stands for a zip archive")
-	hash := verify.ZHSum(sha256.Sum256(archive))
+	hash := checksum.ZHSum(sha256.Sum256(archive))
 	return fstest.MapFS{
 		dir + "index.json": {Data: []byte(`{"versions": {"1.1.0": {}, "1.2.0": {}, "2.0.0": {}}}`)},
 		dir + "1.1.0.json": {Data: []byte(`{"archives": {"linux_amd64": {"url": "alpha_1.1.0_linux_amd64.zip"}}}`)},
@@ -90,7 +91,7 @@ func Example_policies() {
 		return
 	}
 	defer os.RemoveAll(dir)
-	locked := []verify.Hash{verify.ZHSum(sha256.Sum256([]byte("this stands for a zip archive")))}
+	locked := []checksum.Hash{checksum.ZHSum(sha256.Sum256([]byte("this stands for a zip archive")))}
 	try := func(version string, policy verify.Policy) {
 		ctx := context.Background()
 		pkg, err := mirror.ProviderPackage(ctx, addrs.MustParseProvider("registry.example.com/acme/alpha"),

@@ -12,7 +12,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/mirrorclient"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 type roundTripper func(*http.Request) (*http.Response, error)
@@ -103,7 +103,7 @@ func FuzzVersionDocument(f *testing.F) {
 			t.Errorf("URL %q, %v", pkg.URL, err)
 		}
 		for platform, hashes := range pkg.Hashes {
-			if len(hashes) == 0 || platform.IsZero() || !slices.IsSortedFunc(hashes, verify.Hash.Compare) {
+			if len(hashes) == 0 || platform.IsZero() || !slices.IsSortedFunc(hashes, checksum.Hash.Compare) {
 				t.Errorf("%s: %v", platform, hashes)
 			}
 		}

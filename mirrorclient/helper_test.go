@@ -18,7 +18,7 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/provider"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 const (
@@ -169,11 +169,11 @@ func packed(t testing.TB) []byte {
 	return buf.Bytes()
 }
 
-func zh(content []byte) string { return verify.ZHSum(sha256.Sum256(content)).String() }
+func zh(content []byte) string { return checksum.ZHSum(sha256.Sum256(content)).String() }
 
 func h1(t testing.TB, content []byte) (archive, tree string) {
 	t.Helper()
-	a, b, err := verify.H1Zip(t.Context(), bytes.NewReader(content), int64(len(content)), verify.Limits{})
+	a, b, err := checksum.H1Zip(t.Context(), bytes.NewReader(content), int64(len(content)), checksum.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/tofureg/tofureg/internal/httpx"
 	"github.com/tofureg/tofureg/internal/source"
 	"github.com/tofureg/tofureg/provider"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // Limits within the document of a version.
@@ -190,7 +190,7 @@ func (c *Client) setArchive(pkg *provider.Package, raw json.RawMessage, doc *ver
 	return nil
 }
 
-func parseHashes(list []string) ([]verify.Hash, error) {
+func parseHashes(list []string) ([]checksum.Hash, error) {
 	if len(list) > maxHashes {
 		return nil, httpx.TooMany("hashes", maxHashes)
 	}

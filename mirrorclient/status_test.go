@@ -13,7 +13,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/provider"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // TestIndexStatus: each status is an error of a kind that callers can tell.
@@ -284,7 +284,7 @@ func TestSharedRequests(t *testing.T) {
 					t.Errorf("%v, %v", pkg, err)
 					return
 				}
-				pkg.Hashes[linux][0], pkg.URL = verify.Hash{}, ""
+				pkg.Hashes[linux][0], pkg.URL = checksum.Hash{}, ""
 			}()
 		}
 		for range callers {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // TestTrust makes the whole way from a mirror that states some hashes to a verdict.
@@ -24,8 +25,8 @@ func TestTrust(t *testing.T) {
 	const wrongH1 = "h1:4A07+ZFc2wgJwo8YNlQpr1rVlgUDlxXHhPJciaPY5gs="
 	unsigned := verify.Policy{AllowUnsigned: true}
 	unchecked := verify.Policy{AllowUnchecked: true}
-	lock := verify.Policy{Accept: []verify.Hash{verify.MustParseHash(packedH1)}}
-	mismatch := new(verify.MismatchError)
+	lock := verify.Policy{Accept: []checksum.Hash{checksum.MustParseHash(packedH1)}}
+	mismatch := new(checksum.MismatchError)
 	for name, test := range map[string]struct {
 		stated []string
 		policy verify.Policy
@@ -54,7 +55,7 @@ func TestTrust(t *testing.T) {
 		"lock":                         {[]string{rightZH}, lock, nil, "", verify.Accepted},
 		"lock, none stated":            {nil, lock, nil, "", verify.Accepted},
 		"lock, wrong stated":           {[]string{wrongZH}, lock, mismatch, "does not match", 0},
-		"lock of something else":       {[]string{rightZH}, verify.Policy{Accept: []verify.Hash{verify.MustParseHash(wrongZH)}}, verify.ErrNotAccepted, "", 0},
+		"lock of something else":       {[]string{rightZH}, verify.Policy{Accept: []checksum.Hash{checksum.MustParseHash(wrongZH)}}, verify.ErrNotAccepted, "", 0},
 		"pins":                         {[]string{rightZH}, verify.Policy{Fingerprints: []string{}, AllowUnsigned: true}, verify.ErrUnsigned, "demands one", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -76,8 +77,8 @@ func TestTrust(t *testing.T) {
 					t.Errorf("%+v, %v, want %s", report, err, test.trust)
 				}
 				return
-			case *verify.MismatchError:
-				_, ok := errors.AsType[*verify.MismatchError](err)
+			case *checksum.MismatchError:
+				_, ok := errors.AsType[*checksum.MismatchError](err)
 				if !ok {
 					t.Errorf("%v, want a mismatch", err)
 				}
@@ -107,7 +108,7 @@ func TestOtherPlatformsHash(t *testing.T) {
 			})
 			c := client(web)
 			pkg, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
-			if err != nil || !slices.Contains(pkg.Hashes[plan9], verify.MustParseHash(stated)) {
+			if err != nil || !slices.Contains(pkg.Hashes[plan9], checksum.MustParseHash(stated)) {
 				t.Fatalf("%v, %v", pkg, err)
 			}
 			o := provider.Options{Policy: verify.Policy{AllowUnsigned: true}}

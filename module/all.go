@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // Request is one module that [DownloadAll] is to fetch.
@@ -28,7 +28,7 @@ type Request struct {
 	Dir string
 
 	// H1 is the hash that the package must have; zero: any will do.
-	H1 verify.Hash
+	H1 checksum.Hash
 }
 
 // Result is what came of a [Request]: one of its fields is nil.

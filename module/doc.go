@@ -38,7 +38,7 @@
 //
 // The protocol has no checksum and no signature for modules. What protects them is
 // https alone, unless the caller knows better: [Options.H1] demands the content that
-// an earlier [Report] has seen, and fails with a [*verify.MismatchError] otherwise. A
+// an earlier [Report] has seen, and fails with a [*checksum.MismatchError] otherwise. A
 // "checksum" parameter in a location is verified too.
 //
 // # Rules

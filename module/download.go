@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // MaxHops is how many times locations may point on to others before a package comes.
@@ -18,12 +18,12 @@ type Options struct {
 	// H1 is the hash of scheme h1 that the package must have, as a [Report] of
 	// earlier has it; zero: any will do. [DownloadAll] takes it from the requests
 	// instead.
-	H1 verify.Hash
+	H1 checksum.Hash
 
 	// Limits hold for the archive and for what it holds; zero fields mean the
-	// defaults, see [verify.Limits]. What a Fetcher brings is counted when it is
+	// defaults, see [checksum.Limits]. What a Fetcher brings is counted when it is
 	// there.
-	Limits verify.Limits
+	Limits checksum.Limits
 
 	// Git allows the git program, and tells how to run it; nil: locations of
 	// KindGit are left to the Fetcher.
@@ -96,8 +96,8 @@ type Report struct {
 
 	// H1 is the hash of the names and contents of all files in Dir. It depends
 	// neither on how the package was packed nor on the system it is unpacked on.
-	// The form is that of the hashes in lock files, see [verify.H1Dir].
-	H1 verify.Hash `json:"h1"`
+	// The form is that of the hashes in lock files, see [checksum.H1Dir].
+	H1 checksum.Hash `json:"h1"`
 
 	// Commit is the commit that was fetched from a git repository by the git
 	// program; empty otherwise.
@@ -178,7 +178,7 @@ func download(ctx context.Context, src Source, r Request, o Options) (*Report, e
 // directories that both name are joined. Memory use does not depend on the size of
 // the package; it is a few megabytes, and up to 64 more for a tar.xz.
 //
-// The error is an [*Error]. A hash that is not o.H1 is a [*verify.MismatchError], a
+// The error is an [*Error]. A hash that is not o.H1 is a [*checksum.MismatchError], a
 // wrong checksum a [*ChecksumError], what the options do not allow an
 // [*UnsupportedError] or ErrLocal.
 func DownloadLocation(ctx context.Context, src Opener, loc *Location, dir string, o Options) (*Report, error) {

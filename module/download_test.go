@@ -25,7 +25,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 const archiveURL = "https://files.example.com/vpc"
@@ -54,7 +54,7 @@ func TestDownload(t *testing.T) {
 		Module: vpc, Version: v1, Location: archiveURL + ".zip//modules/a", Dir: dir, Subdir: "modules/a",
 		H1: h1(t, example), Size: report.Size,
 	}
-	if diff := cmp.Diff(want, report, cmpAddrs, cmp.Comparer(func(a, b verify.Hash) bool { return a == b })); diff != "" {
+	if diff := cmp.Diff(want, report, cmpAddrs, cmp.Comparer(func(a, b checksum.Hash) bool { return a == b })); diff != "" {
 		t.Errorf("report (-want +got):\n%s", diff)
 	}
 	if report.ModuleDir() != filepath.Join(dir, "modules", "a") {
@@ -273,12 +273,12 @@ func TestLimits(t *testing.T) {
 		size := int64(len(archive))
 		for _, test := range []struct {
 			name           string
-			fits, tooSmall verify.Limits
+			fits, tooSmall checksum.Limits
 		}{
-			{"package", verify.Limits{Package: size}, verify.Limits{Package: size - 1}},
-			{"unpacked", verify.Limits{Unpacked: 1000}, verify.Limits{Unpacked: 999}},
-			{"entries", verify.Limits{Entries: 3}, verify.Limits{Entries: 2}},
-			{"names", verify.Limits{NameLen: 3}, verify.Limits{NameLen: 2}},
+			{"package", checksum.Limits{Package: size}, checksum.Limits{Package: size - 1}},
+			{"unpacked", checksum.Limits{Unpacked: 1000}, checksum.Limits{Unpacked: 999}},
+			{"entries", checksum.Limits{Entries: 3}, checksum.Limits{Entries: 2}},
+			{"names", checksum.Limits{NameLen: 3}, checksum.Limits{NameLen: 2}},
 		} {
 			t.Run(format+" "+test.name, func(t *testing.T) {
 				t.Parallel()
@@ -294,7 +294,7 @@ func TestLimits(t *testing.T) {
 	endless := &fake{open: map[string]func() (*module.Body, error){archiveURL: func() (*module.Body, error) {
 		return &module.Body{ReadCloser: io.NopCloser(io.MultiReader(strings.NewReader("PK\x03\x04"), zeros{}))}, nil
 	}}}
-	o := module.Options{Limits: verify.Limits{Package: 1 << 20}}
+	o := module.Options{Limits: checksum.Limits{Package: 1 << 20}}
 	if _, err := module.DownloadLocation(t.Context(), endless, at(t, archiveURL), target(t), o); !errors.Is(err, module.ErrTooLarge) {
 		t.Errorf("endless: %v", err)
 	}
@@ -316,7 +316,7 @@ func TestBombs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := module.Options{Limits: verify.Limits{Unpacked: 1 << 20}}
+	o := module.Options{Limits: checksum.Limits{Unpacked: 1 << 20}}
 	refused(t, bomb, o, module.ErrTooLarge)
 	for _, content := range packed(t, []entry{{"zeros", string(make([]byte, 2<<20)), 0o644}}) {
 		refused(t, content, o, module.ErrTooLarge)
@@ -452,13 +452,13 @@ func TestH1(t *testing.T) {
 	other := h1(t, files{"main.tf": "other"})
 	src, dir := serve(map[string][]byte{archiveURL: content}), target(t)
 	_, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL), dir, module.Options{H1: other})
-	m, ok := errors.AsType[*verify.MismatchError](err)
+	m, ok := errors.AsType[*checksum.MismatchError](err)
 	if !ok || m.Want[0] != other || m.Got[0] != h1(t, example) {
 		t.Errorf("%v, want a *MismatchError", err)
 	}
 	wellFormed(t, err)
 	absent(t, dir)
-	if _, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL), target(t), module.Options{H1: verify.ZHSum([32]byte{})}); err == nil {
+	if _, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL), target(t), module.Options{H1: checksum.ZHSum([32]byte{})}); err == nil {
 		t.Error("a zh was accepted as the hash to demand")
 	}
 }

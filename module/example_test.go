@@ -13,7 +13,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/module"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // registryStub stands for a *regclient.Client in these examples. It has two modules,
@@ -101,9 +101,9 @@ func ExampleDownload_pinned() {
 
 	source := addrs.MustParseModuleSource("registry.example.com/acme/vpc/aws")
 	version := addrs.MustParseVersion("1.4.0")
-	seen := verify.MustParseHash("h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=")
+	seen := checksum.MustParseHash("h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=")
 	_, err = module.Download(context.Background(), client, source, version, filepath.Join(dir, "vpc"), module.Options{H1: seen})
-	var mismatch *verify.MismatchError
+	var mismatch *checksum.MismatchError
 	if errors.As(err, &mismatch) {
 		fmt.Println("somebody changed the module")
 	}

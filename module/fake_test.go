@@ -22,7 +22,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/module"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 var (
@@ -327,7 +327,7 @@ func alone(t testing.TB, dir string) {
 func target(t testing.TB) string { return filepath.Join(t.TempDir(), "module") }
 
 // h1 returns the hash of files, computed from a file system in memory.
-func h1(t testing.TB, f files) verify.Hash {
+func h1(t testing.TB, f files) checksum.Hash {
 	t.Helper()
 	dir := t.TempDir()
 	for name, content := range f {
@@ -342,7 +342,7 @@ func h1(t testing.TB, f files) verify.Hash {
 			t.Fatal(err)
 		}
 	}
-	h, err := verify.H1Dir(t.Context(), os.DirFS(dir))
+	h, err := checksum.H1Dir(t.Context(), os.DirFS(dir))
 	if err != nil {
 		t.Fatal(err)
 	}

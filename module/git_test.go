@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tofureg/tofureg/module"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // origin is a repository of git in a directory.
@@ -345,10 +345,10 @@ func TestGitLimits(t *testing.T) {
 	for _, content := range example {
 		total += int64(len(content))
 	}
-	for name, test := range map[string]struct{ fits, tooSmall verify.Limits }{
-		"entries":  {verify.Limits{Entries: 7}, verify.Limits{Entries: 6}}, // with three directories
-		"unpacked": {verify.Limits{Unpacked: total}, verify.Limits{Unpacked: total - 1}},
-		"package":  {verify.Limits{Package: 1 << 20}, verify.Limits{Package: 100}},
+	for name, test := range map[string]struct{ fits, tooSmall checksum.Limits }{
+		"entries":  {checksum.Limits{Entries: 7}, checksum.Limits{Entries: 6}}, // with three directories
+		"unpacked": {checksum.Limits{Unpacked: total}, checksum.Limits{Unpacked: total - 1}},
+		"package":  {checksum.Limits{Package: 1 << 20}, checksum.Limits{Package: 100}},
 	} {
 		opts := allowed()
 		opts.Limits = test.fits

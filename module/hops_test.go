@@ -14,7 +14,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/module"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // page is a body that names the next location in its header or in its text.
@@ -271,8 +271,8 @@ func TestFetcherIsChecked(t *testing.T) {
 		"only .git":   {fetcher: fetch{".git/config": "x"}, want: module.ErrArchive},
 		"link":        {fetcher: fetch{"main.tf": "x", "link": "-> /etc/passwd"}, want: module.ErrLink},
 		"pipe":        {fetcher: pipe, want: module.ErrArchive},
-		"entries":     {fetcher: fetch(example), o: module.Options{Limits: verify.Limits{Entries: 6}}, want: module.ErrTooLarge},
-		"bytes":       {fetcher: fetch{"a": "12345", "b": "6"}, o: module.Options{Limits: verify.Limits{Unpacked: 5}}, want: module.ErrTooLarge},
+		"entries":     {fetcher: fetch(example), o: module.Options{Limits: checksum.Limits{Entries: 6}}, want: module.ErrTooLarge},
+		"bytes":       {fetcher: fetch{"a": "12345", "b": "6"}, o: module.Options{Limits: checksum.Limits{Unpacked: 5}}, want: module.ErrTooLarge},
 		"no such dir": {fetcher: fetch{"a/b": "x"}, want: module.ErrNoSubdir},
 	} {
 		text := "s3::https://example.com/x"
@@ -289,7 +289,7 @@ func TestFetcherIsChecked(t *testing.T) {
 		absent(t, dir)
 	}
 	dir := target(t)
-	o := module.Options{SkipLinks: true, Limits: verify.Limits{Entries: 2, Unpacked: 1}, Fetcher: fetch{"main.tf": "x", "link": "-> /etc/passwd"}}
+	o := module.Options{SkipLinks: true, Limits: checksum.Limits{Entries: 2, Unpacked: 1}, Fetcher: fetch{"main.tf": "x", "link": "-> /etc/passwd"}}
 	report, err := module.DownloadLocation(t.Context(), nil, at(t, "s3::https://example.com/x"), dir, o)
 	if err != nil || len(report.Skipped) != 1 || report.Skipped[0] != "link" {
 		t.Errorf("%+v, %v", report, err)
@@ -344,7 +344,7 @@ func TestLocal(t *testing.T) {
 		}
 		absent(t, dir)
 	}
-	limited := module.Options{AllowLocal: true, Limits: verify.Limits{Entries: 3}}
+	limited := module.Options{AllowLocal: true, Limits: checksum.Limits{Entries: 3}}
 	if _, err := module.DownloadLocation(t.Context(), nil, at(t, filepath.ToSlash(filepath.Join(home, "vpc"))), target(t), limited); !errors.Is(err, module.ErrTooLarge) {
 		t.Errorf("limits: %v", err)
 	}

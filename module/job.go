@@ -8,25 +8,25 @@ import (
 	"path/filepath"
 
 	"github.com/tofureg/tofureg/internal/fsx"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // job brings one package to its place.
 type job struct {
 	src    Opener
 	o      Options
-	limits verify.Limits // effective
-	dir    string        // as the caller named it
-	target string        // absolute
-	there  fs.FileInfo   // the target, if it was found to have Options.H1
-	stage  *stage        // nil: nothing is to be written yet
+	limits checksum.Limits // effective
+	dir    string          // as the caller named it
+	target string          // absolute
+	there  fs.FileInfo     // the target, if it was found to have Options.H1
+	stage  *stage          // nil: nothing is to be written yet
 	meter  *meter
 	report Report
 }
 
 func newJob(ctx context.Context, src Opener, dir string, o Options) (*job, error) {
-	if !o.H1.IsZero() && o.H1.Scheme() != verify.SchemeH1 {
-		return nil, fmt.Errorf("Options.H1 is of scheme %s, not %s", o.H1.Scheme(), verify.SchemeH1)
+	if !o.H1.IsZero() && o.H1.Scheme() != checksum.SchemeH1 {
+		return nil, fmt.Errorf("Options.H1 is of scheme %s, not %s", o.H1.Scheme(), checksum.SchemeH1)
 	}
 	target, err := cleanTarget(dir)
 	if err != nil {
@@ -116,9 +116,9 @@ func ended(ctx context.Context, err error) error {
 }
 
 // demand compares the hash with the one that the caller wants.
-func (j *job) demand(got verify.Hash) error {
+func (j *job) demand(got checksum.Hash) error {
 	if j.o.H1.IsZero() || j.o.H1 == got {
 		return nil
 	}
-	return &verify.MismatchError{Source: "expected hash", Want: []verify.Hash{j.o.H1}, Got: []verify.Hash{got}}
+	return &checksum.MismatchError{Source: "expected hash", Want: []checksum.Hash{j.o.H1}, Got: []checksum.Hash{got}}
 }

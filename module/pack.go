@@ -6,13 +6,13 @@ import (
 	"os"
 
 	"github.com/tofureg/tofureg/internal/archive"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // A pack is a package in the stage, or one that is reused, at the target.
 type pack struct {
 	root   *os.Root
-	h1     verify.Hash
+	h1     checksum.Hash
 	reused bool
 }
 
@@ -28,7 +28,7 @@ func (j *job) fill(unpack func(root *os.Root) ([]archive.File, error)) (*pack, e
 		files, err = withoutControl(root, files)
 	}
 	if err == nil {
-		var h1 verify.Hash
+		var h1 checksum.Hash
 		if h1, err = hashOf(files); err == nil {
 			return &pack{root: root, h1: h1}, nil
 		}
@@ -72,8 +72,8 @@ func hinted(err error) error {
 }
 
 // hashOf returns the h1 of files that have been hashed while they were written.
-func hashOf(files []archive.File) (verify.Hash, error) {
-	return verify.H1Sum(func(yield func(string, [32]byte) bool) {
+func hashOf(files []archive.File) (checksum.Hash, error) {
+	return checksum.H1Sum(func(yield func(string, [32]byte) bool) {
 		for _, f := range files {
 			if !f.IsDir() && !yield(f.Name, f.Sum) {
 				return

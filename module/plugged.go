@@ -8,7 +8,7 @@ import (
 	"os"
 
 	"github.com/tofureg/tofureg/internal/fsx"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // plugged has the caller's fetcher do the work, and checks what came.
@@ -42,11 +42,11 @@ func (j *job) plugged(ctx context.Context, loc *Location) (*pack, error) {
 	return &pack{root: root, h1: h1}, nil
 }
 
-func (j *job) check(ctx context.Context, root *os.Root, top fs.FileMode) (verify.Hash, error) {
+func (j *job) check(ctx context.Context, root *os.Root, top fs.FileMode) (checksum.Hash, error) {
 	if err := j.tidy(root, top); err != nil {
-		return verify.Hash{}, err
+		return checksum.Hash{}, err
 	}
-	return verify.H1Dir(ctx, fsx.Tree(ctx, root))
+	return checksum.H1Dir(ctx, fsx.Tree(ctx, root))
 }
 
 // setMode gives a file or directory the mode that it would have from an archive. The

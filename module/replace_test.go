@@ -18,7 +18,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/disktest"
 	"github.com/tofureg/tofureg/module"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // earlier is another package than example.
@@ -155,7 +155,7 @@ func TestReplaceFails(t *testing.T) {
 		"broken":      {t.Context(), "", content[:len(content)-1], module.Options{}},
 		"no archive":  {t.Context(), "", []byte("none"), module.Options{}},
 		"no subdir":   {t.Context(), "none", content, module.Options{}},
-		"too large":   {t.Context(), "", content, module.Options{Limits: verify.Limits{Package: 10}}},
+		"too large":   {t.Context(), "", content, module.Options{Limits: checksum.Limits{Package: 10}}},
 		"interrupted": {ended, "", content, module.Options{H1: h1(t, earlier)}},
 	} {
 		dir := target(t)
@@ -211,7 +211,7 @@ func TestReuse(t *testing.T) {
 		}
 		want := *first
 		want.Size, want.Reused = 0, true
-		if diff := cmp.Diff(&want, second, cmpAddrs, cmpopts.EquateComparable(verify.Hash{})); diff != "" {
+		if diff := cmp.Diff(&want, second, cmpAddrs, cmpopts.EquateComparable(checksum.Hash{})); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 		if mayBePage := name == "perhaps a page"; opened(src) != 0 != mayBePage || src.bodies != 0 {
@@ -356,12 +356,12 @@ func TestReuseLimits(t *testing.T) {
 	t.Parallel()
 	two := files{"a": "1234", "b": "5678"}
 	for _, test := range []struct {
-		limits verify.Limits
+		limits checksum.Limits
 		reused bool
 	}{
-		{verify.Limits{Entries: 2, Unpacked: 8}, true},
-		{verify.Limits{Entries: 1}, false},
-		{verify.Limits{Unpacked: 7}, false},
+		{checksum.Limits{Entries: 2, Unpacked: 8}, true},
+		{checksum.Limits{Entries: 1}, false},
+		{checksum.Limits{Unpacked: 7}, false},
 	} {
 		dir := target(t)
 		write(t, dir, two)

@@ -7,7 +7,7 @@ import (
 	"os"
 
 	"github.com/tofureg/tofureg/internal/fsx"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // reuse returns the package at the target, if it is the one that is wanted, with the
@@ -39,7 +39,7 @@ func (j *job) open(was fs.FileInfo, subdir string) *os.Root {
 }
 
 // holds reports whether the target has the hash, and this directory in it.
-func (j *job) holds(ctx context.Context, want verify.Hash, subdir string) bool {
+func (j *job) holds(ctx context.Context, want checksum.Hash, subdir string) bool {
 	is := j.find(ctx, want)
 	if is == nil {
 		return false
@@ -54,7 +54,7 @@ func (j *job) holds(ctx context.Context, want verify.Hash, subdir string) bool {
 // find returns the target, which may be replaced, if it has the hash, otherwise nil. The
 // hash is computed from what is in the directory now, so it does not matter who has put it
 // there and what has happened to it since. What cannot be read does not have it.
-func (j *job) find(ctx context.Context, want verify.Hash) fs.FileInfo {
+func (j *job) find(ctx context.Context, want checksum.Hash) fs.FileInfo {
 	if !j.o.Replace {
 		return nil
 	}
@@ -67,7 +67,7 @@ func (j *job) find(ctx context.Context, want verify.Hash) fs.FileInfo {
 	if j.checkSize(tree) != nil {
 		return nil
 	}
-	if got, err := verify.H1Dir(ctx, tree); err != nil || got != want {
+	if got, err := checksum.H1Dir(ctx, tree); err != nil || got != want {
 		return nil
 	}
 	return is

@@ -18,7 +18,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/disktest"
 	"github.com/tofureg/tofureg/provider"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // TestFullDisk: an archive that there is no room for leaves the old file, and nothing else.
@@ -87,7 +87,7 @@ func TestHashesFullDisk(t *testing.T) {
 			}},
 		}
 		o := provider.HashOptions{TempDir: dir}
-		o.Policy.Accept = []verify.Hash{zh(content), zh(small)}
+		o.Policy.Accept = []checksum.Hash{zh(content), zh(small)}
 		got, err := provider.Hashes(t.Context(), src, demo, v123, platforms("linux_amd64", "darwin_arm64"), o)
 		wantPlatforms(t, got, platforms("darwin_arm64")...)
 		if !errors.Is(err, syscall.EFBIG) || len(joined(t, err)) != 1 || !strings.Contains(err.Error(), "linux_amd64") {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // Options for [Download], [Receive] and, as a part of [HashOptions], [Hashes]. The zero
@@ -36,7 +37,7 @@ type Options struct {
 // [Package.ArchiveName] is a good last element of path.
 //
 // Download does not look into the archive: what was signed may be anything. Package
-// install unpacks it within limits, [Hashes] and verify.H1Zip read it.
+// install unpacks it within limits, [Hashes] and checksum.H1Zip read it.
 //
 // The SHA256SUMS document and its signature are fetched beside the archive, and
 // only if the policy needs them. The first failure of one stops the other and is
@@ -77,9 +78,9 @@ func Download(ctx context.Context, src Fetcher, pkg *Package, path string, o Opt
 
 // judge reads the archive again only where its content hash must decide.
 func (r *Received) judge(ctx context.Context, archive io.ReaderAt, p verify.Policy) (*verify.Report, error) {
-	local := []verify.Hash{r.ZH}
+	local := []checksum.Hash{r.ZH}
 	if p.NeedsH1(r.Evidence, r.ZH) {
-		packed, tree, err := verify.H1Zip(ctx, archive, r.Size, p.Limits)
+		packed, tree, err := checksum.H1Zip(ctx, archive, r.Size, p.Limits)
 		if err != nil {
 			return nil, err
 		}

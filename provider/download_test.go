@@ -17,6 +17,7 @@ import (
 
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 func TestDownload(t *testing.T) {
@@ -191,26 +192,26 @@ func TestDownloadUnfetchable(t *testing.T) {
 func TestDownloadByContentHash(t *testing.T) {
 	t.Parallel()
 	content := archive(t)
-	packed, tree, err := verify.H1Zip(t.Context(), bytes.NewReader(content), int64(len(content)), verify.Limits{})
+	packed, tree, err := checksum.H1Zip(t.Context(), bytes.NewReader(content), int64(len(content)), checksum.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, h1 := range map[string]verify.Hash{"archive": packed, "tree": tree} {
+	for name, h1 := range map[string]checksum.Hash{"archive": packed, "tree": tree} {
 		path := target(t)
-		o := provider.Options{Policy: verify.Policy{Accept: []verify.Hash{h1}}}
+		o := provider.Options{Policy: verify.Policy{Accept: []checksum.Hash{h1}}}
 		report, err := provider.Download(t.Context(), serve(content), packageOf(content), path, o)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		for _, want := range []verify.Hash{packed, tree, zh(content)} {
+		for _, want := range []checksum.Hash{packed, tree, zh(content)} {
 			if !slices.Contains(report.Local, want) {
 				t.Errorf("%s: the report misses %v", name, want)
 			}
 		}
 		wantFile(t, path, content)
 	}
-	o := provider.Options{Policy: verify.Policy{Accept: []verify.Hash{packed}}}
+	o := provider.Options{Policy: verify.Policy{Accept: []checksum.Hash{packed}}}
 	path := target(t)
 	if _, err := provider.Download(t.Context(), serve([]byte("no zip")), packageOf([]byte("no zip")), path, o); err == nil {
 		t.Error("accepted what is no archive")
@@ -259,8 +260,8 @@ func TestDownloadSizes(t *testing.T) {
 				return
 			}
 			if test.want == errSize {
-				if _, ok := errors.AsType[*verify.SizeError](err); !ok {
-					t.Errorf("%v, want a *verify.SizeError", err)
+				if _, ok := errors.AsType[*checksum.SizeError](err); !ok {
+					t.Errorf("%v, want a *checksum.SizeError", err)
 				}
 			} else if !errors.Is(err, test.want) {
 				t.Errorf("%v, want %v", err, test.want)
@@ -273,7 +274,7 @@ func TestDownloadSizes(t *testing.T) {
 	}
 }
 
-// Markers in tables: any error, and one with the type *verify.SizeError.
+// Markers in tables: any error, and one with the type *checksum.SizeError.
 var errSome, errSize = errors.New("some error"), errors.New("size error")
 
 // TestDownloadStopsEarly: what is too large is not received to its end.

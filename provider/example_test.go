@@ -13,6 +13,7 @@ import (
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // A download with a progress display and the hashes of a lock file. The bytes must have
@@ -20,7 +21,7 @@ import (
 func ExampleDownload() {
 	reg := regtest.New("registry.example.com")
 	release := reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0", Platforms: []string{"linux_amd64"}, Size: 100_000})
-	locked := []verify.Hash{release.H1("linux_amd64"), release.ZH("linux_amd64")}
+	locked := []checksum.Hash{release.H1("linux_amd64"), release.ZH("linux_amd64")}
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {
 		fmt.Println(err)

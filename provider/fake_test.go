@@ -14,6 +14,7 @@ import (
 
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // fake is a Fetcher whose archive and evidence are functions.
@@ -85,7 +86,7 @@ func archive(t testing.TB) []byte {
 	return buf.Bytes()
 }
 
-func zh(content []byte) verify.Hash { return verify.ZHSum(sha256.Sum256(content)) }
+func zh(content []byte) checksum.Hash { return checksum.ZHSum(sha256.Sum256(content)) }
 
 // packageOf is the package whose archive is content, as an honest source states it.
 func packageOf(content []byte) *provider.Package {
@@ -97,7 +98,7 @@ func packageOf(content []byte) *provider.Package {
 
 // accepting is the policy that takes just this content, and needs no evidence for it.
 func accepting(content []byte) provider.Options {
-	return provider.Options{Policy: verify.Policy{Accept: []verify.Hash{zh(content)}}}
+	return provider.Options{Policy: verify.Policy{Accept: []checksum.Hash{zh(content)}}}
 }
 
 func target(t testing.TB) string { return filepath.Join(t.TempDir(), "demo.zip") }

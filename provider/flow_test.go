@@ -12,6 +12,7 @@ import (
 
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // hang waits until ctx ends, as a stalled server makes a client wait.
@@ -96,7 +97,7 @@ func TestCancelBeforeTheVerdict(t *testing.T) {
 	for name, content := range map[string][]byte{"archive": archive(t), "no archive": []byte("no archive")} {
 		ctx, cancel := context.WithCancel(t.Context())
 		o := provider.Options{
-			Policy: verify.Policy{Accept: []verify.Hash{verify.MustParseHash("h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=")}},
+			Policy: verify.Policy{Accept: []checksum.Hash{checksum.MustParseHash("h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=")}},
 			Progress: func(e provider.Event) {
 				if e.Bytes > 0 && e.Bytes == e.Total {
 					cancel() // all has arrived
@@ -105,7 +106,7 @@ func TestCancelBeforeTheVerdict(t *testing.T) {
 		}
 		path := target(t)
 		_, err := provider.Download(ctx, serve(content), packageOf(content), path, o)
-		if !errors.Is(err, context.Canceled) || errors.Is(err, verify.ErrArchive) || errors.Is(err, verify.ErrNotAccepted) {
+		if !errors.Is(err, context.Canceled) || errors.Is(err, checksum.ErrArchive) || errors.Is(err, verify.ErrNotAccepted) {
 			t.Errorf("%s: %v, want Canceled and no verdict", name, err)
 		}
 		wantFile(t, path, nil)

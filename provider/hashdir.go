@@ -6,6 +6,7 @@ import (
 
 	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // directory hashes a package that is unpacked.
@@ -20,9 +21,9 @@ func (h *hashing) directory(ctx context.Context, pkg *Package) (*verify.Report, 
 		return nil, err
 	}
 	defer root.Close()
-	h1, err := verify.H1Dir(ctx, fsx.Tree(ctx, root))
+	h1, err := checksum.H1Dir(ctx, fsx.Tree(ctx, root))
 	if err != nil {
 		return nil, err
 	}
-	return h.Policy.Judge(pkg.Evidence(), -1, []verify.Hash{h1})
+	return h.Policy.Judge(pkg.Evidence(), -1, []checksum.Hash{h1})
 }

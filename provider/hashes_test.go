@@ -16,6 +16,7 @@ import (
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 var v123 = addrs.MustParseVersion("1.2.3")
@@ -49,23 +50,23 @@ func serveDemo(r regtest.Provider) (*regtest.Registry, *regtest.Release, *regcli
 }
 
 // contentOf computes the h1 hashes of an archive, sorted and each once.
-func contentOf(t testing.TB, release *regtest.Release, platform addrs.Platform) []verify.Hash {
+func contentOf(t testing.TB, release *regtest.Release, platform addrs.Platform) []checksum.Hash {
 	t.Helper()
 	archive := release.Archive(platform.String())
-	packed, tree, err := verify.H1Zip(t.Context(), archive, archive.Size(), verify.Limits{})
+	packed, tree, err := checksum.H1Zip(t.Context(), archive, archive.Size(), checksum.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return sortedHashes(packed, tree)
 }
 
-func sortedHashes(list ...verify.Hash) []verify.Hash {
-	slices.SortFunc(list, verify.Hash.Compare)
+func sortedHashes(list ...checksum.Hash) []checksum.Hash {
+	slices.SortFunc(list, checksum.Hash.Compare)
 	return slices.Compact(list)
 }
 
 // signedBy returns the zh of all archives of the release.
-func signedBy(release *regtest.Release, on ...addrs.Platform) (list []verify.Hash) {
+func signedBy(release *regtest.Release, on ...addrs.Platform) (list []checksum.Hash) {
 	for _, p := range on {
 		list = append(list, release.ZH(p.String()))
 	}
@@ -147,7 +148,7 @@ func TestHashesRecordable(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := signedBy(release, five...)
-	var all []verify.Hash
+	var all []checksum.Hash
 	for _, p := range on {
 		want = append(want, contentOf(t, release, p)...)
 		all = append(all, got[p].Recordable()...)
@@ -260,7 +261,7 @@ func TestHashesPartial(t *testing.T) {
 	if e, _ := errors.AsType[*provider.Error](errs[0]); e.Status != 500 {
 		t.Errorf("%v, want the status", errs[0])
 	}
-	if _, ok := errors.AsType[*verify.MismatchError](errs[4]); !ok {
+	if _, ok := errors.AsType[*checksum.MismatchError](errs[4]); !ok {
 		t.Errorf("%v, want a mismatch", errs[4])
 	}
 	wantEmpty(t, dir)
@@ -292,10 +293,10 @@ func TestHashesRefused(t *testing.T) {
 			r.Keys = []*regtest.Key{regtest.NewKey(regtest.KeyOptions{Name: "Alice"})}
 		}, verify.Policy{}, verify.ErrUnknownKey},
 		"not pinned":      {func(*regtest.Provider) {}, verify.Policy{Fingerprints: []string{other.Fingerprint()}}, verify.ErrUnknownKey},
-		"nothing allowed": {func(*regtest.Provider) {}, verify.Policy{Accept: []verify.Hash{}}, verify.ErrNotAccepted},
-		"too large":       {func(*regtest.Provider) {}, verify.Policy{Limits: verify.Limits{Package: 10}}, verify.ErrTooLarge},
-		"a bomb":          {func(*regtest.Provider) {}, verify.Policy{Limits: verify.Limits{Unpacked: 10}}, verify.ErrTooLarge},
-		"no zip":          {func(r *regtest.Provider) { r.Zip = []byte("no zip") }, verify.Policy{}, verify.ErrArchive},
+		"nothing allowed": {func(*regtest.Provider) {}, verify.Policy{Accept: []checksum.Hash{}}, verify.ErrNotAccepted},
+		"too large":       {func(*regtest.Provider) {}, verify.Policy{Limits: checksum.Limits{Package: 10}}, checksum.ErrTooLarge},
+		"a bomb":          {func(*regtest.Provider) {}, verify.Policy{Limits: checksum.Limits{Unpacked: 10}}, checksum.ErrTooLarge},
+		"no zip":          {func(r *regtest.Provider) { r.Zip = []byte("no zip") }, verify.Policy{}, checksum.ErrArchive},
 		"not listed": {func(r *regtest.Provider) {
 			r.EditSums = func(sums []byte) []byte { return []byte(strings.ReplaceAll(string(sums), "_1.2.3_", "_1.2.4_")) }
 		}, verify.Policy{}, verify.ErrNotListed},

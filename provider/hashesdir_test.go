@@ -14,17 +14,18 @@ import (
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // unpacked makes a package in a filesystem mirror at root, and returns its h1.
-func unpacked(t *testing.T, root string, platform addrs.Platform, content string) verify.Hash {
+func unpacked(t *testing.T, root string, platform addrs.Platform, content string) checksum.Hash {
 	t.Helper()
 	files := fstest.MapFS{"terraform-provider-demo_v1.2.3": {Data: []byte(content)}, "docs/README": {Data: []byte("Read me.\n")}}
 	dir := filepath.Join(root, "registry.example.com", "acme", "demo", "1.2.3", platform.String())
 	if err := os.CopyFS(dir, files); err != nil {
 		t.Fatal(err)
 	}
-	h1, err := verify.H1Dir(t.Context(), files)
+	h1, err := checksum.H1Dir(t.Context(), files)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +38,7 @@ func TestHashesOfDirectory(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	darwin := addrs.MustParsePlatform("darwin_arm64")
-	h1 := map[addrs.Platform]verify.Hash{linux: unpacked(t, root, linux, "linux"), darwin: unpacked(t, root, darwin, "darwin")}
+	h1 := map[addrs.Platform]checksum.Hash{linux: unpacked(t, root, linux, "linux"), darwin: unpacked(t, root, darwin, "darwin")}
 	mirror, err := mirrordir.Open(root)
 	if err != nil {
 		t.Fatal(err)
@@ -51,9 +52,9 @@ func TestHashesOfDirectory(t *testing.T) {
 		"strict":       {verify.Policy{}, nil, 0, verify.ErrUnchecked},
 		"unsigned":     {verify.Policy{AllowUnsigned: true}, nil, 0, verify.ErrUnchecked},
 		"unchecked":    {verify.Policy{AllowUnchecked: true}, []addrs.Platform{linux, darwin}, verify.Unchecked, nil},
-		"accepted":     {verify.Policy{Accept: []verify.Hash{h1[linux], h1[darwin]}}, []addrs.Platform{linux, darwin}, verify.Accepted, nil},
-		"one accepted": {verify.Policy{Accept: []verify.Hash{h1[linux]}}, []addrs.Platform{linux}, verify.Accepted, verify.ErrNotAccepted},
-		"only a zh":    {verify.Policy{Accept: []verify.Hash{zh(nil)}}, nil, 0, verify.ErrNotAccepted},
+		"accepted":     {verify.Policy{Accept: []checksum.Hash{h1[linux], h1[darwin]}}, []addrs.Platform{linux, darwin}, verify.Accepted, nil},
+		"one accepted": {verify.Policy{Accept: []checksum.Hash{h1[linux]}}, []addrs.Platform{linux}, verify.Accepted, verify.ErrNotAccepted},
+		"only a zh":    {verify.Policy{Accept: []checksum.Hash{zh(nil)}}, nil, 0, verify.ErrNotAccepted},
 		"stated":       {verify.Policy{AllowUnchecked: true, RecordStated: true}, []addrs.Platform{linux, darwin}, verify.Unchecked, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -65,7 +66,7 @@ func TestHashesOfDirectory(t *testing.T) {
 			}
 			wantPlatforms(t, got, test.want...)
 			for platform, report := range got {
-				if report.Trust != test.trust || !slices.Equal(report.Recordable(), []verify.Hash{h1[platform]}) {
+				if report.Trust != test.trust || !slices.Equal(report.Recordable(), []checksum.Hash{h1[platform]}) {
 					t.Errorf("%s: %+v, want %s", platform, report, h1[platform])
 				}
 			}
@@ -96,7 +97,7 @@ func TestHashesOfBadDirectory(t *testing.T) {
 	o := provider.HashOptions{Options: provider.Options{Policy: verify.Policy{AllowUnchecked: true}}}
 	got, err := provider.Hashes(t.Context(), src, demo, v123, platforms("linux_amd64", "darwin_arm64", "windows_amd64"), o)
 	wantPlatforms(t, got, linux)
-	if !errors.Is(err, verify.ErrIrregular) || !errors.Is(err, fs.ErrNotExist) || len(joined(t, err)) != 2 {
+	if !errors.Is(err, checksum.ErrIrregular) || !errors.Is(err, fs.ErrNotExist) || len(joined(t, err)) != 2 {
 		t.Errorf("%v, want ErrIrregular and ErrNotExist", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -11,6 +11,7 @@ import (
 	"github.com/tofureg/tofureg/internal/disktest"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // TestHashesSwappedForPipe puts a pipe where a file of an unpacked package is about to be
@@ -25,7 +26,7 @@ func TestHashesSwappedForPipe(t *testing.T) {
 		_, err := provider.Hashes(t.Context(), src, demo, v123, platforms("linux_amd64"), o)
 		return err
 	}) {
-		if !errors.Is(err, verify.ErrIrregular) {
+		if !errors.Is(err, checksum.ErrIrregular) {
 			t.Errorf("%v, want ErrIrregular", err)
 		}
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // TestHashesDepth: how many answers a lock file for five platforms waits for, one after
@@ -361,13 +362,13 @@ func TestHashesProgress(t *testing.T) {
 func TestHashesEvidenceBounded(t *testing.T) {
 	t.Parallel()
 	content := archive(t)
-	h1, _, err := verify.H1Zip(t.Context(), bytes.NewReader(content), int64(len(content)), verify.Limits{})
+	h1, _, err := checksum.H1Zip(t.Context(), bytes.NewReader(content), int64(len(content)), checksum.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, o := range map[string]provider.HashOptions{
 		"stated":     {Options: provider.Options{Policy: verify.Policy{AllowUnsigned: true, RecordStated: true}}},
-		"remembered": {Options: provider.Options{Policy: verify.Policy{AllowUnsigned: true}}, Store: &memory{kept: map[verify.Hash][]verify.Hash{zh(content): {h1}}}},
+		"remembered": {Options: provider.Options{Policy: verify.Policy{AllowUnsigned: true}}, Store: &memory{kept: map[checksum.Hash][]checksum.Hash{zh(content): {h1}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -377,7 +378,7 @@ func TestHashesEvidenceBounded(t *testing.T) {
 					find: func(platform addrs.Platform) (*provider.Package, error) {
 						pkg := packageOf(content)
 						pkg.Platform, pkg.SumsURL = platform, "https://files.example.com/"+platform.String()
-						pkg.Hashes = map[addrs.Platform][]verify.Hash{platform: {h1}}
+						pkg.Hashes = map[addrs.Platform][]checksum.Hash{platform: {h1}}
 						return pkg, nil
 					},
 					Fetcher: &fake{evidence: func(_ context.Context, pkg *provider.Package) (verify.Evidence, error) {

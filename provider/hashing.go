@@ -9,6 +9,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // maxAsking bounds the platforms whose documents are asked for, looked at, or kept until the
@@ -156,7 +157,7 @@ func (h *hashing) download(ctx context.Context, pkg *Package) (*verify.Report, i
 
 // compute judges an archive that has arrived and computes its h1.
 func (h *hashing) compute(ctx context.Context, got *Received, f *os.File) (*verify.Report, error) {
-	local := []verify.Hash{got.ZH}
+	local := []checksum.Hash{got.ZH}
 	if !h.Policy.NeedsH1(got.Evidence, got.ZH) {
 		// What is refused by its zh is not worth inflating, nor safe.
 		if _, err := h.Policy.Judge(got.Evidence, got.Size, local); err != nil {
@@ -168,7 +169,7 @@ func (h *hashing) compute(ctx context.Context, got *Received, f *os.File) (*veri
 		return nil, err
 	}
 	defer leave()
-	packed, tree, err := verify.H1Zip(ctx, f, got.Size, h.Policy.Limits)
+	packed, tree, err := checksum.H1Zip(ctx, f, got.Size, h.Policy.Limits)
 	if err != nil {
 		return nil, err
 	}

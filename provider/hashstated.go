@@ -8,6 +8,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // findLead looks for a package with which its source answers for other platforms too. If
@@ -31,11 +32,11 @@ func (h *hashing) findLead(ctx context.Context, platform addrs.Platform) {
 // inferred returns the package for another platform as far as p tells of it, which is all
 // but where its archive is. It returns nil if p does not tell.
 func (p *Package) inferred(platform addrs.Platform) *Package {
-	if p == nil || p.Platform == platform || !has(p.Hashes[platform], verify.SchemeH1) {
+	if p == nil || p.Platform == platform || !has(p.Hashes[platform], checksum.SchemeH1) {
 		return nil
 	}
 	other := *p
-	other.Platform, other.URL, other.Size, other.SHA256 = platform, "", 0, verify.Hash{}
+	other.Platform, other.URL, other.Size, other.SHA256 = platform, "", 0, checksum.Hash{}
 	if p.Filename == "" {
 		return &other
 	}
@@ -51,7 +52,7 @@ func (p *Package) inferred(platform addrs.Platform) *Package {
 // wants more. What contradicts the checksums is an error.
 func (h *hashing) stated(ctx context.Context, pkg *Package) (*verify.Report, error) {
 	claims := pkg.Evidence().Hashes
-	if !h.Policy.RecordStated || !has(claims, verify.SchemeH1) {
+	if !h.Policy.RecordStated || !has(claims, checksum.SchemeH1) {
 		return nil, nil
 	}
 	report := &verify.Report{Trust: verify.Checked, RecordStated: true}
@@ -61,7 +62,7 @@ func (h *hashing) stated(ctx context.Context, pkg *Package) (*verify.Report, err
 		}
 		report.Trust = verify.Accepted
 	}
-	zh := ofScheme(claims, verify.SchemeZH)
+	zh := ofScheme(claims, checksum.SchemeZH)
 	if len(zh) > 1 {
 		return nil, nil // see which one is true
 	}
@@ -77,20 +78,20 @@ func (h *hashing) stated(ctx context.Context, pkg *Package) (*verify.Report, err
 			claims = append(claims, listed...)
 		}
 	}
-	claims = slices.DeleteFunc(claims, func(c verify.Hash) bool { return slices.Contains(report.Signed, c) })
+	claims = slices.DeleteFunc(claims, func(c checksum.Hash) bool { return slices.Contains(report.Signed, c) })
 	report.Claimed = hashSet(claims)
 	return report, nil
 }
 
 // accepts reports whether the hash, of a scheme that means something, is an accepted one.
-func (h *hashing) accepts(claim verify.Hash) bool {
-	known := claim.Scheme() == verify.SchemeZH || claim.Scheme() == verify.SchemeH1
+func (h *hashing) accepts(claim checksum.Hash) bool {
+	known := claim.Scheme() == checksum.SchemeZH || claim.Scheme() == checksum.SchemeH1
 	return known && slices.Contains(h.Policy.Accept, claim)
 }
 
 // judgeStated compares what is stated with the checksums, and puts into the report what
 // is signed. It returns all hashes that the checksums list, nil if there are none.
-func (h *hashing) judgeStated(ctx context.Context, pkg *Package, report *verify.Report, zh []verify.Hash) ([]verify.Hash, error) {
+func (h *hashing) judgeStated(ctx context.Context, pkg *Package, report *verify.Report, zh []checksum.Hash) ([]checksum.Hash, error) {
 	ev, err := h.src.Evidence(ctx, pkg)
 	if err != nil {
 		return nil, err
@@ -100,7 +101,7 @@ func (h *hashing) judgeStated(ctx context.Context, pkg *Package, report *verify.
 		return nil, err
 	}
 	from := "SHA256SUMS"
-	var listed []verify.Hash
+	var listed []checksum.Hash
 	for _, hash := range sums.All() {
 		listed = append(listed, hash)
 	}
@@ -111,17 +112,17 @@ func (h *hashing) judgeStated(ctx context.Context, pkg *Package, report *verify.
 	}
 	line, _ := sums.Lookup(ev.Filename) // CheckSums has found it too
 	if len(zh) > 0 && zh[0] != line {
-		mismatch := &verify.MismatchError{Filename: ev.Filename, Source: from, Want: []verify.Hash{line}, Got: zh}
+		mismatch := &checksum.MismatchError{Filename: ev.Filename, Source: from, Want: []checksum.Hash{line}, Got: zh}
 		return nil, fmt.Errorf("as its source states it: %w", mismatch)
 	}
 	return listed, nil
 }
 
 // has reports whether list has a hash of the scheme.
-func has(list []verify.Hash, scheme string) bool { return len(ofScheme(list, scheme)) > 0 }
+func has(list []checksum.Hash, scheme string) bool { return len(ofScheme(list, scheme)) > 0 }
 
 // ofScheme returns the hashes of the scheme.
-func ofScheme(list []verify.Hash, scheme string) (of []verify.Hash) {
+func ofScheme(list []checksum.Hash, scheme string) (of []checksum.Hash) {
 	for _, h := range list {
 		if h.Scheme() == scheme {
 			of = append(of, h)
@@ -131,7 +132,7 @@ func ofScheme(list []verify.Hash, scheme string) (of []verify.Hash) {
 }
 
 // hashSet sorts hashes and removes those that occur twice.
-func hashSet(list []verify.Hash) []verify.Hash {
-	slices.SortFunc(list, verify.Hash.Compare)
+func hashSet(list []checksum.Hash) []checksum.Hash {
+	slices.SortFunc(list, checksum.Hash.Compare)
 	return slices.Compact(list)
 }

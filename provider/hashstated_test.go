@@ -12,6 +12,7 @@ import (
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // believing is a policy with which what a source states may be recorded.
@@ -165,11 +166,11 @@ func TestHashesStatedWrong(t *testing.T) {
 			reg.AddFault(packagesOf(edit))
 			got, err := provider.Hashes(t.Context(), client, demo, v123, five, believing(verify.Policy{}))
 			wantStated(t, release, got, verify.Signed, five[:4]...)
-			mismatch, ok := errors.AsType[*verify.MismatchError](err)
+			mismatch, ok := errors.AsType[*checksum.MismatchError](err)
 			if !ok || len(joined(t, err)) != 1 || !strings.Contains(err.Error(), "windows_amd64") {
 				t.Fatalf("%v, want a mismatch", err)
 			}
-			if want := release.ZH("windows_amd64"); mismatch.Source != "signed SHA256SUMS" || !slices.Equal(mismatch.Want, []verify.Hash{want}) {
+			if want := release.ZH("windows_amd64"); mismatch.Source != "signed SHA256SUMS" || !slices.Equal(mismatch.Want, []checksum.Hash{want}) {
 				t.Errorf("%v, want %v of the signed sums", mismatch, want)
 			}
 			if n := reg.Count(regtest.Archive); n != 0 {
@@ -208,16 +209,16 @@ func TestHashesStatedTwice(t *testing.T) {
 func TestHashesDisproved(t *testing.T) {
 	t.Parallel()
 	content := archive(t)
-	packed, tree, err := verify.H1Zip(t.Context(), bytes.NewReader(content), int64(len(content)), verify.Limits{})
+	packed, tree, err := checksum.H1Zip(t.Context(), bytes.NewReader(content), int64(len(content)), checksum.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	later := verify.MustParseHash("h2:of-later")
+	later := checksum.MustParseHash("h2:of-later")
 	src := &lister{Fetcher: serve(content), find: func(platform addrs.Platform) (*provider.Package, error) {
 		pkg := packageOf(content)
-		pkg.Hashes = map[addrs.Platform][]verify.Hash{platform: {
-			tree, verify.MustParseHash("h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="),
-			verify.MustParseHash("zh:" + strings.Repeat("0", 64)), later,
+		pkg.Hashes = map[addrs.Platform][]checksum.Hash{platform: {
+			tree, checksum.MustParseHash("h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="),
+			checksum.MustParseHash("zh:" + strings.Repeat("0", 64)), later,
 		}}
 		return pkg, nil
 	}}
@@ -291,8 +292,8 @@ func TestHashesStatedNeedsTrust(t *testing.T) {
 		}, verify.Policy{}, verify.ErrUnknownKey},
 		"pinned":        {func(*regtest.Provider) {}, verify.Policy{Keys: []verify.Key{stranger.Public()}, AllowUnsigned: true}, verify.ErrUnknownKey},
 		"required":      {func(r *regtest.Provider) { r.NoSums = true }, verify.Policy{RequireSignature: true, AllowUnsigned: true}, verify.ErrUnsigned},
-		"not accepted":  {func(*regtest.Provider) {}, verify.Policy{Accept: []verify.Hash{verify.MustParseHash("zh:" + strings.Repeat("0", 64))}}, verify.ErrNotAccepted},
-		"empty accept":  {func(*regtest.Provider) {}, verify.Policy{Accept: []verify.Hash{}}, verify.ErrNotAccepted},
+		"not accepted":  {func(*regtest.Provider) {}, verify.Policy{Accept: []checksum.Hash{checksum.MustParseHash("zh:" + strings.Repeat("0", 64))}}, verify.ErrNotAccepted},
+		"empty accept":  {func(*regtest.Provider) {}, verify.Policy{Accept: []checksum.Hash{}}, verify.ErrNotAccepted},
 		"other version": {func(r *regtest.Provider) { r.EditSums = renamed("_1.2.3_", "_1.2.2_") }, verify.Policy{}, verify.ErrNotListed},
 		"other digests": {func(r *regtest.Provider) { r.EditSums = otherDigests }, verify.Policy{AllowUnsigned: true}, nil},
 	} {
@@ -305,7 +306,7 @@ func TestHashesStatedNeedsTrust(t *testing.T) {
 			if len(got) > 0 || len(joined(t, err)) != 5 {
 				t.Errorf("accepted: %v, %v", got, err)
 			}
-			if _, ok := errors.AsType[*verify.MismatchError](err); test.want == nil && !ok || test.want != nil && !errors.Is(err, test.want) {
+			if _, ok := errors.AsType[*checksum.MismatchError](err); test.want == nil && !ok || test.want != nil && !errors.Is(err, test.want) {
 				t.Errorf("%v, want %v", err, test.want)
 			}
 		})
@@ -348,7 +349,7 @@ func TestHashesStatedUnsigned(t *testing.T) {
 func TestHashesStatedAccepted(t *testing.T) {
 	t.Parallel()
 	reg, release, client := serveDemo(statingRelease())
-	var known []verify.Hash
+	var known []checksum.Hash
 	for _, platform := range five[:4] {
 		known = append(known, release.ZH(platform.String()))
 	}
@@ -407,7 +408,7 @@ func TestHashesOfMirror(t *testing.T) {
 		accept := sortedHashes(release.ZH("darwin_arm64"))
 		for _, policy := range []verify.Policy{{AllowUnsigned: true}, {AllowUnchecked: true}, {Accept: accept}} {
 			got, err := provider.Hashes(t.Context(), src, demo, v123, platforms("linux_amd64", "darwin_arm64"), provider.HashOptions{Options: provider.Options{Policy: policy}})
-			if _, ok := errors.AsType[*verify.MismatchError](err); !ok || len(got) != 1 || got[addrs.MustParsePlatform("darwin_arm64")] == nil {
+			if _, ok := errors.AsType[*checksum.MismatchError](err); !ok || len(got) != 1 || got[addrs.MustParsePlatform("darwin_arm64")] == nil {
 				t.Errorf("%v, %v", got, err)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // HashStore keeps the hashes that were computed of archives, by the zh of the archive, so
@@ -15,12 +16,12 @@ import (
 // write to it who may write lock files.
 type HashStore interface {
 	// Hashes returns what is kept for the archive; nil if that is nothing.
-	Hashes(ctx context.Context, zh verify.Hash) ([]verify.Hash, error)
+	Hashes(ctx context.Context, zh checksum.Hash) ([]checksum.Hash, error)
 
 	// StoreHashes keeps the hashes of an archive, in place of what is kept for it. They
 	// are all that were computed, but for the zh: one h1, or two if the archive has
 	// entries for directories.
-	StoreHashes(ctx context.Context, zh verify.Hash, hashes []verify.Hash) error
+	StoreHashes(ctx context.Context, zh checksum.Hash, hashes []checksum.Hash) error
 }
 
 // recall returns what would be computed of the archive whose zh the source states, if the
@@ -28,8 +29,8 @@ type HashStore interface {
 //
 // Nobody sees the bytes. That is no loss: the zh stands for them, and whoever could make
 // the source state a zh of the store could as well make it deliver that archive.
-func (h *hashing) recall(ctx context.Context, pkg *Package) []verify.Hash {
-	zh := ofScheme(pkg.Evidence().Hashes, verify.SchemeZH)
+func (h *hashing) recall(ctx context.Context, pkg *Package) []checksum.Hash {
+	zh := ofScheme(pkg.Evidence().Hashes, checksum.SchemeZH)
 	if h.Store == nil || len(zh) != 1 {
 		return nil
 	}
@@ -38,7 +39,7 @@ func (h *hashing) recall(ctx context.Context, pkg *Package) []verify.Hash {
 		h.storeFailed(ctx, pkg, err)
 		return nil
 	}
-	h1 := ofScheme(kept, verify.SchemeH1)
+	h1 := ofScheme(kept, checksum.SchemeH1)
 	if len(h1) == 0 {
 		return nil
 	}
@@ -47,7 +48,7 @@ func (h *hashing) recall(ctx context.Context, pkg *Package) []verify.Hash {
 
 // remembered returns a report if the policy accepts an archive with the hashes that were
 // recalled; otherwise nil.
-func (h *hashing) remembered(ctx context.Context, pkg *Package, local []verify.Hash) (*verify.Report, error) {
+func (h *hashing) remembered(ctx context.Context, pkg *Package, local []checksum.Hash) (*verify.Report, error) {
 	ev := pkg.Evidence()
 	if h.Policy.NeedsEvidence() {
 		var err error
@@ -64,11 +65,11 @@ func (h *hashing) remembered(ctx context.Context, pkg *Package, local []verify.H
 }
 
 // remember puts what was computed into the store.
-func (h *hashing) remember(ctx context.Context, pkg *Package, zh verify.Hash, report *verify.Report) {
+func (h *hashing) remember(ctx context.Context, pkg *Package, zh checksum.Hash, report *verify.Report) {
 	if h.Store == nil {
 		return
 	}
-	others := slices.DeleteFunc(slices.Clone(report.Local), func(l verify.Hash) bool { return l == zh })
+	others := slices.DeleteFunc(slices.Clone(report.Local), func(l checksum.Hash) bool { return l == zh })
 	if err := h.Store.StoreHashes(ctx, zh, others); err != nil {
 		h.storeFailed(ctx, pkg, err)
 	}

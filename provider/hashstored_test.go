@@ -14,26 +14,27 @@ import (
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // memory is a HashStore that can be told to fail.
 type memory struct {
 	mu     sync.Mutex
-	kept   map[verify.Hash][]verify.Hash
+	kept   map[checksum.Hash][]checksum.Hash
 	asked  int
 	stored int
 	read   error
 	write  error
 }
 
-func (m *memory) Hashes(_ context.Context, zh verify.Hash) ([]verify.Hash, error) {
+func (m *memory) Hashes(_ context.Context, zh checksum.Hash) ([]checksum.Hash, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.asked++
 	return slices.Clone(m.kept[zh]), m.read
 }
 
-func (m *memory) StoreHashes(_ context.Context, zh verify.Hash, hashes []verify.Hash) error {
+func (m *memory) StoreHashes(_ context.Context, zh checksum.Hash, hashes []checksum.Hash) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.write != nil {
@@ -41,7 +42,7 @@ func (m *memory) StoreHashes(_ context.Context, zh verify.Hash, hashes []verify.
 	}
 	m.stored++
 	if m.kept == nil {
-		m.kept = map[verify.Hash][]verify.Hash{}
+		m.kept = map[checksum.Hash][]checksum.Hash{}
 	}
 	m.kept[zh] = slices.Clone(hashes)
 	return nil
@@ -110,8 +111,8 @@ func TestHashStoreIsNoTrust(t *testing.T) {
 		want   error
 	}{
 		"unsigned":     {func(r *regtest.Provider) { r.NoSums = true }, verify.Policy{}, verify.ErrUnsigned},
-		"not accepted": {func(*regtest.Provider) {}, verify.Policy{Accept: []verify.Hash{release.ZH("darwin_amd64")}}, verify.ErrNotAccepted},
-		"accepted":     {func(*regtest.Provider) {}, verify.Policy{Accept: []verify.Hash{zip}}, nil},
+		"not accepted": {func(*regtest.Provider) {}, verify.Policy{Accept: []checksum.Hash{release.ZH("darwin_amd64")}}, verify.ErrNotAccepted},
+		"accepted":     {func(*regtest.Provider) {}, verify.Policy{Accept: []checksum.Hash{zip}}, nil},
 		"by content":   {func(*regtest.Provider) {}, verify.Policy{Accept: contentOf(t, release, linux)}, nil},
 		"believed":     {func(r *regtest.Provider) { r.NoSums = true }, verify.Policy{AllowUnsigned: true}, nil},
 	} {
@@ -132,23 +133,23 @@ func TestHashStoreIsNoTrust(t *testing.T) {
 // is told, but never spoils a result that can be compared with something.
 func TestHashStoreWrong(t *testing.T) {
 	t.Parallel()
-	h1 := verify.MustParseHash("h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=")
+	h1 := checksum.MustParseHash("h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=")
 	broken := errors.New("broken disk")
 	for name, test := range map[string]struct {
 		store  *memory
-		kept   []verify.Hash // for the archive of linux_amd64
-		events int           // EventStoreFailed
+		kept   []checksum.Hash // for the archive of linux_amd64
+		events int             // EventStoreFailed
 	}{
-		"stated otherwise": {&memory{}, []verify.Hash{h1}, 0},
-		"no content":       {&memory{}, []verify.Hash{verify.MustParseHash("zh:" + strings.Repeat("0", 64)), verify.MustParseHash("h2:new")}, 0},
-		"empty":            {&memory{}, []verify.Hash{}, 0},
-		"cannot read":      {&memory{read: broken}, []verify.Hash{h1}, 1},
+		"stated otherwise": {&memory{}, []checksum.Hash{h1}, 0},
+		"no content":       {&memory{}, []checksum.Hash{checksum.MustParseHash("zh:" + strings.Repeat("0", 64)), checksum.MustParseHash("h2:new")}, 0},
+		"empty":            {&memory{}, []checksum.Hash{}, 0},
+		"cannot read":      {&memory{read: broken}, []checksum.Hash{h1}, 1},
 		"cannot write":     {&memory{write: broken}, nil, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			reg, release, client := serveDemo(statingRelease())
-			test.store.kept = map[verify.Hash][]verify.Hash{release.ZH("linux_amd64"): test.kept}
+			test.store.kept = map[checksum.Hash][]checksum.Hash{release.ZH("linux_amd64"): test.kept}
 			var failed []provider.Event
 			o := provider.HashOptions{Store: test.store}
 			o.Progress = func(e provider.Event) {
@@ -193,11 +194,11 @@ func TestHashStoreContradicted(t *testing.T) {
 	o.Store = store
 	got, err := provider.Hashes(t.Context(), client, demo, v123, five, o)
 	wantComputed(t, release, got, five[:4]...)
-	if _, ok := errors.AsType[*verify.MismatchError](err); !ok || len(joined(t, err)) != 1 || !strings.Contains(err.Error(), "windows_amd64") {
+	if _, ok := errors.AsType[*checksum.MismatchError](err); !ok || len(joined(t, err)) != 1 || !strings.Contains(err.Error(), "windows_amd64") {
 		t.Errorf("%v, want a mismatch", err)
 	}
 	for platform, report := range got {
-		if slices.Contains(report.Recordable(), verify.MustParseHash(h1)) {
+		if slices.Contains(report.Recordable(), checksum.MustParseHash(h1)) {
 			t.Errorf("%s: a hash that is not true is recordable", platform)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // Package says where one provider package is and what its source states about
@@ -40,7 +41,7 @@ type Package struct {
 
 	// SHA256 is the stated hash of the archive, of scheme zh; zero means not
 	// stated.
-	SHA256 verify.Hash `json:"sha256,omitzero"`
+	SHA256 checksum.Hash `json:"sha256,omitzero"`
 
 	// SumsURL and SignatureURL are where the SHA256SUMS document and the
 	// detached signature over it are. Empty means that the source has none.
@@ -53,7 +54,7 @@ type Package struct {
 	// Hashes are the stated hashes by platform: more than one platform if the
 	// source answers for them too. See the "packages" property of the provider
 	// registry protocol, and "hashes" of the network mirror protocol.
-	Hashes map[addrs.Platform][]verify.Hash `json:"hashes,omitempty"`
+	Hashes map[addrs.Platform][]checksum.Hash `json:"hashes,omitempty"`
 
 	// Dir is the directory of a package that its source holds unpacked. There
 	// is no archive then.
@@ -85,7 +86,7 @@ func (p *Package) Evidence() verify.Evidence {
 	if !p.SHA256.IsZero() {
 		hashes = append(hashes, p.SHA256)
 	}
-	slices.SortFunc(hashes, verify.Hash.Compare)
+	slices.SortFunc(hashes, checksum.Hash.Compare)
 	return verify.Evidence{
 		Filename: p.Filename,
 		Size:     p.Size,

@@ -15,17 +15,18 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 func somePackage() *provider.Package {
-	zh := verify.ZHSum([32]byte{1})
+	zh := checksum.ZHSum([32]byte{1})
 	return &provider.Package{
 		Provider: demo, Version: version("1.2.3"), Platform: linux,
 		Protocols: []string{"5.0"}, Filename: "terraform-provider-demo_1.2.3_linux_amd64.zip",
 		URL: "https://files.example.com/demo.zip?signature=secret", Size: 1234, SHA256: zh,
 		SumsURL: "https://files.example.com/SHA256SUMS", SignatureURL: "https://files.example.com/SHA256SUMS.sig",
 		Keys:   []verify.Key{{ID: "51852D87348FFC4C", Armor: "armor"}},
-		Hashes: map[addrs.Platform][]verify.Hash{linux: {zh}, darwin: {verify.ZHSum([32]byte{2})}},
+		Hashes: map[addrs.Platform][]checksum.Hash{linux: {zh}, darwin: {checksum.ZHSum([32]byte{2})}},
 		Via:    "direct",
 	}
 }
@@ -41,7 +42,7 @@ func TestPackageJSON(t *testing.T) {
 	if err := json.Unmarshal(data, &back); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(pkg, back, values, cmpopts.EquateComparable(verify.Hash{})); diff != "" {
+	if diff := cmp.Diff(pkg, back, values, cmpopts.EquateComparable(checksum.Hash{})); diff != "" {
 		t.Errorf("after a round trip through %s: %s", data, diff)
 	}
 	small, err := json.Marshal(&provider.Package{Provider: demo, Version: version("1.0.0"), Platform: linux, Dir: "d"})
@@ -71,17 +72,17 @@ func TestArchiveName(t *testing.T) {
 func TestEvidence(t *testing.T) {
 	t.Parallel()
 	pkg := somePackage()
-	h1 := verify.MustParseHash("h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=")
-	pkg.Hashes[linux] = []verify.Hash{pkg.SHA256, h1}
+	h1 := checksum.MustParseHash("h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=")
+	pkg.Hashes[linux] = []checksum.Hash{pkg.SHA256, h1}
 	got := pkg.Evidence()
 	want := verify.Evidence{
-		Filename: pkg.Filename, Size: 1234, Hashes: []verify.Hash{h1, pkg.SHA256}, Keys: pkg.Keys,
+		Filename: pkg.Filename, Size: 1234, Hashes: []checksum.Hash{h1, pkg.SHA256}, Keys: pkg.Keys,
 		Want: "demo_1.2.3_linux_amd64",
 	}
-	if diff := cmp.Diff(want, got, cmpopts.EquateComparable(verify.Hash{})); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.EquateComparable(checksum.Hash{})); diff != "" {
 		t.Error(diff)
 	}
-	got.Hashes[0], got.Keys[0].ID = verify.Hash{}, "changed"
+	got.Hashes[0], got.Keys[0].ID = checksum.Hash{}, "changed"
 	if pkg.Hashes[linux][1] != h1 || pkg.Keys[0].ID == "changed" {
 		t.Error("a change of the evidence reached the package")
 	}
@@ -91,12 +92,12 @@ func TestPackageClone(t *testing.T) {
 	t.Parallel()
 	pkg := somePackage()
 	c := pkg.Clone()
-	if diff := cmp.Diff(pkg, c, values, cmpopts.EquateComparable(verify.Hash{})); diff != "" {
+	if diff := cmp.Diff(pkg, c, values, cmpopts.EquateComparable(checksum.Hash{})); diff != "" {
 		t.Error(diff)
 	}
-	c.Protocols[0], c.Keys[0].ID, c.Hashes[linux][0] = "x", "x", verify.Hash{}
+	c.Protocols[0], c.Keys[0].ID, c.Hashes[linux][0] = "x", "x", checksum.Hash{}
 	delete(c.Hashes, darwin)
-	if diff := cmp.Diff(somePackage(), pkg, values, cmpopts.EquateComparable(verify.Hash{})); diff != "" {
+	if diff := cmp.Diff(somePackage(), pkg, values, cmpopts.EquateComparable(checksum.Hash{})); diff != "" {
 		t.Errorf("a change of the clone reached the original: %s", diff)
 	}
 	if (*provider.Package)(nil).Clone() != nil {

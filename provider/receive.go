@@ -10,12 +10,13 @@ import (
 	"sync"
 
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // Received is an archive that has arrived but that nobody has judged yet.
 type Received struct {
 	Size     int64           // in bytes
-	ZH       verify.Hash     // of the bytes that were written
+	ZH       checksum.Hash   // of the bytes that were written
 	Evidence verify.Evidence // what is to be believed of them, or not
 }
 
@@ -137,7 +138,7 @@ func (t *transfer) copy(ctx context.Context, body *Body) (Received, error) {
 			return Received{}, fmt.Errorf("%d bytes arrived of %d: %w", size, body.Size, io.ErrUnexpectedEOF)
 		case err == io.EOF:
 			t.meter.finished(size)
-			return Received{Size: size, ZH: verify.ZHSum([32]byte(sum.Sum(nil)))}, nil
+			return Received{Size: size, ZH: checksum.ZHSum([32]byte(sum.Sum(nil)))}, nil
 		case err != nil:
 			return Received{}, err
 		case ctx.Err() != nil:
@@ -154,7 +155,7 @@ func (t *transfer) plausible(size int64) error {
 	case size > t.limit:
 		return fmt.Errorf("more than %d bytes: %w", t.limit, ErrTooLarge)
 	case t.pkg.Size > 0 && size > t.pkg.Size:
-		return &verify.SizeError{Filename: t.pkg.Filename, Want: t.pkg.Size, Got: size}
+		return &checksum.SizeError{Filename: t.pkg.Filename, Want: t.pkg.Size, Got: size}
 	}
 	return nil
 }

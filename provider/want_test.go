@@ -10,6 +10,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // An archive may be named by another spelling of the version that was asked for, and
@@ -83,12 +84,12 @@ func TestDownloadOtherSpelling(t *testing.T) {
 func TestDownloadNeedsNoH1(t *testing.T) {
 	t.Parallel()
 	content := []byte("bytes that do not inflate")
-	accept := []verify.Hash{verify.MustParseHash("h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="), zh(content)}
+	accept := []checksum.Hash{checksum.MustParseHash("h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="), zh(content)}
 	report, err := provider.Download(t.Context(), serve(content), packageOf(content), target(t), provider.Options{Policy: verify.Policy{Accept: accept}})
 	if err != nil || report.Trust != verify.Accepted {
 		t.Errorf("%+v, %v", report, err)
 	}
-	if _, err := provider.Download(t.Context(), serve(content), packageOf(content), target(t), provider.Options{Policy: verify.Policy{Accept: accept[:1]}}); !errors.Is(err, verify.ErrArchive) {
+	if _, err := provider.Download(t.Context(), serve(content), packageOf(content), target(t), provider.Options{Policy: verify.Policy{Accept: accept[:1]}}); !errors.Is(err, checksum.ErrArchive) {
 		t.Errorf("only the h1 could decide: error %v, want ErrArchive", err)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // install makes the whole way, with the choice of a version and the strict policy.
@@ -104,7 +105,7 @@ func TestLockedInstall(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := provider.Options{Policy: verify.Policy{Accept: []verify.Hash{rel.ZH("linux_amd64")}}}
+		o := provider.Options{Policy: verify.Policy{Accept: []checksum.Hash{rel.ZH("linux_amd64")}}}
 		if _, err := provider.Download(t.Context(), c, pkg, filepath.Join(t.TempDir(), "alpha.zip"), o); err != nil {
 			t.Fatal(err)
 		}

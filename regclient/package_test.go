@@ -12,6 +12,7 @@ import (
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 func TestProviderPackage(t *testing.T) {
@@ -184,8 +185,8 @@ func manyPackages(n int) map[string]any {
 
 func TestUsablePackages(t *testing.T) {
 	t.Parallel()
-	zh := verify.MustParseHash("zh:" + goodSum)
-	h1 := verify.MustParseHash("h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=")
+	zh := checksum.MustParseHash("zh:" + goodSum)
+	h1 := checksum.MustParseHash("h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=")
 	packages := func(m map[string]any) func(map[string]any) {
 		return func(doc map[string]any) { doc["shasum"], doc["packages"] = goodSum, m }
 	}
@@ -223,17 +224,19 @@ func TestUsablePackages(t *testing.T) {
 		{"100 protocols", set("protocols", slices.Repeat([]string{"5.0"}, 100)), func(p *provider.Package) bool { return len(p.Protocols) == 100 }},
 		{"1000 packages", set("packages", manyPackages(1000)), func(p *provider.Package) bool { return len(p.Hashes) == 1000 }},
 		{"100 hashes", packages(map[string]any{"linux_amd64": map[string]any{"hashes": slices.Repeat([]string{"zh:" + goodSum}, 100)}}),
-			func(p *provider.Package) bool { return slices.Equal(p.Hashes[linux], []verify.Hash{zh}) }},
+			func(p *provider.Package) bool { return slices.Equal(p.Hashes[linux], []checksum.Hash{zh}) }},
 		{"size 0 and empty h1", packages(map[string]any{"linux_amd64": map[string]any{"hashes": []string{"h1:", "zh:" + goodSum}, "package_size": 0}}),
-			func(p *provider.Package) bool { return p.Size == 0 && slices.Equal(p.Hashes[linux], []verify.Hash{zh}) }},
+			func(p *provider.Package) bool {
+				return p.Size == 0 && slices.Equal(p.Hashes[linux], []checksum.Hash{zh})
+			}},
 		{"one zh for two platforms", packages(map[string]any{
 			"linux_amd64": map[string]any{"hashes": []string{"zh:" + goodSum, h1.String()}, "package_size": 1 << 40},
 			"plan9_arm":   map[string]any{"hashes": []string{"zh:" + goodSum}},
 		}), func(p *provider.Package) bool {
-			return p.Size == 1<<40 && slices.Equal(p.Hashes[linux], []verify.Hash{h1, zh}) && slices.Equal(p.Hashes[plan9], []verify.Hash{zh})
+			return p.Size == 1<<40 && slices.Equal(p.Hashes[linux], []checksum.Hash{h1, zh}) && slices.Equal(p.Hashes[plan9], []checksum.Hash{zh})
 		}},
 		{"upper-case zh", packages(map[string]any{"linux_amd64": map[string]any{"hashes": []string{"zh:" + strings.ToUpper(goodSum)}}}),
-			func(p *provider.Package) bool { return slices.Equal(p.Hashes[linux], []verify.Hash{zh}) }},
+			func(p *provider.Package) bool { return slices.Equal(p.Hashes[linux], []checksum.Hash{zh}) }},
 		{"an unknown scheme", packages(map[string]any{"linux_amd64": map[string]any{"hashes": []string{"h9:x"}}}),
 			func(p *provider.Package) bool { return len(p.Hashes[linux]) == 1 }},
 		{"nonsense about others", packages(map[string]any{

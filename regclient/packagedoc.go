@@ -15,6 +15,7 @@ import (
 	"github.com/tofureg/tofureg/internal/source"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // Limits within a package document.
@@ -126,7 +127,7 @@ func setNames(pkg *provider.Package, doc *wirePackage) error {
 	if err != nil || len(sum) != 32 {
 		return fmt.Errorf("shasum %q is not the hexadecimal form of a SHA-256", httpx.Clip(doc.Shasum))
 	}
-	pkg.SHA256 = verify.ZHSum([32]byte(sum))
+	pkg.SHA256 = checksum.ZHSum([32]byte(sum))
 	return nil
 }
 
@@ -186,7 +187,7 @@ func setHashes(pkg *provider.Package, doc *wirePackage) error {
 }
 
 // setOwn checks what is stated for the very package that was asked for.
-func setOwn(pkg *provider.Package, hashes []verify.Hash, size int64) error {
+func setOwn(pkg *provider.Package, hashes []checksum.Hash, size int64) error {
 	if size < 0 {
 		return fmt.Errorf("package_size %d is negative", size)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // bigPackage is a package of 20 MB. Its line is in the SHA256SUMS of testdata, which gpg
@@ -23,7 +24,7 @@ func bigPackage(b *testing.B) ([]byte, verify.Evidence) {
 		Filename:  "terraform-provider-test_1.2.3_linux_arm64.zip",
 		Want:      "test_1.2.3_linux_arm64",
 		Size:      int64(len(data)),
-		Hashes:    []verify.Hash{verify.ZHSum(sha256.Sum256(data))},
+		Hashes:    []checksum.Hash{checksum.ZHSum(sha256.Sum256(data))},
 		Sums:      gpgFile(b, "SHA256SUMS"),
 		Signature: gpgFile(b, "rsa4096.sig"),
 		Keys:      gpgKeys(b, "rsa4096"),
@@ -58,19 +59,6 @@ func BenchmarkParseSums(b *testing.B) {
 	}
 }
 
-func BenchmarkParseHash(b *testing.B) {
-	for _, text := range []string{zhText, h1Text} {
-		b.Run(text[:2], func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := verify.ParseHash(text); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
 // BenchmarkCheck checks a package of 20 MB against a stated zh, SHA256SUMS and a
 // signature, keys included.
 func BenchmarkCheck(b *testing.B) {
@@ -100,22 +88,6 @@ func BenchmarkCheckAgainstSHA256(b *testing.B) {
 	}
 	slices.Sort(ratios)
 	b.ReportMetric(100*ratios[len(ratios)/2], "%-of-sha256")
-}
-
-func BenchmarkH1Zip(b *testing.B) {
-	rnd := rand.New(rand.NewPCG(1, 2))
-	content := make([]byte, 40<<20)
-	for i := range content {
-		content[i] = byte(rnd.ExpFloat64() * 20)
-	}
-	data := zipOf(b, file{"terraform-provider-test_v1.2.3", string(content), 0o755}, file{"README.md", "text", 0})
-	b.ReportAllocs()
-	b.SetBytes(int64(len(content)))
-	for b.Loop() {
-		if _, _, err := verify.H1Zip(b.Context(), bytes.NewReader(data), int64(len(data)), verify.Limits{}); err != nil {
-			b.Fatal(err)
-		}
-	}
 }
 
 func check(b *testing.B, policy verify.Policy, ev verify.Evidence, data []byte) {

@@ -29,7 +29,7 @@
 // # Rules and limits
 //
 // Whatever arrives is bounded: SHA256SUMS documents 4 MiB, signatures 64 KiB, keys
-// 1 MiB each, archives by [Limits]. No input makes this package panic. Texts of
+// 1 MiB each, archives by [checksum.Limits]. No input makes this package panic. Texts of
 // errors quote what came from outside, so they can be printed.
 //
 // The protocol is described at

@@ -2,14 +2,10 @@ package verify
 
 import (
 	"errors"
-	"fmt"
-	"strings"
-
-	"github.com/tofureg/tofureg/internal/fault"
 )
 
 // What can keep a package from being accepted. Each refusal wraps the one of these
-// that is its cause, unless it is a plain [*MismatchError], [*SizeError] or
+// that is its cause, unless it is a plain [*checksum.MismatchError], [*checksum.SizeError] or
 // [*SumsError].
 var (
 	// ErrUnchecked: nothing states a hash of the archive that could be compared.
@@ -53,7 +49,7 @@ var (
 	ErrFilename = errors.New("unexpected file name")
 
 	// ErrNotAccepted: none of the hashes that [Policy.Accept] lists is one of the
-	// package. It comes with a [*MismatchError].
+	// package. It comes with a [*checksum.MismatchError].
 	ErrNotAccepted = errors.New("no accepted hash matches")
 
 	// ErrBadKey: a public key cannot be read.
@@ -61,67 +57,4 @@ var (
 
 	// ErrPolicy: the policy itself makes no sense.
 	ErrPolicy = errors.New("invalid policy")
-
-	// ErrIrregular: a directory holds a symbolic link or another thing that is
-	// neither file nor directory.
-	ErrIrregular = errors.New("irregular file")
-
-	// ErrArchive: an archive is damaged, or holds what must not be unpacked.
-	ErrArchive = fault.ErrArchive
-
-	// ErrTooLarge: something exceeds its limit.
-	ErrTooLarge = fault.ErrTooLarge
 )
-
-// MismatchError says that a package is not the one that was described. No policy
-// accepts it.
-type MismatchError struct {
-	Filename string // of the archive as stated; may be empty
-	Source   string // who described it: "signed SHA256SUMS", "SHA256SUMS", "hashes stated by the source" or "accepted hashes"
-	Want     []Hash // what was stated, or accepted
-	Got      []Hash // what the package has
-}
-
-// Error names the file, the source and the hashes, of each at most three.
-func (e *MismatchError) Error() string {
-	return fmt.Sprintf("%s does not match the %s: want %s, got %s", packageName(e.Filename), e.Source, some(e.Want), some(e.Got))
-}
-
-func packageName(filename string) string {
-	if filename == "" {
-		return "package"
-	}
-	return fmt.Sprintf("package %.200q", filename)
-}
-
-// some lists hashes, but not a whole lock file of them.
-func some(hashes []Hash) string {
-	const most = 3
-	var b strings.Builder
-	for i, h := range hashes {
-		if i == most {
-			fmt.Fprintf(&b, " or %d more", len(hashes)-most)
-			break
-		}
-		if i > 0 {
-			b.WriteString(" or ")
-		}
-		b.WriteString(h.String())
-	}
-	if len(hashes) == 0 {
-		return "none"
-	}
-	return b.String()
-}
-
-// SizeError says that an archive has not the size that its source states. No
-// policy accepts it.
-type SizeError struct {
-	Filename  string // of the archive as stated; may be empty
-	Want, Got int64  // in bytes
-}
-
-// Error names the file and both sizes.
-func (e *SizeError) Error() string {
-	return fmt.Sprintf("%s has %d bytes, %d are stated", packageName(e.Filename), e.Got, e.Want)
-}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // Evidence is what a source says about one package: claims, until [Policy.Judge]
@@ -20,7 +22,7 @@ type Evidence struct {
 
 	// Hashes are those that the source states for this platform's archive, never
 	// those of other platforms. They may be of any scheme.
-	Hashes []Hash `json:"hashes,omitempty"`
+	Hashes []checksum.Hash `json:"hashes,omitempty"`
 
 	// Sums is the SHA256SUMS document and Signature a detached signature of it, as
 	// they were fetched; empty: the source has none.

@@ -7,10 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"testing/fstest"
 	"time"
 
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // published is what a registry serves for one package. In programs it comes from
@@ -91,9 +91,9 @@ func ExamplePolicy_locked() {
 		"h1:AUwHvwMkbW044RPLg6uCx8WsVu6HNXpUPqnucKzl6w0=",
 		"h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=",
 	} {
-		policy := verify.Policy{Accept: []verify.Hash{verify.MustParseHash(locked)}}
+		policy := verify.Policy{Accept: []checksum.Hash{checksum.MustParseHash(locked)}}
 		report, err := policy.Check(context.Background(), ev, bytes.NewReader(archive), int64(len(archive)))
-		var mismatch *verify.MismatchError
+		var mismatch *checksum.MismatchError
 		if errors.As(err, &mismatch) {
 			fmt.Println("refused:", errors.Is(err, verify.ErrNotAccepted), len(mismatch.Got), "hashes were computed")
 			continue
@@ -108,12 +108,12 @@ func ExamplePolicy_locked() {
 // A network mirror states hashes and signs nothing.
 func ExamplePolicy_mirror() {
 	archive, ev := published()
-	stated, err := verify.ZH(context.Background(), bytes.NewReader(archive))
+	stated, err := checksum.ZH(context.Background(), bytes.NewReader(archive))
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	ev = verify.Evidence{Hashes: []verify.Hash{stated}}
+	ev = verify.Evidence{Hashes: []checksum.Hash{stated}}
 
 	_, err = verify.Policy{}.Check(context.Background(), ev, bytes.NewReader(archive), int64(len(archive)))
 	fmt.Println(err)
@@ -159,35 +159,6 @@ func ExampleParseSums() {
 	hash, ok := sums.Lookup("terraform-provider-test_1.2.3_linux_s390x.zip")
 	fmt.Println(hash, ok)
 	// Output: zh:647b8d3036a8851a8ae72afcd1fcc1deeefa73945d6a3a3ee2de1fbfc48e0b5d true
-}
-
-func ExampleParseHash() {
-	h, err := verify.ParseHash("zh:E3B0C44298FC1C149AFBF4C8996FB92427AE41E4649B934CA495991B7852B855")
-	fmt.Println(h, err)
-	_, err = verify.ParseHash("h1:")
-	fmt.Println(errors.Is(err, verify.ErrEmptyHash))
-	// Output:
-	// zh:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855 <nil>
-	// true
-}
-
-// The archive has an entry for a directory, so it has two h1 hashes.
-func ExampleH1Zip() {
-	data, _ := published()
-	archive, tree, err := verify.H1Zip(context.Background(), bytes.NewReader(data), int64(len(data)), verify.Limits{})
-	fmt.Println(archive)
-	fmt.Println(tree, err)
-	// Output:
-	// h1:AUwHvwMkbW044RPLg6uCx8WsVu6HNXpUPqnucKzl6w0=
-	// h1:8QKBrlOi/bB0GM3SkD/pOU5kZIzBhOHA4DrQ4E3Dhmk= <nil>
-}
-
-func ExampleH1Dir() {
-	// In programs: os.DirFS(directory), or the FS of an os.Root.
-	unpacked := fstest.MapFS{"terraform-provider-test_v1.2.3": {Data: []byte("a program\n")}}
-	h, err := verify.H1Dir(context.Background(), unpacked)
-	fmt.Println(h, err)
-	// Output: h1:8QKBrlOi/bB0GM3SkD/pOU5kZIzBhOHA4DrQ4E3Dhmk= <nil>
 }
 
 func ExampleKey_Info() {

@@ -14,6 +14,7 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/armor"
 
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 func seeds(f *testing.F, pattern string) [][]byte {
@@ -108,7 +109,7 @@ func classified(t *testing.T, got *verify.Signature, err error) {
 		t.Fatalf("%v, %v", got, err)
 	}
 	for _, kind := range []error{
-		nil, verify.ErrUnknownKey, verify.ErrBadSignature, verify.ErrRevoked, verify.ErrWeak, verify.ErrFuture, verify.ErrExpired, verify.ErrTooLarge,
+		nil, verify.ErrUnknownKey, verify.ErrBadSignature, verify.ErrRevoked, verify.ErrWeak, verify.ErrFuture, verify.ErrExpired, checksum.ErrTooLarge,
 	} {
 		if errors.Is(err, kind) {
 			return

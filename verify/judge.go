@@ -3,6 +3,8 @@ package verify
 import (
 	"fmt"
 	"slices"
+
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // Where a MismatchError's hashes come from.
@@ -22,20 +24,20 @@ const (
 // ev.Filename; the zh of the bytes; and the hashes that the source states. With
 // [Policy.Accept] the chain is: accepted hash, hash of the bytes.
 //
-// Its errors are [*MismatchError], [*SizeError], [*SumsError] and those of the list
+// Its errors are [*checksum.MismatchError], [*checksum.SizeError], [*SumsError] and those of the list
 // of variables, of which [ErrNotAccepted] comes with a *MismatchError. After an
 // error the package must not be used.
-func (p Policy) Judge(ev Evidence, size int64, local []Hash) (*Report, error) {
+func (p Policy) Judge(ev Evidence, size int64, local []checksum.Hash) (*Report, error) {
 	return p.judge(ev, size, local, func() checkedSums { return p.checkSums(ev) })
 }
 
 // judge is Judge with what checks the sums, which is asked at most once.
-func (p Policy) judge(ev Evidence, size int64, local []Hash, sums func() checkedSums) (*Report, error) {
+func (p Policy) judge(ev Evidence, size int64, local []checksum.Hash, sums func() checkedSums) (*Report, error) {
 	if _, err := p.pins(); err != nil {
 		return nil, err
 	}
 	if ev.Size > 0 && size >= 0 && ev.Size != size {
-		return nil, &SizeError{Filename: ev.Filename, Want: ev.Size, Got: size}
+		return nil, &checksum.SizeError{Filename: ev.Filename, Want: ev.Size, Got: size}
 	}
 	r := &Report{Local: sorted(local), RecordStated: p.RecordStated}
 	matched, err := compare(ev, local)
@@ -71,13 +73,13 @@ func (p Policy) judge(ev Evidence, size int64, local []Hash, sums func() checked
 // compare compares the hashes that the source states with those computed. Of each
 // scheme that both have, one must match: an archive has two h1 hashes, and either
 // may be stated.
-func compare(ev Evidence, local []Hash) (matched bool, err error) {
-	for _, scheme := range []string{SchemeZH, SchemeH1} {
-		want, got := of(ev.Hashes, scheme), of(local, scheme)
+func compare(ev Evidence, local []checksum.Hash) (matched bool, err error) {
+	for _, scheme := range []string{checksum.SchemeZH, checksum.SchemeH1} {
+		want, got := checksum.WithScheme(ev.Hashes, scheme), checksum.WithScheme(local, scheme)
 		switch {
 		case len(want) == 0 || len(got) == 0:
-		case !overlap(want, got):
-			return false, &MismatchError{Filename: ev.Filename, Source: fromSource, Want: want, Got: got}
+		case !checksum.Overlap(want, got):
+			return false, &checksum.MismatchError{Filename: ev.Filename, Source: fromSource, Want: want, Got: got}
 		default:
 			matched = true
 		}
@@ -88,18 +90,18 @@ func compare(ev Evidence, local []Hash) (matched bool, err error) {
 // unrefuted returns what the source states and the package may have: an archive has one
 // zh, and no other h1 than those that were computed of it. Of a directory only one of the
 // two h1 hashes is known.
-func unrefuted(stated, local []Hash) []Hash {
-	archive := has(local, SchemeZH)
-	return slices.DeleteFunc(slices.Clone(stated), func(h Hash) bool {
-		return archive && h.known() && has(local, h.Scheme()) && !slices.Contains(local, h)
+func unrefuted(stated, local []checksum.Hash) []checksum.Hash {
+	archive := checksum.HasScheme(local, checksum.SchemeZH)
+	return slices.DeleteFunc(slices.Clone(stated), func(h checksum.Hash) bool {
+		return archive && h.Known() && checksum.HasScheme(local, h.Scheme()) && !slices.Contains(local, h)
 	})
 }
 
-func (p Policy) accept(ev Evidence, local []Hash) error {
-	if overlap(p.Accept, local) {
+func (p Policy) accept(ev Evidence, local []checksum.Hash) error {
+	if checksum.Overlap(p.Accept, local) {
 		return nil
 	}
-	mismatch := &MismatchError{Filename: ev.Filename, Source: fromAccept, Want: p.Accept, Got: local}
+	mismatch := &checksum.MismatchError{Filename: ev.Filename, Source: fromAccept, Want: p.Accept, Got: local}
 	return fmt.Errorf("%w: %w", ErrNotAccepted, mismatch)
 }
 
@@ -125,13 +127,13 @@ func (p Policy) CheckSums(ev Evidence) (*Sums, *Signature, error) {
 }
 
 // line finds the line of the archive.
-func (p Policy) line(ev Evidence, doc *Sums) (Hash, error) {
+func (p Policy) line(ev Evidence, doc *Sums) (checksum.Hash, error) {
 	if err := ev.checkFilename(p.AllowAnyName); err != nil {
-		return Hash{}, err
+		return checksum.Hash{}, err
 	}
 	h, ok := doc.Lookup(ev.Filename)
 	if !ok {
-		return Hash{}, fmt.Errorf("%w: %q", ErrNotListed, ev.Filename)
+		return checksum.Hash{}, fmt.Errorf("%w: %q", ErrNotListed, ev.Filename)
 	}
 	return h, nil
 }
@@ -157,7 +159,7 @@ func (p Policy) checkSums(ev Evidence) checkedSums {
 
 // judgeSums compares the line of the archive with the archive. It returns all hashes
 // of the document.
-func (p Policy) judgeSums(r *Report, ev Evidence, sums checkedSums) ([]Hash, error) {
+func (p Policy) judgeSums(r *Report, ev Evidence, sums checkedSums) ([]checksum.Hash, error) {
 	if sums.err != nil || sums.doc == nil {
 		return nil, sums.err
 	}
@@ -166,7 +168,7 @@ func (p Policy) judgeSums(r *Report, ev Evidence, sums checkedSums) ([]Hash, err
 	if err != nil {
 		return nil, err
 	}
-	got := of(r.Local, SchemeZH)
+	got := checksum.WithScheme(r.Local, checksum.SchemeZH)
 	switch {
 	case len(got) == 0:
 		return nil, fmt.Errorf("%w: SHA256SUMS has one of the archive, and none of the archive was computed", ErrUnchecked)
@@ -175,9 +177,9 @@ func (p Policy) judgeSums(r *Report, ev Evidence, sums checkedSums) ([]Hash, err
 		if by != nil {
 			from = fromSigned
 		}
-		return nil, &MismatchError{Filename: ev.Filename, Source: from, Want: []Hash{want}, Got: got}
+		return nil, &checksum.MismatchError{Filename: ev.Filename, Source: from, Want: []checksum.Hash{want}, Got: got}
 	}
-	var listed []Hash
+	var listed []checksum.Hash
 	for _, h := range doc.All() {
 		listed = append(listed, h)
 	}
@@ -223,7 +225,7 @@ func (p Policy) signature(ev Evidence) (*Signature, error) {
 		return nil, fmt.Errorf("%w: %s, and the policy demands one", ErrUnsigned, missing)
 	case p.AllowUnsigned, p.AllowUnchecked:
 		return nil, nil
-	case len(ev.Sums) == 0 && !slices.ContainsFunc(ev.Hashes, Hash.known):
+	case len(ev.Sums) == 0 && !slices.ContainsFunc(ev.Hashes, checksum.Hash.Known):
 		return nil, unchecked(ev)
 	}
 	return nil, fmt.Errorf("%w: %s; Policy.AllowUnsigned accepts the hashes that a source or mirror merely states", ErrUnsigned, missing)
@@ -242,7 +244,7 @@ func unchecked(ev Evidence) error {
 		return fmt.Errorf("%w: its source states hashes, but none of a known scheme", ErrUnchecked)
 	}
 	why := "its source states none"
-	if slices.ContainsFunc(ev.Hashes, Hash.known) {
+	if slices.ContainsFunc(ev.Hashes, checksum.Hash.Known) {
 		why = "its source states one of another scheme than was computed"
 	}
 	return fmt.Errorf("%w: %s; Policy.AllowUnchecked accepts such packages", ErrUnchecked, why)
@@ -252,6 +254,6 @@ func unchecked(ev Evidence) error {
 // compared: nobody knows whether they are right, which is not the same as nothing
 // stated.
 func uncheckable(ev Evidence) bool {
-	stated := slices.ContainsFunc(ev.Hashes, func(h Hash) bool { return !h.IsZero() })
-	return stated && !slices.ContainsFunc(ev.Hashes, Hash.known)
+	stated := slices.ContainsFunc(ev.Hashes, func(h checksum.Hash) bool { return !h.IsZero() })
+	return stated && !slices.ContainsFunc(ev.Hashes, checksum.Hash.Known)
 }

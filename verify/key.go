@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // A Key is one of the public keys that a registry lists for a package, or that a
@@ -59,7 +61,7 @@ type KeyInfo struct {
 
 // Info parses k and describes every key in it, in their order. The error wraps
 // [ErrBadKey] if there is no key, if a block is damaged or holds private keys, or
-// if it holds nothing that can be read. It also wraps [ErrTooLarge] if Armor has more
+// if it holds nothing that can be read. It also wraps [checksum.ErrTooLarge] if Armor has more
 // than 1 MiB, or for keys beyond the limits of [CheckSignature].
 func (k Key) Info() ([]KeyInfo, error) {
 	certs, err := k.parse()
@@ -80,7 +82,7 @@ func (k Key) Info() ([]KeyInfo, error) {
 
 func (k Key) parse() ([]*certificate, error) {
 	if len(k.Armor) > maxArmor {
-		return nil, k.failure(fmt.Errorf("%w: %d bytes of armor, %d are allowed", ErrTooLarge, len(k.Armor), maxArmor))
+		return nil, k.failure(fmt.Errorf("%w: %d bytes of armor, %d are allowed", checksum.ErrTooLarge, len(k.Armor), maxArmor))
 	}
 	blocks, err := armoredBlocks(k.Armor)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/armor"
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 	openpgp "github.com/ProtonMail/go-crypto/openpgp/v2"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // certificate is a primary key with its names, subkeys and self-signatures, which
@@ -90,7 +91,7 @@ func readSignatures(data []byte) (list []signature, err error) {
 			break // what follows the signatures is ignored
 		}
 		if len(list) == maxSignatures {
-			return nil, fmt.Errorf("signature %w: more than %d signatures", ErrTooLarge, maxSignatures)
+			return nil, fmt.Errorf("signature %w: more than %d signatures", checksum.ErrTooLarge, maxSignatures)
 		}
 		list = append(list, readSignature(p))
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 	openpgp "github.com/ProtonMail/go-crypto/openpgp/v2"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // verify checks that s is a good signature of doc by c or one of its subkeys.
@@ -56,10 +57,10 @@ func (c *certificate) affordable(budget *int) error {
 		*budget -= each * c.selfSignatures()
 	}
 	if *budget < 0 {
-		return fmt.Errorf("keys %w: more than %d signatures to verify", ErrTooLarge, maxVerifications/each)
+		return fmt.Errorf("keys %w: more than %d signatures to verify", checksum.ErrTooLarge, maxVerifications/each)
 	}
 	if big != "" {
-		return fmt.Errorf("key %s %w: %s", c.fingerprint(), ErrTooLarge, big)
+		return fmt.Errorf("key %s %w: %s", c.fingerprint(), checksum.ErrTooLarge, big)
 	}
 	return nil
 }

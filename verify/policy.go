@@ -4,9 +4,10 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 	"sync"
 	"time"
+
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // A Policy decides which packages are accepted. The zero Policy is strict: the
@@ -26,7 +27,7 @@ type Policy struct {
 	// have one of them, whatever the source says of it. That suffices: SHA256SUMS
 	// and signature are then not looked at, unless RequireSignature is set. An
 	// empty Accept that is not nil accepts nothing.
-	Accept []Hash
+	Accept []checksum.Hash
 
 	// RequireSignature demands a valid signature, also beside an accepted hash.
 	// AllowUnsigned and AllowUnchecked have no effect then.
@@ -79,7 +80,7 @@ type Policy struct {
 	RecordStated bool
 
 	// Limits bound what [Policy.Check] reads.
-	Limits Limits
+	Limits checksum.Limits
 
 	// Now is the clock by which signatures expire; nil: [time.Now].
 	Now func() time.Time
@@ -93,17 +94,17 @@ func (p Policy) NeedsEvidence() bool { return p.Accept == nil || p.RequireSignat
 // hashes computed so far. An h1 costs inflating the whole archive, while a zh comes by
 // the way: who has the zh should say so, since without it NeedsH1 must answer true
 // for a lock file that has hashes of both schemes.
-func (p Policy) NeedsH1(ev Evidence, local ...Hash) bool {
-	if has(local, SchemeH1) {
+func (p Policy) NeedsH1(ev Evidence, local ...checksum.Hash) bool {
+	if checksum.HasScheme(local, checksum.SchemeH1) {
 		return false
 	}
 	if p.Accept != nil {
-		return has(p.Accept, SchemeH1) && !overlap(p.Accept, local)
+		return checksum.HasScheme(p.Accept, checksum.SchemeH1) && !checksum.Overlap(p.Accept, local)
 	}
 	if len(ev.Sums) > 0 || p.pinned() || !p.AllowUnsigned && !p.AllowUnchecked {
 		return false // SHA256SUMS has a zh, and without it the package is refused
 	}
-	return has(ev.Hashes, SchemeH1) && !has(ev.Hashes, SchemeZH)
+	return checksum.HasScheme(ev.Hashes, checksum.SchemeH1) && !checksum.HasScheme(ev.Hashes, checksum.SchemeZH)
 }
 
 // Check computes the hashes that p needs of the zip archive in the first size bytes
@@ -111,25 +112,26 @@ func (p Policy) NeedsH1(ev Evidence, local ...Hash) bool {
 // caller must not use other bytes than those it had checked: neither a file that
 // others can write, nor a second download.
 //
-// Its errors are those of [Policy.Judge], those of [H1Zip], [ErrTooLarge] for an
-// archive above Limits.Package, those of zip, and that of ctx if this ends before all
+// Its errors are those of [Policy.Judge], those of [checksum.H1Zip],
+// [checksum.ErrTooLarge] for an archive above Limits.Package, those of zip, and that of ctx if this ends before all
 // hashes are computed.
 func (p Policy) Check(ctx context.Context, ev Evidence, zip io.ReaderAt, size int64) (*Report, error) {
 	if limit := p.Limits.Effective().Package; size > limit {
-		return nil, fmt.Errorf("package %w: %d bytes, %d are allowed", ErrTooLarge, size, limit)
+		return nil, fmt.Errorf("package %w: %d bytes, %d are allowed", checksum.ErrTooLarge, size, limit)
 	}
 	sums, wait := p.startSums(ev)
 	defer wait()
-	computed, n, err := zh(ctx, io.NewSectionReader(zip, 0, size))
-	if err == nil && n != size {
+	r := io.NewSectionReader(zip, 0, size)
+	computed, err := checksum.ZH(ctx, r)
+	if n, _ := r.Seek(0, io.SeekCurrent); err == nil && n != size {
 		err = fmt.Errorf("%d bytes of %d: %w", n, size, io.ErrUnexpectedEOF)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the package: %w", err)
 	}
-	local := []Hash{computed}
+	local := []checksum.Hash{computed}
 	if p.NeedsH1(ev, local...) {
-		archive, tree, err := H1Zip(ctx, zip, size, p.Limits)
+		archive, tree, err := checksum.H1Zip(ctx, zip, size, p.Limits)
 		if err != nil {
 			return nil, err
 		}
@@ -175,25 +177,4 @@ func (p Policy) now() time.Time {
 		return time.Now()
 	}
 	return p.Now()
-}
-
-// has reports whether list has a hash of the scheme.
-func has(list []Hash, scheme string) bool {
-	return slices.ContainsFunc(list, func(h Hash) bool { return h.Scheme() == scheme })
-}
-
-// overlap reports whether a hash of a known scheme is in both lists.
-func overlap(a, b []Hash) bool {
-	return slices.ContainsFunc(a, func(h Hash) bool { return h.known() && slices.Contains(b, h) })
-}
-
-// of returns the hashes of the scheme.
-func of(list []Hash, scheme string) []Hash {
-	var out []Hash
-	for _, h := range list {
-		if h.Scheme() == scheme {
-			out = append(out, h)
-		}
-	}
-	return out
 }

@@ -1,6 +1,7 @@
 package verify_test
 
 import (
+	"archive/zip"
 	"bytes"
 	"context"
 	"crypto"
@@ -19,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 const archiveName = "terraform-provider-random_3.6.0_linux_amd64.zip"
@@ -26,20 +28,41 @@ const archiveName = "terraform-provider-random_3.6.0_linux_amd64.zip"
 // pack is a package with everything that a source can state of it, all of it true.
 type pack struct {
 	zip        []byte
-	zh, h1, hT verify.Hash // hT: of the tree; the archive has a directory entry
-	other      verify.Hash // zh of another platform, listed in the sums
+	zh, h1, hT checksum.Hash // hT: of the tree; the archive has a directory entry
+	other      checksum.Hash // zh of another platform, listed in the sums
 	ev         verify.Evidence
 	key        verify.Key
 	fpr        string
 	sign       func(doc []byte) []byte
 }
 
+// archiveOf returns a package with an executable and an entry for a directory.
+func archiveOf(t testing.TB, executable string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	f, err := w.Create("terraform-provider-random_v3.6.0")
+	if err == nil {
+		_, err = io.WriteString(f, executable)
+	}
+	if err == nil {
+		_, err = w.Create("docs/")
+	}
+	if err = errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
 func newPack(t testing.TB) *pack {
 	t.Helper()
-	p := &pack{zip: zipOf(t, file{"terraform-provider-random_v3.6.0", "program", 0o755}, file{"docs/", "", 0})}
-	p.zh = verify.ZHSum(sha256.Sum256(p.zip))
-	p.h1, p.hT = h1Zip(t, p.zip)
-	p.other = verify.ZHSum(sha256.Sum256([]byte("another platform")))
+	p := &pack{zip: archiveOf(t, "program")}
+	p.zh = checksum.ZHSum(sha256.Sum256(p.zip))
+	var err error
+	if p.h1, p.hT, err = checksum.H1Zip(t.Context(), bytes.NewReader(p.zip), int64(len(p.zip)), checksum.Limits{}); err != nil {
+		t.Fatal(err)
+	}
+	p.other = checksum.ZHSum(sha256.Sum256([]byte("another platform")))
 	signer := entity(t, "publisher", config(packet.Config{}))
 	p.key, p.fpr = public(t, signer), fmt.Sprintf("%X", signer.PrimaryKey.Fingerprint)
 	p.sign = func(doc []byte) []byte {
@@ -48,7 +71,7 @@ func newPack(t testing.TB) *pack {
 	sums := fmt.Appendf(nil, "%s  %s\n%s  terraform-provider-random_3.6.0_darwin_arm64.zip\n", p.zh.Value(), archiveName, p.other.Value())
 	p.ev = verify.Evidence{
 		Filename: archiveName, Want: "random_3.6.0_linux_amd64",
-		Size: int64(len(p.zip)), Hashes: []verify.Hash{p.zh},
+		Size: int64(len(p.zip)), Hashes: []checksum.Hash{p.zh},
 		Sums: sums, Signature: p.sign(sums), Keys: []verify.Key{p.key},
 	}
 	return p
@@ -72,7 +95,9 @@ func unsigned(ev *verify.Evidence) { ev.Signature = nil }
 func bare(ev *verify.Evidence)     { ev.Signature, ev.Sums, ev.Keys = nil, nil, nil }
 func empty(ev *verify.Evidence)    { bare(ev); ev.Hashes, ev.Size = nil, 0 }
 
-var wrongHash = verify.ZHSum(sha256.Sum256([]byte("wrong")))
+var wrongH1 = checksum.MustParseHash("h1:AUwHvwMkbW044RPLg6uCx8WsVu6HNXpUPqnucKzl6w0=")
+
+var wrongHash = checksum.ZHSum(sha256.Sum256([]byte("wrong")))
 
 // Every policy against every evidence that a source may have. Where want is nil,
 // trust is what the report must say.
@@ -84,7 +109,7 @@ func TestPolicies(t *testing.T) {
 	allowUnsigned := verify.Policy{AllowUnsigned: true}
 	allowUnchecked := verify.Policy{AllowUnchecked: true}
 	allowAll := verify.Policy{AllowUnsigned: true, AllowUnchecked: true, AllowExpired: true, AllowWeak: true, AllowAnyName: true}
-	lock := func(hashes ...verify.Hash) verify.Policy { return verify.Policy{Accept: hashes} }
+	lock := func(hashes ...checksum.Hash) verify.Policy { return verify.Policy{Accept: hashes} }
 	anyMismatch := errors.New("*MismatchError")
 	anySize := errors.New("*SizeError")
 	anySums := errors.New("*SumsError")
@@ -105,17 +130,17 @@ func TestPolicies(t *testing.T) {
 		{"no sums", strict, p.with(func(ev *verify.Evidence) { ev.Sums = nil }), verify.ErrUnsigned, 0},
 		{"stated only", strict, p.with(bare), verify.ErrUnsigned, 0},
 		{"nothing", strict, p.with(empty), verify.ErrUnchecked, 0},
-		{"unknown schemes only", strict, p.with(func(ev *verify.Evidence) { bare(ev); ev.Hashes = []verify.Hash{verify.MustParseHash("h9:x")} }), verify.ErrUnchecked, 0},
+		{"unknown schemes only", strict, p.with(func(ev *verify.Evidence) { bare(ev); ev.Hashes = []checksum.Hash{checksum.MustParseHash("h9:x")} }), verify.ErrUnchecked, 0},
 		{"stranger's key", strict, p.with(func(ev *verify.Evidence) { ev.Keys = []verify.Key{stranger} }), verify.ErrUnknownKey, 0},
 		{"altered sums", strict, p.with(func(ev *verify.Evidence) { ev.Sums = append(bytes.Clone(ev.Sums), '\n') }), verify.ErrBadSignature, 0},
 		{"altered signature", strict, p.with(func(ev *verify.Evidence) { ev.Signature = flip(ev.Signature, len(ev.Signature)-1) }), verify.ErrBadSignature, 0},
 
 		{"wrong size", allowAll, p.with(func(ev *verify.Evidence) { ev.Size++ }), anySize, 0},
 		{"negative size", strict, p.with(func(ev *verify.Evidence) { ev.Size = -1 }), nil, verify.Signed},
-		{"stated hash wrong", allowAll, p.with(func(ev *verify.Evidence) { ev.Hashes = []verify.Hash{wrongHash} }), anyMismatch, 0},
-		{"stated hash wrong, nothing else", allowAll, p.with(func(ev *verify.Evidence) { bare(ev); ev.Hashes = []verify.Hash{wrongHash} }), anyMismatch, 0},
-		{"one of two stated", strict, p.with(func(ev *verify.Evidence) { ev.Hashes = []verify.Hash{wrongHash, p.zh} }), nil, verify.Signed},
-		{"unknown scheme beside", strict, p.with(func(ev *verify.Evidence) { ev.Hashes = append(ev.Hashes, verify.MustParseHash("h9:x")) }), nil, verify.Signed},
+		{"stated hash wrong", allowAll, p.with(func(ev *verify.Evidence) { ev.Hashes = []checksum.Hash{wrongHash} }), anyMismatch, 0},
+		{"stated hash wrong, nothing else", allowAll, p.with(func(ev *verify.Evidence) { bare(ev); ev.Hashes = []checksum.Hash{wrongHash} }), anyMismatch, 0},
+		{"one of two stated", strict, p.with(func(ev *verify.Evidence) { ev.Hashes = []checksum.Hash{wrongHash, p.zh} }), nil, verify.Signed},
+		{"unknown scheme beside", strict, p.with(func(ev *verify.Evidence) { ev.Hashes = append(ev.Hashes, checksum.MustParseHash("h9:x")) }), nil, verify.Signed},
 		{"signed line wrong", allowAll, resigned(p, func(s string) string { return strings.Replace(s, p.zh.Value(), wrongHash.Value(), 1) }), anyMismatch, 0},
 		{"unsigned line wrong", allowAll, p.with(func(ev *verify.Evidence) {
 			unsigned(ev)
@@ -131,21 +156,21 @@ func TestPolicies(t *testing.T) {
 		{"unsigned allowed, no keys", allowUnsigned, p.with(func(ev *verify.Evidence) { ev.Keys = nil }), nil, verify.Checked},
 		{"unsigned allowed, no sums", allowUnsigned, p.with(bare), nil, verify.Checked},
 		{"unsigned allowed, only sums", allowUnsigned, p.with(func(ev *verify.Evidence) { unsigned(ev); ev.Hashes = nil }), nil, verify.Checked},
-		{"unsigned allowed, h1 stated", allowUnsigned, p.with(func(ev *verify.Evidence) { bare(ev); ev.Hashes = []verify.Hash{p.h1} }), nil, verify.Checked},
-		{"unsigned allowed, h1 of the tree stated", allowUnsigned, p.with(func(ev *verify.Evidence) { bare(ev); ev.Hashes = []verify.Hash{p.hT} }), nil, verify.Checked},
-		{"unsigned allowed, wrong h1", allowUnsigned, p.with(func(ev *verify.Evidence) { bare(ev); ev.Hashes = []verify.Hash{verify.MustParseHash(h1Text)} }), anyMismatch, 0},
+		{"unsigned allowed, h1 stated", allowUnsigned, p.with(func(ev *verify.Evidence) { bare(ev); ev.Hashes = []checksum.Hash{p.h1} }), nil, verify.Checked},
+		{"unsigned allowed, h1 of the tree stated", allowUnsigned, p.with(func(ev *verify.Evidence) { bare(ev); ev.Hashes = []checksum.Hash{p.hT} }), nil, verify.Checked},
+		{"unsigned allowed, wrong h1", allowUnsigned, p.with(func(ev *verify.Evidence) { bare(ev); ev.Hashes = []checksum.Hash{wrongH1} }), anyMismatch, 0},
 		{"unsigned allowed, nothing stated", allowUnsigned, p.with(empty), verify.ErrUnchecked, 0},
-		{"unsigned allowed, unknown schemes", allowUnsigned, p.with(func(ev *verify.Evidence) { bare(ev); ev.Hashes = []verify.Hash{verify.MustParseHash("h9:x")} }), verify.ErrUnchecked, 0},
+		{"unsigned allowed, unknown schemes", allowUnsigned, p.with(func(ev *verify.Evidence) { bare(ev); ev.Hashes = []checksum.Hash{checksum.MustParseHash("h9:x")} }), verify.ErrUnchecked, 0},
 		{"unsigned allowed, bad signature", allowUnsigned, p.with(func(ev *verify.Evidence) { ev.Sums = append(bytes.Clone(ev.Sums), '\n') }), verify.ErrBadSignature, 0},
 		{"unsigned allowed, unknown key", allowUnsigned, p.with(func(ev *verify.Evidence) { ev.Keys = []verify.Key{stranger} }), verify.ErrUnknownKey, 0},
 
 		{"unchecked allowed, all there", allowUnchecked, p.ev, nil, verify.Signed},
 		{"unchecked allowed, stated", allowUnchecked, p.with(bare), nil, verify.Checked},
 		{"unchecked allowed, nothing stated", allowUnchecked, p.with(empty), nil, verify.Unchecked},
-		{"unchecked allowed, zero hash stated", allowUnchecked, p.with(func(ev *verify.Evidence) { bare(ev); ev.Hashes = []verify.Hash{{}} }), nil, verify.Unchecked},
-		{"all allowed, unknown schemes", allowAll, p.with(func(ev *verify.Evidence) { bare(ev); ev.Hashes = []verify.Hash{verify.MustParseHash("h9:x")} }), verify.ErrUnchecked, 0},
-		{"all allowed, unknown schemes beside sums", allowAll, p.with(func(ev *verify.Evidence) { unsigned(ev); ev.Hashes = []verify.Hash{verify.MustParseHash("h9:x")} }), nil, verify.Checked},
-		{"locked, unknown schemes stated", lock(p.zh), p.with(func(ev *verify.Evidence) { bare(ev); ev.Hashes = []verify.Hash{verify.MustParseHash("h9:x")} }), nil, verify.Accepted},
+		{"unchecked allowed, zero hash stated", allowUnchecked, p.with(func(ev *verify.Evidence) { bare(ev); ev.Hashes = []checksum.Hash{{}} }), nil, verify.Unchecked},
+		{"all allowed, unknown schemes", allowAll, p.with(func(ev *verify.Evidence) { bare(ev); ev.Hashes = []checksum.Hash{checksum.MustParseHash("h9:x")} }), verify.ErrUnchecked, 0},
+		{"all allowed, unknown schemes beside sums", allowAll, p.with(func(ev *verify.Evidence) { unsigned(ev); ev.Hashes = []checksum.Hash{checksum.MustParseHash("h9:x")} }), nil, verify.Checked},
+		{"locked, unknown schemes stated", lock(p.zh), p.with(func(ev *verify.Evidence) { bare(ev); ev.Hashes = []checksum.Hash{checksum.MustParseHash("h9:x")} }), nil, verify.Accepted},
 		{"unchecked allowed, bad signature", allowUnchecked, p.with(func(ev *verify.Evidence) { ev.Sums = append(bytes.Clone(ev.Sums), '\n') }), verify.ErrBadSignature, 0},
 
 		{"locked by zh", lock(p.zh), p.with(empty), nil, verify.Accepted},
@@ -153,15 +178,15 @@ func TestPolicies(t *testing.T) {
 		{"locked by h1 of the tree", lock(p.hT), p.with(empty), nil, verify.Accepted},
 		{"locked by h1, beside other platforms' zh", lock(p.other, wrongHash, p.h1), p.with(empty), nil, verify.Accepted},
 		{"locked, a signature that is not looked at", lock(p.zh), p.with(func(ev *verify.Evidence) { ev.Signature = []byte("nonsense") }), nil, verify.Accepted},
-		{"locked, but other bytes", lock(wrongHash, verify.MustParseHash(h1Text)), p.ev, verify.ErrNotAccepted, 0},
-		{"locked, but other bytes, under every Allow", with(allowAll, func(a *verify.Policy) { a.Accept = []verify.Hash{wrongHash} }), p.ev, verify.ErrNotAccepted, 0},
-		{"empty lock", lock([]verify.Hash{}...), p.ev, verify.ErrNotAccepted, 0},
+		{"locked, but other bytes", lock(wrongHash, wrongH1), p.ev, verify.ErrNotAccepted, 0},
+		{"locked, but other bytes, under every Allow", with(allowAll, func(a *verify.Policy) { a.Accept = []checksum.Hash{wrongHash} }), p.ev, verify.ErrNotAccepted, 0},
+		{"empty lock", lock([]checksum.Hash{}...), p.ev, verify.ErrNotAccepted, 0},
 		{"lock that is nil", verify.Policy{Accept: nil}, p.ev, nil, verify.Signed},
-		{"lock of unknown schemes", lock(verify.MustParseHash("h9:x")), p.ev, verify.ErrNotAccepted, 0},
-		{"locked, but stated otherwise", lock(p.zh), p.with(func(ev *verify.Evidence) { ev.Hashes = []verify.Hash{wrongHash} }), anyMismatch, 0},
+		{"lock of unknown schemes", lock(checksum.MustParseHash("h9:x")), p.ev, verify.ErrNotAccepted, 0},
+		{"locked, but stated otherwise", lock(p.zh), p.with(func(ev *verify.Evidence) { ev.Hashes = []checksum.Hash{wrongHash} }), anyMismatch, 0},
 		{"locked and signed", with(lock(p.zh), func(a *verify.Policy) { a.RequireSignature = true }), p.ev, nil, verify.Signed},
 		{"locked, signature required", with(lock(p.zh), func(a *verify.Policy) { a.RequireSignature = true }), p.with(unsigned), verify.ErrUnsigned, 0},
-		{"locked, signature required, under every Allow", with(allowAll, func(a *verify.Policy) { a.Accept, a.RequireSignature = []verify.Hash{p.zh}, true }), p.with(empty), verify.ErrUnsigned, 0},
+		{"locked, signature required, under every Allow", with(allowAll, func(a *verify.Policy) { a.Accept, a.RequireSignature = []checksum.Hash{p.zh}, true }), p.with(empty), verify.ErrUnsigned, 0},
 		{"signed, but not locked", with(lock(wrongHash), func(a *verify.Policy) { a.RequireSignature = true }), p.ev, verify.ErrNotAccepted, 0},
 
 		{"pinned fingerprint", verify.Policy{Fingerprints: []string{p.fpr}}, p.ev, nil, verify.Signed},
@@ -170,7 +195,7 @@ func TestPolicies(t *testing.T) {
 		{"no fingerprint at all", verify.Policy{Fingerprints: []string{}}, p.ev, verify.ErrUnknownKey, 0},
 		{"key id as a pin", verify.Policy{Fingerprints: []string{p.fpr[24:]}}, p.ev, verify.ErrPolicy, 0},
 		{"nonsense as a pin", verify.Policy{Fingerprints: []string{p.fpr, strings.Repeat("X", 40)}}, p.ev, verify.ErrPolicy, 0},
-		{"nonsense as a pin, locked", verify.Policy{Fingerprints: []string{""}, Accept: []verify.Hash{p.zh}}, p.ev, verify.ErrPolicy, 0},
+		{"nonsense as a pin, locked", verify.Policy{Fingerprints: []string{""}, Accept: []checksum.Hash{p.zh}}, p.ev, verify.ErrPolicy, 0},
 		{"pinned, but not signed", with(allowAll, func(a *verify.Policy) { a.Fingerprints = []string{p.fpr} }), p.with(bare), verify.ErrUnsigned, 0},
 		{"pinned, but nothing stated", with(allowAll, func(a *verify.Policy) { a.Fingerprints = []string{p.fpr} }), p.with(empty), verify.ErrUnsigned, 0},
 		{"pinned key", verify.Policy{Keys: []verify.Key{p.key}}, p.with(func(ev *verify.Evidence) { ev.Keys = nil }), nil, verify.Signed},
@@ -178,7 +203,7 @@ func TestPolicies(t *testing.T) {
 		{"no key at all", verify.Policy{Keys: []verify.Key{}}, p.ev, verify.ErrUnsigned, 0},
 		{"pinned key, not signed", with(allowAll, func(a *verify.Policy) { a.Keys = []verify.Key{p.key} }), p.with(bare), verify.ErrUnsigned, 0},
 		{"pinned key with other fingerprint", verify.Policy{Keys: []verify.Key{p.key}, Fingerprints: []string{strings.Repeat("A", 40)}}, p.ev, verify.ErrUnknownKey, 0},
-		{"pinned, but locked", verify.Policy{Keys: []verify.Key{stranger}, Accept: []verify.Hash{p.zh}}, p.with(empty), nil, verify.Accepted},
+		{"pinned, but locked", verify.Policy{Keys: []verify.Key{stranger}, Accept: []checksum.Hash{p.zh}}, p.with(empty), nil, verify.Accepted},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -194,12 +219,12 @@ func TestPolicies(t *testing.T) {
 				}
 				return
 			case anyMismatch:
-				_, ok := errors.AsType[*verify.MismatchError](err)
+				_, ok := errors.AsType[*checksum.MismatchError](err)
 				if !ok || errors.Is(err, verify.ErrNotAccepted) {
 					t.Errorf("error %v, want *MismatchError", err)
 				}
 			case anySize:
-				if e, ok := errors.AsType[*verify.SizeError](err); !ok || e.Want != e.Got+1 || !strings.Contains(e.Error(), archiveName) {
+				if e, ok := errors.AsType[*checksum.SizeError](err); !ok || e.Want != e.Got+1 || !strings.Contains(e.Error(), archiveName) {
 					t.Errorf("error %v, want *SizeError", err)
 				}
 			case anySums:
@@ -252,16 +277,16 @@ func resigned(p *pack, change func(string) string) verify.Evidence {
 func TestMismatchTellsEvidence(t *testing.T) {
 	t.Parallel()
 	p := newPack(t)
-	_, err := p.check(verify.Policy{Accept: []verify.Hash{wrongHash}}, p.ev)
-	mismatch, ok := errors.AsType[*verify.MismatchError](err)
+	_, err := p.check(verify.Policy{Accept: []checksum.Hash{wrongHash}}, p.ev)
+	mismatch, ok := errors.AsType[*checksum.MismatchError](err)
 	if !ok {
 		t.Fatal(err)
 	}
-	want := &verify.MismatchError{Filename: archiveName, Source: "accepted hashes", Want: []verify.Hash{wrongHash}, Got: []verify.Hash{p.zh}}
-	if diff := cmp.Diff(want, mismatch, cmp.Comparer(func(a, b verify.Hash) bool { return a == b })); diff != "" {
+	want := &checksum.MismatchError{Filename: archiveName, Source: "accepted hashes", Want: []checksum.Hash{wrongHash}, Got: []checksum.Hash{p.zh}}
+	if diff := cmp.Diff(want, mismatch, cmp.Comparer(func(a, b checksum.Hash) bool { return a == b })); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	long := &verify.MismatchError{Source: "x", Want: []verify.Hash{p.zh, p.h1, p.hT, p.other, wrongHash}}
+	long := &checksum.MismatchError{Source: "x", Want: []checksum.Hash{p.zh, p.h1, p.hT, p.other, wrongHash}}
 	if s := long.Error(); !strings.Contains(s, "2 more") || strings.Contains(s, wrongHash.String()) || !strings.HasSuffix(s, "got none") {
 		t.Errorf("error %q", s)
 	}
@@ -340,15 +365,15 @@ func TestFilename(t *testing.T) {
 func TestReport(t *testing.T) {
 	t.Parallel()
 	p := newPack(t)
-	stated := []verify.Hash{p.zh, p.h1, verify.MustParseHash("h9:x"), p.other}
-	texts := func(hashes ...verify.Hash) []string {
+	stated := []checksum.Hash{p.zh, p.h1, checksum.MustParseHash("h9:x"), p.other}
+	texts := func(hashes ...checksum.Hash) []string {
 		var out []string
 		for _, h := range hashes {
 			out = append(out, h.String())
 		}
 		return out
 	}
-	sort := func(hashes ...verify.Hash) []string {
+	sort := func(hashes ...checksum.Hash) []string {
 		r := verify.Report{Local: hashes}
 		return texts(r.Recordable()...)
 	}
@@ -360,15 +385,15 @@ func TestReport(t *testing.T) {
 		want   view
 	}{
 		{"signed", verify.Policy{}, p.with(func(ev *verify.Evidence) { ev.Hashes = stated }),
-			view{sort(p.zh), sort(p.zh, p.other), sort(p.h1, verify.MustParseHash("h9:x")), sort(p.zh, p.other)}},
+			view{sort(p.zh), sort(p.zh, p.other), sort(p.h1, checksum.MustParseHash("h9:x")), sort(p.zh, p.other)}},
 		{"signed, stated recorded", verify.Policy{RecordStated: true}, p.with(func(ev *verify.Evidence) { ev.Hashes = stated }),
-			view{sort(p.zh), sort(p.zh, p.other), sort(p.h1, verify.MustParseHash("h9:x")), sort(p.zh, p.other, p.h1, verify.MustParseHash("h9:x"))}},
+			view{sort(p.zh), sort(p.zh, p.other), sort(p.h1, checksum.MustParseHash("h9:x")), sort(p.zh, p.other, p.h1, checksum.MustParseHash("h9:x"))}},
 		{"unsigned sums", verify.Policy{AllowUnsigned: true}, p.with(unsigned),
 			view{sort(p.zh), nil, sort(p.other), sort(p.zh)}},
 		{"unsigned sums, stated recorded", verify.Policy{AllowUnsigned: true, RecordStated: true}, p.with(unsigned),
 			view{sort(p.zh), nil, sort(p.other), sort(p.zh, p.other)}},
-		{"locked", verify.Policy{Accept: []verify.Hash{p.zh}}, p.ev, view{sort(p.zh), nil, nil, sort(p.zh)}},
-		{"locked by h1", verify.Policy{Accept: []verify.Hash{p.h1}}, p.with(empty), view{sort(p.zh, p.h1, p.hT), nil, nil, sort(p.zh, p.h1, p.hT)}},
+		{"locked", verify.Policy{Accept: []checksum.Hash{p.zh}}, p.ev, view{sort(p.zh), nil, nil, sort(p.zh)}},
+		{"locked by h1", verify.Policy{Accept: []checksum.Hash{p.h1}}, p.with(empty), view{sort(p.zh, p.h1, p.hT), nil, nil, sort(p.zh, p.h1, p.hT)}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -414,7 +439,7 @@ func TestReportText(t *testing.T) {
 		{verify.Policy{}, p.ev, false, by + ", which the source lists"},
 		{verify.Policy{Keys: p.ev.Keys}, p.ev, true, by + ", which is pinned"},
 		{verify.Policy{Fingerprints: []string{infos[0].Fingerprint}}, p.ev, true, by + ", which is pinned"},
-		{verify.Policy{Accept: []verify.Hash{p.zh}}, p.ev, false, "accepted by its hash"},
+		{verify.Policy{Accept: []checksum.Hash{p.zh}}, p.ev, false, "accepted by its hash"},
 		{verify.Policy{AllowUnsigned: true}, p.with(bare), false, "checked against what the source states"},
 		{verify.Policy{AllowUnchecked: true}, p.with(empty), false, "unchecked"},
 	} {
@@ -434,20 +459,20 @@ func TestReportText(t *testing.T) {
 func TestRefuted(t *testing.T) {
 	t.Parallel()
 	p := newPack(t)
-	later := verify.MustParseHash("h2:of-later")
-	wrong := verify.MustParseHash("h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=")
+	later := checksum.MustParseHash("h2:of-later")
+	wrong := checksum.MustParseHash("h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=")
 	ev := p.with(bare)
-	ev.Hashes = []verify.Hash{p.zh, wrongHash, p.h1, wrong, later}
-	for _, tt := range []struct{ local, want []verify.Hash }{
-		{[]verify.Hash{p.zh}, []verify.Hash{p.h1, wrong, later}},
-		{[]verify.Hash{p.zh, p.h1, p.hT}, []verify.Hash{later}},
-		{[]verify.Hash{p.h1}, []verify.Hash{wrong, later, p.zh, wrongHash}},
+	ev.Hashes = []checksum.Hash{p.zh, wrongHash, p.h1, wrong, later}
+	for _, tt := range []struct{ local, want []checksum.Hash }{
+		{[]checksum.Hash{p.zh}, []checksum.Hash{p.h1, wrong, later}},
+		{[]checksum.Hash{p.zh, p.h1, p.hT}, []checksum.Hash{later}},
+		{[]checksum.Hash{p.h1}, []checksum.Hash{wrong, later, p.zh, wrongHash}},
 	} {
 		r, err := verify.Policy{AllowUnsigned: true, RecordStated: true}.Judge(ev, -1, tt.local)
 		if err != nil {
 			t.Fatal(err)
 		}
-		slices.SortFunc(tt.want, verify.Hash.Compare)
+		slices.SortFunc(tt.want, checksum.Hash.Compare)
 		if !slices.Equal(r.Claimed, tt.want) {
 			t.Errorf("%v: claimed are %v\nwant %v", tt.local, r.Claimed, tt.want)
 		}
@@ -458,7 +483,7 @@ func TestEvidenceJSON(t *testing.T) {
 	t.Parallel()
 	p := newPack(t)
 	for name, ev := range map[string]verify.Evidence{
-		"all":      p.with(func(ev *verify.Evidence) { ev.Hashes = append(ev.Hashes, p.h1, verify.MustParseHash("h9:x")) }),
+		"all":      p.with(func(ev *verify.Evidence) { ev.Hashes = append(ev.Hashes, p.h1, checksum.MustParseHash("h9:x")) }),
 		"unsigned": p.with(unsigned), "empty": p.with(empty), "nothing": {},
 	} {
 		data, err := json.Marshal(ev)
@@ -469,7 +494,7 @@ func TestEvidenceJSON(t *testing.T) {
 		if err := json.Unmarshal(data, &back); err != nil {
 			t.Fatalf("%s: %v", data, err)
 		}
-		if diff := cmp.Diff(ev, back, cmp.Comparer(func(a, b verify.Hash) bool { return a == b })); diff != "" {
+		if diff := cmp.Diff(ev, back, cmp.Comparer(func(a, b checksum.Hash) bool { return a == b })); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
@@ -485,7 +510,7 @@ func TestEvidenceJSON(t *testing.T) {
 	if err := json.Unmarshal(data, &back); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(*signed, back, cmp.Comparer(func(a, b verify.Hash) bool { return a == b })); diff != "" {
+	if diff := cmp.Diff(*signed, back, cmp.Comparer(func(a, b checksum.Hash) bool { return a == b })); diff != "" {
 		t.Errorf("report (-want +got):\n%s", diff)
 	}
 }
@@ -518,34 +543,34 @@ func TestTrust(t *testing.T) {
 func TestNeeds(t *testing.T) {
 	t.Parallel()
 	p := newPack(t)
-	h1Stated := p.with(func(ev *verify.Evidence) { bare(ev); ev.Hashes = []verify.Hash{p.h1} })
-	bothStated := p.with(func(ev *verify.Evidence) { bare(ev); ev.Hashes = []verify.Hash{p.h1, p.zh} })
-	lock := func(hashes ...verify.Hash) verify.Policy { return verify.Policy{Accept: hashes} }
+	h1Stated := p.with(func(ev *verify.Evidence) { bare(ev); ev.Hashes = []checksum.Hash{p.h1} })
+	bothStated := p.with(func(ev *verify.Evidence) { bare(ev); ev.Hashes = []checksum.Hash{p.h1, p.zh} })
+	lock := func(hashes ...checksum.Hash) verify.Policy { return verify.Policy{Accept: hashes} }
 	unsignedAllowed := verify.Policy{AllowUnsigned: true}
 	tests := []struct {
 		name     string
 		policy   verify.Policy
 		ev       verify.Evidence
-		local    []verify.Hash
+		local    []checksum.Hash
 		h1       bool
 		evidence bool
 	}{
 		{"strict", verify.Policy{}, p.ev, nil, false, true},
 		{"strict, refused anyway", verify.Policy{}, h1Stated, nil, false, true},
 		{"unsigned, h1 stated", unsignedAllowed, h1Stated, nil, true, true},
-		{"unsigned, h1 stated, zh computed", unsignedAllowed, h1Stated, []verify.Hash{p.zh}, true, true},
-		{"unsigned, h1 stated, h1 computed", unsignedAllowed, h1Stated, []verify.Hash{p.zh, p.h1}, false, true},
+		{"unsigned, h1 stated, zh computed", unsignedAllowed, h1Stated, []checksum.Hash{p.zh}, true, true},
+		{"unsigned, h1 stated, h1 computed", unsignedAllowed, h1Stated, []checksum.Hash{p.zh, p.h1}, false, true},
 		{"unsigned, both stated", unsignedAllowed, bothStated, nil, false, true},
-		{"unsigned, sums", unsignedAllowed, p.with(func(ev *verify.Evidence) { unsigned(ev); ev.Hashes = []verify.Hash{p.h1} }), nil, false, true},
+		{"unsigned, sums", unsignedAllowed, p.with(func(ev *verify.Evidence) { unsigned(ev); ev.Hashes = []checksum.Hash{p.h1} }), nil, false, true},
 		{"pinned", verify.Policy{AllowUnsigned: true, Fingerprints: []string{p.fpr}}, h1Stated, nil, false, true},
 		{"lock with zh", lock(p.zh), p.ev, nil, false, false},
 		{"lock with h1", lock(p.h1), p.ev, nil, true, false},
 		{"lock with both, nothing known yet", lock(p.zh, p.h1), p.ev, nil, true, false},
-		{"lock with both, zh fits", lock(p.zh, p.h1), p.ev, []verify.Hash{p.zh}, false, false},
-		{"lock with both, zh does not fit", lock(p.other, p.h1), p.ev, []verify.Hash{p.zh}, true, false},
-		{"lock with zh only, does not fit", lock(p.other), p.ev, []verify.Hash{p.zh}, false, false},
-		{"empty lock", lock([]verify.Hash{}...), p.ev, []verify.Hash{p.zh}, false, false},
-		{"lock and signature", verify.Policy{Accept: []verify.Hash{p.zh}, RequireSignature: true}, p.ev, nil, false, true},
+		{"lock with both, zh fits", lock(p.zh, p.h1), p.ev, []checksum.Hash{p.zh}, false, false},
+		{"lock with both, zh does not fit", lock(p.other, p.h1), p.ev, []checksum.Hash{p.zh}, true, false},
+		{"lock with zh only, does not fit", lock(p.other), p.ev, []checksum.Hash{p.zh}, false, false},
+		{"empty lock", lock([]checksum.Hash{}...), p.ev, []checksum.Hash{p.zh}, false, false},
+		{"lock and signature", verify.Policy{Accept: []checksum.Hash{p.zh}, RequireSignature: true}, p.ev, nil, false, true},
 	}
 	for _, tt := range tests {
 		if got := tt.policy.NeedsH1(tt.ev, tt.local...); got != tt.h1 {
@@ -561,17 +586,17 @@ func TestNeeds(t *testing.T) {
 func TestJudgeDirectory(t *testing.T) {
 	t.Parallel()
 	p := newPack(t)
-	if r, err := (verify.Policy{Accept: []verify.Hash{p.zh, p.hT}}).Judge(p.ev, -1, []verify.Hash{p.hT}); err != nil || r.Trust != verify.Accepted {
+	if r, err := (verify.Policy{Accept: []checksum.Hash{p.zh, p.hT}}).Judge(p.ev, -1, []checksum.Hash{p.hT}); err != nil || r.Trust != verify.Accepted {
 		t.Errorf("%+v, %v", r, err)
 	}
 	// A lock with only a zh does not vouch for a directory.
-	if _, err := (verify.Policy{Accept: []verify.Hash{p.zh}}).Judge(p.ev, -1, []verify.Hash{p.hT}); !errors.Is(err, verify.ErrNotAccepted) {
+	if _, err := (verify.Policy{Accept: []checksum.Hash{p.zh}}).Judge(p.ev, -1, []checksum.Hash{p.hT}); !errors.Is(err, verify.ErrNotAccepted) {
 		t.Errorf("error %v, want ErrNotAccepted", err)
 	}
-	if _, err := (verify.Policy{}).Judge(p.ev, -1, []verify.Hash{p.hT}); !errors.Is(err, verify.ErrUnchecked) {
+	if _, err := (verify.Policy{}).Judge(p.ev, -1, []checksum.Hash{p.hT}); !errors.Is(err, verify.ErrUnchecked) {
 		t.Errorf("error %v, want ErrUnchecked", err)
 	}
-	if _, err := (verify.Policy{AllowUnsigned: true}).Judge(p.with(bare), -1, []verify.Hash{p.hT}); !errors.Is(err, verify.ErrUnchecked) {
+	if _, err := (verify.Policy{AllowUnsigned: true}).Judge(p.with(bare), -1, []checksum.Hash{p.hT}); !errors.Is(err, verify.ErrUnchecked) {
 		t.Errorf("another scheme was stated: error %v, want ErrUnchecked", err)
 	}
 }
@@ -588,16 +613,16 @@ func TestCheckReads(t *testing.T) {
 	if _, err := (verify.Policy{}).Check(t.Context(), p.ev, failingAt{broken}, size); !errors.Is(err, broken) {
 		t.Errorf("a file that cannot be read: %v", err)
 	}
-	if _, err := (verify.Policy{Limits: verify.Limits{Package: size}}).Check(t.Context(), p.ev, r, size); err != nil {
+	if _, err := (verify.Policy{Limits: checksum.Limits{Package: size}}).Check(t.Context(), p.ev, r, size); err != nil {
 		t.Errorf("at the limit: %v", err)
 	}
-	if _, err := (verify.Policy{Limits: verify.Limits{Package: size - 1}}).Check(t.Context(), p.ev, r, size); !errors.Is(err, verify.ErrTooLarge) {
+	if _, err := (verify.Policy{Limits: checksum.Limits{Package: size - 1}}).Check(t.Context(), p.ev, r, size); !errors.Is(err, checksum.ErrTooLarge) {
 		t.Errorf("above the limit: %v", err)
 	}
 	// Only an h1 could decide, and the bytes have none.
 	junk := []byte("not a zip")
-	policy := verify.Policy{Accept: []verify.Hash{p.h1}}
-	if _, err := policy.Check(t.Context(), verify.Evidence{}, bytes.NewReader(junk), int64(len(junk))); !errors.Is(err, verify.ErrArchive) {
+	policy := verify.Policy{Accept: []checksum.Hash{p.h1}}
+	if _, err := policy.Check(t.Context(), verify.Evidence{}, bytes.NewReader(junk), int64(len(junk))); !errors.Is(err, checksum.ErrArchive) {
 		t.Errorf("no zip: %v", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // The whole product of policies and evidence, against the trust model written down once
@@ -42,9 +43,9 @@ type facts struct {
 }
 
 // expect is what the trust model says of s, if these hashes are computed.
-func expect(s situation, local []verify.Hash) (trust verify.Trust, ok bool) {
+func expect(s situation, local []checksum.Hash) (trust verify.Trust, ok bool) {
 	p, f := s.policy, s.facts
-	match := func(stated []verify.Hash, scheme string) (comparable, equal bool) {
+	match := func(stated []checksum.Hash, scheme string) (comparable, equal bool) {
 		for _, a := range stated {
 			for _, b := range local {
 				if a.Scheme() == scheme && b.Scheme() == scheme {
@@ -76,38 +77,33 @@ func expect(s situation, local []verify.Hash) (trust verify.Trust, ok bool) {
 	demanded := p.RequireSignature || pinned || !p.AllowUnsigned && !p.AllowUnchecked
 	if f.hasSums && f.hasSig && (f.keysPinned && !f.pinEmpty || !f.keysPinned && f.hasKeys) { // a signature to look at
 		counts := f.sigGood && (f.keysPinned || f.listsKey) && (!pinned || f.pinAllows)
-		return verify.Signed, counts && f.lineGood && has(local, "zh")
+		return verify.Signed, counts && f.lineGood && checksum.HasScheme(local, "zh")
 	}
 	if demanded {
 		return 0, false
 	}
 	if f.hasSums {
-		return max(trust, verify.Checked), f.lineGood && has(local, "zh")
+		return max(trust, verify.Checked), f.lineGood && checksum.HasScheme(local, "zh")
 	}
 	if trust > verify.Unchecked {
 		return trust, true
 	}
-	stated := slices.DeleteFunc(slices.Clone(s.ev.Hashes), verify.Hash.IsZero)
-	honest := len(stated) == 0 || has(stated, "zh") || has(stated, "h1") // an unknown scheme alone cannot be checked
+	stated := slices.DeleteFunc(slices.Clone(s.ev.Hashes), checksum.Hash.IsZero)
+	honest := len(stated) == 0 || checksum.HasScheme(stated, "zh") || checksum.HasScheme(stated, "h1") // an unknown scheme alone cannot be checked
 	return trust, p.AllowUnchecked && honest
-}
-
-func has(list []verify.Hash, scheme string) bool {
-	return slices.ContainsFunc(list, func(h verify.Hash) bool { return h.Scheme() == scheme })
 }
 
 // situations yields the product.
 func situations(t *testing.T, p *pack) []situation {
 	t.Helper()
-	other, unknown := gpgKey(t, "ed25519"), verify.MustParseHash("h9:x")
-	wrongH1 := verify.MustParseHash(h1Text)
-	accepts := []option[[]verify.Hash]{
-		{"no lock", nil}, {"empty lock", []verify.Hash{}}, {"zh locked", []verify.Hash{wrongHash, p.zh}}, {"h1 locked", []verify.Hash{p.other, p.h1}},
-		{"other locked", []verify.Hash{wrongHash, wrongH1}}, {"unknown and zero locked", []verify.Hash{unknown, {}}},
+	other, unknown := gpgKey(t, "ed25519"), checksum.MustParseHash("h9:x")
+	accepts := []option[[]checksum.Hash]{
+		{"no lock", nil}, {"empty lock", []checksum.Hash{}}, {"zh locked", []checksum.Hash{wrongHash, p.zh}}, {"h1 locked", []checksum.Hash{p.other, p.h1}},
+		{"other locked", []checksum.Hash{wrongHash, wrongH1}}, {"unknown and zero locked", []checksum.Hash{unknown, {}}},
 	}
-	stated := []option[[]verify.Hash]{
-		{"nothing stated", nil}, {"zh stated", []verify.Hash{p.zh}}, {"wrong zh stated", []verify.Hash{wrongHash}}, {"h1 stated", []verify.Hash{p.hT}},
-		{"zh and wrong h1 stated", []verify.Hash{p.zh, wrongH1}}, {"unknown stated", []verify.Hash{unknown, {}}},
+	stated := []option[[]checksum.Hash]{
+		{"nothing stated", nil}, {"zh stated", []checksum.Hash{p.zh}}, {"wrong zh stated", []checksum.Hash{wrongHash}}, {"h1 stated", []checksum.Hash{p.hT}},
+		{"zh and wrong h1 stated", []checksum.Hash{p.zh, wrongH1}}, {"unknown stated", []checksum.Hash{unknown, {}}},
 	}
 	pins := []option[func(*verify.Policy, *facts)]{
 		{"no pin", func(*verify.Policy, *facts) {}},
@@ -195,8 +191,8 @@ func TestEveryPolicy(t *testing.T) {
 // trySituation returns how often s was accepted with all hashes computed.
 func trySituation(t *testing.T, p *pack, s situation) (accepted int) {
 	size := int64(len(p.zip))
-	full := []verify.Hash{p.zh, p.h1, p.hT}
-	for _, local := range [][]verify.Hash{full, {p.zh}, {p.hT}, {verify.MustParseHash("h9:x"), {}}} {
+	full := []checksum.Hash{p.zh, p.h1, p.hT}
+	for _, local := range [][]checksum.Hash{full, {p.zh}, {p.hT}, {checksum.MustParseHash("h9:x"), {}}} {
 		r, err := s.policy.Judge(s.ev, size, local)
 		trust, ok := expect(s, local)
 		if !sameVerdict(r, err, trust, ok) {
@@ -208,7 +204,7 @@ func trySituation(t *testing.T, p *pack, s situation) (accepted int) {
 	}
 	// Check computes no more than it needs, and no less.
 	r, err := s.policy.Check(t.Context(), s.ev, bytes.NewReader(p.zip), size)
-	local := []verify.Hash{p.zh}
+	local := []checksum.Hash{p.zh}
 	if s.policy.NeedsH1(s.ev, p.zh) {
 		local = full
 	}
@@ -223,7 +219,7 @@ func trySituation(t *testing.T, p *pack, s situation) (accepted int) {
 
 func sameVerdict(r *verify.Report, err error, trust verify.Trust, ok bool) bool {
 	if !ok || err != nil {
-		_, mismatch := errors.AsType[*verify.MismatchError](err)
+		_, mismatch := errors.AsType[*checksum.MismatchError](err)
 		classified := mismatch || errors.Is(err, verify.ErrUnchecked) || errors.Is(err, verify.ErrUnsigned) ||
 			errors.Is(err, verify.ErrUnknownKey) || errors.Is(err, verify.ErrBadSignature)
 		return !ok && err != nil && r == nil && classified

@@ -3,6 +3,8 @@ package verify
 import (
 	"fmt"
 	"slices"
+
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // Trust is what the trust in a package rests on. [Policy.Judge] decides whether that
@@ -63,14 +65,14 @@ type Report struct {
 	SignedBy *Signature `json:"signed_by,omitempty"`
 
 	// Local are the hashes that were computed of the package itself.
-	Local []Hash `json:"local,omitempty"`
+	Local []checksum.Hash `json:"local,omitempty"`
 
 	// Signed are the hashes that the signature covers: of all files of this
 	// version, also those for other platforms.
-	Signed []Hash `json:"signed,omitempty"`
+	Signed []checksum.Hash `json:"signed,omitempty"`
 
 	// Claimed are the hashes that the source states and nothing confirms, nor refutes.
-	Claimed []Hash `json:"claimed,omitempty"`
+	Claimed []checksum.Hash `json:"claimed,omitempty"`
 
 	// RecordStated is that of the policy.
 	RecordStated bool `json:"record_stated,omitempty"`
@@ -79,7 +81,7 @@ type Report struct {
 // Recordable returns the hashes that a lock file may record for this version: those
 // computed, those signed, and with [Policy.RecordStated] those only claimed. They are
 // sorted, without duplicates.
-func (r *Report) Recordable() []Hash {
+func (r *Report) Recordable() []checksum.Hash {
 	all := slices.Concat(r.Local, r.Signed)
 	if r.RecordStated {
 		all = append(all, r.Claimed...)
@@ -107,13 +109,13 @@ func (r *Report) String() string {
 
 // sorted returns a sorted copy of list without duplicates, zero hashes and what the
 // other lists have; nil for none.
-func sorted(list []Hash, except ...[]Hash) []Hash {
-	var out []Hash
+func sorted(list []checksum.Hash, except ...[]checksum.Hash) []checksum.Hash {
+	var out []checksum.Hash
 	for _, h := range list {
-		if !h.IsZero() && !slices.ContainsFunc(except, func(l []Hash) bool { return slices.Contains(l, h) }) {
+		if !h.IsZero() && !slices.ContainsFunc(except, func(l []checksum.Hash) bool { return slices.Contains(l, h) }) {
 			out = append(out, h)
 		}
 	}
-	slices.SortFunc(out, Hash.Compare)
+	slices.SortFunc(out, checksum.Hash.Compare)
 	return slices.Compact(out)
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // A Signature is a signature that has been verified, and the key that made it.
@@ -75,7 +77,7 @@ type Signature struct {
 // of version 4 without user ids, as some key servers give them out, cannot be read.
 // Revocations by other keys are not considered.
 //
-// Beyond these limits the error is [ErrTooLarge]: a document of [MaxSums] bytes, a
+// Beyond these limits the error is [checksum.ErrTooLarge]: a document of [MaxSums] bytes, a
 // signature of [MaxSignature] bytes with 16 signatures in it, 100 keys of 1 MiB each
 // with 1,000 OpenPGP keys in all of them, RSA and DSA keys of 8,192 bits, 500
 // self-signatures on the keys that match, 50 if these are on slow curves.
@@ -107,11 +109,11 @@ type signatureCheck struct {
 func (c signatureCheck) run(doc, sig []byte, keys []Key) (*Signature, error) {
 	switch {
 	case len(doc) > MaxSums:
-		return nil, fmt.Errorf("signed document %w: %d bytes, %d are allowed", ErrTooLarge, len(doc), MaxSums)
+		return nil, fmt.Errorf("signed document %w: %d bytes, %d are allowed", checksum.ErrTooLarge, len(doc), MaxSums)
 	case len(sig) > MaxSignature:
-		return nil, fmt.Errorf("signature %w: %d bytes, %d are allowed", ErrTooLarge, len(sig), MaxSignature)
+		return nil, fmt.Errorf("signature %w: %d bytes, %d are allowed", checksum.ErrTooLarge, len(sig), MaxSignature)
 	case len(keys) > maxKeys:
-		return nil, fmt.Errorf("list of keys %w: %d keys, %d are allowed", ErrTooLarge, len(keys), maxKeys)
+		return nil, fmt.Errorf("list of keys %w: %d keys, %d are allowed", checksum.ErrTooLarge, len(keys), maxKeys)
 	}
 	signatures, err := readSignatures(sig)
 	if err != nil {
@@ -129,13 +131,13 @@ func (c signatureCheck) run(doc, sig []byte, keys []Key) (*Signature, error) {
 		}
 		certs = append(certs, more...)
 		if len(certs) > maxCertificates {
-			return nil, fmt.Errorf("list of keys %w: more than %d OpenPGP keys in it", ErrTooLarge, maxCertificates)
+			return nil, fmt.Errorf("list of keys %w: more than %d OpenPGP keys in it", checksum.ErrTooLarge, maxCertificates)
 		}
 	}
 	for _, cert := range certs {
 		for i, s := range signatures {
 			good, err := cert.verify(doc, s, c)
-			if errors.Is(err, ErrTooLarge) {
+			if errors.Is(err, checksum.ErrTooLarge) {
 				return nil, err
 			}
 			v.take(i, good, err)

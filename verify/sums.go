@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // The largest documents that this package looks at, in bytes. Whoever fetches them
@@ -24,7 +26,7 @@ const maxSumsLines = 10_000
 // a provider. That a document parses says nothing about who wrote it.
 type Sums struct {
 	names  []string // in the order of the document
-	hashes map[string]Hash
+	hashes map[string]checksum.Hash
 }
 
 // ParseSums parses what the sha256sum program writes: lines of 64 hex digits, a
@@ -34,18 +36,18 @@ type Sums struct {
 //
 // Everything else is an error, never a guess: a line of another form, a control
 // character or a space at either end of a name, one name with two digests. It is a
-// *SumsError, which wraps [ErrTooLarge] for more than [MaxSums] bytes or 10,000
+// *SumsError, which wraps [checksum.ErrTooLarge] for more than [MaxSums] bytes or 10,000
 // lines.
 func ParseSums(doc []byte) (*Sums, error) {
 	if len(doc) > MaxSums {
-		return nil, &SumsError{Reason: fmt.Sprintf("%d bytes, %d are allowed", len(doc), MaxSums), err: ErrTooLarge}
+		return nil, &SumsError{Reason: fmt.Sprintf("%d bytes, %d are allowed", len(doc), MaxSums), err: checksum.ErrTooLarge}
 	}
-	s := &Sums{hashes: map[string]Hash{}}
+	s := &Sums{hashes: map[string]checksum.Hash{}}
 	n := 0
 	for line := range bytes.Lines(doc) {
 		n++
 		if n > maxSumsLines {
-			return nil, &SumsError{Line: n, Reason: fmt.Sprintf("more than %d lines", maxSumsLines), err: ErrTooLarge}
+			return nil, &SumsError{Line: n, Reason: fmt.Sprintf("more than %d lines", maxSumsLines), err: checksum.ErrTooLarge}
 		}
 		line = bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
 		if len(line) == 0 {
@@ -76,7 +78,7 @@ func (s *Sums) add(line []byte) string {
 	case strings.TrimSpace(name) != name:
 		return "space at an end of the name"
 	}
-	h := ZHSum(sum)
+	h := checksum.ZHSum(sum)
 	old, ok := s.hashes[name]
 	switch {
 	case !ok:
@@ -90,14 +92,14 @@ func (s *Sums) add(line []byte) string {
 
 // Lookup returns the digest of the file as a zh hash. The name must be exactly that
 // of the document; what a document lists with a path is not found without it.
-func (s *Sums) Lookup(name string) (Hash, bool) {
+func (s *Sums) Lookup(name string) (checksum.Hash, bool) {
 	h, ok := s.hashes[name]
 	return h, ok
 }
 
 // All yields name and digest of every file, in the order of the document.
-func (s *Sums) All() iter.Seq2[string, Hash] {
-	return func(yield func(string, Hash) bool) {
+func (s *Sums) All() iter.Seq2[string, checksum.Hash] {
+	return func(yield func(string, checksum.Hash) bool) {
 		for _, name := range s.names {
 			if !yield(name, s.hashes[name]) {
 				return
@@ -124,5 +126,5 @@ func (e *SumsError) Error() string {
 	return fmt.Sprintf("SHA256SUMS line %d: %s", e.Line, e.Reason)
 }
 
-// Unwrap returns [ErrTooLarge] for a document that is too large, otherwise nil.
+// Unwrap returns [checksum.ErrTooLarge] for a document that is too large, otherwise nil.
 func (e *SumsError) Unwrap() error { return e.err }

@@ -20,6 +20,7 @@ import (
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // download is one way for a package to become files. It returns whether what is there
@@ -61,7 +62,7 @@ func downloadProvider(ctx context.Context, src provider.Source, policy verify.Po
 		return false, err
 	}
 	defer f.Close()
-	sum, err := verify.ZH(ctx, f)
+	sum, err := checksum.ZH(ctx, f)
 	return err == nil && slices.Contains(report.Local, sum), err
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 func download(ctx context.Context, registry *regclient.Client, dir string) (*verify.Report, error) {
@@ -29,12 +30,12 @@ func download(ctx context.Context, registry *regclient.Client, dir string) (*ver
 	return provider.Download(ctx, registry, pkg, filepath.Join(dir, pkg.ArchiveName()), provider.Options{})
 }
 
-func fetchModule(ctx context.Context, registry *regclient.Client, dir string) (verify.Hash, error) {
+func fetchModule(ctx context.Context, registry *regclient.Client, dir string) (checksum.Hash, error) {
 	source := addrs.MustParseModuleSource("registry.example.com/acme/network/aws//modules/subnet")
 	options := module.Options{Git: &module.Git{}, Replace: true}
 	report, err := module.Download(ctx, registry, source, addrs.MustParseVersion("1.2.0"), dir, options)
 	if err != nil {
-		return verify.Hash{}, err
+		return checksum.Hash{}, err
 	}
 	return report.H1, nil
 }
@@ -51,10 +52,10 @@ func ensure(ctx context.Context, config *cliconfig.Config, dir string, required 
 	return result, errors.Join(err, result.Lock.Save(filepath.Join(dir, lockfile.Name)))
 }
 
-func check(ctx context.Context, file *os.File, size int64, locked []verify.Hash) error {
-	policy := verify.Policy{Accept: append([]verify.Hash{}, locked...)} // not nil: it must have one of them
+func check(ctx context.Context, file *os.File, size int64, locked []checksum.Hash) error {
+	policy := verify.Policy{Accept: append([]checksum.Hash{}, locked...)} // not nil: it must have one of them
 	_, err := policy.Check(ctx, verify.Evidence{}, file, size)
-	if mismatch, ok := errors.AsType[*verify.MismatchError](err); ok {
+	if mismatch, ok := errors.AsType[*checksum.MismatchError](err); ok {
 		return fmt.Errorf("%s is not what was locked, it has %s", file.Name(), mismatch.Got)
 	}
 	return err

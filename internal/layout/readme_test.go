@@ -13,7 +13,7 @@ import (
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // TestReadme holds that the README's code is that of readme_jobs_test.go, which
@@ -76,7 +76,7 @@ func TestReadmeProvider(t *testing.T) {
 	if err := check(t.Context(), file, info.Size(), report.Recordable()); err != nil {
 		t.Error(err)
 	}
-	other := []verify.Hash{verify.ZHSum([32]byte{})}
+	other := []checksum.Hash{checksum.ZHSum([32]byte{})}
 	if err := check(t.Context(), file, info.Size(), other); err == nil || !strings.Contains(err.Error(), "is not what was locked") {
 		t.Errorf("another lock: error %v", err)
 	}

@@ -6,16 +6,16 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/provider"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // ParseHashes parses the hashes that a source states of one archive, sorted and each
 // once. One without a value, as "h1:", is as good as absent.
-func ParseHashes(list []string) ([]verify.Hash, error) {
-	var hashes []verify.Hash
+func ParseHashes(list []string) ([]checksum.Hash, error) {
+	var hashes []checksum.Hash
 	for _, text := range list {
-		h, err := verify.ParseHash(text)
-		if errors.Is(err, verify.ErrEmptyHash) {
+		h, err := checksum.ParseHash(text)
+		if errors.Is(err, checksum.ErrEmptyHash) {
 			continue
 		}
 		if err != nil {
@@ -23,17 +23,17 @@ func ParseHashes(list []string) ([]verify.Hash, error) {
 		}
 		hashes = append(hashes, h)
 	}
-	slices.SortFunc(hashes, verify.Hash.Compare)
+	slices.SortFunc(hashes, checksum.Hash.Compare)
 	return slices.Compact(hashes), nil
 }
 
 // SetHashes states the hashes of a platform in pkg, if there are any.
-func SetHashes(pkg *provider.Package, platform addrs.Platform, hashes []verify.Hash) {
+func SetHashes(pkg *provider.Package, platform addrs.Platform, hashes []checksum.Hash) {
 	if len(hashes) == 0 {
 		return
 	}
 	if pkg.Hashes == nil {
-		pkg.Hashes = map[addrs.Platform][]verify.Hash{}
+		pkg.Hashes = map[addrs.Platform][]checksum.Hash{}
 	}
 	pkg.Hashes[platform] = hashes
 }

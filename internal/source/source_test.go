@@ -13,7 +13,7 @@ import (
 	"github.com/tofureg/tofureg/internal/httpx"
 	"github.com/tofureg/tofureg/internal/source"
 	"github.com/tofureg/tofureg/provider"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 func TestFailed(t *testing.T) {
@@ -42,7 +42,7 @@ func TestFailed(t *testing.T) {
 func TestParseHashes(t *testing.T) {
 	t.Parallel()
 	hashes, err := source.ParseHashes([]string{"x9:b", "h1:", "x9:a", "x9:b"})
-	if want := []verify.Hash{verify.MustParseHash("x9:a"), verify.MustParseHash("x9:b")}; err != nil || !slices.Equal(hashes, want) {
+	if want := []checksum.Hash{checksum.MustParseHash("x9:a"), checksum.MustParseHash("x9:b")}; err != nil || !slices.Equal(hashes, want) {
 		t.Errorf("%v, %v, want %v", hashes, err, want)
 	}
 	if hashes, err := source.ParseHashes([]string{"x9:a", "nonsense"}); err == nil {

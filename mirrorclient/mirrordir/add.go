@@ -12,6 +12,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // Options for [Mirror.Add] and [Mirror.AddLocked]. The zero value is strict, keeps all
@@ -64,7 +65,7 @@ type Added struct {
 	Fetched bool `json:"fetched"`
 
 	// Hashes are what the mirror states about the archive.
-	Hashes []verify.Hash `json:"hashes"`
+	Hashes []checksum.Hash `json:"hashes"`
 
 	// Report is the verdict of the policy. For an archive that was there it rests on
 	// what is on record; see [Mirror.Check].

@@ -19,6 +19,7 @@ import (
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 func TestAdd(t *testing.T) {
@@ -75,8 +76,8 @@ func checkDocuments(t testing.TB, dir, documents, archives string, want map[stri
 			}
 			defer f.Close()
 			info, _ := f.Stat()
-			zh, err1 := verify.ZH(t.Context(), f)
-			h1, _, err2 := verify.H1Zip(t.Context(), f, info.Size(), verify.Limits{})
+			zh, err1 := checksum.ZH(t.Context(), f)
+			h1, _, err2 := checksum.H1Zip(t.Context(), f, info.Size(), checksum.Limits{})
 			if got := []string{h1.String(), zh.String()}; err1 != nil || err2 != nil || !slices.Equal(a.Hashes, got) {
 				t.Errorf("%s %s: stated are %q, the archive has %q, %v, %v", version, platform, a.Hashes, got, err1, err2)
 			}
@@ -341,11 +342,11 @@ func TestOptions(t *testing.T) {
 		rel := reg.AddProvider(regtest.Provider{Address: "acme/beta"})
 		m, dir := newMirror(t)
 		w := []mirrordir.Want{{Provider: addrs.MustParseProvider("registry.example.com/acme/beta"), Version: v1, Platforms: three[:1]}}
-		if _, err := m.Add(t.Context(), client, w, mirrordir.Options{Policy: verify.Policy{Accept: []verify.Hash{}}}); !errors.Is(err, verify.ErrNotAccepted) {
+		if _, err := m.Add(t.Context(), client, w, mirrordir.Options{Policy: verify.Policy{Accept: []checksum.Hash{}}}); !errors.Is(err, verify.ErrNotAccepted) {
 			t.Errorf("none is accepted: %v", err)
 		}
 		wantFiles(t, dir)
-		accept := mirrordir.Options{ZHOnly: true, Policy: verify.Policy{Accept: []verify.Hash{rel.H1("linux_amd64")}}}
+		accept := mirrordir.Options{ZHOnly: true, Policy: verify.Policy{Accept: []checksum.Hash{rel.H1("linux_amd64")}}}
 		mustAdd(t, m, client, w, accept)
 		reg.Reset()
 		if mustAdd(t, m, client, w, accept); reg.Count(0) != 0 {
@@ -366,7 +367,7 @@ func TestBadEvidence(t *testing.T) {
 	m, dir := newMirror(t)
 	rel := reg.AddProvider(regtest.Provider{Address: "acme/beta"})
 	w := []mirrordir.Want{{Provider: addrs.MustParseProvider("registry.example.com/acme/beta"), Version: v1, Platforms: three[:1]}}
-	mustAdd(t, m, client, w, mirrordir.Options{Policy: verify.Policy{Accept: []verify.Hash{rel.ZH("linux_amd64")}}})
+	mustAdd(t, m, client, w, mirrordir.Options{Policy: verify.Policy{Accept: []checksum.Hash{rel.ZH("linux_amd64")}}})
 	text := read(t, dir, "registry.example.com/acme/beta/terraform-provider-beta_1.0.0_linux_amd64.record.json")
 	if strings.Contains(text, "signature") || strings.Contains(text, "sums") {
 		t.Errorf("kept:\n%s", text)
@@ -597,7 +598,7 @@ func checkVia(t *testing.T, dir, documents, version string) {
 			continue
 		}
 		defer f.Close()
-		if zh, err := verify.ZH(t.Context(), f); err != nil || !slices.Contains(a.Hashes, zh.String()) {
+		if zh, err := checksum.ZH(t.Context(), f); err != nil || !slices.Contains(a.Hashes, zh.String()) {
 			t.Errorf("%s: %v, %v", platform, zh, err)
 		}
 	}

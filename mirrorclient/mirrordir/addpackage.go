@@ -10,6 +10,7 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // packageAdder adds one package.
@@ -75,11 +76,11 @@ func value(a *Added) Added {
 func (a *packageAdder) keep(ctx context.Context) (*Added, error) {
 	rec := a.record
 	switch {
-	case rec == nil, rec.Size != a.size, !rec.has(verify.SchemeZH):
+	case rec == nil, rec.Size != a.size, !rec.has(checksum.SchemeZH):
 		return nil, nil
 	case rec.Evidence == nil && !a.options.NoEvidence:
 		return nil, nil
-	case !rec.has(verify.SchemeH1) && a.wantsH1(nil):
+	case !rec.has(checksum.SchemeH1) && a.wantsH1(nil):
 		var err error
 		if rec, err = a.complete(ctx, rec); rec == nil {
 			return nil, err
@@ -105,7 +106,7 @@ func (a *packageAdder) complete(ctx context.Context, rec *record) (*record, erro
 	if err != nil || !slices.Contains(rec.Hashes, zh) {
 		return nil, err
 	}
-	packed, tree, err := verify.H1Zip(ctx, f, f.size, a.job.policy.Limits)
+	packed, tree, err := checksum.H1Zip(ctx, f, f.size, a.job.policy.Limits)
 	if err != nil {
 		return nil, err
 	}
@@ -118,24 +119,24 @@ func (a *packageAdder) complete(ctx context.Context, rec *record) (*record, erro
 }
 
 // hashSet sorts hashes and removes those that occur twice.
-func hashSet(list []verify.Hash) []verify.Hash {
-	slices.SortFunc(list, verify.Hash.Compare)
+func hashSet(list []checksum.Hash) []checksum.Hash {
+	slices.SortFunc(list, checksum.Hash.Compare)
 	return slices.Compact(list)
 }
 
 // wantsH1 reports whether an h1 is to be computed, whatever the policy needs; stated are
 // the hashes that the source states.
-func (a *packageAdder) wantsH1(stated []verify.Hash) bool {
+func (a *packageAdder) wantsH1(stated []checksum.Hash) bool {
 	return !a.options.ZHOnly && len(a.recordable(stated)) == 0
 }
 
 // recordable returns those of the stated hashes that may stand in for one not computed.
-func (a *packageAdder) recordable(stated []verify.Hash) (list []verify.Hash) {
+func (a *packageAdder) recordable(stated []checksum.Hash) (list []checksum.Hash) {
 	if !a.job.policy.RecordStated {
 		return nil
 	}
 	for _, h := range stated {
-		if h.Scheme() == verify.SchemeH1 {
+		if h.Scheme() == checksum.SchemeH1 {
 			list = append(list, h)
 		}
 	}
@@ -187,10 +188,10 @@ func (a *packageAdder) adopt(ctx context.Context) (*Added, error) {
 // isAnother reports whether err is a reason to replace an archive: it is not the one that
 // the source describes, or no archive at all.
 func isAnother(err error) bool {
-	if _, ok := errors.AsType[*verify.MismatchError](err); ok {
+	if _, ok := errors.AsType[*checksum.MismatchError](err); ok {
 		return true
 	}
-	_, ok := errors.AsType[*verify.SizeError](err)
+	_, ok := errors.AsType[*checksum.SizeError](err)
 	return ok || errors.Is(err, fault.ErrArchive)
 }
 
@@ -212,9 +213,9 @@ func (a *packageAdder) needsEvidence() bool {
 }
 
 // judge computes what is missing of the hashes of an archive and has the policy decide.
-func (a *packageAdder) judge(ctx context.Context, f *archiveFile, ev verify.Evidence, zh verify.Hash) (*record, *verify.Report, error) {
+func (a *packageAdder) judge(ctx context.Context, f *archiveFile, ev verify.Evidence, zh checksum.Hash) (*record, *verify.Report, error) {
 	policy, stated := a.job.policy, a.pkg.Hashes[a.pkg.Platform]
-	local, hashes := []verify.Hash{zh}, []verify.Hash{zh}
+	local, hashes := []checksum.Hash{zh}, []checksum.Hash{zh}
 	needsH1 := policy.NeedsH1(ev, zh)
 	if !needsH1 {
 		// What is refused by its zh is not worth inflating, nor safe.
@@ -223,7 +224,7 @@ func (a *packageAdder) judge(ctx context.Context, f *archiveFile, ev verify.Evid
 		}
 	}
 	if needsH1 || a.wantsH1(stated) {
-		packed, tree, err := verify.H1Zip(ctx, f, f.size, policy.Limits)
+		packed, tree, err := checksum.H1Zip(ctx, f, f.size, policy.Limits)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -6,7 +6,7 @@ import (
 	"os"
 
 	"github.com/tofureg/tofureg/internal/fsx"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // archiveFile is an archive that can be read anywhere.
@@ -27,8 +27,8 @@ func (f *archiveFile) Close() {
 }
 
 // zh returns the SHA-256 of the archive.
-func (f *archiveFile) zh(ctx context.Context) (verify.Hash, error) {
-	return verify.ZH(ctx, io.NewSectionReader(f.file, 0, f.size))
+func (f *archiveFile) zh(ctx context.Context) (checksum.Hash, error) {
+	return checksum.ZH(ctx, io.NewSectionReader(f.file, 0, f.size))
 }
 
 // openArchive opens an archive of the storage; one that is not on this machine is copied

@@ -21,7 +21,7 @@ import (
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // BenchmarkAdd mirrors packages and, alternating with it, does only what cannot be left out:
@@ -132,7 +132,7 @@ func one(ctx context.Context, src provider.Source, w mirrordir.Want, dir string,
 		return err
 	}
 	if !zhOnly {
-		if _, _, err := verify.H1Zip(ctx, f, got.Size, verify.Limits{}); err != nil {
+		if _, _, err := checksum.H1Zip(ctx, f, got.Size, checksum.Limits{}); err != nil {
 			return err
 		}
 	}

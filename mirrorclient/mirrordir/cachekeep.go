@@ -6,7 +6,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/provider"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // records returns what is on record about the archives of a version that are kept: those that
@@ -32,7 +32,7 @@ func (c *Cache) record(ctx context.Context, h *holding, p addrs.Provider, k pack
 		return nil
 	}
 	rec, err := c.Mirror.readRecord(ctx, one.name)
-	if c.unread(ctx, p, err) != nil || rec == nil || rec.Size != one.size || !rec.has(verify.SchemeZH) {
+	if c.unread(ctx, p, err) != nil || rec == nil || rec.Size != one.size || !rec.has(checksum.SchemeZH) {
 		return nil
 	}
 	pkg := &provider.Package{Provider: p, Version: k.version, Platform: k.platform}

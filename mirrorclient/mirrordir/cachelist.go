@@ -7,7 +7,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/provider"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // A client that installs many providers is to wait once for a source that is at fault, not
@@ -72,12 +72,12 @@ func (c *cached) archiveVersions(ctx context.Context, p addrs.Provider) ([]addrs
 // archiveHashes returns what can be stated about the archives that the source has, or if need
 // be about those that are kept. Of one that is kept, its record is stated: it is what clients
 // will get.
-func (c *cached) archiveHashes(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]verify.Hash, error) {
-	kept := map[addrs.Platform][]verify.Hash{}
+func (c *cached) archiveHashes(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]checksum.Hash, error) {
+	kept := map[addrs.Platform][]checksum.Hash{}
 	for platform, r := range c.records(ctx, p, v) {
 		kept[platform] = r.Hashes
 	}
-	return orKept(ctx, c.Cache, p, kept, len(kept) > 0, func(ctx context.Context) (map[addrs.Platform][]verify.Hash, error) {
+	return orKept(ctx, c.Cache, p, kept, len(kept) > 0, func(ctx context.Context) (map[addrs.Platform][]checksum.Hash, error) {
 		stated, err := c.upstream.archiveHashes(ctx, p, v)
 		for platform := range stated {
 			if hashes, ok := kept[platform]; ok {

@@ -12,6 +12,7 @@ import (
 	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // TestCacheAsSource: programs that fetch packages themselves have a cache too.
@@ -76,7 +77,7 @@ func TestCacheRemoved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	zh, err := verify.ZH(t.Context(), body)
+	zh, err := checksum.ZH(t.Context(), body)
 	if err != nil || zh != pkg.SHA256 || body.Size != pkg.Size {
 		t.Errorf("%v, %v", zh, err)
 	}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/regclient/regtest"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // slow makes the archives of a registry take ten seconds to arrive.
@@ -61,13 +61,13 @@ func TestCacheShared(t *testing.T) {
 						return
 					}
 					defer body.Close()
-					if zh, err := verify.ZH(t.Context(), body); err != nil || zh != rel.ZH("linux_amd64") {
+					if zh, err := checksum.ZH(t.Context(), body); err != nil || zh != rel.ZH("linux_amd64") {
 						t.Errorf("%v, %v", zh, err)
 					}
 				default:
 					if content := mustFetch(t, h, archive(v1, linux)); content == "" {
 						t.Error("empty")
-					} else if zh, _ := verify.ZH(t.Context(), strings.NewReader(content)); zh != rel.ZH("linux_amd64") {
+					} else if zh, _ := checksum.ZH(t.Context(), strings.NewReader(content)); zh != rel.ZH("linux_amd64") {
 						t.Errorf("client %d has another archive", i)
 					}
 				}
@@ -77,7 +77,7 @@ func TestCacheShared(t *testing.T) {
 		if n := reg.Count(regtest.Archive); n != 1 {
 			t.Errorf("the archive was fetched %d times", n)
 		}
-		if zh, _ := verify.ZH(t.Context(), strings.NewReader(read(t, dir, archive(v1, linux)))); zh != rel.ZH("linux_amd64") {
+		if zh, _ := checksum.ZH(t.Context(), strings.NewReader(read(t, dir, archive(v1, linux)))); zh != rel.ZH("linux_amd64") {
 			t.Error("not kept")
 		}
 		synctest.Wait() // until what has arrived is let go

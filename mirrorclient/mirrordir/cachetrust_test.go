@@ -12,6 +12,7 @@ import (
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // TestCacheOfRefused: what the policy refuses is neither served nor kept, and neither is what
@@ -30,8 +31,8 @@ func TestCacheOfRefused(t *testing.T) {
 		"bad signature":      {fault: regtest.Fault{Kind: regtest.Signature, Corrupt: true, First: 1}},
 		"sums not found":     {fault: regtest.Fault{Kind: regtest.Sums, Status: 404, First: 1}},
 		"not signed":         {provider: regtest.Provider{NoSums: true}},
-		"not accepted":       {policy: verify.Policy{Accept: []verify.Hash{}}},
-		"too large":          {policy: verify.Policy{Limits: verify.Limits{Package: 1000}}},
+		"not accepted":       {policy: verify.Policy{Accept: []checksum.Hash{}}},
+		"too large":          {policy: verify.Policy{Limits: checksum.Limits{Package: 1000}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -114,7 +115,7 @@ func TestCacheTrustsNoRecord(t *testing.T) {
 			}
 			up()
 			content := mustFetch(t, h, archive(v1, linux))
-			if zh, _ := verify.ZH(t.Context(), strings.NewReader(content)); read(t, dir, archive(v1, linux)) != content || !strings.Contains(read(t, dir, home+"/1.0.0.json"), zh.String()) {
+			if zh, _ := checksum.ZH(t.Context(), strings.NewReader(content)); read(t, dir, archive(v1, linux)) != content || !strings.Contains(read(t, dir, home+"/1.0.0.json"), zh.String()) {
 				t.Error("it was not replaced")
 			}
 			if report := mustCheck(t, c.Mirror, mirrordir.CheckOptions{Policy: &c.Policy}); !report.OK() {

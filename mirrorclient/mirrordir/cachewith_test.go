@@ -18,6 +18,7 @@ import (
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // TestCacheKeepsEvidence: the signature is kept even if the policy does not want one, for
@@ -30,7 +31,7 @@ func TestCacheKeepsEvidence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Policy = verify.Policy{Accept: []verify.Hash{pkg.SHA256}}
+	c.Policy = verify.Policy{Accept: []checksum.Hash{pkg.SHA256}}
 	mustFetch(t, h, archive(v1, linux))
 	down(reg)
 	mustFetch(t, &mirrordir.Handler{Source: &mirrordir.Cache{Source: src, Mirror: c.Mirror}}, archive(v1, linux))

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 var _ catalogue = (*Mirror)(nil)
@@ -56,7 +56,7 @@ func (m *Mirror) readIndex(ctx context.Context, dir string) (map[addrs.Version]b
 // archiveHashes returns what is stated about the archives of a version, with nil for one
 // of which nothing is: as the document of the version has it, or if there is none, as they
 // lie there.
-func (m *Mirror) archiveHashes(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]verify.Hash, error) {
+func (m *Mirror) archiveHashes(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]checksum.Hash, error) {
 	subject := Want{Provider: p, Version: v}.String()
 	if hashes := m.canonicalHashes(ctx, p, v); hashes != nil {
 		return hashes, nil
@@ -69,7 +69,7 @@ func (m *Mirror) archiveHashes(ctx context.Context, p addrs.Provider, v addrs.Ve
 	if err != nil {
 		return nil, failed("find", subject, err)
 	}
-	hashes := map[addrs.Platform][]verify.Hash{}
+	hashes := map[addrs.Platform][]checksum.Hash{}
 	for _, platform := range h.platforms(v) {
 		one, entry := h.packages[packageKey{v, platform}], listed{}
 		if list != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // CheckOptions for [Mirror.Check] and [Mirror.Reindex].
@@ -59,7 +60,7 @@ type checker struct {
 	*Mirror
 	*reporter
 	options CheckOptions
-	limits  verify.Limits
+	limits  checksum.Limits
 	slots   slots // one for each archive that is read
 	tell    func(provider.Event)
 }

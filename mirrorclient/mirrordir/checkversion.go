@@ -14,6 +14,7 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // versionChecker checks one version.
@@ -149,7 +150,7 @@ func (c *versionChecker) archive(ctx context.Context, name string) error {
 }
 
 // hash computes all hashes of an archive. With an error of the archive the zh is there.
-func (c *checker) hash(ctx context.Context, name string) (local []verify.Hash, size int64, err error) {
+func (c *checker) hash(ctx context.Context, name string) (local []checksum.Hash, size int64, err error) {
 	f, err := c.openArchive(ctx, name)
 	if err != nil {
 		return nil, 0, err
@@ -159,15 +160,15 @@ func (c *checker) hash(ctx context.Context, name string) (local []verify.Hash, s
 	if err != nil {
 		return nil, f.size, err
 	}
-	packed, tree, err := verify.H1Zip(ctx, f, f.size, c.limits)
+	packed, tree, err := checksum.H1Zip(ctx, f, f.size, c.limits)
 	if err != nil {
-		return []verify.Hash{zh}, f.size, err
+		return []checksum.Hash{zh}, f.size, err
 	}
-	return hashSet([]verify.Hash{zh, packed, tree}), f.size, nil
+	return hashSet([]checksum.Hash{zh, packed, tree}), f.size, nil
 }
 
 // listed compares what the documents state with what an archive has.
-func (c *versionChecker) listed(name string, k packageKey, local []verify.Hash) {
+func (c *versionChecker) listed(name string, k packageKey, local []checksum.Hash) {
 	for _, dir := range c.survey.homes {
 		l, ok := c.entries[dir][k.platform]
 		if !ok || resolve(dir, l.URL) != name {
@@ -182,9 +183,9 @@ func (c *versionChecker) listed(name string, k packageKey, local []verify.Hash) 
 
 // foreign returns those of the stated hashes that could be compared and are not among the
 // computed ones.
-func foreign(stated, local []verify.Hash) (wrong []verify.Hash) {
+func foreign(stated, local []checksum.Hash) (wrong []checksum.Hash) {
 	for _, h := range stated {
-		comparable := slices.ContainsFunc(local, func(l verify.Hash) bool { return l.Scheme() == h.Scheme() })
+		comparable := slices.ContainsFunc(local, func(l checksum.Hash) bool { return l.Scheme() == h.Scheme() })
 		if comparable && !slices.Contains(local, h) {
 			wrong = append(wrong, h)
 		}
@@ -193,7 +194,7 @@ func foreign(stated, local []verify.Hash) (wrong []verify.Hash) {
 }
 
 // judge looks at the evidence on record.
-func (c *versionChecker) judge(name string, k packageKey, rec *record, local []verify.Hash) {
+func (c *versionChecker) judge(name string, k packageKey, rec *record, local []checksum.Hash) {
 	policy := verify.Policy{AllowUnchecked: true, AllowExpired: true, AllowWeak: true, AllowAnyName: true}
 	if c.options.Policy != nil {
 		policy = *c.options.Policy

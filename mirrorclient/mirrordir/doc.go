@@ -55,5 +55,5 @@
 //
 // # Limits
 //
-// Documents and records may have 16 MiB, archives what verify.Limits say.
+// Documents and records may have 16 MiB, archives what checksum.Limits say.
 package mirrordir

@@ -14,7 +14,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/fault"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // object is a JSON object of which only some members matter here. The others stay as
@@ -79,8 +79,8 @@ func edited(doc object, name string, inner object) ([]byte, error) {
 
 // listed is the entry of an archive in the document of its version.
 type listed struct {
-	Hashes []verify.Hash `json:"hashes,omitempty"`
-	URL    string        `json:"url"`
+	Hashes []checksum.Hash `json:"hashes,omitempty"`
+	URL    string          `json:"url"`
 }
 
 // wireListed is listed as others may have written it.
@@ -103,8 +103,8 @@ func parseListed(raw json.RawMessage) (l listed, err error) {
 	}
 	l.URL = w.URL
 	for _, text := range w.Hashes {
-		h, err := verify.ParseHash(text)
-		if errors.Is(err, verify.ErrEmptyHash) {
+		h, err := checksum.ParseHash(text)
+		if errors.Is(err, checksum.ErrEmptyHash) {
 			continue
 		}
 		if err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // exampleRegistry stands for a real one: a program would use a regclient.Client without
@@ -119,7 +120,7 @@ func ExampleMirror_AddLocked() {
 		log.Fatal(err)
 	}
 	var lock lockfile.File
-	if err := lock.Merge(p, v, addrs.ProviderConstraint{}, &verify.Report{Local: []verify.Hash{pkg.SHA256}}); err != nil {
+	if err := lock.Merge(p, v, addrs.ProviderConstraint{}, &verify.Report{Local: []checksum.Hash{pkg.SHA256}}); err != nil {
 		log.Fatal(err)
 	}
 
@@ -169,11 +170,11 @@ func ExampleHandler() {
 }
 
 func verifyStream(pkg *provider.Package, r io.Reader) (*verify.Report, error) {
-	zh, err := verify.ZH(context.Background(), r)
+	zh, err := checksum.ZH(context.Background(), r)
 	if err != nil {
 		return nil, err
 	}
-	return verify.Policy{AllowUnsigned: true}.Judge(pkg.Evidence(), -1, []verify.Hash{zh})
+	return verify.Policy{AllowUnsigned: true}.Judge(pkg.Evidence(), -1, []checksum.Hash{zh})
 }
 
 // What is wrong with a mirror, and what makes it right.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/provider"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // find returns what the mirror has of a package.
@@ -64,7 +64,7 @@ func (m *Mirror) hasCanonicalHome(ctx context.Context, p addrs.Provider) bool {
 
 // canonicalHashes returns what archiveHashes would if there is a document and all that it
 // lists is there under canonical names, and nil if not.
-func (m *Mirror) canonicalHashes(ctx context.Context, p addrs.Provider, v addrs.Version) map[addrs.Platform][]verify.Hash {
+func (m *Mirror) canonicalHashes(ctx context.Context, p addrs.Provider, v addrs.Version) map[addrs.Platform][]checksum.Hash {
 	if _, ok := m.Storage.(local); !ok || !m.hasCanonicalHome(ctx, p) {
 		return nil // elsewhere a listing may be less than a request for each archive
 	}
@@ -72,7 +72,7 @@ func (m *Mirror) canonicalHashes(ctx context.Context, p addrs.Provider, v addrs.
 	if err != nil || len(list) == 0 {
 		return nil
 	}
-	hashes := make(map[addrs.Platform][]verify.Hash, len(list))
+	hashes := make(map[addrs.Platform][]checksum.Hash, len(list))
 	for platform, l := range list {
 		name := archivePath(p, packageKey{v, platform})
 		size, err := m.size(ctx, name)

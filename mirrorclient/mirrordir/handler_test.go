@@ -26,6 +26,7 @@ import (
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // ask makes one request to a handler.
@@ -178,7 +179,7 @@ func TestPullThrough(t *testing.T) {
 			t.Errorf("%s: %v", platform, a)
 		}
 		w := ask(h, "GET", "/"+home+"/"+a.URL)
-		if zh, _ := verify.ZH(t.Context(), w.Body); w.Code != 200 || zh != pkg.SHA256 || w.Header().Get("Etag") != `"`+zh.Value()+`"` {
+		if zh, _ := checksum.ZH(t.Context(), w.Body); w.Code != 200 || zh != pkg.SHA256 || w.Header().Get("Etag") != `"`+zh.Value()+`"` {
 			t.Errorf("%s: %d %v", platform, w.Code, w.Header())
 		}
 	}
@@ -315,7 +316,7 @@ func TestRefusedOnTheWay(t *testing.T) {
 		"corrupt":      {fault: regtest.Fault{Kind: regtest.Archive, Corrupt: true}},
 		"cut":          {fault: regtest.Fault{Kind: regtest.Archive, Break: regtest.Cut, After: 1000, Part: regtest.Whole}},
 		"no signature": {provider: regtest.Provider{NoSums: true}},
-		"too large":    {policy: verify.Policy{Limits: verify.Limits{Package: 1000}}},
+		"too large":    {policy: verify.Policy{Limits: checksum.Limits{Package: 1000}}},
 		"size unknown": {fault: regtest.Fault{Kind: regtest.Archive, Corrupt: true, Header: http.Header{"Content-Length": nil}}},
 	}
 	for name, test := range tests {
@@ -375,7 +376,7 @@ func TestShared(t *testing.T) {
 				cancel()
 				return
 			}
-			zh, err := verify.ZH(t.Context(), resp.Body)
+			zh, err := checksum.ZH(t.Context(), resp.Body)
 			if err != nil || i%5 != 4 && zh != rel.ZH("linux_amd64") {
 				t.Errorf("%v, %v", zh, err)
 			}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/provider"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 func (h *Handler) serveArchive(w http.ResponseWriter, r *http.Request, q request) error {
@@ -75,9 +75,9 @@ func setArchiveHeader(w http.ResponseWriter, tag string) {
 // tagOf returns a strong entity tag, or "" if nothing is stated that tells one archive from
 // another. An h1 does not: it is that of the content.
 func tagOf(pkg *provider.Package) string {
-	var zh []verify.Hash
+	var zh []checksum.Hash
 	for _, x := range pkg.Evidence().Hashes {
-		if x.Scheme() == verify.SchemeZH {
+		if x.Scheme() == checksum.SchemeZH {
 			zh = append(zh, x)
 		}
 	}

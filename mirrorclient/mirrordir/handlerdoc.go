@@ -6,12 +6,13 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // catalogue knows what the documents of a mirror are to say.
 type catalogue interface {
 	archiveVersions(ctx context.Context, p addrs.Provider) ([]addrs.Version, error)
-	archiveHashes(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]verify.Hash, error)
+	archiveHashes(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]checksum.Hash, error)
 }
 
 // index makes the list of the versions of a provider.
@@ -68,7 +69,7 @@ func listedBy(versions *provider.Versions, err error) ([]addrs.Version, error) {
 	return list, nil
 }
 
-func (t *through) archiveHashes(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]verify.Hash, error) {
+func (t *through) archiveHashes(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]checksum.Hash, error) {
 	s := &statement{puller: t.puller, policy: t.policy, common: t.common, pkg: provider.Package{Provider: p, Version: v}}
 	return s.make(ctx)
 }

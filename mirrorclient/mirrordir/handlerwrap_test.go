@@ -15,6 +15,7 @@ import (
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // denying is a mirror that somebody must not see. It embeds the Mirror, so it has all of
@@ -69,7 +70,7 @@ func TestEmbeddedMirrorIsJudged(t *testing.T) {
 	if w := ask(h, "GET", "/"+home+"/2.0.0.json"); w.Code != 200 || len(parse[document](t, w.Body.String()).Archives) != 3 {
 		t.Errorf("document: %d %s", w.Code, w.Body)
 	}
-	strict := &mirrordir.Handler{Source: logging{m}, Policy: verify.Policy{Accept: []verify.Hash{}}}
+	strict := &mirrordir.Handler{Source: logging{m}, Policy: verify.Policy{Accept: []checksum.Hash{}}}
 	if code, body := fetch(strict, archive(v2, linux)); code == 200 && body == read(t, dir, archive(v2, linux)) {
 		t.Error("the policy was not asked")
 	}

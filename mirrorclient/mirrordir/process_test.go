@@ -22,7 +22,7 @@ import (
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient/regtest"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 var (
@@ -179,7 +179,7 @@ func poll(t *testing.T, dir string) (documents int) {
 					t.Errorf("%s lists %s: %v", name, platform, err)
 					continue
 				}
-				zh, err := verify.ZH(t.Context(), f)
+				zh, err := checksum.ZH(t.Context(), f)
 				f.Close()
 				if err != nil || !slices.Contains(a.Hashes, zh.String()) || len(a.Hashes) != 2 {
 					t.Errorf("%s states %q for %s, which has %v, %v", name, a.Hashes, platform, zh, err)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/provider"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // pulls are the archives on their way from the source, each once.
@@ -129,7 +129,7 @@ func (u *puller) bring(ctx context.Context, p *pull) (release func(), err error)
 	if at, ok := body.ReadCloser.(io.ReaderAt); ok && o.judged && body.Size > 0 {
 		if o.pkg.Size > 0 && o.pkg.Size != body.Size {
 			body.Close()
-			return nothing, failed("open", o.pkg.String(), &verify.SizeError{Filename: o.pkg.Filename, Want: o.pkg.Size, Got: body.Size})
+			return nothing, failed("open", o.pkg.String(), &checksum.SizeError{Filename: o.pkg.Filename, Want: o.pkg.Size, Got: body.Size})
 		}
 		p.change(func() { p.file, p.size, p.arrived, p.judged = at, body.Size, body.Size, true })
 		return func() { body.Close() }, nil
@@ -189,9 +189,9 @@ func (u *puller) receive(ctx context.Context, p *pull, o *origin, f *fsx.TempFil
 
 // judge has the policy decide.
 func (o *origin) judge(ctx context.Context, got *provider.Received, f *fsx.TempFile) error {
-	local := []verify.Hash{got.ZH}
+	local := []checksum.Hash{got.ZH}
 	if o.policy.NeedsH1(got.Evidence, got.ZH) {
-		packed, tree, err := verify.H1Zip(ctx, f, got.Size, o.policy.Limits)
+		packed, tree, err := checksum.H1Zip(ctx, f, got.Size, o.policy.Limits)
 		if err != nil {
 			return err
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient/regtest"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // held is a client that does not take the end of what it is sent until it is let go.
@@ -50,7 +50,7 @@ func TestReplacedOnTheWay(t *testing.T) {
 	}
 	stated := func(t *testing.T, w *httptest.ResponseRecorder, pkg *provider.Package) {
 		t.Helper()
-		zh, err := verify.ZH(t.Context(), w.Body)
+		zh, err := checksum.ZH(t.Context(), w.Body)
 		if err != nil || w.Code != http.StatusOK || zh != pkg.SHA256 || w.Header().Get("Etag") != `"`+zh.Value()+`"` {
 			t.Errorf("%d with tag %s and the bytes of %v, %v; want %v", w.Code, w.Header().Get("Etag"), zh, err, pkg.SHA256)
 		}
@@ -89,7 +89,7 @@ func TestReplacedOnTheWay(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if zh, err := verify.ZH(t.Context(), body); err != nil || zh != want.SHA256 {
+				if zh, err := checksum.ZH(t.Context(), body); err != nil || zh != want.SHA256 {
 					t.Errorf("Open: %v, %v", zh, err)
 				}
 				body.Close()

@@ -9,6 +9,7 @@ import (
 	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // puller brings what clients ask for from a source, each thing once for all who want it at
@@ -59,7 +60,7 @@ func newPuller(source provider.Source, parallel int, temp string, o origin) *pul
 
 // asIsIn is where the archives of a mirror come from: whoever added them has judged them. One
 // that is not on this machine must still have the hashes on record.
-func asIsIn(limits verify.Limits) origin {
+func asIsIn(limits checksum.Limits) origin {
 	return origin{policy: verify.Policy{AllowUnchecked: true, Limits: limits}, judged: true}
 }
 

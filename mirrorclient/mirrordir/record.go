@@ -14,17 +14,18 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // record is what is known about one archive, in a file beside it: all that the documents
 // of the network mirror protocol have no place for. It is written after the archive and
 // before the documents that refer to the archive.
 type record struct {
-	Size      int64          `json:"size"`   // of the archive in bytes
-	Hashes    []verify.Hash  `json:"hashes"` // of the archive, as the documents state them
-	Trust     verify.Trust   `json:"trust"`  // by which the archive was added
-	Protocols []string       `json:"protocols,omitempty"`
-	Evidence  *savedEvidence `json:"evidence,omitempty"` // nil: nobody has asked for it
+	Size      int64           `json:"size"`   // of the archive in bytes
+	Hashes    []checksum.Hash `json:"hashes"` // of the archive, as the documents state them
+	Trust     verify.Trust    `json:"trust"`  // by which the archive was added
+	Protocols []string        `json:"protocols,omitempty"`
+	Evidence  *savedEvidence  `json:"evidence,omitempty"` // nil: nobody has asked for it
 }
 
 // savedEvidence is what a source had to prove the origin of an archive; all empty: nothing.
@@ -41,7 +42,7 @@ const maxDocument = 16 << 20
 
 // has reports whether a hash of the scheme is on record.
 func (r *record) has(scheme string) bool {
-	return slices.ContainsFunc(r.Hashes, func(h verify.Hash) bool { return h.Scheme() == scheme })
+	return slices.ContainsFunc(r.Hashes, func(h checksum.Hash) bool { return h.Scheme() == scheme })
 }
 
 // evidence returns what a source could say about the archive.
@@ -68,7 +69,7 @@ func (r *record) evidence(pkg *provider.Package) verify.Evidence {
 // saveEvidence returns the part of ev that will stand when the archive is judged again.
 // What is wrong, and passed only since the policy did not look at it, would make the
 // archive unusable to those whose policies do.
-func saveEvidence(ev verify.Evidence, size int64, local []verify.Hash) *savedEvidence {
+func saveEvidence(ev verify.Evidence, size int64, local []checksum.Hash) *savedEvidence {
 	lenient := verify.Policy{AllowUnsigned: true, AllowExpired: true, AllowWeak: true, AllowAnyName: true}
 	saved := &savedEvidence{}
 	report, err := lenient.Judge(ev, size, local)
@@ -96,7 +97,7 @@ func (m *Mirror) readRecord(ctx context.Context, archive string) (*record, error
 	if r.Size < 0 {
 		return nil, fmt.Errorf("%s: %w: the size is negative", name, errDocument)
 	}
-	r.Hashes = slices.DeleteFunc(r.Hashes, verify.Hash.IsZero)
+	r.Hashes = slices.DeleteFunc(r.Hashes, checksum.Hash.IsZero)
 	return r, nil
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/provider"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // Reindex makes all documents anew from the archives that are there, whoever put them there:
@@ -148,7 +148,7 @@ func (c *checker) reindexArchive(ctx context.Context, p addrs.Provider, k packag
 	case rec != nil && rec.Size != one.size:
 		find(Changed, "%d bytes, on record are %d; Add replaces it", one.size, rec.Size)
 		return nil, nil
-	case rec == nil || !rec.has(verify.SchemeZH):
+	case rec == nil || !rec.has(checksum.SchemeZH):
 		local, size, err := c.hash(ctx, one.name)
 		if errors.Is(err, fault.ErrArchive) || errors.Is(err, fault.ErrTooLarge) {
 			find(Damaged, "%s", oneLine(err))

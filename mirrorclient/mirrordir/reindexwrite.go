@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // deleteOrphans deletes those records whose archives are gone; there are such archives.
@@ -93,7 +93,7 @@ func (c *checker) writeDocuments(ctx context.Context, p addrs.Provider, v addrs.
 
 // confirms reports whether an archive of this name is among those to be listed, and has the
 // hashes that an entry states, which may be one for another platform.
-func (l listing) confirms(name string, stated []verify.Hash) bool {
+func (l listing) confirms(name string, stated []checksum.Hash) bool {
 	for _, r := range l {
 		if r.name == name {
 			return len(foreign(stated, r.Hashes)) == 0

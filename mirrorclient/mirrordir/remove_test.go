@@ -13,6 +13,7 @@ import (
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 func TestRemove(t *testing.T) {
@@ -181,7 +182,7 @@ func TestAddLockedRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	m, _ := newMirror(t)
-	added, err := m.AddLocked(t.Context(), client, lock, three[:2], mirrordir.Options{ZHOnly: true, Policy: verify.Policy{AllowUnchecked: true, Accept: []verify.Hash{rel.ZH("darwin_arm64")}}})
+	added, err := m.AddLocked(t.Context(), client, lock, three[:2], mirrordir.Options{ZHOnly: true, Policy: verify.Policy{AllowUnchecked: true, Accept: []checksum.Hash{rel.ZH("darwin_arm64")}}})
 	if len(added) != 1 || added[0].Platform != linux || !errors.Is(err, verify.ErrNotAccepted) {
 		t.Errorf("%v, %v", added, err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // ProviderVersions lists the versions of p that the mirror has packages of, newest first,
@@ -95,12 +96,12 @@ func (m *Mirror) apply(pkg *provider.Package, one held, rec *record) {
 	pkg.Size, pkg.Protocols = rec.Size, rec.Protocols
 	if len(rec.Hashes) > 0 {
 		if pkg.Hashes == nil {
-			pkg.Hashes = map[addrs.Platform][]verify.Hash{}
+			pkg.Hashes = map[addrs.Platform][]checksum.Hash{}
 		}
 		pkg.Hashes[pkg.Platform] = rec.Hashes
 	}
 	for _, h := range rec.Hashes {
-		if h.Scheme() == verify.SchemeZH {
+		if h.Scheme() == checksum.SchemeZH {
 			pkg.SHA256 = h
 		}
 	}
@@ -117,13 +118,13 @@ func (m *Mirror) apply(pkg *provider.Package, one held, rec *record) {
 
 // hashes returns those that the document of the version states, as far as they are about
 // the archives beside it.
-func (m *Mirror) hashes(ctx context.Context, pkg *provider.Package, archive string) (map[addrs.Platform][]verify.Hash, error) {
+func (m *Mirror) hashes(ctx context.Context, pkg *provider.Package, archive string) (map[addrs.Platform][]checksum.Hash, error) {
 	home := archive[:strings.LastIndexByte(archive, '/')]
 	list, err := m.readListed(ctx, home, pkg.Version)
 	if err != nil {
 		return nil, err
 	}
-	hashes := map[addrs.Platform][]verify.Hash{}
+	hashes := map[addrs.Platform][]checksum.Hash{}
 	for platform, l := range list {
 		if len(l.Hashes) == 0 || platform == pkg.Platform && resolve(home, l.URL) != archive {
 			continue

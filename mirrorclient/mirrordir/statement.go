@@ -11,6 +11,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // commonPlatforms are looked for where a source does not list platforms.
@@ -34,10 +35,10 @@ type statement struct {
 	listed    bool             // the source has listed them
 
 	mu     sync.Mutex
-	hashes map[addrs.Platform][]verify.Hash // what is stated
+	hashes map[addrs.Platform][]checksum.Hash // what is stated
 }
 
-func (s *statement) make(ctx context.Context) (map[addrs.Platform][]verify.Hash, error) {
+func (s *statement) make(ctx context.Context) (map[addrs.Platform][]checksum.Hash, error) {
 	versions, err := s.source.ProviderVersions(ctx, s.pkg.Provider)
 	if err != nil {
 		return nil, err
@@ -47,7 +48,7 @@ func (s *statement) make(ctx context.Context) (map[addrs.Platform][]verify.Hash,
 		return nil, failed("find", Want{Provider: s.pkg.Provider, Version: s.pkg.Version}.String(),
 			versions.Unavailable(s.pkg.Version, addrs.Platform{}))
 	}
-	s.hashes = map[addrs.Platform][]verify.Hash{}
+	s.hashes = map[addrs.Platform][]checksum.Hash{}
 	s.platforms, s.listed = release.Platforms, len(release.Platforms) > 0
 	if !s.listed {
 		if s.platforms = s.common; len(s.platforms) == 0 {
@@ -121,10 +122,10 @@ func (s *statement) all(ctx context.Context, first *provider.Package) error {
 }
 
 // agree makes sure that what is stated twice is the same.
-func agree(claimed, zh []verify.Hash) error {
+func agree(claimed, zh []checksum.Hash) error {
 	for _, h := range claimed {
-		if h.Scheme() == verify.SchemeZH && !slices.Contains(zh, h) {
-			return &verify.MismatchError{Source: "SHA256SUMS", Want: zh, Got: []verify.Hash{h}}
+		if h.Scheme() == checksum.SchemeZH && !slices.Contains(zh, h) {
+			return &checksum.MismatchError{Source: "SHA256SUMS", Want: zh, Got: []checksum.Hash{h}}
 		}
 	}
 	return nil
@@ -133,8 +134,8 @@ func agree(claimed, zh []verify.Hash) error {
 // sumsOf returns the digests of the archives of a version: one for each platform, unless
 // an archive is listed under several names. A document may also list other files, and
 // those of other versions.
-func sumsOf(sums *verify.Sums, p addrs.Provider, v addrs.Version) map[addrs.Platform][]verify.Hash {
-	list := map[addrs.Platform][]verify.Hash{}
+func sumsOf(sums *verify.Sums, p addrs.Provider, v addrs.Version) map[addrs.Platform][]checksum.Hash {
+	list := map[addrs.Platform][]checksum.Hash{}
 	for name, zh := range sums.All() {
 		stem, ok := strings.CutSuffix(name, archiveSuffix)
 		parts := strings.Split(stem, "_")

@@ -15,7 +15,7 @@ import (
 
 	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/provider"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // ErrDamaged: a file of the store is not what was written there.
@@ -41,7 +41,7 @@ var _ provider.HashStore = (*Dir)(nil)
 // none are. The error wraps [ErrDamaged] if there is something else than StoreHashes has
 // written. The next StoreHashes replaces it if it is a file, or a symbolic link, and fails if
 // it is a directory or anything else.
-func (d *Dir) Hashes(ctx context.Context, zh verify.Hash) ([]verify.Hash, error) {
+func (d *Dir) Hashes(ctx context.Context, zh checksum.Hash) ([]checksum.Hash, error) {
 	path, err := d.file(ctx, zh)
 	if err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func (d *Dir) Hashes(ctx context.Context, zh verify.Hash) ([]verify.Hash, error)
 // StoreHashes keeps hashes for the archive with this zh, in place of what is kept for it.
 // There must be 1 to 16 of them, of schemes other than zh. The file appears whole or not at
 // all, whenever the process dies.
-func (d *Dir) StoreHashes(ctx context.Context, zh verify.Hash, hashes []verify.Hash) error {
+func (d *Dir) StoreHashes(ctx context.Context, zh checksum.Hash, hashes []checksum.Hash) error {
 	path, err := d.file(ctx, zh)
 	if err != nil {
 		return err
@@ -88,13 +88,13 @@ func write(path string, text []byte) error {
 
 // file returns the name of the file for an archive. The first two digits are a directory,
 // so that none gets too large.
-func (d *Dir) file(ctx context.Context, zh verify.Hash) (string, error) {
+func (d *Dir) file(ctx context.Context, zh checksum.Hash) (string, error) {
 	switch {
 	case ctx.Err() != nil:
 		return "", ctx.Err()
 	case d.Path == "":
 		return "", errNoPath
-	case zh.Scheme() != verify.SchemeZH:
+	case zh.Scheme() != checksum.SchemeZH:
 		return "", fmt.Errorf("hashstore: %q is no hash of an archive", zh)
 	}
 	digits := zh.Value()
@@ -103,16 +103,16 @@ func (d *Dir) file(ctx context.Context, zh verify.Hash) (string, error) {
 
 // encode returns the content of a file: the zh, the hashes, one a line, and the SHA-256 of
 // these lines.
-func encode(zh verify.Hash, hashes []verify.Hash) ([]byte, error) {
+func encode(zh checksum.Hash, hashes []checksum.Hash) ([]byte, error) {
 	hashes = slices.Clone(hashes)
-	slices.SortFunc(hashes, verify.Hash.Compare)
+	slices.SortFunc(hashes, checksum.Hash.Compare)
 	hashes = slices.Compact(hashes)
 	if len(hashes) == 0 || len(hashes) > maxHashes {
 		return nil, fmt.Errorf("%d hashes, 1 to %d are allowed", len(hashes), maxHashes)
 	}
 	text := zh.String() + "\n"
 	for _, h := range hashes {
-		if h.IsZero() || h.Scheme() == verify.SchemeZH {
+		if h.IsZero() || h.Scheme() == checksum.SchemeZH {
 			return nil, fmt.Errorf("%q is no hash of content", h)
 		}
 		text += h.String() + "\n"
@@ -120,7 +120,7 @@ func encode(zh verify.Hash, hashes []verify.Hash) ([]byte, error) {
 	return fmt.Appendf([]byte(text), "sha256 %x\n", sha256.Sum256([]byte(text))), nil
 }
 
-func read(path string, zh verify.Hash) ([]verify.Hash, error) {
+func read(path string, zh checksum.Hash) ([]checksum.Hash, error) {
 	text, err := load(path)
 	if err != nil {
 		return nil, err
@@ -133,14 +133,14 @@ func read(path string, zh verify.Hash) ([]verify.Hash, error) {
 }
 
 // decode accepts exactly what encode returns.
-func decode(zh verify.Hash, text []byte) ([]verify.Hash, error) {
+func decode(zh checksum.Hash, text []byte) ([]checksum.Hash, error) {
 	lines := strings.Split(string(text), "\n")
 	if len(lines) < 4 || len(lines) > maxHashes+3 {
 		return nil, fmt.Errorf("it has %d lines", len(lines))
 	}
-	var hashes []verify.Hash
+	var hashes []checksum.Hash
 	for _, line := range lines[1 : len(lines)-2] {
-		h, err := verify.ParseHash(line)
+		h, err := checksum.ParseHash(line)
 		if err != nil {
 			return nil, err
 		}

@@ -14,15 +14,15 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/provider/hashstore"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 var (
-	zh1    = verify.MustParseHash("zh:5f9c7aa76b7c34d722fc9123208e26b22d60440cb47150dd04733b9b94f4541a")
-	zh2    = verify.MustParseHash("zh:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
-	h1a    = verify.MustParseHash("h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=")
-	h1b    = verify.MustParseHash("h1:lDpwLQbzRZmu4fjajvyiMuvYVAxZEnLhOmvMNbnPfLU=")
-	future = verify.MustParseHash("h9:of-the-future")
+	zh1    = checksum.MustParseHash("zh:5f9c7aa76b7c34d722fc9123208e26b22d60440cb47150dd04733b9b94f4541a")
+	zh2    = checksum.MustParseHash("zh:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
+	h1a    = checksum.MustParseHash("h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=")
+	h1b    = checksum.MustParseHash("h1:lDpwLQbzRZmu4fjajvyiMuvYVAxZEnLhOmvMNbnPfLU=")
+	future = checksum.MustParseHash("h9:of-the-future")
 )
 
 // good is the content of the file for zh1 with h1a and h1b.
@@ -32,7 +32,7 @@ const good = "zh:5f9c7aa76b7c34d722fc9123208e26b22d60440cb47150dd04733b9b94f4541
 	"sha256 CHECKSUM\n"
 
 // fileOf is where a store keeps what it knows of an archive.
-func fileOf(d *hashstore.Dir, zh verify.Hash) string {
+func fileOf(d *hashstore.Dir, zh checksum.Hash) string {
 	return filepath.Join(d.Path, zh.Value()[:2], zh.Value())
 }
 
@@ -40,14 +40,14 @@ func store(t testing.TB) *hashstore.Dir {
 	return &hashstore.Dir{Path: filepath.Join(t.TempDir(), "not", "there", "yet")}
 }
 
-func put(t testing.TB, d *hashstore.Dir, zh verify.Hash, hashes ...verify.Hash) {
+func put(t testing.TB, d *hashstore.Dir, zh checksum.Hash, hashes ...checksum.Hash) {
 	t.Helper()
 	if err := d.StoreHashes(t.Context(), zh, hashes); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func wantHashes(t testing.TB, d *hashstore.Dir, zh verify.Hash, want ...verify.Hash) {
+func wantHashes(t testing.TB, d *hashstore.Dir, zh checksum.Hash, want ...checksum.Hash) {
 	t.Helper()
 	got, err := d.Hashes(t.Context(), zh)
 	if err != nil || !slices.Equal(got, want) {
@@ -59,7 +59,7 @@ func TestDir(t *testing.T) {
 	t.Parallel()
 	d := store(t)
 	wantHashes(t, d, zh1)
-	list := []verify.Hash{h1b, h1a, h1b, future}
+	list := []checksum.Hash{h1b, h1a, h1b, future}
 	put(t, d, zh1, list...)
 	if list[0] != h1b {
 		t.Error("the argument was changed")
@@ -81,21 +81,21 @@ func TestDir(t *testing.T) {
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	d := store(t)
-	for _, zh := range []verify.Hash{{}, h1a, future} {
+	for _, zh := range []checksum.Hash{{}, h1a, future} {
 		if _, err := d.Hashes(t.Context(), zh); err == nil {
 			t.Errorf("read %q", zh)
 		}
-		if err := d.StoreHashes(t.Context(), zh, []verify.Hash{h1a}); err == nil {
+		if err := d.StoreHashes(t.Context(), zh, []checksum.Hash{h1a}); err == nil {
 			t.Errorf("stored %q", zh)
 		}
 	}
-	many := func(n int) (list []verify.Hash) {
+	many := func(n int) (list []checksum.Hash) {
 		for i := range n {
-			list = append(list, verify.MustParseHash(fmt.Sprintf("h9:%s%03d", strings.Repeat("x", 500), i)))
+			list = append(list, checksum.MustParseHash(fmt.Sprintf("h9:%s%03d", strings.Repeat("x", 500), i)))
 		}
 		return list
 	}
-	for name, list := range map[string][]verify.Hash{"none": nil, "17": many(17), "a zh": {h1a, zh2}, "zero": {h1a, {}}} {
+	for name, list := range map[string][]checksum.Hash{"none": nil, "17": many(17), "a zh": {h1a, zh2}, "zero": {h1a, {}}} {
 		if err := d.StoreHashes(t.Context(), zh1, list); err == nil {
 			t.Errorf("stored %s", name)
 		}
@@ -111,7 +111,7 @@ func TestRefused(t *testing.T) {
 	if _, err := d.Hashes(ctx, zh1); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	if err := d.StoreHashes(ctx, zh2, []verify.Hash{h1a}); !errors.Is(err, context.Canceled) {
+	if err := d.StoreHashes(ctx, zh2, []checksum.Hash{h1a}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	var zero hashstore.Dir
@@ -199,12 +199,12 @@ func TestNoFile(t *testing.T) {
 	if got, err := d.Hashes(t.Context(), zh1); got != nil || !errors.Is(err, hashstore.ErrDamaged) {
 		t.Errorf("%v, %v", got, err)
 	}
-	if err := d.StoreHashes(t.Context(), zh1, []verify.Hash{h1a}); err == nil {
+	if err := d.StoreHashes(t.Context(), zh1, []checksum.Hash{h1a}); err == nil {
 		t.Error("stored")
 	}
 	file := filepath.Join(t.TempDir(), "file")
 	overwrite(t, file, "no directory")
-	if err := (&hashstore.Dir{Path: file}).StoreHashes(t.Context(), zh1, []verify.Hash{h1a}); err == nil {
+	if err := (&hashstore.Dir{Path: file}).StoreHashes(t.Context(), zh1, []checksum.Hash{h1a}); err == nil {
 		t.Error("stored in a file")
 	}
 	target := t.TempDir()
@@ -238,7 +238,7 @@ func TestReadOnly(t *testing.T) {
 	}
 	wantHashes(t, d, zh1, h1a)
 	if runtime.GOOS != "windows" && os.Geteuid() != 0 {
-		if err := d.StoreHashes(t.Context(), zh2, []verify.Hash{h1b}); err == nil {
+		if err := d.StoreHashes(t.Context(), zh2, []checksum.Hash{h1b}); err == nil {
 			t.Error("stored where nobody may write")
 		}
 	}
@@ -254,14 +254,14 @@ func TestConcurrent(t *testing.T) {
 		d := &hashstore.Dir{Path: path}
 		wg.Go(func() {
 			for j := range 10 {
-				zh := []verify.Hash{zh1, zh2}[(i+j)%2]
+				zh := []checksum.Hash{zh1, zh2}[(i+j)%2]
 				// Where a file cannot be replaced while it is read, that is an error of
 				// the writer and nothing else.
-				if err := d.StoreHashes(t.Context(), zh, []verify.Hash{h1a, h1b}); err != nil && runtime.GOOS != "windows" {
+				if err := d.StoreHashes(t.Context(), zh, []checksum.Hash{h1a, h1b}); err != nil && runtime.GOOS != "windows" {
 					t.Error(err)
 				}
 				got, err := d.Hashes(t.Context(), zh)
-				if err != nil || len(got) != 0 && !slices.Equal(got, []verify.Hash{h1a, h1b}) {
+				if err != nil || len(got) != 0 && !slices.Equal(got, []checksum.Hash{h1a, h1b}) {
 					t.Errorf("%v, %v", got, err)
 				}
 				if i == 0 {

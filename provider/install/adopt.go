@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // adopt installs a package that its source holds unpacked.
@@ -18,10 +19,10 @@ func (i *installation) adopt(ctx context.Context, st *staging) (*Installed, erro
 		typ: i.from.Provider.Type(), limits: i.o.Policy.Limits,
 	}
 	var report *verify.Report
-	var h1 verify.Hash
-	finished, err := r.make(func(got verify.Hash) (err error) {
+	var h1 checksum.Hash
+	finished, err := r.make(func(got checksum.Hash) (err error) {
 		h1 = got
-		report, err = i.o.Policy.Judge(ev, -1, []verify.Hash{got})
+		report, err = i.o.Policy.Judge(ev, -1, []checksum.Hash{got})
 		return err
 	})
 	if err != nil {

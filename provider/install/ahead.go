@@ -6,7 +6,7 @@ import (
 	"os"
 
 	"github.com/tofureg/tofureg/internal/archive"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // ahead is an archive that is unpacked, into a working place, while it arrives.
@@ -19,7 +19,7 @@ type ahead struct {
 
 // unpackAhead begins to unpack what arrives in f to the tree of s. The caller must stop
 // it in the end.
-func (s *staging) unpackAhead(ctx context.Context, f *os.File, l verify.Limits) (a *ahead, stop func(), err error) {
+func (s *staging) unpackAhead(ctx context.Context, f *os.File, l checksum.Limits) (a *ahead, stop func(), err error) {
 	root, err := s.newTree()
 	if err != nil {
 		return nil, nil, err

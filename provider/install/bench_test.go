@@ -18,6 +18,7 @@ import (
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // BenchmarkInstall compares an install from memory with what no install can do without, in
@@ -30,9 +31,9 @@ func BenchmarkInstall(b *testing.B) {
 				b.Skip("skipped: -short")
 			}
 			data := packed(b, size<<20)
-			sum := verify.ZHSum(sha256.Sum256(data))
+			sum := checksum.ZHSum(sha256.Sum256(data))
 			pkg := &provider.Package{Provider: alpha, Version: v1, Platform: linux, URL: "https://example.com/alpha.zip", Size: int64(len(data))}
-			policy := verify.Policy{Accept: []verify.Hash{sum}}
+			policy := verify.Policy{Accept: []checksum.Hash{sum}}
 			b.SetBytes(int64(len(data)))
 			b.ReportAllocs()
 			var ours, least float64

@@ -11,24 +11,24 @@ import (
 
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/fsx"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // H1 returns the h1 of what is in the package's directory at this moment. The error
-// wraps verify.ErrIrregular if there is anything but files and directories: the CLI
+// wraps checksum.ErrIrregular if there is anything but files and directories: the CLI
 // follows links there.
-func (p *Package) H1(ctx context.Context) (verify.Hash, error) { return h1Of(ctx, p.Dir) }
+func (p *Package) H1(ctx context.Context) (checksum.Hash, error) { return h1Of(ctx, p.Dir) }
 
 // h1Of returns the h1 of a directory, or of what it is a link to.
-func h1Of(ctx context.Context, dir string) (verify.Hash, error) {
+func h1Of(ctx context.Context, dir string) (checksum.Hash, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return verify.Hash{}, err
+		return checksum.Hash{}, err
 	}
 	defer root.Close()
 	t, err := listTree(ctx, root)
 	if err != nil {
-		return verify.Hash{}, err
+		return checksum.Hash{}, err
 	}
 	c := &content{ctx: ctx}
 	return t.h1(func(name string) ([sha256.Size]byte, error) { return c.hash(root, name) })
@@ -65,14 +65,14 @@ func listTree(ctx context.Context, root *os.Root) (*tree, error) {
 }
 
 func irregular(name string) error {
-	return fmt.Errorf("%w: %.200q is neither file nor directory", verify.ErrIrregular, name)
+	return fmt.Errorf("%w: %.200q is neither file nor directory", checksum.ErrIrregular, name)
 }
 
 // h1 returns the h1 of the files, whose sums it asks for one after the other: most of a
 // package is a single file.
-func (t *tree) h1(sum func(name string) ([sha256.Size]byte, error)) (verify.Hash, error) {
+func (t *tree) h1(sum func(name string) ([sha256.Size]byte, error)) (checksum.Hash, error) {
 	var failed error
-	h1, err := verify.H1Sum(func(yield func(string, [sha256.Size]byte) bool) {
+	h1, err := checksum.H1Sum(func(yield func(string, [sha256.Size]byte) bool) {
 		for _, name := range t.files {
 			var s [sha256.Size]byte
 			if s, failed = sum(name); failed != nil || !yield(name, s) {
@@ -81,7 +81,7 @@ func (t *tree) h1(sum func(name string) ([sha256.Size]byte, error)) (verify.Hash
 		}
 	})
 	if failed != nil {
-		return verify.Hash{}, failed
+		return checksum.Hash{}, failed
 	}
 	return h1, err
 }

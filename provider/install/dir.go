@@ -10,6 +10,7 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // What a caller branches on, with errors.Is.
@@ -87,11 +88,11 @@ type Installed struct {
 // accepted hashes match no package.
 //
 // The error is a [*provider.Error] that wraps ErrNotInstalled if there is no such
-// package; verify.ErrNotAccepted and a *verify.MismatchError if it is another one;
-// verify.ErrIrregular if it has symbolic links or devices in it; ErrLinked.
-func (d *Dir) Lookup(ctx context.Context, p addrs.Provider, v addrs.Version, on addrs.Platform, accept []verify.Hash) (*Installed, error) {
+// package; verify.ErrNotAccepted and a *checksum.MismatchError if it is another one;
+// checksum.ErrIrregular if it has symbolic links or devices in it; ErrLinked.
+func (d *Dir) Lookup(ctx context.Context, p addrs.Provider, v addrs.Version, on addrs.Platform, accept []checksum.Hash) (*Installed, error) {
 	// Not nil: then one of them must match.
-	found, err := d.lookup(ctx, p, v, on, verify.Policy{Accept: append([]verify.Hash{}, accept...)})
+	found, err := d.lookup(ctx, p, v, on, verify.Policy{Accept: append([]checksum.Hash{}, accept...)})
 	if err != nil {
 		return nil, failed("look up", subject(p, v, on), err)
 	}
@@ -115,13 +116,13 @@ func (d *Dir) lookup(ctx context.Context, p addrs.Provider, v addrs.Version, on 
 	if err != nil {
 		return nil, err
 	}
-	var local []verify.Hash
+	var local []checksum.Hash
 	if policy.Accept == nil || hasH1(policy.Accept) {
 		h1, err := pkg.H1(ctx)
 		if err != nil {
 			return nil, err
 		}
-		local = []verify.Hash{h1}
+		local = []checksum.Hash{h1}
 	}
 	report, err := policy.Judge(verify.Evidence{}, -1, local)
 	if err != nil {
@@ -130,8 +131,8 @@ func (d *Dir) lookup(ctx context.Context, p addrs.Provider, v addrs.Version, on 
 	return &Installed{Package: *pkg, Report: report, Reused: true}, nil
 }
 
-func hasH1(list []verify.Hash) bool {
-	return slices.ContainsFunc(list, func(h verify.Hash) bool { return h.Scheme() == verify.SchemeH1 })
+func hasH1(list []checksum.Hash) bool {
+	return slices.ContainsFunc(list, func(h checksum.Hash) bool { return h.Scheme() == checksum.SchemeH1 })
 }
 
 // failed makes a *provider.Error of err, if it is not one yet.

@@ -18,6 +18,7 @@ import (
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 func TestInstall(t *testing.T) {
@@ -178,7 +179,7 @@ func TestInstallRefused(t *testing.T) {
 	t.Parallel()
 	o := newOffer(t, regtest.Provider{})
 	good := o.install(t, newDir(t), install.Options{})
-	other := verify.MustParseHash("h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=")
+	other := checksum.MustParseHash("h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=")
 	zh := o.pkg.SHA256
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -188,19 +189,19 @@ func TestInstallRefused(t *testing.T) {
 		policy verify.Policy
 		want   error
 	}{
-		"another content":   {policy: verify.Policy{Accept: []verify.Hash{other}}, want: verify.ErrNotAccepted},
-		"nothing accepted":  {policy: verify.Policy{Accept: []verify.Hash{}}, want: verify.ErrNotAccepted},
+		"another content":   {policy: verify.Policy{Accept: []checksum.Hash{other}}, want: verify.ErrNotAccepted},
+		"nothing accepted":  {policy: verify.Policy{Accept: []checksum.Hash{}}, want: verify.ErrNotAccepted},
 		"another signer":    {policy: verify.Policy{Fingerprints: []string{strings.Repeat("0", 40)}}, want: verify.ErrUnknownKey},
 		"unsigned":          {pkg: func(p *provider.Package) { p.SumsURL = "" }, want: verify.ErrUnsigned},
 		"another platform":  {pkg: func(p *provider.Package) { p.Platform = addrs.MustParsePlatform("linux_arm64") }, want: verify.ErrFilename},
-		"too large":         {policy: verify.Policy{Limits: verify.Limits{Package: good.Fetched - 1}}, want: provider.ErrTooLarge},
-		"too much content":  {policy: verify.Policy{Limits: verify.Limits{Unpacked: 1}}, want: provider.ErrTooLarge},
-		"too many entries":  {policy: verify.Policy{Accept: []verify.Hash{zh}, Limits: verify.Limits{Entries: -1, NameLen: 1}}, want: provider.ErrTooLarge},
+		"too large":         {policy: verify.Policy{Limits: checksum.Limits{Package: good.Fetched - 1}}, want: provider.ErrTooLarge},
+		"too much content":  {policy: verify.Policy{Limits: checksum.Limits{Unpacked: 1}}, want: provider.ErrTooLarge},
+		"too many entries":  {policy: verify.Policy{Accept: []checksum.Hash{zh}, Limits: checksum.Limits{Entries: -1, NameLen: 1}}, want: provider.ErrTooLarge},
 		"not found":         {pkg: func(p *provider.Package) { p.URL += "x" }, want: provider.ErrNotFound},
 		"cancelled":         {ctx: cancelled, want: context.Canceled},
-		"no provider":       {pkg: func(p *provider.Package) { p.Provider = addrs.Provider{} }, policy: verify.Policy{Accept: []verify.Hash{zh}}},
-		"no version":        {pkg: func(p *provider.Package) { p.Version = addrs.Version{} }, policy: verify.Policy{Accept: []verify.Hash{zh}}},
-		"no platform":       {pkg: func(p *provider.Package) { p.Platform = addrs.Platform{} }, policy: verify.Policy{Accept: []verify.Hash{zh}}},
+		"no provider":       {pkg: func(p *provider.Package) { p.Provider = addrs.Provider{} }, policy: verify.Policy{Accept: []checksum.Hash{zh}}},
+		"no version":        {pkg: func(p *provider.Package) { p.Version = addrs.Version{} }, policy: verify.Policy{Accept: []checksum.Hash{zh}}},
+		"no platform":       {pkg: func(p *provider.Package) { p.Platform = addrs.Platform{} }, policy: verify.Policy{Accept: []checksum.Hash{zh}}},
 		"another directory": {pkg: func(p *provider.Package) { p.Dir = filepath.Join(t.TempDir(), "none") }, want: os.ErrNotExist},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -240,20 +241,20 @@ func TestLookup(t *testing.T) {
 	d := newDir(t)
 	done := o.install(t, d, install.Options{})
 	h1 := h1s(done.Report)
-	other := verify.MustParseHash("h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=")
-	found, err := d.Lookup(t.Context(), alpha, v1, linux, append([]verify.Hash{other}, h1...))
+	other := checksum.MustParseHash("h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=")
+	found, err := d.Lookup(t.Context(), alpha, v1, linux, append([]checksum.Hash{other}, h1...))
 	if err != nil {
 		t.Fatal(err)
 	}
 	checkInstalled(t, found)
-	if diff := cmp.Diff(h1, found.Report.Local, cmp.Comparer(func(a, b verify.Hash) bool { return a == b })); diff != "" {
+	if diff := cmp.Diff(h1, found.Report.Local, cmp.Comparer(func(a, b checksum.Hash) bool { return a == b })); diff != "" {
 		t.Error(diff)
 	}
-	for name, accept := range map[string][]verify.Hash{
-		"nil": nil, "none": {}, "another": {other}, "only of archives": {o.pkg.SHA256}, "an unknown scheme": {verify.MustParseHash("h2:x")},
+	for name, accept := range map[string][]checksum.Hash{
+		"nil": nil, "none": {}, "another": {other}, "only of archives": {o.pkg.SHA256}, "an unknown scheme": {checksum.MustParseHash("h2:x")},
 	} {
 		_, err := d.Lookup(t.Context(), alpha, v1, linux, accept)
-		if _, ok := errors.AsType[*verify.MismatchError](err); !ok || !errors.Is(err, verify.ErrNotAccepted) || errors.Is(err, install.ErrNotInstalled) {
+		if _, ok := errors.AsType[*checksum.MismatchError](err); !ok || !errors.Is(err, verify.ErrNotAccepted) || errors.Is(err, install.ErrNotInstalled) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // Options for [Dir.Install]. The zero value is strict and silent.
@@ -159,7 +160,7 @@ func (i *installation) unpack(ctx context.Context, early *ahead, f *os.File, got
 	p := i.o.Policy
 	if !p.NeedsH1(got.Evidence, got.ZH) {
 		// What is refused by its zh is not worth inflating, nor safe.
-		if _, err := p.Judge(got.Evidence, got.Size, []verify.Hash{got.ZH}); err != nil {
+		if _, err := p.Judge(got.Evidence, got.Size, []checksum.Hash{got.ZH}); err != nil {
 			return nil, nil, failed("verify", i.from.String(), err)
 		}
 	}
@@ -172,8 +173,8 @@ func (i *installation) unpack(ctx context.Context, early *ahead, f *os.File, got
 		return nil, nil, failed("unpack", i.from.String(), err)
 	}
 	n := &note{Size: got.Size, ZH: got.ZH}
-	if n.Packed, err = verify.H1Sum(sumsOf(files, true)); err == nil {
-		n.Tree, err = verify.H1Sum(sumsOf(files, false))
+	if n.Packed, err = checksum.H1Sum(sumsOf(files, true)); err == nil {
+		n.Tree, err = checksum.H1Sum(sumsOf(files, false))
 	}
 	if err != nil {
 		return nil, nil, err
@@ -196,7 +197,7 @@ func sumsOf(files []archive.File, directories bool) iter.Seq2[string, [32]byte] 
 }
 
 // settle gives what is finished its place, unless the same content is there.
-func (i *installation) settle(ctx context.Context, st *staging, finished string, h1 verify.Hash) (*Installed, error) {
+func (i *installation) settle(ctx context.Context, st *staging, finished string, h1 checksum.Hash) (*Installed, error) {
 	if pkg, err := i.same(ctx, h1); err != nil {
 		return nil, err
 	} else if pkg != nil {

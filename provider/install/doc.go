@@ -93,10 +93,10 @@
 // counts if it is, file by file, what the directory at the end of the archive describes;
 // otherwise it is unpacked once more. Content is inflated once, and hashed as it is written.
 //
-// Archives that must not be unpacked are refused with verify.ErrArchive, and nothing of them
+// Archives that must not be unpacked are refused with checksum.ErrArchive, and nothing of them
 // remains: names that leave the directory, absolute names, links, devices, duplicates, names
 // that some file system takes for the same. Sizes and counts are bounded by
-// [verify.Limits], also before anything has been judged; memory does not grow with the size
+// [checksum.Limits], also before anything has been judged; memory does not grow with the size
 // of a package. Files have mode 0755 or 0644, less the umask, and the provider's program
 // can be run wherever its archive was made.
 package install

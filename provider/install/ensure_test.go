@@ -15,6 +15,7 @@ import (
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // requirements are providers with their constraints.
@@ -145,7 +146,7 @@ func TestEnsureCold(t *testing.T) {
 		}
 		e, _ := result.Lock.Get(sel.Provider)
 		want := append(slices.Clone(selReports(sel).Signed), treeOf(t, sel)) // the zh of all platforms and the h1 of one
-		slices.SortFunc(want, verify.Hash.Compare)
+		slices.SortFunc(want, checksum.Hash.Compare)
 		if diff := cmp.Diff(texts(want), texts(e.Hashes)); diff != "" || e.Constraints != sel.Constraint || e.Version != sel.Version {
 			t.Errorf("entry %+v: %s", e, diff)
 		}
@@ -160,16 +161,16 @@ func selReports(s install.Selection) *verify.Report {
 }
 
 // treeOf hashes what was installed.
-func treeOf(t *testing.T, s install.Selection) verify.Hash {
+func treeOf(t *testing.T, s install.Selection) checksum.Hash {
 	t.Helper()
-	h, err := verify.H1Dir(t.Context(), os.DirFS(s.Dir))
+	h, err := checksum.H1Dir(t.Context(), os.DirFS(s.Dir))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return h
 }
 
-func texts(hashes []verify.Hash) (out []string) {
+func texts(hashes []checksum.Hash) (out []string) {
 	for _, h := range hashes {
 		out = append(out, h.String())
 	}

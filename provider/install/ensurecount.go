@@ -6,17 +6,17 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/provider"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // unlocked returns those of the other platforms whose hashes the lock file is not known to
 // have, by the rule of [Result.Lock]. own are the hashes of the package for this one.
-func (j *job) unlocked(ctx context.Context, own []verify.Hash) []addrs.Platform {
+func (j *job) unlocked(ctx context.Context, own []checksum.Hash) []addrs.Platform {
 	if !j.locked || len(j.others) == 0 {
 		return slices.Clone(j.others)
 	}
 	hashes := slices.Concat(j.lock.Accept(j.s.Provider, j.s.Version), own)
-	slices.SortFunc(hashes, verify.Hash.Compare)
+	slices.SortFunc(hashes, checksum.Hash.Compare)
 	if j.archives(ctx, slices.Compact(hashes)) > len(j.others) {
 		return nil
 	}
@@ -25,13 +25,13 @@ func (j *job) unlocked(ctx context.Context, own []verify.Hash) []addrs.Platform 
 
 // archives returns of how many archives there is an h1 among the hashes: those that
 // Installer.Hashes knows by their zh, and one for each h1 that it does not know.
-func (j *job) archives(ctx context.Context, hashes []verify.Hash) (n int) {
-	left := map[verify.Hash]bool{}
+func (j *job) archives(ctx context.Context, hashes []checksum.Hash) (n int) {
+	left := map[checksum.Hash]bool{}
 	for _, h := range hashes {
-		left[h] = h.Scheme() == verify.SchemeH1
+		left[h] = h.Scheme() == checksum.SchemeH1
 	}
 	for _, zh := range hashes {
-		if zh.Scheme() != verify.SchemeZH || j.Hashes == nil {
+		if zh.Scheme() != checksum.SchemeZH || j.Hashes == nil {
 			continue
 		}
 		kept, err := j.Hashes.Hashes(ctx, zh)
@@ -39,7 +39,7 @@ func (j *job) archives(ctx context.Context, hashes []verify.Hash) (n int) {
 			j.storeFailed(ctx, err)
 			break // one failure says it all
 		}
-		kept = slices.DeleteFunc(slices.Clone(kept), func(h verify.Hash) bool { return h.Scheme() != verify.SchemeH1 || !slices.Contains(hashes, h) })
+		kept = slices.DeleteFunc(slices.Clone(kept), func(h checksum.Hash) bool { return h.Scheme() != checksum.SchemeH1 || !slices.Contains(hashes, h) })
 		if len(kept) > 0 {
 			n++
 		}
@@ -61,10 +61,10 @@ func (j *job) store(ctx context.Context, got *Installed) {
 	if j.Hashes == nil || got.Fetched == 0 {
 		return
 	}
-	var zh verify.Hash
-	var others []verify.Hash
+	var zh checksum.Hash
+	var others []checksum.Hash
 	for _, h := range got.Report.Local {
-		if h.Scheme() == verify.SchemeZH {
+		if h.Scheme() == checksum.SchemeZH {
 			zh = h
 		} else {
 			others = append(others, h)

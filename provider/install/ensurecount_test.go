@@ -14,18 +14,19 @@ import (
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // hashMemory is a HashStore that forgets at the end of the test.
 type hashMemory struct{ m sync.Map }
 
-func (s *hashMemory) Hashes(_ context.Context, zh verify.Hash) ([]verify.Hash, error) {
+func (s *hashMemory) Hashes(_ context.Context, zh checksum.Hash) ([]checksum.Hash, error) {
 	v, _ := s.m.Load(zh)
-	hashes, _ := v.([]verify.Hash)
+	hashes, _ := v.([]checksum.Hash)
 	return hashes, nil
 }
 
-func (s *hashMemory) StoreHashes(_ context.Context, zh verify.Hash, hashes []verify.Hash) error {
+func (s *hashMemory) StoreHashes(_ context.Context, zh checksum.Hash, hashes []checksum.Hash) error {
 	s.m.Store(zh, hashes)
 	return nil
 }
@@ -66,11 +67,11 @@ func (s *site) steady(t *testing.T, lock *lockfile.File) {
 }
 
 // relock returns the lock file with some hashes only.
-func relock(t *testing.T, lock *lockfile.File, keep func(verify.Hash) bool) *lockfile.File {
+func relock(t *testing.T, lock *lockfile.File, keep func(checksum.Hash) bool) *lockfile.File {
 	t.Helper()
 	lock = lock.Clone()
 	e, _ := lock.Get(numbered(0))
-	e.Hashes = slices.DeleteFunc(e.Hashes, func(h verify.Hash) bool { return !keep(h) })
+	e.Hashes = slices.DeleteFunc(e.Hashes, func(h checksum.Hash) bool { return !keep(h) })
 	if err := lock.Set(e); err != nil {
 		t.Fatal(err)
 	}
@@ -118,9 +119,9 @@ func TestLockAdded(t *testing.T) {
 	})
 }
 
-func h1Locked(lock *lockfile.File) []verify.Hash {
+func h1Locked(lock *lockfile.File) []checksum.Hash {
 	e, _ := lock.Get(numbered(0))
-	return slices.DeleteFunc(e.Hashes, func(h verify.Hash) bool { return h.Scheme() != verify.SchemeH1 })
+	return slices.DeleteFunc(e.Hashes, func(h checksum.Hash) bool { return h.Scheme() != checksum.SchemeH1 })
 }
 
 // TestLockSwapped: that one platform takes the place of another one is not noticed, as
@@ -144,7 +145,7 @@ func TestLockArchivesOnly(t *testing.T) {
 	withAndWithout(t, func(t *testing.T, s *site) {
 		s.in.LockPlatforms = platformsOf[:2]
 		whole := s.ensure(t, nil).Lock
-		lock := relock(t, whole, func(h verify.Hash) bool { return h.Scheme() == verify.SchemeZH })
+		lock := relock(t, whole, func(h checksum.Hash) bool { return h.Scheme() == checksum.SchemeZH })
 		if s.in.Hashes != nil {
 			s.in.Hashes = &hashMemory{}
 		}
@@ -182,7 +183,7 @@ func TestLockDirectories(t *testing.T) {
 		}
 		// The CLI records the h1 of the directory only.
 		tree := treeOf(t, only(t, s.ensure(t, lock)))
-		lock = relock(t, lock, func(h verify.Hash) bool { return h.Scheme() == verify.SchemeZH || h == tree })
+		lock = relock(t, lock, func(h checksum.Hash) bool { return h.Scheme() == checksum.SchemeZH || h == tree })
 		if sel := only(t, s.ensure(t, lock)); len(sel.Unlocked) != 3 {
 			t.Errorf("unlocked: %v", sel.Unlocked)
 		}
@@ -196,7 +197,7 @@ func TestLockSameContent(t *testing.T) {
 	lock := s.ensure(t, nil).Lock
 	store := &hashMemory{}
 	for _, h := range lock.Accept(numbered(0), v110) {
-		if h.Scheme() == verify.SchemeZH {
+		if h.Scheme() == checksum.SchemeZH {
 			store.m.Store(h, h1Locked(lock))
 		}
 	}
@@ -232,15 +233,15 @@ func TestLockStore(t *testing.T) {
 	store := &hashMemory{}
 	s.in.Hashes, s.in.LockPlatforms = store, platformsOf[:3]
 	lock := s.ensure(t, nil).Lock
-	want := map[verify.Hash]verify.Hash{}
+	want := map[checksum.Hash]checksum.Hash{}
 	for _, platform := range inText(platformsOf[:3]) {
 		want[release.ZH(platform)] = release.H1(platform)
 	}
 	store.m.Range(func(zh, hashes any) bool {
-		if list := hashes.([]verify.Hash); len(list) != 1 || list[0] != want[zh.(verify.Hash)] {
+		if list := hashes.([]checksum.Hash); len(list) != 1 || list[0] != want[zh.(checksum.Hash)] {
 			t.Errorf("%v has %v", zh, list)
 		}
-		delete(want, zh.(verify.Hash))
+		delete(want, zh.(checksum.Hash))
 		return true
 	})
 	if len(want) > 0 {
@@ -279,8 +280,8 @@ var errBroken = errors.New("broken")
 // broken is a HashStore that fails.
 type broken struct{}
 
-func (broken) Hashes(context.Context, verify.Hash) ([]verify.Hash, error) { return nil, errBroken }
-func (broken) StoreHashes(context.Context, verify.Hash, []verify.Hash) error {
+func (broken) Hashes(context.Context, checksum.Hash) ([]checksum.Hash, error) { return nil, errBroken }
+func (broken) StoreHashes(context.Context, checksum.Hash, []checksum.Hash) error {
 	return errBroken
 }
 

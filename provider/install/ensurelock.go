@@ -11,6 +11,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // installAndLock installs the package and computes the hashes of other platforms that the
@@ -120,7 +121,7 @@ func (j *job) partition(packages []*provider.Package) (accepted, others []addrs.
 			if pkg.Platform == platform {
 				stated = pkg.Evidence().Hashes
 			}
-			return slices.ContainsFunc(stated, func(h verify.Hash) bool { return slices.Contains(accept, h) })
+			return slices.ContainsFunc(stated, func(h checksum.Hash) bool { return slices.Contains(accept, h) })
 		})
 		if known {
 			accepted = append(accepted, platform)

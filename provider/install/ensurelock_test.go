@@ -10,6 +10,7 @@ import (
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // TestLockPlatforms: the lock file has zh and h1 of every platform that is asked for, and
@@ -23,7 +24,7 @@ func TestLockPlatforms(t *testing.T) {
 	sel := only(t, result)
 	hashes := result.Lock.Accept(sel.Provider, sel.Version)
 	for _, platform := range platformsOf[:3] {
-		for _, h := range []verify.Hash{release.ZH(platform.String()), release.H1(platform.String())} {
+		for _, h := range []checksum.Hash{release.ZH(platform.String()), release.H1(platform.String())} {
 			if !slices.Contains(hashes, h) {
 				t.Errorf("the lock file lacks %s of %s", h, platform)
 			}

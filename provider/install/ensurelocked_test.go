@@ -12,6 +12,7 @@ import (
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // TestLockIsNotMutated: not by new versions, nor by removals, nor when it is refused.
@@ -88,7 +89,7 @@ func TestNothingReplacesTheLock(t *testing.T) {
 	lock := s.ensure(t, nil).Lock
 	e, _ := lock.Get(numbered(0))
 	hashes := e.Hashes
-	e.Hashes = []verify.Hash{verify.ZHSum([32]byte{1})}
+	e.Hashes = []checksum.Hash{checksum.ZHSum([32]byte{1})}
 	if err := lock.Set(e); err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +150,7 @@ func TestPredecessor(t *testing.T) {
 	s.want[random] = constraintOf("~> 3.0")
 	lock := &lockfile.File{}
 	for _, name := range []string{"random", "aws"} {
-		e := lockfile.Entry{Provider: addrs.MustParseProvider("registry.terraform.io/hashicorp/" + name), Version: addrs.MustParseVersion("3.5.0"), Hashes: []verify.Hash{verify.ZHSum([32]byte{1})}}
+		e := lockfile.Entry{Provider: addrs.MustParseProvider("registry.terraform.io/hashicorp/" + name), Version: addrs.MustParseVersion("3.5.0"), Hashes: []checksum.Hash{checksum.ZHSum([32]byte{1})}}
 		if err := lock.Set(e); err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // TestLockStated: where the registry states all hashes, and the policy records them,
@@ -109,7 +110,7 @@ func TestLockNewPackage(t *testing.T) {
 	s := newSite(t, 1)
 	lock := s.ensure(t, nil).Lock
 	e, _ := lock.Get(numbered(0))
-	e.Hashes = slices.DeleteFunc(e.Hashes, func(h verify.Hash) bool { return h.Scheme() == verify.SchemeZH })
+	e.Hashes = slices.DeleteFunc(e.Hashes, func(h checksum.Hash) bool { return h.Scheme() == checksum.SchemeZH })
 	if err := lock.Set(e); err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +134,7 @@ func TestLockGrowsByBoth(t *testing.T) {
 	release := s.AddProvider(regtest.Provider{Address: "acme/p0", Version: "1.2.0", Platforms: []string{"linux_amd64", "darwin_arm64", "windows_amd64"}})
 	lock := s.ensure(t, nil).Lock
 	e, _ := lock.Get(numbered(0))
-	e.Hashes = slices.DeleteFunc(e.Hashes, func(h verify.Hash) bool { return h == release.ZH("windows_amd64") })
+	e.Hashes = slices.DeleteFunc(e.Hashes, func(h checksum.Hash) bool { return h == release.ZH("windows_amd64") })
 	if err := lock.Set(e); err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +158,7 @@ func TestLockUnsigned(t *testing.T) {
 	}
 	s.in.Policy = func(addrs.Provider) verify.Policy { return verify.Policy{AllowUnsigned: true} }
 	result := s.ensure(t, nil)
-	want := []verify.Hash{release.H1("linux_amd64"), release.ZH("linux_amd64")}
+	want := []checksum.Hash{release.H1("linux_amd64"), release.ZH("linux_amd64")}
 	if got := result.Lock.Accept(numbered(0), addrs.MustParseVersion("1.0.0")); !slices.Equal(got, want) {
 		t.Errorf("locked %v, want %v", got, want)
 	}

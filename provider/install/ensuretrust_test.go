@@ -16,6 +16,7 @@ import (
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // cached returns a site whose cache has all packages, and whose next project is empty.
@@ -125,7 +126,7 @@ func TestTrustCacheOffline(t *testing.T) {
 	s.ensure(t, lock)
 	link(t, "/", filepath.Join(s.in.Cache.Path, "registry.example.com/acme/p0/1.1.0/linux_amd64/link"))
 	_, err := s.in.Ensure(t.Context(), s.want, lock)
-	if !errors.Is(err, provider.ErrOffline) || !errors.Is(err, verify.ErrIrregular) {
+	if !errors.Is(err, provider.ErrOffline) || !errors.Is(err, checksum.ErrIrregular) {
 		t.Errorf("%v", err)
 	}
 	s.in.Cache = &install.Dir{Path: t.TempDir()}

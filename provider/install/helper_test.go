@@ -15,6 +15,7 @@ import (
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // What most tests install.
@@ -94,7 +95,7 @@ func checkInstalled(t testing.TB, done *install.Installed) {
 	}
 }
 
-func schemes(list []verify.Hash) map[string]bool {
+func schemes(list []checksum.Hash) map[string]bool {
 	set := map[string]bool{}
 	for _, h := range list {
 		set[h.Scheme()] = true
@@ -193,9 +194,9 @@ func (e endsWhen) Err() error {
 }
 
 // h1s returns the h1 hashes of a report.
-func h1s(r *verify.Report) (list []verify.Hash) {
+func h1s(r *verify.Report) (list []checksum.Hash) {
 	for _, h := range r.Local {
-		if h.Scheme() == verify.SchemeH1 {
+		if h.Scheme() == checksum.SchemeH1 {
 			list = append(list, h)
 		}
 	}

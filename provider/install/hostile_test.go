@@ -16,6 +16,7 @@ import (
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // entry is one of an archive.
@@ -65,40 +66,40 @@ func TestHostileArchives(t *testing.T) {
 		zip  []byte
 		want error
 	}{
-		"traversal":              {zipOf(t, good, entry{name: "../../escaped"}), verify.ErrArchive},
-		"traversal below":        {zipOf(t, good, entry{name: "docs/../../escaped"}), verify.ErrArchive},
-		"backslashes":            {zipOf(t, good, entry{name: `..\..\escaped`}), verify.ErrArchive},
-		"absolute":               {zipOf(t, good, entry{name: "/tmp/escaped"}), verify.ErrArchive},
-		"drive":                  {zipOf(t, good, entry{name: "C:escaped"}), verify.ErrArchive},
-		"stream":                 {zipOf(t, good, entry{name: program + ":hidden"}), verify.ErrArchive},
-		"reserved":               {zipOf(t, good, entry{name: "NUL.txt"}), verify.ErrArchive},
-		"trailing dot":           {zipOf(t, good, entry{name: "docs."}), verify.ErrArchive},
-		"zero byte":              {zipOf(t, good, entry{name: "a\x00b"}), verify.ErrArchive},
-		"symbolic link":          {zipOf(t, good, entry{name: "link", content: "/etc", mode: fs.ModeSymlink | 0o777}), verify.ErrArchive},
-		"file through link":      {zipOf(t, entry{name: "l", content: "/tmp", mode: fs.ModeSymlink | 0o777}, entry{name: "l/escaped"}), verify.ErrArchive},
-		"device":                 {zipOf(t, good, entry{name: "dev", mode: fs.ModeDevice | 0o666}), verify.ErrArchive},
-		"pipe":                   {zipOf(t, good, entry{name: "pipe", mode: fs.ModeNamedPipe | 0o666}), verify.ErrArchive},
-		"duplicate":              {zipOf(t, good, good), verify.ErrArchive},
-		"other letters":          {zipOf(t, good, entry{name: strings.ToUpper(program)}), verify.ErrArchive},
-		"same in Unicode":        {zipOf(t, good, entry{name: "é"}, entry{name: "e\u0301"}), verify.ErrArchive},
-		"file and directory":     {zipOf(t, good, entry{name: program + "/x"}), verify.ErrArchive},
-		"no entries":             {zipOf(t), verify.ErrArchive},
-		"not an archive":         {[]byte("<html>"), verify.ErrArchive},
-		"cut off":                {one[:len(one)-1], verify.ErrArchive},
-		"damaged content":        {bytes.Replace(one, []byte("PK\x03\x04"), []byte("PK\x03\x05"), 1), verify.ErrArchive},
-		"another name inside":    {bytes.Replace(one, []byte(program), []byte(strings.ToUpper(program)), 1), verify.ErrArchive},
-		"more than announced":    {lie(t, zipOf(t, bomb), 10), verify.ErrArchive},
-		"bomb":                   {zipOf(t, good, bomb), verify.ErrTooLarge},
-		"bomb of small pieces":   {zipOf(t, many...), verify.ErrTooLarge},
-		"long name":              {zipOf(t, good, entry{name: strings.Repeat("long/", 60)}), verify.ErrTooLarge},
-		"more than the platform": {zipOf(t, good, entry{name: strings.Repeat("l", 256)}), verify.ErrArchive},
+		"traversal":              {zipOf(t, good, entry{name: "../../escaped"}), checksum.ErrArchive},
+		"traversal below":        {zipOf(t, good, entry{name: "docs/../../escaped"}), checksum.ErrArchive},
+		"backslashes":            {zipOf(t, good, entry{name: `..\..\escaped`}), checksum.ErrArchive},
+		"absolute":               {zipOf(t, good, entry{name: "/tmp/escaped"}), checksum.ErrArchive},
+		"drive":                  {zipOf(t, good, entry{name: "C:escaped"}), checksum.ErrArchive},
+		"stream":                 {zipOf(t, good, entry{name: program + ":hidden"}), checksum.ErrArchive},
+		"reserved":               {zipOf(t, good, entry{name: "NUL.txt"}), checksum.ErrArchive},
+		"trailing dot":           {zipOf(t, good, entry{name: "docs."}), checksum.ErrArchive},
+		"zero byte":              {zipOf(t, good, entry{name: "a\x00b"}), checksum.ErrArchive},
+		"symbolic link":          {zipOf(t, good, entry{name: "link", content: "/etc", mode: fs.ModeSymlink | 0o777}), checksum.ErrArchive},
+		"file through link":      {zipOf(t, entry{name: "l", content: "/tmp", mode: fs.ModeSymlink | 0o777}, entry{name: "l/escaped"}), checksum.ErrArchive},
+		"device":                 {zipOf(t, good, entry{name: "dev", mode: fs.ModeDevice | 0o666}), checksum.ErrArchive},
+		"pipe":                   {zipOf(t, good, entry{name: "pipe", mode: fs.ModeNamedPipe | 0o666}), checksum.ErrArchive},
+		"duplicate":              {zipOf(t, good, good), checksum.ErrArchive},
+		"other letters":          {zipOf(t, good, entry{name: strings.ToUpper(program)}), checksum.ErrArchive},
+		"same in Unicode":        {zipOf(t, good, entry{name: "é"}, entry{name: "e\u0301"}), checksum.ErrArchive},
+		"file and directory":     {zipOf(t, good, entry{name: program + "/x"}), checksum.ErrArchive},
+		"no entries":             {zipOf(t), checksum.ErrArchive},
+		"not an archive":         {[]byte("<html>"), checksum.ErrArchive},
+		"cut off":                {one[:len(one)-1], checksum.ErrArchive},
+		"damaged content":        {bytes.Replace(one, []byte("PK\x03\x04"), []byte("PK\x03\x05"), 1), checksum.ErrArchive},
+		"another name inside":    {bytes.Replace(one, []byte(program), []byte(strings.ToUpper(program)), 1), checksum.ErrArchive},
+		"more than announced":    {lie(t, zipOf(t, bomb), 10), checksum.ErrArchive},
+		"bomb":                   {zipOf(t, good, bomb), checksum.ErrTooLarge},
+		"bomb of small pieces":   {zipOf(t, many...), checksum.ErrTooLarge},
+		"long name":              {zipOf(t, good, entry{name: strings.Repeat("long/", 60)}), checksum.ErrTooLarge},
+		"more than the platform": {zipOf(t, good, entry{name: strings.Repeat("l", 256)}), checksum.ErrArchive},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := newOffer(t, regtest.Provider{Zip: c.zip})
 			base := t.TempDir()
 			d := &install.Dir{Path: filepath.Join(base, "a", "b", "plugins")}
-			policy := verify.Policy{Limits: verify.Limits{Unpacked: 1 << 19, Entries: 100, NameLen: 280}}
+			policy := verify.Policy{Limits: checksum.Limits{Unpacked: 1 << 19, Entries: 100, NameLen: 280}}
 			done, err := d.Install(t.Context(), o.src, o.pkg, install.Options{Policy: policy})
 			if _, ok := errors.AsType[*provider.Error](err); !ok || !errors.Is(err, c.want) {
 				t.Errorf("%v, want %v", err, c.want)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 var (
@@ -63,7 +63,7 @@ type killer struct {
 	s      *fleetServer
 	r      *rand.Rand
 	dir    string
-	accept map[string][]verify.Hash
+	accept map[string][]checksum.Hash
 	seen   map[string]int
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // LinkMode says how a package gets from one directory into another. Where the
@@ -89,8 +90,8 @@ func (d *Dir) place(ctx context.Context, from *Installed, how LinkMode) (*Packag
 	}
 	defer st.release()
 	r := &replica{content: content{ctx}, staging: st, from: from.Dir, how: how, typ: from.Provider.Type(), trusted: true}
-	finished, err := r.make(func(h1 verify.Hash) error {
-		_, err := verify.Policy{Accept: from.Report.Local}.Judge(verify.Evidence{}, -1, []verify.Hash{h1})
+	finished, err := r.make(func(h1 checksum.Hash) error {
+		_, err := verify.Policy{Accept: from.Report.Local}.Judge(verify.Evidence{}, -1, []checksum.Hash{h1})
 		return err
 	})
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 var modes = []install.LinkMode{"", install.Symlink, install.HardLink, install.Reflink, install.Copy}
@@ -125,11 +126,11 @@ func TestUnpacked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h1, err := verify.H1Dir(t.Context(), os.DirFS(filepath.Join(mirror, home)))
+	h1, err := checksum.H1Dir(t.Context(), os.DirFS(filepath.Join(mirror, home)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	locked := verify.Policy{Accept: []verify.Hash{h1}}
+	locked := verify.Policy{Accept: []checksum.Hash{h1}}
 	for _, mode := range modes {
 		d := newDir(t)
 		done, err := d.Install(t.Context(), m, pkg, install.Options{Policy: locked, Link: mode})
@@ -156,10 +157,10 @@ func TestUnpacked(t *testing.T) {
 		want   error
 	}{
 		"strict":            {verify.Policy{}, verify.ErrUnchecked},
-		"another":           {verify.Policy{Accept: []verify.Hash{verify.MustParseHash("h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=")}}, verify.ErrNotAccepted},
-		"only zh is locked": {verify.Policy{Accept: []verify.Hash{verify.ZHSum([32]byte{})}}, verify.ErrNotAccepted},
-		"too large":         {verify.Policy{AllowUnchecked: true, Limits: verify.Limits{Unpacked: 10}}, provider.ErrTooLarge},
-		"too many":          {verify.Policy{AllowUnchecked: true, Limits: verify.Limits{Entries: 2}}, provider.ErrTooLarge},
+		"another":           {verify.Policy{Accept: []checksum.Hash{checksum.MustParseHash("h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=")}}, verify.ErrNotAccepted},
+		"only zh is locked": {verify.Policy{Accept: []checksum.Hash{checksum.ZHSum([32]byte{})}}, verify.ErrNotAccepted},
+		"too large":         {verify.Policy{AllowUnchecked: true, Limits: checksum.Limits{Unpacked: 10}}, provider.ErrTooLarge},
+		"too many":          {verify.Policy{AllowUnchecked: true, Limits: checksum.Limits{Entries: 2}}, provider.ErrTooLarge},
 	} {
 		for _, mode := range modes {
 			if mode == install.Symlink && errors.Is(c.want, provider.ErrTooLarge) {
@@ -173,7 +174,7 @@ func TestUnpacked(t *testing.T) {
 		}
 	}
 	d := newDir(t)
-	just := verify.Limits{Unpacked: int64(len("program") + len("text")), Entries: 3} // with one directory, as in an archive
+	just := checksum.Limits{Unpacked: int64(len("program") + len("text")), Entries: 3} // with one directory, as in an archive
 	if done, err := d.Install(t.Context(), m, pkg, install.Options{Policy: verify.Policy{AllowUnchecked: true, Limits: just}}); err != nil || done.Report.Trust != verify.Unchecked {
 		t.Errorf("%+v, %v", done, err)
 	}
@@ -188,7 +189,7 @@ func TestUnpacked(t *testing.T) {
 	link(t, "/etc/passwd", filepath.Join(mirror, home, "docs", "link"))
 	for _, mode := range modes {
 		d := newDir(t)
-		if _, err := d.Install(t.Context(), m, pkg, install.Options{Policy: verify.Policy{AllowUnchecked: true}, Link: mode}); !errors.Is(err, verify.ErrIrregular) {
+		if _, err := d.Install(t.Context(), m, pkg, install.Options{Policy: verify.Policy{AllowUnchecked: true}, Link: mode}); !errors.Is(err, checksum.ErrIrregular) {
 			t.Errorf("%q, with a link in it: %v", mode, err)
 		}
 		wantNames(t, d.Path)
@@ -200,7 +201,7 @@ func TestUnpacked(t *testing.T) {
 func TestPartIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	o := newOffer(t, regtest.Provider{NoSums: true})
-	o.pkg.SHA256, o.pkg.Hashes = verify.Hash{}, nil
+	o.pkg.SHA256, o.pkg.Hashes = checksum.Hash{}, nil
 	d := newDir(t)
 	write(t, d.Path, home+"/"+program, "a part")
 	done := o.install(t, d, install.Options{Policy: verify.Policy{AllowUnchecked: true}})
@@ -217,7 +218,7 @@ func TestStatedH1(t *testing.T) {
 	d := newDir(t)
 	policy := verify.Policy{AllowUnsigned: true}
 	first := o.install(t, d, install.Options{Policy: policy})
-	o.pkg.Hashes = map[addrs.Platform][]verify.Hash{linux: h1s(first.Report)}
+	o.pkg.Hashes = map[addrs.Platform][]checksum.Hash{linux: h1s(first.Report)}
 	o.reg.Reset()
 	if again := o.install(t, d, install.Options{Policy: policy}); !again.Reused || again.Fetched != 0 || again.Report.Trust != verify.Checked || len(o.reg.Requests()) != 0 {
 		t.Errorf("%+v", again)

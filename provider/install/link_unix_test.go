@@ -11,6 +11,7 @@ import (
 
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // TestPlaceHasNoLimits: what a policy has accepted, with whatever limits, can be placed. A
@@ -19,10 +20,10 @@ func TestPlaceHasNoLimits(t *testing.T) {
 	t.Parallel()
 	from := &install.Installed{
 		Package: install.Package{Provider: alpha, Version: v1, Platform: linux, Dir: t.TempDir()},
-		Report:  &verify.Report{Local: []verify.Hash{verify.MustParseHash("h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=")}},
+		Report:  &verify.Report{Local: []checksum.Hash{checksum.MustParseHash("h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=")}},
 	}
 	large := write(t, from.Dir, program, "")
-	if err := os.Truncate(large, verify.Limits{}.Effective().Unpacked+1); err != nil {
+	if err := os.Truncate(large, checksum.Limits{}.Effective().Unpacked+1); err != nil {
 		t.Skipf("skipped: no such large file can be made: %v", err)
 	}
 	for _, mode := range []install.LinkMode{install.Copy, install.HardLink} {

@@ -10,7 +10,7 @@ import (
 	"io"
 	"os"
 
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // note is what somebody who has installed a package leaves for those who wait for the
@@ -23,14 +23,14 @@ import (
 // came with the directory, out of a backup or an archive. Where modes do not tell whose a
 // file is, as on Windows, no note is believed, and those who wait download.
 type note struct {
-	Size   int64       `json:"size"`   // of the archive
-	ZH     verify.Hash `json:"zh"`     // of the archive
-	Packed verify.Hash `json:"packed"` // its h1
-	Tree   verify.Hash `json:"tree"`   // the h1 of the directory
-	Once   string      `json:"once"`   // makes it another one each time
+	Size   int64         `json:"size"`   // of the archive
+	ZH     checksum.Hash `json:"zh"`     // of the archive
+	Packed checksum.Hash `json:"packed"` // its h1
+	Tree   checksum.Hash `json:"tree"`   // the h1 of the directory
+	Once   string        `json:"once"`   // makes it another one each time
 }
 
-func (n *note) hashes() []verify.Hash { return []verify.Hash{n.ZH, n.Packed, n.Tree} }
+func (n *note) hashes() []checksum.Hash { return []checksum.Hash{n.ZH, n.Packed, n.Tree} }
 
 const maxNote = 4 << 10
 
@@ -67,7 +67,7 @@ func (s *spot) news(before []byte) *note {
 	}
 	var n *note
 	if json.Unmarshal(data, &n) != nil || n == nil || n.Size <= 0 ||
-		n.ZH.Scheme() != verify.SchemeZH || n.Packed.Scheme() != verify.SchemeH1 || n.Tree.Scheme() != verify.SchemeH1 {
+		n.ZH.Scheme() != checksum.SchemeZH || n.Packed.Scheme() != checksum.SchemeH1 || n.Tree.Scheme() != checksum.SchemeH1 {
 		return nil
 	}
 	return n

@@ -14,6 +14,7 @@ import (
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // noteIn returns the only note in a directory.
@@ -91,7 +92,7 @@ func TestNoteWhileWaiting(t *testing.T) {
 	}
 	var waiting, working sync.WaitGroup
 	policies := map[string]verify.Policy{
-		"strict": {}, "pinned": {Keys: []verify.Key{o.reg.Key().Public()}}, "locked": {Accept: []verify.Hash{o.pkg.SHA256}},
+		"strict": {}, "pinned": {Keys: []verify.Key{o.reg.Key().Public()}}, "locked": {Accept: []checksum.Hash{o.pkg.SHA256}},
 		"another": {Keys: []verify.Key{regtest.NewKey(regtest.KeyOptions{}).Public()}},
 	}
 	var mu sync.Mutex

@@ -28,7 +28,7 @@ import (
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 var roleFile = flag.String("install.role", "", "be a process that installs what this `file` says; see TestChild")
@@ -37,10 +37,10 @@ var roleFile = flag.String("install.role", "", "be a process that installs what 
 // have no other in common.
 type role struct {
 	Dir, Server, CA string
-	Accept          map[string][]verify.Hash // by provider; nil: no lock
-	Times           int                      // how often each provider is installed at once
-	Seed            uint64                   // of the order
-	Hold            string                   // only hold the lock of this file, as the CLI does, until killed
+	Accept          map[string][]checksum.Hash // by provider; nil: no lock
+	Times           int                        // how often each provider is installed at once
+	Seed            uint64                     // of the order
+	Hold            string                     // only hold the lock of this file, as the CLI does, until killed
 }
 
 // fleet are the providers that the processes install.
@@ -227,11 +227,11 @@ func (r role) one(ctx context.Context, src *regclient.Client, name string) error
 }
 
 // lock installs the fleet elsewhere and returns the hashes of each provider.
-func (s *fleetServer) lock(t *testing.T) map[string][]verify.Hash {
+func (s *fleetServer) lock(t *testing.T) map[string][]checksum.Hash {
 	t.Helper()
 	d := newDir(t)
 	src := &regclient.Client{HTTP: s.reg.Client()}
-	accept := map[string][]verify.Hash{}
+	accept := map[string][]checksum.Hash{}
 	for _, name := range fleet {
 		pkg, err := src.ProviderPackage(t.Context(), fleetProvider(name), v1, linux)
 		if err != nil {
@@ -299,7 +299,7 @@ func (s *fleetServer) watch(t *testing.T, cmd *exec.Cmd, lines *bufio.Scanner) {
 
 // wantFleet makes sure that whatever is in the directory under the name of a package is
 // that package, and if complete, that all are there and nothing else.
-func wantFleet(t *testing.T, dir string, accept map[string][]verify.Hash, complete bool) {
+func wantFleet(t *testing.T, dir string, accept map[string][]checksum.Hash, complete bool) {
 	t.Helper()
 	d := &install.Dir{Path: dir}
 	count := 0

@@ -8,7 +8,7 @@ import (
 
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/fsx"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // put moves what is finished in the working place, and on disk, to the spot, whose lock
@@ -27,7 +27,7 @@ func (s *spot) put(st *staging, finished string) error {
 
 // same returns the package at the spot if it has this content, otherwise nil: then there
 // is nothing, or what there is does not deserve to stay.
-func (s *spot) same(ctx context.Context, h1 verify.Hash) (*Package, error) {
+func (s *spot) same(ctx context.Context, h1 checksum.Hash) (*Package, error) {
 	pkg, err := s.look()
 	if err != nil {
 		if errors.Is(err, ErrNotInstalled) {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/provider"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // replica is a package in the making, of one that is unpacked elsewhere.
@@ -21,8 +21,8 @@ type replica struct {
 	*staging
 	from   string // a directory, or a symbolic link to one
 	how    LinkMode
-	typ    string        // of the provider
-	limits verify.Limits // for what is made, unless it is trusted
+	typ    string          // of the provider
+	limits checksum.Limits // for what is made, unless it is trusted
 
 	// trusted: the package has been judged a moment ago. What only leads there need not
 	// be hashed again.
@@ -30,7 +30,7 @@ type replica struct {
 }
 
 // make makes the replica and has its h1 judged. It returns its name in the working place.
-func (r *replica) make(judge func(verify.Hash) error) (finished string, err error) {
+func (r *replica) make(judge func(checksum.Hash) error) (finished string, err error) {
 	if err := r.how.check(); err != nil {
 		return "", err
 	}
@@ -47,7 +47,7 @@ func (r *replica) make(judge func(verify.Hash) error) (finished string, err erro
 }
 
 // judgeThere judges the package where it is.
-func (r *replica) judgeThere(judge func(verify.Hash) error) error {
+func (r *replica) judgeThere(judge func(checksum.Hash) error) error {
 	root, err := os.OpenRoot(r.from)
 	if err != nil {
 		return err
@@ -81,29 +81,29 @@ func (r *replica) symlink() (string, error) {
 }
 
 // files makes directories, and files in them, and returns their h1.
-func (r *replica) files() (verify.Hash, error) {
+func (r *replica) files() (checksum.Hash, error) {
 	from, err := os.OpenRoot(r.from)
 	if err != nil {
-		return verify.Hash{}, err
+		return checksum.Hash{}, err
 	}
 	defer from.Close()
 	t, err := listTree(r.ctx, from)
 	if err != nil {
-		return verify.Hash{}, err
+		return checksum.Hash{}, err
 	}
 	limits, entries := r.limits.Effective(), len(t.files)+len(t.dirs)-1 // archives do not count the top
 	if !r.trusted && (t.size > limits.Unpacked || entries > limits.Entries) {
-		return verify.Hash{}, fmt.Errorf("%d bytes in %d files: %w", t.size, len(t.files), provider.ErrTooLarge)
+		return checksum.Hash{}, fmt.Errorf("%d bytes in %d files: %w", t.size, len(t.files), provider.ErrTooLarge)
 	}
 	for i, dir := range t.dirs {
 		t.dirs[i] = path.Join(r.tree(), dir)
 		if err := r.root.Mkdir(t.dirs[i], 0o755); err != nil {
-			return verify.Hash{}, err
+			return checksum.Hash{}, err
 		}
 	}
 	h1, err := t.h1(func(name string) ([sha256.Size]byte, error) { return r.file(from, name) })
 	if err != nil {
-		return verify.Hash{}, err
+		return checksum.Hash{}, err
 	}
 	return h1, r.sync(t.dirs)
 }

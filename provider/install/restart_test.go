@@ -15,6 +15,7 @@ import (
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // TestAheadOfForged: what was unpacked of one archive is never taken for the content of
@@ -35,7 +36,7 @@ func TestAheadOfForged(t *testing.T) {
 			waitFor(t, second, "second") // so the one before it is done
 			return 0, provider.ErrChanged
 		}))
-		policy := verify.Policy{Accept: []verify.Hash{zhOf(t, good)}}
+		policy := verify.Policy{Accept: []checksum.Hash{zhOf(t, good)}}
 		done, err := d.Install(t.Context(), &scripted{[]io.Reader{first, bytes.NewReader(good)}}, &anyPackage, install.Options{Policy: policy})
 		if err != nil {
 			t.Fatal(err)
@@ -62,9 +63,9 @@ func waitFor(t *testing.T, path, content string) {
 	}
 }
 
-func zhOf(t *testing.T, data []byte) verify.Hash {
+func zhOf(t *testing.T, data []byte) checksum.Hash {
 	t.Helper()
-	zh, err := verify.ZH(t.Context(), bytes.NewReader(data))
+	zh, err := checksum.ZH(t.Context(), bytes.NewReader(data))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // reuse returns the package that is there if the policy accepts it, by the hashes of the
@@ -21,7 +22,7 @@ func (i *installation) reuse(ctx context.Context, n *note) (*Installed, error) {
 	if err != nil {
 		return nil, ctx.Err() // what cannot be read is not a package
 	}
-	local, size := []verify.Hash{h1}, int64(-1)
+	local, size := []checksum.Hash{h1}, int64(-1)
 	if n != nil && n.Tree == h1 {
 		local, size = n.hashes(), n.Size
 	}

@@ -28,6 +28,7 @@ import (
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 var (
@@ -160,8 +161,8 @@ func soakRegistry(key *regtest.Key) *regtest.Registry {
 }
 
 // soakTruth returns the h1 of the directory of every package.
-func soakTruth(t *testing.T, reg *regtest.Registry) map[string]verify.Hash {
-	truth := map[string]verify.Hash{}
+func soakTruth(t *testing.T, reg *regtest.Registry) map[string]checksum.Hash {
+	truth := map[string]checksum.Hash{}
 	src := &regclient.Client{HTTP: reg.Client()}
 	d := newDir(t)
 	for _, name := range []string{"alpha", "beta", "gamma"} {
@@ -185,7 +186,7 @@ func soakTruth(t *testing.T, reg *regtest.Registry) map[string]verify.Hash {
 }
 
 // soakOnce installs one provider and tells how that ended.
-func soakOnce(t *testing.T, r *rand.Rand, u *unlucky, truth map[string]verify.Hash) string {
+func soakOnce(t *testing.T, r *rand.Rand, u *unlucky, truth map[string]checksum.Hash) string {
 	dir, err := os.MkdirTemp(t.TempDir(), "")
 	if err != nil {
 		t.Error(err)
@@ -206,7 +207,7 @@ func soakOnce(t *testing.T, r *rand.Rand, u *unlucky, truth map[string]verify.Ha
 	var lock *lockfile.File
 	if r.IntN(3) == 0 {
 		lock = new(lockfile.File)
-		if err := lock.Set(lockfile.Entry{Provider: p, Version: addrs.MustParseVersion("1.1.0"), Hashes: []verify.Hash{truth[name+" 1.1.0"]}}); err != nil {
+		if err := lock.Set(lockfile.Entry{Provider: p, Version: addrs.MustParseVersion("1.1.0"), Hashes: []checksum.Hash{truth[name+" 1.1.0"]}}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -234,7 +235,7 @@ func soakOnce(t *testing.T, r *rand.Rand, u *unlucky, truth map[string]verify.Ha
 var soakKinds = []error{
 	context.Canceled, provider.ErrNotFound, provider.ErrUnauthorized, provider.ErrTooLarge, provider.ErrInsecure, provider.ErrChanged,
 	verify.ErrUnsigned, verify.ErrUnchecked, verify.ErrBadSignature, verify.ErrUnknownKey, verify.ErrNotListed, verify.ErrFilename,
-	verify.ErrNotAccepted, verify.ErrArchive, io.ErrUnexpectedEOF,
+	verify.ErrNotAccepted, checksum.ErrArchive, io.ErrUnexpectedEOF,
 }
 
 // soakError tells the kind of an error, which must be one of package provider.
@@ -253,7 +254,7 @@ func soakError(t *testing.T, err error, ctx context.Context) string {
 			return "error: " + kind.Error()
 		}
 	}
-	if _, ok := errors.AsType[*verify.MismatchError](err); ok {
+	if _, ok := errors.AsType[*checksum.MismatchError](err); ok {
 		return "error: mismatch"
 	}
 	if typed.Status != 0 && typed.Status != http.StatusOK {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/provider/lockfile"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // large is a lock of 50 providers with 30 hashes each.
@@ -14,7 +14,7 @@ func large(tb testing.TB) *lockfile.File {
 	f := &lockfile.File{}
 	for i := range 50 {
 		p := addrs.MustParseProvider(fmt.Sprintf("registry.example.com/acme/p%02d", i))
-		hashes := []verify.Hash{h1a}
+		hashes := []checksum.Hash{h1a}
 		for j := range 29 {
 			hashes = append(hashes, zh(i*100+j))
 		}

@@ -7,11 +7,11 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // ErrTooLarge: the file has more than [MaxSize] bytes.
-var ErrTooLarge = verify.ErrTooLarge
+var ErrTooLarge = checksum.ErrTooLarge
 
 // maxProblems bounds how many problems of one file are reported.
 const maxProblems = 50
@@ -23,7 +23,7 @@ type ParseError struct {
 	Line     int    // counted from 1
 	Column   int    // in characters, counted from 1
 	Message  string // what is wrong; safe to print
-	Err      error  // the cause, such as an *addrs.ParseError or a *verify.HashError; may be nil
+	Err      error  // the cause, such as an *addrs.ParseError or a *checksum.HashError; may be nil
 }
 
 // Error returns "FILENAME:LINE:COLUMN: MESSAGE".

@@ -9,6 +9,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 const exampleLock = `# This file is maintained automatically by "tofu init".
@@ -59,7 +60,7 @@ func ExampleFile_Merge() {
 		log.Fatal(err)
 	}
 	report := &verify.Report{ // comes from provider.Download or verify.Policy
-		Local: []verify.Hash{verify.MustParseHash("h1:R5Ucn26riKIEijcsiOMBR3uOAjuOMfI1x7XvH4P6B1w=")},
+		Local: []checksum.Hash{checksum.MustParseHash("h1:R5Ucn26riKIEijcsiOMBR3uOAjuOMfI1x7XvH4P6B1w=")},
 	}
 	err = lock.Merge(
 		addrs.MustParseProvider("hashicorp/random"),
@@ -136,7 +137,7 @@ provider "registry.opentofu.org/hashicorp/random" {
 	}
 	random, _ := lock.Get(addrs.MustParseProvider("hashicorp/random"))
 	report := &verify.Report{
-		Local: []verify.Hash{verify.MustParseHash("h1:R5Ucn26riKIEijcsiOMBR3uOAjuOMfI1x7XvH4P6B1w=")},
+		Local: []checksum.Hash{checksum.MustParseHash("h1:R5Ucn26riKIEijcsiOMBR3uOAjuOMfI1x7XvH4P6B1w=")},
 	}
 	if err := lock.Merge(random.Provider, random.Version, random.Constraints, report); err != nil {
 		log.Fatal(err)

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // Name is what the CLI calls the file, in the directory of the configuration.
@@ -48,7 +48,7 @@ type Entry struct {
 
 	// Hashes are those of the packages of this version, for all platforms together and
 	// of any scheme, sorted and without duplicates. None: no package is known yet.
-	Hashes []verify.Hash `json:"hashes,omitempty"`
+	Hashes []checksum.Hash `json:"hashes,omitempty"`
 }
 
 // equal reports whether e and o would be written alike.
@@ -97,9 +97,9 @@ func (f *File) Covers(p addrs.Provider, v addrs.Version) bool {
 // install only what is locked. Others ask [File.Covers] first and, where it is false,
 // leave the field nil, so that the package must be trusted for another reason, such as
 // its signature.
-func (f *File) Accept(p addrs.Provider, v addrs.Version) []verify.Hash {
+func (f *File) Accept(p addrs.Provider, v addrs.Version) []checksum.Hash {
 	if !f.Covers(p, v) {
-		return []verify.Hash{}
+		return []checksum.Hash{}
 	}
 	return slices.Clone(f.entries[p].Hashes)
 }

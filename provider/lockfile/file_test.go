@@ -10,6 +10,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 func TestZeroFile(t *testing.T) {
@@ -61,9 +62,9 @@ func TestAcceptAndCovers(t *testing.T) {
 		name string
 		p    addrs.Provider
 		v    addrs.Version
-		want []verify.Hash
+		want []checksum.Hash
 	}{
-		{"locked", alpha, v1, []verify.Hash{h1a, new1, zh1}},
+		{"locked", alpha, v1, []checksum.Hash{h1a, new1, zh1}},
 		{"at another version", alpha, v2, nil},
 		{"without hashes", beta, v1, nil},
 		{"not locked", addrs.MustParseProvider("acme/other"), v1, nil},
@@ -80,7 +81,7 @@ func TestAcceptAndCovers(t *testing.T) {
 	}
 	// A policy with what is not covered refuses even a package with a hash.
 	policy := verify.Policy{Accept: f.Accept(beta, v1)}
-	if report, err := policy.Judge(verify.Evidence{}, 1, []verify.Hash{zh1}); err == nil {
+	if report, err := policy.Judge(verify.Evidence{}, 1, []checksum.Hash{zh1}); err == nil {
 		t.Errorf("accepted: %v", report)
 	}
 }
@@ -89,7 +90,7 @@ func TestAcceptAndCovers(t *testing.T) {
 func TestCopies(t *testing.T) {
 	t.Parallel()
 	f := parse(t, canonical)
-	given := []verify.Hash{zh2, zh1}
+	given := []checksum.Hash{zh2, zh1}
 	merge(t, f, beta, v1, addrs.ProviderConstraint{}, given...)
 	before := string(f.Bytes())
 	clone := f.Clone()

@@ -14,7 +14,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/provider/lockfile"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // seeds are files of all sorts, for the fuzz targets and the comparison with the HCL
@@ -217,7 +217,7 @@ var edits = map[string]func(testing.TB, *lockfile.File){
 	},
 }
 
-func merge(t testing.TB, f *lockfile.File, p addrs.Provider, v addrs.Version, c addrs.ProviderConstraint, hashes ...verify.Hash) {
+func merge(t testing.TB, f *lockfile.File, p addrs.Provider, v addrs.Version, c addrs.ProviderConstraint, hashes ...checksum.Hash) {
 	t.Helper()
 	if err := f.Merge(p, v, c, report(hashes...)); err != nil {
 		t.Fatal(err)
@@ -249,7 +249,7 @@ var equalValues = cmp.Options{
 	cmp.Comparer(func(a, b addrs.Provider) bool { return a == b }),
 	cmp.Comparer(func(a, b addrs.Version) bool { return a == b }),
 	cmp.Comparer(func(a, b addrs.ProviderConstraint) bool { return a == b }),
-	cmp.Comparer(func(a, b verify.Hash) bool { return a == b }),
+	cmp.Comparer(func(a, b checksum.Hash) bool { return a == b }),
 	cmpopts.EquateEmpty(),
 }
 

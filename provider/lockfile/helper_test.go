@@ -8,6 +8,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // Parts of lock files that many tests use.
@@ -19,19 +20,19 @@ var (
 	v1 = addrs.MustParseVersion("1.0.0")
 	v2 = addrs.MustParseVersion("2.0.0-rc.1+meta")
 
-	h1a  = verify.MustParseHash("h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=")
+	h1a  = checksum.MustParseHash("h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=")
 	zh1  = zh(1)
 	zh2  = zh(2)
 	zh3  = zh(3)
-	new1 = verify.MustParseHash("h9:of-a-later-scheme")
+	new1 = checksum.MustParseHash("h9:of-a-later-scheme")
 )
 
-func zh(n int) verify.Hash { return verify.MustParseHash(fmt.Sprintf("zh:%064x", n)) }
+func zh(n int) checksum.Hash { return checksum.MustParseHash(fmt.Sprintf("zh:%064x", n)) }
 
 func constraint(s string) addrs.ProviderConstraint { return addrs.MustParseProviderConstraint(s) }
 
 // report is one that calls the hashes recordable.
-func report(hashes ...verify.Hash) *verify.Report { return &verify.Report{Local: hashes} }
+func report(hashes ...checksum.Hash) *verify.Report { return &verify.Report{Local: hashes} }
 
 // canonical is a file as the CLI writes it.
 var canonical = strings.Join([]string{

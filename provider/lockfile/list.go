@@ -5,18 +5,18 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // An element is one of a list in brackets, with the comments around it.
 type element struct {
-	above  []string    // comments before it
-	value  span        // empty at a comma or bracket with nothing before it
-	tokens int         // how many are in value
-	first  token       // of value
-	behind []string    // comments after it in its line
-	last   bool        // nothing but comments came after the last comma or element
-	hash   verify.Hash // set by read
+	above  []string      // comments before it
+	value  span          // empty at a comma or bracket with nothing before it
+	tokens int           // how many are in value
+	first  token         // of value
+	behind []string      // comments after it in its line
+	last   bool          // nothing but comments came after the last comma or element
+	hash   checksum.Hash // set by read
 }
 
 // elements returns those of the list that is the value of a. They are separated by
@@ -105,12 +105,12 @@ func (a *argument) isList(src string) bool {
 }
 
 // hashes returns those in the list that is the value of a.
-func (p *parser) hashes(a *argument) []verify.Hash {
+func (p *parser) hashes(a *argument) []checksum.Hash {
 	if !a.isList(p.src) {
 		p.report(wrong(a.value.start, "argument \"hashes\" wants a list in brackets"))
 		return nil
 	}
-	var hashes []verify.Hash
+	var hashes []checksum.Hash
 	n := 0
 	for e := range elements(p.src, a) {
 		if e.last || p.full() {
@@ -141,7 +141,7 @@ func (e *element) read(src string) *problem {
 	if problem != nil {
 		return problem
 	}
-	h, err := verify.ParseHash(raw)
+	h, err := checksum.ParseHash(raw)
 	if err != nil {
 		return because(e.value.start, err)
 	}
@@ -154,20 +154,20 @@ func (e *element) read(src string) *problem {
 // relist returns the list that is the value of a with the hashes want, which are
 // sorted. What is already there keeps its place and its comments. With fresh, elements
 // that are no hashes are dropped too.
-func relist(src string, a *argument, want []verify.Hash, fresh bool) string {
+func relist(src string, a *argument, want []checksum.Hash, fresh bool) string {
 	list := []element{{above: comments(src, a.value), last: true}}
 	if a.isList(src) {
 		list = slices.Collect(elements(src, a))
 	}
-	there := map[verify.Hash]bool{}
+	there := map[checksum.Hash]bool{}
 	for i := range list {
 		_ = list[i].read(src) // what has a problem is no hash, or is written anew
 		there[list[i].hash] = true
 	}
-	missing := slices.DeleteFunc(slices.Clone(want), func(h verify.Hash) bool { return there[h] })
+	missing := slices.DeleteFunc(slices.Clone(want), func(h checksum.Hash) bool { return there[h] })
 	b := []byte("[\n")
 	for _, e := range list {
-		_, keep := slices.BinarySearchFunc(want, e.hash, verify.Hash.Compare)
+		_, keep := slices.BinarySearchFunc(want, e.hash, checksum.Hash.Compare)
 		if e.hash.IsZero() {
 			keep = e.tokens > 0 && !fresh
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // ErrNotLockable: the provider has no packages that could be locked. It is built into
@@ -27,7 +28,7 @@ var ErrNotLockable = errors.New("provider cannot be locked")
 // The error wraps [ErrNotLockable], or says that v or c is not one of a provider. After
 // an error f is unchanged.
 func (f *File) Merge(p addrs.Provider, v addrs.Version, c addrs.ProviderConstraint, reports ...*verify.Report) error {
-	var hashes []verify.Hash
+	var hashes []checksum.Hash
 	if old := f.entries[p]; old.Version == v {
 		hashes = slices.Clone(old.Hashes)
 	}
@@ -83,9 +84,9 @@ func lockable(p addrs.Provider) error {
 }
 
 // normal returns a sorted copy of list without duplicates and zero hashes.
-func normal(list []verify.Hash) []verify.Hash {
-	out := slices.DeleteFunc(slices.Clone(list), verify.Hash.IsZero)
-	slices.SortFunc(out, verify.Hash.Compare)
+func normal(list []checksum.Hash) []checksum.Hash {
+	out := slices.DeleteFunc(slices.Clone(list), checksum.Hash.IsZero)
+	slices.SortFunc(out, checksum.Hash.Compare)
 	return slices.Compact(out)
 }
 

@@ -9,23 +9,24 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 func TestMerge(t *testing.T) {
 	t.Parallel()
-	signed := &verify.Report{Local: []verify.Hash{h1a}, Signed: []verify.Hash{zh2, zh1}, Claimed: []verify.Hash{zh3}}
-	stated := &verify.Report{Local: []verify.Hash{zh1}, Claimed: []verify.Hash{zh3}, RecordStated: true}
+	signed := &verify.Report{Local: []checksum.Hash{h1a}, Signed: []checksum.Hash{zh2, zh1}, Claimed: []checksum.Hash{zh3}}
+	stated := &verify.Report{Local: []checksum.Hash{zh1}, Claimed: []checksum.Hash{zh3}, RecordStated: true}
 	for _, tt := range []struct {
 		name    string
 		version addrs.Version
 		reports []*verify.Report
-		want    []verify.Hash
+		want    []checksum.Hash
 	}{
-		{"computed and signed, not claimed", v1, []*verify.Report{signed}, []verify.Hash{h1a, new1, zh1, zh2}},
-		{"claimed, if that is recordable", v1, []*verify.Report{stated}, []verify.Hash{h1a, new1, zh1, zh3}},
-		{"several platforms, and none", v1, []*verify.Report{signed, nil, stated}, []verify.Hash{h1a, new1, zh1, zh2, zh3}},
-		{"no report", v1, nil, []verify.Hash{h1a, new1, zh1}},
-		{"another version", v2, []*verify.Report{signed}, []verify.Hash{h1a, zh1, zh2}},
+		{"computed and signed, not claimed", v1, []*verify.Report{signed}, []checksum.Hash{h1a, new1, zh1, zh2}},
+		{"claimed, if that is recordable", v1, []*verify.Report{stated}, []checksum.Hash{h1a, new1, zh1, zh3}},
+		{"several platforms, and none", v1, []*verify.Report{signed, nil, stated}, []checksum.Hash{h1a, new1, zh1, zh2, zh3}},
+		{"no report", v1, nil, []checksum.Hash{h1a, new1, zh1}},
+		{"another version", v2, []*verify.Report{signed}, []checksum.Hash{h1a, zh1, zh2}},
 		{"another version, no report", v2, nil, nil},
 	} {
 		for _, f := range []*lockfile.File{parse(t, canonical), parseLenient(t, canonical)} {
@@ -84,11 +85,11 @@ func TestMergeRefuses(t *testing.T) {
 func TestSet(t *testing.T) {
 	t.Parallel()
 	f := &lockfile.File{}
-	given := []verify.Hash{zh2, {}, zh1, zh2}
+	given := []checksum.Hash{zh2, {}, zh1, zh2}
 	if err := f.Set(lockfile.Entry{Provider: alpha, Version: v1, Hashes: given}); err != nil {
 		t.Fatal(err)
 	}
-	if got := f.Accept(alpha, v1); !slices.Equal(got, []verify.Hash{zh1, zh2}) || given[0] != zh2 {
+	if got := f.Accept(alpha, v1); !slices.Equal(got, []checksum.Hash{zh1, zh2}) || given[0] != zh2 {
 		t.Errorf("got %v of %v", got, given)
 	}
 	if err := f.Set(lockfile.Entry{Provider: alpha, Version: v1}); err != nil || f.Covers(alpha, v1) {

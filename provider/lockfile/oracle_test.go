@@ -8,7 +8,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // verdict is what the HCL library and the rules of the CLI make of a file.
@@ -97,7 +97,7 @@ func (v *verdict) hashes(e hclsyntax.Expression) []string {
 	var out []string
 	for _, e := range list.Exprs {
 		text, ok := v.text(e)
-		h, err := verify.ParseHash(text)
+		h, err := checksum.ParseHash(text)
 		if !ok || err != nil || h.String() != text {
 			v.lock = false
 		}

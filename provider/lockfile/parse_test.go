@@ -9,7 +9,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/provider/lockfile"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // block is a provider block around lines.
@@ -29,11 +29,11 @@ func TestParse(t *testing.T) {
 		t.Errorf("header %q, %d entries, warnings %v", f.Header, f.Len(), f.Warnings())
 	}
 	e, ok := f.Get(alpha)
-	if !ok || e.Provider != alpha || e.Version != v1 || e.Constraints != constraint(">= 0.9, < 2") || !slices.Equal(e.Hashes, []verify.Hash{h1a, new1, zh1}) {
+	if !ok || e.Provider != alpha || e.Version != v1 || e.Constraints != constraint(">= 0.9, < 2") || !slices.Equal(e.Hashes, []checksum.Hash{h1a, new1, zh1}) {
 		t.Errorf("%v, %v", e, ok)
 	}
 	e, ok = f.Get(gamma)
-	if !ok || e.Version != v2 || !e.Constraints.IsZero() || !slices.Equal(e.Hashes, []verify.Hash{zh2}) {
+	if !ok || e.Version != v2 || !e.Constraints.IsZero() || !slices.Equal(e.Hashes, []checksum.Hash{zh2}) {
 		t.Errorf("%v, %v", e, ok)
 	}
 	if e, ok := f.Get(beta); ok {
@@ -174,8 +174,8 @@ func TestParseErrors(t *testing.T) {
 		t.Errorf("%T does not unwrap to %d problems", err, len(want))
 	}
 	var version *addrs.ParseError
-	var hash *verify.HashError
-	if !errors.Is(err, lockfile.ErrNotLockable) || !errors.Is(err, verify.ErrEmptyHash) || !errors.As(err, &version) || !errors.As(err, &hash) {
+	var hash *checksum.HashError
+	if !errors.Is(err, lockfile.ErrNotLockable) || !errors.Is(err, checksum.ErrEmptyHash) || !errors.As(err, &version) || !errors.As(err, &hash) {
 		t.Errorf("the causes are lost: %v", err)
 	}
 	second := joined.Unwrap()[1].(*lockfile.ParseError)
@@ -205,7 +205,7 @@ func TestWarnings(t *testing.T) {
 		t.Errorf("warnings at %q, want %q:\n%v", got, want, f.Warnings())
 	}
 	e, _ := f.Get(alpha)
-	if want := verify.MustParseHash("zh:" + strings.Repeat("ab", 32)); e.Version != v1 || !slices.Equal(e.Hashes, []verify.Hash{want}) {
+	if want := checksum.MustParseHash("zh:" + strings.Repeat("ab", 32)); e.Version != v1 || !slices.Equal(e.Hashes, []checksum.Hash{want}) {
 		t.Errorf("%v", e)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // clients are the programs that the files are compared with, and the header that each
@@ -85,14 +86,14 @@ func (p *project) lock(t *testing.T, platforms ...string) *lockfile.File {
 		var reports []*verify.Report
 		for _, platform := range platforms {
 			archive := release.Archive(platform)
-			_, tree, err := verify.H1Zip(t.Context(), archive, archive.Size(), verify.Limits{})
+			_, tree, err := checksum.H1Zip(t.Context(), archive, archive.Size(), checksum.Limits{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			report, err := verify.Policy{}.Judge(verify.Evidence{
 				Filename: release.Filename(platform), Sums: release.Sums(), Signature: release.Signature(),
 				Keys: []verify.Key{release.Key().Public()},
-			}, archive.Size(), []verify.Hash{release.ZH(platform), tree})
+			}, archive.Size(), []checksum.Hash{release.ZH(platform), tree})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -173,7 +174,7 @@ func TestClientsObey(t *testing.T) {
 		p := newProject(t, program)
 		f := p.lock(t, addrs.CurrentPlatform().String())
 		for e := range f.All() {
-			e.Hashes = []verify.Hash{zh1}
+			e.Hashes = []checksum.Hash{zh1}
 			if err := f.Set(e); err != nil {
 				t.Fatal(err)
 			}

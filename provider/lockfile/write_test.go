@@ -9,7 +9,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/provider/lockfile"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // TestQuoting compares the texts in quotes with those of the library that the CLI
@@ -26,7 +26,7 @@ func TestQuoting(t *testing.T) {
 		hashes = append(hashes, string(s))
 	}
 	for _, s := range hashes {
-		h := verify.MustParseHash(s)
+		h := checksum.MustParseHash(s)
 		f := &lockfile.File{}
 		merge(t, f, alpha, v1, addrs.ProviderConstraint{}, h)
 		text := string(f.Bytes())

@@ -10,12 +10,12 @@ import (
 	"path"
 	"strings"
 
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // inspect fetches an archive and compares it with what was stated. Of hashes of one scheme,
 // all must match.
-func (e *examiner) inspect(u *url.URL, stated []verify.Hash, size int64, executable string) error {
+func (e *examiner) inspect(u *url.URL, stated []checksum.Hash, size int64, executable string) error {
 	r, err := e.ask(u, false, "Accept", "*/*", "Accept-Encoding", "identity")
 	if err != nil {
 		return err
@@ -30,7 +30,7 @@ func (e *examiner) inspect(u *url.URL, stated []verify.Hash, size int64, executa
 	}
 	defer os.Remove(f.Name())
 	defer f.Close()
-	limits := verify.Limits{Package: maxArchive, Unpacked: maxUnpacked}
+	limits := checksum.Limits{Package: maxArchive, Unpacked: maxUnpacked}
 	n, err := io.Copy(f, io.LimitReader(r.Body, maxArchive+1))
 	if err != nil {
 		return failed(r.ctx, u, err)
@@ -41,11 +41,11 @@ func (e *examiner) inspect(u *url.URL, stated []verify.Hash, size int64, executa
 	if size > 0 && n != size {
 		e.failf("%s: %d bytes, but package_size is %d", shownURL(u), n, size)
 	}
-	zh, err := verify.ZH(r.ctx, io.NewSectionReader(f, 0, n))
+	zh, err := checksum.ZH(r.ctx, io.NewSectionReader(f, 0, n))
 	if err != nil {
 		return err
 	}
-	packed, tree, err := verify.H1Zip(r.ctx, f, n, limits)
+	packed, tree, err := checksum.H1Zip(r.ctx, f, n, limits)
 	if err != nil {
 		return fmt.Errorf("%s: it cannot be installed: %w", shownURL(u), err)
 	}

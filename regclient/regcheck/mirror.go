@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // checkedMirror is what is known of the mirror.
@@ -20,7 +20,7 @@ type checkedMirror struct {
 	provider addrs.Provider
 	versions []string
 	archive  *url.URL // one of them, and its hashes
-	hashes   []verify.Hash
+	hashes   []checksum.Hash
 }
 
 func (e *examiner) mirrorIndex() error {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // checkedPackage is what is known of the package.
@@ -23,8 +24,8 @@ type checkedPackage struct {
 	filename                string
 	url, sumsURL, signature *url.URL
 	keys                    []verify.Key
-	hash                    verify.Hash
-	stated                  []verify.Hash
+	hash                    checksum.Hash
+	stated                  []checksum.Hash
 	size                    int64
 	sums                    []byte
 }
@@ -140,7 +141,7 @@ func (e *examiner) providerPackage() error {
 	if err != nil || len(sum) != sha256.Size {
 		e.failf("%s: shasum %q is not a SHA-256 in hexadecimal digits", shownURL(u), doc.Shasum)
 	} else {
-		p.hash = verify.ZHSum([sha256.Size]byte(sum))
+		p.hash = checksum.ZHSum([sha256.Size]byte(sum))
 	}
 	for _, f := range []struct {
 		to            **url.URL

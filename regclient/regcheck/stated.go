@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // statedPackage is what a package document states of an archive in "packages".
@@ -42,23 +42,23 @@ func (e *examiner) statedPackages(u *url.URL, packages map[string]statedPackage,
 	if p.size = own.Size; p.size <= 0 {
 		e.failf("%s: packages: %s: package_size is %d, want the size of the archive", shownURL(u), p.platform, p.size)
 	}
-	if !slices.ContainsFunc(p.stated, func(h verify.Hash) bool { return h.Scheme() == verify.SchemeZH }) {
+	if !slices.ContainsFunc(p.stated, func(h checksum.Hash) bool { return h.Scheme() == checksum.SchemeZH }) {
 		e.failf("%s: packages: %s has no zh hash", shownURL(u), p.platform)
 	}
 	for _, text := range own.Hashes {
-		if digest, ok := strings.CutPrefix(text, verify.SchemeZH+":"); ok && digest != shasum {
+		if digest, ok := strings.CutPrefix(text, checksum.SchemeZH+":"); ok && digest != shasum {
 			e.failf("%s: packages: %s: %.80q is not the shasum in the same letters", shownURL(u), p.platform, text)
 		}
 	}
 }
 
 // statedHashes reads the hashes that are stated of an archive.
-func (e *examiner) statedHashes(where string, list []string) []verify.Hash {
-	var hashes []verify.Hash
+func (e *examiner) statedHashes(where string, list []string) []checksum.Hash {
+	var hashes []checksum.Hash
 	for _, text := range list {
-		h, err := verify.ParseHash(text)
+		h, err := checksum.ParseHash(text)
 		switch {
-		case errors.Is(err, verify.ErrEmptyHash):
+		case errors.Is(err, checksum.ErrEmptyHash):
 			e.note(Advice, fmt.Sprintf("%s: %v", where, err))
 		case err != nil:
 			e.failf("%s: %w", where, err)
@@ -70,6 +70,6 @@ func (e *examiner) statedHashes(where string, list []string) []verify.Hash {
 }
 
 // checkable tells whether clients can compare a hash with an archive.
-func checkable(h verify.Hash) bool {
-	return h.Scheme() == verify.SchemeZH || h.Scheme() == verify.SchemeH1
+func checkable(h checksum.Hash) bool {
+	return h.Scheme() == checksum.SchemeZH || h.Scheme() == checksum.SchemeH1
 }

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // An archive is the package for one platform. Its digests are computed once.
@@ -21,7 +21,7 @@ type archive struct {
 	content io.ReaderAt
 	size    int64
 	sum     func() [sha256.Size]byte
-	h1      func() verify.Hash
+	h1      func() checksum.Hash
 }
 
 func newArchive(content io.ReaderAt, size int64) *archive {
@@ -31,10 +31,10 @@ func newArchive(content io.ReaderAt, size int64) *archive {
 		scan(h, content, size)
 		return [sha256.Size]byte(h.Sum(nil))
 	})
-	a.h1 = sync.OnceValue(func() verify.Hash {
-		hash, _, err := verify.H1Zip(context.Background(), content, size, verify.Limits{})
+	a.h1 = sync.OnceValue(func() checksum.Hash {
+		hash, _, err := checksum.H1Zip(context.Background(), content, size, checksum.Limits{})
 		if err != nil {
-			return verify.Hash{}
+			return checksum.Hash{}
 		}
 		return hash
 	})
@@ -97,7 +97,7 @@ func (rel *Release) writeExecutable(zw *zip.Writer, out *hollow, platform string
 // that any part of the archive can be made at any time.
 func leaveOut(zw *zip.Writer, out *hollow, name string, mode fs.FileMode, content io.ReaderAt, size int64) {
 	h := &zip.FileHeader{
-		Name: name, Method: zip.Store, CRC32: checksum(content, size),
+		Name: name, Method: zip.Store, CRC32: crc32Of(content, size),
 		CompressedSize64: uint64(size), UncompressedSize64: uint64(size),
 	}
 	h.SetMode(mode)

@@ -13,7 +13,7 @@ import (
 	"testing/iotest"
 
 	"github.com/tofureg/tofureg/regclient/regtest"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // list reads all of an archive and returns its entries.
@@ -94,10 +94,10 @@ func TestArchive(t *testing.T) {
 			}
 			readSlices(t, rel.Archive(test.platform), data)
 			sum := sha256.Sum256(data)
-			if got := rel.ZH(test.platform); got != verify.ZHSum(sum) {
+			if got := rel.ZH(test.platform); got != checksum.ZHSum(sum) {
 				t.Errorf("ZH is %v, the bytes have %x", got, sum)
 			}
-			h1, _, err := verify.H1Zip(t.Context(), bytes.NewReader(data), int64(len(data)), verify.Limits{})
+			h1, _, err := checksum.H1Zip(t.Context(), bytes.NewReader(data), int64(len(data)), checksum.Limits{})
 			if got := rel.H1(test.platform); err != nil || got != h1 {
 				t.Errorf("H1 is %v, the bytes have %v, %v", got, h1, err)
 			}
@@ -134,7 +134,7 @@ func TestDeterminism(t *testing.T) {
 	if got := rel.ZH("linux_amd64").String(); got != want {
 		t.Errorf("acme/alpha 1.0.0 for linux_amd64 is %s", got)
 	}
-	seen := map[verify.Hash]string{}
+	seen := map[checksum.Hash]string{}
 	for _, size := range []int64{0, 1000} {
 		for _, address := range []string{"acme/alpha", "acme/beta", "other/alpha"} {
 			for _, version := range []string{"1.0.0", "2.0.0"} {

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // largeFile is the file that Module.Size adds.
@@ -22,7 +22,7 @@ const largeFile = "large.bin"
 func (rel *ModuleRelease) build() *archive {
 	if rel.m.Package != nil {
 		a := newArchive(bytes.NewReader(rel.m.Package), int64(len(rel.m.Package)))
-		a.h1 = func() verify.Hash { return verify.Hash{} }
+		a.h1 = func() checksum.Hash { return checksum.Hash{} }
 		return a
 	}
 	a := newArchive(rel.content())
@@ -105,8 +105,8 @@ func (rel *ModuleRelease) noise() noise {
 }
 
 // filesH1 returns the hash of the files.
-func (rel *ModuleRelease) filesH1() verify.Hash {
-	hash, err := verify.H1Sum(func(yield func(string, [sha256.Size]byte) bool) {
+func (rel *ModuleRelease) filesH1() checksum.Hash {
+	hash, err := checksum.H1Sum(func(yield func(string, [sha256.Size]byte) bool) {
 		for name, text := range rel.m.Files {
 			if !strings.HasSuffix(name, "/") && !yield(name, sha256.Sum256([]byte(text))) {
 				return
@@ -119,7 +119,7 @@ func (rel *ModuleRelease) filesH1() verify.Hash {
 		}
 	})
 	if err != nil {
-		return verify.Hash{}
+		return checksum.Hash{}
 	}
 	return hash
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/ulikunitz/xz"
 
 	"github.com/tofureg/tofureg/regclient/regtest"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // unpack reads a package with readers that are not ours.
@@ -125,7 +125,7 @@ func TestModulePackage(t *testing.T) {
 							dir[name] = &fstest.MapFile{Data: []byte(text)}
 						}
 					}
-					if want, err := verify.H1Dir(t.Context(), dir); err != nil || rel.H1() != want {
+					if want, err := checksum.H1Dir(t.Context(), dir); err != nil || rel.H1() != want {
 						t.Errorf("H1 %s, want %s, %v", rel.H1(), want, err)
 					}
 				})
@@ -174,7 +174,7 @@ func TestModuleLarge(t *testing.T) {
 			for name, text := range files {
 				dir[name] = &fstest.MapFile{Data: []byte(text)}
 			}
-			if want, err := verify.H1Dir(t.Context(), dir); err != nil || rel.H1() != want {
+			if want, err := checksum.H1Dir(t.Context(), dir); err != nil || rel.H1() != want {
 				t.Errorf("H1 %s, want %s, %v", rel.H1(), want, err)
 			}
 			whole, err := io.ReadAll(rel.Package())

@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // A ModuleRelease is a version of a module as the registry serves it. What its
@@ -84,4 +84,4 @@ func (rel *ModuleRelease) Checksum() string { return fmt.Sprintf("sha256:%x", re
 
 // H1 returns the hash of the files in the package, or the zero Hash for bytes
 // that were given in [Module].Package.
-func (rel *ModuleRelease) H1() verify.Hash { return rel.pack().h1() }
+func (rel *ModuleRelease) H1() checksum.Hash { return rel.pack().h1() }

@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // A Provider describes one version of a provider. Only Address is required.
@@ -163,13 +163,13 @@ func (rel *Release) Archive(platform string) *io.SectionReader {
 }
 
 // ZH returns the hash of the archive for a platform.
-func (rel *Release) ZH(platform string) verify.Hash {
-	return verify.ZHSum(rel.archive(platform).sum())
+func (rel *Release) ZH(platform string) checksum.Hash {
+	return checksum.ZHSum(rel.archive(platform).sum())
 }
 
 // H1 returns the hash of the content of the archive for a platform, with every
 // entry counted, or the zero Hash if the archive cannot be read.
-func (rel *Release) H1(platform string) verify.Hash { return rel.archive(platform).h1() }
+func (rel *Release) H1(platform string) checksum.Hash { return rel.archive(platform).h1() }
 
 // Sums returns the SHA256SUMS document, which lists the archives of all
 // platforms.

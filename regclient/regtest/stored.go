@@ -63,8 +63,8 @@ func (c *chunks) between(head, tail []byte) (io.ReaderAt, int64) {
 	return list, size
 }
 
-// checksum returns the CRC of content.
-func checksum(content io.ReaderAt, size int64) uint32 {
+// crc32Of returns the CRC of content.
+func crc32Of(content io.ReaderAt, size int64) uint32 {
 	h := crc32.NewIEEE()
 	scan(h, content, size)
 	return h.Sum32()
@@ -82,7 +82,7 @@ func storeGzip(content io.ReaderAt, size int64) (io.ReaderAt, int64) {
 		return binary.LittleEndian.AppendUint16(h, ^uint16(n))
 	}
 	head := []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff}
-	tail := binary.LittleEndian.AppendUint32(nil, checksum(content, size))
+	tail := binary.LittleEndian.AppendUint32(nil, crc32Of(content, size))
 	return c.between(head, binary.LittleEndian.AppendUint32(tail, uint32(size)))
 }
 
@@ -105,7 +105,7 @@ func storeXz(content io.ReaderAt, size int64) (io.ReaderAt, int64) {
 
 	tail := []byte{0} // the end of LZMA2
 	tail = padded(tail, c.total()+1)
-	tail = binary.LittleEndian.AppendUint32(tail, checksum(content, size))
+	tail = binary.LittleEndian.AppendUint32(tail, crc32Of(content, size))
 
 	index := []byte{0, 1}
 	index = binary.AppendUvarint(index, uint64(len(block)+4)+uint64(c.total())+1+4)

@@ -15,7 +15,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/terraformtest"
 	"github.com/tofureg/tofureg/regclient/regtest"
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // TestInit has the real clients install from the registry, in all ways in which
@@ -62,7 +62,7 @@ func initialise(t *testing.T, program string, p regtest.Provider) {
 	lock := project.Read(t, ".terraform.lock.hcl")
 	// The client hashes what it has unpacked, where directory entries are gone.
 	archive := rel.Archive(here)
-	_, tree, err := verify.H1Zip(t.Context(), archive, archive.Size(), verify.Limits{})
+	_, tree, err := checksum.H1Zip(t.Context(), archive, archive.Size(), checksum.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func fetch(t *testing.T, program string, m regtest.Module) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h1, err := verify.H1Sum(maps.All(found)); err != nil || h1 != rel.H1() {
+	if h1, err := checksum.H1Sum(maps.All(found)); err != nil || h1 != rel.H1() {
 		t.Errorf("the files that were unpacked are others: %v, %v", slices.Sorted(maps.Keys(found)), err)
 	}
 	for _, q := range reg.Requests() {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 func TestSums(t *testing.T) {
@@ -30,7 +31,7 @@ func TestSums(t *testing.T) {
 		if e, ok := errors.AsType[*verify.SumsError](err); ok {
 			line = e.Line
 		}
-		if errors.Is(err, verify.ErrTooLarge) {
+		if errors.Is(err, checksum.ErrTooLarge) {
 			kind = "too-large"
 		}
 		if err == nil {
@@ -48,7 +49,7 @@ func TestSums(t *testing.T) {
 func TestHashes(t *testing.T) {
 	type want struct{ Scheme, String string }
 	each(t, "hashes", 30, func(t *testing.T, c struct{ Input, Note, Error, Scheme, String string }) {
-		h, err := verify.ParseHash(c.Input)
+		h, err := checksum.ParseHash(c.Input)
 		result(t, want{h.Scheme(), h.String()}, want{c.Scheme, c.String}, err, "syntax", c.Error)
 	})
 }
@@ -60,13 +61,13 @@ func TestArchives(t *testing.T) {
 		Unpacked                  string `json:"h1_unpacked"`
 		Zip                       []byte `json:"zip_base64"`
 	}) {
-		zh, err := verify.ZH(t.Context(), bytes.NewReader(c.Zip))
+		zh, err := checksum.ZH(t.Context(), bytes.NewReader(c.Zip))
 		if err != nil || zh.String() != c.ZH {
 			t.Errorf("zh: %v, %v, want %s", zh, err, c.ZH)
 		}
-		packed, tree, err := verify.H1Zip(t.Context(), bytes.NewReader(c.Zip), int64(len(c.Zip)), verify.Limits{})
+		packed, tree, err := checksum.H1Zip(t.Context(), bytes.NewReader(c.Zip), int64(len(c.Zip)), checksum.Limits{})
 		kind := "other"
-		if errors.Is(err, verify.ErrArchive) {
+		if errors.Is(err, checksum.ErrArchive) {
 			kind = "archive"
 		}
 		result(t, want{packed.String(), tree.String()}, want{c.H1, c.Unpacked}, err, kind, c.Error)

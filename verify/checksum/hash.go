@@ -1,4 +1,4 @@
-package verify
+package checksum
 
 import (
 	"encoding/base64"
@@ -114,8 +114,9 @@ func (h *Hash) UnmarshalText(b []byte) error {
 	return err
 }
 
-// known reports whether this package can compute hashes of h's scheme.
-func (h Hash) known() bool {
+// Known reports whether this package can compute hashes of h's scheme, which is
+// [SchemeZH] or [SchemeH1]. A hash of another scheme matches nothing.
+func (h Hash) Known() bool {
 	return strings.HasPrefix(h.s, SchemeZH+":") || strings.HasPrefix(h.s, SchemeH1+":")
 }
 

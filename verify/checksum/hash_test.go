@@ -1,4 +1,4 @@
-package verify_test
+package checksum_test
 
 import (
 	"encoding/json"
@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 const (
@@ -28,7 +28,7 @@ func TestParseHash(t *testing.T) {
 		{"x:" + strings.Repeat("y", 510), "x", strings.Repeat("y", 510), "x:" + strings.Repeat("y", 510)},
 	}
 	for _, tt := range tests {
-		h, err := verify.ParseHash(tt.in)
+		h, err := checksum.ParseHash(tt.in)
 		if tt.text == "" {
 			if err == nil {
 				t.Errorf("%q parsed", tt.in)
@@ -54,8 +54,8 @@ func TestParseHashRefuses(t *testing.T) {
 		"x:y z", "x:\x1b[31m", "x:\u00e9", "x y:z", "x:y\x00",
 		"x:" + strings.Repeat("y", 511),
 	} {
-		h, err := verify.ParseHash(s)
-		parseErr, ok := errors.AsType[*verify.HashError](err)
+		h, err := checksum.ParseHash(s)
+		parseErr, ok := errors.AsType[*checksum.HashError](err)
 		if !ok || !h.IsZero() {
 			t.Errorf("ParseHash(%.80q) = %v, %v", s, h, err)
 			continue
@@ -63,7 +63,7 @@ func TestParseHashRefuses(t *testing.T) {
 		if parseErr.Input != s || strings.ContainsAny(err.Error(), "\n\x1b\x00") || len(err.Error()) > 300 {
 			t.Errorf("error %q", err)
 		}
-		if empty := strings.Count(s, ":") == 1 && strings.HasSuffix(s, ":") && s != ":"; empty != errors.Is(err, verify.ErrEmptyHash) {
+		if empty := strings.Count(s, ":") == 1 && strings.HasSuffix(s, ":") && s != ":"; empty != errors.Is(err, checksum.ErrEmptyHash) {
 			t.Errorf("%q: ErrEmptyHash is %v", s, !empty)
 		}
 	}
@@ -71,7 +71,7 @@ func TestParseHashRefuses(t *testing.T) {
 
 func TestMustParseHash(t *testing.T) {
 	t.Parallel()
-	if h := verify.MustParseHash(zhText); h.String() != zhText {
+	if h := checksum.MustParseHash(zhText); h.String() != zhText {
 		t.Error(h)
 	}
 	defer func() {
@@ -79,17 +79,17 @@ func TestMustParseHash(t *testing.T) {
 			t.Error("no panic")
 		}
 	}()
-	verify.MustParseHash("h1:")
+	checksum.MustParseHash("h1:")
 }
 
 func TestHashCompare(t *testing.T) {
 	t.Parallel()
-	list := []verify.Hash{verify.MustParseHash(zhText), verify.MustParseHash(h1Text), {}}
-	slices.SortFunc(list, verify.Hash.Compare)
+	list := []checksum.Hash{checksum.MustParseHash(zhText), checksum.MustParseHash(h1Text), {}}
+	slices.SortFunc(list, checksum.Hash.Compare)
 	if !list[0].IsZero() || list[1].String() != h1Text || list[2].String() != zhText {
 		t.Error(list)
 	}
-	if list[1] != verify.MustParseHash(h1Text) {
+	if list[1] != checksum.MustParseHash(h1Text) {
 		t.Error("equal hashes are not comparable")
 	}
 }
@@ -97,11 +97,11 @@ func TestHashCompare(t *testing.T) {
 func TestHashText(t *testing.T) {
 	t.Parallel()
 	type doc struct {
-		A verify.Hash   `json:"a"`
-		B verify.Hash   `json:"b,omitzero"`
-		C []verify.Hash `json:"c"`
+		A checksum.Hash   `json:"a"`
+		B checksum.Hash   `json:"b,omitzero"`
+		C []checksum.Hash `json:"c"`
 	}
-	in := doc{C: []verify.Hash{verify.MustParseHash(zhText), verify.MustParseHash("h9:x")}}
+	in := doc{C: []checksum.Hash{checksum.MustParseHash(zhText), checksum.MustParseHash("h9:x")}}
 	data, err := json.Marshal(in)
 	if want := `{"a":"","c":["` + zhText + `","h9:x"]}`; err != nil || string(data) != want {
 		t.Fatalf("%s, %v, want %s", data, err, want)
@@ -110,8 +110,8 @@ func TestHashText(t *testing.T) {
 	if err := json.Unmarshal(data, &out); err != nil || !out.A.IsZero() || !slices.Equal(in.C, out.C) {
 		t.Errorf("%+v, %v", out, err)
 	}
-	h := verify.MustParseHash(zhText)
-	if err := h.UnmarshalText([]byte("h1:")); !errors.Is(err, verify.ErrEmptyHash) || h.String() != zhText {
+	h := checksum.MustParseHash(zhText)
+	if err := h.UnmarshalText([]byte("h1:")); !errors.Is(err, checksum.ErrEmptyHash) || h.String() != zhText {
 		t.Errorf("%v, %v: a failure must leave the hash alone", h, err)
 	}
 }
@@ -121,14 +121,14 @@ func FuzzParseHash(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		h, err := verify.ParseHash(s)
+		h, err := checksum.ParseHash(s)
 		if err != nil {
 			if !h.IsZero() {
 				t.Error("a hash beside an error")
 			}
 			return
 		}
-		again, err := verify.ParseHash(h.String())
+		again, err := checksum.ParseHash(h.String())
 		if err != nil || again != h || h.Scheme()+":"+h.Value() != h.String() {
 			t.Errorf("%q: %v, %v", s, again, err)
 		}

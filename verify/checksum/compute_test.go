@@ -1,4 +1,4 @@
-package verify_test
+package checksum_test
 
 import (
 	"archive/zip"
@@ -18,7 +18,7 @@ import (
 
 	"golang.org/x/mod/sumdb/dirhash"
 
-	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // file is a member of a test archive.
@@ -51,9 +51,9 @@ func zipOf(t testing.TB, files ...file) []byte {
 	return b.Bytes()
 }
 
-func h1Zip(t testing.TB, data []byte) (archive, tree verify.Hash) {
+func h1Zip(t testing.TB, data []byte) (archive, tree checksum.Hash) {
 	t.Helper()
-	archive, tree, err := verify.H1Zip(t.Context(), bytes.NewReader(data), int64(len(data)), verify.Limits{})
+	archive, tree, err := checksum.H1Zip(t.Context(), bytes.NewReader(data), int64(len(data)), checksum.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,16 +62,16 @@ func h1Zip(t testing.TB, data []byte) (archive, tree verify.Hash) {
 
 func TestZH(t *testing.T) {
 	t.Parallel()
-	h, err := verify.ZH(t.Context(), strings.NewReader(""))
-	if err != nil || h.String() != zhText || h != verify.ZHSum(sha256.Sum256(nil)) {
+	h, err := checksum.ZH(t.Context(), strings.NewReader(""))
+	if err != nil || h.String() != zhText || h != checksum.ZHSum(sha256.Sum256(nil)) {
 		t.Errorf("%v, %v", h, err)
 	}
 	broken := errors.New("broken")
-	if h, err := verify.ZH(t.Context(), iotest.ErrReader(broken)); !errors.Is(err, broken) || !h.IsZero() {
+	if h, err := checksum.ZH(t.Context(), iotest.ErrReader(broken)); !errors.Is(err, broken) || !h.IsZero() {
 		t.Errorf("%v, %v", h, err)
 	}
 	data := bytes.Repeat([]byte("0123456789"), 100_000)
-	if h, err := verify.ZH(t.Context(), iotest.HalfReader(bytes.NewReader(data))); err != nil || h != verify.ZHSum(sha256.Sum256(data)) {
+	if h, err := checksum.ZH(t.Context(), iotest.HalfReader(bytes.NewReader(data))); err != nil || h != checksum.ZHSum(sha256.Sum256(data)) {
 		t.Errorf("%v, %v", h, err)
 	}
 }
@@ -113,7 +113,7 @@ func TestH1(t *testing.T) {
 			if err != nil || tree.String() != want {
 				t.Errorf("tree %v, dirhash %v, %v", tree, want, err)
 			}
-			got, err := verify.H1Dir(t.Context(), os.DirFS(unpacked))
+			got, err := checksum.H1Dir(t.Context(), os.DirFS(unpacked))
 			if err != nil || got != tree {
 				t.Errorf("H1Dir %v, %v, want %v", got, err, tree)
 			}
@@ -138,8 +138,8 @@ func TestH1ZipRefuses(t *testing.T) {
 		"differs by case": zipOf(t, file{"x", "1", 0}, file{"X", "2", 0}),
 		"symbolic link":   zipOf(t, file{"x", "target", fs.ModeSymlink | 0o777}),
 	} {
-		archive, tree, err := verify.H1Zip(t.Context(), bytes.NewReader(data), int64(len(data)), verify.Limits{})
-		if !errors.Is(err, verify.ErrArchive) || !archive.IsZero() || !tree.IsZero() {
+		archive, tree, err := checksum.H1Zip(t.Context(), bytes.NewReader(data), int64(len(data)), checksum.Limits{})
+		if !errors.Is(err, checksum.ErrArchive) || !archive.IsZero() || !tree.IsZero() {
 			t.Errorf("%s: %v, %v, %v", name, archive, tree, err)
 		}
 	}
@@ -149,46 +149,46 @@ func TestH1ZipLimits(t *testing.T) {
 	t.Parallel()
 	data := zipOf(t, file{"some-name", strings.Repeat("x", 1000), 0}, file{"b", "", 0})
 	size := int64(len(data))
-	for name, tt := range map[string]struct{ fits, not verify.Limits }{
-		"package":  {verify.Limits{Package: size}, verify.Limits{Package: size - 1}},
-		"unpacked": {verify.Limits{Unpacked: 1000}, verify.Limits{Unpacked: 999}},
-		"entries":  {verify.Limits{Entries: 2}, verify.Limits{Entries: 1}},
-		"names":    {verify.Limits{NameLen: 9}, verify.Limits{NameLen: 8}},
+	for name, tt := range map[string]struct{ fits, not checksum.Limits }{
+		"package":  {checksum.Limits{Package: size}, checksum.Limits{Package: size - 1}},
+		"unpacked": {checksum.Limits{Unpacked: 1000}, checksum.Limits{Unpacked: 999}},
+		"entries":  {checksum.Limits{Entries: 2}, checksum.Limits{Entries: 1}},
+		"names":    {checksum.Limits{NameLen: 9}, checksum.Limits{NameLen: 8}},
 	} {
-		if _, _, err := verify.H1Zip(t.Context(), bytes.NewReader(data), size, tt.fits); err != nil {
+		if _, _, err := checksum.H1Zip(t.Context(), bytes.NewReader(data), size, tt.fits); err != nil {
 			t.Errorf("%s, n: %v", name, err)
 		}
-		if _, _, err := verify.H1Zip(t.Context(), bytes.NewReader(data), size, tt.not); !errors.Is(err, verify.ErrTooLarge) {
+		if _, _, err := checksum.H1Zip(t.Context(), bytes.NewReader(data), size, tt.not); !errors.Is(err, checksum.ErrTooLarge) {
 			t.Errorf("%s, n+1: error %v, want ErrTooLarge", name, err)
 		}
 	}
-	want := verify.Limits{Package: 8 << 30, Unpacked: 16 << 30, Entries: 100_000, NameLen: 1024}
-	if got := (verify.Limits{}).Effective(); got != want {
+	want := checksum.Limits{Package: 8 << 30, Unpacked: 16 << 30, Entries: 100_000, NameLen: 1024}
+	if got := (checksum.Limits{}).Effective(); got != want {
 		t.Errorf("defaults %+v", got)
 	}
 }
 
 func TestH1Sum(t *testing.T) {
 	t.Parallel()
-	h, err := verify.H1Sum(maps.All(map[string][32]byte(nil)))
+	h, err := checksum.H1Sum(maps.All(map[string][32]byte(nil)))
 	if err != nil || h.String() != h1Text {
 		t.Errorf("nothing: %v, %v", h, err)
 	}
 	sums := map[string][32]byte{"b": sha256.Sum256([]byte("2")), "a/c": sha256.Sum256([]byte("1")), "a": sha256.Sum256(nil)}
-	want, err := verify.H1Dir(t.Context(), fstest.MapFS{"b": {Data: []byte("2")}, "a/c": {Data: []byte("1")}, "a0": {}})
+	want, err := checksum.H1Dir(t.Context(), fstest.MapFS{"b": {Data: []byte("2")}, "a/c": {Data: []byte("1")}, "a0": {}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	sums["a0"] = sums["a"]
 	delete(sums, "a")
-	if h, err := verify.H1Sum(maps.All(sums)); err != nil || h != want {
+	if h, err := checksum.H1Sum(maps.All(sums)); err != nil || h != want {
 		t.Errorf("%v, %v, want %v", h, err, want)
 	}
-	if _, err := verify.H1Sum(maps.All(map[string][32]byte{"a\nb": {}})); err == nil {
+	if _, err := checksum.H1Sum(maps.All(map[string][32]byte{"a\nb": {}})); err == nil {
 		t.Error("a newline passed")
 	}
 	twice := func(yield func(string, [32]byte) bool) { _ = yield("a", [32]byte{}) && yield("a", [32]byte{1}) }
-	if _, err := verify.H1Sum(twice); err == nil {
+	if _, err := checksum.H1Sum(twice); err == nil {
 		t.Error("a duplicate passed")
 	}
 }
@@ -201,14 +201,14 @@ func TestH1DirRefuses(t *testing.T) {
 		"device":  fstest.MapFS{"d/dev": {Mode: fs.ModeDevice}},
 		"swapped": swapped{fstest.MapFS{"a": {Data: []byte("x")}}},
 	} {
-		if h, err := verify.H1Dir(t.Context(), fsys); !errors.Is(err, verify.ErrIrregular) || !h.IsZero() {
+		if h, err := checksum.H1Dir(t.Context(), fsys); !errors.Is(err, checksum.ErrIrregular) || !h.IsZero() {
 			t.Errorf("%s: %v, error %v, want ErrIrregular", name, h, err)
 		}
 	}
-	if _, err := verify.H1Dir(t.Context(), fstest.MapFS{"a\nb": {}}); err == nil {
+	if _, err := checksum.H1Dir(t.Context(), fstest.MapFS{"a\nb": {}}); err == nil {
 		t.Error("a newline passed")
 	}
-	if _, err := verify.H1Dir(t.Context(), os.DirFS(filepath.Join(t.TempDir(), "missing"))); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := checksum.H1Dir(t.Context(), os.DirFS(filepath.Join(t.TempDir(), "missing"))); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("missing directory: %v", err)
 	}
 	if runtime.GOOS == "windows" {
@@ -218,14 +218,14 @@ func TestH1DirRefuses(t *testing.T) {
 	if err := os.Symlink("/etc/passwd", filepath.Join(dir, "link")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := verify.H1Dir(t.Context(), os.DirFS(dir)); !errors.Is(err, verify.ErrIrregular) {
+	if _, err := checksum.H1Dir(t.Context(), os.DirFS(dir)); !errors.Is(err, checksum.ErrIrregular) {
 		t.Errorf("link on disk: error %v, want ErrIrregular", err)
 	}
 	top := filepath.Join(t.TempDir(), "top")
 	if err := os.Symlink(t.TempDir(), top); err != nil {
 		t.Fatal(err)
 	}
-	if h, err := verify.H1Dir(t.Context(), os.DirFS(top)); err != nil || h.String() != h1Text {
+	if h, err := checksum.H1Dir(t.Context(), os.DirFS(top)); err != nil || h.String() != h1Text {
 		t.Errorf("the top itself may be a link: %v, %v", h, err)
 	}
 }
