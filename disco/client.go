@@ -55,9 +55,9 @@ type Client struct {
 	// same.
 	AllowHTTP bool
 	// VetoHost is asked before each request and each redirect, with the host to
-	// be connected to, and its port if the URL has one, in lower-case ASCII. An
-	// error stops the request and is wrapped in the result. Nil allows every
-	// host.
+	// be connected to, and its port if that is not the default. Names are in
+	// lower-case ASCII, addresses in their shortest form without a zone. An error
+	// stops the request and is wrapped in the result. Nil allows every host.
 	VetoHost func(host string) error
 
 	// Logger gets debug records of requests, and one for each host that was

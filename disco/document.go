@@ -12,6 +12,7 @@ import (
 
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/internal/weburl"
 )
 
 // A document is a discovery document, read but with its values unchecked.
@@ -130,14 +131,14 @@ func (d document) resolve(text string) (*url.URL, error) {
 	u := d.base.ResolveReference(ref)
 	switch {
 	case u.Scheme != "https" && u.Scheme != "http":
-		err = fmt.Errorf("the scheme %s is neither https nor http", httpx.Clean(u.Scheme, maxShown))
+		err = fmt.Errorf("the scheme %s is neither https nor http", weburl.Clean(u.Scheme, maxShown))
 	case u.User != nil:
 		err = errors.New("it has user information")
 	default:
-		err = httpx.CheckHost(u)
+		err = weburl.CheckHost(u)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the URL %s is refused: %w", httpx.Redact(u), err)
+		return nil, fmt.Errorf("the URL %s is refused: %w", weburl.Redact(u), err)
 	}
 	return u, nil
 }
@@ -163,7 +164,7 @@ func parseURL(text string) (*url.URL, error) {
 		if !ok || strings.Contains(text, "@") {
 			return nil, errors.New("the URL cannot be parsed")
 		}
-		return nil, fmt.Errorf("the URL cannot be parsed: %s", httpx.Clean(inner.Err.Error(), maxShown))
+		return nil, fmt.Errorf("the URL cannot be parsed: %s", weburl.Clean(inner.Err.Error(), maxShown))
 	}
 	u.Fragment, u.RawFragment = "", ""
 	return u, nil

@@ -9,6 +9,7 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/internal/weburl"
 )
 
 // Causes that the errors of this package may wrap. They are the same values as
@@ -59,7 +60,7 @@ func (e *Error) Unwrap() error { return e.Err }
 func requestError(host svchost.Hostname, err error) *Error {
 	e, ok := errors.AsType[*httpx.Error](err)
 	if !ok {
-		return &Error{Host: host, URL: httpx.Redact(wellKnown(host)), Err: err}
+		return &Error{Host: host, URL: weburl.Redact(wellKnown(host)), Err: err}
 	}
 	return &Error{
 		Host: host, URL: e.URL, Status: e.Status, RetryAfter: e.RetryAfter,

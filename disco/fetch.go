@@ -11,6 +11,7 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/internal/weburl"
 )
 
 const (
@@ -56,7 +57,7 @@ func checkResponse(res *httpx.Response) (document, error) {
 	}
 	got, _, _ := strings.Cut(header, ";")
 	if !strings.EqualFold(strings.TrimSpace(got), mediaType) {
-		return document{}, fmt.Errorf("the answer has the media type %s, %s is wanted", httpx.Clean(header, maxShown), mediaType)
+		return document{}, fmt.Errorf("the answer has the media type %s, %s is wanted", weburl.Clean(header, maxShown), mediaType)
 	}
 	doc, err := parseDocument(res.URL, res.Body)
 	return doc, res.Conceal(err)

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/tofureg/tofureg/disco/svchost"
-	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/internal/weburl"
 )
 
 // A Service identifies a service and the version of its protocol, as in
@@ -51,7 +51,7 @@ type ServiceError struct {
 
 // Error returns a sentence of service, host, cause and what is offered.
 func (e *ServiceError) Error() string {
-	text := fmt.Sprintf("%s at %s: %v", httpx.Clean(string(e.Service), maxShown), e.Host.Display(), e.Err)
+	text := fmt.Sprintf("%s at %s: %v", weburl.Clean(string(e.Service), maxShown), e.Host.Display(), e.Err)
 	switch {
 	case len(e.Offered) > 0:
 		return text + "; the host offers " + list(e.Offered)
@@ -76,7 +76,7 @@ func list(ids []Service) string {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		b.WriteString(httpx.Clean(string(id), maxShown))
+		b.WriteString(weburl.Clean(string(id), maxShown))
 	}
 	if more := len(ids) - most; more > 0 {
 		fmt.Fprintf(&b, " and %d more", more)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/internal/fault"
-	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/internal/weburl"
 )
 
 const (
@@ -67,7 +67,7 @@ func ParseServices(host svchost.Hostname, final *url.URL, document []byte) (*Ser
 	}
 	doc, err := parseDocument(final, document)
 	if err != nil {
-		return nil, &Error{Host: host, URL: httpx.Redact(final), Err: err}
+		return nil, &Error{Host: host, URL: weburl.Redact(final), Err: err}
 	}
 	return &Services{host: host, tokenHost: host, doc: doc}, nil
 }
@@ -127,7 +127,7 @@ func (s *Services) resolve(text string) (*url.URL, error) {
 		return nil, err
 	}
 	if u.Scheme != "https" && !s.allowHTTP {
-		return nil, fmt.Errorf("%w: %s is not https; Client.AllowHTTP would accept it", fault.ErrInsecure, httpx.Redact(u))
+		return nil, fmt.Errorf("%w: %s is not https; Client.AllowHTTP would accept it", fault.ErrInsecure, weburl.Redact(u))
 	}
 	return u, nil
 }

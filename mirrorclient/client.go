@@ -67,8 +67,9 @@ type Client struct {
 	PackageCredentials func(host svchost.Hostname, pkg *url.URL) bool
 
 	// VetoHost is asked before each request and each redirect with the host, or
-	// host:port, that is about to be contacted; an error prevents it. Nil means
-	// that all hosts are allowed.
+	// host:port, that is about to be contacted; an error prevents it. Names are in
+	// lower-case ASCII, addresses in their shortest form without a zone, and the
+	// default port is left out. Nil means that all hosts are allowed.
 	VetoHost func(host string) error
 
 	// Logger is told of requests and repeats; nil means silence. Tokens and

@@ -96,7 +96,7 @@ func TestTokenOnRedirect(t *testing.T) {
 			for _, packages := range []bool{false, true} {
 				web := mirror(map[string]string{"index.json": `{"versions":{}}`, "1.2.0.json": document("linux_amd64", alphaURL+"alpha.zip"), "alpha.zip": "zip"})
 				target := place + "/elsewhere"
-				web.pages[target] = web.pages[alphaURL+kind]
+				web.pages[strings.Replace(target, ":443", "", 1)] = web.pages[alphaURL+kind]
 				web.pages[alphaURL+kind] = page{status: 302, header: http.Header{"Location": {target}}}
 				c := client(web)
 				c.Credentials, c.AllowHTTP = tokens(t, secret, mirrorHost), true

@@ -11,6 +11,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/internal/weburl"
 )
 
 const mediaType = "application/json"
@@ -32,12 +33,12 @@ func checkMediaType(resp *httpx.Response) error {
 	case media == mediaType:
 		return nil
 	case strings.Contains(media, "html"):
-		return fmt.Errorf("it is a web page (%s), not a document of a mirror: is the base URL right, and is a login needed?", httpx.Clean(header, 100))
+		return fmt.Errorf("it is a web page (%s), not a document of a mirror: is the base URL right, and is a login needed?", weburl.Clean(header, 100))
 	}
 	if parsed, _, err := mime.ParseMediaType(header); err == nil {
 		header = parsed
 	}
-	return fmt.Errorf("it has the media type %s%s", httpx.Clean(header, 100), remedy)
+	return fmt.Errorf("it has the media type %s%s", weburl.Clean(header, 100), remedy)
 }
 
 // What an answer looks like where the base URL is that of something else.

@@ -45,7 +45,8 @@ type Git struct {
 	AllowHTTP bool
 
 	// VetoHost is asked before each repository is fetched with the host, or
-	// host:port, in its URL, in lower case; an error prevents it. Redirects to
+	// host:port, in its URL, in the form that regclient.Client.VetoHost is asked
+	// about; an error prevents it. Redirects to
 	// other URLs are then not followed. What the user's configuration of git and
 	// SSH makes of the host is not seen. Nil means that all hosts will do.
 	VetoHost func(host string) error

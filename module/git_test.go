@@ -608,7 +608,7 @@ func TestGitVetoHost(t *testing.T) {
 	opts.Git.AllowHTTP = true
 	opts.Git.VetoHost = func(h string) error {
 		asked = append(asked, h)
-		if h == "internal.example.com:2222" || h == "internal.example.com" {
+		if h == "internal.example.com:2222" || h == "internal.example.com" || h == "127.0.0.1" || h == "[::1]" {
 			return private
 		}
 		return nil
@@ -620,10 +620,14 @@ func TestGitVetoHost(t *testing.T) {
 	if _, err := module.DownloadLocation(t.Context(), nil, at(t, "git::"+away.URL+"/origin/.git"), target(t), opts); err == nil {
 		t.Error("a redirect was followed")
 	}
-	for _, text := range []string{"git::ssh://git@Internal.Example.COM:2222/x.git", "git@internal.example.com:x.git", "git::https://internal.example.com/x.git"} {
+	for _, text := range []string{
+		"git::ssh://git@Internal.Example.COM:2222/x.git", "git@internal.example.com:x.git", "git::https://internal.example.com/x.git",
+		"git::https://internal.example.com:443/x.git", "git::ssh://git@internal.example.com:22/x.git",
+		"git::https://[::ffff:127.0.0.1]/x.git", "git::https://[0:0:0:0:0:0:0:1]/x.git", "git::https://[::1%25lo]:443/x.git",
+	} {
 		dir := target(t)
 		_, err := module.DownloadLocation(t.Context(), nil, at(t, text), dir, opts)
-		if !errors.Is(err, private) || !strings.Contains(err.Error(), "internal.example.com") {
+		if !errors.Is(err, private) || !strings.Contains(err.Error(), " is not allowed: ") {
 			t.Errorf("%s: %v, want the veto", text, err)
 		}
 		absent(t, dir)
@@ -631,7 +635,7 @@ func TestGitVetoHost(t *testing.T) {
 	// Hosts that a comparison could miss.
 	for _, name := range []string{"127.1", "2130706433", "0x7f000001", "internal.example.com.", "１２７.0.0.1"} {
 		_, err := module.DownloadLocation(t.Context(), nil, at(t, "git::https://"+name+"/x.git"), target(t), opts)
-		if err == nil || !strings.Contains(err.Error(), " is not allowed: it ") {
+		if err == nil || !strings.Contains(err.Error(), " is not allowed: ") || errors.Is(err, private) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -639,7 +643,8 @@ func TestGitVetoHost(t *testing.T) {
 	if _, err := module.DownloadLocation(t.Context(), nil, o.location(""), target(t), opts); err != nil {
 		t.Error(err)
 	}
-	want := []string{host, strings.TrimPrefix(away.URL, "http://"), "internal.example.com:2222", "internal.example.com", "internal.example.com"}
+	want := []string{host, strings.TrimPrefix(away.URL, "http://"), "internal.example.com:2222", "internal.example.com",
+		"internal.example.com", "internal.example.com", "internal.example.com", "127.0.0.1", "[::1]", "[::1]"}
 	if diff := cmp.Diff(want, asked); diff != "" {
 		t.Errorf("asked about (-want +got):\n%s", diff)
 	}

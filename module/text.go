@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/weburl"
 )
 
 // maxShown bounds the text of a location, in bytes.
@@ -32,7 +33,7 @@ func redactURL(address string) (shown, hidden string) {
 		authority = authority[i+1:]
 	}
 	if strings.Contains(rest, "/") {
-		path = "/" + path
+		path = "/" + weburl.MaskPath(path)
 	}
 	return scheme + "://" + authority + path, hidden
 }

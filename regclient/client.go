@@ -96,8 +96,9 @@ type Client struct {
 	ModuleCredentials func(host svchost.Hostname) (user string, password auth.Password, ok bool)
 
 	// VetoHost is asked before each request and each redirect with the host, or
-	// host:port, that is about to be contacted; an error prevents it. Nil means
-	// that all hosts are allowed. It does not reach the git program, for which
+	// host:port, that is about to be contacted; an error prevents it. Names are in
+	// lower-case ASCII, addresses in their shortest form without a zone, and the
+	// default port is left out. Nil means that all hosts are allowed. It does not reach the git program, for which
 	// [module.Git] has a VetoHost of its own.
 	VetoHost func(host string) error
 

@@ -10,6 +10,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/httpx"
 	"github.com/tofureg/tofureg/internal/source"
+	"github.com/tofureg/tofureg/internal/weburl"
 	"github.com/tofureg/tofureg/module"
 )
 
@@ -81,8 +82,8 @@ func (d *wireDeprecation) UnmarshalJSON(data []byte) error {
 		said.Reason = said.Message
 	}
 	d.Deprecation = &module.Deprecation{
-		Reason: httpx.Clean(said.Reason, httpx.MaxNote),
-		Link:   httpx.Clean(said.Link, httpx.MaxNote),
+		Reason: weburl.Clean(said.Reason, httpx.MaxNote),
+		Link:   weburl.Clean(said.Link, httpx.MaxNote),
 	}
 	return nil
 }
@@ -168,7 +169,7 @@ func (l *moduleList) warnings() []string {
 	if l.gap == "" {
 		return lines
 	}
-	return slices.Insert(lines, 0, httpx.Clean(l.gap, httpx.MaxNote))
+	return slices.Insert(lines, 0, weburl.Clean(l.gap, httpx.MaxNote))
 }
 
 // missingModules tells an empty list of modules, which means that the registry does

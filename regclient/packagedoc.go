@@ -13,6 +13,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/httpx"
 	"github.com/tofureg/tofureg/internal/source"
+	"github.com/tofureg/tofureg/internal/weburl"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -146,7 +147,7 @@ func setKeys(pkg *provider.Package, doc *wirePackage) error {
 		if len(k.Armor) > maxArmor {
 			return httpx.TooMany("bytes of a key", maxArmor)
 		}
-		key := verify.Key{ID: httpx.Clean(string(k.ID), 100), Armor: k.Armor}
+		key := verify.Key{ID: weburl.Clean(string(k.ID), 100), Armor: k.Armor}
 		same := func(o verify.Key) bool { return o.Armor == key.Armor }
 		if k.Armor != "" && !slices.ContainsFunc(pkg.Keys, same) {
 			pkg.Keys = append(pkg.Keys, key)

@@ -17,6 +17,7 @@ import (
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/internal/weburl"
 )
 
 const (
@@ -40,7 +41,7 @@ func (c *Client) exchange(ctx context.Context, f *flow, code string) (*Result, e
 	limited, cancel := context.WithTimeout(ctx, exchangeTimeout)
 	defer cancel()
 	token, err := f.config.Exchange(context.WithValue(limited, oauth2.HTTPClient, &client), code, oauth2.VerifierOption(f.verifier))
-	log(ctx, c.Logger, "login: code exchanged", slog.String("url", httpx.Redact(f.tokenURL())), slog.Int("status", w.status))
+	log(ctx, c.Logger, "login: code exchanged", slog.String("url", weburl.Redact(f.tokenURL())), slog.Int("status", w.status))
 	var r *Result
 	if err == nil {
 		r, err = f.result(token)
@@ -48,7 +49,7 @@ func (c *Client) exchange(ctx context.Context, f *flow, code string) (*Result, e
 		err = f.explain(ctx, err, code)
 	}
 	if err != nil {
-		return nil, &Error{URL: httpx.Redact(f.tokenURL()), Status: w.status, Err: err}
+		return nil, &Error{URL: weburl.Redact(f.tokenURL()), Status: w.status, Err: err}
 	}
 	return r, nil
 }
@@ -57,7 +58,7 @@ func (c *Client) exchange(ctx context.Context, f *flow, code string) (*Result, e
 func (f *flow) result(granted *oauth2.Token) (*Result, error) {
 	// Whoever grants a token of another type wants it to be shown in another way.
 	if t := granted.TokenType; t != "" && !strings.EqualFold(t, "bearer") {
-		return nil, fmt.Errorf("the token is of the type %q, not a bearer token", httpx.Clean(t, 20))
+		return nil, fmt.Errorf("the token is of the type %q, not a bearer token", weburl.Clean(t, 20))
 	}
 	token, err := auth.NewToken(granted.AccessToken)
 	if err != nil {

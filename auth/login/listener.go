@@ -18,7 +18,7 @@ import (
 
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/internal/fault"
-	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/internal/weburl"
 )
 
 const (
@@ -129,8 +129,8 @@ func (l *listener) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	if status != http.StatusOK {
 		log(req.Context(), l.logger, "login: request refused", slog.Int("status", status),
-			slog.String("method", httpx.Clean(req.Method, 20)), slog.String("host", httpx.Clean(req.Host, 100)),
-			slog.String("path", httpx.Clean(req.URL.EscapedPath(), 100)))
+			slog.String("method", weburl.Clean(req.Method, 20)), slog.String("host", weburl.Clean(req.Host, 100)),
+			slog.String("path", weburl.Clean(req.URL.EscapedPath(), 100)))
 		show(w, status, refusal(status))
 		return
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/internal/weburl"
 )
 
 // A service is the login service of a host.
@@ -100,14 +101,14 @@ func tokensURL(services *disco.Services) string {
 	if err != nil || u.Scheme != "https" {
 		return ""
 	}
-	return httpx.Redact(&url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/app/settings/tokens"})
+	return weburl.Redact(&url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/app/settings/tokens"})
 }
 
 // printable returns the first few of what came from the wire, made safe to print.
 func printable(list []string) []string {
 	var out []string
 	for _, s := range list[:min(len(list), 10)] {
-		out = append(out, httpx.Clean(s, 40))
+		out = append(out, weburl.Clean(s, 40))
 	}
 	return out
 }

@@ -50,9 +50,8 @@ type Client struct {
 	AllowHTTP bool
 
 	// VetoHost, if not nil, may refuse a host: it is called before the first
-	// request and before each redirect is followed, with the host as it will be
-	// dialled: lower case, ASCII, "host" or "host:port" as in the URL. Its error
-	// is in the chain of the error that results.
+	// request and before each redirect is followed, with the host as weburl.Host
+	// returns it. Its error is in the chain of the error that results.
 	VetoHost func(host string) error
 
 	// Logger gets debug records of requests, retries and resumptions. Nil means

@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/weburl"
 )
 
 // ShownURL is r.URL for people and logs, without the secrets of the request.
@@ -120,7 +121,7 @@ func (n *Notes) Add(text string) {
 	case len(n.list) == maxNotes:
 		n.more++
 	default:
-		n.list = append(n.list, Clean(text, MaxNote))
+		n.list = append(n.list, weburl.Clean(text, MaxNote))
 	}
 }
 

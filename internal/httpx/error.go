@@ -95,7 +95,7 @@ func (e *statusError) Error() string {
 	if e.message == "" {
 		return e.kind.Error()
 	}
-	return e.kind.Error() + `, the server says "` + e.message + `"`
+	return e.kind.Error() + `, the server says "` + strings.ReplaceAll(e.message, `"`, `\"`) + `"`
 }
 
 func (e *statusError) Unwrap() error { return e.kind }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/tofureg/tofureg/internal/weburl"
 )
 
 // maxExcerpt bounds what an error shows of a document that is not JSON.
@@ -54,7 +56,7 @@ func DecodeJSON(data []byte, v any) error {
 		return nil
 	}
 	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return &DecodeError{Offset: max(0, e.Offset-1), Reason: Clean(e.Error(), maxCause), Start: start(data), Err: err}
+		return &DecodeError{Offset: max(0, e.Offset-1), Reason: weburl.Clean(e.Error(), maxCause), Start: start(data), Err: err}
 	}
 	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		kind, _, _ := strings.Cut(e.Value, " ") // "number" has the number behind it, however long
@@ -62,14 +64,14 @@ func DecodeJSON(data []byte, v any) error {
 		if e.Field != "" {
 			reason += ", in " + e.Field
 		}
-		reason = Clean(reason, maxCause)
+		reason = weburl.Clean(reason, maxCause)
 		return &DecodeError{Offset: e.Offset, Reason: reason, Err: &scrubbedError{reason, err}}
 	}
 	if isA[*json.InvalidUnmarshalError](err) {
 		return err
 	}
 	// An UnmarshalText or UnmarshalJSON of v, which may quote the document.
-	reason := Clean(oneLine(redactText(err.Error())), maxCause)
+	reason := weburl.Clean(weburl.OneLine(weburl.RedactText(err.Error())), maxCause)
 	return &DecodeError{Reason: reason, Err: &scrubbedError{reason, err}}
 }
 
@@ -80,7 +82,7 @@ func start(data []byte) string {
 	if trimmed := bytes.TrimLeft(data, " \t\r\n"); len(trimmed) == 0 || trimmed[0] == '{' || trimmed[0] == '[' {
 		return ""
 	}
-	return Clean(redactText(string(data[:min(len(data), 4*maxExcerpt)])), maxExcerpt)
+	return weburl.Clean(weburl.RedactText(string(data[:min(len(data), 4*maxExcerpt)])), maxExcerpt)
 }
 
 // invalidUTF8 returns the offset of the first byte that is not UTF-8.
@@ -130,7 +132,7 @@ func DecodeObject(data []byte, v any) error {
 	for m := range Members(data) {
 		folded := fold(m.Name)
 		if seen[folded] {
-			return &DecodeError{Offset: int64(m.At), Reason: fmt.Sprintf("a second member %q", Clean(m.Name, maxExcerpt))}
+			return &DecodeError{Offset: int64(m.At), Reason: fmt.Sprintf("a second member %q", weburl.Clean(m.Name, maxExcerpt))}
 		}
 		seen[folded] = true
 	}
@@ -167,7 +169,7 @@ func (r *Response) decode(as func([]byte, any) error, v any) error {
 	r.Conceal(err)
 	sent := r.Header.Get("Content-Type")
 	if media, _, _ := mime.ParseMediaType(sent); media != "application/json" {
-		err = fmt.Errorf("%w (sent as %q)", err, Clean(sent, maxExcerpt))
+		err = fmt.Errorf("%w (sent as %q)", err, weburl.Clean(sent, maxExcerpt))
 	}
 	return r.Fail(err)
 }

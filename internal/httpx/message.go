@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/tofureg/tofureg/internal/weburl"
 )
 
 const (
@@ -20,7 +22,7 @@ const (
 func (f *fetch) readMessage(resp *http.Response) string {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	return Clean(oneLine(redactText(f.secrets.maskCut(message(body, media)))), maxMessage)
+	return weburl.Clean(weburl.OneLine(weburl.RedactText(f.secrets.maskCut(message(body, media)))), maxMessage)
 }
 
 // message picks the words out of an error body: of JSON the members that

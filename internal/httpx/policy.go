@@ -4,15 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/netip"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
-	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/weburl"
 )
 
 // maxURLSent bounds a URL. The longest that presigning makes have about 4 KiB,
@@ -21,7 +18,7 @@ const maxURLSent = 32 << 10
 
 // admit checks a URL before anything is dialled, the first one of a request and
 // each that a redirect leads to. It returns the URL as it is to be requested:
-// without fragment, the host in lower-case ASCII.
+// without fragment, the host as weburl.Host has it.
 func (c *Client) admit(u *url.URL) (*url.URL, error) {
 	if u == nil {
 		return nil, errors.New("there is no URL")
@@ -32,17 +29,17 @@ func (c *Client) admit(u *url.URL) (*url.URL, error) {
 	if err := c.checkScheme(u); err != nil {
 		return nil, err
 	}
-	host, err := dialledHost(u)
+	host, dialled, err := weburl.Host(u)
 	if err != nil {
 		return nil, err
 	}
 	if c.VetoHost != nil {
 		if err := c.VetoHost(host); err != nil {
-			return nil, fmt.Errorf("host %s is not allowed: %w", Clean(host, maxURL), err)
+			return nil, fmt.Errorf("host %s is not allowed: %w", weburl.Clean(host, weburl.MaxShown), err)
 		}
 	}
 	clean := *u
-	clean.Host = host
+	clean.Host = dialled
 	clean.Fragment, clean.RawFragment = "", ""
 	return &clean, nil
 }
@@ -52,85 +49,13 @@ func (c *Client) checkScheme(u *url.URL) error {
 	case u.Scheme == "https":
 		return nil
 	case u.Scheme != "http":
-		return fmt.Errorf("%w: URL scheme %q is not https", fault.ErrInsecure, Clean(u.Scheme, 20))
+		return fmt.Errorf("%w: URL scheme %q is not https", fault.ErrInsecure, weburl.Clean(u.Scheme, 20))
 	case !c.AllowHTTP:
 		return fmt.Errorf("%w: the URL is http, not https; set AllowHTTP to permit that", fault.ErrInsecure)
 	case u.User != nil:
 		return fmt.Errorf("%w: the URL would send a password over http", fault.ErrInsecure)
 	}
 	return nil
-}
-
-// CheckHost refuses a URL without a host, or with one that no request is made to:
-// it is no host, its port is out of range, or it is a spelling of another one. It
-// is for those who read URLs before they request them.
-func CheckHost(u *url.URL) error {
-	_, err := dialledHost(u)
-	return err
-}
-
-// dialledHost returns "host" or "host:port" as it is in u, but in the form in
-// which net/http looks the host up, so that no other spelling slips through a
-// comparison.
-func dialledHost(u *url.URL) (string, error) {
-	if u.Opaque != "" || u.Hostname() == "" {
-		return "", errors.New("the URL has no host")
-	}
-	host := strings.ToLower(u.Host)
-	if strings.ContainsFunc(host, func(r rune) bool { return r >= utf8.RuneSelf }) {
-		h, err := svchost.FromWire(u.Host)
-		if err != nil {
-			return "", fmt.Errorf("the URL has no valid host: %w", err)
-		}
-		host = h.String()
-	}
-	split := url.URL{Host: host}
-	if err := checkName(split.Hostname(), host[0] == '['); err != nil {
-		return "", fmt.Errorf("the URL has no valid host: %q: %w", Clean(host, maxURL), err)
-	}
-	port := split.Port()
-	if port == "" {
-		return strings.TrimSuffix(host, ":"), nil
-	}
-	n, err := strconv.ParseUint(port, 10, 16)
-	if err != nil || n == 0 {
-		return "", fmt.Errorf("the URL has no valid port: %q", Clean(port, 20))
-	}
-	return strings.TrimSuffix(host, port) + strconv.FormatUint(n, 10), nil
-}
-
-// checkName refuses names for hosts that have another name too, and what is no name. In
-// brackets stands an IPv6 address, which url.Parse has checked, but not its zone.
-func checkName(name string, brackets bool) error {
-	_, err := netip.ParseAddr(name)
-	switch {
-	case strings.ContainsFunc(name, func(r rune) bool { return !isHostRune(r) && (!brackets || r != '%') }):
-		// url.Parse lets quotes, angle brackets and more of that kind pass.
-		return errors.New("it has a character that is in no name")
-	case brackets:
-		return nil
-	case strings.Contains(name, ":"): // url.Parse lets it pass where the scheme is missing
-		return errors.New("it has a colon too many")
-	case strings.HasSuffix(name, "."):
-		return errors.New("it ends with a dot")
-	case err != nil && isNumber(name[strings.LastIndexByte(name, '.')+1:]):
-		// Some resolvers take 127.1 and 0x7f000001 for 127.0.0.1.
-		return errors.New("it is an IPv4 address in an unusual form")
-	}
-	return nil
-}
-
-func isHostRune(r rune) bool {
-	return 'a' <= r && r <= 'z' || '0' <= r && r <= '9' || strings.ContainsRune("-._~:", r)
-}
-
-// isNumber reports whether a resolver may read the last label of a name as a
-// number, and so the name as an address.
-func isNumber(label string) bool {
-	if hex, ok := strings.CutPrefix(label, "0x"); ok {
-		return strings.Trim(hex, "0123456789abcdef") == ""
-	}
-	return strings.Trim(label, "0123456789") == ""
 }
 
 // trail is where one attempt has come to, following redirects.

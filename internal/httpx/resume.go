@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/weburl"
 )
 
 // atOnce is how many new bytes a stream must have brought for the next one to
@@ -124,7 +125,7 @@ func (b *Body) accept(a *answer) (skip int64, err error) {
 		r, ok := parseContentRange(a.header.Get("Content-Range"))
 		if !ok || r.first != b.read || a.length >= 0 && a.length != r.last-r.first+1 {
 			return 0, changed("the bytes from %d on were asked for, and the answer is %q of length %d",
-				b.read, Clean(a.header.Get("Content-Range"), 80), a.length)
+				b.read, weburl.Clean(a.header.Get("Content-Range"), 80), a.length)
 		}
 		total, b.until = r.total, r.last+1
 	case http.StatusOK, http.StatusNonAuthoritativeInfo:

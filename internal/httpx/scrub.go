@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/tofureg/tofureg/internal/weburl"
 )
 
 // maxCause bounds the text of an error that came from elsewhere.
@@ -69,7 +71,7 @@ func (x *secrets) addURL(u *url.URL) {
 // mask replaces each secret in s.
 func (x secrets) mask(s string) string {
 	for _, secret := range x.texts {
-		s = strings.ReplaceAll(s, secret, ellipsis)
+		s = strings.ReplaceAll(s, secret, weburl.Ellipsis)
 	}
 	return s
 }
@@ -77,7 +79,7 @@ func (x secrets) mask(s string) string {
 // maskCut masks a text that was cut off at its end, perhaps within a secret.
 func (x secrets) maskCut(s string) string {
 	for _, secret := range x.texts {
-		s = strings.ReplaceAll(s, secret, ellipsis)
+		s = strings.ReplaceAll(s, secret, weburl.Ellipsis)
 		for n := min(len(secret)-1, len(s)); n >= minSecret; n-- {
 			if strings.HasSuffix(s, secret[:n]) {
 				s = s[:len(s)-n]
@@ -91,23 +93,23 @@ func (x secrets) maskCut(s string) string {
 // url is [Redact] for a URL that may repeat a secret.
 func (x secrets) url(u *url.URL) string {
 	if u == nil || len(x.passes) == 0 {
-		return Redact(u)
+		return weburl.Redact(u)
 	}
 	shown := *u
 	for _, pass := range x.passes {
 		if strings.Contains(strings.ToLower(u.Host), strings.ToLower(pass)) {
-			shown.Host = ellipsis
+			shown.Host = weburl.Ellipsis
 		}
 		if strings.Contains(u.Path, pass) || strings.Contains(u.EscapedPath(), pass) {
-			shown.Path, shown.RawPath = "/"+ellipsis, ""
+			shown.Path, shown.RawPath = "/"+weburl.Ellipsis, ""
 		}
 	}
-	return Redact(&shown)
+	return weburl.Redact(&shown)
 }
 
 // text makes s, which came from elsewhere, fit for an error.
 func (x secrets) text(s string, max int) string {
-	return Clean(oneLine(redactText(x.mask(s))), max)
+	return weburl.Clean(weburl.OneLine(weburl.RedactText(x.mask(s))), max)
 }
 
 // scrub returns err such that its text can be shown, and without the wrapping

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/weburl"
 )
 
 // Endpoint returns the URL of a path below base. Base counts as a directory even
@@ -70,5 +71,5 @@ func (c *Client) CheckURL(u *url.URL) error {
 	case u.Scheme != "http" && u.Scheme != "https":
 		return fmt.Errorf("the URL is neither https nor http: %w", fault.ErrInsecure)
 	}
-	return CheckHost(u)
+	return weburl.CheckHost(u)
 }

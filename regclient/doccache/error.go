@@ -4,7 +4,7 @@ import (
 	"net/http"
 
 	"github.com/tofureg/tofureg/internal/fault"
-	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/internal/weburl"
 )
 
 // ErrOffline: the answer is not in the cache, which must not ask for it. It is ErrOffline of
@@ -32,5 +32,5 @@ func offline(req *http.Request) error {
 	if method == "" {
 		method = http.MethodGet
 	}
-	return &OfflineError{Method: httpx.Clean(method, 20), URL: httpx.Redact(req.URL)}
+	return &OfflineError{Method: weburl.Clean(method, 20), URL: weburl.Redact(req.URL)}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/internal/weburl"
 )
 
 // Transport is an [http.RoundTripper] that keeps documents in a directory. Set the
@@ -183,5 +184,5 @@ func (t *Transport) told(req *http.Request, what string) {
 		return
 	}
 	t.Logger.LogAttrs(req.Context(), slog.LevelDebug, "document cache",
-		slog.String("url", httpx.Redact(req.URL)), slog.String("answer", what))
+		slog.String("url", weburl.Redact(req.URL)), slog.String("answer", what))
 }

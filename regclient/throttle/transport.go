@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/internal/weburl"
 )
 
 // What the zero values of a Transport mean.
@@ -67,7 +68,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		if req.Body != nil {
 			_ = req.Body.Close() // as every RoundTripper must
 		}
-		return nil, fmt.Errorf("waiting for a turn at %s: %w", httpx.Clean(req.URL.Host, maxHost), err)
+		return nil, fmt.Errorf("waiting for a turn at %s: %w", weburl.Clean(req.URL.Host, maxHost), err)
 	}
 	turn := &turn{over: func() { h.release(); t.leave(h) }}
 	resp, err := t.base().RoundTrip(req)
