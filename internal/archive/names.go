@@ -96,7 +96,7 @@ func (n *names) add(name string) error {
 			return nil
 		}
 		path = path[:i]
-		if k, ok := n.seen[fold(path)]; ok && k.dir && k.name == path {
+		if k, ok := n.seen[Fold(path)]; ok && k.dir && k.name == path {
 			return nil // and so are the directories above it
 		}
 		if err := n.put(known{name: path, dir: true}); err != nil {
@@ -107,7 +107,7 @@ func (n *names) add(name string) error {
 
 // put stores k, unless something is in its place.
 func (n *names) put(k known) error {
-	key := fold(k.name)
+	key := Fold(k.name)
 	if strings.Contains(key, joiner) {
 		return bad("entry %.100q: more than 30 marks on one letter", k.name)
 	}
@@ -138,11 +138,11 @@ func collision(a, b string) error {
 	return bad("entries %.100q and %.100q are one file on some systems", a, b)
 }
 
-// fold maps names to the same string that some file system takes for the same. APFS folds
+// Fold maps names to the same string that some file system takes for the same. APFS folds
 // case in full and knows canonical equivalence, ext4 can do that and passes over what is
 // not to be seen, as HFS+ does; NTFS folds case only. Letters that are merely compatible,
 // like a superscript and its digit, stay apart: only ZFS can be told to see them as one.
-func fold(s string) string {
+func Fold(s string) string {
 	if isASCII(s) {
 		return strings.ToLower(s)
 	}

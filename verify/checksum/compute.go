@@ -11,11 +11,10 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
-
-	"golang.org/x/mod/sumdb/dirhash"
 
 	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/fault"
@@ -53,21 +52,27 @@ func ZH(ctx context.Context, r io.Reader) (Hash, error) {
 }
 
 func zh(ctx context.Context, r io.Reader) (Hash, int64, error) {
-	buf := buffers.Get().(*[64 << 10]byte)
-	defer buffers.Put(buf)
-	sum := sha256.New()
-	// The hash may not choose a way of its own, with a smaller buffer.
-	n, err := io.CopyBuffer(struct{ io.Writer }{sum}, archive.Until(ctx, r), buf[:])
+	sum, n, err := digest(ctx, r)
 	if err != nil {
 		return Hash{}, n, err
 	}
-	return ZHSum([32]byte(sum.Sum(nil))), n, nil
+	return ZHSum(sum), n, nil
+}
+
+// digest reads r to its end.
+func digest(ctx context.Context, r io.Reader) (sum [32]byte, n int64, err error) {
+	buf := buffers.Get().(*[64 << 10]byte)
+	defer buffers.Put(buf)
+	h := sha256.New()
+	// The hash may not choose a way of its own, with a smaller buffer.
+	n, err = io.CopyBuffer(struct{ io.Writer }{h}, archive.Until(ctx, r), buf[:])
+	return [32]byte(h.Sum(nil)), n, err
 }
 
 // H1Sum returns the h1 of the files whose names and SHA-256 sums files yields, in
 // any order. It is for programs that hash content while they write it. Names are
-// slash-separated and relative; it is an error if one occurs twice, or holds a
-// newline.
+// slash-separated and relative. It is an error if one occurs twice, or holds a newline
+// or a backslash: no package has such names, see [H1Zip].
 //
 // The h1 is the SHA-256 of a text with one line for each file, sorted by name:
 // the sum in lower-case hex, two spaces, the name. Package
@@ -79,8 +84,8 @@ func H1Sum(files iter.Seq2[string, [32]byte]) (Hash, error) {
 	}
 	var list []file
 	for name, sum := range files {
-		if strings.Contains(name, "\n") {
-			return Hash{}, fmt.Errorf("h1: newline in the name %.100q", name)
+		if strings.ContainsAny(name, "\n\\") {
+			return Hash{}, fmt.Errorf("h1: newline or backslash in the name %.100q", name)
 		}
 		list = append(list, file{name, sum})
 	}
@@ -147,7 +152,7 @@ func sums(files []archive.File, directories bool) iter.Seq2[string, [32]byte] {
 // for a writer; those of package os wait. It returns the error of ctx soon after that has
 // ended.
 func H1Dir(ctx context.Context, fsys fs.FS) (Hash, error) {
-	var files []string
+	sums := map[string][32]byte{}
 	err := fs.WalkDir(fsys, ".", func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case ctx.Err() != nil:
@@ -159,38 +164,32 @@ func H1Dir(ctx context.Context, fsys fs.FS) (Hash, error) {
 		case !d.Type().IsRegular():
 			return irregular(path, d.Type())
 		}
-		files = append(files, path)
-		return nil
+		sums[path], err = hashRegular(ctx, fsys, path)
+		return err
 	})
 	if err != nil {
 		return Hash{}, fmt.Errorf("h1: %w", err)
 	}
-	text, err := dirhash.Hash1(files, func(name string) (io.ReadCloser, error) { return openRegular(ctx, fsys, name) })
-	if err != nil {
-		return Hash{}, fmt.Errorf("h1: %w", err)
-	}
-	return Hash{text}, nil
+	return H1Sum(maps.All(sums))
 }
 
-// openRegular opens a file, unless it has been replaced since the directory was
+// hashRegular hashes a file, unless it has been replaced since the directory was
 // listed.
-func openRegular(ctx context.Context, fsys fs.FS, name string) (io.ReadCloser, error) {
+func hashRegular(ctx context.Context, fsys fs.FS, name string) (sum [32]byte, err error) {
 	f, err := fsys.Open(name)
 	if err != nil {
-		return nil, err
+		return sum, err
 	}
+	defer f.Close()
 	fi, err := f.Stat()
 	if err == nil && !fi.Mode().IsRegular() {
 		err = irregular(name, fi.Mode().Type())
 	}
 	if err != nil {
-		f.Close()
-		return nil, err
+		return sum, err
 	}
-	return struct {
-		io.Reader
-		io.Closer
-	}{archive.Until(ctx, f), f}, nil
+	sum, _, err = digest(ctx, f)
+	return sum, err
 }
 
 func irregular(name string, mode fs.FileMode) error {

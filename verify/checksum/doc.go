@@ -3,7 +3,7 @@
 // Lock files and mirrors state packages by these hashes.
 //
 //	hash, err := checksum.ParseHash("h1:8QKBrlOi/bB0GM3SkD/pOU5kZIzBhOHA4DrQ4E3Dhmk=")
-//	packed, tree, err := checksum.H1Zip(archive, size, checksum.Limits{})
+//	packed, tree, err := checksum.H1Zip(ctx, archive, size, checksum.Limits{})
 //
 // A matching hash proves that bytes are the ones that were hashed before. It does not
 // prove who made them; package [github.com/tofureg/tofureg/verify] checks signatures. This
