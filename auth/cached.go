@@ -8,27 +8,26 @@ import (
 	"github.com/tofureg/tofureg/internal/flight"
 )
 
-// Cached returns a Source that keeps what src says about a host for ttl, also
-// that it has no token. Errors are never kept. A ttl of 0 stands for one hour;
-// with a negative one nothing is kept. A nil src has no tokens.
+// A Cache is a [Source] that keeps what another source says. [Cached] makes one. It is
+// an [Invalidator].
 //
-// Concurrent callers for one host share one lookup, and a slow lookup for one
-// host delays no other host. A caller whose context ends leaves at once, with
-// an error that wraps the context's; the lookup goes on while anyone waits for
-// it.
-//
-// Cached is an [Invalidator]: Invalidate drops what is kept for a host, and the
-// result of a lookup that is under way reaches only those who wait for it
-// already. The call is passed on to src if that is an Invalidator too.
-func Cached(src Source, ttl time.Duration) Source { return &cache{src: src, ttl: ttl} }
-
-type cache struct {
+// Concurrent callers for one host share one lookup, and a slow lookup for one host
+// delays no other host. If the context of a caller ends, the caller returns at once with
+// an error that wraps the context's error; the lookup continues while another caller
+// waits for it.
+type Cache struct {
 	src    Source
 	ttl    time.Duration
 	tokens flight.Cache[svchost.Hostname, Token]
 }
 
-func (c *cache) Token(ctx context.Context, host svchost.Hostname) (Token, error) {
+// Cached returns a Cache that keeps what src says about a host for ttl, including that
+// src has no token for it. Errors are never kept. If ttl is 0, it is one hour; if it is
+// negative, nothing is kept. A nil src has no tokens.
+func Cached(src Source, ttl time.Duration) *Cache { return &Cache{src: src, ttl: ttl} }
+
+// Token returns the token of host, from the cache or from the source behind it.
+func (c *Cache) Token(ctx context.Context, host svchost.Hostname) (Token, error) {
 	if token, ok := c.tokens.Get(host); ok {
 		return token, nil
 	}
@@ -42,7 +41,10 @@ func (c *cache) Token(ctx context.Context, host svchost.Hostname) (Token, error)
 	return token, nil
 }
 
-func (c *cache) Invalidate(host svchost.Hostname) {
+// Invalidate drops what is kept for host. A lookup in progress reaches only the callers
+// that already wait for it. If the source behind the cache is an [Invalidator], it is
+// called too.
+func (c *Cache) Invalidate(host svchost.Hostname) {
 	// The inner one first: a lookup that comes between must not bring back
 	// what the inner one still keeps.
 	if keeper, ok := c.src.(Invalidator); ok {
@@ -52,4 +54,4 @@ func (c *cache) Invalidate(host svchost.Hostname) {
 }
 
 // String names the source behind the cache, which is the one that matters.
-func (c *cache) String() string { return nameOf(c.src) }
+func (c *Cache) String() string { return nameOf(c.src) }

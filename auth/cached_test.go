@@ -131,7 +131,7 @@ func TestCachedSlowHostStallsNoOther(t *testing.T) {
 		synctest.Wait()
 		start := time.Now()
 		want(t, src, hostB, "token-1")
-		src.(auth.Invalidator).Invalidate(hostB)
+		src.Invalidate(hostB)
 		want(t, src, hostB, "token-2")
 		if took := time.Since(start); took != 0 {
 			t.Errorf("another host had to wait %v", took)
@@ -199,10 +199,10 @@ func TestCachedInvalidate(t *testing.T) {
 	src := auth.Cached(auth.Cached(inner, 0), 0)
 	want(t, src, hostA, "token-1")
 	want(t, src, hostB, "token-1")
-	src.(auth.Invalidator).Invalidate(hostA)
+	src.Invalidate(hostA)
 	want(t, src, hostA, "token-2") // through both
 	want(t, src, hostB, "token-1")
-	src.(auth.Invalidator).Invalidate(svchost.MustParse("never-asked.test"))
+	src.Invalidate(svchost.MustParse("never-asked.test"))
 }
 
 func TestCachedInvalidateDuringALookup(t *testing.T) {
@@ -213,7 +213,7 @@ func TestCachedInvalidateDuringALookup(t *testing.T) {
 		var wg sync.WaitGroup
 		wg.Go(func() { want(t, src, hostA, "token-1") }) // it waits already
 		synctest.Wait()
-		src.(auth.Invalidator).Invalidate(hostA)
+		src.Invalidate(hostA)
 		time.Sleep(time.Second)
 		wg.Go(func() { want(t, src, hostA, "token-2") })
 		wg.Wait()
@@ -244,7 +244,7 @@ func TestCachedConcurrently(t *testing.T) {
 				if tok, err := src.Token(t.Context(), host); tok.IsZero() || err != nil {
 					t.Errorf("%v, %v", tok, err)
 				}
-				src.(auth.Invalidator).Invalidate(host)
+				src.Invalidate(host)
 			}
 		})
 	}

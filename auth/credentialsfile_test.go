@@ -177,7 +177,7 @@ func TestStoresBehindChainAndCache(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, cached, hostA, "")
-	cached.(auth.Invalidator).Invalidate(hostA)
+	cached.Invalidate(hostA)
 	want(t, cached, hostA, secret)
 
 	broken := credentials(t, "{")

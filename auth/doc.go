@@ -7,9 +7,9 @@
 //
 //	tokens := auth.Cached(auth.Chain(
 //		auth.Environ(os.Environ()),
-//		auth.Static(map[svchost.Hostname]auth.Token{host: token}),
+//		token.For(host),
 //		auth.Helper{Path: "/usr/local/lib/terraform-credentials-vault"},
-//	), 0)
+//	), time.Hour)
 //	token, err := tokens.Token(ctx, host)
 //
 // A [Store] is a Source that can also save and forget tokens: a [Helper]

@@ -34,11 +34,7 @@ func ExampleChain() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	program := auth.Static(map[svchost.Hostname]auth.Token{
-		svchost.MustParse("one.test"):    token,
-		svchost.MustParse("two.test"):    token,
-		svchost.MustParse("broken.test"): token,
-	})
+	program := token.For(svchost.MustParse("one.test"), svchost.MustParse("two.test"), svchost.MustParse("broken.test"))
 	tokens := auth.Cached(auth.Chain(environment, program), 0)
 
 	for _, name := range []string{"one.test", "two.test", "three.test", "broken.test"} {

@@ -72,6 +72,27 @@ func nameOf(src Source) string {
 	return fmt.Sprintf("%T", src)
 }
 
+// Func makes a [Source] of a function, which must be safe for concurrent use:
+//
+//	auth.Func(func(ctx context.Context, host svchost.Hostname) (auth.Token, error) {
+//		if host != ours {
+//			return auth.Token{}, nil
+//		}
+//		return vault.Read(ctx, "registry-token")
+//	})
+//
+// The function must compare host with the hosts that its token belongs to. Clients ask a
+// source about every host that an address names, and an address may come from anyone: a
+// function that returns one token for all hosts sends it to all of them. For a fixed token
+// use [Token.For].
+type Func func(ctx context.Context, host svchost.Hostname) (Token, error)
+
+// Token calls f.
+func (f Func) Token(ctx context.Context, host svchost.Hostname) (Token, error) { return f(ctx, host) }
+
+// String returns "function".
+func (f Func) String() string { return "function" }
+
 // Static returns a Source that holds tokens: a copy of the map, so that later
 // changes to it have no effect. It never fails.
 func Static(tokens map[svchost.Hostname]Token) Source {

@@ -3,6 +3,7 @@ package auth_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -52,6 +53,50 @@ func TestStatic(t *testing.T) {
 	if tok, err := auth.Static(nil).Token(t.Context(), hostA); !tok.IsZero() || err != nil {
 		t.Errorf("Static(nil): %v, %v", tok, err)
 	}
+}
+
+func TestTokenFor(t *testing.T) {
+	t.Parallel()
+	one, two, other := svchost.MustParse("one.test"), svchost.MustParse("two.test:8443"), svchost.MustParse("two.test")
+	src := auth.MustNewToken("secret").For(one, two)
+	for host, want := range map[svchost.Hostname]string{one: "secret", two: "secret", other: "", {}: ""} {
+		if got, err := src.Token(t.Context(), host); err != nil || got.Reveal() != want {
+			t.Errorf("Token(%s) = %q, %v; want %q", host, got.Reveal(), err, want)
+		}
+	}
+	if got, err := (auth.Token{}).For(one).Token(t.Context(), one); err != nil || !got.IsZero() {
+		t.Errorf("the zero Token for a host: %v, %v; want no token", got, err)
+	}
+}
+
+func TestFunc(t *testing.T) {
+	t.Parallel()
+	cause, host := errors.New("vault is sealed"), svchost.MustParse("one.test")
+	src := auth.Func(func(_ context.Context, h svchost.Hostname) (auth.Token, error) {
+		if h != host {
+			return auth.Token{}, cause
+		}
+		return auth.MustNewToken("secret"), nil
+	})
+	if got, err := auth.Lookup(t.Context(), src, host); err != nil || got.Reveal() != "secret" {
+		t.Errorf("Lookup = %q, %v; want the token", got.Reveal(), err)
+	}
+	_, err := auth.Lookup(t.Context(), src, svchost.MustParse("two.test"))
+	failed, ok := errors.AsType[*auth.SourceError](err)
+	if !ok || !errors.Is(err, cause) || failed.Source != "function" {
+		t.Errorf("Lookup with a failing function: %v; want a SourceError of a function", err)
+	}
+}
+
+func TestMustNewToken(t *testing.T) {
+	t.Parallel()
+	defer func() {
+		text := fmt.Sprint(recover())
+		if !strings.Contains(text, "invalid token") || strings.Contains(text, "two") {
+			t.Errorf("panic %q, want one that says what is wrong without the secret", text)
+		}
+	}()
+	auth.MustNewToken("two words")
 }
 
 func TestChain(t *testing.T) {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+
+	"github.com/tofureg/tofureg/disco/svchost"
 )
 
 // ErrInvalidToken is wrapped by every error about a secret that cannot be sent
@@ -44,6 +46,25 @@ func NewToken(secret string) (Token, error) {
 		}
 	}
 	return Token{reveal: func() string { return secret }}, nil
+}
+
+// MustNewToken is like [NewToken] but panics if secret is not valid. It is for tests.
+func MustNewToken(secret string) Token {
+	t, err := NewToken(secret)
+	if err != nil {
+		panic(err)
+	}
+	return t
+}
+
+// For returns a [Source] that has t for hosts and no token for any other host. With the
+// zero Token or without hosts it has no tokens.
+func (t Token) For(hosts ...svchost.Hostname) Source {
+	tokens := make(map[svchost.Hostname]Token, len(hosts))
+	for _, host := range hosts {
+		tokens[host] = t
+	}
+	return &static{tokens: tokens}
 }
 
 // illegal names what is wrong with one byte of a secret, without showing it.
