@@ -67,6 +67,16 @@ func ParseProviderIn(host svchost.Hostname, s string) (Provider, error) {
 	return newProvider(host, namespace, typ, s)
 }
 
+// ParseQualifiedProvider parses HOSTNAME/NAMESPACE/TYPE and fills in nothing: an address
+// without a hostname is an error. It is for formats in which the address is always written
+// in full, such as lock files. The error is a *[ParseError].
+func ParseQualifiedProvider(s string) (Provider, error) {
+	if n := strings.Count(s, "/"); n < 2 && len(s) <= maxInput {
+		return Provider{}, refuse(kindProvider, s, "it must be HOSTNAME/NAMESPACE/TYPE")
+	}
+	return ParseProvider(s)
+}
+
 // MustParseProvider is like [ParseProvider] but panics on an error. It is for addresses that
 // are constants in the program.
 func MustParseProvider(s string) Provider { return must(ParseProvider(s)) }

@@ -1,6 +1,7 @@
 package addrs_test
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -174,6 +175,26 @@ func TestParseProviderIn(t *testing.T) {
 
 // TestProviderRunes tries the characters of the basic plane in a part, since random input
 // rarely has characters that are legal.
+func TestParseQualifiedProvider(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"registry.opentofu.org/hashicorp/aws": "registry.opentofu.org/hashicorp/aws",
+		"Example.com:8443/Acme/Demo":          "example.com:8443/acme/demo",
+		"hashicorp/aws":                       "",
+		"aws":                                 "",
+		"":                                    "",
+		"/hashicorp/aws":                      "",
+		"a.test/b/c/d":                        "",
+		strings.Repeat("a", 10_000):           "",
+	} {
+		p, err := addrs.ParseQualifiedProvider(in)
+		_, parse := errors.AsType[*addrs.ParseError](err)
+		if p.String() != want || (want == "") != parse {
+			t.Errorf("ParseQualifiedProvider(%.50q) = %q, %v; want %q", in, p, err, want)
+		}
+	}
+}
+
 func TestProviderRunes(t *testing.T) {
 	t.Parallel()
 	for r := range rune(0x10000) {
