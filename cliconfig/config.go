@@ -35,6 +35,15 @@ type Config struct {
 	// hosts.
 	VetoHost func(host string) error
 
+	// Tokens, if not nil, is called once with the tokens of the user and returns the source
+	// that all clients ask, so that a program can put its own tokens before or behind:
+	//
+	//	config.Tokens = func(user auth.Source) auth.Source { return auth.Chain(user, ours) }
+	//
+	// If Tokens returns nil, the clients have no tokens. [Config.TokenOrigin] and
+	// [Config.Store] know the tokens of the user only.
+	Tokens func(user auth.Source) auth.Source
+
 	// Logger is told of requests and repeats; nil means silence.
 	Logger *slog.Logger
 
@@ -49,7 +58,9 @@ type Config struct {
 	warnings []*Problem
 
 	credentialsOnce sync.Once
-	credentials     *tokens
+	user            *tokens
+	tokensOnce      sync.Once
+	tokens          auth.Source
 	discoveryOnce   sync.Once
 	discovery       *disco.Client
 	registryOnce    sync.Once
@@ -184,11 +195,20 @@ func orNone[T int | time.Duration](n T) T {
 	return n
 }
 
-// Credentials returns the source of the user's tokens: the environment, the credentials
-// blocks of all files, and the credentials helper, in this order. The first one that has
-// something about a host counts, even if that is a block without a token. Each call
-// returns the same one.
+// Credentials returns the source of tokens that all clients ask: what [Config.Tokens]
+// makes of the user's tokens, or these if Tokens is nil. The user's tokens come from the
+// environment, the credentials blocks of all files, and the credentials helper, in this
+// order. The first one that has something about a host counts, even if that is a block
+// without a token. Each call returns the same source.
 //
-// What a helper answers is kept for an hour; the source is an [auth.Invalidator]. Files
-// are not read again.
-func (c *Config) Credentials() auth.Source { return c.tokens() }
+// What a helper answers is kept for an hour; the user's source is an [auth.Invalidator].
+// Files are not read again.
+func (c *Config) Credentials() auth.Source {
+	c.tokensOnce.Do(func() {
+		c.tokens = c.userTokens()
+		if c.Tokens != nil {
+			c.tokens = c.Tokens(c.userTokens())
+		}
+	})
+	return c.tokens
+}

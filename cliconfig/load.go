@@ -18,10 +18,25 @@ import (
 //
 // If something is wrong, the error is an [*Error] that tells of everything at once.
 // Warnings alone are no error; [Config.Warnings] has them.
-func Load(sys System) (*Config, error) {
+func Load(sys System) (*Config, error) { return load(sys, (*loader).files) }
+
+// Parse is like [Load], but reads text as the only configuration file instead of the files
+// of the system. The name of the file is for messages and places. The environment of the
+// system counts, and the directories in it are looked for, as with Load.
+func Parse(sys System, filename string, text []byte) (*Config, error) {
+	return load(sys, func(l *loader) {
+		if len(text) > MaxFile {
+			l.fail(Place{File: filename}, fmt.Errorf("%w: more than %d bytes", ErrTooLarge, MaxFile))
+			return
+		}
+		l.text(filename, text)
+	})
+}
+
+func load(sys System, read func(*loader)) (*Config, error) {
 	l := &loader{sys: sys.complete(), order: map[string]int{}, set: newSettings()}
 	l.set.environ, l.set.terraform = func() []string { return l.sys.Environ }, l.sys.Terraform
-	l.files()
+	read(l)
 	l.environment()
 	l.validate()
 	l.problems.sort(l.order)
@@ -142,6 +157,11 @@ func (l *loader) file(file string) {
 		l.fail(Place{File: file}, err)
 		return
 	}
+	l.text(file, data)
+}
+
+// text interprets the content of one file.
+func (l *loader) text(file string, data []byte) {
 	l.set.files = append(l.set.files, file)
 	r := &fileReader{loader: l, file: file, src: strings.ReplaceAll(string(data), "\r\n", "\n")}
 	r.lines = indexLines(r.src)

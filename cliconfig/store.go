@@ -29,7 +29,7 @@ var ErrNotWritable = errors.New("the token stands in a configuration file that i
 // The store is for this host only. After TF_CLI_CONFIG_FILE the CLI does not read the
 // credentials file that it writes.
 func (c *Config) Store(host svchost.Hostname) (auth.Store, error) {
-	t := c.tokens()
+	t := c.userTokens()
 	path := t.set.store
 	block := t.block(host)
 	switch {

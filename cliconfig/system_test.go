@@ -1,6 +1,7 @@
 package cliconfig_test
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -37,6 +38,34 @@ func TestHost(t *testing.T) {
 	dir, err := os.Getwd()
 	if err != nil || sys.Dir != dir || sys.GOOS != runtime.GOOS || sys.GOARCH != runtime.GOARCH || len(sys.Environ) != len(os.Environ()) {
 		t.Errorf("%s, %s, %s, %d variables, %v", sys.GOOS, sys.GOARCH, sys.Dir, len(sys.Environ), err)
+	}
+}
+
+// Parse reads a text from memory, and no file of the system.
+func TestParse(t *testing.T) {
+	t.Parallel()
+	sys := exampleSystem(nil)
+	sys.Environ = []string{"TF_TOKEN_env_test=from-environment"}
+	cfg, err := cliconfig.Parse(sys, "buffer.tfrc", []byte(`credentials "a.test" { token = "from-text" }`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantToken(t, cfg, hostA, "from-text")
+	wantToken(t, cfg, svchost.MustParse("env.test"), "from-environment")
+	if files := cfg.Files(); len(files) != 1 || files[0] != "buffer.tfrc" {
+		t.Errorf("Files() = %q, want the name that was given", files)
+	}
+	_, err = cliconfig.Parse(sys, "buffer.tfrc", []byte("\n\ncredentials {"))
+	failed, ok := errors.AsType[*cliconfig.Error](err)
+	if !ok || len(failed.Problems) == 0 || failed.Problems[0].Place.File != "buffer.tfrc" || failed.Problems[0].Place.Line != 3 {
+		t.Errorf("Parse of half a block: %v; want a problem in line 3 of buffer.tfrc", err)
+	}
+	comment := strings.Repeat("#", cliconfig.MaxFile)
+	if _, err := cliconfig.Parse(sys, "long", []byte(comment)); err != nil {
+		t.Errorf("Parse of MaxFile bytes: %v", err)
+	}
+	if _, err := cliconfig.Parse(sys, "long", []byte(comment+"#")); !errors.Is(err, cliconfig.ErrTooLarge) {
+		t.Errorf("Parse of MaxFile+1 bytes: %v, want ErrTooLarge", err)
 	}
 }
 

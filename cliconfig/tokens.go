@@ -15,7 +15,7 @@ type tokens struct {
 	set     *settings
 	environ auth.Source
 	program auth.Store  // nil: there is no helper
-	helper  auth.Source // program with what it has answered
+	helper  *auth.Cache // program with what it has answered; nil: there is no helper
 
 	mu     sync.Mutex
 	blocks map[hostname]*credential
@@ -23,7 +23,7 @@ type tokens struct {
 
 var _ auth.Invalidator = (*tokens)(nil)
 
-func (c *Config) tokens() *tokens {
+func (c *Config) userTokens() *tokens {
 	c.credentialsOnce.Do(func() {
 		s := c.settings()
 		t := &tokens{set: s, environ: auth.Environ(s.environ()), blocks: map[hostname]*credential{}}
@@ -36,9 +36,9 @@ func (c *Config) tokens() *tokens {
 			})
 			t.helper = auth.Cached(t.program, 0)
 		}
-		c.credentials = t
+		c.user = t
 	})
-	return c.credentials
+	return c.user
 }
 
 // program is a helper of which nothing prints the arguments: people do put secrets there.
@@ -93,19 +93,18 @@ func (t *tokens) block(host hostname) *credential {
 
 // Invalidate has the helper asked anew.
 func (t *tokens) Invalidate(host hostname) {
-	if keeper, ok := t.helper.(auth.Invalidator); ok {
-		keeper.Invalidate(host)
+	if t.helper != nil {
+		t.helper.Invalidate(host)
 	}
 }
 
 func (t *tokens) String() string { return "CLI configuration" }
 
-// TokenOrigin tells where the token of host is from, for people; it is that of
-// [Config.Credentials]. The place is a variable, a line of a file, or the program of the
-// credentials helper, which is run if it must be. It is zero if nothing is known of the
-// host. A place and no token means that a credentials block has none, or one that cannot
+// TokenOrigin tells where the user's token of host is from, for people. The place is a
+// variable, a line of a file, or the program of the credentials helper, which is run if it
+// must be. It is zero if nothing is known of the host. A place and no token means that a credentials block has none, or one that cannot
 // be sent; the latter is an error too, as is a source that fails.
 func (c *Config) TokenOrigin(ctx context.Context, host svchost.Hostname) (from Place, found bool, err error) {
-	token, from, err := c.tokens().find(ctx, host)
+	token, from, err := c.userTokens().find(ctx, host)
 	return from, !token.IsZero(), err
 }

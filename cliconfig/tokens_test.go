@@ -40,6 +40,42 @@ func wantToken(t *testing.T, cfg *cliconfig.Config, host svchost.Hostname, want 
 	}
 }
 
+// A program puts its own tokens before or behind those of the user, for all clients at once.
+func TestTokensOfTheProgram(t *testing.T) {
+	t.Parallel()
+	ours := newToken(t, "ours").For(hostA, hostB)
+	for name, c := range map[string]struct {
+		tokens  func(auth.Source) auth.Source
+		a, b, c string
+	}{
+		"none":    {nil, "theirs", "", "theirs"},
+		"behind":  {func(user auth.Source) auth.Source { return auth.Chain(user, ours) }, "theirs", "ours", "theirs"},
+		"before":  {func(user auth.Source) auth.Source { return auth.Chain(ours, user) }, "ours", "ours", "theirs"},
+		"instead": {func(auth.Source) auth.Source { return ours }, "ours", "ours", ""},
+	} {
+		calls := 0
+		cfg, err := cliconfig.Load(cliconfig.System{GOOS: "linux", Environ: []string{"TF_TOKEN_a_test=theirs", "TF_TOKEN_c_test=theirs"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.tokens != nil {
+			cfg.Tokens = func(user auth.Source) auth.Source { calls++; return c.tokens(user) }
+		}
+		for host, want := range map[svchost.Hostname]string{hostA: c.a, hostB: c.b, hostC: c.c} {
+			wantToken(t, cfg, host, want)
+			if got, err := cfg.Registry().Credentials.Token(t.Context(), host); err != nil || got.Reveal() != want {
+				t.Errorf("%s: the registry client has %q for %s, %v; want %q", name, got.Reveal(), host, err, want)
+			}
+		}
+		if want := min(len(c.b), 1); calls != want {
+			t.Errorf("%s: Tokens was called %d times, want %d", name, calls, want)
+		}
+		if from, found, err := cfg.TokenOrigin(t.Context(), hostB); found || err != nil || from != (cliconfig.Place{}) {
+			t.Errorf("%s: TokenOrigin of a token of the program: %v, %t, %v; want nothing", name, from, found, err)
+		}
+	}
+}
+
 // spy is a credentials helper that keeps one token for all hosts in a file, and a list
 // of what it was asked.
 const spy = `#!/bin/sh
