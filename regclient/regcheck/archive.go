@@ -58,6 +58,9 @@ func (e *examiner) inspect(u *url.URL, stated []checksum.Hash, size int64, execu
 }
 
 func (e *examiner) ranges() error {
+	if e.insecure("download_url", e.pkg.url) {
+		return nil
+	}
 	r, err := e.ask(e.pkg.url, false, "Accept", "*/*", "Range", "bytes=1-1")
 	if err != nil {
 		return nil // which the check of the archive tells

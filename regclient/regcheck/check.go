@@ -33,6 +33,11 @@ type Options struct {
 	// seconds for every other check.
 	Timeout time.Duration
 
+	// AllowHTTP accepts http URLs of files, services and redirects, as the CLIs do. Requests for such
+	// URLs never carry the token. If false, an http URL is a failure and its file is not checked. The
+	// base URLs of the server and the mirror must be https in any case.
+	AllowHTTP bool
+
 	// Token is the API token of a server that wants one. If set, the server must refuse requests for
 	// lists of versions without the token. The token is sent to the host of the server and to the
 	// hosts of its services, or to the host of the mirror if the base URL is empty. It is not sent to
@@ -94,23 +99,24 @@ type TB interface {
 // base URL is https://HOST, where HOST has the discovery document. It is empty for a server that is
 // only a mirror. Check makes these checks:
 //
-//	discovery          the document is there, as JSON, with the services that are wanted
-//	service URLs       they end with a slash; for modules advice, as clients cope
-//	provider versions  the list can be read and has the version
-//	provider package   the document is about the package, and complete
-//	sums               the SHA256SUMS document lists the archive with the stated digest
-//	signature          one of the stated keys made it, and is still good
-//	archive            it has the digest and the hashes that are stated, and can be installed
-//	ranges             the server answers requests for a range; advice, as the protocol does not ask for it
-//	unknown provider   status 404 for an unknown provider and an unknown version
-//	module versions    the list can be read and has the version
-//	module location    all clients find the same location, in a form that they understand
-//	module package     the location leads to an archive, or to a page with another location
-//	unknown module     status 404 for an unknown module
-//	mirror index       the list of versions can be read
-//	mirror version     each version has its document, each archive a URL and, if any, hashes to check
-//	mirror archive     an archive has a hash that is stated
-//	authorization      status 401 without the token
+//	discovery                the document is there, as JSON, with the services that are wanted
+//	service URLs             they end with a slash; for modules advice, as clients cope
+//	provider versions        the list can be read and has the version
+//	provider package         the document is about the package, and complete
+//	sums                     the SHA256SUMS document lists the archive with the stated digest
+//	signature                one of the stated keys made it, and is still good
+//	archive                  it has the digest and the hashes that are stated, and can be installed
+//	ranges                   the server answers requests for a range; advice, as the protocol does not ask for it
+//	unknown provider         status 404 for an unknown provider and an unknown version
+//	module versions          the list can be read and has the version
+//	module location          all clients find the same location, in a form that they understand
+//	module package           the location leads to an archive, or to a page with another location
+//	unknown module           status 404 for an unknown module
+//	mirror index             the list of versions can be read
+//	mirror version           each version has its document, each archive a URL and, if any, hashes to check
+//	mirror archive           one archive of each version has a hash that is stated
+//	unknown mirror provider  status 404 for an unknown provider
+//	authorization            status 401 without the token
 //
 // Archives of up to 1 GiB are downloaded to temporary files. The server must not have the namespace
 // "regcheck-unknown" or the version 0.0.0-regcheck. Check reports at most 20 failures and 20 pieces of
@@ -137,7 +143,8 @@ func Examine(ctx context.Context, baseURL string, o Options) []Finding {
 	if o.Mirror != "" {
 		e.run("mirror index", e.mirrorIndex)
 		e.run("mirror version", e.mirrorVersion, "mirror index")
-		e.run("mirror archive", e.mirrorArchive, "mirror version")
+		e.run("mirror archive", e.mirrorArchives, "mirror version")
+		e.run("unknown mirror provider", e.unknownMirrorProvider, "mirror index")
 	}
 	if o.Token != "" {
 		e.run("authorization", e.authorization)

@@ -108,21 +108,25 @@ func TestExamine(t *testing.T) {
 		"no slash, for modules":           {set(regtest.Discovery, "modules.v1", "/v1/modules"), "", "does not end with a slash"},
 		"no slash":                        {set(regtest.Discovery, "providers.v1", "/v1/providers"), "service URLs", "does not end with a slash"},
 
-		"a bomb":                    {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", PadTo: 16<<20 + 1, Gzip: true}, "provider versions", "more than 16777216 bytes"},
-		"a list that is an object":  {set(regtest.Versions, "versions", map[string]any{}), "provider versions", "the value of versions is of type object, want array"},
-		"a list of numbers":         {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", Raw: []byte(`{"versions":[7]}`)}, "provider versions", "the value of versions is of type number, want object"},
-		"no list of versions":       {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", Status: 500}, "provider versions", "status 500"},
-		"a version that is none":    {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", Raw: []byte(`{"versions":[{"version":"1.0.0"},{"version":"v2"}]}`)}, "provider versions", "v2"},
-		"a version twice":           {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", Raw: []byte(`{"versions":[{"version":"1.0.0"},{"version":"1.0"}]}`)}, "provider versions", "twice"},
-		"no versions":               {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", Raw: []byte(`{"versions":[]}`)}, "provider versions", "the list of 0"},
-		"an empty protocol":         {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", Raw: []byte(`{"versions":[{"version":"1.0.0","protocols":[""]}]}`)}, "provider versions", "plugin protocol"},
-		"a platform that is none":   {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", Raw: []byte(`{"versions":[{"version":"1.0.0","platforms":[{"os":"linux"}]}]}`)}, "provider versions", "platform"},
-		"no package document":       {regtest.Fault{Kind: regtest.Package, Path: "/1.0.0/", Status: missing}, "provider package", "status 404"},
-		"another platform":          {set(regtest.Package, "arch", "riscv64"), "provider package", "want those of linux_amd64"},
-		"a file name with a path":   {set(regtest.Package, "filename", "../x.zip"), "provider package", "not the name of a file"},
-		"no shasum":                 {set(regtest.Package, "shasum", ""), "provider package", "SHA-256"},
-		"no download_url":           {set(regtest.Package, "download_url", ""), "provider package", "download_url is missing"},
-		"sums over http":            {set(regtest.Package, "shasums_url", "http://registry.example.com/sums"), "provider package", "shasums_url"},
+		"a bomb":                   {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", PadTo: 16<<20 + 1, Gzip: true}, "provider versions", "more than 16777216 bytes"},
+		"a list that is an object": {set(regtest.Versions, "versions", map[string]any{}), "provider versions", "the value of versions is of type object, want array"},
+		"a list of numbers":        {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", Raw: []byte(`{"versions":[7]}`)}, "provider versions", "the value of versions is of type number, want object"},
+		"no list of versions":      {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", Status: 500}, "provider versions", "status 500"},
+		"a version that is none":   {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", Raw: []byte(`{"versions":[{"version":"1.0.0"},{"version":"v2"}]}`)}, "provider versions", "v2"},
+		"a version twice":          {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", Raw: []byte(`{"versions":[{"version":"1.0.0"},{"version":"1.0"}]}`)}, "provider versions", "twice"},
+		"no versions":              {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", Raw: []byte(`{"versions":[]}`)}, "provider versions", "the list of 0"},
+		"an empty protocol":        {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", Raw: []byte(`{"versions":[{"version":"1.0.0","protocols":[""]}]}`)}, "provider versions", "plugin protocol"},
+		"a platform that is none":  {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", Raw: []byte(`{"versions":[{"version":"1.0.0","platforms":[{"os":"linux"}]}]}`)}, "provider versions", "platform"},
+		"no package document":      {regtest.Fault{Kind: regtest.Package, Path: "/1.0.0/", Status: missing}, "provider package", "status 404"},
+		"another platform":         {set(regtest.Package, "arch", "riscv64"), "provider package", "want those of linux_amd64"},
+		"a file name with a path":  {set(regtest.Package, "filename", "../x.zip"), "provider package", "not the name of a file"},
+		"no shasum":                {set(regtest.Package, "shasum", ""), "provider package", "SHA-256"},
+		"no download_url":          {set(regtest.Package, "download_url", ""), "provider package", "download_url is missing"},
+		"sums over http":           {set(regtest.Package, "shasums_url", "http://registry.example.com/sums"), "provider package", "shasums_url"},
+		"an archive over ftp":      {set(regtest.Package, "download_url", "ftp://registry.example.com/a.zip"), "provider package", "not an https URL"},
+		"a relative download_url": {edit(regtest.Package, func(doc map[string]any) {
+			doc["download_url"] = strings.TrimPrefix(doc["download_url"].(string), exemplaryURL)
+		}), "", "download_url is relative"},
 		"no keys":                   {set(regtest.Package, "signing_keys", nil), "provider package", "no signing keys"},
 		"no protocols":              {set(regtest.Package, "protocols", []string{}), "", "protocols is missing or empty"},
 		"a protocol that is none":   {set(regtest.Package, "protocols", []string{""}), "provider package", "not a plugin protocol"},
@@ -166,7 +170,7 @@ func TestExamine(t *testing.T) {
 		"no location":                   {regtest.Fault{Kind: regtest.ModuleLocation, Header: http.Header{"X-Terraform-Get": nil}}, "module location", "names no location"},
 		"an address as location":        {regtest.Fault{Kind: regtest.ModuleLocation, Header: http.Header{"X-Terraform-Get": {"acme/other/aws"}}}, "module location", "none that clients know"},
 		"a file as location":            {regtest.Fault{Kind: regtest.ModuleLocation, Header: http.Header{"X-Terraform-Get": {"file:///etc"}}}, "module location", "machine of the client"},
-		"http as location":              {regtest.Fault{Kind: regtest.ModuleLocation, Header: http.Header{"X-Terraform-Get": {"http://x.example/a.zip"}}}, "module location", "http"},
+		"http as location":              {regtest.Fault{Kind: regtest.ModuleLocation, Header: http.Header{"X-Terraform-Get": {"http://x.example/a.zip"}}}, "module location", "not an https URL"},
 		"a location like a command":     {regtest.Fault{Kind: regtest.ModuleLocation, Header: http.Header{"X-Terraform-Get": {"https://x.example/\x1b[31m"}}}, "module location", "control character"},
 		"a location that is no URL":     {regtest.Fault{Kind: regtest.ModuleLocation, Header: http.Header{"X-Terraform-Get": {"https://x.example/%zz"}}}, "module location", "no URL"},
 		"its own package over http":     {regtest.Fault{Kind: regtest.ModuleLocation, Status: 200, Raw: []byte(`{"location":"http://x.example/a.zip","use_registry_credentials":true}`)}, "module location", "not an https URL"},
@@ -194,8 +198,15 @@ func TestExamine(t *testing.T) {
 		"a platform without a machine":         {set(regtest.MirrorVersion, "archives", map[string]any{"linux": map[string]any{"url": "a.zip"}}), "mirror version", "platform"},
 		"no mirrored hashes": {set(regtest.MirrorVersion, "archives", map[string]any{"linux_amd64": map[string]any{
 			"url": "terraform-provider-alpha_1.0.0_linux_amd64.zip"}}), "", "no hashes for linux_amd64"},
-		"no mirrored archive":        {regtest.Fault{Kind: regtest.Archive, Path: "/mirror/", Status: missing}, "mirror archive", "status 404"},
-		"a damaged mirrored archive": {regtest.Fault{Kind: regtest.Archive, Path: "/mirror/", Corrupt: true}, "mirror archive", ""},
+		"one zh for two archives": {edit(regtest.MirrorVersion, func(doc map[string]any) {
+			doc["archives"].(map[string]any)["linux_amd64"].(map[string]any)["hashes"] = []string{"zh:" + strings.Repeat("0", 64)}
+		}), "mirror version", "two archives cannot have one zh"},
+		"the document as its archive":             {set(regtest.MirrorVersion, "archives", map[string]any{"linux_amd64": map[string]any{"url": "#x"}}), "mirror version", "the document itself"},
+		"the archive of the oldest version":       {regtest.Fault{Kind: regtest.Archive, Path: "/mirror/registry.example.com/acme/alpha/terraform-provider-alpha_1.0.0", Corrupt: true}, "mirror archive", ""},
+		"the archive of the newest version":       {regtest.Fault{Kind: regtest.Archive, Path: "/mirror/registry.example.com/acme/alpha/terraform-provider-alpha_1.1.0", Corrupt: true}, "mirror archive", ""},
+		"500 for an unknown provider of a mirror": {regtest.Fault{Kind: regtest.MirrorIndex, Path: "regcheck-unknown", Status: 500}, "unknown mirror provider", "status 500, want 404"},
+		"no mirrored archive":                     {regtest.Fault{Kind: regtest.Archive, Path: "/mirror/", Status: missing}, "mirror archive", "status 404"},
+		"a damaged mirrored archive":              {regtest.Fault{Kind: regtest.Archive, Path: "/mirror/", Corrupt: true}, "mirror archive", ""},
 		"another mirrored archive": {set(regtest.MirrorVersion, "archives", map[string]any{"linux_amd64": map[string]any{
 			"url": "terraform-provider-alpha_1.0.0_linux_amd64.zip", "hashes": []string{"zh:" + strings.Repeat("0", 64)}}}), "mirror archive", "hash"},
 
@@ -282,8 +293,8 @@ func TestExamineSkips(t *testing.T) {
 	for _, f := range regcheck.Examine(t.Context(), exemplaryURL, o) {
 		checks[f.Level]++
 	}
-	if checks[regcheck.Failed] != 2 || checks[regcheck.Skipped] != 15 || len(checks) != 2 {
-		t.Errorf("found %v, want 2 checks that failed and 15 that were skipped", checks)
+	if checks[regcheck.Failed] != 2 || checks[regcheck.Skipped] != 16 || len(checks) != 2 {
+		t.Errorf("found %v, want 2 checks that failed and 16 that were skipped", checks)
 	}
 }
 

@@ -48,6 +48,9 @@ func (e *examiner) start(baseURL string) error {
 			continue
 		}
 		service, err := resolve(r.url, id, ref)
+		if err == nil {
+			err = e.permitted(service)
+		}
 		if err != nil {
 			e.failf("%w", err)
 			continue
@@ -87,7 +90,7 @@ func (e *examiner) authorization() error {
 		urls = append(urls, e.endpoint(providersService, e.pkg.namespace, e.pkg.typ, "versions"))
 	}
 	if e.good["module versions"] {
-		urls = append(urls, e.endpoint(modulesService, e.module.Namespace(), e.module.Name(), e.module.System(), "versions"))
+		urls = append(urls, e.endpoint(modulesService, e.module.name.Namespace(), e.module.name.Name(), e.module.name.System(), "versions"))
 	}
 	if e.mirrorAlone && e.good["mirror index"] {
 		urls = append(urls, e.mirror.dir.JoinPath("index.json"))
@@ -114,12 +117,11 @@ func (e *examiner) authorization() error {
 
 // unknown asks for what is not there.
 func (e *examiner) unknown(u *url.URL) {
-	r, err := e.ask(u, true)
-	if err != nil {
-		e.failf("%w", err)
-		return
+	r, err := e.ask(u, e.trusted(u))
+	if err == nil {
+		err = r.wantStatus(http.StatusNotFound)
 	}
-	if err := r.wantStatus(http.StatusNotFound); err != nil {
+	if err != nil {
 		e.failf("%w", err)
 		return
 	}

@@ -5,8 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-
-	"github.com/tofureg/tofureg/addrs"
+	"time"
 )
 
 // examiner does one Examine. What one check finds out, later ones use.
@@ -16,25 +15,24 @@ type examiner struct {
 	o        Options
 	findings []Finding
 	check    string
+	limit    time.Duration // of the check that runs
 	count    map[Level]int // of its findings
+	broken   bool          // whether later checks cannot rely on it
 	good     map[string]bool
 
 	base     *url.URL // of the server
 	services map[string]*url.URL
 	pkg      checkedPackage
-	module   addrs.Module
-	location string   // of its package
-	asked    *url.URL // for the location
+	module   checkedModule
 	mirror   checkedMirror
 
-	mirrorAlone    bool // whether there is no other server
-	direct         bool // whether the location is that of the registry itself
-	tokenForModule bool // whether that wants the token
+	mirrorAlone bool // whether there is no other server
 }
 
-// run does a check if those that it needs have succeeded.
+// run does a check if the checks that it needs have succeeded.
 func (e *examiner) run(name string, do func() error, needs ...string) {
-	e.check, e.count = name, map[Level]int{}
+	e.check, e.count, e.broken = name, map[Level]int{}, false
+	e.limit = cmp.Or(max(e.o.Timeout, 0), checkTimes[name], checkTime)
 	if ended := context.Cause(e.whole); ended != nil {
 		e.note(Failed, ended.Error())
 		return
@@ -45,21 +43,38 @@ func (e *examiner) run(name string, do func() error, needs ...string) {
 			return
 		}
 	}
-	limit := cmp.Or(max(e.o.Timeout, 0), checkTimes[name], checkTime)
-	late := fmt.Errorf("no answer to the end within %v: the server hangs or is slow, see Options.Timeout", limit)
-	ctx, cancel := context.WithTimeoutCause(e.whole, limit, late)
-	defer cancel()
-	e.ctx = ctx
-	if err := do(); err != nil {
+	if err := e.within(do); err != nil {
 		e.failf("%w", err)
 	}
-	e.good[name] = e.count[Failed] == 0
+	e.good[name] = !e.broken
 }
 
+// within calls do with a context that ends after the time limit of the check.
+func (e *examiner) within(do func() error) error {
+	late := fmt.Errorf("no answer to the end within %v: the server hangs or is slow, see Options.Timeout", e.limit)
+	ctx, cancel := context.WithTimeoutCause(e.whole, e.limit, late)
+	defer cancel()
+	e.ctx = ctx
+	return do()
+}
+
+// failf notes a failure. Checks that need this one are skipped.
 func (e *examiner) failf(format string, args ...any) {
+	e.broken = true
 	e.note(Failed, fmt.Errorf(format, args...).Error())
 }
 
+// insecure reports whether u must not be asked because it is an http URL. The file behind it is then
+// not checked.
+func (e *examiner) insecure(property string, u *url.URL) bool {
+	if e.permitted(u) == nil {
+		return false
+	}
+	e.note(Skipped, property+" is not an https URL, see Options.AllowHTTP")
+	return true
+}
+
+// note adds a finding. A failure that it notes keeps no later check from running.
 func (e *examiner) note(level Level, text string) {
 	if e.count[level]++; e.count[level] == maxFindings+1 {
 		text = "and more"

@@ -33,6 +33,7 @@ func TestExamineHangs(t *testing.T) {
 		"an archive":         {regtest.Fault{Kind: regtest.Archive, Path: "/releases/", Break: regtest.Stall, After: 9}, []string{"archive"}, long},
 		"a module":           {regtest.Fault{Kind: regtest.ModulePackage, Break: regtest.Stall, After: 1}, []string{"module package"}, short},
 		"a mirror":           {regtest.Fault{Kind: regtest.MirrorVersion, Delay: time.Hour}, []string{"mirror version"}, long},
+		"mirrored archives":  {regtest.Fault{Kind: regtest.Archive, Path: "/mirror/", Break: regtest.Stall, After: 9}, []string{"mirror archive"}, long},
 		"a slow mirror":      {regtest.Fault{Kind: regtest.MirrorVersion, Delay: 3 * time.Minute}, []string{"mirror version"}, long},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -179,7 +180,7 @@ func TestExamineLocations(t *testing.T) {
 		}
 	}
 	for answer, want := range map[string]string{
-		`{"location":"./other.zip"}`: "module location: failed", // the header names another one
+		`{"location":"./other.zip"}`: "name different locations",
 		`{"location":7}`:             "the value of location is of type number, want string",
 	} {
 		reg, o := exemplary()
@@ -196,8 +197,9 @@ func TestExamineLocations(t *testing.T) {
 		var last *http.Request
 		o.Client = &http.Client{Transport: anyArchive{RoundTripper: reg, last: &last}}
 		reg.AddFault(regtest.Fault{Kind: regtest.ModuleLocation, Status: 200, Raw: []byte(answer), Header: http.Header{"X-Terraform-Get": nil}})
-		if found := regcheck.Examine(t.Context(), exemplaryURL, o); len(found) != 0 {
-			t.Errorf("%s: found %v", answer, found)
+		found := regcheck.Examine(t.Context(), exemplaryURL, o)
+		if text := fmt.Sprint(found); len(found) != 1 || !strings.Contains(text, "module location: advice: ") || !strings.Contains(text, "Terraform") {
+			t.Errorf("%s: found %v, want advice that names Terraform", answer, found)
 		}
 		if last == nil || last.Header.Get("Authorization") != want {
 			t.Errorf("%s: the request for the package is %v", answer, last)
@@ -206,8 +208,11 @@ func TestExamineLocations(t *testing.T) {
 	reg := regtest.New("registry.example.com")
 	reg.AddModule(regtest.Module{Address: "acme/network/aws", Answer: regtest.InBody})
 	found := regcheck.Examine(t.Context(), exemplaryURL, regcheck.Options{Client: reg.Client(), Module: "acme/network/aws"})
-	if len(found) != 1 || !strings.HasPrefix(found[0].String(), "module location: advice: ") {
-		t.Errorf("a location in the body alone: found %v", found)
+	if len(found) != 1 || found[0].Level != regcheck.Failed || found[0].Check != "module location" || !strings.Contains(found[0].Text, "Terraform") {
+		t.Errorf("a location in the body alone: found %v, want a failure that names Terraform", found)
+	}
+	if n := reg.Count(regtest.ModulePackage); n != 1 {
+		t.Errorf("a location in the body alone: %d requests for the package, want 1", n)
 	}
 }
 

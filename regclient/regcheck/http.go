@@ -53,7 +53,7 @@ func failed(ctx context.Context, u *url.URL, err error) error {
 // ask makes a GET request. The token goes along if with is set, and not across a redirect
 // to another server.
 func (e *examiner) ask(u *url.URL, with bool, header ...string) (*reply, error) {
-	if err := overHTTPS(u); err != nil {
+	if err := e.permitted(u); err != nil {
 		return nil, err
 	}
 	req, err := http.NewRequestWithContext(e.ctx, http.MethodGet, u.String(), nil)
@@ -64,7 +64,7 @@ func (e *examiner) ask(u *url.URL, with bool, header ...string) (*reply, error) 
 	for i := 0; i+1 < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
-	if with && e.o.Token != "" {
+	if with && e.o.Token != "" && u.Scheme == "https" {
 		req.Header.Set("Authorization", "Bearer "+e.o.Token)
 	}
 	client := *cmp.Or(e.o.Client, http.DefaultClient)
@@ -76,7 +76,7 @@ func (e *examiner) ask(u *url.URL, with bool, header ...string) (*reply, error) 
 		if next.URL.Scheme != u.Scheme || next.URL.Host != u.Host {
 			next.Header.Del("Authorization")
 		}
-		return overHTTPS(next.URL)
+		return e.permitted(next.URL)
 	}
 	resp, err := client.Do(req)
 	if err != nil {
@@ -194,41 +194,6 @@ func typeInJSON(t reflect.Type) string {
 		return "number without a fraction"
 	}
 	return "object"
-}
-
-// resolve reads a URL in a document, which may be relative to the one that answered.
-func resolve(base *url.URL, property, ref string) (*url.URL, error) {
-	if ref == "" {
-		return nil, fmt.Errorf("%s is missing", property)
-	}
-	u, err := base.Parse(ref)
-	if err != nil {
-		return nil, fmt.Errorf("%s is no URL", property)
-	}
-	if u.User != nil {
-		return nil, fmt.Errorf("%s: %s: it holds a user name", property, shownURL(u))
-	}
-	if err := overHTTPS(u); err != nil {
-		return nil, fmt.Errorf("%s: %w", property, err)
-	}
-	return u, nil
-}
-
-func overHTTPS(u *url.URL) error {
-	if u.Scheme != "https" || u.Host == "" {
-		return fmt.Errorf("%s: not an https URL", shownURL(u))
-	}
-	return nil
-}
-
-// shownURL leaves out what may be secret.
-func shownURL(u *url.URL) string {
-	c := *u
-	c.User, c.Fragment, c.RawFragment = nil, "", ""
-	if c.RawQuery != "" {
-		c.RawQuery = "..."
-	}
-	return c.String()
 }
 
 // printable replaces what would disturb a terminal, and shortens.

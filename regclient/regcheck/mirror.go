@@ -16,33 +16,24 @@ import (
 
 // checkedMirror is what is known of the mirror.
 type checkedMirror struct {
-	dir      *url.URL // of the provider
-	provider addrs.Provider
-	versions []string
-	archive  *url.URL // one of them, and its hashes
-	hashes   []checksum.Hash
+	base, dir *url.URL // of the mirror, and of the provider in it
+	provider  addrs.Provider
+	versions  []string
+	archives  []checkedArchive // one of each version
+	statedAt  map[checksum.Hash]*url.URL
+}
+
+// checkedArchive is what a mirror states of an archive.
+type checkedArchive struct {
+	url    *url.URL
+	hashes []checksum.Hash
 }
 
 func (e *examiner) mirrorIndex() error {
 	m := &e.mirror
-	base, err := url.Parse(e.o.Mirror)
-	if err != nil {
-		return errors.New("the URL of the mirror is none")
-	}
-	if err := overHTTPS(base); err != nil {
+	if err := e.openMirror(); err != nil {
 		return err
 	}
-	address := e.o.MirrorProvider
-	if address == "" && e.base != nil {
-		address = e.base.Host + "/" + e.o.Provider
-	}
-	if e.o.MirrorProvider == "" && e.o.Provider == "" || address == "" {
-		return errors.New("Options.MirrorProvider does not say for which provider to ask the mirror")
-	}
-	if m.provider, err = addrs.ParseProvider(address); err != nil {
-		return err
-	}
-	m.dir = base.JoinPath(m.provider.Host().String(), url.PathEscape(m.provider.Namespace()), url.PathEscape(m.provider.Type()))
 	var doc struct{ Versions map[string]json.RawMessage }
 	u := m.dir.JoinPath("index.json")
 	if _, err := e.document(u, maxDocument, false, &doc); err != nil {
@@ -67,6 +58,34 @@ func (e *examiner) mirrorIndex() error {
 	return nil
 }
 
+// openMirror finds out from the options which mirror and provider to ask for.
+func (e *examiner) openMirror() error {
+	m := &e.mirror
+	base, err := url.Parse(e.o.Mirror)
+	if err != nil {
+		return errors.New("the URL of the mirror is invalid")
+	}
+	if err := overHTTPS(base); err != nil {
+		return err
+	}
+	address := e.o.MirrorProvider
+	if address == "" && e.base != nil && e.o.Provider != "" {
+		address = e.base.Host + "/" + e.o.Provider
+	}
+	if address == "" {
+		return errors.New("Options.MirrorProvider does not say for which provider to ask the mirror")
+	}
+	if m.provider, err = addrs.ParseProvider(address); err != nil {
+		return err
+	}
+	m.base, m.statedAt = base, map[checksum.Hash]*url.URL{}
+	m.dir = base.JoinPath(m.provider.Host().String(), url.PathEscape(m.provider.Namespace()), url.PathEscape(m.provider.Type()))
+	if strings.Contains(m.provider.Host().String(), ":") {
+		e.note(Advice, fmt.Sprintf("%s: both CLIs fail for a provider host with a port on any mirror, with \"unsupported protocol scheme\"", m.provider))
+	}
+	return nil
+}
+
 func (e *examiner) mirrorVersion() error {
 	for _, version := range e.mirror.versions {
 		if err := context.Cause(e.ctx); err != nil {
@@ -76,12 +95,7 @@ func (e *examiner) mirrorVersion() error {
 			return nil
 		}
 		u := e.mirror.dir.JoinPath(url.PathEscape(version) + ".json")
-		var doc struct {
-			Archives map[string]*struct {
-				URL    string
-				Hashes []string
-			}
-		}
+		var doc struct{ Archives map[string]*mirroredArchive }
 		r, err := e.document(u, maxDocument, false, &doc)
 		if err != nil {
 			err = fmt.Errorf("version %s is in the index: %w", version, err)
@@ -94,33 +108,88 @@ func (e *examiner) mirrorVersion() error {
 		if len(doc.Archives) == 0 {
 			e.failf("%s: there are no archives", shownURL(u))
 		}
+		one := checkedArchive{}
 		for _, platform := range slices.Sorted(maps.Keys(doc.Archives)) {
-			if _, err := addrs.ParsePlatform(platform); err != nil {
-				e.failf("%s: %w", shownURL(u), err)
-				continue
-			}
-			a := doc.Archives[platform]
-			if a == nil {
-				e.failf("%s: the archive for %s is null", shownURL(u), platform)
-				continue
-			}
-			at, err := resolve(r.url, "url of "+platform, a.URL)
+			a, err := e.mirroredArchive(r.url, platform, doc.Archives[platform])
 			if err != nil {
-				e.failf("%s: %w", shownURL(u), err)
-				continue
+				e.failf("%w", err)
+			} else if one.url == nil || platform == e.o.Platform {
+				one = a
 			}
-			hashes := e.statedHashes(shownURL(u)+": "+platform, a.Hashes)
-			if len(a.Hashes) == 0 {
-				e.note(Advice, fmt.Sprintf("%s: no hashes for %s: nobody can verify the archive", shownURL(u), platform))
-			} else if !slices.ContainsFunc(hashes, checkable) {
-				e.failf("%s: none of the hashes of %s is one that clients can check, of scheme zh or h1", shownURL(u), platform)
-			}
-			e.mirror.archive, e.mirror.hashes = at, hashes
+		}
+		if one.url != nil {
+			e.mirror.archives = append(e.mirror.archives, one)
 		}
 	}
 	return nil
 }
 
-func (e *examiner) mirrorArchive() error {
-	return e.inspect(e.mirror.archive, e.mirror.hashes, 0, "terraform-provider-"+e.mirror.provider.Type())
+// mirroredArchive is an archive in the document of a version.
+type mirroredArchive struct {
+	URL    string
+	Hashes []string
+}
+
+// mirroredArchive looks at one archive of the document at u.
+func (e *examiner) mirroredArchive(u *url.URL, platform string, a *mirroredArchive) (checkedArchive, error) {
+	where := shownURL(u)
+	if _, err := addrs.ParsePlatform(platform); err != nil {
+		return checkedArchive{}, fmt.Errorf("%s: %w", where, err)
+	}
+	if a == nil {
+		return checkedArchive{}, fmt.Errorf("%s: the archive for %s is null", where, platform)
+	}
+	at, err := e.fileURL(u, "url of "+platform, a.URL)
+	if err != nil {
+		return checkedArchive{}, err
+	}
+	at.Fragment, at.RawFragment = "", ""
+	if at.String() == u.String() {
+		return checkedArchive{}, fmt.Errorf("%s: the url of %s is that of the document itself", where, platform)
+	}
+	hashes := e.statedHashes(where+": "+platform, a.Hashes)
+	if len(a.Hashes) == 0 {
+		e.note(Advice, fmt.Sprintf("%s: no hashes for %s: nobody can verify the archive", where, platform))
+	} else if !slices.ContainsFunc(hashes, checkable) {
+		e.failf("%s: none of the hashes of %s is one that clients can check, of scheme zh or h1", where, platform)
+	}
+	for _, h := range hashes {
+		if h.Scheme() != checksum.SchemeZH {
+			continue
+		}
+		if other := e.mirror.statedAt[h]; other != nil && other.String() != at.String() {
+			e.failf("%s: %s is stated for %s and for %s: two archives cannot have one zh", where, h, shownURL(other), shownURL(at))
+		}
+		e.mirror.statedAt[h] = at
+	}
+	return checkedArchive{at, hashes}, nil
+}
+
+// mirrorArchives looks at one archive of each version. Each archive has the time limit of the check. The
+// check ends with the first archive that takes longer.
+func (e *examiner) mirrorArchives() error {
+	for _, a := range e.mirror.archives {
+		if e.insecure("url of an archive", a.url) {
+			continue
+		}
+		late := false
+		err := e.within(func() error {
+			err := e.inspect(a.url, a.hashes, 0, "terraform-provider-"+e.mirror.provider.Type())
+			late = e.ctx.Err() != nil
+			return err
+		})
+		if err != nil {
+			e.failf("%w", err)
+		}
+		if late || e.count[Failed] > maxFindings {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (e *examiner) unknownMirrorProvider() error {
+	m := &e.mirror
+	e.unknown(m.base.JoinPath(m.provider.Host().String(), "regcheck-unknown", "regcheck-unknown", "index.json"))
+	return nil
 }

@@ -2,6 +2,7 @@ package regcheck
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -10,12 +11,21 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 )
 
+// checkedModule is what is known of the module.
+type checkedModule struct {
+	name     addrs.Module
+	asked    *url.URL // for the location
+	location string
+	direct   bool // whether the registry says that it serves the package itself
+	token    bool // whether it wants the token for that
+}
+
 func (e *examiner) moduleVersions() error {
 	m, err := addrs.ParseModule(e.o.Module)
 	if err != nil {
 		return err
 	}
-	e.module = m
+	e.module.name = m
 	u := e.endpoint(modulesService, m.Namespace(), m.Name(), m.System(), "versions")
 	var doc struct {
 		Modules []struct{ Versions []struct{ Version string } }
@@ -45,12 +55,16 @@ func (e *examiner) moduleVersions() error {
 	if version == "" {
 		return notListed(u, e.o.ModuleVersion, len(doc.Modules[0].Versions))
 	}
-	e.asked = e.endpoint(modulesService, m.Namespace(), m.Name(), m.System(), version, "download")
+	e.module.asked = e.endpoint(modulesService, m.Namespace(), m.Name(), m.System(), version, "download")
 	return nil
 }
 
+// moduleLocation looks for the location where the clients do: OpenTofu in the body and then in the header
+// X-Terraform-Get, Terraform in the header alone.
 func (e *examiner) moduleLocation() error {
-	r, err := e.ask(e.asked, true)
+	m := &e.module
+	where := shownURL(m.asked)
+	r, err := e.ask(m.asked, true)
 	if err != nil {
 		return err
 	}
@@ -62,48 +76,65 @@ func (e *examiner) moduleLocation() error {
 		return err
 	}
 	header := strings.TrimSpace(r.Header.Get("X-Terraform-Get"))
-	e.location = header
+	var doc struct {
+		Location string
+		Token    *bool `json:"use_registry_credentials"`
+	}
 	if len(bytes.TrimSpace(body)) > 0 {
-		var doc struct {
-			Location string
-			Token    *bool `json:"use_registry_credentials"`
-		}
 		if err := decode(body, &doc); err != nil {
-			return fmt.Errorf("%s: %w", shownURL(e.asked), err)
+			return fmt.Errorf("%s: %w", where, err)
 		}
-		if doc.Location != "" {
-			e.location = strings.TrimSpace(doc.Location)
-		}
-		switch {
-		case doc.Token != nil:
-			return e.directLocation(strings.TrimSpace(doc.Location), *doc.Token)
-		case doc.Location == "" || header == e.location:
-		case header == "":
-			e.note(Advice, shownURL(e.asked)+": the location is in the body alone, where not all clients look: name it in a header X-Terraform-Get as well")
-		default:
-			e.failf("%s: the header X-Terraform-Get and the body name different locations, of which each client takes one", shownURL(e.asked))
-		}
-	} else if r.StatusCode == http.StatusOK && e.location != "" {
-		e.note(Advice, shownURL(e.asked)+": status 200 with an empty body, which some clients take for broken JSON: 204 says it better")
+	} else if r.StatusCode == http.StatusOK && header != "" {
+		e.note(Advice, where+": status 200 with an empty body, which some clients take for broken JSON: 204 says it better")
 	}
-	if problem := locationProblem(e.location); problem != "" {
-		return fmt.Errorf("%s: %s", shownURL(e.asked), problem)
+	inBody := strings.TrimSpace(doc.Location)
+	if m.location = cmp.Or(inBody, header); m.location == "" {
+		return fmt.Errorf("%s: it names no location, neither in a body nor in a header X-Terraform-Get", where)
 	}
+	if doc.Token != nil {
+		return e.directLocation(inBody, *doc.Token, header)
+	}
+	if header == "" {
+		e.note(Failed, where+": the location is only in the body, but Terraform reads only the header X-Terraform-Get")
+	} else if header != m.location {
+		e.failf("%s: the header X-Terraform-Get and the body name different locations: Terraform takes the first, OpenTofu the second", where)
+	}
+	return e.indirectLocation()
+}
+
+// directLocation reads the location of a package that the registry serves itself.
+func (e *examiner) directLocation(ref string, token bool, header string) error {
+	m := &e.module
+	if header == "" {
+		e.note(Advice, shownURL(m.asked)+": Terraform does not know use_registry_credentials, and finds no header X-Terraform-Get")
+	}
+	u, err := e.fileURL(m.asked, "location", ref)
+	if err != nil {
+		return err
+	}
+	if u.Fragment != "" {
+		return fmt.Errorf("%s: location: %s: it has a fragment", shownURL(m.asked), shownURL(u))
+	}
+	m.location, m.direct, m.token = u.String(), true, token
 	return nil
 }
 
-// directLocation reads the form in which a registry says that it serves the package itself,
-// and whether it wants its token for that. The header has no part in it.
-func (e *examiner) directLocation(ref string, token bool) error {
-	u, err := resolve(e.asked, "location", ref)
-	if err != nil {
-		return fmt.Errorf("%s: %w", shownURL(e.asked), err)
+// indirectLocation looks at a location that clients read like the source of a module.
+func (e *examiner) indirectLocation() error {
+	m := &e.module
+	if problem := locationProblem(m.location); problem != "" {
+		return fmt.Errorf("%s: %s", shownURL(m.asked), problem)
 	}
-	if u.Fragment != "" {
-		return fmt.Errorf("%s: location: %s: it has a fragment", shownURL(e.asked), shownURL(u))
+	if !hasScheme(m.location, "http") {
+		return nil
 	}
-	e.location, e.direct, e.tokenForModule = u.String(), true, token
-	return nil
+	_, err := e.fileURL(m.asked, "location", m.location)
+	return err
+}
+
+// hasScheme reports whether a location is a URL with the scheme.
+func hasScheme(location, scheme string) bool {
+	return len(location) > len(scheme) && strings.EqualFold(location[:len(scheme)], scheme) && strings.HasPrefix(location[len(scheme):], "://")
 }
 
 // locationProblem tells why clients do not understand a location, or "".
@@ -118,17 +149,13 @@ func locationProblem(s string) string {
 		return false
 	}
 	switch {
-	case s == "":
-		return "it names no location, neither in a body nor in a header X-Terraform-Get"
 	case strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }):
 		return "the location has a control character"
 	case has("file:"), strings.Contains(lower, "::file:"):
 		return "the location is a file on the machine of the client"
 	case has("/", "./", "../"):
 		return ""
-	case has("http://"):
-		return "the location is http, where others can change what comes"
-	case has("https://", "git::https://", "git::ssh://", "git@", "git::git@", "hg::https://", "s3::https://", "gcs::https://", "oci://"):
+	case has("https://", "http://", "git::https://", "git::ssh://", "git@", "git::git@", "hg::https://", "s3::https://", "gcs::https://", "oci://"):
 		ref := s
 		if _, behind, ok := strings.Cut(s, "::"); ok {
 			ref = behind

@@ -9,25 +9,26 @@ import (
 	"strings"
 )
 
-// modulePackage looks at what is there, if it is to be had over https.
+// modulePackage looks at what is there, unless another protocol than HTTP leads to it.
 func (e *examiner) modulePackage() error {
-	ref := e.location
-	if at := strings.Index(ref, "://"); !strings.HasPrefix(ref, "https://") && at >= 0 || strings.Contains(ref, "::") {
+	m := &e.module
+	relative := strings.HasPrefix(m.location, ".") || strings.HasPrefix(m.location, "/")
+	if !relative && !hasScheme(m.location, "https") && !hasScheme(m.location, "http") {
 		return nil
 	}
-	if !strings.HasPrefix(ref, "https://") && !strings.HasPrefix(ref, ".") && !strings.HasPrefix(ref, "/") {
-		return nil
-	}
-	ref = withoutSubdir(ref)
-	u, err := resolve(e.asked, "location", withoutSettings(ref))
+	ref := withoutSubdir(m.location)
+	u, err := resolve(m.asked, "location", withoutSettings(ref))
 	if err != nil {
 		return err
 	}
-	if !e.direct && !saysArchive(ref) {
+	if e.insecure("location", u) {
+		return nil
+	}
+	if !m.direct && !saysArchive(ref) {
 		// As clients do: without it there may be a page for people.
 		u.RawQuery = strings.TrimPrefix(u.RawQuery+"&terraform-get=1", "&")
 	}
-	r, err := e.ask(u, e.tokenForModule, "Accept", "*/*", "Accept-Encoding", "identity")
+	r, err := e.ask(u, m.token, "Accept", "*/*", "Accept-Encoding", "identity")
 	if err != nil {
 		return err
 	}

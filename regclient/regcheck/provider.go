@@ -30,99 +30,28 @@ type checkedPackage struct {
 	sums                    []byte
 }
 
-func (e *examiner) providerVersions() error {
-	p := &e.pkg
-	var ok bool
-	if p.namespace, p.typ, ok = strings.Cut(e.o.Provider, "/"); !ok || strings.Contains(p.typ, "/") {
-		return fmt.Errorf("the provider %q is not NAMESPACE/TYPE", e.o.Provider)
-	}
-	u := e.endpoint(providersService, p.namespace, p.typ, "versions")
-	var doc struct {
-		Versions []struct {
-			Version   string
-			Protocols []string
-			Platforms []struct{ OS, Arch string }
-		}
-	}
-	if _, err := e.document(u, maxDocument, true, &doc); err != nil {
-		return err
-	}
-	found := false
-	var seen []string
-	for _, v := range doc.Versions {
-		parsed, err := addrs.ParseVersion(v.Version)
-		if err != nil {
-			e.failf("%s: %w", shownURL(u), err)
-			continue
-		}
-		seen = append(seen, parsed.String())
-		e.protocols(fmt.Sprintf("%s: version %s", shownURL(u), parsed), v.Protocols)
-		wanted := !found && (e.o.Version == "" || e.o.Version == v.Version || e.o.Version == parsed.String())
-		for _, q := range v.Platforms {
-			platform, err := addrs.NewPlatform(q.OS, q.Arch)
-			if err != nil {
-				e.failf("%s: version %s: %w", shownURL(u), parsed, err)
-			} else if wanted && p.platform.IsZero() && (e.o.Platform == "" || e.o.Platform == platform.String()) {
-				p.platform = platform
-			}
-		}
-		if wanted {
-			found, p.version = true, v.Version
-		}
-	}
-	if twice := duplicate(seen); twice != "" {
-		e.failf("%s: version %s is listed twice", shownURL(u), twice)
-	}
-	if !found {
-		return notListed(u, e.o.Version, len(doc.Versions))
-	}
-	if p.platform.IsZero() {
-		platform := e.o.Platform
-		if platform == "" {
-			platform = "linux_amd64"
-		}
-		var err error
-		p.platform, err = addrs.ParsePlatform(platform)
-		return err
-	}
-	return nil
-}
-
-func (e *examiner) protocols(where string, list []string) {
-	for _, protocol := range list {
-		if _, err := addrs.ParseVersion(protocol); err != nil {
-			e.failf("%s: %q is not a plugin protocol", where, protocol)
-		}
-	}
-}
-
-// notListed is the error for a version that a list does not have.
-func notListed(u *url.URL, version string, n int) error {
-	if version == "" {
-		return fmt.Errorf("%s: no version that can be asked for is in the list of %d", shownURL(u), n)
-	}
-	return fmt.Errorf("%s: version %q is not in the list of %d", shownURL(u), version, n)
+// packageDocument is the document about a package.
+type packageDocument struct {
+	Protocols    []string
+	OS, Arch     string
+	Filename     string
+	DownloadURL  string `json:"download_url"`
+	Shasum       string
+	SumsURL      string `json:"shasums_url"`
+	SignatureURL string `json:"shasums_signature_url"`
+	SigningKeys  struct {
+		Keys []struct {
+			ID    string `json:"key_id"`
+			Armor string `json:"ascii_armor"`
+		} `json:"gpg_public_keys"`
+	} `json:"signing_keys"`
+	Packages map[string]statedPackage
 }
 
 func (e *examiner) providerPackage() error {
 	p := &e.pkg
 	u := e.endpoint(providersService, p.namespace, p.typ, p.version, "download", p.platform.OS(), p.platform.Arch())
-	var doc struct {
-		Protocols    []string
-		OS, Arch     string
-		Filename     string
-		DownloadURL  string `json:"download_url"`
-		Shasum       string
-		SumsURL      string `json:"shasums_url"`
-		SignatureURL string `json:"shasums_signature_url"`
-		SigningKeys  struct {
-			Keys []struct {
-				ID    string `json:"key_id"`
-				Armor string `json:"ascii_armor"`
-			} `json:"gpg_public_keys"`
-		} `json:"signing_keys"`
-		Packages map[string]statedPackage
-	}
+	var doc packageDocument
 	r, err := e.document(u, maxDocument, true, &doc)
 	if err != nil {
 		return err
@@ -143,14 +72,7 @@ func (e *examiner) providerPackage() error {
 	} else {
 		p.hash = checksum.ZHSum([sha256.Size]byte(sum))
 	}
-	for _, f := range []struct {
-		to            **url.URL
-		property, ref string
-	}{{&p.url, "download_url", doc.DownloadURL}, {&p.sumsURL, "shasums_url", doc.SumsURL}, {&p.signature, "shasums_signature_url", doc.SignatureURL}} {
-		if *f.to, err = resolve(r.url, f.property, f.ref); err != nil {
-			e.failf("%s: %w", shownURL(u), err)
-		}
-	}
+	e.packageURLs(r.url, doc)
 	for _, k := range doc.SigningKeys.Keys {
 		p.keys = append(p.keys, verify.Key{ID: k.ID, Armor: k.Armor})
 	}
@@ -159,6 +81,27 @@ func (e *examiner) providerPackage() error {
 	}
 	e.statedPackages(u, doc.Packages, doc.Shasum)
 	return nil
+}
+
+// packageURLs reads the URLs of the document at base.
+func (e *examiner) packageURLs(base *url.URL, doc packageDocument) {
+	p := &e.pkg
+	for _, f := range []struct {
+		to            **url.URL
+		property, ref string
+	}{
+		{&p.url, "download_url", doc.DownloadURL},
+		{&p.sumsURL, "shasums_url", doc.SumsURL},
+		{&p.signature, "shasums_signature_url", doc.SignatureURL},
+	} {
+		var err error
+		if *f.to, err = e.fileURL(base, f.property, f.ref); err != nil {
+			e.failf("%w", err)
+		}
+	}
+	if ref, err := url.Parse(doc.DownloadURL); err == nil && !ref.IsAbs() && doc.DownloadURL != "" {
+		e.note(Advice, shownURL(base)+": download_url is relative: clients resolve it, many pull-through proxies do not")
+	}
 }
 
 // file fetches a small file without the token, as clients do.
@@ -175,6 +118,9 @@ func (e *examiner) file(u *url.URL, limit int64) ([]byte, error) {
 
 func (e *examiner) sums() error {
 	p := &e.pkg
+	if e.insecure("shasums_url", p.sumsURL) {
+		return nil
+	}
 	var err error
 	if p.sums, err = e.file(p.sumsURL, verify.MaxSums); err != nil {
 		return err
@@ -195,6 +141,9 @@ func (e *examiner) sums() error {
 
 func (e *examiner) signature() error {
 	p := &e.pkg
+	if e.insecure("shasums_url", p.sumsURL) || e.insecure("shasums_signature_url", p.signature) {
+		return nil
+	}
 	sig, err := e.file(p.signature, verify.MaxSignature)
 	if err != nil {
 		return err
@@ -207,6 +156,9 @@ func (e *examiner) signature() error {
 
 func (e *examiner) archive() error {
 	p := &e.pkg
+	if e.insecure("download_url", p.url) {
+		return nil
+	}
 	want := append(slices.Clone(p.stated), p.hash)
 	return e.inspect(p.url, want, p.size, "terraform-provider-"+p.typ)
 }

@@ -42,7 +42,7 @@ func (e *examiner) statedPackages(u *url.URL, packages map[string]statedPackage,
 	if p.size = own.Size; p.size <= 0 {
 		e.failf("%s: packages: %s: package_size is %d, want the size of the archive", shownURL(u), p.platform, p.size)
 	}
-	if !slices.ContainsFunc(p.stated, func(h checksum.Hash) bool { return h.Scheme() == checksum.SchemeZH }) {
+	if !checksum.HasScheme(p.stated, checksum.SchemeZH) {
 		e.failf("%s: packages: %s has no zh hash", shownURL(u), p.platform)
 	}
 	for _, text := range own.Hashes {
