@@ -30,7 +30,7 @@ type HashStore interface {
 // Nobody sees the bytes. That is no loss: the zh stands for them, and whoever could make
 // the source state a zh of the store could as well make it deliver that archive.
 func (h *hashing) recall(ctx context.Context, pkg *Package) []checksum.Hash {
-	zh := ofScheme(pkg.Evidence().Hashes, checksum.SchemeZH)
+	zh := checksum.WithScheme(pkg.Evidence().Hashes, checksum.SchemeZH)
 	if h.Store == nil || len(zh) != 1 {
 		return nil
 	}
@@ -39,7 +39,7 @@ func (h *hashing) recall(ctx context.Context, pkg *Package) []checksum.Hash {
 		h.storeFailed(ctx, pkg, err)
 		return nil
 	}
-	h1 := ofScheme(kept, checksum.SchemeH1)
+	h1 := checksum.WithScheme(kept, checksum.SchemeH1)
 	if len(h1) == 0 {
 		return nil
 	}

@@ -32,6 +32,11 @@ type Evidence struct {
 	// Keys are those that may have made the signature, as the source lists them.
 	Keys []Key `json:"keys,omitempty"`
 
+	// MustBeSigned refuses the package without a signature, whatever AllowUnsigned and
+	// AllowUnchecked of the policy say. It has no effect on a policy that does not look at
+	// Sums and Signature, see [Policy.NeedsEvidence].
+	MustBeSigned bool `json:"must_be_signed,omitempty"`
+
 	// Want says what was asked for, "TYPE_VERSION_OS_ARCH". If it is not empty,
 	// Filename must be that name: nothing else in the protocol keeps a source from
 	// answering with another version, platform or provider of the same publisher,

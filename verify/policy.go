@@ -101,7 +101,7 @@ func (p Policy) NeedsH1(ev Evidence, local ...checksum.Hash) bool {
 	if p.Accept != nil {
 		return checksum.HasScheme(p.Accept, checksum.SchemeH1) && !checksum.Overlap(p.Accept, local)
 	}
-	if len(ev.Sums) > 0 || p.pinned() || !p.AllowUnsigned && !p.AllowUnchecked {
+	if len(ev.Sums) > 0 || !p.allowsUnsigned(ev) {
 		return false // SHA256SUMS has a zh, and without it the package is refused
 	}
 	return checksum.HasScheme(ev.Hashes, checksum.SchemeH1) && !checksum.HasScheme(ev.Hashes, checksum.SchemeZH)
@@ -129,28 +129,20 @@ func (p Policy) Check(ctx context.Context, ev Evidence, zip io.ReaderAt, size in
 	if err != nil {
 		return nil, fmt.Errorf("reading the package: %w", err)
 	}
-	local := []checksum.Hash{computed}
-	if p.NeedsH1(ev, local...) {
-		archive, tree, err := checksum.H1Zip(ctx, zip, size, p.Limits)
-		if err != nil {
-			return nil, err
-		}
-		local = append(local, archive, tree)
+	h1 := func(ctx context.Context) (packed, tree checksum.Hash, err error) {
+		return checksum.H1Zip(ctx, zip, size, p.Limits)
 	}
-	return p.judge(ev, size, local, sums)
+	return p.judgeArchive(ctx, ev, Archive{Size: size, ZH: computed, H1: h1}, sums)
 }
 
-// startSums verifies the signature while the package is read. The caller must wait.
-func (p Policy) startSums(ev Evidence) (sums func() checkedSums, wait func()) {
-	if !p.NeedsEvidence() {
-		return nil, func() {}
-	}
-	at := p.now() // the caller's code must not run, or panic, elsewhere
+// startSums checks the sums while the package is read. The caller must wait.
+func (p Policy) startSums(ev Evidence) (sums func() (CheckedSums, error), wait func()) {
+	at := p.now() // the caller's code must not run, or panic, in another goroutine
 	p.Now = func() time.Time { return at }
-	done := make(chan checkedSums, 1)
-	sums = sync.OnceValue(func() checkedSums { return <-done })
-	go func() { done <- p.checkSums(ev) }()
-	return sums, func() { sums() }
+	sums = sync.OnceValues(func() (CheckedSums, error) { return p.CheckSums(ev) })
+	var wg sync.WaitGroup
+	wg.Go(func() { sums() })
+	return sums, wg.Wait
 }
 
 // pinned reports whether p says whose signatures count.

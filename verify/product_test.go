@@ -2,6 +2,7 @@ package verify_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -74,7 +75,7 @@ func expect(s situation, local []checksum.Hash) (trust verify.Trust, ok bool) {
 		}
 	}
 	pinned := f.keysPinned || p.Fingerprints != nil
-	demanded := p.RequireSignature || pinned || !p.AllowUnsigned && !p.AllowUnchecked
+	demanded := p.RequireSignature || pinned || s.ev.MustBeSigned || !p.AllowUnsigned && !p.AllowUnchecked
 	if f.hasSums && f.hasSig && (f.keysPinned && !f.pinEmpty || !f.keysPinned && f.hasKeys) { // a signature to look at
 		counts := f.sigGood && (f.keysPinned || f.listsKey) && (!pinned || f.pinAllows)
 		return verify.Signed, counts && f.lineGood && checksum.HasScheme(local, "zh")
@@ -133,6 +134,9 @@ func situations(t *testing.T, p *pack) []situation {
 		{"wrong line signed", func(ev *verify.Evidence, f *facts) {
 			ev.Sums, ev.Signature, f.lineGood = wrongLine, p.sign(wrongLine), false
 		}},
+		{"must be signed, is", func(ev *verify.Evidence, _ *facts) { ev.MustBeSigned = true }},
+		{"must be signed, is not", func(ev *verify.Evidence, f *facts) { ev.MustBeSigned, ev.Signature, f.hasSig = true, nil, false }},
+		{"must be signed, nothing", func(ev *verify.Evidence, f *facts) { bare(ev); ev.MustBeSigned, *f = true, facts{} }},
 		{"wrong line unsigned", func(ev *verify.Evidence, f *facts) {
 			ev.Sums, ev.Signature, f.hasSig, f.lineGood = wrongLine, nil, false, false
 		}},
@@ -214,7 +218,25 @@ func trySituation(t *testing.T, p *pack, s situation) (accepted int) {
 	if _, ok := expect(s, full); ok && err != nil {
 		t.Errorf("%s: refused for want of a hash: %v", s.name, err)
 	}
+	tryWanted(t, p, s, err == nil)
 	return accepted
+}
+
+// tryWanted has JudgeArchive compute all hashes.
+func tryWanted(t *testing.T, p *pack, s situation, checked bool) {
+	inflated := 0
+	a := verify.Archive{Size: int64(len(p.zip)), ZH: p.zh, WantH1: true, H1: func(context.Context) (packed, tree checksum.Hash, err error) {
+		inflated++
+		return p.h1, p.hT, nil
+	}}
+	r, err := s.policy.JudgeArchive(t.Context(), s.ev, a)
+	trust, ok := expect(s, []checksum.Hash{p.zh, p.h1, p.hT})
+	if !sameVerdict(r, err, trust, ok) {
+		t.Errorf("%s, with h1: %+v, %v; want %v, %v", s.name, r, err, trust, ok)
+	}
+	if ok && inflated != 1 || inflated > 1 || !checked && !s.policy.NeedsH1(s.ev, p.zh) && inflated > 0 {
+		t.Errorf("%s: inflated %d times, accepted %v", s.name, inflated, ok)
+	}
 }
 
 func sameVerdict(r *verify.Report, err error, trust verify.Trust, ok bool) bool {

@@ -71,6 +71,9 @@ type Report struct {
 	// version, also those for other platforms.
 	Signed []checksum.Hash `json:"signed,omitempty"`
 
+	// Sums is the SHA256SUMS document that was looked at, signed or not; nil: none was.
+	Sums *Sums `json:"sums,omitempty"`
+
 	// Claimed are the hashes that the source states and nothing confirms, nor refutes.
 	Claimed []checksum.Hash `json:"claimed,omitempty"`
 
@@ -86,7 +89,7 @@ func (r *Report) Recordable() []checksum.Hash {
 	if r.RecordStated {
 		all = append(all, r.Claimed...)
 	}
-	return sorted(all)
+	return checksum.Sorted(all)
 }
 
 // String tells people in a line what the acceptance rests on, for example "signed by key
@@ -107,15 +110,14 @@ func (r *Report) String() string {
 	return "unchecked"
 }
 
-// sorted returns a sorted copy of list without duplicates, zero hashes and what the
-// other lists have; nil for none.
-func sorted(list []checksum.Hash, except ...[]checksum.Hash) []checksum.Hash {
-	var out []checksum.Hash
+// without returns the hashes of list that are in none of the others, nil for none.
+func without(list []checksum.Hash, others ...[]checksum.Hash) []checksum.Hash {
+	var left []checksum.Hash
+	other := slices.Concat(others...)
 	for _, h := range list {
-		if !h.IsZero() && !slices.ContainsFunc(except, func(l []checksum.Hash) bool { return slices.Contains(l, h) }) {
-			out = append(out, h)
+		if !slices.Contains(other, h) {
+			left = append(left, h)
 		}
 	}
-	slices.SortFunc(out, checksum.Hash.Compare)
-	return slices.Compact(out)
+	return left
 }

@@ -169,12 +169,13 @@ func TestAllowExpiredAndWeak(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			_, got, err := tt.policy.CheckSums(verify.Evidence{
+			sums, err := tt.policy.CheckSums(verify.Evidence{
 				Sums: gpgFile(t, "SHA256SUMS"), Signature: gpgFile(t, tt.sig+".sig"), Keys: gpgKeys(t, tt.key),
 			})
 			if !errors.Is(err, tt.want) {
 				t.Fatalf("error %v, want %v", err, tt.want)
 			}
+			got := sums.SignedBy()
 			if err == nil && got.Expired != tt.policy.AllowExpired || err == nil && got.Weak != tt.policy.AllowWeak {
 				t.Errorf("unexpected signature %+v", got)
 			}

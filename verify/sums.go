@@ -108,6 +108,24 @@ func (s *Sums) All() iter.Seq2[string, checksum.Hash] {
 	}
 }
 
+// MarshalText returns the document in the form of the sha256sum program.
+func (s *Sums) MarshalText() ([]byte, error) {
+	var text []byte
+	for name, h := range s.All() {
+		text = fmt.Appendf(text, "%s  %s\n", h.Value(), name)
+	}
+	return text, nil
+}
+
+// UnmarshalText parses the text by [ParseSums].
+func (s *Sums) UnmarshalText(text []byte) error {
+	parsed, err := ParseSums(text)
+	if err == nil {
+		*s = *parsed
+	}
+	return err
+}
+
 // Len returns the number of files.
 func (s *Sums) Len() int { return len(s.names) }
 

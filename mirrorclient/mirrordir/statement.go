@@ -88,11 +88,11 @@ func (s *statement) all(ctx context.Context, first *provider.Package) error {
 	if err != nil {
 		return promised(err)
 	}
-	ev.Filename, ev.Want = "", "" // it need not be about this platform, only about some
-	sums, by, err := s.policy.CheckSums(ev)
+	checked, err := s.policy.CheckSums(ev)
 	if err != nil {
 		return failed("verify", first.String(), err)
 	}
+	sums, by := checked.Sums(), checked.SignedBy()
 	if sums == nil {
 		return s.claims(ctx, first)
 	}

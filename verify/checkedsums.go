@@ -1,0 +1,151 @@
+package verify
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/tofureg/tofureg/verify/checksum"
+)
+
+// CheckedSums is a SHA256SUMS document that [Policy.CheckSums] has checked. In the zero
+// value there is no document.
+type CheckedSums struct {
+	doc *Sums
+	by  *Signature
+}
+
+// Sums returns the document, nil if there is none.
+func (c CheckedSums) Sums() *Sums { return c.doc }
+
+// SignedBy returns the signature of the document, nil if there is none.
+func (c CheckedSums) SignedBy() *Signature { return c.by }
+
+// CheckSums verifies the signature of the SHA256SUMS document in ev and parses the
+// document. Do it once for all platforms of a version: [Policy.JudgeStated] finds the line
+// of each archive in the result. CheckSums itself does not look for any line, so nothing
+// shows that the document is about the right version.
+//
+// The result has no document if the policy needs none, see [Policy.NeedsEvidence]. It has
+// no document or no signature if the source has none and p accepts that.
+func (p Policy) CheckSums(ev Evidence) (CheckedSums, error) {
+	if !p.NeedsEvidence() {
+		return CheckedSums{}, nil
+	}
+	by, err := p.signature(ev)
+	if err != nil || len(ev.Sums) == 0 {
+		return CheckedSums{}, err
+	}
+	doc, err := ParseSums(ev.Sums)
+	if err != nil {
+		return CheckedSums{}, err
+	}
+	return CheckedSums{doc, by}, nil
+}
+
+// signature verifies the signature of the SHA256SUMS document. Without an error it
+// may return nil: there is none, and p does not insist.
+func (p Policy) signature(ev Evidence) (*Signature, error) {
+	pins, err := p.pins()
+	if err != nil {
+		return nil, err
+	}
+	keys := ev.Keys
+	if p.Keys != nil {
+		keys = p.Keys
+	}
+	missing := ""
+	switch {
+	case len(ev.Sums) == 0:
+		missing = "the source has no SHA256SUMS document"
+	case len(ev.Signature) == 0:
+		missing = "the source has no signature of SHA256SUMS"
+	case p.Keys != nil && len(keys) == 0:
+		missing = "Policy.Keys is empty"
+	case len(keys) == 0:
+		missing = "the source lists no keys that may sign"
+	}
+	if missing != "" {
+		return nil, p.unsigned(ev, missing)
+	}
+	check := signatureCheck{at: p.now(), pins: pins, allowExpired: p.AllowExpired, allowWeak: p.AllowWeak}
+	by, err := check.run(ev.Sums, ev.Signature, keys)
+	if by != nil {
+		by.Pinned = p.pinned()
+	}
+	return by, err
+}
+
+// unsigned returns nil if p accepts that there is no signature.
+func (p Policy) unsigned(ev Evidence, missing string) error {
+	switch {
+	case ev.MustBeSigned:
+		return fmt.Errorf("%w: %s, and the source demands a signature", ErrUnsigned, missing)
+	case p.RequireSignature, p.pinned():
+		return fmt.Errorf("%w: %s, and the policy demands one", ErrUnsigned, missing)
+	case p.allowsUnsigned(ev):
+		return nil
+	case len(ev.Sums) == 0 && !slices.ContainsFunc(ev.Hashes, checksum.Hash.Known):
+		return unchecked(ev)
+	}
+	return fmt.Errorf("%w: %s; Policy.AllowUnsigned accepts the hashes that a source or mirror merely states", ErrUnsigned, missing)
+}
+
+// allowsUnsigned reports whether p accepts a package without a signature.
+func (p Policy) allowsUnsigned(ev Evidence) bool {
+	return (p.AllowUnsigned || p.AllowUnchecked) && !p.RequireSignature && !p.pinned() && !ev.MustBeSigned
+}
+
+// line finds the line of the archive.
+func (p Policy) line(ev Evidence, doc *Sums) (checksum.Hash, error) {
+	if err := ev.checkFilename(p.AllowAnyName); err != nil {
+		return checksum.Hash{}, err
+	}
+	h, ok := doc.Lookup(ev.Filename)
+	if !ok {
+		return checksum.Hash{}, fmt.Errorf("%w: %q", ErrNotListed, ev.Filename)
+	}
+	return h, nil
+}
+
+// compareSums compares the line of the archive with the zh of the archive. It returns what
+// the document lists and no signature covers.
+func (p Policy) compareSums(r *Report, ev Evidence, sums CheckedSums) (claimed []checksum.Hash, err error) {
+	if sums.doc == nil {
+		return nil, nil
+	}
+	want, err := p.line(ev, sums.doc)
+	if err != nil {
+		return nil, err
+	}
+	got := checksum.WithScheme(r.Local, checksum.SchemeZH)
+	switch {
+	case len(got) == 0:
+		return nil, fmt.Errorf("%w: SHA256SUMS has one of the archive, and none of the archive was computed", ErrUnchecked)
+	case !slices.Contains(got, want):
+		return nil, sums.mismatch(ev, want, got)
+	}
+	return r.take(sums), nil
+}
+
+func (c CheckedSums) mismatch(ev Evidence, want checksum.Hash, got []checksum.Hash) error {
+	from := fromSums
+	if c.by != nil {
+		from = fromSigned
+	}
+	return &checksum.MismatchError{Filename: ev.Filename, Source: from, Want: []checksum.Hash{want}, Got: got}
+}
+
+// take puts a document that fits into the report. It returns what no signature covers.
+func (r *Report) take(sums CheckedSums) (claimed []checksum.Hash) {
+	r.Sums = sums.doc
+	var listed []checksum.Hash
+	for _, h := range sums.doc.All() {
+		listed = append(listed, h)
+	}
+	if sums.by == nil {
+		r.Trust = max(r.Trust, Checked)
+		return listed
+	}
+	r.Trust, r.SignedBy, r.Signed = Signed, sums.by, checksum.Sorted(listed)
+	return nil
+}

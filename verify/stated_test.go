@@ -1,0 +1,94 @@
+package verify_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
+)
+
+func date2024() time.Time { return today }
+
+// TestJudgeStated: what is only stated is accepted as far as the archive would be.
+func TestJudgeStated(t *testing.T) {
+	t.Parallel()
+	p := newPack(t)
+	h9 := checksum.MustParseHash("h9:x")
+	strict := verify.Policy{RecordStated: true, Now: date2024}
+	lax := verify.Policy{RecordStated: true, AllowUnsigned: true}
+	lock := func(h ...checksum.Hash) verify.Policy { return verify.Policy{RecordStated: true, Accept: h} }
+	states := func(h []checksum.Hash, change ...func(*verify.Evidence)) verify.Evidence {
+		return p.with(func(ev *verify.Evidence) {
+			ev.Hashes = h
+			for _, c := range change {
+				c(ev)
+			}
+		})
+	}
+	both := []checksum.Hash{p.zh, p.h1}
+	all := checksum.Sorted([]checksum.Hash{p.zh, p.h1, p.other})
+	tests := []struct {
+		name   string
+		policy verify.Policy
+		ev     verify.Evidence
+		want   error
+		trust  verify.Trust
+		record []checksum.Hash
+	}{
+		{"signed", strict, states(both), nil, verify.Signed, all},
+		{"signed, stated not recorded", verify.Policy{Now: date2024}, states(both), nil, verify.Signed, checksum.Sorted([]checksum.Hash{p.zh, p.other})},
+		{"signed, nothing ties the h1 to it", strict, states(both[1:]), nil, verify.Signed, checksum.Sorted([]checksum.Hash{p.zh, p.other})},
+		{"signed, nothing stated", strict, states(nil), nil, verify.Signed, checksum.Sorted([]checksum.Hash{p.zh, p.other})},
+		{"signed, another zh stated", strict, states([]checksum.Hash{wrongHash, p.h1}), checksum.ErrMismatch, 0, nil},
+		{"signed, not listed", strict, states(both, func(ev *verify.Evidence) { ev.Filename, ev.Want = "x.zip", "" }), verify.ErrNotListed, 0, nil},
+		{"signed, another version", strict, states(both, func(ev *verify.Evidence) { ev.Want = "random_3.7.0_linux_amd64" }), verify.ErrFilename, 0, nil},
+		{"signed, no name", strict, states(both, func(ev *verify.Evidence) { ev.Filename = "" }), verify.ErrFilename, 0, nil},
+		{"unsigned", lax, states(both, unsigned), nil, verify.Checked, all},
+		{"unsigned, another zh stated", lax, states([]checksum.Hash{wrongHash}, unsigned), checksum.ErrMismatch, 0, nil},
+		{"unsigned, must be signed", lax, states(both, unsigned, func(ev *verify.Evidence) { ev.MustBeSigned = true }), verify.ErrUnsigned, 0, nil},
+		{"no sums", lax, states(both, bare), nil, verify.Checked, checksum.Sorted(both)},
+		{"no sums, h1 only", lax, states(both[1:], bare), nil, verify.Checked, both[1:]},
+		{"no sums, two zh", lax, states([]checksum.Hash{p.zh, p.other, p.h1}, bare), verify.ErrNotStated, 0, nil},
+		{"no sums, unknown scheme", lax, states([]checksum.Hash{h9}, bare), verify.ErrNotStated, 0, nil},
+		{"nothing", lax, p.with(empty), verify.ErrNotStated, 0, nil},
+		{"nothing, unchecked allowed", verify.Policy{AllowUnchecked: true}, p.with(empty), verify.ErrNotStated, 0, nil},
+		{"locked", lock(p.h1, wrongHash), states(both), nil, verify.Accepted, checksum.Sorted(both)},
+		{"locked, stated is another", lock(wrongH1), states(both), verify.ErrNotStated, 0, nil},
+		{"locked by an unknown scheme", lock(h9), states([]checksum.Hash{h9, p.h1}), verify.ErrNotStated, 0, nil},
+		{"locked and signed", with(lock(p.h1), func(a *verify.Policy) { a.RequireSignature, a.Now = true, date2024 }), states(both), nil, verify.Signed, all},
+	}
+	for _, tt := range tests {
+		sums, err := tt.policy.CheckSums(tt.ev)
+		var r *verify.Report
+		if err == nil {
+			r, err = tt.policy.JudgeStated(tt.ev, sums)
+		}
+		if !errors.Is(err, tt.want) || (r == nil) != (err != nil) {
+			t.Errorf("%s: %+v, %v, want %v", tt.name, r, err, tt.want)
+			continue
+		}
+		if r != nil && (r.Trust != tt.trust || len(r.Local) > 0 || !slices.Equal(r.Recordable(), tt.record) || (r.Sums == nil) != (sums.Sums() == nil)) {
+			t.Errorf("%s: %+v, recordable %v\nwant %v, %v", tt.name, r, r.Recordable(), tt.trust, tt.record)
+		}
+	}
+}
+
+// TestJudgeStatedOfOthers: sums that another policy let pass, or none, do not weaken a policy.
+func TestJudgeStatedOfOthers(t *testing.T) {
+	t.Parallel()
+	p := newPack(t)
+	lax, err := verify.Policy{AllowUnsigned: true}.CheckSums(p.with(unsigned))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, sums := range map[string]verify.CheckedSums{"unsigned": lax, "zero": {}} {
+		for _, policy := range []verify.Policy{{}, {AllowUnsigned: true, RequireSignature: true}, {AllowUnchecked: true, Fingerprints: []string{p.fpr}}} {
+			if r, err := policy.JudgeStated(p.ev, sums); !errors.Is(err, verify.ErrUnsigned) || r != nil {
+				t.Errorf("%s sums, %+v: %+v, %v, want ErrUnsigned", name, policy, r, err)
+			}
+		}
+	}
+}
