@@ -33,10 +33,10 @@ type Options struct {
 	// [*UnsupportedError].
 	Fetcher Fetcher
 
-	// AllowLocal permits locations on this machine: directories, archives, and
-	// repositories at file URLs. Such a location is refused as ErrLocal
-	// otherwise, since a registry must not choose what is read here. A directory
-	// is not copied to itself, nor to a place in it.
+	// AllowLocal permits a location on this machine (a directory, an archive or a
+	// repository at a file URL) as the argument of [DownloadLocation]. It is refused
+	// as ErrLocal if AllowLocal is not set, and always if a registry, a page or a
+	// header names it. A directory is not copied to itself, nor to a place in it.
 	AllowLocal bool
 
 	// SkipLinks leaves symbolic links out, which are a reason to refuse a
@@ -150,6 +150,9 @@ func download(ctx context.Context, src Source, r Request, o Options) (*Report, e
 	}
 	if loc == nil {
 		return nil, failure("find", subject, errors.New("the source returned no location"))
+	}
+	if err := loc.checkRemote(); err != nil {
+		return nil, failure("find", subject, err)
 	}
 	loc, err = loc.WithSubdir(r.Source.Subdir)
 	if err != nil {

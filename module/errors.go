@@ -36,8 +36,8 @@ var (
 	// ErrLink: the package holds a symbolic link. Options.SkipLinks leaves
 	// links out.
 	ErrLink = archive.ErrLink
-	// ErrLocal: the location is on this machine, which only
-	// Options.AllowLocal permits.
+	// ErrLocal: the location is on this machine. Options.AllowLocal permits it if the
+	// caller names it, and never if a server does.
 	ErrLocal = errors.New("location on this machine")
 	// ErrOccupied: there is something at the directory for the package, and it
 	// is not an empty directory. Options.Replace permits more.

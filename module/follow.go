@@ -29,7 +29,7 @@ func (j *job) follow(ctx context.Context, loc *Location) (*pack, *Location, erro
 }
 
 // pointsTo returns the location that the server at l named. It is for the same
-// module, but no credentials go along.
+// module, is not on this machine, and no credentials go along.
 func (l *Location) pointsTo(text string) (*Location, error) {
 	if l.Checksum != "" {
 		return nil, errors.New("there is a page in place of the archive that the checksum is for")
@@ -40,6 +40,9 @@ func (l *Location) pointsTo(text string) (*Location, error) {
 	}
 	next, err := ResolveLocation(base, text)
 	if err != nil {
+		return nil, err
+	}
+	if err := next.checkRemote(); err != nil {
 		return nil, err
 	}
 	next.Module, next.Version = l.Module, l.Version
@@ -75,6 +78,14 @@ func (j *job) fetch(ctx context.Context, loc *Location) (*pack, string, error) {
 		return nil, "", &UnsupportedError{Kind: loc.Kind, Options: []string{"Git", "Fetcher"}}
 	}
 	return nil, "", &UnsupportedError{Kind: loc.Kind, Getter: loc.Getter, Options: []string{"Fetcher"}}
+}
+
+// checkRemote refuses a location on this machine that the caller did not name.
+func (l *Location) checkRemote() error {
+	if l.isLocal() {
+		return fmt.Errorf("%w: a server must not name %s", ErrLocal, l)
+	}
+	return nil
 }
 
 // isLocal reports whether files of this machine would be read, by whatever means.

@@ -121,7 +121,7 @@ func TestHopsRefused(t *testing.T) {
 		for name, open := range map[string]func(string) func() (*module.Body, error){"header": header, "meta": meta} {
 			src, dir := &fake{open: map[string]func() (*module.Body, error){"https://example.com/m": open(next)}}, target(t)
 			_, err := module.DownloadLocation(t.Context(), src, at(t, "https://example.com/m"), dir, module.Options{Git: &module.Git{}, Fetcher: fetch(nil)})
-			if !errors.Is(err, module.ErrLocal) || !strings.Contains(err.Error(), "Options.AllowLocal") {
+			if !errors.Is(err, module.ErrLocal) {
 				t.Errorf("%s, %s: %v, want ErrLocal", next, name, err)
 			}
 			absent(t, dir)
@@ -144,6 +144,40 @@ func TestHopsRefused(t *testing.T) {
 	src = &fake{open: map[string]func() (*module.Body, error){"https://example.com/m": header("./x.zip")}}
 	if _, err := module.DownloadLocation(t.Context(), src, at(t, "https://example.com/m?checksum="+sumMD5), target(t), module.Options{}); err == nil || !strings.Contains(err.Error(), "checksum") {
 		t.Errorf("page with a checksum: %v", err)
+	}
+}
+
+// Options.AllowLocal is for the caller's own location, never for one that a registry, a page
+// or a header names.
+func TestHopsAreNeverLocal(t *testing.T) {
+	t.Parallel()
+	o := newOrigin(t)
+	home := t.TempDir()
+	write(t, home, example)
+	archive := filepath.Join(t.TempDir(), "secret.zip")
+	if err := os.WriteFile(archive, zipOf(t, example.entries()...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wantLocal := func(what, next, dir string, err error) {
+		t.Helper()
+		if !errors.Is(err, module.ErrLocal) {
+			t.Errorf("%s names %s: %v, want ErrLocal", what, next, err)
+		}
+		absent(t, dir)
+	}
+	for _, path := range []string{"file://" + home, "FILE://localhost" + home, "file://" + archive, "git::file://" + o.dir, "hg::file://" + o.dir, "other::file://" + home} {
+		for name, open := range map[string]func(string) func() (*module.Body, error){"header": header, "meta": meta} {
+			options := allowed()
+			options.Fetcher = fetch(example)
+			src, dir := &fake{open: map[string]func() (*module.Body, error){"https://example.com/m": open(path)}}, target(t)
+			_, err := module.DownloadLocation(t.Context(), src, at(t, "https://example.com/m"), dir, options)
+			wantLocal(name, path, dir, err)
+		}
+		options := allowed()
+		options.Fetcher = fetch(example)
+		src, dir := &fake{location: func(addrs.Module, addrs.Version) (*module.Location, error) { return at(t, path), nil }}, target(t)
+		_, err := module.Download(t.Context(), src, addrs.ModuleSource{Module: vpc}, v1, dir, options)
+		wantLocal("registry", path, dir, err)
 	}
 }
 
