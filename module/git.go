@@ -20,7 +20,8 @@ import (
 // runs, and no .git directory is left. The user's configuration of git holds, and
 // with it credential helpers and replaced URLs. Line ends however are converted only
 // as the repository's own attributes say, so that the h1 is the same on each system.
-// A filter that is configured there, such as the one of git-lfs, does run.
+// A filter that is configured there, such as the one of git-lfs, runs unless VetoHost is
+// set.
 //
 // Git and SSH ask nobody for a password; only a program that the environment names in
 // GIT_ASKPASS is run, as a helper that knows it. Git is killed with the programs that
@@ -44,11 +45,16 @@ type Git struct {
 	// others can change what comes.
 	AllowHTTP bool
 
-	// VetoHost is asked before each repository is fetched with the host, or
-	// host:port, in its URL, in the form that regclient.Client.VetoHost is asked
-	// about; an error prevents it. Redirects to
-	// other URLs are then not followed. What the user's configuration of git and
-	// SSH makes of the host is not seen. Nil means that all hosts will do.
+	// VetoHost, if not nil, is called before each repository is fetched with the
+	// host, or host:port, in its URL, in the form that regclient.Client.VetoHost is
+	// called with; an error refuses the repository. If the user's configuration of git replaces the URL, VetoHost is
+	// called with the host of the other URL as well. It does not see what the user
+	// configures elsewhere: host names and proxies of SSH, proxies of git, and
+	// credential helpers.
+	//
+	// With VetoHost, git follows no redirect and runs no filter, because with both
+	// the repository chooses the host to contact. Files that git-lfs keeps
+	// elsewhere then arrive as pointers.
 	VetoHost func(host string) error
 }
 
@@ -138,7 +144,8 @@ func (g *Git) settings() []string {
 		"http.lowSpeedTime=120",
 	}
 	if g.VetoHost != nil {
-		settings = append(settings, "http.followRedirects=false")
+		// Nor may the server name others that have a part of the repository.
+		settings = append(settings, "http.followRedirects=false", "fetch.uriProtocols=", "fetch.bundleURI=", "transfer.bundleURI=false", "promisor.acceptFromServer=none")
 	}
 	var args []string
 	for _, s := range settings {
@@ -171,6 +178,7 @@ func gitEnvironment(env, protocols []string) []string {
 		"GIT_TERMINAL_PROMPT=0",
 		"GCM_INTERACTIVE=never",
 		"GIT_NO_REPLACE_OBJECTS=1",
+		"GIT_ATTR_NOSYSTEM=1",
 		"GIT_OPTIONAL_LOCKS=0",
 		"LC_ALL=C",
 		"LANGUAGE=",

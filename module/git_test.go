@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -647,5 +648,99 @@ func TestGitVetoHost(t *testing.T) {
 		"internal.example.com", "internal.example.com", "internal.example.com", "127.0.0.1", "[::1]", "[::1]"}
 	if diff := cmp.Diff(want, asked); diff != "" {
 		t.Errorf("asked about (-want +got):\n%s", diff)
+	}
+}
+
+// withConfig lets git run with this configuration of the user.
+func withConfig(t *testing.T, config string) module.Options {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "config")
+	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	options := allowed()
+	options.Git.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+path, "GIT_CONFIG_SYSTEM="+os.DevNull)
+	return options
+}
+
+// A repository chooses a filter of the user's configuration, and git-lfs lets it choose the
+// host that the filter contacts. So none runs if hosts can be refused.
+func TestGitFiltersWithVetoHost(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("skipped: the filter is a shell command")
+	}
+	o := newOrigin(t)
+	o.write(files{".gitattributes": "*.bin filter=lfs\n*.tf filter=once\n", "a.bin": "pointer\n", "sub/.gitattributes": "* filter=once\n", "sub/b": "pointer\n"})
+	o.commit("filtered")
+	ran := filepath.Join(t.TempDir(), "ran")
+	options := withConfig(t, `
+[filter "lfs"]
+	process = touch `+ran+`
+	required = true
+[filter "once"]
+	smudge = touch `+ran+`; echo smudged
+	clean = cat
+	required = true
+`)
+	options.Git.VetoHost = func(string) error { return nil }
+	dir := target(t)
+	if _, err := module.DownloadLocation(t.Context(), nil, o.location(""), dir, options); err != nil {
+		t.Fatal(err)
+	}
+	if got := tree(t, dir); got["a.bin"] != "pointer\n" || got["sub/b"] != "pointer\n" || got["second.tf"] != "# two\n" {
+		t.Errorf("the content was filtered: %q, %q, %q", got["a.bin"], got["sub/b"], got["second.tf"])
+	}
+	if _, err := os.Stat(ran); err == nil {
+		t.Error("a filter ran although Git.VetoHost is set")
+	}
+	// Without VetoHost the user's filters run, as in any clone.
+	options = withConfig(t, "[filter \"once\"]\n\tsmudge = echo smudged\n")
+	dir = target(t)
+	if _, err := module.DownloadLocation(t.Context(), nil, o.location(""), dir, options); err != nil || tree(t, dir)["sub/b"] != "smudged\n" {
+		t.Errorf("without VetoHost: sub/b is %q, %v; want the filter's output", tree(t, dir)["sub/b"], err)
+	}
+}
+
+// The user's configuration replaces the host of a URL: VetoHost is asked about the host that
+// git contacts, too.
+func TestGitVetoHostSeesReplacedURL(t *testing.T) {
+	t.Parallel()
+	newOrigin(t) // skips without git
+	options := withConfig(t, "[url \"ssh://git@internal.example.com:2222/\"]\n\tinsteadOf = https://git.example.com/\n")
+	private := errors.New("a private host")
+	var asked []string
+	options.Git.VetoHost = func(host string) error {
+		asked = append(asked, host)
+		if host == "internal.example.com:2222" {
+			return private
+		}
+		return nil
+	}
+	_, err := module.DownloadLocation(t.Context(), nil, at(t, "git::https://git.example.com/x.git"), target(t), options)
+	if diff := cmp.Diff([]string{"git.example.com", "internal.example.com:2222"}, asked); diff != "" || !errors.Is(err, private) {
+		t.Errorf("%v, want the veto; asked about (-want +got):\n%s", err, diff)
+	}
+}
+
+// A server may name another one that has a part of the repository, for clients whose
+// configuration permits it.
+func TestGitVetoHostWithPackElsewhere(t *testing.T) {
+	t.Parallel()
+	o := newOrigin(t)
+	var contacted atomic.Int64
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { contacted.Add(1) }))
+	t.Cleanup(elsewhere.Close)
+	o.git("config", "uploadpack.allowSidebandAll", "true")
+	o.git("config", "uploadpack.blobPackfileUri", o.git("rev-parse", "HEAD:main.tf")+" "+strings.Repeat("0", 40)+" "+elsewhere.URL+"/x.pack")
+	server := gitServer(t, filepath.Dir(o.dir), false, "")
+	for _, veto := range []func(string) error{nil, func(string) error { return nil }} {
+		options := withConfig(t, "[fetch]\n\turiProtocols = http\n")
+		options.Git.AllowHTTP, options.Git.VetoHost = true, veto
+		contacted.Store(0)
+		_, err := module.DownloadLocation(t.Context(), nil, at(t, "git::"+server.URL+"/origin/.git"), target(t), options)
+		if refused := veto != nil; (err == nil) != refused || (contacted.Load() == 0) != refused {
+			t.Errorf("with VetoHost %v: %d requests to the other host, %v", refused, contacted.Load(), err)
+		}
 	}
 }

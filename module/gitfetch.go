@@ -96,7 +96,35 @@ func (r *repository) create(ctx context.Context, address string, options ...stri
 		return err
 	}
 	// Of higher precedence than the files of the repository.
-	return appendFile(filepath.Join(r.dir, "info", "attributes"), "* -export-ignore -export-subst\n")
+	attributes := "* -export-ignore -export-subst"
+	if r.git.VetoHost != nil {
+		attributes += " -filter"
+	}
+	if err := appendFile(filepath.Join(r.dir, "info", "attributes"), attributes+"\n"); err != nil {
+		return err
+	}
+	return r.vetoReplaced(ctx, address)
+}
+
+// vetoReplaced asks about the URL that the user's configuration of git puts in the place of
+// address, if there is one.
+func (r *repository) vetoReplaced(ctx context.Context, address string) error {
+	if r.git.VetoHost == nil {
+		return nil
+	}
+	text, err := r.run(ctx, "ls-remote", "--get-url", "origin")
+	if text = strings.TrimSpace(text); err != nil || text == address {
+		return err
+	}
+	loc, err := ParseLocation("git::" + text)
+	if err != nil {
+		return fmt.Errorf("the URL that the configuration of git replaces the repository's with: %w", err)
+	}
+	u, err := url.Parse(loc.URL)
+	if err != nil {
+		return refuse(loc.URL, "this is no URL")
+	}
+	return r.git.veto(u)
 }
 
 func appendFile(path, text string) error {
