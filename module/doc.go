@@ -50,7 +50,8 @@
 // or that some operating system cannot have, is refused whole, and so is one with links or
 // devices;
 // [Options.SkipLinks] leaves symbolic links out instead. A .git or .hg directory is no
-// part of a package and is left out, wherever the package comes from. Sizes are counted
+// part of a package and is left out, wherever the package comes from, and a package that
+// is a bare git repository itself is refused. Sizes are counted
 // as bytes arrive and are written, within [Options.Limits]. Files get the mode 0755 or
 // 0644, less the umask, and no others.
 //

@@ -307,7 +307,7 @@ func TestGitLinksAndSubmodules(t *testing.T) {
 // A repository that git's own checks would refuse.
 func TestGitHostileTree(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{".git", ".GIT", "git~1", "a\x01b", `a\b`, "aux"} {
+	for _, name := range []string{".git", ".GIT", "git~1", ".gi\u200ct", "a\x01b", `a\b`, "aux"} {
 		o := newOrigin(t)
 		blob := filepath.Join(t.TempDir(), "blob")
 		if err := os.WriteFile(blob, []byte("x"), 0o644); err != nil {

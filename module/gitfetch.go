@@ -215,7 +215,7 @@ func (r *repository) inspect(ctx context.Context, commit string, limit int) ([]s
 				return fmt.Errorf("more than %d files: %w", limit, ErrTooLarge)
 			}
 			mode, name, ok := strings.Cut(strings.TrimSuffix(string(line), "\x00"), "\t")
-			if !ok || hasControlDir(name) {
+			if !ok || controlDir(name, isGitDir) != "" {
 				return fmt.Errorf("%w: the repository holds a file %.100q, which git itself forbids", ErrArchive, name)
 			}
 			if strings.HasPrefix(mode, "160000 ") && len(modules) < maxSkipped {
@@ -224,17 +224,6 @@ func (r *repository) inspect(ctx context.Context, commit string, limit int) ([]s
 		}
 	}, "ls-tree", "-r", "-z", "--full-tree", commit)
 	return modules, err
-}
-
-// hasControlDir reports whether an element of name is that of a directory in which git
-// would take the repository for its own.
-func hasControlDir(name string) bool {
-	for elem := range strings.SplitSeq(name, "/") {
-		if strings.EqualFold(elem, ".git") || strings.EqualFold(elem, "git~1") {
-			return true
-		}
-	}
-	return false
 }
 
 // export unpacks the files of a commit.

@@ -9,10 +9,8 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
-	"path"
 	"path/filepath"
 	"runtime"
-	"strings"
 
 	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/fsx"
@@ -108,9 +106,9 @@ func writeTree(w io.Writer, fsys fs.FS) error {
 		switch {
 		case err != nil || name == ".":
 			return err
-		case isControlDir(name) && d.IsDir():
+		case isControlDir(d.Name()) && d.IsDir():
 			return fs.SkipDir
-		case isControlDir(name):
+		case isControlDir(d.Name()):
 			return nil // a file that tells where the directory is
 		}
 		return writeEntry(tw, fsys, name, d)
@@ -154,22 +152,4 @@ func writeEntry(tw *tar.Writer, fsys fs.FS, name string, d fs.DirEntry) error {
 	}
 	_, err = io.Copy(tw, f)
 	return err
-}
-
-// isControlDir reports whether name is that of the directory in which git or
-// Mercurial keep a repository, or of the file by which a submodule names one.
-func isControlDir(name string) bool {
-	base := path.Base(name)
-	return strings.EqualFold(base, ".git") || strings.EqualFold(base, ".hg")
-}
-
-// controlDir returns the beginning of name that ends in such an element, "" if it has
-// none.
-func controlDir(name string) string {
-	for i := range len(name) + 1 {
-		if (i == len(name) || name[i] == '/') && isControlDir(name[:i]) {
-			return name[:i]
-		}
-	}
-	return ""
 }

@@ -28,6 +28,9 @@ func (j *job) fill(unpack func(root *os.Root) ([]archive.File, error)) (*pack, e
 		files, err = withoutControl(root, files)
 	}
 	if err == nil {
+		err = refuseRepository(root)
+	}
+	if err == nil {
 		var h1 checksum.Hash
 		if h1, err = hashOf(files); err == nil {
 			return &pack{root: root, h1: h1}, nil
@@ -35,32 +38,6 @@ func (j *job) fill(unpack func(root *os.Root) ([]archive.File, error)) (*pack, e
 	}
 	root.Close()
 	return nil, hinted(err)
-}
-
-// withoutControl removes what version control keeps for itself: the repository of
-// whoever packed the files, or one made up, with settings that run programs as soon as
-// git looks at it. It is no part of a package.
-func withoutControl(root *os.Root, files []archive.File) ([]archive.File, error) {
-	kept := make([]archive.File, 0, len(files))
-	removed := map[string]bool{}
-	for _, f := range files {
-		dir := controlDir(f.Name)
-		if dir == "" {
-			kept = append(kept, f)
-			continue
-		}
-		if removed[dir] {
-			continue
-		}
-		removed[dir] = true
-		if err := root.RemoveAll(dir); err != nil {
-			return nil, err
-		}
-	}
-	if len(kept) == 0 && len(files) > 0 {
-		return nil, fmt.Errorf("%w: there is nothing in it but a repository", ErrArchive)
-	}
-	return kept, nil
 }
 
 // hinted tells what to do about a link.

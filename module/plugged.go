@@ -46,6 +46,9 @@ func (j *job) check(ctx context.Context, root *os.Root, top fs.FileMode) (checks
 	if err := j.tidy(root, top); err != nil {
 		return checksum.Hash{}, err
 	}
+	if err := refuseRepository(root); err != nil {
+		return checksum.Hash{}, err
+	}
 	return checksum.H1Dir(ctx, fsx.Tree(ctx, root))
 }
 
@@ -84,7 +87,7 @@ func (j *job) tidy(root *os.Root, top fs.FileMode) error {
 		case name == ".":
 			return setMode(root, name, d, top)
 		}
-		if isControlDir(name) {
+		if isControlDir(d.Name()) {
 			remove = append(remove, name)
 			if d.IsDir() {
 				return fs.SkipDir
