@@ -43,7 +43,7 @@ func (j *job) plugged(ctx context.Context, loc *Location) (*pack, error) {
 }
 
 func (j *job) check(ctx context.Context, root *os.Root, top fs.FileMode) (checksum.Hash, error) {
-	if err := j.tidy(root, top); err != nil {
+	if err := j.tidy(ctx, root, top); err != nil {
 		return checksum.Hash{}, err
 	}
 	if err := refuseRepository(root); err != nil {
@@ -76,11 +76,11 @@ func setMode(root *os.Root, name string, d fs.DirEntry, dir fs.FileMode) error {
 
 // tidy removes what must not be in a package, or refuses it, counts the rest, and gives
 // it the modes that it would have from an archive. Top is the mode of directories.
-func (j *job) tidy(root *os.Root, top fs.FileMode) error {
+func (j *job) tidy(ctx context.Context, root *os.Root, top fs.FileMode) error {
 	var remove []string
 	var size int64
 	entries := 0
-	err := fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(fsx.Tree(ctx, root), ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err

@@ -139,6 +139,33 @@ func TestReplaceRefuses(t *testing.T) {
 	}
 }
 
+// TestReplaceFileRace: a file that gets the name of the directory while the package arrives
+// keeps it. The name is looked at only after the two have changed places, so there is no
+// moment for the file to come in between.
+func TestReplaceFileRace(t *testing.T) {
+	t.Parallel()
+	for name, before := range map[string]files{"nothing": nil, "directory": earlier} {
+		dir := target(t)
+		if before != nil {
+			write(t, dir, before)
+		}
+		src := &fake{open: map[string]func() (*module.Body, error){archiveURL: func() (*module.Body, error) {
+			if err := os.RemoveAll(dir); err != nil {
+				t.Error(err)
+			}
+			if err := os.WriteFile(dir, []byte("precious"), 0o600); err != nil {
+				t.Error(err)
+			}
+			return body(zipOf(t, example.entries()...)), nil
+		}}}
+		_, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL), dir, module.Options{Replace: true})
+		if data, _ := os.ReadFile(dir); !errors.Is(err, module.ErrOccupied) || string(data) != "precious" {
+			t.Errorf("%s: %v, the file has %q; want ErrOccupied and the file as it was", name, err, data)
+		}
+		alone(t, dir)
+	}
+}
+
 // TestReplaceFails: after any failure what was there is there.
 func TestReplaceFails(t *testing.T) {
 	t.Parallel()

@@ -93,12 +93,8 @@ func vacant(path string, replace bool) error {
 		return nil
 	case err != nil:
 		return err
-	case info.IsDir() && replace, info.Mode().Type() == fs.ModeSymlink && replace:
-		return nil
-	case info.Mode().Type() == fs.ModeSymlink:
-		return replaceable(path)
-	case !info.IsDir():
-		return fmt.Errorf("%s: %w", path, ErrOccupied)
+	case replace || !info.IsDir():
+		return occupied(path, info, replace)
 	}
 	dir, err := os.Open(path)
 	if err != nil {
@@ -106,14 +102,21 @@ func vacant(path string, replace bool) error {
 	}
 	defer dir.Close()
 	if _, err := dir.ReadDir(1); err != io.EOF {
-		return errors.Join(replaceable(path), err)
+		return errors.Join(occupied(path, info, false), err)
 	}
 	return nil
 }
 
-// replaceable is the error for what could be replaced.
-func replaceable(path string) error {
-	return fmt.Errorf("%s: %w; Options.Replace would replace it", path, ErrOccupied)
+// occupied returns nil if what is at the path may be replaced, which files, pipes and
+// devices never may.
+func occupied(path string, info fs.FileInfo, replace bool) error {
+	switch may := info.IsDir() || info.Mode().Type() == fs.ModeSymlink; {
+	case may && replace:
+		return nil
+	case may:
+		return fmt.Errorf("%s: %w; Options.Replace would replace it", path, ErrOccupied)
+	}
+	return fmt.Errorf("%s: %w", path, ErrOccupied)
 }
 
 // path returns a path in the stage.
@@ -137,11 +140,9 @@ func (s *stage) commit(ctx context.Context, root *os.Root) error {
 	if err := errors.Join(err, root.Close()); err != nil {
 		return err
 	}
-	if err := vacant(s.target, s.replace); err != nil {
-		return err
-	}
 	if s.replace {
-		err = s.part.Put(path, s.target)
+		// Asked about what has changed places: before that it could become another thing.
+		err = s.part.Put(path, s.target, func(old fs.FileInfo) error { return occupied(s.target, old, true) })
 	} else {
 		err = s.move(path)
 	}
@@ -155,6 +156,9 @@ func (s *stage) commit(ctx context.Context, root *os.Root) error {
 // move gives the tree the name of the target, at which there is nothing but perhaps an
 // empty directory.
 func (s *stage) move(path string) error {
+	if err := vacant(s.target, false); err != nil {
+		return err
+	}
 	// An empty directory stands in the way of a rename. If somebody has put
 	// something into it by now, it is not removed.
 	if err := os.Remove(s.target); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -2,17 +2,18 @@ package fsx
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 )
 
 // PutInSteps is [PartDir.Put] where names cannot be exchanged.
-func (d *PartDir) PutInSteps(made, target string) error {
-	return d.put(made, target, unsupported)
+func (d *PartDir) PutInSteps(made, target string, may func(fs.FileInfo) error) error {
+	return d.put(made, target, may, unsupported)
 }
 
 // PutInInSteps is [PutIn] where names cannot be exchanged.
 func PutInInSteps(root *os.Root, made, target, private string) (replaced bool, err error) {
-	return put(root, made, target, private, unsupported)
+	return put(root, made, target, private, nil, unsupported)
 }
 
 func unsupported(string, string) error { return errors.ErrUnsupported }

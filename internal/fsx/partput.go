@@ -10,15 +10,18 @@ import (
 
 // Put gives the directory made, which is in d, the name target, beside d. What has that
 // name by now, if anything, goes into d and is removed with it; a symbolic link is not
-// followed. The caller decides what may be replaced, and syncs.
+// followed. If may is not nil and returns an error for what had the name, that keeps it, and
+// Put returns the error. The caller syncs.
 //
 // On Linux and macOS the two change places at once, if the file system can do that. In all
 // other cases there is a moment with nothing at target: a process that is killed in it
 // leaves neither. After an error what was at target is there.
-func (d *PartDir) Put(made, target string) error { return d.put(made, target, exchange) }
+func (d *PartDir) Put(made, target string, may func(fs.FileInfo) error) error {
+	return d.put(made, target, may, exchange)
+}
 
-func (d *PartDir) put(made, target string, exchange func(a, b string) error) error {
-	_, err := put(anywhere{}, made, target, d.path, exchange)
+func (d *PartDir) put(made, target string, may func(fs.FileInfo) error, exchange func(a, b string) error) error {
+	_, err := put(anywhere{}, made, target, d.path, may, exchange)
 	return err
 }
 
@@ -26,7 +29,7 @@ func (d *PartDir) put(made, target string, exchange func(a, b string) error) err
 // what had the name target before goes into it, under whatever name. It reports whether
 // there was anything.
 func PutIn(root *os.Root, made, target, private string) (replaced bool, err error) {
-	return put(root, made, target, private, func(a, b string) error { return exchangeIn(root, a, b) })
+	return put(root, made, target, private, nil, func(a, b string) error { return exchangeIn(root, a, b) })
 }
 
 // names is where something is put: the file system, or an *os.Root.
@@ -38,14 +41,21 @@ type names interface {
 func (anywhere) Rename(from, to string) error           { return os.Rename(from, to) }
 func (anywhere) Lstat(name string) (fs.FileInfo, error) { return os.Lstat(name) }
 
-func put(in names, made, target, private string, exchange func(a, b string) error) (replaced bool, err error) {
+func put(in names, made, target, private string, may func(fs.FileInfo) error, exchange func(a, b string) error) (replaced bool, err error) {
 	for i := range partTries {
 		switch err = exchange(made, target); {
 		case err == nil:
-			return true, nil
+			if err = refused(in, made, may); err == nil {
+				return true, nil
+			}
+			back := exchange(made, target)
+			if errors.Is(back, fs.ErrNotExist) {
+				_, back = settle(in, made, target)
+			}
+			return false, errors.Join(err, back)
 		case errors.Is(err, errors.ErrUnsupported):
 			var moved, again bool
-			moved, again, err = swap(in, made, target, filepath.Join(private, fmt.Sprintf("old%d", i)))
+			moved, again, err = swap(in, made, target, filepath.Join(private, fmt.Sprintf("old%d", i)), may)
 			if replaced = replaced || moved; !again {
 				return replaced, replacing(target, err)
 			}
@@ -61,14 +71,31 @@ func put(in names, made, target, private string, exchange func(a, b string) erro
 	return replaced, replacing(target, err)
 }
 
+// refused asks may about what had the name of the target and has the name old now.
+func refused(in names, old string, may func(fs.FileInfo) error) error {
+	if may == nil {
+		return nil
+	}
+	info, err := in.Lstat(old)
+	if err != nil {
+		return err
+	}
+	return may(info)
+}
+
 // swap is an exchange in two steps. It reports whether it has moved anything away, and
 // whether somebody else was there between the two and it is worth another try.
-func swap(in names, made, target, old string) (moved, again bool, err error) {
+func swap(in names, made, target, old string, may func(fs.FileInfo) error) (moved, again bool, err error) {
 	err = retryChange(func() error { return in.Rename(target, old) })
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, false, err
 	}
 	moved = err == nil
+	if moved {
+		if err := refused(in, old, may); err != nil {
+			return false, false, errors.Join(err, retryChange(func() error { return in.Rename(old, target) }))
+		}
+	}
 	if again, err = settle(in, made, target); again || err == nil {
 		return moved, again, err
 	}

@@ -15,10 +15,17 @@ import (
 
 // puts are the two ways to put a directory at its place.
 var puts = map[string]func(d *fsx.PartDir, made, target string) error{
-	"at once":          (*fsx.PartDir).Put,
-	"in steps":         (*fsx.PartDir).PutInSteps,
+	"at once":          always((*fsx.PartDir).Put),
+	"in steps":         always((*fsx.PartDir).PutInSteps),
 	"at once in root":  inRoot(fsx.PutIn),
 	"in steps in root": inRoot(fsx.PutInInSteps),
+}
+
+type putIf = func(d *fsx.PartDir, made, target string, may func(fs.FileInfo) error) error
+
+// always is a put that replaces whatever is there.
+func always(put putIf) func(*fsx.PartDir, string, string) error {
+	return func(d *fsx.PartDir, made, target string) error { return put(d, made, target, nil) }
 }
 
 // inRoot is a put by names in the directory of the target.
@@ -136,6 +143,35 @@ func TestPutFails(t *testing.T) {
 	}
 }
 
+// TestPutRefuses: what must not be replaced keeps its name and content, also if it has come
+// there at the last moment.
+func TestPutRefuses(t *testing.T) {
+	t.Parallel()
+	precious := errors.New("precious")
+	for how, f := range map[string]putIf{"at once": (*fsx.PartDir).Put, "in steps": (*fsx.PartDir).PutInSteps} {
+		dir := t.TempDir()
+		target := filepath.Join(dir, "target")
+		if err := os.WriteFile(target, []byte("precious"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		refuse := func(d *fsx.PartDir, made, target string) error {
+			err := f(d, made, target, func(info fs.FileInfo) error {
+				if info.Mode().IsRegular() {
+					return precious
+				}
+				return nil
+			})
+			wantContent(t, filepath.Join(made, "file"), "new")
+			return err
+		}
+		if err := put(t, refuse, target, "new"); !errors.Is(err, precious) {
+			t.Errorf("Put %s over a file that must stay: %v, want the refusal", how, err)
+		}
+		wantContent(t, target, "precious")
+		wantNames(t, dir, "target")
+	}
+}
+
 // TestPutTogether has many put at the same place, in both ways: each succeeds, and one of
 // them is there in the end.
 func TestPutTogether(t *testing.T) {
@@ -178,7 +214,7 @@ func TestReplacesReadOnlyTree(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := put(t, (*fsx.PartDir).Put, target, "new"); err != nil {
+		if err := put(t, always((*fsx.PartDir).Put), target, "new"); err != nil {
 			t.Error(err)
 		}
 		wantNames(t, dir, "target")
