@@ -47,10 +47,10 @@ type Git struct {
 
 	// VetoHost, if not nil, is called before each repository is fetched with the
 	// host, or host:port, in its URL, in the form that regclient.Client.VetoHost is
-	// called with; an error refuses the repository. If the user's configuration of git replaces the URL, VetoHost is
-	// called with the host of the other URL as well. It does not see what the user
-	// configures elsewhere: host names and proxies of SSH, proxies of git, and
-	// credential helpers.
+	// called with; an error refuses the repository. If the user's configuration of git
+	// replaces the URL, VetoHost is called with the host of the other URL as well. It
+	// does not see what the user configures elsewhere: host names and proxies of SSH,
+	// proxies of git, and credential helpers.
 	//
 	// With VetoHost, git follows no redirect and runs no filter, because with both
 	// the repository chooses the host to contact. Files that git-lfs keeps

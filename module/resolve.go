@@ -39,7 +39,7 @@ func ResolveLocation(base *url.URL, answer string) (*Location, error) {
 }
 
 // DirectLocation makes the location of a package that the registry serves itself, as
-// it says by having use_registry_credentials in the answer to a request for base. The
+// it says by use_registry_credentials, true or false, in the answer to a request for base. The
 // answer is then a URL, relative to base or absolute, of an archive and nothing else:
 // it has no subdirectory and no parameters with a meaning. It must be https or http
 // and have no fragment. Field UseRegistryCredentials is left to the caller.

@@ -23,9 +23,10 @@ type moduleKey struct {
 // What counts is the property location of the answer, and after it the header
 // X-Terraform-Get, which most registries send alone. A location that starts with
 // "/", "./" or "../" is relative to the URL that was asked, not to where redirects
-// led. With the property use_registry_credentials, whatever its value, the registry
-// says that it serves the package itself: the location is then a URL and
-// [module.Location.Direct] is set, as [module.DirectLocation] describes it.
+// led. If the property use_registry_credentials is true or false, the registry serves the
+// package itself: the location is then a URL and [module.Location.Direct] is set, as
+// [module.DirectLocation] describes it. Null means that the property is missing, as it
+// does for the CLI.
 //
 // The error is a *module.Error, see the package comment. If the registry refuses, one
 // request for the list of versions finds out whether it is the module or the version

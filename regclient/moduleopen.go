@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 
 	"github.com/tofureg/tofureg/disco"
@@ -34,8 +35,9 @@ const acceptArchive = "application/zip, application/x-tar, */*;q=0.1"
 //
 // Across a redirect the token stays with scheme, host and port. Where no token goes, a
 // user and password may, see [Client.ModuleCredentials]. A transfer that
-// breaks is taken up again where it broke, if the server can do that. The error, of
-// reading too, is a *module.Error.
+// breaks is taken up again where it broke, if the server can do that. A package comes with
+// status 200 or 203; any other status is an error, unless its header names the next
+// location. The error, of reading too, is a *module.Error.
 func (c *Client) OpenModule(ctx context.Context, loc *module.Location) (*module.Body, error) {
 	const op = "fetch"
 	if loc == nil {
@@ -62,6 +64,10 @@ func (c *Client) OpenModule(ctx context.Context, loc *module.Location) (*module.
 	}
 	if loc.MayBePage() {
 		b.Next = body.Header.Get(getHeader)
+	}
+	whole := body.Status == http.StatusOK || body.Status == http.StatusNonAuthoritativeInfo
+	if b.Next == "" && !whole {
+		return nil, failed(op, subject, body.Unusable(errors.New("an answer with a package has status 200 or 203")))
 	}
 	return b, nil
 }

@@ -132,6 +132,30 @@ func TestOpenModuleRefuses(t *testing.T) {
 	}
 }
 
+// TestModulePackageStatus: other statuses than 200 and 203 come with no package, such as 202
+// for one that is not ready yet.
+func TestModulePackageStatus(t *testing.T) {
+	t.Parallel()
+	for status, ok := range map[int]bool{200: true, 201: false, 202: false, 203: true, 204: false, 205: false, 206: false, 207: false, 226: false, 299: false} {
+		for name, loc := range map[string]module.Location{"archive": {Archive: module.FormatZip}, "direct": {Direct: true}, "page": {}} {
+			reg := moduleRegistry(regtest.Module{})
+			reg.AddFault(regtest.Fault{Kind: regtest.Other, Status: status, Raw: []byte("body")})
+			loc.URL = "https://e.example.com/a"
+			body, err := client(reg).OpenModule(t.Context(), at(loc))
+			if (err == nil) != ok {
+				t.Errorf("OpenModule of a location (%s), status %d: %v; want success %v", name, status, err, ok)
+			}
+			if err != nil {
+				if e := asError(t, err); e.Status != status || e.URL == "" {
+					t.Errorf("OpenModule of a location (%s): status %d, URL %q in the error, want %d", name, e.Status, e.URL, status)
+				}
+				continue
+			}
+			body.Close()
+		}
+	}
+}
+
 // TestOpenModuleErrors: they tell what was wanted and where, and no secrets.
 func TestOpenModuleErrors(t *testing.T) {
 	t.Parallel()

@@ -30,6 +30,7 @@ import (
 // Attempts that bring no new byte are limited as those of any request, with the
 // same waits; each new byte gives all of them back.
 type Body struct {
+	Status int         // of the answer at the start, 2xx
 	Size   int64       // declared at the start, -1: unknown
 	URL    *url.URL    // that answered at the start
 	Header http.Header // of that answer
@@ -81,12 +82,19 @@ func (c *Client) Open(ctx context.Context, r Request) (*Body, error) {
 		b.cancel(err)
 		return nil, err
 	}
-	b.Size, b.URL, b.Header = a.length, a.url, a.header
+	b.Status, b.Size, b.URL, b.Header = a.status, a.length, a.url, a.header
 	b.total = a.length
 	b.validator = newValidator(a.header, time.Now())
 	b.failed = f.made - 1
 	b.take(a.stream)
 	return b, nil
+}
+
+// Unusable closes the body and returns the [*Error] of an answer that has the wrong status or
+// header, as err says.
+func (b *Body) Unusable(err error) error {
+	b.Close()
+	return b.fetch.fail(err)
 }
 
 // Resumes returns how often the transfer was taken up again so far. It may be
