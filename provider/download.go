@@ -3,12 +3,10 @@ package provider
 import (
 	"context"
 	"errors"
-	"io"
 	"path/filepath"
 
 	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/verify"
-	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // Options for [Download], [Receive] and, as a part of [HashOptions], [Hashes]. The zero
@@ -62,10 +60,7 @@ func Download(ctx context.Context, src Fetcher, pkg *Package, path string, o Opt
 	if err != nil {
 		return nil, err
 	}
-	report, err := got.judge(ctx, f, o.Policy)
-	if ctx.Err() != nil {
-		err = ctx.Err() // of which a verdict may be the consequence
-	}
+	report, err := got.Judge(ctx, o.Policy)
 	if err != nil {
 		return nil, failure("verify", pkg, err)
 	}
@@ -74,22 +69,6 @@ func Download(ctx context.Context, src Fetcher, pkg *Package, path string, o Opt
 	}
 	newMeter(pkg, o.Progress).verified(got.Size)
 	return report, nil
-}
-
-// judge reads the archive again only where its content hash must decide.
-func (r *Received) judge(ctx context.Context, archive io.ReaderAt, p verify.Policy) (*verify.Report, error) {
-	local := []checksum.Hash{r.ZH}
-	if p.NeedsH1(r.Evidence, r.ZH) {
-		packed, tree, err := checksum.H1Zip(ctx, archive, r.Size, p.Limits)
-		if err != nil {
-			return nil, err
-		}
-		local = append(local, packed)
-		if tree != packed {
-			local = append(local, tree)
-		}
-	}
-	return p.Judge(r.Evidence, r.Size, local)
 }
 
 // fetchable refuses what has no archive.

@@ -3,7 +3,6 @@ package provider
 import (
 	"context"
 	"errors"
-	"os"
 	"sync"
 
 	"github.com/tofureg/tofureg/addrs"
@@ -147,7 +146,7 @@ func (h *hashing) download(ctx context.Context, pkg *Package) (*verify.Report, i
 	if err != nil {
 		return nil, 0, err
 	}
-	report, err := h.compute(ctx, got, f.File)
+	report, err := h.compute(ctx, got)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -156,24 +155,18 @@ func (h *hashing) download(ctx context.Context, pkg *Package) (*verify.Report, i
 }
 
 // compute judges an archive that has arrived and computes its h1.
-func (h *hashing) compute(ctx context.Context, got *Received, f *os.File) (*verify.Report, error) {
-	local := []checksum.Hash{got.ZH}
-	if !h.Policy.NeedsH1(got.Evidence, got.ZH) {
-		// What is refused by its zh is not worth inflating, nor safe.
-		if _, err := h.Policy.Judge(got.Evidence, got.Size, local); err != nil {
-			return nil, err
-		}
-	}
-	leave, err := h.Gate.compute(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	packed, tree, err := checksum.H1Zip(ctx, f, got.Size, h.Policy.Limits)
-	if err != nil {
-		return nil, err
-	}
-	return h.Policy.Judge(got.Evidence, got.Size, append(local, packed, tree))
+func (h *hashing) compute(ctx context.Context, got *Received) (*verify.Report, error) {
+	return h.Policy.JudgeArchive(ctx, got.Evidence, verify.Archive{
+		Size: got.Size, ZH: got.ZH, WantH1: true,
+		H1: func(ctx context.Context) (packed, tree checksum.Hash, err error) {
+			leave, err := h.Gate.compute(ctx)
+			if err != nil {
+				return packed, tree, err
+			}
+			defer leave()
+			return checksum.H1Zip(ctx, got.file, got.Size, h.Policy.Limits)
+		},
+	})
 }
 
 // tell reports an event.

@@ -9,21 +9,40 @@ import (
 	"os"
 	"sync"
 
+	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// Received is an archive that has arrived but that nobody has judged yet.
+// Received is an archive that has arrived and that no policy has judged yet.
 type Received struct {
 	Size     int64           // in bytes
 	ZH       checksum.Hash   // of the bytes that were written
-	Evidence verify.Evidence // what is to be believed of them, or not
+	Evidence verify.Evidence // what the source says of them
+
+	file io.ReaderAt
 }
 
-// Receive is the first half of [Download], for programs that put packages
-// elsewhere than in a file of their own: it fetches the archive of pkg into f, and
-// beside it the evidence that o.Policy needs. It does not judge; the caller must
-// hand the result to [verify.Policy.Judge] before anybody uses the bytes.
+// Judge decides whether p accepts the archive; see [verify.Policy.JudgeArchive]. The file
+// given to [Receive] must still be open and hold what Receive has written. If ctx ends, its
+// error is returned.
+func (r *Received) Judge(ctx context.Context, p verify.Policy) (*verify.Report, error) {
+	report, err := p.JudgeArchive(ctx, r.Evidence, verify.Archive{
+		Size: r.Size, ZH: r.ZH,
+		H1: func(ctx context.Context) (packed, tree checksum.Hash, err error) {
+			return checksum.H1Zip(ctx, r.file, r.Size, p.Limits)
+		},
+	})
+	if ctx.Err() != nil {
+		return nil, fault.Ended(ctx) // of which a verdict may be the consequence
+	}
+	return report, err
+}
+
+// Receive is the first half of [Download], for programs that put packages elsewhere: it
+// fetches the archive of pkg into f, and at the same time the evidence that o.Policy
+// needs. It does not judge. Call [Received.Judge] before the bytes are used, or
+// [verify.Policy.JudgeArchive] to read the archive only once.
 //
 // Receive replaces what f holds. After an error f may hold a part of the archive.
 // The errors are those of Download, without those of the verdict.
@@ -62,7 +81,7 @@ func Receive(ctx context.Context, src Fetcher, pkg *Package, f *os.File, o Optio
 	if err != nil {
 		fail(err)
 	}
-	got.Evidence = <-evidence
+	got.Evidence, got.file = <-evidence, f
 	if first != nil {
 		return nil, first
 	}

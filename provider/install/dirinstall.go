@@ -155,35 +155,36 @@ func (i *installation) fetch(ctx context.Context, st *staging) (*Installed, erro
 	return done, nil
 }
 
-// unpack judges what has arrived, unpacks what is not unpacked yet, and judges that.
+// unpack judges what has arrived, and has what is not unpacked yet unpacked for that.
 func (i *installation) unpack(ctx context.Context, early *ahead, f *os.File, got *provider.Received) (*verify.Report, *note, error) {
-	p := i.o.Policy
-	if !p.NeedsH1(got.Evidence, got.ZH) {
-		// What is refused by its zh is not worth inflating, nor safe.
-		if _, err := p.Judge(got.Evidence, got.Size, []checksum.Hash{got.ZH}); err != nil {
-			return nil, nil, failed("verify", i.from.String(), err)
-		}
-	}
-	z, err := archive.OpenZip(ctx, f, got.Size, archive.Limits(p.Limits))
-	if err != nil {
-		return nil, nil, failed("unpack", i.from.String(), err)
-	}
-	files, err := early.complete(ctx, z, i.from.Provider.Type())
-	if err != nil {
-		return nil, nil, failed("unpack", i.from.String(), err)
-	}
 	n := &note{Size: got.Size, ZH: got.ZH}
-	if n.Packed, err = checksum.H1Sum(sumsOf(files, true)); err == nil {
-		n.Tree, err = checksum.H1Sum(sumsOf(files, false))
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	report, err := p.Judge(got.Evidence, got.Size, n.hashes())
+	report, err := i.o.Policy.JudgeArchive(ctx, got.Evidence, verify.Archive{
+		Size: got.Size, ZH: got.ZH, WantH1: true,
+		H1: func(ctx context.Context) (packed, tree checksum.Hash, err error) {
+			n.Packed, n.Tree, err = i.unpackAll(ctx, early, f, got.Size)
+			return n.Packed, n.Tree, err
+		},
+	})
 	if err != nil {
 		return nil, nil, failed("verify", i.from.String(), err)
 	}
 	return report, n, nil
+}
+
+// unpackAll unpacks what is not unpacked yet and returns the h1 hashes of all.
+func (i *installation) unpackAll(ctx context.Context, early *ahead, f *os.File, size int64) (packed, tree checksum.Hash, err error) {
+	z, err := archive.OpenZip(ctx, f, size, archive.Limits(i.o.Policy.Limits))
+	if err != nil {
+		return packed, tree, failed("unpack", i.from.String(), err)
+	}
+	files, err := early.complete(ctx, z, i.from.Provider.Type())
+	if err != nil {
+		return packed, tree, failed("unpack", i.from.String(), err)
+	}
+	if packed, err = checksum.H1Sum(sumsOf(files, true)); err == nil {
+		tree, err = checksum.H1Sum(sumsOf(files, false))
+	}
+	return packed, tree, err
 }
 
 func sumsOf(files []archive.File, directories bool) iter.Seq2[string, [32]byte] {
