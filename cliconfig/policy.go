@@ -2,7 +2,6 @@ package cliconfig
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/provider"
@@ -24,9 +23,9 @@ import (
 // signatures from the future are refused, which the CLI takes for expired ones.
 //
 // A provider for which the methods include a mirror gets the policy of mirrors, because
-// a policy does not know which method answers. ProviderSource makes up for it: its
-// direct method refuses to hand out evidence that lacks a signature which the CLI would
-// demand.
+// a policy does not know which method answers. ProviderSource makes up for it: packages of
+// its direct method are marked [provider.Package.MustBeSigned] where the CLI would demand a
+// signature.
 func (c *Config) Policy(p addrs.Provider) verify.Policy {
 	s := c.settings()
 	policy := verify.Policy{AllowExpired: !s.enforce.unexpired, AllowWeak: true, AllowAnyName: true}
@@ -44,31 +43,18 @@ func (s *settings) mustSign(p addrs.Provider) bool {
 	return s.enforce.signed || s.terraform || p.Host() != addrs.DefaultHost()
 }
 
-// signed is a registry that hands out no evidence without the signature that the CLI
-// demands.
+// signed is a registry whose packages must be signed where the CLI demands that.
 type signed struct {
 	provider.Source
 	set *settings
 }
 
-func (s *signed) Evidence(ctx context.Context, pkg *provider.Package) (verify.Evidence, error) {
-	ev, err := s.Source.Evidence(ctx, pkg)
-	if err != nil || pkg == nil {
-		return ev, err
+func (s *signed) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
+	pkg, err := s.Source.ProviderPackage(ctx, p, v, platform)
+	if err != nil {
+		return nil, err
 	}
-	missing := ""
-	switch {
-	case len(ev.Keys) == 0 && !s.set.mustSign(pkg.Provider) && len(ev.Sums)+len(ev.Hashes) > 0:
-		return ev, nil
-	case len(ev.Keys) == 0:
-		missing = "keys"
-	case len(ev.Sums) == 0:
-		missing = "SHA256SUMS document"
-	case len(ev.Signature) == 0:
-		missing = "signature of its SHA256SUMS document"
-	default:
-		return ev, nil
-	}
-	return verify.Evidence{}, &provider.Error{Op: "fetch the evidence about", Subject: pkg.String(),
-		Err: fmt.Errorf("%w: the registry offers no %s", verify.ErrUnsigned, missing)}
+	marked := *pkg
+	marked.MustBeSigned = s.set.mustSign(p) || len(pkg.Keys) > 0
+	return &marked, nil
 }

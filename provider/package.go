@@ -51,6 +51,10 @@ type Package struct {
 	// Keys are the keys that the source says may sign this version.
 	Keys []verify.Key `json:"keys,omitempty"`
 
+	// MustBeSigned refuses the package without a signature of one of the keys, unless the
+	// policy has accepted hashes; see [verify.Evidence.MustBeSigned].
+	MustBeSigned bool `json:"must_be_signed,omitempty"`
+
 	// Hashes are the stated hashes by platform: more than one platform if the
 	// source answers for them too. See the "packages" property of the provider
 	// registry protocol, and "hashes" of the network mirror protocol.
@@ -88,11 +92,12 @@ func (p *Package) Evidence() verify.Evidence {
 	}
 	slices.SortFunc(hashes, checksum.Hash.Compare)
 	return verify.Evidence{
-		Filename: p.Filename,
-		Size:     p.Size,
-		Hashes:   slices.Compact(hashes),
-		Keys:     slices.Clone(p.Keys),
-		Want:     p.want(),
+		Filename:     p.Filename,
+		Size:         p.Size,
+		Hashes:       slices.Compact(hashes),
+		Keys:         slices.Clone(p.Keys),
+		MustBeSigned: p.MustBeSigned,
+		Want:         p.want(),
 	}
 }
 

@@ -27,7 +27,7 @@ func somePackage() *provider.Package {
 		SumsURL: "https://files.example.com/SHA256SUMS", SignatureURL: "https://files.example.com/SHA256SUMS.sig",
 		Keys:   []verify.Key{{ID: "51852D87348FFC4C", Armor: "armor"}},
 		Hashes: map[addrs.Platform][]checksum.Hash{linux: {zh}, darwin: {checksum.ZHSum([32]byte{2})}},
-		Via:    "direct",
+		Via:    "direct", MustBeSigned: true,
 	}
 }
 
@@ -76,7 +76,7 @@ func TestEvidence(t *testing.T) {
 	pkg.Hashes[linux] = []checksum.Hash{pkg.SHA256, h1}
 	got := pkg.Evidence()
 	want := verify.Evidence{
-		Filename: pkg.Filename, Size: 1234, Hashes: []checksum.Hash{h1, pkg.SHA256}, Keys: pkg.Keys,
+		Filename: pkg.Filename, Size: 1234, Hashes: []checksum.Hash{h1, pkg.SHA256}, Keys: pkg.Keys, MustBeSigned: true,
 		Want: "demo_1.2.3_linux_amd64",
 	}
 	if diff := cmp.Diff(want, got, cmpopts.EquateComparable(checksum.Hash{})); diff != "" {
