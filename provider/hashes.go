@@ -58,11 +58,13 @@ type HashOptions struct {
 //
 // Where what is stated contradicts the store, the archive is downloaded.
 //
-// With p locked at v already, set the Accept of the policy to the hashes of the lock file
-// to insist on the same packages; what another policy lets pass would be added to them.
-// The reports go into a lock file so:
+// If a lock file has hashes of p at v, set one field of the policy to them. For platforms
+// that are locked, set Accept: the packages must be those that are locked. For platforms
+// that the lock file lacks, set [verify.Policy.SameRelease]: the packages need a signature,
+// and its SHA256SUMS document must list a locked archive. Each report goes into the lock
+// file by itself:
 //
-//	err = lock.Merge(p, v, constraint, slices.Collect(maps.Values(reports))...)
+//	err = lock.Merge(p, v, constraint, report)
 //
 // One failure does not stop the others: the map has a report for each platform that
 // there is one for, and the error joins one [*Error] for each of the others, in their

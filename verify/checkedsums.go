@@ -39,7 +39,20 @@ func (p Policy) CheckSums(ev Evidence) (CheckedSums, error) {
 	if err != nil {
 		return CheckedSums{}, err
 	}
+	if !p.sameRelease(doc) {
+		return CheckedSums{}, ErrOtherRelease
+	}
 	return CheckedSums{doc, by}, nil
+}
+
+// sameRelease reports whether the document lists an archive of Policy.SameRelease.
+func (p Policy) sameRelease(doc *Sums) bool {
+	for _, h := range doc.All() {
+		if slices.Contains(p.SameRelease, h) {
+			return true
+		}
+	}
+	return len(p.SameRelease) == 0
 }
 
 // signature verifies the signature of the SHA256SUMS document. Without an error it

@@ -43,6 +43,10 @@ var (
 	// ErrNotListed: the SHA256SUMS document has no line for the archive.
 	ErrNotListed = errors.New("not listed in SHA256SUMS")
 
+	// ErrOtherRelease: the SHA256SUMS document lists none of the archives that
+	// [Policy.SameRelease] has of this version.
+	ErrOtherRelease = errors.New("SHA256SUMS lists none of the known archives of this version")
+
 	// ErrFilename: the name of the archive is not that of the version and platform
 	// that were asked for, or not a file name at all. [Policy.AllowAnyName] accepts
 	// the former.

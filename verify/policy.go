@@ -29,6 +29,13 @@ type Policy struct {
 	// empty Accept that is not nil accepts nothing.
 	Accept []checksum.Hash
 
+	// SameRelease holds known hashes of the version's packages for other platforms,
+	// for example all those of a lock file. If it is not empty, a SHA256SUMS document
+	// must list one of them, which only a hash of scheme zh can be. Otherwise the
+	// document is refused with [ErrOtherRelease], whoever signed it: a registry that
+	// was taken over can replace a version, its archives and its keys.
+	SameRelease []checksum.Hash
+
 	// RequireSignature demands a valid signature, also beside an accepted hash.
 	// AllowUnsigned and AllowUnchecked have no effect then.
 	RequireSignature bool

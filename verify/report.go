@@ -83,8 +83,11 @@ type Report struct {
 
 // Recordable returns the hashes that a lock file may record for this version: those
 // computed, those signed, and with [Policy.RecordStated] those only claimed. They are
-// sorted, without duplicates.
+// sorted, without duplicates. A nil Report has none.
 func (r *Report) Recordable() []checksum.Hash {
+	if r == nil {
+		return nil
+	}
 	all := slices.Concat(r.Local, r.Signed)
 	if r.RecordStated {
 		all = append(all, r.Claimed...)

@@ -11,6 +11,8 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/lockfile"
+	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // run is one call of Ensure or Plan.
@@ -58,7 +60,7 @@ func (r *run) all(ctx context.Context, requirements map[addrs.Provider]addrs.Pro
 	jobs := make([]job, len(providers))
 	for i, p := range providers {
 		result.Selections[i] = Selection{Provider: p, Constraint: requirements[p], Platform: r.platform}
-		jobs[i] = job{run: r, s: &result.Selections[i]}
+		jobs[i] = job{run: r, s: &result.Selections[i], described: make(chan *provider.Package, 1)}
 		if r.Policy != nil {
 			jobs[i].policy = r.Policy(p)
 		}
@@ -88,8 +90,15 @@ func (r *run) updated(selections []Selection) *lockfile.File {
 		if len(s.Reports) == 0 && (!r.dry || s.Err != nil || s.Version.IsZero()) {
 			continue
 		}
-		reports := slices.Collect(maps.Values(s.Reports))
-		if err := lock.Merge(s.Provider, s.Version, s.Constraint, reports...); err != nil {
+		var found []lockfile.Recorder
+		for _, report := range s.Reports {
+			if r.lock.Covers(s.Provider, s.Version) {
+				found = append(found, computed{report})
+			} else {
+				found = append(found, report)
+			}
+		}
+		if err := lock.Merge(s.Provider, s.Version, s.Constraint, found...); err != nil {
 			s.Err = errors.Join(s.Err, &provider.Error{Op: "lock", Subject: s.Provider.String(), Err: err})
 		}
 	}
@@ -100,6 +109,12 @@ func (r *run) updated(selections []Selection) *lockfile.File {
 	}
 	return lock
 }
+
+// computed is a report of which the lock file gains only what was computed here.
+type computed struct{ *verify.Report }
+
+// Recordable implements lockfile.Recorder.
+func (c computed) Recordable() []checksum.Hash { return c.Local }
 
 // oneAtATime makes report safe for concurrent use; nil is silent.
 func oneAtATime(report func(provider.Event)) func(provider.Event) {

@@ -17,6 +17,8 @@ type job struct {
 	s      *Selection
 	policy verify.Policy // of the caller
 	locked bool          // the lock file has hashes of the selected version
+
+	described chan *provider.Package // gets the package to install, if it is asked for
 }
 
 func (j *job) do(ctx context.Context) {

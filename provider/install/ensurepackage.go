@@ -113,16 +113,16 @@ func (j *job) plan(ctx context.Context, here *local) (err error) {
 	return nil
 }
 
-// install puts the package into Dir. It sends what the source says of it to described,
+// install puts the package into Dir. It sends what the source says of it to j.described,
 // and closes that, as soon as this is known.
-func (j *job) install(ctx context.Context, here *local, described chan<- *provider.Package) error {
+func (j *job) install(ctx context.Context, here *local) error {
 	if here == nil {
 		var err error
-		if here, err = j.fetch(ctx, described); err != nil {
+		if here, err = j.fetch(ctx); err != nil {
 			return err
 		}
 	} else {
-		close(described)
+		close(j.described)
 		j.tell(provider.EventReused, nil)
 	}
 	pkg := &here.Package
@@ -141,12 +141,12 @@ func (j *job) install(ctx context.Context, here *local, described chan<- *provid
 }
 
 // fetch has the package downloaded into Cache, or where there is none into Dir.
-func (j *job) fetch(ctx context.Context, described chan<- *provider.Package) (*local, error) {
+func (j *job) fetch(ctx context.Context) (*local, error) {
 	pkg, err := j.find(ctx)
 	if err == nil {
-		described <- pkg
+		j.described <- pkg
 	}
-	close(described)
+	close(j.described)
 	if err != nil {
 		return nil, err
 	}

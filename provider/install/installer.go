@@ -51,10 +51,12 @@ type Installer struct {
 	// RequireSignature it needs a signature too, and since a directory has none, what
 	// is in Dir or Cache does not count then.
 	//
-	// For a package of LockPlatforms there are two cases. Its source states one of the
-	// hashes that the lock file has: then it must have one of them, as above. Its source
-	// states none of them: then the lock file is taken to lack this package, and the
-	// policy decides without the lock file.
+	// For a package of LockPlatforms there are two cases if the lock file covers the
+	// version. If its source states a locked hash, the package must have a locked hash,
+	// as above. Otherwise the lock file lacks the package, and the policy decides. A
+	// SHA256SUMS document that it looks at must then list a locked archive, or the error
+	// wraps [verify.ErrOtherRelease]. In both cases the lock file gains only hashes that
+	// were computed here; RecordStated has an effect only on a version that is not locked.
 	Policy func(addrs.Provider) verify.Policy
 
 	// Platform to install for; zero: that of this program.

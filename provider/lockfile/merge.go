@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -14,20 +13,27 @@ import (
 // the CLI, or its address is one from before version 0.13 without a namespace.
 var ErrNotLockable = errors.New("provider cannot be locked")
 
-// Merge records that version v of p was selected for the constraint c, and the hashes
-// that reports call recordable: those computed and those signed; see
-// verify.Report.Recordable. It adds them to the hashes that are there, also those of
-// unknown schemes, if p was locked at v. If it was locked at another version, the old
-// hashes are dropped, since they are of other packages.
+// A Recorder has hashes of a package that a lock file may record, such as a
+// *verify.Report.
+type Recorder interface {
+	// Recordable returns the hashes: those that were computed, and those that are
+	// trusted for another reason.
+	Recordable() []checksum.Hash
+}
+
+// Merge records that version v of p was selected for the constraint c, and the recordable
+// hashes of all reports. If p was locked at v, it adds them to the hashes that are there.
+// If p was locked at another version, the old hashes are dropped, since they are of other
+// packages.
 //
-// c replaces the constraint that is there; the zero ProviderConstraint leaves none. Reports
-// may be for several platforms, and those that are nil are ignored. That they are reports
-// about v of p is up to the caller, and so is that they do not contradict the hashes that
-// are there: all of these stay accepted. A policy whose Accept is [File.Accept] does that.
+// c replaces the constraint that is there; the zero ProviderConstraint leaves none. The
+// reports may be for several platforms; nil reports are ignored. The caller makes sure that
+// they are about v of p, and that they agree with the hashes that are there, all of which
+// stay accepted. A policy whose Accept is [File.Accept] guarantees that.
 //
 // The error wraps [ErrNotLockable], or says that v or c is not one of a provider. After
 // an error f is unchanged.
-func (f *File) Merge(p addrs.Provider, v addrs.Version, c addrs.ProviderConstraint, reports ...*verify.Report) error {
+func (f *File) Merge(p addrs.Provider, v addrs.Version, c addrs.ProviderConstraint, reports ...Recorder) error {
 	var hashes []checksum.Hash
 	if old := f.entries[p]; old.Version == v {
 		hashes = slices.Clone(old.Hashes)

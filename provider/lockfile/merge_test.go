@@ -19,14 +19,14 @@ func TestMerge(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		version addrs.Version
-		reports []*verify.Report
+		reports []lockfile.Recorder
 		want    []checksum.Hash
 	}{
-		{"computed and signed, not claimed", v1, []*verify.Report{signed}, []checksum.Hash{h1a, new1, zh1, zh2}},
-		{"claimed, if that is recordable", v1, []*verify.Report{stated}, []checksum.Hash{h1a, new1, zh1, zh3}},
-		{"several platforms, and none", v1, []*verify.Report{signed, nil, stated}, []checksum.Hash{h1a, new1, zh1, zh2, zh3}},
+		{"computed and signed, not claimed", v1, []lockfile.Recorder{signed}, []checksum.Hash{h1a, new1, zh1, zh2}},
+		{"claimed, if that is recordable", v1, []lockfile.Recorder{stated}, []checksum.Hash{h1a, new1, zh1, zh3}},
+		{"several platforms, and none", v1, []lockfile.Recorder{signed, nil, (*verify.Report)(nil), stated}, []checksum.Hash{h1a, new1, zh1, zh2, zh3}},
 		{"no report", v1, nil, []checksum.Hash{h1a, new1, zh1}},
-		{"another version", v2, []*verify.Report{signed}, []checksum.Hash{h1a, zh1, zh2}},
+		{"another version", v2, []lockfile.Recorder{signed}, []checksum.Hash{h1a, zh1, zh2}},
 		{"another version, no report", v2, nil, nil},
 	} {
 		for _, f := range []*lockfile.File{parse(t, canonical), parseLenient(t, canonical)} {

@@ -83,7 +83,7 @@ func (p *project) lock(t *testing.T, platforms ...string) *lockfile.File {
 	f := &lockfile.File{Header: p.header}
 	for _, w := range p.wants {
 		release := w.release
-		var reports []*verify.Report
+		var reports []lockfile.Recorder
 		for _, platform := range platforms {
 			archive := release.Archive(platform)
 			_, tree, err := checksum.H1Zip(t.Context(), archive, archive.Size(), checksum.Limits{})

@@ -1,0 +1,115 @@
+package install_test
+
+import (
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/provider/install"
+	"github.com/tofureg/tofureg/provider/lockfile"
+	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
+)
+
+// takeOver replaces the registry of s: the same versions, other archives, another key.
+func takeOver(t *testing.T, s *site) *regtest.Release {
+	t.Helper()
+	s.Registry = regtest.New("registry.example.com")
+	evil := s.AddProvider(regtest.Provider{
+		Address: "acme/p0", Version: "1.1.0", Platforms: inText(platformsOf),
+		Files: map[string]string{"README": "evil"}, PackageHashes: true,
+	})
+	s.in.Source = &regclient.Client{HTTP: s.Client(), Retries: -1}
+	return evil
+}
+
+// TestTakenOverRegistry: a registry that was taken over adds no hash to a version that the
+// lock file covers, for no platform and under no policy that wants signatures.
+func TestTakenOverRegistry(t *testing.T) {
+	t.Parallel()
+	noZH := func(h checksum.Hash) bool { return h.Scheme() == checksum.SchemeH1 }
+	all := func(checksum.Hash) bool { return true }
+	for name, test := range map[string]struct {
+		policy verify.Policy
+		locked []addrs.Platform
+		keep   func(checksum.Hash) bool
+	}{
+		"zero policy":        {locked: platformsOf[:2], keep: all},
+		"signature required": {policy: verify.Policy{RequireSignature: true}, locked: platformsOf[:2], keep: all},
+		"stated recorded":    {policy: verify.Policy{RecordStated: true}, locked: platformsOf[:2], keep: all},
+		"unsigned allowed":   {policy: verify.Policy{AllowUnsigned: true}, locked: platformsOf[:2], keep: all},
+		"only h1 locked":     {locked: platformsOf[:1], keep: noZH},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, 1)
+			s.in.LockPlatforms = test.locked
+			before := relock(t, s.ensure(t, nil).Lock, test.keep)
+			evil := takeOver(t, s)
+			s.in.Policy = policyOf(test.policy)
+			s.in.LockPlatforms = platformsOf
+			result, err := s.in.Ensure(t.Context(), s.want, before)
+			if err == nil || !result.Lock.Equal(before) {
+				t.Fatalf("Ensure with LockPlatforms returned %v, want an error; locked\n%s\nbefore\n%s", err, result.Lock.Bytes(), before.Bytes())
+			}
+			if test.policy.RequireSignature || name == "only h1 locked" {
+				return // refused when the package itself is looked at
+			}
+			if !errors.Is(err, verify.ErrOtherRelease) || strings.Count(err.Error(), "delete the provider's entry from the lock file") != 1 {
+				t.Errorf("Ensure returned %v, want ErrOtherRelease and one remedy", err)
+			}
+			s.elsewhere(t)
+			s.in.Platform, s.in.LockPlatforms = platformsOf[1], nil
+			if result, err := s.in.Ensure(t.Context(), s.want, result.Lock); !errors.Is(err, verify.ErrNotAccepted) {
+				t.Errorf("installing %s: %v, %+v", evil.ZH("darwin_arm64"), err, only(t, result))
+			}
+		})
+	}
+}
+
+// TestLockGainsOnlyComputed: signed checksums may list archives that were not there when the
+// version was locked. What was not computed here stays out.
+func TestLockGainsOnlyComputed(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 1)
+	release := s.AddProvider(regtest.Provider{Address: "acme/p0", Version: "1.2.0", Platforms: inText(platformsOf)})
+	linux, darwin := platformsOf[0].String(), platformsOf[1].String()
+	known := []checksum.Hash{release.ZH(linux), release.H1(linux)}
+	before := relock(t, s.ensure(t, nil).Lock, func(h checksum.Hash) bool { return slices.Contains(known, h) })
+	s.in.LockPlatforms = platformsOf[:2]
+	for _, policy := range []verify.Policy{{}, {RequireSignature: true}, {RecordStated: true}} {
+		s.in.Policy = policyOf(policy)
+		s.in.Dir = &install.Dir{Path: filepath.Join(t.TempDir(), "providers")}
+		lock := s.ensure(t, before).Lock
+		want := append(slices.Clone(known), release.ZH(darwin), release.H1(darwin))
+		slices.SortFunc(want, checksum.Hash.Compare)
+		if got := lock.Accept(numbered(0), addrs.MustParseVersion("1.2.0")); !slices.Equal(got, want) {
+			t.Errorf("policy %+v: locked %v, want %v", policy, got, want)
+		}
+	}
+}
+
+// TestLockOfAnotherSource: a source that has the release under checksums of its own is
+// refused, and after its entry is deleted the provider is locked anew.
+func TestLockOfAnotherSource(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 1)
+	before := s.ensure(t, nil).Lock
+	evil := takeOver(t, s)
+	s.in.LockPlatforms = platformsOf[:2]
+	if _, err := s.in.Ensure(t.Context(), s.want, before); !errors.Is(err, verify.ErrOtherRelease) {
+		t.Errorf("Ensure returned %v, want ErrOtherRelease", err)
+	}
+	anew := before.Clone()
+	anew.Delete(numbered(0))
+	if lock := s.ensure(t, anew).Lock; !slices.Contains(lock.Accept(numbered(0), v110), evil.H1("darwin_arm64")) {
+		t.Errorf("locked\n%s", lock.Bytes())
+	}
+	var none *lockfile.File
+	s.ensure(t, none)
+}
