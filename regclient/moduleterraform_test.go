@@ -36,12 +36,17 @@ var shared = map[string]string{
 // clientModules are the ways of serving that every client knows. Some know nothing of a
 // body and of use_registry_credentials, and none takes a "*" in a directory that a
 // registry names.
-func clientModules() map[string]regtest.Module {
+func clientModules(t *testing.T) map[string]regtest.Module {
+	t.Helper()
+	tarBzip2, err := os.ReadFile("../internal/archive/testdata/tar/plain.tar.bz2")
+	if err != nil {
+		t.Fatal(err)
+	}
 	return map[string]regtest.Module{
 		"plain":     {},
 		"zip":       {Format: regtest.Zip, Deflate: true, URLs: regtest.RootRelative},
 		"xz":        {Format: regtest.TarXz, URLs: regtest.Relative, Checksum: true},
-		"bzip2":     {Format: regtest.TarBzip2, URLs: regtest.Opaque},
+		"bzip2":     {Format: regtest.TarBzip2, Package: tarBzip2, URLs: regtest.Opaque},
 		"both":      {Answer: regtest.InBoth, Checksum: true},
 		"beside":    {Answer: regtest.BesideJSON, Origin: "https://files.example.com", Query: "archive=tar.gz&signature=5eed"},
 		"page":      {Pages: 1},
@@ -62,7 +67,7 @@ func sameAsClient(t *testing.T, program string) {
 	t.Cleanup(server.Close)
 	sources := map[string]addrs.ModuleSource{}
 	var config strings.Builder
-	for name, m := range clientModules() {
+	for name, m := range clientModules(t) {
 		key := fmt.Sprintf("m%d", len(sources))
 		if m.Files == nil {
 			m.Files = shared

@@ -41,6 +41,10 @@ func newArchive(content io.ReaderAt, size int64) *archive {
 	return a
 }
 
+func givenArchive(data []byte) *archive {
+	return newArchive(bytes.NewReader(data), int64(len(data)))
+}
+
 // scan writes all of r to w, in large pieces. Neither can fail.
 func scan(w io.Writer, r io.ReaderAt, size int64) {
 	_, _ = io.CopyBuffer(w, struct{ io.Reader }{io.NewSectionReader(r, 0, size)}, make([]byte, 1<<18))
@@ -48,15 +52,17 @@ func scan(w io.Writer, r io.ReaderAt, size int64) {
 
 // buildArchives prepares the archives of all platforms.
 func (rel *Release) buildArchives() {
+	one := sync.OnceValue(func() *archive { return givenArchive(rel.p.Zip) })
 	for _, platform := range rel.p.Platforms {
-		rel.archives[platform] = sync.OnceValue(func() *archive { return rel.buildArchive(platform) })
-	}
-	if rel.p.Zip == nil {
-		return
-	}
-	one := newArchive(bytes.NewReader(rel.p.Zip), int64(len(rel.p.Zip)))
-	for platform := range rel.archives {
-		rel.archives[platform] = func() *archive { return one }
+		rel.archives[platform] = sync.OnceValue(func() *archive {
+			if data, ok := rel.p.Zips[platform]; ok {
+				return givenArchive(data)
+			}
+			return rel.buildArchive(platform)
+		})
+		if _, ok := rel.p.Zips[platform]; !ok && rel.p.Zip != nil {
+			rel.archives[platform] = one
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"compress/flate"
 	"crypto/sha256"
+	"fmt"
 	"io"
 	"runtime"
 	"slices"
@@ -191,6 +192,29 @@ func TestZip(t *testing.T) {
 		hashes := doc["packages"].(map[string]any)["linux_amd64"].(map[string]any)
 		if list := hashes["hashes"].([]any); len(list) != 1 || list[0] != rel.ZH("linux_amd64").String() || hashes["package_size"] != float64(len(data)) {
 			t.Errorf("hashes: %v", hashes)
+		}
+	}
+}
+
+// TestZips: a platform has the archive that is given for it, and others have Zip or one that is made.
+func TestZips(t *testing.T) {
+	t.Parallel()
+	for _, all := range [][]byte{nil, []byte("for the others")} {
+		reg := regtest.New("registry.example.com")
+		rel := reg.AddProvider(regtest.Provider{
+			Address: "acme/alpha", Platforms: []string{"linux_amd64", "linux_arm64", "windows_amd64"}, Zip: all,
+			Zips: map[string][]byte{"linux_amd64": []byte("one"), "linux_arm64": []byte("two")},
+		})
+		for platform, want := range map[string]string{"linux_amd64": "one", "linux_arm64": "two"} {
+			if got := string(content(t, rel, platform)); got != want {
+				t.Errorf("the archive for %s is %q, want %q", platform, got, want)
+			}
+			if !strings.Contains(string(rel.Sums()), fmt.Sprintf("%x  %s", sha256.Sum256([]byte(want)), rel.Filename(platform))) {
+				t.Errorf("the sums do not have the archive for %s:\n%s", platform, rel.Sums())
+			}
+		}
+		if got := content(t, rel, "windows_amd64"); all != nil && !bytes.Equal(got, all) || all == nil && !bytes.HasPrefix(got, []byte("PK")) {
+			t.Errorf("the archive for windows_amd64 is %q, with Zip %q", got, all)
 		}
 	}
 }

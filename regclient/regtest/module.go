@@ -3,8 +3,11 @@ package regtest
 import (
 	"archive/tar"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+
+	"github.com/tofureg/tofureg/addrs"
 )
 
 // A Module describes one version of a module. Only Address is required.
@@ -42,8 +45,7 @@ type Module struct {
 
 	// Size is the size of one more file, "large.bin", up to 4 GiB less one
 	// megabyte. Its bytes cannot be compressed and are never all in memory. It
-	// does not go together with Deflate or with the format TarBzip2. Zero means
-	// that there is no such file.
+	// does not go together with Deflate. Zero means that there is no such file.
 	Size int64
 
 	// Format is how the files are packed.
@@ -53,9 +55,9 @@ type Module struct {
 	// version of Go. Without it they are stored.
 	Deflate bool
 
-	// Package is the package, whatever it holds. Nil means one made of the
-	// fields Files, Size, Format and Deflate; if it is not nil, Format only
-	// gives it its name.
+	// Package is the package, valid or not. If nil, the package is made of the
+	// fields Files, Size, Format and Deflate. Otherwise Format only gives it its
+	// name. The format TarBzip2 needs it, since no package here writes bzip2.
 	Package []byte
 
 	// Answer is how the registry tells the location of the package.
@@ -156,6 +158,22 @@ func (r *Registry) AddModule(m Module) *ModuleRelease {
 	return rel
 }
 
+// AddEmptyModule makes the registry know a module without versions, as
+// "acme/network/aws". [Registry.AddModule] can add versions later. AddEmptyModule
+// panics if the address is not one of a module.
+func (r *Registry) AddEmptyModule(address string) {
+	m, err := addrs.ParseModuleIn(r.host, address)
+	if err != nil {
+		panic(fmt.Sprintf("regtest: AddEmptyModule: %v", err))
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.modules[m] == nil {
+		r.modules[m] = []*ModuleRelease{}
+	}
+	r.hosts[m.Host().String()] = m.Host()
+}
+
 // check returns what cannot be served.
 func (m *Module) check() error {
 	switch {
@@ -163,7 +181,9 @@ func (m *Module) check() error {
 		return fmt.Errorf("there is no format %d", m.Format)
 	case m.Answer < InHeader || m.Answer > Nowhere:
 		return fmt.Errorf("there is no answer %d", m.Answer)
-	case m.Size > 0 && m.Package == nil && (m.Deflate || m.Format == TarBzip2):
+	case m.Format == TarBzip2 && m.Package == nil:
+		return errors.New("the format TarBzip2 needs the field Package")
+	case m.Size > 0 && m.Package == nil && m.Deflate:
 		return fmt.Errorf("a file of %d bytes cannot be compressed", m.Size)
 	}
 	if err := checkSizes(m.Size, m.Files); err != nil {

@@ -236,7 +236,7 @@ func TestModulePanics(t *testing.T) {
 		"answer":     {Address: "acme/network/aws", Answer: -1},
 		"size":       {Address: "acme/network/aws", Size: -1},
 		"deflate":    {Address: "acme/network/aws", Size: 1, Deflate: true},
-		"bzip2":      {Address: "acme/network/aws", Size: 1, Format: regtest.TarBzip2},
+		"bzip2":      {Address: "acme/network/aws", Format: regtest.TarBzip2},
 		"origin":     {Address: "acme/network/aws", Origin: "files.example.com"},
 		"properties": {Address: "acme/network/aws", Properties: map[string]any{"x": func() {}}},
 		"form":       {Address: "acme/network/aws", URLs: regtest.FileName},

@@ -47,7 +47,7 @@ type ModuleList struct {
 // moduleVersions answers with the list of a module's versions.
 func (r *Registry) moduleVersions(c *call, t target) *answer {
 	list := r.moduleReleases(t.module)
-	if len(list) == 0 {
+	if list == nil {
 		return r.ModuleList.unknown()
 	}
 	doc, module := map[string]any{}, map[string]any{}

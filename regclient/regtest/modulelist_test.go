@@ -94,6 +94,33 @@ func TestModuleListFails(t *testing.T) {
 	}
 }
 
+// TestEmptyModule: the registry knows a module that has no versions, until one is added.
+func TestEmptyModule(t *testing.T) {
+	t.Parallel()
+	reg := regtest.New("registry.example.com")
+	reg.AddEmptyModule("acme/network/aws")
+	reg.AddEmptyModule("other.example.com/acme/network/aws")
+	for _, u := range []string{moduleListURL, "https://other.example.com/v1/modules/acme/network/aws/versions"} {
+		if a := get(t, reg.Client(), u); a.StatusCode != 200 || string(a.body) != `{"modules":[{"versions":[]}]}` {
+			t.Errorf("GET %s: %s %s, want 200 and an empty list", u, a.Status, a.body)
+		}
+	}
+	if doc := object(t, reg.Client(), base+"/.well-known/terraform.json"); doc["modules.v1"] == nil {
+		t.Errorf("the discovery document is %v, want modules.v1 in it", doc)
+	}
+	if a := get(t, reg.Client(), base+"/v1/modules/acme/other/aws/versions"); a.StatusCode != 404 {
+		t.Errorf("a module that is unknown: %s, want 404", a.Status)
+	}
+	if a := get(t, reg.Client(), base+"/v1/modules/acme/network/aws/1.0.0/download"); a.StatusCode != 404 {
+		t.Errorf("the download of a version: %s, want 404", a.Status)
+	}
+	reg.AddModule(regtest.Module{Address: "acme/network/aws"})
+	reg.AddEmptyModule("acme/network/aws")
+	if a := get(t, reg.Client(), moduleListURL); string(a.body) != `{"modules":[{"versions":[{"version":"1.0.0"}]}]}` {
+		t.Errorf("GET %s with a version: %s", moduleListURL, a.body)
+	}
+}
+
 // TestModuleListUnknown: what registries say of modules that they do not have.
 func TestModuleListUnknown(t *testing.T) {
 	t.Parallel()

@@ -39,18 +39,16 @@ func (rel *ModuleRelease) content() (io.ReaderAt, int64) {
 	switch {
 	case rel.m.Format == TarXz:
 		return storeXz(inner, size)
-	case rel.m.Format == TarBzip2:
-		return compress(inner, size, func(w io.Writer) io.WriteCloser { return &bzip2Writer{w: w} })
 	case rel.m.Deflate:
-		return compress(inner, size, func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) })
+		return compress(inner, size)
 	}
 	return storeGzip(inner, size)
 }
 
-// compress returns what a compressor makes of a file.
-func compress(r io.ReaderAt, size int64, compressor func(io.Writer) io.WriteCloser) (io.ReaderAt, int64) {
+// compress returns a file compressed by gzip.
+func compress(r io.ReaderAt, size int64) (io.ReaderAt, int64) {
 	var buf bytes.Buffer
-	w := compressor(&buf)
+	w := gzip.NewWriter(&buf)
 	must(io.Copy(w, io.NewSectionReader(r, 0, size)))
 	must(0, w.Close())
 	return bytes.NewReader(buf.Bytes()), int64(buf.Len())

@@ -48,9 +48,14 @@ type Provider struct {
 	// digest may change with the version of Go.
 	Deflate bool
 
-	// Zip is the archive for all platforms, whatever it holds. The fields
-	// Size, Files and Deflate have no effect with it.
+	// Zip is the archive for all platforms, valid or not. The fields Size, Files
+	// and Deflate have no effect with it.
 	Zip []byte
+
+	// Zips has archives for single platforms, by names as in Platforms. A
+	// platform that is not in it has Zip or, if that is nil, an archive made of
+	// the fields above.
+	Zips map[string][]byte
 
 	// PackageHashes states the size and the hashes of all platforms in the
 	// metadata: the "packages" property that OpenTofu added to the protocol.
@@ -132,6 +137,11 @@ func (p *Provider) check() error {
 	for _, platform := range p.Platforms {
 		if !strings.Contains(platform, "_") {
 			return fmt.Errorf("platform %q is not in the form OS_ARCH", platform)
+		}
+	}
+	for platform := range p.Zips {
+		if !slices.Contains(p.Platforms, platform) {
+			return fmt.Errorf("Zips has the platform %q, which is not in Platforms", platform)
 		}
 	}
 	return checkLink(p.Origin, p.URLs)

@@ -25,7 +25,7 @@ type Registry struct {
 	//
 	//	{"providers.v1": "/v1/providers/"}
 	//
-	// and, from the first call of AddModule on,
+	// and, from the first call of AddModule or AddEmptyModule on,
 	//
 	//	{"modules.v1": "/v1/modules/", "providers.v1": "/v1/providers/"}
 	//
@@ -151,7 +151,8 @@ func (r *Registry) releases(p addrs.Provider) []*Release {
 	return list[:len(list):len(list)]
 }
 
-// moduleReleases returns what is offered of a module, in the order of adding.
+// moduleReleases returns what is offered of a module, in the order of adding. It
+// is nil if the module is unknown.
 func (r *Registry) moduleReleases(m addrs.Module) []*ModuleRelease {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -87,7 +87,6 @@ func TestGet(t *testing.T) {
 			"plain":       {},
 			"zip":         {Format: regtest.Zip, URLs: regtest.RootRelative, Subdir: "modules/subnet"},
 			"xz":          {Format: regtest.TarXz, URLs: regtest.Relative, Checksum: true},
-			"bzip2":       {Format: regtest.TarBzip2, URLs: regtest.Opaque},
 			"deflated":    {Deflate: true, Answer: regtest.InBoth, URLs: regtest.Opaque, Checksum: true},
 			"beside JSON": {Answer: regtest.BesideJSON, Origin: "https://files.example.com", Query: "signature=5eed"},
 			"over http":   {Format: regtest.Zip, Origin: "http://files.example.com"},
