@@ -7,14 +7,11 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
-	"hash/crc32"
 	"io"
 	"os"
 	"strings"
 
 	"github.com/klauspost/compress/flate"
-
-	"github.com/tofureg/tofureg/internal/fault"
 )
 
 // Ahead is what has been unpacked of a zip archive before all of it was there.
@@ -25,12 +22,8 @@ type Ahead struct {
 
 // early is a file that was unpacked early.
 type early struct {
-	method uint16
+	member // without what only the directory tells
 	sum    [sha256.Size]byte
-	crc    uint32
-	offset int64 // of the packed content in the archive
-	packed int64 // size of that
-	size   int64
 }
 
 // UnpackAhead unpacks a zip archive from its first byte on, while it arrives: r gives its
@@ -45,7 +38,7 @@ type early struct {
 func UnpackAhead(ctx context.Context, r io.Reader, root *os.Root, l Limits) *Ahead {
 	limits := l.Effective()
 	a := &Ahead{tree: newTree(ctx, root, Options{}), files: map[string]early{}}
-	count := &counter{r: r}
+	count := &counter{r: Until(ctx, r)}
 	run := aheadRun{Ahead: a, in: bufio.NewReaderSize(count, 64<<10), count: count, names: names{limits: limits}}
 	for n := 0; n < limits.Entries && run.next() == nil; n++ {
 	}
@@ -102,67 +95,64 @@ func (a *aheadRun) next() error {
 	if _, err := a.in.Discard(int(le.Uint16(header[28:]))); err != nil {
 		return err
 	}
-	e := Entry{Name: string(name)}
-	if err := a.names.add(e.Name); err != nil {
+	m := member{Entry: Entry{Name: string(name)}, method: method, flags: flags, packed: int64(le.Uint32(header[18:]))}
+	if err := a.names.add(m.Name); err != nil {
 		return err
 	}
-	packed := int64(le.Uint32(header[18:]))
+	m.start = a.at()
 	switch {
-	case stored && (flags&descriptor != 0 && !e.IsDir() || packed == 0xffffffff):
+	case stored && (flags&descriptor != 0 && !m.IsDir() || m.packed == elsewhere):
 		return errUnusual // nothing tells where it ends
-	case e.IsDir():
-		return a.directory(e, packed, flags)
+	case m.IsDir():
+		return a.directory(&m)
 	}
-	f, err := a.file(e, method, packed)
-	if err != nil {
-		return err
-	}
-	if flags&descriptor != 0 {
-		if err := a.descriptor(f); err != nil {
-			a.tree.root.Remove(e.Name)
-			return err
-		}
-	}
-	a.files[e.Name] = f
-	return nil
+	return a.file(m)
 }
 
-func (a *aheadRun) directory(e Entry, packed int64, flags uint16) error {
-	if packed != 0 {
+func (a *aheadRun) directory(m *member) error {
+	if m.packed != 0 {
 		return errUnusual
 	}
-	if err := a.tree.mkdir(strings.TrimSuffix(e.Name, "/")); err != nil {
+	if err := a.tree.mkdir(strings.TrimSuffix(m.Name, "/")); err != nil {
 		return err
 	}
-	if flags&descriptor != 0 {
-		return a.descriptor(early{})
-	}
-	return nil
+	return a.skipDescriptor(m)
 }
 
 // file unpacks one file. One that is not complete is removed.
-func (a *aheadRun) file(e Entry, method uint16, packed int64) (early, error) {
-	f := early{method: method, offset: a.at()}
-	stored := method == zip.Store
-	var content io.Reader
-	if stored {
-		content = io.LimitReader(a.in, packed)
-	} else {
-		content = a.inflater()
-	}
+func (a *aheadRun) file(m member) error {
 	ours := false
-	_, err := a.tree.file(e, func(w io.Writer) (File, error) {
+	f, err := a.tree.file(m.Entry, func(w io.Writer) (File, error) {
 		ours = true
-		return File{}, a.copy(w, content, &f)
+		return a.content(w, &m)
 	})
-	f.packed = a.at() - f.offset
-	if err == nil && stored && f.size != packed {
+	if err == nil {
+		err = a.skipDescriptor(&m)
+	}
+	if err != nil {
+		if ours {
+			a.tree.root.Remove(m.Name)
+		}
+		return err
+	}
+	a.written += m.Size
+	a.files[m.Name] = early{m, f.Sum}
+	return nil
+}
+
+// content writes the content of m and fills in what is known of it at the end.
+func (a *aheadRun) content(w io.Writer, m *member) (File, error) {
+	packed := m.packed
+	var r io.Reader = io.LimitReader(a.in, packed)
+	if m.method == zip.Deflate {
+		r = a.inflater()
+	}
+	got, err := a.tree.copy(w, r, a.allow)
+	m.Size, m.crc, m.packed = got.size, got.crc, a.at()-m.start
+	if err == nil && m.method == zip.Store && m.packed != packed {
 		err = io.ErrUnexpectedEOF
 	}
-	if err != nil && ours {
-		a.tree.root.Remove(e.Name)
-	}
-	return f, err
+	return File{Entry: m.Entry, Sum: got.sum}, err
 }
 
 // inflater returns a reader of what is deflated. Since the input can be read byte by byte,
@@ -177,54 +167,26 @@ func (a *aheadRun) inflater() io.Reader {
 	return a.inflate
 }
 
-// copy writes content and fills in what is known of it at the end.
-func (a *aheadRun) copy(w io.Writer, content io.Reader, f *early) error {
-	c := a.tree.copier
-	c.sum.Reset()
-	for {
-		if c.ctx.Err() != nil {
-			return fault.Ended(c.ctx)
-		}
-		n, err := content.Read(c.buf[:])
-		if f.size += int64(n); !a.allows(f.size) {
-			return errUnusual
-		}
-		c.sum.Write(c.buf[:n])
-		f.crc = crc32.Update(f.crc, crc32.IEEETable, c.buf[:n])
-		if _, err := w.Write(c.buf[:n]); err != nil {
-			return err
-		}
-		if err == io.EOF {
-			a.written += f.size
-			f.sum = [sha256.Size]byte(c.sum.Sum(nil))
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// allows reports whether a file of this size may be written next. Programs and documents
+// allow reports whether a file of this size may be written next. Programs and documents
 // deflate to a third or a tenth; a bomb, to a thousandth, must be accepted first.
-func (a *aheadRun) allows(size int64) bool {
+func (a *aheadRun) allow(size int64) error {
 	const free, ratio = 4 << 20, 20
-	return size <= a.names.limits.Unpacked-a.written && a.written+size <= free+ratio*a.at()
+	if size > a.names.limits.Unpacked-a.written || a.written+size > free+ratio*a.at() {
+		return errUnusual
+	}
+	return nil
 }
 
-// descriptor skips what follows the content of a file if its size was not known before. It
-// has one of four forms, and the values in it are known by now.
-func (a *aheadRun) descriptor(f early) error {
-	le := binary.LittleEndian
-	short := le.AppendUint32(nil, f.crc)
-	long := le.AppendUint64(le.AppendUint64(le.AppendUint32(nil, f.crc), uint64(f.packed)), uint64(f.size))
-	short = le.AppendUint32(le.AppendUint32(short, uint32(f.packed)), uint32(f.size))
-	const signature = "PK\x07\x08"
-	for _, form := range [][]byte{append([]byte(signature), long...), append([]byte(signature), short...), long, short} {
-		if got, err := a.in.Peek(len(form)); err == nil && string(got) == string(form) {
-			_, err := a.in.Discard(len(form))
-			return err
-		}
+// skipDescriptor skips what follows the content of m if its size was not known before.
+func (a *aheadRun) skipDescriptor(m *member) error {
+	if m.flags&descriptor == 0 {
+		return nil
 	}
-	return errUnusual
+	after, _ := a.in.Peek(maxDescriptor) // less, where the archive ends before
+	n := m.descriptor(after)
+	if n == 0 {
+		return errUnusual
+	}
+	_, err := a.in.Discard(n)
+	return err
 }

@@ -18,8 +18,10 @@
 //   - entries that share bytes, or a directory of entries that is not where the
 //     archive says, or that has more or fewer entries than the archive says
 //   - a zip entry with two names, methods, sizes or checksums: one in the directory and
-//     another one before the content, or in an extra field of either, or one in each of
-//     two such fields
+//     another one before or after the content, or in an extra field of either, or one in
+//     each of two such fields
+//   - in the bytes of a zip that belong to none of the entries in its directory, another
+//     entry
 //   - more entries, longer names or more content than [Limits] allow
 //
 // Sizes are counted again while content is inflated: a file that turns out longer

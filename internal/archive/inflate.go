@@ -13,9 +13,8 @@ import (
 // about as much memory as the usual small file has bytes.
 type inflaters struct{ pool sync.Pool }
 
-// open is a zip.Decompressor, registered with one reader and never globally: a
-// program that embeds this module keeps the inflater it has.
-func (p *inflaters) open(r io.Reader) io.ReadCloser {
+// open returns a reader of what r holds deflated.
+func (p *inflaters) open(r io.Reader) *inflater {
 	in, ok := p.pool.Get().(*inflater)
 	if !ok {
 		in = &inflater{owner: p, buf: bufio.NewReaderSize(r, 64<<10)}
@@ -32,6 +31,15 @@ type inflater struct {
 	io.ReadCloser
 	buf   *bufio.Reader
 	owner *inflaters
+}
+
+// rest reports whether something follows the end of the deflated data.
+func (in *inflater) rest() (bool, error) {
+	_, err := in.buf.ReadByte()
+	if err == io.EOF {
+		return false, nil
+	}
+	return true, err
 }
 
 // Close gives the inflater back; it must not be used again, and a second Close

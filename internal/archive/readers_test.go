@@ -4,7 +4,9 @@ import (
 	"archive/zip"
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -164,6 +166,7 @@ func TestTwoOffsets(t *testing.T) {
 		put16(end[10:], 1)
 		put32(end[12:], len(one)-len(end)-hs[0])
 		put32(one[hs[0]+42:], 0xffffffff)
+		one[0] = 'X' // the first file is no more than padding
 		return inDirectory(one, slices.Concat(extra...))
 	}
 	if _, _, err := unpack(t, build(offset(second)), archive.Limits{}); err != nil {
@@ -218,69 +221,107 @@ func TestEndRecordsContradict(t *testing.T) {
 	}
 }
 
-// far is an archive whose only file lies behind nothing but zeros.
+// far is an archive with nothing but zeros, which are the content of a file, between its
+// beginning and its end.
 type far struct {
+	first []byte
 	zeros int64
-	data  []byte
+	last  []byte
 }
 
+var errZeros = errors.New("the zeros are read")
+
 func (f far) ReadAt(p []byte, off int64) (int, error) {
-	n := copy(p, make([]byte, min(int64(len(p)), max(f.zeros-off, 0))))
-	if n == len(p) {
-		return n, nil
+	behind := off - int64(len(f.first)) - f.zeros
+	switch {
+	case behind >= 0:
+		return bytes.NewReader(f.last).ReadAt(p, behind)
+	case off < int64(len(f.first)):
+		return bytes.NewReader(f.first).ReadAt(p, off)
 	}
-	m, err := bytes.NewReader(f.data).ReadAt(p[n:], max(off-f.zeros, 0))
-	return n + m, err
+	if -behind >= int64(len(p)) {
+		return 0, errZeros
+	}
+	clear(p[:-behind])
+	n, err := bytes.NewReader(f.last).ReadAt(p[-behind:], 0)
+	return n + int(-behind), err
 }
 
 // Content beyond four gigabytes is found, and compared with its header there.
 func TestFarContent(t *testing.T) {
 	t.Parallel()
-	build := func(local string, at int64) (io.ReaderAt, int64) {
-		const zeros = 5 << 30
-		le := binary.LittleEndian
-		data := make([]byte, 30)
-		copy(data, "PK\x03\x04")
-		put16(data[26:], len(local))
-		data = append(data, local...)
-		dir := len(data)
-		header := make([]byte, 46)
-		copy(header, "PK\x01\x02")
-		header[5] = 3
-		extra := field(1, string(le.AppendUint64(nil, uint64(at))))
-		put16(header[28:], 4)
-		put16(header[30:], len(extra))
-		put32(header[38:], 0o100644<<16)
-		put32(header[42:], 0xffffffff)
-		data = slices.Concat(data, header, []byte("name"), extra)
-		end64, locator, end := make([]byte, 56), make([]byte, 20), make([]byte, 22)
+	const zeros, crc = 5 << 30, 0x71f62476 // of "far"
+	le := binary.LittleEndian
+	large := func(n ...int64) []byte {
+		var b []byte
+		for _, n := range n {
+			b = le.AppendUint64(b, uint64(n))
+		}
+		return field(1, string(b))
+	}
+	local := func(name string, crc, size int, extra []byte) []byte {
+		b := make([]byte, 30)
+		copy(b, "PK\x03\x04")
+		put32(b[14:], crc)
+		put32(b[18:], size)
+		put32(b[22:], size)
+		put16(b[26:], len(name))
+		put16(b[28:], len(extra))
+		return slices.Concat(b, []byte(name), extra)
+	}
+	central := func(name string, crc, size, at int, extra []byte) []byte {
+		b := make([]byte, 46)
+		copy(b, "PK\x01\x02")
+		b[5] = 3
+		put32(b[16:], crc)
+		put32(b[20:], size)
+		put32(b[24:], size)
+		put16(b[28:], len(name))
+		put16(b[30:], len(extra))
+		put32(b[38:], 0o100644<<16)
+		put32(b[42:], at)
+		return slices.Concat(b, []byte(name), extra)
+	}
+	build := func(name string, shift int64) (io.ReaderAt, int64) {
+		f := far{first: local("zeros", 0, 0xffffffff, large(zeros, zeros)), zeros: zeros}
+		at := int64(len(f.first)) + zeros
+		f.last = append(local(name, crc, 3, nil), "far"...)
+		dir := at + int64(len(f.last))
+		f.last = append(f.last, central("name", crc, 3, 0xffffffff, large(at+shift))...)
+		f.last = append(f.last, central("zeros", 0, 0xffffffff, 0, large(zeros, zeros))...)
+		end := at + int64(len(f.last))
+		end64, locator, last := make([]byte, 56), make([]byte, 20), make([]byte, 22)
 		copy(end64, "PK\x06\x06")
 		le.PutUint64(end64[4:], 44)
-		le.PutUint64(end64[32:], 1)
-		le.PutUint64(end64[40:], uint64(len(data)-dir))
-		le.PutUint64(end64[48:], uint64(zeros+dir))
+		le.PutUint64(end64[32:], 2)
+		le.PutUint64(end64[40:], uint64(end-dir))
+		le.PutUint64(end64[48:], uint64(dir))
 		copy(locator, "PK\x06\x07")
-		le.PutUint64(locator[8:], uint64(zeros+len(data)))
+		le.PutUint64(locator[8:], uint64(end))
 		le.PutUint32(locator[16:], 1)
-		copy(end, "PK\x05\x06"+strings.Repeat("\xff", 16))
-		put32(end[4:], 0)
-		data = slices.Concat(data, end64, locator, end)
-		return far{zeros, data}, zeros + int64(len(data))
+		copy(last, "PK\x05\x06"+strings.Repeat("\xff", 16))
+		put32(last[4:], 0)
+		f.last = slices.Concat(f.last, end64, locator, last)
+		return f, at + int64(len(f.last))
 	}
-	r, size := build("name", 5<<30)
+	r, size := build("name", 0)
 	z, err := archive.OpenZip(t.Context(), r, size, archive.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if list, err := z.Hash(t.Context()); err != nil || list[0].Name != "name" {
-		t.Errorf("%v, %v", list, err)
+	dir := t.TempDir()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for name, at := range map[string]int64{"evil": 5 << 30, "name": 5<<30 + 1} {
-		r, size := build(name, at)
-		if _, err := archive.OpenZip(t.Context(), r, size, archive.Limits{}); err == nil {
-			t.Errorf("%s at %d: no error", name, at)
-		} else {
-			known(t, err)
+	defer root.Close()
+	if _, err := z.Unpack(t.Context(), root, archive.Options{}); !errors.Is(err, errZeros) || tree(t, dir)["name"] != "far" {
+		t.Errorf("Unpack: %v, %v", err, tree(t, dir))
+	}
+	for name, shift := range map[string]int64{"evil": 0, "name": 1} {
+		r, size := build(name, shift)
+		if _, err := archive.OpenZip(t.Context(), r, size, archive.Limits{}); !errors.Is(err, fault.ErrArchive) {
+			t.Errorf("%s, %d bytes farther: %v, want ErrArchive", name, shift, err)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package archive
 
 import (
-	"archive/zip"
 	"context"
 	"errors"
 	"os"
@@ -24,37 +23,28 @@ func (z *Zip) UnpackRest(ctx context.Context, root *os.Root, a *Ahead, o Options
 	t := newTree(ctx, root, o)
 	defer t.release()
 	t.made = a.tree.made
-	files := make([]File, 0, len(z.entries))
-	for i, e := range z.entries {
-		var f File
-		var err error
-		if was, ok := a.files[e.Name]; ok {
-			f, err = File{Entry: e, Sum: was.sum}, t.complete(e)
-		} else {
-			f, err = z.unpack(i, t)
+	return z.each(func(m *member) (File, error) {
+		if was, ok := a.files[m.Name]; ok {
+			return File{Entry: m.Entry, Sum: was.sum}, t.complete(m.Entry)
 		}
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, f)
-	}
-	return files, nil
+		return z.unpack(m, t)
+	})
 }
 
 // agrees reports whether all that was made ahead is what the directory describes.
 func (z *Zip) agrees(a *Ahead) bool {
 	found, dirs := 0, map[string]bool{".": true}
-	for i, e := range z.entries {
-		path := e.Name
-		if e.IsDir() {
+	for _, m := range z.members {
+		path := m.Name
+		if m.IsDir() {
 			path = path[:len(path)-1]
 			dirs[path] = true
 		}
 		for path = parent(path); !dirs[path]; path = parent(path) {
 			dirs[path] = true
 		}
-		if f, ok := a.files[e.Name]; ok {
-			if !f.is(z.files[i]) {
+		if f, ok := a.files[m.Name]; ok {
+			if !f.is(m) {
 				return false
 			}
 			found++
@@ -68,11 +58,9 @@ func (z *Zip) agrees(a *Ahead) bool {
 	return found == len(a.files)
 }
 
-// is reports whether the directory describes the file as it was found.
-func (f early) is(d *zip.File) bool {
-	offset, err := d.DataOffset()
-	return err == nil && offset == f.offset && d.Method == f.method && d.CRC32 == f.crc &&
-		d.CompressedSize64 == uint64(f.packed) && d.UncompressedSize64 == uint64(f.size)
+// is reports whether m describes the file as it was found.
+func (f early) is(m *member) bool {
+	return f.start == m.start && f.method == m.method && f.crc == m.crc && f.packed == m.packed && f.Size == m.Size
 }
 
 // complete does for a file that is there what is left to be done.

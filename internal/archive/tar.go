@@ -158,8 +158,8 @@ func (u *untar) unpack(e Entry) (File, error) {
 		return File{Entry: e, Sum: emptySum}, err
 	}
 	return u.file(e, func(w io.Writer) (File, error) {
-		sum, err := u.copy(w, u.tar, e)
-		return File{Entry: e, Sum: sum}, err
+		got, err := u.entry(w, u.tar, e)
+		return File{Entry: e, Sum: got.sum}, err
 	})
 }
 

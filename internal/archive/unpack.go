@@ -3,24 +3,13 @@ package archive
 import (
 	"archive/zip"
 	"context"
-	"crypto/sha256"
-	"errors"
-	"hash"
-	"hash/crc32"
 	"io"
-	"io/fs"
 	"os"
 	"strings"
-	"sync"
-
-	"github.com/tofureg/tofureg/internal/fault"
 )
 
 // Options for unpacking. The zero value works.
 type Options struct {
-	// Written is told of every n bytes that have been written; nil: nobody is.
-	Written func(n int)
-
 	// Sync has each file written through to the disk before it is closed.
 	Sync bool
 
@@ -34,15 +23,7 @@ type Options struct {
 func (z *Zip) Hash(ctx context.Context) ([]File, error) {
 	c := newCopier(ctx)
 	defer c.release()
-	files := make([]File, 0, len(z.entries))
-	for i := range z.entries {
-		f, err := z.read(i, c, nil)
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, f)
-	}
-	return files, nil
+	return z.each(func(m *member) (File, error) { return z.read(m, c, nil) })
 }
 
 // Unpack writes the content below root and returns each entry with the checksum of
@@ -56,9 +37,14 @@ func (z *Zip) Hash(ctx context.Context) ([]File, error) {
 func (z *Zip) Unpack(ctx context.Context, root *os.Root, o Options) ([]File, error) {
 	t := newTree(ctx, root, o)
 	defer t.release()
-	files := make([]File, 0, len(z.entries))
-	for i := range z.entries {
-		f, err := z.unpack(i, t)
+	return z.each(func(m *member) (File, error) { return z.unpack(m, t) })
+}
+
+// each collects what do makes of each entry.
+func (z *Zip) each(do func(m *member) (File, error)) ([]File, error) {
+	files := make([]File, 0, len(z.members))
+	for _, m := range z.members {
+		f, err := do(m)
 		if err != nil {
 			return nil, err
 		}
@@ -67,166 +53,44 @@ func (z *Zip) Unpack(ctx context.Context, root *os.Root, o Options) ([]File, err
 	return files, nil
 }
 
-// unpack writes entry i.
-func (z *Zip) unpack(i int, t *tree) (File, error) {
-	e := z.entries[i]
-	if e.IsDir() {
-		return z.directory(i, t)
+// unpack writes m.
+func (z *Zip) unpack(m *member, t *tree) (File, error) {
+	if !m.IsDir() {
+		return t.file(m.Entry, func(w io.Writer) (File, error) { return z.read(m, t.copier, w) })
 	}
-	return t.file(e, func(w io.Writer) (File, error) { return z.read(i, t.copier, w) })
-}
-
-func (z *Zip) directory(i int, t *tree) (File, error) {
-	if err := t.mkdir(strings.TrimSuffix(z.entries[i].Name, "/")); err != nil {
+	if err := t.mkdir(strings.TrimSuffix(m.Name, "/")); err != nil {
 		return File{}, err
 	}
-	return z.read(i, t.copier, nil)
+	return z.read(m, t.copier, nil)
 }
 
-// read inflates entry i into w, if that is not nil, and hashes it.
-func (z *Zip) read(i int, c *copier, w io.Writer) (File, error) {
-	e, f := z.entries[i], z.files[i]
-	r, err := f.Open()
+// read reads m to its end, into w if that is not nil, and hashes it.
+func (z *Zip) read(m *member, c *copier, w io.Writer) (File, error) {
+	packed := Until(c.ctx, io.NewSectionReader(z.r, m.start, m.packed))
+	var got content
+	var err error
+	if m.method == zip.Store {
+		got, err = c.entry(w, packed, m.Entry)
+	} else {
+		got, err = z.inflateEntry(w, packed, m.Entry, c)
+	}
+	if err == nil && got.crc != m.crc {
+		err = bad("entry %.100q: wrong checksum", m.Name)
+	}
+	return File{Entry: m.Entry, Sum: got.sum}, err
+}
+
+func (z *Zip) inflateEntry(w io.Writer, packed io.Reader, e Entry, c *copier) (content, error) {
+	in := z.inflate.open(packed)
+	defer in.Close()
+	got, err := c.entry(w, in, e)
 	if err != nil {
-		return File{}, damaged(err)
+		return got, err
 	}
-	defer r.Close()
-	// Where there is no descriptor, archive/zip takes a checksum of zero for none.
-	if f.CRC32 != 0 || f.Flags&descriptor != 0 {
-		sum, err := c.copy(w, r, e)
-		return File{Entry: e, Sum: sum}, err
+	// Who goes from header to header could find another entry there.
+	more, err := in.rest()
+	if err == nil && more {
+		err = bad("entry %.100q: data after the end of its content", e.Name)
 	}
-	crc := crc32.NewIEEE()
-	sum, err := c.copy(w, io.TeeReader(r, crc), e)
-	if err == nil && crc.Sum32() != 0 {
-		err = damagedEntry(e, zip.ErrChecksum)
-	}
-	return File{Entry: e, Sum: sum}, err
-}
-
-// A copier moves content through one buffer and one hash.
-type copier struct {
-	ctx     context.Context
-	written func(int)
-	buf     *[256 << 10]byte
-	sum     hash.Hash
-}
-
-var buffers = sync.Pool{New: func() any { return new([256 << 10]byte) }}
-
-func newCopier(ctx context.Context) *copier {
-	return &copier{ctx: ctx, buf: buffers.Get().(*[256 << 10]byte), sum: sha256.New()}
-}
-
-func (c *copier) release() { buffers.Put(c.buf) }
-
-// copy reads r to its end. It does not rely on r to keep to e.Size.
-func (c *copier) copy(w io.Writer, r io.Reader, e Entry) (sum [sha256.Size]byte, err error) {
-	c.sum.Reset()
-	for size := int64(0); ; {
-		if c.ctx.Err() != nil {
-			return sum, fault.Ended(c.ctx)
-		}
-		n, err := r.Read(c.buf[:])
-		size += int64(n)
-		if size > e.Size {
-			return sum, bad("entry %.100q is longer than the %d bytes announced", e.Name, e.Size)
-		}
-		c.sum.Write(c.buf[:n])
-		if w != nil && n > 0 {
-			if _, err := w.Write(c.buf[:n]); err != nil {
-				return sum, err
-			}
-			if c.written != nil {
-				c.written(n)
-			}
-		}
-		switch {
-		case err == io.EOF && size < e.Size:
-			return sum, bad("entry %.100q is shorter than the %d bytes announced", e.Name, e.Size)
-		case err == io.EOF:
-			return [sha256.Size]byte(c.sum.Sum(sum[:0])), nil
-		case err != nil:
-			return sum, damagedEntry(e, err)
-		}
-	}
-}
-
-// damagedEntry is damaged with the name of the entry.
-func damagedEntry(e Entry, err error) error {
-	switch d := damaged(err); {
-	case d == err: // not the archive's fault
-		return err
-	default:
-		return bad("entry %.100q: %w", e.Name, err)
-	}
-}
-
-// A tree is a directory that an archive is unpacked into, of whatever format.
-type tree struct {
-	*copier
-	root *os.Root
-	sync bool
-	made map[string]bool // directories that are there because of us
-}
-
-func newTree(ctx context.Context, root *os.Root, o Options) *tree {
-	c := newCopier(ctx)
-	c.written = o.Written
-	return &tree{copier: c, root: root, sync: o.Sync, made: map[string]bool{".": true}}
-}
-
-// mkdir makes the directory path and those above it.
-func (t *tree) mkdir(path string) error {
-	if t.made[path] {
-		return nil
-	}
-	if err := t.mkdir(parent(path)); err != nil {
-		return err
-	}
-	if err := t.root.Mkdir(path, 0o755); err != nil {
-		return occupied(err)
-	}
-	t.made[path] = true
-	return nil
-}
-
-// file makes the file of e and has fill write its content.
-func (t *tree) file(e Entry, fill func(io.Writer) (File, error)) (f File, err error) {
-	if err := t.mkdir(parent(e.Name)); err != nil {
-		return File{}, err
-	}
-	mode := fs.FileMode(0o644)
-	if e.Exec {
-		mode = 0o755
-	}
-	out, err := t.root.OpenFile(e.Name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-	if err != nil {
-		return File{}, occupied(err)
-	}
-	defer func() { err = errors.Join(err, out.Close()) }()
-	if f, err = fill(out); err != nil {
-		return File{}, err
-	}
-	if t.sync {
-		err = out.Sync()
-	}
-	return f, err
-}
-
-// parent returns the directory of a slash-separated name, "." for the root.
-func parent(name string) string {
-	if i := strings.LastIndexByte(name, '/'); i >= 0 {
-		return name[:i]
-	}
-	return "."
-}
-
-// occupied explains that something stands where an entry belongs: what was there
-// before, or an earlier entry that only this file system takes for the same.
-func occupied(err error) error {
-	if errors.Is(err, fs.ErrExist) {
-		return bad("its place is taken: %w", err)
-	}
-	return err
+	return got, err
 }

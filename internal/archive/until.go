@@ -21,3 +21,16 @@ func (u until) Read(p []byte) (int, error) {
 	}
 	return u.r.Read(p)
 }
+
+// untilAt is until for an io.ReaderAt.
+type untilAt struct {
+	ctx context.Context
+	r   io.ReaderAt
+}
+
+func (u untilAt) ReadAt(p []byte, off int64) (int, error) {
+	if u.ctx.Err() != nil {
+		return 0, fault.Ended(u.ctx)
+	}
+	return u.r.ReadAt(p, off)
+}

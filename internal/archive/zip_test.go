@@ -3,7 +3,6 @@ package archive_test
 import (
 	"archive/zip"
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"errors"
 	"io"
@@ -91,50 +90,6 @@ func TestUnpackModes(t *testing.T) {
 		if got := fi.Mode(); got&^want != 0 || got&0o700 != want&0o700 {
 			t.Errorf("%s has mode %v, want %v less the umask", name, got, want)
 		}
-	}
-}
-
-func TestUnpackTellsProgress(t *testing.T) {
-	t.Parallel()
-	data := pack(t, member{name: "a", content: strings.Repeat("x", 1<<20)}, member{name: "b", content: "y"})
-	z, err := open(data, archive.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	root, err := os.OpenRoot(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer root.Close()
-	written := 0
-	if _, err := z.Unpack(t.Context(), root, archive.Options{Written: func(n int) { written += n }, Sync: true}); err != nil {
-		t.Fatal(err)
-	}
-	if int64(written) != z.Unpacked() || written != 1<<20+1 {
-		t.Errorf("told of %d bytes, unpacked %d", written, z.Unpacked())
-	}
-}
-
-func TestUnpackStopsWithContext(t *testing.T) {
-	t.Parallel()
-	data := pack(t, member{name: "a", content: strings.Repeat("x", 1<<20)}, member{name: "b", content: "y"})
-	z, err := open(data, archive.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer root.Close()
-	ctx, cancel := context.WithCancel(t.Context())
-	_, err = z.Unpack(ctx, root, archive.Options{Written: func(int) { cancel() }})
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v, want context.Canceled", err)
-	}
-	if _, err := os.Lstat(filepath.Join(dir, "b")); err == nil {
-		t.Error("unpacking went on")
 	}
 }
 

@@ -1,0 +1,152 @@
+package archive
+
+import (
+	"archive/zip"
+	"bufio"
+	"encoding/binary"
+	"io"
+	"io/fs"
+	"math"
+)
+
+const (
+	headerSig = "PK\x01\x02"
+	headerLen = 46
+)
+
+// header is one entry of the directory of a zip archive.
+type header struct {
+	name       string
+	mode       fs.FileMode
+	attributes uint32 // as they stand there
+	method     uint16
+	flags      uint16
+	crc        uint32
+	packed     int64 // bytes of the content
+	size       int64 // bytes of it when it is unpacked
+	offset     int64 // of the header before the content
+}
+
+// read reads the headers of the directory, as many as were announced.
+func (d directory) read(r io.ReaderAt, l Limits) ([]*header, error) {
+	if d.entries > uint64(l.Entries) {
+		return nil, tooLarge("%d entries, %d are allowed", d.entries, l.Entries)
+	}
+	in := bufio.NewReaderSize(io.NewSectionReader(r, d.offset, d.size), 64<<10)
+	set := names{limits: l}
+	var list []*header
+	for {
+		if _, err := in.Peek(1); err == io.EOF && uint64(len(list)) == d.entries {
+			return list, nil
+		}
+		h, err := readHeader(in)
+		if err != nil {
+			return nil, damaged(err)
+		}
+		if h == nil || uint64(len(list)) == d.entries {
+			return nil, bad("the directory does not hold the %d entries that it announces", d.entries)
+		}
+		if err := set.add(h.name); err != nil {
+			return nil, err
+		}
+		list = append(list, h)
+	}
+}
+
+// readHeader reads one header. It returns nil if there is something else.
+func readHeader(in *bufio.Reader) (*header, error) {
+	var fixed [headerLen]byte
+	if _, err := io.ReadFull(in, fixed[:]); err != nil {
+		return nil, noEOF(err)
+	}
+	if string(fixed[:4]) != headerSig {
+		return nil, nil
+	}
+	le := binary.LittleEndian
+	nameLen := int(le.Uint16(fixed[28:]))
+	rest := make([]byte, nameLen+int(le.Uint16(fixed[30:])))
+	if _, err := io.ReadFull(in, rest); err != nil {
+		return nil, noEOF(err)
+	}
+	if _, err := in.Discard(int(le.Uint16(fixed[32:]))); err != nil {
+		return nil, noEOF(err)
+	}
+	h := &header{
+		name:       string(rest[:nameLen]),
+		attributes: le.Uint32(fixed[38:]),
+		flags:      le.Uint16(fixed[8:]),
+		method:     le.Uint16(fixed[10:]),
+		crc:        le.Uint32(fixed[16:]),
+		packed:     int64(le.Uint32(fixed[20:])),
+		size:       int64(le.Uint32(fixed[24:])),
+		offset:     int64(le.Uint32(fixed[42:])),
+	}
+	of := zip.FileHeader{Name: h.name, CreatorVersion: le.Uint16(fixed[4:]), ExternalAttrs: h.attributes}
+	h.mode = of.Mode()
+	return h, h.extend(rest[nameLen:])
+}
+
+// extend takes from the extra fields the numbers that need 64 bits. Those that do not are
+// left out there.
+func (h *header) extend(fields []byte) error {
+	if err := checkExtra(fields, h.name); err != nil {
+		return err
+	}
+	large, err := extraField(fields, zip64Extra)
+	if err != nil {
+		return err
+	}
+	for _, n := range []*int64{&h.size, &h.packed, &h.offset} {
+		if *n != elsewhere {
+			continue
+		}
+		if len(large) < 8 || binary.LittleEndian.Uint64(large) > math.MaxInt64 {
+			return bad("entry %.100q: its size or its place is missing", h.name)
+		}
+		*n = int64(binary.LittleEndian.Uint64(large))
+		large = large[8:]
+	}
+	return nil
+}
+
+// The extra fields that matter.
+const (
+	zip64Extra       = 0x0001
+	unicodePathExtra = 0x7075
+)
+
+// checkExtra checks the extra fields of a header of the entry with this name.
+func checkExtra(fields []byte, name string) error {
+	if _, err := extraField(fields, zip64Extra); err != nil {
+		return err
+	}
+	// Some readers go by this field, which is a CRC and the name in UTF-8.
+	path, err := extraField(fields, unicodePathExtra)
+	if err != nil {
+		return err
+	}
+	if path != nil && (len(path) < 5 || string(path[5:]) != name) {
+		return bad("entry %.100q has another name in an extra field", name)
+	}
+	return nil
+}
+
+// extraField returns the extra field with this tag, or nil. There must not be two of
+// them: some readers take the first, others the last, and archive/zip mixes them.
+func extraField(fields []byte, tag uint16) (found []byte, err error) {
+	le := binary.LittleEndian
+	for len(fields) >= 4 {
+		size := int(le.Uint16(fields[2:]))
+		if 4+size > len(fields) {
+			break
+		}
+		if le.Uint16(fields) == tag {
+			if found != nil {
+				return nil, bad("two extra fields %#04x in one header", tag)
+			}
+			found = fields[4 : 4+size]
+		}
+		fields = fields[4+size:]
+	}
+	return found, nil
+}

@@ -1,0 +1,77 @@
+package archive
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+)
+
+// A tree is a directory that an archive is unpacked into, of whatever format.
+type tree struct {
+	*copier
+	root *os.Root
+	sync bool
+	made map[string]bool // directories that are there because of us
+}
+
+func newTree(ctx context.Context, root *os.Root, o Options) *tree {
+	return &tree{copier: newCopier(ctx), root: root, sync: o.Sync, made: map[string]bool{".": true}}
+}
+
+// mkdir makes the directory path and those above it.
+func (t *tree) mkdir(path string) error {
+	if t.made[path] {
+		return nil
+	}
+	if err := t.mkdir(parent(path)); err != nil {
+		return err
+	}
+	if err := t.root.Mkdir(path, 0o755); err != nil {
+		return occupied(err)
+	}
+	t.made[path] = true
+	return nil
+}
+
+// file makes the file of e and has fill write its content.
+func (t *tree) file(e Entry, fill func(io.Writer) (File, error)) (f File, err error) {
+	if err := t.mkdir(parent(e.Name)); err != nil {
+		return File{}, err
+	}
+	mode := fs.FileMode(0o644)
+	if e.Exec {
+		mode = 0o755
+	}
+	out, err := t.root.OpenFile(e.Name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return File{}, occupied(err)
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	if f, err = fill(out); err != nil {
+		return File{}, err
+	}
+	if t.sync {
+		err = out.Sync()
+	}
+	return f, err
+}
+
+// parent returns the directory of a slash-separated name, "." for the root.
+func parent(name string) string {
+	if i := strings.LastIndexByte(name, '/'); i >= 0 {
+		return name[:i]
+	}
+	return "."
+}
+
+// occupied explains that something stands where an entry belongs: what was there
+// before, or an earlier entry that only this file system takes for the same.
+func occupied(err error) error {
+	if errors.Is(err, fs.ErrExist) {
+		return bad("its place is taken: %w", err)
+	}
+	return err
+}
