@@ -31,8 +31,14 @@ func (p Policy) CheckSums(ev Evidence) (CheckedSums, error) {
 	if !p.NeedsEvidence() {
 		return CheckedSums{}, nil
 	}
+	switch {
+	case ev.Sums != nil && len(ev.Sums) == 0:
+		return CheckedSums{}, fmt.Errorf("SHA256SUMS: %w", ErrEmpty)
+	case ev.Signature != nil && len(ev.Signature) == 0:
+		return CheckedSums{}, fmt.Errorf("signature of SHA256SUMS: %w", ErrEmpty)
+	}
 	by, err := p.signature(ev)
-	if err != nil || len(ev.Sums) == 0 {
+	if err != nil || ev.Sums == nil {
 		return CheckedSums{}, err
 	}
 	doc, err := ParseSums(ev.Sums)
@@ -68,9 +74,9 @@ func (p Policy) signature(ev Evidence) (*Signature, error) {
 	}
 	missing := ""
 	switch {
-	case len(ev.Sums) == 0:
+	case ev.Sums == nil:
 		missing = "the source has no SHA256SUMS document"
-	case len(ev.Signature) == 0:
+	case ev.Signature == nil:
 		missing = "the source has no signature of SHA256SUMS"
 	case p.Keys != nil && len(keys) == 0:
 		missing = "Policy.Keys is empty"
@@ -97,7 +103,7 @@ func (p Policy) unsigned(ev Evidence, missing string) error {
 		return fmt.Errorf("%w: %s, and the policy demands one", ErrUnsigned, missing)
 	case p.allowsUnsigned(ev):
 		return nil
-	case len(ev.Sums) == 0 && !slices.ContainsFunc(ev.Hashes, checksum.Hash.Known):
+	case ev.Sums == nil && !slices.ContainsFunc(ev.Hashes, checksum.Hash.Known):
 		return unchecked(ev)
 	}
 	return fmt.Errorf("%w: %s; Policy.AllowUnsigned accepts the hashes that a source or mirror merely states", ErrUnsigned, missing)

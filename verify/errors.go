@@ -18,6 +18,10 @@ var (
 	// hashes that are only stated.
 	ErrUnsigned = errors.New("package is not signed")
 
+	// ErrEmpty: the source names a SHA256SUMS document or a signature, and it is empty.
+	// That is no way to say that there is none, so no policy that looks at it accepts it.
+	ErrEmpty = errors.New("document is empty")
+
 	// ErrUnknownKey: the signature was made by none of the keys that may sign.
 	ErrUnknownKey = errors.New("signature by an unknown key")
 

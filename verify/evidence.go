@@ -25,9 +25,10 @@ type Evidence struct {
 	Hashes []checksum.Hash `json:"hashes,omitempty"`
 
 	// Sums is the SHA256SUMS document and Signature a detached signature of it, as
-	// they were fetched; empty: the source has none.
-	Sums      []byte `json:"sums,omitempty"`
-	Signature []byte `json:"signature,omitempty"`
+	// they were fetched. Nil means that the source names no such document. If the source
+	// names one and it is empty, the slice is empty and not nil: that is [ErrEmpty].
+	Sums      []byte `json:"sums,omitzero"`
+	Signature []byte `json:"signature,omitzero"`
 
 	// Keys are those that may have made the signature, as the source lists them.
 	Keys []Key `json:"keys,omitempty"`

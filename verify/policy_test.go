@@ -124,7 +124,12 @@ func TestPolicies(t *testing.T) {
 		{"all there", strict, p.ev, nil, verify.Signed},
 		{"nothing but the chain", strict, p.with(func(ev *verify.Evidence) { ev.Hashes, ev.Size, ev.Want = nil, 0, "" }), nil, verify.Signed},
 		{"no signature", strict, p.with(unsigned), verify.ErrUnsigned, 0},
-		{"empty signature", strict, p.with(func(ev *verify.Evidence) { ev.Signature = []byte{} }), verify.ErrUnsigned, 0},
+		{"empty signature", strict, p.with(func(ev *verify.Evidence) { ev.Signature = []byte{} }), verify.ErrEmpty, 0},
+		{"empty signature, unsigned allowed", allowUnsigned, p.with(func(ev *verify.Evidence) { ev.Signature = []byte{} }), verify.ErrEmpty, 0},
+		{"empty sums", strict, p.with(func(ev *verify.Evidence) { ev.Sums = []byte{} }), verify.ErrEmpty, 0},
+		{"empty sums, unsigned allowed", allowUnsigned, p.with(func(ev *verify.Evidence) { ev.Sums = []byte{} }), verify.ErrEmpty, 0},
+		{"empty sums and signature, all allowed", allowAll, p.with(func(ev *verify.Evidence) { ev.Sums, ev.Signature = []byte{}, []byte{} }), verify.ErrEmpty, 0},
+		{"empty sums, locked", lock(p.zh), p.with(func(ev *verify.Evidence) { ev.Sums = []byte{} }), nil, verify.Accepted},
 		{"no keys", strict, p.with(func(ev *verify.Evidence) { ev.Keys = nil }), verify.ErrUnsigned, 0},
 		{"null key", strict, p.with(func(ev *verify.Evidence) { ev.Keys = []verify.Key{{}} }), verify.ErrUnknownKey, 0},
 		{"no sums", strict, p.with(func(ev *verify.Evidence) { ev.Sums = nil }), verify.ErrUnsigned, 0},
@@ -249,7 +254,7 @@ func only(t *testing.T, err error) {
 	t.Helper()
 	var kinds []error
 	for _, kind := range []error{
-		verify.ErrUnchecked, verify.ErrUnsigned, verify.ErrUnknownKey, verify.ErrBadSignature, verify.ErrExpired, verify.ErrFuture,
+		verify.ErrUnchecked, verify.ErrUnsigned, verify.ErrEmpty, verify.ErrUnknownKey, verify.ErrBadSignature, verify.ErrExpired, verify.ErrFuture,
 		verify.ErrRevoked, verify.ErrWeak, verify.ErrNotListed, verify.ErrFilename, verify.ErrNotAccepted, verify.ErrPolicy,
 	} {
 		if errors.Is(err, kind) {
@@ -485,6 +490,7 @@ func TestEvidenceJSON(t *testing.T) {
 	for name, ev := range map[string]verify.Evidence{
 		"all":      p.with(func(ev *verify.Evidence) { ev.Hashes = append(ev.Hashes, p.h1, checksum.MustParseHash("h9:x")) }),
 		"unsigned": p.with(unsigned), "empty": p.with(empty), "nothing": {},
+		"empty sums": {Sums: []byte{}}, "empty signature": {Signature: []byte{}},
 	} {
 		data, err := json.Marshal(ev)
 		if err != nil {

@@ -128,7 +128,7 @@ func situations(t *testing.T, p *pack) []situation {
 		{"unsigned", func(ev *verify.Evidence, f *facts) { ev.Signature, f.hasSig = nil, false }},
 		{"no keys", func(ev *verify.Evidence, f *facts) { ev.Keys, f.hasKeys, f.listsKey = nil, false, false }},
 		{"nothing", func(ev *verify.Evidence, f *facts) { bare(ev); *f = facts{} }},
-		{"signature only", func(ev *verify.Evidence, f *facts) { ev.Sums, f.hasSums = []byte{}, false }},
+		{"signature only", func(ev *verify.Evidence, f *facts) { ev.Sums, f.hasSums = nil, false }},
 		{"sums altered", func(ev *verify.Evidence, f *facts) { ev.Sums, f.sigGood = append(bytes.Clone(ev.Sums), '\n'), false }},
 		{"other key listed", func(ev *verify.Evidence, f *facts) { ev.Keys, f.listsKey = []verify.Key{other}, false }},
 		{"wrong line signed", func(ev *verify.Evidence, f *facts) {
