@@ -56,6 +56,16 @@ func noHashes() regtest.Fault {
 	}}
 }
 
+// movedHashes makes a mirror one that states the hashes under another platform.
+func movedHashes() regtest.Fault {
+	return regtest.Fault{Kind: regtest.MirrorVersion, Edit: func(doc map[string]any) {
+		archives := doc["archives"].(map[string]any)
+		own := archives[here.String()].(map[string]any)
+		archives["plan9_arm"] = map[string]any{"url": own["url"], "hashes": own["hashes"]}
+		delete(own, "hashes")
+	}}
+}
+
 // without makes a registry one whose documents about packages lack a property.
 func without(property string) regtest.Fault {
 	return regtest.Fault{Kind: regtest.Package, Edit: func(doc map[string]any) { delete(doc, property) }}
@@ -66,6 +76,7 @@ const (
 	enforceCurrent = "OPENTOFU_ENFORCE_GPG_EXPIRATION=true"
 	direct         = "direct {}\n"
 	mirror         = "network_mirror {\n  url = \"https://mirror.example.com/mirror/\"\n}\n"
+	trustingMirror = "network_mirror {\n  url = \"https://mirror.example.com/mirror/\"\n  trust_all_hashes = true\n}\n"
 	// mirrorWithout has no providers, so that direct is asked, with the policy for mirrors.
 	mirrorWithout = "network_mirror {\n  url = \"https://mirror.example.com/none/\"\n}\n" + direct
 )
@@ -116,6 +127,8 @@ func TestTrust(t *testing.T) {
 		{name: "mirror, enforced", p: alpha, methods: mirror, env: enforceSigned, edit: noKeys, trust: verify.Checked},
 		{name: "mirror, corrupt", p: alpha, methods: mirror, fault: corrupt, err: errMismatch},
 		{name: "mirror, no hashes", p: alpha, methods: mirror, fault: noHashes(), trust: verify.Unchecked},
+		{name: "mirror, hashes of another platform", p: alpha, methods: mirror, fault: movedHashes(), err: verify.ErrUnchecked},
+		{name: "mirror, hashes of another platform, all trusted", p: alpha, methods: trustingMirror, fault: movedHashes(), trust: verify.Checked},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -36,8 +36,8 @@ type Method struct {
 	// is begun again. Nil: the configuration does not say.
 	DownloadRetries *int `json:"download_retries,omitempty"`
 
-	// TrustAllHashes is trust_all_hashes, for the record. It has no effect: a
-	// package must have a hash that is stated for its own platform.
+	// TrustAllHashes is trust_all_hashes of a network mirror; see
+	// [mirrorclient.Client.TrustAllHashes].
 	TrustAllHashes bool `json:"trust_all_hashes,omitempty"`
 
 	// Implicit tells that there is no block: a directory that the CLI looks into by

@@ -68,7 +68,7 @@ func (c *Config) method(m *Method) provider.Source {
 	case NetworkMirror:
 		client := func(retries int) provider.Source {
 			return &mirrorclient.Client{
-				BaseURL: m.Location, HTTP: c.HTTP, UserAgent: c.userAgent(), Timeout: timeout, Retries: retries,
+				BaseURL: m.Location, TrustAllHashes: m.TrustAllHashes, HTTP: c.HTTP, UserAgent: c.userAgent(), Timeout: timeout, Retries: retries,
 				Credentials: c.Credentials(), VetoHost: c.VetoHost, Logger: c.Logger,
 			}
 		}

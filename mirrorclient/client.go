@@ -59,6 +59,12 @@ type Client struct {
 	// for tests. A token is never sent over http.
 	AllowHTTP bool
 
+	// TrustAllHashes accepts for each platform the hashes that the mirror states for
+	// all platforms of the version, as trust_all_hashes in the CLI configuration does:
+	// the archive of another platform then passes too. Otherwise an archive must have
+	// a hash that is stated for its own platform, if the mirror states any hashes.
+	TrustAllHashes bool
+
 	// PackageCredentials tells whether the token of host, the mirror's, may go to
 	// pkg, the URL of an archive. Nil means never, as the protocol says: such URLs
 	// are often presigned, and some servers refuse a request that is authorised

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/tofureg/tofureg/addrs"
@@ -164,6 +165,9 @@ func (c *Client) pick(doc *versionDocument, p addrs.Provider, v addrs.Version, p
 				source.SetHashes(pkg, other, hashes)
 			}
 		}
+	}
+	if c.TrustAllHashes {
+		source.SetHashes(pkg, platform, checksum.Sorted(slices.Collect(maps.Values(pkg.Hashes))...))
 	}
 	return pkg, nil
 }

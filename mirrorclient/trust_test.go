@@ -119,6 +119,55 @@ func TestOtherPlatformsHash(t *testing.T) {
 	}
 }
 
+// TestHashesOfOtherPlatforms: where the mirror states hashes, a platform without one is
+// refused also under AllowUnchecked, and TrustAllHashes has any hash of the version do, as
+// the CLI does.
+func TestHashesOfOtherPlatforms(t *testing.T) {
+	t.Parallel()
+	archive := packed(t)
+	packedH1, _ := h1(t, archive)
+	mismatch := checksum.ErrMismatch
+	for name, test := range map[string]struct {
+		own, other  string
+		plain, with error // without and with TrustAllHashes
+	}{
+		"none for this platform, others differ":  {"", goodZH, verify.ErrUnchecked, mismatch},
+		"none for this platform, another has it": {"", zh(archive), verify.ErrUnchecked, nil},
+		"none for this platform, h1 of another":  {"", packedH1, verify.ErrUnchecked, nil},
+		"wrong, another has it":                  {goodZH, zh(archive), mismatch, nil},
+		"right, others differ":                   {zh(archive), goodZH, nil, nil},
+		"wrong, others differ":                   {goodZH, "zh:" + strings.Repeat("0", 64), mismatch, mismatch},
+		"none for any platform":                  {"", "", nil, nil},
+	} {
+		quoted := func(h string) string {
+			if h == "" {
+				return ""
+			}
+			return `"` + h + `"`
+		}
+		web := mirror(map[string]string{
+			"1.2.0.json": `{"archives":{"linux_amd64":{"url":"alpha.zip","hashes":[` + quoted(test.own) + `]},"plan9_arm":{"url":"alpha.zip","hashes":[` + quoted(test.other) + `]}}}`,
+			"alpha.zip":  string(archive),
+		})
+		for _, all := range []bool{false, true} {
+			c := client(web)
+			c.TrustAllHashes = all
+			want := test.plain
+			if all {
+				want = test.with
+			}
+			pkg, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o := provider.Options{Policy: verify.Policy{AllowUnchecked: true}}
+			if _, err := provider.Download(t.Context(), c, pkg, filepath.Join(t.TempDir(), "a.zip"), o); !errors.Is(err, want) {
+				t.Errorf("%s, TrustAllHashes %v: %v, want %v", name, all, err, want)
+			}
+		}
+	}
+}
+
 // TestEvidence: there is nothing to fetch, and a package of a registry is not taken for
 // one without a signature.
 func TestEvidence(t *testing.T) {

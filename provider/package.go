@@ -95,10 +95,21 @@ func (p *Package) Evidence() verify.Evidence {
 		Filename:     p.Filename,
 		Size:         p.Size,
 		Hashes:       slices.Compact(hashes),
+		OthersStated: p.statesOthers(),
 		Keys:         slices.Clone(p.Keys),
 		MustBeSigned: p.MustBeSigned,
 		Want:         p.want(),
 	}
+}
+
+// statesOthers reports whether the source states hashes for other platforms.
+func (p *Package) statesOthers() bool {
+	for platform, hashes := range p.Hashes {
+		if platform != p.Platform && len(hashes) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // want returns TYPE_VERSION_OS_ARCH with the version as the name of the archive spells

@@ -24,6 +24,11 @@ type Evidence struct {
 	// those of other platforms. They may be of any scheme.
 	Hashes []checksum.Hash `json:"hashes,omitempty"`
 
+	// OthersStated tells that the source states hashes for other platforms of the
+	// version. If Hashes is empty then, [Policy.AllowUnchecked] does not accept the
+	// package: a hash that is missing among others was perhaps removed.
+	OthersStated bool `json:"others_stated,omitempty"`
+
 	// Sums is the SHA256SUMS document and Signature a detached signature of it, as
 	// they were fetched. Nil means that the source names no such document. If the source
 	// names one and it is empty, the slice is empty and not nil: that is [ErrEmpty].

@@ -143,27 +143,36 @@ func (p Policy) accept(ev Evidence, local []checksum.Hash) error {
 
 // suffices decides about a package of which nothing was signed.
 func (p Policy) suffices(r *Report, ev Evidence) error {
-	if r.Trust > Unchecked || p.AllowUnchecked && !uncheckable(ev) {
+	if r.Trust > Unchecked || p.AllowUnchecked && uncheckable(ev) == "" {
 		return nil
 	}
 	return unchecked(ev)
 }
 
 func unchecked(ev Evidence) error {
-	if uncheckable(ev) {
-		return fmt.Errorf("%w: its source states hashes, but none of a known scheme", ErrUnchecked)
-	}
-	why := "its source states none"
-	if slices.ContainsFunc(ev.Hashes, checksum.Hash.Known) {
+	why := uncheckable(ev)
+	switch {
+	case why != "":
+		return fmt.Errorf("%w: %s", ErrUnchecked, why)
+	case slices.ContainsFunc(ev.Hashes, checksum.Hash.Known):
 		why = "its source states one of another scheme than was computed"
+	default:
+		why = "its source states none"
 	}
 	return fmt.Errorf("%w: %s; Policy.AllowUnchecked accepts such packages", ErrUnchecked, why)
 }
 
-// uncheckable reports whether the source states hashes of which none can ever be
-// compared: nobody knows whether they are right, which is not the same as nothing
-// stated.
-func uncheckable(ev Evidence) bool {
+// uncheckable says why no policy accepts a package without anything to compare it with, ""
+// if AllowUnchecked does.
+func uncheckable(ev Evidence) string {
 	stated := slices.ContainsFunc(ev.Hashes, func(h checksum.Hash) bool { return !h.IsZero() })
-	return stated && !slices.ContainsFunc(ev.Hashes, checksum.Hash.Known)
+	switch {
+	case slices.ContainsFunc(ev.Hashes, checksum.Hash.Known):
+		return ""
+	case stated:
+		return "its source states hashes, but none of a known scheme"
+	case ev.OthersStated:
+		return "its source states hashes for other platforms, but none for this one"
+	}
+	return ""
 }

@@ -21,6 +21,12 @@ import (
 // accepted, nor is a signature that is wrong, by a key that is not among those
 // listed, or by a revoked key.
 //
+// A key that its owner has revoked as superseded or retired still verifies signatures
+// dated before the revocation, as RFC 9580, section 5.2.3.31, means it and old releases
+// need it. The date is the word of the signer, so a holder of such a key can backdate a new
+// signature. A lock file (Accept) or pinned Fingerprints of the current keys prevent that;
+// [Signature.KeyRetired] reports it.
+//
 // A Policy is a plain value and safe for concurrent use while nobody changes it.
 type Policy struct {
 	// Accept holds the hashes of a lock file. If it is not nil, the package must
@@ -64,9 +70,9 @@ type Policy struct {
 	AllowUnsigned bool
 
 	// AllowUnchecked accepts a package also if nothing is known of it, and includes
-	// AllowUnsigned. It is what the user of a mirror needs that states no hashes. One
-	// that states hashes, but none of a known scheme, remains [ErrUnchecked], as in
-	// the OpenTofu CLI: what is stated must fit, and here nobody can tell.
+	// AllowUnsigned. It is what the user of a mirror needs that states no hashes. If the
+	// mirror states hashes, but none of a known scheme for this platform, the package
+	// remains [ErrUnchecked].
 	AllowUnchecked bool
 
 	// AllowExpired accepts signatures that have expired, and those by keys that had
