@@ -3,6 +3,7 @@ package install_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // scripted is a source whose bodies are given in turn.
@@ -60,32 +62,11 @@ func TestAheadOfAnother(t *testing.T) {
 	t.Parallel()
 	good := zipOf(t, entry{name: program, content: "program", mode: 0o755}, entry{name: "docs/a.txt", content: "text"})
 	evil := zipOf(t, entry{name: program, content: "evil"}, entry{name: "evil/x", content: strings.Repeat("evil", 100)}, entry{name: "docs/a.txt"})
-	hidden := func() []byte {
-		// The archive begins with the contents of another one, which its directory does
-		// not know.
-		var list [][]byte
-		for _, data := range [][]byte{evil, good} {
-			i := bytes.Index(data, []byte("PK\x01\x02"))
-			list = append(list, data[:i], data[i:])
-		}
-		directory := bytes.Clone(list[3])
-		for at := 0; ; at += 4 {
-			i := bytes.Index(directory[at:], []byte("PK\x01\x02"))
-			if i < 0 {
-				break
-			}
-			at += i
-			add32(directory[at+42:], len(list[0]))
-		}
-		add32(directory[bytes.Index(directory, []byte("PK\x05\x06"))+16:], len(list[0]))
-		return bytes.Join([][]byte{list[0], list[2], directory}, nil)
-	}()
 	changed := reader(func([]byte) (int, error) { return 0, provider.ErrChanged })
 	for name, bodies := range map[string][]io.Reader{
-		"changed at once":     {changed, bytes.NewReader(good)},
-		"changed on the way":  {io.MultiReader(bytes.NewReader(evil[:60]), changed), bytes.NewReader(good)},
-		"changed at the end":  {io.MultiReader(bytes.NewReader(evil), changed), bytes.NewReader(good)},
-		"hidden at the start": {bytes.NewReader(hidden)},
+		"changed at once":    {changed, bytes.NewReader(good)},
+		"changed on the way": {io.MultiReader(bytes.NewReader(evil[:60]), changed), bytes.NewReader(good)},
+		"changed at the end": {io.MultiReader(bytes.NewReader(evil), changed), bytes.NewReader(good)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -101,6 +82,25 @@ func TestAheadOfAnother(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAheadOfHidden: an archive that begins with the contents of another one, which its
+// directory does not know, is refused, and what was unpacked of it is removed.
+func TestAheadOfHidden(t *testing.T) {
+	t.Parallel()
+	good := zipOf(t, entry{name: program, content: "program", mode: 0o755})
+	evil := zipOf(t, entry{name: program, content: "evil"}, entry{name: "evil/x", content: strings.Repeat("evil", 100)})
+	evil = evil[:bytes.Index(evil, []byte("PK\x01\x02"))]
+	data := append(bytes.Clone(evil), good...)
+	directory := data[len(evil)+bytes.Index(good, []byte("PK\x01\x02")):]
+	add32(directory[42:], len(evil))
+	add32(directory[bytes.Index(directory, []byte("PK\x05\x06"))+16:], len(evil))
+	d := newDir(t)
+	src := &scripted{[]io.Reader{bytes.NewReader(data)}}
+	if done, err := d.Install(t.Context(), src, &anyPackage, install.Options{Policy: verify.Policy{AllowUnchecked: true}}); !errors.Is(err, checksum.ErrArchive) {
+		t.Errorf("Install: %v, %v, want ErrArchive", done, err)
+	}
+	wantNames(t, d.Path)
 }
 
 func add32(b []byte, n int) {
