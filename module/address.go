@@ -10,6 +10,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/weburl"
 )
 
 // Address is what the source of a module block says, see [ParseAddress]. Exactly one of
@@ -108,16 +109,14 @@ func undetected(s string, noLocation, noModule error) error {
 		}
 	}
 	suggestion := "./" + s
-	if suggestion != clean(redactInput(suggestion), 200) {
+	if suggestion != showInput(suggestion) {
 		suggestion = "" // not for people
 	}
 	return refuseAddress(s, reason, suggestion)
 }
 
 func refuseAddress(input, reason, suggestion string) error {
-	return &addrs.ParseError{
-		Kind: "module source", Input: clean(redactInput(input), 200), Reason: reason, Suggestion: suggestion,
-	}
+	return &addrs.ParseError{Kind: "module source", Input: showInput(input), Reason: reason, Suggestion: suggestion}
 }
 
 // String returns the address for people: without secrets and control characters. The
@@ -125,7 +124,7 @@ func refuseAddress(input, reason, suggestion string) error {
 func (a Address) String() string {
 	switch {
 	case a.Path != "":
-		return clean(a.Path, maxShown)
+		return weburl.Clean(a.Path, maxShown)
 	case a.Location != nil:
 		return a.Location.String()
 	}

@@ -4,6 +4,8 @@ import (
 	"net/url"
 	"strings"
 	"unicode"
+
+	"github.com/tofureg/tofureg/internal/weburl"
 )
 
 // classify finds the kind by what stands before "::", or else by the scheme.
@@ -12,7 +14,7 @@ func (p *parser) classify() string {
 	u, err := url.Parse(p.address)
 	if err != nil {
 		if rest, ok := strings.CutPrefix(p.address, "ssh://git@"); ok && !strings.ContainsAny(rest, "[]%") {
-			p.suggestion = "git::git@" + clean(rest, 200)
+			p.suggestion = "git::git@" + weburl.Clean(rest, maxInput)
 			return "its port is no number"
 		}
 		return "this is no URL"

@@ -23,7 +23,7 @@ func (g *Git) veto(u *url.URL) error {
 		err = g.VetoHost(host)
 	}
 	if err != nil {
-		return fmt.Errorf("host %s is not allowed: %w", clean(strings.ToLower(u.Host), 200), err)
+		return fmt.Errorf("host %s is not allowed: %w", weburl.Clean(strings.ToLower(u.Host), maxInput), err)
 	}
 	return nil
 }

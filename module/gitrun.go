@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/tofureg/tofureg/internal/weburl"
 )
 
 // Limits for what git says.
@@ -215,7 +217,7 @@ func (t *tail) Write(p []byte) (int, error) {
 func (t *tail) text() string {
 	words := strings.Fields(strings.ToValidUTF8(string(t.buf), ""))
 	for i, word := range words {
-		words[i] = clean(redactText(word), maxGitText)
+		words[i] = weburl.RedactText(word)
 	}
-	return clean(strings.Join(words, " "), 500)
+	return weburl.Clean(strings.Join(words, " "), 500)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/weburl"
 )
 
 // Kind says by which means a package is fetched from its [Location].
@@ -113,12 +114,15 @@ type Location struct {
 // go-getter read. It keeps user information and queries: do not print it.
 func (l Location) Source() string { return l.text(l.URL, l.Subdir, "") }
 
-// String returns the location for people, without user information, and with "..."
-// in place of the parameters that no field holds. It is at most some 1,000 bytes
-// long and has no control characters.
+// String returns the location for people: without user information, with "..." in place
+// of the parameters that no field holds and of path segments that look like tokens,
+// without control characters, and in at most 1,000 bytes.
 func (l Location) String() string {
-	shown, hidden := redactURL(l.URL)
-	return clean(l.text(shown, l.Subdir, hidden), maxShown)
+	hidden := ""
+	if _, query, _ := strings.Cut(l.URL, "?"); query != "" {
+		hidden = weburl.Ellipsis
+	}
+	return weburl.Clean(l.text(showAddress(l.URL), l.Subdir, hidden), maxShown)
 }
 
 // text puts the location together; hidden is one more parameter.

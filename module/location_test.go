@@ -351,6 +351,9 @@ func TestLocationRefused(t *testing.T) {
 	}
 }
 
+// jwt is a JSON Web Token, as one real server has it in its paths. A part of it is "secret".
+const jwt = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJtIn0.secretsecretsecretsecret"
+
 // Secrets show neither in the text of a location nor in an error about one.
 func TestLocationRedacted(t *testing.T) {
 	t.Parallel()
@@ -362,7 +365,9 @@ func TestLocationRedacted(t *testing.T) {
 		"git::ssh://git@example.com/x.git?sshkey=secret":                      "git::ssh://git@example.com/x.git",
 		"git::ssh://git:secret@example.com/x.git":                             "git::ssh://example.com/x.git",
 		"s3::https://example.com/x.zip?aws_access_key_secret=secret":          "s3::https://example.com/x.zip?...",
-		"https://example.com/\u202egpj.zip":                                   `https://example.com/\u202egpj.zip`,
+		"https://example.com/\u202egpj.zip":                                   "https://example.com/%E2%80%AEgpj.zip",
+		"https://example.com/" + jwt + "/x.zip":                               "https://example.com/.../x.zip",
+		"git::https://example.com/" + jwt + "/x.git?ref=v1":                   "git::https://example.com/.../x.git?ref=v1",
 	} {
 		l, err := module.ParseLocation(text)
 		if err != nil {
@@ -381,6 +386,7 @@ func TestLocationRedacted(t *testing.T) {
 	for _, text := range []string{
 		"https://user:secret@example.com:port/x?sig=secret", "https://user:sec/ret-secret@example.com/", "user:secret@example.com:x",
 		"https://user:secret@example.com/x.zip#secret?secret", "git::ssh://git:secret@example.com:acme/x.git",
+		"https://example.com/" + jwt + "/x.zip?archive=rar", "//example.com/" + jwt + "/x?", strings.Repeat("a/", 95) + jwt,
 		"ftp//user:secret@x", "https://user:secret@/x", "git::https://user:secret@example.com/x?ref=-secret",
 	} {
 		if _, err := module.ParseLocation(text); err == nil || strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "sec/") {
