@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -54,7 +55,7 @@ func DownloadAll(ctx context.Context, src Source, requests []Request, o Options)
 	if parallel <= 0 {
 		parallel = defaultParallel
 	}
-	o.Progress = serialised(o.Progress)
+	o.Progress = flight.InTurn(o.Progress)
 	results := make([]Result, len(requests))
 	clashes := clashing(requests)
 	places := make(chan struct{}, parallel)
@@ -139,19 +140,4 @@ func (r Request) choose(ctx context.Context, src Lister) (addrs.Version, error) 
 		return addrs.Version{}, errors.New("the source returned no list")
 	}
 	return versions.Newest(r.Constraint)
-}
-
-// serialised makes a function that several goroutines may call of one that must not
-// be called twice at a time.
-func serialised(report func(Event)) func(Event) {
-	if report == nil {
-		return nil
-	}
-	// A channel and no mutex: the function may do anything, and take its time.
-	turn := make(chan struct{}, 1)
-	return func(e Event) {
-		turn <- struct{}{}
-		defer func() { <-turn }()
-		report(e)
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/verify"
 )
 
@@ -96,7 +97,7 @@ func (h *hashing) prepare() error {
 		h.Gate = new(Gate)
 	}
 	if h.Progress != nil {
-		h.Progress = inTurn(h.Progress)
+		h.Progress = flight.InTurn(h.Progress)
 	}
 	h.found = make(map[addrs.Platform]answered, len(h.Packages)+1)
 	for _, pkg := range h.Packages {
@@ -134,14 +135,4 @@ func (h *hashing) platforms(ctx context.Context, on []addrs.Platform) ([]addrs.P
 		return nil, errors.New("a platform is empty")
 	}
 	return on, nil
-}
-
-// inTurn has calls of f wait for each other.
-func inTurn(f func(Event)) func(Event) {
-	turn := make(chan struct{}, 1)
-	return func(e Event) {
-		turn <- struct{}{}
-		defer func() { <-turn }()
-		f(e)
-	}
 }
