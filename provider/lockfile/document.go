@@ -131,7 +131,7 @@ func (b *block) edit(e *edits, now Entry) {
 	switch {
 	case b.hashes == nil && len(now.Hashes) > 0:
 		e.insertLines(next, string(appendHashes(nil, now)))
-	case b.hashes == nil:
+	case b.hashes == nil, now.Unreadable:
 	case len(now.Hashes) == 0:
 		e.replace(b.hashes.line, "")
 	case !slices.Equal(b.entry.Hashes, now.Hashes) || b.entry.Version != now.Version:

@@ -36,6 +36,7 @@ func (p *parser) interpret(b *block, name token) bool {
 	}
 	if b.hashes != nil {
 		b.entry.Hashes = p.hashes(b.hashes)
+		b.entry.Unreadable = len(b.entry.Hashes) == 0
 	}
 	return true
 }

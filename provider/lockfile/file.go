@@ -49,11 +49,19 @@ type Entry struct {
 	// Hashes are those of the packages of this version, for all platforms together and
 	// of any scheme, sorted and without duplicates. None: no package is known yet.
 	Hashes []checksum.Hash `json:"hashes,omitempty"`
+
+	// Unreadable tells that a file from ParseLenient has hashes here, and none that can be
+	// read. The entry covers its version and accepts no package.
+	Unreadable bool `json:"unreadable,omitempty"`
 }
 
 // equal reports whether e and o would be written alike.
 func (e Entry) equal(o Entry) bool {
-	return e.Provider == o.Provider && e.Version == o.Version && e.Constraints == o.Constraints && slices.Equal(e.Hashes, o.Hashes)
+	return e.Provider == o.Provider && e.Version == o.Version && e.Constraints == o.Constraints && e.sameHashes(o)
+}
+
+func (e Entry) sameHashes(o Entry) bool {
+	return e.Unreadable == o.Unreadable && slices.Equal(e.Hashes, o.Hashes)
 }
 
 // Get returns the entry of p, and false if p is not locked. The entry is a copy.
@@ -85,10 +93,11 @@ func (f *File) providers() []addrs.Provider {
 
 // Covers reports whether f has hashes for version v of p, so that [File.Accept] decides
 // which packages may be installed. If not, f says nothing about this version: p is not
-// locked, is locked at another version, or is locked without hashes.
+// locked, is locked at another version, or is locked without hashes. In a file from
+// [ParseLenient], hashes that cannot be read count too: no package has one of them.
 func (f *File) Covers(p addrs.Provider, v addrs.Version) bool {
 	e := f.entries[p]
-	return !v.IsZero() && e.Version == v && len(e.Hashes) > 0
+	return !v.IsZero() && e.Version == v && (len(e.Hashes) > 0 || e.Unreadable)
 }
 
 // Accept returns the hashes for version v of p, for the field Accept of a
@@ -101,14 +110,14 @@ func (f *File) Accept(p addrs.Provider, v addrs.Version) []checksum.Hash {
 	if !f.Covers(p, v) {
 		return []checksum.Hash{}
 	}
-	return slices.Clone(f.entries[p].Hashes)
+	return append([]checksum.Hash{}, f.entries[p].Hashes...)
 }
 
 // Equal reports whether f and o lock the same: providers, versions and hashes. As in
 // the CLI, constraints do not count, nor do comments and layout.
 func (f *File) Equal(o *File) bool {
 	return maps.EqualFunc(f.entries, o.entries, func(a, b Entry) bool {
-		return a.Version == b.Version && slices.Equal(a.Hashes, b.Hashes)
+		return a.Version == b.Version && a.sameHashes(b)
 	})
 }
 

@@ -128,7 +128,7 @@ func (p *parser) hashes(a *argument) []checksum.Hash {
 	if n == 0 {
 		p.report(wrong(a.value.start, "the list of hashes is empty; without hashes the argument must be missing"))
 	}
-	return normal(hashes)
+	return checksum.Sorted(hashes)
 }
 
 // read sets the hash of e, unless it is none. There can be a problem with its form even

@@ -34,26 +34,29 @@ type Recorder interface {
 // The error wraps [ErrNotLockable], or says that v or c is not one of a provider. After
 // an error f is unchanged.
 func (f *File) Merge(p addrs.Provider, v addrs.Version, c addrs.ProviderConstraint, reports ...Recorder) error {
-	var hashes []checksum.Hash
+	e := Entry{Provider: p, Version: v, Constraints: c}
 	if old := f.entries[p]; old.Version == v {
-		hashes = slices.Clone(old.Hashes)
+		e.Hashes, e.Unreadable = slices.Clone(old.Hashes), old.Unreadable
 	}
 	for _, r := range reports {
 		if r != nil {
-			hashes = append(hashes, r.Recordable()...)
+			e.Hashes = append(e.Hashes, r.Recordable()...)
 		}
 	}
-	return f.Set(Entry{Provider: p, Version: v, Constraints: c, Hashes: hashes})
+	return f.Set(e)
 }
 
 // Set puts e into f in place of the entry that its provider has. It takes the hashes as
-// they are, without asking where they come from; [File.Merge] is the one that asks. The
-// errors are those of Merge.
+// they are, without asking where they come from; [File.Merge] is the one that asks.
+// Entry.Unreadable has no effect unless the entry that is there has it too. The errors are
+// those of Merge.
 func (f *File) Set(e Entry) error {
 	if err := e.check(); err != nil {
 		return fmt.Errorf("locking %s: %w", e.Provider, err)
 	}
-	e.Hashes = normal(e.Hashes)
+	e.Hashes = checksum.Sorted(e.Hashes)
+	old := f.entries[e.Provider]
+	e.Unreadable = e.Unreadable && old.Unreadable && old.Version == e.Version && len(e.Hashes) == 0
 	if f.entries == nil {
 		f.entries = map[addrs.Provider]Entry{}
 	}
@@ -87,13 +90,6 @@ func lockable(p addrs.Provider) error {
 		return fmt.Errorf("%w: %s has no namespace", ErrNotLockable, p)
 	}
 	return nil
-}
-
-// normal returns a sorted copy of list without duplicates and zero hashes.
-func normal(list []checksum.Hash) []checksum.Hash {
-	out := slices.DeleteFunc(slices.Clone(list), checksum.Hash.IsZero)
-	slices.SortFunc(out, checksum.Hash.Compare)
-	return slices.Compact(out)
 }
 
 // Delete removes p from f and reports whether it was there.

@@ -1,0 +1,27 @@
+package install_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/tofureg/tofureg/provider/lockfile"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// TestUnreadableLock: a version whose locked hashes cannot be read is not installed by its
+// signature, and the lock file stays as it is.
+func TestUnreadableLock(t *testing.T) {
+	t.Parallel()
+	for _, hashes := range []string{`["zh:123"]`, `toset(["zh:123"])`, `[]`} {
+		s := newSite(t, 1)
+		text := "provider \"" + numbered(0).String() + "\" {\n  version = \"1.1.0\"\n  hashes = " + hashes + "\n}\n"
+		lock, err := lockfile.ParseLenient([]byte(text), lockfile.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		result, err := s.in.Ensure(t.Context(), s.want, lock)
+		if !errors.Is(err, verify.ErrNotAccepted) || string(result.Lock.Bytes()) != text {
+			t.Errorf("hashes = %s: Ensure returned %v, want ErrNotAccepted; locked\n%s", hashes, err, result.Lock.Bytes())
+		}
+	}
+}
