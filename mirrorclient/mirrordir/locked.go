@@ -7,6 +7,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/lockfile"
+	"github.com/tofureg/tofureg/verify"
 )
 
 // AddLocked is [Mirror.Add] for what a lock file holds: each provider in its locked version,
@@ -14,9 +15,8 @@ import (
 // o.Policy.Accept has no effect here; set RequireSignature to want signatures too. It is an
 // error to give no platforms, for a lock file does not tell which hash is for which.
 //
-// A package for a platform that the lock file has no hash of is refused: its error wraps
-// verify.ErrNotAccepted. `tofu providers lock` and Merge of package lockfile add hashes for
-// other platforms.
+// A package for a platform that the lock file has no hash of is refused. Its error wraps
+// [verify.ErrNotAccepted] and a [*lockfile.NotLockedError], which says how to lock it.
 func (m *Mirror) AddLocked(ctx context.Context, src provider.Source, lock *lockfile.File, platforms []addrs.Platform, o Options) ([]Added, error) {
 	if len(platforms) == 0 {
 		return nil, errors.New("mirror what is locked: no platforms are given")
@@ -33,5 +33,37 @@ func (m *Mirror) AddLocked(ctx context.Context, src provider.Source, lock *lockf
 		jobs[i].policy = o.Policy
 		jobs[i].policy.Accept = lock.Accept(jobs[i].Provider, jobs[i].Version)
 	}
-	return m.add(ctx, src, jobs, o)
+	added, err := m.add(ctx, src, jobs, o)
+	return added, explainLocked(err, jobs)
+}
+
+// explainLocked has each refusal of a package say how to lock it.
+func explainLocked(err error, jobs []job) error {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return explainPackage(err, jobs)
+	}
+	var list []error
+	for _, err := range joined.Unwrap() {
+		list = append(list, explainPackage(err, jobs))
+	}
+	return errors.Join(list...)
+}
+
+func explainPackage(err error, jobs []job) error {
+	refused, ok := errors.AsType[*provider.Error](err)
+	if !ok || !errors.Is(err, verify.ErrNotAccepted) {
+		return err
+	}
+	for _, j := range jobs {
+		for _, platform := range j.Platforms {
+			pkg := provider.Package{Provider: j.Provider, Version: j.Version, Platform: platform}
+			if pkg.String() == refused.Subject {
+				explained := *refused
+				explained.Err = &lockfile.NotLockedError{Provider: j.Provider, Version: j.Version, Platform: platform, Err: refused.Err}
+				return &explained
+			}
+		}
+	}
+	return err
 }

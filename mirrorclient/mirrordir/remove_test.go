@@ -186,6 +186,10 @@ func TestAddLockedRefuses(t *testing.T) {
 	if len(added) != 1 || added[0].Platform != linux || !errors.Is(err, verify.ErrNotAccepted) {
 		t.Errorf("%v, %v", added, err)
 	}
+	refused, ok := errors.AsType[*lockfile.NotLockedError](err)
+	if !ok || refused.Provider != beta || refused.Platform != darwin || !strings.Contains(err.Error(), "tofu providers lock -platform=darwin_arm64 registry.example.com/acme/beta") {
+		t.Errorf("AddLocked returned %v, want a NotLockedError with the command that helps", err)
+	}
 	if _, err := m.ProviderPackage(t.Context(), beta, v1, darwin); !errors.Is(err, provider.ErrNoPlatform) {
 		t.Errorf("what is not locked is there: %v", err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/verify"
 )
 
@@ -157,7 +158,7 @@ func (j *job) fetch(ctx context.Context) (*local, error) {
 	defer leave()
 	got, err := cmp.Or(j.Cache, j.Dir).Install(ctx, j.source, pkg, Options{Policy: j.accepting(), Progress: j.forward})
 	if err != nil {
-		return nil, err
+		return nil, j.notLocked(err)
 	}
 	j.store(ctx, got)
 	switch {
@@ -167,6 +168,15 @@ func (j *job) fetch(ctx context.Context) (*local, error) {
 		return &local{Installed: got, from: FromCache}, nil
 	}
 	return &local{Installed: got, from: FromDir}, nil
+}
+
+// notLocked has the refusal of a package that the lock file may lack say so.
+func (j *job) notLocked(err error) error {
+	refused, ok := errors.AsType[*provider.Error](err)
+	if !ok || !j.locked || !errors.Is(err, verify.ErrNotAccepted) {
+		return err
+	}
+	return j.failure("install", &lockfile.NotLockedError{Provider: j.s.Provider, Version: j.s.Version, Platform: j.platform, Err: refused.Err})
 }
 
 // forward passes the events of Dir.Install on, but for its last one: there is more to do.

@@ -65,7 +65,8 @@ func TestTakenOverRegistry(t *testing.T) {
 			}
 			s.elsewhere(t)
 			s.in.Platform, s.in.LockPlatforms = platformsOf[1], nil
-			if result, err := s.in.Ensure(t.Context(), s.want, result.Lock); !errors.Is(err, verify.ErrNotAccepted) {
+			result, err = s.in.Ensure(t.Context(), s.want, result.Lock)
+			if !errors.Is(err, verify.ErrNotAccepted) || !strings.Contains(err.Error(), "tofu providers lock -platform=darwin_arm64 registry.example.com/acme/p0") {
 				t.Errorf("installing %s: %v, %+v", evil.ZH("darwin_arm64"), err, only(t, result))
 			}
 		})

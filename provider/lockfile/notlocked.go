@@ -1,0 +1,25 @@
+package lockfile
+
+import (
+	"fmt"
+
+	"github.com/tofureg/tofureg/addrs"
+)
+
+// A NotLockedError says that a package has none of the hashes that a lock file has of its
+// version. Most often nobody has locked the version for this platform.
+type NotLockedError struct {
+	Provider addrs.Provider // of the package
+	Version  addrs.Version  // of the package
+	Platform addrs.Platform // of the package
+	Err      error          // the refusal, such as one that wraps verify.ErrNotAccepted
+}
+
+// Error names the command that locks the version for the platform, and then the refusal.
+func (e *NotLockedError) Error() string {
+	return fmt.Sprintf("the lock file has no hash of the package for %s; if it lacks this platform, \"tofu providers lock -platform=%s %s\" adds it: %v",
+		e.Platform, e.Platform, e.Provider, e.Err)
+}
+
+// Unwrap returns the refusal.
+func (e *NotLockedError) Unwrap() error { return e.Err }
