@@ -40,7 +40,8 @@ import (
 )
 
 // Limits bound what an archive may cost. In each field zero means the default and
-// a negative number no limit.
+// a negative number no limit. All names together may have 160 bytes for each of Entries, and
+// a megabyte in any case.
 type Limits struct {
 	Package  int64 // bytes of the archive; default 8 GiB
 	Unpacked int64 // bytes of all its content; default 16 GiB

@@ -1,11 +1,10 @@
 package archive
 
 import (
+	"math"
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"golang.org/x/text/unicode/norm"
 )
 
 // maxElement is what file systems take as the name of one file, in bytes.
@@ -67,128 +66,101 @@ func reserved(elem string) bool {
 // names collects the names of one archive and refuses those that cannot live
 // beside each other. The zero value has no limits and is empty.
 type names struct {
-	limits Limits           // effective
-	seen   map[string]known // by folded name, without the final slash
+	limits Limits // effective
+	bytes  int64  // of all names
+	count  int    // of all files and directories
+	known  map[place]*node
 }
 
-// known is a name that was seen, or a directory that one implied.
-type known struct {
-	name     string // without the final slash
-	dir      bool
-	explicit bool // has an entry of its own
+// place is where a file or directory is, by its name or by what that folds to.
+type place struct {
+	in   *node // nil: the top
+	elem string
 }
 
-// add takes the name of the next entry.
+// node is a file or directory that has a name, or that a name implies.
+type node struct {
+	place         // by its name
+	dir, explicit bool
+}
+
+// path returns the name of p, without a final slash.
+func (p place) path() string {
+	if p.in == nil {
+		return p.elem
+	}
+	return p.in.path() + "/" + p.elem
+}
+
+// names returns how many bytes all names together may have: 160 for each entry, but at
+// least a megabyte. Archives of source code have about 60.
+func (l Limits) names() int64 {
+	const each, least = 160, 1 << 20
+	if l.Entries > math.MaxInt64/each {
+		return math.MaxInt64
+	}
+	return max(int64(l.Entries)*each, least)
+}
+
+// add takes the name of the next entry. Each element is folded once for each directory that
+// it is in.
 func (n *names) add(name string) error {
 	if len(name) > n.limits.NameLen {
 		return tooLarge("the name %.100q… has %d bytes, %d are allowed", name, len(name), n.limits.NameLen)
+	}
+	if n.bytes += int64(len(name)); n.bytes > n.limits.names() {
+		return tooLarge("its names have more than %d bytes", n.limits.names())
 	}
 	if err := CheckName(name); err != nil {
 		return err
 	}
 	path, dir := strings.CutSuffix(name, "/")
-	if err := n.put(known{name: path, dir: dir, explicit: true}); err != nil {
-		return err
-	}
-	for {
-		i := strings.LastIndexByte(path, '/')
-		if i < 0 {
-			return nil
-		}
-		path = path[:i]
-		if k, ok := n.seen[Fold(path)]; ok && k.dir && k.name == path {
-			return nil // and so are the directories above it
-		}
-		if err := n.put(known{name: path, dir: true}); err != nil {
+	var at *node
+	for more := true; more; {
+		var elem string
+		elem, path, more = strings.Cut(path, "/")
+		var err error
+		if at, err = n.put(place{at, elem}, more || dir); err != nil {
 			return err
 		}
 	}
-}
-
-// put stores k, unless something is in its place.
-func (n *names) put(k known) error {
-	key := Fold(k.name)
-	if strings.Contains(key, joiner) {
-		return bad("entry %.100q: more than 30 marks on one letter", k.name)
+	if at.explicit {
+		return bad("entry %.100q occurs twice", name)
 	}
-	if old, ok := n.seen[key]; ok {
-		switch {
-		case old.name != k.name:
-			return collision(old.name, k.name)
-		case old.dir != k.dir:
-			return bad("entry %.100q is a file and a directory", k.name)
-		case old.explicit && k.explicit:
-			return bad("entry %.100q occurs twice", k.name)
-		}
-		k.explicit = k.explicit || old.explicit
-		n.seen[key] = k
-		return nil
-	}
-	if len(n.seen) >= n.limits.Entries {
-		return tooLarge("more than %d entries", n.limits.Entries)
-	}
-	if n.seen == nil {
-		n.seen = make(map[string]known)
-	}
-	n.seen[key] = k
+	at.explicit = true
 	return nil
 }
 
-func collision(a, b string) error {
-	return bad("entries %.100q and %.100q are one file on some systems", a, b)
-}
-
-// Fold maps names to the same string that some file system takes for the same. APFS folds
-// case in full and knows canonical equivalence, ext4 can do that and passes over what is
-// not to be seen, as HFS+ does; NTFS folds case only. Letters that are merely compatible,
-// like a superscript and its digit, stay apart: only ZFS can be told to see them as one.
-func Fold(s string) string {
-	if isASCII(s) {
-		return strings.ToLower(s)
-	}
-	return norm.NFD.String(strings.Map(foldRune, unfold.Replace(norm.NFD.String(s))))
-}
-
-// joiner is what the norm package puts behind 30 marks, so as not to sort any number of
-// them: such names could be equivalent in two forms, and APFS takes none with many more.
-// It comes from nowhere else, since foldRune drops it.
-const joiner = "\u034f"
-
-// foldRune returns the smallest rune of r's case orbit, but ASCII in lower case, and -1 for
-// what is not to be seen.
-func foldRune(r rune) rune {
-	if unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) {
-		return -1
-	}
-	const iotaBelow = '\u0345' // a mark: in its place the letter iota would change the normal form
-	smallest := r
-	if r == iotaBelow {
-		smallest = 'ι'
-	}
-	for next := unicode.SimpleFold(r); next != r; next = unicode.SimpleFold(next) {
-		if next != iotaBelow {
-			smallest = min(smallest, next)
+// put returns what is at p, which is new or was there under this very name.
+func (n *names) put(p place, dir bool) (*node, error) {
+	is, ok := n.known[p]
+	if !ok {
+		folded := place{p.in, Fold(p.elem)}
+		if strings.Contains(folded.elem, joiner) {
+			return nil, bad("entry %.100q: more than 30 marks on one letter", p.path())
+		}
+		if is, ok = n.known[folded]; !ok {
+			return n.make(p, folded, dir)
 		}
 	}
-	if 'A' <= smallest && smallest <= 'Z' {
-		return smallest + 'a' - 'A'
+	switch {
+	case is.elem != p.elem:
+		return nil, bad("entries %.100q and %.100q are one file on some systems", is.path(), p.path())
+	case is.dir != dir:
+		return nil, bad("entry %.100q is a file and a directory", p.path())
 	}
-	return smallest
+	return is, nil
 }
 
-// unfold replaces the letters that full case folding makes several of, and decomposition
-// does not.
-var unfold = strings.NewReplacer(
-	"ß", "ss", "ẞ", "ss", "ŉ", "ʼn", "ẚ", "aʾ", "և", "եւ",
-	"ﬀ", "ff", "ﬁ", "fi", "ﬂ", "fl", "ﬃ", "ffi", "ﬄ", "ffl", "ﬅ", "st", "ﬆ", "st",
-	"ﬓ", "մն", "ﬔ", "մե", "ﬕ", "մի", "ﬖ", "վն", "ﬗ", "մխ",
-)
-
-func isASCII(s string) bool {
-	for i := range len(s) {
-		if s[i] >= utf8.RuneSelf {
-			return false
-		}
+// make makes a node that is found by its name and by what that folds to.
+func (n *names) make(p, folded place, dir bool) (*node, error) {
+	if n.count++; n.count > n.limits.Entries {
+		return nil, tooLarge("more than %d entries", n.limits.Entries)
 	}
-	return true
+	if n.known == nil {
+		n.known = make(map[place]*node)
+	}
+	made := &node{place: p, dir: dir}
+	n.known[p], n.known[folded] = made, made
+	return made, nil
 }

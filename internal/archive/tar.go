@@ -23,7 +23,7 @@ import (
 // in part; the caller removes it. All of r has been read if the error is nil.
 func UnpackTar(ctx context.Context, r io.Reader, f Format, root *os.Root, l Limits, o Options) ([]File, error) {
 	limits := l.Effective()
-	in := newInflow(r, f, limits)
+	in := newInflow(ctx, r, f, limits)
 	u := &untar{
 		tree:  newTree(ctx, root, o),
 		tar:   tar.NewReader(in),
@@ -36,10 +36,10 @@ func UnpackTar(ctx context.Context, r io.Reader, f Format, root *os.Root, l Limi
 	if err == nil {
 		err = in.drain(u.buf[:])
 	}
-	if in.origin.err != nil { // the cause of whatever followed
-		err = in.origin.err
-	}
-	if err != nil {
+	switch {
+	case in.err != nil && in.err != io.EOF: // the cause of whatever followed
+		return nil, in.err
+	case err != nil:
 		return nil, err
 	}
 	return files, nil
@@ -61,9 +61,6 @@ func (u *untar) run() ([]File, error) {
 	var files []File
 	entries := 0
 	for {
-		if u.ctx.Err() != nil {
-			return nil, fault.Ended(u.ctx)
-		}
 		h, err := u.tar.Next()
 		if err == io.EOF {
 			break

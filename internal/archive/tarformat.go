@@ -3,10 +3,13 @@ package archive
 import (
 	"bufio"
 	"compress/bzip2"
+	"context"
 	"fmt"
 	"io"
 
 	"github.com/klauspost/compress/gzip"
+
+	"github.com/tofureg/tofureg/internal/fault"
 )
 
 // Format tells how an archive is packed.
@@ -85,8 +88,9 @@ func (o *origin) Read(p []byte) (int, error) {
 }
 
 // An inflow is the decompressed side. Its errors other than io.EOF are those of the
-// origin, or wrap fault.ErrArchive or fault.ErrTooLarge.
+// origin or of the context, or wrap fault.ErrArchive or fault.ErrTooLarge.
 type inflow struct {
+	ctx    context.Context
 	format Format
 	origin *origin
 	in     io.Reader // nil before the first read
@@ -94,21 +98,25 @@ type inflow struct {
 	err    error
 }
 
-func newInflow(r io.Reader, f Format, l Limits) *inflow {
+func newInflow(ctx context.Context, r io.Reader, f Format, l Limits) *inflow {
 	return &inflow{
+		ctx:    ctx,
 		format: f,
-		origin: &origin{r: r, left: l.Package, limit: l.Package},
+		origin: &origin{r: Until(ctx, r), left: l.Package, limit: l.Package},
 		left:   streamLimit(l),
 	}
 }
+
+// maxPadding bounds what may follow the end of a tar. Programs that write to tapes fill
+// their last block, of ten kilobytes by default and rarely of a megabyte.
+const maxPadding = 4 << 20
 
 // streamLimit returns how long a tar within l can be: what is not content are a
 // header of 512 bytes for each entry, at most as much padding, and perhaps an extra
 // header with a long name.
 func streamLimit(l Limits) int64 {
-	const room = 1 << 20 // for padding at the end
 	perEntry := 4096 + 2*int64(min(l.NameLen, 1<<20))
-	overhead := int64(min(l.Entries, 1<<30))*perEntry + room
+	overhead := int64(min(l.Entries, 1<<30))*perEntry + maxPadding
 	if l.Unpacked > 1<<62-overhead {
 		return 1 << 62
 	}
@@ -116,6 +124,9 @@ func streamLimit(l Limits) int64 {
 }
 
 func (i *inflow) Read(p []byte) (int, error) {
+	if i.err == nil && i.ctx.Err() != nil {
+		i.err = fault.Ended(i.ctx)
+	}
 	if i.err != nil {
 		return 0, i.err
 	}
@@ -148,8 +159,12 @@ func (i *inflow) read(p []byte) (int, error) {
 // drain reads what follows the end of the tar. Other data than padding could mean
 // something else to another reader.
 func (i *inflow) drain(buf []byte) error {
+	size := 0
 	for idle := 0; idle < 100; idle++ {
 		n, err := i.Read(buf)
+		if size += n; size > maxPadding {
+			return tooLarge("more than %d bytes after the end of the tar", maxPadding)
+		}
 		for _, b := range buf[:n] {
 			idle = 0
 			if b != 0 {

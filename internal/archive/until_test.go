@@ -1,0 +1,265 @@
+package archive_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"compress/flate"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/tofureg/tofureg/internal/archive"
+	"github.com/tofureg/tofureg/internal/fault"
+)
+
+// tripwire is an archive that is read, in pieces, and ends the context at a byte.
+type tripwire struct {
+	data  []byte
+	piece int
+	at    int // bytes after which the context ends
+	end   func()
+
+	pos, read, after int // where Read is, bytes that were read, those of them after the end
+	mu               sync.Mutex
+}
+
+func (w *tripwire) ReadAt(p []byte, off int64) (int, error) {
+	n, err := bytes.NewReader(w.data).ReadAt(p, off)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.read >= w.at {
+		w.after += n
+	}
+	if w.read += n; w.read >= w.at {
+		w.end()
+	}
+	return n, err
+}
+
+func (w *tripwire) Read(p []byte) (int, error) {
+	n, err := w.ReadAt(p[:min(len(p), w.piece)], int64(w.pos))
+	w.pos += n
+	if n > 0 {
+		err = nil
+	}
+	return n, err
+}
+
+var errEnough = errors.New("enough")
+
+// tripped checks that work ends with its context, and reads nothing after that.
+func tripped(t *testing.T, data []byte, at int, work func(context.Context, *tripwire) error) {
+	t.Helper()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	w := &tripwire{data: data, piece: 64, at: at, end: func() { cancel(errEnough) }}
+	err := work(ctx, w)
+	if !errors.Is(err, errEnough) || !errors.Is(err, context.Canceled) || errors.Is(err, fault.ErrArchive) {
+		t.Errorf("error %v, want the cause", err)
+	}
+	if w.read < at || w.after > 0 {
+		t.Errorf("%d bytes were read, %d after the end of the context at %d", w.read, w.after, at)
+	}
+}
+
+// zeros is a zip with a file of so many gigabytes of zeros.
+func zeros(t testing.TB, gigabytes int) []byte {
+	t.Helper()
+	var piece, deflated, archived bytes.Buffer
+	w, err := flate.NewWriter(&piece, flate.BestCompression)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Write(make([]byte, 1<<20))
+	w.Flush()
+	deflated.Write(bytes.Repeat(piece.Bytes(), gigabytes<<10))
+	deflated.WriteString("\x03\x00") // the last block, empty
+	zw := zip.NewWriter(&archived)
+	h := &zip.FileHeader{Name: "zeros", Method: zip.Deflate, CompressedSize64: uint64(deflated.Len()), UncompressedSize64: uint64(gigabytes) << 30}
+	raw, err := zw.CreateRaw(h)
+	if err == nil {
+		_, err = raw.Write(deflated.Bytes())
+	}
+	if err := errors.Join(err, zw.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return archived.Bytes()
+}
+
+// Whoever inflates or reads names stops with its context, however much there is to come.
+func TestZipEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	bomb := zeros(t, 8)
+	var many []member
+	for i := range 3000 {
+		many = append(many, member{name: fmt.Sprintf("%0200d", i), stored: true})
+	}
+	names := pack(t, many...)
+	root, err := os.OpenRoot(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { root.Close() })
+	open := func(ctx context.Context, w *tripwire) error {
+		_, err := archive.OpenZip(ctx, w, int64(len(w.data)), archive.Limits{})
+		return err
+	}
+	for name, test := range map[string]struct {
+		data []byte
+		at   int
+		work func(context.Context, *tripwire) error
+	}{
+		"end record": {names, 1, open},
+		"names":      {names, 200_000, open},
+		"places":     {names, 1_000_000, open},
+		"Hash": {bomb, 500_000, func(ctx context.Context, w *tripwire) error {
+			z, err := archive.OpenZip(ctx, w, int64(len(bomb)), archive.Limits{})
+			if err == nil {
+				_, err = z.Hash(ctx)
+			}
+			return err
+		}},
+		"Unpack": {bomb, 200_000, func(ctx context.Context, w *tripwire) error {
+			z, err := archive.OpenZip(ctx, w, int64(len(bomb)), archive.Limits{})
+			if err == nil {
+				_, err = z.Unpack(ctx, root, archive.Options{})
+			}
+			return err
+		}},
+		"empty blocks": {stuffed(t, strings.Repeat("\x00\x00\x00\xff\xff", 1<<20)), 1 << 20, func(ctx context.Context, w *tripwire) error {
+			z, err := archive.OpenZip(ctx, w, int64(len(w.data)), archive.Limits{})
+			if err == nil {
+				_, err = z.Hash(ctx)
+			}
+			return err
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tripped(t, test.data, test.at, test.work)
+		})
+	}
+}
+
+// stuffed is a zip with a file whose deflated content is given.
+func stuffed(t testing.TB, deflated string) []byte {
+	return patch(pack(t, member{name: "a", content: deflated, stored: true}), func(b []byte) {
+		put16(b[8:], 8)
+		put16(b[headers(b)[0]+10:], 8)
+	})
+}
+
+// UnpackAhead has no error: it reads nothing more.
+func TestAheadEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	root, err := os.OpenRoot(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	tripped(t, stuffed(t, strings.Repeat("\x00\x00\x00\xff\xff", 1<<20)), 1<<20, func(ctx context.Context, w *tripwire) error {
+		archive.UnpackAhead(ctx, w, root, archive.Limits{})
+		return fault.Ended(ctx)
+	})
+}
+
+// 900,000 zeros, and nothing, as bzip2 packs them.
+const (
+	zerosBzip2 = "425a683931415926535963e3eca20006e4c100c00002000008200030cc09aa6994a136a9284f17724538509063e3eca2"
+	emptyBzip2 = "425a683917724538509000000000"
+)
+
+func repeated(t testing.TB, stream string, n int) []byte {
+	t.Helper()
+	data, err := hex.DecodeString(stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.Repeat(data, n)
+}
+
+// A tar ends with its context too, be it in a file, behind the last one, or where streams
+// follow each other that hold nothing.
+func TestTarEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	one := fixture(t, "plain.tar.bz2")
+	large := zipped(t, roll(t, regular("a", string(make([]byte, 8<<20)))))
+	for name, test := range map[string]struct {
+		data []byte
+		at   int
+	}{
+		"first byte":    {one, 1},
+		"file":          {large, len(large) / 2},
+		"padding":       {append(bytes.Clone(one), repeated(t, zerosBzip2, 20_000)...), len(one) + 100},
+		"empty streams": {append(bytes.Clone(one), repeated(t, emptyBzip2, 20_000)...), len(one) + 200_000},
+		"empty members": {append(zipped(t, roll(t, regulars("a")...)), bytes.Repeat(zipped(t, nil), 20_000)...), 300_000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			root, err := os.OpenRoot(t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer root.Close()
+			tripped(t, test.data, test.at, func(ctx context.Context, w *tripwire) error {
+				_, err := archive.UnpackTar(ctx, w, archive.Sniff(test.data), root, archive.Limits{}, archive.Options{})
+				return err
+			})
+		})
+	}
+}
+
+// What fills the last block of a tar is bounded: 16 gigabytes of it can be a file of 20 KB.
+func TestTarPadding(t *testing.T) {
+	t.Parallel()
+	const most = 4 << 20
+	data := roll(t, regulars("a")...)
+	for n, want := range map[int]error{0: nil, most: nil, most + 1: fault.ErrTooLarge} {
+		_, list, err := untar(t, zipped(t, append(bytes.Clone(data), make([]byte, n)...)), archive.Limits{}, archive.Options{})
+		if !errors.Is(err, want) || want == nil && len(list) != 1 {
+			t.Errorf("%d bytes: %v, %v, want %v", n, list, err, want)
+		}
+	}
+	bomb := append(fixture(t, "plain.tar.bz2"), repeated(t, zerosBzip2, 18_000)...)
+	w := &tripwire{data: bomb, piece: 64, at: len(bomb)}
+	if _, err := untarInto(t, t.TempDir(), w, archive.FormatTarBzip2, archive.Limits{}, archive.Options{}); !errors.Is(err, fault.ErrTooLarge) {
+		t.Errorf("error %v, want ErrTooLarge", err)
+	}
+	if w.read > len(bomb)-17_000*len(zerosBzip2)/2 {
+		t.Errorf("%d bytes were read of %d", w.read, len(bomb))
+	}
+}
+
+// The names together are bounded, by the number of entries that are allowed.
+func TestNamesTogether(t *testing.T) {
+	t.Parallel()
+	limits := archive.Limits{Entries: 3000} // which is a megabyte of names
+	dir := strings.Repeat(strings.Repeat("d", 255)+"/", 3)
+	build := func(last int) (zip, tar []byte) {
+		var members []member
+		var items []item
+		add := func(name string) {
+			members = append(members, member{name: name, stored: true})
+			items = append(items, regular(name, ""))
+		}
+		for i := range 1025 {
+			add(dir + fmt.Sprintf("%0255d", i)) // 1,023 bytes
+		}
+		add(strings.Repeat("x", last))
+		return pack(t, members...), zipped(t, roll(t, items...))
+	}
+	for last, want := range map[int]error{1: nil, 2: fault.ErrTooLarge} {
+		zip, tar := build(last)
+		if _, err := open(zip, limits); !errors.Is(err, want) {
+			t.Errorf("zip, %d bytes in the last name: %v, want %v", last, err, want)
+		}
+		if _, _, err := untar(t, tar, limits, archive.Options{}); !errors.Is(err, want) {
+			t.Errorf("tar, %d bytes in the last name: %v, want %v", last, err, want)
+		}
+	}
+}
