@@ -196,10 +196,6 @@ func TestGitRefused(t *testing.T) {
 			t.Errorf("%s: %v, want ErrInsecure", text, err)
 		}
 	}
-	withKey := at(t, "git::ssh://git@example.com/x.git?sshkey=c2VjcmV0")
-	if _, err := module.DownloadLocation(t.Context(), nil, withKey, target(t), allowed()); err == nil || !strings.Contains(err.Error(), "SSH key") {
-		t.Errorf("a key in the location: %v", err)
-	}
 	none := module.Options{Git: &module.Git{Path: "no-such-program"}, AllowLocal: true}
 	if _, err := module.DownloadLocation(t.Context(), nil, o.location(""), target(t), none); !errors.Is(err, exec.ErrNotFound) || !strings.Contains(err.Error(), "not installed") {
 		t.Errorf("no git: %v", err)

@@ -29,9 +29,6 @@ func (j *job) git(ctx context.Context, loc *Location) (*pack, error) {
 	if err != nil {
 		return nil, refuse(loc.URL, "this is no URL")
 	}
-	if loc.SSHKey {
-		return nil, errors.New("the location brings an SSH key of its own, which is not used; let git have one by its configuration")
-	}
 	r := &repository{git: j.o.Git, dir: j.stage.path("git"), limit: j.limits.Package}
 	if r.protocols, err = j.o.Git.protocols(u.Scheme, j.o.AllowLocal); err != nil {
 		return nil, err
@@ -229,9 +226,7 @@ func (r *repository) inspect(ctx context.Context, commit string, limit int) ([]s
 // export unpacks the files of a commit.
 func (j *job) export(ctx context.Context, r *repository, commit string, root *os.Root) (files []archive.File, err error) {
 	err = r.stream(ctx, func(out io.Reader) error {
-		limits := archive.Limits(j.limits)
-		limits.Package = -1 // the size of the tar is no limit, that of the content is
-		files, err = archive.UnpackTar(ctx, out, archive.FormatTar, root, limits, archive.Options{Skip: j.skipper()})
+		files, err = j.plainTar(ctx, out, root)
 		return err
 	}, "archive", "--format=tar", commit)
 	return files, err

@@ -37,12 +37,17 @@ func (j *job) local(ctx context.Context, loc *Location) (*pack, error) {
 	if err := j.outside(info); err != nil {
 		return nil, err
 	}
-	from, err := os.OpenRoot(name)
+	return j.copyTree(ctx, name)
+}
+
+// copyTree makes a package of a directory: as a tar on the way, to which the rules for
+// archives apply.
+func (j *job) copyTree(ctx context.Context, dir string) (*pack, error) {
+	from, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer from.Close()
-	// As a tar on the way, since that applies the rules for archives.
 	r, w := io.Pipe()
 	done := make(chan struct{})
 	go func() {
@@ -53,9 +58,7 @@ func (j *job) local(ctx context.Context, loc *Location) (*pack, error) {
 		r.Close()
 		<-done
 	}()
-	return j.fill(func(root *os.Root) ([]archive.File, error) {
-		return archive.UnpackTar(ctx, r, archive.FormatTar, root, archive.Limits(j.limits), archive.Options{Skip: j.skipper()})
-	})
+	return j.fill(func(root *os.Root) ([]archive.File, error) { return j.plainTar(ctx, r, root) })
 }
 
 // outside makes sure that the target is not in a directory that is to be copied: the copy
@@ -113,15 +116,7 @@ func writeTree(w io.Writer, fsys fs.FS) error {
 		}
 		return writeEntry(tw, fsys, name, d)
 	})
-	if err == nil && !hasEntries(fsys) {
-		return fmt.Errorf("%w: the directory is empty", ErrArchive)
-	}
 	return errors.Join(err, tw.Close())
-}
-
-func hasEntries(fsys fs.FS) bool {
-	entries, err := fs.ReadDir(fsys, ".")
-	return err != nil || len(entries) > 0
 }
 
 func writeEntry(tw *tar.Writer, fsys fs.FS, name string, d fs.DirEntry) error {

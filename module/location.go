@@ -87,11 +87,6 @@ type Location struct {
 	Ref   string `json:"ref,omitempty"`
 	Depth int    `json:"depth,omitempty"`
 
-	// SSHKey tells that the location came with an SSH key of its own. The key is
-	// dropped: private keys are not for files and logs, and one that a registry
-	// hands out is not used.
-	SSHKey bool `json:"ssh_key,omitempty"`
-
 	// Tag or Digest of an OCI artifact. If both are empty, the tag is "latest".
 	Tag    string `json:"tag,omitempty"`
 	Digest string `json:"digest,omitempty"`
@@ -243,6 +238,6 @@ func (l *Location) checked() (*Location, error) {
 	if p.Kind != l.Kind {
 		return nil, refuse(l.URL, "the URL is not of kind "+string(l.Kind))
 	}
-	p.Module, p.Version, p.SSHKey = l.Module, l.Version, l.SSHKey
+	p.Module, p.Version = l.Module, l.Version
 	return p.WithSubdir(l.Subdir)
 }

@@ -98,9 +98,7 @@ var locations = []struct {
 	{"git::https://example.com/code/vpc.git?ref=&depth=", repo("https://example.com/code/vpc.git", "", "")},
 	{"git::https://example.com/code/vpc.git?other=thing&ref=main", repo("https://example.com/code/vpc.git?other=thing", "", "main")},
 	{"git::ssh://git@example.com/code/vpc.git", repo("ssh://git@example.com/code/vpc.git", "", "")},
-	{"git::ssh://git@example.com:2222/code/vpc.git?sshkey=c2VjcmV0", module.Location{
-		Kind: module.KindGit, URL: "ssh://git@example.com:2222/code/vpc.git", SSHKey: true,
-	}},
+	{"git::ssh://git@example.com:2222/code/vpc.git", repo("ssh://git@example.com:2222/code/vpc.git", "", "")},
 	{"git::git+ssh://deploy@example.com/vpc.git", repo("git+ssh://deploy@example.com/vpc.git", "", "")},
 	{"git::http://example.com/vpc.git", repo("http://example.com/vpc.git", "", "")},
 	{"git://example.com/code/vpc.git//a/b", repo("git://example.com/code/vpc.git", "a/b", "")},
@@ -201,7 +199,6 @@ func roundTrip(t *testing.T, l *module.Location) {
 		t.Errorf("%s: its own text %q is refused: %v", l, l.Source(), err)
 		return
 	}
-	again.SSHKey = l.SSHKey
 	if *again != *l {
 		t.Errorf("%q is read as %+v, was %+v", l.Source(), *again, *l)
 	}
@@ -235,6 +232,7 @@ func TestLocationRefused(t *testing.T) {
 		{"hashicorp/consul/aws//modules/a", "address of a module"},
 		{"registry.example.com/acme/vpc/aws", "address of a module"},
 		{"gitlab.com/acme/vpc/aws", "address of a module"},
+		{"git::ssh://git@example.com/x.git?sshkey=c2VjcmV0", "SSH key"},
 		{"vpc", "neither"},
 		{"acme/vpc", "neither"},
 		{"gitlab.com/acme/vpc", "neither"},
@@ -362,7 +360,6 @@ func TestLocationRedacted(t *testing.T) {
 		"https://secret@example.com/x.zip":                                    "https://example.com/x.zip",
 		"https://example.com/x?sig=secret&archive=zip":                        "https://example.com/x?archive=zip&...",
 		"git::https://token:secret@example.com/x.git//a?ref=v1&access=secret": "git::https://example.com/x.git//a?ref=v1&...",
-		"git::ssh://git@example.com/x.git?sshkey=secret":                      "git::ssh://git@example.com/x.git",
 		"git::ssh://git:secret@example.com/x.git":                             "git::ssh://example.com/x.git",
 		"s3::https://example.com/x.zip?aws_access_key_secret=secret":          "s3::https://example.com/x.zip?...",
 		"https://example.com/\u202egpj.zip":                                   "https://example.com/%E2%80%AEgpj.zip",
@@ -384,7 +381,7 @@ func TestLocationRedacted(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"https://user:secret@example.com:port/x?sig=secret", "https://user:sec/ret-secret@example.com/", "user:secret@example.com:x",
+		"https://user:secret@example.com:port/x?sig=secret", "git::ssh://git@example.com/x.git?sshkey=secret", "https://user:sec/ret-secret@example.com/", "user:secret@example.com:x",
 		"https://user:secret@example.com/x.zip#secret?secret", "git::ssh://git:secret@example.com:acme/x.git",
 		"https://example.com/" + jwt + "/x.zip?archive=rar", "//example.com/" + jwt + "/x?", strings.Repeat("a/", 95) + jwt,
 		"ftp//user:secret@x", "https://user:secret@/x", "git::https://user:secret@example.com/x?ref=-secret",
@@ -527,7 +524,6 @@ func roundTripAny(t *testing.T, l *module.Location) {
 	if err != nil {
 		t.Fatalf("%+v: its own text %q is refused: %v", *l, l.Source(), err)
 	}
-	again.SSHKey = l.SSHKey
 	if *again != *l {
 		t.Errorf("%q is read as %+v, was %+v", l.Source(), *again, *l)
 	}

@@ -1,8 +1,10 @@
 package module
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/tofureg/tofureg/internal/archive"
@@ -38,6 +40,14 @@ func (j *job) fill(unpack func(root *os.Root) ([]archive.File, error)) (*pack, e
 	}
 	root.Close()
 	return nil, hinted(err)
+}
+
+// plainTar unpacks a tar that was made on this machine. Its own size is not limited, the
+// size of its content is.
+func (j *job) plainTar(ctx context.Context, r io.Reader, root *os.Root) ([]archive.File, error) {
+	limits := archive.Limits(j.limits)
+	limits.Package = -1
+	return archive.UnpackTar(ctx, r, archive.FormatTar, root, limits, archive.Options{Skip: j.skipper()})
 }
 
 // hinted tells what to do about a link.

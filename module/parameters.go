@@ -41,62 +41,53 @@ func (p *parser) parseQuery() string {
 }
 
 // field returns what to do with the value of a parameter, nil if it stays.
-func (p *parser) field(name string) func(value string) string {
-	drop := func(string) string { return "" }
-	switch p.Kind {
-	case KindOCI:
-		return p.ociField(name)
-	case KindGit:
-		switch name {
-		case "ref":
-			return p.setRef
-		case "depth":
-			return p.setDepth
-		case "sshkey":
-			return func(value string) string { p.SSHKey = value != ""; return "" }
-		case "archive", "checksum":
-			return func(string) string { return "the parameter " + name + " is for archives, not for repositories" }
+func (p *parser) field(name string) func(value string) (reason string) {
+	is := func(kind Kind, n string) bool { return p.Kind == kind && name == n }
+	switch {
+	case is(KindOCI, "tag"):
+		return p.setTag
+	case is(KindOCI, "digest"):
+		return p.setDigest
+	case p.Kind == KindOCI:
+		return refused("an oci location has no other parameters than tag and digest")
+	case is(KindGit, "ref"), is(KindMercurial, "rev"):
+		return p.setRef
+	case is(KindGit, "depth"):
+		return p.setDepth
+	case is(KindGit, "sshkey"):
+		return refused("it brings an SSH key of its own, which is not used; let git have one by its configuration")
+	case name == "archive" || name == "checksum":
+		if p.Kind == KindGit || p.Kind == KindMercurial {
+			return refused("the parameter " + name + " is for archives, not for repositories")
 		}
-	case KindMercurial:
-		switch name {
-		case "rev":
-			return p.setRef
-		case "archive", "checksum":
-			return func(string) string { return "the parameter " + name + " is for archives, not for repositories" }
+		if name == "checksum" {
+			return p.setChecksum
 		}
-	}
-	switch name {
-	case "archive":
 		return p.setArchive
-	case "checksum":
-		return p.setChecksum
-	case "filename": // where go-getter would store a single file
-		return drop
+	case name == "filename": // where go-getter would store a single file
+		return func(string) string { return "" }
 	}
 	return nil
 }
 
-func (p *parser) ociField(name string) func(string) string {
-	switch name {
-	case "tag":
-		return func(value string) string {
-			p.Tag = value
-			if !isTag(value) {
-				return "the tag is not valid"
-			}
-			return ""
-		}
-	case "digest":
-		return func(value string) string {
-			p.Digest = value
-			algorithm, digits, _ := strings.Cut(value, ":")
-			if sum, err := hex.DecodeString(digits); err != nil || algorithm == "" || len(sum) < 16 || len(sum) > 64 {
-				return "the digest must be ALGORITHM:HEX"
-			}
-			return ""
-		}
+// refused gives the same reason for every value.
+func refused(reason string) func(string) string { return func(string) string { return reason } }
+
+func (p *parser) setTag(value string) string {
+	p.Tag = value
+	if !isTag(value) {
+		return "the tag is not valid"
 	}
-	return func(string) string { return "an oci location has no other parameters than tag and digest" }
+	return ""
+}
+
+func (p *parser) setDigest(value string) string {
+	p.Digest = value
+	algorithm, digits, _ := strings.Cut(value, ":")
+	if sum, err := hex.DecodeString(digits); err != nil || algorithm == "" || len(sum) < 16 || len(sum) > 64 {
+		return "the digest must be ALGORITHM:HEX"
+	}
+	return ""
 }
 
 // isTag reports whether s is a tag by the OCI distribution specification.

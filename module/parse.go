@@ -28,12 +28,12 @@ const maxLocation = 16 << 10
 //	file:///PATH  /PATH                    something on this machine
 //
 // Each may have a directory of the package after "//" and then parameters after "?".
-// The parameters archive, checksum, ref, depth, tag and digest become fields; sshkey
-// and filename are dropped; all others stay in the URL byte by byte, but for spaces.
+// The parameters archive, checksum, ref, depth, tag and digest become fields; filename
+// is dropped; all others stay in the URL byte by byte, but for spaces.
 //
 // Addresses in a registry and paths relative to a configuration, which a registry
 // must not answer with, are refused, as are fragments, control characters,
-// directories that lead out of the package, refs and hosts that a program could take
+// directories that lead out of the package, SSH keys in the parameter sshkey, refs and hosts that a program could take
 // for an option, git's transport helpers such as "ext::", and "checksum=file:". An
 // unknown scheme is KindOther. What the text says is not looked up anywhere: unlike
 // the CLI, ParseLocation asks nobody whether a repository at bitbucket.org is one of

@@ -64,8 +64,8 @@ type Body struct {
 type Fetcher interface {
 	// FetchModule puts the whole package at loc into dir, an empty directory
 	// that exists, and verifies loc.Checksum. Subdir is always empty, so that
-	// loc.Source() is what go-getter needs. It may leave .git and .hg directories
-	// in dir, which are removed; links and devices in it are refused by the
-	// caller, and modes become those of [Download].
+	// loc.Source() is what go-getter needs. The caller copies the files from dir by
+	// the rules for archives, see the package comment, so FetchModule may leave a
+	// .git directory and any modes.
 	FetchModule(ctx context.Context, loc *Location, dir string) error
 }
