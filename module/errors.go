@@ -19,7 +19,7 @@ var (
 	ErrNotFound = fault.ErrNotFound
 	// ErrNoVersion: the module has no such version, or none that a constraint
 	// allows.
-	ErrNoVersion = provider.ErrNoVersion
+	ErrNoVersion = fault.ErrNoVersion
 	// ErrNoSubdir: the package has no such directory.
 	ErrNoSubdir = fault.Narrow("no such directory in the package", fault.ErrNotFound)
 	// ErrUnauthorized: the server wants credentials, or other ones.

@@ -16,7 +16,7 @@ var (
 	ErrNotFound = fault.ErrNotFound
 	// ErrNoVersion: the provider has no such version, or none that a
 	// constraint allows.
-	ErrNoVersion = fault.Narrow("no such version", fault.ErrNotFound)
+	ErrNoVersion = fault.ErrNoVersion
 	// ErrNoPlatform: the version exists, but not for the platform.
 	ErrNoPlatform = fault.Narrow("no package for this platform", fault.ErrNotFound)
 	// ErrNoFile: the source describes the package, but the archive, the checksums

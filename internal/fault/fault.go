@@ -8,6 +8,8 @@ import "errors"
 var (
 	// ErrNotFound: the thing asked for does not exist there.
 	ErrNotFound = errors.New("not found")
+	// ErrNoVersion: there is no such version of it, or none that a constraint allows.
+	ErrNoVersion = Narrow("no such version", ErrNotFound)
 	// ErrUnauthorized: the server wants credentials, or other ones (401, 403).
 	ErrUnauthorized = errors.New("unauthorized")
 	// ErrTooLarge: a body, archive, count or name exceeds its limit.
