@@ -111,6 +111,7 @@ func readIndex(versions json.RawMessage) (*index, error) {
 			continue
 		}
 		seen[version] = true
+		source.NoteUnselectable(&notes, version)
 		list.releases = append(list.releases, provider.Release{Version: version})
 	}
 	slices.SortFunc(list.releases, func(a, b provider.Release) int { return b.Version.Compare(a.Version) })

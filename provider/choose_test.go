@@ -153,6 +153,15 @@ func TestNewestFor(t *testing.T) {
 			name: "only prereleases", list: []string{"1.0.0-alpha", "1.0.0-beta"}, kind: provider.ErrNoVersion,
 			text: "no version matches (any release), only prereleases are listed, the newest is 1.0.0-beta",
 		}, {
+			name: "only 0.0.0", list: []string{"0.0.0"}, kind: provider.ErrNoVersion,
+			text: `no version matches (any release), the only release listed is 0.0.0, which the CLI takes for "no version"`,
+		}, {
+			name: "0.0.0 and prereleases", list: []string{"0.0.0", "1.0.0-beta"}, kind: provider.ErrNoVersion,
+			text: "no version matches (any release), only prereleases are listed, the newest is 1.0.0-beta",
+		}, {
+			name: "0.0.0 wanted", constraint: "0.0.0", list: []string{"0.0.0", "1.0.0 5.0 linux_amd64"}, kind: provider.ErrNoVersion, fits: "1.0.0",
+			text: `no version matches "0.0.0", the newest is 1.0.0; no constraint selects 0.0.0, which the CLI takes for "no version"`,
+		}, {
 			name: "none listed", constraint: "1.0.0", kind: provider.ErrNoVersion,
 			text: `no version matches "1.0.0", none is listed`,
 		},

@@ -51,11 +51,18 @@ func (e *UnavailableError) Error() string {
 		return text + ", none is listed"
 	case e.Newest.IsPrerelease():
 		return text + fmt.Sprintf(", only prereleases are listed, the newest is %s", e.Newest)
+	case e.Newest.String() == unselectable:
+		return text + `, the only release listed is 0.0.0, which the CLI takes for "no version"`
+	case e.Constraint.String() == unselectable:
+		return text + fmt.Sprintf(`, the newest is %s; no constraint selects 0.0.0, which the CLI takes for "no version"`, e.Newest)
 	case e.Fits.IsZero() || e.Fits == e.Newest:
 		return text + fmt.Sprintf(", the newest is %s", e.Newest)
 	}
 	return text + fmt.Sprintf(", the newest is %s, the newest that fits %s", e.Newest, e.Fits)
 }
+
+// unselectable is the version that the CLI takes for "no version" of a provider.
+const unselectable = "0.0.0"
 
 // platforms tells for which platforms there is no package, and for which there is one.
 func (e *UnavailableError) platforms() string {

@@ -142,6 +142,7 @@ func (d *listDecoder) add(w *wireVersion) error {
 		return nil
 	}
 	d.seen[version] = true
+	source.NoteUnselectable(d.notes, version)
 	protocols, bad := d.protocols.parse(w.Protocols)
 	if bad != "" {
 		d.notes.Addf("version %s has a protocol that is none: %q", version, httpx.Clip(bad))

@@ -129,6 +129,9 @@ func (j *job) need() provider.Need {
 // downloaded.
 func (j *job) find(ctx context.Context) (*provider.Package, error) {
 	pkg, err := j.describe(ctx, j.platform)
+	if errors.Is(err, provider.ErrNoVersion) && j.s.Locked && !j.Upgrade {
+		return nil, j.failure("install", &LockedError{Provider: j.s.Provider, Version: j.s.Version, Constraint: j.s.Constraint, Err: err})
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package install_test
 
 import (
+	"context"
 	"errors"
 	"path/filepath"
 	"slices"
@@ -8,8 +9,11 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/mirrorclient"
+	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/provider/lockfile"
+	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -158,5 +162,39 @@ func TestPredecessor(t *testing.T) {
 	result := s.ensure(t, lock)
 	if sel := only(t, result); sel.Version.String() != "3.5.0" || result.Lock.Len() != 1 {
 		t.Errorf("%+v\n%s", sel, result.Lock.Bytes())
+	}
+}
+
+// TestLockedVersionWithdrawn: a locked version that the source no longer lists is said to be
+// unavailable, with the way on, and without a constraint that nobody wrote.
+func TestLockedVersionWithdrawn(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 1)
+	lock := s.ensure(t, nil).Lock
+	s.Registry = regtest.New("registry.example.com")
+	for _, version := range []string{"1.0.0", "2.0.0"} {
+		s.AddProvider(regtest.Provider{Address: "acme/p0", Version: version, Platforms: inText(platformsOf)})
+	}
+	s.elsewhere(t)
+	for name, source := range map[string]provider.Source{
+		"registry": &regclient.Client{HTTP: s.Client(), Retries: -1},
+		"mirror":   &mirrorclient.Client{BaseURL: s.MirrorURL(), HTTP: s.Client(), Retries: -1},
+	} {
+		s.in.Source = source
+		for _, work := range []func(context.Context, requirements, *lockfile.File) (*install.Result, error){s.in.Ensure, s.in.Plan} {
+			_, err := work(t.Context(), s.want, lock)
+			locked, ok := errors.AsType[*install.LockedError](err)
+			if !ok || locked.Version != v110 || !errors.Is(err, provider.ErrNoVersion) {
+				t.Fatalf("%s: Ensure returned %v, want a LockedError that wraps ErrNoVersion", name, err)
+			}
+			want := "the locked version 1.1.0 is no longer available, the newest is 2.0.0; upgrade to choose another one"
+			if !strings.HasSuffix(err.Error(), want) || strings.Contains(err.Error(), "matches") {
+				t.Errorf("%s: Ensure returned %q, want it to end with %q", name, err, want)
+			}
+		}
+	}
+	s.in.Upgrade, s.in.Source = true, &regclient.Client{HTTP: s.Client(), Retries: -1}
+	if sel := only(t, s.ensure(t, lock)); sel.Version.String() != "1.0.0" {
+		t.Errorf("after an upgrade %s is installed, want 1.0.0", sel.Version)
 	}
 }

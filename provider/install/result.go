@@ -1,6 +1,7 @@
 package install
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/tofureg/tofureg/addrs"
@@ -79,16 +80,30 @@ const (
 	FromBuiltIn  Origin = "builtin"  // in the CLI itself
 )
 
-// LockedError says that the version in the lock file is not one that is required now.
-// Installer.Upgrade chooses another one.
+// LockedError says that the version in the lock file cannot be kept: the constraint does
+// not allow it, or the source no longer has it. Installer.Upgrade chooses another one.
 type LockedError struct {
 	Provider   addrs.Provider           // that is locked
 	Version    addrs.Version            // at this version
-	Constraint addrs.ProviderConstraint // that does not allow it
+	Constraint addrs.ProviderConstraint // on the version
+
+	// Err is the answer of the source, which wraps [provider.ErrNoVersion]. It is nil if
+	// Constraint does not allow the version.
+	Err error
 }
 
-// Error names the version and the constraint, and what to do.
+// Unwrap returns Err.
+func (e *LockedError) Unwrap() error { return e.Err }
+
+// Error names the version, what is wrong with it, and what to do.
 func (e *LockedError) Error() string {
+	if e.Err != nil {
+		newest := ""
+		if why, ok := errors.AsType[*provider.UnavailableError](e.Err); ok && !why.Newest.IsZero() {
+			newest = fmt.Sprintf(", the newest is %s", why.Newest)
+		}
+		return fmt.Sprintf("the locked version %s is no longer available%s; upgrade to choose another one", e.Version, newest)
+	}
 	want := "any release"
 	if !e.Constraint.IsZero() {
 		want = fmt.Sprintf("%q", e.Constraint.String())
