@@ -23,11 +23,12 @@ import (
 // came with the directory, out of a backup or an archive. Where modes do not tell whose a
 // file is, as on Windows, no note is believed, and those who wait download.
 type note struct {
-	Size   int64         `json:"size"`   // of the archive
-	ZH     checksum.Hash `json:"zh"`     // of the archive
-	Packed checksum.Hash `json:"packed"` // its h1
-	Tree   checksum.Hash `json:"tree"`   // the h1 of the directory
-	Once   string        `json:"once"`   // makes it another one each time
+	Package string        `json:"package"` // HOST/NAMESPACE/TYPE/VERSION/OS_ARCH
+	Size    int64         `json:"size"`    // of the archive
+	ZH      checksum.Hash `json:"zh"`      // of the archive
+	Packed  checksum.Hash `json:"packed"`  // its h1
+	Tree    checksum.Hash `json:"tree"`    // the h1 of the directory
+	Once    string        `json:"once"`    // makes it another one each time
 }
 
 func (n *note) hashes() []checksum.Hash { return []checksum.Hash{n.ZH, n.Packed, n.Tree} }
@@ -66,7 +67,7 @@ func (s *spot) news(before []byte) *note {
 		return nil
 	}
 	var n *note
-	if json.Unmarshal(data, &n) != nil || n == nil || n.Size <= 0 ||
+	if json.Unmarshal(data, &n) != nil || n == nil || n.Package != s.name || n.Size <= 0 ||
 		n.ZH.Scheme() != checksum.SchemeZH || n.Packed.Scheme() != checksum.SchemeH1 || n.Tree.Scheme() != checksum.SchemeH1 {
 		return nil
 	}
@@ -77,7 +78,7 @@ func (s *spot) news(before []byte) *note {
 // what is there, and writes to nothing that others may have put there. It is not synced:
 // it is worth nothing after a crash.
 func (s *spot) leave(st *staging, n note) error {
-	n.Once = rand.Text()
+	n.Package, n.Once = s.name, rand.Text()
 	data, err := json.Marshal(n)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package install_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"os"
@@ -141,6 +142,14 @@ func TestNoteOfOthers(t *testing.T) {
 				return errors.Join(os.Chown(note, 12345, -1), os.Chmod(note, 0o644))
 			}
 			return os.Chmod(note, 0o602)
+		},
+		"it is about another package": func(note string) error {
+			text, err := os.ReadFile(note)
+			other := bytes.Replace(text, []byte(home), []byte("registry.example.com/acme/beta/1.2.0/linux_amd64"), 1)
+			if bytes.Equal(text, other) {
+				return errors.New("the note does not name its package")
+			}
+			return errors.Join(err, os.WriteFile(note, other, 0o600))
 		},
 		"it is a link": func(note string) error {
 			target := filepath.Join(filepath.Dir(note), "target")
