@@ -1,0 +1,241 @@
+package hostile_test
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/flate"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"sync"
+	"testing"
+	"testing/fstest"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/module"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/provider/install"
+	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
+)
+
+// A tripwire is data that is read, and ends a context when a byte is.
+type tripwire struct {
+	data []byte
+	at   int
+	end  func()
+
+	mu               sync.Mutex
+	pos, read, after int // where Read is, the bytes that were read, those of them after the end
+}
+
+func (w *tripwire) ReadAt(p []byte, off int64) (int, error) {
+	n, err := bytes.NewReader(w.data).ReadAt(p, off)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.read >= w.at {
+		w.after += n
+	}
+	if w.read += n; w.read >= w.at {
+		w.end()
+	}
+	return n, err
+}
+
+func (w *tripwire) Read(p []byte) (int, error) {
+	n, err := w.ReadAt(p[:min(len(p), 1000)], int64(w.pos))
+	if w.pos += n; n > 0 {
+		err = nil
+	}
+	return n, err
+}
+
+func (w *tripwire) Close() error { return nil }
+
+// Fetcher, Source and Opener, of one package.
+
+func (w *tripwire) ProviderVersions(context.Context, addrs.Provider) (*provider.Versions, error) {
+	return nil, provider.ErrNotFound
+}
+
+func (w *tripwire) ProviderPackage(context.Context, addrs.Provider, addrs.Version, addrs.Platform) (*provider.Package, error) {
+	return &provider.Package{Provider: alpha, Version: v1, Platform: linux, URL: "https://example.com/alpha.zip"}, nil
+}
+
+func (w *tripwire) Evidence(context.Context, *provider.Package) (verify.Evidence, error) {
+	return verify.Evidence{}, nil
+}
+
+func (w *tripwire) Open(context.Context, *provider.Package) (*provider.Body, error) {
+	return &provider.Body{ReadCloser: w}, nil
+}
+
+func (w *tripwire) OpenModule(context.Context, *module.Location) (*module.Body, error) {
+	return &module.Body{ReadCloser: w}, nil
+}
+
+// deflated has a thousandth of its content: two gigabytes of zeros.
+var deflated = sync.OnceValue(func() []byte {
+	var piece bytes.Buffer
+	w, _ := flate.NewWriter(&piece, flate.BestCompression)
+	w.Write(make([]byte, 1<<20))
+	w.Flush()
+	return append(bytes.Repeat(piece.Bytes(), 2<<10), 3, 0) // at last an empty block
+})
+
+const deflatedSize = 2 << 30
+
+func zipBomb(t *testing.T) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	zw := zip.NewWriter(&b)
+	w, err := zw.CreateRaw(&zip.FileHeader{
+		Name: "zeros", Method: zip.Deflate, CompressedSize64: uint64(len(deflated())), UncompressedSize64: deflatedSize,
+	})
+	if err == nil {
+		_, err = w.Write(deflated())
+	}
+	if err := errors.Join(err, zw.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func tarBomb(t *testing.T) []byte {
+	t.Helper()
+	var head bytes.Buffer
+	if err := tar.NewWriter(&head).WriteHeader(&tar.Header{Name: "zeros", Typeflag: tar.TypeReg, Mode: 0o644, Size: deflatedSize}); err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	zw := gzip.NewWriter(&b)
+	_, err := zw.Write(head.Bytes())
+	if err := errors.Join(err, zw.Close()); err != nil {
+		t.Fatal(err)
+	}
+	b.Write([]byte("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03"))
+	b.Write(deflated())
+	return b.Bytes()
+}
+
+// TestBombsEnd: whatever inflates or hashes ends with its context, while the archive arrives
+// and when all of it is there, and leaves nothing behind.
+func TestBombsEnd(t *testing.T) {
+	t.Parallel()
+	zipped, tarred := zipBomb(t), tarBomb(t)
+	h1, err := checksum.H1Sum(func(func(string, [32]byte) bool) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy := verify.Policy{Accept: []checksum.Hash{h1}} // which only inflating can tell
+	all := len(zipped)
+	for name, verb := range map[string]struct {
+		data []byte
+		at   []int // bytes
+		run  func(ctx context.Context, w *tripwire, dir string) error
+	}{
+		"checksum.ZH": {zipped, []int{1, all / 2, all}, func(ctx context.Context, w *tripwire, _ string) error {
+			_, err := checksum.ZH(ctx, w)
+			return err
+		}},
+		"checksum.H1Zip": {zipped, []int{1, 150_000}, func(ctx context.Context, w *tripwire, _ string) error {
+			_, _, err := checksum.H1Zip(ctx, w, int64(len(w.data)), checksum.Limits{})
+			return err
+		}},
+		"checksum.H1Dir": {zipped, []int{1, all / 2, all}, func(ctx context.Context, w *tripwire, _ string) error {
+			_, err := checksum.H1Dir(ctx, onlyFile{fstest.MapFS{"a": {}}, w})
+			return err
+		}},
+		"Policy.Check": {zipped, []int{1, all / 2, all, all + 150_000}, func(ctx context.Context, w *tripwire, _ string) error {
+			_, err := policy.Check(ctx, verify.Evidence{}, w, int64(len(w.data)))
+			return err
+		}},
+		"provider.Download": {zipped, []int{1, all / 2, all}, func(ctx context.Context, w *tripwire, dir string) error {
+			pkg, _ := w.ProviderPackage(ctx, alpha, v1, linux)
+			_, err := provider.Download(ctx, w, pkg, dir+"/alpha.zip", provider.Options{Policy: policy})
+			return err
+		}},
+		"provider.Hashes": {zipped, []int{1, all / 2, all}, func(ctx context.Context, w *tripwire, dir string) error {
+			_, err := provider.Hashes(ctx, w, alpha, v1, []addrs.Platform{linux}, provider.HashOptions{Options: provider.Options{Policy: policy}, TempDir: dir})
+			return err
+		}},
+		"Dir.Install": {zipped, []int{1, all / 2, all}, func(ctx context.Context, w *tripwire, dir string) error {
+			pkg, _ := w.ProviderPackage(ctx, alpha, v1, linux)
+			_, err := (&install.Dir{Path: dir}).Install(ctx, w, pkg, install.Options{Policy: policy})
+			return err
+		}},
+		"module, zip":    {zipped, []int{1, all / 2, all}, downloadLocation},
+		"module, tar.gz": {tarred, []int{1, 20_000}, downloadLocation},
+	} {
+		for _, n := range verb.at {
+			t.Run(fmt.Sprint(name, "/", n), func(t *testing.T) {
+				t.Parallel()
+				dir := t.TempDir()
+				enough := errors.New("enough")
+				ctx, cancel := context.WithCancelCause(t.Context())
+				defer cancel(nil)
+				w := &tripwire{data: verb.data, at: n, end: func() { cancel(enough) }}
+				if err := verb.run(ctx, w, dir); !errors.Is(err, context.Canceled) && !errors.Is(err, enough) {
+					t.Errorf("%v, want the error of the context", err)
+				}
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				if w.read < n || w.after > 0 {
+					t.Errorf("%d bytes were read, %d after the end of the context at %d", w.read, w.after, n)
+				}
+				if left := filesIn(t, dir); len(left) > 0 {
+					t.Errorf("left behind: %q", left)
+				}
+			})
+		}
+	}
+}
+
+func downloadLocation(ctx context.Context, w *tripwire, dir string) error {
+	loc, err := module.ParseLocation("https://example.com/m.zip")
+	if err == nil {
+		_, err = module.DownloadLocation(ctx, w, loc, dir+"/m", module.Options{})
+	}
+	return err
+}
+
+// onlyFile has the tripwire in place of a file's content.
+type onlyFile struct {
+	fstest.MapFS
+	w *tripwire
+}
+
+func (o onlyFile) Open(name string) (fs.File, error) {
+	f, err := o.MapFS.Open(name)
+	if name != "a" || err != nil {
+		return f, err
+	}
+	return trippedFile{f, o.w}, nil
+}
+
+type trippedFile struct {
+	fs.File
+	w *tripwire
+}
+
+func (f trippedFile) Read(p []byte) (int, error) { return f.w.Read(p) }
+
+// filesIn lists what is in dir, but for locks, which stay.
+func filesIn(t *testing.T, dir string) (files []string) {
+	t.Helper()
+	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && path.Ext(name) != ".lock" {
+			files = append(files, name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
