@@ -29,8 +29,8 @@ import (
 // order and byte for byte, whatever they are. The new file appears in the place
 // of the old one at once and as a whole, with mode 0600 from its beginning
 // (Windows gives it the access rights of its directory). Where Path is a
-// symbolic link, the link stays and what it points to is replaced. One that
-// points to nothing gets its file made.
+// symbolic link, the link stays and what it points to is replaced. A link that
+// points to nothing is an error.
 //
 // Changes exclude each other, in this process and between processes that use
 // this package: while one is made, a lock file lies beside the file, named like
@@ -160,7 +160,10 @@ func (c CredentialsFile) change(ctx context.Context, edit func(*document) bool) 
 	if ctx.Err() != nil {
 		return fault.Ended(ctx)
 	}
-	target, err := followLinks(c.Path)
+	target, err := filepath.EvalSymlinks(c.Path)
+	if _, failed := os.Lstat(c.Path); errors.Is(failed, fs.ErrNotExist) {
+		target, err = c.Path, nil
+	}
 	if err != nil {
 		return err
 	}

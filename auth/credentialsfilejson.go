@@ -46,7 +46,7 @@ func parseDocument(text []byte) (*document, error) {
 		return nil, badJSON(text, err)
 	}
 	var err error
-	if doc.members, err = parseObject(text, 0); err != nil {
+	if doc.members, err = parseObject(text, len(text)-len(bytes.TrimLeft(text, space))); err != nil {
 		return nil, err
 	}
 	found := false
@@ -63,6 +63,35 @@ func parseDocument(text []byte) (*document, error) {
 		}
 	}
 	return doc, nil
+}
+
+// space is white space in JSON.
+const space = " \t\r\n"
+
+// parseObject returns the members of the object at offset in text, which is valid JSON.
+func parseObject(text []byte, offset int) ([]member, error) {
+	if text[offset] != '{' {
+		return nil, syntaxError(text, offset, errNotObject)
+	}
+	dec := json.NewDecoder(bytes.NewReader(text[offset:]))
+	at := func() int { return offset + int(dec.InputOffset()) }
+	_, err := dec.Token()
+	var list []member
+	for err == nil && dec.More() {
+		var m member
+		var name json.Token
+		before := at()
+		name, err = dec.Token()
+		m.name, _ = name.(string)
+		m.nameText = bytes.TrimLeft(text[before:at()], ","+space)
+		var value json.RawMessage
+		if err == nil {
+			err = dec.Decode(&value)
+		}
+		m.valueText, m.offset = value, at()-len(value)
+		list = append(list, m)
+	}
+	return list, err
 }
 
 // badJSON is the error for text that is no JSON. What encoding/json says begins
