@@ -67,10 +67,3 @@ func find(ctx context.Context, src Lister, p addrs.Provider, v addrs.Version, pl
 	}
 	return pkg, nil
 }
-
-// ArchiveName returns the conventional file name of an archive,
-// terraform-provider-TYPE_VERSION_OS_ARCH.zip. Nothing in it is from a server, so
-// it is safe to use as a file name.
-func ArchiveName(p addrs.Provider, v addrs.Version, platform addrs.Platform) string {
-	return "terraform-provider-" + p.Type() + "_" + v.String() + "_" + platform.String() + ".zip"
-}

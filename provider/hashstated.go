@@ -39,11 +39,11 @@ func (p *Package) inferred(platform addrs.Platform) *Package {
 	if p.Filename == "" {
 		return &other
 	}
-	stem, ok := strings.CutSuffix(p.Filename, "_"+p.Platform.String()+".zip")
+	stem, ok := strings.CutSuffix(p.Filename, "_"+p.Platform.String()+archiveSuffix)
 	if !ok {
 		return nil
 	}
-	other.Filename = stem + "_" + platform.String() + ".zip"
+	other.Filename = stem + "_" + platform.String() + archiveSuffix
 	return &other
 }
 

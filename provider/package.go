@@ -117,11 +117,11 @@ func (p *Package) statesOthers() bool {
 func (p *Package) want() string {
 	_, rest, _ := strings.Cut(p.Filename, "_")
 	after := "_" + p.Platform.String()
-	spelled, ok := strings.CutSuffix(strings.TrimPrefix(rest, "v"), after+".zip")
+	spelled, ok := strings.CutSuffix(strings.TrimPrefix(rest, "v"), after+archiveSuffix)
 	if v, err := addrs.ParseVersion(spelled); ok && err == nil && v == p.Version {
-		return p.Provider.Type() + "_" + spelled + after
+		return stem(p.Provider, spelled, p.Platform)
 	}
-	return p.stem()
+	return stem(p.Provider, p.Version.String(), p.Platform)
 }
 
 // Clone returns a copy that shares no memory with p.
@@ -137,9 +137,4 @@ func (p *Package) Clone() *Package {
 		c.Hashes[platform] = slices.Clone(hashes)
 	}
 	return &c
-}
-
-// stem returns TYPE_VERSION_OS_ARCH.
-func (p *Package) stem() string {
-	return p.Provider.Type() + "_" + p.Version.String() + "_" + p.Platform.String()
 }
