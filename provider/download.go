@@ -17,6 +17,10 @@ type Options struct {
 	// Its Limits hold for the transfer too.
 	Policy verify.Policy
 
+	// WantEvidence has [Receive] fetch the evidence also if Policy does not need it, to
+	// keep it.
+	WantEvidence bool
+
 	// Progress is told each step of the job; nil: nobody is. It is called by one
 	// goroutine at a time and holds up the transfer while it runs.
 	Progress func(Event)

@@ -68,19 +68,25 @@ func TestDownloadReplacesOnlyWhenVerified(t *testing.T) {
 	wantFile(t, path, content)
 }
 
-// TestDownloadIsStrictByDefault: a matching checksum that nobody signed is not enough.
+// TestDownloadIsStrictByDefault: a matching checksum that nobody signed is not enough. Where
+// the package offers no signature, nothing is fetched to find that out.
 func TestDownloadIsStrictByDefault(t *testing.T) {
 	t.Parallel()
 	content := archive(t)
-	src, path := serve(content), target(t)
-	_, err := provider.Download(t.Context(), src, packageOf(content), path, provider.Options{})
-	if !errors.Is(err, verify.ErrUnsigned) {
-		t.Errorf("%v, want ErrUnsigned", err)
+	for name, test := range map[string]struct {
+		pkg     *provider.Package
+		fetched int32
+	}{"offered": {promising(packageOf(content)), 1}, "not offered": {packageOf(content), 0}} {
+		src, path := serve(content), target(t)
+		_, err := provider.Download(t.Context(), src, test.pkg, path, provider.Options{})
+		if e, ok := errors.AsType[*provider.Error](err); !ok || e.Op != "verify" || !errors.Is(err, verify.ErrUnsigned) {
+			t.Errorf("signature %s: %v, want ErrUnsigned", name, err)
+		}
+		if src.asked.Load() != test.fetched || src.opened.Load() != test.fetched {
+			t.Errorf("signature %s: evidence was fetched %d times, the archive %d times, want %d", name, src.asked.Load(), src.opened.Load(), test.fetched)
+		}
+		wantFile(t, path, nil)
 	}
-	if src.asked.Load() != 1 {
-		t.Errorf("evidence was fetched %d times, want once", src.asked.Load())
-	}
-	wantFile(t, path, nil)
 }
 
 func TestDownloadTargets(t *testing.T) {
@@ -375,7 +381,7 @@ func TestReceive(t *testing.T) {
 	if _, err := f.Write(bytes.Repeat([]byte("x"), 2*len(content))); err != nil {
 		t.Fatal(err)
 	}
-	got, err := provider.Receive(t.Context(), serve(content), packageOf(content), f, provider.Options{})
+	got, err := provider.Receive(t.Context(), serve(content), promising(packageOf(content)), f, provider.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -392,7 +398,7 @@ func TestReceive(t *testing.T) {
 		t.Fatal(err)
 	}
 	closed.Close()
-	if _, err := provider.Receive(t.Context(), serve(content), packageOf(content), closed, provider.Options{}); !errors.Is(err, fs.ErrClosed) {
+	if _, err := provider.Receive(t.Context(), serve(content), promising(packageOf(content)), closed, provider.Options{}); !errors.Is(err, fs.ErrClosed) {
 		t.Errorf("into a closed file: %v", err)
 	}
 }

@@ -96,6 +96,13 @@ func packageOf(content []byte) *provider.Package {
 	}
 }
 
+// promising is the package with all that the zero policy wants to look at.
+func promising(pkg *provider.Package) *provider.Package {
+	pkg.SumsURL, pkg.SignatureURL = "https://files.example.com/SHA256SUMS", "https://files.example.com/SHA256SUMS.sig"
+	pkg.Keys = []verify.Key{{ID: "51852D87348FFC4C", Armor: "armor"}}
+	return pkg
+}
+
 // accepting is the policy that takes just this content, and needs no evidence for it.
 func accepting(content []byte) provider.Options {
 	return provider.Options{Policy: verify.Policy{Accept: []checksum.Hash{zh(content)}}}

@@ -38,7 +38,7 @@ func TestFirstFailureStopsTheOther(t *testing.T) {
 					return verify.Evidence{}, cause
 				},
 			}
-			_, err := provider.Download(t.Context(), src, packageOf(nil), path, provider.Options{})
+			_, err := provider.Download(t.Context(), src, promising(packageOf(nil)), path, provider.Options{})
 			if !errors.Is(err, cause) || errors.Is(err, context.Canceled) {
 				t.Errorf("%v, want the cause and no cancellation", err)
 			}
@@ -56,7 +56,7 @@ func TestFirstFailureStopsTheOther(t *testing.T) {
 					return verify.Evidence{}, hang(ctx)
 				},
 			}
-			_, err := provider.Download(t.Context(), src, packageOf(nil), target(t), provider.Options{})
+			_, err := provider.Download(t.Context(), src, promising(packageOf(nil)), target(t), provider.Options{})
 			if !errors.Is(err, cause) || errors.Is(err, context.Canceled) {
 				t.Errorf("%v, want the cause and no cancellation", err)
 			}
@@ -79,7 +79,7 @@ func TestDownloadCancelled(t *testing.T) {
 			},
 		}
 		begin := time.Now()
-		_, err := provider.Download(ctx, src, packageOf(nil), path, provider.Options{})
+		_, err := provider.Download(ctx, src, promising(packageOf(nil)), path, provider.Options{})
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%v, want DeadlineExceeded", err)
 		}
@@ -149,7 +149,7 @@ func TestEvidenceBesideArchive(t *testing.T) {
 			},
 		}
 		begin := time.Now()
-		if _, err := provider.Download(t.Context(), src, packageOf(content), target(t), provider.Options{}); !errors.Is(err, verify.ErrUnsigned) {
+		if _, err := provider.Download(t.Context(), src, promising(packageOf(content)), target(t), provider.Options{}); !errors.Is(err, verify.ErrUnsigned) {
 			t.Error(err)
 		}
 		if took := time.Since(begin); took != 2*time.Second {

@@ -358,7 +358,7 @@ func TestHashesStatedAccepted(t *testing.T) {
 	if !errors.Is(err, verify.ErrNotAccepted) || len(joined(t, err)) != 1 || !strings.Contains(err.Error(), "windows_amd64") {
 		t.Errorf("%v, want ErrNotAccepted of windows_amd64", err)
 	}
-	wantRequests(t, reg, map[regtest.Kind]int{regtest.Discovery: 1, regtest.Package: 2, regtest.Archive: 1})
+	wantRequests(t, reg, map[regtest.Kind]int{regtest.Discovery: 1, regtest.Package: 2})
 }
 
 // TestHashesOfMirror: a mirror states hashes for each platform, of which only the right

@@ -45,10 +45,14 @@ func (r *Received) Judge(ctx context.Context, p verify.Policy) (*verify.Report, 
 // [verify.Policy.JudgeArchive] to read the archive only once.
 //
 // Receive replaces what f holds. After an error f may hold a part of the archive.
-// The errors are those of Download, without those of the verdict.
+// The errors are those of Download, without those of the verdict on the archive. If pkg
+// itself shows that the policy cannot accept it, nothing is fetched.
 func Receive(ctx context.Context, src Fetcher, pkg *Package, f *os.File, o Options) (*Received, error) {
 	if err := pkg.fetchable(); err != nil {
 		return nil, err
+	}
+	if err := o.Policy.JudgeOffer(pkg.Evidence(), pkg.SumsURL != "", pkg.SignatureURL != ""); err != nil {
+		return nil, failure("verify", pkg, err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -61,7 +65,7 @@ func Receive(ctx context.Context, src Fetcher, pkg *Package, f *os.File, o Optio
 	}
 
 	evidence := make(chan verify.Evidence, 1)
-	if o.Policy.NeedsEvidence() {
+	if o.Policy.NeedsEvidence() || o.WantEvidence {
 		go func() {
 			ev, err := src.Evidence(ctx, pkg)
 			if err != nil {

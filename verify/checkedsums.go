@@ -68,30 +68,38 @@ func (p Policy) signature(ev Evidence) (*Signature, error) {
 	if err != nil {
 		return nil, err
 	}
-	keys := ev.Keys
-	if p.Keys != nil {
-		keys = p.Keys
-	}
-	missing := ""
-	switch {
-	case ev.Sums == nil:
-		missing = "the source has no SHA256SUMS document"
-	case ev.Signature == nil:
-		missing = "the source has no signature of SHA256SUMS"
-	case p.Keys != nil && len(keys) == 0:
-		missing = "Policy.Keys is empty"
-	case len(keys) == 0:
-		missing = "the source lists no keys that may sign"
-	}
-	if missing != "" {
+	if missing := p.missing(ev); missing != "" {
 		return nil, p.unsigned(ev, missing)
 	}
 	check := signatureCheck{at: p.now(), pins: pins, allowExpired: p.AllowExpired, allowWeak: p.AllowWeak}
-	by, err := check.run(ev.Sums, ev.Signature, keys)
+	by, err := check.run(ev.Sums, ev.Signature, p.keys(ev))
 	if by != nil {
 		by.Pinned = p.pinned()
 	}
 	return by, err
+}
+
+// keys returns the keys that may sign.
+func (p Policy) keys(ev Evidence) []Key {
+	if p.Keys != nil {
+		return p.Keys
+	}
+	return ev.Keys
+}
+
+// missing says what there has to be for a signature and is not there, "" for nothing.
+func (p Policy) missing(ev Evidence) string {
+	switch {
+	case ev.Sums == nil:
+		return "the source has no SHA256SUMS document"
+	case ev.Signature == nil:
+		return "the source has no signature of SHA256SUMS"
+	case p.Keys != nil && len(p.Keys) == 0:
+		return "Policy.Keys is empty"
+	case len(p.keys(ev)) == 0:
+		return "the source lists no keys that may sign"
+	}
+	return ""
 }
 
 // unsigned returns nil if p accepts that there is no signature.

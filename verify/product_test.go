@@ -219,6 +219,7 @@ func trySituation(t *testing.T, p *pack, s situation) (accepted int) {
 		t.Errorf("%s: refused for want of a hash: %v", s.name, err)
 	}
 	tryWanted(t, p, s, err == nil)
+	tryOffer(t, p, s)
 	return accepted
 }
 

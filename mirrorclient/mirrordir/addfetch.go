@@ -19,9 +19,9 @@ func (a *packageAdder) fetch(ctx context.Context) (*Added, error) {
 		return nil, err
 	}
 	defer s.Discard()
-	policy := a.job.policy
-	policy.RequireSignature = policy.RequireSignature || !a.options.NoEvidence // only has Receive fetch the evidence
-	got, err := provider.Receive(ctx, a.source, a.pkg, s.file(), provider.Options{Policy: policy, Progress: a.report})
+	got, err := provider.Receive(ctx, a.source, a.pkg, s.file(), provider.Options{
+		Policy: a.job.policy, WantEvidence: !a.options.NoEvidence, Progress: a.report,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -157,11 +157,8 @@ type arrival struct {
 
 // receive calls arrived when the archive has been judged, before it is kept.
 func (u *puller) receive(ctx context.Context, p *pull, o *origin, f *fsx.TempFile, body *provider.Body, arrived func()) error {
-	src, policy := &pulled{o.Fetcher, p, body}, o.policy
-	if o.keep != nil {
-		policy.RequireSignature = true // only has Receive fetch the evidence
-	}
-	got, err := provider.Receive(ctx, src, o.pkg, f.File, provider.Options{Policy: policy})
+	src := &pulled{o.Fetcher, p, body}
+	got, err := provider.Receive(ctx, src, o.pkg, f.File, provider.Options{Policy: o.policy, WantEvidence: o.keep != nil})
 	if src.body != nil {
 		src.body.Close() // it was refused before it was read
 	}
@@ -171,7 +168,7 @@ func (u *puller) receive(ctx context.Context, p *pull, o *origin, f *fsx.TempFil
 	if err != nil {
 		return err
 	}
-	if err := o.judge(ctx, got, f); err != nil {
+	if _, err := got.Judge(ctx, o.policy); err != nil {
 		return failed("verify", o.pkg.String(), err)
 	}
 	// From here on it is of use even if nobody waits for it. Those who come while it is
@@ -185,18 +182,4 @@ func (u *puller) receive(ctx context.Context, p *pull, o *origin, f *fsx.TempFil
 		u.leave(p)
 	}
 	return nil
-}
-
-// judge has the policy decide.
-func (o *origin) judge(ctx context.Context, got *provider.Received, f *fsx.TempFile) error {
-	local := []checksum.Hash{got.ZH}
-	if o.policy.NeedsH1(got.Evidence, got.ZH) {
-		packed, tree, err := checksum.H1Zip(ctx, f, got.Size, o.policy.Limits)
-		if err != nil {
-			return err
-		}
-		local = append(local, packed, tree)
-	}
-	_, err := o.policy.Judge(got.Evidence, got.Size, local)
-	return err
 }

@@ -1,7 +1,9 @@
 package checksum
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -29,24 +31,19 @@ func packageName(filename string) string {
 	return fmt.Sprintf("package %.200q", filename)
 }
 
-// some lists hashes, but not a whole lock file of them.
+// some lists hashes, each once, but not a whole lock file of them.
 func some(hashes []Hash) string {
 	const most = 3
-	var b strings.Builder
-	for i, h := range hashes {
-		if i == most {
-			fmt.Fprintf(&b, " or %d more", len(hashes)-most)
-			break
+	var texts []string
+	for _, h := range hashes {
+		if !slices.Contains(texts, h.String()) {
+			texts = append(texts, h.String())
 		}
-		if i > 0 {
-			b.WriteString(" or ")
-		}
-		b.WriteString(h.String())
 	}
-	if len(hashes) == 0 {
-		return "none"
+	if more := len(texts) - most; more > 0 {
+		texts = append(texts[:most], fmt.Sprintf("%d more", more))
 	}
-	return b.String()
+	return cmp.Or(strings.Join(texts, " or "), "none")
 }
 
 // SizeError says that an archive has not the size that its source states. No

@@ -1,0 +1,49 @@
+package verify
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/tofureg/tofureg/verify/checksum"
+)
+
+// JudgeOffer returns the error that [Policy.JudgeArchive] has to return whatever the
+// archive is, as far as the description of the package shows that. It returns nil if the
+// archive may be accepted. Ask it before anything is fetched: ev then lacks Sums and
+// Signature, and the arguments tell whether the source names such documents.
+func (p Policy) JudgeOffer(ev Evidence, sums, signature bool) error {
+	if _, err := p.pins(); err != nil {
+		return err
+	}
+	if p.Accept != nil && !checksum.HasScheme(p.Accept, checksum.SchemeH1) {
+		zh := checksum.WithScheme(ev.Hashes, checksum.SchemeZH)
+		none := !slices.ContainsFunc(p.Accept, checksum.Hash.Known)
+		if err := p.accept(ev, zh); err != nil && (none || len(zh) > 0) {
+			return fmt.Errorf("as its source states it: %w", err)
+		}
+	}
+	if !p.NeedsEvidence() {
+		return nil
+	}
+	// What is in the documents does not matter here, only whether they are there.
+	ev.Sums, ev.Signature = present(sums), present(signature)
+	if missing := p.missing(ev); missing != "" {
+		if err := p.unsigned(ev, missing); err != nil {
+			return err
+		}
+	}
+	if sums {
+		return ev.checkFilename(p.AllowAnyName)
+	}
+	if p.Accept != nil || slices.ContainsFunc(ev.Hashes, checksum.Hash.Known) {
+		return nil
+	}
+	return p.suffices(&Report{}, ev)
+}
+
+func present(there bool) []byte {
+	if there {
+		return []byte{}
+	}
+	return nil
+}
