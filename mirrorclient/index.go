@@ -14,13 +14,8 @@ import (
 	"github.com/tofureg/tofureg/provider"
 )
 
-// Limits within an index.
-const (
-	maxVersions = 100_000
-	// maxMembers is of any document. Short members take a few bytes there and much
-	// more in memory.
-	maxMembers = 500_000
-)
+// maxVersions is how many versions an index may have.
+const maxVersions = 100_000
 
 // ProviderVersions lists the versions of p, newest first: "List Available Versions" of
 // the protocol, which tells neither protocols nor platforms. A name that is no version is
@@ -63,7 +58,7 @@ type index struct {
 }
 
 func decodeIndex(resp *httpx.Response) (*index, error) {
-	if err := httpx.CheckMembers(resp.Body, maxMembers); err != nil {
+	if err := httpx.CheckMembers(resp.Body, httpx.MaxListMembers); err != nil {
 		return nil, err
 	}
 	var doc wireIndex

@@ -114,7 +114,7 @@ type (
 )
 
 func decodeDocument(resp *httpx.Response) (map[string]json.RawMessage, error) {
-	if err := httpx.CheckMembers(resp.Body, maxMembers); err != nil {
+	if err := httpx.CheckMembers(resp.Body, httpx.MaxPackageMembers); err != nil {
 		return nil, err
 	}
 	var doc wireDocument

@@ -194,7 +194,8 @@ func TestPackageLimits(t *testing.T) {
 		"101 hashes of another one": {strings.Replace(hashes("plan9_arm", 101), `"other_one":{}`, `"linux_amd64":{"url":"a"}`, 1), nil},
 		"16 MiB":                    {document("linux_amd64", "a") + strings.Repeat(" ", 16<<20-len(document("linux_amd64", "a"))), nil},
 		"16 MiB and a byte":         {strings.Repeat(" ", 16<<20) + "{", provider.ErrTooLarge},
-		"500,000 members":           {`{"archives":{},"x":[` + strings.Repeat("0,", 499_999) + `0,0]}`, provider.ErrTooLarge},
+		"150,000 members":           {`{"archives":{},"x":[` + strings.Repeat("0,", 149_997) + `0,0]}`, provider.ErrNotFound},
+		"150,001 members":           {`{"archives":{},"x":[` + strings.Repeat("0,", 149_998) + `0,0]}`, provider.ErrTooLarge},
 	} {
 		if _, err := find(t, test.body); !errors.Is(err, test.want) {
 			t.Errorf("%s: %v, want %v", name, err, test.want)

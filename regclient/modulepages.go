@@ -13,7 +13,7 @@ import (
 	"github.com/tofureg/tofureg/internal/httpx"
 )
 
-// Limits for lists that come in pages.
+// Limits for lists that come in pages, whose bytes may be maxDocument together.
 const (
 	maxPages    = 100  // requests for one list
 	maxPageSize = 1000 // versions that are asked for at once
@@ -23,6 +23,7 @@ const (
 // beginning. What goes wrong becomes a warning in the list; the error is of a list
 // that is too large. Where the context ends, nobody waits for the list any more.
 func (c *Client) addPages(ctx context.Context, r httpx.Request, list *moduleList, page modulePage) error {
+	r.Limit -= page.bytes
 	first, largest, offset := page.entries, maxPageSize, 0
 	for requests := 1; ; requests++ {
 		next, promised := page.rest(offset)
@@ -40,6 +41,7 @@ func (c *Client) addPages(ctx context.Context, r httpx.Request, list *moduleList
 		switch {
 		case err == nil && got.fresh > 0:
 			got.total = cmp.Or(got.total, page.total)
+			r.Limit -= got.bytes
 			offset, page = next, got
 		case errors.Is(err, fault.ErrTooLarge):
 			return err
@@ -82,10 +84,17 @@ func (p *modulePage) size(offset, largest int) int {
 
 // getPage fetches one page and adds it to the list.
 func (c *Client) getPage(ctx context.Context, r httpx.Request, list *moduleList, offset, limit int) (modulePage, error) {
+	tooLarge := httpx.TooMany("bytes in the pages of one list", maxDocument)
+	if r.Limit <= 0 {
+		return modulePage{}, tooLarge
+	}
 	u := *r.URL
 	u.RawQuery = url.Values{"limit": {strconv.Itoa(limit)}, "offset": {strconv.Itoa(offset)}}.Encode()
 	r.URL = &u
 	resp, err := c.http.Get(ctx, r)
+	if e, ok := err.(*httpx.Error); ok && errors.Is(e.Err, fault.ErrTooLarge) {
+		return modulePage{}, e.Because(tooLarge)
+	}
 	if err != nil {
 		return modulePage{}, err
 	}

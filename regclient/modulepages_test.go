@@ -1,12 +1,16 @@
 package regclient_test
 
 import (
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -159,6 +163,47 @@ func pageOf(first, n int, more string) string {
 		list = append(list, fmt.Sprintf(`{"version":"1.%d.0"}`, first+i))
 	}
 	return `{"modules":[{"versions":[` + strings.Join(list, ",") + `]}]` + more + `}`
+}
+
+// TestModulePagesBytes: the limit of a document holds for all pages of a list together,
+// after inflation, and so does what is remembered of them.
+func TestModulePagesBytes(t *testing.T) {
+	const limit, pages = 16 << 20, 8
+	for _, more := range []int{0, 1} {
+		sent := 0
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			z := gzip.NewWriter(w)
+			defer z.Close()
+			size := limit / pages
+			if sent++; sent == pages {
+				size += more
+			}
+			begin := fmt.Sprintf(`{"total":%d,"modules":[{"versions":[{"version":"%d`, pages, sent)
+			const end = `"}]}]}`
+			_, _ = io.WriteString(z, begin+strings.Repeat("x", size-len(begin)-len(end))+end)
+		}))
+		defer server.Close()
+		c := answering(t, nil)
+		c.AllowHTTP = true
+		c.HTTP = &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+			runtime.GC()
+			var m runtime.MemStats
+			if runtime.ReadMemStats(&m); m.HeapAlloc > 50<<20 {
+				t.Errorf("%d MiB are in use after %d pages", m.HeapAlloc>>20, sent)
+			}
+			there := *r
+			there.URL, _ = url.Parse(server.URL)
+			return http.DefaultTransport.RoundTrip(&there)
+		})}
+		_, err := c.ModuleVersions(t.Context(), network)
+		if want := map[int]error{0: nil, 1: module.ErrTooLarge}[more]; !errors.Is(err, want) || sent != pages {
+			t.Errorf("%d bytes in %d pages: %v, want %v", limit+more, sent, err, want)
+		}
+		if more > 0 && !strings.Contains(fmt.Sprint(err), "more than 16777216 bytes in the pages of one list") {
+			t.Errorf("text: %v", err)
+		}
+	}
 }
 
 // TestModulePageForms: the ways in which a document may tell of further pages.

@@ -215,7 +215,7 @@ func TestModuleVersionsLimits(t *testing.T) {
 			return doc + strings.Repeat(" ", n-len(doc))
 		},
 	}
-	for name, limit := range map[string]int{"versions": 100_000, "members": 2_000_000, "bytes": 16 << 20} {
+	for name, limit := range map[string]int{"versions": 100_000, "members": 500_000, "bytes": 16 << 20} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for n, want := range map[int]error{limit: nil, limit + 1: module.ErrTooLarge} {

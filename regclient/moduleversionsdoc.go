@@ -107,13 +107,14 @@ type modulePage struct {
 	entries int  // that the document has; those without a version do not count
 	fresh   int  // of these, not seen before
 
+	bytes              int64
 	total, limit, next int // as the document states them, 0: not
 }
 
 // add reads a document. Before the first page of a list is added, it is the zero
 // moduleList.
 func (l *moduleList) add(resp *httpx.Response) (modulePage, error) {
-	if err := httpx.CheckMembers(resp.Body, maxMembers); err != nil {
+	if err := httpx.CheckMembers(resp.Body, httpx.MaxListMembers); err != nil {
 		return modulePage{}, err
 	}
 	if err := httpx.CheckList(resp.Body, "versions", maxVersions); err != nil {
@@ -134,7 +135,7 @@ func (l *moduleList) add(resp *httpx.Response) (modulePage, error) {
 	if len(m.Versions) > maxVersions {
 		return modulePage{}, httpx.TooMany("versions", maxVersions)
 	}
-	page := modulePage{known: m.Versions != nil}
+	page := modulePage{known: m.Versions != nil, bytes: int64(len(resp.Body))}
 	page.total = int(max(doc.Total, m.Total, doc.Meta.Total))
 	page.limit = int(max(doc.Limit, m.Limit))
 	page.next = int(doc.Meta.NextOffset)
@@ -214,6 +215,7 @@ func (l *moduleList) addVersion(w *wireModuleVersion) bool {
 // addUnread is addVersion for what is no version. The text is empty where there was
 // nothing, such as null.
 func (l *moduleList) addUnread(text string) bool {
+	text = httpx.Clip(text)
 	first := l.unread[text]
 	if first == 0 || first == l.pages || text == "" {
 		l.counted++
@@ -222,6 +224,6 @@ func (l *moduleList) addUnread(text string) bool {
 		return false
 	}
 	l.unread[text] = l.pages
-	l.notes.Addf("left out a version that is none: %q", httpx.Clip(text))
+	l.notes.Addf("left out a version that is none: %q", text)
 	return text != ""
 }

@@ -64,7 +64,7 @@ func (id *wireID) UnmarshalJSON(data []byte) error {
 
 // decodePackage checks the form of an answer.
 func (c *Client) decodePackage(resp *httpx.Response, key packageKey) (*provider.Package, error) {
-	if err := httpx.CheckMembers(resp.Body, maxMembers); err != nil {
+	if err := httpx.CheckMembers(resp.Body, httpx.MaxPackageMembers); err != nil {
 		return nil, err
 	}
 	var doc wirePackage

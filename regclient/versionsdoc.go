@@ -18,9 +18,6 @@ const (
 	maxVersions  = 100_000
 	maxPlatforms = 1000 // of one version
 	maxProtocols = 100  // of one version
-	// maxMembers is of the whole document. Empty objects take three bytes there
-	// and much more in memory.
-	maxMembers = 2_000_000
 )
 
 // The wire form. Values instead of pointers: a null element is an empty one.
@@ -48,7 +45,7 @@ type versionList struct {
 }
 
 func decodeVersions(resp *httpx.Response) (*versionList, error) {
-	if err := httpx.CheckMembers(resp.Body, maxMembers); err != nil {
+	if err := httpx.CheckMembers(resp.Body, httpx.MaxListMembers); err != nil {
 		return nil, err
 	}
 	if err := httpx.CheckList(resp.Body, "versions", maxVersions); err != nil {

@@ -1,7 +1,6 @@
 package httpx
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -147,15 +146,11 @@ func (f *fetch) receive(resp *http.Response) (*answer, error) {
 	return a, err
 }
 
-// firstGuess bounds what is allocated on the word of a Content-Length.
-const firstGuess = 1 << 20
-
 // readAll reads a body of declared length (-1: none), and one byte more than
 // limit to see whether it is too large. The result is never nil without an error.
 func readAll(r io.Reader, length, limit int64) ([]byte, error) {
-	var buf bytes.Buffer
-	buf.Grow(int(min(max(length, 0), limit, firstGuess)) + bytes.MinRead)
-	n, err := buf.ReadFrom(io.LimitReader(r, max(limit, limit+1))) // the sum may overflow
+	data, err := io.ReadAll(io.LimitReader(r, max(limit, limit+1))) // the sum may overflow
+	n := int64(len(data))
 	switch {
 	case n > limit:
 		return nil, fmt.Errorf("%w: more than %d bytes", fault.ErrTooLarge, limit)
@@ -165,7 +160,7 @@ func readAll(r io.Reader, length, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, broken(err, n)
 	}
-	return buf.Bytes(), nil
+	return data, nil
 }
 
 // broken says that a body ended early, and where.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/weburl"
@@ -45,8 +46,13 @@ func Refusal(err error) *Error {
 	return nil
 }
 
-// CheckMembers refuses documents with max members or more, whose decoded form may be
-// much larger than they are.
+// Limits of members. The decoded form of a short one is much larger than its text.
+const (
+	MaxListMembers    = 500_000 // of a list of versions
+	MaxPackageMembers = 150_000 // of a document about one version
+)
+
+// CheckMembers refuses documents with max members or more.
 func CheckMembers(document []byte, max int) error {
 	if bytes.Count(document, []byte{','}) >= max {
 		return TooMany("members", max)
@@ -136,5 +142,6 @@ func (n *Notes) Lines() []string {
 	return n.list
 }
 
-// Clip keeps what is shown of a bad name short.
-func Clip(s string) string { return s[:min(len(s), 100)] }
+// Clip keeps what is shown or remembered of a bad name short. The result does not keep
+// the whole of s in memory.
+func Clip(s string) string { return strings.Clone(s[:min(len(s), 100)]) }
