@@ -3,21 +3,15 @@ package disco
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
-	"strings"
 
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/httpx"
-	"github.com/tofureg/tofureg/internal/weburl"
 )
 
-const (
-	mediaType    = "application/json"
-	maxRedirects = 5
-)
+const maxRedirects = 5
 
 // fetch asks host for its services, without looking into the cache.
 func (c *Client) fetch(ctx context.Context, host svchost.Hostname) (*Services, error) {
@@ -26,7 +20,7 @@ func (c *Client) fetch(ctx context.Context, host svchost.Hostname) (*Services, e
 		AllowHTTP: c.AllowHTTP, VetoHost: c.VetoHost, Logger: c.Logger, Credentials: c.Credentials,
 	}
 	res, err := client.Get(ctx, httpx.Request{
-		URL: wellKnown(host), Accept: mediaType, TokenFor: host, Limit: maxDocument, Redirects: maxRedirects,
+		URL: wellKnown(host), Accept: httpx.JSON, TokenFor: host, Limit: maxDocument, Redirects: maxRedirects,
 	})
 	if err != nil {
 		e := requestError(host, err)
@@ -51,13 +45,8 @@ func checkResponse(res *httpx.Response) (document, error) {
 	if res.Status != http.StatusOK {
 		return document{}, errors.New("status 200 is wanted")
 	}
-	header := res.Header.Get("Content-Type")
-	if header == "" {
-		return document{}, fmt.Errorf("the answer has no media type, %s is wanted", mediaType)
-	}
-	got, _, _ := strings.Cut(header, ";")
-	if !strings.EqualFold(strings.TrimSpace(got), mediaType) {
-		return document{}, fmt.Errorf("the answer has the media type %s, %s is wanted", weburl.Clean(header, maxShown), mediaType)
+	if err := res.CheckMediaType(); err != nil {
+		return document{}, err
 	}
 	doc, err := parseDocument(res.URL, res.Body)
 	return doc, res.Conceal(err)

@@ -146,7 +146,7 @@ func (o object) ports() (first, last int, err error) {
 	}
 	values, ok := m.array()
 	if !ok {
-		return lowest, highest, nil // so the CLI treats anything but an array
+		return 0, 0, fmt.Errorf(`"ports" is not an array but %s`, kind(m.raw))
 	}
 	refused := fmt.Errorf(`"ports" is not a first and a last port between %d and %d`, lowest, highest)
 	if len(values) != 2 {

@@ -28,8 +28,6 @@ func TestOAuthClient(t *testing.T) {
 		`{"client":"x","grant_types":[],"scopes":null}`:                                   {ID: "x"},
 		`{"client":"x","grant_types":[],"ports":[1024,65535]}`:                            {ID: "x"},
 		`{"client":"x","grant_types":[],"ports":[1e4,10000.0]}`:                           {ID: "x", MinPort: 10000, MaxPort: 10000},
-		`{"client":"x","grant_types":[],"ports":"10000"}`:                                 {ID: "x"},
-		`{"client":"x","grant_types":[],"ports":null}`:                                    {ID: "x"},
 		`{"client":"x","grant_types":[],"CLIENT":"y","Ports":[1,2]}`:                      {ID: "x"},
 	} {
 		if want.MinPort == 0 {
@@ -66,6 +64,8 @@ func TestOAuthClientRefused(t *testing.T) {
 		`{"client":"x","grant_types":["password"]}`:                        `"token" is missing`,
 		`{"client":"x","grant_types":"authz_code",` + good + `}`:           `"grant_types"`,
 		`{"client":"x","grant_types":null,` + good + `}`:                   `"grant_types"`,
+		`{"client":"x","ports":"10000",` + good + `}`:                      `"ports" is not an array but a string`,
+		`{"client":"x","ports":null,` + good + `}`:                         `"ports" is not an array but null`,
 		`{"client":"x","ports":[],` + good + `}`:                           `"ports"`,
 		`{"client":"x","ports":[10000],` + good + `}`:                      `"ports"`,
 		`{"client":"x","ports":[10000,10001,10002],` + good + `}`:          `"ports"`,

@@ -22,11 +22,19 @@ const (
 	ProvidersV1 Service = "providers.v1" // provider registry
 )
 
-// name is the service without its version.
-func (id Service) name() string {
-	name, _, _ := strings.Cut(string(id), ".")
-	return name
+// split returns the name of the service, and whether id has the form NAME.vN. As in the
+// CLI, only tfe may have a minor version, as in "tfe.v2.1".
+func (id Service) split() (name string, ok bool) {
+	name, version, _ := strings.Cut(string(id), ".")
+	major, found := strings.CutPrefix(version, "v")
+	minor := "0"
+	if name == "tfe" && strings.Contains(major, ".") {
+		major, minor, _ = strings.Cut(major, ".")
+	}
+	return name, found && name != "" && isNumber(major) && isNumber(minor)
 }
+
+func isNumber(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
 var (
 	// ErrNoService means that the host does not offer the service, in no
@@ -35,6 +43,9 @@ var (
 	// ErrServiceVersion means that the host offers the service, but in other
 	// versions. It comes in a [*ServiceError], which lists them.
 	ErrServiceVersion = errors.New("service version not offered")
+	// ErrServiceID means that the identifier that was asked for is malformed, so
+	// that no host can offer it. It comes in a [*ServiceError].
+	ErrServiceID = errors.New("invalid service identifier, want NAME.vN")
 )
 
 // A ServiceError says why a host's document has no URL, or no OAuth client, for
@@ -46,7 +57,7 @@ type ServiceError struct {
 	// ErrServiceVersion, and all services of the host for ErrNoService. It is
 	// empty otherwise. It comes from the wire and may hold anything.
 	Offered []Service
-	Err     error // ErrNoService, ErrServiceVersion, or what is wrong with the value
+	Err     error // ErrNoService, ErrServiceVersion, ErrServiceID, or what is wrong with the value
 }
 
 // Error returns a sentence of service, host, cause and what is offered.
@@ -93,9 +104,13 @@ func (s *Services) find(id Service) (member, error) {
 	case ok:
 		return m, nil
 	}
+	name, valid := id.split()
+	if !valid {
+		return member{}, s.fail(id, ErrServiceID)
+	}
 	all := s.IDs()
 	versions := slices.DeleteFunc(slices.Clone(all), func(other Service) bool {
-		return !strings.HasPrefix(string(other), id.name()+".")
+		return !strings.HasPrefix(string(other), name+".")
 	})
 	if len(versions) > 0 {
 		return member{}, &ServiceError{Host: s.host, Service: id, Offered: versions, Err: ErrServiceVersion}

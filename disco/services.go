@@ -101,8 +101,8 @@ func (s *Services) IDs() []Service {
 // reference against it, they add the slash, because otherwise the last part of
 // the path would be lost.
 //
-// The error is a [*ServiceError] for ErrNoService, ErrServiceVersion or a value
-// that is no acceptable URL. In the last case it wraps [ErrInsecure] if all that
+// The error is a [*ServiceError] for ErrNoService, ErrServiceVersion, ErrServiceID or
+// a value that is no acceptable URL. In the last case it wraps [ErrInsecure] if all that
 // is wrong is http.
 func (s *Services) URL(id Service) (*url.URL, error) {
 	m, err := s.find(id)

@@ -234,8 +234,8 @@ func TestNotOffered(t *testing.T) {
 			"module.v1 at example.com: service not offered; the host offers modules.v1"},
 		{`{"modules":"/m/"}`, "modules.v1", disco.ErrNoService, []disco.Service{"modules"},
 			"modules.v1 at example.com: service not offered; the host offers modules"},
-		{`{"\u001b[2J.v1":"/m/"}`, "", disco.ErrNoService, []disco.Service{"\x1b[2J.v1"},
-			` at example.com: service not offered; the host offers \x1b[2J.v1`},
+		{`{"\u001b[2J.v1":"/m/"}`, "a.v1", disco.ErrNoService, []disco.Service{"\x1b[2J.v1"},
+			`a.v1 at example.com: service not offered; the host offers \x1b[2J.v1`},
 		{`{"a1":1,"a2":1,"a3":1,"a4":1,"a5":1,"a6":1,"a7":1,"a8":1,"a9":1}`, "b.v1", disco.ErrNoService,
 			[]disco.Service{"a1", "a2", "a3", "a4", "a5", "a6", "a7", "a8", "a9"},
 			`b.v1 at example.com: service not offered; the host offers a1, a2, a3, a4, a5, a6, a7, a8 and 1 more`},
@@ -251,6 +251,13 @@ func TestNotOffered(t *testing.T) {
 		}
 		if errors.Is(err, disco.ErrNoService) && errors.Is(err, disco.ErrServiceVersion) {
 			t.Errorf("%s in %s: both sentinels match", tt.id, tt.document)
+		}
+	}
+	for _, id := range []disco.Service{"", ".v1", "modules", "modules.", "modules.v", "modules.1", "modules.v1.1", "modules.V1", "modules.v-1", "a.b.v1", "tfe.v", "tfe.v2.", "tfe.v2.x"} {
+		_, err := parse(t, `{"modules.v1":"/m/","tfe.v2":"/t/"}`).URL(id)
+		if failed, ok := errors.AsType[*disco.ServiceError](err); !ok || failed.Service != id || !errors.Is(err, disco.ErrServiceID) ||
+			errors.Is(err, disco.ErrServiceVersion) || errors.Is(err, disco.ErrNoService) {
+			t.Errorf("URL(%q): %v, want ErrServiceID", id, err)
 		}
 	}
 	if _, err := parse(t, `{"login.v2":{}}`).OAuthClient(); !errors.Is(err, disco.ErrServiceVersion) {

@@ -140,7 +140,7 @@ func (c *Client) get(ctx context.Context, p addrs.Provider, document string) (*h
 	}
 	resp, err := c.http.Get(ctx, httpx.Request{
 		URL:       httpx.Endpoint(c.base, p.Host().String(), p.Namespace(), p.Type(), document),
-		Accept:    mediaType,
+		Accept:    httpx.JSON,
 		TokenFor:  c.host,
 		Limit:     maxDocument,
 		Redirects: maxRedirects,

@@ -3,7 +3,6 @@ package mirrorclient
 import (
 	"errors"
 	"fmt"
-	"mime"
 	"net/http"
 	"net/url"
 	"strings"
@@ -14,31 +13,20 @@ import (
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
-const mediaType = "application/json"
-
 // checkMediaType is as strict as the CLIs, which refuse such a mirror altogether: to
 // be lenient here would only defer the trouble of whoever runs it.
 func checkMediaType(resp *httpx.Response) error {
 	if resp.Status != http.StatusOK {
 		return errors.New("status 200 is wanted")
 	}
-	const remedy = ", and " + mediaType + " is wanted: set it for .json files at the server that holds the mirror"
-	header := resp.Header.Get("Content-Type")
-	if header == "" {
-		return errors.New("it has no media type" + remedy)
-	}
-	media, _, _ := strings.Cut(header, ";")
-	media = strings.ToLower(strings.TrimSpace(media))
-	switch {
-	case media == mediaType:
-		return nil
-	case strings.Contains(media, "html"):
+	err := resp.CheckMediaType()
+	if header := resp.Header.Get("Content-Type"); err != nil && strings.Contains(strings.ToLower(header), "html") {
 		return fmt.Errorf("it is a web page (%s), not a document of a mirror: is the base URL right, and is a login needed?", weburl.Clean(header, 100))
 	}
-	if parsed, _, err := mime.ParseMediaType(header); err == nil {
-		header = parsed
+	if err != nil {
+		return fmt.Errorf("%w: set it for .json files at the server that holds the mirror", err)
 	}
-	return fmt.Errorf("it has the media type %s%s", weburl.Clean(header, 100), remedy)
+	return nil
 }
 
 // What an answer looks like where the base URL is that of something else.

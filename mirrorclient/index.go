@@ -30,6 +30,9 @@ func (c *Client) ProviderVersions(ctx context.Context, p addrs.Provider) (*provi
 		if e, ok := err.(*httpx.Error); ok && errors.Is(e.Err, fault.ErrNotFound) {
 			return nil, e.Because(fmt.Errorf("%w%s", e.Err, hintFor(c.base, c.host, p)))
 		}
+		if e, ok := err.(*httpx.Error); ok {
+			return nil, source.PerhapsUnknown(e, "provider")
+		}
 		if err != nil {
 			return nil, err
 		}

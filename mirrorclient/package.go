@@ -57,11 +57,11 @@ func (c *Client) missing(ctx context.Context, refused *httpx.Error, p addrs.Prov
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, fault.ErrNotFound):
-		return fault.ErrNotFound
+		return fmt.Errorf("the mirror does not have the provider: %w", fault.ErrNotFound)
 	case err != nil && absent:
 		return fmt.Errorf("%w; and what versions there are cannot be told: %v", provider.ErrNoVersion, err)
 	case err != nil:
-		return refused.Err
+		return source.PerhapsUnknown(refused, "provider").Err
 	}
 	if _, listed := versions.Find(v); !listed {
 		return versions.Unavailable(v, platform)
@@ -184,6 +184,10 @@ func (c *Client) setArchive(pkg *provider.Package, raw json.RawMessage, doc *ver
 	u, err := c.http.Resolve(doc.resp.URL, archive.URL)
 	if err != nil {
 		return fmt.Errorf("url: %w", err)
+	}
+	if itself := doc.resp.URL; u.Host == itself.Host && u.Path == itself.Path &&
+		(u.RawQuery == "" || u.RawQuery == itself.RawQuery) {
+		return errors.New("url: it leads to the document itself")
 	}
 	hashes, err := parseHashes(archive.Hashes)
 	if err != nil {

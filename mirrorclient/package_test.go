@@ -32,7 +32,8 @@ func TestArchiveURLs(t *testing.T) {
 		"//cdn.example.com/alpha.zip":                    "https://cdn.example.com/alpha.zip",
 		"https://cdn.example.com:8443/alpha.zip":         "https://cdn.example.com:8443/alpha.zip",
 		"https://store.example.com/a.zip?X-Amz-Signature=1f&X-Amz-Date=2": "https://store.example.com/a.zip?X-Amz-Signature=1f&X-Amz-Date=2",
-		"größe.zip": alphaURL + "gr%C3%B6%C3%9Fe.zip",
+		"?file=alpha": alphaURL + "1.2.0.json?file=alpha", // one program may serve both
+		"größe.zip":   alphaURL + "gr%C3%B6%C3%9Fe.zip",
 	} {
 		pkg, err := find(t, document("linux_amd64", ref, goodZH))
 		if err != nil || pkg.URL != want || pkg.SumsURL != "" || pkg.SignatureURL != "" || pkg.Keys != nil || pkg.Filename != "" {
@@ -61,6 +62,10 @@ func TestBadPackage(t *testing.T) {
 		archive(``):                                  "url: it is missing",
 		archive(`"url":""`):                          "url: it is missing",
 		archive(`"url":null`):                        "url: it is missing",
+		archive(`"url":"?"`):                         "url: it leads to the document itself",
+		archive(`"url":"#"`):                         "url: it leads to the document itself",
+		archive(`"url":"1.2.0.json"`):                "url: it leads to the document itself",
+		archive(`"url":"%31.2.0.json?"`):             "url: it leads to the document itself",
 		archive(`"url":1`):                           "JSON",
 		archive(`"url":"a.zip","URL":"b.zip"`):       "second member",
 		archive(`"url":"http://cdn.example.com/a"`):  "Client.AllowHTTP",

@@ -177,7 +177,7 @@ func (c *Client) documentRequest(ctx context.Context, host svchost.Hostname, id 
 	}
 	return httpx.Request{
 		URL:      httpx.Endpoint(base, parts...),
-		Accept:   "application/json",
+		Accept:   httpx.JSON,
 		TokenFor: services.TokenHost(),
 		Limit:    maxDocument,
 	}, nil

@@ -3,6 +3,7 @@ package regclient
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/tofureg/tofureg/addrs"
@@ -34,9 +35,9 @@ func (c *Client) unavailable(ctx context.Context, refused *httpx.Error, p addrs.
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, fault.ErrNotFound):
-		return fault.ErrNotFound
+		return fmt.Errorf("the registry does not have the provider: %w", fault.ErrNotFound)
 	case err != nil:
-		return refused.Err
+		return source.PerhapsUnknown(refused, "provider").Err
 	}
 	if !errors.Is(refused.Err, fault.ErrNotFound) && listed(versions, v, platform) {
 		return refused.Err

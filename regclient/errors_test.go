@@ -39,7 +39,8 @@ func TestUnknownProvider(t *testing.T) {
 			t.Errorf("versions: %v", err)
 		}
 		_, err = c.ProviderPackage(t.Context(), unknown, v120, linux)
-		if !errors.Is(err, provider.ErrNotFound) || errors.Is(err, provider.ErrNoVersion) || errors.Is(err, provider.ErrNoPlatform) {
+		if !errors.Is(err, provider.ErrNotFound) || errors.Is(err, provider.ErrNoVersion) || errors.Is(err, provider.ErrNoPlatform) ||
+			!strings.Contains(err.Error(), "the registry does not have the provider: not found") {
 			t.Errorf("package: %v", err)
 		}
 	}
@@ -47,6 +48,25 @@ func TestUnknownProvider(t *testing.T) {
 	want := "list versions of " + host + "/acme/unknown: https://" + host + "/v1/providers/acme/unknown/versions: HTTP status 404: not found"
 	if !strings.HasPrefix(asError(t, err).Error(), want) {
 		t.Errorf("text\n got %s\nwant %s…", err, want)
+	}
+}
+
+// TestUnknownProviderOr500: some registries mean an unknown provider, but it may as well
+// be a fault.
+func TestUnknownProviderOr500(t *testing.T) {
+	t.Parallel()
+	reg := registry()
+	reg.AddFault(regtest.Fault{Kind: regtest.Versions | regtest.Package, Status: http.StatusInternalServerError})
+	c := client(reg)
+	_, listErr := c.ProviderVersions(t.Context(), alpha)
+	_, findErr := c.ProviderPackage(t.Context(), alpha, v120, linux)
+	for _, err := range []error{listErr, findErr} {
+		if e := asError(t, err); errors.Is(err, provider.ErrNotFound) || e.Status != 500 {
+			t.Errorf("%v", err)
+		}
+		if want := "some servers answer so for a provider that they do not know"; strings.Count(err.Error(), want) != 1 {
+			t.Errorf("got %v, want %q in it", err, want)
+		}
 	}
 }
 

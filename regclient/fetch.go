@@ -63,6 +63,9 @@ func (c *Client) document(ctx context.Context, pkg *provider.Package, name, ref 
 		if err != nil {
 			return nil, err
 		}
+		if len(resp.Body) == 0 { // which is not the same as no document
+			return nil, resp.Unusable(errors.New("it is empty"))
+		}
 		return resp.Body, nil
 	})
 }

@@ -273,19 +273,27 @@ func TestOneFileForBoth(t *testing.T) {
 	}
 }
 
-// TestEvidenceAbsent: nil where the package has no URL, not nil where the file is empty.
+// TestEvidenceAbsent: nil where the package has no URL. A file that is empty is not
+// absent, whatever the policy: a download that needs no signature fails as well.
 func TestEvidenceAbsent(t *testing.T) {
 	t.Parallel()
 	reg := registry()
-	reg.AddFault(regtest.Fault{Kind: regtest.Signature, Raw: []byte{}})
 	c := client(reg)
 	pkg, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ev, err := c.Evidence(t.Context(), pkg)
-	if err != nil || ev.Signature == nil || len(ev.Signature) != 0 || len(ev.Sums) == 0 || ev.Filename != pkg.Filename || ev.Want != "alpha_1.2.0_linux_amd64" {
-		t.Errorf("%+v, %v", ev, err)
+	for name, kind := range map[string]regtest.Kind{"signature": regtest.Signature, "checksums": regtest.Sums} {
+		reg.ClearFaults()
+		reg.AddFault(regtest.Fault{Kind: kind, Raw: []byte{}})
+		_, err := c.Evidence(t.Context(), pkg)
+		if e := asError(t, err); e.Op != "fetch the "+name+" of" || !strings.Contains(err.Error(), "it is empty") || errors.Is(err, provider.ErrNotFound) {
+			t.Errorf("%s: %v", name, err)
+		}
+		options := provider.Options{Policy: verify.Policy{AllowUnsigned: true}}
+		if _, err := provider.Download(t.Context(), c, pkg, filepath.Join(t.TempDir(), "a.zip"), options); err == nil || !strings.Contains(err.Error(), "it is empty") {
+			t.Errorf("%s, AllowUnsigned: %v", name, err)
+		}
 	}
 	reg.Reset()
 	pkg.SumsURL, pkg.SignatureURL = "", ""

@@ -80,9 +80,9 @@ func (c *Client) moduleUnavailable(ctx context.Context, refused *httpx.Error, ke
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, fault.ErrNotFound):
-		return fault.ErrNotFound
+		return fmt.Errorf("the registry does not have the module: %w", fault.ErrNotFound)
 	case err != nil:
-		return perhapsUnknown(refused).Err
+		return source.PerhapsUnknown(refused, "module").Err
 	}
 	_, listed := versions.Find(key.version)
 	switch {

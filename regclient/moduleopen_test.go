@@ -180,6 +180,7 @@ func TestOpenModuleErrors(t *testing.T) {
 }
 
 // TestOpenModuleResumes: a broken transfer goes on where it broke.
+
 func TestOpenModuleResumes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

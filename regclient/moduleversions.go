@@ -3,13 +3,13 @@ package regclient
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"slices"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/internal/source"
 	"github.com/tofureg/tofureg/module"
 )
 
@@ -43,7 +43,7 @@ func (c *Client) listModule(ctx context.Context, m addrs.Module) (*module.Versio
 	}
 	resp, err := c.http.Get(ctx, r)
 	if e, ok := err.(*httpx.Error); ok {
-		return nil, perhapsUnknown(e)
+		return nil, source.PerhapsUnknown(e, "module")
 	}
 	if err != nil {
 		return nil, err
@@ -68,12 +68,4 @@ func (c *Client) listModule(ctx context.Context, m addrs.Module) (*module.Versio
 func (c *Client) moduleRequest(ctx context.Context, m addrs.Module, parts ...string) (httpx.Request, error) {
 	parts = append([]string{m.Namespace(), m.Name(), m.System()}, parts...)
 	return c.documentRequest(ctx, m.Host(), disco.ModulesV1, parts...)
-}
-
-// perhapsUnknown adds to an answer of 500 what it often means.
-func perhapsUnknown(e *httpx.Error) *httpx.Error {
-	if e.Status != http.StatusInternalServerError {
-		return e
-	}
-	return e.Because(fmt.Errorf("%w; some registries answer so for a module that they do not know", e.Err))
 }

@@ -159,13 +159,13 @@ func TestUnknownModuleOr500(t *testing.T) {
 		if e := asError(t, err); errors.Is(err, module.ErrNotFound) || e.Status != 500 {
 			t.Errorf("%v", err)
 		}
-		if want := "some registries answer so for a module that they do not know"; strings.Count(err.Error(), want) != 1 {
+		if want := "some servers answer so for a module that they do not know"; strings.Count(err.Error(), want) != 1 {
 			t.Errorf("got %v, want %q in it", err, want)
 		}
 	}
 	reg.ClearFaults()
 	reg.AddFault(regtest.Fault{Kind: regtest.ModuleVersions, Status: http.StatusBadGateway})
-	if _, err := c.ModuleVersions(t.Context(), network); strings.Contains(err.Error(), "some registries") {
+	if _, err := c.ModuleVersions(t.Context(), network); strings.Contains(err.Error(), "some servers") {
 		t.Errorf("said of 502: %v", err)
 	}
 }

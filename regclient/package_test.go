@@ -141,6 +141,10 @@ func TestUnusablePackages(t *testing.T) {
 		{"size beyond 64 bits", func(doc map[string]any) {
 			packages(map[string]any{"package_size": 1e30})(doc)
 		}, nil, "package_size"},
+		{"a bad protocol", set("protocols", []string{"5.1", "five"}), nil, `protocol "five" is not a version`},
+		{"packages of others only", func(doc map[string]any) {
+			doc["packages"] = map[string]any{"plan9_arm": map[string]any{"hashes": []string{"zh:" + goodSum}}}
+		}, nil, "packages: linux_amd64, the platform asked for, is missing"},
 		{"101 hashes", packages(map[string]any{"hashes": slices.Repeat([]string{"zh:" + goodSum}, 101)}), provider.ErrTooLarge, "100 hashes"},
 		{"101 keys", set("signing_keys", keys(101, "armor")), provider.ErrTooLarge, "100 keys"},
 		{"a key of 1 MiB + 1", set("signing_keys", keys(1, strings.Repeat("x", 1<<20+1))), provider.ErrTooLarge, "1048576 bytes of a key"},
@@ -178,7 +182,11 @@ func keys(n int, armor string) map[string]any {
 func manyPackages(n int) map[string]any {
 	m := map[string]any{}
 	for i := range n {
-		m[fmt.Sprintf("os%d_amd64", i)] = map[string]any{"hashes": []string{"zh:" + goodSum}}
+		name := fmt.Sprintf("os%d_amd64", i)
+		if i == 0 {
+			name = "linux_amd64"
+		}
+		m[name] = map[string]any{"hashes": []string{"zh:" + goodSum}}
 	}
 	return m
 }
@@ -200,7 +208,8 @@ func TestUsablePackages(t *testing.T) {
 		{"upper-case shasum", set("shasum", strings.ToUpper(goodSum)), func(p *provider.Package) bool { return p.SHA256 == zh }},
 		{"protocols unknown", set("protocols", []string{""}), func(p *provider.Package) bool { return p.Protocols == nil }},
 		{"protocols absent", func(doc map[string]any) { delete(doc, "protocols") }, func(p *provider.Package) bool { return p.Protocols == nil }},
-		{"a bad protocol", set("protocols", []string{"five", "5.1"}), func(p *provider.Package) bool { return slices.Equal(p.Protocols, []string{"5.1"}) }},
+		{"an empty protocol", set("protocols", []string{"", "5.1"}), func(p *provider.Package) bool { return slices.Equal(p.Protocols, []string{"5.1"}) }},
+		{"empty packages", packages(map[string]any{}), func(p *provider.Package) bool { return len(p.Hashes) == 0 }},
 		{"an old protocol", set("protocols", []string{"4.0"}), func(p *provider.Package) bool { return errors.Is(p.Fits(provider.Need{}), provider.ErrProtocol) }},
 		{"no filename", set("filename", ""), func(p *provider.Package) bool { return p.Filename == "" }},
 		{"filename of 255 bytes", set("filename", strings.Repeat("x", 255)), func(p *provider.Package) bool { return len(p.Filename) == 255 }},
@@ -222,7 +231,7 @@ func TestUsablePackages(t *testing.T) {
 		{"100 keys", set("signing_keys", keys(100, "armor")), func(p *provider.Package) bool { return len(p.Keys) == 100 }},
 		{"a key of 1 MiB", set("signing_keys", keys(1, strings.Repeat("x", 1<<20))), func(p *provider.Package) bool { return len(p.Keys) == 1 }},
 		{"100 protocols", set("protocols", slices.Repeat([]string{"5.0"}, 100)), func(p *provider.Package) bool { return len(p.Protocols) == 100 }},
-		{"1000 packages", set("packages", manyPackages(1000)), func(p *provider.Package) bool { return len(p.Hashes) == 1000 }},
+		{"1000 packages", packages(manyPackages(1000)), func(p *provider.Package) bool { return len(p.Hashes) == 1000 }},
 		{"100 hashes", packages(map[string]any{"linux_amd64": map[string]any{"hashes": slices.Repeat([]string{"zh:" + goodSum}, 100)}}),
 			func(p *provider.Package) bool { return slices.Equal(p.Hashes[linux], []checksum.Hash{zh}) }},
 		{"size 0 and empty h1", packages(map[string]any{"linux_amd64": map[string]any{"hashes": []string{"h1:", "zh:" + goodSum}, "package_size": 0}}),
@@ -240,7 +249,7 @@ func TestUsablePackages(t *testing.T) {
 		{"an unknown scheme", packages(map[string]any{"linux_amd64": map[string]any{"hashes": []string{"h9:x"}}}),
 			func(p *provider.Package) bool { return len(p.Hashes[linux]) == 1 }},
 		{"nonsense about others", packages(map[string]any{
-			"": nil, "linux": nil, "a_b_c": nil, "windows_amd64": map[string]any{"hashes": []string{"nonsense"}, "package_size": -5}, "darwin_arm64": nil,
+			"linux_amd64": nil, "": nil, "linux": nil, "a_b_c": nil, "windows_amd64": map[string]any{"hashes": []string{"nonsense"}, "package_size": -5}, "darwin_arm64": nil,
 		}), func(p *provider.Package) bool { return len(p.Hashes) == 0 && p.Size == 0 }},
 	}
 	for _, test := range tests {

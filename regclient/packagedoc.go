@@ -79,7 +79,10 @@ func (c *Client) decodePackage(resp *httpx.Response, key packageKey) (*provider.
 	}
 	pkg := &provider.Package{Provider: key.provider, Version: key.version, Platform: key.platform}
 	var lists protocolLists
-	pkg.Protocols, _ = lists.parse(doc.Protocols)
+	var bad string
+	if pkg.Protocols, bad = lists.parse(doc.Protocols); bad != "" {
+		return nil, fmt.Errorf("protocol %q is not a version", httpx.Clip(bad))
+	}
 	if err := c.setURLs(pkg, &doc, resp.URL); err != nil {
 		return nil, err
 	}
@@ -161,6 +164,9 @@ func setKeys(pkg *provider.Package, doc *wirePackage) error {
 func setHashes(pkg *provider.Package, doc *wirePackage) error {
 	if len(doc.Packages) > maxHashed {
 		return httpx.TooMany("packages", maxHashed)
+	}
+	if _, ok := doc.Packages[pkg.Platform.String()]; !ok && len(doc.Packages) > 0 {
+		return fmt.Errorf("packages: %s, the platform asked for, is missing", pkg.Platform)
 	}
 	for name, w := range doc.Packages {
 		if len(w.Hashes) > maxHashes {

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/internal/source"
 	"github.com/tofureg/tofureg/provider"
 )
 
@@ -17,6 +19,9 @@ import (
 func (c *Client) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
 	versions, err := c.versions.Do(ctx, p, (*provider.Versions).Clone, func(ctx context.Context) (*provider.Versions, error) {
 		resp, err := c.get(ctx, p, p.Namespace(), p.Type(), "versions")
+		if e, ok := err.(*httpx.Error); ok {
+			return nil, source.PerhapsUnknown(e, "provider")
+		}
 		if err != nil {
 			return nil, err
 		}

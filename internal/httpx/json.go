@@ -167,11 +167,29 @@ func (r *Response) decode(as func([]byte, any) error, v any) error {
 		return err
 	}
 	r.Conceal(err)
-	sent := r.Header.Get("Content-Type")
-	if media, _, _ := mime.ParseMediaType(sent); media != "application/json" {
-		err = fmt.Errorf("%w (sent as %q)", err, weburl.Clean(sent, maxExcerpt))
+	if r.CheckMediaType() != nil {
+		err = fmt.Errorf("%w (sent as %q)", err, weburl.Clean(r.Header.Get("Content-Type"), maxExcerpt))
 	}
 	return r.Fail(err)
+}
+
+// JSON is the media type of most documents.
+const JSON = "application/json"
+
+// CheckMediaType refuses an answer whose media type is not that of JSON. Like the CLIs, it
+// also refuses parameters that are malformed or come twice.
+func (r *Response) CheckMediaType() error {
+	sent := r.Header.Get("Content-Type")
+	media, _, err := mime.ParseMediaType(sent)
+	switch {
+	case sent == "":
+		return errors.New("it has no media type, and " + JSON + " is wanted")
+	case err != nil:
+		return fmt.Errorf("it has the media type %s, which is malformed, and "+JSON+" is wanted", weburl.Clean(sent, 100))
+	case media != JSON:
+		return fmt.Errorf("it has the media type %s, and "+JSON+" is wanted", weburl.Clean(media, 100))
+	}
+	return nil
 }
 
 // Conceal takes the secrets of the request out of what a [DecodeError] in the chain of

@@ -3,7 +3,9 @@ package source
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"net/http"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/httpx"
@@ -42,6 +44,14 @@ func Missing(err error) error {
 type noFile struct{ error }
 
 func (e *noFile) Unwrap() []error { return []error{e.error, provider.ErrNoFile} }
+
+// PerhapsUnknown adds to an answer of 500 what it often means.
+func PerhapsUnknown(e *httpx.Error, what string) *httpx.Error {
+	if e.Status != http.StatusInternalServerError {
+		return e
+	}
+	return e.Because(fmt.Errorf("%w; some servers answer so for a %s that they do not know", e.Err, what))
+}
 
 // Subject names a package for people.
 func Subject(p addrs.Provider, v addrs.Version, platform addrs.Platform) string {
