@@ -142,7 +142,7 @@ func (c *testCase) report(t *testing.T) string {
 	for _, m := range cfg.Methods() {
 		fmt.Fprintf(&b, "method %s\n", describeMethod(m, c.providers))
 	}
-	if r := cfg.Registry(); r.Retries != 0 || r.Timeout != 0 || r.UserAgent != "" {
+	if r := cfg.Registry(); r.Retries != 1 || r.Timeout != 0 || r.UserAgent != "" {
 		_, more, _ := strings.Cut(r.UserAgent, " ")
 		fmt.Fprintf(&b, "requests: retries %d, timeout %v, user agent ... %s\n", r.Retries, r.Timeout, more)
 	}

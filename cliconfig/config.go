@@ -177,8 +177,10 @@ func (c *Config) userAgent() string {
 }
 
 // limits returns retries and timeout as the clients have them, where 0 is the default
-// and a negative value is none.
+// and a negative value is none. As in the CLI, a document of a registry is asked for
+// again once.
 func (p *protocols) limits() (retries int, timeout time.Duration) {
+	retries = 1
 	if p.retries != nil {
 		retries = orNone(*p.retries)
 	}

@@ -50,7 +50,7 @@
 //     TF_PLUGIN_CACHE_MAY_BREAK_DEPENDENCY_LOCK_FILE, TF_REGISTRY_DISCOVERY_RETRY,
 //     TF_REGISTRY_CLIENT_TIMEOUT (seconds). TF_PROVIDER_DOWNLOAD_RETRY gives way to
 //     download_retry_count of a method; these two are for archives, retry_count and its
-//     variable for all other requests. TF_APPEND_USER_AGENT,
+//     variable for the documents of registries. TF_APPEND_USER_AGENT,
 //     OPENTOFU_ENFORCE_GPG_VALIDATION and OPENTOFU_ENFORCE_GPG_EXPIRATION have no
 //     counterpart in files.
 //   - provider_installation and credentials_helper: one in all files.

@@ -72,7 +72,7 @@ func (c *Config) method(m *Method) provider.Source {
 				Credentials: c.Credentials(), VetoHost: c.VetoHost, Logger: c.Logger,
 			}
 		}
-		return split(client, retries, transfers)
+		return split(client, -1, transfers) // documents once only, as in the CLI
 	case OCIMirror:
 		return &late{open: sync.OnceValues(func() (provider.Source, error) { return c.oci(m) })}
 	}

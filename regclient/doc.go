@@ -48,12 +48,16 @@
 // last; the location of a module is relative to the URL that was asked. Media types
 // are not checked, since static file servers send none or wrong ones.
 //
+// The header X-Terraform-Version, which the CLIs send, is not sent, because a library has
+// no version of OpenTofu or Terraform to state. The example Headers adds it.
+//
 // # Limits
 //
 // Documents may have 16 MiB, SHA256SUMS 4 MiB, signatures 64 KiB; a list 100,000
 // versions, a version 1,000 platforms. What is larger is refused as
 // [provider.ErrTooLarge], never cut. Where a list of module versions comes in pages,
-// 100 of them are read, and a warning says that there are more.
+// 100 of them are read, and a warning says that there are more; the pages may have 16 MiB
+// together.
 //
 // # Errors
 //

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -169,4 +170,45 @@ func ExampleClient_packageCredentials() {
 	fmt.Println(len(evidence.Signature) > 0)
 	// Output:
 	// true
+}
+
+// headers adds a header to the requests for one host.
+type headers struct {
+	host, name, value string
+	next              http.RoundTripper
+}
+
+func (h headers) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Scheme == "https" && r.URL.Host == h.host {
+		r = r.Clone(r.Context())
+		r.Header.Set(h.name, h.value)
+	}
+	return h.next.RoundTrip(r)
+}
+
+// A RoundTripper adds headers for the hosts that they are meant for. It sees each request,
+// also those that a redirect leads to, so nothing reaches an object store.
+func Example_headers() {
+	reg := regtest.New("registry.example.com")
+	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0", Origin: "https://files.example.net"})
+
+	transport := headers{"registry.example.com", "X-Terraform-Version", "1.12.6", reg}
+	client := &regclient.Client{HTTP: &http.Client{Transport: transport}}
+	alpha := addrs.MustParseProvider("registry.example.com/acme/alpha")
+	pkg, err := client.ProviderPackage(context.Background(), alpha, addrs.MustParseVersion("1.2.0"), addrs.CurrentPlatform())
+	if err == nil {
+		_, err = client.Evidence(context.Background(), pkg)
+	}
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, r := range reg.Requests() {
+		fmt.Printf("%s %q\n", r.Host, r.Header.Get("X-Terraform-Version"))
+	}
+	// Output:
+	// registry.example.com "1.12.6"
+	// registry.example.com "1.12.6"
+	// files.example.net ""
+	// files.example.net ""
 }

@@ -33,7 +33,7 @@ const callbackPath = "/login"
 
 // A listener waits on the loopback interface for the browser to come back.
 type listener struct {
-	net    net.Listener
+	nets   []net.Listener // one for each address that "localhost" may mean
 	port   string
 	server *http.Server
 	logger *slog.Logger
@@ -51,21 +51,42 @@ type listener struct {
 	serving sync.WaitGroup
 }
 
-// listen takes one of the ports, in random order.
+// listen takes one of the ports, in random order. Browsers may take "localhost" for
+// either address of the loopback interface, so the port is taken at both, lest another
+// user listens at one of them.
 func listen(ctx context.Context, first, last int) (*listener, error) {
-	var config net.ListenConfig
+	addresses := []string{"127.0.0.1"}
+	if probe, err := new(net.ListenConfig).Listen(ctx, "tcp6", "[::1]:0"); err == nil {
+		_ = probe.Close()
+		addresses = append(addresses, "::1")
+	}
 	var err error
 	for _, i := range rand.Perm(last - first + 1) {
 		if ctx.Err() != nil {
 			return nil, fault.Ended(ctx)
 		}
 		port := strconv.Itoa(first + i)
-		var l net.Listener
-		if l, err = config.Listen(ctx, "tcp4", net.JoinHostPort("127.0.0.1", port)); err == nil {
-			return &listener{net: l, port: port}, nil
+		var nets []net.Listener
+		if nets, err = listenAt(ctx, addresses, port); err == nil {
+			return &listener{nets: nets, port: port}, nil
 		}
 	}
 	return nil, &PortError{Min: first, Max: last, Err: err}
+}
+
+// listenAt takes the port at all addresses, or at none.
+func listenAt(ctx context.Context, addresses []string, port string) (nets []net.Listener, err error) {
+	for _, address := range addresses {
+		l, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(address, port))
+		if err != nil {
+			for _, l := range nets {
+				_ = l.Close()
+			}
+			return nil, err
+		}
+		nets = append(nets, l)
+	}
+	return nets, nil
 }
 
 // redirect returns the URL to which the browser comes back.
@@ -88,7 +109,9 @@ func (l *listener) serve() {
 		ConnState:         l.keep,
 	}
 	l.server.SetKeepAlivesEnabled(false)
-	l.serving.Go(func() { _ = l.server.Serve(l.net) }) // which returns when it is closed
+	for _, n := range l.nets {
+		l.serving.Go(func() { _ = l.server.Serve(n) }) // which returns when it is closed
+	}
 }
 
 // ended reports whether the login is over.

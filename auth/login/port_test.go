@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,19 +17,19 @@ import (
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
-// hold takes n ports of the loopback interface that follow each other, and returns the
-// first.
-func hold(t *testing.T, n int) int {
+// hold takes n ports that follow each other at an address of the loopback interface, and
+// returns the first.
+func hold(t *testing.T, address string, n int) int {
 	t.Helper()
 	for range 100 {
 		var list []net.Listener
 		first := 0
 		for i := range n {
-			address := "127.0.0.1:0"
+			port := 0
 			if i > 0 {
-				address = (&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: first + i}).String()
+				port = first + i
 			}
-			l, err := net.Listen("tcp4", address)
+			l, err := net.Listen("tcp", net.JoinHostPort(address, strconv.Itoa(port)))
 			if err != nil {
 				break
 			}
@@ -55,7 +56,7 @@ func hold(t *testing.T, n int) int {
 // own.
 func TestPorts(t *testing.T) {
 	t.Parallel()
-	first := hold(t, 3)
+	first := hold(t, "127.0.0.1", 3)
 	c := client(registry(regtest.Login{MinPort: first, MaxPort: first + 2}))
 	c.Open = func(string) error { t.Error("opened"); return nil }
 	_, err := c.Login(t.Context(), host)
@@ -72,6 +73,40 @@ func TestPorts(t *testing.T) {
 	c.Discovery = cancelling{&disco.Client{HTTP: c.HTTP}, cancel}
 	if _, err := c.Login(ctx, host); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, want Canceled", err)
+	}
+}
+
+// TestPortsOfAnother: "localhost" may lead to [::1] as well, where another user may be
+// waiting for the code.
+func TestPortsOfAnother(t *testing.T) {
+	t.Parallel()
+	if l, err := net.Listen("tcp6", "[::1]:0"); err != nil {
+		t.Skip("skipped: IPv6 is not installed")
+	} else {
+		l.Close()
+	}
+	first := hold(t, "::1", 3)
+	c := client(registry(regtest.Login{MinPort: first, MaxPort: first + 2}))
+	c.Open = func(string) error { return errors.New("opened") }
+	if _, err := c.Login(t.Context(), host); !errors.As(err, new(*login.PortError)) {
+		t.Errorf("%v, want a *PortError", err)
+	}
+	// Where the port is free, both addresses are taken.
+	c = client(registry(regtest.Login{}))
+	c.Open = func(page string) error {
+		back, _ := url.Parse(query(t, page).Get("redirect_uri"))
+		for _, address := range []string{"127.0.0.1", "::1"} {
+			conn, err := net.Dial("tcp", net.JoinHostPort(address, back.Port()))
+			if err != nil {
+				t.Errorf("Dial(%s): %v", address, err)
+				continue
+			}
+			conn.Close()
+		}
+		return errors.New("no browser")
+	}
+	if _, err := c.Login(t.Context(), host); err == nil || !strings.Contains(err.Error(), "no browser") {
+		t.Error(err)
 	}
 }
 
