@@ -204,9 +204,9 @@ func (l Location) MayBePage() bool {
 // what the registry says comes first, then what the user wrote. The error is an
 // [*addrs.ParseError] if subdir leads out of it.
 func (l Location) WithSubdir(subdir string) (*Location, error) {
-	joined, err := joinSubdir(l.Subdir, subdir)
-	if err != nil {
-		return nil, err
+	joined, reason := joinSubdir(l.Subdir, subdir)
+	if reason != "" {
+		return nil, refuse(subdir, reason)
 	}
 	l.Subdir = joined
 	return &l, nil

@@ -1,7 +1,6 @@
 package module
 
 import (
-	"errors"
 	"net/url"
 	"path"
 	"regexp"
@@ -138,13 +137,9 @@ func splitSubdir(s string) (address, subdir string) {
 }
 
 // within adds a subdirectory to the one there is.
-func (p *parser) within(subdir string) string {
-	joined, err := joinSubdir(p.Subdir, subdir)
-	if e, ok := errors.AsType[*addrs.ParseError](err); ok {
-		return e.Reason
-	}
-	p.Subdir = joined
-	return ""
+func (p *parser) within(subdir string) (reason string) {
+	p.Subdir, reason = joinSubdir(p.Subdir, subdir)
+	return reason
 }
 
 // detect makes a URL of what has no scheme.

@@ -1,0 +1,60 @@
+package inflate
+
+import (
+	"encoding/binary"
+	"io"
+)
+
+// need makes at least n bits ready, at most 48. It waits for no byte that the
+// stream need not have.
+func (r *Reader) need(n uint) error {
+	for r.nbits < n {
+		if rest := r.buf[r.pos:]; len(rest) >= 8 {
+			r.bits |= binary.LittleEndian.Uint64(rest) << r.nbits
+			r.pos += int((63 - r.nbits) / 8)
+			r.nbits |= 56
+			return nil
+		}
+		if r.pos == len(r.buf) {
+			if err := r.more(); err != nil {
+				return err
+			}
+			continue
+		}
+		r.bits |= uint64(r.buf[r.pos]) << r.nbits
+		r.pos++
+		r.nbits += 8
+	}
+	return nil
+}
+
+// take removes the next n bits, which must be ready, and returns them.
+func (r *Reader) take(n uint) uint64 {
+	v := r.bits & (1<<n - 1)
+	r.bits >>= n
+	r.nbits -= n
+	return v
+}
+
+// more replaces buf, of which all was taken.
+func (r *Reader) more() error {
+	// Discard has no error within what is buffered.
+	_, _ = r.in.Discard(len(r.buf))
+	r.buf, r.pos = nil, 0
+	if _, err := r.in.Peek(1); err == io.EOF {
+		return io.ErrUnexpectedEOF
+	} else if err != nil {
+		return err
+	}
+	r.buf, _ = r.in.Peek(r.in.Buffered())
+	return nil
+}
+
+// giveBack puts whole bytes that were taken too early back into buf. Those from
+// an earlier buf were not taken too early: see need.
+func (r *Reader) giveBack() {
+	n := min(int(r.nbits/8), r.pos)
+	r.pos -= n
+	r.nbits -= uint(8 * n)
+	r.bits &= 1<<r.nbits - 1
+}

@@ -1,0 +1,138 @@
+package inflate
+
+import (
+	"bufio"
+	"encoding/binary"
+	"hash/crc32"
+	"io"
+)
+
+// A GzipReader decodes a gzip file: RFC 1952. A GzipReader must not be used by
+// several goroutines at the same time.
+type GzipReader struct {
+	in       *bufio.Reader
+	r        *Reader
+	inMember bool
+	sum      uint32 // CRC-32 of the header, then of the content
+	size     uint32 // of the content, modulo 2^32
+	err      error
+}
+
+// NewGzipReader returns a GzipReader that decodes the file that in holds, which
+// may have several members and nothing else.
+func NewGzipReader(in *bufio.Reader) *GzipReader {
+	return &GzipReader{in: in, r: NewReader(in)}
+}
+
+// Read implements [io.Reader]. Its errors are those of [Reader.Read]. The error
+// is ErrCorrupt too if a checksum does not match, or if data follows that is no
+// member.
+func (z *GzipReader) Read(p []byte) (int, error) {
+	for z.err == nil {
+		if !z.inMember {
+			z.err = z.header()
+			continue
+		}
+		n, err := z.r.Read(p)
+		if err == nil {
+			z.sum = crc32.Update(z.sum, crc32.IEEETable, p[:n])
+			z.size += uint32(n)
+			return n, nil
+		}
+		z.err = err
+		if err == io.EOF {
+			z.err = z.trailer()
+		}
+	}
+	return 0, z.err
+}
+
+// The flags of a header: RFC 1952, section 2.3.1.
+const (
+	flagHeaderSum = 1 << 1
+	flagExtra     = 1 << 2
+	flagName      = 1 << 3
+	flagComment   = 1 << 4
+)
+
+// header reads the header of a member: RFC 1952, section 2.3.
+func (z *GzipReader) header() error {
+	var h [10]byte
+	z.sum = 0
+	if err := z.next(h[:]); err != nil {
+		return err
+	}
+	if h[0] != 0x1f || h[1] != 0x8b || h[2] != 8 {
+		return ErrCorrupt
+	}
+	flags := h[3]
+	if flags&flagExtra != 0 {
+		if err := z.next(h[:2]); err != nil {
+			return err
+		}
+		if err := z.next(make([]byte, binary.LittleEndian.Uint16(h[:]))); err != nil {
+			return err
+		}
+	}
+	for _, flag := range []byte{flagName, flagComment} {
+		if flags&flag != 0 {
+			if err := z.skipString(); err != nil {
+				return err
+			}
+		}
+	}
+	if flags&flagHeaderSum != 0 {
+		want := uint16(z.sum)
+		if err := z.next(h[:2]); err != nil {
+			return err
+		}
+		if binary.LittleEndian.Uint16(h[:]) != want {
+			return ErrCorrupt
+		}
+	}
+	z.r.Reset(z.in)
+	z.inMember, z.sum, z.size = true, 0, 0
+	return nil
+}
+
+// skipString skips a string of at most 511 bytes and the zero behind it:
+// compress/gzip accepts no longer ones.
+func (z *GzipReader) skipString() error {
+	var b [1]byte
+	for range 512 {
+		if err := z.next(b[:]); err != nil {
+			return err
+		}
+		if b[0] == 0 {
+			return nil
+		}
+	}
+	return ErrCorrupt
+}
+
+// next reads a part of a header.
+func (z *GzipReader) next(p []byte) error {
+	if _, err := io.ReadFull(z.in, p); err == io.EOF {
+		return io.ErrUnexpectedEOF
+	} else if err != nil {
+		return err
+	}
+	z.sum = crc32.Update(z.sum, crc32.IEEETable, p)
+	return nil
+}
+
+// trailer reads what follows the content of a member, RFC 1952, section 2.3.1,
+// and returns io.EOF if that is the end of the file.
+func (z *GzipReader) trailer() error {
+	var t [8]byte
+	sum := z.sum
+	if err := z.next(t[:]); err != nil {
+		return err
+	}
+	if binary.LittleEndian.Uint32(t[:]) != sum || binary.LittleEndian.Uint32(t[4:]) != z.size {
+		return ErrCorrupt
+	}
+	z.inMember = false
+	_, err := z.in.Peek(1)
+	return err
+}
