@@ -1,6 +1,8 @@
 // Package archive reads archives that come from a stranger. Whatever an archive
-// claims, reading it takes bounded memory and time, and what it holds can be
-// written below one directory on every operating system, to the same effect.
+// claims, reading it takes bounded memory and time, and what it holds becomes the same
+// files below one directory on every operating system. Windows has no files with < > | ? *
+// or " in their names and says so when one is written. Such names pass here: repositories
+// of modules have them, and they are no other file anywhere.
 //
 // An archive is refused whole, before anything of it is written (but for what
 // [UnpackAhead] has written before there was a whole), if it holds

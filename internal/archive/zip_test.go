@@ -278,7 +278,7 @@ func TestCheckName(t *testing.T) {
 			t.Errorf("CheckName(%q) = %v, want ErrArchive", name, err)
 		}
 	}
-	for _, name := range []string{"a", "a/", "a/b", "a.b", "com0x", "ünï", "terraform-provider-a_v1.0.0_x5", "a b", strings.Repeat("n", 255) + "/" + strings.Repeat("n", 255)} {
+	for _, name := range []string{"a", "a/", "a/b", "a.b", "com0x", "ünï", "terraform-provider-a_v1.0.0_x5", "a b", "policies/*.json", `<what?>|"`, strings.Repeat("n", 255) + "/" + strings.Repeat("n", 255)} {
 		if err := archive.CheckName(name); err != nil {
 			t.Errorf("CheckName(%q) = %v", name, err)
 		}
