@@ -161,6 +161,9 @@ func (n *names) make(p, folded place, dir bool) (*node, error) {
 		n.known = make(map[place]*node)
 	}
 	made := &node{place: p, dir: dir}
-	n.known[p], n.known[folded] = made, made
+	n.known[p] = made
+	if folded != p {
+		n.known[folded] = made
+	}
 	return made, nil
 }

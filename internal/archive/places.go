@@ -157,15 +157,25 @@ const maxDescriptor = 24
 // descriptor returns the length of the descriptor of m at the beginning of b, 0 if there is
 // none. It has one of four forms: with a signature or without, with long sizes or short.
 func (m *member) descriptor(b []byte) int {
-	le := binary.LittleEndian
-	crc := le.AppendUint32(nil, m.crc)
-	long := le.AppendUint64(le.AppendUint64(slices.Clone(crc), uint64(m.packed)), uint64(m.Size))
-	short := le.AppendUint32(le.AppendUint32(crc, uint32(m.packed)), uint32(m.Size))
 	const signature = "PK\x07\x08"
-	for _, form := range [][]byte{append([]byte(signature), long...), append([]byte(signature), short...), long, short} {
-		if bytes.HasPrefix(b, form) {
-			return len(form)
+	if rest, ok := bytes.CutPrefix(b, []byte(signature)); ok {
+		if n := m.unsigned(rest); n > 0 {
+			return len(signature) + n
 		}
+	}
+	return m.unsigned(b)
+}
+
+// unsigned is descriptor for those without a signature.
+func (m *member) unsigned(b []byte) int {
+	le := binary.LittleEndian
+	switch {
+	case len(b) < 12 || le.Uint32(b) != m.crc:
+		return 0
+	case len(b) >= 20 && le.Uint64(b[4:]) == uint64(m.packed) && le.Uint64(b[12:]) == uint64(m.Size):
+		return 20
+	case le.Uint32(b[4:]) == uint32(m.packed) && le.Uint32(b[8:]) == uint32(m.Size):
+		return 12
 	}
 	return 0
 }
