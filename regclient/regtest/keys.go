@@ -146,14 +146,12 @@ func (k *Key) SignArmored(document []byte) []byte {
 func (k *Key) sign(document []byte) *packet.Signature {
 	public := &k.signer.PublicKey
 	sig := &packet.Signature{
-		Version:           public.Version,
-		SigType:           packet.SigTypeBinary,
-		PubKeyAlgo:        public.PubKeyAlgo,
-		Hash:              crypto.SHA256,
-		CreationTime:      k.signs,
-		IssuerKeyId:       &public.KeyId,
-		IssuerKeyVersion:  uint8(public.Version),
-		IssuerFingerprint: public.Fingerprint,
+		Version:      public.Version,
+		SigType:      packet.SigTypeBinary,
+		PubKeyAlgo:   public.PubKeyAlgo,
+		Hash:         crypto.SHA256,
+		CreationTime: k.signs,
+		IssuerKeyId:  &public.KeyId,
 	}
 	hash, err := sig.PrepareSign(nil)
 	if err == nil {
