@@ -108,34 +108,50 @@ func (b *block) edit(e *edits, now Entry) {
 	for _, a := range b.extra {
 		e.replace(a.line, "")
 	}
-	next := b.top
+	next := b.editVersion(e, now, b.top)
+	next = b.editConstraints(e, now, next)
+	b.editHashes(e, now, next)
+}
+
+// editVersion sets the version, and adds it at next if it is missing. It returns where the
+// argument after it goes.
+func (b *block) editVersion(e *edits, now Entry, next int) int {
 	if b.version == nil {
 		e.insertLines(next, string(appendVersion(nil, now)))
-	} else {
-		e.replace(b.version.value, quote(now.Version.String()))
-		next = b.version.line.stop
+		return next
 	}
+	e.replace(b.version.value, quote(now.Version.String()))
+	return b.version.line.stop
+}
+
+// editConstraints sets, adds or removes the constraints as editVersion does. An empty text
+// says as well that there are none.
+func (b *block) editConstraints(e *edits, now Entry, next int) int {
+	there, want := b.constraints != nil, !now.Constraints.IsZero()
 	switch {
-	case b.constraints == nil && !now.Constraints.IsZero():
+	case there && want:
+		e.replace(b.constraints.value, quote(now.Constraints.String()))
+		return b.constraints.line.stop
+	case want:
 		e.insertLines(next, string(appendConstraints(nil, now)))
 		b.align(e, now)
-	case b.constraints == nil:
-	case now.Constraints.IsZero() && e.src[b.constraints.value.start:b.constraints.value.stop] == `""`: // says so
-	case now.Constraints.IsZero():
+	case there && e.src[b.constraints.value.start:b.constraints.value.stop] != `""`:
 		e.replace(b.constraints.line, "")
 		b.align(e, now)
-	default:
-		e.replace(b.constraints.value, quote(now.Constraints.String()))
-		next = b.constraints.line.stop
 	}
-	switch {
-	case b.hashes == nil && len(now.Hashes) > 0:
+	return next
+}
+
+// editHashes sets, adds or removes the hashes. Those that cannot be read stay.
+func (b *block) editHashes(e *edits, now Entry, next int) {
+	otherVersion := b.entry.Version != now.Version
+	switch there, want := b.hashes != nil, len(now.Hashes) > 0; {
+	case there && want && (otherVersion || !slices.Equal(b.entry.Hashes, now.Hashes)):
+		e.replace(b.hashes.value, relist(e.src, b.hashes, now.Hashes, otherVersion))
+	case want && !there:
 		e.insertLines(next, string(appendHashes(nil, now)))
-	case b.hashes == nil, now.Unreadable:
-	case len(now.Hashes) == 0:
+	case there && !want && !now.Unreadable:
 		e.replace(b.hashes.line, "")
-	case !slices.Equal(b.entry.Hashes, now.Hashes) || b.entry.Version != now.Version:
-		e.replace(b.hashes.value, relist(e.src, b.hashes, now.Hashes, b.entry.Version != now.Version))
 	}
 }
 

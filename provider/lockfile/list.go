@@ -10,92 +10,96 @@ import (
 
 // An element is one of a list in brackets, with the comments around it.
 type element struct {
-	above  []string      // comments before it
-	value  span          // empty at a comma or bracket with nothing before it
-	tokens int           // how many are in value
-	first  token         // of value
-	behind []string      // comments after it in its line
-	last   bool          // nothing but comments came after the last comma or element
-	hash   checksum.Hash // set by read
+	above  []string // comments before it
+	value  span     // empty at a comma with nothing before it, and at the end of the list
+	tokens int      // how many are in value
+	first  token    // of value
+	behind []string // comments after it in its line
+	last   bool     // it is the end of the list, which has only comments above it
+
+	hash checksum.Hash // set by read
 }
 
 // elements returns those of the list that is the value of a. They are separated by
-// commas. The last one is always empty.
+// commas. The end of the list is the last one.
 func elements(src string, a *argument) iter.Seq[element] {
 	return func(yield func(element) bool) {
-		l := lister{scanner: scanner{src: src, pos: a.first.end}}
-		for {
-			t, problem := l.next()
-			if problem != nil || t.end == a.value.stop {
-				break
-			}
-			if l.add(t) && !yield(l.done) {
+		l := lister{scanner: scanner{src: src, pos: a.first.end}, end: a.value.stop}
+		inLine, below := l.comments()
+		l.above = append(inLine, below...)
+		for !l.atEnd() {
+			if !yield(l.element()) {
 				return
 			}
-		}
-		if l.waits && !yield(l.previous) || l.current.tokens > 0 && !yield(l.current) {
-			return
 		}
 		yield(element{above: l.above, last: true})
 	}
 }
 
-// A lister puts elements together.
+// A lister reads the elements of a list.
 type lister struct {
 	scanner
-	current  element
-	previous element // before the comma, if it waits for the comments behind it
-	waits    bool
-	done     element  // what add completed
-	above    []string // comments for the next element
-	depth    int      // of brackets within an element
-	lines    int      // that ended since the last element or comma
+	end   int      // of the list
+	token token    // the next one, which is not read yet
+	above []string // comments that were read before it, for the next element
 }
 
-// add takes the next token. It reports whether that completes an element.
-func (l *lister) add(t token) bool {
-	e := &l.current
-	switch {
-	case t.kind == newline:
-		l.lines++
-	case t.kind == comment && l.depth > 0:
-	case t.kind == comment && l.lines == 0 && e.tokens > 0:
-		e.behind = append(e.behind, l.text(t))
-	case t.kind == comment && l.lines == 0 && l.waits && !l.previous.closed():
-		l.previous.behind = append(l.previous.behind, l.text(t))
-	case t.kind == comment:
-		l.above = append(l.above, l.text(t))
-	case t.kind == comma && l.depth == 0:
-		if e.tokens == 0 {
-			e.value = span{t.start, t.start}
-		}
-		completes := l.waits
-		l.done, l.previous, l.waits, l.current, l.lines = l.previous, *e, true, element{}, 0
-		return completes
-	default:
-		completes := e.tokens == 0 && l.waits
-		if completes {
-			l.done, l.waits = l.previous, false
-		}
-		if e.tokens == 0 {
-			e.first, e.value.start, e.above = t, t.start, l.above
-		}
-		// Comments between the tokens of one element are in its text already.
-		e.tokens, e.value.stop, e.behind, l.above, l.lines = e.tokens+1, t.end, nil, nil, 0
-		switch t.kind {
+// atEnd reports whether only the closing bracket is left.
+func (l *lister) atEnd() bool { return l.token.end == l.end || l.token.kind == atEOF }
+
+// element reads a value, the comma behind it, and the comments around that.
+func (l *lister) element() element {
+	e := element{value: span{l.token.start, l.token.start}}
+	for depth := 0; !l.atEnd() && (depth > 0 || l.token.kind != comma); e.tokens++ {
+		switch l.token.kind {
 		case opening:
-			l.depth++
+			depth++
 		case closing:
-			l.depth--
+			depth--
 		}
-		return completes
+		if e.tokens == 0 {
+			e.first, e.above = l.token, l.above
+		}
+		// Comments between two tokens of the value are part of its text.
+		e.value.stop = l.token.end
+		e.behind, l.above = l.comments()
 	}
-	return false
+	if l.token.kind == comma {
+		inLine, below := l.comments()
+		if e.lineIsFull() {
+			l.above = append(l.above, inLine...)
+		} else {
+			e.behind = append(e.behind, inLine...)
+		}
+		l.above = append(l.above, below...)
+	}
+	return e
 }
 
-// closed reports whether nothing more fits into the line of e, because a comment goes
-// on to its end.
-func (e *element) closed() bool {
+// comments reads up to the next token that is neither comment nor line break. It returns
+// the comments in the present line, and those below.
+func (l *lister) comments() (inLine, below []string) {
+	for newLine := false; ; {
+		t, problem := l.next()
+		switch {
+		case problem != nil:
+			l.token = token{} // the end: the parser has reported it
+			return inLine, below
+		case t.kind == newline:
+			newLine = true
+		case t.kind != comment:
+			l.token = t
+			return inLine, below
+		case newLine:
+			below = append(below, l.text(t))
+		default:
+			inLine = append(inLine, l.text(t))
+		}
+	}
+}
+
+// lineIsFull reports whether the last comment behind e takes the rest of the line.
+func (e *element) lineIsFull() bool {
 	return len(e.behind) > 0 && !strings.HasPrefix(e.behind[len(e.behind)-1], "/*")
 }
 
@@ -152,24 +156,25 @@ func (e *element) read(src string) *problem {
 }
 
 // relist returns the list that is the value of a with the hashes want, which are
-// sorted. What is already there keeps its place and its comments. With fresh, elements
-// that are no hashes are dropped too.
-func relist(src string, a *argument, want []checksum.Hash, fresh bool) string {
-	list := []element{{above: comments(src, a.value), last: true}}
-	if a.isList(src) {
-		list = slices.Collect(elements(src, a))
+// sorted. What is already there keeps its place and its comments. If the version is
+// another one, elements that are no hashes are dropped too.
+func relist(src string, a *argument, want []checksum.Hash, otherVersion bool) string {
+	list := elements(src, a)
+	if !a.isList(src) {
+		list = slices.Values([]element{{above: comments(src, a.value), last: true}})
 	}
 	there := map[checksum.Hash]bool{}
-	for i := range list {
-		_ = list[i].read(src) // what has a problem is no hash, or is written anew
-		there[list[i].hash] = true
+	for e := range list {
+		_ = e.read(src) // what has a problem is no hash, or is written anew
+		there[e.hash] = true
 	}
 	missing := slices.DeleteFunc(slices.Clone(want), func(h checksum.Hash) bool { return there[h] })
 	b := []byte("[\n")
-	for _, e := range list {
-		_, keep := slices.BinarySearchFunc(want, e.hash, checksum.Hash.Compare)
-		if e.hash.IsZero() {
-			keep = e.tokens > 0 && !fresh
+	for e := range list {
+		_ = e.read(src)
+		keep := e.tokens > 0 && !otherVersion
+		if !e.hash.IsZero() {
+			_, keep = slices.BinarySearchFunc(want, e.hash, checksum.Hash.Compare)
 		}
 		for len(missing) > 0 && (e.last || keep && !e.hash.IsZero() && missing[0].Compare(e.hash) < 0) {
 			b = appendElement(b, missing[0].String())

@@ -5,137 +5,113 @@ import (
 	"unicode/utf8"
 )
 
-// maxDepth bounds how deep brackets and interpolations are nested.
+// maxDepth bounds how deep brackets, texts and interpolations are nested.
 const maxDepth = 100
 
-// A layer is what the scanner is inside of, within a text that has interpolations:
-// "a ${f("b ${c}")}" has four of them at its innermost place.
-type layer struct {
-	kind   kind   // quoted, heredoc, or anything for the expression in ${ } or %{ }
-	marker string // of a heredoc: what closes it
-	fresh  bool   // in a heredoc: at the start of a line
-	braces int    // in an expression: how many are open
+// A template is a quoted text or a heredoc. Interpolations ${ } and %{ } in it hold
+// expressions, which can hold texts again. Each is one level deeper than what it is in.
+type template struct {
+	*scanner
+	start int // offset of the outermost text
 }
 
 // template returns the end of the quoted text or heredoc that starts at i.
 func (s *scanner) template(i int) (int, *problem) {
-	start := i
-	var buf [4]layer
-	open := append(buf[:0], layer{kind: anything}) // not closed by what starts at i
-	for first := true; first || len(open) > 1; first = false {
-		if i >= len(s.src) {
-			return 0, wrong(start, "text that starts here is not closed")
-		}
-		if len(open)-1 > maxDepth {
-			return 0, wrong(i, "nested more than %d deep", maxDepth)
-		}
-		var inner *layer
-		var closed bool
-		var p *problem
-		switch top := &open[len(open)-1]; top.kind {
-		case quoted:
-			i, inner, closed, p = s.inQuoted(i)
-		case heredoc:
-			i, inner, closed, p = s.inHeredoc(i, top)
-		default:
-			i, inner, closed, p = s.inExpression(i, top)
-		}
-		switch {
-		case p != nil:
-			return 0, p
-		case closed:
-			open = open[:len(open)-1]
-		case inner != nil:
-			open = append(open, *inner)
-		}
-	}
-	return i, nil
-}
-
-// inQuoted goes on at i, inside of quotes. It returns where to go on, and the layer
-// that begins there or whether this one ends.
-func (s *scanner) inQuoted(i int) (next int, inner *layer, closed bool, p *problem) {
-	for ; i < len(s.src); i++ {
-		switch c := s.src[i]; {
-		case c == '"':
-			return i + 1, nil, true, nil
-		case c == '\n' || c == '\r':
-			return 0, nil, false, wrong(i, "text in quotes runs over the end of the line")
-		case c == '\\':
-			if i++; i < len(s.src) && s.src[i] < utf8.RuneSelf {
-				if s.src[i] == '\n' || s.src[i] == '\r' {
-					i-- // the line ends, which is the problem
-				}
-				continue
-			}
-			i-- // what follows is not ASCII and is checked as such
-		case c == '$' || c == '%':
-			size, opens := s.sequence(i)
-			if opens {
-				return i + size, &layer{kind: anything}, false, nil
-			}
-			i += size - 1
-		case c >= utf8.RuneSelf:
-			size := s.runeLen(i)
-			if size == 0 {
-				return 0, nil, false, s.invalid(i)
-			}
-			i += size - 1
-		}
-	}
-	return i, nil, false, nil
-}
-
-// inHeredoc is inQuoted for the heredoc top.
-func (s *scanner) inHeredoc(i int, top *layer) (next int, inner *layer, closed bool, p *problem) {
-	for ; i < len(s.src); i++ {
-		if top.fresh {
-			top.fresh = false
-			// Without a line break after it, the marker closes nothing.
-			line, _, more := strings.Cut(s.src[i:], "\n")
-			if more && strings.TrimSpace(line) == top.marker {
-				return i + len(strings.TrimSuffix(line, "\r")), nil, true, nil
-			}
-		}
-		switch c := s.src[i]; {
-		case c == '\n':
-			top.fresh = true
-		case c == '$' || c == '%':
-			size, opens := s.sequence(i)
-			if opens {
-				return i + size, &layer{kind: anything}, false, nil
-			}
-			i += size - 1
-		case c >= utf8.RuneSelf:
-			size := s.runeLen(i)
-			if size == 0 {
-				return 0, nil, false, s.invalid(i)
-			}
-			i += size - 1
-		}
-	}
-	return i, nil, false, nil
-}
-
-// inExpression is inQuoted for the expression top. It reads one token.
-func (s *scanner) inExpression(i int, top *layer) (next int, inner *layer, closed bool, p *problem) {
-	switch c := s.src[i]; {
-	case c == '"':
-		return i + 1, &layer{kind: quoted}, false, nil
-	case c == ' ' || c == '\t':
-		return i + 1, nil, false, nil
-	case c == '{':
-		top.braces++
-		return i + 1, nil, false, nil
-	case c == '}':
-		top.braces--
-		return i + 1, nil, top.braces < 0, nil
-	}
+	t := template{s, i}
 	if marker, body, ok := s.heredoc(i); ok {
-		return body, &layer{kind: heredoc, marker: marker, fresh: true}, false, nil
+		return t.heredocLines(body, marker, 1)
 	}
-	_, next, p = s.token(i)
-	return next, nil, false, p
+	return t.quoted(i+1, 1)
+}
+
+// quoted returns the end of the quoted text that goes on at i, on this level.
+func (t template) quoted(i, level int) (end int, p *problem) {
+	for i < len(t.src) && p == nil {
+		switch c := t.src[i]; {
+		case c == '"':
+			return i + 1, nil
+		case c == '\n' || c == '\r':
+			return 0, wrong(i, "text in quotes runs over the end of the line")
+		case c == '\\' && i+1 < len(t.src) && strings.IndexByte(`"\$%`, t.src[i+1]) >= 0:
+			i += 2
+		default:
+			i, p = t.character(i, level)
+		}
+	}
+	return 0, t.unclosed(p)
+}
+
+// heredocLines returns the end of the heredoc whose lines go on at i. The marker without a
+// line break after it closes nothing.
+func (t template) heredocLines(i int, marker string, level int) (end int, p *problem) {
+	for lineStart := true; i < len(t.src) && p == nil; {
+		if lineStart {
+			line, _, more := strings.Cut(t.src[i:], "\n")
+			if more && strings.TrimSpace(line) == marker {
+				return i + len(strings.TrimSuffix(line, "\r")), nil
+			}
+		}
+		lineStart = t.src[i] == '\n'
+		i, p = t.character(i, level)
+	}
+	return 0, t.unclosed(p)
+}
+
+// character returns the end of the character or interpolation at i.
+func (t template) character(i, level int) (end int, p *problem) {
+	switch c := t.src[i]; {
+	case c == '$' || c == '%':
+		size, opens := t.sequence(i)
+		if opens {
+			return t.expression(i+size, level+1)
+		}
+		return i + size, nil
+	case c >= utf8.RuneSelf:
+		r, size := utf8.DecodeRuneInString(t.src[i:])
+		if r == utf8.RuneError && size == 1 {
+			return 0, t.invalid(i)
+		}
+		return i + size, nil
+	}
+	return i + 1, nil
+}
+
+// expression returns the end of the interpolation whose expression starts at i.
+func (t template) expression(i, level int) (end int, p *problem) {
+	if level > maxDepth {
+		return 0, wrong(i, "nested more than %d deep", maxDepth)
+	}
+	for braces := 0; i < len(t.src) && p == nil; {
+		switch c := t.src[i]; {
+		case c == '}' && braces == 0:
+			return i + 1, nil
+		case c == '}':
+			braces--
+			i++
+		case c == '{':
+			braces++
+			i++
+		case c == ' ' || c == '\t':
+			i++
+		case c == '"':
+			i, p = t.quoted(i+1, level+1)
+		default:
+			if marker, body, ok := t.heredoc(i); ok {
+				i, p = t.heredocLines(body, marker, level+1)
+			} else {
+				_, i, p = t.token(i)
+			}
+		}
+	}
+	return 0, t.unclosed(p)
+}
+
+// unclosed returns p, or the problem that the source ends within a text.
+func (t template) unclosed(p *problem) *problem {
+	if p != nil {
+		return p
+	}
+	return wrong(t.start, "text that starts here is not closed")
 }
 
 // sequence returns the length of what the $ or % at i starts, and whether that opens an
@@ -151,27 +127,16 @@ func (s *scanner) sequence(i int) (size int, opens bool) {
 	return 1, false
 }
 
-// runeLen returns the length of the character at i, or 0 if it is not UTF-8.
-func (s *scanner) runeLen(i int) int {
-	r, size := utf8.DecodeRuneInString(s.src[i:])
-	if r == utf8.RuneError && size == 1 {
-		return 0
-	}
-	return size
-}
-
 // heredoc returns the marker of the heredoc that starts at i, and the offset of its
 // first line.
 func (s *scanner) heredoc(i int) (marker string, body int, ok bool) {
-	if !strings.HasPrefix(s.src[i:], "<<") {
+	rest, ok := strings.CutPrefix(s.src[i:], "<<")
+	if !ok {
 		return "", 0, false
 	}
-	i += 2
-	if strings.HasPrefix(s.src[i:], "-") {
-		i++
-	}
+	i = len(s.src) - len(strings.TrimPrefix(rest, "-"))
 	end := s.identEnd(i)
-	rest := strings.TrimPrefix(s.src[end:], "\r")
+	rest = strings.TrimPrefix(s.src[end:], "\r")
 	if end == i || !strings.HasPrefix(rest, "\n") {
 		return "", 0, false
 	}
