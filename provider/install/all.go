@@ -31,7 +31,7 @@ func (d *Dir) All() iter.Seq2[*Package, error] {
 			return
 		}
 		defer o.close()
-		o.walk("", 4, func(s *spot, err error) bool {
+		o.walk("", 4, func(s *location, err error) bool {
 			if err != nil {
 				return yield(nil, failed("list", d.subject(), err))
 			}
@@ -44,7 +44,7 @@ func (d *Dir) All() iter.Seq2[*Package, error] {
 func (d *Dir) subject() string { return "plugin directory " + d.Path }
 
 // walk calls found for each name of a package that is so many levels below dir.
-func (o *opened) walk(dir string, levels int, found func(*spot, error) bool) bool {
+func (o *openDir) walk(dir string, levels int, found func(*location, error) bool) bool {
 	names, err := o.list(path.Join(".", dir), -1)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return found(nil, err)
@@ -68,8 +68,8 @@ func (o *opened) walk(dir string, levels int, found func(*spot, error) bool) boo
 	return true
 }
 
-// parse returns the spot of this name, nil if there can be none.
-func (o *opened) parse(name string) *spot {
+// parse returns the location of this name, nil if no package can be there.
+func (o *openDir) parse(name string) *location {
 	parts := strings.Split(name, "/")
 	host, err := svchost.Parse(parts[0])
 	if err != nil {
@@ -87,7 +87,7 @@ func (o *opened) parse(name string) *spot {
 	if err != nil {
 		return nil
 	}
-	s, err := o.spot(p, v, on)
+	s, err := o.locate(p, v, on)
 	if err != nil || s.name != name {
 		return nil
 	}
@@ -138,8 +138,8 @@ func (d *Dir) Prune(ctx context.Context, keep func(*Package) bool) ([]*Package, 
 }
 
 // remove takes a package out of the directory.
-func (o *opened) remove(ctx context.Context, pkg *Package) error {
-	s, err := o.spot(pkg.Provider, pkg.Version, pkg.Platform)
+func (o *openDir) remove(ctx context.Context, pkg *Package) error {
+	s, err := o.locate(pkg.Provider, pkg.Version, pkg.Platform)
 	if err != nil {
 		return err
 	}
@@ -156,5 +156,5 @@ func (o *opened) remove(ctx context.Context, pkg *Package) error {
 	if err := s.root.Rename(s.name, st.name+"/old"); notExistIsNil(err) != nil {
 		return err
 	}
-	return s.forget()
+	return s.removeNote()
 }

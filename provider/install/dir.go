@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"slices"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/fault"
@@ -108,7 +107,7 @@ func (d *Dir) lookup(ctx context.Context, p addrs.Provider, v addrs.Version, on 
 		return nil, err
 	}
 	defer o.close()
-	s, err := o.spot(p, v, on)
+	s, err := o.locate(p, v, on)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +116,7 @@ func (d *Dir) lookup(ctx context.Context, p addrs.Provider, v addrs.Version, on 
 		return nil, err
 	}
 	var local []checksum.Hash
-	if policy.Accept == nil || hasH1(policy.Accept) {
+	if policy.Accept == nil || checksum.HasScheme(policy.Accept, checksum.SchemeH1) {
 		h1, err := pkg.H1(ctx)
 		if err != nil {
 			return nil, err
@@ -129,10 +128,6 @@ func (d *Dir) lookup(ctx context.Context, p addrs.Provider, v addrs.Version, on 
 		return nil, err
 	}
 	return &Installed{Package: *pkg, Report: report, Reused: true}, nil
-}
-
-func hasH1(list []checksum.Hash) bool {
-	return slices.ContainsFunc(list, func(h checksum.Hash) bool { return h.Scheme() == checksum.SchemeH1 })
 }
 
 // failed makes a *provider.Error of err, if it is not one yet.

@@ -19,12 +19,12 @@ type Options struct {
 	// Policy decides whether a package is accepted; see [provider.Options].
 	Policy verify.Policy
 
-	// Progress is told each step of the job; nil: nobody is. It is called by one
-	// goroutine at a time and holds up the job while it runs.
+	// Progress, if not nil, is called for each step. Calls never overlap, and Install
+	// waits for them.
 	Progress func(provider.Event)
 
-	// Link says how a package that its source holds unpacked gets in. The zero LinkMode
-	// is Copy here.
+	// Link says how a package that its source holds unpacked gets into the directory. If
+	// empty, [Symlink] is used.
 	Link LinkMode
 }
 
@@ -57,16 +57,16 @@ func (d *Dir) Install(ctx context.Context, src provider.Fetcher, pkg *provider.P
 	if pkg == nil {
 		return nil, failed("install", pkg.String(), errors.New("the package is nil"))
 	}
-	opened, err := d.create()
+	dir, err := d.create()
 	if err != nil {
 		return nil, failed("install", pkg.String(), err)
 	}
-	defer opened.close()
-	s, err := opened.spot(pkg.Provider, pkg.Version, pkg.Platform)
+	defer dir.close()
+	s, err := dir.locate(pkg.Provider, pkg.Version, pkg.Platform)
 	if err != nil {
 		return nil, failed("install", pkg.String(), err)
 	}
-	i := &installation{spot: s, src: src, from: pkg, o: o, before: s.readNote()}
+	i := &installation{location: s, src: src, from: pkg, o: o, before: s.readNote()}
 	done, err := i.run(ctx)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -80,7 +80,7 @@ func (d *Dir) Install(ctx context.Context, src provider.Fetcher, pkg *provider.P
 
 // installation is one call of Install.
 type installation struct {
-	*spot
+	*location
 	src    provider.Fetcher
 	from   *provider.Package
 	o      Options
@@ -101,7 +101,7 @@ func (i *installation) run(ctx context.Context) (*Installed, error) {
 		return nil, err
 	}
 	defer l.Release()
-	n := i.news(i.before)
+	n := i.noteSince(i.before)
 	if waited || n != nil {
 		if done, err := i.reuse(ctx, n); done != nil || err != nil {
 			return done, err
@@ -113,7 +113,7 @@ func (i *installation) run(ctx context.Context) (*Installed, error) {
 	}
 	defer st.release()
 	if i.from.Dir != "" {
-		return i.adopt(ctx, st)
+		return i.installUnpacked(ctx, st)
 	}
 	return i.fetch(ctx, st)
 }
@@ -128,7 +128,7 @@ func (i *installation) fetch(ctx context.Context, st *staging) (*Installed, erro
 		return nil, err
 	}
 	defer f.Close()
-	early, stop, err := st.unpackAhead(ctx, f, i.o.Policy.Limits)
+	early, stop, err := st.startUnpacking(ctx, f, i.o.Policy.Limits)
 	if err != nil {
 		return nil, err
 	}
@@ -146,17 +146,17 @@ func (i *installation) fetch(ctx context.Context, st *staging) (*Installed, erro
 	}
 	e.Kind = provider.EventVerified
 	i.send(e)
-	done, err := i.settle(ctx, st, st.tree(), n.Tree)
+	done, err := i.putInPlace(ctx, st, st.tree(), n.Tree)
 	if err != nil {
 		return nil, err
 	}
 	done.Report, done.Fetched = report, got.Size
-	_ = i.leave(st, *n) // without it those who wait do the work once more
+	_ = i.writeNote(st, *n) // without it those who wait do the work once more
 	return done, nil
 }
 
 // unpack judges what has arrived, and has what is not unpacked yet unpacked for that.
-func (i *installation) unpack(ctx context.Context, early *ahead, f *os.File, got *provider.Received) (*verify.Report, *note, error) {
+func (i *installation) unpack(ctx context.Context, early *unpacker, f *os.File, got *provider.Received) (*verify.Report, *note, error) {
 	n := &note{Size: got.Size, ZH: got.ZH}
 	report, err := i.o.Policy.JudgeArchive(ctx, got.Evidence, verify.Archive{
 		Size: got.Size, ZH: got.ZH, WantH1: true,
@@ -172,7 +172,7 @@ func (i *installation) unpack(ctx context.Context, early *ahead, f *os.File, got
 }
 
 // unpackAll unpacks what is not unpacked yet and returns the h1 hashes of all.
-func (i *installation) unpackAll(ctx context.Context, early *ahead, f *os.File, size int64) (packed, tree checksum.Hash, err error) {
+func (i *installation) unpackAll(ctx context.Context, early *unpacker, f *os.File, size int64) (packed, tree checksum.Hash, err error) {
 	z, err := archive.OpenZip(ctx, f, size, archive.Limits(i.o.Policy.Limits))
 	if err != nil {
 		return packed, tree, failed("unpack", i.from.String(), err)
@@ -197,9 +197,10 @@ func sumsOf(files []archive.File, directories bool) iter.Seq2[string, [32]byte] 
 	}
 }
 
-// settle gives what is finished its place, unless the same content is there.
-func (i *installation) settle(ctx context.Context, st *staging, finished string, h1 checksum.Hash) (*Installed, error) {
-	if pkg, err := i.same(ctx, h1); err != nil {
+// putInPlace moves a finished package with this h1 to its location, unless one with the
+// same content is there.
+func (i *installation) putInPlace(ctx context.Context, st *staging, finished string, h1 checksum.Hash) (*Installed, error) {
+	if pkg, err := i.holding(ctx, []checksum.Hash{h1}); err != nil {
 		return nil, err
 	} else if pkg != nil {
 		return &Installed{Package: *pkg, Reused: true}, nil

@@ -38,9 +38,9 @@
 // # Sharing
 //
 // Under its final name there is never a part of a package, nor one that was not verified:
-// Install unpacks into a working place below ".tofureg", at the top of the directory, and
+// Install unpacks into a staging directory below ".tofureg", at the top of the directory, and
 // moves a package into place as a whole, when it is on disk. What dead processes leave in
-// working places is cleared by those who come later.
+// staging directories is cleared by those who come later.
 //
 // For each package the file OS_ARCH.lock beside it is locked, as OpenTofu does from
 // version 1.10 on, so that of all who want a package one downloads it and the others wait
@@ -57,7 +57,7 @@
 // Terraform and older versions of OpenTofu take no lock and may write to a package while
 // it is installed here, or while it is used; Lookup then refuses it, and the next Install
 // repairs it. Terraform and OpenTofu look at each name after they have listed a directory;
-// in the rare case that one in a working place is gone by then, they stop and want to be run
+// in the rare case that one in a staging directory is gone by then, they stop and want to be run
 // again.
 //
 // No file of a package is ever written to once it is in place, and a package with the
@@ -66,7 +66,7 @@
 //
 // A client that lists the whole directory, as the CLI does for a mirror and a cache, stops
 // if a name disappears that it has just read. Installing makes that possible only for the
-// instant in which a package leaves its working place; pruning takes away names that are
+// instant in which a package leaves its staging directory; pruning takes away names that are
 // in use, so it wants a quiet moment.
 //
 // Who can write to a directory can put anything into it, at any time after it was checked.
@@ -89,7 +89,7 @@
 //
 // # Archives
 //
-// An archive is unpacked into the working place while it arrives, and what was unpacked
+// An archive is unpacked into the staging directory while it arrives, and what was unpacked
 // counts if it is, file by file, what the directory at the end of the archive describes;
 // otherwise it is unpacked once more. Content is inflated once, and hashed as it is written.
 //

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/verify"
@@ -37,13 +38,13 @@ func (in *Installer) run(ctx context.Context, requirements map[addrs.Provider]ad
 		return &Result{Lock: lock}, err
 	}
 	lock.Migrate()
-	parallel := cmp.Or(in.Parallel, defaultParallel)
+	parallel := cmp.Or(max(in.Parallel, 0), defaultParallel)
 	r := &run{
 		Installer: in, dry: dry, lock: lock,
 		platform: cmp.Or(in.Platform, addrs.CurrentPlatform()),
 		asking:   &provider.Gate{Parallel: parallel},
 		packages: &provider.Gate{Parallel: parallel},
-		report:   oneAtATime(in.Progress),
+		report:   flight.InTurn(in.Progress),
 	}
 	r.others = slices.Compact(slices.SortedFunc(slices.Values(in.LockPlatforms), addrs.Platform.Compare))
 	r.others = slices.DeleteFunc(r.others, func(p addrs.Platform) bool { return p == r.platform })
@@ -115,17 +116,3 @@ type computed struct{ *verify.Report }
 
 // Recordable implements lockfile.Recorder.
 func (c computed) Recordable() []checksum.Hash { return c.Local }
-
-// oneAtATime makes report safe for concurrent use; nil is silent.
-func oneAtATime(report func(provider.Event)) func(provider.Event) {
-	if report == nil {
-		return func(provider.Event) {}
-	}
-	calls := make(chan func(provider.Event), 1)
-	calls <- report
-	return func(e provider.Event) {
-		report := <-calls
-		defer func() { calls <- report }()
-		report(e)
-	}
-}

@@ -15,9 +15,7 @@ func (j *job) unlocked(ctx context.Context, own []checksum.Hash) []addrs.Platfor
 	if !j.locked || len(j.others) == 0 {
 		return slices.Clone(j.others)
 	}
-	hashes := slices.Concat(j.lock.Accept(j.s.Provider, j.s.Version), own)
-	slices.SortFunc(hashes, checksum.Hash.Compare)
-	if j.archives(ctx, slices.Compact(hashes)) > len(j.others) {
+	if j.archives(ctx, checksum.Sorted(j.lock.Accept(j.s.Provider, j.s.Version), own)) > len(j.others) {
 		return nil
 	}
 	return slices.Clone(j.others)

@@ -72,7 +72,7 @@ func TestMisuse(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1)
 	for name, in := range map[string]*install.Installer{
-		"Dir": {Source: s.in.Source}, "Parallel": {Dir: s.in.Dir, Parallel: -1},
+		"Dir":           {Source: s.in.Source},
 		"LockPlatforms": {Dir: s.in.Dir, LockPlatforms: make([]addrs.Platform, 1)},
 	} {
 		result, err := in.Ensure(t.Context(), s.want, nil)

@@ -3,7 +3,6 @@ package install
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/tofureg/tofureg/addrs"
@@ -39,7 +38,7 @@ type Installer struct {
 	// package is downloaded and verified again.
 	TrustCache bool
 
-	// Link says how a package gets from Cache into Dir; zero: [Symlink].
+	// Link says how a package gets from Cache into Dir. If empty, [Symlink] is used.
 	Link LinkMode
 
 	// Policy returns what decides about the packages of a provider; nil means the zero
@@ -90,7 +89,8 @@ type Installer struct {
 	// as on some systems, there should be another place.
 	TempDir string
 
-	// Parallel is how many packages are worked on at once; 0: 32.
+	// Parallel is the maximum number of packages that are worked on at once. If 0 or less,
+	// 32 is used.
 	Parallel int
 
 	// Progress is told each step; nil: nobody is. Each call of Ensure calls it from one
@@ -109,7 +109,7 @@ type Installer struct {
 // not be locked for all platforms. Err says why.
 const EventFailed provider.EventKind = "failed"
 
-// defaultParallel is what Installer.Parallel means by 0.
+// defaultParallel is used if Installer.Parallel is not set.
 const defaultParallel = 32
 
 // Ensure installs a version of each required provider that its constraint allows, and
@@ -150,8 +150,6 @@ func (in *Installer) check() error {
 	switch {
 	case in.Dir == nil:
 		return errors.New("install: Installer.Dir is nil")
-	case in.Parallel < 0:
-		return fmt.Errorf("install: Installer.Parallel is %d", in.Parallel)
 	case slices.Contains(in.LockPlatforms, addrs.Platform{}):
 		return errors.New("install: one of Installer.LockPlatforms is empty")
 	}

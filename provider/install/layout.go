@@ -12,15 +12,15 @@ import (
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
-// opened is a plugin directory in use. What is done with it stays within it, whatever
-// links somebody plants there.
-type opened struct {
+// openDir is a plugin directory in use. All work stays within it, whatever links another
+// process plants there.
+type openDir struct {
 	root *os.Root
 	base string // its absolute path
 }
 
 // open opens the directory if it is there.
-func (d *Dir) open() (*opened, error) {
+func (d *Dir) open() (*openDir, error) {
 	if d == nil || d.Path == "" {
 		return nil, errors.New("the plugin directory has no path")
 	}
@@ -32,11 +32,11 @@ func (d *Dir) open() (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &opened{root, base}, nil
+	return &openDir{root, base}, nil
 }
 
 // create opens the directory, and makes it if need be.
-func (d *Dir) create() (*opened, error) {
+func (d *Dir) create() (*openDir, error) {
 	o, err := d.open()
 	if !errors.Is(err, fs.ErrNotExist) {
 		return o, err
@@ -47,32 +47,32 @@ func (d *Dir) create() (*opened, error) {
 	return d.open()
 }
 
-func (o *opened) close() { o.root.Close() }
+func (o *openDir) close() { o.root.Close() }
 
 // path returns the absolute path of a name in the directory.
-func (o *opened) path(name string) string { return filepath.Join(o.base, filepath.FromSlash(name)) }
+func (o *openDir) path(name string) string { return filepath.Join(o.base, filepath.FromSlash(name)) }
 
-// spot is where a package is, or is to be.
-type spot struct {
-	*opened
+// location is where a package is in a plugin directory, or is to be.
+type location struct {
+	*openDir
 	pkg  Package // as it would be if it were no link
 	name string  // HOST/NAMESPACE/TYPE/VERSION/OS_ARCH
 }
 
-func (o *opened) spot(p addrs.Provider, v addrs.Version, on addrs.Platform) (*spot, error) {
+func (o *openDir) locate(p addrs.Provider, v addrs.Version, on addrs.Platform) (*location, error) {
 	if p.IsZero() || v.IsZero() || on.IsZero() {
 		return nil, errors.New("provider, version or platform is missing")
 	}
 	name := path.Join(p.Host().Display(), p.Namespace(), p.Type(), v.String(), on.String())
-	return &spot{opened: o, name: name, pkg: Package{Provider: p, Version: v, Platform: on, Dir: o.path(name)}}, nil
+	return &location{openDir: o, name: name, pkg: Package{Provider: p, Version: v, Platform: on, Dir: o.path(name)}}, nil
 }
 
 // lockName is the name of the file that the CLI locks as well. It is beside the package,
 // whose hash it would change.
-func (s *spot) lockName() string { return s.name + ".lock" }
+func (s *location) lockName() string { return s.name + ".lock" }
 
 // parents returns the directories that lead to the package, the top one first.
-func (s *spot) parents() []string {
+func (s *location) parents() []string {
 	var list []string
 	for i, c := range s.name {
 		if c == '/' {
@@ -82,9 +82,9 @@ func (s *spot) parents() []string {
 	return list
 }
 
-// look returns what is at the spot, unverified. A link that cannot be followed, for whatever
-// reason, leads to no package: it can be replaced like one that leads nowhere.
-func (s *spot) look() (*Package, error) {
+// look returns the package at the location, unverified. A link that cannot be followed
+// leads to no package: it can be replaced like a link that leads nowhere.
+func (s *location) look() (*Package, error) {
 	for _, dir := range s.parents() {
 		if err := s.isDir(dir); err != nil {
 			return nil, notInstalled(err)
@@ -118,7 +118,7 @@ func notInstalled(err error) error {
 
 // isDir returns an error if there is no directory of this name, or a link to one, which
 // the CLI does not follow either.
-func (o *opened) isDir(name string) error {
+func (o *openDir) isDir(name string) error {
 	info, err := o.root.Lstat(name)
 	switch {
 	case err != nil:
@@ -132,7 +132,7 @@ func (o *opened) isDir(name string) error {
 }
 
 // mkdir makes a directory, or makes sure that it is there.
-func (o *opened) mkdir(name string) error {
+func (o *openDir) mkdir(name string) error {
 	err := o.root.Mkdir(name, 0o755)
 	if errors.Is(err, fs.ErrExist) {
 		return o.isDir(name)
@@ -141,7 +141,7 @@ func (o *opened) mkdir(name string) error {
 }
 
 // sync makes the names in directories durable.
-func (o *opened) sync(dirs []string) error {
+func (o *openDir) sync(dirs []string) error {
 	for _, dir := range dirs {
 		if err := fsx.SyncDir(o.path(dir)); err != nil {
 			return err
@@ -151,7 +151,7 @@ func (o *opened) sync(dirs []string) error {
 }
 
 // mkdirs makes the directories that lead to the package.
-func (s *spot) mkdirs() error {
+func (s *location) mkdirs() error {
 	for _, dir := range s.parents() {
 		if err := s.mkdir(dir); err != nil {
 			return err

@@ -11,12 +11,13 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// LinkMode says how a package gets from one directory into another. Where the
-// file system, or the right of the user, does not allow what is asked for, it is copied.
+// LinkMode says how a package gets from one directory into another. If the file system
+// does not support the mode, or the user may not use it, the package is copied. The empty
+// LinkMode is [Symlink].
 type LinkMode string
 
-// The modes. With the first two, whoever can write to the one directory changes what is
-// in the other.
+// The modes. With [Symlink] and [HardLink], a process that writes to one of the directories
+// changes the content of the other.
 const (
 	// Symlink makes an absolute symbolic link to the package, as the CLI does.
 	Symlink LinkMode = "symlink"
@@ -29,23 +30,26 @@ const (
 	Copy LinkMode = "copy"
 )
 
-func (m LinkMode) check() error {
+// effective returns the mode to use.
+func (m LinkMode) effective() (LinkMode, error) {
 	switch m {
+	case "":
+		return Symlink, nil
 	case Symlink, HardLink, Reflink, Copy:
-		return nil
+		return m, nil
 	}
-	return fmt.Errorf("unknown link mode %.20q", string(m))
+	return "", fmt.Errorf("unknown link mode %.20q", string(m))
 }
 
-// Place puts a package of another directory into d: from a cache that is shared into the
-// directory of a project. The zero LinkMode is Symlink here.
+// Place puts a package of another directory into d, for example from a shared cache into
+// the directory of a project.
 //
-// The package must have been verified, as [Dir.Lookup] and [Dir.Install] have done; its
-// Report says what it may consist of. Unless it is only linked to as a whole, it is hashed
-// on the way and compared with that. Limits were the affair of the verification.
+// The package must have been verified by [Dir.Lookup] or [Dir.Install]. Unless Place only
+// makes a symbolic link, it hashes the package on the way and compares the h1 with the
+// Report. Limits have no effect here.
 //
-// If d has the package already, with this content, it stays as it is. Anything else that
-// is there is replaced, as Install does, and under the same lock.
+// If d has a package with this content, it stays. Anything else that is there is replaced,
+// as [Dir.Install] does, and under the same lock.
 func (d *Dir) Place(ctx context.Context, from *Installed, how LinkMode) (*Package, error) {
 	if from == nil {
 		return nil, failed("place", "no package", errors.New("the package is nil"))
@@ -61,10 +65,7 @@ func (d *Dir) Place(ctx context.Context, from *Installed, how LinkMode) (*Packag
 }
 
 func (d *Dir) place(ctx context.Context, from *Installed, how LinkMode) (*Package, error) {
-	if how == "" {
-		how = Symlink
-	}
-	if from.Report == nil || !hasH1(from.Report.Local) {
+	if from.Report == nil || !checksum.HasScheme(from.Report.Local, checksum.SchemeH1) {
 		return nil, errors.New("nothing is known of the content of the package")
 	}
 	o, err := d.create()
@@ -72,7 +73,7 @@ func (d *Dir) place(ctx context.Context, from *Installed, how LinkMode) (*Packag
 		return nil, err
 	}
 	defer o.close()
-	s, err := o.spot(from.Provider, from.Version, from.Platform)
+	s, err := o.locate(from.Provider, from.Version, from.Platform)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +82,10 @@ func (d *Dir) place(ctx context.Context, from *Installed, how LinkMode) (*Packag
 		return nil, err
 	}
 	defer l.Release()
-	if pkg, err := s.has(ctx, from); pkg != nil || err != nil {
+	if pkg, err := s.look(); err == nil && sameFile(pkg.Dir, from.Dir) {
+		return pkg, nil
+	}
+	if pkg, err := s.holding(ctx, from.Report.Local); pkg != nil || err != nil {
 		return pkg, err
 	}
 	st, err := s.stage()
@@ -89,8 +93,8 @@ func (d *Dir) place(ctx context.Context, from *Installed, how LinkMode) (*Packag
 		return nil, err
 	}
 	defer st.release()
-	r := &replica{content: content{ctx}, staging: st, from: from.Dir, how: how, typ: from.Provider.Type(), trusted: true}
-	finished, err := r.make(func(h1 checksum.Hash) error {
+	p := &placement{content: content{ctx}, staging: st, from: from.Dir, how: how, typ: from.Provider.Type(), trusted: true}
+	finished, err := p.make(func(h1 checksum.Hash) error {
 		_, err := verify.Policy{Accept: from.Report.Local}.Judge(verify.Evidence{}, -1, []checksum.Hash{h1})
 		return err
 	})
@@ -103,28 +107,12 @@ func (d *Dir) place(ctx context.Context, from *Installed, how LinkMode) (*Packag
 	return s.look()
 }
 
-// has returns the package at the spot if it is the other one, or has its content.
-func (s *spot) has(ctx context.Context, from *Installed) (*Package, error) {
-	pkg, err := s.look()
+// sameFile reports whether both names lead to the same directory.
+func sameFile(a, b string) bool {
+	first, err := os.Stat(a)
 	if err != nil {
-		if errors.Is(err, ErrNotInstalled) {
-			err = nil
-		}
-		return nil, err
+		return false
 	}
-	if here, err := os.Stat(pkg.Dir); err == nil {
-		if there, err := os.Stat(from.Dir); err == nil && os.SameFile(here, there) {
-			return pkg, nil
-		}
-	}
-	h1, err := pkg.H1(ctx)
-	if err != nil {
-		return nil, ctx.Err()
-	}
-	for _, h := range from.Report.Local {
-		if h == h1 {
-			return pkg, nil
-		}
-	}
-	return nil, nil
+	second, err := os.Stat(b)
+	return err == nil && os.SameFile(first, second)
 }

@@ -138,7 +138,7 @@ func TestUnpacked(t *testing.T) {
 			t.Fatal(err)
 		}
 		checkInstalled(t, done)
-		if linked := mode == install.Symlink && links(t); done.Fetched != 0 || done.Reused || linked != (done.Link != "") {
+		if linked := (mode == "" || mode == install.Symlink) && links(t); done.Fetched != 0 || done.Reused || linked != (done.Link != "") {
 			t.Errorf("%q: %+v", mode, done)
 		}
 		again, err := d.Install(t.Context(), nil, pkg, install.Options{Policy: locked, Link: mode})
@@ -146,7 +146,7 @@ func TestUnpacked(t *testing.T) {
 			t.Errorf("%q: %+v, %v", mode, again, err)
 		}
 		// It was made by hand and nobody has said that it can be run.
-		if info, err := os.Stat(filepath.Join(done.Dir, program)); err != nil || mode == "" && runtime.GOOS != "windows" && info.Mode().Perm()&0o100 == 0 {
+		if info, err := os.Stat(filepath.Join(done.Dir, program)); err != nil || mode == install.Copy && runtime.GOOS != "windows" && info.Mode().Perm()&0o100 == 0 {
 			t.Errorf("%q: %v, %v", mode, info.Mode(), err)
 		}
 	}
@@ -163,7 +163,7 @@ func TestUnpacked(t *testing.T) {
 		"too many":          {verify.Policy{AllowUnchecked: true, Limits: checksum.Limits{Entries: 2}}, provider.ErrTooLarge},
 	} {
 		for _, mode := range modes {
-			if mode == install.Symlink && errors.Is(c.want, provider.ErrTooLarge) {
+			if (mode == "" || mode == install.Symlink) && errors.Is(c.want, provider.ErrTooLarge) {
 				continue // nothing is written
 			}
 			d := newDir(t)
@@ -175,7 +175,7 @@ func TestUnpacked(t *testing.T) {
 	}
 	d := newDir(t)
 	just := checksum.Limits{Unpacked: int64(len("program") + len("text")), Entries: 3} // with one directory, as in an archive
-	if done, err := d.Install(t.Context(), m, pkg, install.Options{Policy: verify.Policy{AllowUnchecked: true, Limits: just}}); err != nil || done.Report.Trust != verify.Unchecked {
+	if done, err := d.Install(t.Context(), m, pkg, install.Options{Policy: verify.Policy{AllowUnchecked: true, Limits: just}, Link: install.Copy}); err != nil || done.Report.Trust != verify.Unchecked {
 		t.Errorf("%+v, %v", done, err)
 	}
 	for _, mode := range modes {

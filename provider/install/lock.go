@@ -13,7 +13,7 @@ import (
 // Whoever has the lock gives it up and leaves the file, as the CLI does. A CLI that waits
 // has the file open, and does not ask whether it still has its name when the lock is its
 // own: it would share the package with whoever makes the file anew.
-func (s *spot) acquire(ctx context.Context, waiting func()) (*fsx.Lock, error) {
+func (s *location) acquire(ctx context.Context, waiting func()) (*fsx.Lock, error) {
 	if ctx.Err() != nil {
 		return nil, fault.Ended(ctx)
 	}

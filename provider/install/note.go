@@ -35,14 +35,14 @@ func (n *note) hashes() []checksum.Hash { return []checksum.Hash{n.ZH, n.Packed,
 
 const maxNote = 4 << 10
 
-func (s *spot) noteName() string {
+func (s *location) noteName() string {
 	sum := sha256.Sum256([]byte(s.name))
 	return private + "/notes/" + hex.EncodeToString(sum[:16])
 }
 
 // readNote returns the note that is there, of whatever kind; nil if there is none of this
 // user.
-func (s *spot) readNote() []byte {
+func (s *location) readNote() []byte {
 	named, err := s.root.Lstat(s.noteName())
 	if err != nil {
 		return nil
@@ -60,8 +60,8 @@ func (s *spot) readNote() []byte {
 	return data
 }
 
-// news returns the note if it has been written since it was as before.
-func (s *spot) news(before []byte) *note {
+// noteSince returns the note if it has been written since it was as before.
+func (s *location) noteSince(before []byte) *note {
 	data := s.readNote()
 	if len(data) == 0 || bytes.Equal(data, before) {
 		return nil
@@ -77,7 +77,7 @@ func (s *spot) news(before []byte) *note {
 // leave writes a note, for those who wait for the lock that the caller has. It replaces
 // what is there, and writes to nothing that others may have put there. It is not synced:
 // it is worth nothing after a crash.
-func (s *spot) leave(st *staging, n note) error {
+func (s *location) writeNote(st *staging, n note) error {
 	n.Package, n.Once = s.name, rand.Text()
 	data, err := json.Marshal(n)
 	if err != nil {
@@ -99,4 +99,4 @@ func (s *spot) leave(st *staging, n note) error {
 }
 
 // forget removes the note.
-func (s *spot) forget() error { return notExistIsNil(s.root.Remove(s.noteName())) }
+func (s *location) removeNote() error { return notExistIsNil(s.root.Remove(s.noteName())) }

@@ -5,19 +5,20 @@ import (
 	"errors"
 	"os"
 	"path"
+	"slices"
 
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// put moves what is finished in the working place, and on disk, to the spot, whose lock
-// the caller has. What is there changes places with it, as a whole; it may be anything, and
-// is neither followed nor written to.
+// put moves a finished package, which is on disk, from the staging directory to the
+// location, whose lock the caller has. What is there changes places with it, as a whole. It
+// may be anything, and is neither followed nor written to.
 //
 // A name that is new is not synced: should the power fail, the package is missing and is
 // installed again. One that is replaced is, before the old content is removed.
-func (s *spot) put(st *staging, finished string) error {
+func (s *location) put(st *staging, finished string) error {
 	replaced, err := fsx.PutIn(s.root, finished, s.name, st.name)
 	if err != nil || !replaced {
 		return err
@@ -25,28 +26,28 @@ func (s *spot) put(st *staging, finished string) error {
 	return s.sync([]string{path.Dir(s.name)})
 }
 
-// same returns the package at the spot if it has this content, otherwise nil: then there
-// is nothing, or what there is does not deserve to stay.
-func (s *spot) same(ctx context.Context, h1 checksum.Hash) (*Package, error) {
+// holding returns the package at the location if its content has one of the hashes.
+// Otherwise it returns nil: there is nothing, or something that can be replaced.
+func (s *location) holding(ctx context.Context, hashes []checksum.Hash) (*Package, error) {
 	pkg, err := s.look()
+	if errors.Is(err, ErrNotInstalled) {
+		return nil, nil
+	}
 	if err != nil {
-		if errors.Is(err, ErrNotInstalled) {
-			err = nil
-		}
 		return nil, err
 	}
-	got, err := pkg.H1(ctx)
-	switch {
-	case ctx.Err() != nil:
+	h1, err := pkg.H1(ctx)
+	if ctx.Err() != nil {
 		return nil, fault.Ended(ctx)
-	case err != nil || got != h1:
+	}
+	if err != nil || !slices.Contains(hashes, h1) {
 		return nil, nil
 	}
 	return pkg, nil
 }
 
 // executable lets the system run a file that an archive made on Windows holds.
-func (o *opened) executable(name string) error {
+func (o *openDir) executable(name string) error {
 	f, err := o.root.OpenFile(name, os.O_RDWR, 0)
 	if err != nil {
 		return err

@@ -43,11 +43,11 @@ func (i *installation) mayKnow() bool {
 	p := i.o.Policy
 	switch {
 	case p.Accept != nil && !p.RequireSignature:
-		return hasH1(p.Accept)
+		return checksum.HasScheme(p.Accept, checksum.SchemeH1)
 	case i.from.SumsURL != "" && p.NeedsEvidence():
 		return false // sums are of archives
 	}
-	return hasH1(i.from.Hashes[i.from.Platform])
+	return checksum.HasScheme(i.from.Hashes[i.from.Platform], checksum.SchemeH1)
 }
 
 // evidence returns what the source says about the package, as far as it matters.

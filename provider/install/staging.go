@@ -17,22 +17,22 @@ import (
 // CLI passes over it.
 const private = ".tofureg"
 
-// workPrefix starts the names of the working places in it.
+// workPrefix starts the names of the staging directories in it.
 const workPrefix = "install-"
 
-// staging is a working place for one package. It is locked while it is in use: what is
+// staging is a staging directory for one package. It is locked while it is in use: what is
 // in a free one was left by a process that died.
 //
 // The places keep their names. A client that scans the directory fails if a name that it
 // has just read is gone, so as few as possible come and go.
 type staging struct {
-	*opened
+	*openDir
 	name string
 	lock *fsx.Lock
 }
 
 // stage takes the first place that is free, and clears all that are.
-func (o *opened) stage() (*staging, error) {
+func (o *openDir) stage() (*staging, error) {
 	if err := o.mkdir(private); err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func (o *opened) stage() (*staging, error) {
 }
 
 // take takes a place and clears it; nil: it is not free.
-func (o *opened) take(name string) (*staging, error) {
+func (o *openDir) take(name string) (*staging, error) {
 	l, err := fsx.TryLockIn(o.root, name+".lock")
 	if l == nil || err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (s *staging) file() (*os.File, error) {
 }
 
 // sweep clears the places that dead processes have left.
-func (o *opened) sweep() error {
+func (o *openDir) sweep() error {
 	names, err := o.list(private, -1)
 	if err != nil {
 		return notExistIsNil(err)
@@ -131,7 +131,7 @@ func notExistIsNil(err error) error {
 }
 
 // list returns the names in a directory, at most n of them if n is positive.
-func (o *opened) list(name string, n int) ([]string, error) {
+func (o *openDir) list(name string, n int) ([]string, error) {
 	dir, err := o.root.Open(name)
 	if err != nil {
 		return nil, err

@@ -9,23 +9,23 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// ahead is an archive that is unpacked, into a working place, while it arrives.
-type ahead struct {
+// unpacker unpacks an archive into a staging directory while the archive arrives.
+type unpacker struct {
 	*arriving
 	place *staging
 	root  *os.Root            // of the tree
 	done  chan *archive.Ahead // gets what was unpacked, when the archive ends
 }
 
-// unpackAhead begins to unpack what arrives in f to the tree of s. The caller must stop
+// startUnpacking begins to unpack what arrives in f to the tree of s. The caller must stop
 // it in the end.
-func (s *staging) unpackAhead(ctx context.Context, f *os.File, l checksum.Limits) (a *ahead, stop func(), err error) {
+func (s *staging) startUnpacking(ctx context.Context, f *os.File, l checksum.Limits) (a *unpacker, stop func(), err error) {
 	root, err := s.newTree()
 	if err != nil {
 		return nil, nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	a = &ahead{arriving: newArriving(f), place: s, root: root, done: make(chan *archive.Ahead, 1)}
+	a = &unpacker{arriving: newArriving(f), place: s, root: root, done: make(chan *archive.Ahead, 1)}
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
@@ -50,7 +50,7 @@ func (s *staging) newTree() (*os.Root, error) {
 // complete unpacks what is left of the archive, which is all of it if what was unpacked
 // is not what the archive turns out to be. It makes the tree durable, and the program of a
 // provider of this type executable.
-func (a *ahead) complete(ctx context.Context, z *archive.Zip, typ string) ([]archive.File, error) {
+func (a *unpacker) complete(ctx context.Context, z *archive.Zip, typ string) ([]archive.File, error) {
 	files, err := a.rest(ctx, z)
 	if err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func (a *ahead) complete(ctx context.Context, z *archive.Zip, typ string) ([]arc
 }
 
 // rest unpacks what is not unpacked yet.
-func (a *ahead) rest(ctx context.Context, z *archive.Zip) ([]archive.File, error) {
+func (a *unpacker) rest(ctx context.Context, z *archive.Zip) ([]archive.File, error) {
 	o := archive.Options{Sync: true}
 	early := <-a.done
 	if !a.restarted() {
@@ -86,7 +86,7 @@ func (a *ahead) rest(ctx context.Context, z *archive.Zip) ([]archive.File, error
 }
 
 // again begins with an empty tree.
-func (a *ahead) again() error {
+func (a *unpacker) again() error {
 	if err := errors.Join(a.root.Close(), a.place.root.RemoveAll(a.place.tree())); err != nil {
 		return err
 	}
