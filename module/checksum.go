@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"hash"
 	"strings"
+
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // algorithm is one that a checksum parameter may name.
@@ -63,6 +65,9 @@ func (e *ChecksumError) Error() string {
 	return fmt.Sprintf("archive does not match its location: want %s %s, got %s", e.Algorithm, e.Want, e.Got)
 }
 
+// Is reports whether target is [checksum.ErrMismatch].
+func (e *ChecksumError) Is(target error) bool { return target == checksum.ErrMismatch }
+
 // A summer computes the checksum that a location states. The zero summer has none
 // to compute.
 type summer struct {
@@ -70,8 +75,8 @@ type summer struct {
 	name, want string
 }
 
-func newSummer(checksum string) summer {
-	name, want, _ := strings.Cut(checksum, ":")
+func newSummer(stated string) summer {
+	name, want, _ := strings.Cut(stated, ":")
 	for _, a := range algorithms {
 		if a.name == name {
 			return summer{a.new(), name, want}

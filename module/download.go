@@ -117,6 +117,15 @@ type Report struct {
 	Skipped []string `json:"skipped,omitempty"`
 }
 
+// String returns what is where, and its hash, for people.
+func (r *Report) String() string {
+	what := r.Location
+	if !r.Module.IsZero() {
+		what = r.Module.String() + " " + r.Version.String()
+	}
+	return what + " in " + r.ModuleDir() + ", " + r.H1.String()
+}
+
 // ModuleDir returns the path of the module: Dir and in it Subdir.
 func (r *Report) ModuleDir() string { return filepath.Join(r.Dir, filepath.FromSlash(r.Subdir)) }
 

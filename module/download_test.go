@@ -60,6 +60,9 @@ func TestDownload(t *testing.T) {
 	if report.ModuleDir() != filepath.Join(dir, "modules", "a") {
 		t.Errorf("ModuleDir is %s", report.ModuleDir())
 	}
+	if got, want := report.String(), "registry.example.com/acme/vpc/aws 1.0.0 in "+report.ModuleDir()+", "+report.H1.String(); got != want {
+		t.Errorf("String: %q, want %q", got, want)
+	}
 	if report.Size == 0 || src.bodies != 0 {
 		t.Errorf("size %d, %d bodies are open", report.Size, src.bodies)
 	}
@@ -484,7 +487,7 @@ func TestChecksums(t *testing.T) {
 					dir := target(t)
 					_, err := module.DownloadLocation(t.Context(), serve(map[string][]byte{archiveURL: changed}), loc, dir, module.Options{})
 					c, ok := errors.AsType[*module.ChecksumError](err)
-					if !ok || c.Algorithm != name || c.Want != strings.ToLower(sum) || len(c.Got) != len(sum) {
+					if !ok || !errors.Is(err, checksum.ErrMismatch) || c.Algorithm != name || c.Want != strings.ToLower(sum) || len(c.Got) != len(sum) {
 						t.Errorf("byte %d: %v, want a *ChecksumError", at, err)
 					}
 					absent(t, dir)

@@ -413,6 +413,9 @@ func TestFetcherGetsThePackage(t *testing.T) {
 	if err != nil || report.Subdir != "modules/a" || !strings.Contains(report.Location, "//modules/a") {
 		t.Fatalf("%+v, %v", report, err)
 	}
+	if whole := at(t, "git::https://example.com/x.git//modules/a?ref=v1").PackageSource(); whole != got.Source() {
+		t.Errorf("PackageSource: %q, the fetcher got %q", whole, got.Source())
+	}
 	if got.Subdir != "" || got.Source() != "git::https://example.com/x.git?ref=v1" {
 		t.Errorf("the fetcher got %q", got.Source())
 	}

@@ -109,6 +109,12 @@ type Location struct {
 // go-getter read. It keeps user information and queries: do not print it.
 func (l Location) Source() string { return l.text(l.URL, l.Subdir, "") }
 
+// PackageSource returns the location of the whole package, without Subdir, for tools that
+// have a getter of their own; otherwise it is like [Location.Source]. A token of the registry
+// is never part of it. If Direct is set, the package is best fetched by [DownloadLocation],
+// which sends the token where UseRegistryCredentials demands it.
+func (l Location) PackageSource() string { return l.text(l.URL, "", "") }
+
 // String returns the location for people: without user information, with "..." in place
 // of the parameters that no field holds and of path segments that look like tokens,
 // without control characters, and in at most 1,000 bytes.

@@ -1,7 +1,9 @@
 package module
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/tofureg/tofureg/addrs"
 )
@@ -37,10 +39,30 @@ type Versions struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
+// String returns the module and its versions in the order of List, for people.
+func (v *Versions) String() string {
+	list := make([]string, len(v.List))
+	for i, r := range v.List {
+		list[i] = r.Version.String()
+	}
+	return v.Module.String() + ": " + cmp.Or(strings.Join(list, ", "), "no versions")
+}
+
 // Newest returns the newest version that c allows, as the CLI chooses it. The error is
 // an [*Error] that wraps an [*UnavailableError].
 func (v *Versions) Newest(c addrs.ModuleConstraint) (addrs.Version, error) {
-	best := v.newest(c.Matcher())
+	return v.choose(c.Matcher(), c)
+}
+
+// NewestFunc is like [Versions.Newest] for another rule than the CLI's: it returns the
+// newest version that allows accepts, such as an [addrs.ModuleConstraint.LibraryMatcher].
+// The Constraint of the [*UnavailableError] is zero.
+func (v *Versions) NewestFunc(allows func(addrs.Version) bool) (addrs.Version, error) {
+	return v.choose(allows, addrs.ModuleConstraint{})
+}
+
+func (v *Versions) choose(allows func(addrs.Version) bool, c addrs.ModuleConstraint) (addrs.Version, error) {
+	best := v.newest(allows)
 	if best == nil {
 		return addrs.Version{}, &Error{Op: "choose a version of", Subject: v.Module.String(), Err: v.unavailable(c)}
 	}
@@ -105,7 +127,7 @@ func (v *Versions) unavailable(c addrs.ModuleConstraint) *UnavailableError {
 // there is instead. It wraps ErrNoVersion.
 type UnavailableError struct {
 	Module     addrs.Module           // that was asked about
-	Constraint addrs.ModuleConstraint // the versions asked for
+	Constraint addrs.ModuleConstraint // the versions asked for; zero for [Versions.NewestFunc]
 
 	// Newest is the newest listed version, a release if there is one; zero if
 	// none is listed or the list is not known.
@@ -117,9 +139,12 @@ func (e *UnavailableError) Unwrap() error { return ErrNoVersion }
 
 // Error tells what was asked for and which version is the newest.
 func (e *UnavailableError) Error() string {
-	wanted := "(any release)"
-	if !e.Constraint.IsZero() {
-		wanted = `"` + e.Constraint.String() + `"`
+	wanted := "no version is allowed"
+	switch {
+	case !e.Constraint.IsZero():
+		wanted = `no version matches "` + e.Constraint.String() + `"`
+	case e.Newest.IsZero() || e.Newest.IsPrerelease():
+		wanted = "no version matches (any release)"
 	}
 	newest := "the newest is " + e.Newest.String()
 	switch {
@@ -128,5 +153,5 @@ func (e *UnavailableError) Error() string {
 	case e.Newest.IsPrerelease():
 		newest = "only prereleases are listed, " + newest
 	}
-	return "no version matches " + wanted + ", " + newest
+	return wanted + ", " + newest
 }

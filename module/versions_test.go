@@ -64,6 +64,22 @@ func TestNewestZero(t *testing.T) {
 	}
 }
 
+// TestNewestFunc: the caller's own rule, such as that of hashicorp/go-version.
+func TestNewestFunc(t *testing.T) {
+	t.Parallel()
+	all := listed(t, "2.0.0-beta", "1.0.0", "2.0.0-rc.1", "0.9.0")
+	c := addrs.MustParseModuleConstraint(">= 2.0.0-alpha")
+	if got, err := all.NewestFunc(c.LibraryMatcher()); got.String() != "2.0.0-rc.1" || err != nil {
+		t.Errorf("NewestFunc(LibraryMatcher of %q) = %q, %v; want 2.0.0-rc.1", c, got, err)
+	}
+	_, err := all.NewestFunc(func(addrs.Version) bool { return false })
+	u, ok := errors.AsType[*module.UnavailableError](err)
+	if want := "no version is allowed, the newest is 1.0.0"; !ok || u.Error() != want || !u.Constraint.IsZero() || !errors.Is(err, module.ErrNoVersion) {
+		t.Errorf("NewestFunc(nothing): %v, want %s", err, want)
+	}
+	wellFormed(t, err)
+}
+
 func TestUnavailable(t *testing.T) {
 	t.Parallel()
 	c := addrs.MustParseModuleConstraint("> 5")
@@ -102,6 +118,9 @@ func TestVersions(t *testing.T) {
 	}
 	if r, ok := v.Find(v1); !ok || r.Deprecated == nil || r.Deprecated.Reason != "use 2.0.0" {
 		t.Errorf("%+v, %v", r, ok)
+	}
+	if got, want := v.String(), "registry.example.com/acme/vpc/aws: 1.0.0, 2.0.0"; got != want || listed(t).String() != "registry.example.com/acme/vpc/aws: no versions" {
+		t.Errorf("String: %q and %q, want %q", got, listed(t), want)
 	}
 	if _, ok := v.Find(addrs.MustParseVersion("3.0.0")); ok {
 		t.Error("found what is not listed")

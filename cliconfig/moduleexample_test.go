@@ -1,0 +1,49 @@
+package cliconfig_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/auth"
+	"github.com/tofureg/tofureg/cliconfig"
+	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/regclient/regtest"
+)
+
+// The newest version of a module, by the rule of the CLI and by that of the library
+// hashicorp/go-version. The tokens are the user's and, for a host without one, a token
+// of the program.
+func Example_newestModuleVersion() {
+	registry := regtest.New("registry.example.com")
+	registry.AddModule(regtest.Module{Address: "acme/network/aws", Version: "1.4.0"})
+	registry.AddModule(regtest.Module{Address: "acme/network/aws", Version: "2.0.0-rc.1"})
+	registry.Require("xxxxxx", 0)
+
+	config, err := cliconfig.Load(exampleSystem(map[string]string{
+		"home/alice/.tofurc": `credentials "other.example.com" { token = "yyyyyy" }`,
+	}))
+	if err != nil {
+		log.Fatal(err)
+	}
+	config.HTTP = registry.Client()
+	ours := auth.MustNewToken("xxxxxx").For(svchost.MustParse("registry.example.com"))
+	config.Tokens = func(user auth.Source) auth.Source { return auth.Chain(user, ours) }
+
+	network := addrs.MustParseModule("registry.example.com/acme/network/aws")
+	versions, err := config.Registry().ModuleVersions(context.Background(), network)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(versions)
+	constraint := addrs.MustParseModuleConstraint(">= 2.0.0-beta")
+	_, err = versions.Newest(constraint)
+	fmt.Println("CLI:", err)
+	newest, err := versions.NewestFunc(constraint.LibraryMatcher())
+	fmt.Println("library:", newest, err)
+	// Output:
+	// registry.example.com/acme/network/aws: 2.0.0-rc.1, 1.4.0
+	// CLI: choose a version of registry.example.com/acme/network/aws: no version matches ">= 2.0.0-beta", the newest is 1.4.0
+	// library: 2.0.0-rc.1 <nil>
+}
