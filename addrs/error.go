@@ -12,7 +12,7 @@ import (
 // All parsers of this package, and the UnmarshalText methods, return it as a pointer.
 type ParseError struct {
 	// Kind is what the text was read as: "provider address", "module address", "module
-	// source", "provider version", "module version", "provider version constraint",
+	// source", "module subdirectory", "provider version", "module version", "provider version constraint",
 	// "module version constraint" or "platform".
 	Kind string
 	// Input is the refused text. It is shortened if it is long, and without user
@@ -44,6 +44,7 @@ const (
 	kindProvider           = "provider address"
 	kindModule             = "module address"
 	kindModuleSource       = "module source"
+	kindSubdir             = "module subdirectory"
 	kindVersion            = "provider version"
 	kindModuleVersion      = "module version"
 	kindProviderConstraint = "provider version constraint"

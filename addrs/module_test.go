@@ -162,15 +162,29 @@ func TestNewModuleRefuses(t *testing.T) {
 	}
 }
 
+func TestParseSubdir(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{"": "", ".": "", "a/..": "", "./": "", "a//b/": "a/b", "./a": "a", "*/x": "*/x"} {
+		if got, err := addrs.ParseSubdir(in); got != want || err != nil {
+			t.Errorf("ParseSubdir(%q) = %q, %v; want %q", in, got, err, want)
+		}
+	}
+	for _, in := range []string{"..", "/", "a/../..", "\uff0e", " ", "a?b"} {
+		_, err := addrs.ParseSubdir(in)
+		checkRefused(t, err, "module subdirectory", in, "")
+	}
+}
+
 func TestParseModuleSource(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ in, want, subdir string }{
 		{"a/b/c", opentofu + "a/b/c", ""},
 		{"a/b/c//", opentofu + "a/b/c", ""},
-		{"a/b/c//./", opentofu + "a/b/c//.", "."},
+		{"a/b/c//./", opentofu + "a/b/c", ""},
+		{"a/b/c//.", opentofu + "a/b/c", ""},
 		{"a/b/c//modules/x", opentofu + "a/b/c//modules/x", "modules/x"},
 		{"example.com/a/b/c//modules//x/../y/", "example.com/a/b/c//modules/y", "modules/y"},
-		{"a/b/c//foo/..", opentofu + "a/b/c//.", "."},
+		{"a/b/c//foo/..", opentofu + "a/b/c", ""},
 		{"a/b/c//...", opentofu + "a/b/c//...", "..."},
 		{"a/b/c//..x/y", opentofu + "a/b/c//..x/y", "..x/y"},
 		{"a/b/c//ü *", opentofu + "a/b/c//ü *", "ü *"},
@@ -198,6 +212,14 @@ func TestParseModuleSource(t *testing.T) {
 		"a/b/c//C:x":                          "colons",
 		"a/b/c//x:stream":                     "colons",
 		"a/b/c//x\x00":                        "unprintable",
+		"a/b/c//x?y":                          "",
+		"a/b/c// x":                           "space",
+		"a/b/c//x/ ":                          "space",
+		"a/b/c//\uff0e\uff0e/x":               "other forms of dots",
+		"a/b/c//\u2025/x":                     "other forms of dots",
+		"a/b/c//\uff0e\uff0e\uff0fx":          "other forms of dots",
+		"a/b/c//x\uff3cy":                     "other forms of dots",
+		"a/b/c//x\uff1ay":                     "other forms of dots",
 		"a/b/c//x\ny":                         "unprintable",
 		"a/b/c//x\u0085y":                     "unprintable",
 		"a/b/c//x\u202ey":                     "unprintable",

@@ -1,6 +1,7 @@
 package addrs
 
 import (
+	"math"
 	"strings"
 
 	goversion "github.com/hashicorp/go-version"
@@ -71,10 +72,47 @@ func (c ModuleConstraint) Allows(v Version) bool { return c.Matcher()(v) }
 // Matcher returns a function that does what [ModuleConstraint.Allows] does and compiles c only
 // once. The function is safe for concurrent use.
 func (c ModuleConstraint) Matcher() func(Version) bool {
+	// Only the form without operator and comma can name a prerelease.
+	named, err := ParseModuleVersion(c.text)
+	return c.matcher(func(v Version) bool { return err == nil && v == named })
+}
+
+// LibraryMatcher is like [ModuleConstraint.Matcher] by the rule of the library
+// hashicorp/go-version, which many tools use instead of the CLI's: a term with a prerelease,
+// such as ">= 1.0.0-beta", also allows prereleases of the same numbers, here 1.0.0-rc1. Both
+// rules agree about releases.
+func (c ModuleConstraint) LibraryMatcher() func(Version) bool {
+	engine, err := goversion.NewConstraint(c.text)
+	return c.matcher(func(v Version) bool {
+		e, ok := v.forModules()
+		return ok && err == nil && engine.Check(e)
+	})
+}
+
+// matcher returns a function that tests releases, and calls prerelease for the others.
+func (c ModuleConstraint) matcher(prerelease func(Version) bool) func(Version) bool {
 	if c.IsZero() {
 		return isRelease
 	}
-	return moduleMatcher(c.text)
+	var terms []moduleTerm
+	for text := range strings.SplitSeq(c.text, ",") {
+		term, err := parseModuleTerm(text)
+		if err != nil {
+			return none
+		}
+		terms = append(terms, term)
+	}
+	return func(v Version) bool {
+		if v.IsPrerelease() {
+			return prerelease(v)
+		}
+		for _, t := range terms {
+			if !t.allows(v) {
+				return false
+			}
+		}
+		return v.ok && max(v.major, v.minor, v.patch) <= math.MaxInt64 // a module has no others
+	}
 }
 
 // And returns the constraint that has the terms of both, as if they were written with a comma
@@ -97,24 +135,4 @@ func (c ModuleConstraint) MarshalText() ([]byte, error) { return []byte(c.text),
 // ModuleConstraint.
 func (c *ModuleConstraint) UnmarshalText(b []byte) error {
 	return unmarshal(c, b, ParseModuleConstraint)
-}
-
-// moduleMatcher compiles a canonical text.
-func moduleMatcher(text string) func(Version) bool {
-	engine, err := goversion.NewConstraint(text)
-	if err != nil {
-		return none
-	}
-	// Only the form without operator and comma can name a prerelease.
-	named, err := ParseModuleVersion(text)
-	if err != nil {
-		named = Version{}
-	}
-	return func(v Version) bool {
-		if v.IsPrerelease() && v != named {
-			return false
-		}
-		e, ok := v.forModules()
-		return ok && engine.Check(e)
-	}
 }

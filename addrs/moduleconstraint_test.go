@@ -147,6 +147,44 @@ func checkAsModule(t *testing.T, text string, c addrs.ModuleConstraint, candidat
 
 var anyVersion = regexp.MustCompile(goversion.VersionRegexpRaw)
 
+// TestModuleLibraryMatcher: the second rule is that of hashicorp/go-version alone.
+func TestModuleLibraryMatcher(t *testing.T) {
+	t.Parallel()
+	constraints := []string{">= 1.0.0-alpha, < 2", "~> 1.3.0-beta", "> 1.0.0-beta", "!= 1.0.0-beta", "<= 2.0.0-beta1", "~> 1.0.0.0-beta", ">= 1.0.0.0-beta"}
+	for _, tt := range moduleConstraints {
+		constraints = append(constraints, tt.in)
+	}
+	for _, s := range constraints {
+		checkLibrary(t, s, moduleCandidates)
+	}
+	var blank addrs.ModuleConstraint
+	if match := blank.LibraryMatcher(); !match(addrs.MustParseVersion("0.0.0")) || match(addrs.MustParseVersion("1.0.0-beta")) || match(addrs.Version{}) {
+		t.Error("LibraryMatcher of the zero constraint: it allows something else than releases")
+	}
+	if match := addrs.MustParseModuleConstraint(">= 1.0.0-beta").LibraryMatcher(); !match(addrs.MustParseVersion("1.0.0-rc1")) || match(addrs.MustParseVersion("1.1.0-rc1")) {
+		t.Error(`LibraryMatcher of ">= 1.0.0-beta": it must allow 1.0.0-rc1 and not 1.1.0-rc1`)
+	}
+}
+
+// checkLibrary compares LibraryMatcher with the library.
+func checkLibrary(t *testing.T, constraint string, candidates []string) {
+	t.Helper()
+	c, err := addrs.ParseModuleConstraint(constraint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine, match := goversion.MustConstraints(goversion.NewConstraint(constraint)), c.LibraryMatcher()
+	for _, s := range candidates {
+		v, err := addrs.ParseModuleVersion(s)
+		if err != nil {
+			continue
+		}
+		if got, want := match(v), engine.Check(goversion.Must(goversion.NewVersion(v.String()))); got != want {
+			t.Errorf("LibraryMatcher of %q, version %s: %v, the library %v", constraint, v, got, want)
+		}
+	}
+}
+
 // cliAllows does what the module installer of the CLI does with one constraint and one
 // version: a prerelease must be in the set that the engine for providers makes of the text,
 // read with its other grammar; then the engine for modules decides.
@@ -251,6 +289,9 @@ func FuzzParseModuleConstraint(f *testing.F) {
 		}
 		// The parser for prereleases finds wildcards, and versions after them, in texts such
 		// as 1.0.0x2.0-a, which nobody writes and which are not followed into that.
+		if !c.IsZero() {
+			checkLibrary(t, s, append([]string{candidate}, moduleCandidates...))
+		}
 		if c.IsZero() || strings.ContainsAny(s, "xX") {
 			return
 		}

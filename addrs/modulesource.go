@@ -25,11 +25,8 @@ type ModuleSource struct {
 }
 
 // ParseModuleSource parses a module address as [ParseModule] does, optionally followed by two
-// slashes and a directory. The directory is cleaned as [path.Clean] does, but an empty one
-// stays empty. One that is absolute or leads out of the package is refused, and so are
-// backslashes, colons and unprintable characters in it, which mean different things to
-// different systems, and more than 2,048 bytes. Sources of other kinds, such as paths and URLs, are refused.
-// The error is a *[ParseError].
+// slashes and a directory, as [ParseSubdir] does. Sources of other kinds, such as paths and
+// URLs, are refused. The error is a *[ParseError].
 func ParseModuleSource(s string) (ModuleSource, error) { return ParseModuleSourceIn(defaultHost, s) }
 
 // ParseModuleSourceIn is like [ParseModuleSource] with another default host. The zero
@@ -43,11 +40,9 @@ func ParseModuleSourceIn(host svchost.Hostname, s string) (ModuleSource, error) 
 	if err != nil {
 		return ModuleSource{}, err
 	}
-	if subdir != "" {
-		if reason := checkSubdir(subdir); reason != "" {
-			return ModuleSource{}, refuse(kindModuleSource, s, reason)
-		}
-		subdir = path.Clean(subdir)
+	subdir, err = ParseSubdir(subdir)
+	if e, ok := err.(*ParseError); ok {
+		return ModuleSource{}, refuse(kindModuleSource, s, e.Reason)
 	}
 	return ModuleSource{m, subdir}, nil
 }
@@ -60,18 +55,41 @@ func MustParseModuleSource(s string) ModuleSource { return must(ParseModuleSourc
 // has a hostname in Unicode, it is still a source that can be parsed.
 const maxSubdir = 2048
 
+// ParseSubdir parses the directory in a package that follows two slashes in the source of a
+// module. It returns the directory as [path.Clean] does, and "" for the package itself: "" and
+// ".". One that is absolute or leads out of the package is refused, and so are spaces at its
+// ends, more than 2,048 bytes, unprintable characters, question marks, and backslashes and
+// colons, which mean different things to different systems. Characters that some programs
+// take for a dot, a slash, a backslash or a colon, such as the full-width ones, are refused
+// too. The error is a *[ParseError].
+func ParseSubdir(s string) (string, error) {
+	if reason := checkSubdir(s); reason != "" {
+		return "", refuse(kindSubdir, s, reason)
+	}
+	if clean := path.Clean(s); clean != "." {
+		return clean, nil
+	}
+	return "", nil
+}
+
+// lookalikes have a compatibility decomposition with a dot, a slash, a backslash or a colon.
+const lookalikes = "\u2024\u2025\u2026\ufe13\ufe52\ufe55\ufe68\uff0e\uff0f\uff1a\uff3c"
+
 func checkSubdir(s string) string {
-	if len(s) > maxSubdir {
+	bad := func(r rune) bool { return strings.ContainsRune(`\:?`, r) || !unicode.IsPrint(r) }
+	switch clean := path.Clean(s); {
+	case len(s) > maxSubdir:
 		return reasonTooLong
-	}
-	if s[0] == '/' {
+	case path.IsAbs(s):
 		return "the subdirectory must not be absolute"
-	}
-	if clean := path.Clean(s); clean == ".." || strings.HasPrefix(clean, "../") {
-		return "the subdirectory leads out of the module's package"
-	}
-	if !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return r == '\\' || r == ':' || !unicode.IsPrint(r) }) {
-		return "the subdirectory must not contain backslashes, colons or unprintable characters"
+	case clean == "..", strings.HasPrefix(clean, "../"):
+		return "the subdirectory leads out of the package"
+	case strings.TrimSpace(clean) != clean, strings.TrimSpace(s) != s:
+		return "the subdirectory must not start or end with a space"
+	case !utf8.ValidString(s), strings.ContainsFunc(s, bad):
+		return "the subdirectory must not contain backslashes, colons, question marks or unprintable characters"
+	case strings.ContainsAny(s, lookalikes):
+		return "the subdirectory must not contain other forms of dots, slashes, backslashes and colons"
 	}
 	return ""
 }

@@ -108,6 +108,45 @@ func (t moduleTerm) normal() moduleTerm {
 	return t
 }
 
+// allows reports whether the release v meets the term, as hashicorp/go-version has it. Not
+// to go through the text of v for each term, this is done here.
+func (t moduleTerm) allows(v Version) bool {
+	order := t.order(v)
+	switch t.op {
+	case "=":
+		return order == 0
+	case "!=":
+		return order != 0
+	case ">":
+		return order > 0
+	case ">=":
+		return order >= 0
+	case "<":
+		return order < 0
+	case "<=":
+		return order <= 0
+	}
+	// ~>
+	have, want := v.Segments(), t.version.Segments()
+	return order >= 0 && !t.version.IsPrerelease() && len(have) >= len(want) && slices.Equal(have[:t.written-1], want[:t.written-1])
+}
+
+// order compares the release v with the version of the term.
+func (t moduleTerm) order(v Version) int {
+	more, _, _ := v.cut()
+	moreT, pre, _ := t.version.cut()
+	order := cmp.Or(
+		cmp.Compare(v.major, t.version.major),
+		cmp.Compare(v.minor, t.version.minor),
+		cmp.Compare(v.patch, t.version.patch),
+		compareNumbers(more, moreT),
+	)
+	if order == 0 && pre != "" && strings.Count(more, ".") == strings.Count(moreT, ".") {
+		return +1
+	}
+	return order // the library overlooks a prerelease where one has more zeros
+}
+
 func (t moduleTerm) compare(o moduleTerm) int {
 	return cmp.Or(
 		t.version.Compare(o.version),

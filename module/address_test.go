@@ -117,8 +117,8 @@ func TestAddressRefused(t *testing.T) {
 		{"GitHub.com/acme/vpc/aws", "(for a registry: github.com is not a module registry", "./GitHub.com/acme/vpc/aws"},
 		{"gitlab.com/acme/vpc", "(for a registry: after a hostname", "./gitlab.com/acme/vpc"},
 		// It is a registry's, but for the directory.
-		{"hashicorp/consul/aws//../x", "out of the module's package", ""},
-		{"hashicorp/consul/aws//..", "out of the module's package", ""},
+		{"hashicorp/consul/aws//../x", "out of the package", ""},
+		{"hashicorp/consul/aws//..", "out of the package", ""},
 		{"hashicorp/consul/aws///etc", "absolute", ""},
 		{`hashicorp/consul/aws//a\b`, "backslash", ""},
 		// It is a location.

@@ -210,9 +210,9 @@ func (l Location) MayBePage() bool {
 // what the registry says comes first, then what the user wrote. The error is an
 // [*addrs.ParseError] if subdir leads out of it.
 func (l Location) WithSubdir(subdir string) (*Location, error) {
-	joined, reason := joinSubdir(l.Subdir, subdir)
-	if reason != "" {
-		return nil, refuse(subdir, reason)
+	joined, err := joinSubdir(l.Subdir, subdir)
+	if err != nil {
+		return nil, err
 	}
 	l.Subdir = joined
 	return &l, nil

@@ -233,6 +233,7 @@ func TestLocationRefused(t *testing.T) {
 		{"registry.example.com/acme/vpc/aws", "address of a module"},
 		{"gitlab.com/acme/vpc/aws", "address of a module"},
 		{"git::ssh://git@example.com/x.git?sshkey=c2VjcmV0", "SSH key"},
+		{"https://example.com/x.zip//\uff0e\uff0e/a", "other forms of dots"},
 		{"vpc", "neither"},
 		{"acme/vpc", "neither"},
 		{"gitlab.com/acme/vpc", "neither"},

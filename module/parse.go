@@ -1,6 +1,7 @@
 package module
 
 import (
+	"errors"
 	"net/url"
 	"path"
 	"regexp"
@@ -137,9 +138,13 @@ func splitSubdir(s string) (address, subdir string) {
 }
 
 // within adds a subdirectory to the one there is.
-func (p *parser) within(subdir string) (reason string) {
-	p.Subdir, reason = joinSubdir(p.Subdir, subdir)
-	return reason
+func (p *parser) within(subdir string) string {
+	joined, err := joinSubdir(p.Subdir, subdir)
+	if e, ok := errors.AsType[*addrs.ParseError](err); ok {
+		return e.Reason
+	}
+	p.Subdir = joined
+	return ""
 }
 
 // detect makes a URL of what has no scheme.

@@ -7,40 +7,22 @@ import (
 	"os"
 	"path"
 	"strings"
-	"unicode"
-	"unicode/utf8"
+
+	"github.com/tofureg/tofureg/addrs"
 )
 
 // joinSubdir returns directory sub within directory base. Neither may leave what it
-// is in. An empty one is the directory itself.
-func joinSubdir(base, sub string) (joined, reason string) {
-	for _, s := range []*string{&base, &sub} {
-		if *s == "" {
-			continue
-		}
-		if reason := checkSubdir(*s); reason != "" {
-			return "", reason
-		}
-		if *s = path.Clean(*s); *s == "." {
-			*s = ""
-		}
+// is in. An empty one is the directory itself. The error is an [*addrs.ParseError].
+func joinSubdir(base, sub string) (string, error) {
+	base, err := addrs.ParseSubdir(base)
+	if err != nil {
+		return "", err
 	}
-	return path.Join(base, sub), ""
-}
-
-func checkSubdir(s string) string {
-	bad := func(r rune) bool { return r == '\\' || r == ':' || r == '?' || unicode.IsControl(r) }
-	switch clean := path.Clean(s); {
-	case strings.TrimSpace(clean) != clean || strings.TrimSpace(s) != s:
-		return "the subdirectory must not start or end with a space"
-	case path.IsAbs(s):
-		return "the subdirectory must not be absolute"
-	case clean == "..", strings.HasPrefix(clean, "../"):
-		return "the subdirectory leads out of the package"
-	case !utf8.ValidString(s), strings.ContainsFunc(s, bad):
-		return "the subdirectory must not contain backslashes, colons, question marks or control characters"
+	sub, err = addrs.ParseSubdir(sub)
+	if err != nil {
+		return "", err
 	}
-	return ""
+	return path.Join(base, sub), nil
 }
 
 // locate finds directory subdir below root and returns it with the names that its
