@@ -9,8 +9,7 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// Options for [Download], [Receive] and, as a part of [HashOptions], [Hashes]. The zero
-// value is strict and silent.
+// Options for [Download] and [Receive]. The zero value is strict and silent.
 type Options struct {
 	// Policy decides whether a package is accepted. The zero Policy wants the
 	// archive in a SHA256SUMS document that a key of the registry has signed.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"runtime"
 	"sync"
+
+	"golang.org/x/sync/semaphore"
 )
 
 // A Gate bounds how many archives are in progress at once, from the request for one to
@@ -16,8 +18,8 @@ type Gate struct {
 	Parallel int
 
 	once     sync.Once
-	archives chan struct{}
-	hashing  chan struct{} // by those that keep a core busy
+	archives *semaphore.Weighted
+	hashing  *semaphore.Weighted // of archives that keep a core busy
 }
 
 const defaultParallel = 8
@@ -41,18 +43,13 @@ func (g *Gate) prepare() {
 		if n <= 0 {
 			n = defaultParallel
 		}
-		g.archives, g.hashing = make(chan struct{}, n), make(chan struct{}, runtime.GOMAXPROCS(0))
+		g.archives, g.hashing = semaphore.NewWeighted(int64(n)), semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0)))
 	})
 }
 
-func enter(ctx context.Context, places chan struct{}) (leave func(), err error) {
-	if err := ctx.Err(); err != nil {
+func enter(ctx context.Context, places *semaphore.Weighted) (leave func(), err error) {
+	if err := places.Acquire(ctx, 1); err != nil {
 		return nil, err
 	}
-	select {
-	case places <- struct{}{}:
-		return sync.OnceFunc(func() { <-places }), nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
+	return sync.OnceFunc(func() { places.Release(1) }), nil
 }

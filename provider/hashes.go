@@ -5,76 +5,90 @@ import (
 	"errors"
 	"slices"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // HashOptions for [Hashes]. With the zero value every archive is downloaded and must be
 // signed.
 type HashOptions struct {
-	Options
+	// Policy decides whether a package is accepted; see [Options].
+	Policy verify.Policy
+
+	// NoDownload has no archive downloaded: the hashes come from Store or are stated by
+	// the source. A platform for which that does not suffice is [verify.ErrNotStated].
+	NoDownload bool
 
 	// Packages are packages of this version that are known already, as [Find] returns
 	// one: the source is not asked for them again.
 	Packages []*Package
 
-	// Store has the hashes of archives that were downloaded before; nil: none are kept.
+	// Store has the hashes of archives that were downloaded before. If nil, none are kept.
 	Store HashStore
 
 	// Gate bounds the archives that are in progress at once, together with those of
-	// other calls that use it; nil: a zero [Gate] for this call alone.
+	// other calls that use it. If nil, this call has a zero [Gate] of its own.
 	Gate *Gate
 
-	// TempDir is where an archive lies while it is hashed; empty: [os.TempDir]. There
-	// must be room for as many archives as the Gate lets through.
+	// TempDir is the directory in which archives lie while they are hashed; if empty,
+	// [os.TempDir]. It needs room for as many archives as the Gate lets through.
 	TempDir string
+
+	// Progress, if not nil, is called for each step. Calls never overlap, and they hold
+	// up the job.
+	Progress func(Event)
+}
+
+// HashStore keeps the hashes that were computed of archives, by the zh of the archive, so
+// that the archive need not be downloaded again for them. Its methods must be safe for
+// concurrent use. Package hashstore has one for a directory.
+//
+// Hashes from a store count as computed, so only users who may write lock files should be
+// able to write to it.
+type HashStore interface {
+	// Hashes returns what is kept for the archive, nil if nothing is.
+	Hashes(ctx context.Context, zh checksum.Hash) ([]checksum.Hash, error)
+
+	// StoreHashes keeps the hashes of an archive, in place of what is kept for it. They
+	// are all that were computed except the zh: one h1, or two if the archive has
+	// entries for directories.
+	StoreHashes(ctx context.Context, zh checksum.Hash, hashes []checksum.Hash) error
 }
 
 // Hashes returns what a lock file needs to know about version v of p for each of the
 // platforms: reports whose [verify.Report.Recordable] hashes cover the archive (zh) and
-// its content (h1). No platform at all means all that the source lists for the version.
-// The order does not matter, nor do repetitions.
+// its content (h1). If on is empty, all platforms that the source lists for the version are
+// meant. The order of on does not matter.
 //
-// For each platform the source is asked for the package, and its archive comes into a
-// private temporary file, while its zh is computed, and is then read once for its
-// h1; nothing is unpacked. Platforms are worked on side by side, as far as the Gate of o
-// admits; the SHA256SUMS document and its signature are fetched once for all. Every
-// platform is judged by the policy of o as in [Download]. Of a package that is unpacked
-// the directory is hashed. Memory use does not depend on the size of the packages.
+// Hashes asks the source for each package, downloads the archive into a private temporary
+// file and reads it once more for its h1; nothing is unpacked. Platforms are worked on
+// concurrently, within the bounds of o.Gate. The SHA256SUMS document and its signature are
+// fetched once for all. Every package is judged by o.Policy, as in [Download]. If the
+// source holds a package unpacked, its directory is hashed. Memory use does not depend on
+// the size of the packages.
 //
-// An archive need not be downloaded
+// An archive is not downloaded
 //
-//   - if the source states its zh and o.Store has the h1 of the archive with this zh.
-//     The report is the one of a download then. Whoever can write to the store decides
-//     what gets into the lock file.
-//   - if the policy has RecordStated, and the source states an h1, and one of the hashes
-//     that the policy accepts, and the zh that SHA256SUMS has, as far as the policy looks
-//     at these. Whoever controls the source decides then what gets into the lock file,
-//     signature or not: that covers the zh only. Often a registry answers for all
-//     platforms at once, so only one of them is asked for. In such a report Local is
-//     empty; Claimed has what nobody has verified; and Trust is Signed if a signature
-//     covers the zh, Accepted if one of the stated hashes is an accepted one, and
-//     otherwise Checked.
+//   - if the source states its zh and o.Store has the h1 of the archive with this zh. The
+//     report is the one of a download.
+//   - if the policy has RecordStated, and [verify.Policy.JudgeStated] accepts what the
+//     source states, with an h1. In such a report Local is empty, and Claimed has what
+//     nothing confirms: the source decides what gets into the lock file, even if the zh is
+//     signed. A source that states hashes for all platforms is asked for one package.
 //
-// Where what is stated contradicts the store, the archive is downloaded.
+// If a lock file has hashes of p at v already, o.Policy must say so, or a source that was
+// taken over adds other archives to it. For the platforms that are locked, set Accept. For
+// the platforms that the lock file lacks, Accept would refuse everything: set
+// [verify.Policy.SameRelease] instead, as in the example.
 //
-// If a lock file has hashes of p at v, set one field of the policy to them. For platforms
-// that are locked, set Accept: the packages must be those that are locked. For platforms
-// that the lock file lacks, set [verify.Policy.SameRelease]: the packages need a signature,
-// and its SHA256SUMS document must list a locked archive. Each report goes into the lock
-// file by itself:
-//
-//	err = lock.Merge(p, v, constraint, report)
-//
-// One failure does not stop the others: the map has a report for each platform that
-// there is one for, and the error joins one [*Error] for each of the others, in their
-// order. Among them are ErrNoPlatform for one that the version lacks, and what the policy
-// refuses, see [Download]. When ctx ends, what is known by then is returned beside its
-// error.
-//
-// Progress is told of all platforms in turn, from several goroutines but never two at
-// once; [EventHashed] is the last of each that succeeds.
+// A failure for one platform does not stop the others: the map has all reports that there
+// are, and the error joins one [*Error] for each other platform, in their order. Among them
+// are ErrNoPlatform for one that the version lacks, and the errors of [Download]. When ctx
+// ends, what is known by then is returned beside its error.
 func Hashes(ctx context.Context, src Source, p addrs.Provider, v addrs.Version, on []addrs.Platform, o HashOptions) (map[addrs.Platform]*verify.Report, error) {
 	h := &hashing{HashOptions: o, src: ShareEvidence(src), provider: p, version: v}
 	if err := h.prepare(); err != nil {
@@ -92,13 +106,11 @@ func (h *hashing) prepare() error {
 	if h.provider.IsZero() || h.version.IsZero() {
 		return errors.New("no provider or no version is given")
 	}
-	h.asking = make(chan struct{}, maxAsking)
+	h.asking = semaphore.NewWeighted(maxAsking)
 	if h.Gate == nil {
 		h.Gate = new(Gate)
 	}
-	if h.Progress != nil {
-		h.Progress = flight.InTurn(h.Progress)
-	}
+	h.Progress = flight.InTurn(h.Progress)
 	h.found = make(map[addrs.Platform]answered, len(h.Packages)+1)
 	for _, pkg := range h.Packages {
 		if pkg == nil || pkg.Platform.IsZero() {

@@ -307,7 +307,7 @@ func TestHashesRefused(t *testing.T) {
 			test.edit(&r)
 			_, _, client := serveDemo(r)
 			dir := t.TempDir()
-			got, err := provider.Hashes(t.Context(), client, demo, v123, five, provider.HashOptions{Options: provider.Options{Policy: test.policy}, TempDir: dir})
+			got, err := provider.Hashes(t.Context(), client, demo, v123, five, provider.HashOptions{Policy: test.policy, TempDir: dir})
 			if len(got) != 0 || got == nil {
 				t.Errorf("accepted: %v", got)
 			}

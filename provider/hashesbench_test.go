@@ -55,7 +55,7 @@ func BenchmarkHashes(b *testing.B) {
 	}
 	content := deflated(b, size)
 	src := &lister{Fetcher: serve(content), find: func(addrs.Platform) (*provider.Package, error) { return packageOf(content), nil }}
-	o := provider.HashOptions{Options: accepting(content), TempDir: b.TempDir()}
+	o := provider.HashOptions{Policy: accepting(content).Policy, TempDir: b.TempDir()}
 	var ratios []float64
 	b.SetBytes(int64(len(content)))
 	b.ReportAllocs()

@@ -59,7 +59,7 @@ func TestHashesOfDirectory(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := provider.HashOptions{Options: provider.Options{Policy: test.policy}, Store: new(memory)}
+			o := provider.HashOptions{Policy: test.policy, Store: new(memory)}
 			got, err := provider.Hashes(t.Context(), mirror, demo, v123, nil, o)
 			if !errors.Is(err, test.err) {
 				t.Errorf("%v, want %v", err, test.err)
@@ -94,7 +94,7 @@ func TestHashesOfBadDirectory(t *testing.T) {
 	src := &lister{Fetcher: serve(nil), find: func(platform addrs.Platform) (*provider.Package, error) {
 		return &provider.Package{Provider: demo, Version: v123, Platform: platform, Dir: dirs[platform.String()]}, nil
 	}}
-	o := provider.HashOptions{Options: provider.Options{Policy: verify.Policy{AllowUnchecked: true}}}
+	o := provider.HashOptions{Policy: verify.Policy{AllowUnchecked: true}}
 	got, err := provider.Hashes(t.Context(), src, demo, v123, platforms("linux_amd64", "darwin_arm64", "windows_amd64"), o)
 	wantPlatforms(t, got, linux)
 	if !errors.Is(err, checksum.ErrIrregular) || !errors.Is(err, fs.ErrNotExist) || len(joined(t, err)) != 2 {

@@ -18,7 +18,7 @@ import (
 // hashed.
 func TestHashesSwappedForPipe(t *testing.T) {
 	t.Parallel()
-	o := provider.HashOptions{Options: provider.Options{Policy: verify.Policy{AllowUnchecked: true}}}
+	o := provider.HashOptions{Policy: verify.Policy{AllowUnchecked: true}}
 	for _, err := range disktest.Swapped(t, "program", func(path string) error {
 		src := &lister{Fetcher: serve(nil), find: func(platform addrs.Platform) (*provider.Package, error) {
 			return &provider.Package{Provider: demo, Version: v123, Platform: platform, Dir: filepath.Dir(path)}, nil

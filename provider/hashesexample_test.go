@@ -3,7 +3,6 @@ package provider_test
 import (
 	"context"
 	"fmt"
-	"os"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/provider"
@@ -11,51 +10,72 @@ import (
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// The entry of a lock file for three platforms, from a registry that states the hashes of
-// all of them and a caller who takes its word for what is not signed.
+// A lock file for all platforms of a version. With downloads every h1 is computed here.
+// Without downloads the h1 are what the registry says, which no signature covers.
 func ExampleHashes() {
 	registry := regtest.New("registry.example.com")
 	registry.AddProvider(regtest.Provider{Address: "acme/demo", Version: "1.2.3", PackageHashes: true})
 	client := &regclient.Client{HTTP: registry.Client()}
 
-	ctx := context.Background()
 	demo := addrs.MustParseProvider("registry.example.com/acme/demo")
-	constraint := addrs.MustParseProviderConstraint("~> 1.2")
-	versions, err := client.ProviderVersions(ctx, demo)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return
-	}
-	version, err := versions.Newest(constraint)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return
-	}
-	on := []addrs.Platform{
-		addrs.MustParsePlatform("darwin_arm64"), addrs.MustParsePlatform("linux_amd64"), addrs.MustParsePlatform("windows_amd64"),
-	}
-	o := provider.HashOptions{Options: provider.Options{Policy: verify.Policy{RecordStated: true}}}
-	reports, err := provider.Hashes(ctx, client, demo, version, on, o)
-	// Beside an error there are the reports of the other platforms.
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-	}
-	var lock lockfile.File
-	for _, platform := range on {
-		if report, ok := reports[platform]; ok {
-			fmt.Printf("%s: %s, %d computed, %d claimed\n", platform, report.Trust, len(report.Local), len(report.Claimed))
-			if err := lock.Merge(demo, version, constraint, report); err != nil {
-				fmt.Fprintln(os.Stderr, err)
+	version := addrs.MustParseVersion("1.2.3")
+	for _, o := range []provider.HashOptions{
+		{},
+		{Policy: verify.Policy{RecordStated: true}, NoDownload: true},
+	} {
+		reports, err := provider.Hashes(context.Background(), client, demo, version, nil, o)
+		if err != nil { // beside it there are the reports of the other platforms
+			fmt.Println(err)
+		}
+		var lock lockfile.File
+		computed := 0
+		for _, report := range reports {
+			computed += len(report.Local)
+			if err := lock.Merge(demo, version, addrs.ProviderConstraint{}, report); err != nil {
+				fmt.Println(err)
 			}
 		}
+		entry, _ := lock.Get(demo)
+		fmt.Println(len(reports), "platforms,", len(entry.Hashes), "hashes,", computed, "of them computed")
+	}
+	// Output:
+	// 5 platforms, 10 hashes, 10 of them computed
+	// 5 platforms, 10 hashes, 0 of them computed
+}
+
+// A lock file has linux only, and gets another platform. Accept would refuse every package
+// for that platform, as none of its hashes is locked. SameRelease trusts the registry and
+// the keys that it lists, for this one platform, as far as they sign a SHA256SUMS document
+// that names the locked package too. Only what was computed here goes into the lock file.
+func ExampleHashes_addPlatform() {
+	registry := regtest.New("registry.example.com")
+	release := registry.AddProvider(regtest.Provider{Address: "acme/demo", Version: "1.2.3"})
+	client := &regclient.Client{HTTP: registry.Client()}
+
+	demo := addrs.MustParseProvider("registry.example.com/acme/demo")
+	version := addrs.MustParseVersion("1.2.3")
+	var lock lockfile.File
+	locked := &verify.Report{Local: []checksum.Hash{release.ZH("linux_amd64"), release.H1("linux_amd64")}}
+	if err := lock.Merge(demo, version, addrs.ProviderConstraint{}, locked); err != nil {
+		fmt.Println(err)
+		return
+	}
+	darwin := addrs.MustParsePlatform("darwin_arm64")
+	o := provider.HashOptions{Policy: verify.Policy{SameRelease: lock.Accept(demo, version)}}
+	reports, err := provider.Hashes(context.Background(), client, demo, version, []addrs.Platform{darwin}, o)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	computed := &verify.Report{Local: reports[darwin].Local}
+	if err := lock.Merge(demo, version, addrs.ProviderConstraint{}, computed); err != nil {
+		fmt.Println(err)
 	}
 	entry, _ := lock.Get(demo)
-	fmt.Println(entry.Version, entry.Constraints, len(entry.Hashes), "hashes")
+	fmt.Println(len(entry.Hashes), "hashes,", reports[darwin].Trust)
 	// Output:
-	// darwin_arm64: signed, 0 computed, 1 claimed
-	// linux_amd64: signed, 0 computed, 1 claimed
-	// windows_amd64: signed, 0 computed, 1 claimed
-	// 1.2.3 ~> 1.2 8 hashes
+	// 4 hashes, signed
 }

@@ -111,7 +111,7 @@ func TestHashesDepthOfMirror(t *testing.T) {
 		reg.Latency = 50 * time.Millisecond
 		src := &mirrorclient.Client{BaseURL: reg.MirrorURL(), HTTP: reg.Client()}
 		begin := time.Now()
-		o := provider.HashOptions{Options: provider.Options{Policy: verify.Policy{AllowUnsigned: true}}}
+		o := provider.HashOptions{Policy: verify.Policy{AllowUnsigned: true}}
 		if _, err := provider.Hashes(t.Context(), src, demo, v123, five, o); err != nil {
 			t.Fatal(err)
 		}
@@ -182,7 +182,7 @@ func TestGate(t *testing.T) {
 				var wg sync.WaitGroup
 				for range test.calls {
 					wg.Go(func() {
-						got, err := provider.Hashes(t.Context(), src, demo, v123, systems(test.on), provider.HashOptions{Options: accepting(content), Gate: test.gate})
+						got, err := provider.Hashes(t.Context(), src, demo, v123, systems(test.on), provider.HashOptions{Policy: accepting(content).Policy, Gate: test.gate})
 						if err != nil || len(got) != test.on {
 							t.Errorf("%d reports, %v", len(got), err)
 						}
@@ -255,7 +255,7 @@ func TestHashesCancelled(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		begin := time.Now()
-		got, err := provider.Hashes(ctx, src, demo, v123, append(systems(20), linux), provider.HashOptions{Options: accepting(content), TempDir: dir, Gate: &provider.Gate{Parallel: 21}})
+		got, err := provider.Hashes(ctx, src, demo, v123, append(systems(20), linux), provider.HashOptions{Policy: accepting(content).Policy, TempDir: dir, Gate: &provider.Gate{Parallel: 21}})
 		wantPlatforms(t, got, linux)
 		if !errors.Is(err, context.DeadlineExceeded) || len(joined(t, err)) != 1 {
 			t.Errorf("%v, want DeadlineExceeded once", err)
@@ -367,8 +367,8 @@ func TestHashesEvidenceBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, o := range map[string]provider.HashOptions{
-		"stated":     {Options: provider.Options{Policy: verify.Policy{AllowUnsigned: true, RecordStated: true}}},
-		"remembered": {Options: provider.Options{Policy: verify.Policy{AllowUnsigned: true}}, Store: &memory{kept: map[checksum.Hash][]checksum.Hash{zh(content): {h1}}}},
+		"stated":     {Policy: verify.Policy{AllowUnsigned: true, RecordStated: true}},
+		"remembered": {Policy: verify.Policy{AllowUnsigned: true}, Store: &memory{kept: map[checksum.Hash][]checksum.Hash{zh(content): {h1}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -418,7 +418,7 @@ func TestHashesFindBounded(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			if got, err := provider.Hashes(ctx, src, demo, v123, systems(200), provider.HashOptions{Options: accepting(content)}); len(got) > 0 || !errors.Is(err, context.Canceled) {
+			if got, err := provider.Hashes(ctx, src, demo, v123, systems(200), provider.HashOptions{Policy: accepting(content).Policy}); len(got) > 0 || !errors.Is(err, context.Canceled) {
 				t.Errorf("%v, %v", got, err)
 			}
 		})

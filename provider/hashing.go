@@ -3,7 +3,11 @@ package provider
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"sync"
+
+	"golang.org/x/sync/semaphore"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/fsx"
@@ -21,7 +25,7 @@ type hashing struct {
 	src      Source // which checks that it answers what it is asked
 	provider addrs.Provider
 	version  addrs.Version
-	asking   chan struct{}
+	asking   *semaphore.Weighted
 
 	// These are written only before the platforms are worked on side by side.
 	found map[addrs.Platform]answered
@@ -35,7 +39,7 @@ type answered struct {
 
 // all works on all platforms.
 func (h *hashing) all(ctx context.Context, on []addrs.Platform) (map[addrs.Platform]*verify.Report, error) {
-	if h.Policy.RecordStated {
+	if h.Policy.RecordStated || h.NoDownload {
 		h.findLead(ctx, on[0])
 	}
 	reports, errs := make([]*verify.Report, len(on)), make([]error, len(on))
@@ -75,23 +79,34 @@ func (h *hashing) one(ctx context.Context, platform addrs.Platform) (*verify.Rep
 	return report, nil
 }
 
-// report tries what is cheap first. It returns also how many bytes had to come.
+// report tries what is cheap first. It returns also how many bytes were fetched.
 func (h *hashing) report(ctx context.Context, platform addrs.Platform) (*verify.Report, int64, error) {
 	done, err := enter(ctx, h.asking)
 	if err != nil {
 		return nil, 0, err
 	}
 	defer done()
-	report, pkg, err := h.byDocuments(ctx, platform)
-	switch {
-	case report != nil || err != nil:
-		return report, 0, err
-	case pkg.Dir != "":
-		report, err := h.directory(ctx, pkg)
+	report, err := h.inferred(ctx, platform)
+	if !errors.Is(err, verify.ErrNotStated) {
 		return report, 0, err
 	}
-	// Those that wait here count too: a package may be megabytes, where a source states
-	// much of all platforms.
+	pkg, err := h.find(ctx, platform)
+	if err != nil {
+		return nil, 0, err
+	}
+	if pkg.Dir != "" {
+		report, err = h.directory(ctx, pkg)
+	} else {
+		report, err = h.withoutArchive(ctx, pkg)
+	}
+	switch {
+	case !errors.Is(err, verify.ErrNotStated):
+		return report, 0, err
+	case h.NoDownload:
+		return nil, 0, fmt.Errorf("%w, and NoDownload is set", err)
+	}
+	// Until here waiting platforms count as asking: a package may be megabytes, where a
+	// source states much about all platforms.
 	leave, err := h.Gate.Enter(ctx)
 	if err != nil {
 		return nil, 0, err
@@ -99,32 +114,6 @@ func (h *hashing) report(ctx context.Context, platform addrs.Platform) (*verify.
 	defer leave()
 	done()
 	return h.download(ctx, pkg)
-}
-
-// byDocuments returns a report if documents suffice for it, and otherwise the package.
-func (h *hashing) byDocuments(ctx context.Context, platform addrs.Platform) (*verify.Report, *Package, error) {
-	if pkg := h.lead.inferred(platform); pkg != nil {
-		report, err := h.withoutDownload(ctx, pkg)
-		unlisted := errors.Is(err, verify.ErrNotListed) || errors.Is(err, verify.ErrFilename)
-		if report != nil || err != nil && !unlisted {
-			return report, nil, err
-		}
-		// The archive has another name than could be inferred, which its package tells.
-	}
-	pkg, err := h.find(ctx, platform)
-	if err != nil || pkg.Dir != "" {
-		return nil, pkg, err
-	}
-	report, err := h.withoutDownload(ctx, pkg)
-	return report, pkg, err
-}
-
-// withoutDownload returns nil if the archive has to come.
-func (h *hashing) withoutDownload(ctx context.Context, pkg *Package) (*verify.Report, error) {
-	if local := h.recall(ctx, pkg); local != nil {
-		return h.remembered(ctx, pkg, local)
-	}
-	return h.stated(ctx, pkg)
 }
 
 // find asks the source for a package, unless it is known.
@@ -142,7 +131,7 @@ func (h *hashing) download(ctx context.Context, pkg *Package) (*verify.Report, i
 		return nil, 0, err
 	}
 	defer f.Discard()
-	got, err := Receive(ctx, h.src, pkg, f.File, h.Options)
+	got, err := Receive(ctx, h.src, pkg, f.File, Options{Policy: h.Policy, Progress: h.Progress})
 	if err != nil {
 		return nil, 0, err
 	}
@@ -150,7 +139,7 @@ func (h *hashing) download(ctx context.Context, pkg *Package) (*verify.Report, i
 	if err != nil {
 		return nil, 0, err
 	}
-	h.remember(ctx, pkg, got.ZH, report)
+	h.store(ctx, pkg, got.ZH, report)
 	return report, got.Size, nil
 }
 
@@ -169,11 +158,27 @@ func (h *hashing) compute(ctx context.Context, got *Received) (*verify.Report, e
 	})
 }
 
+// directory hashes a package that is unpacked.
+func (h *hashing) directory(ctx context.Context, pkg *Package) (*verify.Report, error) {
+	leave, err := h.Gate.compute(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	root, err := os.OpenRoot(pkg.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	h1, err := checksum.H1Dir(ctx, fsx.Tree(ctx, root))
+	if err != nil {
+		return nil, err
+	}
+	return h.Policy.Judge(pkg.Evidence(), -1, []checksum.Hash{h1})
+}
+
 // tell reports an event.
 func (h *hashing) tell(e Event) {
-	if h.Progress == nil {
-		return
-	}
 	e.Provider, e.Version = h.provider, h.version
 	h.Progress(e)
 }

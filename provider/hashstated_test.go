@@ -18,7 +18,7 @@ import (
 // believing is a policy with which what a source states may be recorded.
 func believing(p verify.Policy) provider.HashOptions {
 	p.RecordStated = true
-	return provider.HashOptions{Options: provider.Options{Policy: p}}
+	return provider.HashOptions{Policy: p}
 }
 
 // statingRelease is demoRelease at a registry that states all hashes.
@@ -373,7 +373,7 @@ func TestHashesOfMirror(t *testing.T) {
 	t.Run("computed", func(t *testing.T) {
 		t.Parallel()
 		reg, release, src := serve()
-		got, err := provider.Hashes(t.Context(), src, demo, v123, five, provider.HashOptions{Options: provider.Options{Policy: verify.Policy{AllowUnsigned: true}}})
+		got, err := provider.Hashes(t.Context(), src, demo, v123, five, provider.HashOptions{Policy: verify.Policy{AllowUnsigned: true}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -407,7 +407,7 @@ func TestHashesOfMirror(t *testing.T) {
 		}})
 		accept := sortedHashes(release.ZH("darwin_arm64"))
 		for _, policy := range []verify.Policy{{AllowUnsigned: true}, {AllowUnchecked: true}, {Accept: accept}} {
-			got, err := provider.Hashes(t.Context(), src, demo, v123, platforms("linux_amd64", "darwin_arm64"), provider.HashOptions{Options: provider.Options{Policy: policy}})
+			got, err := provider.Hashes(t.Context(), src, demo, v123, platforms("linux_amd64", "darwin_arm64"), provider.HashOptions{Policy: policy})
 			if _, ok := errors.AsType[*checksum.MismatchError](err); !ok || len(got) != 1 || got[addrs.MustParsePlatform("darwin_arm64")] == nil {
 				t.Errorf("%v, %v", got, err)
 			}

@@ -119,7 +119,7 @@ func TestHashStoreIsNoTrust(t *testing.T) {
 		r := demoRelease()
 		test.edit(&r)
 		reg, _, client := serveDemo(r)
-		got, err := provider.Hashes(t.Context(), client, demo, v123, platforms("linux_amd64"), provider.HashOptions{Options: provider.Options{Policy: test.policy}, Store: store})
+		got, err := provider.Hashes(t.Context(), client, demo, v123, platforms("linux_amd64"), provider.HashOptions{Policy: test.policy, Store: store})
 		if !errors.Is(err, test.want) || (test.want == nil) != (len(got) == 1) {
 			t.Errorf("%s: %v, %v, want %v", name, got, err, test.want)
 		}
@@ -232,7 +232,7 @@ func TestHashStoreWithoutZH(t *testing.T) {
 	src := &mirrorclient.Client{BaseURL: reg.MirrorURL(), HTTP: reg.Client()}
 	store := new(memory)
 	for range 2 {
-		o := provider.HashOptions{Options: provider.Options{Policy: verify.Policy{AllowUnsigned: true}}, Store: store}
+		o := provider.HashOptions{Policy: verify.Policy{AllowUnsigned: true}, Store: store}
 		got, err := provider.Hashes(t.Context(), src, demo, v123, platforms("linux_amd64"), o)
 		if err != nil || len(got) != 1 {
 			t.Fatal(got, err)

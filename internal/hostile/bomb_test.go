@@ -161,7 +161,7 @@ func TestBombsEnd(t *testing.T) {
 			return err
 		}},
 		"provider.Hashes": {zipped, []int{1, all / 2, all}, func(ctx context.Context, w *tripwire, dir string) error {
-			_, err := provider.Hashes(ctx, w, alpha, v1, []addrs.Platform{linux}, provider.HashOptions{Options: provider.Options{Policy: policy}, TempDir: dir})
+			_, err := provider.Hashes(ctx, w, alpha, v1, []addrs.Platform{linux}, provider.HashOptions{Policy: policy, TempDir: dir})
 			return err
 		}},
 		"Dir.Install": {zipped, []int{1, all / 2, all}, func(ctx context.Context, w *tripwire, dir string) error {

@@ -127,10 +127,11 @@ func (j *job) mayHash() error {
 
 func (j *job) hashOptions(policy verify.Policy) provider.HashOptions {
 	return provider.HashOptions{
-		Options: provider.Options{Policy: policy, Progress: j.report},
-		Store:   j.Hashes,
-		Gate:    j.packages,
-		TempDir: j.TempDir,
+		Policy:   policy,
+		Store:    j.Hashes,
+		Gate:     j.packages,
+		TempDir:  j.TempDir,
+		Progress: j.report,
 	}
 }
 
