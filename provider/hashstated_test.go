@@ -112,18 +112,17 @@ func TestHashesStatedInPart(t *testing.T) {
 	t.Parallel()
 	foreign := "zh:" + strings.Repeat("0", 64)
 	for name, edit := range map[string]func(packages map[string]any){
-		"platform left out": func(m map[string]any) { delete(m, "windows_amd64") },
-		"null":              func(m map[string]any) { m["windows_amd64"] = nil },
-		"no hashes":         func(m map[string]any) { m["windows_amd64"] = stating() },
-		"null hashes":       func(m map[string]any) { m["windows_amd64"] = map[string]any{"hashes": nil} },
-		"empty hashes":      func(m map[string]any) { m["windows_amd64"] = stating("h1:", "zh:") },
-		"unknown scheme":    func(m map[string]any) { m["windows_amd64"] = stating("h2:something") },
+		"null":           func(m map[string]any) { m["windows_amd64"] = nil },
+		"no hashes":      func(m map[string]any) { m["windows_amd64"] = stating() },
+		"null hashes":    func(m map[string]any) { m["windows_amd64"] = map[string]any{"hashes": nil} },
+		"empty hashes":   func(m map[string]any) { m["windows_amd64"] = stating("h1:", "zh:") },
+		"unknown scheme": func(m map[string]any) { m["windows_amd64"] = stating("h2:something") },
 		"no h1": func(m map[string]any) {
 			m["windows_amd64"] = stating(slices.DeleteFunc(hashesIn(m, "windows_amd64"), func(h any) bool { return strings.HasPrefix(h.(string), "h1:") })...)
 		},
 		"platforms that are none": func(m map[string]any) {
 			m["Windows"], m[""], m["../linux_amd64"] = stating(foreign), nil, stating("nonsense")
-			delete(m, "windows_amd64")
+			m["windows_amd64"] = stating()
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -143,6 +142,22 @@ func TestHashesStatedInPart(t *testing.T) {
 			wantRequests(t, reg, map[regtest.Kind]int{regtest.Discovery: 1, regtest.Package: 2, regtest.Sums: 1, regtest.Signature: 1, regtest.Archive: 1})
 		})
 	}
+}
+
+// TestHashesStatedElsewhere: for a platform that the first package leaves out, its own
+// package is asked for.
+func TestHashesStatedElsewhere(t *testing.T) {
+	t.Parallel()
+	reg, release, client := serveDemo(statingRelease())
+	fault := packagesOf(func(m map[string]any) { delete(m, "windows_amd64") })
+	fault.Path = "darwin/amd64"
+	reg.AddFault(fault)
+	got, err := provider.Hashes(t.Context(), client, demo, v123, five, believing(verify.Policy{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantStated(t, release, got, verify.Signed, five...)
+	wantRequests(t, reg, map[regtest.Kind]int{regtest.Discovery: 1, regtest.Package: 2, regtest.Sums: 1, regtest.Signature: 1})
 }
 
 // hashesIn returns a copy of the hashes of one of "packages".

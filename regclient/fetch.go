@@ -64,7 +64,7 @@ func (c *Client) document(ctx context.Context, pkg *provider.Package, name, ref 
 			return nil, err
 		}
 		if len(resp.Body) == 0 { // which is not the same as no document
-			return nil, resp.Unusable(errors.New("it is empty"))
+			return nil, resp.Unusable(verify.ErrEmpty)
 		}
 		return resp.Body, nil
 	})

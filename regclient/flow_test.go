@@ -287,11 +287,11 @@ func TestEvidenceAbsent(t *testing.T) {
 		reg.ClearFaults()
 		reg.AddFault(regtest.Fault{Kind: kind, Raw: []byte{}})
 		_, err := c.Evidence(t.Context(), pkg)
-		if e := asError(t, err); e.Op != "fetch the "+name+" of" || !strings.Contains(err.Error(), "it is empty") || errors.Is(err, provider.ErrNotFound) {
+		if e := asError(t, err); e.Op != "fetch the "+name+" of" || !errors.Is(err, verify.ErrEmpty) || errors.Is(err, provider.ErrNotFound) {
 			t.Errorf("%s: %v", name, err)
 		}
 		options := provider.Options{Policy: verify.Policy{AllowUnsigned: true}}
-		if _, err := provider.Download(t.Context(), c, pkg, filepath.Join(t.TempDir(), "a.zip"), options); err == nil || !strings.Contains(err.Error(), "it is empty") {
+		if _, err := provider.Download(t.Context(), c, pkg, filepath.Join(t.TempDir(), "a.zip"), options); !errors.Is(err, verify.ErrEmpty) {
 			t.Errorf("%s, AllowUnsigned: %v", name, err)
 		}
 	}
