@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/flight"
@@ -58,20 +59,19 @@ func DownloadAll(ctx context.Context, src Source, requests []Request, o Options)
 	o.Progress = flight.InTurn(o.Progress)
 	results := make([]Result, len(requests))
 	clashes := clashing(requests)
-	places := make(chan struct{}, parallel)
-	var wg sync.WaitGroup
+	var group errgroup.Group
+	group.SetLimit(parallel)
 	for i, r := range requests {
 		if err := clashes[i]; err != nil {
 			results[i] = Result{Err: failure("store", r.Source.String(), err)}
 			continue
 		}
-		places <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-places }()
+		group.Go(func() error {
 			results[i] = one(ctx, src, r, o)
+			return nil
 		})
 	}
-	wg.Wait()
+	group.Wait()
 	var errs []error
 	for _, r := range results {
 		errs = append(errs, r.Err)

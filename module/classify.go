@@ -29,6 +29,11 @@ func (p *parser) classify() string {
 	case strings.ContainsFunc(rest+p.query, unicode.IsSpace):
 		return "it must have no spaces"
 	}
+	return p.kind(u)
+}
+
+// kind finds the kind and checks what it demands of the URL.
+func (p *parser) kind(u *url.URL) string {
 	getter := p.forced
 	if getter == "" {
 		getter = u.Scheme
@@ -36,18 +41,18 @@ func (p *parser) classify() string {
 	switch getter {
 	case "http", "https":
 		p.Kind = KindHTTP
-		return p.checkHTTP(u)
+		if u.Scheme != "http" && u.Scheme != "https" {
+			return "its scheme must be https or http"
+		}
+		return checkHost(u)
 	case "git":
 		p.Kind = KindGit
 		return checkRepository(u, "https", "ssh", "git+ssh", "ssh+git", "http", "git", "file")
 	case "hg":
 		p.Kind = KindMercurial
 		return checkRepository(u, "https", "ssh", "http", "file")
-	case "s3":
-		p.Kind = KindS3
-		return checkHost(u)
-	case "gcs":
-		p.Kind = KindGCS
+	case "s3", "gcs":
+		p.Kind = Kind(getter)
 		return checkHost(u)
 	case "oci":
 		p.Kind = KindOCI
@@ -61,13 +66,6 @@ func (p *parser) classify() string {
 		return "it names nothing"
 	}
 	return checkText(u)
-}
-
-func (p *parser) checkHTTP(u *url.URL) string {
-	if u.Scheme != "http" && u.Scheme != "https" {
-		return "its scheme must be https or http"
-	}
-	return checkHost(u)
 }
 
 // checkHost refuses URLs without a host.

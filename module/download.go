@@ -66,7 +66,8 @@ type Options struct {
 	// error, and the old one stays.
 	Replace bool
 
-	// Parallel is how many packages [DownloadAll] fetches at a time; 0 means 16.
+	// Parallel is the maximum number of packages that [DownloadAll] fetches at a time.
+	// If it is zero or less, 16 is used.
 	Parallel int
 
 	// Progress is told each step of a job; nil: nobody is. It is called by one

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -42,23 +43,47 @@ func (r *repository) run(ctx context.Context, args ...string) (string, error) {
 
 // stream runs git and has read take what it writes. If read fails, git is killed.
 func (r *repository) stream(ctx context.Context, read func(io.Reader) error, args ...string) error {
-	verb := args[0]
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	cmd := r.command(inner, args...)
 	complaints := &tail{max: maxGitText}
-	cmd.Stderr = complaints
-	cmd.WaitDelay = gitPause
+	answers, exit, err := r.start(inner, complaints, args)
+	if err != nil {
+		return &gitError{args[0], "", notInstalled(err)}
+	}
+	defer answers.in.Close()
+	var watch sync.WaitGroup
+	watch.Go(func() { r.watch(inner, cancel) })
+	if err := read(answers); err != nil {
+		cancel(err)
+	}
+	err = <-exit
+	cause := context.Cause(inner)
+	cancel(nil)
+	watch.Wait()
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case cause != nil: // what the reader or the watch said
+		return cause
+	case err != nil && !errors.Is(err, exec.ErrWaitDelay): // which says that git succeeded
+		return r.complaint(args[0], complaints, err)
+	}
+	return nil
+}
+
+// start starts git. How it ends goes to exit.
+func (r *repository) start(ctx context.Context, complaints io.Writer, args []string) (*answer, <-chan error, error) {
 	in, out, err := os.Pipe()
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	defer in.Close()
-	cmd.Stdout = out
+	cmd := r.command(ctx, args...)
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = out, complaints, gitPause
 	err = cmd.Start()
 	out.Close()
 	if err != nil {
-		return &gitError{verb, "", notInstalled(err)}
+		in.Close()
+		return nil, nil, err
 	}
 	answers, exit := &answer{in: in}, make(chan error, 1)
 	go func() {
@@ -66,28 +91,7 @@ func (r *repository) stream(ctx context.Context, read func(io.Reader) error, arg
 		answers.end()
 		exit <- err
 	}()
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
-		r.watch(inner, cancel)
-	}()
-	failed := read(answers)
-	if failed != nil {
-		cancel(failed)
-	}
-	err = <-exit
-	cause := context.Cause(inner)
-	cancel(nil)
-	<-watched
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case cause != nil: // what the reader or the watch said
-		return cause
-	case err != nil && !errors.Is(err, exec.ErrWaitDelay): // which says that git succeeded
-		return r.complaint(verb, complaints, err)
-	}
-	return nil
+	return answers, exit, nil
 }
 
 // answer reads what git writes. As soon as git has ended, all of that is there; if another

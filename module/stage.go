@@ -1,6 +1,7 @@
 package module
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/tofureg/tofureg/internal/fsx"
 )
@@ -176,44 +178,21 @@ const syncers = 16
 
 // syncTree writes all files and directories below root through to the disk.
 func syncTree(ctx context.Context, root *os.Root) error {
-	type item struct {
-		name string
-		dir  bool
-	}
-	items, failed := make(chan item), make(chan error, syncers)
-	var wg sync.WaitGroup
-	for range syncers {
-		wg.Go(func() {
-			var first error
-			for i := range items {
-				switch {
-				case first != nil: // the rest is of no use
-				case i.dir:
-					first = fsx.SyncDir(filepath.Join(root.Name(), filepath.FromSlash(i.name)))
-				default:
-					first = syncFile(root, i.name)
-				}
-			}
-			failed <- first
-		})
-	}
-	err := fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case ctx.Err() != nil:
-			return ctx.Err()
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(syncers)
+	walked := fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || ctx.Err() != nil {
+			return cmp.Or(err, ctx.Err())
 		}
-		items <- item{path, d.IsDir()}
+		group.Go(func() error {
+			if d.IsDir() {
+				return fsx.SyncDir(filepath.Join(root.Name(), filepath.FromSlash(name)))
+			}
+			return syncFile(root, name)
+		})
 		return nil
 	})
-	close(items)
-	wg.Wait()
-	close(failed)
-	for one := range failed {
-		err = errors.Join(err, one)
-	}
-	return err
+	return cmp.Or(group.Wait(), walked)
 }
 
 func syncFile(root *os.Root, name string) error {
