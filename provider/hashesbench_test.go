@@ -2,6 +2,7 @@ package provider_test
 
 import (
 	"archive/zip"
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/sha256"
@@ -12,9 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/klauspost/compress/flate"
-
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/inflate"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -80,7 +80,9 @@ func least(b *testing.B, content []byte) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	r.RegisterDecompressor(zip.Deflate, flate.NewReader)
+	r.RegisterDecompressor(zip.Deflate, func(r io.Reader) io.ReadCloser {
+		return io.NopCloser(inflate.NewReader(bufio.NewReader(r)))
+	})
 	buf := make([]byte, 64<<10)
 	for _, file := range r.File {
 		f, err := file.Open()

@@ -11,7 +11,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/klauspost/compress/flate"
+	"github.com/tofureg/tofureg/internal/inflate"
 )
 
 // Ahead is what has been unpacked of a zip archive before all of it was there.
@@ -66,8 +66,8 @@ type aheadRun struct {
 	in      *bufio.Reader
 	count   *counter
 	names   names
-	written int64         // bytes of complete files
-	inflate io.ReadCloser // nil: not needed yet
+	written int64           // bytes of complete files
+	inflate *inflate.Reader // nil: not needed yet
 }
 
 // at returns where in the archive the next byte is.
@@ -155,14 +155,12 @@ func (a *aheadRun) content(w io.Writer, m *member) (File, error) {
 	return File{Entry: m.Entry, Sum: got.sum}, err
 }
 
-// inflater returns a reader of what is deflated. Since the input can be read byte by byte,
-// it takes no byte too many.
+// inflater returns a reader of what is deflated. It takes no byte too many.
 func (a *aheadRun) inflater() io.Reader {
 	if a.inflate == nil {
-		a.inflate = flate.NewReader(a.in)
+		a.inflate = inflate.NewReader(a.in)
 	} else {
-		// Reset has no error without a dictionary.
-		_ = a.inflate.(flate.Resetter).Reset(a.in, nil)
+		a.inflate.Reset(a.in)
 	}
 	return a.inflate
 }

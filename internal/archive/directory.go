@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/inflate"
 )
 
 // directory is where a zip archive says that its central directory is.
@@ -132,7 +133,7 @@ func damaged(err error) error {
 		return err
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return bad("it is cut short")
-	case isCorrupt(err):
+	case errors.Is(err, inflate.ErrCorrupt):
 		return bad("%w", err)
 	}
 	return err

@@ -7,9 +7,8 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/klauspost/compress/gzip"
-
 	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/inflate"
 )
 
 // Format tells how an archive is packed.
@@ -49,10 +48,10 @@ func Sniff(head []byte) Format {
 
 // decompressor returns a reader of what r holds compressed. The memory that it uses
 // is bounded, whatever r says.
-func (f Format) decompressor(r io.Reader) (io.Reader, error) {
+func (f Format) decompressor(r *bufio.Reader) (io.Reader, error) {
 	switch f {
 	case FormatTarGzip:
-		return gzip.NewReader(r)
+		return inflate.NewGzipReader(r), nil
 	case FormatTarXz:
 		return newXZReader(r), nil
 	case FormatTarBzip2:
@@ -149,7 +148,7 @@ func (i *inflow) read(p []byte) (int, error) {
 	if i.in == nil {
 		in, err := i.format.decompressor(bufio.NewReaderSize(i.origin, 64<<10))
 		if err != nil {
-			return 0, noEOF(err)
+			return 0, err
 		}
 		i.in = in
 	}

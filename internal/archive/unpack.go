@@ -81,8 +81,8 @@ func (z *Zip) read(m *member, c *copier, w io.Writer) (File, error) {
 }
 
 func (z *Zip) inflateEntry(w io.Writer, packed io.Reader, e Entry, c *copier) (content, error) {
-	in := z.inflate.open(packed)
-	defer in.Close()
+	in := newInflater(packed)
+	defer in.release()
 	got, err := c.entry(w, in, e)
 	if err != nil {
 		return got, err

@@ -13,7 +13,6 @@ import (
 type Zip struct {
 	r       io.ReaderAt
 	members []*member // in the order of the directory
-	inflate inflaters
 }
 
 // member is an entry as the directory of a zip archive describes it.

@@ -2,7 +2,9 @@ package install_test
 
 import (
 	"archive/zip"
+	"bufio"
 	"bytes"
+	"compress/flate"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -13,8 +15,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/klauspost/compress/flate"
-
+	"github.com/tofureg/tofureg/internal/inflate"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/verify"
@@ -100,7 +101,9 @@ func unavoidable(b *testing.B, data []byte) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	r.RegisterDecompressor(zip.Deflate, func(r io.Reader) io.ReadCloser { return flate.NewReader(r) })
+	r.RegisterDecompressor(zip.Deflate, func(r io.Reader) io.ReadCloser {
+		return io.NopCloser(inflate.NewReader(bufio.NewReader(r)))
+	})
 	for _, f := range r.File {
 		in, err := f.Open()
 		if err != nil {
