@@ -97,16 +97,16 @@ func list(ids []Service) string {
 
 // find returns the value of a service, or the error for who asked for it.
 func (s *Services) find(id Service) (member, error) {
+	name, valid := id.split()
+	if !valid {
+		return member{}, s.fail(id, ErrServiceID)
+	}
 	m, ok := s.doc.services[string(id)]
 	switch {
 	case ok && m.ambiguous:
 		return member{}, s.fail(id, errors.New("declared twice, with different values"))
 	case ok:
 		return m, nil
-	}
-	name, valid := id.split()
-	if !valid {
-		return member{}, s.fail(id, ErrServiceID)
 	}
 	all := s.IDs()
 	versions := slices.DeleteFunc(slices.Clone(all), func(other Service) bool {

@@ -202,6 +202,7 @@ func TestExamine(t *testing.T) {
 			doc["archives"].(map[string]any)["linux_amd64"].(map[string]any)["hashes"] = []string{"zh:" + strings.Repeat("0", 64)}
 		}), "mirror version", "two archives cannot have one zh"},
 		"the document as its archive":             {set(regtest.MirrorVersion, "archives", map[string]any{"linux_amd64": map[string]any{"url": "#x"}}), "mirror version", "the document itself"},
+		"the document as its archive, ?":          {set(regtest.MirrorVersion, "archives", map[string]any{"linux_amd64": map[string]any{"url": "?"}}), "mirror version", "the document itself"},
 		"the archive of the oldest version":       {regtest.Fault{Kind: regtest.Archive, Path: "/mirror/registry.example.com/acme/alpha/terraform-provider-alpha_1.0.0", Corrupt: true}, "mirror archive", ""},
 		"the archive of the newest version":       {regtest.Fault{Kind: regtest.Archive, Path: "/mirror/registry.example.com/acme/alpha/terraform-provider-alpha_1.1.0", Corrupt: true}, "mirror archive", ""},
 		"500 for an unknown provider of a mirror": {regtest.Fault{Kind: regtest.MirrorIndex, Path: "regcheck-unknown", Status: 500}, "unknown mirror provider", "status 500, want 404"},

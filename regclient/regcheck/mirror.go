@@ -143,8 +143,7 @@ func (e *examiner) mirroredArchive(u *url.URL, platform string, a *mirroredArchi
 	if err != nil {
 		return checkedArchive{}, err
 	}
-	at.Fragment, at.RawFragment = "", ""
-	if at.String() == u.String() {
+	if at.Host == u.Host && at.Path == u.Path && (at.RawQuery == "" || at.RawQuery == u.RawQuery) {
 		return checkedArchive{}, fmt.Errorf("%s: the url of %s is that of the document itself", where, platform)
 	}
 	hashes := e.statedHashes(where+": "+platform, a.Hashes)

@@ -73,6 +73,7 @@ func answerKind(err error) string {
 	}{
 		{disco.ErrNoService, "no-service"},
 		{disco.ErrServiceVersion, "service-version"},
+		{disco.ErrServiceID, "service-id"},
 		{provider.ErrInsecure, "insecure"},
 		{provider.ErrTooLarge, "too-large"},
 		{provider.ErrUnauthorized, "unauthorized"},
