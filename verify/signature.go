@@ -3,8 +3,6 @@ package verify
 import (
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -103,130 +101,59 @@ type signatureCheck struct {
 	at                      time.Time
 	pins                    []string // canonical fingerprints; nil: any key
 	allowExpired, allowWeak bool
-	budget                  *int // verifications left
+	budget                  *int // verifications left; set by run
 }
 
+// run tries each key on each signature, which may be revoked in another copy of the key.
 func (c signatureCheck) run(doc, sig []byte, keys []Key) (*Signature, error) {
 	switch {
 	case len(doc) > MaxSums:
 		return nil, fmt.Errorf("signed document %w: %d bytes, %d are allowed", checksum.ErrTooLarge, len(doc), MaxSums)
 	case len(sig) > MaxSignature:
 		return nil, fmt.Errorf("signature %w: %d bytes, %d are allowed", checksum.ErrTooLarge, len(sig), MaxSignature)
-	case len(keys) > maxKeys:
-		return nil, fmt.Errorf("list of keys %w: %d keys, %d are allowed", checksum.ErrTooLarge, len(keys), maxKeys)
 	}
 	signatures, err := readSignatures(sig)
+	if err != nil {
+		return nil, err
+	}
+	certs, unreadable, err := readKeys(keys)
 	if err != nil {
 		return nil, err
 	}
 	budget := maxVerifications
 	c.budget = &budget
 	v := verdict{err: unknownKey(signatures)}
-	var certs []*certificate
-	var unreadable []error
-	for _, key := range keys {
-		more, err := key.parse()
-		if err != nil {
-			unreadable = append(unreadable, err)
-		}
-		certs = append(certs, more...)
-		if len(certs) > maxCertificates {
-			return nil, fmt.Errorf("list of keys %w: more than %d OpenPGP keys in it", checksum.ErrTooLarge, maxCertificates)
-		}
-	}
-	for _, cert := range certs {
-		for i, s := range signatures {
-			good, err := cert.verify(doc, s, c)
-			if errors.Is(err, checksum.ErrTooLarge) {
-				return nil, err
-			}
-			v.take(i, good, err)
-		}
+	if err := v.tryAll(c, doc, signatures, certs); err != nil {
+		return nil, err
 	}
 	if err := v.askCopies(certs, c.budget); err != nil {
 		return nil, err
 	}
 	good, err := v.result()
-	if err != nil && errors.Is(err, ErrUnknownKey) && len(unreadable) > 0 {
-		for _, more := range unreadable {
-			err = fmt.Errorf("%w; %w", err, more)
-		}
+	if unreadable != nil && errors.Is(err, ErrUnknownKey) {
+		return nil, fmt.Errorf("%w; %w", err, unreadable) // it may be the key that signed
 	}
 	return good, err
 }
 
-// unknownKey is the error if no key matches.
-func unknownKey(signatures []signature) error {
-	var ids []string
-	for _, s := range signatures {
-		ids = append(ids, s.issuer())
+// readKeys parses keys. unreadable tells of those that cannot be parsed; err is about the
+// whole list.
+func readKeys(keys []Key) (certs []*certificate, unreadable, err error) {
+	if len(keys) > maxKeys {
+		return nil, nil, fmt.Errorf("list of keys %w: %d keys, %d are allowed", checksum.ErrTooLarge, len(keys), maxKeys)
 	}
-	slices.Sort(ids)
-	return fmt.Errorf("%w: made by %s, which is not among the keys", ErrUnknownKey, strings.Join(slices.Compact(ids), " and "))
-}
-
-// verdict collects what came of each pair of key and signature.
-type verdict struct {
-	good    []candidate
-	revoked []int // indices of signatures by revoked keys
-	err     error
-}
-
-// candidate is a good signature, unless another copy of its key is revoked.
-type candidate struct {
-	index int
-	*Signature
-}
-
-func (v *verdict) take(index int, good *Signature, err error) {
-	switch {
-	case err == nil:
-		v.good = append(v.good, candidate{index, good})
-		return
-	case err == ErrUnknownKey: // as is: not by this key
-		return
-	case errors.Is(err, ErrRevoked):
-		v.revoked = append(v.revoked, index)
-	}
-	if nearness(err) >= nearness(v.err) {
-		v.err = err
-	}
-}
-
-// askCopies asks the other copies of each signer's key whether it is revoked. Those that
-// have the key that signed have told already; one of the primary key alone tells too.
-func (v *verdict) askCopies(certs []*certificate, budget *int) error {
-	for _, s := range v.good {
-		for _, cert := range certs {
-			if cert.fingerprint() != s.Fingerprint {
-				continue
-			}
-			revoked, retired, err := cert.revokedAt(s.Created, budget)
-			if err != nil {
-				return err
-			}
-			if revoked {
-				v.take(s.index, nil, fmt.Errorf("%w (key %s)", ErrRevoked, s.Fingerprint))
-			}
-			s.KeyRetired = s.KeyRetired || retired
+	for _, key := range keys {
+		more, err := key.parse()
+		switch {
+		case err != nil && unreadable != nil:
+			unreadable = fmt.Errorf("%w; %w", unreadable, err)
+		case err != nil:
+			unreadable = err
+		}
+		certs = append(certs, more...)
+		if len(certs) > maxCertificates {
+			return nil, nil, fmt.Errorf("list of keys %w: more than %d OpenPGP keys in it", checksum.ErrTooLarge, maxCertificates)
 		}
 	}
-	return nil
-}
-
-// result returns the first good signature that is not by a revoked key.
-func (v *verdict) result() (*Signature, error) {
-	for _, s := range v.good {
-		if !slices.Contains(v.revoked, s.index) {
-			return s.Signature, nil
-		}
-	}
-	return nil, v.err
-}
-
-// nearness tells how near to success a failure is. The user can do most about the
-// nearest one.
-func nearness(err error) int {
-	order := []error{ErrUnknownKey, ErrBadSignature, ErrRevoked, ErrWeak, ErrFuture, ErrExpired}
-	return slices.IndexFunc(order, func(e error) bool { return errors.Is(err, e) })
+	return certs, unreadable, nil
 }
