@@ -37,7 +37,18 @@ func (n Need) protocols() addrs.ProviderConstraint {
 // zero constraint allows every release, but no prerelease; those must be named
 // exactly. The error is an [*Error] with an [*UnavailableError] of kind ErrNoVersion.
 func (v *Versions) Newest(c addrs.ProviderConstraint) (addrs.Version, error) {
-	best := v.newest(c.Matcher(), nil)
+	return v.choose(c.Matcher(), c)
+}
+
+// NewestFunc is like [Versions.Newest] for another rule than the CLI's: it returns the
+// newest version that allows accepts, whatever the version needs to run. The Constraint of
+// the [*UnavailableError] is zero.
+func (v *Versions) NewestFunc(allows func(addrs.Version) bool) (addrs.Version, error) {
+	return v.choose(allows, addrs.ProviderConstraint{})
+}
+
+func (v *Versions) choose(allows func(addrs.Version) bool, c addrs.ProviderConstraint) (addrs.Version, error) {
+	best := v.newest(allows, nil)
 	if best == nil {
 		return addrs.Version{}, v.unavailable(c, Need{}, nil).choosing()
 	}

@@ -347,3 +347,29 @@ func BenchmarkNewest(b *testing.B) {
 		}
 	}
 }
+
+// TestNewestFunc: the caller's own rule; what it refuses is explained without a constraint.
+func TestNewestFunc(t *testing.T) {
+	t.Parallel()
+	all := list("2.0.0-rc1", "1.0.0", "2.0.0-beta", "0.9.0 4.0")
+	if got, err := all.NewestFunc(addrs.Version.IsPrerelease); got != version("2.0.0-rc1") || err != nil {
+		t.Errorf("NewestFunc(IsPrerelease) = %s, %v; want 2.0.0-rc1", got, err)
+	}
+	_, err := all.NewestFunc(func(addrs.Version) bool { return false })
+	u, ok := errors.AsType[*provider.UnavailableError](err)
+	if want := "no version is allowed, the newest is 1.0.0"; !ok || u.Error() != want || !u.Constraint.IsZero() || !errors.Is(err, provider.ErrNoVersion) {
+		t.Errorf("NewestFunc(nothing): %v, want %s", err, want)
+	}
+}
+
+func TestVersionsString(t *testing.T) {
+	t.Parallel()
+	for want, v := range map[string]*provider.Versions{
+		"registry.example.com/acme/demo: 1.0.0, 0.9.0": {Provider: demo, List: list("1.0.0", "0.9.0").List},
+		"registry.example.com/acme/demo: no versions":  {Provider: demo},
+	} {
+		if got := v.String(); got != want {
+			t.Errorf("String() = %q, want %q", got, want)
+		}
+	}
+}

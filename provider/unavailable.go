@@ -11,7 +11,7 @@ import (
 // UnavailableError says that what was asked for is not on offer, and what is.
 type UnavailableError struct {
 	Provider   addrs.Provider           // that was asked for
-	Constraint addrs.ProviderConstraint // its versions that would do
+	Constraint addrs.ProviderConstraint // its versions that would do; zero for [Versions.NewestFunc]
 	Need       Need                     // what they had to bring along
 
 	// Newest is the newest listed version, a release if there is one; zero if
@@ -55,6 +55,8 @@ func (e *UnavailableError) Error() string {
 		return text + `, the only release listed is 0.0.0, which the CLI takes for "no version"`
 	case e.Constraint.String() == unselectable:
 		return text + fmt.Sprintf(`, the newest is %s; no constraint selects 0.0.0, which the CLI takes for "no version"`, e.Newest)
+	case e.Constraint.IsZero():
+		return fmt.Sprintf("no version is allowed, the newest is %s", e.Newest)
 	case e.Fits.IsZero() || e.Fits == e.Newest:
 		return text + fmt.Sprintf(", the newest is %s", e.Newest)
 	}

@@ -1,7 +1,9 @@
 package provider
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/tofureg/tofureg/addrs"
 )
@@ -32,6 +34,15 @@ type Versions struct {
 	// Warnings are the words of the source for its users, made safe to print,
 	// and what of the answer was unusable and left out.
 	Warnings []string `json:"warnings,omitempty"`
+}
+
+// String returns the provider and its versions in the order of List, for people.
+func (v *Versions) String() string {
+	list := make([]string, len(v.List))
+	for i, r := range v.List {
+		list[i] = r.Version.String()
+	}
+	return v.Provider.String() + ": " + cmp.Or(strings.Join(list, ", "), "no versions")
 }
 
 // Clone returns a copy whose List and Warnings the caller may change. The
