@@ -65,11 +65,12 @@ func TestAnswerIsAnother(t *testing.T) {
 			if got, err := provider.Hashes(t.Context(), &a, demo, v123, nil, provider.HashOptions{}); len(got) > 0 || !typed(err) {
 				t.Errorf("Hashes: %v, %v", got, err)
 			}
-			shared := provider.ShareEvidence(&a)
-			versions, listErr := shared.ProviderVersions(t.Context(), demo)
-			pkg, findErr := shared.ProviderPackage(t.Context(), demo, v123, five[0])
-			if (versions == nil) == (pkg == nil) || (listErr == nil) == (findErr == nil) || !typed(errors.Join(listErr, findErr)) {
-				t.Errorf("ShareEvidence: %v, %v, %v, %v", versions, listErr, pkg, findErr)
+			for what, src := range map[string]provider.Source{"ShareEvidence": provider.ShareEvidence(&a), "CheckAnswers": provider.CheckAnswers(&a)} {
+				versions, listErr := src.ProviderVersions(t.Context(), demo)
+				pkg, findErr := src.ProviderPackage(t.Context(), demo, v123, five[0])
+				if (versions == nil) == (pkg == nil) || (listErr == nil) == (findErr == nil) || !typed(errors.Join(listErr, findErr)) {
+					t.Errorf("%s: %v, %v, %v, %v", what, versions, listErr, pkg, findErr)
+				}
 			}
 		})
 	}

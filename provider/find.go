@@ -2,7 +2,6 @@ package provider
 
 import (
 	"context"
-	"errors"
 
 	"github.com/tofureg/tofureg/addrs"
 )
@@ -22,7 +21,7 @@ func Find(ctx context.Context, src Lister, p addrs.Provider, c addrs.ProviderCon
 	if len(need.Platforms) == 0 {
 		need.Platforms = []addrs.Platform{addrs.CurrentPlatform()}
 	}
-	versions, err := list(ctx, src, p)
+	versions, err := listFrom(ctx, src, p)
 	if err != nil {
 		return nil, err
 	}
@@ -30,39 +29,12 @@ func Find(ctx context.Context, src Lister, p addrs.Provider, c addrs.ProviderCon
 	if err != nil {
 		return nil, err
 	}
-	pkg, err := find(ctx, src, p, version, need.Platforms[0])
+	pkg, err := findIn(ctx, src, p, version, need.Platforms[0])
 	if err != nil {
 		return nil, err
 	}
 	// A list need not tell the protocols; the package must.
 	if err := pkg.Fits(need); err != nil {
-		return nil, err
-	}
-	return pkg, nil
-}
-
-// list asks a source for versions.
-func list(ctx context.Context, src Lister, p addrs.Provider) (*Versions, error) {
-	versions, err := src.ProviderVersions(ctx, p)
-	if err == nil && versions == nil {
-		err = &Error{Op: "list versions of", Subject: p.String(), Err: errors.New("the source returned neither versions nor an error")}
-	}
-	if err != nil {
-		return nil, err
-	}
-	return versions, nil
-}
-
-// find asks a source for a package, and makes sure that the answer is about what was asked
-// for.
-func find(ctx context.Context, src Lister, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*Package, error) {
-	pkg, err := src.ProviderPackage(ctx, p, v, platform)
-	if err == nil {
-		if wrong := pkg.is(p, v, platform); wrong != nil {
-			err = failure("find", &Package{Provider: p, Version: v, Platform: platform}, wrong)
-		}
-	}
-	if err != nil {
 		return nil, err
 	}
 	return pkg, nil

@@ -43,7 +43,7 @@ var _ Source = (*FirstOf)(nil)
 // search, or a [*NoMethodError] if there was none.
 func (f *FirstOf) ProviderVersions(ctx context.Context, p addrs.Provider) (*Versions, error) {
 	s := &search{op: "list versions of", subject: p.String(), report: f.Passed}
-	return firstOf(ctx, s, f.Methods, p, func(m *Method) (*Versions, error) { return list(ctx, m.Source, p) })
+	return firstOf(ctx, s, f.Methods, p, func(m *Method) (*Versions, error) { return listFrom(ctx, m.Source, p) })
 }
 
 // ProviderPackage returns the package that the first method answers with. Its errors are

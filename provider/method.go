@@ -157,7 +157,7 @@ func (s *search) about(err, cause error) error {
 
 // find asks one method for a package.
 func (m *Method) find(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*Package, error) {
-	pkg, err := find(ctx, m.Source, p, v, platform)
+	pkg, err := findIn(ctx, m.Source, p, v, platform)
 	if err != nil {
 		return nil, err
 	}
@@ -168,17 +168,6 @@ func (m *Method) find(ctx context.Context, p addrs.Provider, v addrs.Version, pl
 		marked.Via += between + pkg.Via
 	}
 	return &marked, nil
-}
-
-// is makes sure that a source has answered about what it was asked for.
-func (p *Package) is(wanted addrs.Provider, v addrs.Version, platform addrs.Platform) error {
-	switch {
-	case p == nil:
-		return errors.New("the source returned neither a package nor an error")
-	case p.Provider != wanted || p.Version != v || p.Platform != platform:
-		return fmt.Errorf("the source returned the package %s", p)
-	}
-	return nil
 }
 
 // evidence asks the method that answered with pkg.

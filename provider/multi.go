@@ -90,7 +90,7 @@ func (m *Multi) listAll(ctx context.Context, s *search, p addrs.Provider) ([]ans
 			continue
 		}
 		wg.Go(func() {
-			a.versions, a.err = list(asking, method.Source, p)
+			a.versions, a.err = listFrom(asking, method.Source, p)
 			if a.err != nil && (ctx.Err() != nil || !errors.Is(a.err, ErrNotFound)) {
 				once.Do(func() { first = s.failed(method.Name, a.err) })
 				cancel()

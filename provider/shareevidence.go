@@ -22,12 +22,12 @@ const maxShared = 32 << 20
 // [Hashes] does so by itself; who calls it and [Download] for the same version gives both
 // the same Source.
 //
-// An answer of src that is not about what was asked for, or is none, becomes an error.
+// Answers are checked as by [CheckAnswers].
 func ShareEvidence(src Source) Source {
 	if _, ok := src.(*sharedEvidence); ok {
 		return src
 	}
-	return &sharedEvidence{Source: src}
+	return &sharedEvidence{Source: CheckAnswers(src)}
 }
 
 type sharedEvidence struct {
@@ -44,16 +44,6 @@ type evidenceKey struct {
 }
 
 type documents struct{ sums, signature []byte }
-
-// ProviderVersions implements [Lister].
-func (s *sharedEvidence) ProviderVersions(ctx context.Context, p addrs.Provider) (*Versions, error) {
-	return list(ctx, s.Source, p)
-}
-
-// ProviderPackage implements [Lister].
-func (s *sharedEvidence) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*Package, error) {
-	return find(ctx, s.Source, p, v, platform)
-}
 
 // Evidence implements [Fetcher].
 func (s *sharedEvidence) Evidence(ctx context.Context, pkg *Package) (verify.Evidence, error) {
