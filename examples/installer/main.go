@@ -108,8 +108,12 @@ func save(lock *lockfile.File, path string, out io.Writer) error {
 	if err := lock.Save(path); err != nil {
 		return err
 	}
+	after, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
 	what := "unchanged"
-	if string(before) != string(lock.Bytes()) {
+	if string(before) != string(after) {
 		what = "written"
 	}
 	_, err = fmt.Fprintf(out, "%-10s %s\n", what, path)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/fsx"
+	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/verify"
@@ -267,4 +268,40 @@ func TestPruneBesideInstall(t *testing.T) {
 		t.Error(err)
 	}
 	wantNames(t, d.Path)
+}
+
+// TestFind: the path of a package, and the package as All yields it.
+func TestFind(t *testing.T) {
+	t.Parallel()
+	o := newOffer(t, regtest.Provider{})
+	d := newDir(t)
+	if got, want := d.PathOf(alpha, v1, linux), filepath.Join(d.Path, filepath.FromSlash(home)); got != want {
+		t.Errorf("PathOf returned %q, want %q", got, want)
+	}
+	if got := d.PathOf(alpha, addrs.Version{}, linux); got != "" {
+		t.Errorf("PathOf without a version returned %q, want none", got)
+	}
+	for range 2 { // without the directory, and with an empty one
+		if pkg, err := d.Find(alpha, v1, linux); !errors.Is(err, install.ErrNotInstalled) {
+			t.Errorf("Find returned %v, %v, want ErrNotInstalled", pkg, err)
+		}
+		if err := os.MkdirAll(d.Path, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	done := o.install(t, d, install.Options{})
+	write(t, done.Dir, program, "changed")
+	pkg, err := d.Find(alpha, v1, linux)
+	if err != nil || *pkg != done.Package {
+		t.Errorf("Find returned %+v, %v, want %+v", pkg, err, done.Package)
+	}
+	for listed := range d.All() {
+		if *listed != *pkg {
+			t.Errorf("All yielded %+v, want %+v", listed, pkg)
+		}
+	}
+	var failed *provider.Error
+	if _, err := d.Find(addrs.Provider{}, v1, linux); !errors.As(err, &failed) {
+		t.Errorf("Find without a provider returned %v, want a provider.Error", err)
+	}
 }

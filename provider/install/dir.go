@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"path/filepath"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/fault"
@@ -78,6 +79,45 @@ type Installed struct {
 	Fetched int64 `json:"fetched,omitempty"`
 }
 
+// PathOf returns the path that the package of p in version v for a platform has in the
+// directory, or would have. The path starts with d.Path. PathOf does not look at the disk.
+// It returns "" if p, v or on is zero.
+func (d *Dir) PathOf(p addrs.Provider, v addrs.Version, on addrs.Platform) string {
+	name := nameOf(p, v, on)
+	if name == "" {
+		return ""
+	}
+	return filepath.Join(d.Path, filepath.FromSlash(name))
+}
+
+// Find returns the package of p in version v for a platform without looking at its content,
+// as [Dir.All] yields it: it may be incomplete, or not what it claims to be. [Dir.Lookup]
+// verifies it. The error is a [*provider.Error] that wraps ErrNotInstalled if there is no
+// such package, or ErrLinked.
+func (d *Dir) Find(p addrs.Provider, v addrs.Version, on addrs.Platform) (*Package, error) {
+	pkg, err := d.find(p, v, on)
+	if err != nil {
+		return nil, failed("find", subject(p, v, on), err)
+	}
+	return pkg, nil
+}
+
+func (d *Dir) find(p addrs.Provider, v addrs.Version, on addrs.Platform) (*Package, error) {
+	o, err := d.open()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrNotInstalled
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer o.close()
+	l, err := o.locate(p, v, on)
+	if err != nil {
+		return nil, err
+	}
+	return l.look()
+}
+
 // Lookup returns the package of p in version v for a platform, if its content has one of
 // the accepted hashes: those of a lock file. It reads and hashes all of the content, each
 // time, since a CLI that unpacks in place, or was killed doing so, leaves what looks like
@@ -99,19 +139,7 @@ func (d *Dir) Lookup(ctx context.Context, p addrs.Provider, v addrs.Version, on 
 }
 
 func (d *Dir) lookup(ctx context.Context, p addrs.Provider, v addrs.Version, on addrs.Platform, policy verify.Policy) (*Installed, error) {
-	o, err := d.open()
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, ErrNotInstalled
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer o.close()
-	s, err := o.locate(p, v, on)
-	if err != nil {
-		return nil, err
-	}
-	pkg, err := s.look()
+	pkg, err := d.find(p, v, on)
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/lockfile"
-	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -83,36 +82,38 @@ func (r *run) all(ctx context.Context, requirements map[addrs.Provider]addrs.Pro
 // updated returns the lock file after the work.
 func (r *run) updated(selections []Selection) *lockfile.File {
 	lock := r.lock.Clone()
-	required := map[addrs.Provider]bool{}
+	var required []addrs.Provider
 	for i := range selections {
 		s := &selections[i]
-		required[s.Provider] = true
-		// Without a report nothing is known of the version, unless this is a plan.
-		if len(s.Reports) == 0 && (!r.dry || s.Err != nil || s.Version.IsZero()) {
-			continue
-		}
-		var found []lockfile.Recorder
-		for _, report := range s.Reports {
-			if r.lock.Covers(s.Provider, s.Version) {
-				found = append(found, computed{report})
-			} else {
-				found = append(found, report)
-			}
-		}
-		if err := lock.Merge(s.Provider, s.Version, s.Constraint, found...); err != nil {
+		required = append(required, s.Provider)
+		if err := r.record(lock, s); err != nil {
 			s.Err = errors.Join(s.Err, &provider.Error{Op: "lock", Subject: s.Provider.String(), Err: err})
 		}
 	}
-	for e := range r.lock.All() {
-		if !required[e.Provider] {
-			lock.Delete(e.Provider)
-		}
-	}
+	lock.Keep(slices.Values(required))
 	return lock
 }
 
-// computed is a report of which the lock file gains only what was computed here.
-type computed struct{ *verify.Report }
+// record adds what was decided and computed to the lock file. A version that is covered
+// gains only hashes that were computed here.
+func (r *run) record(lock *lockfile.File, s *Selection) error {
+	planned := r.dry && s.Err == nil && !s.Version.IsZero()
+	if len(s.Reports) == 0 && !planned {
+		return nil
+	}
+	covered := r.lock.Covers(s.Provider, s.Version)
+	var hashes recordable
+	for _, report := range s.Reports {
+		if covered {
+			hashes = append(hashes, report.Local...)
+		} else {
+			hashes = append(hashes, report.Recordable()...)
+		}
+	}
+	return lock.Merge(s.Provider, s.Version, s.Constraint, hashes)
+}
 
-// Recordable implements lockfile.Recorder.
-func (c computed) Recordable() []checksum.Hash { return c.Local }
+// recordable implements lockfile.Recorder.
+type recordable []checksum.Hash
+
+func (r recordable) Recordable() []checksum.Hash { return r }

@@ -170,3 +170,35 @@ func TestNoRoomForOthers(t *testing.T) {
 		t.Errorf("%v, %v", left, err)
 	}
 }
+
+// TestTotalFailureWritesNothing: a lock file that has nothing new is neither made nor
+// touched by the Save after Ensure.
+func TestTotalFailureWritesNothing(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 2)
+	path := filepath.Join(t.TempDir(), lockfile.Name)
+	lock := s.ensure(t, nil).Lock
+	s.AddFault(regtest.Fault{Status: 500})
+	s.in.Dir = newDir(t)
+	for _, before := range []string{"", "# Ask the platform team.\n\n" + string(lock.Bytes())} {
+		if err := os.WriteFile(path, []byte(before), 0o600); before != "" && err != nil {
+			t.Fatal(err)
+		} else if before == "" {
+			os.Remove(path)
+		}
+		lock, err := lockfile.Load(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		result, err := s.in.Ensure(t.Context(), s.want, lock)
+		if err == nil {
+			t.Fatal("Ensure returned no error")
+		}
+		if err := result.Lock.Save(path); err != nil {
+			t.Fatal(err)
+		}
+		if data, err := os.ReadFile(path); string(data) != before || before == "" && !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("Save made of %q this: %v, %q", before, err, data)
+		}
+	}
+}

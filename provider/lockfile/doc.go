@@ -47,6 +47,5 @@
 // # Limits
 //
 // A file may have [MaxSize] bytes, and brackets may be nested 100 deep. Reading takes
-// time and memory in proportion to the file and does not recurse. No input makes this
-// package panic.
+// time and memory in proportion to the file. No input makes this package panic.
 package lockfile

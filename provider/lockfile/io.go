@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 
@@ -42,24 +43,31 @@ func read(path string) ([]byte, error) {
 }
 
 // Save writes the content of [File.Bytes] to path. The file is replaced as a whole or
-// not at all, whenever the process ends, and it is not touched if it has this content
-// already. A new file gets the mode 0644 less the umask, an existing one keeps its mode.
-// Where path is a symbolic link, the link is replaced, as the CLI does. What processes that
-// were killed here have left beside it, under names that start with ".tofureg-", is removed.
+// not at all, whenever the process ends. As with the CLI, a file that says the same already
+// is left as it is, with its comments, and a File without entries does not become a new
+// file.
+//
+// A new file gets the mode 0644 less the umask, an existing one keeps its mode. If path is a
+// symbolic link, the link is replaced, as the CLI does. What killed processes have left
+// beside it, under names that start with ".tofureg-", is removed.
 func (f *File) Save(path string) error {
-	if err := save(path, f.Bytes()); err != nil {
+	if err := f.save(path); err != nil {
 		return fmt.Errorf("writing a lock file: %w", err)
 	}
 	return nil
 }
 
-func save(path string, data []byte) error {
+func (f *File) save(path string) error {
 	perm := fs.FileMode(0o644)
 	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) && f.Len() == 0 {
+		return nil
+	}
+	data := f.Bytes()
 	existing := err == nil && info.Mode().IsRegular()
 	if existing {
 		perm = info.Mode().Perm()
-		if old, err := read(path); err == nil && bytes.Equal(old, data) {
+		if old, err := read(path); err == nil && (bytes.Equal(old, data) || f.saysTheSame(old)) {
 			return nil
 		}
 	}
@@ -78,4 +86,11 @@ func save(path string, data []byte) error {
 		return err
 	}
 	return out.Commit()
+}
+
+// saysTheSame reports whether a lock file has the header and the entries of f. A file from
+// ParseLenient has a layout of its own.
+func (f *File) saysTheSame(data []byte) bool {
+	old, err := Parse(data, "")
+	return err == nil && f.doc == nil && f.Header == old.Header && maps.EqualFunc(f.entries, old.entries, Entry.equal)
 }

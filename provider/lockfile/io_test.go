@@ -130,7 +130,7 @@ func TestSaveNothingNew(t *testing.T) {
 func TestSaveRefuses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	var f lockfile.File
+	f := parse(t, canonical)
 	if err := f.Save(dir); err == nil || !strings.HasPrefix(err.Error(), "writing a lock file: ") {
 		t.Errorf("%v for a directory", err)
 	}
@@ -159,5 +159,53 @@ func TestSaveSweeps(t *testing.T) {
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 3 || entries[0].Name() != lockfile.Name || entries[1].Name() != ".tofureg" {
 		t.Errorf("%v, %v", entries, err)
+	}
+}
+
+// TestSaveSaysTheSame: a file that says the same is not touched, and one without entries is
+// not made.
+func TestSaveSaysTheSame(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), lockfile.Name)
+	for name, load := range loaders {
+		f, err := load(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Save(path); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: Save of an empty File made a file: %v", name, err)
+		}
+	}
+	commented := strings.Replace(canonical, "  version ", "  # pinned\n  version ", 1)
+	if err := os.WriteFile(path, []byte(commented), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(*lockfile.File){
+		"nothing":     func(*lockfile.File) {},
+		"hashes":      func(f *lockfile.File) { merge(t, f, alpha, v1, constraint(">= 0.9.0, < 2.0.0"), zh3) },
+		"constraints": func(f *lockfile.File) { merge(t, f, alpha, v1, constraint("~> 1.0")) },
+		"version":     func(f *lockfile.File) { merge(t, f, alpha, v2, constraint("~> 1.0")) },
+		"header":      func(f *lockfile.File) { f.Header = lockfile.HeaderOpenTofu },
+		"removed":     func(f *lockfile.File) { f.Keep(func(func(addrs.Provider) bool) {}) },
+	} {
+		f, err := lockfile.Load(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(f)
+		saved := filepath.Join(t.TempDir(), lockfile.Name)
+		if err := errors.Join(os.WriteFile(saved, []byte(commented), 0o600), f.Save(saved)); err != nil {
+			t.Fatal(err)
+		}
+		want := string(f.Bytes())
+		if name == "nothing" {
+			want = commented
+		}
+		if data, err := os.ReadFile(saved); err != nil || string(data) != want {
+			t.Errorf("%s changed: Save wrote %v\n%s\nwant\n%s", name, err, data, want)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package lockfile
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/tofureg/tofureg/addrs"
@@ -97,6 +98,22 @@ func (f *File) Delete(p addrs.Provider) bool {
 	_, ok := f.entries[p]
 	delete(f.entries, p)
 	return ok
+}
+
+// Keep removes all providers from f that are not in the list, for example those that a
+// configuration no longer requires. It returns the removed providers, in order.
+func (f *File) Keep(providers iter.Seq[addrs.Provider]) (removed []addrs.Provider) {
+	keep := map[addrs.Provider]bool{}
+	for p := range providers {
+		keep[p] = true
+	}
+	for _, p := range f.providers() {
+		if !keep[p] {
+			removed = append(removed, p)
+			delete(f.entries, p)
+		}
+	}
+	return removed
 }
 
 // Migrate copies the entries of registry.terraform.io/hashicorp/* to the same names on

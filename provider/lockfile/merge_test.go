@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
@@ -145,5 +146,25 @@ provider "registry.terraform.io/hashicorp/b" {
 	}
 	if broken := parseLenient(t, "provider \"registry.terraform.io/hashicorp/a\" {\n}\n"); len(broken.Migrate()) != 0 {
 		t.Error("an entry without a version was migrated")
+	}
+}
+
+// TestKeep: what is not in the list goes, in order; what is not locked does not matter.
+func TestKeep(t *testing.T) {
+	t.Parallel()
+	for _, f := range []*lockfile.File{parse(t, canonical), parseLenient(t, canonical), {}} {
+		before := f.Clone()
+		if removed := f.Keep(slices.Values([]addrs.Provider{gamma, beta, alpha})); removed != nil || !f.Equal(before) {
+			t.Errorf("Keep of all removed %v", removed)
+		}
+		if removed := f.Keep(slices.Values([]addrs.Provider{beta, gamma})); f.Len() == 1 && !slices.Equal(removed, []addrs.Provider{alpha}) {
+			t.Errorf("Keep returned %v, want %v", removed, alpha)
+		}
+		if _, ok := f.Get(alpha); ok || f.Len() != min(before.Len(), 1) || strings.Contains(string(f.Bytes()), alpha.String()) {
+			t.Errorf("Keep left\n%s", f.Bytes())
+		}
+		if removed := before.Keep(slices.Values([]addrs.Provider(nil))); before.Len() != 0 || len(removed) == 1 {
+			t.Errorf("Keep of none removed %v", removed)
+		}
 	}
 }
