@@ -3,7 +3,6 @@ package provider_test
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -102,10 +101,6 @@ func packagesOf(edit func(packages map[string]any)) regtest.Fault {
 	return regtest.Fault{Kind: regtest.Package, Edit: func(doc map[string]any) {
 		if packages, ok := doc["packages"].(map[string]any); ok {
 			edit(packages)
-			// Without its own platform the answer would be unusable.
-			if own := fmt.Sprintf("%s_%s", doc["os"], doc["arch"]); packages[own] == nil {
-				packages[own] = stating()
-			}
 		}
 	}}
 }
