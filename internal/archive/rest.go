@@ -23,12 +23,12 @@ func (z *Zip) UnpackRest(ctx context.Context, root *os.Root, a *Ahead, o Options
 	t := newTree(ctx, root, o)
 	defer t.release()
 	t.made = a.tree.made
-	return z.each(func(m *member) (File, error) {
+	return t.settle(z.each(func(m *member) (File, error) {
 		if was, ok := a.files[m.Name]; ok {
 			return File{Entry: m.Entry, Sum: was.sum}, t.complete(m.Entry)
 		}
 		return z.unpack(m, t)
-	})
+	}))
 }
 
 // agrees reports whether all that was made ahead is what the directory describes.
@@ -69,7 +69,14 @@ func (t *tree) complete(e Entry) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	if err := confirm(f, e); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	return t.close(f)
+}
+
+// confirm makes sure that f still has the size of e, and gives it the mode of e.
+func confirm(f *os.File, e Entry) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
@@ -77,15 +84,10 @@ func (t *tree) complete(e Entry) error {
 	if !info.Mode().IsRegular() || info.Size() != e.Size {
 		return bad("entry %.100q has changed since it was unpacked", e.Name)
 	}
-	if e.Exec {
-		// Whoever may read it may run it: 0755 less the umask.
-		mode := info.Mode().Perm()
-		if err := f.Chmod(mode | mode&0o444>>2); err != nil {
-			return err
-		}
+	if !e.Exec {
+		return nil
 	}
-	if t.sync {
-		return f.Sync()
-	}
-	return nil
+	// Whoever may read it may run it: 0755 less the umask.
+	mode := info.Mode().Perm()
+	return f.Chmod(mode | mode&0o444>>2)
 }

@@ -32,7 +32,7 @@ func UnpackTar(ctx context.Context, r io.Reader, f Format, root *os.Root, l Limi
 		skip:  o.Skip,
 	}
 	defer u.release()
-	files, err := u.run()
+	files, err := u.settle(u.run())
 	if err == nil {
 		err = in.drain(u.buf[:])
 	}

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // A tree is a directory that an archive is unpacked into, of whatever format.
@@ -15,10 +17,14 @@ type tree struct {
 	root *os.Root
 	sync bool
 	made map[string]bool // directories that are there because of us
+
+	syncs errgroup.Group // of the files that are being written through to the disk
 }
 
 func newTree(ctx context.Context, root *os.Root, o Options) *tree {
-	return &tree{copier: newCopier(ctx), root: root, sync: o.Sync, made: map[string]bool{".": true}}
+	t := &tree{copier: newCopier(ctx), root: root, sync: o.Sync, made: map[string]bool{".": true}}
+	t.syncs.SetLimit(8) // which bounds the open files, too
+	return t
 }
 
 // mkdir makes the directory path and those above it.
@@ -37,7 +43,7 @@ func (t *tree) mkdir(path string) error {
 }
 
 // file makes the file of e and has fill write its content.
-func (t *tree) file(e Entry, fill func(io.Writer) (File, error)) (f File, err error) {
+func (t *tree) file(e Entry, fill func(io.Writer) (File, error)) (File, error) {
 	if err := t.mkdir(parent(e.Name)); err != nil {
 		return File{}, err
 	}
@@ -49,14 +55,33 @@ func (t *tree) file(e Entry, fill func(io.Writer) (File, error)) (f File, err er
 	if err != nil {
 		return File{}, occupied(err)
 	}
-	defer func() { err = errors.Join(err, out.Close()) }()
-	if f, err = fill(out); err != nil {
-		return File{}, err
+	f, err := fill(out)
+	if err != nil {
+		return File{}, errors.Join(err, out.Close())
 	}
-	if t.sync {
-		err = out.Sync()
+	return f, t.close(out)
+}
+
+// close closes a file that is complete. If it is to be written through to the disk, that
+// goes on beside the next files, and settle waits for it.
+func (t *tree) close(f *os.File) error {
+	if !t.sync {
+		return f.Close()
 	}
-	return f, err
+	t.syncs.Go(func() error { return errors.Join(f.Sync(), f.Close()) })
+	return nil
+}
+
+// settle waits for the files that are being written through to the disk. The caller must
+// call it before it returns, also after an error.
+func (t *tree) settle(files []File, err error) ([]File, error) {
+	if failed := t.syncs.Wait(); err == nil {
+		err = failed
+	}
+	if err != nil {
+		return nil, err
+	}
+	return files, nil
 }
 
 // parent returns the directory of a slash-separated name, "." for the root.

@@ -10,7 +10,8 @@ import (
 
 // Options for unpacking. The zero value works.
 type Options struct {
-	// Sync has each file written through to the disk before it is closed.
+	// Sync has all files written through to the disk, several at the same time.
+	// What makes their names durable is left to the caller.
 	Sync bool
 
 	// Skip is told the name of each symbolic link in a tar, which is then left
@@ -37,7 +38,7 @@ func (z *Zip) Hash(ctx context.Context) ([]File, error) {
 func (z *Zip) Unpack(ctx context.Context, root *os.Root, o Options) ([]File, error) {
 	t := newTree(ctx, root, o)
 	defer t.release()
-	return z.each(func(m *member) (File, error) { return z.unpack(m, t) })
+	return t.settle(z.each(func(m *member) (File, error) { return z.unpack(m, t) }))
 }
 
 // each collects what do makes of each entry.

@@ -5,8 +5,10 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -382,4 +384,40 @@ func (f *failing) ReadAt(p []byte, off int64) (int, error) {
 		return 0, f.err
 	}
 	return f.ReaderAt.ReadAt(p, off)
+}
+
+// What is written through to the disk is the same, and is complete when Unpack returns.
+func TestSync(t *testing.T) {
+	t.Parallel()
+	members := []member{{name: "d/"}}
+	for i := range 30 {
+		members = append(members, member{name: fmt.Sprintf("d%d/%d", i%3, i), content: fmt.Sprint("content ", i), stored: i%2 == 0})
+	}
+	data := pack(t, members...)
+	want, _, err := unpack(t, data, archive.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	unpackSynced := func(data []byte) (string, error) {
+		z, err := open(data, archive.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		root, err := os.OpenRoot(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer root.Close()
+		_, err = z.Unpack(t.Context(), root, archive.Options{Sync: true})
+		return dir, err
+	}
+	if dir, err := unpackSynced(data); err != nil || !maps.Equal(tree(t, dir), tree(t, want)) {
+		t.Errorf("with Sync: %v, %v, want the same files", tree(t, dir), err)
+	}
+	// Some files are on their way to the disk when one turns out to be wrong.
+	wrong := patch(data, func(b []byte) { b[bytes.Index(b, []byte("content 28"))] = 'X' })
+	if _, err := unpackSynced(wrong); !errors.Is(err, fault.ErrArchive) {
+		t.Errorf("with Sync and a wrong checksum: %v, want ErrArchive", err)
+	}
 }

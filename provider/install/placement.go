@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"runtime"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -27,6 +29,8 @@ type placement struct {
 	// trusted says that the package has just been judged. A symbolic link to it need not
 	// be hashed again, and no limits apply.
 	trusted bool
+
+	syncs errgroup.Group // of the files that are being written through to the disk
 }
 
 // make makes the package and has its h1 judged. It returns its name in the staging
@@ -102,7 +106,11 @@ func (p *placement) files() (checksum.Hash, error) {
 			return checksum.Hash{}, err
 		}
 	}
+	p.syncs.SetLimit(8) // which bounds the open files, too
 	h1, err := t.h1(func(name string) ([sha256.Size]byte, error) { return p.file(from, name) })
+	if failed := p.syncs.Wait(); err == nil {
+		err = failed
+	}
 	if err != nil {
 		return checksum.Hash{}, err
 	}
@@ -128,16 +136,16 @@ func (p *placement) file(from *os.Root, name string) (sum [sha256.Size]byte, err
 	if err != nil {
 		return sum, err
 	}
-	defer func() { err = errors.Join(err, out.Close()) }()
 	if p.how == Reflink && fsx.Clone(out, in) == nil {
 		sum, err = p.hash(p.root, to)
 	} else {
 		sum, err = p.copy(out, in)
 	}
 	if err != nil {
-		return sum, err
+		return sum, errors.Join(err, out.Close())
 	}
-	return sum, out.Sync()
+	p.syncs.Go(func() error { return errors.Join(out.Sync(), out.Close()) })
+	return sum, nil
 }
 
 // mode is 0755 for what can be run, and 0644 for the rest.
