@@ -16,27 +16,6 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// A program that asks a registry is tested without one.
-func Example() {
-	reg := regtest.New("registry.example.com")
-	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0"})
-	client := &regclient.Client{HTTP: reg.Client()}
-
-	versions, err := client.ProviderVersions(context.Background(), addrs.MustParseProvider("registry.example.com/acme/alpha"))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println("newest:", versions.List[0].Version)
-	for _, q := range reg.Requests() {
-		fmt.Println(q)
-	}
-	// Output:
-	// newest: 1.2.0
-	// GET https://registry.example.com/.well-known/terraform.json: 200 (discovery)
-	// GET https://registry.example.com/v1/providers/acme/alpha/versions: 200 (versions)
-}
-
 // Faults show what a program does when things go wrong: here, when a package is
 // signed by somebody else than the registry says.
 func Example_faults() {
