@@ -180,11 +180,11 @@ func (d download) suffers(t *testing.T, faults []regtest.Fault, want int, thrott
 	})
 }
 
-// A package of 100 MB that is cut at twenty random places arrives complete, at most a
+// A package of 30 MB that is cut at twenty random places arrives complete, at most a
 // twentieth of it is sent twice, and memory stays where it was. Not parallel, since it
 // watches the memory.
 func TestCutTwentyTimes(t *testing.T) {
-	const size = 100_000_000
+	const size = 30_000_000
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, d := range downloads {
 		t.Run(d.name, func(t *testing.T) {
@@ -248,7 +248,7 @@ type watchedBody struct {
 }
 
 func (b *watchedBody) Read(p []byte) (int, error) {
-	const every = 10_000_000
+	const every = 2_000_000
 	n, err := b.ReadCloser.Read(p)
 	before := b.w.seen / every
 	if b.w.seen += int64(n); b.w.seen/every > before {

@@ -25,9 +25,6 @@ func Example_faults() {
 		Platforms: []string{"linux_amd64"},
 		SignedBy:  regtest.NewKey(regtest.KeyOptions{Name: "Mallory"}),
 	})
-	// Besides, the archive breaks off once.
-	reg.AddFault(regtest.Fault{Kind: regtest.Archive, First: 1, Break: regtest.Cut, After: 100})
-
 	ctx := context.Background()
 	client := &regclient.Client{HTTP: reg.Client()}
 	pkg, err := client.ProviderPackage(ctx, addrs.MustParseProvider("registry.example.com/acme/alpha"),
