@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 
 	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/fault"
@@ -21,7 +20,6 @@ func (j *job) receiveTwice(ctx context.Context, loc *Location) (*pack, string, e
 		j.meter.restarted(err)
 		got, next, err = j.receive(ctx, loc)
 	}
-	slices.Sort(j.report.Skipped)
 	return got, next, err
 }
 
@@ -88,7 +86,7 @@ func (j *job) arrive(ctx context.Context, loc *Location, body *Body) (*pack, str
 		next, err := j.page(loc, in)
 		return nil, next, err
 	}
-	if got := j.reuse(loc); got != nil {
+	if got, ok := j.reuse(loc); ok {
 		return got, "", nil
 	}
 	if err := j.begin(); err != nil {

@@ -55,7 +55,7 @@ func (j *job) fetch(ctx context.Context, loc *Location) (*pack, string, error) {
 		return nil, "", fmt.Errorf("%w, which only Options.AllowLocal permits", ErrLocal)
 	}
 	if !loc.MayBePage() {
-		if got := j.reuse(loc); got != nil {
+		if got, ok := j.reuse(loc); ok {
 			return got, "", nil
 		}
 		if err := j.begin(); err != nil {

@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/tofureg/tofureg/internal/archive"
@@ -53,7 +52,6 @@ func (j *job) git(ctx context.Context, loc *Location) (*pack, error) {
 	for _, name := range modules {
 		j.skip(name)
 	}
-	slices.Sort(j.report.Skipped)
 	return got, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 
 	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -18,7 +19,7 @@ type job struct {
 	limits checksum.Limits // effective
 	dir    string          // as the caller named it
 	target string          // absolute
-	there  fs.FileInfo     // the target, if it was found to have Options.H1
+	there  fs.FileInfo     // the target that was found to have Options.H1; nil: none was
 	stage  *stage          // nil: nothing is to be written yet
 	meter  *meter
 	report Report
@@ -36,14 +37,16 @@ func newJob(ctx context.Context, src Opener, dir string, o Options) (*job, error
 		return nil, err
 	}
 	j := &job{src: src, o: o, limits: o.Limits.Effective(), dir: dir, target: target}
-	if !o.H1.IsZero() {
-		j.there = j.find(ctx, o.H1)
+	if o.H1.IsZero() {
+		return j, j.begin()
 	}
-	if j.there != nil {
-		fsx.SweepParts(filepath.Dir(target)) // as a stage would
-		return j, nil
+	is, ok := j.find(ctx, o.H1)
+	if !ok {
+		return j, j.begin()
 	}
-	return j, j.begin()
+	j.there = is
+	fsx.SweepParts(filepath.Dir(target)) // as a stage would
+	return j, nil
 }
 
 // begin makes sure that there is a stage, before anything is fetched that could find no
@@ -87,6 +90,7 @@ func (j *job) run(ctx context.Context, start *Location) (*Report, error) {
 		return nil, failure("store", about, ended(ctx, err))
 	}
 	report := j.report
+	slices.Sort(report.Skipped)
 	return &report, nil
 }
 

@@ -10,67 +10,65 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// reuse returns the package at the target, if it is the one that is wanted, with the
-// directory of loc in it; otherwise nil. Which directory that is may only be known once
-// the registry, and a page, have been asked.
-func (j *job) reuse(loc *Location) *pack {
+// reuse returns the package at the target, if that was found to be the wanted one and has
+// the directory of loc in it. Which directory that is may only be known once the registry,
+// and a page, have been asked.
+func (j *job) reuse(loc *Location) (*pack, bool) {
 	if j.there == nil {
-		return nil
+		return nil, false
 	}
-	root := j.open(j.there, loc.Subdir)
-	if root == nil {
-		return nil
-	}
-	return &pack{root: root, h1: j.o.H1, reused: true}
+	root, err := j.open(j.there, loc.Subdir)
+	return &pack{root: root, h1: j.o.H1, reused: true}, err == nil
 }
 
 // open opens the target if it is still the directory that it was, and has this one in
 // it. An empty one may be missing although the hash is right.
-func (j *job) open(was fs.FileInfo, subdir string) *os.Root {
+func (j *job) open(was fs.FileInfo, subdir string) (*os.Root, error) {
 	root, is, err := openDir(j.target)
 	if err != nil {
-		return nil
+		return nil, err
 	}
-	if _, err := locate(root, subdir); err != nil || !os.SameFile(was, is) {
+	_, err = locate(root, subdir)
+	if err == nil && !os.SameFile(was, is) {
+		err = ErrChanged
+	}
+	if err != nil {
 		root.Close()
-		return nil
 	}
-	return root
+	return root, err
 }
 
 // holds reports whether the target has the hash, and this directory in it.
 func (j *job) holds(ctx context.Context, want checksum.Hash, subdir string) bool {
-	is := j.find(ctx, want)
-	if is == nil {
+	is, ok := j.find(ctx, want)
+	if !ok {
 		return false
 	}
-	root := j.open(is, subdir)
-	if root != nil {
+	root, err := j.open(is, subdir)
+	if err == nil {
 		root.Close()
 	}
-	return root != nil
+	return err == nil
 }
 
-// find returns the target, which may be replaced, if it has the hash, otherwise nil. The
-// hash is computed from what is in the directory now, so it does not matter who has put it
-// there and what has happened to it since. What cannot be read does not have it.
-func (j *job) find(ctx context.Context, want checksum.Hash) fs.FileInfo {
+// find returns the target if it may be replaced and has the hash. The hash is computed from
+// what is in the directory now, so it does not matter who has put it there and what has
+// happened to it since. A directory that cannot be read does not have it.
+func (j *job) find(ctx context.Context, want checksum.Hash) (fs.FileInfo, bool) {
 	if !j.o.Replace {
-		return nil
+		return nil, false
 	}
 	root, is, err := openDir(j.target)
 	if err != nil {
-		return nil
+		return nil, false
 	}
 	defer root.Close()
 	tree := fsx.Tree(ctx, root)
 	if j.checkSize(tree) != nil {
-		return nil
+		return nil, false
 	}
-	if got, err := checksum.H1Dir(ctx, tree); err != nil || got != want {
-		return nil
-	}
-	return is
+	got, err := checksum.H1Dir(ctx, tree)
+	return is, err == nil && got == want
 }
 
 // checkSize refuses what is larger than any package that would be accepted.
