@@ -14,43 +14,41 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// Request is one module that [DownloadAll] is to fetch.
+// Request is a module for [DownloadAll] to fetch.
 type Request struct {
-	// Source is the module, and perhaps a directory in its package.
+	// Source is the module, with or without a directory in its package.
 	Source addrs.ModuleSource
 
-	// Version to fetch. If it is zero, the newest one that Constraint allows is;
-	// the zero ModuleConstraint allows every release.
+	// Version is the version to fetch. If zero, the newest version that Constraint
+	// allows is fetched. The zero Constraint allows every release.
 	Version    addrs.Version
 	Constraint addrs.ModuleConstraint
 
-	// Dir is where the package goes, a directory for it alone. If it is that of an
-	// earlier request, or one is within the other, the request fails as ErrOccupied.
-	// Names that differ only in case count as one, as they are on some systems.
+	// Dir is the directory for the package alone. The request fails as ErrOccupied if
+	// Dir equals the Dir of an earlier request, contains it, or is in it. Names that
+	// differ only in case are equal.
 	Dir string
 
-	// H1 is the hash that the package must have; zero: any will do.
+	// H1 is the h1 hash that the package must have. If zero, any package is accepted.
 	H1 checksum.Hash
 }
 
-// Result is what came of a [Request]: one of its fields is nil.
+// Result is the result of a [Request]. One of the fields is nil.
 type Result struct {
 	Report *Report // as [Download] returns it
-	Err    error   // likewise, an [*Error]
+	Err    error   // an [*Error], as [Download] returns it
 }
 
-// defaultParallel is what Options.Parallel 0 means.
+// defaultParallel is used if Options.Parallel is not set.
 const defaultParallel = 16
 
-// DownloadAll fetches many modules side by side, each as [Download] does, and returns
-// the results in the order of the requests. It does them all, whatever comes of the
-// others; the error joins those of the results and is nil if all succeeded. If ctx
-// ends, what has not been finished fails.
+// DownloadAll fetches many modules at the same time, each as [Download] does, and returns
+// the results in the order of the requests. A request that fails does not stop the others.
+// The error joins the errors of all results. If ctx ends, unfinished requests fail.
 //
-// A module that is not known yet takes the time of its versions, its location and its
-// archive, one after the other; modules beside it take no longer, up to o.Parallel of
-// them. What several ask of the registry at the same time is asked once, if the
-// source shares requests, as the one of package regclient does.
+// Each module takes three steps: versions, location, archive. If several requests need the
+// same answer of the registry at the same time, the client of package
+// [github.com/tofureg/tofureg/regclient] asks once.
 func DownloadAll(ctx context.Context, src Source, requests []Request, o Options) ([]Result, error) {
 	parallel := o.Parallel
 	if parallel <= 0 {
@@ -87,8 +85,8 @@ func one(ctx context.Context, src Source, r Request, o Options) Result {
 	return Result{report, err}
 }
 
-// clashing finds the requests whose directories are those of earlier ones, or overlap
-// with them: which package is there in the end would be a matter of chance.
+// clashing finds the requests whose directory equals, contains or is in the directory of an
+// earlier one: which package is there in the end would depend on timing.
 func clashing(requests []Request) map[int]error {
 	clashes := map[int]error{}
 	at, below := map[string]int{}, map[string]int{} // who is at a directory, or somewhere in it

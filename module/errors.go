@@ -10,19 +10,18 @@ import (
 	"github.com/tofureg/tofureg/provider"
 )
 
-// What a caller branches on, with errors.Is. ErrNoVersion and ErrNoSubdir are kinds
-// of ErrNotFound, and ErrLink is a kind of ErrArchive, so ask for them first where
-// the difference matters.
+// The kinds of errors, for errors.Is. ErrNoVersion and ErrNoSubdir are kinds of ErrNotFound,
+// and ErrLink is a kind of ErrArchive: test for them first if the difference matters.
 var (
-	// ErrNotFound: the source does not know the module, or there is nothing at
-	// the location.
+	// ErrNotFound: the source does not know the module, or the location is empty.
 	ErrNotFound = fault.ErrNotFound
 	// ErrNoVersion: the module has no such version, or none that a constraint
 	// allows.
 	ErrNoVersion = fault.ErrNoVersion
 	// ErrNoSubdir: the package has no such directory.
 	ErrNoSubdir = fault.Narrow("no such directory in the package", fault.ErrNotFound)
-	// ErrUnauthorized: the server wants credentials, or other ones.
+	// ErrUnauthorized: the server refuses the request without credentials, or with the
+	// ones that were sent.
 	ErrUnauthorized = fault.ErrUnauthorized
 	// ErrTooLarge: a document or a package exceeds its limit.
 	ErrTooLarge = fault.ErrTooLarge
@@ -30,17 +29,16 @@ var (
 	ErrInsecure = fault.ErrInsecure
 	// ErrChanged: the file on the server was replaced while it was fetched.
 	ErrChanged = fault.ErrChanged
-	// ErrArchive: the package is damaged, holds what must not be unpacked, or
-	// is no archive at all.
+	// ErrArchive: the package is damaged, contains an entry that is refused, or is not
+	// an archive.
 	ErrArchive = fault.ErrArchive
-	// ErrLink: the package holds a symbolic link. Options.SkipLinks leaves
-	// links out.
+	// ErrLink: the package contains a symbolic link. Options.SkipLinks leaves links out.
 	ErrLink = archive.ErrLink
 	// ErrLocal: the location is on this machine. Options.AllowLocal permits it if the
 	// caller names it, and never if a server does.
 	ErrLocal = errors.New("location on this machine")
-	// ErrOccupied: there is something at the directory for the package, and it
-	// is not an empty directory. Options.Replace permits more.
+	// ErrOccupied: the directory for the package is not empty, or not a directory.
+	// Options.Replace permits a directory or a link.
 	ErrOccupied = errors.New("not an empty directory")
 )
 
@@ -48,12 +46,11 @@ var (
 // [provider.Error], so that one errors.As serves for both.
 type Error = provider.Error
 
-// UnsupportedError says that a package cannot be fetched by the means that the
-// options allow.
+// UnsupportedError means that the options permit no way to fetch from a location.
 type UnsupportedError struct {
-	Kind    Kind     // of the location
-	Getter  string   // for KindOther
-	Options []string // fields of Options, each of which could allow it
+	Kind    Kind     // the kind of the location
+	Getter  string   // the getter of the location if Kind is KindOther
+	Options []string // the fields of Options that could permit it
 }
 
 // Error names the kind and the options.

@@ -6,44 +6,43 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 )
 
-// EventKind says what happened.
+// EventKind is the kind of an [Event].
 type EventKind string
 
-// The kinds of events that the functions of this package report. Those with the
-// same names in package provider mean the same.
+// The kinds of events. Events with the same name in package
+// [github.com/tofureg/tofureg/provider] mean the same.
 const (
-	// EventLocated: the package is at Location. It comes again for each
-	// location that another one points to.
+	// EventLocated: Location is known. It is reported again for each location that
+	// another one points to.
 	EventLocated EventKind = "located"
-	// EventBytes: Bytes of Total have arrived. It comes once when the transfer
-	// starts, about ten times a second while it runs, and once at its end.
+	// EventBytes: Bytes of Total have arrived. It is reported when the transfer starts,
+	// about ten times a second while it runs, and at its end.
 	EventBytes EventKind = "bytes"
-	// EventResumed: the transfer broke and was taken up where it broke.
+	// EventResumed: the transfer broke and was resumed where it broke.
 	EventResumed EventKind = "resumed"
-	// EventRestarted: the file changed on the server; what had arrived was
-	// dropped and Bytes counts from zero again. Err says why.
+	// EventRestarted: the file changed on the server. The transfer starts again and
+	// Bytes counts from zero. Err is the reason.
 	EventRestarted EventKind = "restarted"
-	// EventStored: the package is what was wanted, and at its place.
+	// EventStored: the package was verified and is in Dir.
 	EventStored EventKind = "stored"
-	// EventReused: the same, and it was there already.
+	// EventReused: the package was in Dir already.
 	EventReused EventKind = "reused"
 )
 
-// Event is one step of a job, for progress displays and logs. No two calls overlap,
-// not even for the jobs of one [DownloadAll]. Bytes never falls for one Dir but at
-// EventRestarted and at another location.
+// Event is one step of a download, for progress displays and logs. For one Dir, Bytes grows
+// until EventRestarted or another EventLocated.
 type Event struct {
 	Kind     EventKind     // what happened
-	Module   addrs.Module  // that the job is about; zero for a location from elsewhere
-	Version  addrs.Version // of it
-	Dir      string        // where the package goes, as the caller named it
-	Location string        // where it comes from, safe to print
-	Bytes    int64         // arrived so far
-	Total    int64         // expected; 0: unknown
-	Err      error         // what made the step necessary, where something did
+	Module   addrs.Module  // the module; zero if the location did not come from a registry
+	Version  addrs.Version // the version of Module
+	Dir      string        // the directory for the package, as the caller named it
+	Location string        // the location of the package, safe to print
+	Bytes    int64         // the number of bytes that have arrived
+	Total    int64         // the number of bytes expected; 0 if unknown
+	Err      error         // the reason for the step; nil for most kinds
 }
 
-// meter reports the events of one job, and not too many of them.
+// meter reports the events of one job, at most ten EventBytes a second.
 type meter struct {
 	report  func(Event)
 	event   Event
@@ -52,7 +51,7 @@ type meter struct {
 	last    time.Time // of the last EventBytes
 }
 
-// interval between two reports of bytes; eyes do not want more.
+// interval is the time between two reports of bytes.
 const interval = 100 * time.Millisecond
 
 func newMeter(report func(Event), loc *Location, dir string) *meter {

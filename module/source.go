@@ -7,60 +7,58 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 )
 
-// Lister answers what there is. Its methods must be safe for concurrent use.
+// Lister finds versions and locations of modules. Its methods must be safe for concurrent
+// use.
 type Lister interface {
-	// ModuleVersions lists the versions of m. It returns ErrNotFound if the
-	// source does not know m at all.
+	// ModuleVersions lists the versions of m. It returns ErrNotFound if the source does
+	// not know m.
 	ModuleVersions(ctx context.Context, m addrs.Module) (*Versions, error)
 
-	// ModuleLocation finds the package of m in version v. It returns ErrNotFound
-	// for an unknown module and ErrNoVersion for an unknown version.
+	// ModuleLocation returns the location of the package of m in version v. It returns
+	// ErrNotFound for an unknown module and ErrNoVersion for an unknown version.
 	ModuleLocation(ctx context.Context, m addrs.Module, v addrs.Version) (*Location, error)
 }
 
-// Opener fetches what is at locations of KindHTTP. It must be safe for concurrent
-// use.
+// Opener fetches from locations of KindHTTP. It must be safe for concurrent use.
 type Opener interface {
-	// OpenModule starts to fetch what is at loc. It sends the token of the
-	// registry of loc.Module only if both Direct and UseRegistryCredentials are
-	// set, and never over http.
+	// OpenModule starts to fetch from loc. It sends the token of the registry of
+	// loc.Module only if both Direct and UseRegistryCredentials are set, and never over
+	// http.
 	//
-	// Where loc.MayBePage, the request has the parameter terraform-get=1, as the
-	// CLI's, and the header X-Terraform-Get of the answer goes into Body.Next.
+	// If loc.MayBePage, the request has the parameter terraform-get=1, as the CLI sends
+	// it, and Body.Next is the header X-Terraform-Get of the answer.
 	//
-	// Reading must end soon after ctx does. A read that returns ErrChanged asks
-	// the caller to open once more and to drop what it has.
+	// Reading must end soon after ctx ends. If a read returns ErrChanged, the caller
+	// drops the bytes that it has and calls OpenModule once more.
 	OpenModule(ctx context.Context, loc *Location) (*Body, error)
 }
 
-// Source is a place that modules come from, normally a registry.
+// Source is a source of modules, normally a registry.
 type Source interface {
 	Lister
 	Opener
 }
 
-// Body is what is arriving from a location. The caller closes it.
+// Body is the content that arrives from a location. The caller closes it.
 type Body struct {
 	io.ReadCloser
 
-	// Size is the size of the body in bytes as the transfer declares it; 0 or
-	// less means unknown.
+	// Size is the declared size of the body in bytes. If it is zero or less, the size
+	// is unknown.
 	Size int64
 
-	// Resumes tells how often the transfer has been taken up again after a
-	// break; it is safe to call while a read runs. Nil means that the source
-	// cannot tell.
+	// Resumes, if not nil, returns how often the transfer was resumed after it broke. It
+	// may be called while a read runs.
 	Resumes func() int
 
-	// Next is the location that the server names in its header
-	// X-Terraform-Get, as it was sent; empty: none. If it is set, the body is
-	// not read. A tag in a page need not be looked for: that is done here, see
-	// [ParseMeta].
+	// Next is the header X-Terraform-Get, which names another location; empty if there
+	// is none. If it is set, the body is not read. The caller looks for a tag in a page,
+	// see [ParseMeta].
 	Next string
 }
 
-// Fetcher fetches packages from locations that this package does not know how to
-// fetch from. It must be safe for concurrent use.
+// Fetcher fetches packages from the locations that this package does not support. It must
+// be safe for concurrent use.
 type Fetcher interface {
 	// FetchModule puts the whole package at loc into dir, an empty directory
 	// that exists, and verifies loc.Checksum. Subdir is always empty, so that
