@@ -13,38 +13,35 @@ import (
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
-// Address is what the source of a module block says, see [ParseAddress]. Exactly one of
-// its fields is set.
+// Address is the source of a module block, see [ParseAddress]. Exactly one of its fields is
+// set.
 type Address struct {
-	// Registry is a module in a registry, for [Download]. Not zero: it is one.
+	// Registry is a module in a registry, for [Download].
 	Registry addrs.ModuleSource
 
-	// Location is where a package is that no registry is asked for, for
-	// [DownloadLocation]. Nil: it is something else. What it may not be, such as a
-	// directory of this machine, is decided by the Options of the download.
+	// Location is the location of a package, for [DownloadLocation]. The Options of the
+	// download decide which locations are permitted.
 	Location *Location
 
-	// Path is a directory next to that of the module with the block, as in
-	// "./subnet" or "../dns": nothing is to be fetched. It is cleaned, has slashes,
-	// and starts with "./" or "../"; empty: it is something else.
+	// Path is a directory relative to the directory of the module with the block, as in
+	// "./subnet" or "../dns". There is nothing to fetch. Path is cleaned, has slashes,
+	// and starts with "./" or "../".
 	//
-	// For a module in a package, path.Join of [Report.Subdir] and Path is the
-	// directory in it. One for which filepath.IsLocal is false leads out of the
-	// package, which the CLI refuses, and so must others.
+	// For a module in a package, path.Join of [Report.Subdir] and Path is the directory
+	// in the package. The caller must refuse it if filepath.IsLocal is false: it leads
+	// out of the package.
 	Path string
 }
 
-// ParseAddress reads the source of a module block that has no version. It decides as the
-// OpenTofu CLI does: what starts with ./ or ../ is a path, also with backslashes; what
-// [addrs.ParseModuleSource] accepts is a module in a registry; all else is for
-// [ParseLocation], though without spaces around it.
+// ParseAddress parses the source of a module block without a version, as the OpenTofu CLI
+// does: a source that starts with ./ or ../ is a path, also with backslashes; a source that
+// [addrs.ParseModuleSource] accepts is a module in a registry; any other source is parsed by
+// [ParseLocation], but without spaces around it.
 //
-// A block that has a version is always about a module in a registry. There the CLI
-// tries nothing else, and so should the caller: addrs.ParseModuleSource has the error
-// that helps.
+// The source of a block with a version is always a module in a registry: parse it with
+// [addrs.ParseModuleSource].
 //
-// The error is an [*addrs.ParseError]. Where the CLI would, it suggests that "./" is
-// missing.
+// The error is an [*addrs.ParseError]. It suggests "./" where the CLI does.
 func ParseAddress(s string) (Address, error) { return ParseAddressIn(svchost.Hostname{}, s) }
 
 // ParseAddressIn is like [ParseAddress] with another default host, as
@@ -72,7 +69,8 @@ func ParseAddressIn(host svchost.Hostname, s string) (Address, error) {
 	return Address{Location: l}, nil
 }
 
-// isLocalAddress reports whether the CLI takes s for a path. "." and ".." are none.
+// isLocalAddress reports whether the CLI takes s for a path, which it does not for "." and
+// "..".
 func isLocalAddress(s string) bool { return isRelativePath(s) && s != "." && s != ".." }
 
 func parsePath(s string) (Address, error) {

@@ -11,38 +11,37 @@ import (
 	"strings"
 )
 
-// Git tells how to run the git program to fetch from locations of KindGit. The zero
-// Git runs the program that is found in the PATH.
+// Git says how to run the git program to fetch from locations of KindGit. The zero Git runs
+// the program "git" in the PATH.
 //
-// Only the files of one commit are fetched, without history, submodules or tags.
-// Nothing is checked out: the files come as git's own archive and pass through the
-// rules for archives; what attributes exclude from exports is there, too. So no hook
-// runs, and no .git directory is left. The user's configuration of git holds, and
-// with it credential helpers and replaced URLs. Line ends however are converted only
-// as the repository's own attributes say, so that the h1 is the same on each system.
-// A filter that is configured there, such as the one of git-lfs, runs unless VetoHost is
-// set.
+// Git fetches the files of one commit, without history, submodules and tags. It checks
+// nothing out and runs no hook: the files come as an archive that git makes, and the rules
+// for archives apply. Files that attributes exclude from exports are included.
 //
-// Git and SSH ask nobody for a password; only a program that the environment names in
-// GIT_ASKPASS is run, as a helper that knows it. Git is killed with the programs that
-// it runs when the context ends; on Windows they are left to themselves. As they have
-// no terminal, they get no signal from one: a program that does not end the context
-// when it is interrupted, as with signal.NotifyContext, leaves git running.
+// Git reads the user's configuration, with its credential helpers and replaced URLs. Line
+// ends are converted only as the attributes of the repository say, so that the h1 is the
+// same on all systems. Filters of the user, such as the one of git-lfs, run unless VetoHost
+// is set.
 //
-// Git may use https and SSH. User names and passwords do not get into errors, though
-// as long as git runs they can be in the list of processes, if a location has any.
+// Git and SSH never ask for a password on a terminal; they run the program that GIT_ASKPASS
+// in the environment names. When the context ends, git is killed with the programs that it
+// started; on Windows only git is killed. They have no terminal and get no signal from one:
+// a program should end the context when it is interrupted, see [signal.NotifyContext].
+//
+// Git uses https and SSH only. User names and passwords never appear in errors. While git
+// runs, those of the location may appear in the list of processes.
 type Git struct {
-	// Path is the program; empty: "git". If it is relative, it counts from the working
-	// directory; a mere name is looked for in the PATH.
+	// Path is the path of the program, or a name to find in the PATH. If empty, "git"
+	// is used.
 	Path string
 
-	// Env is its environment, each as "KEY=VALUE"; nil: that of this process.
-	// Variables that point git to another repository are left out, as are
-	// those that make it trace.
+	// Env is the environment of git in the form "KEY=VALUE". If nil, the environment of
+	// this process is used. Variables that name another repository or turn on tracing
+	// are left out.
 	Env []string
 
-	// AllowHTTP lets repositories be at http:// and git:// URLs, over which
-	// others can change what comes.
+	// AllowHTTP permits http:// and git:// URLs, which do not protect the content
+	// against changes on the way.
 	AllowHTTP bool
 
 	// VetoHost, if not nil, is called before each repository is fetched with the
@@ -52,9 +51,8 @@ type Git struct {
 	// does not see what the user configures elsewhere: host names and proxies of SSH,
 	// proxies of git, and credential helpers.
 	//
-	// With VetoHost, git follows no redirect and runs no filter, because with both
-	// the repository chooses the host to contact. Files that git-lfs keeps
-	// elsewhere then arrive as pointers.
+	// With VetoHost, git follows no redirect and runs no filter, because both let the
+	// repository choose a host to contact. Files in git-lfs then arrive as pointers.
 	VetoHost func(host string) error
 }
 

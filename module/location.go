@@ -9,110 +9,70 @@ import (
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
-// Kind says by which means a package is fetched from its [Location].
-type Kind string
-
-// The kinds of locations.
-const (
-	// KindHTTP: an archive at a URL, or a page that names another location.
-	KindHTTP Kind = "http"
-	// KindGit: a commit of a git repository.
-	KindGit Kind = "git"
-	// KindMercurial: a revision of a Mercurial repository.
-	KindMercurial Kind = "hg"
-	// KindS3: an object in Amazon S3, for which the user's own credentials are
-	// needed.
-	KindS3 Kind = "s3"
-	// KindGCS: an object in Google Cloud Storage, likewise.
-	KindGCS Kind = "gcs"
-	// KindOCI: an artifact in an OCI registry.
-	KindOCI Kind = "oci"
-	// KindLocal: a directory or an archive on this machine.
-	KindLocal Kind = "local"
-	// KindOther: something else, see [Location.Getter].
-	KindOther Kind = "other"
-)
-
-// Format is the format of an archive.
-type Format string
-
-// The formats of archives. They are what a location says; what counts in the end
-// are the first bytes of the archive.
-const (
-	// FormatUnknown: the location does not tell, so it may also be a page.
-	FormatUnknown  Format = ""
-	FormatZip      Format = "zip"
-	FormatTarGzip  Format = "tar.gz"
-	FormatTarXz    Format = "tar.xz"
-	FormatTarBzip2 Format = "tar.bz2"
-	// FormatNone: the location says that it is no archive, by "archive=false".
-	FormatNone Format = "none"
-)
-
-// Location says where a module package is. It is plain data; its JSON form can be
-// stored and read back. [ParseLocation] makes one of the text that registries send
-// and that users write.
+// Location is the place of a module package. It is plain data; its JSON form can be stored
+// and read back. [ParseLocation] parses the text that registries send and users write.
 //
-// The URL may hold user information or a presigned query, which work like
-// passwords. String leaves them out; Source, the field and the JSON form keep them.
+// The URL may contain user information or a presigned query, which work like passwords.
+// String leaves them out; Source, the field and the JSON form keep them.
 type Location struct {
-	// Module and Version are what the registry was asked for; zero for a
-	// location from elsewhere.
+	// Module and Version are what the registry was asked for; zero if the location did
+	// not come from a registry.
 	Module  addrs.Module  `json:"module,omitzero"`
 	Version addrs.Version `json:"version,omitzero"`
 
-	// Kind tells by which means to fetch the package.
+	// Kind is the means by which to fetch the package.
 	Kind Kind `json:"kind"`
 
-	// URL is where the package is, without any parameter that another field
-	// holds: https://HOST/PATH for KindHTTP, the address of a repository, object
-	// or artifact for others, file:///PATH for KindLocal.
+	// URL is the URL without the parameters that other fields hold: https://HOST/PATH
+	// for KindHTTP, file:///PATH for KindLocal, and the URL of the repository, object
+	// or artifact for the other kinds.
 	URL string `json:"url"`
 
-	// Subdir is the directory in the package that holds the module, with slashes
-	// and without a leading one; empty: the package itself. An element with "*"
-	// stands for the one directory that it matches, as in "*/modules/vpc".
+	// Subdir is the directory of the module in the package, with slashes; empty for the
+	// package itself. An element with "*" stands for the one directory that it matches,
+	// as in "*/modules/vpc".
 	Subdir string `json:"subdir,omitempty"`
 
-	// Archive is the format that the URL or its "archive" parameter names.
+	// Archive is the format that the path or the parameter "archive" states.
 	Archive Format `json:"archive,omitempty"`
 
-	// Checksum of the archive as ALGORITHM:HEX, where the algorithm is md5, sha1,
-	// sha256 or sha512; empty: not stated. A [Fetcher] has to verify it itself.
+	// Checksum is the checksum of the archive as ALGORITHM:HEX, with the algorithm md5,
+	// sha1, sha256 or sha512; empty if none is stated. A [Fetcher] must verify it.
 	Checksum string `json:"checksum,omitempty"`
 
-	// Ref is the branch, tag or commit of a repository; empty: its default
-	// branch. Depth is how much history is wanted; 0: not stated. It makes no
-	// difference here, since no history is kept.
-	Ref   string `json:"ref,omitempty"`
-	Depth int    `json:"depth,omitempty"`
+	// Ref is the branch, tag or commit of a repository; empty for its default branch.
+	Ref string `json:"ref,omitempty"`
 
-	// Tag or Digest of an OCI artifact. If both are empty, the tag is "latest".
+	// Depth is the number of commits of history to fetch; 0 if none is stated. This
+	// package fetches no history and keeps Depth for getters that do.
+	Depth int `json:"depth,omitempty"`
+
+	// Tag or Digest names an OCI artifact. If both are empty, the tag is "latest".
 	Tag    string `json:"tag,omitempty"`
 	Digest string `json:"digest,omitempty"`
 
-	// Getter names the means of KindOther: what stood before "::" in the
-	// location, or else the scheme of its URL.
+	// Getter is the means of KindOther: the word before "::", or else the scheme of the
+	// URL.
 	Getter string `json:"getter,omitempty"`
 
-	// Direct tells that the registry serves the package itself, see
-	// [DirectLocation]: there is an archive at the URL, and no page.
+	// Direct means that the registry serves the package itself: the URL is an archive
+	// and never a page, see [DirectLocation].
 	Direct bool `json:"direct,omitempty"`
 
-	// UseRegistryCredentials tells that the registry wants its token along with
-	// the request for the package. Only a client sets it, from the property
-	// use_registry_credentials of an answer; it counts only if Direct is set.
+	// UseRegistryCredentials means that the registry wants its token with the request
+	// for the package. Only a client sets it, from the property
+	// use_registry_credentials of an answer. It is ignored unless Direct is set.
 	UseRegistryCredentials bool `json:"use_registry_credentials,omitempty"`
 }
 
-// Source returns the location as text that [ParseLocation], configurations and
+// Source returns the location in the form that [ParseLocation], configurations and
 // go-getter read. It keeps user information and queries: do not print it.
 func (l Location) Source() string { return l.text(l.URL, l.Subdir, "") }
 
-// PackageSource returns the location of the whole package, without Subdir, for tools that
-// have a getter of their own; otherwise it is like [Location.Source]. A token of the registry
-// is never part of it. If Direct is set, the package is best fetched by [DownloadLocation],
-// which sends the token where UseRegistryCredentials demands it.
+// PackageSource is like [Location.Source] without Subdir: the whole package, for tools that
+// have a getter of their own. It never contains a token of the registry. If Direct is set,
+// fetch the package with [DownloadLocation], which sends the token if
+// UseRegistryCredentials is set.
 func (l Location) PackageSource() string { return l.text(l.URL, "", "") }
 
 // String returns the location for people: without user information, with "..." in place
@@ -193,22 +153,20 @@ func (l Location) parameters() []parameter {
 	}
 }
 
-// escapeParameter escapes less than url.QueryEscape, for the eyes' sake.
+// escapeParameter escapes less than url.QueryEscape, for readability.
 func escapeParameter(s string) string {
 	s = url.QueryEscape(s)
 	return strings.NewReplacer("%2F", "/", "%3A", ":").Replace(s)
 }
 
-// MayBePage reports whether there may be a page that names another location, instead
-// of an archive: the location is of KindHTTP, does not say that it is an archive, and
-// is not Direct.
+// MayBePage reports whether the location may be a page that names another location: it is of
+// KindHTTP, states no format of an archive, and is not Direct.
 func (l Location) MayBePage() bool {
 	return l.Kind == KindHTTP && !l.Direct && (l.Archive == FormatUnknown || l.Archive == FormatNone)
 }
 
-// WithSubdir returns a copy of l whose Subdir is the directory subdir in that of l:
-// what the registry says comes first, then what the user wrote. The error is an
-// [*addrs.ParseError] if subdir leads out of it.
+// WithSubdir returns a copy of l with the directory subdir, as the user wrote it, appended to
+// Subdir. It returns an [*addrs.ParseError] if subdir leads out of the package.
 func (l Location) WithSubdir(subdir string) (*Location, error) {
 	joined, err := joinSubdir(l.Subdir, subdir)
 	if err != nil {

@@ -14,10 +14,10 @@ const MaxPage = 64 << 10
 //
 //	<meta name="terraform-get" content="LOCATION">
 //
-// in its head, "" if there is none in its first [MaxPage] bytes. Of several the first
-// counts. What stands in comments, scripts, styles and other elements whose content
-// is not markup does not. Upper and lower case make no difference in names, and no
-// page is malformed enough to be an error: the error is that of r.
+// in its head, or "" if its first [MaxPage] bytes have no such tag. If there are several,
+// the first one counts. Tags in comments, scripts, styles and other elements without markup
+// are ignored. Names are compared without case. Malformed pages are not an error: the error
+// is that of r.
 func ParseMeta(r io.Reader) (string, error) {
 	z := html.NewTokenizer(io.LimitReader(r, MaxPage))
 	for {

@@ -15,8 +15,7 @@ import (
 // maxLocation bounds the text of a location, in bytes. Presigned URLs are long.
 const maxLocation = 16 << 10
 
-// ParseLocation reads a location as the OpenTofu CLI does, in all forms that the
-// source of a module may have:
+// ParseLocation parses a location in all forms that the OpenTofu CLI accepts:
 //
 //	https://HOST/PATH                      an archive, or a page that names another location
 //	git::URL  git::ssh://…  git@HOST:PATH  a git repository
@@ -26,22 +25,19 @@ const maxLocation = 16 << 10
 //	BUCKET.s3-REGION.amazonaws.com/PATH    the same as s3::
 //	www.googleapis.com/storage/v1/…        the same as gcs::
 //	oci://HOST/REPOSITORY                  an artifact in an OCI registry
-//	file:///PATH  /PATH                    something on this machine
+//	file:///PATH  /PATH                    a directory or archive on this machine
 //
-// Each may have a directory of the package after "//" and then parameters after "?".
-// The parameters archive, checksum, ref, depth, tag and digest become fields; filename
-// is dropped; all others stay in the URL byte by byte, but for spaces.
+// Each form may end with a directory of the package after "//" and with parameters after
+// "?". The parameters archive, checksum, ref, depth, tag and digest become fields. The
+// parameter filename is dropped. All other parameters stay in the URL unchanged, except that
+// spaces are escaped. An unknown scheme is KindOther. ParseLocation makes no request: it
+// takes every repository at bitbucket.org for a git repository.
 //
-// Addresses in a registry and paths relative to a configuration, which a registry
-// must not answer with, are refused, as are fragments, control characters,
-// directories that lead out of the package, SSH keys in the parameter sshkey, refs and hosts that a program could take
-// for an option, git's transport helpers such as "ext::", and "checksum=file:". An
-// unknown scheme is KindOther. What the text says is not looked up anywhere: unlike
-// the CLI, ParseLocation asks nobody whether a repository at bitbucket.org is one of
-// git, as nowadays all are.
-//
-// A location is refused if it, or what [Location.Source] would make of it, is longer
-// than 16 KiB. The error is an [*addrs.ParseError].
+// ParseLocation refuses addresses in a registry and relative paths, because a registry must
+// not answer with them. It also refuses fragments, control characters, directories that lead
+// out of the package, SSH keys in the parameter sshkey, refs and hosts that a program could
+// take for an option, transport helpers of git such as "ext::", "checksum=file:", and
+// locations of more than 16 KiB. The error is an [*addrs.ParseError].
 func ParseLocation(s string) (*Location, error) {
 	s = strings.TrimSpace(s)
 	switch {

@@ -5,13 +5,11 @@ import (
 	"strings"
 )
 
-// ResolveLocation reads a location that a server answered with to a request for
-// base. One that starts with "/", "./" or "../" is relative to base: to the URL as it
-// was requested, not to where redirects led. It can therefore never be a file of this
-// machine. Everything else is for [ParseLocation].
-//
-// The answer is the property "location" or the header X-Terraform-Get of a registry,
-// or the same header or tag of a page. The error is an [*addrs.ParseError].
+// ResolveLocation parses the location that a server answered to a request for base: the
+// property "location" or the header X-Terraform-Get of a registry, or the header or tag of a
+// page. A location that starts with "/", "./" or "../" is relative to base, the URL that was
+// requested before any redirect, and never a file of this machine. Any other location is
+// parsed by [ParseLocation]. The error is an [*addrs.ParseError].
 func ResolveLocation(base *url.URL, answer string) (*Location, error) {
 	answer = strings.TrimSpace(answer)
 	if !strings.HasPrefix(answer, "/") && !strings.HasPrefix(answer, "./") && !strings.HasPrefix(answer, "../") {
@@ -38,14 +36,14 @@ func ResolveLocation(base *url.URL, answer string) (*Location, error) {
 	return ParseLocation(text)
 }
 
-// DirectLocation makes the location of a package that the registry serves itself, as
-// it says by use_registry_credentials, true or false, in the answer to a request for base. The
-// answer is then a URL, relative to base or absolute, of an archive and nothing else:
-// it has no subdirectory and no parameters with a meaning. It must be https or http
-// and have no fragment. Field UseRegistryCredentials is left to the caller.
+// DirectLocation returns the location of a package that the registry serves itself: the
+// answer to a request for base had the property use_registry_credentials, true or false. The
+// answer is then the URL of an archive, relative to base or absolute, without a subdirectory,
+// a fragment or parameters for [ParseLocation]. Its scheme must be https or http. The caller
+// sets UseRegistryCredentials.
 //
-// The error is an [*addrs.ParseError]. An empty answer is an error too, although the
-// CLI takes it for base.
+// The error is an [*addrs.ParseError]. An empty answer is refused, although the CLI takes it
+// for base.
 func DirectLocation(base *url.URL, answer string) (*Location, error) {
 	answer = strings.TrimSpace(answer)
 	u, reason := resolve(base, answer)

@@ -10,32 +10,32 @@ import (
 
 // Release is one listed version of a module.
 type Release struct {
-	// Version is what the release is asked for by.
+	// Version is the version to ask the source for.
 	Version addrs.Version `json:"version"`
 
-	// Deprecated is not nil if the author asks not to use this version any
-	// more. It does not rule the version out.
+	// Deprecated is not nil if the author asks not to use this version any more. The
+	// version is chosen nevertheless.
 	Deprecated *Deprecation `json:"deprecated,omitempty"`
 }
 
-// Deprecation is what the author of a deprecated version says about it. Both fields
-// may be empty. Sources make them safe to print.
+// Deprecation is the author's note about a deprecated version. Both fields may be empty.
+// They are safe to print.
 type Deprecation struct {
 	Reason string `json:"reason,omitempty"` // a sentence or two
 	Link   string `json:"link,omitempty"`   // where there is more about it
 }
 
-// Versions is the answer to "which versions are there?".
+// Versions is the list of the versions of a module.
 type Versions struct {
-	// Module is what was asked about.
+	// Module is the module that was asked for.
 	Module addrs.Module `json:"module"`
 
 	// List holds each version once. Sources sort it newest first. Releases may
 	// share the memory that Deprecated points to: do not write into it.
 	List []Release `json:"versions"`
 
-	// Warnings tell what of the answer was unusable and left out, made safe to
-	// print.
+	// Warnings describe the parts of the answer that were invalid and ignored. They are
+	// safe to print.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
@@ -123,8 +123,8 @@ func (v *Versions) unavailable(c addrs.ModuleConstraint) *UnavailableError {
 	return e
 }
 
-// UnavailableError says that a module has no version as it was asked for, and what
-// there is instead. It wraps ErrNoVersion.
+// UnavailableError means that a module has no version of the kind that was asked for. It
+// wraps ErrNoVersion.
 type UnavailableError struct {
 	Module     addrs.Module           // that was asked about
 	Constraint addrs.ModuleConstraint // the versions asked for; zero for [Versions.NewestFunc]
@@ -137,7 +137,7 @@ type UnavailableError struct {
 // Unwrap returns ErrNoVersion.
 func (e *UnavailableError) Unwrap() error { return ErrNoVersion }
 
-// Error tells what was asked for and which version is the newest.
+// Error names what was asked for and the newest version.
 func (e *UnavailableError) Error() string {
 	wanted := "no version is allowed"
 	switch {
