@@ -1,0 +1,188 @@
+package regserve
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/tofureg/tofureg/internal/fsx"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/verify/checksum"
+)
+
+func (h *Handler) archive(w http.ResponseWriter, r *http.Request) error {
+	pkg, err := h.pkg(r)
+	if err != nil {
+		return err
+	}
+	if h.Archive != nil {
+		location, err := h.Archive(r.Context(), pkg)
+		if err != nil {
+			return fmt.Errorf("redirecting to the archive of %s: %w", pkg, err)
+		}
+		if location != "" {
+			http.Redirect(w, r, location, http.StatusFound)
+			return nil
+		}
+	}
+	s := &stream{Handler: h, contentType: "application/zip", open: func(ctx context.Context) (io.ReadCloser, int64, error) {
+		body, err := h.providers.Open(ctx, pkg)
+		if err != nil {
+			return nil, 0, err
+		}
+		return body.ReadCloser, body.Size, nil
+	}}
+	if s.want = pkg.SHA256; s.want.IsZero() {
+		return s.serve(w, r)
+	}
+	tag := `"` + s.want.Value() + `"`
+	w.Header().Set("Etag", tag)
+	if r.Header.Get("If-None-Match") == tag {
+		w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	if r.Header.Get("Range") != "" {
+		return s.serveRange(w, r)
+	}
+	return s.serve(w, r)
+}
+
+// A stream is an archive that is passed on while it arrives.
+type stream struct {
+	*Handler
+	contentType string
+	want        checksum.Hash // zh of the archive; zero: not stated
+	open        func(context.Context) (body io.ReadCloser, size int64, err error)
+}
+
+// enter waits until another archive may be streamed.
+func (s *stream) enter(ctx context.Context) (leave func(), err error) {
+	if s.streams == nil {
+		return func() {}, nil
+	}
+	select {
+	case s.streams <- struct{}{}:
+		return func() { <-s.streams }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// serve sends the whole archive. If the source fails on the way, or the archive does not
+// have the stated hash, the connection is broken before the last bytes, so that neither a
+// client nor a cache takes the bytes for the archive.
+func (s *stream) serve(w http.ResponseWriter, r *http.Request) error {
+	leave, err := s.enter(r.Context())
+	if err != nil {
+		return err
+	}
+	defer leave()
+	body, size, err := s.open(r.Context())
+	if err != nil {
+		w.Header().Del("Etag")
+		return err
+	}
+	defer body.Close()
+	w.Header().Set("Content-Type", s.contentType)
+	if size > 0 {
+		w.Header().Set("Content-Length", strconv.FormatInt(size, 10))
+	}
+	if r.Method == http.MethodHead {
+		return nil
+	}
+	if err := s.copy(&patient{w, http.NewResponseController(w)}, body); err != nil {
+		if s.Logger != nil && r.Context().Err() == nil {
+			s.Logger.Warn("registry archive broke off", "path", r.URL.Path, "error", err)
+		}
+		panic(http.ErrAbortHandler)
+	}
+	return nil
+}
+
+// copy holds each piece back until the next one has come, and the last one until the hash
+// is known.
+func (s *stream) copy(w io.Writer, body io.Reader) error {
+	sum, last := sha256.New(), 0
+	var buffers [2][64 << 10]byte
+	for i := 0; ; i = 1 - i {
+		n, err := io.ReadFull(body, buffers[i][:])
+		_, _ = sum.Write(buffers[i][:n])
+		end := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		if err != nil && !end {
+			return err
+		}
+		if end && !s.want.IsZero() {
+			if got := checksum.ZHSum([32]byte(sum.Sum(nil))); got != s.want {
+				return &checksum.MismatchError{Source: "hash stated by the source", Want: []checksum.Hash{s.want}, Got: []checksum.Hash{got}}
+			}
+		}
+		if _, err := w.Write(buffers[1-i][:last]); err != nil {
+			return err
+		}
+		if last = n; end {
+			_, err := w.Write(buffers[i][:n])
+			return err
+		}
+	}
+}
+
+// serveRange sends a part of the archive, once the whole has arrived and has the stated
+// hash.
+func (s *stream) serveRange(w http.ResponseWriter, r *http.Request) error {
+	leave, err := s.enter(r.Context())
+	if err != nil {
+		return err
+	}
+	defer leave()
+	f, err := fsx.Temp(s.TempDir)
+	if err != nil {
+		return err
+	}
+	defer f.Discard()
+	body, _, err := s.open(r.Context())
+	if err == nil {
+		err = errors.Join(s.copy(&limited{f, checksum.Limits{}.Effective().Package}, body), body.Close())
+	}
+	if err != nil {
+		w.Header().Del("Etag")
+		return err
+	}
+	w.Header().Set("Content-Type", s.contentType)
+	http.ServeContent(&patient{w, http.NewResponseController(w)}, r, "", time.Time{}, f)
+	return nil
+}
+
+// patience is how long a client may read nothing of an archive.
+const patience = time.Minute
+
+// patient is a response that ends when its client reads nothing for too long.
+type patient struct {
+	http.ResponseWriter
+	control *http.ResponseController
+}
+
+func (p *patient) Write(data []byte) (int, error) {
+	// In tests there are writers that have no deadlines.
+	if err := p.control.SetWriteDeadline(time.Now().Add(patience)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return 0, err
+	}
+	return p.ResponseWriter.Write(data)
+}
+
+// limited is a file that must not grow beyond a limit.
+type limited struct {
+	io.Writer
+	left int64
+}
+
+func (l *limited) Write(data []byte) (int, error) {
+	if l.left -= int64(len(data)); l.left < 0 {
+		return 0, provider.ErrTooLarge
+	}
+	return l.Writer.Write(data)
+}

@@ -1,0 +1,260 @@
+package regserve_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/regclient/regserve"
+	"github.com/tofureg/tofureg/verify/checksum"
+)
+
+const archivePath = packagePath + "/archive.zip"
+
+// content is a source of one package with any bytes.
+type content struct {
+	provider.Source
+	data   string
+	stated checksum.Hash
+	broken error // after the data
+}
+
+func (c *content) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, on addrs.Platform) (*provider.Package, error) {
+	pkg, err := c.Source.ProviderPackage(ctx, p, v, on)
+	if err != nil {
+		return nil, err
+	}
+	pkg = pkg.Clone()
+	pkg.SHA256, pkg.Hashes = c.stated, nil
+	return pkg, nil
+}
+
+func (c *content) Open(context.Context, *provider.Package) (*provider.Body, error) {
+	var r io.Reader = strings.NewReader(c.data)
+	if c.broken != nil {
+		r = io.MultiReader(r, failing{c.broken})
+	}
+	return &provider.Body{ReadCloser: io.NopCloser(r), Size: int64(len(c.data))}, nil
+}
+
+type failing struct{ error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.error }
+
+func hashOf(t *testing.T, data string) checksum.Hash {
+	t.Helper()
+	h, err := checksum.ZH(t.Context(), strings.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// Neither a client nor a cache ever takes other bytes, or a part, for the archive.
+func TestArchiveIsWholeAndRight(t *testing.T) {
+	t.Parallel()
+	_, h := origin(t)
+	data := strings.Repeat("0123456789abcdef", 20_000) // of some pieces
+	for name, c := range map[string]struct {
+		src  *content
+		good bool
+	}{
+		"right":      {&content{data: data, stated: hashOf(t, data)}, true},
+		"not stated": {&content{data: data}, true},
+		"empty":      {&content{stated: hashOf(t, "")}, true},
+		"other":      {&content{data: data, stated: hashOf(t, "other")}, false},
+		"broken":     {&content{data: data, stated: hashOf(t, data), broken: errors.New("connection reset")}, false},
+	} {
+		c.src.Source = h.Providers
+		server := serve(t, &regserve.Handler{Providers: c.src, Host: h.Host})
+		for _, byteRange := range []string{"", "bytes=10-19", "bytes=320000-"} {
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+archivePath, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if byteRange != "" {
+				req.Header.Set("Range", byteRange)
+			}
+			resp, err := server.Client().Do(req)
+			var got []byte
+			if err == nil {
+				got, err = io.ReadAll(resp.Body)
+				resp.Body.Close()
+			}
+			complete := err == nil && resp.StatusCode < 300
+			switch {
+			case !c.good && complete:
+				t.Errorf("%s, range %q: status %d with %d bytes, want a failure", name, byteRange, resp.StatusCode, len(got))
+			case !c.good && err == nil && resp.Header.Get("Etag") != "":
+				t.Errorf("%s, range %q: a refused archive has the tag %s", name, byteRange, resp.Header.Get("Etag"))
+			case c.good && byteRange == "" && (!complete || string(got) != c.src.data):
+				t.Errorf("%s: %v, %d bytes; want %d", name, err, len(got), len(c.src.data))
+			case c.good && byteRange == "bytes=10-19" && !c.src.stated.IsZero() && c.src.data != "" && (resp.StatusCode != 206 || string(got) != data[10:20]):
+				t.Errorf("%s: range %q is %q, status %d; want %q", name, byteRange, got, resp.StatusCode, data[10:20])
+			}
+		}
+	}
+}
+
+func TestConditionalArchive(t *testing.T) {
+	t.Parallel()
+	reg, h := origin(t)
+	server := serve(t, h)
+	resp, _ := get(t, server, archivePath)
+	before := len(reg.Requests())
+	again, _ := get(t, server, archivePath, "If-None-Match", resp.Header.Get("Etag"))
+	if again.StatusCode != http.StatusNotModified {
+		t.Errorf("status %d for the tag %q, want 304", again.StatusCode, resp.Header.Get("Etag"))
+	}
+	for _, q := range reg.Requests()[before:] {
+		if strings.HasSuffix(q.Path, ".zip") {
+			t.Errorf("the origin was asked for %s to answer 304", q)
+		}
+	}
+}
+
+// The caller decides where archives are; nothing is opened at the source then.
+func TestRedirect(t *testing.T) {
+	t.Parallel()
+	_, h := origin(t)
+	failed := errors.New("the bucket is full")
+	for name, c := range map[string]struct {
+		url  string
+		err  error
+		want int
+	}{
+		"elsewhere": {"https://bucket.example.com/a.zip", nil, http.StatusFound},
+		"here":      {"", nil, http.StatusOK},
+		"failed":    {"", failed, http.StatusBadGateway},
+	} {
+		var log bytes.Buffer
+		server := serve(t, &regserve.Handler{
+			Providers: h.Providers, Host: h.Host, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+			Archive: func(_ context.Context, pkg *provider.Package) (string, error) {
+				if pkg.URL == "" {
+					t.Error("Archive got a package without its URL")
+				}
+				return c.url, c.err
+			},
+		})
+		resp, _ := get(t, server, archivePath)
+		if resp.StatusCode != c.want || resp.Header.Get("Location") != c.url {
+			t.Errorf("%s: status %d to %q, want %d to %q", name, resp.StatusCode, resp.Header.Get("Location"), c.want, c.url)
+		}
+		if logged := strings.Contains(log.String(), "bucket is full"); logged != (c.err != nil) {
+			t.Errorf("%s: logged %q", name, log.String())
+		}
+	}
+}
+
+// A request for an archive that has to wait ends with its context.
+func TestParallel(t *testing.T) {
+	t.Parallel()
+	_, h := origin(t)
+	started, finish := make(chan struct{}), make(chan struct{})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	calls := 0
+	handler := &regserve.Handler{
+		Providers: &held{h.Providers, started, finish}, Host: h.Host, Parallel: 1,
+		Archive: func(context.Context, *provider.Package) (string, error) {
+			if calls++; calls == 2 {
+				cancel() // the next step is to wait for the first one
+			}
+			return "", nil
+		},
+	}
+	ask := func(ctx context.Context) *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, archivePath, nil))
+		return w
+	}
+	first := make(chan *httptest.ResponseRecorder)
+	go func() { first <- ask(t.Context()) }()
+	<-started
+	if w := ask(ctx); w.Body.Len() > 0 {
+		t.Errorf("a second archive came while the first one was on its way: %d bytes", w.Body.Len())
+	}
+	close(finish)
+	if w := <-first; w.Code != 200 || w.Body.Len() == 0 {
+		t.Errorf("the first archive: status %d, %d bytes", w.Code, w.Body.Len())
+	}
+}
+
+// held is a source whose archives wait.
+type held struct {
+	provider.Source
+	started, finish chan struct{}
+}
+
+func (s *held) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
+	s.started <- struct{}{}
+	select {
+	case <-s.finish:
+		return s.Source.Open(ctx, pkg)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Clients send no token for files, so their URLs are signed. A signature holds for its path
+// and its time.
+func TestSignedURLs(t *testing.T) {
+	t.Parallel()
+	_, h := origin(t)
+	handler := &regserve.Handler{Providers: h.Providers, Modules: h.Modules, Host: h.Host, StreamModules: true, Secret: []byte("shared")}
+	handler.Authorize = func(r *http.Request) error {
+		if r.Header.Get("Authorization") != "Bearer secret" {
+			return errors.New("no token")
+		}
+		return nil
+	}
+	server := serve(t, handler)
+	token := []string{"Authorization", "Bearer secret"}
+	_, body := get(t, server, packagePath, token...)
+	signed := strings.TrimPrefix(member(t, body, "download_url"), server.URL)
+	u, err := url.Parse(signed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	query := func(until, signature string) string {
+		return "?" + url.Values{"until": {until}, "signature": {signature}}.Encode()
+	}
+	until, signature := u.Query().Get("until"), u.Query().Get("signature")
+	for path, want := range map[string]int{
+		"/.well-known/terraform.json":                  200,
+		packagePath:                                    401,
+		"/v1/providers/acme/alpha/versions":            401,
+		"/v1/modules/acme/network/aws/versions":        401,
+		signed:                                         200,
+		archivePath:                                    401,
+		archivePath + query(until+"0", signature):      401,
+		archivePath + query("1", signature):            401,
+		archivePath + query(until, ""):                 401,
+		packagePath + "/SHA256SUMS" + "?" + u.RawQuery: 401,
+		packagePath + "?" + u.RawQuery:                 401,
+	} {
+		if resp, _ := get(t, server, path); resp.StatusCode != want {
+			t.Errorf("GET %s without a token: status %d, want %d", path, resp.StatusCode, want)
+		}
+	}
+	if resp, _ := get(t, server, archivePath, token...); resp.StatusCode != 200 || resp.Header.Get("Cache-Control") != "private" {
+		t.Errorf("GET %s with the token: status %d, Cache-Control %q; want 200, private", archivePath, resp.StatusCode, resp.Header.Get("Cache-Control"))
+	}
+	// Another process with the same secret takes the URL for its own; one with another does not.
+	for secret, want := range map[string]int{"shared": 200, "other": 401} {
+		other := serve(t, &regserve.Handler{Providers: h.Providers, Host: h.Host, Secret: []byte(secret), Authorize: handler.Authorize})
+		if resp, _ := get(t, other, signed); resp.StatusCode != want {
+			t.Errorf("the URL at a Handler with the secret %q: status %d, want %d", secret, resp.StatusCode, want)
+		}
+	}
+}

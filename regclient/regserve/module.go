@@ -1,0 +1,135 @@
+package regserve
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/module"
+)
+
+// packageName is the file of a module package, below the path of its version.
+const packageName = "package"
+
+// module reads the address in the path of a request, in its canonical spelling.
+func (h *Handler) module(r *http.Request) (addrs.Module, error) {
+	path := r.PathValue("namespace") + "/" + r.PathValue("name") + "/" + r.PathValue("system")
+	source, err := addrs.ParseModuleSource(h.host() + "/" + path)
+	if err != nil || source.Subdir != "" || !strings.HasSuffix(source.Module.String(), "/"+path) {
+		return addrs.Module{}, errAddress
+	}
+	return source.Module, nil
+}
+
+type (
+	modulesDocument struct {
+		Modules []moduleReleases `json:"modules"`
+	}
+	moduleReleases struct {
+		Versions []moduleRelease `json:"versions"`
+	}
+	moduleRelease struct {
+		Version     string              `json:"version"`
+		Deprecation *module.Deprecation `json:"deprecation,omitempty"`
+	}
+	locationDocument struct {
+		Location string `json:"location"`
+		// Credentials is not nil if the location is a URL at which the registry serves
+		// the package.
+		Credentials *bool `json:"use_registry_credentials,omitempty"`
+	}
+)
+
+func (h *Handler) moduleVersions(r *http.Request) (document, error) {
+	m, err := h.module(r)
+	if err != nil {
+		return document{}, err
+	}
+	versions, err := h.Modules.ModuleVersions(r.Context(), m)
+	if err != nil {
+		return document{}, err
+	}
+	list := make([]moduleRelease, 0, len(versions.List))
+	for _, listed := range versions.List {
+		list = append(list, moduleRelease{listed.Version.String(), listed.Deprecated})
+	}
+	return jsonDocument(modulesDocument{[]moduleReleases{{list}}})
+}
+
+// location finds the package that a request is about.
+func (h *Handler) location(r *http.Request) (*module.Location, error) {
+	m, err := h.module(r)
+	if err != nil {
+		return nil, err
+	}
+	v, err := version(r)
+	if err != nil {
+		return nil, err
+	}
+	return h.Modules.ModuleLocation(r.Context(), m, v)
+}
+
+// streamed reports whether clients get the package from h.
+func (h *Handler) streamed(loc *module.Location) bool {
+	if loc.Direct {
+		return h.StreamModules || loc.UseRegistryCredentials
+	}
+	archive := loc.Archive != module.FormatUnknown && loc.Archive != module.FormatNone
+	return h.StreamModules && loc.Kind == module.KindHTTP && archive
+}
+
+// moduleLocation answers in the body and in the header, because Terraform before 1.12 reads
+// only the header. What the source serves itself has no header, as it has no form for it.
+func (h *Handler) moduleLocation(w http.ResponseWriter, r *http.Request) error {
+	loc, err := h.location(r)
+	if err != nil {
+		return err
+	}
+	doc := locationDocument{Location: loc.Source()}
+	if h.streamed(loc) {
+		doc.Location = h.packageSource(r, loc)
+	}
+	if loc.Direct {
+		doc.Credentials = new(bool)
+	} else {
+		w.Header().Set("X-Terraform-Get", doc.Location)
+	}
+	h.answer(func(*http.Request) (document, error) { return jsonDocument(doc) }).ServeHTTP(w, r)
+	return nil
+}
+
+// packageSource returns the location of a package that h streams.
+func (h *Handler) packageSource(r *http.Request, loc *module.Location) string {
+	path := strings.TrimSuffix(r.URL.Path, "download") + packageName
+	if loc.Direct {
+		return h.fileURL(r, path)
+	}
+	streamed := *loc
+	streamed.URL = h.fileURL(r, path)
+	return streamed.Source()
+}
+
+func (h *Handler) modulePackage(w http.ResponseWriter, r *http.Request) error {
+	loc, err := h.location(r)
+	if err != nil {
+		return err
+	}
+	if !h.streamed(loc) {
+		return errAddress
+	}
+	s := &stream{Handler: h, contentType: "application/octet-stream", open: func(ctx context.Context) (io.ReadCloser, int64, error) {
+		body, err := h.Modules.OpenModule(ctx, loc)
+		if err != nil {
+			return nil, 0, err
+		}
+		if body.Next != "" {
+			body.Close()
+			return nil, 0, fmt.Errorf("the package of %s %s leads to another location", loc.Module, loc.Version)
+		}
+		return body.ReadCloser, body.Size, nil
+	}}
+	return s.serve(w, r)
+}

@@ -1,0 +1,204 @@
+package regserve
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
+)
+
+// The files of a package, below the path of its document.
+const (
+	sumsName      = "SHA256SUMS"
+	signatureName = "SHA256SUMS.sig"
+	archiveName   = "archive.zip"
+)
+
+// host returns the host of the addresses that the sources are asked for.
+func (h *Handler) host() string {
+	if h.Host.IsZero() {
+		return addrs.DefaultHost().Display()
+	}
+	return h.Host.Display()
+}
+
+// provider reads the address in the path of a request. Only the canonical spelling is
+// answered, so that each document has one URL.
+func (h *Handler) provider(r *http.Request) (addrs.Provider, error) {
+	namespace, typ := r.PathValue("namespace"), r.PathValue("type")
+	p, err := addrs.ParseQualifiedProvider(h.host() + "/" + namespace + "/" + typ)
+	if err != nil || p.Namespace() != namespace || p.Type() != typ {
+		return addrs.Provider{}, errAddress
+	}
+	return p, nil
+}
+
+func version(r *http.Request) (addrs.Version, error) {
+	text := r.PathValue("version")
+	v, err := addrs.ParseVersion(text)
+	if err != nil || v.String() != text {
+		return addrs.Version{}, errAddress
+	}
+	return v, nil
+}
+
+// pkg finds the package that a request is about.
+func (h *Handler) pkg(r *http.Request) (*provider.Package, error) {
+	p, err := h.provider(r)
+	if err != nil {
+		return nil, err
+	}
+	v, err := version(r)
+	if err != nil {
+		return nil, err
+	}
+	platform, err := addrs.ParsePlatform(r.PathValue("os") + "_" + r.PathValue("arch"))
+	if err != nil {
+		return nil, errAddress
+	}
+	return h.providers.ProviderPackage(r.Context(), p, v, platform)
+}
+
+type (
+	versionsDocument struct {
+		Versions []release `json:"versions"`
+		Warnings []string  `json:"warnings,omitempty"`
+	}
+	release struct {
+		Version   string     `json:"version"`
+		Protocols []string   `json:"protocols"`
+		Platforms []platform `json:"platforms"`
+	}
+	platform struct {
+		OS   string `json:"os"`
+		Arch string `json:"arch"`
+	}
+	packageDocument struct {
+		Protocols    []string                 `json:"protocols"`
+		OS           string                   `json:"os"`
+		Arch         string                   `json:"arch"`
+		Filename     string                   `json:"filename"`
+		DownloadURL  string                   `json:"download_url"`
+		Shasum       string                   `json:"shasum"`
+		SumsURL      string                   `json:"shasums_url"`
+		SignatureURL string                   `json:"shasums_signature_url"`
+		SigningKeys  signingKeys              `json:"signing_keys"`
+		Packages     map[string]packageHashes `json:"packages,omitempty"`
+	}
+	signingKeys struct {
+		Keys []signingKey `json:"gpg_public_keys"`
+	}
+	signingKey struct {
+		ID    string `json:"key_id"`
+		Armor string `json:"ascii_armor"`
+	}
+	packageHashes struct {
+		Hashes []checksum.Hash `json:"hashes"`
+		Size   int64           `json:"package_size,omitempty"`
+	}
+)
+
+func (h *Handler) providerVersions(r *http.Request) (document, error) {
+	p, err := h.provider(r)
+	if err != nil {
+		return document{}, err
+	}
+	versions, err := h.providers.ProviderVersions(r.Context(), p)
+	if err != nil {
+		return document{}, err
+	}
+	doc := versionsDocument{Versions: make([]release, 0, len(versions.List)), Warnings: versions.Warnings}
+	for _, listed := range versions.List {
+		rel := release{Version: listed.Version.String(), Protocols: slices.Concat([]string{}, listed.Protocols), Platforms: []platform{}}
+		for _, on := range listed.Platforms {
+			rel.Platforms = append(rel.Platforms, platform{on.OS(), on.Arch()})
+		}
+		doc.Versions = append(doc.Versions, rel)
+	}
+	return jsonDocument(doc)
+}
+
+func (h *Handler) providerPackage(r *http.Request) (document, error) {
+	pkg, err := h.pkg(r)
+	if err != nil {
+		return document{}, err
+	}
+	ev, err := h.evidence(r, pkg)
+	if err != nil {
+		return document{}, err
+	}
+	zh := pkg.SHA256
+	if zh.IsZero() {
+		sums, err := verify.ParseSums(ev.Sums)
+		if err != nil {
+			return document{}, err
+		}
+		if zh, _ = sums.Lookup(ev.Filename); zh.IsZero() {
+			return document{}, fmt.Errorf("%w: %q", verify.ErrNotListed, ev.Filename)
+		}
+	}
+	doc := packageDocument{
+		Protocols: slices.Concat([]string{}, pkg.Protocols), OS: pkg.Platform.OS(), Arch: pkg.Platform.Arch(),
+		Filename: pkg.Filename, Shasum: zh.Value(),
+		DownloadURL:  h.fileURL(r, r.URL.Path+"/"+archiveName),
+		SumsURL:      h.fileURL(r, r.URL.Path+"/"+sumsName),
+		SignatureURL: h.fileURL(r, r.URL.Path+"/"+signatureName),
+	}
+	for _, key := range ev.Keys {
+		doc.SigningKeys.Keys = append(doc.SigningKeys.Keys, signingKey{keyID(key), key.Armor})
+	}
+	if _, own := pkg.Hashes[pkg.Platform]; own {
+		doc.Packages = map[string]packageHashes{}
+		for on, hashes := range pkg.Hashes {
+			doc.Packages[on.String()] = packageHashes{Hashes: hashes}
+		}
+		doc.Packages[pkg.Platform.String()] = packageHashes{Hashes: pkg.Hashes[pkg.Platform], Size: pkg.Size}
+	}
+	return jsonDocument(doc)
+}
+
+// keyID returns the ID that the source states for a key, or else that of the key itself.
+func keyID(key verify.Key) string {
+	if key.ID != "" {
+		return key.ID
+	}
+	infos, err := key.Info()
+	if err != nil || len(infos) == 0 {
+		return ""
+	}
+	return infos[0].ID
+}
+
+// evidence returns what proves the package. A client refuses a package for which a part of
+// it is missing.
+func (h *Handler) evidence(r *http.Request, pkg *provider.Package) (verify.Evidence, error) {
+	if pkg.Dir != "" {
+		return verify.Evidence{}, provider.ErrUnpacked
+	}
+	ev, err := h.providers.Evidence(r.Context(), pkg)
+	if err == nil && (len(ev.Sums) == 0 || len(ev.Signature) == 0 || len(ev.Keys) == 0) {
+		err = fmt.Errorf("%w: the source of %s has no SHA256SUMS document, no signature or no key", verify.ErrUnsigned, pkg)
+	}
+	return ev, err
+}
+
+func (h *Handler) sums(r *http.Request) (document, error) {
+	return h.file(r, "text/plain; charset=utf-8", func(ev verify.Evidence) []byte { return ev.Sums })
+}
+
+func (h *Handler) signature(r *http.Request) (document, error) {
+	return h.file(r, "application/octet-stream", func(ev verify.Evidence) []byte { return ev.Signature })
+}
+
+func (h *Handler) file(r *http.Request, contentType string, part func(verify.Evidence) []byte) (document, error) {
+	pkg, err := h.pkg(r)
+	if err != nil {
+		return document{}, err
+	}
+	ev, err := h.evidence(r, pkg)
+	return document{contentType, part(ev)}, err
+}
