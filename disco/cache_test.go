@@ -137,9 +137,9 @@ func TestFirstCallerLeaves(t *testing.T) {
 		var wg sync.WaitGroup
 		wg.Go(func() {
 			_, err := c.Discover(ctx, other)
-			var failed *disco.Error
-			if !errors.Is(err, context.DeadlineExceeded) || !errors.As(err, &failed) || time.Since(start) != time.Second ||
-				failed.Host != other || failed.URL != "https://example.com"+path {
+			var failed *failed
+			if !errors.Is(err, context.DeadlineExceeded) || !as(err, &failed) || time.Since(start) != time.Second ||
+				failed.Subject != other.String() {
 				t.Errorf("the caller that left after %v: %v", time.Since(start), err)
 			}
 		})
@@ -187,8 +187,8 @@ func TestTimeout(t *testing.T) {
 		c.Timeout = 3 * time.Second
 		start := time.Now()
 		_, err := c.Discover(t.Context(), example)
-		var failed *disco.Error
-		if !errors.As(err, &failed) || time.Since(start) != 3*time.Second {
+		var failed *failed
+		if !as(err, &failed) || time.Since(start) != 3*time.Second {
 			t.Errorf("%v after %v", err, time.Since(start))
 		}
 	})
@@ -205,8 +205,8 @@ func TestErrorsAreShared(t *testing.T) {
 		for _, host := range []svchost.Hostname{example, other} {
 			wg.Go(func() {
 				_, err := c.Discover(t.Context(), host)
-				var failed *disco.Error
-				if !errors.As(err, &failed) || failed.Host != host || failed.URL != "https://example.com"+path {
+				var failed *failed
+				if !as(err, &failed) || failed.Subject != host.String() || failed.URL != "https://example.com"+path {
 					t.Errorf("%s: %+v", host, err)
 				}
 			})

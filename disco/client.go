@@ -75,7 +75,7 @@ type Client struct {
 // Concurrent callers for one host share one request. A caller whose context
 // ends leaves at once; when the last one has left, the request is cancelled.
 //
-// Any error is an [*Error]. It is never kept, and never ErrNoService: the next
+// Any error is a [*failure.Error]. It is never kept, and never ErrNoService: the next
 // call asks again.
 func (c *Client) Discover(ctx context.Context, host svchost.Hostname) (*Services, error) {
 	if s, ok := c.Overrides[host]; ok {
@@ -86,7 +86,7 @@ func (c *Client) Discover(ctx context.Context, host svchost.Hostname) (*Services
 		return s.view(host, target, c.AllowHTTP), nil
 	}
 	if target.IsZero() {
-		return nil, &Error{Host: host, Err: errors.New("no hostname")}
+		return nil, failed(host, errors.New("no hostname"))
 	}
 	s, ok := c.cache.Get(target)
 	if !ok {
@@ -95,7 +95,7 @@ func (c *Client) Discover(ctx context.Context, host svchost.Hostname) (*Services
 			return c.fetch(ctx, target)
 		})
 		if err != nil {
-			return nil, relabel(host, target, err)
+			return nil, failed(host, err)
 		}
 	}
 	return s.view(host, target, c.AllowHTTP), nil

@@ -63,11 +63,11 @@ func TestStatus(t *testing.T) {
 		c := w.client()
 		for range 2 {
 			s, err := c.Discover(t.Context(), example)
-			var failed *disco.Error
-			if s != nil || !errors.As(err, &failed) {
+			var failed *failed
+			if s != nil || !as(err, &failed) {
 				t.Fatalf("status %d: %v, %v", status, s, err)
 			}
-			if failed.Status != status || failed.Host != example || failed.URL != "https://example.com"+path || failed.Attempts != 1 {
+			if failed.Status != status || failed.Subject != "example.com" || failed.URL != "https://example.com"+path || failed.Attempts != 1 {
 				t.Errorf("status %d: %+v", status, failed)
 			}
 			if errors.Is(err, disco.ErrNoService) || errors.Is(err, disco.ErrServiceVersion) {
@@ -133,8 +133,8 @@ func TestSize(t *testing.T) {
 		"very long":        `{"a.v1":"` + strings.Repeat("x", 3*limit) + `"}`,
 	} {
 		_, err := always(answer{body: body}).client().Discover(t.Context(), example)
-		var failed *disco.Error
-		if !errors.Is(err, disco.ErrTooLarge) || !errors.As(err, &failed) {
+		var failed *failed
+		if !errors.Is(err, disco.ErrTooLarge) || !as(err, &failed) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -154,8 +154,8 @@ func TestRedirects(t *testing.T) {
 		w := pages(by)
 		s, err := w.client().Discover(t.Context(), example)
 		if hops > 5 {
-			var failed *disco.Error
-			if !errors.As(err, &failed) || len(w.seen()) != 6 {
+			var failed *failed
+			if !as(err, &failed) || len(w.seen()) != 6 {
 				t.Errorf("%d redirects: %v after %d requests", hops, err, len(w.seen()))
 			}
 			continue
@@ -191,8 +191,8 @@ func TestRedirectsRefused(t *testing.T) {
 		"https://example.com" + path, // a loop
 	} {
 		s, err := w(to).client().Discover(t.Context(), example)
-		var failed *disco.Error
-		if s != nil || !errors.As(err, &failed) || failed.Host != example || strings.Contains(err.Error(), "hunter2") {
+		var failed *failed
+		if s != nil || !as(err, &failed) || failed.Subject != "example.com" || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: %v, %v", to, s, err)
 		}
 		if strings.HasPrefix(to, "http:") && (!errors.Is(err, disco.ErrInsecure) || !strings.Contains(err.Error(), "AllowHTTP")) {
@@ -253,9 +253,9 @@ func TestFailingCredentials(t *testing.T) {
 	c := w.client()
 	c.Credentials = auth.Chain(failing{cause}, tokens(t, map[svchost.Hostname]string{example: "secret"}))
 	_, err := c.Discover(t.Context(), example)
-	var failed *disco.Error
+	var failed *failed
 	var source *auth.SourceError
-	if !errors.As(err, &failed) || !errors.As(err, &source) || !errors.Is(err, cause) || failed.Host != example {
+	if !as(err, &failed) || !errors.As(err, &source) || !errors.Is(err, cause) || failed.Subject != "example.com" {
 		t.Errorf("error %v", err)
 	}
 	if n := len(w.seen()); n != 0 {
@@ -271,8 +271,8 @@ func TestUnauthorizedInvalidatesToken(t *testing.T) {
 	c := w.client()
 	c.Credentials = auth.Cached(counting{&asked, tokens(t, map[svchost.Hostname]string{example: "secret"})}, 0)
 	_, err := c.Discover(t.Context(), example)
-	var failed *disco.Error
-	if !errors.As(err, &failed) || !failed.HadToken || !errors.Is(err, disco.ErrUnauthorized) {
+	var failed *failed
+	if !as(err, &failed) || !failed.HadToken || !errors.Is(err, disco.ErrUnauthorized) {
 		t.Errorf("error %v", err)
 	}
 	if strings.Contains(err.Error(), "secret") {
@@ -326,8 +326,8 @@ func TestNetworkFailure(t *testing.T) {
 			before := len(w.seen())
 			c := &disco.Client{HTTP: &http.Client{Transport: w}, Retries: retries}
 			_, err := c.Discover(t.Context(), example)
-			var failed *disco.Error
-			if !errors.As(err, &failed) || !errors.Is(err, cause) || failed.Status != 0 || failed.Attempts != attempts {
+			var failed *failed
+			if !as(err, &failed) || !errors.Is(err, cause) || failed.Status != 0 || failed.Attempts != attempts {
 				t.Errorf("%d retries: %+v", retries, err)
 			}
 			if n := len(w.seen()) - before; n != attempts {
@@ -341,8 +341,8 @@ func TestZeroHostname(t *testing.T) {
 	t.Parallel()
 	w := always(answer{body: `{}`})
 	_, err := w.client().Discover(t.Context(), svchost.Hostname{})
-	var failed *disco.Error
-	if !errors.As(err, &failed) || len(w.seen()) != 0 {
+	var failed *failed
+	if !as(err, &failed) || len(w.seen()) != 0 {
 		t.Errorf("error %v", err)
 	}
 }

@@ -28,7 +28,7 @@
 // in the end. The answer must have status 200 and the media type
 // application/json, be no longer than 1 MiB, and hold one JSON object with no
 // more than 1000 services. A host that answers 404 has no services, which is no
-// error. Anything else is one: an [*Error].
+// error. Anything else is one: a [*failure.Error].
 //
 // A value that makes no sense, a service that is declared twice with different
 // values, and a service that this package does not know are no obstacle to the

@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/httpx"
 )
@@ -23,19 +24,15 @@ func (c *Client) fetch(ctx context.Context, host svchost.Hostname) (*Services, e
 		URL: wellKnown(host), Accept: httpx.JSON, TokenFor: host, Limit: maxDocument, Redirects: maxRedirects,
 	})
 	if err != nil {
-		e := requestError(host, err)
-		if e.Status == http.StatusNotFound && errors.Is(e, fault.ErrNotFound) {
+		if e, ok := err.(*failure.RequestError); ok && e.Status == http.StatusNotFound && errors.Is(e, fault.ErrNotFound) {
 			c.log(ctx, host, e.URL, 0)
 			return &Services{host: host, tokenHost: host, allowHTTP: c.AllowHTTP}, nil
 		}
-		return nil, e
+		return nil, err
 	}
 	doc, err := checkResponse(res)
 	if err != nil {
-		return nil, &Error{
-			Host: host, URL: res.ShownURL(), Status: res.Status,
-			HadToken: res.HadToken, Attempts: res.Attempts, Err: err,
-		}
+		return nil, res.Unusable(err)
 	}
 	c.log(ctx, host, res.ShownURL(), len(doc.services))
 	return &Services{host: host, tokenHost: host, allowHTTP: c.AllowHTTP, doc: doc}, nil

@@ -2,6 +2,7 @@ package disco_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/failure"
 )
 
 const path = "/.well-known/terraform.json"
@@ -129,4 +131,32 @@ func wantURL(t testing.TB, s *disco.Services, id disco.Service, want string) {
 	if u.String() != want {
 		t.Errorf("URL(%s) = %s, want %q", id, u, want)
 	}
+}
+
+// failed is a *failure.Error with the request in its chain, if there is one.
+type failed struct {
+	Op, Subject string
+	failure.RequestError
+}
+
+func (f *failed) Error() string {
+	return (&failure.Error{Op: f.Op, Subject: f.Subject, Err: f.Err}).Error()
+}
+
+func newFailed(e *failure.Error) *failed {
+	f := &failed{Op: e.Op, Subject: e.Subject}
+	if r, ok := errors.AsType[*failure.RequestError](e); ok {
+		f.RequestError = *r
+	}
+	f.Err = e.Err
+	return f
+}
+
+// as reports whether err is a *failure.Error, and sets f.
+func as(err error, f **failed) bool {
+	e, ok := err.(*failure.Error)
+	if ok {
+		*f = newFailed(e)
+	}
+	return ok
 }

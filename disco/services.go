@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/weburl"
 )
@@ -60,14 +61,14 @@ func NewServices(host svchost.Hostname, services map[Service]any) (*Services, er
 // the request, for tools that write or check documents. The document is that of
 // host. Relative URLs in it are resolved against final, the URL that answered
 // after all redirects; nil stands for the well-known URL at host. Any error is
-// an [*Error].
+// a [*failure.Error].
 func ParseServices(host svchost.Hostname, final *url.URL, document []byte) (*Services, error) {
 	if final == nil {
 		final = wellKnown(host)
 	}
 	doc, err := parseDocument(final, document)
 	if err != nil {
-		return nil, &Error{Host: host, URL: weburl.Redact(final), Err: err}
+		return nil, failed(host, &failure.RequestError{URL: weburl.Redact(final), Err: err})
 	}
 	return &Services{host: host, tokenHost: host, doc: doc}, nil
 }

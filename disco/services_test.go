@@ -43,8 +43,8 @@ func TestDocument(t *testing.T) {
 		"{\"a\":1}\x00", "{\"a\":\"\xff\"}", "{\"\xff\":1}",
 	} {
 		s, err := disco.ParseServices(example, nil, []byte(document))
-		var failed *disco.Error
-		if s != nil || !errors.As(err, &failed) || failed.Host != example || failed.URL != "https://example.com"+path {
+		var failed *failed
+		if s != nil || !as(err, &failed) || failed.Subject != "example.com" || failed.URL != "https://example.com"+path {
 			t.Errorf("%.40q: %v, %v", document, s, err)
 		}
 	}

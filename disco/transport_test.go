@@ -54,8 +54,8 @@ func TestCustomAuthority(t *testing.T) {
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); !ok {
 		t.Errorf("without the authority: %v", err)
 	}
-	var failed *disco.Error
-	if !errors.As(err, &failed) || failed.Attempts != 1 || !strings.Contains(err.Error(), "RootCAs") {
+	var failed *failed
+	if !as(err, &failed) || failed.Attempts != 1 || !strings.Contains(err.Error(), "RootCAs") {
 		t.Errorf("the error does not say where to set the authority, or was tried again: %v", err)
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/mirrorclient"
-	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -136,17 +136,36 @@ func tokens(t testing.TB, secret string, hosts ...string) auth.Source {
 	return auth.Static(all)
 }
 
-// asError returns the *provider.Error that err must be.
-func asError(t testing.TB, err error) *provider.Error {
+// failed is a *failure.Error with the request in its chain, if there is one.
+type failed struct {
+	Op, Subject string
+	failure.RequestError
+}
+
+func (f *failed) Error() string {
+	return (&failure.Error{Op: f.Op, Subject: f.Subject, Err: f.Err}).Error()
+}
+
+func newFailed(e *failure.Error) *failed {
+	f := &failed{Op: e.Op, Subject: e.Subject}
+	if r, ok := errors.AsType[*failure.RequestError](e); ok {
+		f.RequestError = *r
+	}
+	f.Err = e.Err
+	return f
+}
+
+// asError returns the *failure.Error that err must be.
+func asError(t testing.TB, err error) *failed {
 	t.Helper()
-	e, ok := errors.AsType[*provider.Error](err)
+	e, ok := err.(*failure.Error)
 	if !ok {
-		t.Fatalf("error %T %v, want a *provider.Error", err, err)
+		t.Fatalf("error %T %v, want a *failure.Error", err, err)
 	}
 	if strings.ContainsAny(err.Error(), "\n\x1b") {
 		t.Errorf("the error is not one printable line: %q", err)
 	}
-	return e
+	return newFailed(e)
 }
 
 // packed is a small archive with a directory entry, so that its two h1 hashes differ.

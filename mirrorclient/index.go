@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/httpx"
 	"github.com/tofureg/tofureg/internal/source"
@@ -27,10 +28,10 @@ const maxVersions = 100_000
 func (c *Client) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
 	versions, err := c.versions.Do(ctx, p, (*provider.Versions).Clone, func(ctx context.Context) (*provider.Versions, error) {
 		resp, err := c.get(ctx, p, "index.json")
-		if e, ok := err.(*httpx.Error); ok && errors.Is(e.Err, fault.ErrNotFound) {
+		if e, ok := err.(*failure.RequestError); ok && errors.Is(e.Err, fault.ErrNotFound) {
 			return nil, e.Because(fmt.Errorf("%w%s", e.Err, hintFor(c.base, c.host, p)))
 		}
-		if e, ok := err.(*httpx.Error); ok {
+		if e, ok := err.(*failure.RequestError); ok {
 			return nil, source.PerhapsUnknown(e, "provider")
 		}
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/httpx"
 	"github.com/tofureg/tofureg/internal/source"
@@ -42,7 +43,7 @@ func (c *Client) findPackage(ctx context.Context, p addrs.Provider, v addrs.Vers
 	}
 	doc, err := source.Ask(&c.spellings, p, v,
 		func(text string) (*versionDocument, error) { return c.document(ctx, p, text) },
-		func(refused *httpx.Error) error { return c.missing(ctx, refused, p, v, platform) })
+		func(refused *failure.RequestError) error { return c.missing(ctx, refused, p, v, platform) })
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +51,7 @@ func (c *Client) findPackage(ctx context.Context, p addrs.Provider, v addrs.Vers
 }
 
 // missing returns the reason why the mirror refused the document of a version.
-func (c *Client) missing(ctx context.Context, refused *httpx.Error, p addrs.Provider, v addrs.Version, platform addrs.Platform) error {
+func (c *Client) missing(ctx context.Context, refused *failure.RequestError, p addrs.Provider, v addrs.Version, platform addrs.Platform) error {
 	versions, err := c.ProviderVersions(ctx, p)
 	absent := errors.Is(refused.Err, fault.ErrNotFound)
 	switch {

@@ -126,7 +126,7 @@ func TestNoPlatform(t *testing.T) {
 		}
 	}
 	_, err := find(t, `{"archives":{"plan9_arm":{}}}`)
-	want := "find registry.example.com/acme/alpha 1.2.0 linux_amd64: " + alphaURL + "1.2.0.json: HTTP status 200: 1.2.0 has no package for linux_amd64, only for plan9_arm"
+	want := "find registry.example.com/acme/alpha 1.2.0 linux_amd64: " + alphaURL + "1.2.0.json: 1.2.0 has no package for linux_amd64, only for plan9_arm"
 	if err.Error() != want {
 		t.Errorf("\n got %s\nwant %s", err, want)
 	}

@@ -61,7 +61,7 @@ func DownloadAll(ctx context.Context, src Source, requests []Request, o Options)
 	group.SetLimit(parallel)
 	for i, r := range requests {
 		if err := clashes[i]; err != nil {
-			results[i] = Result{Err: failure("store", r.Source.String(), err)}
+			results[i] = Result{Err: failed("store", r.Source.String(), err)}
 			continue
 		}
 		group.Go(func() error {
@@ -79,7 +79,7 @@ func DownloadAll(ctx context.Context, src Source, requests []Request, o Options)
 
 func one(ctx context.Context, src Source, r Request, o Options) Result {
 	if ctx.Err() != nil {
-		return Result{Err: failure("fetch", r.Source.String(), ctx.Err())}
+		return Result{Err: failed("fetch", r.Source.String(), ctx.Err())}
 	}
 	report, err := download(ctx, src, r, o)
 	return Result{report, err}

@@ -23,27 +23,27 @@ func download(ctx context.Context, src Source, r Request, o Options) (*Report, e
 	o.H1 = r.H1
 	j, err := newJob(ctx, src, r.Dir, o)
 	if err != nil {
-		return nil, failure("store", r.Source.String(), err)
+		return nil, failed("store", r.Source.String(), err)
 	}
 	defer j.discard()
 	v, err := r.choose(ctx, src)
 	if err != nil {
-		return nil, failure("list versions of", r.Source.Module.String(), ended(ctx, err))
+		return nil, failed("list versions of", r.Source.Module.String(), ended(ctx, err))
 	}
 	subject := r.Source.Module.String() + " " + v.String()
 	loc, err := src.ModuleLocation(ctx, r.Source.Module, v)
 	if err != nil {
-		return nil, failure("find", subject, ended(ctx, err))
+		return nil, failed("find", subject, ended(ctx, err))
 	}
 	if loc == nil {
-		return nil, failure("find", subject, errors.New("the source returned no location"))
+		return nil, failed("find", subject, errors.New("the source returned no location"))
 	}
 	if err := loc.checkRemote(); err != nil {
-		return nil, failure("find", subject, err)
+		return nil, failed("find", subject, err)
 	}
 	loc, err = loc.WithSubdir(r.Source.Subdir)
 	if err != nil {
-		return nil, failure("find", subject, err)
+		return nil, failed("find", subject, err)
 	}
 	loc.Module, loc.Version = r.Source.Module, v
 	return j.run(ctx, loc)
@@ -71,7 +71,7 @@ func download(ctx context.Context, src Source, r Request, o Options) (*Report, e
 func DownloadLocation(ctx context.Context, src Opener, loc *Location, dir string, o Options) (*Report, error) {
 	j, err := newJob(ctx, src, dir, o)
 	if err != nil {
-		return nil, failure("store", subject(loc), err)
+		return nil, failed("store", subject(loc), err)
 	}
 	defer j.discard()
 	return j.run(ctx, loc)

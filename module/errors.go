@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/fault"
-	"github.com/tofureg/tofureg/provider"
 )
 
 // The kinds of errors, for errors.Is. ErrNoVersion and ErrNoSubdir are kinds of ErrNotFound,
@@ -43,8 +43,8 @@ var (
 )
 
 // Error is a job that failed, most often at a request. It is the same type as
-// [provider.Error], so that one errors.As serves for both.
-type Error = provider.Error
+// provider.Error, so that one errors.As serves for both.
+type Error = failure.Error
 
 // UnsupportedError means that the options permit no way to fetch from a location.
 type UnsupportedError struct {
@@ -62,8 +62,8 @@ func (e *UnsupportedError) Error() string {
 	return fmt.Sprintf("a location of kind %s needs Options.%s", name, strings.Join(e.Options, " or Options."))
 }
 
-// failure makes an *Error of err, if it is not one yet.
-func failure(op, subject string, err error) error {
+// failed makes an *Error of err, if it is not one yet.
+func failed(op, subject string, err error) error {
 	if _, ok := errors.AsType[*Error](err); ok {
 		return err
 	}

@@ -70,24 +70,24 @@ func (j *job) run(ctx context.Context, start *Location) (*Report, error) {
 	about := subject(start)
 	loc, err := start.checked()
 	if err != nil {
-		return nil, failure("fetch", about, err)
+		return nil, failed("fetch", about, err)
 	}
 	j.meter = newMeter(j.o.Progress, loc, j.dir)
 	got, loc, err := j.follow(ctx, loc)
 	if err != nil {
-		return nil, failure("fetch", about, ended(ctx, err))
+		return nil, failed("fetch", about, ended(ctx, err))
 	}
 	defer got.root.Close()
 	j.report.Module, j.report.Version = loc.Module, loc.Version
 	j.report.Location, j.report.Dir, j.report.H1 = loc.String(), j.dir, got.h1
 	if err := j.demand(got.h1); err != nil {
-		return nil, failure("verify", about, err)
+		return nil, failed("verify", about, err)
 	}
 	if j.report.Subdir, err = locate(got.root, loc.Subdir); err != nil {
-		return nil, failure("find a directory of", about, err)
+		return nil, failed("find a directory of", about, err)
 	}
 	if err := j.place(ctx, got, loc); err != nil {
-		return nil, failure("store", about, ended(ctx, err))
+		return nil, failed("store", about, ended(ctx, err))
 	}
 	report := j.report
 	slices.Sort(report.Skipped)

@@ -44,7 +44,7 @@ func findIn(ctx context.Context, src Lister, p addrs.Provider, v addrs.Version, 
 		return nil, err
 	}
 	if err := pkg.is(p, v, platform); err != nil {
-		return nil, failure("find", &Package{Provider: p, Version: v, Platform: platform}, err)
+		return nil, failed("find", &Package{Provider: p, Version: v, Platform: platform}, err)
 	}
 	return pkg, nil
 }

@@ -55,7 +55,7 @@ func Download(ctx context.Context, src Fetcher, pkg *Package, path string, o Opt
 	}
 	f, err := fsx.CreatePart(path, 0o644)
 	if err != nil {
-		return nil, failure("store", pkg, err)
+		return nil, failed("store", pkg, err)
 	}
 	defer f.Discard()
 	fsx.SweepParts(filepath.Dir(path))
@@ -65,10 +65,10 @@ func Download(ctx context.Context, src Fetcher, pkg *Package, path string, o Opt
 	}
 	report, err := got.Judge(ctx, o.Policy)
 	if err != nil {
-		return nil, failure("verify", pkg, err)
+		return nil, failed("verify", pkg, err)
 	}
 	if err := f.Commit(); err != nil {
-		return nil, failure("store", pkg, err)
+		return nil, failed("store", pkg, err)
 	}
 	newMeter(pkg, o.Progress).verified(got.Size)
 	return report, nil
@@ -80,15 +80,15 @@ func (p *Package) fetchable() error {
 	case p == nil:
 		return &Error{Op: "fetch", Err: errors.New("the package is nil")}
 	case p.Provider.IsZero() || p.Version.IsZero() || p.Platform.IsZero():
-		return failure("fetch", p, errors.New("provider, version or platform is missing"))
+		return failed("fetch", p, errors.New("provider, version or platform is missing"))
 	case p.Dir != "":
-		return failure("fetch", p, ErrUnpacked)
+		return failed("fetch", p, ErrUnpacked)
 	}
 	return nil
 }
 
-// failure makes an *Error of err, if it is not one yet.
-func failure(op string, pkg *Package, err error) error {
+// failed makes an *Error of err, if it is not one yet.
+func failed(op string, pkg *Package, err error) error {
 	if _, ok := errors.AsType[*Error](err); ok {
 		return err
 	}

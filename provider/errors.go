@@ -2,10 +2,8 @@ package provider
 
 import (
 	"errors"
-	"strconv"
-	"strings"
-	"time"
 
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
@@ -42,56 +40,8 @@ var (
 	ErrUnpacked = errors.New("package is unpacked, there is no archive")
 )
 
-// Error is a job about a provider or a module that failed, most often at a
-// request. All but Op and Err may be zero.
-//
-// What it wraps tells the kind of failure: one of the variables of this package, of
-// package verify or of package disco; context.Canceled or DeadlineExceeded only where the
-// caller's own context ended; os.ErrDeadlineExceeded where a server took too long;
-// [io.ErrUnexpectedEOF] where a transfer broke off; otherwise what the network said.
-// Statuses have no variables of their own: 429 in Status means that the server asks to
-// wait. [IsFault] tells whether another source, or a later attempt, may have an answer.
-type Error struct {
-	Op         string        // what was to be done: "list versions of"
-	Subject    string        // of what: "registry.example.com/acme/demo"
-	URL        string        // that was asked, without userinfo and query values
-	Status     int           // HTTP status of the last answer; 0: there was none
-	RetryAfter time.Duration // how long the server asks to wait; 0: it did not say
-	HadToken   bool          // a token went along
-	Attempts   int           // requests made, repeats included; 0: none
-	Err        error         // the cause, never nil
-}
-
-// Error returns operation, subject, URL, status and cause in one line, each once.
-func (e *Error) Error() string {
-	var b strings.Builder
-	b.WriteString(e.Op)
-	if e.Subject != "" {
-		b.WriteString(" " + e.Subject)
-	}
-	cause := "unknown cause"
-	if e.Err != nil {
-		cause = strings.ReplaceAll(e.Err.Error(), "\n", "; ") // of several errors
-	}
-	if e.URL != "" && strings.Contains(cause, e.URL) {
-		// The error of another request, such as discovery, tells all of it itself.
-		return b.String() + ": " + cause
-	}
-	if e.URL != "" {
-		b.WriteString(": " + e.URL)
-	}
-	if e.Status != 0 {
-		b.WriteString(": HTTP status " + strconv.Itoa(e.Status))
-	}
-	b.WriteString(": " + cause)
-	if e.Status != 0 && errors.Is(e.Err, ErrUnauthorized) {
-		b.WriteString(map[bool]string{true: " (a token was sent)", false: " (no token was sent)"}[e.HadToken])
-	}
-	if e.Attempts > 1 {
-		b.WriteString(" (" + strconv.Itoa(e.Attempts) + " attempts)")
-	}
-	return b.String()
-}
-
-// Unwrap returns the cause.
-func (e *Error) Unwrap() error { return e.Err }
+// Error is an operation about a provider that failed. What it wraps tells the kind of
+// failure: one of the variables of this package, of package verify or of package disco, or
+// what [failure.Error] says. A [failure.RequestError] in its chain has URL and status.
+// [IsFault] tells whether another source, or a later attempt, may have an answer.
+type Error = failure.Error

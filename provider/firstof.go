@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/verify"
 )
 
@@ -105,14 +106,14 @@ func IsFault(err error) bool {
 			return false
 		}
 	}
-	if e, ok := errors.AsType[*Error](err); ok {
+	if e, ok := errors.AsType[*failure.RequestError](err); ok {
 		const timeout, tooMany, server = 408, 429, 500
 		switch {
 		case e.Status == timeout, e.Status == tooMany, e.Status >= server:
 			return true
 		case e.Status == 0 && e.Attempts > 0:
 			return true // nobody answered
-		case e.URL != "" && e.Attempts == 0:
+		case e.Attempts == 0:
 			return false // the request was not even made
 		}
 	}

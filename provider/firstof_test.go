@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
 )
@@ -26,7 +27,7 @@ func (timeoutError) Is(target error) bool { return target == os.ErrDeadlineExcee
 
 // request is the error of one, with what its cause is wrapped in on the way.
 func request(status, attempts int, cause error) error {
-	return &provider.Error{Op: "find", Subject: "x", URL: "https://a.example.com/", Status: status, Attempts: attempts, Err: fmt.Errorf("asking: %w", cause)}
+	return &provider.Error{Op: "find", Subject: "x", Err: &failure.RequestError{URL: "https://a.example.com/", Status: status, Attempts: attempts, Err: fmt.Errorf("asking: %w", cause)}}
 }
 
 // TestFirstOfFailsOver: after a fault, and after nothing else.
@@ -119,9 +120,10 @@ func TestFirstOfAllFail(t *testing.T) {
 		{Name: "b", Source: &shelf{name: "b", err: timeoutError{}}},
 	}}
 	_, err := src.ProviderVersions(t.Context(), demo)
-	e := wantError(t, err)
+	wantError(t, err)
+	e, _ := errors.AsType[*failure.RequestError](err)
 	none, ok := errors.AsType[*provider.NoMethodError](err)
-	if !ok || len(none.Passed) != 3 || e.Status != 503 || !errors.Is(err, down) || errors.Is(err, provider.ErrNotFound) {
+	if !ok || len(none.Passed) != 3 || e == nil || e.Status != 503 || !errors.Is(err, down) || errors.Is(err, provider.ErrNotFound) {
 		t.Errorf("%+v", e)
 	}
 	for _, text := range []string{

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -258,7 +259,7 @@ func TestHashesPartial(t *testing.T) {
 			t.Errorf("%v, want %v and what there is", errs[i], want)
 		}
 	}
-	if e, _ := errors.AsType[*provider.Error](errs[0]); e.Status != 500 {
+	if e, _ := errors.AsType[*failure.RequestError](errs[0]); e.Status != 500 {
 		t.Errorf("%v, want the status", errs[0])
 	}
 	if _, ok := errors.AsType[*checksum.MismatchError](errs[4]); !ok {

@@ -73,7 +73,7 @@ func (h *hashing) one(ctx context.Context, platform addrs.Platform) (*verify.Rep
 		err = ctx.Err() // of which the other may be the consequence
 	}
 	if err != nil {
-		return nil, failure("hash", about, err)
+		return nil, failed("hash", about, err)
 	}
 	h.tell(Event{Kind: EventHashed, Platform: platform, Bytes: size, Total: size})
 	return report, nil

@@ -53,15 +53,14 @@ type MethodError struct {
 func (e *MethodError) Error() string { return "method " + e.text() }
 
 func (e *MethodError) text() string {
-	cause := "unknown cause"
-	if inner, ok := e.Err.(*Error); ok && inner != nil {
-		bare := *inner
-		bare.Op, bare.Subject = "", ""
-		cause = strings.TrimPrefix(bare.Error(), ": ")
-	} else if e.Err != nil {
-		cause = e.Err.Error()
+	cause := e.Err
+	if inner, ok := cause.(*Error); ok && inner != nil {
+		cause = inner.Err // the search has operation and subject
 	}
-	return fmt.Sprintf("%q: %s", e.Method, cause)
+	if cause == nil {
+		cause = errors.New("unknown cause")
+	}
+	return fmt.Sprintf("%q: %v", e.Method, cause)
 }
 
 // Unwrap returns the cause.
@@ -137,22 +136,12 @@ func (s *search) pass(name string, err error) {
 
 // failed is the error of a search that one method ends.
 func (s *search) failed(name string, err error) error {
-	return s.about(err, &MethodError{name, err})
+	return &Error{Op: s.op, Subject: s.subject, Err: &MethodError{name, err}}
 }
 
 // none is the error of a search that has passed over all methods; by says why.
 func (s *search) none(by error) error {
-	return s.about(by, &NoMethodError{s.passed, by})
-}
-
-// about returns cause as an *Error, with what err tells about a request.
-func (s *search) about(err, cause error) error {
-	e := &Error{Op: s.op, Subject: s.subject, Err: cause}
-	if inner, ok := errors.AsType[*Error](err); ok {
-		e.URL, e.Status, e.RetryAfter = inner.URL, inner.Status, inner.RetryAfter
-		e.HadToken, e.Attempts = inner.HadToken, inner.Attempts
-	}
-	return e
+	return &Error{Op: s.op, Subject: s.subject, Err: &NoMethodError{s.passed, by}}
 }
 
 // find asks one method for a package.
@@ -205,7 +194,7 @@ func via(methods []Method, pkg *Package) (*Method, *Package, error) {
 		inner.Via = rest
 		return &methods[i], &inner, nil
 	case name == "":
-		return nil, nil, failure(s.op, pkg, errors.New("the package does not say which method answered with it (Via is empty)"))
+		return nil, nil, failed(s.op, pkg, errors.New("the package does not say which method answered with it (Via is empty)"))
 	}
-	return nil, nil, failure(s.op, pkg, fmt.Errorf("the package is from the method %q, which is not among these", name))
+	return nil, nil, failed(s.op, pkg, fmt.Errorf("the package is from the method %q, which is not among these", name))
 }

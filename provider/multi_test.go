@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
 )
@@ -77,7 +78,7 @@ func (s *shelf) failed(op, subject string, err error) error {
 	if _, ok := err.(*provider.Error); ok {
 		return err
 	}
-	return &provider.Error{Op: op, Subject: subject, URL: "https://" + s.name + ".example.com/", Attempts: 1, Status: 404, Err: err}
+	return &provider.Error{Op: op, Subject: subject, Err: &failure.RequestError{URL: "https://" + s.name + ".example.com/", Attempts: 1, Status: 404, Err: err}}
 }
 
 func (s *shelf) Evidence(_ context.Context, pkg *provider.Package) (verify.Evidence, error) {
@@ -293,8 +294,8 @@ func TestMultiNothing(t *testing.T) {
 
 // outage is the error of a mirror that is down.
 func outage() error {
-	return &provider.Error{Op: "list versions of", Subject: demo.String(), URL: "https://down.example.com/", Status: 503,
-		RetryAfter: time.Minute, HadToken: true, Attempts: 3, Err: errors.New("service unavailable")}
+	return &provider.Error{Op: "list versions of", Subject: demo.String(), Err: &failure.RequestError{URL: "https://down.example.com/", Status: 503,
+		RetryAfter: time.Minute, HadToken: true, Attempts: 3, Err: errors.New("service unavailable")}}
 }
 
 // TestMultiFails: any error but "not found" ends the search, since with it the answer
@@ -307,9 +308,10 @@ func TestMultiFails(t *testing.T) {
 	_, listErr := m.ProviderVersions(t.Context(), demo)
 	_, findErr := m.ProviderPackage(t.Context(), demo, version("1.0.0"), linux)
 	for _, err := range []error{listErr, findErr} {
-		e := wantError(t, err)
+		wantError(t, err)
+		e, _ := errors.AsType[*failure.RequestError](err)
 		failed, ok := errors.AsType[*provider.MethodError](err)
-		if !ok || failed.Method != "down" || e.Status != 503 || e.RetryAfter != time.Minute || !e.HadToken || e.Attempts != 3 || errors.Is(err, provider.ErrNotFound) {
+		if !ok || e == nil || failed.Method != "down" || e.Status != 503 || e.RetryAfter != time.Minute || !e.HadToken || e.Attempts != 3 || errors.Is(err, provider.ErrNotFound) {
 			t.Errorf("%+v", e)
 		}
 	}

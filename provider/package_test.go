@@ -2,12 +2,8 @@ package provider_test
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -102,36 +98,5 @@ func TestPackageClone(t *testing.T) {
 	}
 	if (*provider.Package)(nil).Clone() != nil {
 		t.Error("the clone of nothing is something")
-	}
-}
-
-func TestErrorText(t *testing.T) {
-	t.Parallel()
-	const url = "https://registry.example.com/v1"
-	tests := []struct {
-		err  *provider.Error
-		want string
-	}{
-		{&provider.Error{Op: "fetch", Err: io.EOF}, "fetch: EOF"},
-		{&provider.Error{Op: "find", Subject: "x", URL: url, Status: 404, Err: provider.ErrNotFound}, "find x: " + url + ": HTTP status 404: not found"},
-		{&provider.Error{Op: "find", Subject: "x", URL: url, Err: io.EOF, Attempts: 3}, "find x: " + url + ": EOF (3 attempts)"},
-		{&provider.Error{Op: "find", Subject: "x", URL: url, Status: 401, Err: provider.ErrUnauthorized}, "find x: " + url + ": HTTP status 401: unauthorized (no token was sent)"},
-		{&provider.Error{Op: "find", Subject: "x", URL: url, Status: 401, HadToken: true, Err: provider.ErrUnauthorized}, "find x: " + url + ": HTTP status 401: unauthorized (a token was sent)"},
-		{&provider.Error{Op: "find", Subject: "x", URL: url, Status: 500, Err: fmt.Errorf("other job: %s: 500", url)}, "find x: other job: " + url + ": 500"},
-		{&provider.Error{Op: "find"}, "find: unknown cause"},
-		{&provider.Error{Op: "find", Err: errors.Join(io.EOF, io.ErrNoProgress)}, "find: EOF; multiple Read calls return no data or error"},
-	}
-	for _, test := range tests {
-		if got := test.err.Error(); got != test.want {
-			t.Errorf("got  %s\nwant %s", got, test.want)
-		}
-	}
-	wrapped := fmt.Errorf("outer: %w", &provider.Error{Op: "find", Status: 429, RetryAfter: time.Minute, Err: provider.ErrTooLarge})
-	var e *provider.Error
-	if !errors.As(wrapped, &e) || e.RetryAfter != time.Minute || !errors.Is(wrapped, provider.ErrTooLarge) {
-		t.Errorf("errors.As and errors.Is do not see into %v", wrapped)
-	}
-	if strings.Contains(wrapped.Error(), "\n") {
-		t.Error("more than one line")
 	}
 }

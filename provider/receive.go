@@ -52,7 +52,7 @@ func Receive(ctx context.Context, src Fetcher, pkg *Package, f *os.File, o Optio
 		return nil, err
 	}
 	if err := o.Policy.JudgeOffer(pkg.Evidence(), pkg.SumsURL != "", pkg.SignatureURL != ""); err != nil {
-		return nil, failure("verify", pkg, err)
+		return nil, failed("verify", pkg, err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -60,7 +60,7 @@ func Receive(ctx context.Context, src Fetcher, pkg *Package, f *os.File, o Optio
 	var once sync.Once
 	var first error
 	fail := func(err error) {
-		once.Do(func() { first = failure("fetch", pkg, err) })
+		once.Do(func() { first = failed("fetch", pkg, err) })
 		cancel()
 	}
 

@@ -7,29 +7,17 @@ import (
 	"slices"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/disco"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
-	"github.com/tofureg/tofureg/internal/httpx"
 	"github.com/tofureg/tofureg/internal/source"
 	"github.com/tofureg/tofureg/provider"
 )
-
-// failed is source.Failed, also for what discovery tells about its request.
-func failed(op, subject string, err error) error {
-	if e, ok := err.(*disco.Error); ok {
-		return &provider.Error{
-			Op: op, Subject: subject, URL: e.URL, Status: e.Status, RetryAfter: e.RetryAfter,
-			HadToken: e.HadToken, Attempts: e.Attempts, Err: e,
-		}
-	}
-	return source.Failed(op, subject, err)
-}
 
 // unavailable turns the registry's refusal of one package into the reason for it.
 // Registries answer 404 for all of an unknown provider, version and platform, and
 // some answer 400 or 500; the list of versions tells them apart. Refused is what
 // remains if it does not.
-func (c *Client) unavailable(ctx context.Context, refused *httpx.Error, p addrs.Provider, v addrs.Version, platform addrs.Platform) error {
+func (c *Client) unavailable(ctx context.Context, refused *failure.RequestError, p addrs.Provider, v addrs.Version, platform addrs.Platform) error {
 	versions, err := c.ProviderVersions(ctx, p)
 	switch {
 	case ctx.Err() != nil:

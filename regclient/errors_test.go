@@ -13,6 +13,7 @@ import (
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -205,8 +206,8 @@ func TestDiscoveryFails(t *testing.T) {
 		reg.AddFault(regtest.Fault{Kind: regtest.Discovery, Status: status})
 		_, err := client(reg).ProviderPackage(t.Context(), alpha, v120, linux)
 		e := asError(t, err)
-		failed, ok := errors.AsType[*disco.Error](err)
-		if !ok || failed.Status != status || e.Status != status || errors.Is(err, disco.ErrNoService) {
+		discovery, ok := e.Err.(*failure.Error)
+		if !ok || discovery.Op != "discover services of" || e.Status != status || errors.Is(err, disco.ErrNoService) {
 			t.Errorf("%d: %v", status, err)
 		}
 		if n := reg.Count(0); n != 1 {

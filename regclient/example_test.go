@@ -12,6 +12,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -121,7 +122,7 @@ func ExampleClient_credentials() {
 
 	alpha := addrs.MustParseProvider("registry.example.com/acme/alpha")
 	_, err := (&regclient.Client{HTTP: reg.Client()}).ProviderVersions(context.Background(), alpha)
-	var failed *provider.Error
+	var failed *failure.RequestError
 	if errors.Is(err, provider.ErrUnauthorized) && errors.As(err, &failed) {
 		fmt.Println("unauthorized, token sent:", failed.HadToken)
 	}

@@ -33,7 +33,7 @@ func (c *Client) Evidence(ctx context.Context, pkg *provider.Package) (verify.Ev
 	fetch := func(name, ref string, limit int64) []byte {
 		data, err := c.document(ctx, pkg, name, ref, limit)
 		if err != nil {
-			once.Do(func() { first = failed("fetch "+name+" of", pkg.String(), source.Missing(err)) })
+			once.Do(func() { first = source.Failed("fetch "+name+" of", pkg.String(), source.Missing(err)) })
 			cancel()
 		}
 		return data
@@ -77,13 +77,13 @@ func (c *Client) Open(ctx context.Context, pkg *provider.Package) (*provider.Bod
 	const op = "fetch"
 	switch {
 	case pkg.Dir != "":
-		return nil, failed(op, pkg.String(), provider.ErrUnpacked)
+		return nil, source.Failed(op, pkg.String(), provider.ErrUnpacked)
 	case pkg.URL == "":
-		return nil, failed(op, pkg.String(), errors.New("the package has no URL"))
+		return nil, source.Failed(op, pkg.String(), errors.New("the package has no URL"))
 	}
 	r, err := c.fileRequest(ctx, pkg, pkg.URL)
 	if err != nil {
-		return nil, failed(op, pkg.String(), err)
+		return nil, source.Failed(op, pkg.String(), err)
 	}
 	return source.Open(ctx, c.http, r, op, pkg.String())
 }

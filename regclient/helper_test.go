@@ -9,6 +9,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -55,17 +56,36 @@ func raw(kind regtest.Kind, body string) regtest.Fault {
 	return regtest.Fault{Kind: kind, Raw: []byte(body)}
 }
 
-// asError returns the *provider.Error that err must be.
-func asError(t *testing.T, err error) *provider.Error {
+// failed is a *failure.Error with the request in its chain, if there is one.
+type failed struct {
+	Op, Subject string
+	failure.RequestError
+}
+
+func (f *failed) Error() string {
+	return (&failure.Error{Op: f.Op, Subject: f.Subject, Err: f.Err}).Error()
+}
+
+func newFailed(e *failure.Error) *failed {
+	f := &failed{Op: e.Op, Subject: e.Subject}
+	if r, ok := errors.AsType[*failure.RequestError](e); ok {
+		f.RequestError = *r
+	}
+	f.Err = e.Err
+	return f
+}
+
+// asError returns the *failure.Error that err must be.
+func asError(t *testing.T, err error) *failed {
 	t.Helper()
-	var e *provider.Error
-	if !errors.As(err, &e) {
-		t.Fatalf("error %T %v, want a *provider.Error", err, err)
+	e, ok := err.(*failure.Error)
+	if !ok {
+		t.Fatalf("error %T %v, want a *failure.Error", err, err)
 	}
 	if strings.ContainsAny(err.Error(), "\n\x1b") {
 		t.Errorf("the error is not one printable line: %q", err)
 	}
-	return e
+	return newFailed(e)
 }
 
 // lines renders releases as "VERSION PROTOCOLS PLATFORMS", with a dash for what is

@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
-	"github.com/tofureg/tofureg/internal/httpx"
 	"github.com/tofureg/tofureg/internal/source"
 	"github.com/tofureg/tofureg/module"
 )
@@ -37,7 +37,7 @@ func (c *Client) ModuleLocation(ctx context.Context, m addrs.Module, v addrs.Ver
 	loc, err := c.moduleLocations.Do(ctx, key, cloneLocation, func(ctx context.Context) (*module.Location, error) {
 		return c.findModule(ctx, key)
 	})
-	return loc, failed("find", moduleSubject(m, v), err)
+	return loc, source.Failed("find", moduleSubject(m, v), err)
 }
 
 func cloneLocation(l *module.Location) *module.Location {
@@ -52,7 +52,7 @@ func (c *Client) findModule(ctx context.Context, key moduleKey) (*module.Locatio
 	}
 	return source.Ask(&c.moduleSpellings, key.module, key.version,
 		func(text string) (*module.Location, error) { return c.askModule(ctx, key, text) },
-		func(refused *httpx.Error) error { return c.moduleUnavailable(ctx, refused, key) })
+		func(refused *failure.RequestError) error { return c.moduleUnavailable(ctx, refused, key) })
 }
 
 func (c *Client) askModule(ctx context.Context, key moduleKey, version string) (*module.Location, error) {
@@ -74,7 +74,7 @@ func (c *Client) askModule(ctx context.Context, key moduleKey, version string) (
 
 // moduleUnavailable turns the registry's refusal of one version into the reason for
 // it, as unavailable does for providers.
-func (c *Client) moduleUnavailable(ctx context.Context, refused *httpx.Error, key moduleKey) error {
+func (c *Client) moduleUnavailable(ctx context.Context, refused *failure.RequestError, key moduleKey) error {
 	versions, err := c.ModuleVersions(ctx, key.module)
 	switch {
 	case ctx.Err() != nil:

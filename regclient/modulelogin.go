@@ -6,8 +6,8 @@ import (
 
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
-	"github.com/tofureg/tofureg/internal/httpx"
 )
 
 // A moduleLogin is Client.ModuleCredentials in one request.
@@ -30,7 +30,7 @@ func (l *moduleLogin) lookup() func(svchost.Hostname) (string, auth.Password, bo
 
 // explain says that it was not for the lack of a password that a package was refused.
 func (l *moduleLogin) explain(err error) error {
-	e, ok := err.(*httpx.Error)
+	e, ok := err.(*failure.RequestError)
 	if !ok || !l.sent || !errors.Is(e.Err, fault.ErrUnauthorized) {
 		return err
 	}

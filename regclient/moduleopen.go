@@ -9,6 +9,7 @@ import (
 
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/httpx"
 	"github.com/tofureg/tofureg/internal/source"
@@ -41,7 +42,7 @@ const acceptArchive = "application/zip, application/x-tar, */*;q=0.1"
 func (c *Client) OpenModule(ctx context.Context, loc *module.Location) (*module.Body, error) {
 	const op = "fetch"
 	if loc == nil {
-		return nil, failed(op, "", errors.New("there is no location"))
+		return nil, source.Failed(op, "", errors.New("there is no location"))
 	}
 	subject := moduleSubject(loc.Module, loc.Version)
 	if loc.Module.IsZero() {
@@ -49,13 +50,13 @@ func (c *Client) OpenModule(ctx context.Context, loc *module.Location) (*module.
 	}
 	r, withheld, err := c.packageRequest(ctx, loc)
 	if err != nil {
-		return nil, failed(op, subject, err)
+		return nil, source.Failed(op, subject, err)
 	}
 	login := moduleLogin{find: c.ModuleCredentials}
 	r.Login = login.lookup()
 	body, err := c.http.Open(ctx, r)
 	if err != nil {
-		return nil, failed(op, subject, login.explain(explainWithheld(err, withheld)))
+		return nil, source.Failed(op, subject, login.explain(explainWithheld(err, withheld)))
 	}
 	b := &module.Body{
 		ReadCloser: source.NewReader(body, op, subject),
@@ -67,7 +68,7 @@ func (c *Client) OpenModule(ctx context.Context, loc *module.Location) (*module.
 	}
 	whole := body.Status == http.StatusOK || body.Status == http.StatusNonAuthoritativeInfo
 	if b.Next == "" && !whole {
-		return nil, failed(op, subject, body.Unusable(errors.New("an answer with a package has status 200 or 203")))
+		return nil, source.Failed(op, subject, body.Unusable(errors.New("an answer with a package has status 200 or 203")))
 	}
 	return b, nil
 }
@@ -137,7 +138,7 @@ func (c *Client) mayHaveToken(u *url.URL, host svchost.Hostname, services *disco
 // explainWithheld says what may help where a package is refused to a request without
 // the token.
 func explainWithheld(err error, withheld bool) error {
-	e, ok := err.(*httpx.Error)
+	e, ok := err.(*failure.RequestError)
 	if !ok || !withheld || !errors.Is(e.Err, fault.ErrUnauthorized) {
 		return err
 	}

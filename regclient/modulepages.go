@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strconv"
 
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/httpx"
 )
@@ -92,7 +93,7 @@ func (c *Client) getPage(ctx context.Context, r httpx.Request, list *moduleList,
 	u.RawQuery = url.Values{"limit": {strconv.Itoa(limit)}, "offset": {strconv.Itoa(offset)}}.Encode()
 	r.URL = &u
 	resp, err := c.http.Get(ctx, r)
-	if e, ok := err.(*httpx.Error); ok && errors.Is(e.Err, fault.ErrTooLarge) {
+	if e, ok := err.(*failure.RequestError); ok && errors.Is(e.Err, fault.ErrTooLarge) {
 		return modulePage{}, e.Because(tooLarge)
 	}
 	if err != nil {
@@ -107,7 +108,7 @@ func (c *Client) getPage(ctx context.Context, r httpx.Request, list *moduleList,
 
 // refusesSize tells whether smaller pages may be had where err was the answer.
 func refusesSize(err error) bool {
-	e, ok := err.(*httpx.Error)
+	e, ok := err.(*failure.RequestError)
 	return ok && (e.Status == http.StatusBadRequest || e.Status == http.StatusUnprocessableEntity)
 }
 

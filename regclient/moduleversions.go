@@ -7,6 +7,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/disco"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/httpx"
 	"github.com/tofureg/tofureg/internal/source"
@@ -33,7 +34,7 @@ func (c *Client) ModuleVersions(ctx context.Context, m addrs.Module) (*module.Ve
 	versions, err := c.moduleVersions.Do(ctx, m, (*module.Versions).Clone, func(ctx context.Context) (*module.Versions, error) {
 		return c.listModule(ctx, m)
 	})
-	return versions, failed("list versions of", m.String(), err)
+	return versions, source.Failed("list versions of", m.String(), err)
 }
 
 func (c *Client) listModule(ctx context.Context, m addrs.Module) (*module.Versions, error) {
@@ -42,7 +43,7 @@ func (c *Client) listModule(ctx context.Context, m addrs.Module) (*module.Versio
 		return nil, err
 	}
 	resp, err := c.http.Get(ctx, r)
-	if e, ok := err.(*httpx.Error); ok {
+	if e, ok := err.(*failure.RequestError); ok {
 		return nil, source.PerhapsUnknown(e, "module")
 	}
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
@@ -28,7 +29,7 @@ func TestNoFile(t *testing.T) {
 			if errors.Is(err, provider.ErrNoFile) != gone || errors.Is(err, provider.ErrNotFound) != gone || provider.IsFault(err) != (status == 500) {
 				t.Errorf("%v, status %d: %v", kind, status, err)
 			}
-			if e, ok := errors.AsType[*provider.Error](err); !ok || e.Status != status || !strings.HasPrefix(err.Error(), what) {
+			if e, ok := errors.AsType[*failure.RequestError](err); !ok || e.Status != status || !strings.HasPrefix(err.Error(), what) {
 				t.Errorf("%v, status %d: %v", kind, status, err)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/disco"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/httpx"
 	"github.com/tofureg/tofureg/internal/source"
@@ -34,13 +35,13 @@ func (c *Client) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.
 	pkg, err := c.packages.Do(ctx, key, (*provider.Package).Clone, func(ctx context.Context) (*provider.Package, error) {
 		return c.findPackage(ctx, key)
 	})
-	return pkg, failed("find", source.Subject(p, v, platform), err)
+	return pkg, source.Failed("find", source.Subject(p, v, platform), err)
 }
 
 func (c *Client) findPackage(ctx context.Context, key packageKey) (*provider.Package, error) {
 	return source.Ask(&c.spellings, key.provider, key.version,
 		func(text string) (*provider.Package, error) { return c.askPackage(ctx, key, text) },
-		func(refused *httpx.Error) error {
+		func(refused *failure.RequestError) error {
 			return c.unavailable(ctx, refused, key.provider, key.version, key.platform)
 		})
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/source"
 	"github.com/tofureg/tofureg/provider"
 )
@@ -19,7 +19,7 @@ import (
 func (c *Client) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
 	versions, err := c.versions.Do(ctx, p, (*provider.Versions).Clone, func(ctx context.Context) (*provider.Versions, error) {
 		resp, err := c.get(ctx, p, p.Namespace(), p.Type(), "versions")
-		if e, ok := err.(*httpx.Error); ok {
+		if e, ok := err.(*failure.RequestError); ok {
 			return nil, source.PerhapsUnknown(e, "provider")
 		}
 		if err != nil {
@@ -32,5 +32,5 @@ func (c *Client) ProviderVersions(ctx context.Context, p addrs.Provider) (*provi
 		c.spellings.Set(p, list.spellings)
 		return &provider.Versions{Provider: p, List: list.releases, Warnings: list.warnings}, nil
 	})
-	return versions, failed("list versions of", p.String(), err)
+	return versions, source.Failed("list versions of", p.String(), err)
 }

@@ -89,13 +89,13 @@ var (
 // Login gets a token for host from the user, by way of a browser, and puts it into
 // the Store. A token that the Store had before is replaced.
 //
-// Any error is an [*Error]. It wraps
+// Any error is a [*failure.Error]. It wraps
 //
 //   - an [*UnsupportedError] if the host offers no login, or none that this package
 //     knows;
 //   - a [*RefusedError] if the user or the host refuses, in the browser or later;
 //   - a [*PortError] if none of the ports is free;
-//   - a *disco.Error if it is not known what the host offers, and a
+//   - a *failure.Error if it is not known what the host offers, and a
 //     *disco.ServiceError if it is nonsense;
 //   - disco.ErrInsecure if an endpoint is not https;
 //   - auth.ErrTooLarge if the answer of the token endpoint is, and
@@ -164,7 +164,7 @@ func (c *Client) run(ctx context.Context, f *flow, l *listener) (*Result, error)
 // made, and the token stays good for whoever else has it: only the host's own pages
 // can revoke it. That there is no token is no error.
 //
-// For an alias, host must be [Result.Host]. Any error is an [*Error], and wraps what
+// For an alias, host must be [Result.Host]. Any error is a [*failure.Error], and wraps what
 // the Store returned.
 func (c *Client) Logout(ctx context.Context, host svchost.Hostname) error {
 	const op = "log out of"

@@ -2,52 +2,19 @@ package login
 
 import (
 	"fmt"
-	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/failure"
 )
 
-// An Error says that logging in or out failed.
-type Error struct {
-	Op   string           // "log in to" or "log out of"
-	Host svchost.Hostname // the host
-	// URL is the token endpoint, without user information and query, if it was
-	// asked; otherwise it is empty.
-	URL    string
-	Status int   // of its answer; 0 if there was none
-	Err    error // the cause, never nil
-}
-
-// Error returns a sentence of operation, host, URL, status and cause.
-func (e *Error) Error() string {
-	var b strings.Builder
-	b.WriteString(e.Op)
-	if !e.Host.IsZero() {
-		b.WriteString(" " + e.Host.Display())
+// failed is the error of an operation.
+func failed(op string, host svchost.Hostname, err error) error {
+	subject := ""
+	if !host.IsZero() {
+		subject = host.Display()
 	}
-	b.WriteString(": ")
-	if e.URL != "" {
-		b.WriteString(e.URL + ": ")
-	}
-	if e.Status != 0 && e.Status != http.StatusOK {
-		b.WriteString("status " + strconv.Itoa(e.Status) + ": ")
-	}
-	b.WriteString(e.Err.Error())
-	return b.String()
-}
-
-// Unwrap returns the cause.
-func (e *Error) Unwrap() error { return e.Err }
-
-// failed returns err as an *Error of this operation.
-func failed(op string, host svchost.Hostname, err error) *Error {
-	if e, ok := err.(*Error); ok {
-		e.Op, e.Host = op, host
-		return e
-	}
-	return &Error{Op: op, Host: host, Err: err}
+	return &failure.Error{Op: op, Subject: subject, Err: err}
 }
 
 // An UnsupportedError says that nobody can log in to the host with this package:

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/tofureg/tofureg/auth"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/httpx"
 	"github.com/tofureg/tofureg/internal/weburl"
@@ -49,7 +50,7 @@ func (c *Client) exchange(ctx context.Context, f *flow, code string) (*Result, e
 		err = f.explain(ctx, err, code)
 	}
 	if err != nil {
-		return nil, &Error{URL: weburl.Redact(f.tokenURL()), Status: w.status, Err: err}
+		return nil, &failure.RequestError{URL: weburl.Redact(f.tokenURL()), Status: w.status, Attempts: 1, Err: err}
 	}
 	return r, nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/auth/login"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
@@ -65,17 +66,36 @@ func (s *store) Forget(_ context.Context, host svchost.Hostname) error {
 	return s.err
 }
 
-// wantError returns err as the *Error that every failure is.
-func wantError(t testing.TB, err error) *login.Error {
+// failed is a *failure.Error with the request in its chain, if there is one.
+type failed struct {
+	Op, Subject string
+	failure.RequestError
+}
+
+func (f *failed) Error() string {
+	return (&failure.Error{Op: f.Op, Subject: f.Subject, Err: f.Err}).Error()
+}
+
+func newFailed(e *failure.Error) *failed {
+	f := &failed{Op: e.Op, Subject: e.Subject}
+	if r, ok := errors.AsType[*failure.RequestError](e); ok {
+		f.RequestError = *r
+	}
+	f.Err = e.Err
+	return f
+}
+
+// wantError returns err as the *failure.Error that every failure is.
+func wantError(t testing.TB, err error) *failed {
 	t.Helper()
-	e, ok := err.(*login.Error)
+	e, ok := err.(*failure.Error)
 	if !ok {
-		t.Fatalf("error %v (%T), want a *login.Error", err, err)
+		t.Fatalf("error %v (%T), want a *failure.Error", err, err)
 	}
 	if e.Err == nil || e.Op == "" || !strings.HasPrefix(err.Error(), e.Op) || strings.ContainsFunc(err.Error(), func(r rune) bool { return r < ' ' || r == 0x7f || r == 0x202e }) {
 		t.Errorf("error %+v: %q", e, err)
 	}
-	return e
+	return newFailed(e)
 }
 
 // one returns the one request of a kind.

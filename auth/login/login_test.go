@@ -170,7 +170,7 @@ func TestStoreFails(t *testing.T) {
 		c.Store = &store{err: err}
 		r, got := c.Login(t.Context(), host)
 		e := wantError(t, got)
-		if r == nil || r.Token.Reveal() != secret || !errors.Is(got, full) || e.Op != "log in to" || e.Host != host {
+		if r == nil || r.Token.Reveal() != secret || !errors.Is(got, full) || e.Op != "log in to" || e.Subject != host.String() {
 			t.Errorf("%+v, %v", r, got)
 		}
 		if strings.Contains(got.Error(), secret) || strings.Contains(got.Error(), "disk full") != (err == full) {
@@ -178,7 +178,7 @@ func TestStoreFails(t *testing.T) {
 		}
 		c.Store = &store{err: full}
 		got = c.Logout(t.Context(), host)
-		if e := wantError(t, got); !errors.Is(got, full) || e.Op != "log out of" || e.Host != host {
+		if e := wantError(t, got); !errors.Is(got, full) || e.Op != "log out of" || e.Subject != host.String() {
 			t.Errorf("%v", got)
 		}
 	}

@@ -110,7 +110,7 @@ func TestFailures(t *testing.T) {
 			c.Logger = slog.New(slog.NewTextHandler(logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
 			r, err := c.Login(t.Context(), host)
 			e := wantError(t, err)
-			if r != nil || len(kept.tokens) > 0 || e.Op != "log in to" || e.Host != host || e.Status != test.status {
+			if r != nil || len(kept.tokens) > 0 || e.Op != "log in to" || e.Subject != host.String() || e.Status != test.status {
 				t.Errorf("%+v, %+v, kept %v", r, e, kept.tokens)
 			}
 			if asked := reg.Count(regtest.LoginToken) > 0; asked != (e.URL == "https://registry.example.com/oauth/token") {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tofureg/tofureg/auth/login"
 	"github.com/tofureg/tofureg/disco"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
@@ -58,7 +59,7 @@ func TestDiscoveryFails(t *testing.T) {
 	reg.AddFault(regtest.Fault{Kind: regtest.Discovery, Status: http.StatusForbidden})
 	_, err := client(reg).Login(t.Context(), host)
 	wantError(t, err)
-	if e, ok := errors.AsType[*disco.Error](err); !ok || e.Status != 403 || !errors.Is(err, disco.ErrUnauthorized) {
+	if e, ok := errors.AsType[*failure.RequestError](err); !ok || e.Status != 403 || !errors.Is(err, disco.ErrUnauthorized) {
 		t.Error(err)
 	}
 	if _, ok := errors.AsType[*login.UnsupportedError](err); ok {

@@ -53,7 +53,7 @@ func TestAttempts(t *testing.T) {
 							status = http.StatusOK
 						}
 						f, n := fails(t, op, fault, retries)
-						if want := (failure{status, attempts, op.token != ""}); n[op.kind] != attempts || f != want {
+						if want := (outcome{status, attempts, op.token != ""}); n[op.kind] != attempts || f != want {
 							t.Errorf("%d requests, %+v in the error; want %+v", n[op.kind], f, want)
 						}
 						once(t, op, n, attempts)
@@ -92,7 +92,7 @@ func TestNoSecondAttempt(t *testing.T) {
 
 // fails makes an operation fail, and returns its error and how many requests of each
 // kind were made.
-func fails(t *testing.T, op operation, fault regtest.Fault, retries int) (failure, map[regtest.Kind]int) {
+func fails(t *testing.T, op operation, fault regtest.Fault, retries int) (outcome, map[regtest.Kind]int) {
 	t.Helper()
 	w := newWorld(t)
 	w.retries = retries

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tofureg/tofureg/disco"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
 )
@@ -46,33 +47,28 @@ func secretless(t testing.TB, what, text string, secrets ...string) {
 	}
 }
 
-// failure is what the clients tell of a request that failed.
-type failure struct {
+// outcome is what the clients tell of a request that failed.
+type outcome struct {
 	status, attempts int
 	hadToken         bool
 }
 
 // typed checks that err is of the type that the client documents, and that no error in
 // its chain shows what it should not.
-func typed(t testing.TB, err error) failure {
+func typed(t testing.TB, err error) outcome {
 	t.Helper()
 	each(err, func(err error) {
 		if fmt.Sprintf("%T", err) != "*errors.joinError" { // which is made of lines
 			printable(t, "the error", err.Error())
 		}
 	})
-	if e, ok := errors.AsType[*provider.Error](err); ok {
-		// An error of discovery is within that of the job.
-		if d, ok := errors.AsType[*disco.Error](err); ok {
-			return failure{d.Status, d.Attempts, d.HadToken}
-		}
-		return failure{e.Status, e.Attempts, e.HadToken}
+	if _, ok := errors.AsType[*failure.Error](err); !ok {
+		t.Errorf("error %T %v, which callers cannot look into", err, err)
 	}
-	if e, ok := errors.AsType[*disco.Error](err); ok {
-		return failure{e.Status, e.Attempts, e.HadToken}
+	if e, ok := errors.AsType[*failure.RequestError](err); ok {
+		return outcome{e.Status, e.Attempts, e.HadToken}
 	}
-	t.Errorf("error %T %v, which callers cannot look into", err, err)
-	return failure{}
+	return outcome{}
 }
 
 // each calls fn for err and all errors that it wraps.

@@ -43,7 +43,7 @@ func TestFailingSourceIsAnError(t *testing.T) {
 	r := get(start)
 	r.TokenFor = home
 	_, err := c.Get(t.Context(), r)
-	e := failure(t, err)
+	e := asError(t, err)
 	named, ok := errors.AsType[*auth.SourceError](err)
 	if !ok || named.Host != home || named.Source != "test source" || !errors.Is(err, broken) {
 		t.Errorf("error %v", err)
@@ -84,7 +84,7 @@ func TestUnauthorized(t *testing.T) {
 			r := get(test.address)
 			r.TokenFor = home
 			_, err := c.Get(t.Context(), r)
-			e := failure(t, err)
+			e := asError(t, err)
 			if !errors.Is(err, fault.ErrUnauthorized) || e.HadToken != test.had {
 				t.Errorf("%+v", e)
 			}

@@ -8,7 +8,7 @@
 //	c := &httpx.Client{Credentials: tokens}
 //	resp, err := c.Get(ctx, httpx.Request{URL: u, Accept: "application/json", TokenFor: host, Limit: 16 << 20})
 //	if err != nil {
-//		return err // an *httpx.Error
+//		return err // an *failure.RequestError
 //	}
 //	err = resp.DecodeJSON(&versions)
 //
@@ -39,6 +39,6 @@
 //
 // # Errors
 //
-// Every failure is an [*Error]. No token, user information, query or fragment
+// Every failure is an [*failure.RequestError]. No token, user information, query or fragment
 // gets into its text, and no control character of the server's.
 package httpx

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/weburl"
 )
@@ -15,31 +16,24 @@ import (
 func (r *Response) ShownURL() string { return r.secrets.url(r.URL) }
 
 // Fail returns the error of a request that was answered all the same.
-func (r *Response) Fail(err error) *Error {
-	return &Error{URL: r.ShownURL(), Status: r.Status, HadToken: r.HadToken, Attempts: r.Attempts, Err: err}
+func (r *Response) Fail(err error) *failure.RequestError {
+	return &failure.RequestError{URL: r.ShownURL(), Status: r.Status, HadToken: r.HadToken, Attempts: r.Attempts, Err: err}
 }
 
 // Unusable is Fail for an answer that is not what the protocol says. An err that is an
-// *Error already, as that of [Response.DecodeJSON], is returned as it is.
+// *failure.RequestError already, as that of [Response.DecodeJSON], is returned as it is.
 func (r *Response) Unusable(err error) error {
-	if e, ok := err.(*Error); ok {
+	if e, ok := err.(*failure.RequestError); ok {
 		return e
 	}
 	return r.Fail(fmt.Errorf("unusable answer: %w", err))
 }
 
-// Because returns e with another cause.
-func (e *Error) Because(cause error) *Error {
-	changed := *e
-	changed.Err = cause
-	return &changed
-}
-
 // Refusal returns err if it may mean that the server does not have what was asked for:
 // most answer 404, and some 400 or 500. Otherwise it returns nil, also for what wraps
 // another error, as that of discovery: it is about something else.
-func Refusal(err error) *Error {
-	e, ok := err.(*Error)
+func Refusal(err error) *failure.RequestError {
+	e, ok := err.(*failure.RequestError)
 	if ok && (errors.Is(e.Err, fault.ErrNotFound) || e.Status == http.StatusBadRequest || e.Status == http.StatusInternalServerError) {
 		return e
 	}

@@ -10,13 +10,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/httpx"
 )
 
 func TestRefusal(t *testing.T) {
 	t.Parallel()
-	notFound := &httpx.Error{Status: 404, Err: fmt.Errorf("it: %w", fault.ErrNotFound)}
+	notFound := &failure.RequestError{Status: 404, Err: fmt.Errorf("it: %w", fault.ErrNotFound)}
 	for _, test := range []struct {
 		err  error
 		want bool
@@ -24,10 +25,10 @@ func TestRefusal(t *testing.T) {
 		{nil, false},
 		{notFound, true},
 		{fmt.Errorf("discovery: %w", notFound), false},
-		{&httpx.Error{Status: 400, Err: io.EOF}, true},
-		{&httpx.Error{Status: 500, Err: io.EOF}, true},
-		{&httpx.Error{Status: 403, Err: fault.ErrUnauthorized}, false},
-		{&httpx.Error{Status: 502, Err: io.EOF}, false},
+		{&failure.RequestError{Status: 400, Err: io.EOF}, true},
+		{&failure.RequestError{Status: 500, Err: io.EOF}, true},
+		{&failure.RequestError{Status: 403, Err: fault.ErrUnauthorized}, false},
+		{&failure.RequestError{Status: 502, Err: io.EOF}, false},
 	} {
 		if got := httpx.Refusal(test.err); (got != nil) != test.want {
 			t.Errorf("%v: %v", test.err, got)
@@ -42,7 +43,7 @@ func TestRefusal(t *testing.T) {
 func TestUnusable(t *testing.T) {
 	t.Parallel()
 	resp := &httpx.Response{Status: 200, URL: &url.URL{Scheme: "https", Host: "example.com", Path: "/a", RawQuery: "b=c"}, HadToken: true, Attempts: 2}
-	e, ok := resp.Unusable(io.EOF).(*httpx.Error)
+	e, ok := resp.Unusable(io.EOF).(*failure.RequestError)
 	if !ok || e.URL != "https://example.com/a?..." || e.Status != 200 || !e.HadToken || e.Attempts != 2 || e.Err.Error() != "unusable answer: EOF" {
 		t.Errorf("%#v", e)
 	}

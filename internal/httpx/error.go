@@ -12,63 +12,6 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// Error is any failure of a request. Its text, and that of Err, contains no
-// token, no user information, query or fragment of a URL, and no character that
-// a terminal would obey.
-type Error struct {
-	URL        string        // that failed, redacted: after redirects, the last one asked
-	Status     int           // of the last answer of any attempt; 0: none came
-	RetryAfter time.Duration // how long the last answer asked to wait; 0: it did not say
-	HadToken   bool          // whether a token went along (not whether it followed each redirect)
-	Attempts   int           // requests made in a row without success; 0: refused before the first
-	Message    string        // what the server said about the status, one printable line; "": nothing
-
-	// Err is the cause, never nil. It wraps fault.ErrUnauthorized for status
-	// 401 and 403, fault.ErrNotFound for 404 and 410, fault.ErrTooLarge,
-	// fault.ErrInsecure, fault.ErrChanged, the error of VetoHost, an
-	// *auth.SourceError, or what the network and the context said.
-	// A timeout of this package wraps os.ErrDeadlineExceeded and not
-	// context.DeadlineExceeded, which is left to the caller's own deadline.
-	Err error
-}
-
-// Error tells URL, status, cause and the number of attempts.
-func (e *Error) Error() string {
-	var b strings.Builder
-	if !named[*redirectError](e.Err) { // which names both ends itself
-		b.WriteString(e.URL + ": ")
-	}
-	answered := named[*statusError](e.Err)
-	if answered {
-		fmt.Fprintf(&b, "status %d: ", e.Status)
-	}
-	b.WriteString(e.Err.Error())
-
-	var notes []string
-	if e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden {
-		notes = append(notes, map[bool]string{true: "a token was sent", false: "no token was sent"}[e.HadToken])
-	}
-	if e.Attempts > 1 {
-		notes = append(notes, fmt.Sprintf("%d attempts", e.Attempts))
-		if !answered && e.Status >= 300 {
-			notes = append(notes, fmt.Sprintf("last status %d", e.Status))
-		}
-	}
-	if notes != nil {
-		b.WriteString(" (" + strings.Join(notes, ", ") + ")")
-	}
-	return b.String()
-}
-
-// Unwrap returns the cause.
-func (e *Error) Unwrap() error { return e.Err }
-
-// named reports whether err itself, not something that it wraps, is a T.
-func named[T error](err error) bool {
-	_, ok := err.(T)
-	return ok
-}
-
 // statusError is an answer that is no success.
 type statusError struct {
 	kind    error // fault.ErrNotFound and so on, or the status in words
@@ -102,12 +45,12 @@ func (e *statusError) Unwrap() error { return e.kind }
 
 // redirectError is a redirect that was not followed.
 type redirectError struct {
-	from, to string // redacted
-	err      error
+	to  string // redacted
+	err error
 }
 
 func (e *redirectError) Error() string {
-	return fmt.Sprintf("redirect from %s to %s refused: %v", e.from, e.to, e.err)
+	return fmt.Sprintf("redirect to %s refused: %v", e.to, e.err)
 }
 
 func (e *redirectError) Unwrap() error { return e.err }

@@ -61,7 +61,7 @@ func TestMessages(t *testing.T) {
 			r := get("https://registry.example.com/v1/x?key=query-value&b=2&ns=s3cr")
 			r.TokenFor = home
 			_, err := client(t, serve(status(400, test.body, "Content-Type: "+test.media))).Get(t.Context(), r)
-			e := failure(t, err)
+			e := asError(t, err)
 			if e.Message != test.want {
 				t.Errorf("message %q, want %q", e.Message, test.want)
 			}
@@ -84,7 +84,7 @@ func TestErrorBodyIsBounded(t *testing.T) {
 		})), -1), nil
 	})
 	_, err := client(t, s).Get(t.Context(), get(start))
-	if failure(t, err); read > 4<<10 {
+	if asError(t, err); read > 4<<10 {
 		t.Errorf("%d bytes were read", read)
 	}
 }
@@ -115,7 +115,7 @@ func TestTransportErrorsAreScrubbed(t *testing.T) {
 				} else {
 					_, err = c.Get(t.Context(), r)
 				}
-				failure(t, err)
+				asError(t, err)
 				if !errors.Is(err, cause) {
 					t.Errorf("%v has lost its cause", err)
 				}
@@ -149,7 +149,7 @@ func TestHugeQueries(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		_, err := c.Get(t.Context(), r)
 		runtime.ReadMemStats(&after)
-		if failure(t, err); !errors.Is(err, fault.ErrTooLarge) || len(err.Error()) > 2000 {
+		if asError(t, err); !errors.Is(err, fault.ErrTooLarge) || len(err.Error()) > 2000 {
 			t.Errorf("%s: %.2000v", name, err)
 		}
 		if n := after.TotalAlloc - before.TotalAlloc; n > 64<<20 {
@@ -165,7 +165,7 @@ func TestLimitsOfURLs(t *testing.T) {
 	query := strings.Repeat("a&", 62) + "x=abc&x=defg&x=hijk"
 	c := client(t, serve(status(400, "abc defg hijk")))
 	_, err := c.Get(t.Context(), get(start+"?"+query))
-	if e := failure(t, err); e.Message != "abc ... hijk" {
+	if e := asError(t, err); e.Message != "abc ... hijk" {
 		t.Errorf("message %q", e.Message)
 	}
 	for n, want := range map[int]error{32 << 10: nil, 32<<10 + 1: fault.ErrTooLarge} {
@@ -206,7 +206,7 @@ func FuzzErrorAnswer(f *testing.F) {
 		r := get(start + "?a=query-value")
 		r.TokenFor = home
 		_, err := c.Get(t.Context(), r)
-		e := failure(t, err)
+		e := asError(t, err)
 		leaks(t, err.Error())
 		if len(err.Error()) > 3000 || len(e.Message) > 200 || e.RetryAfter < 0 {
 			t.Errorf("%d bytes: %v", len(err.Error()), err)

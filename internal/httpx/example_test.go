@@ -31,7 +31,7 @@ func ExampleClient_Get() {
 	fmt.Println(errors.Is(err, fault.ErrNotFound))
 	// Output:
 	// <nil> [{1.0.0}]
-	// https://registry.example.com/v1/providers/acme/cloud/versions: status 404: not found, the server says "no such provider"
+	// https://registry.example.com/v1/providers/acme/cloud/versions: HTTP status 404: not found, the server says "no such provider"
 	// true
 }
 

@@ -3,13 +3,14 @@ package httpx
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
 	"time"
 
 	"github.com/hashicorp/go-retryablehttp"
+
+	"github.com/tofureg/tofureg/failure"
 )
 
 // fetch is one GET with all its attempts.
@@ -32,7 +33,7 @@ type fetch struct {
 	// What the attempts have brought. Either answer or err belongs to the last.
 	made    int // attempts of this fetch
 	started time.Time
-	status  int           // of the last answer, also an earlier attempt's
+	status  int           // of the last attempt's answer; 0: none came
 	after   time.Duration // what that answer asked to wait
 	at      *url.URL      // asked last, after redirects
 	answer  *answer
@@ -43,7 +44,7 @@ type fetch struct {
 }
 
 // newFetch checks the request, asks for the token, and leaves the attempts to
-// run. Its error is an *Error.
+// run. Its error is an *failure.RequestError.
 func newFetch(ctx context.Context, c *Client, r *Request, whole bool) (*fetch, error) {
 	f := &fetch{client: c, req: r, ctx: ctx, whole: whole, limit: c.attempts(), url: r.URL, at: r.URL}
 	if r.URL != nil {
@@ -90,7 +91,7 @@ func (f *fetch) firstHeader() http.Header {
 }
 
 // run makes attempts until one brings an answer that stays, or none is left.
-// Its error is an *Error.
+// Its error is an *failure.RequestError.
 func (f *fetch) run() (*answer, error) {
 	rc := &retryablehttp.Client{
 		HTTPClient: &http.Client{
@@ -127,8 +128,9 @@ func (f *fetch) run() (*answer, error) {
 type attempts struct{ *fetch }
 
 func (f attempts) RoundTrip(*http.Request) (*http.Response, error) {
-	f.before = f.failure()
+	f.before = f.reason()
 	f.made++
+	f.status, f.after = 0, 0
 	f.started = time.Now()
 	f.answer, f.err = f.attempt()
 	f.log("http request", slog.Int("status", f.lastStatus()), slog.Duration("took", time.Since(f.started)))
@@ -151,20 +153,20 @@ func (f *fetch) again(err error) bool {
 		(a.status == http.StatusTooManyRequests || a.status == http.StatusServiceUnavailable) {
 		f.wait = stated(a.after)
 	}
-	if f.ended = fits(f.ctx, f.wait, f.failure()); f.ended != nil {
+	if f.ended = fits(f.ctx, f.wait, f.reason()); f.ended != nil {
 		return false
 	}
 	f.log("http retry", slog.Duration("wait", f.wait))
 	return true
 }
 
-// failure is what the last attempt failed with; nil if none was made.
-func (f *fetch) failure() error {
+// reason is what the last attempt failed with; nil if none was made.
+func (f *fetch) reason() error {
 	switch {
 	case f.err != nil:
 		return f.secrets.scrub(f.err)
 	case f.answer != nil:
-		return fmt.Errorf("status %d: %w", f.answer.status, newStatusError(f.answer.status, f.answer.message))
+		return newStatusError(f.answer.status, f.answer.message)
 	}
 	return nil
 }
@@ -174,7 +176,7 @@ func (f *fetch) lastFailure() error {
 	if f.err != nil && (errors.Is(f.err, f.ctx.Err()) || errors.Is(f.err, context.Cause(f.ctx))) {
 		return f.before
 	}
-	return f.failure()
+	return f.reason()
 }
 
 // lastStatus is the status that the last attempt brought, 0 if none.
@@ -185,9 +187,9 @@ func (f *fetch) lastStatus() int {
 	return f.answer.status
 }
 
-// fail makes err, or what led to it, the *Error of this fetch.
-func (f *fetch) fail(err error) *Error {
-	e := &Error{
+// fail makes err, or what led to it, the *failure.RequestError of this fetch.
+func (f *fetch) fail(err error) *failure.RequestError {
+	e := &failure.RequestError{
 		URL:        f.secrets.url(f.at),
 		Status:     f.status,
 		RetryAfter: f.after,

@@ -20,7 +20,7 @@ type Response struct {
 	secrets secrets // of the request, which the document may repeat
 }
 
-// Get fetches a document of at most r.Limit bytes. Any failure is an [*Error]
+// Get fetches a document of at most r.Limit bytes. Any failure is an [*failure.RequestError]
 // that says what it wraps, and so is any status but 2xx, and 206, which is no
 // answer to a request for the whole.
 func (c *Client) Get(ctx context.Context, r Request) (*Response, error) {

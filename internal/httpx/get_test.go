@@ -108,7 +108,7 @@ func TestStatuses(t *testing.T) {
 				r := get("https://registry.example.com/v1/x")
 				r.TokenFor = home
 				_, err := client(t, s).Get(t.Context(), r)
-				e := failure(t, err)
+				e := asError(t, err)
 				if n := len(s.seen()); n != test.requests || e.Attempts != n {
 					t.Errorf("%d requests, Attempts %d, want %d", n, e.Attempts, test.requests)
 				}
@@ -170,7 +170,7 @@ func TestLimit(t *testing.T) {
 				r = get("https://registry.example.com/" + kind + "/over")
 				r.Limit = limit
 				_, err = c.Get(t.Context(), r)
-				e := failure(t, err)
+				e := asError(t, err)
 				if !errors.Is(err, fault.ErrTooLarge) || e.Attempts != 1 || e.Status != 200 {
 					t.Errorf("one byte more: %v, want ErrTooLarge at the first attempt", err)
 				}
@@ -205,7 +205,7 @@ func TestLimitIsRequired(t *testing.T) {
 		r := get("https://registry.example.com/")
 		r.Limit = limit
 		_, err := client(t, s).Get(t.Context(), r)
-		if failure(t, err); len(s.seen()) != 0 {
+		if asError(t, err); len(s.seen()) != 0 {
 			t.Error("a request was made")
 		}
 	}
@@ -223,7 +223,7 @@ func TestNoAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := listen(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
 		_, err := client(t, tr).Get(t.Context(), get(start))
-		if failure(t, err); !errors.Is(err, io.EOF) || !strings.Contains(err.Error(), "the connection was closed without an answer") {
+		if asError(t, err); !errors.Is(err, io.EOF) || !strings.Contains(err.Error(), "the connection was closed without an answer") {
 			t.Errorf("error %v", err)
 		}
 	})
@@ -256,7 +256,7 @@ func TestBrokenDocumentIsRetried(t *testing.T) {
 				}
 				s = serve(broken)
 				_, err = client(t, s).Get(t.Context(), get("https://registry.example.com/"))
-				if e := failure(t, err); e.Attempts != 3 || len(s.seen()) != 3 {
+				if e := asError(t, err); e.Attempts != 3 || len(s.seen()) != 3 {
 					t.Errorf("%v after %d requests", err, len(s.seen()))
 				}
 			})
@@ -274,7 +274,7 @@ func TestTruncatedByARealServer(t *testing.T) {
 			panic(http.ErrAbortHandler)
 		}))
 		_, err := client(t, tr).Get(t.Context(), get("https://registry.example.com/"))
-		if e := failure(t, err); !errors.Is(err, io.ErrUnexpectedEOF) || e.Attempts != 3 || !strings.Contains(err.Error(), "after 999 bytes") {
+		if e := asError(t, err); !errors.Is(err, io.ErrUnexpectedEOF) || e.Attempts != 3 || !strings.Contains(err.Error(), "after 999 bytes") {
 			t.Errorf("error %v", err)
 		}
 	})
@@ -313,7 +313,7 @@ func TestTimeout(t *testing.T) {
 					defer cancel()
 					start := time.Now()
 					_, err := c.Get(ctx, get("https://registry.example.com/"))
-					e := failure(t, err)
+					e := asError(t, err)
 					took := time.Since(start)
 					if test.want == 0 {
 						if took != patience || !errors.Is(err, context.DeadlineExceeded) {
@@ -376,14 +376,14 @@ func TestCallersCheckRedirectRefuses(t *testing.T) {
 	mine := errors.New("not today")
 	c.HTTP.CheckRedirect = func(*http.Request, []*http.Request) error { return mine }
 	_, err := c.Get(t.Context(), get("https://registry.example.com/"))
-	if e := failure(t, err); !errors.Is(err, mine) || e.Attempts != 1 || e.Status != 302 {
+	if e := asError(t, err); !errors.Is(err, mine) || e.Attempts != 1 || e.Status != 302 {
 		t.Errorf("error %+v", e)
 	}
 	leaks(t, err.Error())
 
 	c.HTTP.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	_, err = c.Get(t.Context(), get("https://registry.example.com/"))
-	if e := failure(t, err); e.Status != 302 || !strings.Contains(err.Error(), "status 302") {
+	if e := asError(t, err); e.Status != 302 || !strings.Contains(err.Error(), "status 302") {
 		t.Errorf("ErrUseLastResponse: %+v", e)
 	}
 }

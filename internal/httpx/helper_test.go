@@ -16,6 +16,7 @@ import (
 
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/httpx"
 )
 
@@ -170,12 +171,12 @@ func get(address string) httpx.Request {
 	return httpx.Request{URL: u, Limit: 1 << 20}
 }
 
-// failure returns err as the *Error that every failure is.
-func failure(t testing.TB, err error) *httpx.Error {
+// asError returns err as the *failure.RequestError that every failure is.
+func asError(t testing.TB, err error) *failure.RequestError {
 	t.Helper()
-	e, ok := errors.AsType[*httpx.Error](err)
+	e, ok := errors.AsType[*failure.RequestError](err)
 	if !ok {
-		t.Fatalf("error %v (%T), want an *httpx.Error", err, err)
+		t.Fatalf("error %v (%T), want a *failure.RequestError", err, err)
 	}
 	if e.Err == nil {
 		t.Fatalf("%v has no cause", err)

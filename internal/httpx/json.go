@@ -153,7 +153,7 @@ func fold(s string) string {
 }
 
 // DecodeJSON decodes the document into v, see the function of that name. The
-// error is an [*Error] that wraps a [*DecodeError], and names the media type
+// error is an [*failure.RequestError] that wraps a [*DecodeError], and names the media type
 // where the server did not say that it is JSON.
 func (r *Response) DecodeJSON(v any) error { return r.decode(DecodeJSON, v) }
 

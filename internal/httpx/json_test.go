@@ -160,7 +160,7 @@ func TestResponseDecode(t *testing.T) {
 	r := &httpx.Response{Status: 200, URL: u, Attempts: 2, HadToken: true, Body: []byte("<html>"), Header: map[string][]string{"Content-Type": {"text/html\x1b; charset=utf-8"}}}
 	for _, decode := range []func(any) error{r.DecodeJSON, r.DecodeObject} {
 		err := decode(new(any))
-		e := failure(t, err)
+		e := asError(t, err)
 		if _, ok := errors.AsType[*httpx.DecodeError](err); !ok || e.Status != 200 || e.Attempts != 2 || !e.HadToken || !strings.Contains(err.Error(), `sent as "text/html`) {
 			t.Errorf("%+v: %v", e, err)
 		}

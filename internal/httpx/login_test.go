@@ -124,7 +124,7 @@ func TestTokenBeforeLogin(t *testing.T) {
 		r := get(start)
 		r.TokenFor, r.Login = tokenFor, a.login
 		_, err := c.Get(t.Context(), r)
-		e := failure(t, err)
+		e := asError(t, err)
 		if got := s.seen()[0].Header.Get("Authorization"); got != want || e.HadToken != (tokenFor == home) || len(a) > 0 == (tokenFor == home) {
 			t.Errorf("token for %q: sent %q, want %q; %+v; asked about %v", tokenFor, got, want, e, a)
 		}
@@ -151,7 +151,7 @@ func TestLoginOfTheURL(t *testing.T) {
 		if got := s.seen()[0].Header.Get("Authorization"); got != "Basic "+sent {
 			t.Errorf("%s: sent %q", login, got)
 		}
-		if e := failure(t, err); e.Message != "no: Authorization: Basic ..." {
+		if e := asError(t, err); e.Message != "no: Authorization: Basic ..." {
 			t.Errorf("%s: %v", login, err)
 		}
 	}

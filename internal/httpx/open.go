@@ -65,7 +65,7 @@ var errClosed = fmt.Errorf("the body is closed: %w", os.ErrClosed)
 // headers and one for each silence (Timeout and Idle of the client). The context
 // holds for reading too. The caller must close the body.
 //
-// Any failure, and any status but 2xx, is an [*Error], and so is every error of
+// Any failure, and any status but 2xx, is an [*failure.RequestError], and so is every error of
 // Read but io.EOF. With r.Limit, a longer body is fault.ErrTooLarge, at once
 // where its length is declared. The bytes are those that the server keeps: no
 // compression is asked for, and none is undone.
@@ -90,7 +90,7 @@ func (c *Client) Open(ctx context.Context, r Request) (*Body, error) {
 	return b, nil
 }
 
-// Unusable closes the body and returns the [*Error] of an answer that has the wrong status or
+// Unusable closes the body and returns the [*failure.RequestError] of an answer that has the wrong status or
 // header, as err says.
 func (b *Body) Unusable(err error) error {
 	b.Close()
@@ -223,7 +223,7 @@ func (b *Body) finish(err error) {
 	}
 }
 
-// fail makes err the *Error of a transfer that cannot go on.
+// fail makes err the *failure.RequestError of a transfer that cannot go on.
 func (b *Body) fail(err error) error {
 	e := b.fetch.fail(err)
 	e.Attempts = b.failed

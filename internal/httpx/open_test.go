@@ -56,7 +56,7 @@ func TestOpenFails(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := serve(status(test.status, "why not"))
 			_, err := client(t, s).Open(t.Context(), get(pkg))
-			e := failure(t, err)
+			e := asError(t, err)
 			if e.Status != test.status || e.Attempts != test.requests || e.Message != "why not" || test.wraps != nil && !errors.Is(err, test.wraps) {
 				t.Errorf("%+v", e)
 			}
@@ -104,7 +104,7 @@ func TestTimeoutsOfDownloads(t *testing.T) {
 			c.Retries, c.Timeout, c.Idle, c.HTTP.Timeout = -1, test.timeout, test.idle, time.Millisecond
 			start := time.Now()
 			_, _, _, err := download(t, c, get(pkg))
-			if failure(t, err); time.Since(start) != test.want || !errors.Is(err, os.ErrDeadlineExceeded) || !strings.Contains(err.Error(), test.text) {
+			if asError(t, err); time.Since(start) != test.want || !errors.Is(err, os.ErrDeadlineExceeded) || !strings.Contains(err.Error(), test.text) {
 				t.Errorf("%s: after %v: %v", test.name, time.Since(start), err)
 			}
 		})
@@ -120,7 +120,7 @@ func TestTimeoutsOfDownloads(t *testing.T) {
 		}
 		defer b.Close()
 		_, err = io.Copy(io.Discard, b)
-		if failure(t, err); !errors.Is(err, context.DeadlineExceeded) {
+		if asError(t, err); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("without bounds: %v", err)
 		}
 	})
@@ -170,7 +170,7 @@ func TestDownloadLimit(t *testing.T) {
 					t.Errorf("chunks %v, %d over: %v", chunks, extra, err)
 				}
 				if !ok {
-					failure(t, err)
+					asError(t, err)
 				}
 				if len(s.seen()) != 1 {
 					t.Errorf("%d requests", len(s.seen()))
@@ -253,7 +253,7 @@ func TestCancelAndClose(t *testing.T) {
 					})
 					start := time.Now()
 					_, err = io.Copy(io.Discard, b)
-					failure(t, err)
+					asError(t, err)
 					if time.Since(start) != soon {
 						t.Errorf("took %v", time.Since(start))
 					}
@@ -277,7 +277,7 @@ func TestCancelAndClose(t *testing.T) {
 		}
 		b.Close()
 		_, err = b.Read(make([]byte, 1))
-		if failure(t, err); !errors.Is(err, os.ErrClosed) {
+		if asError(t, err); !errors.Is(err, os.ErrClosed) {
 			t.Errorf("Read after Close: %v", err)
 		}
 	})
@@ -321,7 +321,7 @@ func TestNothingIsLeftOver(t *testing.T) {
 		}
 		c.Idle = time.Second
 		_, _, _, err := download(t, c, get("https://releases.example.com/stall"))
-		failure(t, err)
+		asError(t, err)
 	})
 }
 

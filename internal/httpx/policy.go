@@ -81,7 +81,7 @@ func (t *trail) follow(req *http.Request, via []*http.Request) error {
 		}
 	}
 	if err != nil {
-		return permanentError{&redirectError{from: t.f.secrets.url(from), to: t.f.secrets.url(req.URL), err: err}}
+		return permanentError{&redirectError{to: t.f.secrets.url(req.URL), err: err}}
 	}
 	t.url = req.URL
 	return nil

@@ -137,7 +137,7 @@ func TestRefusedRedirects(t *testing.T) {
 		wraps    error
 		text     string // the reason, in the text
 	}{
-		{"http://registry.example.com/x" + q, fault.ErrInsecure, "from https://registry.example.com/v1/start?... to http://registry.example.com/x?... refused: insecure: the URL is http, not https; set AllowHTTP"},
+		{"http://registry.example.com/x" + q, fault.ErrInsecure, "https://registry.example.com/v1/start?...: HTTP status 302: redirect to http://registry.example.com/x?... refused: insecure: the URL is http, not https; set AllowHTTP"},
 		{"ftp://registry.example.com/x" + q, fault.ErrInsecure, `URL scheme "ftp"`},
 		{"file:///etc/passwd", fault.ErrInsecure, `URL scheme "file"`},
 		{"data:text/plain,hunter2", fault.ErrInsecure, `URL scheme "data"`},
@@ -180,7 +180,7 @@ func TestRefusedRedirects(t *testing.T) {
 		r := get(start + "?q=query-value")
 		r.TokenFor = home
 		_, err := c.Get(t.Context(), r)
-		e := failure(t, err)
+		e := asError(t, err)
 		if len(s.seen()) != 1 || e.Attempts != 1 || e.Status != 302 {
 			t.Errorf("%.60q: %d requests, %+v", test.location, len(s.seen()), e)
 		}
@@ -212,7 +212,7 @@ func TestRedirectLimit(t *testing.T) {
 		r := get(start)
 		r.Redirects = limit
 		_, err := client(t, s).Get(t.Context(), r)
-		e := failure(t, err)
+		e := asError(t, err)
 		if n := len(s.seen()); n != follows+1 || e.Attempts != 1 || !strings.Contains(err.Error(), fmt.Sprintf("more than %d redirects", follows)) {
 			t.Errorf("limit %d: %d requests; %v", limit, n, err)
 		}
@@ -229,7 +229,7 @@ func TestRedirectLimit(t *testing.T) {
 	}
 	s := serve(redirect(start))
 	_, err := client(t, s).Get(t.Context(), get(start))
-	if failure(t, err); len(s.seen()) != 11 {
+	if asError(t, err); len(s.seen()) != 11 {
 		t.Errorf("a loop made %d requests", len(s.seen()))
 	}
 }
@@ -310,7 +310,7 @@ func TestUserInformationInTheURL(t *testing.T) {
 	}
 	c.AllowHTTP = true
 	_, err := c.Get(t.Context(), get("http://user:hunter2@registry.example.com/"))
-	if failure(t, err); !errors.Is(err, fault.ErrInsecure) || len(s.seen()) != 3 {
+	if asError(t, err); !errors.Is(err, fault.ErrInsecure) || len(s.seen()) != 3 {
 		t.Errorf("a password over http: %v", err)
 	}
 	leaks(t, err.Error())
@@ -377,7 +377,7 @@ func TestRefusedRedirectAfterAWait(t *testing.T) {
 			s := serve(status(503, "", "Retry-After: 5"), status(302, "", "Location: "+location, "Retry-After: "+after))
 			_, err := client(t, s).Get(t.Context(), get(start))
 			want := map[string]time.Duration{"7": 7 * time.Second}[after]
-			if e := failure(t, err); e.Status != 302 || e.RetryAfter != want {
+			if e := asError(t, err); e.Status != 302 || e.RetryAfter != want {
 				t.Errorf("%s: status %d, wait %v, want %v", location, e.Status, e.RetryAfter, want)
 			}
 		})

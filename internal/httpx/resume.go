@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/weburl"
 )
@@ -21,7 +22,7 @@ const atOnce = 64 << 10
 
 // resume takes the transfer up again after err broke it. It returns nil when
 // reading can go on, io.EOF when it turns out that nothing was missing, and an
-// *Error otherwise.
+// *failure.RequestError otherwise.
 func (b *Body) resume(err error) error {
 	for {
 		if context.Cause(b.ctx) == errClosed {
@@ -46,14 +47,14 @@ func (b *Body) resume(err error) error {
 		if err = b.reopen(); err == nil || err == io.EOF {
 			return err
 		}
-		if isA[*Error](err) {
+		if isA[*failure.RequestError](err) {
 			return err
 		}
 	}
 }
 
 // reopen asks for what is missing and makes the answer the present stream. An
-// error that is no *Error means that the new stream broke before it brought
+// error that is no *failure.RequestError means that the new stream broke before it brought
 // anything new.
 func (b *Body) reopen() error {
 	f, err := newFetch(b.ctx, b.client, &b.req, false)

@@ -177,7 +177,7 @@ func TestResumeOfAnotherFile(t *testing.T) {
 				f.rest = test.answer(&f)
 				s := serve(f.handler)
 				got, _, b, err := download(t, client(t, s), get(pkg))
-				e := failure(t, err)
+				e := asError(t, err)
 				if !errors.Is(err, fault.ErrChanged) || b.Resumes() != 0 || len(s.seen()) != 2 {
 					t.Errorf("%d requests, %d resumes: %v", len(s.seen()), b.Resumes(), err)
 				}
@@ -327,7 +327,7 @@ func TestResumeBudget(t *testing.T) {
 					same(t, got, data)
 					return
 				}
-				if e := failure(t, err); e.Attempts != test.attempts {
+				if e := asError(t, err); e.Attempts != test.attempts {
 					t.Errorf("%d attempts in the error, want %d: %v", e.Attempts, test.attempts, err)
 				}
 				same(t, got, data[:len(got)])
@@ -355,7 +355,7 @@ func TestResumeBudget(t *testing.T) {
 					return f.handler(answered-1, r)
 				})
 				_, _, _, err := download(t, client(t, s), get(pkg))
-				if e := failure(t, err); e.Attempts != 3 || len(s.seen()) != 3 {
+				if e := asError(t, err); e.Attempts != 3 || len(s.seen()) != 3 {
 					t.Errorf("%d requests, %v", len(s.seen()), err)
 				}
 			})
@@ -370,7 +370,7 @@ func TestResumeBudget(t *testing.T) {
 				return f.handler(n, r)
 			})
 			_, _, b, err := download(t, client(t, s), get(pkg))
-			if e := failure(t, err); e.Attempts != 3 || len(s.seen()) != 3 || !errors.Is(err, errReset) || b.Resumes() != 2 {
+			if e := asError(t, err); e.Attempts != 3 || len(s.seen()) != 3 || !errors.Is(err, errReset) || b.Resumes() != 2 {
 				t.Errorf("%d requests, %d resumes, %v", len(s.seen()), b.Resumes(), err)
 			}
 		})
@@ -384,7 +384,7 @@ func TestResumeBudget(t *testing.T) {
 				return f.handler(n, r)
 			})
 			_, _, b, err := download(t, client(t, s), get(pkg))
-			if e := failure(t, err); e.Attempts != 3 || len(s.seen()) != 3 || b.Resumes() != 0 {
+			if e := asError(t, err); e.Attempts != 3 || len(s.seen()) != 3 || b.Resumes() != 0 {
 				t.Errorf("%d requests, %d resumes, %v", len(s.seen()), b.Resumes(), err)
 			}
 		})
@@ -423,7 +423,7 @@ func TestResumeWaits(t *testing.T) {
 		}
 		defer b.Close()
 		_, err = io.Copy(io.Discard, b)
-		if failure(t, err); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != 0 {
+		if asError(t, err); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != 0 {
 			t.Errorf("after %v: %v", time.Since(start), err)
 		}
 	})
@@ -570,7 +570,7 @@ func TestTransportThatIgnoresItsContext(t *testing.T) {
 		c := client(t, serve(late))
 		c.Retries = -1
 		_, _, _, err := download(t, c, get(pkg))
-		if failure(t, err); !errors.Is(err, os.ErrDeadlineExceeded) || closed != 1 {
+		if asError(t, err); !errors.Is(err, os.ErrDeadlineExceeded) || closed != 1 {
 			t.Errorf("%v, closed %d times", err, closed)
 		}
 
@@ -585,7 +585,7 @@ func TestTransportThatIgnoresItsContext(t *testing.T) {
 		}
 		time.AfterFunc(time.Second, func() { b.Close() })
 		_, err = io.Copy(io.Discard, b)
-		if failure(t, err); !errors.Is(err, os.ErrClosed) || closed != 2 {
+		if asError(t, err); !errors.Is(err, os.ErrClosed) || closed != 2 {
 			t.Errorf("%v, closed %d times", err, closed)
 		}
 	})
@@ -616,7 +616,7 @@ func TestResumeWithAFailingSource(t *testing.T) {
 		if _, ok := errors.AsType[*auth.SourceError](err); !ok || len(s.seen()) != 1 {
 			t.Errorf("%d requests, %v", len(s.seen()), err)
 		}
-		failure(t, err)
+		asError(t, err)
 	})
 }
 
@@ -648,7 +648,7 @@ func FuzzResume(f *testing.F) {
 			c.Retries = 1
 			got, _, b, err := download(t, c, get(pkg))
 			if err != nil {
-				failure(t, err)
+				asError(t, err)
 			}
 			if len(got) < 70_000 || !bytes.Equal(got[:70_000], data[:70_000]) || b.Size >= 0 && int64(len(got)) > b.Size {
 				t.Errorf("%d bytes of %d", len(got), b.Size)

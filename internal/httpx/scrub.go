@@ -123,7 +123,7 @@ func (x secrets) scrub(err error) error {
 	case permanentError:
 		return x.scrub(e.error)
 	case *redirectError:
-		return &redirectError{e.from, e.to, x.scrub(e.err)}
+		return &redirectError{e.to, x.scrub(e.err)}
 	case *statusError, *endedError:
 		return err // made of clean parts
 	}

@@ -43,11 +43,11 @@ func TestTokenInAddress(t *testing.T) {
 			r := get(start)
 			r.TokenFor = home
 			_, err = c.Get(t.Context(), r)
-			if e := failure(t, err); e.URL != test.want {
+			if e := asError(t, err); e.URL != test.want {
 				t.Errorf("%s: URL %q, want %q", test.location, e.URL, test.want)
 			}
 			_, err = c.Open(t.Context(), r)
-			shown := out.String() + failure(t, err).Error()
+			shown := out.String() + asError(t, err).Error()
 			if strings.Contains(shown, test.token) || strings.Contains(shown, "%2Fb") || !strings.Contains(shown, test.want) {
 				t.Errorf("%s: %s", test.location, shown)
 			}

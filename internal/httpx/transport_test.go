@@ -138,7 +138,7 @@ func TestCertificates(t *testing.T) {
 	}
 
 	_, err := withRoots(&tls.Config{RootCAs: x509.NewCertPool()}).Get(t.Context(), get(srv.URL+"/x?sig=sig-value"))
-	e := failure(t, err)
+	e := asError(t, err)
 	var unknown x509.UnknownAuthorityError
 	if !errors.As(err, &unknown) || unknown.Cert == nil || e.Attempts != 1 {
 		t.Errorf("unknown authority: %v", err)
@@ -152,7 +152,7 @@ func TestCertificates(t *testing.T) {
 
 	_, err = withRoots(&tls.Config{RootCAs: srv.roots, ServerName: "other.test"}).Get(t.Context(), get(srv.URL))
 	var hostname x509.HostnameError
-	if e := failure(t, err); !errors.As(err, &hostname) || e.Attempts != 1 || strings.Contains(err.Error(), "RootCAs") {
+	if e := asError(t, err); !errors.As(err, &hostname) || e.Attempts != 1 || strings.Contains(err.Error(), "RootCAs") {
 		t.Errorf("wrong name: %v", err)
 	}
 	if n := requests.Load(); n != 1 {
@@ -167,7 +167,7 @@ func TestClientCertificate(t *testing.T) {
 		io.WriteString(w, r.TLS.PeerCertificates[0].Subject.CommonName)
 	}, &tls.Config{ClientAuth: tls.RequireAnyClientCert})
 	_, err := (&httpx.Client{HTTP: &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: srv.roots}}}}).Get(t.Context(), get(srv.URL))
-	if e := failure(t, err); e.Attempts != 1 || !strings.Contains(err.Error(), "certificate required") {
+	if e := asError(t, err); e.Attempts != 1 || !strings.Contains(err.Error(), "certificate required") {
 		t.Errorf("without one: %v", err)
 	}
 	mine, _ := authority(t)
@@ -186,7 +186,7 @@ func TestPlainHTTPWhereTLSIsExpected(t *testing.T) {
 	t.Cleanup(srv.Close)
 	c := &httpx.Client{HTTP: srv.Client()}
 	_, err := c.Get(t.Context(), get("https"+strings.TrimPrefix(srv.URL, "http")))
-	if e := failure(t, err); e.Attempts != 1 || !errors.Is(err, http.ErrSchemeMismatch) {
+	if e := asError(t, err); e.Attempts != 1 || !errors.Is(err, http.ErrSchemeMismatch) {
 		t.Errorf("error %v", err)
 	}
 }

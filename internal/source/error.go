@@ -8,37 +8,30 @@ import (
 	"net/http"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/httpx"
 	"github.com/tofureg/tofureg/provider"
 )
 
-// Failed makes the error of a job, a *provider.Error; nil of nil. What a request tells
-// about itself moves into the fields, so that the text has it once.
+// Failed makes the error of an operation; nil of nil.
 func Failed(op, subject string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if _, ok := errors.AsType[*provider.Error](err); ok {
+	if e, ok := err.(*failure.Error); ok && e.Op == op {
 		return err
 	}
-	e := &provider.Error{Op: op, Subject: subject, Err: err}
-	if inner, ok := err.(*httpx.Error); ok {
-		e.URL, e.Status, e.RetryAfter = inner.URL, inner.Status, inner.RetryAfter
-		e.HadToken, e.Attempts, e.Err = inner.HadToken, inner.Attempts, inner.Err
-	}
-	return e
+	return &failure.Error{Op: op, Subject: subject, Err: err}
 }
 
 // Missing is err, and also provider.ErrNoFile if it is the answer that the file which a
 // package names does not exist.
 func Missing(err error) error {
-	inner, ok := err.(*httpx.Error)
+	inner, ok := err.(*failure.RequestError)
 	if !ok || !errors.Is(inner.Err, provider.ErrNotFound) {
 		return err
 	}
-	e := *inner
-	e.Err = &noFile{inner.Err}
-	return &e
+	return inner.Because(&noFile{inner.Err})
 }
 
 type noFile struct{ error }
@@ -46,7 +39,7 @@ type noFile struct{ error }
 func (e *noFile) Unwrap() []error { return []error{e.error, provider.ErrNoFile} }
 
 // PerhapsUnknown adds to an answer of 500 what it often means.
-func PerhapsUnknown(e *httpx.Error, what string) *httpx.Error {
+func PerhapsUnknown(e *failure.RequestError, what string) *failure.RequestError {
 	if e.Status != http.StatusInternalServerError {
 		return e
 	}

@@ -1,18 +1,14 @@
 package source_test
 
 import (
-	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/source"
-	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -21,21 +17,17 @@ func TestFailed(t *testing.T) {
 	if err := source.Failed("find", "it", nil); err != nil {
 		t.Errorf("of nil: %v", err)
 	}
-	request := &httpx.Error{URL: "https://example.com/", Status: 503, RetryAfter: time.Second, HadToken: true, Attempts: 3, Err: io.ErrUnexpectedEOF}
-	want := provider.Error{
-		Op: "find", Subject: "it", URL: request.URL, Status: 503, RetryAfter: time.Second, HadToken: true, Attempts: 3, Err: io.ErrUnexpectedEOF,
-	}
+	request := &failure.RequestError{URL: "https://example.com/", Status: 503, Attempts: 3, Err: io.ErrUnexpectedEOF}
 	err := source.Failed("find", "it", request)
-	if e, ok := err.(*provider.Error); !ok || *e != want {
+	if e, ok := err.(*failure.Error); !ok || *e != (failure.Error{Op: "find", Subject: "it", Err: request}) {
 		t.Errorf("of a request: %#v", err)
 	}
-	if again := source.Failed("fetch", "another", fmt.Errorf("about it: %w", err)); !errors.Is(again, err) || again.Error() != "about it: "+err.Error() {
+	if again := source.Failed("find", "it", err); again != err {
 		t.Errorf("of its own: %v", again)
 	}
-	// The request of something else keeps its place.
-	wrapped := fmt.Errorf("discovery: %w", request)
-	if e, ok := source.Failed("find", "it", wrapped).(*provider.Error); !ok || *e != (provider.Error{Op: "find", Subject: "it", Err: wrapped}) {
-		t.Errorf("of a wrapped one: %#v", e)
+	inner := &failure.Error{Op: "discover services of", Subject: "host", Err: request}
+	if e, ok := source.Failed("find", "it", inner).(*failure.Error); !ok || e.Err != inner {
+		t.Errorf("of another operation: %#v", e)
 	}
 }
 

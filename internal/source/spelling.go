@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/httpx"
 )
 
@@ -76,9 +77,9 @@ func (s *Spellings[A]) Of(a A, v addrs.Version) string {
 // [httpx.Refusal], explain turns the first refusal into the reason for it. In doing so it
 // may come to know the list, and the spelling there has not been tried yet; only if that
 // is refused as well, the reason is what Ask returns.
-func Ask[A comparable, T any](s *Spellings[A], a A, v addrs.Version, ask func(text string) (T, error), explain func(*httpx.Error) error) (T, error) {
+func Ask[A comparable, T any](s *Spellings[A], a A, v addrs.Version, ask func(text string) (T, error), explain func(*failure.RequestError) error) (T, error) {
 	texts := slices.Compact([]string{s.Of(a, v), v.String()})
-	var first *httpx.Error
+	var first *failure.RequestError
 	for _, text := range texts {
 		got, err := ask(text)
 		refused := httpx.Refusal(err)

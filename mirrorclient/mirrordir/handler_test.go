@@ -20,6 +20,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
@@ -501,8 +502,8 @@ func TestHandlerOfFailing(t *testing.T) {
 		err    error
 		status int
 	}{
-		"not found":    {&provider.Error{Op: "list versions of", Subject: "x", URL: "https://secret.example", Err: provider.ErrNotFound}, 404},
-		"unauthorised": {&provider.Error{Op: "list versions of", Subject: "x", URL: "https://secret.example", Status: 401, Err: provider.ErrUnauthorized}, 502},
+		"not found":    {&provider.Error{Op: "list versions of", Subject: "x", Err: &failure.RequestError{URL: "https://secret.example", Err: provider.ErrNotFound}}, 404},
+		"unauthorised": {&provider.Error{Op: "list versions of", Subject: "x", Err: &failure.RequestError{URL: "https://secret.example", Status: 401, Err: provider.ErrUnauthorized}}, 502},
 		"plain":        {errors.New("dial tcp secret.example"), 502},
 	} {
 		w := ask(&mirrordir.Handler{Source: failing{test.err}}, "GET", "/"+home+"/index.json")

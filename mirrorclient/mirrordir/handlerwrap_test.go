@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -94,7 +95,7 @@ func fetch(h http.Handler, name string) (status int, body string) {
 func TestHandlerLogLevels(t *testing.T) {
 	t.Parallel()
 	m, _, _, _ := filled(t)
-	broken := &provider.Error{Op: "list versions of", Subject: "x", Status: 500, Attempts: 1, Err: errors.New("status 500")}
+	broken := &provider.Error{Op: "list versions of", Subject: "x", Err: &failure.RequestError{Status: 500, Attempts: 1, Err: errors.New("status 500")}}
 	sumless, src := newRegistry(t)
 	sumless.AddFault(regtest.Fault{Kind: regtest.Sums, Status: 404})
 	unproven, unprovenSrc := newRegistry(t)

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
@@ -257,8 +258,8 @@ func soakError(t *testing.T, err error, ctx context.Context) string {
 	if _, ok := errors.AsType[*checksum.MismatchError](err); ok {
 		return "error: mismatch"
 	}
-	if typed.Status != 0 && typed.Status != http.StatusOK {
-		return fmt.Sprint("error: status ", typed.Status)
+	if request, ok := errors.AsType[*failure.RequestError](err); ok && request.Status/100 > 2 {
+		return fmt.Sprint("error: status ", request.Status)
 	}
 	return "error: " + typed.Op
 }

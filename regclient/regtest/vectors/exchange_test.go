@@ -10,6 +10,7 @@ import (
 
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
 )
@@ -87,9 +88,7 @@ func answerKind(err error) string {
 		}
 	}
 	status := 0
-	if e, ok := errors.AsType[*provider.Error](err); ok {
-		status = e.Status
-	} else if e, ok := errors.AsType[*disco.Error](err); ok {
+	if e, ok := errors.AsType[*failure.RequestError](err); ok {
 		status = e.Status
 	}
 	switch {

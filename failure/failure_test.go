@@ -1,0 +1,51 @@
+package failure_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/fault"
+)
+
+func TestErrorText(t *testing.T) {
+	t.Parallel()
+	const url = "https://registry.example.com/v1"
+	find := func(r failure.RequestError) error {
+		r.URL = url
+		return &failure.Error{Op: "find", Subject: "x", Err: &r}
+	}
+	for _, test := range []struct {
+		err  error
+		want string
+	}{
+		{&failure.Error{Op: "fetch", Err: io.EOF}, "fetch: EOF"},
+		{&failure.Error{Op: "find"}, "find: unknown cause"},
+		{&failure.Error{Op: "find", Err: errors.Join(io.EOF, io.ErrNoProgress)}, "find: EOF; multiple Read calls return no data or error"},
+		{find(failure.RequestError{Status: 404, Err: fault.ErrNotFound}), "find x: " + url + ": HTTP status 404: not found"},
+		{find(failure.RequestError{Status: 200, Err: io.EOF, Attempts: 1}), "find x: " + url + ": EOF"},
+		{find(failure.RequestError{Err: io.EOF, Attempts: 3}), "find x: " + url + ": EOF (3 attempts)"},
+		{find(failure.RequestError{Status: 401, Err: fault.ErrUnauthorized}), "find x: " + url + ": HTTP status 401: unauthorized (no token was sent)"},
+		{find(failure.RequestError{Status: 401, HadToken: true, Attempts: 2, Err: fault.ErrUnauthorized}), "find x: " + url + ": HTTP status 401: unauthorized (a token was sent, 2 attempts)"},
+		{&failure.Error{Op: "list versions of", Subject: "y", Err: find(failure.RequestError{Status: 500, Err: io.EOF})}, "list versions of y: find x: " + url + ": HTTP status 500: EOF"},
+	} {
+		if got := test.err.Error(); got != test.want {
+			t.Errorf("Error()\n got %s\nwant %s", got, test.want)
+		}
+	}
+}
+
+func TestChain(t *testing.T) {
+	t.Parallel()
+	request := &failure.RequestError{Status: 429, RetryAfter: time.Minute, Err: fault.ErrTooLarge}
+	wrapped := fmt.Errorf("outer: %w", &failure.Error{Op: "find", Err: request})
+	if e, ok := errors.AsType[*failure.RequestError](wrapped); !ok || e.RetryAfter != time.Minute || !errors.Is(wrapped, fault.ErrTooLarge) {
+		t.Errorf("errors.As and errors.Is do not see into %v", wrapped)
+	}
+	if e := request.Because(io.EOF); e.Status != 429 || e.Err != io.EOF || request.Err != fault.ErrTooLarge {
+		t.Errorf("Because(EOF) = %+v, and the request is %+v", e, request)
+	}
+}
