@@ -86,15 +86,10 @@ func (p *Package) String() string {
 // [verify.Policy.Judge] reads. Sums and Signature are nil: a [Fetcher] fetches
 // them.
 func (p *Package) Evidence() verify.Evidence {
-	hashes := slices.Clone(p.Hashes[p.Platform])
-	if !p.SHA256.IsZero() {
-		hashes = append(hashes, p.SHA256)
-	}
-	slices.SortFunc(hashes, checksum.Hash.Compare)
 	return verify.Evidence{
 		Filename:     p.Filename,
 		Size:         p.Size,
-		Hashes:       slices.Compact(hashes),
+		Hashes:       checksum.Sorted(p.Hashes[p.Platform], []checksum.Hash{p.SHA256}),
 		OthersStated: p.statesOthers(),
 		Keys:         slices.Clone(p.Keys),
 		MustBeSigned: p.MustBeSigned,

@@ -1,12 +1,9 @@
 package verify
 
-import (
-	"errors"
-)
+import "errors"
 
 // What can keep a package from being accepted. Each refusal wraps the one of these
-// that is its cause, unless it is a plain [*checksum.MismatchError], [*checksum.SizeError] or
-// [*SumsError].
+// that is its cause, or is a [checksum.ErrMismatch] or a [*SumsError].
 var (
 	// ErrUnchecked: nothing states a hash of the archive that could be compared.
 	// [Policy.AllowUnchecked] accepts such packages, except those whose only stated
@@ -57,7 +54,8 @@ var (
 	ErrFilename = errors.New("unexpected file name")
 
 	// ErrNotAccepted: none of the hashes that [Policy.Accept] lists is one of the
-	// package. It comes with a [*checksum.MismatchError].
+	// package. It comes with a [*checksum.MismatchError], so it is a
+	// [checksum.ErrMismatch] too.
 	ErrNotAccepted = errors.New("no accepted hash matches")
 
 	// ErrBadKey: a public key cannot be read.

@@ -1,10 +1,8 @@
 package verify
 
 import (
-	"context"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -16,50 +14,6 @@ const (
 	fromSource = "hashes stated by the source"
 	fromAccept = "accepted hashes"
 )
-
-// Archive describes a zip archive that is to be judged.
-type Archive struct {
-	Size int64         // in bytes
-	ZH   checksum.Hash // of exactly these bytes
-
-	// H1 computes both h1 hashes of the archive, as [checksum.H1Zip] does. It reads the
-	// whole content, so JudgeArchive calls it at most once and only if the ZH does not
-	// refute the archive.
-	H1 func(ctx context.Context) (packed, tree checksum.Hash, err error)
-
-	// WantH1 has the h1 hashes computed also if the policy does not need them.
-	WantH1 bool
-}
-
-// JudgeArchive decides whether p accepts an archive, and returns how far the archive is to
-// be trusted. The caller must use exactly the bytes that were hashed: neither a file that
-// other users can write, nor a second download.
-//
-// The chain that it closes is: signature of the SHA256SUMS document; its line for
-// ev.Filename; the zh of the bytes; the hashes that the source states. With
-// [Policy.Accept] the chain is: accepted hash, hash of the bytes.
-//
-// The error is that of a.H1, a [*checksum.MismatchError], a [*checksum.SizeError], a
-// [*SumsError] or one of the variables of this package. After an error the archive must
-// not be used.
-func (p Policy) JudgeArchive(ctx context.Context, ev Evidence, a Archive) (*Report, error) {
-	return p.judgeArchive(ctx, ev, a, sync.OnceValues(func() (CheckedSums, error) { return p.CheckSums(ev) }))
-}
-
-func (p Policy) judgeArchive(ctx context.Context, ev Evidence, a Archive, sums func() (CheckedSums, error)) (*Report, error) {
-	local := []checksum.Hash{a.ZH}
-	needsH1 := p.NeedsH1(ev, a.ZH)
-	// To inflate what the zh refutes is neither worth the time nor safe.
-	report, err := p.judge(ev, a.Size, local, sums, needsH1)
-	if err != nil || !needsH1 && !a.WantH1 {
-		return report, err
-	}
-	packed, tree, err := a.H1(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return p.judge(ev, a.Size, append(local, packed, tree), sums, false)
-}
 
 // Judge decides about a package by hashes that were computed before, or of a directory.
 // size is in bytes, negative for a directory. Judge reads nothing but the clock. For an

@@ -1,10 +1,6 @@
 package verify
 
 import (
-	"context"
-	"fmt"
-	"io"
-	"sync"
 	"time"
 
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -102,61 +98,6 @@ type Policy struct {
 // NeedsEvidence reports whether Judge looks at Sums and Signature. If not, they need
 // not be fetched.
 func (p Policy) NeedsEvidence() bool { return p.Accept == nil || p.RequireSignature }
-
-// NeedsH1 reports whether Judge needs an h1 of the package to decide on ev, given the
-// hashes computed so far. An h1 costs inflating the whole archive, while a zh comes by
-// the way: who has the zh should say so, since without it NeedsH1 must answer true
-// for a lock file that has hashes of both schemes.
-func (p Policy) NeedsH1(ev Evidence, local ...checksum.Hash) bool {
-	if checksum.HasScheme(local, checksum.SchemeH1) {
-		return false
-	}
-	if p.Accept != nil {
-		return checksum.HasScheme(p.Accept, checksum.SchemeH1) && !checksum.Overlap(p.Accept, local)
-	}
-	if len(ev.Sums) > 0 || !p.allowsUnsigned(ev) {
-		return false // SHA256SUMS has a zh, and without it the package is refused
-	}
-	return checksum.HasScheme(ev.Hashes, checksum.SchemeH1) && !checksum.HasScheme(ev.Hashes, checksum.SchemeZH)
-}
-
-// Check computes the hashes that p needs of the zip archive in the first size bytes
-// of zip, the zh always, an h1 only where [Policy.NeedsH1], and then judges. The
-// caller must not use other bytes than those it had checked: neither a file that
-// others can write, nor a second download.
-//
-// Its errors are those of [Policy.Judge], those of [checksum.H1Zip],
-// [checksum.ErrTooLarge] for an archive above Limits.Package, those of zip, and that of ctx if this ends before all
-// hashes are computed.
-func (p Policy) Check(ctx context.Context, ev Evidence, zip io.ReaderAt, size int64) (*Report, error) {
-	if limit := p.Limits.Effective().Package; size > limit {
-		return nil, fmt.Errorf("package %w: %d bytes, %d are allowed", checksum.ErrTooLarge, size, limit)
-	}
-	sums, wait := p.startSums(ev)
-	defer wait()
-	r := io.NewSectionReader(zip, 0, size)
-	computed, err := checksum.ZH(ctx, r)
-	if n, _ := r.Seek(0, io.SeekCurrent); err == nil && n != size {
-		err = fmt.Errorf("%d bytes of %d: %w", n, size, io.ErrUnexpectedEOF)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading the package: %w", err)
-	}
-	h1 := func(ctx context.Context) (packed, tree checksum.Hash, err error) {
-		return checksum.H1Zip(ctx, zip, size, p.Limits)
-	}
-	return p.judgeArchive(ctx, ev, Archive{Size: size, ZH: computed, H1: h1}, sums)
-}
-
-// startSums checks the sums while the package is read. The caller must wait.
-func (p Policy) startSums(ev Evidence) (sums func() (CheckedSums, error), wait func()) {
-	at := p.now() // the caller's code must not run, or panic, in another goroutine
-	p.Now = func() time.Time { return at }
-	sums = sync.OnceValues(func() (CheckedSums, error) { return p.CheckSums(ev) })
-	var wg sync.WaitGroup
-	wg.Go(func() { sums() })
-	return sums, wg.Wait
-}
 
 // pinned reports whether p says whose signatures count.
 func (p Policy) pinned() bool { return p.Keys != nil || p.Fingerprints != nil }

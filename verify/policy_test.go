@@ -294,6 +294,12 @@ func TestMismatchTellsEvidence(t *testing.T) {
 	if diff := cmp.Diff(want, mismatch, cmp.Comparer(func(a, b checksum.Hash) bool { return a == b })); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	_, sizeErr := p.check(verify.Policy{}, p.with(func(ev *verify.Evidence) { ev.Size++ }))
+	for what, err := range map[string]error{"not accepted": err, "size": sizeErr} {
+		if !errors.Is(err, checksum.ErrMismatch) {
+			t.Errorf("%s: %v is no ErrMismatch", what, err)
+		}
+	}
 	long := &checksum.MismatchError{Source: "x", Want: []checksum.Hash{p.zh, p.h1, p.h1, p.hT, p.other, wrongHash}}
 	if s := long.Error(); !strings.Contains(s, "2 more") || strings.Contains(s, wrongHash.String()) || !strings.HasSuffix(s, "got none") || strings.Count(s, p.h1.String()) != 1 {
 		t.Errorf("error %q", s)
@@ -565,30 +571,27 @@ func TestNeeds(t *testing.T) {
 		name     string
 		policy   verify.Policy
 		ev       verify.Evidence
-		local    []checksum.Hash
-		h1       bool
-		evidence bool
+		h1       bool // is computed
+		evidence bool // is needed
 	}{
-		{"strict", verify.Policy{}, p.ev, nil, false, true},
-		{"strict, refused anyway", verify.Policy{}, h1Stated, nil, false, true},
-		{"unsigned, h1 stated", unsignedAllowed, h1Stated, nil, true, true},
-		{"unsigned, h1 stated, zh computed", unsignedAllowed, h1Stated, []checksum.Hash{p.zh}, true, true},
-		{"unsigned, h1 stated, h1 computed", unsignedAllowed, h1Stated, []checksum.Hash{p.zh, p.h1}, false, true},
-		{"unsigned, both stated", unsignedAllowed, bothStated, nil, false, true},
-		{"unsigned, sums", unsignedAllowed, p.with(func(ev *verify.Evidence) { unsigned(ev); ev.Hashes = []checksum.Hash{p.h1} }), nil, false, true},
-		{"pinned", verify.Policy{AllowUnsigned: true, Fingerprints: []string{p.fpr}}, h1Stated, nil, false, true},
-		{"lock with zh", lock(p.zh), p.ev, nil, false, false},
-		{"lock with h1", lock(p.h1), p.ev, nil, true, false},
-		{"lock with both, nothing known yet", lock(p.zh, p.h1), p.ev, nil, true, false},
-		{"lock with both, zh fits", lock(p.zh, p.h1), p.ev, []checksum.Hash{p.zh}, false, false},
-		{"lock with both, zh does not fit", lock(p.other, p.h1), p.ev, []checksum.Hash{p.zh}, true, false},
-		{"lock with zh only, does not fit", lock(p.other), p.ev, []checksum.Hash{p.zh}, false, false},
-		{"empty lock", lock([]checksum.Hash{}...), p.ev, []checksum.Hash{p.zh}, false, false},
-		{"lock and signature", verify.Policy{Accept: []checksum.Hash{p.zh}, RequireSignature: true}, p.ev, nil, false, true},
+		{"strict", verify.Policy{}, p.ev, false, true},
+		{"strict, refused anyway", verify.Policy{}, h1Stated, false, true},
+		{"unsigned, h1 stated", unsignedAllowed, h1Stated, true, true},
+		{"unsigned, both stated", unsignedAllowed, bothStated, false, true},
+		{"unsigned, sums", unsignedAllowed, p.with(func(ev *verify.Evidence) { unsigned(ev); ev.Hashes = []checksum.Hash{p.h1} }), false, true},
+		{"must be signed", unsignedAllowed, p.with(func(ev *verify.Evidence) { bare(ev); ev.Hashes, ev.MustBeSigned = []checksum.Hash{p.h1}, true }), false, true},
+		{"pinned", verify.Policy{AllowUnsigned: true, Fingerprints: []string{p.fpr}}, h1Stated, false, true},
+		{"lock with zh", lock(p.zh), p.ev, false, false},
+		{"lock with h1", lock(p.h1), p.ev, true, false},
+		{"lock with both, zh fits", lock(p.zh, p.h1), p.ev, false, false},
+		{"lock with both, zh does not fit", lock(p.other, p.h1), p.ev, true, false},
+		{"lock with zh only, does not fit", lock(p.other), p.ev, false, false},
+		{"empty lock", lock([]checksum.Hash{}...), p.ev, false, false},
+		{"lock and signature", verify.Policy{Accept: []checksum.Hash{p.zh}, RequireSignature: true}, p.ev, false, true},
 	}
 	for _, tt := range tests {
-		if got := tt.policy.NeedsH1(tt.ev, tt.local...); got != tt.h1 {
-			t.Errorf("%s: NeedsH1 is %v", tt.name, got)
+		if _, inflated, _ := p.judgeArchive(t.Context(), tt.policy, tt.ev, false); inflated > 1 || (inflated == 1) != tt.h1 {
+			t.Errorf("%s: JudgeArchive inflates %d times, want it: %v", tt.name, inflated, tt.h1)
 		}
 		if got := tt.policy.NeedsEvidence(); got != tt.evidence {
 			t.Errorf("%s: NeedsEvidence is %v", tt.name, got)

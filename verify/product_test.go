@@ -2,7 +2,6 @@ package verify_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -206,37 +205,37 @@ func trySituation(t *testing.T, p *pack, s situation) (accepted int) {
 			accepted++
 		}
 	}
-	// Check computes no more than it needs, and no less.
-	r, err := s.policy.Check(t.Context(), s.ev, bytes.NewReader(p.zip), size)
-	local := []checksum.Hash{p.zh}
-	if s.policy.NeedsH1(s.ev, p.zh) {
-		local = full
-	}
-	if trust, ok := expect(s, local); !sameVerdict(r, err, trust, ok) {
-		t.Errorf("%s, checked: %+v, %v; want %v, %v", s.name, r, err, trust, ok)
-	}
-	if _, ok := expect(s, full); ok && err != nil {
-		t.Errorf("%s: refused for want of a hash: %v", s.name, err)
-	}
-	tryWanted(t, p, s, err == nil)
+	tryArchive(t, p, s)
 	tryOffer(t, p, s)
 	return accepted
 }
 
-// tryWanted has JudgeArchive compute all hashes.
-func tryWanted(t *testing.T, p *pack, s situation, checked bool) {
-	inflated := 0
-	a := verify.Archive{Size: int64(len(p.zip)), ZH: p.zh, WantH1: true, H1: func(context.Context) (packed, tree checksum.Hash, err error) {
-		inflated++
-		return p.h1, p.hT, nil
-	}}
-	r, err := s.policy.JudgeArchive(t.Context(), s.ev, a)
-	trust, ok := expect(s, []checksum.Hash{p.zh, p.h1, p.hT})
-	if !sameVerdict(r, err, trust, ok) {
-		t.Errorf("%s, with h1: %+v, %v; want %v, %v", s.name, r, err, trust, ok)
+// tryArchive compares Check and JudgeArchive with what is expected of the hashes that they
+// compute.
+func tryArchive(t *testing.T, p *pack, s situation) {
+	full := []checksum.Hash{p.zh, p.h1, p.hT}
+	r, inflated, err := p.judgeArchive(t.Context(), s.policy, s.ev, false)
+	local := full[:1]
+	if inflated > 0 {
+		local = full
 	}
-	if ok && inflated != 1 || inflated > 1 || !checked && !s.policy.NeedsH1(s.ev, p.zh) && inflated > 0 {
-		t.Errorf("%s: inflated %d times, accepted %v", s.name, inflated, ok)
+	if trust, ok := expect(s, local); !sameVerdict(r, err, trust, ok) {
+		t.Errorf("%s, inflated %d times: %+v, %v; want %v, %v", s.name, inflated, r, err, trust, ok)
+	}
+	trust, ok := expect(s, full)
+	if ok && err != nil {
+		t.Errorf("%s: refused for want of a hash: %v", s.name, err)
+	}
+	c, checkErr := s.policy.Check(t.Context(), s.ev, bytes.NewReader(p.zip), int64(len(p.zip)))
+	if (checkErr == nil) != (err == nil) || err == nil && (c.Trust != r.Trust || len(c.Local) != len(r.Local)) {
+		t.Errorf("%s: Check %+v, %v; JudgeArchive %+v, %v", s.name, c, checkErr, r, err)
+	}
+	wanted, again, wantedErr := p.judgeArchive(t.Context(), s.policy, s.ev, true)
+	if !sameVerdict(wanted, wantedErr, trust, ok) {
+		t.Errorf("%s, with h1: %+v, %v; want %v, %v", s.name, wanted, wantedErr, trust, ok)
+	}
+	if ok && again != 1 || again > 1 || err != nil && again > inflated {
+		t.Errorf("%s: inflated %d times, accepted %v", s.name, again, ok)
 	}
 }
 

@@ -2,7 +2,6 @@ package source
 
 import (
 	"errors"
-	"slices"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/provider"
@@ -23,8 +22,7 @@ func ParseHashes(list []string) ([]checksum.Hash, error) {
 		}
 		hashes = append(hashes, h)
 	}
-	slices.SortFunc(hashes, checksum.Hash.Compare)
-	return slices.Compact(hashes), nil
+	return checksum.Sorted(hashes), nil
 }
 
 // SetHashes states the hashes of a platform in pkg, if there are any.

@@ -214,30 +214,21 @@ func (a *packageAdder) needsEvidence() bool {
 
 // judge computes what is missing of the hashes of an archive and has the policy decide.
 func (a *packageAdder) judge(ctx context.Context, f *archiveFile, ev verify.Evidence, zh checksum.Hash) (*record, *verify.Report, error) {
-	policy, stated := a.job.policy, a.pkg.Hashes[a.pkg.Platform]
-	local, hashes := []checksum.Hash{zh}, []checksum.Hash{zh}
-	needsH1 := policy.NeedsH1(ev, zh)
-	if !needsH1 {
-		// What is refused by its zh is not worth inflating, nor safe.
-		if _, err := policy.Judge(ev, f.size, local); err != nil {
-			return nil, nil, err
-		}
-	}
-	if needsH1 || a.wantsH1(stated) {
-		packed, tree, err := checksum.H1Zip(ctx, f, f.size, policy.Limits)
-		if err != nil {
-			return nil, nil, err
-		}
-		local = append(local, packed, tree)
-		hashes = append(hashes, packed, tree)
-	} else {
-		hashes = append(hashes, a.recordable(stated)...)
-	}
-	report, err := policy.Judge(ev, f.size, local)
+	stated := a.pkg.Hashes[a.pkg.Platform]
+	report, err := a.job.policy.JudgeArchive(ctx, ev, verify.Archive{
+		Size: f.size, ZH: zh, WantH1: a.wantsH1(stated),
+		H1: func(ctx context.Context) (packed, tree checksum.Hash, err error) {
+			return checksum.H1Zip(ctx, f, f.size, a.job.policy.Limits)
+		},
+	})
 	if err != nil {
 		return nil, nil, err
 	}
-	rec := &record{Size: f.size, Hashes: hashSet(hashes), Trust: report.Trust, Protocols: a.pkg.Protocols}
+	local, hashes := report.Local, report.Local
+	if !checksum.HasScheme(local, checksum.SchemeH1) {
+		hashes = checksum.Sorted(local, a.recordable(stated))
+	}
+	rec := &record{Size: f.size, Hashes: hashes, Trust: report.Trust, Protocols: a.pkg.Protocols}
 	if !a.options.NoEvidence {
 		rec.Evidence = saveEvidence(ev, f.size, local)
 	}
