@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -104,7 +103,7 @@ func newKey(o KeyOptions) (*Key, error) {
 			return nil, err
 		}
 	}
-	key.armor, err = armored(openpgp.PublicKeyType, entity.Serialize)
+	key.armor, err = armored(entity)
 	return key, err
 }
 
@@ -131,16 +130,6 @@ func (k *Key) Sign(document []byte) []byte {
 	return buf.Bytes()
 }
 
-// SignArmored returns a detached signature over document as an ASCII-armoured
-// block, which the protocol does not provide for but some publishers serve.
-func (k *Key) SignArmored(document []byte) []byte {
-	text, err := armored(openpgp.SignatureType, k.sign(document).Serialize)
-	if err != nil {
-		panic(fmt.Sprintf("regtest: SignArmored: %v", err))
-	}
-	return []byte(text)
-}
-
 // sign makes the signature packet itself: the signing functions of the library
 // refuse keys that have expired, and expired keys are among those wanted here.
 func (k *Key) sign(document []byte) *packet.Signature {
@@ -164,19 +153,18 @@ func (k *Key) sign(document []byte) *packet.Signature {
 	return sig
 }
 
-// armored returns what serialize writes as an ASCII-armoured block.
-func armored(kind string, serialize func(io.Writer) error) (string, error) {
+// armored returns the public key as an ASCII-armoured block.
+func armored(entity *openpgp.Entity) (string, error) {
 	var buf strings.Builder
-	w, err := armor.Encode(&buf, kind, nil)
+	w, err := armor.Encode(&buf, openpgp.PublicKeyType, nil)
 	if err != nil {
 		return "", err
 	}
-	if err := serialize(w); err != nil {
+	if err := entity.Serialize(w); err != nil {
 		return "", err
 	}
 	if err := w.Close(); err != nil {
 		return "", err
 	}
-	buf.WriteByte('\n')
-	return buf.String(), nil
+	return buf.String() + "\n", nil
 }
