@@ -47,24 +47,28 @@ func TestControlDirectories(t *testing.T) {
 	}
 }
 
+// controlled downloads f as an archive and by a fetcher.
+func controlled(t *testing.T, f files, check func(how, dir string, report *module.Report, err error)) {
+	t.Helper()
+	url, dir := archiveURL+".zip", target(t)
+	report, err := module.DownloadLocation(t.Context(), serve(map[string][]byte{url: zipOf(t, f.entries()...)}), at(t, url), dir, module.Options{})
+	check("archive", dir, report, err)
+	dir = target(t)
+	report, err = module.DownloadLocation(t.Context(), nil, at(t, "s3::https://s3.amazonaws.com/b/a"), dir, module.Options{Fetcher: fetch(f)})
+	check("fetcher", dir, report, err)
+}
+
 // File systems take other names for .git, too. See "git help fsck", hasDotgit.
 func TestControlDirectoriesByOtherNames(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{".g\u200cit", ".\ufeffgit", ".Gi\u200dT", "git~1", "GIT~1", ".h\u200cg", "hg~1"} {
-		for format, content := range packed(t, with(example, files{name + "/config": "x", "modules/a/" + name: "gitdir: x\n"}).entries()) {
-			url, dir := archiveURL+"."+format, target(t)
-			report, err := module.DownloadLocation(t.Context(), serve(map[string][]byte{url: content}), at(t, url), dir, module.Options{})
+		controlled(t, with(example, files{name + "/config": "x", "modules/a/" + name: "gitdir: x\n"}), func(how, dir string, report *module.Report, err error) {
 			if err != nil || report.H1 != h1(t, example) {
-				t.Errorf("%s with %q: %+v, %v; want the package without it", format, name, report, err)
-				continue
+				t.Errorf("%s with %q: %v, %v; want the package without it", how, name, report, err)
+				return
 			}
 			wantTree(t, dir, example)
-		}
-		dir := target(t)
-		if _, err := module.DownloadLocation(t.Context(), nil, at(t, "s3::https://s3.amazonaws.com/b/a"), dir, module.Options{Fetcher: fetch(with(example, files{name + "/config": "x"}))}); err != nil {
-			t.Errorf("fetcher with %q: %v", name, err)
-		}
-		wantTree(t, dir, example)
+		})
 	}
 }
 
@@ -76,24 +80,16 @@ func TestPackageThatIsARepository(t *testing.T) {
 		"in other case":     {"head": "ref: refs/heads/main\n", "Objects/x": "", "re\u200cfs/": ""},
 		"parts are below x": {"HEAD": "ref: refs/heads/main\n", "commondir": "x\n", "x/objects/": "", "x/refs/": "", "config": ""},
 	} {
-		for format, content := range packed(t, with(example, f).entries()) {
-			url, dir := archiveURL+"."+format, target(t)
-			_, err := module.DownloadLocation(t.Context(), serve(map[string][]byte{url: content}), at(t, url), dir, module.Options{})
+		controlled(t, with(example, f), func(how, dir string, _ *module.Report, err error) {
 			if !errors.Is(err, module.ErrArchive) {
-				t.Errorf("%s, %s: %v, want ErrArchive", name, format, err)
+				t.Errorf("%s, %s: %v, want ErrArchive", how, name, err)
 			}
 			absent(t, dir)
-		}
-		dir := target(t)
-		_, err := module.DownloadLocation(t.Context(), nil, at(t, "s3::https://s3.amazonaws.com/b/a"), dir, module.Options{Fetcher: fetch(with(example, f))})
-		if !errors.Is(err, module.ErrArchive) {
-			t.Errorf("%s, fetcher: %v, want ErrArchive", name, err)
-		}
-		absent(t, dir)
+		})
 	}
-	some := with(example, files{"HEAD": "x", "refs/x": "", "modules/a/objects/": ""})
-	url, dir := archiveURL+".zip", target(t)
-	if _, err := module.DownloadLocation(t.Context(), serve(map[string][]byte{url: zipOf(t, some.entries()...)}), at(t, url), dir, module.Options{}); err != nil {
-		t.Errorf("without objects: %v", err)
-	}
+	controlled(t, with(example, files{"HEAD": "x", "refs/x": "", "modules/a/objects/": ""}), func(how, _ string, _ *module.Report, err error) {
+		if err != nil {
+			t.Errorf("%s without objects: %v", how, err)
+		}
+	})
 }
