@@ -1,44 +1,37 @@
-// Package provider is what a provider package is, whatever source it comes from,
-// and how to get one that can be trusted.
-//
-// A [Source] is asked twice. [Lister] tells which versions of a provider there are
-// and, for one of them and a platform, where its archive is: a [Package]. [Fetcher]
-// brings the archive and the evidence about it: a SHA256SUMS document with the
-// digest of the archive, and a signature over that document. Package regclient
-// holds the source for registries, see
-// https://opentofu.org/docs/internals/provider-registry-protocol/, package
-// mirrorclient the one for network mirrors, and package mirrordir the one for
-// mirrors on disk. [Multi] and [FirstOf] make one source of several.
-//
-// From a name to a verified file:
+// Package provider finds, downloads and verifies provider packages from registries,
+// mirrors and directories.
 //
 //	random := addrs.MustParseProvider("hashicorp/random")
 //	pkg, err := provider.Find(ctx, src, random, addrs.MustParseProviderConstraint("~> 3.6"), provider.Need{})
 //	report, err := provider.Download(ctx, src, pkg, pkg.ArchiveName(), provider.Options{})
 //
+// A [Source] has two halves. A [Lister] tells which versions of a provider there are and
+// describes the [Package] of a version for a platform. A [Fetcher] brings the archive and
+// the evidence about it: the SHA256SUMS document and its signature. Package regclient has
+// the source for registries, package mirrorclient the one for network mirrors, and package
+// mirrordir the one for mirrors on disk. [Multi] and [FirstOf] combine several sources.
+//
 // # Choosing
 //
 // [Versions.Newest] chooses by version alone, as the OpenTofu CLI does.
-// [Versions.NewestFor] also wants a package for a platform and a plugin protocol
-// that the caller speaks. What a source does not tell about a version never rules
-// it out. If nothing is left, an [*UnavailableError] says what there is instead.
+// [Versions.NewestFor] also wants a package for some platforms and a plugin protocol that
+// the caller speaks. If a source does not list platforms or protocols for a version, the
+// version is assumed to fit. If no version fits, an [*UnavailableError] tells what there is.
 //
 // # Lock files
 //
-// [Hashes] returns what a lock file has to know about a version for any number of
-// platforms, and downloads no more than the policy of the caller demands. What has been
-// computed once can be kept in a [HashStore], such as that of package hashstore.
+// [Hashes] returns what a lock file records about a version, for any number of platforms.
+// It downloads only what the policy and the [HashStore] make necessary.
 //
 // # Trust
 //
-// What a source states is not proof. [Download] hashes the bytes as they arrive and
-// hands hash and evidence to a verify.Policy; a file appears under its name only
-// after the policy has accepted it. The zero policy is strict.
+// What a source states is not proof. [Download] hashes the bytes as they arrive, and a
+// [verify.Policy] judges them. A file gets its name only after the policy has accepted it.
+// The zero policy is strict.
 //
 // # Errors
 //
-// Functions and sources return an [*Error], whose text is one line that is safe to
-// print: no control characters, no credentials, no query strings. Branch on the
-// sentinels, such as [ErrNotFound], with errors.Is; they match across all packages of
-// the module.
+// Functions and sources return an [*Error]. Its text is one line without control
+// characters, credentials and query strings. Use errors.Is with the variables, such as
+// [ErrNotFound]; they match across all packages of the module.
 package provider

@@ -1,14 +1,11 @@
-// Package verify decides whether bytes are the provider package that they claim to
-// be. It does no I/O of its own: no network, no environment, no files but those
-// that it is handed.
+// Package verify decides whether an archive is the provider package that it claims to
+// be. It uses no network, no environment and no files except those that the caller opens.
 //
-// # What is signed
-//
-// The publisher of a provider version makes one archive for each platform, a
-// document SHA256SUMS with a line for each archive, and a detached OpenPGP signature
-// of that document. The registry states where these are, and which keys may sign. A
-// lock file or mirror states hashes of packages, "zh:" for those of archives and
-// "h1:" for those of contents. A [Policy] compares all of these with the bytes:
+// The publisher of a provider version makes one archive for each platform, a document
+// SHA256SUMS with a line for each archive, and a detached OpenPGP signature of that
+// document. The registry states where these are and which keys may sign. Lock files and
+// mirrors state hashes of packages: "zh:" of the archive, "h1:" of its content. A [Policy]
+// compares all of these with the bytes:
 //
 //	signature ─ SHA256SUMS ─ line of this file ─ zh of the bytes ─ hashes that the source states
 //
@@ -18,19 +15,28 @@
 //		Sums:     sums, Signature: signature, Keys: keys,
 //	}, file, size)
 //
-// The zero Policy wants the whole chain. Policies for lock files, mirrors and pinned
-// keys are a field or two away; see [Policy]. What was reached is in the [Report],
-// and [Report.Recordable] is what a lock file may keep of it.
+// The zero Policy wants the whole chain. Its fields serve lock files, mirrors and pinned
+// keys. The [Report] tells what the acceptance rests on, and [Report.Recordable] what a
+// lock file may record.
 //
-// A signature by a key that the registry lists proves that sums and keys come from
-// the same place, not that the place is honest: for that, pin the publisher's key by
-// its full fingerprint.
+// A signature by a key that the registry lists proves that sums and keys come from the
+// same place. It does not prove that the place is honest: pin the publisher's key by its
+// full fingerprint for that.
 //
-// # Rules and limits
+// # The judge
 //
-// Whatever arrives is bounded: SHA256SUMS documents 4 MiB, signatures 64 KiB, keys
-// 1 MiB each, archives by [checksum.Limits]. No input makes this package panic. Texts of
-// errors quote what came from outside, so they can be printed.
+// One place decides, whatever the caller has:
+//
+//   - the description of a package: [Policy.JudgeOffer], before anything is fetched
+//   - an archive: [Policy.JudgeArchive], or [Policy.Check] for an open file
+//   - a directory, or hashes that were computed before: [Policy.Judge]
+//   - hashes that a source only states: [Policy.CheckSums] once for a version, then
+//     [Policy.JudgeStated] for each platform
+//
+// # Limits
+//
+// SHA256SUMS documents may have 4 MiB, signatures 64 KiB, keys 1 MiB each; archives are
+// bounded by [checksum.Limits]. Errors quote what came from outside, so they can be printed.
 //
 // The protocol is described at
 // https://opentofu.org/docs/internals/provider-registry-protocol/, the hashes at
