@@ -25,7 +25,8 @@ type Lister interface {
 // concurrent use.
 type Fetcher interface {
 	// Evidence returns [Package.Evidence] with the SHA256SUMS document and its
-	// signature filled in, as far as the package has them.
+	// signature filled in, as far as the package names them. A policy that wants a
+	// signature refuses a package without SumsURL, SignatureURL or Keys unasked.
 	Evidence(ctx context.Context, pkg *Package) (verify.Evidence, error)
 
 	// Open starts to fetch the archive. Reading must end soon after ctx does.
