@@ -1,0 +1,94 @@
+package telemetry_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/contrib/telemetry"
+	"github.com/tofureg/tofureg/provider/install"
+	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/regclient/regtest"
+)
+
+// The spans of an init: what was asked, and which requests that took.
+func Example() {
+	reg := regtest.New("registry.example.com")
+	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0", Platforms: []string{"linux_amd64"}})
+	dir, err := os.MkdirTemp("", "example")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+
+	spans := tracetest.NewInMemoryExporter()
+	t, err := telemetry.New(trace.NewTracerProvider(trace.WithSyncer(spans)), sdkmetric.NewMeterProvider())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	registry := &regclient.Client{HTTP: &http.Client{Transport: t.Transport(reg)}}
+	ctx, span := t.Start(context.Background(), "init")
+	installer := &install.Installer{
+		Source: t.Source(registry), Dir: &install.Dir{Path: dir},
+		Platform: addrs.MustParsePlatform("linux_amd64"), Progress: t.Progress(ctx, nil),
+	}
+	required := map[addrs.Provider]addrs.ProviderConstraint{
+		addrs.MustParseProvider("registry.example.com/acme/alpha"): addrs.MustParseProviderConstraint("~> 1.0"),
+	}
+	_, err = installer.Ensure(ctx, required, nil)
+	telemetry.End(span, err)
+	fmt.Print(tree(spans.GetSpans(), ""))
+	// Output:
+	// init: resolving, unpacking, verified, installed
+	//   fetch archive
+	//     GET registry.example.com
+	//   fetch evidence
+	//     GET registry.example.com
+	//     GET registry.example.com
+	//   find package
+	//     GET registry.example.com
+	//   list versions
+	//     GET registry.example.com
+	//     GET registry.example.com
+}
+
+// tree draws the spans below a parent, by name.
+func tree(spans tracetest.SpanStubs, parent string) string {
+	var lines []string
+	for _, s := range spans {
+		above := ""
+		if s.Parent.HasSpanID() {
+			above = s.Parent.SpanID().String()
+		}
+		if above != parent {
+			continue
+		}
+		var events []string
+		for _, e := range s.Events {
+			events = append(events, e.Name)
+		}
+		line := s.Name
+		if len(events) > 0 {
+			line += ": " + strings.Join(events, ", ")
+		}
+		for below := range strings.Lines(tree(spans, s.SpanContext.SpanID().String())) {
+			line += "\n  " + strings.TrimSuffix(below, "\n")
+		}
+		lines = append(lines, line)
+	}
+	slices.Sort(lines)
+	if len(lines) == 0 {
+		return ""
+	}
+	return strings.Join(lines, "\n") + "\n"
+}

@@ -1,0 +1,186 @@
+package telemetry_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"go.opentelemetry.io/otel/codes"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/contrib/telemetry"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/verify"
+)
+
+// recorder is a Telemetry and what it has reported.
+type recorder struct {
+	*telemetry.Telemetry
+	spans  *tracetest.InMemoryExporter
+	reader *sdkmetric.ManualReader
+}
+
+func newRecorder(t *testing.T) *recorder {
+	t.Helper()
+	r := &recorder{spans: tracetest.NewInMemoryExporter(), reader: sdkmetric.NewManualReader()}
+	var err error
+	r.Telemetry, err = telemetry.New(trace.NewTracerProvider(trace.WithSyncer(r.spans)), sdkmetric.NewMeterProvider(sdkmetric.WithReader(r.reader)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func (r *recorder) metrics(t *testing.T) map[string]metricdata.Aggregation {
+	t.Helper()
+	var all metricdata.ResourceMetrics
+	if err := r.reader.Collect(t.Context(), &all); err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]metricdata.Aggregation{}
+	for _, scope := range all.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			found[m.Name] = m.Data
+		}
+	}
+	return found
+}
+
+type transport func(*http.Request) (*http.Response, error)
+
+func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// The server gets the real URL; no secret of it is in a span or a metric.
+func TestTransportHidesSecrets(t *testing.T) {
+	t.Parallel()
+	r := newRecorder(t)
+	const jwt = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.s3cr3t"
+	long := strings.Repeat("s3cr3t", 20)
+	raw := "https://user:s3cr3t@files.example.com/a%2Fb/" + jwt + "/" + long + "/c.zip?X-Amz-Signature=s3cr3t"
+	asked := ""
+	rt := r.Transport(transport(func(q *http.Request) (*http.Response, error) {
+		asked = q.URL.String()
+		if h := q.Header.Get("Traceparent"); h != "" {
+			t.Errorf("the server got the trace header %q", h)
+		}
+		return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader("x")), Header: http.Header{}, Request: q}, nil
+	}))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, raw, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer s3cr3t")
+	resp, err := rt.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if asked != raw || resp.Request.URL.String() != raw {
+		t.Errorf("asked %s, response of %s; want both to be %s", asked, resp.Request.URL, raw)
+	}
+	seen := fmt.Sprintf("%+v %+v", r.spans.GetSpans(), r.metrics(t))
+	if strings.Contains(seen, "s3cr3t") || strings.Contains(seen, "eyJ") {
+		t.Errorf("a secret is in %s", seen)
+	}
+	if !strings.Contains(seen, "https://files.example.com/a%2Fb/REDACTED/REDACTED/c.zip") {
+		t.Errorf("the span does not have the redacted URL: %s", seen)
+	}
+	if _, ok := r.metrics(t)["http.client.request.duration"]; !ok {
+		t.Errorf("metrics %v, want http.client.request.duration", r.metrics(t))
+	}
+}
+
+// failing is a source whose every call fails, and whose archives break.
+type failing struct{ err error }
+
+func (f failing) ProviderVersions(context.Context, addrs.Provider) (*provider.Versions, error) {
+	return nil, f.err
+}
+
+func (f failing) ProviderPackage(context.Context, addrs.Provider, addrs.Version, addrs.Platform) (*provider.Package, error) {
+	return nil, f.err
+}
+
+func (f failing) Evidence(context.Context, *provider.Package) (verify.Evidence, error) {
+	return verify.Evidence{}, f.err
+}
+
+func (f failing) Open(_ context.Context, pkg *provider.Package) (*provider.Body, error) {
+	if pkg == nil {
+		return nil, f.err
+	}
+	return &provider.Body{ReadCloser: io.NopCloser(io.MultiReader(bytes.NewReader([]byte("half")), reader{f.err}))}, nil
+}
+
+type reader struct{ err error }
+
+func (r reader) Read([]byte) (int, error) { return 0, r.err }
+
+func TestFailures(t *testing.T) {
+	t.Parallel()
+	r := newRecorder(t)
+	p, v, on := addrs.MustParseProvider("acme/alpha"), addrs.MustParseVersion("1.0.0"), addrs.MustParsePlatform("linux_amd64")
+	secret := fmt.Errorf("the server says s3cr3t: %w", provider.ErrNotFound)
+	src := r.Source(failing{secret})
+	_, err1 := src.ProviderVersions(t.Context(), p)
+	_, err2 := src.ProviderPackage(t.Context(), p, v, on)
+	_, err3 := src.Evidence(t.Context(), nil)
+	_, err4 := src.Open(t.Context(), nil)
+	body, err := src.Open(t.Context(), &provider.Package{Provider: p, Version: v, Platform: on})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err5 := io.ReadAll(body)
+	body.Close()
+	for i, err := range []error{err1, err2, err3, err4, err5} {
+		if !errors.Is(err, provider.ErrNotFound) {
+			t.Errorf("call %d: error %v, want that of the source", i+1, err)
+		}
+	}
+	spans := r.spans.GetSpans()
+	if len(spans) != 5 {
+		t.Errorf("%d spans, want 5", len(spans))
+	}
+	for _, s := range spans {
+		if s.Status.Code != codes.Error || s.Status.Description != provider.ErrNotFound.Error() {
+			t.Errorf("span %s has the status %v, want the kind of the error alone", s.Name, s.Status)
+		}
+	}
+}
+
+// Bytes are counted once, also after a restart.
+func TestProgress(t *testing.T) {
+	t.Parallel()
+	r := newRecorder(t)
+	ctx, span := r.Start(t.Context(), "download")
+	var passed []provider.EventKind
+	progress := r.Progress(ctx, func(e provider.Event) { passed = append(passed, e.Kind) })
+	p := addrs.MustParseProvider("acme/alpha")
+	for _, e := range []provider.Event{
+		{Kind: provider.EventBytes}, {Kind: provider.EventBytes, Bytes: 10}, {Kind: provider.EventBytes, Bytes: 10},
+		{Kind: provider.EventRestarted}, {Kind: provider.EventBytes, Bytes: 5}, {Kind: provider.EventVerified},
+	} {
+		e.Provider = p
+		progress(e)
+	}
+	telemetry.End(span, nil)
+	if len(passed) != 6 {
+		t.Errorf("%d events were passed on, want 6", len(passed))
+	}
+	sum, _ := r.metrics(t)["tofureg.package.bytes"].(metricdata.Sum[int64])
+	if len(sum.DataPoints) != 1 || sum.DataPoints[0].Value != 15 {
+		t.Errorf("tofureg.package.bytes is %+v, want 15", sum)
+	}
+	if events := r.spans.GetSpans()[0].Events; len(events) != 2 || events[0].Name != "restarted" || events[1].Name != "verified" {
+		t.Errorf("the span has the events %v, want restarted and verified", events)
+	}
+}
