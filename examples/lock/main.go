@@ -70,7 +70,7 @@ func update(ctx context.Context, o options, source provider.Source, out, termina
 		return fmt.Errorf("%s locks nothing: name the providers that are wanted", o.file)
 	}
 	display := newDisplay(terminal, len(entries)*len(o.platforms))
-	l := &locker{source: source, platforms: o.platforms}
+	l := &locker{source: source, lock: lock, platforms: o.platforms}
 	l.options.Policy.RecordStated = o.stated
 	l.options.Progress = display.show
 	l.options.Gate = new(provider.Gate) // for all providers together
@@ -113,6 +113,7 @@ func wanted(lock *lockfile.File, providers []lockfile.Entry) []lockfile.Entry {
 // locker finds hashes for lock files.
 type locker struct {
 	source    provider.Source
+	lock      *lockfile.File
 	platforms []addrs.Platform
 	options   provider.HashOptions
 }
@@ -146,7 +147,10 @@ func (l *locker) one(ctx context.Context, entry lockfile.Entry) result {
 			return result{entry: entry, err: err}
 		}
 	}
-	reports, err := provider.Hashes(ctx, l.source, entry.Provider, entry.Version, l.platforms, l.options)
+	options := l.options
+	// A registry that was taken over can replace a version, its archives and its keys.
+	options.Policy.SameRelease = l.lock.Accept(entry.Provider, entry.Version)
+	reports, err := provider.Hashes(ctx, l.source, entry.Provider, entry.Version, l.platforms, options)
 	return result{entry, reports, err}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/verify"
 )
 
 func TestEmbedded(t *testing.T) {
@@ -151,6 +152,24 @@ func TestProgress(t *testing.T) {
 		d.clear()
 		if out.String() != want {
 			t.Errorf("terminal %v: %q, want %q", tty, &out, want)
+		}
+	}
+}
+
+// TestTakenOver: hashes of a registry that has replaced a locked version are refused.
+func TestTakenOver(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), lockfile.Name)
+	for i, readme := range []string{"good", "evil"} {
+		registry := regtest.New("registry.example.com")
+		registry.AddProvider(regtest.Provider{Address: "acme/dns", Files: map[string]string{"README": readme}})
+		o, err := parseArgs([]string{"-lockfile", file, "-platform", "linux_amd64", "registry.example.com/acme/dns"}, io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = update(t.Context(), o, &regclient.Client{HTTP: registry.Client()}, io.Discard, io.Discard)
+		if errors.Is(err, verify.ErrOtherRelease) != (i == 1) {
+			t.Errorf("%s registry: update returned %v", readme, err)
 		}
 	}
 }
