@@ -93,8 +93,8 @@ func (d *Dir) place(ctx context.Context, from *Installed, how LinkMode) (*Packag
 		return nil, err
 	}
 	defer st.release()
-	p := &placement{content: content{ctx}, staging: st, from: from.Dir, how: how, typ: from.Provider.Type(), trusted: true}
-	finished, err := p.make(func(h1 checksum.Hash) error {
+	p := &placement{staging: st, from: from.Dir, how: how, typ: from.Provider.Type(), trusted: true}
+	finished, err := p.make(ctx, func(h1 checksum.Hash) error {
 		_, err := verify.Policy{Accept: from.Report.Local}.Judge(verify.Evidence{}, -1, []checksum.Hash{h1})
 		return err
 	})

@@ -1,10 +1,13 @@
 package install
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -19,12 +22,11 @@ import (
 
 // placement copies or links an unpacked package into a staging directory.
 type placement struct {
-	content
 	*staging
-	from   string // a directory, or a symbolic link to one
-	how    LinkMode
+	from   string          // a directory, or a symbolic link to one
+	how    LinkMode        // to use
 	typ    string          // of the provider
-	limits checksum.Limits // for what is made, unless it is trusted
+	limits checksum.Limits // of what is made, unless it is trusted
 
 	// trusted says that the package has just been judged. A symbolic link to it need not
 	// be hashed again, and no limits apply.
@@ -35,16 +37,16 @@ type placement struct {
 
 // make makes the package and has its h1 judged. It returns its name in the staging
 // directory.
-func (p *placement) make(judge func(checksum.Hash) error) (finished string, err error) {
+func (p *placement) make(ctx context.Context, judge func(checksum.Hash) error) (finished string, err error) {
 	if p.how, err = p.how.effective(); err != nil {
 		return "", err
 	}
 	if p.how == Symlink {
 		if finished, err := p.symlink(); err == nil {
-			return finished, p.judgeThere(judge)
+			return finished, p.judgeThere(ctx, judge)
 		}
 	}
-	h1, err := p.files()
+	h1, err := p.files(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -52,7 +54,7 @@ func (p *placement) make(judge func(checksum.Hash) error) (finished string, err 
 }
 
 // judgeThere has the package judged that a symbolic link leads to.
-func (p *placement) judgeThere(judge func(checksum.Hash) error) error {
+func (p *placement) judgeThere(ctx context.Context, judge func(checksum.Hash) error) error {
 	root, err := os.OpenRoot(p.from)
 	if err != nil {
 		return err
@@ -61,7 +63,7 @@ func (p *placement) judgeThere(judge func(checksum.Hash) error) error {
 	if p.trusted {
 		return nil
 	}
-	h1, err := h1Of(p.ctx, p.from)
+	h1, err := h1Of(ctx, p.from)
 	if err != nil {
 		return err
 	}
@@ -86,48 +88,65 @@ func (p *placement) symlink() (string, error) {
 }
 
 // files makes directories, and files in them, and returns their h1.
-func (p *placement) files() (checksum.Hash, error) {
+func (p *placement) files(ctx context.Context) (checksum.Hash, error) {
 	from, err := os.OpenRoot(p.from)
 	if err != nil {
 		return checksum.Hash{}, err
 	}
 	defer from.Close()
-	t, err := listTree(p.ctx, from)
-	if err != nil {
-		return checksum.Hash{}, err
-	}
-	limits, entries := p.limits.Effective(), len(t.files)+len(t.dirs)-1 // archives do not count the top
-	if !p.trusted && (t.size > limits.Unpacked || entries > limits.Entries) {
-		return checksum.Hash{}, fmt.Errorf("%d bytes in %d files: %w", t.size, len(t.files), provider.ErrTooLarge)
-	}
-	for i, dir := range t.dirs {
-		t.dirs[i] = path.Join(p.tree(), dir)
-		if err := p.root.Mkdir(t.dirs[i], 0o755); err != nil {
-			return checksum.Hash{}, err
-		}
-	}
+	var dirs []string
+	var size int64
+	sums := map[string][sha256.Size]byte{}
+	limits := p.limits.Effective()
 	p.syncs.SetLimit(8) // which bounds the open files, too
-	h1, err := t.h1(func(name string) ([sha256.Size]byte, error) { return p.file(from, name) })
+	err = fs.WalkDir(fsx.Tree(ctx, from), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		switch {
+		case err != nil:
+			return err
+		case info.Mode().IsRegular():
+			size += info.Size()
+		case !d.IsDir():
+			return irregular(name)
+		}
+		entries := len(dirs) + len(sums) // with this one; archives do not count the top
+		if !p.trusted && (size > limits.Unpacked || entries > limits.Entries) {
+			return fmt.Errorf("%d bytes in %d files and directories: %w", size, entries, provider.ErrTooLarge)
+		}
+		if d.IsDir() {
+			dirs = append(dirs, path.Join(p.tree(), name))
+			return p.root.Mkdir(path.Join(p.tree(), name), 0o755)
+		}
+		sums[name], err = p.file(ctx, from, name)
+		return err
+	})
 	if failed := p.syncs.Wait(); err == nil {
 		err = failed
 	}
 	if err != nil {
 		return checksum.Hash{}, err
 	}
-	return h1, p.sync(t.dirs)
+	h1, err := checksum.H1Sum(maps.All(sums))
+	if err != nil {
+		return checksum.Hash{}, err
+	}
+	return h1, p.sync(dirs)
 }
 
 // file makes one file and returns the checksum of what it holds.
-func (p *placement) file(from *os.Root, name string) (sum [sha256.Size]byte, err error) {
-	to := p.tree() + "/" + name
-	if p.how == HardLink && os.Link(filepath.Join(p.from, filepath.FromSlash(name)), p.path(to)) == nil {
-		return p.hash(p.root, to)
-	}
+func (p *placement) file(ctx context.Context, from *os.Root, name string) (sum [sha256.Size]byte, err error) {
 	in, err := openFile(from, name)
 	if err != nil {
 		return sum, err
 	}
 	defer in.Close()
+	to := p.tree() + "/" + name
+	if p.how == HardLink && os.Link(filepath.Join(p.from, filepath.FromSlash(name)), p.path(to)) == nil {
+		return p.hash(ctx, to)
+	}
 	mode, err := p.mode(in, name)
 	if err != nil {
 		return sum, err
@@ -137,15 +156,25 @@ func (p *placement) file(from *os.Root, name string) (sum [sha256.Size]byte, err
 		return sum, err
 	}
 	if p.how == Reflink && fsx.Clone(out, in) == nil {
-		sum, err = p.hash(p.root, to)
+		sum, err = p.hash(ctx, to)
 	} else {
-		sum, err = p.copy(out, in)
+		sum, err = copyHashed(ctx, out, in)
 	}
 	if err != nil {
 		return sum, errors.Join(err, out.Close())
 	}
 	p.syncs.Go(func() error { return errors.Join(out.Sync(), out.Close()) })
 	return sum, nil
+}
+
+// hash returns the checksum of a file that was made.
+func (p *placement) hash(ctx context.Context, name string) (sum [sha256.Size]byte, err error) {
+	f, err := openFile(p.root, name)
+	if err != nil {
+		return sum, err
+	}
+	defer f.Close()
+	return copyHashed(ctx, io.Discard, f)
 }
 
 // mode is 0755 for what can be run, and 0644 for the rest.

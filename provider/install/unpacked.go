@@ -14,12 +14,12 @@ func (i *installation) installUnpacked(ctx context.Context, st *staging) (*Insta
 		return nil, err
 	}
 	p := &placement{
-		content: content{ctx}, staging: st, from: i.from.Dir, how: i.o.Link,
+		staging: st, from: i.from.Dir, how: i.o.Link,
 		typ: i.from.Provider.Type(), limits: i.o.Policy.Limits,
 	}
 	var report *verify.Report
 	var h1 checksum.Hash
-	finished, err := p.make(func(got checksum.Hash) (err error) {
+	finished, err := p.make(ctx, func(got checksum.Hash) (err error) {
 		h1 = got
 		report, err = i.o.Policy.Judge(ev, -1, []checksum.Hash{got})
 		return err
