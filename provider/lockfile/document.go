@@ -75,7 +75,7 @@ func (d *document) withBlank(s span) span {
 // insert adds a block for an entry that the source does not have: after the last block
 // of a lesser provider, or else before the first block, or else at the end.
 func (d *document) insert(e *edits, now Entry) {
-	text := string(appendBlock(nil, now))
+	text := blockText(now)
 	for _, other := range slices.Backward(d.blocks) {
 		if other.entry.Provider.Compare(now.Provider) < 0 {
 			e.insertLines(other.whole.stop, "\n"+text)
@@ -117,7 +117,7 @@ func (b *block) edit(e *edits, now Entry) {
 // argument after it goes.
 func (b *block) editVersion(e *edits, now Entry, next int) int {
 	if b.version == nil {
-		e.insertLines(next, string(appendVersion(nil, now)))
+		e.insertLines(next, versionLine(now))
 		return next
 	}
 	e.replace(b.version.value, quote(now.Version.String()))
@@ -133,7 +133,7 @@ func (b *block) editConstraints(e *edits, now Entry, next int) int {
 		e.replace(b.constraints.value, quote(now.Constraints.String()))
 		return b.constraints.line.stop
 	case want:
-		e.insertLines(next, string(appendConstraints(nil, now)))
+		e.insertLines(next, constraintsLine(now))
 		b.align(e, now)
 	case there && e.src[b.constraints.value.start:b.constraints.value.stop] != `""`:
 		e.replace(b.constraints.line, "")
@@ -149,7 +149,7 @@ func (b *block) editHashes(e *edits, now Entry, next int) {
 	case there && want && (otherVersion || !slices.Equal(b.entry.Hashes, now.Hashes)):
 		e.replace(b.hashes.value, relist(e.src, b.hashes, now.Hashes, otherVersion))
 	case want && !there:
-		e.insertLines(next, string(appendHashes(nil, now)))
+		e.insertLines(next, hashLines(now))
 	case there && !want && !now.Unreadable:
 		e.replace(b.hashes.line, "")
 	}
@@ -175,11 +175,12 @@ func (b *block) unfold(e *edits, now Entry) {
 		around = append(comments(e.src, span{b.body.start, own.start}), comments(e.src, span{own.stop, b.body.stop})...)
 		rest = "  " + e.src[own.start:own.stop] + "\n"
 	}
-	text := []byte{'\n'}
+	var text strings.Builder
+	text.WriteString("\n")
 	for _, c := range around {
-		text = append(text, "  "+c+"\n"...)
+		text.WriteString("  " + c + "\n")
 	}
-	e.replace(b.body, string(appendBody(text, now))+rest)
+	e.replace(b.body, text.String()+bodyText(now)+rest)
 }
 
 // edits are changes to a source, of which none overlaps another one but for lines that

@@ -82,6 +82,8 @@ func TestHostile(t *testing.T) {
 		"comments":     fill("", "#\n"),
 		"open comment": fill("/*", "/*"),
 		"newlines":     fill("", "\n"),
+		"in a line":    fill("provider \"registry.example.com/acme/alpha\" { ", "/**/") + "version = \"1.0.0\" }\n",
+		"commas":       fill(open, ",") + "]\n}\n",
 		"hashes":       fill(open, `"a:b",`) + "]\n}\n",
 		"bad hashes":   fill(open, `"a",`) + "]\n}\n",
 		"one hash":     fill(open+`"`, `a`) + "\"]\n}\n",

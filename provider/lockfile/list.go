@@ -169,7 +169,8 @@ func relist(src string, a *argument, want []checksum.Hash, otherVersion bool) st
 		there[e.hash] = true
 	}
 	missing := slices.DeleteFunc(slices.Clone(want), func(h checksum.Hash) bool { return there[h] })
-	b := []byte("[\n")
+	var b strings.Builder
+	b.WriteString("[\n")
 	for e := range list {
 		_ = e.read(src)
 		keep := e.tokens > 0 && !otherVersion
@@ -177,31 +178,27 @@ func relist(src string, a *argument, want []checksum.Hash, otherVersion bool) st
 			_, keep = slices.BinarySearchFunc(want, e.hash, checksum.Hash.Compare)
 		}
 		for len(missing) > 0 && (e.last || keep && !e.hash.IsZero() && missing[0].Compare(e.hash) < 0) {
-			b = appendElement(b, missing[0].String())
+			b.WriteString(hashLine(missing[0]))
 			missing = missing[1:]
 		}
-		b = e.append(b, src, keep)
+		e.write(&b, src, keep)
 	}
-	return string(append(b, "  ]"...))
+	return b.String() + "  ]"
 }
 
-// append appends e as lines of its own, or only the comments above it.
-func (e *element) append(b []byte, src string, keep bool) []byte {
+// write writes e as lines of its own, or only the comments above it.
+func (e *element) write(b *strings.Builder, src string, keep bool) {
 	for _, c := range e.above {
-		b = append(b, "    "+c+"\n"...)
+		b.WriteString("    " + c + "\n")
 	}
 	if !keep {
-		return b
+		return
 	}
 	text := src[e.value.start:e.value.stop]
 	if !e.hash.IsZero() {
 		text = quote(e.hash.String())
 	}
-	b = append(b, "    "+text+","...)
-	for _, c := range e.behind {
-		b = append(b, " "+c...)
-	}
-	return append(b, '\n')
+	b.WriteString(strings.Join(append([]string{"    " + text + ","}, e.behind...), " ") + "\n")
 }
 
 // comments returns those in a part of the source.

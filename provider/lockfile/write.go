@@ -1,8 +1,10 @@
 package lockfile
 
 import (
-	"slices"
+	"bytes"
 	"strings"
+
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // Bytes returns the content of the file. For a file from [ParseLenient] that is the
@@ -12,16 +14,12 @@ func (f *File) Bytes() []byte {
 	if f.doc != nil {
 		return []byte(f.doc.render(f))
 	}
-	size := len(f.Header)
-	for _, e := range f.entries {
-		size += 256 + 80*len(e.Hashes)
-	}
-	b := append(make([]byte, 0, size), headerLines(f.Header)...)
+	var b bytes.Buffer
+	b.WriteString(headerLines(f.Header))
 	for _, p := range f.providers() {
-		b = append(b, '\n')
-		b = appendBlock(b, f.entries[p])
+		b.WriteString("\n" + blockText(f.entries[p]))
 	}
-	return b
+	return b.Bytes()
 }
 
 // headerLines returns the header as lines of comment.
@@ -41,30 +39,15 @@ func headerLines(header string) string {
 	return b.String()
 }
 
-func appendBlock(b []byte, e Entry) []byte {
-	b = append(b, "provider "...)
-	b = appendQuoted(b, e.Provider.String())
-	b = append(b, " {\n"...)
-	b = appendBody(b, e)
-	return append(b, "}\n"...)
+func blockText(e Entry) string {
+	return "provider " + quote(e.Provider.String()) + " {\n" + bodyText(e) + "}\n"
 }
 
-// appendBody appends what stands between the braces of a block.
-func appendBody(b []byte, e Entry) []byte {
-	b = appendVersion(b, e)
-	if !e.Constraints.IsZero() {
-		b = appendConstraints(b, e)
-	}
-	if len(e.Hashes) > 0 {
-		b = appendHashes(b, e)
-	}
-	return b
-}
+// bodyText returns what stands between the braces of a block.
+func bodyText(e Entry) string { return versionLine(e) + constraintsLine(e) + hashLines(e) }
 
-func appendVersion(b []byte, e Entry) []byte {
-	b = append(append(b, "  version"...), gap(e)...)
-	b = appendQuoted(append(b, "= "...), e.Version.String())
-	return append(b, '\n')
+func versionLine(e Entry) string {
+	return "  version" + gap(e) + "= " + quote(e.Version.String()) + "\n"
 }
 
 // gap is what stands behind the name of the version, so that the equals signs of
@@ -76,41 +59,33 @@ func gap(e Entry) string {
 	return "     "
 }
 
-func appendConstraints(b []byte, e Entry) []byte {
-	b = appendQuoted(append(b, "  constraints = "...), e.Constraints.String())
-	return append(b, '\n')
+func constraintsLine(e Entry) string {
+	if e.Constraints.IsZero() {
+		return ""
+	}
+	return "  constraints = " + quote(e.Constraints.String()) + "\n"
 }
 
-func appendHashes(b []byte, e Entry) []byte {
-	b = append(b, "  hashes = [\n"...)
+func hashLines(e Entry) string {
+	if len(e.Hashes) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("  hashes = [\n")
 	for _, h := range e.Hashes {
-		b = appendElement(b, h.String())
+		b.WriteString(hashLine(h))
 	}
-	return append(b, "  ]\n"...)
+	return b.String() + "  ]\n"
 }
 
-// appendElement appends a line of the list of hashes.
-func appendElement(b []byte, hash string) []byte {
-	b = appendQuoted(append(b, "    "...), hash)
-	return append(b, ",\n"...)
-}
+func hashLine(h checksum.Hash) string { return "    " + quote(h.String()) + ",\n" }
 
-// quote returns s as appendQuoted appends it.
-func quote(s string) string { return string(appendQuoted(nil, s)) }
-
-// appendQuoted appends s in double quotes, escaped as the HCL library does it. All
-// values here consist of printable characters.
-func appendQuoted(b []byte, s string) []byte {
-	b = append(slices.Grow(b, len(s)+2), '"')
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c == '"' || c == '\\':
-			b = append(b, '\\', c)
-		case (c == '$' || c == '%') && strings.HasPrefix(s[i+1:], "{"):
-			b = append(b, c, c)
-		default:
-			b = append(b, c)
-		}
+// quote returns s in double quotes, escaped as the HCL library does it. All values here
+// consist of printable characters.
+func quote(s string) string {
+	if strings.ContainsAny(s, "\"\\$%") {
+		s = strings.ReplaceAll(strings.ReplaceAll(s, `\`, `\\`), `"`, `\"`)
+		s = strings.ReplaceAll(strings.ReplaceAll(s, "${", "$${"), "%{", "%%{")
 	}
-	return append(b, '"')
+	return `"` + s + `"`
 }
