@@ -12,56 +12,69 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// local is a package that is here and has a hash that the lock file accepts.
+// local is a package that is here, with content that may be used.
 type local struct {
 	*Installed
 	from Origin
 	said *provider.Package // by the source; nil unless from is FromSource
 }
 
-// lookup finds the package in Dir or Cache; nil: it is in neither, or is not the locked
-// one. Only where there is no source to turn to is that an error.
+// place is a directory that may have the package.
+type place struct {
+	dir  *Dir
+	from Origin
+}
+
+// lookup finds the package in Dir or Cache. It returns nil if the package has to come from
+// the source. Without a source that is an error.
 func (j *job) lookup(ctx context.Context) (*local, error) {
-	if j.trusting() {
-		return j.lookupTrusted(ctx)
-	}
-	if !j.locked {
-		return j.missing("the lock file has no hashes of it", nil)
-	}
-	if j.policy.RequireSignature {
-		return j.missing("what is installed has no signature, which the policy demands", nil)
-	}
-	places := []struct {
-		dir  *Dir
-		from Origin
-	}{{j.Dir, FromDir}, {j.Cache, FromCache}}
+	places, policy, missing := j.usable()
 	var why error
-	for _, place := range places {
-		if place.dir == nil {
-			continue
-		}
-		found, err := j.lookupIn(ctx, place.dir, verify.Policy{Accept: j.lock.Accept(j.s.Provider, j.s.Version)})
+	for _, p := range places {
+		found, err := j.lookupIn(ctx, p.dir, policy)
 		switch {
 		case err == nil:
-			return &local{Installed: found, from: place.from}, nil
+			return &local{Installed: found, from: p.from}, nil
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case why == nil && !errors.Is(err, ErrNotInstalled):
 			why = err
 		}
 	}
-	return j.missing("it is not installed", why)
-}
-
-// missing is what comes of a package that is not here, for the reason or because of err.
-func (j *job) missing(reason string, err error) (*local, error) {
 	switch {
 	case j.source != nil:
 		return nil, nil
-	case err != nil:
-		return nil, j.failure("install", fmt.Errorf("%w: %w", provider.ErrOffline, err))
+	case why != nil:
+		return nil, j.failure("install", fmt.Errorf("%w: %w", provider.ErrOffline, why))
 	}
-	return nil, j.failure("install", fmt.Errorf("%w: %s", provider.ErrOffline, reason))
+	return nil, j.failure("install", fmt.Errorf("%w: %s", provider.ErrOffline, missing))
+}
+
+// usable returns where a package may be that can be used, and by which policy. missing says
+// what to tell if it is not there.
+func (j *job) usable() (places []place, policy verify.Policy, missing string) {
+	switch {
+	case j.trusting():
+		policy = verify.Policy{AllowUnsigned: true, AllowUnchecked: true}
+		return []place{{j.Cache, FromCache}}, policy, "the lock file has no hashes of it, and it is not in the cache"
+	case !j.locked:
+		return nil, policy, "the lock file has no hashes of it"
+	case j.policy.RequireSignature:
+		return nil, policy, "what is installed has no signature, which the policy demands"
+	}
+	policy.Accept = j.lock.Accept(j.s.Provider, j.s.Version)
+	places = []place{{j.Dir, FromDir}}
+	if j.Cache != nil {
+		places = append(places, place{j.Cache, FromCache})
+	}
+	return places, policy, "it is not installed"
+}
+
+// trusting reports whether a package in Cache is used as it is, because the policy demands
+// nothing of it by name.
+func (j *job) trusting() bool {
+	demands := j.policy.Accept != nil || j.policy.RequireSignature || j.policy.Keys != nil || j.policy.Fingerprints != nil
+	return j.TrustCache && j.Cache != nil && !j.locked && !demands
 }
 
 // lookupIn hashes the content of the package, which takes its turn with the downloads.
@@ -76,27 +89,6 @@ func (j *job) lookupIn(ctx context.Context, dir *Dir, policy verify.Policy) (*In
 		return nil, failed("look up", subject(j.s.Provider, j.s.Version, j.platform), err)
 	}
 	return found, nil
-}
-
-// trusting reports whether a package of Cache is taken as it is: nothing is demanded of it
-// by name.
-func (j *job) trusting() bool {
-	demands := j.policy.Accept != nil || j.policy.RequireSignature || j.policy.Keys != nil || j.policy.Fingerprints != nil
-	return j.TrustCache && j.Cache != nil && !j.locked && !demands
-}
-
-// lookupTrusted finds the package in Cache, without a word from anybody on its content.
-func (j *job) lookupTrusted(ctx context.Context) (*local, error) {
-	found, err := j.lookupIn(ctx, j.Cache, verify.Policy{AllowUnsigned: true, AllowUnchecked: true})
-	switch {
-	case err == nil:
-		return &local{Installed: found, from: FromCache}, nil
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case errors.Is(err, ErrNotInstalled):
-		err = nil
-	}
-	return j.missing("the lock file has no hashes of it, and it is not in the cache", err)
 }
 
 // plan tells where the package is.
