@@ -18,19 +18,16 @@ import (
 //
 //	{"credentials": {"registry.example.com": {"token": "abc"}}}
 //
-// A file that is not there, or is empty, has no tokens. Each call reads the file
-// anew, so [Cached] in front of it saves work. The names of hosts in it are read
-// by [svchost.FromWire]; where several mean one host, the last one counts, and
-// names that mean no host are passed over. Of what is kept for a host only
-// "token" counts; without it, or with null or "", there is no token.
+// A missing or empty file has no tokens. Each call reads the file anew; [Cached] in front
+// of it saves work. Host names in the file are read by [svchost.FromWire]. If several names
+// mean one host, the last one in byte order counts. Names that mean no host are ignored. Of
+// an entry only "token" counts; without it, or if it is null or "", there is no token.
 //
-// [CredentialsFile.Save] and [CredentialsFile.Forget] change what belongs to
-// their host and nothing else. All other members of the file stay in their
-// order and byte for byte, whatever they are. The new file appears in the place
-// of the old one at once and as a whole, with mode 0600 from its beginning
-// (Windows gives it the access rights of its directory). Where Path is a
-// symbolic link, the link stays and what it points to is replaced. A link that
-// points to nothing is an error.
+// [CredentialsFile.Save] and [CredentialsFile.Forget] change the entry of their host. The
+// values of all other members stay as they are; like the CLI, they sort the members and
+// indent the file. The new file replaces the old one in one step, with mode 0600 (Windows
+// gives it the access rights of its directory). If Path is a symbolic link, the file that
+// the link points to is replaced. A link that points to nothing is an error.
 //
 // Changes exclude each other, in this process and between processes that use
 // this package: while one is made, a lock file lies beside the file, named like
@@ -38,9 +35,8 @@ import (
 // change and one made here at the same moment one may be lost. On systems
 // without such locks, changes fail with [errors.ErrUnsupported].
 //
-// Every error but that of [CredentialsFile.Hosts] is a [*SourceError]. In it is
-// a [*SyntaxError] if the file is not what it should be; such a file is never
-// overwritten. More than 1 MiB, read or to be written, is [ErrTooLarge].
+// Every error is a [*SourceError]. It wraps a [*SyntaxError] if the file is invalid; an
+// invalid file is never overwritten. More than 1 MiB, read or to be written, is [ErrTooLarge].
 //
 // Every program that its user runs can read the file. Where that matters, a
 // [Helper] is the better place. The file is described at
@@ -73,17 +69,6 @@ func (c CredentialsFile) Token(ctx context.Context, host svchost.Hostname) (Toke
 		return Token{}, c.failed(host, "", in(c.Path, err))
 	}
 	return token, nil
-}
-
-// Hosts returns the hosts for which the file has an entry, with a token or
-// without, in the order of the file. The error is as for Token, but not in a
-// [*SourceError].
-func (c CredentialsFile) Hosts() ([]svchost.Hostname, error) {
-	doc, err := c.read(c.Path)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", credentialsSource, err)
-	}
-	return doc.hosts(), nil
 }
 
 // Save makes token that of host in the file, in place of all that the file had

@@ -4,121 +4,96 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
-	"strings"
 
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
 const credentialsName = "credentials"
 
-var errTwice = errors.New(`a second "credentials"`)
+var (
+	errTwice   = errors.New(`a second "credentials"`)
+	errNotJSON = errors.New("not valid JSON") // the reason of encoding/json shows a character, which may be one of a token
+)
 
-// A document is a credentials file. It keeps the spelling of all that it does
-// not understand, where a decoder would lose digits, order and duplicates.
+// A document is a credentials file: its members and those of its "credentials". The values
+// are kept as they are written, so that numbers lose no digits.
 type document struct {
 	source  []byte
-	members []member // of the file
-	entries []member // of its "credentials", by host
+	members map[string]member
+	entries map[string]member
 }
 
-// A member is one name and its value in an object, as they are spelled.
+// A member is the value of one name in an object.
 type member struct {
-	name      string // decoded
-	nameText  []byte
-	valueText []byte
-	offset    int // of the value
-}
-
-// host returns the host that the name means; the zero Hostname if it means none.
-func (m member) host() svchost.Hostname {
-	host, _ := svchost.FromWire(m.name)
-	return host
+	json.RawMessage
+	offset int
 }
 
 func parseDocument(text []byte) (*document, error) {
-	doc := &document{source: text}
-	if len(bytes.Trim(text, space)) == 0 {
+	doc := &document{source: text, members: map[string]member{}, entries: map[string]member{}}
+	text = bytes.TrimLeft(text, space)
+	if len(text) == 0 {
 		return doc, nil
 	}
-	var any json.RawMessage
-	if err := json.Unmarshal(text, &any); err != nil {
-		return nil, badJSON(text, err)
+	var value json.RawMessage
+	if err := json.Unmarshal(doc.source, &value); err != nil {
+		offset := len(doc.source)
+		if e, ok := errors.AsType[*json.SyntaxError](err); ok {
+			offset = int(e.Offset) - 1
+		}
+		return nil, syntaxError(doc.source, offset, errNotJSON)
 	}
 	var err error
-	if doc.members, err = parseObject(text, len(text)-len(bytes.TrimLeft(text, space))); err != nil {
+	if doc.members, err = doc.object(len(doc.source) - len(text)); err != nil {
 		return nil, err
 	}
-	found := false
-	for _, m := range doc.members {
-		if m.name != credentialsName {
-			continue
-		}
-		if found {
-			return nil, syntaxError(text, m.offset, errTwice)
-		}
-		found = true
-		if doc.entries, err = parseObject(text, m.offset); err != nil {
-			return nil, err
-		}
+	if m, ok := doc.members[credentialsName]; ok {
+		doc.entries, err = doc.object(m.offset)
 	}
-	return doc, nil
+	return doc, err
 }
 
 // space is white space in JSON.
 const space = " \t\r\n"
 
-// parseObject returns the members of the object at offset in text, which is valid JSON.
-func parseObject(text []byte, offset int) ([]member, error) {
-	if text[offset] != '{' {
-		return nil, syntaxError(text, offset, errNotObject)
+// object returns the members of the object at offset in the source, which is valid JSON.
+func (d *document) object(offset int) (map[string]member, error) {
+	if d.source[offset] != '{' {
+		return nil, syntaxError(d.source, offset, errNotObject)
 	}
-	dec := json.NewDecoder(bytes.NewReader(text[offset:]))
-	at := func() int { return offset + int(dec.InputOffset()) }
+	dec := json.NewDecoder(bytes.NewReader(d.source[offset:]))
 	_, err := dec.Token()
-	var list []member
+	members := map[string]member{}
 	for err == nil && dec.More() {
 		var m member
-		var name json.Token
-		before := at()
-		name, err = dec.Token()
-		m.name, _ = name.(string)
-		m.nameText = bytes.TrimLeft(text[before:at()], ","+space)
-		var value json.RawMessage
-		if err == nil {
-			err = dec.Decode(&value)
+		token, _ := dec.Token()
+		name, _ := token.(string)
+		err = dec.Decode(&m.RawMessage)
+		m.offset = offset + int(dec.InputOffset()) - len(m.RawMessage)
+		if _, ok := members[name]; ok && name == credentialsName {
+			return nil, syntaxError(d.source, m.offset, errTwice)
 		}
-		m.valueText, m.offset = value, at()-len(value)
-		list = append(list, m)
+		members[name] = m
 	}
-	return list, err
+	return members, err
 }
 
-// badJSON is the error for text that is no JSON. What encoding/json says begins
-// with the character at fault, which may be one of a token.
-func badJSON(text []byte, err error) error {
-	offset := len(text)
-	reason := err.Error()
-	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
-		offset = int(e.Offset)
-	}
-	if rest, ok := strings.CutPrefix(reason, "invalid character "); ok {
-		offset--
-		where := rest[strings.LastIndexByte(rest, '\'')+1:]
-		if reason = "unexpected character" + where; where == " exceeded max depth" {
-			reason = "nested too deep"
-		}
-	}
-	return syntaxError(text, offset, errors.New(reason))
+// names reports whether name, of an entry, means host.
+func names(name string, host svchost.Hostname) bool {
+	h, err := svchost.FromWire(name)
+	return err == nil && h == host
 }
 
 // token returns the token of host.
 func (d *document) token(host svchost.Hostname) (Token, error) {
-	for _, m := range slices.Backward(d.entries) {
-		if host.IsZero() || m.host() != host {
+	for _, name := range slices.Backward(slices.Sorted(maps.Keys(d.entries))) {
+		if !names(name, host) {
 			continue
 		}
-		token, err := parseCredentials(m.valueText)
+		m := d.entries[name]
+		token, err := parseCredentials(m.RawMessage)
 		if err != nil {
 			return Token{}, syntaxError(d.source, m.offset, err)
 		}
@@ -127,67 +102,30 @@ func (d *document) token(host svchost.Hostname) (Token, error) {
 	return Token{}, nil
 }
 
-// hosts returns each host that has an entry once.
-func (d *document) hosts() []svchost.Hostname {
-	var list []svchost.Hostname
-	seen := map[svchost.Hostname]bool{}
-	for _, m := range d.entries {
-		if host := m.host(); !host.IsZero() && !seen[host] {
-			seen[host] = true
-			list = append(list, host)
-		}
-	}
-	return list
-}
-
-// save puts token in the place of the first entry of host, or at the end.
+// save puts token in the place of all entries of host.
 func (d *document) save(host svchost.Hostname, token Token) {
-	at := slices.IndexFunc(d.entries, func(m member) bool { return m.host() == host })
-	if at < 0 {
-		at = len(d.entries)
-	}
 	d.forget(host)
-	d.entries = slices.Insert(d.entries, at, member{
-		name:      host.Display(),
-		nameText:  []byte(quote(host.Display())),
-		valueText: []byte("{\n      \"token\": " + quote(token.Reveal()) + "\n    }"),
-	})
+	d.entries[host.Display()] = member{RawMessage: []byte(`{"token":` + quote(token.Reveal()) + `}`)}
 }
 
 // forget removes the entries of host and reports whether there were any.
 func (d *document) forget(host svchost.Hostname) bool {
 	before := len(d.entries)
-	d.entries = slices.DeleteFunc(d.entries, func(m member) bool { return !host.IsZero() && m.host() == host })
+	maps.DeleteFunc(d.entries, func(name string, _ member) bool { return names(name, host) })
 	return len(d.entries) < before
 }
 
-// text returns the whole file, laid out as the CLI does it.
+// text returns the whole file in the form in which the CLI writes it.
 func (d *document) text() []byte {
-	entries := objectText(d.entries, "  ")
-	members := slices.Clone(d.members)
-	at := slices.IndexFunc(members, func(m member) bool { return m.name == credentialsName })
-	if at < 0 {
-		at = len(members)
-		members = append(members, member{nameText: []byte(quote(credentialsName))})
+	members := map[string]any{}
+	for name, m := range d.members {
+		members[name] = m
 	}
-	members[at].valueText = entries
-	return append(objectText(members, ""), '\n')
-}
-
-// objectText returns the object of these members; indent is that of its end.
-func objectText(members []member, indent string) []byte {
-	if len(members) == 0 {
-		return []byte("{}")
-	}
+	members[credentialsName] = d.entries
 	var b bytes.Buffer
-	separator := "{\n"
-	for _, m := range members {
-		b.WriteString(separator + indent + "  ")
-		b.Write(m.nameText)
-		b.WriteString(": ")
-		b.Write(m.valueText)
-		separator = ",\n"
-	}
-	b.WriteString("\n" + indent + "}")
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	_ = e.Encode(members) // cannot fail: the values have been parsed
 	return b.Bytes()
 }

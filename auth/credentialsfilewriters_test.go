@@ -73,7 +73,7 @@ func TestCredentialsFileWriters(t *testing.T) {
 		want(t, file, svchost.MustParse(name+".test"), "token-"+name)
 	}
 	text, err := os.ReadFile(file.Path)
-	if err != nil || !strings.HasPrefix(string(text), "{\n  \"keep\": 1.0,\n") {
+	if err != nil || !strings.Contains(string(text), `"keep": 1.0`) {
 		t.Errorf("the rest is not as it was: %v: %.40q", err, text)
 	}
 	wantOnly(t, file.Path)
@@ -81,7 +81,7 @@ func TestCredentialsFileWriters(t *testing.T) {
 
 // watchWriters looks at the file and at those that are to become it.
 func watchWriters(t *testing.T, file auth.CredentialsFile) {
-	if _, err := file.Hosts(); err != nil {
+	if _, err := file.Token(t.Context(), hostA); err != nil {
 		t.Error(err)
 	}
 	entries, err := os.ReadDir(filepath.Dir(file.Path))
