@@ -3,6 +3,7 @@ package auth
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/tofureg/tofureg/disco/svchost"
@@ -15,133 +16,78 @@ var (
 	errNetrcMachine = errors.New("this belongs to no machine")
 )
 
+// netrcKeywords are the keywords that have a value.
+var netrcKeywords = []string{"machine", "login", "password", "passwd", "account", "port", "protocol", "macdef"}
+
 // A netrcParser reads the text of a netrc file from front to back.
 type netrcParser struct {
 	text   []byte
 	at     int
-	entry  *netrcEntry // the one that is being read, or nil
+	entry  map[string]string // values of the current entry by keyword; nil before the first one
 	logins map[svchost.Hostname]login
 }
 
-// A netrcEntry is a machine with all that is said of it.
-type netrcEntry struct {
-	machine     string // "" for the default
-	port        string
-	protocol    string
-	user        string
-	password    string
-	hasPassword bool
-}
-
-// A netrcWord is a keyword or a value.
-type netrcWord struct {
-	text   string
-	offset int
-}
-
 func (p *netrcParser) parse() error {
-	for {
-		p.skipComments()
-		keyword, ok, err := p.word()
-		if err != nil {
-			return err
-		}
-		if !ok {
-			p.finish()
-			return nil
-		}
-		if err := p.statement(keyword); err != nil {
+	for p.skipComments(); p.at < len(p.text); p.skipComments() {
+		if err := p.statement(); err != nil {
 			return err
 		}
 	}
+	p.finish()
+	return nil
 }
 
-// statement reads what follows keyword.
-func (p *netrcParser) statement(keyword netrcWord) error {
-	switch name := strings.ToLower(keyword.text); name {
-	case "default":
+// statement reads a keyword and its value.
+func (p *netrcParser) statement() error {
+	start := p.at
+	keyword, err := p.word()
+	if err != nil {
+		return err
+	}
+	keyword = strings.ToLower(keyword)
+	if keyword == "default" {
 		p.finish()
-		p.entry = &netrcEntry{}
-		return nil
-	case "machine", "login", "password", "passwd", "account", "port", "protocol", "macdef":
-		value, ok, err := p.word()
-		if err != nil {
-			return err
-		}
-		if !ok {
-			return syntaxError(p.text, keyword.offset, errNetrcValue)
-		}
-		switch name {
-		case "machine":
-			p.finish()
-			p.entry = &netrcEntry{machine: value.text}
-			return nil
-		case "macdef":
-			p.skipMacro()
-			return nil
-		}
-		if p.entry == nil {
-			return syntaxError(p.text, keyword.offset, errNetrcMachine)
-		}
-		p.entry.set(name, value.text)
+		p.entry = map[string]string{}
 		return nil
 	}
-	return syntaxError(p.text, keyword.offset, errNetrcKeyword)
-}
-
-func (e *netrcEntry) set(keyword, value string) {
-	switch keyword {
-	case "login":
-		e.user = value
-	case "password", "passwd":
-		e.password, e.hasPassword = value, true
-	case "port":
-		e.port = value
-	case "protocol":
-		e.protocol = strings.ToLower(value)
+	if !slices.Contains(netrcKeywords, keyword) {
+		return syntaxError(p.text, start, errNetrcKeyword)
 	}
+	if p.skipSpace(); p.at == len(p.text) {
+		return syntaxError(p.text, start, errNetrcValue)
+	}
+	value, err := p.word()
+	switch {
+	case err != nil:
+		return err
+	case keyword == "macdef":
+		p.skipMacro()
+	case keyword == "machine":
+		p.finish()
+		p.entry = map[string]string{keyword: value}
+	case p.entry == nil:
+		return syntaxError(p.text, start, errNetrcMachine)
+	case keyword == "passwd":
+		p.entry["password"] = value
+	default:
+		p.entry[keyword] = value
+	}
+	return nil
 }
 
-// finish records the entry that has been read, if it counts.
+// finish records the current entry, if it counts and its host has none yet.
 func (p *netrcParser) finish() {
-	e := p.entry
-	p.entry = nil
-	if e == nil || !e.hasPassword || e.protocol != "" && e.protocol != "https" {
-		return
-	}
-	name := e.machine
-	if e.port != "" {
-		name += ":" + e.port
+	password, ok := p.entry["password"]
+	name, protocol := p.entry["machine"], p.entry["protocol"]
+	if port := p.entry["port"]; port != "" {
+		name += ":" + port
 	}
 	host, err := svchost.FromWire(name)
-	if err != nil {
+	if !ok || err != nil || protocol != "" && !strings.EqualFold(protocol, "https") {
 		return
 	}
-	if _, ok := p.logins[host]; !ok {
-		p.logins[host] = login{e.user, NewPassword(e.password)}
-	}
-}
-
-// skipComments leaves at before the next word that is no comment.
-func (p *netrcParser) skipComments() {
-	for {
-		p.skipSpace()
-		if p.at == len(p.text) || p.text[p.at] != '#' {
-			return
-		}
-		p.skipLine()
-	}
-}
-
-// skipMacro skips the rest of this line and all lines up to an empty one.
-func (p *netrcParser) skipMacro() {
-	p.skipLine()
-	for p.at < len(p.text) {
-		start := p.at
-		p.skipLine()
-		if len(bytes.TrimRight(p.text[start:p.at], "\r\n")) == 0 {
-			return
-		}
+	if _, known := p.logins[host]; !known {
+		p.logins[host] = login{p.entry["login"], NewPassword(password)}
 	}
 }
 
@@ -149,29 +95,40 @@ func (p *netrcParser) skipSpace() {
 	p.at = len(p.text) - len(bytes.TrimLeft(p.text[p.at:], space))
 }
 
-func (p *netrcParser) skipLine() {
-	if n := bytes.IndexByte(p.text[p.at:], '\n'); n >= 0 {
-		p.at += n + 1
-		return
+// skipComments skips white space and comments.
+func (p *netrcParser) skipComments() {
+	for p.skipSpace(); bytes.HasPrefix(p.text[p.at:], []byte("#")); p.skipSpace() {
+		p.line()
 	}
-	p.at = len(p.text)
 }
 
-// word reads the next word, or reports false at the end of the text.
-func (p *netrcParser) word() (w netrcWord, ok bool, err error) {
-	p.skipSpace()
-	start := p.at
-	if start == len(p.text) {
-		return netrcWord{}, false, nil
+// skipMacro skips the rest of this line and all lines up to an empty one.
+func (p *netrcParser) skipMacro() {
+	p.line()
+	for len(bytes.TrimRight(p.line(), "\r\n")) > 0 {
 	}
-	if p.text[start] == '"' {
-		text, err := p.quoted()
-		return netrcWord{text, start}, true, err
+}
+
+// line reads the rest of this line and its end.
+func (p *netrcParser) line() []byte {
+	line, _, _ := bytes.Cut(p.text[p.at:], []byte("\n"))
+	line = p.text[p.at:min(p.at+len(line)+1, len(p.text))]
+	p.at += len(line)
+	return line
+}
+
+// word reads the word at the current position.
+func (p *netrcParser) word() (string, error) {
+	rest := p.text[p.at:]
+	if rest[0] == '"' {
+		return p.quoted()
 	}
-	for p.at < len(p.text) && strings.IndexByte(space, p.text[p.at]) < 0 {
-		p.at++
+	end := bytes.IndexAny(rest, space)
+	if end < 0 {
+		end = len(rest)
 	}
-	return netrcWord{string(p.text[start:p.at]), start}, true, nil
+	p.at += end
+	return string(rest[:end]), nil
 }
 
 // quoted reads a word in double quotes.
@@ -186,22 +143,12 @@ func (p *netrcParser) quoted() (string, error) {
 		}
 		if c == '\\' && p.at+1 < len(p.text) && p.text[p.at+1] != '\n' {
 			p.at++
-			c = unescaped(p.text[p.at])
+			c = p.text[p.at]
+			if i := strings.IndexByte("nrt", c); i >= 0 {
+				c = "\n\r\t"[i]
+			}
 		}
 		b.WriteByte(c)
 	}
 	return "", syntaxError(p.text, start, errNetrcQuote)
-}
-
-// unescaped returns what a character after a backslash stands for.
-func unescaped(c byte) byte {
-	switch c {
-	case 'n':
-		return '\n'
-	case 'r':
-		return '\r'
-	case 't':
-		return '\t'
-	}
-	return c
 }
