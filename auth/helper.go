@@ -31,9 +31,8 @@ import (
 // own affair.
 //
 // On Unix, "what it has started" is its process group. The program leads a
-// session of its own, so it has no terminal to ask on. On Windows it is a job
-// object, into which the program is put right after its start: what it starts
-// before that is not killed. Elsewhere the program alone is killed.
+// session of its own, so it has no terminal to ask on. On other systems only the
+// program itself is killed.
 //
 // A program takes its time, so a Helper is best put into [Cached]. It is safe
 // for concurrent use if the program is. How the CLI finds the program is at

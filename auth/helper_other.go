@@ -1,4 +1,4 @@
-//go:build !unix && !windows
+//go:build !unix
 
 package auth
 
@@ -7,14 +7,7 @@ import (
 	"os/exec"
 )
 
-// A processTree is the program alone: this system has neither process groups
-// nor jobs.
-type processTree struct{ program *os.Process }
+func detach(*exec.Cmd) {}
 
-func (t *processTree) prepare(*exec.Cmd) {}
-
-func (t *processTree) adopt(p *os.Process) { t.program = p }
-
-func (t *processTree) kill() { _ = t.program.Kill() }
-
-func (t *processTree) release() {}
+// kill ends p alone.
+func kill(p *os.Process) { _ = p.Kill() }

@@ -8,21 +8,11 @@ import (
 	"syscall"
 )
 
-// A processTree is a program and the processes of its group.
-type processTree struct{ group int }
+// detach makes the program the leader of a session, and so of a process group. In a
+// group alone it would keep the terminal, and its first attempt to read from it in the
+// background would stop the program instead of failing.
+func detach(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
 
-// prepare makes the program the leader of a session, and so of a group that it
-// cannot leave. A group alone would keep the terminal, and the first attempt to
-// read from it in the background would stop the program instead of failing.
-func (t *processTree) prepare(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-}
-
-func (t *processTree) adopt(p *os.Process) { t.group = p.Pid }
-
-// kill may come after the program has ended: as long as one process is in the
-// group, the system gives its number to nobody else. If none is, that takes
-// until process numbers have come full circle.
-func (t *processTree) kill() { _ = syscall.Kill(-t.group, syscall.SIGKILL) }
-
-func (t *processTree) release() {}
+// kill ends the process group that p leads, also after p has ended: as long as one
+// process is in the group, the system gives its number to no other.
+func kill(p *os.Process) { _ = syscall.Kill(-p.Pid, syscall.SIGKILL) }

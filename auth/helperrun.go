@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/tofureg/tofureg/disco/svchost"
@@ -47,21 +46,22 @@ func (h Helper) call(ctx context.Context, c helperCall) error {
 	complaints := &limitedBuffer{name: "error output", exceeded: cancel}
 	err := errRelative
 	if filepath.IsAbs(h.Path) {
-		cmd := h.command(c)
+		cmd := h.command(inner, c)
 		cmd.Stdout, cmd.Stderr = answer, complaints
-		err = runTree(inner, cmd, func(err error) error {
-			switch {
-			case ctx.Err() != nil:
-				return fault.Ended(ctx)
-			case inner.Err() != nil:
-				return context.Cause(inner) // out of time, or too much output
-			case errors.Is(err, exec.ErrWaitDelay):
-				return errHeldOpen
-			case err == nil && c.accept != nil:
-				return c.accept(answer.buf)
-			}
-			return err
-		})
+		err = cmd.Run()
+		switch {
+		case ctx.Err() != nil:
+			err = fault.Ended(ctx)
+		case inner.Err() != nil:
+			err = context.Cause(inner) // out of time, or too much output
+		case errors.Is(err, exec.ErrWaitDelay):
+			err = errHeldOpen
+		case err == nil && c.accept != nil:
+			err = c.accept(answer.buf)
+		}
+		if err != nil && cmd.Process != nil {
+			kill(cmd.Process)
+		}
 	}
 	if err == nil {
 		return nil
@@ -76,20 +76,27 @@ func (h Helper) bound(ctx context.Context) (context.Context, context.CancelCause
 	if timeout == 0 {
 		timeout = helperTimeout
 	}
-	if timeout < 0 {
-		return context.WithCancelCause(ctx)
-	}
-	late := fmt.Errorf("no answer within %v: %w", timeout, context.DeadlineExceeded)
-	ctx, stop := context.WithTimeoutCause(ctx, timeout, late)
 	ctx, cancel := context.WithCancelCause(ctx)
+	if timeout < 0 {
+		return ctx, cancel
+	}
+	timer := time.AfterFunc(timeout, func() {
+		cancel(fmt.Errorf("no answer within %v: %w", timeout, context.DeadlineExceeded))
+	})
 	return ctx, func(cause error) {
+		timer.Stop()
 		cancel(cause)
-		stop()
 	}
 }
 
-func (h Helper) command(c helperCall) *exec.Cmd {
-	cmd := exec.Command(h.Path, slices.Concat(h.Args, []string{c.verb, c.host.String()})...)
+// command returns the program. It is killed, with what it has started, when ctx ends.
+func (h Helper) command(ctx context.Context, c helperCall) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, h.Path, slices.Concat(h.Args, []string{c.verb, c.host.String()})...)
+	detach(cmd)
+	cmd.Cancel = func() error {
+		kill(cmd.Process)
+		return nil
+	}
 	if h.Env != nil {
 		// A slice that is not nil: an empty environment is not that of this process.
 		cmd.Env = append([]string{}, h.Env()...)
@@ -99,37 +106,6 @@ func (h Helper) command(c helperCall) *exec.Cmd {
 		cmd.Stdin = strings.NewReader(`{"token":` + quote(c.token.Reveal()) + `}`)
 	}
 	return cmd
-}
-
-// runTree runs cmd and returns what judge makes of its end. The program and what
-// it has started are killed when ctx ends, or when judge returns an error.
-func runTree(ctx context.Context, cmd *exec.Cmd, judge func(error) error) error {
-	if ctx.Err() != nil {
-		return judge(ctx.Err())
-	}
-	var tree processTree
-	tree.prepare(cmd)
-	if err := cmd.Start(); err != nil {
-		return judge(err)
-	}
-	tree.adopt(cmd.Process)
-	defer tree.release()
-	over := make(chan struct{})
-	var watch sync.WaitGroup
-	watch.Go(func() {
-		select {
-		case <-ctx.Done():
-			tree.kill()
-		case <-over:
-		}
-	})
-	err := cmd.Wait()
-	close(over)
-	watch.Wait()
-	if err = judge(err); err != nil {
-		tree.kill()
-	}
-	return err
 }
 
 // parseAnswer reads what the program wrote for get.

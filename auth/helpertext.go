@@ -1,20 +1,18 @@
 package auth
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"net/url"
 	"regexp"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
 const (
 	// maxComplaint bounds what an error repeats of a program's error output.
 	maxComplaint = 512
-	// maxSearched bounds what is searched for secrets, which takes time.
-	maxSearched = 64 << 10
 	// minSecret is the length from which a string counts as a secret. Masking
 	// shorter ones would mutilate every text.
 	minSecret = 4
@@ -23,10 +21,13 @@ const (
 )
 
 // complaint makes what a program wrote to its standard error fit for an error.
-// cut tells that something is missing at its end. token is what the program was
-// told, answer what it wrote to its standard output: neither must show.
+// If cut, its last word is incomplete. token is what the program was told, answer what it
+// wrote to its standard output: neither must show.
 func complaint(stderr []byte, cut bool, token Token, answer []byte) string {
-	text := strings.ToValidUTF8(ends(string(stderr)), "\uFFFD")
+	if cut {
+		stderr = stderr[:bytes.LastIndexAny(stderr, space)+1]
+	}
+	text := strings.ToValidUTF8(string(stderr), "\uFFFD")
 	text = maskKnown(text, token.Reveal())
 	text = maskKnown(text, tokenIn(answer))
 	text = maskWords(text, answer)
@@ -38,21 +39,7 @@ func complaint(stderr []byte, cut bool, token Token, answer []byte) string {
 		}
 		return '\uFFFD'
 	}, text)
-	return shorten(text, cut)
-}
-
-// ends returns text without its middle if it is too long to be searched. It does
-// not split words, one of which may be a secret.
-func ends(text string) string {
-	if len(text) <= maxSearched {
-		return text
-	}
-	first, last := text[:maxSearched/2], text[len(text)-maxSearched/2:]
-	first = first[:strings.LastIndexAny(first, space)+1]
-	if i := strings.IndexAny(last, space); i >= 0 {
-		return first + last[i:]
-	}
-	return first
+	return shorten(text)
 }
 
 // tokenIn returns the token of an answer, also where it is not a legal one, or
@@ -141,29 +128,12 @@ func maskPatterns(text string) string {
 	})
 }
 
-// shorten leaves out the middle of a text that is too long, or its end if that
-// is missing anyway.
-func shorten(text string, cut bool) string {
+// shorten leaves out the middle of a text that is too long.
+func shorten(text string) string {
 	const gap = " ... "
+	const half = (maxComplaint - len(gap)) / 2
 	if len(text) <= maxComplaint {
 		return text
 	}
-	if cut {
-		return head(text, maxComplaint-len(gap)) + " ..."
-	}
-	half := (maxComplaint - len(gap)) / 2
-	tail := len(text) - half
-	for !utf8.RuneStart(text[tail]) {
-		tail++
-	}
-	return head(text, half) + gap + text[tail:]
-}
-
-// head returns the first n bytes of text, or fewer in order not to split a
-// character.
-func head(text string, n int) string {
-	for !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n]
+	return strings.ToValidUTF8(text[:half], "") + gap + strings.ToValidUTF8(text[len(text)-half:], "")
 }
