@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -89,40 +91,23 @@ func one(ctx context.Context, src Source, r Request, o Options) Result {
 // earlier one: which package is there in the end would depend on timing.
 func clashing(requests []Request) map[int]error {
 	clashes := map[int]error{}
-	at, below := map[string]int{}, map[string]int{} // who is at a directory, or somewhere in it
+	dirs := make([]string, len(requests)) // with a separator at the end; empty: not usable
 	for i, r := range requests {
 		dir, err := cleanTarget(r.Dir)
 		if err != nil {
-			continue // it fails by itself
+			continue // the request fails by itself
 		}
-		dir = strings.ToLower(strings.ToUpper(dir)) // so that letters with two lower cases are the same, too
-		path := upwards(dir)
-		other, ok := below[dir]
-		for _, d := range path {
-			if !ok {
-				other, ok = at[d]
-			}
-		}
-		if ok {
+		dir = archive.Fold(dir) + string(filepath.Separator)
+		other := slices.IndexFunc(dirs[:i], func(d string) bool {
+			return d != "" && (strings.HasPrefix(d, dir) || strings.HasPrefix(dir, d))
+		})
+		if other >= 0 {
 			clashes[i] = fmt.Errorf("%s: %w, as %s goes to %s", r.Dir, ErrOccupied, requests[other].Source, requests[other].Dir)
 			continue
 		}
-		at[dir] = i
-		for _, d := range path {
-			below[d] = i
-		}
+		dirs[i] = dir
 	}
 	return clashes
-}
-
-// upwards returns the directory and all above it.
-func upwards(dir string) []string {
-	path := []string{dir}
-	for above := filepath.Dir(dir); above != dir; above = filepath.Dir(dir) {
-		path = append(path, above)
-		dir = above
-	}
-	return path
 }
 
 // choose returns the version to fetch.

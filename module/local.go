@@ -76,6 +76,16 @@ func (j *job) outside(source fs.FileInfo) error {
 	return nil
 }
 
+// upwards returns the directory and all above it.
+func upwards(dir string) []string {
+	path := []string{dir}
+	for above := filepath.Dir(dir); above != dir; above = filepath.Dir(dir) {
+		path = append(path, above)
+		dir = above
+	}
+	return path
+}
+
 // localPath returns the path that a file URL names.
 func localPath(u *url.URL) string {
 	p := u.Path
