@@ -86,8 +86,7 @@ func write(path string, text []byte) error {
 	return fsx.WriteFile(path, text, 0o644)
 }
 
-// file returns the name of the file for an archive. The first two digits are a directory,
-// so that none gets too large.
+// file returns the name of the file for an archive.
 func (d *Dir) file(ctx context.Context, zh checksum.Hash) (string, error) {
 	switch {
 	case ctx.Err() != nil:
@@ -97,8 +96,7 @@ func (d *Dir) file(ctx context.Context, zh checksum.Hash) (string, error) {
 	case zh.Scheme() != checksum.SchemeZH:
 		return "", fmt.Errorf("hashstore: %q is no hash of an archive", zh)
 	}
-	digits := zh.Value()
-	return filepath.Join(d.Path, digits[:2], digits), nil
+	return filepath.Join(d.Path, zh.Value()), nil
 }
 
 // encode returns the content of a file: the zh, the hashes, one a line, and the SHA-256 of

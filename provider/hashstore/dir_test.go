@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/provider/hashstore"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -33,7 +34,7 @@ const good = "zh:5f9c7aa76b7c34d722fc9123208e26b22d60440cb47150dd04733b9b94f4541
 
 // fileOf is where a store keeps what it knows of an archive.
 func fileOf(d *hashstore.Dir, zh checksum.Hash) string {
-	return filepath.Join(d.Path, zh.Value()[:2], zh.Value())
+	return filepath.Join(d.Path, zh.Value())
 }
 
 func store(t testing.TB) *hashstore.Dir {
@@ -71,8 +72,8 @@ func TestDir(t *testing.T) {
 	again := &hashstore.Dir{Path: d.Path}
 	wantHashes(t, again, zh1, h1a)
 	wantHashes(t, again, zh2, h1b)
-	names, err := os.ReadDir(filepath.Dir(fileOf(d, zh1)))
-	if err != nil || len(names) != 1 {
+	names, err := os.ReadDir(d.Path)
+	if err != nil || len(names) != 2 {
 		t.Errorf("the directory holds %v, %v", names, err)
 	}
 }
@@ -230,12 +231,10 @@ func TestReadOnly(t *testing.T) {
 	if err := os.Chtimes(fileOf(d, zh1), old, old); err != nil {
 		t.Fatal(err)
 	}
-	for _, dir := range []string{filepath.Dir(fileOf(d, zh1)), d.Path} {
-		if err := os.Chmod(dir, 0o555); err != nil {
-			t.Fatal(err)
-		}
-		defer os.Chmod(dir, 0o755)
+	if err := os.Chmod(d.Path, 0o555); err != nil {
+		t.Fatal(err)
 	}
+	defer os.Chmod(d.Path, 0o755)
 	wantHashes(t, d, zh1, h1a)
 	if runtime.GOOS != "windows" && os.Geteuid() != 0 {
 		if err := d.StoreHashes(t.Context(), zh2, []checksum.Hash{h1b}); err == nil {
@@ -284,16 +283,14 @@ func TestPrune(t *testing.T) {
 	}
 	put(t, d, zh1, h1a)
 	put(t, d, zh2, h1b)
-	home := filepath.Dir(fileOf(d, zh1))
 	files := map[string]bool{ // and whether it is to go
-		fileOf(d, zh1):                                    true,
-		fileOf(d, zh2):                                    false,
-		filepath.Join(home, ".tofureg-123.tmp"):           true,
-		filepath.Join(home, "README"):                     false,
-		filepath.Join(home, zh2.Value()):                  false, // in the wrong directory
-		filepath.Join(home, strings.ToUpper(zh1.Value())): false,
-		filepath.Join(d.Path, "README"):                   false,
-		filepath.Join(d.Path, ".git", zh1.Value()):        false,
+		fileOf(d, zh1): true,
+		fileOf(d, zh2): false,
+		filepath.Join(d.Path, ".tofureg-123.part"):          true,
+		filepath.Join(d.Path, "README"):                     false,
+		filepath.Join(d.Path, zh1.Value()[:62]):             false,
+		filepath.Join(d.Path, strings.ToUpper(zh1.Value())): false,
+		filepath.Join(d.Path, ".git", zh1.Value()):          false,
 	}
 	old := time.Now().Add(-100 * 24 * time.Hour)
 	for path := range files {
@@ -307,9 +304,12 @@ func TestPrune(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	young := filepath.Join(home, ".tofureg-456.tmp")
-	overwrite(t, young, "in work")
-	files[young] = false
+	part, err := fsx.CreatePart(filepath.Join(d.Path, "in work"), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer part.Discard()
+	files[part.Name()] = false
 
 	if n, err := d.Prune(t.Context(), old.Add(-time.Hour)); n != 0 || err != nil {
 		t.Errorf("nothing is that old, but %d, %v", n, err)

@@ -14,83 +14,46 @@ import (
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
-// leftAfter is the age from which an unfinished file is nobody's any more.
-const leftAfter = time.Hour
-
 // Prune removes the hashes of archives that were last used before a time, and what
-// processes that were killed have left behind. It returns how many archives that were. A
-// use is recorded to the day, so a hundred days ago is a better choice than yesterday.
-// Files of other origin are left alone.
+// processes that were killed have left behind. It returns the number of archives whose
+// hashes it removed. Uses are recorded to the day, so a hundred days ago is a better choice
+// than yesterday. Other files are left alone.
 //
 // A file has some 200 bytes, so a store of ten thousand archives is small.
 func (d *Dir) Prune(ctx context.Context, before time.Time) (removed int, err error) {
 	if d.Path == "" {
 		return 0, errNoPath
 	}
-	groups, err := os.ReadDir(d.Path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
-	}
-	if err != nil {
+	fsx.SweepParts(d.Path)
+	files, err := os.ReadDir(d.Path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return 0, fmt.Errorf("prune stored hashes: %w", err)
 	}
-	var errs []error
-	for _, group := range groups {
-		if !isHex(group.Name(), 1) || !group.IsDir() {
-			continue
-		}
-		n, err := pruneGroup(ctx, filepath.Join(d.Path, group.Name()), before)
-		removed += n
-		if err != nil {
-			errs = append(errs, err)
-		}
-		if ctx.Err() != nil {
-			break
-		}
-	}
-	if err := errors.Join(errs...); err != nil {
-		return removed, fmt.Errorf("prune stored hashes: %w", err)
-	}
-	return removed, nil
-}
-
-// pruneGroup prunes one directory.
-func pruneGroup(ctx context.Context, dir string, before time.Time) (removed int, err error) {
-	files, err := os.ReadDir(dir)
-	if err != nil {
-		return 0, err
-	}
-	left := time.Now().Add(-leftAfter)
 	for _, file := range files {
 		if ctx.Err() != nil {
-			return removed, ctx.Err()
+			return removed, fmt.Errorf("prune stored hashes: %w", ctx.Err())
 		}
-		entry := isHex(file.Name(), 32) && strings.HasPrefix(file.Name(), filepath.Base(dir))
-		limit := left
-		if entry {
-			limit = before
-		} else if !strings.HasPrefix(file.Name(), fsx.TempPrefix) {
-			continue
-		}
-		info, err := file.Info()
-		if errors.Is(err, fs.ErrNotExist) || err == nil && (!info.Mode().IsRegular() || !info.ModTime().Before(limit)) {
-			continue
-		}
-		if err == nil {
-			err = os.Remove(filepath.Join(dir, file.Name()))
-		}
+		gone, err := d.prune(file, before)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return removed, err
+			return removed, fmt.Errorf("prune stored hashes: %w", err)
 		}
-		if entry && err == nil {
+		if gone {
 			removed++
 		}
 	}
 	return removed, nil
 }
 
-// isHex reports whether name is n bytes in lower-case hex.
-func isHex(name string, n int) bool {
-	_, err := hex.DecodeString(name)
-	return err == nil && len(name) == 2*n && name == strings.ToLower(name)
+// prune removes a file of the store that was last used before a time.
+func (d *Dir) prune(file fs.DirEntry, before time.Time) (removed bool, err error) {
+	_, notHex := hex.DecodeString(file.Name())
+	if notHex != nil || len(file.Name()) != 64 || file.Name() != strings.ToLower(file.Name()) {
+		return false, nil
+	}
+	info, err := file.Info()
+	if err != nil || !info.Mode().IsRegular() || !info.ModTime().Before(before) {
+		return false, err
+	}
+	err = os.Remove(filepath.Join(d.Path, file.Name()))
+	return err == nil, err
 }
