@@ -36,6 +36,7 @@ package archive
 import (
 	"crypto/sha256"
 	"fmt"
+	"iter"
 	"math"
 
 	"github.com/tofureg/tofureg/internal/fault"
@@ -86,6 +87,17 @@ func (e Entry) IsDir() bool { return e.Name[len(e.Name)-1] == '/' }
 type File struct {
 	Entry
 	Sum [sha256.Size]byte // SHA-256 of the content; of nothing for a directory
+}
+
+// Sums yields the names and sums of the files, and of the directories if they are wanted.
+func Sums(files []File, directories bool) iter.Seq2[string, [sha256.Size]byte] {
+	return func(yield func(string, [sha256.Size]byte) bool) {
+		for _, f := range files {
+			if (directories || !f.IsDir()) && !yield(f.Name, f.Sum) {
+				return
+			}
+		}
+	}
 }
 
 func bad(format string, args ...any) error {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"iter"
 	"os"
 
 	"github.com/tofureg/tofureg/internal/archive"
@@ -181,20 +180,10 @@ func (i *installation) unpackAll(ctx context.Context, early *unpacker, f *os.Fil
 	if err != nil {
 		return packed, tree, failed("unpack", i.from.String(), err)
 	}
-	if packed, err = checksum.H1Sum(sumsOf(files, true)); err == nil {
-		tree, err = checksum.H1Sum(sumsOf(files, false))
+	if packed, err = checksum.H1Sum(archive.Sums(files, true)); err == nil {
+		tree, err = checksum.H1Sum(archive.Sums(files, false))
 	}
 	return packed, tree, err
-}
-
-func sumsOf(files []archive.File, directories bool) iter.Seq2[string, [32]byte] {
-	return func(yield func(string, [32]byte) bool) {
-		for _, f := range files {
-			if (directories || !f.IsDir()) && !yield(f.Name, f.Sum) {
-				return
-			}
-		}
-	}
 }
 
 // putInPlace moves a finished package with this h1 to its location, unless one with the

@@ -125,21 +125,11 @@ func H1Zip(ctx context.Context, r io.ReaderAt, size int64, l Limits) (packed, tr
 	if err != nil {
 		return Hash{}, Hash{}, fmt.Errorf("h1: %w", err)
 	}
-	packed, err = H1Sum(sums(files, true))
+	packed, err = H1Sum(archive.Sums(files, true))
 	if err == nil {
-		tree, err = H1Sum(sums(files, false))
+		tree, err = H1Sum(archive.Sums(files, false))
 	}
 	return packed, tree, err
-}
-
-func sums(files []archive.File, directories bool) iter.Seq2[string, [32]byte] {
-	return func(yield func(string, [32]byte) bool) {
-		for _, f := range files {
-			if (directories || !f.IsDir()) && !yield(f.Name, f.Sum) {
-				return
-			}
-		}
-	}
 }
 
 // H1Dir returns the h1 of the files in fsys: of an unpacked package, if fsys is
