@@ -60,13 +60,7 @@ func hinted(err error) error {
 
 // hashOf returns the h1 of files that have been hashed while they were written.
 func hashOf(files []archive.File) (checksum.Hash, error) {
-	return checksum.H1Sum(func(yield func(string, [32]byte) bool) {
-		for _, f := range files {
-			if !f.IsDir() && !yield(f.Name, f.Sum) {
-				return
-			}
-		}
-	})
+	return checksum.H1Sum(archive.Sums(files, false))
 }
 
 // maxSkipped bounds the list in a report.

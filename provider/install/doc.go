@@ -1,5 +1,5 @@
-// Package install puts provider packages into plugin directories, safely beside
-// other goroutines, other processes and the CLI.
+// Package install puts provider packages into plugin directories. It shares these
+// directories safely with other goroutines, other processes and the CLI.
 //
 // A [Dir] has packages unpacked, as the CLI keeps them in .terraform/providers, in its
 // plugin cache, and in a filesystem mirror:
@@ -12,91 +12,83 @@
 //	done, err := dir.Install(ctx, src, pkg, install.Options{})
 //	path, err := done.Executable()
 //
-// All that a configuration requires, chosen, installed and locked as "tofu init" does it,
-// is the work of an [Installer]. The requirements are those of the required_providers
-// blocks of all modules, which the caller reads:
+// An [Installer] does what "tofu init" does about providers: it chooses, installs and locks
+// everything that a configuration requires. The caller reads the requirements from the
+// required_providers blocks of all modules:
 //
 //	installer := &install.Installer{Source: src, Dir: dir}
 //	result, err := installer.Ensure(ctx, requirements, lock)
 //	err = errors.Join(err, result.Lock.Save(lockfile.Name))
 //
-// [Dir.Lookup] finds what is there, [Dir.Place] links or copies a package from a cache
-// that is shared, [Dir.All] lists and [Dir.Prune] removes.
+// [Dir.Lookup] verifies a package that is installed, [Dir.Place] links or copies a package
+// from a shared cache, [Dir.All] lists and [Dir.Prune] removes packages.
 //
-// The layout is described at https://opentofu.org/docs/cli/config/config-file/, with the
+// https://opentofu.org/docs/cli/config/config-file/ describes the layout, with the
 // methods of installation.
 //
 // # What a directory proves
 //
-// A signature, and the hash of scheme zh in a lock file, are of the archive. What an
-// archive was unpacked to has an h1, and only a lock file that has this h1 vouches for a
-// directory. So with it, what is there is used without a single request; without it the
-// archive is downloaded again and compared, unless Installer.TrustCache gives that up. A
-// directory is hashed each time it is used: the CLI unpacks in place, and what a killed one
-// leaves looks like a package.
+// A signature is about an archive, and so is a hash of scheme zh in a lock file. Only an h1
+// in a lock file is about an unpacked directory. If the lock file has this h1, the directory
+// is used without a request. Otherwise the archive is downloaded and compared, unless
+// Installer.TrustCache is set. A directory is hashed each time it is used: the CLI unpacks
+// in place, and a CLI that was killed leaves something that looks like a package.
 //
-// # Sharing
+// # Sharing a directory
 //
-// Under its final name there is never a part of a package, nor one that was not verified:
-// Install unpacks into a staging directory below ".tofureg", at the top of the directory, and
-// moves a package into place as a whole, when it is on disk. What dead processes leave in
-// staging directories is cleared by those who come later.
+// A package appears under its name as a whole, verified and on disk. Install unpacks it into
+// a staging directory below ".tofureg", at the top of the plugin directory, and renames it.
+// Later calls clear the staging directories of processes that have died.
 //
-// For each package the file OS_ARCH.lock beside it is locked, as OpenTofu does from
-// version 1.10 on, so that of all who want a package one downloads it and the others wait
-// ([provider.EventWaiting]) and use it. As with OpenTofu the file, which is empty, stays for
-// ever, even if there is no package: who waits for the lock has it open.
+// Each call locks the file OS_ARCH.lock beside the package, as OpenTofu does from version
+// 1.10 on. Of several calls for one package, one downloads it. The others wait
+// ([provider.EventWaiting]) and then compare the directory with the h1 of their lock file.
+// Without such an h1 they use what a process of the same user has found out about the archive
+// while they waited, or else they download; on Windows they always download. The lock file
+// is empty and stays for ever, as with OpenTofu.
 //
-// Who waits with an h1 from a lock file compares with that. Without one, a directory does not
-// tell which archive it is from. If another process of the same user has verified the package
-// while the caller was waiting, what it found out about the archive is used; everybody else
-// downloads, and so do all on Windows.
+// Without file locks, as in some network file systems, nothing can be installed, but packages
+// can be looked up. Terraform and older versions of OpenTofu take no lock and may write to a
+// package that is being installed or used. [Dir.Lookup] then refuses the package, and the
+// next Install repairs it.
 //
-// The system gives up a lock when its holder dies. Where a file system has no locks, as
-// some shared over a network, nothing can be installed; what is there can be looked up.
-// Terraform and older versions of OpenTofu take no lock and may write to a package while
-// it is installed here, or while it is used; Lookup then refuses it, and the next Install
-// repairs it. Terraform and OpenTofu look at each name after they have listed a directory;
-// in the rare case that one in a staging directory is gone by then, they stop and want to be run
-// again.
+// A package in place is never written to, and a package with the right content is never
+// replaced, so that programs can run from it. On Windows, replacing a package whose program
+// is running is an error.
 //
-// No file of a package is ever written to once it is in place, and a package with the
-// right content is never replaced, so that programs can run from it. On Windows, where
-// what runs cannot be moved, a package that must be replaced and is running is an error.
+// A CLI that lists a plugin cache or mirror stops with an error if a name disappears that it
+// has just read. An installation removes a name only in the instant of the rename. Prune
+// removes names that may be in use, so call it when no CLI runs.
 //
-// A client that lists the whole directory, as the CLI does for a mirror and a cache, stops
-// if a name disappears that it has just read. Installing makes that possible only for the
-// instant in which a package leaves its staging directory; pruning takes away names that are
-// in use, so it wants a quiet moment.
-//
-// Who can write to a directory can put anything into it, at any time after it was checked.
-// A cache that is shared should be writable only for those who are trusted by all who use
-// it, in particular where [Symlink] and [HardLink] lead to it.
+// A user who can write to a directory can change a package after it was verified. All users
+// of a shared cache must trust the users who can write to it, in particular with [Symlink]
+// and [HardLink].
 //
 // # Locking for other platforms
 //
-// A lock file does not say which platform a hash is for. So an [Installer] counts: with
-// three platforms, that of the Installer included, the lock file should have an h1 for
-// three archives of the selected version. If it has fewer, the hashes of all LockPlatforms
-// are computed; if it has as many, none are. Therefore
+// A lock file does not say which platform a hash is for, so an [Installer] counts. With three
+// platforms, its own included, the lock file should have an h1 for three archives of the
+// selected version. If it has fewer, the packages of all LockPlatforms are hashed. Therefore:
 //
-//   - it is not noticed that one platform has taken the place of another in LockPlatforms.
-//     To lock a provider anew, delete its entry from the lock file before Ensure.
-//   - an archive with entries for directories has two h1 and counts twice, and two archives
-//     with the same content count once. With Installer.Hashes set both are counted right,
-//     once they have been computed. Archives that are the same byte for byte always count
-//     once, so their platforms are looked at each time.
+//   - If one platform replaces another in LockPlatforms, nothing is hashed. To lock a
+//     provider anew, delete its entry from the lock file before Ensure.
+//   - An archive with entries for directories has two h1 and counts twice. Two archives with
+//     the same content count once. With Installer.Hashes, both are counted right after their
+//     hashes were computed once. Archives with the same bytes always count once, so their
+//     platforms are looked at each time.
+//
+// A version that the lock file covers gains only hashes that were computed here; see
+// [Installer].Policy.
 //
 // # Archives
 //
-// An archive is unpacked into the staging directory while it arrives, and what was unpacked
-// counts if it is, file by file, what the directory at the end of the archive describes;
-// otherwise it is unpacked once more. Content is inflated once, and hashed as it is written.
+// An archive is unpacked while it arrives, and its content is hashed as it is written. If
+// the files differ from what the directory at the end of the archive describes, the archive
+// is unpacked once more. Memory does not grow with the size of a package.
 //
-// Archives that must not be unpacked are refused with checksum.ErrArchive, and nothing of them
-// remains: names that leave the directory, absolute names, links, devices, duplicates, names
-// that some file system takes for the same. Sizes and counts are bounded by
-// [checksum.Limits], also before anything has been judged; memory does not grow with the size
-// of a package. Files have mode 0755 or 0644, less the umask, and the provider's program
-// can be run wherever its archive was made.
+// An archive that must not be unpacked is refused with checksum.ErrArchive, and nothing of it
+// remains: one with names that leave the directory, absolute names, links, devices,
+// duplicates, or names that some file system takes for the same. [checksum.Limits] bound
+// sizes and counts, also before the archive is judged. Files get the mode 0755 or 0644 less
+// the umask; the program of the provider gets 0755.
 package install

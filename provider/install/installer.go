@@ -11,44 +11,43 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// An Installer makes sure that the providers which a configuration requires are in its
-// plugin directory: it is the part of "tofu init" that deals with providers, as a value.
+// An Installer does what "tofu init" does about providers: it installs those that a
+// configuration requires, and keeps the lock file.
 //
-// Set the fields before the first call and leave them alone from then on. Several calls
-// may run at once, also in several processes with the same directories.
+// Set the fields before the first call and do not change them afterwards. Methods may be
+// called concurrently, also in several processes with the same directories.
 type Installer struct {
-	// Source is where versions and packages come from: a registry, a mirror, or
-	// several of these. Nil means offline: what is not locked, and in Dir or Cache, is
-	// [provider.ErrOffline].
+	// Source lists versions and has packages: a registry, a mirror, or several of them. If
+	// nil, the Installer is offline: a provider that is not locked and in Dir or Cache
+	// fails with [provider.ErrOffline].
 	Source provider.Source
 
-	// Dir is where the packages are to be. It is required.
+	// Dir is the directory in which the packages are installed. It is required.
 	Dir *Dir
 
-	// Cache is a directory shared with other projects. Packages are installed there,
-	// and from there into Dir. Nil: there is none.
+	// Cache, if not nil, is a directory shared with other projects. Packages are installed
+	// there, and placed from there in Dir.
 	Cache *Dir
 
-	// TrustCache takes a package that is in Cache as it is where the lock file has no
-	// hashes of the selected version, and Policy no Accept, RequireSignature, Keys or
-	// Fingerprints. Its source is not asked about it, no signature is checked, and all that
-	// the lock file gets is the h1 of what is there, whoever put it there. It
-	// corresponds to plugin_cache_may_break_dependency_lock_file in the configuration of
-	// the CLI, except that hashes in the lock file are still enforced. False: such a
-	// package is downloaded and verified again.
+	// TrustCache uses a package in Cache as it is if the lock file has no hashes of the
+	// selected version, and Policy has no Accept, RequireSignature, Keys or Fingerprints.
+	// The source is not asked, no signature is checked, and the lock file gains the h1 of
+	// the package, even if another user put it there. It corresponds to the CLI's setting
+	// plugin_cache_may_break_dependency_lock_file, except that hashes in the lock file are
+	// enforced. If false, such a package is downloaded and verified again.
 	TrustCache bool
 
 	// Link says how a package gets from Cache into Dir. If empty, [Symlink] is used.
 	Link LinkMode
 
-	// Policy returns what decides about the packages of a provider; nil means the zero
-	// policy for all, which wants a signature. It is called once for each provider,
-	// before the work begins.
+	// Policy returns the policy for the packages of a provider. If nil, the zero policy
+	// holds for all providers, which demands a signature. Policy is called once for each
+	// provider, before the work begins.
 	//
-	// Where the lock file has hashes of the selected version these become the Accept of
-	// the policy, and a package needs one of them, whatever else speaks for it. With
-	// RequireSignature it needs a signature too, and since a directory has none, what
-	// is in Dir or Cache does not count then.
+	// If the lock file has hashes of the selected version, they replace the Accept of the
+	// policy: a package needs one of them, whatever else speaks for it. With
+	// RequireSignature it needs a signature as well. A directory has no signature, so
+	// packages in Dir or Cache are not used then.
 	//
 	// For a package of LockPlatforms there are two cases if the lock file covers the
 	// version. If its source states a locked hash, the package must have a locked hash,
@@ -58,49 +57,48 @@ type Installer struct {
 	// were computed here; RecordStated has an effect only on a version that is not locked.
 	Policy func(addrs.Provider) verify.Policy
 
-	// Platform to install for; zero: that of this program.
+	// Platform is the platform to install for. If zero, it is the platform of this program.
 	Platform addrs.Platform
 
-	// Protocols are the plugin protocol versions that the caller can speak; zero:
-	// ">= 5, < 7". A version that speaks none of them is not chosen.
+	// Protocols are the plugin protocol versions that the caller speaks. If zero,
+	// ">= 5, < 7" is used. Versions without a supported protocol are skipped.
 	Protocols addrs.ProviderConstraint
 
-	// LockPlatforms are platforms whose hashes the lock file is to have beside those of
-	// Platform. Their packages are downloaded and hashed where nothing cheaper will do,
-	// but not installed. The package comment
-	// tells when a lock file is taken to have the hashes already.
+	// LockPlatforms are the platforms whose hashes the lock file should have beside those of
+	// Platform. Their packages are hashed and not installed, and downloaded only if nothing
+	// cheaper suffices. The package comment says when the lock file is taken to have the
+	// hashes already.
 	LockPlatforms []addrs.Platform
 
 	// Upgrade chooses versions anew instead of keeping those of the lock file.
 	Upgrade bool
 
-	// DevOverrides are directories with packages under development. Their providers
-	// are left alone: nothing is resolved, hashed, installed or locked. The init of the
-	// CLI tries to install and lock them nevertheless, and warns that it may fail.
+	// DevOverrides are directories with packages under development. Their providers are
+	// not resolved, hashed, installed or locked. The CLI's init tries to install and lock
+	// them, and warns that it may fail.
 	DevOverrides map[addrs.Provider]string
 
-	// Hashes keeps what was computed of archives, from one run to the next and from one
-	// project to the other: they are not downloaded again for LockPlatforms. Nil: nothing
-	// is kept. A failure of it is a [provider.EventStoreFailed].
+	// Hashes, if not nil, stores computed hashes of archives for later runs and other
+	// projects, so that the archives are not downloaded again for LockPlatforms. A failure
+	// of the store is reported as [provider.EventStoreFailed].
 	Hashes provider.HashStore
 
-	// TempDir is where packages for LockPlatforms lie while they are hashed; empty:
-	// [os.TempDir]. There must be room for Parallel of them, and where that is memory,
-	// as on some systems, there should be another place.
+	// TempDir is the directory for packages of LockPlatforms while they are hashed. If
+	// empty, [os.TempDir] is used. It needs room for Parallel packages, and should not be
+	// in memory.
 	TempDir string
 
 	// Parallel is the maximum number of packages that are worked on at once. If 0 or less,
 	// 32 is used.
 	Parallel int
 
-	// Progress is told each step; nil: nobody is. Each call of Ensure calls it from one
-	// goroutine at a time, with the events of different packages mixed, and waits for
-	// it. Calls of Ensure that run at once call it independently of each other.
+	// Progress, if not nil, is called for each step, and each call of Ensure waits for it.
+	// The calls of one Ensure never overlap; they mix the events of different packages.
 	//
-	// [provider.EventResolving] comes when versions are asked for, then those of
-	// [Dir.Install], or [provider.EventReused] for a package that was there. In the end
-	// each provider has [provider.EventInstalled] or [EventFailed], but those that are
-	// built in or overridden nothing. The packages of LockPlatforms have the events of
+	// [provider.EventResolving] is sent when versions are listed, then the events of
+	// [Dir.Install], or [provider.EventReused] for an installed package. The last event of
+	// a provider is [provider.EventInstalled] or [EventFailed]. Providers that are built in
+	// or overridden have no events. The packages of LockPlatforms have the events of
 	// [provider.Hashes].
 	Progress func(provider.Event)
 }
@@ -112,35 +110,34 @@ const EventFailed provider.EventKind = "failed"
 // defaultParallel is used if Installer.Parallel is not set.
 const defaultParallel = 32
 
-// Ensure installs a version of each required provider that its constraint allows, and
-// returns what there is now, with an updated copy of lock. The caller saves that. A nil
-// lock is an empty one; lock itself is not changed.
+// Ensure installs a version of each required provider that its constraint allows. It
+// returns the selections and an updated copy of lock, which the caller saves. A nil lock is
+// an empty one. Ensure does not change lock.
 //
-// A locked version is kept unless Upgrade is set. Another version is the newest that the
-// constraint allows and that has a package for Platform, as far as the source tells. What
-// is in Dir is used if its content is as locked, then what is in Cache: a provider that is
-// locked and there costs no request. Otherwise its package is downloaded and verified.
-// Providers are worked on side by side.
+// A locked version is kept unless Upgrade is set. Otherwise Ensure selects the newest
+// version that the constraint allows and that has a package for Platform. A package in Dir,
+// or else in Cache, is used if it has a locked hash, without a request. Otherwise the
+// package is downloaded and verified. Providers are worked on side by side.
 //
-// A provider that is built into the CLI is no work, but must have no constraint, and be
-// one that exists: only terraform.io/builtin/terraform does.
+// A provider that is built into the CLI needs no work. It must be
+// terraform.io/builtin/terraform and have no constraint.
 //
-// One provider's failure stops no other one. The error joins all of them in the order of
-// the providers, each a [*provider.Error], or one for each platform that could not be
-// locked, for example with [*LockedError], [provider.ErrOffline] or what package verify refuses.
-// The result is valid beside an error, and its lock worth saving: it has every provider,
-// those that failed with [Selection.Err] and, in the lock, as they were. Only of an
-// Installer that cannot work there are no selections.
+// A failure of one provider does not stop the others. The error joins the failures in the
+// order of the providers, one [*provider.Error] for each provider, or for each platform that
+// could not be locked. They wrap for example a [*LockedError], a [*lockfile.NotLockedError],
+// [provider.ErrOffline] or an error of package verify. The result is valid beside an error,
+// and its lock worth saving. A provider that failed has [Selection.Err], and its entry in the
+// lock is as before. If the Installer itself is invalid, there are no selections.
 func (in *Installer) Ensure(ctx context.Context, requirements map[addrs.Provider]addrs.ProviderConstraint, lock *lockfile.File) (*Result, error) {
 	return in.run(ctx, requirements, lock, false)
 }
 
-// Plan tells what Ensure would do, without writing anything. It asks the source as Ensure
-// does for versions and for the package, but fetches none, so that it cannot know whether
-// it would be accepted. The lock of the result lacks the hashes that only packages tell.
+// Plan returns what Ensure would do, and writes nothing. It asks the source for versions and
+// packages as Ensure does, but downloads no package. So it does not know whether a package
+// would be accepted, and the lock of the result lacks hashes that only packages tell.
 //
-// A program that must not change its lock file compares the one of a plan with it, by
-// [lockfile.File.Equal]: they differ if a version or the set of providers would.
+// A program that must not change its lock file compares it with the lock of a plan by
+// [lockfile.File.Equal]: they differ if a version or the set of providers would change.
 func (in *Installer) Plan(ctx context.Context, requirements map[addrs.Provider]addrs.ProviderConstraint, lock *lockfile.File) (*Result, error) {
 	return in.run(ctx, requirements, lock, true)
 }

@@ -15,14 +15,13 @@ type Result struct {
 	// Selections has one element for each required provider, in their order.
 	Selections []Selection `json:"selections"`
 
-	// Lock is the updated lock file, never nil. It keeps the hashes that the given one
-	// has for a version that stays, has those that were established now, and lacks the
-	// providers that are not required any more. As the CLI of OpenTofu does, a required
-	// registry.opentofu.org/hashicorp provider that is not locked takes over the version,
-	// but not the hashes, from registry.terraform.io.
+	// Lock is the updated lock file, never nil. For a version that stays it has the hashes
+	// of the given lock file and those that were computed. For another version it has the
+	// hashes that were computed or signed. Providers that are no longer required are
+	// missing. As in OpenTofu, a required registry.opentofu.org/hashicorp provider that is
+	// not locked takes over the version, but not the hashes, from registry.terraform.io.
 	//
-	// See the section on platforms in the package comment for the hashes of
-	// Installer.LockPlatforms.
+	// The package comment says which hashes there are for Installer.LockPlatforms.
 	Lock *lockfile.File `json:"-"`
 }
 
