@@ -38,11 +38,11 @@ func WriteFile(target string, data []byte, perm fs.FileMode) error {
 
 // replaceable refuses what a rename would destroy, or fail at, only after all
 // the work is done.
-func replaceable(target string) error {
+func replaceable(in names, target string) error {
 	if target == "" || os.IsPathSeparator(target[len(target)-1]) {
 		return &fs.PathError{Op: "replace", Path: target, Err: fs.ErrInvalid}
 	}
-	info, err := os.Lstat(target)
+	info, err := in.Lstat(target)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

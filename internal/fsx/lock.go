@@ -168,9 +168,7 @@ func control(f *os.File, lock func(fd uintptr) (bool, error)) (bool, error) {
 	return locked, nil
 }
 
-// isAt reports whether f is the file that path names.
-func isAt(f *os.File, path string) (bool, error) { return isIn(f, anywhere{}, path) }
-
+// isIn reports whether f is the file of that name.
 func isIn(f *os.File, at place, name string) (bool, error) {
 	open, err := f.Stat()
 	if err != nil {

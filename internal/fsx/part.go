@@ -23,8 +23,16 @@ const partTries = 100
 // so that [SweepParts] tells it from those that dead processes have left behind.
 type Part struct {
 	*os.File
+	in     places
+	name   string // in that
 	target string
 	done   bool
+}
+
+// places is where a part is: the file system, or an *os.Root.
+type places interface {
+	place
+	names
 }
 
 // CreatePart opens a new file beside target for writing and reading. It has the mode
@@ -35,24 +43,38 @@ type Part struct {
 // ErrNotAFile. Where target is a symbolic link, Commit replaces the link, not
 // what it points to.
 func CreatePart(target string, perm fs.FileMode) (*Part, error) {
-	if err := replaceable(target); err != nil {
+	if err := replaceable(anywhere{}, target); err != nil {
 		return nil, err
 	}
-	dir := filepath.Dir(target)
+	p, err := createPart(anywhere{}, filepath.Dir(target), perm)
+	if p != nil {
+		p.target = target
+	}
+	return p, err
+}
+
+// CreatePartIn opens a new file in a directory of root, which must stay open until the Part
+// is discarded. [Part.PublishAs] gives it a name in root.
+func CreatePartIn(root *os.Root, dir string, perm fs.FileMode) (*Part, error) {
+	return createPart(root, dir, perm)
+}
+
+func createPart(in places, dir string, perm fs.FileMode) (*Part, error) {
 	for range partTries {
-		f, err := os.OpenFile(filepath.Join(dir, partName()), os.O_RDWR|os.O_CREATE|os.O_EXCL, perm)
+		name := filepath.Join(dir, partName())
+		f, err := in.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, perm)
 		if errors.Is(err, fs.ErrExist) {
 			continue
 		}
 		if err != nil {
 			return nil, creating(dir, err)
 		}
-		p := &Part{File: f, target: target}
+		p := &Part{File: f, in: in, name: name}
 		if locked, err := TryLock(f); err != nil {
 			return p, nil // no locks here
 		} else if locked {
 			// It had no lock for a moment, in which somebody may have removed it.
-			if there, err := isAt(f, f.Name()); err == nil && there {
+			if there, err := isIn(f, in, name); err == nil && there {
 				return p, nil
 			}
 		}
@@ -89,14 +111,24 @@ func (p *Part) Publish() error {
 	return p.rename()
 }
 
-// PublishAs is [Part.Publish] at another place of the same file system.
+// PublishAs is [Part.Publish] of a part that [CreatePartIn] has made: it gets a name in the
+// same root. The file stays open until Discard.
 func (p *Part) PublishAs(target string) error {
-	p.target = target
-	return p.Publish()
+	if p.done {
+		return fs.ErrClosed
+	}
+	if err := replaceable(p.in, target); err != nil {
+		return err
+	}
+	if err := retryChange(func() error { return p.in.Rename(p.name, target) }); err != nil {
+		return replacing(target, err)
+	}
+	p.done = true
+	return nil
 }
 
 func (p *Part) rename() error {
-	if err := replaceable(p.target); err != nil {
+	if err := replaceable(p.in, p.target); err != nil {
 		return err
 	}
 	if !removesOpenFiles {
@@ -118,19 +150,20 @@ func (p *Part) rename() error {
 	return nil
 }
 
-// Discard closes and removes the file. After Commit and Publish it does nothing.
+// Discard closes the file, and removes it unless it has got its name.
 func (p *Part) Discard() {
 	if p.done {
+		p.Close()
 		return
 	}
 	p.done = true
 	if removesOpenFiles {
-		os.Remove(p.Name()) // while it is locked
+		p.in.Remove(p.name) // while it is locked
 		p.Close()
 		return
 	}
 	p.Close()
-	retryChange(func() error { return os.Remove(p.Name()) })
+	retryChange(func() error { return p.in.Remove(p.name) })
 }
 
 // partName returns a name that nobody can plant: the generator is seeded by the system.

@@ -53,35 +53,55 @@ func TestPart(t *testing.T) {
 	}
 }
 
-// TestPublishAs: a part may get another name than it was made for, in another directory.
+// TestPublishAs: a part of a root gets a name in another directory of it, and stays open.
 func TestPublishAs(t *testing.T) {
 	t.Parallel()
-	dir, staging := t.TempDir(), filepath.Join(t.TempDir(), "staging")
-	if err := os.Mkdir(staging, 0o700); err != nil {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "staging"), 0o700); err != nil {
 		t.Fatal(err)
 	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
 	for _, want := range []string{"old", "new"} {
-		p, err := fsx.CreatePart(filepath.Join(staging, "staged"), 0o600)
+		p, err := fsx.CreatePartIn(root, "staging", 0o600)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if _, err := p.WriteString(want); err != nil {
 			t.Fatal(err)
 		}
-		if err := p.PublishAs(filepath.Join(dir, "file")); err != nil {
+		if err := p.PublishAs("file"); err != nil {
 			t.Fatal(err)
 		}
 		wantContent(t, filepath.Join(dir, "file"), want)
+		if _, err := p.ReadAt(make([]byte, len(want)), 0); err != nil {
+			t.Errorf("ReadAt after PublishAs = %v, want an open file", err)
+		}
+		if err := p.PublishAs("again"); !errors.Is(err, fs.ErrClosed) {
+			t.Errorf("second PublishAs = %v, want fs.ErrClosed", err)
+		}
+		p.Discard()
+		wantContent(t, filepath.Join(dir, "file"), want)
 	}
-	p, err := fsx.CreatePart(filepath.Join(staging, "staged"), 0o600)
+	p, err := fsx.CreatePartIn(root, "staging", 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.PublishAs(dir); !errors.Is(err, fsx.ErrNotAFile) {
-		t.Errorf("in the place of a directory: %v, want ErrNotAFile", err)
+	if err := p.PublishAs("staging"); !errors.Is(err, fsx.ErrNotAFile) {
+		t.Errorf("PublishAs(directory) = %v, want ErrNotAFile", err)
 	}
-	wantNames(t, dir, "file")
-	wantNames(t, staging)
+	p.Discard()
+	wantNames(t, filepath.Join(dir, "staging"))
+	if err := os.Symlink(t.TempDir(), filepath.Join(dir, "link")); err != nil {
+		t.Skipf("skipped: no links here: %v", err)
+	}
+	if p, err := fsx.CreatePartIn(root, "link", 0o600); err == nil {
+		p.Discard()
+		t.Error("CreatePartIn(a link that leads out of the root) succeeds")
+	}
 }
 
 func TestPartRefusedTargets(t *testing.T) {

@@ -45,7 +45,7 @@ func CreatePartDir(dir string) (*PartDir, error) {
 			return &PartDir{path: path}, nil // no locks here
 		}
 		// It had no lock for a moment, in which somebody may have removed it.
-		if there, err := isAt(f, f.Name()); locked && err == nil && there {
+		if there, err := isIn(f, anywhere{}, f.Name()); locked && err == nil && there {
 			return &PartDir{path, f}, nil
 		}
 		f.Close() // who has the lock removes the rest as well

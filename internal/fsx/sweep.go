@@ -21,6 +21,11 @@ func SweepParts(dir string) {
 		return
 	}
 	defer root.Close()
+	SweepPartsIn(root)
+}
+
+// SweepPartsIn is [SweepParts] for the top directory of root.
+func SweepPartsIn(root *os.Root) {
 	d, err := root.Open(".")
 	if err != nil {
 		return

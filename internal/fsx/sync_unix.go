@@ -15,7 +15,20 @@ func SyncDir(dir string) error {
 	if err != nil {
 		return err
 	}
-	err = d.Sync()
+	return syncDir(d)
+}
+
+// SyncDirIn is [SyncDir] for a directory of root.
+func SyncDirIn(root *os.Root, dir string) error {
+	d, err := root.Open(dir)
+	if err != nil {
+		return err
+	}
+	return syncDir(d)
+}
+
+func syncDir(d *os.File) error {
+	err := d.Sync()
 	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) {
 		err = nil
 	}
