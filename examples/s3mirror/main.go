@@ -25,6 +25,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 )
@@ -121,7 +122,7 @@ func serve(ctx context.Context, mirror *mirrordir.Mirror, address string, out io
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: &mirrordir.Handler{Source: mirror}, ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: &mirrorserve.Handler{Source: mirror}, ReadHeaderTimeout: 10 * time.Second}
 	context.AfterFunc(ctx, func() { server.Close() })
 	fmt.Fprintf(out, "serving on http://%s/\n", listener.Addr())
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {

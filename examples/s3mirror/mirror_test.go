@@ -10,6 +10,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -46,7 +47,7 @@ func TestMirror(t *testing.T) {
 	}
 
 	mirror := &mirrordir.Mirror{Storage: store("")}
-	server := httptest.NewTLSServer(&mirrordir.Handler{Source: mirror})
+	server := httptest.NewTLSServer(&mirrorserve.Handler{Source: mirror})
 	t.Cleanup(server.Close)
 	client := &mirrorclient.Client{BaseURL: server.URL, HTTP: server.Client()}
 	versions, err := client.ProviderVersions(t.Context(), random)

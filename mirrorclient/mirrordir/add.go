@@ -5,11 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -78,6 +81,10 @@ type Added struct {
 // of its version, when all wanted archives of that version are there, then the index.
 // Each document is replaced as a whole.
 //
+// A document lists what is on record, and keeps two kinds of entries that others have made:
+// those for files that are no archive of the version here, and those for archives here without
+// a record. All else goes from it.
+//
 // What is there is not fetched again. If the archive has the size on record, and the
 // policy accepts the hashes and the evidence on record, nothing of it is read and src is
 // not asked at all; [Mirror.Check] is what reads it all. An archive without a record, as
@@ -103,64 +110,86 @@ type adder struct {
 	*Mirror
 	src     provider.Source
 	options Options
-	slots   slots // one for each archive that is worked on
-	index   indexQueue
+	slots   *semaphore.Weighted // one for each archive that is worked on
+	queue   *queue
 	report  func(provider.Event)
-	shelves map[addrs.Provider]*shelf
-
-	mu    sync.Mutex
-	again map[addrs.Provider][]*versionAdder // whose listing may have been too early
 }
 
 func (m *Mirror) add(ctx context.Context, src provider.Source, jobs []job, o Options) ([]Added, error) {
 	if o.Parallel < 0 {
 		return nil, fmt.Errorf("mirror: Options.Parallel is %d", o.Parallel)
 	}
+	for _, j := range jobs {
+		// Said before hours of downloads.
+		if err := m.nameable(j.Provider); err != nil {
+			return nil, failed("mirror", j.String(), err)
+		}
+	}
+	// Even if ctx has ended: what has arrived is to be found.
+	late, cancel := withGrace(ctx)
+	defer cancel()
+	parallel := cmp.Or(o.Parallel, defaultParallel)
 	a := &adder{
 		Mirror: m, src: src, options: o,
-		slots:   make(slots, cmp.Or(o.Parallel, defaultParallel)),
-		report:  serialised(o.Progress),
-		shelves: map[addrs.Provider]*shelf{},
+		slots:  semaphore.NewWeighted(int64(parallel)),
+		queue:  &queue{Mirror: m, ctx: late, waiting: map[addrs.Provider]*batch{}, busy: map[addrs.Provider]bool{}},
+		report: serialised(o.Progress),
 	}
-	for _, j := range jobs {
-		a.shelves[j.Provider] = &shelf{}
-	}
-	if err := a.prepare(ctx, jobs); err != nil {
-		return nil, err
-	}
-	var mu sync.Mutex
+	results := make([]result, len(jobs))
+	// More than there are slots: while some look at what is there, others fetch.
+	_ = each(context.WithoutCancel(ctx), 2*parallel, len(jobs), func(_ context.Context, i int) error {
+		results[i].added, results[i].failures = a.version(ctx, &jobs[i])
+		if ctx.Err() == nil || len(results[i].added) > 0 {
+			a.queue.add(jobs[i].Provider, jobs[i].Version, &results[i].unpublished)
+		}
+		return nil
+	})
+	a.queue.wait()
 	var added []Added
 	var failures []failure
-	// More than there are slots: while some write their documents, others fetch.
-	inParallel(2*cap(a.slots), len(jobs), func(i int) {
-		done, failed := a.version(ctx, &jobs[i])
-		mu.Lock()
-		defer mu.Unlock()
-		added, failures = append(added, done...), append(failures, failed...)
-	})
-	failures = append(failures, a.publishLate(ctx)...)
+	for i, r := range results {
+		failures = append(failures, r.failures...)
+		if r.unpublished != nil {
+			failures = append(failures, failure{jobs[i].String(), failed("mirror", jobs[i].String(), r.unpublished)})
+			continue
+		}
+		added = append(added, r.added...)
+	}
 	slices.SortFunc(added, func(x, y Added) int {
 		return cmp.Or(x.Provider.Compare(y.Provider), x.Version.Compare(y.Version), x.Platform.Compare(y.Platform))
 	})
 	return added, joined(failures)
 }
 
-// prepare does what must be done before the first file is written.
-func (a *adder) prepare(ctx context.Context, jobs []job) error {
-	d, ok := a.Storage.(interface{ clean(context.Context) error })
+// result is what has become of one version.
+type result struct {
+	added       []Added
+	failures    []failure
+	unpublished error // why the documents do not list it
+}
+
+// nameable returns why the storage cannot have a directory for a provider.
+func (m *Mirror) nameable(p addrs.Provider) error {
+	l, ok := m.Storage.(Local)
 	if !ok {
 		return nil
 	}
-	for _, j := range jobs {
-		// Said before hours of downloads.
-		if err := nameable(homeOf(j.Provider), runtime.GOOS); err != nil {
-			return failed("mirror", j.String(), err)
-		}
-	}
-	if err := d.clean(ctx); err != nil {
-		return fmt.Errorf("mirror: %w", err)
-	}
-	return nil
+	_, err := l.LocalPath(homeOf(p))
+	return err
+}
+
+// grace is how long work goes on that has begun when a context ends: to leave it half done
+// would leave a mirror that lacks what it had before.
+const grace = 10 * time.Second
+
+// withGrace returns a context that ends a little after ctx.
+func withGrace(ctx context.Context) (context.Context, context.CancelFunc) {
+	late, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		timer := time.AfterFunc(grace, func() { cancel(fault.Ended(ctx)) })
+		context.AfterFunc(late, func() { timer.Stop() })
+	})
+	return late, func() { stop(); cancel(nil) }
 }
 
 // serialised makes report safe for concurrent use; nil is silent.
@@ -168,30 +197,12 @@ func serialised(report func(provider.Event)) func(provider.Event) {
 	if report == nil {
 		return func(provider.Event) {}
 	}
-	turn := make(chan struct{}, 1)
+	var mu sync.Mutex
 	return func(e provider.Event) {
-		turn <- struct{}{}
-		defer func() { <-turn }()
+		mu.Lock()
+		defer mu.Unlock()
 		report(e)
 	}
-}
-
-// inParallel calls do with 0 to n-1, at most limit at the same time.
-func inParallel(limit, n int, do func(i int)) {
-	next := make(chan int)
-	var wg sync.WaitGroup
-	for range min(limit, n) {
-		wg.Go(func() {
-			for i := range next {
-				do(i)
-			}
-		})
-	}
-	for i := range n {
-		next <- i
-	}
-	close(next)
-	wg.Wait()
 }
 
 // failure is why one package, or one version, is not in the mirror.

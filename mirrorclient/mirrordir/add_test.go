@@ -211,22 +211,42 @@ func TestUnreadableDocument(t *testing.T) {
 	}
 }
 
-// TestForeignEntries: what others have put into the documents stays.
+// TestForeignEntries: of what others have put into the documents, entries stay that are none of
+// an archive here, and those of an archive here without a record. All else goes.
 func TestForeignEntries(t *testing.T) {
 	t.Parallel()
 	_, client := newRegistry(t)
 	m, dir := newMirror(t)
-	write(t, dir, home+"/index.json", `{"note":1,"versions":{"0.1":{},"1.0.0":{"x":[2]}}}`)
-	write(t, dir, home+"/1.0.0.json", `{"note":[3],"archives":{"plan9_mips":{"url":"https://example.com/x.zip","more":4},"linux_amd64":{"url":"old.zip"}}}`)
-	mustAdd(t, m, client, wants(three, v1), mirrordir.Options{})
-	text := strings.NewReplacer(" ", "", "\n", "").Replace(read(t, dir, home+"/index.json") + read(t, dir, home+"/1.0.0.json"))
-	for _, want := range []string{`"note":1`, `"0.1":{}`, `"1.0.0":{"x":[2]}`, `"note":[3]`, `"plan9_mips":{"url":"https://example.com/x.zip","more":4}`} {
-		if !strings.Contains(text, want) {
-			t.Errorf("%s is lost:\n%s", want, text)
+	unrecorded := archive(v1, darwin)
+	write(t, dir, unrecorded, "x") // as "tofu providers mirror" leaves it
+	write(t, dir, home+"/0.1.json", `{"archives":{"linux_amd64":{"url":"https://example.com/x.zip"}}}`)
+	write(t, dir, home+"/index.json", `{"note":1,"versions":{"0.1":{},"0.2.0":{},"1.0.0":{"x":[2]}}}`)
+	write(t, dir, home+"/1.0.0.json", `{"note":[3],"archives":{
+		"plan9_mips":{"url":"https://example.com/x.zip","more":4},
+		"plan9_arm":{"url":"download/x.zip","hashes":["zh:`+strings.Repeat("0", 64)+`","h9:x"]},
+		"darwin_arm64":{"url":"`+filepath.Base(unrecorded)+`","hashes":["h9:y"]},
+		"windows_amd64":{"url":"`+filepath.Base(archive(v1, windows))+`"},
+		"linux_amd64":{"url":"old.zip"}}}`)
+	mustAdd(t, m, client, wants(three[:1], v1), mirrordir.Options{})
+	if got := slices.Sorted(maps.Keys(parse[index](t, read(t, dir, home+"/index.json")).Versions)); !slices.Equal(got, []string{"0.1", "1.0.0"}) {
+		t.Errorf("the index lists %q, want those with a document", got)
+	}
+	text := read(t, dir, home+"/index.json") + read(t, dir, home+"/1.0.0.json")
+	if strings.Contains(text, "note") || strings.Contains(text, "more") {
+		t.Errorf("unknown members are still there:\n%s", text)
+	}
+	archives := parse[document](t, read(t, dir, home+"/1.0.0.json")).Archives
+	for platform, want := range map[string]string{
+		"plan9_mips":   "https://example.com/x.zip []",
+		"plan9_arm":    "download/x.zip [zh:" + strings.Repeat("0", 64) + " h9:x]",
+		"darwin_arm64": filepath.Base(unrecorded) + " [h9:y]",
+	} {
+		if got := fmt.Sprint(archives[platform].URL, " ", archives[platform].Hashes); got != want {
+			t.Errorf("%s is %s, want %s", platform, got, want)
 		}
 	}
-	if strings.Contains(text, "old.zip") {
-		t.Errorf("the entry of a package that was added is still the old one:\n%s", text)
+	if a := archives["linux_amd64"]; len(archives) != 4 || a.URL != filepath.Base(archive(v1, linux)) || len(a.Hashes) != 2 {
+		t.Errorf("%d archives, want 4; linux_amd64 is %+v", len(archives), a)
 	}
 }
 

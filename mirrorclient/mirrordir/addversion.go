@@ -3,10 +3,10 @@ package mirrordir
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/provider"
 )
 
@@ -15,7 +15,6 @@ type versionAdder struct {
 	*adder
 	job    *job
 	source provider.Source // checks the answers, and asks once for what packages have in common
-	names  []string        // of the archives that there may be
 }
 
 // version does one job.
@@ -24,7 +23,7 @@ func (a *adder) version(ctx context.Context, j *job) ([]Added, []failure) {
 		return []failure{{j.String(), failed("mirror", j.String(), err)}}
 	}
 	if ctx.Err() != nil {
-		return nil, whole(context.Cause(ctx))
+		return nil, whole(fault.Ended(ctx))
 	}
 	unlock, err := a.lockVersion(ctx, j.Provider, j.Version)
 	if err != nil {
@@ -32,63 +31,21 @@ func (a *adder) version(ctx context.Context, j *job) ([]Added, []failure) {
 	}
 	defer unlock()
 	v := &versionAdder{adder: a, job: j, source: provider.ShareEvidence(a.src)}
-	files, fresh, err := a.shelves[j.Provider].list(ctx, a.Mirror, j.Provider)
-	if err != nil {
-		return nil, whole(err)
-	}
 	platforms := j.Platforms
 	if len(platforms) == 0 {
 		if platforms, err = v.allPlatforms(ctx); err != nil {
 			return nil, whole(err)
 		}
 	}
-	v.expect(files, platforms)
-	added, failures := v.packages(ctx, platforms)
-	// Even if ctx has ended: what has arrived is to be found.
-	if err := v.publish(context.WithoutCancel(ctx)); err != nil {
-		return nil, append(failures, whole(err)...)
-	}
-	if _, locked := a.Storage.(Locker); !fresh || !locked {
-		a.late(v)
-	}
-	return added, failures
-}
-
-// expect notes which archives publish is to look at: those of a listing, and those for these
-// platforms.
-func (v *versionAdder) expect(files *inventory, platforms []addrs.Platform) {
-	v.names = slices.Clone(files.archives[v.job.Version])
-	for _, platform := range platforms {
-		v.names = append(v.names, v.nameOf(platform))
-	}
-}
-
-// nameOf returns the name that an archive of the version has in the storage.
-func (v *versionAdder) nameOf(platform addrs.Platform) string {
-	return archivePath(v.job.Provider, packageKey{v.job.Version, platform})
-}
-
-// lockVersion keeps others from working on a version, where the storage can do that.
-func (m *Mirror) lockVersion(ctx context.Context, p addrs.Provider, v addrs.Version) (unlock func(), err error) {
-	l, ok := m.Storage.(Locker)
-	if !ok {
-		return func() {}, nil
-	}
-	free, err := l.Lock(ctx, homeOf(p)+"/"+documentName(v))
-	if err != nil {
-		return nil, err
-	}
-	return func() { _ = free() }, nil
-}
-
-// scanHome looks for archives in the directory where they are added.
-func (m *Mirror) scanHome(ctx context.Context, p addrs.Provider) (*holding, error) {
-	h := &holding{packages: map[packageKey]held{}}
-	return h, m.scanArchives(ctx, h, p, homeOf(p))
+	return v.packages(ctx, platforms)
 }
 
 // allPlatforms asks the source.
 func (v *versionAdder) allPlatforms(ctx context.Context) ([]addrs.Platform, error) {
+	if err := v.slots.Acquire(ctx, 1); err != nil {
+		return nil, fault.Ended(ctx)
+	}
+	defer v.slots.Release(1)
 	j := v.job
 	versions, err := v.source.ProviderVersions(ctx, j.Provider)
 	if err != nil {
@@ -110,44 +67,80 @@ func (v *versionAdder) packages(ctx context.Context, platforms []addrs.Platform)
 	var wg sync.WaitGroup
 	for _, platform := range platforms {
 		wg.Go(func() {
-			done, err := v.onePackage(ctx, platform)
+			pkg := &provider.Package{Provider: v.job.Provider, Version: v.job.Version, Platform: platform}
+			done, err := v.onePackage(ctx, pkg)
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
-				pkg := provider.Package{Provider: v.job.Provider, Version: v.job.Version, Platform: platform}
 				failures = append(failures, failure{pkg.String(), failed("mirror", pkg.String(), err)})
 				return
 			}
-			added = append(added, done)
+			added = append(added, *done)
 		})
 	}
 	wg.Wait()
 	return added, failures
 }
 
-// publish has the documents list all archives of the version that are on record: those
-// that were added, and those that somebody added who then died.
-func (v *versionAdder) publish(ctx context.Context) error {
-	p, version := v.job.Provider, v.job.Version
-	entries, err := v.look(ctx, v.names)
+// onePackage makes sure that a package is in the mirror, with the least that it takes: what is
+// on record suffices, or the archive that is there, or the source sends another one.
+func (v *versionAdder) onePackage(ctx context.Context, pkg *provider.Package) (*Added, error) {
+	if err := v.slots.Acquire(ctx, 1); err != nil {
+		return nil, fault.Ended(ctx)
+	}
+	release := sync.OnceFunc(func() { v.slots.Release(1) })
+	defer release()
+	o := v.options
+	o.Policy = v.job.policy
+	a, err := v.look(ctx, pkg, o)
+	if err != nil {
+		return nil, err
+	}
+	kept, err := a.keep(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !kept {
+		if a.pkg, err = v.source.ProviderPackage(ctx, pkg.Provider, pkg.Version, pkg.Platform); err != nil {
+			return nil, err
+		}
+		if kept, err = a.adopt(ctx, v.source); err != nil {
+			return nil, err
+		}
+	}
+	kind := EventKept
+	if !kept {
+		if err := v.fetch(ctx, a, release); err != nil {
+			return nil, err
+		}
+		kind = provider.EventVerified
+	}
+	v.report(provider.Event{
+		Kind: kind, Provider: pkg.Provider, Version: pkg.Version, Platform: pkg.Platform,
+		Bytes: a.record.Size, Total: a.record.Size,
+	})
+	return a.added(!kept), nil
+}
+
+// fetch brings the archive from the source. It calls arrived when the next one can begin.
+func (v *versionAdder) fetch(ctx context.Context, a *place, arrived func()) error {
+	s, err := v.Stage(ctx)
 	if err != nil {
 		return err
 	}
-	h := holdingOf(p, entries)
-	changes := listing{}
-	for _, platform := range h.platforms(version) {
-		one := h.packages[packageKey{version, platform}]
-		rec, err := v.readRecord(ctx, one.name)
-		if err != nil && !errors.Is(err, errDocument) {
-			return err
-		}
-		if rec != nil && rec.Size == one.size {
-			changes[platform] = &recorded{rec, one.name}
-		}
-	}
-	lists, err := v.list(ctx, p, version, changes)
-	if err != nil || !lists {
+	defer s.Discard()
+	got, err := provider.Receive(ctx, v.source, a.pkg, s.File(), provider.Options{Policy: a.Policy, WantEvidence: !a.NoEvidence, Progress: v.report})
+	if err != nil {
 		return err
 	}
-	return v.index.add(p, version, func(list []addrs.Version) error { return v.listVersions(ctx, p, list) })
+	f := &archiveFile{ReaderAt: s.File(), size: got.Size}
+	if err := a.judge(ctx, f, got.Evidence, got.ZH); err != nil {
+		return failed("verify", a.pkg.String(), err)
+	}
+	if ctx.Err() != nil {
+		return fault.Ended(ctx)
+	}
+	late, cancel := withGrace(ctx)
+	defer cancel()
+	return a.put(late, s, arrived)
 }

@@ -35,11 +35,11 @@ func (m *Mirror) All(ctx context.Context) iter.Seq2[Want, error] {
 
 // held yields the versions of one provider, the oldest first.
 func (m *Mirror) held(ctx context.Context, p addrs.Provider, yield func(Want, error) bool) bool {
-	h, err := m.scanHome(ctx, p)
+	f, err := m.list(ctx, p, homeOf(p))
 	if err != nil {
 		return yield(Want{}, failed("list", p.String(), err)) && ctx.Err() == nil
 	}
-	for _, r := range slices.Backward(h.releases()) {
+	for _, r := range slices.Backward(f.releases()) {
 		if !yield(Want{Provider: p, Version: r.Version, Platforms: r.Platforms}, nil) {
 			return false
 		}

@@ -11,24 +11,14 @@ import (
 
 // archiveFile is an archive that can be read anywhere.
 type archiveFile struct {
-	file  io.ReaderAt
+	io.ReaderAt
 	size  int64
 	close func()
 }
 
-// ReadAt implements io.ReaderAt.
-func (f *archiveFile) ReadAt(p []byte, off int64) (int, error) { return f.file.ReadAt(p, off) }
-
-// Close gives back what openArchive has taken.
-func (f *archiveFile) Close() {
-	if f.close != nil {
-		f.close()
-	}
-}
-
 // zh returns the SHA-256 of the archive.
 func (f *archiveFile) zh(ctx context.Context) (checksum.Hash, error) {
-	return checksum.ZH(ctx, io.NewSectionReader(f.file, 0, f.size))
+	return checksum.ZH(ctx, io.NewSectionReader(f, 0, f.size))
 }
 
 // openArchive opens an archive of the storage; one that is not on this machine is copied
@@ -54,45 +44,29 @@ func (m *Mirror) openArchive(ctx context.Context, name string) (*archiveFile, er
 	return &archiveFile{f.File, n, f.Discard}, nil
 }
 
-// stagedArchive is a file in which an archive arrives before it is judged.
-type stagedArchive interface {
-	file() *os.File
-	commit(ctx context.Context, name string) error // gives it a name that nothing has
-	Discard()
-}
-
-// stageArchive returns a new file; in a local directory one that only needs its name.
-func (m *Mirror) stageArchive(ctx context.Context) (stagedArchive, error) {
-	if d, ok := m.Storage.(interface {
-		stage(context.Context) (*staged, error)
-	}); ok {
-		s, err := d.stage(ctx)
-		return stagedInPlace{s}, err
+// Stage opens a file for an archive that arrives: where it will stay if the storage is [Local],
+// otherwise in TempDir. The caller discards it. [Mirror.Keep] makes the archive a part of the
+// mirror.
+func (m *Mirror) Stage(ctx context.Context) (Staged, error) {
+	if l, ok := m.Storage.(Local); ok {
+		return l.Stage(ctx)
 	}
 	f, err := fsx.Temp(m.TempDir)
-	return stagedElsewhere{f, m.Storage}, err
+	return elsewhere{f, m.Storage}, err
 }
 
-type stagedInPlace struct{ *staged }
-
-func (s stagedInPlace) file() *os.File { return s.File }
-
-// commit leaves it to the record, which is written next, to make the name durable.
-func (s stagedInPlace) commit(ctx context.Context, name string) error {
-	return s.staged.commit(ctx, name, "")
-}
-
-type stagedElsewhere struct {
+// elsewhere is a staged file that is copied to the storage.
+type elsewhere struct {
 	*fsx.TempFile
 	storage Storage
 }
 
-func (s stagedElsewhere) file() *os.File { return s.File }
+func (s elsewhere) File() *os.File { return s.TempFile.File }
 
-func (s stagedElsewhere) commit(ctx context.Context, name string) error {
+func (s elsewhere) Commit(ctx context.Context, name string) error {
 	info, err := s.Stat()
 	if err != nil {
 		return err
 	}
-	return s.storage.Write(ctx, name, io.NewSectionReader(s.File, 0, info.Size()), "")
+	return s.storage.Write(ctx, name, io.NewSectionReader(s.TempFile.File, 0, info.Size()), "")
 }

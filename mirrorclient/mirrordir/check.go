@@ -9,6 +9,9 @@ import (
 	"path"
 	"runtime"
 	"slices"
+	"sync"
+
+	"golang.org/x/sync/semaphore"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/provider"
@@ -43,7 +46,7 @@ const EventChecked provider.EventKind = "checked"
 // The error is not nil only if Check could not finish; a mirror with problems is none.
 func (m *Mirror) Check(ctx context.Context, o CheckOptions) (*Report, error) {
 	c := newChecker(m, o)
-	providers, err := m.walk(ctx, c.reporter)
+	providers, err := m.providers(ctx, c.reporter)
 	if err != nil {
 		return nil, failed("check", "the mirror", err)
 	}
@@ -59,18 +62,19 @@ func (m *Mirror) Check(ctx context.Context, o CheckOptions) (*Report, error) {
 type checker struct {
 	*Mirror
 	*reporter
-	options CheckOptions
-	limits  checksum.Limits
-	slots   slots // one for each archive that is read
-	tell    func(provider.Event)
+	options  CheckOptions
+	limits   checksum.Limits
+	parallel int
+	slots    *semaphore.Weighted // one for each archive that is read
+	tell     func(provider.Event)
 }
 
 func newChecker(m *Mirror, o CheckOptions) *checker {
-	c := &checker{Mirror: m, reporter: &reporter{}, options: o}
+	c := &checker{Mirror: m, reporter: &reporter{}, options: o, parallel: cmp.Or(max(o.Parallel, 0), runtime.GOMAXPROCS(0))}
 	if o.Policy != nil {
 		c.limits = o.Policy.Limits
 	}
-	c.slots = make(slots, cmp.Or(max(o.Parallel, 0), runtime.GOMAXPROCS(0)))
+	c.slots = semaphore.NewWeighted(int64(c.parallel))
 	c.tell = serialised(o.Progress)
 	return c
 }
@@ -81,94 +85,121 @@ func (c *checker) provider(ctx context.Context, p addrs.Provider) error {
 		return err
 	}
 	versions := slices.SortedFunc(maps.Keys(s.versions), addrs.Version.Compare)
-	errs := make([]error, len(versions))
-	inParallel(cap(c.slots), len(versions), func(i int) {
-		errs[i] = c.version(ctx, s, versions[i])
+	err = each(ctx, c.parallel, len(versions), func(ctx context.Context, i int) error {
+		return c.version(ctx, s, versions[i])
 	})
 	c.count(1, 0, 0, 0)
 	c.note(s.findings...)
-	return errors.Join(errs...)
+	for _, f := range s.contradicted {
+		c.note(f.explain(s.archives))
+	}
+	return err
 }
 
 // survey is what the directories of a provider hold.
 type survey struct {
 	provider addrs.Provider
-	files    *inventory                        // of the directory with the archives
+	files    *files                            // of the directory with the archives
 	homes    []string                          // the directories with documents
 	indices  map[string]map[addrs.Version]bool // by the directory; nil: none, or a damaged one
 	versions map[addrs.Version]bool            // that there is anything of
 	findings []Finding
+
+	mu           sync.Mutex
+	archives     map[checksum.Hash]string // names of those that were read, by zh
+	contradicted []contradiction
 }
 
 func (c *checker) survey(ctx context.Context, p addrs.Provider) (*survey, error) {
-	s := &survey{provider: p, homes: documentHomes(p), indices: map[string]map[addrs.Version]bool{}, versions: map[addrs.Version]bool{}}
-	for i, dir := range s.homes {
-		f, err := c.inventory(ctx, p, dir)
+	s := &survey{
+		provider: p, homes: documentHomes(p), versions: map[addrs.Version]bool{},
+		indices: map[string]map[addrs.Version]bool{}, archives: map[checksum.Hash]string{},
+	}
+	find := func(kind FindingKind, name, detail string) {
+		s.findings = append(s.findings, Finding{Kind: kind, Name: name, Provider: p, Detail: detail})
+	}
+	if hasPort(p) {
+		find(Unreachable, homeOf(p), "the host has a port, and neither OpenTofu nor Terraform can ask a network mirror for such a provider; use the directory as a filesystem_mirror")
+	}
+	for _, dir := range s.homes {
+		f, err := c.list(ctx, p, dir)
 		if err != nil {
 			return nil, err
 		}
-		if i == 0 {
+		if s.files == nil {
 			s.files = f
 		}
 		maps.Copy(s.versions, f.versions)
 		if s.indices[dir], err = c.readIndex(ctx, dir); errors.Is(err, errDocument) {
-			s.findings = append(s.findings, Finding{Kind: Damaged, Name: path.Join(dir, indexName), Provider: p, Detail: oneLine(err)})
+			find(Damaged, path.Join(dir, indexName), oneLine(err))
 		} else if err != nil {
 			return nil, err
 		}
 		maps.Copy(s.versions, s.indices[dir])
 	}
-	for _, name := range s.files.others {
-		s.findings = append(s.findings, Finding{Kind: Ignored, Name: name, Provider: p, Detail: "not the name of an archive of this provider"})
+	for _, name := range s.files.strange {
+		find(Ignored, name, "not the name of an archive of this provider")
 	}
 	return s, nil
 }
 
-// resurvey looks again at what a survey tells of one version, and at what its documents list
-// by now.
-func (c *checker) resurvey(ctx context.Context, old *survey, v addrs.Version) (*survey, error) {
-	s := &survey{provider: old.provider, homes: old.homes, indices: map[string]map[addrs.Version]bool{}}
+// again looks again at what a survey tells of one version, and at what its documents list by now.
+func (c *checker) again(ctx context.Context, s *survey, v addrs.Version) (*versionChecker, error) {
+	vc := &versionChecker{checker: c, survey: s, version: v, files: newFiles(), indices: map[string]map[addrs.Version]bool{}}
+	names := slices.Concat(s.files.archives[v], s.files.records[v])
 	for _, dir := range s.homes {
 		index, err := c.readIndex(ctx, dir)
 		if err != nil && !errors.Is(err, errDocument) {
 			return nil, err
 		}
-		s.indices[dir] = index
+		vc.indices[dir] = index
+		entries, err := c.entries(ctx, dir, v)
+		if err != nil && !errors.Is(err, errDocument) {
+			return nil, err
+		}
+		for _, l := range entries {
+			if name := resolve(dir, l.URL); isArchiveOf(s.provider, v, name) {
+				names = append(names, name)
+			}
+		}
 	}
-	names, err := c.documented(ctx, s.provider, v)
-	if err != nil {
-		return nil, err
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		size, err := c.size(ctx, name)
+		if err != nil && !unnameable(err) {
+			return nil, err
+		}
+		if err == nil && size >= 0 {
+			vc.files.add(s.provider, path.Dir(name), Entry{Name: path.Base(name), Size: size})
+		}
 	}
-	entries, err := c.look(ctx, slices.Concat(names, old.files.archives[v], old.files.records[v]))
-	if err != nil {
-		return nil, err
-	}
-	s.files = inventoryOf(s.provider, homeOf(s.provider), entries)
-	return s, nil
+	return vc, nil
 }
 
 // version checks one version, and once more without others at work on it if that finds
 // problems.
 func (c *checker) version(ctx context.Context, s *survey, v addrs.Version) error {
-	vc := &versionChecker{checker: c, survey: s, version: v}
+	vc := &versionChecker{checker: c, survey: s, version: v, files: s.files, indices: s.indices}
 	if err := vc.run(ctx); err != nil {
 		return err
 	}
-	if slices.ContainsFunc(vc.found, func(f Finding) bool { return f.Kind.isProblem() }) {
+	if len(vc.contradicted) > 0 || slices.ContainsFunc(vc.found, func(f Finding) bool { return f.Kind.isProblem() }) {
 		unlock, err := c.lockIfPossible(ctx, s.provider, v)
 		if err != nil {
 			return err
 		}
 		defer unlock()
-		if s, err = c.resurvey(ctx, s, v); err != nil {
+		if vc, err = c.again(ctx, s, v); err != nil {
 			return err
 		}
-		vc = &versionChecker{checker: c, survey: s, version: v}
 		if err := vc.run(ctx); err != nil {
 			return err
 		}
 	}
 	c.note(vc.found...)
+	s.mu.Lock()
+	s.contradicted = append(s.contradicted, vc.contradicted...)
+	s.mu.Unlock()
 	if vc.archives > 0 {
 		c.count(0, 1, vc.archives, vc.bytes)
 	}

@@ -128,7 +128,7 @@ func TestFindings(t *testing.T) {
 		"document lists a stranger":      {edit(doc, `"archives": {`, `"archives": {"plan9_mips": {"url": "x.zip"},`), []finding{{mirrordir.Missing, home + "/x.zip"}}},
 		"document lists what is private": {edit(doc, `"archives": {`, `"archives": {"plan9_mips": {"url": "../../../.tofureg/x.zip"},`), []finding{{mirrordir.Missing, ".tofureg/x.zip"}}},
 		"null entry":                     {edit(doc, `"archives": {`, `"archives": {"plan9_mips": null,`), nil},
-		"unfinished file":                {put(".tofureg/.tofureg-x.tmp", "x"), []finding{{mirrordir.Leftover, ".tofureg/.tofureg-x.tmp"}}},
+		"unfinished file":                {put(".tofureg/.tofureg-x.part", "x"), nil},
 		"other files": {func(t *testing.T, dir string) {
 			write(t, dir, home+"/README.md", "x")
 			write(t, dir, home+"/3.0.0/linux_amd64/x", "x")

@@ -22,12 +22,41 @@ type versionChecker struct {
 	*checker
 	survey   *survey
 	version  addrs.Version
+	files    *files
+	indices  map[string]map[addrs.Version]bool
 	entries  map[string]map[addrs.Platform]listed // of the documents, by directory
 	archives int
 	bytes    int64
 
-	mu    sync.Mutex
-	found []Finding
+	mu           sync.Mutex
+	found        []Finding
+	contradicted []contradiction
+}
+
+// contradiction is a document that states hashes which the archive does not have.
+type contradiction struct {
+	Finding
+	document      string
+	wrong, local  []checksum.Hash
+	archiveIsGood bool // it is the one on record
+}
+
+// explain says which of the two is wrong, as far as that can be told. Some versions of
+// "tofu providers mirror" write the zh of a new version into the documents of all others.
+func (f contradiction) explain(archives map[checksum.Hash]string) Finding {
+	f.Detail = fmt.Sprintf("%s states %v, the archive has %v", f.document, f.wrong, f.local)
+	for _, h := range f.wrong {
+		if other, ok := archives[h]; ok {
+			f.Detail += "; the document is wrong, the hash is that of " + path.Base(other)
+			f.archiveIsGood = true
+		}
+	}
+	if f.archiveIsGood {
+		f.Detail += "; Mirror.Reindex corrects the document"
+	} else {
+		f.Detail += "; one of them is wrong: Mirror.Add finds out with the checksums of the source"
+	}
+	return f.Finding
 }
 
 func (c *versionChecker) find(kind FindingKind, name string, platform addrs.Platform, format string, args ...any) {
@@ -46,29 +75,28 @@ func (c *versionChecker) run(ctx context.Context) error {
 			return err
 		}
 	}
-	archives := c.survey.files.archives[c.version]
-	errs := make([]error, len(archives))
-	var wg sync.WaitGroup
-	for i, name := range archives {
+	archives := c.files.archives[c.version]
+	for _, name := range archives {
 		c.archives++
-		c.bytes += c.survey.files.sizes[name]
-		wg.Go(func() { errs[i] = c.archive(ctx, name) })
+		c.bytes += c.files.sizes[name]
 	}
-	wg.Wait()
-	for _, name := range c.survey.files.records[c.version] {
+	err := each(ctx, len(archives)+1, len(archives), func(ctx context.Context, i int) error {
+		return c.archive(ctx, archives[i])
+	})
+	for _, name := range c.files.records[c.version] {
 		if !slices.ContainsFunc(archives, func(a string) bool { return recordName(a) == name }) {
 			c.find(Leftover, name, addrs.Platform{}, "the record of an archive that is not there")
 		}
 	}
-	return errors.Join(errs...)
+	return err
 }
 
 // document checks the document of the version in one directory.
 func (c *versionChecker) document(ctx context.Context, dir string) error {
 	name := path.Join(dir, documentName(c.version))
-	list, err := c.readListed(ctx, dir, c.version)
+	list, err := c.Mirror.entries(ctx, dir, c.version)
 	c.entries[dir] = list
-	index := c.survey.indices[dir]
+	index := c.indices[dir]
 	switch {
 	case errors.Is(err, errDocument):
 		c.find(Damaged, name, addrs.Platform{}, "%s", oneLine(err))
@@ -84,18 +112,18 @@ func (c *versionChecker) document(ctx context.Context, dir string) error {
 	}
 	for platform, l := range list {
 		file := resolve(dir, l.URL)
-		_, there := c.survey.files.sizes[file]
+		_, there := c.files.sizes[file]
 		switch {
 		case file == "":
 			c.find(Elsewhere, name, platform, "refers to %.200q", l.URL)
 		case !there:
-			if o, err := c.Storage.Open(ctx, file); err == nil {
-				o.Close()
-				continue // in a directory that is nobody's
-			} else if !errors.Is(err, fs.ErrNotExist) && !unnameable(err) {
+			there, err := c.there(ctx, file) // in a directory that is nobody's
+			if err != nil {
 				return err
 			}
-			c.find(Missing, file, platform, "%s lists it", name)
+			if !there {
+				c.find(Missing, file, platform, "%s lists it", name)
+			}
 		}
 	}
 	return nil
@@ -107,21 +135,30 @@ func unnameable(err error) bool {
 	return errors.Is(err, fs.ErrInvalid) || errors.Is(err, ErrName) || errors.Is(err, syscall.ENAMETOOLONG)
 }
 
+// there reports whether there is a file of a name that comes from a document.
+func (m *Mirror) there(ctx context.Context, name string) (bool, error) {
+	size, err := m.size(ctx, name)
+	if unnameable(err) {
+		return false, nil
+	}
+	return size >= 0, err
+}
+
 // archive reads one archive.
 func (c *versionChecker) archive(ctx context.Context, name string) error {
-	if err := c.slots.take(ctx); err != nil {
-		return err
+	if err := c.slots.Acquire(ctx, 1); err != nil {
+		return fault.Ended(ctx)
 	}
-	defer c.slots.give()
+	defer c.slots.Release(1)
 	k, _ := parseArchive(c.survey.provider, path.Base(name))
 	rec, err := c.readRecord(ctx, name)
 	switch {
 	case errors.Is(err, errDocument):
 		c.find(Damaged, recordName(name), k.platform, "%s", oneLine(err))
+	case errors.Is(err, fs.ErrNotExist):
+		c.find(Unrecorded, name, k.platform, "nothing is on record about it")
 	case err != nil:
 		return err
-	case rec == nil:
-		c.find(Unrecorded, name, k.platform, "nothing is on record about it")
 	}
 	local, size, err := c.hash(ctx, name)
 	damaged := errors.Is(err, fault.ErrArchive) || errors.Is(err, fault.ErrTooLarge)
@@ -141,7 +178,7 @@ func (c *versionChecker) archive(ctx context.Context, name string) error {
 	case damaged:
 		c.find(Damaged, name, k.platform, "%s", oneLine(err))
 	default:
-		c.listed(name, k, local)
+		c.listed(name, k, local, rec != nil)
 		if rec != nil {
 			c.judge(name, k, rec, local)
 		}
@@ -155,7 +192,7 @@ func (c *checker) hash(ctx context.Context, name string) (local []checksum.Hash,
 	if err != nil {
 		return nil, 0, err
 	}
-	defer f.Close()
+	defer f.close()
 	zh, err := f.zh(ctx)
 	if err != nil {
 		return nil, f.size, err
@@ -164,11 +201,16 @@ func (c *checker) hash(ctx context.Context, name string) (local []checksum.Hash,
 	if err != nil {
 		return []checksum.Hash{zh}, f.size, err
 	}
-	return hashSet([]checksum.Hash{zh, packed, tree}), f.size, nil
+	return checksum.Sorted([]checksum.Hash{zh, packed, tree}), f.size, nil
 }
 
 // listed compares what the documents state with what an archive has.
-func (c *versionChecker) listed(name string, k packageKey, local []checksum.Hash) {
+func (c *versionChecker) listed(name string, k packageKey, local []checksum.Hash, onRecord bool) {
+	c.survey.mu.Lock()
+	for _, zh := range checksum.WithScheme(local, checksum.SchemeZH) {
+		c.survey.archives[zh] = name
+	}
+	c.survey.mu.Unlock()
 	for _, dir := range c.survey.homes {
 		l, ok := c.entries[dir][k.platform]
 		if !ok || resolve(dir, l.URL) != name {
@@ -176,7 +218,12 @@ func (c *versionChecker) listed(name string, k packageKey, local []checksum.Hash
 			continue
 		}
 		if wrong := foreign(l.Hashes, local); len(wrong) > 0 {
-			c.find(Changed, name, k.platform, "%s states %v, the archive has %v", path.Join(dir, documentName(k.version)), wrong, local)
+			c.mu.Lock()
+			c.contradicted = append(c.contradicted, contradiction{
+				Finding:  Finding{Kind: Changed, Name: name, Provider: c.survey.provider, Version: k.version, Platform: k.platform},
+				document: path.Join(dir, documentName(k.version)), wrong: wrong, local: local, archiveIsGood: onRecord,
+			})
+			c.mu.Unlock()
 		}
 	}
 }

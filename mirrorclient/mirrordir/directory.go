@@ -15,61 +15,78 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
 // Directory is the [Storage] of a local directory, which other processes may use at the
 // same time.
 //
+// Directory reads and writes through an [os.Root]: it never follows a symbolic link out of
+// Path. Path itself may be a link.
+//
 // A file is written in the directory ".tofureg" at the top, synced, and renamed: nothing
 // incomplete ever has a name in the mirror. Locks are there too. What a process that was
 // killed leaves there is removed when the mirror is written to again.
-//
-// A [Mirror] gives archives their names in a Directory without calling Write, also in a type
-// that embeds one.
 type Directory struct {
 	// Path is the directory, which must exist.
 	Path string
 }
 
 var (
-	_ Storage = (*Directory)(nil)
-	_ Locker  = (*Directory)(nil)
+	_ Local  = (*Directory)(nil)
+	_ Locker = (*Directory)(nil)
 )
 
 // private is the directory for what is not yet part of the mirror. The dot keeps it out
 // of the CLI's scan.
 const private = ".tofureg"
 
-// Open opens a file. A symbolic link is followed.
+// Open opens a file. A symbolic link within the mirror is followed.
 func (d *Directory) Open(ctx context.Context, name string) (*Object, error) {
-	path, err := d.path(ctx, name)
+	root, file, err := d.root(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	return openObject(path)
+	defer root.Close()
+	return openObject(root, file)
+}
+
+// root opens the directory and returns a name as it is there.
+func (d *Directory) root(ctx context.Context, name string) (*os.Root, string, error) {
+	if ctx.Err() != nil {
+		return nil, "", fault.Ended(ctx)
+	}
+	if err := checkName(name); err != nil {
+		return nil, "", err
+	}
+	if err := nameable(name, runtime.GOOS); err != nil {
+		return nil, "", err
+	}
+	root, err := os.OpenRoot(d.Path)
+	return root, filepath.FromSlash(name), err
 }
 
 // openObject reads small files at once: they are the documents, whose revision is their
 // content.
-func openObject(path string) (*Object, error) {
-	f, err := fsx.OpenRegular(path)
-	// The last two are what systems say of a socket.
-	for _, none := range []error{fsx.ErrNotAFile, syscall.ENOTDIR, syscall.ELOOP, syscall.ENXIO, syscall.EOPNOTSUPP} {
-		if errors.Is(err, none) {
-			err = &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
-		}
+func openObject(root *os.Root, name string) (*Object, error) {
+	f, err := fsx.OpenIn(root, name)
+	if leadsNowhere(err) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	}
 	if err != nil {
 		return nil, err
 	}
 	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
 	if err != nil {
 		f.Close()
 		return nil, err
 	}
 	limit := int64(maxSmall)
-	if strings.HasSuffix(path, ".json") {
+	if strings.HasSuffix(name, ".json") {
 		limit = maxDocument
 	}
 	if info.Size() > limit {
@@ -78,7 +95,7 @@ func openObject(path string) (*Object, error) {
 	defer f.Close()
 	content, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err == nil && int64(len(content)) > limit {
-		err = fmt.Errorf("%s grows while it is read", path)
+		err = fmt.Errorf("%s grows while it is read", name)
 	}
 	if err != nil {
 		return nil, err
@@ -96,85 +113,86 @@ type small struct{ *bytes.Reader }
 
 func (small) Close() error { return nil }
 
-// List returns the names in a directory. Symbolic links count as what they point to;
-// those that point nowhere, be it in a circle, are left out.
-func (d *Directory) List(ctx context.Context, dir string) ([]Entry, error) {
-	path := d.Path
-	if dir != "." {
-		var err error
-		if path, err = d.path(ctx, dir); err != nil {
-			return nil, err
+// leadsNowhere reports whether err says that there is no file of a name. The last two are
+// what systems say of a socket.
+func leadsNowhere(err error) bool {
+	for _, none := range []error{fs.ErrNotExist, syscall.ENOTDIR, syscall.ELOOP, syscall.ENAMETOOLONG, syscall.ENXIO, syscall.EOPNOTSUPP} {
+		if errors.Is(err, none) {
+			return true
 		}
 	}
-	names, err := os.ReadDir(path)
-	if errors.Is(err, fs.ErrNotExist) && dir != "." {
+	return false
+}
+
+// List returns the names in a directory. A symbolic link to a file of the mirror counts as
+// that file. A link to a directory is left out, as in the CLI, except where the CLI looks
+// for an unpacked package: there it may lead anywhere. All other links are left out.
+func (d *Directory) List(ctx context.Context, dir string) ([]Entry, error) {
+	name := dir
+	if dir == "." {
+		name = "top" // any that can be checked
+	}
+	root, _, err := d.root(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	here, err := root.OpenRoot(filepath.FromSlash(dir))
+	if dir != "." && leadsNowhere(err) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
+	defer here.Close()
+	names, err := fs.ReadDir(here.FS(), ".")
+	if err != nil {
+		return nil, err
+	}
 	entries := make([]Entry, 0, len(names))
 	for _, n := range names {
-		if n.Name() == private && dir == "." {
+		if dir == "." && strings.EqualFold(n.Name(), private) {
 			continue
 		}
-		info, err := n.Info()
-		if err == nil && info.Mode()&fs.ModeSymlink != 0 {
-			info, err = os.Stat(filepath.Join(path, n.Name()))
+		if ctx.Err() != nil {
+			return nil, fault.Ended(ctx)
 		}
-		switch {
-		case leadsNowhere(err): // or it was removed by now
-		case err != nil:
-			return nil, err
-		case info.IsDir():
-			entries = append(entries, Entry{Name: n.Name(), Dir: true})
-		case info.Mode().IsRegular():
-			entries = append(entries, Entry{Name: n.Name(), Size: info.Size()})
+		stat := here.Lstat
+		if n.Type()&fs.ModeSymlink != 0 {
+			stat = func(name string) (fs.FileInfo, error) { return d.follow(root, dir, name) }
+		}
+		if info, err := stat(n.Name()); err != nil {
+			continue // removed by now, or a link that does not count
+		} else if info.IsDir() || info.Mode().IsRegular() {
+			e := Entry{Name: n.Name(), Dir: info.IsDir()}
+			if !e.Dir {
+				e.Size = info.Size()
+			}
+			entries = append(entries, e)
 		}
 	}
-	return entries, ctx.Err()
+	return entries, nil
 }
 
-// leadsNowhere reports whether err says that there is nothing where a name leads, and not only
-// that nobody may look.
-func leadsNowhere(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENAMETOOLONG)
+// follow returns what a link in a directory counts as.
+func (d *Directory) follow(root *os.Root, dir, name string) (fs.FileInfo, error) {
+	name = filepath.Join(filepath.FromSlash(dir), name)
+	if strings.Count(dir, "/") == 3 { // HOST/NAMESPACE/TYPE/VERSION
+		return os.Stat(filepath.Join(d.Path, name))
+	}
+	info, err := root.Stat(name)
+	if err == nil && info.IsDir() {
+		err = fs.ErrNotExist
+	}
+	return info, err
 }
 
-// size returns the size of a file, less than zero if there is none. It is what Open returns,
-// without reading small files.
-func (d *Directory) size(ctx context.Context, name string) (int64, error) {
-	path, err := d.path(ctx, name)
-	if errors.Is(err, ErrName) {
-		return -1, nil
-	}
-	if err != nil {
-		return -1, err
-	}
-	info, err := os.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ELOOP):
-		return -1, nil
-	case err != nil:
-		return -1, err
-	case !info.Mode().IsRegular():
-		return -1, nil
-	}
-	return info.Size(), nil
-}
-
-// path returns where a file is. It refuses names that this system does not have.
-func (d *Directory) path(ctx context.Context, name string) (string, error) {
-	if err := ctx.Err(); err != nil {
-		return "", context.Cause(ctx)
-	}
+// LocalPath implements [Local].
+func (d *Directory) LocalPath(name string) (string, error) {
 	if err := checkName(name); err != nil {
 		return "", err
 	}
-	if err := nameable(name, runtime.GOOS); err != nil {
-		return "", err
-	}
-	return filepath.Join(d.Path, filepath.FromSlash(name)), nil
+	return filepath.Join(d.Path, filepath.FromSlash(name)), nameable(name, runtime.GOOS)
 }
 
 // nameable tells whether files can have this name on a system.

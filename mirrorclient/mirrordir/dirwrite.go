@@ -2,39 +2,70 @@ package mirrordir
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
+	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
 // Write writes a file beside the mirror and renames it into place.
 func (d *Directory) Write(ctx context.Context, name string, content *io.SectionReader, was Revision) error {
-	path, err := d.path(ctx, name)
+	root, file, err := d.root(ctx, name)
 	if err != nil {
 		return err
 	}
+	defer root.Close()
 	// It is looked at again below; most often this saves the work.
-	if err := d.unchanged(path, was); err != nil {
+	if err := unchanged(root, file, was); err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
-	s, err := d.stage(ctx)
+	part, err := newPart(root)
 	if err != nil {
 		return err
 	}
-	defer s.Discard()
-	if _, err := io.Copy(s.File, ctxReader{ctx, content}); err != nil {
+	defer part.Discard()
+	if _, err := io.Copy(part.File, ctxReader{ctx, content}); err != nil {
 		return err
 	}
-	if err := s.commit(ctx, name, was); err != nil {
+	return commit(ctx, root, part, file, was)
+}
+
+// newPart opens a file in the private directory. It is locked as long as it is in use, which
+// tells it from those that dead processes have left behind.
+func newPart(root *os.Root) (*fsx.Part, error) {
+	if err := root.Mkdir(private, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	return fsx.CreatePartIn(root, private, 0o644)
+}
+
+// commit gives a file its name, as Storage.Write does.
+func commit(ctx context.Context, root *os.Root, part *fsx.Part, name string, was Revision) error {
+	if err := part.Sync(); err != nil {
 		return err
 	}
-	return fsx.SyncDir(filepath.Dir(path))
+	lock, err := changeLock(ctx, root)
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
+	if err := unchanged(root, name, was); err != nil {
+		return fmt.Errorf("write %s: %w", filepath.ToSlash(name), err)
+	}
+	if err := mkdir(root, filepath.Dir(name)); err != nil {
+		return err
+	}
+	if err := part.PublishAs(name); err != nil {
+		return err
+	}
+	return fsx.SyncDirIn(root, filepath.Dir(name))
 }
 
 // ctxReader stops with a context.
@@ -45,111 +76,46 @@ type ctxReader struct {
 
 func (r ctxReader) Read(p []byte) (int, error) {
 	if r.ctx.Err() != nil {
-		return 0, context.Cause(r.ctx)
+		return 0, fault.Ended(r.ctx)
 	}
 	return r.Reader.Read(p)
 }
 
 // Delete removes a file, and the directories that are empty then.
 func (d *Directory) Delete(ctx context.Context, name string) error {
-	return d.delete(ctx, name, func(string) error { return nil })
-}
-
-// deleteUnchanged removes a file that nobody has changed since it was read.
-func (d *Directory) deleteUnchanged(ctx context.Context, name string, was Revision) error {
-	return d.delete(ctx, name, func(path string) error { return d.unchanged(path, was) })
-}
-
-func (d *Directory) delete(ctx context.Context, name string, check func(path string) error) error {
-	path, err := d.path(ctx, name)
+	root, file, err := d.root(ctx, name)
 	if err != nil {
 		return err
 	}
-	unlock, err := d.lockChanges(ctx)
+	defer root.Close()
+	lock, err := changeLock(ctx, root)
 	if err != nil {
 		return err
 	}
-	defer unlock()
-	if info, err := os.Lstat(path); err == nil && info.IsDir() {
+	defer lock.Release()
+	info, err := root.Lstat(file)
+	if leadsNowhere(err) || err == nil && info.IsDir() {
 		return nil // no file of this name
 	}
-	if err := check(path); err != nil {
+	if err == nil {
+		err = root.Remove(file)
+	}
+	if err != nil {
 		return err
 	}
-	if err := os.Remove(path); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	} else if err != nil {
-		return err
-	}
-	dir := filepath.Dir(path)
-	for range strings.Count(name, "/") {
-		if os.Remove(dir) != nil {
+	dir := filepath.Dir(file)
+	for ; dir != "."; dir = filepath.Dir(dir) {
+		if info, err := root.Lstat(dir); err != nil || !info.IsDir() || root.Remove(dir) != nil {
 			break
 		}
-		dir = filepath.Dir(dir)
 	}
-	return fsx.SyncDir(dir)
+	return fsx.SyncDirIn(root, dir)
 }
 
-// staged is a file without a name in the mirror. It is locked as long as it is in use,
-// which tells it from those that dead processes have left behind.
-type staged struct {
-	*fsx.Part
-	dir *Directory
-}
-
-func (d *Directory) stage(ctx context.Context) (*staged, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, context.Cause(ctx)
-	}
-	dir, err := d.private()
-	if err != nil {
-		return nil, err
-	}
-	part, err := fsx.CreatePart(filepath.Join(dir, "staged"), 0o644)
-	if err != nil {
-		return nil, err
-	}
-	return &staged{part, d}, nil
-}
-
-// commit gives the file its name, as Storage.Write does. The name is durable when the
-// directory has been synced.
-func (s *staged) commit(ctx context.Context, name string, was Revision) error {
-	path, err := s.dir.path(ctx, name)
-	if err != nil {
-		return err
-	}
-	if err := s.Sync(); err != nil {
-		return err
-	}
-	if err := s.rename(ctx, path, was); err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
-	}
-	return nil
-}
-
-func (s *staged) rename(ctx context.Context, path string, was Revision) error {
-	unlock, err := s.dir.lockChanges(ctx)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	if err := s.dir.unchanged(path, was); err != nil {
-		return err
-	}
-	if err := s.dir.mkdir(filepath.Dir(path)); err != nil {
-		return err
-	}
-	// On Windows the file is not locked any more when it gets its name, but nobody cleans
-	// up while changes are locked.
-	return s.PublishAs(path)
-}
-
-// unchanged compares the file at path with the one that the writer has seen.
-func (d *Directory) unchanged(path string, was Revision) error {
+// unchanged compares a file with the one that the writer has seen.
+func unchanged(root *os.Root, name string, was Revision) error {
 	now := Revision("")
-	o, err := openObject(path)
+	o, err := openObject(root, name)
 	switch {
 	case err == nil:
 		now = o.Revision
@@ -158,7 +124,7 @@ func (d *Directory) unchanged(path string, was Revision) error {
 		return err
 	default:
 		// What is there may be a directory, or a link that points nowhere.
-		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := root.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
 			return errors.Join(err, fmt.Errorf("%w: there is something else than a file", ErrConflict))
 		}
 	}
@@ -169,19 +135,87 @@ func (d *Directory) unchanged(path string, was Revision) error {
 }
 
 // mkdir makes dir and the directories above it, and their names durable.
-func (d *Directory) mkdir(dir string) error {
-	err := os.Mkdir(dir, 0o755)
-	if errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	if errors.Is(err, fs.ErrNotExist) && len(dir) > len(d.Path) {
-		if err := d.mkdir(filepath.Dir(dir)); err != nil {
+func mkdir(root *os.Root, dir string) error {
+	err := root.Mkdir(dir, 0o755)
+	if errors.Is(err, fs.ErrNotExist) && dir != "." {
+		if err := mkdir(root, filepath.Dir(dir)); err != nil {
 			return err
 		}
-		err = os.Mkdir(dir, 0o755)
+		err = root.Mkdir(dir, 0o755)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return fsx.SyncDir(filepath.Dir(dir))
+	return fsx.SyncDirIn(root, filepath.Dir(dir))
+}
+
+// Lock waits for the lock of this name. It is a file lock in ".tofureg", which the
+// system gives up when the process ends. Lock also removes files that dead processes have left
+// there.
+func (d *Directory) Lock(ctx context.Context, name string) (unlock func() error, err error) {
+	root, _, err := d.root(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	// A digest, since names may be long, and differ only in case.
+	sum := sha256.Sum256([]byte(name))
+	l, err := lockFile(ctx, root, hex.EncodeToString(sum[:16])+".lock")
+	if err != nil {
+		root.Close()
+		return nil, err
+	}
+	if dir, err := root.OpenRoot(private); err == nil {
+		fsx.SweepPartsIn(dir)
+		dir.Close()
+	}
+	return func() error { return errors.Join(l.Remove(), root.Close()) }, nil
+}
+
+// changeLock keeps others from changing what has a name in the mirror. It is held for
+// moments only.
+func changeLock(ctx context.Context, root *os.Root) (*fsx.Lock, error) {
+	return lockFile(ctx, root, "change.lock")
+}
+
+func lockFile(ctx context.Context, root *os.Root, file string) (*fsx.Lock, error) {
+	if err := root.Mkdir(private, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	return fsx.AcquireLockIn(ctx, root, filepath.Join(private, file))
+}
+
+// Stage implements [Local].
+func (d *Directory) Stage(ctx context.Context) (Staged, error) {
+	root, _, err := d.root(ctx, "top") // any name
+	if err != nil {
+		return nil, err
+	}
+	part, err := newPart(root)
+	if err != nil {
+		root.Close()
+		return nil, err
+	}
+	return &staged{root, part}, nil
+}
+
+type staged struct {
+	root *os.Root
+	part *fsx.Part
+}
+
+func (s *staged) File() *os.File { return s.part.File }
+
+func (s *staged) Commit(ctx context.Context, name string) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
+	return commit(ctx, s.root, s.part, filepath.FromSlash(name), "")
+}
+
+func (s *staged) Discard() {
+	s.part.Discard()
+	s.root.Close()
 }

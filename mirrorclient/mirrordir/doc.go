@@ -22,8 +22,7 @@
 //	pkg, err := mirror.ProviderPackage(ctx, random, v, addrs.CurrentPlatform())
 //	report, err := provider.Download(ctx, mirror, pkg, pkg.ArchiveName(), provider.Options{})
 //
-// A [Handler] serves one over HTTP, and a [Cache] is one that fills itself with what its
-// clients ask for: together they are a cache server.
+// Package mirrorserve serves a mirror over HTTP, and fills one with what its clients ask for.
 //
 // # Records
 //
@@ -41,17 +40,38 @@
 // second directory of that name with documents whose URLs lead to the first. Windows has no
 // colon in file names: there a host with a port is refused with [ErrName].
 //
+// OpenTofu and Terraform cannot ask a network mirror for providers of a host with a port. They
+// fail with "unsupported protocol scheme", and [Mirror.Check] notes such providers as
+// [Unreachable]. Use the directory as a filesystem mirror for them.
+//
 // What is read may be spelled differently: any directory whose name parses to the host, the
 // namespace or the type, and any file whose name does to the package. Unlike in the CLI the
-// version in a name keeps its case.
+// version in a name keeps its case, and a name with more parts than the four is not that of an
+// archive.
+//
+// # Documents
+//
+// The documents are made from the archives and their records, and are never edited: they list
+// what is on record. Of a document that another program has written, two kinds of entries are
+// kept: those for files that are no archive of the version here, and those for archives here
+// without a record. Other members go, and so do versions in the index without a document.
+// [Mirror.Reindex] puts all archives on record.
 //
 // # Concurrency and crashes
 //
 // All methods may be called concurrently, and by several processes for one storage, while
-// others read it. A file appears whole and under its final name or not at all; nothing is
-// listed before it is there, and nothing is replaced while it is listed. When a process is
-// killed, the next Add removes what it left and finishes what it began. Old listings that a
-// web server or client keeps are beyond that.
+// other programs read it. A file appears whole and under its final name or not at all; nothing
+// is listed before it is there, and nothing is replaced while it is listed. After a crash the
+// mirror is good, and lacks what the call had not come to:
+//
+//	died after                    then
+//	an archive                    Add takes it over with the evidence of the source; Reindex records it without
+//	its record                    the next Add of the version, or Reindex, lists it
+//	the document of its version   the next Add of the provider puts the version into the index
+//	any step of Remove            Remove finishes; Add of other versions does not bring it back
+//	any step of a replacement     Add fetches the archive again
+//
+// Old documents that a web server or client keeps are beyond that.
 //
 // # Limits
 //

@@ -3,15 +3,11 @@ package mirrordir_test
 import (
 	"context"
 	"fmt"
-	"io"
 	"log"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/lockfile"
@@ -136,45 +132,6 @@ func ExampleMirror_AddLocked() {
 		fmt.Println(a.Provider, a.Version, a.Platform, a.Report.Trust)
 	}
 	// Output: registry.example.com/acme/alpha 1.0.0 linux_amd64 accepted
-}
-
-// A registry, pulled through by a mirror that verifies what it passes on. Those who ask it
-// trust the mirror, and say so with AllowUnsigned.
-func ExampleHandler() {
-	handler := &mirrordir.Handler{Source: exampleRegistry()}
-	server := httptest.NewTLSServer(http.StripPrefix("/providers", handler))
-	defer server.Close()
-
-	ctx := context.Background()
-	client := &mirrorclient.Client{BaseURL: server.URL + "/providers/", HTTP: server.Client()}
-	versions, err := client.ProviderVersions(ctx, addrs.MustParseProvider("registry.example.com/acme/alpha"))
-	if err != nil {
-		log.Fatal(err)
-	}
-	newest, err := versions.Newest(addrs.ProviderConstraint{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	pkg, err := client.ProviderPackage(ctx, versions.Provider, newest, addrs.MustParsePlatform("linux_amd64"))
-	if err != nil {
-		log.Fatal(err)
-	}
-	body, err := client.Open(ctx, pkg)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer body.Close()
-	report, err := verifyStream(pkg, body)
-	fmt.Println(newest, report.Trust, err)
-	// Output: 1.1.0 checked <nil>
-}
-
-func verifyStream(pkg *provider.Package, r io.Reader) (*verify.Report, error) {
-	zh, err := checksum.ZH(context.Background(), r)
-	if err != nil {
-		return nil, err
-	}
-	return verify.Policy{AllowUnsigned: true}.Judge(pkg.Evidence(), -1, []checksum.Hash{zh})
 }
 
 // What is wrong with a mirror, and what makes it right.

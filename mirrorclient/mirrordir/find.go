@@ -2,12 +2,13 @@ package mirrordir
 
 import (
 	"context"
+	"path"
 	"runtime"
 	"slices"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/provider"
-	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // find returns what the mirror has of a package.
@@ -20,29 +21,15 @@ func (m *Mirror) find(ctx context.Context, pkg *provider.Package) (held, error) 
 			return held{name: name, size: size}, nil
 		}
 	}
-	h, err := m.holds(ctx, pkg.Provider)
+	f, err := m.holds(ctx, pkg.Provider)
 	if err != nil {
 		return held{}, err
 	}
-	one, ok := h.packages[k]
+	one, ok := f.packages[k]
 	if !ok {
-		return held{}, h.list(pkg.Provider).Unavailable(pkg.Version, pkg.Platform)
+		return held{}, f.list(pkg.Provider).Unavailable(pkg.Version, pkg.Platform)
 	}
 	return one, nil
-}
-
-// canonicalName returns the name under which an archive is added.
-func canonicalName(pkg *provider.Package) string {
-	return archivePath(pkg.Provider, packageKey{pkg.Version, pkg.Platform})
-}
-
-// openCanonical opens the archive that find would find first. It returns nil, or an error, if
-// that takes a closer look.
-func (m *Mirror) openCanonical(ctx context.Context, pkg *provider.Package) (*Object, error) {
-	if pkg.Dir != "" || !m.hasCanonicalHome(ctx, pkg.Provider) {
-		return nil, nil
-	}
-	return m.Storage.Open(ctx, canonicalName(pkg))
 }
 
 // hasCanonicalHome reports whether a scan would look first into the directory where archives
@@ -51,35 +38,122 @@ func (m *Mirror) hasCanonicalHome(ctx context.Context, p addrs.Provider) bool {
 	if p.IsZero() {
 		return false
 	}
-	d, ok := m.Storage.(local)
-	if !ok {
+	if _, ok := m.Storage.(Local); !ok {
 		return true
 	}
 	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
 		return false // only a listing tells which letters of a name are capitals
 	}
-	homes, err := d.homes(ctx, p)
+	homes, err := m.homes(ctx, p)
 	return err == nil && slices.Index(homes, homeOf(p)) == 0
 }
 
-// canonicalHashes returns what archiveHashes would if there is a document and all that it
-// lists is there under canonical names, and nil if not.
-func (m *Mirror) canonicalHashes(ctx context.Context, p addrs.Provider, v addrs.Version) map[addrs.Platform][]checksum.Hash {
-	if _, ok := m.Storage.(local); !ok || !m.hasCanonicalHome(ctx, p) {
-		return nil // elsewhere a listing may be less than a request for each archive
+// scan looks for the packages of p. In a local directory these may be unpacked, and have any
+// valid spelling of the host, the namespace and the type.
+func (m *Mirror) scan(ctx context.Context, p addrs.Provider) (*files, error) {
+	if _, ok := m.Storage.(Local); !ok {
+		return m.list(ctx, p, homeOf(p))
 	}
-	list, err := m.readListed(ctx, homeOf(p), v)
-	if err != nil || len(list) == 0 {
-		return nil
+	homes, err := m.homes(ctx, p)
+	if err != nil {
+		return nil, err
 	}
-	hashes := make(map[addrs.Platform][]checksum.Hash, len(list))
-	for platform, l := range list {
-		name := archivePath(p, packageKey{v, platform})
-		size, err := m.size(ctx, name)
-		if err != nil || size < 0 || resolve(homeOf(p), l.URL) != name {
-			return nil
+	all := newFiles()
+	for _, home := range homes {
+		f := newFiles()
+		if err := m.listInto(ctx, f, p, home); err != nil {
+			return nil, err
 		}
-		hashes[platform] = l.Hashes
+		all.join(f)
 	}
-	return hashes
+	for _, home := range homes {
+		dirs, err := m.unpacked(ctx, home)
+		if err != nil {
+			return nil, err
+		}
+		all.join(&files{packages: dirs})
+	}
+	return all, nil
+}
+
+// join adds the packages of another directory that are not there yet.
+func (f *files) join(other *files) {
+	for k, one := range other.packages {
+		if _, ok := f.packages[k]; !ok {
+			f.packages[k] = one
+		}
+	}
+	f.entries += other.entries
+	f.warnings = append(f.warnings, other.warnings...)
+	f.warnings = f.warnings[:min(len(f.warnings), maxWarnings)]
+}
+
+// homes returns the directories of p in a local mirror: each that the CLI would find, the
+// canonical one first.
+func (m *Mirror) homes(ctx context.Context, p addrs.Provider) ([]string, error) {
+	found := []string{"."}
+	for depth := range 3 {
+		var next []string
+		for _, parent := range found {
+			entries, err := m.Storage.List(ctx, parent)
+			if err != nil {
+				return nil, err
+			}
+			for _, e := range entries {
+				if e.Dir && spells(p, depth, e.Name) {
+					next = append(next, path.Join(parent, e.Name))
+				}
+			}
+		}
+		found = next
+	}
+	canonical := homeOf(p)
+	if i := slices.Index(found, canonical); i > 0 {
+		found = slices.Insert(slices.Delete(found, i, i+1), 0, canonical)
+	}
+	return found, nil
+}
+
+// spells reports whether name stands for p's host, namespace or type, by depth.
+func spells(p addrs.Provider, depth int, name string) bool {
+	switch depth {
+	case 0:
+		host, err := svchost.Parse(name)
+		return err == nil && host == p.Host()
+	case 1:
+		q, err := addrs.NewProvider(p.Host(), name, p.Type())
+		return err == nil && q == p
+	default:
+		q, err := addrs.NewProvider(p.Host(), p.Namespace(), name)
+		return err == nil && q == p
+	}
+}
+
+// unpacked returns the packages in home that are directories, VERSION/OS_ARCH.
+func (m *Mirror) unpacked(ctx context.Context, home string) (map[packageKey]held, error) {
+	versions, err := m.Storage.List(ctx, home)
+	if err != nil {
+		return nil, err
+	}
+	found := map[packageKey]held{}
+	for _, e := range versions {
+		version, err := addrs.ParseVersion(e.Name)
+		if err != nil || !e.Dir {
+			continue
+		}
+		dir := path.Join(home, e.Name)
+		entries, err := m.Storage.List(ctx, dir)
+		if err != nil {
+			return nil, err
+		}
+		for _, inner := range entries {
+			platform, err := addrs.ParsePlatform(inner.Name)
+			k := packageKey{version, platform}
+			// Of several spellings of a version the canonical one counts.
+			if _, ok := found[k]; err == nil && inner.Dir && (!ok || e.Name == version.String()) {
+				found[k] = held{name: path.Join(dir, inner.Name), dir: true}
+			}
+		}
+	}
+	return found, nil
 }

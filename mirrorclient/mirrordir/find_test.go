@@ -2,8 +2,7 @@ package mirrordir_test
 
 import (
 	"context"
-	"maps"
-	"net/http"
+	"errors"
 	"runtime"
 	"slices"
 	"strings"
@@ -11,16 +10,19 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/provider"
 )
 
-// listingDirectory is a directory that counts its listings.
+// listingDirectory is a directory that counts the listings of a provider.
 type listingDirectory struct {
 	*mirrordir.Directory
 	lists *atomic.Int64
 }
 
 func (d listingDirectory) List(ctx context.Context, dir string) ([]mirrordir.Entry, error) {
-	d.lists.Add(1)
+	if dir == home {
+		d.lists.Add(1)
+	}
 	return d.Directory.List(ctx, dir)
 }
 
@@ -46,14 +48,12 @@ func TestOnePackageListsNothing(t *testing.T) {
 		if ev, err := m.Evidence(t.Context(), pkg); err != nil || len(ev.Signature) == 0 {
 			t.Errorf("%s: %v", name, err)
 		}
-		h := &mirrordir.Handler{Source: m, TempDir: t.TempDir()}
-		paths := []string{archive(v1, linux), home + "/index.json", home + "/1.0.0.json"}
-		if name == "bucket" {
-			paths = paths[:2] // one listing, instead of a request for each archive
+		if list, err := m.ListedVersions(t.Context(), alpha); err != nil || len(list) != 2 {
+			t.Errorf("%s: ListedVersions = %v, %v", name, list, err)
 		}
-		for _, path := range paths {
-			if w := ask(h, "GET", "/"+path); w.Code != http.StatusOK {
-				t.Errorf("%s: %s: %d", name, path, w.Code)
+		if name == "directory" { // elsewhere it is one listing, instead of a request for each archive
+			if list, err := m.ListedArchives(t.Context(), alpha, v1); err != nil || len(list) != 3 {
+				t.Errorf("%s: ListedArchives = %v, %v", name, list, err)
 			}
 		}
 		n := lists.Swap(0) + c.lists.Swap(0)
@@ -106,14 +106,21 @@ func TestServedAsListed(t *testing.T) {
 			t.Parallel()
 			m, dir, _, _ := filled(t)
 			test.change(t, dir, read(t, dir, home+"/1.0.0.json"))
-			w := ask(&mirrordir.Handler{Source: m}, "GET", "/"+home+"/1.0.0.json")
+			list, err := m.ListedArchives(t.Context(), alpha, v1)
 			if test.want == nil {
-				if w.Code != http.StatusNotFound {
-					t.Errorf("%d %s", w.Code, w.Body)
+				if !errors.Is(err, provider.ErrNotFound) {
+					t.Errorf("ListedArchives = %v, %v, want ErrNotFound", list, err)
 				}
 				return
 			}
-			got := slices.Sorted(maps.Keys(parse[document](t, w.Body.String()).Archives))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for platform := range list {
+				got = append(got, platform.String())
+			}
+			slices.Sort(got)
 			slices.Sort(test.want)
 			if !slices.Equal(got, test.want) {
 				t.Errorf("listed are %v, want %v", got, test.want)

@@ -1,6 +1,7 @@
 package mirrordir_test
 
 import (
+	"context"
 	"encoding/json"
 	"net/url"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/verify"
 )
 
 // What most tests mirror.
@@ -208,3 +210,17 @@ func follow(t testing.TB, dir, document, ref string) string {
 	}
 	return filepath.Join(dir, filepath.FromSlash(name))
 }
+
+// failing is a source that fails in all that it is asked.
+type failing struct{ err error }
+
+func (f failing) ProviderVersions(context.Context, addrs.Provider) (*provider.Versions, error) {
+	return nil, f.err
+}
+func (f failing) ProviderPackage(context.Context, addrs.Provider, addrs.Version, addrs.Platform) (*provider.Package, error) {
+	return nil, f.err
+}
+func (f failing) Evidence(context.Context, *provider.Package) (verify.Evidence, error) {
+	return verify.Evidence{}, f.err
+}
+func (f failing) Open(context.Context, *provider.Package) (*provider.Body, error) { return nil, f.err }

@@ -17,9 +17,9 @@ type Mirror struct {
 	// Storage is where the mirror is. It must not be nil.
 	Storage Storage
 
-	// TempDir is the directory in which archives are received and read if Storage is
-	// not a local directory; empty: that of [os.TempDir]. A [Directory] receives them
-	// where they will stay, unless they come by a [Cache].
+	// TempDir is the directory in which archives are received and read if Storage is not
+	// [Local]; empty: that of [os.TempDir]. A Local storage receives archives where they
+	// will stay.
 	TempDir string
 }
 

@@ -40,11 +40,6 @@ type savedEvidence struct {
 // versions, or a record with the keys that a registry may list.
 const maxDocument = 16 << 20
 
-// has reports whether a hash of the scheme is on record.
-func (r *record) has(scheme string) bool {
-	return slices.ContainsFunc(r.Hashes, func(h checksum.Hash) bool { return h.Scheme() == scheme })
-}
-
 // evidence returns what a source could say about the archive.
 func (r *record) evidence(pkg *provider.Package) verify.Evidence {
 	p := pkg.Clone()
@@ -83,15 +78,19 @@ func saveEvidence(ev verify.Evidence, size int64, local []checksum.Hash) *savedE
 	return saved
 }
 
-// readRecord returns what is on record about an archive, and nil if that is nothing.
+// readRecord returns what is on record about an archive. The error wraps fs.ErrNotExist if
+// there is no record, and errDocument if it is damaged.
 func (m *Mirror) readRecord(ctx context.Context, archive string) (*record, error) {
 	name := recordName(archive)
-	data, _, err := m.read(ctx, name)
-	if err != nil || data == nil {
+	doc, err := m.read(ctx, name)
+	if err != nil {
 		return nil, err
 	}
+	if doc.data == nil {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: fs.ErrNotExist}
+	}
 	var r *record
-	if err := decode(data, &r); err != nil {
+	if err := decode(doc.data, &r); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if r.Size < 0 {
@@ -101,38 +100,84 @@ func (m *Mirror) readRecord(ctx context.Context, archive string) (*record, error
 	return r, nil
 }
 
+// isUnrecorded reports whether an error of readRecord says that there is no record that can
+// be read.
+func isUnrecorded(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errDocument)
+}
+
 // writeRecord replaces the record of an archive.
 func (m *Mirror) writeRecord(ctx context.Context, archive string, r *record) error {
 	data, err := encode(r)
 	if err != nil {
 		return err
 	}
-	return m.update(ctx, recordName(archive), func([]byte) ([]byte, error) { return data, nil })
+	name := recordName(archive)
+	return retry(ctx, name, func() error {
+		old, err := m.read(ctx, name)
+		if err != nil && !errors.Is(err, errDocument) {
+			return err
+		}
+		return m.write(ctx, name, data, old)
+	})
 }
 
-// read returns a document and its revision, nil if there is none. The revision is there also
-// with an error that wraps errDocument: the document is too large.
-func (m *Mirror) read(ctx context.Context, name string) ([]byte, Revision, error) {
+// document is a file of the mirror that is read as a whole.
+type document struct {
+	data     []byte   // nil: there is none, or it is too large
+	revision Revision // empty: there is none
+}
+
+// read returns a document. The revision is there also with an error that wraps errDocument:
+// the document is too large.
+func (m *Mirror) read(ctx context.Context, name string) (document, error) {
 	o, err := m.Storage.Open(ctx, name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, "", nil
+		return document{}, nil
 	}
 	if err != nil {
-		return nil, "", err
+		return document{}, err
 	}
 	defer o.Close()
 	if o.Size > maxDocument {
-		return nil, o.Revision, tooLarge(name)
+		return document{revision: o.Revision}, tooLarge(name)
 	}
-	data, err := io.ReadAll(io.LimitReader(o, maxDocument+1))
+	data, err := io.ReadAll(io.LimitReader(ctxReader{ctx, o}, maxDocument+1))
 	switch {
 	case err != nil:
-		return nil, "", fmt.Errorf("read %s: %w", name, err)
+		return document{}, fmt.Errorf("read %s: %w", name, err)
 	case len(data) > maxDocument:
-		return nil, o.Revision, tooLarge(name)
+		return document{revision: o.Revision}, tooLarge(name)
 	}
-	return data, o.Revision, nil
+	return document{data, o.Revision}, nil
 }
+
+// write replaces a document that has not changed since it was read. One that stays the same is
+// not written.
+func (m *Mirror) write(ctx context.Context, name string, data []byte, old document) error {
+	switch {
+	case old.data != nil && bytes.Equal(old.data, data):
+		return nil
+	case len(data) > maxDocument:
+		return fmt.Errorf("%s would have more than %d bytes: %w", name, maxDocument, fault.ErrTooLarge)
+	}
+	return m.Storage.Write(ctx, name, io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data))), old.revision)
+}
+
+// erase removes a document that has not changed since it was read. Without locks an empty one
+// takes its place: another writer could change the document before it is deleted.
+func (m *Mirror) erase(ctx context.Context, name string, old document) error {
+	if old.revision == "" {
+		return nil
+	}
+	if _, locked := m.Storage.(Locker); locked {
+		return m.Storage.Delete(ctx, name)
+	}
+	return m.write(ctx, name, []byte(emptyDocument), old)
+}
+
+// emptyDocument lists nothing.
+const emptyDocument = "{}"
 
 func tooLarge(name string) error {
 	return fmt.Errorf("%s: %w: more than %d bytes: %w", name, errDocument, maxDocument, fault.ErrTooLarge)

@@ -30,12 +30,7 @@ import (
 // The error is not nil only if Reindex could not finish.
 func (m *Mirror) Reindex(ctx context.Context, o CheckOptions) (*Report, error) {
 	c := newChecker(m, o)
-	if d, ok := m.Storage.(interface{ clean(context.Context) error }); ok {
-		if err := d.clean(ctx); err != nil {
-			return nil, failed("reindex", "the mirror", err)
-		}
-	}
-	providers, err := m.walk(ctx, c.reporter)
+	providers, err := m.providers(ctx, c.reporter)
 	if err != nil {
 		return nil, failed("reindex", "the mirror", err)
 	}
@@ -53,16 +48,21 @@ func (c *checker) reindex(ctx context.Context, p addrs.Provider) error {
 		return err
 	}
 	versions := slices.SortedFunc(maps.Keys(s.versions), addrs.Version.Compare)
-	listed := make([]bool, len(versions))
-	errs := make([]error, len(versions))
-	inParallel(cap(c.slots), len(versions), func(i int) {
-		listed[i], errs[i] = c.reindexVersion(ctx, s, versions[i])
+	r := &reindexer{checker: c, survey: s, refused: map[string]bool{}}
+	err = each(ctx, c.parallel, len(versions), func(ctx context.Context, i int) error {
+		return r.version(ctx, versions[i])
 	})
-	if err := errors.Join(errs...); err != nil {
+	if err != nil {
 		return err
 	}
-	for _, dir := range s.homes {
-		if err := c.writeIndex(ctx, dir, versions, listed); err != nil {
+	how := publication{anew: true, stays: r.stays}
+	for some := range slices.Chunk(versions, maxReindexed) {
+		if err := c.publish(ctx, p, some, how); err != nil {
+			return err
+		}
+	}
+	if len(versions) == 0 {
+		if err := c.publish(ctx, p, nil, how); err != nil {
 			return err
 		}
 	}
@@ -75,96 +75,118 @@ func (c *checker) reindex(ctx context.Context, p addrs.Provider) error {
 	return nil
 }
 
-// reindexVersion makes the documents of one version anew and reports whether there is
-// anything to list. What somebody else has made of the version since the survey, its
-// documents tell.
-func (c *checker) reindexVersion(ctx context.Context, s *survey, v addrs.Version) (bool, error) {
-	p := s.provider
-	unlock, err := c.lockVersion(ctx, p, v)
-	if err != nil {
-		return false, err
-	}
-	defer unlock()
-	names, err := c.documented(ctx, p, v)
-	if err != nil {
-		return false, err
-	}
-	names = append(names, s.files.archives[v]...)
-	entries, err := c.look(ctx, names)
-	if err != nil {
-		return false, err
-	}
-	h := holdingOf(p, entries)
-	stated, err := c.readListed(ctx, homeOf(p), v)
-	if err != nil && !errors.Is(err, errDocument) {
-		return false, err
-	}
-	platforms := h.platforms(v)
-	records := make([]*record, len(platforms))
-	errs := make([]error, len(platforms))
-	var wg sync.WaitGroup
-	for i, platform := range platforms {
-		wg.Go(func() {
-			k := packageKey{v, platform}
-			records[i], errs[i] = c.reindexArchive(ctx, p, k, h.packages[k], stated[platform])
-		})
-	}
-	wg.Wait()
-	if err := errors.Join(errs...); err != nil {
-		return false, err
-	}
-	changes := listing{}
-	var size int64
-	for i, platform := range platforms {
-		one := h.packages[packageKey{v, platform}]
-		size += one.size
-		if records[i] != nil {
-			changes[platform] = &recorded{records[i], one.name}
-		}
-	}
-	if len(platforms) > 0 {
-		c.count(0, 1, len(platforms), size)
-	}
-	if err := c.deleteOrphans(ctx, s.files.records[v], entries); err != nil {
-		return false, err
-	}
-	return c.writeDocuments(ctx, p, v, changes, names)
+// maxReindexed is how many versions are published at once.
+const maxReindexed = 500
+
+// reindexer puts the archives of one provider on record.
+type reindexer struct {
+	*checker
+	survey  *survey
+	mu      sync.Mutex
+	refused map[string]bool // archives that are no packages
 }
 
-// reindexArchive returns what is on record about an archive, if need be after reading it,
-// and nil if it is not to be listed.
-func (c *checker) reindexArchive(ctx context.Context, p addrs.Provider, k packageKey, one held, stated listed) (*record, error) {
-	if err := c.slots.take(ctx); err != nil {
-		return nil, err
+// stays says whether an entry of a document is kept whose archive is not on record.
+func (r *reindexer) stays(ctx context.Context, name string) (bool, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.refused[name] {
+		return false, nil
 	}
-	defer c.slots.give()
+	return r.there(ctx, name)
+}
+
+// version puts the archives of one version on record, and deletes records without an archive.
+func (r *reindexer) version(ctx context.Context, v addrs.Version) error {
+	p, files := r.survey.provider, r.survey.files
+	unlock, err := r.lockVersion(ctx, p, v)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	stated, err := r.entries(ctx, homeOf(p), v)
+	if err != nil && !errors.Is(err, errDocument) {
+		return err
+	}
+	platforms, size := files.platforms(v), int64(0)
+	for _, platform := range platforms {
+		size += files.packages[packageKey{v, platform}].size
+	}
+	if len(platforms) > 0 {
+		r.count(0, 1, len(platforms), size)
+	}
+	err = each(ctx, len(platforms)+1, len(platforms), func(ctx context.Context, i int) error {
+		k := packageKey{v, platforms[i]}
+		return r.archive(ctx, k, files.packages[k].name, stated[k.platform])
+	})
+	if err != nil {
+		return err
+	}
+	for _, name := range files.records[v] {
+		if err := r.orphan(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// orphan deletes a record if its archive is gone.
+func (r *reindexer) orphan(ctx context.Context, record string) error {
+	for _, name := range archivesOf(record) {
+		if there, err := r.there(ctx, name); there || err != nil {
+			return err
+		}
+	}
+	return r.Storage.Delete(ctx, record)
+}
+
+// archive puts an archive on record, if need be after reading it.
+func (r *reindexer) archive(ctx context.Context, k packageKey, name string, stated listed) error {
+	if err := r.slots.Acquire(ctx, 1); err != nil {
+		return fault.Ended(ctx)
+	}
+	defer r.slots.Release(1)
+	p := r.survey.provider
 	find := func(kind FindingKind, format string, args ...any) {
-		c.note(Finding{Kind: kind, Name: one.name, Provider: p, Version: k.version, Platform: k.platform, Detail: fmt.Sprintf(format, args...)})
+		r.note(Finding{Kind: kind, Name: name, Provider: p, Version: k.version, Platform: k.platform, Detail: fmt.Sprintf(format, args...)})
 	}
-	rec, err := c.readRecord(ctx, one.name)
-	switch {
-	case err != nil && !errors.Is(err, errDocument):
-		return nil, err
-	case rec != nil && rec.Size != one.size:
-		find(Changed, "%d bytes, on record are %d; Add replaces it", one.size, rec.Size)
-		return nil, nil
-	case rec == nil || !rec.has(checksum.SchemeZH):
-		local, size, err := c.hash(ctx, one.name)
+	size, err := r.size(ctx, name)
+	if err != nil || size < 0 {
+		return err // removed since the survey
+	}
+	rec, err := r.readRecord(ctx, name)
+	if err != nil && !isUnrecorded(err) {
+		return err
+	}
+	if rec != nil && rec.Size != size {
+		find(Changed, "%d bytes, on record are %d; Add replaces it", size, rec.Size)
+		return nil
+	}
+	if rec == nil || !checksum.HasScheme(rec.Hashes, checksum.SchemeZH) {
+		local, size, err := r.hash(ctx, name)
 		if errors.Is(err, fault.ErrArchive) || errors.Is(err, fault.ErrTooLarge) {
 			find(Damaged, "%s", oneLine(err))
-			return nil, nil
+			return r.refuse(ctx, name)
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 		rec = &record{Size: size, Hashes: local}
-		if err := c.writeRecord(ctx, one.name, rec); err != nil {
-			return nil, err
+		if err := r.writeRecord(ctx, name, rec); err != nil {
+			return err
 		}
-		c.tell(provider.Event{Kind: EventChecked, Provider: p, Version: k.version, Platform: k.platform, Bytes: size, Total: size})
+		r.tell(provider.Event{Kind: EventChecked, Provider: p, Version: k.version, Platform: k.platform, Bytes: size, Total: size})
 	}
 	if wrong := foreign(stated.Hashes, rec.Hashes); len(wrong) > 0 {
 		find(Restated, "%s stated %v, the archive has %v", documentName(k.version), wrong, rec.Hashes)
 	}
-	return rec, nil
+	return nil
+}
+
+// refuse keeps an archive that is no package out of the documents.
+func (r *reindexer) refuse(ctx context.Context, name string) error {
+	r.mu.Lock()
+	r.refused[name] = true
+	r.mu.Unlock()
+	return r.Storage.Delete(ctx, recordName(name)) // if there is one, it is damaged
 }

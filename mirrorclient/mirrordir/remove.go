@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path"
-	"runtime"
 	"slices"
 
 	"github.com/tofureg/tofureg/addrs"
@@ -16,55 +14,39 @@ import (
 // is not there is no error. Unpacked packages are left alone, since nothing here has made
 // them.
 //
-// The index goes first and the archives last, so that a client that reads the index now
-// is not led astray; one that has read it before may still be. On a [Storage] that is no
-// [Locker] nobody may add the same versions meanwhile.
+// The index goes first, then the documents, the records and the archives, so that a client that
+// reads the index now is not led astray; one that has read it before may still be. If Remove
+// does not come to its end, Remove finishes what it began, and adding other versions does not
+// list these again. On a [Storage] that is no [Locker] nothing else may change the provider
+// meanwhile.
 func (m *Mirror) Remove(ctx context.Context, p addrs.Provider, versions ...addrs.Version) error {
-	subject := p.String()
+	return failed("remove", p.String(), m.remove(ctx, p, versions))
+}
+
+func (m *Mirror) remove(ctx context.Context, p addrs.Provider, versions []addrs.Version) error {
 	if err := (Want{Provider: p, Version: v0}).check(); err != nil {
-		return failed("remove", subject, err)
+		return err
 	}
-	if _, ok := m.Storage.(*Directory); ok {
-		if err := nameable(homeOf(p), runtime.GOOS); err != nil {
-			return failed("remove", subject, err)
-		}
+	if err := m.nameable(p); err != nil {
+		return err
 	}
 	if len(versions) == 0 {
 		var err error
 		if versions, err = m.allVersions(ctx, p); err != nil {
-			return failed("remove", subject, err)
+			return err
 		}
 	}
-	late, err := m.removeVersions(ctx, p, versions, &shelf{})
-	if err != nil || len(late) == 0 {
-		return err
+	versions = slices.SortedFunc(slices.Values(versions), addrs.Version.Compare)
+	for some := range slices.Chunk(slices.Compact(versions), maxRemoved) {
+		if err := m.removeVersions(ctx, p, some); err != nil {
+			return err
+		}
 	}
-	// Somebody who has died since may have placed more before the lock was taken.
-	again := &shelf{}
-	files, _, err := again.list(ctx, m, p)
-	if err != nil {
-		return failed("remove", subject, err)
-	}
-	late = slices.DeleteFunc(late, func(v addrs.Version) bool {
-		return len(files.archives[v]) == 0 && len(files.records[v]) == 0
-	})
-	_, err = m.removeVersions(ctx, p, late, again)
-	return err
+	return nil
 }
 
-// removeVersions returns those of the versions that were locked after the listing.
-func (m *Mirror) removeVersions(ctx context.Context, p addrs.Provider, versions []addrs.Version, dir *shelf) (late []addrs.Version, err error) {
-	for _, v := range versions {
-		fresh, err := m.removeVersion(ctx, p, v, dir)
-		if err != nil {
-			return nil, failed("remove", Want{Provider: p, Version: v}.String(), err)
-		}
-		if !fresh {
-			late = append(late, v)
-		}
-	}
-	return late, nil
-}
+// maxRemoved is how many versions are locked and removed at once.
+const maxRemoved = 50
 
 // v0 stands for any version.
 var v0 = addrs.MustParseVersion("0.0.0")
@@ -73,7 +55,7 @@ var v0 = addrs.MustParseVersion("0.0.0")
 func (m *Mirror) allVersions(ctx context.Context, p addrs.Provider) ([]addrs.Version, error) {
 	seen := map[addrs.Version]bool{}
 	for _, dir := range documentHomes(p) {
-		f, err := m.inventory(ctx, p, dir)
+		f, err := m.list(ctx, p, dir)
 		if err != nil {
 			return nil, err
 		}
@@ -87,65 +69,29 @@ func (m *Mirror) allVersions(ctx context.Context, p addrs.Provider) ([]addrs.Ver
 		}
 		maps.Copy(seen, index)
 	}
-	return slices.SortedFunc(maps.Keys(seen), addrs.Version.Compare), nil
+	return slices.Collect(maps.Keys(seen)), nil
 }
 
-// removeVersion removes one version and reports whether the listing is younger than the lock
-// that was held meanwhile.
-func (m *Mirror) removeVersion(ctx context.Context, p addrs.Provider, v addrs.Version, dir *shelf) (fresh bool, err error) {
-	unlock, err := m.lockVersion(ctx, p, v)
-	if err != nil {
-		return false, err
-	}
-	defer unlock()
-	files, fresh, err := dir.list(ctx, m, p)
-	if err != nil {
-		return false, err
-	}
-	archives, err := m.documented(ctx, p, v)
-	if err != nil {
-		return false, err
-	}
-	archives = append(archives, files.archives[v]...)
-	records := slices.Clone(files.records[v])
-	for _, name := range archives {
-		records = append(records, recordName(name))
-	}
-	homes := documentHomes(p)
-	for _, home := range homes {
-		if err := m.unlistVersion(ctx, home, v); err != nil {
-			return false, err
-		}
-	}
-	for _, home := range homes {
-		if err := m.Storage.Delete(ctx, path.Join(home, documentName(v))); err != nil {
-			return false, err
-		}
-	}
-	// An archive without a record is nothing that anybody would list again.
-	for _, name := range append(unique(records), unique(archives)...) {
-		if err := m.Storage.Delete(ctx, name); err != nil {
-			return false, err
-		}
-	}
-	return fresh, nil
-}
-
-// unlistVersion takes v out of the index in dir, and removes an index that lists nothing
-// else.
-func (m *Mirror) unlistVersion(ctx context.Context, dir string, v addrs.Version) error {
-	return m.update(ctx, path.Join(dir, indexName), func(data []byte) ([]byte, error) {
-		doc, versions, err := parseDocument(data, memberVersions)
+// removeVersions removes versions, which are sorted: two calls lock them in the same order.
+func (m *Mirror) removeVersions(ctx context.Context, p addrs.Provider, versions []addrs.Version) error {
+	for _, v := range versions {
+		unlock, err := m.lockVersion(ctx, p, v)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if _, ok := versions[v.String()]; !ok {
-			return data, nil
+		defer unlock()
+	}
+	return m.publish(ctx, p, versions, publication{nothing: true, drop: func(ctx context.Context, f *files) error {
+		// An archive without a record is nothing that anybody would list again.
+		for _, kind := range []map[addrs.Version][]string{f.records, f.archives} {
+			for _, v := range versions {
+				for _, name := range kind[v] {
+					if err := m.Storage.Delete(ctx, name); err != nil {
+						return err
+					}
+				}
+			}
 		}
-		delete(versions, v.String())
-		if len(versions) == 0 {
-			return nil, nil
-		}
-		return edited(doc, memberVersions, versions)
-	})
+		return nil
+	}})
 }

@@ -72,6 +72,8 @@ const (
 	// Ignored: the name of a file or a directory makes no sense, or is not the
 	// canonical one, by which network clients ask.
 	Ignored FindingKind = "ignored"
+	// Unreachable: network clients of the CLIs cannot ask for the provider.
+	Unreachable FindingKind = "unreachable"
 	// Restated: the document of a version stated something else about the archive;
 	// it has been corrected.
 	Restated FindingKind = "restated"

@@ -111,11 +111,11 @@ func TestLinear(t *testing.T) {
 					}
 				}
 				mustAdd(t, m, client(reg), all, mirrordir.Options{})
-				check("Add", 2, 12)
+				check("Add", n, 5)
 				mustAdd(t, m, client(reg), all, mirrordir.Options{})
-				check("Add again", 2, 5)
+				check("Add again", n, 4)
 				mustReindex(t, m)
-				check("Reindex", above+1, 4)
+				check("Reindex", above+2, 5)
 				wantGood(t, m)
 				c.reset()
 				mustCheck(t, m, mirrordir.CheckOptions{})
@@ -133,7 +133,7 @@ func TestLinear(t *testing.T) {
 				if err := m.Remove(t.Context(), alpha); err != nil {
 					t.Fatal(err)
 				}
-				check("Remove", 3, 2)
+				check("Remove", 2, 2)
 			}
 		})
 	}
@@ -188,87 +188,56 @@ func another(t testing.TB, reg *regtest.Registry, all []mirrordir.Want) *bucket 
 	return b
 }
 
-// TestPlacedSinceListing has another process place an archive when the call has just listed
-// the directory. It publishes the archive, or dies before that.
-func TestPlacedSinceListing(t *testing.T) {
+// TestPlacedWhileWorking has another process place an archive and its record while a call works,
+// just before the call publishes, and then publish it, or die.
+func TestPlacedWhileWorking(t *testing.T) {
 	t.Parallel()
 	reg, all := manyVersions(4)
 	last := all[3].Version
 	full := another(t, reg, all)
 	for name, open := range counters(t) {
 		for _, dies := range []bool{true, false} {
-			// run has job run on a mirror that has linux, and darwin of the last version
-			// come after the first listing of the provider.
-			run := func(t *testing.T, job func(m *mirrordir.Mirror) error) (bare mirrordir.Storage) {
-				t.Helper()
-				c, storage, bare := open()
-				m := &mirrordir.Mirror{Storage: storage, TempDir: t.TempDir()}
-				linuxOnly := slices.Clone(all)
-				for i := range linuxOnly {
-					linuxOnly[i].Platforms = []addrs.Platform{linux}
-				}
-				mustAdd(t, m, client(reg), linuxOnly, mirrordir.Options{})
-				var once sync.Once
-				c.done = func(op, name string) {
-					if op != "list" || name != home {
-						return
-					}
-					once.Do(func() {
-						place(t, bare, full, archive(last, darwin), recordOf(last, darwin))
-						if !dies {
-							mustAdd(t, &mirrordir.Mirror{Storage: bare, TempDir: t.TempDir()}, client(reg), wants([]addrs.Platform{darwin}, last), mirrordir.Options{})
-						}
-					})
-				}
-				if err := job(m); err != nil {
-					t.Fatal(err)
-				}
-				c.done = nil
-				return bare
-			}
-			title := fmt.Sprintf("%s/dies=%v/", name, dies)
-			t.Run(title+"Add", func(t *testing.T) {
-				t.Parallel()
-				bare := run(t, func(m *mirrordir.Mirror) error {
-					// Two at a time, so that the last one is not locked yet.
-					_, err := m.Add(t.Context(), client(reg), wants([]addrs.Platform{linux}, all[0].Version, all[1].Version, all[2].Version, last), mirrordir.Options{Parallel: 1})
+			for job, do := range map[string]func(m *mirrordir.Mirror) error{
+				"Add": func(m *mirrordir.Mirror) error {
+					_, err := m.Add(t.Context(), client(reg), wants([]addrs.Platform{linux}, last), mirrordir.Options{})
 					return err
-				})
-				if got := platformsOf(t, bare, last); !slices.Equal(got, []string{"darwin_arm64", "linux_amd64"}) {
-					t.Errorf("listed are %v", got)
-				}
-				wantGood(t, &mirrordir.Mirror{Storage: bare, TempDir: t.TempDir()})
-			})
-			t.Run(title+"Reindex", func(t *testing.T) {
-				t.Parallel()
-				bare := run(t, func(m *mirrordir.Mirror) error {
+				},
+				"Reindex": func(m *mirrordir.Mirror) error {
 					_, err := m.Reindex(t.Context(), mirrordir.CheckOptions{})
 					return err
-				})
-				want := []string{"darwin_arm64", "linux_amd64"}
-				if dies {
-					want = want[1:] // the next Add or Reindex
-				}
-				if got := platformsOf(t, bare, last); !slices.Equal(got, want) {
-					t.Errorf("listed are %v, want %v", got, want)
-				}
-				m := &mirrordir.Mirror{Storage: bare, TempDir: t.TempDir()}
-				mustReindex(t, m)
-				wantGood(t, m)
-			})
-			t.Run(title+"Remove", func(t *testing.T) {
-				t.Parallel()
-				bare := run(t, func(m *mirrordir.Mirror) error {
-					var versions []addrs.Version
-					for _, w := range all {
-						versions = append(versions, w.Version)
+				},
+			} {
+				t.Run(fmt.Sprintf("%s/dies=%v/%s", name, dies, job), func(t *testing.T) {
+					t.Parallel()
+					c, storage, bare := open()
+					m := &mirrordir.Mirror{Storage: storage, TempDir: t.TempDir()}
+					linuxOnly := slices.Clone(all)
+					for i := range linuxOnly {
+						linuxOnly[i].Platforms = []addrs.Platform{linux}
 					}
-					return m.Remove(t.Context(), alpha, versions...)
+					mustAdd(t, m, client(reg), linuxOnly, mirrordir.Options{})
+					var once sync.Once
+					c.done = func(op, name string) {
+						if op != "open" || name != recordOf(last, linux) {
+							return
+						}
+						once.Do(func() {
+							place(t, bare, full, archive(last, darwin), recordOf(last, darwin))
+							if _, locked := bare.(mirrordir.Locker); !dies && !locked { // or it would wait
+								mustAdd(t, &mirrordir.Mirror{Storage: bare, TempDir: t.TempDir()}, client(reg), wants([]addrs.Platform{darwin}, last), mirrordir.Options{})
+							}
+						})
+					}
+					if err := do(m); err != nil {
+						t.Fatal(err)
+					}
+					c.done = nil
+					if got := platformsOf(t, bare, last); !slices.Equal(got, []string{"darwin_arm64", "linux_amd64"}) {
+						t.Errorf("listed are %v", got)
+					}
+					wantGood(t, &mirrordir.Mirror{Storage: bare, TempDir: t.TempDir()})
 				})
-				if left, err := bare.List(t.Context(), home); err != nil || len(left) > 1 || len(left) == 1 && left[0].Name != "index.json" {
-					t.Errorf("left are %v, %v", left, err)
-				}
-			})
+			}
 		}
 	}
 }
@@ -325,24 +294,24 @@ func TestPublishedWithoutLock(t *testing.T) {
 	wantGood(t, bare)
 }
 
-// TestRemovedSinceListing: what is gone by the time a version is locked is fetched anew, not
+// TestRemovedWhileWorking: what is gone by the time a version is locked is fetched anew, not
 // listed and not called a problem.
-func TestRemovedSinceListing(t *testing.T) {
+func TestRemovedWhileWorking(t *testing.T) {
 	t.Parallel()
 	reg, all := manyVersions(4)
 	full := another(t, reg, all)
-	last := all[3].Version
+	first, last := all[0].Version, all[3].Version
 	for name, open := range counters(t) {
-		for _, job := range []string{"Add", "Reindex", "Check"} {
+		for job, at := range map[string]string{
+			"Add":     recordOf(first, linux), // of a version before
+			"Reindex": archive(first, linux),  // likewise, read after the directory was listed
+			"Check":   home + "/index.json",   // which still lists the version
+		} {
 			t.Run(path.Join(name, job), func(t *testing.T) {
 				t.Parallel()
 				c, storage, bare := open()
 				for name, content := range full.files {
 					put(t, bare, name, content)
-				}
-				at := home
-				if job == "Check" {
-					at = home + "/index.json" // which still lists the version
 				}
 				var once sync.Once
 				c.done = func(_, name string) {
@@ -358,11 +327,14 @@ func TestRemovedSinceListing(t *testing.T) {
 				m := &mirrordir.Mirror{Storage: storage, TempDir: t.TempDir()}
 				switch job {
 				case "Add":
-					if fetched := mustAdd(t, m, client(reg), all, mirrordir.Options{Parallel: 1}); fetched != 3 {
+					mustAdd(t, m, client(reg), all[:1], mirrordir.Options{})
+					if fetched := mustAdd(t, m, client(reg), all, mirrordir.Options{}); fetched != 3 {
 						t.Errorf("%d fetched, want 3", fetched)
 					}
 				case "Reindex":
-					mustReindex(t, m)
+					if _, err := m.Reindex(t.Context(), mirrordir.CheckOptions{Parallel: 1}); err != nil {
+						t.Error(err)
+					}
 				case "Check":
 					if report := mustCheck(t, m, mirrordir.CheckOptions{}); !report.OK() {
 						t.Errorf("problems: %v", report.Problems)
@@ -375,13 +347,16 @@ func TestRemovedSinceListing(t *testing.T) {
 }
 
 // TestAddedBeforeIndex: a version of which Reindex has found nothing stays in the index if it
-// was added since.
+// was added since, which locks would not let happen.
 func TestAddedBeforeIndex(t *testing.T) {
 	t.Parallel()
 	reg, all := manyVersions(1)
 	v := all[0].Version
 	index := home + "/index.json"
 	for name, open := range counters(t) {
+		if name == "locks" {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c, storage, bare := open()
@@ -427,15 +402,25 @@ func TestReindexUnlists(t *testing.T) {
 			}
 			mustReindex(t, m)
 			wantGood(t, m)
-			h := &mirrordir.Handler{Source: m}
-			if got := versionsOf(t, h); got != "1.0.0" {
+			if got := versionsOf(t, m); got != "1.0.0" {
 				t.Errorf("versions %s", got)
 			}
 			mustAdd(t, m, client(reg), all, mirrordir.Options{})
 			wantGood(t, m)
-			if got := versionsOf(t, h); got != "1.0.0 1.1.0" {
+			if got := versionsOf(t, m); got != "1.0.0 1.1.0" {
 				t.Errorf("added again: versions %s", got)
 			}
 		})
 	}
+}
+
+// versionsOf returns the versions that network clients see.
+func versionsOf(t testing.TB, m *mirrordir.Mirror) string {
+	t.Helper()
+	list, err := m.ListedVersions(t.Context(), alpha)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(list, addrs.Version.Compare)
+	return strings.Trim(fmt.Sprint(list), "[]")
 }

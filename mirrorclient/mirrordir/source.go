@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net/url"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -20,31 +21,31 @@ import (
 // names make no sense. The error is a [*provider.Error] and wraps
 // [provider.ErrNotFound] if there is nothing of p.
 func (m *Mirror) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
-	h, err := m.holds(ctx, p)
+	f, err := m.holds(ctx, p)
 	if err != nil {
 		return nil, failed("list versions of", p.String(), err)
 	}
-	return h.list(p), nil
+	return f.list(p), nil
 }
 
-// holds is scan for a provider that must be there.
-func (m *Mirror) holds(ctx context.Context, p addrs.Provider) (*holding, error) {
+// holds looks for the packages of a provider that must be there.
+func (m *Mirror) holds(ctx context.Context, p addrs.Provider) (*files, error) {
 	if p.IsZero() {
 		return nil, errors.New("no provider is given")
 	}
-	h, err := m.scan(ctx, p)
+	f, err := m.scan(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	if h.entries == 0 && len(h.packages) == 0 {
+	if f.entries == 0 && len(f.packages) == 0 {
 		return nil, fmt.Errorf("the mirror has nothing of it: %w", provider.ErrNotFound)
 	}
-	return h, nil
+	return f, nil
 }
 
 // list returns the versions for the caller of a Source.
-func (h *holding) list(p addrs.Provider) *provider.Versions {
-	return &provider.Versions{Provider: p, List: h.releases(), Warnings: h.warnings}
+func (f *files) list(p addrs.Provider) *provider.Versions {
+	return &provider.Versions{Provider: p, List: f.releases(), Warnings: f.warnings}
 }
 
 // ProviderPackage finds the package of p in version v for a platform. An archive comes
@@ -61,38 +62,64 @@ func (h *holding) list(p addrs.Provider) *provider.Versions {
 // [*provider.UnavailableError].
 func (m *Mirror) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
 	pkg := &provider.Package{Provider: p, Version: v, Platform: platform}
-	if err := m.describe(ctx, pkg); err != nil {
+	one, err := m.find(ctx, pkg)
+	if err == nil {
+		err = m.describe(ctx, pkg, one)
+	}
+	if err != nil {
 		return nil, failed("find", pkg.String(), err)
 	}
 	return pkg, nil
 }
 
 // describe fills in what the mirror has of a package.
-func (m *Mirror) describe(ctx context.Context, pkg *provider.Package) error {
-	one, err := m.find(ctx, pkg)
-	if err != nil {
+func (m *Mirror) describe(ctx context.Context, pkg *provider.Package, one held) error {
+	if one.dir { // which only a local storage has
+		var err error
+		pkg.Dir, err = m.Storage.(Local).LocalPath(one.name)
 		return err
 	}
-	if one.dir != "" {
-		pkg.Dir = one.dir
-		return nil
-	}
-	pkg.Filename = pkg.ArchiveName()
-	pkg.URL = m.url(one.name)
+	pkg.Filename, pkg.URL = pkg.ArchiveName(), m.url(one.name)
+	var err error
 	if pkg.Hashes, err = m.hashes(ctx, pkg, one.name); err != nil {
 		return err
 	}
 	rec, err := m.readRecord(ctx, one.name)
-	if err != nil || rec == nil {
-		return err
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
-	m.apply(pkg, one, rec)
-	return nil
+	if err == nil {
+		rec.describe(pkg)
+	}
+	return err
 }
 
-// apply adds what is on record. If the archive has another size, it is not the one that
+// ArchiveURL returns the URL that [Mirror.ProviderPackage] gives to an archive with the canonical
+// name, whether or not there is one.
+func (m *Mirror) ArchiveURL(p addrs.Provider, v addrs.Version, platform addrs.Platform) string {
+	return m.url(archivePath(p, packageKey{v, platform}))
+}
+
+// url returns the URL of a file of the mirror: its name, or that of a file on this machine.
+func (m *Mirror) url(name string) string {
+	l, ok := m.Storage.(Local)
+	if !ok {
+		return (&url.URL{Path: name}).String()
+	}
+	path, err := l.LocalPath(name)
+	if err != nil {
+		return (&url.URL{Path: name}).String() // nothing can have it
+	}
+	path = filepath.ToSlash(path)
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path // a drive of Windows
+	}
+	return (&url.URL{Scheme: "file", Path: path}).String()
+}
+
+// describe adds what is on record. If the archive has another size, it is not the one that
 // was recorded, or damaged: Size then tells everybody who reads it.
-func (m *Mirror) apply(pkg *provider.Package, one held, rec *record) {
+func (rec *record) describe(pkg *provider.Package) {
 	pkg.Size, pkg.Protocols = rec.Size, rec.Protocols
 	if len(rec.Hashes) > 0 {
 		if pkg.Hashes == nil {
@@ -110,9 +137,9 @@ func (m *Mirror) apply(pkg *provider.Package, one held, rec *record) {
 		return
 	}
 	pkg.Filename, pkg.Keys = saved.Filename, saved.Keys
-	pkg.SumsURL = m.url(recordName(one.name)) + "#sums"
+	pkg.SumsURL = recordName(pkg.URL) + "#sums"
 	if len(saved.Signature) > 0 {
-		pkg.SignatureURL = m.url(recordName(one.name)) + "#signature"
+		pkg.SignatureURL = recordName(pkg.URL) + "#signature"
 	}
 }
 
@@ -120,7 +147,7 @@ func (m *Mirror) apply(pkg *provider.Package, one held, rec *record) {
 // the archives beside it.
 func (m *Mirror) hashes(ctx context.Context, pkg *provider.Package, archive string) (map[addrs.Platform][]checksum.Hash, error) {
 	home := archive[:strings.LastIndexByte(archive, '/')]
-	list, err := m.readListed(ctx, home, pkg.Version)
+	list, err := m.entries(ctx, home, pkg.Version)
 	if err != nil {
 		return nil, err
 	}
@@ -132,23 +159,6 @@ func (m *Mirror) hashes(ctx context.Context, pkg *provider.Package, archive stri
 		hashes[platform] = l.Hashes
 	}
 	return hashes, nil
-}
-
-// url returns the URL of a file of the mirror.
-func (m *Mirror) url(name string) string {
-	if d, ok := m.Storage.(interface{ fileURL(string) string }); ok {
-		return d.fileURL(name)
-	}
-	return (&url.URL{Path: name}).String()
-}
-
-// fileURL returns the URL of a file on this machine.
-func (d *Directory) fileURL(name string) string {
-	path := filepath.ToSlash(filepath.Join(d.Path, filepath.FromSlash(name)))
-	if !strings.HasPrefix(path, "/") {
-		path = "/" + path // a drive of Windows
-	}
-	return (&url.URL{Scheme: "file", Path: path}).String()
 }
 
 // Evidence returns what pkg states and, if they have been kept beside the archive, the
@@ -164,7 +174,7 @@ func (m *Mirror) Evidence(ctx context.Context, pkg *provider.Package) (verify.Ev
 		return verify.Evidence{}, failed("read the evidence about", pkg.String(), err)
 	}
 	rec, err := m.readRecord(ctx, name)
-	if err == nil && (rec == nil || rec.Evidence == nil) {
+	if err == nil && rec.Evidence == nil {
 		err = fmt.Errorf("%s: %w", recordName(name), fs.ErrNotExist)
 	}
 	if err != nil {
@@ -182,7 +192,7 @@ func (m *Mirror) archive(ctx context.Context, pkg *provider.Package) (string, er
 		return "", provider.ErrUnpacked
 	}
 	one, err := m.find(ctx, pkg)
-	if err == nil && one.dir != "" {
+	if err == nil && one.dir {
 		err = provider.ErrUnpacked
 	}
 	return one.name, err
@@ -191,16 +201,28 @@ func (m *Mirror) archive(ctx context.Context, pkg *provider.Package) (string, er
 // Open opens the archive of pkg. The error wraps [provider.ErrUnpacked] if pkg is a
 // directory.
 func (m *Mirror) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
-	o, err := m.openCanonical(ctx, pkg)
-	if o == nil || err != nil {
-		var name string
-		if name, err = m.archive(ctx, pkg); err != nil {
-			return nil, failed("open", pkg.String(), err)
-		}
-		o, err = m.Storage.Open(ctx, name)
+	name, err := m.archive(ctx, pkg)
+	if err != nil {
+		return nil, failed("open", pkg.String(), err)
 	}
+	o, err := m.Storage.Open(ctx, name)
 	if err != nil {
 		return nil, failed("open", pkg.String(), err)
 	}
 	return &provider.Body{ReadCloser: o.ReadCloser, Size: o.Size}, nil
+}
+
+// entries returns what the document of a version in a directory lists. The map is nil if there
+// is no document.
+func (m *Mirror) entries(ctx context.Context, dir string, v addrs.Version) (map[addrs.Platform]listed, error) {
+	name := path.Join(dir, documentName(v))
+	doc, err := m.read(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	list, err := parseEntries(doc.data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return list, nil
 }

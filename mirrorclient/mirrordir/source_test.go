@@ -36,7 +36,7 @@ func TestNames(t *testing.T) {
 		"several":               {files: []string{home + "/" + archive, home + "/2.0.0-rc1/linux_amd64/x", home + "/10.0.0/linux_amd64/x"}, versions: "10.0.0 2.0.0-rc1 1.0.0"},
 		"short version":         {files: []string{home + "/terraform-provider-alpha_1_linux_amd64.zip"}, versions: "1.0.0"},
 		"short directory":       {files: []string{home + "/1.0/linux_amd64/x"}, versions: "1.0.0", dir: true},
-		"more parts":            {files: []string{home + "/terraform-provider-alpha_1.0.0_linux_amd64_x5.zip"}, versions: "1.0.0"},
+		"more parts":            {files: []string{home + "/terraform-provider-alpha_1.0.0_linux_amd64_x5.zip"}, warning: "not of the form"},
 		"upper case":            {files: []string{home + "/Terraform-Provider-ALPHA_1.0.0_linux_amd64.ZIP"}, versions: "1.0.0"},
 		"case of a platform":    {files: []string{home + "/terraform-provider-alpha_1.0.0_Linux_AMD64.zip"}, versions: "1.0.0"},
 		"two cases":             {files: []string{home + "/terraform-provider-alpha_1.0.0_Linux_AMD64.zip", home + "/" + archive}, versions: "1.0.0"},
@@ -141,8 +141,8 @@ func TestNothingThere(t *testing.T) {
 	}
 }
 
-// TestSymlinks: as in the CLI, the top and the packages themselves may be links, and what
-// is between must not.
+// TestSymlinks: the top and unpacked packages may be links to anywhere, as in the CLI, and
+// archives to files of the mirror. The directories between must not be links.
 func TestSymlinks(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -165,7 +165,7 @@ func TestSymlinks(t *testing.T) {
 		name, to string
 		found    bool
 	}{
-		"archive":          {home + "/terraform-provider-alpha_1.0.0_linux_amd64.zip", "a.zip", true},
+		"archive":          {home + "/terraform-provider-alpha_1.0.0_linux_amd64.zip", "a.zip", false},
 		"unpacked package": {home + "/1.0.0/linux_amd64", "tree", true},
 		"version":          {home + "/1.0.0", ".", false},
 		"type":             {home, "home", false},
@@ -178,6 +178,17 @@ func TestSymlinks(t *testing.T) {
 		if found := err == nil; found != test.found || err != nil && !errors.Is(err, provider.ErrNotFound) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	m, dir := newMirror(t)
+	write(t, dir, "shared/a.zip", "x")
+	if err := os.MkdirAll(filepath.Join(dir, home), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("../../../shared/a.zip", filepath.Join(dir, home, "terraform-provider-alpha_1.0.0_linux_amd64.zip")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.ProviderPackage(t.Context(), alpha, v1, linux); err != nil {
+		t.Errorf("an archive that is a link within the mirror: %v", err)
 	}
 	link(elsewhere, "top", ".")
 	write(t, elsewhere, home+"/terraform-provider-alpha_1.0.0_linux_amd64.zip", "x")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 )
 
 // Storage keeps the files of a mirror. [Directory] is the one for a local directory;
@@ -39,15 +40,44 @@ type Storage interface {
 	Delete(ctx context.Context, name string) error
 }
 
-// Locker is a [Storage] that can keep others away from a version while its archives
-// arrive. With it, a version that two processes add at the same time is downloaded once,
-// and [Mirror.Remove] cannot run into [Mirror.Add]. Without it, both downloads are made
-// and one of them is dropped.
+// Locker is a [Storage] with locks. With it, a version that two processes add at the same
+// time is downloaded once, and removing and replacing archives wait for other writers.
+// Without it, such a version is downloaded twice and one copy is dropped. Then
+// [Mirror.Remove], and a [Mirror.Add] that replaces archives, must be the only writers of
+// the provider.
 type Locker interface {
 	// Lock waits for the lock of this name, which need not be that of a file. If ctx
 	// ends first, the error wraps that of ctx or its cause. The lock must not outlive
 	// the process.
 	Lock(ctx context.Context, name string) (unlock func() error, err error)
+}
+
+// Local is a [Storage] on this machine. A [Mirror] asks for nothing else behind a Storage.
+// With it, packages tell where they are, unpacked packages are found, and archives arrive
+// where they will stay.
+type Local interface {
+	Storage
+
+	// LocalPath returns the path of the file or directory with this name, whether or not it
+	// is there. The error says why the system cannot have such a name.
+	LocalPath(name string) (string, error)
+
+	// Stage opens a new file that has no name in the mirror. The caller discards it.
+	Stage(ctx context.Context) (Staged, error)
+}
+
+// Staged is a file that has no name in the mirror yet.
+type Staged interface {
+	// File returns the file, for writing and reading until Discard.
+	File() *os.File
+
+	// Commit gives the file a name, as Write does for a new file: the error wraps
+	// [ErrConflict] if there is a file of this name. The content must not change after it.
+	Commit(ctx context.Context, name string) error
+
+	// Discard closes the file, and removes it unless it was committed. It can be called
+	// twice.
+	Discard()
 }
 
 // Revision tells states of a file apart: an entity tag, a generation, a digest. It

@@ -1,13 +1,11 @@
 package mirrordir_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -107,10 +105,6 @@ func TestBucket(t *testing.T) {
 	if report, err := provider.Download(t.Context(), m, pkg, t.TempDir()+"/x", provider.Options{}); err != nil || report.Trust != verify.Signed {
 		t.Errorf("%v, %v", report, err)
 	}
-	h := &mirrordir.Handler{Source: m, TempDir: temp}
-	if w := ask(h, "GET", "/"+archive(v1, linux)); w.Code != 200 || !bytes.Equal(w.Body.Bytes(), []byte(b.files[archive(v1, linux)])) {
-		t.Errorf("served: %d", w.Code)
-	}
 
 	b.files[archive(v1, linux)] = "PK"
 	delete(b.files, recordOf(v1, darwin))
@@ -146,34 +140,6 @@ func TestBucketTogether(t *testing.T) {
 		t.Errorf("%d fetched", fetched.Load())
 	}
 	wantGood(t, m)
-}
-
-// TestHandlerOfBucket: the packages of a mirror have been judged when they were added, but
-// one that is not what the mirror says does not pass.
-func TestHandlerOfBucket(t *testing.T) {
-	t.Parallel()
-	_, client := newRegistry(t)
-	b := &bucket{}
-	m := &mirrordir.Mirror{Storage: b, TempDir: t.TempDir()}
-	mustAdd(t, m, client, wants(three, v1), mirrordir.Options{NoEvidence: true})
-	srv := httptest.NewServer(&mirrordir.Handler{Source: m})
-	defer srv.Close()
-	get := func() (int64, error) {
-		resp, err := srv.Client().Get(srv.URL + "/" + archive(v1, linux))
-		if err != nil {
-			return 0, err
-		}
-		defer resp.Body.Close()
-		return io.Copy(io.Discard, resp.Body)
-	}
-	text := b.files[archive(v1, linux)]
-	if n, err := get(); err != nil || n != int64(len(text)) {
-		t.Errorf("%d bytes, %v", n, err)
-	}
-	b.files[archive(v1, linux)] = text[:100] + string(text[100]^1) + text[101:]
-	if n, err := get(); err == nil {
-		t.Errorf("an altered archive was served, %d bytes", n)
-	}
 }
 
 // TestBelowFile: what lies below a file is not there.

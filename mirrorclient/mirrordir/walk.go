@@ -4,31 +4,11 @@ import (
 	"context"
 	"maps"
 	"path"
-	"path/filepath"
 	"slices"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/disco/svchost"
 )
-
-// walk returns the providers and notes what else there is.
-func (m *Mirror) walk(ctx context.Context, r *reporter) ([]addrs.Provider, error) {
-	list, err := m.providers(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	if d, ok := m.Storage.(interface {
-		leftovers(context.Context, func(string)) error
-	}); ok {
-		err := d.leftovers(ctx, func(file string) {
-			r.note(Finding{Kind: Leftover, Name: private + "/" + filepath.Base(file), Detail: "an unfinished file that nobody works on; the next Add removes it"})
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return list, nil
-}
 
 // providers returns those that have a directory with a canonical name, or one with
 // documents for network clients, and notes what else has the place of one.

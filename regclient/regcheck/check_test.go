@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regcheck"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -318,11 +318,11 @@ func TestExamineMirror(t *testing.T) {
 
 	source := regtest.New("registry.example.com")
 	source.AddProvider(regtest.Provider{Address: "acme/alpha", Platforms: []string{"linux_amd64"}})
-	handler := httptest.NewTLSServer(&mirrordir.Handler{Source: &regclient.Client{HTTP: source.Client()}})
+	handler := httptest.NewTLSServer(&mirrorserve.Handler{Source: &regclient.Client{HTTP: source.Client()}})
 	defer handler.Close()
 	only = regcheck.Options{Client: handler.Client(), Mirror: handler.URL + "/", MirrorProvider: "registry.example.com/acme/alpha"}
 	if found := regcheck.Examine(t.Context(), "", only); len(found) != 0 {
-		t.Errorf("package mirrordir: found %v", found)
+		t.Errorf("package mirrorserve: found %v", found)
 	}
 }
 

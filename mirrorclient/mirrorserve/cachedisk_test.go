@@ -1,0 +1,145 @@
+package mirrorserve_test
+
+import (
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/tofureg/tofureg/internal/disktest"
+	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
+	"github.com/tofureg/tofureg/regclient/regtest"
+)
+
+// TestCacheOnFullDisk: what there is no room for fails cleanly, and all else goes on.
+func TestCacheOnFullDisk(t *testing.T) {
+	t.Parallel()
+	disktest.Full(t, 1<<16, func(t *testing.T, dir string) {
+		c := &mirrorserve.Cache{Source: client(growing()), Mirror: open(t, dir), Wait: -1}
+		h := &mirrorserve.Handler{Source: c}
+		mustFetch(t, h, archive(v1, linux))
+		for range 2 {
+			if status, _ := fetch(h, archive(v2, linux)); status != 0 && status != 502 {
+				t.Errorf("status %d", status)
+			}
+		}
+		mustFetch(t, h, archive(v1, darwin))
+		wantOnly(t, c.Mirror, dir)
+	})
+}
+
+// TestCacheInReadOnlyDirectory: what is kept is served, and so is what cannot be kept.
+func TestCacheInReadOnlyDirectory(t *testing.T) {
+	t.Parallel()
+	disktest.ReadOnly(t, func(t *testing.T, dir string) {
+		mustAdd(t, open(t, dir), client(growing()), wants(three, v1), mirrordir.Options{})
+	}, func(t *testing.T, dir string) {
+		var log strings.Builder
+		m := open(t, dir)
+		h := &mirrorserve.Handler{Source: &mirrorserve.Cache{
+			Source: client(growing()), Mirror: m, Wait: -1,
+			Logger: slog.New(slog.NewTextHandler(&log, nil)),
+		}}
+		for range 2 {
+			mustFetch(t, h, archive(v2, linux))
+		}
+		mustFetch(t, h, archive(v1, linux))
+		if strings.Count(log.String(), "level=WARN") != 2 || !strings.Contains(log.String(), fs.ErrPermission.Error()) {
+			t.Errorf("log: %s", &log)
+		}
+		wantOnly(t, m, dir)
+	})
+}
+
+// TestCachesShareDirectory has several caches, as in processes of their own, and a refresh work
+// on one directory.
+func TestCachesShareDirectory(t *testing.T) {
+	t.Parallel()
+	_, src := newRegistry(t)
+	_, dir := newMirror(t)
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			h := &mirrorserve.Handler{Source: &mirrorserve.Cache{Source: src, Mirror: open(t, dir), Wait: -1}}
+			for j := range 6 {
+				v := v1
+				if (i+j)%2 == 1 {
+					v = v2
+				}
+				mustFetch(t, h, archive(v, three[(i+j)%3]))
+			}
+		})
+	}
+	wg.Go(func() { mustAdd(t, open(t, dir), src, wants(three, v2), mirrordir.Options{}) })
+	wg.Wait()
+	m := open(t, dir)
+	if report := mustCheck(t, m, mirrordir.CheckOptions{}); !report.OK() || report.Archives != 6 || len(report.Notes) > 0 {
+		t.Errorf("%+v", report)
+	}
+	entries, err := os.ReadDir(filepath.Join(dir, ".tofureg"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), ".lock") {
+			t.Errorf("%s is left behind", e.Name())
+		}
+	}
+}
+
+// TestCacheStartsWithoutSource: a server that is started while the registry is gone does not
+// even know where its services are.
+func TestCacheStartsWithoutSource(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]regtest.Fault{
+		"no connection":      {Drop: true},
+		"status 503":         {Status: 503},
+		"discovery, dropped": {Kind: regtest.Discovery, Drop: true},
+		"discovery, 500":     {Kind: regtest.Discovery, Status: 500},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m, dir, reg, _ := filled(t)
+			reg.AddFault(fault)
+			h := &mirrorserve.Handler{Source: &mirrorserve.Cache{Source: client(reg), Mirror: m}}
+			if got := versionsOf(t, h); got != "1.0.0 2.0.0" {
+				t.Errorf("versions %s", got)
+			}
+			if w := ask(h, "GET", "/"+home+"/1.0.0.json"); w.Code != 200 || w.Body.String() != read(t, dir, home+"/1.0.0.json") {
+				t.Errorf("document: %d %s", w.Code, w.Body)
+			}
+			mustFetch(t, h, archive(v1, linux))
+		})
+	}
+}
+
+// TestCacheInObjectStore: what is kept elsewhere must still have the hashes on record.
+func TestCacheInObjectStore(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg, src := newRegistry(t)
+		b := &bucket{}
+		m := &mirrordir.Mirror{Storage: b, TempDir: t.TempDir()}
+		h := &mirrorserve.Handler{Source: &mirrorserve.Cache{Source: src, Mirror: m, Wait: -1}}
+		content := mustFetch(t, h, archive(v1, linux))
+		down(reg)
+		if mustFetch(t, h, archive(v1, linux)) != content || versionsOf(t, h) != "1.0.0" {
+			t.Error("it is another")
+		}
+		bad := []byte(content)
+		bad[len(bad)/2] ^= 1
+		b.mu.Lock()
+		b.files[archive(v1, linux)] = string(bad)
+		b.mu.Unlock()
+		if status, body := fetch(h, archive(v1, linux)); status == 200 {
+			t.Errorf("%d bytes that are not on record were served", len(body))
+		}
+		synctest.Wait() // until what has arrived is let go
+		wantFiles(t, m.TempDir)
+	})
+}

@@ -1,0 +1,169 @@
+package mirrorserve_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
+)
+
+// TestCacheOfRefused: what the policy refuses is neither served nor kept, and neither is what
+// does not arrive whole.
+func TestCacheOfRefused(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		provider regtest.Provider
+		fault    regtest.Fault
+		policy   verify.Policy
+	}{
+		"wrong bytes":        {fault: regtest.Fault{Kind: regtest.Archive, Corrupt: true, First: 1}},
+		"wrong, size hidden": {fault: regtest.Fault{Kind: regtest.Archive, Corrupt: true, First: 1, Header: http.Header{"Content-Length": nil}}},
+		"cut":                {fault: regtest.Fault{Kind: regtest.Archive, Break: regtest.Cut, After: 1000, Part: regtest.Whole, First: 1}},
+		"archive not found":  {fault: regtest.Fault{Kind: regtest.Archive, Status: 404, First: 1}},
+		"bad signature":      {fault: regtest.Fault{Kind: regtest.Signature, Corrupt: true, First: 1}},
+		"sums not found":     {fault: regtest.Fault{Kind: regtest.Sums, Status: 404, First: 1}},
+		"not signed":         {provider: regtest.Provider{NoSums: true}},
+		"not accepted":       {policy: verify.Policy{Accept: []checksum.Hash{}}},
+		"too large":          {policy: verify.Policy{Limits: checksum.Limits{Package: 1000}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				reg := regtest.New("registry.example.com")
+				test.provider.Address, test.provider.Size = "acme/alpha", 1<<20
+				reg.AddProvider(test.provider)
+				if test.fault.Kind != 0 {
+					reg.AddFault(test.fault)
+				}
+				h, c, dir := newCache(t, client(reg))
+				c.Policy = test.policy
+				if status, _ := fetch(h, archive(v1, linux)); status != 0 && status != 502 {
+					t.Errorf("status %d", status)
+				}
+				synctest.Wait() // until what has arrived is let go
+				wantFiles(t, dir)
+				wantFiles(t, c.Mirror.TempDir)
+				if test.fault.First == 0 {
+					if status, _ := fetch(h, archive(v1, linux)); status != 0 && status != 502 {
+						t.Errorf("again: status %d", status)
+					}
+					return
+				}
+				mustFetch(t, h, archive(v1, linux)) // the failure is not kept
+				if !strings.Contains(strings.Join(files(t, dir), " "), archive(v1, linux)) {
+					t.Errorf("not kept: %v", files(t, dir))
+				}
+			})
+		})
+	}
+}
+
+// TestCacheTrustsNoRecord: what Policy does not accept, or what is damaged, is fetched anew and
+// replaced, and if it cannot be fetched it is not served.
+func TestCacheTrustsNoRecord(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]func(t *testing.T, m *mirrordir.Mirror, dir string){
+		"added without a signature": func(t *testing.T, m *mirrordir.Mirror, _ string) {
+			reg := regtest.New("registry.example.com")
+			reg.AddProvider(regtest.Provider{Address: "acme/alpha", NoSums: true, Files: map[string]string{"other": "content"}})
+			mustAdd(t, m, client(reg), wants(three[:1], v1), mirrordir.Options{Policy: verify.Policy{AllowUnsigned: true}})
+		},
+		"not recorded": func(t *testing.T, _ *mirrordir.Mirror, dir string) {
+			write(t, dir, archive(v1, linux), "planted")
+		},
+		"truncated": func(t *testing.T, m *mirrordir.Mirror, dir string) {
+			_, src := newRegistry(t)
+			mustAdd(t, m, src, wants(three[:1], v1), mirrordir.Options{})
+			write(t, dir, archive(v1, linux), "truncated")
+		},
+		"damaged record": func(t *testing.T, m *mirrordir.Mirror, dir string) {
+			_, src := newRegistry(t)
+			mustAdd(t, m, src, wants(three[:1], v1), mirrordir.Options{})
+			write(t, dir, recordOf(v1, linux), "{")
+		},
+		"signed by somebody else": func(t *testing.T, m *mirrordir.Mirror, dir string) {
+			reg := regtest.New("registry.example.com")
+			reg.AddProvider(regtest.Provider{Address: "acme/alpha", Files: map[string]string{"other": "content"}})
+			mustAdd(t, m, client(reg), wants(three[:1], v1), mirrordir.Options{})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reg, src := newRegistry(t)
+			h, c, dir := newCache(t, src)
+			if name == "signed by somebody else" {
+				pkg, err := src.ProviderPackage(t.Context(), alpha, v1, linux)
+				if err != nil {
+					t.Fatal(err)
+				}
+				c.Policy.Keys = pkg.Keys
+			}
+			spoil(t, c.Mirror, dir)
+			up := down(reg)
+			for _, path := range []string{archive(v1, linux), home + "/1.0.0.json"} {
+				if status, _ := fetch(h, path); status != 502 {
+					t.Errorf("%s without the registry: %d", path, status)
+				}
+			}
+			up()
+			content := mustFetch(t, h, archive(v1, linux))
+			if zh, _ := checksum.ZH(t.Context(), strings.NewReader(content)); read(t, dir, archive(v1, linux)) != content || !strings.Contains(read(t, dir, home+"/1.0.0.json"), zh.String()) {
+				t.Error("it was not replaced")
+			}
+			if report := mustCheck(t, c.Mirror, mirrordir.CheckOptions{Policy: &c.Policy}); !report.OK() {
+				t.Errorf("%+v", report)
+			}
+		})
+	}
+}
+
+// guarded refuses what it does not let through, around a Cache.
+type guarded struct {
+	*mirrorserve.Cache
+	denying
+}
+
+func (g guarded) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
+	return g.denying.ProviderVersions(ctx, p)
+}
+
+func (g guarded) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
+	return g.denying.ProviderPackage(ctx, p, v, platform)
+}
+
+func (g guarded) Evidence(ctx context.Context, pkg *provider.Package) (verify.Evidence, error) {
+	return g.denying.Evidence(ctx, pkg)
+}
+
+func (g guarded) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
+	return g.denying.Open(ctx, pkg)
+}
+
+// TestEmbeddedCacheDecides is TestEmbeddedMirrorDecides for a Cache.
+func TestEmbeddedCacheDecides(t *testing.T) {
+	t.Parallel()
+	_, src := newRegistry(t)
+	h, c, _ := newCache(t, src)
+	mustFetch(t, h, archive(v1, linux))
+	h = &mirrorserve.Handler{Source: guarded{c, denying{c.Mirror}}}
+	for _, path := range []string{home + "/index.json", home + "/1.0.0.json", archive(v1, linux)} {
+		if status, _ := fetch(h, path); status != 404 {
+			t.Errorf("%s: %d", path, status)
+		}
+	}
+	through := &mirrorserve.Handler{Source: struct{ *mirrorserve.Cache }{c}}
+	mustFetch(t, through, archive(v1, linux))
+	mustFetch(t, through, archive(v2, linux))
+	if got := len(all(t, c.Mirror)); got != 2 {
+		t.Errorf("%d versions are kept", got)
+	}
+}

@@ -1,0 +1,178 @@
+package mirrorserve_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
+)
+
+// TestCacheKeepsEvidence: the signature is kept even if the policy does not want one, for
+// those who do.
+func TestCacheKeepsEvidence(t *testing.T) {
+	t.Parallel()
+	reg, src := newRegistry(t)
+	h, c, _ := newCache(t, src)
+	pkg, err := src.ProviderPackage(t.Context(), alpha, v1, linux)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Policy = verify.Policy{Accept: []checksum.Hash{pkg.SHA256}}
+	mustFetch(t, h, archive(v1, linux))
+	down(reg)
+	mustFetch(t, &mirrorserve.Handler{Source: &mirrorserve.Cache{Source: src, Mirror: c.Mirror}}, archive(v1, linux))
+}
+
+// TestCacheIsOvertaken: what somebody else has added while the archive arrived stays as it is.
+func TestCacheIsOvertaken(t *testing.T) {
+	t.Parallel()
+	_, src := newRegistry(t)
+	slow := &gated{Source: src, open: make(chan struct{})}
+	h, c, dir := newCache(t, slow)
+	pkg, err := c.ProviderPackage(t.Context(), alpha, v1, linux)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := c.Open(t.Context(), pkg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustAdd(t, c.Mirror, src, wants(three[:1], v1), mirrordir.Options{})
+	path := filepath.Join(dir, filepath.FromSlash(archive(v1, linux)))
+	f, err := os.Open(path) // or the next file could get its number
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	before, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	close(slow.open)
+	if _, err := io.Copy(io.Discard, body); err != nil {
+		t.Error(err)
+	}
+	body.Close()
+	after, err := os.Stat(path)
+	if err != nil || !os.SameFile(before, after) {
+		t.Errorf("it was replaced: %v", err)
+	}
+	mustFetch(t, h, archive(v1, linux))
+}
+
+// TestCacheCleansUp: what a process left behind that was killed is removed when the next
+// package is kept.
+func TestCacheCleansUp(t *testing.T) {
+	t.Parallel()
+	_, src := newRegistry(t)
+	h, _, dir := newCache(t, src)
+	left := write(t, dir, ".tofureg/.tofureg-dead.part", "half an archive")
+	mustFetch(t, h, archive(v1, linux))
+	if _, err := os.Stat(left); err == nil {
+		t.Error("it is still there")
+	}
+}
+
+// stubborn is a source that says nothing until it is told that it is too late, and then only
+// that.
+type stubborn struct{ failing }
+
+func (stubborn) ProviderVersions(ctx context.Context, _ addrs.Provider) (*provider.Versions, error) {
+	<-ctx.Done()
+	return nil, errors.New("too late")
+}
+
+// TestCacheWaitsForAnySource: that a source takes too long is a fault, whatever it says then;
+// that the caller has gone is none.
+func TestCacheWaitsForAnySource(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m, _, _, _ := filled(t)
+		c := &mirrorserve.Cache{Source: stubborn{}, Mirror: m}
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		if list, err := c.ProviderVersions(ctx, alpha); err == nil {
+			t.Errorf("the caller has left and gets %v", list)
+		}
+		start := time.Now()
+		list, err := c.ProviderVersions(t.Context(), alpha)
+		if err != nil || len(list.List) != 2 || time.Since(start) != 5*time.Second {
+			t.Errorf("%v, %v after %v", list, err, time.Since(start))
+		}
+	})
+}
+
+// TestCacheLetsGo: a client has the whole archive before it is kept.
+func TestCacheLetsGo(t *testing.T) {
+	t.Parallel()
+	reg, src := newRegistry(t)
+	got := make(chan struct{})
+	storage := failingStorage{&bucket{}, func(ctx context.Context, name string) error {
+		if strings.HasSuffix(name, ".zip") {
+			<-got
+		}
+		return nil
+	}}
+	m := &mirrordir.Mirror{Storage: storage, TempDir: t.TempDir()}
+	srv := httptest.NewServer(&mirrorserve.Handler{Source: &mirrorserve.Cache{Source: src, Mirror: m, Wait: -1}})
+	resp, err := srv.Client().Get(srv.URL + "/" + archive(v1, linux))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode != http.StatusOK {
+		t.Errorf("%d, %v", resp.StatusCode, err)
+	}
+	resp.Body.Close()
+	close(got)
+	srv.Close() // waits for the answer to end, and that for the archive to be kept
+	if got := all(t, m); len(got) != 1 || reg.Count(regtest.Archive) != 1 {
+		t.Errorf("kept: %v", got)
+	}
+}
+
+// TestCacheOfCombined: the source may be several, and limited to some providers.
+func TestCacheOfCombined(t *testing.T) {
+	t.Parallel()
+	reg, src := newRegistry(t)
+	reg.AddProvider(regtest.Provider{Address: "other/beta"})
+	pattern, err := provider.ParsePattern("registry.example.com/acme/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	methods := []provider.Method{{Name: "registry", Source: src, Include: []provider.Pattern{pattern}}}
+	for name, combined := range map[string]provider.Source{
+		"Multi":   &provider.Multi{Methods: methods},
+		"FirstOf": &provider.FirstOf{Methods: methods},
+	} {
+		h, _, dir := newCache(t, combined)
+		for _, path := range []string{"registry.example.com/other/beta/index.json", "registry.example.com/other/beta/terraform-provider-beta_1.0.0_linux_amd64.zip"} {
+			if status, _ := fetch(h, path); status != 404 {
+				t.Errorf("%s: %s: %d", name, path, status)
+			}
+		}
+		content := mustFetch(t, h, archive(v1, linux))
+		up := down(reg)
+		if mustFetch(t, h, archive(v1, linux)) != content || versionsOf(t, h) != "1.0.0" || read(t, dir, archive(v1, linux)) != content {
+			t.Errorf("%s: not kept", name)
+		}
+		if doc := parse[document](t, ask(h, "GET", "/"+home+"/1.0.0.json").Body.String()); len(doc.Archives) != 1 {
+			t.Errorf("%s: %v", name, doc)
+		}
+		up()
+	}
+}

@@ -1,0 +1,103 @@
+package mirrorserve
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
+)
+
+func (h *Handler) serveDocument(w http.ResponseWriter, r *http.Request, q request) error {
+	data, err := h.documents.Do(r.Context(), q.documentKey, nil, func(ctx context.Context) ([]byte, error) {
+		if q.version.IsZero() {
+			return h.index(ctx, q.provider)
+		}
+		return h.version(ctx, q.provider, q.version)
+	})
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(data)
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Etag", `"`+hex.EncodeToString(sum[:16])+`"`)
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
+	return nil
+}
+
+// catalogue knows what the documents of a mirror are to say.
+type catalogue interface {
+	ListedVersions(ctx context.Context, p addrs.Provider) ([]addrs.Version, error)
+	ListedArchives(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]checksum.Hash, error)
+}
+
+// index makes the list of the versions of a provider.
+func (h *Handler) index(ctx context.Context, p addrs.Provider) ([]byte, error) {
+	versions, err := h.catalogue.ListedVersions(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	doc := struct {
+		Versions map[string]struct{} `json:"versions"`
+	}{make(map[string]struct{}, len(versions))}
+	for _, v := range versions {
+		doc.Versions[v.String()] = struct{}{}
+	}
+	return json.MarshalIndent(doc, "", "  ")
+}
+
+// version makes the list of the archives of a version.
+func (h *Handler) version(ctx context.Context, p addrs.Provider, v addrs.Version) ([]byte, error) {
+	hashes, err := h.catalogue.ListedArchives(ctx, p, v)
+	if err != nil {
+		return nil, err
+	}
+	type archive struct {
+		Hashes []checksum.Hash `json:"hashes,omitempty"`
+		URL    string          `json:"url"`
+	}
+	doc := struct {
+		Archives map[string]archive `json:"archives"`
+	}{make(map[string]archive, len(hashes))}
+	for platform, list := range hashes {
+		name := provider.ArchiveName(p, v, platform)
+		doc.Archives[platform.String()] = archive{Hashes: list, URL: url.PathEscape(name)}
+	}
+	return json.MarshalIndent(doc, "", "  ")
+}
+
+// through is the catalogue of a source that is pulled through.
+type through struct {
+	*puller
+	policy verify.Policy
+	common []addrs.Platform // see statement
+}
+
+func (t *through) ListedVersions(ctx context.Context, p addrs.Provider) ([]addrs.Version, error) {
+	return listedBy(t.source.ProviderVersions(ctx, p))
+}
+
+// listedBy returns the versions of a list.
+func listedBy(versions *provider.Versions, err error) ([]addrs.Version, error) {
+	if err != nil {
+		return nil, err
+	}
+	list := make([]addrs.Version, len(versions.List))
+	for i, r := range versions.List {
+		list[i] = r.Version
+	}
+	return list, nil
+}
+
+func (t *through) ListedArchives(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]checksum.Hash, error) {
+	s := &statement{puller: t.puller, policy: t.policy, common: t.common, pkg: provider.Package{Provider: p, Version: v}}
+	return s.make(ctx)
+}

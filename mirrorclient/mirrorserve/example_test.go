@@ -1,0 +1,76 @@
+package mirrorserve_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"os"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/mirrorclient"
+	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
+)
+
+func exampleRegistry() *regclient.Client {
+	reg := regtest.New("registry.example.com")
+	for _, version := range []string{"1.0.0", "1.1.0"} {
+		reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: version})
+	}
+	return &regclient.Client{HTTP: reg.Client()}
+}
+
+// exampleDir returns a new directory, which os.MkdirAll would make in a program.
+func exampleDir() string {
+	dir, err := os.MkdirTemp("", "mirror-")
+	if err != nil {
+		log.Fatal(err)
+	}
+	return dir
+}
+
+// A registry, pulled through by a mirror that verifies what it passes on. Those who ask it
+// trust the mirror, and say so with AllowUnsigned.
+func ExampleHandler() {
+	handler := &mirrorserve.Handler{Source: exampleRegistry()}
+	server := httptest.NewTLSServer(http.StripPrefix("/providers", handler))
+	defer server.Close()
+
+	ctx := context.Background()
+	client := &mirrorclient.Client{BaseURL: server.URL + "/providers/", HTTP: server.Client()}
+	versions, err := client.ProviderVersions(ctx, addrs.MustParseProvider("registry.example.com/acme/alpha"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	newest, err := versions.Newest(addrs.ProviderConstraint{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	pkg, err := client.ProviderPackage(ctx, versions.Provider, newest, addrs.MustParsePlatform("linux_amd64"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	body, err := client.Open(ctx, pkg)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer body.Close()
+	report, err := verifyStream(pkg, body)
+	fmt.Println(newest, report.Trust, err)
+	// Output: 1.1.0 checked <nil>
+}
+
+func verifyStream(pkg *provider.Package, r io.Reader) (*verify.Report, error) {
+	zh, err := checksum.ZH(context.Background(), r)
+	if err != nil {
+		return nil, err
+	}
+	return verify.Policy{AllowUnsigned: true}.Judge(pkg.Evidence(), -1, []checksum.Hash{zh})
+}

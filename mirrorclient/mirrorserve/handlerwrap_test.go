@@ -1,0 +1,131 @@
+package mirrorserve_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
+)
+
+// denying is a mirror that somebody must not see. It embeds the Mirror, so it has all of
+// its other methods too.
+type denying struct{ *mirrordir.Mirror }
+
+func (d denying) ProviderVersions(context.Context, addrs.Provider) (*provider.Versions, error) {
+	return nil, provider.ErrNotFound
+}
+
+func (d denying) ProviderPackage(context.Context, addrs.Provider, addrs.Version, addrs.Platform) (*provider.Package, error) {
+	return nil, provider.ErrNotFound
+}
+
+func (d denying) Open(context.Context, *provider.Package) (*provider.Body, error) {
+	return nil, provider.ErrNotFound
+}
+
+// TestEmbeddedMirrorDecides: what a source that embeds a Mirror does not answer is not
+// answered, and what it does is judged.
+func TestEmbeddedMirrorDecides(t *testing.T) {
+	t.Parallel()
+	m, _, _, _ := filled(t)
+	h := &mirrorserve.Handler{Source: denying{m}}
+	for _, path := range []string{"/" + home + "/index.json", "/" + home + "/1.0.0.json", "/" + archive(v1, linux)} {
+		if w := ask(h, "GET", path); w.Code != 404 {
+			t.Errorf("%s: %d %.200s", path, w.Code, w.Body)
+		}
+	}
+}
+
+// logging is a mirror that adds nothing but a name.
+type logging struct{ *mirrordir.Mirror }
+
+// TestEmbeddedMirrorIsJudged: only a Mirror itself is known to have judged its packages.
+func TestEmbeddedMirrorIsJudged(t *testing.T) {
+	t.Parallel()
+	m, dir, _, _ := filled(t)
+	path := filepath.Join(dir, filepath.FromSlash(archive(v1, linux)))
+	data := []byte(read(t, dir, archive(v1, linux)))
+	data[len(data)/2] ^= 1
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	h := &mirrorserve.Handler{Source: logging{m}}
+	if code, body := fetch(h, archive(v1, linux)); code == 200 && body == string(data) {
+		t.Error("an archive that is not the one on record was served")
+	}
+	if code, body := fetch(h, archive(v2, linux)); code != 200 || body != read(t, dir, archive(v2, linux)) {
+		t.Errorf("a good archive: %d", code)
+	}
+	if w := ask(h, "GET", "/"+home+"/2.0.0.json"); w.Code != 200 || len(parse[document](t, w.Body.String()).Archives) != 3 {
+		t.Errorf("document: %d %s", w.Code, w.Body)
+	}
+	strict := &mirrorserve.Handler{Source: logging{m}, Policy: verify.Policy{Accept: []checksum.Hash{}}}
+	if code, body := fetch(strict, archive(v2, linux)); code == 200 && body == read(t, dir, archive(v2, linux)) {
+		t.Error("the policy was not asked")
+	}
+}
+
+// fetch asks for an archive. An answer that is broken off is no answer: its status is 0.
+func fetch(h http.Handler, name string) (status int, body string) {
+	defer func() {
+		if v := recover(); v != nil && v != http.ErrAbortHandler {
+			panic(v)
+		} else if v != nil {
+			status, body = 0, ""
+		}
+	}()
+	w := ask(h, "GET", "/"+name)
+	return w.Code, w.Body.String()
+}
+
+// TestHandlerLogLevels: that a client asks for what there is not is its own affair; a source
+// that fails is the operator's.
+func TestHandlerLogLevels(t *testing.T) {
+	t.Parallel()
+	m, _, _, _ := filled(t)
+	broken := &provider.Error{Op: "list versions of", Subject: "x", Err: &failure.RequestError{Status: 500, Attempts: 1, Err: errors.New("status 500")}}
+	sumless, src := newRegistry(t)
+	sumless.AddFault(regtest.Fault{Kind: regtest.Sums, Status: 404})
+	unproven, unprovenSrc := newRegistry(t)
+	unproven.AddFault(regtest.Fault{Kind: regtest.Sums, Status: 404})
+	unproven.AddFault(regtest.Fault{Kind: regtest.Archive, Header: http.Header{"Content-Length": nil}})
+	gone, goneSrc := newRegistry(t)
+	gone.AddFault(regtest.Fault{Kind: regtest.Archive, Status: 404})
+	for name, test := range map[string]struct {
+		source provider.Source
+		path   string
+		status int
+		level  string
+	}{
+		"no such address":           {m, "/x", 404, ""},
+		"no such provider":          {m, "/registry.example.com/acme/none/index.json", 404, "DEBUG"},
+		"no such version":           {m, "/" + home + "/9.0.0.json", 404, "DEBUG"},
+		"no such archive":           {m, "/" + archive(addrs.MustParseVersion("9.0.0"), linux), 404, "DEBUG"},
+		"the source fails":          {failing{broken}, "/" + home + "/index.json", 502, "WARN"},
+		"sums that are not there":   {src, "/" + home + "/1.0.0.json", 502, "WARN"},
+		"archive that is not there": {goneSrc, "/" + archive(v1, linux), 502, "WARN"},
+		"archive without its sums":  {unprovenSrc, "/" + archive(v1, linux), 502, "WARN"},
+	} {
+		var log strings.Builder
+		w := ask(&mirrorserve.Handler{
+			Source: test.source,
+			Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		}, "GET", test.path)
+		if w.Code != test.status || test.level == "" && log.Len() > 0 || test.level != "" && !strings.Contains(log.String(), "level="+test.level) {
+			t.Errorf("%s: %d, want %d; log %q, want level %q", name, w.Code, test.status, &log, test.level)
+		}
+	}
+}

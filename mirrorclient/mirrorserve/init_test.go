@@ -1,0 +1,125 @@
+package mirrorserve_test
+
+import (
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/terraformtest"
+	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
+	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/regclient/regtest"
+)
+
+// TestInit has the real clients install from one directory in all its readings. The
+// second one has only the lock file of the first and may not change it.
+func TestInit(t *testing.T) {
+	t.Parallel()
+	here := addrs.CurrentPlatform()
+	providers := []addrs.Provider{
+		addrs.MustParseProvider("registry.example.com/acme/alpha"),
+		addrs.MustParseProvider("registry.example.com/acme/beta"),
+		addrs.MustParseProvider("bücher.example/acme/gamma"),
+	}
+	reg := regtest.New("registry.example.com")
+	var wants []mirrordir.Want
+	for _, p := range providers {
+		reg.AddProvider(regtest.Provider{
+			Address: p.String(), Version: "1.2.0-beta+meta.1", Platforms: []string{here.String(), "plan9_mips"},
+			// The client records the h1 of the unpacked package and compares it with that
+			// of the archive: an archive with entries for directories would fail here,
+			// from whatever mirror.
+			Files: map[string]string{"docs/a.txt": "text"}, Deflate: true,
+		})
+		wants = append(wants, mirrordir.Want{Provider: p, Version: addrs.MustParseVersion("1.2.0-beta+meta.1")})
+	}
+	m, dir := newMirror(t)
+	if _, err := m.Add(t.Context(), &regclient.Client{HTTP: reg.Client()}, wants, mirrordir.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	files := serve(t, http.FileServer(http.Dir(dir)))
+	handler := serve(t, http.StripPrefix("/providers", &mirrorserve.Handler{Source: m}))
+	through := serve(t, &mirrorserve.Handler{Source: &regclient.Client{HTTP: reg.Client()}})
+	network := func(srv *httptest.Server, path string) string {
+		return fmt.Sprintf("network_mirror {\n    url = %q\n  }", srv.URL+path)
+	}
+
+	terraformtest.Each(t, func(t *testing.T, program string) {
+		c := &cli{terraformtest.New(t, program), providers}
+		c.init(t, network(files, "/"), files)
+		c.init(t, fmt.Sprintf("filesystem_mirror {\n    path = %q\n  }", dir), files, "-lockfile=readonly")
+		c.init(t, network(handler, "/providers/"), handler, "-lockfile=readonly")
+		c.init(t, network(through, "/"), through, "-lockfile=readonly")
+	})
+}
+
+// serve serves over TLS on the loopback interface.
+func serve(t *testing.T, h http.Handler) *httptest.Server {
+	srv := httptest.NewTLSServer(h)
+	t.Cleanup(srv.Close)
+	return srv
+}
+
+// cli is a directory with a configuration, and the program that installs for it.
+type cli struct {
+	*terraformtest.Project
+	providers []addrs.Provider
+}
+
+// init runs the init command in a directory that has nothing but the configuration and
+// the lock file of the run before.
+func (c *cli) init(t *testing.T, method string, srv *httptest.Server, flags ...string) {
+	t.Helper()
+	required := map[string]string{}
+	for _, p := range c.providers {
+		required[p.String()] = "1.2.0-beta+meta.1"
+	}
+	c.Require(t, required)
+	c.Configure(t, "provider_installation {\n  "+method+"\n}\n")
+	c.Env = nil // each server has a certificate of its own
+	c.Trust(t, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: srv.Certificate().Raw}))
+	t.Logf("%s with %s", method, srv.URL)
+	out := c.Init(t, flags...)
+	for _, p := range c.providers {
+		if !strings.Contains(out, p.Type()+" v1.2.0") {
+			t.Errorf("%s does not tell of having installed %s:\n%s", c.Program, p, out)
+		}
+	}
+}
+
+// TestInitThroughCache has the real clients install through a cache server, and again when the
+// registry is gone: from the cache, and from what it keeps as a filesystem mirror.
+func TestInitThroughCache(t *testing.T) {
+	t.Parallel()
+	here := addrs.CurrentPlatform()
+	terraformtest.Each(t, func(t *testing.T, program string) {
+		reg := regtest.New("registry.example.com")
+		providers := []addrs.Provider{addrs.MustParseProvider("registry.example.com/acme/alpha"), addrs.MustParseProvider("bücher.example/acme/gamma")}
+		for _, p := range providers {
+			reg.AddProvider(regtest.Provider{Address: p.String(), Version: "1.2.0-beta+meta.1", Platforms: []string{here.String(), "plan9_mips"}, Deflate: true})
+		}
+		m, dir := newMirror(t)
+		cache := &mirrorserve.Cache{Source: client(reg), Mirror: m}
+		srv := serve(t, http.StripPrefix("/providers", &mirrorserve.Handler{Source: cache}))
+		network := fmt.Sprintf("network_mirror {\n    url = %q\n  }", srv.URL+"/providers/")
+		c := &cli{terraformtest.New(t, program), providers}
+		c.init(t, network, srv)
+		if n := reg.Count(regtest.Archive); n != len(providers) {
+			t.Errorf("%d archives were fetched, want one of each: %v", n, reg.Requests())
+		}
+		down(reg)
+		c.init(t, network, srv, "-lockfile=readonly")
+		if err := os.Remove(filepath.Join(c.Dir, ".terraform.lock.hcl")); err != nil {
+			t.Fatal(err)
+		}
+		c.init(t, network, srv)
+		c.init(t, fmt.Sprintf("filesystem_mirror {\n    path = %q\n  }", dir), srv, "-lockfile=readonly")
+	})
+}

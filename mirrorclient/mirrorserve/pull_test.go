@@ -1,0 +1,149 @@
+package mirrorserve_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"testing"
+
+	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/verify/checksum"
+)
+
+// held is a client that does not take the end of what it is sent until it is let go.
+type held struct {
+	*httptest.ResponseRecorder
+	sent, free chan struct{}
+}
+
+func hold() *held { return &held{httptest.NewRecorder(), make(chan struct{}), make(chan struct{})} }
+
+func (h *held) Write(p []byte) (int, error) {
+	if strconv.Itoa(h.Body.Len()+len(p)) == h.Header().Get("Content-Length") {
+		close(h.sent)
+		<-h.free
+	}
+	return h.ResponseRecorder.Write(p)
+}
+
+// replaceable is a source in whose place another one can be put.
+type replaceable struct{ provider.Source }
+
+// TestReplacedOnTheWay: who asks for an archive that has been replaced gets the new one, also
+// while others read the old one, and these get the old one to its end.
+func TestReplacedOnTheWay(t *testing.T) {
+	t.Parallel()
+	_, before := newRegistry(t)
+	other := regtest.New("registry.example.com")
+	other.AddProvider(regtest.Provider{Address: "acme/alpha", Platforms: names(three), Files: map[string]string{"other": "content"}})
+	after := client(other)
+	old, err := before.ProviderPackage(t.Context(), alpha, v1, linux)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := after.ProviderPackage(t.Context(), alpha, v1, linux)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stated := func(t *testing.T, w *httptest.ResponseRecorder, pkg *provider.Package) {
+		t.Helper()
+		zh, err := checksum.ZH(t.Context(), w.Body)
+		if err != nil || w.Code != http.StatusOK || zh != pkg.SHA256 || w.Header().Get("Etag") != `"`+zh.Value()+`"` {
+			t.Errorf("%d with tag %s and the bytes of %v, %v; want %v", w.Code, w.Header().Get("Etag"), zh, err, pkg.SHA256)
+		}
+	}
+	for name, open := range map[string]func() (src provider.Source, replace func()){
+		"mirror": func() (provider.Source, func()) {
+			m, _ := newMirror(t)
+			mustAdd(t, m, before, wants(three, v1), mirrordir.Options{})
+			return m, func() { replaceIn(t, m, after) }
+		},
+		"cache": func() (provider.Source, func()) {
+			h, c, _ := newCache(t, before)
+			mustFetch(t, h, archive(v1, linux)) // or it could be kept in the middle of the replacement
+			return c, func() { replaceIn(t, c.Mirror, after) }
+		},
+		"pulled through": func() (provider.Source, func()) {
+			src := &replaceable{before}
+			return src, func() { src.Source = after }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			src, replace := open()
+			h := &mirrorserve.Handler{Source: src, TempDir: t.TempDir()}
+			get := httptest.NewRequestWithContext(t.Context(), "GET", "/"+archive(v1, linux), nil)
+			first, done := hold(), make(chan struct{})
+			go func() {
+				defer close(done)
+				h.ServeHTTP(first, get)
+			}()
+			<-first.sent
+			replace()
+			stated(t, ask(h, "GET", "/"+archive(v1, linux)), want)
+			if c, ok := src.(*mirrorserve.Cache); ok {
+				body, err := c.Open(t.Context(), want)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if zh, err := checksum.ZH(t.Context(), body); err != nil || zh != want.SHA256 {
+					t.Errorf("Open: %v, %v", zh, err)
+				}
+				body.Close()
+			}
+			close(first.free)
+			<-done
+			stated(t, first.ResponseRecorder, old)
+		})
+	}
+}
+
+// replaceIn puts the archives of another source into a mirror.
+func replaceIn(t *testing.T, m *mirrordir.Mirror, src provider.Source) {
+	t.Helper()
+	if err := m.Remove(t.Context(), alpha); err != nil {
+		t.Fatal(err)
+	}
+	mustAdd(t, m, src, wants(three, v1), mirrordir.Options{})
+}
+
+// leaving is a client that takes only so much.
+type leaving struct {
+	*httptest.ResponseRecorder
+	takes int
+}
+
+func (l *leaving) Write(p []byte) (int, error) {
+	if l.Body.Len()+len(p) > l.takes {
+		return 0, io.ErrClosedPipe
+	}
+	return l.ResponseRecorder.Write(p)
+}
+
+// TestRanges: one range of an archive can be had at a time. With several, net/http would go on
+// reading for a client that has left.
+func TestRanges(t *testing.T) {
+	t.Parallel()
+	const size = 1 << 20
+	reg, _ := sized(size)
+	h := &mirrorserve.Handler{Source: client(reg), TempDir: t.TempDir()}
+	whole := mustFetch(t, h, archive(v1, linux))
+	for _, ranges := range []string{"bytes=0-9,20-29", "bytes=0-499999,500000-", "bytes=-5,0-5"} {
+		w := ask(h, "GET", "/"+archive(v1, linux), "Range", ranges)
+		if w.Code != http.StatusOK || w.Body.String() != whole {
+			t.Errorf("%s: %d, %d bytes of %s", ranges, w.Code, w.Body.Len(), w.Header().Get("Content-Type"))
+		}
+		for takes := range 4 {
+			r := httptest.NewRequestWithContext(t.Context(), "GET", "/"+archive(v1, linux), nil)
+			r.Header.Set("Range", ranges)
+			h.ServeHTTP(&leaving{httptest.NewRecorder(), takes * size / 4}, r)
+			if got := r.Header.Get("Range"); got != ranges {
+				t.Errorf("the caller's request asks for %q now", got)
+			}
+		}
+	}
+}

@@ -1,0 +1,188 @@
+package mirrorserve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/provider"
+)
+
+// change makes a change and wakes the readers.
+func (p *pull) change(what func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	what()
+	close(p.changed)
+	p.changed = make(chan struct{})
+}
+
+// await waits until ready is true, or nothing more will come. It calls ready with the
+// mutex held.
+func (p *pull) await(ctx context.Context, ready func() bool) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for !ready() {
+		if p.err != nil {
+			return p.err
+		}
+		changed := p.changed
+		p.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		}
+		p.mu.Lock()
+		if ctx.Err() != nil {
+			return fault.Ended(ctx)
+		}
+	}
+	return nil
+}
+
+// readable returns how much of the archive may be read. The mutex must be held.
+func (p *pull) readable() int64 {
+	if p.judged {
+		return p.size
+	}
+	return min(p.arrived, p.size-1)
+}
+
+// pulled is the source of one archive, which may be opened once.
+type pulled struct {
+	provider.Fetcher
+	pull   *pull
+	opened bool
+}
+
+// Open implements provider.Fetcher.
+func (s *pulled) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
+	if s.opened {
+		// What has been passed on cannot be taken back.
+		return nil, errors.New("the archive has changed on the way")
+	}
+	s.opened = true
+	body, err := s.Fetcher.Open(ctx, pkg)
+	if err != nil || body == nil {
+		return nil, err
+	}
+	if body.Size > 0 {
+		s.pull.change(func() { s.pull.size = body.Size })
+	}
+	counted := *body
+	counted.ReadCloser = &countingBody{ReadCloser: body.ReadCloser, pull: s.pull}
+	return &counted, nil
+}
+
+// countingBody tells the readers how much of a body has been written.
+type countingBody struct {
+	io.ReadCloser
+	pull *pull
+	read int64
+}
+
+func (b *countingBody) Read(p []byte) (int, error) {
+	// Who asks for more has written what it had.
+	if b.read > 0 {
+		b.pull.change(func() { b.pull.arrived = b.read })
+	}
+	n, err := b.ReadCloser.Read(p)
+	b.read += int64(n)
+	return n, err
+}
+
+// stall is how long a reader may take nothing. What it reads lies on the disk meanwhile.
+const stall = 5 * time.Minute
+
+var errStalled = fmt.Errorf("the reader has taken nothing for %v", stall)
+
+// pullReader reads an archive, as far as it has come. Its caller calls begin, and leave in the
+// end.
+type pullReader struct {
+	ctx     context.Context
+	pull    *pull
+	leave   func()
+	stalled func() // if not nil, called when the reader has been ended
+	size    int64
+	offset  int64
+	err     error // why the archive cannot be read to its end
+
+	timer *time.Timer // runs between two reads
+	ended atomic.Bool
+}
+
+// read joins the pull of an archive.
+func (u *puller) read(ctx context.Context, q request, pkg *provider.Package) *pullReader {
+	r := &pullReader{ctx: ctx, pull: u.join(ctx, q, pkg)}
+	left := sync.OnceFunc(func() { u.leave(r.pull) })
+	r.timer = time.AfterFunc(stall, func() {
+		r.ended.Store(true)
+		left()
+		if r.stalled != nil {
+			r.stalled()
+		}
+	})
+	r.timer.Stop()
+	r.leave = func() {
+		r.timer.Stop()
+		left()
+	}
+	return r
+}
+
+// begin waits until the size of the archive is known, or until it has been judged.
+func (r *pullReader) begin(judged bool) error {
+	defer r.timer.Reset(stall)
+	return r.pull.await(r.ctx, func() bool {
+		r.size = r.pull.size
+		return r.size >= 0 && (r.pull.judged || !judged)
+	})
+}
+
+// Read implements io.Reader.
+func (r *pullReader) Read(b []byte) (int, error) {
+	r.timer.Stop()
+	defer r.timer.Reset(stall)
+	if r.offset >= r.size {
+		return 0, io.EOF
+	}
+	var readable int64
+	var file io.ReaderAt
+	r.err = r.pull.await(r.ctx, func() bool {
+		readable, file = r.pull.readable(), r.pull.file
+		return readable > r.offset
+	})
+	if r.ended.Load() {
+		r.err = errStalled
+	}
+	if r.err != nil {
+		return 0, r.err
+	}
+	n, err := file.ReadAt(b[:min(int64(len(b)), readable-r.offset)], r.offset)
+	r.offset += int64(n)
+	if err == io.EOF && n > 0 {
+		err = nil
+	}
+	r.err = err
+	return n, err
+}
+
+// Seek implements io.Seeker.
+func (r *pullReader) Seek(offset int64, whence int) (int64, error) {
+	switch whence {
+	case io.SeekCurrent:
+		offset += r.offset
+	case io.SeekEnd:
+		offset += r.size
+	}
+	if offset < 0 {
+		return 0, fmt.Errorf("seek to %d", offset)
+	}
+	r.offset = offset
+	return offset, nil
+}

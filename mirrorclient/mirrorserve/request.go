@@ -1,0 +1,61 @@
+package mirrorserve
+
+import (
+	"net/url"
+	"strings"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/provider"
+)
+
+// request is what a client asks for.
+type request struct {
+	documentKey
+	platform addrs.Platform
+	archive  bool
+}
+
+// documentKey is a document: that of a version, or without one the index.
+type documentKey struct {
+	provider addrs.Provider
+	version  addrs.Version
+}
+
+// parseRequest reads the path of a request. Only canonical spellings are answered, so that
+// each thing has one address and none of them reaches the source unparsed.
+func parseRequest(u *url.URL) (q request, ok bool) {
+	parts := strings.Split(strings.TrimPrefix(u.EscapedPath(), "/"), "/")
+	if len(parts) != 4 {
+		return q, false
+	}
+	for i := range parts {
+		var err error
+		if parts[i], err = url.PathUnescape(parts[i]); err != nil {
+			return q, false
+		}
+	}
+	host, err := svchost.FromWire(parts[0])
+	if err != nil || parts[0] != host.String() && parts[0] != host.Display() {
+		return q, false
+	}
+	q.provider, err = addrs.NewProvider(host, parts[1], parts[2])
+	if err != nil || q.provider.Namespace() != parts[1] || q.provider.Type() != parts[2] {
+		return q, false
+	}
+	return q, q.parseFile(parts[3])
+}
+
+func (q *request) parseFile(name string) bool {
+	if name == "index.json" {
+		return true
+	}
+	if text, ok := strings.CutSuffix(name, ".json"); ok {
+		v, err := addrs.ParseVersion(text)
+		q.version = v
+		return err == nil && v.String() == text
+	}
+	q.version, q.platform, _ = provider.ParseArchiveName(q.provider, name)
+	q.archive = true
+	return !q.version.IsZero() && name == provider.ArchiveName(q.provider, q.version, q.platform)
+}

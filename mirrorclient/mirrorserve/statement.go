@@ -1,0 +1,199 @@
+package mirrorserve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
+)
+
+// commonPlatforms are looked for where a source does not list platforms.
+var commonPlatforms = sync.OnceValue(func() []addrs.Platform {
+	var list []addrs.Platform
+	for name := range strings.FieldsSeq("linux_amd64 linux_arm64 linux_386 linux_arm darwin_arm64 darwin_amd64 " +
+		"windows_amd64 windows_arm64 windows_386 freebsd_amd64 freebsd_386 freebsd_arm") {
+		list = append(list, addrs.MustParsePlatform(name))
+	}
+	return list
+})
+
+// statement finds out what can be stated about the archives of a version without having
+// them.
+type statement struct {
+	*puller
+	policy    verify.Policy
+	common    []addrs.Platform // that are looked for where none are listed; empty: commonPlatforms
+	pkg       provider.Package // only the address; each platform has a copy
+	platforms []addrs.Platform // that are looked for
+	listed    bool             // the source has listed them
+
+	mu     sync.Mutex
+	hashes map[addrs.Platform][]checksum.Hash // what is stated
+}
+
+func (s *statement) make(ctx context.Context) (map[addrs.Platform][]checksum.Hash, error) {
+	versions, err := s.source.ProviderVersions(ctx, s.pkg.Provider)
+	if err != nil {
+		return nil, err
+	}
+	release, ok := versions.Find(s.pkg.Version)
+	if !ok {
+		return nil, &provider.Error{
+			Op: "find", Subject: s.pkg.Provider.String() + " " + s.pkg.Version.String(),
+			Err: versions.Unavailable(s.pkg.Version, addrs.Platform{}),
+		}
+	}
+	s.hashes = map[addrs.Platform][]checksum.Hash{}
+	s.platforms, s.listed = release.Platforms, len(release.Platforms) > 0
+	if !s.listed {
+		if s.platforms = s.common; len(s.platforms) == 0 {
+			s.platforms = commonPlatforms()
+		}
+	}
+	first, err := s.first(ctx)
+	if first == nil || err != nil {
+		return s.hashes, err
+	}
+	return s.hashes, s.all(ctx, first)
+}
+
+// first returns the package for the first platform that has one, nil if none has.
+func (s *statement) first(ctx context.Context) (*provider.Package, error) {
+	for i := 0; i < len(s.platforms); i++ {
+		pkg, err := s.find(ctx, s.request(s.platforms[i]))
+		if err == nil || !errors.Is(err, provider.ErrNoPlatform) && !errors.Is(err, provider.ErrUnpacked) {
+			return pkg, err
+		}
+		if un, ok := errors.AsType[*provider.UnavailableError](err); ok && !s.listed && len(un.Platforms) > 0 {
+			// Now it has told them.
+			s.platforms, s.listed, i = un.Platforms, true, -1
+		}
+	}
+	return nil, nil
+}
+
+func (s *statement) request(platform addrs.Platform) request {
+	return request{documentKey{s.pkg.Provider, s.pkg.Version}, platform, true}
+}
+
+// all fills in what is stated about the archives for all platforms. One SHA256SUMS
+// document is about all of them.
+func (s *statement) all(ctx context.Context, first *provider.Package) error {
+	ev, err := s.source.Evidence(ctx, first)
+	if err != nil {
+		return promised(err)
+	}
+	checked, err := s.policy.CheckSums(ev)
+	if err != nil {
+		return failed("verify", first, err)
+	}
+	if checked.Sums() == nil {
+		return s.claims(ctx, first)
+	}
+	listed := linesOf(checked.Sums(), first.Provider, first.Version)
+	if !s.listed {
+		s.platforms = slices.AppendSeq(s.platforms, maps.Keys(listed))
+	}
+	for _, platform := range s.platforms {
+		lines, ok := listed[platform]
+		if !ok {
+			continue // the policy would refuse it
+		}
+		for _, line := range lines {
+			s.hashes[platform] = checksum.Sorted(s.hashes[platform], []checksum.Hash{line.zh})
+		}
+		if claimed := first.Hashes[platform]; checked.SignedBy() == nil || s.policy.RecordStated {
+			if err := s.judge(claimed, lines, checked); err != nil {
+				return failed("verify", first, err)
+			}
+			s.hashes[platform] = checksum.Sorted(s.hashes[platform], claimed)
+		}
+	}
+	if len(s.hashes) == 0 {
+		return failed("verify", first, fmt.Errorf("%w: nor is any other archive of this version", verify.ErrNotListed))
+	}
+	return nil
+}
+
+// judge has the policy compare what the source says about an archive with one of its lines.
+func (s *statement) judge(claimed []checksum.Hash, lines []line, sums verify.CheckedSums) error {
+	var err error
+	for _, line := range lines {
+		_, err = s.policy.JudgeStated(verify.Evidence{Filename: line.name, Hashes: claimed}, sums)
+		if err == nil || errors.Is(err, verify.ErrNotStated) {
+			return nil
+		}
+	}
+	return err
+}
+
+// line is one of a SHA256SUMS document.
+type line struct {
+	name string
+	zh   checksum.Hash
+}
+
+// linesOf returns the lines about the archives of a version: one for each platform, unless
+// an archive is listed under several names. A document may also list other files, and
+// those of other versions.
+func linesOf(sums *verify.Sums, p addrs.Provider, v addrs.Version) map[addrs.Platform][]line {
+	list := map[addrs.Platform][]line{}
+	for name, zh := range sums.All() {
+		typ, rest, _ := strings.Cut(name, "_")
+		typ = strings.TrimPrefix(strings.TrimPrefix(typ, "terraform-provider-"), "opentofu-provider-")
+		of, platform, _ := provider.ParseArchiveName(p, "terraform-provider-"+typ+"_"+strings.TrimPrefix(rest, "v"))
+		if !of.IsZero() && of == v {
+			list[platform] = append(list[platform], line{name, zh})
+		}
+	}
+	return list
+}
+
+// claims takes the word of the source: for all platforms at once if it has given it, and
+// otherwise for each by itself.
+func (s *statement) claims(ctx context.Context, first *provider.Package) error {
+	s.claim(first)
+	for platform, list := range first.Hashes {
+		if platform != first.Platform && len(list) > 0 && (!s.listed || slices.Contains(s.platforms, platform)) {
+			s.hashes[platform] = list
+		}
+	}
+	var missing []addrs.Platform
+	for _, platform := range s.platforms {
+		if _, ok := s.hashes[platform]; !ok {
+			missing = append(missing, platform)
+		}
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(s.parallel)
+	for _, platform := range missing {
+		g.Go(func() error {
+			pkg, err := s.find(ctx, s.request(platform))
+			if errors.Is(err, provider.ErrNoPlatform) || errors.Is(err, provider.ErrUnpacked) {
+				return nil
+			}
+			if err == nil {
+				s.claim(pkg)
+			}
+			return err
+		})
+	}
+	return g.Wait()
+}
+
+// claim notes what the source says about one package.
+func (s *statement) claim(pkg *provider.Package) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hashes[pkg.Platform] = pkg.Evidence().Hashes
+}
