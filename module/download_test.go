@@ -639,14 +639,22 @@ func TestContext(t *testing.T) {
 		}
 		absent(t, dir)
 	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	late, dir := fetchFunc(func(loc *module.Location, dir string) error {
+		cancel()
+		return fetch(example).FetchModule(t.Context(), loc, dir)
+	}), target(t)
+	if _, err := module.DownloadLocation(ctx, nil, at(t, "s3::https://s3.amazonaws.com/b/a"), dir, module.Options{Fetcher: late}); !errors.Is(err, context.Canceled) {
+		t.Errorf("fetcher: %v, want context.Canceled", err)
+	}
+	absent(t, dir)
 	// A cause that the caller has given does not hide what happened.
 	caused, because := context.WithCancelCause(t.Context())
 	because(errors.New("enough"))
 	if _, err := module.DownloadLocation(caused, serve(nil), at(t, archiveURL), target(t), module.Options{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, want context.Canceled", err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
 	src := registry(t, archiveURL, nil)
 	if _, err := module.Download(ctx, src, addrs.ModuleSource{Module: vpc}, v1, target(t), module.Options{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)

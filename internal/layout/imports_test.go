@@ -92,8 +92,8 @@ func importTable(t *testing.T) map[string][]string {
 	return table
 }
 
-// TestLight holds the promise that a program which only parses names or
-// edits lock files links no network, no OpenPGP and no HCL.
+// TestLight holds the promise that a program which only parses names, edits lock files or
+// unpacks modules links no network, no OpenPGP and no HCL.
 func TestLight(t *testing.T) {
 	t.Parallel()
 	heavy := []string{"net/http", "github.com/ProtonMail/go-crypto", "github.com/cloudflare/circl", "github.com/hashicorp/hcl"}
@@ -103,7 +103,7 @@ func TestLight(t *testing.T) {
 		"./verify":            {"net/http", "os/exec", "github.com/hashicorp/hcl"},
 		"./provider/lockfile": heavy,
 		"./provider/...":      {"net/http", "github.com/hashicorp/hcl"},
-		"./module":            {"net/http", "github.com/hashicorp/hcl"},
+		"./module":            append(heavy, "github.com/tofureg/tofureg/provider"),
 		"./regclient":         {"github.com/hashicorp/hcl"},
 	}
 	for pkg, banned := range light {
