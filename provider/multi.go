@@ -4,7 +4,8 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/verify"
@@ -78,27 +79,22 @@ type answer struct {
 // listAll asks all methods side by side. The first one that fails, other than by not
 // knowing p, stops the others, whose errors then only say so.
 func (m *Multi) listAll(ctx context.Context, s *search, p addrs.Provider) ([]answer, error) {
-	asking, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var once sync.Once
-	var first error
-	var wg sync.WaitGroup
+	group, asking := errgroup.WithContext(ctx)
 	answers := make([]answer, len(m.Methods))
 	for i := range m.Methods {
 		method, a := &m.Methods[i], &answers[i]
 		if a.err = method.accepts(p); a.err != nil {
 			continue
 		}
-		wg.Go(func() {
+		group.Go(func() error {
 			a.versions, a.err = listFrom(asking, method.Source, p)
 			if a.err != nil && (ctx.Err() != nil || !errors.Is(a.err, ErrNotFound)) {
-				once.Do(func() { first = s.failed(method.Name, a.err) })
-				cancel()
+				return s.failed(method.Name, a.err)
 			}
+			return nil
 		})
 	}
-	wg.Wait()
-	return answers, first
+	return answers, group.Wait()
 }
 
 // ProviderPackage returns the package of the first method that has it.

@@ -9,6 +9,8 @@ import (
 	"os"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -54,42 +56,27 @@ func Receive(ctx context.Context, src Fetcher, pkg *Package, f *os.File, o Optio
 	if err := o.Policy.JudgeOffer(pkg.Evidence(), pkg.SumsURL != "", pkg.SignatureURL != ""); err != nil {
 		return nil, failed("verify", pkg, err)
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	// The first failure stops the other half, whose error then only says so.
-	var once sync.Once
-	var first error
-	fail := func(err error) {
-		once.Do(func() { first = failed("fetch", pkg, err) })
-		cancel()
-	}
-
-	evidence := make(chan verify.Evidence, 1)
+	group, ctx := errgroup.WithContext(ctx)
+	got := &Received{Evidence: pkg.Evidence(), file: f}
 	if o.Policy.NeedsEvidence() || o.WantEvidence {
-		go func() {
-			ev, err := src.Evidence(ctx, pkg)
-			if err != nil {
-				fail(err)
-			}
-			evidence <- ev
-		}()
-	} else {
-		evidence <- pkg.Evidence()
+		group.Go(func() (err error) {
+			got.Evidence, err = src.Evidence(ctx, pkg)
+			return err
+		})
 	}
 	t := &transfer{
 		src: src, pkg: pkg, file: f,
 		limit: o.Policy.Limits.Effective().Package,
 		meter: newMeter(pkg, o.Progress),
 	}
-	got, err := t.run(ctx)
-	if err != nil {
-		fail(err)
+	var err error
+	got.Size, got.ZH, err = t.run(ctx) // here, since it calls o.Progress
+	group.Go(func() error { return err })
+	// The first failure stops the other half, whose error is then of no interest.
+	if err := group.Wait(); err != nil {
+		return nil, failed("fetch", pkg, err)
 	}
-	got.Evidence, got.file = <-evidence, f
-	if first != nil {
-		return nil, first
-	}
-	return &got, nil
+	return got, nil
 }
 
 // transfer brings one archive into a file.
@@ -102,73 +89,74 @@ type transfer struct {
 }
 
 // run fetches the archive, once more if it changes on the way.
-func (t *transfer) run(ctx context.Context) (Received, error) {
-	got, err := t.fetch(ctx)
+func (t *transfer) run(ctx context.Context) (size int64, zh checksum.Hash, err error) {
+	size, zh, err = t.fetch(ctx)
 	if errors.Is(err, ErrChanged) && ctx.Err() == nil {
 		t.meter.restarted(err)
-		got, err = t.fetch(ctx)
+		size, zh, err = t.fetch(ctx)
 	}
-	return got, err
+	return size, zh, err
 }
 
 // fetch makes one attempt from the first byte on.
-func (t *transfer) fetch(ctx context.Context) (Received, error) {
+func (t *transfer) fetch(ctx context.Context) (size int64, zh checksum.Hash, err error) {
 	if err := t.rewind(); err != nil {
-		return Received{}, err
+		return 0, zh, err
 	}
 	if err := t.plausible(t.pkg.Size); err != nil {
-		return Received{}, err
+		return 0, zh, err
 	}
 	body, err := t.src.Open(ctx, t.pkg)
 	if err != nil {
-		return Received{}, err
+		return 0, zh, err
 	}
 	if body == nil || body.ReadCloser == nil {
-		return Received{}, errors.New("the source returned neither an archive nor an error")
+		return 0, zh, errors.New("the source returned neither an archive nor an error")
 	}
 	defer body.Close()
 	if err := t.plausible(max(body.Size, 0)); err != nil {
-		return Received{}, err
+		return 0, zh, err
 	}
-	return t.copy(ctx, body)
+	sum := sha256.New()
+	size, err = t.copy(ctx, sum, body)
+	return size, checksum.ZHSum([32]byte(sum.Sum(nil))), err
 }
 
 // copyBuffers are big enough to keep system calls and progress checks rare.
 var copyBuffers = sync.Pool{New: func() any { return new([256 << 10]byte) }}
 
-func (t *transfer) copy(ctx context.Context, body *Body) (Received, error) {
+// copy writes the archive to the file and to sum.
+func (t *transfer) copy(ctx context.Context, sum io.Writer, body *Body) (size int64, err error) {
 	buf := copyBuffers.Get().(*[256 << 10]byte)
 	defer copyBuffers.Put(buf)
 	t.meter.started(max(body.Size, t.pkg.Size, 0))
-	sum := sha256.New()
-	var size int64
 	for idle := 0; idle < 100; idle++ {
 		n, err := body.Read(buf[:])
 		if n > 0 {
 			idle = 0
 			size += int64(n)
 			if err := t.plausible(size); err != nil {
-				return Received{}, err
+				return size, err
 			}
 			if _, err := t.file.Write(buf[:n]); err != nil {
-				return Received{}, err
+				return size, err
 			}
 			sum.Write(buf[:n])
 			t.meter.advanced(size, body.Resumes)
 		}
 		switch {
 		case err == io.EOF && body.Size > 0 && size != body.Size:
-			return Received{}, fmt.Errorf("%d bytes arrived of %d: %w", size, body.Size, io.ErrUnexpectedEOF)
+			return size, fmt.Errorf("%d bytes arrived of %d: %w", size, body.Size, io.ErrUnexpectedEOF)
 		case err == io.EOF:
 			t.meter.finished(size)
-			return Received{Size: size, ZH: checksum.ZHSum([32]byte(sum.Sum(nil)))}, nil
+			return size, nil
 		case err != nil:
-			return Received{}, err
+			return size, err
 		case ctx.Err() != nil:
-			return Received{}, ctx.Err()
+			return size, ctx.Err()
 		}
 	}
-	return Received{}, io.ErrNoProgress
+	return size, io.ErrNoProgress
 }
 
 // plausible refuses a size that can only lead to a refusal, be it declared before
