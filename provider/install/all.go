@@ -14,13 +14,12 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// All yields the packages that are in the directory, by name, without looking at their
-// content: they may be incomplete, or not what they claim to be. What is called something
-// else than Install would call it is passed over, and symbolic links are not followed but
-// for those to a package.
+// All yields the packages in the directory, sorted by name, without looking at their
+// content: they may be incomplete, or not what they claim to be. Names that Install would
+// not give are ignored. Symbolic links are not followed, except to a package.
 //
-// A directory that cannot be read is yielded as an error, and the rest follows. One that
-// does not exist has no packages.
+// For a directory that cannot be read All yields the error, and goes on. A Dir that does not
+// exist has no packages.
 func (d *Dir) All() iter.Seq2[*Package, error] {
 	return func(yield func(*Package, error) bool) {
 		o, err := d.open()
@@ -94,14 +93,14 @@ func (o *openDir) parse(name string) *location {
 	return s
 }
 
-// Prune removes the packages for which keep returns false, and returns them. A nil keep
-// keeps all. What processes have left behind that were killed is removed too. Lock files
-// stay, and with them the directories that lead to them; see the package comment.
+// Prune removes the packages for which keep returns false, and returns them. If keep is nil,
+// it removes none. Prune also clears what killed processes have left in staging directories.
+// Lock files stay, and the directories that lead to them; see the package comment.
 //
-// A package is taken away under its lock and as a whole; of a symbolic link only the link
-// is removed. Where one cannot be removed the others are; the errors are joined. If ctx ends,
-// what was removed by then is returned beside its error. Programs that run from a package go
-// on running, but on Windows, where it is not removed.
+// A package is removed under its lock and as a whole. Of a symbolic link only the link is
+// removed. If a package cannot be removed, Prune goes on; it joins the errors. If ctx ends,
+// Prune returns what it has removed beside the error. Programs that run from a removed
+// package go on running, except on Windows, where the package is not removed.
 func (d *Dir) Prune(ctx context.Context, keep func(*Package) bool) ([]*Package, error) {
 	o, err := d.open()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// What a caller branches on, with errors.Is.
+// Errors for errors.Is.
 var (
 	// ErrNotInstalled: the directory has no such package. It is a kind of
 	// [provider.ErrNotFound].
@@ -26,14 +26,14 @@ var (
 )
 
 // Dir is a plugin directory: packages unpacked as HOST/NAMESPACE/TYPE/VERSION/OS_ARCH,
-// with the host in Unicode, as the CLI has it. It can serve the CLI as
-// TF_PLUGIN_CACHE_DIR and as a filesystem_mirror.
+// with the host in Unicode, as the CLI has it. The CLI can use it as TF_PLUGIN_CACHE_DIR and
+// as a filesystem_mirror.
 //
-// Goroutines and processes may share a directory; see the package comment. A Dir has no
-// state but its path and can be copied.
+// Goroutines and processes may share a directory; see the package comment. A Dir can be
+// copied.
 type Dir struct {
-	// Path of the directory, which may be a symbolic link to one. It is made when the
-	// first package is installed.
+	// Path is the directory, or a symbolic link to it. It is made when the first package is
+	// installed.
 	Path string
 }
 
@@ -67,15 +67,15 @@ func subject(p addrs.Provider, v addrs.Version, on addrs.Platform) string {
 type Installed struct {
 	Package
 
-	// Report says how far the content is to be trusted. Its Local has the h1 of the
-	// directory, and after a download also the zh and the h1 of the archive; likewise
-	// after the download of another call that this one has waited for.
+	// Report says what the trust in the content rests on. Its Local has the h1 of the
+	// directory, and the zh and h1 of the archive if this call or the one that it waited
+	// for has downloaded the archive.
 	Report *verify.Report `json:"report"`
 
-	// Reused tells that the package was there, with this content.
+	// Reused tells that the package was there already, with this content.
 	Reused bool `json:"reused,omitempty"`
 
-	// Fetched is the number of bytes that were downloaded.
+	// Fetched is the number of bytes that this call has downloaded.
 	Fetched int64 `json:"fetched,omitempty"`
 }
 
@@ -118,17 +118,17 @@ func (d *Dir) find(p addrs.Provider, v addrs.Version, on addrs.Platform) (*Packa
 	return l.look()
 }
 
-// Lookup returns the package of p in version v for a platform, if its content has one of
-// the accepted hashes: those of a lock file. It reads and hashes all of the content, each
-// time, since a CLI that unpacks in place, or was killed doing so, leaves what looks like
-// a package. It takes no lock and writes nothing.
+// Lookup returns the package of p in version v for a platform if its content has one of the
+// accepted hashes, which come from a lock file. Each call reads and hashes all of the
+// content: a CLI that was killed while it unpacked leaves something that looks like a
+// package. Lookup takes no lock and writes nothing.
 //
-// The hash of an archive says nothing about a directory: without an h1 among them, the
-// accepted hashes match no package.
+// The hash of an archive says nothing about a directory. Without an h1 among the accepted
+// hashes, no package matches.
 //
-// The error is a [*provider.Error] that wraps ErrNotInstalled if there is no such
-// package; verify.ErrNotAccepted and a *checksum.MismatchError if it is another one;
-// checksum.ErrIrregular if it has symbolic links or devices in it; ErrLinked.
+// The error is a [*provider.Error]. It wraps ErrNotInstalled if there is no such package,
+// [verify.ErrNotAccepted] and a [*checksum.MismatchError] if it is another package,
+// [checksum.ErrIrregular] if it has symbolic links or devices in it, or ErrLinked.
 func (d *Dir) Lookup(ctx context.Context, p addrs.Provider, v addrs.Version, on addrs.Platform, accept []checksum.Hash) (*Installed, error) {
 	// Not nil: then one of them must match.
 	found, err := d.lookup(ctx, p, v, on, verify.Policy{Accept: append([]checksum.Hash{}, accept...)})

@@ -27,31 +27,26 @@ type Options struct {
 	Link LinkMode
 }
 
-// Install makes sure that pkg is in the directory, and that its content is what
-// o.Policy wants.
+// Install makes sure that pkg is in the directory with content that o.Policy accepts.
 //
-// What is there already is left alone if its content is right: if the policy accepts
-// the h1 of the directory, or if the same user has installed the package while this call
-// was waiting for it. Otherwise the archive is downloaded into a private file, and
-// unpacked to a private directory meanwhile, both below ".tofureg". The archive is judged,
-// and so is what was unpacked, which is hashed as it is written, synced, and renamed into
-// place as a whole. So under its final name there is never a part of a package, nor
-// anything that was not verified, whenever the process ends or the power fails.
+// A package that is there stays if the policy accepts its h1, or if a process of the same
+// user has installed it while this call waited. Otherwise Install downloads the archive,
+// verifies and unpacks it below ".tofureg", and renames the unpacked package. So a package
+// appears under its name as a whole, verified and on disk, even if the process is killed or
+// the power fails.
 //
-// A package that is there and has the content of the archive stays, so that programs
-// that run from it are not disturbed; another one is moved away and removed, and a
-// symbolic link is replaced, while what it points to is not touched. On Linux and macOS the
-// old and the new one change places at once, if the file system can do that; in all other
-// cases there is a moment with nothing there.
+// A package with the content of the archive stays, so that programs can run from it. A
+// package with other content is replaced, and so is a symbolic link; what the link points to
+// is not touched. On Linux and macOS the old and the new package change places at once, if
+// the file system supports that. Otherwise nothing is there for a moment.
 //
-// Of several callers that want the same package at the same time, in this process and in
-// others, one works and the others wait. Each of them judges by its own policy.
+// Of several calls for the same package, in this process and in others, one downloads it and
+// the others wait. Each call judges by its own policy.
 //
-// A package that its source holds unpacked is copied or linked; its files are hashed on
-// the way, and its h1 is judged.
+// A package that its source holds unpacked is copied or linked, and its h1 is judged.
 //
-// src may be nil if pkg.Dir is set and the policy needs no evidence. The
-// errors are those of [provider.Download], and ErrLinked.
+// src may be nil if pkg.Dir is set and the policy needs no evidence. The errors are those of
+// [provider.Download], and ErrLinked.
 func (d *Dir) Install(ctx context.Context, src provider.Fetcher, pkg *provider.Package, o Options) (*Installed, error) {
 	if pkg == nil {
 		return nil, failed("install", pkg.String(), errors.New("the package is nil"))

@@ -33,37 +33,36 @@ type Selection struct {
 	Platform   addrs.Platform           `json:"platform"`            // that it is installed for
 	Locked     bool                     `json:"locked"`              // the version is that of the given lock file
 
-	// From tells where the package was, or in a plan is.
+	// From tells where the package was, or is in a plan.
 	From Origin `json:"from,omitempty"`
 
-	// Dir is the absolute path of the package, and Executable that of the program in it.
-	// They are empty if the package could not be installed, in a plan if it is not in
-	// Installer.Dir, and for what is built in. An override's Dir is as it was given, and
-	// its Executable is empty if there is none yet.
+	// Dir is the absolute path of the package, and Executable the path of its program. They
+	// are empty if the package could not be installed, if it is built in, and in a plan if
+	// it is not in Installer.Dir. For an override, Dir is as it was given, and Executable
+	// is empty if there is no program yet.
 	Dir        string `json:"dir,omitempty"`
 	Executable string `json:"executable,omitempty"`
 
-	// Package is what the source says of a package that is From it; otherwise nil. Its
-	// JSON form may have presigned URLs.
+	// Package is the package at the source if it is From there, otherwise nil. Its JSON form
+	// may have presigned URLs.
 	Package *provider.Package `json:"package,omitempty"`
 
 	// Fetched is the number of bytes that were downloaded to install it.
 	Fetched int64 `json:"fetched,omitempty"`
 
-	// Unlocked are those of Installer.LockPlatforms, without Platform, if the given lock
-	// file is not known to have their hashes. Ensure has added these, unless Err tells of
-	// one that it could not.
+	// Unlocked are the platforms in Installer.LockPlatforms, without Platform, whose hashes
+	// the given lock file may lack. Ensure has added the hashes, except where Err says that
+	// it could not.
 	Unlocked []addrs.Platform `json:"unlocked,omitempty"`
 
-	// Reports tells how far the packages are to be trusted: that for Platform, and for
-	// those of LockPlatforms that were worked on. What is built in or overridden has none,
-	// nor has what could not be installed.
+	// Reports has a report for Platform, and one for each platform in LockPlatforms that was
+	// hashed. It is nil for providers that are built in, overridden or not installed.
 	Reports map[addrs.Platform]*verify.Report `json:"reports,omitempty"`
 
-	// Warnings are the words of the source for its users, safe to print.
+	// Warnings are the messages of the source to its users. They are safe to print.
 	Warnings []string `json:"warnings,omitempty"`
 
-	// Err is why there is no package, or why not all platforms could be locked.
+	// Err says why the package is not installed, or why a platform is not locked.
 	Err error `json:"-"`
 }
 

@@ -27,25 +27,23 @@
 //
 // # Two ways to read
 //
-// [Parse] and [Load] are as strict as the CLI: addresses, versions and constraints
-// must be in canonical form, hashes must be well-formed, and nothing unknown may stand
-// in the file. What a [File] from them writes is what the CLI writes, byte for byte,
-// under the header comment that the file had; other comments are lost, as the CLI
-// loses them.
+// [Parse] and [Load] are as strict as the CLI: addresses, versions and constraints must be in
+// canonical form, hashes must be well-formed, and unknown content is an error. A [File] from
+// them is written as the CLI writes it, byte for byte, under the header comment that the file
+// had. Other comments are lost, as with the CLI.
 //
-// [ParseLenient] and [LoadLenient] are for tools that edit files which people have
-// edited. They take what they understand and leave the rest of the file as it is, with
-// its comments, order and unknown content. [File.Warnings] lists what was passed over.
+// [ParseLenient] and [LoadLenient] are for tools that edit files which people have edited.
+// They read what they understand and keep the rest of the file, with its comments, order and
+// unknown content. [File.Warnings] lists what they did not understand.
 //
 // # Differences from the CLI
 //
-// Where the CLI would evaluate an expression, only a literal is accepted: a text in
-// double quotes, or a list of them. A hash of the schemes zh and h1 must have the form
-// of these, while those of other schemes are kept as they are. What stands in a block
-// for a module, which the CLI ignores, is not checked.
+// The CLI evaluates expressions. This package accepts only literals: a text in double quotes,
+// or a list of them. A hash of scheme zh or h1 must be well-formed; hashes of other schemes
+// are kept as they are. Blocks for modules, which the CLI ignores, are not checked.
 //
 // # Limits
 //
-// A file may have [MaxSize] bytes, and brackets may be nested 100 deep. Reading takes
-// time and memory in proportion to the file. No input makes this package panic.
+// A file may have [MaxSize] bytes, and brackets may be nested 100 deep. Reading takes time and
+// memory in proportion to the file. No input makes this package panic.
 package lockfile

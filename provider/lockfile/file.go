@@ -22,10 +22,9 @@ const (
 //
 // A File may be read by several goroutines at once while none changes it.
 type File struct {
-	// Header is the comment at the top of the file, as lines without a newline after
-	// the last. Reading a file sets it to what is there. Empty means [HeaderOpenTofu],
-	// except that a file from [ParseLenient] stays without a header if it has none.
-	// A line that is no comment is written as one.
+	// Header is the comment at the top of the file, as lines without a newline after the
+	// last. If empty, [HeaderOpenTofu] is written, except that a file from [ParseLenient]
+	// stays without a header if it has none. A line that is not a comment is written as one.
 	Header string
 
 	entries  map[addrs.Provider]Entry // hashes are shared with clones and never changed in place
@@ -38,16 +37,15 @@ type Entry struct {
 	// Provider is the address of the provider.
 	Provider addrs.Provider `json:"provider"`
 
-	// Version is the selected version. It is zero only where ParseLenient found none
-	// that it could read.
+	// Version is the selected version. It is zero only if ParseLenient could not read it.
 	Version addrs.Version `json:"version"`
 
-	// Constraints is what the configuration asked for when the version was selected.
-	// The CLI records it for people and decides nothing by it. Zero: none.
+	// Constraints is the constraint for which the version was selected, zero if there was
+	// none. The CLI records it for people and does not read it.
 	Constraints addrs.ProviderConstraint `json:"constraints,omitzero"`
 
-	// Hashes are those of the packages of this version, for all platforms together and
-	// of any scheme, sorted and without duplicates. None: no package is known yet.
+	// Hashes are the hashes of this version's packages, for all platforms together and of
+	// any scheme, sorted and without duplicates. They are empty if no package is known yet.
 	Hashes []checksum.Hash `json:"hashes,omitempty"`
 
 	// Unreadable tells that a file from ParseLenient has hashes here, and none that can be
@@ -74,8 +72,8 @@ func (f *File) Get(p addrs.Provider) (Entry, bool) {
 // Len returns the number of providers that are locked.
 func (f *File) Len() int { return len(f.entries) }
 
-// All returns copies of all entries, ordered by provider. It is not disturbed by
-// changes during the iteration, which may or may not show.
+// All returns copies of all entries, ordered by provider. f may be changed during the
+// iteration, which may or may not yield the changes.
 func (f *File) All() iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
 		for _, p := range f.providers() {
@@ -100,12 +98,11 @@ func (f *File) Covers(p addrs.Provider, v addrs.Version) bool {
 	return !v.IsZero() && e.Version == v && (len(e.Hashes) > 0 || e.Unreadable)
 }
 
-// Accept returns the hashes for version v of p, for the field Accept of a
-// verify.Policy. It is never nil: where f does not cover this version, the list is
-// empty, and a policy with it refuses every package. That is right for programs that
-// install only what is locked. Others ask [File.Covers] first and, where it is false,
-// leave the field nil, so that the package must be trusted for another reason, such as
-// its signature.
+// Accept returns the hashes for version v of p, for the field Accept of a verify.Policy. It
+// is never nil: if f does not cover this version, the list is empty, and a policy with it
+// refuses every package, as a program wants that installs only what is locked. Other
+// programs ask [File.Covers] first. If f does not cover the version, they leave the field
+// nil, and the policy demands another proof, such as a signature.
 func (f *File) Accept(p addrs.Provider, v addrs.Version) []checksum.Hash {
 	if !f.Covers(p, v) {
 		return []checksum.Hash{}
@@ -113,8 +110,8 @@ func (f *File) Accept(p addrs.Provider, v addrs.Version) []checksum.Hash {
 	return append([]checksum.Hash{}, f.entries[p].Hashes...)
 }
 
-// Equal reports whether f and o lock the same: providers, versions and hashes. As in
-// the CLI, constraints do not count, nor do comments and layout.
+// Equal reports whether f and o lock the same providers, versions and hashes. As in the CLI,
+// constraints, comments and layout do not count.
 func (f *File) Equal(o *File) bool {
 	return maps.EqualFunc(f.entries, o.entries, func(a, b Entry) bool {
 		return a.Version == b.Version && a.sameHashes(b)
@@ -128,7 +125,7 @@ func (f *File) Clone() *File {
 	return &c
 }
 
-// Warnings returns what was passed over when the file was read, in the order of the
-// file: blocks for modules, which the CLI ignores too, and, in a file from
-// [ParseLenient], everything that [Parse] would have refused. At most 50 are kept.
+// Warnings returns what was ignored when the file was read, in the order of the file: blocks
+// for modules, which the CLI ignores too, and, in a file from [ParseLenient], everything that
+// [Parse] would have refused. At most 50 are kept.
 func (f *File) Warnings() []*ParseError { return slices.Clone(f.warnings) }

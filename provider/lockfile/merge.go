@@ -117,13 +117,13 @@ func (f *File) Keep(providers iter.Seq[addrs.Provider]) (removed []addrs.Provide
 }
 
 // Migrate copies the entries of registry.terraform.io/hashicorp/* to the same names on
-// registry.opentofu.org, with versions and constraints but without hashes, because the
-// packages there are built anew and differ. Other namespaces, and providers that are
-// already locked on registry.opentofu.org, are left alone. It returns the providers
-// that were added, in order.
+// registry.opentofu.org, with versions and constraints. It does not copy the hashes, because
+// the packages there are built anew. Providers that are already locked on
+// registry.opentofu.org, and other namespaces, do not change. Migrate returns the added
+// providers, in order.
 //
-// The old entries stay, since nothing here tells whether a configuration still wants
-// them. The CLI of OpenTofu does the same when it first reads such a file.
+// The old entries stay, since a configuration may still require them. OpenTofu does the same
+// when it first reads such a file.
 func (f *File) Migrate() []addrs.Provider {
 	var added []addrs.Provider
 	for _, old := range f.providers() {

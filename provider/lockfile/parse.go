@@ -25,20 +25,20 @@ func Parse(data []byte, filename string) (*File, error) {
 	return parse(data, filename, false)
 }
 
-// ParseLenient reads a lock file to edit it. [File.Bytes] and [File.Save] then change
-// only what belongs to entries that were changed, and leave everything else as it is:
-// comments, order, layout, and what is not understood.
+// ParseLenient reads a lock file to edit it. [File.Bytes] and [File.Save] then change only
+// entries that were changed. Comments, order, layout and unknown content stay.
 //
-// What can be understood is: addresses, versions and constraints in other than
-// canonical form, unknown arguments and blocks, and among hashes those that are
-// well-formed. An entry without a usable version has the zero Version. Of several blocks
-// for one provider the first counts, and the others go when its entry is changed.
+// ParseLenient understands addresses, versions and constraints that are not in canonical form,
+// and ignores unknown arguments and blocks, and hashes that are not well-formed. An entry
+// without a usable version has the zero Version. An entry with hashes of which none is
+// well-formed is [Entry].Unreadable. Of several blocks for one provider the first counts, and
+// the others are removed when its entry is changed.
 //
-// Within what is changed, comments stay too, except those that belong to what goes: in
+// Comments within a changed entry stay too, except those that belong to what is removed: in
 // the line of a hash or a constraint, or directly above a block.
 //
-// The error is a *[ParseError] where the syntax leaves open what a change would do, or
-// it wraps [ErrTooLarge].
+// The error is a *[ParseError] if the syntax leaves open what a change would do, or it wraps
+// [ErrTooLarge].
 func ParseLenient(data []byte, filename string) (*File, error) {
 	return parse(data, filename, true)
 }
