@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// need makes at least n bits ready, at most 48. It waits for no byte that the
-// stream need not have.
+// need makes at least n bits ready, at most 48. It reads from in only if all
+// bits that are ready are part of these n.
 func (r *Reader) need(n uint) error {
 	for r.nbits < n {
 		if rest := r.buf[r.pos:]; len(rest) >= 8 {
@@ -50,8 +50,8 @@ func (r *Reader) more() error {
 	return nil
 }
 
-// giveBack puts whole bytes that were taken too early back into buf. Those from
-// an earlier buf were not taken too early: see need.
+// giveBack puts the whole bytes that are not decoded yet back into buf. Those of
+// an earlier buf stay: they are part of the code that comes next, see need.
 func (r *Reader) giveBack() {
 	n := min(int(r.nbits/8), r.pos)
 	r.pos -= n

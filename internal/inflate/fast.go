@@ -18,9 +18,9 @@ const (
 // fast decodes the codes of a block as [Reader.careful] does, many of them, while
 // there is plenty of input and the end of the window is not near.
 //
-// The compiler checks nothing in its loop: the input is a slice that gets
-// shorter, an index of an array is cut to the bits that it can have.
-// (-gcflags=-d=ssa/check_bce lists the checks.) What a round needs is:
+// The loop has no bounds checks, which -gcflags=-d=ssa/check_bce would list: the
+// input is a slice that gets shorter, and each index of an array is cut to the
+// bits that it can have. A round needs:
 //
 //   - 50 bits up to the distance: two literals of 11 bits, a code of 15 with 5
 //     extra bits, and the 8 of the first lookup of the distance
