@@ -19,13 +19,15 @@ import (
 func streams(b *testing.B) []stream {
 	b.Helper()
 	goroot := strings.TrimSpace(string(run(b, "go", "env", "GOROOT")))
+	text := sources(b, filepath.Join(goroot, "src", "net"))
 	contents := []struct {
 		name string
 		data []byte
 	}{
 		{"go-compiler", program(b, strings.TrimSpace(string(run(b, "go", "tool", "-n", "compile"))))},
 		{"terraform", program(b, "terraform")},
-		{"go-sources", sources(b, filepath.Join(goroot, "src", "net"))},
+		{"go-sources", text},
+		{"small-file", text[:3000]},
 		{"json", run(b, "go", "list", "-json", "std")},
 		{"random", random(16 << 20)},
 		{"zeros", make([]byte, 64<<20)},
