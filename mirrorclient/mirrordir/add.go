@@ -4,15 +4,14 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/semaphore"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -28,7 +27,8 @@ type Options struct {
 	// the transfer too.
 	Policy verify.Policy
 
-	// Parallel is how many archives arrive at the same time; 0 means 8.
+	// Parallel is the maximum number of archives that arrive at the same time. If it is
+	// zero or less, 8 is used.
 	Parallel int
 
 	// ZHOnly leaves out the h1 of the archives. To compute one is to inflate the
@@ -52,7 +52,7 @@ type Options struct {
 // the policy wants, so its archive is not fetched.
 const EventKept provider.EventKind = "kept"
 
-// defaultParallel is what Options.Parallel means by 0.
+// defaultParallel is used if Options.Parallel is not set.
 const defaultParallel = 8
 
 // Added is a package that was wanted and is now in the mirror.
@@ -116,9 +116,6 @@ type adder struct {
 }
 
 func (m *Mirror) add(ctx context.Context, src provider.Source, jobs []job, o Options) ([]Added, error) {
-	if o.Parallel < 0 {
-		return nil, fmt.Errorf("mirror: Options.Parallel is %d", o.Parallel)
-	}
 	for _, j := range jobs {
 		// Said before hours of downloads.
 		if err := m.nameable(j.Provider); err != nil {
@@ -128,12 +125,12 @@ func (m *Mirror) add(ctx context.Context, src provider.Source, jobs []job, o Opt
 	// Even if ctx has ended: what has arrived is to be found.
 	late, cancel := withGrace(ctx)
 	defer cancel()
-	parallel := cmp.Or(o.Parallel, defaultParallel)
+	parallel := cmp.Or(max(o.Parallel, 0), defaultParallel)
 	a := &adder{
 		Mirror: m, src: src, options: o,
 		slots:  semaphore.NewWeighted(int64(parallel)),
 		queue:  &queue{Mirror: m, ctx: late, waiting: map[addrs.Provider]*batch{}, busy: map[addrs.Provider]bool{}},
-		report: serialised(o.Progress),
+		report: flight.InTurn(o.Progress),
 	}
 	results := make([]result, len(jobs))
 	// More than there are slots: while some look at what is there, others fetch.
@@ -190,19 +187,6 @@ func withGrace(ctx context.Context) (context.Context, context.CancelFunc) {
 		context.AfterFunc(late, func() { timer.Stop() })
 	})
 	return late, func() { stop(); cancel(nil) }
-}
-
-// serialised makes report safe for concurrent use; nil is silent.
-func serialised(report func(provider.Event)) func(provider.Event) {
-	if report == nil {
-		return func(provider.Event) {}
-	}
-	var mu sync.Mutex
-	return func(e provider.Event) {
-		mu.Lock()
-		defer mu.Unlock()
-		report(e)
-	}
 }
 
 // failure is why one package, or one version, is not in the mirror.

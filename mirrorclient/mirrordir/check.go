@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -21,8 +22,8 @@ import (
 
 // CheckOptions for [Mirror.Check] and [Mirror.Reindex].
 type CheckOptions struct {
-	// Parallel is how many archives are read at the same time; 0 means as many as
-	// the program may use processors.
+	// Parallel is the maximum number of archives that are read at the same time. If it
+	// is zero or less, the number of processors is used.
 	Parallel int
 
 	// Policy, if not nil, has Check judge each archive with the evidence on record,
@@ -75,7 +76,7 @@ func newChecker(m *Mirror, o CheckOptions) *checker {
 		c.limits = o.Policy.Limits
 	}
 	c.slots = semaphore.NewWeighted(int64(c.parallel))
-	c.tell = serialised(o.Progress)
+	c.tell = flight.InTurn(o.Progress)
 	return c
 }
 

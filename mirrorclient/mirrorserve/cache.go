@@ -77,9 +77,9 @@ type Cache struct {
 	// seconds, less than zero no limit. The CLI gives up on a mirror after 10 seconds.
 	Wait time.Duration
 
-	// Parallel is how many archives arrive at the same time, and how many requests of
-	// other kinds are made to Source; 0 means 16 of each. Others wait, but not for what
-	// is kept.
+	// Parallel is the maximum number of archives that arrive at the same time, and of
+	// other requests to Source. If it is zero or less, 16 is used for each. Requests for
+	// what is kept never wait.
 	Parallel int
 
 	// Logger is told, at the level Warn, when Source is at fault and what is kept is the

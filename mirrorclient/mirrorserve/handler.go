@@ -65,8 +65,8 @@ type Handler struct {
 	// empty: those that providers are commonly built for.
 	Platforms []addrs.Platform
 
-	// Parallel is how many archives arrive at the same time, and how many requests of
-	// other kinds are made to the source; 0 means 16 of each. Others wait.
+	// Parallel is the maximum number of archives that arrive at the same time, and of
+	// other requests to the source. If it is zero or less, 16 is used for each.
 	Parallel int
 
 	// TempDir is where archives lie while they are pulled through; empty: the
