@@ -11,9 +11,9 @@ import (
 // the archive can tell.
 var ErrNotStated = errors.New("only the archive can tell")
 
-// JudgeStated decides about an archive that nobody has, by what its source states. It is
-// for lock files of several platforms. sums is the result of [Policy.CheckSums] for the
-// same policy, and may serve all archives of a version.
+// JudgeStated decides about an archive that was not downloaded, by what its source states.
+// It is for lock files of several platforms. sums must be the result of [Policy.CheckSums]
+// of the same policy, and may serve all archives of a version.
 //
 // In the report Local is empty. Trust is Signed if a signature covers the zh of the
 // archive, Accepted if a stated hash is one of [Policy.Accept], and otherwise Checked.
