@@ -20,7 +20,9 @@ import (
 //
 // Unlike in the CLI, a hash that the source states and that was computed must match
 // whatever else is known, a package that is known by a lock file needs no signature, and
-// signatures from the future are refused, which the CLI takes for expired ones.
+// signatures from the future are refused, which the CLI takes for expired ones. A package
+// is refused too if its mirror states hashes for other platforms of the version and none
+// for this one.
 //
 // A provider for which the methods include a mirror gets the policy of mirrors, because
 // a policy does not know which method answers. ProviderSource makes up for it: packages of

@@ -18,7 +18,7 @@ type Archive struct {
 
 	// H1 computes both h1 hashes of the archive, as [checksum.H1Zip] does. It reads the
 	// whole content, so JudgeArchive calls it at most once and only if the ZH does not
-	// refute the archive.
+	// refute the archive. It must be set.
 	H1 func(ctx context.Context) (packed, tree checksum.Hash, err error)
 
 	// WantH1 has the h1 hashes computed also if the policy does not need them.

@@ -35,7 +35,9 @@ type Policy struct {
 	// for example all those of a lock file. If it is not empty, a SHA256SUMS document
 	// must list one of them, which only a hash of scheme zh can be. Otherwise the
 	// document is refused with [ErrOtherRelease], whoever signed it: a registry that
-	// was taken over can replace a version, its archives and its keys.
+	// was taken over can replace a version, its archives and its keys. A document that
+	// lists a known archive beside forged ones of other platforms passes; only Keys or
+	// Fingerprints prevent that.
 	SameRelease []checksum.Hash
 
 	// RequireSignature demands a valid signature, also beside an accepted hash.
