@@ -224,3 +224,17 @@ func (f failing) Evidence(context.Context, *provider.Package) (verify.Evidence, 
 	return verify.Evidence{}, f.err
 }
 func (f failing) Open(context.Context, *provider.Package) (*provider.Body, error) { return nil, f.err }
+
+// regtestProvider is alpha in a version for three platforms.
+func regtestProvider(version string) regtest.Provider {
+	return regtest.Provider{Address: "acme/alpha", Version: version, Platforms: names(three)}
+}
+
+// otherContent returns a registry of another publisher, whose alpha has other files.
+func otherContent() (*regtest.Registry, *regclient.Client) {
+	reg := regtest.New("registry.example.com")
+	p := regtestProvider("1.0.0")
+	p.Files = map[string]string{"other": "content"}
+	reg.AddProvider(p)
+	return reg, client(reg)
+}

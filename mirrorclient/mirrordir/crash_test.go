@@ -1,0 +1,284 @@
+package mirrordir_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/verify"
+)
+
+var errDead = errors.New("the process is dead")
+
+// mortal is a directory for a process that dies: after so many changes all else fails. It notes
+// the changes.
+type mortal struct {
+	*mirrordir.Directory
+	mu    sync.Mutex
+	left  int
+	steps []string
+}
+
+// step reports whether the process is alive to make a change.
+func (m *mortal) step(what, name string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.left--; m.left < 0 {
+		return errDead
+	}
+	kind := "document"
+	switch {
+	case strings.HasSuffix(name, ".zip"):
+		kind = "archive"
+	case strings.HasSuffix(name, ".record.json"):
+		kind = "record"
+	case path.Base(name) == "index.json":
+		kind = "index"
+	}
+	m.steps = append(m.steps, what+" "+kind)
+	return nil
+}
+
+func (m *mortal) alive() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.left < 0 {
+		return errDead
+	}
+	return nil
+}
+
+func (m *mortal) Open(ctx context.Context, name string) (*mirrordir.Object, error) {
+	if err := m.alive(); err != nil {
+		return nil, err
+	}
+	return m.Directory.Open(ctx, name)
+}
+
+func (m *mortal) List(ctx context.Context, dir string) ([]mirrordir.Entry, error) {
+	if err := m.alive(); err != nil {
+		return nil, err
+	}
+	return m.Directory.List(ctx, dir)
+}
+
+func (m *mortal) Write(ctx context.Context, name string, content *io.SectionReader, was mirrordir.Revision) error {
+	if err := m.step("write", name); err != nil {
+		return err
+	}
+	return m.Directory.Write(ctx, name, content, was)
+}
+
+func (m *mortal) Delete(ctx context.Context, name string) error {
+	if err := m.step("delete", name); err != nil {
+		return err
+	}
+	return m.Directory.Delete(ctx, name)
+}
+
+func (m *mortal) Stage(ctx context.Context) (mirrordir.Staged, error) {
+	s, err := m.Directory.Stage(ctx)
+	return mortalStaged{s, m}, err
+}
+
+type mortalStaged struct {
+	mirrordir.Staged
+	*mortal
+}
+
+func (s mortalStaged) Commit(ctx context.Context, name string) error {
+	if err := s.step("write", name); err != nil {
+		return err
+	}
+	return s.Staged.Commit(ctx, name)
+}
+
+// dieAt has a job run in a process that dies after so many changes, and returns these.
+func dieAt(t *testing.T, dir string, changes int, job func(m *mirrordir.Mirror) error) (steps []string, died bool) {
+	t.Helper()
+	storage := &mortal{Directory: &mirrordir.Directory{Path: dir}, left: changes}
+	err := job(&mirrordir.Mirror{Storage: storage})
+	if died = errors.Is(err, errDead); err != nil && !died {
+		t.Fatal(err)
+	}
+	return storage.steps, died
+}
+
+// diedAfter returns a mirror on which an Add of version 1.0.0 for one platform has died after a
+// step, beside 2.0.0, which is there.
+func diedAfter(t *testing.T, step string) (m *mirrordir.Mirror, dir string) {
+	t.Helper()
+	_, src := newRegistry(t)
+	for changes := 1; ; changes++ {
+		m, dir = newMirror(t)
+		mustAdd(t, m, src, wants(three, v2), mirrordir.Options{})
+		steps, died := dieAt(t, dir, changes, func(m *mirrordir.Mirror) error {
+			_, err := m.Add(t.Context(), src, wants(three[:1], v1), mirrordir.Options{})
+			return err
+		})
+		if !died {
+			t.Fatalf("no step %q before the end; the steps are %q", step, steps)
+		}
+		if steps[len(steps)-1] == step {
+			return m, dir
+		}
+	}
+}
+
+// TestCrashAfterArchive: Add takes the archive over with the evidence of the source, Reindex puts
+// it on record without.
+func TestCrashAfterArchive(t *testing.T) {
+	t.Parallel()
+	_, src := newRegistry(t)
+	m, _ := diedAfter(t, "write archive")
+	if fetched := mustAdd(t, m, src, wants(three[:1], v1), mirrordir.Options{}); fetched != 0 {
+		t.Errorf("Add fetches %d archives, want 0", fetched)
+	}
+	wantGood(t, m)
+
+	m, dir := diedAfter(t, "write archive")
+	mustReindex(t, m)
+	if got := versionsOf(t, m); got != "1.0.0 2.0.0" {
+		t.Errorf("after Reindex the mirror lists %s", got)
+	}
+	if text := read(t, dir, recordOf(v1, linux)); strings.Contains(text, "sums") {
+		t.Errorf("the record has evidence that nothing has brought:\n%s", text)
+	}
+	if report := mustCheck(t, m, mirrordir.CheckOptions{}); !report.OK() || len(report.Notes) > 0 {
+		t.Errorf("after Reindex: %+v", report)
+	}
+}
+
+// TestCrashAfterRecord: the next Add of the version, or Reindex, lists the archive.
+func TestCrashAfterRecord(t *testing.T) {
+	t.Parallel()
+	_, src := newRegistry(t)
+	for name, next := range map[string]func(m *mirrordir.Mirror){
+		"Add":             func(m *mirrordir.Mirror) { mustAdd(t, m, src, wants(three[:1], v1), mirrordir.Options{}) },
+		"Add for another": func(m *mirrordir.Mirror) { mustAdd(t, m, src, wants(three[1:2], v1), mirrordir.Options{}) },
+		"Reindex":         func(m *mirrordir.Mirror) { mustReindex(t, m) },
+	} {
+		m, dir := diedAfter(t, "write record")
+		if report := mustCheck(t, m, mirrordir.CheckOptions{}); !report.OK() {
+			t.Errorf("after the crash: %v", report.Problems)
+		}
+		next(m)
+		if got := platformsOf(t, m.Storage, v1); !slices.Contains(got, linux.String()) {
+			t.Errorf("after %s 1.0.0 is listed for %v", name, got)
+		}
+		if got := versionsOf(t, open(t, dir)); got != "1.0.0 2.0.0" {
+			t.Errorf("after %s the index lists %s", name, got)
+		}
+		wantGood(t, m)
+	}
+}
+
+// TestCrashAfterDocument: any Add of the provider mends the index.
+func TestCrashAfterDocument(t *testing.T) {
+	t.Parallel()
+	_, src := newRegistry(t)
+	m, _ := diedAfter(t, "write document")
+	if got := versionsOf(t, m); got != "2.0.0" {
+		t.Errorf("after the crash the index lists %s", got)
+	}
+	mustAdd(t, m, src, wants(three, v2), mirrordir.Options{})
+	if got := versionsOf(t, m); got != "1.0.0 2.0.0" {
+		t.Errorf("after Add of 2.0.0 the index lists %s", got)
+	}
+	wantGood(t, m)
+}
+
+// TestCrashWithinRemove: wherever Remove dies, clients find nothing wrong, Add of another version
+// does not bring back what was being removed, Remove finishes, and Add of the version itself
+// makes it whole again.
+func TestCrashWithinRemove(t *testing.T) {
+	t.Parallel()
+	reg, _ := newRegistry(t)
+	v3 := addrs.MustParseVersion("3.0.0")
+	reg.AddProvider(regtestProvider("3.0.0"))
+	src := client(reg)
+	for changes := 1; ; changes++ {
+		m, dir := newMirror(t)
+		mustAdd(t, m, src, wants(three, v1, v2), mirrordir.Options{})
+		steps, died := dieAt(t, dir, changes, func(m *mirrordir.Mirror) error { return m.Remove(t.Context(), alpha, v1) })
+		if !died {
+			if want := []string{"write index", "delete document", "delete record", "delete record", "delete record", "delete archive", "delete archive", "delete archive", "write index"}; !slices.Equal(steps, want) {
+				t.Errorf("the steps are %q, want %q", steps, want)
+			}
+			return
+		}
+		at := fmt.Sprintf("after %d steps, the last %q", changes, steps[len(steps)-1])
+		if report := mustCheck(t, m, mirrordir.CheckOptions{}); !report.OK() {
+			t.Errorf("%s: %v", at, report.Problems)
+		}
+		mustAdd(t, m, src, wants(three, v2, v3), mirrordir.Options{})
+		if got := versionsOf(t, m); got != "2.0.0 3.0.0" {
+			t.Errorf("%s: after Add of others the mirror lists %s", at, got)
+		}
+		if changes%2 == 0 {
+			mustAdd(t, m, src, wants(three, v1), mirrordir.Options{})
+			wantGood(t, m)
+			continue
+		}
+		if err := m.Remove(t.Context(), alpha, v1); err != nil {
+			t.Errorf("%s: %v", at, err)
+		}
+		for _, name := range files(t, dir) {
+			if strings.Contains(name, "1.0.0") || strings.Contains(read(t, dir, home+"/index.json"), "removing") {
+				t.Errorf("%s: %s is left, or noted in the index", at, name)
+			}
+		}
+		wantGood(t, m)
+	}
+}
+
+// TestCrashWithinReplacement: wherever a replacement dies, what is listed is there as it is stated,
+// and Add fetches the archive again unless the new one is there.
+func TestCrashWithinReplacement(t *testing.T) {
+	t.Parallel()
+	reg, src := newRegistry(t)
+	_, other := otherContent()
+	for changes := 1; ; changes++ {
+		m, dir := newMirror(t)
+		mustAdd(t, m, other, wants(three[:1], v1), mirrordir.Options{})
+		mustAdd(t, m, src, wants(three, v2), mirrordir.Options{})
+		pkg, err := src.ProviderPackage(t.Context(), alpha, v1, linux)
+		if err != nil {
+			t.Fatal(err)
+		}
+		policy := verify.Policy{Keys: pkg.Keys}
+		steps, died := dieAt(t, dir, changes, func(m *mirrordir.Mirror) error {
+			_, err := m.Add(t.Context(), src, wants(three[:1], v1), mirrordir.Options{Policy: policy})
+			return err
+		})
+		if !died {
+			if want := []string{"write index", "delete document", "write index", "delete record", "delete archive", "write archive", "write record", "write document", "write index"}; !slices.Equal(steps, want) {
+				t.Errorf("the steps are %q, want %q", steps, want)
+			}
+			return
+		}
+		at := fmt.Sprintf("after %d steps, the last %q", changes, steps[len(steps)-1])
+		if report := mustCheck(t, m, mirrordir.CheckOptions{}); !report.OK() {
+			t.Errorf("%s: %v", at, report.Problems)
+		}
+		want := 1
+		if slices.Contains(steps, "write archive") {
+			want = 0
+		}
+		reg.Reset()
+		if fetched := mustAdd(t, m, src, wants(three[:1], v1), mirrordir.Options{Policy: policy}); fetched != want {
+			t.Errorf("%s: Add fetches %d archives, want %d", at, fetched, want)
+		}
+		if report := mustCheck(t, m, mirrordir.CheckOptions{Policy: &policy}); !report.OK() || len(report.Notes) > 0 {
+			t.Errorf("%s: in the end %+v", at, report)
+		}
+	}
+}
