@@ -71,6 +71,12 @@ func TestTrust(t *testing.T) {
 			if _, statErr := os.Stat(path); (statErr == nil) != (test.want == nil) {
 				t.Errorf("the file: %v", statErr)
 			}
+			// What the document about the version rules out is not fetched.
+			ruledOut := slices.Contains([]string{"zero policy", "zero policy, none", "none", "pins", "lock of something else", "only a future scheme", "a future scheme, all allowed"}, name)
+			fetched := slices.ContainsFunc(web.asked(), func(url string) bool { return strings.HasSuffix(url, "alpha.zip") })
+			if fetched == ruledOut {
+				t.Errorf("asked for %q, want the archive among it: %v", web.asked(), !ruledOut)
+			}
 			switch want := test.want.(type) {
 			case nil:
 				if err != nil || report.Trust != test.trust || report.SignedBy != nil {
