@@ -8,7 +8,8 @@ import (
 )
 
 // ModuleConstraint is a condition on the version of a module, such as "~> 5.0". It allows
-// what the CLI would select. See [ProviderConstraint] for providers, which have other rules.
+// what the CLI would select. See [ProviderConstraint] for providers, which have other rules,
+// and [ModuleConstraint.LibraryMatcher] for the rule of other tools.
 //
 // Constraints are comparable with ==; equal ones have the same terms. The zero
 // ModuleConstraint states no condition, as where a configuration names no version: it allows
@@ -77,10 +78,12 @@ func (c ModuleConstraint) Matcher() func(Version) bool {
 	return c.matcher(func(v Version) bool { return err == nil && v == named })
 }
 
-// LibraryMatcher is like [ModuleConstraint.Matcher] by the rule of the library
-// hashicorp/go-version, which many tools use instead of the CLI's: a term with a prerelease,
-// such as ">= 1.0.0-beta", also allows prereleases of the same numbers, here 1.0.0-rc1. Both
-// rules agree about releases.
+// LibraryMatcher is like [ModuleConstraint.Matcher] with the rule of the library
+// hashicorp/go-version, which many tools use instead of the CLI's rule: a term with a
+// prerelease, such as ">= 1.0.0-beta", also allows prereleases of the same numbers, such as
+// 1.0.0-rc1. Both rules agree about releases.
+//
+// The rule is not a part of the constraint, because String, And and JSON would lose it.
 func (c ModuleConstraint) LibraryMatcher() func(Version) bool {
 	engine, err := goversion.NewConstraint(c.text)
 	return c.matcher(func(v Version) bool {

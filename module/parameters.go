@@ -3,6 +3,7 @@ package module
 import (
 	"encoding/hex"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -75,7 +76,7 @@ func refused(reason string) func(string) string { return func(string) string { r
 
 func (p *parser) setTag(value string) string {
 	p.Tag = value
-	if !isTag(value) {
+	if !ociTag.MatchString(value) {
 		return "the tag is not valid"
 	}
 	return ""
@@ -90,15 +91,8 @@ func (p *parser) setDigest(value string) string {
 	return ""
 }
 
-// isTag reports whether s is a tag by the OCI distribution specification.
-func isTag(s string) bool {
-	if s == "" || len(s) > 128 || s[0] == '.' || s[0] == '-' {
-		return false
-	}
-	return !strings.ContainsFunc(s, func(r rune) bool {
-		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._-", r)
-	})
-}
+// ociTag is a tag by the OCI distribution specification.
+var ociTag = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
 
 func (p *parser) setRef(value string) string {
 	p.Ref = value
