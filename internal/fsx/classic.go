@@ -24,11 +24,11 @@ type classicLock struct {
 
 // open opens and locks the file of this name; both results are nil if somebody else
 // has the lock.
-func (c *classic) open(at place, name string) (*Lock, error) {
-	if info, err := at.Stat(name); err == nil && c.has(info) {
+func (c *classic) open(root *os.Root, name string) (*Lock, error) {
+	if info, err := root.Stat(name); err == nil && c.has(info) {
 		return nil, nil
 	}
-	f, err := at.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o666)
+	f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func (c *classic) open(at place, name string) (*Lock, error) {
 		c.leave(l, f)
 		return nil, err
 	}
-	return &Lock{f, func() error { return c.leave(l, f) }, at, name}, nil
+	return &Lock{file: f, close: func() error { return c.leave(l, f) }, root: root, name: name}, nil
 }
 
 func (c *classic) find(info fs.FileInfo) *classicLock {

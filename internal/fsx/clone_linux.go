@@ -2,6 +2,7 @@ package fsx
 
 import (
 	"os"
+	"runtime"
 
 	"golang.org/x/sys/unix"
 )
@@ -9,22 +10,8 @@ import (
 // Clone makes dst, which is empty, share the content of src until either is written.
 // It fails where the file system, or the two of them, cannot.
 func Clone(dst, src *os.File) error {
-	to, err := dst.SyscallConn()
-	if err != nil {
-		return err
-	}
-	from, err := src.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var cloned error
-	outer := to.Control(func(dst uintptr) {
-		if err := from.Control(func(src uintptr) { cloned = unix.IoctlFileClone(int(dst), int(src)) }); err != nil {
-			cloned = err
-		}
-	})
-	if outer != nil {
-		return outer
-	}
-	return os.NewSyscallError("ficlone", cloned)
+	err := unix.IoctlFileClone(int(dst.Fd()), int(src.Fd()))
+	runtime.KeepAlive(dst)
+	runtime.KeepAlive(src)
+	return os.NewSyscallError("ficlone", err)
 }

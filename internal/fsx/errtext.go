@@ -6,24 +6,17 @@ import (
 	"os"
 )
 
-// noDirError says that a directory, in which something was to be made, does not exist.
-type noDirError struct {
-	dir string
-	err error // the system's
+// creating makes an error about dir of one about a name in it that the caller has not given.
+func creating(dir string, err error) error {
+	return &fs.PathError{Op: "create a file in", Path: dir, Err: cause(err)}
 }
 
-func (e *noDirError) Error() string { return "the directory " + e.dir + " does not exist" }
-func (e *noDirError) Unwrap() error { return e.err }
-
-// creating makes an error about dir of one about a name in it that nobody has asked for.
-func creating(dir string, err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, fs.ErrNotExist):
-		return &noDirError{dir, err}
+// at gives an error about a name in a root the path of the file.
+func at(path string, err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		e.Path = path
 	}
-	return &fs.PathError{Op: "write to the directory", Path: dir, Err: cause(err)}
+	return err
 }
 
 // replacing makes an error about target of one about two names.

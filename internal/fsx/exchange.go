@@ -5,16 +5,11 @@ package fsx
 import (
 	"os"
 	"path/filepath"
-
-	"golang.org/x/sys/unix"
 )
 
-// exchange makes two names change places at once. The error is errors.ErrUnsupported
-// where the file system cannot do that.
-func exchange(a, b string) error { return exchangeAt(unix.AT_FDCWD, a, unix.AT_FDCWD, b) }
-
-// exchangeIn is exchange for names in root.
-func exchangeIn(root *os.Root, a, b string) error {
+// exchange makes two names in root change places at once. The error is
+// errors.ErrUnsupported where the file system cannot do that.
+func exchange(root *os.Root, a, b string) error {
 	adir, err := root.Open(filepath.Dir(a))
 	if err != nil {
 		return err

@@ -7,6 +7,4 @@ import (
 	"os"
 )
 
-func exchange(a, b string) error { return errors.ErrUnsupported }
-
-func exchangeIn(root *os.Root, a, b string) error { return errors.ErrUnsupported }
+func exchange(root *os.Root, a, b string) error { return errors.ErrUnsupported }

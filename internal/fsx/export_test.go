@@ -16,4 +16,4 @@ func PutInInSteps(root *os.Root, made, target, private string) (replaced bool, e
 	return put(root, made, target, private, nil, unsupported)
 }
 
-func unsupported(string, string) error { return errors.ErrUnsupported }
+func unsupported(*os.Root, string, string) error { return errors.ErrUnsupported }

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 )
 
 // TempPrefix starts the name of every file that is not finished. The leading dot
@@ -38,11 +39,8 @@ func WriteFile(target string, data []byte, perm fs.FileMode) error {
 
 // replaceable refuses what a rename would destroy, or fail at, only after all
 // the work is done.
-func replaceable(in names, target string) error {
-	if target == "" || os.IsPathSeparator(target[len(target)-1]) {
-		return &fs.PathError{Op: "replace", Path: target, Err: fs.ErrInvalid}
-	}
-	info, err := in.Lstat(target)
+func replaceable(root *os.Root, target string) error {
+	info, err := root.Lstat(target)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -50,7 +48,7 @@ func replaceable(in names, target string) error {
 		return err
 	}
 	if t := info.Mode().Type(); t != 0 && t != fs.ModeSymlink {
-		return fmt.Errorf("replace %s: %w", target, ErrNotAFile)
+		return fmt.Errorf("replace %s: %w", filepath.Join(root.Name(), target), ErrNotAFile)
 	}
 	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"runtime"
 	"time"
 
 	"github.com/tofureg/tofureg/internal/fault"
@@ -21,25 +23,10 @@ import (
 type Lock struct {
 	file  *os.File
 	close func() error
-	at    place
+	root  *os.Root
 	name  string
+	path  string // empty if the caller has opened the root
 }
-
-// place is where the file of a lock is: the file system, or an *os.Root.
-type place interface {
-	OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error)
-	Stat(name string) (fs.FileInfo, error)
-	Remove(name string) error
-}
-
-// anywhere is the file system as a place. A link in the place of a lock is not followed.
-type anywhere struct{}
-
-func (anywhere) OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
-	return openNoLink(name, flag, perm)
-}
-func (anywhere) Stat(name string) (fs.FileInfo, error) { return os.Stat(name) }
-func (anywhere) Remove(name string) error              { return os.Remove(name) }
 
 // Pauses between two attempts. The kernel could wake us, but not when a context
 // ends.
@@ -52,29 +39,33 @@ const (
 // where that can mean that the file is just being removed.
 const mostDenied = 8
 
-// AcquireLock waits until it has the lock of the file at path, or ctx ends. The
-// file is made, with mode 0666 less the umask, if it is not there.
+// AcquireLock waits until it has the lock of the file at path, or ctx ends. It makes the
+// file, with mode 0666 less the umask, if it does not exist. A symbolic link does not lead
+// out of the directory of the file.
 //
-// The error is that of [fault.Ended], that of opening the file, which must not be a
-// symbolic link, or errors.ErrUnsupported where the system has no such locks.
+// The error is that of [fault.Ended], that of opening the file, or errors.ErrUnsupported
+// where the system has no such locks.
 func AcquireLock(ctx context.Context, path string) (*Lock, error) {
-	return acquire(ctx, anywhere{}, path)
+	root, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	l, err := AcquireLockIn(ctx, root, filepath.Base(path))
+	if err != nil {
+		root.Close()
+		return nil, at(path, err)
+	}
+	unlock := l.close
+	l.path, l.close = path, func() error { return errors.Join(unlock(), root.Close()) }
+	return l, nil
 }
 
 // AcquireLockIn is [AcquireLock] for a file in root, which must stay open as long as
-// the lock is held: a symbolic link does not lead out of it.
+// the lock is held.
 func AcquireLockIn(ctx context.Context, root *os.Root, name string) (*Lock, error) {
-	return acquire(ctx, root, name)
-}
-
-// TryLockIn is [AcquireLockIn] without waiting: the lock is nil if it is not to be
-// had at once.
-func TryLockIn(root *os.Root, name string) (*Lock, error) { return try(root, name) }
-
-func acquire(ctx context.Context, at place, name string) (*Lock, error) {
 	denied := 0
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
-		l, err := try(at, name)
+		l, err := TryLockIn(root, name)
 		if isDenied(err) && denied < mostDenied {
 			denied++
 			err = nil
@@ -94,15 +85,15 @@ func acquire(ctx context.Context, at place, name string) (*Lock, error) {
 	}
 }
 
-// try makes one attempt. Both results are nil if somebody else has the lock.
-func try(at place, name string) (*Lock, error) {
-	l, err := openLocked(at, name)
+// TryLockIn is [AcquireLockIn] without waiting: the lock is nil if another holder has it.
+func TryLockIn(root *os.Root, name string) (*Lock, error) {
+	l, err := openLocked(root, name)
 	if l == nil || err != nil {
 		return nil, err
 	}
 	// A holder may have removed the file after it was opened here; the lock of a
 	// file without a name excludes nobody.
-	if there, err := isIn(l.file, at, name); err != nil || !there {
+	if there, err := isAt(l.file, root.Stat, name); err != nil || !there {
 		l.close()
 		return nil, err
 	}
@@ -110,8 +101,8 @@ func try(at place, name string) (*Lock, error) {
 }
 
 // openOwn is openLocked where a lock belongs to the open file.
-func openOwn(at place, name string) (*Lock, error) {
-	f, err := at.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o666)
+func openOwn(root *os.Root, name string) (*Lock, error) {
+	f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o666)
 	if isInUse(err) {
 		return nil, nil
 	}
@@ -123,7 +114,7 @@ func openOwn(at place, name string) (*Lock, error) {
 		f.Close()
 		return nil, err
 	}
-	return &Lock{f, f.Close, at, name}, nil
+	return &Lock{file: f, close: f.Close, root: root, name: name}, nil
 }
 
 // Release gives up the lock and leaves the file.
@@ -135,11 +126,11 @@ func (l *Lock) Release() error { return l.close() }
 func (l *Lock) Remove() error {
 	if removesOpenFiles {
 		// Before the lock is given up, or it could be that of the next holder.
-		return errors.Join(l.at.Remove(l.name), l.close())
+		return errors.Join(l.root.Remove(l.name), l.close())
 	}
 	err := l.close()
-	if _, ok := l.at.(anywhere); ok { // a root removes what somebody has open
-		l.at.Remove(l.name)
+	if l.path != "" { // a root would remove it while it is open elsewhere
+		os.Remove(l.path)
 	}
 	return err
 }
@@ -153,28 +144,21 @@ func TryLock(f *os.File) (bool, error) { return control(f, tryLock) }
 
 // control calls a lock function with the descriptor of f.
 func control(f *os.File, lock func(fd uintptr) (bool, error)) (bool, error) {
-	conn, err := f.SyscallConn()
+	locked, err := lock(f.Fd())
+	runtime.KeepAlive(f)
 	if err != nil {
-		return false, err
-	}
-	var locked bool
-	var lockErr error
-	if err := conn.Control(func(fd uintptr) { locked, lockErr = lock(fd) }); err != nil {
-		return false, err
-	}
-	if lockErr != nil {
-		return false, &fs.PathError{Op: "lock", Path: f.Name(), Err: lockErr}
+		return false, &fs.PathError{Op: "lock", Path: f.Name(), Err: err}
 	}
 	return locked, nil
 }
 
-// isIn reports whether f is the file of that name.
-func isIn(f *os.File, at place, name string) (bool, error) {
+// isAt reports whether f is the file of this name.
+func isAt(f *os.File, stat func(name string) (fs.FileInfo, error), name string) (bool, error) {
 	open, err := f.Stat()
 	if err != nil {
 		return false, err
 	}
-	named, err := at.Stat(name)
+	named, err := stat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

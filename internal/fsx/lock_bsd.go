@@ -4,6 +4,7 @@ package fsx
 
 import (
 	"errors"
+	"os"
 	"syscall"
 )
 
@@ -13,7 +14,7 @@ const removesOpenFiles = true
 // process, whatever part of it asks.
 var perProcess = classic{lock: setLock}
 
-func openLocked(at place, name string) (*Lock, error) { return perProcess.open(at, name) }
+func openLocked(root *os.Root, name string) (*Lock, error) { return perProcess.open(root, name) }
 
 // tryLock takes a flock, which belongs to the open file.
 func tryLock(fd uintptr) (bool, error) {

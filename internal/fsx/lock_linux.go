@@ -2,6 +2,7 @@ package fsx
 
 import (
 	"errors"
+	"os"
 	"syscall"
 )
 
@@ -13,7 +14,7 @@ const removesOpenFiles = true
 // kinds excludes the other.
 const fcntlOFDSetLock = 37
 
-func openLocked(at place, name string) (*Lock, error) { return openOwn(at, name) }
+func openLocked(root *os.Root, name string) (*Lock, error) { return openOwn(root, name) }
 
 func tryLock(fd uintptr) (bool, error) { return setLock(fd, fcntlOFDSetLock) }
 

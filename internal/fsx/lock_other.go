@@ -2,10 +2,13 @@
 
 package fsx
 
-import "errors"
+import (
+	"errors"
+	"os"
+)
 
 const removesOpenFiles = false
 
-func openLocked(at place, name string) (*Lock, error) { return openOwn(at, name) }
+func openLocked(root *os.Root, name string) (*Lock, error) { return openOwn(root, name) }
 
 func tryLock(uintptr) (bool, error) { return false, errors.ErrUnsupported }

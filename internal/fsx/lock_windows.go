@@ -2,6 +2,7 @@ package fsx
 
 import (
 	"errors"
+	"os"
 
 	"golang.org/x/sys/windows"
 )
@@ -9,7 +10,7 @@ import (
 // Windows has this as well, but not on all of its file systems.
 const removesOpenFiles = false
 
-func openLocked(at place, name string) (*Lock, error) { return openOwn(at, name) }
+func openLocked(root *os.Root, name string) (*Lock, error) { return openOwn(root, name) }
 
 func tryLock(fd uintptr) (bool, error) {
 	// Locks are mandatory here: one on a byte that no file reaches keeps nobody

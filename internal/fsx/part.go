@@ -1,6 +1,7 @@
 package fsx
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"math/rand/v2"
@@ -23,16 +24,11 @@ const partTries = 100
 // so that [SweepParts] tells it from those that dead processes have left behind.
 type Part struct {
 	*os.File
-	in     places
-	name   string // in that
-	target string
+	root   *os.Root
+	owned  bool // root is to be closed with the part
+	name   string
+	target string // in root; empty for a part of CreatePartIn
 	done   bool
-}
-
-// places is where a part is: the file system, or an *os.Root.
-type places interface {
-	place
-	names
 }
 
 // CreatePart opens a new file beside target for writing and reading. It has the mode
@@ -43,44 +39,51 @@ type places interface {
 // ErrNotAFile. Where target is a symbolic link, Commit replaces the link, not
 // what it points to.
 func CreatePart(target string, perm fs.FileMode) (*Part, error) {
-	if err := replaceable(anywhere{}, target); err != nil {
+	dir, name := filepath.Split(target)
+	if name == "" {
+		return nil, &fs.PathError{Op: "replace", Path: target, Err: fs.ErrInvalid}
+	}
+	root, err := os.OpenRoot(cmp.Or(dir, "."))
+	if err != nil {
+		return nil, creating(filepath.Dir(target), err)
+	}
+	var p *Part
+	if err = replaceable(root, name); err == nil {
+		p, err = CreatePartIn(root, ".", perm)
+	}
+	if err != nil {
+		root.Close()
 		return nil, err
 	}
-	p, err := createPart(anywhere{}, filepath.Dir(target), perm)
-	if p != nil {
-		p.target = target
-	}
-	return p, err
+	p.owned, p.target = true, name
+	return p, nil
 }
 
 // CreatePartIn opens a new file in a directory of root, which must stay open until the Part
 // is discarded. [Part.PublishAs] gives it a name in root.
 func CreatePartIn(root *os.Root, dir string, perm fs.FileMode) (*Part, error) {
-	return createPart(root, dir, perm)
-}
-
-func createPart(in places, dir string, perm fs.FileMode) (*Part, error) {
+	shown := filepath.Join(root.Name(), dir)
 	for range partTries {
 		name := filepath.Join(dir, partName())
-		f, err := in.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, perm)
+		f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, perm)
 		if errors.Is(err, fs.ErrExist) {
 			continue
 		}
 		if err != nil {
-			return nil, creating(dir, err)
+			return nil, creating(shown, err)
 		}
-		p := &Part{File: f, in: in, name: name}
-		if locked, err := TryLock(f); err != nil {
+		p := &Part{File: f, root: root, name: name}
+		locked, err := TryLock(f)
+		if err != nil {
 			return p, nil // no locks here
-		} else if locked {
-			// It had no lock for a moment, in which somebody may have removed it.
-			if there, err := isIn(f, in, name); err == nil && there {
-				return p, nil
-			}
+		}
+		// It had no lock for a moment, in which another process may have removed it.
+		if there, err := isAt(f, root.Stat, name); locked && err == nil && there {
+			return p, nil
 		}
 		p.Discard()
 	}
-	return nil, &fs.PathError{Op: "create a temporary file in", Path: dir, Err: fs.ErrExist}
+	return nil, creating(shown, fs.ErrExist)
 }
 
 // Commit syncs the file, puts it in the place of the target and syncs the directory.
@@ -98,7 +101,7 @@ func (p *Part) Commit() error {
 	if err := p.rename(); err != nil {
 		return err
 	}
-	return SyncDir(filepath.Dir(p.target))
+	return SyncDirIn(p.root, ".")
 }
 
 // Publish is Commit without syncing: after a power failure the target may hold anything.
@@ -117,53 +120,54 @@ func (p *Part) PublishAs(target string) error {
 	if p.done {
 		return fs.ErrClosed
 	}
-	if err := replaceable(p.in, target); err != nil {
+	return p.move(target)
+}
+
+// move gives the file the name target.
+func (p *Part) move(target string) error {
+	if err := replaceable(p.root, target); err != nil {
 		return err
 	}
-	if err := retryChange(func() error { return p.in.Rename(p.name, target) }); err != nil {
-		return replacing(target, err)
+	if err := retryChange(func() error { return p.root.Rename(p.name, target) }); err != nil {
+		return replacing(filepath.Join(p.root.Name(), target), err)
 	}
 	p.done = true
 	return nil
 }
 
+// rename gives the file the name of its target and closes it.
 func (p *Part) rename() error {
-	if err := replaceable(p.in, p.target); err != nil {
-		return err
-	}
 	if !removesOpenFiles {
-		// Only what is closed can be renamed. That ends the lock, but nobody sweeps
-		// what has been written to a moment ago.
+		// Only a closed file can be renamed. Closing ends the lock, but no process sweeps
+		// what was written to a moment ago.
 		now := time.Now()
-		_ = os.Chtimes(p.Name(), now, now)
+		_ = p.root.Chtimes(p.name, now, now)
 		if err := p.Close(); err != nil {
 			return err
 		}
 	}
-	if err := retryChange(func() error { return os.Rename(p.Name(), p.target) }); err != nil {
-		return replacing(p.target, err)
+	err := p.move(p.target)
+	if err == nil && removesOpenFiles {
+		err = p.Close()
 	}
-	p.done = true
-	if removesOpenFiles {
-		return p.Close()
-	}
-	return nil
+	return err
 }
 
 // Discard closes the file, and removes it unless it has got its name.
 func (p *Part) Discard() {
-	if p.done {
-		p.Close()
-		return
-	}
-	p.done = true
-	if removesOpenFiles {
-		p.in.Remove(p.name) // while it is locked
-		p.Close()
-		return
+	if !p.done {
+		p.done = true
+		if removesOpenFiles {
+			p.root.Remove(p.name) // while it is locked
+		} else {
+			p.Close()
+			retryChange(func() error { return p.root.Remove(p.name) })
+		}
 	}
 	p.Close()
-	retryChange(func() error { return p.in.Remove(p.name) })
+	if p.owned {
+		p.root.Close()
+	}
 }
 
 // partName returns a name that nobody can plant: the generator is seeded by the system.

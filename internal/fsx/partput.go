@@ -20,35 +20,29 @@ func (d *PartDir) Put(made, target string, may func(fs.FileInfo) error) error {
 	return d.put(made, target, may, exchange)
 }
 
-func (d *PartDir) put(made, target string, may func(fs.FileInfo) error, exchange func(a, b string) error) error {
-	_, err := put(anywhere{}, made, target, d.path, may, exchange)
-	return err
+func (d *PartDir) put(made, target string, may func(fs.FileInfo) error, exchange exchanger) error {
+	_, err := put(d.root, filepath.Join(d.name, filepath.Base(made)), filepath.Base(target), d.name, may, exchange)
+	return at(target, err)
 }
 
 // PutIn is [PartDir.Put] for names in root: private is the directory that made is in, and
 // what had the name target before goes into it, under whatever name. It reports whether
 // there was anything.
 func PutIn(root *os.Root, made, target, private string) (replaced bool, err error) {
-	return put(root, made, target, private, nil, func(a, b string) error { return exchangeIn(root, a, b) })
+	return put(root, made, target, private, nil, exchange)
 }
 
-// names is where something is put: the file system, or an *os.Root.
-type names interface {
-	Rename(from, to string) error
-	Lstat(name string) (fs.FileInfo, error)
-}
+// An exchanger is exchange, or a replacement in tests.
+type exchanger func(in *os.Root, a, b string) error
 
-func (anywhere) Rename(from, to string) error           { return os.Rename(from, to) }
-func (anywhere) Lstat(name string) (fs.FileInfo, error) { return os.Lstat(name) }
-
-func put(in names, made, target, private string, may func(fs.FileInfo) error, exchange func(a, b string) error) (replaced bool, err error) {
+func put(in *os.Root, made, target, private string, may func(fs.FileInfo) error, exchange exchanger) (replaced bool, err error) {
 	for i := range partTries {
-		switch err = exchange(made, target); {
+		switch err = exchange(in, made, target); {
 		case err == nil:
 			if err = refused(in, made, may); err == nil {
 				return true, nil
 			}
-			back := exchange(made, target)
+			back := exchange(in, made, target)
 			if errors.Is(back, fs.ErrNotExist) {
 				_, back = settle(in, made, target)
 			}
@@ -72,7 +66,7 @@ func put(in names, made, target, private string, may func(fs.FileInfo) error, ex
 }
 
 // refused asks may about what had the name of the target and has the name old now.
-func refused(in names, old string, may func(fs.FileInfo) error) error {
+func refused(in *os.Root, old string, may func(fs.FileInfo) error) error {
 	if may == nil {
 		return nil
 	}
@@ -85,7 +79,7 @@ func refused(in names, old string, may func(fs.FileInfo) error) error {
 
 // swap is an exchange in two steps. It reports whether it has moved anything away, and
 // whether somebody else was there between the two and it is worth another try.
-func swap(in names, made, target, old string, may func(fs.FileInfo) error) (moved, again bool, err error) {
+func swap(in *os.Root, made, target, old string, may func(fs.FileInfo) error) (moved, again bool, err error) {
 	err = retryChange(func() error { return in.Rename(target, old) })
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, false, err
@@ -107,7 +101,7 @@ func swap(in names, made, target, old string, may func(fs.FileInfo) error) (move
 
 // settle gives made a name that nothing has. It reports whether the error is that somebody
 // has come before.
-func settle(in names, made, target string) (taken bool, err error) {
+func settle(in *os.Root, made, target string) (taken bool, err error) {
 	retryChange(func() error {
 		err = in.Rename(made, target)
 		if taken = err != nil && isTaken(in, target, err); taken {
@@ -119,7 +113,7 @@ func settle(in names, made, target string) (taken bool, err error) {
 }
 
 // isTaken reports whether a rename to the path has failed since something is, or was, there.
-func isTaken(in names, path string, err error) bool {
+func isTaken(in *os.Root, path string, err error) bool {
 	_, there := in.Lstat(path)
 	return errors.Is(err, fs.ErrExist) || there == nil
 }
