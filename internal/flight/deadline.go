@@ -2,7 +2,6 @@ package flight
 
 import (
 	"context"
-	"errors"
 	"time"
 )
 
@@ -13,8 +12,7 @@ import (
 // context it is the one that it has.
 //
 // Work that cannot have a result before its deadline may fail early, with an error that
-// wraps context.DeadlineExceeded. A caller that came too late to be considered then has
-// it run again.
+// wraps context.DeadlineExceeded.
 func Deadline(ctx context.Context) (at time.Time, ok bool) {
 	at, ok = ctx.Deadline()
 	if latest, shared := ctx.Value(deadlineKey{}).(func() time.Time); shared {
@@ -33,21 +31,9 @@ func (g *Group[K, V]) withDeadline(ctx context.Context, c *call[V]) context.Cont
 	return context.WithValue(ctx, deadlineKey{}, func() time.Time {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		c.told = c.latest
 		if c.patient > 0 {
-			c.told = time.Time{}
+			return time.Time{}
 		}
-		return c.told
+		return c.latest
 	})
-}
-
-// hasty reports whether c failed for a deadline that comes before that of ctx.
-func (g *Group[K, V]) hasty(ctx context.Context, c *call[V]) bool {
-	if c == nil || ctx.Err() != nil || !errors.Is(c.err, context.DeadlineExceeded) {
-		return false
-	}
-	own, ok := Deadline(ctx)
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return !c.told.IsZero() && (!ok || own.After(c.told))
 }

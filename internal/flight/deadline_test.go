@@ -2,10 +2,7 @@ package flight_test
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -80,61 +77,6 @@ func TestPatientCallerLeaves(t *testing.T) {
 			t.Errorf("bounded: %v, %v", bounded, err)
 		}
 	})
-}
-
-// A caller that came when the work had already given up for the deadline of another has
-// it run again; what fails for any other reason is not.
-func TestLateCaller(t *testing.T) {
-	t.Parallel()
-	gaveUp := fmt.Errorf("it comes too early: %w", context.DeadlineExceeded)
-	other := errors.New("another reason")
-	for _, test := range []struct {
-		fails error
-		asks  bool          // for the deadline
-		late  time.Duration // deadline of the late caller; 0: none
-		runs  int32
-		want  error
-	}{
-		{gaveUp, true, 0, 2, nil},
-		{gaveUp, true, 3 * time.Hour, 2, nil},
-		{gaveUp, true, time.Hour, 1, gaveUp},
-		{gaveUp, false, 0, 1, gaveUp},
-		{other, true, 0, 1, other},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			var g flight.Group[string, string]
-			var runs atomic.Int32
-			work := func(ctx context.Context) (string, error) {
-				if runs.Add(1) > 1 {
-					return "done", nil
-				}
-				if test.asks {
-					flight.Deadline(ctx)
-				}
-				time.Sleep(time.Minute)
-				return "", test.fails
-			}
-			early, cancel := context.WithTimeout(t.Context(), 2*time.Hour)
-			defer cancel()
-			go func() {
-				if _, err := g.Do(early, "a", nil, work); err != test.fails {
-					t.Errorf("the early caller: %v", err)
-				}
-			}()
-			synctest.Wait()
-			ctx := t.Context()
-			if test.late != 0 {
-				var cancel context.CancelFunc
-				ctx, cancel = context.WithTimeout(ctx, test.late)
-				defer cancel()
-			}
-			v, err := g.Do(ctx, "a", nil, work)
-			if err != test.want || (err == nil) != (v == "done") || runs.Load() != test.runs {
-				t.Errorf("%+v: %q, %v after %d runs", test, v, err, runs.Load())
-			}
-			synctest.Wait()
-		})
-	}
 }
 
 // Work within work knows how long somebody waits for the outer one.

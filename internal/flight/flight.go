@@ -37,7 +37,6 @@ type call[V any] struct {
 	joined  int // callers that ever came
 
 	latest time.Time // deadline of all that came
-	told   time.Time // deadline that the work was told last; zero: that there is none
 
 	value V
 	err   error
@@ -85,18 +84,9 @@ func (e *PanicError) Unwrap() error {
 //
 // If fn panics, every caller that waits panics with a *PanicError.
 func (g *Group[K, V]) Do(ctx context.Context, key K, clone func(V) V, fn func(context.Context) (V, error)) (V, error) {
-	value, c, err := g.do(ctx, key, clone, fn)
-	if err != nil && g.hasty(ctx, c) {
-		value, _, err = g.do(ctx, key, clone, fn)
-	}
-	return value, err
-}
-
-// do is Do, and returns the run too, if there was one.
-func (g *Group[K, V]) do(ctx context.Context, key K, clone func(V) V, fn func(context.Context) (V, error)) (V, *call[V], error) {
 	var zero V
 	if ctx.Err() != nil {
-		return zero, nil, fault.Ended(ctx)
+		return zero, fault.Ended(ctx)
 	}
 	deadline, _ := Deadline(ctx) // zero: none
 	c := g.join(ctx, deadline, key, fn)
@@ -104,18 +94,18 @@ func (g *Group[K, V]) do(ctx context.Context, key K, clone func(V) V, fn func(co
 	case <-c.done:
 	case <-ctx.Done():
 		if g.leave(deadline, key, c) {
-			return zero, nil, fault.Ended(ctx)
+			return zero, fault.Ended(ctx)
 		}
 	}
 	switch {
 	case c.fault != nil:
 		panic(c.fault)
 	case c.err != nil:
-		return zero, c, c.err
+		return zero, c.err
 	case clone != nil && c.joined > 1:
-		return clone(c.value), c, nil
+		return clone(c.value), nil
 	}
-	return c.value, c, nil
+	return c.value, nil
 }
 
 // join enters the run that is under way for key, or begins one.
