@@ -21,10 +21,7 @@ func ParsePlatform(s string) (Platform, error) {
 	if !ok {
 		return Platform{}, refuse(kindPlatform, s, "it must be OS_ARCH, such as linux_amd64")
 	}
-	if reason := checkPlatform(os, arch); reason != "" {
-		return Platform{}, refuse(kindPlatform, s, reason)
-	}
-	return Platform{intern(os), intern(arch)}, nil
+	return NewPlatform(os, arch)
 }
 
 // MustParsePlatform is like [ParsePlatform] but panics on an error. It is for platforms that
@@ -44,10 +41,10 @@ func NewPlatform(os, arch string) (Platform, error) {
 func CurrentPlatform() Platform { return Platform{runtime.GOOS, runtime.GOARCH} }
 
 func checkPlatform(os, arch string) string {
-	if !isWord(os) {
+	switch {
+	case !isWord(os):
 		return "the operating system must be 1 to 32 ASCII letters and digits"
-	}
-	if !isWord(arch) {
+	case !isWord(arch):
 		return "the architecture must be 1 to 32 ASCII letters and digits"
 	}
 	return ""
@@ -67,38 +64,16 @@ func isWord(s string) bool {
 	return true
 }
 
-// intern returns a constant for the words that make up nearly all platforms, so that lists
-// of thousands of versions do not keep as many copies of them in memory.
+// words make up nearly all platforms.
+var words = [...]string{"linux", "amd64", "arm64", "darwin", "windows", "386", "arm", "freebsd", "openbsd", "netbsd", "solaris", "ppc64le", "s390x", "riscv64"}
+
+// intern returns a constant for such a word, so that lists of thousands of versions do not
+// keep as many copies of it in memory.
 func intern(s string) string {
-	switch s {
-	case "linux":
-		return "linux"
-	case "darwin":
-		return "darwin"
-	case "windows":
-		return "windows"
-	case "freebsd":
-		return "freebsd"
-	case "openbsd":
-		return "openbsd"
-	case "netbsd":
-		return "netbsd"
-	case "solaris":
-		return "solaris"
-	case "amd64":
-		return "amd64"
-	case "arm64":
-		return "arm64"
-	case "386":
-		return "386"
-	case "arm":
-		return "arm"
-	case "ppc64le":
-		return "ppc64le"
-	case "s390x":
-		return "s390x"
-	case "riscv64":
-		return "riscv64"
+	for _, w := range words {
+		if w == s {
+			return w
+		}
 	}
 	return s
 }

@@ -148,39 +148,35 @@ func canonicalProvider(s string) (string, error) {
 	return b.String(), nil
 }
 
-// operators has the engine's operators in canonical order for terms with the same version.
-var operators = [...]constraints.SelectionOp{
-	constraints.OpGreaterThan,
-	constraints.OpGreaterThanOrEqual,
-	constraints.OpEqual,
-	constraints.OpGreaterThanOrEqualPatchOnly,
-	constraints.OpGreaterThanOrEqualMinorOnly,
-	constraints.OpLessThanOrEqual,
-	constraints.OpLessThan,
-	constraints.OpNotEqual,
+// operators has the engine's operators in canonical order for terms with the same version,
+// and how they are written.
+var operators = [...]struct {
+	op   constraints.SelectionOp
+	text string
+}{
+	{constraints.OpGreaterThan, "> "},
+	{constraints.OpGreaterThanOrEqual, ">= "},
+	{constraints.OpEqual, ""},
+	{constraints.OpGreaterThanOrEqualPatchOnly, "~> "},
+	{constraints.OpGreaterThanOrEqualMinorOnly, "~> "},
+	{constraints.OpLessThanOrEqual, "<= "},
+	{constraints.OpLessThan, "< "},
+	{constraints.OpNotEqual, "!= "},
 }
 
-func operatorText(op constraints.SelectionOp) string {
-	switch op {
-	case constraints.OpGreaterThan:
-		return "> "
-	case constraints.OpGreaterThanOrEqual:
-		return ">= "
-	case constraints.OpGreaterThanOrEqualPatchOnly, constraints.OpGreaterThanOrEqualMinorOnly:
-		return "~> "
-	case constraints.OpLessThanOrEqual:
-		return "<= "
-	case constraints.OpLessThan:
-		return "< "
-	case constraints.OpNotEqual:
-		return "!= "
+// rank returns the index of the operator of a term.
+func rank(term constraints.SelectionSpec) int {
+	for i, o := range operators {
+		if o.op == term.Operator {
+			return i
+		}
 	}
-	return ""
+	return 0 // the parser knows no other operator
 }
 
 func writeTerm(b *strings.Builder, term constraints.SelectionSpec) {
 	v := term.Boundary
-	b.WriteString(operatorText(term.Operator))
+	b.WriteString(operators[rank(term)].text)
 	fmt.Fprintf(b, "%d.%d", v.Major.Num, v.Minor.Num)
 	// The number of numbers is what tells the two kinds of ~> apart.
 	if term.Operator != constraints.OpGreaterThanOrEqualMinorOnly {
@@ -200,13 +196,8 @@ func compareTerms(a, b constraints.SelectionSpec) int {
 	x, y := boundary(a), boundary(b)
 	switch {
 	case x == y:
-		return slices.Index(operators[:], a.Operator) - slices.Index(operators[:], b.Operator)
-	case x.Same(y):
-		if x.Metadata.LessThan(y.Metadata) {
-			return -1
-		}
-		return +1
-	case x.LessThan(y):
+		return rank(a) - rank(b)
+	case x.LessThan(y), x.Same(y) && x.Metadata.LessThan(y.Metadata):
 		return -1
 	}
 	return +1
