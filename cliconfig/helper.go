@@ -52,12 +52,8 @@ func (l *loader) findHelper() {
 	}
 	h := l.set.helpers[0]
 	if h.path = l.sys.findHelper(h.name); h.path == "" {
-		why := " is in none of the plugin directories"
-		if h.name != strings.ToLower(h.name) {
-			why = " is only found under a label in lower case"
-		}
 		l.problems.add(&Problem{Place: h.place, Warning: true,
-			Message: "the credentials helper is ignored, because its program " + shown(helperPrefix+h.name) + why})
+			Message: "the credentials helper is ignored, because its program " + shown(helperPrefix+h.name) + " is in none of the plugin directories"})
 		return
 	}
 	l.set.helper = h

@@ -1,6 +1,7 @@
 package cliconfig
 
 import (
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -122,48 +123,14 @@ func digit(r rune) bool {
 	return '0' <= r && r <= '9' || r >= utf8.RuneSelf && unicode.IsDigit(r)
 }
 
+var numberPattern = regexp.MustCompile(`^(-?0[xX][0-9a-fA-F]+|(-?[0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?)`)
+
 // numberEnd returns the end of the number at i, which is i if there is none. One that runs
 // into a word is none: the library splits them, in ways that nobody can mean.
 func (s *scanner) numberEnd(i int) int {
-	end := s.digitsEnd(i)
+	end := i + len(numberPattern.FindString(s.src[i:]))
 	if r, _ := utf8.DecodeRuneInString(s.src[end:]); end > i && letter(r) {
 		return i
-	}
-	return end
-}
-
-// digitsEnd returns the end of the number at i, whatever follows it.
-func (s *scanner) digitsEnd(i int) int {
-	start := i
-	if i < len(s.src) && s.src[i] == '-' {
-		i++
-	}
-	if rest := s.src[i:]; strings.HasPrefix(rest, "0x") || strings.HasPrefix(rest, "0X") {
-		if end := span(s.src, i+2, "0123456789abcdefABCDEF"); end > i+2 {
-			return end
-		}
-	}
-	const digits = "0123456789"
-	end := span(s.src, i, digits)
-	whole := end > i
-	if strings.HasPrefix(s.src[end:], ".") && (whole || i == start) {
-		fraction := span(s.src, end+1, digits)
-		if !whole && fraction == end+1 {
-			return start
-		}
-		end, whole = fraction, true
-	}
-	if !whole {
-		return start
-	}
-	if end < len(s.src) && s.src[end]|0x20 == 'e' {
-		exponent := end + 1
-		if exponent < len(s.src) && (s.src[exponent] == '+' || s.src[exponent] == '-') {
-			exponent++
-		}
-		if last := span(s.src, exponent, digits); last > exponent {
-			end = last
-		}
 	}
 	return end
 }

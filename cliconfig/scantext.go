@@ -3,7 +3,6 @@ package cliconfig
 import (
 	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
 // quoted reads the text in double quotes at the current position. Within ${ and }
@@ -22,15 +21,20 @@ func (s *scanner) quoted() (string, error) {
 		case c == '\n' && braces == 0:
 			return "", wrong(start, "the text is not closed in its line")
 		case c == '\\':
-			content, size := unescape(s.src[s.pos:])
-			if size == 0 {
+			r, multibyte, tail, err := strconv.UnquoteChar(s.src[s.pos:], '"')
+			if err != nil {
 				return "", wrong(s.pos, `invalid escape sequence in a text; a literal backslash is written \\`)
 			}
-			if braces > 0 {
-				content = s.src[s.pos : s.pos+size]
+			end := len(s.src) - len(tail)
+			switch {
+			case braces > 0:
+				b.WriteString(s.src[s.pos:end])
+			case multibyte:
+				b.WriteRune(r)
+			default:
+				b.WriteByte(byte(r))
 			}
-			b.WriteString(content)
-			s.pos += size
+			s.pos = end
 			continue
 		case braces == 0 && strings.HasPrefix(s.src[s.pos:], "${"):
 			b.WriteByte(c)
@@ -45,39 +49,6 @@ func (s *scanner) quoted() (string, error) {
 		s.pos++
 	}
 	return "", wrong(start, "the text is not closed")
-}
-
-// unescape returns what the escape sequence at the start of s stands for, and its
-// length, 0 if it is invalid.
-func unescape(s string) (content string, size int) {
-	if len(s) < 2 {
-		return "", 0
-	}
-	if i := strings.IndexByte(`abfnrtv\"`, s[1]); i >= 0 {
-		return "\a\b\f\n\r\t\v\\\""[i : i+1], 2
-	}
-	first, digits, base := 2, 0, 16
-	switch c := s[1]; {
-	case c == 'x':
-		digits = 2
-	case c == 'u':
-		digits = 4
-	case c == 'U':
-		digits = 8
-	case '0' <= c && c <= '7':
-		first, digits, base = 1, 3, 8
-	}
-	if digits == 0 || len(s) < first+digits || strings.IndexByte("+-_", s[first]) >= 0 {
-		return "", 0
-	}
-	n, err := strconv.ParseUint(s[first:first+digits], base, 32)
-	switch {
-	case err != nil, n > utf8.MaxRune, base == 8 && n > 255:
-		return "", 0
-	case digits <= 3:
-		return string([]byte{byte(n)}), first + digits
-	}
-	return string(rune(n)), first + digits
 }
 
 // heredoc reads the text from << at the current position to the line with its marker.

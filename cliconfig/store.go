@@ -54,28 +54,24 @@ type store struct {
 var errOtherHost = errors.New("the store is for another host")
 
 func (s *store) Save(ctx context.Context, host hostname, token auth.Token) error {
-	if host != s.host {
-		return errOtherHost
-	}
-	err := s.Store.Save(ctx, host, token)
-	if err == nil && s.file != "" {
-		s.tokens.mu.Lock()
-		defer s.tokens.mu.Unlock()
-		s.tokens.blocks[host] = &credential{token: token, place: Place{File: s.file}}
-	}
-	s.tokens.Invalidate(host)
-	return err
+	block := &credential{token: token, place: Place{File: s.file}}
+	return s.change(host, block, func() error { return s.Store.Save(ctx, host, token) })
 }
 
 func (s *store) Forget(ctx context.Context, host hostname) error {
+	return s.change(host, nil, func() error { return s.Store.Forget(ctx, host) })
+}
+
+// change calls do. If the store is a file, block is what it then has for host.
+func (s *store) change(host hostname, block *credential, do func() error) error {
 	if host != s.host {
 		return errOtherHost
 	}
-	err := s.Store.Forget(ctx, host)
+	err := do()
 	if err == nil && s.file != "" {
 		s.tokens.mu.Lock()
 		defer s.tokens.mu.Unlock()
-		delete(s.tokens.blocks, host)
+		s.tokens.blocks[host] = block
 	}
 	s.tokens.Invalidate(host)
 	return err

@@ -206,23 +206,15 @@ func (s System) list(dir string, keep func(name string) bool) ([]string, error) 
 	if !ok {
 		return nil, &fs.PathError{Op: "list", Path: dir, Err: errors.New("not a directory")}
 	}
+	entries, err := d.ReadDir(-1)
 	var names []string
-	for {
-		entries, err := d.ReadDir(256)
-		for _, e := range entries {
-			if keep(e.Name()) {
-				names = append(names, e.Name())
-			}
-		}
-		switch {
-		case len(names) > MaxFiles:
-			return nil, fmt.Errorf("%w: more than %d files", ErrTooLarge, MaxFiles)
-		case errors.Is(err, io.EOF):
-			return names, nil
-		case err != nil:
-			return nil, err
-		case len(entries) == 0:
-			return names, nil
+	for _, e := range entries {
+		if keep(e.Name()) {
+			names = append(names, e.Name())
 		}
 	}
+	if len(names) > MaxFiles {
+		return nil, fmt.Errorf("%w: more than %d files", ErrTooLarge, MaxFiles)
+	}
+	return names, err
 }

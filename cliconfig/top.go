@@ -1,22 +1,11 @@
 package cliconfig
 
-// settingNames are the settings at the top of a file. Those with false are read by the
-// CLI, or by other versions of it, and mean nothing here.
-var settingNames = map[string]bool{
-	"credentials":        true,
-	"credentials_helper": true,
-	"host":               true,
-	"plugin_cache_dir":   true,
-	"plugin_cache_may_break_dependency_lock_file": true,
-	"provider_installation":                       true,
-	"registry_protocols":                          true,
-	"providers":                                   false,
-	"provisioners":                                false,
-	"disable_checkpoint":                          false,
-	"disable_checkpoint_signature":                false,
-	"oci_credentials":                             false,
-	"oci_credentials_helper":                      false,
-	"oci_default_credentials":                     true,
+import "slices"
+
+// otherSettings are read by the CLI, or by other versions of it, and mean nothing here.
+var otherSettings = []string{
+	"providers", "provisioners", "disable_checkpoint", "disable_checkpoint_signature",
+	"oci_credentials", "oci_credentials_helper",
 }
 
 // top reads the items of a file.
@@ -42,23 +31,10 @@ func (r *fileReader) top(items []item) {
 			r.pluginCacheDir(it)
 		case it.is("plugin_cache_may_break_dependency_lock_file"):
 			r.mayBreakLock(it)
-		default:
-			r.unknown(it)
+		case !slices.ContainsFunc(otherSettings, it.is):
+			r.warn(it.at(), "unknown setting %s is ignored", shown(it.name()))
 		}
 	}
-}
-
-// unknown warns of a setting that means nothing to the CLI either.
-func (r *fileReader) unknown(it item) {
-	if _, known := settingNames[it.name()]; known {
-		return
-	}
-	for known := range settingNames {
-		if it.is(known) && !settingNames[known] {
-			return
-		}
-	}
-	r.warn(it.at(), "unknown setting %s is ignored", shown(it.name()))
 }
 
 // labelled calls read with each block of a setting whose blocks have a label, be it
