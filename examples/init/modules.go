@@ -1,0 +1,244 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/module"
+)
+
+// manifestName is where the CLI looks for the modules of a configuration.
+const manifestName = ".terraform/modules/modules.json"
+
+// maxModules bounds the modules of a tree, and maxDepth the calls from the root to one.
+const (
+	maxModules = 10_000
+	maxDepth   = 50
+)
+
+// A record is the entry of a module in the manifest.
+type record struct {
+	Key     string // names of the calls, joined by dots
+	Source  string
+	Version string `json:",omitempty"`
+	Dir     string // relative to the directory of the configuration
+}
+
+// A tree is all modules of a configuration.
+type tree struct {
+	*initialiser
+	source *source
+	before map[string]record // of an earlier run
+	group  *errgroup.Group
+
+	mu        sync.Mutex
+	records   []record
+	installed []record // those of records that were fetched
+	required  map[addrs.Provider]addrs.ProviderConstraint
+}
+
+// modules installs the modules of the configuration and writes the manifest.
+func (in *initialiser) modules(ctx context.Context) (*tree, error) {
+	root, err := os.OpenRoot(in.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	t := &tree{initialiser: in, source: &source{root, in.terraform}, required: map[addrs.Provider]addrs.ProviderConstraint{}}
+	if err := t.load(root); err != nil {
+		return nil, err
+	}
+	t.group, ctx = errgroup.WithContext(ctx)
+	t.group.Go(func() error { return t.visit(ctx, location{record: record{Dir: "."}}) })
+	if err := t.group.Wait(); err != nil {
+		return nil, err
+	}
+	byKey := func(a, b record) int { return strings.Compare(a.Key, b.Key) }
+	slices.SortFunc(t.records, byKey)
+	slices.SortFunc(t.installed, byKey)
+	if len(t.records) == 1 {
+		return t, nil // the CLI writes no manifest without module blocks
+	}
+	data, err := json.Marshal(map[string][]record{"Modules": t.records})
+	if err == nil {
+		err = root.MkdirAll(path.Dir(manifestName), 0o755)
+	}
+	if err == nil {
+		err = root.WriteFile(manifestName, data, 0o644)
+	}
+	return t, err
+}
+
+// load reads the manifest of an earlier run.
+func (t *tree) load(root *os.Root) error {
+	data, err := root.ReadFile(manifestName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var manifest struct{ Modules []record }
+	if err := json.Unmarshal(data, &manifest); err != nil {
+		return &ConfigError{manifestName, err.Error() + "; remove the file to install the modules again"}
+	}
+	t.before = map[string]record{}
+	for _, r := range manifest.Modules {
+		t.before[r.Key] = r
+	}
+	return nil
+}
+
+// A location is where a module is in the tree.
+type location struct {
+	record
+	pkg   string   // directory of the package that the module is in; empty for the configuration's own
+	dirs  []string // from the root to this module, in the same package
+	depth int
+}
+
+// visit reads a module and those that it calls.
+func (t *tree) visit(ctx context.Context, at location) error {
+	if at.depth > maxDepth {
+		return &ConfigError{at.Dir, fmt.Sprintf("more than %d modules call each other", maxDepth)}
+	}
+	if slices.Contains(at.dirs, at.Dir) {
+		return &ConfigError{at.Dir, "the module calls itself, by way of " + strings.Join(at.dirs, ", ")}
+	}
+	config, err := t.source.read(at.Dir)
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	err = config.requirements(t.config.DefaultHost(), t.required)
+	t.records = append(t.records, at.record)
+	if len(t.records) > maxModules {
+		err = errors.Join(err, &ConfigError{at.Dir, fmt.Sprintf("more than %d modules", maxModules)})
+	}
+	t.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	for _, c := range config.calls {
+		t.group.Go(func() error {
+			next, err := t.resolve(ctx, at, c)
+			if err != nil {
+				return err
+			}
+			return t.visit(ctx, *next)
+		})
+	}
+	return nil
+}
+
+// resolve finds or installs the module that a block calls.
+func (t *tree) resolve(ctx context.Context, at location, c *call) (*location, error) {
+	next := &location{depth: at.depth + 1, record: record{Key: strings.TrimPrefix(at.Key+"."+c.name, ".")}}
+	address, err := t.address(c)
+	if err != nil {
+		return nil, wrong(c.at, "module %q: %v", c.name, err)
+	}
+	if address.Path != "" {
+		next.Source, next.pkg = address.Path, at.pkg
+		next.Dir = path.Join(at.Dir, address.Path)
+		next.dirs = append(slices.Clone(at.dirs), at.Dir)
+		if !below(next.Dir, at.pkg) {
+			return nil, wrong(c.at, "module %q: %s leads out of the package in %s", c.name, address.Path, at.pkg)
+		}
+		return next, nil
+	}
+	next.pkg = path.Join(".terraform", "modules", next.Key)
+	if err := t.install(ctx, next, at, c, address); err != nil {
+		return nil, fmt.Errorf("%s:%d: module %q: %w", c.at.Filename, c.at.Start.Line, c.name, err)
+	}
+	return next, nil
+}
+
+func (t *tree) address(c *call) (module.Address, error) {
+	if c.version == "" {
+		return module.ParseAddressIn(t.config.DefaultHost(), c.source)
+	}
+	source, err := addrs.ParseModuleSourceIn(t.config.DefaultHost(), c.source)
+	return module.Address{Registry: source}, err
+}
+
+// below reports whether dir is in the package, or in the configuration if pkg is empty.
+func below(dir, pkg string) bool {
+	if pkg == "" {
+		return filepath.IsLocal(filepath.FromSlash(dir))
+	}
+	return dir == pkg || strings.HasPrefix(dir, pkg+"/")
+}
+
+// install installs a package, unless an earlier run has.
+func (t *tree) install(ctx context.Context, to *location, from location, c *call, address module.Address) error {
+	constraint, err := addrs.ParseModuleConstraint(c.version)
+	if err != nil {
+		return err
+	}
+	if address.Location != nil {
+		to.Source = address.Location.Source()
+	} else {
+		to.Source = address.Registry.String()
+	}
+	if old, ok := t.before[to.Key]; ok && t.keeps(old, to, constraint) {
+		to.Version, to.Dir = old.Version, old.Dir
+		return nil
+	}
+	report, err := t.fetch(ctx, to, address, constraint, from.pkg == "")
+	if err != nil {
+		return err
+	}
+	to.Dir = path.Join(to.pkg, report.Subdir)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.installed = append(t.installed, to.record)
+	return nil
+}
+
+// keeps reports whether the module of an earlier run is the one that a block calls.
+func (t *tree) keeps(old record, to *location, constraint addrs.ModuleConstraint) bool {
+	if old.Source != to.Source || !below(old.Dir, to.pkg) {
+		return false
+	}
+	if old.Version != "" {
+		v, err := addrs.ParseVersion(old.Version)
+		if err != nil || !constraint.Allows(v) {
+			return false
+		}
+	}
+	info, err := t.source.root.Stat(old.Dir)
+	return err == nil && info.IsDir()
+}
+
+// fetch downloads a package. Only the configuration itself may name one on this machine.
+func (t *tree) fetch(ctx context.Context, to *location, address module.Address, constraint addrs.ModuleConstraint, own bool) (*module.Report, error) {
+	dir := filepath.Join(t.dir, filepath.FromSlash(to.pkg))
+	options := module.Options{Git: &module.Git{}, Replace: true, SkipLinks: true, AllowLocal: own}
+	registry := t.config.Registry()
+	if address.Location != nil {
+		return module.DownloadLocation(ctx, registry, address.Location, dir, options)
+	}
+	versions, err := registry.ModuleVersions(ctx, address.Registry.Module)
+	if err != nil {
+		return nil, err
+	}
+	newest, err := versions.Newest(constraint)
+	if err != nil {
+		return nil, err
+	}
+	to.Version = newest.String()
+	return module.Download(ctx, registry, address.Registry, newest, dir, options)
+}

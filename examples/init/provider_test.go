@@ -1,0 +1,62 @@
+package main
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-go/tfprotov5"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov5/tf5server"
+)
+
+// role is the environment variable of a process that is a provider, not the tests.
+const role = "TOFUREG_INIT_PROVIDER"
+
+func TestMain(m *testing.M) {
+	if name := os.Getenv(role); name != "" {
+		if err := tf5server.Serve(name, func() tfprotov5.ProviderServer { return &tiny{} }); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// tiny is a provider with an empty schema.
+type tiny struct{ tfprotov5.ProviderServer }
+
+func (*tiny) GetProviderSchema(context.Context, *tfprotov5.GetProviderSchemaRequest) (*tfprotov5.GetProviderSchemaResponse, error) {
+	return &tfprotov5.GetProviderSchemaResponse{Provider: &tfprotov5.Schema{Block: &tfprotov5.SchemaBlock{}}}, nil
+}
+
+func (*tiny) StopProvider(context.Context, *tfprotov5.StopProviderRequest) (*tfprotov5.StopProviderResponse, error) {
+	return &tfprotov5.StopProviderResponse{}, nil
+}
+
+// provider returns an archive with a program that runs this one as a provider.
+func providerZip(t *testing.T, typ, version string) []byte {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	header := &zip.FileHeader{Name: "terraform-provider-" + typ + "_v" + version}
+	header.SetMode(0o755)
+	f, err := w.CreateHeader(header)
+	if err == nil {
+		_, err = fmt.Fprintf(f, "#!/bin/sh\n%s=%s exec '%s'\n", role, typ, self)
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
