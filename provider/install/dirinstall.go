@@ -184,7 +184,7 @@ func (i *installation) unpackAll(ctx context.Context, early *unpacker, f *os.Fil
 // putInPlace moves a finished package with this h1 to its location, unless one with the
 // same content is there.
 func (i *installation) putInPlace(ctx context.Context, st *staging, finished string, h1 checksum.Hash) (*Installed, error) {
-	if pkg, err := i.holding(ctx, []checksum.Hash{h1}); err != nil {
+	if pkg, err := i.holding(ctx, []checksum.Hash{h1}, ""); err != nil {
 		return nil, err
 	} else if pkg != nil {
 		return &Installed{Package: *pkg, Reused: true}, nil

@@ -82,10 +82,7 @@ func (d *Dir) place(ctx context.Context, from *Installed, how LinkMode) (*Packag
 		return nil, err
 	}
 	defer l.Release()
-	if pkg, err := s.look(); err == nil && sameFile(pkg.Dir, from.Dir) {
-		return pkg, nil
-	}
-	if pkg, err := s.holding(ctx, from.Report.Local); pkg != nil || err != nil {
+	if pkg, err := s.holding(ctx, from.Report.Local, from.Dir); pkg != nil || err != nil {
 		return pkg, err
 	}
 	st, err := s.stage()

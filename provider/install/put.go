@@ -26,15 +26,19 @@ func (s *location) put(st *staging, finished string) error {
 	return s.sync([]string{path.Dir(s.name)})
 }
 
-// holding returns the package at the location if its content has one of the hashes.
-// Otherwise it returns nil: there is nothing, or something that can be replaced.
-func (s *location) holding(ctx context.Context, hashes []checksum.Hash) (*Package, error) {
+// holding returns the package at the location if its content has one of the hashes, or if it
+// is the directory dir. Otherwise it returns nil: there is nothing, or something that can be
+// replaced.
+func (s *location) holding(ctx context.Context, hashes []checksum.Hash, dir string) (*Package, error) {
 	pkg, err := s.look()
 	if errors.Is(err, ErrNotInstalled) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
+	}
+	if sameFile(pkg.Dir, dir) {
+		return pkg, nil
 	}
 	h1, err := pkg.H1(ctx)
 	if ctx.Err() != nil {
