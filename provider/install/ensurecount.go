@@ -21,57 +21,47 @@ func (j *job) unlocked(ctx context.Context, own []checksum.Hash) []addrs.Platfor
 	return slices.Clone(j.others)
 }
 
-// archives returns of how many archives there is an h1 among the hashes: those that
-// Installer.Hashes knows by their zh, and one for each h1 that it does not know.
+// archives returns the number of archives that have an h1 among the hashes: those that
+// Installer.Hashes knows by their zh, and one for each h1 of which it knows no archive.
 func (j *job) archives(ctx context.Context, hashes []checksum.Hash) (n int) {
-	left := map[checksum.Hash]bool{}
-	for _, h := range hashes {
-		left[h] = h.Scheme() == checksum.SchemeH1
-	}
-	for _, zh := range hashes {
-		if zh.Scheme() != checksum.SchemeZH || j.Hashes == nil {
-			continue
+	known := map[checksum.Hash]bool{}
+	for _, zh := range checksum.WithScheme(hashes, checksum.SchemeZH) {
+		if j.Hashes == nil {
+			break
 		}
-		kept, err := j.Hashes.Hashes(ctx, zh)
+		stored, err := j.Hashes.Hashes(ctx, zh)
 		if err != nil {
 			j.storeFailed(ctx, err)
 			break // one failure says it all
 		}
-		kept = slices.DeleteFunc(slices.Clone(kept), func(h checksum.Hash) bool { return h.Scheme() != checksum.SchemeH1 || !slices.Contains(hashes, h) })
-		if len(kept) > 0 {
+		h1 := checksum.WithScheme(stored, checksum.SchemeH1)
+		if checksum.Overlap(h1, hashes) {
 			n++
 		}
-		for _, h := range kept {
-			left[h] = false
+		for _, h := range h1 {
+			known[h] = true
 		}
 	}
-	for _, counts := range left {
-		if counts {
+	for _, h := range checksum.WithScheme(hashes, checksum.SchemeH1) {
+		if !known[h] {
 			n++
 		}
 	}
 	return n
 }
 
-// store keeps what was computed of the archive that was downloaded, so that it counts as
-// one, and those who want its hashes elsewhere need not download it.
+// store keeps the hashes of the archive that was downloaded, so that it counts as one
+// archive, and need not be downloaded for the lock files of other projects.
 func (j *job) store(ctx context.Context, got *Installed) {
-	if j.Hashes == nil || got.Fetched == 0 {
+	zh := checksum.WithScheme(got.Report.Local, checksum.SchemeZH)
+	if j.Hashes == nil || got.Fetched == 0 || len(zh) == 0 {
 		return
 	}
-	var zh checksum.Hash
-	var others []checksum.Hash
-	for _, h := range got.Report.Local {
-		if h.Scheme() == checksum.SchemeZH {
-			zh = h
-		} else {
-			others = append(others, h)
-		}
-	}
-	j.storeFailed(ctx, j.Hashes.StoreHashes(ctx, zh, others))
+	h1 := checksum.WithScheme(got.Report.Local, checksum.SchemeH1)
+	j.storeFailed(ctx, j.Hashes.StoreHashes(ctx, zh[0], h1))
 }
 
-// storeFailed tells of a store that only costs time by that.
+// storeFailed reports the error of a store, which only costs time.
 func (j *job) storeFailed(ctx context.Context, err error) {
 	if err != nil && ctx.Err() == nil {
 		j.tell(provider.EventStoreFailed, err)

@@ -15,8 +15,8 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// What "tofu init" does about providers: choose, install and lock, for the machines of the
-// colleagues too. The second time nothing is left to do, and nobody is asked.
+// Ensure does what "tofu init" does about providers: it chooses, installs and locks them, also
+// for another platform. The second time it has nothing to do and makes no request.
 func ExampleInstaller_Ensure() {
 	registry := regtest.New("registry.opentofu.org") // instead of the real one
 	registry.AddProvider(regtest.Provider{Address: "hashicorp/random", Version: "3.6.0"})
@@ -45,21 +45,18 @@ func ExampleInstaller_Ensure() {
 			log.Fatal(err)
 		}
 		for _, s := range result.Selections {
-			fmt.Println(s.Provider, s.Version, "was in the", s.From, "and is", s.Reports[s.Platform].Trust)
-			fmt.Println("platforms added to the lock file:", s.Unlocked)
+			fmt.Println(s.Provider, s.Version, "was in the", s.From, "and is", s.Reports[s.Platform].Trust, "- new in the lock file:", s.Unlocked)
 		}
 		if err := result.Lock.Save(filepath.Join(project, lockfile.Name)); err != nil {
 			log.Fatal(err)
 		}
 	}
 	// Output:
-	// registry.opentofu.org/hashicorp/random 3.6.0 was in the source and is signed
-	// platforms added to the lock file: [darwin_arm64]
-	// registry.opentofu.org/hashicorp/random 3.6.0 was in the dir and is accepted
-	// platforms added to the lock file: []
+	// registry.opentofu.org/hashicorp/random 3.6.0 was in the source and is signed - new in the lock file: [darwin_arm64]
+	// registry.opentofu.org/hashicorp/random 3.6.0 was in the dir and is accepted - new in the lock file: []
 }
 
-// Before anything is downloaded a program can show what would be, and ask.
+// A program can show what would be installed, and ask the user.
 func ExampleInstaller_Plan() {
 	registry := regtest.New("registry.example.com") // instead of a real one
 	registry.AddProvider(regtest.Provider{Address: "acme/cloud", Version: "1.0.0"})
