@@ -7,7 +7,8 @@ import (
 )
 
 // A Password is what a [Netrc] holds beside a user, for
-// [net/http.Request.SetBasicAuth]. The zero Password is the empty one.
+// [net/http.Request.SetBasicAuth], or a secret for an OCI registry. The zero Password is
+// the empty one.
 //
 // Like a [Token] it shows itself through [Password.Reveal] and nothing else.
 // Unlike a Token it may contain any character.

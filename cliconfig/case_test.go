@@ -30,6 +30,7 @@ type testCase struct {
 	system    cliconfig.System
 	hosts     []svchost.Hostname
 	providers []addrs.Provider
+	repos     []string // of OCI registries
 	files     map[string]string
 	want      string
 }
@@ -59,6 +60,8 @@ func parseCase(t *testing.T, text string) *testCase {
 			c.hosts = append(c.hosts, svchost.MustParse(value))
 		case "provider":
 			c.providers = append(c.providers, addrs.MustParseProvider(value))
+		case "repository":
+			c.repos = append(c.repos, value)
 		case "":
 		default:
 			if !strings.HasPrefix(key, "#") {
@@ -132,6 +135,9 @@ func (c *testCase) report(t *testing.T) string {
 	for _, host := range c.hosts {
 		c.reportHost(t, &b, cfg, host)
 	}
+	for _, repo := range c.repos {
+		reportOCI(&b, cfg, repo)
+	}
 	if dir := cfg.PluginCacheDir(); dir != "" {
 		fmt.Fprintf(&b, "cache %s, may break the lock: %v\n", dir, cfg.PluginCacheMayBreakLock())
 	}
@@ -184,6 +190,21 @@ func (c *testCase) reportHost(t *testing.T, b *strings.Builder, cfg *cliconfig.C
 		fmt.Fprintf(b, " login client %s", login.ID)
 	}
 	fmt.Fprintln(b)
+}
+
+func reportOCI(b *strings.Builder, cfg *cliconfig.Config, repo string) {
+	c, err := cfg.OCICredential(repo)
+	switch {
+	case err != nil:
+		fmt.Fprintf(b, "oci %s: error %v\n", repo, err)
+	case c.Helper != "":
+		fmt.Fprintf(b, "oci %s: helper %s from %v\n", repo, c.Helper, c.Place)
+	case c.Place != cliconfig.Place{}:
+		fmt.Fprintf(b, "oci %s: %q %q %q %q from %v\n", repo,
+			c.Username, c.Password.Reveal(), c.AccessToken.Reveal(), c.RefreshToken.Reveal(), c.Place)
+	default:
+		fmt.Fprintf(b, "oci %s: anonymous\n", repo)
+	}
 }
 
 func describeMethod(m cliconfig.Method, providers []addrs.Provider) string {

@@ -72,7 +72,7 @@ type Config struct {
 // noSettings are those of the zero Config.
 var noSettings = sync.OnceValue(func() *settings {
 	s := newSettings()
-	s.environ = func() []string { return nil }
+	s.system = func() System { return System{Environ: []string{}} }
 	s.methods = []Method{{Kind: Direct, Implicit: true}}
 	return s
 })

@@ -53,7 +53,8 @@
 //     variable for the documents of registries. TF_APPEND_USER_AGENT,
 //     OPENTOFU_ENFORCE_GPG_VALIDATION and OPENTOFU_ENFORCE_GPG_EXPIRATION have no
 //     counterpart in files.
-//   - provider_installation and credentials_helper: one in all files.
+//   - provider_installation, credentials_helper and oci_default_credentials: one in all
+//     files; oci_credentials: one for each label. [Config.OCICredential] tells the rest.
 //
 // [Config.Origins] tells of each setting where it stands and what it overrides,
 // [Config.TokenOrigin] does so for the token of one host, without the token.
@@ -64,7 +65,7 @@
 // CLI. The zero [verify.Policy] is stricter.
 //
 // Tokens appear in no error, no warning and no report, and no method returns one but
-// those of [Config.Credentials]. A path is shown as it is written, without what is in the
+// those of [Config.Credentials] and [Config.OCICredentials]. A path is shown as it is written, without what is in the
 // variables that it names. Without provider_installation, packages come from the
 // implicit directories, which are terraform.d/plugins in the working directory, plugins in
 // the plugin directories and those that the system has for an application's data, and for

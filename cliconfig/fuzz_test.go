@@ -38,7 +38,8 @@ func FuzzLoad(f *testing.F) {
 			sys.GOOS, sys.Home, sys.Dir = "windows", `C:\alice`, `C:\work`
 			file = `C:\alice\AppData\Roaming\terraform.d\x.tfrc.json`
 		}
-		sys.Open = fakeFiles(map[string]string{file: string(data)})
+		docker := sys.Home + "/.docker/config.json"
+		sys.Open = fakeFiles(map[string]string{file: string(data), docker: string(data)})
 		cfg, err := cliconfig.Load(sys)
 		if err != nil {
 			all, ok := errors.AsType[*cliconfig.Error](err)
@@ -67,6 +68,7 @@ func use(t *testing.T, cfg *cliconfig.Config) {
 	}
 	_ = cfg.Policy(addrs.MustParseProvider("a/b"))
 	_ = cfg.ProviderSource()
+	_, _ = cfg.OCICredential("a.test/x")
 	for _, o := range cfg.Origins() {
 		_ = o.String()
 	}

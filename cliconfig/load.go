@@ -35,7 +35,7 @@ func Parse(sys System, filename string, text []byte) (*Config, error) {
 
 func load(sys System, read func(*loader)) (*Config, error) {
 	l := &loader{sys: sys.complete(), order: map[string]int{}, set: newSettings()}
-	l.set.environ, l.set.terraform = func() []string { return l.sys.Environ }, l.sys.Terraform
+	l.set.system, l.set.terraform = func() System { return l.sys }, l.sys.Terraform
 	read(l)
 	l.environment()
 	l.validate()
@@ -50,7 +50,7 @@ func load(sys System, read func(*loader)) (*Config, error) {
 
 // settings is what a configuration says. It does not change after Load.
 type settings struct {
-	environ     func() []string // a function, because package fmt shows what is in a slice
+	system      func() System // a function, because package fmt shows what is in a field
 	terraform   bool
 	files       []string // that were read
 	credentials map[svchost.Hostname]*credential
@@ -64,6 +64,9 @@ type settings struct {
 	methods       []Method // of the installation, or the implicit ones
 	devOverrides  map[addrs.Provider]string
 
+	oci         []OCICredential // of the blocks
+	ociDefaults ociDefaults
+
 	cacheDir     string
 	cacheShown   string // cacheDir for messages, without what is in variables
 	mayBreakLock bool
@@ -72,6 +75,8 @@ type settings struct {
 	enforce      struct{ signed, unexpired bool }
 	origins      map[string]*Origin
 }
+
+func (s *settings) environ() []string { return s.system().Environ }
 
 func newSettings() *settings {
 	return &settings{

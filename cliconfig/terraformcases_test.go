@@ -22,6 +22,10 @@ var notCompared = map[string]string{
 	"install-oci":                 "only OpenTofu has such mirrors",
 	"install-oci-impossible-type": "only OpenTofu has such mirrors",
 	"file-oci-twice":              "only OpenTofu has this setting",
+	"oci-blocks":                  "only OpenTofu has this setting",
+	"oci-blocks-bad":              "only OpenTofu has this setting",
+	"oci-json-bad":                "only OpenTofu has this setting",
+	"oci-defaults-bad":            "only OpenTofu has this setting",
 	"protocols-errors":            "only OpenTofu has these settings",
 }
 
@@ -89,5 +93,5 @@ func (c *testCase) refusedBy(t *testing.T, program string) (refused bool, said s
 	}
 	out, err := cmd.CombinedOutput()
 	// This command goes on after errors, others do not.
-	return err != nil || strings.Contains(string(out), "│ Error:"), string(out)
+	return err != nil || strings.Contains(string(out), "Error: "), string(out)
 }

@@ -5,22 +5,22 @@ import "slices"
 // otherSettings are read by the CLI, or by other versions of it, and mean nothing here.
 var otherSettings = []string{
 	"providers", "provisioners", "disable_checkpoint", "disable_checkpoint_signature",
-	"oci_credentials", "oci_credentials_helper",
+	"oci_credentials", "oci_default_credentials", // to Terraform
 }
 
 // top reads the items of a file.
 func (r *fileReader) top(items []item) {
 	for _, it := range items {
 		switch {
-		// The CLI wants these two in lower case.
+		// The CLI wants these four in lower case.
 		case it.name() == "provider_installation":
 			r.installation(it)
 		case it.name() == "registry_protocols":
 			r.registryProtocols(it)
-		case it.name() == "oci_default_credentials":
-			if n := r.set.origin("oci_default_credentials", r.place(it.at())); n > 1 {
-				r.wrong(it.at(), "there is more than one block oci_default_credentials")
-			}
+		case it.name() == "oci_default_credentials" && !r.sys.Terraform:
+			r.ociDefaultCredentials(it)
+		case it.name() == "oci_credentials" && !r.sys.Terraform:
+			r.ociCredentials(it)
 		case it.is("credentials"):
 			r.labelled(it, r.credentialsBlock)
 		case it.is("credentials_helper"):

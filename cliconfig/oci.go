@@ -1,0 +1,179 @@
+package cliconfig
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/tofureg/tofureg/auth"
+)
+
+// An OCICredential says how a client of OCI registries authenticates to the repositories
+// that match Prefix: with a user name and a password, with two tokens, or with what a
+// program returns. The zero OCICredential means that requests are anonymous.
+type OCICredential struct {
+	Prefix string // "HOST[:PORT][/PATH]"; empty matches every repository
+
+	// Username and Password are for basic authentication. Both are empty if there are
+	// tokens or a Helper.
+	Username string
+	Password auth.Password
+
+	// AccessToken and RefreshToken are tokens of OAuth.
+	AccessToken  auth.Password
+	RefreshToken auth.Password
+
+	// Helper, if not empty, is the end of the name of the program
+	// docker-credential-HELPER, which returns a user name and a password.
+	Helper string
+
+	Place Place // of the block, or the Docker-style file
+
+	err error // why the credential cannot be used
+}
+
+// ociDefaults is what oci_default_credentials says.
+type ociDefaults struct {
+	helper    string
+	helperAt  Place
+	noAmbient bool
+	fixed     bool     // files replace the places at which Docker-style files are looked for
+	files     []string // absolute paths
+}
+
+// ociCredentials reads a block oci_credentials.
+func (r *fileReader) ociCredentials(it item) {
+	if !r.json && len(it.names) == 1 {
+		r.wrong(it.at(), "a block %q has one label: the address of a repository, or the beginning of one", it.name())
+		return
+	}
+	r.labelled(it, r.ociCredentialsBlock)
+}
+
+func (r *fileReader) ociCredentialsBlock(label name, body value) {
+	_, path, ok := splitRepository(label.text)
+	if !ok {
+		r.wrong(label.at, `the label of a block "oci_credentials" must be "HOST", "HOST:PORT" or either with "/PATH" behind it`)
+		return
+	}
+	args := map[string]string{}
+	for _, arg := range body.body {
+		name := strings.ToLower(arg.name())
+		switch name {
+		case "username", "password", "access_token", "refresh_token", "docker_credentials_helper":
+		default:
+			r.warn(arg.at(), "unknown argument %s of a block \"oci_credentials\" is ignored", shown(arg.name()))
+			continue
+		}
+		text, ok := r.text(arg)
+		if !ok {
+			return
+		}
+		args[name] = text
+	}
+	c := OCICredential{Prefix: label.text, Place: r.place(label.at)}
+	if why := c.fill(args, path); why != "" {
+		r.wrong(label.at, "a block \"oci_credentials\" %s", why)
+		return
+	}
+	if r.set.origin(setting("oci_credentials", label.text), c.Place) > 1 {
+		r.wrong(label.at, "there is more than one block \"oci_credentials\" for %s", shown(label.text))
+		return
+	}
+	r.set.oci = append(r.set.oci, c)
+}
+
+// fill takes one of the three groups of arguments. It returns what is wrong with them.
+func (c *OCICredential) fill(args map[string]string, path string) string {
+	has := func(name string) bool { _, ok := args[name]; return ok }
+	basic := has("username") || has("password")
+	tokens := has("access_token") || has("refresh_token")
+	helper := has("docker_credentials_helper")
+	const groups = "username and password, access_token and refresh_token, or docker_credentials_helper"
+	switch {
+	case !basic && !tokens && !helper:
+		return "needs " + groups
+	case basic && tokens || basic && helper || tokens && helper:
+		return "has only one of these: " + groups
+	case basic && !(has("username") && has("password")):
+		return "needs username and password together"
+	case tokens && !(has("access_token") && has("refresh_token")):
+		return "needs access_token and refresh_token together"
+	case helper && path != "":
+		return "with a path cannot have docker_credentials_helper, because helpers know hosts only"
+	case helper && !validDockerHelper(args["docker_credentials_helper"]):
+		return badDockerHelper
+	}
+	c.Username, c.Password, c.Helper = args["username"], auth.NewPassword(args["password"]), args["docker_credentials_helper"]
+	c.AccessToken, c.RefreshToken = auth.NewPassword(args["access_token"]), auth.NewPassword(args["refresh_token"])
+	return ""
+}
+
+// ociDefaultCredentials reads the block of this name.
+func (r *fileReader) ociDefaultCredentials(it item) {
+	const setting = "oci_default_credentials"
+	place := r.place(it.at())
+	switch {
+	case it.equals && !r.json, it.value.kind != object:
+		r.wrong(it.value.at, "%q must be a block", setting)
+		return
+	case len(it.names) > 1:
+		r.wrong(it.names[1].at, "%q has no labels", setting)
+		return
+	case r.set.origin(setting, place) > 1:
+		r.wrong(it.at(), "there is more than one block oci_default_credentials")
+		return
+	}
+	d := ociDefaults{helperAt: place}
+	for _, arg := range it.value.body {
+		switch {
+		case arg.is("discover_ambient_credentials"):
+			on, ok := r.boolean(arg)
+			d.noAmbient = ok && !on
+		case arg.is("docker_style_config_files"):
+			files, _ := r.texts(arg)
+			d.fixed = true
+			for _, f := range files {
+				d.files = append(d.files, r.beside(f.text))
+			}
+		case arg.is("docker_credentials_helper"):
+			d.helper, _ = r.text(arg)
+			if !validDockerHelper(d.helper) {
+				r.wrong(arg.value.at, "a block %q %s", setting, badDockerHelper)
+			}
+		default:
+			r.warn(arg.at(), "unknown argument %s of a block %q is ignored", shown(arg.name()), setting)
+		}
+	}
+	if d.noAmbient && d.fixed {
+		r.wrong(it.at(), `"docker_style_config_files" has no meaning if "discover_ambient_credentials" is false`)
+	}
+	r.set.ociDefaults = d
+}
+
+// beside returns the absolute path of a file that is named relative to the one that is read.
+func (r *fileReader) beside(name string) string {
+	if r.sys.isAbs(name) {
+		return r.sys.clean(name)
+	}
+	return r.sys.abs(r.sys.join(r.file, "..", name))
+}
+
+const badDockerHelper = "needs a docker_credentials_helper that can be the end of a program's name, without slashes"
+
+func validDockerHelper(name string) bool {
+	return name != "" && !strings.ContainsAny(name, "/\\\x00")
+}
+
+// repositoryName is the grammar of <name> in the OCI distribution specification.
+var repositoryName = regexp.MustCompile(`^[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*$`)
+
+// splitRepository splits "HOST[:PORT][/PATH]".
+func splitRepository(address string) (host, path string, ok bool) {
+	host, path, slash := strings.Cut(address, "/")
+	u, err := url.ParseRequestURI("dummy://" + host)
+	if err != nil || host == "" || u.Host != host {
+		return "", "", false
+	}
+	return host, path, !slash || repositoryName.MatchString(path)
+}
