@@ -148,9 +148,9 @@ func (c *testCase) report(t *testing.T) string {
 	for _, m := range cfg.Methods() {
 		fmt.Fprintf(&b, "method %s\n", describeMethod(m, c.providers))
 	}
-	if r := cfg.Registry(); r.Retries != 1 || r.Timeout != 0 || r.UserAgent != "" {
-		_, more, _ := strings.Cut(r.UserAgent, " ")
-		fmt.Fprintf(&b, "requests: retries %d, timeout %v, user agent ... %s\n", r.Retries, r.Timeout, more)
+	if r := cfg.Registry(); r.Transport.Retries != 1 || r.Transport.Timeout != 0 || r.Transport.UserAgent != "" {
+		_, more, _ := strings.Cut(r.Transport.UserAgent, " ")
+		fmt.Fprintf(&b, "requests: retries %d, timeout %v, user agent ... %s\n", r.Transport.Retries, r.Transport.Timeout, more)
 	}
 	for _, p := range c.providers {
 		policy := cfg.Policy(p)
@@ -178,7 +178,7 @@ func (c *testCase) reportHost(t *testing.T, b *strings.Builder, cfg *cliconfig.C
 	default:
 		fmt.Fprintf(b, "token %s: none, from %v\n", host.Display(), from)
 	}
-	services, ok := cfg.Discovery().Overrides[host]
+	services, ok := cfg.Discovery().Hosts.Overrides[host]
 	if !ok {
 		return
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/tofureg/tofureg/internal/httpx"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/transport"
 )
 
 // A Config is the configuration of a user, as [Load] reads it, and makes clients that
@@ -24,14 +25,14 @@ import (
 // be copied.
 type Config struct {
 	// HTTP makes the requests of all clients; nil means a transport that all clients
-	// of the process share. See [regclient.Client].
+	// of the process share. See [transport.Client].
 	HTTP *http.Client
 
 	// UserAgent is sent with each request, with TF_APPEND_USER_AGENT behind it;
 	// empty means one that names tofureg.
 	UserAgent string
 
-	// VetoHost is asked before each request, see [regclient.Client]. Nil allows all
+	// VetoHost is asked before each request, see [transport.Client]. Nil allows all
 	// hosts.
 	VetoHost func(host string) error
 
@@ -128,18 +129,19 @@ func (c *Config) Methods() []Method {
 }
 
 // Discovery returns a client that finds the services of hosts, with the host blocks as
-// overrides. Each call returns the same one.
+// overrides. Its Transport and Hosts are those of the other clients, and serve a
+// login.Client as well. Each call returns the same one.
 func (c *Config) Discovery() *disco.Client {
 	c.discoveryOnce.Do(func() {
-		retries, timeout := c.settings().protocols.limits()
-		c.discovery = &disco.Client{
-			HTTP: c.HTTP, UserAgent: c.userAgent(), Timeout: timeout, Retries: retries,
-			Credentials: c.Credentials(), VetoHost: c.VetoHost, Logger: c.Logger,
-			Overrides: map[hostname]*disco.Services{},
-		}
+		hosts := &disco.Hosts{Overrides: map[hostname]*disco.Services{}}
 		for name, h := range c.settings().hosts {
-			c.discovery.Overrides[name] = h.services
+			hosts.Overrides[name] = h.services
 		}
+		retries, transfers, timeout := c.settings().protocols.limits()
+		c.discovery = &disco.Client{Hosts: hosts, Transport: &transport.Client{
+			HTTP: c.HTTP, UserAgent: c.userAgent(), Timeout: timeout, Retries: retries, ArchiveRetries: transfers,
+			Credentials: c.Credentials(), VetoHost: c.VetoHost, Logger: c.Logger,
+		}}
 	})
 	return c.discovery
 }
@@ -150,18 +152,10 @@ func (c *Config) Discovery() *disco.Client {
 // [Config.ProviderSource]. Each call returns the same one.
 func (c *Config) Registry() *regclient.Client {
 	c.registryOnce.Do(func() {
-		retries, _ := c.settings().protocols.limits()
-		c.registry = c.registryClient(retries)
+		d := c.Discovery()
+		c.registry = &regclient.Client{Transport: d.Transport, Hosts: d.Hosts}
 	})
 	return c.registry
-}
-
-func (c *Config) registryClient(retries int) *regclient.Client {
-	_, timeout := c.settings().protocols.limits()
-	return &regclient.Client{
-		HTTP: c.HTTP, UserAgent: c.userAgent(), Timeout: timeout, Retries: retries,
-		Credentials: c.Credentials(), Discovery: c.Discovery(), VetoHost: c.VetoHost, Logger: c.Logger,
-	}
 }
 
 // userAgent returns the header, "" for the default.
@@ -176,18 +170,21 @@ func (c *Config) userAgent() string {
 	return c.UserAgent + " " + more
 }
 
-// limits returns retries and timeout as the clients have them, where 0 is the default
-// and a negative value is none. As in the CLI, a document of a registry is asked for
-// again once.
-func (p *protocols) limits() (retries int, timeout time.Duration) {
-	retries = 1
+// limits returns the settings of requests as a transport.Client has them, where 0 is the
+// default and a negative value is none. As in the CLI, a document of a registry is asked
+// for again once, and an archive twice.
+func (p *protocols) limits() (retries, transfers int, timeout time.Duration) {
+	retries, transfers = 1, 2
 	if p.retries != nil {
 		retries = orNone(*p.retries)
+	}
+	if p.downloadRetries != nil {
+		transfers = orNone(*p.downloadRetries)
 	}
 	if p.timeout != nil {
 		timeout = orNone(*p.timeout)
 	}
-	return retries, timeout
+	return retries, transfers, timeout
 }
 
 func orNone[T int | time.Duration](n T) T {

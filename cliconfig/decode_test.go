@@ -73,7 +73,7 @@ func summaryOf(t *testing.T, cfg *cliconfig.Config, d *decoded) (lines []string)
 		}
 		lines = append(lines, fmt.Sprintf("token of %s: %q", host, secret))
 	}
-	for host, services := range cfg.Discovery().Overrides {
+	for host, services := range cfg.Discovery().Hosts.Overrides {
 		ids := []string{}
 		for _, id := range services.IDs() {
 			ids = append(ids, string(id))

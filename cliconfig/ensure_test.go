@@ -14,6 +14,7 @@ import (
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -195,7 +196,7 @@ provider_installation {
 	}
 	want := []mirrordir.Want{{Provider: alpha, Version: addrs.MustParseVersion("1.0.0")}}
 	o := mirrordir.Options{Policy: verify.Policy{AllowUnsigned: true}}
-	if _, err := packed.Add(t.Context(), &regclient.Client{HTTP: reg.Client()}, want, o); err != nil {
+	if _, err := packed.Add(t.Context(), &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}, want, o); err != nil {
 		t.Fatal(err)
 	}
 	load := func() *cliconfig.Config {

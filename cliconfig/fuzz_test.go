@@ -57,7 +57,7 @@ func use(t *testing.T, cfg *cliconfig.Config) {
 	for _, m := range cfg.Methods() {
 		_, _ = m.String(), m.Repository(addrs.MustParseProvider("a/b"))
 	}
-	for host, services := range cfg.Discovery().Overrides {
+	for host, services := range cfg.Discovery().Hosts.Overrides {
 		for _, id := range services.IDs() {
 			_, _ = services.URL(id)
 		}

@@ -32,15 +32,10 @@ func (r *fileReader) hostBlock(label name, body value) {
 			maps.Copy(services, r.services(it.value))
 		}
 	}
-	s, err := disco.NewServices(h, services)
-	if err != nil {
-		r.because(label.at, err)
-		return
-	}
 	if old := r.set.hosts[h]; old != nil && old.place.File == r.file {
 		r.warn(label.at, "the services of %s stand in line %d already; the last ones count", h.Display(), old.place.Line)
 	}
-	r.set.hosts[h] = &host{s, r.place(label.at)}
+	r.set.hosts[h] = &host{disco.NewServices(h, services), r.place(label.at)}
 	r.set.origin(setting("host", h.Display()), r.place(label.at))
 }
 

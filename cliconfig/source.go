@@ -1,13 +1,13 @@
 package cliconfig
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync"
 
 	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/regclient"
 )
 
 // ErrNoFetcher: a provider is to come from an OCI mirror, and the program has set no
@@ -54,32 +54,24 @@ func (c *Config) passed(method string, err error) {
 
 // method returns the source of one method.
 func (c *Config) method(m *Method) provider.Source {
-	retries, timeout := c.settings().protocols.limits()
-	transfers := 0 // as in the CLI, retries is not about archives
-	if n := c.settings().protocols.downloadRetries; n != nil {
-		transfers = orNone(*n)
-	}
+	registry := c.Registry()
+	web := *registry.Transport
 	if m.DownloadRetries != nil {
-		transfers = orNone(*m.DownloadRetries)
+		web.ArchiveRetries = orNone(*m.DownloadRetries)
 	}
 	switch m.Kind {
 	case FilesystemMirror:
 		return &late{open: func() (provider.Source, error) { return openDir(m.Location, m.Implicit) }}
 	case NetworkMirror:
-		client := func(retries int) provider.Source {
-			return &mirrorclient.Client{
-				BaseURL: m.Location, TrustAllHashes: m.TrustAllHashes, HTTP: c.HTTP, UserAgent: c.userAgent(), Timeout: timeout, Retries: retries,
-				Credentials: c.Credentials(), VetoHost: c.VetoHost, Logger: c.Logger,
-			}
-		}
-		return split(client, -1, transfers) // documents once only, as in the CLI
+		web.Retries = -1 // as in the CLI
+		return &mirrorclient.Client{BaseURL: m.Location, TrustAllHashes: m.TrustAllHashes, Transport: &web}
 	case OCIMirror:
 		return &late{open: sync.OnceValues(func() (provider.Source, error) { return c.oci(m) })}
 	}
-	if transfers == retries {
-		return &signed{c.Registry(), c.settings()}
+	if m.DownloadRetries != nil {
+		registry = &regclient.Client{Transport: &web, Hosts: registry.Hosts}
 	}
-	return &signed{split(func(retries int) provider.Source { return c.registryClient(retries) }, retries, transfers), c.settings()}
+	return &signed{registry, c.settings()}
 }
 
 func (c *Config) oci(m *Method) (provider.Source, error) {
@@ -91,22 +83,4 @@ func (c *Config) oci(m *Method) (provider.Source, error) {
 		err = errors.New("the program made no source for it")
 	}
 	return src, err
-}
-
-// split returns a source that repeats transfers of archives as often as transfers says,
-// and all other requests as often as retries does.
-func split(client func(retries int) provider.Source, retries, transfers int) provider.Source {
-	if retries == transfers {
-		return client(retries)
-	}
-	return &twofold{client(retries), client(transfers)}
-}
-
-type twofold struct {
-	provider.Source
-	archives provider.Source
-}
-
-func (t *twofold) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
-	return t.archives.Open(ctx, pkg)
 }

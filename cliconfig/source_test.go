@@ -16,6 +16,7 @@ import (
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 )
 
 var (
@@ -131,7 +132,7 @@ func TestOCI(t *testing.T) {
 	asked := ""
 	cfg.HTTP, cfg.OCI = reg.Client(), func(m *cliconfig.Method) (provider.Source, error) {
 		asked += m.Repository(alpha)
-		return &regclient.Client{HTTP: reg.Client()}, nil
+		return &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}, nil
 	}
 	pkg, err := get(t, cfg, alpha)
 	if err != nil || !strings.HasPrefix(pkg.Via, "oci_mirror") || asked != "oci.example.com/acme/alpha" {
@@ -156,7 +157,7 @@ func TestImplicit(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []mirrordir.Want{{Provider: alpha, Version: addrs.MustParseVersion("1.0.0")}}
-	if _, err := dir.Add(t.Context(), &regclient.Client{HTTP: reg.Client()}, want, mirrordir.Options{}); err != nil {
+	if _, err := dir.Add(t.Context(), &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}, want, mirrordir.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	add(reg, alpha, func(p *regtest.Provider) { p.Version = "2.0.0" })

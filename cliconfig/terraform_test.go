@@ -22,6 +22,7 @@ import (
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 )
 
 // A realCase is a configuration that the real client and this package are run with.
@@ -288,7 +289,7 @@ func (w *world) fillDirectory(t *testing.T, dir string) {
 	}
 	m, err := mirrordir.Open(dir)
 	if err == nil {
-		_, err = m.Add(t.Context(), &regclient.Client{HTTP: w.http}, []mirrordir.Want{{Provider: w.alpha, Version: addrs.MustParseVersion("1.2.0")}}, mirrordir.Options{})
+		_, err = m.Add(t.Context(), &regclient.Client{Transport: &transport.Client{HTTP: w.http}}, []mirrordir.Want{{Provider: w.alpha, Version: addrs.MustParseVersion("1.2.0")}}, mirrordir.Options{})
 	}
 	if err != nil {
 		t.Fatal(err)

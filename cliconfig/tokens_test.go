@@ -63,7 +63,7 @@ func TestTokensOfTheProgram(t *testing.T) {
 		}
 		for host, want := range map[svchost.Hostname]string{hostA: c.a, hostB: c.b, hostC: c.c} {
 			wantToken(t, cfg, host, want)
-			if got, err := cfg.Registry().Credentials.Token(t.Context(), host); err != nil || got.Reveal() != want {
+			if got, err := cfg.Registry().Transport.Credentials.Token(t.Context(), host); err != nil || got.Reveal() != want {
 				t.Errorf("%s: the registry client has %q for %s, %v; want %q", name, got.Reveal(), host, err, want)
 			}
 		}

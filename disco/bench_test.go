@@ -9,13 +9,10 @@ import (
 
 func BenchmarkDiscoverCached(b *testing.B) {
 	alias := svchost.MustParse("alias.test")
-	override, err := disco.NewServices(other, nil)
-	if err != nil {
-		b.Fatal(err)
-	}
+	override := disco.NewServices(other, nil)
 	c := always(answer{body: `{"modules.v1":"/m/","providers.v1":"/p/"}`}).client()
-	c.Aliases = map[svchost.Hostname]svchost.Hostname{alias: example}
-	c.Overrides = map[svchost.Hostname]*disco.Services{other: override}
+	c.Hosts.Aliases = map[svchost.Hostname]svchost.Hostname{alias: example}
+	c.Hosts.Overrides = map[svchost.Hostname]*disco.Services{other: override}
 	for name, host := range map[string]svchost.Hostname{"host": example, "alias": alias, "override": other} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

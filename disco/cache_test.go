@@ -13,6 +13,7 @@ import (
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/transport"
 )
 
 // numbered answers with a document that has the number of the request in it.
@@ -47,7 +48,7 @@ func TestTTL(t *testing.T) {
 	for _, tt := range []struct{ ttl, kept time.Duration }{{0, time.Hour}, {time.Minute, time.Minute}} {
 		synctest.Test(t, func(t *testing.T) {
 			c := numbered().client()
-			c.TTL = tt.ttl
+			c.Hosts.TTL = tt.ttl
 			wantNumber(t, c, example, 1)
 			time.Sleep(tt.kept - 1)
 			wantNumber(t, c, example, 1)
@@ -57,7 +58,7 @@ func TestTTL(t *testing.T) {
 		})
 	}
 	c := numbered().client()
-	c.TTL = -1
+	c.Hosts.TTL = -1
 	wantNumber(t, c, example, 1)
 	wantNumber(t, c, example, 2)
 }
@@ -114,7 +115,7 @@ func TestConcurrentCallersWithoutTTL(t *testing.T) {
 		w := numbered()
 		w.delay = time.Second
 		c := w.client()
-		c.TTL = -1
+		c.Hosts.TTL = -1
 		var wg sync.WaitGroup
 		for range 10 {
 			wg.Go(func() { wantNumber(t, c, example, 1) })
@@ -130,7 +131,7 @@ func TestFirstCallerLeaves(t *testing.T) {
 		w := numbered()
 		w.delay = 5 * time.Second
 		c := w.client()
-		c.Aliases = map[svchost.Hostname]svchost.Hostname{other: example}
+		c.Hosts.Aliases = map[svchost.Hostname]svchost.Hostname{other: example}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		start := time.Now()
@@ -184,7 +185,7 @@ func TestTimeout(t *testing.T) {
 		w := numbered()
 		w.delay = time.Minute
 		c := w.client()
-		c.Timeout = 3 * time.Second
+		c.Transport.Timeout = 3 * time.Second
 		start := time.Now()
 		_, err := c.Discover(t.Context(), example)
 		var failed *failed
@@ -200,7 +201,7 @@ func TestErrorsAreShared(t *testing.T) {
 		w := always(answer{status: http.StatusForbidden})
 		w.delay = time.Second
 		c := w.client()
-		c.Aliases = map[svchost.Hostname]svchost.Hostname{other: example}
+		c.Hosts.Aliases = map[svchost.Hostname]svchost.Hostname{other: example}
 		var wg sync.WaitGroup
 		for _, host := range []svchost.Hostname{example, other} {
 			wg.Go(func() {
@@ -231,14 +232,11 @@ func TestCacheIsBounded(t *testing.T) {
 
 func TestOverrides(t *testing.T) {
 	t.Parallel()
-	s, err := disco.NewServices(example, map[disco.Service]any{"modules.v1": "m/", "providers.v1": "http://plain.test/"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := disco.NewServices(example, map[disco.Service]any{"modules.v1": "m/", "providers.v1": "http://plain.test/"})
 	w := numbered()
 	c := w.client()
-	c.Overrides = map[svchost.Hostname]*disco.Services{example: s, other: nil}
-	c.Aliases = map[svchost.Hostname]svchost.Hostname{example: svchost.MustParse("never.test")}
+	c.Hosts.Overrides = map[svchost.Hostname]*disco.Services{example: s, other: nil}
+	c.Hosts.Aliases = map[svchost.Hostname]svchost.Hostname{example: svchost.MustParse("never.test")}
 	got := discover(t, c, example)
 	wantURL(t, got, disco.ModulesV1, "https://example.com/.well-known/m/")
 	wantURL(t, got, disco.ProvidersV1, "")
@@ -256,14 +254,14 @@ func TestOverrides(t *testing.T) {
 	}
 
 	plain := w.client()
-	plain.AllowHTTP = true
-	plain.Overrides = c.Overrides
+	plain.Transport.AllowHTTP = true
+	plain.Hosts.Overrides = c.Hosts.Overrides
 	wantURL(t, discover(t, plain, example), disco.ProvidersV1, "http://plain.test/")
 	wantURL(t, s, disco.ProvidersV1, "") // the caller's own value has not changed
 
 	// Services made for one host may stand in for another.
 	moved := w.client()
-	moved.Overrides = map[svchost.Hostname]*disco.Services{other: s}
+	moved.Hosts.Overrides = map[svchost.Hostname]*disco.Services{other: s}
 	got = discover(t, moved, other)
 	if got.Host() != other || got.TokenHost() != other || s.Host() != example {
 		t.Errorf("hosts %s, %s, %s", got.Host(), got.TokenHost(), s.Host())
@@ -276,8 +274,8 @@ func TestAliases(t *testing.T) {
 	alias, second := svchost.MustParse("alias.test"), svchost.MustParse("second.test")
 	w := numbered()
 	c := w.client()
-	c.Aliases = map[svchost.Hostname]svchost.Hostname{alias: example, second: alias}
-	c.Credentials = tokens(t, map[svchost.Hostname]string{alias: "of-alias", example: "of-example"})
+	c.Hosts.Aliases = map[svchost.Hostname]svchost.Hostname{alias: example, second: alias}
+	c.Transport.Credentials = tokens(t, map[svchost.Hostname]string{alias: "of-alias", example: "of-example"})
 	s := discover(t, c, alias)
 	if s.Host() != alias || s.TokenHost() != example {
 		t.Errorf("services of %s with the token of %s", s.Host(), s.TokenHost())
@@ -306,14 +304,11 @@ func TestAliases(t *testing.T) {
 func TestAliasOfAnOverride(t *testing.T) {
 	t.Parallel()
 	alias := svchost.MustParse("alias.test")
-	s, err := disco.NewServices(example, map[disco.Service]any{"modules.v1": "/m/"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := disco.NewServices(example, map[disco.Service]any{"modules.v1": "/m/"})
 	w := numbered()
 	c := w.client()
-	c.Overrides = map[svchost.Hostname]*disco.Services{example: s}
-	c.Aliases = map[svchost.Hostname]svchost.Hostname{alias: example}
+	c.Hosts.Overrides = map[svchost.Hostname]*disco.Services{example: s}
+	c.Hosts.Aliases = map[svchost.Hostname]svchost.Hostname{alias: example}
 	got := discover(t, c, alias)
 	wantURL(t, got, disco.ModulesV1, "https://example.com/m/")
 	if got.Host() != alias || got.TokenHost() != example || len(w.seen()) != 0 {
@@ -324,9 +319,9 @@ func TestAliasOfAnOverride(t *testing.T) {
 func TestConcurrentUse(t *testing.T) {
 	t.Parallel()
 	c := numbered().client()
-	c.TTL = time.Nanosecond
-	c.Aliases = map[svchost.Hostname]svchost.Hostname{other: example}
-	c.Credentials = auth.Cached(tokens(t, map[svchost.Hostname]string{example: "x"}), 0)
+	c.Hosts.TTL = time.Nanosecond
+	c.Hosts.Aliases = map[svchost.Hostname]svchost.Hostname{other: example}
+	c.Transport.Credentials = auth.Cached(tokens(t, map[svchost.Hostname]string{example: "x"}), 0)
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
@@ -340,4 +335,38 @@ func TestConcurrentUse(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// TestHostsAreShared: clients share what was learnt, and ask with their own tokens, also at
+// the same time: the refusal of one is not that of the other.
+func TestHostsAreShared(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{delay: time.Second, answer: func(r *http.Request) answer {
+			if r.Header.Get("Authorization") != "Bearer secret" {
+				return answer{status: http.StatusUnauthorized}
+			}
+			return answer{body: `{"modules.v1":"/m/"}`}
+		}}
+		hosts := new(disco.Hosts)
+		settings := func() *transport.Client { return &transport.Client{HTTP: &http.Client{Transport: w}, Retries: -1} }
+		anonymous := &disco.Client{Transport: settings(), Hosts: hosts}
+		known := &disco.Client{Transport: settings(), Hosts: hosts}
+		known.Transport.Credentials = tokens(t, map[svchost.Hostname]string{example: "secret"})
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if _, err := anonymous.Discover(t.Context(), example); !errors.Is(err, disco.ErrUnauthorized) {
+				t.Errorf("without a token: %v", err)
+			}
+		})
+		wg.Go(func() {
+			if _, err := known.Discover(t.Context(), example); err != nil {
+				t.Errorf("with a token: %v", err)
+			}
+		})
+		wg.Wait()
+		if _, err := anonymous.Discover(t.Context(), example); err != nil || len(w.seen()) != 2 {
+			t.Errorf("what is known: %v, %d requests", err, len(w.seen()))
+		}
+	})
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/transport"
 )
 
 func TestRequest(t *testing.T) {
@@ -28,7 +29,7 @@ func TestRequest(t *testing.T) {
 	} {
 		w := always(answer{body: `{}`})
 		c := w.client()
-		c.UserAgent = "checker/1.0"
+		c.Transport.UserAgent = "checker/1.0"
 		discover(t, c, svchost.MustParse(host))
 		r := w.seen()[0]
 		if r.Method != http.MethodGet || r.URL.String() != want {
@@ -208,8 +209,8 @@ func TestAllowHTTP(t *testing.T) {
 		"http://plain.test/d":        {body: `{"modules.v1":"/m/","providers.v1":"http://else.test/p/"}`},
 	})
 	c := w.client()
-	c.AllowHTTP = true
-	c.Credentials = tokens(t, map[svchost.Hostname]string{example: "secret"})
+	c.Transport.AllowHTTP = true
+	c.Transport.Credentials = tokens(t, map[svchost.Hostname]string{example: "secret"})
 	s := discover(t, c, example)
 	wantURL(t, s, disco.ModulesV1, "http://plain.test/m/")
 	wantURL(t, s, disco.ProvidersV1, "http://else.test/p/")
@@ -229,7 +230,7 @@ func TestCredentials(t *testing.T) {
 	} {
 		w := pages(map[string]answer{"https://example.com" + path: redirect(to), to: {body: `{}`}})
 		c := w.client()
-		c.Credentials = tokens(t, map[svchost.Hostname]string{example: "secret", other: "others"})
+		c.Transport.Credentials = tokens(t, map[svchost.Hostname]string{example: "secret", other: "others"})
 		discover(t, c, example)
 		if got := w.seen()[0].Header.Get("Authorization"); got != "Bearer secret" {
 			t.Errorf("the first request has %q", got)
@@ -251,7 +252,7 @@ func TestFailingCredentials(t *testing.T) {
 	cause := errors.New("the vault is sealed")
 	w := always(answer{body: `{}`})
 	c := w.client()
-	c.Credentials = auth.Chain(failing{cause}, tokens(t, map[svchost.Hostname]string{example: "secret"}))
+	c.Transport.Credentials = auth.Chain(failing{cause}, tokens(t, map[svchost.Hostname]string{example: "secret"}))
 	_, err := c.Discover(t.Context(), example)
 	var failed *failed
 	var source *auth.SourceError
@@ -269,7 +270,7 @@ func TestUnauthorizedInvalidatesToken(t *testing.T) {
 	w := &world{answer: func(r *http.Request) answer { return answer{status: status, body: `{}`} }}
 	asked := 0
 	c := w.client()
-	c.Credentials = auth.Cached(counting{&asked, tokens(t, map[svchost.Hostname]string{example: "secret"})}, 0)
+	c.Transport.Credentials = auth.Cached(counting{&asked, tokens(t, map[svchost.Hostname]string{example: "secret"})}, 0)
 	_, err := c.Discover(t.Context(), example)
 	var failed *failed
 	if !as(err, &failed) || !failed.HadToken || !errors.Is(err, disco.ErrUnauthorized) {
@@ -304,7 +305,7 @@ func TestVetoHost(t *testing.T) {
 	})
 	c := w.client()
 	var asked []string
-	c.VetoHost = func(host string) error {
+	c.Transport.VetoHost = func(host string) error {
 		asked = append(asked, host)
 		if strings.HasPrefix(host, "169.254.") {
 			return refused
@@ -324,7 +325,7 @@ func TestNetworkFailure(t *testing.T) {
 		w := always(answer{err: cause})
 		for retries, attempts := range map[int]int{-1: 1, 1: 2, 3: 4} {
 			before := len(w.seen())
-			c := &disco.Client{HTTP: &http.Client{Transport: w}, Retries: retries}
+			c := &disco.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: w}, Retries: retries}}
 			_, err := c.Discover(t.Context(), example)
 			var failed *failed
 			if !as(err, &failed) || !errors.Is(err, cause) || failed.Status != 0 || failed.Attempts != attempts {
@@ -354,8 +355,8 @@ func TestLogger(t *testing.T) {
 		"https://example.com" + path:           redirect("https://cdn.example.com/d?sig=hidden"),
 		"https://cdn.example.com/d?sig=hidden": {body: `{"modules.v1":"/m/"}`},
 	}).client()
-	c.Logger = slog.New(slog.NewTextHandler(&b, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	c.Credentials = tokens(t, map[svchost.Hostname]string{example: "secret"})
+	c.Transport.Logger = slog.New(slog.NewTextHandler(&b, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	c.Transport.Credentials = tokens(t, map[svchost.Hostname]string{example: "secret"})
 	discover(t, c, example)
 	if out := b.String(); !strings.Contains(out, "discovered services") || !strings.Contains(out, "services=1") || strings.Contains(out, "secret") || strings.Contains(out, "hidden") {
 		t.Errorf("log:\n%s", out)

@@ -27,7 +27,8 @@ type object map[string]member
 
 type member struct {
 	raw       json.RawMessage
-	ambiguous bool // the object has the key again, with another value
+	ambiguous bool  // the object has the key again, with another value
+	err       error // why a program's value is none of JSON
 }
 
 func parseDocument(final *url.URL, data []byte) (document, error) {

@@ -12,7 +12,7 @@ var (
 	// ErrUnauthorized means that the host wants a token, or another one
 	// (status 401 or 403).
 	ErrUnauthorized = fault.ErrUnauthorized
-	// ErrInsecure means that a URL is http and that [Client.AllowHTTP] is not
+	// ErrInsecure means that a URL is http and that AllowHTTP of [transport.Client] is not
 	// set.
 	ErrInsecure = fault.ErrInsecure
 	// ErrTooLarge means that a document exceeds a limit.

@@ -11,6 +11,7 @@ import (
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/transport"
 )
 
 // registry stands in for the network in the examples.
@@ -24,8 +25,7 @@ var registry = &http.Client{Transport: pages(map[string]answer{
 
 func ExampleClient_Discover() {
 	client := disco.Client{
-		HTTP:        registry,          // leave it out to use the network
-		Credentials: auth.Environ(nil), // os.Environ() in a program
+		Transport: &transport.Client{HTTP: registry, Credentials: auth.Environ(nil)},
 	}
 	host := svchost.MustParse("registry.example.com")
 
@@ -51,7 +51,7 @@ func ExampleClient_Discover() {
 }
 
 func ExampleServices_OAuthClient() {
-	client := disco.Client{HTTP: registry}
+	client := disco.Client{Transport: &transport.Client{HTTP: registry}}
 	services, err := client.Discover(context.Background(), svchost.MustParse("registry.example.com"))
 	if err != nil {
 		log.Fatal(err)
@@ -67,18 +67,15 @@ func ExampleServices_OAuthClient() {
 
 func ExampleNewServices() {
 	host := svchost.MustParse("registry.example.com")
-	services, err := disco.NewServices(host, map[disco.Service]any{
+	services := disco.NewServices(host, map[disco.Service]any{
 		disco.ProvidersV1: "https://staging.example.com/providers/",
 		disco.ModulesV1:   "/modules/",
 	})
-	if err != nil {
-		log.Fatal(err)
-	}
 	client := disco.Client{
-		// This host is not asked.
-		Overrides: map[svchost.Hostname]*disco.Services{host: services},
-		// What is said about this host is found at the other one.
-		Aliases: map[svchost.Hostname]svchost.Hostname{svchost.MustParse("registry.test"): host},
+		Hosts: &disco.Hosts{
+			Overrides: map[svchost.Hostname]*disco.Services{host: services},
+			Aliases:   map[svchost.Hostname]svchost.Hostname{svchost.MustParse("registry.test"): host},
+		},
 	}
 	for _, name := range []string{"registry.example.com", "registry.test"} {
 		s, err := client.Discover(context.Background(), svchost.MustParse(name))

@@ -15,18 +15,14 @@ import (
 const maxRedirects = 5
 
 // fetch asks host for its services, without looking into the cache.
-func (c *Client) fetch(ctx context.Context, host svchost.Hostname) (*Services, error) {
-	client := httpx.Client{
-		HTTP: c.HTTP, UserAgent: c.UserAgent, Timeout: c.Timeout, Retries: c.Retries,
-		AllowHTTP: c.AllowHTTP, VetoHost: c.VetoHost, Logger: c.Logger, Credentials: c.Credentials,
-	}
+func fetch(ctx context.Context, client *httpx.Client, host svchost.Hostname) (*Services, error) {
 	res, err := client.Get(ctx, httpx.Request{
 		URL: wellKnown(host), Accept: httpx.JSON, TokenFor: host, Limit: maxDocument, Redirects: maxRedirects,
 	})
 	if err != nil {
 		if e, ok := err.(*failure.RequestError); ok && e.Status == http.StatusNotFound && errors.Is(e, fault.ErrNotFound) {
-			c.log(ctx, host, e.URL, 0)
-			return &Services{host: host, tokenHost: host, allowHTTP: c.AllowHTTP}, nil
+			log(ctx, client, host, e.URL, 0)
+			return &Services{host: host, tokenHost: host, allowHTTP: client.AllowHTTP}, nil
 		}
 		return nil, err
 	}
@@ -34,8 +30,8 @@ func (c *Client) fetch(ctx context.Context, host svchost.Hostname) (*Services, e
 	if err != nil {
 		return nil, res.Unusable(err)
 	}
-	c.log(ctx, host, res.ShownURL(), len(doc.services))
-	return &Services{host: host, tokenHost: host, allowHTTP: c.AllowHTTP, doc: doc}, nil
+	log(ctx, client, host, res.ShownURL(), len(doc.services))
+	return &Services{host: host, tokenHost: host, allowHTTP: client.AllowHTTP, doc: doc}, nil
 }
 
 func checkResponse(res *httpx.Response) (document, error) {
@@ -49,7 +45,7 @@ func checkResponse(res *httpx.Response) (document, error) {
 	return doc, res.Conceal(err)
 }
 
-func (c *Client) log(ctx context.Context, host svchost.Hostname, url string, services int) {
+func log(ctx context.Context, c *httpx.Client, host svchost.Hostname, url string, services int) {
 	if c.Logger != nil {
 		c.Logger.LogAttrs(ctx, slog.LevelDebug, "discovered services",
 			slog.String("host", host.String()), slog.String("url", url), slog.Int("services", services))

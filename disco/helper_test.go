@@ -15,6 +15,7 @@ import (
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/transport"
 )
 
 const path = "/.well-known/terraform.json"
@@ -77,7 +78,7 @@ func (w *world) seen() []*http.Request {
 
 // client is for tests about one answer: nothing is tried twice.
 func (w *world) client() *disco.Client {
-	return &disco.Client{HTTP: &http.Client{Transport: w}, Retries: -1}
+	return &disco.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: w}, Retries: -1}, Hosts: new(disco.Hosts)}
 }
 
 func always(a answer) *world { return &world{answer: func(*http.Request) answer { return a }} }

@@ -103,6 +103,8 @@ func (s *Services) find(id Service) (member, error) {
 	}
 	m, ok := s.doc.services[string(id)]
 	switch {
+	case m.err != nil:
+		return member{}, s.fail(id, m.err)
 	case ok && m.ambiguous:
 		return member{}, s.fail(id, errors.New("declared twice, with different values"))
 	case ok:

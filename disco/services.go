@@ -2,7 +2,6 @@ package disco
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -30,7 +29,7 @@ type Services struct {
 }
 
 // NewServices returns the services of host as a program states them, for
-// [Client.Overrides] and for tests. A value is what the discovery document would
+// [Hosts.Overrides] and for tests. A value is what the discovery document would
 // have in its place: a string with a URL, which may be relative to the
 // document's well-known URL at host; or, for login.v1, a map[string]any with the
 // members "client", "authz", "token" and so on. Any value that encoding/json can
@@ -38,23 +37,17 @@ type Services struct {
 // asks for the service. A []map[string]any, which is how HCL 1 gives a block,
 // stands for its first element.
 //
-// It is an error if host is the zero Hostname or if a value cannot be encoded.
-func NewServices(host svchost.Hostname, services map[Service]any) (*Services, error) {
-	if host.IsZero() {
-		return nil, errors.New("new services: no hostname")
-	}
+// A value that cannot be encoded is an error of the service when somebody asks for it.
+func NewServices(host svchost.Hostname, services map[Service]any) *Services {
 	s := &Services{host: host, tokenHost: host, doc: document{base: wellKnown(host), services: make(object, len(services))}}
 	for id, value := range services {
 		if blocks, ok := value.([]map[string]any); ok && len(blocks) > 0 {
 			value = blocks[0]
 		}
 		raw, err := json.Marshal(value)
-		if err != nil {
-			return nil, fmt.Errorf("new services of %s: %w", host.Display(), s.fail(id, err))
-		}
-		s.doc.services[string(id)] = member{raw: raw}
+		s.doc.services[string(id)] = member{raw: raw, err: err}
 	}
-	return s, nil
+	return s
 }
 
 // ParseServices reads a discovery document as [Client.Discover] does, without
@@ -95,7 +88,7 @@ func (s *Services) IDs() []Service {
 
 // URL returns the base URL of a service: absolute, https, with a host, and
 // without user information and fragment. The caller may change it. It can be
-// http if the services come from a [Client] with AllowHTTP.
+// http if the transport of the [Client] has AllowHTTP.
 //
 // The URL is returned as the host declares it, and a path without a slash at
 // its end gets none here. Before the clients of the tofureg module resolve a

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/transport"
 )
 
 // The tests in this file use sockets and TLS, since those are the point: they
@@ -38,18 +39,18 @@ func tlsServer(t *testing.T, configure func(*tls.Config)) (*httptest.Server, svc
 	host := svchost.MustParse(srv.Listener.Addr().String())
 	pool := x509.NewCertPool()
 	pool.AddCert(srv.Certificate())
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}
-	t.Cleanup(transport.CloseIdleConnections)
-	return srv, host, transport
+	tr := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}
+	t.Cleanup(tr.CloseIdleConnections)
+	return srv, host, tr
 }
 
 func TestCustomAuthority(t *testing.T) {
 	t.Parallel()
-	_, host, transport := tlsServer(t, nil)
-	c := disco.Client{HTTP: &http.Client{Transport: transport}}
+	_, host, tr := tlsServer(t, nil)
+	c := disco.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: tr}}}
 	wantURL(t, discover(t, &c, host), disco.ModulesV1, "https://"+host.String()+"/m/")
 
-	c2 := disco.Client{HTTP: &http.Client{Transport: &http.Transport{}}}
+	c2 := disco.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: &http.Transport{}}}}
 	_, err := c2.Discover(t.Context(), host)
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); !ok {
 		t.Errorf("without the authority: %v", err)
@@ -62,21 +63,21 @@ func TestCustomAuthority(t *testing.T) {
 
 func TestClientCertificate(t *testing.T) {
 	t.Parallel()
-	srv, host, transport := tlsServer(t, func(c *tls.Config) { c.ClientAuth = tls.RequireAnyClientCert })
-	c := disco.Client{HTTP: &http.Client{Transport: transport}, Retries: -1}
+	srv, host, tr := tlsServer(t, func(c *tls.Config) { c.ClientAuth = tls.RequireAnyClientCert })
+	c := disco.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: tr}, Retries: -1}}
 	if _, err := c.Discover(t.Context(), host); err == nil {
 		t.Error("the server was content without a certificate")
 	}
-	with := transport.Clone()
+	with := tr.Clone()
 	t.Cleanup(with.CloseIdleConnections)
 	with.TLSClientConfig.Certificates = srv.TLS.Certificates // any certificate will do
-	c2 := disco.Client{HTTP: &http.Client{Transport: with}}
+	c2 := disco.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: with}}}
 	wantURL(t, discover(t, &c2, host), disco.ModulesV1, "https://"+host.String()+"/m/")
 }
 
 func TestProxy(t *testing.T) {
 	t.Parallel()
-	_, target, transport := tlsServer(t, nil)
+	_, target, tr := tlsServer(t, nil)
 	tunnels := make(chan string, 10)
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		tunnels <- r.Method + " " + r.Host + " " + r.Header.Get("Authorization")
@@ -99,9 +100,9 @@ func TestProxy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	transport.Proxy = http.ProxyURL(address)
-	c := disco.Client{HTTP: &http.Client{Transport: transport}}
-	c.Credentials = tokens(t, map[svchost.Hostname]string{example: "secret"})
+	tr.Proxy = http.ProxyURL(address)
+	c := disco.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: tr}}}
+	c.Transport.Credentials = tokens(t, map[svchost.Hostname]string{example: "secret"})
 	wantURL(t, discover(t, &c, example), disco.ModulesV1, "https://example.com/m/")
 	if asked := <-tunnels; asked != "CONNECT example.com:443 " || len(tunnels) != 0 {
 		t.Errorf("the proxy was asked for %q and %d more", asked, len(tunnels))

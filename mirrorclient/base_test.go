@@ -141,7 +141,7 @@ func TestAllowHTTP(t *testing.T) {
 		dir + "alpha.zip":  {body: "zip"},
 	}}
 	c := client(web)
-	c.BaseURL, c.AllowHTTP, c.Credentials = "http://mirror.test:8080", true, tokens(t, "s3cr3t", "mirror.test:8080")
+	c.BaseURL, c.Transport.AllowHTTP, c.Transport.Credentials = "http://mirror.test:8080", true, tokens(t, "s3cr3t", "mirror.test:8080")
 	c.PackageCredentials = grant
 	pkg, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
 	if err != nil {
@@ -195,7 +195,7 @@ func TestVeto(t *testing.T) {
 	web.pages[alphaURL+"index.json"] = page{status: http.StatusFound, header: http.Header{"Location": {"https://elsewhere.example.com/index.json"}}}
 	c := client(web)
 	veto := errors.New("not this one")
-	c.VetoHost = func(host string) error {
+	c.Transport.VetoHost = func(host string) error {
 		if host != mirrorHost {
 			return veto
 		}

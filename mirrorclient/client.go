@@ -4,20 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"net/http"
 	"net/url"
 	"sync"
-	"time"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/internal/httpx"
 	"github.com/tofureg/tofureg/internal/source"
 	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/transport"
 )
 
 // Client asks one network mirror. Only BaseURL is needed. Set the fields before the
@@ -32,32 +29,10 @@ type Client struct {
 	// Each call fails if it is not like that; see [Client.Base].
 	BaseURL string
 
-	// HTTP makes the requests; nil means a transport that all clients of the
-	// process share and that takes proxies from the environment. It is used as a
-	// copy: its Transport and Jar are kept, its Timeout does not hold for
-	// archives, and its CheckRedirect is asked after the client's own rules.
-	HTTP *http.Client
-
-	// Credentials finds the token of the mirror's host, by the name and port in
-	// BaseURL; nil: requests are anonymous. An error of it fails the request.
-	// A mirror that is addressed by an IPv6 literal has no token.
-	Credentials auth.Source
-
-	// UserAgent is sent with each request; empty means one that names tofureg.
-	UserAgent string
-
-	// Timeout is for one attempt at a document, from the connection to the last
-	// byte; 0 means 10 seconds, negative means none. Archives have an idle
-	// timeout instead.
-	Timeout time.Duration
-
-	// Retries is how often a request is repeated after a broken connection, 429,
-	// or 5xx except 501; 0 means the default, negative means never, as in the CLI.
-	Retries int
-
-	// AllowHTTP lets URLs be http, BaseURL too, for mirrors inside a company and
-	// for tests. A token is never sent over http.
-	AllowHTTP bool
+	// Transport has the settings of requests, tokens among them: the one that is sent is
+	// that of the mirror's host, by the name and port in BaseURL. A mirror that is
+	// addressed by an IPv6 literal has no token. Nil is the zero one.
+	Transport *transport.Client
 
 	// TrustAllHashes accepts for each platform the hashes that the mirror states for
 	// all platforms of the version, as trust_all_hashes in the CLI configuration does:
@@ -71,16 +46,6 @@ type Client struct {
 	// twice. A mirror that wants its token for archives too is a case for
 	// pkg.Host == host.String().
 	PackageCredentials func(host svchost.Hostname, pkg *url.URL) bool
-
-	// VetoHost is asked before each request and each redirect with the host, or
-	// host:port, that is about to be contacted; an error prevents it. Names are in
-	// lower-case ASCII, addresses in their shortest form without a zone, and the
-	// default port is left out. Nil means that all hosts are allowed.
-	VetoHost func(host string) error
-
-	// Logger is told of requests and repeats; nil means silence. Tokens and
-	// query strings never reach it.
-	Logger *slog.Logger
 
 	once      sync.Once
 	http      *httpx.Client
@@ -101,16 +66,7 @@ const (
 
 func (c *Client) setup() {
 	c.once.Do(func() {
-		c.http = &httpx.Client{
-			HTTP:        c.HTTP,
-			UserAgent:   c.UserAgent,
-			Timeout:     c.Timeout,
-			Retries:     c.Retries,
-			AllowHTTP:   c.AllowHTTP,
-			VetoHost:    c.VetoHost,
-			Logger:      c.Logger,
-			Credentials: c.Credentials,
-		}
+		c.http = httpx.New(c.Transport)
 		c.base, c.host, c.baseErr = parseBase(c.http, c.BaseURL)
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/transport"
 )
 
 const secret = "hunter2-hunter2"
@@ -56,7 +57,7 @@ func TestToken(t *testing.T) {
 			}
 			return jsonAnswer(r, body), nil
 		})
-		c := &mirrorclient.Client{BaseURL: test.base, HTTP: &http.Client{Transport: web}, Retries: -1, Credentials: tokens(t, secret, test.host)}
+		c := &mirrorclient.Client{BaseURL: test.base, Transport: &transport.Client{HTTP: &http.Client{Transport: web}, Retries: -1, Credentials: tokens(t, secret, test.host)}}
 		if _, err := c.ProviderVersions(t.Context(), alpha); err != nil {
 			t.Fatalf("%s: %v", test.base, err)
 		}
@@ -99,7 +100,7 @@ func TestTokenOnRedirect(t *testing.T) {
 				web.pages[strings.Replace(target, ":443", "", 1)] = web.pages[alphaURL+kind]
 				web.pages[alphaURL+kind] = page{status: 302, header: http.Header{"Location": {target}}}
 				c := client(web)
-				c.Credentials, c.AllowHTTP = tokens(t, secret, mirrorHost), true
+				c.Transport.Credentials, c.Transport.AllowHTTP = tokens(t, secret, mirrorHost), true
 				if packages {
 					c.PackageCredentials = grant
 				}
@@ -152,7 +153,7 @@ func TestPackageCredentials(t *testing.T) {
 	} {
 		web := &site{pages: map[string]page{ref: {body: "zip"}}}
 		c := client(web)
-		c.Credentials = tokens(t, secret, mirrorHost)
+		c.Transport.Credentials = tokens(t, secret, mirrorHost)
 		c.PackageCredentials = func(host svchost.Hostname, pkg *url.URL) bool {
 			ok := pkg.Host == host.String()
 			pkg.Host = "changed.example.com"
@@ -182,7 +183,7 @@ func TestFailingCredentials(t *testing.T) {
 	web := mirror(map[string]string{"index.json": `{"versions":{}}`})
 	c := client(web)
 	broken := errors.New("helper is gone")
-	c.Credentials = failing{broken}
+	c.Transport.Credentials = failing{broken}
 	_, err := c.ProviderVersions(t.Context(), alpha)
 	if asError(t, err); !errors.Is(err, broken) || len(web.asked()) != 0 {
 		t.Errorf("%v, asked %q", err, web.asked())
@@ -204,7 +205,7 @@ func TestNoSecretsInErrors(t *testing.T) {
 	web := mirror(map[string]string{"1.2.0.json": document("linux_amd64", "https://store.example.com/a.zip?X-Amz-Signature="+secret)})
 	web.pages["https://store.example.com/a.zip?X-Amz-Signature="+secret] = page{status: 403, body: "bad signature " + secret}
 	c := client(web)
-	c.Credentials, c.PackageCredentials = tokens(t, secret, mirrorHost), grant
+	c.Transport.Credentials, c.PackageCredentials = tokens(t, secret, mirrorHost), grant
 	pkg, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
 	if err != nil {
 		t.Fatal(err)

@@ -37,7 +37,7 @@
 //
 // # Rules
 //
-// All is https, each redirect too; [Client.AllowHTTP] opts out. The token of the
+// All is https, each redirect too; AllowHTTP of [transport.Client] opts out. The token of the
 // mirror's own host and port goes to the documents of the mirror, and nowhere else: never
 // to archives unless [Client.PackageCredentials] says so, never over http, and across a
 // redirect only to the same scheme, host and port. The hosts of the providers play no

@@ -16,6 +16,7 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -39,8 +40,8 @@ func exampleMirror() fstest.MapFS {
 // example is in memory; leave HTTP out to ask a real one.
 func Example() {
 	mirror := &mirrorclient.Client{
-		BaseURL: "https://mirror.example.com/providers/",
-		HTTP:    &http.Client{Transport: http.NewFileTransportFS(exampleMirror())},
+		BaseURL:   "https://mirror.example.com/providers/",
+		Transport: &transport.Client{HTTP: &http.Client{Transport: http.NewFileTransportFS(exampleMirror())}},
 	}
 	ctx := context.Background()
 	versions, err := mirror.ProviderVersions(ctx, addrs.MustParseProvider("registry.example.com/acme/alpha"))
@@ -82,8 +83,8 @@ func Example() {
 // what is refused says which field would accept it.
 func Example_policies() {
 	mirror := &mirrorclient.Client{
-		BaseURL: "https://mirror.example.com/providers/",
-		HTTP:    &http.Client{Transport: http.NewFileTransportFS(exampleMirror())},
+		BaseURL:   "https://mirror.example.com/providers/",
+		Transport: &transport.Client{HTTP: &http.Client{Transport: http.NewFileTransportFS(exampleMirror())}},
 	}
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {
@@ -128,8 +129,8 @@ func Example_policies() {
 // What a mirror does not hold.
 func ExampleClient_ProviderPackage() {
 	mirror := &mirrorclient.Client{
-		BaseURL: "https://mirror.example.com/providers/",
-		HTTP:    &http.Client{Transport: http.NewFileTransportFS(exampleMirror())},
+		BaseURL:   "https://mirror.example.com/providers/",
+		Transport: &transport.Client{HTTP: &http.Client{Transport: http.NewFileTransportFS(exampleMirror())}},
 	}
 	for _, want := range []struct{ provider, version, platform string }{
 		{"registry.example.com/acme/beta", "1.2.0", "linux_amd64"},
@@ -168,9 +169,11 @@ func ExampleClient_credentials() {
 		return files.RoundTrip(r)
 	})
 	mirror := &mirrorclient.Client{
-		BaseURL:     "https://mirror.example.com:8443/providers/",
-		HTTP:        &http.Client{Transport: guarded},
-		Credentials: auth.Static(map[svchost.Hostname]auth.Token{svchost.MustParse("mirror.example.com:8443"): exampleToken()}),
+		BaseURL: "https://mirror.example.com:8443/providers/",
+		Transport: &transport.Client{
+			HTTP:        &http.Client{Transport: guarded},
+			Credentials: auth.Static(map[svchost.Hostname]auth.Token{svchost.MustParse("mirror.example.com:8443"): exampleToken()}),
+		},
 		PackageCredentials: func(host svchost.Hostname, pkg *url.URL) bool {
 			return pkg.Host == host.String()
 		},

@@ -18,6 +18,7 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/mirrorclient"
+	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -119,7 +120,7 @@ func (s *site) asked() []string {
 
 // client asks the mirror at baseURL, once for each thing.
 func client(web http.RoundTripper) *mirrorclient.Client {
-	return &mirrorclient.Client{BaseURL: baseURL, HTTP: &http.Client{Transport: web}, Retries: -1}
+	return &mirrorclient.Client{BaseURL: baseURL, Transport: &transport.Client{HTTP: &http.Client{Transport: web}, Retries: -1}}
 }
 
 // tokens has one token for each host.

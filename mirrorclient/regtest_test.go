@@ -13,6 +13,7 @@ import (
 	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify"
 )
 
@@ -21,7 +22,7 @@ func mirrored(m regtest.Mirror) (*regtest.Registry, *mirrorclient.Client) {
 	reg := regtest.New("registry.example.com")
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0"})
 	reg.Mirror = m
-	return reg, &mirrorclient.Client{BaseURL: reg.MirrorURL(), HTTP: reg.Client(), Retries: -1}
+	return reg, &mirrorclient.Client{BaseURL: reg.MirrorURL(), Transport: &transport.Client{HTTP: reg.Client(), Retries: -1}}
 }
 
 // TestNoFile: an archive that is gone is told from a package that the mirror does not have.

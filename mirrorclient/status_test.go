@@ -80,7 +80,7 @@ func TestUnauthorized(t *testing.T) {
 				c := client(web)
 				note := "(no token was sent)"
 				if sent {
-					c.Credentials, note = tokens(t, "hunter2", mirrorHost), "(a token was sent)"
+					c.Transport.Credentials, note = tokens(t, "hunter2", mirrorHost), "(a token was sent)"
 				}
 				_, err := c.ProviderVersions(t.Context(), alpha)
 				if name != "index.json" {
@@ -218,7 +218,7 @@ func TestRetries(t *testing.T) {
 		web := mirror(nil)
 		web.pages[alphaURL+"index.json"] = page{status: 503}
 		c := client(web)
-		c.Retries = 0
+		c.Transport.Retries = 0
 		go func() {
 			time.Sleep(100 * time.Millisecond)
 			web.mu.Lock()
@@ -305,7 +305,7 @@ func TestCallersLeave(t *testing.T) {
 		web := mirror(nil)
 		web.pages[alphaURL+"1.2.0.json"] = page{delay: time.Minute, body: document("linux_amd64", "alpha.zip")}
 		c := client(web)
-		c.Timeout = -1
+		c.Transport.Timeout = -1
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		impatient := make(chan error)
@@ -364,7 +364,7 @@ func TestResume(t *testing.T) {
 		web.pages[alphaURL+"alpha.zip"] = page{body: content, cut: 100, header: http.Header{"Etag": {`"1"`}, "Content-Type": {"application/x-www-form-urlencoded"}}}
 		pkg := &provider.Package{Provider: alpha, Version: v120, Platform: linux, URL: alphaURL + "alpha.zip"}
 		c := client(web)
-		c.Retries = 1
+		c.Transport.Retries = 1
 		body, err := c.Open(t.Context(), pkg)
 		if err != nil {
 			t.Fatal(err)

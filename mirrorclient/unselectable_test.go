@@ -8,6 +8,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 )
 
 // TestUnselectableVersion: a list with 0.0.0 has a warning about it, and only about that.
@@ -17,7 +18,7 @@ func TestUnselectableVersion(t *testing.T) {
 	for _, version := range []string{"0.0.0", "0.0.1", "0.0.0-beta"} {
 		reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: version, Platforms: []string{"linux_amd64"}})
 	}
-	client := &mirrorclient.Client{HTTP: reg.Client(), BaseURL: reg.MirrorURL()}
+	client := &mirrorclient.Client{Transport: &transport.Client{HTTP: reg.Client()}, BaseURL: reg.MirrorURL()}
 	versions, err := client.ProviderVersions(t.Context(), addrs.MustParseProvider("registry.example.com/acme/alpha"))
 	if err != nil {
 		t.Fatal(err)

@@ -45,7 +45,7 @@ type Git struct {
 	AllowHTTP bool
 
 	// VetoHost, if not nil, is called before each repository is fetched with the
-	// host, or host:port, in its URL, in the form that regclient.Client.VetoHost is
+	// host, or host:port, in its URL, in the form that VetoHost of transport.Client is
 	// called with; an error refuses the repository. If the user's configuration of git
 	// replaces the URL, VetoHost is called with the host of the other URL as well. It
 	// does not see what the user configures elsewhere: host names and proxies of SSH,

@@ -13,6 +13,7 @@ import (
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 )
 
 // A resolver for a tool with a getter of its own. The getter fetches what locations name. Only
@@ -26,8 +27,10 @@ func ExampleLocation_PackageSource() {
 
 	ctx := context.Background()
 	client := &regclient.Client{
-		HTTP:        registry.Client(),
-		Credentials: auth.MustNewToken("xxxxxx").For(svchost.MustParse("registry.example.com")),
+		Transport: &transport.Client{
+			HTTP:        registry.Client(),
+			Credentials: auth.MustNewToken("xxxxxx").For(svchost.MustParse("registry.example.com")),
+		},
 	}
 	dir, err := os.MkdirTemp("", "example-")
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -30,7 +31,7 @@ func ExampleDownload() {
 	defer os.RemoveAll(dir)
 
 	ctx := context.Background()
-	client := &regclient.Client{HTTP: reg.Client()}
+	client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
 	pkg, err := client.ProviderPackage(ctx, addrs.MustParseProvider("registry.example.com/acme/alpha"),
 		addrs.MustParseVersion("1.2.0"), addrs.MustParsePlatform("linux_amd64"))
 	if err != nil {

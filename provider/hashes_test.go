@@ -16,6 +16,7 @@ import (
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -47,7 +48,7 @@ func demoRelease() regtest.Provider {
 func serveDemo(r regtest.Provider) (*regtest.Registry, *regtest.Release, *regclient.Client) {
 	reg := regtest.New("registry.example.com")
 	release := reg.AddProvider(r)
-	return reg, release, &regclient.Client{HTTP: reg.Client(), Retries: -1}
+	return reg, release, &regclient.Client{Transport: &transport.Client{HTTP: reg.Client(), Retries: -1}}
 }
 
 // contentOf computes the h1 hashes of an archive, sorted and each once.
@@ -226,7 +227,7 @@ func TestHashesOfAll(t *testing.T) {
 			delete(v.(map[string]any), "platforms")
 		}
 	}})
-	client = &regclient.Client{HTTP: reg.Client()}
+	client = &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
 	if _, err = provider.Hashes(t.Context(), client, demo, v123, nil, provider.HashOptions{}); err == nil || !strings.Contains(err.Error(), "name those that are wanted") {
 		t.Errorf("unknown platforms: %v", err)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify"
 )
 
@@ -104,7 +105,7 @@ func BenchmarkHashesStated(b *testing.B) {
 	o := believing(verify.Policy{})
 	b.ReportAllocs()
 	for b.Loop() {
-		client := &regclient.Client{HTTP: reg.Client()}
+		client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
 		var wg sync.WaitGroup
 		for range 20 {
 			wg.Go(func() {
@@ -129,7 +130,7 @@ func TestHashesMemory(t *testing.T) {
 			r.Platforms = append(r.Platforms, p.String())
 		}
 		reg.AddProvider(r).Signature()
-		client := &regclient.Client{HTTP: reg.Client()}
+		client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
 		before := heap()
 		most := before
 		ctx, stop := context.WithCancel(t.Context())

@@ -9,6 +9,7 @@ import (
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -18,7 +19,7 @@ import (
 func ExampleHashes() {
 	registry := regtest.New("registry.example.com")
 	registry.AddProvider(regtest.Provider{Address: "acme/demo", Version: "1.2.3", PackageHashes: true})
-	client := &regclient.Client{HTTP: registry.Client()}
+	client := &regclient.Client{Transport: &transport.Client{HTTP: registry.Client()}}
 
 	demo := addrs.MustParseProvider("registry.example.com/acme/demo")
 	version := addrs.MustParseVersion("1.2.3")
@@ -53,7 +54,7 @@ func ExampleHashes() {
 func ExampleHashes_addPlatform() {
 	registry := regtest.New("registry.example.com")
 	release := registry.AddProvider(regtest.Provider{Address: "acme/demo", Version: "1.2.3"})
-	client := &regclient.Client{HTTP: registry.Client()}
+	client := &regclient.Client{Transport: &transport.Client{HTTP: registry.Client()}}
 
 	demo := addrs.MustParseProvider("registry.example.com/acme/demo")
 	version := addrs.MustParseVersion("1.2.3")

@@ -21,6 +21,7 @@ import (
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -79,7 +80,7 @@ func TestHashesDepth(t *testing.T) {
 					reg.AddProvider(r).Signature() // builds all before the clock runs
 					all = append(all, addrs.MustParseProvider("registry.example.com/"+r.Address))
 				}
-				client := &regclient.Client{HTTP: reg.Client()}
+				client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
 				begin := time.Now()
 				var wg sync.WaitGroup
 				for _, p := range all {
@@ -109,7 +110,7 @@ func TestHashesDepthOfMirror(t *testing.T) {
 		reg := regtest.New("registry.example.com")
 		reg.AddProvider(demoRelease()).Signature()
 		reg.Latency = 50 * time.Millisecond
-		src := &mirrorclient.Client{BaseURL: reg.MirrorURL(), HTTP: reg.Client()}
+		src := &mirrorclient.Client{BaseURL: reg.MirrorURL(), Transport: &transport.Client{HTTP: reg.Client()}}
 		begin := time.Now()
 		o := provider.HashOptions{Policy: verify.Policy{AllowUnsigned: true}}
 		if _, err := provider.Hashes(t.Context(), src, demo, v123, five, o); err != nil {
@@ -304,7 +305,7 @@ func TestHashesOneFails(t *testing.T) {
 		reg.Latency = time.Second
 		reg.AddFault(regtest.Fault{Kind: regtest.Sums | regtest.Signature, Delay: 10 * time.Second})
 		reg.AddFault(regtest.Fault{Kind: regtest.Archive, Path: "darwin_amd64", Status: 404})
-		client := &regclient.Client{HTTP: reg.Client(), Retries: -1, Timeout: time.Minute}
+		client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client(), Retries: -1, Timeout: time.Minute}}
 		got, err := provider.Hashes(t.Context(), client, demo, v123, five, provider.HashOptions{})
 		wantComputed(t, release, got, five[1:]...)
 		if !errors.Is(err, provider.ErrNotFound) || len(joined(t, err)) != 1 {
@@ -437,7 +438,7 @@ func TestShareEvidenceCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reg, release, client := serveDemo(demoRelease())
 		release.Signature()
-		client.Timeout = time.Minute
+		client.Transport.Timeout = time.Minute
 		reg.AddFault(regtest.Fault{Kind: regtest.Sums | regtest.Signature, Delay: 10 * time.Second})
 		src := provider.ShareEvidence(client)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)

@@ -12,6 +12,7 @@ import (
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 )
 
 // serveProject returns a project that requires the release, from a registry on this machine
@@ -28,7 +29,7 @@ func serveProject(t *testing.T, program string, r regtest.Provider) (*terraformt
 	p := terraformtest.New(t, program)
 	p.Trust(t, server.CertPEM)
 	p.Require(t, map[string]string{source: "~> 1.2"})
-	return p, addrs.MustParseProvider(source), &regclient.Client{HTTP: server.Client()}
+	return p, addrs.MustParseProvider(source), &regclient.Client{Transport: &transport.Client{HTTP: server.Client()}}
 }
 
 // lockOf returns the lock file that Hashes and Merge make, with the header of a program.

@@ -11,6 +11,7 @@ import (
 	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -383,7 +384,7 @@ func TestHashesOfMirror(t *testing.T) {
 	serve := func() (*regtest.Registry, *regtest.Release, provider.Source) {
 		reg := regtest.New("registry.example.com")
 		release := reg.AddProvider(demoRelease())
-		return reg, release, &mirrorclient.Client{BaseURL: reg.MirrorURL(), HTTP: reg.Client()}
+		return reg, release, &mirrorclient.Client{BaseURL: reg.MirrorURL(), Transport: &transport.Client{HTTP: reg.Client()}}
 	}
 	t.Run("computed", func(t *testing.T) {
 		t.Parallel()

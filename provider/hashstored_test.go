@@ -13,6 +13,7 @@ import (
 	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -229,7 +230,7 @@ func TestHashStoreWithoutZH(t *testing.T) {
 	reg := regtest.New("registry.example.com")
 	reg.Mirror.Hashes = []string{"h1"}
 	reg.AddProvider(demoRelease())
-	src := &mirrorclient.Client{BaseURL: reg.MirrorURL(), HTTP: reg.Client()}
+	src := &mirrorclient.Client{BaseURL: reg.MirrorURL(), Transport: &transport.Client{HTTP: reg.Client()}}
 	store := new(memory)
 	for range 2 {
 		o := provider.HashOptions{Policy: verify.Policy{AllowUnsigned: true}, Store: store}

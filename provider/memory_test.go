@@ -14,6 +14,7 @@ import (
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 )
 
 // peak is a Fetcher that samples the heap while the archive passes through it.
@@ -68,7 +69,7 @@ func BenchmarkDownload(b *testing.B) {
 			reg := regtest.New("registry.example.com")
 			release := reg.AddProvider(regtest.Provider{Address: "acme/demo", Version: "1.2.3", Platforms: []string{"linux_amd64"}, Size: int64(megabytes) * 1e6})
 			release.Sums() // hashes all of it, once
-			client := &regclient.Client{HTTP: reg.Client()}
+			client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
 			pkg, err := client.ProviderPackage(b.Context(), demo, addrs.MustParseVersion("1.2.3"), linux)
 			if err != nil {
 				b.Fatal(err)

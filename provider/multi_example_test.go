@@ -11,6 +11,7 @@ import (
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 )
 
 // mirrorOf is a mirror in memory with one version of acme/alpha.
@@ -21,8 +22,8 @@ func mirrorOf(version string) *mirrorclient.Client {
 		dir + version + ".json": {Data: []byte(`{"archives": {"linux_amd64": {"url": "alpha.zip"}}}`)},
 	}
 	return &mirrorclient.Client{
-		BaseURL: "https://mirror.example.com/",
-		HTTP:    &http.Client{Transport: http.NewFileTransportFS(files)},
+		BaseURL:   "https://mirror.example.com/",
+		Transport: &transport.Client{HTTP: &http.Client{Transport: http.NewFileTransportFS(files)}},
 	}
 }
 
@@ -36,7 +37,7 @@ func ExampleMulti() {
 	src := &provider.Multi{
 		Methods: []provider.Method{
 			{Name: "mirror", Source: mirrorOf("1.1.0"), Include: []provider.Pattern{provider.MustParsePattern("registry.example.com/acme/*")}},
-			{Name: "direct", Source: &regclient.Client{HTTP: reg.Client()}},
+			{Name: "direct", Source: &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}},
 		},
 		Passed: func(method string, err error) { fmt.Println("passed over:", method) },
 	}
@@ -64,10 +65,12 @@ func ExampleMulti() {
 func ExampleFirstOf() {
 	down := &mirrorclient.Client{
 		BaseURL: "https://eu.mirror.example.com/",
-		Retries: -1, // there is another one to ask
-		HTTP: &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: http.StatusServiceUnavailable, Body: http.NoBody, Request: r}, nil
-		})},
+		Transport: &transport.Client{
+			Retries: -1,
+			HTTP: &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+				return &http.Response{StatusCode: http.StatusServiceUnavailable, Body: http.NoBody, Request: r}, nil
+			})},
+		},
 	}
 	src := &provider.FirstOf{
 		Methods: []provider.Method{
@@ -88,9 +91,9 @@ func ExampleFirstOf() {
 	// registry.example.com/acme/alpha 1.1.0 linux_amd64 from us
 }
 
-type transport func(*http.Request) (*http.Response, error)
+type roundTripper func(*http.Request) (*http.Response, error)
 
-func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // Patterns are those of the CLI's include and exclude lists.
 func ExampleParsePattern() {

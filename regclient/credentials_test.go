@@ -1,7 +1,6 @@
 package regclient_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -124,7 +123,7 @@ func grant(yes bool) func(svchost.Hostname, *url.URL) bool {
 
 func leakClient(t *testing.T, reg *regtest.Registry, packages bool) *regclient.Client {
 	c := client(reg)
-	c.Credentials, c.AllowHTTP, c.PackageCredentials = tokens(t, secret), true, grant(packages)
+	c.Transport.Credentials, c.Transport.AllowHTTP, c.PackageCredentials = tokens(t, secret), true, grant(packages)
 	return c
 }
 
@@ -250,29 +249,19 @@ func TestTokenOfProviderAlias(t *testing.T) {
 	t.Parallel()
 	reg := registry()
 	named, real := svchost.MustParse(host), svchost.MustParse("real.example.net")
-	services, err := disco.NewServices(real, map[disco.Service]any{disco.ProvidersV1: "https://" + host + "/v1/providers/"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	services := disco.NewServices(real, map[disco.Service]any{disco.ProvidersV1: "https://" + host + "/v1/providers/"})
 	token, err := auth.NewToken(secret)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := leakClient(t, reg, true)
-	c.Credentials = auth.Static(map[svchost.Hostname]auth.Token{real: token})
-	c.Discovery = &disco.Client{
+	c.Transport.Credentials = auth.Static(map[svchost.Hostname]auth.Token{real: token})
+	c.Hosts = &disco.Hosts{
 		Overrides: map[svchost.Hostname]*disco.Services{real: services},
 		Aliases:   map[svchost.Hostname]svchost.Hostname{named: real},
 	}
 	walk(t, c)
 	wantTokensFor(t, reg, kinds[1:], func(regtest.Request) bool { return true })
-}
-
-// bare is a Discoverer of hosts without services.
-type bare struct{}
-
-func (bare) Discover(_ context.Context, h svchost.Hostname) (*disco.Services, error) {
-	return disco.NewServices(h, nil)
 }
 
 // TestNotShared: what one host's token fetches is not for the provider of another host,
@@ -290,7 +279,6 @@ func TestNotShared(t *testing.T) {
 		other.Provider = addrs.MustParseProvider("other.example.net/acme/alpha")
 		reg.Latency = time.Second
 		c := leakClient(t, reg, true)
-		c.Discovery = bare{}
 		var wg sync.WaitGroup
 		for _, p := range []*provider.Package{pkg, other} {
 			wg.Go(func() {

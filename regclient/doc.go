@@ -21,7 +21,7 @@
 // A [Client] is a [provider.Source] and a [module.Source], so the verbs of those
 // packages work on it:
 //
-//	client := &regclient.Client{Credentials: auth.Environ(os.Environ())}
+//	client := &regclient.Client{Transport: &transport.Client{Credentials: auth.Environ(os.Environ())}}
 //	versions, err := client.ProviderVersions(ctx, addrs.MustParseProvider("hashicorp/random"))
 //	version, err := versions.Newest(addrs.MustParseProviderConstraint("~> 3.6"))
 //	pkg, err := client.ProviderPackage(ctx, versions.Provider, version, addrs.CurrentPlatform())
@@ -34,7 +34,7 @@
 //
 // # Rules
 //
-// All is https, each redirect too; [Client.AllowHTTP] opts out. A token belongs to
+// All is https, each redirect too; AllowHTTP of [transport.Client] opts out. A token belongs to
 // the host that the user named. It goes to that host's discovery and to the
 // registries that the host's document declares, wherever they are, but never over
 // http, and across a redirect only to the same scheme, host and port. Archives, sums

@@ -15,7 +15,6 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/provider"
-	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
@@ -144,7 +143,7 @@ func TestUnauthorized(t *testing.T) {
 			c := client(reg)
 			note := "(no token was sent)"
 			if sent {
-				c.Credentials, note = tokens(t, "wrong-secret"), "(a token was sent)"
+				c.Transport.Credentials, note = tokens(t, "wrong-secret"), "(a token was sent)"
 			}
 			var err error
 			if kind == regtest.Package {
@@ -167,7 +166,7 @@ func TestUnauthorized(t *testing.T) {
 	reg := registry()
 	reg.Require("right", 0)
 	c := client(reg)
-	c.Credentials = tokens(t, "right")
+	c.Transport.Credentials = tokens(t, "right")
 	if _, err := c.ProviderPackage(t.Context(), alpha, v120, linux); err != nil {
 		t.Errorf("with the right token: %v", err)
 	}
@@ -231,7 +230,7 @@ func TestCredentialsFail(t *testing.T) {
 	reg := registry()
 	c := client(reg)
 	locked := errors.New("keychain is locked")
-	c.Credentials = sourceFunc(func(context.Context, svchost.Hostname) (auth.Token, error) { return auth.Token{}, locked })
+	c.Transport.Credentials = sourceFunc(func(context.Context, svchost.Hostname) (auth.Token, error) { return auth.Token{}, locked })
 	_, err := c.ProviderVersions(t.Context(), alpha)
 	if asError(t, err); !errors.Is(err, locked) {
 		t.Errorf("%v, want %v", err, locked)
@@ -252,7 +251,7 @@ func TestVetoHost(t *testing.T) {
 	reg := registry()
 	c := client(reg)
 	internal := errors.New("not this one")
-	c.VetoHost = func(string) error { return internal }
+	c.Transport.VetoHost = func(string) error { return internal }
 	_, err := c.ProviderVersions(t.Context(), alpha)
 	if asError(t, err); !errors.Is(err, internal) || reg.Count(0) != 0 {
 		t.Errorf("%v after %d requests", err, reg.Count(0))
@@ -300,8 +299,6 @@ func filesOf(at string) *provider.Package {
 		URL: "https://" + at + "/a.zip", SumsURL: "https://" + at + "/SHA256SUMS", SignatureURL: "https://" + at + "/SHA256SUMS.sig",
 	}
 }
-
-var _ regclient.Discoverer = (*disco.Client)(nil)
 
 // TestZeroValues: what a program gets that overlooked the error of a parser. Nobody is
 // asked.

@@ -16,6 +16,7 @@ import (
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 )
 
 // From a name to a verified archive. The registry of this example is in memory; with
@@ -26,7 +27,7 @@ func Example() {
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "2.0.0"})
 
 	ctx := context.Background()
-	client := &regclient.Client{HTTP: reg.Client()}
+	client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
 	versions, err := client.ProviderVersions(ctx, addrs.MustParseProvider("registry.example.com/acme/alpha"))
 	if err != nil {
 		fmt.Println(err)
@@ -68,7 +69,7 @@ func ExampleClient_ProviderVersions() {
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.9.0", Platforms: []string{"linux_amd64"}})
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.10.0", Platforms: []string{"linux_amd64", "linux_arm64"}, Warnings: []string{"alpha is now called beta"}})
 
-	client := &regclient.Client{HTTP: reg.Client()}
+	client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
 	versions, err := client.ProviderVersions(context.Background(), addrs.MustParseProvider("registry.example.com/acme/alpha"))
 	if err != nil {
 		fmt.Println(err)
@@ -93,7 +94,7 @@ func ExampleClient_ProviderPackage() {
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.1.0", Platforms: []string{"linux_amd64", "linux_arm64"}})
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0", Platforms: []string{"linux_amd64"}})
 
-	client := &regclient.Client{HTTP: reg.Client()}
+	client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
 	_, err := client.ProviderPackage(context.Background(), addrs.MustParseProvider("registry.example.com/acme/alpha"),
 		addrs.MustParseVersion("1.2.0"), addrs.MustParsePlatform("linux_arm64"))
 	var unavailable *provider.UnavailableError
@@ -121,15 +122,14 @@ func ExampleClient_credentials() {
 	reg.Require("s3cr3t", regtest.Versions|regtest.Package)
 
 	alpha := addrs.MustParseProvider("registry.example.com/acme/alpha")
-	_, err := (&regclient.Client{HTTP: reg.Client()}).ProviderVersions(context.Background(), alpha)
+	_, err := (&regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}).ProviderVersions(context.Background(), alpha)
 	var failed *failure.RequestError
 	if errors.Is(err, provider.ErrUnauthorized) && errors.As(err, &failed) {
 		fmt.Println("unauthorized, token sent:", failed.HadToken)
 	}
 
 	client := &regclient.Client{
-		HTTP:        reg.Client(),
-		Credentials: auth.Environ([]string{"TF_TOKEN_registry_example_com=s3cr3t"}),
+		Transport: &transport.Client{HTTP: reg.Client(), Credentials: auth.Environ([]string{"TF_TOKEN_registry_example_com=s3cr3t"})},
 	}
 	versions, err := client.ProviderVersions(context.Background(), alpha)
 	if err != nil {
@@ -150,8 +150,7 @@ func ExampleClient_packageCredentials() {
 	reg.Require("s3cr3t", 0)
 
 	client := &regclient.Client{
-		HTTP:        reg.Client(),
-		Credentials: auth.Environ([]string{"TF_TOKEN_registry_example_com=s3cr3t"}),
+		Transport: &transport.Client{HTTP: reg.Client(), Credentials: auth.Environ([]string{"TF_TOKEN_registry_example_com=s3cr3t"})},
 		PackageCredentials: func(host svchost.Hostname, pkg *url.URL) bool {
 			return pkg.Host == host.String()
 		},
@@ -193,8 +192,8 @@ func Example_headers() {
 	reg := regtest.New("registry.example.com")
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0", Origin: "https://files.example.net"})
 
-	transport := headers{"registry.example.com", "X-Terraform-Version", "1.12.6", reg}
-	client := &regclient.Client{HTTP: &http.Client{Transport: transport}}
+	adding := headers{"registry.example.com", "X-Terraform-Version", "1.12.6", reg}
+	client := &regclient.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: adding}}}
 	alpha := addrs.MustParseProvider("registry.example.com/acme/alpha")
 	pkg, err := client.ProviderPackage(context.Background(), alpha, addrs.MustParseVersion("1.2.0"), addrs.CurrentPlatform())
 	if err == nil {

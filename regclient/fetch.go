@@ -100,10 +100,5 @@ func (c *Client) fileRequest(ctx context.Context, pkg *provider.Package, ref str
 	if c.PackageCredentials == nil || !c.PackageCredentials(pkg.Provider.Host(), &shown) {
 		return httpx.Request{URL: u}, nil
 	}
-	// Discovery has been asked before, and knows whose token stands in for an alias.
-	services, err := c.discovery.Discover(ctx, pkg.Provider.Host())
-	if err != nil {
-		return httpx.Request{}, err
-	}
-	return httpx.Request{URL: u, TokenFor: services.TokenHost()}, nil
+	return httpx.Request{URL: u, TokenFor: c.discovery.TokenHost(pkg.Provider.Host())}, nil
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -175,7 +176,7 @@ func TestCallersLeave(t *testing.T) {
 		reg := registry()
 		reg.AddFault(regtest.Fault{Kind: regtest.Versions, Delay: time.Minute})
 		c := client(reg)
-		c.Timeout = -1
+		c.Transport.Timeout = -1
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		var wg sync.WaitGroup
@@ -204,7 +205,7 @@ func TestProvidersAreIndependent(t *testing.T) {
 		reg.AddProvider(regtest.Provider{Address: "acme/slow"})
 		reg.AddFault(regtest.Fault{Path: "/acme/slow/", Delay: time.Minute})
 		c := client(reg)
-		c.Timeout = -1
+		c.Transport.Timeout = -1
 		begin := time.Now()
 		go func() { _, _ = c.ProviderVersions(t.Context(), addrs.MustParseProvider(host+"/acme/slow")) }()
 		synctest.Wait()
@@ -221,7 +222,7 @@ func TestEvidenceFails(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			reg := registry()
 			c := client(reg)
-			c.Timeout = -1
+			c.Transport.Timeout = -1
 			pkg, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
 			if err != nil {
 				t.Fatal(err)
@@ -321,7 +322,7 @@ func TestDownloadResumes(t *testing.T) {
 				p.Size = 100_000
 				rel := reg.AddProvider(p)
 				reg.AddFault(test.fault)
-				c := &regclient.Client{HTTP: reg.Client()}
+				c := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
 				pkg, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
 				if err != nil {
 					t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 )
 
 const host = "registry.example.com"
@@ -38,7 +39,7 @@ func registry() *regtest.Registry {
 
 // client asks reg and nobody else, once for each thing.
 func client(reg *regtest.Registry) *regclient.Client {
-	return &regclient.Client{HTTP: reg.Client(), Retries: -1}
+	return &regclient.Client{Transport: &transport.Client{HTTP: reg.Client(), Retries: -1}}
 }
 
 // tokens is a source with a token for the registry's host.

@@ -222,10 +222,8 @@ func TestTokenOfAlias(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := client(reg)
-		c.Credentials = auth.Static(map[svchost.Hostname]auth.Token{real: token})
-		c.Discovery = &disco.Client{
-			HTTP: reg.Client(), Credentials: c.Credentials, Aliases: map[svchost.Hostname]svchost.Hostname{named: real},
-		}
+		c.Transport.Credentials = auth.Static(map[svchost.Hostname]auth.Token{real: token})
+		c.Hosts = &disco.Hosts{Aliases: map[svchost.Hostname]svchost.Hostname{named: real}}
 		walkModule(t, c)
 		wantTokensFor(t, reg, moduleKinds, func(r regtest.Request) bool { return r.Kind != regtest.ModulePackage || want })
 	}

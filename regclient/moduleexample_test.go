@@ -12,6 +12,7 @@ import (
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 )
 
 // From the source of a module, as a configuration has it, to its files. The registry of
@@ -26,7 +27,7 @@ func Example_modules() {
 	reg.AddModule(regtest.Module{Address: "acme/network/aws", Version: "2.0.0"})
 
 	ctx := context.Background()
-	client := &regclient.Client{HTTP: reg.Client()}
+	client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
 	source := addrs.MustParseModuleSource("registry.example.com/acme/network/aws//modules/subnet")
 	versions, err := client.ModuleVersions(ctx, source.Module)
 	if err != nil {
@@ -70,7 +71,7 @@ func ExampleClient_ModuleVersions() {
 	reg.AddModule(regtest.Module{Address: "acme/network/aws", Version: "v1.10"})
 	reg.AddModule(regtest.Module{Address: "acme/network/aws", Version: "latest"})
 
-	client := &regclient.Client{HTTP: reg.Client()}
+	client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
 	versions, err := client.ModuleVersions(context.Background(), addrs.MustParseModule("registry.example.com/acme/network/aws"))
 	if err != nil {
 		fmt.Println(err)
@@ -102,7 +103,7 @@ func ExampleClient_ModuleLocation() {
 	})
 
 	ctx := context.Background()
-	client := &regclient.Client{HTTP: reg.Client()}
+	client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
 	network := addrs.MustParseModule("registry.example.com/acme/network/aws")
 	location, err := client.ModuleLocation(ctx, network, addrs.MustParseModuleVersion("1.2.0"))
 	if err != nil {
@@ -136,8 +137,7 @@ func ExampleClient_OpenModule() {
 
 	ctx := context.Background()
 	client := &regclient.Client{
-		HTTP:        reg.Client(),
-		Credentials: auth.Environ([]string{"TF_TOKEN_registry_example_com=s3cr3t"}),
+		Transport: &transport.Client{HTTP: reg.Client(), Credentials: auth.Environ([]string{"TF_TOKEN_registry_example_com=s3cr3t"})},
 	}
 	for _, name := range []string{"acme/network/aws", "acme/leak/aws"} {
 		m := addrs.MustParseModule("registry.example.com/" + name)

@@ -18,6 +18,7 @@ import (
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 )
 
 func sourceOf(m addrs.Module) addrs.ModuleSource { return addrs.ModuleSource{Module: m} }
@@ -106,7 +107,7 @@ func TestModuleWays(t *testing.T) {
 				reg.Require(secret, 0)
 			}
 			c := client(reg)
-			c.Credentials = tokens(t, secret)
+			c.Transport.Credentials = tokens(t, secret)
 			dir := filepath.Join(t.TempDir(), "network")
 			report, err := module.Download(t.Context(), c, sourceOf(network), addrs.Version{}, dir, module.Options{})
 			if err != nil {
@@ -130,7 +131,7 @@ func TestPresignedHTTP(t *testing.T) {
 	reg.AddFault(regtest.Fault{Kind: regtest.ModulePackage, RefuseToken: true})
 	for _, allowed := range []bool{false, true} {
 		c := client(reg)
-		c.AllowHTTP, c.Credentials = allowed, tokens(t, "t0ken")
+		c.Transport.AllowHTTP, c.Transport.Credentials = allowed, tokens(t, "t0ken")
 		_, err := module.Download(t.Context(), c, sourceOf(network), v100, filepath.Join(t.TempDir(), "n"), module.Options{})
 		switch {
 		case allowed && err != nil:
@@ -185,7 +186,7 @@ func TestModulesAreIndependent(t *testing.T) {
 		reg.AddModule(regtest.Module{Address: "acme/slow/aws"})
 		reg.AddFault(regtest.Fault{Path: "/acme/slow/", Delay: time.Minute})
 		c := client(reg)
-		c.Timeout = -1
+		c.Transport.Timeout = -1
 		begin := time.Now()
 		go func() { _, _ = c.ModuleVersions(t.Context(), addrs.MustParseModule(host+"/acme/slow/aws")) }()
 		synctest.Wait()
@@ -206,7 +207,7 @@ func TestModuleRetries(t *testing.T) {
 		for _, kind := range moduleKinds {
 			reg.AddFault(regtest.Fault{Kind: kind, First: 1, Status: http.StatusServiceUnavailable})
 		}
-		c := &regclient.Client{HTTP: reg.Client()}
+		c := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
 		if _, err := module.Download(t.Context(), c, sourceOf(network), addrs.Version{}, filepath.Join(t.TempDir(), "n"), module.Options{}); err != nil {
 			t.Error(err)
 		}
@@ -251,7 +252,7 @@ func TestModuleHosts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.Credentials = auth.Static(map[svchost.Hostname]auth.Token{svchost.MustParse(named): token})
+		c.Transport.Credentials = auth.Static(map[svchost.Hostname]auth.Token{svchost.MustParse(named): token})
 		source := addrs.MustParseModuleSource(named + "/acme/network/aws")
 		report, err := module.Download(t.Context(), c, source, addrs.Version{}, filepath.Join(t.TempDir(), "n"), module.Options{})
 		if err != nil || report.H1 != rel.H1() {

@@ -69,7 +69,7 @@ func FuzzModuleLocation(f *testing.F) {
 	var doc []byte
 	var header string
 	c := answering(f, nil)
-	c.HTTP = &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+	c.Transport.HTTP = &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
 		resp := document(r, doc)
 		resp.Header.Set("X-Terraform-Get", header)
 		return resp, nil

@@ -78,7 +78,7 @@ func TestModuleCredentials(t *testing.T) {
 			reg := moduleRegistry(regtest.Module{})
 			reg.AddFault(regtest.Fault{Kind: regtest.Other, Raw: []byte("archive")})
 			c := netrcClient(t, reg, test.netrc)
-			c.AllowHTTP = true
+			c.Transport.AllowHTTP = true
 			if err := fetch(t, c, test.loc); err != nil {
 				t.Fatal(err)
 			}
@@ -89,7 +89,7 @@ func TestModuleCredentials(t *testing.T) {
 			// Without the field there is nothing of it.
 			reg.Reset()
 			c = leakClient(t, reg, false)
-			c.AllowHTTP = true
+			c.Transport.AllowHTTP = true
 			if err := fetch(t, c, test.loc); err != nil {
 				t.Fatal(err)
 			}
@@ -110,7 +110,7 @@ func TestModuleCredentialsAreNoTokens(t *testing.T) {
 		reg.AddProvider(alphaAt("1.2.0"))
 		c := netrcClient(t, reg, host, "files.example.com")
 		if !known {
-			c.Credentials = nil
+			c.Transport.Credentials = nil
 		}
 		if _, err := c.ModuleVersions(t.Context(), network); err != nil {
 			t.Fatal(err)
@@ -142,7 +142,7 @@ func TestModuleCredentialsOnRedirect(t *testing.T) {
 		reg := moduleRegistry(regtest.Module{})
 		reg.AddFault(regtest.Fault{Kind: regtest.ModulePackage, Redirect: place.origin})
 		c := netrcClient(t, reg, host, "other.example.net", "files."+host, host+":8443", "example.com")
-		c.AllowHTTP = true
+		c.Transport.AllowHTTP = true
 		walkModule(t, c)
 		list := reg.Requests()
 		first, last := list[len(list)-2], list[len(list)-1]
@@ -196,7 +196,7 @@ func TestModuleCredentialsResume(t *testing.T) {
 		reg := moduleRegistry(regtest.Module{Size: 1_000_000})
 		reg.AddFault(regtest.Fault{Kind: regtest.ModulePackage, First: 1, Break: regtest.Cut, After: 300_000})
 		c := netrcClient(t, reg, host)
-		c.Retries = 0
+		c.Transport.Retries = 0
 		loc, err := c.ModuleLocation(t.Context(), network, v100)
 		if err != nil {
 			t.Fatal(err)
@@ -228,7 +228,7 @@ func TestModuleCredentialsRefused(t *testing.T) {
 			reg.AddFault(regtest.Fault{Kind: regtest.ModulePackage, Status: status, Raw: []byte("no: hunter2 " + basicAlice)})
 			c := netrcClient(t, reg, known)
 			var logged strings.Builder
-			c.Logger = slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
+			c.Transport.Logger = slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
 			loc, err := c.ModuleLocation(t.Context(), network, v100)
 			if err != nil {
 				t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/transport"
 )
 
 // A hostileNet answers every host, and remembers what was sent where.
@@ -40,7 +41,7 @@ func (h *hostileNet) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // client knows a password for two hosts.
 func (h *hostileNet) client(t *testing.T) *regclient.Client {
-	return &regclient.Client{HTTP: &http.Client{Transport: h}, AllowHTTP: true, ModuleCredentials: netrc(t, "files.example.com", "other.example.net").Lookup}
+	return &regclient.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: h}, AllowHTTP: true}, ModuleCredentials: netrc(t, "files.example.com", "other.example.net").Lookup}
 }
 
 // A reply is one answer.

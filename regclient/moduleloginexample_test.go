@@ -9,6 +9,7 @@ import (
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 )
 
 // The packages of a module lie on a server that wants a password, which is in the
@@ -22,7 +23,7 @@ func ExampleClient_netrc() {
 		fmt.Println(err)
 		return
 	}
-	client := &regclient.Client{HTTP: reg.Client(), ModuleCredentials: netrc.Lookup}
+	client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}, ModuleCredentials: netrc.Lookup}
 
 	ctx := context.Background()
 	network, version := addrs.MustParseModule("registry.example.com/acme/network/aws"), addrs.MustParseModuleVersion("1.0.0")

@@ -93,15 +93,14 @@ func (c *Client) packageRequest(ctx context.Context, loc *module.Location) (r ht
 	if !loc.Direct || !loc.UseRegistryCredentials || loc.Module.IsZero() {
 		return r, false, nil
 	}
-	// Discovery has been asked before, and knows whose token stands in for an alias.
-	services, err := c.discovery.Discover(ctx, loc.Module.Host())
+	allowed, err := c.mayHaveToken(ctx, u, loc.Module.Host())
 	if err != nil {
 		return r, false, err
 	}
-	if !c.mayHaveToken(u, loc.Module.Host(), services) {
+	if !allowed {
 		return r, u.Scheme == "https" && u.User == nil, nil
 	}
-	r.TokenFor = services.TokenHost()
+	r.TokenFor = c.discovery.TokenHost(loc.Module.Host())
 	return r, false, nil
 }
 
@@ -116,23 +115,27 @@ func addQuery(u *url.URL, parameter string) {
 // mayHaveToken tells whether the token of host may go to u, where a registry says
 // that its package is. Without this check a registry could have it sent to anybody,
 // and so could whoever gets it to name a location.
-func (c *Client) mayHaveToken(u *url.URL, host svchost.Hostname, services *disco.Services) bool {
+func (c *Client) mayHaveToken(ctx context.Context, u *url.URL, host svchost.Hostname) (bool, error) {
 	if u.Scheme != "https" || u.User != nil {
-		return false
+		return false, nil
 	}
 	if at, err := svchost.FromWire(u.Host); err == nil {
-		if at == services.TokenHost() {
-			return true
+		if at == c.discovery.TokenHost(host) {
+			return true, nil
+		}
+		services, err := c.discovery.Discover(ctx, host)
+		if err != nil {
+			return false, err
 		}
 		api, err := services.URL(disco.ModulesV1)
 		if err == nil && api.Scheme == "https" {
 			if h, err := svchost.FromWire(api.Host); err == nil && h == at {
-				return true
+				return true, nil
 			}
 		}
 	}
 	shown := *u
-	return c.PackageCredentials != nil && c.PackageCredentials(host, &shown)
+	return c.PackageCredentials != nil && c.PackageCredentials(host, &shown), nil
 }
 
 // explainWithheld says what may help where a package is refused to a request without

@@ -14,6 +14,7 @@ import (
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 )
 
 // answers has a page or file with the given header at every URL that is none of the
@@ -188,7 +189,7 @@ func TestOpenModuleResumes(t *testing.T) {
 		reg := regtest.New(host)
 		rel := reg.AddModule(regtest.Module{Address: "acme/network/aws", Size: 1_000_000, UseRegistryCredentials: &yes})
 		reg.AddFault(regtest.Fault{Kind: regtest.ModulePackage, First: 1, Break: regtest.Cut, After: 300_000})
-		c := &regclient.Client{HTTP: reg.Client(), Credentials: tokens(t, secret)}
+		c := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client(), Credentials: tokens(t, secret)}}
 		loc, err := c.ModuleLocation(t.Context(), network, v100)
 		if err != nil {
 			t.Fatal(err)

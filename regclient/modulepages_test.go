@@ -145,7 +145,7 @@ func paged(t *testing.T, page func(limit, offset int) string) (c *regclient.Clie
 	t.Helper()
 	asked = new([]string)
 	c = answering(t, nil)
-	c.HTTP = &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+	c.Transport.HTTP = &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
 		q := r.URL.Query()
 		*asked = append(*asked, r.URL.RawQuery)
 		limit, _ := strconv.Atoi(q.Get("limit"))
@@ -185,8 +185,8 @@ func TestModulePagesBytes(t *testing.T) {
 		}))
 		defer server.Close()
 		c := answering(t, nil)
-		c.AllowHTTP = true
-		c.HTTP = &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+		c.Transport.AllowHTTP = true
+		c.Transport.HTTP = &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
 			runtime.GC()
 			var m runtime.MemStats
 			if runtime.ReadMemStats(&m); m.HeapAlloc > 50<<20 {
@@ -338,7 +338,7 @@ func TestModulePagesAndContext(t *testing.T) {
 		reg.ModuleList.PageSize = 100
 		reg.AddFault(regtest.Fault{Kind: regtest.ModuleVersions, Skip: 1, Delay: time.Minute})
 		c := client(reg)
-		c.Timeout = -1
+		c.Transport.Timeout = -1
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		versions, err := c.ModuleVersions(ctx, network)

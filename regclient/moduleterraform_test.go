@@ -17,6 +17,7 @@ import (
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 )
 
 // TestSameAsClient: what the real client has on the disk after "get" is what Download
@@ -87,7 +88,7 @@ func sameAsClient(t *testing.T, program string) {
 	project.Write(t, "main.tf", config.String())
 	project.Run(t, "get", "-no-color")
 
-	c := &regclient.Client{HTTP: server.Client()}
+	c := &regclient.Client{Transport: &transport.Client{HTTP: server.Client()}}
 	for key, source := range sources {
 		dest := filepath.Join(t.TempDir(), "module")
 		report, err := module.Download(t.Context(), c, source, addrs.Version{}, dest, module.Options{})
@@ -230,7 +231,7 @@ func selectsAsClient(t *testing.T, program string) {
 		}
 	}
 	host := strings.Replace(server.Addr, "localhost", "127.0.0.1", 1)
-	client := &regclient.Client{HTTP: server.Client()}
+	client := &regclient.Client{Transport: &transport.Client{HTTP: server.Client()}}
 	want := map[string]string{}
 	var config strings.Builder
 	for i, c := range []struct{ name, constraint string }{

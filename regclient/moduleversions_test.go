@@ -312,7 +312,7 @@ func TestModuleUnauthorized(t *testing.T) {
 			c := client(reg)
 			note := "(no token was sent)"
 			if sent {
-				c.Credentials, note = tokens(t, "wrong-secret"), "(a token was sent)"
+				c.Transport.Credentials, note = tokens(t, "wrong-secret"), "(a token was sent)"
 			}
 			var err error
 			if kind == regtest.ModuleLocation {

@@ -280,7 +280,7 @@ func TestAllowHTTP(t *testing.T) {
 		t.Errorf("%v, want ErrInsecure", err)
 	}
 	c = client(reg)
-	c.AllowHTTP = true
+	c.Transport.AllowHTTP = true
 	pkg, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
 	if err != nil {
 		t.Fatal(err)

@@ -70,7 +70,7 @@ func TestRetries(t *testing.T) {
 			reg.AddFault(regtest.Fault{Kind: kind, First: 1, Status: http.StatusServiceUnavailable})
 		}
 		c := client(reg)
-		c.Retries = 0 // the default
+		c.Transport.Retries = 0 // the default
 		if _, err := install(t.Context(), c, alpha, filepath.Join(t.TempDir(), "alpha.zip")); err != nil {
 			t.Error(err)
 		}

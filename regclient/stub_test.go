@@ -2,7 +2,6 @@ package regclient_test
 
 import (
 	"bytes"
-	"context"
 	"io"
 	"net/http"
 	"testing"
@@ -10,14 +9,8 @@ import (
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/transport"
 )
-
-// fixed is a Discoverer with one answer.
-type fixed struct{ *disco.Services }
-
-func (f fixed) Discover(context.Context, svchost.Hostname) (*disco.Services, error) {
-	return f.Services, nil
-}
 
 type roundTripper func(*http.Request) (*http.Response, error)
 
@@ -27,18 +20,16 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 // fuzzing and benchmarks have no use for a whole registry.
 func answering(tb testing.TB, doc func() []byte) *regclient.Client {
 	tb.Helper()
-	services, err := disco.NewServices(svchost.MustParse(host), map[disco.Service]any{
-		disco.ProvidersV1: "/v1/providers/", disco.ModulesV1: "/v1/modules/",
-	})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	at := svchost.MustParse(host)
+	services := disco.NewServices(at, map[disco.Service]any{disco.ProvidersV1: "/v1/providers/", disco.ModulesV1: "/v1/modules/"})
 	return &regclient.Client{
-		Discovery: fixed{services},
-		Retries:   -1,
-		HTTP: &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
-			return document(r, doc()), nil
-		})},
+		Hosts: &disco.Hosts{Overrides: map[svchost.Hostname]*disco.Services{at: services}},
+		Transport: &transport.Client{
+			Retries: -1,
+			HTTP: &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+				return document(r, doc()), nil
+			})},
+		},
 	}
 }
 

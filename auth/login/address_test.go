@@ -1,7 +1,6 @@
 package login_test
 
 import (
-	"context"
 	"errors"
 	"net/url"
 	"strings"
@@ -60,13 +59,6 @@ func TestAuthorizationURL(t *testing.T) {
 	}
 }
 
-// fixed is a Discoverer that knows one answer.
-type fixed struct{ services *disco.Services }
-
-func (d fixed) Discover(context.Context, svchost.Hostname) (*disco.Services, error) {
-	return d.services, nil
-}
-
 // FuzzPage: whatever a host declares, the page is https, can be printed, and has each
 // parameter of the login once, with the value that the login gives it.
 func FuzzPage(f *testing.F) {
@@ -81,11 +73,9 @@ func FuzzPage(f *testing.F) {
 		if scope != "" {
 			declared["scopes"] = []string{scope}
 		}
-		services, err := disco.NewServices(host, map[disco.Service]any{disco.LoginV1: declared})
-		if err != nil {
-			return
-		}
-		page, err := (&login.Client{Discovery: fixed{services}}).Page(t.Context(), host)
+		services := disco.NewServices(host, map[disco.Service]any{disco.LoginV1: declared})
+		hosts := &disco.Hosts{Overrides: map[svchost.Hostname]*disco.Services{host: services}}
+		page, err := (&login.Client{Hosts: hosts}).Page(t.Context(), host)
 		if err != nil {
 			return
 		}

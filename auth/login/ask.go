@@ -16,7 +16,7 @@ import (
 // browser comes back.
 func (c *Client) ask(ctx context.Context, f *flow, l *listener) (code string, err error) {
 	page := f.pageURL()
-	log(ctx, c.Logger, "login: waiting for the browser", slog.String("host", l.host.String()), slog.String("redirect", l.redirect()))
+	log(ctx, c.web().Logger, "login: waiting for the browser", slog.String("host", l.host.String()), slog.String("redirect", l.redirect()))
 	opened := make(chan error, 1) // so that Open may return when nobody waits any more
 	go func() { opened <- c.Open(page) }()
 	limit := c.Timeout

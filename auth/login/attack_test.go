@@ -96,7 +96,7 @@ func TestCrowdAfterAnswer(t *testing.T) {
 	reg := registry(regtest.Login{})
 	c := client(reg)
 	var page string
-	c.HTTP.Transport = roundTripper(func(req *http.Request) (*http.Response, error) {
+	c.Transport.HTTP.Transport = roundTripper(func(req *http.Request) (*http.Response, error) {
 		if req.Method == http.MethodPost {
 			for range 2 * login.MaxConns {
 				dial(t, page)

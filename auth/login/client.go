@@ -5,24 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"strings"
 	"time"
 
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/internal/httpx"
+	"github.com/tofureg/tofureg/transport"
 )
 
 // defaultTimeout is enough to find the telephone with the second factor.
 const defaultTimeout = 10 * time.Minute
-
-// Discoverer finds the services of a host. *disco.Client is one. It must be safe
-// for concurrent use.
-type Discoverer interface {
-	// Discover returns the services of host. A host without any is no error.
-	Discover(ctx context.Context, host svchost.Hostname) (*disco.Services, error)
-}
 
 // A Client logs in and out. Only Open is needed to log in, only Store to log out.
 // A Client holds no state: it is safe for concurrent use, also for several logins
@@ -42,30 +36,18 @@ type Client struct {
 	// Store keeps the token. Nil: Login only returns it, and Logout is an error.
 	Store auth.Store
 
-	// Discovery finds the login service; nil means a disco.Client made of the
-	// fields below. It need not have tokens, since logging in is how to get one.
-	Discovery Discoverer
+	// Transport has the settings of requests. It need not have tokens, since logging in
+	// is how to get one. Its AllowHTTP has no effect on the endpoints of a login, and
+	// its VetoHost is not asked about where the browser goes. Nil is the zero one.
+	Transport *transport.Client
 
-	// HTTP makes the requests; nil means a transport that all clients of the
-	// process share and that takes proxies from the environment. It is used as a
-	// copy: its Transport, Jar and Timeout are kept, its CheckRedirect is not
-	// needed.
-	HTTP *http.Client
-
-	// UserAgent is sent with each request; empty means one that names tofureg.
-	UserAgent string
+	// Hosts is what is known about the services of hosts, which clients may share. If
+	// nil, the Client asks.
+	Hosts *disco.Hosts
 
 	// Timeout is how long Login waits for the browser to come back: 10 minutes if
 	// it is 0, without limit but that of the context if it is negative.
 	Timeout time.Duration
-
-	// VetoHost is asked before each request with the host, or host:port, that is
-	// about to be contacted; an error prevents it. Nil means that all hosts will
-	// do. It is not asked about where the browser goes.
-	VetoHost func(host string) error
-
-	// Logger gets debug records; nil means silence. There are no secrets in them.
-	Logger *slog.Logger
 }
 
 // A Result is what came of a login.
@@ -85,6 +67,9 @@ var (
 	errNoOpen  = errors.New("Client.Open is nil, so nobody can be sent to the page of the host")
 	errNoStore = errors.New("Client.Store is nil, so no token is kept anywhere")
 )
+
+// web returns the settings of requests.
+func (c *Client) web() *httpx.Client { return httpx.New(c.Transport) }
 
 // Login gets a token for host from the user, by way of a browser, and puts it into
 // the Store. A token that the Store had before is replaced.
@@ -132,7 +117,7 @@ func (c *Client) login(ctx context.Context, host svchost.Hostname) (*Result, err
 		return nil, err
 	}
 	f := newFlow(s, l.redirect())
-	l.prepare(f.state, host, c.Logger)
+	l.prepare(f.state, host, c.web().Logger)
 	l.serve()
 	success := false
 	defer func() { l.finish(success) }() // also after a panic of the Store

@@ -11,6 +11,7 @@ import (
 	"github.com/tofureg/tofureg/auth/login"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 )
 
 // The user logs in, and from then on the token is in the file where the CLI finds it
@@ -27,7 +28,7 @@ func ExampleClient_Login() {
 	}
 	defer os.RemoveAll(dir)
 	file := auth.CredentialsFile{Path: filepath.Join(dir, "credentials.tfrc.json")}
-	client := &login.Client{HTTP: reg.Client(), Store: file, Open: reg.Browse}
+	client := &login.Client{Transport: &transport.Client{HTTP: reg.Client()}, Store: file, Open: reg.Browse}
 
 	ctx, host := context.Background(), svchost.MustParse("registry.example.com")
 	result, err := client.Login(ctx, host)
@@ -53,7 +54,7 @@ func ExampleUnsupportedError() {
 	reg := regtest.New("registry.example.com")
 	reg.Services = map[string]any{"modules.v1": "/v1/modules/", "tfe.v2": "/api/v2/"}
 
-	client := &login.Client{HTTP: reg.Client(), Open: reg.Browse}
+	client := &login.Client{Transport: &transport.Client{HTTP: reg.Client()}, Open: reg.Browse}
 	_, err := client.Login(context.Background(), svchost.MustParse("registry.example.com"))
 	if unsupported, ok := errors.AsType[*login.UnsupportedError](err); ok {
 		fmt.Println("make a token at", unsupported.TokensURL)
@@ -71,7 +72,7 @@ func ExampleRefusedError() {
 		doc["error"] = "access_denied"
 	}})
 
-	client := &login.Client{HTTP: reg.Client(), Open: reg.Browse}
+	client := &login.Client{Transport: &transport.Client{HTTP: reg.Client()}, Open: reg.Browse}
 	_, err := client.Login(context.Background(), svchost.MustParse("registry.example.com"))
 	fmt.Println(err)
 	refused, ok := errors.AsType[*login.RefusedError](err)

@@ -2,6 +2,7 @@ package login
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,10 +31,11 @@ var errNoToken = errors.New("unusable answer: it is not that of a token endpoint
 
 // exchange gets the token for the code.
 func (c *Client) exchange(ctx context.Context, f *flow, code string) (*Result, error) {
-	w := &wire{client: c}
+	web := c.web()
+	w := &wire{userAgent: web.UserAgent}
 	client := http.Client{}
-	if c.HTTP != nil {
-		client = *c.HTTP
+	if web.HTTP != nil {
+		client = *web.HTTP
 	}
 	w.next, client.Transport = client.Transport, w
 	if w.next == nil {
@@ -42,7 +44,7 @@ func (c *Client) exchange(ctx context.Context, f *flow, code string) (*Result, e
 	limited, cancel := context.WithTimeout(ctx, exchangeTimeout)
 	defer cancel()
 	token, err := f.config.Exchange(context.WithValue(limited, oauth2.HTTPClient, &client), code, oauth2.VerifierOption(f.verifier))
-	log(ctx, c.Logger, "login: code exchanged", slog.String("url", weburl.Redact(f.tokenURL())), slog.Int("status", w.status))
+	log(ctx, web.Logger, "login: code exchanged", slog.String("url", weburl.Redact(f.tokenURL())), slog.Int("status", w.status))
 	var r *Result
 	if err == nil {
 		r, err = f.result(token)
@@ -93,19 +95,16 @@ func (f *flow) explain(ctx context.Context, err error, code string) error {
 // A wire is the transport of the one request to the token endpoint. It follows no
 // redirect and reads no more than is allowed.
 type wire struct {
-	client *Client
-	next   http.RoundTripper
-	status int // of the answer
+	userAgent string
+	next      http.RoundTripper
+	status    int // of the answer
 }
 
 // RoundTrip implements http.RoundTripper.
 func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	req = req.Clone(req.Context())
 	req.Header.Set("Accept", "application/json")
-	req.Header.Set("User-Agent", httpx.UserAgent())
-	if w.client.UserAgent != "" {
-		req.Header.Set("User-Agent", w.client.UserAgent)
-	}
+	req.Header.Set("User-Agent", cmp.Or(w.userAgent, httpx.UserAgent()))
 	resp, err := w.next.RoundTrip(req)
 	if err != nil {
 		return nil, err

@@ -81,7 +81,7 @@ func TestInsecure(t *testing.T) {
 			reg.AddFault(regtest.Fault{Kind: regtest.Discovery, Redirect: "http://registry.example.com"})
 		}
 		c := client(reg)
-		c.Discovery = &disco.Client{HTTP: reg.Client(), AllowHTTP: true}
+		c.Transport.AllowHTTP = true
 		c.Open = func(string) error { t.Error("opened"); return nil }
 		_, err := c.Login(t.Context(), host)
 		if wantError(t, err); !errors.Is(err, disco.ErrInsecure) || strings.Contains(err.Error(), "AllowHTTP") {
@@ -100,7 +100,7 @@ func TestVetoHost(t *testing.T) {
 	for _, veto := range []string{host.String(), "api.example.net"} {
 		c := client(reg)
 		var asked []string
-		c.VetoHost = func(h string) error {
+		c.Transport.VetoHost = func(h string) error {
 			if asked = append(asked, h); h == veto {
 				return errVeto
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 )
 
 // secret is the token that the identity server hands out in these tests.
@@ -32,7 +33,7 @@ func registry(l regtest.Login) *regtest.Registry {
 
 // client logs in to reg by itself.
 func client(reg *regtest.Registry) *login.Client {
-	return &login.Client{HTTP: reg.Client(), Open: reg.Browse}
+	return &login.Client{Transport: &transport.Client{HTTP: reg.Client()}, Open: reg.Browse}
 }
 
 // store is an auth.Store in memory.

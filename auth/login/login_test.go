@@ -30,7 +30,7 @@ func TestLogin(t *testing.T) {
 			t.Parallel()
 			reg, kept := registry(server), &store{}
 			c := client(reg)
-			c.Store, c.UserAgent = kept, "test/1"
+			c.Store, c.Transport.UserAgent = kept, "test/1"
 			before := time.Now()
 			r, err := c.Login(t.Context(), host)
 			if err != nil {
@@ -153,7 +153,7 @@ func TestAlias(t *testing.T) {
 	alias := svchost.MustParse("alias.example.net")
 	c := client(reg)
 	c.Store = kept
-	c.Discovery = &disco.Client{HTTP: reg.Client(), Aliases: map[svchost.Hostname]svchost.Hostname{alias: host}}
+	c.Hosts = &disco.Hosts{Aliases: map[svchost.Hostname]svchost.Hostname{alias: host}}
 	r, err := c.Login(t.Context(), alias)
 	if err != nil || r.Host != host || kept.tokens[host] != secret || len(kept.tokens) != 1 {
 		t.Errorf("%+v, %v, kept %v", r, err, kept.tokens)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -12,8 +13,6 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/auth/login"
-	"github.com/tofureg/tofureg/disco"
-	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
@@ -70,7 +69,8 @@ func TestPorts(t *testing.T) {
 		t.Error(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	c.Discovery = cancelling{&disco.Client{HTTP: c.HTTP}, cancel}
+	next := c.Transport.HTTP.Transport
+	c.Transport.HTTP = &http.Client{Transport: cancelling{next, cancel}}
 	if _, err := c.Login(ctx, host); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, want Canceled", err)
 	}
@@ -110,15 +110,28 @@ func TestPortsOfAnother(t *testing.T) {
 	}
 }
 
-// cancelling is a Discoverer that cancels a context when it knows the answer.
+// cancelling cancels a context when the answer to a request has been read.
 type cancelling struct {
-	*disco.Client
+	http.RoundTripper
 	cancel func()
 }
 
-func (d cancelling) Discover(ctx context.Context, host svchost.Hostname) (*disco.Services, error) {
-	defer d.cancel()
-	return d.Client.Discover(ctx, host)
+func (c cancelling) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := c.RoundTripper.RoundTrip(r)
+	if err == nil {
+		resp.Body = closing{resp.Body, c.cancel}
+	}
+	return resp, err
+}
+
+type closing struct {
+	io.ReadCloser
+	done func()
+}
+
+func (c closing) Close() error {
+	defer c.done()
+	return c.ReadCloser.Close()
 }
 
 // TestNothingLeft: after each login, good or bad, nobody listens and no connection is

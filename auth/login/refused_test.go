@@ -107,7 +107,7 @@ func TestFailures(t *testing.T) {
 			reg.AddFault(test.fault)
 			c := client(reg)
 			c.Store = kept
-			c.Logger = slog.New(slog.NewTextHandler(logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
+			c.Transport.Logger = slog.New(slog.NewTextHandler(logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
 			r, err := c.Login(t.Context(), host)
 			e := wantError(t, err)
 			if r != nil || len(kept.tokens) > 0 || e.Op != "log in to" || e.Subject != host.String() || e.Status != test.status {

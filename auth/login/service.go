@@ -25,10 +25,7 @@ type service struct {
 
 // service asks the host for its login service.
 func (c *Client) service(ctx context.Context, host svchost.Hostname) (*service, error) {
-	discovery := c.Discovery
-	if discovery == nil {
-		discovery = &disco.Client{HTTP: c.HTTP, UserAgent: c.UserAgent, VetoHost: c.VetoHost, Logger: c.Logger}
-	}
+	discovery := disco.Client{Transport: c.Transport, Hosts: c.Hosts}
 	services, err := discovery.Discover(ctx, host)
 	if err != nil {
 		return nil, err
@@ -47,7 +44,7 @@ func (c *Client) service(ctx context.Context, host svchost.Hostname) (*service, 
 		return nil, fmt.Errorf("the authorization URL of the host: %w", unfit(err))
 	}
 	oauth.AuthorizationURL.RawQuery = printableQuery(hostsOwn(oauth.AuthorizationURL.RawQuery, len(oauth.Scopes) > 0))
-	if oauth.TokenURL, err = (&httpx.Client{VetoHost: c.VetoHost}).Admit(oauth.TokenURL); err != nil {
+	if oauth.TokenURL, err = (&httpx.Client{VetoHost: c.web().VetoHost}).Admit(oauth.TokenURL); err != nil {
 		return nil, fmt.Errorf("the token URL of the host: %w", unfit(err))
 	}
 	return &service{oauth, services.TokenHost()}, nil

@@ -19,6 +19,7 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/internal/terraformtest"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 )
 
 // TestRealClient has the CLI log in to the same server as this package does: it asks for
@@ -48,7 +49,7 @@ func realClient(t *testing.T, program string) {
 
 	reg.Reset()
 	ours := auth.CredentialsFile{Path: filepath.Join(t.TempDir(), "credentials.tfrc.json")}
-	c := &login.Client{HTTP: srv.Client(), Open: srv.Browse, Store: ours}
+	c := &login.Client{Transport: &transport.Client{HTTP: srv.Client()}, Open: srv.Browse, Store: ours}
 	if _, err := c.Login(t.Context(), local); err != nil {
 		t.Fatal(err)
 	}

@@ -123,7 +123,7 @@ func TestExchangeIsCancelled(t *testing.T) {
 	defer cancel(nil)
 	reg := registry(regtest.Login{})
 	c := client(reg)
-	c.HTTP.Transport = roundTripper(func(req *http.Request) (*http.Response, error) {
+	c.Transport.HTTP.Transport = roundTripper(func(req *http.Request) (*http.Response, error) {
 		if req.Method == http.MethodPost {
 			cancel(errCause)
 			<-req.Context().Done()

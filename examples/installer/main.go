@@ -25,6 +25,7 @@ import (
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/transport"
 )
 
 func main() {
@@ -44,10 +45,11 @@ func run(ctx context.Context, args []string, out, usage io.Writer) error {
 	if err != nil {
 		return err
 	}
-	registry := &regclient.Client{Credentials: auth.Environ(os.Environ())}
+	web := &transport.Client{Credentials: auth.Environ(os.Environ())}
 	if o.embedded {
-		registry = &regclient.Client{HTTP: embeddedRegistry(o).Client()}
+		web = &transport.Client{HTTP: embeddedRegistry(o).Client()}
 	}
+	registry := &regclient.Client{Transport: web}
 	if o.dir == "" {
 		if o.dir, err = os.MkdirTemp("", "installer-"); err != nil {
 			return err

@@ -14,6 +14,7 @@ import (
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 )
 
 // TestMain lets the test binary be the program itself.
@@ -81,7 +82,7 @@ func TestPartly(t *testing.T) {
 		t.Fatal(err)
 	}
 	registry := embeddedRegistry(o)
-	source := &regclient.Client{HTTP: registry.Client(), Retries: -1}
+	source := &regclient.Client{Transport: &transport.Client{HTTP: registry.Client(), Retries: -1}}
 	registry.AddFault(regtest.Fault{Kind: regtest.Archive, Path: "dns", Status: 404})
 	var out strings.Builder
 	if err := ensure(t.Context(), o, source, &out); !errors.Is(err, provider.ErrNotFound) || strings.Contains(out.String(), "ready      registry.example.com/acme/dns") {

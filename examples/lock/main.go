@@ -32,6 +32,7 @@ import (
 	"github.com/tofureg/tofureg/provider/hashstore"
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify"
 )
 
@@ -52,10 +53,11 @@ func run(ctx context.Context, args []string, out, terminal io.Writer) error {
 	if err != nil {
 		return err
 	}
-	registry := &regclient.Client{Credentials: auth.Environ(os.Environ())}
+	web := &transport.Client{Credentials: auth.Environ(os.Environ())}
 	if o.embedded {
-		registry = &regclient.Client{HTTP: embeddedRegistry(o).Client()}
+		web = &transport.Client{HTTP: embeddedRegistry(o).Client()}
 	}
+	registry := &regclient.Client{Transport: web}
 	return update(ctx, o, registry, out, terminal)
 }
 

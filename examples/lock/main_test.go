@@ -14,6 +14,7 @@ import (
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify"
 )
 
@@ -47,7 +48,7 @@ func TestUpdate(t *testing.T) {
 	for _, version := range []string{"1.0.0", "1.1.0", "2.0.0"} {
 		registry.AddProvider(regtest.Provider{Address: "acme/dns", Version: version})
 	}
-	client := &regclient.Client{HTTP: registry.Client()}
+	client := &regclient.Client{Transport: &transport.Client{HTTP: registry.Client()}}
 	dir := t.TempDir()
 	file := filepath.Join(dir, lockfile.Name)
 	const old = "# Ours.\n\n# Do not upgrade.\nprovider \"registry.example.com/acme/dns\" {\n  version = \"1.0.0\"\n}\n"
@@ -105,12 +106,12 @@ func TestIncomplete(t *testing.T) {
 		platforms: []addrs.Platform{addrs.MustParsePlatform("linux_amd64"), addrs.MustParsePlatform("darwin_arm64")},
 	}
 	var out strings.Builder
-	err := update(t.Context(), o, &regclient.Client{HTTP: registry.Client()}, &out, io.Discard)
+	err := update(t.Context(), o, &regclient.Client{Transport: &transport.Client{HTTP: registry.Client()}}, &out, io.Discard)
 	if !errors.Is(err, provider.ErrNotFound) || !strings.Contains(out.String(), "linux_amd64, signed") {
 		t.Errorf("%v\n%s", err, &out)
 	}
 	o.platforms[1] = addrs.MustParsePlatform("plan9_mips")
-	if err := update(t.Context(), o, &regclient.Client{HTTP: registry.Client()}, &out, io.Discard); !errors.Is(err, provider.ErrNoPlatform) {
+	if err := update(t.Context(), o, &regclient.Client{Transport: &transport.Client{HTTP: registry.Client()}}, &out, io.Discard); !errors.Is(err, provider.ErrNoPlatform) {
 		t.Errorf("%v", err)
 	}
 	if _, err := os.Stat(o.file); !os.IsNotExist(err) {
@@ -167,7 +168,7 @@ func TestTakenOver(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = update(t.Context(), o, &regclient.Client{HTTP: registry.Client()}, io.Discard, io.Discard)
+		err = update(t.Context(), o, &regclient.Client{Transport: &transport.Client{HTTP: registry.Client()}}, io.Discard, io.Discard)
 		if errors.Is(err, verify.ErrOtherRelease) != (i == 1) {
 			t.Errorf("%s registry: update returned %v", readme, err)
 		}

@@ -26,6 +26,7 @@ import (
 	"github.com/tofureg/tofureg/cliconfig"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 )
 
 func main() {
@@ -83,7 +84,8 @@ func likeCLI(client *login.Client, host svchost.Hostname) error {
 	if err != nil {
 		return err
 	}
-	client.Discovery = cfg.Discovery()
+	discovery := cfg.Discovery()
+	client.Transport, client.Hosts = discovery.Transport, discovery.Hosts
 	client.Store, err = cfg.Store(host)
 	return err
 }
@@ -92,7 +94,7 @@ func likeCLI(client *login.Client, host svchost.Hostname) error {
 func embed(client *login.Client, host svchost.Hostname, out io.Writer) {
 	server := regtest.New(host.String())
 	server.Login = &regtest.Login{ExpiresIn: 24 * time.Hour}
-	client.HTTP = server.Client()
+	client.Transport = &transport.Client{HTTP: server.Client()}
 	client.Open = func(url string) error {
 		fmt.Fprintf(out, "page       %s\n", url)
 		return server.Browse(url)

@@ -23,6 +23,7 @@ import (
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/transport"
 )
 
 func main() {
@@ -42,10 +43,11 @@ func run(ctx context.Context, args []string, out, terminal io.Writer) error {
 	if err != nil {
 		return err
 	}
-	registry := &regclient.Client{Credentials: auth.Environ(os.Environ())}
+	web := &transport.Client{Credentials: auth.Environ(os.Environ())}
 	if o.embedded {
-		registry = &regclient.Client{HTTP: embeddedRegistry(o).Client()}
+		web = &transport.Client{HTTP: embeddedRegistry(o).Client()}
 	}
+	registry := &regclient.Client{Transport: web}
 	wants, err := choose(ctx, registry, o, out)
 	if err != nil {
 		return err

@@ -24,6 +24,7 @@ import (
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/transport"
 )
 
 func main() {
@@ -43,10 +44,11 @@ func run(ctx context.Context, args []string, out, usage io.Writer) error {
 	if err != nil {
 		return err
 	}
-	registry := &regclient.Client{Credentials: auth.Environ(os.Environ())}
+	web := &transport.Client{Credentials: auth.Environ(os.Environ())}
 	if o.embedded {
-		registry = &regclient.Client{HTTP: embeddedRegistry(o.source.Module).Client()}
+		web = &transport.Client{HTTP: embeddedRegistry(o.source.Module).Client()}
 	}
+	registry := &regclient.Client{Transport: web}
 
 	wanted := "any release"
 	if !o.constraint.IsZero() {

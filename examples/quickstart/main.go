@@ -28,6 +28,7 @@ import (
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/transport"
 )
 
 func main() {
@@ -47,14 +48,12 @@ func run(ctx context.Context, args []string, out, terminal io.Writer) error {
 	if err != nil {
 		return err
 	}
-	tokens := auth.Environ(os.Environ())
-	discovery := &disco.Client{Credentials: tokens}
-	registry := &regclient.Client{Credentials: tokens, Discovery: discovery}
+	web := &transport.Client{Credentials: auth.Environ(os.Environ())}
 	if o.embedded {
-		http := embeddedRegistry(o.provider).Client()
-		discovery = &disco.Client{HTTP: http}
-		registry = &regclient.Client{HTTP: http, Discovery: discovery}
+		web = &transport.Client{HTTP: embeddedRegistry(o.provider).Client()}
 	}
+	discovery := &disco.Client{Transport: web, Hosts: new(disco.Hosts)}
+	registry := &regclient.Client{Transport: web, Hosts: discovery.Hosts}
 
 	fmt.Fprintf(out, "provider   %s, %s, for %s\n", o.provider, describe(o.constraint), o.platform)
 	services, err := discovery.Discover(ctx, o.provider.Host())

@@ -14,6 +14,7 @@ import (
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify"
 )
 
@@ -65,7 +66,7 @@ func TestNothingLeft(t *testing.T) {
 	p := addrs.MustParseProvider("registry.example.com/acme/demo")
 	registry := embeddedRegistry(p)
 	registry.AddFault(regtest.Fault{Kind: regtest.Signature, Raw: []byte("nonsense")})
-	client := &regclient.Client{HTTP: registry.Client()}
+	client := &regclient.Client{Transport: &transport.Client{HTTP: registry.Client()}}
 	pkg, err := provider.Find(t.Context(), client, p, addrs.ProviderConstraint{}, provider.Need{})
 	if err != nil {
 		t.Fatal(err)

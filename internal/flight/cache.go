@@ -16,7 +16,7 @@ const (
 // is ready to use. A Cache must not be copied after its first use; its methods are
 // safe for concurrent use.
 type Cache[K comparable, V any] struct {
-	runs Group[*place[V], V]
+	runs Group[run[V], V]
 
 	mu     sync.Mutex
 	places map[K]*place[V]
@@ -30,6 +30,12 @@ type place[V any] struct {
 }
 
 func (p *place[V]) get() (V, bool) { return p.value, time.Now().Before(p.expires) }
+
+// run is work for a place, which callers share that ask with the same means.
+type run[V any] struct {
+	place *place[V]
+	means any
+}
 
 // Get returns the value of key, if one is kept.
 func (c *Cache[K, V]) Get(key K) (v V, ok bool) {
@@ -45,6 +51,12 @@ func (c *Cache[K, V]) Get(key K) (v V, ok bool) {
 // [Group.Do] does. If fn succeeds, its value is kept for ttl: an hour if that is 0,
 // not at all if it is negative. All callers get the same value.
 func (c *Cache[K, V]) Do(ctx context.Context, key K, ttl time.Duration, fn func(context.Context) (V, error)) (V, error) {
+	return c.DoBy(ctx, key, nil, ttl, fn)
+}
+
+// DoBy is Do for callers whose means differ, such as their tokens: only those with equal
+// means, which must be comparable, share a run.
+func (c *Cache[K, V]) DoBy(ctx context.Context, key K, means any, ttl time.Duration, fn func(context.Context) (V, error)) (V, error) {
 	if ttl == 0 {
 		ttl = defaultTTL
 	}
@@ -52,7 +64,7 @@ func (c *Cache[K, V]) Do(ctx context.Context, key K, ttl time.Duration, fn func(
 	if ok {
 		return v, nil
 	}
-	return c.runs.Do(ctx, p, nil, func(ctx context.Context) (V, error) {
+	return c.runs.Do(ctx, run[V]{p, means}, nil, func(ctx context.Context) (V, error) {
 		// Another run may have ended since the place was looked at.
 		c.mu.Lock()
 		v, ok := p.get()

@@ -16,6 +16,7 @@ import (
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/regclient/throttle"
+	"github.com/tofureg/tofureg/transport"
 )
 
 // Each service has a host of its own, so that a host tells what was asked for.
@@ -102,23 +103,41 @@ func token(t testing.TB, secret string) auth.Token {
 
 func (w *world) disco() *disco.Client {
 	return &disco.Client{
-		HTTP: w.http, Credentials: w.credentials, Timeout: w.timeout, Retries: w.retries,
-		AllowHTTP: w.allowHTTP, VetoHost: w.ask,
+		Transport: &transport.Client{
+			HTTP:        w.http,
+			Credentials: w.credentials,
+			Timeout:     w.timeout,
+			Retries:     w.retries,
+			AllowHTTP:   w.allowHTTP,
+			VetoHost:    w.ask,
+		},
 	}
 }
 
 func (w *world) registry() *regclient.Client {
 	return &regclient.Client{
-		HTTP: w.http, Credentials: w.credentials, Timeout: w.timeout, Retries: w.retries,
-		AllowHTTP: w.allowHTTP, VetoHost: w.ask,
+		Transport: &transport.Client{
+			HTTP:        w.http,
+			Credentials: w.credentials,
+			Timeout:     w.timeout,
+			Retries:     w.retries,
+			AllowHTTP:   w.allowHTTP,
+			VetoHost:    w.ask,
+		},
 	}
 }
 
 func (w *world) mirror() *mirrorclient.Client {
 	return &mirrorclient.Client{
 		BaseURL: "https://" + mirrorHost + "/mirror/",
-		HTTP:    w.http, Credentials: w.credentials, Timeout: w.timeout, Retries: w.retries,
-		AllowHTTP: w.allowHTTP, VetoHost: w.ask,
+		Transport: &transport.Client{
+			HTTP:        w.http,
+			Credentials: w.credentials,
+			Timeout:     w.timeout,
+			Retries:     w.retries,
+			AllowHTTP:   w.allowHTTP,
+			VetoHost:    w.ask,
+		},
 	}
 }
 

@@ -46,11 +46,7 @@ func (f *fetch) attempt() (*answer, error) {
 		}
 	}()
 
-	asking := context.WithValue(ctx, patienceKey{}, left)
-	if !f.whole {
-		asking = context.WithValue(asking, packageKey{}, true)
-	}
-	resp, err := f.send(asking)
+	resp, err := f.send(context.WithValue(ctx, patienceKey{}, left))
 	if err != nil {
 		return nil, cause(ctx, unanswered(err))
 	}

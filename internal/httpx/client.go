@@ -1,13 +1,13 @@
 package httpx
 
 import (
-	"log/slog"
 	"net/http"
 	"net/url"
 	"time"
 
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/transport"
 )
 
 // What the zero values of a Client and a Request mean.
@@ -18,49 +18,15 @@ const (
 	defaultRedirects = 10
 )
 
-// Client is what all requests of one caller share. The zero value works. A
-// Client holds no state of its own: it may be copied, and used by several
-// goroutines, as long as nobody changes its fields meanwhile.
-type Client struct {
-	// HTTP makes the requests. Its Transport and its Jar are used as they are;
-	// its Timeout holds for documents beside the Timeout below (the shorter of
-	// the two), and not for packages; its CheckRedirect is asked after the
-	// rules of this package. Nil means a transport that all clients of the
-	// process share: with connection reuse, HTTP/2 and the proxies of the
-	// environment.
-	HTTP *http.Client
+// Client makes requests with the settings that callers give.
+type Client transport.Client
 
-	// UserAgent is the header of that name; "" means "tofureg/VERSION".
-	UserAgent string
-
-	// Timeout bounds one attempt: at a document its headers and body, at a
-	// package its headers. Zero means 10 seconds, negative no bound.
-	Timeout time.Duration
-
-	// Idle is how long a package may bring no byte before the transfer counts
-	// as broken. Zero means 30 seconds, negative no bound.
-	Idle time.Duration
-
-	// Retries is how many attempts may follow a first one that failed. Zero
-	// means 2, negative none.
-	Retries int
-
-	// AllowHTTP permits http URLs and redirects to them. No token is ever sent
-	// to one.
-	AllowHTTP bool
-
-	// VetoHost, if not nil, may refuse a host: it is called before the first
-	// request and before each redirect is followed, with the host as weburl.Host
-	// returns it. Its error is in the chain of the error that results.
-	VetoHost func(host string) error
-
-	// Logger gets debug records of requests, retries and resumptions. Nil means
-	// silence. There are no tokens and no queries in them.
-	Logger *slog.Logger
-
-	// Credentials knows the tokens. Nil means that there are none. If it
-	// implements [auth.Invalidator], it is told when a server answers 401.
-	Credentials auth.Source
+// New returns a Client with the settings of t; those of the zero one if t is nil.
+func New(t *transport.Client) *Client {
+	if t == nil {
+		t = &transport.Client{}
+	}
+	return (*Client)(t)
 }
 
 // Request is one GET.
@@ -94,9 +60,13 @@ type Request struct {
 	Header http.Header
 }
 
-// attempts returns how often a request may be tried.
-func (c *Client) attempts() int {
-	return 1 + max(0, orDefault(c.Retries, defaultRetries))
+// attempts returns how often a request for a document or a package may be tried.
+func (c *Client) attempts(document bool) int {
+	retries := c.Retries
+	if !document {
+		retries = orDefault(c.ArchiveRetries, retries)
+	}
+	return 1 + max(0, orDefault(retries, defaultRetries))
 }
 
 // headerTimeout bounds the wait for the headers of a package; 0: no bound.

@@ -14,13 +14,7 @@
 //
 // # Attempts
 //
-// A request is tried again after a connection fault, a timeout, a body that
-// breaks off, status 429, and 5xx except 501; never after the caller's context
-// has ended, a refused certificate, a host name that does not exist, or a
-// refusal of our own. Waits grow exponentially with jitter; on 429 and 503 the
-// server's Retry-After or x-ratelimit-reset counts instead. No wait is longer
-// than 30 seconds, and one that the context's deadline would cut short is not
-// begun.
+// Package transport tells which failures are repeated.
 //
 // What fails here has had its attempts: nothing above this package should try
 // again, but for a download that ended in fault.ErrChanged.

@@ -46,7 +46,7 @@ type fetch struct {
 // newFetch checks the request, asks for the token, and leaves the attempts to
 // run. Its error is an *failure.RequestError.
 func newFetch(ctx context.Context, c *Client, r *Request, whole bool) (*fetch, error) {
-	f := &fetch{client: c, req: r, ctx: ctx, whole: whole, limit: c.attempts(), url: r.URL, at: r.URL}
+	f := &fetch{client: c, req: r, ctx: ctx, whole: whole, limit: c.attempts(whole), url: r.URL, at: r.URL}
 	if r.URL != nil {
 		f.secrets.addURL(r.URL)
 	}

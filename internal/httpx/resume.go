@@ -35,7 +35,7 @@ func (b *Body) resume(err error) error {
 			b.failed = 0
 		}
 		b.failed++
-		if !transient(err) || b.failed >= b.client.attempts() {
+		if !transient(err) || b.failed >= b.client.attempts(false) {
 			return b.fail(broken(err, b.read))
 		}
 		if b.fresh < atOnce {

@@ -13,6 +13,7 @@ import (
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -56,7 +57,7 @@ func TestReadmeProvider(t *testing.T) {
 		reg.AddProvider(regtest.Provider{Address: "hashicorp/random", Version: version, Platforms: []string{addrs.CurrentPlatform().String()}})
 	}
 	dir := t.TempDir()
-	report, err := download(t.Context(), &regclient.Client{HTTP: reg.Client()}, dir)
+	report, err := download(t.Context(), &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +109,7 @@ func TestReadmeModule(t *testing.T) {
 	t.Parallel()
 	reg := regtest.New("registry.example.com")
 	release := reg.AddModule(regtest.Module{Address: "acme/network/aws", Version: "1.2.0", Files: map[string]string{"modules/subnet/main.tf": "# empty\n"}})
-	h1, err := fetchModule(t.Context(), &regclient.Client{HTTP: reg.Client()}, filepath.Join(t.TempDir(), "network"))
+	h1, err := fetchModule(t.Context(), &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}, filepath.Join(t.TempDir(), "network"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -82,15 +83,15 @@ func overTLS(b *testing.B, reg *regtest.Registry) provider.Source {
 		b.Fatal(err)
 	}
 	b.Cleanup(srv.Close)
-	transport := &http.Transport{
+	dialer := &http.Transport{
 		TLSClientConfig:   &tls.Config{RootCAs: srv.CertPool},
 		ForceAttemptHTTP2: true,
 		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, network, srv.Addr)
 		},
 	}
-	b.Cleanup(transport.CloseIdleConnections)
-	return &regclient.Client{HTTP: &http.Client{Transport: transport}}
+	b.Cleanup(dialer.CloseIdleConnections)
+	return &regclient.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: dialer}}}
 }
 
 // unavoidable returns how long it takes to do without a mirror what Add does.

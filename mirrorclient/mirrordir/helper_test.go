@@ -15,6 +15,7 @@ import (
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify"
 )
 
@@ -44,7 +45,7 @@ func newRegistry(t testing.TB) (*regtest.Registry, *regclient.Client) {
 }
 
 func client(reg *regtest.Registry) *regclient.Client {
-	return &regclient.Client{HTTP: reg.Client(), Retries: -1}
+	return &regclient.Client{Transport: &transport.Client{HTTP: reg.Client(), Retries: -1}}
 }
 
 func names(platforms []addrs.Platform) []string {

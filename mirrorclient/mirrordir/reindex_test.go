@@ -16,6 +16,7 @@ import (
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify"
 )
 
@@ -212,7 +213,7 @@ func takeOver(t *testing.T, program string) {
 	}
 	reg.Reset()
 	w := []mirrordir.Want{{Provider: p, Version: v1, Platforms: three}, {Provider: p, Version: v2, Platforms: three}}
-	if fetched := mustAdd(t, m, &regclient.Client{HTTP: srv.Client()}, w, mirrordir.Options{}); fetched != 2 || reg.Count(regtest.Archive) != 2 {
+	if fetched := mustAdd(t, m, &regclient.Client{Transport: &transport.Client{HTTP: srv.Client()}}, w, mirrordir.Options{}); fetched != 2 || reg.Count(regtest.Archive) != 2 {
 		t.Errorf("%d fetched, want 2, those that were missing: %v", fetched, reg.Requests())
 	}
 	if report := mustCheck(t, m, mirrordir.CheckOptions{Policy: &verify.Policy{}}); !report.OK() || !onlyUnreachable(report) {

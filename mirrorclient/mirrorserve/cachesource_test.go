@@ -11,6 +11,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -92,7 +93,7 @@ func TestCacheRemoved(t *testing.T) {
 func TestCacheOfMirror(t *testing.T) {
 	t.Parallel()
 	reg, _ := newRegistry(t)
-	h, c, dir := newCache(t, &mirrorclient.Client{BaseURL: reg.MirrorURL(), HTTP: reg.Client(), Retries: -1})
+	h, c, dir := newCache(t, &mirrorclient.Client{BaseURL: reg.MirrorURL(), Transport: &transport.Client{HTTP: reg.Client(), Retries: -1}})
 	c.Policy = verify.Policy{AllowUnsigned: true}
 	content := mustFetch(t, h, archive(v1, linux))
 	if read(t, dir, archive(v1, linux)) != content {

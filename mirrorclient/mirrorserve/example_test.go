@@ -15,6 +15,7 @@ import (
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -24,7 +25,7 @@ func exampleRegistry() *regclient.Client {
 	for _, version := range []string{"1.0.0", "1.1.0"} {
 		reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: version})
 	}
-	return &regclient.Client{HTTP: reg.Client()}
+	return &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
 }
 
 // exampleDir returns a new directory, which os.MkdirAll would make in a program.
@@ -44,7 +45,7 @@ func ExampleHandler() {
 	defer server.Close()
 
 	ctx := context.Background()
-	client := &mirrorclient.Client{BaseURL: server.URL + "/providers/", HTTP: server.Client()}
+	client := &mirrorclient.Client{BaseURL: server.URL + "/providers/", Transport: &transport.Client{HTTP: server.Client()}}
 	versions, err := client.ProviderVersions(ctx, addrs.MustParseProvider("registry.example.com/acme/alpha"))
 	if err != nil {
 		log.Fatal(err)

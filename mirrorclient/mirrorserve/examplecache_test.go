@@ -16,6 +16,7 @@ import (
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify"
 )
 
@@ -27,7 +28,7 @@ func ExampleCache() {
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.0.0"})
 	// Without HTTP it would ask the real registries. As it does not ask twice, clients wait
 	// less when one of them is down.
-	registry := &regclient.Client{HTTP: reg.Client(), Retries: -1}
+	registry := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client(), Retries: -1}}
 
 	mirror, err := mirrordir.Open(dir)
 	if err != nil {
@@ -37,7 +38,7 @@ func ExampleCache() {
 	server := httptest.NewTLSServer(http.StripPrefix("/providers", &mirrorserve.Handler{Source: cache}))
 	defer server.Close()
 
-	client := &mirrorclient.Client{BaseURL: server.URL + "/providers/", HTTP: server.Client()}
+	client := &mirrorclient.Client{BaseURL: server.URL + "/providers/", Transport: &transport.Client{HTTP: server.Client()}}
 	p, need := addrs.MustParseProvider("registry.example.com/acme/alpha"), provider.Need{Platforms: []addrs.Platform{addrs.MustParsePlatform("linux_amd64")}}
 	for _, state := range []string{"up", "down"} {
 		if state == "down" {

@@ -27,6 +27,7 @@ import (
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -257,7 +258,7 @@ func TestStatements(t *testing.T) {
 			var src provider.Source = client(reg)
 			if test.mirror != nil {
 				reg.Mirror = *test.mirror
-				src = &mirrorclient.Client{BaseURL: reg.MirrorURL(), HTTP: reg.Client(), Retries: -1}
+				src = &mirrorclient.Client{BaseURL: reg.MirrorURL(), Transport: &transport.Client{HTTP: reg.Client(), Retries: -1}}
 			}
 			var log strings.Builder
 			h := &mirrorserve.Handler{Source: src, Policy: test.policy, Logger: slog.New(slog.NewTextHandler(&log, nil))}
@@ -295,7 +296,7 @@ func TestPlatformsOfMirror(t *testing.T) {
 	reg := regtest.New("registry.example.com")
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Platforms: []string{"windows_amd64", "plan9_mips"}})
 	reg.Mirror.NoHashes = true
-	src := &mirrorclient.Client{BaseURL: reg.MirrorURL(), HTTP: reg.Client()}
+	src := &mirrorclient.Client{BaseURL: reg.MirrorURL(), Transport: &transport.Client{HTTP: reg.Client()}}
 	unchecked := verify.Policy{AllowUnchecked: true}
 	for name, h := range map[string]*mirrorserve.Handler{
 		"told by the refusal": {Source: src, Policy: unchecked},
@@ -485,10 +486,10 @@ func TestChain(t *testing.T) {
 	inner := httptest.NewServer(&mirrorserve.Handler{Source: m})
 	defer inner.Close()
 	unsigned := verify.Policy{AllowUnsigned: true}
-	through := &mirrorclient.Client{BaseURL: inner.URL, AllowHTTP: true}
+	through := &mirrorclient.Client{BaseURL: inner.URL, Transport: &transport.Client{AllowHTTP: true}}
 	outer := httptest.NewServer(http.StripPrefix("/some/where", &mirrorserve.Handler{Source: through, Policy: unsigned}))
 	defer outer.Close()
-	src := &mirrorclient.Client{BaseURL: outer.URL + "/some/where", AllowHTTP: true}
+	src := &mirrorclient.Client{BaseURL: outer.URL + "/some/where", Transport: &transport.Client{AllowHTTP: true}}
 	copied, to := newMirror(t)
 	if fetched := mustAdd(t, copied, src, wants(three, v1, v2), mirrordir.Options{Policy: unsigned}); fetched != 6 {
 		t.Errorf("%d fetched", fetched)

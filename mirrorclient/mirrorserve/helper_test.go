@@ -21,6 +21,7 @@ import (
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 )
 
 // What most tests mirror.
@@ -49,7 +50,7 @@ func newRegistry(t testing.TB) (*regtest.Registry, *regclient.Client) {
 }
 
 func client(reg *regtest.Registry) *regclient.Client {
-	return &regclient.Client{HTTP: reg.Client(), Retries: -1}
+	return &regclient.Client{Transport: &transport.Client{HTTP: reg.Client(), Retries: -1}}
 }
 
 func names(platforms []addrs.Platform) []string {

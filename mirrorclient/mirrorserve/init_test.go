@@ -16,6 +16,7 @@ import (
 	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 )
 
 // TestInit has the real clients install from one directory in all its readings. The
@@ -41,12 +42,12 @@ func TestInit(t *testing.T) {
 		wants = append(wants, mirrordir.Want{Provider: p, Version: addrs.MustParseVersion("1.2.0-beta+meta.1")})
 	}
 	m, dir := newMirror(t)
-	if _, err := m.Add(t.Context(), &regclient.Client{HTTP: reg.Client()}, wants, mirrordir.Options{}); err != nil {
+	if _, err := m.Add(t.Context(), &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}, wants, mirrordir.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	files := serve(t, http.FileServer(http.Dir(dir)))
 	handler := serve(t, http.StripPrefix("/providers", &mirrorserve.Handler{Source: m}))
-	through := serve(t, &mirrorserve.Handler{Source: &regclient.Client{HTTP: reg.Client()}})
+	through := serve(t, &mirrorserve.Handler{Source: &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}})
 	network := func(srv *httptest.Server, path string) string {
 		return fmt.Sprintf("network_mirror {\n    url = %q\n  }", srv.URL+path)
 	}

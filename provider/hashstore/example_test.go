@@ -11,13 +11,14 @@ import (
 	"github.com/tofureg/tofureg/provider/hashstore"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 )
 
 // The hashes of all platforms, twice: the second time no archive is downloaded.
 func ExampleDir() {
 	registry := regtest.New("registry.example.com")
 	registry.AddProvider(regtest.Provider{Address: "acme/demo", Version: "1.2.3"})
-	client := &regclient.Client{HTTP: registry.Client()}
+	client := &regclient.Client{Transport: &transport.Client{HTTP: registry.Client()}}
 
 	dir, err := os.MkdirTemp("", "example-")
 	if err != nil {

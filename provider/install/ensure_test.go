@@ -14,6 +14,7 @@ import (
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -48,7 +49,7 @@ func newSite(t *testing.T, n int) *site {
 		s.want[numbered(i)] = addrs.MustParseProviderConstraint("~> 1.0")
 	}
 	s.in = &install.Installer{
-		Source:   &regclient.Client{HTTP: s.Client(), Retries: -1},
+		Source:   &regclient.Client{Transport: &transport.Client{HTTP: s.Client(), Retries: -1}},
 		Dir:      &install.Dir{Path: filepath.Join(t.TempDir(), "providers")},
 		Platform: platformsOf[0],
 	}

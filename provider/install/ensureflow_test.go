@@ -17,6 +17,7 @@ import (
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify"
 )
 
@@ -89,7 +90,7 @@ func TestRoundTripsMirror(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t, 20)
-		s.in.Source = &mirrorclient.Client{BaseURL: s.MirrorURL(), HTTP: s.Client(), Retries: -1}
+		s.in.Source = &mirrorclient.Client{BaseURL: s.MirrorURL(), Transport: &transport.Client{HTTP: s.Client(), Retries: -1}}
 		s.in.Policy = func(addrs.Provider) verify.Policy { return verify.Policy{AllowUnsigned: true} }
 		result := s.timed(t, nil, 3)
 		s.counts(t, map[regtest.Kind]int{regtest.MirrorIndex: 20, regtest.MirrorVersion: 20, regtest.Archive: 20})
@@ -106,7 +107,7 @@ func TestSeveralSources(t *testing.T) {
 	s.in.Source = &provider.Multi{Methods: []provider.Method{
 		{
 			Name: "mirror", Include: []provider.Pattern{provider.MustParsePattern(numbered(0).String())},
-			Source: &mirrorclient.Client{BaseURL: s.MirrorURL(), HTTP: s.Client(), Retries: -1},
+			Source: &mirrorclient.Client{BaseURL: s.MirrorURL(), Transport: &transport.Client{HTTP: s.Client(), Retries: -1}},
 		},
 		{Name: "direct", Source: s.in.Source, Exclude: []provider.Pattern{provider.MustParsePattern(numbered(0).String())}},
 	}}

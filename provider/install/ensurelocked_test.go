@@ -15,6 +15,7 @@ import (
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -177,8 +178,8 @@ func TestLockedVersionWithdrawn(t *testing.T) {
 	}
 	s.elsewhere(t)
 	for name, source := range map[string]provider.Source{
-		"registry": &regclient.Client{HTTP: s.Client(), Retries: -1},
-		"mirror":   &mirrorclient.Client{BaseURL: s.MirrorURL(), HTTP: s.Client(), Retries: -1},
+		"registry": &regclient.Client{Transport: &transport.Client{HTTP: s.Client(), Retries: -1}},
+		"mirror":   &mirrorclient.Client{BaseURL: s.MirrorURL(), Transport: &transport.Client{HTTP: s.Client(), Retries: -1}},
 	} {
 		s.in.Source = source
 		for _, work := range []func(context.Context, requirements, *lockfile.File) (*install.Result, error){s.in.Ensure, s.in.Plan} {
@@ -193,7 +194,7 @@ func TestLockedVersionWithdrawn(t *testing.T) {
 			}
 		}
 	}
-	s.in.Upgrade, s.in.Source = true, &regclient.Client{HTTP: s.Client(), Retries: -1}
+	s.in.Upgrade, s.in.Source = true, &regclient.Client{Transport: &transport.Client{HTTP: s.Client(), Retries: -1}}
 	if sel := only(t, s.ensure(t, lock)); sel.Version.String() != "1.0.0" {
 		t.Errorf("after an upgrade %s is installed, want 1.0.0", sel.Version)
 	}

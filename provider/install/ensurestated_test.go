@@ -10,6 +10,7 @@ import (
 	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -68,7 +69,7 @@ func TestReuseWithoutLock(t *testing.T) {
 	t.Parallel()
 	for _, want := range []install.Origin{install.FromDir, install.FromCache} {
 		s := newSite(t, 1)
-		s.in.Source = &mirrorclient.Client{BaseURL: s.MirrorURL(), HTTP: s.Client(), Retries: -1}
+		s.in.Source = &mirrorclient.Client{BaseURL: s.MirrorURL(), Transport: &transport.Client{HTTP: s.Client(), Retries: -1}}
 		s.in.Policy = func(addrs.Provider) verify.Policy { return verify.Policy{AllowUnsigned: true} }
 		if want == install.FromCache {
 			s.in.Cache = &install.Dir{Path: filepath.Join(t.TempDir(), "cache")}
@@ -90,7 +91,7 @@ func TestLockFromMirror(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1)
 	lock := s.ensure(t, nil).Lock
-	s.in.Source = &mirrorclient.Client{BaseURL: s.MirrorURL(), HTTP: s.Client(), Retries: -1}
+	s.in.Source = &mirrorclient.Client{BaseURL: s.MirrorURL(), Transport: &transport.Client{HTTP: s.Client(), Retries: -1}}
 	s.in.LockPlatforms = platformsOf
 	result := s.ensure(t, lock)
 	for platform, report := range only(t, result).Reports {

@@ -11,6 +11,7 @@ import (
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 )
 
 // shared is a project in which one of the CLIs works beside an Installer.
@@ -46,7 +47,7 @@ func newShared(t *testing.T, program string) *shared {
 	s := &shared{Project: terraformtest.New(t, program), want: requirements{}}
 	s.Trust(t, server.CertPEM)
 	s.in = &install.Installer{
-		Source: &regclient.Client{HTTP: server.Client()},
+		Source: &regclient.Client{Transport: &transport.Client{HTTP: server.Client()}},
 		Dir:    &install.Dir{Path: filepath.Join(s.Dir, ".terraform", "providers")},
 	}
 	platforms := []string{addrs.CurrentPlatform().String(), "plan9_mips", "darwin_arm64", "windows_amd64"}

@@ -15,6 +15,7 @@ import (
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -151,7 +152,7 @@ func TestTrustCacheAsCLI(t *testing.T) {
 			t.Fatal(err)
 		}
 		in := &install.Installer{
-			Source: &regclient.Client{HTTP: s.server.Client()},
+			Source: &regclient.Client{Transport: &transport.Client{HTTP: s.server.Client()}},
 			Dir:    newDir(t), Cache: s.dir, TrustCache: true,
 		}
 		want := requirements{}

@@ -13,13 +13,14 @@ import (
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 )
 
 // Install a provider, and find it again by the hashes that a lock file would have.
 func ExampleDir() {
 	reg := regtest.New("registry.example.com")
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0"})
-	src := &regclient.Client{HTTP: reg.Client()}
+	src := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
 	tmp, err := os.MkdirTemp("", "example")
 	if err != nil {
 		log.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 )
 
 // A program that runs provider plugins itself: it installs the newest version that a
@@ -31,7 +32,7 @@ func ExampleDir_Install() {
 	defer os.RemoveAll(plugins)
 
 	ctx := context.Background()
-	source := &regclient.Client{HTTP: registry.Client()}
+	source := &regclient.Client{Transport: &transport.Client{HTTP: registry.Client()}}
 	need := provider.Need{Platforms: []addrs.Platform{addrs.MustParsePlatform("linux_amd64")}}
 	pkg, err := provider.Find(ctx, source, addrs.MustParseProvider("registry.example.com/acme/alpha"), addrs.MustParseProviderConstraint("~> 1.0"), need)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -52,7 +53,7 @@ func newOffer(t testing.TB, p regtest.Provider) *offer {
 	}
 	reg := regtest.New("registry.example.com")
 	reg.AddProvider(p)
-	o := &offer{reg: reg, src: &regclient.Client{HTTP: reg.Client(), Retries: -1}}
+	o := &offer{reg: reg, src: &regclient.Client{Transport: &transport.Client{HTTP: reg.Client(), Retries: -1}}}
 	o.pkg = o.find(t, addrs.MustParseProvider(p.Address), addrs.MustParseVersion(p.Version), addrs.MustParsePlatform(p.Platforms[0]))
 	return o
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 )
 
 // BenchmarkEnsure installs 20 providers of 1 MB: from nothing, into a new project from a
@@ -23,7 +24,7 @@ func BenchmarkEnsure(b *testing.B) {
 		want[numbered(i)] = addrs.ProviderConstraint{}
 	}
 	dir := func() *install.Dir { return &install.Dir{Path: filepath.Join(b.TempDir(), "providers")} }
-	in := install.Installer{Source: &regclient.Client{HTTP: reg.Client()}, Platform: linux, Cache: dir(), Dir: dir()}
+	in := install.Installer{Source: &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}, Platform: linux, Cache: dir(), Dir: dir()}
 	first, err := in.Ensure(b.Context(), want, nil)
 	if err != nil {
 		b.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify"
 )
 
@@ -30,7 +31,7 @@ func ExampleInstaller_Ensure() {
 	random := addrs.MustParseProvider("hashicorp/random")
 	requirements := map[addrs.Provider]addrs.ProviderConstraint{random: addrs.MustParseProviderConstraint("~> 3.6")}
 	installer := &install.Installer{
-		Source:        &regclient.Client{HTTP: registry.Client()},
+		Source:        &regclient.Client{Transport: &transport.Client{HTTP: registry.Client()}},
 		Dir:           &install.Dir{Path: filepath.Join(project, ".terraform", "providers")},
 		Platform:      addrs.MustParsePlatform("linux_amd64"),
 		LockPlatforms: []addrs.Platform{addrs.MustParsePlatform("darwin_arm64")},
@@ -61,7 +62,7 @@ func ExampleInstaller_Plan() {
 	registry := regtest.New("registry.example.com") // instead of a real one
 	registry.AddProvider(regtest.Provider{Address: "acme/cloud", Version: "1.0.0"})
 	installer := &install.Installer{
-		Source:   &regclient.Client{HTTP: registry.Client()},
+		Source:   &regclient.Client{Transport: &transport.Client{HTTP: registry.Client()}},
 		Dir:      &install.Dir{Path: "providers"},
 		Platform: addrs.MustParsePlatform("linux_amd64"),
 	}
@@ -90,7 +91,7 @@ func ExampleInstaller_policy() {
 
 	policy := verify.Policy{Keys: []verify.Key{registry.Key().Public()}}
 	installer := &install.Installer{
-		Source:   &regclient.Client{HTTP: registry.Client()},
+		Source:   &regclient.Client{Transport: &transport.Client{HTTP: registry.Client()}},
 		Dir:      &install.Dir{Path: project},
 		Platform: addrs.MustParsePlatform("linux_amd64"),
 		Policy:   func(addrs.Provider) verify.Policy { return policy },

@@ -28,6 +28,7 @@ import (
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -151,14 +152,14 @@ func wantWord(t *testing.T, lines *bufio.Scanner, word string) {
 func (r role) source() *regclient.Client {
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM([]byte(r.CA))
-	transport := &http.Transport{
+	dialer := &http.Transport{
 		// The certificate is one for example.com.
 		TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: "example.com"},
 		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, network, r.Server)
 		},
 	}
-	return &regclient.Client{HTTP: &http.Client{Transport: transport}}
+	return &regclient.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: dialer}}}
 }
 
 // TestChild is the process of the tests below and does nothing by itself.
@@ -230,7 +231,7 @@ func (r role) one(ctx context.Context, src *regclient.Client, name string) error
 func (s *fleetServer) lock(t *testing.T) map[string][]checksum.Hash {
 	t.Helper()
 	d := newDir(t)
-	src := &regclient.Client{HTTP: s.reg.Client()}
+	src := &regclient.Client{Transport: &transport.Client{HTTP: s.reg.Client()}}
 	accept := map[string][]checksum.Hash{}
 	for _, name := range fleet {
 		pkg, err := src.ProviderPackage(t.Context(), fleetProvider(name), v1, linux)

@@ -28,6 +28,7 @@ import (
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -164,7 +165,7 @@ func soakRegistry(key *regtest.Key) *regtest.Registry {
 // soakTruth returns the h1 of the directory of every package.
 func soakTruth(t *testing.T, reg *regtest.Registry) map[string]checksum.Hash {
 	truth := map[string]checksum.Hash{}
-	src := &regclient.Client{HTTP: reg.Client()}
+	src := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
 	d := newDir(t)
 	for _, name := range []string{"alpha", "beta", "gamma"} {
 		p := addrs.MustParseProvider("registry.example.com/acme/" + name)
@@ -197,9 +198,9 @@ func soakOnce(t *testing.T, r *rand.Rand, u *unlucky, truth map[string]checksum.
 	client := &http.Client{Transport: u}
 	name := []string{"alpha", "beta", "gamma"}[r.IntN(3)]
 	p := addrs.MustParseProvider("registry.example.com/acme/" + name)
-	in := &install.Installer{Source: &regclient.Client{HTTP: client}, Dir: &install.Dir{Path: filepath.Join(dir, "plugins")}, Platform: linux}
+	in := &install.Installer{Source: &regclient.Client{Transport: &transport.Client{HTTP: client}}, Dir: &install.Dir{Path: filepath.Join(dir, "plugins")}, Platform: linux}
 	if r.IntN(3) == 0 {
-		in.Source = &mirrorclient.Client{BaseURL: "https://registry.example.com/mirror/", HTTP: client}
+		in.Source = &mirrorclient.Client{BaseURL: "https://registry.example.com/mirror/", Transport: &transport.Client{HTTP: client}}
 		in.Policy = func(addrs.Provider) verify.Policy { return verify.Policy{AllowUnsigned: true} }
 	}
 	if r.IntN(3) == 0 {

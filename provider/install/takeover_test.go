@@ -12,6 +12,7 @@ import (
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -24,7 +25,7 @@ func takeOver(t *testing.T, s *site) *regtest.Release {
 		Address: "acme/p0", Version: "1.1.0", Platforms: inText(platformsOf),
 		Files: map[string]string{"README": "evil"}, PackageHashes: true,
 	})
-	s.in.Source = &regclient.Client{HTTP: s.Client(), Retries: -1}
+	s.in.Source = &regclient.Client{Transport: &transport.Client{HTTP: s.Client(), Retries: -1}}
 	return evil
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 )
 
 // clientVersion is of all providers that the real clients are asked for.
@@ -54,7 +55,7 @@ func newServed(t *testing.T) *served {
 
 // install installs a package, and locks it if clients are asked for it.
 func (s *served) install(t *testing.T, p addrs.Provider, version string) error {
-	src := &regclient.Client{HTTP: s.server.Client()}
+	src := &regclient.Client{Transport: &transport.Client{HTTP: s.server.Client()}}
 	pkg, err := src.ProviderPackage(t.Context(), p, addrs.MustParseVersion(version), addrs.CurrentPlatform())
 	if err != nil {
 		return err

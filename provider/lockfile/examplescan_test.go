@@ -9,6 +9,7 @@ import (
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 )
 
 // A scanner reads a lock file and asks for newer versions: for those that the recorded
@@ -22,7 +23,7 @@ func ExampleFile_All_scanner() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	client := &regclient.Client{HTTP: registry.Client()}
+	client := &regclient.Client{Transport: &transport.Client{HTTP: registry.Client()}}
 	for e := range lock.All() {
 		versions, err := client.ProviderVersions(context.Background(), e.Provider)
 		if err != nil {

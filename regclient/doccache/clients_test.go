@@ -21,6 +21,7 @@ import (
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/doccache"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 )
 
 const host = "registry.example.com"
@@ -52,7 +53,7 @@ const (
 
 // work is what a run of a program does in one working directory.
 func work(ctx context.Context, tr *doccache.Transport, list []addrs.Provider, dir string) error {
-	c := &regclient.Client{HTTP: &http.Client{Transport: tr}}
+	c := &regclient.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: tr}}}
 	for _, p := range list {
 		pkg, err := provider.Find(ctx, c, p, addrs.ProviderConstraint{}, provider.Need{Platforms: []addrs.Platform{linux}})
 		if err != nil {
@@ -167,8 +168,8 @@ func TestAllClients(t *testing.T) {
 		reg.AddFault(regtest.Fault{Kind: regtest.Discovery, Host: host, Redirect: "https://app.example.com"})
 		all := func(tr *doccache.Transport) (err error) {
 			hc := &http.Client{Transport: tr}
-			c := &regclient.Client{HTTP: hc}
-			m := &mirrorclient.Client{BaseURL: reg.MirrorURL(), HTTP: hc}
+			c := &regclient.Client{Transport: &transport.Client{HTTP: hc}}
+			m := &mirrorclient.Client{BaseURL: reg.MirrorURL(), Transport: &transport.Client{HTTP: hc}}
 			pkg, err := c.ProviderPackage(t.Context(), alpha, v1, linux)
 			if err != nil {
 				return err
@@ -210,7 +211,7 @@ func TestAllClients(t *testing.T) {
 		if err := all(tr); err != nil {
 			t.Errorf("offline: %v", err)
 		}
-		c := &regclient.Client{HTTP: &http.Client{Transport: tr}}
+		c := &regclient.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: tr}}}
 		_, err := c.ProviderVersions(t.Context(), addrs.MustParseProvider(host+"/acme/unknown"))
 		if !errors.Is(err, doccache.ErrOffline) {
 			t.Errorf("what is not there, offline: %v", err)
@@ -237,7 +238,7 @@ func TestModuleDownload(t *testing.T) {
 	reg.AddModule(regtest.Module{Address: "acme/network/aws"})
 	source := addrs.MustParseModuleSource(host + "/acme/network/aws")
 	for i := range 2 {
-		c := &regclient.Client{HTTP: &http.Client{Transport: &doccache.Transport{Base: reg, Dir: dir}}}
+		c := &regclient.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: &doccache.Transport{Base: reg, Dir: dir}}}}
 		to := filepath.Join(t.TempDir(), "module")
 		if _, err := module.Download(t.Context(), c, source, v1, to, module.Options{}); err != nil {
 			t.Fatal(err)
@@ -272,7 +273,7 @@ func TestUnauthorized(t *testing.T) {
 		source := &tokens{token: "a"}
 		list := func(s *tokens) error {
 			tr := &doccache.Transport{Base: reg, Dir: dir, StaleIfError: time.Hour}
-			_, err := (&regclient.Client{HTTP: &http.Client{Transport: tr}, Credentials: s}).ProviderVersions(t.Context(), alpha)
+			_, err := (&regclient.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: tr}, Credentials: s}}).ProviderVersions(t.Context(), alpha)
 			return err
 		}
 		if err := list(source); err != nil {
@@ -315,7 +316,7 @@ func TestOutage(t *testing.T) {
 				reg.Latency = 0
 				list := func(stale time.Duration) error {
 					tr := &doccache.Transport{Base: reg, Dir: dir, StaleIfError: stale}
-					_, err := (&regclient.Client{HTTP: &http.Client{Transport: tr}}).ProviderVersions(t.Context(), alpha)
+					_, err := (&regclient.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: tr}}}).ProviderVersions(t.Context(), alpha)
 					return err
 				}
 				if err := list(0); err != nil {
@@ -350,11 +351,11 @@ func TestVetoHost(t *testing.T) {
 	reg, _ := fleet(regtest.Caching{Control: "max-age=3600"})
 	reg.Latency = 0
 	hc := &http.Client{Transport: &doccache.Transport{Base: reg, Dir: t.TempDir()}}
-	if _, err := (&regclient.Client{HTTP: hc}).ProviderVersions(t.Context(), alpha); err != nil {
+	if _, err := (&regclient.Client{Transport: &transport.Client{HTTP: hc}}).ProviderVersions(t.Context(), alpha); err != nil {
 		t.Fatal(err)
 	}
 	errVeto := errors.New("not this one")
-	c := &regclient.Client{HTTP: hc, VetoHost: func(string) error { return errVeto }}
+	c := &regclient.Client{Transport: &transport.Client{HTTP: hc, VetoHost: func(string) error { return errVeto }}}
 	if _, err := c.ProviderVersions(t.Context(), alpha); !errors.Is(err, errVeto) {
 		t.Errorf("%v, want the veto", err)
 	}
@@ -369,7 +370,7 @@ func TestWaitIsNotTimeout(t *testing.T) {
 		reg, _ := fleet(regtest.Caching{})
 		reg.Latency = 3 * time.Second
 		list := func(timeout time.Duration) {
-			c := &regclient.Client{HTTP: &http.Client{Transport: &doccache.Transport{Base: reg, Dir: dir}}, Timeout: timeout, Retries: -1}
+			c := &regclient.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: &doccache.Transport{Base: reg, Dir: dir}}, Timeout: timeout, Retries: -1}}
 			if _, err := c.ProviderVersions(t.Context(), alpha); err != nil {
 				t.Errorf("with a timeout of %v: %v", timeout, err)
 			}

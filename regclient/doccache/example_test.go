@@ -13,6 +13,7 @@ import (
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/doccache"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 )
 
 // A bot that runs every few minutes asks about each provider once an hour, and goes on
@@ -35,7 +36,7 @@ func Example() {
 			FreshFor:     time.Hour,
 			StaleIfError: 24 * time.Hour,
 		}
-		registry := &regclient.Client{HTTP: &http.Client{Transport: documents}}
+		registry := &regclient.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: documents}}}
 		versions, err := registry.ProviderVersions(ctx, alpha)
 		if err != nil {
 			log.Fatal(err)
@@ -57,7 +58,7 @@ func ExampleTransport_offline() {
 	}
 	defer os.RemoveAll(dir)
 	documents := &doccache.Transport{Dir: dir, Offline: true}
-	registry := &regclient.Client{HTTP: &http.Client{Transport: documents}}
+	registry := &regclient.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: documents}}}
 	_, err = registry.ProviderVersions(context.Background(), addrs.MustParseProvider("registry.example.com/acme/alpha"))
 	fmt.Println(errors.Is(err, doccache.ErrOffline))
 	// Output: true

@@ -14,6 +14,7 @@ import (
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regcheck"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 )
 
 // exemplary is a registry at which all checks succeed, and what they look for.
@@ -318,7 +319,7 @@ func TestExamineMirror(t *testing.T) {
 
 	source := regtest.New("registry.example.com")
 	source.AddProvider(regtest.Provider{Address: "acme/alpha", Platforms: []string{"linux_amd64"}})
-	handler := httptest.NewTLSServer(&mirrorserve.Handler{Source: &regclient.Client{HTTP: source.Client()}})
+	handler := httptest.NewTLSServer(&mirrorserve.Handler{Source: &regclient.Client{Transport: &transport.Client{HTTP: source.Client()}}})
 	defer handler.Close()
 	only = regcheck.Options{Client: handler.Client(), Mirror: handler.URL + "/", MirrorProvider: "registry.example.com/acme/alpha"}
 	if found := regcheck.Examine(t.Context(), "", only); len(found) != 0 {

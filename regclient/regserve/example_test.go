@@ -12,6 +12,7 @@ import (
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regserve"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 )
 
 // A registry that has what another registry has, filtered.
@@ -21,7 +22,7 @@ func Example() {
 	upstream.AddProvider(regtest.Provider{Address: "other/beta", Version: "1.0.0", Platforms: []string{"linux_amd64"}})
 
 	// In programs the client needs no HTTP field.
-	registry := &regclient.Client{HTTP: upstream.Client()}
+	registry := &regclient.Client{Transport: &transport.Client{HTTP: upstream.Client()}}
 	acme := provider.MustParsePattern("registry.example.com/acme/*")
 	server := httptest.NewTLSServer(&regserve.Handler{
 		Providers: &provider.Multi{Methods: []provider.Method{{Name: "upstream", Source: registry, Include: []provider.Pattern{acme}}}},

@@ -19,6 +19,7 @@ import (
 	"github.com/tofureg/tofureg/regclient/regcheck"
 	"github.com/tofureg/tofureg/regclient/regserve"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -33,7 +34,7 @@ func origin(t *testing.T) (*regtest.Registry, *regserve.Handler) {
 		reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: version, Platforms: []string{"linux_amd64", "darwin_arm64"}, PackageHashes: true})
 	}
 	reg.AddModule(regtest.Module{Address: "acme/network/aws"})
-	client := &regclient.Client{HTTP: reg.Client()}
+	client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
 	return reg, &regserve.Handler{Providers: client, Modules: client, Host: svchost.MustParse(originHost)}
 }
 
@@ -118,7 +119,7 @@ func TestThrough(t *testing.T) {
 	t.Parallel()
 	reg, h := origin(t)
 	server := serve(t, h)
-	client := &regclient.Client{HTTP: server.Client()}
+	client := &regclient.Client{Transport: &transport.Client{HTTP: server.Client()}}
 	host := svchost.MustParse(strings.TrimPrefix(server.URL, "https://"))
 	p, err := addrs.NewProvider(host, "acme", "alpha")
 	if err != nil {
@@ -308,7 +309,7 @@ func FuzzHandler(f *testing.F) {
 	reg := regtest.New(originHost)
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.0.0", Platforms: []string{"linux_amd64"}})
 	reg.AddModule(regtest.Module{Address: "acme/network/aws"})
-	client := &regclient.Client{HTTP: reg.Client()}
+	client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
 	handler := &regserve.Handler{Providers: client, Modules: client, Host: svchost.MustParse(originHost)}
 	f.Fuzz(func(t *testing.T, path, header string) {
 		u, err := url.ParseRequestURI(path)

@@ -13,6 +13,7 @@ import (
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify"
 )
 
@@ -26,7 +27,7 @@ func Example_faults() {
 		SignedBy:  regtest.NewKey(regtest.KeyOptions{Name: "Mallory"}),
 	})
 	ctx := context.Background()
-	client := &regclient.Client{HTTP: reg.Client()}
+	client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
 	pkg, err := client.ProviderPackage(ctx, addrs.MustParseProvider("registry.example.com/acme/alpha"),
 		addrs.MustParseVersion("1.0.0"), addrs.MustParsePlatform("linux_amd64"))
 	if err != nil {
@@ -53,7 +54,7 @@ func ExampleFault() {
 	reg.AddFault(regtest.Fault{Kind: regtest.ModulePackage, First: 2, Break: regtest.Cut, After: 300_000})
 
 	ctx := context.Background()
-	client := &regclient.Client{HTTP: reg.Client()}
+	client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
 	loc, err := client.ModuleLocation(ctx, addrs.MustParseModule("registry.example.com/acme/network/aws"), addrs.MustParseModuleVersion("1.0.0"))
 	if err != nil {
 		fmt.Println(err)

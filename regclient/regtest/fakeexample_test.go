@@ -10,12 +10,13 @@ import (
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 )
 
 // latest is the code to test: a tool that looks for a newer version of a provider. It takes the
 // HTTP client as a parameter, so that a test can pass one.
 func latest(ctx context.Context, client *http.Client, address string) (string, error) {
-	registry := &regclient.Client{HTTP: client}
+	registry := &regclient.Client{Transport: &transport.Client{HTTP: client}}
 	versions, err := registry.ProviderVersions(ctx, addrs.MustParseProvider(address))
 	if err != nil {
 		return "", err

@@ -8,6 +8,7 @@ import (
 	"github.com/tofureg/tofureg/auth/login"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 )
 
 // A program that has its users log in is tested without a browser, and with the token
@@ -19,7 +20,7 @@ func ExampleLogin() {
 	reg.Require("of-alice", regtest.Metadata)
 
 	ctx, host := context.Background(), svchost.MustParse("registry.example.com")
-	client := &login.Client{HTTP: reg.Client(), Open: reg.Browse}
+	client := &login.Client{Transport: &transport.Client{HTTP: reg.Client()}, Open: reg.Browse}
 	result, err := client.Login(ctx, host)
 	if err != nil {
 		fmt.Println(err)

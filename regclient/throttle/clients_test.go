@@ -14,6 +14,7 @@ import (
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/regclient/throttle"
+	"github.com/tofureg/tofureg/transport"
 )
 
 var alpha = addrs.MustParseProvider("registry.example.com/acme/alpha")
@@ -43,7 +44,7 @@ func TestClientsDoNotHammer(t *testing.T) {
 			begin := time.Now()
 			var wg sync.WaitGroup
 			for range 10 {
-				client := &regclient.Client{HTTP: hc}
+				client := &regclient.Client{Transport: &transport.Client{HTTP: hc}}
 				wg.Go(func() {
 					if _, err := client.ProviderVersions(t.Context(), alpha); err != nil {
 						t.Error(err)
@@ -77,7 +78,7 @@ func TestWaitingIsNoTimeout(t *testing.T) {
 				reg := start()
 				reg.AddFault(regtest.Fault{Kind: regtest.Archive, Rate: 20_000}) // which takes about 50 seconds
 				tr.Base = reg
-				client := &regclient.Client{HTTP: &http.Client{Transport: tr}, Timeout: 5 * time.Second, Retries: -1}
+				client := &regclient.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: tr}, Timeout: 5 * time.Second, Retries: -1}}
 				pkg, err := client.ProviderPackage(t.Context(), alpha, addrs.MustParseVersion("1.0.0"), addrs.MustParsePlatform("linux_amd64"))
 				if err != nil {
 					t.Fatal(err)
@@ -101,8 +102,11 @@ func TestWaitingIsNoTimeout(t *testing.T) {
 			reg := start()
 			reg.AddFault(regtest.Fault{Kind: regtest.Versions, Delay: time.Hour})
 			client := &regclient.Client{
-				HTTP:    &http.Client{Transport: &throttle.Transport{Base: reg, PerSecond: 0.1, Burst: 1}},
-				Timeout: 5 * time.Second, Retries: -1,
+				Transport: &transport.Client{
+					HTTP:    &http.Client{Transport: &throttle.Transport{Base: reg, PerSecond: 0.1, Burst: 1}},
+					Timeout: 5 * time.Second,
+					Retries: -1,
+				},
 			}
 			begin := time.Now()
 			_, err := client.ProviderVersions(t.Context(), alpha)
@@ -122,7 +126,7 @@ func TestResumeWithOneSlot(t *testing.T) {
 			reg := start()
 			reg.AddFault(regtest.Fault{Kind: regtest.Archive, First: 3, Break: how, After: 200_000})
 			tr := &throttle.Transport{Base: reg, Parallel: 1}
-			client := &regclient.Client{HTTP: &http.Client{Transport: tr}}
+			client := &regclient.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: tr}}}
 			pkg, err := client.ProviderPackage(t.Context(), alpha, addrs.MustParseVersion("1.0.0"), addrs.MustParsePlatform("linux_amd64"))
 			if err != nil {
 				t.Fatal(err)

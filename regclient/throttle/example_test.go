@@ -10,6 +10,7 @@ import (
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/regclient/throttle"
+	"github.com/tofureg/tofureg/transport"
 )
 
 // A server that starts jobs for its users gives each of them a client of its own, with
@@ -26,7 +27,7 @@ func Example() {
 	alpha := addrs.MustParseProvider("registry.example.com/acme/alpha")
 	var jobs sync.WaitGroup
 	for range 20 {
-		client := &regclient.Client{HTTP: shared}
+		client := &regclient.Client{Transport: &transport.Client{HTTP: shared}}
 		jobs.Go(func() {
 			if _, err := client.ProviderVersions(context.Background(), alpha); err != nil {
 				fmt.Println(err)

@@ -2,7 +2,6 @@ package vectors_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -13,6 +12,7 @@ import (
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/transport"
 )
 
 // answer is one element of an exchange.
@@ -58,12 +58,10 @@ func (e exchange) RoundTrip(r *http.Request) (*http.Response, error) {
 func (e exchange) client() *http.Client { return &http.Client{Transport: e} }
 
 // services is the discovery for all cases that are not about it.
-type services struct{}
-
-func (services) Discover(_ context.Context, host svchost.Hostname) (*disco.Services, error) {
-	return disco.NewServices(host, map[disco.Service]any{
+func services(host svchost.Hostname) *disco.Hosts {
+	return &disco.Hosts{Overrides: map[svchost.Hostname]*disco.Services{host: disco.NewServices(host, map[disco.Service]any{
 		disco.ProvidersV1: "/v1/providers/", disco.ModulesV1: "/v1/modules/",
-	})
+	})}}
 }
 
 // answerKind is the kind of an error about an answer.
@@ -114,7 +112,7 @@ func TestDiscovery(t *testing.T) {
 		Services, Refused       map[disco.Service]string
 		Login                   *login
 	}) {
-		client := &disco.Client{HTTP: c.Exchange.client(), Retries: -1}
+		client := &disco.Client{Transport: &transport.Client{HTTP: c.Exchange.client(), Retries: -1}}
 		s, err := client.Discover(t.Context(), svchost.MustParse(c.Host))
 		got := map[disco.Service]string{}
 		if err == nil {

@@ -6,10 +6,11 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/module"
+	"github.com/tofureg/tofureg/transport"
 )
 
 func mirror(base string, e exchange) *mirrorclient.Client {
-	return &mirrorclient.Client{BaseURL: base, HTTP: e.client(), Retries: -1}
+	return &mirrorclient.Client{BaseURL: base, Transport: &transport.Client{HTTP: e.client(), Retries: -1}}
 }
 
 // mirrorKind is answerKind with the kind that has no error of its own here.

@@ -6,6 +6,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/transport"
 )
 
 func TestModuleLists(t *testing.T) {
@@ -18,7 +19,7 @@ func TestModuleLists(t *testing.T) {
 		Exchange                  exchange
 		want
 	}) {
-		client := &regclient.Client{HTTP: c.Exchange.client(), Discovery: services{}, Retries: -1}
+		client := &regclient.Client{Transport: &transport.Client{HTTP: c.Exchange.client(), Retries: -1}, Hosts: services(addrs.MustParseModule(c.Module).Host())}
 		v, err := client.ModuleVersions(t.Context(), addrs.MustParseModule(c.Module))
 		got := want{Versions: []string{}}
 		if v != nil {
@@ -37,7 +38,7 @@ func TestModuleAnswers(t *testing.T) {
 		Exchange                           exchange
 		Location                           module.Location
 	}) {
-		client := &regclient.Client{HTTP: c.Exchange.client(), Discovery: services{}, Retries: -1}
+		client := &regclient.Client{Transport: &transport.Client{HTTP: c.Exchange.client(), Retries: -1}, Hosts: services(addrs.MustParseModule(c.Module).Host())}
 		loc, err := client.ModuleLocation(t.Context(), addrs.MustParseModule(c.Module), addrs.MustParseModuleVersion(c.Version))
 		if loc == nil {
 			loc = &module.Location{}

@@ -6,6 +6,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/transport"
 )
 
 // release is one version of a list.
@@ -39,7 +40,7 @@ func TestProviderLists(t *testing.T) {
 		Exchange                    exchange
 		want
 	}) {
-		client := &regclient.Client{HTTP: c.Exchange.client(), Discovery: services{}, Retries: -1}
+		client := &regclient.Client{Transport: &transport.Client{HTTP: c.Exchange.client(), Retries: -1}, Hosts: services(addrs.MustParseProvider(c.Provider).Host())}
 		v, err := client.ProviderVersions(t.Context(), addrs.MustParseProvider(c.Provider))
 		got := want{Versions: releases(v)}
 		if v != nil {
@@ -99,6 +100,6 @@ func (c *packageVector) run(t *testing.T, l provider.Lister) {
 
 func TestProviderPackages(t *testing.T) {
 	each(t, "provider-packages", 60, func(t *testing.T, c packageVector) {
-		c.run(t, &regclient.Client{HTTP: c.Exchange.client(), Discovery: services{}, Retries: -1})
+		c.run(t, &regclient.Client{Transport: &transport.Client{HTTP: c.Exchange.client(), Retries: -1}, Hosts: services(addrs.MustParseProvider(c.Provider).Host())})
 	})
 }

@@ -1,4 +1,4 @@
-package disco_test
+package transport_test
 
 import (
 	"crypto/tls"
@@ -8,7 +8,8 @@ import (
 	"net/url"
 	"os"
 
-	"github.com/tofureg/tofureg/disco"
+	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/transport"
 )
 
 // A registry inside a company may have a certificate of the company's own
@@ -26,10 +27,10 @@ func ExampleClient_customCA() {
 		log.Fatal("company-ca.pem holds no certificate")
 	}
 
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.TLSClientConfig = &tls.Config{RootCAs: pool}
-	client := disco.Client{HTTP: &http.Client{Transport: transport}}
-	_ = &client // client.Discover(ctx, host)
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.TLSClientConfig = &tls.Config{RootCAs: pool}
+	web := &transport.Client{HTTP: &http.Client{Transport: t}}
+	_ = &regclient.Client{Transport: web} // and further clients
 }
 
 // A registry may want to see a certificate of its client (mutual TLS).
@@ -39,10 +40,10 @@ func ExampleClient_clientCertificate() {
 		log.Fatal(err)
 	}
 
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.TLSClientConfig = &tls.Config{Certificates: []tls.Certificate{certificate}}
-	client := disco.Client{HTTP: &http.Client{Transport: transport}}
-	_ = &client // client.Discover(ctx, host)
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.TLSClientConfig = &tls.Config{Certificates: []tls.Certificate{certificate}}
+	web := &transport.Client{HTTP: &http.Client{Transport: t}}
+	_ = &regclient.Client{Transport: web} // and further clients
 }
 
 // Without this, the proxy comes from HTTPS_PROXY and NO_PROXY in the
@@ -50,8 +51,8 @@ func ExampleClient_clientCertificate() {
 func ExampleClient_proxy() {
 	proxy := &url.URL{Scheme: "http", Host: "proxy.example.com:3128"}
 
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.Proxy = http.ProxyURL(proxy)
-	client := disco.Client{HTTP: &http.Client{Transport: transport}}
-	_ = &client // client.Discover(ctx, host)
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.Proxy = http.ProxyURL(proxy)
+	web := &transport.Client{HTTP: &http.Client{Transport: t}}
+	_ = &regclient.Client{Transport: web} // and further clients
 }

@@ -1,4 +1,4 @@
-package disco_test
+package transport_test
 
 import (
 	"context"
@@ -11,22 +11,27 @@ import (
 
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/transport"
 )
 
-// A program that may only talk to hosts on a list says so here, and to the other
-// clients by their fields of the same name. Redirects are held to it as well.
+// A program that may only talk to hosts on a list says so here, and to all
+// clients with the same settings. Redirects are held to it as well.
 func ExampleClient_allowList() {
 	allowed := map[string]bool{
 		"registry.example.com": true,
 		"files.example.com":    true,
 	}
 	errNotAllowed := errors.New("not on our list")
-	client := &disco.Client{VetoHost: func(host string) error {
-		if !allowed[host] {
-			return errNotAllowed
-		}
-		return nil
-	}}
+	client := &disco.Client{
+		Transport: &transport.Client{
+			VetoHost: func(host string) error {
+				if !allowed[host] {
+					return errNotAllowed
+				}
+				return nil
+			},
+		},
+	}
 
 	_, err := client.Discover(context.Background(), svchost.MustParse("registry.example.org"))
 	fmt.Println(errors.Is(err, errNotAllowed))
@@ -51,11 +56,11 @@ func ExampleClient_privateAddresses() {
 		}
 		return nil
 	}}
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.DialContext = dialer.DialContext
-	transport.Proxy = nil // which would make the connections instead
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.DialContext = dialer.DialContext
+	t.Proxy = nil // which would make the connections instead
 
-	client := &disco.Client{HTTP: &http.Client{Transport: transport}, Retries: -1}
+	client := &disco.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: t}, Retries: -1}}
 	_, err := client.Discover(context.Background(), svchost.MustParse("127.0.0.1"))
 	fmt.Println(errors.Is(err, errPrivate))
 	// Output:

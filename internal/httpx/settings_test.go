@@ -1,0 +1,37 @@
+package httpx_test
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/tofureg/tofureg/internal/httpx"
+)
+
+// TestArchiveRetries: documents and archives have numbers of their own, if the caller
+// wants it.
+func TestArchiveRetries(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ retries, archives, wantDocument, wantArchive int }{
+		{0, 0, 3, 3}, {4, 0, 5, 5}, {-1, 0, 1, 1}, {1, 3, 2, 4}, {-1, 2, 1, 3}, {2, -1, 3, 1},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := serve(status(503, ""))
+			c := client(t, s)
+			c.Retries, c.ArchiveRetries = test.retries, test.archives
+			_, err := c.Get(t.Context(), get(start))
+			documents := asError(t, err).Attempts
+			_, err = c.Open(t.Context(), get(start))
+			if archives := asError(t, err).Attempts; documents != test.wantDocument || archives != test.wantArchive {
+				t.Errorf("%+v: %d and %d attempts", test, documents, archives)
+			}
+		})
+	}
+}
+
+// TestNew: nil is the zero value.
+func TestNew(t *testing.T) {
+	t.Parallel()
+	if c := httpx.New(nil); c == nil || c.HTTP != nil || c.AllowHTTP {
+		t.Errorf("New(nil) = %+v", c)
+	}
+}

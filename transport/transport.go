@@ -1,0 +1,82 @@
+// Package transport has the settings with which the clients of this module make requests:
+// the HTTP client below, credentials, timeouts, retries, and what is allowed.
+//
+// One [Client] serves all clients of a program, so that none of them misses a token or a
+// rule that another one has:
+//
+//	web := &transport.Client{Credentials: auth.Environ(os.Environ())}
+//	registry := &regclient.Client{Transport: web}
+//	mirror := &mirrorclient.Client{BaseURL: "https://mirror.example.com/providers/", Transport: web}
+//
+// # Attempts
+//
+// A request is repeated after a broken connection, a timeout, a body that breaks off, status
+// 429, and 5xx except 501; never after the end of the context, a refused certificate, or the
+// name of a host that does not exist. The waits grow from about a second, with jitter. On 429
+// and 503 Retry-After or x-ratelimit-reset of the server counts instead, up to 30 seconds. A
+// wait that the deadline of the context would cut short does not begin. So the zero Client
+// takes at most 33 seconds for a document, and 90 if the server asks for waits. A download
+// that breaks later continues where it broke, if the server supports that.
+package transport
+
+import (
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/tofureg/tofureg/auth"
+)
+
+// A Client has the settings of requests. The zero Client works and is anonymous; clients
+// take a nil *Client for the zero one. A Client has no state. Several clients may share it,
+// and it is safe for concurrent use as long as its fields do not change.
+type Client struct {
+	// HTTP makes the requests. Its Transport and Jar are used. Its Timeout holds for
+	// documents, not for archives. Its CheckRedirect is asked after the rules of this
+	// module. Set HTTP to trust another certificate authority, to show a client
+	// certificate or to use another proxy; there is an example of each.
+	//
+	// If nil, a transport that all clients of the process share is used. It takes proxies
+	// from the environment. Documents come over HTTP/2, and archives over HTTP/1.1, which
+	// takes less memory.
+	HTTP *http.Client
+
+	// Credentials finds the token of a host. If nil, requests are anonymous. An error of
+	// it fails the request. If it implements [auth.Invalidator], it is told when a server
+	// answers 401.
+	Credentials auth.Source
+
+	// UserAgent is the User-Agent header. If empty, it names tofureg and its version.
+	UserAgent string
+
+	// Timeout bounds one attempt: at a document from the connection to the last byte, at
+	// an archive to the headers. If zero, 10 seconds are used; if negative, there is no
+	// bound.
+	Timeout time.Duration
+
+	// Idle bounds the time in which an archive brings no byte, after which the transfer
+	// counts as broken. If zero, 30 seconds are used; if negative, there is no bound.
+	Idle time.Duration
+
+	// Retries is how often a request is repeated. If zero, 2 is used; if negative, the
+	// request is made once.
+	Retries int
+
+	// ArchiveRetries, if not zero, takes the place of Retries for archives.
+	ArchiveRetries int
+
+	// AllowHTTP permits http URLs, for object stores inside a company and for tests. A
+	// token is never sent over http.
+	AllowHTTP bool
+
+	// VetoHost, if not nil, is called before each request and each redirect with the
+	// host, or host:port, that is about to be contacted. Names are in lower-case ASCII,
+	// addresses in their shortest form without a zone, and the default port is left out.
+	// An error prevents the request and is in the chain of the result. The git program,
+	// which module.Git starts, is not asked; it has a VetoHost of its own.
+	VetoHost func(host string) error
+
+	// Logger, if not nil, gets debug records of requests and repeats. They contain no
+	// tokens and no queries.
+	Logger *slog.Logger
+}
