@@ -376,20 +376,33 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// A target that fills while the package arrives is left alone.
+// What comes to the target while the package arrives is left alone. It is looked at only
+// when an empty directory is removed, which is not done to anything else.
 func TestTargetRace(t *testing.T) {
 	t.Parallel()
-	dir := target(t)
-	src := &fake{open: map[string]func() (*module.Body, error){archiveURL: func() (*module.Body, error) {
-		if err := os.MkdirAll(filepath.Join(dir, "precious"), 0o755); err != nil {
-			t.Error(err)
+	for name, occupy := range map[string]func(dir string) error{
+		"directory": func(dir string) error { return os.MkdirAll(filepath.Join(dir, "precious"), 0o755) },
+		"file":      func(dir string) error { return os.WriteFile(dir, []byte("precious"), 0o600) },
+		"link":      func(dir string) error { return os.Symlink("precious", dir) },
+	} {
+		dir := target(t)
+		src := &fake{open: map[string]func() (*module.Body, error){archiveURL: func() (*module.Body, error) {
+			if err := occupy(dir); err != nil {
+				t.Error(err)
+			}
+			return body(zipOf(t, example.entries()...)), nil
+		}}}
+		if _, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL), dir, module.Options{}); !errors.Is(err, module.ErrOccupied) {
+			t.Errorf("%s: %v, want ErrOccupied", name, err)
 		}
-		return body(zipOf(t, example.entries()...)), nil
-	}}}
-	if _, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL), dir, module.Options{}); !errors.Is(err, module.ErrOccupied) {
-		t.Errorf("%v, want ErrOccupied", err)
+		if _, err := os.Stat(filepath.Join(dir, "main.tf")); err == nil {
+			t.Errorf("%s: the package took its place", name)
+		}
+		if _, err := os.Lstat(dir); err != nil {
+			t.Errorf("%s is gone: %v", name, err)
+		}
+		alone(t, dir)
 	}
-	wantTree(t, dir, files{"precious/": ""})
 }
 
 func TestSubdirs(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sync/errgroup"
 
@@ -158,15 +159,16 @@ func (s *stage) commit(ctx context.Context, root *os.Root) error {
 // move gives the tree the name of the target, at which there is nothing but perhaps an
 // empty directory.
 func (s *stage) move(path string) error {
-	if err := vacant(s.target, false); err != nil {
-		return err
+	// An empty directory stands in the way of a rename. Unlike os.Remove, Rmdir never
+	// removes a file that has come there by now.
+	err := syscall.Rmdir(s.target)
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		err = os.Rename(path, s.target)
 	}
-	// An empty directory stands in the way of a rename. If somebody has put
-	// something into it by now, it is not removed.
-	if err := os.Remove(s.target); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	if err != nil {
+		return cmp.Or(vacant(s.target, false), err)
 	}
-	return os.Rename(path, s.target)
+	return nil
 }
 
 // discard removes the stage.
