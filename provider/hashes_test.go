@@ -84,8 +84,8 @@ func wantComputed(t *testing.T, release *regtest.Release, got map[addrs.Platform
 		if report.Trust != verify.Signed || report.SignedBy == nil || !slices.Equal(report.Local, local) {
 			t.Errorf("%s: %s by %v, computed %v\nwant %v", platform, report.Trust, report.SignedBy, report.Local, local)
 		}
-		if signed := signedBy(release, five...); !slices.Equal(report.Signed, signed) {
-			t.Errorf("%s: signed are %v\nwant %v", platform, report.Signed, signed)
+		if signed := signedBy(release, five...); !slices.Equal(report.Signed(), signed) {
+			t.Errorf("%s: signed are %v\nwant %v", platform, report.Signed(), signed)
 		}
 	}
 }

@@ -46,8 +46,8 @@ func wantStated(t *testing.T, release *regtest.Release, got map[addrs.Platform]*
 		if !slices.Contains(report.Recordable(), h1) {
 			t.Errorf("%s: recordable are %v", platform, report.Recordable())
 		}
-		if trust == verify.Signed && (report.SignedBy == nil || !slices.Equal(report.Signed, signedBy(release, five...))) {
-			t.Errorf("%s: signed by %v: %v", platform, report.SignedBy, report.Signed)
+		if trust == verify.Signed && (report.SignedBy == nil || !slices.Equal(report.Signed(), signedBy(release, five...))) {
+			t.Errorf("%s: signed by %v: %v", platform, report.SignedBy, report.Signed())
 		}
 	}
 }
@@ -396,7 +396,7 @@ func TestHashesOfMirror(t *testing.T) {
 		wantPlatforms(t, got, five...)
 		for platform, report := range got {
 			want := sortedHashes(append(contentOf(t, release, platform), release.ZH(platform.String()))...)
-			if report.Trust != verify.Checked || !slices.Equal(report.Local, want) || len(report.Signed)+len(report.Claimed) > 0 {
+			if report.Trust != verify.Checked || !slices.Equal(report.Local, want) || len(report.Signed())+len(report.Claimed) > 0 {
 				t.Errorf("%s: %+v", platform, report)
 			}
 		}

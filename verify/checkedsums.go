@@ -165,14 +165,10 @@ func (c CheckedSums) mismatch(ev Evidence, want checksum.Hash, got []checksum.Ha
 // take puts a document that fits into the report. It returns what no signature covers.
 func (r *Report) take(sums CheckedSums) (claimed []checksum.Hash) {
 	r.Sums = sums.doc
-	var listed []checksum.Hash
-	for _, h := range sums.doc.All() {
-		listed = append(listed, h)
-	}
 	if sums.by == nil {
 		r.Trust = max(r.Trust, Checked)
-		return listed
+		return sums.doc.listed()
 	}
-	r.Trust, r.SignedBy, r.Signed = Signed, sums.by, checksum.Sorted(listed)
+	r.Trust, r.SignedBy = Signed, sums.by
 	return nil
 }

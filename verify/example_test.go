@@ -132,7 +132,7 @@ func ExampleReport() {
 		fmt.Println(err)
 		return
 	}
-	report.Signed, report.SignedBy, report.Sums = nil, nil, nil // long
+	report.SignedBy, report.Sums = nil, nil // long
 	data, err := json.Marshal(report)
 	fmt.Println(string(data), err)
 	// Output: {"trust":"signed","local":["zh:647b8d3036a8851a8ae72afcd1fcc1deeefa73945d6a3a3ee2de1fbfc48e0b5d"]} <nil>

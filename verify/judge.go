@@ -56,7 +56,7 @@ func (p Policy) judge(ev Evidence, size int64, local []checksum.Hash, sums func(
 			return nil, err
 		}
 	}
-	r.Claimed = without(checksum.Sorted(claimed), r.Local, r.Signed)
+	r.Claimed = without(checksum.Sorted(claimed), r.Local, r.Signed())
 	return r, nil
 }
 

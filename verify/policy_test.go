@@ -417,7 +417,7 @@ func TestReport(t *testing.T) {
 				t.Fatal(err)
 			}
 			for range 2 { // the second time after a trip through JSON
-				got := view{texts(r.Local...), texts(r.Signed...), texts(r.Claimed...), texts(r.Recordable()...)}
+				got := view{texts(r.Local...), texts(r.Signed()...), texts(r.Claimed...), texts(r.Recordable()...)}
 				if diff := cmp.Diff(tt.want, got); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
 				}

@@ -67,11 +67,8 @@ type Report struct {
 	// Local are the hashes that were computed of the package itself.
 	Local []checksum.Hash `json:"local,omitempty"`
 
-	// Signed are the hashes that the signature covers: of all files of this
-	// version, also those for other platforms.
-	Signed []checksum.Hash `json:"signed,omitempty"`
-
-	// Sums is the SHA256SUMS document that was looked at, signed or not; nil: none was.
+	// Sums is the SHA256SUMS document that was looked at, signed or not. It is nil if
+	// none was.
 	Sums *Sums `json:"sums,omitempty"`
 
 	// Claimed are the hashes that the source states and nothing confirms, nor refutes.
@@ -81,6 +78,15 @@ type Report struct {
 	RecordStated bool `json:"record_stated,omitempty"`
 }
 
+// Signed returns the hashes that the signature covers: of all files of this version, also
+// those for other platforms. They are sorted, without duplicates.
+func (r *Report) Signed() []checksum.Hash {
+	if r.SignedBy == nil {
+		return nil
+	}
+	return r.Sums.listed()
+}
+
 // Recordable returns the hashes that a lock file may record for this version: those
 // computed, those signed, and with [Policy.RecordStated] those only claimed. They are
 // sorted, without duplicates. A nil Report has none.
@@ -88,7 +94,7 @@ func (r *Report) Recordable() []checksum.Hash {
 	if r == nil {
 		return nil
 	}
-	all := slices.Concat(r.Local, r.Signed)
+	all := slices.Concat(r.Local, r.Signed())
 	if r.RecordStated {
 		all = append(all, r.Claimed...)
 	}

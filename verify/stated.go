@@ -59,6 +59,6 @@ func (p Policy) JudgeStated(ev Evidence, sums CheckedSums) (*Report, error) {
 	if r.Trust == Unchecked {
 		return nil, fmt.Errorf("%w: its source states no hash of a known scheme", ErrNotStated)
 	}
-	r.Claimed = without(checksum.Sorted(claimed), r.Signed)
+	r.Claimed = without(checksum.Sorted(claimed), r.Signed())
 	return r, nil
 }

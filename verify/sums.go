@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"iter"
+	"maps"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -106,6 +108,14 @@ func (s *Sums) All() iter.Seq2[string, checksum.Hash] {
 			}
 		}
 	}
+}
+
+// listed returns the hashes of all files, none if s is nil.
+func (s *Sums) listed() []checksum.Hash {
+	if s == nil {
+		return nil
+	}
+	return checksum.Sorted(slices.Collect(maps.Values(s.hashes)))
 }
 
 // MarshalText returns the document in the form of the sha256sum program.

@@ -146,7 +146,7 @@ func TestEnsureCold(t *testing.T) {
 			t.Errorf("report %+v", r)
 		}
 		e, _ := result.Lock.Get(sel.Provider)
-		want := append(slices.Clone(selReports(sel).Signed), treeOf(t, sel)) // the zh of all platforms and the h1 of one
+		want := append(slices.Clone(selReports(sel).Signed()), treeOf(t, sel)) // the zh of all platforms and the h1 of one
 		slices.SortFunc(want, checksum.Hash.Compare)
 		if diff := cmp.Diff(texts(want), texts(e.Hashes)); diff != "" || e.Constraints != sel.Constraint || e.Version != sel.Version {
 			t.Errorf("entry %+v: %s", e, diff)

@@ -15,7 +15,11 @@ import (
 
 func TestMerge(t *testing.T) {
 	t.Parallel()
-	signed := &verify.Report{Local: []checksum.Hash{h1a}, Signed: []checksum.Hash{zh2, zh1}, Claimed: []checksum.Hash{zh3}}
+	sums, err := verify.ParseSums([]byte(zh2.Value() + "  a.zip\n" + zh1.Value() + "  b.zip\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed := &verify.Report{Local: []checksum.Hash{h1a}, SignedBy: &verify.Signature{}, Sums: sums, Claimed: []checksum.Hash{zh3}}
 	stated := &verify.Report{Local: []checksum.Hash{zh1}, Claimed: []checksum.Hash{zh3}, RecordStated: true}
 	for _, tt := range []struct {
 		name    string
