@@ -113,6 +113,9 @@ func (m *Mirror) writeRecord(ctx context.Context, archive string, r *record) err
 		return err
 	}
 	name := recordName(archive)
+	if err := m.write(ctx, name, data, document{}); !errors.Is(err, ErrConflict) {
+		return err // most often there is none yet
+	}
 	return retry(ctx, name, func() error {
 		old, err := m.read(ctx, name)
 		if err != nil && !errors.Is(err, errDocument) {

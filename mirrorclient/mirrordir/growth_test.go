@@ -1,0 +1,117 @@
+package mirrordir_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/verify/checksum"
+)
+
+// requests counts what a storage is asked for.
+type requests struct {
+	mirrordir.Storage
+	lists, opens, writes, deletes atomic.Int64
+}
+
+func (r *requests) List(ctx context.Context, dir string) ([]mirrordir.Entry, error) {
+	r.lists.Add(1)
+	return r.Storage.List(ctx, dir)
+}
+
+func (r *requests) Open(ctx context.Context, name string) (*mirrordir.Object, error) {
+	r.opens.Add(1)
+	return r.Storage.Open(ctx, name)
+}
+
+func (r *requests) Write(ctx context.Context, name string, content *io.SectionReader, was mirrordir.Revision) error {
+	r.writes.Add(1)
+	return r.Storage.Write(ctx, name, content, was)
+}
+
+func (r *requests) Delete(ctx context.Context, name string) error {
+	r.deletes.Add(1)
+	return r.Storage.Delete(ctx, name)
+}
+
+// take returns the counts and begins anew.
+func (r *requests) take() string {
+	return fmt.Sprintf("%d lists, %d opens, %d writes, %d deletes", r.lists.Swap(0), r.opens.Swap(0), r.writes.Swap(0), r.deletes.Swap(0))
+}
+
+// grown returns a storage with so many other versions of alpha for three platforms, and so many other
+// providers. What the files hold, nothing has to read.
+func grown(versions, providers int) *bucket {
+	files := map[string]string{}
+	var index strings.Builder
+	zh := checksum.ZHSum([32]byte{}).String()
+	for i := range versions {
+		v := fmt.Sprintf("0.%d.0", i)
+		for _, platform := range three {
+			name := archive(addrs.MustParseVersion(v), platform)
+			files[name] = "x"
+			files[strings.TrimSuffix(name, ".zip")+".record.json"] = `{"size":1,"hashes":["` + zh + `"]}`
+		}
+		files[home+"/"+v+".json"] = `{"archives":{"linux_amd64":{"url":"terraform-provider-alpha_` + v + `_linux_amd64.zip"}}}`
+		fmt.Fprintf(&index, `,"%s":{}`, v)
+	}
+	files[home+"/index.json"] = `{"versions":{` + strings.TrimPrefix(index.String(), ",") + `}}`
+	for i := range providers {
+		files[fmt.Sprintf("registry.example.com/other/p%d/index.json", i)] = `{}`
+	}
+	return &bucket{files: files}
+}
+
+// TestGrowth: what it costs to add, to keep, to look up and to remove one version depends neither on
+// how many versions the provider has, nor on how many providers there are. docs/performance.md
+// computes with these numbers.
+func TestGrowth(t *testing.T) {
+	t.Parallel()
+	reg, _ := newRegistry(t)
+	src := client(reg)
+	type sizes struct{ versions, providers int }
+	for _, n := range []sizes{{10, 0}, {400, 10}, {4000, 4000}} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			t.Parallel()
+			storage := &requests{Storage: grown(n.versions, n.providers)}
+			m := &mirrordir.Mirror{Storage: storage, TempDir: t.TempDir()}
+			for _, job := range []struct {
+				name, want string
+				do         func() error
+			}{
+				// Of each archive the record and the archive are looked for, and the record is read when
+				// the document is made.
+				{"add a version for one platform", "1 lists, 5 opens, 4 writes, 0 deletes", func() error {
+					mustAdd(t, m, src, wants(three[:1], v1), mirrordir.Options{})
+					return nil
+				}},
+				{"add two platforms more", "1 lists, 11 opens, 5 writes, 0 deletes", func() error {
+					mustAdd(t, m, src, wants(three, v1), mirrordir.Options{})
+					return nil
+				}},
+				{"keep it", "1 lists, 11 opens, 0 writes, 0 deletes", func() error {
+					mustAdd(t, m, src, wants(three, v1), mirrordir.Options{})
+					return nil
+				}},
+				{"find one package", "0 lists, 3 opens, 0 writes, 0 deletes", func() error {
+					_, err := m.ProviderPackage(t.Context(), alpha, v1, linux)
+					return err
+				}},
+				{"remove it", "1 lists, 3 opens, 2 writes, 7 deletes", func() error { return m.Remove(t.Context(), alpha, v1) }},
+			} {
+				storage.take()
+				if err := job.do(); err != nil {
+					t.Fatal(err)
+				}
+				if got := storage.take(); got != job.want {
+					t.Errorf("to %s takes %s, want %s", job.name, got, job.want)
+				}
+			}
+		})
+	}
+}
