@@ -42,8 +42,8 @@ import (
 //
 // All files are in one new directory at the top, whose name begins with "dirtest-"; they are
 // removed in the end. What else is there is left alone. About 1300 files are written, the
-// largest has 20 MiB. If s is a [mirrordir.Locker] the locks are tested too. When ctx ends,
-// the test stops and returns its error.
+// largest has 20 MiB. If s is a [mirrordir.Locker] the locks are tested too, and if it is a
+// [mirrordir.Local] its staged files and paths. When ctx ends, the test stops and returns its error.
 func TestStorage(ctx context.Context, s mirrordir.Storage, others ...mirrordir.Storage) error {
 	return test(ctx, checks(), append([]mirrordir.Storage{s}, others...))
 }
@@ -74,6 +74,7 @@ func checks() []check {
 		{"ended context", testEndedContext},
 		{"context that ends", testContextEnds},
 		{"lock", testLock},
+		{"staged files", testStaged},
 	}
 }
 
