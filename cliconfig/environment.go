@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/tofureg/tofureg/disco/svchost"
 )
@@ -26,13 +25,10 @@ func (l *loader) environment() {
 		s.origin("plugin_cache_may_break_dependency_lock_file", Place{Variable: envMayBreak})
 	}
 	if n, ok := l.positive(envRetry); ok {
-		s.protocols.retries = &n
-		s.origin("registry_protocols.retry_count", Place{Variable: envRetry})
+		s.setRetries(n, Place{Variable: envRetry})
 	}
 	if n, ok := l.positive(envTimeout); ok {
-		timeout := time.Duration(n) * time.Second
-		s.protocols.timeout = &timeout
-		s.origin("registry_protocols.request_timeout_seconds", Place{Variable: envTimeout})
+		s.setTimeout(n, Place{Variable: envTimeout})
 	}
 	if n, ok := l.positive(envDownloadRetry); ok {
 		s.protocols.downloadRetries = &n

@@ -33,8 +33,7 @@ func parseJSON(src string) ([]item, error) {
 
 // token returns the next token and its offset.
 func (p *jsonParser) token() (json.Token, int, error) {
-	at := int(p.dec.InputOffset())
-	at = span(p.src, at, " \t\r\n,:")
+	at := len(p.src) - len(strings.TrimLeft(p.src[p.dec.InputOffset():], " \t\r\n,:"))
 	t, err := p.dec.Token()
 	if err == nil {
 		return t, at, nil

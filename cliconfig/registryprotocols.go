@@ -25,17 +25,25 @@ func (r *fileReader) registryProtocols(it item) {
 		switch {
 		case argument.is("retry_count"):
 			if n, ok := r.count(argument); ok {
-				r.set.protocols.retries = &n
-				r.set.origin("registry_protocols.retry_count", r.place(argument.at()))
+				r.set.setRetries(n, r.place(argument.at()))
 			}
 		case argument.is("request_timeout_seconds"):
 			if n, ok := r.count(argument); ok {
-				timeout := time.Duration(n) * time.Second
-				r.set.protocols.timeout = &timeout
-				r.set.origin("registry_protocols.request_timeout_seconds", r.place(argument.at()))
+				r.set.setTimeout(n, r.place(argument.at()))
 			}
 		default:
 			r.warn(argument.at(), "unknown argument %s of a block \"registry_protocols\" is ignored", shown(argument.name()))
 		}
 	}
+}
+
+func (s *settings) setRetries(n int, at Place) {
+	s.protocols.retries = &n
+	s.origin("registry_protocols.retry_count", at)
+}
+
+func (s *settings) setTimeout(seconds int, at Place) {
+	timeout := time.Duration(seconds) * time.Second
+	s.protocols.timeout = &timeout
+	s.origin("registry_protocols.request_timeout_seconds", at)
 }

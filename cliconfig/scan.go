@@ -134,11 +134,3 @@ func (s *scanner) numberEnd(i int) int {
 	}
 	return end
 }
-
-// span returns the end of the characters from i on that are in set.
-func span(s string, i int, set string) int {
-	for i < len(s) && strings.IndexByte(set, s[i]) >= 0 {
-		i++
-	}
-	return i
-}

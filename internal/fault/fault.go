@@ -1,6 +1,6 @@
-// Package fault holds the sentinels that several rooms return, so that each
-// room can export them under its own name and errors.Is matches across rooms, the
-// error of who has been told to stop, and the form in which errors repeat what was refused.
+// Package fault holds the sentinel errors that several packages export under their own
+// names, so that errors.Is matches across packages. It also makes the error of a context that
+// has ended, and shortens the input that an error repeats.
 package fault
 
 import "errors"

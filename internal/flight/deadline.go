@@ -31,7 +31,7 @@ func (g *Group[K, V]) withDeadline(ctx context.Context, c *call[V]) context.Cont
 	return context.WithValue(ctx, deadlineKey{}, func() time.Time {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		if c.patient > 0 {
+		if c.unlimited > 0 {
 			return time.Time{}
 		}
 		return c.latest

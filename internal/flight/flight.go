@@ -27,44 +27,25 @@ type Group[K comparable, V any] struct {
 }
 
 // call is one run of the work. Until done is closed, the counts belong to the
-// mutex of the group, and the times do always; value, err and fault are written
+// mutex of the group, and the times do always; value, err and panicked are written
 // before it closes.
 type call[V any] struct {
-	done    chan struct{}
-	cancel  context.CancelFunc
-	waiting int // callers that have not left
-	patient int // of these, without a deadline
-	joined  int // callers that ever came
+	done      chan struct{}
+	cancel    context.CancelFunc
+	waiting   int // callers that have not left
+	unlimited int // of these, without a deadline
+	joined    int // callers that ever came
 
 	latest time.Time // deadline of all that came
 
-	value V
-	err   error
-	fault *PanicError
+	value    V
+	err      error
+	panicked string // value and stack of a panic
 }
 
 // ErrExited is returned to the callers when the work ended its goroutine by
 // runtime.Goexit (as testing's FailNow does) and so has no result.
 var ErrExited = errors.New("shared call exited without a result")
-
-// PanicError is the value of the panic that each waiting caller gets when the
-// work panicked.
-type PanicError struct {
-	Value any    // what the work panicked with
-	Stack []byte // of the work's goroutine
-}
-
-// Error tells the value and the stack of the work's goroutine, which the stack
-// of the caller's own panic does not show.
-func (e *PanicError) Error() string {
-	return fmt.Sprintf("%v\n\nin a shared call:\n%s", e.Value, e.Stack)
-}
-
-// Unwrap returns the value of the panic where that is an error, or nil.
-func (e *PanicError) Unwrap() error {
-	err, _ := e.Value.(error)
-	return err
-}
 
 // Do runs fn, or waits for the run that another caller with the same key has
 // begun, and returns its result. When fn fails, the value returned is the zero
@@ -82,7 +63,7 @@ func (e *PanicError) Unwrap() error {
 // change its argument. A value that only one caller asked for is handed over
 // as it is. With a nil clone all callers get the same value.
 //
-// If fn panics, every caller that waits panics with a *PanicError.
+// If fn panics, every waiting caller panics with the value and the stack of fn as text.
 func (g *Group[K, V]) Do(ctx context.Context, key K, clone func(V) V, fn func(context.Context) (V, error)) (V, error) {
 	var zero V
 	if ctx.Err() != nil {
@@ -98,8 +79,8 @@ func (g *Group[K, V]) Do(ctx context.Context, key K, clone func(V) V, fn func(co
 		}
 	}
 	switch {
-	case c.fault != nil:
-		panic(c.fault)
+	case c.panicked != "":
+		panic(c.panicked)
 	case c.err != nil:
 		return zero, c.err
 	case clone != nil && c.joined > 1:
@@ -123,7 +104,7 @@ func (g *Group[K, V]) join(ctx context.Context, deadline time.Time, key K, fn fu
 		go g.run(g.withDeadline(work, c), key, c, fn)
 	}
 	if deadline.IsZero() {
-		c.patient++
+		c.unlimited++
 	} else if deadline.After(c.latest) {
 		c.latest = deadline
 	}
@@ -144,7 +125,7 @@ func (g *Group[K, V]) leave(deadline time.Time, key K, c *call[V]) bool {
 	}
 	c.waiting--
 	if deadline.IsZero() {
-		c.patient--
+		c.unlimited--
 	}
 	if c.waiting == 0 {
 		c.cancel()
@@ -165,7 +146,7 @@ func (g *Group[K, V]) run(ctx context.Context, key K, c *call[V], fn func(contex
 	c.err = ErrExited // unless fn returns
 	defer func() {
 		if v := recover(); v != nil {
-			c.fault = &PanicError{Value: v, Stack: debug.Stack()}
+			c.panicked = fmt.Sprintf("%v\n\nin a shared call:\n%s", v, debug.Stack())
 		}
 		c.cancel()
 		g.mu.Lock()
