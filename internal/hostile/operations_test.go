@@ -15,8 +15,8 @@ import (
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
-	"github.com/tofureg/tofureg/regclient/throttle"
 	"github.com/tofureg/tofureg/transport"
+	"github.com/tofureg/tofureg/transport/throttle"
 )
 
 // Each service has a host of its own, so that a host tells what was asked for.

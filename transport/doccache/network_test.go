@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tofureg/tofureg/regclient/doccache"
+	"github.com/tofureg/tofureg/transport/doccache"
 )
 
 // TestNetwork: over a real connection, with compression and chunks as net/http makes them,

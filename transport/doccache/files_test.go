@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tofureg/tofureg/regclient/doccache"
+	"github.com/tofureg/tofureg/transport/doccache"
 )
 
 // kept fills a directory with one entry and returns its path.

@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"testing"
 
-	"github.com/tofureg/tofureg/regclient/doccache"
+	"github.com/tofureg/tofureg/transport/doccache"
 )
 
 // TestNeverMixed: who shows another credential, or none, gets an answer of his own; what

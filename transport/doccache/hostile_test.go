@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/tofureg/tofureg/regclient/doccache"
+	"github.com/tofureg/tofureg/transport/doccache"
 )
 
 // TestHeadersAreExact: a header with bytes that are no text comes back as it was, or not at

@@ -14,7 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/tofureg/tofureg/regclient/throttle"
+	"github.com/tofureg/tofureg/transport/throttle"
 )
 
 // However many ask, no more than Parallel are under way at a time.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/internal/disktest"
-	"github.com/tofureg/tofureg/regclient/doccache"
+	"github.com/tofureg/tofureg/transport/doccache"
 )
 
 // TestUnusable: a directory that cannot be used costs requests, and a warning.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tofureg/tofureg/regclient/doccache"
+	"github.com/tofureg/tofureg/transport/doccache"
 )
 
 // read reads an answer into nothing.

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tofureg/tofureg/regclient/doccache"
+	"github.com/tofureg/tofureg/transport/doccache"
 )
 
 // origin is a server in this process.

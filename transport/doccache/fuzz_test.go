@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tofureg/tofureg/regclient/doccache"
+	"github.com/tofureg/tofureg/transport/doccache"
 )
 
 // frame makes a file of a head and a body.

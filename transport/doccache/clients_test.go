@@ -19,9 +19,9 @@ import (
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
-	"github.com/tofureg/tofureg/regclient/doccache"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/transport"
+	"github.com/tofureg/tofureg/transport/doccache"
 )
 
 const host = "registry.example.com"

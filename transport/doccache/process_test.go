@@ -14,8 +14,8 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/disktest"
-	"github.com/tofureg/tofureg/regclient/doccache"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport/doccache"
 )
 
 var (

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tofureg/tofureg/regclient/throttle"
+	"github.com/tofureg/tofureg/transport/throttle"
 )
 
 const example = "https://registry.example.com/"

@@ -9,8 +9,8 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
-	"github.com/tofureg/tofureg/regclient/throttle"
 	"github.com/tofureg/tofureg/transport"
+	"github.com/tofureg/tofureg/transport/throttle"
 )
 
 // A server that starts jobs for its users gives each of them a client of its own, with

@@ -13,8 +13,8 @@ import (
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
-	"github.com/tofureg/tofureg/regclient/throttle"
 	"github.com/tofureg/tofureg/transport"
+	"github.com/tofureg/tofureg/transport/throttle"
 )
 
 var alpha = addrs.MustParseProvider("registry.example.com/acme/alpha")

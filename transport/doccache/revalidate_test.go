@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/tofureg/tofureg/regclient/doccache"
+	"github.com/tofureg/tofureg/transport/doccache"
 )
 
 // TestRevalidation: what has not changed is not sent again, and counts as new.

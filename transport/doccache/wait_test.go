@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/tofureg/tofureg/regclient/doccache"
+	"github.com/tofureg/tofureg/transport/doccache"
 )
 
 // TestWait: of those who come while a request is under way none makes another one, unless

@@ -11,9 +11,9 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/regclient"
-	"github.com/tofureg/tofureg/regclient/doccache"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/transport"
+	"github.com/tofureg/tofureg/transport/doccache"
 )
 
 // A bot that runs every few minutes asks about each provider once an hour, and goes on

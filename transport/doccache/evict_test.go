@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tofureg/tofureg/regclient/doccache"
+	"github.com/tofureg/tofureg/transport/doccache"
 )
 
 func number(i int) string { return fmt.Sprintf("https://registry.example.com/v1/%04d", i) }
