@@ -36,8 +36,9 @@ type System struct {
 	// host in a pattern or an override is at registry.terraform.io.
 	Terraform bool
 
-	// GOOS and GOARCH say whose rules hold, as in package runtime; empty: those of
-	// this program.
+	// GOOS and GOARCH select the rules for places and paths, with the names of package
+	// runtime; if empty, those of this program. Tests, which read the rules of all
+	// systems on one, are why paths do not follow path/filepath.
 	GOOS, GOARCH string
 
 	// Open opens a file or directory under its name in the system, with its
