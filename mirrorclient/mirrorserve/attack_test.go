@@ -162,7 +162,7 @@ func TestIdleReaderIsEnded(t *testing.T) {
 		if _, err := io.CopyN(io.Discard, body, 1000); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(5 * time.Minute)
+		time.Sleep(5*time.Minute + time.Second)
 		if n, err := io.Copy(io.Discard, body); err == nil || n > 0 || !strings.Contains(err.Error(), "5m") {
 			t.Errorf("reading on = %d bytes, %v, want an error", n, err)
 		}
