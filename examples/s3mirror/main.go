@@ -28,12 +28,13 @@ import (
 	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/transport"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	registry := &regclient.Client{Credentials: auth.Environ(os.Environ())}
+	registry := &regclient.Client{Transport: &transport.Client{Credentials: auth.Environ(os.Environ())}}
 	key := credentials.NewStaticCredentialsProvider(os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY"), os.Getenv("AWS_SESSION_TOKEN"))
 	err := run(ctx, os.Args[1:], registry, key, os.Stdout, os.Stderr)
 	switch {

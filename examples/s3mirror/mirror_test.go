@@ -14,6 +14,7 @@ import (
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify"
 )
 
@@ -27,7 +28,7 @@ func newRegistry() *regclient.Client {
 	registry.AddProvider(regtest.Provider{
 		Address: "acme/random", Version: "1.0.0", Platforms: []string{"linux_amd64", "darwin_arm64"},
 	})
-	return &regclient.Client{HTTP: registry.Client()}
+	return &regclient.Client{Transport: &transport.Client{HTTP: registry.Client()}}
 }
 
 // TestMirror: a package goes from a registry into the bucket, and from there through the
@@ -49,7 +50,7 @@ func TestMirror(t *testing.T) {
 	mirror := &mirrordir.Mirror{Storage: store("")}
 	server := httptest.NewTLSServer(&mirrorserve.Handler{Source: mirror})
 	t.Cleanup(server.Close)
-	client := &mirrorclient.Client{BaseURL: server.URL, HTTP: server.Client()}
+	client := &mirrorclient.Client{BaseURL: server.URL, Transport: &transport.Client{HTTP: server.Client()}}
 	versions, err := client.ProviderVersions(t.Context(), random)
 	if err != nil || len(versions.List) != 1 {
 		t.Fatalf("versions %+v, %v", versions, err)
