@@ -334,3 +334,26 @@ func TestNoSecretsInErrors(t *testing.T) {
 }
 
 var _ provider.Fetcher = (*regclient.Client)(nil)
+
+// TestTokenWithSharedHosts: what clients share has no part in who sends a token. A client
+// that uses the Hosts of one without tokens sends its own to discovery, too.
+func TestTokenWithSharedHosts(t *testing.T) {
+	t.Parallel()
+	hosts := new(disco.Hosts)
+	reg := registry()
+	reg.Require(secret, regtest.Discovery)
+	anonymous, known := client(reg), client(reg)
+	anonymous.Hosts, known.Hosts = hosts, hosts
+	known.Transport.Credentials = tokens(t, secret)
+	if _, err := anonymous.ProviderVersions(t.Context(), alpha); !errors.Is(err, provider.ErrUnauthorized) {
+		t.Errorf("without a token: %v", err)
+	}
+	if _, err := known.ProviderVersions(t.Context(), alpha); err != nil {
+		t.Errorf("with a token: %v", err)
+	}
+	for _, r := range reg.Requests()[1:] {
+		if r.Authorization != "Bearer "+secret {
+			t.Errorf("%v of %s had no token", r.Kind, r.URL())
+		}
+	}
+}

@@ -344,8 +344,8 @@ func TestBothSpellingsRefused(t *testing.T) {
 	}
 }
 
-// TestSpellingsAreBounded: what is remembered of lists is at most 10,000 spellings of 1,000
-// providers. What is beyond that is asked for in the canonical way.
+// TestSpellingsAreBounded: what is remembered of lists is at most 10,000 spellings of a
+// provider, and 100,000 of all together. What is beyond that is asked for in the canonical way.
 func TestSpellingsAreBounded(t *testing.T) {
 	t.Parallel()
 	// spelled counts the providers whose packages at 1.0.N are asked for as they are listed.
@@ -384,22 +384,26 @@ func TestSpellingsAreBounded(t *testing.T) {
 	t.Run("providers", func(t *testing.T) {
 		t.Parallel()
 		reg := registry()
-		reg.AddFault(raw(regtest.Versions, `{"versions":[{"version":"01.0.1"}]}`))
+		var list strings.Builder
+		for i := 1; i <= 10_000; i++ {
+			fmt.Fprintf(&list, `,{"version":"01.0.%d"}`, i)
+		}
+		reg.AddFault(raw(regtest.Versions, `{"versions":[`+list.String()[1:]+`]}`))
 		reg.AddFault(unavailable)
 		c := client(reg)
 		var providers []addrs.Provider
-		for i := range 1001 {
+		for i := range 11 {
 			p := addrs.MustParseProvider(fmt.Sprintf("%s/acme/p%d", host, i))
 			providers = append(providers, p)
 			if _, err := c.ProviderVersions(t.Context(), p); err != nil {
 				t.Fatal(err)
 			}
-			if i == 999 && spelled(reg, c, 1, providers...) != 1000 {
-				t.Error("not all of 1000 are remembered")
+			if i == 9 && spelled(reg, c, 1, providers...) != 10 {
+				t.Error("not all of 10 are remembered")
 			}
 		}
-		if n := spelled(reg, c, 1, providers...); n != 1000 || spelled(reg, c, 1, providers[1000]) != 1 {
-			t.Errorf("%d of 1001 are remembered, want 1000 and the last of them", n)
+		if n := spelled(reg, c, 1, providers...); n != 10 || spelled(reg, c, 1, providers[10]) != 1 {
+			t.Errorf("%d of 11 are remembered, want 10 and the last of them", n)
 		}
 	})
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/tofureg/tofureg/internal/httpx"
 )
 
-// Few sources need any of this, so the bounds are low.
+// Few sources need any of this, so the bounds are low: 100,000 texts of 256 bytes.
 const (
-	maxSpelledAddresses = 1000
-	maxSpelledVersions  = 10_000 // of one address
+	maxSpelled         = 100_000
+	maxSpelledVersions = 10_000 // of one address
 )
 
 // Spelling holds those versions of a list that are not written in the canonical way,
@@ -40,13 +40,14 @@ func (s *Spelling) Add(v addrs.Version, text string, again bool) {
 type Spellings[A comparable] struct {
 	mu    sync.Mutex
 	lists map[A]Spelling
+	total int // versions in all lists
 }
 
 // Set replaces what is known about a.
 func (s *Spellings[A]) Set(a A, list Spelling) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.lists, a)
+	s.forget(a)
 	if len(list) == 0 {
 		return
 	}
@@ -54,12 +55,18 @@ func (s *Spellings[A]) Set(a A, list Spelling) {
 		s.lists = map[A]Spelling{}
 	}
 	for other := range s.lists {
-		if len(s.lists) < maxSpelledAddresses {
+		if s.total+len(list) <= maxSpelled {
 			break
 		}
-		delete(s.lists, other)
+		s.forget(other)
 	}
 	s.lists[a] = list
+	s.total += len(list)
+}
+
+func (s *Spellings[A]) forget(a A) {
+	s.total -= len(s.lists[a])
+	delete(s.lists, a)
 }
 
 // Of returns the text to ask for v with.
