@@ -2,7 +2,7 @@
 // [github.com/tofureg/tofureg] does as OpenTelemetry spans and metrics.
 //
 //	t, err := telemetry.New(tracerProvider, meterProvider)
-//	registry := &regclient.Client{HTTP: &http.Client{Transport: t.Transport(nil)}}
+//	registry := &regclient.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: t.Transport(nil)}}}
 //	ctx, span := t.Start(ctx, "init")
 //	defer span.End()
 //	installer := &install.Installer{Source: t.Source(registry), Dir: dir, Progress: t.Progress(ctx, nil)}
@@ -14,4 +14,6 @@
 //
 // Attributes have no secrets: URLs lose user information, query and fragment, and a path
 // segment that looks like a token is masked. Headers are not recorded.
+//
+// The package links 11 modules beside those of the core.
 package telemetry

@@ -17,6 +17,7 @@ import (
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
 )
 
 // The spans of an init: what was asked, and which requests that took.
@@ -36,7 +37,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	registry := &regclient.Client{HTTP: &http.Client{Transport: t.Transport(reg)}}
+	registry := &regclient.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: t.Transport(reg)}}}
 	ctx, span := t.Start(context.Background(), "init")
 	installer := &install.Installer{
 		Source: t.Source(registry), Dir: &install.Dir{Path: dir},

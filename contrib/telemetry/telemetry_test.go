@@ -55,9 +55,9 @@ func (r *recorder) metrics(t *testing.T) map[string]metricdata.Aggregation {
 	return found
 }
 
-type transport func(*http.Request) (*http.Response, error)
+type roundTripper func(*http.Request) (*http.Response, error)
 
-func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // The server gets the real URL; no secret of it is in a span or a metric.
 func TestTransportHidesSecrets(t *testing.T) {
@@ -67,7 +67,7 @@ func TestTransportHidesSecrets(t *testing.T) {
 	long := strings.Repeat("s3cr3t", 20)
 	raw := "https://user:s3cr3t@files.example.com/a%2Fb/" + jwt + "/" + long + "/c.zip?X-Amz-Signature=s3cr3t"
 	asked := ""
-	rt := r.Transport(transport(func(q *http.Request) (*http.Response, error) {
+	rt := r.Transport(roundTripper(func(q *http.Request) (*http.Response, error) {
 		asked = q.URL.String()
 		if h := q.Header.Get("Traceparent"); h != "" {
 			t.Errorf("the server got the trace header %q", h)

@@ -5,7 +5,7 @@
 //	reg := regtest.New("registry.example.com")
 //	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0"})
 //	reg.AddModule(regtest.Module{Address: "acme/network/aws"})
-//	client := &regclient.Client{HTTP: reg.Client()}
+//	client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
 //
 // What it serves is real: archives, a SHA256SUMS document, a detached OpenPGP
 // signature by a fresh key. Contents are the same in every run, keys are not.

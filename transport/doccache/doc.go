@@ -9,7 +9,7 @@
 //		return err
 //	}
 //	shared := &http.Client{Transport: &doccache.Transport{Dir: filepath.Join(dir, "mytool", "documents")}}
-//	registry := &regclient.Client{HTTP: shared}
+//	registry := &regclient.Client{Transport: &transport.Client{HTTP: shared}}
 //	mirror := &mirrorclient.Client{BaseURL: "https://mirror.example.com/providers/", HTTP: shared}
 //
 // It is a private cache as https://www.rfc-editor.org/rfc/rfc9111 describes it. The

@@ -6,7 +6,7 @@
 // number of clients, which then share its limits:
 //
 //	shared := &http.Client{Transport: &throttle.Transport{PerSecond: 20, Parallel: 8}}
-//	registry := &regclient.Client{HTTP: shared}
+//	registry := &regclient.Client{Transport: &transport.Client{HTTP: shared}}
 //	mirror := &mirrorclient.Client{BaseURL: "https://mirror.example.com/providers/", HTTP: shared}
 //
 // Most programs need none: the clients of this module share identical requests and

@@ -1,0 +1,204 @@
+package s3
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/tofureg/tofureg/module"
+	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/transport"
+	"github.com/tofureg/tofureg/verify/checksum"
+)
+
+// A Fetcher is a [module.Fetcher] for locations of [module.KindS3]. The zero value makes
+// unsigned requests. It is safe for concurrent use.
+type Fetcher struct {
+	// Credentials signs requests. If nil, requests are not signed, for public buckets.
+	Credentials aws.CredentialsProvider
+
+	// Region is used for locations that name none. If empty, it is us-east-1.
+	Region string
+
+	// Hosts, if not nil, is called with the host, or host:port, of each location before a
+	// request is signed for it; an error refuses the location. If nil, requests are signed
+	// for hosts of amazonaws.com only, and other hosts are refused.
+	Hosts func(host string) error
+
+	// Transport has the settings of requests. If nil, the zero settings are used.
+	Transport *transport.Client
+
+	// Limits bound a package, see [checksum.Limits].
+	Limits checksum.Limits
+}
+
+var _ module.Fetcher = (*Fetcher)(nil)
+
+// ErrHost means that a location is at a host that [Fetcher.Hosts] does not permit.
+var ErrHost = errors.New("the host is not permitted")
+
+// FetchModule puts the package at loc into dir. The error wraps [module.ErrNotFound] if
+// there is no such object, [ErrHost], [*module.UnsupportedError] for another kind of
+// location, or is that of [module.DownloadLocation].
+func (f *Fetcher) FetchModule(ctx context.Context, loc *module.Location, dir string) error {
+	o, err := parse(loc)
+	if err == nil {
+		err = f.permits(o)
+	}
+	if err != nil {
+		return err
+	}
+	format := loc.Archive
+	if format == module.FormatUnknown {
+		format = formatOf(o.key)
+	}
+	if format == module.FormatUnknown || format == module.FormatNone {
+		if loc.Checksum != "" {
+			return fmt.Errorf("location %s has a checksum, but is not an archive", loc)
+		}
+		return f.directory(ctx, o, dir)
+	}
+	found, err := f.presigned(ctx, o, o.key)
+	if err != nil {
+		return err
+	}
+	found.Archive, found.Checksum = format, loc.Checksum
+	_, err = module.DownloadLocation(ctx, f.registry(), found, dir, module.Options{Limits: f.Limits})
+	return err
+}
+
+func (f *Fetcher) permits(o *object) error {
+	var err error
+	switch {
+	case f.Hosts != nil:
+		err = f.Hosts(o.host)
+	case o.endpoint != "":
+		err = errors.New("it is not one of amazonaws.com, and Fetcher.Hosts is not set")
+	}
+	if err == nil && f.Transport != nil && f.Transport.VetoHost != nil {
+		err = f.Transport.VetoHost(o.host)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %q: %w", ErrHost, o.host, err)
+	}
+	return nil
+}
+
+// formatOf returns the format that the suffix of a key names.
+func formatOf(key string) module.Format {
+	for suffix, format := range map[string]module.Format{
+		".zip": module.FormatZip, ".tar.gz": module.FormatTarGzip, ".tgz": module.FormatTarGzip,
+		".tar.xz": module.FormatTarXz, ".txz": module.FormatTarXz, ".tar.bz2": module.FormatTarBzip2, ".tbz2": module.FormatTarBzip2,
+	} {
+		if strings.HasSuffix(key, suffix) {
+			return format
+		}
+	}
+	return module.FormatUnknown
+}
+
+func (f *Fetcher) registry() *regclient.Client { return &regclient.Client{Transport: f.Transport} }
+
+func (f *Fetcher) client(o *object) *s3.Client {
+	options := s3.Options{
+		Region:       cmp.Or(o.region, f.Region, "us-east-1"),
+		Credentials:  f.Credentials,
+		UsePathStyle: o.endpoint != "",
+	}
+	if f.Credentials == nil {
+		options.Credentials = aws.AnonymousCredentials{}
+	}
+	if o.endpoint != "" {
+		options.BaseEndpoint = &o.endpoint
+	}
+	if f.Transport != nil && f.Transport.HTTP != nil {
+		options.HTTPClient = f.Transport.HTTP
+	}
+	return s3.New(options)
+}
+
+// presigned returns a location for one object, with a URL that is signed if there are
+// credentials.
+func (f *Fetcher) presigned(ctx context.Context, o *object, key string) (*module.Location, error) {
+	in := &s3.GetObjectInput{Bucket: &o.bucket, Key: &key}
+	if o.version != "" {
+		in.VersionId = &o.version
+	}
+	request, err := s3.NewPresignClient(f.client(o)).PresignGetObject(ctx, in)
+	if err != nil {
+		return nil, fmt.Errorf("signing the request for %q in bucket %q: %w", key, o.bucket, err)
+	}
+	return &module.Location{Kind: module.KindHTTP, URL: request.URL}, nil
+}
+
+// directory fetches all objects below a key.
+func (f *Fetcher) directory(ctx context.Context, o *object, dir string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	limits := f.Limits.Effective()
+	left, entries := limits.Unpacked, 0
+	prefix := o.key + "/"
+	pages := s3.NewListObjectsV2Paginator(f.client(o), &s3.ListObjectsV2Input{Bucket: &o.bucket, Prefix: &prefix})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return fmt.Errorf("listing %q in bucket %q: %w", prefix, o.bucket, err)
+		}
+		for _, found := range page.Contents {
+			name := strings.TrimPrefix(aws.ToString(found.Key), prefix)
+			if name == "" || strings.HasSuffix(name, "/") {
+				continue // stands for a directory
+			}
+			if entries++; entries > limits.Entries {
+				return fmt.Errorf("%w: more than %d objects", module.ErrTooLarge, limits.Entries)
+			}
+			if left -= aws.ToInt64(found.Size); left < 0 {
+				return fmt.Errorf("%w: more than %d bytes in all objects", module.ErrTooLarge, limits.Unpacked)
+			}
+			if err := f.file(ctx, o, root, prefix+name, name, aws.ToInt64(found.Size)); err != nil {
+				return err
+			}
+		}
+	}
+	if entries == 0 {
+		return fmt.Errorf("%q in bucket %q: %w", prefix, o.bucket, module.ErrNotFound)
+	}
+	return nil
+}
+
+// file fetches one object of a directory. The root keeps names inside of it.
+func (f *Fetcher) file(ctx context.Context, o *object, root *os.Root, key, name string, size int64) error {
+	loc, err := f.presigned(ctx, o, key)
+	if err != nil {
+		return err
+	}
+	loc.Direct = true // no page
+	body, err := f.registry().OpenModule(ctx, loc)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
+		return err
+	}
+	file, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	n, err := io.Copy(file, io.LimitReader(body, size+1))
+	if err == nil && n != size {
+		err = fmt.Errorf("%q has %d bytes or more, %d are listed: %w", key, n, size, module.ErrChanged)
+	}
+	return errors.Join(err, file.Close())
+}

@@ -1,0 +1,191 @@
+package s3_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+
+	"github.com/tofureg/tofureg/contrib/s3"
+	"github.com/tofureg/tofureg/module"
+	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/transport"
+	"github.com/tofureg/tofureg/verify/checksum"
+)
+
+// store is an S3 server on this machine with objects in the bucket "modules".
+func store(t *testing.T, objects map[string]string) (host string, f *s3.Fetcher) {
+	t.Helper()
+	backend := s3mem.New()
+	if err := backend.CreateBucket("modules"); err != nil {
+		t.Fatal(err)
+	}
+	for key, text := range objects {
+		if _, err := backend.PutObject("modules", key, nil, strings.NewReader(text), int64(len(text)), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	server := httptest.NewTLSServer(gofakes3.New(backend).Server())
+	t.Cleanup(server.Close)
+	host = strings.TrimPrefix(server.URL, "https://")
+	return host, &s3.Fetcher{
+		Credentials: credentials.NewStaticCredentialsProvider("id", "s3cr3t", ""),
+		Transport:   &transport.Client{HTTP: server.Client()},
+		Hosts: func(asked string) error {
+			if asked != host {
+				return fmt.Errorf("only %s", host)
+			}
+			return nil
+		},
+	}
+}
+
+func zipOf(t *testing.T, files map[string]string) string {
+	t.Helper()
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	for name, text := range files {
+		f, err := w.Create(name)
+		if err == nil {
+			_, err = io.WriteString(f, text)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func location(t *testing.T, text string) *module.Location {
+	t.Helper()
+	loc, err := module.ParseLocation(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return loc
+}
+
+// download fetches a location as programs do.
+func download(t *testing.T, f *s3.Fetcher, text string) (*module.Report, error) {
+	t.Helper()
+	client := &regclient.Client{Transport: f.Transport}
+	return module.DownloadLocation(t.Context(), client, location(t, text), filepath.Join(t.TempDir(), "module"), module.Options{Fetcher: f})
+}
+
+func TestFetch(t *testing.T) {
+	t.Parallel()
+	archive := zipOf(t, map[string]string{"main.tf": "# main", "sub/main.tf": "# sub"})
+	host, f := store(t, map[string]string{
+		"a/archive.zip": archive, "a/plain": archive, "dir/main.tf": "# main", "dir/sub/main.tf": "# sub", "dir/": "", "other": "x", "directory/main.tf": "no",
+	})
+	sum := fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(archive)))
+	base := "s3::https://" + host + "/modules/"
+	for _, text := range []string{
+		base + "a/archive.zip", base + "a/archive.zip?region=eu-west-1", base + "a/plain?archive=zip",
+		base + "a/archive.zip?checksum=" + sum, base + "dir", base + "dir/",
+	} {
+		report, err := download(t, f, text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if data, err := os.ReadFile(filepath.Join(report.Dir, "sub", "main.tf")); err != nil || string(data) != "# sub" {
+			t.Errorf("%s: sub/main.tf is %q, %v", text, data, err)
+		}
+	}
+	if report, err := download(t, f, base+"a/archive.zip//sub"); err != nil || report.Subdir != "sub" {
+		t.Errorf("a directory of the archive: %+v, %v; want sub", report, err)
+	}
+}
+
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	archive := zipOf(t, map[string]string{"main.tf": "# main"})
+	host, f := store(t, map[string]string{"a.zip": archive, "evil/../../x": "x", "evil/a": "x", "large/a": "12345", "large/b": "12345"})
+	base := "s3::https://" + host + "/modules/"
+	limited := func(l checksum.Limits) func(*s3.Fetcher) { return func(f *s3.Fetcher) { f.Limits = l } }
+	for _, c := range []struct {
+		text   string
+		change func(*s3.Fetcher)
+		want   error // nil: any error
+	}{
+		{base + "nothing.zip", nil, module.ErrNotFound},
+		{base + "nothing", nil, module.ErrNotFound},
+		{base + "a.zip?checksum=sha256:" + strings.Repeat("0", 64), nil, checksum.ErrMismatch},
+		{base + "large?checksum=sha256:" + strings.Repeat("0", 64), nil, nil},
+		{base + "a.zip", limited(checksum.Limits{Package: 10}), module.ErrTooLarge},
+		{base + "large", limited(checksum.Limits{Unpacked: 9}), module.ErrTooLarge},
+		{base + "large", limited(checksum.Limits{Entries: 1}), module.ErrTooLarge},
+		{base + "evil", nil, nil},
+		{"s3::https://elsewhere.example.com/modules/a.zip", nil, s3.ErrHost},
+		{base + "a.zip", func(f *s3.Fetcher) { f.Hosts = nil }, s3.ErrHost},
+		{base + "a.zip", func(f *s3.Fetcher) {
+			veto := *f.Transport
+			f.Transport = &transport.Client{HTTP: veto.HTTP, VetoHost: func(string) error { return errors.New("vetoed") }}
+		}, s3.ErrHost},
+		{base + "a.zip?aws_access_key_id=a&aws_access_key_secret=s3cr3t", nil, nil},
+		{"s3::https://" + host + "/modules", nil, nil},
+	} {
+		changed := &s3.Fetcher{Credentials: f.Credentials, Region: f.Region, Hosts: f.Hosts, Transport: f.Transport, Limits: f.Limits}
+		if c.change != nil {
+			c.change(changed)
+		}
+		_, err := download(t, changed, c.text)
+		if err == nil || c.want != nil && !errors.Is(err, c.want) {
+			t.Errorf("%s: error %v, want %v", c.text, err, c.want)
+		}
+		if err != nil && (strings.Contains(err.Error(), "s3cr3t") || strings.Contains(err.Error(), "X-Amz-Signature")) {
+			t.Errorf("%s: the error has a secret: %v", c.text, err)
+		}
+	}
+	// At the limits.
+	for text, l := range map[string]checksum.Limits{base + "large": {Unpacked: 10, Entries: 2}, base + "a.zip": {Package: int64(len(archive))}} {
+		f := &s3.Fetcher{Credentials: f.Credentials, Hosts: f.Hosts, Transport: f.Transport, Limits: l}
+		if _, err := download(t, f, text); err != nil {
+			t.Errorf("%s at the limits %+v: %v", text, l, err)
+		}
+	}
+}
+
+// Nothing of another kind is fetched, and a context that has ended is obeyed.
+func TestOtherKinds(t *testing.T) {
+	t.Parallel()
+	host, f := store(t, map[string]string{"a.zip": "x", "d/a": "x"})
+	for _, text := range []string{"gcs::https://www.googleapis.com/storage/v1/bucket/x.zip", "hg::https://example.com/x"} {
+		err := f.FetchModule(t.Context(), location(t, text), t.TempDir())
+		if _, ok := errors.AsType[*module.UnsupportedError](err); !ok {
+			t.Errorf("%s: %v, want an UnsupportedError", text, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, key := range []string{"a.zip", "d"} {
+		dir := t.TempDir()
+		err := f.FetchModule(ctx, location(t, "s3::https://"+host+"/modules/"+key), dir)
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%s with an ended context: %v, want context.Canceled", key, err)
+		}
+		_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, _ error) error {
+			if !d.IsDir() {
+				t.Errorf("%s was left behind", path)
+			}
+			return nil
+		})
+	}
+}
