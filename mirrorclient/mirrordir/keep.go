@@ -2,6 +2,7 @@ package mirrordir
 
 import (
 	"context"
+	"time"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/provider"
@@ -28,7 +29,8 @@ func (m *Mirror) Kept(ctx context.Context, p addrs.Provider, v addrs.Version, pl
 // are what its source says of it, and what [provider.Receive] has received in a file of
 // [Mirror.Stage]. If the mirror has an archive of the package that o.Policy accepts, that one
 // stays. Keep judges the archive by o.Policy, whatever was decided before; of o, Parallel and
-// Progress are ignored.
+// Progress are ignored. If an Add of the version does not end within five minutes, the archive is
+// not kept: the error wraps [context.DeadlineExceeded].
 func (m *Mirror) Keep(ctx context.Context, s Staged, pkg *provider.Package, got *provider.Received, o Options) (*Added, error) {
 	added, err := m.keep(ctx, s, pkg, got, o)
 	return added, failed("mirror", pkg.String(), err)
@@ -41,7 +43,9 @@ func (m *Mirror) keep(ctx context.Context, s Staged, pkg *provider.Package, got 
 	if err := m.nameable(pkg.Provider); err != nil {
 		return nil, err
 	}
-	unlock, err := m.lockVersion(ctx, pkg.Provider, pkg.Version)
+	waiting, cancel := context.WithTimeout(ctx, maxKeepWait)
+	defer cancel()
+	unlock, err := m.lockVersion(waiting, pkg.Provider, pkg.Version)
 	if err != nil {
 		return nil, err
 	}
@@ -65,5 +69,8 @@ func (m *Mirror) keep(ctx context.Context, s Staged, pkg *provider.Package, got 
 	}
 	return a.added(!kept), m.publish(ctx, pkg.Provider, versionsOf(pkg), publication{})
 }
+
+// maxKeepWait is how long Keep waits for the lock of a version: the archive holds a file meanwhile.
+const maxKeepWait = 5 * time.Minute
 
 func versionsOf(pkg *provider.Package) []addrs.Version { return []addrs.Version{pkg.Version} }

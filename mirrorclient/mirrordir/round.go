@@ -51,10 +51,10 @@ func (r *round) run(ctx context.Context) error {
 		}
 		marked = marked || some
 	}
-	if r.how.drop == nil && !marked {
-		return nil
+	if marked || r.how.drop != nil {
+		return r.drop(ctx)
 	}
-	return r.drop(ctx)
+	return nil
 }
 
 // look reads the documents, and then lists the archives.
@@ -81,18 +81,17 @@ func (r *round) look(ctx context.Context) error {
 			return err
 		}
 	}
-	r.files = r.shelves[0].files
-	r.platforms = r.files.byVersion()
+	r.files, r.platforms = r.shelves[0].files, r.shelves[0].files.byVersion()
 	return nil
 }
 
 // readOld reads a document that is to be replaced.
 func (r *round) readOld(ctx context.Context, name string) (document, error) {
 	doc, err := r.read(ctx, name)
-	if errors.Is(err, errDocument) {
-		if r.how.anew {
-			return doc, nil
-		}
+	switch {
+	case errors.Is(err, errDocument) && r.how.anew:
+		return doc, nil
+	case errors.Is(err, errDocument):
 		return doc, fmt.Errorf("%w; Mirror.Reindex makes it anew", err)
 	}
 	return doc, err
@@ -170,8 +169,8 @@ func (r *round) render(ctx context.Context, s *shelf, v addrs.Version, archives 
 	return data, err
 }
 
-// writeIndex has the index in a directory list the versions that have a document. It notes in
-// the index which documents are going to be deleted, and reports whether there are any.
+// writeIndex has the index in a directory list the versions that have a document. It notes there
+// which documents are going to be deleted, and reports whether there are any.
 func (r *round) writeIndex(ctx context.Context, s *shelf) (marked bool, err error) {
 	name := path.Join(s.dir, indexName)
 	i, err := parseIndex(s.index.data)
@@ -181,9 +180,11 @@ func (r *round) writeIndex(ctx context.Context, s *shelf) (marked bool, err erro
 	if err != nil {
 		return false, fmt.Errorf("%s: %w; Mirror.Reindex makes it anew", name, err)
 	}
-	maps.DeleteFunc(i.Versions, func(text string, _ struct{}) bool {
+	withoutDocument := func(text string, _ struct{}) bool {
 		return s.files.sizes[path.Join(s.dir, text+".json")] <= int64(len(emptyDocument))
-	})
+	}
+	maps.DeleteFunc(i.Versions, withoutDocument)
+	maps.DeleteFunc(i.Removing, withoutDocument)
 	for v, listing := range s.files.documents {
 		if _, removing := i.Removing[v.String()]; listing && !removing {
 			i.Versions[v.String()] = struct{}{}
@@ -195,7 +196,7 @@ func (r *round) writeIndex(ctx context.Context, s *shelf) (marked bool, err erro
 		switch {
 		case s.listed[n]:
 			i.Versions[v.String()] = struct{}{}
-		case s.files.documents[v] || r.how.drop != nil && (s.files.versions[v] || r.files.versions[v]):
+		case s.files.documents[v]:
 			i.Removing[v.String()] = struct{}{}
 			marked = true
 		}

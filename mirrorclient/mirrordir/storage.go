@@ -54,7 +54,7 @@ type Locker interface {
 
 // Local is a [Storage] on this machine. A [Mirror] asks for nothing else behind a Storage.
 // With it, packages tell where they are, unpacked packages are found, and archives arrive
-// where they will stay.
+// where they will stay. What Open returns must be an [io.ReaderAt].
 type Local interface {
 	Storage
 

@@ -55,8 +55,8 @@ func (c *Cache) warn(ctx context.Context, text string, args ...any) {
 // pkg states, so what the pull before it has kept is found.
 func (c *Cache) origin(ctx context.Context, pkg *provider.Package, arriving, reading *semaphore.Weighted) (*origin, error) {
 	if kept := c.kept(ctx, pkg.Provider, pkg.Version, pkg.Platform); kept != nil {
-		o := asIsIn(c.Policy.Limits)
-		o.Fetcher, o.pkg, o.arriving = c.Mirror, kept, reading
+		o := asIsIn(c.Mirror, c.Policy.Limits)
+		o.pkg, o.arriving = kept, reading
 		return &o, nil
 	}
 	if pkg.URL == c.Mirror.ArchiveURL(pkg.Provider, pkg.Version, pkg.Platform) {

@@ -89,7 +89,7 @@ func (h *Handler) setup() {
 	h.once.Do(func() {
 		switch src := h.Source.(type) {
 		case *mirrordir.Mirror:
-			h.puller = newPuller(src, h.Parallel, inTemp(h.TempDir), asIsIn(h.Policy.Limits))
+			h.puller = newPuller(src, h.Parallel, inTemp(h.TempDir), asIsIn(src, h.Policy.Limits))
 			h.catalogue = src
 		case *Cache:
 			h.puller = src.setup()

@@ -2,6 +2,7 @@ package mirrorserve
 
 import (
 	"context"
+	"errors"
 	"io"
 	"sync"
 
@@ -121,14 +122,13 @@ func (u *puller) bring(ctx context.Context, p *pull) (release func(), err error)
 	if err != nil {
 		return nothing, err
 	}
-	if o.judged {
-		if file, err := o.fileOf(ctx); file != nil || err != nil {
-			if err != nil {
-				return nothing, err
-			}
-			p.change(func() { p.file, p.size, p.arrived, p.judged = file, file.size, file.size, true })
-			return func() { file.Close() }, nil
+	if o.local {
+		file, err := o.file(ctx)
+		if err != nil {
+			return nothing, err
 		}
+		p.change(func() { p.file, p.size, p.arrived, p.judged = file, file.size, file.size, true })
+		return func() { file.Close() }, nil
 	}
 	if u.held.Acquire(ctx, 1) != nil {
 		return nothing, fault.Ended(ctx)
@@ -152,16 +152,16 @@ type mirrored struct {
 	size int64
 }
 
-// fileOf opens the archive if it is a file that can be served as it lies there; otherwise it
-// returns nil.
-func (o *origin) fileOf(ctx context.Context) (*mirrored, error) {
+// file opens the archive, which must have the size that is stated.
+func (o *origin) file(ctx context.Context) (*mirrored, error) {
 	body, err := o.Open(ctx, o.pkg)
 	if err != nil {
 		return nil, err
 	}
 	at, ok := body.ReadCloser.(io.ReaderAt)
-	if !ok || body.Size <= 0 {
-		return nil, body.Close()
+	if !ok {
+		body.Close()
+		return nil, failed("open", o.pkg, errors.New("the storage of the mirror is local, and its files cannot be read in any order"))
 	}
 	if o.pkg.Size > 0 && o.pkg.Size != body.Size {
 		body.Close()

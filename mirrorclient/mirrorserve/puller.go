@@ -38,7 +38,8 @@ type origin struct {
 	provider.Fetcher
 	pkg      *provider.Package // as the Fetcher knows it
 	policy   verify.Policy
-	judged   bool                // when it was put there; a file can be served as it lies there
+	mirrored bool                // it is a mirror, so archives were judged when they were added
+	local    bool                // archives are files, which are served as they lie there
 	arriving *semaphore.Weighted // one for each archive that arrives
 
 	// keep, if not nil, is called with each archive that the policy has accepted.
@@ -96,10 +97,11 @@ func (t temporary) File() *os.File { return t.TempFile.File }
 
 func (t temporary) Commit(context.Context, string) error { return t.why }
 
-// asIsIn is where the archives of a mirror come from: whoever added them has judged them. One
+// asIsIn is where the archives of a mirror come from: they were judged when they were added. One
 // that is not on this machine must still have the hashes on record.
-func asIsIn(limits checksum.Limits) origin {
-	return origin{policy: verify.Policy{AllowUnchecked: true, Limits: limits}, judged: true}
+func asIsIn(m *mirrordir.Mirror, limits checksum.Limits) origin {
+	_, local := m.Storage.(mirrordir.Local)
+	return origin{Fetcher: m, policy: verify.Policy{AllowUnchecked: true, Limits: limits}, mirrored: true, local: local}
 }
 
 // failed makes the error of a job about a package.
@@ -171,7 +173,7 @@ func promised(err error) error {
 
 // promised marks err unless the archive comes from a mirror, where it can be removed at any time.
 func (o *origin) promised(err error) error {
-	if o.judged {
+	if o.mirrored {
 		return err
 	}
 	return promised(err)
