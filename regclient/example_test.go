@@ -11,6 +11,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/auth"
+	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/provider"
@@ -211,4 +212,32 @@ func Example_headers() {
 	// registry.example.com "1.12.6"
 	// files.example.net ""
 	// files.example.net ""
+}
+
+// A program states where the services of a host are, and the host is not asked. AllowHTTP
+// of the transport permits http, for a registry on this machine or in a test.
+func ExampleClient_fixedURL() {
+	reg := regtest.New("registry.example.com")
+	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0"})
+
+	host := svchost.MustParse("registry.example.com")
+	services := disco.NewServices(host, map[disco.Service]any{
+		disco.ProvidersV1: "http://registry.example.com/v1/providers/",
+	})
+	client := &regclient.Client{
+		Transport: &transport.Client{HTTP: reg.Client(), AllowHTTP: true},
+		Hosts:     &disco.Hosts{Overrides: map[svchost.Hostname]*disco.Services{host: services}},
+	}
+	versions, err := client.ProviderVersions(context.Background(), addrs.MustParseProvider("registry.example.com/acme/alpha"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(versions.List[0].Version)
+	for _, r := range reg.Requests() {
+		fmt.Println(r.URL())
+	}
+	// Output:
+	// 1.2.0
+	// http://registry.example.com/v1/providers/acme/alpha/versions
 }

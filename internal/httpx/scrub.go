@@ -139,7 +139,7 @@ func (x secrets) scrub(err error) error {
 }
 
 // certificateHint is what most users of a private registry need to know first.
-const certificateHint = "; to trust a private authority, give the client's HTTP field an http.Client " +
+const certificateHint = "; to trust a private authority, give HTTP of transport.Client an http.Client " +
 	"whose Transport has it in TLSClientConfig.RootCAs, or (not on Windows and macOS) name its PEM file in SSL_CERT_FILE"
 
 func unknownAuthority(err error) bool {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// SharedTransport returns what clients use whose HTTP field is nil, for those that
+// SharedTransport returns what clients use if HTTP of their settings is nil, for those that
 // put something of theirs before it.
 func SharedTransport() http.RoundTripper { return sharedTransport() }
 

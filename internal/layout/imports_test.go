@@ -100,6 +100,7 @@ func TestLight(t *testing.T) {
 	light := map[string][]string{
 		"./addrs":             heavy,
 		"./disco/svchost":     heavy,
+		"./failure":           heavy,
 		"./verify":            {"net/http", "os/exec", "github.com/hashicorp/hcl"},
 		"./provider/lockfile": heavy,
 		"./provider/...":      {"net/http", "github.com/hashicorp/hcl"},

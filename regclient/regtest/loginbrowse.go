@@ -16,7 +16,7 @@ const browseTimeout = time.Minute
 // else from the registry in this process. As a method value it is what a program
 // does to open a URL:
 //
-//	client := &login.Client{HTTP: reg.Client(), Open: reg.Browse}
+//	client := &login.Client{Transport: &transport.Client{HTTP: reg.Client()}, Open: reg.Browse}
 //
 // It is an error if there is no last page, or one with a status of 400 or more,
 // so that a test fails at once which would wait for an answer otherwise.

@@ -8,9 +8,9 @@
 //	if err != nil {
 //		return err
 //	}
-//	shared := &http.Client{Transport: &doccache.Transport{Dir: filepath.Join(dir, "mytool", "documents")}}
-//	registry := &regclient.Client{Transport: &transport.Client{HTTP: shared}}
-//	mirror := &mirrorclient.Client{BaseURL: "https://mirror.example.com/providers/", HTTP: shared}
+//	web := &transport.Client{HTTP: &http.Client{Transport: &doccache.Transport{Dir: filepath.Join(dir, "mytool", "documents")}}}
+//	registry := &regclient.Client{Transport: web}
+//	mirror := &mirrorclient.Client{BaseURL: "https://mirror.example.com/providers/", Transport: web}
 //
 // It is a private cache as https://www.rfc-editor.org/rfc/rfc9111 describes it. The
 // numbers of sections in this package are of that document.

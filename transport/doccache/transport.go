@@ -16,7 +16,7 @@ import (
 // must not be copied. The zero Transport keeps nothing and passes all requests on.
 type Transport struct {
 	// Base makes the requests; nil means the transport that all clients share whose
-	// HTTP field is nil. Credentials that Base adds by itself, such as a client
+	// HTTP of transport.Client is nil. Credentials that Base adds by itself, such as a client
 	// certificate, are not seen here: give each of them a Dir of its own.
 	Base http.RoundTripper
 

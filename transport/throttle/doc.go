@@ -2,12 +2,12 @@
 // bound on the requests that are under way at a time, a rate, and silence for as
 // long as a busy server asks for it.
 //
-// A [Transport] is a [net/http.RoundTripper]. It goes into the http.Client of any
-// number of clients, which then share its limits:
+// A [Transport] is a [net/http.RoundTripper]. It goes into the http.Client of the
+// settings that all clients share, or of several, which then share its limits:
 //
-//	shared := &http.Client{Transport: &throttle.Transport{PerSecond: 20, Parallel: 8}}
-//	registry := &regclient.Client{Transport: &transport.Client{HTTP: shared}}
-//	mirror := &mirrorclient.Client{BaseURL: "https://mirror.example.com/providers/", HTTP: shared}
+//	web := &transport.Client{HTTP: &http.Client{Transport: &throttle.Transport{PerSecond: 20, Parallel: 8}}}
+//	registry := &regclient.Client{Transport: web}
+//	mirror := &mirrorclient.Client{BaseURL: "https://mirror.example.com/providers/", Transport: web}
 //
 // Most programs need none: the clients of this module share identical requests and
 // bound how much they do at once, each for itself. It is for servers that start many
