@@ -41,7 +41,7 @@ type Options struct {
 	// survive: who reads the mirror must trust it.
 	NoEvidence bool
 
-	// Progress is told each step of the job; nil: nobody is. It is called by one
+	// Progress, if not nil, is called for each step of the job. It is called by one
 	// goroutine at a time and holds up the work while it runs. Events of different
 	// packages are mixed. Beside those of [provider.Receive] there are
 	// [provider.EventVerified], when a package is in its place, and [EventKept].
@@ -83,7 +83,7 @@ type Added struct {
 //
 // A document lists what is on record, and keeps two kinds of entries that others have made:
 // those for files that are no archive of the version here, and those for archives here without
-// a record. All else goes from it.
+// a record. Other content is dropped.
 //
 // What is there is not fetched again. If the archive has the size on record, and the
 // policy accepts the hashes and the evidence on record, nothing of it is read and src is

@@ -31,7 +31,7 @@ type CheckOptions struct {
 	// wrong is Refused, such as a bad signature, but not what is missing.
 	Policy *verify.Policy
 
-	// Progress is told of each archive that has been read; nil: nobody is. It is
+	// Progress, if not nil, is called for each archive that has been read. It is
 	// called by one goroutine at a time. Reindex reads only what is not on record.
 	Progress func(provider.Event)
 }

@@ -18,8 +18,8 @@ type Mirror struct {
 	Storage Storage
 
 	// TempDir is the directory in which archives are received and read if Storage is not
-	// [Local]; empty: that of [os.TempDir]. A Local storage receives archives where they
-	// will stay.
+	// [Local]. If empty, that of [os.TempDir] is used. A Local storage receives archives
+	// where they will stay.
 	TempDir string
 }
 

@@ -25,40 +25,41 @@ import (
 // # What is kept
 //
 // An archive that is fetched and that Policy accepts is added to Mirror with its evidence, as
-// by [mirrordir.Mirror.Add]. From then on it is served from there and Source is not asked about it,
-// whatever becomes of it there: a release does not change. That holds for what anybody else
-// has added to Mirror too, provided that Policy accepts what is on record; what it does not
-// accept is fetched anew. What is refused, or breaks off, is not kept, and neither is the
-// answer that something does not exist.
+// by [mirrordir.Mirror.Add]. From then on it is served from Mirror, and Source is not asked
+// about it: a release does not change. The same holds for archives that other programs have
+// added to Mirror, if Policy accepts what is on record; otherwise the archive is fetched anew.
+// Archives that are refused or break off are not kept, and neither is the answer that something
+// does not exist.
 //
-// Nothing is evicted, and whoever may ask decides what is fetched: limit the providers with
-// the patterns of a [provider.Multi] as the Source, and see [mirrordir.Mirror.All] and [mirrordir.Mirror.Remove].
+// Nothing is evicted, and clients decide what is fetched: limit the providers with the patterns
+// of a [provider.Multi] as the Source, and see [mirrordir.Mirror.All] and
+// [mirrordir.Mirror.Remove].
 //
 // # What is listed
 //
-// Which versions there are, and for which platforms, is up to Source, which is asked each
-// time. A version that it has dropped is not listed here either, though its archives can still
-// be had. Only when Source is at fault (see [provider.IsFault]), or does not answer within
-// Wait, is the list that of what is kept, if there is any; a refused token is no fault. When
-// that took over a second, Source is left alone for half a minute with questions about that
-// host which Mirror can answer.
+// Source is asked each time which versions and platforms there are. A version that Source has
+// dropped is not listed, though its archives can still be had. If Source is at fault (see
+// [provider.IsFault]), or does not answer within Wait, the list is that of what is kept, if
+// anything is; a refused token is not a fault. If such an answer took over a second, Source is
+// not asked for half a minute about that host where Mirror can answer.
 //
-// To list what Source has dropped as well, combine the two:
+// To list also what Source has dropped, combine the two:
 //
 //	&provider.Multi{Methods: []provider.Method{{Name: "cache", Source: cache}, {Name: "kept", Source: mirror}}}
 //
 // # Many clients
 //
-// An archive that many ask for is fetched once, in whatever way they ask, and passed on while
-// it arrives; its last byte is held back until it has been judged. A client that leaves stops
-// the transfer only if it was the last. Who has read the whole archive is let go when it is in
-// the mirror, or after Wait. If it cannot be kept, because the disk is full or it is no proper
-// archive, it is served all the same, the Logger is told, and it is fetched again next time.
+// An archive that many callers ask for is fetched once and passed on while it arrives; its last
+// byte is held back until the archive has been judged. A client that leaves stops the transfer
+// only if it was the last. A client that has read the whole archive waits until the archive is
+// in the mirror, but not longer than Wait. If the archive cannot be kept, because the disk is
+// full or it is no proper archive, it is served all the same, Logger is told, and the archive is
+// fetched again next time.
 //
-// Several processes may use the same Mirror, and it may be refreshed by Add meanwhile.
+// Several processes may use the same Mirror, and Add may refresh it meanwhile.
 //
-// To refuse some requests, put a Source that does so around the Cache. One within is not asked
-// for what is kept.
+// To refuse some requests, put a Source that does so around the Cache. One inside it is not
+// asked for what is kept.
 type Cache struct {
 	// Source is where packages come from. It must not be nil.
 	Source provider.Source

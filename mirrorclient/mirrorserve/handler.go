@@ -23,35 +23,39 @@ import (
 //	http.Handle("/providers/", http.StripPrefix("/providers", &mirrorserve.Handler{Source: mirror}))
 //
 // It answers GET and HEAD for HOST/NAMESPACE/TYPE/index.json, VERSION.json and archives by
-// their canonical names, and nothing else; what lies beside them in a directory is not
-// served. Answers have strong entity tags; of an archive only where one zh is stated, since an
-// h1 does not tell archives apart. Of an archive a range can be had, too; who asks for several
-// gets the whole. What the source does not have is 404, any other failure of it 502,
-// both with a JSON object whose "errors" say what happened, without the source's URL. The
-// host may be in its ASCII or its Unicode form.
+// their canonical names. Other files of a directory are not served. The host may be in its
+// ASCII or its Unicode form.
+//
+// Answers have strong entity tags. An archive has one only if the source states one zh, since
+// an h1 does not tell archives apart. A request for one range gets that range, a request for
+// several ranges gets the whole archive. If the source does not have a package, the status is
+// 404, and after any other failure of the source 502. Both come with a JSON object whose
+// "errors" say what happened, without the URL of the source.
 //
 // # Pulling through
 //
-// The clients of a mirror cannot verify signatures, so the Handler does it: it states, as
-// hashes of an archive, what Policy accepts, and it serves an archive only if it has passed
-// Policy. An archive is passed on while it arrives, but its last byte is held back until it
-// has been judged; one that is refused ends in a broken connection. A range of an archive waits
-// for the verdict. Requests for the same
-// thing at the same time share one request to the source, and an archive that many ask for
-// is transferred once. Nothing is kept unless the source is a [Cache]. Then Policy, Parallel and TempDir of the Handler have
-// no effect: those of the Cache and of its Mirror count.
+// The clients of a mirror cannot verify signatures, so the Handler does: it states the hashes
+// that Policy accepts, and serves only archives that Policy accepts. An archive is passed on
+// while it arrives, but its last byte is held back until the archive has been judged. If the
+// archive is refused, the connection breaks off. A range waits for the verdict.
 //
-// Archives that are passed on lie in temporary files until their last client has them. There are
-// at most four times Parallel such files. A client that takes nothing for five minutes is ended.
+// Requests for the same thing at the same time share one request to the source, and an archive
+// that many clients ask for is transferred once. Nothing is kept unless the source is a
+// [Cache]. Then Policy, Parallel and TempDir of the Handler have no effect: those of the Cache
+// and of its Mirror count.
 //
-// Whoever may ask a Handler decides what its source is asked for. A registry client that
-// is asked for a provider of any host contacts that host: limit the providers with the
-// patterns of a [provider.Multi], or the hosts with VetoHost of the client.
+// An archive that is passed on lies in a temporary file until its last client has it. There are
+// at most four times Parallel such files. A client that reads nothing for five minutes is
+// disconnected.
 //
-// The packages of a Mirror were judged when they were added. They are served as its
-// documents state them, without regard to Policy; one in an object store must still have
-// the hashes on record. That is so for a *Mirror only: a type that embeds one, to refuse
-// some requests, is pulled through by its own methods like any other source.
+// Clients decide what the source is asked for. A registry client contacts any host that a
+// client names: limit the providers with the patterns of a [provider.Multi], or the hosts with
+// VetoHost of the client.
+//
+// The packages of a Mirror were judged when they were added. They are served as its documents
+// state them, and Policy is ignored; an archive in an object store must still have the hashes
+// on record. This holds only for a *Mirror: a type that embeds one, to refuse some requests,
+// is pulled through by its own methods like any other source.
 type Handler struct {
 	// Source is what is served. It must not be nil.
 	Source provider.Source
@@ -61,20 +65,20 @@ type Handler struct {
 	// RecordStated the documents also state hashes that the source merely states.
 	Policy verify.Policy
 
-	// Platforms are those that are looked for where the source does not list any;
-	// empty: those that providers are commonly built for.
+	// Platforms are those that are looked for if the source does not list any. If empty,
+	// those that providers are commonly built for are used.
 	Platforms []addrs.Platform
 
 	// Parallel is the maximum number of archives that arrive at the same time, and of
 	// other requests to the source. If it is zero or less, 16 is used for each.
 	Parallel int
 
-	// TempDir is where archives lie while they are pulled through; empty: the
-	// directory of [os.TempDir].
+	// TempDir is the directory of archives that are pulled through. If empty, that of
+	// [os.TempDir] is used.
 	TempDir string
 
-	// Logger is told of requests that failed: at the level Warn if the source is to
-	// blame, at Debug if it does not have what a client asked for. Nil means silence.
+	// Logger, if not nil, logs requests that failed: at the level Warn if the source
+	// failed, at Debug if it does not have what a client asked for.
 	Logger *slog.Logger
 
 	once      sync.Once
