@@ -1,0 +1,36 @@
+package oci_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const helperProgram = "docker-credential-test"
+
+// TestMain has this program be a credential helper if it is started by that name. The
+// password is what it was asked for.
+func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == helperProgram {
+		asked, _ := io.ReadAll(os.Stdin)
+		_ = json.NewEncoder(os.Stdout).Encode(map[string]string{"Username": "helper", "Secret": strings.TrimSpace(string(asked))})
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// wantBasic refuses requests without this user and password, and has next answer the others.
+func wantBasic(user, password string, next func(http.ResponseWriter, *http.Request) bool) func(http.ResponseWriter, *http.Request) bool {
+	return func(w http.ResponseWriter, r *http.Request) bool {
+		if u, p, ok := r.BasicAuth(); !ok || u != user || p != password {
+			w.Header().Set("WWW-Authenticate", `Basic realm="test"`)
+			http.Error(w, `{"errors":[{"code":"UNAUTHORIZED","message":"never-shown"}]}`, http.StatusUnauthorized)
+			return true
+		}
+		return next != nil && next(w, r)
+	}
+}

@@ -1,0 +1,120 @@
+package oci
+
+import (
+	"cmp"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"oras.land/oras-go/v2/registry"
+	"oras.land/oras-go/v2/registry/remote"
+	"oras.land/oras-go/v2/registry/remote/auth"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/cliconfig"
+	"github.com/tofureg/tofureg/module"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/verify/checksum"
+)
+
+// The limits of documents.
+const (
+	MaxManifest = 4 << 20 // bytes of a manifest, and of any other document
+	maxPages    = 1000    // of a list of tags
+)
+
+// A Client fetches from OCI registries. The zero value is anonymous. Set the fields before
+// the first call. After it a Client is safe for concurrent use and must not be copied.
+type Client struct {
+	// HTTP makes the requests. If nil, [http.DefaultTransport] makes them. Transport,
+	// Jar and CheckRedirect are used; Timeout is not.
+	HTTP *http.Client
+
+	// UserAgent is sent with each request. If empty, "tofureg-oci" is sent.
+	UserAgent string
+
+	// Timeout is how long a server may send no byte. If zero, 30 seconds are used. If
+	// negative, only the context limits the time.
+	Timeout time.Duration
+
+	// Retries is the maximum number of repetitions of a request after a broken
+	// connection, a timeout, 408, 429 or 5xx, and of resumptions of a blob. If zero, 2 is
+	// used. If negative, nothing is repeated.
+	Retries int
+
+	// VetoHost, if not nil, is called before each request and each redirect with the
+	// host, or host:port, in lower case. An error prevents the request.
+	VetoHost func(host string) error
+
+	// Credential, if not nil, returns the credential for a repository, "HOST[:PORT]/NAME".
+	// It is called once for each repository that the client talks to.
+	Credential func(repository string) (cliconfig.OCICredential, error)
+
+	// Limits are the limits for module packages. Zero fields mean the defaults. Provider
+	// packages have the limits of the policy by which the caller downloads them.
+	Limits checksum.Limits
+
+	// Logger, if not nil, is told of requests. It is told no tokens and no queries.
+	Logger *slog.Logger
+
+	mu    sync.Mutex
+	repos map[string]*remote.Repository
+}
+
+var _ module.Fetcher = (*Client)(nil)
+
+// Configure makes config use OCI registries as OpenTofu does: it sets config.OCI, and
+// returns a Client with the credentials of config for the modules:
+//
+//	options := module.Options{Fetcher: oci.Configure(config)}
+//
+// HTTP, UserAgent, VetoHost and Logger of config must be set before.
+func Configure(config *cliconfig.Config) *Client {
+	registry := config.Registry()
+	c := &Client{
+		HTTP: registry.HTTP, UserAgent: registry.UserAgent, Retries: registry.Retries,
+		VetoHost: registry.VetoHost, Logger: registry.Logger, Credential: config.OCICredential,
+	}
+	config.OCI = func(m *cliconfig.Method) (provider.Source, error) { return c.Mirror(m.Repository), nil }
+	return c
+}
+
+// Mirror returns the mirror that has each provider in a repository of its own, whose address
+// "HOST[:PORT]/NAME" the function returns. The tags of the repository are the versions, with
+// "_" in place of "+".
+//
+// Its packages are not signed. The digests of the manifests connect a tag with an archive,
+// and the registry chooses the tag: use a policy that accepts that, such as
+// [cliconfig.Config.Policy], or hashes of a lock file.
+func (c *Client) Mirror(repository func(addrs.Provider) string) provider.Source {
+	return &mirror{client: c, repository: repository}
+}
+
+// repository returns the repository at "HOST[:PORT]/NAME". It is made once, so that tokens
+// of the registry are used again.
+func (c *Client) repository(address string) (*remote.Repository, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r := c.repos[address]; r != nil {
+		return r, nil
+	}
+	host, name, _ := strings.Cut(address, "/")
+	ref := registry.Reference{Registry: host, Repository: name}
+	if err := ref.Validate(); err != nil {
+		return nil, &AddressError{Repository: address}
+	}
+	r := &remote.Repository{
+		Reference: ref, TagListMaxPages: maxPages, MaxMetadataBytes: MaxManifest + 1,
+		Client: &auth.Client{Client: c.http(), Credential: c.credential(ref), Cache: auth.NewCache()},
+	}
+	if c.repos == nil {
+		c.repos = map[string]*remote.Repository{}
+	}
+	c.repos[address] = r
+	return r, nil
+}
+
+// retries returns the maximum number of repetitions.
+func (c *Client) retries() int { return max(0, cmp.Or(c.Retries, 2)) }

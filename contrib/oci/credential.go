@@ -1,0 +1,55 @@
+package oci
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"oras.land/oras-go/v2/registry"
+	"oras.land/oras-go/v2/registry/remote/auth"
+	"oras.land/oras-go/v2/registry/remote/credentials"
+
+	"github.com/tofureg/tofureg/cliconfig"
+)
+
+// credential returns the function that a client of one repository asks, when the registry
+// wants to know who it is. As in OpenTofu, only the host of the repository gets an answer.
+func (c *Client) credential(ref registry.Reference) auth.CredentialFunc {
+	if c.Credential == nil {
+		return nil
+	}
+	chosen := sync.OnceValues(func() (cliconfig.OCICredential, error) {
+		return c.Credential(ref.Registry + "/" + ref.Repository)
+	})
+	return func(ctx context.Context, host string) (auth.Credential, error) {
+		if host != ref.Registry {
+			return auth.EmptyCredential, nil
+		}
+		credential, err := chosen()
+		if err != nil {
+			return auth.EmptyCredential, &CredentialError{Registry: host, Err: err}
+		}
+		if credential.Helper != "" {
+			return runHelper(ctx, credential.Helper, host)
+		}
+		return auth.Credential{
+			Username: credential.Username, Password: credential.Password.Reveal(),
+			AccessToken: credential.AccessToken.Reveal(), RefreshToken: credential.RefreshToken.Reveal(),
+		}, nil
+	}
+}
+
+// runHelper runs docker-credential-HELPER, which is looked for in PATH. What it prints may be
+// a secret, so the error does not repeat it.
+func runHelper(ctx context.Context, helper, host string) (auth.Credential, error) {
+	found, err := credentials.NewNativeStore(helper).Get(ctx, "https://"+host)
+	if err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		} else {
+			err = fmt.Errorf("the program %q failed", "docker-credential-"+helper)
+		}
+		return auth.EmptyCredential, &CredentialError{Registry: host, Err: err}
+	}
+	return found, nil
+}

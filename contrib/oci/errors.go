@@ -1,0 +1,183 @@
+package oci
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"oras.land/oras-go/v2/errdef"
+	"oras.land/oras-go/v2/registry/remote/auth"
+	"oras.land/oras-go/v2/registry/remote/errcode"
+
+	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/verify/checksum"
+)
+
+// ErrManifest is the kind of all [*ManifestError].
+var ErrManifest = errors.New("unusable manifest")
+
+// A ManifestError is a manifest that is malformed, or not one of OpenTofu.
+type ManifestError struct {
+	Digest string // of the manifest
+	Reason string
+}
+
+// Error names the digest and the reason.
+func (e *ManifestError) Error() string { return "manifest " + e.Digest + ": " + e.Reason }
+
+// Is reports whether target is [ErrManifest].
+func (e *ManifestError) Is(target error) bool { return target == ErrManifest }
+
+// A DigestError is content that does not have its digest or its size. It is a kind of
+// [checksum.ErrMismatch].
+type DigestError struct {
+	Want, Got         string // digests; Got is empty if the size is wrong
+	WantSize, GotSize int64  // in bytes; GotSize is at most one byte or one read more than WantSize
+}
+
+// Error names digests and sizes.
+func (e *DigestError) Error() string {
+	if e.Got == "" {
+		return fmt.Sprintf("content with the digest %s has %d bytes, want %d", e.Want, e.GotSize, e.WantSize)
+	}
+	return fmt.Sprintf("content has the digest %s, want %s", e.Got, e.Want)
+}
+
+// Is reports whether target is [checksum.ErrMismatch].
+func (e *DigestError) Is(target error) bool { return target == checksum.ErrMismatch }
+
+// An AddressError is the address of a repository that cannot be one.
+type AddressError struct {
+	Repository string
+}
+
+// Error repeats the address, quoted.
+func (e *AddressError) Error() string {
+	return fmt.Sprintf("invalid address of a repository %.200q, want HOST/NAME or HOST:PORT/NAME", e.Repository)
+}
+
+// A CredentialError is a registry that wants a credential which cannot be found.
+type CredentialError struct {
+	Registry string // HOST or HOST:PORT
+	Err      error
+}
+
+// Error names the registry and the cause.
+func (e *CredentialError) Error() string {
+	return "credential for " + e.Registry + ": " + e.Err.Error()
+}
+
+// Unwrap returns the cause.
+func (e *CredentialError) Unwrap() error { return e.Err }
+
+// explain returns err as an error without secrets: what the libraries say has whole URLs.
+func explain(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if e, ok := errors.AsType[*failure.RequestError](err); ok {
+		return e
+	}
+	if e, ok := errors.AsType[*ManifestError](err); ok {
+		return e
+	}
+	if e, ok := errors.AsType[*DigestError](err); ok {
+		return e
+	}
+	if e, ok := errors.AsType[*CredentialError](err); ok {
+		return e
+	}
+	if e, ok := errors.AsType[*errcode.ErrorResponse](err); ok {
+		return answered(e, sentCredential(ctx))
+	}
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		u, _ := url.Parse(e.URL)
+		return &failure.RequestError{URL: shown(u), HadToken: sentCredential(ctx), Attempts: 1, Err: hidden(e.Err)}
+	}
+	return hidden(err)
+}
+
+// answered returns the error of a status. Of the body only the codes are repeated.
+func answered(e *errcode.ErrorResponse, hadToken bool) error {
+	request := &failure.RequestError{URL: shown(e.URL), Status: e.StatusCode, HadToken: hadToken, Attempts: 1}
+	var codes []string
+	for _, one := range e.Errors {
+		if errorCode.MatchString(one.Code) && len(codes) < 5 {
+			codes = append(codes, one.Code)
+		}
+	}
+	request.Message = strings.Join(codes, ", ")
+	switch {
+	case e.StatusCode == http.StatusUnauthorized, e.StatusCode == http.StatusForbidden:
+		request.Err = provider.ErrUnauthorized
+	case slices.Contains(codes, errcode.ErrorCodeNameUnknown), slices.Contains(codes, errcode.ErrorCodeNameInvalid),
+		e.StatusCode == http.StatusNotFound && len(e.Errors) == 0:
+		request.Err = provider.ErrNotFound
+	default:
+		request.Err = errors.New("status " + strconv.Itoa(e.StatusCode))
+	}
+	return request
+}
+
+var (
+	errorCode = regexp.MustCompile(`^[A-Z_]{1,40}$`)
+	anyURL    = regexp.MustCompile(`[a-z]+://[^\s"']+`)
+)
+
+// hiddenError has the text of an error without what may be secret in URLs.
+type hiddenError struct {
+	text  string
+	kinds []error
+}
+
+// hidden returns err if its text is harmless. Otherwise it keeps the kinds that callers ask
+// for, and not the error itself.
+func hidden(err error) error {
+	text := err.Error()
+	if len(text) <= 500 && !anyURL.MatchString(text) && !strings.ContainsFunc(text, unicode.IsControl) && !errors.Is(err, errdef.ErrNotFound) {
+		return err
+	}
+	text = anyURL.ReplaceAllStringFunc(text, func(s string) string {
+		u, _ := url.Parse(s)
+		return shown(u)
+	})
+	if len(text) > 500 {
+		text = text[:500] + "..."
+	}
+	e := &hiddenError{text: strings.Trim(strconv.Quote(text), `"`)}
+	for ours, theirs := range map[error]error{
+		provider.ErrNotFound: errdef.ErrNotFound, provider.ErrUnauthorized: auth.ErrBasicCredentialNotFound,
+		provider.ErrTooLarge: provider.ErrTooLarge, io.ErrUnexpectedEOF: io.ErrUnexpectedEOF, os.ErrDeadlineExceeded: os.ErrDeadlineExceeded,
+	} {
+		if errors.Is(err, theirs) {
+			e.kinds = append(e.kinds, ours)
+		}
+	}
+	return e
+}
+
+func (e *hiddenError) Error() string { return e.text }
+
+// Unwrap returns the kinds.
+func (e *hiddenError) Unwrap() []error { return e.kinds }
+
+// shown returns a URL without user information, query and fragment.
+func shown(u *url.URL) string {
+	if u == nil {
+		return "unknown URL"
+	}
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+}

@@ -1,0 +1,322 @@
+package oci_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/contrib/oci"
+	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/verify/checksum"
+)
+
+func isBlob(r *http.Request) bool {
+	return r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/blobs/")
+}
+
+func isManifestGet(r *http.Request) bool {
+	return r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/manifests/")
+}
+
+// answer returns what the registry behind would answer.
+func (f *fakeRegistry) answer(r *http.Request) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	f.store.ServeHTTP(w, r)
+	return w
+}
+
+// TestDigests has the registry send other bytes than those that were described.
+func TestDigests(t *testing.T) {
+	t.Parallel()
+	change := map[string]func([]byte) []byte{
+		"another byte": func(b []byte) []byte { b = bytes.Clone(b); b[len(b)-1] ^= 1; return b },
+		"less":         func(b []byte) []byte { return b[:len(b)-1] },
+		"more":         func(b []byte) []byte { return append(bytes.Clone(b), 'x') },
+		"nothing":      func(b []byte) []byte { return nil },
+	}
+	for what, selects := range map[string]func(*http.Request) bool{"blob": isBlob, "manifest": isManifestGet} {
+		for name, how := range change {
+			t.Run(what+" "+name, func(t *testing.T) {
+				t.Parallel()
+				f := newRegistry(t)
+				f.provider("p", "1.0.0", "linux_amd64")
+				f.Before = func(w http.ResponseWriter, r *http.Request) bool {
+					if !selects(r) {
+						return false
+					}
+					got := f.answer(r)
+					w.Header().Set("Content-Type", got.Header().Get("Content-Type"))
+					w.(http.Flusher).Flush() // so that no length is declared
+					_, _ = w.Write(how(got.Body.Bytes()))
+					return true
+				}
+				_, err := download(t, f.mirror("p"))
+				if !errors.Is(err, checksum.ErrMismatch) && !errors.Is(err, io.ErrUnexpectedEOF) {
+					t.Errorf("Download: %v, want a DigestError or that the end is missing", err)
+				}
+				if _, ok := errors.AsType[*oci.DigestError](err); !ok && name == "another byte" {
+					t.Errorf("Download: %v, want a DigestError", err)
+				}
+			})
+		}
+	}
+}
+
+// TestManifestLimit has an index of the largest size, and of one byte more.
+func TestManifestLimit(t *testing.T) {
+	t.Parallel()
+	for extra, want := range []error{nil, provider.ErrTooLarge} {
+		f := newRegistry(t)
+		layer := f.blob("p", zipOf(map[string]string{"x": "x"}))
+		at := target(f.manifest("p", "", ocispec.MediaTypeImageManifest, image(typeTarget, layer)), "linux_amd64")
+		text := fmt.Sprintf(`{"mediaType":%q,"artifactType":%q,"manifests":[{"mediaType":%q,"artifactType":%q,"digest":%q,"size":%d,"platform":{"os":"linux","architecture":"amd64"}}]}`,
+			ocispec.MediaTypeImageIndex, typeProvider, at.MediaType, typeTarget, at.Digest, at.Size)
+		data := append([]byte(text), bytes.Repeat([]byte(" "), oci.MaxManifest+extra-len(text))...)
+		f.manifest("p", "1.0.0", ocispec.MediaTypeImageIndex, data)
+		_, err := f.mirror("p").ProviderPackage(t.Context(), alpha, v1, linux)
+		if !errors.Is(err, want) || want == nil && err != nil {
+			t.Errorf("index of %d bytes: %v, want %v", len(data), err, want)
+		}
+	}
+}
+
+// TestTagsEnd has lists of tags that are too long, or have no end.
+func TestTagsEnd(t *testing.T) {
+	t.Parallel()
+	for name, serve := range map[string]func(w http.ResponseWriter, n int64){
+		"long page": func(w http.ResponseWriter, _ int64) {
+			_, _ = io.WriteString(w, `{"tags":["`+strings.Repeat("x", oci.MaxManifest)+`"]}`)
+		},
+		"many pages": func(w http.ResponseWriter, n int64) {
+			w.Header().Set("Link", fmt.Sprintf("</v2/p/tags/list?last=%d>; rel=\"next\"", n))
+			_, _ = io.WriteString(w, `{"tags":["1.0.0"]}`)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newRegistry(t)
+			var n atomic.Int64
+			f.Before = func(w http.ResponseWriter, r *http.Request) bool { serve(w, n.Add(1)); return true }
+			if _, err := f.mirror("p").ProviderVersions(t.Context(), alpha); err == nil || name == "long page" && !errors.Is(err, provider.ErrTooLarge) {
+				t.Errorf("ProviderVersions: %v, want an error", err)
+			}
+			if n.Load() > 1001 {
+				t.Errorf("%d requests", n.Load())
+			}
+		})
+	}
+}
+
+// TestRedirects has the registry send clients elsewhere.
+func TestRedirects(t *testing.T) {
+	t.Parallel()
+	var header, plainAsked atomic.Value
+	plain := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { plainAsked.Store(r.URL.Path) }))
+	t.Cleanup(plain.Close)
+	f := newRegistry(t)
+	f.provider("p", "1.0.0", "linux_amd64")
+	storage := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		header.Store(r.Header.Get("Authorization"))
+		_, _ = w.Write(f.answer(httptest.NewRequest("GET", r.URL.Path, nil)).Body.Bytes())
+	}))
+	storage.TLS = f.server.TLS.Clone()
+	storage.StartTLS()
+	t.Cleanup(storage.Close)
+
+	var to atomic.Value
+	f.Before = wantBasic("u", "p", func(w http.ResponseWriter, r *http.Request) bool {
+		if isBlob(r) {
+			http.Redirect(w, r, to.Load().(string)+r.URL.Path+"?signature=never-shown", http.StatusTemporaryRedirect)
+		}
+		return isBlob(r)
+	})
+	_, client := load(t, f, fmt.Sprintf("oci_credentials %q {\n  username = \"u\"\n  password = \"p\"\n}\n", f.host))
+	client.Retries = -1
+	src := client.Mirror(func(addrs.Provider) string { return f.host + "/p" })
+
+	to.Store(storage.URL)
+	if _, err := download(t, src); err != nil || header.Load() != "" {
+		t.Errorf("redirect to another origin: %v, with the header Authorization %q, want none", err, header.Load())
+	}
+	to.Store(plain.URL)
+	_, err := download(t, src)
+	if !errors.Is(err, provider.ErrInsecure) || plainAsked.Load() != nil || strings.Contains(err.Error(), "never-shown") {
+		t.Errorf("redirect to http: %v, asked for %v; want ErrInsecure before any request, and no query", err, plainAsked.Load())
+	}
+	if e, ok := errors.AsType[*failure.RequestError](err); !ok || !strings.HasPrefix(e.URL, plain.URL) {
+		t.Errorf("redirect to http: %#v, want a RequestError of %s", e, plain.URL)
+	}
+	vetoed := errors.New("vetoed")
+	client.VetoHost = func(host string) error {
+		if host != f.host {
+			return vetoed
+		}
+		return nil
+	}
+	to.Store(storage.URL)
+	if _, err := download(t, src); !errors.Is(err, vetoed) {
+		t.Errorf("redirect to a host that is vetoed: %v", err)
+	}
+}
+
+// TestRealm has a registry that asks for a token from elsewhere.
+func TestRealm(t *testing.T) {
+	t.Parallel()
+	f := newRegistry(t)
+	f.provider("p", "1.0.0", "linux_amd64")
+	realm := "http://" + f.host + "/token?secret=never-shown"
+	f.Before = func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path == "/token" {
+			if u, p, _ := r.BasicAuth(); u == "u" && p == "p" {
+				_, _ = io.WriteString(w, `{"token":"t"}`)
+			}
+			return true
+		}
+		if r.Header.Get("Authorization") != "Bearer t" {
+			w.Header().Set("WWW-Authenticate", fmt.Sprintf("Bearer realm=%q,service=\"s\"", realm))
+			w.WriteHeader(http.StatusUnauthorized)
+			return true
+		}
+		return false
+	}
+	_, client := load(t, f, fmt.Sprintf("oci_credentials %q {\n  username = \"u\"\n  password = \"p\"\n}\n", f.host))
+	src := client.Mirror(func(addrs.Provider) string { return f.host + "/p" })
+	if _, err := download(t, src); err == nil || strings.Contains(err.Error(), "never-shown") {
+		t.Errorf("token over http: %v, want an error without the query", err)
+	}
+	realm = "https://" + f.host + "/token"
+	if _, err := download(t, src); err != nil {
+		t.Errorf("token over https: %v", err)
+	}
+}
+
+// TestRetries has a registry that fails now and then.
+func TestRetries(t *testing.T) {
+	t.Parallel()
+	f := newRegistry(t)
+	f.provider("p", "1.0.0", "linux_amd64")
+	var heads, blobs atomic.Int64
+	var ranges atomic.Value
+	f.Before = func(w http.ResponseWriter, r *http.Request) bool {
+		switch {
+		case r.Method == http.MethodHead && heads.Add(1) == 1:
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return true
+		case isBlob(r) && blobs.Add(1) == 1:
+			got := f.answer(r)
+			w.Header().Set("Accept-Ranges", "bytes")
+			w.Header().Set("Content-Length", strconv.Itoa(got.Body.Len()))
+			_, _ = w.Write(got.Body.Bytes()[:100]) // and the connection breaks
+			return true
+		case isBlob(r):
+			ranges.Store(r.Header.Get("Range"))
+		}
+		return false
+	}
+	client := f.client()
+	client.Retries = 0
+	if _, err := download(t, client.Mirror(func(addrs.Provider) string { return f.host + "/p" })); err != nil {
+		t.Errorf("Download: %v", err)
+	}
+	if got, _ := ranges.Load().(string); !strings.HasPrefix(got, "bytes=100-") || heads.Load() != 2 {
+		t.Errorf("%d HEAD requests, the blob was resumed with the range %q; want 2, and from byte 100", heads.Load(), got)
+	}
+}
+
+// TestUnauthorized has no credential, or the wrong one.
+func TestUnauthorized(t *testing.T) {
+	t.Parallel()
+	f := newRegistry(t)
+	f.Before = wantBasic("u", "right", nil)
+	for _, block := range []string{"", fmt.Sprintf("oci_credentials %q {\n  username = \"u\"\n  password = \"never-shown\"\n}\n", f.host)} {
+		_, client := load(t, f, "oci_default_credentials {\n  discover_ambient_credentials = false\n}\n"+block)
+		_, err := client.Mirror(func(addrs.Provider) string { return f.host + "/p" }).ProviderVersions(t.Context(), alpha)
+		if !errors.Is(err, provider.ErrUnauthorized) || strings.Contains(err.Error(), "never-shown") {
+			t.Errorf("ProviderVersions: %v, want ErrUnauthorized and no secrets", err)
+		}
+		if e, ok := errors.AsType[*failure.RequestError](err); block != "" && (!ok || !e.HadToken || e.Status != 401) {
+			t.Errorf("ProviderVersions: %v, want a RequestError that had a token", err)
+		}
+	}
+}
+
+// TestContextEnds cancels while an answer is awaited and while a blob arrives.
+func TestContextEnds(t *testing.T) {
+	t.Parallel()
+	f := newRegistry(t)
+	f.provider("p", "1.0.0", "linux_amd64")
+	ctx, cancel := context.WithCancel(t.Context())
+	f.Before = func(w http.ResponseWriter, r *http.Request) bool {
+		cancel()
+		<-r.Context().Done()
+		return true
+	}
+	if _, err := f.mirror("p").ProviderVersions(ctx, alpha); !errors.Is(err, context.Canceled) {
+		t.Errorf("ProviderVersions: %v, want context.Canceled", err)
+	}
+	f = newRegistry(t)
+	f.provider("p", "1.0.0", "linux_amd64")
+	src := f.mirror("p")
+	pkg, err := src.ProviderPackage(t.Context(), alpha, v1, linux)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Before = func(w http.ResponseWriter, r *http.Request) bool {
+		_, _ = w.Write(f.answer(r).Body.Bytes()[:50])
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+		return true
+	}
+	ctx, cancel = context.WithCancel(t.Context())
+	body, err := src.Open(ctx, pkg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer body.Close()
+	if _, err := io.ReadFull(body, make([]byte, 50)); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if _, err := io.ReadAll(body); !errors.Is(err, context.Canceled) {
+		t.Errorf("Read: %v, want context.Canceled", err)
+	}
+}
+
+// FuzzManifest has a registry whose manifests are any text.
+func FuzzManifest(f *testing.F) {
+	f.Add([]byte(`{"mediaType":"`+ocispec.MediaTypeImageIndex+`","artifactType":"`+typeProvider+`","manifests":[{"digest":"md5:x","platform":{"os":"linux"}}]}`), ocispec.MediaTypeImageIndex)
+	f.Add([]byte(`{"mediaType":"`+ocispec.MediaTypeImageManifest+`","artifactType":"`+typeTarget+`","layers":[{"mediaType":"archive/zip","digest":"sha256:x","size":-1}]}`), ocispec.MediaTypeImageManifest)
+	f.Add([]byte("null"), "")
+	f.Fuzz(func(t *testing.T, data []byte, mediaType string) {
+		transport := roundTripper(func(r *http.Request) (*http.Response, error) {
+			h := http.Header{"Content-Type": {mediaType}, "Docker-Content-Digest": {digest.FromBytes(data).String()}}
+			resp := &http.Response{StatusCode: 200, Header: h, Request: r, ContentLength: int64(len(data)), Body: http.NoBody}
+			if r.Method == http.MethodGet {
+				resp.Body = io.NopCloser(bytes.NewReader(data))
+			}
+			return resp, nil
+		})
+		c := &oci.Client{HTTP: &http.Client{Transport: transport}, Retries: -1}
+		pkg, err := c.Mirror(func(addrs.Provider) string { return "oci.test/p" }).ProviderPackage(t.Context(), alpha, v1, linux)
+		if err == nil && (pkg.SHA256.IsZero() || pkg.Size < 0) {
+			t.Errorf("ProviderPackage: %+v", pkg)
+		}
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -1,0 +1,167 @@
+package oci
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"oras.land/oras-go/v2/registry/remote"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/provider"
+)
+
+// The types that OpenTofu gives its artifacts.
+const (
+	typeProvider = "application/vnd.opentofu.provider"        // an index, with one manifest for each platform
+	typeTarget   = "application/vnd.opentofu.provider-target" // the manifest of a platform
+	typeModule   = "application/vnd.opentofu.modulepkg"
+	typeZip      = "archive/zip" // the layer
+)
+
+// fetchManifest reads a manifest into what, after its digest and size have been compared.
+func fetchManifest(ctx context.Context, repo *remote.Repository, desc ocispec.Descriptor, what any) error {
+	if err := checkDescriptor(desc); err != nil {
+		return err
+	}
+	if desc.Size > MaxManifest {
+		return fmt.Errorf("manifest %s of %d bytes: %w, %d are allowed", desc.Digest, desc.Size, provider.ErrTooLarge, MaxManifest)
+	}
+	body, err := repo.Manifests().Fetch(ctx, desc)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	data, err := io.ReadAll(io.LimitReader(body, desc.Size+1))
+	switch {
+	case err != nil:
+		return err
+	case int64(len(data)) != desc.Size:
+		return &DigestError{Want: desc.Digest.String(), WantSize: desc.Size, GotSize: int64(len(data))}
+	}
+	if got := desc.Digest.Algorithm().FromBytes(data); got != desc.Digest {
+		return &DigestError{Want: desc.Digest.String(), Got: got.String(), WantSize: desc.Size, GotSize: desc.Size}
+	}
+	if json.Unmarshal(data, what) != nil {
+		return bad(desc, "it is not JSON of this kind")
+	}
+	return nil
+}
+
+// checkDescriptor refuses what the library would panic at, or cannot be content.
+func checkDescriptor(desc ocispec.Descriptor) error {
+	if err := desc.Digest.Validate(); err != nil {
+		return &ManifestError{Digest: fmt.Sprintf("%.100q", desc.Digest), Reason: "the digest is invalid or of an unknown algorithm"}
+	}
+	if desc.Size < 0 {
+		return bad(desc, "the size is negative")
+	}
+	return nil
+}
+
+func bad(desc ocispec.Descriptor, format string, args ...any) error {
+	return &ManifestError{Digest: desc.Digest.String(), Reason: fmt.Sprintf(format, args...)}
+}
+
+// checkTypes compares a manifest with its descriptor.
+func checkTypes(desc ocispec.Descriptor, mediaType, artifactType, wantArtifact string) error {
+	switch {
+	case mediaType != desc.MediaType:
+		return bad(desc, "the media type is %.100q, and %.100q was announced", mediaType, desc.MediaType)
+	case artifactType != wantArtifact:
+		return bad(desc, "the artifact type is %.100q, want %q", artifactType, wantArtifact)
+	}
+	return nil
+}
+
+// providerLayer returns the archive of a platform in the index that desc describes.
+func providerLayer(ctx context.Context, repo *remote.Repository, desc ocispec.Descriptor, on addrs.Platform) (ocispec.Descriptor, error) {
+	if desc.MediaType != ocispec.MediaTypeImageIndex {
+		return desc, bad(desc, "the media type is %.100q, want the index of a provider, %q", desc.MediaType, ocispec.MediaTypeImageIndex)
+	}
+	var index ocispec.Index
+	if err := fetchManifest(ctx, repo, desc, &index); err != nil {
+		return desc, err
+	}
+	if err := checkTypes(desc, index.MediaType, index.ArtifactType, typeProvider); err != nil {
+		return desc, err
+	}
+	target, err := selectTarget(desc, index.Manifests, on)
+	if err != nil {
+		return desc, err
+	}
+	return imageLayer(ctx, repo, target, typeTarget)
+}
+
+// selectTarget returns the one manifest for a platform. Descriptors of other types are
+// ignored, as are those for one version of an operating system.
+func selectTarget(index ocispec.Descriptor, list []ocispec.Descriptor, on addrs.Platform) (ocispec.Descriptor, error) {
+	var found []ocispec.Descriptor
+	var others []addrs.Platform
+	for _, desc := range list {
+		switch {
+		case desc.ArtifactType != typeTarget:
+			continue
+		case desc.MediaType != ocispec.MediaTypeImageManifest:
+			return desc, bad(index, "the manifest of a platform has the media type %.100q", desc.MediaType)
+		case desc.Platform == nil:
+			return desc, bad(index, "the manifest of a platform does not name it")
+		case desc.Platform.OSVersion != "":
+			continue
+		case desc.Platform.OS == on.OS() && desc.Platform.Architecture == on.Arch():
+			found = append(found, desc)
+		default:
+			if p, err := addrs.ParsePlatform(desc.Platform.OS + "_" + desc.Platform.Architecture); err == nil {
+				others = append(others, p)
+			}
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1:
+		return index, bad(index, "there are %d manifests for %s", len(found), on)
+	case len(others) == 0:
+		return index, bad(index, "there is no manifest with the artifact type %q", typeTarget)
+	}
+	return index, &noPlatform{others}
+}
+
+// noPlatform says for which platforms there are packages.
+type noPlatform struct{ others []addrs.Platform }
+
+func (e *noPlatform) Error() string { return provider.ErrNoPlatform.Error() }
+
+// imageLayer returns the one zip archive of the image manifest that desc describes.
+func imageLayer(ctx context.Context, repo *remote.Repository, desc ocispec.Descriptor, artifact string) (ocispec.Descriptor, error) {
+	if desc.MediaType != ocispec.MediaTypeImageManifest {
+		return desc, bad(desc, "the media type is %.100q, want %q", desc.MediaType, ocispec.MediaTypeImageManifest)
+	}
+	var manifest ocispec.Manifest
+	if err := fetchManifest(ctx, repo, desc, &manifest); err != nil {
+		return desc, err
+	}
+	if err := checkTypes(desc, manifest.MediaType, manifest.ArtifactType, artifact); err != nil {
+		return desc, err
+	}
+	var layers []ocispec.Descriptor
+	for _, layer := range manifest.Layers {
+		if layer.MediaType == typeZip {
+			layers = append(layers, layer)
+		}
+	}
+	if len(layers) != 1 {
+		return desc, bad(desc, "it has %d layers of the type %q, want one", len(layers), typeZip)
+	}
+	if err := checkDescriptor(layers[0]); err != nil {
+		return desc, errors.Join(bad(desc, "its layer cannot be used"), err)
+	}
+	if artifact == typeTarget && layers[0].Digest.Algorithm() != digest.SHA256 {
+		return desc, bad(desc, "the digest of its layer is not of the algorithm sha256")
+	}
+	return layers[0], nil
+}

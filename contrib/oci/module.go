@@ -1,0 +1,64 @@
+package oci
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"oras.land/oras-go/v2/registry/remote"
+
+	"github.com/tofureg/tofureg/module"
+)
+
+// FetchModule implements [module.Fetcher] for locations of [module.KindOCI]: the artifact
+// with the tag or the digest of loc, or with the tag "latest". Its one zip archive is
+// unpacked by the rules of package module. A package with a symbolic link is refused.
+func (c *Client) FetchModule(ctx context.Context, loc *module.Location, dir string) error {
+	address, ok := strings.CutPrefix(loc.URL, "oci://")
+	switch {
+	case loc.Kind != module.KindOCI || !ok:
+		return &module.UnsupportedError{Kind: loc.Kind, Getter: loc.Getter, Options: []string{"Fetcher"}}
+	case loc.Checksum != "":
+		return errors.New(`an OCI artifact has no parameter "checksum"; use "digest"`)
+	case loc.Tag != "" && loc.Digest != "":
+		return errors.New("an OCI artifact has a tag or a digest, not both")
+	}
+	repo, err := c.repository(address)
+	if err != nil {
+		return err
+	}
+	ctx = job(ctx)
+	desc, err := repo.Resolve(ctx, cmp.Or(loc.Digest, loc.Tag, "latest"))
+	if err != nil {
+		return explain(ctx, err)
+	}
+	layer, err := imageLayer(ctx, repo, desc, typeModule)
+	if err != nil {
+		return explain(ctx, err)
+	}
+	archive, err := module.ParseLocation(blobURL(address, layer.Digest) + "?archive=zip")
+	if err != nil {
+		return fmt.Errorf("blob of %s: %w", address, err)
+	}
+	_, err = module.DownloadLocation(ctx, &layerOpener{c, repo, layer}, archive, dir, module.Options{Limits: c.Limits})
+	return err
+}
+
+// layerOpener has package module unpack a blob.
+type layerOpener struct {
+	client *Client
+	repo   *remote.Repository
+	layer  ocispec.Descriptor
+}
+
+// OpenModule implements [module.Opener].
+func (o *layerOpener) OpenModule(ctx context.Context, _ *module.Location) (*module.Body, error) {
+	b, err := o.client.openBlob(ctx, o.repo, o.layer)
+	if err != nil {
+		return nil, err
+	}
+	return &module.Body{ReadCloser: b, Size: o.layer.Size, Resumes: b.resumes}, nil
+}

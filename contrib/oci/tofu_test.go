@@ -1,0 +1,170 @@
+package oci_test
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/cliconfig"
+	"github.com/tofureg/tofureg/contrib/oci"
+	"github.com/tofureg/tofureg/internal/terraformtest"
+	"github.com/tofureg/tofureg/module"
+	"github.com/tofureg/tofureg/provider/lockfile"
+)
+
+func tofu(t *testing.T) *terraformtest.Project {
+	t.Helper()
+	program, err := exec.LookPath("tofu")
+	if err != nil {
+		t.Skip("skipped: tofu is not installed")
+	}
+	return terraformtest.New(t, program)
+}
+
+// config returns the configuration that has mirror and credentials of a registry that wants
+// basic authentication.
+func (f *fakeRegistry) config() string {
+	f.Before = wantBasic("user", "pass word", f.Before)
+	return fmt.Sprintf(`
+oci_default_credentials {
+  discover_ambient_credentials = false
+}
+oci_credentials "%[1]s" {
+  username = "user"
+  password = "wrong"
+}
+oci_credentials "%[1]s/acme" {
+  username = "user"
+  password = "pass word"
+}
+provider_installation {
+  oci_mirror {
+    repository_template = "%[1]s/acme/${namespace}/${type}"
+    include             = ["example.com/*/*"]
+  }
+}
+`, f.host)
+}
+
+// load reads the CLI configuration of a project.
+func load(t *testing.T, f *fakeRegistry, text string) (*cliconfig.Config, *oci.Client) {
+	t.Helper()
+	cfg, err := cliconfig.Parse(cliconfig.System{Home: t.TempDir()}, "x.tfrc", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.HTTP = f.server.Client()
+	return cfg, oci.Configure(cfg)
+}
+
+// TestTofuInit installs a provider with tofu, and with the same configuration here.
+func TestTofuInit(t *testing.T) {
+	t.Parallel()
+	p := tofu(t)
+	f := newRegistry(t)
+	here := addrs.CurrentPlatform().String()
+	f.provider("acme/team/alpha", "1.2.0", here, "plan9_arm")
+	f.provider("acme/team/alpha", "1.3.0-beta1", here)
+	f.provider("acme/team/alpha", "1.1.0_build.1", here)
+	f.provider("acme/team/alpha", "latest", here)
+	config := f.config()
+	p.Trust(t, f.authority())
+	p.Configure(t, config)
+	p.Require(t, map[string]string{"example.com/team/alpha": ">= 1.0.0"})
+	p.Init(t)
+
+	cfg, _ := load(t, f, config)
+	dir := filepath.Join(t.TempDir(), "providers")
+	required := map[addrs.Provider]addrs.ProviderConstraint{
+		addrs.MustParseProvider("example.com/team/alpha"): addrs.MustParseProviderConstraint(">= 1.0.0"),
+	}
+	result, err := cfg.Installer(dir).Ensure(t.Context(), required, nil)
+	if err != nil {
+		t.Fatalf("Ensure: %v", err)
+	}
+	if got, want := string(result.Lock.Bytes()), p.Read(t, lockfile.Name); got != want {
+		t.Errorf("lock file\n%s\ntofu writes\n%s", got, want)
+	}
+	compareTrees(t, dir, filepath.Join(p.Dir, ".terraform", "providers"))
+}
+
+// TestTofuGet fetches modules with tofu, and with the same configuration here.
+func TestTofuGet(t *testing.T) {
+	t.Parallel()
+	p := tofu(t)
+	f := newRegistry(t)
+	f.module("acme/vpc", "latest", map[string]string{"main.tf": "# latest\n", "modules/a/main.tf": "# a\n"})
+	f.module("acme/vpc", "1.0.0", map[string]string{"main.tf": "# 1.0.0\n"})
+	pinned := f.module("acme/vpc", "2.0.0", map[string]string{"main.tf": "# 2.0.0\n", "sub/x.tf": ""})
+	config := f.config()
+	p.Trust(t, f.authority())
+	p.Configure(t, config)
+	sources := map[string]string{
+		"latest": "oci://" + f.host + "/acme/vpc",
+		"tag":    "oci://" + f.host + "/acme/vpc?tag=1.0.0",
+		"digest": "oci://" + f.host + "/acme/vpc?digest=" + pinned.Digest.String(),
+		"subdir": "oci://" + f.host + "/acme/vpc//modules/a?tag=latest",
+	}
+	var b strings.Builder
+	for name, source := range sources {
+		fmt.Fprintf(&b, "module %q {\n  source = %q\n}\n", name, source)
+	}
+	p.Write(t, "main.tf", b.String())
+	p.Run(t, "get", "-no-color")
+
+	_, client := load(t, f, config)
+	for name, source := range sources {
+		loc, err := module.ParseLocation(source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := filepath.Join(t.TempDir(), name)
+		if _, err := module.DownloadLocation(t.Context(), nil, loc, dir, module.Options{Fetcher: client}); err != nil {
+			t.Errorf("DownloadLocation(%s): %v", source, err)
+			continue
+		}
+		compareTrees(t, dir, filepath.Join(p.Dir, ".terraform", "modules", name))
+	}
+}
+
+// compareTrees compares the files below two directories, and whether they can be run.
+func compareTrees(t *testing.T, got, want string) {
+	t.Helper()
+	g, w := tree(t, got), tree(t, want)
+	if len(w) == 0 || fmt.Sprint(g) != fmt.Sprint(w) {
+		t.Errorf("files in %s:\n got %v\nwant %v", filepath.Base(got), g, w)
+	}
+}
+
+func tree(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if e != nil && e.Name() == ".tofureg" {
+			return fs.SkipDir
+		}
+		if err != nil || e.IsDir() || strings.HasSuffix(path, ".lock") {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		files[filepath.ToSlash(name)] = fmt.Sprintf("%v %q", info.Mode()&0o111 != 0, data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
