@@ -479,20 +479,19 @@ func TestDamagedTar(t *testing.T) {
 		return patch(data, func(b []byte) { b[at] ^= 0x10 })
 	}
 	tests := map[string][]byte{
-		"no tar inside":        zipped(t, []byte(strings.Repeat("this is text ", 100))),
-		"nothing inside":       zipped(t, nil),
-		"only a header":        good[:10],
-		"cut":                  good[:len(good)/2],
-		"cut at the end":       good[:len(good)-1],
-		"wrong checksum":       flip(good, len(good)-6),
-		"wrong length":         flip(good, len(good)-2),
-		"other data behind":    append(bytes.Clone(good), "trailing"...),
-		"a second member":      append(bytes.Clone(good), good...),
-		"header of the tar":    zipped(t, flip(plain, 3)),
-		"cut within a header":  zipped(t, plain[:100]),
-		"cut within content":   zipped(t, plain[:2000]),
-		"text behind the end":  zipped(t, append(bytes.Clone(plain), strings.Repeat("#", 512)...)),
-		"filter of executable": fixture(t, "filter.xz"),
+		"no tar inside":       zipped(t, []byte(strings.Repeat("this is text ", 100))),
+		"nothing inside":      zipped(t, nil),
+		"only a header":       good[:10],
+		"cut":                 good[:len(good)/2],
+		"cut at the end":      good[:len(good)-1],
+		"wrong checksum":      flip(good, len(good)-6),
+		"wrong length":        flip(good, len(good)-2),
+		"other data behind":   append(bytes.Clone(good), "trailing"...),
+		"a second member":     append(bytes.Clone(good), good...),
+		"header of the tar":   zipped(t, flip(plain, 3)),
+		"cut within a header": zipped(t, plain[:100]),
+		"cut within content":  zipped(t, plain[:2000]),
+		"text behind the end": zipped(t, append(bytes.Clone(plain), strings.Repeat("#", 512)...)),
 	}
 	for _, name := range []string{"crc64.tar.xz", "crc32.tar.xz", "sha256.tar.xz", "blocks.tar.xz", "plain.tar.bz2", "streams.tar.xz"} {
 		data := fixture(t, name)

@@ -4,8 +4,11 @@ import (
 	"bufio"
 	"compress/bzip2"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+
+	"github.com/therootcompany/xz"
 
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/inflate"
@@ -38,7 +41,7 @@ func Sniff(head []byte) Format {
 		return FormatZip
 	case has("\x1f\x8b"):
 		return FormatTarGzip
-	case has(xzMagic):
+	case has("\xfd7zXZ\x00"):
 		return FormatTarXz
 	case has("BZh") && len(head) > 3 && '1' <= head[3] && head[3] <= '9':
 		return FormatTarBzip2
@@ -53,7 +56,7 @@ func (f Format) decompressor(r *bufio.Reader) (io.Reader, error) {
 	case FormatTarGzip:
 		return inflate.NewGzipReader(r), nil
 	case FormatTarXz:
-		return newXZReader(r), nil
+		return xz.NewReader(r, maxDictionary)
 	case FormatTarBzip2:
 		return bzip2.NewReader(r), nil
 	case FormatTar:
@@ -180,11 +183,17 @@ func (i *inflow) drain(buf []byte) error {
 	return io.ErrNoProgress
 }
 
+// maxDictionary is the largest dictionary that the levels 0 to 9 of the xz program use.
+const maxDictionary = 64 << 20
+
 // unreadable is damaged for the errors of decompressors and of archive/tar, which
 // all mean that the bytes make no sense.
 func unreadable(err error) error {
 	if d := damaged(err); d != err || isRefusal(err) {
 		return d
+	}
+	if errors.Is(err, xz.ErrMemlimit) {
+		return tooLarge("an xz dictionary of more than %d bytes", maxDictionary)
 	}
 	return bad("%w", err)
 }
