@@ -4,9 +4,19 @@ import "github.com/tofureg/tofureg/addrs"
 
 // For tests that look at what another system would do, and at pure functions.
 var (
-	Nameable     = nameable
-	URLOf        = urlOf
-	Resolve      = resolve
+	Nameable    = nameable
+	URLOf       = urlOf
+	Resolve     = resolve
+	RenderIndex = func(old []byte) ([]byte, error) {
+		i, err := parseIndex(old)
+		if err != nil {
+			return nil, err
+		}
+		return i.render()
+	}
+	RenderVersion = func(dir string, old []byte) ([]byte, error) {
+		return render(dir, nil, old, func(string) (bool, error) { return true, nil })
+	}
 	ParseArchive = func(p addrs.Provider, name string) (version, platform, problem string) {
 		k, problem := parseArchive(p, name)
 		return k.version.String(), k.platform.String(), problem

@@ -1,6 +1,7 @@
 package mirrordir_test
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"net/url"
@@ -99,6 +100,31 @@ func FuzzResolve(f *testing.F) {
 	f.Fuzz(func(t *testing.T, ref string) {
 		if name := mirrordir.Resolve("h/a/b", ref); name != "" && !fs.ValidPath(name) {
 			t.Errorf("%q leads out of the mirror: %q", ref, name)
+		}
+	})
+}
+
+// FuzzRender makes documents from those that others may have written. What comes out is a document, and
+// to make it again changes nothing.
+func FuzzRender(f *testing.F) {
+	for _, text := range []string{
+		`{}`, `{"versions":{"1.0.0":{},"x":null},"removing":{"2.0.0":{}}}`, `{"versions":[]}`, `{"archives":null}`,
+		`{"archives":{"linux_amd64":{"url":"x.zip","hashes":["h1:","h9:x"]},"x":null}}`, `{"archives":{"a_b":{"url":""}}}`, `[`, ``,
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, old []byte) {
+		for name, render := range map[string]func([]byte) ([]byte, error){
+			"index":   mirrordir.RenderIndex,
+			"version": func(old []byte) ([]byte, error) { return mirrordir.RenderVersion("h/a/b", old) },
+		} {
+			text, err := render(old)
+			if err != nil || text == nil {
+				continue
+			}
+			if again, err := render(text); err != nil || !bytes.Equal(again, text) {
+				t.Errorf("%s of %q is\n%s\nand made again\n%s, %v", name, old, text, again, err)
+			}
 		}
 	})
 }
