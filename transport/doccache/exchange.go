@@ -1,131 +1,96 @@
 package doccache
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
+	"io"
+	"io/fs"
 	"net/http"
-	"os"
 	"time"
 
 	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/internal/httpx"
 )
 
+// maxWait is how long a request waits for another one for the same document.
+const maxWait = 5 * time.Second
+
 // exchange is one request for a document and its answer.
 type exchange struct {
-	t      *Transport
-	store  *store
-	req    *http.Request
-	key    key
-	asks   directives // of the request
-	began  time.Time
-	unlock func() // nil: no lock is held
+	t     *Transport
+	store *store
+	req   *http.Request
+	name  string // of the entry
+	began time.Time
 }
 
 func (x *exchange) run() (*http.Response, error) {
 	e := x.load()
-	if resp := x.fromCache(e, time.Now()); resp != nil {
-		return resp, nil
+	switch {
+	case e != nil && x.t.usable(e, time.Now()):
+		return x.hit(e), nil
+	case e != nil && x.t.Offline:
+		return x.stale(e), nil
+	case x.t.Offline:
+		return nil, errNotCached
 	}
-	if x.t.Offline {
-		return nil, offline(x.req)
+	defer x.lock()()
+	// Another request may have fetched the document meanwhile.
+	e = x.load()
+	if e != nil && (x.t.usable(e, time.Now()) || x.isNew(e)) {
+		return x.hit(e), nil
 	}
-	if x.lock() {
-		// Whoever had the lock may have brought what is wanted.
-		e = x.load()
-		if resp := x.afterWait(e, time.Now()); resp != nil {
-			x.release()
-			return resp, nil
-		}
-	}
-	return x.forward(e)
+	return x.ask(e)
 }
 
-// load returns what is kept for the request, nil if there is nothing.
+// isNew reports whether e came after the request began, so that asking now would bring nothing
+// newer.
+func (x *exchange) isNew(e *entry) bool {
+	return e.Received.After(x.began) && !e.Received.After(time.Now()) && !e.control().noCache
+}
+
+// load returns the entry for the request, or nil.
 func (x *exchange) load() *entry {
-	e, err := x.store.read(x.key)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		return nil
-	case err != nil:
+	e, err := x.store.read(x.name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		x.t.trouble(x.req.Context(), "read", err)
-		return nil
-	case e.vary != x.store.varied(x.req, e.header):
-		return nil
 	}
 	return e
 }
 
-// fromCache answers without asking, where that is allowed.
-func (x *exchange) fromCache(e *entry, now time.Time) *http.Response {
-	switch {
-	case e == nil:
-		return nil
-	case x.usable(e, now):
-		x.t.counts.hits.Add(1)
-		x.t.told(x.req, "hit")
-		return e.response(x.req, now, "hit")
-	case x.t.Offline:
-		return x.stale(e, now)
-	}
-	return nil
+func (x *exchange) hit(e *entry) *http.Response {
+	x.t.tell(x.req, &x.t.stats.Hits, "hit")
+	return e.response(x.req, "hit")
 }
 
-// afterWait is fromCache after another request for the same has ended. What that one
-// brought after this one began is as new as what this one would bring.
-func (x *exchange) afterWait(e *entry, now time.Time) *http.Response {
-	if resp := x.fromCache(e, now); resp != nil {
-		return resp
-	}
-	if e == nil || !e.received.After(x.began) || e.received.After(now) || e.control.noCache || x.wantsNewer(e, now) {
-		return nil
-	}
-	x.t.counts.hits.Add(1)
-	x.t.told(x.req, "hit, just fetched")
-	return e.response(x.req, now, "hit")
+func (x *exchange) stale(e *entry) *http.Response {
+	x.t.tell(x.req, &x.t.stats.Stale, "stale")
+	return e.response(x.req, "hit; detail=stale")
 }
 
-// stale answers with what should have been asked about.
-func (x *exchange) stale(e *entry, now time.Time) *http.Response {
-	x.t.counts.hits.Add(1)
-	x.t.counts.stale.Add(1)
-	x.t.told(x.req, "stale")
-	return e.response(x.req, now, "hit; detail=stale")
-}
-
-// lock waits for others that ask for the same, but not for ever: they may be stuck. It
-// reports whether it has the lock.
-func (x *exchange) lock() bool {
+// lock waits for other requests for the same document, for a while: the lock only saves
+// requests.
+func (x *exchange) lock() (unlock func()) {
 	ctx, cancel := context.WithTimeout(x.req.Context(), cmp.Or(x.t.wait, maxWait))
 	defer cancel()
 	defer httpx.Waiting(x.req.Context())()
-	l, err := fsx.AcquireLock(ctx, x.store.path(x.key.lockName()))
+	l, err := fsx.AcquireLockIn(ctx, x.store.Root, x.name+lockSuffix)
 	if err != nil {
-		return false // it is only there to save requests
+		return func() {}
 	}
-	x.unlock = func() { _ = l.Remove() }
-	return true
+	return func() { _ = l.Remove() }
 }
 
-// release gives up the lock, if there is one.
-func (x *exchange) release() {
-	if x.unlock != nil {
-		x.unlock()
-		x.unlock = nil
-	}
-}
-
-// forward asks the server, about e if that is not nil.
-func (x *exchange) forward(e *entry) (*http.Response, error) {
-	out, conditional := x.conditional(e)
+// ask asks the server for the document, or whether e is still right if e is not nil.
+func (x *exchange) ask(e *entry) (*http.Response, error) {
+	out := conditional(x.req, e)
 	requested := time.Now()
 	resp, err := x.t.base().RoundTrip(out)
-	now := time.Now()
 	if err != nil || resp == nil {
-		x.release()
-		if x.mayBeStale(e, now) && !left(x.req.Context()) {
-			return x.stale(e, now), nil
+		if x.t.mayBeStale(e, time.Now()) && !left(x.req.Context()) {
+			return x.stale(e), nil
 		}
 		return nil, err
 	}
@@ -134,106 +99,115 @@ func (x *exchange) forward(e *entry) (*http.Response, error) {
 		resp.Body = http.NoBody // as http.Client does
 	}
 	switch {
-	case conditional && resp.StatusCode == http.StatusNotModified:
-		drop(resp)
-		if !e.sameAs(resp.Header) {
-			// The server speaks of another version than the one that is here.
-			x.store.remove(x.key)
-			return x.forward(nil)
+	case isOutage(resp.StatusCode):
+		if x.t.mayBeStale(e, time.Now()) {
+			drop(resp)
+			return x.stale(e), nil
 		}
-		return x.revalidated(e, resp.Header, requested, now), nil
-	case isOutage(resp.StatusCode) && x.mayBeStale(e, now):
+		return resp, nil
+	case out != x.req && resp.StatusCode == http.StatusNotModified:
 		drop(resp)
-		x.release()
-		return x.stale(e, now), nil
+		e.update(resp.Header, requested)
+		x.replace(e)
+		x.t.tell(x.req, &x.t.stats.Revalidated, "not changed")
+		return e.response(x.req, "fwd=stale; fwd-status=304"), nil
 	}
-	x.t.counts.misses.Add(1)
-	x.t.told(x.req, "fetched")
-	return x.take(resp, requested, now), nil
+	x.t.tell(x.req, &x.t.stats.Misses, "fetched")
+	x.take(resp, requested)
+	return resp, nil
 }
 
-// conditional returns the request to be sent: that of the caller, or one that asks
+// conditional returns req if e is nil or has no validator, and otherwise a request that asks
 // whether e is still right.
-func (x *exchange) conditional(e *entry) (out *http.Request, conditional bool) {
-	if e == nil {
-		return x.req, false
+func conditional(req *http.Request, e *entry) *http.Request {
+	if e == nil || e.Header.Get("Etag") == "" && e.Header.Get("Last-Modified") == "" {
+		return req
 	}
-	etag, modified := e.header.Get("Etag"), e.header.Get("Last-Modified")
-	if etag == "" && modified == "" {
-		return x.req, false
-	}
-	out = x.req.Clone(x.req.Context())
+	out := req.Clone(req.Context())
 	if out.Header == nil {
 		out.Header = http.Header{}
 	}
-	if etag != "" {
-		out.Header.Set("If-None-Match", etag)
-	}
-	if modified != "" {
-		out.Header.Set("If-Modified-Since", modified)
-	}
-	return out, true
-}
-
-// revalidated answers with e, about which the server has said that it is still right.
-func (x *exchange) revalidated(e *entry, h http.Header, requested, now time.Time) *http.Response {
-	defer x.release()
-	e.update(h, requested, now)
-	if e.control.noStore {
-		x.store.remove(x.key)
+	if tag := e.Header.Get("Etag"); tag != "" {
+		out.Header.Set("If-None-Match", tag)
 	} else {
-		x.write(e)
+		out.Header.Set("If-Modified-Since", e.Header.Get("Last-Modified"))
 	}
-	x.t.counts.revalidated.Add(1)
-	x.t.told(x.req, "not changed")
-	return e.response(x.req, now, "fwd=stale; fwd-status=304")
+	return out
 }
 
-// take returns an answer of the server, which is kept once it has been read, if it may be.
-func (x *exchange) take(resp *http.Response, requested, now time.Time) *http.Response {
-	e := newEntry(resp, requested, now)
-	if e == nil || resp.ContentLength >= x.t.maxBytes() {
-		if supersedes(resp.StatusCode) {
-			x.store.remove(x.key)
-		}
-		x.release()
-		return resp
+// take replaces the entry by resp. If resp may not be cached, the entry is removed. A body
+// that breaks off changes nothing.
+func (x *exchange) take(resp *http.Response, requested time.Time) {
+	e := newEntry(resp, requested)
+	if e == nil || resp.StatusCode != http.StatusOK {
+		x.replace(e)
+		return
 	}
-	e.vary = x.store.varied(x.req, e.header)
-	if !hasBody(resp.StatusCode) {
-		x.write(e)
-		x.release()
-		return resp
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxDocument+1))
+	if err == nil && len(body) > maxDocument {
+		resp.Body = &replay{io.MultiReader(bytes.NewReader(body), resp.Body), resp.Body}
+		x.replace(nil)
+		return
 	}
-	resp.Body = newRecorder(resp, func(body []byte, how ending) {
-		defer x.release()
-		switch {
-		case how == broken, how == whole && !e.setBody(body):
-			// This is no answer, and what is kept may still be the right one.
-		case how == tooLarge, holdsPass(body):
-			x.store.remove(x.key) // superseded, as above
-		default:
-			x.write(e)
-		}
-	})
-	return resp
+	resp.Body = &replay{io.MultiReader(bytes.NewReader(body), failed{cmp.Or(err, io.EOF)}), resp.Body}
+	if err != nil || resp.ContentLength >= 0 && resp.ContentLength != int64(len(body)) {
+		return
+	}
+	if e.body = body; !e.isDocument() {
+		e = nil
+	}
+	x.replace(e)
 }
 
-// write keeps e. If it is too large for that, what was there before is not kept either.
-func (x *exchange) write(e *entry) {
-	size, err := x.store.write(x.key, e, x.t.maxBytes())
-	switch {
-	case errors.Is(err, errNoRoom):
-		x.store.remove(x.key)
-	case err != nil:
-		if errors.Is(err, os.ErrNotExist) {
-			// The directory is gone. The next request makes it anew.
-			x.t.store.CompareAndSwap(x.store, nil)
-		}
+// replay is a body of which a part has been read.
+type replay struct {
+	io.Reader
+	io.Closer
+}
+
+// failed is the end of a body.
+type failed struct{ err error }
+
+func (f failed) Read([]byte) (int, error) { return 0, f.err }
+
+// replace writes e. If e is nil or may not be stored, the entry is removed.
+func (x *exchange) replace(e *entry) {
+	if e == nil || e.control().noStore {
+		_ = x.store.Remove(x.name + entrySuffix)
+		return
+	}
+	size, err := x.store.write(x.name, e, x.t.maxBytes())
+	if errors.Is(err, errTooLarge) {
+		return
+	}
+	if err != nil {
 		x.t.trouble(x.req.Context(), "write", err)
-		x.t.evict(x.req.Context(), x.store, 0) // what dead processes have left may be in the way
-	default:
-		x.t.counts.stored.Add(1)
-		x.t.evict(x.req.Context(), x.store, size)
 	}
+	if err := x.t.evict(x.store, size, err != nil); err != nil {
+		x.t.trouble(x.req.Context(), "make room in", err)
+	}
+}
+
+// drop reads the rest of a short body, so that its connection can be used again, and closes it.
+func drop(resp *http.Response) {
+	_, _ = io.CopyN(io.Discard, resp.Body, 4<<10)
+	_ = resp.Body.Close()
+}
+
+// isOutage reports whether a status says that the server could not answer.
+func isOutage(status int) bool {
+	return status >= 500 || status == http.StatusTooManyRequests || status == http.StatusRequestTimeout
+}
+
+// left reports whether the caller has cancelled ctx. A deadline that has passed means that
+// the server was too slow.
+func left(ctx context.Context) bool {
+	if ctx.Err() == nil {
+		return false
+	}
+	timeout, ok := errors.AsType[interface {
+		error
+		Timeout() bool
+	}](context.Cause(ctx))
+	return !ok || !timeout.Timeout()
 }

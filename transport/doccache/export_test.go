@@ -8,17 +8,16 @@ import (
 // Limits of the package.
 const (
 	MaxDocument = maxDocument
-	MaxHeader   = maxHeader
-	MaxVary     = maxVary
+	MaxHead     = maxHead
 	MaxFresh    = maxFresh
-	Overhead    = fixed
 	LeastSize   = leastSize
+	Version     = version
 )
 
 // SetWait sets how long t waits for other requests for the same document.
 func (t *Transport) SetWait(d time.Duration) { t.wait = d }
 
-// Decode reads a file whose sum is right, and writes it again.
+// Decode reads a file and writes it again.
 func Decode(file []byte) (again []byte, err error) {
 	e, err := decode(file)
 	if err != nil {
@@ -27,9 +26,9 @@ func Decode(file []byte) (again []byte, err error) {
 	return e.encode()
 }
 
-// Encode writes the file of an answer, without its sum.
-func Encode(status int, header http.Header, vary string, requested, received time.Time, body []byte) ([]byte, error) {
-	e := &entry{status: status, header: header, vary: vary, requested: requested, received: received, body: body}
+// Encode writes the file of an answer.
+func Encode(status int, header http.Header, requested, received time.Time, body []byte) ([]byte, error) {
+	e := &entry{Status: status, Header: header, Requested: requested, Received: received, body: body}
 	return e.encode()
 }
 

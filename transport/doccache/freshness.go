@@ -1,116 +1,115 @@
 package doccache
 
 import (
-	"context"
-	"errors"
+	"math"
 	"net/http"
+	"strconv"
+	"strings"
 	"time"
 )
 
-// maxFresh is how long an answer is used unasked at most, and then instead of an error,
-// whatever the server states: one that was taken over for an hour must not rule the answers
-// of a year.
+// maxFresh bounds how long the server can have an answer used without asking, or instead of
+// an error. A server that was taken over for an hour must not decide for a year.
 const maxFresh = 24 * time.Hour
 
-// lifetime is how long the server lets its answer be used unasked (section 4.2.1). There
-// is no guessing: without a statement it is zero.
-func (e *entry) lifetime() time.Duration {
-	var d time.Duration
-	if e.control.maxAge != absent {
-		d = e.control.maxAge
-	} else if v := e.header.Get("Expires"); v != "" {
-		if at, err := http.ParseTime(v); err == nil {
-			d = at.Sub(e.date())
+// forever is the age of an answer if the clock cannot tell.
+const forever = time.Duration(math.MaxInt64)
+
+// directives are the members of a Cache-Control header (section 5.2 and RFC 5861) that
+// concern a private cache.
+type directives struct {
+	noStore, noCache, mustRevalidate bool
+
+	maxAge, staleIfError time.Duration // negative: absent
+}
+
+// parseDirectives splits at every comma: a quoted text that contains one can only add
+// directives. Of two times for one directive the last is used.
+func parseDirectives(h http.Header) directives {
+	d := directives{maxAge: -1, staleIfError: -1}
+	for field := range strings.SplitSeq(strings.Join(h["Cache-Control"], ","), ",") {
+		name, value, _ := strings.Cut(field, "=")
+		switch strings.ToLower(strings.TrimSpace(name)) {
+		case "no-store":
+			d.noStore = true
+		case "no-cache": // also for single fields, which is more than the server asks for
+			d.noCache = true
+		case "must-revalidate":
+			d.mustRevalidate = true
+		case "max-age":
+			d.maxAge = seconds(value)
+		case "stale-if-error":
+			d.staleIfError = seconds(value)
 		}
+	}
+	return d
+}
+
+// seconds reads a number of seconds. An invalid number counts as zero, a large one as
+// 2^31 - 1 (section 1.2.2).
+func seconds(s string) time.Duration {
+	n, _ := strconv.ParseUint(strings.Trim(s, "\" \t"), 10, 31)
+	return time.Duration(n) * time.Second
+}
+
+func (e *entry) control() directives { return parseDirectives(e.Header) }
+
+// lifetime is how long the server lets its answer be used without asking (section 4.2.1).
+func (e *entry) lifetime() time.Duration {
+	d := e.control().maxAge
+	if at, err := http.ParseTime(e.Header.Get("Expires")); d < 0 && err == nil {
+		d = at.Sub(e.date())
 	}
 	return min(max(d, 0), maxFresh)
 }
 
-// date is when the answer was made.
+// date is when the server made the answer.
 func (e *entry) date() time.Time {
-	if at, err := http.ParseTime(e.header.Get("Date")); err == nil {
+	if at, err := http.ParseTime(e.Header.Get("Date")); err == nil {
 		return at
 	}
-	return e.received
+	return e.Received
 }
 
-// age is how old the answer is (section 4.2.3). If the clock has been put back, nobody
-// knows.
+// age is how old the answer is (section 4.2.3), and forever if the clock has been put back.
 func (e *entry) age(now time.Time) time.Duration {
-	if now.Before(e.received) {
+	apparent := max(0, e.Received.Sub(e.date()))
+	corrected := seconds(e.Header.Get("Age")) + max(0, e.Received.Sub(e.Requested))
+	age := max(apparent, corrected) + now.Sub(e.Received)
+	if now.Before(e.Received) || age < 0 { // an overflow
 		return forever
-	}
-	apparent := max(0, e.received.Sub(e.date()))
-	corrected := seconds(e.header.Get("Age")) + max(0, e.received.Sub(e.requested))
-	age := max(apparent, corrected) + now.Sub(e.received)
-	if age < 0 {
-		return forever // an overflow
 	}
 	return age
 }
 
 // usable reports whether e may be used without asking (section 4).
-func (x *exchange) usable(e *entry, now time.Time) bool {
-	if x.t.Refresh && !x.t.Offline || e.control.noCache || x.wantsNewer(e, now) {
+func (t *Transport) usable(e *entry, now time.Time) bool {
+	age := e.age(now)
+	if t.Refresh && !t.Offline || e.control().noCache || age == forever {
 		return false
 	}
-	kept := now.Sub(e.received)
-	return e.age(now) < e.lifetime() || kept >= 0 && kept < x.freshFor(e)
+	return age < e.lifetime() || now.Sub(e.Received) < t.freshFor(e)
 }
 
-// wantsNewer reports whether the request asks for something newer than e (section 5.2.1).
-func (x *exchange) wantsNewer(e *entry, now time.Time) bool {
-	return x.asks.noCache || x.asks.maxAge != absent && e.age(now) > x.asks.maxAge
-}
-
-// freshFor is FreshFor for e. A redirect for the time being may lead to a page about
-// maintenance, which ends in a minute.
-func (x *exchange) freshFor(e *entry) time.Duration {
-	switch e.status {
+// freshFor is FreshFor for e. A temporary redirect may lead to a page about maintenance.
+func (t *Transport) freshFor(e *entry) time.Duration {
+	switch e.Status {
 	case http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect:
 		return 0
 	}
-	return x.t.FreshFor
+	return t.FreshFor
 }
 
-// mayBeStale reports whether e may be used although it should have been asked about and
-// could not be (section 4.2.4 and RFC 5861).
-func (x *exchange) mayBeStale(e *entry, now time.Time) bool {
-	if e == nil || e.control.mustRevalidate || e.control.noCache || x.asks.noCache {
+// mayBeStale reports whether e may be used if the server does not answer (section 4.2.4 and
+// RFC 5861). The time counts from the end of FreshFor.
+func (t *Transport) mayBeStale(e *entry, now time.Time) bool {
+	if e == nil {
 		return false
 	}
-	window := max(x.t.StaleIfError, min(e.control.staleIfError, maxFresh))
-	age := e.age(now)
-	// What FreshFor made fresh counts from its end.
-	life := max(e.lifetime(), min(x.freshFor(e), forever-window))
-	return window > 0 && age != forever && age-life < window
-}
-
-// isOutage reports whether a status says that the server could not answer.
-func isOutage(status int) bool {
-	switch status {
-	case http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway,
-		http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return true
-	}
-	return false
-}
-
-// left reports whether the caller has gone, as opposed to a server that was too slow for
-// a deadline.
-func left(ctx context.Context) bool {
-	if ctx.Err() == nil {
+	control, age := e.control(), e.age(now)
+	if control.mustRevalidate || control.noCache || age == forever {
 		return false
 	}
-	timeout, ok := errors.AsType[interface {
-		error
-		Timeout() bool
-	}](context.Cause(ctx))
-	return !ok || !timeout.Timeout()
-}
-
-// supersedes reports whether an answer that cannot be kept says that what is kept is not
-// the answer any more.
-func supersedes(status int) bool {
-	return status < 500 && status != http.StatusTooManyRequests && status != http.StatusRequestTimeout
+	window := max(t.StaleIfError, min(control.staleIfError, maxFresh))
+	return age-max(e.lifetime(), t.freshFor(e)) < window
 }

@@ -2,8 +2,9 @@ package doccache_test
 
 import (
 	"bytes"
-	"encoding/binary"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"strings"
@@ -13,82 +14,82 @@ import (
 	"github.com/tofureg/tofureg/transport/doccache"
 )
 
-// frame makes a file of a head and a body.
-func frame(head, body string) []byte {
-	file := append([]byte("tofudoc1"), make([]byte, doccache.Overhead-12)...)
-	file = binary.BigEndian.AppendUint32(file, uint32(len(head)))
-	return append(append(file, head...), body...)
+// frame makes a file whose sum is right.
+func frame(rest string) []byte { return fmt.Appendf(nil, "%x\n%s", sha256.Sum256([]byte(rest)), rest) }
+
+// badFiles have no head that could be used.
+var badFiles = []string{
+	``, `null`, `[]`, `{}`, `{"status":200}`, `{"status":1e99,"header":{}}`, `{"status":200,"header":[]}`, strings.Repeat("[", 10_000),
 }
 
-// badHeads do not fit a body of one byte, or anything at all.
-var badHeads = []string{
-	``, `{}`, `null`, `[]`, `{"status":200}`, `{"status":99,"size":1}`, `{"status":500,"size":1}`, `{"status":1e99,"size":1}`,
-	`{"status":200,"size":2}`, `{"status":200,"size":-1}`, `{"status":200,"size":1,"header":{"Set-Cookie":["a"]}}`,
-	`{"status":200,"size":1,"header":{"etag":["a"]}}`, strings.Repeat("[", 10_000),
-}
-
-// TestDecodeRefuses: neither what others have written, nor headers that we never keep.
 func TestDecodeRefuses(t *testing.T) {
 	t.Parallel()
-	const good = `{"status":200,"size":1,"header":{"Etag":["a"]}}`
-	if _, err := doccache.Decode(frame(good, "x")); err != nil {
-		t.Errorf("%s: %v", good, err)
+	const good = `{"status":200,"header":{"Etag":["a"]}}`
+	if _, err := doccache.Decode(frame(good)); err != nil {
+		t.Errorf("Decode(%s): %v", good, err)
 	}
-	for _, head := range badHeads {
-		if _, err := doccache.Decode(frame(head, "x")); err == nil {
-			t.Errorf("%.80s was read", head)
+	for _, rest := range badFiles {
+		if _, err := doccache.Decode(frame(rest + "\nx")); err == nil {
+			t.Errorf("Decode(%.80s) is no error", rest)
 		}
 	}
 }
 
-// FuzzDecode reads files whose sum is right, as if somebody had the key: they are refused,
-// or mean the same when they are written again.
+// FuzzDecode reads files, also with the right sum before them: they are refused, or mean the
+// same when they are written again.
 func FuzzDecode(f *testing.F) {
 	at := time.Unix(1_000_000_000, 5)
 	for _, body := range []string{"", `{}`, strings.Repeat("x", 1000)} {
-		file, err := doccache.Encode(http.StatusOK, headers("Etag", `"a"`, "Cache-Control", "max-age=60"), "abc", at, at.Add(1), []byte(body))
+		file, err := doccache.Encode(http.StatusOK, headers("Etag", `"a"`, "Cache-Control", "max-age=60"), at, at.Add(1), []byte(body))
 		if err != nil {
 			f.Fatal(err)
 		}
 		f.Add(file)
 		f.Add(file[:len(file)/2])
 	}
-	for _, head := range badHeads {
-		f.Add(frame(head, "x"))
+	for _, rest := range badFiles {
+		f.Add([]byte(rest + "\nx"))
 	}
-	f.Fuzz(func(t *testing.T, file []byte) {
-		again, err := doccache.Decode(file)
-		if err != nil {
-			return
-		}
-		twice, err := doccache.Decode(again)
-		if err != nil || !bytes.Equal(again, twice) {
-			t.Errorf("%q is written as %q, and then as %q, %v", file, again, twice, err)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for _, file := range [][]byte{data, frame(string(data))} {
+			again, err := doccache.Decode(file)
+			if err != nil {
+				continue
+			}
+			twice, err := doccache.Decode(again)
+			if err != nil || !bytes.Equal(again, twice) {
+				t.Errorf("%q is written as %q, and then as %q, %v", file, again, twice, err)
+			}
 		}
 	})
 }
 
-// TestDecodeLimits: the head of a file may be as long as one that is written can be, and no
-// longer.
-func TestDecodeLimits(t *testing.T) {
+// TestEncodeLimits: the largest document and the largest head can be written and read, a byte
+// more cannot be written.
+func TestEncodeLimits(t *testing.T) {
 	t.Parallel()
-	at := time.Unix(1_000_000_000, 0)
-	largest := make([]byte, doccache.MaxDocument)
-	file, err := doccache.Encode(http.StatusOK, headers("Etag", strings.Repeat(`"`, doccache.MaxHeader)), "", at, at, largest)
+	at := time.Unix(1_000_000_000, 0).UTC()
+	encode := func(tag, size int) ([]byte, error) {
+		return doccache.Encode(http.StatusOK, headers("Etag", strings.Repeat("x", tag)), at, at, make([]byte, size))
+	}
+	short, err := encode(1, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := doccache.Decode(file); err != nil {
-		t.Errorf("the largest: %v", err)
-	}
-	if _, err := doccache.Decode(append(file, 0)); err == nil {
-		t.Error("a file with a byte more was read")
-	}
-	if _, err := doccache.Encode(http.StatusOK, headers(), "", at, at, append(largest, 0)); err == nil {
-		t.Error("a document with a byte more was written")
-	}
-	if _, err := doccache.Encode(http.StatusOK, headers("Etag", strings.Repeat(`"`, 2*doccache.MaxHeader)), "", at, at, nil); err == nil {
-		t.Error("a head that cannot be read was written")
+	most := doccache.MaxHead - (len(short) - 2*sha256.Size - 1) + 1
+	for _, test := range []struct {
+		tag, size int
+		fits      bool
+	}{{most, doccache.MaxDocument, true}, {most + 1, 1, false}, {1, doccache.MaxDocument + 1, false}} {
+		file, err := encode(test.tag, test.size)
+		if (err == nil) != test.fits {
+			t.Errorf("Encode of a tag of %d and a body of %d bytes: %v, want success %v", test.tag, test.size, err, test.fits)
+		}
+		if err == nil {
+			if _, err := doccache.Decode(file); err != nil {
+				t.Errorf("Decode of a tag of %d and a body of %d bytes: %v", test.tag, test.size, err)
+			}
+		}
 	}
 }
 

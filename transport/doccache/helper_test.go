@@ -141,22 +141,22 @@ func want(t testing.TB, tr *doccache.Transport, url, body string, requests int, 
 // entries returns the files of documents in a directory.
 func entries(t testing.TB, dir string) []string {
 	t.Helper()
-	list, err := filepath.Glob(filepath.Join(dir, "*.doc"))
+	list, err := filepath.Glob(filepath.Join(dir, doccache.Version, "*.doc"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return list
 }
 
-// clean fails if there is anything in dir besides documents and the key.
+// clean fails if there is anything besides documents.
 func clean(t testing.TB, dir string) {
 	t.Helper()
-	names, err := os.ReadDir(dir)
+	names, err := os.ReadDir(filepath.Join(dir, doccache.Version))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, n := range names {
-		if n.Name() != "key" && !strings.HasSuffix(n.Name(), ".doc") {
+		if !strings.HasSuffix(n.Name(), ".doc") {
 			t.Errorf("%s is left behind", n.Name())
 		}
 		if info, err := n.Info(); err != nil || info.Mode().Perm() != 0o600 && os.PathSeparator == '/' {
@@ -168,12 +168,12 @@ func clean(t testing.TB, dir string) {
 // holds reports whether any file in dir, or any name, has the text.
 func holds(t testing.TB, dir, text string) bool {
 	t.Helper()
-	names, err := os.ReadDir(dir)
+	names, err := os.ReadDir(filepath.Join(dir, doccache.Version))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, n := range names {
-		data, err := os.ReadFile(filepath.Join(dir, n.Name()))
+		data, err := os.ReadFile(filepath.Join(dir, doccache.Version, n.Name()))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -35,12 +35,8 @@ func TestOffline(t *testing.T) {
 				req := request(t, url)
 				req.Method = method
 				resp, err := tr.RoundTrip(req)
-				e, ok := errors.AsType[*doccache.OfflineError](err)
-				if !ok || !errors.Is(err, doccache.ErrOffline) || resp != nil {
-					t.Fatalf("%s %s: %v, %v; want an OfflineError", method, url, resp, err)
-				}
-				if e.Method != method || strings.Contains(e.URL, "s3cr3t") || !strings.Contains(e.URL, "example.com/") || err.Error() != "offline, and the answer is not in the cache" {
-					t.Errorf("%v", err)
+				if !errors.Is(err, doccache.ErrOffline) || resp != nil || err.Error() != "offline, and the answer is not in the cache" {
+					t.Fatalf("%s %s: %v, %v; want ErrOffline", method, url, resp, err)
 				}
 			}
 			if o.count() != 1 {

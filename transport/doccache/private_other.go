@@ -4,5 +4,5 @@ package doccache
 
 import "io/fs"
 
-// private leaves it to the directory, which is in the user's profile as a rule.
+// private relies on the directory, which usually lies in the profile of the user.
 func private(string, fs.FileInfo) error { return nil }

@@ -1,6 +1,8 @@
 package doccache
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"net/http"
 	"net/url"
 	"path"
@@ -8,8 +10,8 @@ import (
 	"strings"
 )
 
-// asksForDocument reports whether a request may be one for a document. The others are
-// passed on untouched.
+// asksForDocument reports whether a request may be one for a document. Other requests are
+// passed on.
 func asksForDocument(req *http.Request) bool {
 	switch {
 	case req.Method != http.MethodGet && req.Method != "",
@@ -25,31 +27,26 @@ func asksForDocument(req *http.Request) bool {
 		}
 	}
 	// The clients of this module ask so for packages, which must come as they are.
-	if strings.EqualFold(strings.TrimSpace(req.Header.Get("Accept-Encoding")), "identity") {
-		return false
-	}
-	return !parseDirectives(req.Header).noStore
+	return !strings.EqualFold(strings.TrimSpace(req.Header.Get("Accept-Encoding")), "identity")
 }
 
-// ownConditions are headers of a request whose answer is only for the one who asks.
+// ownConditions are headers of a request that only the server can answer.
 var ownConditions = []string{
-	"Range", "If-Range", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since", "Upgrade",
+	"Cache-Control", "Pragma", "Upgrade",
+	"Range", "If-Range", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since",
 }
 
-// archiveSuffixes end the paths of packages, for which there are better places.
+// archiveSuffixes end the paths of packages.
 var archiveSuffixes = []string{".zip", ".tar", ".gz", ".tgz", ".xz", ".txz", ".bz2", ".tbz2", ".zst", ".exe"}
 
-// harmlessParameters page through lists, or choose a part of a repository. Any other may
-// be what authorises the request, and is different the next time.
+// harmlessParameters choose a page of a list or a part of a repository. Any other parameter
+// may authorise the request and differ the next time.
 var harmlessParameters = []string{
 	"limit", "offset", "page", "per_page", "page_size", "cursor", "after",
 	"terraform-get", "archive", "checksum", "depth", "filename", "ref",
 }
 
 func harmlessQuery(query string) bool {
-	if query == "" {
-		return true
-	}
 	values, err := url.ParseQuery(query)
 	if err != nil {
 		return false
@@ -62,52 +59,36 @@ func harmlessQuery(query string) bool {
 	return true
 }
 
-// changes reports whether a method may change what is at a URL.
-func changes(method string) bool {
-	switch method {
-	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
-		return false
+// changingHeaders differ from request to request and have no influence on the document. Any
+// other header may be a credential, or choose a form of the document.
+var changingHeaders = []string{
+	"Connection", "Referer", "Traceparent", "Tracestate", "Baggage", "X-Request-Id", "X-Correlation-Id",
+}
+
+// entryName returns the name of the entry for a request: a hash of URL, host and headers, so
+// that requests with different credentials never share an answer.
+func entryName(req *http.Request) string {
+	h := sha256.New()
+	host := req.Host
+	if host == "" {
+		host = req.URL.Host
 	}
-	return true
-}
-
-// commonHeaders are the headers of a request that have no influence on which document
-// comes, unless the server says so in Vary. Every other one may be a credential.
-var commonHeaders = []string{
-	"User-Agent", "Cache-Control", "Pragma", "Connection", "Referer",
-	"Traceparent", "Tracestate", "Baggage", "X-Request-Id", "X-Correlation-Id",
-}
-
-// identity writes down who asks and in what form the answer is wanted: credentials, and
-// all that might be one.
-func identity(req *http.Request) []string {
-	list := []string{req.URL.User.String()}
+	// Quoted, and headers as lists, no two requests are written alike.
+	fmt.Fprintf(h, "%q %q %q %q\n", plainHost(req.URL.Host), plainHost(host), req.URL.RequestURI(), req.URL.User.String())
 	names := make([]string, 0, len(req.Header))
 	for name := range req.Header {
-		if !slices.Contains(commonHeaders, http.CanonicalHeaderKey(name)) {
-			names = append(names, name)
-		}
+		names = append(names, name)
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		for _, value := range req.Header[name] {
-			list = append(list, name, value) // in pairs, so that no value passes for a name
+		if !slices.Contains(changingHeaders, http.CanonicalHeaderKey(name)) && len(req.Header[name]) > 0 {
+			fmt.Fprintf(h, "%q %q\n", name, req.Header[name])
 		}
 	}
-	return list
+	return fmt.Sprintf("%x", h.Sum(nil))
 }
 
-// target writes down what is asked for, as it is sent.
-func target(req *http.Request) []string {
-	u := req.URL
-	named := req.Host
-	if named == "" {
-		named = u.Host
-	}
-	return []string{plainHost(u.Host), plainHost(named), u.RequestURI()}
-}
-
-// plainHost returns the host of an https URL in the form that all its spellings have.
+// plainHost returns the host of an https URL in its canonical form.
 func plainHost(host string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(host), ":443"), ":")
 }

