@@ -7,7 +7,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
-	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"time"
@@ -32,20 +32,12 @@ var ours = regexp.MustCompile(`^[0-9a-f]{64}\.(doc|lock)$`)
 
 // openStore opens or makes the directory.
 func openStore(dir string) (*store, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
-	}
-	parent, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer parent.Close()
-	root, err := parent.OpenRoot(version)
+	root, err := enter(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err := parent.Mkdir(version, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := os.MkdirAll(filepath.Join(dir, version), 0o700); err != nil {
 			return nil, err
 		}
-		root, err = parent.OpenRoot(version)
+		root, err = enter(dir)
 	}
 	if err != nil {
 		return nil, err
@@ -60,6 +52,16 @@ func openStore(dir string) (*store, error) {
 		return nil, err
 	}
 	return &store{root}, nil
+}
+
+// enter opens the private directory. A link in its place does not lead out of dir.
+func enter(dir string) (*os.Root, error) {
+	parent, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer parent.Close()
+	return parent.OpenRoot(version)
 }
 
 // read returns an entry. The file is removed if it is damaged.
@@ -160,7 +162,7 @@ func (s *store) shrink(limit int64) error {
 		info, err := n.Info()
 		switch {
 		case err != nil || !ours.MatchString(n.Name()): // removed, or not ours
-		case path.Ext(n.Name()) == entrySuffix:
+		case filepath.Ext(n.Name()) == entrySuffix:
 			files = append(files, info)
 			bytes += counts(info.Size())
 		case time.Since(info.ModTime()) > time.Hour: // no lock is held for so long
