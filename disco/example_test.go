@@ -8,9 +8,12 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/transport"
 )
 
@@ -65,33 +68,34 @@ func ExampleServices_OAuthClient() {
 	// cli https://registry.example.com/oauth/authorize https://registry.example.com/oauth/token 10000 10010
 }
 
+// A private registry at a fixed URL: what the host would say is stated, and nobody asks it.
 func ExampleNewServices() {
+	const base = "https://artifacts.example.net/api/registry/modules/"
+	registry := regtest.New("registry.example.com") // instead of a real one
+	registry.Services = map[string]any{"modules.v1": base}
+	registry.AddModule(regtest.Module{Address: "acme/network/aws", Version: "1.4.0"})
+	registry.Require("xxxxxx", 0)
+
 	host := svchost.MustParse("registry.example.com")
-	services := disco.NewServices(host, map[disco.Service]any{
-		disco.ProvidersV1: "https://staging.example.com/providers/",
-		disco.ModulesV1:   "/modules/",
-	})
-	client := disco.Client{
+	client := &regclient.Client{
+		Transport: &transport.Client{HTTP: registry.Client(), Credentials: auth.MustNewToken("xxxxxx").For(host)},
 		Hosts: &disco.Hosts{
-			Overrides: map[svchost.Hostname]*disco.Services{host: services},
-			Aliases:   map[svchost.Hostname]svchost.Hostname{svchost.MustParse("registry.test"): host},
+			Overrides: map[svchost.Hostname]*disco.Services{
+				host: disco.NewServices(host, map[disco.Service]any{disco.ModulesV1: base}),
+			},
 		},
 	}
-	for _, name := range []string{"registry.example.com", "registry.test"} {
-		s, err := client.Discover(context.Background(), svchost.MustParse(name))
-		if err != nil {
-			log.Fatal(err)
-		}
-		for _, id := range s.IDs() {
-			base, err := s.URL(id)
-			fmt.Println(s.Host(), id, base, err)
-		}
+	versions, err := client.ModuleVersions(context.Background(), addrs.MustParseModule("registry.example.com/acme/network/aws"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(versions)
+	for _, request := range registry.Requests() {
+		fmt.Println(request)
 	}
 	// Output:
-	// registry.example.com modules.v1 https://registry.example.com/modules/ <nil>
-	// registry.example.com providers.v1 https://staging.example.com/providers/ <nil>
-	// registry.test modules.v1 https://registry.example.com/modules/ <nil>
-	// registry.test providers.v1 https://staging.example.com/providers/ <nil>
+	// registry.example.com/acme/network/aws: 1.4.0
+	// GET https://artifacts.example.net/api/registry/modules/acme/network/aws/versions: 200 (module versions, with Authorization)
 }
 
 func ExampleParseServices() {
