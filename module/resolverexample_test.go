@@ -26,12 +26,8 @@ func ExampleLocation_PackageSource() {
 	registry.Require("xxxxxx", regtest.ModulePackage)
 
 	ctx := context.Background()
-	client := &regclient.Client{
-		Transport: &transport.Client{
-			HTTP:        registry.Client(),
-			Credentials: auth.MustNewToken("xxxxxx").For(svchost.MustParse("registry.example.com")),
-		},
-	}
+	token := auth.MustNewToken("xxxxxx").For(svchost.MustParse("registry.example.com"))
+	client := &regclient.Client{Transport: &transport.Client{HTTP: registry.Client(), Credentials: token}}
 	dir, err := os.MkdirTemp("", "example-")
 	if err != nil {
 		log.Fatal(err)
