@@ -38,6 +38,10 @@ type Services struct {
 // stands for its first element.
 //
 // A value that cannot be encoded is an error of the service when somebody asks for it.
+//
+// The URL of each service is stated in full. No function takes a base URL and appends
+// /v1/modules/ or /v1/providers/: these paths are a convention of some registries, and
+// not part of the protocol.
 func NewServices(host svchost.Hostname, services map[Service]any) *Services {
 	s := &Services{host: host, tokenHost: host, doc: document{base: wellKnown(host), services: make(object, len(services))}}
 	for id, value := range services {

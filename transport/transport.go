@@ -36,6 +36,10 @@ type Client struct {
 	// module. Set HTTP to trust another certificate authority, to show a client
 	// certificate or to use another proxy; there is an example of each.
 	//
+	// There is no field for further headers, because they would reach object stores and the
+	// targets of redirects too. A Transport sees each request, and adds headers where they
+	// belong: see the example Headers of package regclient.
+	//
 	// If nil, a transport that all clients of the process share is used. It takes proxies
 	// from the environment. Documents come over HTTP/2, and archives over HTTP/1.1, which
 	// takes less memory.

@@ -124,7 +124,8 @@ func (d *Dir) find(p addrs.Provider, v addrs.Version, on addrs.Platform) (*Packa
 // package. Lookup takes no lock and writes nothing.
 //
 // The hash of an archive says nothing about a directory. Without an h1 among the accepted
-// hashes, no package matches.
+// hashes, no package matches. Nil accepts nothing: if it meant any hash, a list that was
+// forgotten would disable the verification. [Dir.Find] does not verify.
 //
 // The error is a [*provider.Error]. It wraps ErrNotInstalled if there is no such package,
 // [verify.ErrNotAccepted] and a [*checksum.MismatchError] if it is another package,
