@@ -9,7 +9,6 @@ import (
 
 	"context"
 	"encoding/json"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -137,13 +136,6 @@ func read(t testing.TB, dir, name string) string {
 	return string(data)
 }
 
-func remove(t testing.TB, dir, name string) {
-	t.Helper()
-	if err := os.RemoveAll(filepath.Join(dir, filepath.FromSlash(name))); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // files returns the names of all files below dir but those of the private directory.
 func files(t testing.TB, dir string) []string {
 	t.Helper()
@@ -199,22 +191,6 @@ func parse[T any](t testing.TB, text string) (doc T) {
 		t.Fatalf("%v in\n%s", err, text)
 	}
 	return doc
-}
-
-// follow returns the path of the file that a document refers to, as the client of a web server
-// for the directory finds it.
-func follow(t testing.TB, dir, document, ref string) string {
-	t.Helper()
-	const top = "/mirror/"
-	u, err := (&url.URL{Scheme: "https", Host: "mirror.example.com", Path: top + document}).Parse(ref)
-	if err != nil {
-		t.Fatal(err)
-	}
-	name, ok := strings.CutPrefix(u.Path, top)
-	if !ok || u.Host != "mirror.example.com" {
-		t.Errorf("%s leads out of the mirror, to %v", document, u)
-	}
-	return filepath.Join(dir, filepath.FromSlash(name))
 }
 
 // bucket is a storage without locks and without files, as an object store is.

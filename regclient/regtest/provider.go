@@ -141,7 +141,7 @@ func (p *Provider) check() error {
 	}
 	for platform := range p.Zips {
 		if !slices.Contains(p.Platforms, platform) {
-			return fmt.Errorf("Zips has the platform %q, which is not in Platforms", platform)
+			return fmt.Errorf("platform %q of Zips is not in Platforms", platform)
 		}
 	}
 	return checkLink(p.Origin, p.URLs)
