@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -40,6 +41,25 @@ func wantNumber(t *testing.T, c *disco.Client, host svchost.Hostname, n int) {
 	u, err := s.URL(disco.ModulesV1)
 	if err != nil || u.Path != fmt.Sprintf("/%d/", n) {
 		t.Errorf("%s: %v, %v, want request %d", host, u, err, n)
+	}
+}
+
+// Large documents are used and not kept: many hosts would fill the memory with them.
+func TestLargeDocumentsAreNotKept(t *testing.T) {
+	t.Parallel()
+	for size, want := range map[int]int{64 << 10: 1, 64<<10 + 1: 2} {
+		n := 0
+		w := &world{answer: func(*http.Request) answer {
+			n++
+			doc := `{"modules.v1":"/1/"}`
+			return answer{body: doc + strings.Repeat(" ", size-len(doc))}
+		}}
+		c := w.client()
+		wantNumber(t, c, example, 1)
+		wantNumber(t, c, example, 1)
+		if n != want {
+			t.Errorf("a document of %d bytes was asked for %d times by two calls, want %d", size, n, want)
+		}
 	}
 }
 

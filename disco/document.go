@@ -19,6 +19,7 @@ import (
 type document struct {
 	base     *url.URL // of the document, without user information, query and fragment
 	services object
+	size     int // in bytes
 }
 
 // An object is a JSON object. Unlike in a struct of encoding/json, its keys are
@@ -41,7 +42,7 @@ func parseDocument(final *url.URL, data []byte) (document, error) {
 	}
 	base := *final
 	base.User, base.RawQuery, base.ForceQuery, base.Fragment, base.RawFragment = nil, "", false, "", ""
-	return document{base: &base, services: services}, nil
+	return document{base: &base, services: services, size: len(data)}, nil
 }
 
 // parseObject reads data, which must be one JSON object and nothing else.

@@ -29,11 +29,15 @@ type Hosts struct {
 
 	// TTL is how long the services of a host are kept, also when it has none:
 	// one hour if it is 0, not at all if it is negative. Failures are never
-	// kept.
+	// kept, nor are documents above 64 KiB.
 	TTL time.Duration
 
 	cache flight.Cache[svchost.Hostname, *Services]
 }
+
+// maxKept bounds the documents that are kept, in bytes. Real ones have a few hundred, and
+// whoever chooses the hosts that a program asks must not fill its memory.
+const maxKept = 64 << 10
 
 func (h *Hosts) discover(ctx context.Context, web *transport.Client, host svchost.Hostname) (*Services, error) {
 	client := httpx.New(web)
@@ -51,7 +55,11 @@ func (h *Hosts) discover(ctx context.Context, web *transport.Client, host svchos
 	if !ok {
 		var err error
 		s, err = h.cache.DoBy(ctx, target, web, h.TTL, func(ctx context.Context) (*Services, error) {
-			return fetch(ctx, client, target)
+			s, err := fetch(ctx, client, target)
+			if err == nil && s.doc.size > maxKept {
+				h.cache.Forget(target) // the callers that wait get it all the same
+			}
+			return s, err
 		})
 		if err != nil {
 			return nil, failed(host, err)
