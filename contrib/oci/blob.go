@@ -27,7 +27,7 @@ func (c *Client) openBlob(ctx context.Context, repo *remote.Repository, desc oci
 	if err != nil {
 		return nil, explain(ctx, err)
 	}
-	return &blob{ctx: ctx, body: body, desc: desc, hash: desc.Digest.Algorithm().Digester(), retries: int64(c.retries())}, nil
+	return &blob{ctx: ctx, body: body, desc: desc, hash: desc.Digest.Algorithm().Digester(), retries: int64(c.archiveRetries())}, nil
 }
 
 func (b *blob) Read(p []byte) (int, error) {

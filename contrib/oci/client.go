@@ -2,8 +2,6 @@ package oci
 
 import (
 	"cmp"
-	"log/slog"
-	"net/http"
 	"strings"
 	"sync"
 	"time"
@@ -16,6 +14,7 @@ import (
 	"github.com/tofureg/tofureg/cliconfig"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -28,36 +27,18 @@ const (
 // A Client fetches from OCI registries. The zero value is anonymous. Set the fields before
 // the first call. After it a Client is safe for concurrent use and must not be copied.
 type Client struct {
-	// HTTP makes the requests. If nil, [http.DefaultTransport] makes them. Transport,
-	// Jar and CheckRedirect are used; Timeout is not.
-	HTTP *http.Client
-
-	// UserAgent is sent with each request. If empty, "tofureg-oci" is sent.
-	UserAgent string
-
-	// Timeout is how long a server may send no byte. If zero, 30 seconds are used. If
-	// negative, only the context limits the time.
-	Timeout time.Duration
-
-	// Retries is the maximum number of repetitions of a request after a broken
-	// connection, a timeout, 408, 429 or 5xx, and of resumptions of a blob. If zero, 2 is
-	// used. If negative, nothing is repeated.
-	Retries int
-
-	// VetoHost, if not nil, is called before each request and each redirect with the
-	// host, or host:port, in lower case. An error prevents the request.
-	VetoHost func(host string) error
+	// Transport has the settings of requests. Its Credentials are not used: they are for
+	// other servers. Requests for blobs are those for archives. If nil, the zero
+	// transport.Client is used, with [http.DefaultTransport].
+	Transport *transport.Client
 
 	// Credential, if not nil, returns the credential for a repository, "HOST[:PORT]/NAME".
-	// It is called once for each repository that the client talks to.
+	// It is called once for each repository that wants one.
 	Credential func(repository string) (cliconfig.OCICredential, error)
 
 	// Limits are the limits for module packages. Zero fields mean the defaults. Provider
 	// packages have the limits of the policy by which the caller downloads them.
 	Limits checksum.Limits
-
-	// Logger, if not nil, is told of requests. It is told no tokens and no queries.
-	Logger *slog.Logger
 
 	mu    sync.Mutex
 	repos map[string]*remote.Repository
@@ -72,11 +53,7 @@ var _ module.Fetcher = (*Client)(nil)
 //
 // HTTP, UserAgent, VetoHost and Logger of config must be set before.
 func Configure(config *cliconfig.Config) *Client {
-	registry := config.Registry()
-	c := &Client{
-		HTTP: registry.HTTP, UserAgent: registry.UserAgent, Retries: registry.Retries,
-		VetoHost: registry.VetoHost, Logger: registry.Logger, Credential: config.OCICredential,
-	}
+	c := &Client{Transport: config.Registry().Transport, Credential: config.OCICredential}
 	config.OCI = func(m *cliconfig.Method) (provider.Source, error) { return c.Mirror(m.Repository), nil }
 	return c
 }
@@ -116,5 +93,22 @@ func (c *Client) repository(address string) (*remote.Repository, error) {
 	return r, nil
 }
 
-// retries returns the maximum number of repetitions.
-func (c *Client) retries() int { return max(0, cmp.Or(c.Retries, 2)) }
+// settings returns the settings of requests.
+func (c *Client) settings() transport.Client {
+	if c.Transport == nil {
+		return transport.Client{}
+	}
+	return *c.Transport
+}
+
+// archiveRetries returns how often a request for a blob is repeated, and how often its
+// transfer is resumed.
+func (c *Client) archiveRetries() int {
+	s := c.settings()
+	return orDefault(cmp.Or(s.ArchiveRetries, s.Retries), defaultRetries)
+}
+
+// orDefault returns 0 for a negative value, and the default for 0.
+func orDefault[T int | time.Duration](n, byDefault T) T {
+	return max(0, cmp.Or(n, byDefault))
+}

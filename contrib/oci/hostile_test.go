@@ -20,6 +20,7 @@ import (
 	"github.com/tofureg/tofureg/contrib/oci"
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -143,9 +144,12 @@ func TestRedirects(t *testing.T) {
 		}
 		return isBlob(r)
 	})
-	_, client := load(t, f, fmt.Sprintf("oci_credentials %q {\n  username = \"u\"\n  password = \"p\"\n}\n", f.host))
-	client.Retries = -1
-	src := client.Mirror(func(addrs.Provider) string { return f.host + "/p" })
+	mirror := func(veto func(string) error) provider.Source {
+		_, client := load(t, f, fmt.Sprintf("oci_credentials %q {\n  username = \"u\"\n  password = \"p\"\n}\n", f.host))
+		client.Transport.Retries, client.Transport.ArchiveRetries, client.Transport.VetoHost = -1, 0, veto
+		return client.Mirror(func(addrs.Provider) string { return f.host + "/p" })
+	}
+	src := mirror(nil)
 
 	to.Store(storage.URL)
 	if _, err := download(t, src); err != nil || header.Load() != "" {
@@ -160,12 +164,12 @@ func TestRedirects(t *testing.T) {
 		t.Errorf("redirect to http: %#v, want a RequestError of %s", e, plain.URL)
 	}
 	vetoed := errors.New("vetoed")
-	client.VetoHost = func(host string) error {
+	src = mirror(func(host string) error {
 		if host != f.host {
 			return vetoed
 		}
 		return nil
-	}
+	})
 	to.Store(storage.URL)
 	if _, err := download(t, src); !errors.Is(err, vetoed) {
 		t.Errorf("redirect to a host that is vetoed: %v", err)
@@ -227,7 +231,7 @@ func TestRetries(t *testing.T) {
 		return false
 	}
 	client := f.client()
-	client.Retries = 0
+	client.Transport.Retries = 0
 	if _, err := download(t, client.Mirror(func(addrs.Provider) string { return f.host + "/p" })); err != nil {
 		t.Errorf("Download: %v", err)
 	}
@@ -301,7 +305,7 @@ func FuzzManifest(f *testing.F) {
 	f.Add([]byte(`{"mediaType":"`+ocispec.MediaTypeImageManifest+`","artifactType":"`+typeTarget+`","layers":[{"mediaType":"archive/zip","digest":"sha256:x","size":-1}]}`), ocispec.MediaTypeImageManifest)
 	f.Add([]byte("null"), "")
 	f.Fuzz(func(t *testing.T, data []byte, mediaType string) {
-		transport := roundTripper(func(r *http.Request) (*http.Response, error) {
+		answers := roundTripper(func(r *http.Request) (*http.Response, error) {
 			h := http.Header{"Content-Type": {mediaType}, "Docker-Content-Digest": {digest.FromBytes(data).String()}}
 			resp := &http.Response{StatusCode: 200, Header: h, Request: r, ContentLength: int64(len(data)), Body: http.NoBody}
 			if r.Method == http.MethodGet {
@@ -309,7 +313,7 @@ func FuzzManifest(f *testing.F) {
 			}
 			return resp, nil
 		})
-		c := &oci.Client{HTTP: &http.Client{Transport: transport}, Retries: -1}
+		c := &oci.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: answers}, Retries: -1}}
 		pkg, err := c.Mirror(func(addrs.Provider) string { return "oci.test/p" }).ProviderPackage(t.Context(), alpha, v1, linux)
 		if err == nil && (pkg.SHA256.IsZero() || pkg.Size < 0) {
 			t.Errorf("ProviderPackage: %+v", pkg)

@@ -115,7 +115,7 @@ func TestSilence(t *testing.T) {
 		return true
 	}
 	c := f.client()
-	c.Timeout = time.Millisecond
+	c.Transport.Timeout = time.Millisecond
 	if _, err := get(t, c, "oci://"+f.host+"/m"); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("DownloadLocation: %v, want os.ErrDeadlineExceeded", err)
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/contrib/oci"
+	"github.com/tofureg/tofureg/transport"
 )
 
 const (
@@ -54,7 +55,7 @@ func newRegistry(t testing.TB) *fakeRegistry {
 
 // client returns an anonymous client that trusts the registry and repeats nothing.
 func (f *fakeRegistry) client() *oci.Client {
-	return &oci.Client{HTTP: f.server.Client(), Retries: -1}
+	return &oci.Client{Transport: &transport.Client{HTTP: f.server.Client(), Retries: -1}}
 }
 
 func (f *fakeRegistry) authority() []byte {

@@ -17,25 +17,51 @@ import (
 
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/transport"
+)
+
+// The defaults of [transport.Client].
+const (
+	defaultRetries = 2
+	defaultTimeout = 10 * time.Second
+	defaultIdle    = 30 * time.Second
 )
 
 // http returns the client that makes all requests: those of redirects and for tokens too.
 func (c *Client) http() *http.Client {
-	client := &http.Client{}
-	if c.HTTP != nil {
-		*client = *c.HTTP
+	settings, client := c.settings(), &http.Client{}
+	if settings.HTTP != nil {
+		*client = *settings.HTTP
+	}
+	g := &guard{Client: settings, next: cmp.Or[http.RoundTripper](client.Transport, http.DefaultTransport)}
+	if client.Timeout > 0 {
+		g.Timeout = min(client.Timeout, cmp.Or(max(0, g.Timeout), client.Timeout))
 	}
 	client.Timeout = 0
-	client.Transport = &retry.Transport{
-		Base: &guard{Client: c, next: cmp.Or[http.RoundTripper](client.Transport, http.DefaultTransport)},
-		Policy: func() retry.Policy {
-			return &retry.GenericPolicy{
-				Retryable: retry.DefaultPredicate, Backoff: retry.DefaultBackoff,
-				MinWait: 200 * time.Millisecond, MaxWait: 30 * time.Second, MaxRetry: c.retries(),
-			}
-		},
+	client.Transport = &byKind{
+		documents: repeating(g, orDefault(settings.Retries, defaultRetries)),
+		blobs:     repeating(g, c.archiveRetries()),
 	}
 	return client
+}
+
+// repeating returns a transport that repeats requests.
+func repeating(next http.RoundTripper, retries int) http.RoundTripper {
+	policy := &retry.GenericPolicy{
+		Retryable: retry.DefaultPredicate, Backoff: retry.DefaultBackoff,
+		MinWait: 200 * time.Millisecond, MaxWait: 30 * time.Second, MaxRetry: retries,
+	}
+	return &retry.Transport{Base: next, Policy: func() retry.Policy { return policy }}
+}
+
+// byKind has other rules for blobs than for documents.
+type byKind struct{ documents, blobs http.RoundTripper }
+
+func (k *byKind) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Context().Value(blobKey{}) != nil {
+		return k.blobs.RoundTrip(r)
+	}
+	return k.documents.RoundTrip(r)
 }
 
 // blobKey marks the context of requests for blobs, which are not limited as documents are.
@@ -56,7 +82,7 @@ func sentCredential(ctx context.Context) bool {
 
 // guard refuses requests before they are made, and ends those that take too long.
 type guard struct {
-	*Client
+	transport.Client
 	next http.RoundTripper
 }
 
@@ -65,8 +91,7 @@ func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, &failure.RequestError{URL: shown(r.URL), Err: err}
 	}
 	ctx, cancel := context.WithCancelCause(r.Context())
-	idle := &idleTimer{cancel: cancel, after: cmp.Or(g.Timeout, 30*time.Second)}
-	idle.reset()
+	timer := newTimer(cancel, orDefault(g.Timeout, defaultTimeout))
 	r = r.Clone(ctx)
 	r.Header.Set("User-Agent", cmp.Or(g.UserAgent, "tofureg-oci"))
 	r.Header.Set("Accept-Encoding", "identity")
@@ -78,87 +103,93 @@ func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
 		g.Logger.DebugContext(ctx, "request", "method", r.Method, "url", shown(r.URL), "failed", err != nil)
 	}
 	if err != nil {
-		idle.stop()
-		return nil, idle.because(ctx, err)
+		timer.stop()
+		return nil, timer.because(ctx, err)
 	}
-	limit := int64(MaxManifest)
+	body := &guardedBody{ReadCloser: resp.Body, ctx: ctx, timer: timer, limit: MaxManifest}
 	if r.Context().Value(blobKey{}) != nil && resp.StatusCode < 300 {
-		limit = -1
+		body.limit, body.idle = -1, orDefault(g.Idle, defaultIdle)
+		timer.reset(body.idle)
 	}
-	resp.Body = &limitedBody{ReadCloser: resp.Body, ctx: ctx, idle: idle, limit: limit}
+	resp.Body = body
 	return resp, nil
 }
 
-// allowed refuses http and the hosts that the caller does not want.
+// allowed refuses http and the hosts that the caller does not want. The library takes the
+// credential from requests that leave https.
 func (g *guard) allowed(u *url.URL) error {
-	if u.Scheme != "https" {
+	if u.Scheme != "https" && !(u.Scheme == "http" && g.AllowHTTP) {
 		return fmt.Errorf("%w: the scheme is %q", provider.ErrInsecure, u.Scheme)
 	}
 	if g.VetoHost == nil {
 		return nil
 	}
-	return g.VetoHost(strings.TrimSuffix(strings.ToLower(u.Host), ":443"))
+	port := map[string]string{"https": ":443", "http": ":80"}[u.Scheme]
+	return g.VetoHost(strings.TrimSuffix(strings.ToLower(u.Host), port))
 }
 
-// errIdle is the cause of a context that ended because a server sent nothing.
-var errIdle = errors.New("the server sent nothing for too long")
+// errSlow is the cause of a context that ended because a server took too long.
+var errSlow = errors.New("the server took too long")
 
-// idleTimer ends a request if it is not reset in time.
-type idleTimer struct {
+// timer ends a request that takes too long.
+type timer struct {
 	cancel context.CancelCauseFunc
-	after  time.Duration
 	timer  *time.Timer
 }
 
-func (t *idleTimer) reset() {
-	switch {
-	case t.after < 0:
-	case t.timer == nil:
-		t.timer = time.AfterFunc(t.after, func() { t.cancel(errIdle) })
-	default:
-		t.timer.Reset(t.after)
-	}
+// newTimer returns a timer that ends a request after d, or never if d is 0.
+func newTimer(cancel context.CancelCauseFunc, d time.Duration) *timer {
+	t := &timer{cancel: cancel, timer: time.AfterFunc(time.Hour, func() { cancel(errSlow) })}
+	t.reset(d)
+	return t
 }
 
-func (t *idleTimer) stop() {
-	if t.timer != nil {
+func (t *timer) reset(d time.Duration) {
+	if d == 0 {
 		t.timer.Stop()
+		return
 	}
+	t.timer.Reset(d)
+}
+
+func (t *timer) stop() {
+	t.timer.Stop()
 	t.cancel(nil)
 }
 
 // because returns the error by which the end of the request is known to callers.
-func (t *idleTimer) because(ctx context.Context, err error) error {
-	if context.Cause(ctx) == errIdle {
+func (t *timer) because(ctx context.Context, err error) error {
+	if context.Cause(ctx) == errSlow {
 		return os.ErrDeadlineExceeded
 	}
 	return err
 }
 
-// limitedBody is a body with a limit of bytes, -1 for none, that must keep coming.
-type limitedBody struct {
+// guardedBody is a body with a limit of bytes, -1 for none, and of the time without bytes.
+type guardedBody struct {
 	io.ReadCloser
 	ctx   context.Context
-	idle  *idleTimer
+	timer *timer
+	idle  time.Duration // 0: the timer runs on
 	limit int64
 	read  int64
 }
 
-func (b *limitedBody) Read(p []byte) (int, error) {
+func (b *guardedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.read += int64(n)
-	if b.limit >= 0 && b.read > b.limit {
+	switch {
+	case b.limit >= 0 && b.read > b.limit:
 		return n, fmt.Errorf("%w: more than %d bytes", provider.ErrTooLarge, b.limit)
-	}
-	if err == nil {
-		b.idle.reset()
-	} else if err != io.EOF {
-		err = b.idle.because(b.ctx, err)
+	case err == nil && b.idle > 0:
+		b.timer.reset(b.idle)
+	case err != nil && err != io.EOF:
+		err = b.timer.because(b.ctx, err)
 	}
 	return n, err
 }
 
-func (b *limitedBody) Close() error {
-	defer b.idle.stop()
+func (b *guardedBody) Close() error {
+	defer b.timer.stop()
 	return b.ReadCloser.Close()
 }
