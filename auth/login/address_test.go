@@ -34,7 +34,7 @@ func TestAuthorizationURL(t *testing.T) {
 		"https://[fe80::1%25$(x)]/a":                           "",
 		"//sso.example.net/a":                                  "https://sso.example.net/a?",
 		"https://sso.example.net/a?x=1&x=2":                    "https://sso.example.net/a?x=1&x=2&",
-		"https://sso.example.net/a?state=x&y=%2F&z":            "https://sso.example.net/a?y=%2F&z&",
+		"https://sso.example.net/a?state=x&y=%2F&z":            "https://sso.example.net/a?y=%2F&z=&",
 		"/a?redirect_uri=https://x.test&response_typ%65=token": "https://registry.example.com/a?",
 		"/a?scope=x&code_challenge_method=plain":               "https://registry.example.com/a?scope=x&",
 	} {

@@ -40,9 +40,9 @@ func (c *Client) ask(ctx context.Context, f *flow, l *listener) (code string, er
 			}
 			return "", fmt.Errorf("opening the page of the host: %w", f.scrub(err))
 		case <-late:
-			return "", &waitError{context.DeadlineExceeded, fmt.Sprintf("no answer came from the browser within %v", limit), l.strays.Load()}
+			return "", fmt.Errorf("no answer came from the browser within %v%s: %w", limit, l.seen(), context.DeadlineExceeded)
 		case <-ctx.Done():
-			return "", &waitError{fault.Ended(ctx), "while waiting for the browser", l.strays.Load()}
+			return "", fmt.Errorf("while waiting for the browser%s: %w", l.seen(), fault.Ended(ctx))
 		}
 	}
 }
@@ -73,25 +73,3 @@ func (f *flow) refused(code, description, hidden string) error {
 		Description: httpx.Mask(description, 300, u, f.state, f.verifier, hidden),
 	}
 }
-
-// A waitError says why nobody waits for the browser any more.
-type waitError struct {
-	err    error
-	what   string
-	strays int64
-}
-
-// Error also tells of the requests that were no answer.
-func (e *waitError) Error() string {
-	text := e.what
-	if e.err != context.DeadlineExceeded {
-		text += ": " + e.err.Error()
-	}
-	if e.strays > 0 {
-		text += fmt.Sprintf("; requests with another state than this login has, which were refused: %d", e.strays)
-	}
-	return text
-}
-
-// Unwrap returns the context's error.
-func (e *waitError) Unwrap() error { return e.err }

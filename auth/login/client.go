@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/tofureg/tofureg/auth"
@@ -140,7 +139,7 @@ func (c *Client) run(ctx context.Context, f *flow, l *listener) (*Result, error)
 		return r, nil
 	}
 	if err := c.Store.Save(ctx, r.Host, r.Token); err != nil {
-		return r, &storeError{err, r.Token}
+		return r, fmt.Errorf("logged in, but the token could not be stored: %w", httpx.Scrub(err, nil, r.Token.Reveal()))
 	}
 	return r, nil
 }
@@ -164,27 +163,6 @@ func (c *Client) Logout(ctx context.Context, host svchost.Hostname) error {
 	}
 	return nil
 }
-
-// A storeError is what a Store returned. Its text is withheld if the token is in it.
-type storeError struct {
-	err   error
-	token auth.Token
-}
-
-// Error returns the text of the Store's error.
-func (e *storeError) Error() string {
-	if text := e.err.Error(); !strings.Contains(text, e.token.Reveal()) {
-		return fmt.Sprintf("logged in, but the token could not be stored: %s", text)
-	}
-	return "logged in, but the token could not be stored; what the store says has the token in it"
-}
-
-// Is reports whether the Store's error is target.
-func (e *storeError) Is(target error) bool { return errors.Is(e.err, target) }
-
-// As finds the first error that fits in the Store's error. There is no Unwrap, so that
-// nobody prints what may have the token in it.
-func (e *storeError) As(target any) bool { return errors.As(e.err, target) }
 
 // log writes a debug record.
 func log(ctx context.Context, l *slog.Logger, msg string, attrs ...slog.Attr) {

@@ -3,6 +3,7 @@ package login
 import (
 	"context"
 	"crypto/subtle"
+	"fmt"
 	"io"
 	stdlog "log"
 	"log/slog"
@@ -112,6 +113,14 @@ func (l *listener) serve() {
 	for _, n := range l.nets {
 		l.serving.Go(func() { _ = l.server.Serve(n) }) // which returns when it is closed
 	}
+}
+
+// seen tells, for an error, of the requests that were answers to other logins.
+func (l *listener) seen() string {
+	if n := l.strays.Load(); n > 0 {
+		return fmt.Sprintf(" (requests with another state than this login has, which were refused: %d)", n)
+	}
+	return ""
 }
 
 // ended reports whether the login is over.

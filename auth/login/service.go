@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
-	"strings"
 
 	"golang.org/x/oauth2"
 
@@ -43,45 +42,24 @@ func (c *Client) service(ctx context.Context, host svchost.Hostname) (*service, 
 	if oauth.AuthorizationURL, err = new(httpx.Client).Admit(oauth.AuthorizationURL); err != nil {
 		return nil, fmt.Errorf("the authorization URL of the host: %w", unfit(err))
 	}
-	oauth.AuthorizationURL.RawQuery = printableQuery(hostsOwn(oauth.AuthorizationURL.RawQuery, len(oauth.Scopes) > 0))
+	oauth.AuthorizationURL.RawQuery = ownQuery(oauth.AuthorizationURL, len(oauth.Scopes) > 0)
 	if oauth.TokenURL, err = (&httpx.Client{VetoHost: c.web().VetoHost}).Admit(oauth.TokenURL); err != nil {
 		return nil, fmt.Errorf("the token URL of the host: %w", unfit(err))
 	}
 	return &service{oauth, services.TokenHost()}, nil
 }
 
-// hostsOwn returns the query of a host without the parameters that a login sets: none may
+// ownQuery returns the query of a host without the parameters that a login sets: none may
 // be there twice (RFC 6749 section 3.1), and an identity server may take the first.
-func hostsOwn(query string, scope bool) string {
-	var kept []string
-	for part := range strings.SplitSeq(query, "&") {
-		name, _, _ := strings.Cut(part, "=")
-		name, _ = url.QueryUnescape(name)
-		switch name {
-		case "response_type", "client_id", "redirect_uri", "state", "code_challenge", "code_challenge_method":
-			continue
-		case "scope":
-			if scope {
-				continue
-			}
-		}
-		kept = append(kept, part)
+func ownQuery(u *url.URL, scope bool) string {
+	query := u.Query()
+	for _, name := range []string{"response_type", "client_id", "redirect_uri", "state", "code_challenge", "code_challenge_method"} {
+		query.Del(name)
 	}
-	return strings.Join(kept, "&")
-}
-
-// printableQuery escapes what a terminal could obey, or take for the end of a URL. The
-// other parts of a URL are always written so.
-func printableQuery(query string) string {
-	var b strings.Builder
-	for _, c := range []byte(query) {
-		if c <= ' ' || c >= 0x7f || strings.IndexByte("\"'<>\\^`{|}", c) >= 0 {
-			fmt.Fprintf(&b, "%%%02X", c)
-		} else {
-			b.WriteByte(c)
-		}
+	if scope {
+		query.Del("scope")
 	}
-	return b.String()
+	return query.Encode()
 }
 
 // unfit says in words that fit a login why a URL is refused.
