@@ -168,12 +168,22 @@ func (h *host) idle(ctx context.Context) error {
 		if delay <= 0 {
 			return nil
 		}
-		done := httpx.Waiting(ctx)
-		err := sleep(ctx, delay)
-		done()
-		if err != nil {
+		if err := sleep(ctx, delay); err != nil {
 			return err
 		}
+	}
+}
+
+// sleep waits until d has passed, or ctx has ended.
+func sleep(ctx context.Context, d time.Duration) error {
+	defer httpx.Waiting(ctx)()
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"sync"
 	"time"
@@ -70,20 +71,39 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		return nil, fmt.Errorf("waiting for a turn at %s: %w", weburl.Clean(req.URL.Host, maxHost), err)
 	}
-	turn := &turn{over: func() { h.release(); t.leave(h) }}
+	end := sync.OnceFunc(func() { h.release(); t.leave(h) })
 	resp, err := t.base().RoundTrip(req)
 	if err != nil || resp == nil {
-		turn.end()
+		end()
 		return resp, err
 	}
 	t.heed(h, resp)
 	if resp.Body == nil || resp.Body == http.NoBody || resp.StatusCode == http.StatusSwitchingProtocols {
-		turn.end()
+		end()
 		return resp, nil
 	}
-	turn.follow(ctx)
-	resp.Body = &body{resp.Body, turn}
+	forget := context.AfterFunc(ctx, end) // the body ends with ctx
+	resp.Body = &body{resp.Body, func() { forget(); end() }}
 	return resp, nil
+}
+
+// body is the body of a response, whose request is over with it.
+type body struct {
+	io.ReadCloser
+	end func()
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil {
+		b.end()
+	}
+	return n, err
+}
+
+func (b *body) Close() error {
+	defer b.end()
+	return b.ReadCloser.Close()
 }
 
 // CloseIdleConnections closes the idle connections of Base, if it can do that.
@@ -109,17 +129,5 @@ func (t *Transport) heed(h *host, resp *http.Response) {
 	most := max(0, cmp.Or(t.MaxPause, defaultMaxPause))
 	if d := min(httpx.RetryAfter(resp.Header, now), most); d > 0 {
 		h.pause(now.Add(d))
-	}
-}
-
-// sleep waits until d has passed, or ctx has ended.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }
