@@ -25,10 +25,10 @@
 //
 //   - The digest and size of each manifest and each blob are compared while the bytes
 //     arrive. Other content is a [*DigestError], and is never placed under a final name.
-//   - Requests use https only. A redirect to http is [provider.ErrInsecure], before any
-//     request.
+//   - Registries are asked over https. A redirect to http is [provider.ErrInsecure], before
+//     any request, unless AllowHTTP is set in the settings of requests.
 //   - A credential is used for the host of its repository, and for the token service that
-//     this host names, by https. It is removed from redirects to another origin. VetoHost is
+//     this host names, over https. It is removed from redirects to another origin. VetoHost is
 //     asked about each host.
 //   - A document has at most [MaxManifest] bytes, and a list of tags 1000 pages.
 //   - A version that has no tag is [provider.ErrNoVersion], so that [provider.Multi] asks

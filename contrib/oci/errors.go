@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"oras.land/oras-go/v2/errdef"
 	"oras.land/oras-go/v2/registry/remote/auth"
@@ -143,14 +142,20 @@ type hiddenError struct {
 	kinds []error
 }
 
-// hidden returns err if its text is harmless. Otherwise it keeps the kinds that callers ask
-// for, and not the error itself.
+// ours are the kinds that callers ask for, of errors of the libraries.
+var ours = []struct{ theirs, kind error }{
+	{errdef.ErrNotFound, provider.ErrNotFound},
+	{errdef.ErrTooManyPages, provider.ErrTooLarge},
+	{auth.ErrBasicCredentialNotFound, provider.ErrUnauthorized},
+	{provider.ErrTooLarge, provider.ErrTooLarge},
+	{io.ErrUnexpectedEOF, io.ErrUnexpectedEOF},
+	{os.ErrDeadlineExceeded, os.ErrDeadlineExceeded},
+}
+
+// hidden returns the text of err without the queries of URLs and without control
+// characters. It keeps the kinds of err, and not err itself.
 func hidden(err error) error {
-	text := err.Error()
-	if len(text) <= 500 && !anyURL.MatchString(text) && !strings.ContainsFunc(text, unicode.IsControl) && !errors.Is(err, errdef.ErrNotFound) {
-		return err
-	}
-	text = anyURL.ReplaceAllStringFunc(text, func(s string) string {
+	text := anyURL.ReplaceAllStringFunc(err.Error(), func(s string) string {
 		u, _ := url.Parse(s)
 		return shown(u)
 	})
@@ -158,13 +163,13 @@ func hidden(err error) error {
 		text = text[:500] + "..."
 	}
 	e := &hiddenError{text: strings.Trim(strconv.Quote(text), `"`)}
-	for ours, theirs := range map[error]error{
-		provider.ErrNotFound: errdef.ErrNotFound, provider.ErrUnauthorized: auth.ErrBasicCredentialNotFound,
-		provider.ErrTooLarge: provider.ErrTooLarge, io.ErrUnexpectedEOF: io.ErrUnexpectedEOF, os.ErrDeadlineExceeded: os.ErrDeadlineExceeded,
-	} {
-		if errors.Is(err, theirs) {
-			e.kinds = append(e.kinds, ours)
+	for _, o := range ours {
+		if errors.Is(err, o.theirs) {
+			e.kinds = append(e.kinds, o.kind)
 		}
+	}
+	if e.kinds == nil && e.text == err.Error() {
+		return err // what the network says
 	}
 	return e
 }

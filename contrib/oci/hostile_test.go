@@ -87,9 +87,14 @@ func TestManifestLimit(t *testing.T) {
 			ocispec.MediaTypeImageIndex, typeProvider, at.MediaType, typeTarget, at.Digest, at.Size)
 		data := append([]byte(text), bytes.Repeat([]byte(" "), oci.MaxManifest+extra-len(text))...)
 		f.manifest("p", "1.0.0", ocispec.MediaTypeImageIndex, data)
+		var asked atomic.Bool
+		f.Before = func(_ http.ResponseWriter, r *http.Request) bool {
+			asked.Store(asked.Load() || isManifestGet(r))
+			return false
+		}
 		_, err := f.mirror("p").ProviderPackage(t.Context(), alpha, v1, linux)
-		if !errors.Is(err, want) || want == nil && err != nil {
-			t.Errorf("index of %d bytes: %v, want %v", len(data), err, want)
+		if !errors.Is(err, want) || want == nil && err != nil || asked.Load() != (want == nil) {
+			t.Errorf("index of %d bytes: %v, asked for: %v; want %v", len(data), err, asked.Load(), want)
 		}
 	}
 }
@@ -111,8 +116,8 @@ func TestTagsEnd(t *testing.T) {
 			f := newRegistry(t)
 			var n atomic.Int64
 			f.Before = func(w http.ResponseWriter, r *http.Request) bool { serve(w, n.Add(1)); return true }
-			if _, err := f.mirror("p").ProviderVersions(t.Context(), alpha); err == nil || name == "long page" && !errors.Is(err, provider.ErrTooLarge) {
-				t.Errorf("ProviderVersions: %v, want an error", err)
+			if _, err := f.mirror("p").ProviderVersions(t.Context(), alpha); !errors.Is(err, provider.ErrTooLarge) {
+				t.Errorf("ProviderVersions: %v, want ErrTooLarge", err)
 			}
 			if n.Load() > 1001 {
 				t.Errorf("%d requests", n.Load())
@@ -173,6 +178,31 @@ func TestRedirects(t *testing.T) {
 	to.Store(storage.URL)
 	if _, err := download(t, src); !errors.Is(err, vetoed) {
 		t.Errorf("redirect to a host that is vetoed: %v", err)
+	}
+}
+
+// TestAllowHTTP has a storage that speaks http only.
+func TestAllowHTTP(t *testing.T) {
+	t.Parallel()
+	f := newRegistry(t)
+	f.provider("p", "1.0.0", "linux_amd64")
+	var header atomic.Value
+	plain := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		header.Store(r.Header.Get("Authorization"))
+		_, _ = w.Write(f.answer(httptest.NewRequest("GET", r.URL.Path, nil)).Body.Bytes())
+	}))
+	t.Cleanup(plain.Close)
+	f.Before = wantBasic("u", "p", func(w http.ResponseWriter, r *http.Request) bool {
+		if isBlob(r) {
+			http.Redirect(w, r, plain.URL+r.URL.Path, http.StatusTemporaryRedirect)
+		}
+		return isBlob(r)
+	})
+	_, client := load(t, f, fmt.Sprintf("oci_credentials %q {\n  username = \"u\"\n  password = \"p\"\n}\n", f.host))
+	client.Transport.AllowHTTP = true
+	_, err := download(t, client.Mirror(func(addrs.Provider) string { return f.host + "/p" }))
+	if err != nil || header.Load() != "" {
+		t.Errorf("redirect to http: %v, with the header Authorization %q, want none", err, header.Load())
 	}
 }
 
@@ -254,6 +284,23 @@ func TestUnauthorized(t *testing.T) {
 		if e, ok := errors.AsType[*failure.RequestError](err); block != "" && (!ok || !e.HadToken || e.Status != 401) {
 			t.Errorf("ProviderVersions: %v, want a RequestError that had a token", err)
 		}
+	}
+}
+
+// TestOtherHost has a registry that is at another host than its name says. As in OpenTofu, the
+// credential does not go there.
+func TestOtherHost(t *testing.T) {
+	t.Parallel()
+	var asked []string
+	_, client := load(t, newRegistry(t), "oci_credentials \"docker.io\" {\n  username = \"u\"\n  password = \"p\"\n}\n")
+	client.Transport.HTTP = &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+		asked = append(asked, r.URL.Host+r.Header.Get("Authorization"))
+		h := http.Header{"Www-Authenticate": {`Basic realm="x"`}}
+		return &http.Response{StatusCode: 401, Header: h, Request: r, Body: http.NoBody}, nil
+	})}
+	_, err := client.Mirror(func(addrs.Provider) string { return "docker.io/p" }).ProviderVersions(t.Context(), alpha)
+	if want := "[registry-1.docker.io]"; !errors.Is(err, provider.ErrUnauthorized) || fmt.Sprint(asked) != want {
+		t.Errorf("ProviderVersions: %v, after requests to %v; want ErrUnauthorized after %s", err, asked, want)
 	}
 }
 

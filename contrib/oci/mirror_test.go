@@ -167,6 +167,9 @@ func TestManifests(t *testing.T) {
 			if !errors.Is(err, test.want) || test.want == nil && err != nil {
 				t.Errorf("ProviderPackage: %v, want %v", err, test.want)
 			}
+			if name == "twice" && !strings.Contains(fmt.Sprint(err), "2 manifests for linux_amd64") {
+				t.Errorf("ProviderPackage: %v, want how many manifests there are", err)
+			}
 		})
 	}
 }
