@@ -69,7 +69,8 @@ type HashStore interface {
 // concurrently, within the bounds of o.Gate. The SHA256SUMS document and its signature are
 // fetched once for all. Every package is judged by o.Policy, as in [Download]. If the
 // source holds a package unpacked, its directory is hashed. Memory use does not depend on
-// the size of the packages.
+// the size of the packages. Where platforms have SHA256SUMS documents of their own, these may
+// have 16 MiB together; the platforms beyond that are ErrTooLarge.
 //
 // An archive is not downloaded
 //

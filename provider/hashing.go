@@ -2,9 +2,11 @@ package provider
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/semaphore"
@@ -19,6 +21,10 @@ import (
 // archive has its turn.
 const maxAsking = 32
 
+// maxSums bounds the SHA256SUMS documents that the reports of one call have together, in
+// bytes: each platform may have one of its own, and there may be a thousand.
+const maxSums = 16 << 20
+
 // hashing is one call of Hashes.
 type hashing struct {
 	HashOptions
@@ -30,6 +36,10 @@ type hashing struct {
 	// These are written only before the platforms are worked on side by side.
 	found map[addrs.Platform]answered
 	lead  *Package // that states hashes of other platforms; may be nil
+
+	mu       sync.Mutex
+	sums     []*verify.Sums // of all reports, each document once
+	sumsSize int            // of all in sums
 }
 
 type answered struct {
@@ -69,6 +79,9 @@ func (h *hashing) all(ctx context.Context, on []addrs.Platform) (map[addrs.Platf
 func (h *hashing) one(ctx context.Context, platform addrs.Platform) (*verify.Report, error) {
 	about := &Package{Provider: h.provider, Version: h.version, Platform: platform}
 	report, size, err := h.report(ctx, platform)
+	if err == nil {
+		err = h.share(report)
+	}
 	if err != nil && ctx.Err() != nil {
 		err = ctx.Err() // of which the other may be the consequence
 	}
@@ -77,6 +90,28 @@ func (h *hashing) one(ctx context.Context, platform addrs.Platform) (*verify.Rep
 	}
 	h.tell(Event{Kind: EventHashed, Platform: platform, Bytes: size, Total: size})
 	return report, nil
+}
+
+// share has equal SHA256SUMS documents of several reports be one.
+func (h *hashing) share(report *verify.Report) error {
+	if report.Sums == nil {
+		return nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if i := slices.IndexFunc(h.sums, report.Sums.Equal); i >= 0 {
+		report.Sums = h.sums[i]
+		return nil
+	}
+	size := 0
+	for name := range report.Sums.All() {
+		size += sha256.Size*2 + len("  ") + len(name) + len("\n")
+	}
+	if size > maxSums-h.sumsSize {
+		return fmt.Errorf("more than %d bytes in the SHA256SUMS documents of all platforms: %w", maxSums, ErrTooLarge)
+	}
+	h.sums, h.sumsSize = append(h.sums, report.Sums), h.sumsSize+size
+	return nil
 }
 
 // report tries what is cheap first. It returns also how many bytes were fetched.

@@ -136,6 +136,11 @@ func (s *Sums) UnmarshalText(text []byte) error {
 	return err
 }
 
+// Equal reports whether both documents list the same files with the same digests.
+func (s *Sums) Equal(o *Sums) bool {
+	return s == o || s != nil && o != nil && maps.Equal(s.hashes, o.hashes)
+}
+
 // Len returns the number of files.
 func (s *Sums) Len() int { return len(s.names) }
 

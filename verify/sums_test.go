@@ -155,3 +155,28 @@ func FuzzParseSums(f *testing.F) {
 		}
 	})
 }
+
+func TestSumsEqual(t *testing.T) {
+	t.Parallel()
+	parse := func(doc string) *verify.Sums {
+		s, err := verify.ParseSums([]byte(doc))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	a, b := sumA+"  a.zip\n", strings.Repeat("0", 64)+"  b.zip\n"
+	s := parse(a + b)
+	for doc, want := range map[string]bool{
+		a + b: true, b + a: true, strings.ToUpper(sumA) + " *a.zip\n\n" + b: true, a: false, "": false,
+		b + strings.Repeat("0", 64) + "  a.zip\n": false, a + strings.Repeat("0", 64) + "  c.zip\n": false,
+	} {
+		if o := parse(doc); s.Equal(o) != want || o.Equal(s) != want {
+			t.Errorf("Equal of %q is %v and %v, want %v", doc, s.Equal(o), o.Equal(s), want)
+		}
+	}
+	var none *verify.Sums
+	if s.Equal(nil) || none.Equal(s) || !none.Equal(nil) || !s.Equal(s) {
+		t.Error("Equal of nil, or of the same document")
+	}
+}
