@@ -5,7 +5,6 @@ import (
 	"bufio"
 	"encoding/binary"
 	"io"
-	"io/fs"
 	"math"
 )
 
@@ -14,27 +13,14 @@ const (
 	headerLen = 46
 )
 
-// header is one entry of the directory of a zip archive.
-type header struct {
-	name       string
-	mode       fs.FileMode
-	attributes uint32 // as they stand there
-	method     uint16
-	flags      uint16
-	crc        uint32
-	packed     int64 // bytes of the content
-	size       int64 // bytes of it when it is unpacked
-	offset     int64 // of the header before the content
-}
-
 // read reads the headers of the directory, as many as were announced.
-func (d directory) read(r io.ReaderAt, l Limits) ([]*header, error) {
+func (d directory) read(r io.ReaderAt, l Limits) ([]*member, error) {
 	if d.entries > uint64(l.Entries) {
 		return nil, tooLarge("%d entries, %d are allowed", d.entries, l.Entries)
 	}
 	in := bufio.NewReaderSize(io.NewSectionReader(r, d.offset, d.size), 64<<10)
 	set := names{limits: l}
-	var list []*header
+	var list []*member
 	for {
 		if _, err := in.Peek(1); err == io.EOF && uint64(len(list)) == d.entries {
 			return list, nil
@@ -46,7 +32,7 @@ func (d directory) read(r io.ReaderAt, l Limits) ([]*header, error) {
 		if h == nil || uint64(len(list)) == d.entries {
 			return nil, bad("the directory does not hold the %d entries that it announces", d.entries)
 		}
-		if err := set.add(h.name); err != nil {
+		if err := set.add(h.Name); err != nil {
 			return nil, err
 		}
 		list = append(list, h)
@@ -54,7 +40,7 @@ func (d directory) read(r io.ReaderAt, l Limits) ([]*header, error) {
 }
 
 // readHeader reads one header. It returns nil if there is something else.
-func readHeader(in *bufio.Reader) (*header, error) {
+func readHeader(in *bufio.Reader) (*member, error) {
 	var fixed [headerLen]byte
 	if _, err := io.ReadFull(in, fixed[:]); err != nil {
 		return nil, noEOF(err)
@@ -71,37 +57,37 @@ func readHeader(in *bufio.Reader) (*header, error) {
 	if _, err := in.Discard(int(le.Uint16(fixed[32:]))); err != nil {
 		return nil, noEOF(err)
 	}
-	h := &header{
-		name:       string(rest[:nameLen]),
+	m := &member{
+		Entry:      Entry{Name: string(rest[:nameLen]), Size: int64(le.Uint32(fixed[24:]))},
 		attributes: le.Uint32(fixed[38:]),
 		flags:      le.Uint16(fixed[8:]),
 		method:     le.Uint16(fixed[10:]),
 		crc:        le.Uint32(fixed[16:]),
 		packed:     int64(le.Uint32(fixed[20:])),
-		size:       int64(le.Uint32(fixed[24:])),
-		offset:     int64(le.Uint32(fixed[42:])),
+		header:     int64(le.Uint32(fixed[42:])),
 	}
-	of := zip.FileHeader{Name: h.name, CreatorVersion: le.Uint16(fixed[4:]), ExternalAttrs: h.attributes}
-	h.mode = of.Mode()
-	return h, h.extend(rest[nameLen:])
+	of := zip.FileHeader{Name: m.Name, CreatorVersion: le.Uint16(fixed[4:]), ExternalAttrs: m.attributes}
+	m.mode = of.Mode()
+	m.Exec = m.mode&0o111 != 0
+	return m, m.extend(rest[nameLen:])
 }
 
 // extend takes from the extra fields the numbers that need 64 bits. Those that do not are
 // left out there.
-func (h *header) extend(fields []byte) error {
-	if err := checkExtra(fields, h.name); err != nil {
+func (m *member) extend(fields []byte) error {
+	if err := checkExtra(fields, m.Name); err != nil {
 		return err
 	}
 	large, err := extraField(fields, zip64Extra)
 	if err != nil {
 		return err
 	}
-	for _, n := range []*int64{&h.size, &h.packed, &h.offset} {
+	for _, n := range []*int64{&m.Size, &m.packed, &m.header} {
 		if *n != elsewhere {
 			continue
 		}
 		if len(large) < 8 || binary.LittleEndian.Uint64(large) > math.MaxInt64 {
-			return bad("entry %.100q: its size or its place is missing", h.name)
+			return bad("entry %.100q: its size or its place is missing", m.Name)
 		}
 		*n = int64(binary.LittleEndian.Uint64(large))
 		large = large[8:]

@@ -5,7 +5,6 @@ import (
 	"context"
 	"io"
 	"io/fs"
-	"strings"
 )
 
 // Zip is a zip archive whose directory has been read and found acceptable. Its
@@ -18,12 +17,14 @@ type Zip struct {
 // member is an entry as the directory of a zip archive describes it.
 type member struct {
 	Entry
-	method uint16
-	flags  uint16
-	crc    uint32
-	header int64 // offset of the header before the content
-	start  int64 // offset of the packed content
-	packed int64 // bytes of that
+	mode       fs.FileMode
+	attributes uint32 // as they stand there
+	method     uint16
+	flags      uint16
+	crc        uint32
+	header     int64 // offset of the header before the content
+	start      int64 // offset of the packed content
+	packed     int64 // bytes of that
 }
 
 // OpenZip reads the directory of the zip archive in the first size bytes of r. It
@@ -46,13 +47,12 @@ func OpenZipSkip(ctx context.Context, r io.ReaderAt, size int64, l Limits, skip 
 	if err != nil {
 		return nil, err
 	}
-	headers, err := dir.read(in, limits)
+	all, err := dir.read(in, limits)
 	if err != nil {
 		return nil, err
 	}
 	z := &Zip{r: r}
-	all, err := z.admit(headers, limits, skip)
-	if err != nil {
+	if err := z.admit(all, limits, skip); err != nil {
 		return nil, err
 	}
 	if err := checkPlaces(in, size, dir, all); err != nil {
@@ -61,59 +61,46 @@ func OpenZipSkip(ctx context.Context, r io.ReaderAt, size int64, l Limits, skip 
 	return z, nil
 }
 
-// admit takes the entries, if each of them and all together are acceptable. It returns them
-// with those that are left out.
-func (z *Zip) admit(headers []*header, limits Limits, skip func(string)) ([]*member, error) {
+// admit takes the entries, if each of them and all together are acceptable.
+func (z *Zip) admit(all []*member, limits Limits, skip func(string)) error {
 	left := limits.Unpacked
-	all := make([]*member, 0, len(headers))
-	for _, h := range headers {
-		m := h.member()
-		all = append(all, m)
-		if skip != nil && h.mode&fs.ModeSymlink != 0 {
-			skip(h.name)
+	for _, m := range all {
+		if skip != nil && m.mode&fs.ModeSymlink != 0 {
+			skip(m.Name)
 			continue
 		}
-		if err := h.check(); err != nil {
-			return nil, err
+		if err := m.check(); err != nil {
+			return err
 		}
 		if m.Size > left {
-			return nil, tooLarge("its content has more than %d bytes", limits.Unpacked)
+			return tooLarge("its content has more than %d bytes", limits.Unpacked)
 		}
 		left -= m.Size
 		z.members = append(z.members, m)
 	}
-	if len(headers) == 0 {
-		return nil, bad("it has no entries")
+	if len(all) == 0 {
+		return bad("it has no entries")
 	}
-	return all, nil
-}
-
-// member returns the entry that h describes.
-func (h *header) member() *member {
-	return &member{
-		Entry:  Entry{Name: h.name, Size: h.size, Exec: h.mode&0o111 != 0},
-		method: h.method, flags: h.flags, crc: h.crc, header: h.offset, packed: h.packed,
-	}
+	return nil
 }
 
 // check checks what is neither name nor size.
-func (h *header) check() error {
-	dir := strings.HasSuffix(h.name, "/")
+func (m *member) check() error {
 	switch {
-	case h.mode&fs.ModeSymlink != 0, h.attributes>>28 == 0xa:
+	case m.mode&fs.ModeSymlink != 0, m.attributes>>28 == 0xa:
 		// The latter is a link's Unix mode, said to come from another system: some
 		// readers believe the mode.
-		return isLink(h.name)
-	case h.mode&^(fs.ModePerm|fs.ModeDir|fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky) != 0:
-		return bad("entry %.100q is neither file nor directory", h.name)
-	case h.mode.IsDir() != dir:
-		return bad("entry %.100q is a directory by its mode but not by its name", h.name)
-	case dir && h.size > 0:
-		return bad("entry %.100q is a directory with content", h.name)
-	case h.flags&encrypted != 0:
-		return bad("entry %.100q is encrypted", h.name)
-	case h.method != zip.Store && h.method != zip.Deflate:
-		return bad("entry %.100q: compression method %d is not supported", h.name, h.method)
+		return isLink(m.Name)
+	case m.mode&^(fs.ModePerm|fs.ModeDir|fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky) != 0:
+		return bad("entry %.100q is neither file nor directory", m.Name)
+	case m.mode.IsDir() != m.IsDir():
+		return bad("entry %.100q is a directory by its mode but not by its name", m.Name)
+	case m.IsDir() && m.Size > 0:
+		return bad("entry %.100q is a directory with content", m.Name)
+	case m.flags&encrypted != 0:
+		return bad("entry %.100q is encrypted", m.Name)
+	case m.method != zip.Store && m.method != zip.Deflate:
+		return bad("entry %.100q: compression method %d is not supported", m.Name, m.method)
 	}
 	return nil
 }
