@@ -10,21 +10,19 @@ import (
 // classic is the locks of a process, for systems where a lock belongs to the process
 // and not to the open file: the kernel gives it to whoever in the process asks for it,
 // and takes it away as soon as anybody in it closes any descriptor of the file. So here
-// is known which files are locked, and none of these is opened, or closed, again.
+// is known which files are locked, and none of these is opened again.
 type classic struct {
 	lock func(fd uintptr) (bool, error)
-	mu   sync.Mutex // held for moments, and never while the system is asked
-	held []*classicLock
-}
-
-type classicLock struct {
-	info    fs.FileInfo
-	useless []*os.File // of the same file, to be closed with the lock
+	mu   sync.Mutex
+	held []fs.FileInfo
+	kept []*os.File // never closed, since that would end the lock of another one
 }
 
 // open opens and locks the file of this name; both results are nil if somebody else
 // has the lock.
 func (c *classic) open(root *os.Root, name string) (*Lock, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if info, err := root.Stat(name); err == nil && c.has(info) {
 		return nil, nil
 	}
@@ -33,70 +31,27 @@ func (c *classic) open(root *os.Root, name string) (*Lock, error) {
 		return nil, err
 	}
 	info, err := f.Stat()
-	if err != nil {
-		f.Close()
+	if err != nil || c.has(info) { // another process has just given the file this name
+		c.kept = append(c.kept, f)
 		return nil, err
-	}
-	l := &classicLock{info: info}
-	if !c.enter(l, f) {
-		return nil, nil
 	}
 	locked, err := control(f, c.lock)
 	if err != nil || !locked {
-		c.leave(l, f)
+		f.Close()
 		return nil, err
 	}
-	return &Lock{file: f, close: func() error { return c.leave(l, f) }, root: root, name: name}, nil
-}
-
-func (c *classic) find(info fs.FileInfo) *classicLock {
-	i := slices.IndexFunc(c.held, func(l *classicLock) bool { return os.SameFile(l.info, info) })
-	if i < 0 {
-		return nil
-	}
-	return c.held[i]
+	c.held = append(c.held, info)
+	return &Lock{file: f, close: func() error { return c.leave(info, f) }, root: root, name: name}, nil
 }
 
 func (c *classic) has(info fs.FileInfo) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.find(info) != nil
+	return slices.ContainsFunc(c.held, func(other fs.FileInfo) bool { return os.SameFile(other, info) })
 }
 
-// enter makes l the one who may ask for the lock of f, or keeps f open until the one
-// who may has done with it.
-func (c *classic) enter(l *classicLock, f *os.File) bool {
+// leave closes f before others may ask: its closing would take the lock away from them.
+func (c *classic) leave(info fs.FileInfo, f *os.File) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if other := c.find(l.info); other != nil {
-		other.useless = append(other.useless, f)
-		return false
-	}
-	c.held = append(c.held, l)
-	return true
-}
-
-// leave closes f, and only then lets others ask: its closing would take the lock away
-// from them.
-func (c *classic) leave(l *classicLock, f *os.File) error {
-	err := f.Close()
-	for {
-		useless := c.forget(l)
-		if len(useless) == 0 {
-			return err
-		}
-		for _, f := range useless {
-			f.Close()
-		}
-	}
-}
-
-// forget takes l out, unless there is something to be closed first.
-func (c *classic) forget(l *classicLock) (useless []*os.File) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if useless, l.useless = l.useless, nil; len(useless) == 0 {
-		c.held = slices.DeleteFunc(c.held, func(other *classicLock) bool { return other == l })
-	}
-	return useless
+	c.held = slices.DeleteFunc(c.held, func(other fs.FileInfo) bool { return os.SameFile(other, info) })
+	return f.Close()
 }

@@ -1,10 +1,6 @@
 package fsx
 
-import (
-	"errors"
-	"os"
-	"syscall"
-)
+import "os"
 
 const removesOpenFiles = true
 
@@ -17,19 +13,3 @@ const fcntlOFDSetLock = 37
 func openLocked(root *os.Root, name string) (*Lock, error) { return openOwn(root, name) }
 
 func tryLock(fd uintptr) (bool, error) { return setLock(fd, fcntlOFDSetLock) }
-
-// setLock asks for a lock of the whole file.
-func setLock(fd uintptr, cmd int) (bool, error) {
-	whole := syscall.Flock_t{Type: syscall.F_WRLCK}
-	for {
-		err := syscall.FcntlFlock(fd, cmd, &whole)
-		switch {
-		case err == nil:
-			return true, nil
-		case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.EACCES):
-			return false, nil
-		case !errors.Is(err, syscall.EINTR):
-			return false, err
-		}
-	}
-}
