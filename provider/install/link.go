@@ -23,9 +23,6 @@ const (
 	Symlink LinkMode = "symlink"
 	// HardLink makes directories of its own with the same files in them.
 	HardLink LinkMode = "hardlink"
-	// Reflink makes copies that share their blocks until one of them is written; Linux
-	// can do this on some file systems.
-	Reflink LinkMode = "reflink"
 	// Copy makes copies.
 	Copy LinkMode = "copy"
 )
@@ -35,7 +32,7 @@ func (m LinkMode) effective() (LinkMode, error) {
 	switch m {
 	case "":
 		return Symlink, nil
-	case Symlink, HardLink, Reflink, Copy:
+	case Symlink, HardLink, Copy:
 		return m, nil
 	}
 	return "", fmt.Errorf("unknown link mode %.20q", string(m))

@@ -17,7 +17,7 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-var modes = []install.LinkMode{"", install.Symlink, install.HardLink, install.Reflink, install.Copy}
+var modes = []install.LinkMode{"", install.Symlink, install.HardLink, install.Copy}
 
 func TestPlace(t *testing.T) {
 	t.Parallel()

@@ -155,12 +155,7 @@ func (p *placement) file(ctx context.Context, from *os.Root, name string) (sum [
 	if err != nil {
 		return sum, err
 	}
-	if p.how == Reflink && fsx.Clone(out, in) == nil {
-		sum, err = p.hash(ctx, to)
-	} else {
-		sum, err = copyHashed(ctx, out, in)
-	}
-	if err != nil {
+	if sum, err = copyHashed(ctx, out, in); err != nil {
 		return sum, errors.Join(err, out.Close())
 	}
 	p.syncs.Go(func() error { return errors.Join(out.Sync(), out.Close()) })
