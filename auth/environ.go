@@ -10,7 +10,7 @@ import (
 
 const environPrefix = "TF_TOKEN_"
 
-// Environ returns a Source of the tokens in environ, a list of NAME=VALUE
+// Environ returns the tokens in environ, a list of NAME=VALUE
 // strings such as [os.Environ] returns. The list is decoded once, here; a
 // lookup takes the same time whatever its length.
 //
@@ -35,7 +35,7 @@ const environPrefix = "TF_TOKEN_"
 // Where several variables name one host, the last name in byte order counts:
 // lower case wins over upper case, and an underscore over a dot or a hyphen.
 // Where one name is set twice, its last value counts.
-func Environ(environ []string) Source {
+func Environ(environ []string) *Environment {
 	values := map[string]string{}
 	for _, entry := range environ {
 		if rest, ok := strings.CutPrefix(entry, environPrefix); ok {
@@ -44,28 +44,30 @@ func Environ(environ []string) Source {
 			}
 		}
 	}
-	chosen := map[svchost.Hostname]variable{}
+	e := &Environment{chosen: map[svchost.Hostname]variable{}}
 	for name, value := range values {
 		host, err := svchost.FromWire(decodeName(name))
-		if err == nil && value != "" && name > chosen[host].name {
-			chosen[host] = variable{name, value}
-		}
-	}
-	e := &environment{tokens: map[svchost.Hostname]Token{}, errs: map[svchost.Hostname]error{}}
-	for host, v := range chosen {
-		token, err := NewToken(v.value)
-		if err != nil {
-			e.errs[host] = fmt.Errorf("variable %q: %w", environPrefix+v.name, err)
+		if err != nil || value == "" || name <= e.chosen[host].name {
 			continue
 		}
-		e.tokens[host] = token
+		token, err := NewToken(value)
+		e.chosen[host] = variable{name, token, err}
 	}
 	return e
 }
 
+// An Environment is a Source of the tokens in environment variables, see [Environ].
+type Environment struct {
+	chosen map[svchost.Hostname]variable
+}
+
 // A variable is one TF_TOKEN_ variable: its name without the prefix, and its
-// value.
-type variable struct{ name, value string }
+// token, or why the value is none.
+type variable struct {
+	name  string
+	token Token
+	err   error
+}
 
 // decodeName turns the rest of a variable's name into the hostname that it
 // spells. Three underscores become "-.", which is in no hostname.
@@ -73,16 +75,22 @@ func decodeName(name string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(name, "__", "-"), "_", ".")
 }
 
-type environment struct {
-	tokens map[svchost.Hostname]Token
-	errs   map[svchost.Hostname]error
-}
-
-func (e *environment) Token(_ context.Context, host svchost.Hostname) (Token, error) {
-	if err := e.errs[host]; err != nil {
-		return Token{}, &SourceError{Host: host, Source: e.String(), Err: err}
+// Token implements [Source].
+func (e *Environment) Token(_ context.Context, host svchost.Hostname) (Token, error) {
+	v := e.chosen[host]
+	if v.err != nil {
+		return Token{}, &SourceError{Host: host, Source: e.String(), Err: fmt.Errorf("variable %q: %w", e.Variable(host), v.err)}
 	}
-	return e.tokens[host], nil
+	return v.token, nil
 }
 
-func (e *environment) String() string { return "environment" }
+// Variable returns the name of the variable that counts for host, or "" if there is none.
+func (e *Environment) Variable(host svchost.Hostname) string {
+	if v, ok := e.chosen[host]; ok {
+		return environPrefix + v.name
+	}
+	return ""
+}
+
+// String returns "environment".
+func (e *Environment) String() string { return "environment" }

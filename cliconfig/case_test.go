@@ -156,9 +156,6 @@ func (c *testCase) report(t *testing.T) string {
 		policy := cfg.Policy(p)
 		fmt.Fprintf(&b, "policy %s: unsigned %v, unchecked %v, expired %v\n", p, policy.AllowUnsigned, policy.AllowUnchecked, policy.AllowExpired)
 	}
-	for _, o := range cfg.Origins() {
-		fmt.Fprintf(&b, "origin %v\n", o)
-	}
 	return b.String()
 }
 

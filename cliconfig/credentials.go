@@ -44,7 +44,6 @@ func (r *fileReader) credentialsBlock(label name, body value) {
 		r.warn(label.at, "the credentials of %s stand in line %d already; the last token counts", host.Display(), old.place.Line)
 	}
 	r.set.credentials[host] = c
-	r.set.origin(setting("credentials", host.Display()), c.place)
 }
 
 // hostLabel parses the label of a block that is about a host. It is not repeated,

@@ -56,8 +56,7 @@
 //   - provider_installation, credentials_helper and oci_default_credentials: one in all
 //     files; oci_credentials: one for each label. [Config.OCICredential] tells the rest.
 //
-// [Config.Origins] tells of each setting where it stands and what it overrides,
-// [Config.TokenOrigin] does so for the token of one host, without the token.
+// [Config.TokenOrigin] tells where the token of one host stands, without the token.
 //
 // # Rules
 //

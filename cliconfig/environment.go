@@ -4,12 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/tofureg/tofureg/disco/svchost"
 )
 
 // environment reads the settings that are variables. They have precedence over files.
@@ -18,30 +14,23 @@ func (l *loader) environment() {
 	if dir := l.sys.getenv(envPluginCache); dir != "" {
 		s.cacheDir = l.sys.abs(dir) // no variables are replaced in a variable
 		s.cacheShown = s.cacheDir
-		s.origin("plugin_cache_dir", Place{Variable: envPluginCache})
+		s.cachePlace = Place{Variable: envPluginCache}
 	}
 	if on := l.sys.getenv(envMayBreak); on != "" && on != "0" {
 		s.mayBreakLock = true
-		s.origin("plugin_cache_may_break_dependency_lock_file", Place{Variable: envMayBreak})
 	}
 	if n, ok := l.positive(envRetry); ok {
-		s.setRetries(n, Place{Variable: envRetry})
+		s.protocols.retries = &n
 	}
 	if n, ok := l.positive(envTimeout); ok {
-		s.setTimeout(n, Place{Variable: envTimeout})
+		s.protocols.timeout = seconds(n)
 	}
 	if n, ok := l.positive(envDownloadRetry); ok {
 		s.protocols.downloadRetries = &n
-		s.origin("download_retry_count", Place{Variable: envDownloadRetry})
 	}
-	if s.enforce.signed = l.sys.getenv(envEnforceSigned) == "true"; s.enforce.signed {
-		s.origin("policy.require_signature", Place{Variable: envEnforceSigned})
-	}
-	if s.enforce.unexpired = l.sys.getenv(envEnforceExpired) == "true"; s.enforce.unexpired {
-		s.origin("policy.refuse_expired", Place{Variable: envEnforceExpired})
-	}
+	s.enforce.signed = l.sys.getenv(envEnforceSigned) == "true"
+	s.enforce.unexpired = l.sys.getenv(envEnforceExpired) == "true"
 	l.appendUserAgent()
-	l.tokens()
 }
 
 // positive returns the number in a variable. The CLI ignores what is none, or not
@@ -71,35 +60,6 @@ func (l *loader) appendUserAgent() {
 		return
 	}
 	l.set.userAgent = text
-	l.set.origin("user_agent", Place{Variable: envUserAgent})
-}
-
-// tokens notes which variables hold tokens, for the report only: [auth.Environ] is what
-// reads them. As there, the last name in byte order counts.
-func (l *loader) tokens() {
-	values := map[string]string{}
-	for _, entry := range l.sys.Environ {
-		if name, value, ok := strings.Cut(entry, "="); ok && strings.HasPrefix(name, envToken) {
-			values[name] = value
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		if values[name] == "" {
-			continue
-		}
-		spelled := strings.ReplaceAll(strings.ReplaceAll(name[len(envToken):], "__", "-"), "_", ".")
-		host, err := svchost.FromWire(spelled)
-		if err != nil {
-			continue
-		}
-		at := Place{Variable: name}
-		if other := l.set.variables[host]; other != "" {
-			l.problems.add(&Problem{Place: at, Warning: true,
-				Message: fmt.Sprintf("%s is for %s as well; the last name in byte order counts", printable(other), host.Display())})
-		}
-		l.set.variables[host] = name
-		l.set.origin(setting("credentials", host.Display()), at)
-	}
 }
 
 // validate checks what needs the whole configuration.
@@ -123,6 +83,5 @@ func (l *loader) validate() {
 	default:
 		return
 	}
-	at := l.set.origins["plugin_cache_dir"].Place
-	l.problems.add(&Problem{Place: at, Message: "the plugin cache directory " + shown(l.set.cacheShown) + " " + why, Err: err})
+	l.problems.add(&Problem{Place: l.set.cachePlace, Message: "the plugin cache directory " + shown(l.set.cacheShown) + " " + why, Err: err})
 }

@@ -158,20 +158,3 @@ func ExampleConfig_TokenOrigin() {
 	// c.example.com true environment variable TF_TOKEN_c_example_com <nil>
 	// d.example.com false default <nil>
 }
-
-// Where does each setting come from, and what does it override?
-func ExampleConfig_Origins() {
-	cfg, err := cliconfig.Load(exampleSystem(map[string]string{
-		"home/alice/.tofurc":                 "credentials \"example.com\" {\n  token = \"xxxxxx\"\n}\nregistry_protocols {\n  retry_count = 3\n}\n",
-		"home/alice/.terraform.d/extra.tfrc": "credentials \"example.com\" {\n  token = \"yyyyyy\"\n}\n",
-	}, "TF_REGISTRY_DISCOVERY_RETRY=5"))
-	if err != nil {
-		log.Fatal(err)
-	}
-	for _, origin := range cfg.Origins() {
-		fmt.Println(origin)
-	}
-	// Output:
-	// credentials "example.com": /home/alice/.terraform.d/extra.tfrc:1:13 (overrides /home/alice/.tofurc:1:13)
-	// registry_protocols.retry_count: environment variable TF_REGISTRY_DISCOVERY_RETRY (overrides /home/alice/.tofurc:5:3)
-}

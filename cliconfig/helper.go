@@ -30,14 +30,13 @@ func (r *fileReader) helperBlock(label name, body value) {
 			h.args = append(h.args, a.text)
 		}
 	}
-	n := r.set.origin("credentials_helper", h.place)
 	for i, old := range r.set.helpers {
 		if old.name == h.name {
 			r.set.helpers[i] = h
 			return
 		}
 	}
-	if n > 1 {
+	if len(r.set.helpers) > 0 {
 		r.wrong(label.at, "there is more than one credentials helper; the other one is at %s", r.set.helpers[0].place)
 		return
 	}

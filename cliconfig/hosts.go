@@ -36,7 +36,6 @@ func (r *fileReader) hostBlock(label name, body value) {
 		r.warn(label.at, "the services of %s stand in line %d already; the last ones count", h.Display(), old.place.Line)
 	}
 	r.set.hosts[h] = &host{disco.NewServices(h, services), r.place(label.at)}
-	r.set.origin(setting("host", h.Display()), r.place(label.at))
 }
 
 func (r *fileReader) services(v value) map[disco.Service]any {

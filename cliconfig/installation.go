@@ -42,7 +42,7 @@ func (r *fileReader) installation(it item) {
 			r.method(in, method)
 		}
 	}
-	if r.set.origin("provider_installation", in.place) > 1 {
+	if len(r.set.installations) > 0 {
 		r.wrong(it.at(), "there is more than one block provider_installation; the first one is at %s", r.set.installations[0].place)
 	}
 	r.set.installations = append(r.set.installations, in)
@@ -209,7 +209,6 @@ func (r *fileReader) devOverrides(in *installation, it item) {
 				r.warn(override.at(), "there is another override for %s; the last one counts", p)
 			}
 			in.overrides[p] = r.sys.abs(dir)
-			r.set.origin(setting("dev_overrides", p.String()), r.place(override.at()))
 		}
 	}
 }

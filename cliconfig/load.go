@@ -54,8 +54,7 @@ type settings struct {
 	terraform   bool
 	files       []string // that were read
 	credentials map[svchost.Hostname]*credential
-	variables   map[svchost.Hostname]string // with tokens
-	store       string                      // path of the credentials file
+	store       string // path of the credentials file
 	helpers     []*helper
 	helper      *helper // the one that was found
 	hosts       map[svchost.Hostname]*host
@@ -69,11 +68,11 @@ type settings struct {
 
 	cacheDir     string
 	cacheShown   string // cacheDir for messages, without what is in variables
+	cachePlace   Place  // of cacheDir
 	mayBreakLock bool
 	protocols    protocols
 	userAgent    string // to be appended
 	enforce      struct{ signed, unexpired bool }
-	origins      map[string]*Origin
 }
 
 func (s *settings) environ() []string { return s.system().Environ }
@@ -81,9 +80,7 @@ func (s *settings) environ() []string { return s.system().Environ }
 func newSettings() *settings {
 	return &settings{
 		credentials: map[svchost.Hostname]*credential{},
-		variables:   map[svchost.Hostname]string{},
 		hosts:       map[svchost.Hostname]*host{},
-		origins:     map[string]*Origin{},
 	}
 }
 

@@ -3,6 +3,7 @@ package cliconfig
 import (
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/tofureg/tofureg/auth"
@@ -76,7 +77,7 @@ func (r *fileReader) ociCredentialsBlock(label name, body value) {
 		r.wrong(label.at, "a block \"oci_credentials\" %s", why)
 		return
 	}
-	if r.set.origin(setting("oci_credentials", label.text), c.Place) > 1 {
+	if slices.ContainsFunc(r.set.oci, func(o OCICredential) bool { return o.Prefix == c.Prefix }) {
 		r.wrong(label.at, "there is more than one block \"oci_credentials\" for %s", shown(label.text))
 		return
 	}
@@ -120,7 +121,7 @@ func (r *fileReader) ociDefaultCredentials(it item) {
 	case len(it.names) > 1:
 		r.wrong(it.names[1].at, "%q has no labels", setting)
 		return
-	case r.set.origin(setting, place) > 1:
+	case r.set.ociDefaults.helperAt != Place{}:
 		r.wrong(it.at(), "there is more than one block oci_default_credentials")
 		return
 	}

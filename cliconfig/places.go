@@ -19,7 +19,6 @@ const (
 	envUserAgent      = "TF_APPEND_USER_AGENT"
 	envEnforceSigned  = "OPENTOFU_ENFORCE_GPG_VALIDATION"
 	envEnforceExpired = "OPENTOFU_ENFORCE_GPG_EXPIRATION"
-	envToken          = "TF_TOKEN_"
 )
 
 // override returns the configuration file that the environment names, if it does.

@@ -25,11 +25,11 @@ func (r *fileReader) registryProtocols(it item) {
 		switch {
 		case argument.is("retry_count"):
 			if n, ok := r.count(argument); ok {
-				r.set.setRetries(n, r.place(argument.at()))
+				r.set.protocols.retries = &n
 			}
 		case argument.is("request_timeout_seconds"):
 			if n, ok := r.count(argument); ok {
-				r.set.setTimeout(n, r.place(argument.at()))
+				r.set.protocols.timeout = seconds(n)
 			}
 		default:
 			r.warn(argument.at(), "unknown argument %s of a block \"registry_protocols\" is ignored", shown(argument.name()))
@@ -37,13 +37,4 @@ func (r *fileReader) registryProtocols(it item) {
 	}
 }
 
-func (s *settings) setRetries(n int, at Place) {
-	s.protocols.retries = &n
-	s.origin("registry_protocols.retry_count", at)
-}
-
-func (s *settings) setTimeout(seconds int, at Place) {
-	timeout := time.Duration(seconds) * time.Second
-	s.protocols.timeout = &timeout
-	s.origin("registry_protocols.request_timeout_seconds", at)
-}
+func seconds(n int) *time.Duration { return new(time.Duration(n) * time.Second) }

@@ -146,7 +146,7 @@ credentials_helper "vault" { args = ["` + secret + `"] }`})
 	}
 	all := []any{
 		sys, &sys, []cliconfig.System{sys}, struct{ S cliconfig.System }{sys}, cfg, cfg.Credentials(), store, failed,
-		cfg.Registry(), cfg.Discovery(), cfg.ProviderSource(), cfg.Warnings(), cfg.Origins(), cfg.Methods(), cfg.Files(),
+		cfg.Registry(), cfg.Discovery(), cfg.ProviderSource(), cfg.Warnings(), cfg.Methods(), cfg.Files(),
 	}
 	for _, v := range all {
 		printed := ""

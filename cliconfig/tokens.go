@@ -13,7 +13,7 @@ type hostname = svchost.Hostname
 // tokens is the source behind Config.Credentials.
 type tokens struct {
 	set     *settings
-	environ auth.Source
+	environ *auth.Environment
 	program auth.Store  // nil: there is no helper
 	helper  *auth.Cache // program with what it has answered; nil: there is no helper
 
@@ -67,7 +67,7 @@ func (t *tokens) Token(ctx context.Context, host hostname) (auth.Token, error) {
 func (t *tokens) find(ctx context.Context, host hostname) (auth.Token, Place, error) {
 	token, err := auth.Lookup(ctx, t.environ, host)
 	if err != nil || !token.IsZero() {
-		return token, Place{Variable: t.set.variables[host]}, err
+		return token, Place{Variable: t.environ.Variable(host)}, err
 	}
 	if block := t.block(host); block != nil {
 		if block.err != nil {

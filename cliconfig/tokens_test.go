@@ -274,7 +274,7 @@ func TestNoSecret(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	printed += fmt.Sprintln(err)
-	printed += fmt.Sprintf("%v %+v %s", cfg.Origins(), cfg.Warnings(), cfg.Credentials())
+	printed += fmt.Sprintf("%+v %s", cfg.Warnings(), cfg.Credentials())
 	for _, w := range cfg.Warnings() {
 		printed += w.Error()
 	}

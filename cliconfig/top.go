@@ -92,12 +92,10 @@ func (r *fileReader) pluginCacheDir(it item) {
 		return // as if it were not there
 	}
 	at := r.place(it.at())
-	const setting = "plugin_cache_dir"
-	if o := r.set.origins[setting]; o != nil && o.File != r.file {
-		o.Overridden = append(o.Overridden, at)
+	if r.set.cacheDir != "" && r.set.cachePlace.File != r.file {
 		return
 	}
-	r.set.origin(setting, at)
+	r.set.cachePlace = at
 	r.set.cacheDir, r.set.cacheShown = r.sys.abs(dir), r.sys.abs(dir)
 	if dir != written {
 		r.set.cacheShown = written // there may be a token in a variable
@@ -108,6 +106,5 @@ func (r *fileReader) pluginCacheDir(it item) {
 func (r *fileReader) mayBreakLock(it item) {
 	if on, ok := r.boolean(it); ok && on {
 		r.set.mayBreakLock = true
-		r.set.origin("plugin_cache_may_break_dependency_lock_file", r.place(it.at()))
 	}
 }
