@@ -44,14 +44,14 @@ var _ Source = (*FirstOf)(nil)
 // search, or a [*NoMethodError] if there was none.
 func (f *FirstOf) ProviderVersions(ctx context.Context, p addrs.Provider) (*Versions, error) {
 	s := &search{op: "list versions of", subject: p.String(), report: f.Passed}
-	return firstOf(ctx, s, f.Methods, p, func(m *Method) (*Versions, error) { return listFrom(ctx, m.Source, p) })
+	return firstOf(ctx, s, f.Methods, p, IsFault, func(m *Method) (*Versions, error) { return listFrom(ctx, m.Source, p) })
 }
 
 // ProviderPackage returns the package that the first method answers with. Its errors are
 // like those of [FirstOf.ProviderVersions].
 func (f *FirstOf) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*Package, error) {
 	s := findSearch(p, v, platform, f.Passed)
-	return firstOf(ctx, s, f.Methods, p, func(m *Method) (*Package, error) { return m.find(ctx, p, v, platform) })
+	return firstOf(ctx, s, f.Methods, p, IsFault, func(m *Method) (*Package, error) { return m.find(ctx, p, v, platform) })
 }
 
 // Evidence asks the method that [Package.Via] names. A name that is not among the
@@ -66,34 +66,26 @@ func (f *FirstOf) Open(ctx context.Context, pkg *Package) (*Body, error) {
 	return open(ctx, f.Methods, pkg)
 }
 
-// firstOf asks one method after the other.
-func firstOf[T any](ctx context.Context, s *search, methods []Method, p addrs.Provider, ask func(*Method) (*T, error)) (*T, error) {
+// firstOf asks one method after the other, as long as their errors are among those to pass over.
+func firstOf[T any](ctx context.Context, s *search, methods []Method, p addrs.Provider, over func(error) bool, ask func(*Method) (*T, error)) (*T, error) {
 	if err := s.checkMethods(methods); err != nil {
 		return nil, err
 	}
-	var first error // fault
 	for i := range methods {
 		m := &methods[i]
-		if err := m.accepts(p); err != nil {
-			s.pass(m.Name, err)
-			continue
-		}
-		got, err := ask(m)
+		err := m.accepts(p)
 		if err == nil {
-			return got, nil
-		}
-		if ctx.Err() != nil || !IsFault(err) {
-			return nil, s.failed(m.Name, err)
-		}
-		if first == nil {
-			first = err
+			var got *T
+			if got, err = ask(m); err == nil {
+				return got, nil
+			}
+			if ctx.Err() != nil || !over(err) {
+				return nil, s.failed(m.Name, err)
+			}
 		}
 		s.pass(m.Name, err)
 	}
-	if first == nil {
-		first = closest(s.passed)
-	}
-	return nil, s.none(first)
+	return nil, s.none()
 }
 
 // IsFault reports whether err leaves open what a source has: the connection failed, an

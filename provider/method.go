@@ -140,8 +140,8 @@ func (s *search) failed(name string, err error) error {
 }
 
 // none is the error of a search that has passed over all methods; by says why.
-func (s *search) none(by error) error {
-	return &Error{Op: s.op, Subject: s.subject, Err: &NoMethodError{s.passed, by}}
+func (s *search) none() error {
+	return &Error{Op: s.op, Subject: s.subject, Err: &NoMethodError{s.passed, closest(s.passed)}}
 }
 
 // find asks one method for a package.

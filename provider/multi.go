@@ -65,7 +65,7 @@ func (m *Multi) ProviderVersions(ctx context.Context, p addrs.Provider) (*Versio
 		union.add(m.Methods[i].Name, a.versions)
 	}
 	if !found {
-		return nil, s.none(closest(s.passed))
+		return nil, s.none()
 	}
 	return union.sorted(), nil
 }
@@ -104,24 +104,8 @@ func (m *Multi) listAll(ctx context.Context, s *search, p addrs.Provider) ([]ans
 // Otherwise it wraps a [*MethodError].
 func (m *Multi) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*Package, error) {
 	s := findSearch(p, v, platform, m.Passed)
-	if err := s.checkMethods(m.Methods); err != nil {
-		return nil, err
-	}
-	for i := range m.Methods {
-		method := &m.Methods[i]
-		err := method.accepts(p)
-		if err == nil {
-			var pkg *Package
-			if pkg, err = method.find(ctx, p, v, platform); err == nil {
-				return pkg, nil
-			}
-			if ctx.Err() != nil || !errors.Is(err, ErrNotFound) {
-				return nil, s.failed(method.Name, err)
-			}
-		}
-		s.pass(method.Name, err)
-	}
-	return nil, s.none(closest(s.passed))
+	notFound := func(err error) bool { return errors.Is(err, ErrNotFound) }
+	return firstOf(ctx, s, m.Methods, p, notFound, func(m *Method) (*Package, error) { return m.find(ctx, p, v, platform) })
 }
 
 // Evidence asks the method that [Package.Via] names. A name that is not among the
@@ -143,6 +127,9 @@ func findSearch(p addrs.Provider, v addrs.Version, platform addrs.Platform, repo
 
 // closest returns the error of the method that came closest to an answer.
 func closest(passed []MethodError) error {
+	if i := slices.IndexFunc(passed, func(e MethodError) bool { return IsFault(e.Err) }); i >= 0 {
+		return passed[i].Err // of a FirstOf
+	}
 	for _, target := range []error{ErrNoPlatform, ErrNoVersion} {
 		for _, e := range passed {
 			if errors.Is(e.Err, target) {
