@@ -1,6 +1,7 @@
 package oci_test
 
 import (
+	"encoding/base64"
 	"fmt"
 	"io/fs"
 	"os"
@@ -130,6 +131,36 @@ func TestTofuGet(t *testing.T) {
 		}
 		compareTrees(t, dir, filepath.Join(p.Dir, ".terraform", "modules", name))
 	}
+}
+
+// TestTofuDocker has the credential in a Docker-style file at one of the usual places.
+func TestTofuDocker(t *testing.T) {
+	t.Parallel()
+	p := tofu(t)
+	f := newRegistry(t)
+	f.module("acme/vpc", "latest", map[string]string{"main.tf": "# latest\n"})
+	f.Before = wantBasic("user", "right", nil)
+	pair := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
+	if err := os.Mkdir(filepath.Join(p.Dir, ".docker"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	p.Write(t, ".docker/config.json", fmt.Sprintf(`{"auths": {%q: {"auth": %q}, %q: {"auth": %q}}}`,
+		f.host, pair("user:wrong"), f.host+"/acme", pair("user:right")))
+	source := "oci://" + f.host + "/acme/vpc"
+	p.Write(t, "main.tf", fmt.Sprintf("module \"m\" {\n  source = %q\n}\n", source))
+	p.Trust(t, f.authority())
+	p.Run(t, "get", "-no-color")
+
+	cfg, err := cliconfig.Load(cliconfig.System{Home: p.Dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.HTTP = f.server.Client()
+	dir, err := get(t, oci.Configure(cfg), source)
+	if err != nil {
+		t.Fatalf("DownloadLocation: %v", err)
+	}
+	compareTrees(t, dir, filepath.Join(p.Dir, ".terraform", "modules", "m"))
 }
 
 // compareTrees compares the files below two directories, and whether they can be run.
