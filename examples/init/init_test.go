@@ -186,6 +186,7 @@ func TestBadConfigurations(t *testing.T) {
 		"itself":          {map[string]string{"main.tf": `module "m" { source = "./." }`}, "the module calls itself"},
 		"outside":         {map[string]string{"main.tf": `module "m" { source = "../x" }`}, "leads out of the package"},
 		"empty directory": {map[string]string{"main.tf": `module "m" { source = "./x" }`, "x/readme": ""}, "no configuration files"},
+		"one directory":   {map[string]string{"main.tf": fmt.Sprintf("module \"m\" { source = %[1]q }\nmodule \"M\" { source = %[1]q }", w.host+"/acme/network/aws")}, "would be in one directory"},
 		"bad constraint":  {map[string]string{"main.tf": `module "m" {` + "\nsource = \"" + w.host + "/acme/network/aws\"\nversion = \"x\"\n}"}, "main.tf:1"},
 		"no such version": {map[string]string{"main.tf": `module "m" {` + "\nsource = \"" + w.host + "/acme/network/aws\"\nversion = \"> 9\"\n}"}, "no version matches"},
 		"bad provider":    {map[string]string{"main.tf": "terraform {\n required_providers {\n  x = { source = \"a/b/c/d\" }\n }\n}"}, "main.tf:3"},
@@ -204,6 +205,9 @@ func TestBadConfigurations(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want one with %q", err, c.want)
 			}
+			if _, ok := errors.AsType[*ConfigError](err); !ok && c.want != "no version matches" && name != "bad constraint" {
+				t.Errorf("error %T, want a *ConfigError", err)
+			}
 			if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(manifestName))); !errors.Is(err, os.ErrNotExist) {
 				t.Errorf("a manifest was written after a failure: %v", err)
 			}
@@ -211,13 +215,14 @@ func TestBadConfigurations(t *testing.T) {
 	}
 }
 
-// A module of a package must not name a place on this machine, or outside of its package.
+// A module of a package must not name a place on this machine, one outside of its package,
+// or itself.
 func TestPackageStaysInside(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	secret := t.TempDir()
 	write(t, secret, map[string]string{"main.tf": "# secret"})
-	for name, source := range map[string]string{"file": "file://" + filepath.ToSlash(secret), "path": filepath.ToSlash(secret), "up": "../../../../x"} {
+	for name, source := range map[string]string{"file": "file://" + filepath.ToSlash(secret), "path": filepath.ToSlash(secret), "up": "../../../../x", "loop": w.host + "/acme/loop/aws"} {
 		w.registry.AddModule(regtest.Module{Address: "acme/" + name + "/aws", Files: map[string]string{"main.tf": fmt.Sprintf("module \"m\" { source = %q }", source)}})
 		dir := t.TempDir()
 		write(t, dir, map[string]string{"main.tf": fmt.Sprintf("module \"m\" { source = %q }", w.host+"/acme/"+name+"/aws")})

@@ -45,7 +45,8 @@ type tree struct {
 
 	mu        sync.Mutex
 	records   []record
-	installed []record // those of records that were fetched
+	installed []record          // those of records that were fetched
+	packages  map[string]string // keys of modules by the directory of their package, in lower case
 	required  map[addrs.Provider]addrs.ProviderConstraint
 }
 
@@ -56,7 +57,7 @@ func (in *initialiser) modules(ctx context.Context) (*tree, error) {
 		return nil, err
 	}
 	defer root.Close()
-	t := &tree{initialiser: in, source: &source{root, in.terraform}, required: map[addrs.Provider]addrs.ProviderConstraint{}}
+	t := &tree{initialiser: in, source: &source{root, in.terraform}, packages: map[string]string{}, required: map[addrs.Provider]addrs.ProviderConstraint{}}
 	if err := t.load(root); err != nil {
 		return nil, err
 	}
@@ -160,10 +161,24 @@ func (t *tree) resolve(ctx context.Context, at location, c *call) (*location, er
 		return next, nil
 	}
 	next.pkg = path.Join(".terraform", "modules", next.Key)
+	if other := t.claim(next); other != "" {
+		return nil, wrong(c.at, "module %q and module %q would be in one directory on some systems", next.Key, other)
+	}
 	if err := t.install(ctx, next, at, c, address); err != nil {
 		return nil, fmt.Errorf("%s:%d: module %q: %w", c.at.Filename, c.at.Start.Line, c.name, err)
 	}
 	return next, nil
+}
+
+// claim takes the directory of a package. It returns the key of another module that has the
+// directory, in letters of another case perhaps.
+func (t *tree) claim(to *location) (other string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	folded := strings.ToLower(to.pkg)
+	other = t.packages[folded]
+	t.packages[folded] = to.Key
+	return other
 }
 
 func (t *tree) address(c *call) (module.Address, error) {
