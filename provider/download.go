@@ -23,6 +23,11 @@ type Options struct {
 	// Progress is told each step of the job; nil: nobody is. It is called by one
 	// goroutine at a time and holds up the transfer while it runs.
 	Progress func(Event)
+
+	// Arrived, if not nil, has [Receive] say how many bytes are in the file: 0 before the
+	// first, also if the archive arrives once more, and then the size after each write.
+	// total is what the source announces, 0 if it does not. An error ends the job.
+	Arrived func(size, total int64) error
 }
 
 // Download fetches the archive of pkg, verifies it by o.Policy and puts it at

@@ -67,7 +67,10 @@ func Receive(ctx context.Context, src Fetcher, pkg *Package, f *os.File, o Optio
 	t := &transfer{
 		src: src, pkg: pkg, file: f,
 		limit: o.Policy.Limits.Effective().Package,
-		meter: newMeter(pkg, o.Progress),
+		meter: newMeter(pkg, o.Progress), arrived: o.Arrived,
+	}
+	if t.arrived == nil {
+		t.arrived = func(int64, int64) error { return nil }
 	}
 	var err error
 	got.Size, got.ZH, err = t.run(ctx) // here, since it calls o.Progress
@@ -86,6 +89,8 @@ type transfer struct {
 	file  *os.File
 	limit int64
 	meter *meter
+
+	arrived func(size, total int64) error
 }
 
 // run fetches the archive, once more if it changes on the way.
@@ -129,7 +134,11 @@ var copyBuffers = sync.Pool{New: func() any { return new([256 << 10]byte) }}
 func (t *transfer) copy(ctx context.Context, sum io.Writer, body *Body) (size int64, err error) {
 	buf := copyBuffers.Get().(*[256 << 10]byte)
 	defer copyBuffers.Put(buf)
-	t.meter.started(max(body.Size, t.pkg.Size, 0))
+	total := max(body.Size, 0)
+	if err := t.arrived(0, total); err != nil {
+		return 0, err
+	}
+	t.meter.started(max(total, t.pkg.Size))
 	for idle := 0; idle < 100; idle++ {
 		n, err := body.Read(buf[:])
 		if n > 0 {
@@ -139,6 +148,9 @@ func (t *transfer) copy(ctx context.Context, sum io.Writer, body *Body) (size in
 				return size, err
 			}
 			if _, err := t.file.Write(buf[:n]); err != nil {
+				return size, err
+			}
+			if err := t.arrived(size, total); err != nil {
 				return size, err
 			}
 			sum.Write(buf[:n])

@@ -32,6 +32,7 @@ type pull struct {
 	changed chan struct{} // closed at each change of the following
 	file    io.ReaderAt   // nil until there is something to read
 	size    int64         // of the archive; negative: not known yet
+	begun   bool          // it has begun to arrive
 	arrived int64         // bytes in file
 	judged  bool          // and accepted
 	err     error         // why nothing more will come
@@ -179,8 +180,7 @@ func (u *puller) receive(ctx context.Context, p *pull, o *origin, s mirrordir.St
 	arrived := sync.OnceFunc(func() { o.arriving.Release(1) })
 	defer arrived()
 	p.change(func() { p.file = s.File() })
-	src := &pulled{Fetcher: o.Fetcher, pull: p}
-	got, err := provider.Receive(ctx, src, o.pkg, s.File(), provider.Options{Policy: o.policy, WantEvidence: o.keep != nil})
+	got, err := provider.Receive(ctx, o.Fetcher, o.pkg, s.File(), provider.Options{Policy: o.policy, WantEvidence: o.keep != nil, Arrived: p.reached})
 	if err != nil {
 		return o.promised(err)
 	}

@@ -53,47 +53,21 @@ func (p *pull) readable() int64 {
 	return min(p.arrived, p.size-1)
 }
 
-// pulled is the source of one archive, which may be opened once.
-type pulled struct {
-	provider.Fetcher
-	pull   *pull
-	opened bool
-}
-
-// Open implements provider.Fetcher.
-func (s *pulled) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
-	if s.opened {
-		// What has been passed on cannot be taken back.
-		return nil, errors.New("the archive has changed on the way")
-	}
-	s.opened = true
-	body, err := s.Fetcher.Open(ctx, pkg)
-	if err != nil || body == nil {
-		return nil, err
-	}
-	if body.Size > 0 {
-		s.pull.change(func() { s.pull.size = body.Size })
-	}
-	counted := *body
-	counted.ReadCloser = &countingBody{ReadCloser: body.ReadCloser, pull: s.pull}
-	return &counted, nil
-}
-
-// countingBody tells the readers how much of a body has been written.
-type countingBody struct {
-	io.ReadCloser
-	pull *pull
-	read int64
-}
-
-func (b *countingBody) Read(p []byte) (int, error) {
-	// Who asks for more has written what it had.
-	if b.read > 0 {
-		b.pull.change(func() { b.pull.arrived = b.read })
-	}
-	n, err := b.ReadCloser.Read(p)
-	b.read += int64(n)
-	return n, err
+// reached tells the readers how much of the archive has been written.
+func (p *pull) reached(n, total int64) (err error) {
+	p.change(func() {
+		switch {
+		case n > 0:
+			p.arrived = n
+		case p.begun:
+			// What has been passed on cannot be taken back.
+			err = errors.New("the archive has changed on the way")
+		case total > 0:
+			p.size = total
+		}
+		p.begun = true
+	})
+	return err
 }
 
 // stall is how long a reader may take nothing. What it reads lies on the disk meanwhile.

@@ -1,12 +1,9 @@
 package install
 
 import (
-	"context"
 	"errors"
 	"io"
 	"sync"
-
-	"github.com/tofureg/tofureg/provider"
 )
 
 // arriving is an archive that is being received into a file, and can be read from there
@@ -15,7 +12,7 @@ type arriving struct {
 	file io.ReaderAt
 	pos  int64 // of the reader
 
-	bodies int // that were asked for
+	bodies int // that have begun to arrive
 
 	mu    sync.Mutex
 	more  chan struct{} // closed when there is more, or the end
@@ -30,14 +27,21 @@ func newArriving(file io.ReaderAt) *arriving {
 // errRestarted: what was read is not what is in the file now.
 var errRestarted = errors.New("the archive arrives once more")
 
-// reached tells that so many bytes are in the file.
-func (a *arriving) reached(n int64) {
+// arrived tells that so many bytes are in the file; see [provider.Options].
+func (a *arriving) arrived(n, _ int64) error {
+	if n == 0 {
+		if a.bodies++; a.bodies > 1 {
+			a.finish(errRestarted)
+		}
+		return nil
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if n > a.there && a.end == nil {
+	if a.end == nil {
 		a.there = n
 		a.wake()
 	}
+	return nil
 }
 
 // finish tells that no more will come: io.EOF if all is there.
@@ -86,40 +90,4 @@ func (a *arriving) Read(p []byte) (int, error) {
 		}
 		<-more
 	}
-}
-
-// from returns a source whose bodies tell a how far they have come.
-func (a *arriving) from(src provider.Fetcher) provider.Fetcher { return watched{src, a} }
-
-type watched struct {
-	provider.Fetcher
-	to *arriving
-}
-
-// Open opens the archive. The second time it arrives from its first byte on again.
-func (w watched) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
-	if w.to.bodies++; w.to.bodies > 1 {
-		w.to.finish(errRestarted)
-	}
-	body, err := w.Fetcher.Open(ctx, pkg)
-	if err != nil || body == nil || body.ReadCloser == nil {
-		return body, err
-	}
-	seen := *body
-	seen.ReadCloser = &watchedBody{ReadCloser: body.ReadCloser, to: w.to}
-	return &seen, nil
-}
-
-type watchedBody struct {
-	io.ReadCloser
-	to   *arriving
-	read int64
-}
-
-// Read reads on. Who asks for more has written what it was given before.
-func (b *watchedBody) Read(p []byte) (int, error) {
-	b.to.reached(b.read)
-	n, err := b.ReadCloser.Read(p)
-	b.read += int64(n)
-	return n, err
 }

@@ -127,7 +127,7 @@ func (i *installation) fetch(ctx context.Context, st *staging) (*Installed, erro
 		return nil, err
 	}
 	defer stop()
-	got, err := provider.Receive(ctx, early.from(i.src), i.from, f, provider.Options{Policy: i.o.Policy, Progress: i.o.Progress})
+	got, err := provider.Receive(ctx, i.src, i.from, f, provider.Options{Policy: i.o.Policy, Progress: i.o.Progress, Arrived: early.arrived})
 	if err != nil {
 		return nil, err
 	}
