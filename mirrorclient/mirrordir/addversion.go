@@ -3,6 +3,7 @@ package mirrordir
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/tofureg/tofureg/addrs"
@@ -74,6 +75,10 @@ func (v *versionAdder) packages(ctx context.Context, platforms []addrs.Platform)
 			if err != nil {
 				failures = append(failures, failure{pkg.String(), failed("mirror", pkg.String(), err)})
 				return
+			}
+			// The platforms of a version commonly have one document, which may be large.
+			if i := slices.IndexFunc(added, func(a Added) bool { return a.Report.Sums.Equal(done.Report.Sums) }); i >= 0 {
+				done.Report.Sums = added[i].Report.Sums
 			}
 			added = append(added, *done)
 		})

@@ -216,6 +216,25 @@ func TestContextEndsWithTheTransfer(t *testing.T) {
 	wantFiles(t, dir)
 }
 
+// TestAddedShareSums: the SHA256SUMS document of a version is in memory once, however many archives
+// the result of Add has.
+func TestAddedShareSums(t *testing.T) {
+	t.Parallel()
+	m, _ := newMirror(t)
+	_, src := newRegistry(t)
+	for _, fetched := range []bool{true, false} {
+		added, err := m.Add(t.Context(), src, wants(three, v1), mirrordir.Options{})
+		if err != nil || len(added) != 3 {
+			t.Fatalf("Add = %v, %v, want 3", added, err)
+		}
+		for _, a := range added {
+			if sums := a.Report.Sums; a.Fetched != fetched || sums == nil || sums != added[0].Report.Sums {
+				t.Errorf("%s, fetched %v: Sums is %p, want %p", a.Platform, a.Fetched, sums, added[0].Report.Sums)
+			}
+		}
+	}
+}
+
 // TestFifthPart: a name with a part after the platform is no name of an archive: it is ignored with a
 // warning, and never published.
 func TestFifthPart(t *testing.T) {
