@@ -13,7 +13,7 @@ import (
 // not to be seen, as HFS+ does; NTFS folds case only. Letters that are merely compatible,
 // like a superscript and its digit, stay apart: only ZFS can be told to see them as one.
 func Fold(s string) string {
-	if isASCII(s) {
+	if !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) {
 		return strings.ToLower(s)
 	}
 	return norm.NFD.String(strings.Map(foldRune, unfold.Replace(norm.NFD.String(s))))
@@ -53,12 +53,3 @@ var unfold = strings.NewReplacer(
 	"ﬀ", "ff", "ﬁ", "fi", "ﬂ", "fl", "ﬃ", "ffi", "ﬄ", "ffl", "ﬅ", "st", "ﬆ", "st",
 	"ﬓ", "մն", "ﬔ", "մե", "ﬕ", "մի", "ﬖ", "վն", "ﬗ", "մխ",
 )
-
-func isASCII(s string) bool {
-	for i := range len(s) {
-		if s[i] >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
-}

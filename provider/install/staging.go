@@ -1,7 +1,6 @@
 package install
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -37,18 +36,17 @@ func (o *openDir) stage() (*staging, error) {
 		return nil, err
 	}
 	o.sweep() // what cannot be removed is in nobody's way
-	var first error
+	var err error
 	for i, failures := 0, 0; failures < 10; i++ {
-		s, err := o.take(fmt.Sprintf("%s/%s%d", private, workPrefix, i))
-		if s != nil {
+		var s *staging
+		if s, err = o.take(fmt.Sprintf("%s/%s%d", private, workPrefix, i)); s != nil {
 			return s, nil
 		}
 		if err != nil {
-			first = cmp.Or(first, err)
 			failures++
 		}
 	}
-	return nil, first
+	return nil, err
 }
 
 // take takes a place and clears it; nil: it is not free.

@@ -65,9 +65,6 @@ func parse(data []byte, filename string, lenient bool) (*File, error) {
 		for i, problem := range located(p.errors, filename, p.src) {
 			list[i] = problem
 		}
-		if len(list) == 1 {
-			return nil, list[0]
-		}
 		return nil, errors.Join(list...)
 	}
 	f := &File{Header: p.doc.header.text, entries: p.entries, warnings: located(p.warnings, filename, p.src)}

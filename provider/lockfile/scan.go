@@ -144,30 +144,19 @@ func (s *scanner) lineEnd(i int) int {
 
 // identEnd returns the end of the identifier at i, which is i if there is none.
 func (s *scanner) identEnd(i int) int {
-	start := i
-	for i < len(s.src) {
-		c := s.src[i]
-		if c < utf8.RuneSelf {
-			letter := 'a' <= c|0x20 && c|0x20 <= 'z' || c == '_'
-			if !letter && (i == start || c != '-' && (c < '0' || c > '9')) {
-				return i
-			}
-			i++
-			continue
+	for n, r := range s.src[i:] {
+		if !identRune(r, n == 0) {
+			return i + n
 		}
-		r, size := utf8.DecodeRuneInString(s.src[i:])
-		if r == utf8.RuneError && size == 1 || !identRune(r, i == start) {
-			return i
-		}
-		i += size
 	}
-	return i
+	return len(s.src)
 }
 
-// identRune reports whether r can be in an identifier, by Unicode Annex 31.
+// identRune reports whether r can be in an identifier, by Unicode Annex 31 and with "_" and
+// "-" as HCL has them.
 func identRune(r rune, first bool) bool {
-	if unicode.In(r, unicode.L, unicode.Nl, unicode.Other_ID_Start) {
+	if r == '_' || unicode.In(r, unicode.L, unicode.Nl, unicode.Other_ID_Start) {
 		return true
 	}
-	return !first && unicode.In(r, unicode.Mn, unicode.Mc, unicode.Nd, unicode.Pc, unicode.Other_ID_Continue)
+	return !first && (r == '-' || unicode.In(r, unicode.Mn, unicode.Mc, unicode.Nd, unicode.Pc, unicode.Other_ID_Continue))
 }
