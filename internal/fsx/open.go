@@ -13,14 +13,21 @@ import (
 
 // OpenRegular opens a file for reading. What is no regular file, nor a link to one, is
 // refused with ErrNotAFile; a pipe is not waited for.
-func OpenRegular(path string) (*os.File, error) {
-	f, err := open(os.OpenFile, path)
+func OpenRegular(path string) (*os.File, error) { return regular(os.OpenFile, path) }
+
+// OpenRegularIn is [OpenRegular] for a file of root.
+func OpenRegularIn(root *os.Root, name string) (*os.File, error) { return regular(root.OpenFile, name) }
+
+type openFile = func(name string, flag int, perm fs.FileMode) (*os.File, error)
+
+func regular(openFile openFile, name string) (*os.File, error) {
+	f, err := open(openFile, name)
 	if err != nil {
 		return nil, err
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("open %s: %w", path, ErrNotAFile)
+		err = fmt.Errorf("open %s: %w", name, ErrNotAFile)
 	}
 	if err != nil {
 		f.Close()
@@ -35,7 +42,7 @@ func OpenIn(root *os.Root, name string) (*os.File, error) {
 	return open(root.OpenFile, name)
 }
 
-func open(openFile func(string, int, fs.FileMode) (*os.File, error), name string) (f *os.File, err error) {
+func open(openFile openFile, name string) (f *os.File, err error) {
 	err = retryOpen(func() error {
 		f, err = openFile(name, os.O_RDONLY|noBlock, 0)
 		return err

@@ -3,6 +3,7 @@ package install
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -29,19 +30,11 @@ func h1Of(ctx context.Context, dir string) (checksum.Hash, error) {
 
 // openFile opens a file, unless it has been replaced since the directory was listed.
 func openFile(root *os.Root, name string) (*os.File, error) {
-	f, err := fsx.OpenIn(root, name)
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
+	f, err := fsx.OpenRegularIn(root, name)
+	if errors.Is(err, fsx.ErrNotAFile) {
 		err = irregular(name)
 	}
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
+	return f, err
 }
 
 func irregular(name string) error {
