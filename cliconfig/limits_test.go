@@ -110,8 +110,8 @@ func TestProblemCount(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg, err = cliconfig.Load(home(t, map[string]string{".tofurc": warnings(200)}))
-	if err != nil || len(cfg.Warnings()) != 101 || !strings.Contains(cfg.Warnings()[100].Message, "more problems") {
-		t.Fatal(err)
+	if err != nil || len(cfg.Warnings()) != 100 {
+		t.Fatalf("200 warnings: %d are listed, %v", len(cfg.Warnings()), err)
 	}
 	_, err = cliconfig.Load(home(t, map[string]string{".tofurc": warnings(200) + "plugin_cache_dir = []\n"}))
 	all, ok := errors.AsType[*cliconfig.Error](err)

@@ -34,12 +34,11 @@ func Parse(sys System, filename string, text []byte) (*Config, error) {
 }
 
 func load(sys System, read func(*loader)) (*Config, error) {
-	l := &loader{sys: sys.complete(), order: map[string]int{}, set: newSettings()}
+	l := &loader{sys: sys.complete(), set: newSettings()}
 	l.set.system, l.set.terraform = func() System { return l.sys }, l.sys.Terraform
 	read(l)
 	l.environment()
 	l.validate()
-	l.problems.sort(l.order)
 	if l.problems.failed {
 		return nil, &Error{Problems: l.problems.list}
 	}
@@ -89,7 +88,6 @@ type loader struct {
 	sys      System
 	set      *settings
 	problems problems
-	order    map[string]int // of the files
 }
 
 // files reads the main file and then, unless the environment names another main file,
@@ -153,7 +151,6 @@ func (l *loader) dir(dir string) {
 
 // file reads one file.
 func (l *loader) file(file string) {
-	l.order[file] = len(l.order) + 1
 	data, err := l.sys.read(file)
 	if err != nil {
 		l.fail(Place{File: file}, err)

@@ -1,7 +1,6 @@
 package cliconfig
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -21,7 +20,7 @@ const (
 	MaxFiles = 1000    // files in the configuration directory
 )
 
-// maxProblems bounds how many problems are reported.
+// maxProblems is the number of problems that are listed, apart from the first error.
 const maxProblems = 100
 
 // A Place is where a setting stands. The zero Place means nowhere: the setting has its
@@ -76,9 +75,8 @@ func (p *Problem) Unwrap() error { return p.Err }
 
 // An Error has all that is wrong with a configuration.
 type Error struct {
-	// Problems has the errors, and among them the warnings: those about the
-	// environment and then those of the files, in the order in which they are
-	// read. If there are very many, the last one says so.
+	// Problems has the errors and warnings in the order in which they were found. If
+	// there are more than 100, only the first error is sure to be among them.
 	Problems []*Problem
 }
 
@@ -113,16 +111,12 @@ type problems struct {
 	failed bool
 }
 
+// add lists p, and beyond maxProblems only the first error.
 func (ps *problems) add(p *Problem) {
-	ps.failed = ps.failed || !p.Warning
-	switch {
-	case len(ps.list) < maxProblems:
+	if len(ps.list) < maxProblems || !p.Warning && !ps.failed {
 		ps.list = append(ps.list, p)
-	case len(ps.list) == maxProblems:
-		ps.list = append(ps.list, &Problem{Warning: !ps.failed, Message: "there are more problems, which are not listed"})
-	case !p.Warning:
-		ps.list[maxProblems].Warning = false
 	}
+	ps.failed = ps.failed || !p.Warning
 }
 
 // shown is how a message repeats a word of a file.
@@ -148,13 +142,4 @@ func (l lineIndex) place(file string, at int) Place {
 		line++
 	}
 	return Place{File: file, Line: line, Column: at - l[line-1] + 1}
-}
-
-// sort puts the problems of each file in the order of its lines, after those of the
-// environment, and keeps the order of the files.
-func (ps *problems) sort(order map[string]int) {
-	listed := ps.list[:min(len(ps.list), maxProblems)]
-	slices.SortStableFunc(listed, func(a, b *Problem) int {
-		return cmp.Or(cmp.Compare(order[a.File], order[b.File]), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
-	})
 }
