@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"runtime"
 	"strings"
+	"unique"
 )
 
 // Platform is an operating system and a processor architecture in the words of Go, as in
@@ -34,7 +35,8 @@ func NewPlatform(os, arch string) (Platform, error) {
 	if reason := checkPlatform(os, arch); reason != "" {
 		return Platform{}, refuse(kindPlatform, os+"_"+arch, reason)
 	}
-	return Platform{intern(os), intern(arch)}, nil
+	// Lists of thousands of versions share the words.
+	return Platform{unique.Make(os).Value(), unique.Make(arch).Value()}, nil
 }
 
 // CurrentPlatform returns the platform that the program was compiled for.
@@ -62,20 +64,6 @@ func isWord(s string) bool {
 		}
 	}
 	return true
-}
-
-// words make up nearly all platforms.
-var words = [...]string{"linux", "amd64", "arm64", "darwin", "windows", "386", "arm", "freebsd", "openbsd", "netbsd", "solaris", "ppc64le", "s390x", "riscv64"}
-
-// intern returns a constant for such a word, so that lists of thousands of versions do not
-// keep as many copies of it in memory.
-func intern(s string) string {
-	for _, w := range words {
-		if w == s {
-			return w
-		}
-	}
-	return s
 }
 
 // OS returns the operating system, such as "linux".
