@@ -30,32 +30,25 @@ func (r *fileReader) helperBlock(label name, body value) {
 			h.args = append(h.args, a.text)
 		}
 	}
-	for i, old := range r.set.helpers {
-		if old.name == h.name {
-			r.set.helpers[i] = h
-			return
-		}
-	}
-	if len(r.set.helpers) > 0 {
-		r.wrong(label.at, "there is more than one credentials helper; the other one is at %s", r.set.helpers[0].place)
+	if old := r.set.helper; old != nil && old.name != h.name {
+		r.wrong(label.at, "there is more than one credentials helper; the other one is at %s", old.place)
 		return
 	}
-	r.set.helpers = append(r.set.helpers, h)
+	r.set.helper = h
 }
 
 // findHelper looks for the program of the credentials helper. As in the CLI, one that
 // is not there is ignored.
 func (l *loader) findHelper() {
-	if len(l.set.helpers) == 0 {
+	h := l.set.helper
+	if h == nil {
 		return
 	}
-	h := l.set.helpers[0]
 	if h.path = l.sys.findHelper(h.name); h.path == "" {
+		l.set.helper = nil
 		l.problems.add(&Problem{Place: h.place, Warning: true,
 			Message: "the credentials helper is ignored, because its program " + shown(helperPrefix+h.name) + " is in none of the plugin directories"})
-		return
 	}
-	l.set.helper = h
 }
 
 // findHelper returns the absolute path of the newest program of that name, of several

@@ -10,8 +10,7 @@ import (
 // implicitMethods sets the methods of installation: those of the block, or else the
 // directories in which the CLI looks by itself and the registries.
 func (l *loader) implicitMethods() {
-	if len(l.set.installations) > 0 {
-		in := l.set.installations[0]
+	if in := l.set.installation; in != nil {
 		l.set.methods, l.set.devOverrides = in.methods, in.overrides
 		return
 	}

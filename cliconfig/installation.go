@@ -42,10 +42,11 @@ func (r *fileReader) installation(it item) {
 			r.method(in, method)
 		}
 	}
-	if len(r.set.installations) > 0 {
-		r.wrong(it.at(), "there is more than one block provider_installation; the first one is at %s", r.set.installations[0].place)
+	if first := r.set.installation; first != nil {
+		r.wrong(it.at(), "there is more than one block provider_installation; the first one is at %s", first.place)
+		return
 	}
-	r.set.installations = append(r.set.installations, in)
+	r.set.installation = in
 }
 
 // method reads one method of installation.

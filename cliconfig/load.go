@@ -53,14 +53,13 @@ type settings struct {
 	terraform   bool
 	files       []string // that were read
 	credentials map[svchost.Hostname]*credential
-	store       string // path of the credentials file
-	helpers     []*helper
-	helper      *helper // the one that was found
+	store       string  // path of the credentials file
+	helper      *helper // of the block, and nil if its program is not there
 	hosts       map[svchost.Hostname]*host
 
-	installations []*installation
-	methods       []Method // of the installation, or the implicit ones
-	devOverrides  map[addrs.Provider]string
+	installation *installation
+	methods      []Method // of the installation, or the implicit ones
+	devOverrides map[addrs.Provider]string
 
 	oci         []OCICredential // of the blocks
 	ociDefaults ociDefaults
