@@ -11,13 +11,14 @@ import (
 
 	"github.com/tofureg/tofureg/internal/archive"
 	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/flight"
 )
 
 // receiveTwice receives an archive, once more if it changes on the way.
 func (j *job) receiveTwice(ctx context.Context, loc *Location) (*pack, string, error) {
 	got, next, err := j.receive(ctx, loc)
 	if errors.Is(err, fault.ErrChanged) && ctx.Err() == nil {
-		j.meter.restarted(err)
+		j.meter.Restarted(err)
 		got, next, err = j.receive(ctx, loc)
 	}
 	return got, next, err
@@ -49,7 +50,7 @@ type arrival struct {
 	limit int64
 	size  int64
 	sum   summer
-	meter *meter
+	meter *flight.Meter
 }
 
 func (a *arrival) Read(p []byte) (int, error) {
@@ -59,7 +60,7 @@ func (a *arrival) Read(p []byte) (int, error) {
 	n, err := a.body.Read(p)
 	a.size += int64(n)
 	a.sum.write(p[:n])
-	a.meter.advanced(n)
+	a.meter.Advanced(a.size, a.body.Resumes)
 	switch {
 	case a.size > a.limit:
 		return n, fmt.Errorf("more than %d bytes: %w", a.limit, ErrTooLarge)
@@ -74,7 +75,7 @@ func (j *job) arrive(ctx context.Context, loc *Location, body *Body) (*pack, str
 	if body.Size > j.limits.Package {
 		return nil, "", fmt.Errorf("%d bytes, %d are allowed: %w", body.Size, j.limits.Package, ErrTooLarge)
 	}
-	j.meter.started(body.Size, body.Resumes)
+	j.meter.Started(max(body.Size, 0))
 	a := &arrival{ctx: ctx, body: body, limit: j.limits.Package, sum: newSummer(loc.Checksum), meter: j.meter}
 	in := bufio.NewReaderSize(a, 64<<10)
 	head, err := in.Peek(archive.SniffLen)
@@ -102,7 +103,7 @@ func (j *job) arrive(ctx context.Context, loc *Location, body *Body) (*pack, str
 		return nil, "", err
 	}
 	j.report.Size = a.size
-	j.meter.finished()
+	j.meter.Finished()
 	return got, "", nil
 }
 

@@ -1,9 +1,8 @@
 package module
 
 import (
-	"time"
-
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/flight"
 )
 
 // EventKind is the kind of an [Event].
@@ -42,64 +41,13 @@ type Event struct {
 	Err      error         // the reason for the step; nil for most kinds
 }
 
-// meter reports the events of one job, at most ten EventBytes a second.
-type meter struct {
-	report  func(Event)
-	event   Event
-	resumes func() int
-	resumed int
-	last    time.Time // of the last EventBytes
-}
-
-// interval is the time between two reports of bytes.
-const interval = 100 * time.Millisecond
-
-func newMeter(report func(Event), loc *Location, dir string) *meter {
-	if report == nil {
-		report = func(Event) {}
-	}
-	return &meter{report: report, event: Event{Module: loc.Module, Version: loc.Version, Dir: dir}}
-}
-
-func (m *meter) send(kind EventKind, err error) {
-	e := m.event
-	e.Kind, e.Err = kind, err
-	if kind == EventBytes {
-		m.last = time.Now()
-	}
-	m.report(e)
-}
-
-func (m *meter) located(loc *Location) {
-	m.event.Location, m.event.Bytes, m.event.Total = loc.String(), 0, 0
-	m.send(EventLocated, nil)
-}
-
-func (m *meter) started(total int64, resumes func() int) {
-	m.event.Bytes, m.event.Total = 0, max(total, 0)
-	m.resumes, m.resumed = resumes, 0
-	m.send(EventBytes, nil)
-}
-
-func (m *meter) advanced(n int) {
-	m.event.Bytes += int64(n)
-	if m.resumes != nil {
-		if times := m.resumes(); times > m.resumed {
-			m.resumed = times
-			m.send(EventResumed, nil)
+// newMeter returns the meter of a job that reports events of its location.
+func (j *job) newMeter(m addrs.Module, v addrs.Version) *flight.Meter {
+	meter := &flight.Meter{Report: func(string, error) {}}
+	if report := j.o.Progress; report != nil {
+		meter.Report = func(kind string, err error) {
+			report(Event{EventKind(kind), m, v, j.dir, j.at, meter.Bytes, meter.Total, err})
 		}
 	}
-	if time.Since(m.last) >= interval {
-		m.send(EventBytes, nil)
-	}
-}
-
-func (m *meter) finished() {
-	m.event.Total = m.event.Bytes
-	m.send(EventBytes, nil)
-}
-
-func (m *meter) restarted(err error) {
-	m.event.Bytes = 0
-	m.send(EventRestarted, err)
+	return meter
 }

@@ -13,7 +13,8 @@ func (j *job) follow(ctx context.Context, loc *Location) (*pack, *Location, erro
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
 		}
-		j.meter.located(loc)
+		j.at, j.meter.Bytes, j.meter.Total = loc.String(), 0, 0
+		j.meter.Report(string(EventLocated), nil)
 		got, next, err := j.fetch(ctx, loc)
 		if err != nil || next == "" {
 			return got, loc, err

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -21,7 +22,8 @@ type job struct {
 	target string          // absolute
 	there  fs.FileInfo     // the target that was found to have Options.H1; nil: none was
 	stage  *stage          // nil: nothing is to be written yet
-	meter  *meter
+	meter  *flight.Meter
+	at     string // the location that is asked, safe to print
 	report Report
 }
 
@@ -72,7 +74,7 @@ func (j *job) run(ctx context.Context, start *Location) (*Report, error) {
 	if err != nil {
 		return nil, failed("fetch", about, err)
 	}
-	j.meter = newMeter(j.o.Progress, loc, j.dir)
+	j.meter = j.newMeter(loc.Module, loc.Version)
 	got, loc, err := j.follow(ctx, loc)
 	if err != nil {
 		return nil, failed("fetch", about, ended(ctx, err))
@@ -100,13 +102,13 @@ func (j *job) place(ctx context.Context, got *pack, loc *Location) error {
 		got.reused = j.holds(ctx, got.h1, loc.Subdir)
 	}
 	if j.report.Reused = got.reused; got.reused {
-		j.meter.send(EventReused, nil)
+		j.meter.Report(string(EventReused), nil)
 		return nil
 	}
 	if err := j.stage.commit(ctx, got.root); err != nil {
 		return err
 	}
-	j.meter.send(EventStored, nil)
+	j.meter.Report(string(EventStored), nil)
 	return nil
 }
 

@@ -75,7 +75,9 @@ func Download(ctx context.Context, src Fetcher, pkg *Package, path string, o Opt
 	if err := f.Commit(); err != nil {
 		return nil, failed("store", pkg, err)
 	}
-	newMeter(pkg, o.Progress).verified(got.Size)
+	m := newMeter(pkg, o.Progress)
+	m.Bytes, m.Total = got.Size, got.Size
+	m.Report(string(EventVerified), nil)
 	return report, nil
 }
 

@@ -1,9 +1,8 @@
 package provider
 
 import (
-	"time"
-
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/flight"
 )
 
 // EventKind says what happened.
@@ -62,62 +61,13 @@ type Event struct {
 	Err      error          // what made the step necessary, where something did
 }
 
-// meter reports the events of one job, and not too many of them.
-type meter struct {
-	report  func(Event)
-	event   Event
-	resumes int
-	last    time.Time // of the last EventBytes
-}
-
-// between two reports of bytes; eyes do not want more.
-const interval = 100 * time.Millisecond
-
-func newMeter(pkg *Package, report func(Event)) *meter {
-	if report == nil {
-		report = func(Event) {}
-	}
-	return &meter{report: report, event: Event{Provider: pkg.Provider, Version: pkg.Version, Platform: pkg.Platform}}
-}
-
-func (m *meter) send(kind EventKind, err error) {
-	e := m.event
-	e.Kind, e.Err = kind, err
-	if kind == EventBytes {
-		m.last = time.Now()
-	}
-	m.report(e)
-}
-
-func (m *meter) started(total int64) {
-	m.event.Bytes, m.event.Total, m.resumes = 0, total, 0
-	m.send(EventBytes, nil)
-}
-
-func (m *meter) advanced(size int64, resumes func() int) {
-	m.event.Bytes = size
-	if resumes != nil {
-		if n := resumes(); n > m.resumes {
-			m.resumes = n
-			m.send(EventResumed, nil)
+// newMeter returns the meter of a job that reports events of pkg.
+func newMeter(pkg *Package, report func(Event)) *flight.Meter {
+	m := &flight.Meter{Report: func(string, error) {}}
+	if report != nil {
+		m.Report = func(kind string, err error) {
+			report(Event{EventKind(kind), pkg.Provider, pkg.Version, pkg.Platform, m.Bytes, m.Total, err})
 		}
 	}
-	if time.Since(m.last) >= interval {
-		m.send(EventBytes, nil)
-	}
-}
-
-func (m *meter) finished(size int64) {
-	m.event.Bytes, m.event.Total = size, size
-	m.send(EventBytes, nil)
-}
-
-func (m *meter) restarted(err error) {
-	m.event.Bytes = 0
-	m.send(EventRestarted, err)
-}
-
-func (m *meter) verified(size int64) {
-	m.event.Bytes, m.event.Total = size, size
-	m.send(EventVerified, nil)
+	return m
 }

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -88,7 +89,7 @@ type transfer struct {
 	pkg   *Package
 	file  *os.File
 	limit int64
-	meter *meter
+	meter *flight.Meter
 
 	arrived func(size, total int64) error
 }
@@ -97,7 +98,7 @@ type transfer struct {
 func (t *transfer) run(ctx context.Context) (size int64, zh checksum.Hash, err error) {
 	size, zh, err = t.fetch(ctx)
 	if errors.Is(err, ErrChanged) && ctx.Err() == nil {
-		t.meter.restarted(err)
+		t.meter.Restarted(err)
 		size, zh, err = t.fetch(ctx)
 	}
 	return size, zh, err
@@ -138,7 +139,7 @@ func (t *transfer) copy(ctx context.Context, sum io.Writer, body *Body) (size in
 	if err := t.arrived(0, total); err != nil {
 		return 0, err
 	}
-	t.meter.started(max(total, t.pkg.Size))
+	t.meter.Started(max(total, t.pkg.Size))
 	for idle := 0; idle < 100; idle++ {
 		n, err := body.Read(buf[:])
 		if n > 0 {
@@ -154,13 +155,13 @@ func (t *transfer) copy(ctx context.Context, sum io.Writer, body *Body) (size in
 				return size, err
 			}
 			sum.Write(buf[:n])
-			t.meter.advanced(size, body.Resumes)
+			t.meter.Advanced(size, body.Resumes)
 		}
 		switch {
 		case err == io.EOF && body.Size > 0 && size != body.Size:
 			return size, fmt.Errorf("%d bytes arrived of %d: %w", size, body.Size, io.ErrUnexpectedEOF)
 		case err == io.EOF:
-			t.meter.finished(size)
+			t.meter.Finished()
 			return size, nil
 		case err != nil:
 			return size, err
