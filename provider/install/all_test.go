@@ -270,11 +270,17 @@ func TestPruneBesideInstall(t *testing.T) {
 	wantNames(t, d.Path)
 }
 
-// TestFind: the package as All yields it.
+// TestFind: the path of a package, and the package as All yields it.
 func TestFind(t *testing.T) {
 	t.Parallel()
 	o := newOffer(t, regtest.Provider{})
 	d := newDir(t)
+	if got, want := d.PathOf(alpha, v1, linux), filepath.Join(d.Path, filepath.FromSlash(home)); got != want {
+		t.Errorf("PathOf returned %q, want %q", got, want)
+	}
+	if got := d.PathOf(alpha, addrs.Version{}, linux); got != "" {
+		t.Errorf("PathOf without a version returned %q, want none", got)
+	}
 	for range 2 { // without the directory, and with an empty one
 		if pkg, err := d.Find(alpha, v1, linux); !errors.Is(err, install.ErrNotInstalled) {
 			t.Errorf("Find returned %v, %v, want ErrNotInstalled", pkg, err)

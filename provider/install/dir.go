@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"path/filepath"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/fault"
@@ -76,6 +77,17 @@ type Installed struct {
 
 	// Fetched is the number of bytes that this call has downloaded.
 	Fetched int64 `json:"fetched,omitempty"`
+}
+
+// PathOf returns the path that the package of p in version v for a platform has in the
+// directory, or would have. The path starts with d.Path. PathOf does not look at the disk.
+// It returns "" if p, v or on is zero.
+func (d *Dir) PathOf(p addrs.Provider, v addrs.Version, on addrs.Platform) string {
+	name := nameOf(p, v, on)
+	if name == "" {
+		return ""
+	}
+	return filepath.Join(d.Path, filepath.FromSlash(name))
 }
 
 // Find returns the package of p in version v for a platform without looking at its content,

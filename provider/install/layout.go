@@ -59,11 +59,19 @@ type location struct {
 	name string  // HOST/NAMESPACE/TYPE/VERSION/OS_ARCH
 }
 
-func (o *openDir) locate(p addrs.Provider, v addrs.Version, on addrs.Platform) (*location, error) {
+// nameOf returns HOST/NAMESPACE/TYPE/VERSION/OS_ARCH, or "" if one of them is missing.
+func nameOf(p addrs.Provider, v addrs.Version, on addrs.Platform) string {
 	if p.IsZero() || v.IsZero() || on.IsZero() {
+		return ""
+	}
+	return path.Join(p.Host().Display(), p.Namespace(), p.Type(), v.String(), on.String())
+}
+
+func (o *openDir) locate(p addrs.Provider, v addrs.Version, on addrs.Platform) (*location, error) {
+	name := nameOf(p, v, on)
+	if name == "" {
 		return nil, errors.New("provider, version or platform is missing")
 	}
-	name := path.Join(p.Host().Display(), p.Namespace(), p.Type(), v.String(), on.String())
 	return &location{openDir: o, name: name, pkg: Package{Provider: p, Version: v, Platform: on, Dir: o.path(name)}}, nil
 }
 
