@@ -10,7 +10,8 @@
 // The source is a [Source], normally a client of package
 // [github.com/tofureg/tofureg/regclient]. A registry answers with a [Location] of the package.
 // The public registries answer with git repositories, for which [Options.Git] permits the git
-// program. [Options.Replace] permits an earlier package in the directory.
+// program. [Options.Replace] permits an earlier package in the directory. [DownloadAll] fetches
+// many modules at the same time.
 //
 // The source of a module block need not be in a registry: [ParseAddress] distinguishes modules
 // in registries, locations and paths, as the CLI does.

@@ -16,16 +16,22 @@ import (
 // The error is an [*Error]. It wraps ErrNotFound for an unknown module, ErrNoVersion
 // for an unknown version and ErrNoSubdir for an unknown directory.
 func Download(ctx context.Context, src Source, source addrs.ModuleSource, v addrs.Version, dir string, o Options) (*Report, error) {
-	j, err := newJob(ctx, src, dir, o)
+	return download(ctx, src, Request{Source: source, Version: v, Dir: dir, H1: o.H1}, o)
+}
+
+func download(ctx context.Context, src Source, r Request, o Options) (*Report, error) {
+	o.H1 = r.H1
+	j, err := newJob(ctx, src, r.Dir, o)
 	if err != nil {
-		return nil, failed("store", source.String(), err)
+		return nil, failed("store", r.Source.String(), err)
 	}
 	defer j.discard()
-	if v, err = orNewest(ctx, src, source.Module, v); err != nil {
-		return nil, failed("list versions of", source.Module.String(), ended(ctx, err))
+	v, err := r.choose(ctx, src)
+	if err != nil {
+		return nil, failed("list versions of", r.Source.Module.String(), ended(ctx, err))
 	}
-	subject := source.Module.String() + " " + v.String()
-	loc, err := src.ModuleLocation(ctx, source.Module, v)
+	subject := r.Source.Module.String() + " " + v.String()
+	loc, err := src.ModuleLocation(ctx, r.Source.Module, v)
 	if err != nil {
 		return nil, failed("find", subject, ended(ctx, err))
 	}
@@ -35,27 +41,12 @@ func Download(ctx context.Context, src Source, source addrs.ModuleSource, v addr
 	if err := loc.checkRemote(); err != nil {
 		return nil, failed("find", subject, err)
 	}
-	loc, err = loc.WithSubdir(source.Subdir)
+	loc, err = loc.WithSubdir(r.Source.Subdir)
 	if err != nil {
 		return nil, failed("find", subject, err)
 	}
-	loc.Module, loc.Version = source.Module, v
+	loc.Module, loc.Version = r.Source.Module, v
 	return j.run(ctx, loc)
-}
-
-// orNewest returns v, or the newest release of m if v is zero.
-func orNewest(ctx context.Context, src Lister, m addrs.Module, v addrs.Version) (addrs.Version, error) {
-	if !v.IsZero() {
-		return v, nil
-	}
-	versions, err := src.ModuleVersions(ctx, m)
-	if err != nil {
-		return addrs.Version{}, err
-	}
-	if versions == nil {
-		return addrs.Version{}, errors.New("the source returned no list")
-	}
-	return versions.Newest(addrs.ModuleConstraint{})
 }
 
 // DownloadLocation puts the package at loc into the directory dir. The files are unpacked

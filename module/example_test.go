@@ -134,6 +134,34 @@ func ExampleOptions_replace() {
 	// it was there already: true
 }
 
+func ExampleDownloadAll() {
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+
+	var requests []module.Request
+	for _, name := range []string{"vpc", "dns", "nothing"} {
+		requests = append(requests, module.Request{
+			Source:     addrs.MustParseModuleSource("registry.example.com/acme/" + name + "/aws"),
+			Constraint: addrs.MustParseModuleConstraint(">= 1.0"),
+			Dir:        filepath.Join(dir, name),
+		})
+	}
+	results, err := module.DownloadAll(context.Background(), client, requests, module.Options{})
+	for _, r := range results {
+		if r.Err == nil {
+			fmt.Println(r.Report.Module, r.Report.Version)
+		}
+	}
+	fmt.Println(err)
+	// Output:
+	// registry.example.com/acme/vpc/aws 1.4.0
+	// registry.example.com/acme/dns/aws 1.4.0
+	// list versions of registry.example.com/acme/nothing/aws: not found
+}
+
 func ExampleParseAddress() {
 	for _, text := range []string{"acme/vpc/aws//modules/subnet", "github.com/acme/vpc?ref=v1.4.0", "./subnet", "subnet"} {
 		address, err := module.ParseAddress(text)

@@ -6,11 +6,12 @@ import "github.com/tofureg/tofureg/verify/checksum"
 // package must come.
 const MaxHops = 10
 
-// Options are the options of [Download] and [DownloadLocation]. The zero
+// Options are the options of [Download], [DownloadAll] and [DownloadLocation]. The zero
 // value accepts only archives over https.
 type Options struct {
 	// H1 is the h1 hash that the package must have, for example from an earlier
-	// [Report]. If zero, any package is accepted.
+	// [Report]. If zero, any package is accepted. [DownloadAll] ignores it and uses
+	// [Request.H1].
 	H1 checksum.Hash
 
 	// Limits are the limits for the archive and for its content. Zero fields mean the
@@ -54,6 +55,10 @@ type Options struct {
 	// leaves nothing if it is killed between two renames. On Windows, Replace fails if a
 	// program has a file in the directory open.
 	Replace bool
+
+	// Parallel is the maximum number of packages that [DownloadAll] fetches at a time.
+	// If it is zero or less, 16 is used.
+	Parallel int
 
 	// Progress, if not nil, is called for each step. Calls never overlap. The transfers
 	// wait while it runs.

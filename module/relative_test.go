@@ -59,6 +59,18 @@ func TestRelativeGit(t *testing.T) {
 	wantTree(t, dir, example)
 }
 
+// TestRelativeDirsClash: two spellings of a directory are one.
+func TestRelativeDirsClash(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	src, requests := many(t, dir, 2)
+	requests[1].Dir = filepath.Base(requests[0].Dir)
+	results, _ := module.DownloadAll(t.Context(), src, requests, module.Options{Replace: true})
+	if results[0].Err != nil || !errors.Is(results[1].Err, module.ErrOccupied) {
+		t.Errorf("%v; %v, want ErrOccupied", results[0].Err, results[1].Err)
+	}
+}
+
 // TestRelativeAboveLink: what is above a working directory that is known by the name of a
 // link is above the directory, for all that the system is asked for, and not above the link.
 func TestRelativeAboveLink(t *testing.T) {

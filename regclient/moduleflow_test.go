@@ -12,8 +12,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco/svchost"
@@ -33,33 +31,21 @@ func TestTenModules(t *testing.T) {
 		reg := regtest.New(host)
 		reg.Latency = delay
 		dir := t.TempDir()
-		var sources []addrs.ModuleSource
+		var requests []module.Request
 		var want []*regtest.ModuleRelease
 		for i := range 10 {
 			name := fmt.Sprintf("acme/module%d/aws", i)
 			reg.AddModule(regtest.Module{Address: name, Version: "2.0.0"})
 			want = append(want, reg.AddModule(regtest.Module{Address: name, Version: "1.2.0", Format: regtest.Format(i % 3)}))
-			sources = append(sources, addrs.MustParseModuleSource(host+"/"+name))
-		}
-		begin := time.Now()
-		reports := make([]*module.Report, len(sources))
-		src, constraint := client(reg), addrs.MustParseModuleConstraint("~> 1.0")
-		var group errgroup.Group
-		for i, source := range sources {
-			group.Go(func() error {
-				versions, err := src.ModuleVersions(t.Context(), source.Module)
-				if err != nil {
-					return err
-				}
-				v, err := versions.Newest(constraint)
-				if err != nil {
-					return err
-				}
-				reports[i], err = module.Download(t.Context(), src, source, v, filepath.Join(dir, fmt.Sprint(i)), module.Options{})
-				return err
+			requests = append(requests, module.Request{
+				Source:     addrs.MustParseModuleSource(host + "/" + name),
+				Constraint: addrs.MustParseModuleConstraint("~> 1.0"),
+				Dir:        filepath.Join(dir, fmt.Sprint(i)),
 			})
 		}
-		if err := group.Wait(); err != nil {
+		begin := time.Now()
+		results, err := module.DownloadAll(t.Context(), client(reg), requests, module.Options{})
+		if err != nil {
 			t.Fatal(err)
 		}
 		if took := time.Since(begin); took != 4*delay {
@@ -77,8 +63,8 @@ func TestTenModules(t *testing.T) {
 				t.Errorf("%s: servers are known to answer nothing but GET", r)
 			}
 		}
-		for i, r := range reports {
-			if r.Version.String() != "1.2.0" || r.H1 != want[i].H1() {
+		for i, result := range results {
+			if r := result.Report; r.Version.String() != "1.2.0" || r.H1 != want[i].H1() {
 				t.Errorf("%+v, want %s", r, want[i].H1())
 			}
 			if _, err := os.Stat(filepath.Join(dir, fmt.Sprint(i), "main.tf")); err != nil {

@@ -1,6 +1,7 @@
 package svchost
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -40,6 +41,21 @@ func MustParse(s string) Hostname {
 // in URLs, although no registry can be addressed by one. All else is as strict.
 // The error is a *[ParseError].
 func FromWire(s string) (Hostname, error) { return parse(s, wire) }
+
+// ParseURL parses the URL of a host: https://HOST or https://HOST:PORT, optionally with a
+// final slash. HOST is read as by [Parse], the scheme in any case. Any other scheme, user
+// information, a path, a query or a fragment is an error. The error is a *[ParseError].
+func ParseURL(s string) (Hostname, error) {
+	const scheme = "https://"
+	if len(s) < len(scheme) || !strings.EqualFold(s[:len(scheme)], scheme) {
+		return Hostname{}, refuse(s, "the URL of a host is wanted, such as https://registry.example.com")
+	}
+	h, err := Parse(strings.TrimSuffix(s[len(scheme):], "/"))
+	if e, ok := errors.AsType[*ParseError](err); ok {
+		return Hostname{}, refuse(s, "%s", e.Reason)
+	}
+	return h, err
+}
 
 // mode selects one of the two parsers.
 type mode int

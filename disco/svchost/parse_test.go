@@ -238,6 +238,37 @@ func must(h svchost.Hostname, err error) svchost.Hostname {
 	return h
 }
 
+func TestParseURL(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"https://registry.example.com":       "registry.example.com",
+		"HTTPS://Registry.Example.com/":      "registry.example.com",
+		"https://registry.example.com:8443":  "registry.example.com:8443",
+		"https://registry.example.com:443/":  "registry.example.com",
+		"https://bücher.example.com/":        "xn--bcher-kva.example.com",
+		"https://":                           "",
+		"https:///":                          "",
+		"":                                   "",
+		"registry.example.com":               "",
+		"http://registry.example.com":        "",
+		"https://registry.example.com//":     "",
+		"https://registry.example.com/v1":    "",
+		"https://registry.example.com?a=b":   "",
+		"https://registry.example.com/#a":    "",
+		"https://user@registry.example.com/": "",
+		"https://registry.example.com:0/":    "",
+		"https://xn--bcher-kva.example.com/": "",
+		" https://registry.example.com":      "",
+		"https://https://example.com":        "",
+	} {
+		h, err := svchost.ParseURL(in)
+		_, parse := errors.AsType[*svchost.ParseError](err)
+		if h.String() != want || (want == "") != parse {
+			t.Errorf("ParseURL(%q) = %q, %v; want %q", in, h, err, want)
+		}
+	}
+}
+
 func TestParseErrorKeepsSecrets(t *testing.T) {
 	t.Parallel()
 	for _, in := range []string{

@@ -9,8 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
@@ -44,14 +42,12 @@ var verbs = map[string]func(ctx context.Context, w *world, dir string) error{
 		return err
 	},
 	"many modules": func(ctx context.Context, w *world, dir string) error {
-		var group errgroup.Group
+		var requests []module.Request
 		for i := range 10 {
-			group.Go(func() error {
-				_, err := module.Download(ctx, w.registry(), addrs.ModuleSource{Module: plain}, addrs.Version{}, filepath.Join(dir, fmt.Sprint(i)), module.Options{})
-				return err
-			})
+			requests = append(requests, module.Request{Source: addrs.ModuleSource{Module: plain}, Dir: filepath.Join(dir, fmt.Sprint(i))})
 		}
-		return group.Wait()
+		_, err := module.DownloadAll(ctx, w.registry(), requests, module.Options{})
+		return err
 	},
 }
 

@@ -1,0 +1,197 @@
+package module_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/module"
+)
+
+// many is a fake with n modules, each of one version, and the requests for them.
+func many(t testing.TB, dir string, n int) (*fake, []module.Request) {
+	t.Helper()
+	f := serve(map[string][]byte{})
+	f.versions = map[addrs.Module]*module.Versions{}
+	f.location = func(m addrs.Module, _ addrs.Version) (*module.Location, error) {
+		return module.ParseLocation("https://files.example.com/" + m.Name() + ".zip")
+	}
+	var requests []module.Request
+	for i := range n {
+		m := addrs.MustParseModule(fmt.Sprintf("registry.example.com/acme/m%d/aws", i))
+		f.versions[m] = &module.Versions{Module: m, List: []module.Release{{Version: v1}, {Version: addrs.MustParseVersion("0.9.0")}}}
+		content := zipOf(t, files{"main.tf": m.Name()}.entries()...)
+		f.open["https://files.example.com/"+m.Name()+".zip"] = func() (*module.Body, error) { return body(content), nil }
+		requests = append(requests, module.Request{
+			Source:     addrs.ModuleSource{Module: m},
+			Constraint: addrs.MustParseModuleConstraint("~> 1.0"),
+			Dir:        filepath.Join(dir, m.Name()),
+		})
+	}
+	return f, requests
+}
+
+// A module takes three answers after discovery, and so do ten.
+func TestDownloadAllInThreeDelays(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		src, requests := many(t, dir, 10)
+		src.delay = 200 * time.Millisecond
+		start := time.Now()
+		results, err := module.DownloadAll(t.Context(), src, requests, module.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(start); took != 3*src.delay {
+			t.Errorf("took %v, want %v", took, 3*src.delay)
+		}
+		if len(src.asked) != 3*10 {
+			t.Errorf("%d requests", len(src.asked))
+		}
+		for i, r := range results {
+			if r.Err != nil || r.Report.Module != requests[i].Source.Module || r.Report.Version != v1 {
+				t.Errorf("%d: %+v", i, r)
+			}
+		}
+	})
+}
+
+func TestDownloadAllIsBounded(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		src, requests := many(t, dir, 10)
+		src.delay = time.Second
+		start := time.Now()
+		if _, err := module.DownloadAll(t.Context(), src, requests, module.Options{Parallel: 3}); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(start); took != 12*time.Second { // in four rounds
+			t.Errorf("took %v", took)
+		}
+	})
+}
+
+// One failure neither hides nor stops the others.
+func TestDownloadAllFailures(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	src, requests := many(t, dir, 6)
+	unknown := addrs.MustParseModule("registry.example.com/acme/none/aws")
+	requests[1].Source.Module = unknown
+	requests[2].Constraint = addrs.MustParseModuleConstraint(">= 2.0")
+	requests[3].H1 = h1(t, files{"main.tf": "other"})
+	requests[4].H1 = h1(t, files{"main.tf": "m4"})
+	requests[5].Version = addrs.MustParseVersion("0.9.0")
+	if err := os.WriteFile(requests[0].Dir, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	results, err := module.DownloadAll(t.Context(), src, requests, module.Options{H1: h1(t, example)})
+	if len(results) != 6 || err == nil {
+		t.Fatalf("%d results, %v", len(results), err)
+	}
+	for i, want := range []error{module.ErrOccupied, module.ErrNotFound, module.ErrNoVersion, nil, nil, nil} {
+		if want != nil && (!errors.Is(results[i].Err, want) || !errors.Is(err, want) || results[i].Report != nil) {
+			t.Errorf("%d: %+v, want %v", i, results[i], want)
+		}
+	}
+	if results[3].Err == nil || results[4].Err != nil || results[5].Err != nil {
+		t.Errorf("%v", results)
+	}
+	if r := results[5].Report; r == nil || r.Version.String() != "0.9.0" {
+		t.Errorf("%+v", r)
+	}
+	for _, gone := range []int{1, 2, 3} {
+		if _, err := os.Lstat(requests[gone].Dir); err == nil {
+			t.Errorf("%s exists", requests[gone].Dir)
+		}
+	}
+	if n := strings.Count(err.Error(), "\n"); n != 3 {
+		t.Errorf("%d line ends in %v", n, err)
+	}
+	results, err = module.DownloadAll(t.Context(), src, nil, module.Options{})
+	if len(results) != 0 || err != nil {
+		t.Errorf("nothing to do: %v, %v", results, err)
+	}
+}
+
+func TestDownloadAllCancelled(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		src, requests := many(t, dir, 5)
+		src.delay = time.Second
+		ctx, cancel := context.WithTimeout(t.Context(), 4500*time.Millisecond) // within the second one
+		defer cancel()
+		results, err := module.DownloadAll(ctx, src, requests, module.Options{Parallel: 1})
+		if !errors.Is(err, context.DeadlineExceeded) || results[0].Err != nil {
+			t.Errorf("%v, first %v", err, results[0].Err)
+		}
+		for _, r := range results[1:] {
+			if !errors.Is(r.Err, context.DeadlineExceeded) {
+				t.Errorf("%v", r.Err)
+			}
+		}
+	})
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 1 {
+		t.Errorf("%d entries, %v", len(entries), err)
+	}
+}
+
+// Events of several jobs do not overlap, and name the job.
+func TestDownloadAllEvents(t *testing.T) {
+	t.Parallel()
+	src, requests := many(t, t.TempDir(), 20)
+	var running atomic.Int32
+	stored := map[string]bool{}
+	_, err := module.DownloadAll(t.Context(), src, requests, module.Options{Progress: func(e module.Event) {
+		if running.Add(1) != 1 {
+			t.Error("two calls at a time")
+		}
+		if e.Kind == module.EventStored {
+			stored[e.Dir] = true
+		}
+		running.Add(-1)
+	}})
+	if err != nil || len(stored) != 20 {
+		t.Errorf("%d stored, %v", len(stored), err)
+	}
+}
+
+// TestDownloadAllSameDir: of requests that would destroy each other's packages the
+// first one counts.
+func TestDownloadAllSameDir(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	src, requests := many(t, dir, 9)
+	one := requests[0].Dir
+	requests[1].Dir = one + string(filepath.Separator)
+	requests[2].Dir = filepath.Join(one, "a", "b")
+	requests[3].Dir = dir // around all
+	requests[4].Dir = ""
+	requests[6].Dir = filepath.Join(dir, strings.ToUpper(filepath.Base(one)))
+	requests[7].Dir = filepath.Join(requests[6].Dir, "a")
+	results, err := module.DownloadAll(t.Context(), src, requests, module.Options{Replace: true})
+	if err == nil {
+		t.Error("no error")
+	}
+	for i, want := range []error{nil, module.ErrOccupied, module.ErrOccupied, module.ErrOccupied, fs.ErrInvalid, nil, module.ErrOccupied, module.ErrOccupied, nil} {
+		if !errors.Is(results[i].Err, want) {
+			t.Errorf("%d: %v, want %v", i, results[i].Err, want)
+		}
+		if _, ok := errors.AsType[*module.Error](results[i].Err); ok != (want != nil) {
+			t.Errorf("%d: %v, want a *module.Error", i, results[i].Err)
+		}
+	}
+}
