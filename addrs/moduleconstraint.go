@@ -8,8 +8,10 @@ import (
 )
 
 // ModuleConstraint is a condition on the version of a module, such as "~> 5.0". It allows
-// what the CLI would select. See [ProviderConstraint] for providers, which have other rules,
-// and [ModuleConstraint.LibraryMatcher] for the rule of other tools.
+// what the CLI would select: releases only, except that "= 1.0.0-beta1" alone allows this
+// prerelease. See [ProviderConstraint] for providers, which have other rules, and
+// [ModuleConstraint.LibraryMatcher] for the rule of other tools, by which a bound with a
+// prerelease allows prereleases.
 //
 // Constraints are comparable with ==; equal ones have the same terms. The zero
 // ModuleConstraint states no condition, as where a configuration names no version: it allows

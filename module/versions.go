@@ -48,8 +48,9 @@ func (v *Versions) String() string {
 	return v.Module.String() + ": " + cmp.Or(strings.Join(list, ", "), "no versions")
 }
 
-// Newest returns the newest version that c allows, as the CLI chooses it. The error is
-// an [*Error] that wraps an [*UnavailableError].
+// Newest returns the newest version that c allows, as the CLI chooses it: a release, unless
+// c names a prerelease exactly. The error is an [*Error] that wraps an
+// [*UnavailableError].
 func (v *Versions) Newest(c addrs.ModuleConstraint) (addrs.Version, error) {
 	return v.choose(c.Matcher(), c)
 }

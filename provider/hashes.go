@@ -82,9 +82,10 @@ type HashStore interface {
 //     signed. A source that states hashes for all platforms is asked for one package.
 //
 // If a lock file has hashes of p at v already, o.Policy must say so, or a source that was
-// taken over adds other archives to it. For the platforms that are locked, set Accept. For
-// the platforms that the lock file lacks, Accept would refuse everything: set
-// [verify.Policy.SameRelease] instead, as in the example.
+// taken over adds other archives to it. To verify packages that are locked, set Accept to
+// lockfile.File.Accept(p, v). To add platforms, set [verify.Policy.SameRelease] to the same
+// hashes: Accept would refuse a package of which the lock file has no hash, such as one of
+// another platform in a file with h1 hashes only.
 //
 // A failure for one platform does not stop the others: the map has all reports that there
 // are, and the error joins one [*Error] for each other platform, in their order. Among them

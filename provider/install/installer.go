@@ -67,7 +67,7 @@ type Installer struct {
 	// LockPlatforms are the platforms whose hashes the lock file should have beside those of
 	// Platform. Their packages are hashed and not installed, and downloaded only if nothing
 	// cheaper suffices. The package comment says when the lock file is taken to have the
-	// hashes already.
+	// hashes already. [provider.Hashes] adds single platforms to a lock file at less cost.
 	LockPlatforms []addrs.Platform
 
 	// Upgrade chooses versions anew instead of keeping those of the lock file.

@@ -22,6 +22,9 @@
 //	err = lock.Merge(p, version, constraint, report)
 //	err = lock.Save(lockfile.Name)
 //
+// Function Hashes of package [github.com/tofureg/tofureg/provider] makes the reports for
+// several platforms.
+//
 // The format is described at
 // https://opentofu.org/docs/language/files/dependency-lock/.
 //

@@ -18,6 +18,9 @@ type MismatchError struct {
 
 // Error names the file, the source and the hashes, of each at most three.
 func (e *MismatchError) Error() string {
+	if len(e.Want) == 0 {
+		return fmt.Sprintf("%s does not match the %s: there are none", packageName(e.Filename), e.Source)
+	}
 	return fmt.Sprintf("%s does not match the %s: want %s, got %s", packageName(e.Filename), e.Source, some(e.Want), some(e.Got))
 }
 
