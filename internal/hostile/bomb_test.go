@@ -20,6 +20,7 @@ import (
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/provider/install"
+	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -167,6 +168,15 @@ func TestBombsEnd(t *testing.T) {
 		"Dir.Install": {zipped, []int{1, all / 2, all}, func(ctx context.Context, w *tripwire, dir string) error {
 			pkg, _ := w.ProviderPackage(ctx, alpha, v1, linux)
 			_, err := (&install.Dir{Path: dir}).Install(ctx, w, pkg, install.Options{Policy: policy})
+			return err
+		}},
+		"Installer.Ensure": {zipped, []int{1, all / 2, all}, func(ctx context.Context, w *tripwire, dir string) error {
+			lock := new(lockfile.File)
+			if err := lock.Set(lockfile.Entry{Provider: alpha, Version: v1, Hashes: []checksum.Hash{h1}}); err != nil {
+				return err
+			}
+			installer := &install.Installer{Source: w, Dir: &install.Dir{Path: dir}, Platform: linux}
+			_, err := installer.Ensure(ctx, map[addrs.Provider]addrs.ProviderConstraint{alpha: {}}, lock)
 			return err
 		}},
 		"module, zip":    {zipped, []int{1, all / 2, all}, downloadLocation},
