@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -81,14 +83,13 @@ func TestCachesShareDirectory(t *testing.T) {
 	if report := mustCheck(t, m, mirrordir.CheckOptions{}); !report.OK() || report.Archives != 6 || len(report.Notes) > 0 {
 		t.Errorf("%+v", report)
 	}
-	entries, err := os.ReadDir(filepath.Join(dir, ".tofureg"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range entries {
-		if !strings.HasSuffix(e.Name(), ".lock") {
-			t.Errorf("%s is left behind", e.Name())
+	// A Cache whose archive came second drops it after its client has been served.
+	for left := true; left; runtime.Gosched() {
+		entries, err := os.ReadDir(filepath.Join(dir, ".tofureg"))
+		if err != nil {
+			t.Fatal(err)
 		}
+		left = slices.ContainsFunc(entries, func(e os.DirEntry) bool { return !strings.HasSuffix(e.Name(), ".lock") })
 	}
 }
 
