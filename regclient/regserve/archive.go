@@ -62,9 +62,6 @@ type stream struct {
 
 // enter waits until another archive may be streamed.
 func (s *stream) enter(ctx context.Context) (leave func(), err error) {
-	if s.streams == nil {
-		return func() {}, nil
-	}
 	select {
 	case s.streams <- struct{}{}:
 		return func() { <-s.streams }, nil
@@ -107,11 +104,14 @@ func (s *stream) serve(w http.ResponseWriter, r *http.Request) error {
 // copy holds each piece back until the next one has come, and the last one until the hash
 // is known.
 func (s *stream) copy(w io.Writer, body io.Reader) error {
-	sum, last := sha256.New(), 0
+	sum, last, left := sha256.New(), 0, s.Limits.Effective().Package
 	var buffers [2][64 << 10]byte
 	for i := 0; ; i = 1 - i {
 		n, err := io.ReadFull(body, buffers[i][:])
 		_, _ = sum.Write(buffers[i][:n])
+		if left -= int64(n); left < 0 {
+			return fmt.Errorf("%w: more than %d bytes", provider.ErrTooLarge, s.Limits.Effective().Package)
+		}
 		end := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 		if err != nil && !end {
 			return err
@@ -146,7 +146,7 @@ func (s *stream) serveRange(w http.ResponseWriter, r *http.Request) error {
 	defer f.Discard()
 	body, _, err := s.open(r.Context())
 	if err == nil {
-		err = errors.Join(s.copy(&limited{f, checksum.Limits{}.Effective().Package}, body), body.Close())
+		err = errors.Join(s.copy(f, body), body.Close())
 	}
 	if err != nil {
 		w.Header().Del("Etag")
@@ -172,17 +172,4 @@ func (p *patient) Write(data []byte) (int, error) {
 		return 0, err
 	}
 	return p.ResponseWriter.Write(data)
-}
-
-// limited is a file that must not grow beyond a limit.
-type limited struct {
-	io.Writer
-	left int64
-}
-
-func (l *limited) Write(data []byte) (int, error) {
-	if l.left -= int64(len(data)); l.left < 0 {
-		return 0, provider.ErrTooLarge
-	}
-	return l.Writer.Write(data)
 }

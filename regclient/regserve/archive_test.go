@@ -105,6 +105,34 @@ func TestArchiveIsWholeAndRight(t *testing.T) {
 	}
 }
 
+// Neither a stream nor a file for a part of an archive exceeds the limit.
+func TestArchiveLimit(t *testing.T) {
+	t.Parallel()
+	_, h := origin(t)
+	const data = "an archive"
+	for limit, good := range map[int64]bool{int64(len(data)): true, int64(len(data)) - 1: false} {
+		src := &content{Source: h.Providers, data: data, stated: hashOf(t, data)}
+		server := serve(t, &regserve.Handler{Providers: src, Host: h.Host, Limits: checksum.Limits{Package: limit}})
+		for _, byteRange := range []string{"", "bytes=0-1"} {
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+archivePath, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if byteRange != "" {
+				req.Header.Set("Range", byteRange)
+			}
+			resp, err := server.Client().Do(req)
+			if err == nil {
+				_, err = io.Copy(io.Discard, resp.Body)
+				resp.Body.Close()
+			}
+			if came := err == nil && resp.StatusCode < 300; came != good {
+				t.Errorf("limit %d, range %q: the archive came %t (%v), want %t", limit, byteRange, came, err, good)
+			}
+		}
+	}
+}
+
 func TestConditionalArchive(t *testing.T) {
 	t.Parallel()
 	reg, h := origin(t)

@@ -18,6 +18,7 @@ import (
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
 )
 
 // A Handler is an [http.Handler] that serves discovery, providers and modules at the root
@@ -65,9 +66,12 @@ type Handler struct {
 	Secret []byte
 
 	// Parallel is the maximum number of archives that are streamed at the same time;
-	// other requests for archives wait. If zero, 16 is used; if negative, there is no
-	// limit.
+	// other requests for archives wait. If zero or less, 16 is used.
 	Parallel int
+
+	// Limits.Package is the maximum size of an archive that is streamed, in bytes; see
+	// [checksum.Limits]. The connection is broken where an archive exceeds it.
+	Limits checksum.Limits
 
 	// TempDir is the directory for archives of which a client wants a part. If empty,
 	// the directory of [os.TempDir] is used.
@@ -110,13 +114,11 @@ func (h *Handler) setup() {
 	h.mux.HandleFunc("GET /", func(w http.ResponseWriter, _ *http.Request) {
 		writeError(w, http.StatusNotFound, "there is nothing at this path")
 	})
-	if h.Parallel >= 0 {
-		n := h.Parallel
-		if n == 0 {
-			n = 16
-		}
-		h.streams = make(chan struct{}, n)
+	n := h.Parallel
+	if n <= 0 {
+		n = 16
 	}
+	h.streams = make(chan struct{}, n)
 	if h.secret = h.Secret; len(h.secret) == 0 {
 		h.secret = make([]byte, 32)
 		_, _ = rand.Read(h.secret) // never fails
