@@ -1,4 +1,4 @@
-// Package layout has only tests. They compare the whole module with its documentation: the imports
-// of each package, the comment of each exported name, the tests that docs/threats.md names, and the
-// code of README.md.
+// Package layout has only tests. They compare the module with its documentation: the imports of each
+// package, the comment of each exported name and its links, the tests that docs/threats.md names, and
+// the code of README.md.
 package layout

@@ -1,0 +1,296 @@
+package layout_test
+
+import (
+	"go/ast"
+	"go/build"
+	"go/doc"
+	"go/doc/comment"
+	"go/parser"
+	"go/token"
+	"path"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// pending has the packages whose doc comments are not linked yet. It shrinks until it is empty.
+var pending = []string{
+	"auth", "auth/login", "cliconfig", "disco", "failure", "mirrorclient", "mirrorclient/mirrordir", "module", "provider",
+	"provider/install", "provider/lockfile", "regclient", "transport/doccache", "transport/throttle",
+}
+
+// TestDocLinks checks the doc comments of the public packages, read as pkg.go.dev reads them: each
+// link leads to an exported name, and the first mention of a package of this module, or of a name in
+// one, is a link. Comments of fields, interface methods and members of a const or var group are
+// shown as they are, so only their links are checked.
+func TestDocLinks(t *testing.T) {
+	t.Parallel()
+	_, list := rooms(t)
+	packages := map[string]string{} // import paths by package name
+	for _, r := range list {
+		if r.public() {
+			packages[r.name] = path.Join(modulePath, r.dir)
+		}
+	}
+	symbols := map[string]*comment.Parser{}
+	links := 0
+	for _, r := range list {
+		if !r.public() {
+			continue
+		}
+		problems := docLinks(t, r.dir, packages, symbols, &links)
+		switch waits := slices.Contains(pending, r.dir); {
+		case waits && len(problems) == 0:
+			t.Errorf("%s: every link is right: take the package out of the list pending of links_test.go", r.dir)
+		case !waits:
+			for _, p := range problems {
+				t.Error(p)
+			}
+		}
+	}
+	if links < 200 {
+		t.Errorf("%d links were checked, so the comments are not read as they are meant", links)
+	}
+}
+
+// docLinks returns what is wrong with the links of one package.
+func docLinks(t *testing.T, dir string, packages map[string]string, symbols map[string]*comment.Parser, links *int) []string {
+	t.Helper()
+	fset, files := sources(t, filepath.Join(root, filepath.FromSlash(dir)))
+	comments := docComments(files)
+	own, err := doc.NewFromFiles(fset, files, path.Join(modulePath, dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &linkCheck{t: t, links: links, own: own.Name, packages: packages, symbols: symbols}
+	for _, c := range comments {
+		l.at, l.linked, l.rendered = fset.Position(c.text.Pos()).String(), map[string]bool{}, c.rendered
+		for _, block := range own.Parser().Parse(c.text.Text()).Content {
+			l.block(block)
+		}
+	}
+	return l.problems
+}
+
+// A docComment is the comment of a package or of an exported name.
+type docComment struct {
+	text     *ast.CommentGroup
+	rendered bool // shown as text with links; other comments are shown as code
+}
+
+func docComments(files []*ast.File) []docComment {
+	var out []docComment
+	add := func(rendered bool, groups ...*ast.CommentGroup) {
+		for _, g := range groups {
+			if g != nil {
+				out = append(out, docComment{g, rendered})
+			}
+		}
+	}
+	for _, file := range files {
+		add(true, file.Doc)
+		for _, decl := range file.Decls {
+			switch d := decl.(type) {
+			case *ast.FuncDecl:
+				if d.Name.IsExported() && exportedReceiver(d) {
+					add(true, d.Doc)
+				}
+			case *ast.GenDecl:
+				if exportsAny(d) {
+					add(true, d.Doc)
+					ast.Inspect(d, func(n ast.Node) bool {
+						switch n := n.(type) {
+						case *ast.TypeSpec:
+							if n.Name.IsExported() {
+								add(true, n.Doc)
+							}
+						case *ast.ValueSpec:
+							add(false, n.Doc, n.Comment)
+						case *ast.Field:
+							if len(n.Names) == 0 || n.Names[0].IsExported() {
+								add(false, n.Doc, n.Comment)
+							}
+						}
+						return true
+					})
+				}
+			}
+		}
+	}
+	return out
+}
+
+// exportsAny reports whether the declaration has an exported constant, variable or type.
+func exportsAny(d *ast.GenDecl) bool {
+	return slices.ContainsFunc(d.Specs, func(spec ast.Spec) bool {
+		switch s := spec.(type) {
+		case *ast.TypeSpec:
+			return s.Name.IsExported()
+		case *ast.ValueSpec:
+			return slices.ContainsFunc(s.Names, (*ast.Ident).IsExported)
+		}
+		return false
+	})
+}
+
+type linkCheck struct {
+	t        *testing.T
+	own      string // name of the package whose comments are read
+	packages map[string]string
+	symbols  map[string]*comment.Parser // parsers of other packages, which know their names
+	links    *int                       // links that were checked
+
+	at       string          // position of the comment
+	rendered bool            // as docComment has it
+	linked   map[string]bool // import paths and "path.Name" that the comment has linked so far
+	problems []string
+}
+
+func (l *linkCheck) problem(text string) { l.problems = append(l.problems, l.at+": "+text) }
+
+func (l *linkCheck) block(b comment.Block) {
+	switch b := b.(type) {
+	case *comment.Paragraph:
+		l.text(b.Text)
+	case *comment.List:
+		for _, item := range b.Items {
+			for _, block := range item.Content {
+				l.block(block)
+			}
+		}
+	}
+}
+
+func (l *linkCheck) text(texts []comment.Text) {
+	for _, text := range texts {
+		switch x := text.(type) {
+		case comment.Plain:
+			l.plain(string(x))
+		case *comment.DocLink:
+			l.docLink(x)
+		case *comment.Link:
+			l.webLink(x)
+		}
+	}
+}
+
+var (
+	bracketed = regexp.MustCompile(`\[\*?((?:[\w.-]+/)*[A-Za-z_][\w.]*)\]`)
+	qualified = regexp.MustCompile(`\b([a-z]\w+)\.([A-Z]\w*)`)
+	spelled   = regexp.MustCompile(`\b[Pp]ackages?\s+([a-z]\w+)`)
+	word      = regexp.MustCompile(`\b[a-z]+\b`)
+)
+
+// ordinary has the package names that are words of English as well. They count as a mention of the
+// package only after the word "package".
+var ordinary = []string{"auth", "checksum", "failure", "install", "login", "module", "provider", "provider", "throttle", "transport", "vectors", "verify"}
+
+// plain reports links that were not resolved, and mentions that are not links.
+func (l *linkCheck) plain(text string) {
+	for _, m := range bracketed.FindAllStringSubmatch(text, -1) {
+		last := m[1][strings.LastIndexAny(m[1], "./")+1:]
+		if strings.ContainsAny(m[1], "./") || ast.IsExported(last) || l.packages[last] != "" {
+			l.problem(m[0] + " leads nowhere: it needs an exported name, an imported package or a full import path")
+		}
+	}
+	if !l.rendered {
+		return
+	}
+	for _, m := range qualified.FindAllStringSubmatch(text, -1) {
+		if p := l.packages[m[1]]; p != "" && m[1] != l.own && !l.linked[p+"."+m[2]] {
+			l.problem("the first mention of " + m[0] + " is not a link")
+			l.linked[p+"."+m[2]], l.linked[p] = true, true
+		}
+	}
+	for _, m := range spelled.FindAllStringSubmatch(text, -1) {
+		l.mention(m[1])
+	}
+	for _, name := range word.FindAllString(text, -1) {
+		if !slices.Contains(ordinary, name) {
+			l.mention(name)
+		}
+	}
+}
+
+func (l *linkCheck) mention(name string) {
+	if p := l.packages[name]; p != "" && name != l.own && !l.linked[p] {
+		l.problem("the first mention of package " + name + " is not a link")
+		l.linked[p] = true
+	}
+}
+
+func (l *linkCheck) docLink(x *comment.DocLink) {
+	*l.links++
+	if x.ImportPath == "" {
+		return // the parser has looked the name up
+	}
+	first := x.Name
+	if x.Recv != "" {
+		first = strings.TrimPrefix(x.Recv, "*")
+	}
+	l.linked[x.ImportPath], l.linked[x.ImportPath+"."+first] = true, true
+	if thirdParty(x.ImportPath) {
+		return
+	}
+	if names := l.names(x.ImportPath); names == nil {
+		l.problem("link to package " + x.ImportPath + ", which does not exist")
+	} else if x.Name != "" && !names.LookupSym(strings.TrimPrefix(x.Recv, "*"), x.Name) {
+		l.problem("link to " + path.Base(x.ImportPath) + "." + strings.Trim(x.Recv+"."+x.Name, ".") + ", which does not exist")
+	}
+}
+
+// webLink checks a link to a page of pkg.go.dev about this module, which a definition such as
+// "[provider.Package]: https://pkg.go.dev/…/provider#Package" makes.
+func (l *linkCheck) webLink(x *comment.Link) {
+	p, ok := strings.CutPrefix(x.URL, "https://pkg.go.dev/"+modulePath+"/")
+	if !ok {
+		return
+	}
+	p, name, _ := strings.Cut(p, "#")
+	recv, method, found := strings.Cut(name, ".")
+	if !found {
+		recv, method = "", name
+	}
+	l.docLink(&comment.DocLink{ImportPath: path.Join(modulePath, p), Recv: recv, Name: method})
+}
+
+// names returns a parser that knows the exported names of the package, or nil.
+func (l *linkCheck) names(importPath string) *comment.Parser {
+	if p, ok := l.symbols[importPath]; ok {
+		return p
+	}
+	dir := filepath.Join(runtime.GOROOT(), "src", filepath.FromSlash(importPath))
+	if own, ok := strings.CutPrefix(importPath, modulePath+"/"); ok {
+		dir = filepath.Join(root, filepath.FromSlash(own))
+	}
+	l.symbols[importPath] = nil
+	if _, err := build.ImportDir(dir, 0); err == nil {
+		fset, files := sources(l.t, dir)
+		if p, err := doc.NewFromFiles(fset, files, importPath); err == nil {
+			l.symbols[importPath] = p.Parser()
+		}
+	}
+	return l.symbols[importPath]
+}
+
+// sources parses the files of a package that are built on this system, tests left out.
+func sources(t *testing.T, dir string) (*token.FileSet, []*ast.File) {
+	t.Helper()
+	pkg, err := build.ImportDir(dir, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fset := token.NewFileSet()
+	var files []*ast.File
+	for _, name := range pkg.GoFiles {
+		file, err := parser.ParseFile(fset, filepath.Join(dir, name), nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, file)
+	}
+	return fset, files
+}
