@@ -52,7 +52,6 @@ type Client struct {
 	base      *url.URL
 	host      svchost.Hostname // of base; zero: an IPv6 literal
 	baseErr   error            // why there is no base
-	spellings source.Spellings[addrs.Provider]
 	versions  flight.Group[addrs.Provider, *provider.Versions]
 	documents flight.Group[documentKey, *versionDocument]
 }

@@ -45,7 +45,8 @@
 //
 // Documents must have the media type application/json, as the OpenTofu and Terraform
 // CLIs demand of a mirror. URLs of archives are relative to the URL that answered last.
-// A version is asked for in the spelling in which the mirror lists it.
+// A version that the mirror does not know in its canonical form is asked for as the mirror
+// lists it.
 //
 // # Limits
 //

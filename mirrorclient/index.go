@@ -22,9 +22,6 @@ const maxVersions = 100_000
 // the protocol, which tells neither protocols nor platforms. A name that is no version is
 // left out, and Warnings tell of it. The error is a *provider.Error, see the package
 // comment; ErrNotFound means that the mirror does not hold p.
-//
-// The Client remembers versions that are not written in the canonical way, and asks for
-// their packages first in the way they are written.
 func (c *Client) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
 	versions, err := c.versions.Do(ctx, p, (*provider.Versions).Clone, func(ctx context.Context) (*provider.Versions, error) {
 		resp, err := c.get(ctx, p, "index.json")
@@ -41,7 +38,6 @@ func (c *Client) ProviderVersions(ctx context.Context, p addrs.Provider) (*provi
 		if err != nil {
 			return nil, resp.Unusable(err)
 		}
-		c.spellings.Set(p, list.spellings)
 		return &provider.Versions{Provider: p, List: list.releases, Warnings: list.warnings}, nil
 	})
 	return versions, source.Failed("list versions of", p.String(), err)
@@ -56,9 +52,8 @@ type wireIndex struct {
 
 // index is a decoded one.
 type index struct {
-	releases  []provider.Release
-	spellings source.Spelling
-	warnings  []string
+	releases []provider.Release
+	warnings []string
 }
 
 func decodeIndex(resp *httpx.Response) (*index, error) {
@@ -104,14 +99,13 @@ func readIndex(versions json.RawMessage) (*index, error) {
 			notes.Addf("left out a version that is none: %q", httpx.Clip(m.Name))
 			continue
 		}
-		list.spellings.Add(version, m.Name, seen[version])
 		if seen[version] {
 			notes.Addf("version %s is listed more than once", version)
 			continue
 		}
 		seen[version] = true
 		source.NoteUnselectable(&notes, version)
-		list.releases = append(list.releases, provider.Release{Version: version})
+		list.releases = append(list.releases, provider.Release{Version: version, Listed: source.Listed(version, m.Name)})
 	}
 	slices.SortFunc(list.releases, func(a, b provider.Release) int { return b.Version.Compare(a.Version) })
 	list.warnings = notes.Lines()

@@ -146,46 +146,34 @@ func TestWarningsAreCounted(t *testing.T) {
 	}
 }
 
-// TestSpelling: a package is asked for in the spelling of the list, and without a list
-// in the canonical one, until the list is known. Since that is all that the CLI asks for,
-// there may be mirrors that list "1.2" and only know "1.2.0".
+// TestSpelling: a package is asked for in the canonical spelling, and if the mirror does not
+// know that, in the one of its list.
 func TestSpelling(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		index, version string
 		document       string // there is
-		listed         []string
-		unlisted       []string
+		want           []string
 	}{
-		{`"1.2":{}`, "1.2.0", "1.2.json", []string{"index.json", "1.2.json"}, []string{"1.2.0.json", "index.json", "1.2.json"}},
-		{`"01.02.0":{}`, "1.2.0", "01.02.0.json", []string{"index.json", "01.02.0.json"}, []string{"1.2.0.json", "index.json", "01.02.0.json"}},
-		{`"1.2":{}`, "1.2.0", "1.2.0.json", []string{"index.json", "1.2.json", "1.2.0.json"}, []string{"1.2.0.json"}},
-		{`"1.2.0":{},"1.2":{}`, "1.2.0", "1.2.0.json", []string{"index.json", "1.2.0.json"}, []string{"1.2.0.json"}},
-		{`"1.2":{},"1.2.0":{}`, "1.2.0", "1.2.0.json", []string{"index.json", "1.2.0.json"}, []string{"1.2.0.json"}},
-		{`"1.2.0-rc.1+b.5":{}`, "1.2.0-rc.1+b.5", "1.2.0-rc.1+b.5.json", []string{"index.json", "1.2.0-rc.1+b.5.json"}, []string{"1.2.0-rc.1+b.5.json"}},
+		{`"1.2":{}`, "1.2.0", "1.2.json", []string{"1.2.0.json", "index.json", "1.2.json"}},
+		{`"01.02.0":{}`, "1.2.0", "01.02.0.json", []string{"1.2.0.json", "index.json", "01.02.0.json"}},
+		{`"1.2":{}`, "1.2.0", "1.2.0.json", []string{"1.2.0.json"}},
+		{`"1.2.0":{},"1.2":{}`, "1.2.0", "1.2.0.json", []string{"1.2.0.json"}},
+		{`"1.2":{},"1.2.0":{}`, "1.2.0", "1.2.0.json", []string{"1.2.0.json"}},
+		{`"1.2.0-rc.1+b.5":{}`, "1.2.0-rc.1+b.5", "1.2.0-rc.1+b.5.json", []string{"1.2.0-rc.1+b.5.json"}},
 	} {
-		for _, list := range []bool{true, false} {
-			web := mirror(map[string]string{"index.json": `{"versions":{` + test.index + `}}`, test.document: document("linux_amd64", "alpha.zip")})
-			c := client(web)
-			want := test.unlisted
-			if list {
-				want = test.listed
-				if _, err := c.ProviderVersions(t.Context(), alpha); err != nil {
-					t.Fatal(err)
-				}
-			}
-			v := addrs.MustParseVersion(test.version)
-			pkg, err := c.ProviderPackage(t.Context(), alpha, v, linux)
-			if err != nil || pkg.Version != v {
-				t.Errorf("%s: %v, %v", test.index, pkg, err)
-			}
-			var names []string
-			for _, u := range web.asked() {
-				names = append(names, strings.TrimPrefix(u, alphaURL))
-			}
-			if !slices.Equal(names, want) {
-				t.Errorf("%s: asked for %q, want %q", test.index, names, want)
-			}
+		web := mirror(map[string]string{"index.json": `{"versions":{` + test.index + `}}`, test.document: document("linux_amd64", "alpha.zip")})
+		v := addrs.MustParseVersion(test.version)
+		pkg, err := client(web).ProviderPackage(t.Context(), alpha, v, linux)
+		if err != nil || pkg.Version != v {
+			t.Errorf("%s: %v, %v", test.index, pkg, err)
+		}
+		var names []string
+		for _, u := range web.asked() {
+			names = append(names, strings.TrimPrefix(u, alphaURL))
+		}
+		if !slices.Equal(names, test.want) {
+			t.Errorf("%s: asked for %q, want %q", test.index, names, test.want)
 		}
 	}
 }

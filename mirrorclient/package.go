@@ -41,9 +41,9 @@ func (c *Client) findPackage(ctx context.Context, p addrs.Provider, v addrs.Vers
 	if v.IsZero() || platform.IsZero() {
 		return nil, errors.New("no version or no platform is given")
 	}
-	doc, err := source.Ask(&c.spellings, p, v,
+	doc, err := source.Ask(v,
 		func(text string) (*versionDocument, error) { return c.document(ctx, p, text) },
-		func(refused *failure.RequestError) error { return c.missing(ctx, refused, p, v, platform) })
+		func(refused *failure.RequestError) (string, error) { return c.missing(ctx, refused, p, v, platform) })
 	if err != nil {
 		return nil, err
 	}
@@ -51,27 +51,28 @@ func (c *Client) findPackage(ctx context.Context, p addrs.Provider, v addrs.Vers
 }
 
 // missing returns the reason why the mirror refused the document of a version.
-func (c *Client) missing(ctx context.Context, refused *failure.RequestError, p addrs.Provider, v addrs.Version, platform addrs.Platform) error {
+func (c *Client) missing(ctx context.Context, refused *failure.RequestError, p addrs.Provider, v addrs.Version, platform addrs.Platform) (listed string, reason error) {
 	versions, err := c.ProviderVersions(ctx, p)
 	absent := errors.Is(refused.Err, fault.ErrNotFound)
 	switch {
 	case ctx.Err() != nil:
-		return ctx.Err()
+		return "", ctx.Err()
 	case errors.Is(err, fault.ErrNotFound):
-		return fmt.Errorf("the mirror does not have the provider: %w", fault.ErrNotFound)
+		return "", fmt.Errorf("the mirror does not have the provider: %w", fault.ErrNotFound)
 	case err != nil && absent:
-		return fmt.Errorf("%w; and what versions there are cannot be told: %v", provider.ErrNoVersion, err)
+		return "", fmt.Errorf("%w; and what versions there are cannot be told: %v", provider.ErrNoVersion, err)
 	case err != nil:
-		return source.PerhapsUnknown(refused, "provider").Err
+		return "", source.PerhapsUnknown(refused, "provider").Err
 	}
-	if _, listed := versions.Find(v); !listed {
-		return versions.Unavailable(v, platform)
+	release, ok := versions.Find(v)
+	if !ok {
+		return "", versions.Unavailable(v, platform)
 	}
 	if absent {
 		// Not wrapped: this is no mirror without the version, but a broken one.
-		return errors.New("the mirror lists the version, but does not have the document about it")
+		return release.Listed, errors.New("the mirror lists the version, but does not have the document about it")
 	}
-	return refused.Err
+	return release.Listed, refused.Err
 }
 
 // documentKey is of the document of a version in the spelling of the mirror.

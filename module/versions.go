@@ -13,6 +13,10 @@ type Release struct {
 	// Version is the version to ask the source for.
 	Version addrs.Version `json:"version"`
 
+	// Listed is the text that the source lists for Version, if that is another one than
+	// Version.String, such as "v1.2".
+	Listed string `json:"listed,omitempty"`
+
 	// Deprecated is not nil if the author asks not to use this version any more. The
 	// version is chosen nevertheless.
 	Deprecated *Deprecation `json:"deprecated,omitempty"`

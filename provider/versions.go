@@ -13,6 +13,10 @@ type Release struct {
 	// Version is listed once, however the source writes it.
 	Version addrs.Version `json:"version"`
 
+	// Listed is the text that the source lists for Version, if that is another one than
+	// Version.String, such as "v1.2".
+	Listed string `json:"listed,omitempty"`
+
 	// Protocols are the plugin protocol versions that it speaks, as "5.1" or
 	// "6": the highest minor version of each major one. Empty means unknown.
 	Protocols []string `json:"protocols,omitempty"`

@@ -13,7 +13,6 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/internal/flight"
 	"github.com/tofureg/tofureg/internal/httpx"
-	"github.com/tofureg/tofureg/internal/source"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/transport"
@@ -61,12 +60,10 @@ type Client struct {
 	http      *httpx.Client
 	discovery *disco.Client
 
-	spellings source.Spellings[addrs.Provider]
 	versions  flight.Group[addrs.Provider, *provider.Versions]
 	packages  flight.Group[packageKey, *provider.Package]
 	documents flight.Group[documentKey, []byte]
 
-	moduleSpellings source.Spellings[addrs.Module]
 	moduleVersions  flight.Group[addrs.Module, *module.Versions]
 	moduleLocations flight.Group[moduleKey, *module.Location]
 }

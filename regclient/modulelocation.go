@@ -50,9 +50,9 @@ func (c *Client) findModule(ctx context.Context, key moduleKey) (*module.Locatio
 		// Some registries would answer with their newest version.
 		return nil, errors.New("no version is given")
 	}
-	return source.Ask(&c.moduleSpellings, key.module, key.version,
+	return source.Ask(key.version,
 		func(text string) (*module.Location, error) { return c.askModule(ctx, key, text) },
-		func(refused *failure.RequestError) error { return c.moduleUnavailable(ctx, refused, key) })
+		func(refused *failure.RequestError) (string, error) { return c.moduleUnavailable(ctx, refused, key) })
 }
 
 func (c *Client) askModule(ctx context.Context, key moduleKey, version string) (*module.Location, error) {
@@ -74,24 +74,19 @@ func (c *Client) askModule(ctx context.Context, key moduleKey, version string) (
 
 // moduleUnavailable turns the registry's refusal of one version into the reason for
 // it, as unavailable does for providers.
-func (c *Client) moduleUnavailable(ctx context.Context, refused *failure.RequestError, key moduleKey) error {
+func (c *Client) moduleUnavailable(ctx context.Context, refused *failure.RequestError, key moduleKey) (listed string, reason error) {
 	versions, err := c.ModuleVersions(ctx, key.module)
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case errors.Is(err, fault.ErrNotFound):
-		return fmt.Errorf("the registry does not have the module: %w", fault.ErrNotFound)
-	case err != nil:
-		return source.PerhapsUnknown(refused, "module").Err
+	if err != nil {
+		return "", noList(ctx, refused, "module", err)
 	}
-	_, listed := versions.Find(key.version)
+	release, ok := versions.Find(key.version)
 	switch {
-	case !listed:
-		return versions.Unavailable(key.version)
+	case !ok:
+		return "", versions.Unavailable(key.version)
 	case errors.Is(refused.Err, fault.ErrNotFound):
-		return fmt.Errorf("the version is listed, but has no location: %w", module.ErrNoVersion)
+		return release.Listed, fmt.Errorf("the version is listed, but has no location: %w", module.ErrNoVersion)
 	}
-	return refused.Err
+	return release.Listed, refused.Err
 }
 
 // moduleSubject names a package for people.

@@ -303,81 +303,40 @@ func TestRefusedLocationWithoutList(t *testing.T) {
 	}
 }
 
-// TestListedModuleSpelling: a version is asked for by the text that the list has, and
-// by the canonical one without a list.
+// TestListedModuleSpelling: a version is asked for by the canonical text, and if that is
+// refused, by the listed one.
 func TestListedModuleSpelling(t *testing.T) {
 	t.Parallel()
-	for _, spelled := range []string{"1.0.0", "v1.0.0", "1.0", "01.0.0"} {
-		reg := listing(spelled)
-		c := client(reg)
-		if _, err := c.ModuleVersions(t.Context(), network); err != nil {
-			t.Fatal(err)
-		}
-		loc, err := c.ModuleLocation(t.Context(), network, v100)
-		if err != nil || loc.Version != v100 || reg.Count(regtest.ModuleLocation) != 1 {
-			t.Errorf("%s, listed before: %v, %d requests, %v", spelled, loc, reg.Count(regtest.ModuleLocation), err)
-		}
-		if got, want := reg.Requests()[2].Path, "/v1/modules/acme/network/aws/"+spelled+"/download"; got != want {
-			t.Errorf("asked %s, want %s", got, want)
-		}
-		// A client that has not seen the list learns from a refusal.
-		if loc, err = locate(t, reg); err != nil || loc.Version != v100 {
-			t.Errorf("%s, not listed before: %v, %v", spelled, loc, err)
-		}
-	}
-}
-
-// TestCanonicalModuleSpelling: there may be registries that list "v1.0.0" and only know
-// "1.0.0", since that is what the CLI asks for.
-func TestCanonicalModuleSpelling(t *testing.T) {
-	t.Parallel()
 	for _, status := range []int{400, 404, 500} {
-		reg := listing("v1.0.0")
-		reg.AddFault(regtest.Fault{Kind: regtest.ModuleLocation, Path: "/v1.0.0/", Status: status})
-		reg.AddFault(regtest.Fault{Kind: regtest.ModuleLocation, Path: "/1.0.0/", Instead: "/v1.0.0/"})
-		c := client(reg)
-		if _, err := c.ModuleVersions(t.Context(), network); err != nil {
-			t.Fatal(err)
-		}
-		if loc, err := c.ModuleLocation(t.Context(), network, v100); err != nil || loc.Version != v100 {
-			t.Errorf("%d: %v, %v", status, loc, err)
-		}
-		if n := reg.Count(regtest.ModuleVersions); n != 1 {
-			t.Errorf("%d: %d lists", status, n)
+		for spelled, requests := range map[string]int{"1.0.0": 1, "v1.0.0": 2, "1.0": 2, "01.0.0": 2} {
+			reg := listing(spelled)
+			if requests > 1 {
+				reg.AddFault(regtest.Fault{Kind: regtest.ModuleLocation, Path: "/1.0.0/", Status: status})
+			}
+			c := client(reg)
+			loc, err := c.ModuleLocation(t.Context(), network, v100)
+			if err != nil || loc.Version != v100 || reg.Count(regtest.ModuleLocation) != requests || reg.Count(regtest.ModuleVersions) != requests-1 {
+				t.Errorf("%s: %v, %v after %d requests and %d lists", spelled, loc, err, reg.Count(regtest.ModuleLocation), reg.Count(regtest.ModuleVersions))
+			}
+			if all := reg.Requests(); all[len(all)-1].Path != "/v1/modules/acme/network/aws/"+spelled+"/download" {
+				t.Errorf("%s: asked %s", spelled, all[len(all)-1].Path)
+			}
+			versions, err := c.ModuleVersions(t.Context(), network)
+			if err != nil || versions.List[0].Listed != map[bool]string{true: spelled}[requests > 1] {
+				t.Errorf("%s: %+v, %v", spelled, versions, err)
+			}
 		}
 	}
 }
 
-// TestBothModuleSpellingsRefused: the refusal of the listed one is the one that counts.
+// TestBothModuleSpellingsRefused: the refusal of the canonical one is the one that counts.
 func TestBothModuleSpellingsRefused(t *testing.T) {
 	t.Parallel()
 	reg := listing("v1.0.0")
-	reg.AddFault(regtest.Fault{Kind: regtest.ModuleLocation, Path: "/v1.0.0/", Status: http.StatusNotFound})
-	reg.AddFault(regtest.Fault{Kind: regtest.ModuleLocation, Path: "/1.0.0/", Status: http.StatusBadRequest})
-	c := client(reg)
-	if _, err := c.ModuleVersions(t.Context(), network); err != nil {
-		t.Fatal(err)
-	}
-	_, err := c.ModuleLocation(t.Context(), network, v100)
+	reg.AddFault(regtest.Fault{Kind: regtest.ModuleLocation, Path: "/1.0.0/", Status: http.StatusNotFound})
+	reg.AddFault(regtest.Fault{Kind: regtest.ModuleLocation, Path: "/v1.0.0/", Status: http.StatusBadRequest})
+	_, err := client(reg).ModuleLocation(t.Context(), network, v100)
 	if e := asError(t, err); e.Status != http.StatusNotFound || !errors.Is(err, module.ErrNoVersion) || reg.Count(regtest.ModuleLocation) != 2 {
-		t.Errorf("%v after %d requests", err, reg.Count(regtest.ModuleLocation))
-	}
-}
-
-// TestModuleSpellingChanges: the last list counts.
-func TestModuleSpellingChanges(t *testing.T) {
-	t.Parallel()
-	reg := listing("1.0.0")
-	f := raw(regtest.ModuleVersions, `{"modules":[{"versions":[{"version":"v1.0.0"}]}]}`)
-	f.First = 1
-	reg.AddFault(f)
-	c := client(reg)
-	for range 2 {
-		if _, err := c.ModuleVersions(t.Context(), network); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := c.ModuleLocation(t.Context(), network, v100); err != nil || reg.Count(regtest.ModuleLocation) != 1 {
 		t.Errorf("%v after %d requests", err, reg.Count(regtest.ModuleLocation))
 	}
 }

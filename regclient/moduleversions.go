@@ -27,9 +27,6 @@ import (
 // The error is a *module.Error, see the package comment; ErrNotFound means that the
 // registry does not know m. Some registries answer 500 for an unknown module; that is
 // reported as it is, not as ErrNotFound.
-//
-// The Client remembers versions that are not written in the canonical way, such as
-// "v1.0", and asks for their location first in the way they are written.
 func (c *Client) ModuleVersions(ctx context.Context, m addrs.Module) (*module.Versions, error) {
 	versions, err := c.moduleVersions.Do(ctx, m, (*module.Versions).Clone, func(ctx context.Context) (*module.Versions, error) {
 		return c.listModule(ctx, m)
@@ -61,7 +58,6 @@ func (c *Client) listModule(ctx context.Context, m addrs.Module) (*module.Versio
 		return nil, err
 	}
 	slices.SortFunc(list.releases, func(a, b module.Release) int { return b.Version.Compare(a.Version) })
-	c.moduleSpellings.Set(m, list.spellings)
 	return &module.Versions{Module: m, List: list.releases, Warnings: list.warnings()}, nil
 }
 

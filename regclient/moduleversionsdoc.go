@@ -90,10 +90,9 @@ func (d *wireDeprecation) UnmarshalJSON(data []byte) error {
 
 // moduleList collects the versions of a module, page by page.
 type moduleList struct {
-	releases  []module.Release
-	spellings source.Spelling
-	notes     httpx.Notes
-	gap       string // why versions are missing; "": none are known to be
+	releases []module.Release
+	notes    httpx.Notes
+	gap      string // why versions are missing; "": none are known to be
 
 	pages   int
 	counted int                   // elements, without those that an earlier page had
@@ -199,12 +198,11 @@ func (l *moduleList) addVersion(w *wireModuleVersion) bool {
 	if first == l.pages {
 		l.notes.Addf("version %s is listed more than once, the first one counts", version)
 	}
-	l.spellings.Add(version, w.Version, first > 0)
 	if first > 0 {
 		return false
 	}
 	l.seen[version] = l.pages
-	r := module.Release{Version: version, Deprecated: w.Deprecated.Deprecation}
+	r := module.Release{Version: version, Listed: source.Listed(version, w.Version), Deprecated: w.Deprecated.Deprecation}
 	if r.Deprecated == nil {
 		r.Deprecated = w.Deprecation.Deprecation
 	}

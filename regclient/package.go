@@ -39,11 +39,9 @@ func (c *Client) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.
 }
 
 func (c *Client) findPackage(ctx context.Context, key packageKey) (*provider.Package, error) {
-	return source.Ask(&c.spellings, key.provider, key.version,
+	return source.Ask(key.version,
 		func(text string) (*provider.Package, error) { return c.askPackage(ctx, key, text) },
-		func(refused *failure.RequestError) error {
-			return c.unavailable(ctx, refused, key.provider, key.version, key.platform)
-		})
+		func(refused *failure.RequestError) (string, error) { return c.unavailable(ctx, refused, key) })
 }
 
 // get asks the registry of p's host for the document at the path of these parts.

@@ -13,9 +13,6 @@ import (
 // of the protocol. A version that is none is left out, one that is listed twice is
 // kept once, and Warnings tell of both. The error is a *provider.Error, see the
 // package comment; ErrNotFound means that the registry does not know p.
-//
-// The Client remembers versions that are not written in the canonical way, and
-// asks for their packages first in the way they are written.
 func (c *Client) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
 	versions, err := c.versions.Do(ctx, p, (*provider.Versions).Clone, func(ctx context.Context) (*provider.Versions, error) {
 		resp, err := c.get(ctx, p, p.Namespace(), p.Type(), "versions")
@@ -29,7 +26,6 @@ func (c *Client) ProviderVersions(ctx context.Context, p addrs.Provider) (*provi
 		if err != nil {
 			return nil, resp.Unusable(err)
 		}
-		c.spellings.Set(p, list.spellings)
 		return &provider.Versions{Provider: p, List: list.releases, Warnings: list.warnings}, nil
 	})
 	return versions, source.Failed("list versions of", p.String(), err)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/provider"
-	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
@@ -274,136 +273,41 @@ func TestWarningsAreCapped(t *testing.T) {
 	}
 }
 
-// TestListedSpelling: a package is asked for by the text that the list has, and by the
-// canonical one without a list.
+// TestListedSpelling: a package is asked for by the canonical text, and if that is refused,
+// by the listed one.
 func TestListedSpelling(t *testing.T) {
 	t.Parallel()
-	for _, spelled := range []string{"1.2", "01.2.0", "1.2.0"} {
-		reg := regtest.New(host)
-		reg.AddProvider(alphaAt(spelled))
-		listing, c := client(reg), client(reg)
-		if _, err := listing.ProviderVersions(t.Context(), alpha); err != nil {
-			t.Fatal(err)
-		}
-		pkg, err := listing.ProviderPackage(t.Context(), alpha, v120, linux)
-		if err != nil || pkg.Version != v120 {
-			t.Errorf("%s, listed before: %v, %v", spelled, pkg, err)
-		}
-		if n := reg.Count(regtest.Package); n != 1 {
-			t.Errorf("%s, listed before: %d requests for the package, want 1", spelled, n)
-		}
-		// A client that has not seen the list learns from a refusal.
-		if pkg, err = c.ProviderPackage(t.Context(), alpha, v120, linux); err != nil || pkg.Version != v120 {
-			t.Errorf("%s, not listed before: %v, %v", spelled, pkg, err)
-		}
-	}
-}
-
-// TestCanonicalSpelling: there may be registries that list "1.2" and only know "1.2.0",
-// since that is what the CLI asks for. Of two spellings the canonical one is asked for.
-func TestCanonicalSpelling(t *testing.T) {
-	t.Parallel()
 	for _, status := range []int{400, 404, 500} {
-		for list, requests := range map[string]int{
-			`{"version":"1.2"}`:                     2,
-			`{"version":"1.2"},{"version":"1.2.0"}`: 1,
-			`{"version":"1.2.0"},{"version":"1.2"}`: 1,
-		} {
-			reg := registry()
-			reg.AddFault(raw(regtest.Versions, `{"versions":[`+list+`]}`))
-			reg.AddFault(regtest.Fault{Kind: regtest.Package, Path: "/1.2/", Status: status})
+		for spelled, want := range map[string]string{"1.2": "1.2", "01.2.0": "01.2.0", "1.2.0": ""} {
+			reg := regtest.New(host)
+			reg.AddProvider(alphaAt(spelled))
+			requests := 1
+			if want != "" {
+				requests = 2
+				reg.AddFault(regtest.Fault{Kind: regtest.Package, Path: "/1.2.0/", Status: status})
+			}
 			c := client(reg)
-			if _, err := c.ProviderVersions(t.Context(), alpha); err != nil {
-				t.Fatal(err)
-			}
 			pkg, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
-			if err != nil || pkg.Version != v120 {
-				t.Errorf("%d, %s: %v, %v", status, list, pkg, err)
+			if err != nil || pkg.Version != v120 || reg.Count(regtest.Package) != requests || reg.Count(regtest.Versions) != requests-1 {
+				t.Errorf("%s: %v, %v after %d requests for the package and %d lists", spelled, pkg, err, reg.Count(regtest.Package), reg.Count(regtest.Versions))
 			}
-			if n := reg.Count(regtest.Package); n != requests || reg.Count(regtest.Versions) != 1 {
-				t.Errorf("%d, %s: %d requests for the package, want %d; %d lists", status, list, n, requests, reg.Count(regtest.Versions))
+			versions, err := c.ProviderVersions(t.Context(), alpha)
+			if err != nil || versions.List[0].Listed != want {
+				t.Errorf("%s: %+v, %v", spelled, versions, err)
 			}
 		}
 	}
 }
 
-// TestBothSpellingsRefused: the refusal of the listed one is the one that counts.
+// TestBothSpellingsRefused: the refusal of the canonical one is the one that counts.
 func TestBothSpellingsRefused(t *testing.T) {
 	t.Parallel()
 	reg := regtest.New(host)
 	reg.AddProvider(alphaAt("1.2"))
-	reg.AddFault(regtest.Fault{Kind: regtest.Package, Path: "/1.2/", Status: http.StatusNotFound})
-	reg.AddFault(regtest.Fault{Kind: regtest.Package, Path: "/1.2.0/", Status: http.StatusBadRequest})
-	c := client(reg)
-	if _, err := c.ProviderVersions(t.Context(), alpha); err != nil {
-		t.Fatal(err)
-	}
-	_, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
+	reg.AddFault(regtest.Fault{Kind: regtest.Package, Path: "/1.2.0/", Status: http.StatusNotFound})
+	reg.AddFault(regtest.Fault{Kind: regtest.Package, Path: "/1.2/", Status: http.StatusBadRequest})
+	_, err := client(reg).ProviderPackage(t.Context(), alpha, v120, linux)
 	if e := asError(t, err); e.Status != http.StatusNotFound || !errors.Is(err, provider.ErrNoPlatform) || reg.Count(regtest.Package) != 2 {
 		t.Errorf("%v after %d requests", err, reg.Count(regtest.Package))
 	}
-}
-
-// TestSpellingsAreBounded: what is remembered of lists is at most 10,000 spellings of a
-// provider, and 100,000 of all together. What is beyond that is asked for in the canonical way.
-func TestSpellingsAreBounded(t *testing.T) {
-	t.Parallel()
-	// spelled counts the providers whose packages at 1.0.N are asked for as they are listed.
-	spelled := func(reg *regtest.Registry, c *regclient.Client, n int, of ...addrs.Provider) (count int) {
-		for _, p := range of {
-			_, _ = c.ProviderPackage(t.Context(), p, addrs.MustParseVersion(fmt.Sprintf("1.0.%d", n)), linux)
-		}
-		requests := reg.Requests()
-		for _, r := range requests[len(requests)-len(of):] {
-			if strings.Contains(r.Path, "/01.0.") {
-				count++
-			}
-		}
-		return count
-	}
-	unavailable := regtest.Fault{Kind: regtest.Package, Status: 503}
-	t.Run("versions", func(t *testing.T) {
-		t.Parallel()
-		reg := registry()
-		var list strings.Builder
-		for i := 1; i <= 10_001; i++ {
-			fmt.Fprintf(&list, `,{"version":"01.0.%d"}`, i)
-		}
-		reg.AddFault(raw(regtest.Versions, `{"versions":[`+list.String()[1:]+`]}`))
-		reg.AddFault(unavailable)
-		c := client(reg)
-		if _, err := c.ProviderVersions(t.Context(), alpha); err != nil {
-			t.Fatal(err)
-		}
-		for n, want := range map[int]int{1: 1, 10_000: 1, 10_001: 0} {
-			if got := spelled(reg, c, n, alpha); got != want {
-				t.Errorf("version %d of the list: %d as listed, want %d", n, got, want)
-			}
-		}
-	})
-	t.Run("providers", func(t *testing.T) {
-		t.Parallel()
-		reg := registry()
-		var list strings.Builder
-		for i := 1; i <= 10_000; i++ {
-			fmt.Fprintf(&list, `,{"version":"01.0.%d"}`, i)
-		}
-		reg.AddFault(raw(regtest.Versions, `{"versions":[`+list.String()[1:]+`]}`))
-		reg.AddFault(unavailable)
-		c := client(reg)
-		var providers []addrs.Provider
-		for i := range 11 {
-			p := addrs.MustParseProvider(fmt.Sprintf("%s/acme/p%d", host, i))
-			providers = append(providers, p)
-			if _, err := c.ProviderVersions(t.Context(), p); err != nil {
-				t.Fatal(err)
-			}
-			if i == 9 && spelled(reg, c, 1, providers...) != 10 {
-				t.Error("not all of 10 are remembered")
-			}
-		}
-		if n := spelled(reg, c, 1, providers...); n != 10 || spelled(reg, c, 1, providers[10]) != 1 {
-			t.Errorf("%d of 11 are remembered, want 10 and the last of them", n)
-		}
-	})
 }

@@ -39,9 +39,8 @@ type (
 
 // versionList is a decoded versions document.
 type versionList struct {
-	releases  []provider.Release
-	spellings source.Spelling
-	warnings  []string
+	releases []provider.Release
+	warnings []string
 }
 
 func decodeVersions(resp *httpx.Response) (*versionList, error) {
@@ -133,7 +132,6 @@ func (d *listDecoder) add(w *wireVersion) error {
 		d.notes.Addf("left out a version that is none: %q", httpx.Clip(w.Version))
 		return nil
 	}
-	d.list.spellings.Add(version, w.Version, d.seen[version])
 	if d.seen[version] {
 		d.notes.Addf("version %s is listed more than once, the first one counts", version)
 		return nil
@@ -148,7 +146,7 @@ func (d *listDecoder) add(w *wireVersion) error {
 	if badPlatform != (wirePlatform{}) {
 		d.notes.Addf("version %s has a platform that is none: %q, %q", version, httpx.Clip(badPlatform.OS), httpx.Clip(badPlatform.Arch))
 	}
-	d.list.releases = append(d.list.releases, provider.Release{Version: version, Protocols: protocols, Platforms: platforms})
+	d.list.releases = append(d.list.releases, provider.Release{Version: version, Listed: source.Listed(version, w.Version), Protocols: protocols, Platforms: platforms})
 	return nil
 }
 
