@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// TestDocumented fails for every exported name of a public room without a
+// TestDocumented fails for every exported name of a public package without a
 // comment, and for one of a function or type that does not start with its name.
 func TestDocumented(t *testing.T) {
 	t.Parallel()
-	fset, list := rooms(t)
+	fset, list := packages(t)
 	checked := 0
 	for _, r := range list {
 		if r.name == "main" {

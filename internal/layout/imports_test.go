@@ -16,7 +16,7 @@ import (
 func TestImports(t *testing.T) {
 	t.Parallel()
 	table := importTable(t)
-	_, list := rooms(t)
+	_, list := packages(t)
 	for _, r := range list {
 		if strings.HasPrefix(r.dir, "examples/") || r.dir == "internal/layout" {
 			continue
@@ -66,7 +66,7 @@ func tableEntry(p string, allowed []string) (entry string, relevant bool) {
 	return "", true
 }
 
-// importTable reads the rows "| `room` | what | `import`, `import` |".
+// importTable reads the rows "| `package` | what | `import`, `import` |".
 func importTable(t *testing.T) map[string][]string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(root, "docs", "architecture.md"))

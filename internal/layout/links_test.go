@@ -28,11 +28,11 @@ var pending = []string{
 // shown as they are, so only their links are checked.
 func TestDocLinks(t *testing.T) {
 	t.Parallel()
-	_, list := rooms(t)
-	packages := map[string]string{} // import paths by package name
+	_, list := packages(t)
+	paths := map[string]string{} // import paths by package name
 	for _, r := range list {
 		if r.public() {
-			packages[r.name] = path.Join(modulePath, r.dir)
+			paths[r.name] = path.Join(modulePath, r.dir)
 		}
 	}
 	symbols := map[string]*comment.Parser{}
@@ -41,7 +41,7 @@ func TestDocLinks(t *testing.T) {
 		if !r.public() {
 			continue
 		}
-		problems := docLinks(t, r.dir, packages, symbols, &links)
+		problems := docLinks(t, r.dir, paths, symbols, &links)
 		switch waits := slices.Contains(pending, r.dir); {
 		case waits && len(problems) == 0:
 			t.Errorf("%s: every link is right: take the package out of the list pending of links_test.go", r.dir)
@@ -57,15 +57,15 @@ func TestDocLinks(t *testing.T) {
 }
 
 // docLinks returns what is wrong with the links of one package.
-func docLinks(t *testing.T, dir string, packages map[string]string, symbols map[string]*comment.Parser, links *int) []string {
+func docLinks(t *testing.T, dir string, paths map[string]string, symbols map[string]*comment.Parser, links *int) []string {
 	t.Helper()
-	fset, files := sources(t, filepath.Join(root, filepath.FromSlash(dir)))
+	fset, files := parseDir(t, filepath.Join(root, filepath.FromSlash(dir)))
 	comments := docComments(files)
 	own, err := doc.NewFromFiles(fset, files, path.Join(modulePath, dir))
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &linkCheck{t: t, links: links, own: own.Name, packages: packages, symbols: symbols}
+	l := &linkCheck{t: t, links: links, own: own.Name, paths: paths, symbols: symbols}
 	for _, c := range comments {
 		l.at, l.linked, l.rendered = fset.Position(c.text.Pos()).String(), map[string]bool{}, c.rendered
 		for _, block := range own.Parser().Parse(c.text.Text()).Content {
@@ -137,11 +137,11 @@ func exportsAny(d *ast.GenDecl) bool {
 }
 
 type linkCheck struct {
-	t        *testing.T
-	own      string // name of the package whose comments are read
-	packages map[string]string
-	symbols  map[string]*comment.Parser // parsers of other packages, which know their names
-	links    *int                       // links that were checked
+	t       *testing.T
+	own     string                     // name of the package whose comments are read
+	paths   map[string]string          // import paths by package name
+	symbols map[string]*comment.Parser // parsers of other packages, which know their names
+	links   *int                       // links that were checked
 
 	at       string          // position of the comment
 	rendered bool            // as docComment has it
@@ -186,13 +186,13 @@ var (
 
 // ordinary has the package names that are words of English as well. They count as a mention of the
 // package only after the word "package".
-var ordinary = []string{"auth", "checksum", "failure", "install", "login", "module", "provider", "provider", "throttle", "transport", "vectors", "verify"}
+var ordinary = []string{"auth", "checksum", "failure", "install", "login", "module", "provider", "throttle", "transport", "vectors", "verify"}
 
 // plain reports links that were not resolved, and mentions that are not links.
 func (l *linkCheck) plain(text string) {
 	for _, m := range bracketed.FindAllStringSubmatch(text, -1) {
 		last := m[1][strings.LastIndexAny(m[1], "./")+1:]
-		if strings.ContainsAny(m[1], "./") || ast.IsExported(last) || l.packages[last] != "" {
+		if strings.ContainsAny(m[1], "./") || ast.IsExported(last) || l.paths[last] != "" {
 			l.problem(m[0] + " leads nowhere: it needs an exported name, an imported package or a full import path")
 		}
 	}
@@ -200,7 +200,7 @@ func (l *linkCheck) plain(text string) {
 		return
 	}
 	for _, m := range qualified.FindAllStringSubmatch(text, -1) {
-		if p := l.packages[m[1]]; p != "" && m[1] != l.own && !l.linked[p+"."+m[2]] {
+		if p := l.paths[m[1]]; p != "" && m[1] != l.own && !l.linked[p+"."+m[2]] {
 			l.problem("the first mention of " + m[0] + " is not a link")
 			l.linked[p+"."+m[2]], l.linked[p] = true, true
 		}
@@ -216,7 +216,7 @@ func (l *linkCheck) plain(text string) {
 }
 
 func (l *linkCheck) mention(name string) {
-	if p := l.packages[name]; p != "" && name != l.own && !l.linked[p] {
+	if p := l.paths[name]; p != "" && name != l.own && !l.linked[p] {
 		l.problem("the first mention of package " + name + " is not a link")
 		l.linked[p] = true
 	}
@@ -268,7 +268,7 @@ func (l *linkCheck) names(importPath string) *comment.Parser {
 	}
 	l.symbols[importPath] = nil
 	if _, err := build.ImportDir(dir, 0); err == nil {
-		fset, files := sources(l.t, dir)
+		fset, files := parseDir(l.t, dir)
 		if p, err := doc.NewFromFiles(fset, files, importPath); err == nil {
 			l.symbols[importPath] = p.Parser()
 		}
@@ -276,8 +276,8 @@ func (l *linkCheck) names(importPath string) *comment.Parser {
 	return l.symbols[importPath]
 }
 
-// sources parses the files of a package that are built on this system, tests left out.
-func sources(t *testing.T, dir string) (*token.FileSet, []*ast.File) {
+// parseDir parses the files of a package that are built on this system, tests left out.
+func parseDir(t *testing.T, dir string) (*token.FileSet, []*ast.File) {
 	t.Helper()
 	pkg, err := build.ImportDir(dir, 0)
 	if err != nil {

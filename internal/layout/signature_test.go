@@ -9,7 +9,7 @@ import (
 // signature, so that a dependency can be replaced without breaking a user.
 func TestSignatures(t *testing.T) {
 	t.Parallel()
-	fset, list := rooms(t)
+	fset, list := packages(t)
 	for _, r := range list {
 		if !r.public() {
 			continue

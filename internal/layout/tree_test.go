@@ -18,18 +18,18 @@ const modulePath = "github.com/tofureg/tofureg"
 // root is the directory of go.mod, seen from this package.
 const root = "../.."
 
-// A room is one package directory with its parsed files, tests left out.
-type room struct {
+// A goPackage is a package with its parsed files, without tests.
+type goPackage struct {
 	dir   string // slash path below the module's root
 	name  string // package name
 	files []*ast.File
 }
 
-// rooms parses every package of the module.
-func rooms(t *testing.T) (*token.FileSet, []room) {
+// packages parses every package of the module.
+func packages(t *testing.T) (*token.FileSet, []goPackage) {
 	t.Helper()
 	fset := token.NewFileSet()
-	byDir := map[string]*room{}
+	byDir := map[string]*goPackage{}
 	var order []string
 	err := fs.WalkDir(os.DirFS(root), ".", func(p string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -50,7 +50,7 @@ func rooms(t *testing.T) (*token.FileSet, []room) {
 		}
 		dir := path.Dir(p)
 		if byDir[dir] == nil {
-			byDir[dir] = &room{dir: dir, name: file.Name.Name}
+			byDir[dir] = &goPackage{dir: dir, name: file.Name.Name}
 			order = append(order, dir)
 		}
 		byDir[dir].files = append(byDir[dir].files, file)
@@ -59,7 +59,7 @@ func rooms(t *testing.T) (*token.FileSet, []room) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := make([]room, len(order))
+	list := make([]goPackage, len(order))
 	for i, dir := range order {
 		list[i] = *byDir[dir]
 	}
@@ -96,7 +96,7 @@ func thirdParty(p string) bool {
 	return strings.Contains(first, ".") && p != modulePath && !strings.HasPrefix(p, modulePath+"/")
 }
 
-// public reports whether a stranger can import the room.
-func (r room) public() bool {
+// public reports whether other modules can import the package.
+func (r goPackage) public() bool {
 	return r.name != "main" && !strings.HasPrefix(r.dir, "internal/")
 }
