@@ -76,7 +76,7 @@ type HashStore interface {
 //
 //   - if the source states its zh and o.Store has the h1 of the archive with this zh. The
 //     report is the one of a download.
-//   - if the policy has RecordStated, and [verify.Policy.JudgeStated] accepts what the
+//   - if the policy has RecordStated, and [verify.CheckedSums.JudgeStated] accepts what the
 //     source states, with an h1. In such a report Local is empty, and Claimed has what
 //     nothing confirms: the source decides what gets into the lock file, even if the zh is
 //     signed. A source that states hashes for all platforms is asked for one package.

@@ -86,7 +86,7 @@ func (h *hashing) stated(ctx context.Context, pkg *Package) (*verify.Report, err
 	if err != nil {
 		return nil, err
 	}
-	report, err := h.Policy.JudgeStated(ev, sums)
+	report, err := sums.JudgeStated(ev)
 	if err == nil && !checksum.HasScheme(report.Claimed, checksum.SchemeH1) {
 		return nil, fmt.Errorf("%w: its source states no zh beside the h1", verify.ErrNotStated)
 	}

@@ -10,8 +10,9 @@ import (
 // CheckedSums is a SHA256SUMS document that [Policy.CheckSums] has checked. In the zero
 // value there is no document.
 type CheckedSums struct {
-	doc *Sums
-	by  *Signature
+	policy Policy
+	doc    *Sums
+	by     *Signature
 }
 
 // Sums returns the document, nil if there is none.
@@ -21,7 +22,7 @@ func (c CheckedSums) Sums() *Sums { return c.doc }
 func (c CheckedSums) SignedBy() *Signature { return c.by }
 
 // CheckSums verifies the signature of the SHA256SUMS document in ev and parses the
-// document. Do it once for all platforms of a version: [Policy.JudgeStated] finds the line
+// document. Do it once for all platforms of a version: [CheckedSums.JudgeStated] finds the line
 // of each archive in the result. CheckSums itself does not look for any line, so nothing
 // shows that the document is about the right version.
 //
@@ -29,7 +30,7 @@ func (c CheckedSums) SignedBy() *Signature { return c.by }
 // no document or no signature if the source has none and p accepts that.
 func (p Policy) CheckSums(ev Evidence) (CheckedSums, error) {
 	if !p.NeedsEvidence() {
-		return CheckedSums{}, nil
+		return CheckedSums{policy: p}, nil
 	}
 	switch {
 	case ev.Sums != nil && len(ev.Sums) == 0:
@@ -38,27 +39,20 @@ func (p Policy) CheckSums(ev Evidence) (CheckedSums, error) {
 		return CheckedSums{}, fmt.Errorf("signature of SHA256SUMS: %w", ErrEmpty)
 	}
 	by, err := p.signature(ev)
-	if err != nil || ev.Sums == nil {
+	if err != nil {
 		return CheckedSums{}, err
+	}
+	if ev.Sums == nil {
+		return CheckedSums{policy: p}, nil
 	}
 	doc, err := ParseSums(ev.Sums)
 	if err != nil {
 		return CheckedSums{}, err
 	}
-	if !p.sameRelease(doc) {
+	if len(p.SameRelease) > 0 && !checksum.Overlap(p.SameRelease, doc.listed()) {
 		return CheckedSums{}, ErrOtherRelease
 	}
-	return CheckedSums{doc, by}, nil
-}
-
-// sameRelease reports whether the document lists an archive of Policy.SameRelease.
-func (p Policy) sameRelease(doc *Sums) bool {
-	for _, h := range doc.All() {
-		if slices.Contains(p.SameRelease, h) {
-			return true
-		}
-	}
-	return len(p.SameRelease) == 0
+	return CheckedSums{p, doc, by}, nil
 }
 
 // signature verifies the signature of the SHA256SUMS document. Without an error it
@@ -112,7 +106,7 @@ func (p Policy) unsigned(ev Evidence, missing string) error {
 	case p.allowsUnsigned(ev):
 		return nil
 	case ev.Sums == nil && !slices.ContainsFunc(ev.Hashes, checksum.Hash.Known):
-		return unchecked(ev)
+		return p.unchecked(ev) // not nil, as AllowUnchecked is not set here
 	}
 	return fmt.Errorf("%w: %s; Policy.AllowUnsigned accepts the hashes that a source or mirror merely states", ErrUnsigned, missing)
 }
@@ -155,9 +149,9 @@ func (p Policy) compareSums(r *Report, ev Evidence, sums CheckedSums) (claimed [
 }
 
 func (c CheckedSums) mismatch(ev Evidence, want checksum.Hash, got []checksum.Hash) error {
-	from := fromSums
+	from := "SHA256SUMS"
 	if c.by != nil {
-		from = fromSigned
+		from = "signed SHA256SUMS"
 	}
 	return &checksum.MismatchError{Filename: ev.Filename, Source: from, Want: []checksum.Hash{want}, Got: got}
 }

@@ -31,7 +31,7 @@
 //   - an archive: [Policy.JudgeArchive], or [Policy.Check] for an open file
 //   - a directory, or hashes that were computed before: [Policy.Judge]
 //   - hashes that a source only states: [Policy.CheckSums] once for a version, then
-//     [Policy.JudgeStated] for each platform
+//     [CheckedSums.JudgeStated] for each platform
 //
 // # Limits
 //

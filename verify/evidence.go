@@ -2,6 +2,7 @@ package verify
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -66,7 +67,7 @@ func (ev Evidence) checkFilename(anyName bool) error {
 }
 
 // archivePrefixes may stand before TYPE.
-var archivePrefixes = [...]string{"terraform-provider-", "opentofu-provider-"}
+var archivePrefixes = []string{"terraform-provider-", "opentofu-provider-", ""}
 
 // isArchiveOf reports whether name is that of the archive of want,
 // TYPE_VERSION_OS_ARCH. The type may be in any case, as it is in the address, and
@@ -75,13 +76,6 @@ var archivePrefixes = [...]string{"terraform-provider-", "opentofu-provider-"}
 func isArchiveOf(name, want string) bool {
 	typ, rest, _ := strings.Cut(want, "_")
 	gotType, gotRest, _ := strings.Cut(name, "_")
-	if strings.TrimPrefix(gotRest, "v") != rest+".zip" {
-		return false
-	}
-	for _, prefix := range archivePrefixes {
-		if strings.EqualFold(gotType, prefix+typ) {
-			return true
-		}
-	}
-	return strings.EqualFold(gotType, typ)
+	return strings.TrimPrefix(gotRest, "v") == rest+".zip" &&
+		slices.ContainsFunc(archivePrefixes, func(prefix string) bool { return strings.EqualFold(gotType, prefix+typ) })
 }

@@ -7,14 +7,6 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// Where a MismatchError's hashes come from.
-const (
-	fromSigned = "signed SHA256SUMS"
-	fromSums   = "SHA256SUMS"
-	fromSource = "hashes stated by the source"
-	fromAccept = "accepted hashes"
-)
-
 // Judge decides about a package by hashes that were computed before, or of a directory.
 // size is in bytes, negative for a directory. Judge reads nothing but the clock. For an
 // archive whose h1 is not known yet, use [Policy.JudgeArchive]; the errors are the same.
@@ -52,11 +44,13 @@ func (p Policy) judge(ev Evidence, size int64, local []checksum.Hash, sums func(
 			return nil, err
 		}
 		claimed = append(claimed, listed...)
-		if err := p.suffices(r, ev); err != nil && !more {
-			return nil, err
+		if r.Trust == Unchecked && !more {
+			if err := p.unchecked(ev); err != nil {
+				return nil, err
+			}
 		}
 	}
-	r.Claimed = without(checksum.Sorted(claimed), r.Local, r.Signed())
+	r.Claimed = without(claimed, r.Local, r.Signed())
 	return r, nil
 }
 
@@ -69,7 +63,7 @@ func (r *Report) compare(ev Evidence) error {
 		switch {
 		case len(want) == 0 || len(got) == 0:
 		case !checksum.Overlap(want, got):
-			return &checksum.MismatchError{Filename: ev.Filename, Source: fromSource, Want: want, Got: got}
+			return &checksum.MismatchError{Filename: ev.Filename, Source: "hashes stated by the source", Want: want, Got: got}
 		default:
 			r.Trust = Checked
 		}
@@ -91,42 +85,23 @@ func (p Policy) accept(ev Evidence, local []checksum.Hash) error {
 	if checksum.Overlap(p.Accept, local) {
 		return nil
 	}
-	mismatch := &checksum.MismatchError{Filename: ev.Filename, Source: fromAccept, Want: p.Accept, Got: local}
+	mismatch := &checksum.MismatchError{Filename: ev.Filename, Source: "accepted hashes", Want: p.Accept, Got: local}
 	return fmt.Errorf("%w: %w", ErrNotAccepted, mismatch)
 }
 
-// suffices decides about a package of which nothing was signed.
-func (p Policy) suffices(r *Report, ev Evidence) error {
-	if r.Trust > Unchecked || p.AllowUnchecked && uncheckable(ev) == "" {
-		return nil
-	}
-	return unchecked(ev)
-}
-
-func unchecked(ev Evidence) error {
-	why := uncheckable(ev)
+// unchecked returns the error of a package that has no hash to compare, nil if p accepts it.
+func (p Policy) unchecked(ev Evidence) error {
+	why := "its source states none"
 	switch {
-	case why != "":
-		return fmt.Errorf("%w: %s", ErrUnchecked, why)
 	case slices.ContainsFunc(ev.Hashes, checksum.Hash.Known):
 		why = "its source states one of another scheme than was computed"
-	default:
-		why = "its source states none"
+	case slices.ContainsFunc(ev.Hashes, func(h checksum.Hash) bool { return !h.IsZero() }):
+		return fmt.Errorf("%w: its source states hashes, but none of a known scheme", ErrUnchecked)
+	case ev.OthersStated:
+		return fmt.Errorf("%w: its source states hashes for other platforms, but none for this one", ErrUnchecked)
+	}
+	if p.AllowUnchecked {
+		return nil
 	}
 	return fmt.Errorf("%w: %s; Policy.AllowUnchecked accepts such packages", ErrUnchecked, why)
-}
-
-// uncheckable says why no policy accepts a package without anything to compare it with, ""
-// if AllowUnchecked does.
-func uncheckable(ev Evidence) string {
-	stated := slices.ContainsFunc(ev.Hashes, func(h checksum.Hash) bool { return !h.IsZero() })
-	switch {
-	case slices.ContainsFunc(ev.Hashes, checksum.Hash.Known):
-		return ""
-	case stated:
-		return "its source states hashes, but none of a known scheme"
-	case ev.OthersStated:
-		return "its source states hashes for other platforms, but none for this one"
-	}
-	return ""
 }

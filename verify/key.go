@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -146,13 +145,7 @@ func armoredBlocks(text string) ([]string, error) {
 // canonicalFingerprint returns a pin as KeyInfo.Fingerprint has it. Spaces, lower
 // case and a leading 0x are what people paste.
 func canonicalFingerprint(pin string) (string, error) {
-	s := strings.Map(func(r rune) rune {
-		if unicode.IsSpace(r) {
-			return -1
-		}
-		return unicode.ToUpper(r)
-	}, pin)
-	s = strings.TrimPrefix(s, "0X")
+	s := strings.TrimPrefix(strings.Join(strings.Fields(strings.ToUpper(pin)), ""), "0X")
 	if _, err := hex.DecodeString(s); err != nil || len(s) != 40 && len(s) != 64 {
 		return "", fmt.Errorf("%w: fingerprint %.80q: 40 or 64 hex digits are wanted, a key id is not enough", ErrPolicy, pin)
 	}

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 
 	"github.com/ProtonMail/go-crypto/openpgp/armor"
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
@@ -21,10 +22,9 @@ import (
 // are verified once they matter.
 type certificate struct {
 	entity      *openpgp.Entity
-	charged     bool                // the budget has paid for it
-	revocations []*packet.Signature // those of the primary key that verify
-	revoked     bool                // revocations is known
-	known       map[*packet.PublicKey]knownValidity
+	charged     bool                       // the budget has paid for it
+	revocations func() []*packet.Signature // of the primary key, those that verify
+	known       map[*packet.PublicKey]validity
 }
 
 // signature is one signature packet, or why it could not be read.
@@ -68,7 +68,9 @@ func readCertificates(block string) (certs []*certificate, err error) {
 		if private {
 			return nil, errors.New("the block holds a private key")
 		}
-		certs = append(certs, &certificate{entity: e})
+		certs = append(certs, &certificate{entity: e, known: map[*packet.PublicKey]validity{}, revocations: sync.OnceValue(func() []*packet.Signature {
+			return verified(e.Revocations, e.PrimaryKey.VerifyRevocationSignature)
+		})})
 	}
 	if len(certs) == 0 {
 		return nil, errors.New("the block holds no key")

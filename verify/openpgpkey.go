@@ -6,6 +6,7 @@ import (
 	"crypto/rsa"
 	"crypto/sha256"
 	"fmt"
+	"slices"
 
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 )
@@ -55,11 +56,8 @@ func oversize(k *packet.PublicKey) string {
 // cost is what one verification with k counts for in a budget. The library computes on
 // Brainpool curves with big integers, which takes about ten times as long as the rest.
 func cost(k *packet.PublicKey) int {
-	switch curve, err := k.Curve(); {
-	case err != nil:
-		return 1
-	case curve == packet.CurveBrainpoolP256, curve == packet.CurveBrainpoolP384, curve == packet.CurveBrainpoolP512,
-		curve == packet.CurveSecP256k1:
+	slow := []packet.Curve{packet.CurveBrainpoolP256, packet.CurveBrainpoolP384, packet.CurveBrainpoolP512, packet.CurveSecP256k1}
+	if curve, err := k.Curve(); err == nil && slices.Contains(slow, curve) {
 		return 10
 	}
 	return 1

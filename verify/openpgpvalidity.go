@@ -18,36 +18,28 @@ type validity struct {
 	signs       bool
 	userID      string
 	revocations []*packet.Signature
+	err         error // why the key cannot sign
 }
 
 // The library takes the zero time for "whenever": it then returns the newest
 // self-signature that verifies, and leaves expiry to its caller.
 var whenever time.Time
 
-// knownValidity is the outcome of validity.
-type knownValidity struct {
-	validity validity
-	err      error
-}
-
 // validity verifies the self-signatures that concern key, which is the primary key
 // or that of sub, unless that has been done. The newest one counts, as in GnuPG: an
 // owner who prolongs a key often publishes only that one.
 func (c *certificate) validity(key *packet.PublicKey, sub *openpgp.Subkey) (validity, error) {
-	k, ok := c.known[key]
+	v, ok := c.known[key]
 	if !ok {
-		k.validity, k.err = c.readValidity(key, sub)
-		if c.known == nil {
-			c.known = map[*packet.PublicKey]knownValidity{}
-		}
-		c.known[key] = k
+		v, v.err = c.readValidity(key, sub)
+		c.known[key] = v
 	}
-	return k.validity, k.err
+	return v, v.err
 }
 
 func (c *certificate) readValidity(key *packet.PublicKey, sub *openpgp.Subkey) (v validity, err error) {
 	primary := c.entity.PrimaryKey
-	v.revocations = slices.Clone(c.primaryRevocations())
+	v.revocations = slices.Clone(c.revocations())
 	if sub != nil {
 		v.revocations = append(v.revocations, verified(sub.Revocations, func(s *packet.Signature) error {
 			return primary.VerifySubkeyRevocationSignature(s, key)
@@ -86,15 +78,6 @@ func (c *certificate) readValidity(key *packet.PublicKey, sub *openpgp.Subkey) (
 	return v, nil
 }
 
-// primaryRevocations returns the revocations of the primary key that verify.
-func (c *certificate) primaryRevocations() []*packet.Signature {
-	if !c.revoked {
-		c.revocations = verified(c.entity.Revocations, c.entity.PrimaryKey.VerifyRevocationSignature)
-		c.revoked = true
-	}
-	return c.revocations
-}
-
 // revokedAt is that of validity, for the primary key alone: c may have nothing else,
 // neither a valid name nor the subkey that signed.
 func (c *certificate) revokedAt(t time.Time, budget *int) (revoked, retired bool, err error) {
@@ -104,7 +87,7 @@ func (c *certificate) revokedAt(t time.Time, budget *int) (revoked, retired bool
 			return false, false, err
 		}
 	}
-	revoked, retired = validity{revocations: c.primaryRevocations()}.revokedAt(t)
+	revoked, retired = validity{revocations: c.revocations()}.revokedAt(t)
 	return revoked, retired, nil
 }
 

@@ -119,14 +119,8 @@ func (r *Report) String() string {
 	return "unchecked"
 }
 
-// without returns the hashes of list that are in none of the others, nil for none.
+// without returns the hashes of list that are in none of the others, sorted.
 func without(list []checksum.Hash, others ...[]checksum.Hash) []checksum.Hash {
-	var left []checksum.Hash
 	other := slices.Concat(others...)
-	for _, h := range list {
-		if !slices.Contains(other, h) {
-			left = append(left, h)
-		}
-	}
-	return left
+	return checksum.Sorted(slices.DeleteFunc(slices.Clone(list), func(h checksum.Hash) bool { return slices.Contains(other, h) }))
 }

@@ -12,8 +12,8 @@ import (
 var ErrNotStated = errors.New("only the archive can tell")
 
 // JudgeStated decides about an archive that was not downloaded, by what its source states.
-// It is for lock files of several platforms. sums must be the result of [Policy.CheckSums]
-// of the same policy, and may serve all archives of a version.
+// It is for lock files of several platforms. It applies the policy that has checked the
+// document, and c may serve all archives of a version.
 //
 // In the report Local is empty. Trust is Signed if a signature covers the zh of the
 // archive, Accepted if a stated hash is one of [Policy.Accept], and otherwise Checked.
@@ -23,8 +23,9 @@ var ErrNotStated = errors.New("only the archive can tell")
 //
 // The error wraps [ErrNotStated] if the archive itself may be accepted; any other error
 // says that it would be refused.
-func (p Policy) JudgeStated(ev Evidence, sums CheckedSums) (*Report, error) {
-	if sums.by == nil && p.NeedsEvidence() {
+func (c CheckedSums) JudgeStated(ev Evidence) (*Report, error) {
+	p := c.policy
+	if c.by == nil && p.NeedsEvidence() {
 		if err := p.unsigned(ev, "SHA256SUMS was not signed"); err != nil {
 			return nil, err
 		}
@@ -44,21 +45,21 @@ func (p Policy) JudgeStated(ev Evidence, sums CheckedSums) (*Report, error) {
 		r.Trust = Accepted
 	}
 	claimed := ev.Hashes
-	if p.NeedsEvidence() && sums.doc != nil {
-		line, err := p.line(ev, sums.doc)
+	if p.NeedsEvidence() && c.doc != nil {
+		line, err := p.line(ev, c.doc)
 		switch {
 		case err != nil:
 			return nil, err
 		case len(zh) == 0:
 			claimed = nil
 		case zh[0] != line:
-			return nil, fmt.Errorf("as its source states it: %w", sums.mismatch(ev, line, zh))
+			return nil, fmt.Errorf("as its source states it: %w", c.mismatch(ev, line, zh))
 		}
-		claimed = append(r.take(sums), claimed...)
+		claimed = append(r.take(c), claimed...)
 	}
 	if r.Trust == Unchecked {
 		return nil, fmt.Errorf("%w: its source states no hash of a known scheme", ErrNotStated)
 	}
-	r.Claimed = without(checksum.Sorted(claimed), r.Signed())
+	r.Claimed = without(claimed, r.Signed())
 	return r, nil
 }

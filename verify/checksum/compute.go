@@ -48,26 +48,21 @@ var buffers = sync.Pool{New: func() any { return new([64 << 10]byte) }}
 // ZH reads r to its end and returns the zh of the archive that it held: its
 // SHA-256. The error is that of r, or that of ctx if this ends before.
 func ZH(ctx context.Context, r io.Reader) (Hash, error) {
-	h, _, err := zh(ctx, r)
-	return h, err
-}
-
-func zh(ctx context.Context, r io.Reader) (Hash, int64, error) {
-	sum, n, err := digest(ctx, r)
+	sum, err := digest(ctx, r)
 	if err != nil {
-		return Hash{}, n, err
+		return Hash{}, err
 	}
-	return ZHSum(sum), n, nil
+	return ZHSum(sum), nil
 }
 
 // digest reads r to its end.
-func digest(ctx context.Context, r io.Reader) (sum [32]byte, n int64, err error) {
+func digest(ctx context.Context, r io.Reader) (sum [32]byte, err error) {
 	buf := buffers.Get().(*[64 << 10]byte)
 	defer buffers.Put(buf)
 	h := sha256.New()
 	// The hash may not choose a way of its own, with a smaller buffer.
-	n, err = io.CopyBuffer(struct{ io.Writer }{h}, archive.Until(ctx, r), buf[:])
-	return [32]byte(h.Sum(nil)), n, err
+	_, err = io.CopyBuffer(struct{ io.Writer }{h}, archive.Until(ctx, r), buf[:])
+	return [32]byte(h.Sum(nil)), err
 }
 
 // H1Sum returns the h1 of the files whose names and SHA-256 sums files yields, in
@@ -179,8 +174,7 @@ func hashRegular(ctx context.Context, fsys fs.FS, name string) (sum [32]byte, er
 	if err != nil {
 		return sum, err
 	}
-	sum, _, err = digest(ctx, f)
-	return sum, err
+	return digest(ctx, f)
 }
 
 func irregular(name string, mode fs.FileMode) error {
