@@ -67,7 +67,7 @@ func DownloadAll(ctx context.Context, src Source, requests []Request, o Options)
 			continue
 		}
 		group.Go(func() error {
-			results[i] = one(ctx, src, r, o)
+			results[i].Report, results[i].Err = download(ctx, src, r, o)
 			return nil
 		})
 	}
@@ -77,14 +77,6 @@ func DownloadAll(ctx context.Context, src Source, requests []Request, o Options)
 		errs = append(errs, r.Err)
 	}
 	return results, errors.Join(errs...)
-}
-
-func one(ctx context.Context, src Source, r Request, o Options) Result {
-	if ctx.Err() != nil {
-		return Result{Err: failed("fetch", r.Source.String(), ctx.Err())}
-	}
-	report, err := download(ctx, src, r, o)
-	return Result{report, err}
 }
 
 // clashing finds the requests whose directory equals, contains or is in the directory of an

@@ -2,6 +2,7 @@ package module
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -91,19 +92,15 @@ func checkText(u *url.URL) string {
 
 // checkRepository refuses what a program that fetches repositories could misread.
 func checkRepository(u *url.URL, schemes ...string) string {
-	for _, scheme := range schemes {
-		if u.Scheme != scheme {
-			continue
-		}
-		switch {
-		case scheme == "file":
-			return checkFile(u)
-		case u.Path == "" || u.Path == "/":
-			return "it names no repository"
-		}
-		return checkHost(u)
+	switch {
+	case !slices.Contains(schemes, u.Scheme):
+		return "a repository cannot be at a URL of this scheme"
+	case u.Scheme == "file":
+		return checkFile(u)
+	case u.Path == "" || u.Path == "/":
+		return "it names no repository"
 	}
-	return "a repository cannot be at a URL of this scheme"
+	return checkHost(u)
 }
 
 func checkFile(u *url.URL) string {

@@ -9,32 +9,23 @@ import (
 // another form, otherwise what is wrong with it, "" if nothing is.
 
 // github makes a repository of github.com/OWNER/REPO; what follows is a directory.
-func (p *parser) github() (bool, string) {
-	rest, ok := strings.CutPrefix(p.address, "github.com/")
+func (p *parser) github() (bool, string) { return p.hosted("github.com", true) }
+
+// bitbucket is github for bitbucket.org, where no directory may follow.
+func (p *parser) bitbucket() (bool, string) { return p.hosted("bitbucket.org", false) }
+
+func (p *parser) hosted(host string, subdirs bool) (bool, string) {
+	rest, ok := strings.CutPrefix(p.address, host+"/")
 	if !ok {
 		return false, ""
 	}
 	owner, rest, _ := strings.Cut(rest, "/")
 	repo, subdir, _ := strings.Cut(rest, "/")
-	if owner == "" || repo == "" {
-		return true, "it must be github.com/OWNER/REPO"
+	if owner == "" || repo == "" || subdir != "" && !subdirs {
+		return true, "it must be " + host + "/OWNER/REPO"
 	}
-	p.repository("https://github.com/" + owner + "/" + strings.TrimSuffix(repo, ".git") + ".git")
+	p.repository("https://" + host + "/" + owner + "/" + strings.TrimSuffix(repo, ".git") + ".git")
 	return true, p.within(subdir)
-}
-
-// bitbucket is github for bitbucket.org, where no directory may follow.
-func (p *parser) bitbucket() (bool, string) {
-	rest, ok := strings.CutPrefix(p.address, "bitbucket.org/")
-	if !ok {
-		return false, ""
-	}
-	owner, repo, _ := strings.Cut(strings.TrimSuffix(rest, "/"), "/")
-	if owner == "" || repo == "" || strings.Contains(repo, "/") {
-		return true, "it must be bitbucket.org/OWNER/REPO"
-	}
-	p.repository("https://bitbucket.org/" + owner + "/" + strings.TrimSuffix(repo, ".git") + ".git")
-	return true, ""
 }
 
 // scp makes a URL of git@HOST:PATH. Only this user tells that a repository of git is
@@ -89,9 +80,7 @@ func (p *parser) s3() (bool, string) {
 	switch {
 	case !found || path == "":
 		return true, form
-	case len(labels) == 1:
-		p.address = "https://" + host + "/" + path
-	case len(labels) == 2 && labels[0] == "s3":
+	case len(labels) == 1, len(labels) == 2 && labels[0] == "s3":
 		p.address = "https://" + host + "/" + path
 	case len(labels) == 2:
 		p.address = "https://" + labels[1] + ".amazonaws.com/" + labels[0] + "/" + path

@@ -20,6 +20,9 @@ func Download(ctx context.Context, src Source, source addrs.ModuleSource, v addr
 }
 
 func download(ctx context.Context, src Source, r Request, o Options) (*Report, error) {
+	if ctx.Err() != nil {
+		return nil, failed("fetch", r.Source.String(), ctx.Err())
+	}
 	o.H1 = r.H1
 	j, err := newJob(ctx, src, r.Dir, o)
 	if err != nil {

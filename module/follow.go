@@ -35,9 +35,9 @@ func (l *Location) pointsTo(text string) (*Location, error) {
 	if l.Checksum != "" {
 		return nil, errors.New("there is a page in place of the archive that the checksum is for")
 	}
-	base, err := url.Parse(l.URL)
+	base, err := l.parsed()
 	if err != nil {
-		return nil, refuse(l.URL, "this is no URL")
+		return nil, err
 	}
 	next, err := ResolveLocation(base, text)
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,9 +23,9 @@ type repository struct {
 
 // git fetches the commit that loc names.
 func (j *job) git(ctx context.Context, loc *Location) (*pack, error) {
-	u, err := url.Parse(loc.URL)
+	u, err := loc.parsed()
 	if err != nil {
-		return nil, refuse(loc.URL, "this is no URL")
+		return nil, err
 	}
 	r := &repository{git: j.o.Git, dir: j.stage.path("git"), limit: j.limits.Package}
 	if r.protocols, err = j.o.Git.protocols(u.Scheme, j.o.AllowLocal); err != nil {
@@ -115,9 +114,9 @@ func (r *repository) vetoReplaced(ctx context.Context, address string) error {
 	if err != nil {
 		return fmt.Errorf("the URL that the configuration of git replaces the repository's with: %w", err)
 	}
-	u, err := url.Parse(loc.URL)
+	u, err := loc.parsed()
 	if err != nil {
-		return refuse(loc.URL, "this is no URL")
+		return err
 	}
 	return r.git.veto(u)
 }

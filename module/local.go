@@ -18,9 +18,9 @@ import (
 
 // local copies a directory of this machine, or unpacks an archive on it.
 func (j *job) local(ctx context.Context, loc *Location) (*pack, error) {
-	u, err := url.Parse(loc.URL)
+	u, err := loc.parsed()
 	if err != nil {
-		return nil, refuse(loc.URL, "this is no URL")
+		return nil, err
 	}
 	name := localPath(u)
 	info, err := os.Stat(name)
@@ -68,22 +68,13 @@ func (j *job) outside(source fs.FileInfo) error {
 	if real, err := filepath.EvalSymlinks(beside); err == nil {
 		beside = real
 	}
-	for _, dir := range upwards(filepath.Join(beside, filepath.Base(j.target))) {
+	dir, below := filepath.Join(beside, filepath.Base(j.target)), ""
+	for ; dir != below; dir, below = filepath.Dir(dir), dir {
 		if info, err := os.Lstat(dir); err == nil && os.SameFile(info, source) {
 			return fmt.Errorf("%s is in the directory %s, which is to be copied", j.dir, dir)
 		}
 	}
 	return nil
-}
-
-// upwards returns the directory and all above it.
-func upwards(dir string) []string {
-	path := []string{dir}
-	for above := filepath.Dir(dir); above != dir; above = filepath.Dir(dir) {
-		path = append(path, above)
-		dir = above
-	}
-	return path
 }
 
 // localPath returns the path that a file URL names.

@@ -182,26 +182,29 @@ func (l *Location) checked() (*Location, error) {
 	if l == nil {
 		return nil, refuse("", "there is no location")
 	}
+	var p *Location
+	var err error
 	if l.Direct {
-		u, err := url.Parse(l.URL)
-		if err != nil || l.Kind != KindHTTP {
-			return nil, refuse(l.URL, "a direct location must be an http URL")
-		}
-		p, err := DirectLocation(u, l.URL)
-		if err != nil {
-			return nil, err
-		}
-		p.UseRegistryCredentials = l.UseRegistryCredentials
-		p.Module, p.Version = l.Module, l.Version
-		return p.WithSubdir(l.Subdir)
+		p, err = DirectLocation(&url.URL{}, l.URL)
+	} else {
+		p, err = ParseLocation(l.PackageSource())
 	}
-	p, err := ParseLocation(l.text(l.URL, "", ""))
 	if err != nil {
 		return nil, err
 	}
 	if p.Kind != l.Kind {
 		return nil, refuse(l.URL, "the URL is not of kind "+string(l.Kind))
 	}
+	p.UseRegistryCredentials = l.UseRegistryCredentials && l.Direct
 	p.Module, p.Version = l.Module, l.Version
 	return p.WithSubdir(l.Subdir)
+}
+
+// parsed returns the URL of l.
+func (l *Location) parsed() (*url.URL, error) {
+	u, err := url.Parse(l.URL)
+	if err != nil {
+		return nil, refuse(l.URL, "this is no URL")
+	}
+	return u, nil
 }

@@ -34,7 +34,7 @@ func (j *job) fill(unpack func(root *os.Root) ([]archive.File, error)) (*pack, e
 	}
 	if err == nil {
 		var h1 checksum.Hash
-		if h1, err = hashOf(files); err == nil {
+		if h1, err = checksum.H1Sum(archive.Sums(files, false)); err == nil {
 			return &pack{root: root, h1: h1}, nil
 		}
 	}
@@ -56,11 +56,6 @@ func hinted(err error) error {
 		return fmt.Errorf("%w; Options.SkipLinks would leave it out", err)
 	}
 	return err
-}
-
-// hashOf returns the h1 of files that have been hashed while they were written.
-func hashOf(files []archive.File) (checksum.Hash, error) {
-	return checksum.H1Sum(archive.Sums(files, false))
 }
 
 // maxSkipped bounds the list in a report.

@@ -18,85 +18,73 @@ func (p *parser) parseQuery() string {
 	var kept []string
 	seen := map[string]bool{}
 	for pair := range strings.SplitSeq(p.query, "&") {
-		raw, rawValue, _ := strings.Cut(pair, "=")
-		name, err := url.QueryUnescape(raw)
-		take := p.field(name)
-		if err != nil || take == nil {
+		rawName, rawValue, _ := strings.Cut(pair, "=")
+		name, noName := url.QueryUnescape(rawName)
+		value, noValue := url.QueryUnescape(rawValue)
+		known, reason := p.setParameter(name, value)
+		switch {
+		case !known || noName != nil:
 			kept = append(kept, pair)
 			continue
-		}
-		if seen[name] {
+		case seen[name]:
 			return "the parameter " + name + " occurs twice"
-		}
-		seen[name] = true
-		value, err := url.QueryUnescape(rawValue)
-		if err != nil {
+		case noValue != nil:
 			return "the parameter " + name + " is badly escaped"
-		}
-		if reason := take(value); reason != "" {
+		case reason != "":
 			return reason
 		}
+		seen[name] = true
 	}
 	p.query = strings.Join(kept, "&")
 	return ""
 }
 
-// field returns what to do with the value of a parameter, nil if it stays.
-func (p *parser) field(name string) func(value string) (reason string) {
-	is := func(kind Kind, n string) bool { return p.Kind == kind && name == n }
+// setParameter sets the field of a parameter, if there is one, and returns what is wrong
+// with the value.
+func (p *parser) setParameter(name, value string) (known bool, reason string) {
+	repository := p.Kind == KindGit || p.Kind == KindMercurial
 	switch {
-	case is(KindOCI, "tag"):
-		return p.setTag
-	case is(KindOCI, "digest"):
-		return p.setDigest
+	case p.Kind == KindOCI && name == "tag":
+		p.Tag, reason = value, checkTag(value)
+	case p.Kind == KindOCI && name == "digest":
+		p.Digest, reason = value, checkDigest(value)
 	case p.Kind == KindOCI:
-		return refused("an oci location has no other parameters than tag and digest")
-	case is(KindGit, "ref"), is(KindMercurial, "rev"):
-		return p.setRef
-	case is(KindGit, "depth"):
-		return p.setDepth
-	case is(KindGit, "sshkey"):
-		return refused("it brings an SSH key of its own, which is not used; let git have one by its configuration")
-	case name == "archive" || name == "checksum":
-		if p.Kind == KindGit || p.Kind == KindMercurial {
-			return refused("the parameter " + name + " is for archives, not for repositories")
-		}
-		if name == "checksum" {
-			return p.setChecksum
-		}
-		return p.setArchive
+		reason = "an oci location has no other parameters than tag and digest"
+	case p.Kind == KindGit && name == "ref", p.Kind == KindMercurial && name == "rev":
+		p.Ref, reason = value, checkRef(value)
+	case p.Kind == KindGit && name == "depth":
+		p.Depth, reason = parseDepth(value)
+	case p.Kind == KindGit && name == "sshkey":
+		reason = "it brings an SSH key of its own, which is not used; let git have one by its configuration"
+	case repository && (name == "archive" || name == "checksum"):
+		reason = "the parameter " + name + " is for archives, not for repositories"
+	case name == "archive":
+		p.Archive, reason = parseFormat(value)
+	case name == "checksum":
+		p.Checksum, reason = canonicalChecksum(value)
 	case name == "filename": // where go-getter would store a single file
-		return func(string) string { return "" }
+	default:
+		return false, ""
 	}
-	return nil
-}
-
-// refused gives the same reason for every value.
-func refused(reason string) func(string) string { return func(string) string { return reason } }
-
-func (p *parser) setTag(value string) string {
-	p.Tag = value
-	if !ociTag.MatchString(value) {
-		return "the tag is not valid"
-	}
-	return ""
-}
-
-func (p *parser) setDigest(value string) string {
-	p.Digest = value
-	algorithm, digits, _ := strings.Cut(value, ":")
-	if sum, err := hex.DecodeString(digits); err != nil || algorithm == "" || len(sum) < 16 || len(sum) > 64 {
-		return "the digest must be ALGORITHM:HEX"
-	}
-	return ""
+	return true, reason
 }
 
 // ociTag is a tag by the OCI distribution specification.
 var ociTag = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
 
-func (p *parser) setRef(value string) string {
-	p.Ref = value
-	return checkRef(value)
+func checkTag(tag string) string {
+	if !ociTag.MatchString(tag) {
+		return "the tag is not valid"
+	}
+	return ""
+}
+
+func checkDigest(digest string) string {
+	algorithm, digits, _ := strings.Cut(digest, ":")
+	if sum, err := hex.DecodeString(digits); err != nil || algorithm == "" || len(sum) < 16 || len(sum) > 64 {
+		return "the digest must be ALGORITHM:HEX"
+	}
+	return ""
 }
 
 // checkRef refuses what is no name of a branch, tag or commit, or what a program
@@ -119,16 +107,15 @@ func checkRef(ref string) string {
 	return ""
 }
 
-func (p *parser) setDepth(value string) string {
+func parseDepth(value string) (int, string) {
 	if value == "" {
-		return ""
+		return 0, ""
 	}
 	n, err := strconv.Atoi(value)
 	if err != nil || n < 0 || n > 1<<30 {
-		return "the depth must be a number"
+		return 0, "the depth must be a number"
 	}
-	p.Depth = n
-	return ""
+	return n, ""
 }
 
 // formats are the names of formats in parameters and at the end of paths. What is
@@ -143,21 +130,19 @@ var formats = []struct {
 	{"tar.xz", FormatTarXz}, {"txz", FormatTarXz}, {"xz", FormatTarXz},
 }
 
-func (p *parser) setArchive(value string) string {
+func parseFormat(value string) (Format, string) {
 	if value == "" {
-		return ""
+		return FormatUnknown, ""
 	}
 	if yes, err := strconv.ParseBool(value); err == nil && !yes {
-		p.Archive = FormatNone
-		return ""
+		return FormatNone, ""
 	}
 	for _, f := range formats {
 		if f.name == value {
-			p.Archive = f.format
-			return ""
+			return f.format, ""
 		}
 	}
-	return "the archive format must be zip, tar.gz, tar.bz2 or tar.xz"
+	return FormatUnknown, "the archive format must be zip, tar.gz, tar.bz2 or tar.xz"
 }
 
 // formatOfPath tells the format by the end of a URL's path.
@@ -169,11 +154,6 @@ func formatOfPath(address string) Format {
 		}
 	}
 	return FormatUnknown
-}
-
-func (p *parser) setChecksum(value string) (reason string) {
-	p.Checksum, reason = canonicalChecksum(value)
-	return reason
 }
 
 // finish puts the URL together when all parameters are known.

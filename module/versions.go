@@ -68,24 +68,19 @@ func (v *Versions) NewestFunc(allows func(addrs.Version) bool) (addrs.Version, e
 
 func (v *Versions) choose(allows func(addrs.Version) bool, c addrs.ModuleConstraint) (addrs.Version, error) {
 	best := v.newest(allows)
-	if best == nil {
-		return addrs.Version{}, &Error{Op: "choose a version of", Subject: v.Module.String(), Err: v.unavailable(c)}
+	if best.IsZero() {
+		return best, &Error{Op: "choose a version of", Subject: v.Module.String(), Err: v.unavailable(c)}
 	}
-	return best.Version, nil
+	return best, nil
 }
 
-// newest returns the newest release that allows accepts, nil if there is none. The
+// newest returns the newest version that allows accepts, zero if there is none. The
 // list may have any order.
-func (v *Versions) newest(allows func(addrs.Version) bool) *Release {
-	var best *Release
-	for i := range v.List {
-		r := &v.List[i]
-		// In a list with the newest first this ends the work for all that follow.
-		if best != nil && r.Version.Compare(best.Version) <= 0 {
-			continue
-		}
-		if allows(r.Version) {
-			best = r
+func (v *Versions) newest(allows func(addrs.Version) bool) (best addrs.Version) {
+	for _, r := range v.List {
+		// In a list with the newest first, allows is called until the first match.
+		if r.Version.Compare(best) > 0 && allows(r.Version) {
+			best = r.Version
 		}
 	}
 	return best
@@ -119,13 +114,8 @@ func (v *Versions) Unavailable(version addrs.Version) *UnavailableError {
 }
 
 func (v *Versions) unavailable(c addrs.ModuleConstraint) *UnavailableError {
-	e := &UnavailableError{Module: v.Module, Constraint: c}
-	if r := v.newest(addrs.ModuleConstraint{}.Matcher()); r != nil {
-		e.Newest = r.Version
-	} else if r := v.newest(func(addrs.Version) bool { return true }); r != nil {
-		e.Newest = r.Version
-	}
-	return e
+	newest := cmp.Or(v.newest(addrs.ModuleConstraint{}.Matcher()), v.newest(func(addrs.Version) bool { return true }))
+	return &UnavailableError{Module: v.Module, Constraint: c, Newest: newest}
 }
 
 // UnavailableError means that a module has no version of the kind that was asked for. It
