@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 
 	"github.com/tofureg/tofureg/internal/archive"
 )
@@ -24,14 +25,13 @@ func isControlDir(elem string) bool {
 // controlDir returns the beginning of name that ends in an element that is one, "" if
 // there is no such element.
 func controlDir(name string, is func(elem string) bool) string {
-	for start, i := 0, 0; i <= len(name); i++ {
-		if i < len(name) && name[i] != '/' {
-			continue
+	end := 0
+	for elem := range strings.SplitSeq(name, "/") {
+		end += len(elem)
+		if is(elem) {
+			return name[:end]
 		}
-		if is(name[start:i]) {
-			return name[:i]
-		}
-		start = i + 1
+		end++
 	}
 	return ""
 }
@@ -46,14 +46,11 @@ func withoutControl(root *os.Root, files []archive.File) ([]archive.File, error)
 		dir := controlDir(f.Name, isControlDir)
 		if dir == "" {
 			kept = append(kept, f)
-			continue
-		}
-		if removed[dir] {
-			continue
-		}
-		removed[dir] = true
-		if err := root.RemoveAll(dir); err != nil {
-			return nil, err
+		} else if !removed[dir] {
+			removed[dir] = true
+			if err := root.RemoveAll(dir); err != nil {
+				return nil, err
+			}
 		}
 	}
 	if len(kept) == 0 && len(files) > 0 {

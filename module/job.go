@@ -39,14 +39,9 @@ func newJob(ctx context.Context, src Opener, dir string, o Options) (*job, error
 		return nil, err
 	}
 	j := &job{src: src, o: o, limits: o.Limits.Effective(), dir: dir, target: target}
-	if o.H1.IsZero() {
+	if j.there = j.find(ctx, o.H1, ""); j.there == nil {
 		return j, j.begin()
 	}
-	is, ok := j.find(ctx, o.H1)
-	if !ok {
-		return j, j.begin()
-	}
-	j.there = is
 	fsx.SweepParts(filepath.Dir(target)) // as a stage would
 	return j, nil
 }
@@ -98,10 +93,8 @@ func (j *job) run(ctx context.Context, start *Location) (*Report, error) {
 
 // place puts the package at the target, unless it is there.
 func (j *job) place(ctx context.Context, got *pack, loc *Location) error {
-	if !got.reused {
-		got.reused = j.holds(ctx, got.h1, loc.Subdir)
-	}
-	if j.report.Reused = got.reused; got.reused {
+	j.report.Reused = got.reused || j.find(ctx, got.h1, loc.Subdir) != nil
+	if j.report.Reused {
 		j.meter.Report(string(EventReused), nil)
 		return nil
 	}

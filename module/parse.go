@@ -63,15 +63,8 @@ func ParseLocation(s string) (*Location, error) {
 }
 
 func isRelativePath(s string) bool {
-	if s == "." || s == ".." {
-		return true
-	}
-	for _, prefix := range []string{"./", "../", `.\`, `..\`} {
-		if strings.HasPrefix(s, prefix) {
-			return true
-		}
-	}
-	return false
+	first, _, more := strings.Cut(strings.ReplaceAll(s[:min(len(s), len("../"))], `\`, "/"), "/")
+	return (first == "." || first == "..") && (more || first == s)
 }
 
 func isRegistryAddress(s string) bool {

@@ -10,65 +10,48 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// reuse returns the package at the target, if that was found to be the wanted one and has
-// the directory of loc in it. Which directory that is may only be known once the registry,
-// and a page, have been asked.
+// reuse returns the package at the target, if that was found to be the wanted one, is still
+// the same directory, and has the directory of loc in it. Which directory that is may only be
+// known once the registry, and a page, have been asked.
 func (j *job) reuse(loc *Location) (*pack, bool) {
 	if j.there == nil {
 		return nil, false
 	}
-	root, err := j.open(j.there, loc.Subdir)
-	return &pack{root: root, h1: j.o.H1, reused: true}, err == nil
-}
-
-// open opens the target if it is still the directory that it was, and has this one in
-// it. An empty one may be missing although the hash is right.
-func (j *job) open(was fs.FileInfo, subdir string) (*os.Root, error) {
-	root, is, err := openDir(j.target)
-	if err != nil {
-		return nil, err
-	}
-	_, err = locate(root, subdir)
-	if err == nil && !os.SameFile(was, is) {
-		err = ErrChanged
-	}
-	if err != nil {
-		root.Close()
-	}
-	return root, err
-}
-
-// holds reports whether the target has the hash, and this directory in it.
-func (j *job) holds(ctx context.Context, want checksum.Hash, subdir string) bool {
-	is, ok := j.find(ctx, want)
-	if !ok {
-		return false
-	}
-	root, err := j.open(is, subdir)
-	if err == nil {
-		root.Close()
-	}
-	return err == nil
-}
-
-// find returns the target if it may be replaced and has the hash. The hash is computed from
-// what is in the directory now, so it does not matter who has put it there and what has
-// happened to it since. A directory that cannot be read does not have it.
-func (j *job) find(ctx context.Context, want checksum.Hash) (fs.FileInfo, bool) {
-	if !j.o.Replace {
-		return nil, false
-	}
 	root, is, err := openDir(j.target)
 	if err != nil {
 		return nil, false
+	}
+	if _, err := locate(root, loc.Subdir); err != nil || !os.SameFile(j.there, is) {
+		root.Close()
+		return nil, false
+	}
+	return &pack{root: root, h1: j.o.H1, reused: true}, true
+}
+
+// find returns the target if it may be replaced, has the hash, and has directory subdir in
+// it, which may be missing although the hash is right if it is empty. Otherwise find returns
+// nil. The hash is computed from what is in the directory now, so it does not matter who has
+// put it there and what has happened to it since.
+func (j *job) find(ctx context.Context, want checksum.Hash, subdir string) fs.FileInfo {
+	if !j.o.Replace || want.IsZero() {
+		return nil
+	}
+	root, is, err := openDir(j.target)
+	if err != nil {
+		return nil
 	}
 	defer root.Close()
 	tree := fsx.Tree(ctx, root)
 	if j.checkSize(tree) != nil {
-		return nil, false
+		return nil
 	}
-	got, err := checksum.H1Dir(ctx, tree)
-	return is, err == nil && got == want
+	if got, err := checksum.H1Dir(ctx, tree); err != nil || got != want {
+		return nil
+	}
+	if _, err := locate(root, subdir); err != nil {
+		return nil
+	}
+	return is
 }
 
 // checkSize refuses what is larger than any package that would be accepted.
