@@ -2,13 +2,18 @@ package module
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
+	"unicode"
+
+	"github.com/tofureg/tofureg/internal/weburl"
 )
 
 // Git says how to run the git program to fetch from locations of KindGit. The zero Git runs
@@ -190,4 +195,22 @@ func variable(s string) string {
 		name = strings.ToUpper(name)
 	}
 	return name
+}
+
+// veto asks about the host of a repository, in the one form that it has.
+func (g *Git) veto(u *url.URL) error {
+	if g.VetoHost == nil || u.Scheme == "file" {
+		return nil
+	}
+	host, _, err := weburl.Host(u)
+	if err == nil && strings.ContainsFunc(u.Host, func(r rune) bool { return r > unicode.MaxASCII }) {
+		err = errors.New("it is not in ASCII") // git has its own way to map it
+	}
+	if err == nil {
+		err = g.VetoHost(host)
+	}
+	if err != nil {
+		return fmt.Errorf("host %s is not allowed: %w", weburl.Clean(strings.ToLower(u.Host), maxInput), err)
+	}
+	return nil
 }
