@@ -87,11 +87,8 @@ func (j *job) arrive(ctx context.Context, loc *Location, body *Body) (*pack, str
 		next, err := j.page(loc, in)
 		return nil, next, err
 	}
-	if got, ok := j.reuse(loc); ok {
-		return got, "", nil
-	}
-	if err := j.begin(); err != nil {
-		return nil, "", err
+	if got, err := j.reuse(loc); got != nil || err != nil {
+		return got, "", err
 	}
 	got, err := j.fill(func(root *os.Root) ([]archive.File, error) {
 		if format == archive.FormatZip {

@@ -1,6 +1,7 @@
 package module
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -79,24 +80,19 @@ func (e *gitError) Unwrap() error { return e.kind }
 
 // protocols returns the protocols that git may use, also where a server redirects it
 // or where the user's configuration replaces the URL.
-func (g *Git) protocols(scheme string, local bool) ([]string, error) {
-	allowed := []string{"https", "ssh"}
+func (g *Git) protocols(scheme string) ([]string, error) {
 	switch scheme {
 	case "https", "ssh", "git+ssh", "ssh+git":
+		return []string{"https", "ssh"}, nil
+	case "file": // which fetch has permitted
+		return []string{"https", "ssh", "file"}, nil
 	case "http", "git":
-		if !g.AllowHTTP {
-			return nil, fmt.Errorf("the repository is at a %s URL, which only Git.AllowHTTP permits: %w", scheme, ErrInsecure)
+		if g.AllowHTTP {
+			return []string{"https", "ssh", "http", "git"}, nil
 		}
-		return append(allowed, "http", "git"), nil
-	case "file":
-		if !local {
-			return nil, fmt.Errorf("%w, which only Options.AllowLocal permits", ErrLocal)
-		}
-		return append(allowed, "file"), nil
-	default:
-		return nil, fmt.Errorf("the repository is at a URL that git is not allowed to use: %w", ErrInsecure)
+		return nil, fmt.Errorf("the repository is at a %s URL, which only Git.AllowHTTP permits: %w", scheme, ErrInsecure)
 	}
-	return allowed, nil
+	return nil, fmt.Errorf("the repository is at a URL that git is not allowed to use: %w", ErrInsecure)
 }
 
 // command prepares one run of git in the repository.
@@ -112,16 +108,13 @@ func (r *repository) command(ctx context.Context, args ...string) *exec.Cmd {
 // program returns the name of git or its path, which must not count from the directory
 // that git runs in.
 func (g *Git) program() string {
-	if g.Path == "" {
-		return "git"
+	program := cmp.Or(g.Path, "git")
+	if filepath.Base(program) != program {
+		if path, err := absolute(program); err == nil {
+			return path
+		}
 	}
-	if filepath.Base(g.Path) == g.Path {
-		return g.Path // to be found in the PATH
-	}
-	if path, err := absolute(g.Path); err == nil {
-		return path
-	}
-	return g.Path
+	return program // to be found in the PATH
 }
 
 // settings come before the verb. They take precedence over all configuration.

@@ -28,7 +28,7 @@ func (j *job) git(ctx context.Context, loc *Location) (*pack, error) {
 		return nil, err
 	}
 	r := &repository{git: j.o.Git, dir: j.stage.path("git"), limit: j.limits.Package}
-	if r.protocols, err = j.o.Git.protocols(u.Scheme, j.o.AllowLocal); err != nil {
+	if r.protocols, err = j.o.Git.protocols(u.Scheme); err != nil {
 		return nil, err
 	}
 	if err := j.o.Git.veto(u); err != nil {

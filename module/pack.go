@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"strings"
 
 	"github.com/tofureg/tofureg/internal/archive"
@@ -145,3 +146,58 @@ func refuseRepository(root *os.Root) error {
 	}
 	return nil
 }
+
+// locate finds directory subdir below root and returns it with the names that its
+// patterns stand for. What is not there, or is no directory, is ErrNoSubdir.
+func locate(root *os.Root, subdir string) (string, error) {
+	found := "."
+	if subdir == "" {
+		return "", nil
+	}
+	for elem := range strings.SplitSeq(subdir, "/") {
+		if strings.Contains(elem, "*") {
+			name, err := match(root, found, elem)
+			if err != nil {
+				return "", err
+			}
+			elem = name
+		}
+		found = path.Join(found, elem)
+		info, err := root.Lstat(found)
+		switch {
+		case errors.Is(err, fs.ErrNotExist), err == nil && !info.IsDir():
+			return "", noSubdir(found, "")
+		case err != nil:
+			return "", err
+		}
+	}
+	return found, nil
+}
+
+// match returns the one directory in dir whose name pattern stands for. Only "*" is
+// special in a pattern.
+func match(root *os.Root, dir, pattern string) (string, error) {
+	entries, err := fs.ReadDir(root.FS(), dir)
+	if err != nil {
+		return "", err
+	}
+	var found []string
+	for _, e := range entries {
+		ok, err := path.Match(strings.ReplaceAll(pattern, "[", `\[`), e.Name())
+		if err != nil {
+			return "", err
+		}
+		if ok && e.IsDir() {
+			found = append(found, e.Name())
+		}
+	}
+	switch len(found) {
+	case 0:
+		return "", noSubdir(path.Join(dir, pattern), "")
+	case 1:
+		return found[0], nil
+	}
+	return "", noSubdir(path.Join(dir, pattern), ", as it stands for more than one")
+}
+
+func noSubdir(name, why string) error { return fmt.Errorf("%w: %.200q%s", ErrNoSubdir, name, why) }

@@ -138,6 +138,20 @@ func (p *parser) within(subdir string) string {
 	return ""
 }
 
+// joinSubdir returns directory sub within directory base. Neither may leave what it
+// is in. An empty one is the directory itself. The error is an [*addrs.ParseError].
+func joinSubdir(base, sub string) (string, error) {
+	base, err := addrs.ParseSubdir(base)
+	if err != nil {
+		return "", err
+	}
+	sub, err = addrs.ParseSubdir(sub)
+	if err != nil {
+		return "", err
+	}
+	return path.Join(base, sub), nil
+}
+
 // detect makes a URL of what has no scheme.
 func (p *parser) detect() string {
 	switch {

@@ -12,20 +12,21 @@ import (
 
 // reuse returns the package at the target, if that was found to be the wanted one, is still
 // the same directory, and has the directory of loc in it. Which directory that is may only be
-// known once the registry, and a page, have been asked.
-func (j *job) reuse(loc *Location) (*pack, bool) {
+// known once the registry, and a page, have been asked. Without a package reuse makes sure
+// that there is a stage.
+func (j *job) reuse(loc *Location) (*pack, error) {
 	if j.there == nil {
-		return nil, false
+		return nil, j.begin()
 	}
 	root, is, err := openDir(j.target)
 	if err != nil {
-		return nil, false
+		return nil, j.begin()
 	}
 	if _, err := locate(root, loc.Subdir); err != nil || !os.SameFile(j.there, is) {
 		root.Close()
-		return nil, false
+		return nil, j.begin()
 	}
-	return &pack{root: root, h1: j.o.H1, reused: true}, true
+	return &pack{root: root, h1: j.o.H1, reused: true}, nil
 }
 
 // find returns the target if it may be replaced, has the hash, and has directory subdir in

@@ -171,9 +171,6 @@ func (s *stage) move(path string) error {
 	return nil
 }
 
-// discard removes the stage.
-func (s *stage) discard() { s.part.Discard() }
-
 // syncers is how many files are synced at a time. One after the other takes more than
 // ten times as long, since a disk settles many at once.
 const syncers = 16
