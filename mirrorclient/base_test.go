@@ -142,7 +142,7 @@ func TestAllowHTTP(t *testing.T) {
 	}}
 	c := client(web)
 	c.BaseURL, c.Transport.AllowHTTP, c.Transport.Credentials = "http://mirror.test:8080", true, tokens(t, "s3cr3t", "mirror.test:8080")
-	c.PackageCredentials = grant
+	c.Transport.PackageCredentials = grant
 	pkg, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
 	if err != nil {
 		t.Fatal(err)

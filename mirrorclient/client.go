@@ -40,13 +40,6 @@ type Client struct {
 	// a hash that is stated for its own platform, if the mirror states any hashes.
 	TrustAllHashes bool
 
-	// PackageCredentials tells whether the token of host, the mirror's, may go to
-	// pkg, the URL of an archive. Nil means never, as the protocol says: such URLs
-	// are often presigned, and some servers refuse a request that is authorised
-	// twice. A mirror that wants its token for archives too is a case for
-	// pkg.Host == host.String().
-	PackageCredentials func(host svchost.Hostname, pkg *url.URL) bool
-
 	once      sync.Once
 	http      *httpx.Client
 	base      *url.URL

@@ -102,7 +102,7 @@ func TestTokenOnRedirect(t *testing.T) {
 				c := client(web)
 				c.Transport.Credentials, c.Transport.AllowHTTP = tokens(t, secret, mirrorHost), true
 				if packages {
-					c.PackageCredentials = grant
+					c.Transport.PackageCredentials = grant
 				}
 				walk(t, c)
 				if len(web.seen) != 4 {
@@ -154,7 +154,7 @@ func TestPackageCredentials(t *testing.T) {
 		web := &site{pages: map[string]page{ref: {body: "zip"}}}
 		c := client(web)
 		c.Transport.Credentials = tokens(t, secret, mirrorHost)
-		c.PackageCredentials = func(host svchost.Hostname, pkg *url.URL) bool {
+		c.Transport.PackageCredentials = func(host svchost.Hostname, pkg *url.URL) bool {
 			ok := pkg.Host == host.String()
 			pkg.Host = "changed.example.com"
 			return ok
@@ -205,7 +205,7 @@ func TestNoSecretsInErrors(t *testing.T) {
 	web := mirror(map[string]string{"1.2.0.json": document("linux_amd64", "https://store.example.com/a.zip?X-Amz-Signature="+secret)})
 	web.pages["https://store.example.com/a.zip?X-Amz-Signature="+secret] = page{status: 403, body: "bad signature " + secret}
 	c := client(web)
-	c.Transport.Credentials, c.PackageCredentials = tokens(t, secret, mirrorHost), grant
+	c.Transport.Credentials, c.Transport.PackageCredentials = tokens(t, secret, mirrorHost), grant
 	pkg, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
 	if err != nil {
 		t.Fatal(err)

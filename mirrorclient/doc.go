@@ -39,7 +39,7 @@
 //
 // All is https, each redirect too; AllowHTTP of [transport.Client] opts out. The token of the
 // mirror's own host and port goes to the documents of the mirror, and nowhere else: never
-// to archives unless [Client.PackageCredentials] says so, never over http, and across a
+// to archives unless PackageCredentials of [transport.Client] says so, never over http, and across a
 // redirect only to the same scheme, host and port. The hosts of the providers play no
 // part in this.
 //

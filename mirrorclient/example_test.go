@@ -173,9 +173,9 @@ func ExampleClient_credentials() {
 		Transport: &transport.Client{
 			HTTP:        &http.Client{Transport: guarded},
 			Credentials: auth.Static(map[svchost.Hostname]auth.Token{svchost.MustParse("mirror.example.com:8443"): exampleToken()}),
-		},
-		PackageCredentials: func(host svchost.Hostname, pkg *url.URL) bool {
-			return pkg.Host == host.String()
+			PackageCredentials: func(host svchost.Hostname, pkg *url.URL) bool {
+				return pkg.Host == host.String()
+			},
 		},
 	}
 	ctx := context.Background()

@@ -54,8 +54,7 @@ func (c *Client) archiveRequest(ref string) (httpx.Request, error) {
 		return httpx.Request{}, err
 	}
 	r := httpx.Request{URL: u}
-	shown := *u
-	if c.PackageCredentials != nil && !c.host.IsZero() && c.PackageCredentials(c.host, &shown) {
+	if c.http.MayGoTo(u, c.host) {
 		r.TokenFor = c.host
 	}
 	return r, nil

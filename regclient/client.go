@@ -3,7 +3,6 @@ package regclient
 import (
 	"context"
 	"errors"
-	"net/url"
 	"slices"
 	"sync"
 
@@ -31,16 +30,6 @@ type Client struct {
 	// Hosts is what is known about the services of hosts, which clients may share; package
 	// disco tells how to state the services of a host. If nil, the Client has its own.
 	Hosts *disco.Hosts
-
-	// PackageCredentials tells whether the token of host, the one in the address
-	// of the provider or module, may go to pkg, the URL of an archive, of sums or
-	// of a signature.
-	//
-	// Nil means never for providers, as in the OpenTofu CLI: such URLs are often
-	// presigned, and some servers refuse a request that is authorised twice. For
-	// modules, nil means that the token may go to the registry itself if that
-	// asks for it, see [Client.OpenModule].
-	PackageCredentials func(host svchost.Hostname, pkg *url.URL) bool
 
 	// ModuleCredentials has users and passwords for the servers of module packages,
 	// such as those of a netrc file: the method Lookup of an [auth.Netrc] fits. Nil

@@ -123,7 +123,7 @@ func grant(yes bool) func(svchost.Hostname, *url.URL) bool {
 
 func leakClient(t *testing.T, reg *regtest.Registry, packages bool) *regclient.Client {
 	c := client(reg)
-	c.Transport.Credentials, c.Transport.AllowHTTP, c.PackageCredentials = tokens(t, secret), true, grant(packages)
+	c.Transport.Credentials, c.Transport.AllowHTTP, c.Transport.PackageCredentials = tokens(t, secret), true, grant(packages)
 	return c
 }
 
@@ -198,7 +198,7 @@ func TestPackageCredentials(t *testing.T) {
 	reg := registry()
 	c := leakClient(t, reg, false)
 	asked := make(chan string, 10)
-	c.PackageCredentials = func(h svchost.Hostname, u *url.URL) bool {
+	c.Transport.PackageCredentials = func(h svchost.Hostname, u *url.URL) bool {
 		if h.String() != host {
 			t.Errorf("asked about the token of %s", h)
 		}

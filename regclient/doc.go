@@ -39,7 +39,7 @@
 // registries that the host's document declares, wherever they are, but never over
 // http, and across a redirect only to the same scheme, host and port. Archives, sums
 // and signatures of providers are fetched without it unless
-// [Client.PackageCredentials] says so, and packages of modules unless the registry
+// PackageCredentials of it says so, and packages of modules unless the registry
 // both asks for it and serves them itself, see [Client.OpenModule]. Users and passwords,
 // as of a netrc file, go to packages of modules only, and only if the caller wants that,
 // see [Client.ModuleCredentials].

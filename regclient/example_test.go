@@ -151,9 +151,12 @@ func ExampleClient_packageCredentials() {
 	reg.Require("s3cr3t", 0)
 
 	client := &regclient.Client{
-		Transport: &transport.Client{HTTP: reg.Client(), Credentials: auth.Environ([]string{"TF_TOKEN_registry_example_com=s3cr3t"})},
-		PackageCredentials: func(host svchost.Hostname, pkg *url.URL) bool {
-			return pkg.Host == host.String()
+		Transport: &transport.Client{
+			HTTP:        reg.Client(),
+			Credentials: auth.Environ([]string{"TF_TOKEN_registry_example_com=s3cr3t"}),
+			PackageCredentials: func(host svchost.Hostname, pkg *url.URL) bool {
+				return pkg.Host == host.String()
+			},
 		},
 	}
 	ctx := context.Background()

@@ -96,9 +96,9 @@ func (c *Client) fileRequest(ctx context.Context, pkg *provider.Package, ref str
 	if err != nil {
 		return httpx.Request{}, err
 	}
-	shown := *u
-	if c.PackageCredentials == nil || !c.PackageCredentials(pkg.Provider.Host(), &shown) {
-		return httpx.Request{URL: u}, nil
+	r := httpx.Request{URL: u}
+	if host := pkg.Provider.Host(); c.http.MayGoTo(u, host) {
+		r.TokenFor = c.discovery.TokenHost(host)
 	}
-	return httpx.Request{URL: u, TokenFor: c.discovery.TokenHost(pkg.Provider.Host())}, nil
+	return r, nil
 }

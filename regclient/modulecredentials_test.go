@@ -190,7 +190,7 @@ func TestModulePackageCredentials(t *testing.T) {
 		reg := moduleRegistry(regtest.Module{Origin: at, UseRegistryCredentials: &yes})
 		c := leakClient(t, reg, false)
 		asked := 0
-		c.PackageCredentials = func(h svchost.Hostname, u *url.URL) bool {
+		c.Transport.PackageCredentials = func(h svchost.Hostname, u *url.URL) bool {
 			asked++
 			if h.String() != host || u.Host != "files.example.com" || !strings.HasPrefix(u.Path, "/packages/") {
 				t.Errorf("asked about %s for %s", h, u)

@@ -30,7 +30,7 @@ const acceptArchive = "application/zip, application/x-tar, */*;q=0.1"
 //   - Direct and UseRegistryCredentials of loc are set, as ModuleLocation sets them
 //     if the registry says so;
 //   - the URL has scheme, host and port of the registry's API as discovery declares
-//     it, or of the host in the module's address, or [Client.PackageCredentials]
+//     it, or of the host in the module's address, or PackageCredentials of [transport.Client]
 //     permits it. The CLI sends the token to whatever URL the registry names;
 //   - the URL is https, and is not presigned.
 //
@@ -134,8 +134,7 @@ func (c *Client) mayHaveToken(ctx context.Context, u *url.URL, host svchost.Host
 			}
 		}
 	}
-	shown := *u
-	return c.PackageCredentials != nil && c.PackageCredentials(host, &shown), nil
+	return c.http.MayGoTo(u, host), nil
 }
 
 // explainWithheld says what may help where a package is refused to a request without
@@ -145,5 +144,5 @@ func explainWithheld(err error, withheld bool) error {
 	if !ok || !withheld || !errors.Is(e.Err, fault.ErrUnauthorized) {
 		return err
 	}
-	return e.Because(fmt.Errorf("%w; the registry asks for its token here, but this is not its own host: Client.PackageCredentials can permit it", e.Err))
+	return e.Because(fmt.Errorf("%w; the registry asks for its token here, but this is not its own host: transport.Client.PackageCredentials can permit it", e.Err))
 }

@@ -22,9 +22,11 @@ package transport
 import (
 	"log/slog"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/tofureg/tofureg/auth"
+	"github.com/tofureg/tofureg/disco/svchost"
 )
 
 // A Client has the settings of requests. The zero Client works and is anonymous; clients
@@ -49,6 +51,14 @@ type Client struct {
 	// it fails the request. If it implements [auth.Invalidator], it is told when a server
 	// answers 401.
 	Credentials auth.Source
+
+	// PackageCredentials reports whether the token of host, the host of the provider, module
+	// or mirror, may go to pkg, the URL of an archive, of a SHA256SUMS document or of a
+	// signature. If nil, the token never goes there, as in the OpenTofu CLI: such URLs are often
+	// presigned, and some servers refuse a request that is authorised twice. A registry gets
+	// its token with its own module packages also without PackageCredentials, see OpenModule
+	// of package regclient.
+	PackageCredentials func(host svchost.Hostname, pkg *url.URL) bool
 
 	// UserAgent is the User-Agent header. If empty, it names tofureg and its version.
 	UserAgent string

@@ -50,6 +50,12 @@ func (f *fetch) findLogin() {
 	f.secrets.addPass(password.Reveal())
 }
 
+// MayGoTo reports whether the caller lets the token of host go to the package at u.
+func (c *Client) MayGoTo(u *url.URL, host svchost.Hostname) bool {
+	shown := *u
+	return c.PackageCredentials != nil && !host.IsZero() && c.PackageCredentials(host, &shown)
+}
+
 // basic returns what the header of a user and password says.
 func basic(user, password string) string {
 	return base64.StdEncoding.EncodeToString([]byte(user + ":" + password))
