@@ -1,12 +1,12 @@
 package cliconfig
 
 import (
+	"cmp"
 	"log/slog"
 	"maps"
 	"net/http"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/auth"
@@ -58,22 +58,27 @@ type Config struct {
 	set      *settings
 	warnings []*Problem
 
-	credentialsOnce sync.Once
-	user            *tokens
-	tokensOnce      sync.Once
-	tokens          auth.Source
-	discoveryOnce   sync.Once
-	discovery       *disco.Client
-	registryOnce    sync.Once
-	registry        *regclient.Client
-	sourceOnce      sync.Once
-	source          provider.Source
+	user      once[*tokens]
+	tokens    once[auth.Source]
+	discovery once[*disco.Client]
+	registry  once[*regclient.Client]
+	source    once[provider.Source]
+}
+
+// once makes a value when it is first needed.
+type once[T any] struct {
+	sync.Once
+	value T
+}
+
+func (o *once[T]) get(create func() T) T {
+	o.Do(func() { o.value = create() })
+	return o.value
 }
 
 // noSettings are those of the zero Config.
 var noSettings = sync.OnceValue(func() *settings {
-	s := newSettings()
-	s.system = func() System { return System{Environ: []string{}} }
+	s := newSettings(System{}.complete())
 	s.methods = []Method{{Kind: Direct, Implicit: true}}
 	return s
 })
@@ -132,18 +137,17 @@ func (c *Config) Methods() []Method {
 // overrides. Its Transport and Hosts are those of the other clients, and serve a
 // login.Client as well. Each call returns the same one.
 func (c *Config) Discovery() *disco.Client {
-	c.discoveryOnce.Do(func() {
+	return c.discovery.get(func() *disco.Client {
 		hosts := &disco.Hosts{Overrides: map[hostname]*disco.Services{}}
 		for name, h := range c.settings().hosts {
 			hosts.Overrides[name] = h.services
 		}
-		retries, transfers, timeout := c.settings().protocols.limits()
-		c.discovery = &disco.Client{Hosts: hosts, Transport: &transport.Client{
-			HTTP: c.HTTP, UserAgent: c.userAgent(), Timeout: timeout, Retries: retries, ArchiveRetries: transfers,
+		requests := c.settings().requests
+		return &disco.Client{Hosts: hosts, Transport: &transport.Client{
+			HTTP: c.HTTP, UserAgent: c.userAgent(), Timeout: requests.timeout, Retries: requests.retries, ArchiveRetries: requests.archiveRetries,
 			Credentials: c.Credentials(), VetoHost: c.VetoHost, Logger: c.Logger,
 		}}
 	})
-	return c.discovery
 }
 
 // Registry returns a client of the registries of providers and modules, with the
@@ -151,47 +155,19 @@ func (c *Config) Discovery() *disco.Client {
 // of a provider's host, whatever the methods of installation are; see
 // [Config.ProviderSource]. Each call returns the same one.
 func (c *Config) Registry() *regclient.Client {
-	c.registryOnce.Do(func() {
+	return c.registry.get(func() *regclient.Client {
 		d := c.Discovery()
-		c.registry = &regclient.Client{Transport: d.Transport, Hosts: d.Hosts}
+		return &regclient.Client{Transport: d.Transport, Hosts: d.Hosts}
 	})
-	return c.registry
 }
 
 // userAgent returns the header, "" for the default.
 func (c *Config) userAgent() string {
 	more := c.settings().userAgent
-	switch {
-	case more == "":
+	if more == "" {
 		return c.UserAgent
-	case c.UserAgent == "":
-		return httpx.UserAgent() + " " + more
 	}
-	return c.UserAgent + " " + more
-}
-
-// limits returns the settings of requests as a transport.Client has them, where 0 is the
-// default and a negative value is none. As in the CLI, a document of a registry is asked
-// for again once, and an archive twice.
-func (p *protocols) limits() (retries, transfers int, timeout time.Duration) {
-	retries, transfers = 1, 2
-	if p.retries != nil {
-		retries = orNone(*p.retries)
-	}
-	if p.downloadRetries != nil {
-		transfers = orNone(*p.downloadRetries)
-	}
-	if p.timeout != nil {
-		timeout = orNone(*p.timeout)
-	}
-	return retries, transfers, timeout
-}
-
-func orNone[T int | time.Duration](n T) T {
-	if n == 0 {
-		return -1
-	}
-	return n
+	return cmp.Or(c.UserAgent, httpx.UserAgent()) + " " + more
 }
 
 // Credentials returns the source of tokens that all clients ask: what [Config.Tokens]
@@ -203,11 +179,10 @@ func orNone[T int | time.Duration](n T) T {
 // What a helper answers is kept for an hour; the user's source is an [auth.Invalidator].
 // Files are not read again.
 func (c *Config) Credentials() auth.Source {
-	c.tokensOnce.Do(func() {
-		c.tokens = c.userTokens()
+	return c.tokens.get(func() auth.Source {
 		if c.Tokens != nil {
-			c.tokens = c.Tokens(c.userTokens())
+			return c.Tokens(c.userTokens())
 		}
+		return c.userTokens()
 	})
-	return c.tokens
 }

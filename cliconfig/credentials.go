@@ -50,13 +50,8 @@ func (r *fileReader) credentialsBlock(label name, body value) {
 // because somebody may have put a token in its place.
 func (r *fileReader) hostLabel(label name, block string) (svchost.Hostname, bool) {
 	host, err := svchost.Parse(label.text)
-	if err == nil {
-		return host, true
-	}
-	reason := "it is none"
 	if e, ok := errors.AsType[*svchost.ParseError](err); ok {
-		reason = e.Reason
+		r.wrong(label.at, "the label of a block %q must be a hostname: %s", block, e.Reason)
 	}
-	r.wrong(label.at, "the label of a block %q must be a hostname: %s", block, reason)
-	return svchost.Hostname{}, false
+	return host, err == nil
 }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // environment reads the settings that are variables. They have precedence over files.
@@ -20,13 +21,13 @@ func (l *loader) environment() {
 		s.mayBreakLock = true
 	}
 	if n, ok := l.positive(envRetry); ok {
-		s.protocols.retries = &n
+		s.requests.retries = n
 	}
 	if n, ok := l.positive(envTimeout); ok {
-		s.protocols.timeout = seconds(n)
+		s.requests.timeout = time.Duration(n) * time.Second
 	}
 	if n, ok := l.positive(envDownloadRetry); ok {
-		s.protocols.downloadRetries = &n
+		s.requests.archiveRetries = n
 	}
 	s.enforce.signed = l.sys.getenv(envEnforceSigned) == "true"
 	s.enforce.unexpired = l.sys.getenv(envEnforceExpired) == "true"
@@ -42,8 +43,7 @@ func (l *loader) positive(variable string) (int, bool) {
 	}
 	n, err := strconv.Atoi(v)
 	if err != nil || n <= 0 || n > maxCount {
-		l.problems.add(&Problem{Place: Place{Variable: variable}, Warning: true,
-			Message: fmt.Sprintf("the value is not a whole number from 1 to %d and is ignored", maxCount)})
+		l.warning(Place{Variable: variable}, fmt.Sprintf("the value is not a whole number from 1 to %d and is ignored", maxCount), nil)
 		return 0, false
 	}
 	return n, true
@@ -55,8 +55,7 @@ func (l *loader) appendUserAgent() {
 		return
 	}
 	if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' }) {
-		l.problems.add(&Problem{Place: Place{Variable: envUserAgent}, Warning: true,
-			Message: "the value contains characters that a header cannot, and is ignored"})
+		l.warning(Place{Variable: envUserAgent}, "the value contains characters that a header cannot, and is ignored", nil)
 		return
 	}
 	l.set.userAgent = text

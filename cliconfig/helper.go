@@ -20,16 +20,12 @@ type helper struct {
 // helperBlock reads the name and the arguments of a credentials helper.
 func (r *fileReader) helperBlock(label name, body value) {
 	h := &helper{name: label.text, place: r.place(label.at)}
-	for _, it := range body.body {
-		if !it.is("args") {
-			r.warn(it.at(), "unknown argument %s of a block \"credentials_helper\" is ignored", shown(it.name()))
-			continue
-		}
+	r.arguments("credentials_helper", body, readers{"args": func(it item) {
 		args, _ := r.texts(it)
 		for _, a := range args {
 			h.args = append(h.args, a.text)
 		}
-	}
+	}})
 	if old := r.set.helper; old != nil && old.name != h.name {
 		r.wrong(label.at, "there is more than one credentials helper; the other one is at %s", old.place)
 		return
@@ -46,8 +42,7 @@ func (l *loader) findHelper() {
 	}
 	if h.path = l.sys.findHelper(h.name); h.path == "" {
 		l.set.helper = nil
-		l.problems.add(&Problem{Place: h.place, Warning: true,
-			Message: "the credentials helper is ignored, because its program " + shown(helperPrefix+h.name) + " is in none of the plugin directories"})
+		l.warning(h.place, "the credentials helper is ignored, because its program "+shown(helperPrefix+h.name)+" is in none of the plugin directories", nil)
 	}
 }
 

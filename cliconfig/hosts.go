@@ -2,7 +2,6 @@ package cliconfig
 
 import (
 	"encoding/json"
-	"maps"
 	"strconv"
 
 	"github.com/tofureg/tofureg/disco"
@@ -21,31 +20,23 @@ func (r *fileReader) hostBlock(label name, body value) {
 		return
 	}
 	services := map[disco.Service]any{}
-	for _, it := range body.body {
-		switch {
-		case !it.is("services"):
-			r.warn(it.at(), "unknown argument %s of a block \"host\" is ignored", shown(it.name()))
-		case !r.argument(it, true):
-		case it.value.kind != object:
-			r.wrong(it.value.at, "\"services\" must be a block, not %s", it.value.kind)
-		default:
-			maps.Copy(services, r.services(it.value))
+	r.arguments("host", body, readers{"services": func(it item) {
+		if !r.argument(it, true) {
+			return
 		}
-	}
+		if it.value.kind != object {
+			r.wrong(it.value.at, "\"services\" must be a block, not %s", it.value.kind)
+		}
+		for _, service := range it.value.body {
+			if r.argument(service, true) {
+				services[disco.Service(service.name())] = plain(service.value)
+			}
+		}
+	}})
 	if old := r.set.hosts[h]; old != nil && old.place.File == r.file {
 		r.warn(label.at, "the services of %s stand in line %d already; the last ones count", h.Display(), old.place.Line)
 	}
 	r.set.hosts[h] = &host{disco.NewServices(h, services), r.place(label.at)}
-}
-
-func (r *fileReader) services(v value) map[disco.Service]any {
-	services := map[disco.Service]any{}
-	for _, it := range v.body {
-		if r.argument(it, true) {
-			services[disco.Service(it.name())] = plain(it.value)
-		}
-	}
-	return services
 }
 
 // plain returns v as a value for encoding/json.

@@ -1,6 +1,7 @@
 package cliconfig
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"slices"
@@ -20,8 +21,7 @@ func (l *loader) implicitMethods() {
 		case err == nil && info.IsDir():
 			l.set.methods = append(l.set.methods, Method{Kind: FilesystemMirror, Location: dir, Implicit: true})
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
-			l.problems.add(&Problem{Place: Place{File: dir}, Warning: true, Err: err,
-				Message: "the directory cannot be opened and is not searched for providers: " + oneLine(err)})
+			l.warning(Place{File: dir}, "the directory cannot be opened and is not searched for providers", err)
 		}
 	}
 	l.set.methods = append(l.set.methods, Method{Kind: Direct, Implicit: true})
@@ -30,8 +30,7 @@ func (l *loader) implicitMethods() {
 // pluginDirs returns where providers are looked for if the configuration does not say
 // how to install them.
 func (s System) pluginDirs() []string {
-	var dirs []string
-	dirs = append(dirs, s.abs(s.join("terraform.d", "plugins")))
+	dirs := []string{s.abs(s.join("terraform.d", "plugins"))}
 	for _, dir := range slices.Concat(s.dataDirs(), s.appDirs()) {
 		if dir := s.abs(s.join(dir, "plugins")); !slices.Contains(dirs, dir) {
 			dirs = append(dirs, dir)
@@ -44,29 +43,17 @@ func (s System) pluginDirs() []string {
 func (s System) appDirs() []string {
 	switch s.GOOS {
 	case "windows":
-		if dir := s.appData(); dir != "" {
-			return []string{s.join(dir, "HashiCorp", "Terraform")}
-		}
-		return nil
+		return known(s.join(s.appData(), "HashiCorp", "Terraform"))
 	case "darwin", "ios":
-		dirs := []string{"/Library/Application Support/io.terraform"}
-		if s.Home != "" {
-			dirs = slices.Insert(dirs, 0, s.join(s.Home, "Library", "Application Support", "io.terraform"))
-		}
-		return dirs
+		const dir = "/Library/Application Support/io.terraform"
+		return known(s.join(s.Home, dir), dir)
 	}
-	var dirs []string
-	if home := s.getenv(envXDGData); s.isAbs(home) {
-		dirs = append(dirs, home)
-	} else if s.Home != "" {
-		dirs = append(dirs, s.join(s.Home, ".local", "share"))
+	own := s.getenv(envXDGData)
+	if !s.isAbs(own) {
+		own = s.join(s.Home, ".local", "share")
 	}
-	shared := s.getenv(envXDGDataDirs)
-	if shared == "" {
-		shared = "/usr/local/share:/usr/share"
-	}
-	dirs = slices.AppendSeq(dirs, strings.SplitSeq(shared, ":"))
-	dirs = slices.DeleteFunc(dirs, func(dir string) bool { return !s.isAbs(dir) })
+	shared := strings.Split(cmp.Or(s.getenv(envXDGDataDirs), "/usr/local/share:/usr/share"), ":")
+	dirs := slices.DeleteFunc(append([]string{own}, shared...), func(dir string) bool { return !s.isAbs(dir) })
 	for i, dir := range dirs {
 		dirs[i] = s.join(dir, "terraform")
 	}

@@ -49,6 +49,11 @@ func (r *fileReader) installation(it item) {
 	r.set.installation = in
 }
 
+// locationArguments has the argument with the location for each kind of method.
+var locationArguments = map[Kind]string{
+	Direct: "", FilesystemMirror: "path", NetworkMirror: "url", OCIMirror: "repository_template",
+}
+
 // method reads one method of installation.
 func (r *fileReader) method(in *installation, it item) {
 	if it.name() == "dev_overrides" {
@@ -58,92 +63,73 @@ func (r *fileReader) method(in *installation, it item) {
 		r.devOverrides(in, it)
 		return
 	}
-	m := &methodReader{fileReader: r, Method: Method{Kind: Kind(it.name()), Place: r.place(it.at())}, at: it.at()}
-	required := ""
-	switch m.Kind {
-	case Direct:
-	case FilesystemMirror:
-		required = "path"
-	case NetworkMirror:
-		required = "url"
-	case OCIMirror:
-		required = "repository_template"
-	default:
+	m := &Method{Kind: Kind(it.name()), Place: r.place(it.at())}
+	required, ok := locationArguments[m.Kind]
+	if !ok {
 		r.wrong(it.at(), "unknown method of installation %s", shown(it.name()))
 		return
 	}
-	for _, argument := range it.value.body {
-		m.argument(argument, required)
+	before, location := r.problems.errors, it.at()
+	readers := r.methodReaders(m)
+	if required != "" {
+		readers[required] = func(it item) {
+			m.Location, _ = r.text(it)
+			location = it.value.at
+		}
 	}
-	if required != "" && m.Location == "" && !m.failed {
-		m.wrong(m.at, "a block %q needs the argument %q", m.Kind, required)
+	r.arguments(it.name(), it.value, readers)
+	if required != "" && m.Location == "" && r.problems.errors == before {
+		r.wrong(location, "a block %q needs the argument %q", m.Kind, required)
 	}
 	if m.Location != "" {
-		m.check()
+		r.location(m, location, r.problems.errors == before)
 	}
 	switch {
-	case m.failed:
+	case r.problems.errors > before:
 	case len(in.methods) == maxMethods:
-		m.problems.add(&Problem{Place: m.Place, Message: fmt.Sprintf("%v: more than %d methods", ErrTooLarge, maxMethods), Err: ErrTooLarge})
+		r.fail(m.Place, fmt.Errorf("%w: more than %d methods", ErrTooLarge, maxMethods))
 	default:
-		in.methods = append(in.methods, m.Method)
+		in.methods = append(in.methods, *m)
 	}
 }
 
-// methodReader reads the arguments of one method.
-type methodReader struct {
-	*fileReader
-	Method
-	at     int // of the location, or of the block
-	failed bool
-}
-
-func (m *methodReader) wrong(at int, format string, args ...any) {
-	m.failed = true
-	m.fileReader.wrong(at, format, args...)
-}
-
-func (m *methodReader) argument(it item, location string) {
-	retries := m.Kind == Direct || m.Kind == NetworkMirror
-	ok := true
-	switch {
-	case it.is("include"):
-		ok = m.patterns(it, &m.Include)
-	case it.is("exclude"):
-		ok = m.patterns(it, &m.Exclude)
-	case location != "" && it.is(location):
-		m.Location, ok = m.text(it)
-		m.at = it.value.at
-	case retries && it.is("download_retry_count"):
-		var n int
-		if n, ok = m.count(it); ok {
-			m.DownloadRetries = &n
+// methodReaders returns the readers of the arguments of a method, apart from its location.
+func (r *fileReader) methodReaders(m *Method) readers {
+	readers := readers{
+		"include": func(it item) { m.Include = append(m.Include, r.patterns(it)...) },
+		"exclude": func(it item) { m.Exclude = append(m.Exclude, r.patterns(it)...) },
+	}
+	if m.Kind == Direct || m.Kind == NetworkMirror {
+		readers["download_retry_count"] = func(it item) {
+			if n, ok := r.count(it); ok {
+				m.DownloadRetries = &n
+			}
 		}
-	case m.Kind == NetworkMirror && it.is("trust_all_hashes"):
-		m.TrustAllHashes, ok = m.boolean(it)
-	default:
-		m.warn(it.at(), "unknown argument %s of a block %q is ignored", shown(it.name()), m.Kind)
 	}
-	m.failed = m.failed || !ok
+	if m.Kind == NetworkMirror {
+		readers["trust_all_hashes"] = func(it item) { m.TrustAllHashes, _ = r.boolean(it) }
+	}
+	return readers
 }
 
-// patterns appends the patterns of a list. One with a type that no provider can have is
-// the zero Pattern, which selects none: the CLI does not mind it, and an include list
-// that would be empty without it must not select everything.
-func (m *methodReader) patterns(it item, to *[]provider.Pattern) bool {
-	elements, ok := m.texts(it)
+// patterns returns the patterns in a list. A pattern with a type that no provider can have
+// becomes the zero Pattern, which matches no provider: the CLI accepts it, and an include
+// list that would be empty without it must not select all providers.
+func (r *fileReader) patterns(it item) []provider.Pattern {
+	var patterns []provider.Pattern
+	elements, _ := r.texts(it)
 	for _, e := range elements {
-		pattern, err := provider.ParsePattern(m.sys.full(e.text))
-		if err != nil && impossibleType(m.sys.full(e.text)) {
-			m.problems.add(&Problem{Place: m.place(e.at), Warning: true, Err: err, Message: "nothing is selected: " + oneLine(err)})
-		} else if err != nil {
-			m.because(e.at, err)
-			ok = false
+		pattern, err := provider.ParsePattern(r.sys.full(e.text))
+		switch {
+		case err != nil && impossibleType(r.sys.full(e.text)):
+			r.warning(r.place(e.at), "nothing is selected", err)
+		case err != nil:
+			r.fail(r.place(e.at), err)
 			continue
 		}
-		*to = append(*to, pattern)
+		patterns = append(patterns, pattern)
 	}
-	return ok
+	return patterns
 }
 
 // impossibleType reports whether a pattern is wrong only in that its type starts with
@@ -160,44 +146,44 @@ func impossibleType(pattern string) bool {
 	return err == nil
 }
 
-// check makes sure that the location can be one, and completes it.
-func (m *methodReader) check() {
+// location checks the location of a method, and completes it. The template of an OCI
+// mirror is compared with the patterns only if these are valid.
+func (r *fileReader) location(m *Method, at int, valid bool) {
 	switch m.Kind {
 	case FilesystemMirror:
-		m.Location = m.sys.abs(m.Location)
+		m.Location = r.sys.abs(m.Location)
 	case NetworkMirror:
-		m.checkURL()
+		r.mirrorURL(m.Location, at)
 	case OCIMirror:
-		t, err := parseTemplate(m.Location)
-		if err == nil && !m.failed {
-			err = t.checkVariables(m.Include)
+		var err error
+		if m.template, err = parseTemplate(m.Location); err == nil && valid {
+			err = m.template.checkVariables(m.Include)
 		}
 		if err != nil {
-			m.wrong(m.at, "invalid \"repository_template\": %v", err)
+			r.wrong(at, "invalid \"repository_template\": %v", err)
 		}
-		m.template = t
 	}
 }
 
-// checkURL checks the base URL of a mirror, which an error does not repeat.
-func (m *methodReader) checkURL() {
-	_, err := (&mirrorclient.Client{BaseURL: m.Location}).Base()
+// mirrorURL checks the base URL of a mirror, which an error does not repeat.
+func (r *fileReader) mirrorURL(url string, at int) {
+	_, err := (&mirrorclient.Client{BaseURL: url}).Base()
 	switch {
 	case err == nil:
-	case !strings.HasPrefix(strings.ToLower(m.Location), "https://"):
-		m.wrong(m.at, "the URL of a mirror must start with https://")
+	case !strings.HasPrefix(strings.ToLower(url), "https://"):
+		r.wrong(at, "the URL of a mirror must start with https://")
 	default:
 		_, cause, _ := strings.Cut(err.Error(), "BaseURL: ")
-		m.wrong(m.at, "the URL of the mirror cannot be used: %s", cause)
+		r.wrong(at, "the URL of the mirror cannot be used: %s", cause)
 	}
 }
 
 // devOverrides reads directories that stand in for providers.
 func (r *fileReader) devOverrides(in *installation, it item) {
 	for _, override := range it.value.body {
-		p, err := addrs.ParseProviderIn(defaultHost(r.sys.Terraform), override.name())
+		p, err := addrs.ParseProviderIn(r.sys.defaultHost(), override.name())
 		if err != nil {
-			r.because(override.at(), err)
+			r.fail(r.place(override.at()), err)
 			continue
 		}
 		dir, ok := r.text(override)

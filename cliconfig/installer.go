@@ -32,11 +32,11 @@ func (c *Config) Installer(dir string) *install.Installer {
 // [addrs.DefaultHost], or that of Terraform for [System.Terraform]. Pass it to
 // [addrs.ParseProviderIn].
 func (c *Config) DefaultHost() svchost.Hostname {
-	return defaultHost(c.settings().terraform)
+	return c.settings().system().defaultHost()
 }
 
-func defaultHost(terraform bool) svchost.Hostname {
-	if terraform {
+func (s System) defaultHost() svchost.Hostname {
+	if s.Terraform {
 		return svchost.MustParse("registry.terraform.io")
 	}
 	return addrs.DefaultHost()

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"strconv"
 	"strings"
 )
 
@@ -60,7 +61,7 @@ func (p *jsonParser) value() (value, error) {
 	case json.Number:
 		v.kind, v.text = number, t.String()
 	case bool:
-		v.kind, v.text = boolean, map[bool]string{true: "true", false: "false"}[t]
+		v.kind, v.text = boolean, strconv.FormatBool(t)
 	case nil:
 		v.kind = null
 	case json.Delim:

@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/disco/svchost"
 )
 
 // Load reads the configuration of a system: the files at the places that the package
@@ -34,12 +33,12 @@ func Parse(sys System, filename string, text []byte) (*Config, error) {
 }
 
 func load(sys System, read func(*loader)) (*Config, error) {
-	l := &loader{sys: sys.complete(), set: newSettings()}
-	l.set.system, l.set.terraform = func() System { return l.sys }, l.sys.Terraform
+	sys = sys.complete()
+	l := &loader{sys: sys, set: newSettings(sys)}
 	read(l)
 	l.environment()
 	l.validate()
-	if l.problems.failed {
+	if l.problems.errors > 0 {
 		return nil, &Error{Problems: l.problems.list}
 	}
 	l.findHelper()
@@ -50,12 +49,11 @@ func load(sys System, read func(*loader)) (*Config, error) {
 // settings is what a configuration says. It does not change after Load.
 type settings struct {
 	system      func() System // a function, because package fmt shows what is in a field
-	terraform   bool
-	files       []string // that were read
-	credentials map[svchost.Hostname]*credential
+	files       []string      // that were read
+	credentials map[hostname]*credential
 	store       string  // path of the credentials file
 	helper      *helper // of the block, and nil if its program is not there
-	hosts       map[svchost.Hostname]*host
+	hosts       map[hostname]*host
 
 	installation *installation
 	methods      []Method // of the installation, or the implicit ones
@@ -68,17 +66,19 @@ type settings struct {
 	cacheShown   string // cacheDir for messages, without what is in variables
 	cachePlace   Place  // of cacheDir
 	mayBreakLock bool
-	protocols    protocols
+	requests     requests
 	userAgent    string // to be appended
 	enforce      struct{ signed, unexpired bool }
 }
 
 func (s *settings) environ() []string { return s.system().Environ }
 
-func newSettings() *settings {
+func newSettings(sys System) *settings {
 	return &settings{
-		credentials: map[svchost.Hostname]*credential{},
-		hosts:       map[svchost.Hostname]*host{},
+		system:      func() System { return sys },
+		credentials: map[hostname]*credential{},
+		hosts:       map[hostname]*host{},
+		requests:    requests{retries: 1, archiveRetries: 2}, // as in the CLI
 	}
 }
 
@@ -92,18 +92,16 @@ type loader struct {
 // files reads the main file and then, unless the environment names another main file,
 // those of the configuration directory.
 func (l *loader) files() {
-	if dir := l.sys.configDir(); dir != "" {
-		l.set.store = l.sys.join(dir, "credentials.tfrc.json")
-	}
-	main, variable := l.sys.override()
-	if variable != "" {
+	dir := l.sys.configDir()
+	l.set.store = l.sys.join(dir, "credentials.tfrc.json")
+	if main, variable := l.sys.override(); variable != "" {
 		l.mainFile(main, Place{Variable: variable})
 		return
 	}
-	if main = l.sys.mainFile(); main != "" {
+	if main := l.sys.mainFile(); main != "" {
 		l.mainFile(main, Place{})
 	}
-	if dir := l.sys.configDir(); dir != "" {
+	if dir != "" {
 		l.dir(dir)
 	}
 }
@@ -114,8 +112,7 @@ func (l *loader) mainFile(file string, by Place) {
 	f, err := l.sys.open(file)
 	if err != nil {
 		if by.Variable != "" || !errors.Is(err, fs.ErrNotExist) {
-			l.problems.add(&Problem{Place: by, Warning: true, Err: err,
-				Message: "the configuration file cannot be opened and is ignored: " + oneLine(err)})
+			l.warning(by, "the configuration file cannot be opened and is ignored", err)
 		}
 		return
 	}
@@ -132,8 +129,7 @@ func (l *loader) dir(dir string) {
 	case absent(err), err == nil && !info.IsDir():
 		return
 	case !l.sys.exists(err):
-		l.problems.add(&Problem{Place: Place{File: dir}, Warning: true, Err: err,
-			Message: "the configuration directory cannot be opened and is ignored: " + oneLine(err)})
+		l.warning(Place{File: dir}, "the configuration directory cannot be opened and is ignored", err)
 		return
 	}
 	names, err := l.sys.list(dir, func(name string) bool {
@@ -171,8 +167,17 @@ func (l *loader) text(file string, data []byte) {
 	r.top(items)
 }
 
+// fail reports a problem that another package has found.
 func (l *loader) fail(at Place, err error) {
 	l.problems.add(&Problem{Place: at, Message: oneLine(err), Err: err})
+}
+
+// warning reports a problem that does not make Load fail. The error may be nil.
+func (l *loader) warning(at Place, message string, err error) {
+	if err != nil {
+		message += ": " + oneLine(err)
+	}
+	l.problems.add(&Problem{Place: at, Warning: true, Message: message, Err: err})
 }
 
 // fileReader interprets one file.
@@ -213,18 +218,13 @@ func invalidUTF8(s string) int {
 
 func (r *fileReader) place(at int) Place { return r.lines.place(r.file, at) }
 
-// wrong and warn report a problem.
+// wrong reports an error, warn a warning.
 func (r *fileReader) wrong(at int, format string, args ...any) {
 	r.problems.add(&Problem{Place: r.place(at), Message: fmt.Sprintf(format, args...)})
 }
 
 func (r *fileReader) warn(at int, format string, args ...any) {
-	r.problems.add(&Problem{Place: r.place(at), Message: fmt.Sprintf(format, args...), Warning: true})
-}
-
-// because reports a problem that another package has found.
-func (r *fileReader) because(at int, err error) {
-	r.problems.add(&Problem{Place: r.place(at), Message: oneLine(err), Err: err})
+	r.warning(r.place(at), fmt.Sprintf(format, args...), nil)
 }
 
 // oneLine returns the text of an error in one line of printable characters.

@@ -48,7 +48,7 @@ type Method struct {
 	// Place is where the block is; zero if Implicit.
 	Place Place `json:"place,omitzero"`
 
-	template *template
+	template template
 }
 
 // Selects reports whether the method is asked for a provider.
@@ -73,8 +73,5 @@ func (m *Method) String() string {
 // Repository returns the address of the repository of a provider, "HOST/NAME", for a
 // method of the kind [OCIMirror].
 func (m *Method) Repository(p addrs.Provider) string {
-	if m.template == nil {
-		return ""
-	}
 	return m.template.expand(p)
 }

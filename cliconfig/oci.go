@@ -52,25 +52,23 @@ func (r *fileReader) ociCredentials(it item) {
 }
 
 func (r *fileReader) ociCredentialsBlock(label name, body value) {
+	const block = "oci_credentials"
 	_, path, ok := splitRepository(label.text)
 	if !ok {
 		r.wrong(label.at, `the label of a block "oci_credentials" must be "HOST", "HOST:PORT" or either with "/PATH" behind it`)
 		return
 	}
 	args := map[string]string{}
-	for _, arg := range body.body {
-		name := strings.ToLower(arg.name())
-		switch name {
-		case "username", "password", "access_token", "refresh_token", "docker_credentials_helper":
-		default:
-			r.warn(arg.at(), "unknown argument %s of a block \"oci_credentials\" is ignored", shown(arg.name()))
-			continue
-		}
-		text, ok := r.text(arg)
-		if !ok {
-			return
-		}
-		args[name] = text
+	bad := false
+	read := func(it item) {
+		text, ok := r.text(it)
+		args[strings.ToLower(it.name())], bad = text, bad || !ok
+	}
+	r.arguments(block, body, readers{
+		"username": read, "password": read, "access_token": read, "refresh_token": read, "docker_credentials_helper": read,
+	})
+	if bad {
+		return
 	}
 	c := OCICredential{Prefix: label.text, Place: r.place(label.at)}
 	if why := c.fill(args, path); why != "" {
@@ -112,40 +110,34 @@ func (c *OCICredential) fill(args map[string]string, path string) string {
 
 // ociDefaultCredentials reads the block of this name.
 func (r *fileReader) ociDefaultCredentials(it item) {
-	const setting = "oci_default_credentials"
-	place := r.place(it.at())
-	switch {
-	case it.equals && !r.json, it.value.kind != object:
-		r.wrong(it.value.at, "%q must be a block", setting)
-		return
-	case len(it.names) > 1:
-		r.wrong(it.names[1].at, "%q has no labels", setting)
-		return
-	case r.set.ociDefaults.helperAt != Place{}:
-		r.wrong(it.at(), "there is more than one block oci_default_credentials")
+	const block = "oci_default_credentials"
+	if !r.block(it) {
 		return
 	}
-	d := ociDefaults{helperAt: place}
-	for _, arg := range it.value.body {
-		switch {
-		case arg.is("discover_ambient_credentials"):
-			on, ok := r.boolean(arg)
+	if r.set.ociDefaults.helperAt != (Place{}) {
+		r.wrong(it.at(), "there is more than one block %q", block)
+		return
+	}
+	d := ociDefaults{helperAt: r.place(it.at())}
+	r.arguments(block, it.value, readers{
+		"discover_ambient_credentials": func(it item) {
+			on, ok := r.boolean(it)
 			d.noAmbient = ok && !on
-		case arg.is("docker_style_config_files"):
-			files, _ := r.texts(arg)
+		},
+		"docker_style_config_files": func(it item) {
+			files, _ := r.texts(it)
 			d.fixed = true
 			for _, f := range files {
 				d.files = append(d.files, r.beside(f.text))
 			}
-		case arg.is("docker_credentials_helper"):
-			d.helper, _ = r.text(arg)
+		},
+		"docker_credentials_helper": func(it item) {
+			d.helper, _ = r.text(it)
 			if !validDockerHelper(d.helper) {
-				r.wrong(arg.value.at, "a block %q %s", setting, badDockerHelper)
+				r.wrong(it.value.at, "a block %q %s", block, badDockerHelper)
 			}
-		default:
-			r.warn(arg.at(), "unknown argument %s of a block %q is ignored", shown(arg.name()), setting)
-		}
-	}
+		},
+	})
 	if d.noAmbient && d.fixed {
 		r.wrong(it.at(), `"docker_style_config_files" has no meaning if "discover_ambient_credentials" is false`)
 	}
@@ -154,10 +146,10 @@ func (r *fileReader) ociDefaultCredentials(it item) {
 
 // beside returns the absolute path of a file that is named relative to the one that is read.
 func (r *fileReader) beside(name string) string {
-	if r.sys.isAbs(name) {
-		return r.sys.clean(name)
+	if r.file != "" && !r.sys.isAbs(name) {
+		name = r.sys.join(r.file, "..", name)
 	}
-	return r.sys.abs(r.sys.join(r.file, "..", name))
+	return r.sys.abs(name)
 }
 
 const badDockerHelper = "needs a docker_credentials_helper that can be the end of a program's name, without slashes"

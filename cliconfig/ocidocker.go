@@ -1,6 +1,7 @@
 package cliconfig
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -91,25 +92,19 @@ func (c *OCICredential) matches(repository string) int {
 
 // dockerFiles returns the places of Docker-style files, see containers-auth.json(5).
 func (s System) dockerFiles() []string {
-	var files []string
-	home := s.home()
-	runtime, config := s.getenv("XDG_RUNTIME_DIR"), s.getenv("XDG_CONFIG_HOME")
-	if runtime != "" && s.GOOS == "linux" {
-		files = append(files, s.join(runtime, "containers", "auth.json"))
+	first, dotConfig := "", s.join(s.Home, ".config")
+	switch {
+	case s.GOOS == "linux":
+		first = s.getenv("XDG_RUNTIME_DIR")
+	case s.GOOS == "darwin", s.windows():
+		first = dotConfig
 	}
-	if home != "" && (s.windows() || s.GOOS == "darwin") {
-		files = append(files, s.join(home, ".config", "containers", "auth.json"))
-	}
-	if config == "" && home != "" {
-		config = s.join(home, ".config")
-	}
-	if config != "" {
-		files = append(files, s.join(config, "containers", "auth.json"))
-	}
-	if home != "" {
-		files = append(files, s.join(home, ".docker", "config.json"), s.join(home, ".dockercfg"))
-	}
-	return slices.Compact(files)
+	return slices.Compact(known(
+		s.join(first, "containers", "auth.json"),
+		s.join(cmp.Or(s.getenv(envXDGConfig), dotConfig), "containers", "auth.json"),
+		s.join(s.Home, ".docker", "config.json"),
+		s.join(s.Home, ".dockercfg"),
+	))
 }
 
 // dockerFile reads the credentials of a Docker-style file. Entries without "auth" are what

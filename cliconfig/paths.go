@@ -2,82 +2,60 @@ package cliconfig
 
 import (
 	"path"
+	"regexp"
 	"strings"
 )
 
-// Paths follow the rules of the System, which need not be those of this program, so
-// path/filepath is of no use here.
+// Paths follow the rules of the System, which can be another one than that of this
+// program, so path/filepath cannot be used here.
 
-// join returns the cleaned path of elem below dir.
+// join returns the cleaned path of elem below dir, or "" if dir is "".
 func (s System) join(dir string, elem ...string) string {
-	separator := "/"
-	if s.windows() {
-		separator = `\`
+	if dir == "" {
+		return ""
 	}
-	return s.clean(dir + separator + strings.Join(elem, separator))
+	return s.clean(dir + "/" + strings.Join(elem, "/"))
 }
 
-// abs returns name as an absolute, cleaned path, if the working directory is known.
+// abs returns the absolute, cleaned path of name, if the working directory is known.
 func (s System) abs(name string) string {
+	volume, rest := s.split(name)
 	switch {
 	case s.isAbs(name) || s.Dir == "":
-		return s.clean(name)
-	case s.windows() && name != "" && isSlash(name[0]):
-		return s.clean(s.Dir[:volumeLen(s.Dir)] + name)
-	case s.windows() && volumeLen(name) > 0:
-		return s.clean(name) // relative to the working directory of another drive
+	case volume == "" && strings.HasPrefix(rest, "/"): // on Windows
+		volume, _ = s.split(s.Dir)
+		name = volume + name
+	case volume == "": // otherwise relative to the working directory of another drive
+		return s.join(s.Dir, name)
 	}
-	return s.join(s.Dir, name)
+	return s.clean(name)
 }
 
 func (s System) isAbs(name string) bool {
-	if !s.windows() {
-		return strings.HasPrefix(name, "/")
-	}
-	n := volumeLen(name)
-	return n > 2 || n == 2 && len(name) > 2 && isSlash(name[2])
+	volume, rest := s.split(name)
+	return len(volume) > len("C:") || strings.HasPrefix(rest, "/") && (volume != "" || !s.windows())
 }
 
 // clean returns the shortest spelling of a path.
 func (s System) clean(name string) string {
-	if !s.windows() {
-		return path.Clean(name)
-	}
-	n := volumeLen(name)
-	volume := strings.ReplaceAll(name[:n], "/", `\`)
-	rest := strings.ReplaceAll(name[n:], `\`, "/")
-	switch {
-	case rest != "":
+	volume, rest := s.split(name)
+	if rest != "" || len(volume) <= len("C:") {
 		rest = path.Clean(rest)
-	case n != 2: // not a drive alone
-		return volume
-	default:
-		rest = "."
 	}
-	return volume + strings.ReplaceAll(rest, "/", `\`)
+	if !s.windows() {
+		return rest
+	}
+	return strings.ReplaceAll(volume+rest, "/", `\`)
 }
 
-// volumeLen returns the length of "C:" or of \\server\share at the start of a Windows
-// path.
-func volumeLen(name string) int {
-	if len(name) >= 2 && name[1] == ':' && 'a' <= name[0]|0x20 && name[0]|0x20 <= 'z' {
-		return 2
-	}
-	if len(name) < 3 || !isSlash(name[0]) || !isSlash(name[1]) || isSlash(name[2]) {
-		return 0
-	}
-	slashes := 0
-	for i := 2; i < len(name); i++ {
-		if isSlash(name[i]) {
-			if slashes++; slashes == 2 {
-				return i
-			}
-		}
-	}
-	if slashes == 0 {
-		return 0
-	}
-	return len(name)
-}
+var windowsVolume = regexp.MustCompile(`^([A-Za-z]:|//[^/]+/[^/]*)`)
 
-func isSlash(c byte) bool { return c == '/' || c == '\\' }
+// split returns the volume of a Windows path, "C:" or "//server/share", and the rest of
+// the path, both with slashes. Other systems have no volumes.
+func (s System) split(name string) (volume, rest string) {
+	if s.windows() {
+		name = strings.ReplaceAll(name, `\`, "/")
+		volume = windowsVolume.FindString(name)
+	}
+	return volume, name[len(volume):]
+}

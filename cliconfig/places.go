@@ -1,6 +1,7 @@
 package cliconfig
 
 import (
+	"cmp"
 	"slices"
 )
 
@@ -33,10 +34,7 @@ func (s System) override() (file, variable string) {
 
 // appData returns the directory for settings on Windows.
 func (s System) appData() string {
-	if dir := s.getenv("APPDATA"); dir != "" || s.Home == "" {
-		return dir
-	}
-	return s.join(s.Home, "AppData", "Roaming")
+	return cmp.Or(s.getenv("APPDATA"), s.join(s.Home, "AppData", "Roaming"))
 }
 
 // mainFile returns where the configuration file of the user is, be it there or not.
@@ -62,56 +60,40 @@ func (s System) mainFile() string {
 			return first
 		}
 	}
-	switch xdg := s.xdg(envXDGConfig); {
-	case xdg != "":
-		return s.join(xdg, "tofurc")
-	case first != "" || dir == "":
-		return first
-	}
-	return s.join(dir, names[0])
+	return cmp.Or(s.join(s.xdg(envXDGConfig), "tofurc"), first, s.join(dir, names[0]))
 }
 
 // xdg returns the CLI's directory in the one that a variable names, "" if there is none.
 func (s System) xdg(variable string) string {
-	if dir := s.getenv(variable); dir != "" && !s.windows() && !s.Terraform {
-		return s.join(dir, "opentofu")
+	if s.windows() || s.Terraform {
+		return ""
 	}
-	return ""
+	return s.join(s.getenv(variable), "opentofu")
 }
 
 // configDir returns the directory of further files, "" if nobody can tell.
 func (s System) configDir() string {
 	if s.windows() {
-		if dir := s.appData(); dir != "" {
-			return s.join(dir, "terraform.d")
+		return s.join(s.appData(), "terraform.d")
+	}
+	dir := s.join(s.Home, ".terraform.d")
+	if dir != "" {
+		if _, err := s.stat(dir); s.exists(err) {
+			return dir
 		}
-		return ""
 	}
-	dir, exists := "", false
-	if s.Home != "" {
-		dir = s.join(s.Home, ".terraform.d")
-		_, err := s.stat(dir)
-		exists = s.exists(err)
-	}
-	if xdg := s.xdg(envXDGConfig); xdg != "" && !exists {
-		return xdg
-	}
-	return dir
+	return cmp.Or(s.xdg(envXDGConfig), dir)
 }
 
 // dataDirs returns the directories that may have a directory "plugins".
 func (s System) dataDirs() []string {
 	if s.windows() {
-		return slices.DeleteFunc([]string{s.configDir()}, empty)
+		return known(s.configDir())
 	}
-	var dirs []string
-	if s.Home != "" {
-		dirs = append(dirs, s.join(s.Home, ".terraform.d"))
-	}
-	if xdg := s.xdg(envXDGData); xdg != "" {
-		dirs = append(dirs, xdg)
-	}
-	return dirs
+	return known(s.join(s.Home, ".terraform.d"), s.xdg(envXDGData))
 }
 
-func empty(s string) bool { return s == "" }
+// known returns the paths that are not empty.
+func known(paths ...string) []string {
+	return slices.DeleteFunc(paths, func(path string) bool { return path == "" })
+}

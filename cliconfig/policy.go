@@ -42,7 +42,7 @@ func (c *Config) Policy(p addrs.Provider) verify.Policy {
 
 // mustSign reports whether a registry without any keys for p is refused.
 func (s *settings) mustSign(p addrs.Provider) bool {
-	return s.enforce.signed || s.terraform || p.Host() != addrs.DefaultHost()
+	return s.enforce.signed || s.system().Terraform || p.Host() != addrs.DefaultHost()
 }
 
 // signed is a registry whose packages must be signed where the CLI demands that.

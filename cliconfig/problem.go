@@ -83,10 +83,8 @@ type Error struct {
 // Error lists the errors, one a line. Warnings are left out.
 func (e *Error) Error() string {
 	lines := []string{"CLI configuration:"}
-	for _, p := range e.Problems {
-		if !p.Warning {
-			lines = append(lines, p.Error())
-		}
+	for _, err := range e.Unwrap() {
+		lines = append(lines, err.Error())
 	}
 	if len(lines) == 2 {
 		return strings.Join(lines, " ")
@@ -108,15 +106,17 @@ func (e *Error) Unwrap() []error {
 // problems collects what is wrong.
 type problems struct {
 	list   []*Problem
-	failed bool
+	errors int
 }
 
 // add lists p, and beyond maxProblems only the first error.
 func (ps *problems) add(p *Problem) {
-	if len(ps.list) < maxProblems || !p.Warning && !ps.failed {
+	if len(ps.list) < maxProblems || !p.Warning && ps.errors == 0 {
 		ps.list = append(ps.list, p)
 	}
-	ps.failed = ps.failed || !p.Warning
+	if !p.Warning {
+		ps.errors++
+	}
 }
 
 // shown is how a message repeats a word of a file.

@@ -2,15 +2,24 @@ package cliconfig
 
 import "time"
 
-// protocols is what the configuration says about requests; nil: nothing.
-type protocols struct {
-	retries         *int
-	timeout         *time.Duration // 0: no limit
-	downloadRetries *int
+// requests is what the configuration says about requests, with values as in a
+// transport.Client: a negative number disables the feature, and a timeout of 0 is the
+// default.
+type requests struct {
+	retries, archiveRetries int
+	timeout                 time.Duration
 }
 
-// registryProtocols reads the block of this name. Of several files, the last one that
-// has an argument counts.
+// orDisabled returns n, or a negative number for 0.
+func orDisabled(n int) int {
+	if n == 0 {
+		return -1
+	}
+	return n
+}
+
+// registryProtocols reads the block of this name. If several files set an argument, the
+// last one counts.
 func (r *fileReader) registryProtocols(it item) {
 	if it.value.kind != object || len(it.names) > 1 {
 		r.wrong(it.at(), "\"registry_protocols\" must be a block without labels")
@@ -21,20 +30,17 @@ func (r *fileReader) registryProtocols(it item) {
 		return
 	}
 	r.protocols = &it
-	for _, argument := range it.value.body {
-		switch {
-		case argument.is("retry_count"):
-			if n, ok := r.count(argument); ok {
-				r.set.protocols.retries = &n
+	requests := &r.set.requests
+	r.arguments("registry_protocols", it.value, readers{
+		"retry_count": func(it item) {
+			if n, ok := r.count(it); ok {
+				requests.retries = orDisabled(n)
 			}
-		case argument.is("request_timeout_seconds"):
-			if n, ok := r.count(argument); ok {
-				r.set.protocols.timeout = seconds(n)
+		},
+		"request_timeout_seconds": func(it item) {
+			if n, ok := r.count(it); ok {
+				requests.timeout = time.Duration(orDisabled(n)) * time.Second
 			}
-		default:
-			r.warn(argument.at(), "unknown argument %s of a block \"registry_protocols\" is ignored", shown(argument.name()))
-		}
-	}
+		},
+	})
 }
-
-func seconds(n int) *time.Duration { return new(time.Duration(n) * time.Second) }

@@ -22,7 +22,7 @@ var ErrNoFetcher = errors.New("this program cannot install from OCI mirrors")
 // Without a configuration, packages come from the registries, but for providers that
 // one of the implicit directories has.
 func (c *Config) ProviderSource() provider.Source {
-	c.sourceOnce.Do(func() {
+	return c.source.get(func() provider.Source {
 		multi := &provider.Multi{Passed: c.passed}
 		var local []provider.Source
 		names := map[string]int{}
@@ -40,9 +40,8 @@ func (c *Config) ProviderSource() provider.Source {
 			}
 			multi.Methods = append(multi.Methods, provider.Method{Name: name, Source: src, Include: m.Include, Exclude: m.Exclude})
 		}
-		c.source = multi
+		return multi
 	})
-	return c.source
 }
 
 // passed logs that a method does not have a provider.
@@ -57,7 +56,7 @@ func (c *Config) method(m *Method) provider.Source {
 	registry := c.Registry()
 	web := *registry.Transport
 	if m.DownloadRetries != nil {
-		web.ArchiveRetries = orNone(*m.DownloadRetries)
+		web.ArchiveRetries = orDisabled(*m.DownloadRetries)
 	}
 	switch m.Kind {
 	case FilesystemMirror:

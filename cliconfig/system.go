@@ -1,6 +1,7 @@
 package cliconfig
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -52,9 +53,9 @@ type System struct {
 // files. It is the only place of the module that reads the environment by itself, but
 // for the proxies of the default HTTP client.
 func Host() System {
-	s := System{Environ: os.Environ(), GOOS: runtime.GOOS, GOARCH: runtime.GOARCH}
+	s := System{Environ: os.Environ()}.complete()
 	s.Dir, _ = os.Getwd() // without one, relative paths stay relative
-	if s.home() == "" {
+	if s.Home == "" {
 		if u, err := user.Current(); err == nil {
 			s.Home = u.HomeDir
 		}
@@ -71,32 +72,19 @@ func (s System) Format(f fmt.State, _ rune) {
 
 // complete returns s with the fields filled in that are empty.
 func (s System) complete() System {
-	if s.GOOS == "" {
-		s.GOOS = runtime.GOOS
-	}
-	if s.GOARCH == "" {
-		s.GOARCH = runtime.GOARCH
-	}
+	s.GOOS, s.GOARCH = cmp.Or(s.GOOS, runtime.GOOS), cmp.Or(s.GOARCH, runtime.GOARCH)
 	if s.Environ == nil {
 		s.Environ = []string{}
 	}
-	s.Home = s.home()
+	variable := "HOME"
+	if s.windows() {
+		variable = "USERPROFILE"
+	}
+	s.Home = cmp.Or(s.Home, s.getenv(variable))
 	return s
 }
 
-func (s System) home() string {
-	switch {
-	case s.Home != "":
-		return s.Home
-	case s.windows():
-		return s.getenv("USERPROFILE")
-	}
-	return s.getenv("HOME")
-}
-
-func (s System) windows() bool {
-	return s.GOOS == "windows" || s.GOOS == "" && runtime.GOOS == "windows"
-}
+func (s System) windows() bool { return s.GOOS == "windows" }
 
 // getenv returns the value of a variable, "" if it is not set.
 func (s System) getenv(name string) string { return s.variables()(name) }
@@ -121,7 +109,7 @@ func (s System) variables() func(name string) string {
 // package provider.
 func (s System) full(pattern string) string {
 	if s.Terraform && strings.Count(pattern, "/") == 1 {
-		return defaultHost(s.Terraform).Display() + "/" + pattern
+		return s.defaultHost().Display() + "/" + pattern
 	}
 	return pattern
 }

@@ -14,28 +14,26 @@ import (
 // A template is the address of a repository with variables in it, such as
 // "example.com/${namespace}/${type}". The CLI allows expressions of its language
 // between the braces; here it must be the name of a variable.
-type template struct {
-	parts []templatePart
-}
+type template []templatePart
 
 // A templatePart is a literal text, or a variable if that is not empty.
 type templatePart struct{ literal, variable string }
 
 var templateVariables = []string{"hostname", "namespace", "type"}
 
-func parseTemplate(s string) (*template, error) {
-	t := &template{}
+func parseTemplate(s string) (template, error) {
+	var t template
 	for s != "" {
 		before, rest, found := strings.Cut(s, "${")
 		if escaped := found && strings.HasSuffix(before, "$"); escaped {
-			t.parts = append(t.parts, templatePart{literal: before + "{"})
+			t = append(t, templatePart{literal: before + "{"})
 			s = rest
 			continue
 		}
 		if strings.Contains(before, "%{") {
 			return nil, errors.New("directives with %{ are not supported")
 		}
-		t.parts = append(t.parts, templatePart{literal: before})
+		t = append(t, templatePart{literal: before})
 		if !found {
 			break
 		}
@@ -44,14 +42,14 @@ func parseTemplate(s string) (*template, error) {
 		if !closed || !slices.Contains(templateVariables, name) {
 			return nil, errors.New("between ${ and } there must be hostname, namespace or type; other expressions are not supported")
 		}
-		t.parts = append(t.parts, templatePart{variable: name})
+		t = append(t, templatePart{variable: name})
 		s = rest
 	}
 	return t, t.checkAddress()
 }
 
 // checkAddress makes sure that the result can be an address.
-func (t *template) checkAddress() error {
+func (t template) checkAddress() error {
 	host, name, ok := strings.Cut(t.expand(addrs.MustParseProvider("example.com/namespace/type")), "/")
 	if _, err := svchost.FromWire(host); err != nil || !ok || name == "" || strings.ContainsAny(name, " \t\n") {
 		return errors.New("it must give the address of a repository: a hostname, a slash and a name")
@@ -62,7 +60,7 @@ func (t *template) checkAddress() error {
 // checkVariables makes sure that each provider has a repository: what the patterns do
 // not fix must be in the template. The CLI means the same, but passes over stars, so that
 // acme/* beside */* fixes the namespace there.
-func (t *template) checkVariables(include []provider.Pattern) error {
+func (t template) checkVariables(include []provider.Pattern) error {
 	none := func(p provider.Pattern) bool { return p == provider.Pattern{} }
 	if len(include) > 0 {
 		if include = slices.DeleteFunc(slices.Clone(include), none); len(include) == 0 {
@@ -74,17 +72,17 @@ func (t *template) checkVariables(include []provider.Pattern) error {
 		for _, p := range include {
 			values[strings.Split(p.String(), "/")[i]] = true
 		}
-		if (len(values) != 1 || values["*"]) && !slices.Contains(t.parts, templatePart{variable: variable}) {
+		if (len(values) != 1 || values["*"]) && !slices.Contains(t, templatePart{variable: variable}) {
 			return fmt.Errorf("it must contain ${%s}, because \"include\" selects more than one", variable)
 		}
 	}
 	return nil
 }
 
-func (t *template) expand(p addrs.Provider) string {
+func (t template) expand(p addrs.Provider) string {
 	values := map[string]string{"hostname": p.Host().String(), "namespace": p.Namespace(), "type": p.Type()}
 	var b strings.Builder
-	for _, part := range t.parts {
+	for _, part := range t {
 		b.WriteString(part.literal)
 		b.WriteString(values[part.variable])
 	}

@@ -2,6 +2,7 @@ package cliconfig
 
 import (
 	"context"
+	"maps"
 	"sync"
 
 	"github.com/tofureg/tofureg/auth"
@@ -24,21 +25,17 @@ type tokens struct {
 var _ auth.Invalidator = (*tokens)(nil)
 
 func (c *Config) userTokens() *tokens {
-	c.credentialsOnce.Do(func() {
+	return c.user.get(func() *tokens {
 		s := c.settings()
-		t := &tokens{set: s, environ: auth.Environ(s.environ()), blocks: map[hostname]*credential{}}
-		for host, block := range s.credentials {
-			t.blocks[host] = block
-		}
+		t := &tokens{set: s, environ: auth.Environ(s.environ()), blocks: maps.Clone(s.credentials)}
 		if h := s.helper; h != nil {
 			t.program = program(func() auth.Helper {
 				return auth.Helper{Path: h.path, Args: h.args, Env: s.environ}
 			})
 			t.helper = auth.Cached(t.program, 0)
 		}
-		c.user = t
+		return t
 	})
-	return c.user
 }
 
 // program is a helper of which nothing prints the arguments: people do put secrets there.

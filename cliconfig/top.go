@@ -37,27 +37,19 @@ func (r *fileReader) top(items []item) {
 	}
 }
 
-// labelled calls read with each block of a setting whose blocks have a label, be it
-// written as a label or, as in JSON, as the name of a member.
+// labelled calls read with each block of a setting whose blocks have a label. The label is
+// written as such or, as in JSON, as the name of a member.
 func (r *fileReader) labelled(it item, read func(label name, body value)) {
-	labels := it.names[1:]
 	switch {
-	case len(labels) > 1:
-		r.wrong(labels[1].at, "a block %q has one label", it.name())
+	case len(it.names) > 2:
+		r.wrong(it.names[2].at, "a block %q has one label", it.name())
 	case it.value.kind != object:
 		r.wrong(it.value.at, "%q must be a block, not %s", it.name(), it.value.kind)
-	case len(labels) == 1:
-		read(labels[0], it.value)
+	case len(it.names) == 2:
+		read(it.names[1], it.value)
 	default:
 		for _, member := range it.value.body {
-			switch {
-			case len(member.names) > 1:
-				r.wrong(member.at(), "a block %q has one label", it.name())
-			case member.value.kind != object:
-				r.wrong(member.value.at, "a member of %q must be a block, not %s", it.name(), member.value.kind)
-			default:
-				read(member.names[0], member.value)
-			}
+			r.labelled(item{names: append([]name{it.names[0]}, member.names...), value: member.value}, read)
 		}
 	}
 }
@@ -88,14 +80,10 @@ func (r *fileReader) pluginCacheDir(it item) {
 		r.wrong(it.value.at, "the path is too long")
 		return
 	}
-	if dir == "" {
-		return // as if it were not there
-	}
-	at := r.place(it.at())
-	if r.set.cacheDir != "" && r.set.cachePlace.File != r.file {
+	if dir == "" || r.set.cacheDir != "" && r.set.cachePlace.File != r.file {
 		return
 	}
-	r.set.cachePlace = at
+	r.set.cachePlace = r.place(it.at())
 	r.set.cacheDir, r.set.cacheShown = r.sys.abs(dir), r.sys.abs(dir)
 	if dir != written {
 		r.set.cacheShown = written // there may be a token in a variable

@@ -35,6 +35,7 @@ type item struct {
 	value  value
 }
 
+// A name is a word of a file: a name, a label, or an element of a list of texts.
 type name struct {
 	text string
 	at   int
