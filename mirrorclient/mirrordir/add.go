@@ -129,7 +129,7 @@ func (m *Mirror) add(ctx context.Context, src provider.Source, jobs []job, o Opt
 	a := &adder{
 		Mirror: m, src: src, options: o,
 		slots:  semaphore.NewWeighted(int64(parallel)),
-		queue:  &queue{Mirror: m, ctx: late, waiting: map[addrs.Provider]*batch{}, busy: map[addrs.Provider]bool{}},
+		queue:  &queue{Mirror: m, ctx: late, waiting: map[addrs.Provider][]finished{}},
 		report: flight.InTurn(o.Progress),
 	}
 	results := make([]result, len(jobs))
@@ -143,11 +143,11 @@ func (m *Mirror) add(ctx context.Context, src provider.Source, jobs []job, o Opt
 	})
 	a.queue.wait()
 	var added []Added
-	var failures []failure
+	var failures []error
 	for i, r := range results {
 		failures = append(failures, r.failures...)
 		if r.unpublished != nil {
-			failures = append(failures, failure{jobs[i].String(), failed("mirror", jobs[i].String(), r.unpublished)})
+			failures = append(failures, failed("mirror", jobs[i].String(), r.unpublished))
 			continue
 		}
 		added = append(added, r.added...)
@@ -161,7 +161,7 @@ func (m *Mirror) add(ctx context.Context, src provider.Source, jobs []job, o Opt
 // result is what has become of one version.
 type result struct {
 	added       []Added
-	failures    []failure
+	failures    []error
 	unpublished error // why the documents do not list it
 }
 
@@ -189,23 +189,18 @@ func withGrace(ctx context.Context) (context.Context, context.CancelFunc) {
 	return late, func() { stop(); cancel(nil) }
 }
 
-// failure is why one package, or one version, is not in the mirror.
-type failure struct {
-	subject string
-	err     error
+// joined returns the failures in one error, in the order of their subjects, and each once: where the
+// same request failed for many packages, its error is one.
+func joined(failures []error) error {
+	slices.SortFunc(failures, func(a, b error) int {
+		return cmp.Or(cmp.Compare(subjectOf(a), subjectOf(b)), cmp.Compare(a.Error(), b.Error()))
+	})
+	return errors.Join(slices.CompactFunc(failures, func(a, b error) bool { return a.Error() == b.Error() })...)
 }
 
-// joined returns the failures in one error, in the order of their subjects, and each
-// cause once: where the same request failed for many packages, its error is one.
-func joined(failures []failure) error {
-	slices.SortStableFunc(failures, func(a, b failure) int { return cmp.Compare(a.subject, b.subject) })
-	var list []error
-	seen := map[string]bool{}
-	for _, f := range failures {
-		if text := f.err.Error(); !seen[text] {
-			seen[text] = true
-			list = append(list, f.err)
-		}
+func subjectOf(err error) string {
+	if e, ok := errors.AsType[*provider.Error](err); ok {
+		return e.Subject
 	}
-	return errors.Join(list...)
+	return ""
 }

@@ -19,10 +19,8 @@ type versionAdder struct {
 }
 
 // version does one job.
-func (a *adder) version(ctx context.Context, j *job) ([]Added, []failure) {
-	whole := func(err error) []failure {
-		return []failure{{j.String(), failed("mirror", j.String(), err)}}
-	}
+func (a *adder) version(ctx context.Context, j *job) ([]Added, []error) {
+	whole := func(err error) []error { return []error{failed("mirror", j.String(), err)} }
 	if ctx.Err() != nil {
 		return nil, whole(fault.Ended(ctx))
 	}
@@ -63,17 +61,17 @@ func (v *versionAdder) allPlatforms(ctx context.Context) ([]addrs.Platform, erro
 }
 
 // packages adds the packages for these platforms, side by side.
-func (v *versionAdder) packages(ctx context.Context, platforms []addrs.Platform) (added []Added, failures []failure) {
+func (v *versionAdder) packages(ctx context.Context, platforms []addrs.Platform) (added []Added, failures []error) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	for _, platform := range platforms {
 		wg.Go(func() {
-			pkg := &provider.Package{Provider: v.job.Provider, Version: v.job.Version, Platform: platform}
+			pkg := address{v.job.Provider, v.job.Version, platform}.pkg()
 			done, err := v.onePackage(ctx, pkg)
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
-				failures = append(failures, failure{pkg.String(), failed("mirror", pkg.String(), err)})
+				failures = append(failures, v.job.explain(platform, failed("mirror", pkg.String(), err)))
 				return
 			}
 			// The platforms of a version commonly have one document, which may be large.
@@ -120,10 +118,7 @@ func (v *versionAdder) onePackage(ctx context.Context, pkg *provider.Package) (*
 		}
 		kind = provider.EventVerified
 	}
-	v.report(provider.Event{
-		Kind: kind, Provider: pkg.Provider, Version: pkg.Version, Platform: pkg.Platform,
-		Bytes: a.record.Size, Total: a.record.Size,
-	})
+	v.report(addressOf(pkg).event(kind, a.record.Size))
 	return a.added(!kept), nil
 }
 
@@ -138,8 +133,8 @@ func (v *versionAdder) fetch(ctx context.Context, a *place, arrived func()) erro
 	if err != nil {
 		return err
 	}
-	f := &archiveFile{ReaderAt: s.File(), size: got.Size}
-	if err := a.judge(ctx, f, got.Evidence, got.ZH); err != nil {
+	f := &archiveFile{ReaderAt: s.File(), size: got.Size, zh: got.ZH}
+	if err := a.judge(ctx, f, got.Evidence); err != nil {
 		return failed("verify", a.pkg.String(), err)
 	}
 	if ctx.Err() != nil {

@@ -13,23 +13,37 @@ import (
 type archiveFile struct {
 	io.ReaderAt
 	size  int64
+	zh    checksum.Hash
 	close func()
 }
 
-// zh returns the SHA-256 of the archive.
-func (f *archiveFile) zh(ctx context.Context) (checksum.Hash, error) {
-	return checksum.ZH(ctx, io.NewSectionReader(f, 0, f.size))
+// h1 returns the h1 of the archive itself and of its content.
+func (f *archiveFile) h1(ctx context.Context, limits checksum.Limits) (packed, tree checksum.Hash, err error) {
+	return checksum.H1Zip(ctx, f, f.size, limits)
 }
 
-// openArchive opens an archive of the storage; one that is not on this machine is copied
-// to a temporary file, since its content is read in any order.
+// openArchive opens an archive of the storage and hashes it.
 func (m *Mirror) openArchive(ctx context.Context, name string) (*archiveFile, error) {
+	f, err := m.openAnywhere(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if f.zh, err = checksum.ZH(ctx, io.NewSectionReader(f, 0, f.size)); err != nil {
+		f.close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// openAnywhere opens an archive; one that is not on this machine is copied to a temporary file,
+// since its content is read in any order.
+func (m *Mirror) openAnywhere(ctx context.Context, name string) (*archiveFile, error) {
 	o, err := m.Storage.Open(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	if at, ok := o.ReadCloser.(io.ReaderAt); ok {
-		return &archiveFile{at, o.Size, func() { o.Close() }}, nil
+		return &archiveFile{ReaderAt: at, size: o.Size, close: func() { o.Close() }}, nil
 	}
 	defer o.Close()
 	f, err := fsx.Temp(m.TempDir)
@@ -41,7 +55,7 @@ func (m *Mirror) openArchive(ctx context.Context, name string) (*archiveFile, er
 		f.Discard()
 		return nil, err
 	}
-	return &archiveFile{f.File, n, f.Discard}, nil
+	return &archiveFile{ReaderAt: f.File, size: n, close: f.Discard}, nil
 }
 
 // Stage opens a file for an archive that arrives: where it will stay if the storage is [Local],

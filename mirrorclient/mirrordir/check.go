@@ -46,17 +46,7 @@ const EventChecked provider.EventKind = "checked"
 //
 // The error is not nil only if Check could not finish; a mirror with problems is none.
 func (m *Mirror) Check(ctx context.Context, o CheckOptions) (*Report, error) {
-	c := newChecker(m, o)
-	providers, err := m.providers(ctx, c.reporter)
-	if err != nil {
-		return nil, failed("check", "the mirror", err)
-	}
-	for _, p := range providers {
-		if err := c.provider(ctx, p); err != nil {
-			return nil, failed("check", p.String(), err)
-		}
-	}
-	return c.sorted(), nil
+	return m.inspect(ctx, "check", o, (*checker).check)
 }
 
 // checker does one call of Check or Reindex.
@@ -70,29 +60,38 @@ type checker struct {
 	tell     func(provider.Event)
 }
 
-func newChecker(m *Mirror, o CheckOptions) *checker {
+// inspect looks at one provider after the other.
+func (m *Mirror) inspect(ctx context.Context, op string, o CheckOptions, one func(*checker, context.Context, *survey) error) (*Report, error) {
 	c := &checker{Mirror: m, reporter: &reporter{}, options: o, parallel: cmp.Or(max(o.Parallel, 0), runtime.GOMAXPROCS(0))}
 	if o.Policy != nil {
 		c.limits = o.Policy.Limits
 	}
 	c.slots = semaphore.NewWeighted(int64(c.parallel))
 	c.tell = flight.InTurn(o.Progress)
-	return c
+	providers, err := m.providers(ctx, c.reporter)
+	if err != nil {
+		return nil, failed(op, "the mirror", err)
+	}
+	for _, p := range providers {
+		s, err := c.survey(ctx, p)
+		if err == nil {
+			err = one(c, ctx, s)
+		}
+		if err != nil {
+			return nil, failed(op, p.String(), err)
+		}
+		c.count(1, 0, 0, 0)
+	}
+	return c.sorted(), nil
 }
 
-func (c *checker) provider(ctx context.Context, p addrs.Provider) error {
-	s, err := c.survey(ctx, p)
-	if err != nil {
-		return err
-	}
-	versions := slices.SortedFunc(maps.Keys(s.versions), addrs.Version.Compare)
-	err = each(ctx, c.parallel, len(versions), func(ctx context.Context, i int) error {
-		return c.version(ctx, s, versions[i])
+func (c *checker) check(ctx context.Context, s *survey) error {
+	err := each(ctx, c.parallel, len(s.versions), func(ctx context.Context, i int) error {
+		return c.version(ctx, s, s.versions[i])
 	})
-	c.count(1, 0, 0, 0)
 	c.note(s.findings...)
 	for _, f := range s.contradicted {
-		c.note(f.explain(s.archives))
+		c.note(f.explain(s.read))
 	}
 	return err
 }
@@ -103,25 +102,26 @@ type survey struct {
 	files    *files                            // of the directory with the archives
 	homes    []string                          // the directories with documents
 	indices  map[string]map[addrs.Version]bool // by the directory; nil: none, or a damaged one
-	versions map[addrs.Version]bool            // that there is anything of
+	versions []addrs.Version                   // that there is anything of, in order
 	findings []Finding
 
 	mu           sync.Mutex
-	archives     map[checksum.Hash]string // names of those that were read, by zh
+	read         map[checksum.Hash]string // names of the archives that were read, by zh
 	contradicted []contradiction
 }
 
 func (c *checker) survey(ctx context.Context, p addrs.Provider) (*survey, error) {
 	s := &survey{
-		provider: p, homes: documentHomes(p), versions: map[addrs.Version]bool{},
-		indices: map[string]map[addrs.Version]bool{}, archives: map[checksum.Hash]string{},
+		provider: p, homes: documentHomes(p),
+		indices: map[string]map[addrs.Version]bool{}, read: map[checksum.Hash]string{},
 	}
 	find := func(kind FindingKind, name, detail string) {
-		s.findings = append(s.findings, Finding{Kind: kind, Name: name, Provider: p, Detail: detail})
+		s.findings = append(s.findings, address{provider: p}.finding(kind, name, "%s", detail))
 	}
 	if hasPort(p) {
 		find(Unreachable, homeOf(p), "the host has a port, and neither OpenTofu nor Terraform can ask a network mirror for such a provider; use the directory as a filesystem_mirror")
 	}
+	versions := map[addrs.Version]bool{}
 	for _, dir := range s.homes {
 		f, err := c.list(ctx, p, dir)
 		if err != nil {
@@ -130,14 +130,15 @@ func (c *checker) survey(ctx context.Context, p addrs.Provider) (*survey, error)
 		if s.files == nil {
 			s.files = f
 		}
-		maps.Copy(s.versions, f.versions)
+		maps.Copy(versions, f.versions)
 		if s.indices[dir], err = c.readIndex(ctx, dir); errors.Is(err, errDocument) {
 			find(Damaged, path.Join(dir, indexName), oneLine(err))
 		} else if err != nil {
 			return nil, err
 		}
-		maps.Copy(s.versions, s.indices[dir])
+		maps.Copy(versions, s.indices[dir])
 	}
+	s.versions = slices.SortedFunc(maps.Keys(versions), addrs.Version.Compare)
 	for _, name := range s.files.strange {
 		find(Ignored, name, "not the name of an archive of this provider")
 	}
@@ -145,15 +146,16 @@ func (c *checker) survey(ctx context.Context, p addrs.Provider) (*survey, error)
 }
 
 // again looks again at what a survey tells of one version, and at what its documents list by now.
-func (c *checker) again(ctx context.Context, s *survey, v addrs.Version) (*versionChecker, error) {
-	vc := &versionChecker{checker: c, survey: s, version: v, files: newFiles(), indices: map[string]map[addrs.Version]bool{}}
+// It does not list the directory: there may be many such versions.
+func (c *checker) again(ctx context.Context, s *survey, v addrs.Version) (*survey, error) {
+	now := &survey{provider: s.provider, homes: s.homes, files: newFiles(), indices: map[string]map[addrs.Version]bool{}}
 	names := slices.Concat(s.files.archives[v], s.files.records[v])
 	for _, dir := range s.homes {
 		index, err := c.readIndex(ctx, dir)
 		if err != nil && !errors.Is(err, errDocument) {
 			return nil, err
 		}
-		vc.indices[dir] = index
+		now.indices[dir] = index
 		entries, err := c.entries(ctx, dir, v)
 		if err != nil && !errors.Is(err, errDocument) {
 			return nil, err
@@ -167,43 +169,44 @@ func (c *checker) again(ctx context.Context, s *survey, v addrs.Version) (*versi
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
 		size, err := c.size(ctx, name)
-		if err != nil && !unnameable(err) {
+		if err != nil {
 			return nil, err
 		}
-		if err == nil && size >= 0 {
-			vc.files.add(s.provider, path.Dir(name), Entry{Name: path.Base(name), Size: size})
+		if size >= 0 {
+			now.files.add(s.provider, path.Dir(name), Entry{Name: path.Base(name), Size: size})
 		}
 	}
-	return vc, nil
+	return now, nil
 }
 
-// version checks one version, and once more without others at work on it if that finds
-// problems.
+// version checks one version. If that finds problems, it looks once more, without others at work
+// on the version.
 func (c *checker) version(ctx context.Context, s *survey, v addrs.Version) error {
-	vc := &versionChecker{checker: c, survey: s, version: v, files: s.files, indices: s.indices}
+	vc := &versionChecker{checker: c, survey: s, version: v}
 	if err := vc.run(ctx); err != nil {
 		return err
 	}
-	if len(vc.contradicted) > 0 || slices.ContainsFunc(vc.found, func(f Finding) bool { return f.Kind.isProblem() }) {
+	if len(vc.contradicted) > 0 || len(vc.report.Problems) > 0 {
 		unlock, err := c.lockIfPossible(ctx, s.provider, v)
 		if err != nil {
 			return err
 		}
 		defer unlock()
-		if vc, err = c.again(ctx, s, v); err != nil {
+		now, err := c.again(ctx, s, v)
+		if err != nil {
 			return err
 		}
+		vc = &versionChecker{checker: c, survey: now, version: v}
 		if err := vc.run(ctx); err != nil {
 			return err
 		}
 	}
-	c.note(vc.found...)
+	c.note(slices.Concat(vc.report.Problems, vc.report.Notes)...)
+	c.count(0, vc.report.Versions, vc.report.Archives, vc.report.Bytes)
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.contradicted = append(s.contradicted, vc.contradicted...)
-	s.mu.Unlock()
-	if vc.archives > 0 {
-		c.count(0, 1, vc.archives, vc.bytes)
-	}
+	maps.Copy(s.read, vc.read)
 	return nil
 }
 

@@ -3,12 +3,9 @@ package mirrordir
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path"
 	"slices"
-	"sync"
-	"syscall"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/fault"
@@ -17,34 +14,29 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// versionChecker checks one version.
+// versionChecker checks one version, and reports only about it.
 type versionChecker struct {
 	*checker
-	survey   *survey
-	version  addrs.Version
-	files    *files
-	indices  map[string]map[addrs.Version]bool
-	entries  map[string]map[addrs.Platform]listed // of the documents, by directory
-	archives int
-	bytes    int64
+	reporter
+	survey  *survey
+	version addrs.Version
+	entries map[string]map[addrs.Platform]listed // of the documents, by directory
 
-	mu           sync.Mutex
-	found        []Finding
+	// They are guarded by the mutex of the reporter.
+	read         map[checksum.Hash]string // names of the archives, by zh
 	contradicted []contradiction
 }
 
 // contradiction is a document that states hashes which the archive does not have.
 type contradiction struct {
 	Finding
-	document      string
-	wrong, local  []checksum.Hash
+	wrong         []checksum.Hash
 	archiveIsGood bool // it is the one on record
 }
 
 // explain says which of the two is wrong, as far as that can be told. Some versions of
 // "tofu providers mirror" write the zh of a new version into the documents of all others.
 func (f contradiction) explain(archives map[checksum.Hash]string) Finding {
-	f.Detail = fmt.Sprintf("%s states %v, the archive has %v", f.document, f.wrong, f.local)
 	for _, h := range f.wrong {
 		if other, ok := archives[h]; ok {
 			f.Detail += "; the document is wrong, the hash is that of " + path.Base(other)
@@ -60,30 +52,30 @@ func (f contradiction) explain(archives map[checksum.Hash]string) Finding {
 }
 
 func (c *versionChecker) find(kind FindingKind, name string, platform addrs.Platform, format string, args ...any) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.found = append(c.found, Finding{
-		Kind: kind, Name: name, Provider: c.survey.provider, Version: c.version, Platform: platform,
-		Detail: fmt.Sprintf(format, args...),
-	})
+	c.note(c.at(platform).finding(kind, name, format, args...))
+}
+
+func (c *versionChecker) at(platform addrs.Platform) address {
+	return address{c.survey.provider, c.version, platform}
 }
 
 func (c *versionChecker) run(ctx context.Context) error {
-	c.entries = map[string]map[addrs.Platform]listed{}
+	c.entries, c.read = map[string]map[addrs.Platform]listed{}, map[checksum.Hash]string{}
 	for _, dir := range c.survey.homes {
 		if err := c.document(ctx, dir); err != nil {
 			return err
 		}
 	}
-	archives := c.files.archives[c.version]
+	files := c.survey.files
+	archives := files.archives[c.version]
 	for _, name := range archives {
-		c.archives++
-		c.bytes += c.files.sizes[name]
+		c.count(0, 0, 1, files.sizes[name])
 	}
+	c.count(0, min(1, len(archives)), 0, 0)
 	err := each(ctx, len(archives)+1, len(archives), func(ctx context.Context, i int) error {
 		return c.archive(ctx, archives[i])
 	})
-	for _, name := range c.files.records[c.version] {
+	for _, name := range files.records[c.version] {
 		if !slices.ContainsFunc(archives, func(a string) bool { return recordName(a) == name }) {
 			c.find(Leftover, name, addrs.Platform{}, "the record of an archive that is not there")
 		}
@@ -96,52 +88,37 @@ func (c *versionChecker) document(ctx context.Context, dir string) error {
 	name := path.Join(dir, documentName(c.version))
 	list, err := c.Mirror.entries(ctx, dir, c.version)
 	c.entries[dir] = list
-	index := c.indices[dir]
+	inIndex := c.survey.indices[dir][c.version]
 	switch {
 	case errors.Is(err, errDocument):
 		c.find(Damaged, name, addrs.Platform{}, "%s", oneLine(err))
 		return nil
 	case err != nil:
 		return err
-	case list == nil && index[c.version]:
+	case list == nil && inIndex:
 		c.find(Missing, name, addrs.Platform{}, "the index lists the version")
-	case len(list) == 0 && index[c.version]:
+	case len(list) == 0 && inIndex:
 		c.find(Missing, name, addrs.Platform{}, "it lists no archive, but the index lists the version")
-	case len(list) > 0 && !index[c.version]:
+	case len(list) > 0 && !inIndex:
 		c.find(Unlisted, name, addrs.Platform{}, "the index does not list the version")
 	}
 	for platform, l := range list {
 		file := resolve(dir, l.URL)
-		_, there := c.files.sizes[file]
+		_, there := c.survey.files.sizes[file]
 		switch {
 		case file == "":
 			c.find(Elsewhere, name, platform, "refers to %.200q", l.URL)
 		case !there:
-			there, err := c.there(ctx, file) // in a directory that is nobody's
+			size, err := c.size(ctx, file) // in a directory that is nobody's
 			if err != nil {
 				return err
 			}
-			if !there {
+			if size < 0 {
 				c.find(Missing, file, platform, "%s lists it", name)
 			}
 		}
 	}
 	return nil
-}
-
-// unnameable reports whether err says that no file can have a name, as one may that comes from
-// a document.
-func unnameable(err error) bool {
-	return errors.Is(err, fs.ErrInvalid) || errors.Is(err, ErrName) || errors.Is(err, syscall.ENAMETOOLONG)
-}
-
-// there reports whether there is a file of a name that comes from a document.
-func (m *Mirror) there(ctx context.Context, name string) (bool, error) {
-	size, err := m.size(ctx, name)
-	if unnameable(err) {
-		return false, nil
-	}
-	return size >= 0, err
 }
 
 // archive reads one archive.
@@ -150,13 +127,13 @@ func (c *versionChecker) archive(ctx context.Context, name string) error {
 		return fault.Ended(ctx)
 	}
 	defer c.slots.Release(1)
-	k, _ := parseArchive(c.survey.provider, path.Base(name))
+	_, platform, _ := provider.ParseArchiveName(c.survey.provider, path.Base(name))
 	rec, err := c.readRecord(ctx, name)
 	switch {
 	case errors.Is(err, errDocument):
-		c.find(Damaged, recordName(name), k.platform, "%s", oneLine(err))
+		c.find(Damaged, recordName(name), platform, "%s", oneLine(err))
 	case errors.Is(err, fs.ErrNotExist):
-		c.find(Unrecorded, name, k.platform, "nothing is on record about it")
+		c.find(Unrecorded, name, platform, "nothing is on record about it")
 	case err != nil:
 		return err
 	}
@@ -168,19 +145,19 @@ func (c *versionChecker) archive(ctx context.Context, name string) error {
 	case err != nil && !damaged:
 		return err
 	}
-	c.tell(provider.Event{Kind: EventChecked, Provider: c.survey.provider, Version: k.version, Platform: k.platform, Bytes: size, Total: size})
+	c.tell(c.at(platform).event(EventChecked, size))
 	// Of what is wrong with one archive, the first thing explains the others.
 	switch {
 	case rec != nil && rec.Size != size:
-		c.find(Changed, name, k.platform, "%d bytes, on record are %d", size, rec.Size)
+		c.find(Changed, name, platform, "%d bytes, on record are %d", size, rec.Size)
 	case rec != nil && len(foreign(rec.Hashes, local)) > 0:
-		c.find(Changed, name, k.platform, "on record is %v, the archive has %v", foreign(rec.Hashes, local), local)
+		c.find(Changed, name, platform, "on record is %v, the archive has %v", foreign(rec.Hashes, local), local)
 	case damaged:
-		c.find(Damaged, name, k.platform, "%s", oneLine(err))
+		c.find(Damaged, name, platform, "%s", oneLine(err))
 	default:
-		c.listed(name, k, local, rec != nil)
+		c.listed(name, platform, local, rec != nil)
 		if rec != nil {
-			c.judge(name, k, rec, local)
+			c.judge(name, platform, rec, local)
 		}
 	}
 	return nil
@@ -193,36 +170,31 @@ func (c *checker) hash(ctx context.Context, name string) (local []checksum.Hash,
 		return nil, 0, err
 	}
 	defer f.close()
-	zh, err := f.zh(ctx)
+	packed, tree, err := f.h1(ctx, c.limits)
 	if err != nil {
-		return nil, f.size, err
+		return []checksum.Hash{f.zh}, f.size, err
 	}
-	packed, tree, err := checksum.H1Zip(ctx, f, f.size, c.limits)
-	if err != nil {
-		return []checksum.Hash{zh}, f.size, err
-	}
-	return checksum.Sorted([]checksum.Hash{zh, packed, tree}), f.size, nil
+	return checksum.Sorted([]checksum.Hash{f.zh, packed, tree}), f.size, nil
 }
 
 // listed compares what the documents state with what an archive has.
-func (c *versionChecker) listed(name string, k packageKey, local []checksum.Hash, onRecord bool) {
-	c.survey.mu.Lock()
+func (c *versionChecker) listed(name string, platform addrs.Platform, local []checksum.Hash, onRecord bool) {
+	c.mu.Lock()
 	for _, zh := range checksum.WithScheme(local, checksum.SchemeZH) {
-		c.survey.archives[zh] = name
+		c.read[zh] = name
 	}
-	c.survey.mu.Unlock()
+	c.mu.Unlock()
 	for _, dir := range c.survey.homes {
-		l, ok := c.entries[dir][k.platform]
+		document := path.Join(dir, documentName(c.version))
+		l, ok := c.entries[dir][platform]
 		if !ok || resolve(dir, l.URL) != name {
-			c.find(Unlisted, name, k.platform, "%s does not list it", path.Join(dir, documentName(k.version)))
+			c.find(Unlisted, name, platform, "%s does not list it", document)
 			continue
 		}
 		if wrong := foreign(l.Hashes, local); len(wrong) > 0 {
 			c.mu.Lock()
-			c.contradicted = append(c.contradicted, contradiction{
-				Finding:  Finding{Kind: Changed, Name: name, Provider: c.survey.provider, Version: k.version, Platform: k.platform},
-				document: path.Join(dir, documentName(k.version)), wrong: wrong, local: local, archiveIsGood: onRecord,
-			})
+			f := c.at(platform).finding(Changed, name, "%s states %v, the archive has %v", document, wrong, local)
+			c.contradicted = append(c.contradicted, contradiction{f, wrong, onRecord})
 			c.mu.Unlock()
 		}
 	}
@@ -241,13 +213,12 @@ func foreign(stated, local []checksum.Hash) (wrong []checksum.Hash) {
 }
 
 // judge looks at the evidence on record.
-func (c *versionChecker) judge(name string, k packageKey, rec *record, local []checksum.Hash) {
+func (c *versionChecker) judge(name string, platform addrs.Platform, rec *record, local []checksum.Hash) {
 	policy := verify.Policy{AllowUnchecked: true, AllowExpired: true, AllowWeak: true, AllowAnyName: true}
 	if c.options.Policy != nil {
 		policy = *c.options.Policy
 	}
-	pkg := &provider.Package{Provider: c.survey.provider, Version: k.version, Platform: k.platform}
-	if _, err := policy.Judge(rec.evidence(pkg), rec.Size, local); err != nil {
-		c.find(Refused, name, k.platform, "%s", oneLine(err))
+	if _, err := policy.Judge(rec.evidence(c.at(platform)), rec.Size, local); err != nil {
+		c.find(Refused, name, platform, "%s", oneLine(err))
 	}
 }

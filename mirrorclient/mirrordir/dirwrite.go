@@ -17,55 +17,89 @@ import (
 
 // Write writes a file beside the mirror and renames it into place.
 func (d *Directory) Write(ctx context.Context, name string, content *io.SectionReader, was Revision) error {
-	root, file, err := d.root(ctx, name)
+	s, err := d.stage(ctx, name)
 	if err != nil {
 		return err
 	}
-	defer root.Close()
+	defer s.Discard()
 	// It is looked at again below; most often this saves the work.
-	if err := unchanged(root, file, was); err != nil {
+	if err := unchanged(s.root, filepath.FromSlash(name), was); err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
-	part, err := newPart(root)
-	if err != nil {
+	if _, err := io.Copy(s.part.File, ctxReader{ctx, content}); err != nil {
 		return err
 	}
-	defer part.Discard()
-	if _, err := io.Copy(part.File, ctxReader{ctx, content}); err != nil {
-		return err
-	}
-	return commit(ctx, root, part, file, was)
+	return s.commit(ctx, name, was)
 }
 
-// newPart opens a file in the private directory. It is locked as long as it is in use, which
-// tells it from those that dead processes have left behind.
-func newPart(root *os.Root) (*fsx.Part, error) {
-	if err := root.Mkdir(private, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+// Stage implements [Local].
+func (d *Directory) Stage(ctx context.Context) (Staged, error) {
+	s, err := d.stage(ctx, "top") // any name
+	if err != nil {
 		return nil, err
 	}
-	return fsx.CreatePartIn(root, private, 0o644)
+	return s, nil
 }
 
-// commit gives a file its name, as Storage.Write does.
-func commit(ctx context.Context, root *os.Root, part *fsx.Part, name string, was Revision) error {
-	if err := part.Sync(); err != nil {
+// staged is a file in the private directory. It is locked as long as it is in use, which tells it
+// from those that dead processes have left behind.
+type staged struct {
+	root *os.Root
+	part *fsx.Part
+}
+
+// stage opens a file for a name that can be had.
+func (d *Directory) stage(ctx context.Context, name string) (*staged, error) {
+	root, _, err := d.root(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	var part *fsx.Part
+	if err = makePrivate(root); err == nil {
+		part, err = fsx.CreatePartIn(root, private, 0o644)
+	}
+	if err != nil {
+		root.Close()
+		return nil, err
+	}
+	return &staged{root, part}, nil
+}
+
+func (s *staged) File() *os.File { return s.part.File }
+
+func (s *staged) Commit(ctx context.Context, name string) error {
+	if err := checkName(name); err != nil {
 		return err
 	}
-	lock, err := changeLock(ctx, root)
+	return s.commit(ctx, name, "")
+}
+
+func (s *staged) Discard() {
+	s.part.Discard()
+	s.root.Close()
+}
+
+// commit gives the file its name, as Storage.Write does.
+func (s *staged) commit(ctx context.Context, name string, was Revision) error {
+	if err := s.part.Sync(); err != nil {
+		return err
+	}
+	lock, err := changeLock(ctx, s.root)
 	if err != nil {
 		return err
 	}
 	defer lock.Release()
-	if err := unchanged(root, name, was); err != nil {
-		return fmt.Errorf("write %s: %w", filepath.ToSlash(name), err)
+	file := filepath.FromSlash(name)
+	if err := unchanged(s.root, file, was); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
 	}
-	if err := mkdir(root, filepath.Dir(name)); err != nil {
+	if err := mkdir(s.root, filepath.Dir(file)); err != nil {
 		return err
 	}
-	if err := part.PublishAs(name); err != nil {
+	if err := s.part.PublishAs(file); err != nil {
 		return err
 	}
-	return fsx.SyncDirIn(root, filepath.Dir(name))
+	return fsx.SyncDirIn(s.root, filepath.Dir(file))
 }
 
 // ctxReader stops with a context.
@@ -181,41 +215,16 @@ func changeLock(ctx context.Context, root *os.Root) (*fsx.Lock, error) {
 }
 
 func lockFile(ctx context.Context, root *os.Root, file string) (*fsx.Lock, error) {
-	if err := root.Mkdir(private, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := makePrivate(root); err != nil {
 		return nil, err
 	}
 	return fsx.AcquireLockIn(ctx, root, filepath.Join(private, file))
 }
 
-// Stage implements [Local].
-func (d *Directory) Stage(ctx context.Context) (Staged, error) {
-	root, _, err := d.root(ctx, "top") // any name
-	if err != nil {
-		return nil, err
+func makePrivate(root *os.Root) error {
+	err := root.Mkdir(private, 0o755)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
 	}
-	part, err := newPart(root)
-	if err != nil {
-		root.Close()
-		return nil, err
-	}
-	return &staged{root, part}, nil
-}
-
-type staged struct {
-	root *os.Root
-	part *fsx.Part
-}
-
-func (s *staged) File() *os.File { return s.part.File }
-
-func (s *staged) Commit(ctx context.Context, name string) error {
-	if err := checkName(name); err != nil {
-		return err
-	}
-	return commit(ctx, s.root, s.part, filepath.FromSlash(name), "")
-}
-
-func (s *staged) Discard() {
-	s.part.Discard()
-	s.root.Close()
+	return err
 }

@@ -1,6 +1,9 @@
 package mirrordir
 
-import "github.com/tofureg/tofureg/addrs"
+import (
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/provider"
+)
 
 // For tests that look at what another system would do, and at pure functions.
 var (
@@ -18,7 +21,7 @@ var (
 		return render(dir, nil, old, func(string) (bool, error) { return true, nil })
 	}
 	ParseArchive = func(p addrs.Provider, name string) (version, platform, problem string) {
-		k, problem := parseArchive(p, name)
-		return k.version.String(), k.platform.String(), problem
+		v, on, problem := provider.ParseArchiveName(p, name)
+		return v.String(), on.String(), problem
 	}
 )

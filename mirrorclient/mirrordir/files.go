@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -14,7 +15,7 @@ import (
 
 // files is what the names in the directories of a provider tell.
 type files struct {
-	packages  map[packageKey]held
+	packages  map[addrs.Version]map[addrs.Platform]held
 	versions  map[addrs.Version]bool     // that there is an archive, a record or a document of
 	archives  map[addrs.Version][]string // all, of a package there may be several
 	records   map[addrs.Version][]string
@@ -37,30 +38,26 @@ const maxWarnings = 100
 
 func newFiles() *files {
 	return &files{
-		packages: map[packageKey]held{}, versions: map[addrs.Version]bool{}, sizes: map[string]int64{},
+		packages: map[addrs.Version]map[addrs.Platform]held{}, versions: map[addrs.Version]bool{}, sizes: map[string]int64{},
 		archives: map[addrs.Version][]string{}, records: map[addrs.Version][]string{}, documents: map[addrs.Version]bool{},
 	}
 }
 
 // list looks for the files of p in one of its directories.
 func (m *Mirror) list(ctx context.Context, p addrs.Provider, dir string) (*files, error) {
-	f := newFiles()
-	return f, m.listInto(ctx, f, p, dir)
-}
-
-func (m *Mirror) listInto(ctx context.Context, f *files, p addrs.Provider, dir string) error {
 	entries, err := m.Storage.List(ctx, dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	f.entries += len(entries)
+	f := newFiles()
+	f.entries = len(entries)
 	slices.SortFunc(entries, func(a, b Entry) int { return cmp.Compare(a.Name, b.Name) })
 	for _, e := range entries {
 		if !e.Dir {
 			f.add(p, dir, e)
 		}
 	}
-	return nil
+	return f, nil
 }
 
 // add takes a file. Of several archives of one package that with the canonical name counts,
@@ -69,9 +66,9 @@ func (f *files) add(p addrs.Provider, dir string, e Entry) {
 	name := path.Join(dir, e.Name)
 	f.sizes[name] = e.Size
 	if stem, ok := strings.CutSuffix(e.Name, recordSuffix); ok {
-		if k, _ := parseArchive(p, stem+archiveSuffix); k != (packageKey{}) {
-			f.records[k.version] = append(f.records[k.version], name)
-			f.versions[k.version] = true
+		if v, _, _ := provider.ParseArchiveName(p, stem+archiveSuffix); !v.IsZero() {
+			f.records[v] = append(f.records[v], name)
+			f.versions[v] = true
 		}
 		return
 	}
@@ -82,50 +79,38 @@ func (f *files) add(p addrs.Provider, dir string, e Entry) {
 		}
 		return
 	}
-	k, problem := parseArchive(p, e.Name)
+	v, platform, problem := provider.ParseArchiveName(p, e.Name)
 	if problem != "" {
 		f.strange = append(f.strange, name)
 		if len(f.warnings) < maxWarnings {
 			f.warnings = append(f.warnings, fmt.Sprintf("left out %.200q: the name %s", e.Name, problem))
 		}
 	}
-	if k == (packageKey{}) {
+	if v.IsZero() {
 		return
 	}
-	f.versions[k.version] = true
-	f.archives[k.version] = append(f.archives[k.version], name)
-	if _, ok := f.packages[k]; !ok || e.Name == provider.ArchiveName(p, k.version, k.platform) {
-		f.packages[k] = held{name: name, size: e.Size}
-	}
+	f.versions[v] = true
+	f.archives[v] = append(f.archives[v], name)
+	f.hold(v, platform, held{name: name, size: e.Size}, e.Name == provider.ArchiveName(p, v, platform))
 }
 
-// platforms returns those of a version, in order.
-func (f *files) platforms(v addrs.Version) []addrs.Platform {
-	var list []addrs.Platform
-	for k := range f.packages {
-		if k.version == v {
-			list = append(list, k.platform)
-		}
+// hold notes a package, unless there is another one that is not less preferred.
+func (f *files) hold(v addrs.Version, platform addrs.Platform, one held, preferred bool) {
+	on := f.packages[v]
+	if on == nil {
+		on = map[addrs.Platform]held{}
+		f.packages[v] = on
 	}
-	slices.SortFunc(list, addrs.Platform.Compare)
-	return list
-}
-
-// byVersion returns the platforms of each version, in no order.
-func (f *files) byVersion() map[addrs.Version][]addrs.Platform {
-	list := map[addrs.Version][]addrs.Platform{}
-	for k := range f.packages {
-		list[k.version] = append(list[k.version], k.platform)
+	if _, ok := on[platform]; !ok || preferred {
+		on[platform] = one
 	}
-	return list
 }
 
 // releases returns the versions, the newest first, and the platforms of each, in order.
 func (f *files) releases() []provider.Release {
 	var list []provider.Release
-	for v, on := range f.byVersion() {
-		slices.SortFunc(on, addrs.Platform.Compare)
-		list = append(list, provider.Release{Version: v, Platforms: on})
+	for v, on := range f.packages {
+		list = append(list, provider.Release{Version: v, Platforms: slices.SortedFunc(maps.Keys(on), addrs.Platform.Compare)})
 	}
 	slices.SortFunc(list, func(a, b provider.Release) int { return b.Version.Compare(a.Version) })
 	return list

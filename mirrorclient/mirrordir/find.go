@@ -13,10 +13,9 @@ import (
 
 // find returns what the mirror has of a package.
 func (m *Mirror) find(ctx context.Context, pkg *provider.Package) (held, error) {
-	k := packageKey{pkg.Version, pkg.Platform}
 	if m.hasCanonicalHome(ctx, pkg.Provider) {
 		// It would come before all others that a scan finds. What is wrong, the scan says.
-		name := canonicalName(pkg)
+		name := addressOf(pkg).archive()
 		if size, err := m.size(ctx, name); err == nil && size >= 0 {
 			return held{name: name, size: size}, nil
 		}
@@ -25,7 +24,7 @@ func (m *Mirror) find(ctx context.Context, pkg *provider.Package) (held, error) 
 	if err != nil {
 		return held{}, err
 	}
-	one, ok := f.packages[k]
+	one, ok := f.packages[pkg.Version][pkg.Platform]
 	if !ok {
 		return held{}, f.list(pkg.Provider).Unavailable(pkg.Version, pkg.Platform)
 	}
@@ -59,28 +58,23 @@ func (m *Mirror) scan(ctx context.Context, p addrs.Provider) (*files, error) {
 		return nil, err
 	}
 	all := newFiles()
-	for _, home := range homes {
-		f := newFiles()
-		if err := m.listInto(ctx, f, p, home); err != nil {
-			return nil, err
+	for _, list := range []func(context.Context, addrs.Provider, string) (*files, error){m.list, m.unpacked} {
+		for _, home := range homes {
+			f, err := list(ctx, p, home)
+			if err != nil {
+				return nil, err
+			}
+			all.join(f)
 		}
-		all.join(f)
-	}
-	for _, home := range homes {
-		dirs, err := m.unpacked(ctx, home)
-		if err != nil {
-			return nil, err
-		}
-		all.join(&files{packages: dirs})
 	}
 	return all, nil
 }
 
 // join adds the packages of another directory that are not there yet.
 func (f *files) join(other *files) {
-	for k, one := range other.packages {
-		if _, ok := f.packages[k]; !ok {
-			f.packages[k] = one
+	for v, on := range other.packages {
+		for platform, one := range on {
+			f.hold(v, platform, one, false)
 		}
 	}
 	f.entries += other.entries
@@ -91,21 +85,9 @@ func (f *files) join(other *files) {
 // homes returns the directories of p in a local mirror: each that the CLI would find, the
 // canonical one first.
 func (m *Mirror) homes(ctx context.Context, p addrs.Provider) ([]string, error) {
-	found := []string{"."}
-	for depth := range 3 {
-		var next []string
-		for _, parent := range found {
-			entries, err := m.Storage.List(ctx, parent)
-			if err != nil {
-				return nil, err
-			}
-			for _, e := range entries {
-				if e.Dir && spells(p, depth, e.Name) {
-					next = append(next, path.Join(parent, e.Name))
-				}
-			}
-		}
-		found = next
+	found, err := m.directories(ctx, func(depth int, _ string, e Entry) bool { return e.Dir && spells(p, depth, e.Name) })
+	if err != nil {
+		return nil, err
 	}
 	canonical := homeOf(p)
 	if i := slices.Index(found, canonical); i > 0 {
@@ -116,26 +98,23 @@ func (m *Mirror) homes(ctx context.Context, p addrs.Provider) ([]string, error) 
 
 // spells reports whether name stands for p's host, namespace or type, by depth.
 func spells(p addrs.Provider, depth int, name string) bool {
-	switch depth {
-	case 0:
+	if depth == 0 {
 		host, err := svchost.Parse(name)
 		return err == nil && host == p.Host()
-	case 1:
-		q, err := addrs.NewProvider(p.Host(), name, p.Type())
-		return err == nil && q == p
-	default:
-		q, err := addrs.NewProvider(p.Host(), p.Namespace(), name)
-		return err == nil && q == p
 	}
+	parts := []string{1: p.Namespace(), 2: p.Type()}
+	parts[depth] = name
+	q, err := addrs.NewProvider(p.Host(), parts[1], parts[2])
+	return err == nil && q == p
 }
 
 // unpacked returns the packages in home that are directories, VERSION/OS_ARCH.
-func (m *Mirror) unpacked(ctx context.Context, home string) (map[packageKey]held, error) {
+func (m *Mirror) unpacked(ctx context.Context, _ addrs.Provider, home string) (*files, error) {
 	versions, err := m.Storage.List(ctx, home)
 	if err != nil {
 		return nil, err
 	}
-	found := map[packageKey]held{}
+	found := newFiles()
 	for _, e := range versions {
 		version, err := addrs.ParseVersion(e.Name)
 		if err != nil || !e.Dir {
@@ -148,10 +127,9 @@ func (m *Mirror) unpacked(ctx context.Context, home string) (map[packageKey]held
 		}
 		for _, inner := range entries {
 			platform, err := addrs.ParsePlatform(inner.Name)
-			k := packageKey{version, platform}
-			// Of several spellings of a version the canonical one counts.
-			if _, ok := found[k]; err == nil && inner.Dir && (!ok || e.Name == version.String()) {
-				found[k] = held{name: path.Join(dir, inner.Name), dir: true}
+			if err == nil && inner.Dir {
+				// Of several spellings of a version the canonical one counts.
+				found.hold(version, platform, held{name: path.Join(dir, inner.Name), dir: true}, e.Name == version.String())
 			}
 		}
 	}

@@ -14,7 +14,7 @@ import (
 // accepts the hashes and the evidence on record. The archive is not read. If there is no such
 // archive, the result is nil, and so is the error.
 func (m *Mirror) Kept(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform, policy verify.Policy) (*provider.Package, error) {
-	pkg := &provider.Package{Provider: p, Version: v, Platform: platform}
+	pkg := address{p, v, platform}.pkg()
 	a, err := m.look(ctx, pkg, Options{Policy: policy})
 	if err != nil || !a.recordSuffices() {
 		return nil, failed("find", pkg.String(), err)
@@ -59,8 +59,8 @@ func (m *Mirror) keep(ctx context.Context, s Staged, pkg *provider.Package, got 
 		return nil, err
 	}
 	if !kept {
-		f := &archiveFile{ReaderAt: s.File(), size: got.Size}
-		if err := a.judge(ctx, f, got.Evidence, got.ZH); err != nil {
+		f := &archiveFile{ReaderAt: s.File(), size: got.Size, zh: got.ZH}
+		if err := a.judge(ctx, f, got.Evidence); err != nil {
 			return nil, err
 		}
 		if err := a.put(ctx, s, func() {}); err != nil {

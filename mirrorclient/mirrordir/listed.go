@@ -1,6 +1,7 @@
 package mirrordir
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -23,13 +24,13 @@ func (m *Mirror) ListedVersions(ctx context.Context, p addrs.Provider) ([]addrs.
 	if err != nil {
 		return nil, failed("list versions of", p.String(), err)
 	}
-	archives := map[addrs.Version]bool{}
-	for k, one := range f.packages {
-		if !one.dir {
-			archives[k.version] = true
+	versions := make([]addrs.Version, 0, len(f.packages))
+	for v, on := range f.packages {
+		if slices.ContainsFunc(slices.Collect(maps.Values(on)), func(one held) bool { return !one.dir }) {
+			versions = append(versions, v)
 		}
 	}
-	return slices.Collect(maps.Keys(archives)), nil
+	return versions, nil
 }
 
 // readIndex returns the versions of the index in a directory, nil if there is no index.
@@ -57,54 +58,42 @@ func (m *Mirror) readIndex(ctx context.Context, dir string) (map[addrs.Version]b
 // document, all archives are there without hashes. The errors are those of
 // [Mirror.ProviderPackage].
 func (m *Mirror) ListedArchives(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]checksum.Hash, error) {
-	subject := Want{Provider: p, Version: v}.String()
-	if hashes := m.canonicalHashes(ctx, p, v); hashes != nil {
+	hashes, err := m.listedArchives(ctx, p, v)
+	return hashes, failed("find", Want{Provider: p, Version: v}.String(), err)
+}
+
+func (m *Mirror) listedArchives(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]checksum.Hash, error) {
+	list, listErr := m.entries(ctx, homeOf(p), v)
+	if hashes := m.canonicalHashes(ctx, p, v, list); hashes != nil {
 		return hashes, nil
 	}
 	f, err := m.holds(ctx, p)
-	if err != nil {
-		return nil, failed("find", subject, err)
-	}
-	list, err := m.entries(ctx, homeOf(p), v)
-	if err != nil {
-		return nil, failed("find", subject, err)
+	if err = cmp.Or(err, listErr); err != nil {
+		return nil, err
 	}
 	hashes := map[addrs.Platform][]checksum.Hash{}
-	for _, platform := range f.platforms(v) {
-		one, entry := f.packages[packageKey{v, platform}], listed{}
-		if list != nil {
-			var ok bool
-			if entry, ok = list[platform]; !ok {
-				continue
-			}
-		}
-		switch {
-		case one.dir:
-		case list == nil || resolve(homeOf(p), entry.URL) == one.name:
+	for platform, one := range f.packages[v] {
+		entry, ok := list[platform]
+		if !one.dir && (list == nil || ok && resolve(homeOf(p), entry.URL) == one.name) {
 			hashes[platform] = entry.Hashes
 		}
 	}
 	if len(hashes) == 0 {
-		return nil, failed("find", subject, f.list(p).Unavailable(v, addrs.Platform{}))
+		return nil, f.list(p).Unavailable(v, addrs.Platform{})
 	}
 	return hashes, nil
 }
 
-// canonicalHashes returns what ListedArchives would if there is a document and all that it
-// lists is there under canonical names, and nil if not.
-func (m *Mirror) canonicalHashes(ctx context.Context, p addrs.Provider, v addrs.Version) map[addrs.Platform][]checksum.Hash {
-	if _, ok := m.Storage.(Local); !ok || !m.hasCanonicalHome(ctx, p) {
+// canonicalHashes returns the hashes of the entries if their archives are all there under
+// canonical names, and nil if not.
+func (m *Mirror) canonicalHashes(ctx context.Context, p addrs.Provider, v addrs.Version, list map[addrs.Platform]listed) map[addrs.Platform][]checksum.Hash {
+	if _, ok := m.Storage.(Local); !ok || len(list) == 0 || !m.hasCanonicalHome(ctx, p) {
 		return nil // elsewhere a listing may be less than a request for each archive
-	}
-	list, err := m.entries(ctx, homeOf(p), v)
-	if err != nil || len(list) == 0 {
-		return nil
 	}
 	hashes := make(map[addrs.Platform][]checksum.Hash, len(list))
 	for platform, l := range list {
-		name := archivePath(p, packageKey{v, platform})
-		size, err := m.size(ctx, name)
-		if err != nil || size < 0 || resolve(homeOf(p), l.URL) != name {
+		name := address{p, v, platform}.archive()
+		if size, err := m.size(ctx, name); err != nil || size < 0 || resolve(homeOf(p), l.URL) != name {
 			return nil
 		}
 		hashes[platform] = l.Hashes

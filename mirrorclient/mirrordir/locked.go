@@ -30,40 +30,19 @@ func (m *Mirror) AddLocked(ctx context.Context, src provider.Source, lock *lockf
 		return nil, err
 	}
 	for i := range jobs {
-		jobs[i].policy = o.Policy
+		jobs[i].policy, jobs[i].locked = o.Policy, true
 		jobs[i].policy.Accept = lock.Accept(jobs[i].Provider, jobs[i].Version)
 	}
-	added, err := m.add(ctx, src, jobs, o)
-	return added, explainLocked(err, jobs)
+	return m.add(ctx, src, jobs, o)
 }
 
-// explainLocked has each refusal of a package say how to lock it.
-func explainLocked(err error, jobs []job) error {
-	joined, ok := err.(interface{ Unwrap() []error })
-	if !ok {
-		return explainPackage(err, jobs)
-	}
-	var list []error
-	for _, err := range joined.Unwrap() {
-		list = append(list, explainPackage(err, jobs))
-	}
-	return errors.Join(list...)
-}
-
-func explainPackage(err error, jobs []job) error {
+// explain has the refusal of a package say how to lock it.
+func (j *job) explain(platform addrs.Platform, err error) error {
 	refused, ok := errors.AsType[*provider.Error](err)
-	if !ok || !errors.Is(err, verify.ErrNotAccepted) {
+	if !ok || !j.locked || !errors.Is(err, verify.ErrNotAccepted) {
 		return err
 	}
-	for _, j := range jobs {
-		for _, platform := range j.Platforms {
-			pkg := provider.Package{Provider: j.Provider, Version: j.Version, Platform: platform}
-			if pkg.String() == refused.Subject {
-				explained := *refused
-				explained.Err = &lockfile.NotLockedError{Provider: j.Provider, Version: j.Version, Platform: platform, Err: refused.Err}
-				return &explained
-			}
-		}
-	}
-	return err
+	explained := *refused
+	explained.Err = &lockfile.NotLockedError{Provider: j.Provider, Version: j.Version, Platform: platform, Err: refused.Err}
+	return &explained
 }

@@ -1,6 +1,7 @@
 package mirrordir
 
 import (
+	"fmt"
 	"net/url"
 	"path"
 	"strings"
@@ -9,10 +10,38 @@ import (
 	"github.com/tofureg/tofureg/provider"
 )
 
-// packageKey is one package of a provider.
-type packageKey struct {
+// address says which package is meant. In a finding the version or the platform may be zero.
+type address struct {
+	provider addrs.Provider
 	version  addrs.Version
 	platform addrs.Platform
+}
+
+func addressOf(pkg *provider.Package) address {
+	return address{pkg.Provider, pkg.Version, pkg.Platform}
+}
+
+// pkg returns a package of which only the address is known.
+func (a address) pkg() *provider.Package {
+	return &provider.Package{Provider: a.provider, Version: a.version, Platform: a.platform}
+}
+
+// archive returns the name in the storage under which the archive is added.
+func (a address) archive() string {
+	return homeOf(a.provider) + "/" + provider.ArchiveName(a.provider, a.version, a.platform)
+}
+
+// event reports a step that ended with an archive of this size.
+func (a address) event(kind provider.EventKind, size int64) provider.Event {
+	return provider.Event{Kind: kind, Provider: a.provider, Version: a.version, Platform: a.platform, Bytes: size, Total: size}
+}
+
+// finding says something about the file of this name.
+func (a address) finding(kind FindingKind, name, format string, args ...any) Finding {
+	return Finding{
+		Kind: kind, Name: name, Provider: a.provider, Version: a.version, Platform: a.platform,
+		Detail: fmt.Sprintf(format, args...),
+	}
 }
 
 const (
@@ -42,18 +71,6 @@ func documentHomes(p addrs.Provider) []string {
 		return []string{home}
 	}
 	return []string{home, wire}
-}
-
-// archivePath returns the name in the storage under which an archive is added.
-func archivePath(p addrs.Provider, k packageKey) string {
-	return homeOf(p) + "/" + provider.ArchiveName(p, k.version, k.platform)
-}
-
-// parseArchive reads the name of an archive. It returns what is wrong with a name that only
-// looks like one.
-func parseArchive(p addrs.Provider, name string) (k packageKey, problem string) {
-	k.version, k.platform, problem = provider.ParseArchiveName(p, name)
-	return k, problem
 }
 
 // recordName returns the name of what is on record about an archive.
@@ -106,8 +123,8 @@ func resolve(from, ref string) string {
 // isArchiveOf reports whether a name in the storage is that of an archive of a version.
 func isArchiveOf(p addrs.Provider, v addrs.Version, name string) bool {
 	dir, file := path.Split(name)
-	k, _ := parseArchive(p, file)
-	return k.version == v && k != packageKey{} && dir == homeOf(p)+"/"
+	version, _, _ := provider.ParseArchiveName(p, file)
+	return !version.IsZero() && version == v && dir == homeOf(p)+"/"
 }
 
 // hasPort reports whether the host of a provider has a port. Both CLIs fail for such a provider

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"slices"
+	"syscall"
 
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/provider"
@@ -26,7 +27,7 @@ type place struct {
 
 // look looks at what there is of a package. Its version must be locked.
 func (m *Mirror) look(ctx context.Context, pkg *provider.Package, o Options) (*place, error) {
-	a := &place{Mirror: m, Options: o, pkg: pkg, name: canonicalName(pkg)}
+	a := &place{Mirror: m, Options: o, pkg: pkg, name: addressOf(pkg).archive()}
 	rec, err := m.readRecord(ctx, a.name)
 	if err != nil && !isUnrecorded(err) {
 		return nil, err
@@ -36,16 +37,14 @@ func (m *Mirror) look(ctx context.Context, pkg *provider.Package, o Options) (*p
 	return a, err
 }
 
-// canonicalName returns the name under which an archive is added.
-func canonicalName(pkg *provider.Package) string {
-	return archivePath(pkg.Provider, packageKey{pkg.Version, pkg.Platform})
-}
-
-// size returns the size of a file, negative if there is none.
+// size returns the size of a file, negative if there is none, or can be none of this name: it may
+// come from a document.
 func (m *Mirror) size(ctx context.Context, name string) (int64, error) {
 	o, err := m.Storage.Open(ctx, name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return -1, nil
+	for _, none := range []error{fs.ErrNotExist, fs.ErrInvalid, ErrName, syscall.ENAMETOOLONG} {
+		if errors.Is(err, none) {
+			return -1, nil
+		}
 	}
 	if err != nil {
 		return 0, err
@@ -61,8 +60,7 @@ func (a *place) recordSuffices() bool {
 	if rec == nil || rec.Size != a.size || !checksum.HasScheme(rec.Hashes, checksum.SchemeZH) {
 		return false
 	}
-	address := &provider.Package{Provider: a.pkg.Provider, Version: a.pkg.Version, Platform: a.pkg.Platform}
-	report, err := a.Policy.Judge(rec.evidence(address), rec.Size, rec.Hashes)
+	report, err := a.Policy.Judge(rec.evidence(addressOf(a.pkg)), rec.Size, rec.Hashes)
 	a.report = report
 	return err == nil
 }
@@ -90,11 +88,10 @@ func (a *place) complete(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	defer f.close()
-	zh, err := f.zh(ctx)
-	if err != nil || !slices.Contains(a.record.Hashes, zh) {
-		return false, err
+	if !slices.Contains(a.record.Hashes, f.zh) {
+		return false, nil
 	}
-	packed, tree, err := checksum.H1Zip(ctx, f, f.size, a.Policy.Limits)
+	packed, tree, err := f.h1(ctx, a.Policy.Limits)
 	if err != nil {
 		return false, err
 	}
@@ -136,11 +133,7 @@ func (a *place) adopt(ctx context.Context, src provider.Source) (bool, error) {
 		return false, err
 	}
 	defer f.close()
-	zh, err := f.zh(ctx)
-	if err != nil {
-		return false, err
-	}
-	err = a.judge(ctx, f, ev, zh)
+	err = a.judge(ctx, f, ev)
 	if errors.Is(err, checksum.ErrMismatch) || errors.Is(err, fault.ErrArchive) {
 		return false, nil // another archive, or none at all
 	}
@@ -151,13 +144,11 @@ func (a *place) adopt(ctx context.Context, src provider.Source) (bool, error) {
 }
 
 // judge has the policy decide about an archive, and sets the record of it and the report.
-func (a *place) judge(ctx context.Context, f *archiveFile, ev verify.Evidence, zh checksum.Hash) error {
+func (a *place) judge(ctx context.Context, f *archiveFile, ev verify.Evidence) error {
 	stated := a.pkg.Hashes[a.pkg.Platform]
 	report, err := a.Policy.JudgeArchive(ctx, ev, verify.Archive{
-		Size: f.size, ZH: zh, WantH1: a.wantsH1(stated),
-		H1: func(ctx context.Context) (packed, tree checksum.Hash, err error) {
-			return checksum.H1Zip(ctx, f, f.size, a.Policy.Limits)
-		},
+		Size: f.size, ZH: f.zh, WantH1: a.wantsH1(stated),
+		H1: func(ctx context.Context) (packed, tree checksum.Hash, err error) { return f.h1(ctx, a.Policy.Limits) },
 	})
 	if ctx.Err() != nil {
 		return fault.Ended(ctx)
@@ -222,11 +213,10 @@ func (a *place) same(ctx context.Context) error {
 		return err
 	}
 	defer f.close()
-	zh, err := f.zh(ctx)
-	if err == nil && !slices.Contains(a.record.Hashes, zh) {
-		err = ErrConflict
+	if !slices.Contains(a.record.Hashes, f.zh) {
+		return ErrConflict
 	}
-	return err
+	return nil
 }
 
 func (a *place) added(fetched bool) *Added {

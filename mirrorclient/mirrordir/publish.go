@@ -123,26 +123,22 @@ type queue struct {
 	ctx     context.Context
 	workers sync.WaitGroup
 	mu      sync.Mutex
-	waiting map[addrs.Provider]*batch
-	busy    map[addrs.Provider]bool
+	waiting map[addrs.Provider][]finished // there is an element as long as a worker runs
 }
 
-type batch struct {
-	versions []addrs.Version
-	errs     []*error // one for each
+// finished is a version that is to be published.
+type finished struct {
+	version addrs.Version
+	err     *error
 }
 
 // add has a version published. The error is set when wait returns.
 func (q *queue) add(p addrs.Provider, v addrs.Version, err *error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.waiting[p] == nil {
-		q.waiting[p] = &batch{}
-	}
-	b := q.waiting[p]
-	b.versions, b.errs = append(b.versions, v), append(b.errs, err)
-	if !q.busy[p] {
-		q.busy[p] = true
+	list, running := q.waiting[p]
+	q.waiting[p] = append(list, finished{v, err})
+	if !running {
 		q.workers.Go(func() { q.run(p) })
 	}
 }
@@ -150,22 +146,28 @@ func (q *queue) add(p addrs.Provider, v addrs.Version, err *error) {
 func (q *queue) wait() { q.workers.Wait() }
 
 func (q *queue) run(p addrs.Provider) {
-	for b := q.next(p); b != nil; b = q.next(p) {
-		err := q.publish(q.ctx, p, b.versions, publication{})
-		for i, to := range b.errs {
-			if *to = err; err != nil && len(b.versions) > 1 {
+	for list := q.next(p); len(list) > 0; list = q.next(p) {
+		versions := make([]addrs.Version, len(list))
+		for i, f := range list {
+			versions[i] = f.version
+		}
+		err := q.publish(q.ctx, p, versions, publication{})
+		for i, f := range list {
+			if *f.err = err; err != nil && len(list) > 1 {
 				// That of one version must not be that of all.
-				*to = q.publish(q.ctx, p, b.versions[i:i+1], publication{})
+				*f.err = q.publish(q.ctx, p, versions[i:i+1], publication{})
 			}
 		}
 	}
 }
 
-func (q *queue) next(p addrs.Provider) *batch {
+// next returns what has come meanwhile.
+func (q *queue) next(p addrs.Provider) []finished {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	b := q.waiting[p]
-	delete(q.waiting, p)
-	q.busy[p] = b != nil
-	return b
+	list := q.waiting[p]
+	if q.waiting[p] = nil; len(list) == 0 {
+		delete(q.waiting, p)
+	}
+	return list
 }

@@ -12,7 +12,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/tofureg/tofureg/internal/fault"
-	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -41,9 +40,9 @@ type savedEvidence struct {
 const maxDocument = 16 << 20
 
 // evidence returns what a source could say about the archive.
-func (r *record) evidence(pkg *provider.Package) verify.Evidence {
-	p := pkg.Clone()
-	p.Filename, p.Size = pkg.ArchiveName(), r.Size
+func (r *record) evidence(of address) verify.Evidence {
+	p := of.pkg()
+	p.Filename, p.Size = p.ArchiveName(), r.Size
 	if e := r.Evidence; e != nil && e.Filename != "" {
 		p.Filename = e.Filename
 	}
@@ -167,20 +166,16 @@ func (m *Mirror) write(ctx context.Context, name string, data []byte, old docume
 	return m.Storage.Write(ctx, name, io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data))), old.revision)
 }
 
-// erase removes a document that has not changed since it was read. Without locks an empty one
-// takes its place: another writer could change the document before it is deleted.
-func (m *Mirror) erase(ctx context.Context, name string, old document) error {
-	if old.revision == "" {
-		return nil
-	}
-	if _, locked := m.Storage.(Locker); locked {
-		return m.Storage.Delete(ctx, name)
-	}
-	return m.write(ctx, name, []byte(emptyDocument), old)
-}
-
 // emptyDocument lists nothing.
 const emptyDocument = "{}"
+
+// withRemedy says what to do about a damaged document that is listed from.
+func withRemedy(err error) error {
+	if errors.Is(err, errDocument) {
+		err = fmt.Errorf("%w; Mirror.Reindex makes it anew", err)
+	}
+	return err
+}
 
 func tooLarge(name string) error {
 	return fmt.Errorf("%s: %w: more than %d bytes: %w", name, errDocument, maxDocument, fault.ErrTooLarge)

@@ -3,14 +3,12 @@ package mirrordir
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/fault"
-	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
@@ -29,44 +27,25 @@ import (
 //
 // The error is not nil only if Reindex could not finish.
 func (m *Mirror) Reindex(ctx context.Context, o CheckOptions) (*Report, error) {
-	c := newChecker(m, o)
-	providers, err := m.providers(ctx, c.reporter)
-	if err != nil {
-		return nil, failed("reindex", "the mirror", err)
-	}
-	for _, p := range providers {
-		if err := c.reindex(ctx, p); err != nil {
-			return nil, failed("reindex", p.String(), err)
-		}
-	}
-	return c.sorted(), nil
+	return m.inspect(ctx, "reindex", o, (*checker).reindex)
 }
 
-func (c *checker) reindex(ctx context.Context, p addrs.Provider) error {
-	s, err := c.survey(ctx, p)
-	if err != nil {
-		return err
-	}
-	versions := slices.SortedFunc(maps.Keys(s.versions), addrs.Version.Compare)
-	r := &reindexer{checker: c, survey: s, refused: map[string]bool{}}
-	err = each(ctx, c.parallel, len(versions), func(ctx context.Context, i int) error {
-		return r.version(ctx, versions[i])
+func (c *checker) reindex(ctx context.Context, s *survey) error {
+	r := &reindexer{checker: c, survey: s}
+	err := each(ctx, c.parallel, len(s.versions), func(ctx context.Context, i int) error {
+		return r.version(ctx, s.versions[i])
 	})
 	if err != nil {
 		return err
 	}
-	how := publication{anew: true, stays: r.stays}
-	for some := range slices.Chunk(versions, maxReindexed) {
-		if err := c.publish(ctx, p, some, how); err != nil {
+	// Once also if there are no versions: the index goes.
+	for rest, first := s.versions, true; first || len(rest) > 0; first = false {
+		n := min(len(rest), maxReindexed)
+		if err := c.publish(ctx, s.provider, rest[:n], publication{anew: true, stays: r.stays}); err != nil {
 			return err
 		}
+		rest = rest[n:]
 	}
-	if len(versions) == 0 {
-		if err := c.publish(ctx, p, nil, how); err != nil {
-			return err
-		}
-	}
-	c.count(1, 0, 0, 0)
 	for _, f := range s.findings {
 		if f.Kind != Damaged { // it has been made anew
 			c.note(f)
@@ -82,18 +61,16 @@ const maxReindexed = 500
 type reindexer struct {
 	*checker
 	survey  *survey
-	mu      sync.Mutex
-	refused map[string]bool // archives that are no packages
+	refused sync.Map // names of archives that are no packages
 }
 
 // stays says whether an entry of a document is kept whose archive is not on record.
 func (r *reindexer) stays(ctx context.Context, name string) (bool, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.refused[name] {
+	if _, refused := r.refused.Load(name); refused {
 		return false, nil
 	}
-	return r.there(ctx, name)
+	size, err := r.size(ctx, name)
+	return size >= 0, err
 }
 
 // version puts the archives of one version on record, and deletes records without an archive.
@@ -108,16 +85,14 @@ func (r *reindexer) version(ctx context.Context, v addrs.Version) error {
 	if err != nil && !errors.Is(err, errDocument) {
 		return err
 	}
-	platforms, size := files.platforms(v), int64(0)
-	for _, platform := range platforms {
-		size += files.packages[packageKey{v, platform}].size
+	platforms := slices.Collect(maps.Keys(files.packages[v]))
+	for _, one := range files.packages[v] {
+		r.count(0, 0, 1, one.size)
 	}
-	if len(platforms) > 0 {
-		r.count(0, 1, len(platforms), size)
-	}
+	r.count(0, min(1, len(platforms)), 0, 0)
 	err = each(ctx, len(platforms)+1, len(platforms), func(ctx context.Context, i int) error {
-		k := packageKey{v, platforms[i]}
-		return r.archive(ctx, k, files.packages[k].name, stated[k.platform])
+		on := platforms[i]
+		return r.archive(ctx, address{p, v, on}, files.packages[v][on].name, stated[on])
 	})
 	if err != nil {
 		return err
@@ -133,7 +108,7 @@ func (r *reindexer) version(ctx context.Context, v addrs.Version) error {
 // orphan deletes a record if its archive is gone.
 func (r *reindexer) orphan(ctx context.Context, record string) error {
 	for _, name := range archivesOf(record) {
-		if there, err := r.there(ctx, name); there || err != nil {
+		if size, err := r.size(ctx, name); size >= 0 || err != nil {
 			return err
 		}
 	}
@@ -141,15 +116,12 @@ func (r *reindexer) orphan(ctx context.Context, record string) error {
 }
 
 // archive puts an archive on record, if need be after reading it.
-func (r *reindexer) archive(ctx context.Context, k packageKey, name string, stated listed) error {
+func (r *reindexer) archive(ctx context.Context, a address, name string, stated listed) error {
 	if err := r.slots.Acquire(ctx, 1); err != nil {
 		return fault.Ended(ctx)
 	}
 	defer r.slots.Release(1)
-	p := r.survey.provider
-	find := func(kind FindingKind, format string, args ...any) {
-		r.note(Finding{Kind: kind, Name: name, Provider: p, Version: k.version, Platform: k.platform, Detail: fmt.Sprintf(format, args...)})
-	}
+	find := func(kind FindingKind, format string, args ...any) { r.note(a.finding(kind, name, format, args...)) }
 	size, err := r.size(ctx, name)
 	if err != nil || size < 0 {
 		return err // removed since the survey
@@ -166,7 +138,8 @@ func (r *reindexer) archive(ctx context.Context, k packageKey, name string, stat
 		local, size, err := r.hash(ctx, name)
 		if errors.Is(err, fault.ErrArchive) || errors.Is(err, fault.ErrTooLarge) {
 			find(Damaged, "%s", oneLine(err))
-			return r.refuse(ctx, name)
+			r.refused.Store(name, true)
+			return r.Storage.Delete(ctx, recordName(name)) // if there is one, it is damaged
 		}
 		if err != nil {
 			return err
@@ -175,18 +148,10 @@ func (r *reindexer) archive(ctx context.Context, k packageKey, name string, stat
 		if err := r.writeRecord(ctx, name, rec); err != nil {
 			return err
 		}
-		r.tell(provider.Event{Kind: EventChecked, Provider: p, Version: k.version, Platform: k.platform, Bytes: size, Total: size})
+		r.tell(a.event(EventChecked, size))
 	}
 	if wrong := foreign(stated.Hashes, rec.Hashes); len(wrong) > 0 {
-		find(Restated, "%s stated %v, the archive has %v", documentName(k.version), wrong, rec.Hashes)
+		find(Restated, "%s stated %v, the archive has %v", documentName(a.version), wrong, rec.Hashes)
 	}
 	return nil
-}
-
-// refuse keeps an archive that is no package out of the documents.
-func (r *reindexer) refuse(ctx context.Context, name string) error {
-	r.mu.Lock()
-	r.refused[name] = true
-	r.mu.Unlock()
-	return r.Storage.Delete(ctx, recordName(name)) // if there is one, it is damaged
 }

@@ -2,8 +2,6 @@ package mirrordir
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -61,11 +59,8 @@ func (m *Mirror) allVersions(ctx context.Context, p addrs.Provider) ([]addrs.Ver
 		}
 		maps.Copy(seen, f.versions)
 		index, err := m.readIndex(ctx, dir)
-		if errors.Is(err, errDocument) {
-			err = fmt.Errorf("%w; Mirror.Reindex makes it anew", err)
-		}
 		if err != nil {
-			return nil, err
+			return nil, withRemedy(err)
 		}
 		maps.Copy(seen, index)
 	}

@@ -13,12 +13,11 @@ import (
 // round is one attempt to publish.
 type round struct {
 	*Mirror
-	provider  addrs.Provider
-	versions  []addrs.Version
-	how       publication
-	files     *files // in the directory with the archives
-	platforms map[addrs.Version][]addrs.Platform
-	shelves   []*shelf
+	provider addrs.Provider
+	versions []addrs.Version
+	how      publication
+	files    *files // in the directory with the archives
+	shelves  []*shelf
 }
 
 // shelf is a directory with documents of the provider.
@@ -81,20 +80,17 @@ func (r *round) look(ctx context.Context) error {
 			return err
 		}
 	}
-	r.files, r.platforms = r.shelves[0].files, r.shelves[0].files.byVersion()
+	r.files = r.shelves[0].files
 	return nil
 }
 
 // readOld reads a document that is to be replaced.
 func (r *round) readOld(ctx context.Context, name string) (document, error) {
 	doc, err := r.read(ctx, name)
-	switch {
-	case errors.Is(err, errDocument) && r.how.anew:
-		return doc, nil
-	case errors.Is(err, errDocument):
-		return doc, fmt.Errorf("%w; Mirror.Reindex makes it anew", err)
+	if errors.Is(err, errDocument) && r.how.anew {
+		err = nil
 	}
-	return doc, err
+	return doc, withRemedy(err)
 }
 
 // version writes the documents of one version. One that would list nothing is left for drop.
@@ -108,7 +104,7 @@ func (r *round) version(ctx context.Context, i int) error {
 		name := path.Join(s.dir, documentName(v))
 		data, err := r.render(ctx, s, v, archives, s.old[i].data)
 		if err != nil {
-			return fmt.Errorf("%s: %w; Mirror.Reindex makes it anew", name, err)
+			return withRemedy(fmt.Errorf("%s: %w", name, err))
 		}
 		if s.listed[i] = data != nil; !s.listed[i] {
 			continue
@@ -126,8 +122,7 @@ func (r *round) recorded(ctx context.Context, v addrs.Version) (map[addrs.Platfo
 		return nil, nil
 	}
 	archives := map[addrs.Platform]recorded{}
-	for _, platform := range r.platforms[v] {
-		one := r.files.packages[packageKey{v, platform}]
+	for platform, one := range r.files.packages[v] {
 		if _, ok := r.files.sizes[recordName(one.name)]; !ok || one.name == r.how.without {
 			continue
 		}
@@ -178,7 +173,7 @@ func (r *round) writeIndex(ctx context.Context, s *shelf) (marked bool, err erro
 		i, err = parseIndex(nil)
 	}
 	if err != nil {
-		return false, fmt.Errorf("%s: %w; Mirror.Reindex makes it anew", name, err)
+		return false, withRemedy(fmt.Errorf("%s: %w", name, err))
 	}
 	withoutDocument := func(text string, _ struct{}) bool {
 		return s.files.sizes[path.Join(s.dir, text+".json")] <= int64(len(emptyDocument))
@@ -210,9 +205,21 @@ func (r *round) saveIndex(ctx context.Context, name string, i index, old documen
 		return err
 	}
 	if data == nil {
-		return r.erase(ctx, name, old)
+		return r.erase(ctx, name, old, false)
 	}
 	return r.write(ctx, name, data, old)
+}
+
+// erase removes a document that has not changed since it was read. If there may be another writer
+// who could change it before it is deleted, an empty one takes its place.
+func (r *round) erase(ctx context.Context, name string, old document, alone bool) error {
+	if old.revision == "" {
+		return nil
+	}
+	if _, locked := r.Storage.(Locker); locked || alone {
+		return r.Storage.Delete(ctx, name)
+	}
+	return r.write(ctx, name, []byte(emptyDocument), old)
 }
 
 // drop deletes the documents that list nothing, and what else is to go with them, and takes
@@ -223,11 +230,7 @@ func (r *round) drop(ctx context.Context) error {
 			if s.listed[n] || !r.how.nothing && string(s.old[n].data) == emptyDocument {
 				continue
 			}
-			remove := r.erase
-			if r.how.nothing { // then no other writer is there
-				remove = func(ctx context.Context, name string, _ document) error { return r.Storage.Delete(ctx, name) }
-			}
-			if err := remove(ctx, path.Join(s.dir, documentName(v)), s.old[n]); err != nil {
+			if err := r.erase(ctx, path.Join(s.dir, documentName(v)), s.old[n], r.how.nothing); err != nil {
 				return err
 			}
 		}

@@ -61,7 +61,7 @@ func (f *files) list(p addrs.Provider) *provider.Versions {
 // The error is a [*provider.Error] with [provider.ErrNotFound], or with an
 // [*provider.UnavailableError].
 func (m *Mirror) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
-	pkg := &provider.Package{Provider: p, Version: v, Platform: platform}
+	pkg := address{p, v, platform}.pkg()
 	one, err := m.find(ctx, pkg)
 	if err == nil {
 		err = m.describe(ctx, pkg, one)
@@ -97,7 +97,7 @@ func (m *Mirror) describe(ctx context.Context, pkg *provider.Package, one held) 
 // ArchiveURL returns the URL that [Mirror.ProviderPackage] gives to an archive with the canonical
 // name, whether or not there is one.
 func (m *Mirror) ArchiveURL(p addrs.Provider, v addrs.Version, platform addrs.Platform) string {
-	return m.url(archivePath(p, packageKey{v, platform}))
+	return m.url(address{p, v, platform}.archive())
 }
 
 // url returns the URL of a file of the mirror: its name, or that of a file on this machine.
@@ -170,10 +170,10 @@ func (m *Mirror) Evidence(ctx context.Context, pkg *provider.Package) (verify.Ev
 		return ev, nil
 	}
 	name, err := m.archive(ctx, pkg)
-	if err != nil {
-		return verify.Evidence{}, failed("read the evidence about", pkg.String(), err)
+	var rec *record
+	if err == nil {
+		rec, err = m.readRecord(ctx, name)
 	}
-	rec, err := m.readRecord(ctx, name)
 	if err == nil && rec.Evidence == nil {
 		err = fmt.Errorf("%s: %w", recordName(name), fs.ErrNotExist)
 	}
@@ -202,10 +202,10 @@ func (m *Mirror) archive(ctx context.Context, pkg *provider.Package) (string, er
 // directory.
 func (m *Mirror) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
 	name, err := m.archive(ctx, pkg)
-	if err != nil {
-		return nil, failed("open", pkg.String(), err)
+	var o *Object
+	if err == nil {
+		o, err = m.Storage.Open(ctx, name)
 	}
-	o, err := m.Storage.Open(ctx, name)
 	if err != nil {
 		return nil, failed("open", pkg.String(), err)
 	}

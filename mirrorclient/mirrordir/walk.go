@@ -5,66 +5,70 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
+// directories returns those at the depth of providers, HOST/NAMESPACE/TYPE. It looks into those
+// above for which may is true; depth is 0 for hosts.
+func (m *Mirror) directories(ctx context.Context, may func(depth int, name string, e Entry) bool) ([]string, error) {
+	found := []string{"."}
+	for depth := range 3 {
+		var next []string
+		for _, parent := range found {
+			entries, err := m.Storage.List(ctx, parent)
+			if err != nil {
+				return nil, err
+			}
+			for _, e := range entries {
+				if name := path.Join(parent, e.Name); may(depth, name, e) {
+					next = append(next, name)
+				}
+			}
+		}
+		found = next
+	}
+	return found, nil
+}
+
 // providers returns those that have a directory with a canonical name, or one with
 // documents for network clients, and notes what else has the place of one.
 func (m *Mirror) providers(ctx context.Context, r *reporter) ([]addrs.Provider, error) {
-	w := &walker{Mirror: m, reporter: r, found: map[addrs.Provider]bool{}}
-	if err := w.down(ctx, ".", nil); err != nil {
+	names, err := m.directories(ctx, func(_ int, name string, e Entry) bool {
+		if !e.Dir {
+			r.note(Finding{Kind: Ignored, Name: name, Detail: "a file where only directories are looked at"})
+		}
+		return e.Dir
+	})
+	if err != nil {
 		return nil, err
 	}
-	return slices.SortedFunc(maps.Keys(w.found), addrs.Provider.Compare), nil
-}
-
-type walker struct {
-	*Mirror
-	*reporter
-	found map[addrs.Provider]bool
-}
-
-// down looks at the directories of hosts, namespaces and types.
-func (w *walker) down(ctx context.Context, dir string, parts []string) error {
-	entries, err := w.Storage.List(ctx, dir)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		name, below := path.Join(dir, e.Name), append(slices.Clone(parts), e.Name)
+	found := map[addrs.Provider]bool{}
+	for _, name := range names {
+		p, err := providerIn(name)
 		switch {
-		case !e.Dir:
-			w.note(Finding{Kind: Ignored, Name: name, Detail: "a file where only directories are looked at"})
-		case len(below) < 3:
-			if err := w.down(ctx, name, below); err != nil {
-				return err
-			}
+		case err != nil:
+			r.note(Finding{Kind: Ignored, Name: name, Detail: oneLine(err)})
+		case name != homeOf(p) && name != wireHomeOf(p):
+			r.note(Finding{Kind: Ignored, Name: name, Provider: p, Detail: "network clients ask for " + wireHomeOf(p)})
 		default:
-			w.provider(name, below)
+			found[p] = true
 		}
 	}
-	return nil
+	return slices.SortedFunc(maps.Keys(found), addrs.Provider.Compare), nil
 }
 
-// provider notes a directory at the depth of providers.
-func (w *walker) provider(name string, parts []string) {
+// providerIn returns the provider that a directory is for.
+func providerIn(name string) (p addrs.Provider, err error) {
+	parts := strings.Split(name, "/")
 	host, err := svchost.FromWire(parts[0])
 	if err == nil {
-		var p addrs.Provider
 		p, err = addrs.NewProvider(host, parts[1], parts[2])
-		if err == nil && name != homeOf(p) && name != wireHomeOf(p) {
-			w.note(Finding{Kind: Ignored, Name: name, Provider: p, Detail: "network clients ask for " + wireHomeOf(p)})
-			return
-		}
-		if err == nil {
-			err = (Want{Provider: p, Version: v0}).check()
-		}
-		if err == nil {
-			w.found[p] = true
-			return
-		}
 	}
-	w.note(Finding{Kind: Ignored, Name: name, Detail: oneLine(err)})
+	if err == nil {
+		err = (Want{Provider: p, Version: v0}).check()
+	}
+	return p, err
 }

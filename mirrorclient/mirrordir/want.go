@@ -21,21 +21,18 @@ type Want struct {
 type job struct {
 	Want
 	policy verify.Policy
+	locked bool // by a lock file, whose hashes the policy accepts
 }
 
 // plan joins what is wanted twice and refuses what nobody can mirror.
 func plan(wants []Want) ([]job, error) {
-	type key struct {
-		provider addrs.Provider
-		version  addrs.Version
-	}
 	var jobs []job
-	index := map[key]int{}
+	index := map[address]int{}
 	for _, w := range wants {
 		if err := w.check(); err != nil {
 			return nil, failed("mirror", w.String(), err)
 		}
-		k := key{w.Provider, w.Version}
+		k := address{provider: w.Provider, version: w.Version}
 		i, ok := index[k]
 		switch {
 		case !ok:
