@@ -2,6 +2,7 @@ package layout_test
 
 import (
 	"fmt"
+	"go/doc/comment"
 	"io/fs"
 	"net/url"
 	"os"
@@ -134,4 +135,48 @@ func anchors(text string) []string {
 		seen[anchor]++
 	}
 	return out
+}
+
+// TestMarkdownNames checks that qualified names in inline code of README.md and docs/*.md, such as
+// `provider.Find`, exist. In docs/migrating.md the first column of a table has names of other modules.
+func TestMarkdownNames(t *testing.T) {
+	t.Parallel()
+	_, list := packages(t)
+	paths := map[string]string{}
+	for _, p := range list {
+		if p.public() {
+			paths[p.name] = path.Join(modulePath, p.dir)
+		}
+	}
+	l := &linkCheck{t: t, symbols: map[string]*comment.Parser{}}
+	name := regexp.MustCompile(`\b([a-z]\w+)\.([A-Z]\w*)(?:\.([A-Z]\w*))?`)
+	checked := 0
+	for _, file := range markdownFiles(t) {
+		if file != "README.md" && !strings.HasPrefix(file, "docs/") {
+			continue
+		}
+		for line := range strings.Lines(fenced.ReplaceAllString(readFile(t, file), "")) {
+			if file == "docs/migrating.md" && strings.HasPrefix(line, "| ") {
+				_, line, _ = strings.Cut(line[2:], " | ")
+			}
+			for _, code := range inlineCode.FindAllString(line, -1) {
+				for _, m := range name.FindAllStringSubmatch(code, -1) {
+					if paths[m[1]] == "" || strings.HasPrefix(m[2], "Test") || strings.HasPrefix(m[2], "Fuzz") {
+						continue // TestThreats checks names of tests
+					}
+					checked++
+					recv, last := m[2], m[3]
+					if last == "" {
+						recv, last = "", m[2]
+					}
+					if !l.names(paths[m[1]]).LookupSym(recv, last) {
+						t.Errorf("%s names %s, which does not exist", file, m[0])
+					}
+				}
+			}
+		}
+	}
+	if checked < 30 {
+		t.Errorf("%d names were checked, so the documents are not read as they are meant", checked)
+	}
 }

@@ -1,0 +1,304 @@
+package layout_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/auth"
+	"github.com/tofureg/tofureg/cliconfig"
+	"github.com/tofureg/tofureg/disco/svchost"
+	"github.com/tofureg/tofureg/mirrorclient"
+	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/provider/lockfile"
+	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/regclient/regtest"
+	"github.com/tofureg/tofureg/transport"
+	"github.com/tofureg/tofureg/verify"
+	"github.com/tofureg/tofureg/verify/checksum"
+)
+
+// snippetRegistry returns a registry with hashicorp/random, and a client of it.
+func snippetRegistry() (*regtest.Registry, *regclient.Client) {
+	reg := regtest.New("registry.opentofu.org")
+	platforms := []string{"linux_amd64", "darwin_arm64"}
+	if here := addrs.CurrentPlatform().String(); here != platforms[0] && here != platforms[1] {
+		platforms = append(platforms, here)
+	}
+	for _, version := range []string{"3.5.9", "3.6.3", "4.0.0"} {
+		reg.AddProvider(regtest.Provider{Address: "hashicorp/random", Version: version, Platforms: platforms})
+	}
+	return reg, &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
+}
+
+var (
+	random     = addrs.MustParseProvider("hashicorp/random")
+	randomV363 = addrs.MustParseVersion("3.6.3")
+	required   = map[addrs.Provider]addrs.ProviderConstraint{random: addrs.MustParseProviderConstraint("~> 3.6")}
+)
+
+// lockedRandom returns a lock file with the hashes of hashicorp/random for the platforms of lockPlatforms.
+func lockedRandom(t *testing.T, registry *regclient.Client) *lockfile.File {
+	t.Helper()
+	lock := &lockfile.File{}
+	if err := lockPlatforms(t.Context(), registry, lock); err != nil {
+		t.Fatal(err)
+	}
+	return lock
+}
+
+func TestSnippetDownload(t *testing.T) {
+	t.Parallel()
+	reg, registry := snippetRegistry()
+	report, err := download(t.Context(), registry, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := report.SignedBy.Fingerprint, reg.Key().Fingerprint(); got != want {
+		t.Errorf("signed by %s, want %s", got, want)
+	}
+}
+
+func TestSnippetEnsure(t *testing.T) {
+	t.Parallel()
+	reg, registry := snippetRegistry()
+	dir := t.TempDir()
+	for range 2 {
+		if err := ensure(t.Context(), registry, dir, required); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := reg.Count(regtest.Archive); n != 1 {
+		t.Errorf("%d downloads, want 1", n)
+	}
+	lock, err := lockfile.Load(filepath.Join(dir, lockfile.Name))
+	if err != nil || !lock.Covers(random, randomV363) {
+		t.Errorf("the lock file does not cover %s %s, error %v", random, randomV363, err)
+	}
+}
+
+func TestSnippetEnsureAsUser(t *testing.T) {
+	t.Parallel()
+	_, registry := snippetRegistry()
+	project, mirror := t.TempDir(), t.TempDir()
+	if err := fillMirror(t.Context(), registry, lockedRandom(t, registry), mirror); err != nil {
+		t.Fatal(err)
+	}
+	here := addrs.CurrentPlatform()
+	if local, err := mirrordir.Open(mirror); err != nil {
+		t.Fatal(err)
+	} else if _, err := local.Add(t.Context(), registry, []mirrordir.Want{{Provider: random, Version: randomV363, Platforms: []addrs.Platform{here}}}, mirrordir.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(project, "tofurc")
+	text := fmt.Sprintf("provider_installation {\n  filesystem_mirror {\n    path = %q\n  }\n}\n", mirror)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	system := cliconfig.System{Environ: []string{"TF_CLI_CONFIG_FILE=" + file}, Home: project, Dir: project}
+	if err := ensureAsUser(t.Context(), system, project, required); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(project, lockfile.Name)); err != nil {
+		t.Error(err)
+	}
+	if err := os.WriteFile(file, []byte("provider_installation {"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := ensureAsUser(t.Context(), system, project, required); err == nil {
+		t.Error("a broken configuration file is not an error")
+	}
+}
+
+func TestSnippetModule(t *testing.T) {
+	t.Parallel()
+	reg := regtest.New("registry.opentofu.org")
+	release := reg.AddModule(regtest.Module{Address: "terraform-aws-modules/iam/aws", Version: "5.2.0", Files: map[string]string{"modules/iam-user/main.tf": "# empty\n"}})
+	registry := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
+	h1, err := fetchModule(t.Context(), registry, filepath.Join(t.TempDir(), "iam"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h1.String() != fmt.Sprint(release.H1()) {
+		t.Errorf("h1 is %s, want %s", h1, release.H1())
+	}
+}
+
+func TestSnippetLockAndCheck(t *testing.T) {
+	t.Parallel()
+	_, registry := snippetRegistry()
+	lock := lockedRandom(t, registry)
+	if err := lockPlatforms(t.Context(), registry, lock); err != nil {
+		t.Errorf("locked again: %v", err)
+	}
+	entry, _ := lock.Get(random)
+	if n := len(checksum.WithScheme(entry.Hashes, "h1")); n != 2 {
+		t.Errorf("the lock file has %d h1 hashes, want 2", n)
+	}
+	dir, platform := t.TempDir(), addrs.MustParsePlatform("linux_amd64")
+	for _, version := range []string{"3.6.3", "4.0.0"} {
+		pkg, err := registry.ProviderPackage(t.Context(), random, addrs.MustParseVersion(version), platform)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := filepath.Join(dir, pkg.ArchiveName())
+		if _, err := provider.Download(t.Context(), registry, pkg, name, provider.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		file, err := os.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		err = check(t.Context(), lock, random, randomV363, file)
+		if version == "3.6.3" && err != nil {
+			t.Errorf("check of the locked archive: %v", err)
+		} else if version != "3.6.3" && (err == nil || !strings.Contains(err.Error(), "is not the locked archive")) {
+			t.Errorf("check of another archive: error %v", err)
+		}
+	}
+}
+
+func TestSnippetMirrors(t *testing.T) {
+	t.Parallel()
+	reg, registry := snippetRegistry()
+	mirror := &mirrorclient.Client{BaseURL: reg.MirrorURL(), Transport: &transport.Client{HTTP: reg.Client()}}
+	report, err := fromMirror(t.Context(), &lockfile.File{}, mirror, t.TempDir())
+	if err != nil || report.Trust != verify.Checked {
+		t.Errorf("without a lock file: report %v, error %v, want %v", report, err, verify.Checked)
+	}
+	lock := &lockfile.File{}
+	if err := lock.Set(lockfile.Entry{Provider: random, Version: randomV363, Hashes: []checksum.Hash{checksum.ZHSum([32]byte{})}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fromMirror(t.Context(), lock, mirror, t.TempDir()); !errors.Is(err, verify.ErrNotAccepted) {
+		t.Errorf("with another lock file: error %v, want %v", err, verify.ErrNotAccepted)
+	}
+
+	dir := t.TempDir()
+	if err := fillMirror(t.Context(), registry, lockedRandom(t, registry), dir); err != nil {
+		t.Fatal(err)
+	}
+	local, err := mirrordir.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for held, err := range local.All(t.Context()) {
+		if err != nil || held.Provider != random || len(held.Platforms) != 2 {
+			t.Errorf("the mirror has %v, error %v", held, err)
+		}
+	}
+}
+
+func TestSnippetLogIn(t *testing.T) {
+	t.Parallel()
+	reg := regtest.New("registry.example.com")
+	reg.Login = &regtest.Login{}
+	file := auth.CredentialsFile{Path: filepath.Join(t.TempDir(), "credentials.tfrc.json")}
+	web, host := &transport.Client{HTTP: reg.Client()}, svchost.MustParse("registry.example.com")
+	for range 2 {
+		if err := logIn(t.Context(), web, host, file, reg.Browse); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := reg.Count(regtest.LoginToken); n != 1 {
+		t.Errorf("%d logins, want 1", n)
+	}
+	if token, err := web.Credentials.Token(t.Context(), host); err != nil || token.IsZero() {
+		t.Errorf("token %v, error %v", token, err)
+	}
+}
+
+func TestSnippetCachedAndThrottled(t *testing.T) {
+	t.Parallel()
+	reg, _ := snippetRegistry()
+	registry := &regclient.Client{Transport: cachedAndThrottled(filepath.Join(t.TempDir(), "documents"), reg)}
+	for range 3 {
+		if _, err := newest(t.Context(), registry); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := reg.Count(regtest.Versions); n != 1 {
+		t.Errorf("%d requests, want 1", n)
+	}
+}
+
+func TestSnippetPrivateRegistry(t *testing.T) {
+	t.Parallel()
+	upstream := regtest.New("registry.example.com")
+	upstream.AddProvider(regtest.Provider{Address: "acme/alpha", Platforms: []string{"linux_amd64"}})
+	source := &regclient.Client{Transport: &transport.Client{HTTP: upstream.Client()}}
+	server := httptest.NewTLSServer(privateRegistry(source, source, "secret"))
+	defer server.Close()
+	host := svchost.MustParse(strings.TrimPrefix(server.URL, "https://"))
+	for token, want := range map[string]error{"secret": nil, "guess": provider.ErrUnauthorized} {
+		web := &transport.Client{HTTP: server.Client(), Credentials: auth.MustNewToken(token).For(host)}
+		alpha, err := addrs.NewProvider(host, "acme", "alpha")
+		if err != nil {
+			t.Fatal(err)
+		}
+		registry := &regclient.Client{Transport: web}
+		pkg, err := provider.Find(t.Context(), registry, alpha, addrs.ProviderConstraint{}, provider.Need{Platforms: []addrs.Platform{addrs.MustParsePlatform("linux_amd64")}})
+		if err == nil {
+			_, err = provider.Download(t.Context(), registry, pkg, filepath.Join(t.TempDir(), pkg.ArchiveName()), provider.Options{})
+		}
+		if !errors.Is(err, want) {
+			t.Errorf("with the token %q: error %v, want %v", token, err, want)
+		}
+	}
+}
+
+func TestSnippetCacheServer(t *testing.T) {
+	t.Parallel()
+	reg, registry := snippetRegistry()
+	reg.AddProvider(regtest.Provider{Address: "acme/alpha"})
+	handler, err := cacheServer(registry, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewTLSServer(handler)
+	defer server.Close()
+	mirror := &mirrorclient.Client{BaseURL: server.URL + "/providers/", Transport: &transport.Client{HTTP: server.Client()}}
+	for range 2 {
+		if _, err := fromMirror(t.Context(), &lockfile.File{}, mirror, t.TempDir()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := reg.Count(regtest.Archive); n != 1 {
+		t.Errorf("%d downloads from the registry, want 1", n)
+	}
+	if _, err := mirror.ProviderVersions(t.Context(), addrs.MustParseProvider("acme/alpha")); !errors.Is(err, provider.ErrNotFound) {
+		t.Errorf("another namespace: error %v, want %v", err, provider.ErrNotFound)
+	}
+}
+
+func TestSnippetErrors(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		fault    regtest.Fault
+		provider string
+		version  string
+		want     string
+	}{
+		{regtest.Fault{}, "hashicorp/random", "3.6.3", "the version has no package for this platform"},
+		{regtest.Fault{}, "hashicorp/random", "9.0.0", "no version fits the constraint"},
+		{regtest.Fault{}, "hashicorp/unknown", "3.6.3", "the registry does not have this provider"},
+		{regtest.Fault{Status: http.StatusUnauthorized}, "hashicorp/random", "3.6.3", "log in to the registry"},
+		{regtest.Fault{Status: http.StatusBadGateway}, "hashicorp/random", "3.6.3", "try again later: 1 attempts at https://registry.opentofu.org/"},
+	} {
+		reg, _ := snippetRegistry()
+		reg.AddFault(test.fault)
+		registry := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client(), Retries: -1}}
+		_, err := registry.ProviderPackage(t.Context(), addrs.MustParseProvider(test.provider), addrs.MustParseVersion(test.version), addrs.MustParsePlatform("plan9_mips"))
+		if got := explain(err); !strings.HasPrefix(got, test.want) {
+			t.Errorf("%s %s, fault %+v: %q, want %q; error %v", test.provider, test.version, test.fault, got, test.want, err)
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package layout_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestSnippets checks that the Go code of README.md and docs/*.md consists of functions of the files
+// *_snippets_test.go, which compile and which tests run, and that no function there is left over.
+func TestSnippets(t *testing.T) {
+	t.Parallel()
+	functions := snippetFunctions(t)
+	used := map[string]bool{}
+	for _, file := range markdownFiles(t) {
+		if file != "README.md" && !strings.HasPrefix(file, "docs/") {
+			continue
+		}
+		for _, block := range regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(readFile(t, file), -1) {
+			for part := range strings.SplitSeq(block[1], "\n\nfunc ") {
+				code := strings.TrimSpace(part)
+				if !strings.HasPrefix(code, "func ") {
+					code = "func " + code
+				}
+				name, ok := functions[code]
+				if !ok {
+					t.Errorf("%s: this code is not a function of a file *_snippets_test.go:\n%s", file, code)
+				}
+				used[name] = true
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Values(functions)) {
+		if !used[name] {
+			t.Errorf("function %s is in no document", name)
+		}
+	}
+}
+
+// snippetFunctions returns the names of the functions in the files *_snippets_test.go by their text.
+func snippetFunctions(t *testing.T) map[string]string {
+	t.Helper()
+	files, err := filepath.Glob("*_snippets_test.go")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no snippets: %q, %v", files, err)
+	}
+	functions := map[string]string{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fset := token.NewFileSet()
+		parsed, err := parser.ParseFile(fset, file, text, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, decl := range parsed.Decls {
+			if f, ok := decl.(*ast.FuncDecl); ok {
+				functions[string(text[fset.Position(f.Pos()).Offset:fset.Position(f.End()).Offset])] = f.Name.Name
+			}
+		}
+	}
+	return functions
+}
+
+// TestReadme checks that README.md stays short and shows the two commands of a first look.
+func TestReadme(t *testing.T) {
+	t.Parallel()
+	readme := readFile(t, "README.md")
+	if lines := strings.Count(readme, "\n"); lines >= 150 {
+		t.Errorf("README.md has %d lines, want fewer than 150", lines)
+	}
+	for _, command := range []string{"go run ./examples/quickstart\n", "go test ./...\n"} {
+		if !strings.Contains(readme, "\n"+command) {
+			t.Errorf("README.md does not show the command %q", command)
+		}
+	}
+}
+
+func readFile(t *testing.T, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
