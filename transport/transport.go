@@ -94,3 +94,13 @@ type Client struct {
 	// tokens and no queries.
 	Logger *slog.Logger
 }
+
+// A Waiter is a [http.RoundTripper] that may hold requests back, such as
+// [github.com/tofureg/tofureg/transport/throttle.Transport]. Clients call RoundTripWaiting
+// instead of RoundTrip if the Transport of HTTP has it. A transport that wraps a Waiter
+// should be a Waiter too.
+type Waiter interface {
+	// RoundTripWaiting makes a request. It calls waiting before it holds the request back,
+	// and done after that, both in its own goroutine. Timeout does not include that time.
+	RoundTripWaiting(req *http.Request, waiting func() (done func())) (*http.Response, error)
+}

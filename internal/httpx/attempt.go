@@ -1,146 +1,164 @@
 package httpx
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"time"
 
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// answer is what an attempt brought: a document, an open stream, or a status
-// that is no success.
-type answer struct {
-	status  int
-	header  http.Header
-	url     *url.URL // that answered
-	length  int64    // declared, -1: not
-	after   time.Duration
-	body    []byte  // of a document
-	stream  *stream // of a package
-	message string  // of a status that is no success
+// attempt is one request with its redirects, and the transport under its http.Client.
+type attempt struct {
+	*fetch
+	timer *timer
+	next  http.RoundTripper
+
+	url          *url.URL       // of the last request
+	answer       *http.Response // to it; nil: none came
+	credentialed bool           // whether the last request had the token or the login
+	hops         int
 }
 
-// success reports whether the body is what was asked for. The rest of a package
-// is a success only to the one who asked for a range, which sees to that itself.
-func (a *answer) success() bool { return a.body != nil || a.stream != nil }
-
-// attempt makes one request, follows its redirects, and reads what is to be
-// read at once, all within the timeout.
-func (f *fetch) attempt() (*answer, error) {
+// attempt makes one request, follows its redirects, and reads what is to be read at
+// once, all within the timeout. The body of the response is a [buffered] or a [*stream].
+func (f *fetch) attempt() (*http.Response, error) {
 	limit, what := f.client.headerTimeout(), "no answer"
-	if f.whole {
+	if f.document {
 		limit, what = f.client.documentTimeout(), "no complete answer"
 	}
 	ctx, cancel := context.WithCancelCause(f.ctx)
-	left := newPatience(limit, func() { cancel(&timeoutError{what, limit}) })
-	streaming := false
-	defer func() {
-		left.stop()
-		if !streaming {
-			cancel(nil)
+	timeout := &timeoutError{what, limit}
+	a := &attempt{
+		fetch:        f,
+		timer:        startTimer(limit, func() { cancel(timeout) }),
+		url:          f.url,
+		credentialed: f.authorization() != "",
+	}
+	resp, err := a.send(ctx)
+	if err == nil {
+		err = f.receive(resp)
+	}
+	inTime := a.timer.stop()
+	if err == nil {
+		if s, ok := resp.Body.(*stream); ok && inTime {
+			s.start(ctx, cancel, f.client.idleTimeout())
+			return resp, nil
+		} else if ok { // the time was up just as the headers came
+			_ = s.body.Close()
+			err = timeout
 		}
-	}()
-
-	resp, err := f.send(context.WithValue(ctx, patienceKey{}, left))
+	}
+	defer cancel(nil)
 	if err != nil {
-		return nil, cause(ctx, unanswered(err))
+		return nil, f.fail(a.url, a.answer, cause(ctx, err))
 	}
-	a, err := f.receive(resp)
-	if err != nil {
-		return nil, cause(ctx, err)
-	}
-	if a.stream == nil {
-		return a, nil
-	}
-	if !left.stop() { // the time was up just as the headers came, and ctx may end only now
-		_ = resp.Body.Close()
-		return nil, cause(ctx, &timeoutError{what, limit})
-	}
-	a.stream.start(ctx, cancel, f.client.idleTimeout())
-	streaming = true
-	return a, nil
+	return resp, nil
 }
 
 // cause returns why ctx ended, if it did, in place of the error that came of it.
 func cause(ctx context.Context, err error) error {
-	if ctx.Err() != nil && !isA[permanentError](err) {
+	if ctx.Err() != nil && !isA[*redirectError](err) {
 		return context.Cause(ctx)
 	}
 	return err
 }
 
-// unanswered puts into words what net/http reports as a bare "EOF".
-func unanswered(err error) error {
-	if u, ok := err.(*url.Error); ok && u.Err == io.EOF {
-		return fmt.Errorf("the connection was closed without an answer: %w", io.EOF)
-	}
-	return err
-}
-
 // send makes the request and follows its redirects.
-func (f *fetch) send(ctx context.Context) (*http.Response, error) {
-	t := &trail{f: f, url: f.url, credentialed: f.authorization() != ""}
-	defer func() { f.at = t.url }()
+func (a *attempt) send(ctx context.Context) (*http.Response, error) {
 	hc := http.Client{Transport: sharedTransport()}
-	if f.client.HTTP != nil {
-		hc = *f.client.HTTP
+	if a.client.HTTP != nil {
+		hc = *a.client.HTTP
 		if hc.Transport == nil {
 			hc.Transport = http.DefaultTransport
 		}
 	}
-	hc.Transport = locationGuard{f, hc.Transport}
-	hc.CheckRedirect = t.follow
+	a.next, hc.Transport = hc.Transport, a
+	hc.CheckRedirect = a.follow
 	hc.Timeout = 0 // ours includes it
 
 	req := (&http.Request{
 		Method: http.MethodGet,
-		URL:    f.url,
-		Host:   f.url.Host,
-		Header: f.header.Clone(),
+		URL:    a.fetch.url,
+		Host:   a.fetch.url.Host,
+		Header: a.header.Clone(),
 		Proto:  "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}).WithContext(ctx)
 	resp, err := hc.Do(req)
-	if resp != nil {
-		f.status = resp.StatusCode // also of a redirect that was refused
-		f.after = RetryAfter(resp.Header, time.Now())
-		f.refused(t, resp.StatusCode)
+	if u, ok := err.(*url.Error); ok && u.Err == io.EOF {
+		return nil, fmt.Errorf("the connection was closed without an answer: %w", io.EOF)
 	}
-	return resp, err
+	if err != nil {
+		return nil, err
+	}
+	a.refused(resp.StatusCode)
+	return resp, nil
 }
 
-// receive turns a response into an answer. It closes the body, unless that
-// becomes the stream of a package.
-func (f *fetch) receive(resp *http.Response) (*answer, error) {
-	a := &answer{
-		status: resp.StatusCode,
-		header: resp.Header,
-		url:    f.at,
-		length: resp.ContentLength, // -1 where the transport has decompressed
-		after:  f.after,
+// RoundTrip makes the request for one hop. It refuses a redirect whose Location is no
+// URL before net/http reports it with its full text.
+func (a *attempt) RoundTrip(req *http.Request) (*http.Response, error) {
+	a.url, a.answer = req.URL, nil
+	resp, err := RoundTrip(a.next, req, a.timer.pause)
+	if err != nil || resp == nil {
+		return resp, err
 	}
-	wanted := a.status/100 == 2 && (a.status != http.StatusPartialContent || f.header.Get("Range") != "")
-	switch {
-	case !wanted:
-		defer resp.Body.Close()
-		a.message = f.readMessage(resp)
-		return a, nil
-	case f.req.Limit > 0 && a.length > f.req.Limit:
-		_ = resp.Body.Close() // unread on purpose
-		return nil, fmt.Errorf("%w: %d bytes are declared, %d are allowed", fault.ErrTooLarge, a.length, f.req.Limit)
-	case !f.whole:
-		a.stream = &stream{body: resp.Body}
-		return a, nil
+	resp.Request = req
+	a.answer = resp
+	if loc := resp.Header.Get("Location"); loc != "" && resp.StatusCode/100 == 3 {
+		if _, err := req.URL.Parse(loc); err != nil {
+			if resp.Body != nil {
+				_ = resp.Body.Close() // nothing of it was wanted
+			}
+			return nil, &redirectError{err: errors.New("its Location is not a URL")}
+		}
 	}
-	defer resp.Body.Close()
-	var err error
-	a.body, err = readAll(resp.Body, a.length, f.req.Limit)
-	return a, err
+	return resp, nil
 }
+
+// wanted reports whether the body of a response is what was asked for. A part is
+// wanted only after a request for a range.
+func (f *fetch) wanted(resp *http.Response) bool {
+	return resp.StatusCode/100 == 2 && (resp.StatusCode != http.StatusPartialContent || f.header.Get("Range") != "")
+}
+
+// receive reads the body of a document, or the message of a server that has none to
+// give. The body of a package becomes a stream.
+func (f *fetch) receive(resp *http.Response) error {
+	body, limit := resp.Body, f.req.Limit
+	switch {
+	case !f.wanted(resp):
+		defer body.Close()
+		resp.Body = newBuffered([]byte(f.readMessage(resp)))
+	case limit > 0 && resp.ContentLength > limit:
+		_ = body.Close() // unread on purpose
+		return fmt.Errorf("%w: %d bytes are declared, %d are allowed", fault.ErrTooLarge, resp.ContentLength, limit)
+	case f.document:
+		defer body.Close()
+		data, err := readAll(body, resp.ContentLength, limit)
+		if err != nil {
+			return err
+		}
+		resp.Body = newBuffered(data)
+	default:
+		resp.Body = &stream{body: body}
+	}
+	return nil
+}
+
+// buffered is a body that was read within its attempt.
+type buffered struct {
+	*bytes.Reader
+	data []byte
+}
+
+func newBuffered(data []byte) buffered { return buffered{bytes.NewReader(data), data} }
+
+func (b buffered) Close() error { return nil }
 
 // readAll reads a body of declared length (-1: none), and one byte more than
 // limit to see whether it is too large. The result is never nil without an error.

@@ -83,12 +83,12 @@ func (f *fetch) presigned(u *url.URL) bool {
 
 // refused tells the source about a 401, so that it looks again next time: where
 // its token was sent to the server that answered, and where it had none.
-func (f *fetch) refused(t *trail, status int) {
-	if status != http.StatusUnauthorized || !f.asked || (f.token != "" && !t.credentialed) {
+func (a *attempt) refused(status int) {
+	if status != http.StatusUnauthorized || !a.asked || (a.token != "" && !a.credentialed) {
 		return
 	}
-	if i, ok := f.client.Credentials.(auth.Invalidator); ok {
-		i.Invalidate(f.req.TokenFor)
+	if i, ok := a.client.Credentials.(auth.Invalidator); ok {
+		i.Invalidate(a.req.TokenFor)
 	}
 }
 

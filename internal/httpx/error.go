@@ -45,11 +45,14 @@ func (e *statusError) Unwrap() error { return e.kind }
 
 // redirectError is a redirect that was not followed.
 type redirectError struct {
-	to  string // redacted
+	to  string // redacted; "": not a URL
 	err error
 }
 
 func (e *redirectError) Error() string {
+	if e.to == "" {
+		return fmt.Sprintf("redirect refused: %v", e.err)
+	}
 	return fmt.Sprintf("redirect to %s refused: %v", e.to, e.err)
 }
 
@@ -71,9 +74,6 @@ func (e *timeoutError) Temporary() bool { return true }
 
 func (e *timeoutError) Is(target error) bool { return target == os.ErrDeadlineExceeded }
 
-// permanentError is a failure that another attempt cannot mend.
-type permanentError struct{ error }
-
 // endedError is what comes of a request whose context ended, or whose deadline
 // would pass before the next attempt.
 type endedError struct {
@@ -83,13 +83,10 @@ type endedError struct {
 }
 
 func newEndedError(ctx context.Context, last error) *endedError {
-	e := &endedError{context: ctx.Err(), last: last}
-	if cause := context.Cause(ctx); errors.Is(cause, e.context) {
-		e.context = cause
-	} else {
-		e.context = fmt.Errorf("%w: %w", e.context, cause)
+	if e, ok := context.Cause(ctx).(*endedError); ok {
+		return e
 	}
-	return e
+	return &endedError{context: fault.Ended(ctx), last: last}
 }
 
 func (e *endedError) Error() string {

@@ -15,10 +15,10 @@ import (
 
 // fetch is one GET with all its attempts.
 type fetch struct {
-	client *Client
-	req    *Request
-	ctx    context.Context
-	whole  bool // a document: read it within the attempt
+	client   *Client
+	req      *Request
+	ctx      context.Context
+	document bool // read it within the attempt
 
 	url     *url.URL    // of the first hop, as admitted
 	header  http.Header // of the first hop
@@ -27,39 +27,27 @@ type fetch struct {
 	asked   bool        // whether Credentials was asked for the token
 	secrets secrets
 
-	// spent counts failed attempts that went before, limit all that may be made.
-	spent, limit int
-
-	// What the attempts have brought. Either answer or err belongs to the last.
-	made    int // attempts of this fetch
-	started time.Time
-	status  int           // of the last attempt's answer; 0: none came
-	after   time.Duration // what that answer asked to wait
-	at      *url.URL      // asked last, after redirects
-	answer  *answer
-	err     error
-	before  error         // what the attempt before the last failed with
-	ended   error         // no time left for another attempt
-	wait    time.Duration // before the next attempt
+	spent int // failed attempts that went before
+	made  int // attempts of this fetch
 }
 
 // newFetch checks the request, asks for the token, and leaves the attempts to
 // run. Its error is an *failure.RequestError.
-func newFetch(ctx context.Context, c *Client, r *Request, whole bool) (*fetch, error) {
-	f := &fetch{client: c, req: r, ctx: ctx, whole: whole, limit: c.attempts(whole), url: r.URL, at: r.URL}
+func newFetch(ctx context.Context, c *Client, r *Request, document bool) (*fetch, error) {
+	f := &fetch{client: c, req: r, ctx: ctx, document: document, url: r.URL}
 	if r.URL != nil {
 		f.secrets.addURL(r.URL)
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, f.fail(newEndedError(ctx, nil))
+		return nil, f.fail(r.URL, nil, newEndedError(ctx, nil))
 	}
 	u, err := c.admit(r.URL)
 	if err != nil {
-		return nil, f.fail(err)
+		return nil, f.fail(r.URL, nil, err)
 	}
-	f.url, f.at = u, u
+	f.url = u
 	if err := f.findToken(); err != nil {
-		return nil, f.fail(err)
+		return nil, f.fail(u, nil, err)
 	}
 	f.findLogin()
 	f.header = f.firstHeader()
@@ -83,135 +71,142 @@ func (f *fetch) firstHeader() http.Header {
 	if a := f.authorization(); a != "" {
 		h.Set("Authorization", a)
 	}
-	if !f.whole {
+	if !f.document {
 		// Lengths and ranges must mean the bytes that arrive.
 		h.Set("Accept-Encoding", "identity")
 	}
 	return h
 }
 
-// run makes attempts until one brings an answer that stays, or none is left.
-// Its error is an *failure.RequestError.
-func (f *fetch) run() (*answer, error) {
+// run makes attempts until one brings what was asked for, or none is left. Its error is
+// an *failure.RequestError.
+func (f *fetch) run() (*http.Response, error) {
+	resp, err := f.do()
+	if err == nil && !f.wanted(resp) {
+		return nil, f.rejected(resp)
+	}
+	return resp, err
+}
+
+// do is run for callers to whom other statuses mean something too.
+func (f *fetch) do() (*http.Response, error) {
+	ctx, cancel := context.WithCancelCause(f.ctx) // of the waits alone
+	defer cancel(nil)
+	var last *failure.RequestError
 	rc := &retryablehttp.Client{
 		HTTPClient: &http.Client{
 			Transport: attempts{f},
 			// An attempt follows its redirects itself.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
-		RetryMax:     max(0, f.limit-f.spent-1),
-		CheckRetry:   func(_ context.Context, _ *http.Response, err error) (bool, error) { return f.again(err), nil },
-		Backoff:      func(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return f.wait },
+		RetryMax: max(0, f.client.attempts(f.document)-f.spent-1),
+		CheckRetry: func(_ context.Context, resp *http.Response, err error) (bool, error) {
+			if err == nil && f.wanted(resp) {
+				return false, nil
+			}
+			before := last
+			last = f.failed(resp, err)
+			if f.ctx.Err() != nil {
+				return false, f.ended(last, before)
+			}
+			return resp != nil && transientStatus(resp.StatusCode) || err != nil && transient(last.Err), nil
+		},
+		Backoff: func(_, _ time.Duration, n int, resp *http.Response) time.Duration {
+			wait := backoff(f.spent+n, resp)
+			if err := fits(ctx, wait, last.Err); err != nil {
+				cancel(err)
+			} else {
+				f.log("http retry", f.url, last.Err, slog.Duration("wait", wait))
+			}
+			return wait
+		},
 		ErrorHandler: retryablehttp.PassthroughErrorHandler,
 	}
-	req := (&http.Request{Method: http.MethodGet, URL: f.url, Header: http.Header{}}).WithContext(f.ctx)
-	_, err := rc.Do(&retryablehttp.Request{Request: req})
-	switch {
-	case err == nil && f.answer != nil && f.answer.success():
-		return f.answer, nil
-	case f.ended != nil:
-		return nil, f.fail(f.ended)
-	case f.ctx.Err() != nil:
-		return nil, f.fail(newEndedError(f.ctx, f.lastFailure()))
-	case f.err != nil:
-		return nil, f.fail(f.err)
-	case f.answer == nil:
-		return nil, f.fail(err) // cannot be: no attempt was made
+	req := (&http.Request{Method: http.MethodGet, URL: f.url, Header: http.Header{}}).WithContext(ctx)
+	resp, err := rc.Do(&retryablehttp.Request{Request: req})
+	switch err {
+	case nil:
+		return resp, nil
+	case ctx.Err(): // during a wait
+		return nil, last.Because(newEndedError(ctx, last.Err))
 	}
-	return nil, f.fail(newStatusError(f.answer.status, f.answer.message))
+	return nil, f.failed(nil, err)
 }
 
-// attempts is the transport of the retrying client: each round trip is an
-// attempt. What it brought stays in the fetch; the retrying client is only told
-// how it went, and so can neither drain a body without a timeout nor empty the
-// connection pool (which is what it does when it gives up).
+// attempts is the transport of the retrying client: each round trip is an attempt. The
+// bodies of its responses have been read, but for those of success, and it has no
+// CloseIdleConnections: the retrying client drains bodies without a timeout, and
+// empties the connection pool when it gives up.
 type attempts struct{ *fetch }
 
 func (f attempts) RoundTrip(*http.Request) (*http.Response, error) {
-	f.before = f.reason()
 	f.made++
-	f.status, f.after = 0, 0
-	f.started = time.Now()
-	f.answer, f.err = f.attempt()
-	f.log("http request", slog.Int("status", f.lastStatus()), slog.Duration("took", time.Since(f.started)))
-	if f.err != nil {
-		return nil, f.err
+	started := time.Now()
+	resp, err := f.attempt()
+	status, u := 0, f.url
+	if err == nil {
+		status, u = resp.StatusCode, resp.Request.URL
 	}
-	return &http.Response{StatusCode: f.answer.status, Header: http.Header{}, Body: http.NoBody}, nil
+	f.log("http request", u, err, slog.Int("status", status), slog.Duration("took", time.Since(started)))
+	return resp, err
 }
 
-// again decides whether another attempt follows, and after which wait.
-func (f *fetch) again(err error) bool {
-	switch {
-	case f.ctx.Err() != nil, f.spent+f.made >= f.limit,
-		err != nil && !transient(err),
-		err == nil && !transientStatus(f.answer.status):
-		return false
+// failed returns the error of an attempt that brought resp, or else failed with err.
+func (f *fetch) failed(resp *http.Response, err error) *failure.RequestError {
+	if err == nil {
+		return f.rejected(resp)
 	}
-	f.wait = backoff(f.spent + f.made - 1)
-	if a := f.answer; a != nil && a.after > 0 &&
-		(a.status == http.StatusTooManyRequests || a.status == http.StatusServiceUnavailable) {
-		f.wait = stated(a.after)
+	if e, ok := errors.AsType[*failure.RequestError](err); ok {
+		return e
 	}
-	if f.ended = fits(f.ctx, f.wait, f.reason()); f.ended != nil {
-		return false
-	}
-	f.log("http retry", slog.Duration("wait", f.wait))
-	return true
+	return f.fail(f.url, nil, err)
 }
 
-// reason is what the last attempt failed with; nil if none was made.
-func (f *fetch) reason() error {
-	switch {
-	case f.err != nil:
-		return f.secrets.scrub(f.err)
-	case f.answer != nil:
-		return newStatusError(f.answer.status, f.answer.message)
-	}
-	return nil
+// rejected returns the error of a response that is not wanted.
+func (f *fetch) rejected(resp *http.Response) *failure.RequestError {
+	return f.fail(resp.Request.URL, resp, newStatusError(resp.StatusCode, messageOf(resp)))
 }
 
-// lastFailure is what went wrong before the context ended, not because of that.
-func (f *fetch) lastFailure() error {
-	if f.err != nil && (errors.Is(f.err, f.ctx.Err()) || errors.Is(f.err, context.Cause(f.ctx))) {
-		return f.before
+// ended returns the error of an attempt during which the context ended. If that is why
+// the attempt failed, the attempt before tells what went wrong.
+func (f *fetch) ended(e, before *failure.RequestError) *failure.RequestError {
+	last := e.Err
+	if errors.Is(last, f.ctx.Err()) || errors.Is(last, context.Cause(f.ctx)) {
+		last = nil
+		if before != nil {
+			last = before.Err
+		}
 	}
-	return f.reason()
+	return e.Because(newEndedError(f.ctx, last))
 }
 
-// lastStatus is the status that the last attempt brought, 0 if none.
-func (f *fetch) lastStatus() int {
-	if f.answer == nil {
-		return 0
-	}
-	return f.answer.status
-}
-
-// fail makes err, or what led to it, the *failure.RequestError of this fetch.
-func (f *fetch) fail(err error) *failure.RequestError {
+// fail returns the error of this fetch, of which u was asked last and brought resp, if
+// that is not nil.
+func (f *fetch) fail(u *url.URL, resp *http.Response, err error) *failure.RequestError {
 	e := &failure.RequestError{
-		URL:        f.secrets.url(f.at),
-		Status:     f.status,
-		RetryAfter: f.after,
-		HadToken:   f.token != "" && f.made > 0,
-		Attempts:   f.spent + f.made,
-		Err:        f.secrets.scrub(err),
+		URL:      f.secrets.url(u),
+		HadToken: f.token != "" && f.made > 0,
+		Attempts: f.spent + f.made,
+		Err:      f.secrets.scrub(err),
 	}
-	if f.answer != nil {
-		e.Message = f.answer.message
+	if resp != nil {
+		e.Status, e.RetryAfter = resp.StatusCode, RetryAfter(resp.Header, time.Now())
+		if !f.wanted(resp) {
+			e.Message = messageOf(resp)
+		}
 	}
 	return e
 }
 
-// log writes a debug record about the last attempt.
-func (f *fetch) log(msg string, attrs ...slog.Attr) {
+// log writes a debug record about the last attempt, which asked u.
+func (f *fetch) log(msg string, u *url.URL, err error, attrs ...slog.Attr) {
 	l := f.client.Logger
 	if l == nil || !l.Enabled(f.ctx, slog.LevelDebug) {
 		return
 	}
-	attrs = append(attrs, slog.String("url", f.secrets.url(f.at)), slog.Int("attempt", f.spent+f.made))
-	if f.err != nil {
-		attrs = append(attrs, slog.String("error", f.secrets.scrub(f.err).Error()))
+	attrs = append(attrs, slog.String("url", f.secrets.url(u)), slog.Int("attempt", f.spent+f.made))
+	if err != nil {
+		attrs = append(attrs, slog.String("error", err.Error()))
 	}
 	l.LogAttrs(f.ctx, slog.LevelDebug, msg, attrs...)
 }

@@ -29,17 +29,17 @@ func (c *Client) Get(ctx context.Context, r Request) (*Response, error) {
 		return nil, err
 	}
 	if r.Limit <= 0 {
-		return nil, f.fail(errors.New("the request has no limit"))
+		return nil, f.fail(f.url, nil, errors.New("the request has no limit"))
 	}
-	a, err := f.run()
+	resp, err := f.run()
 	if err != nil {
 		return nil, err
 	}
 	return &Response{
-		Status:   a.status,
-		Header:   a.header,
-		URL:      a.url,
-		Body:     a.body,
+		Status:   resp.StatusCode,
+		Header:   resp.Header,
+		URL:      resp.Request.URL,
+		Body:     resp.Body.(buffered).data,
 		HadToken: f.token != "",
 		Attempts: f.made,
 		secrets:  f.secrets,

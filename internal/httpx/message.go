@@ -25,6 +25,14 @@ func (f *fetch) readMessage(resp *http.Response) string {
 	return weburl.Clean(weburl.OneLine(weburl.RedactText(f.secrets.maskCut(message(body, media)))), maxMessage)
 }
 
+// messageOf returns what [fetch.readMessage] has read.
+func messageOf(resp *http.Response) string {
+	if b, ok := resp.Body.(buffered); ok {
+		return string(b.data)
+	}
+	return ""
+}
+
 // message picks the words out of an error body: of JSON the members that
 // registries use, of an object store's XML code and message, of text all. HTML
 // and binary data say nothing.

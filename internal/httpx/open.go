@@ -41,14 +41,15 @@ type Body struct {
 	cancel context.CancelCauseFunc
 
 	// Of the reading goroutine only:
-	fetch     *fetch // that opened the present stream, or failed to
-	total     int64  // known by now, -1: not
-	until     int64  // where the range of the present stream ends; 0: it is none
-	read      int64  // delivered
-	fresh     int64  // of these, by the present stream
-	failed    int    // attempts in a row that brought no byte
-	pending   error  // of the stream, behind bytes that were delivered
-	err       error  // final
+	fetch     *fetch         // that opened the present stream
+	resp      *http.Response // whose body that is
+	total     int64          // known by now, -1: not
+	until     int64          // where the range of the present stream ends; 0: it is none
+	read      int64          // delivered
+	fresh     int64          // of these, by the present stream
+	failed    int            // attempts in a row that brought no byte
+	pending   error          // of the stream, behind bytes that were delivered
+	err       error          // final
 	validator validator
 	sum       maphash.Hash // of what was delivered; against accidents, since a liar could send the rest alone
 
@@ -77,16 +78,16 @@ func (c *Client) Open(ctx context.Context, r Request) (*Body, error) {
 	b := &Body{client: c, req: r, fetch: f}
 	b.ctx, b.cancel = context.WithCancelCause(ctx)
 	f.ctx = b.ctx
-	a, err := f.run()
+	resp, err := f.run()
 	if err != nil {
 		b.cancel(err)
 		return nil, err
 	}
-	b.Status, b.Size, b.URL, b.Header = a.status, a.length, a.url, a.header
-	b.total = a.length
-	b.validator = newValidator(a.header, time.Now())
+	b.Status, b.Size, b.URL, b.Header = resp.StatusCode, resp.ContentLength, resp.Request.URL, resp.Header
+	b.total = b.Size
+	b.validator = newValidator(resp.Header, time.Now())
 	b.failed = f.made - 1
-	b.take(a.stream)
+	b.take(resp)
 	return b, nil
 }
 
@@ -94,7 +95,7 @@ func (c *Client) Open(ctx context.Context, r Request) (*Body, error) {
 // header, as err says.
 func (b *Body) Unusable(err error) error {
 	b.Close()
-	return b.fetch.fail(err)
+	return b.fetch.fail(b.resp.Request.URL, b.resp, err)
 }
 
 // Resumes returns how often the transfer was taken up again so far. It may be
@@ -104,32 +105,37 @@ func (b *Body) Resumes() int { return int(b.resumes.Load()) }
 // Close ends the download, also while Read waits in another goroutine. It
 // returns nil, always.
 func (b *Body) Close() error {
-	b.cancel(errClosed)
+	b.end(errClosed)
+	return nil
+}
+
+// end gives back what the transfer holds.
+func (b *Body) end(why error) {
+	b.cancel(why)
 	b.mu.Lock()
 	s := b.stream
 	b.stream, b.closed = nil, true
 	b.mu.Unlock()
 	if s != nil {
-		s.close()
+		_ = s.Close() // what was wanted has been read
 	}
-	return nil
 }
 
-// take makes s the stream that is read from.
-func (b *Body) take(s *stream) {
+// take makes the body of resp the stream that is read from.
+func (b *Body) take(resp *http.Response) {
+	s := resp.Body.(*stream)
 	b.mu.Lock()
-	old, closed := b.stream, b.closed
-	if !closed {
+	old := b.stream
+	if b.closed {
+		old = s
+	} else {
 		b.stream = s
 	}
 	b.mu.Unlock()
 	if old != nil {
-		old.close()
+		_ = old.Close()
 	}
-	if closed {
-		s.close()
-	}
-	b.fresh, b.pending = 0, nil
+	b.resp, b.fresh, b.pending = resp, 0, nil
 }
 
 // Read reads the next bytes. At the end of the file it returns io.EOF, and
@@ -148,7 +154,13 @@ func (b *Body) Read(p []byte) (int, error) {
 		if err == nil {
 			return 0, nil
 		}
-		b.err = b.mend(err)
+		if err != io.EOF {
+			err = b.resume(err)
+		}
+		if err != nil {
+			b.end(err)
+		}
+		b.err = err
 	}
 	return 0, b.err
 }
@@ -168,7 +180,7 @@ func (b *Body) next(p []byte) (int, error) {
 	if s == nil {
 		return 0, errClosed
 	}
-	n, err := s.read(b.window(p))
+	n, err := s.Read(b.window(p))
 	n = max(0, n)
 	if l := b.req.Limit; l > 0 && b.read+int64(n) > l {
 		return 0, fmt.Errorf("%w: more than %d bytes", fault.ErrTooLarge, l)
@@ -199,33 +211,9 @@ func (b *Body) window(p []byte) []byte {
 	return p
 }
 
-// mend deals with the end of a stream. It returns nil if reading can go on, or
-// else the final error, after which nothing of the body is left open.
-func (b *Body) mend(err error) error {
-	if err != io.EOF {
-		if err = b.resume(err); err == nil {
-			return nil
-		}
-	}
-	b.finish(err)
-	return err
-}
-
-// finish gives back what the transfer holds.
-func (b *Body) finish(err error) {
-	b.cancel(err)
-	b.mu.Lock()
-	s := b.stream
-	b.stream = nil
-	b.mu.Unlock()
-	if s != nil {
-		s.close()
-	}
-}
-
 // fail makes err the *failure.RequestError of a transfer that cannot go on.
 func (b *Body) fail(err error) error {
-	e := b.fetch.fail(err)
+	e := b.fetch.fail(b.resp.Request.URL, b.resp, err)
 	e.Attempts = b.failed
 	return e
 }

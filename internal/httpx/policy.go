@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/weburl"
@@ -58,45 +57,35 @@ func (c *Client) checkScheme(u *url.URL) error {
 	return nil
 }
 
-// trail is where one attempt has come to, following redirects.
-type trail struct {
-	f            *fetch
-	url          *url.URL // asked last
-	credentialed bool     // whether the token, or the login, went there
-	hops         int
-}
-
 // follow is the CheckRedirect of our http.Client: our rule first, then that of
 // the caller's client.
-func (t *trail) follow(req *http.Request, via []*http.Request) error {
-	from := via[len(via)-1].URL
-	t.f.secrets.addURL(req.URL)
-	err := t.check(from, req)
+func (a *attempt) follow(req *http.Request, via []*http.Request) error {
+	a.secrets.addURL(req.URL)
+	err := a.check(via[len(via)-1].URL, req)
 	if err == nil {
-		t.credentials(req)
-		if h := t.f.client.HTTP; h != nil && h.CheckRedirect != nil {
+		a.credentials(req)
+		if h := a.client.HTTP; h != nil && h.CheckRedirect != nil {
 			if err = h.CheckRedirect(req, via); errors.Is(err, http.ErrUseLastResponse) {
 				return http.ErrUseLastResponse
 			}
 		}
 	}
 	if err != nil {
-		return permanentError{&redirectError{to: t.f.secrets.url(req.URL), err: err}}
+		return &redirectError{to: a.secrets.url(req.URL), err: err}
 	}
-	t.url = req.URL
 	return nil
 }
 
 // check applies the rules that need no credentials.
-func (t *trail) check(from *url.URL, req *http.Request) error {
-	t.hops++
-	if limit := t.f.req.redirects(); t.hops > limit {
+func (a *attempt) check(from *url.URL, req *http.Request) error {
+	a.hops++
+	if limit := a.req.redirects(); a.hops > limit {
 		return fmt.Errorf("more than %d redirects", limit)
 	}
 	if u := req.URL.User; u != nil && (from.User == nil || u.String() != from.User.String() || !sameOrigin(from, req.URL)) {
 		return errors.New("the URL has credentials in it") // and has not inherited them as a relative one
 	}
-	u, err := t.f.client.admit(req.URL)
+	u, err := a.client.admit(req.URL)
 	if err != nil {
 		return err
 	}
@@ -107,16 +96,16 @@ func (t *trail) check(from *url.URL, req *http.Request) error {
 // credentials sees to it that the request shows the next server nothing that is
 // not meant for it. net/http has copied all headers of the first request, where
 // host and port are equal even to http, and has set a Referer.
-func (t *trail) credentials(req *http.Request) {
+func (a *attempt) credentials(req *http.Request) {
 	req.Header.Del("Referer")
 	req.Header.Del("Authorization")
-	signed := t.f.presigned(req.URL)
+	signed := a.presigned(req.URL)
 	if signed {
 		req.URL.User = nil // and so there is nothing to inherit for what follows
 	}
-	t.credentialed = t.credentialed && sameOrigin(t.f.url, req.URL) && !signed
-	if t.credentialed {
-		req.Header.Set("Authorization", t.f.authorization())
+	a.credentialed = a.credentialed && sameOrigin(a.fetch.url, req.URL) && !signed
+	if a.credentialed {
+		req.Header.Set("Authorization", a.authorization())
 	}
 }
 
@@ -126,28 +115,4 @@ func sameOrigin(a, b *url.URL) bool {
 	return a.Scheme == "https" && b.Scheme == "https" &&
 		strings.EqualFold(a.Hostname(), b.Hostname()) &&
 		orDefault(a.Port(), "443") == orDefault(b.Port(), "443")
-}
-
-// locationGuard is the transport under our http.Client. It refuses a redirect
-// whose Location is no URL before net/http reports it with its full text.
-type locationGuard struct {
-	f    *fetch
-	next http.RoundTripper
-}
-
-func (g locationGuard) RoundTrip(req *http.Request) (*http.Response, error) {
-	resp, err := g.next.RoundTrip(req)
-	if err != nil || resp == nil || resp.StatusCode/100 != 3 {
-		return resp, err
-	}
-	if loc := resp.Header.Get("Location"); loc != "" {
-		if _, err := req.URL.Parse(loc); err != nil {
-			if resp.Body != nil {
-				_ = resp.Body.Close() // nothing of it was wanted
-			}
-			g.f.status, g.f.after = resp.StatusCode, RetryAfter(resp.Header, time.Now())
-			return nil, permanentError{errors.New("redirect to a Location that is not a URL")}
-		}
-	}
-	return resp, nil
 }

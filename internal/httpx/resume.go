@@ -39,7 +39,7 @@ func (b *Body) resume(err error) error {
 			return b.fail(broken(err, b.read))
 		}
 		if b.fresh < atOnce {
-			if err := sleep(b.ctx, backoff(b.failed-1), b.fetch.secrets.scrub(err)); err != nil {
+			if err := sleep(b.ctx, backoff(b.failed-1, nil), b.fetch.secrets.scrub(err)); err != nil {
 				return b.fail(err)
 			}
 		}
@@ -62,77 +62,77 @@ func (b *Body) reopen() error {
 		return err
 	}
 	f.spent = b.failed
-	b.fetch = f
 	if b.read > 0 {
 		f.header.Set("Range", fmt.Sprintf("bytes=%d-", b.read))
 		if b.validator.ifRange != "" {
 			f.header.Set("If-Range", b.validator.ifRange)
 		}
 	}
-	a, err := f.run()
+	resp, err := f.do()
 	b.failed += f.made - 1
 	if err != nil {
-		return b.rejected(f.answer, err)
+		return err
 	}
-	s := a.stream
-	skip, err := b.accept(a)
+	b.fetch, b.resp = f, resp
+	if !f.wanted(resp) {
+		return b.rejected(resp)
+	}
+	skip, err := b.accept(resp)
 	if err != nil {
-		s.close()
+		_ = resp.Body.Close()
 		return b.fail(err)
 	}
-	end, err := b.skip(s, skip, a.length)
+	end, err := b.skip(resp, skip)
 	if err != nil {
-		s.close()
+		_ = resp.Body.Close()
 		if errors.Is(err, fault.ErrChanged) {
 			return b.fail(err)
 		}
 		return err
 	}
-	b.take(s)
+	b.take(resp)
 	b.pending = end
 	b.resumes.Add(1)
-	f.log("http resume", slog.Int("status", a.status), slog.Int64("offset", b.read), slog.Int64("skipped", skip))
+	f.log("http resume", resp.Request.URL, nil, slog.Int("status", resp.StatusCode), slog.Int64("offset", b.read), slog.Int64("skipped", skip))
 	return nil
 }
 
 // rejected deals with an answer that is no success. Where bytes beyond the last
 // one of a file of unknown length were asked for, that may mean its end.
-func (b *Body) rejected(a *answer, err error) error {
-	if a == nil || b.read == 0 {
-		return err
-	}
-	switch a.status {
-	case http.StatusRequestedRangeNotSatisfiable:
-		r, ok := parseContentRange(a.header.Get("Content-Range"))
-		if ok && b.total < 0 && r.total == b.read && !b.validator.differs(newValidator(a.header, time.Now())) {
+func (b *Body) rejected(resp *http.Response) error {
+	switch {
+	case b.read == 0:
+	case resp.StatusCode == http.StatusRequestedRangeNotSatisfiable:
+		r, ok := parseContentRange(resp.Header.Get("Content-Range"))
+		if ok && b.total < 0 && r.total == b.read && !b.validator.differs(newValidator(resp.Header, time.Now())) {
 			return io.EOF
 		}
-	case http.StatusPreconditionFailed:
-	default:
-		return err
+		fallthrough
+	case resp.StatusCode == http.StatusPreconditionFailed:
+		return b.fetch.fail(resp.Request.URL, resp, changed("status %d to a request for the bytes from %d on", resp.StatusCode, b.read))
 	}
-	return b.fetch.fail(fmt.Errorf("%w: status %d to a request for the bytes from %d on", fault.ErrChanged, a.status, b.read))
+	return b.fetch.rejected(resp)
 }
 
 // accept checks that an answer carries on the file that was begun, and returns
 // how many of its bytes are known already.
-func (b *Body) accept(a *answer) (skip int64, err error) {
-	if b.validator.differs(newValidator(a.header, time.Now())) {
+func (b *Body) accept(resp *http.Response) (skip int64, err error) {
+	if b.validator.differs(newValidator(resp.Header, time.Now())) {
 		return 0, changed("its entity tag or date is another")
 	}
-	total := a.length
-	switch a.status {
+	total := resp.ContentLength
+	switch resp.StatusCode {
 	case http.StatusPartialContent:
-		r, ok := parseContentRange(a.header.Get("Content-Range"))
-		if !ok || r.first != b.read || a.length >= 0 && a.length != r.last-r.first+1 {
+		r, ok := parseContentRange(resp.Header.Get("Content-Range"))
+		if !ok || r.first != b.read || resp.ContentLength >= 0 && resp.ContentLength != r.last-r.first+1 {
 			return 0, changed("the bytes from %d on were asked for, and the answer is %q of length %d",
-				b.read, weburl.Clean(a.header.Get("Content-Range"), 80), a.length)
+				b.read, weburl.Clean(resp.Header.Get("Content-Range"), 80), resp.ContentLength)
 		}
 		total, b.until = r.total, r.last+1
 	case http.StatusOK, http.StatusNonAuthoritativeInfo:
 		skip, b.until = b.read, 0
 	default:
-		return 0, changed("status %d to a request for the bytes from %d on", a.status, b.read)
+		return 0, changed("status %d to a request for the bytes from %d on", resp.StatusCode, b.read)
 	}
 	switch {
 	case total < 0:
@@ -153,11 +153,10 @@ func changed(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{fault.ErrChanged}, args...)...)
 }
 
-// skip reads past the first n bytes of s, an answer of declared length (-1:
-// none), and compares them with what was delivered, whatever the validators say:
-// this answer may have none, and is what If-Range brings where the file is another.
-// The error end, if not nil, came with the last of these bytes.
-func (b *Body) skip(s *stream, n, length int64) (end, err error) {
+// skip reads past the first n bytes of resp and compares them with what was delivered,
+// whatever the validators say: this answer may have none, and is what If-Range brings
+// where the file is another. The error end, if not nil, came with the last of these bytes.
+func (b *Body) skip(resp *http.Response, n int64) (end, err error) {
 	if n == 0 {
 		return nil, nil
 	}
@@ -165,13 +164,13 @@ func (b *Body) skip(s *stream, n, length int64) (end, err error) {
 	sum.SetSeed(b.sum.Seed())
 	buf := make([]byte, min(n, 32<<10))
 	for n > 0 {
-		m, err := s.read(buf[:min(n, int64(len(buf)))])
+		m, err := resp.Body.Read(buf[:min(n, int64(len(buf)))])
 		_, _ = sum.Write(buf[:m]) // never fails
 		n -= int64(m)
 		switch {
 		case err != nil && n == 0:
 			end = err
-		case err == io.EOF && length < 0:
+		case err == io.EOF && resp.ContentLength < 0:
 			return nil, changed("it is shorter than what was read of it")
 		case err == io.EOF:
 			return nil, io.ErrUnexpectedEOF

@@ -24,7 +24,7 @@ const (
 // transient reports whether another attempt may succeed after err.
 func transient(err error) bool {
 	switch {
-	case isA[permanentError](err),
+	case isA[*redirectError](err),
 		errors.Is(err, fault.ErrTooLarge),
 		errors.Is(err, fault.ErrChanged),
 		errors.Is(err, fault.ErrOffline),
@@ -51,21 +51,18 @@ func transientStatus(status int) bool {
 	return status == http.StatusTooManyRequests || status >= 500 && status != http.StatusNotImplemented
 }
 
-// backoff returns the wait after n+1 failed attempts: twice as long each time,
-// of which up to a half is left out at random, so that clients that failed
-// together do not come back together.
-func backoff(n int) time.Duration {
+// backoff returns the wait after n+1 failed attempts, of which the last one brought
+// resp, or no answer if that is nil: twice as long each time, of which up to a half is
+// left out at random, so that clients that failed together do not come back together.
+// If a busy server asks for a time, it is that and a little more, up to maxWait.
+func backoff(n int, resp *http.Response) time.Duration {
+	if resp != nil && (resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable) {
+		if d := min(RetryAfter(resp.Header, time.Now()), maxWait); d > 0 {
+			return min(d+rand.N(d/10+1), maxWait)
+		}
+	}
 	d := min(firstWait<<min(n, 10), maxWait)
 	return d - rand.N(d/2)
-}
-
-// stated returns the wait for a server that asked for d: a little more, but
-// never more than maxWait.
-func stated(d time.Duration) time.Duration {
-	if d < maxWait {
-		d += rand.N(d/10 + 1)
-	}
-	return min(d, maxWait)
 }
 
 // RetryAfter returns how long the headers ask to wait: Retry-After in seconds

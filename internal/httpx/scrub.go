@@ -120,8 +120,6 @@ func (x secrets) scrub(err error) error {
 		if e.Err != nil {
 			return x.scrub(e.Err)
 		}
-	case permanentError:
-		return x.scrub(e.error)
 	case *redirectError:
 		return &redirectError{e.to, x.scrub(e.err)}
 	case *statusError, *endedError:

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// stream is the body of an answer, with the context on which it depends.
+// stream is the body of a package, with the context on which it depends.
 type stream struct {
 	body   io.ReadCloser
 	ctx    context.Context
@@ -24,8 +24,8 @@ func (s *stream) start(ctx context.Context, cancel context.CancelCauseFunc, idle
 	}
 }
 
-// read reads from the body. Its error is the cause where the context ended.
-func (s *stream) read(p []byte) (int, error) {
+// Read reads from the body. Its error is the cause where the context ended.
+func (s *stream) Read(p []byte) (int, error) {
 	if s.timer != nil {
 		s.timer.Reset(s.idle)
 		defer s.timer.Stop()
@@ -37,8 +37,8 @@ func (s *stream) read(p []byte) (int, error) {
 	return n, err
 }
 
-// close gives the connection back, or gives it up if there is more to come.
-func (s *stream) close() {
+// Close gives the connection back, or gives it up if there is more to come.
+func (s *stream) Close() error {
 	s.cancel(nil)
-	_ = s.body.Close() // what was wanted has been read
+	return s.body.Close()
 }

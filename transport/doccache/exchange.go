@@ -24,6 +24,8 @@ type exchange struct {
 	req   *http.Request
 	name  string // of the entry
 	began time.Time
+
+	waiting func() (done func())
 }
 
 func (x *exchange) run() (*http.Response, error) {
@@ -75,7 +77,7 @@ func (x *exchange) stale(e *entry) *http.Response {
 func (x *exchange) lock() (unlock func()) {
 	ctx, cancel := context.WithTimeout(x.req.Context(), cmp.Or(x.t.wait, maxWait))
 	defer cancel()
-	defer httpx.Waiting(x.req.Context())()
+	defer x.waiting()()
 	l, err := fsx.AcquireLockIn(ctx, x.store.Root, x.name+lockSuffix)
 	if err != nil {
 		return func() {}
@@ -87,7 +89,7 @@ func (x *exchange) lock() (unlock func()) {
 func (x *exchange) ask(e *entry) (*http.Response, error) {
 	out := conditional(x.req, e)
 	requested := time.Now()
-	resp, err := x.t.base().RoundTrip(out)
+	resp, err := httpx.RoundTrip(x.t.base(), out, x.waiting)
 	if err != nil || resp == nil {
 		if x.t.mayBeStale(e, time.Now()) && !left(x.req.Context()) {
 			return x.stale(e), nil

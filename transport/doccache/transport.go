@@ -96,19 +96,25 @@ func (t *Transport) count(n *int64) {
 // and a Cache-Status header (RFC 9211) that begins with "tofureg". Errors of Base are
 // returned unchanged. If the directory cannot be used, the request is passed on.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	return t.RoundTripWaiting(req, func() func() { return func() {} })
+}
+
+// RoundTripWaiting implements [transport.Waiter]. It calls waiting before it waits for
+// another request for the same document, and done after that.
+func (t *Transport) RoundTripWaiting(req *http.Request, waiting func() (done func())) (*http.Response, error) {
 	if err := req.Context().Err(); err != nil {
 		return nil, closing(req, err)
 	}
 	if t.Dir == "" || !asksForDocument(req) {
-		return t.pass(req)
+		return t.pass(req, waiting)
 	}
 	s, err := openStore(t.Dir)
 	if err != nil {
 		t.trouble(req.Context(), "open", err)
-		return t.pass(req)
+		return t.pass(req, waiting)
 	}
 	defer s.Close()
-	x := &exchange{t: t, store: s, req: req, name: entryName(req), began: time.Now()}
+	x := &exchange{t: t, store: s, req: req, name: entryName(req), began: time.Now(), waiting: waiting}
 	return x.run()
 }
 
@@ -127,11 +133,11 @@ func (t *Transport) base() http.RoundTripper {
 }
 
 // pass makes a request without the cache.
-func (t *Transport) pass(req *http.Request) (*http.Response, error) {
+func (t *Transport) pass(req *http.Request, waiting func() func()) (*http.Response, error) {
 	if t.Offline {
 		return nil, closing(req, errNotCached)
 	}
-	return t.base().RoundTrip(req)
+	return httpx.RoundTrip(t.base(), req, waiting)
 }
 
 // errNotCached names neither method nor URL: an [http.Client] adds both.

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
-
-	"github.com/tofureg/tofureg/internal/httpx"
 )
 
 const (
@@ -137,7 +135,6 @@ func take(ctx context.Context, places chan struct{}) error {
 		return nil
 	default:
 	}
-	defer httpx.Waiting(ctx)()
 	select {
 	case places <- struct{}{}:
 		return nil
@@ -176,7 +173,6 @@ func (h *host) idle(ctx context.Context) error {
 
 // sleep waits until d has passed, or ctx has ended.
 func sleep(ctx context.Context, d time.Duration) error {
-	defer httpx.Waiting(ctx)()
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

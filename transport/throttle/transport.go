@@ -54,17 +54,24 @@ type Transport struct {
 	hosts map[string]*host
 }
 
-var _ http.RoundTripper = (*Transport)(nil)
-
 // RoundTrip makes a request when its turn has come. If its context ends before, the
 // error wraps the context's cause, and nothing has been sent.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	return t.RoundTripWaiting(req, func() func() { return func() {} })
+}
+
+// RoundTripWaiting implements [transport.Waiter]. It calls waiting before it waits for the
+// turn of the request, and done after that.
+func (t *Transport) RoundTripWaiting(req *http.Request, waiting func() (done func())) (*http.Response, error) {
 	if req.URL == nil {
-		return t.base().RoundTrip(req) // which knows what to say
+		return httpx.RoundTrip(t.base(), req, waiting) // which knows what to say
 	}
 	ctx := req.Context()
 	h := t.enter(hostOf(req.URL))
-	if err := h.wait(ctx); err != nil {
+	done := waiting()
+	err := h.wait(ctx)
+	done()
+	if err != nil {
 		t.leave(h)
 		if req.Body != nil {
 			_ = req.Body.Close() // as every RoundTripper must
@@ -72,7 +79,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, fmt.Errorf("waiting for a turn at %s: %w", weburl.Clean(req.URL.Host, maxHost), err)
 	}
 	end := sync.OnceFunc(func() { h.release(); t.leave(h) })
-	resp, err := t.base().RoundTrip(req)
+	resp, err := httpx.RoundTrip(t.base(), req, waiting)
 	if err != nil || resp == nil {
 		end()
 		return resp, err
