@@ -7,7 +7,6 @@ type span struct{ start, stop int }
 type block struct {
 	entry  Entry
 	first  *block // the block that counts, if this is another one for the same provider
-	line   int    // its number
 	whole  span   // whole lines, with the comments directly above
 	label  token
 	body   span // between the braces
@@ -30,8 +29,8 @@ type argument struct {
 }
 
 // provider reads the body of a provider block.
-func (p *parser) provider(name, label, open token, start int) *problem {
-	b := &block{label: label, line: p.line(name.start), whole: span{start: start}}
+func (p *parser) provider(name, label, open token, start int) *ParseError {
+	b := &block{label: label, whole: span{start: start}}
 	if problem := p.body(b, open); problem != nil {
 		return problem
 	}
@@ -43,8 +42,10 @@ func (p *parser) provider(name, label, open token, start int) *problem {
 		return nil
 	}
 	if first := p.blocks[b.entry.Provider]; first != nil {
-		p.report(wrong(label.start, "provider %s is locked in line %d already", b.entry.Provider, first.line))
-		b.first = first
+		if b.first = first; !p.lenient || len(p.warnings) < maxProblems { // counting lines takes time
+			line, _ := position(p.src, first.label.start)
+			p.report(wrong(label.start, "provider %s is locked in line %d already", first.entry.Provider, line))
+		}
 	} else {
 		p.blocks[b.entry.Provider], p.entries[b.entry.Provider] = b, b.entry
 	}
@@ -55,7 +56,7 @@ func (p *parser) provider(name, label, open token, start int) *problem {
 }
 
 // body reads from the opening brace to the closing one.
-func (p *parser) body(b *block, open token) *problem {
+func (p *parser) body(b *block, open token) *ParseError {
 	b.body.start = open.end
 	for n := 0; ; n++ {
 		t, problem := p.significant()
@@ -86,7 +87,7 @@ func (p *parser) body(b *block, open token) *problem {
 }
 
 // member reads an argument of a provider block, or a block within it.
-func (p *parser) member(b *block, name token) *problem {
+func (p *parser) member(b *block, name token) *ParseError {
 	t, problem := p.significant()
 	if problem != nil {
 		return problem
@@ -106,24 +107,16 @@ func (p *parser) member(b *block, name token) *problem {
 	if problem != nil {
 		return problem
 	}
-	var slot **argument
-	switch p.text(name) {
-	case "version":
-		slot = &b.version
-	case "constraints":
-		slot = &b.constraints
-	case "hashes":
-		slot = &b.hashes
-	default:
+	slot := map[string]**argument{"version": &b.version, "constraints": &b.constraints, "hashes": &b.hashes}[p.text(name)]
+	switch {
+	case slot == nil:
 		p.report(wrong(name.start, "argument %q is not expected in a provider block", p.text(name)))
 		b.other = a
-		return nil
-	}
-	if *slot != nil {
+	case *slot != nil:
 		p.report(wrong(name.start, "argument %q is set twice", p.text(name)))
 		b.extra = append(b.extra, a)
-		return nil
+	default:
+		*slot = a
 	}
-	*slot = a
 	return nil
 }

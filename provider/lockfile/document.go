@@ -75,7 +75,7 @@ func (d *document) withBlank(s span) span {
 // insert adds a block for an entry that the source does not have: after the last block
 // of a lesser provider, or else before the first block, or else at the end.
 func (d *document) insert(e *edits, now Entry) {
-	text := blockText(now)
+	text := string(appendBlock(nil, now))
 	for _, other := range slices.Backward(d.blocks) {
 		if other.entry.Provider.Compare(now.Provider) < 0 {
 			e.insertLines(other.whole.stop, "\n"+text)
@@ -149,7 +149,7 @@ func (b *block) editHashes(e *edits, now Entry, next int) {
 	case there && want && (otherVersion || !slices.Equal(b.entry.Hashes, now.Hashes)):
 		e.replace(b.hashes.value, relist(e.src, b.hashes, now.Hashes, otherVersion))
 	case want && !there:
-		e.insertLines(next, hashLines(now))
+		e.insertLines(next, string(appendHashes(nil, now)))
 	case there && !want && !now.Unreadable:
 		e.replace(b.hashes.line, "")
 	}
@@ -180,7 +180,7 @@ func (b *block) unfold(e *edits, now Entry) {
 	for _, c := range around {
 		text.WriteString("  " + c + "\n")
 	}
-	e.replace(b.body, text.String()+bodyText(now)+rest)
+	e.replace(b.body, text.String()+string(appendBody(nil, now))+rest)
 }
 
 // edits are changes to a source, of which none overlaps another one but for lines that
@@ -215,6 +215,7 @@ func (e *edits) apply() string {
 	first, _, _ := strings.Cut(e.src, "\n")
 	crlf := strings.HasSuffix(first, "\r")
 	var b strings.Builder
+	b.Grow(len(e.src))
 	done := 0
 	for _, change := range e.list {
 		b.WriteString(e.src[done:max(done, change.start)])

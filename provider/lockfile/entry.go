@@ -4,7 +4,7 @@ import "github.com/tofureg/tofureg/addrs"
 
 // interpret fills in the entry of b and reports whether it is one.
 func (p *parser) interpret(b *block, name token) bool {
-	raw, problem := "", (*problem)(nil)
+	raw, problem := "", (*ParseError)(nil)
 	if b.label.kind == quoted {
 		raw, problem = unquote(p.text(b.label), b.label.start)
 	} else {

@@ -24,6 +24,7 @@ type ParseError struct {
 	Column   int    // in characters, counted from 1
 	Message  string // what is wrong; safe to print
 	Err      error  // the cause, such as an *addrs.ParseError or a *checksum.HashError; may be nil
+	offset   int
 }
 
 // Error returns "FILENAME:LINE:COLUMN: MESSAGE".
@@ -41,27 +42,14 @@ func (e *ParseError) Error() string {
 // Unwrap returns Err.
 func (e *ParseError) Unwrap() error { return e.Err }
 
-// A problem is a ParseError whose place is still an offset.
-type problem struct {
-	offset int
-	text   string
-	cause  error
+// wrong returns an error at the offset.
+func wrong(offset int, format string, args ...any) *ParseError {
+	return &ParseError{offset: offset, Message: fmt.Sprintf(format, args...)}
 }
 
-// wrong returns a problem at the offset.
-func wrong(offset int, format string, args ...any) *problem {
-	return &problem{offset: offset, text: fmt.Sprintf(format, args...)}
-}
-
-// because returns a problem whose text is that of its cause.
-func because(offset int, err error) *problem {
-	return &problem{offset: offset, text: err.Error(), cause: err}
-}
-
-// at turns a problem into the error for callers.
-func (p *problem) at(filename, src string) *ParseError {
-	line, column := position(src, p.offset)
-	return &ParseError{Filename: filename, Line: line, Column: column, Message: p.text, Err: p.cause}
+// because returns an error at the offset with the text of its cause.
+func because(offset int, err error) *ParseError {
+	return &ParseError{offset: offset, Message: err.Error(), Err: err}
 }
 
 // position returns line and column of an offset. A byte order mark has no column.

@@ -4,7 +4,7 @@ import "strings"
 
 // item reads an argument or a block of which the name was read. start is where it
 // begins with the comments above it.
-func (p *parser) item(name token, start int) *problem {
+func (p *parser) item(name token, start int) *ParseError {
 	t, problem := p.significant()
 	if problem != nil {
 		return problem
@@ -34,7 +34,7 @@ func (p *parser) item(name token, start int) *problem {
 }
 
 // significant returns the next token that is not a comment.
-func (p *parser) significant() (token, *problem) {
+func (p *parser) significant() (token, *ParseError) {
 	for {
 		if t, problem := p.next(); problem != nil || t.kind != comment {
 			return t, problem
@@ -43,7 +43,7 @@ func (p *parser) significant() (token, *problem) {
 }
 
 // labels reads the labels of a block, of which t is the first token, up to the brace.
-func (p *parser) labels(t token) (labels []token, open token, problem *problem) {
+func (p *parser) labels(t token) (labels []token, open token, problem *ParseError) {
 	for {
 		switch {
 		case t.kind == quoted || t.kind == ident:
@@ -60,7 +60,7 @@ func (p *parser) labels(t token) (labels []token, open token, problem *problem) 
 }
 
 // endOfBlock makes sure that nothing follows in the line of the closing brace.
-func (p *parser) endOfBlock() *problem {
+func (p *parser) endOfBlock() *ParseError {
 	t, problem := p.significant()
 	if problem == nil && t.kind != newline && t.kind != atEOF {
 		problem = wrong(t.start, "a new line is expected after this block")
@@ -69,7 +69,7 @@ func (p *parser) endOfBlock() *problem {
 }
 
 // nest follows the brackets: it opens or closes one if t does.
-func (p *parser) nest(t token) *problem {
+func (p *parser) nest(t token) *ParseError {
 	switch t.kind {
 	case opening:
 		if len(p.brackets) == maxDepth {
@@ -91,7 +91,7 @@ func (p *parser) nest(t token) *problem {
 }
 
 // skip reads the body of a block behind its opening brace, and the end of the line.
-func (p *parser) skip(open token) *problem {
+func (p *parser) skip(open token) *ParseError {
 	p.brackets = p.brackets[:0]
 	t := open
 	for {
@@ -101,7 +101,7 @@ func (p *parser) skip(open token) *problem {
 		if len(p.brackets) == 0 {
 			return p.endOfBlock()
 		}
-		var problem *problem
+		var problem *ParseError
 		if t, problem = p.next(); problem != nil {
 			return problem
 		}
@@ -110,7 +110,7 @@ func (p *parser) skip(open token) *problem {
 
 // argument reads a value and the end of its line. In an inline block it reads up to
 // the brace.
-func (p *parser) argument(name, eq token, inline bool) (*argument, *problem) {
+func (p *parser) argument(name, eq token, inline bool) (*argument, *ParseError) {
 	a := &argument{name: name, equals: eq.start, single: true}
 	p.brackets = p.brackets[:0]
 	for n := 0; ; {

@@ -59,6 +59,10 @@ func TestMaxProblems(t *testing.T) {
 			t.Errorf("%d problems, %d warnings", n, got)
 		}
 	}
+	twice := strings.Repeat("module \"a\" {\n}\n", 51) + inBlock() + inBlock()
+	if _, err := lockfile.Parse([]byte(twice), ""); err == nil || !strings.Contains(err.Error(), "is locked in line 103 already") {
+		t.Errorf("after 51 warnings: %v, want an error for the second block", err)
+	}
 }
 
 // TestHostile has large files that cost a careless reader its stack, or time or memory

@@ -17,7 +17,8 @@ type element struct {
 	behind []string // comments after it in its line
 	last   bool     // it is the end of the list, which has only comments above it
 
-	hash checksum.Hash // set by read
+	hash    checksum.Hash // zero if the value is none
+	problem *ParseError   // of the value; there can be one with the form of a hash
 }
 
 // elements returns those of the list that is the value of a. They are separated by
@@ -73,6 +74,7 @@ func (l *lister) element() element {
 		}
 		l.above = append(l.above, below...)
 	}
+	e.hash, e.problem = e.read(l.src)
 	return e
 }
 
@@ -120,10 +122,8 @@ func (p *parser) hashes(a *argument) []checksum.Hash {
 		if e.last || p.full() {
 			break
 		}
-		n++
-		problem := e.read(p.src)
-		if problem != nil {
-			p.report(problem)
+		if n++; e.problem != nil {
+			p.report(e.problem)
 		}
 		if !e.hash.IsZero() {
 			hashes = append(hashes, e.hash)
@@ -135,24 +135,23 @@ func (p *parser) hashes(a *argument) []checksum.Hash {
 	return checksum.Sorted(hashes)
 }
 
-// read sets the hash of e, unless it is none. There can be a problem with its form even
-// so.
-func (e *element) read(src string) *problem {
+// read returns the hash in the value of e.
+func (e *element) read(src string) (h checksum.Hash, problem *ParseError) {
 	if e.tokens != 1 || e.first.kind != quoted {
-		return wrong(e.value.start, "a hash in double quotes, followed by a comma, is expected here")
+		return h, wrong(e.value.start, "a hash in double quotes, followed by a comma, is expected here")
 	}
 	raw, problem := unquote(src[e.first.start:e.first.end], e.first.start)
 	if problem != nil {
-		return problem
+		return h, problem
 	}
 	h, err := checksum.ParseHash(raw)
 	if err != nil {
-		return because(e.value.start, err)
+		return h, because(e.value.start, err)
 	}
-	if e.hash = h; h.String() != raw {
-		return wrong(e.value.start, "hash %q must be written %q, in lower case", raw, h)
+	if h.String() != raw {
+		problem = wrong(e.value.start, "hash %q must be written %q, in lower case", raw, h)
 	}
-	return nil
+	return h, problem
 }
 
 // relist returns the list that is the value of a with the hashes want, which are
@@ -165,20 +164,18 @@ func relist(src string, a *argument, want []checksum.Hash, otherVersion bool) st
 	}
 	there := map[checksum.Hash]bool{}
 	for e := range list {
-		_ = e.read(src) // what has a problem is no hash, or is written anew
 		there[e.hash] = true
 	}
 	missing := slices.DeleteFunc(slices.Clone(want), func(h checksum.Hash) bool { return there[h] })
 	var b strings.Builder
 	b.WriteString("[\n")
 	for e := range list {
-		_ = e.read(src)
 		keep := e.tokens > 0 && !otherVersion
 		if !e.hash.IsZero() {
 			_, keep = slices.BinarySearchFunc(want, e.hash, checksum.Hash.Compare)
 		}
 		for len(missing) > 0 && (e.last || keep && !e.hash.IsZero() && missing[0].Compare(e.hash) < 0) {
-			b.WriteString(hashLine(missing[0]))
+			b.Write(appendHash(nil, missing[0]))
 			missing = missing[1:]
 		}
 		e.write(&b, src, keep)

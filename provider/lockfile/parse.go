@@ -75,14 +75,14 @@ func parse(data []byte, filename string, lenient bool) (*File, error) {
 	return f, nil
 }
 
-// located returns the problems as errors, in the order of the file.
-func located(problems []*problem, filename, src string) []*ParseError {
-	slices.SortStableFunc(problems, func(a, b *problem) int { return cmp.Compare(a.offset, b.offset) })
-	var out []*ParseError
+// located sorts the problems as in the file and sets where they are.
+func located(problems []*ParseError, filename, src string) []*ParseError {
+	slices.SortStableFunc(problems, func(a, b *ParseError) int { return cmp.Compare(a.offset, b.offset) })
 	for _, p := range problems {
-		out = append(out, p.at(filename, src))
+		p.Filename = filename
+		p.Line, p.Column = position(src, p.offset)
 	}
-	return out
+	return problems
 }
 
 // A parser reads one file.
@@ -94,14 +94,12 @@ type parser struct {
 	doc      document
 	entries  map[addrs.Provider]Entry
 	blocks   map[addrs.Provider]*block // the first of each
-	errors   []*problem
-	warnings []*problem
-
-	counted, lines int // how far lines were counted, and how many end before
+	errors   []*ParseError
+	warnings []*ParseError
 }
 
 // report keeps a problem behind which the file can still be read.
-func (p *parser) report(problem *problem) {
+func (p *parser) report(problem *ParseError) {
 	if p.lenient {
 		p.warn(problem)
 	} else if !p.full() {
@@ -112,7 +110,7 @@ func (p *parser) report(problem *problem) {
 // full reports whether there are so many errors that reading on is no use.
 func (p *parser) full() bool { return len(p.errors) >= maxProblems }
 
-func (p *parser) warn(problem *problem) {
+func (p *parser) warn(problem *ParseError) {
 	if len(p.warnings) < maxProblems {
 		p.warnings = append(p.warnings, problem)
 	}
@@ -120,7 +118,7 @@ func (p *parser) warn(problem *problem) {
 
 // file reads the whole file. The problem that it returns is one of syntax, behind which
 // nothing can be told.
-func (p *parser) file() *problem {
+func (p *parser) file() *ParseError {
 	if i := conflict(p.src); i >= 0 {
 		return wrong(i, "conflict of a merge that is not resolved")
 	}
@@ -159,14 +157,6 @@ func (p *parser) file() *problem {
 		}
 	}
 	return nil
-}
-
-// line returns the number of the line of offset, which must not decrease from call to
-// call.
-func (p *parser) line(offset int) int {
-	p.lines += strings.Count(p.src[p.counted:offset], "\n")
-	p.counted = offset
-	return p.lines + 1
 }
 
 // conflict returns the offset of the first mark of a merge conflict, or -1.

@@ -45,12 +45,12 @@ type scanner struct {
 func (s *scanner) text(t token) string { return s.src[t.start:t.end] }
 
 // next returns the next token. At the end of the source it returns atEOF forever.
-func (s *scanner) next() (token, *problem) {
+func (s *scanner) next() (token, *ParseError) {
 	for s.pos < len(s.src) && (s.src[s.pos] == ' ' || s.src[s.pos] == '\t') {
 		s.pos++
 	}
 	t := token{start: s.pos}
-	var p *problem
+	var p *ParseError
 	t.kind, t.end, p = s.token(s.pos)
 	if p == nil {
 		s.pos = t.end
@@ -59,7 +59,7 @@ func (s *scanner) next() (token, *problem) {
 }
 
 // token returns kind and end of the token that starts at i.
-func (s *scanner) token(i int) (kind, int, *problem) {
+func (s *scanner) token(i int) (kind, int, *ParseError) {
 	if i == len(s.src) {
 		return atEOF, i, nil
 	}
@@ -85,7 +85,7 @@ func (s *scanner) token(i int) (kind, int, *problem) {
 }
 
 // other does what token does for tokens that need a second look.
-func (s *scanner) other(i int) (kind, int, *problem) {
+func (s *scanner) other(i int) (kind, int, *ParseError) {
 	rest := s.src[i:]
 	switch {
 	case strings.HasPrefix(rest, "//"):
@@ -118,7 +118,7 @@ func (s *scanner) other(i int) (kind, int, *problem) {
 }
 
 // invalid returns the problem with the character at i.
-func (s *scanner) invalid(i int) *problem {
+func (s *scanner) invalid(i int) *ParseError {
 	r, size := utf8.DecodeRuneInString(s.src[i:])
 	switch {
 	case r == utf8.RuneError && size == 1:

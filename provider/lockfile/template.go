@@ -16,7 +16,7 @@ type template struct {
 }
 
 // template returns the end of the quoted text or heredoc that starts at i.
-func (s *scanner) template(i int) (int, *problem) {
+func (s *scanner) template(i int) (int, *ParseError) {
 	t := template{s, i}
 	if marker, body, ok := s.heredoc(i); ok {
 		return t.heredocLines(body, marker, 1)
@@ -25,7 +25,7 @@ func (s *scanner) template(i int) (int, *problem) {
 }
 
 // quoted returns the end of the quoted text that goes on at i, on this level.
-func (t template) quoted(i, level int) (end int, p *problem) {
+func (t template) quoted(i, level int) (end int, p *ParseError) {
 	for i < len(t.src) && p == nil {
 		switch c := t.src[i]; {
 		case c == '"':
@@ -43,7 +43,7 @@ func (t template) quoted(i, level int) (end int, p *problem) {
 
 // heredocLines returns the end of the heredoc whose lines go on at i. The marker without a
 // line break after it closes nothing.
-func (t template) heredocLines(i int, marker string, level int) (end int, p *problem) {
+func (t template) heredocLines(i int, marker string, level int) (end int, p *ParseError) {
 	for lineStart := true; i < len(t.src) && p == nil; {
 		if lineStart {
 			line, _, more := strings.Cut(t.src[i:], "\n")
@@ -58,7 +58,7 @@ func (t template) heredocLines(i int, marker string, level int) (end int, p *pro
 }
 
 // character returns the end of the character or interpolation at i.
-func (t template) character(i, level int) (end int, p *problem) {
+func (t template) character(i, level int) (end int, p *ParseError) {
 	switch c := t.src[i]; {
 	case c == '$' || c == '%':
 		size, opens := t.sequence(i)
@@ -77,7 +77,7 @@ func (t template) character(i, level int) (end int, p *problem) {
 }
 
 // expression returns the end of the interpolation whose expression starts at i.
-func (t template) expression(i, level int) (end int, p *problem) {
+func (t template) expression(i, level int) (end int, p *ParseError) {
 	if level > maxDepth {
 		return 0, wrong(i, "nested more than %d deep", maxDepth)
 	}
@@ -107,7 +107,7 @@ func (t template) expression(i, level int) (end int, p *problem) {
 }
 
 // unclosed returns p, or the problem that the source ends within a text.
-func (t template) unclosed(p *problem) *problem {
+func (t template) unclosed(p *ParseError) *ParseError {
 	if p != nil {
 		return p
 	}

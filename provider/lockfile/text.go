@@ -3,11 +3,10 @@ package lockfile
 import (
 	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
 // unquote returns what a quoted token means. start is its offset.
-func unquote(text string, start int) (string, *problem) {
+func unquote(text string, start int) (string, *ParseError) {
 	body := text[1 : len(text)-1]
 	if !strings.ContainsAny(body, `\$%`) {
 		return body, nil
@@ -24,7 +23,7 @@ func unquote(text string, start int) (string, *problem) {
 			}
 			b.WriteString(body[i+max(0, size-2) : i+size]) // of three, the first is the escape
 		case '\\':
-			r, n := escape(body[i:])
+			r, n := unescape(body[i:])
 			if n == 0 {
 				return "", wrong(start+1+i, "invalid escape sequence in a text")
 			}
@@ -38,33 +37,15 @@ func unquote(text string, start int) (string, *problem) {
 	return b.String(), nil
 }
 
-// escape returns the character that the escape sequence at the start of s stands for,
-// and the length of the sequence, 0 if it is invalid.
-func escape(s string) (rune, int) {
-	if len(s) < 2 {
+// unescape returns the character that the escape sequence at the start of s stands for, and
+// the length of the sequence, 0 if it is invalid.
+func unescape(s string) (rune, int) {
+	if len(s) < 2 || !strings.Contains(`nrt"\uU`, s[1:2]) {
 		return 0, 0
 	}
-	digits := 0
-	switch s[1] {
-	case 'n':
-		return '\n', 2
-	case 'r':
-		return '\r', 2
-	case 't':
-		return '\t', 2
-	case '"', '\\':
-		return rune(s[1]), 2
-	case 'u':
-		digits = 4
-	case 'U':
-		digits = 8
-	}
-	if digits == 0 || len(s) < 2+digits {
+	r, _, rest, err := strconv.UnquoteChar(s, '"')
+	if err != nil {
 		return 0, 0
 	}
-	n, err := strconv.ParseUint(s[2:2+digits], 16, 31)
-	if err != nil || !utf8.ValidRune(rune(n)) {
-		return 0, 0
-	}
-	return rune(n), 2 + digits
+	return r, len(s) - len(rest)
 }

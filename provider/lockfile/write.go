@@ -1,7 +1,6 @@
 package lockfile
 
 import (
-	"bytes"
 	"strings"
 
 	"github.com/tofureg/tofureg/verify/checksum"
@@ -14,12 +13,15 @@ func (f *File) Bytes() []byte {
 	if f.doc != nil {
 		return []byte(f.doc.render(f))
 	}
-	var b bytes.Buffer
-	b.WriteString(headerLines(f.Header))
-	for _, p := range f.providers() {
-		b.WriteString("\n" + blockText(f.entries[p]))
+	size := 0
+	for _, e := range f.entries {
+		size += 256 + 80*len(e.Hashes)
 	}
-	return b.Bytes()
+	b := append(make([]byte, 0, size), headerLines(f.Header)...)
+	for _, p := range f.providers() {
+		b = appendBlock(append(b, '\n'), f.entries[p])
+	}
+	return b
 }
 
 // headerLines returns the header as lines of comment.
@@ -39,12 +41,15 @@ func headerLines(header string) string {
 	return b.String()
 }
 
-func blockText(e Entry) string {
-	return "provider " + quote(e.Provider.String()) + " {\n" + bodyText(e) + "}\n"
+func appendBlock(b []byte, e Entry) []byte {
+	b = append(b, "provider "+quote(e.Provider.String())+" {\n"...)
+	return append(appendBody(b, e), "}\n"...)
 }
 
-// bodyText returns what stands between the braces of a block.
-func bodyText(e Entry) string { return versionLine(e) + constraintsLine(e) + hashLines(e) }
+// appendBody appends what stands between the braces of a block.
+func appendBody(b []byte, e Entry) []byte {
+	return appendHashes(append(b, versionLine(e)+constraintsLine(e)...), e)
+}
 
 func versionLine(e Entry) string {
 	return "  version" + gap(e) + "= " + quote(e.Version.String()) + "\n"
@@ -66,26 +71,28 @@ func constraintsLine(e Entry) string {
 	return "  constraints = " + quote(e.Constraints.String()) + "\n"
 }
 
-func hashLines(e Entry) string {
+func appendHashes(b []byte, e Entry) []byte {
 	if len(e.Hashes) == 0 {
-		return ""
+		return b
 	}
-	var b strings.Builder
-	b.WriteString("  hashes = [\n")
+	b = append(b, "  hashes = [\n"...)
 	for _, h := range e.Hashes {
-		b.WriteString(hashLine(h))
+		b = appendHash(b, h)
 	}
-	return b.String() + "  ]\n"
+	return append(b, "  ]\n"...)
 }
 
-func hashLine(h checksum.Hash) string { return "    " + quote(h.String()) + ",\n" }
+func appendHash(b []byte, h checksum.Hash) []byte {
+	return append(append(append(b, "    \""...), escape(h.String())...), "\",\n"...)
+}
 
-// quote returns s in double quotes, escaped as the HCL library does it. All values here
-// consist of printable characters.
-func quote(s string) string {
+func quote(s string) string { return `"` + escape(s) + `"` }
+
+// escape escapes s for double quotes, as the HCL library does it. All values here consist of
+// printable characters.
+func escape(s string) string {
 	if strings.ContainsAny(s, "\"\\$%") {
-		s = strings.ReplaceAll(strings.ReplaceAll(s, `\`, `\\`), `"`, `\"`)
-		s = strings.ReplaceAll(strings.ReplaceAll(s, "${", "$${"), "%{", "%%{")
+		s = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "${", "$${", "%{", "%%{").Replace(s)
 	}
-	return `"` + s + `"`
+	return s
 }
