@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
@@ -52,11 +53,20 @@ func (c *Client) OpenModule(ctx context.Context, loc *module.Location) (*module.
 	if err != nil {
 		return nil, source.Failed(op, subject, err)
 	}
-	login := moduleLogin{find: c.ModuleCredentials}
-	r.Login = login.lookup()
+	sent := false
+	if c.ModuleCredentials != nil {
+		r.Login = func(host svchost.Hostname) (user string, password auth.Password, ok bool) {
+			user, password, ok = c.ModuleCredentials(host)
+			sent = sent || ok // httpx asks only if it sends them
+			return user, password, ok
+		}
+	}
 	body, err := c.http.Open(ctx, r)
+	if e, ok := err.(*failure.RequestError); ok && errors.Is(e.Err, fault.ErrUnauthorized) {
+		err = e.Because(explainUnauthorized(e.Err, withheld, sent))
+	}
 	if err != nil {
-		return nil, source.Failed(op, subject, login.explain(explainWithheld(err, withheld)))
+		return nil, source.Failed(op, subject, err)
 	}
 	b := &module.Body{
 		ReadCloser: source.NewReader(body, op, subject),
@@ -137,12 +147,13 @@ func (c *Client) mayHaveToken(ctx context.Context, u *url.URL, host svchost.Host
 	return c.http.MayGoTo(u, host), nil
 }
 
-// explainWithheld says what may help where a package is refused to a request without
-// the token.
-func explainWithheld(err error, withheld bool) error {
-	e, ok := err.(*failure.RequestError)
-	if !ok || !withheld || !errors.Is(e.Err, fault.ErrUnauthorized) {
-		return err
+// explainUnauthorized adds to a refusal which credentials went along, and which did not.
+func explainUnauthorized(err error, withheld, sent bool) error {
+	if withheld {
+		err = fmt.Errorf("%w; the registry asks for its token here, but this is not its own host: transport.Client.PackageCredentials can permit it", err)
 	}
-	return e.Because(fmt.Errorf("%w; the registry asks for its token here, but this is not its own host: transport.Client.PackageCredentials can permit it", e.Err))
+	if sent {
+		err = fmt.Errorf("%w; a user and password of Client.ModuleCredentials were sent", err)
+	}
+	return err
 }

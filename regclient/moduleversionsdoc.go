@@ -113,27 +113,15 @@ type modulePage struct {
 // add reads a document. Before the first page of a list is added, it is the zero
 // moduleList.
 func (l *moduleList) add(resp *httpx.Response) (modulePage, error) {
-	if err := httpx.CheckMembers(resp.Body, httpx.MaxListMembers); err != nil {
+	doc, err := decodeList[wireModuleVersions](resp)
+	if err != nil {
 		return modulePage{}, err
-	}
-	if err := httpx.CheckList(resp.Body, "versions", maxVersions); err != nil {
-		return modulePage{}, err
-	}
-	var doc *wireModuleVersions
-	if err := resp.DecodeJSON(&doc); err != nil {
-		return modulePage{}, err
-	}
-	if doc == nil {
-		return modulePage{}, errors.New("the document is null")
 	}
 	if len(doc.Modules) == 0 {
 		return modulePage{}, missingModules(resp.Body)
 	}
 	// The protocol says that the first one is the module that was asked for.
 	m := &doc.Modules[0]
-	if len(m.Versions) > maxVersions {
-		return modulePage{}, httpx.TooMany("versions", maxVersions)
-	}
 	page := modulePage{known: m.Versions != nil, bytes: int64(len(resp.Body))}
 	page.total = int(max(doc.Total, m.Total, doc.Meta.Total))
 	page.limit = int(max(doc.Limit, m.Limit))

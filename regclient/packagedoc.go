@@ -78,22 +78,15 @@ func (c *Client) decodePackage(resp *httpx.Response, key packageKey) (*provider.
 		return nil, httpx.TooMany("protocols", maxProtocols)
 	}
 	pkg := &provider.Package{Provider: key.provider, Version: key.version, Platform: key.platform}
-	var lists protocolLists
 	var bad string
-	if pkg.Protocols, bad = lists.parse(doc.Protocols); bad != "" {
+	if pkg.Protocols, bad = parseProtocols(doc.Protocols); bad != "" {
 		return nil, fmt.Errorf("protocol %q is not a version", httpx.Clip(bad))
 	}
-	if err := c.setURLs(pkg, &doc, resp.URL); err != nil {
-		return nil, err
-	}
-	if err := setNames(pkg, &doc); err != nil {
-		return nil, err
-	}
-	if err := setKeys(pkg, &doc); err != nil {
-		return nil, err
-	}
-	if err := setHashes(pkg, &doc); err != nil {
-		return nil, err
+	setURLs := func(pkg *provider.Package, doc *wirePackage) error { return c.setURLs(pkg, doc, resp.URL) }
+	for _, set := range []func(*provider.Package, *wirePackage) error{setURLs, setNames, setKeys, setHashes} {
+		if err := set(pkg, &doc); err != nil {
+			return nil, err
+		}
 	}
 	return pkg, nil
 }

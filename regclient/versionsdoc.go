@@ -26,7 +26,7 @@ type (
 		Versions []wireVersion `json:"versions"`
 		Warnings []string      `json:"warnings"`
 	}
-	wireVersion struct {
+	wireVersion = struct {
 		Version   string         `json:"version"`
 		Protocols []string       `json:"protocols"`
 		Platforms []wirePlatform `json:"platforms"`
@@ -43,24 +43,30 @@ type versionList struct {
 	warnings []string
 }
 
+// bareVersions is wireVersions without the platforms.
+type bareVersions struct {
+	Versions []struct {
+		Version   string         `json:"version"`
+		Protocols []string       `json:"protocols"`
+		Platforms []wirePlatform `json:"-"`
+	} `json:"versions"`
+	Warnings []string `json:"warnings"`
+}
+
 func decodeVersions(resp *httpx.Response) (*versionList, error) {
-	if err := httpx.CheckMembers(resp.Body, httpx.MaxListMembers); err != nil {
-		return nil, err
+	doc, err := decodeList[wireVersions](resp)
+	var notes httpx.Notes
+	// The CLI does not read platforms, and so works with a registry that sends them in another
+	// form than that of the protocol.
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && strings.HasPrefix(wrong.Field, "versions.platforms") {
+		notes.Add("the platforms of the versions are ignored: they are not of the form of the protocol")
+		var bare *bareVersions
+		bare, err = decodeList[bareVersions](resp)
+		doc = (*wireVersions)(bare)
 	}
-	if err := httpx.CheckList(resp.Body, "versions", maxVersions); err != nil {
-		return nil, err
-	}
-	doc, err := readVersions(resp)
 	if err != nil {
 		return nil, err
 	}
-	if doc == nil {
-		return nil, errors.New("the document is null")
-	}
-	if len(doc.Versions) > maxVersions {
-		return nil, httpx.TooMany("versions", maxVersions)
-	}
-	var notes httpx.Notes
 	for _, text := range doc.Warnings {
 		notes.Add(text)
 	}
@@ -79,32 +85,20 @@ func decodeVersions(resp *httpx.Response) (*versionList, error) {
 	return &d.list, nil
 }
 
-// readVersions decodes the wire form, nil of null. Platforms of another form than that of
-// the protocol are left out, since the CLI, which does not read them, works with such a
-// registry.
-func readVersions(resp *httpx.Response) (*wireVersions, error) {
-	var doc *wireVersions
-	err := resp.DecodeJSON(&doc)
-	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
-	if !ok || !strings.HasPrefix(wrong.Field, "versions.platforms") {
-		return doc, err
-	}
-	var rest struct {
-		Versions []struct {
-			Version   string   `json:"version"`
-			Protocols []string `json:"protocols"`
-		} `json:"versions"`
-		Warnings []string `json:"warnings"`
-	}
-	if err := resp.DecodeJSON(&rest); err != nil {
+// decodeList decodes a document with versions into a T.
+func decodeList[T any](resp *httpx.Response) (*T, error) {
+	if err := httpx.CheckMembers(resp.Body, httpx.MaxListMembers); err != nil {
 		return nil, err
 	}
-	doc = &wireVersions{
-		Versions: make([]wireVersion, len(rest.Versions)),
-		Warnings: append(rest.Warnings, "the platforms of the versions are ignored: they are not of the form of the protocol"),
+	if err := httpx.CheckList(resp.Body, "versions", maxVersions); err != nil {
+		return nil, err
 	}
-	for i, v := range rest.Versions {
-		doc.Versions[i] = wireVersion{Version: v.Version, Protocols: v.Protocols}
+	var doc *T
+	if err := resp.DecodeJSON(&doc); err != nil {
+		return nil, err
+	}
+	if doc == nil {
+		return nil, errors.New("the document is null")
 	}
 	return doc, nil
 }
@@ -116,8 +110,8 @@ type listDecoder struct {
 	notes *httpx.Notes
 	seen  map[addrs.Version]bool
 
-	protocols protocolLists
-	platforms platformLists
+	protocols repeated[string, string]
+	platforms repeated[wirePlatform, addrs.Platform]
 }
 
 func (d *listDecoder) add(w *wireVersion) error {
@@ -138,11 +132,11 @@ func (d *listDecoder) add(w *wireVersion) error {
 	}
 	d.seen[version] = true
 	source.NoteUnselectable(d.notes, version)
-	protocols, bad := d.protocols.parse(w.Protocols)
+	protocols, bad := d.protocols.parse(w.Protocols, parseProtocols)
 	if bad != "" {
 		d.notes.Addf("version %s has a protocol that is none: %q", version, httpx.Clip(bad))
 	}
-	platforms, badPlatform := d.platforms.parse(w.Platforms)
+	platforms, badPlatform := d.platforms.parse(w.Platforms, parsePlatforms)
 	if badPlatform != (wirePlatform{}) {
 		d.notes.Addf("version %s has a platform that is none: %q, %q", version, httpx.Clip(badPlatform.OS), httpx.Clip(badPlatform.Arch))
 	}
@@ -150,71 +144,49 @@ func (d *listDecoder) add(w *wireVersion) error {
 	return nil
 }
 
-// protocolLists parses lists of plugin protocol versions.
-type protocolLists struct {
-	wire, parsed []string
-	bad          string
+// repeated parses lists that are mostly the same as the list before, and then returns the
+// same result.
+type repeated[W comparable, P any] struct {
+	wire   []W
+	parsed []P
+	bad    W
 }
 
-// parse returns the valid protocols of a list, nil if it has none, and the first one
-// that is invalid. An empty text says nothing, as does an empty list.
-func (l *protocolLists) parse(wire []string) (protocols []string, bad string) {
-	if slices.Equal(wire, l.wire) {
-		return l.parsed, l.bad
+func (r *repeated[W, P]) parse(wire []W, parse func([]W) ([]P, W)) (parsed []P, bad W) {
+	if !slices.Equal(wire, r.wire) {
+		r.wire = wire
+		r.parsed, r.bad = parse(wire)
 	}
-	l.wire, l.parsed, l.bad = wire, nil, ""
+	return r.parsed, r.bad
+}
+
+// parseProtocols returns the valid plugin protocol versions of a list, nil if it has none,
+// and the first one that is invalid. An empty text says nothing, as does an empty list.
+func parseProtocols(wire []string) (protocols []string, bad string) {
 	for _, text := range wire {
 		if text == "" {
 			continue
 		}
 		if _, err := addrs.ParseVersion(text); err != nil {
-			l.bad = cmp.Or(l.bad, text)
+			bad = cmp.Or(bad, text)
 			continue
 		}
-		l.parsed = append(l.parsed, text)
+		protocols = append(protocols, text)
 	}
-	l.parsed = slices.Clip(l.parsed)
-	return l.parsed, l.bad
+	return slices.Clip(protocols), bad
 }
 
-// platformLists parses lists of platforms.
-type platformLists struct {
-	wire   []wirePlatform
-	parsed []addrs.Platform
-	bad    wirePlatform
-	known  map[wirePlatform]addrs.Platform // zero: invalid
-}
-
-// parse returns the valid platforms of a list, sorted and each once, nil if it has
+// parsePlatforms returns the valid platforms of a list, sorted and each once, nil if it has
 // none, and the first one that is invalid.
-func (l *platformLists) parse(wire []wirePlatform) (platforms []addrs.Platform, bad wirePlatform) {
-	if slices.Equal(wire, l.wire) {
-		return l.parsed, l.bad
-	}
-	l.wire, l.parsed, l.bad = wire, make([]addrs.Platform, 0, len(wire)), wirePlatform{}
+func parsePlatforms(wire []wirePlatform) (platforms []addrs.Platform, bad wirePlatform) {
 	for _, w := range wire {
-		if platform := l.platform(w); !platform.IsZero() {
-			l.parsed = append(l.parsed, platform)
-		} else if w != (wirePlatform{}) && l.bad == (wirePlatform{}) {
-			l.bad = w
+		platform, err := addrs.NewPlatform(w.OS, w.Arch)
+		if err != nil {
+			bad = cmp.Or(bad, w)
+			continue
 		}
+		platforms = append(platforms, platform)
 	}
-	slices.SortFunc(l.parsed, addrs.Platform.Compare)
-	l.parsed = slices.Clip(slices.Compact(l.parsed))
-	if len(l.parsed) == 0 {
-		l.parsed = nil
-	}
-	return l.parsed, l.bad
-}
-
-func (l *platformLists) platform(w wirePlatform) addrs.Platform {
-	platform, ok := l.known[w]
-	if !ok {
-		platform, _ = addrs.NewPlatform(w.OS, w.Arch)
-		if l.known == nil {
-			l.known = map[wirePlatform]addrs.Platform{}
-		}
-		l.known[w] = platform
-	}
-	return platform
+	slices.SortFunc(platforms, addrs.Platform.Compare)
+	return slices.Clip(slices.Compact(platforms)), bad
 }
