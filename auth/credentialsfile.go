@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,10 +66,7 @@ func (c CredentialsFile) Token(ctx context.Context, host svchost.Hostname) (Toke
 		return Token{}, c.failed(host, "", err)
 	}
 	token, err := doc.token(host)
-	if err != nil {
-		return Token{}, c.failed(host, "", in(c.Path, err))
-	}
-	return token, nil
+	return token, c.failed(host, "", in(c.Path, err))
 }
 
 // Save makes token that of host in the file, in place of all that the file had
@@ -79,10 +77,7 @@ func (c CredentialsFile) Token(ctx context.Context, host svchost.Hostname) (Toke
 // stand in no address, such as one with an underscore, is refused, since the CLI
 // would refuse the whole file.
 func (c CredentialsFile) Save(ctx context.Context, host svchost.Hostname, token Token) error {
-	err := storable(host, token)
-	if err == nil {
-		err = nameable(host)
-	}
+	err := cmp.Or(storable(host, token), nameable(host))
 	if err == nil && c.Path != "" {
 		err = os.MkdirAll(filepath.Dir(c.Path), 0o700)
 	}
@@ -133,7 +128,7 @@ func (c CredentialsFile) read(path string) (*document, error) {
 		return nil, errors.New("it has no path")
 	}
 	text, err := readFile(path, maxCredentialsFile)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil {
 		return nil, err
 	}
 	doc, err := parseDocument(text)
@@ -154,9 +149,6 @@ func (c CredentialsFile) change(ctx context.Context, edit func(*document) bool) 
 	}
 	dir, name := filepath.Split(target)
 	lock, err := fsx.AcquireLock(ctx, dir+"."+name+".lock")
-	if ctx.Err() != nil && err != nil {
-		return fault.Ended(ctx)
-	}
 	if err != nil {
 		return err
 	}

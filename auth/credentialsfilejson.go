@@ -95,9 +95,9 @@ func (d *document) token(host svchost.Hostname) (Token, error) {
 		m := d.entries[name]
 		token, err := parseCredentials(m.RawMessage)
 		if err != nil {
-			return Token{}, syntaxError(d.source, m.offset, err)
+			err = syntaxError(d.source, m.offset, err)
 		}
-		return token, nil
+		return token, err
 	}
 	return Token{}, nil
 }
@@ -105,7 +105,7 @@ func (d *document) token(host svchost.Hostname) (Token, error) {
 // save puts token in the place of all entries of host.
 func (d *document) save(host svchost.Hostname, token Token) {
 	d.forget(host)
-	d.entries[host.Display()] = member{RawMessage: []byte(`{"token":` + quote(token.Reveal()) + `}`)}
+	d.entries[host.Display()] = member{RawMessage: credentials(token)}
 }
 
 // forget removes the entries of host and reports whether there were any.
@@ -117,15 +117,6 @@ func (d *document) forget(host svchost.Hostname) bool {
 
 // text returns the whole file in the form in which the CLI writes it.
 func (d *document) text() []byte {
-	members := map[string]any{}
-	for name, m := range d.members {
-		members[name] = m
-	}
-	members[credentialsName] = d.entries
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	_ = e.Encode(members) // cannot fail: the values have been parsed
-	return b.Bytes()
+	d.members[credentialsName] = member{RawMessage: encode(d.entries, "")}
+	return encode(d.members, "  ")
 }

@@ -57,34 +57,33 @@ var _ Store = Helper{}
 
 // Token asks the program to get the token of host. For the zero Hostname there
 // is none.
-func (h Helper) Token(ctx context.Context, host svchost.Hostname) (token Token, err error) {
+func (h Helper) Token(ctx context.Context, host svchost.Hostname) (Token, error) {
 	if host.IsZero() {
 		return Token{}, nil
 	}
-	err = h.call(ctx, helperCall{verb: "get", host: host, accept: func(answer []byte) (err error) {
-		token, err = parseAnswer(answer)
-		return err
-	}})
-	if err != nil {
-		return Token{}, err
-	}
-	return token, nil
+	return h.call(ctx, "get", host, Token{})
 }
 
 // Save asks the program to store token as that of host.
 func (h Helper) Save(ctx context.Context, host svchost.Hostname, token Token) error {
 	if err := storable(host, token); err != nil {
-		return &SourceError{Host: host, Source: h.String(), Err: &HelperError{Verb: "store", Err: err}}
+		return h.failed("store", host, "", err)
 	}
-	return h.call(ctx, helperCall{verb: "store", host: host, token: token})
+	_, err := h.call(ctx, "store", host, token)
+	return err
 }
 
 // Forget asks the program to forget the token of host.
 func (h Helper) Forget(ctx context.Context, host svchost.Hostname) error {
 	if host.IsZero() {
-		return &SourceError{Host: host, Source: h.String(), Err: &HelperError{Verb: "forget", Err: errNoHost}}
+		return h.failed("forget", host, "", errNoHost)
 	}
-	return h.call(ctx, helperCall{verb: "forget", host: host})
+	_, err := h.call(ctx, "forget", host, Token{})
+	return err
+}
+
+func (h Helper) failed(verb string, host svchost.Hostname, stderr string, err error) error {
+	return &SourceError{Host: host, Source: h.String(), Err: &HelperError{Verb: verb, Stderr: stderr, Err: err}}
 }
 
 // String names the program.

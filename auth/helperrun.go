@@ -2,13 +2,13 @@ package auth
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/tofureg/tofureg/disco/svchost"
@@ -30,23 +30,21 @@ var (
 	errNoAnswer = errors.New("it answered nothing")
 )
 
-// A helperCall is one run of the program.
-type helperCall struct {
-	verb   string
-	host   svchost.Hostname
-	token  Token                     // to be written to the program, unless it is zero
-	accept func(answer []byte) error // nil if the answer does not matter
-}
-
-// call runs the program once.
-func (h Helper) call(ctx context.Context, c helperCall) error {
-	inner, cancel := h.bound(ctx)
+// call runs the program once. For the verb "get" it returns the token in the answer; for
+// "store" it passes token to the program.
+func (h Helper) call(ctx context.Context, verb string, host svchost.Hostname, token Token) (found Token, err error) {
+	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	if timeout := cmp.Or(h.Timeout, helperTimeout); timeout > 0 {
+		var stop context.CancelFunc
+		inner, stop = context.WithTimeoutCause(inner, timeout, fmt.Errorf("no answer within %v: %w", timeout, context.DeadlineExceeded))
+		defer stop()
+	}
 	answer := &limitedBuffer{name: "output", exceeded: cancel}
 	complaints := &limitedBuffer{name: "error output", exceeded: cancel}
-	err := errRelative
+	err = errRelative
 	if filepath.IsAbs(h.Path) {
-		cmd := h.command(inner, c)
+		cmd := h.command(inner, verb, host, token)
 		cmd.Stdout, cmd.Stderr = answer, complaints
 		err = cmd.Run()
 		switch {
@@ -56,42 +54,22 @@ func (h Helper) call(ctx context.Context, c helperCall) error {
 			err = context.Cause(inner) // out of time, or too much output
 		case errors.Is(err, exec.ErrWaitDelay):
 			err = errHeldOpen
-		case err == nil && c.accept != nil:
-			err = c.accept(answer.buf)
+		case err == nil && verb == "get":
+			found, err = parseAnswer(answer.buf)
 		}
 		if err != nil && cmd.Process != nil {
 			kill(cmd.Process)
 		}
 	}
-	if err == nil {
-		return nil
+	if err != nil {
+		err = h.failed(verb, host, complaint(complaints.buf, complaints.full, token, answer.buf), err)
 	}
-	said := complaint(complaints.buf, complaints.full, c.token, answer.buf)
-	return &SourceError{Host: c.host, Source: h.String(), Err: &HelperError{Verb: c.verb, Stderr: said, Err: err}}
-}
-
-// bound returns the context for one run. Its cause tells why it ended.
-func (h Helper) bound(ctx context.Context) (context.Context, context.CancelCauseFunc) {
-	timeout := h.Timeout
-	if timeout == 0 {
-		timeout = helperTimeout
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	if timeout < 0 {
-		return ctx, cancel
-	}
-	timer := time.AfterFunc(timeout, func() {
-		cancel(fmt.Errorf("no answer within %v: %w", timeout, context.DeadlineExceeded))
-	})
-	return ctx, func(cause error) {
-		timer.Stop()
-		cancel(cause)
-	}
+	return found, err
 }
 
 // command returns the program. It is killed, with what it has started, when ctx ends.
-func (h Helper) command(ctx context.Context, c helperCall) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, h.Path, slices.Concat(h.Args, []string{c.verb, c.host.String()})...)
+func (h Helper) command(ctx context.Context, verb string, host svchost.Hostname, token Token) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, h.Path, slices.Concat(h.Args, []string{verb, host.String()})...)
 	detach(cmd)
 	cmd.Cancel = func() error {
 		kill(cmd.Process)
@@ -102,8 +80,8 @@ func (h Helper) command(ctx context.Context, c helperCall) *exec.Cmd {
 		cmd.Env = append([]string{}, h.Env()...)
 	}
 	cmd.WaitDelay = helperGrace
-	if !c.token.IsZero() {
-		cmd.Stdin = strings.NewReader(`{"token":` + quote(c.token.Reveal()) + `}`)
+	if !token.IsZero() {
+		cmd.Stdin = bytes.NewReader(credentials(token))
 	}
 	return cmd
 }

@@ -29,7 +29,8 @@ func complaint(stderr []byte, cut bool, token Token, answer []byte) string {
 	}
 	text := strings.ToValidUTF8(string(stderr), "\uFFFD")
 	text = maskKnown(text, token.Reveal())
-	text = maskKnown(text, tokenIn(answer))
+	answered, _ := secretIn(answer) // maskWords masks the words of an invalid answer
+	text = maskKnown(text, answered)
 	text = maskWords(text, answer)
 	text = maskPatterns(text)
 	text = strings.Join(strings.Fields(text), " ")
@@ -42,16 +43,6 @@ func complaint(stderr []byte, cut bool, token Token, answer []byte) string {
 	return shorten(text)
 }
 
-// tokenIn returns the token of an answer, also where it is not a legal one, or
-// "". Answers that are not JSON are left to maskWords.
-func tokenIn(answer []byte) (token string) {
-	var members map[string]json.RawMessage
-	if json.Unmarshal(answer, &members) == nil {
-		_ = json.Unmarshal(members["token"], &token)
-	}
-	return token
-}
-
 // maskKnown replaces secret, in the spellings in which programs print what they
 // were given, also where text ends within it.
 func maskKnown(text, secret string) string {
@@ -59,10 +50,11 @@ func maskKnown(text, secret string) string {
 		return text
 	}
 	escaped, _ := json.Marshal(secret) // cannot fail for a string
+	unescaped := string(encode(secret, ""))
 	for _, spelling := range []string{
 		secret,
 		strings.Trim(string(escaped), `"`),
-		strings.Trim(quote(secret), `"`),
+		strings.Trim(unescaped, "\"\n"),
 		url.QueryEscape(secret),
 		url.PathEscape(secret),
 		base64.StdEncoding.EncodeToString([]byte(secret)),

@@ -1,9 +1,6 @@
 package auth
 
 import (
-	"errors"
-	"io/fs"
-
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
@@ -63,9 +60,6 @@ const maxNetrc = 1 << 20
 // 1 MiB, or is that of reading the file.
 func LoadNetrc(path string) (*Netrc, error) {
 	text, err := readFile(path, maxNetrc)
-	if errors.Is(err, fs.ErrNotExist) {
-		return &Netrc{}, nil
-	}
 	if err != nil {
 		return nil, err
 	}

@@ -105,15 +105,14 @@ func (p *netrcParser) skipComments() {
 // skipMacro skips the rest of this line and all lines up to an empty one.
 func (p *netrcParser) skipMacro() {
 	p.line()
-	for len(bytes.TrimRight(p.line(), "\r\n")) > 0 {
+	for len(bytes.TrimRight(p.line(), "\r")) > 0 {
 	}
 }
 
-// line reads the rest of this line and its end.
+// line reads the rest of this line, and passes over its end.
 func (p *netrcParser) line() []byte {
 	line, _, _ := bytes.Cut(p.text[p.at:], []byte("\n"))
-	line = p.text[p.at:min(p.at+len(line)+1, len(p.text))]
-	p.at += len(line)
+	p.at = min(p.at+len(line)+1, len(p.text))
 	return line
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/internal/fault"
@@ -82,9 +83,12 @@ func storable(host svchost.Hostname, token Token) error {
 	return nil
 }
 
-// readFile reads a regular file of at most max bytes.
+// readFile reads a regular file of at most max bytes. A missing file is empty.
 func readFile(path string, max int64) ([]byte, error) {
 	f, err := fsx.OpenRegular(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}

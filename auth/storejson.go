@@ -11,33 +11,43 @@ var (
 	errTokenString = errors.New("the token is not a string")
 )
 
-// parseCredentials reads the JSON object in which a helper's answer and the
-// credentials file hold the token of one host. Other members are for programs
-// to come. null, {} and a token that is null or empty all mean that there is
-// none. What encoding/json says of a mistake may quote the input, so it is not
-// passed on.
+// parseCredentials reads the JSON object in which a helper's answer and the credentials
+// file hold the token of one host. null, {} and a token that is null or empty all mean
+// that there is no token.
 func parseCredentials(text []byte) (Token, error) {
-	// A map and not a struct, because the name is exactly "token", in lower
-	// case.
-	var members map[string]json.RawMessage
-	if json.Unmarshal(text, &members) != nil {
-		return Token{}, errNotObject
+	secret, err := secretIn(text)
+	if err != nil || secret == "" {
+		return Token{}, err
 	}
-	var secret *string
-	if value, ok := members["token"]; ok && json.Unmarshal(value, &secret) != nil {
-		return Token{}, errTokenString
-	}
-	if secret == nil || *secret == "" {
-		return Token{}, nil
-	}
-	return NewToken(*secret)
+	return NewToken(secret)
 }
 
-// quote returns s as a JSON string.
-func quote(s string) string {
+// secretIn returns the member "token" of a JSON object, valid or not, or "". Errors of
+// encoding/json can quote the input, so they are not passed on.
+func secretIn(text []byte) (secret string, err error) {
+	var members map[string]json.RawMessage // a struct would also accept "Token"
+	if json.Unmarshal(text, &members) != nil {
+		return "", errNotObject
+	}
+	if value, ok := members["token"]; ok && json.Unmarshal(value, &secret) != nil {
+		return "", errTokenString
+	}
+	return secret, nil
+}
+
+// credentials returns the JSON object with a token.
+func credentials(token Token) []byte {
+	text := encode(map[string]string{"token": token.Reveal()}, "")
+	return bytes.TrimSuffix(text, []byte("\n"))
+}
+
+// encode returns a value in JSON, followed by a line break, without escapes for HTML: a
+// shell script may read it. The value must be valid.
+func encode(v any, indent string) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // what reads it may be a shell script
-	_ = e.Encode(s)        // cannot fail for a string
-	return string(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
+	e.SetEscapeHTML(false)
+	e.SetIndent("", indent)
+	_ = e.Encode(v)
+	return b.Bytes()
 }
