@@ -1,6 +1,7 @@
 package login
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,15 +20,10 @@ func (c *Client) ask(ctx context.Context, f *flow, l *listener) (code string, er
 	log(ctx, c.web().Logger, "login: waiting for the browser", slog.String("host", l.host.String()), slog.String("redirect", l.redirect()))
 	opened := make(chan error, 1) // so that Open may return when nobody waits any more
 	go func() { opened <- c.Open(page) }()
-	limit := c.Timeout
-	if limit == 0 {
-		limit = defaultTimeout
-	}
-	var late <-chan time.Time
+	limit := cmp.Or(c.Timeout, defaultTimeout)
+	var timeout <-chan time.Time
 	if limit > 0 {
-		timer := time.NewTimer(limit)
-		defer timer.Stop()
-		late = timer.C
+		timeout = time.After(limit)
 	}
 	for {
 		select {
@@ -39,7 +35,7 @@ func (c *Client) ask(ctx context.Context, f *flow, l *listener) (code string, er
 				continue
 			}
 			return "", fmt.Errorf("opening the page of the host: %w", f.scrub(err))
-		case <-late:
+		case <-timeout:
 			return "", fmt.Errorf("no answer came from the browser within %v%s: %w", limit, l.seen(), context.DeadlineExceeded)
 		case <-ctx.Done():
 			return "", fmt.Errorf("while waiting for the browser%s: %w", l.seen(), fault.Ended(ctx))
@@ -67,9 +63,8 @@ func (f *flow) code(query url.Values) (string, error) {
 
 // refused is the error of an identity server that says why.
 func (f *flow) refused(code, description, hidden string) error {
-	u := f.tokenURL()
 	return &RefusedError{
-		Code:        httpx.Mask(code, 60, u, f.state, f.verifier, hidden),
-		Description: httpx.Mask(description, 300, u, f.state, f.verifier, hidden),
+		Code:        httpx.Mask(code, 60, f.tokenURL, f.state, f.verifier, hidden),
+		Description: httpx.Mask(description, 300, f.tokenURL, f.state, f.verifier, hidden),
 	}
 }

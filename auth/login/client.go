@@ -94,10 +94,7 @@ func (c *Client) web() *httpx.Client { return httpx.New(c.Transport) }
 // there was none: see [auth.Invalidator].
 func (c *Client) Login(ctx context.Context, host svchost.Hostname) (*Result, error) {
 	r, err := c.login(ctx, host)
-	if err != nil {
-		return r, failed("log in to", host, err)
-	}
-	return r, nil
+	return r, failed("log in to", host, err)
 }
 
 func (c *Client) login(ctx context.Context, host svchost.Hostname) (*Result, error) {
@@ -107,16 +104,15 @@ func (c *Client) login(ctx context.Context, host svchost.Hostname) (*Result, err
 	if c.Open == nil {
 		return nil, errNoOpen
 	}
-	s, err := c.service(ctx, host)
+	f, err := c.newFlow(ctx, host)
 	if err != nil {
 		return nil, err
 	}
-	l, err := listen(ctx, s.oauth.MinPort, s.oauth.MaxPort)
-	if err != nil {
+	l := newListener(f.state, host, c.web().Logger)
+	if err := l.listen(ctx, f.minPort, f.maxPort); err != nil {
 		return nil, err
 	}
-	f := newFlow(s, l.redirect())
-	l.prepare(f.state, host, c.web().Logger)
+	f.config.RedirectURL = l.redirect()
 	l.serve()
 	success := false
 	defer func() { l.finish(success) }() // also after a panic of the Store
@@ -151,17 +147,14 @@ func (c *Client) run(ctx context.Context, f *flow, l *listener) (*Result, error)
 // For an alias, host must be [Result.Host]. Any error is a [*failure.Error], and wraps what
 // the Store returned.
 func (c *Client) Logout(ctx context.Context, host svchost.Hostname) error {
-	const op = "log out of"
+	err := errNoStore
 	switch {
 	case host.IsZero():
-		return failed(op, host, errNoHost)
-	case c.Store == nil:
-		return failed(op, host, errNoStore)
+		err = errNoHost
+	case c.Store != nil:
+		err = c.Store.Forget(ctx, host)
 	}
-	if err := c.Store.Forget(ctx, host); err != nil {
-		return failed(op, host, err)
-	}
-	return nil
+	return failed("log out of", host, err)
 }
 
 // log writes a debug record.

@@ -23,7 +23,7 @@ func (l *listener) keep(conn net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
 		l.crowd.gone.Add(1)
-		if l.ended() {
+		if l.over.Err() != nil {
 			_ = conn.Close() // the server may have closed all others already
 		} else if surplus := l.crowd.enter(conn, l.taken.Load()); surplus != nil {
 			_ = surplus.Close()

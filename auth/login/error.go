@@ -8,13 +8,12 @@ import (
 	"github.com/tofureg/tofureg/failure"
 )
 
-// failed is the error of an operation.
+// failed returns the error of an operation, nil if err is nil.
 func failed(op string, host svchost.Hostname, err error) error {
-	subject := ""
-	if !host.IsZero() {
-		subject = host.Display()
+	if err == nil {
+		return nil
 	}
-	return &failure.Error{Op: op, Subject: subject, Err: err}
+	return &failure.Error{Op: op, Subject: host.Display(), Err: err}
 }
 
 // An UnsupportedError says that nobody can log in to the host with this package:

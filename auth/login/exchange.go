@@ -44,7 +44,7 @@ func (c *Client) exchange(ctx context.Context, f *flow, code string) (*Result, e
 	limited, cancel := context.WithTimeout(ctx, exchangeTimeout)
 	defer cancel()
 	token, err := f.config.Exchange(context.WithValue(limited, oauth2.HTTPClient, &client), code, oauth2.VerifierOption(f.verifier))
-	log(ctx, web.Logger, "login: code exchanged", slog.String("url", weburl.Redact(f.tokenURL())), slog.Int("status", w.status))
+	log(ctx, web.Logger, "login: code exchanged", slog.String("url", weburl.Redact(f.tokenURL)), slog.Int("status", w.status))
 	var r *Result
 	if err == nil {
 		r, err = f.result(token)
@@ -52,7 +52,7 @@ func (c *Client) exchange(ctx context.Context, f *flow, code string) (*Result, e
 		err = f.explain(ctx, err, code)
 	}
 	if err != nil {
-		return nil, &failure.RequestError{URL: weburl.Redact(f.tokenURL()), Status: w.status, Attempts: 1, Err: err}
+		return nil, &failure.RequestError{URL: weburl.Redact(f.tokenURL), Status: w.status, Attempts: 1, Err: err}
 	}
 	return r, nil
 }
@@ -80,14 +80,11 @@ func (f *flow) explain(ctx context.Context, err error, code string) error {
 		if refused.ErrorCode != "" {
 			return f.refused(refused.ErrorCode, refused.ErrorDescription, code)
 		}
-		status := refused.Response.StatusCode
-		if text := http.StatusText(status); text != "" {
-			return errors.New(strings.ToLower(text))
-		}
-		return errors.New("unexpected status")
+		status := http.StatusText(refused.Response.StatusCode)
+		return errors.New(cmp.Or(strings.ToLower(status), "unexpected status"))
 	}
 	if _, ok := errors.AsType[*url.Error](err); ok {
-		return httpx.Scrub(err, f.tokenURL(), code, f.verifier, f.state)
+		return httpx.Scrub(err, f.tokenURL, code, f.verifier, f.state)
 	}
 	return errNoToken // it may be quoted in err
 }

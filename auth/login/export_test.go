@@ -14,13 +14,12 @@ const (
 	MaxConns  = maxConns
 )
 
-// Callback returns what answers at a port, for a login with this state that ends well
-// as soon as it is answered. Taken returns the code that was taken.
+// Callback returns the handler of the port, for a login with this state that succeeds as
+// soon as the browser answers. Taken returns the code in the answer.
 func Callback(port, state string, host svchost.Hostname) (h http.Handler, taken func() string) {
-	l := &listener{port: port}
-	l.prepare(state, host, nil)
-	l.success = true
-	close(l.over)
+	l := newListener(state, host, nil)
+	l.port, l.success = port, true
+	l.end()
 	return l, func() string {
 		select {
 		case query := <-l.answers:
@@ -31,28 +30,29 @@ func Callback(port, state string, host svchost.Hostname) (h http.Handler, taken 
 	}
 }
 
-// Late is a connection that comes when the login has ended.
+// Late passes a new connection to a listener whose login has ended.
 func Late(conn net.Conn) {
-	l := &listener{}
-	l.prepare("", svchost.Hostname{}, nil)
-	close(l.over)
+	l := newListener("", svchost.Hostname{}, nil)
+	l.end()
 	l.keep(conn, http.StateNew)
 }
 
-// Page returns the address to which the browser would be sent.
+// Page returns the address to which Login would send the browser.
 func (c *Client) Page(ctx context.Context, host svchost.Hostname) (string, error) {
-	s, err := c.service(ctx, host)
+	f, err := c.newFlow(ctx, host)
 	if err != nil {
 		return "", err
 	}
-	return newFlow(s, "http://localhost:1024/login").pageURL(), nil
+	f.config.RedirectURL = "http://localhost:1024/login"
+	return f.pageURL(), nil
 }
 
 // Exchange exchanges a code at the token endpoint.
 func (c *Client) Exchange(ctx context.Context, host svchost.Hostname, code string) (*Result, error) {
-	s, err := c.service(ctx, host)
+	f, err := c.newFlow(ctx, host)
 	if err != nil {
 		return nil, err
 	}
-	return c.exchange(ctx, newFlow(s, "http://localhost:1024/login"), code)
+	f.config.RedirectURL = "http://localhost:1024/login"
+	return c.exchange(ctx, f, code)
 }

@@ -44,35 +44,41 @@ type listener struct {
 	answers chan url.Values // gets the one answer
 	taken   atomic.Bool     // there is one
 	strays  atomic.Int64    // requests with another state
-	over    chan struct{}   // closed when the login has ended
-	success bool            // set before
-	shown   chan struct{}   // closed when the browser has been told
+	over    context.Context // ends with the login
+	end     context.CancelFunc
+	success bool          // set before end is called
+	shown   chan struct{} // closed when the browser has been told
 
 	crowd   crowd
 	serving sync.WaitGroup
 }
 
+// newListener returns a listener that waits for the answer with the state.
+func newListener(state string, host svchost.Hostname, logger *slog.Logger) *listener {
+	l := &listener{state: state, host: host, logger: logger, answers: make(chan url.Values, 1), shown: make(chan struct{})}
+	l.over, l.end = context.WithCancel(context.Background())
+	return l
+}
+
 // listen takes one of the ports, in random order. Browsers may take "localhost" for
 // either address of the loopback interface, so the port is taken at both, lest another
 // user listens at one of them.
-func listen(ctx context.Context, first, last int) (*listener, error) {
+func (l *listener) listen(ctx context.Context, first, last int) (err error) {
 	addresses := []string{"127.0.0.1"}
 	if probe, err := new(net.ListenConfig).Listen(ctx, "tcp6", "[::1]:0"); err == nil {
 		_ = probe.Close()
 		addresses = append(addresses, "::1")
 	}
-	var err error
 	for _, i := range rand.Perm(last - first + 1) {
 		if ctx.Err() != nil {
-			return nil, fault.Ended(ctx)
+			return fault.Ended(ctx)
 		}
-		port := strconv.Itoa(first + i)
-		var nets []net.Listener
-		if nets, err = listenAt(ctx, addresses, port); err == nil {
-			return &listener{nets: nets, port: port}, nil
+		l.port = strconv.Itoa(first + i)
+		if l.nets, err = listenAt(ctx, addresses, l.port); err == nil {
+			return nil
 		}
 	}
-	return nil, &PortError{Min: first, Max: last, Err: err}
+	return &PortError{Min: first, Max: last, Err: err}
 }
 
 // listenAt takes the port at all addresses, or at none.
@@ -92,13 +98,6 @@ func listenAt(ctx context.Context, addresses []string, port string) (nets []net.
 
 // redirect returns the URL to which the browser comes back.
 func (l *listener) redirect() string { return "http://localhost:" + l.port + callbackPath }
-
-// prepare makes the listener wait for the answer that has the state.
-func (l *listener) prepare(state string, host svchost.Hostname, logger *slog.Logger) {
-	l.state, l.host, l.logger = state, host, logger
-	l.answers = make(chan url.Values, 1)
-	l.over, l.shown = make(chan struct{}), make(chan struct{})
-}
 
 // serve starts to answer at the port.
 func (l *listener) serve() {
@@ -123,21 +122,11 @@ func (l *listener) seen() string {
 	return ""
 }
 
-// ended reports whether the login is over.
-func (l *listener) ended() bool {
-	select {
-	case <-l.over:
-		return true
-	default:
-		return false
-	}
-}
-
 // finish tells the browser that is waiting how the login ended, and closes the port.
 // When it returns, nothing of the listener is left.
 func (l *listener) finish(success bool) {
 	l.success = success
-	close(l.over)
+	l.end()
 	if l.taken.Load() {
 		select {
 		case <-l.shown:
@@ -169,8 +158,9 @@ func (l *listener) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	defer close(l.shown)
 	l.answers <- query
 	select {
-	case <-l.over:
-		show(w, verdict(l.success), outcome(l.host, l.success))
+	case <-l.over.Done():
+		status, m := outcome(l.host, l.success)
+		show(w, status, m)
 	case <-req.Context().Done(): // the browser has left
 	}
 }

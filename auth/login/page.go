@@ -64,18 +64,10 @@ func refusal(status int) message {
 }
 
 // outcome is the page at the end of the login.
-func outcome(host svchost.Hostname, success bool) message {
+func outcome(host svchost.Hostname, success bool) (status int, m message) {
 	if success {
-		return message{"Logged in", "The program has a token for " + host.Display() + " now. You can close this window."}
+		return http.StatusOK, message{"Logged in", "The program has a token for " + host.Display() + " now. You can close this window."}
 	}
-	return message{"Not logged in", "The login to " + host.Display() + " did not succeed. " +
+	return http.StatusBadGateway, message{"Not logged in", "The login to " + host.Display() + " did not succeed. " +
 		"The program that you started it from says why. You can close this window."}
-}
-
-// verdict is the status of the page at the end.
-func verdict(success bool) int {
-	if success {
-		return http.StatusOK
-	}
-	return http.StatusBadGateway
 }

@@ -16,14 +16,17 @@ import (
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
-// A service is the login service of a host.
-type service struct {
-	oauth *disco.OAuthClient
-	host  svchost.Hostname // whose token it grants
+// A flow is one login.
+type flow struct {
+	config           oauth2.Config
+	tokenURL         *url.URL
+	host             svchost.Hostname // of the token
+	minPort, maxPort int
+	state, verifier  string
 }
 
-// service asks the host for its login service.
-func (c *Client) service(ctx context.Context, host svchost.Hostname) (*service, error) {
+// newFlow asks the host for its login service. The redirect URL is still missing.
+func (c *Client) newFlow(ctx context.Context, host svchost.Hostname) (*flow, error) {
 	discovery := disco.Client{Transport: c.Transport, Hosts: c.Hosts}
 	services, err := discovery.Discover(ctx, host)
 	if err != nil {
@@ -46,7 +49,15 @@ func (c *Client) service(ctx context.Context, host svchost.Hostname) (*service, 
 	if oauth.TokenURL, err = (&httpx.Client{VetoHost: c.web().VetoHost}).Admit(oauth.TokenURL); err != nil {
 		return nil, fmt.Errorf("the token URL of the host: %w", unfit(err))
 	}
-	return &service{oauth, services.TokenHost()}, nil
+	config := oauth2.Config{ClientID: oauth.ID, Scopes: oauth.Scopes, Endpoint: oauth2.Endpoint{
+		AuthURL:   oauth.AuthorizationURL.String(),
+		TokenURL:  oauth.TokenURL.String(),
+		AuthStyle: oauth2.AuthStyleInParams, // the client has no secret
+	}}
+	return &flow{
+		config: config, tokenURL: oauth.TokenURL, host: services.TokenHost(), minPort: oauth.MinPort, maxPort: oauth.MaxPort,
+		state: rand.Text(), verifier: oauth2.GenerateVerifier(),
+	}, nil
 }
 
 // ownQuery returns the query of a host without the parameters that a login sets: none may
@@ -88,40 +99,7 @@ func printable(list []string) []string {
 	return out
 }
 
-// A flow is one login.
-type flow struct {
-	config   oauth2.Config
-	host     svchost.Hostname
-	state    string
-	verifier string
-}
-
-func newFlow(s *service, redirect string) *flow {
-	return &flow{
-		config: oauth2.Config{
-			ClientID: s.oauth.ID,
-			Endpoint: oauth2.Endpoint{
-				AuthURL:  s.oauth.AuthorizationURL.String(),
-				TokenURL: s.oauth.TokenURL.String(),
-				// The client has no secret, so there is nothing to sign in with.
-				AuthStyle: oauth2.AuthStyleInParams,
-			},
-			RedirectURL: redirect,
-			Scopes:      s.oauth.Scopes,
-		},
-		host:     s.host,
-		state:    rand.Text(),
-		verifier: oauth2.GenerateVerifier(),
-	}
-}
-
 // pageURL returns where the browser is to go.
 func (f *flow) pageURL() string {
 	return f.config.AuthCodeURL(f.state, oauth2.S256ChallengeOption(f.verifier))
-}
-
-// tokenURL returns where the code is to go.
-func (f *flow) tokenURL() *url.URL {
-	u, _ := url.Parse(f.config.Endpoint.TokenURL) // it was written by URL.String
-	return u
 }
