@@ -46,9 +46,6 @@ func (h *Handler) archive(w http.ResponseWriter, r *http.Request) error {
 		w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
-	if r.Header.Get("Range") != "" {
-		return s.serveRange(w, r)
-	}
 	return s.serve(w, r)
 }
 
@@ -60,39 +57,34 @@ type stream struct {
 	open        func(context.Context) (body io.ReadCloser, size int64, err error)
 }
 
-// enter waits until another archive may be streamed.
-func (s *stream) enter(ctx context.Context) (leave func(), err error) {
-	select {
-	case s.streams <- struct{}{}:
-		return func() { <-s.streams }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-// serve sends the whole archive. If the source fails on the way, or the archive does not
+// serve waits until another archive may be streamed and sends the archive, or a part of it if
+// the hash of the whole is stated. If the source fails on the way, or the archive does not
 // have the stated hash, the connection is broken before the last bytes, so that neither a
 // client nor a cache takes the bytes for the archive.
 func (s *stream) serve(w http.ResponseWriter, r *http.Request) error {
-	leave, err := s.enter(r.Context())
-	if err != nil {
-		return err
+	select {
+	case s.streams <- struct{}{}:
+		defer func() { <-s.streams }()
+	case <-r.Context().Done():
+		return r.Context().Err()
 	}
-	defer leave()
 	body, size, err := s.open(r.Context())
 	if err != nil {
-		w.Header().Del("Etag")
 		return err
 	}
 	defer body.Close()
 	w.Header().Set("Content-Type", s.contentType)
+	out := &patient{w, http.NewResponseController(w)}
+	if !s.want.IsZero() && r.Header.Get("Range") != "" {
+		return s.servePart(out, r, body)
+	}
 	if size > 0 {
 		w.Header().Set("Content-Length", strconv.FormatInt(size, 10))
 	}
 	if r.Method == http.MethodHead {
 		return nil
 	}
-	if err := s.copy(&patient{w, http.NewResponseController(w)}, body); err != nil {
+	if err := s.copy(out, body); err != nil {
 		if s.Logger != nil && r.Context().Err() == nil {
 			s.Logger.Warn("registry archive broke off", "path", r.URL.Path, "error", err)
 		}
@@ -131,29 +123,17 @@ func (s *stream) copy(w io.Writer, body io.Reader) error {
 	}
 }
 
-// serveRange sends a part of the archive, once the whole has arrived and has the stated
-// hash.
-func (s *stream) serveRange(w http.ResponseWriter, r *http.Request) error {
-	leave, err := s.enter(r.Context())
-	if err != nil {
-		return err
-	}
-	defer leave()
+// servePart sends a part of the archive, once the whole has arrived and has the stated hash.
+func (s *stream) servePart(w http.ResponseWriter, r *http.Request, body io.Reader) error {
 	f, err := fsx.Temp(s.TempDir)
 	if err != nil {
 		return err
 	}
 	defer f.Discard()
-	body, _, err := s.open(r.Context())
-	if err == nil {
-		err = errors.Join(s.copy(f, body), body.Close())
-	}
-	if err != nil {
-		w.Header().Del("Etag")
+	if err := s.copy(f, body); err != nil {
 		return err
 	}
-	w.Header().Set("Content-Type", s.contentType)
-	http.ServeContent(&patient{w, http.NewResponseController(w)}, r, "", time.Time{}, f)
+	http.ServeContent(w, r, "", time.Time{}, f)
 	return nil
 }
 

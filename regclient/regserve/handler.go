@@ -101,8 +101,8 @@ func (h *Handler) setup() {
 		const pkg = "GET " + providersPath + "{namespace}/{type}/{version}/download/{os}/{arch}"
 		h.mux.Handle("GET "+providersPath+"{namespace}/{type}/versions", h.guarded(h.answer(h.providerVersions)))
 		h.mux.Handle(pkg, h.guarded(h.answer(h.providerPackage)))
-		h.mux.Handle(pkg+"/"+sumsName, h.signed(h.answer(h.sums)))
-		h.mux.Handle(pkg+"/"+signatureName, h.signed(h.answer(h.signature)))
+		h.mux.Handle(pkg+"/"+sumsName, h.signed(h.answer(h.file("text/plain; charset=utf-8", func(ev verify.Evidence) []byte { return ev.Sums }))))
+		h.mux.Handle(pkg+"/"+signatureName, h.signed(h.answer(h.file("application/octet-stream", func(ev verify.Evidence) []byte { return ev.Signature }))))
 		h.mux.Handle(pkg+"/"+archiveName, h.signed(h.handle(h.archive)))
 	}
 	if h.Modules != nil {
@@ -201,6 +201,7 @@ func describe(err error) string {
 
 func writeError(w http.ResponseWriter, status int, text string) {
 	doc, _ := jsonDocument(map[string][]string{"errors": {text}}) // cannot fail for texts
+	w.Header().Del("Etag")                                        // an archive has one before it is opened
 	w.Header().Set("Content-Type", doc.contentType)
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)

@@ -24,24 +24,10 @@ func (h *Handler) module(r *http.Request) (addrs.Module, error) {
 	return source.Module, nil
 }
 
-type (
-	modulesDocument struct {
-		Modules []moduleReleases `json:"modules"`
-	}
-	moduleReleases struct {
-		Versions []moduleRelease `json:"versions"`
-	}
-	moduleRelease struct {
-		Version     string              `json:"version"`
-		Deprecation *module.Deprecation `json:"deprecation,omitempty"`
-	}
-	locationDocument struct {
-		Location string `json:"location"`
-		// Credentials is not nil if the location is a URL at which the registry serves
-		// the package.
-		Credentials *bool `json:"use_registry_credentials,omitempty"`
-	}
-)
+type moduleRelease struct {
+	Version     string              `json:"version"`
+	Deprecation *module.Deprecation `json:"deprecation,omitempty"`
+}
 
 func (h *Handler) moduleVersions(r *http.Request) (document, error) {
 	m, err := h.module(r)
@@ -56,7 +42,7 @@ func (h *Handler) moduleVersions(r *http.Request) (document, error) {
 	for _, listed := range versions.List {
 		list = append(list, moduleRelease{listed.Version.String(), listed.Deprecated})
 	}
-	return jsonDocument(modulesDocument{[]moduleReleases{{list}}})
+	return jsonDocument(map[string]any{"modules": []any{map[string]any{"versions": list}}})
 }
 
 // location finds the package that a request is about.
@@ -88,14 +74,15 @@ func (h *Handler) moduleLocation(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	doc := locationDocument{Location: loc.Source()}
+	source := loc.Source()
 	if h.streamed(loc) {
-		doc.Location = h.packageSource(r, loc)
+		source = h.packageSource(r, loc)
 	}
-	if loc.Direct {
-		doc.Credentials = new(bool)
+	doc := map[string]any{"location": source}
+	if loc.Direct { // the registry serves the package at this URL
+		doc["use_registry_credentials"] = false
 	} else {
-		w.Header().Set("X-Terraform-Get", doc.Location)
+		w.Header().Set("X-Terraform-Get", source)
 	}
 	h.answer(func(*http.Request) (document, error) { return jsonDocument(doc) }).ServeHTTP(w, r)
 	return nil

@@ -86,11 +86,8 @@ type (
 		Shasum       string                   `json:"shasum"`
 		SumsURL      string                   `json:"shasums_url"`
 		SignatureURL string                   `json:"shasums_signature_url"`
-		SigningKeys  signingKeys              `json:"signing_keys"`
+		SigningKeys  map[string][]signingKey  `json:"signing_keys"`
 		Packages     map[string]packageHashes `json:"packages,omitempty"`
-	}
-	signingKeys struct {
-		Keys []signingKey `json:"gpg_public_keys"`
 	}
 	signingKey struct {
 		ID    string `json:"key_id"`
@@ -148,9 +145,11 @@ func (h *Handler) providerPackage(r *http.Request) (document, error) {
 		SumsURL:      h.fileURL(r, r.URL.Path+"/"+sumsName),
 		SignatureURL: h.fileURL(r, r.URL.Path+"/"+signatureName),
 	}
+	var keys []signingKey
 	for _, key := range ev.Keys {
-		doc.SigningKeys.Keys = append(doc.SigningKeys.Keys, signingKey{keyID(key), key.Armor})
+		keys = append(keys, signingKey{keyID(key), key.Armor})
 	}
+	doc.SigningKeys = map[string][]signingKey{"gpg_public_keys": keys}
 	if _, own := pkg.Hashes[pkg.Platform]; own {
 		doc.Packages = map[string]packageHashes{}
 		for on, hashes := range pkg.Hashes {
@@ -186,19 +185,14 @@ func (h *Handler) evidence(r *http.Request, pkg *provider.Package) (verify.Evide
 	return ev, err
 }
 
-func (h *Handler) sums(r *http.Request) (document, error) {
-	return h.file(r, "text/plain; charset=utf-8", func(ev verify.Evidence) []byte { return ev.Sums })
-}
-
-func (h *Handler) signature(r *http.Request) (document, error) {
-	return h.file(r, "application/octet-stream", func(ev verify.Evidence) []byte { return ev.Signature })
-}
-
-func (h *Handler) file(r *http.Request, contentType string, part func(verify.Evidence) []byte) (document, error) {
-	pkg, err := h.pkg(r)
-	if err != nil {
-		return document{}, err
+// file serves one of the documents that prove a package.
+func (h *Handler) file(contentType string, part func(verify.Evidence) []byte) func(*http.Request) (document, error) {
+	return func(r *http.Request) (document, error) {
+		pkg, err := h.pkg(r)
+		if err != nil {
+			return document{}, err
+		}
+		ev, err := h.evidence(r, pkg)
+		return document{contentType, part(ev)}, err
 	}
-	ev, err := h.evidence(r, pkg)
-	return document{contentType, part(ev)}, err
 }
