@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"crypto"
 	"errors"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 	openpgp "github.com/ProtonMail/go-crypto/openpgp/v2"
@@ -334,5 +336,22 @@ func TestNamelessKey(t *testing.T) {
 	key := public(t, e)
 	if _, err := verify.CheckSignature(doc, sig, []verify.Key{key}, today); !errors.Is(err, verify.ErrUnknownKey) || !errors.Is(err, verify.ErrBadKey) {
 		t.Errorf("error %v, want ErrUnknownKey and ErrBadKey", err)
+	}
+}
+
+// TestSignatureSubpacketsMemory: a signature of 12 bytes that states 4 GiB of subpackets takes no memory.
+// Older versions of go-crypto than 1.5.1 allocate the 4 GiB. The test measures, so it is not parallel.
+func TestSignatureSubpacketsMemory(t *testing.T) {
+	key := gpgKey(t, "ed25519")
+	sig := []byte{0xc2, 10, 6, 0, 27, 8, 0xff, 0xff, 0xff, 0xff, 0, 0} // version 6, Ed25519, SHA-256
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := verify.CheckSignature([]byte("x"), sig, []verify.Key{key}, time.Now())
+	runtime.ReadMemStats(&after)
+	if err == nil {
+		t.Error("CheckSignature accepted a cut signature")
+	}
+	if used := after.TotalAlloc - before.TotalAlloc; used > 64<<20 {
+		t.Errorf("CheckSignature allocated %d bytes for a signature of %d bytes, want less than 64 MiB", used, len(sig))
 	}
 }

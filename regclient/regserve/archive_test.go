@@ -59,6 +59,25 @@ func hashOf(t *testing.T, data string) checksum.Hash {
 	return h
 }
 
+// fetchRange requests the archive, or a part of it if byteRange is not empty.
+func fetchRange(t *testing.T, server *httptest.Server, byteRange string) (resp *http.Response, body []byte, err error) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+archivePath, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if byteRange != "" {
+		req.Header.Set("Range", byteRange)
+	}
+	resp, err = server.Client().Do(req)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer resp.Body.Close()
+	body, err = io.ReadAll(resp.Body)
+	return resp, body, err
+}
+
 // Neither a client nor a cache ever takes other bytes, or a part, for the archive.
 func TestArchiveIsWholeAndRight(t *testing.T) {
 	t.Parallel()
@@ -77,19 +96,7 @@ func TestArchiveIsWholeAndRight(t *testing.T) {
 		c.src.Source = h.Providers
 		server := serve(t, &regserve.Handler{Providers: c.src, Host: h.Host})
 		for _, byteRange := range []string{"", "bytes=10-19", "bytes=320000-"} {
-			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+archivePath, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if byteRange != "" {
-				req.Header.Set("Range", byteRange)
-			}
-			resp, err := server.Client().Do(req)
-			var got []byte
-			if err == nil {
-				got, err = io.ReadAll(resp.Body)
-				resp.Body.Close()
-			}
+			resp, got, err := fetchRange(t, server, byteRange)
 			complete := err == nil && resp.StatusCode < 300
 			switch {
 			case !c.good && complete:
@@ -114,18 +121,7 @@ func TestArchiveLimit(t *testing.T) {
 		src := &content{Source: h.Providers, data: data, stated: hashOf(t, data)}
 		server := serve(t, &regserve.Handler{Providers: src, Host: h.Host, Limits: checksum.Limits{Package: limit}})
 		for _, byteRange := range []string{"", "bytes=0-1"} {
-			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+archivePath, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if byteRange != "" {
-				req.Header.Set("Range", byteRange)
-			}
-			resp, err := server.Client().Do(req)
-			if err == nil {
-				_, err = io.Copy(io.Discard, resp.Body)
-				resp.Body.Close()
-			}
+			resp, _, err := fetchRange(t, server, byteRange)
 			if came := err == nil && resp.StatusCode < 300; came != good {
 				t.Errorf("limit %d, range %q: the archive came %t (%v), want %t", limit, byteRange, came, err, good)
 			}
@@ -239,13 +235,7 @@ func (s *held) Open(ctx context.Context, pkg *provider.Package) (*provider.Body,
 func TestSignedURLs(t *testing.T) {
 	t.Parallel()
 	_, h := origin(t)
-	handler := &regserve.Handler{Providers: h.Providers, Modules: h.Modules, Host: h.Host, StreamModules: true, Secret: []byte("shared")}
-	handler.Authorize = func(r *http.Request) error {
-		if r.Header.Get("Authorization") != "Bearer secret" {
-			return errors.New("no token")
-		}
-		return nil
-	}
+	handler := &regserve.Handler{Providers: h.Providers, Modules: h.Modules, Host: h.Host, StreamModules: true, Secret: []byte("shared"), Authorize: bearer}
 	server := serve(t, handler)
 	token := []string{"Authorization", "Bearer secret"}
 	_, body := get(t, server, packagePath, token...)
@@ -280,7 +270,7 @@ func TestSignedURLs(t *testing.T) {
 	}
 	// Another process with the same secret takes the URL for its own; one with another does not.
 	for secret, want := range map[string]int{"shared": 200, "other": 401} {
-		other := serve(t, &regserve.Handler{Providers: h.Providers, Host: h.Host, Secret: []byte(secret), Authorize: handler.Authorize})
+		other := serve(t, &regserve.Handler{Providers: h.Providers, Host: h.Host, Secret: []byte(secret), Authorize: bearer})
 		if resp, _ := get(t, other, signed); resp.StatusCode != want {
 			t.Errorf("the URL at a Handler with the secret %q: status %d, want %d", secret, resp.StatusCode, want)
 		}

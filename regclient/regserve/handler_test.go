@@ -78,13 +78,7 @@ func TestServerCheck(t *testing.T) {
 		"plain":            func(*regserve.Handler, *regcheck.Options) {},
 		"streamed modules": func(h *regserve.Handler, _ *regcheck.Options) { h.StreamModules = true },
 		"authorized": func(h *regserve.Handler, o *regcheck.Options) {
-			h.StreamModules, o.Token = true, "secret"
-			h.Authorize = func(r *http.Request) error {
-				if r.Header.Get("Authorization") != "Bearer secret" {
-					return errors.New("no token")
-				}
-				return nil
-			}
+			h.StreamModules, h.Authorize, o.Token = true, bearer, "secret"
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -102,6 +96,14 @@ func TestServerCheck(t *testing.T) {
 			}
 		})
 	}
+}
+
+// bearer accepts requests with the token "secret".
+func bearer(r *http.Request) error {
+	if r.Header.Get("Authorization") != "Bearer secret" {
+		return errors.New("no token")
+	}
+	return nil
 }
 
 // either sends requests to transports by host.
