@@ -37,22 +37,14 @@ func (n Need) protocols() addrs.ProviderConstraint {
 // zero constraint allows every release, but no prerelease; those must be named
 // exactly. The error is an [*Error] with an [*UnavailableError] of kind ErrNoVersion.
 func (v *Versions) Newest(c addrs.ProviderConstraint) (addrs.Version, error) {
-	return v.choose(c.Matcher(), c)
+	return v.choose(c.Matcher(), c, Need{}, nil)
 }
 
 // NewestFunc is like [Versions.Newest] for another rule than the CLI's: it returns the
 // newest version that allows accepts, whatever the version needs to run. The Constraint of
 // the [*UnavailableError] is zero.
 func (v *Versions) NewestFunc(allows func(addrs.Version) bool) (addrs.Version, error) {
-	return v.choose(allows, addrs.ProviderConstraint{})
-}
-
-func (v *Versions) choose(allows func(addrs.Version) bool, c addrs.ProviderConstraint) (addrs.Version, error) {
-	best := v.newest(allows, nil)
-	if best == nil {
-		return addrs.Version{}, v.unavailable(c, Need{}, nil).choosing()
-	}
-	return best.Version, nil
+	return v.choose(allows, addrs.ProviderConstraint{}, Need{}, nil)
 }
 
 // NewestFor returns the newest version that c allows and that fits need. What
@@ -63,12 +55,15 @@ func (v *Versions) choose(allows func(addrs.Version) bool, c addrs.ProviderConst
 // allows no listed version, otherwise of kind ErrNoPlatform or ErrProtocol, as the
 // newest version that c allows lacks a platform or a protocol.
 func (v *Versions) NewestFor(c addrs.ProviderConstraint, need Need) (addrs.Version, error) {
-	fits := need.matcher()
-	best := v.newest(c.Matcher(), fits)
-	if best == nil {
-		return addrs.Version{}, v.unavailable(c, need, fits).choosing()
+	return v.choose(c.Matcher(), c, need, need.matcher())
+}
+
+// choose returns the newest version that allows and fits accept; a nil fits accepts all.
+func (v *Versions) choose(allows func(addrs.Version) bool, c addrs.ProviderConstraint, need Need, fits func(*Release) error) (addrs.Version, error) {
+	if best := v.newest(allows, fits); best != nil {
+		return best.Version, nil
 	}
-	return best.Version, nil
+	return addrs.Version{}, &Error{Op: "choose a version of", Subject: v.Provider.String(), Err: v.unavailable(c, need, fits)}
 }
 
 // Fits tells whether the package is for one of need's platforms and speaks one of its

@@ -150,6 +150,13 @@ func TestNewestFor(t *testing.T) {
 			kind: provider.ErrNoVersion, fits: "3.0.0",
 			text: `no version matches "~> 5.0", the newest is 4.0.0, the newest that fits 3.0.0`,
 		}, {
+			name: "a newer prerelease", constraint: ">= 5.0", platform: linux, fits: "3.0.0",
+			list: []string{"5.0.0-beta", "4.0.0 5.0 darwin_arm64", "5.0.0-rc1", "3.0.0 5.0 linux_amd64"}, kind: provider.ErrNoVersion,
+			text: `no version matches ">= 5.0.0", the newest is 4.0.0 (newer prerelease: 5.0.0-rc1), the newest that fits 3.0.0`,
+		}, {
+			name: "an older prerelease", constraint: ">= 5.0", list: []string{"4.0.0-rc1", "4.0.0"}, kind: provider.ErrNoVersion,
+			fits: "4.0.0", text: `no version matches ">= 5.0.0", the newest is 4.0.0`,
+		}, {
 			name: "only prereleases", list: []string{"1.0.0-alpha", "1.0.0-beta"}, kind: provider.ErrNoVersion,
 			text: "no version matches (any release), only prereleases are listed, the newest is 1.0.0-beta",
 		}, {
@@ -357,7 +364,7 @@ func TestNewestFunc(t *testing.T) {
 	}
 	_, err := all.NewestFunc(func(addrs.Version) bool { return false })
 	u, ok := errors.AsType[*provider.UnavailableError](err)
-	if want := "no version is allowed, the newest is 1.0.0"; !ok || u.Error() != want || !u.Constraint.IsZero() || !errors.Is(err, provider.ErrNoVersion) {
+	if want := "no version is allowed, the newest is 1.0.0 (newer prerelease: 2.0.0-rc1)"; !ok || u.Prerelease != version("2.0.0-rc1") || u.Error() != want || !u.Constraint.IsZero() || !errors.Is(err, provider.ErrNoVersion) {
 		t.Errorf("NewestFunc(nothing): %v, want %s", err, want)
 	}
 }

@@ -170,27 +170,12 @@ func (h *hashing) download(ctx context.Context, pkg *Package) (*verify.Report, i
 	if err != nil {
 		return nil, 0, err
 	}
-	report, err := h.compute(ctx, got)
+	report, err := got.judge(ctx, h.Policy, true, h.Gate.compute)
 	if err != nil {
 		return nil, 0, err
 	}
 	h.store(ctx, pkg, got.ZH, report)
 	return report, got.Size, nil
-}
-
-// compute judges an archive that has arrived and computes its h1.
-func (h *hashing) compute(ctx context.Context, got *Received) (*verify.Report, error) {
-	return h.Policy.JudgeArchive(ctx, got.Evidence, verify.Archive{
-		Size: got.Size, ZH: got.ZH, WantH1: true,
-		H1: func(ctx context.Context) (packed, tree checksum.Hash, err error) {
-			leave, err := h.Gate.compute(ctx)
-			if err != nil {
-				return packed, tree, err
-			}
-			defer leave()
-			return checksum.H1Zip(ctx, got.file, got.Size, h.Policy.Limits)
-		},
-	})
 }
 
 // directory hashes a package that is unpacked.

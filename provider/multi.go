@@ -125,21 +125,17 @@ func findSearch(p addrs.Provider, v addrs.Version, platform addrs.Platform, repo
 	return &search{op: "find", subject: wanted.String(), report: report}
 }
 
-// closest returns the error of the method that came closest to an answer.
+// closest returns the error of the method that came closest to an answer. A fault, which only
+// a [FirstOf] passes over, is before all others.
 func closest(passed []MethodError) error {
-	if i := slices.IndexFunc(passed, func(e MethodError) bool { return IsFault(e.Err) }); i >= 0 {
-		return passed[i].Err // of a FirstOf
-	}
-	for _, target := range []error{ErrNoPlatform, ErrNoVersion} {
-		for _, e := range passed {
-			if errors.Is(e.Err, target) {
-				return e.Err
-			}
-		}
-	}
-	for _, e := range passed {
-		if !errors.Is(e.Err, ErrExcluded) {
-			return e.Err
+	for _, rank := range []func(error) bool{
+		IsFault,
+		func(err error) bool { return errors.Is(err, ErrNoPlatform) },
+		func(err error) bool { return errors.Is(err, ErrNoVersion) },
+		func(err error) bool { return !errors.Is(err, ErrExcluded) },
+	} {
+		if i := slices.IndexFunc(passed, func(e MethodError) bool { return rank(e.Err) }); i >= 0 {
+			return passed[i].Err
 		}
 	}
 	if len(passed) > 0 {

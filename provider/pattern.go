@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/fault"
 )
 
 // Pattern selects the providers that a [Method] is asked for. It is an address in
@@ -123,16 +124,7 @@ func (p *Pattern) UnmarshalText(b []byte) error {
 	return err
 }
 
-// refusePattern makes the error of a text that is no pattern. What could be secret in
-// a URL is left out of it, and so is the end of a long text.
+// refusePattern returns the error of an invalid pattern.
 func refusePattern(s, reason, suggestion string) error {
-	const most = 200
-	s, _, _ = strings.Cut(s, "?")
-	if i := strings.LastIndexByte(s, '@'); i >= 0 {
-		s = "..." + s[i:]
-	}
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "") + "..."
-	}
-	return &addrs.ParseError{Kind: kindPattern, Input: s, Reason: reason, Suggestion: suggestion}
+	return &addrs.ParseError{Kind: kindPattern, Input: fault.Shown(s, 200), Reason: reason, Suggestion: suggestion}
 }

@@ -30,9 +30,19 @@ type Received struct {
 // given to [Receive] must still be open and hold what Receive has written. If ctx ends, its
 // error is returned.
 func (r *Received) Judge(ctx context.Context, p verify.Policy) (*verify.Report, error) {
+	return r.judge(ctx, p, false, func(context.Context) (func(), error) { return func() {}, nil })
+}
+
+// judge is Judge that computes the h1 after enter, and always if wantH1 is set.
+func (r *Received) judge(ctx context.Context, p verify.Policy, wantH1 bool, enter func(context.Context) (leave func(), err error)) (*verify.Report, error) {
 	report, err := p.JudgeArchive(ctx, r.Evidence, verify.Archive{
-		Size: r.Size, ZH: r.ZH,
+		Size: r.Size, ZH: r.ZH, WantH1: wantH1,
 		H1: func(ctx context.Context) (packed, tree checksum.Hash, err error) {
+			leave, err := enter(ctx)
+			if err != nil {
+				return packed, tree, err
+			}
+			defer leave()
 			return checksum.H1Zip(ctx, r.file, r.Size, p.Limits)
 		},
 	})

@@ -18,6 +18,10 @@ type UnavailableError struct {
 	// none is listed or the list is not known.
 	Newest addrs.Version
 
+	// Prerelease is the newest listed version if that is a prerelease and newer than the
+	// release Newest, otherwise zero.
+	Prerelease addrs.Version
+
 	// Allowed is the newest version that Constraint allows; zero: none.
 	Allowed addrs.Version
 	// Protocols and Platforms are those of Allowed as listed; empty: unknown.
@@ -46,21 +50,25 @@ func (e *UnavailableError) Error() string {
 			enumerate(e.Protocols, strings.Clone), e.Need.protocols()) + e.hint()
 	}
 	text := "no version matches " + quote(e.Constraint)
+	newest := ", the newest is " + e.Newest.String()
+	if !e.Prerelease.IsZero() {
+		newest += " (newer prerelease: " + e.Prerelease.String() + ")"
+	}
 	switch {
 	case e.Newest.IsZero():
 		return text + ", none is listed"
 	case e.Newest.IsPrerelease():
-		return text + fmt.Sprintf(", only prereleases are listed, the newest is %s", e.Newest)
+		return text + ", only prereleases are listed" + newest
 	case e.Newest.String() == unselectable:
 		return text + `, the only release listed is 0.0.0, which the CLI takes for "no version"`
 	case e.Constraint.String() == unselectable:
-		return text + fmt.Sprintf(`, the newest is %s; no constraint selects 0.0.0, which the CLI takes for "no version"`, e.Newest)
+		return text + newest + `; no constraint selects 0.0.0, which the CLI takes for "no version"`
 	case e.Constraint.IsZero():
-		return fmt.Sprintf("no version is allowed, the newest is %s", e.Newest)
+		return "no version is allowed" + newest
 	case e.Fits.IsZero() || e.Fits == e.Newest:
-		return text + fmt.Sprintf(", the newest is %s", e.Newest)
+		return text + newest
 	}
-	return text + fmt.Sprintf(", the newest is %s, the newest that fits %s", e.Newest, e.Fits)
+	return text + newest + ", the newest that fits " + e.Fits.String()
 }
 
 // unselectable is the version that the CLI takes for "no version" of a provider.
@@ -117,8 +125,11 @@ func (v *Versions) unavailable(c addrs.ProviderConstraint, need Need, fits func(
 	anyRelease := addrs.ProviderConstraint{}.Matcher()
 	if r := v.newest(anyRelease, nil); r != nil {
 		e.Newest = r.Version
-	} else if r := v.newest(func(addrs.Version) bool { return true }, nil); r != nil {
+	}
+	if r := v.newest(func(addrs.Version) bool { return true }, nil); r != nil && e.Newest.IsZero() {
 		e.Newest = r.Version
+	} else if r != nil && r.Version.IsPrerelease() {
+		e.Prerelease = r.Version
 	}
 	if fits == nil {
 		return e
@@ -131,11 +142,6 @@ func (v *Versions) unavailable(c addrs.ProviderConstraint, need Need, fits func(
 		e.Protocols, e.Platforms = slices.Clone(r.Protocols), slices.Clone(r.Platforms)
 	}
 	return e
-}
-
-// choosing wraps e for the caller of a choice.
-func (e *UnavailableError) choosing() error {
-	return &Error{Op: "choose a version of", Subject: e.Provider.String(), Err: e}
 }
 
 func quote(c addrs.ProviderConstraint) string {
