@@ -30,6 +30,18 @@ type exchange struct {
 
 func (x *exchange) run() (*http.Response, error) {
 	e := x.load()
+	if e != nil && x.t.usable(e, time.Now()) {
+		return x.hit(e), nil
+	}
+	s, err := x.t.reopen(x.store)
+	if err != nil {
+		x.t.trouble(x.req.Context(), "open", err)
+		return x.t.pass(x.req, x.waiting)
+	}
+	if s != x.store {
+		x.store = s
+		e = x.load()
+	}
 	switch {
 	case e != nil && x.t.usable(e, time.Now()):
 		return x.hit(e), nil

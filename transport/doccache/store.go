@@ -30,6 +30,33 @@ const (
 // ours matches the names of the files that are counted and removed.
 var ours = regexp.MustCompile(`^[0-9a-f]{64}\.(doc|lock)$`)
 
+// open returns the open directory. The finalizer of its [os.Root] closes it after the last
+// request.
+func (t *Transport) open() (*store, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.store != nil && t.store.check() == nil {
+		return t.store, nil
+	}
+	s, err := openStore(t.Dir)
+	t.store = s
+	return s, err
+}
+
+// reopen returns s, or a new store if the directory has been removed or replaced.
+func (t *Transport) reopen(s *store) (*store, error) {
+	info, err := s.Stat(".")
+	if here, errHere := os.Lstat(s.Name()); err == nil && errHere == nil && os.SameFile(info, here) {
+		return s, nil
+	}
+	t.mu.Lock()
+	if t.store == s {
+		t.store = nil
+	}
+	t.mu.Unlock()
+	return t.open()
+}
+
 // openStore opens or makes the directory.
 func openStore(dir string) (*store, error) {
 	root, err := enter(dir)
@@ -42,16 +69,22 @@ func openStore(dir string) (*store, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The open directory is asked, which nobody can exchange.
-	info, err := root.Stat(".")
-	if err == nil {
-		err = private(root.Name(), info)
-	}
-	if err != nil {
+	s := &store{root}
+	if err := s.check(); err != nil {
 		root.Close()
 		return nil, err
 	}
-	return &store{root}, nil
+	return s, nil
+}
+
+// check checks that the directory is private. It asks the open directory, which nobody can
+// exchange.
+func (s *store) check() error {
+	info, err := s.Stat(".")
+	if err != nil {
+		return err
+	}
+	return private(s.Name(), info)
 }
 
 // enter opens the private directory. A link in its place does not lead out of dir.

@@ -64,6 +64,7 @@ type Transport struct {
 	wait time.Duration // if zero, maxWait; for tests
 
 	mu      sync.Mutex
+	store   *store // the open directory; nil: none yet
 	stats   Stats
 	counted bool  // the directory has been listed
 	written int64 // bytes since then
@@ -108,12 +109,11 @@ func (t *Transport) RoundTripWaiting(req *http.Request, waiting func() (done fun
 	if t.Dir == "" || !asksForDocument(req) {
 		return t.pass(req, waiting)
 	}
-	s, err := openStore(t.Dir)
+	s, err := t.open()
 	if err != nil {
 		t.trouble(req.Context(), "open", err)
 		return t.pass(req, waiting)
 	}
-	defer s.Close()
 	x := &exchange{t: t, store: s, req: req, name: entryName(req), began: time.Now(), waiting: waiting}
 	return x.run()
 }
