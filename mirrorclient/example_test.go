@@ -216,5 +216,5 @@ func ExampleClient_Base() {
 	}
 	// Output:
 	// https://mirror.example.com/providers/
-	// use a provider mirror: Client.BaseURL: the URL is http, which only Client.AllowHTTP permits: insecure
+	// use a provider mirror: Client.BaseURL: insecure: the URL is http, not https; set AllowHTTP to permit that
 }

@@ -107,7 +107,7 @@ func TestUnusablePackages(t *testing.T) {
 		{"another architecture", set("arch", "AMD64"), nil, `the platform "linux", "AMD64"`},
 		{"no platform", func(doc map[string]any) { delete(doc, "os"); delete(doc, "arch") }, nil, "the platform"},
 		{"no download_url", set("download_url", ""), nil, "download_url is missing"},
-		{"http", set("download_url", "http://files.example.com/x.zip?token=secret"), provider.ErrInsecure, "download_url: the URL is http, which only Client.AllowHTTP permits"},
+		{"http", set("download_url", "http://files.example.com/x.zip?token=secret"), provider.ErrInsecure, "download_url: insecure: the URL is http, not https; set AllowHTTP"},
 		{"http sums", set("shasums_url", "http://files.example.com/x"), provider.ErrInsecure, "shasums_url"},
 		{"http signature", set("shasums_signature_url", "http://files.example.com/x"), provider.ErrInsecure, "shasums_signature_url"},
 		{"ftp", set("download_url", "ftp://files.example.com/x.zip"), provider.ErrInsecure, "download_url"},

@@ -32,7 +32,7 @@ func (f *fetch) attempt() (*http.Response, error) {
 		limit, what = f.client.documentTimeout(), "no complete answer"
 	}
 	ctx, cancel := context.WithCancelCause(f.ctx)
-	timeout := &timeoutError{what, limit}
+	timeout := timeoutError(what, limit)
 	a := &attempt{
 		fetch:        f,
 		timer:        startTimer(limit, func() { cancel(timeout) }),
@@ -44,14 +44,13 @@ func (f *fetch) attempt() (*http.Response, error) {
 		err = f.receive(resp)
 	}
 	inTime := a.timer.stop()
-	if err == nil {
-		if s, ok := resp.Body.(*stream); ok && inTime {
-			s.start(ctx, cancel, f.client.idleTimeout())
+	if err == nil && !f.document && f.wanted(resp) {
+		resp.Body = newStream(ctx, cancel, resp.Body, f.client.idleTimeout())
+		if inTime {
 			return resp, nil
-		} else if ok { // the time was up just as the headers came
-			_ = s.body.Close()
-			err = timeout
 		}
+		_ = resp.Body.Close()
+		err = timeout // it was up just as the headers came
 	}
 	defer cancel(nil)
 	if err != nil {
@@ -127,7 +126,7 @@ func (f *fetch) wanted(resp *http.Response) bool {
 }
 
 // receive reads the body of a document, or the message of a server that has none to
-// give. The body of a package becomes a stream.
+// give.
 func (f *fetch) receive(resp *http.Response) error {
 	body, limit := resp.Body, f.req.Limit
 	switch {
@@ -144,8 +143,6 @@ func (f *fetch) receive(resp *http.Response) error {
 			return err
 		}
 		resp.Body = newBuffered(data)
-	default:
-		resp.Body = &stream{body: body}
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package httpx
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"time"
@@ -64,14 +65,14 @@ type Request struct {
 func (c *Client) attempts(document bool) int {
 	retries := c.Retries
 	if !document {
-		retries = orDefault(c.ArchiveRetries, retries)
+		retries = cmp.Or(c.ArchiveRetries, retries)
 	}
-	return 1 + max(0, orDefault(retries, defaultRetries))
+	return 1 + max(0, cmp.Or(retries, defaultRetries))
 }
 
 // headerTimeout bounds the wait for the headers of a package; 0: no bound.
 func (c *Client) headerTimeout() time.Duration {
-	return max(0, orDefault(c.Timeout, defaultTimeout))
+	return max(0, cmp.Or(c.Timeout, defaultTimeout))
 }
 
 // documentTimeout bounds an attempt at a document; 0: no bound.
@@ -88,19 +89,10 @@ func (c *Client) documentTimeout() time.Duration {
 
 // idleTimeout bounds the wait for the next bytes of a package; 0: no bound.
 func (c *Client) idleTimeout() time.Duration {
-	return max(0, orDefault(c.Idle, defaultIdle))
+	return max(0, cmp.Or(c.Idle, defaultIdle))
 }
 
 // redirects returns how many hops may be followed.
 func (r *Request) redirects() int {
-	return max(0, orDefault(r.Redirects, defaultRedirects))
-}
-
-// orDefault returns v, or def where v is zero.
-func orDefault[T comparable](v, def T) T {
-	var zero T
-	if v == zero {
-		return def
-	}
-	return v
+	return max(0, cmp.Or(r.Redirects, defaultRedirects))
 }

@@ -25,7 +25,9 @@ func (f *fetch) findToken() error {
 		return err
 	}
 	f.asked = true
-	f.token = token.Reveal()
+	if f.token = token.Reveal(); f.token != "" {
+		f.home = f.req.TokenFor
+	}
 	f.secrets.addPass(f.token)
 	return nil
 }
@@ -70,15 +72,6 @@ func (f *fetch) authorization() string {
 		return "Basic " + f.login
 	}
 	return ""
-}
-
-// presigned reports whether u authorises a request by itself, so that what was meant
-// for the first URL does not go along.
-func (f *fetch) presigned(u *url.URL) bool {
-	if f.token == "" { // what goes along is a user and password, which have no home
-		return presigned(u, svchost.Hostname{})
-	}
-	return presigned(u, f.req.TokenFor)
 }
 
 // refused tells the source about a 401, so that it looks again next time: where

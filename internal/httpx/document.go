@@ -2,6 +2,7 @@ package httpx
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -57,19 +58,17 @@ func CheckMembers(document []byte, max int) error {
 // CheckList refuses documents in which some array or object has more than max elements,
 // before they are decoded: one takes two bytes there and much more in memory, which
 // encoding/json takes even for those that are not of the type that it decodes into.
-// Documents that are too short for that cost next to nothing.
+// Documents that are too short for that cost next to nothing, and invalid ones are left to
+// the decoder.
 func CheckList(document []byte, what string, max int) error {
-	if bytes.Count(document, []byte{','}) < max || longestList(document) <= max {
+	if bytes.Count(document, []byte{','}) < max || !json.Valid(document) || longestList(document) <= max {
 		return nil
 	}
 	return TooMany(what, max)
 }
 
-// maxDepth is beyond what encoding/json accepts.
-const maxDepth = 10_000
-
-// longestList returns how many elements the longest array or object has, if any has two.
-// Of a document that is not valid, any number will do.
+// longestList returns how many elements the longest array or object of a valid document
+// has, if any has two.
 func longestList(document []byte) int {
 	longest := 0
 	open := []int{1} // how many each of the enclosing values has so far
@@ -77,11 +76,7 @@ func longestList(document []byte) int {
 		last := len(open) - 1
 		switch document[i] {
 		case '"':
-			for i++; i < len(document) && document[i] != '"'; i++ {
-				if document[i] == '\\' {
-					i++
-				}
-			}
+			i = stringEnd(document, i) - 1
 		case '{', '[':
 			open = append(open, 1)
 		case '}', ']':
@@ -89,9 +84,6 @@ func longestList(document []byte) int {
 		case ',':
 			open[last]++
 			longest = max(longest, open[last])
-		}
-		if len(open) == 0 || len(open) > maxDepth {
-			break
 		}
 	}
 	return longest

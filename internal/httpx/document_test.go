@@ -102,7 +102,7 @@ func TestCheckList(t *testing.T) {
 		`["","",true,""]`:                        false,
 		`{"a":0,"b":"","c":[],"d":1}`:            false,
 		`],],],],{{{{`:                           true,
-		`[[,,,"`:                                 false,
+		`[[,,,"`:                                 true,
 		`[0,0],[0,"\`:                            true,
 		`[0,0],[0,"`:                             true,
 		strings.Repeat(`[,`, 100_000):            true,

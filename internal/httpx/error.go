@@ -1,6 +1,7 @@
 package httpx
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,36 +13,31 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// statusError is an answer that is no success.
-type statusError struct {
-	kind    error // fault.ErrNotFound and so on, or the status in words
-	message string
-}
-
-func newStatusError(status int, message string) *statusError {
-	e := &statusError{message: message}
+// statusError returns the error of an answer that is no success, with what the server
+// says about it.
+func statusError(status int, message string) error {
+	var kind error
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		e.kind = fault.ErrUnauthorized
+		kind = fault.ErrUnauthorized
 	case http.StatusNotFound, http.StatusGone:
-		e.kind = fault.ErrNotFound
+		kind = fault.ErrNotFound
 	case http.StatusPartialContent:
-		e.kind = errors.New("a part was sent where the whole was asked for")
+		kind = errors.New("a part was sent where the whole was asked for")
 	default:
-		text := strings.ToLower(http.StatusText(status))
-		e.kind = errors.New(orDefault(text, "unexpected status"))
+		kind = errors.New(cmp.Or(strings.ToLower(http.StatusText(status)), "unexpected status"))
 	}
-	return e
+	if message == "" {
+		return kind
+	}
+	return fault.Narrow(kind.Error()+`, the server says "`+strings.ReplaceAll(message, `"`, `\"`)+`"`, kind)
 }
 
-func (e *statusError) Error() string {
-	if e.message == "" {
-		return e.kind.Error()
-	}
-	return e.kind.Error() + `, the server says "` + strings.ReplaceAll(e.message, `"`, `\"`) + `"`
+// timeoutError returns the cause of a context that this package cancelled because a
+// server was too slow. It is a net.Error, and os.ErrDeadlineExceeded.
+func timeoutError(what string, limit time.Duration) error {
+	return fault.Narrow(fmt.Sprintf("%s within %v", what, limit), os.ErrDeadlineExceeded)
 }
-
-func (e *statusError) Unwrap() error { return e.kind }
 
 // redirectError is a redirect that was not followed.
 type redirectError struct {
@@ -58,27 +54,10 @@ func (e *redirectError) Error() string {
 
 func (e *redirectError) Unwrap() error { return e.err }
 
-// timeoutError is the cause of a context that this package cancelled because
-// a server was too slow. To net.Error and os.ErrDeadlineExceeded it is a timeout.
-type timeoutError struct {
-	what  string
-	after time.Duration
-}
-
-func (e *timeoutError) Error() string { return fmt.Sprintf("%s within %v", e.what, e.after) }
-
-func (e *timeoutError) Timeout() bool { return true }
-
-// Temporary completes net.Error.
-func (e *timeoutError) Temporary() bool { return true }
-
-func (e *timeoutError) Is(target error) bool { return target == os.ErrDeadlineExceeded }
-
 // endedError is what comes of a request whose context ended, or whose deadline
 // would pass before the next attempt.
 type endedError struct {
-	context error // context.Canceled or DeadlineExceeded, or a cause that wraps it
-	detail  string
+	context error // wraps context.Canceled or DeadlineExceeded
 	last    error // of the last attempt; nil: none failed
 }
 
@@ -90,16 +69,10 @@ func newEndedError(ctx context.Context, last error) *endedError {
 }
 
 func (e *endedError) Error() string {
-	text := e.context.Error() + e.detail
-	if e.last != nil {
-		text += "; before that: " + e.last.Error()
+	if e.last == nil {
+		return e.context.Error()
 	}
-	return text
+	return e.context.Error() + "; before that: " + e.last.Error()
 }
 
-func (e *endedError) Unwrap() []error {
-	if e.last == nil {
-		return []error{e.context}
-	}
-	return []error{e.context, e.last}
-}
+func (e *endedError) Unwrap() []error { return []error{e.context, e.last} }

@@ -1,6 +1,7 @@
 package httpx
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/hashicorp/go-retryablehttp"
 
+	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
 )
 
@@ -20,11 +22,12 @@ type fetch struct {
 	ctx      context.Context
 	document bool // read it within the attempt
 
-	url     *url.URL    // of the first hop, as admitted
-	header  http.Header // of the first hop
-	token   string      // "": none goes along
-	login   string      // basic credentials in its place; "": none
-	asked   bool        // whether Credentials was asked for the token
+	url     *url.URL         // of the first hop, as admitted
+	header  http.Header      // of the first hop
+	token   string           // "": none goes along
+	home    svchost.Hostname // whose token that is
+	login   string           // basic credentials in its place; "": none
+	asked   bool             // whether Credentials was asked for the token
 	secrets secrets
 
 	spent int // failed attempts that went before
@@ -41,7 +44,7 @@ func newFetch(ctx context.Context, c *Client, r *Request, document bool) (*fetch
 	if err := ctx.Err(); err != nil {
 		return nil, f.fail(r.URL, nil, newEndedError(ctx, nil))
 	}
-	u, err := c.admit(r.URL)
+	u, err := c.Admit(r.URL)
 	if err != nil {
 		return nil, f.fail(r.URL, nil, err)
 	}
@@ -63,7 +66,7 @@ func (f *fetch) firstHeader() http.Header {
 	for _, name := range []string{"Authorization", "Cookie", "Accept-Encoding", "Range", "If-Range"} {
 		h.Del(name)
 	}
-	h.Set("Accept", orDefault(f.req.Accept, "*/*"))
+	h.Set("Accept", cmp.Or(f.req.Accept, "*/*"))
 	h.Set("User-Agent", f.client.UserAgent)
 	if f.client.UserAgent == "" {
 		h.Set("User-Agent", userAgent())
@@ -164,7 +167,7 @@ func (f *fetch) failed(resp *http.Response, err error) *failure.RequestError {
 
 // rejected returns the error of a response that is not wanted.
 func (f *fetch) rejected(resp *http.Response) *failure.RequestError {
-	return f.fail(resp.Request.URL, resp, newStatusError(resp.StatusCode, messageOf(resp)))
+	return f.fail(resp.Request.URL, resp, statusError(resp.StatusCode, messageOf(resp)))
 }
 
 // ended returns the error of an attempt during which the context ended. If that is why

@@ -87,14 +87,13 @@ func start(data []byte) string {
 
 // invalidUTF8 returns the offset of the first byte that is not UTF-8.
 func invalidUTF8(data []byte) int64 {
-	for i := 0; i < len(data); {
-		r, size := utf8.DecodeRune(data[i:])
-		if r == utf8.RuneError && size == 1 {
+	text := string(data)
+	for i, r := range text {
+		if r == utf8.RuneError && !strings.HasPrefix(text[i:], string(utf8.RuneError)) {
 			return int64(i)
 		}
-		i += size
 	}
-	return int64(len(data))
+	return int64(len(text))
 }
 
 // typeInJSON returns what a document calls a value that is decoded into t.

@@ -24,7 +24,7 @@ func Members(object []byte) iter.Seq[Member] {
 			m := Member{At: i}
 			i = stringEnd(object, i)
 			m.Name = memberName(object[m.At:i])
-			for isBetween(object[i]) {
+			for bytes.IndexByte([]byte(": \t\r\n"), object[i]) >= 0 {
 				i++
 			}
 			m.Value = object[i]
@@ -36,19 +36,13 @@ func Members(object []byte) iter.Seq[Member] {
 	}
 }
 
-// isBetween reports whether c may stand between a name and its value.
-func isBetween(c byte) bool { return c == ':' || c == ' ' || c == '\n' || c == '\t' || c == '\r' }
-
-// memberName returns what a JSON string says.
-func memberName(quoted []byte) string {
-	for _, c := range quoted {
-		if c == '\\' {
-			var s string
-			_ = json.Unmarshal(quoted, &s) // it is part of a valid document
-			return s
-		}
+// memberName returns what a JSON string of a valid document says.
+func memberName(quoted []byte) (s string) {
+	if bytes.IndexByte(quoted, '\\') < 0 {
+		return string(quoted[1 : len(quoted)-1])
 	}
-	return string(quoted[1 : len(quoted)-1])
+	_ = json.Unmarshal(quoted, &s)
+	return s
 }
 
 // stringEnd returns the index behind the string that starts at i.

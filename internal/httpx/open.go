@@ -35,8 +35,6 @@ type Body struct {
 	URL    *url.URL    // that answered at the start
 	Header http.Header // of that answer
 
-	client *Client
-	req    Request
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
@@ -75,7 +73,7 @@ func (c *Client) Open(ctx context.Context, r Request) (*Body, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Body{client: c, req: r, fetch: f}
+	b := &Body{fetch: f}
 	b.ctx, b.cancel = context.WithCancelCause(ctx)
 	f.ctx = b.ctx
 	resp, err := f.run()
@@ -182,7 +180,7 @@ func (b *Body) next(p []byte) (int, error) {
 	}
 	n, err := s.Read(b.window(p))
 	n = max(0, n)
-	if l := b.req.Limit; l > 0 && b.read+int64(n) > l {
+	if l := b.fetch.req.Limit; l > 0 && b.read+int64(n) > l {
 		return 0, fmt.Errorf("%w: more than %d bytes", fault.ErrTooLarge, l)
 	}
 	_, _ = b.sum.Write(p[:n]) // never fails
@@ -205,7 +203,7 @@ func (b *Body) window(p []byte) []byte {
 	if b.total >= 0 {
 		p = p[:min(int64(len(p)), b.total-b.read)]
 	}
-	if l := b.req.Limit; l > 0 {
+	if l := b.fetch.req.Limit; l > 0 {
 		p = p[:min(int64(len(p)), max(1, l-b.read))]
 	}
 	return p

@@ -1,15 +1,9 @@
 package httpx
 
-import (
-	"net/url"
-)
+import "net/url"
 
 // What follows is for those who make requests of another kind than this package
 // does, and hold to the same rules.
-
-// Admit checks a URL as this package does before each request: the scheme, the
-// host, and VetoHost. It returns the URL as it is to be requested.
-func (c *Client) Admit(u *url.URL) (*url.URL, error) { return c.admit(u) }
 
 // UserAgent is the User-Agent header where nobody asks for another one.
 func UserAgent() string { return userAgent() }

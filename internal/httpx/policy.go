@@ -1,6 +1,7 @@
 package httpx
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -15,10 +16,10 @@ import (
 // and many servers refuse more than 8.
 const maxURLSent = 32 << 10
 
-// admit checks a URL before anything is dialled, the first one of a request and
+// Admit checks a URL before anything is dialled, the first one of a request and
 // each that a redirect leads to. It returns the URL as it is to be requested:
 // without fragment, the host as weburl.Host has it.
-func (c *Client) admit(u *url.URL) (*url.URL, error) {
+func (c *Client) Admit(u *url.URL) (*url.URL, error) {
 	if u == nil {
 		return nil, errors.New("there is no URL")
 	}
@@ -85,7 +86,7 @@ func (a *attempt) check(from *url.URL, req *http.Request) error {
 	if u := req.URL.User; u != nil && (from.User == nil || u.String() != from.User.String() || !sameOrigin(from, req.URL)) {
 		return errors.New("the URL has credentials in it") // and has not inherited them as a relative one
 	}
-	u, err := a.client.admit(req.URL)
+	u, err := a.client.Admit(req.URL)
 	if err != nil {
 		return err
 	}
@@ -99,7 +100,7 @@ func (a *attempt) check(from *url.URL, req *http.Request) error {
 func (a *attempt) credentials(req *http.Request) {
 	req.Header.Del("Referer")
 	req.Header.Del("Authorization")
-	signed := a.presigned(req.URL)
+	signed := presigned(req.URL, a.home)
 	if signed {
 		req.URL.User = nil // and so there is nothing to inherit for what follows
 	}
@@ -114,5 +115,5 @@ func (a *attempt) credentials(req *http.Request) {
 func sameOrigin(a, b *url.URL) bool {
 	return a.Scheme == "https" && b.Scheme == "https" &&
 		strings.EqualFold(a.Hostname(), b.Hostname()) &&
-		orDefault(a.Port(), "443") == orDefault(b.Port(), "443")
+		cmp.Or(a.Port(), "443") == cmp.Or(b.Port(), "443")
 }

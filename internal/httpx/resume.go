@@ -35,7 +35,7 @@ func (b *Body) resume(err error) error {
 			b.failed = 0
 		}
 		b.failed++
-		if !transient(err) || b.failed >= b.client.attempts(false) {
+		if !transient(err) || b.failed >= b.fetch.client.attempts(false) {
 			return b.fail(broken(err, b.read))
 		}
 		if b.fresh < atOnce {
@@ -57,7 +57,7 @@ func (b *Body) resume(err error) error {
 // error that is no *failure.RequestError means that the new stream broke before it brought
 // anything new.
 func (b *Body) reopen() error {
-	f, err := newFetch(b.ctx, b.client, &b.req, false)
+	f, err := newFetch(b.ctx, b.fetch.client, b.fetch.req, false)
 	if err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func (b *Body) accept(resp *http.Response) (skip int64, err error) {
 	case total != b.total:
 		return 0, changed("it has %d bytes, and had %d", total, max(b.total, b.read))
 	}
-	if l := b.req.Limit; l > 0 && total > l {
+	if l := b.fetch.req.Limit; l > 0 && total > l {
 		return 0, fmt.Errorf("%w: it has %d bytes, %d are allowed", fault.ErrTooLarge, total, l)
 	}
 	return skip, nil

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -118,9 +119,5 @@ func fits(ctx context.Context, d time.Duration, last error) error {
 	if !ok || time.Until(at) > d {
 		return nil
 	}
-	return &endedError{
-		context: context.DeadlineExceeded,
-		detail:  ": it comes before the next attempt could, in " + d.Round(time.Millisecond).String(),
-		last:    last,
-	}
+	return &endedError{fmt.Errorf("%w: it comes before the next attempt could, in %v", context.DeadlineExceeded, d.Round(time.Millisecond)), last}
 }

@@ -122,12 +122,12 @@ func (x secrets) scrub(err error) error {
 		}
 	case *redirectError:
 		return &redirectError{e.to, x.scrub(e.err)}
-	case *statusError, *endedError:
+	case *endedError:
 		return err // made of clean parts
 	}
 	raw := err.Error()
 	text := x.text(raw, maxCause)
-	if unknownAuthority(err) {
+	if isA[x509.UnknownAuthorityError](err) || isA[x509.SystemRootsError](err) {
 		text += certificateHint
 	}
 	if text == raw {
@@ -139,10 +139,6 @@ func (x secrets) scrub(err error) error {
 // certificateHint is what most users of a private registry need to know first.
 const certificateHint = "; to trust a private authority, give HTTP of transport.Client an http.Client " +
 	"whose Transport has it in TLSClientConfig.RootCAs, or (not on Windows and macOS) name its PEM file in SSL_CERT_FILE"
-
-func unknownAuthority(err error) bool {
-	return isA[x509.UnknownAuthorityError](err) || isA[x509.SystemRootsError](err)
-}
 
 // scrubbedError shows text in place of what err says. errors.Is and errors.As
 // see through it. It has no Unwrap, so that nobody who prints each error of a

@@ -15,13 +15,13 @@ type stream struct {
 	timer  *time.Timer   // cancels after idle; runs only during a read
 }
 
-// start makes the body depend on ctx, and bounds the silence of each read.
-func (s *stream) start(ctx context.Context, cancel context.CancelCauseFunc, idle time.Duration) {
-	s.ctx, s.cancel, s.idle = ctx, cancel, idle
+func newStream(ctx context.Context, cancel context.CancelCauseFunc, body io.ReadCloser, idle time.Duration) *stream {
+	s := &stream{body: body, ctx: ctx, cancel: cancel, idle: idle}
 	if idle > 0 {
-		s.timer = time.AfterFunc(idle, func() { cancel(&timeoutError{"no data", idle}) })
+		s.timer = time.AfterFunc(idle, func() { cancel(timeoutError("no data", idle)) })
 		s.timer.Stop()
 	}
+	return s
 }
 
 // Read reads from the body. Its error is the cause where the context ended.

@@ -2,11 +2,9 @@ package httpx
 
 import (
 	"errors"
-	"fmt"
 	"net/url"
 	"strings"
 
-	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
@@ -56,8 +54,7 @@ func (c *Client) Resolve(base *url.URL, ref string) (*url.URL, error) {
 	return u, nil
 }
 
-// CheckURL refuses URLs that files cannot be fetched from. The field that it speaks of
-// is that of the public clients.
+// CheckURL refuses URLs that files cannot be fetched from.
 func (c *Client) CheckURL(u *url.URL) error {
 	switch {
 	case u.Opaque != "" || u.Hostname() == "":
@@ -66,10 +63,9 @@ func (c *Client) CheckURL(u *url.URL) error {
 		return errors.New("the URL holds a user name")
 	case u.Fragment != "":
 		return errors.New("the URL holds a fragment")
-	case u.Scheme == "http" && !c.AllowHTTP:
-		return fmt.Errorf("the URL is http, which only Client.AllowHTTP permits: %w", fault.ErrInsecure)
-	case u.Scheme != "http" && u.Scheme != "https":
-		return fmt.Errorf("the URL is neither https nor http: %w", fault.ErrInsecure)
+	}
+	if err := c.checkScheme(u); err != nil {
+		return err
 	}
 	return weburl.CheckHost(u)
 }

@@ -35,7 +35,7 @@ func TestResolve(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	insecure := []string{"Client.AllowHTTP", "neither https nor http"}
+	insecure := []string{"set AllowHTTP", "is not https"}
 	strict, lax := &httpx.Client{}, &httpx.Client{AllowHTTP: true}
 	for _, test := range []struct {
 		client *httpx.Client
@@ -50,9 +50,9 @@ func TestResolve(t *testing.T) {
 		{strict, base, "https:x", "!no host"},
 		{strict, base, "https://secret@example.com/", "!user name"},
 		{strict, base, "x#secret", "!fragment"},
-		{strict, base, "http://example.com/x", "!Client.AllowHTTP"},
+		{strict, base, "http://example.com/x", "!set AllowHTTP"},
 		{lax, base, "http://example.com/x", "http://example.com/x"},
-		{lax, base, "ftp://example.com/x", "!neither https nor http"},
+		{lax, base, "ftp://example.com/x", "!is not https"},
 		{strict, base, "https://example.com:99999/", "!port"},
 		{strict, base, "secret x", "!a space"},
 		{strict, base, `\\secret`, "!backslash"},
