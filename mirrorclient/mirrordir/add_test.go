@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/mirrortest"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -57,12 +58,12 @@ func TestAdd(t *testing.T) {
 // checkDocuments reads what a network client would and compares it with the archives.
 func checkDocuments(t testing.TB, dir, documents, archives string, want map[string][]addrs.Platform) {
 	t.Helper()
-	list := parse[index](t, read(t, dir, documents+"/index.json"))
+	list := mirrortest.Parse[index](t, read(t, dir, documents+"/index.json"))
 	if got := slices.Sorted(maps.Keys(list.Versions)); !slices.Equal(got, slices.Sorted(maps.Keys(want))) {
 		t.Errorf("the index has %q", got)
 	}
 	for version, platforms := range want {
-		doc := parse[document](t, read(t, dir, documents+"/"+version+".json"))
+		doc := mirrortest.Parse[document](t, read(t, dir, documents+"/"+version+".json"))
 		if len(doc.Archives) != len(platforms) {
 			t.Errorf("%s has %d archives, want %d", version, len(doc.Archives), len(platforms))
 		}
@@ -228,14 +229,14 @@ func TestForeignEntries(t *testing.T) {
 		"windows_amd64":{"url":"`+filepath.Base(archive(v1, windows))+`"},
 		"linux_amd64":{"url":"old.zip"}}}`)
 	mustAdd(t, m, client, wants(three[:1], v1), mirrordir.Options{})
-	if got := slices.Sorted(maps.Keys(parse[index](t, read(t, dir, home+"/index.json")).Versions)); !slices.Equal(got, []string{"0.1", "1.0.0"}) {
+	if got := slices.Sorted(maps.Keys(mirrortest.Parse[index](t, read(t, dir, home+"/index.json")).Versions)); !slices.Equal(got, []string{"0.1", "1.0.0"}) {
 		t.Errorf("the index lists %q, want those with a document", got)
 	}
 	text := read(t, dir, home+"/index.json") + read(t, dir, home+"/1.0.0.json")
 	if strings.Contains(text, "note") || strings.Contains(text, "more") {
 		t.Errorf("unknown members are still there:\n%s", text)
 	}
-	archives := parse[document](t, read(t, dir, home+"/1.0.0.json")).Archives
+	archives := mirrortest.Parse[document](t, read(t, dir, home+"/1.0.0.json")).Archives
 	for platform, want := range map[string]string{
 		"plan9_mips":   "https://example.com/x.zip []",
 		"plan9_arm":    "download/x.zip [zh:" + strings.Repeat("0", 64) + " h9:x]",
@@ -253,7 +254,7 @@ func TestForeignEntries(t *testing.T) {
 func TestOptions(t *testing.T) {
 	t.Parallel()
 	schemes := func(t *testing.T, dir string) string {
-		doc := parse[document](t, read(t, dir, home+"/1.0.0.json"))
+		doc := mirrortest.Parse[document](t, read(t, dir, home+"/1.0.0.json"))
 		var list []string
 		for _, h := range doc.Archives["linux_amd64"].Hashes {
 			list = append(list, h[:2])
@@ -601,10 +602,10 @@ func TestCancelled(t *testing.T) {
 // checkVia resolves the URLs of a document and looks whether the archives are there.
 func checkVia(t *testing.T, dir, documents, version string) {
 	t.Helper()
-	if _, ok := parse[index](t, read(t, dir, documents+"/index.json")).Versions[version]; !ok {
+	if _, ok := mirrortest.Parse[index](t, read(t, dir, documents+"/index.json")).Versions[version]; !ok {
 		t.Errorf("%s/index.json does not list %s", documents, version)
 	}
-	doc := parse[document](t, read(t, dir, documents+"/"+version+".json"))
+	doc := mirrortest.Parse[document](t, read(t, dir, documents+"/"+version+".json"))
 	if len(doc.Archives) == 0 {
 		t.Errorf("no archives")
 	}

@@ -147,7 +147,7 @@ func TestContextEndsWhileArchivesAreRead(t *testing.T) {
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Platforms: names(three[:1]), Deflate: true, Files: map[string]string{"noise": string(noise)}})
 	full := &bucket{}
 	mustAdd(t, &mirrordir.Mirror{Storage: full, TempDir: t.TempDir()}, client(reg), wants(three[:1], v1), mirrordir.Options{ZHOnly: true})
-	zip := int64(len(full.files[archive(v1, linux)]))
+	zip := int64(len(full.Content[archive(v1, linux)]))
 	add := func(ctx context.Context, m *mirrordir.Mirror) error {
 		_, err := m.Add(ctx, client(reg), wants(three[:1], v1), mirrordir.Options{})
 		return err
@@ -174,7 +174,7 @@ func TestContextEndsWhileArchivesAreRead(t *testing.T) {
 			t.Run(name+"/"+what, func(t *testing.T) {
 				t.Parallel()
 				b := &bucket{}
-				for name, content := range full.files {
+				for name, content := range full.Content {
 					if test.recorded || !strings.HasSuffix(name, ".record.json") {
 						put(t, b, name, content)
 					}

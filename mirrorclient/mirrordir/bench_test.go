@@ -177,7 +177,7 @@ func BenchmarkList(b *testing.B) {
 					files[fmt.Sprintf("%s/terraform-provider-alpha_1.%d.0_%s.zip", home, i, platform)] = ""
 				}
 			}
-			m := &mirrordir.Mirror{Storage: &bucket{files: files}}
+			m := &mirrordir.Mirror{Storage: &bucket{Content: files}}
 			b.ReportAllocs()
 			for b.Loop() {
 				versions, err := m.ProviderVersions(b.Context(), alpha)
@@ -257,7 +257,7 @@ func BenchmarkAddManyAgain(b *testing.B) {
 			reg, all := manyVersions(n)
 			full, c := another(b, reg, all), &counted{}
 			d := &mirrordir.Directory{Path: b.TempDir()}
-			for name, content := range full.files {
+			for name, content := range full.Content {
 				write(b, d.Path, name, content)
 			}
 			src := client(reg)

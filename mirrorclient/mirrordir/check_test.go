@@ -18,16 +18,6 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// mustCheck returns the report of Check.
-func mustCheck(t testing.TB, m *mirrordir.Mirror, o mirrordir.CheckOptions) *mirrordir.Report {
-	t.Helper()
-	report, err := m.Check(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return report
-}
-
 // wantGood fails unless there is nothing to be said about a mirror.
 func wantGood(t testing.TB, m *mirrordir.Mirror) {
 	t.Helper()

@@ -64,7 +64,7 @@ func grown(versions, providers int) *bucket {
 	for i := range providers {
 		files[fmt.Sprintf("registry.example.com/other/p%d/index.json", i)] = `{}`
 	}
-	return &bucket{files: files}
+	return &bucket{Content: files}
 }
 
 // TestGrowth: what it costs to add, to keep, to look up and to remove one version depends neither on

@@ -2,198 +2,47 @@ package mirrordir_test
 
 import (
 	"context"
-	"encoding/json"
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
+	"github.com/tofureg/tofureg/internal/mirrortest"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
-	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify"
 )
 
-// What most tests mirror.
+// What the tests of mirrordir and mirrorserve share.
 var (
-	alpha   = addrs.MustParseProvider("registry.example.com/acme/alpha")
-	v1      = addrs.MustParseVersion("1.0.0")
-	v2      = addrs.MustParseVersion("2.0.0")
-	linux   = addrs.MustParsePlatform("linux_amd64")
-	darwin  = addrs.MustParsePlatform("darwin_arm64")
-	windows = addrs.MustParsePlatform("windows_amd64")
-	three   = []addrs.Platform{linux, darwin, windows}
+	alpha, v1, v2              = mirrortest.Alpha, mirrortest.V1, mirrortest.V2
+	linux, darwin, windows     = mirrortest.Linux, mirrortest.Darwin, mirrortest.Windows
+	three                      = mirrortest.Three
+	newRegistry, client, names = mirrortest.NewRegistry, mirrortest.Client, mirrortest.Names
+	wants, manyVersions        = mirrortest.Wants, mirrortest.ManyVersions
+	newMirror, open, filled    = mirrortest.NewMirror, mirrortest.Open, mirrortest.Filled
+	mustAdd, mustCheck         = mirrortest.MustAdd, mirrortest.MustCheck
+	write, read                = mirrortest.Write, mirrortest.Read
+	files, wantFiles           = mirrortest.Files, mirrortest.WantFiles
+	archive, recordOf          = mirrortest.Archive, mirrortest.RecordOf
 )
 
-// home is where alpha is in a mirror.
-const home = "registry.example.com/acme/alpha"
+const home = mirrortest.Home
 
-// newRegistry returns a registry that has alpha in versions 1.0.0 and 2.0.0 for three
-// platforms, and a client of it.
-func newRegistry(t testing.TB) (*regtest.Registry, *regclient.Client) {
-	t.Helper()
-	reg := regtest.New("registry.example.com")
-	for _, v := range []string{"1.0.0", "2.0.0"} {
-		reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: v, Platforms: names(three)})
-	}
-	return reg, client(reg)
-}
-
-func client(reg *regtest.Registry) *regclient.Client {
-	return &regclient.Client{Transport: &transport.Client{HTTP: reg.Client(), Retries: -1}}
-}
-
-func names(platforms []addrs.Platform) []string {
-	var list []string
-	for _, p := range platforms {
-		list = append(list, p.String())
-	}
-	return list
-}
-
-// wants asks for versions of alpha for platforms.
-func wants(platforms []addrs.Platform, versions ...addrs.Version) []mirrordir.Want {
-	var list []mirrordir.Want
-	for _, v := range versions {
-		list = append(list, mirrordir.Want{Provider: alpha, Version: v, Platforms: platforms})
-	}
-	return list
-}
-
-// newMirror returns an empty mirror and its directory.
-func newMirror(t testing.TB) (*mirrordir.Mirror, string) {
-	t.Helper()
-	dir := t.TempDir()
-	return open(t, dir), dir
-}
-
-func open(t testing.TB, dir string) *mirrordir.Mirror {
-	t.Helper()
-	m, err := mirrordir.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
-}
-
-// filled returns a mirror that has both versions of alpha for three platforms, its
-// directory, and where it comes from.
-func filled(t testing.TB) (*mirrordir.Mirror, string, *regtest.Registry, *regclient.Client) {
-	t.Helper()
-	reg, client := newRegistry(t)
-	m, dir := newMirror(t)
-	mustAdd(t, m, client, wants(three, v1, v2), mirrordir.Options{})
-	reg.Reset()
-	return m, dir, reg, client
-}
-
-// mustAdd adds and checks that all is there. It returns how many archives were fetched.
-func mustAdd(t testing.TB, m *mirrordir.Mirror, src provider.Source, w []mirrordir.Want, o mirrordir.Options) (fetched int) {
-	t.Helper()
-	added, err := m.Add(t.Context(), src, w, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, a := range added {
-		if a.Fetched {
-			fetched++
-		}
-		if a.Size == 0 || len(a.Hashes) == 0 || a.Report == nil {
-			t.Errorf("%s %s %s: incomplete result %+v", a.Provider, a.Version, a.Platform, a)
-		}
-	}
-	return fetched
-}
-
-// write makes a file below dir, and the directories above it.
-func write(t testing.TB, dir, name, content string) string {
-	t.Helper()
-	path := filepath.Join(dir, filepath.FromSlash(name))
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-func read(t testing.TB, dir, name string) string {
-	t.Helper()
-	data, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
-}
+type (
+	document = mirrortest.Document
+	index    = mirrortest.Index
+	bucket   = mirrortest.Bucket
+)
 
 func remove(t testing.TB, dir, name string) {
 	t.Helper()
 	if err := os.RemoveAll(filepath.Join(dir, filepath.FromSlash(name))); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// files returns the names of all files below dir but those of the private directory.
-func files(t testing.TB, dir string) []string {
-	t.Helper()
-	var list []string
-	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-		rel, _ := filepath.Rel(dir, path)
-		if err == nil && !d.IsDir() && !strings.HasPrefix(rel, ".tofureg") {
-			list = append(list, filepath.ToSlash(rel))
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	slices.Sort(list)
-	return list
-}
-
-// wantFiles compares the files below dir with those expected, in any order.
-func wantFiles(t testing.TB, dir string, want ...string) {
-	t.Helper()
-	slices.Sort(want)
-	if got := files(t, dir); !slices.Equal(got, want) {
-		t.Errorf("the directory holds\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
-}
-
-// archive returns the name of an archive of alpha in a mirror.
-func archive(v addrs.Version, platform addrs.Platform) string {
-	return home + "/terraform-provider-alpha_" + v.String() + "_" + platform.String() + ".zip"
-}
-
-func recordOf(v addrs.Version, platform addrs.Platform) string {
-	return strings.TrimSuffix(archive(v, platform), ".zip") + ".record.json"
-}
-
-// document is the document of a version, as a client of the protocol reads it.
-type document struct {
-	Archives map[string]struct {
-		Hashes []string `json:"hashes"`
-		URL    string   `json:"url"`
-	} `json:"archives"`
-}
-
-// index is the document of a provider.
-type index struct {
-	Versions map[string]struct{} `json:"versions"`
-}
-
-func parse[T any](t testing.TB, text string) (doc T) {
-	t.Helper()
-	if err := json.Unmarshal([]byte(text), &doc); err != nil {
-		t.Fatalf("%v in\n%s", err, text)
-	}
-	return doc
 }
 
 // follow returns the path of the file that a document refers to, as the client of a web server

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/mirrortest"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -166,10 +167,10 @@ func poll(t *testing.T, dir string) (documents int) {
 			t.Fatal(err)
 		}
 		home = filepath.ToSlash(home)
-		for version := range parse[index](t, read(t, dir, home+"/index.json")).Versions {
+		for version := range mirrortest.Parse[index](t, read(t, dir, home+"/index.json")).Versions {
 			documents++
 			name := home + "/" + version + ".json"
-			doc := parse[document](t, read(t, dir, name))
+			doc := mirrortest.Parse[document](t, read(t, dir, name))
 			if len(doc.Archives) == 0 {
 				t.Errorf("%s has no archives", name)
 			}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/mirrortest"
 	"github.com/tofureg/tofureg/internal/terraformtest"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
@@ -103,7 +104,7 @@ func TestReindexCorrects(t *testing.T) {
 	if !strings.Contains(text, "https://example.com/x.zip") || strings.Contains(text, `"x.zip"`) || strings.Contains(text, "null") {
 		t.Errorf("the document:\n%s", text)
 	}
-	if list := parse[index](t, read(t, dir, home+"/index.json")); len(list.Versions) != 1 {
+	if list := mirrortest.Parse[index](t, read(t, dir, home+"/index.json")); len(list.Versions) != 1 {
 		t.Errorf("the index: %v", list)
 	}
 	if fetched := mustAdd(t, m, client, wants(three, v1, v2), mirrordir.Options{}); fetched != 3 {
@@ -144,7 +145,7 @@ func TestReindexElsewhereInside(t *testing.T) {
 				t.Errorf("%s: %s lists %v, want %v", kind, v, got, want)
 			}
 		}
-		if list := parse[index](t, content(t, storage, home+"/index.json")); len(list.Versions) != 3 {
+		if list := mirrortest.Parse[index](t, content(t, storage, home+"/index.json")); len(list.Versions) != 3 {
 			t.Errorf("%s: the index lists %v", kind, list)
 		}
 		if report := mustCheck(t, m, mirrordir.CheckOptions{}); !report.OK() {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/mirrortest"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
@@ -69,18 +70,6 @@ func counters(t testing.TB) map[string]func() (counter *counted, storage, bare m
 			return c, c, b
 		},
 	}
-}
-
-// manyVersions returns a registry with so many versions of alpha, and wants of them all.
-func manyVersions(n int) (*regtest.Registry, []mirrordir.Want) {
-	reg := regtest.New("registry.example.com")
-	var all []mirrordir.Want
-	for i := range n {
-		v := fmt.Sprintf("1.%d.0", i)
-		reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: v, Platforms: names(three)})
-		all = append(all, wants(three, addrs.MustParseVersion(v))...)
-	}
-	return reg, all
 }
 
 // TestLinear: how often a call lists does not depend on how much there is, and what it opens
@@ -156,7 +145,7 @@ func put(t testing.TB, s mirrordir.Storage, name, content string) {
 func place(t testing.TB, s mirrordir.Storage, from *bucket, names ...string) {
 	t.Helper()
 	for _, name := range names {
-		put(t, s, name, from.files[name])
+		put(t, s, name, from.Content[name])
 	}
 }
 
@@ -173,7 +162,7 @@ func platformsOf(t testing.TB, s mirrordir.Storage, v addrs.Version) (list []str
 	if err != nil {
 		t.Fatal(err)
 	}
-	for platform := range parse[document](t, string(data)).Archives {
+	for platform := range mirrortest.Parse[document](t, string(data)).Archives {
 		list = append(list, platform)
 	}
 	slices.Sort(list)
@@ -310,7 +299,7 @@ func TestRemovedWhileWorking(t *testing.T) {
 			t.Run(path.Join(name, job), func(t *testing.T) {
 				t.Parallel()
 				c, storage, bare := open()
-				for name, content := range full.files {
+				for name, content := range full.Content {
 					put(t, bare, name, content)
 				}
 				var once sync.Once

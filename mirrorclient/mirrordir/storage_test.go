@@ -1,12 +1,8 @@
 package mirrordir_test
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,73 +11,6 @@ import (
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
 )
-
-// bucket is a storage without locks and without files, as an object store is.
-type bucket struct {
-	mu    sync.Mutex
-	files map[string]string
-}
-
-func (b *bucket) Open(ctx context.Context, name string) (*mirrordir.Object, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	data, ok := b.files[name]
-	if !ok {
-		return nil, fs.ErrNotExist
-	}
-	return &mirrordir.Object{ReadCloser: io.NopCloser(io.MultiReader(strings.NewReader(data))), Size: int64(len(data)), Revision: mirrordir.Revision("v" + data)}, ctx.Err()
-}
-
-func (b *bucket) Write(ctx context.Context, name string, content *io.SectionReader, was mirrordir.Revision) error {
-	data, err := io.ReadAll(content)
-	if err != nil {
-		return err
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	old, ok := b.files[name]
-	if ok != (was != "") || ok && mirrordir.Revision("v"+old) != was {
-		return fmt.Errorf("put %s: %w", name, mirrordir.ErrConflict)
-	}
-	if b.files == nil {
-		b.files = map[string]string{}
-	}
-	b.files[name] = string(data)
-	return ctx.Err()
-}
-
-func (b *bucket) List(ctx context.Context, dir string) ([]mirrordir.Entry, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	seen := map[string]mirrordir.Entry{}
-	for name, data := range b.files {
-		rest, ok := strings.CutPrefix(name, dir+"/")
-		if dir == "." {
-			rest, ok = name, true
-		}
-		if !ok {
-			continue
-		}
-		first, _, below := strings.Cut(rest, "/")
-		if below {
-			seen[first] = mirrordir.Entry{Name: first, Dir: true}
-		} else {
-			seen[first] = mirrordir.Entry{Name: first, Size: int64(len(data))}
-		}
-	}
-	var list []mirrordir.Entry
-	for _, e := range seen {
-		list = append(list, e)
-	}
-	return list, ctx.Err()
-}
-
-func (b *bucket) Delete(ctx context.Context, name string) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.files, name)
-	return ctx.Err()
-}
 
 // TestBucket does with an object store all that the other tests do with a directory.
 func TestBucket(t *testing.T) {
@@ -106,17 +35,17 @@ func TestBucket(t *testing.T) {
 		t.Errorf("%v, %v", report, err)
 	}
 
-	b.files[archive(v1, linux)] = "PK"
-	delete(b.files, recordOf(v1, darwin))
+	b.Content[archive(v1, linux)] = "PK"
+	delete(b.Content, recordOf(v1, darwin))
 	if fetched := mustAdd(t, m, client, wants(three, v1, v2), mirrordir.Options{}); fetched != 1 {
 		t.Errorf("%d fetched after damage", fetched)
 	}
-	delete(b.files, home+"/index.json")
+	delete(b.Content, home+"/index.json")
 	mustReindex(t, m)
 	wantGood(t, m)
 	// Who cannot delete on a condition keeps an index without versions.
-	if err := m.Remove(t.Context(), alpha); err != nil || len(b.files) != 1 || b.files[home+"/index.json"] != "{}" {
-		t.Errorf("%v, left %v", err, b.files)
+	if err := m.Remove(t.Context(), alpha); err != nil || len(b.Content) != 1 || b.Content[home+"/index.json"] != "{}" {
+		t.Errorf("%v, left %v", err, b.Content)
 	}
 	if left := files(t, temp); len(left) != 0 {
 		t.Errorf("left behind: %v", left)

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/mirrortest"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
 	"github.com/tofureg/tofureg/provider"
@@ -49,7 +50,7 @@ func versionsOf(t testing.TB, h http.Handler) string {
 	if w.Code != 200 {
 		t.Fatalf("index: %d %s", w.Code, w.Body)
 	}
-	return strings.Join(slices.Sorted(maps.Keys(parse[index](t, w.Body.String()).Versions)), " ")
+	return strings.Join(slices.Sorted(maps.Keys(mirrortest.Parse[index](t, w.Body.String()).Versions)), " ")
 }
 
 // TestCacheKeeps: what has been fetched once is in the mirror as Add would have put it there,
@@ -75,7 +76,7 @@ func TestCacheKeeps(t *testing.T) {
 	if got := versionsOf(t, h); got != "1.0.0 2.0.0" {
 		t.Errorf("versions %s", got)
 	}
-	doc := parse[document](t, ask(h, "GET", "/"+home+"/1.0.0.json").Body.String())
+	doc := mirrortest.Parse[document](t, ask(h, "GET", "/"+home+"/1.0.0.json").Body.String())
 	if len(doc.Archives) != 3 || len(doc.Archives["linux_amd64"].Hashes) != 2 || len(doc.Archives["darwin_arm64"].Hashes) != 1 {
 		t.Errorf("%v", doc)
 	}
@@ -144,7 +145,7 @@ func TestCacheFaults(t *testing.T) {
 			w = ask(h, "GET", "/"+home+"/1.0.0.json")
 			if w.Code != test.document {
 				t.Errorf("document: %d %s", w.Code, w.Body)
-			} else if got := strings.Join(slices.Sorted(maps.Keys(parse[document](t, w.Body.String()).Archives)), " "); w.Code == 200 && got != test.archives {
+			} else if got := strings.Join(slices.Sorted(maps.Keys(mirrortest.Parse[document](t, w.Body.String()).Archives)), " "); w.Code == 200 && got != test.archives {
 				t.Errorf("archives %s, want %s", got, test.archives)
 			}
 			if mustFetch(t, h, archive(v1, linux)) != content {
@@ -178,7 +179,7 @@ func TestCacheOfDropped(t *testing.T) {
 	if got := versionsOf(t, h); got != "1.0.0 2.0.0" {
 		t.Errorf("with what is kept: versions %s", got)
 	}
-	if doc := parse[document](t, ask(h, "GET", "/"+home+"/1.0.0.json").Body.String()); len(doc.Archives["linux_amd64"].Hashes) == 0 {
+	if doc := mirrortest.Parse[document](t, ask(h, "GET", "/"+home+"/1.0.0.json").Body.String()); len(doc.Archives["linux_amd64"].Hashes) == 0 {
 		t.Errorf("%v", doc)
 	}
 	mustFetch(t, h, archive(v2, linux))

@@ -134,9 +134,7 @@ func TestCacheInObjectStore(t *testing.T) {
 		}
 		bad := []byte(content)
 		bad[len(bad)/2] ^= 1
-		b.mu.Lock()
-		b.files[archive(v1, linux)] = string(bad)
-		b.mu.Unlock()
+		b.Put(archive(v1, linux), string(bad))
 		if status, body := fetch(h, archive(v1, linux)); status == 200 {
 			t.Errorf("%d bytes that are not on record were served", len(body))
 		}

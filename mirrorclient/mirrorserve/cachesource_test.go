@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/mirrortest"
 	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/transport"
@@ -99,7 +100,7 @@ func TestCacheOfMirror(t *testing.T) {
 	if read(t, dir, archive(v1, linux)) != content {
 		t.Error("not kept")
 	}
-	if doc := parse[document](t, ask(h, "GET", "/"+home+"/1.0.0.json").Body.String()); len(doc.Archives) != 3 {
+	if doc := mirrortest.Parse[document](t, ask(h, "GET", "/"+home+"/1.0.0.json").Body.String()); len(doc.Archives) != 3 {
 		t.Errorf("%v", doc)
 	}
 	down(reg)

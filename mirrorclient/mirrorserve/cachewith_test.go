@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tofureg/tofureg/addrs"
+	"github.com/tofureg/tofureg/internal/mirrortest"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
 	"github.com/tofureg/tofureg/provider"
@@ -170,7 +171,7 @@ func TestCacheOfCombined(t *testing.T) {
 		if mustFetch(t, h, archive(v1, linux)) != content || versionsOf(t, h) != "1.0.0" || read(t, dir, archive(v1, linux)) != content {
 			t.Errorf("%s: not kept", name)
 		}
-		if doc := parse[document](t, ask(h, "GET", "/"+home+"/1.0.0.json").Body.String()); len(doc.Archives) != 1 {
+		if doc := mirrortest.Parse[document](t, ask(h, "GET", "/"+home+"/1.0.0.json").Body.String()); len(doc.Archives) != 1 {
 			t.Errorf("%s: %v", name, doc)
 		}
 		up()

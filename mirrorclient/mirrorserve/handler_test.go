@@ -21,6 +21,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/mirrortest"
 	"github.com/tofureg/tofureg/mirrorclient"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
@@ -143,10 +144,10 @@ func TestHandlerWithoutDocuments(t *testing.T) {
 	write(t, dir, home+"/terraform-provider-alpha_1.0.0_windows_amd64_x.zip", "z") // is none
 	write(t, dir, home+"/2.0.0/linux_amd64/x", "x")
 	h := &mirrorserve.Handler{Source: m}
-	if w := ask(h, "GET", "/"+home+"/index.json"); !maps.Equal(parse[index](t, w.Body.String()).Versions, map[string]struct{}{"1.0.0": {}}) {
+	if w := ask(h, "GET", "/"+home+"/index.json"); !maps.Equal(mirrortest.Parse[index](t, w.Body.String()).Versions, map[string]struct{}{"1.0.0": {}}) {
 		t.Errorf("index: %s", w.Body)
 	}
-	doc := parse[document](t, ask(h, "GET", "/"+home+"/1.0.0.json").Body.String())
+	doc := mirrortest.Parse[document](t, ask(h, "GET", "/"+home+"/1.0.0.json").Body.String())
 	if len(doc.Archives) != 2 || doc.Archives["darwin_arm64"].URL != "terraform-provider-alpha_1.0.0_darwin_arm64.zip" {
 		t.Errorf("%v", doc)
 	}
@@ -160,12 +161,12 @@ func TestPullThrough(t *testing.T) {
 	t.Parallel()
 	reg, client := newRegistry(t)
 	h := &mirrorserve.Handler{Source: client}
-	if w := ask(h, "GET", "/"+home+"/index.json"); !maps.Equal(parse[index](t, w.Body.String()).Versions, map[string]struct{}{"1.0.0": {}, "2.0.0": {}}) {
+	if w := ask(h, "GET", "/"+home+"/index.json"); !maps.Equal(mirrortest.Parse[index](t, w.Body.String()).Versions, map[string]struct{}{"1.0.0": {}, "2.0.0": {}}) {
 		t.Errorf("index: %s", w.Body)
 	}
 	reg.Reset()
 	w := ask(h, "GET", "/"+home+"/1.0.0.json")
-	doc := parse[document](t, w.Body.String())
+	doc := mirrortest.Parse[document](t, w.Body.String())
 	if len(doc.Archives) != 3 {
 		t.Errorf("%s", w.Body)
 	}
@@ -272,7 +273,7 @@ func TestStatements(t *testing.T) {
 			if w.Code != 200 {
 				t.Fatalf("%d %s %s", w.Code, w.Body, &log)
 			}
-			doc := parse[document](t, w.Body.String())
+			doc := mirrortest.Parse[document](t, w.Body.String())
 			if len(doc.Archives) != 3-test.missing {
 				t.Errorf("%d archives: %s", len(doc.Archives), w.Body)
 			}
@@ -302,7 +303,7 @@ func TestPlatformsOfMirror(t *testing.T) {
 		"told by the refusal": {Source: src, Policy: unchecked},
 		"as asked":            {Source: src, Policy: unchecked, Platforms: []addrs.Platform{addrs.MustParsePlatform("plan9_mips"), windows}},
 	} {
-		doc := parse[document](t, ask(h, "GET", "/"+home+"/1.0.0.json").Body.String())
+		doc := mirrortest.Parse[document](t, ask(h, "GET", "/"+home+"/1.0.0.json").Body.String())
 		if len(doc.Archives) != 2 {
 			t.Errorf("%s: %v", name, doc)
 		}
@@ -592,11 +593,11 @@ func TestHandlerOfBucket(t *testing.T) {
 		defer resp.Body.Close()
 		return io.Copy(io.Discard, resp.Body)
 	}
-	text := b.files[archive(v1, linux)]
+	text := b.Content[archive(v1, linux)]
 	if n, err := get(); err != nil || n != int64(len(text)) {
 		t.Errorf("%d bytes, %v", n, err)
 	}
-	b.files[archive(v1, linux)] = text[:100] + string(text[100]^1) + text[101:]
+	b.Content[archive(v1, linux)] = text[:100] + string(text[100]^1) + text[101:]
 	if n, err := get(); err == nil {
 		t.Errorf("an altered archive was served, %d bytes", n)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/mirrortest"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/mirrorclient/mirrorserve"
 	"github.com/tofureg/tofureg/provider"
@@ -69,7 +70,7 @@ func TestEmbeddedMirrorIsJudged(t *testing.T) {
 	if code, body := fetch(h, archive(v2, linux)); code != 200 || body != read(t, dir, archive(v2, linux)) {
 		t.Errorf("a good archive: %d", code)
 	}
-	if w := ask(h, "GET", "/"+home+"/2.0.0.json"); w.Code != 200 || len(parse[document](t, w.Body.String()).Archives) != 3 {
+	if w := ask(h, "GET", "/"+home+"/2.0.0.json"); w.Code != 200 || len(mirrortest.Parse[document](t, w.Body.String()).Archives) != 3 {
 		t.Errorf("document: %d %s", w.Code, w.Body)
 	}
 	strict := &mirrorserve.Handler{Source: logging{m}, Policy: verify.Policy{Accept: []checksum.Hash{}}}
