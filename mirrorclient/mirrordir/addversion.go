@@ -2,13 +2,16 @@ package mirrordir
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/verify"
 )
 
 // versionAdder adds the packages of one version.
@@ -16,6 +19,10 @@ type versionAdder struct {
 	*adder
 	job    *job
 	source provider.Source // checks the answers, and asks once for what packages have in common
+
+	mu       sync.Mutex
+	sums     []*verify.Sums // different documents of packages that have been added
+	sumsSize int
 }
 
 // version does one job.
@@ -62,27 +69,47 @@ func (v *versionAdder) allPlatforms(ctx context.Context) ([]addrs.Platform, erro
 
 // packages adds the packages for these platforms, side by side.
 func (v *versionAdder) packages(ctx context.Context, platforms []addrs.Platform) (added []Added, failures []error) {
-	var mu sync.Mutex
 	var wg sync.WaitGroup
 	for _, platform := range platforms {
 		wg.Go(func() {
 			pkg := address{v.job.Provider, v.job.Version, platform}.pkg()
 			done, err := v.onePackage(ctx, pkg)
-			mu.Lock()
-			defer mu.Unlock()
+			v.mu.Lock()
+			defer v.mu.Unlock()
 			if err != nil {
 				failures = append(failures, v.job.explain(platform, failed("mirror", pkg.String(), err)))
 				return
-			}
-			// The platforms of a version commonly have one document, which may be large.
-			if i := slices.IndexFunc(added, func(a Added) bool { return a.Report.Sums.Equal(done.Report.Sums) }); i >= 0 {
-				done.Report.Sums = added[i].Report.Sums
 			}
 			added = append(added, *done)
 		})
 	}
 	wg.Wait()
 	return added, failures
+}
+
+// maxSums is the size in bytes that the different SHA256SUMS documents of a version may have together.
+const maxSums = 16 << 20
+
+// share has packages with equal SHA256SUMS documents share one, since it may be large.
+func (v *versionAdder) share(report *verify.Report) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	i := slices.IndexFunc(v.sums, report.Sums.Equal)
+	if report.Sums == nil || i >= 0 {
+		if i >= 0 {
+			report.Sums = v.sums[i]
+		}
+		return nil
+	}
+	size := 0
+	for name := range report.Sums.All() {
+		size += sha256.Size*2 + len("  ") + len(name) + len("\n")
+	}
+	if size > maxSums-v.sumsSize {
+		return fmt.Errorf("more than %d bytes in the SHA256SUMS documents of all platforms: %w", maxSums, fault.ErrTooLarge)
+	}
+	v.sums, v.sumsSize = append(v.sums, report.Sums), v.sumsSize+size
+	return nil
 }
 
 // onePackage makes sure that a package is in the mirror, with the least that it takes: what is
@@ -112,11 +139,13 @@ func (v *versionAdder) onePackage(ctx context.Context, pkg *provider.Package) (*
 		}
 	}
 	kind := EventKept
-	if !kept {
-		if err := v.fetch(ctx, a, release); err != nil {
-			return nil, err
-		}
-		kind = provider.EventVerified
+	if kept {
+		err = v.share(a.report)
+	} else {
+		kind, err = provider.EventVerified, v.fetch(ctx, a, release)
+	}
+	if err != nil {
+		return nil, err
 	}
 	v.report(addressOf(pkg).event(kind, a.record.Size))
 	return a.added(!kept), nil
@@ -136,6 +165,9 @@ func (v *versionAdder) fetch(ctx context.Context, a *place, arrived func()) erro
 	f := &archiveFile{ReaderAt: s.File(), size: got.Size, zh: got.ZH}
 	if err := a.judge(ctx, f, got.Evidence); err != nil {
 		return failed("verify", a.pkg.String(), err)
+	}
+	if err := v.share(a.report); err != nil {
+		return err
 	}
 	if ctx.Err() != nil {
 		return fault.Ended(ctx)

@@ -17,14 +17,14 @@ import (
 // publication says how documents are made.
 type publication struct {
 	without string // the name of an archive that is not listed
-	nothing bool   // no archive of the versions is listed
 	anew    bool   // documents that cannot be read are replaced
 
 	// stays, if not nil, says whether an entry for a file of this name is kept that is no
 	// recorded archive of the version.
 	stays func(ctx context.Context, name string) (bool, error)
 
-	// drop, if not nil, is called when the versions are in no document, with what is there of them.
+	// drop, if not nil, takes the versions out of all documents. It is called when they are in none,
+	// with what is there of them.
 	drop func(ctx context.Context, there *files) error
 }
 

@@ -76,7 +76,7 @@ func (m *Mirror) removeVersions(ctx context.Context, p addrs.Provider, versions 
 		}
 		defer unlock()
 	}
-	return m.publish(ctx, p, versions, publication{nothing: true, drop: func(ctx context.Context, f *files) error {
+	return m.publish(ctx, p, versions, publication{drop: func(ctx context.Context, f *files) error {
 		// An archive without a record is nothing that anybody would list again.
 		for _, kind := range []map[addrs.Version][]string{f.records, f.archives} {
 			for _, v := range versions {

@@ -95,6 +95,9 @@ func (r *round) readOld(ctx context.Context, name string) (document, error) {
 
 // version writes the documents of one version. One that would list nothing is left for drop.
 func (r *round) version(ctx context.Context, i int) error {
+	if r.how.drop != nil {
+		return nil
+	}
 	v := r.versions[i]
 	archives, err := r.recorded(ctx, v)
 	if err != nil {
@@ -118,9 +121,6 @@ func (r *round) version(ctx context.Context, i int) error {
 
 // recorded returns the archives of a version that are to be listed.
 func (r *round) recorded(ctx context.Context, v addrs.Version) (map[addrs.Platform]recorded, error) {
-	if r.how.nothing {
-		return nil, nil
-	}
 	archives := map[addrs.Platform]recorded{}
 	for platform, one := range r.files.packages[v] {
 		if _, ok := r.files.sizes[recordName(one.name)]; !ok || one.name == r.how.without {
@@ -138,9 +138,6 @@ func (r *round) recorded(ctx context.Context, v addrs.Version) (map[addrs.Platfo
 }
 
 func (r *round) render(ctx context.Context, s *shelf, v addrs.Version, archives map[addrs.Platform]recorded, old []byte) ([]byte, error) {
-	if r.how.nothing {
-		return nil, nil
-	}
 	stays := func(name string) (bool, error) {
 		if name == "" {
 			return true, nil
@@ -227,10 +224,10 @@ func (r *round) erase(ctx context.Context, name string, old document, alone bool
 func (r *round) drop(ctx context.Context) error {
 	for _, s := range r.shelves {
 		for n, v := range r.versions {
-			if s.listed[n] || !r.how.nothing && string(s.old[n].data) == emptyDocument {
+			if s.listed[n] || r.how.drop == nil && string(s.old[n].data) == emptyDocument {
 				continue
 			}
-			if err := r.erase(ctx, path.Join(s.dir, documentName(v)), s.old[n], r.how.nothing); err != nil {
+			if err := r.erase(ctx, path.Join(s.dir, documentName(v)), s.old[n], r.how.drop != nil); err != nil {
 				return err
 			}
 		}

@@ -1,6 +1,7 @@
 package mirrorserve
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -122,7 +123,7 @@ func (c *Cache) stage(ctx context.Context) (mirrordir.Staged, error) {
 	if err == nil {
 		return s, nil
 	}
-	return newTemporary(c.Mirror.TempDir, err)
+	return newTemporary(ctx, c.Mirror.TempDir, err)
 }
 
 // withoutLists is the Cache for itself: it finds what is kept, but only Source says what
@@ -212,11 +213,8 @@ func (c *Cache) settle(r *pullReader) {
 
 // patience limits ctx to Wait.
 func (c *Cache) patience(ctx context.Context) (context.Context, context.CancelFunc) {
-	switch {
-	case c.Wait < 0:
+	if c.Wait < 0 {
 		return ctx, func() {}
-	case c.Wait == 0:
-		return context.WithTimeout(ctx, defaultWait)
 	}
-	return context.WithTimeout(ctx, c.Wait)
+	return context.WithTimeout(ctx, cmp.Or(c.Wait, defaultWait))
 }

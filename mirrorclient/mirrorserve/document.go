@@ -45,13 +45,11 @@ func (h *Handler) index(ctx context.Context, p addrs.Provider) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	doc := struct {
-		Versions map[string]struct{} `json:"versions"`
-	}{make(map[string]struct{}, len(versions))}
+	list := make(map[string]struct{}, len(versions))
 	for _, v := range versions {
-		doc.Versions[v.String()] = struct{}{}
+		list[v.String()] = struct{}{}
 	}
-	return json.MarshalIndent(doc, "", "  ")
+	return json.MarshalIndent(map[string]any{"versions": list}, "", "  ")
 }
 
 // version makes the list of the archives of a version.
@@ -64,14 +62,11 @@ func (h *Handler) version(ctx context.Context, p addrs.Provider, v addrs.Version
 		Hashes []checksum.Hash `json:"hashes,omitempty"`
 		URL    string          `json:"url"`
 	}
-	doc := struct {
-		Archives map[string]archive `json:"archives"`
-	}{make(map[string]archive, len(hashes))}
-	for platform, list := range hashes {
-		name := provider.ArchiveName(p, v, platform)
-		doc.Archives[platform.String()] = archive{Hashes: list, URL: url.PathEscape(name)}
+	list := make(map[string]archive, len(hashes))
+	for platform, hashes := range hashes {
+		list[platform.String()] = archive{hashes, url.PathEscape(provider.ArchiveName(p, v, platform))}
 	}
-	return json.MarshalIndent(doc, "", "  ")
+	return json.MarshalIndent(map[string]any{"archives": list}, "", "  ")
 }
 
 // through is the catalogue of a source that is pulled through.

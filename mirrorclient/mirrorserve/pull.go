@@ -12,12 +12,6 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// pulls are the archives on their way from the source, each once.
-type pulls struct {
-	mu     sync.Mutex
-	active map[request]*pull
-}
-
 // pull is one archive that arrives, and its readers. They read from a file while the
 // archive is written to it, and the last byte only when it has been judged.
 type pull struct {
@@ -26,7 +20,7 @@ type pull struct {
 	cancel  context.CancelFunc
 	idle    chan struct{} // closed when the last reader has left
 	settled chan struct{} // closed when nothing more will be done with the archive
-	users   int           // belongs to the mutex of pulls
+	users   int           // belongs to the mutex of the puller
 
 	mu      sync.Mutex
 	changed chan struct{} // closed at each change of the following
@@ -41,19 +35,19 @@ type pull struct {
 // join returns the pull of an archive, which the caller leaves. One that has been replaced
 // since, at the source or in the mirror, is left to those who read it.
 func (u *puller) join(ctx context.Context, q request, pkg *provider.Package) *pull {
-	u.pulls.mu.Lock()
-	defer u.pulls.mu.Unlock()
-	p := u.pulls.active[q]
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	p := u.pulls[q]
 	if p == nil || !sameArchive(p.pkg, pkg) {
 		work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 		p = &pull{
 			request: q, pkg: pkg, cancel: cancel, size: -1,
 			idle: make(chan struct{}), settled: make(chan struct{}), changed: make(chan struct{}),
 		}
-		if u.pulls.active == nil {
-			u.pulls.active = map[request]*pull{}
+		if u.pulls == nil {
+			u.pulls = map[request]*pull{}
 		}
-		u.pulls.active[q] = p
+		u.pulls[q] = p
 		go u.pull(work, p)
 	}
 	p.users++
@@ -74,8 +68,8 @@ func sameArchive(there, wanted *provider.Package) bool {
 // stay joins a pull for the sake of who does something with the archive. It reports false
 // if everybody has left.
 func (u *puller) stay(p *pull) bool {
-	u.pulls.mu.Lock()
-	defer u.pulls.mu.Unlock()
+	u.mu.Lock()
+	defer u.mu.Unlock()
 	if p.users == 0 {
 		return false
 	}
@@ -85,8 +79,8 @@ func (u *puller) stay(p *pull) bool {
 
 // leave stops the pull if nobody else is interested.
 func (u *puller) leave(p *pull) {
-	u.pulls.mu.Lock()
-	defer u.pulls.mu.Unlock()
+	u.mu.Lock()
+	defer u.mu.Unlock()
 	if p.users--; p.users > 0 {
 		return
 	}
@@ -97,8 +91,8 @@ func (u *puller) leave(p *pull) {
 
 // forget lets those who come later begin anew. The mutex must be held.
 func (u *puller) forget(p *pull) {
-	if u.pulls.active[p.request] == p {
-		delete(u.pulls.active, p.request)
+	if u.pulls[p.request] == p {
+		delete(u.pulls, p.request)
 	}
 }
 
@@ -108,9 +102,9 @@ func (u *puller) pull(ctx context.Context, p *pull) {
 	defer release()
 	if err != nil {
 		p.change(func() { p.err = err })
-		u.pulls.mu.Lock()
+		u.mu.Lock()
 		u.forget(p)
-		u.pulls.mu.Unlock()
+		u.mu.Unlock()
 	}
 	close(p.settled)
 	<-p.idle
@@ -124,12 +118,12 @@ func (u *puller) bring(ctx context.Context, p *pull) (release func(), err error)
 		return nothing, err
 	}
 	if o.local {
-		file, err := o.file(ctx)
+		body, err := o.open(ctx)
 		if err != nil {
 			return nothing, err
 		}
-		p.change(func() { p.file, p.size, p.arrived, p.judged = file, file.size, file.size, true })
-		return func() { file.Close() }, nil
+		p.change(func() { p.file, p.size, p.judged = body.ReadCloser.(io.ReaderAt), body.Size, true })
+		return func() { body.Close() }, nil
 	}
 	if u.held.Acquire(ctx, 1) != nil {
 		return nothing, fault.Ended(ctx)
@@ -146,29 +140,22 @@ func (u *puller) bring(ctx context.Context, p *pull) (release func(), err error)
 	return release, u.receive(ctx, p, o, s)
 }
 
-// mirrored is an archive that is a file of a mirror on this machine.
-type mirrored struct {
-	io.ReaderAt
-	io.Closer
-	size int64
-}
-
-// file opens the archive, which must have the size that is stated.
-func (o *origin) file(ctx context.Context) (*mirrored, error) {
+// open opens an archive that is a file of a mirror, and must have the size that is stated.
+func (o *origin) open(ctx context.Context) (*provider.Body, error) {
 	body, err := o.Open(ctx, o.pkg)
 	if err != nil {
 		return nil, err
 	}
-	at, ok := body.ReadCloser.(io.ReaderAt)
-	if !ok {
-		body.Close()
-		return nil, failed("open", o.pkg, errors.New("the storage of the mirror is local, and its files cannot be read in any order"))
+	if _, ok := body.ReadCloser.(io.ReaderAt); !ok {
+		err = errors.New("the storage of the mirror is local, and its files cannot be read in any order")
+	} else if o.pkg.Size > 0 && o.pkg.Size != body.Size {
+		err = &checksum.SizeError{Filename: o.pkg.Filename, Want: o.pkg.Size, Got: body.Size}
 	}
-	if o.pkg.Size > 0 && o.pkg.Size != body.Size {
+	if err != nil {
 		body.Close()
-		return nil, failed("open", o.pkg, &checksum.SizeError{Filename: o.pkg.Filename, Want: o.pkg.Size, Got: body.Size})
+		return nil, failed("open", o.pkg, err)
 	}
-	return &mirrored{at, body, body.Size}, nil
+	return body, nil
 }
 
 // receive brings the archive when it is its turn, has the policy judge it and, if that is
@@ -181,8 +168,11 @@ func (u *puller) receive(ctx context.Context, p *pull, o *origin, s mirrordir.St
 	defer arrived()
 	p.change(func() { p.file = s.File() })
 	got, err := provider.Receive(ctx, o.Fetcher, o.pkg, s.File(), provider.Options{Policy: o.policy, WantEvidence: o.keep != nil, Arrived: p.reached})
-	if err != nil {
-		return o.promised(err)
+	switch {
+	case err != nil && o.mirrored:
+		return err // an archive can be removed from a mirror at any time
+	case err != nil:
+		return promised(err)
 	}
 	if _, err := got.Judge(ctx, o.policy); err != nil {
 		return failed("verify", o.pkg, err)

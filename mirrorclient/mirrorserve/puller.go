@@ -4,14 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"os"
+	"sync"
 
 	"golang.org/x/sync/semaphore"
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/internal/fault"
 	"github.com/tofureg/tofureg/internal/flight"
-	"github.com/tofureg/tofureg/internal/fsx"
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider"
 	"github.com/tofureg/tofureg/verify"
@@ -30,7 +29,9 @@ type puller struct {
 	origin func(ctx context.Context, pkg *provider.Package) (*origin, error)
 
 	packages flight.Group[request, *provider.Package]
-	pulls    pulls
+
+	mu    sync.Mutex
+	pulls map[request]*pull // the archives on their way from the source, each once
 }
 
 // origin is where an archive comes from, and what is made of it.
@@ -76,24 +77,21 @@ func newPuller(source provider.Source, parallel int, stage func(context.Context)
 
 // inTemp stages archives in temporary files that nothing keeps.
 func inTemp(dir string) func(context.Context) (mirrordir.Staged, error) {
-	return func(context.Context) (mirrordir.Staged, error) { return newTemporary(dir, errors.ErrUnsupported) }
+	return func(ctx context.Context) (mirrordir.Staged, error) {
+		return newTemporary(ctx, dir, errors.ErrUnsupported)
+	}
 }
 
 // temporary is a file that cannot be kept, and says why.
 type temporary struct {
-	*fsx.TempFile
+	mirrordir.Staged
 	why error
 }
 
-func newTemporary(dir string, why error) (mirrordir.Staged, error) {
-	f, err := fsx.Temp(dir)
-	if err != nil {
-		return nil, err
-	}
-	return temporary{f, why}, nil
+func newTemporary(ctx context.Context, dir string, why error) (mirrordir.Staged, error) {
+	s, err := (&mirrordir.Mirror{TempDir: dir}).Stage(ctx)
+	return temporary{s, why}, err
 }
-
-func (t temporary) File() *os.File { return t.TempFile.File }
 
 func (t temporary) Commit(context.Context, string) error { return t.why }
 
@@ -169,12 +167,4 @@ func promised(err error) error {
 		return &brokenPromise{err}
 	}
 	return err
-}
-
-// promised marks err unless the archive comes from a mirror, where it can be removed at any time.
-func (o *origin) promised(err error) error {
-	if o.mirrored {
-		return err
-	}
-	return promised(err)
 }
