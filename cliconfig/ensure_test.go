@@ -9,12 +9,9 @@ import (
 
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/cliconfig"
-	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 	"github.com/tofureg/tofureg/provider/install"
 	"github.com/tofureg/tofureg/provider/lockfile"
-	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
-	"github.com/tofureg/tofureg/transport"
 	"github.com/tofureg/tofureg/verify"
 	"github.com/tofureg/tofureg/verify/checksum"
 )
@@ -187,23 +184,9 @@ provider_installation {
 	})
 	cache := filepath.Join(sys.Home, "cache")
 	sys.Environ = []string{"CACHE=" + cache}
-	if err := os.MkdirAll(filepath.Join(sys.Home, "mirror"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	packed, err := mirrordir.Open(filepath.Join(sys.Home, "mirror"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []mirrordir.Want{{Provider: alpha, Version: addrs.MustParseVersion("1.0.0")}}
-	o := mirrordir.Options{Policy: verify.Policy{AllowUnsigned: true}}
-	if _, err := packed.Add(t.Context(), &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}, want, o); err != nil {
-		t.Fatal(err)
-	}
+	fillMirror(t, filepath.Join(sys.Home, "mirror"), reg.Client(), alpha, "1.0.0")
 	load := func() *cliconfig.Config {
-		cfg, err := cliconfig.Load(sys)
-		if err != nil {
-			t.Fatal(err)
-		}
+		cfg := load(t, sys)
 		cfg.HTTP = reg.Client()
 		return cfg
 	}

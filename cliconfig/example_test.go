@@ -54,15 +54,8 @@ func Example() {
 	ctx := context.Background()
 	alpha := addrs.MustParseProvider("registry.example.com/acme/alpha")
 	src := cfg.ProviderSource()
-	versions, err := src.ProviderVersions(ctx, alpha)
-	if err != nil {
-		log.Fatal(err)
-	}
-	newest, err := versions.Newest(addrs.MustParseProviderConstraint("~> 1.0"))
-	if err != nil {
-		log.Fatal(err)
-	}
-	pkg, err := src.ProviderPackage(ctx, alpha, newest, addrs.MustParsePlatform("linux_amd64"))
+	need := provider.Need{Platforms: []addrs.Platform{addrs.MustParsePlatform("linux_amd64")}}
+	pkg, err := provider.Find(ctx, src, alpha, addrs.MustParseProviderConstraint("~> 1.0"), need)
 	if err != nil {
 		log.Fatal(err)
 	}

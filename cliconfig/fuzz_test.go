@@ -82,10 +82,7 @@ func FuzzVariables(f *testing.F) {
 		for i, name := range []string{a, b, c, a} {
 			environ = append(environ, fmt.Sprintf("TF_TOKEN_%s=%d", name, i))
 		}
-		cfg, err := cliconfig.Load(cliconfig.System{GOOS: "linux", Environ: environ, Open: fakeFiles(nil)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		cfg := load(t, cliconfig.System{GOOS: "linux", Environ: environ, Open: fakeFiles(nil)})
 		for _, name := range []string{a, b, c} {
 			host, err := svchost.FromWire(strings.ReplaceAll(strings.ReplaceAll(name, "__", "-"), "_", "."))
 			if err != nil {

@@ -39,13 +39,30 @@ func native(name string) string {
 	return filepath.FromSlash(name)
 }
 
-func TestFileSize(t *testing.T) {
+// TestLimits loads a main file at a limit, and one beyond it.
+func TestLimits(t *testing.T) {
 	t.Parallel()
-	for extra, ok := range map[int]bool{0: true, 1: false} {
-		text := "#" + strings.Repeat("x", cliconfig.MaxFile-1+extra)
-		_, err := cliconfig.Load(home(t, map[string]string{".tofurc": text}))
-		if (err == nil) != ok || !ok && !errors.Is(err, cliconfig.ErrTooLarge) {
-			t.Errorf("%d bytes: %v", len(text), err)
+	for extra := range 2 {
+		for name, c := range map[string]struct {
+			text     string
+			variable string // A
+			refused  bool   // at the limit as well
+			cause    string
+		}{
+			"file size": {text: "#" + strings.Repeat("x", cliconfig.MaxFile-1+extra), cause: "bytes"},
+			"methods":   {text: "provider_installation {\n" + strings.Repeat("  direct {}\n", 1000+extra) + "}\n", cause: "methods"},
+			"path length": { // of a directory that does not exist
+				text:     "plugin_cache_dir = \"${A}" + strings.Repeat("x", 16<<10-len("${A}")) + "\"\n",
+				variable: strings.Repeat("y", 16<<10+extra), refused: true, cause: ": the path is too long",
+			},
+		} {
+			sys := home(t, map[string]string{".tofurc": c.text})
+			sys.Environ = []string{"A=" + c.variable}
+			_, err := cliconfig.Load(sys)
+			tooLarge := err != nil && strings.HasSuffix(err.Error(), c.cause)
+			if tooLarge != (extra == 1) || (err == nil) == (tooLarge || c.refused) || tooLarge && !c.refused && !errors.Is(err, cliconfig.ErrTooLarge) {
+				t.Errorf("%s, %d beyond the limit: Load: %v", name, extra, err)
+			}
 		}
 	}
 }
@@ -67,32 +84,6 @@ func TestFileCount(t *testing.T) {
 	}
 }
 
-// TestMethodCount checks the number of methods at n and n+1.
-func TestMethodCount(t *testing.T) {
-	t.Parallel()
-	for extra, ok := range map[int]bool{0: true, 1: false} {
-		text := "provider_installation {\n" + strings.Repeat("  direct {}\n", 1000+extra) + "}\n"
-		_, err := cliconfig.Load(home(t, map[string]string{".tofurc": text}))
-		if (err == nil) != ok || !ok && !errors.Is(err, cliconfig.ErrTooLarge) {
-			t.Errorf("%d more: %v", extra, err)
-		}
-	}
-}
-
-// TestPathLength checks the length of a path with variables at n and n+1.
-func TestPathLength(t *testing.T) {
-	t.Parallel()
-	for extra, ok := range map[int]bool{0: true, 1: false} {
-		text := "${A}" + strings.Repeat("x", 16<<10-len("${A}"))
-		sys := home(t, map[string]string{".tofurc": "plugin_cache_dir = \"" + text + "\"\n"})
-		sys.Environ = []string{"A=" + strings.Repeat("y", 16<<10+extra)}
-		_, err := cliconfig.Load(sys) // in any case there is no such directory
-		if err == nil || strings.HasSuffix(err.Error(), ": the path is too long") == ok {
-			t.Errorf("%d more: %v", extra, err)
-		}
-	}
-}
-
 // TestManyBlocks has as many blocks as fit into a file, which must not take long.
 func TestManyBlocks(t *testing.T) {
 	t.Parallel()
@@ -105,15 +96,12 @@ func TestManyBlocks(t *testing.T) {
 func TestProblemCount(t *testing.T) {
 	t.Parallel()
 	warnings := func(n int) string { return strings.Repeat("odd = 1\n", n) }
-	cfg, err := cliconfig.Load(home(t, map[string]string{".tofurc": warnings(100)}))
-	if err != nil || len(cfg.Warnings()) != 100 {
-		t.Fatal(err)
+	for _, n := range []int{100, 200} {
+		if listed := len(load(t, home(t, map[string]string{".tofurc": warnings(n)})).Warnings()); listed != 100 {
+			t.Errorf("%d warnings: %d are listed, want 100", n, listed)
+		}
 	}
-	cfg, err = cliconfig.Load(home(t, map[string]string{".tofurc": warnings(200)}))
-	if err != nil || len(cfg.Warnings()) != 100 {
-		t.Fatalf("200 warnings: %d are listed, %v", len(cfg.Warnings()), err)
-	}
-	_, err = cliconfig.Load(home(t, map[string]string{".tofurc": warnings(200) + "plugin_cache_dir = []\n"}))
+	_, err := cliconfig.Load(home(t, map[string]string{".tofurc": warnings(200) + "plugin_cache_dir = []\n"}))
 	all, ok := errors.AsType[*cliconfig.Error](err)
 	if !ok || len(all.Problems) != 101 || len(all.Unwrap()) != 1 {
 		t.Errorf("an error behind 200 warnings: %v", err)

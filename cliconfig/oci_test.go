@@ -5,49 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/tofureg/tofureg/cliconfig"
 )
-
-// TestRealOCI has tofu read the configurations of testdata about OCI credentials, and
-// compares whether it refuses them.
-func TestRealOCI(t *testing.T) {
-	t.Parallel()
-	if runtime.GOOS == "windows" {
-		t.Skip("skipped: Windows has other places")
-	}
-	program, err := exec.LookPath("tofu")
-	if err != nil {
-		t.Skip("skipped: tofu is not installed")
-	}
-	paths, err := filepath.Glob("testdata/oci-*.txt")
-	if err != nil || len(paths) < 8 {
-		t.Fatalf("%d cases, %v", len(paths), err)
-	}
-	for _, path := range paths {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c := parseCase(t, string(data))
-		if c.system.GOOS != "linux" || c.system.Terraform {
-			continue
-		}
-		t.Run(filepath.Base(path), func(t *testing.T) {
-			t.Parallel()
-			_, err := cliconfig.Load(c.system)
-			if refused, said := c.refusedBy(t, program); refused != (err != nil) {
-				t.Errorf("refused by tofu: %v, here: %v\n%s", refused, err, said)
-			}
-		})
-	}
-}
 
 // TestOCISecrets prints credentials and configuration in all ways.
 func TestOCISecrets(t *testing.T) {

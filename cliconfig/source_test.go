@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
 	"github.com/tofureg/tofureg/transport"
+	"github.com/tofureg/tofureg/verify"
 )
 
 var (
@@ -30,10 +32,7 @@ func installation(t *testing.T, block string, environ ...string) *cliconfig.Conf
 	t.Helper()
 	sys := home(t, map[string]string{".tofurc": "provider_installation {\n" + block + "}\n"})
 	sys.Environ = environ
-	cfg, err := cliconfig.Load(sys)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := load(t, sys)
 	return cfg
 }
 
@@ -41,20 +40,38 @@ func installation(t *testing.T, block string, environ ...string) *cliconfig.Conf
 func get(t *testing.T, cfg *cliconfig.Config, p addrs.Provider) (*provider.Package, error) {
 	t.Helper()
 	src := cfg.ProviderSource()
-	versions, err := src.ProviderVersions(t.Context(), p)
-	if err != nil {
-		return nil, err
-	}
-	version, err := versions.Newest(addrs.ProviderConstraint{})
-	if err != nil {
-		return nil, err
-	}
-	pkg, err := src.ProviderPackage(t.Context(), p, version, here)
+	pkg, err := provider.Find(t.Context(), src, p, addrs.ProviderConstraint{}, provider.Need{})
 	if err != nil {
 		return nil, err
 	}
 	_, err = provider.Download(t.Context(), src, pkg, filepath.Join(t.TempDir(), "a.zip"), provider.Options{Policy: cfg.Policy(p)})
 	return pkg, err
+}
+
+// registryOf returns a registry with version 1.0.0 of each provider.
+func registryOf(providers ...addrs.Provider) *regtest.Registry {
+	reg := regtest.New("registry.example.com")
+	for _, p := range providers {
+		add(reg, p, nil)
+	}
+	return reg
+}
+
+// fillMirror adds a version of a provider from a registry to the mirror in dir.
+func fillMirror(t *testing.T, dir string, client *http.Client, p addrs.Provider, version string) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	m, err := mirrordir.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []mirrordir.Want{{Provider: p, Version: addrs.MustParseVersion(version)}}
+	o := mirrordir.Options{Policy: verify.Policy{AllowUnsigned: true}}
+	if _, err := m.Add(t.Context(), &regclient.Client{Transport: &transport.Client{HTTP: client}}, want, o); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func add(reg *regtest.Registry, p addrs.Provider, edit func(*regtest.Provider)) {
@@ -69,9 +86,7 @@ const both = "network_mirror {\n  url = \"https://mirror.example.com/mirror/\"\n
 
 func TestMethods(t *testing.T) {
 	t.Parallel()
-	reg := regtest.New("registry.example.com")
-	add(reg, alpha, nil)
-	add(reg, beta, nil)
+	reg := registryOf(alpha, beta)
 	cfg := installation(t, both)
 	cfg.HTTP = reg.Client()
 	for p, via := range map[addrs.Provider]string{alpha: "direct", beta: "network_mirror https://mirror.example.com/mirror/"} {
@@ -90,9 +105,7 @@ func TestMethods(t *testing.T) {
 // method never stands in for it.
 func TestOCI(t *testing.T) {
 	t.Parallel()
-	reg := regtest.New("registry.example.com")
-	add(reg, alpha, nil)
-	add(reg, beta, nil)
+	reg := registryOf(alpha, beta)
 	const block = "oci_mirror {\n  repository_template = \"oci.example.com/acme/${type}\"\n  include = [\"registry.example.com/acme/*\"]\n}\ndirect {}\n"
 
 	cfg := installation(t, block)
@@ -147,24 +160,12 @@ func TestOCI(t *testing.T) {
 // version: the registry is not asked.
 func TestImplicit(t *testing.T) {
 	t.Parallel()
-	reg := regtest.New("registry.example.com")
-	add(reg, alpha, nil)
-	add(reg, beta, nil)
+	reg := registryOf(alpha, beta)
 	// What is no package is no reason not to ask the registry.
 	sys := home(t, map[string]string{"terraform.d/plugins/registry.example.com/acme/beta/README.md": ""})
-	dir, err := mirrordir.Open(filepath.Join(sys.Home, "terraform.d", "plugins"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []mirrordir.Want{{Provider: alpha, Version: addrs.MustParseVersion("1.0.0")}}
-	if _, err := dir.Add(t.Context(), &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}, want, mirrordir.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	fillMirror(t, filepath.Join(sys.Home, "terraform.d", "plugins"), reg.Client(), alpha, "1.0.0")
 	add(reg, alpha, func(p *regtest.Provider) { p.Version = "2.0.0" })
-	cfg, err := cliconfig.Load(sys)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := load(t, sys)
 	cfg.HTTP = reg.Client()
 	pkg, err := get(t, cfg, alpha)
 	if err != nil || !strings.HasPrefix(pkg.Via, "filesystem_mirror") || pkg.Version.String() != "1.0.0" {
@@ -183,13 +184,9 @@ func TestImplicit(t *testing.T) {
 // is no error, and one in whose place there is something else, which is one.
 func TestImplicitGone(t *testing.T) {
 	t.Parallel()
-	reg := regtest.New("registry.example.com")
-	add(reg, alpha, nil)
+	reg := registryOf(alpha)
 	sys := home(t, map[string]string{"terraform.d/plugins/.keep": ""})
-	cfg, err := cliconfig.Load(sys)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := load(t, sys)
 	cfg.HTTP = reg.Client()
 	dir := filepath.Join(sys.Home, "terraform.d", "plugins")
 	if err := os.RemoveAll(dir); err != nil {
@@ -210,9 +207,7 @@ func TestImplicitGone(t *testing.T) {
 // that it is for, and for no others.
 func TestMissingDirectory(t *testing.T) {
 	t.Parallel()
-	reg := regtest.New("registry.example.com")
-	add(reg, alpha, nil)
-	add(reg, beta, nil)
+	reg := registryOf(alpha, beta)
 	cfg := installation(t, "filesystem_mirror {\n  path = \"none\"\n  include = [\"registry.example.com/acme/beta\"]\n}\ndirect {}\n")
 	cfg.HTTP = reg.Client()
 	if _, err := get(t, cfg, alpha); err != nil {
@@ -245,8 +240,7 @@ func TestRetries(t *testing.T) {
 				t.Parallel()
 				cfg := installation(t, method+c.rest, c.environ...)
 				synctest.Test(t, func(t *testing.T) {
-					reg := regtest.New("registry.example.com")
-					add(reg, alpha, nil)
+					reg := registryOf(alpha)
 					cfg.HTTP = reg.Client()
 					reg.AddFault(regtest.Fault{Kind: regtest.Archive, Status: 503})
 					if _, err := get(t, cfg, alpha); err == nil || reg.Count(regtest.Archive) != c.archives {
@@ -272,8 +266,7 @@ func TestRetries(t *testing.T) {
 func TestUserAgent(t *testing.T) {
 	t.Parallel()
 	for _, own := range []string{"", "tool/1.0"} {
-		reg := regtest.New("registry.example.com")
-		add(reg, alpha, nil)
+		reg := registryOf(alpha)
 		cfg := installation(t, "direct {}\n", "TF_APPEND_USER_AGENT=ci/2.0")
 		cfg.HTTP, cfg.UserAgent = reg.Client(), own
 		if _, err := get(t, cfg, alpha); err != nil {
@@ -294,8 +287,7 @@ func TestUserAgent(t *testing.T) {
 // TestNames has methods that differ in nothing, and a location with a separator.
 func TestNames(t *testing.T) {
 	t.Parallel()
-	reg := regtest.New("registry.example.com")
-	add(reg, alpha, nil)
+	reg := registryOf(alpha)
 	cfg := installation(t, "filesystem_mirror {\n  path = \"a > b\"\n  include = [\"x/y\"]\n}\ndirect {\n  exclude = [\"registry.example.com/*/*\"]\n}\ndirect {}\n")
 	cfg.HTTP = reg.Client()
 	pkg, err := get(t, cfg, alpha)

@@ -132,14 +132,8 @@ func TestSystemIsNotPrinted(t *testing.T) {
 credentials_helper "vault" { args = ["` + secret + `"] }`})
 	write(t, filepath.Join(sys.Home, native(".terraform.d/plugins/terraform-credentials-vault")), "")
 	sys.Environ = []string{"TF_TOKEN_a_test=" + secret, "TF_TOKEN_c_test= " + secret}
-	cfg, err := cliconfig.Load(sys)
-	if err != nil {
-		t.Fatal(err)
-	}
-	store, err := cfg.Store(svchost.MustParse("a.test"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := load(t, sys)
+	store := storeOf(t, cfg, hostA)
 	_, _, failed := cfg.TokenOrigin(t.Context(), svchost.MustParse("c.test"))
 	if failed == nil {
 		t.Error("a token with a space in it can be sent")

@@ -18,11 +18,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 	"github.com/tofureg/tofureg/cliconfig"
 	"github.com/tofureg/tofureg/internal/terraformtest"
-	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
-	"github.com/tofureg/tofureg/provider"
-	"github.com/tofureg/tofureg/regclient"
 	"github.com/tofureg/tofureg/regclient/regtest"
-	"github.com/tofureg/tofureg/transport"
 )
 
 // A realCase is a configuration that the real client and this package are run with.
@@ -217,16 +213,7 @@ func compareReal(t *testing.T, program string, c realCase) {
 func newWorld(t *testing.T, c realCase) *world {
 	here := addrs.CurrentPlatform()
 	w := &world{registry: regtest.New("registry.example.com"), mirror: regtest.New("mirror.example.com")}
-	srv, err := w.registry.ServeTLS()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(srv.Close)
-	second, err := w.mirror.ServeTLS()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(second.Close)
+	srv, second := serve(t, w.registry), serve(t, w.mirror)
 	host := srv.Addr
 	terraform := strings.Contains(t.Name(), "/terraform/")
 	switch {
@@ -265,7 +252,8 @@ func newWorld(t *testing.T, c realCase) *world {
 	}
 	fill := strings.NewReplacer("{HOST}", host, "{REGISTRY}", srv.Addr, "{MIRROR}", second.Addr, "{DIR}", at, "{HOME}", home)
 	if c.none {
-		w.fillDirectory(t, at)
+		fillMirror(t, at, w.http, w.alpha, "1.2.0")
+		w.registry.Reset()
 	}
 	for name, text := range c.files {
 		write(t, filepath.Join(home, fill.Replace(name)), fill.Replace(text))
@@ -281,45 +269,22 @@ func newWorld(t *testing.T, c realCase) *world {
 	return w
 }
 
-// fillDirectory makes a mirror directory with the provider.
-func (w *world) fillDirectory(t *testing.T, dir string) {
+func serve(t *testing.T, reg *regtest.Registry) *regtest.Server {
 	t.Helper()
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	m, err := mirrordir.Open(dir)
-	if err == nil {
-		_, err = m.Add(t.Context(), &regclient.Client{Transport: &transport.Client{HTTP: w.http}}, []mirrordir.Want{{Provider: w.alpha, Version: addrs.MustParseVersion("1.2.0")}}, mirrordir.Options{})
-	}
+	srv, err := reg.ServeTLS()
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.registry.Reset()
+	t.Cleanup(srv.Close)
+	return srv
 }
 
 // ours installs with this package.
 func (w *world) ours(t *testing.T) {
 	t.Helper()
-	cfg, err := cliconfig.Load(w.system)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := load(t, w.system)
 	cfg.HTTP = w.http
-	src := cfg.ProviderSource()
-	versions, err := src.ProviderVersions(t.Context(), w.alpha)
-	if err != nil {
-		t.Fatal(err)
-	}
-	version, err := versions.Newest(addrs.ProviderConstraint{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	pkg, err := src.ProviderPackage(t.Context(), w.alpha, version, addrs.CurrentPlatform())
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := provider.Options{Policy: cfg.Policy(w.alpha)}
-	if _, err := provider.Download(t.Context(), src, pkg, filepath.Join(t.TempDir(), pkg.ArchiveName()), o); err != nil {
+	if _, err := get(t, cfg, w.alpha); err != nil {
 		t.Fatal(err)
 	}
 }

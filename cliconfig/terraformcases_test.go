@@ -33,16 +33,31 @@ var notCompared = map[string]string{
 // of a Unix user, and compares whether it refuses them.
 func TestRealErrors(t *testing.T) {
 	t.Parallel()
+	compareErrors(t, "terraform", "*", func(i int, name string) bool {
+		return notCompared[name] == "" && (i%4 == 0 || *allCases)
+	})
+}
+
+// TestRealOCI has tofu read the configurations of testdata about OCI credentials, and
+// compares whether it refuses them.
+func TestRealOCI(t *testing.T) {
+	t.Parallel()
+	compareErrors(t, "tofu", "oci-*", func(int, string) bool { return true })
+}
+
+// compareErrors has a CLI read those cases of testdata that are selected and about a
+// Unix user, and compares whether it refuses them.
+func compareErrors(t *testing.T, cli, pattern string, selected func(i int, name string) bool) {
 	if runtime.GOOS == "windows" {
 		t.Skip("skipped: Windows has other places")
 	}
-	program, err := exec.LookPath("terraform")
+	program, err := exec.LookPath(cli)
 	if err != nil {
-		t.Skip("skipped: terraform is not installed")
+		t.Skipf("skipped: %s is not installed", cli)
 	}
-	paths, err := filepath.Glob("testdata/*.txt")
-	if err != nil {
-		t.Fatal(err)
+	paths, err := filepath.Glob("testdata/" + pattern + ".txt")
+	if err != nil || len(paths) < 8 {
+		t.Fatalf("%d cases, %v", len(paths), err)
 	}
 	for i, path := range paths {
 		name := strings.TrimSuffix(filepath.Base(path), ".txt")
@@ -51,16 +66,14 @@ func TestRealErrors(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := parseCase(t, string(data))
-		ours := c.system.GOOS == "linux" && c.system.Home == "/home/alice" && !c.system.Terraform && notCompared[name] == ""
-		if !ours || i%4 != 0 && !*allCases {
+		if c.system.GOOS != "linux" || c.system.Home != "/home/alice" || c.system.Terraform || !selected(i, name) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, err := cliconfig.Load(c.system)
-			refused, said := c.refusedBy(t, program)
-			if refused != (err != nil) {
-				t.Errorf("refused by %s: %v, here: %v\n%s", program, refused, err, said)
+			if refused, said := c.refusedBy(t, program); refused != (err != nil) {
+				t.Errorf("refused by %s: %v, Load: %v\n%s", program, refused, err, said)
 			}
 		})
 	}

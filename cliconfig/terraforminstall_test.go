@@ -17,7 +17,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/cliconfig"
 	"github.com/tofureg/tofureg/internal/terraformtest"
 	"github.com/tofureg/tofureg/provider/lockfile"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -138,10 +137,7 @@ func withoutMore(text, other string) string {
 // is locked.
 func (w *world) ensure(t *testing.T) (string, error) {
 	t.Helper()
-	cfg, err := cliconfig.Load(w.system)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := load(t, w.system)
 	cfg.HTTP = w.http
 	lock := &lockfile.File{Header: lockfile.HeaderOpenTofu}
 	if w.system.Terraform {
@@ -176,10 +172,7 @@ func (w *world) init(t *testing.T, program string) (lock, out string, err error)
 // unpackDirectory makes an unpacked mirror directory of the packed one.
 func (w *world) unpackDirectory(t *testing.T) {
 	t.Helper()
-	cfg, err := cliconfig.Load(w.system)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := load(t, w.system)
 	in := installer(t, cfg)
 	if _, err := ensure(t, in, w.alpha, nil); err != nil {
 		t.Fatal(err)

@@ -23,13 +23,44 @@ var hostA, hostB, hostC = svchost.MustParse("a.test"), svchost.MustParse("b.test
 
 const secret = "s3cr3t-t0k3n"
 
-func newToken(t *testing.T, text string) auth.Token {
+// load returns the configuration of sys, which must be valid.
+func load(t *testing.T, sys cliconfig.System) *cliconfig.Config {
 	t.Helper()
-	token, err := auth.NewToken(text)
+	cfg, err := cliconfig.Load(sys)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return token
+	return cfg
+}
+
+// storeOf returns the store for the token of host.
+func storeOf(t *testing.T, cfg *cliconfig.Config, host svchost.Hostname) auth.Store {
+	t.Helper()
+	store, err := cfg.Store(host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
+// save stores secret as the token of host.
+func save(t *testing.T, cfg *cliconfig.Config, host svchost.Hostname) {
+	t.Helper()
+	store, err := cfg.Store(host)
+	if err == nil {
+		err = store.Save(t.Context(), host, auth.MustNewToken(secret))
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// forget removes the token of host.
+func forget(t *testing.T, cfg *cliconfig.Config, host svchost.Hostname) {
+	t.Helper()
+	if err := storeOf(t, cfg, host).Forget(t.Context(), host); err != nil {
+		t.Error(err)
+	}
 }
 
 func wantToken(t *testing.T, cfg *cliconfig.Config, host svchost.Hostname, want string) {
@@ -43,7 +74,7 @@ func wantToken(t *testing.T, cfg *cliconfig.Config, host svchost.Hostname, want 
 // A program puts its own tokens before or behind those of the user, for all clients at once.
 func TestTokensOfTheProgram(t *testing.T) {
 	t.Parallel()
-	ours := newToken(t, "ours").For(hostA, hostB)
+	ours := auth.MustNewToken("ours").For(hostA, hostB)
 	for name, c := range map[string]struct {
 		tokens  func(auth.Source) auth.Source
 		a, b, c string
@@ -54,10 +85,7 @@ func TestTokensOfTheProgram(t *testing.T) {
 		"instead": {func(auth.Source) auth.Source { return ours }, "ours", "ours", ""},
 	} {
 		calls := 0
-		cfg, err := cliconfig.Load(cliconfig.System{GOOS: "linux", Environ: []string{"TF_TOKEN_a_test=theirs", "TF_TOKEN_c_test=theirs"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		cfg := load(t, cliconfig.System{GOOS: "linux", Environ: []string{"TF_TOKEN_a_test=theirs", "TF_TOKEN_c_test=theirs"}})
 		if c.tokens != nil {
 			cfg.Tokens = func(user auth.Source) auth.Source { calls++; return c.tokens(user) }
 		}
@@ -105,44 +133,28 @@ func TestHelper(t *testing.T) {
 		".terraform.d/plugins/terraform-credentials-spy": spy,
 	})
 	sys.Environ = []string{"SPY=" + dir, "PATH=" + os.Getenv("PATH")}
-	cfg, err := cliconfig.Load(sys)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := load(t, sys)
 	wantToken(t, cfg, hostA, "from-block")
 	wantToken(t, cfg, hostB, "")
-	store, err := cfg.Store(hostB)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := store.Save(t.Context(), hostB, newToken(t, secret)); err != nil {
-		t.Fatal(err)
-	}
+	save(t, cfg, hostB)
 	wantToken(t, cfg, hostB, secret)
-	wantToken(t, cfg, hostB, secret) // is kept
+	wantToken(t, cfg, hostB, secret) // cached
 	from, found, err := cfg.TokenOrigin(t.Context(), hostB)
 	if !found || err != nil || filepath.Base(from.File) != "terraform-credentials-spy" {
 		t.Errorf("%v, %v, %v", from, found, err)
 	}
-	if err := store.Forget(t.Context(), hostB); err != nil {
-		t.Fatal(err)
-	}
+	forget(t, cfg, hostB)
 	wantToken(t, cfg, hostB, "")
 	asked, err := os.ReadFile(filepath.Join(dir, "asked"))
 	want := "--vault get b.test\n--vault store b.test\n--vault get b.test\n--vault forget b.test\n--vault get b.test\n"
 	if string(asked) != want || err != nil {
 		t.Errorf("asked %q, %v", asked, err)
 	}
-	if err := store.Save(t.Context(), hostA, newToken(t, secret)); err == nil {
+	if err := storeOf(t, cfg, hostB).Save(t.Context(), hostA, auth.MustNewToken(secret)); err == nil {
 		t.Error("the store took the token of another host")
 	}
 	// What stands in the file of programs stays there.
-	if store, err = cfg.Store(hostC); err != nil {
-		t.Fatal(err)
-	}
-	if err := store.Save(t.Context(), hostC, newToken(t, secret)); err != nil {
-		t.Fatal(err)
-	}
+	save(t, cfg, hostC)
 	wantToken(t, cfg, hostC, secret)
 	if from, _, err := cfg.TokenOrigin(t.Context(), hostC); err != nil || filepath.Base(from.File) != "credentials.tfrc.json" {
 		t.Errorf("%v, %v", from, err)
@@ -157,11 +169,8 @@ func TestHelperFails(t *testing.T) {
 		".tofurc": "credentials_helper \"spy\" {}\n",
 		".terraform.d/plugins/terraform-credentials-spy": "#!/bin/sh\necho token=" + secret + " >&2\necho " + secret + "\nexit 1\n",
 	})
-	cfg, err := cliconfig.Load(sys)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = cfg.Credentials().Token(t.Context(), hostA)
+	cfg := load(t, sys)
+	_, err := cfg.Credentials().Token(t.Context(), hostA)
 	if _, ok := errors.AsType[*auth.HelperError](err); !ok || strings.Contains(err.Error(), secret) {
 		t.Errorf("%v", err)
 	}
@@ -176,41 +185,19 @@ func TestStore(t *testing.T) {
 	t.Parallel()
 	sys := home(t, map[string]string{".tofurc": credentials("a.test", "from-block")})
 	sys.Environ = []string{"TF_TOKEN_c_test=from-variable"}
-	cfg, err := cliconfig.Load(sys)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := load(t, sys)
 	if _, err := cfg.Store(hostA); !errors.Is(err, cliconfig.ErrNotWritable) || !strings.Contains(err.Error(), native(".tofurc")+":1:13") {
 		t.Errorf("%v", err)
 	}
-	for _, host := range []svchost.Hostname{hostB, hostC} {
-		store, err := cfg.Store(host)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := store.Save(t.Context(), host, newToken(t, secret)); err != nil {
-			t.Fatal(err)
-		}
-	}
+	save(t, cfg, hostB)
+	save(t, cfg, hostC)
 	wantToken(t, cfg, hostB, secret)
 	wantToken(t, cfg, hostC, "from-variable")
-	again, err := cliconfig.Load(sys)
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := load(t, sys)
 	wantToken(t, again, hostB, secret)
-	store, err := again.Store(hostB) // it stands in the file that programs change
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := store.Forget(t.Context(), hostB); err != nil {
-		t.Fatal(err)
-	}
+	forget(t, again, hostB)
 	wantToken(t, again, hostB, "")
-	if again, err = cliconfig.Load(sys); err != nil {
-		t.Fatal(err)
-	}
-	wantToken(t, again, hostB, "")
+	wantToken(t, load(t, sys), hostB, "")
 }
 
 // TestStoreTwoFiles has hosts with an entry in the file of programs and in another one:
@@ -222,24 +209,12 @@ func TestStoreTwoFiles(t *testing.T) {
 		".terraform.d/credentials.tfrc.json": `{"credentials": {"a.test": {"token": "a"}, "b.test": {"token": "b"}}}`,
 		".terraform.d/x.tfrc":                credentials("b.test", "from-later"),
 	})
-	cfg, err := cliconfig.Load(sys)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := load(t, sys)
 	if _, err := cfg.Store(hostB); !errors.Is(err, cliconfig.ErrNotWritable) || !strings.Contains(err.Error(), "x.tfrc:1:13") {
 		t.Errorf("overridden by a later file: %v", err)
 	}
-	store, err := cfg.Store(hostA)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := store.Forget(t.Context(), hostA); err != nil {
-		t.Fatal(err)
-	}
-	if cfg, err = cliconfig.Load(sys); err != nil {
-		t.Fatal(err)
-	}
-	wantToken(t, cfg, hostA, "from-earlier")
+	forget(t, cfg, hostA)
+	wantToken(t, load(t, sys), hostA, "from-earlier")
 }
 
 // TestNoSecret greps for tokens in all that can be printed.
@@ -252,24 +227,18 @@ func TestNoSecret(t *testing.T) {
 		".terraform.d/x.tfrc":                          "credentials \"b.test\" {\n  token = \"" + secret + " " + secret + "\"\n  " + secret + " = 1\n}\n",
 	})
 	sys.Environ = []string{"TF_TOKEN_c_test=" + secret, "TF_TOKEN_d_test=" + secret + " " + secret}
-	cfg, err := cliconfig.Load(sys)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := load(t, sys)
 	reg := regtest.New("c.test")
 	reg.Require("another", regtest.Versions)
 	cfg.HTTP = reg.Client()
 	cfg.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	store, storeErr := cfg.Store(svchost.MustParse("e.test"))
-	if storeErr != nil {
-		t.Fatal(storeErr)
-	}
+	store := storeOf(t, cfg, svchost.MustParse("e.test"))
 	// Before requests, because it reads what other goroutines write then.
 	printed := ""
 	for _, v := range []any{cfg, cfg.Credentials(), store, cfg.ProviderSource(), cfg.Registry(), cfg.Discovery(), cfg.Methods()} {
 		printed += fmt.Sprintf("%v %+v %#v %s %d %t", v, v, v, v, v, v)
 	}
-	_, err = cfg.ProviderSource().ProviderVersions(t.Context(), addrs.MustParseProvider("c.test/acme/alpha"))
+	_, err := cfg.ProviderSource().ProviderVersions(t.Context(), addrs.MustParseProvider("c.test/acme/alpha"))
 	if !errors.Is(err, provider.ErrUnauthorized) || log.Len() == 0 {
 		t.Errorf("%v", err)
 	}
@@ -295,21 +264,12 @@ func TestNoSecret(t *testing.T) {
 // TestConcurrent uses one Config from many goroutines.
 func TestConcurrent(t *testing.T) {
 	t.Parallel()
-	cfg, err := cliconfig.Load(home(t, map[string]string{".tofurc": credentials("a.test", "from-block")}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := load(t, home(t, map[string]string{".tofurc": credentials("a.test", "from-block")}))
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
 			if i%2 == 0 {
-				store, err := cfg.Store(hostB)
-				if err == nil {
-					err = store.Save(t.Context(), hostB, newToken(t, secret))
-				}
-				if err != nil {
-					t.Error(err)
-				}
+				save(t, cfg, hostB)
 			}
 			use(t, cfg)
 			wantToken(t, cfg, hostA, "from-block")

@@ -12,7 +12,6 @@ import (
 
 	"github.com/tofureg/tofureg/cliconfig"
 	"github.com/tofureg/tofureg/internal/disktest"
-	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
 // TestDevice has a link to a device in the place of the main file, as people make one to
@@ -111,8 +110,7 @@ func (u *unreadable) check(t *testing.T, home string) {
 	if !u.search {
 		return
 	}
-	reg := regtest.New("registry.example.com")
-	add(reg, alpha, nil)
+	reg := registryOf(alpha)
 	cfg.HTTP = reg.Client()
 	if _, err := cfg.ProviderSource().ProviderVersions(t.Context(), alpha); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("%s: the search ends with %v", home, err)
