@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -22,6 +23,44 @@ func credentials(t testing.TB, text string) auth.CredentialsFile {
 		t.Fatal(err)
 	}
 	return auth.CredentialsFile{Path: path}
+}
+
+func save(t *testing.T, store auth.Store, host svchost.Hostname, token string) {
+	t.Helper()
+	if err := store.Save(t.Context(), host, auth.MustNewToken(token)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func forget(t *testing.T, store auth.Store, host svchost.Hostname) {
+	t.Helper()
+	if err := store.Forget(t.Context(), host); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// attempts returns the errors of Token, Save and Forget.
+func attempts(t *testing.T, store auth.Store) []error {
+	t.Helper()
+	tok, err := store.Token(t.Context(), hostA)
+	if err != nil && !tok.IsZero() {
+		t.Error("a token was returned beside the error")
+	}
+	return []error{err, store.Save(t.Context(), hostA, auth.MustNewToken(secret)), store.Forget(t.Context(), hostA)}
+}
+
+// wantSyntaxError checks that err is a *SyntaxError at a place, with reason in its text.
+func wantSyntaxError(t *testing.T, err error, path string, line, column int, reason string) {
+	t.Helper()
+	place := fmt.Sprintf("line %d, column %d: ", line, column)
+	if path != "" {
+		place = fmt.Sprintf("%s:%d:%d: ", path, line, column)
+	}
+	e, ok := errors.AsType[*auth.SyntaxError](err)
+	if !ok || e.Path != path || e.Line != line || e.Column != column || !strings.Contains(e.Err.Error(), reason) || !strings.Contains(err.Error(), place) {
+		t.Errorf("error %v, want a *SyntaxError at %s%s", err, place, reason)
+	}
+	wantNoLeak(t, err)
 }
 
 func wantFile(t *testing.T, path, text string) {
@@ -92,9 +131,7 @@ func TestCredentialsFileEmpty(t *testing.T) {
 	if exists(filepath.Dir(filepath.Dir(missing.Path))) {
 		t.Error("forgetting made a directory")
 	}
-	if err := missing.Save(t.Context(), hostA, token(t, secret)); err != nil {
-		t.Fatal(err)
-	}
+	save(t, missing, hostA, secret)
 	want(t, missing, hostA, secret)
 	wantFile(t, missing.Path, "{\n  \"credentials\": {\n    \"a.test\": {\n      \"token\": \""+secret+"\"\n    }\n  }\n}\n")
 	wantOnly(t, missing.Path)
@@ -130,14 +167,10 @@ func TestCredentialsFileKeepsTheRest(t *testing.T) {
 }
 `
 	file := credentials(t, before)
-	if err := file.Save(t.Context(), hostA, token(t, `<a>&"\`)); err != nil {
-		t.Fatal(err)
-	}
+	save(t, file, hostA, `<a>&"\`)
 	wantFile(t, file.Path, fmt.Sprintf(after, "    \"a.test\": {\n      \"token\": \"<a>&\\\"\\\\\"\n    },\n"))
 	want(t, file, hostA, `<a>&"\`)
-	if err := file.Forget(t.Context(), hostA); err != nil {
-		t.Fatal(err)
-	}
+	forget(t, file, hostA)
 	wantFile(t, file.Path, fmt.Sprintf(after, ""))
 	wantOnly(t, file.Path)
 }
@@ -145,17 +178,14 @@ func TestCredentialsFileKeepsTheRest(t *testing.T) {
 func TestCredentialsFileNames(t *testing.T) {
 	t.Parallel()
 	file := credentials(t, `{"credentials":{"xn--caf-dma.TEST:8443":{},"last.test":{}}}`)
-	if err := file.Save(t.Context(), svchost.MustParse("CAFÉ.test:8443"), token(t, "x")); err != nil {
-		t.Fatal(err)
-	}
+	save(t, file, svchost.MustParse("CAFÉ.test:8443"), "x")
 	wantFile(t, file.Path, "{\n  \"credentials\": {\n    \"café.test:8443\": {\n      \"token\": \"x\"\n    },\n    \"last.test\": {}\n  }\n}\n")
 
 	underscore, err := svchost.FromWire("a_b.test")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var malformed *svchost.ParseError
-	if err := file.Save(t.Context(), underscore, token(t, secret)); !errors.As(err, &malformed) {
+	if err := file.Save(t.Context(), underscore, auth.MustNewToken(secret)); !errors.As(err, new(*svchost.ParseError)) {
 		t.Errorf("a host that the CLI refuses: %v", err)
 	}
 }
@@ -165,16 +195,14 @@ func TestStoresBehindChainAndCache(t *testing.T) {
 	file := credentials(t, "")
 	cached := auth.Cached(auth.Chain(auth.Environ(nil), file), 0)
 	want(t, cached, hostA, "")
-	if err := file.Save(t.Context(), hostA, token(t, secret)); err != nil {
-		t.Fatal(err)
-	}
+	save(t, file, hostA, secret)
 	want(t, cached, hostA, "")
 	cached.Invalidate(hostA)
 	want(t, cached, hostA, secret)
 
 	broken := credentials(t, "{")
 	_, err := auth.Chain(broken, file).Token(t.Context(), hostA)
-	if malformed := new(auth.SyntaxError); !errors.As(err, &malformed) {
+	if !errors.As(err, new(*auth.SyntaxError)) {
 		t.Errorf("a broken file was passed over: %v", err)
 	}
 }
@@ -191,8 +219,6 @@ func TestCredentialsFileSweeps(t *testing.T) {
 	if err := os.WriteFile(left, []byte(secret), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := file.Save(t.Context(), hostA, token(t, secret)); err != nil {
-		t.Fatal(err)
-	}
+	save(t, file, hostA, secret)
 	wantOnly(t, file.Path)
 }

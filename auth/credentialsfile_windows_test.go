@@ -24,7 +24,7 @@ func TestCredentialsFileRootedLink(t *testing.T) {
 	if err != nil {
 		t.Skipf("skipped: this user cannot make links: %v", err)
 	}
-	if err := (auth.CredentialsFile{Path: link}).Save(t.Context(), hostA, token(t, secret)); err != nil {
+	if err := (auth.CredentialsFile{Path: link}).Save(t.Context(), hostA, auth.MustNewToken(secret)); err != nil {
 		t.Fatal(err)
 	}
 	want(t, auth.CredentialsFile{Path: file}, hostA, secret)

@@ -3,9 +3,9 @@ package auth_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -37,25 +37,8 @@ func TestCredentialsFileMalformed(t *testing.T) {
 		{"{\"credentials\": {},\n\"credential\\u0073\": {}}", 2, 21, `a second "credentials"`},
 	} {
 		file := credentials(t, tt.text)
-		tok, err := file.Token(t.Context(), hostA)
-		if !tok.IsZero() {
-			t.Errorf("%q: something came beside the error", tt.text)
-		}
-		for _, err := range []error{
-			err, file.Save(t.Context(), hostA, token(t, secret)), file.Forget(t.Context(), hostA),
-		} {
-			var malformed *auth.SyntaxError
-			if !errors.As(err, &malformed) {
-				t.Errorf("%.40q: %v is no *SyntaxError", tt.text, err)
-				continue
-			}
-			if malformed.Line != tt.line || malformed.Column != tt.column || !strings.Contains(malformed.Err.Error(), tt.reason) {
-				t.Errorf("%.40q: %v, want line %d, column %d, %q", tt.text, malformed, tt.line, tt.column, tt.reason)
-			}
-			if place := fmt.Sprintf("%s:%d:%d: ", file.Path, tt.line, tt.column); !strings.Contains(err.Error(), place) {
-				t.Errorf("%.40q: the error lacks %q: %v", tt.text, place, err)
-			}
-			wantNoLeak(t, err)
+		for _, err := range attempts(t, file) {
+			wantSyntaxError(t, err, file.Path, tt.line, tt.column, tt.reason)
 		}
 		wantFile(t, file.Path, tt.text)
 		wantOnly(t, file.Path)
@@ -75,21 +58,11 @@ func TestCredentialsFileBadEntry(t *testing.T) {
 		file := credentials(t, "{\"credentials\": {\"good.test\": {\"token\": \"ok\"},\n  \"a.test\": "+tt.entry+"}}")
 		want(t, file, svchost.MustParse("good.test"), "ok")
 		tok, err := file.Token(t.Context(), hostA)
-		var malformed *auth.SyntaxError
-		if !tok.IsZero() || !errors.As(err, &malformed) || malformed.Line != 2 || malformed.Column != 13 || malformed.Path != file.Path {
-			t.Errorf("%s: %v", tt.entry, err)
-			continue
+		wantSyntaxError(t, err, file.Path, 2, 13, tt.reason)
+		if !tok.IsZero() || strings.Contains(tt.reason, "invalid token") != errors.Is(err, auth.ErrInvalidToken) {
+			t.Errorf("%s: token %v, ErrInvalidToken in %v", tt.entry, tok, err)
 		}
-		if !strings.HasSuffix(err.Error(), tt.reason) {
-			t.Errorf("%s: %v, want %q", tt.entry, err, tt.reason)
-		}
-		if strings.Contains(tt.reason, "invalid token") != errors.Is(err, auth.ErrInvalidToken) {
-			t.Errorf("%s: ErrInvalidToken in %v", tt.entry, err)
-		}
-		wantNoLeak(t, err)
-		if err := file.Save(t.Context(), hostA, token(t, "new")); err != nil {
-			t.Fatal(err)
-		}
+		save(t, file, hostA, "new")
 		want(t, file, hostA, "new")
 	}
 }
@@ -102,8 +75,7 @@ func TestCredentialsFileLimit(t *testing.T) {
 	want(t, file, hostA, "x")
 	tooLong := text + strings.Repeat("\n", limit+1-len(text))
 	file = credentials(t, tooLong)
-	_, err := file.Token(t.Context(), hostA)
-	for _, err := range []error{err, file.Save(t.Context(), hostA, token(t, "y")), file.Forget(t.Context(), hostA)} {
+	for _, err := range attempts(t, file) {
 		if !errors.Is(err, auth.ErrTooLarge) {
 			t.Errorf("one byte more: %v", err)
 		}
@@ -113,10 +85,8 @@ func TestCredentialsFileLimit(t *testing.T) {
 	// What is written has the same limit.
 	frame := len("{\n  \"credentials\": {\n    \"a.test\": {\n      \"token\": \"\"\n    }\n  }\n}\n")
 	file = credentials(t, "")
-	if err := file.Save(t.Context(), hostA, token(t, strings.Repeat("x", limit-frame))); err != nil {
-		t.Fatal(err)
-	}
-	if err := file.Save(t.Context(), hostA, token(t, strings.Repeat("y", limit-frame+1))); !errors.Is(err, auth.ErrTooLarge) {
+	save(t, file, hostA, strings.Repeat("x", limit-frame))
+	if err := file.Save(t.Context(), hostA, auth.MustNewToken(strings.Repeat("y", limit-frame+1))); !errors.Is(err, auth.ErrTooLarge) {
 		t.Errorf("one byte more to write: %v", err)
 	}
 	want(t, file, hostA, strings.Repeat("x", limit-frame))
@@ -131,11 +101,11 @@ func TestCredentialsFileFailures(t *testing.T) {
 	_, tokenErr := file.Token(cancelled, hostA)
 	for name, tt := range map[string]struct{ err, want error }{
 		"cancelled token":  {tokenErr, context.Canceled},
-		"cancelled save":   {file.Save(cancelled, hostA, token(t, "y")), context.Canceled},
+		"cancelled save":   {file.Save(cancelled, hostA, auth.MustNewToken("y")), context.Canceled},
 		"cancelled forget": {file.Forget(cancelled, hostA), errBroken},
 		"no token":         {file.Save(t.Context(), hostA, auth.Token{}), auth.ErrInvalidToken},
-		"directory":        {auth.CredentialsFile{Path: dir}.Save(t.Context(), hostA, token(t, "y")), fsx.ErrNotAFile},
-		"file as directory": {auth.CredentialsFile{Path: filepath.Join(file.Path, "x")}.Save(t.Context(), hostA, token(t, "y")),
+		"directory":        {auth.CredentialsFile{Path: dir}.Save(t.Context(), hostA, auth.MustNewToken("y")), fsx.ErrNotAFile},
+		"file as directory": {auth.CredentialsFile{Path: filepath.Join(file.Path, "x")}.Save(t.Context(), hostA, auth.MustNewToken("y")),
 			syscall.ENOTDIR},
 	} {
 		var failed *auth.SourceError
@@ -146,14 +116,13 @@ func TestCredentialsFileFailures(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, tt.err, tt.want)
 		}
 	}
-	if err := file.Save(t.Context(), svchost.Hostname{}, token(t, "y")); err == nil {
+	if err := file.Save(t.Context(), svchost.Hostname{}, auth.MustNewToken("y")); err == nil {
 		t.Error("a token of no host was saved")
 	}
 	want(t, file, hostA, "x")
 
 	for name, file := range map[string]auth.CredentialsFile{"no path": {}, "directory": {Path: dir}} {
-		_, err := file.Token(t.Context(), hostA)
-		if err == nil || file.Forget(t.Context(), hostA) == nil || file.Save(t.Context(), hostA, token(t, "y")) == nil {
+		if slices.Contains(attempts(t, file), nil) {
 			t.Errorf("%s: no error", name)
 		}
 	}
@@ -174,7 +143,7 @@ func TestCredentialsFileWaits(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	done := make(chan error)
-	go func() { done <- file.Save(ctx, hostA, token(t, "y")) }()
+	go func() { done <- file.Save(ctx, hostA, auth.MustNewToken("y")) }()
 	go func() { done <- file.Forget(ctx, hostA) }()
 	want(t, file, hostA, "x")
 	cancel(errBroken)

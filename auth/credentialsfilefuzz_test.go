@@ -46,7 +46,7 @@ func FuzzCredentialsFile(f *testing.F) {
 	} {
 		f.Add([]byte(text))
 	}
-	fresh := token(f, secret)
+	fresh := auth.MustNewToken(secret)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		_, readErr := auth.ReadCredentials(text, hostA)
 		saved, err := auth.EditCredentials(text, hostA, fresh)

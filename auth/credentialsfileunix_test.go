@@ -26,9 +26,7 @@ func TestCredentialsFileMode(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := file.Save(t.Context(), hostA, token(t, secret)); err != nil {
-			t.Fatal(err)
-		}
+		save(t, file, hostA, secret)
 		if info, err := os.Stat(file.Path); err != nil || info.Mode() != 0o600 {
 			t.Errorf("after mode %v: %v, %v; want 0600", mode, info.Mode(), err)
 		}
@@ -68,9 +66,7 @@ func TestCredentialsFileLinks(t *testing.T) {
 				}
 			}
 			file := auth.CredentialsFile{Path: filepath.Join(dir, "link")}
-			if err := file.Save(t.Context(), hostA, token(t, secret)); err != nil {
-				t.Fatal(err)
-			}
+			save(t, file, hostA, secret)
 			want(t, file, hostA, secret)
 			want(t, auth.CredentialsFile{Path: filepath.Join(dir, tt.file)}, hostA, secret)
 			want(t, file, hostB, "b")
@@ -108,31 +104,31 @@ func TestCredentialsFileBadLinks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := (auth.CredentialsFile{Path: filepath.Join(dir, "loop")}).Save(t.Context(), hostA, token(t, "x")); err == nil {
+	if err := (auth.CredentialsFile{Path: filepath.Join(dir, "loop")}).Save(t.Context(), hostA, auth.MustNewToken("x")); err == nil {
 		t.Error("a loop of links has an end")
 	}
 	lost := auth.CredentialsFile{Path: filepath.Join(dir, "lost")}
 	want(t, lost, hostA, "")
-	if err := lost.Save(t.Context(), hostA, token(t, "x")); !errors.Is(err, fs.ErrNotExist) {
+	if err := lost.Save(t.Context(), hostA, auth.MustNewToken("x")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a link into a directory that is not there: %v", err)
 	}
 }
 
-// TestCredentialsFileIsAPipe: nobody writes to it, so reading it would last.
-func TestCredentialsFileIsAPipe(t *testing.T) {
+// TestCredentialsFileUnreadable has files that exist, or can exist, and cannot be read:
+// only a missing file has no tokens. Reading a pipe would block.
+func TestCredentialsFileUnreadable(t *testing.T) {
 	t.Parallel()
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	file := auth.CredentialsFile{Path: pipe}
-	_, tokenErr := file.Token(t.Context(), hostA)
-	_, netrcErr := auth.LoadNetrc(pipe)
-	for _, err := range []error{
-		tokenErr, netrcErr, file.Save(t.Context(), hostA, token(t, "x")), file.Forget(t.Context(), hostA),
-	} {
-		if !errors.Is(err, fsx.ErrNotAFile) {
-			t.Errorf("%v, want ErrNotAFile", err)
+	for path, want := range map[string]error{pipe: fsx.ErrNotAFile, pipe + strings.Repeat("x", 300): syscall.ENAMETOOLONG} {
+		file := auth.CredentialsFile{Path: path}
+		_, netrcErr := auth.LoadNetrc(path)
+		for _, err := range append(attempts(t, file), netrcErr) {
+			if !errors.Is(err, want) {
+				t.Errorf("%v, want %v", err, want)
+			}
 		}
 	}
 }
@@ -158,18 +154,5 @@ func TestSwappedForPipe(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// TestCredentialsFileUnreadable: only a file that is not there has no tokens.
-func TestCredentialsFileUnreadable(t *testing.T) {
-	t.Parallel()
-	file := auth.CredentialsFile{Path: filepath.Join(t.TempDir(), strings.Repeat("x", 300))}
-	_, tokenErr := file.Token(t.Context(), hostA)
-	_, netrcErr := auth.LoadNetrc(file.Path)
-	for _, err := range []error{tokenErr, netrcErr, file.Save(t.Context(), hostA, token(t, "x")), file.Forget(t.Context(), hostA)} {
-		if !errors.Is(err, syscall.ENAMETOOLONG) {
-			t.Errorf("%v, want ENAMETOOLONG", err)
-		}
 	}
 }

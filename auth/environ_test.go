@@ -11,14 +11,14 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
-func lookup(t testing.TB, src auth.Source, host string) (string, error) {
+// wire parses a hostname as it is written in a variable.
+func wire(t testing.TB, name string) svchost.Hostname {
 	t.Helper()
-	h, err := svchost.FromWire(host)
+	host, err := svchost.FromWire(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tok, err := src.Token(t.Context(), h)
-	return tok.Reveal(), err
+	return host
 }
 
 func TestEnvironNames(t *testing.T) {
@@ -47,12 +47,8 @@ func TestEnvironNames(t *testing.T) {
 		{"TF_TOKEN_example_com_8080", "example.com.8080"},
 	} {
 		src := auth.Environ([]string{"PATH=/bin", tt.name + "=" + secret, "TF_TOKEN_other_test=x"})
-		if got, err := lookup(t, src, tt.host); got != secret || err != nil {
-			t.Errorf("%s: token of %s = %q, %v", tt.name, tt.host, got, err)
-		}
-		if got, err := lookup(t, src, "elsewhere.test"); got != "" || err != nil {
-			t.Errorf("%s: token of another host = %q, %v", tt.name, got, err)
-		}
+		want(t, src, wire(t, tt.host), secret)
+		want(t, src, wire(t, "elsewhere.test"), "")
 	}
 }
 
@@ -87,85 +83,55 @@ func TestEnvironIgnores(t *testing.T) {
 	} {
 		src := auth.Environ([]string{entry})
 		for _, host := range hosts {
-			if got, err := lookup(t, src, host); got != "" || err != nil {
-				t.Errorf("%q: token of %s = %q, %v", entry, host, got, err)
+			if got, err := src.Token(t.Context(), wire(t, host)); !got.IsZero() || err != nil {
+				t.Errorf("%q: token of %s = %q, %v", entry, host, got.Reveal(), err)
 			}
 		}
 	}
-	if tok, err := auth.Environ(nil).Token(t.Context(), svchost.Hostname{}); !tok.IsZero() || err != nil {
-		t.Errorf("the zero hostname in no environment: %v, %v", tok, err)
-	}
-}
-
-func TestEnvironValueWithEqualsSign(t *testing.T) {
-	t.Parallel()
-	src := auth.Environ([]string{"TF_TOKEN_example_com=YWJj=="})
-	if got, err := lookup(t, src, "example.com"); got != "YWJj==" || err != nil {
-		t.Errorf("token = %q, %v", got, err)
-	}
+	want(t, auth.Environ(nil), svchost.Hostname{}, "")
 }
 
 func TestEnvironTwoVariablesForOneHost(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		environ []string
 		want    string
+		environ []string // in any order
 	}{
-		{[]string{"TF_TOKEN_my__host_test=encoded", "TF_TOKEN_my-host.test=literal"}, "encoded"},
-		{[]string{"TF_TOKEN_EXAMPLE_COM=upper", "TF_TOKEN_example_com=lower", "TF_TOKEN_Example_com=mixed"}, "lower"},
-		{[]string{"TF_TOKEN_example_com=underscore", "TF_TOKEN_example.com=dot"}, "underscore"},
-		{[]string{"TF_TOKEN_EXAMPLE_com=set", "TF_TOKEN_example_com="}, "set"}, // an empty one is not set
+		{"encoded", []string{"TF_TOKEN_my__host_test=encoded", "TF_TOKEN_my-host.test=literal"}},
+		{"lower", []string{"TF_TOKEN_MY-HOST_TEST=upper", "TF_TOKEN_my-host_test=lower", "TF_TOKEN_My-host_test=mixed"}},
+		{"underscore", []string{"TF_TOKEN_my-host_test=underscore", "TF_TOKEN_my-host.test=dot"}},
+		{"set", []string{"TF_TOKEN_MY-HOST_test=set", "TF_TOKEN_my-host_test="}}, // an empty variable is not set
+		{"legal", []string{"TF_TOKEN_MY-HOST_TEST=not legal", "TF_TOKEN_my-host_test=legal"}},
+		{"YWJj==", []string{"TF_TOKEN_my-host_test=YWJj=="}},
 	} {
-		for range len(tt.environ) {
+		for range tt.environ {
 			tt.environ = append(tt.environ[1:], tt.environ[0])
-			if got, err := lookup(t, auth.Environ(tt.environ), hostOf(tt.environ[0])); got != tt.want || err != nil {
-				t.Errorf("%q: token = %q, %v, want %q", tt.environ, got, err, tt.want)
-			}
+			want(t, auth.Environ(tt.environ), wire(t, "my-host.test"), tt.want)
 		}
 	}
-	// The same name twice: as in a child process, the last one counts.
-	twice := []string{"TF_TOKEN_example_com=first", "TF_TOKEN_example_com=last"}
-	if got, err := lookup(t, auth.Environ(twice), "example.com"); got != "last" || err != nil {
-		t.Errorf("%q: token = %q, %v", twice, got, err)
+	// The last value of a name counts, also if it is empty.
+	for _, tt := range []struct {
+		want    string
+		environ []string
+	}{
+		{"last", []string{"TF_TOKEN_a_test=first", "TF_TOKEN_a_test=last"}},
+		{"", []string{"TF_TOKEN_a_test=first", "TF_TOKEN_a_test="}},
+		{"upper", []string{"TF_TOKEN_A_TEST=upper", "TF_TOKEN_a_test=first", "TF_TOKEN_a_test="}},
+		{"last", []string{"TF_TOKEN_a_test=", "TF_TOKEN_a_test=last", "TF_TOKEN_a_test"}}, // an entry without "=" is ignored
+	} {
+		want(t, auth.Environ(tt.environ), hostA, tt.want)
 	}
-	// That holds for an empty one, too: it takes the variable away, and no other.
-	emptied := []string{"TF_TOKEN_example_com=first", "TF_TOKEN_example_com="}
-	if got, err := lookup(t, auth.Environ(emptied), "example.com"); got != "" || err != nil {
-		t.Errorf("%q: token = %q, %v", emptied, got, err)
-	}
-	emptied = append([]string{"TF_TOKEN_EXAMPLE_com=upper"}, emptied...)
-	if got, err := lookup(t, auth.Environ(emptied), "example.com"); got != "upper" || err != nil {
-		t.Errorf("%q: token = %q, %v", emptied, got, err)
-	}
-	refilled := []string{"TF_TOKEN_example_com=", "TF_TOKEN_example_com=last", "TF_TOKEN_example_com"} // the last one is no variable
-	if got, err := lookup(t, auth.Environ(refilled), "example.com"); got != "last" || err != nil {
-		t.Errorf("%q: token = %q, %v", refilled, got, err)
-	}
-	// What is wrong with a variable that does not count is no matter.
-	loser := []string{"TF_TOKEN_EXAMPLE_COM=not legal", "TF_TOKEN_example_com=legal"}
-	if got, err := lookup(t, auth.Environ(loser), "example.com"); got != "legal" || err != nil {
-		t.Errorf("%q: token = %q, %v", loser, got, err)
-	}
-}
-
-func hostOf(entry string) string {
-	if strings.Contains(entry, "host") {
-		return "my-host.test"
-	}
-	return "example.com"
 }
 
 func TestEnvironInvalidValue(t *testing.T) {
 	t.Parallel()
 	for _, value := range []string{secret + "\n", "Bearer " + secret, " " + secret, secret + "\x1b", secret + "ü", " "} {
 		src := auth.Environ([]string{"TF_TOKEN_bad_test=" + value, "TF_TOKEN_good_test=ok"})
-		if got, err := lookup(t, src, "good.test"); got != "ok" || err != nil {
-			t.Errorf("%q spoils another host: %q, %v", value, got, err)
-		}
-		got, err := lookup(t, src, "bad.test")
-		var failed *auth.SourceError
-		if got != "" || !errors.As(err, &failed) || !errors.Is(err, auth.ErrInvalidToken) {
-			t.Fatalf("%q: %q, %v", value, got, err)
+		want(t, src, wire(t, "good.test"), "ok")
+		got, err := src.Token(t.Context(), wire(t, "bad.test"))
+		failed, ok := errors.AsType[*auth.SourceError](err)
+		if !ok || !got.IsZero() || !errors.Is(err, auth.ErrInvalidToken) {
+			t.Fatalf("%q: %q, %v", value, got.Reveal(), err)
 		}
 		if failed.Host != svchost.MustParse("bad.test") || failed.Source != "environment" {
 			t.Errorf("%q: the error names %s and %s", value, failed.Host, failed.Source)
@@ -186,9 +152,7 @@ func TestEnvironIsDecodedOnce(t *testing.T) {
 	environ := []string{"TF_TOKEN_example_com=before"}
 	src := auth.Environ(environ)
 	environ[0] = "TF_TOKEN_example_com=after"
-	if got, err := lookup(t, src, "example.com"); got != "before" || err != nil {
-		t.Errorf("token = %q, %v", got, err)
-	}
+	want(t, src, wire(t, "example.com"), "before")
 }
 
 // FuzzEnviron looks for names that panic, that give another host a token, or

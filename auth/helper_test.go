@@ -166,15 +166,11 @@ func TestHelperStore(t *testing.T) {
 	vault.Args = []string{"-v", "two words"}
 	for range 2 { // forgetting and storing twice is no error
 		for _, host := range []svchost.Hostname{hostA, hostB} {
-			if err := vault.Forget(t.Context(), host); err != nil {
-				t.Fatal(err)
-			}
+			forget(t, vault, host)
 			want(t, vault, host, "")
 		}
 		for range 2 {
-			if err := vault.Save(t.Context(), hostA, token(t, secret)); err != nil {
-				t.Fatal(err)
-			}
+			save(t, vault, hostA, secret)
 			want(t, vault, hostA, secret)
 			want(t, vault, hostB, "")
 		}
@@ -188,7 +184,7 @@ func TestHelperConcurrently(t *testing.T) {
 	for i := range 8 {
 		wg.Go(func() {
 			host := svchost.MustParse(fmt.Sprintf("host%d.test", i))
-			if err := vault.Save(t.Context(), host, token(t, fmt.Sprint("token-", i))); err != nil {
+			if err := vault.Save(t.Context(), host, auth.MustNewToken(fmt.Sprint("token-", i))); err != nil {
 				t.Error(err)
 			}
 			want(t, vault, host, fmt.Sprint("token-", i))
@@ -203,7 +199,7 @@ func TestHelperCommandLine(t *testing.T) {
 	legal := `a<b>&"'\` // JSON must neither break nor hide these
 	for verb, call := range map[string]func(auth.Helper) error{
 		"get":    func(h auth.Helper) error { _, err := h.Token(t.Context(), host); return err },
-		"store":  func(h auth.Helper) error { return h.Save(t.Context(), host, token(t, legal)) },
+		"store":  func(h auth.Helper) error { return h.Save(t.Context(), host, auth.MustNewToken(legal)) },
 		"forget": func(h auth.Helper) error { return h.Forget(t.Context(), host) },
 	} {
 		t.Run(verb, func(t *testing.T) {
@@ -258,11 +254,11 @@ func TestHelperRefusesToRun(t *testing.T) {
 	}
 	want(t, spy, svchost.Hostname{}, "")
 	for name, err := range map[string]error{
-		"no host":   spy.Save(t.Context(), svchost.Hostname{}, token(t, secret)),
+		"no host":   spy.Save(t.Context(), svchost.Hostname{}, auth.MustNewToken(secret)),
 		"no host 2": spy.Forget(t.Context(), svchost.Hostname{}),
 		"no token":  spy.Save(t.Context(), hostA, auth.Token{}),
 	} {
-		if failed := new(auth.SourceError); !errors.As(err, &failed) {
+		if !errors.As(err, new(*auth.SourceError)) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -280,12 +276,12 @@ func TestHelperRefusesToRun(t *testing.T) {
 	if wantHelperError(t, err, "get"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a program that is not there: %v", err)
 	}
-	wantHelperError(t, auth.Helper{Path: dir}.Save(t.Context(), hostA, token(t, secret)), "store")
+	wantHelperError(t, auth.Helper{Path: dir}.Save(t.Context(), hostA, auth.MustNewToken(secret)), "store")
 }
 
 func TestHelperBlurtsTheToken(t *testing.T) {
 	t.Parallel()
-	err := helper(t, "blurt").Save(t.Context(), hostA, token(t, secret))
+	err := helper(t, "blurt").Save(t.Context(), hostA, auth.MustNewToken(secret))
 	wantHelperError(t, err, "store", "exit status 1: cannot keep", "[redacted]")
 }
 

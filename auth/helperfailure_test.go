@@ -23,7 +23,7 @@ func TestHelperTimeout(t *testing.T) {
 	slow.Timeout = 100 * time.Millisecond
 	for verb, call := range map[string]func() error{
 		"get":    func() error { _, err := slow.Token(t.Context(), hostA); return err },
-		"store":  func() error { return slow.Save(t.Context(), hostA, token(t, strings.Repeat(secret, 10_000))) },
+		"store":  func() error { return slow.Save(t.Context(), hostA, auth.MustNewToken(strings.Repeat(secret, 10_000))) },
 		"forget": func() error { return slow.Forget(t.Context(), hostA) },
 	} {
 		err := call()
@@ -43,7 +43,7 @@ func TestHelperTimeout(t *testing.T) {
 
 func TestHelperDoesNotReadItsInput(t *testing.T) {
 	t.Parallel()
-	long := token(t, strings.Repeat("x", 1<<20)) // more than a pipe holds
+	long := auth.MustNewToken(strings.Repeat("x", 1<<20)) // more than a pipe holds
 	if err := saying(t, "", "", "0").Save(t.Context(), hostA, long); err != nil {
 		t.Errorf("exit status 0: %v", err)
 	}

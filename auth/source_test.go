@@ -40,33 +40,25 @@ func empty(context.Context, svchost.Hostname) (auth.Token, error) { return auth.
 
 func TestStatic(t *testing.T) {
 	t.Parallel()
-	tokens := map[svchost.Hostname]auth.Token{hostA: token(t, "a"), hostB: {}}
+	tokens := map[svchost.Hostname]auth.Token{hostA: auth.MustNewToken("a"), hostB: {}}
 	src := auth.Static(tokens)
-	tokens[hostA] = token(t, "changed")
-	for host, want := range map[svchost.Hostname]string{
+	tokens[hostA] = auth.MustNewToken("changed")
+	for host, text := range map[svchost.Hostname]string{
 		hostA: "a", hostB: "", svchost.MustParse("b.test"): "", svchost.MustParse("a.test:8443"): "", {}: "",
 	} {
-		if tok, err := src.Token(t.Context(), host); tok.Reveal() != want || err != nil {
-			t.Errorf("token of %s = %q, %v, want %q", host, tok.Reveal(), err, want)
-		}
+		want(t, src, host, text)
 	}
-	if tok, err := auth.Static(nil).Token(t.Context(), hostA); !tok.IsZero() || err != nil {
-		t.Errorf("Static(nil): %v, %v", tok, err)
-	}
+	want(t, auth.Static(nil), hostA, "")
 }
 
 func TestTokenFor(t *testing.T) {
 	t.Parallel()
 	one, two, other := svchost.MustParse("one.test"), svchost.MustParse("two.test:8443"), svchost.MustParse("two.test")
 	src := auth.MustNewToken("secret").For(one, two)
-	for host, want := range map[svchost.Hostname]string{one: "secret", two: "secret", other: "", {}: ""} {
-		if got, err := src.Token(t.Context(), host); err != nil || got.Reveal() != want {
-			t.Errorf("Token(%s) = %q, %v; want %q", host, got.Reveal(), err, want)
-		}
+	for host, text := range map[svchost.Hostname]string{one: "secret", two: "secret", other: "", {}: ""} {
+		want(t, src, host, text)
 	}
-	if got, err := (auth.Token{}).For(one).Token(t.Context(), one); err != nil || !got.IsZero() {
-		t.Errorf("the zero Token for a host: %v, %v; want no token", got, err)
-	}
+	want(t, auth.Token{}.For(one), one, "")
 }
 
 func TestFunc(t *testing.T) {
@@ -101,33 +93,31 @@ func TestMustNewToken(t *testing.T) {
 
 func TestChain(t *testing.T) {
 	t.Parallel()
-	first := auth.Static(map[svchost.Hostname]auth.Token{hostA: token(t, "first")})
-	second := auth.Static(map[svchost.Hostname]auth.Token{hostA: token(t, "second"), hostB: token(t, "second")})
+	first := auth.Static(map[svchost.Hostname]auth.Token{hostA: auth.MustNewToken("first")})
+	second := auth.Static(map[svchost.Hostname]auth.Token{hostA: auth.MustNewToken("second"), hostB: auth.MustNewToken("second")})
 	asked := 0
 	last := sourceFunc(func(context.Context, svchost.Hostname) (auth.Token, error) { asked++; return auth.Token{}, errBroken })
 
 	members := []auth.Source{nil, first, sourceFunc(empty), nil, second, last}
 	src := auth.Chain(members...)
 	members[1] = second // the chain holds its own list
-	for host, want := range map[svchost.Hostname]string{hostA: "first", hostB: "second"} {
-		if tok, err := src.Token(t.Context(), host); tok.Reveal() != want || err != nil {
-			t.Errorf("token of %s = %q, %v, want %q", host, tok.Reveal(), err, want)
-		}
+	for host, text := range map[svchost.Hostname]string{hostA: "first", hostB: "second"} {
+		want(t, src, host, text)
 	}
 	if asked != 0 {
 		t.Error("a source after the one with the token was asked")
 	}
 	for _, src := range []auth.Source{auth.Chain(), auth.Chain(nil), auth.Chain(auth.Chain())} {
-		if tok, err := src.Token(t.Context(), hostA); !tok.IsZero() || err != nil {
-			t.Errorf("an empty chain: %v, %v", tok, err)
-		}
+		want(t, src, hostA, "")
 	}
 }
 
 func TestFailingSourceIsNeverHidden(t *testing.T) {
 	t.Parallel()
-	good := auth.Static(map[svchost.Hostname]auth.Token{hostA: token(t, secret)})
-	withToken := sourceFunc(func(context.Context, svchost.Hostname) (auth.Token, error) { return token(t, secret), errBroken })
+	good := auth.Static(map[svchost.Hostname]auth.Token{hostA: auth.MustNewToken(secret)})
+	withToken := sourceFunc(func(context.Context, svchost.Hostname) (auth.Token, error) {
+		return auth.MustNewToken(secret), errBroken
+	})
 	unnamed, named := sourceFunc(broken), &vault{sourceFunc: broken}
 	for _, tt := range []struct {
 		name   string
@@ -169,7 +159,7 @@ func TestLookup(t *testing.T) {
 	if tok, err := auth.Lookup(t.Context(), nil, hostA); !tok.IsZero() || err != nil {
 		t.Errorf("a nil source: %v, %v", tok, err)
 	}
-	src := auth.Static(map[svchost.Hostname]auth.Token{hostA: token(t, secret)})
+	src := auth.Static(map[svchost.Hostname]auth.Token{hostA: auth.MustNewToken(secret)})
 	if tok, err := auth.Lookup(t.Context(), src, hostA); tok.Reveal() != secret || err != nil {
 		t.Errorf("%v, %v", tok, err)
 	}

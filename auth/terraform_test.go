@@ -25,16 +25,12 @@ func realClient(t *testing.T, program string) {
 	p.Env = append(p.Env, "TF_CLI_CONFIG_FILE=")
 	file := auth.CredentialsFile{Path: filepath.Join(configDir(p.Dir), "credentials.tfrc.json")}
 	for _, host := range []string{"a.test", "café.test:8443", "b.test:8443"} {
-		if err := file.Save(t.Context(), svchost.MustParse(host), token(t, secret)); err != nil {
-			t.Fatal(err)
-		}
+		save(t, file, svchost.MustParse(host), secret)
 	}
 	logout(t, p, "café.test:8443")
 	want(t, file, svchost.MustParse("café.test:8443"), "")
 	want(t, file, hostB, secret)
-	if err := file.Forget(t.Context(), hostB); err != nil {
-		t.Fatal(err)
-	}
+	forget(t, file, hostB)
 	want(t, file, hostA, secret)
 
 	if runtime.GOOS != "windows" { // where the helper below would not run

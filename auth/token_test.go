@@ -22,15 +22,6 @@ import (
 
 const secret = "s3cr3t-T0ken.value"
 
-func token(t testing.TB, secret string) auth.Token {
-	t.Helper()
-	tok, err := auth.NewToken(secret)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tok
-}
-
 // leaks reports whether out shows the secret in any spelling a printer may use.
 func leaks(out string) bool {
 	bytesOf := strings.Trim(fmt.Sprint([]byte(secret)), "[]")
@@ -81,7 +72,7 @@ type nested struct {
 
 // holders returns every way in which a program may carry a token about.
 func holders(t testing.TB) map[string]any {
-	tok := token(t, secret)
+	tok := auth.MustNewToken(secret)
 	ex := exported{"n", tok, &tok, []auth.Token{tok}, map[string]auth.Token{"k": tok}, tok}
 	un := unexported{"n", tok, &tok, []auth.Token{tok}, map[string]auth.Token{"k": tok}, tok}
 	helper := auth.Helper{Path: helperPath, Env: func() []string { return []string{"TF_TOKEN_example_com=" + secret} }}
@@ -148,7 +139,7 @@ func TestTokenIsNeverPrinted(t *testing.T) {
 		},
 		"cmp.Diff": func(v any) string {
 			all := cmp.Exporter(func(reflect.Type) bool { return true })
-			return cmp.Diff(v, nil, all) + cmp.Diff([]any{v}, []any{token(t, "other")}, all)
+			return cmp.Diff(v, nil, all) + cmp.Diff([]any{v}, []any{auth.MustNewToken("other")}, all)
 		},
 	}
 	for _, verb := range "vTtbcdoOqxXUeEfFgGspwz!" {
@@ -171,7 +162,7 @@ func TestTokenIsNeverPrinted(t *testing.T) {
 
 func TestTokenPlaceholder(t *testing.T) {
 	t.Parallel()
-	tok := token(t, secret)
+	tok := auth.MustNewToken(secret)
 	for _, format := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d", "%10.2s"} {
 		if got := fmt.Sprintf(format, tok); got != "[redacted]" {
 			t.Errorf("%s of a token = %q", format, got)
@@ -241,7 +232,7 @@ func TestNewToken(t *testing.T) {
 
 func TestTokenEqual(t *testing.T) {
 	t.Parallel()
-	a, same, longer := token(t, "abc"), token(t, "abc"), token(t, "abcd")
+	a, same, longer := auth.MustNewToken("abc"), auth.MustNewToken("abc"), auth.MustNewToken("abcd")
 	for _, tt := range []struct {
 		x, y auth.Token
 		want bool

@@ -36,14 +36,15 @@ func TestAuthorizationURL(t *testing.T) {
 		"https://sso.example.net/a?x=1&x=2":                    "https://sso.example.net/a?x=1&x=2&",
 		"https://sso.example.net/a?state=x&y=%2F&z":            "https://sso.example.net/a?y=%2F&z=&",
 		"/a?redirect_uri=https://x.test&response_typ%65=token": "https://registry.example.com/a?",
+		"https://SSO.example.net/ä b?x=\u202e'$(a)&y=%2F#f":    "https://sso.example.net/%C3%A4%20b?x=%E2%80%AE%27%24%28a%29&y=%2F&client_id=x&",
 		"/a?scope=x&code_challenge_method=plain":               "https://registry.example.com/a?scope=x&",
 	} {
 		reg := regtest.New(host.String())
 		reg.Services = map[string]any{"login.v1": map[string]any{"client": "x", "authz": address, "token": "/t"}}
 		c := client(reg)
 		c.Open = func(page string) error {
-			if want == "" || !strings.HasPrefix(page, want) {
-				t.Errorf("%s: opened %s", address, page)
+			if want == "" || !strings.HasPrefix(page, want) || strings.ContainsFunc(page, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+				t.Errorf("%s: opened %q", address, page)
 			}
 			for name, values := range query(t, page) {
 				if len(values) != 1 && name != "x" {

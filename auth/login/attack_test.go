@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -21,8 +20,7 @@ import (
 // dial connects to the port at which a login waits for the answer to page.
 func dial(t *testing.T, page string) net.Conn {
 	t.Helper()
-	back, _ := url.Parse(query(t, page).Get("redirect_uri"))
-	conn, err := net.Dial("tcp4", "127.0.0.1:"+back.Port())
+	conn, err := net.Dial("tcp4", back(t, page))
 	if err != nil {
 		t.Error(err) // not Fatal: this may be a goroutine of the login
 		conn, _ = net.Pipe()
@@ -52,9 +50,7 @@ func TestCrowd(t *testing.T) {
 			}
 			return err
 		}
-		if _, err := c.Login(t.Context(), host); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		mustLogin(t, c)
 	}
 }
 
@@ -83,9 +79,7 @@ func TestConnectionLimit(t *testing.T) {
 			}
 			return reg.Browse(page)
 		}
-		if _, err := c.Login(t.Context(), host); err != nil {
-			t.Error(err)
-		}
+		mustLogin(t, c)
 	}
 }
 
@@ -113,9 +107,7 @@ func TestCrowdAfterAnswer(t *testing.T) {
 		browsed <- reg.Browse(u)
 		return nil
 	}
-	if _, err := c.Login(t.Context(), host); err != nil {
-		t.Error(err)
-	}
+	mustLogin(t, c)
 	if err := <-browsed; err != nil {
 		t.Errorf("the browser: %v", err)
 	}
@@ -155,9 +147,7 @@ func TestBodyThatNeverComes(t *testing.T) {
 		}
 		return reg.Browse(page)
 	}
-	if _, err := c.Login(t.Context(), host); err != nil {
-		t.Error(err)
-	}
+	mustLogin(t, c)
 }
 
 // panicky is a store with a bug.
@@ -174,8 +164,7 @@ func TestStorePanics(t *testing.T) {
 	var address string
 	c.Store = &panicky{}
 	c.Open = func(page string) error {
-		back, _ := url.Parse(query(t, page).Get("redirect_uri"))
-		address = back.Host
+		address = back(t, page)
 		browsed <- reg.Browse(page)
 		return nil
 	}
@@ -187,10 +176,7 @@ func TestStorePanics(t *testing.T) {
 		}()
 		_, _ = c.Login(t.Context(), host)
 	}()
-	if conn, err := net.Dial("tcp4", address); err == nil {
-		conn.Close()
-		t.Fatal("somebody listens")
-	}
+	wantNoListener(t, address)
 	if err := <-browsed; err == nil {
 		t.Error("the browser was told that the login succeeded")
 	}

@@ -67,9 +67,7 @@ func TestStrays(t *testing.T) {
 		}
 		return reg.Browse(page)
 	}
-	if _, err := c.Login(t.Context(), host); err != nil {
-		t.Error(err)
-	}
+	mustLogin(t, c)
 	<-checked
 }
 

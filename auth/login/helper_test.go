@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -34,6 +35,35 @@ func registry(l regtest.Login) *regtest.Registry {
 // client logs in to reg by itself.
 func client(reg *regtest.Registry) *login.Client {
 	return &login.Client{Transport: &transport.Client{HTTP: reg.Client()}, Open: reg.Browse}
+}
+
+// mustLogin logs in to host.
+func mustLogin(t *testing.T, c *login.Client) *login.Result {
+	t.Helper()
+	r, err := c.Login(t.Context(), host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// back returns the address to which the browser of a page comes back, as HOST:PORT.
+func back(t testing.TB, page string) string {
+	t.Helper()
+	u, err := url.Parse(query(t, page).Get("redirect_uri"))
+	if err != nil || u.Hostname() != "localhost" {
+		t.Errorf("the browser comes back to %s, %v", u, err)
+	}
+	return "127.0.0.1:" + u.Port()
+}
+
+// wantNoListener checks that the port is closed.
+func wantNoListener(t *testing.T, address string) {
+	t.Helper()
+	if conn, err := net.Dial("tcp4", address); err == nil {
+		conn.Close()
+		t.Errorf("%s still accepts connections", address)
+	}
 }
 
 // store is an auth.Store in memory.

@@ -32,10 +32,7 @@ func TestLogin(t *testing.T) {
 			c := client(reg)
 			c.Store, c.Transport.UserAgent = kept, "test/1"
 			before := time.Now()
-			r, err := c.Login(t.Context(), host)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := mustLogin(t, c)
 			if r.Host != host || r.Token.Reveal() != secret || kept.tokens[host] != secret {
 				t.Errorf("result %+v, kept %q", r, kept.tokens)
 			}
@@ -104,9 +101,7 @@ func TestFresh(t *testing.T) {
 	seen := map[string]bool{}
 	for range 3 {
 		reg.Reset()
-		if _, err := client(reg).Login(t.Context(), host); err != nil {
-			t.Fatal(err)
-		}
+		mustLogin(t, client(reg))
 		asked, _ := url.ParseQuery(one(t, reg, regtest.LoginAuthz).Query)
 		for _, s := range []string{asked.Get("state"), asked.Get("code_challenge"), one(t, reg, regtest.LoginToken).Form.Get("code_verifier")} {
 			if seen[s] {
@@ -124,9 +119,7 @@ func TestCredentialsFile(t *testing.T) {
 	file := auth.CredentialsFile{Path: filepath.Join(t.TempDir(), "credentials.tfrc.json")}
 	c := client(reg)
 	c.Store = file
-	if _, err := c.Login(t.Context(), host); err != nil {
-		t.Fatal(err)
-	}
+	mustLogin(t, c)
 	if token, err := file.Token(t.Context(), host); err != nil || token.Reveal() != secret {
 		t.Errorf("%v, %v", token.Reveal(), err)
 	}

@@ -6,11 +6,9 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/tofureg/tofureg/auth/login"
 	"github.com/tofureg/tofureg/regclient/regtest"
@@ -20,8 +18,8 @@ import (
 // returns the first.
 func hold(t *testing.T, address string, n int) int {
 	t.Helper()
+attempts:
 	for range 100 {
-		var list []net.Listener
 		first := 0
 		for i := range n {
 			port := 0
@@ -30,22 +28,12 @@ func hold(t *testing.T, address string, n int) int {
 			}
 			l, err := net.Listen("tcp", net.JoinHostPort(address, strconv.Itoa(port)))
 			if err != nil {
-				break
+				continue attempts
 			}
-			list = append(list, l)
-			first = list[0].Addr().(*net.TCPAddr).Port
+			t.Cleanup(func() { l.Close() })
+			first = l.Addr().(*net.TCPAddr).Port - i
 		}
-		if len(list) == n {
-			t.Cleanup(func() {
-				for _, l := range list {
-					l.Close()
-				}
-			})
-			return first
-		}
-		for _, l := range list {
-			l.Close()
-		}
+		return first
 	}
 	t.Fatal("no free ports")
 	return 0
@@ -94,9 +82,9 @@ func TestPortsOfAnother(t *testing.T) {
 	// Where the port is free, both addresses are taken.
 	c = client(registry(regtest.Login{}))
 	c.Open = func(page string) error {
-		back, _ := url.Parse(query(t, page).Get("redirect_uri"))
+		_, port, _ := net.SplitHostPort(back(t, page))
 		for _, address := range []string{"127.0.0.1", "::1"} {
-			conn, err := net.Dial("tcp", net.JoinHostPort(address, back.Port()))
+			conn, err := net.Dial("tcp", net.JoinHostPort(address, port))
 			if err != nil {
 				t.Errorf("Dial(%s): %v", address, err)
 				continue
@@ -144,19 +132,11 @@ func TestNothingLeft(t *testing.T) {
 		var idle []net.Conn
 		var address string
 		c.Open = func(page string) error {
-			back, _ := url.Parse(query(t, page).Get("redirect_uri"))
-			address = "127.0.0.1:" + back.Port()
+			address = back(t, page)
 			for range 5 {
-				conn, err := net.Dial("tcp4", address)
-				if err != nil {
-					t.Error(err)
-					continue
-				}
-				idle = append(idle, conn)
+				idle = append(idle, dial(t, page))
 			}
-			if len(idle) > 0 {
-				_, _ = io.WriteString(idle[0], "GET /login HTTP/1.1\r\nHost:")
-			}
+			_, _ = io.WriteString(idle[0], "GET /login HTTP/1.1\r\nHost:")
 			if !answers {
 				return errors.New("no browser")
 			}
@@ -166,16 +146,10 @@ func TestNothingLeft(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		for _, conn := range idle {
-			_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
-			_, err := io.Copy(io.Discard, conn)
-			if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
+			if _, err := io.Copy(io.Discard, conn); isTimeout(err) {
 				t.Errorf("%s: a connection is still open", name)
 			}
-			conn.Close()
 		}
-		if conn, err := net.Dial("tcp4", address); err == nil {
-			conn.Close()
-			t.Errorf("%s: somebody listens", name)
-		}
+		wantNoListener(t, address)
 	}
 }

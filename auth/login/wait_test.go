@@ -12,28 +12,6 @@ import (
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
-// TestOpenIsGivenAnAddress: what a host puts into the address of its page is kept, and
-// can be printed.
-func TestOpenIsGivenAnAddress(t *testing.T) {
-	t.Parallel()
-	reg := regtest.New(host.String())
-	reg.Services = map[string]any{"login.v1": map[string]any{"client": "x", "authz": "https://SSO.example.net/ä b?x=\u202e'$(a)&y=%2F#f", "token": "/t"}}
-	errSeen := errors.New("seen")
-	c := client(reg)
-	c.Open = func(page string) error {
-		if want := "https://sso.example.net/%C3%A4%20b?x=%E2%80%AE%27%24%28a%29&y=%2F&client_id=x&"; !strings.HasPrefix(page, want) {
-			t.Errorf("opened %s, want %s", page, want)
-		}
-		if strings.ContainsFunc(page, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
-			t.Errorf("opened %q", page)
-		}
-		return errSeen
-	}
-	if _, err := c.Login(t.Context(), host); !errors.Is(err, errSeen) {
-		t.Error(err)
-	}
-}
-
 // TestOpenFails: an error ends the login, and does not show the address of the page.
 func TestOpenFails(t *testing.T) {
 	t.Parallel()
