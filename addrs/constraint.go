@@ -1,6 +1,8 @@
 package addrs
 
 import (
+	"errors"
+
 	goversion "github.com/hashicorp/go-version"
 
 	"github.com/apparentlymart/go-versions/versions"
@@ -34,18 +36,8 @@ func (v Version) forProviders() (versions.Version, bool) {
 		return e, v.ok
 	}
 	more, pre, meta := v.cut()
-	for i := range len(pre) {
-		if !isExtra(pre[i]) {
-			return e, false
-		}
-	}
-	for i := range len(meta) {
-		if !isExtra(meta[i]) {
-			return e, false
-		}
-	}
 	e.Prerelease, e.Metadata = versions.VersionExtra(pre), versions.VersionExtra(meta)
-	return e, more == ""
+	return e, more == "" && consists("."+pre+meta, maxVersion, isExtra)
 }
 
 // forModules returns v as the engine for modules has it, and false if v is not a version that
@@ -56,4 +48,14 @@ func (v Version) forModules() (*goversion.Version, bool) {
 	}
 	e, err := goversion.NewVersion(v.String())
 	return e, err == nil
+}
+
+// guard runs a parser of the engine for providers, which panics on numbers above 2^64-1.
+func guard[T any](parse func(string) (T, error), s string) (v T, err error) {
+	defer func() {
+		if recover() != nil {
+			err = errors.New("a number is larger than 2^64-1")
+		}
+	}()
+	return parse(s)
 }

@@ -125,29 +125,12 @@ const reasonModuleName = " must be 1 to 64 ASCII letters, digits, hyphens and un
 const maxModulePart = 64
 
 func isModuleName(s string) bool {
-	if s == "" || len(s) > maxModulePart {
-		return false
-	}
-	for i := range len(s) {
-		switch c := s[i]; {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', isDigit(c):
-		case c != '-' && c != '_', i == 0, i == len(s)-1:
-			return false
-		}
-	}
-	return true
+	return consists(s, maxModulePart, func(c byte) bool { return isAlnum(c) || c == '-' || c == '_' }) &&
+		isAlnum(s[0]) && isAlnum(s[len(s)-1])
 }
 
 func isSystem(s string) bool {
-	if s == "" || len(s) > maxModulePart {
-		return false
-	}
-	for i := range len(s) {
-		if c := s[i]; !isDigit(c) && (c < 'a' || c > 'z') {
-			return false
-		}
-	}
-	return true
+	return consists(s, maxModulePart, func(c byte) bool { return isDigit(c) || 'a' <= c && c <= 'z' })
 }
 
 // Host returns the host of the module's registry.

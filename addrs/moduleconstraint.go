@@ -2,6 +2,7 @@ package addrs
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	goversion "github.com/hashicorp/go-version"
@@ -99,24 +100,17 @@ func (c ModuleConstraint) matcher(prerelease func(Version) bool) func(Version) b
 	if c.IsZero() {
 		return isRelease
 	}
-	var terms []moduleTerm
-	for text := range strings.SplitSeq(c.text, ",") {
-		term, err := parseModuleTerm(text)
-		if err != nil {
-			return none
-		}
-		terms = append(terms, term)
+	terms, err := parseModuleTerms(c.text)
+	if err != nil {
+		return none
 	}
 	return func(v Version) bool {
 		if v.IsPrerelease() {
 			return prerelease(v)
 		}
-		for _, t := range terms {
-			if !t.allows(v) {
-				return false
-			}
-		}
-		return v.ok && max(v.major, v.minor, v.patch) <= math.MaxInt64 // a module has no others
+		refuses := func(t moduleTerm) bool { return !t.allows(v) }
+		return v.ok && max(v.major, v.minor, v.patch) <= math.MaxInt64 && // a module has no others
+			!slices.ContainsFunc(terms, refuses)
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 type moduleTerm struct {
 	op      string // one of moduleOperators
 	version Version
-	written int // how many numbers were written, which matters to ~>
+	written int // how many numbers were written, for ~> only
 }
 
 // moduleOperators is in canonical order for terms with the same version.
@@ -26,13 +26,9 @@ func canonicalModule(s string) (string, error) {
 	if _, err := goversion.NewConstraint(s); err != nil {
 		return "", errors.New("each term must be an optional operator (=, !=, >, >=, <, <=, ~>) and a version with numbers up to 2^63-1")
 	}
-	var terms []moduleTerm
-	for text := range strings.SplitSeq(s, ",") {
-		term, err := parseModuleTerm(text)
-		if err != nil {
-			return "", err
-		}
-		terms = append(terms, term)
+	terms, err := parseModuleTerms(s)
+	if err != nil {
+		return "", err
 	}
 	slices.SortFunc(terms, moduleTerm.compare)
 	terms = slices.Compact(terms)
@@ -57,25 +53,26 @@ func namesPrerelease(s string, v Version) bool {
 	if !ok {
 		return false
 	}
-	set, err := meeting(s)
+	set, err := guard(versions.MeetingConstraintsString, s)
 	if err != nil {
 		i := strings.IndexByte(s, 'v')
 		if i < 0 || strings.TrimLeft(s[:i], "= \t\r\n\f") != "" {
 			return false
 		}
-		set, err = meeting(s[:i] + s[i+1:])
+		set, err = guard(versions.MeetingConstraintsString, s[:i]+s[i+1:])
 	}
 	return err == nil && set.Has(e)
 }
 
-// meeting runs the other engine, which panics on numbers above 2^64-1.
-func meeting(s string) (set versions.Set, err error) {
-	defer func() {
-		if recover() != nil {
-			err = errors.New("a number is larger than 2^64-1")
+func parseModuleTerms(s string) (terms []moduleTerm, err error) {
+	for text := range strings.SplitSeq(s, ",") {
+		term, err := parseModuleTerm(text)
+		if err != nil {
+			return nil, err
 		}
-	}()
-	return versions.MeetingConstraintsString(s)
+		terms = append(terms, term)
+	}
+	return terms, nil
 }
 
 func parseModuleTerm(s string) (moduleTerm, error) {
@@ -92,20 +89,14 @@ func parseModuleTerm(s string) (moduleTerm, error) {
 	if err != nil {
 		return moduleTerm{}, errors.New("a version is too long")
 	}
+	if op != "~>" {
+		return moduleTerm{op, v, 0}, nil
+	}
 	numbers := strings.TrimPrefix(text, "v")
 	if i := strings.IndexFunc(numbers, func(r rune) bool { return r != '.' && (r < '0' || r > '9') }); i >= 0 {
 		numbers = numbers[:i]
 	}
-	return moduleTerm{op, v, strings.Count(numbers, ".") + 1}.normal(), nil
-}
-
-// normal makes terms equal that mean the same: only ~> depends on how many numbers were
-// written.
-func (t moduleTerm) normal() moduleTerm {
-	if t.op != "~>" {
-		t.written = 0
-	}
-	return t
+	return moduleTerm{op, v, strings.Count(numbers, ".") + 1}, nil
 }
 
 // allows reports whether the release v meets the term, as hashicorp/go-version has it. Not

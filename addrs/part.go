@@ -47,7 +47,7 @@ func checkPart(s string) string {
 	}
 	for i := range len(s) {
 		switch c := s[i]; {
-		case 'a' <= c && c <= 'z', '0' <= c && c <= '9', 'A' <= c && c <= 'Z':
+		case isAlnum(c):
 		case c != '-':
 			return "the character " + strconv.QuoteRune(rune(c)) + " is not allowed"
 		case s[i-1] == '-':

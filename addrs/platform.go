@@ -52,19 +52,7 @@ func checkPlatform(os, arch string) string {
 	return ""
 }
 
-func isWord(s string) bool {
-	if s == "" || len(s) > maxWord {
-		return false
-	}
-	for i := range len(s) {
-		switch c := s[i]; {
-		case 'a' <= c && c <= 'z', '0' <= c && c <= '9', 'A' <= c && c <= 'Z':
-		default:
-			return false
-		}
-	}
-	return true
-}
+func isWord(s string) bool { return consists(s, maxWord, isAlnum) }
 
 // OS returns the operating system, such as "linux".
 func (p Platform) OS() string { return p.os }

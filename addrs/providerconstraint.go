@@ -1,7 +1,6 @@
 package addrs
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -104,19 +103,9 @@ func (c *ProviderConstraint) UnmarshalText(b []byte) error {
 	return unmarshal(c, b, ParseProviderConstraint)
 }
 
-// parseRuby runs the engine's parser, which panics on numbers above 2^64-1.
-func parseRuby(s string) (spec constraints.IntersectionSpec, err error) {
-	defer func() {
-		if recover() != nil {
-			err = errors.New("a number is larger than 2^64-1")
-		}
-	}()
-	return constraints.ParseRubyStyleMulti(s)
-}
-
 // providerMatcher compiles a canonical text.
 func providerMatcher(text string) func(Version) bool {
-	spec, err := parseRuby(text)
+	spec, err := guard(constraints.ParseRubyStyleMulti, text)
 	if err != nil {
 		return none
 	}
@@ -129,7 +118,7 @@ func providerMatcher(text string) func(Version) bool {
 
 // canonicalProvider returns the form of a constraint that the CLI writes into lock files.
 func canonicalProvider(s string) (string, error) {
-	spec, err := parseRuby(s)
+	spec, err := guard(constraints.ParseRubyStyleMulti, s)
 	if err != nil {
 		return "", err
 	}

@@ -65,12 +65,8 @@ func (v Version) Segments() []uint64 {
 	segments := []uint64{v.major, v.minor, v.patch}
 	more, _, _ := v.cut()
 	for more != "" {
-		var s string
-		s, more, _ = strings.Cut(more[1:], ".")
-		if more != "" {
-			more = "." + more
-		}
-		n, _ := strconv.ParseUint(s, 10, 64) // a parsed number, written by append
+		var n uint64
+		n, more = cutNumber(more)
 		segments = append(segments, n)
 	}
 	return segments
@@ -122,26 +118,27 @@ func (v Version) compareTail(o Version) int {
 // compareNumbers compares lists such as ".4.15", whose numbers have no leading zeros.
 func compareNumbers(a, b string) int {
 	for a != "" || b != "" {
-		x, y := "0", "0"
-		if a != "" {
-			x, a = cutNumber(a)
-		}
-		if b != "" {
-			y, b = cutNumber(b)
-		}
-		if c := compareDigits(x, y); c != 0 {
+		var x, y uint64
+		x, a = cutNumber(a)
+		y, b = cutNumber(b)
+		if c := cmp.Compare(x, y); c != 0 {
 			return c
 		}
 	}
 	return 0
 }
 
-func cutNumber(s string) (number, rest string) {
-	s = s[1:]
-	if i := strings.IndexByte(s, '.'); i >= 0 {
-		return s[:i], s[i:]
+// cutNumber cuts the first number off a list such as ".4.15". Off the empty list it is 0.
+func cutNumber(s string) (n uint64, rest string) {
+	if s == "" {
+		return 0, ""
 	}
-	return s, ""
+	end := strings.IndexByte(s[1:], '.') + 1
+	if end == 0 {
+		end = len(s)
+	}
+	n, _ = strconv.ParseUint(s[1:end], 10, 64) // the number that append wrote
+	return n, s[end:]
 }
 
 // comparePrerelease compares two prerelease parts by precedence. A version without one
@@ -196,16 +193,21 @@ func compareBool(a, b bool) int {
 	return -1
 }
 
-func isNumber(s string) bool {
+func isNumber(s string) bool { return consists(s, maxVersion, isDigit) }
+
+// consists reports whether s has 1 to max bytes, all of one class.
+func consists(s string, max int, class func(byte) bool) bool {
 	for i := range len(s) {
-		if !isDigit(s[i]) {
+		if !class(s[i]) {
 			return false
 		}
 	}
-	return s != ""
+	return s != "" && len(s) <= max
 }
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+func isAlnum(c byte) bool { return isDigit(c) || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
 
 // MarshalText returns the form of [Version.String]. It never fails.
 func (v Version) MarshalText() ([]byte, error) {

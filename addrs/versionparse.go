@@ -109,9 +109,7 @@ func scanExtra(s string, i int, mark byte) int {
 	return j
 }
 
-func isExtra(c byte) bool {
-	return isDigit(c) || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '.' || c == '-'
-}
+func isExtra(c byte) bool { return isAlnum(c) || c == '.' || c == '-' }
 
 func refuseVersion(s, reason string) error {
 	t := strings.TrimSpace(s)
