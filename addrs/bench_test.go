@@ -9,42 +9,29 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 )
 
-func BenchmarkParseProvider(b *testing.B) {
-	for _, s := range []string{"hashicorp/aws", "registry.example.com/acme/alpha", "HashiCorp/AWS", "böb.example.com/acme/über"} {
-		b.Run(s, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := addrs.ParseProvider(s); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
+func BenchmarkParse(b *testing.B) {
+	parsers := map[string]func(string) error{
+		"provider":       func(s string) error { _, err := addrs.ParseProvider(s); return err },
+		"version":        func(s string) error { _, err := addrs.ParseVersion(s); return err },
+		"module version": func(s string) error { _, err := addrs.ParseModuleVersion(s); return err },
+		"platform":       func(s string) error { _, err := addrs.ParsePlatform(s); return err },
 	}
-}
-
-func BenchmarkParseVersion(b *testing.B) {
-	for _, s := range []string{"1.2.3", "5.100.0", "1.2.3-beta.1"} {
-		b.Run(s, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := addrs.ParseVersion(s); err != nil {
-					b.Fatal(err)
+	for kind, inputs := range map[string][]string{
+		"provider":       {"hashicorp/aws", "registry.example.com/acme/alpha", "HashiCorp/AWS", "böb.example.com/acme/über"},
+		"version":        {"1.2.3", "5.100.0", "1.2.3-beta.1"},
+		"module version": {"v1.2.3", "1.2.3-beta.1"},
+		"platform":       {"linux_amd64"},
+	} {
+		for _, s := range inputs {
+			b.Run(kind+"/"+s, func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					if err := parsers[kind](s); err != nil {
+						b.Fatal(err)
+					}
 				}
-			}
-		})
-	}
-}
-
-func BenchmarkParseModuleVersion(b *testing.B) {
-	for _, s := range []string{"v1.2.3", "1.2.3-beta.1"} {
-		b.Run(s, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := addrs.ParseModuleVersion(s); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
+			})
+		}
 	}
 }
 
@@ -59,25 +46,6 @@ func BenchmarkVersionCompare(b *testing.B) {
 				}
 			}
 		})
-	}
-}
-
-func BenchmarkVersionString(b *testing.B) {
-	v := addrs.MustParseVersion("5.100.0")
-	b.ReportAllocs()
-	for b.Loop() {
-		if v.String() == "" {
-			b.Fatal("empty")
-		}
-	}
-}
-
-func BenchmarkParsePlatform(b *testing.B) {
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := addrs.ParsePlatform("linux_amd64"); err != nil {
-			b.Fatal(err)
-		}
 	}
 }
 

@@ -132,18 +132,36 @@ func TestParseErrorKeepsSecrets(t *testing.T) {
 		"https://user:s3cret@example.com/a/b/c", "git::https://s3cret@example.com/x.git?token=s3cret",
 		"user:s3cret@example.com/acme/alpha", "example.com/acme/alpha?token=s3cret",
 	} {
-		_, err1 := addrs.ParseProvider(in)
-		_, err2 := addrs.ParseModule(in)
-		_, err3 := addrs.ParseModuleSource(in)
-		_, err4 := addrs.ParseVersion(in)
-		_, err5 := addrs.ParseModuleVersion(in)
-		_, err6 := addrs.ParseProviderConstraint(in)
-		_, err7 := addrs.ParseModuleConstraint(in)
-		for _, err := range []error{err1, err2, err3, err4, err5, err6, err7} {
-			var pe *addrs.ParseError
-			if !errors.As(err, &pe) || strings.Contains(err.Error(), secret) || strings.Contains(pe.Input+pe.Reason, secret) {
-				t.Errorf("%q: %v", in, err)
+		for _, v := range []encoding.TextUnmarshaler{
+			new(addrs.Provider), new(addrs.Module), new(addrs.ModuleSource), new(addrs.Version), new(addrs.ProviderConstraint), new(addrs.ModuleConstraint),
+		} {
+			err := v.UnmarshalText([]byte(in))
+			pe, ok := errors.AsType[*addrs.ParseError](err)
+			if !ok || strings.Contains(err.Error(), secret) || strings.Contains(pe.Input+pe.Reason, secret) {
+				t.Errorf("UnmarshalText(%q) of a %T: %v; want a ParseError without the secret", in, v, err)
 			}
+		}
+	}
+}
+
+func TestAllocations(t *testing.T) {
+	for _, tt := range []struct {
+		in    string
+		parse func(string)
+		want  float64
+	}{
+		{"hashicorp/aws", func(s string) { addrs.MustParseProvider(s) }, 0},
+		{"aws", func(s string) { addrs.MustParseProvider(s) }, 0},
+		{"registry.example.com/acme/alpha", func(s string) { addrs.MustParseProvider(s) }, 0},
+		{"registry.example.com:8443/acme/alpha", func(s string) { addrs.MustParseProvider(s) }, 0},
+		{"HashiCorp/AWS", func(s string) { addrs.MustParseProvider(s) }, 2},
+		{"1.2.3", func(s string) { addrs.MustParseVersion(s) }, 0},
+		{"4.67", func(s string) { addrs.MustParseVersion(s) }, 0},
+		{"1.2.3-beta.1", func(s string) { addrs.MustParseVersion(s) }, 1},
+		{"linux_amd64", func(s string) { addrs.MustParsePlatform(s) }, 0},
+	} {
+		if got := testing.AllocsPerRun(100, func() { tt.parse(tt.in) }); got > tt.want {
+			t.Errorf("parsing %q: %v allocations, want at most %v", tt.in, got, tt.want)
 		}
 	}
 }

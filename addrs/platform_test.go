@@ -52,9 +52,3 @@ func TestPlatform(t *testing.T) {
 	}
 	checkOrder(t, sorted, addrs.Platform.Compare)
 }
-
-func TestPlatformAllocations(t *testing.T) {
-	if got := testing.AllocsPerRun(100, func() { addrs.MustParsePlatform("linux_amd64") }); got > 0 {
-		t.Errorf("%v allocations", got)
-	}
-}

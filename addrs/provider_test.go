@@ -173,8 +173,6 @@ func TestParseProviderIn(t *testing.T) {
 	}
 }
 
-// TestProviderRunes tries the characters of the basic plane in a part, since random input
-// rarely has characters that are legal.
 func TestParseQualifiedProvider(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
@@ -195,6 +193,8 @@ func TestParseQualifiedProvider(t *testing.T) {
 	}
 }
 
+// TestProviderRunes tries the characters of the basic plane in a part, since random input
+// rarely has characters that are legal.
 func TestProviderRunes(t *testing.T) {
 	t.Parallel()
 	for r := range rune(0x10000) {
@@ -291,16 +291,5 @@ func checkOrder[T comparable](t *testing.T, sorted []T, compare func(a, b T) int
 	}
 	if !slices.IsSortedFunc(sorted, compare) {
 		t.Error("not sorted")
-	}
-}
-
-func TestProviderAllocations(t *testing.T) {
-	for in, want := range map[string]float64{
-		"hashicorp/aws": 0, "aws": 0, "registry.example.com/acme/alpha": 0,
-		"registry.example.com:8443/acme/alpha": 0, "HashiCorp/AWS": 2,
-	} {
-		if got := testing.AllocsPerRun(100, func() { addrs.MustParseProvider(in) }); got > want {
-			t.Errorf("ParseProvider(%q): %v allocations, want at most %v", in, got, want)
-		}
 	}
 }

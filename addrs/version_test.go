@@ -170,11 +170,3 @@ func TestVersionCompare(t *testing.T) {
 	}
 	checkOrder(t, sorted, addrs.Version.Compare)
 }
-
-func TestVersionAllocations(t *testing.T) {
-	for in, want := range map[string]float64{"1.2.3": 0, "4.67": 0, "1.2.3-beta.1": 1} {
-		if got := testing.AllocsPerRun(100, func() { addrs.MustParseVersion(in) }); got > want {
-			t.Errorf("ParseVersion(%q): %v allocations, want at most %v", in, got, want)
-		}
-	}
-}
