@@ -40,46 +40,29 @@ func many(t testing.TB, dir string, n int) (*fake, []module.Request) {
 	return f, requests
 }
 
-// A module takes three answers after discovery, and so do ten.
-func TestDownloadAllInThreeDelays(t *testing.T) {
+// A module takes three answers after discovery, and so do ten at the same time.
+func TestDownloadAllAtATime(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		src, requests := many(t, dir, 10)
-		src.delay = 200 * time.Millisecond
-		start := time.Now()
-		results, err := module.DownloadAll(t.Context(), src, requests, module.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if took := time.Since(start); took != 3*src.delay {
-			t.Errorf("took %v, want %v", took, 3*src.delay)
-		}
-		if len(src.asked) != 3*10 {
-			t.Errorf("%d requests", len(src.asked))
-		}
-		for i, r := range results {
-			if r.Err != nil || r.Report.Module != requests[i].Source.Module || r.Report.Version != v1 {
-				t.Errorf("%d: %+v", i, r)
+	for parallel, delays := range map[int]time.Duration{0: 3, 3: 12} {
+		dir := t.TempDir()
+		synctest.Test(t, func(t *testing.T) {
+			src, requests := many(t, dir, 10)
+			src.delay = 200 * time.Millisecond
+			start := time.Now()
+			results, err := module.DownloadAll(t.Context(), src, requests, module.Options{Parallel: parallel})
+			if err != nil {
+				t.Fatal(err)
 			}
-		}
-	})
-}
-
-func TestDownloadAllIsBounded(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		src, requests := many(t, dir, 10)
-		src.delay = time.Second
-		start := time.Now()
-		if _, err := module.DownloadAll(t.Context(), src, requests, module.Options{Parallel: 3}); err != nil {
-			t.Fatal(err)
-		}
-		if took := time.Since(start); took != 12*time.Second { // in four rounds
-			t.Errorf("took %v", took)
-		}
-	})
+			if took := time.Since(start); took != delays*src.delay || len(src.asked) != 3*10 {
+				t.Errorf("Parallel %d: took %v and %d requests, want %v and 30", parallel, took, len(src.asked), delays*src.delay)
+			}
+			for i, r := range results {
+				if r.Err != nil || r.Report.Module != requests[i].Source.Module || r.Report.Version != v1 {
+					t.Errorf("result %d: %+v, want version %s of %s", i, r, v1, requests[i].Source)
+				}
+			}
+		})
+	}
 }
 
 // One failure neither hides nor stops the others.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -13,17 +14,11 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/tofureg/tofureg/internal/disktest"
 	"github.com/tofureg/tofureg/module"
 )
-
-// forms are the two ways on which packages come: a zip is stored before it is unpacked.
-func forms(t testing.TB) map[string][]byte {
-	return map[string][]byte{
-		"zip":    zipOf(t, example.entries()...),
-		"tar.gz": gzipOf(t, tarOf(t, example.entries()...)),
-	}
-}
 
 // place puts the package at dir.
 func place(t testing.TB, content []byte, dir string) (*fake, error) {
@@ -32,37 +27,33 @@ func place(t testing.TB, content []byte, dir string) (*fake, error) {
 	return src, err
 }
 
-// TestFullDisk: a package with a file that there is no room for leaves nothing.
+// TestFullDisk: a package with a file that there is no room for leaves the target as it was.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	room := int64(len(example["README.md"]))
 	disktest.Full(t, room, func(t *testing.T, parent string) {
-		for name, content := range forms(t) {
-			dir := filepath.Join(parent, name)
-			if err := os.Mkdir(dir, 0o755); err != nil {
-				t.Fatal(err)
-			}
-			dir = filepath.Join(dir, "module")
+		for name, content := range packed(t, example.entries()) {
+			dir := filepath.Join(parent, name, "module")
 			if _, err := place(t, content, dir); err != nil {
-				t.Errorf("%s that there is just room for: %v", name, err)
+				t.Errorf("%s of %d bytes: %v, want room for it", name, room, err)
 			}
 			wantTree(t, dir, example)
 		}
 		larger := files{"main.tf": "x", "README.md": example["README.md"] + "x"}
-		for name, content := range map[string][]byte{
-			"zip":    zipOf(t, larger.entries()...),
-			"tar.gz": gzipOf(t, tarOf(t, larger.entries()...)),
-		} {
-			dir := filepath.Join(parent, "larger "+name)
-			if err := os.Mkdir(dir, 0o755); err != nil {
-				t.Fatal(err)
-			}
-			dir = filepath.Join(dir, "module")
+		for name, content := range packed(t, larger.entries()) {
+			dir := filepath.Join(parent, "larger", name, "module")
 			_, err := place(t, content, dir)
 			if _, ok := errors.AsType[*module.Error](err); !ok || !errors.Is(err, syscall.EFBIG) {
 				t.Errorf("%s: %v, want a *module.Error with the system's reason", name, err)
 			}
 			absent(t, dir)
+			write(t, dir, earlier)
+			src := serve(map[string][]byte{archiveURL: content})
+			_, err = module.DownloadLocation(t.Context(), src, at(t, archiveURL), dir, module.Options{Replace: true})
+			if _, ok := errors.AsType[*module.Error](err); !ok || !errors.Is(err, syscall.EFBIG) {
+				t.Errorf("%s, replacing: %v, want a *module.Error with the system's reason", name, err)
+			}
+			wantTree(t, dir, earlier)
 		}
 	})
 }
@@ -70,12 +61,10 @@ func TestFullDisk(t *testing.T) {
 func TestReadOnlyParent(t *testing.T) {
 	t.Parallel()
 	disktest.ReadOnly(t, func(t *testing.T, dir string) {
-		if err := os.Mkdir(filepath.Join(dir, "module"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		write(t, filepath.Join(dir, "module"), nil)
 	}, func(t *testing.T, dir string) {
 		for _, name := range []string{"module", "new"} {
-			src, err := place(t, forms(t)["zip"], filepath.Join(dir, name))
+			src, err := place(t, packed(t, example.entries())["zip"], filepath.Join(dir, name))
 			if e, ok := errors.AsType[*module.Error](err); !ok || e.Op != "store" || !errors.Is(err, fs.ErrPermission) {
 				t.Errorf("%s: %v, want a *module.Error about storing", name, err)
 			}
@@ -93,7 +82,7 @@ func TestReadOnlyParent(t *testing.T) {
 func TestOtherFileSystem(t *testing.T) {
 	t.Parallel()
 	other, link := disktest.Elsewhere(t)
-	if _, err := place(t, forms(t)["tar.gz"], filepath.Join(link, "module")); err != nil {
+	if _, err := place(t, packed(t, example.entries())["tar.gz"], filepath.Join(link, "module")); err != nil {
 		t.Fatal(err)
 	}
 	wantTree(t, filepath.Join(other, "module"), example)
@@ -123,7 +112,7 @@ func TestChild(t *testing.T) {
 			disktest.Stop(name)
 		}
 	}
-	content := forms(t)[*fetchForm]
+	content := packed(t, example.entries())[*fetchForm]
 	said := func(name string) io.Reader {
 		return readFunc(func([]byte) (int, error) { step(name); return 0, io.EOF })
 	}
@@ -167,7 +156,7 @@ func TestKilled(t *testing.T) {
 		return names
 	}
 	targets := []string{"alive"}
-	for form, content := range forms(t) {
+	for form, content := range packed(t, example.entries()) {
 		for _, step := range steps {
 			targets = append(targets, form+" "+step)
 			dir := filepath.Join(parent, form+" "+step)
@@ -200,4 +189,72 @@ func TestKilled(t *testing.T) {
 			}
 		}
 	}
+}
+
+var (
+	replaceAt = flag.String("module.replace", "", "be a process that replaces this `directory` until it is killed; see TestChild")
+	kills     = flag.Int("module.kills", 6, "how many processes TestKilledAnywhere kills")
+)
+
+// TestKilledReplacing kills processes at each step of a replacement: before the last one
+// the old package is there, after it the new one, and what they leave goes with the next
+// download, also if that has nothing to fetch.
+func TestKilledReplacing(t *testing.T) {
+	t.Parallel()
+	skipWithoutExchange(t)
+	content := packed(t, example.entries())["zip"]
+	for _, step := range []string{"open", "half", "all", "stored"} {
+		dir := target(t)
+		write(t, dir, earlier)
+		startFetch(t, dir, "zip", step, "-module.over").Kill()
+		want := earlier
+		if step == "stored" {
+			want = example
+		}
+		if diff := cmp.Diff(withDirs(want), tree(t, dir)); diff != "" {
+			t.Errorf("killed at %q: %s", step, diff)
+		}
+		if entries, err := os.ReadDir(filepath.Dir(dir)); err != nil || len(entries) != 2 {
+			t.Errorf("killed at %q: %v, %v; want the package and what the dead has left", step, entries, err)
+		}
+		src := serve(map[string][]byte{archiveURL + ".zip": content})
+		report, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL+".zip"), dir,
+			module.Options{Replace: true, H1: h1(t, example)})
+		if err != nil || report.Reused != (step == "stored") {
+			t.Errorf("after the kill at %q: %+v, %v", step, report, err)
+		}
+		wantTree(t, dir, example)
+	}
+}
+
+// replaceOften is the process of the test below.
+func replaceOften(t *testing.T) {
+	for round := range 100_000 {
+		pack := []files{example, earlier}[round%2]
+		src := serve(map[string][]byte{archiveURL: zipOf(t, pack.entries()...)})
+		if _, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL), *replaceAt, module.Options{Replace: true}); err != nil {
+			t.Fatal(err)
+		}
+		if round < 5 {
+			fmt.Printf("\nat round %d\n", round)
+		}
+	}
+}
+
+// TestKilledAnywhere kills processes that do nothing but replace, wherever they are.
+func TestKilledAnywhere(t *testing.T) {
+	t.Parallel()
+	skipWithoutExchange(t)
+	dir := target(t)
+	for i := range *kills {
+		disktest.Start(t, fmt.Sprintf("round %d", i%5), "-module.replace="+dir).Kill()
+		got := tree(t, dir)
+		if cmp.Diff(withDirs(example), got) != "" && cmp.Diff(withDirs(earlier), got) != "" {
+			t.Fatalf("after kill %d: a mixture of %d entries", i, len(got))
+		}
+	}
+	if _, _, err := replace(t, dir, module.Options{}); err != nil {
+		t.Error(err)
+	}
+	wantTree(t, dir, example)
 }

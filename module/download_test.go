@@ -344,9 +344,7 @@ func TestTargets(t *testing.T) {
 	wantTree(t, empty, example)
 
 	file := target(t)
-	if err := os.WriteFile(file, []byte("precious"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, filepath.Dir(file), files{"module": "precious"})
 	link, elsewhere := target(t), t.TempDir()
 	if err := os.Symlink(elsewhere, link); err != nil && runtime.GOOS != "windows" {
 		t.Fatal(err)

@@ -1,22 +1,18 @@
 package module_test
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
 	"golang.org/x/sys/unix"
 )
 
-// exchanges reports whether two directories can change places on the file system of the
-// test.
-func exchanges(t *testing.T) bool {
+// skipWithoutExchange skips the test if the file system cannot exchange two names: then there
+// is a moment without a package.
+func skipWithoutExchange(t *testing.T) {
 	dir := t.TempDir()
-	a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
-	for _, name := range []string{a, b} {
-		if err := os.Mkdir(name, 0o755); err != nil {
-			t.Fatal(err)
-		}
+	write(t, dir, files{"a/": "", "b/": ""})
+	if unix.Renameat2(unix.AT_FDCWD, filepath.Join(dir, "a"), unix.AT_FDCWD, filepath.Join(dir, "b"), unix.RENAME_EXCHANGE) != nil {
+		t.Skip("skipped: the file system cannot exchange two names")
 	}
-	return unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE) == nil
 }

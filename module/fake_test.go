@@ -326,25 +326,48 @@ func alone(t testing.TB, dir string) {
 // target returns a path for a package, in a directory of its own.
 func target(t testing.TB) string { return filepath.Join(t.TempDir(), "module") }
 
-// h1 returns the hash of files, computed from a file system in memory.
+// h1 returns the hash of files, computed from a directory.
 func h1(t testing.TB, f files) checksum.Hash {
 	t.Helper()
 	dir := t.TempDir()
-	for name, content := range f {
-		if strings.HasSuffix(name, "/") {
-			continue
-		}
-		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	write(t, dir, f)
 	h, err := checksum.H1Dir(t.Context(), os.DirFS(dir))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return h
+}
+
+// write puts f into the directory dir.
+func write(t testing.TB, dir string, f files) {
+	t.Helper()
+	if err := f.write(dir); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// write creates the files, and symbolic links for contents such as "-> TARGET".
+func (f files) write(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for name, content := range f {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		parent := filepath.Dir(path)
+		if strings.HasSuffix(name, "/") {
+			parent = path
+		}
+		err := os.MkdirAll(parent, 0o755)
+		switch target, link := strings.CutPrefix(content, "-> "); {
+		case err != nil || parent == path:
+		case link:
+			err = os.Symlink(target, path)
+		default:
+			err = os.WriteFile(path, []byte(content), 0o644)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -36,14 +36,12 @@ func newOrigin(t testing.TB) origin {
 		t.Skip("skipped: git is not installed")
 	}
 	o := origin{t, filepath.Join(t.TempDir(), "origin")}
-	if err := os.Mkdir(o.dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	write(t, o.dir, nil)
 	o.git("init", "--quiet", "--initial-branch=main")
-	o.write(example)
+	write(t, o.dir, example)
 	o.commit("first")
 	o.git("tag", "-a", "-m", "first", "v1.0.0")
-	o.write(files{"second.tf": "# two\n"})
+	write(t, o.dir, files{"second.tf": "# two\n"})
 	o.commit("second")
 	return o
 }
@@ -58,13 +56,6 @@ func (o origin) git(args ...string) string {
 		o.t.Fatalf("git %v: %v\n%s", args, err, out)
 	}
 	return strings.TrimSpace(string(out))
-}
-
-func (o origin) write(f files) {
-	o.t.Helper()
-	if err := fetch(f).FetchModule(o.t.Context(), &module.Location{}, o.dir); err != nil {
-		o.t.Fatal(err)
-	}
 }
 
 func (o origin) commit(message string) string {
@@ -101,7 +92,7 @@ func TestGit(t *testing.T) {
 	second := o.git("rev-parse", "HEAD")
 	first := o.git("rev-parse", "HEAD~1")
 	o.git("checkout", "--quiet", "-b", "feature/x")
-	o.write(files{"third.tf": "# three\n"})
+	write(t, o.dir, files{"third.tf": "# three\n"})
 	third := o.commit("third")
 	o.git("checkout", "--quiet", "main")
 	o.git("branch", "v2.0.0", first) // a branch with the name of a tag
@@ -146,11 +137,9 @@ func TestGitSHA256(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)
 	o.dir = filepath.Join(t.TempDir(), "other")
-	if err := os.Mkdir(o.dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	write(t, o.dir, nil)
 	o.git("init", "--quiet", "--object-format=sha256", "--initial-branch=main")
-	o.write(example)
+	write(t, o.dir, example)
 	commit := o.commit("first")
 	for _, ref := range []string{"main", commit, commit[:12]} {
 		dir := target(t)
@@ -206,31 +195,30 @@ func TestGitRefused(t *testing.T) {
 func TestGitReplacedURL(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)
-	config := filepath.Join(t.TempDir(), "config")
-	text := "[url \"file://" + filepath.ToSlash(filepath.Dir(o.dir)) + "/\"]\n\tinsteadOf = https://git.example.com/\n"
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	opts := withConfig(t, "[url \"file://"+filepath.ToSlash(filepath.Dir(o.dir))+"/\"]\n\tinsteadOf = https://git.example.com/\n")
 	loc := at(t, "git::https://git.example.com/origin")
-	opts := allowed()
-	opts.Git.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+config, "GIT_CONFIG_SYSTEM="+os.DevNull)
 	_, err := module.DownloadLocation(t.Context(), nil, loc, target(t), opts)
 	if !errors.Is(err, module.ErrInsecure) {
 		t.Errorf("%v, want ErrInsecure: file is not allowed for an https location", err)
 	}
 }
 
+// A program that git runs as a hook or for a submodule has more in its environment than is
+// good for another repository.
 func TestGitEnvironment(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)
 	opts := allowed()
 	opts.Git.Env = append(opts.Git.Env, "GIT_DIR=/nonexistent", "GIT_WORK_TREE=/nonexistent", "GIT_INDEX_FILE=/nonexistent",
-		"GIT_OBJECT_DIRECTORY=/nonexistent", "GIT_TRACE=1", "LC_ALL=de_DE.UTF-8", "GIT_ALLOW_PROTOCOL=none", "GIT_TEMPLATE_DIR=/nonexistent")
-	dir := target(t)
-	if _, err := module.DownloadLocation(t.Context(), nil, o.location("?ref=v1.0.0"), dir, opts); err != nil {
-		t.Fatal(err)
+		"GIT_OBJECT_DIRECTORY=/nonexistent", "GIT_TRACE=1", "LC_ALL=de_DE.UTF-8", "GIT_ALLOW_PROTOCOL=none", "GIT_TEMPLATE_DIR=/nonexistent",
+		"GIT_QUARANTINE_PATH=/nonexistent", "GIT_INTERNAL_SUPER_PREFIX=sub/", "GIT_IMPLICIT_WORK_TREE=1", "GIT_ICASE_PATHSPECS=1", "GIT_CONFIG=/nonexistent")
+	for _, ref := range []string{"v1.0.0", o.git("rev-parse", "HEAD~1")[:9]} {
+		dir := target(t)
+		if _, err := module.DownloadLocation(t.Context(), nil, o.location("?ref="+ref), dir, opts); err != nil {
+			t.Fatal(err)
+		}
+		wantTree(t, dir, example)
 	}
-	wantTree(t, dir, example)
 }
 
 // Neither attributes nor the user's settings change what is in the package, and no
@@ -244,9 +232,8 @@ func TestGitContentIsExact(t *testing.T) {
 		"crlf.txt":       "a\r\nb\r\n",
 		"lf.txt":         "a\nb\n",
 	}
-	o.write(content)
+	write(t, o.dir, content)
 	o.commit("attributes")
-	config := filepath.Join(t.TempDir(), "config")
 	hooks := t.TempDir()
 	marker := filepath.Join(t.TempDir(), "ran")
 	for _, hook := range []string{"post-checkout", "reference-transaction", "post-merge"} {
@@ -254,13 +241,8 @@ func TestGitContentIsExact(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	text := "[core]\n\tautocrlf = true\n\thooksPath = " + filepath.ToSlash(hooks) +
-		"\n[safe]\n\tbareRepository = explicit\n[init]\n\tdefaultObjectFormat = sha256\n"
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	opts := allowed()
-	opts.Git.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+config, "GIT_CONFIG_SYSTEM="+os.DevNull)
+	opts := withConfig(t, "[core]\n\tautocrlf = true\n\thooksPath = "+filepath.ToSlash(hooks)+
+		"\n[safe]\n\tbareRepository = explicit\n[init]\n\tdefaultObjectFormat = sha256\n")
 	dir := target(t)
 	if _, err := module.DownloadLocation(t.Context(), nil, o.location(""), dir, opts); err != nil {
 		t.Fatal(err)
@@ -277,7 +259,7 @@ func TestGitLinksAndSubmodules(t *testing.T) {
 		return // git makes no links there
 	}
 	o, other := newOrigin(t), newOrigin(t)
-	o.write(files{"link": "-> /etc/passwd"})
+	write(t, o.dir, files{"link": "-> /etc/passwd"})
 	o.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", "file://"+other.dir, "vendored/other")
 	o.commit("links")
 	_, err := module.DownloadLocation(t.Context(), nil, o.location(""), target(t), allowed())
@@ -305,22 +287,9 @@ func TestGitHostileTree(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{".git", ".GIT", "git~1", ".gi\u200ct", "a\x01b", `a\b`, "aux"} {
 		o := newOrigin(t)
-		blob := filepath.Join(t.TempDir(), "blob")
-		if err := os.WriteFile(blob, []byte("x"), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		id := o.git("hash-object", "-w", "--", blob)
-		list := filepath.Join(t.TempDir(), "list")
-		if err := os.WriteFile(list, []byte("100644 blob "+id+"\t"+name+"\x00"), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		in, err := os.Open(list)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer in.Close()
+		id := o.git("rev-parse", "HEAD:main.tf")
 		cmd := exec.Command("git", "mktree", "-z")
-		cmd.Dir, cmd.Stdin = o.dir, in
+		cmd.Dir, cmd.Stdin = o.dir, strings.NewReader("100644 blob "+id+"\t"+name+"\x00")
 		tree, err := cmd.Output()
 		if err != nil {
 			t.Fatalf("%q: %v", name, err)
@@ -559,14 +528,12 @@ func TestGitAsksNobody(t *testing.T) {
 	o := newOrigin(t)
 	server := gitServer(t, filepath.Dir(o.dir), false, "user:secret")
 	ask := program(t, "#!/bin/sh\ncase \"$1\" in User*) echo user;; *) echo secret;; esac\n")
-	config := filepath.Join(t.TempDir(), "config")
-	if err := os.WriteFile(config, []byte("[core]\n\taskPass = "+ask+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	home := t.TempDir()
+	write(t, home, files{"config": "[core]\n\taskPass = " + ask + "\n"})
 	for setting, want := range map[string]error{
-		"SSH_ASKPASS=" + ask:          module.ErrUnauthorized,
-		"GIT_CONFIG_GLOBAL=" + config: module.ErrUnauthorized,
-		"GIT_ASKPASS=" + ask:          nil,
+		"SSH_ASKPASS=" + ask:                    module.ErrUnauthorized,
+		"GIT_CONFIG_GLOBAL=" + home + "/config": module.ErrUnauthorized,
+		"GIT_ASKPASS=" + ask:                    nil,
 	} {
 		opts := allowed()
 		opts.Git.AllowHTTP = true
@@ -575,20 +542,6 @@ func TestGitAsksNobody(t *testing.T) {
 		if !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", setting, err, want)
 		}
-	}
-}
-
-// A program that git runs as a hook or for a submodule has more in its environment
-// than is good for another repository.
-func TestGitInHook(t *testing.T) {
-	t.Parallel()
-	o := newOrigin(t)
-	opts := allowed()
-	opts.Git.Env = append(opts.Git.Env, "GIT_QUARANTINE_PATH=/nonexistent", "GIT_INTERNAL_SUPER_PREFIX=sub/", "GIT_IMPLICIT_WORK_TREE=1",
-		"GIT_ICASE_PATHSPECS=1", "GIT_CONFIG=/nonexistent")
-	first := o.git("rev-parse", "HEAD~1")
-	if _, err := module.DownloadLocation(t.Context(), nil, o.location("?ref="+first[:9]), target(t), opts); err != nil {
-		t.Error(err)
 	}
 }
 
@@ -650,12 +603,10 @@ func TestGitVetoHost(t *testing.T) {
 // withConfig lets git run with this configuration of the user.
 func withConfig(t *testing.T, config string) module.Options {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "config")
-	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	dir := t.TempDir()
+	write(t, dir, files{"config": config})
 	options := allowed()
-	options.Git.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+path, "GIT_CONFIG_SYSTEM="+os.DevNull)
+	options.Git.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+filepath.Join(dir, "config"), "GIT_CONFIG_SYSTEM="+os.DevNull)
 	return options
 }
 
@@ -667,7 +618,7 @@ func TestGitFiltersWithVetoHost(t *testing.T) {
 		t.Skip("skipped: the filter is a shell command")
 	}
 	o := newOrigin(t)
-	o.write(files{".gitattributes": "*.bin filter=lfs\n*.tf filter=once\n", "a.bin": "pointer\n", "sub/.gitattributes": "* filter=once\n", "sub/b": "pointer\n"})
+	write(t, o.dir, files{".gitattributes": "*.bin filter=lfs\n*.tf filter=once\n", "a.bin": "pointer\n", "sub/.gitattributes": "* filter=once\n", "sub/b": "pointer\n"})
 	o.commit("filtered")
 	ran := filepath.Join(t.TempDir(), "ran")
 	options := withConfig(t, `

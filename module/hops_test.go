@@ -114,9 +114,7 @@ func TestHopLimit(t *testing.T) {
 func TestHopsRefused(t *testing.T) {
 	t.Parallel()
 	secret := filepath.Join(t.TempDir(), "secret.zip")
-	if err := os.WriteFile(secret, zipOf(t, example.entries()...), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, filepath.Dir(secret), files{"secret.zip": string(zipOf(t, example.entries()...))})
 	for _, next := range []string{"file://" + filepath.ToSlash(secret), "git::file://" + filepath.ToSlash(filepath.Dir(secret)), "hg::file:///srv/x", `C:\secret.zip`} {
 		for name, open := range map[string]func(string) func() (*module.Body, error){"header": header, "meta": meta} {
 			src, dir := &fake{open: map[string]func() (*module.Body, error){"https://example.com/m": open(next)}}, target(t)
@@ -155,9 +153,7 @@ func TestHopsAreNeverLocal(t *testing.T) {
 	home := t.TempDir()
 	write(t, home, example)
 	archive := filepath.Join(t.TempDir(), "secret.zip")
-	if err := os.WriteFile(archive, zipOf(t, example.entries()...), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, filepath.Dir(archive), files{"secret.zip": string(zipOf(t, example.entries()...))})
 	wantLocal := func(what, next, dir string, err error) {
 		t.Helper()
 		if !errors.Is(err, module.ErrLocal) {
@@ -227,29 +223,8 @@ func TestDirect(t *testing.T) {
 type fetch files
 
 func (f fetch) FetchModule(_ context.Context, loc *module.Location, dir string) error {
-	for name, content := range f {
-		path := filepath.Join(dir, filepath.FromSlash(name))
-		switch {
-		case strings.HasSuffix(name, "/"):
-			if err := os.MkdirAll(path, 0o755); err != nil {
-				return err
-			}
-			continue
-		case strings.HasPrefix(content, "-> "):
-			if err := os.Symlink(strings.TrimPrefix(content, "-> "), path); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return err
-		}
-		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-			return err
-		}
-	}
 	loc.URL = "changed"
-	return nil
+	return files(f).write(dir)
 }
 
 type fetchFunc func(loc *module.Location, dir string) error
@@ -334,23 +309,10 @@ func TestFetcherIsChecked(t *testing.T) {
 func TestLocal(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
-	if err := (fetch(example)).FetchModule(t.Context(), &module.Location{}, filepath.Join(home, "vpc")); err != nil {
-		t.Fatal(err)
-	}
-	for name, content := range map[string]string{"vpc/.git/config": "x", "vpc/modules/a/.git": "gitdir: x"} {
-		path := filepath.Join(home, filepath.FromSlash(name))
-		os.MkdirAll(filepath.Dir(path), 0o755)
-		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	write(t, filepath.Join(home, "vpc"), with(example, files{".git/config": "x", "modules/a/.git": "gitdir: x"}))
+	write(t, filepath.Join(home, "empty"), nil)
 	for format, content := range packed(t, example.entries()) {
-		if err := os.WriteFile(filepath.Join(home, "vpc."+format), content, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.Mkdir(filepath.Join(home, "empty"), 0o755); err != nil {
-		t.Fatal(err)
+		write(t, home, files{"vpc." + format: string(content)})
 	}
 	allow := module.Options{AllowLocal: true}
 	for _, name := range []string{"vpc", "vpc.zip", "vpc.tar.gz", "vpc.tar.xz"} {
@@ -435,23 +397,14 @@ func TestFetcherReplacesDirectory(t *testing.T) {
 		want    error
 	}{
 		"anew": {replace: func(dir string) error {
-			if err := os.Mkdir(dir, 0o700); err != nil {
-				return err
-			}
-			return fetch(example).FetchModule(t.Context(), &module.Location{}, dir)
+			return errors.Join(os.Mkdir(dir, 0o700), example.write(dir))
 		}},
 		"nothing": {func(string) error { return nil }, module.ErrArchive},
 		"link":    {func(dir string) error { return os.Symlink(other, dir) }, module.ErrArchive},
 		"file":    {func(dir string) error { return os.WriteFile(dir, nil, 0o600) }, module.ErrArchive},
 	} {
-		if runtime.GOOS == "windows" && strings.Contains(name, "link") {
-			continue // links need a privilege there
-		}
 		fetcher := fetchFunc(func(_ *module.Location, dir string) error {
-			if err := os.Remove(dir); err != nil {
-				return err
-			}
-			return test.replace(dir)
+			return errors.Join(os.Remove(dir), test.replace(dir))
 		})
 		dir := target(t)
 		_, err := module.DownloadLocation(t.Context(), nil, at(t, "s3::https://example.com/x"), dir, module.Options{Fetcher: fetcher})
@@ -482,14 +435,11 @@ func TestFetcherModes(t *testing.T) {
 	fetcher := fetchFunc(func(_ *module.Location, dir string) error {
 		for name, mode := range modes {
 			path := filepath.Join(dir, name)
+			content := files{name: "x"}
 			if mode.IsDir() {
-				if err := os.Mkdir(path, 0o700); err != nil {
-					return err
-				}
-			} else if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
-				return err
+				content = files{name + "/": ""}
 			}
-			if err := os.Chmod(path, mode); err != nil {
+			if err := errors.Join(content.write(dir), os.Chmod(path, mode)); err != nil {
 				return err
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"unicode"
 
 	"github.com/google/go-cmp/cmp"
@@ -21,8 +22,12 @@ const (
 	sumMD5 = "d41d8cd98f00b204e9800998ecf8427e"
 )
 
+func of(kind module.Kind, url string, format module.Format, subdir string) module.Location {
+	return module.Location{Kind: kind, URL: url, Archive: format, Subdir: subdir}
+}
+
 func web(url string, format module.Format) module.Location {
-	return module.Location{Kind: module.KindHTTP, URL: url, Archive: format}
+	return of(module.KindHTTP, url, format, "")
 }
 
 func repo(url, subdir, ref string) module.Location {
@@ -52,12 +57,8 @@ var locations = []struct {
 	{"https://example.com/vpc?archive=", web("https://example.com/vpc", module.FormatUnknown)},
 	{"https://example.com/vpc.zip?archive=&checksum=", web("https://example.com/vpc.zip", module.FormatZip)},
 	{"https://example.com/vpc?archive=0", web("https://example.com/vpc", module.FormatNone)},
-	{"https://example.com/vpc.zip?checksum=md5:" + sumMD5, module.Location{
-		Kind: module.KindHTTP, URL: "https://example.com/vpc.zip", Archive: module.FormatZip, Checksum: "md5:" + sumMD5,
-	}},
-	{"https://example.com/vpc.zip?checksum=" + strings.ToUpper(sum256), module.Location{
-		Kind: module.KindHTTP, URL: "https://example.com/vpc.zip", Archive: module.FormatZip, Checksum: "sha256:" + sum256,
-	}},
+	{"https://example.com/vpc.zip?checksum=md5:" + sumMD5, module.Location{Kind: module.KindHTTP, URL: "https://example.com/vpc.zip", Archive: module.FormatZip, Checksum: "md5:" + sumMD5}},
+	{"https://example.com/vpc.zip?checksum=" + strings.ToUpper(sum256), module.Location{Kind: module.KindHTTP, URL: "https://example.com/vpc.zip", Archive: module.FormatZip, Checksum: "sha256:" + sum256}},
 	{"https://example.com/vpc.zip?filename=x.zip&archive=zip", web("https://example.com/vpc.zip", module.FormatZip)},
 	// What else is in a query is kept byte by byte.
 	{"https://example.com/vpc.zip?X-Sig=a%2Fb+c&archive=zip&Z=1&Z=2", web("https://example.com/vpc.zip?X-Sig=a%2Fb+c&Z=1&Z=2", module.FormatZip)},
@@ -74,27 +75,17 @@ var locations = []struct {
 	{"  https://example.com/x.zip\n", web("https://example.com/x.zip", module.FormatZip)},
 	{"https://example.com/my modules/a b.zip?c=d e", web("https://example.com/my%20modules/a%20b.zip?c=d%20e", module.FormatZip)},
 	// Subdirectories.
-	{"https://example.com/vpc.zip//modules/a?archive=zip", module.Location{
-		Kind: module.KindHTTP, URL: "https://example.com/vpc.zip", Archive: module.FormatZip, Subdir: "modules/a",
-	}},
-	{"https://api.github.com/repos/o/r/tarball/v1.0.0//*?archive=tar.gz", module.Location{
-		Kind: module.KindHTTP, URL: "https://api.github.com/repos/o/r/tarball/v1.0.0", Archive: module.FormatTarGzip, Subdir: "*",
-	}},
-	{"https://example.com/x.tgz//*/modules/./vpc/", module.Location{
-		Kind: module.KindHTTP, URL: "https://example.com/x.tgz", Archive: module.FormatTarGzip, Subdir: "*/modules/vpc",
-	}},
+	{"https://example.com/vpc.zip//modules/a?archive=zip", of(module.KindHTTP, "https://example.com/vpc.zip", module.FormatZip, "modules/a")},
+	{"https://api.github.com/repos/o/r/tarball/v1.0.0//*?archive=tar.gz", of(module.KindHTTP, "https://api.github.com/repos/o/r/tarball/v1.0.0", module.FormatTarGzip, "*")},
+	{"https://example.com/x.tgz//*/modules/./vpc/", of(module.KindHTTP, "https://example.com/x.tgz", module.FormatTarGzip, "*/modules/vpc")},
 	{"https://example.com/x.zip//", web("https://example.com/x.zip", module.FormatZip)},
 	{"https://example.com/x.zip//.", web("https://example.com/x.zip", module.FormatZip)},
-	{"https://example.com/x.zip//a//b", module.Location{
-		Kind: module.KindHTTP, URL: "https://example.com/x.zip", Archive: module.FormatZip, Subdir: "a/b",
-	}},
+	{"https://example.com/x.zip//a//b", of(module.KindHTTP, "https://example.com/x.zip", module.FormatZip, "a/b")},
 	// Repositories of git.
 	{"git::https://example.com/code/vpc.git", repo("https://example.com/code/vpc.git", "", "")},
 	{"git::https://example.com/code/vpc.git?ref=v1.2.0", repo("https://example.com/code/vpc.git", "", "v1.2.0")},
 	{"git::https://example.com/code/vpc.git//modules/a?ref=release%2F1.0", repo("https://example.com/code/vpc.git", "modules/a", "release/1.0")},
-	{"git::https://example.com/code/vpc.git?ref=main&depth=1", module.Location{
-		Kind: module.KindGit, URL: "https://example.com/code/vpc.git", Ref: "main", Depth: 1,
-	}},
+	{"git::https://example.com/code/vpc.git?ref=main&depth=1", module.Location{Kind: module.KindGit, URL: "https://example.com/code/vpc.git", Ref: "main", Depth: 1}},
 	{"git::https://example.com/code/vpc.git?ref=&depth=", repo("https://example.com/code/vpc.git", "", "")},
 	{"git::https://example.com/code/vpc.git?other=thing&ref=main", repo("https://example.com/code/vpc.git?other=thing", "", "main")},
 	{"git::ssh://git@example.com/code/vpc.git", repo("ssh://git@example.com/code/vpc.git", "", "")},
@@ -119,56 +110,32 @@ var locations = []struct {
 	{"git::/srv/vpc.git?ref=v1", repo("file:///srv/vpc.git", "", "v1")},
 	// Other means.
 	{"hg::https://example.com/vpc?rev=default", module.Location{Kind: module.KindMercurial, URL: "https://example.com/vpc", Ref: "default"}},
-	{"hg::ssh://hg@example.com/vpc//a", module.Location{Kind: module.KindMercurial, URL: "ssh://hg@example.com/vpc", Subdir: "a"}},
-	{"s3::https://s3-eu-west-1.amazonaws.com/bucket/vpc.zip", module.Location{
-		Kind: module.KindS3, URL: "https://s3-eu-west-1.amazonaws.com/bucket/vpc.zip", Archive: module.FormatZip,
-	}},
-	{"s3::https://minio.example.com:9000/bucket/vpc.zip?region=eu&aws_access_key_secret=secret", module.Location{
-		Kind: module.KindS3, URL: "https://minio.example.com:9000/bucket/vpc.zip?region=eu&aws_access_key_secret=secret", Archive: module.FormatZip,
-	}},
-	{"s3-eu-west-1.amazonaws.com/bucket/vpc.zip", module.Location{
-		Kind: module.KindS3, URL: "https://s3-eu-west-1.amazonaws.com/bucket/vpc.zip", Archive: module.FormatZip,
-	}},
-	{"bucket.s3.amazonaws.com/dir/vpc.zip//a", module.Location{
-		Kind: module.KindS3, URL: "https://s3.amazonaws.com/bucket/dir/vpc.zip", Archive: module.FormatZip, Subdir: "a",
-	}},
-	{"bucket.s3-eu-west-1.amazonaws.com/vpc.zip", module.Location{
-		Kind: module.KindS3, URL: "https://s3-eu-west-1.amazonaws.com/bucket/vpc.zip", Archive: module.FormatZip,
-	}},
-	{"bucket.s3.eu-west-1.amazonaws.com/vpc.zip", module.Location{
-		Kind: module.KindS3, URL: "https://s3.eu-west-1.amazonaws.com/bucket/vpc.zip", Archive: module.FormatZip,
-	}},
-	{"s3.eu-west-1.amazonaws.com/bucket/vpc.zip", module.Location{
-		Kind: module.KindS3, URL: "https://s3.eu-west-1.amazonaws.com/bucket/vpc.zip", Archive: module.FormatZip,
-	}},
-	{"gcs::https://www.googleapis.com/storage/v1/bucket/vpc.zip", module.Location{
-		Kind: module.KindGCS, URL: "https://www.googleapis.com/storage/v1/bucket/vpc.zip", Archive: module.FormatZip,
-	}},
-	{"www.googleapis.com/storage/v1/bucket/dir/vpc", module.Location{
-		Kind: module.KindGCS, URL: "https://www.googleapis.com/storage/v1/bucket/dir/vpc",
-	}},
-	{"oci://registry.example.com/acme/vpc", module.Location{Kind: module.KindOCI, URL: "oci://registry.example.com/acme/vpc"}},
-	{"oci://registry.example.com:5000/acme/vpc//a?tag=1.0.0", module.Location{
-		Kind: module.KindOCI, URL: "oci://registry.example.com:5000/acme/vpc", Subdir: "a", Tag: "1.0.0",
-	}},
-	{"oci://registry.example.com/vpc?digest=sha256:" + sum256, module.Location{
-		Kind: module.KindOCI, URL: "oci://registry.example.com/vpc", Digest: "sha256:" + sum256,
-	}},
+	{"hg::ssh://hg@example.com/vpc//a", of(module.KindMercurial, "ssh://hg@example.com/vpc", "", "a")},
+	{"s3::https://s3-eu-west-1.amazonaws.com/bucket/vpc.zip", of(module.KindS3, "https://s3-eu-west-1.amazonaws.com/bucket/vpc.zip", module.FormatZip, "")},
+	{"s3::https://minio.example.com:9000/bucket/vpc.zip?region=eu&aws_access_key_secret=secret", of(module.KindS3, "https://minio.example.com:9000/bucket/vpc.zip?region=eu&aws_access_key_secret=secret", module.FormatZip, "")},
+	{"s3-eu-west-1.amazonaws.com/bucket/vpc.zip", of(module.KindS3, "https://s3-eu-west-1.amazonaws.com/bucket/vpc.zip", module.FormatZip, "")},
+	{"bucket.s3.amazonaws.com/dir/vpc.zip//a", of(module.KindS3, "https://s3.amazonaws.com/bucket/dir/vpc.zip", module.FormatZip, "a")},
+	{"bucket.s3-eu-west-1.amazonaws.com/vpc.zip", of(module.KindS3, "https://s3-eu-west-1.amazonaws.com/bucket/vpc.zip", module.FormatZip, "")},
+	{"bucket.s3.eu-west-1.amazonaws.com/vpc.zip", of(module.KindS3, "https://s3.eu-west-1.amazonaws.com/bucket/vpc.zip", module.FormatZip, "")},
+	{"s3.eu-west-1.amazonaws.com/bucket/vpc.zip", of(module.KindS3, "https://s3.eu-west-1.amazonaws.com/bucket/vpc.zip", module.FormatZip, "")},
+	{"gcs::https://www.googleapis.com/storage/v1/bucket/vpc.zip", of(module.KindGCS, "https://www.googleapis.com/storage/v1/bucket/vpc.zip", module.FormatZip, "")},
+	{"www.googleapis.com/storage/v1/bucket/dir/vpc", of(module.KindGCS, "https://www.googleapis.com/storage/v1/bucket/dir/vpc", "", "")},
+	{"oci://registry.example.com/acme/vpc", of(module.KindOCI, "oci://registry.example.com/acme/vpc", "", "")},
+	{"oci://registry.example.com:5000/acme/vpc//a?tag=1.0.0", module.Location{Kind: module.KindOCI, URL: "oci://registry.example.com:5000/acme/vpc", Subdir: "a", Tag: "1.0.0"}},
+	{"oci://registry.example.com/vpc?digest=sha256:" + sum256, module.Location{Kind: module.KindOCI, URL: "oci://registry.example.com/vpc", Digest: "sha256:" + sum256}},
 	// This machine.
-	{"file:///srv/modules/vpc", module.Location{Kind: module.KindLocal, URL: "file:///srv/modules/vpc"}},
-	{"file:///srv/vpc.zip//a", module.Location{Kind: module.KindLocal, URL: "file:///srv/vpc.zip", Archive: module.FormatZip, Subdir: "a"}},
-	{"/srv/modules//vpc", module.Location{Kind: module.KindLocal, URL: "file:///srv/modules", Subdir: "vpc"}},
-	{"/srv/my modules/50%#1", module.Location{Kind: module.KindLocal, URL: "file:///srv/my%20modules/50%25%231"}},
-	{`C:\modules\vpc`, module.Location{Kind: module.KindLocal, URL: "file:///C:/modules/vpc"}},
-	{"/srv//modules/../vpc/", module.Location{Kind: module.KindLocal, URL: "file:///srv", Subdir: "vpc"}},
-	{"/srv/modules/./vpc/", module.Location{Kind: module.KindLocal, URL: "file:///srv/modules/vpc"}},
-	{`c:/modules/vpc`, module.Location{Kind: module.KindLocal, URL: "file:///c:/modules/vpc"}},
+	{"file:///srv/modules/vpc", of(module.KindLocal, "file:///srv/modules/vpc", "", "")},
+	{"file:///srv/vpc.zip//a", of(module.KindLocal, "file:///srv/vpc.zip", module.FormatZip, "a")},
+	{"/srv/modules//vpc", of(module.KindLocal, "file:///srv/modules", "", "vpc")},
+	{"/srv/my modules/50%#1", of(module.KindLocal, "file:///srv/my%20modules/50%25%231", "", "")},
+	{`C:\modules\vpc`, of(module.KindLocal, "file:///C:/modules/vpc", "", "")},
+	{"/srv//modules/../vpc/", of(module.KindLocal, "file:///srv", "", "vpc")},
+	{"/srv/modules/./vpc/", of(module.KindLocal, "file:///srv/modules/vpc", "", "")},
+	{`c:/modules/vpc`, of(module.KindLocal, "file:///c:/modules/vpc", "", "")},
 	// What nobody here knows.
 	{"ftp://example.com/vpc.zip", module.Location{Kind: module.KindOther, Getter: "ftp", URL: "ftp://example.com/vpc.zip", Archive: module.FormatZip}},
 	{"ssh://git@example.com/vpc.git", module.Location{Kind: module.KindOther, Getter: "ssh", URL: "ssh://git@example.com/vpc.git"}},
-	{"azurerm::https://example.com/vpc.zip?sv=1", module.Location{
-		Kind: module.KindOther, Getter: "azurerm", URL: "https://example.com/vpc.zip?sv=1", Archive: module.FormatZip,
-	}},
+	{"azurerm::https://example.com/vpc.zip?sv=1", module.Location{Kind: module.KindOther, Getter: "azurerm", URL: "https://example.com/vpc.zip?sv=1", Archive: module.FormatZip}},
 }
 
 func TestParseLocation(t *testing.T) {
@@ -186,32 +153,30 @@ func TestParseLocation(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", test.text, diff)
 		}
 		roundTrip(t, got)
+		if strings.Contains(got.String(), "secret") {
+			t.Errorf("String is %q", got)
+		}
+		var stored module.Location
+		if data, err := json.Marshal(got); err != nil || json.Unmarshal(data, &stored) != nil || stored != *got {
+			t.Errorf("%s: JSON %s, %v", test.text, data, err)
+		}
 	}
 }
 
 var cmpAddrs = cmpopts.EquateComparable(addrs.Module{}, addrs.Version{})
 
-// roundTrip checks that neither form of a location loses anything but secrets.
+// roundTrip checks that neither form of a location loses anything.
 func roundTrip(t *testing.T, l *module.Location) {
 	t.Helper()
 	again, err := module.ParseLocation(l.Source())
 	if err != nil {
-		t.Errorf("%s: its own text %q is refused: %v", l, l.Source(), err)
-		return
+		t.Fatalf("%+v: its own text %q is refused: %v", *l, l.Source(), err)
 	}
 	if *again != *l {
-		t.Errorf("%q is read as %+v, was %+v", l.Source(), *again, *l)
+		t.Errorf("ParseLocation(%q) = %+v, want %+v", l.Source(), *again, *l)
 	}
-	data, err := json.Marshal(l)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var stored module.Location
-	if err := json.Unmarshal(data, &stored); err != nil || stored != *l {
-		t.Errorf("%s: JSON %s: %v", l, data, err)
-	}
-	if s := l.String(); strings.Contains(s, "secret") || strings.ContainsFunc(s, unicode.IsControl) {
-		t.Errorf("String is %q", s)
+	if s := l.String(); strings.ContainsFunc(s, unicode.IsControl) || len(s) > 1100 {
+		t.Errorf("String is %q, want at most 1,100 printable bytes", s)
 	}
 }
 
@@ -479,6 +444,42 @@ func TestDirectLocation(t *testing.T) {
 	}
 }
 
+// TestLongLocations: a location may have 16 KiB, and not one byte more, with what had to
+// be escaped in it and with the base that it is relative to, so that what is parsed can
+// be written and parsed again.
+func TestLongLocations(t *testing.T) {
+	t.Parallel()
+	const limit = 16 << 10
+	base := parseURL(t, "https://registry.example.com/v1/modules/")
+	fill := func(start string, n int) string { return start + strings.Repeat("x", n-len(start)) }
+	for name, parse := range map[string]func(n int) error{
+		"absolute": func(n int) error {
+			_, err := module.ParseLocation(fill("https://files.example.com/", n))
+			return err
+		},
+		"of the registry": func(n int) error {
+			_, err := module.DirectLocation(base, "./"+fill(base.String(), n)[len(base.String()):])
+			return err
+		},
+		"escaped": func(n int) error { // file:///a%5B%5B…
+			_, err := module.ParseLocation("/" + strings.Repeat("a", (n-8)%3) + strings.Repeat("[", (n-8)/3))
+			return err
+		},
+		"relative and escaped": func(n int) error {
+			n -= len(base.String())
+			_, err := module.ResolveLocation(base, "./"+strings.Repeat("a", n%3)+strings.Repeat("<", n/3))
+			return err
+		},
+	} {
+		if err := parse(limit); err != nil {
+			t.Errorf("%s, of %d bytes: %.200v", name, limit, err)
+		}
+		if err := parse(limit + 1); err == nil || len(err.Error()) > 1000 {
+			t.Errorf("%s, of a byte more: %.200v", name, err)
+		}
+	}
+}
+
 func parseURL(t testing.TB, s string) *url.URL {
 	t.Helper()
 	u, err := url.Parse(s)
@@ -502,7 +503,7 @@ func FuzzParseLocation(f *testing.F) {
 				t.Errorf("error %q", err)
 			}
 		} else {
-			roundTripAny(t, l)
+			roundTrip(t, l)
 			for elem := range strings.SplitSeq(l.Subdir, "/") {
 				if elem == ".." || l.Subdir != "" && elem == "" {
 					t.Errorf("subdirectory %q", l.Subdir)
@@ -518,17 +519,68 @@ func FuzzParseLocation(f *testing.F) {
 	})
 }
 
-// roundTripAny is roundTrip for texts that may hold the word of its check.
-func roundTripAny(t *testing.T, l *module.Location) {
-	t.Helper()
-	again, err := module.ParseLocation(l.Source())
-	if err != nil {
-		t.Fatalf("%+v: its own text %q is refused: %v", *l, l.Source(), err)
+func TestParseMeta(t *testing.T) {
+	t.Parallel()
+	for page, want := range map[string]string{
+		`<meta name="terraform-get" content="https://example.com/x.zip">`:                                            "https://example.com/x.zip",
+		`<META Content='x' NAME=Terraform-Get />`:                                                                    "x",
+		`<!DOCTYPE html><html><head><title>a</title><meta name=terraform-get content=x></head>`:                      "x",
+		`<meta name="terraform-get" content="a?b=1&amp;c=2">`:                                                        "a?b=1&c=2",
+		"<meta\n\tname = \"terraform-get\"\r\n content = ' x ' >":                                                    "x",
+		`<meta charset=utf-8><meta name="other" content="y"><meta name="terraform-get" content=x>`:                   "x",
+		`<meta name="terraform-get" content=""><meta name="terraform-get" content="x">`:                              "x",
+		`<meta name="terraform-get" content="x"><meta name="terraform-get" content="y">`:                             "x",
+		`<meta name="terraform-get" name="other" content="x" content="y">`:                                           "x",
+		`<?xml version="1.0"?><!-- > --><meta name="terraform-get" content="x"/>`:                                    "x",
+		`<script>if (a<b) "<meta name='terraform-get' content='y'>"</SCRIPT><meta name="terraform-get" content="x">`: "x",
+		`<meta name="terraform-get" content="a>b">`:                                                                  "a>b",
+		`a < b <1> </> <meta name="terraform-get" content="x">`:                                                      "x",
+		`<p =x><meta name="terraform-get" content="x">`:                                                              "x",
+		// Not in the head, or not markup at all.
+		`<head></head><meta name="terraform-get" content="x">`:         "",
+		`<body><meta name="terraform-get" content="x">`:                "",
+		`<!-- <meta name="terraform-get" content="x"> -->`:             "",
+		`<!-- <meta name="terraform-get" content="x">`:                 "",
+		`<title><meta name="terraform-get" content="x"></title>`:       "",
+		`<style><meta name="terraform-get" content="x">`:               "",
+		`<noscript><meta name="terraform-get" content="x"></noscript>`: "",
+		`<meta name="terraform-get">`:                                  "",
+		`<meta content="x">`:                                           "",
+		`<meta name="terraform-get" content="x"`:                       "",
+		`<metadata name="terraform-get" content="x">`:                  "",
+		`<a href="<meta name='terraform-get' content='x'>">`:           "",
+		`{"location": "x"}`:                                            "",
+		``:                                                             "",
+		`<`:                                                            "",
+		`<meta name="terraform-get" content="`:                         "",
+		strings.Repeat(" ", module.MaxPage) + `<meta name=terraform-get content="x">`:      "",
+		strings.Repeat("<p>", module.MaxPage/3-20) + `<meta name=terraform-get content=x>`: "x",
+	} {
+		got, err := module.ParseMeta(strings.NewReader(page))
+		if got != want || err != nil {
+			t.Errorf("%.100q: %q, %v; want %q", page, got, err, want)
+		}
 	}
-	if *again != *l {
-		t.Errorf("%q is read as %+v, was %+v", l.Source(), *again, *l)
+	broken := errors.New("broken")
+	if _, err := module.ParseMeta(iotest.ErrReader(broken)); !errors.Is(err, broken) {
+		t.Errorf("%v", err)
 	}
-	if s := l.String(); strings.ContainsFunc(s, unicode.IsControl) || len(s) > 1100 {
-		t.Errorf("String is %q", s)
+	// No more is read than is looked at.
+	if got, err := module.ParseMeta(zeros{}); got != "" || err != nil {
+		t.Errorf("%q, %v", got, err)
 	}
+}
+
+func FuzzParseMeta(f *testing.F) {
+	f.Add(`<html><head><!-- x --><script>y</script><meta name="terraform-get" content='a&amp;b'></head>`)
+	f.Add(`<?x?><meta =><title>`)
+	f.Fuzz(func(t *testing.T, page string) {
+		got, err := module.ParseMeta(strings.NewReader(page))
+		if err != nil || got != strings.TrimSpace(got) {
+			t.Errorf("%q, %v", got, err)
+		}
+		if got != "" && !strings.Contains(strings.ToLower(page), "meta") {
+			t.Errorf("%q out of nothing", got)
+		}
+	})
 }

@@ -24,29 +24,6 @@ import (
 // earlier is another package than example.
 var earlier = files{"main.tf": "# earlier\n", "old/": "", "old/gone.tf": "# gone\n"}
 
-// write puts f at dir, as somebody did earlier.
-func write(t testing.TB, dir string, f files) {
-	t.Helper()
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for name, content := range f {
-		path := filepath.Join(dir, filepath.FromSlash(name))
-		if strings.HasSuffix(name, "/") {
-			if err := os.MkdirAll(path, 0o755); err != nil {
-				t.Fatal(err)
-			}
-			continue
-		}
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 // replace downloads example to dir, whatever is there.
 func replace(t testing.TB, dir string, o module.Options) (*fake, *module.Report, error) {
 	t.Helper()
@@ -109,9 +86,7 @@ func TestReplace(t *testing.T) {
 func TestReplaceRefuses(t *testing.T) {
 	t.Parallel()
 	occupied := map[string]string{"file": target(t)}
-	if err := os.WriteFile(occupied["file"], []byte("precious"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, filepath.Dir(occupied["file"]), files{"module": "precious"})
 	if pipe := target(t); mkfifo(pipe) == nil {
 		occupied["pipe"] = pipe
 	}
@@ -128,7 +103,7 @@ func TestReplaceRefuses(t *testing.T) {
 	// Without the option a directory is occupied too, and the error names it.
 	dir := target(t)
 	write(t, dir, earlier)
-	_, err := place(t, forms(t)["zip"], dir)
+	_, err := place(t, packed(t, example.entries())["zip"], dir)
 	if !errors.Is(err, module.ErrOccupied) || !strings.Contains(err.Error(), "Options.Replace") {
 		t.Error(err)
 	}
@@ -449,27 +424,6 @@ func withDirs(f files) files {
 	return out
 }
 
-func TestReplaceFullDisk(t *testing.T) {
-	t.Parallel()
-	room := int64(len(example["README.md"]))
-	disktest.Full(t, room, func(t *testing.T, parent string) {
-		larger := files{"README.md": example["README.md"] + "x"}
-		for name, content := range map[string][]byte{
-			"zip":    zipOf(t, larger.entries()...),
-			"tar.gz": gzipOf(t, tarOf(t, larger.entries()...)),
-		} {
-			dir := filepath.Join(parent, name, "module")
-			write(t, dir, earlier)
-			src := serve(map[string][]byte{archiveURL: content})
-			_, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL), dir, module.Options{Replace: true})
-			if _, ok := errors.AsType[*module.Error](err); !ok {
-				t.Errorf("%s: %v", name, err)
-			}
-			wantTree(t, dir, earlier)
-		}
-	})
-}
-
 // TestReplaceReadOnly: where nothing can be written nothing is fetched, and what is there
 // already is still good.
 func TestReplaceReadOnly(t *testing.T) {
@@ -524,17 +478,15 @@ func TestReplaceOtherFileSystem(t *testing.T) {
 func TestMissingParents(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "a", "b", "module")
-	if _, err := place(t, forms(t)["zip"], dir); err != nil {
+	if _, err := place(t, packed(t, example.entries())["zip"], dir); err != nil {
 		t.Fatal(err)
 	}
 	wantTree(t, dir, example)
 
 	file := target(t)
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, filepath.Dir(file), files{"module": ""})
 	for _, name := range []string{filepath.Join("a", "module"), "module"} {
-		src, err := place(t, forms(t)["zip"], filepath.Join(file, name))
+		src, err := place(t, packed(t, example.entries())["zip"], filepath.Join(file, name))
 		if err == nil || len(src.asked) != 0 || !strings.Contains(err.Error(), file) || strings.Contains(err.Error(), ".part") {
 			t.Errorf("below a file: %v", err)
 		}
