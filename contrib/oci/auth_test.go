@@ -2,6 +2,7 @@ package oci_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -33,4 +34,9 @@ func wantBasic(user, password string, next func(http.ResponseWriter, *http.Reque
 		}
 		return next != nil && next(w, r)
 	}
+}
+
+// credentials returns a block of the CLI configuration for user u.
+func credentials(host, password string) string {
+	return fmt.Sprintf("oci_credentials %q {\n  username = \"u\"\n  password = %q\n}\n", host, password)
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -126,83 +127,64 @@ func TestTagsEnd(t *testing.T) {
 	}
 }
 
-// TestRedirects has the registry send clients elsewhere.
+// TestRedirects has the registry send clients elsewhere: to another origin, and to one that
+// speaks http only.
 func TestRedirects(t *testing.T) {
 	t.Parallel()
-	var header, plainAsked atomic.Value
-	plain := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { plainAsked.Store(r.URL.Path) }))
-	t.Cleanup(plain.Close)
 	f := newRegistry(t)
 	f.provider("p", "1.0.0", "linux_amd64")
-	storage := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		header.Store(r.Header.Get("Authorization"))
+	var asked []string // with the header Authorization
+	storage := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.Host+r.Header.Get("Authorization"))
 		_, _ = w.Write(f.answer(httptest.NewRequest("GET", r.URL.Path, nil)).Body.Bytes())
-	}))
-	storage.TLS = f.server.TLS.Clone()
-	storage.StartTLS()
-	t.Cleanup(storage.Close)
-
-	var to atomic.Value
+	})
+	plain, secure := httptest.NewServer(storage), httptest.NewUnstartedServer(storage)
+	t.Cleanup(plain.Close)
+	secure.TLS = f.server.TLS.Clone()
+	secure.StartTLS()
+	t.Cleanup(secure.Close)
+	var to string
 	f.Before = wantBasic("u", "p", func(w http.ResponseWriter, r *http.Request) bool {
 		if isBlob(r) {
-			http.Redirect(w, r, to.Load().(string)+r.URL.Path+"?signature=never-shown", http.StatusTemporaryRedirect)
+			http.Redirect(w, r, to+r.URL.Path+"?signature=never-shown", http.StatusTemporaryRedirect)
 		}
 		return isBlob(r)
 	})
-	mirror := func(veto func(string) error) provider.Source {
-		_, client := load(t, f, fmt.Sprintf("oci_credentials %q {\n  username = \"u\"\n  password = \"p\"\n}\n", f.host))
-		client.Transport.Retries, client.Transport.ArchiveRetries, client.Transport.VetoHost = -1, 0, veto
-		return client.Mirror(func(addrs.Provider) string { return f.host + "/p" })
-	}
-	src := mirror(nil)
-
-	to.Store(storage.URL)
-	if _, err := download(t, src); err != nil || header.Load() != "" {
-		t.Errorf("redirect to another origin: %v, with the header Authorization %q, want none", err, header.Load())
-	}
-	to.Store(plain.URL)
-	_, err := download(t, src)
-	if !errors.Is(err, provider.ErrInsecure) || plainAsked.Load() != nil || strings.Contains(err.Error(), "never-shown") {
-		t.Errorf("redirect to http: %v, asked for %v; want ErrInsecure before any request, and no query", err, plainAsked.Load())
-	}
-	if e, ok := errors.AsType[*failure.RequestError](err); !ok || !strings.HasPrefix(e.URL, plain.URL) {
-		t.Errorf("redirect to http: %#v, want a RequestError of %s", e, plain.URL)
-	}
 	vetoed := errors.New("vetoed")
-	src = mirror(func(host string) error {
-		if host != f.host {
-			return vetoed
+	for name, test := range map[string]struct {
+		to        string
+		allowHTTP bool
+		veto      error
+		want      error
+	}{
+		"other origin": {to: secure.URL},
+		"other host":   {to: secure.URL, veto: vetoed, want: vetoed},
+		"http":         {to: plain.URL, want: provider.ErrInsecure},
+		"allowed http": {to: plain.URL, allowHTTP: true},
+	} {
+		to, asked = test.to, nil
+		_, client := load(t, f, credentials(f.host, "p"))
+		client.Transport.Retries, client.Transport.ArchiveRetries, client.Transport.AllowHTTP = -1, 0, test.allowHTTP
+		client.Transport.VetoHost = func(host string) error {
+			if host != f.host {
+				return test.veto
+			}
+			return nil
 		}
-		return nil
-	})
-	to.Store(storage.URL)
-	if _, err := download(t, src); !errors.Is(err, vetoed) {
-		t.Errorf("redirect to a host that is vetoed: %v", err)
-	}
-}
-
-// TestAllowHTTP has a storage that speaks http only.
-func TestAllowHTTP(t *testing.T) {
-	t.Parallel()
-	f := newRegistry(t)
-	f.provider("p", "1.0.0", "linux_amd64")
-	var header atomic.Value
-	plain := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		header.Store(r.Header.Get("Authorization"))
-		_, _ = w.Write(f.answer(httptest.NewRequest("GET", r.URL.Path, nil)).Body.Bytes())
-	}))
-	t.Cleanup(plain.Close)
-	f.Before = wantBasic("u", "p", func(w http.ResponseWriter, r *http.Request) bool {
-		if isBlob(r) {
-			http.Redirect(w, r, plain.URL+r.URL.Path, http.StatusTemporaryRedirect)
+		_, err := download(t, client.Mirror(func(addrs.Provider) string { return f.host + "/p" }))
+		if !errors.Is(err, test.want) || err != nil && strings.Contains(err.Error(), "never-shown") {
+			t.Errorf("%s: %v, want %v without the query", name, err, test.want)
 		}
-		return isBlob(r)
-	})
-	_, client := load(t, f, fmt.Sprintf("oci_credentials %q {\n  username = \"u\"\n  password = \"p\"\n}\n", f.host))
-	client.Transport.AllowHTTP = true
-	_, err := download(t, client.Mirror(func(addrs.Provider) string { return f.host + "/p" }))
-	if err != nil || header.Load() != "" {
-		t.Errorf("redirect to http: %v, with the header Authorization %q, want none", err, header.Load())
+		wantAsked := []string{to[strings.LastIndexByte(to, '/')+1:]}
+		if test.want != nil {
+			wantAsked = nil
+		}
+		if !slices.Equal(asked, wantAsked) {
+			t.Errorf("%s: requests to %q, want %q without credentials", name, asked, wantAsked)
+		}
+		if e, ok := errors.AsType[*failure.RequestError](err); test.want == provider.ErrInsecure && (!ok || !strings.HasPrefix(e.URL, plain.URL)) {
+			t.Errorf("%s: %#v, want a RequestError of %s", name, e, plain.URL)
+		}
 	}
 }
 
@@ -226,7 +208,7 @@ func TestRealm(t *testing.T) {
 		}
 		return false
 	}
-	_, client := load(t, f, fmt.Sprintf("oci_credentials %q {\n  username = \"u\"\n  password = \"p\"\n}\n", f.host))
+	_, client := load(t, f, credentials(f.host, "p"))
 	src := client.Mirror(func(addrs.Provider) string { return f.host + "/p" })
 	if _, err := download(t, src); err == nil || strings.Contains(err.Error(), "never-shown") {
 		t.Errorf("token over http: %v, want an error without the query", err)
@@ -275,7 +257,7 @@ func TestUnauthorized(t *testing.T) {
 	t.Parallel()
 	f := newRegistry(t)
 	f.Before = wantBasic("u", "right", nil)
-	for _, block := range []string{"", fmt.Sprintf("oci_credentials %q {\n  username = \"u\"\n  password = \"never-shown\"\n}\n", f.host)} {
+	for _, block := range []string{"", credentials(f.host, "never-shown")} {
 		_, client := load(t, f, "oci_default_credentials {\n  discover_ambient_credentials = false\n}\n"+block)
 		_, err := client.Mirror(func(addrs.Provider) string { return f.host + "/p" }).ProviderVersions(t.Context(), alpha)
 		if !errors.Is(err, provider.ErrUnauthorized) || strings.Contains(err.Error(), "never-shown") {
@@ -292,7 +274,7 @@ func TestUnauthorized(t *testing.T) {
 func TestOtherHost(t *testing.T) {
 	t.Parallel()
 	var asked []string
-	_, client := load(t, newRegistry(t), "oci_credentials \"docker.io\" {\n  username = \"u\"\n  password = \"p\"\n}\n")
+	_, client := load(t, newRegistry(t), credentials("docker.io", "p"))
 	client.Transport.HTTP = &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
 		asked = append(asked, r.URL.Host+r.Header.Get("Authorization"))
 		h := http.Header{"Www-Authenticate": {`Basic realm="x"`}}

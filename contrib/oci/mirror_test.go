@@ -110,14 +110,8 @@ func TestManifests(t *testing.T) {
 	f := newRegistry(t)
 	const img, idx = ocispec.MediaTypeImageManifest, ocispec.MediaTypeImageIndex
 	layer := f.blob("p", zipOf(map[string]string{"x": "x"}))
-	image512 := layer
-	image512.Digest = digest.SHA512.FromString("x")
-	negative := layer
-	negative.Size = -1
-	unknown := layer
-	unknown.Digest = "md5:abc"
-	other := layer
-	other.MediaType = "application/gzip"
+	image512, negative, unknown, other := layer, layer, layer, layer
+	image512.Digest, negative.Size, unknown.Digest, other.MediaType = digest.SHA512.FromString("x"), -1, "md5:abc", "application/gzip"
 	good := target(f.manifest("p", "", img, image(typeTarget, layer)), "linux_amd64")
 	of := func(layers ...ocispec.Descriptor) ocispec.Index {
 		return index(target(f.manifest("p", "", img, image(typeTarget, layers...)), "linux_amd64"))
@@ -129,10 +123,8 @@ func TestManifests(t *testing.T) {
 		change(&d)
 		return index(d)
 	}
-	wrongArtifact := index(good)
-	wrongArtifact.ArtifactType = typeModule
-	noMediaType := index(good)
-	noMediaType.MediaType = ""
+	wrongArtifact, noMediaType := index(good), index(good)
+	wrongArtifact.ArtifactType, noMediaType.MediaType = typeModule, ""
 	for name, test := range map[string]struct {
 		mediaType string
 		manifest  any

@@ -54,12 +54,13 @@ func TestModuleRefused(t *testing.T) {
 	w := zip.NewWriter(&link)
 	h := &zip.FileHeader{Name: "link"}
 	h.SetMode(fs.ModeSymlink | 0o777)
-	if e, err := w.CreateHeader(h); err != nil {
-		t.Fatal(err)
-	} else if _, err := e.Write([]byte("/etc/passwd")); err != nil {
+	e, err := w.CreateHeader(h)
+	if err == nil {
+		_, err = e.Write([]byte("/etc/passwd"))
+	}
+	if err = errors.Join(err, w.Close()); err != nil {
 		t.Fatal(err)
 	}
-	w.Close()
 	push("link", typeModule, f.blob("m", link.Bytes()))
 	gone := good
 	gone.Digest = digest.FromString("gone")
