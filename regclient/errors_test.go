@@ -51,25 +51,6 @@ func TestUnknownProvider(t *testing.T) {
 	}
 }
 
-// TestUnknownProviderOr500: some registries mean an unknown provider, but it may as well
-// be a fault.
-func TestUnknownProviderOr500(t *testing.T) {
-	t.Parallel()
-	reg := registry()
-	reg.AddFault(regtest.Fault{Kind: regtest.Versions | regtest.Package, Status: http.StatusInternalServerError})
-	c := client(reg)
-	_, listErr := c.ProviderVersions(t.Context(), alpha)
-	_, findErr := c.ProviderPackage(t.Context(), alpha, v120, linux)
-	for _, err := range []error{listErr, findErr} {
-		if e := asError(t, err); errors.Is(err, provider.ErrNotFound) || e.Status != 500 {
-			t.Errorf("%v", err)
-		}
-		if want := "some servers answer so for a provider that they do not know"; strings.Count(err.Error(), want) != 1 {
-			t.Errorf("got %v, want %q in it", err, want)
-		}
-	}
-}
-
 // TestRefusedPackage: whatever a registry refuses a package with, the list of versions
 // tells what it is that it does not have.
 func TestRefusedPackage(t *testing.T) {
@@ -100,100 +81,6 @@ func TestRefusedPackage(t *testing.T) {
 		if n := reg.Count(regtest.Versions); n != 2 {
 			t.Errorf("%d requests for versions, want one for each refusal", n)
 		}
-	}
-}
-
-// TestListedButRefused: a registry that refuses what it lists has a fault of its own,
-// and says 404 if it means that the package is missing.
-func TestListedButRefused(t *testing.T) {
-	t.Parallel()
-	for status, want := range map[int]error{404: provider.ErrNoPlatform, 400: nil, 500: nil, 503: nil, 418: nil} {
-		reg := versionsOf()
-		reg.AddFault(regtest.Fault{Kind: regtest.Package, Status: status})
-		_, err := client(reg).ProviderPackage(t.Context(), alpha, v120, linux)
-		if e := asError(t, err); e.Status != status {
-			t.Errorf("%d: %v", status, err)
-		}
-		if want != nil && !errors.Is(err, want) || want == nil && errors.Is(err, provider.ErrNotFound) {
-			t.Errorf("%d: %v, want %v", status, err, want)
-		}
-	}
-}
-
-// TestRefusedWithoutList: if the list cannot be had either, the refusal stands as it is.
-func TestRefusedWithoutList(t *testing.T) {
-	t.Parallel()
-	for status, want := range map[int]error{404: provider.ErrNotFound, 500: nil} {
-		reg := versionsOf()
-		reg.AddFault(regtest.Fault{Kind: regtest.Package, Status: status})
-		reg.AddFault(regtest.Fault{Kind: regtest.Versions, Status: http.StatusBadGateway})
-		_, err := client(reg).ProviderPackage(t.Context(), alpha, v120, linux)
-		if e := asError(t, err); e.Status != status || want != nil && !errors.Is(err, want) || errors.Is(err, provider.ErrNoPlatform) {
-			t.Errorf("%d: %v", status, err)
-		}
-	}
-}
-
-func TestUnauthorized(t *testing.T) {
-	t.Parallel()
-	for _, kind := range []regtest.Kind{regtest.Discovery, regtest.Versions, regtest.Package} {
-		for _, sent := range []bool{false, true} {
-			reg := registry()
-			reg.Require("right", kind)
-			c := client(reg)
-			note := "(no token was sent)"
-			if sent {
-				c.Transport.Credentials, note = tokens(t, "wrong-secret"), "(a token was sent)"
-			}
-			var err error
-			if kind == regtest.Package {
-				_, err = c.ProviderPackage(t.Context(), alpha, v120, linux)
-			} else {
-				_, err = c.ProviderVersions(t.Context(), alpha)
-			}
-			e := asError(t, err)
-			if !errors.Is(err, provider.ErrUnauthorized) || e.HadToken != sent || e.Status != 401 && e.Status != 403 {
-				t.Errorf("%v, token %t: %+v", kind, sent, e)
-			}
-			if !strings.Contains(err.Error(), note) || strings.Contains(err.Error(), "secret") {
-				t.Errorf("%v, token %t: %v", kind, sent, err)
-			}
-			if strings.Count(err.Error(), "token was sent") != 1 || strings.Count(err.Error(), "https://") != 1 {
-				t.Errorf("said more than once: %v", err)
-			}
-		}
-	}
-	reg := registry()
-	reg.Require("right", 0)
-	c := client(reg)
-	c.Transport.Credentials = tokens(t, "right")
-	if _, err := c.ProviderPackage(t.Context(), alpha, v120, linux); err != nil {
-		t.Errorf("with the right token: %v", err)
-	}
-}
-
-func TestNoRegistryAtHost(t *testing.T) {
-	t.Parallel()
-	tests := []struct {
-		services map[string]any
-		want     error
-	}{
-		{map[string]any{}, disco.ErrNoService},
-		{map[string]any{"modules.v1": "/modules/"}, disco.ErrNoService},
-		{map[string]any{"providers.v2": "/v2/"}, disco.ErrServiceVersion},
-	}
-	for _, test := range tests {
-		reg := registry()
-		reg.Services = test.services
-		_, err := client(reg).ProviderVersions(t.Context(), alpha)
-		if asError(t, err); !errors.Is(err, test.want) || errors.Is(err, provider.ErrNotFound) {
-			t.Errorf("%v: %v, want %v", test.services, err, test.want)
-		}
-	}
-	// A host that answers discovery with 404 has no services either.
-	_, err := client(registry()).ProviderVersions(t.Context(), addrs.MustParseProvider("none.example.com/acme/alpha"))
-	if asError(t, err); !errors.Is(err, disco.ErrNoService) {
-		t.Errorf("%v, want ErrNoService", err)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/disco"
 	"github.com/tofureg/tofureg/module"
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
@@ -146,30 +145,6 @@ func TestUnknownModule(t *testing.T) {
 	}
 }
 
-// TestUnknownModuleOr500: some registries mean an unknown module, but it may as well be
-// a fault.
-func TestUnknownModuleOr500(t *testing.T) {
-	t.Parallel()
-	reg := listing("1.0.0")
-	reg.AddFault(regtest.Fault{Kind: regtest.ModuleMetadata, Status: http.StatusInternalServerError})
-	c := client(reg)
-	_, listErr := c.ModuleVersions(t.Context(), network)
-	_, findErr := c.ModuleLocation(t.Context(), network, v100)
-	for _, err := range []error{listErr, findErr} {
-		if e := asError(t, err); errors.Is(err, module.ErrNotFound) || e.Status != 500 {
-			t.Errorf("%v", err)
-		}
-		if want := "some servers answer so for a module that they do not know"; strings.Count(err.Error(), want) != 1 {
-			t.Errorf("got %v, want %q in it", err, want)
-		}
-	}
-	reg.ClearFaults()
-	reg.AddFault(regtest.Fault{Kind: regtest.ModuleVersions, Status: http.StatusBadGateway})
-	if _, err := c.ModuleVersions(t.Context(), network); strings.Contains(err.Error(), "some servers") {
-		t.Errorf("said of 502: %v", err)
-	}
-}
-
 func TestBrokenModuleVersions(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ doc, want string }{
@@ -228,22 +203,6 @@ func TestModuleVersionsLimits(t *testing.T) {
 	}
 }
 
-// TestModuleMediaTypes: static file servers name none, or a wrong one.
-func TestModuleMediaTypes(t *testing.T) {
-	t.Parallel()
-	for _, media := range [][]string{nil, {"application/octet-stream"}, {"application/json; charset=utf-8"}, {"text/plain"}, {"no/media/type"}} {
-		reg := moduleRegistry(regtest.Module{Answer: regtest.InBody})
-		reg.AddFault(regtest.Fault{Kind: regtest.ModuleMetadata, Header: http.Header{"Content-Type": media}})
-		c := client(reg)
-		if _, err := c.ModuleVersions(t.Context(), network); err != nil {
-			t.Errorf("versions as %q: %v", media, err)
-		}
-		if _, err := c.ModuleLocation(t.Context(), network, v100); err != nil {
-			t.Errorf("location as %q: %v", media, err)
-		}
-	}
-}
-
 // TestModuleServiceURLs: the service may be anywhere, and its URL in any form.
 func TestModuleServiceURLs(t *testing.T) {
 	t.Parallel()
@@ -273,60 +232,6 @@ func TestModuleServiceURLs(t *testing.T) {
 		}
 		if got := r[2].URL(); got != want+"acme/network/aws/1.0.0/download" {
 			t.Errorf("%s: asked %s", service, got)
-		}
-	}
-}
-
-func TestNoModuleRegistry(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct {
-		services map[string]any
-		want     error
-	}{
-		{map[string]any{}, disco.ErrNoService},
-		{map[string]any{"providers.v1": "/v1/providers/"}, disco.ErrNoService},
-		{map[string]any{"modules.v2": "/v2/"}, disco.ErrServiceVersion},
-	} {
-		reg := listing("1.0.0")
-		reg.Services = test.services
-		c := client(reg)
-		_, listErr := c.ModuleVersions(t.Context(), network)
-		_, findErr := c.ModuleLocation(t.Context(), network, v100)
-		for _, err := range []error{listErr, findErr} {
-			if asError(t, err); !errors.Is(err, test.want) || errors.Is(err, module.ErrNotFound) {
-				t.Errorf("%v: %v, want %v", test.services, err, test.want)
-			}
-		}
-		if n := reg.Count(0); n != 1 {
-			t.Errorf("%v: %d requests, want 1", test.services, n)
-		}
-	}
-}
-
-func TestModuleUnauthorized(t *testing.T) {
-	t.Parallel()
-	for _, kind := range []regtest.Kind{regtest.ModuleVersions, regtest.ModuleLocation} {
-		for _, sent := range []bool{false, true} {
-			reg := moduleRegistry(regtest.Module{})
-			reg.Require("right", kind)
-			c := client(reg)
-			note := "(no token was sent)"
-			if sent {
-				c.Transport.Credentials, note = tokens(t, "wrong-secret"), "(a token was sent)"
-			}
-			var err error
-			if kind == regtest.ModuleLocation {
-				_, err = c.ModuleLocation(t.Context(), network, v100)
-			} else {
-				_, err = c.ModuleVersions(t.Context(), network)
-			}
-			e := asError(t, err)
-			if !errors.Is(err, module.ErrUnauthorized) || e.HadToken != sent || e.Status != 401 && e.Status != 403 {
-				t.Errorf("%v, token %t: %+v", kind, sent, e)
-			}
-			if strings.Count(err.Error(), note) != 1 || strings.Contains(err.Error(), "secret") || strings.Count(err.Error(), "https://") != 1 {
-				t.Errorf("%v, token %t: %v", kind, sent, err)
-			}
 		}
 	}
 }

@@ -126,22 +126,6 @@ func TestVersionsDocuments(t *testing.T) {
 	}
 }
 
-// TestVersionsMediaTypes: static file servers name none, or a wrong one.
-func TestVersionsMediaTypes(t *testing.T) {
-	t.Parallel()
-	for _, media := range [][]string{nil, {"application/octet-stream"}, {"application/json; charset=utf-8"}, {"text/plain"}, {"no/media/type"}} {
-		reg := registry()
-		reg.AddFault(regtest.Fault{Kind: regtest.Versions | regtest.Package, Header: http.Header{"Content-Type": media}})
-		c := client(reg)
-		if _, err := c.ProviderVersions(t.Context(), alpha); err != nil {
-			t.Errorf("versions as %q: %v", media, err)
-		}
-		if _, err := c.ProviderPackage(t.Context(), alpha, v120, linux); err != nil {
-			t.Errorf("package as %q: %v", media, err)
-		}
-	}
-}
-
 func TestBrokenDocuments(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ doc, want string }{
@@ -270,44 +254,5 @@ func TestWarningsAreCapped(t *testing.T) {
 	}
 	if n := len(versions.Warnings[0]); n > 1000 {
 		t.Errorf("a warning of %d bytes", n)
-	}
-}
-
-// TestListedSpelling: a package is asked for by the canonical text, and if that is refused,
-// by the listed one.
-func TestListedSpelling(t *testing.T) {
-	t.Parallel()
-	for _, status := range []int{400, 404, 500} {
-		for spelled, want := range map[string]string{"1.2": "1.2", "01.2.0": "01.2.0", "1.2.0": ""} {
-			reg := regtest.New(host)
-			reg.AddProvider(alphaAt(spelled))
-			requests := 1
-			if want != "" {
-				requests = 2
-				reg.AddFault(regtest.Fault{Kind: regtest.Package, Path: "/1.2.0/", Status: status})
-			}
-			c := client(reg)
-			pkg, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
-			if err != nil || pkg.Version != v120 || reg.Count(regtest.Package) != requests || reg.Count(regtest.Versions) != requests-1 {
-				t.Errorf("%s: %v, %v after %d requests for the package and %d lists", spelled, pkg, err, reg.Count(regtest.Package), reg.Count(regtest.Versions))
-			}
-			versions, err := c.ProviderVersions(t.Context(), alpha)
-			if err != nil || versions.List[0].Listed != want {
-				t.Errorf("%s: %+v, %v", spelled, versions, err)
-			}
-		}
-	}
-}
-
-// TestBothSpellingsRefused: the refusal of the canonical one is the one that counts.
-func TestBothSpellingsRefused(t *testing.T) {
-	t.Parallel()
-	reg := regtest.New(host)
-	reg.AddProvider(alphaAt("1.2"))
-	reg.AddFault(regtest.Fault{Kind: regtest.Package, Path: "/1.2.0/", Status: http.StatusNotFound})
-	reg.AddFault(regtest.Fault{Kind: regtest.Package, Path: "/1.2/", Status: http.StatusBadRequest})
-	_, err := client(reg).ProviderPackage(t.Context(), alpha, v120, linux)
-	if e := asError(t, err); e.Status != http.StatusNotFound || !errors.Is(err, provider.ErrNoPlatform) || reg.Count(regtest.Package) != 2 {
-		t.Errorf("%v after %d requests", err, reg.Count(regtest.Package))
 	}
 }

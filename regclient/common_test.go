@@ -1,0 +1,253 @@
+package regclient_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/tofureg/tofureg/disco"
+	"github.com/tofureg/tofureg/provider"
+	"github.com/tofureg/tofureg/regclient"
+	"github.com/tofureg/tofureg/regclient/regtest"
+)
+
+// protocol is one of the two protocols, with what the tests ask by it.
+type protocol struct {
+	name, version string // of the version that list lists and find finds
+	lists, finds  regtest.Kind
+	add           func(reg *regtest.Registry, version string)
+	list          func(ctx context.Context, c *regclient.Client) (listed string, err error)
+	find          func(ctx context.Context, c *regclient.Client) error
+	missing       error // the kind of a listed version that is answered with 404
+}
+
+var protocols = []protocol{{
+	name: "provider", version: "1.2.0",
+	lists: regtest.Versions, finds: regtest.Package, missing: provider.ErrNoPlatform,
+	add: func(reg *regtest.Registry, version string) { reg.AddProvider(alphaAt(version)) },
+	list: func(ctx context.Context, c *regclient.Client) (string, error) {
+		versions, err := c.ProviderVersions(ctx, alpha)
+		if err != nil {
+			return "", err
+		}
+		return versions.List[0].Listed, nil
+	},
+	find: func(ctx context.Context, c *regclient.Client) error {
+		pkg, err := c.ProviderPackage(ctx, alpha, v120, linux)
+		if err == nil && pkg.Version != v120 {
+			return errors.New("found " + pkg.String())
+		}
+		return err
+	},
+}, {
+	name: "module", version: "1.0.0",
+	lists: regtest.ModuleVersions, finds: regtest.ModuleLocation, missing: provider.ErrNoVersion,
+	add: func(reg *regtest.Registry, version string) {
+		reg.AddModule(regtest.Module{Address: "acme/network/aws", Version: version, Answer: regtest.InBody})
+	},
+	list: func(ctx context.Context, c *regclient.Client) (string, error) {
+		versions, err := c.ModuleVersions(ctx, network)
+		if err != nil {
+			return "", err
+		}
+		return versions.List[0].Listed, nil
+	},
+	find: func(ctx context.Context, c *regclient.Client) error {
+		loc, err := c.ModuleLocation(ctx, network, v100)
+		if err == nil && loc.Version != v100 {
+			return errors.New("found " + loc.Version.String())
+		}
+		return err
+	},
+}}
+
+// forBoth runs a test for both protocols, with a registry that has one version and with
+// faults.
+func forBoth(t *testing.T, test func(t *testing.T, p protocol, registry func(...regtest.Fault) *regtest.Registry)) {
+	t.Parallel()
+	for _, p := range protocols {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			test(t, p, func(faults ...regtest.Fault) *regtest.Registry {
+				reg := regtest.New(host)
+				p.add(reg, p.version)
+				for _, f := range faults {
+					reg.AddFault(f)
+				}
+				return reg
+			})
+		})
+	}
+}
+
+// TestUnknownOr500: some registries answer 500 for what they do not know.
+func TestUnknownOr500(t *testing.T) {
+	forBoth(t, func(t *testing.T, p protocol, registry func(...regtest.Fault) *regtest.Registry) {
+		c := client(registry(regtest.Fault{Kind: p.lists | p.finds, Status: http.StatusInternalServerError}))
+		_, listErr := p.list(t.Context(), c)
+		for _, err := range []error{listErr, p.find(t.Context(), c)} {
+			if e := asError(t, err); errors.Is(err, provider.ErrNotFound) || e.Status != 500 {
+				t.Errorf("%v, want no ErrNotFound", err)
+			}
+			if want := "some servers answer so for a " + p.name + " that they do not know"; strings.Count(err.Error(), want) != 1 {
+				t.Errorf("got %v, want %q in it", err, want)
+			}
+		}
+		c = client(registry(regtest.Fault{Kind: p.lists, Status: http.StatusBadGateway}))
+		if _, err := p.list(t.Context(), c); strings.Contains(err.Error(), "some servers") {
+			t.Errorf("said of 502: %v", err)
+		}
+	})
+}
+
+// TestListedButRefused: a registry that refuses what it lists has a fault of its own,
+// and says 404 if it means that the package is missing.
+func TestListedButRefused(t *testing.T) {
+	forBoth(t, func(t *testing.T, p protocol, registry func(...regtest.Fault) *regtest.Registry) {
+		for status, want := range map[int]error{404: p.missing, 400: nil, 500: nil, 503: nil, 418: nil} {
+			err := p.find(t.Context(), client(registry(regtest.Fault{Kind: p.finds, Status: status})))
+			if e := asError(t, err); e.Status != status || strings.Contains(err.Error(), "some servers") {
+				t.Errorf("%d: %v", status, err)
+			}
+			if want != nil && !errors.Is(err, want) || want == nil && errors.Is(err, provider.ErrNotFound) {
+				t.Errorf("%d: %v, want %v", status, err, want)
+			}
+		}
+	})
+}
+
+// TestRefusedWithoutList: if the registry does not list versions either, the refusal
+// stands as it is.
+func TestRefusedWithoutList(t *testing.T) {
+	forBoth(t, func(t *testing.T, p protocol, registry func(...regtest.Fault) *regtest.Registry) {
+		for status, want := range map[int]error{404: provider.ErrNotFound, 400: nil, 500: nil} {
+			err := p.find(t.Context(), client(registry(
+				regtest.Fault{Kind: p.finds, Status: status}, regtest.Fault{Kind: p.lists, Status: http.StatusBadGateway})))
+			if e := asError(t, err); e.Status != status || errors.Is(err, provider.ErrNotFound) != (want != nil) || errors.Is(err, p.missing) {
+				t.Errorf("%d: %v, want %v", status, err, want)
+			}
+		}
+	})
+}
+
+// TestListedSpelling: a version is asked for by the canonical text, and if that is refused,
+// by the listed one.
+func TestListedSpelling(t *testing.T) {
+	forBoth(t, func(t *testing.T, p protocol, _ func(...regtest.Fault) *regtest.Registry) {
+		texts := map[string][]string{"provider": {"1.2", "01.2.0", "1.2.0"}, "module": {"v1.0.0", "1.0", "01.0.0", "1.0.0"}}[p.name]
+		for _, text := range texts {
+			for _, status := range []int{400, 404, 500} {
+				reg := regtest.New(host)
+				p.add(reg, text)
+				listed, requests := "", 1
+				if text != p.version {
+					listed, requests = text, 2
+					reg.AddFault(regtest.Fault{Kind: p.finds, Path: "/" + p.version + "/", Status: status})
+				}
+				c := client(reg)
+				err := p.find(t.Context(), c)
+				if err != nil || reg.Count(p.finds) != requests || reg.Count(p.lists) != requests-1 {
+					t.Errorf("%s, status %d: %v after %d requests and %d lists", text, status, err, reg.Count(p.finds), reg.Count(p.lists))
+				}
+				if all := reg.Requests(); !strings.Contains(all[len(all)-1].Path, "/"+text+"/download") {
+					t.Errorf("%s, status %d: asked for %s last", text, status, all[len(all)-1].Path)
+				}
+				if got, err := p.list(t.Context(), c); err != nil || got != listed {
+					t.Errorf("%s: Listed is %q, %v; want %q", text, got, err, listed)
+				}
+			}
+		}
+	})
+}
+
+// TestBothSpellingsRefused: the refusal of the canonical one is the one that counts.
+func TestBothSpellingsRefused(t *testing.T) {
+	forBoth(t, func(t *testing.T, p protocol, _ func(...regtest.Fault) *regtest.Registry) {
+		reg := regtest.New(host)
+		listed := strings.TrimSuffix(p.version, ".0")
+		p.add(reg, listed)
+		reg.AddFault(regtest.Fault{Kind: p.finds, Path: "/" + p.version + "/", Status: http.StatusNotFound})
+		reg.AddFault(regtest.Fault{Kind: p.finds, Path: "/" + listed + "/", Status: http.StatusBadRequest})
+		err := p.find(t.Context(), client(reg))
+		if e := asError(t, err); e.Status != http.StatusNotFound || !errors.Is(err, p.missing) || reg.Count(p.finds) != 2 {
+			t.Errorf("%v after %d requests", err, reg.Count(p.finds))
+		}
+	})
+}
+
+// TestMediaTypes: static file servers send none, or a wrong one.
+func TestMediaTypes(t *testing.T) {
+	forBoth(t, func(t *testing.T, p protocol, registry func(...regtest.Fault) *regtest.Registry) {
+		for _, media := range [][]string{nil, {"application/octet-stream"}, {"application/json; charset=utf-8"}, {"text/plain"}, {"no/media/type"}} {
+			c := client(registry(regtest.Fault{Kind: p.lists | p.finds, Header: http.Header{"Content-Type": media}}))
+			if _, err := p.list(t.Context(), c); err != nil {
+				t.Errorf("versions as %q: %v", media, err)
+			}
+			if err := p.find(t.Context(), c); err != nil {
+				t.Errorf("package or location as %q: %v", media, err)
+			}
+		}
+	})
+}
+
+func TestUnauthorized(t *testing.T) {
+	forBoth(t, func(t *testing.T, p protocol, registry func(...regtest.Fault) *regtest.Registry) {
+		for _, kind := range []regtest.Kind{regtest.Discovery, p.lists, p.finds} {
+			for _, sent := range []bool{false, true} {
+				reg := registry()
+				reg.Require("right", kind)
+				c := client(reg)
+				note := "(no token was sent)"
+				if sent {
+					c.Transport.Credentials, note = tokens(t, "wrong-secret"), "(a token was sent)"
+				}
+				_, err := p.list(t.Context(), c)
+				if kind == p.finds {
+					err = p.find(t.Context(), c)
+				}
+				e := asError(t, err)
+				if !errors.Is(err, provider.ErrUnauthorized) || e.HadToken != sent || e.Status != 401 && e.Status != 403 {
+					t.Errorf("%v, token %t: %+v", kind, sent, e)
+				}
+				text := err.Error()
+				if strings.Count(text, note) != 1 || strings.Contains(text, "secret") || strings.Count(text, "token was sent") != 1 || strings.Count(text, "https://") != 1 {
+					t.Errorf("%v, token %t: %s", kind, sent, text)
+				}
+			}
+		}
+		reg := registry()
+		reg.Require("right", 0)
+		c := client(reg)
+		c.Transport.Credentials = tokens(t, "right")
+		if err := p.find(t.Context(), c); err != nil {
+			t.Errorf("with the right token: %v", err)
+		}
+	})
+}
+
+func TestNoRegistryAtHost(t *testing.T) {
+	forBoth(t, func(t *testing.T, p protocol, registry func(...regtest.Fault) *regtest.Registry) {
+		other := map[string]string{"provider": "modules.v1", "module": "providers.v1"}[p.name]
+		for name, want := range map[string]error{"none": disco.ErrNoService, other: disco.ErrNoService, p.name + "s.v2": disco.ErrServiceVersion} {
+			reg := registry()
+			reg.Services = map[string]any{name: "/x/"}
+			c := client(reg)
+			_, listErr := p.list(t.Context(), c)
+			for _, err := range []error{listErr, p.find(t.Context(), c)} {
+				if asError(t, err); !errors.Is(err, want) || errors.Is(err, provider.ErrNotFound) {
+					t.Errorf("%v: %v, want %v", reg.Services, err, want)
+				}
+			}
+			if n := reg.Count(0); n != 1 {
+				t.Errorf("%v: %d requests, want 1", reg.Services, n)
+			}
+		}
+		// A host that answers discovery with 404 has no services either.
+		reg := registry(regtest.Fault{Kind: regtest.Discovery, Status: 404})
+		if _, err := p.list(t.Context(), client(reg)); !errors.Is(err, disco.ErrNoService) {
+			t.Errorf("%v, want ErrNoService", err)
+		}
+	})
+}
