@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
@@ -21,12 +22,11 @@ type attempt struct {
 	url          *url.URL       // of the last request
 	answer       *http.Response // to it; nil: none came
 	credentialed bool           // whether the last request had the token or the login
-	hops         int
 }
 
 // attempt makes one request, follows its redirects, and reads what is to be read at
 // once, all within the timeout. The body of the response is a [buffered] or a [*stream].
-func (f *fetch) attempt() (*http.Response, error) {
+func (f *fetch) attempt() (*http.Response, *failure.RequestError) {
 	limit, what := f.client.headerTimeout(), "no answer"
 	if f.document {
 		limit, what = f.client.documentTimeout(), "no complete answer"

@@ -105,8 +105,8 @@ func presigned(u *url.URL, home svchost.Hostname) bool {
 		return false
 	}
 	names := make(map[string]bool)
-	for p := range queryPairs(u.RawQuery) {
-		names[p.name] = true
+	for name := range queryPairs(u.RawQuery) {
+		names[name] = true
 	}
 	has := func(of ...string) bool {
 		return slices.ContainsFunc(of, func(name string) bool { return names[name] })
@@ -125,17 +125,14 @@ func atHome(u *url.URL, home svchost.Hostname) bool {
 	return err == nil && !home.IsZero() && h == home
 }
 
-// queryPair is one parameter of a query: its name, decoded and in lower case,
-// and its value as it stands and decoded.
-type queryPair struct{ name, raw, value string }
-
-// queryPairs yields the parameters of a query. Unlike url.ParseQuery it loses
-// nothing that is malformed, since what it finds is used to hide and to withhold.
-func queryPairs(query string) iter.Seq[queryPair] {
-	return func(yield func(queryPair) bool) {
+// queryPairs yields the parameters of a query: the name, decoded and in lower case, and
+// the value as it stands. Unlike url.ParseQuery it loses nothing that is malformed, since
+// what it finds is used to hide and to withhold.
+func queryPairs(query string) iter.Seq2[string, string] {
+	return func(yield func(name, value string) bool) {
 		for part := range strings.FieldsFuncSeq(query, func(r rune) bool { return r == '&' || r == ';' }) {
-			name, raw, _ := strings.Cut(part, "=")
-			if !yield(queryPair{strings.ToLower(unescape(name)), raw, unescape(raw)}) {
+			name, value, _ := strings.Cut(part, "=")
+			if !yield(strings.ToLower(unescape(name)), value) {
 				return
 			}
 		}

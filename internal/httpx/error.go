@@ -2,7 +2,6 @@ package httpx
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -54,25 +53,11 @@ func (e *redirectError) Error() string {
 
 func (e *redirectError) Unwrap() error { return e.err }
 
-// endedError is what comes of a request whose context ended, or whose deadline
-// would pass before the next attempt.
-type endedError struct {
-	context error // wraps context.Canceled or DeadlineExceeded
-	last    error // of the last attempt; nil: none failed
-}
-
-func newEndedError(ctx context.Context, last error) *endedError {
-	if e, ok := context.Cause(ctx).(*endedError); ok {
-		return e
+// withLast adds to err, for which no further attempt is made, why the last one failed,
+// unless last is nil.
+func withLast(err, last error) error {
+	if last == nil {
+		return err
 	}
-	return &endedError{context: fault.Ended(ctx), last: last}
+	return fmt.Errorf("%w; before that: %w", err, last)
 }
-
-func (e *endedError) Error() string {
-	if e.last == nil {
-		return e.context.Error()
-	}
-	return e.context.Error() + "; before that: " + e.last.Error()
-}
-
-func (e *endedError) Unwrap() []error { return []error{e.context, e.last} }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/failure"
+	"github.com/tofureg/tofureg/internal/fault"
 )
 
 // fetch is one GET with all its attempts.
@@ -42,7 +43,7 @@ func newFetch(ctx context.Context, c *Client, r *Request, document bool) (*fetch
 		f.secrets.addURL(r.URL)
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, f.fail(r.URL, nil, newEndedError(ctx, nil))
+		return nil, f.fail(r.URL, nil, fault.Ended(ctx))
 	}
 	u, err := c.Admit(r.URL)
 	if err != nil {
@@ -67,10 +68,7 @@ func (f *fetch) firstHeader() http.Header {
 		h.Del(name)
 	}
 	h.Set("Accept", cmp.Or(f.req.Accept, "*/*"))
-	h.Set("User-Agent", f.client.UserAgent)
-	if f.client.UserAgent == "" {
-		h.Set("User-Agent", userAgent())
-	}
+	h.Set("User-Agent", cmp.Or(f.client.UserAgent, userAgent()))
 	if a := f.authorization(); a != "" {
 		h.Set("Authorization", a)
 	}
@@ -116,10 +114,10 @@ func (f *fetch) do() (*http.Response, error) {
 		},
 		Backoff: func(_, _ time.Duration, n int, resp *http.Response) time.Duration {
 			wait := backoff(f.spent+n, resp)
-			if err := fits(ctx, wait, last.Err); err != nil {
+			if err := fits(ctx, wait); err != nil {
 				cancel(err)
 			} else {
-				f.log("http retry", f.url, last.Err, slog.Duration("wait", wait))
+				f.log("http retry", last.URL, last.Err, slog.Duration("wait", wait))
 			}
 			return wait
 		},
@@ -131,7 +129,11 @@ func (f *fetch) do() (*http.Response, error) {
 	case nil:
 		return resp, nil
 	case ctx.Err(): // during a wait
-		return nil, last.Because(newEndedError(ctx, last.Err))
+		why := context.Cause(ctx)
+		if f.ctx.Err() != nil {
+			why = fault.Ended(f.ctx)
+		}
+		return nil, last.Because(withLast(why, last.Err))
 	}
 	return nil, f.failed(nil, err)
 }
@@ -145,13 +147,14 @@ type attempts struct{ *fetch }
 func (f attempts) RoundTrip(*http.Request) (*http.Response, error) {
 	f.made++
 	started := time.Now()
-	resp, err := f.attempt()
-	status, u := 0, f.url
-	if err == nil {
-		status, u = resp.StatusCode, resp.Request.URL
+	resp, e := f.attempt()
+	took := slog.Duration("took", time.Since(started))
+	if e != nil {
+		f.log("http request", e.URL, e.Err, slog.Int("status", e.Status), took)
+		return nil, e
 	}
-	f.log("http request", u, err, slog.Int("status", status), slog.Duration("took", time.Since(started)))
-	return resp, err
+	f.log("http request", f.secrets.url(resp.Request.URL), nil, slog.Int("status", resp.StatusCode), took)
+	return resp, nil
 }
 
 // failed returns the error of an attempt that brought resp, or else failed with err.
@@ -180,7 +183,7 @@ func (f *fetch) ended(e, before *failure.RequestError) *failure.RequestError {
 			last = before.Err
 		}
 	}
-	return e.Because(newEndedError(f.ctx, last))
+	return e.Because(withLast(fault.Ended(f.ctx), last))
 }
 
 // fail returns the error of this fetch, of which u was asked last and brought resp, if
@@ -201,13 +204,13 @@ func (f *fetch) fail(u *url.URL, resp *http.Response, err error) *failure.Reques
 	return e
 }
 
-// log writes a debug record about the last attempt, which asked u.
-func (f *fetch) log(msg string, u *url.URL, err error, attrs ...slog.Attr) {
+// log writes a debug record about the last attempt.
+func (f *fetch) log(msg, shownURL string, err error, attrs ...slog.Attr) {
 	l := f.client.Logger
 	if l == nil || !l.Enabled(f.ctx, slog.LevelDebug) {
 		return
 	}
-	attrs = append(attrs, slog.String("url", f.secrets.url(u)), slog.Int("attempt", f.spent+f.made))
+	attrs = append(attrs, slog.String("url", shownURL), slog.Int("attempt", f.spent+f.made))
 	if err != nil {
 		attrs = append(attrs, slog.String("error", err.Error()))
 	}

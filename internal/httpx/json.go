@@ -99,8 +99,6 @@ func invalidUTF8(data []byte) int64 {
 // typeInJSON returns what a document calls a value that is decoded into t.
 func typeInJSON(t reflect.Type) string {
 	switch t.Kind() {
-	case reflect.Pointer:
-		return typeInJSON(t.Elem())
 	case reflect.Struct, reflect.Map:
 		return "object"
 	case reflect.Slice, reflect.Array:

@@ -5,6 +5,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -80,16 +81,14 @@ func jsonMessage(v any, depth int) string {
 	return ""
 }
 
+var xmlMessageParts = regexp.MustCompile(`<(?:Code|Message)>([^<>]*)</`)
+
 // xmlMessage returns code and message of an error of the S3 kind, which Google
 // and Azure use too. Other markup says nothing.
 func xmlMessage(text string) string {
 	var said []string
-	for _, name := range []string{"Code", "Message"} {
-		if _, rest, ok := strings.Cut(text, "<"+name+">"); ok {
-			if s, _, ok := strings.Cut(rest, "</"+name+">"); ok && !strings.ContainsAny(s, "<>") {
-				said = append(said, s)
-			}
-		}
+	for _, m := range xmlMessageParts.FindAllStringSubmatch(text, 2) {
+		said = append(said, m[1])
 	}
 	return strings.Join(said, ": ")
 }

@@ -62,7 +62,7 @@ func (c *Client) checkScheme(u *url.URL) error {
 // the caller's client.
 func (a *attempt) follow(req *http.Request, via []*http.Request) error {
 	a.secrets.addURL(req.URL)
-	err := a.check(via[len(via)-1].URL, req)
+	err := a.check(via, req)
 	if err == nil {
 		a.credentials(req)
 		if h := a.client.HTTP; h != nil && h.CheckRedirect != nil {
@@ -78,11 +78,11 @@ func (a *attempt) follow(req *http.Request, via []*http.Request) error {
 }
 
 // check applies the rules that need no credentials.
-func (a *attempt) check(from *url.URL, req *http.Request) error {
-	a.hops++
-	if limit := a.req.redirects(); a.hops > limit {
+func (a *attempt) check(via []*http.Request, req *http.Request) error {
+	if limit := a.req.redirects(); len(via) > limit {
 		return fmt.Errorf("more than %d redirects", limit)
 	}
+	from := via[len(via)-1].URL
 	if u := req.URL.User; u != nil && (from.User == nil || u.String() != from.User.String() || !sameOrigin(from, req.URL)) {
 		return errors.New("the URL has credentials in it") // and has not inherited them as a relative one
 	}

@@ -29,7 +29,7 @@ func (b *Body) resume(err error) error {
 			return b.fail(errClosed)
 		}
 		if b.ctx.Err() != nil {
-			return b.fail(newEndedError(b.ctx, nil))
+			return b.fail(fault.Ended(b.ctx))
 		}
 		if b.fresh > 0 {
 			b.failed = 0
@@ -39,8 +39,8 @@ func (b *Body) resume(err error) error {
 			return b.fail(broken(err, b.read))
 		}
 		if b.fresh < atOnce {
-			if err := sleep(b.ctx, backoff(b.failed-1, nil), b.fetch.secrets.scrub(err)); err != nil {
-				return b.fail(err)
+			if ended := sleep(b.ctx, backoff(b.failed-1, nil)); ended != nil {
+				return b.fail(withLast(ended, b.fetch.secrets.scrub(err)))
 			}
 		}
 		b.fresh = 0
@@ -93,7 +93,7 @@ func (b *Body) reopen() error {
 	b.take(resp)
 	b.pending = end
 	b.resumes.Add(1)
-	f.log("http resume", resp.Request.URL, nil, slog.Int("status", resp.StatusCode), slog.Int64("offset", b.read), slog.Int64("skipped", skip))
+	f.log("http resume", f.secrets.url(resp.Request.URL), nil, slog.Int("status", resp.StatusCode), slog.Int64("offset", b.read), slog.Int64("skipped", skip))
 	return nil
 }
 

@@ -86,20 +86,15 @@ func RetryAfter(h http.Header, now time.Time) time.Duration {
 	return n
 }
 
-// parseSeconds reads a whole number of seconds. One that is too large for a
-// Duration is the longest there is.
+// parseSeconds reads a whole number of seconds, of at most 272 years.
 func parseSeconds(s string) (time.Duration, bool) {
-	const most = 1<<63 - 1
-	n, err := strconv.ParseUint(strings.TrimSpace(s), 10, 64)
-	if errors.Is(err, strconv.ErrRange) || err == nil && n > most/uint64(time.Second) {
-		return most, true
-	}
-	return time.Duration(n) * time.Second, err == nil
+	n, err := strconv.ParseUint(strings.TrimSpace(s), 10, 33)
+	return time.Duration(n) * time.Second, err == nil || errors.Is(err, strconv.ErrRange)
 }
 
 // sleep waits for d, or fails at once where the deadline of ctx comes earlier.
-func sleep(ctx context.Context, d time.Duration, last error) error {
-	if err := fits(ctx, d, last); err != nil {
+func sleep(ctx context.Context, d time.Duration) error {
+	if err := fits(ctx, d); err != nil {
 		return err
 	}
 	timer := time.NewTimer(d)
@@ -108,16 +103,15 @@ func sleep(ctx context.Context, d time.Duration, last error) error {
 	case <-timer.C:
 		return nil
 	case <-ctx.Done():
-		return newEndedError(ctx, last)
+		return fault.Ended(ctx)
 	}
 }
 
 // fits returns nil if a wait of d can end before the deadline of ctx, or the
 // error of that deadline.
-func fits(ctx context.Context, d time.Duration, last error) error {
-	at, ok := flight.Deadline(ctx)
-	if !ok || time.Until(at) > d {
+func fits(ctx context.Context, d time.Duration) error {
+	if at, ok := flight.Deadline(ctx); !ok || time.Until(at) > d {
 		return nil
 	}
-	return &endedError{fmt.Errorf("%w: it comes before the next attempt could, in %v", context.DeadlineExceeded, d.Round(time.Millisecond)), last}
+	return fmt.Errorf("%w: it comes before the next attempt could, in %v", context.DeadlineExceeded, d.Round(time.Millisecond))
 }

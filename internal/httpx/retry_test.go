@@ -93,8 +93,8 @@ func TestStatedWaits(t *testing.T) {
 			return time.Now().Add(12 * time.Second).UTC().Format("Monday, 02-Jan-06 15:04:05 GMT")
 		}, 12 * time.Second, ordinary},
 		{"capped", 429, "Retry-After", is("99999999"), 30 * time.Second, 99999999 * time.Second},
-		{"beyond any number", 429, "Retry-After", is("99999999999999999999999999"), 30 * time.Second, 1<<63 - 1},
-		{"beyond any span", 429, "Retry-After", is("9999999999999999"), 30 * time.Second, 1<<63 - 1},
+		{"beyond any number", 429, "Retry-After", is("99999999999999999999999999"), 30 * time.Second, (1<<33 - 1) * time.Second},
+		{"beyond any span", 429, "Retry-After", is("9999999999999999"), 30 * time.Second, (1<<33 - 1) * time.Second},
 		{"date capped", 503, "Retry-After", in(1000 * time.Hour), 30 * time.Second, ordinary},
 		{"zero", 429, "Retry-After", is("0"), ordinary, 0},
 		{"past", 429, "Retry-After", in(-time.Hour), ordinary, 0},

@@ -58,12 +58,12 @@ func (x *secrets) addURL(u *url.URL) {
 	}
 	x.add(u.RawQuery)
 	n := 0
-	for p := range queryPairs(u.RawQuery) {
+	for _, value := range queryPairs(u.RawQuery) {
 		if n++; n > maxSecrets {
 			break
 		}
-		x.add(p.raw)
-		x.add(p.value)
+		x.add(value)
+		x.add(unescape(value))
 	}
 	x.add(u.Fragment)
 }
@@ -122,8 +122,6 @@ func (x secrets) scrub(err error) error {
 		}
 	case *redirectError:
 		return &redirectError{e.to, x.scrub(e.err)}
-	case *endedError:
-		return err // made of clean parts
 	}
 	raw := err.Error()
 	text := x.text(raw, maxCause)

@@ -1,7 +1,9 @@
 package httpx
 
 import (
+	"errors"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -51,31 +53,25 @@ func (v validator) differs(w validator) bool {
 // that none of total could be sent (first is -1). A total of -1 is unknown.
 type contentRange struct{ first, last, total int64 }
 
+var contentRangeForm = regexp.MustCompile(`^(?i:bytes) +(?:(\d+)-(\d+)|\*)/(\d+|\*)$`)
+
 // parseContentRange reads "bytes 5-9/10", "bytes 5-9/*" and "bytes */10".
 func parseContentRange(s string) (r contentRange, ok bool) {
-	unit, s, _ := strings.Cut(strings.TrimSpace(s), " ")
-	span, total, found := strings.Cut(strings.TrimSpace(s), "/")
-	if !strings.EqualFold(unit, "bytes") || !found {
+	m := contentRangeForm.FindStringSubmatch(strings.TrimSpace(s))
+	if m == nil {
 		return r, false
 	}
 	r = contentRange{-1, -1, -1}
-	if total != "*" {
-		if r.total, ok = parseOffset(total); !ok {
+	for i, field := range []*int64{&r.first, &r.last, &r.total} {
+		n, err := strconv.ParseInt(m[i+1], 10, 64)
+		if err == nil {
+			*field = n
+		} else if errors.Is(err, strconv.ErrRange) {
 			return r, false
 		}
 	}
-	if span == "*" {
+	if r.first < 0 {
 		return r, r.total >= 0
 	}
-	first, last, _ := strings.Cut(span, "-")
-	var ok1, ok2 bool
-	r.first, ok1 = parseOffset(first)
-	r.last, ok2 = parseOffset(last)
-	return r, ok1 && ok2 && r.first <= r.last && (r.total < 0 || r.last < r.total)
-}
-
-// parseOffset reads a number that is written in digits only.
-func parseOffset(s string) (int64, bool) {
-	n, err := strconv.ParseUint(s, 10, 63)
-	return int64(n), err == nil
+	return r, r.first <= r.last && (r.total < 0 || r.last < r.total)
 }
