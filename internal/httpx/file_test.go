@@ -79,13 +79,6 @@ func (f *file) part(n int, r *http.Request) *http.Response {
 	return reply(code, w, length, headers...)
 }
 
-// whole answers a request for a range with status 200 and data.
-func (f *file) whole(data []byte, headers ...string) func(*http.Request) *http.Response {
-	return func(r *http.Request) *http.Response {
-		return reply(200, &wire{ctx: r.Context(), data: bytes.NewReader(data)}, int64(len(data)), headers...)
-	}
-}
-
 // download reads all of what Open gives, hashing as it goes.
 func download(t testing.TB, c *httpx.Client, r httpx.Request) (got []byte, sum hash.Hash, b *httpx.Body, err error) {
 	t.Helper()

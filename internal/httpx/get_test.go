@@ -101,29 +101,26 @@ func TestStatuses(t *testing.T) {
 		{599, 3, nil, "status 599: unexpected status (3 attempts)"},
 		{999, 3, nil, "status 999: unexpected status (3 attempts)"},
 	} {
-		t.Run(fmt.Sprint(test.status), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := serve(status(test.status, ""))
-				r := get("https://registry.example.com/v1/x")
-				r.TokenFor = home
-				_, err := client(t, s).Get(t.Context(), r)
-				e := asError(t, err)
-				if n := len(s.seen()); n != test.requests || e.Attempts != n {
-					t.Errorf("%d requests, Attempts %d, want %d", n, e.Attempts, test.requests)
+		bubble(t, fmt.Sprint(test.status), func(t *testing.T) {
+			s := serve(status(test.status, ""))
+			r := get("https://registry.example.com/v1/x")
+			r.TokenFor = home
+			_, err := client(t, s).Get(t.Context(), r)
+			e := asError(t, err)
+			if n := len(s.seen()); n != test.requests || e.Attempts != n {
+				t.Errorf("%d requests, Attempts %d, want %d", n, e.Attempts, test.requests)
+			}
+			if e.Status != test.status || !e.HadToken || e.URL != "https://registry.example.com/v1/x" {
+				t.Errorf("%+v", e)
+			}
+			for _, sentinel := range []error{fault.ErrUnauthorized, fault.ErrNotFound, fault.ErrTooLarge, fault.ErrInsecure, fault.ErrChanged} {
+				if errors.Is(err, sentinel) != (sentinel == test.wraps) {
+					t.Errorf("errors.Is(%v, %v) is wrong", err, sentinel)
 				}
-				if e.Status != test.status || !e.HadToken || e.URL != "https://registry.example.com/v1/x" {
-					t.Errorf("%+v", e)
-				}
-				for _, sentinel := range []error{fault.ErrUnauthorized, fault.ErrNotFound, fault.ErrTooLarge, fault.ErrInsecure, fault.ErrChanged} {
-					if errors.Is(err, sentinel) != (sentinel == test.wraps) {
-						t.Errorf("errors.Is(%v, %v) is wrong", err, sentinel)
-					}
-				}
-				if !strings.Contains(err.Error(), test.text) {
-					t.Errorf("text %q, want %q in it", err, test.text)
-				}
-			})
+			}
+			if !strings.Contains(err.Error(), test.text) {
+				t.Errorf("text %q, want %q in it", err, test.text)
+			}
 		})
 	}
 }
@@ -157,24 +154,21 @@ func TestLimit(t *testing.T) {
 		w.Write(text)
 	})
 	for _, kind := range []string{"declared", "chunked", "gzip"} {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				c := client(t, listen(t, handler))
-				r := get("https://registry.example.com/" + kind + "/exact")
-				r.Limit = limit
-				resp, err := c.Get(t.Context(), r)
-				if err != nil || len(resp.Body) != limit {
-					t.Fatalf("a body of exactly the limit: %v", err)
-				}
-				r = get("https://registry.example.com/" + kind + "/over")
-				r.Limit = limit
-				_, err = c.Get(t.Context(), r)
-				e := asError(t, err)
-				if !errors.Is(err, fault.ErrTooLarge) || e.Attempts != 1 || e.Status != 200 {
-					t.Errorf("one byte more: %v, want ErrTooLarge at the first attempt", err)
-				}
-			})
+		bubble(t, kind, func(t *testing.T) {
+			c := client(t, listen(t, handler))
+			r := get("https://registry.example.com/" + kind + "/exact")
+			r.Limit = limit
+			resp, err := c.Get(t.Context(), r)
+			if err != nil || len(resp.Body) != limit {
+				t.Fatalf("a body of exactly the limit: %v", err)
+			}
+			r = get("https://registry.example.com/" + kind + "/over")
+			r.Limit = limit
+			_, err = c.Get(t.Context(), r)
+			e := asError(t, err)
+			if !errors.Is(err, fault.ErrTooLarge) || e.Attempts != 1 || e.Status != 200 {
+				t.Errorf("one byte more: %v, want ErrTooLarge at the first attempt", err)
+			}
 		})
 	}
 }
@@ -246,20 +240,17 @@ func TestBrokenDocumentIsRetried(t *testing.T) {
 		"not answered": hangs,
 		"refused":      fails(errReset),
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := serve(broken, broken, status(200, whole))
-				resp, err := client(t, s).Get(t.Context(), get("https://registry.example.com/"))
-				if err != nil || string(resp.Body) != whole || resp.Attempts != 3 {
-					t.Errorf("%+v, %v", resp, err)
-				}
-				s = serve(broken)
-				_, err = client(t, s).Get(t.Context(), get("https://registry.example.com/"))
-				if e := asError(t, err); e.Attempts != 3 || len(s.seen()) != 3 {
-					t.Errorf("%v after %d requests", err, len(s.seen()))
-				}
-			})
+		bubble(t, name, func(t *testing.T) {
+			s := serve(broken, broken, status(200, whole))
+			resp, err := client(t, s).Get(t.Context(), get("https://registry.example.com/"))
+			if err != nil || string(resp.Body) != whole || resp.Attempts != 3 {
+				t.Errorf("%+v, %v", resp, err)
+			}
+			s = serve(broken)
+			_, err = client(t, s).Get(t.Context(), get("https://registry.example.com/"))
+			if e := asError(t, err); e.Attempts != 3 || len(s.seen()) != 3 {
+				t.Errorf("%v after %d requests", err, len(s.seen()))
+			}
 		})
 	}
 }
@@ -303,38 +294,35 @@ func TestTimeout(t *testing.T) {
 				return reply(404, &wire{ctx: r.Context(), data: strings.NewReader("sorry"), stalls: true}, -1), nil
 			},
 		} {
-			t.Run(fmt.Sprint(test.timeout, test.caller, name), func(t *testing.T) {
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) {
-					c := client(t, serve(slow))
-					c.HTTP.Timeout, c.Timeout, c.Retries = test.caller, test.timeout, -1
-					const patience = time.Hour
-					ctx, cancel := context.WithTimeout(t.Context(), patience)
-					defer cancel()
-					start := time.Now()
-					_, err := c.Get(ctx, get("https://registry.example.com/"))
-					e := asError(t, err)
-					took := time.Since(start)
-					if test.want == 0 {
-						if took != patience || !errors.Is(err, context.DeadlineExceeded) {
-							t.Errorf("after %v: %v", took, err)
-						}
-						return
+			bubble(t, fmt.Sprint(test.timeout, test.caller, name), func(t *testing.T) {
+				c := client(t, serve(slow))
+				c.HTTP.Timeout, c.Timeout, c.Retries = test.caller, test.timeout, -1
+				const patience = time.Hour
+				ctx, cancel := context.WithTimeout(t.Context(), patience)
+				defer cancel()
+				start := time.Now()
+				_, err := c.Get(ctx, get("https://registry.example.com/"))
+				e := asError(t, err)
+				took := time.Since(start)
+				if test.want == 0 {
+					if took != patience || !errors.Is(err, context.DeadlineExceeded) {
+						t.Errorf("after %v: %v", took, err)
 					}
-					if took != test.want {
-						t.Errorf("took %v, want %v", took, test.want)
+					return
+				}
+				if took != test.want {
+					t.Errorf("took %v, want %v", took, test.want)
+				}
+				if name == "error body" {
+					if e.Status != 404 || e.Message != "sorry" {
+						t.Errorf("%+v", e)
 					}
-					if name == "error body" {
-						if e.Status != 404 || e.Message != "sorry" {
-							t.Errorf("%+v", e)
-						}
-						return
-					}
-					var timeout net.Error
-					if !errors.As(err, &timeout) || !timeout.Timeout() || !errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) {
-						t.Errorf("%v is not a timeout of the server's", err)
-					}
-				})
+					return
+				}
+				var timeout net.Error
+				if !errors.As(err, &timeout) || !timeout.Timeout() || !errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("%v is not a timeout of the server's", err)
+				}
 			})
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/tofureg/tofureg/auth"
 	"github.com/tofureg/tofureg/disco/svchost"
@@ -95,6 +96,30 @@ func fails(err error) handler {
 func hangs(_ int, r *http.Request) (*http.Response, error) {
 	<-r.Context().Done()
 	return nil, r.Context().Err()
+}
+
+// hops redirects each request to the next location, and answers the last one.
+func hops(code int, locations []string) *server {
+	return serve(func(n int, r *http.Request) (*http.Response, error) {
+		if n < len(locations) {
+			return status(code, "moved", "Location: "+locations[n])(n, r)
+		}
+		return status(200, "")(n, r)
+	})
+}
+
+// authorized reports for each request whether it had the Authorization header want. Any
+// other one fails the test.
+func (s *server) authorized(t testing.TB, want string) (list []bool) {
+	t.Helper()
+	for _, req := range s.seen() {
+		got := req.Header.Get("Authorization")
+		if got != "" && got != want {
+			t.Errorf("%s got Authorization %q", req.URL, got)
+		}
+		list = append(list, got != "")
+	}
+	return list
 }
 
 // redirect answers with a redirect to a location.
@@ -263,4 +288,12 @@ func leaks(t testing.TB, text string) {
 			t.Errorf("character %U in: %q", r, text)
 		}
 	}
+}
+
+// bubble runs a parallel subtest in a bubble of synctest.
+func bubble(t *testing.T, name string, test func(t *testing.T)) {
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, test)
+	})
 }

@@ -86,27 +86,14 @@ func TestRedirectsAndTheLogin(t *testing.T) {
 		for _, code := range []int{301, 302, 303, 307, 308} {
 			t.Run(fmt.Sprint(test.name, code), func(t *testing.T) {
 				t.Parallel()
-				s, a := serve(func(n int, r *http.Request) (*http.Response, error) {
-					if n < len(test.hops) {
-						return status(code, "moved", "Location: "+test.hops[n])(n, r)
-					}
-					return status(200, "")(n, r)
-				}), asked{}
+				s, a := hops(code, test.hops), asked{}
 				c := &httpx.Client{HTTP: &http.Client{Transport: s}, AllowHTTP: true}
 				r := get(start)
 				r.Login = a.login
 				if _, err := c.Get(t.Context(), r); err != nil {
 					t.Fatal(err)
 				}
-				var sent []bool
-				for _, req := range s.seen() {
-					if got := req.Header.Get("Authorization"); got != "" && got != basic {
-						t.Errorf("Authorization %q", got)
-					} else {
-						sent = append(sent, got != "")
-					}
-				}
-				if !slices.Equal(sent, test.sent) || strings.Join(a, " ") != "registry.example.com" {
+				if sent := s.authorized(t, basic); !slices.Equal(sent, test.sent) || strings.Join(a, " ") != "registry.example.com" {
 					t.Errorf("sent %v, want %v; asked about %v", sent, test.sent, a)
 				}
 			})

@@ -228,45 +228,42 @@ func TestCancelAndClose(t *testing.T) {
 		}},
 	} {
 		for _, closes := range []bool{false, true} {
-			t.Run(fmt.Sprint(test.name, closes), func(t *testing.T) {
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) {
-					f := *test.file // each keeps what it was asked
-					s := serve(func(n int, r *http.Request) (*http.Response, error) {
-						if n > 0 && test.step != nil {
-							return test.step(n, r)
-						}
-						return f.handler(n, r)
-					})
-					ctx, cancel := context.WithCancelCause(t.Context())
-					b, err := client(t, s).Open(ctx, get(pkg))
-					if err != nil {
-						t.Fatal(err)
+			bubble(t, fmt.Sprint(test.name, closes), func(t *testing.T) {
+				f := *test.file // each keeps what it was asked
+				s := serve(func(n int, r *http.Request) (*http.Response, error) {
+					if n > 0 && test.step != nil {
+						return test.step(n, r)
 					}
-					const soon = 200 * time.Millisecond
-					time.AfterFunc(soon, func() {
-						if closes {
-							b.Close()
-						} else {
-							cancel(because)
-						}
-					})
-					start := time.Now()
-					_, err = io.Copy(io.Discard, b)
-					asError(t, err)
-					if time.Since(start) != soon {
-						t.Errorf("took %v", time.Since(start))
-					}
-					if closes && !errors.Is(err, os.ErrClosed) {
-						t.Errorf("after Close: %v", err)
-					}
-					if !closes && (!errors.Is(err, context.Canceled) || !errors.Is(err, because)) {
-						t.Errorf("after cancel: %v", err)
-					}
-					if err := b.Close(); err != nil {
-						t.Error(err)
+					return f.handler(n, r)
+				})
+				ctx, cancel := context.WithCancelCause(t.Context())
+				b, err := client(t, s).Open(ctx, get(pkg))
+				if err != nil {
+					t.Fatal(err)
+				}
+				const soon = 200 * time.Millisecond
+				time.AfterFunc(soon, func() {
+					if closes {
+						b.Close()
+					} else {
+						cancel(because)
 					}
 				})
+				start := time.Now()
+				_, err = io.Copy(io.Discard, b)
+				asError(t, err)
+				if time.Since(start) != soon {
+					t.Errorf("took %v", time.Since(start))
+				}
+				if closes && !errors.Is(err, os.ErrClosed) {
+					t.Errorf("after Close: %v", err)
+				}
+				if !closes && (!errors.Is(err, context.Canceled) || !errors.Is(err, because)) {
+					t.Errorf("after cancel: %v", err)
+				}
+				if err := b.Close(); err != nil {
+					t.Error(err)
+				}
 			})
 		}
 	}

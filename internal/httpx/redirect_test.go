@@ -48,12 +48,7 @@ func TestRedirectsAndTheToken(t *testing.T) {
 		for _, code := range []int{301, 302, 303, 307, 308} {
 			t.Run(fmt.Sprint(test.name, code), func(t *testing.T) {
 				t.Parallel()
-				s := serve(func(n int, r *http.Request) (*http.Response, error) {
-					if n < len(test.hops) {
-						return status(code, "moved", "Location: "+test.hops[n])(n, r)
-					}
-					return status(200, "")(n, r)
-				})
+				s := hops(code, test.hops)
 				c := client(t, s)
 				c.AllowHTTP = true
 				r := get(start)
@@ -62,19 +57,13 @@ func TestRedirectsAndTheToken(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				var sent []bool
+				if sent := s.authorized(t, "Bearer "+secret); !slices.Equal(sent, test.sent) {
+					t.Errorf("token sent %v, want %v", sent, test.sent)
+				}
 				for _, req := range s.seen() {
-					auth := req.Header.Get("Authorization")
-					if auth != "" && auth != "Bearer "+secret {
-						t.Errorf("Authorization %q", auth)
-					}
-					sent = append(sent, auth != "")
 					if ref := req.Header.Get("Referer"); ref != "" {
 						t.Errorf("Referer %q", ref)
 					}
-				}
-				if !slices.Equal(sent, test.sent) {
-					t.Errorf("token sent %v, want %v", sent, test.sent)
 				}
 				if last := s.seen()[len(test.hops)]; resp.URL.String() != last.URL.String() {
 					t.Errorf("URL %s, want %s", resp.URL, last.URL)
@@ -332,12 +321,7 @@ func TestRedirectsAndTheUserInformation(t *testing.T) {
 		"token parameter": {[]string{"/b?token=opaque", "/c"}, []bool{yes, no, no}},
 	} {
 		for _, tokenFor := range []svchost.Hostname{{}, home} {
-			s := serve(func(n int, r *http.Request) (*http.Response, error) {
-				if n < len(test.hops) {
-					return redirect(test.hops[n])(n, r)
-				}
-				return status(200, "")(n, r)
-			})
+			s := hops(302, test.hops)
 			c := client(t, s)
 			c.Credentials = &source{} // which has no token
 			r := get("https://user:hunter2@registry.example.com/v1/start")
@@ -345,12 +329,7 @@ func TestRedirectsAndTheUserInformation(t *testing.T) {
 			if _, err := c.Get(t.Context(), r); err != nil {
 				t.Fatal(err)
 			}
-			var sent []bool
-			for _, req := range s.seen() {
-				_, _, ok := req.BasicAuth()
-				sent = append(sent, ok)
-			}
-			if !slices.Equal(sent, test.sent) {
+			if sent := s.authorized(t, "Basic dXNlcjpodW50ZXIy"); !slices.Equal(sent, test.sent) {
 				t.Errorf("%s, token for %q: sent %v, want %v", name, tokenFor, sent, test.sent)
 			}
 		}

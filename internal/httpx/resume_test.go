@@ -54,37 +54,34 @@ func TestResume(t *testing.T) {
 				if v.chunks && how == "truncation" {
 					continue // cannot be told from the end
 				}
-				t.Run(fmt.Sprint(how, "/", v.name, "/ignores ", ignoresRange), func(t *testing.T) {
-					t.Parallel()
-					synctest.Test(t, func(t *testing.T) {
-						f := &file{data: data, etag: v.etag, date: v.date, now: v.now, chunks: v.chunks, cuts: []int{123_456}, how: breaking}
-						if ignoresRange {
-							f.rest = func(r *http.Request) *http.Response {
-								r = r.Clone(r.Context())
-								r.Header.Del("Range")
-								return f.part(1, r)
-							}
+				bubble(t, fmt.Sprint(how, "/", v.name, "/ignores ", ignoresRange), func(t *testing.T) {
+					f := &file{data: data, etag: v.etag, date: v.date, now: v.now, chunks: v.chunks, cuts: []int{123_456}, how: breaking}
+					if ignoresRange {
+						f.rest = func(r *http.Request) *http.Response {
+							r = r.Clone(r.Context())
+							r.Header.Del("Range")
+							return f.part(1, r)
 						}
-						start := time.Now()
-						got, sum, b, err := download(t, client(t, serve(f.handler)), get(pkg))
-						if err != nil {
-							t.Fatal(err)
-						}
-						same(t, got, data)
-						if want := sha256.Sum256(data); !bytes.Equal(sum.Sum(nil), want[:]) {
-							t.Error("the running hash differs")
-						}
-						if b.Resumes() != 1 {
-							t.Errorf("%d resumes", b.Resumes())
-						}
-						want := []string{"|", "bytes=123456-|" + v.ifRange}
-						if fmt.Sprint(f.steps) != fmt.Sprint(want) {
-							t.Errorf("requests %q, want %q", f.steps, want)
-						}
-						if took, most := time.Since(start), map[bool]time.Duration{true: 30 * time.Second}[how == "stall"]; took != most {
-							t.Errorf("took %v, want %v: after so much, the rest is asked for at once", took, most)
-						}
-					})
+					}
+					start := time.Now()
+					got, sum, b, err := download(t, client(t, serve(f.handler)), get(pkg))
+					if err != nil {
+						t.Fatal(err)
+					}
+					same(t, got, data)
+					if want := sha256.Sum256(data); !bytes.Equal(sum.Sum(nil), want[:]) {
+						t.Error("the running hash differs")
+					}
+					if b.Resumes() != 1 {
+						t.Errorf("%d resumes", b.Resumes())
+					}
+					want := []string{"|", "bytes=123456-|" + v.ifRange}
+					if fmt.Sprint(f.steps) != fmt.Sprint(want) {
+						t.Errorf("requests %q, want %q", f.steps, want)
+					}
+					if took, most := time.Since(start), map[bool]time.Duration{true: 30 * time.Second}[how == "stall"]; took != most {
+						t.Errorf("took %v, want %v: after so much, the rest is asked for at once", took, most)
+					}
 				})
 			}
 		}
@@ -96,42 +93,21 @@ func TestResumeOfAnotherFile(t *testing.T) {
 	t.Parallel()
 	data, other := random(200_000, 3), random(200_000, 4)
 	longer := append(bytes.Clone(data), 'x')
-	partial := func(body []byte, headers ...string) func(*file) func(*http.Request) *http.Response {
-		return func(*file) func(*http.Request) *http.Response {
-			return func(r *http.Request) *http.Response {
-				return reply(206, &wire{ctx: r.Context(), data: bytes.NewReader(body)}, int64(len(body)), headers...)
-			}
+	type answer = func(*http.Request) *http.Response
+	sends := func(code int, body []byte, length int, headers ...string) answer {
+		return func(r *http.Request) *http.Response {
+			return reply(code, &wire{ctx: r.Context(), data: bytes.NewReader(body)}, int64(length), headers...)
 		}
 	}
-	endless := func(body []byte, headers ...string) func(*file) func(*http.Request) *http.Response {
-		return func(*file) func(*http.Request) *http.Response {
-			return func(r *http.Request) *http.Response {
-				return reply(206, &wire{ctx: r.Context(), data: bytes.NewReader(body)}, -1, headers...)
-			}
-		}
-	}
-	answers := func(code int, text string, headers ...string) func(*file) func(*http.Request) *http.Response {
-		return func(*file) func(*http.Request) *http.Response {
-			return func(r *http.Request) *http.Response {
-				resp, _ := status(code, text, headers...)(0, r)
-				return resp
-			}
-		}
-	}
-	whole := func(data []byte, headers ...string) func(*file) func(*http.Request) *http.Response {
-		return func(f *file) func(*http.Request) *http.Response { return f.whole(data, headers...) }
-	}
-	unmeasured := func(data []byte) func(*file) func(*http.Request) *http.Response {
-		return func(*file) func(*http.Request) *http.Response {
-			return func(r *http.Request) *http.Response {
-				return reply(200, &wire{ctx: r.Context(), data: bytes.NewReader(data)}, -1)
-			}
-		}
-	}
+	partial := func(body []byte, headers ...string) answer { return sends(206, body, len(body), headers...) }
+	endless := func(body []byte, headers ...string) answer { return sends(206, body, -1, headers...) }
+	answers := func(code int, headers ...string) answer { return sends(code, nil, 0, headers...) }
+	whole := func(data []byte, headers ...string) answer { return sends(200, data, len(data), headers...) }
+	unmeasured := func(data []byte) answer { return sends(200, data, -1) }
 	rest := data[100_000:]
 	for name, test := range map[string]struct {
 		file   file // besides its data
-		answer func(*file) func(*http.Request) *http.Response
+		answer answer
 	}{
 		"another etag with 200":            {file{etag: `"v1"`}, whole(other, `ETag: "v2"`)},
 		"another etag, same bytes":         {file{etag: `"v1"`}, whole(data, `ETag: "v2"`)},
@@ -162,33 +138,30 @@ func TestResumeOfAnotherFile(t *testing.T) {
 		"206 beyond its total, no length":  {file{chunks: true}, endless(rest, "Content-Range: bytes 100000-200000/200000")},
 		"206 in another unit":              {file{etag: `"v1"`}, partial(rest, `ETag: "v1"`, "Content-Range: lines 100000-199999/200000")},
 		"206 of another length than named": {file{etag: `"v1"`}, partial(rest[:5], `ETag: "v1"`, "Content-Range: bytes 100000-199999/200000")},
-		"416":                              {file{etag: `"v1"`}, answers(416, "no such range", "Content-Range: bytes */50000")},
-		"416 with the old total":           {file{etag: `"v1"`}, answers(416, "", "Content-Range: bytes */200000")},
-		"416 behind a shorter file":        {file{etag: `"v1"`}, answers(416, "", "Content-Range: bytes */100000")},
-		"416 of unknown length":            {file{chunks: true}, answers(416, "", "Content-Range: bytes */50000")},
-		"412":                              {file{etag: `"v1"`}, answers(412, "")},
-		"204":                              {file{etag: `"v1"`}, answers(204, "")},
+		"416":                              {file{etag: `"v1"`}, answers(416, "Content-Range: bytes */50000")},
+		"416 with the old total":           {file{etag: `"v1"`}, answers(416, "Content-Range: bytes */200000")},
+		"416 behind a shorter file":        {file{etag: `"v1"`}, answers(416, "Content-Range: bytes */100000")},
+		"416 of unknown length":            {file{chunks: true}, answers(416, "Content-Range: bytes */50000")},
+		"412":                              {file{etag: `"v1"`}, answers(412)},
+		"204":                              {file{etag: `"v1"`}, answers(204)},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				f := test.file
-				f.data, f.cuts = data, []int{100_000}
-				f.rest = test.answer(&f)
-				s := serve(f.handler)
-				got, _, b, err := download(t, client(t, s), get(pkg))
-				e := asError(t, err)
-				if !errors.Is(err, fault.ErrChanged) || b.Resumes() != 0 || len(s.seen()) != 2 {
-					t.Errorf("%d requests, %d resumes: %v", len(s.seen()), b.Resumes(), err)
-				}
-				same(t, got, data[:100_000])
-				if e.URL != pkg {
-					t.Errorf("URL %s", e.URL)
-				}
-				if _, again := b.Read(make([]byte, 1)); again != err {
-					t.Errorf("a second Read: %v", again)
-				}
-			})
+		bubble(t, name, func(t *testing.T) {
+			f := test.file
+			f.data, f.cuts = data, []int{100_000}
+			f.rest = test.answer
+			s := serve(f.handler)
+			got, _, b, err := download(t, client(t, s), get(pkg))
+			e := asError(t, err)
+			if !errors.Is(err, fault.ErrChanged) || b.Resumes() != 0 || len(s.seen()) != 2 {
+				t.Errorf("%d requests, %d resumes: %v", len(s.seen()), b.Resumes(), err)
+			}
+			same(t, got, data[:100_000])
+			if e.URL != pkg {
+				t.Errorf("URL %s", e.URL)
+			}
+			if _, again := b.Read(make([]byte, 1)); again != err {
+				t.Errorf("a second Read: %v", again)
+			}
 		})
 	}
 }
@@ -304,34 +277,31 @@ func TestResumeBudget(t *testing.T) {
 		{"forbidden", 0, []int{100_000}, status(403, ""), 2, false, 2},
 		{"two more", 4, []int{100_000, 100_000, 100_000, 100_000, 100_000}, nil, 5, false, 5},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				f := &file{data: data, etag: `"v1"`, cuts: test.cuts}
-				s := serve(func(n int, r *http.Request) (*http.Response, error) {
-					if test.then != nil && n >= len(test.cuts) {
-						return test.then(n, r)
-					}
-					return f.handler(n, r)
-				})
-				c := client(t, s)
-				c.Retries = test.retries
-				got, _, _, err := download(t, c, get(pkg))
-				if len(s.seen()) != test.requests {
-					t.Errorf("%d requests, want %d", len(s.seen()), test.requests)
+		bubble(t, test.name, func(t *testing.T) {
+			f := &file{data: data, etag: `"v1"`, cuts: test.cuts}
+			s := serve(func(n int, r *http.Request) (*http.Response, error) {
+				if test.then != nil && n >= len(test.cuts) {
+					return test.then(n, r)
 				}
-				if test.ok {
-					if err != nil {
-						t.Fatal(err)
-					}
-					same(t, got, data)
-					return
-				}
-				if e := asError(t, err); e.Attempts != test.attempts {
-					t.Errorf("%d attempts in the error, want %d: %v", e.Attempts, test.attempts, err)
-				}
-				same(t, got, data[:len(got)])
+				return f.handler(n, r)
 			})
+			c := client(t, s)
+			c.Retries = test.retries
+			got, _, _, err := download(t, c, get(pkg))
+			if len(s.seen()) != test.requests {
+				t.Errorf("%d requests, want %d", len(s.seen()), test.requests)
+			}
+			if test.ok {
+				if err != nil {
+					t.Fatal(err)
+				}
+				same(t, got, data)
+				return
+			}
+			if e := asError(t, err); e.Attempts != test.attempts {
+				t.Errorf("%d attempts in the error, want %d: %v", e.Attempts, test.attempts, err)
+			}
+			same(t, got, data[:len(got)])
 		})
 	}
 	t.Run("attempts that opened count too", func(t *testing.T) {
@@ -361,34 +331,25 @@ func TestResumeBudget(t *testing.T) {
 			})
 		}
 	})
-	t.Run("ignores ranges and breaks at the same place", func(t *testing.T) {
-		t.Parallel()
-		synctest.Test(t, func(t *testing.T) {
-			f := &file{data: data, etag: `"v1"`, cuts: []int{100_000, 100_000, 100_000, 100_000}}
+	for name, test := range map[string]struct {
+		cuts    []int
+		resumes int
+	}{
+		"ignores ranges and breaks at the same place": {[]int{100_000, 100_000, 100_000, 100_000}, 2},
+		"ignores ranges and breaks before":            {[]int{100_000, 50_000, 50_000, 50_000}, 0},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			f := &file{data: data, cuts: test.cuts}
 			s := serve(func(n int, r *http.Request) (*http.Response, error) {
 				r.Header.Del("Range")
 				return f.handler(n, r)
 			})
 			_, _, b, err := download(t, client(t, s), get(pkg))
-			if e := asError(t, err); e.Attempts != 3 || len(s.seen()) != 3 || !errors.Is(err, errReset) || b.Resumes() != 2 {
+			if e := asError(t, err); e.Attempts != 3 || len(s.seen()) != 3 || !errors.Is(err, errReset) || b.Resumes() != test.resumes {
 				t.Errorf("%d requests, %d resumes, %v", len(s.seen()), b.Resumes(), err)
 			}
 		})
-	})
-	t.Run("ignores ranges and breaks before", func(t *testing.T) {
-		t.Parallel()
-		synctest.Test(t, func(t *testing.T) {
-			f := &file{data: data, cuts: []int{100_000, 50_000, 50_000, 50_000}}
-			s := serve(func(n int, r *http.Request) (*http.Response, error) {
-				r.Header.Del("Range")
-				return f.handler(n, r)
-			})
-			_, _, b, err := download(t, client(t, s), get(pkg))
-			if e := asError(t, err); e.Attempts != 3 || len(s.seen()) != 3 || b.Resumes() != 0 {
-				t.Errorf("%d requests, %d resumes, %v", len(s.seen()), b.Resumes(), err)
-			}
-		})
-	})
+	}
 }
 
 // Without much progress, resuming waits as retrying does.
@@ -544,16 +505,13 @@ func TestResumeSkipping(t *testing.T) {
 		"unknown end just behind what was":   {[]handler{whole(len(data), -1, errReset), whole(len(data), -1, io.EOF)}, 2},
 		"truncation seen with the last byte": {[]handler{whole(100_000, n, io.EOF), whole(len(data), n, io.EOF)}, 2},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := serve(test.steps...)
-				got, _, _, err := download(t, client(t, s), get(pkg))
-				if err != nil || len(s.seen()) != test.requests {
-					t.Fatalf("%d requests, %v", len(s.seen()), err)
-				}
-				same(t, got, data)
-			})
+		bubble(t, name, func(t *testing.T) {
+			s := serve(test.steps...)
+			got, _, _, err := download(t, client(t, s), get(pkg))
+			if err != nil || len(s.seen()) != test.requests {
+				t.Fatalf("%d requests, %v", len(s.seen()), err)
+			}
+			same(t, got, data)
 		})
 	}
 }

@@ -19,24 +19,6 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-func TestRetriesField(t *testing.T) {
-	t.Parallel()
-	for retries, want := range map[int]int{0: 3, 1: 2, 2: 3, 5: 6, -1: 1, -9: 1} {
-		t.Run(fmt.Sprint(retries), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := serve(fails(errReset))
-				c := client(t, s)
-				c.Retries = retries
-				_, err := c.Get(t.Context(), get("https://registry.example.com/"))
-				if e := asError(t, err); len(s.seen()) != want || e.Attempts != want || !errors.Is(err, errReset) {
-					t.Errorf("%d requests, want %d; %v", len(s.seen()), want, err)
-				}
-			})
-		})
-	}
-}
-
 // Waits grow exponentially, jitter takes up to a half off, and none is longer
 // than 30 seconds.
 func TestBackoff(t *testing.T) {
@@ -106,32 +88,29 @@ func TestStatedWaits(t *testing.T) {
 		{"reset in the past", 429, "X-RateLimit-Reset", epoch(-time.Minute), ordinary, 0},
 		{"reset capped", 503, "X-RateLimit-Reset", epoch(time.Hour), 30 * time.Second, ordinary},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				var at []time.Time
-				s := serve(func(n int, r *http.Request) (*http.Response, error) {
-					at = append(at, time.Now())
-					return status(test.status, "", test.header+": "+test.value())(n, r)
-				})
-				c := client(t, s)
-				c.Retries = 1
-				_, err := c.Get(t.Context(), get("https://registry.example.com/"))
-				e := asError(t, err)
-				wait, least, most := at[1].Sub(at[0]), test.want, test.want+test.want/10+1
-				switch {
-				case test.want == ordinary:
-					least, most = time.Second/2, time.Second
-				case test.want == 30*time.Second:
-					most = test.want
-				}
-				if wait < least || wait > most {
-					t.Errorf("waited %v, want between %v and %v", wait, least, most)
-				}
-				if test.field != ordinary && e.RetryAfter != test.field {
-					t.Errorf("RetryAfter %v, want %v", e.RetryAfter, test.field)
-				}
+		bubble(t, test.name, func(t *testing.T) {
+			var at []time.Time
+			s := serve(func(n int, r *http.Request) (*http.Response, error) {
+				at = append(at, time.Now())
+				return status(test.status, "", test.header+": "+test.value())(n, r)
 			})
+			c := client(t, s)
+			c.Retries = 1
+			_, err := c.Get(t.Context(), get("https://registry.example.com/"))
+			e := asError(t, err)
+			wait, least, most := at[1].Sub(at[0]), test.want, test.want+test.want/10+1
+			switch {
+			case test.want == ordinary:
+				least, most = time.Second/2, time.Second
+			case test.want == 30*time.Second:
+				most = test.want
+			}
+			if wait < least || wait > most {
+				t.Errorf("waited %v, want between %v and %v", wait, least, most)
+			}
+			if test.field != ordinary && e.RetryAfter != test.field {
+				t.Errorf("RetryAfter %v, want %v", e.RetryAfter, test.field)
+			}
 		})
 	}
 }
@@ -180,21 +159,18 @@ func TestNeverRetried(t *testing.T) {
 		"no such host":        &net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "x", IsNotFound: true}},
 		"invalid header":      errors.New(`net/http: invalid header field value for "X-A"`),
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := serve(fails(err))
-				start := time.Now()
-				_, got := client(t, s).Get(t.Context(), get("https://registry.example.com/"))
-				if e := asError(t, got); e.Attempts != 1 || len(s.seen()) != 1 || time.Since(start) != 0 {
-					t.Errorf("%d requests in %v: %v", len(s.seen()), time.Since(start), got)
+		bubble(t, name, func(t *testing.T) {
+			s := serve(fails(err))
+			start := time.Now()
+			_, got := client(t, s).Get(t.Context(), get("https://registry.example.com/"))
+			if e := asError(t, got); e.Attempts != 1 || len(s.seen()) != 1 || time.Since(start) != 0 {
+				t.Errorf("%d requests in %v: %v", len(s.seen()), time.Since(start), got)
+			}
+			if !errors.Is(got, err) && name != "wrong name" && name != "unknown authority" {
+				if _, ok := errors.AsType[x509.SystemRootsError](got); !ok {
+					t.Errorf("%v has lost its cause", got)
 				}
-				if !errors.Is(got, err) && name != "wrong name" && name != "unknown authority" {
-					if _, ok := errors.AsType[x509.SystemRootsError](got); !ok {
-						t.Errorf("%v has lost its cause", got)
-					}
-				}
-			})
+			}
 		})
 	}
 	// Other DNS failures pass.
@@ -210,25 +186,22 @@ func TestContextWins(t *testing.T) {
 	t.Parallel()
 	because := errors.New("the user pressed a key")
 	for name, step := range map[string]handler{"while waiting": status(503, "busy"), "while asking": hangs} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				ctx, cancel := context.WithCancelCause(t.Context())
-				time.AfterFunc(100*time.Millisecond, func() { cancel(because) })
-				start := time.Now()
-				s := serve(step)
-				_, err := client(t, s).Get(ctx, get("https://registry.example.com/"))
-				e := asError(t, err)
-				if !errors.Is(err, context.Canceled) || !errors.Is(err, because) || time.Since(start) != 100*time.Millisecond {
-					t.Errorf("after %v: %v", time.Since(start), err)
-				}
-				if len(s.seen()) != 1 || e.Attempts != 1 {
-					t.Errorf("%d requests", len(s.seen()))
-				}
-				if name == "while waiting" && (e.Status != 503 || !strings.Contains(err.Error(), `HTTP status 503: context canceled: the user pressed a key; before that: service unavailable, the server says "busy"`)) {
-					t.Errorf("the last answer is not told: %v", err)
-				}
-			})
+		bubble(t, name, func(t *testing.T) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			time.AfterFunc(100*time.Millisecond, func() { cancel(because) })
+			start := time.Now()
+			s := serve(step)
+			_, err := client(t, s).Get(ctx, get("https://registry.example.com/"))
+			e := asError(t, err)
+			if !errors.Is(err, context.Canceled) || !errors.Is(err, because) || time.Since(start) != 100*time.Millisecond {
+				t.Errorf("after %v: %v", time.Since(start), err)
+			}
+			if len(s.seen()) != 1 || e.Attempts != 1 {
+				t.Errorf("%d requests", len(s.seen()))
+			}
+			if name == "while waiting" && (e.Status != 503 || !strings.Contains(err.Error(), `HTTP status 503: context canceled: the user pressed a key; before that: service unavailable, the server says "busy"`)) {
+				t.Errorf("the last answer is not told: %v", err)
+			}
 		})
 	}
 	t.Run("before", func(t *testing.T) {

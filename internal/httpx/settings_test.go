@@ -7,12 +7,12 @@ import (
 	"github.com/tofureg/tofureg/internal/httpx"
 )
 
-// TestArchiveRetries: documents and archives have numbers of their own, if the caller
+// TestRetries: documents and archives have numbers of their own, if the caller
 // wants it.
-func TestArchiveRetries(t *testing.T) {
+func TestRetries(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ retries, archives, wantDocument, wantArchive int }{
-		{0, 0, 3, 3}, {4, 0, 5, 5}, {-1, 0, 1, 1}, {1, 3, 2, 4}, {-1, 2, 1, 3}, {2, -1, 3, 1},
+		{0, 0, 3, 3}, {4, 0, 5, 5}, {-1, 0, 1, 1}, {-9, 0, 1, 1}, {1, 3, 2, 4}, {-1, 2, 1, 3}, {2, -1, 3, 1},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := serve(status(503, ""))
@@ -21,7 +21,7 @@ func TestArchiveRetries(t *testing.T) {
 			_, err := c.Get(t.Context(), get(start))
 			documents := asError(t, err).Attempts
 			_, err = c.Open(t.Context(), get(start))
-			if archives := asError(t, err).Attempts; documents != test.wantDocument || archives != test.wantArchive {
+			if archives := asError(t, err).Attempts; documents != test.wantDocument || len(s.seen()) != documents+archives || archives != test.wantArchive {
 				t.Errorf("%+v: %d and %d attempts", test, documents, archives)
 			}
 		})

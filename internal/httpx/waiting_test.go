@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"os"
 	"testing"
-	"testing/synctest"
 	"time"
 )
 
@@ -49,28 +48,25 @@ func TestWaiting(t *testing.T) {
 		"no timeout":          {unlimited, []time.Duration{time.Minute}, time.Hour, 61 * time.Minute, nil},
 		"context wins":        {0, []time.Duration{time.Hour, 24 * time.Hour}, 0, 2 * time.Hour, context.DeadlineExceeded},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := serve(func(n int, r *http.Request) (*http.Response, error) {
-					select {
-					case <-time.After(test.server):
-					case <-r.Context().Done():
-						return nil, r.Context().Err()
-					}
-					return status(200, "{}")(n, r)
-				})
-				c := client(t, s)
-				c.HTTP.Transport = holding{s, test.held}
-				c.Timeout, c.Retries = test.timeout, -1
-				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Hour)
-				defer cancel()
-				start := time.Now()
-				_, err := c.Get(ctx, get(pkg))
-				if took := time.Since(start); took != test.want || !errors.Is(err, test.err) {
-					t.Errorf("Get returned %v after %v, want %v after %v", err, took, test.err, test.want)
+		bubble(t, name, func(t *testing.T) {
+			s := serve(func(n int, r *http.Request) (*http.Response, error) {
+				select {
+				case <-time.After(test.server):
+				case <-r.Context().Done():
+					return nil, r.Context().Err()
 				}
+				return status(200, "{}")(n, r)
 			})
+			c := client(t, s)
+			c.HTTP.Transport = holding{s, test.held}
+			c.Timeout, c.Retries = test.timeout, -1
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Hour)
+			defer cancel()
+			start := time.Now()
+			_, err := c.Get(ctx, get(pkg))
+			if took := time.Since(start); took != test.want || !errors.Is(err, test.err) {
+				t.Errorf("Get returned %v after %v, want %v after %v", err, took, test.err, test.want)
+			}
 		})
 	}
 }

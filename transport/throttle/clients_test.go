@@ -72,48 +72,42 @@ func TestWaitingIsNoTimeout(t *testing.T) {
 		"for a slot":   {Parallel: 1},
 		"for the rate": {PerSecond: 0.02, Burst: 2},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				reg := start()
-				reg.AddFault(regtest.Fault{Kind: regtest.Archive, Rate: 20_000}) // which takes about 50 seconds
-				tr.Base = reg
-				client := &regclient.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: tr}, Timeout: 5 * time.Second, Retries: -1}}
-				pkg, err := client.ProviderPackage(t.Context(), alpha, addrs.MustParseVersion("1.0.0"), addrs.MustParsePlatform("linux_amd64"))
-				if err != nil {
-					t.Fatal(err)
-				}
-				var wg sync.WaitGroup
-				for i := range 3 {
-					path := filepath.Join(t.TempDir(), fmt.Sprint(i))
-					wg.Go(func() {
-						if _, err := provider.Download(t.Context(), client, pkg, path, provider.Options{}); err != nil {
-							t.Error(err)
-						}
-					})
-				}
-				wg.Wait()
-			})
+		bubble(t, name, func(t *testing.T) {
+			reg := start()
+			reg.AddFault(regtest.Fault{Kind: regtest.Archive, Rate: 20_000}) // which takes about 50 seconds
+			tr.Base = reg
+			client := &regclient.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: tr}, Timeout: 5 * time.Second, Retries: -1}}
+			pkg, err := client.ProviderPackage(t.Context(), alpha, addrs.MustParseVersion("1.0.0"), addrs.MustParsePlatform("linux_amd64"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var wg sync.WaitGroup
+			for i := range 3 {
+				path := filepath.Join(t.TempDir(), fmt.Sprint(i))
+				wg.Go(func() {
+					if _, err := provider.Download(t.Context(), client, pkg, path, provider.Options{}); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			wg.Wait()
 		})
 	}
-	t.Run("but what comes after it is", func(t *testing.T) {
-		t.Parallel()
-		synctest.Test(t, func(t *testing.T) {
-			reg := start()
-			reg.AddFault(regtest.Fault{Kind: regtest.Versions, Delay: time.Hour})
-			client := &regclient.Client{
-				Transport: &transport.Client{
-					HTTP:    &http.Client{Transport: &throttle.Transport{Base: reg, PerSecond: 0.1, Burst: 1}},
-					Timeout: 5 * time.Second,
-					Retries: -1,
-				},
-			}
-			begin := time.Now()
-			_, err := client.ProviderVersions(t.Context(), alpha)
-			if took := time.Since(begin); err == nil || took != 15*time.Second {
-				t.Errorf("after %v: %v; want ten seconds of waiting and five for the server", took, err)
-			}
-		})
+	bubble(t, "but what comes after it is", func(t *testing.T) {
+		reg := start()
+		reg.AddFault(regtest.Fault{Kind: regtest.Versions, Delay: time.Hour})
+		client := &regclient.Client{
+			Transport: &transport.Client{
+				HTTP:    &http.Client{Transport: &throttle.Transport{Base: reg, PerSecond: 0.1, Burst: 1}},
+				Timeout: 5 * time.Second,
+				Retries: -1,
+			},
+		}
+		begin := time.Now()
+		_, err := client.ProviderVersions(t.Context(), alpha)
+		if took := time.Since(begin); err == nil || took != 15*time.Second {
+			t.Errorf("after %v: %v; want ten seconds of waiting and five for the server", took, err)
+		}
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/tofureg/tofureg/transport/throttle"
@@ -129,4 +130,12 @@ func all(t *testing.T, tr *throttle.Transport, n int, url string) {
 		})
 	}
 	wg.Wait()
+}
+
+// bubble runs a parallel subtest in a bubble of synctest.
+func bubble(t *testing.T, name string, test func(t *testing.T)) {
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, test)
+	})
 }

@@ -21,16 +21,13 @@ import (
 func TestParallel(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ parallel, want int }{{1, 1}, {3, 3}, {0, 16}, {-1, 48}} {
-		t.Run(fmt.Sprint(test.parallel), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				b := &base{answer: slow(time.Second)}
-				start := time.Now()
-				all(t, &throttle.Transport{Base: b, Parallel: test.parallel}, 48, example)
-				if want := time.Duration(48/test.want) * time.Second; b.most != test.want || time.Since(start) != want {
-					t.Errorf("%d at a time, in %v; want %d, in %v", b.most, time.Since(start), test.want, want)
-				}
-			})
+		bubble(t, fmt.Sprint(test.parallel), func(t *testing.T) {
+			b := &base{answer: slow(time.Second)}
+			start := time.Now()
+			all(t, &throttle.Transport{Base: b, Parallel: test.parallel}, 48, example)
+			if want := time.Duration(48/test.want) * time.Second; b.most != test.want || time.Since(start) != want {
+				t.Errorf("%d at a time, in %v; want %d, in %v", b.most, time.Since(start), test.want, want)
+			}
 		})
 	}
 }
@@ -90,42 +87,36 @@ func TestEnds(t *testing.T) {
 		"no body":        {func(int, *http.Request) (*http.Response, error) { return reply(204, http.NoBody), nil }, nil},
 		"other protocol": {func(int, *http.Request) (*http.Response, error) { return reply(101, io.NopCloser(nil)), nil }, nil},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				tr := &throttle.Transport{Base: &base{answer: test.answer}, Parallel: 1}
-				start := time.Now()
-				for range 3 {
-					// Where a slot were not given back, this would end with the deadline.
-					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-					resp, _ := tr.RoundTrip(request(ctx, t, example))
-					if test.then != nil {
-						test.then(resp, cancel)
-						synctest.Wait()
-					}
-					defer cancel()
+		bubble(t, name, func(t *testing.T) {
+			tr := &throttle.Transport{Base: &base{answer: test.answer}, Parallel: 1}
+			start := time.Now()
+			for range 3 {
+				// Where a slot were not given back, this would end with the deadline.
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				resp, _ := tr.RoundTrip(request(ctx, t, example))
+				if test.then != nil {
+					test.then(resp, cancel)
+					synctest.Wait()
 				}
-				if time.Since(start) != 0 {
-					t.Errorf("the next had to wait for %v", time.Since(start))
-				}
-			})
+				defer cancel()
+			}
+			if time.Since(start) != 0 {
+				t.Errorf("the next had to wait for %v", time.Since(start))
+			}
 		})
 	}
-	t.Run("not before", func(t *testing.T) {
-		t.Parallel()
-		synctest.Test(t, func(t *testing.T) {
-			tr := &throttle.Transport{Base: &base{}, Parallel: 1}
-			resp, err := tr.RoundTrip(request(t.Context(), t, example))
-			if err != nil {
-				t.Fatal(err)
-			}
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			defer cancel()
-			if err := ask(ctx, t, tr, example); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("a body is open, and another request was made: %v", err)
-			}
-			_ = resp.Body.Close()
-		})
+	bubble(t, "not before", func(t *testing.T) {
+		tr := &throttle.Transport{Base: &base{}, Parallel: 1}
+		resp, err := tr.RoundTrip(request(t.Context(), t, example))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := ask(ctx, t, tr, example); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a body is open, and another request was made: %v", err)
+		}
+		_ = resp.Body.Close()
 	})
 }
 
@@ -181,24 +172,21 @@ func TestPause(t *testing.T) {
 		"another status":        {500, []string{"Retry-After", "7"}, 0, 0},
 		"success":               {200, []string{"Retry-After", "7", "X-Ratelimit-Reset", "7"}, 0, 0},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				b := &base{answer: func(n int, _ *http.Request) (*http.Response, error) {
-					if n == 0 {
-						return reply(test.status, io.NopCloser(strings.NewReader("busy")), test.header...), nil
-					}
-					return reply(200, io.NopCloser(strings.NewReader("ok"))), nil
-				}}
-				tr := &throttle.Transport{Base: b, MaxPause: test.maxPause}
-				start := time.Now()
-				all(t, tr, 1, example)
-				all(t, tr, 1, "https://other.example.com") // is not concerned
-				all(t, tr, 10, example)
-				if got := b.since(start); got[1] != 0 || got[2] != test.want.Milliseconds() || got[11] != got[2] {
-					t.Errorf("requests at %v ms, want them at %v", got, test.want)
+		bubble(t, name, func(t *testing.T) {
+			b := &base{answer: func(n int, _ *http.Request) (*http.Response, error) {
+				if n == 0 {
+					return reply(test.status, io.NopCloser(strings.NewReader("busy")), test.header...), nil
 				}
-			})
+				return reply(200, io.NopCloser(strings.NewReader("ok"))), nil
+			}}
+			tr := &throttle.Transport{Base: b, MaxPause: test.maxPause}
+			start := time.Now()
+			all(t, tr, 1, example)
+			all(t, tr, 1, "https://other.example.com") // is not concerned
+			all(t, tr, 10, example)
+			if got := b.since(start); got[1] != 0 || got[2] != test.want.Milliseconds() || got[11] != got[2] {
+				t.Errorf("requests at %v ms, want them at %v", got, test.want)
+			}
 		})
 	}
 }
@@ -267,35 +255,32 @@ func TestContext(t *testing.T) {
 		"for a busy one":   {MaxPause: time.Hour},
 		"for all together": {Parallel: 1, PerSecond: 0.001, MaxPause: time.Hour},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				b := &base{answer: func(int, *http.Request) (*http.Response, error) {
-					return reply(503, io.NopCloser(strings.NewReader("busy")), "Retry-After", "3600"), nil
-				}}
-				tr.Base = b
-				first, err := tr.RoundTrip(request(t.Context(), t, example))
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer first.Body.Close()
-				start := time.Now()
-				ctx, cancel := context.WithCancelCause(t.Context())
-				time.AfterFunc(time.Second, func() { cancel(cause) })
-				req := request(ctx, t, "https://registry.example.com/?token=secret")
-				sent := &noted{io.NopCloser(strings.NewReader("")), func() { sentClosed(req) }}
-				req.Body = sent
-				_, err = tr.RoundTrip(req)
-				if !errors.Is(err, cause) || time.Since(start) != time.Second {
-					t.Errorf("after %v: %v", time.Since(start), err)
-				}
-				if strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "registry.example.com") {
-					t.Error(err)
-				}
-				if len(b.at) != 1 || req.Header.Get("Closed") == "" {
-					t.Errorf("%d requests were made; the body of the other one was closed: %q", len(b.at), req.Header.Get("Closed"))
-				}
-			})
+		bubble(t, name, func(t *testing.T) {
+			b := &base{answer: func(int, *http.Request) (*http.Response, error) {
+				return reply(503, io.NopCloser(strings.NewReader("busy")), "Retry-After", "3600"), nil
+			}}
+			tr.Base = b
+			first, err := tr.RoundTrip(request(t.Context(), t, example))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer first.Body.Close()
+			start := time.Now()
+			ctx, cancel := context.WithCancelCause(t.Context())
+			time.AfterFunc(time.Second, func() { cancel(cause) })
+			req := request(ctx, t, "https://registry.example.com/?token=secret")
+			sent := &noted{io.NopCloser(strings.NewReader("")), func() { sentClosed(req) }}
+			req.Body = sent
+			_, err = tr.RoundTrip(req)
+			if !errors.Is(err, cause) || time.Since(start) != time.Second {
+				t.Errorf("after %v: %v", time.Since(start), err)
+			}
+			if strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "registry.example.com") {
+				t.Error(err)
+			}
+			if len(b.at) != 1 || req.Header.Get("Closed") == "" {
+				t.Errorf("%d requests were made; the body of the other one was closed: %q", len(b.at), req.Header.Get("Closed"))
+			}
 		})
 	}
 	t.Run("before", func(t *testing.T) {
@@ -307,40 +292,34 @@ func TestContext(t *testing.T) {
 			t.Errorf("%d requests, %v", len(b.at), err)
 		}
 	})
-	t.Run("gives its place to others", func(t *testing.T) {
-		t.Parallel()
-		synctest.Test(t, func(t *testing.T) {
-			b := &base{}
-			tr := &throttle.Transport{Base: b, PerSecond: 1, Burst: 1}
-			start := time.Now()
-			all(t, tr, 1, example)
-			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-			defer cancel()
-			_ = ask(ctx, t, tr, example)
-			all(t, tr, 1, example)
-			if got := b.since(start); !slices.Equal(got, []int64{0, 1000}) {
-				t.Errorf("requests at %v ms", got)
-			}
-		})
+	bubble(t, "gives its place to others", func(t *testing.T) {
+		b := &base{}
+		tr := &throttle.Transport{Base: b, PerSecond: 1, Burst: 1}
+		start := time.Now()
+		all(t, tr, 1, example)
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		_ = ask(ctx, t, tr, example)
+		all(t, tr, 1, example)
+		if got := b.since(start); !slices.Equal(got, []int64{0, 1000}) {
+			t.Errorf("requests at %v ms", got)
+		}
 	})
-	t.Run("gives its place to those behind it", func(t *testing.T) {
-		t.Parallel()
-		synctest.Test(t, func(t *testing.T) {
-			b := &base{}
-			tr := &throttle.Transport{Base: b, PerSecond: 1, Burst: 1}
-			start := time.Now()
-			all(t, tr, 1, example)
-			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-			defer cancel()
-			for range 3 {
-				go ask(ctx, t, tr, example)
-			}
-			synctest.Wait()
-			all(t, tr, 2, example)
-			if got := b.since(start); !slices.Equal(got, []int64{0, 1000, 2000}) {
-				t.Errorf("requests at %v ms", got)
-			}
-		})
+	bubble(t, "gives its place to those behind it", func(t *testing.T) {
+		b := &base{}
+		tr := &throttle.Transport{Base: b, PerSecond: 1, Burst: 1}
+		start := time.Now()
+		all(t, tr, 1, example)
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		for range 3 {
+			go ask(ctx, t, tr, example)
+		}
+		synctest.Wait()
+		all(t, tr, 2, example)
+		if got := b.since(start); !slices.Equal(got, []int64{0, 1000, 2000}) {
+			t.Errorf("requests at %v ms", got)
+		}
 	})
 }
 
