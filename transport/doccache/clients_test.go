@@ -308,39 +308,35 @@ func TestOutage(t *testing.T) {
 		"dropped": {Drop: true},
 		"silent":  {Delay: time.Hour},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			dir := t.TempDir()
-			synctest.Test(t, func(t *testing.T) {
-				reg, _ := fleet(regtest.Caching{})
-				reg.Latency = 0
-				list := func(stale time.Duration) error {
-					tr := &doccache.Transport{Base: reg, Dir: dir, StaleIfError: stale}
-					_, err := (&regclient.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: tr}}}).ProviderVersions(t.Context(), alpha)
-					return err
-				}
-				if err := list(0); err != nil {
-					t.Fatal(err)
-				}
-				reg.AddFault(f)
-				reg.Reset()
-				time.Sleep(time.Second)
-				begin := time.Now()
-				if err := list(time.Hour); err != nil || reg.Count(0) != 2 {
-					t.Errorf("%v, %d requests; want one for each document", err, reg.Count(0))
-				}
-				limit := time.Duration(0)
-				if f.Delay > 0 {
-					limit = 20 * time.Second // the timeouts of two attempts
-				}
-				if d := time.Since(begin); d != limit {
-					t.Errorf("it took %v, want %v", d, limit)
-				}
-				reg.Reset()
-				if err := list(0); err == nil || reg.Count(0) != 3 {
-					t.Errorf("with nothing to show: %v, %d attempts; want 3", err, reg.Count(0))
-				}
-			})
+		bubble(t, name, func(t *testing.T, dir string) {
+			reg, _ := fleet(regtest.Caching{})
+			reg.Latency = 0
+			list := func(stale time.Duration) error {
+				tr := &doccache.Transport{Base: reg, Dir: dir, StaleIfError: stale}
+				_, err := (&regclient.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: tr}}}).ProviderVersions(t.Context(), alpha)
+				return err
+			}
+			if err := list(0); err != nil {
+				t.Fatal(err)
+			}
+			reg.AddFault(f)
+			reg.Reset()
+			time.Sleep(time.Second)
+			begin := time.Now()
+			if err := list(time.Hour); err != nil || reg.Count(0) != 2 {
+				t.Errorf("%v, %d requests; want one for each document", err, reg.Count(0))
+			}
+			limit := time.Duration(0)
+			if f.Delay > 0 {
+				limit = 20 * time.Second // the timeouts of two attempts
+			}
+			if d := time.Since(begin); d != limit {
+				t.Errorf("it took %v, want %v", d, limit)
+			}
+			reg.Reset()
+			if err := list(0); err == nil || reg.Count(0) != 3 {
+				t.Errorf("with nothing to show: %v, %d attempts; want 3", err, reg.Count(0))
+			}
 		})
 	}
 }

@@ -54,29 +54,25 @@ func TestFreshness(t *testing.T) {
 		{name: "Refresh", header: headers("Cache-Control", "max-age=60"), set: settings{Refresh: true}, fresh: -1},
 	}
 	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			dir := t.TempDir()
-			synctest.Test(t, func(t *testing.T) {
-				o := always(test.header, `{}`)
-				plain := o.answer
-				o.answer = func(n int, req *http.Request) (*http.Response, error) {
-					time.Sleep(test.latency)
-					return plain(n, req)
+		bubble(t, test.name, func(t *testing.T, dir string) {
+			o := always(test.header, `{}`)
+			plain := o.answer
+			o.answer = func(n int, req *http.Request) (*http.Response, error) {
+				time.Sleep(test.latency)
+				return plain(n, req)
+			}
+			tr := test.set.transport(o, dir)
+			want(t, tr, doc, `{}`, 1)
+			start := time.Now()
+			if test.fresh >= 0 {
+				time.Sleep(test.fresh)
+				resp := want(t, tr, doc, `{}`, 1)
+				if got := resp.Header.Get("Cache-Status"); got != "tofureg; hit" {
+					t.Errorf("Cache-Status %q", got)
 				}
-				tr := test.set.transport(o, dir)
-				want(t, tr, doc, `{}`, 1)
-				start := time.Now()
-				if test.fresh >= 0 {
-					time.Sleep(test.fresh)
-					resp := want(t, tr, doc, `{}`, 1)
-					if got := resp.Header.Get("Cache-Status"); got != "tofureg; hit" {
-						t.Errorf("Cache-Status %q", got)
-					}
-				}
-				time.Sleep(time.Until(start.Add(test.fresh + second)))
-				want(t, tr, doc, `{}`, 2)
-			})
+			}
+			time.Sleep(time.Until(start.Add(test.fresh + second)))
+			want(t, tr, doc, `{}`, 2)
 		})
 	}
 }

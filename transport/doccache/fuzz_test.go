@@ -121,9 +121,7 @@ func FuzzAnswer(f *testing.F) {
 			"Content-Type": {"application/json"}, "Cache-Control": {control}, "Vary": {vary}, "Etag": {tag},
 			"Expires": {expires}, "Age": {age}, "Location": {location}, "X-Terraform-Get": {get},
 		}
-		o := &origin{answer: func(int, *http.Request) (*http.Response, error) {
-			return reply(int(status), h.Clone(), body), nil
-		}}
+		o := answers(answer{int(status), h.Clone(), body})
 		for _, path := range entries(t, dir) {
 			if err := os.Remove(path); err != nil {
 				t.Fatal(err)

@@ -2,6 +2,7 @@ package doccache_test
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/tofureg/tofureg/transport/doccache"
@@ -64,6 +66,37 @@ func reply(status int, h http.Header, body string) *http.Response {
 		Status: http.StatusText(status), StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: h, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)),
 	}
+}
+
+// answer is a status, a header and a body.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// answers gives the answers of a list, and the last one again.
+func answers(list ...answer) *origin {
+	return &origin{answer: func(n int, _ *http.Request) (*http.Response, error) {
+		a := list[min(n, len(list))-1]
+		return reply(a.status, a.header.Clone(), a.body), nil
+	}}
+}
+
+// numbered answers the nth request with {"n":n} and these headers.
+func numbered(list ...string) *origin {
+	return &origin{answer: func(n int, _ *http.Request) (*http.Response, error) {
+		return reply(http.StatusOK, headers(list...), fmt.Sprintf(`{"n":%d}`, n)), nil
+	}}
+}
+
+// bubble runs a parallel subtest in a bubble of synctest, with a directory.
+func bubble(t *testing.T, name string, test func(t *testing.T, dir string)) {
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		dir := t.TempDir()
+		synctest.Test(t, func(t *testing.T) { test(t, dir) })
+	})
 }
 
 // always answers with the same document, and 304 to those who have its tag.

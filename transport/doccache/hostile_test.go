@@ -42,12 +42,10 @@ func TestStaleIfErrorIsBounded(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		synctest.Test(t, func(t *testing.T) {
-			o := &origin{answer: func(n int, _ *http.Request) (*http.Response, error) {
-				if n == 1 {
-					return reply(http.StatusOK, headers("Cache-Control", "max-age=60, stale-if-error=99999999"), `{}`), nil
-				}
-				return reply(http.StatusBadGateway, headers(), `{"down":true}`), nil
-			}}
+			o := answers(
+				answer{http.StatusOK, headers("Cache-Control", "max-age=60, stale-if-error=99999999"), `{}`},
+				answer{http.StatusBadGateway, headers(), `{"down":true}`},
+			)
 			tr := &doccache.Transport{Base: o, Dir: dir}
 			want(t, tr, doc, `{}`, 1)
 			time.Sleep(after)
@@ -69,9 +67,7 @@ func TestTemporaryRedirects(t *testing.T) {
 	}{
 		{301, "", 1}, {308, "", 1}, {302, "", 2}, {303, "", 2}, {307, "", 2}, {302, "max-age=60", 1},
 	} {
-		o := &origin{answer: func(int, *http.Request) (*http.Response, error) {
-			return reply(test.status, headers("Location", "/maintenance", "Cache-Control", test.control), ""), nil
-		}}
+		o := answers(answer{test.status, headers("Location", "/maintenance", "Cache-Control", test.control), ""})
 		tr := &doccache.Transport{Base: o, Dir: t.TempDir(), FreshFor: time.Hour}
 		for range 2 {
 			get(t, tr, request(t, doc))
@@ -89,10 +85,7 @@ func TestTemporaryRedirects(t *testing.T) {
 // TestKeysAreDistinct: requests that differ on the wire never share an answer.
 func TestKeysAreDistinct(t *testing.T) {
 	t.Parallel()
-	o := &origin{}
-	o.answer = func(n int, _ *http.Request) (*http.Response, error) {
-		return reply(http.StatusOK, headers("Cache-Control", "max-age=60"), fmt.Sprintf(`{"n":%d}`, n)), nil
-	}
+	o := numbered("Cache-Control", "max-age=60")
 	tr := &doccache.Transport{Base: o, Dir: t.TempDir()}
 	seen := map[string]string{}
 	for _, header := range []http.Header{
@@ -154,12 +147,10 @@ func TestBrokenBase(t *testing.T) {
 func TestTooManyHeadersLater(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	o := &origin{answer: func(n int, _ *http.Request) (*http.Response, error) {
-		if n == 1 {
-			return reply(http.StatusOK, headers("Etag", `"a"`), `{}`), nil
-		}
-		return reply(http.StatusNotModified, headers("Cache-Control", "no-store", "Expires", strings.Repeat("x", doccache.MaxHead)), ""), nil
-	}}
+	o := answers(
+		answer{http.StatusOK, headers("Etag", `"a"`), `{}`},
+		answer{http.StatusNotModified, headers("Cache-Control", "no-store", "Expires", strings.Repeat("x", doccache.MaxHead)), ""},
+	)
 	tr := &doccache.Transport{Base: o, Dir: dir}
 	want(t, tr, doc, `{}`, 1)
 	want(t, tr, doc, `{}`, 2)

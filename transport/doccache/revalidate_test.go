@@ -20,24 +20,20 @@ func TestRevalidation(t *testing.T) {
 		"weak tag": {"Etag", `W/"a"`},
 		"time":     {"Last-Modified", date(-time.Hour)},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			dir := t.TempDir()
-			synctest.Test(t, func(t *testing.T) {
-				o := always(headers("Cache-Control", "max-age=60", validator[0], validator[1]), `{"x":1}`)
-				tr := &doccache.Transport{Base: o, Dir: dir}
-				want(t, tr, doc, `{"x":1}`, 1)
-				time.Sleep(60 * second)
-				resp := want(t, tr, doc, `{"x":1}`, 2)
-				if resp.StatusCode != http.StatusOK || resp.Header.Get("Cache-Status") != "tofureg; fwd=stale; fwd-status=304" || resp.Header.Get("Age") != "0" {
-					t.Errorf("status %d, headers %v", resp.StatusCode, resp.Header)
-				}
-				time.Sleep(59 * second)
-				want(t, tr, doc, `{"x":1}`, 2)
-				if got, want := tr.Stats(), (doccache.Stats{Hits: 1, Revalidated: 1, Misses: 1}); got != want {
-					t.Errorf("%+v, want %+v", got, want)
-				}
-			})
+		bubble(t, name, func(t *testing.T, dir string) {
+			o := always(headers("Cache-Control", "max-age=60", validator[0], validator[1]), `{"x":1}`)
+			tr := &doccache.Transport{Base: o, Dir: dir}
+			want(t, tr, doc, `{"x":1}`, 1)
+			time.Sleep(60 * second)
+			resp := want(t, tr, doc, `{"x":1}`, 2)
+			if resp.StatusCode != http.StatusOK || resp.Header.Get("Cache-Status") != "tofureg; fwd=stale; fwd-status=304" || resp.Header.Get("Age") != "0" {
+				t.Errorf("status %d, headers %v", resp.StatusCode, resp.Header)
+			}
+			time.Sleep(59 * second)
+			want(t, tr, doc, `{"x":1}`, 2)
+			if got, want := tr.Stats(), (doccache.Stats{Hits: 1, Revalidated: 1, Misses: 1}); got != want {
+				t.Errorf("%+v, want %+v", got, want)
+			}
 		})
 	}
 }
@@ -47,12 +43,10 @@ func TestUpdate(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		o := &origin{answer: func(n int, _ *http.Request) (*http.Response, error) {
-			if n == 1 {
-				return reply(http.StatusOK, headers("Etag", `"a"`, "Cache-Control", "max-age=1", "Age", "9", "Date", date(0)), `{}`), nil
-			}
-			return reply(http.StatusNotModified, headers("Content-Type", "text/html", "Etag", `W/"a"`, "Cache-Control", "max-age=60", "Set-Cookie", "a=b"), ""), nil
-		}}
+		o := answers(
+			answer{http.StatusOK, headers("Etag", `"a"`, "Cache-Control", "max-age=1", "Age", "9", "Date", date(0)), `{}`},
+			answer{http.StatusNotModified, headers("Content-Type", "text/html", "Etag", `W/"a"`, "Cache-Control", "max-age=60", "Set-Cookie", "a=b"), ""},
+		)
 		tr := &doccache.Transport{Base: o, Dir: dir}
 		want(t, tr, doc, `{}`, 1)
 		time.Sleep(100 * second)
@@ -72,12 +66,7 @@ func TestSuperseded(t *testing.T) {
 		401: true, 408: false, 403: true, 404: true, 410: true, 400: true, 302: true,
 		429: false, 500: false, 501: false, 503: false, 520: false,
 	} {
-		o := &origin{answer: func(n int, _ *http.Request) (*http.Response, error) {
-			if n == 1 {
-				return reply(http.StatusOK, headers("Etag", `"a"`), `{}`), nil
-			}
-			return reply(status, headers(), `{"errors":[]}`), nil
-		}}
+		o := answers(answer{http.StatusOK, headers("Etag", `"a"`), `{}`}, answer{status, headers(), `{"errors":[]}`})
 		dir := t.TempDir()
 		tr := &doccache.Transport{Base: o, Dir: dir}
 		want(t, tr, doc, `{}`, 1)
@@ -92,12 +81,10 @@ func TestSuperseded(t *testing.T) {
 func TestNoStoreLater(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{http.StatusOK, http.StatusNotModified} {
-		o := &origin{answer: func(n int, _ *http.Request) (*http.Response, error) {
-			if n == 1 {
-				return reply(http.StatusOK, headers("Etag", `"a"`), `{}`), nil
-			}
-			return reply(status, headers("Cache-Control", "no-store"), map[bool]string{true: `{}`}[status == http.StatusOK]), nil
-		}}
+		o := answers(
+			answer{http.StatusOK, headers("Etag", `"a"`), `{}`},
+			answer{status, headers("Cache-Control", "no-store"), map[bool]string{true: `{}`}[status == http.StatusOK]},
+		)
 		dir := t.TempDir()
 		tr := &doccache.Transport{Base: o, Dir: dir}
 		want(t, tr, doc, `{}`, 1)
@@ -187,37 +174,33 @@ func TestStaleIfError(t *testing.T) {
 	}
 	for i := range tests {
 		test := &tests[i]
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			dir := t.TempDir()
-			synctest.Test(t, func(t *testing.T) {
-				o := &origin{answer: func(n int, _ *http.Request) (*http.Response, error) {
-					switch {
-					case n == 1:
-						return reply(http.StatusOK, headers("Cache-Control", test.control, "Etag", `"a"`), `{}`), nil
-					case test.status != 0:
-						return reply(test.status, headers(), `{"errors":[]}`), nil
-					}
-					return nil, errDown
-				}}
-				tr := test.set.transport(o, dir)
-				want(t, tr, doc, `{}`, 1)
-				time.Sleep(test.after)
-				req := request(t, doc, "Cache-Control", test.request)
-				if !test.stale {
-					if resp, err := tr.RoundTrip(req); err != errDown {
-						t.Fatalf("%v, %v; want the error of the server, as it is", resp, err)
-					}
-					return
+		bubble(t, test.name, func(t *testing.T, dir string) {
+			o := &origin{answer: func(n int, _ *http.Request) (*http.Response, error) {
+				switch {
+				case n == 1:
+					return reply(http.StatusOK, headers("Cache-Control", test.control, "Etag", `"a"`), `{}`), nil
+				case test.status != 0:
+					return reply(test.status, headers(), `{"errors":[]}`), nil
 				}
-				resp, body := get(t, tr, req)
-				if body != `{}` || resp.Header.Get("Cache-Status") != "tofureg; hit; detail=stale" || o.count() != 2 {
-					t.Errorf("%q, %v, %d requests", body, resp.Header, o.count())
+				return nil, errDown
+			}}
+			tr := test.set.transport(o, dir)
+			want(t, tr, doc, `{}`, 1)
+			time.Sleep(test.after)
+			req := request(t, doc, "Cache-Control", test.request)
+			if !test.stale {
+				if resp, err := tr.RoundTrip(req); err != errDown {
+					t.Fatalf("%v, %v; want the error of the server, as it is", resp, err)
 				}
-				if s := tr.Stats(); s.Stale != 1 || s.Hits != 0 {
-					t.Errorf("%+v", s)
-				}
-			})
+				return
+			}
+			resp, body := get(t, tr, req)
+			if body != `{}` || resp.Header.Get("Cache-Status") != "tofureg; hit; detail=stale" || o.count() != 2 {
+				t.Errorf("%q, %v, %d requests", body, resp.Header, o.count())
+			}
+			if s := tr.Stats(); s.Stale != 1 || s.Hits != 0 {
+				t.Errorf("%+v", s)
+			}
 		})
 	}
 }

@@ -13,10 +13,7 @@ import (
 // is no credential makes no difference.
 func TestNeverMixed(t *testing.T) {
 	t.Parallel()
-	o := &origin{}
-	o.answer = func(n int, _ *http.Request) (*http.Response, error) {
-		return reply(http.StatusOK, headers("Cache-Control", "max-age=60"), fmt.Sprintf(`{"n":%d}`, n)), nil
-	}
+	o := numbered("Cache-Control", "max-age=60")
 	dir := t.TempDir()
 	ask := func(list ...string) string {
 		_, body := get(t, &doccache.Transport{Base: o, Dir: dir}, request(t, doc, list...))
@@ -74,10 +71,7 @@ func TestNeverMixed(t *testing.T) {
 // TestVary: an answer that depends on a header is for requests with the same one.
 func TestVary(t *testing.T) {
 	t.Parallel()
-	o := &origin{}
-	o.answer = func(n int, _ *http.Request) (*http.Response, error) {
-		return reply(http.StatusOK, headers("Cache-Control", "max-age=60", "Vary", "user-agent, X-None", "Set-Cookie", "session=s3cr3t"), fmt.Sprintf(`{"n":%d}`, n)), nil
-	}
+	o := numbered("Cache-Control", "max-age=60", "Vary", "user-agent, X-None", "Set-Cookie", "session=s3cr3t")
 	dir := t.TempDir()
 	tr := &doccache.Transport{Base: o, Dir: dir}
 	want(t, tr, doc, `{"n":1}`, 1, "User-Agent", "one-s3cr3t")

@@ -32,30 +32,26 @@ func TestWait(t *testing.T) {
 		{"archive", headers("Content-Type", "application/zip"), second, 4},
 		{"not so long", headers("Cache-Control", "max-age=60"), 6 * second, 4},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			dir := t.TempDir()
-			synctest.Test(t, func(t *testing.T) {
-				o := &origin{answer: func(n int, _ *http.Request) (*http.Response, error) {
-					time.Sleep(test.latency)
-					return reply(http.StatusOK, test.header.Clone(), `{}`), nil
-				}}
-				var wg sync.WaitGroup
-				for i := range 4 {
-					time.Sleep(time.Duration(i) * second / 10)
-					wg.Go(func() {
-						tr := &doccache.Transport{Base: o, Dir: dir}
-						if _, body := get(t, tr, request(t, doc)); body != `{}` {
-							t.Errorf("%q", body)
-						}
-					})
-				}
-				wg.Wait()
-				if n := o.count(); n != test.requests {
-					t.Errorf("%d requests, want %d", n, test.requests)
-				}
-				clean(t, dir)
-			})
+		bubble(t, test.name, func(t *testing.T, dir string) {
+			o := &origin{answer: func(n int, _ *http.Request) (*http.Response, error) {
+				time.Sleep(test.latency)
+				return reply(http.StatusOK, test.header.Clone(), `{}`), nil
+			}}
+			var wg sync.WaitGroup
+			for i := range 4 {
+				time.Sleep(time.Duration(i) * second / 10)
+				wg.Go(func() {
+					tr := &doccache.Transport{Base: o, Dir: dir}
+					if _, body := get(t, tr, request(t, doc)); body != `{}` {
+						t.Errorf("%q", body)
+					}
+				})
+			}
+			wg.Wait()
+			if n := o.count(); n != test.requests {
+				t.Errorf("%d requests, want %d", n, test.requests)
+			}
+			clean(t, dir)
 		})
 	}
 }
