@@ -46,8 +46,8 @@ func (c *copier) copy(w io.Writer, r io.Reader, allow func(size int64) error) (g
 		if err := allow(got.size); err != nil {
 			return got, err
 		}
-		c.sum.Write(c.buf[:n])
 		got.crc = crc32.Update(got.crc, crc32.IEEETable, c.buf[:n])
+		c.sum.Write(c.buf[:n])
 		if w != nil && n > 0 {
 			if _, err := w.Write(c.buf[:n]); err != nil {
 				return got, err

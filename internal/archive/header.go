@@ -19,7 +19,7 @@ func (d directory) read(r io.ReaderAt, l Limits) ([]*member, error) {
 		return nil, tooLarge("%d entries, %d are allowed", d.entries, l.Entries)
 	}
 	in := bufio.NewReaderSize(io.NewSectionReader(r, d.offset, d.size), 64<<10)
-	set := names{limits: l}
+	set := names{limits: l, expected: int(min(int64(d.entries), d.size/headerLen))}
 	var list []*member
 	for {
 		if _, err := in.Peek(1); err == io.EOF && uint64(len(list)) == d.entries {
@@ -43,7 +43,7 @@ func (d directory) read(r io.ReaderAt, l Limits) ([]*member, error) {
 func readHeader(in *bufio.Reader) (*member, error) {
 	var fixed [headerLen]byte
 	if _, err := io.ReadFull(in, fixed[:]); err != nil {
-		return nil, noEOF(err)
+		return nil, err
 	}
 	if string(fixed[:4]) != headerSig {
 		return nil, nil
@@ -52,10 +52,10 @@ func readHeader(in *bufio.Reader) (*member, error) {
 	nameLen := int(le.Uint16(fixed[28:]))
 	rest := make([]byte, nameLen+int(le.Uint16(fixed[30:])))
 	if _, err := io.ReadFull(in, rest); err != nil {
-		return nil, noEOF(err)
+		return nil, err
 	}
 	if _, err := in.Discard(int(le.Uint16(fixed[32:]))); err != nil {
-		return nil, noEOF(err)
+		return nil, err
 	}
 	m := &member{
 		Entry:      Entry{Name: string(rest[:nameLen]), Size: int64(le.Uint32(fixed[24:]))},
@@ -75,10 +75,7 @@ func readHeader(in *bufio.Reader) (*member, error) {
 // extend takes from the extra fields the numbers that need 64 bits. Those that do not are
 // left out there.
 func (m *member) extend(fields []byte) error {
-	if err := checkExtra(fields, m.Name); err != nil {
-		return err
-	}
-	large, err := extraField(fields, zip64Extra)
+	large, err := checkExtra(fields, m.Name)
 	if err != nil {
 		return err
 	}
@@ -101,20 +98,18 @@ const (
 	unicodePathExtra = 0x7075
 )
 
-// checkExtra checks the extra fields of a header of the entry with this name.
-func checkExtra(fields []byte, name string) error {
-	if _, err := extraField(fields, zip64Extra); err != nil {
-		return err
-	}
-	// Some readers go by this field, which is a CRC and the name in UTF-8.
+// checkExtra checks the extra fields of a header of the entry name. It returns the zip64
+// field, or nil.
+func checkExtra(fields []byte, name string) ([]byte, error) {
+	// Some readers use the name in this field, after a CRC.
 	path, err := extraField(fields, unicodePathExtra)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if path != nil && (len(path) < 5 || string(path[5:]) != name) {
-		return bad("entry %.100q has another name in an extra field", name)
+		return nil, bad("entry %.100q has another name in an extra field", name)
 	}
-	return nil
+	return extraField(fields, zip64Extra)
 }
 
 // extraField returns the extra field with this tag, or nil. There must not be two of

@@ -51,6 +51,9 @@ func CheckName(name string) error {
 // reserved reports whether elem opens a device on Windows, in whatever directory
 // and with whatever extension it stands.
 func reserved(elem string) bool {
+	if strings.IndexByte("CcPpAaNnLl", elem[0]) < 0 {
+		return false
+	}
 	base, _, _ := strings.Cut(elem, ".")
 	base = strings.ToUpper(strings.TrimRight(base, " "))
 	switch base {
@@ -68,10 +71,11 @@ func reserved(elem string) bool {
 // names collects the names of one archive and refuses those that cannot live
 // beside each other. The zero value has no limits and is empty.
 type names struct {
-	limits Limits // effective
-	bytes  int64  // of all names
-	count  int    // of all files and directories
-	known  map[place]*node
+	limits   Limits // effective
+	bytes    int64  // of all names
+	count    int    // of all files and directories
+	expected int    // names
+	known    map[place]*node
 }
 
 // place is where a file or directory is, by its name or by what that folds to.
@@ -160,7 +164,7 @@ func (n *names) make(p, folded place, dir bool) (*node, error) {
 		return nil, tooLarge("more than %d entries", n.limits.Entries)
 	}
 	if n.known == nil {
-		n.known = make(map[place]*node)
+		n.known = make(map[place]*node, n.expected)
 	}
 	made := &node{place: p, dir: dir}
 	n.known[p] = made

@@ -70,10 +70,10 @@ func checkGap(r io.ReaderAt, from, to int64) error {
 // It returns where the bytes of m end.
 func (m *member) place(r io.ReaderAt, limit int64) (end int64, err error) {
 	flags, err := m.before(r)
-	if err != nil {
+	switch {
+	case err != nil:
 		return 0, err
-	}
-	if m.start > limit || m.packed > limit-m.start {
+	case m.start > limit || m.packed > limit-m.start:
 		return 0, bad("entry %.100q reaches beyond the content", m.Name)
 	}
 	end = m.start + m.packed
@@ -112,23 +112,23 @@ func (m *member) before(r io.ReaderAt) (flags uint16, err error) {
 	if err := readAt(r, extra, m.header+int64(len(header))); err != nil {
 		return 0, err
 	}
-	if err := checkExtra(extra, m.Name); err != nil {
+	large, err := checkExtra(extra, m.Name)
+	if err != nil {
 		return 0, err
 	}
 	// With a descriptor, size and checksum follow the content.
-	if flags&descriptor == 0 && (le.Uint32(header[14:]) != m.crc || !m.hasSizes(header, extra)) {
+	if flags&descriptor == 0 && (le.Uint32(header[14:]) != m.crc || !m.hasSizes(header, large)) {
 		return 0, bad("entry %.100q has two sizes or checksums", m.Name)
 	}
 	m.start = m.header + int64(len(header)+len(extra))
 	return flags, nil
 }
 
-// hasSizes reports whether the header before the content, with these extra fields, gives
+// hasSizes reports whether the header before the content, with this zip64 field, gives
 // the sizes that m has.
-func (m *member) hasSizes(header, fields []byte) bool {
+func (m *member) hasSizes(header, field []byte) bool {
 	le := binary.LittleEndian
 	packed, size := int64(le.Uint32(header[18:])), int64(le.Uint32(header[22:]))
-	field, _ := extraField(fields, zip64Extra)
 	if field == nil || packed != elsewhere && size != elsewhere {
 		// When it copies large entries, archive/zip leaves the field out.
 		return packed == min(m.packed, elsewhere) && size == min(m.Size, elsewhere)

@@ -69,14 +69,14 @@ func (t *tree) complete(e Entry) error {
 	if err != nil {
 		return err
 	}
-	if err := confirm(f, e); err != nil {
+	if err := t.confirm(f, e); err != nil {
 		return errors.Join(err, f.Close())
 	}
 	return t.close(f)
 }
 
 // confirm makes sure that f still has the size of e, and gives it the mode of e.
-func confirm(f *os.File, e Entry) error {
+func (t *tree) confirm(f *os.File, e Entry) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func confirm(f *os.File, e Entry) error {
 	if !info.Mode().IsRegular() || info.Size() != e.Size {
 		return bad("entry %.100q has changed since it was unpacked", e.Name)
 	}
-	if !e.Exec {
+	if !t.executable(e) {
 		return nil
 	}
 	// Whoever may read it may run it: 0755 less the umask.

@@ -29,7 +29,6 @@ func UnpackTar(ctx context.Context, r io.Reader, f Format, root *os.Root, l Limi
 		tar:   tar.NewReader(in),
 		names: names{limits: limits},
 		left:  limits.Unpacked,
-		skip:  o.Skip,
 	}
 	defer u.release()
 	files, err := u.settle(u.run())
@@ -54,7 +53,6 @@ type untar struct {
 	tar   *tar.Reader
 	names names
 	left  int64 // bytes of content that may still follow
-	skip  func(name string)
 }
 
 func (u *untar) run() ([]File, error) {
@@ -104,8 +102,8 @@ func (u *untar) admit(h *tar.Header) (Entry, bool, error) {
 	if err := u.names.add(name); err != nil {
 		return Entry{}, false, err
 	}
-	if h.Typeflag == tar.TypeSymlink && u.skip != nil {
-		u.skip(name)
+	if h.Typeflag == tar.TypeSymlink && u.o.Skip != nil {
+		u.o.Skip(name)
 		return Entry{}, false, nil
 	}
 	if err := admitHeader(h, name); err != nil {

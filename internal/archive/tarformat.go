@@ -197,12 +197,3 @@ func unreadable(err error) error {
 	}
 	return bad("%w", err)
 }
-
-// noEOF makes io.EOF, where there must be data, an error that nobody takes for an
-// orderly end.
-func noEOF(err error) error {
-	if err == io.EOF {
-		return io.ErrUnexpectedEOF
-	}
-	return err
-}

@@ -15,14 +15,14 @@ import (
 type tree struct {
 	*copier
 	root *os.Root
-	sync bool
+	o    Options
 	made map[string]bool // directories that are there because of us
 
 	syncs errgroup.Group // of the files that are being written through to the disk
 }
 
 func newTree(ctx context.Context, root *os.Root, o Options) *tree {
-	t := &tree{copier: newCopier(ctx), root: root, sync: o.Sync, made: map[string]bool{".": true}}
+	t := &tree{copier: newCopier(ctx), root: root, o: o, made: map[string]bool{".": true}}
 	t.syncs.SetLimit(8) // which bounds the open files, too
 	return t
 }
@@ -48,7 +48,7 @@ func (t *tree) file(e Entry, fill func(io.Writer) (File, error)) (File, error) {
 		return File{}, err
 	}
 	mode := fs.FileMode(0o644)
-	if e.Exec {
+	if t.executable(e) {
 		mode = 0o755
 	}
 	out, err := t.root.OpenFile(e.Name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
@@ -62,10 +62,13 @@ func (t *tree) file(e Entry, fill func(io.Writer) (File, error)) (File, error) {
 	return f, t.close(out)
 }
 
+// executable reports whether the file of e gets a mode that lets the system run it.
+func (t *tree) executable(e Entry) bool { return e.Exec || t.o.Exec != nil && t.o.Exec(e.Name) }
+
 // close closes a file that is complete. If it is to be written through to the disk, that
 // goes on beside the next files, and settle waits for it.
 func (t *tree) close(f *os.File) error {
-	if !t.sync {
+	if !t.o.Sync {
 		return f.Close()
 	}
 	t.syncs.Go(func() error { return errors.Join(f.Sync(), f.Close()) })

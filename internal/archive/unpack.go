@@ -14,6 +14,9 @@ type Options struct {
 	// What makes their names durable is left to the caller.
 	Sync bool
 
+	// Exec, if not nil, reports which files are made executable although their entries are not.
+	Exec func(name string) bool
+
 	// Skip is told the name of each symbolic link in a tar, which is then left
 	// out; nil: an archive with links is refused. For a zip see [OpenZipSkip].
 	Skip func(name string)

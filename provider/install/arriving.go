@@ -15,13 +15,15 @@ type arriving struct {
 	bodies int // that have begun to arrive
 
 	mu    sync.Mutex
-	more  chan struct{} // closed when there is more, or the end
+	more  sync.Cond // signalled when there is more, or the end
 	there int64
 	end   error // nil: more is to come
 }
 
 func newArriving(file io.ReaderAt) *arriving {
-	return &arriving{file: file, more: make(chan struct{})}
+	a := &arriving{file: file}
+	a.more.L = &a.mu
+	return a
 }
 
 // errRestarted: what was read is not what is in the file now.
@@ -39,7 +41,7 @@ func (a *arriving) arrived(n, _ int64) error {
 	defer a.mu.Unlock()
 	if a.end == nil {
 		a.there = n
-		a.wake()
+		a.more.Signal()
 	}
 	return nil
 }
@@ -50,20 +52,8 @@ func (a *arriving) finish(end error) {
 	defer a.mu.Unlock()
 	if a.end == nil {
 		a.end = end
-		a.wake()
+		a.more.Signal()
 	}
-}
-
-func (a *arriving) wake() {
-	close(a.more)
-	a.more = make(chan struct{})
-}
-
-// state returns what is there and what to wait for.
-func (a *arriving) state() (there int64, more <-chan struct{}, end error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.there, a.more, a.end
 }
 
 // restarted reports whether the archive that is in the file has been preceded by another
@@ -73,21 +63,19 @@ func (a *arriving) restarted() bool { return a.bodies > 1 }
 
 // Read implements io.Reader.
 func (a *arriving) Read(p []byte) (int, error) {
-	for {
-		there, more, end := a.state()
-		switch {
-		case end != nil && end != io.EOF:
-			return 0, end
-		case a.pos < there:
-			n, err := a.file.ReadAt(p[:min(int64(len(p)), there-a.pos)], a.pos)
-			a.pos += int64(n)
-			if n > 0 {
-				err = nil
-			}
-			return n, err
-		case end != nil:
-			return 0, end
-		}
-		<-more
+	a.mu.Lock()
+	for a.end == nil && a.pos >= a.there {
+		a.more.Wait()
 	}
+	left, end := a.there-a.pos, a.end
+	a.mu.Unlock()
+	if end != nil && end != io.EOF || left == 0 {
+		return 0, end
+	}
+	n, err := a.file.ReadAt(p[:min(int64(len(p)), left)], a.pos)
+	a.pos += int64(n)
+	if n > 0 {
+		err = nil
+	}
+	return n, err
 }

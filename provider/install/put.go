@@ -3,7 +3,6 @@ package install
 import (
 	"context"
 	"errors"
-	"os"
 	"path"
 	"slices"
 
@@ -48,23 +47,4 @@ func (s *location) holding(ctx context.Context, hashes []checksum.Hash, dir stri
 		return nil, nil
 	}
 	return pkg, nil
-}
-
-// executable lets the system run a file that an archive made on Windows holds.
-func (o *openDir) executable(name string) error {
-	f, err := o.root.OpenFile(name, os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	// Whoever may read it may run it.
-	mode := info.Mode().Perm()
-	if err := f.Chmod(mode | mode&0o444>>2); err != nil {
-		return err
-	}
-	return f.Sync()
 }

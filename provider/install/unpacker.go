@@ -51,7 +51,7 @@ func (s *staging) newTree() (*os.Root, error) {
 // is not what the archive turns out to be. It makes the tree durable, and the program of a
 // provider of this type executable.
 func (a *unpacker) complete(ctx context.Context, z *archive.Zip, typ string) ([]archive.File, error) {
-	files, err := a.rest(ctx, z)
+	files, err := a.rest(ctx, z, archive.Options{Sync: true, Exec: func(name string) bool { return isProgram(name, typ) }})
 	if err != nil {
 		return nil, err
 	}
@@ -59,19 +59,11 @@ func (a *unpacker) complete(ctx context.Context, z *archive.Zip, typ string) ([]
 	if err := a.root.Close(); err != nil {
 		return nil, err
 	}
-	for _, f := range files {
-		if !f.IsDir() && !f.Exec && isProgram(f.Name, typ) {
-			if err := a.place.executable(a.place.tree() + "/" + f.Name); err != nil {
-				return nil, err
-			}
-		}
-	}
 	return files, a.place.sync(a.place.dirs(files))
 }
 
 // rest unpacks what is not unpacked yet.
-func (a *unpacker) rest(ctx context.Context, z *archive.Zip) ([]archive.File, error) {
-	o := archive.Options{Sync: true}
+func (a *unpacker) rest(ctx context.Context, z *archive.Zip, o archive.Options) ([]archive.File, error) {
 	early := <-a.done
 	if !a.restarted() {
 		files, err := z.UnpackRest(ctx, a.root, early, o)
