@@ -39,7 +39,8 @@ func UnpackAhead(ctx context.Context, r io.Reader, root *os.Root, l Limits) *Ahe
 	limits := l.Effective()
 	a := &Ahead{tree: newTree(ctx, root, Options{}), files: map[string]early{}}
 	count := &counter{r: Until(ctx, r)}
-	run := aheadRun{Ahead: a, in: bufio.NewReaderSize(count, 64<<10), count: count, names: names{limits: limits}}
+	in := bufio.NewReaderSize(count, 64<<10)
+	run := aheadRun{Ahead: a, in: in, count: count, names: names{limits: limits}, inflate: inflate.NewReader(in)}
 	for n := 0; n < limits.Entries && run.next() == nil; n++ {
 	}
 	a.tree.release()
@@ -67,7 +68,7 @@ type aheadRun struct {
 	count   *counter
 	names   names
 	written int64           // bytes of complete files
-	inflate *inflate.Reader // nil: not needed yet
+	inflate *inflate.Reader // of in; it takes no byte too many
 }
 
 // at returns where in the archive the next byte is.
@@ -145,7 +146,8 @@ func (a *aheadRun) content(w io.Writer, m *member) (File, error) {
 	packed := m.packed
 	var r io.Reader = io.LimitReader(a.in, packed)
 	if m.method == zip.Deflate {
-		r = a.inflater()
+		a.inflate.Reset(a.in)
+		r = a.inflate
 	}
 	got, err := a.tree.copy(w, r, a.allow)
 	m.Size, m.crc, m.packed = got.size, got.crc, a.at()-m.start
@@ -153,16 +155,6 @@ func (a *aheadRun) content(w io.Writer, m *member) (File, error) {
 		err = io.ErrUnexpectedEOF
 	}
 	return File{Entry: m.Entry, Sum: got.sum}, err
-}
-
-// inflater returns a reader of what is deflated. It takes no byte too many.
-func (a *aheadRun) inflater() io.Reader {
-	if a.inflate == nil {
-		a.inflate = inflate.NewReader(a.in)
-	} else {
-		a.inflate.Reset(a.in)
-	}
-	return a.inflate
 }
 
 // allow reports whether a file of this size may be written next. Programs and documents

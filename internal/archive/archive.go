@@ -34,6 +34,7 @@
 package archive
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"iter"
@@ -64,13 +65,10 @@ func (l Limits) Effective() Limits {
 }
 
 func effective[T int | int64](n, byDefault, unlimited T) T {
-	switch {
-	case n == 0:
-		return byDefault
-	case n < 0:
+	if n < 0 {
 		return unlimited
 	}
-	return n
+	return cmp.Or(n, byDefault)
 }
 
 // Entry is one member of an archive, as its header describes it.

@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -64,16 +65,11 @@ func findDirectory(r io.ReaderAt, size int64) (directory, error) {
 
 // lastEnd returns the index of the last end record in tail, or -1.
 func lastEnd(tail []byte) int {
-	for i := len(tail) - endLen; i >= 0; i-- {
-		if string(tail[i:i+4]) == endSig {
-			comment := int(binary.LittleEndian.Uint16(tail[i+20:]))
-			if i+endLen+comment > len(tail) {
-				return -1
-			}
-			return i
-		}
+	i := bytes.LastIndex(tail[:max(len(tail)-endLen+len(endSig), 0)], []byte(endSig))
+	if i >= 0 && i+endLen+int(binary.LittleEndian.Uint16(tail[i+20:])) > len(tail) {
+		return -1 // the comment reaches beyond the end
 	}
-	return -1
+	return i
 }
 
 // read64 reads the record that large archives have before the end record, if it is

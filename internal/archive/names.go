@@ -140,36 +140,29 @@ func (n *names) add(name string) error {
 // put returns what is at p, which is new or was there under this very name.
 func (n *names) put(p place, dir bool) (*node, error) {
 	is, ok := n.known[p]
+	folded := p
 	if !ok {
-		folded := place{p.in, Fold(p.elem)}
+		folded.elem = Fold(p.elem)
 		if strings.Contains(folded.elem, joiner) {
 			return nil, bad("entry %.100q: more than 30 marks on one letter", p.path())
 		}
-		if is, ok = n.known[folded]; !ok {
-			return n.make(p, folded, dir)
-		}
+		is, ok = n.known[folded]
 	}
 	switch {
-	case is.elem != p.elem:
+	case ok && is.elem != p.elem:
 		return nil, bad("entries %.100q and %.100q are one file on some systems", is.path(), p.path())
-	case is.dir != dir:
+	case ok && is.dir != dir:
 		return nil, bad("entry %.100q is a file and a directory", p.path())
+	case ok:
+		return is, nil
 	}
-	return is, nil
-}
-
-// make makes a node that is found by its name and by what that folds to.
-func (n *names) make(p, folded place, dir bool) (*node, error) {
 	if n.count++; n.count > n.limits.Entries {
 		return nil, tooLarge("more than %d entries", n.limits.Entries)
 	}
 	if n.known == nil {
 		n.known = make(map[place]*node, n.expected)
 	}
-	made := &node{place: p, dir: dir}
-	n.known[p] = made
-	if folded != p {
-		n.known[folded] = made
-	}
-	return made, nil
+	is = &node{place: p, dir: dir}
+	n.known[p], n.known[folded] = is, is
+	return is, nil
 }

@@ -2,6 +2,7 @@ package fsx
 
 import (
 	"errors"
+	"slices"
 	"syscall"
 	"time"
 
@@ -28,20 +29,11 @@ func retry(do func() error, passing ...syscall.Errno) error {
 	end := time.Now().Add(patience)
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		err := do()
-		if !isAny(err, passing) || time.Now().Add(pause).After(end) {
+		if !slices.ContainsFunc(passing, func(e syscall.Errno) bool { return errors.Is(err, e) }) || time.Now().Add(pause).After(end) {
 			return err
 		}
 		time.Sleep(pause)
 	}
-}
-
-func isAny(err error, errnos []syscall.Errno) bool {
-	for _, errno := range errnos {
-		if errors.Is(err, errno) {
-			return true
-		}
-	}
-	return false
 }
 
 // isInUse reports whether a file cannot be opened because somebody removes or renames it.

@@ -10,25 +10,16 @@ import (
 
 // SyncDir makes the names in dir durable. File systems that cannot sync a
 // directory are not at fault.
-func SyncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return syncDir(d)
-}
+func SyncDir(dir string) error { return syncDir(os.Open(dir)) }
 
 // SyncDirIn is [SyncDir] for a directory of root.
-func SyncDirIn(root *os.Root, dir string) error {
-	d, err := root.Open(dir)
+func SyncDirIn(root *os.Root, dir string) error { return syncDir(root.Open(dir)) }
+
+func syncDir(d *os.File, err error) error {
 	if err != nil {
 		return err
 	}
-	return syncDir(d)
-}
-
-func syncDir(d *os.File) error {
-	err := d.Sync()
+	err = d.Sync()
 	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) {
 		err = nil
 	}

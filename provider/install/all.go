@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/tofureg/tofureg/addrs"
-	"github.com/tofureg/tofureg/disco/svchost"
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
@@ -70,23 +69,10 @@ func (o *openDir) walk(dir string, levels int, found func(*location, error) bool
 // parse returns the location of this name, nil if no package can be there.
 func (o *openDir) parse(name string) *location {
 	parts := strings.Split(name, "/")
-	host, err := svchost.Parse(parts[0])
-	if err != nil {
-		return nil
-	}
-	p, err := addrs.NewProvider(host, parts[1], parts[2])
-	if err != nil {
-		return nil
-	}
-	v, err := addrs.ParseVersion(parts[3])
-	if err != nil {
-		return nil
-	}
-	on, err := addrs.ParsePlatform(parts[4])
-	if err != nil {
-		return nil
-	}
-	s, err := o.locate(p, v, on)
+	p, _ := addrs.ParseProvider(strings.Join(parts[:3], "/"))
+	v, _ := addrs.ParseVersion(parts[3])
+	on, _ := addrs.ParsePlatform(parts[4])
+	s, err := o.locate(p, v, on) // an error if one of them is zero
 	if err != nil || s.name != name {
 		return nil
 	}

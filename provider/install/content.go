@@ -16,11 +16,8 @@ import (
 // H1 returns the h1 of what is in the package's directory at this moment. The error
 // wraps [checksum.ErrIrregular] if there is anything but files and directories: the CLI
 // follows links there.
-func (p *Package) H1(ctx context.Context) (checksum.Hash, error) { return h1Of(ctx, p.Dir) }
-
-// h1Of returns the h1 of a directory, or of what it is a link to.
-func h1Of(ctx context.Context, dir string) (checksum.Hash, error) {
-	root, err := os.OpenRoot(dir)
+func (p *Package) H1(ctx context.Context) (checksum.Hash, error) {
+	root, err := os.OpenRoot(p.Dir)
 	if err != nil {
 		return checksum.Hash{}, err
 	}

@@ -68,7 +68,11 @@ func (d *Dir) Install(ctx context.Context, src provider.Fetcher, pkg *provider.P
 		}
 		return nil, failed("install", pkg.String(), err)
 	}
-	i.tell(done)
+	e := provider.Event{Kind: provider.EventInstalled, Bytes: done.Fetched, Total: done.Fetched}
+	if done.Reused {
+		e.Kind = provider.EventReused
+	}
+	i.send(e)
 	return done, nil
 }
 
@@ -200,15 +204,6 @@ func (i *installation) putInPlace(ctx context.Context, st *staging, finished str
 		return nil, err
 	}
 	return &Installed{Package: *pkg}, nil
-}
-
-// tell reports the end of the job.
-func (i *installation) tell(done *Installed) {
-	e := provider.Event{Kind: provider.EventInstalled, Bytes: done.Fetched, Total: done.Fetched}
-	if done.Reused {
-		e.Kind = provider.EventReused
-	}
-	i.send(e)
 }
 
 func (i *installation) send(e provider.Event) {

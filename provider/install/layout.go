@@ -15,8 +15,7 @@ import (
 // openDir is a plugin directory in use. All work stays within it, whatever links another
 // process plants there.
 type openDir struct {
-	root *os.Root
-	base string // its absolute path
+	root *os.Root // named by its absolute path
 }
 
 // open opens the directory if it is there.
@@ -32,17 +31,15 @@ func (d *Dir) open() (*openDir, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &openDir{root, base}, nil
+	return &openDir{root}, nil
 }
 
 // create opens the directory, and makes it if need be.
 func (d *Dir) create() (*openDir, error) {
-	o, err := d.open()
-	if !errors.Is(err, fs.ErrNotExist) {
-		return o, err
-	}
-	if err := os.MkdirAll(d.Path, 0o755); err != nil {
-		return nil, err
+	if d != nil && d.Path != "" {
+		if err := os.MkdirAll(d.Path, 0o755); err != nil {
+			return nil, err
+		}
 	}
 	return d.open()
 }
@@ -50,7 +47,9 @@ func (d *Dir) create() (*openDir, error) {
 func (o *openDir) close() { o.root.Close() }
 
 // path returns the absolute path of a name in the directory.
-func (o *openDir) path(name string) string { return filepath.Join(o.base, filepath.FromSlash(name)) }
+func (o *openDir) path(name string) string {
+	return filepath.Join(o.root.Name(), filepath.FromSlash(name))
+}
 
 // location is where a package is in a plugin directory, or is to be.
 type location struct {

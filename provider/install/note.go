@@ -31,8 +31,6 @@ type note struct {
 	Once    string        `json:"once"`    // makes it another one each time
 }
 
-func (n *note) hashes() []checksum.Hash { return []checksum.Hash{n.ZH, n.Packed, n.Tree} }
-
 const maxNote = 4 << 10
 
 func (s *location) noteName() string {

@@ -59,11 +59,11 @@ func (p *placement) judgeThere(ctx context.Context, judge func(checksum.Hash) er
 	if err != nil {
 		return err
 	}
-	root.Close()
+	defer root.Close()
 	if p.trusted {
 		return nil
 	}
-	h1, err := h1Of(ctx, p.from)
+	h1, err := checksum.H1Dir(ctx, fsx.Tree(ctx, root))
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ func (i *installation) reuse(ctx context.Context, n *note) (*Installed, error) {
 	}
 	local, size := []checksum.Hash{h1}, int64(-1)
 	if n != nil && n.Tree == h1 {
-		local, size = n.hashes(), n.Size
+		local, size = []checksum.Hash{n.ZH, n.Packed, n.Tree}, n.Size
 	}
 	ev, err := i.evidence(ctx)
 	if err != nil {
