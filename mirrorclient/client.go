@@ -17,34 +17,32 @@ import (
 	"github.com/tofureg/tofureg/transport"
 )
 
-// Client asks one network mirror. Only BaseURL is needed. Set the fields before the
-// first call; after it a Client is safe for concurrent use and must not be copied.
+// Client is a client of one network mirror. Only BaseURL is required. Set the fields before the
+// first call. After it a Client is safe for concurrent use and must not be copied.
 //
-// Identical requests that are under way at the same time are made once, and each
-// caller gets a result of its own. Results are not kept.
+// Concurrent calls with the same arguments share one request, and each gets its own copy of the
+// result. Results are not cached.
 type Client struct {
-	// BaseURL is the URL below which the mirror has its documents, such as
-	// "https://mirror.example.com/providers/". A missing slash at the end is added.
-	// It must be https and may have a port, but no user name, query or fragment.
-	// Each call fails if it is not like that; see [Client.Base].
+	// BaseURL is the base URL of the mirror, such as "https://mirror.example.com/providers/".
+	// It must use https and may have a port, but no user name, query or fragment. A missing slash
+	// at the end is added. If BaseURL is invalid, each call fails; see [Client.Base].
 	BaseURL string
 
-	// Transport has the settings of requests, tokens among them: the one that is sent is
-	// that of the mirror's host, by the name and port in BaseURL. A mirror that is
-	// addressed by an IPv6 literal has no token. Nil is the zero one.
+	// Transport has the settings of requests and the tokens. The client uses the token for the
+	// host and port in BaseURL, and no token if the host is an IPv6 address. Nil means the zero
+	// [transport.Client].
 	Transport *transport.Client
 
-	// TrustAllHashes accepts for each platform the hashes that the mirror states for
-	// all platforms of the version, as trust_all_hashes in the CLI configuration does:
-	// the archive of another platform then passes too. Otherwise an archive must have
-	// a hash that is stated for its own platform, if the mirror states any hashes.
+	// TrustAllHashes accepts an archive that has any hash that the mirror states for the version,
+	// also for another platform, like trust_all_hashes in the CLI configuration. If false, an
+	// archive must have a hash that is stated for its platform.
 	TrustAllHashes bool
 
 	once      sync.Once
 	http      *httpx.Client
 	base      *url.URL
-	host      svchost.Hostname // of base; zero: an IPv6 literal
-	baseErr   error            // why there is no base
+	host      svchost.Hostname // host of base, zero for an IPv6 address
+	baseErr   error            // why BaseURL is invalid
 	versions  flight.Group[addrs.Provider, *provider.Versions]
 	documents flight.Group[documentKey, *versionDocument]
 }
@@ -53,7 +51,7 @@ var _ provider.Source = (*Client)(nil)
 
 const (
 	maxDocument  = 16 << 20 // bytes
-	maxRedirects = 5        // of a document, as in the CLI
+	maxRedirects = 5        // like the CLI
 )
 
 func (c *Client) setup() {
@@ -63,9 +61,8 @@ func (c *Client) setup() {
 	})
 }
 
-// Base returns BaseURL as it is used, with a slash at its end. The cause of the error, a
-// *provider.Error, is what each request fails with as well; programs that
-// read a configuration ask for it early.
+// Base returns BaseURL with a slash at its end. If BaseURL is invalid, it returns the error that each
+// request returns as well.
 func (c *Client) Base() (*url.URL, error) {
 	c.setup()
 	if c.baseErr != nil {
@@ -82,7 +79,7 @@ func (c *Client) get(ctx context.Context, p addrs.Provider, document string) (*h
 	case c.baseErr != nil:
 		return nil, c.baseErr
 	case p.IsZero():
-		return nil, errors.New("no provider is given")
+		return nil, errors.New("the provider is missing")
 	case p.IsBuiltIn():
 		return nil, fmt.Errorf("the provider is part of OpenTofu itself: %w", fault.ErrNotFound)
 	}

@@ -13,36 +13,35 @@ import (
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
-// checkMediaType is as strict as the CLIs, which refuse such a mirror altogether: to
-// be lenient here would only defer the trouble of whoever runs it.
+// checkMediaType refuses what the CLIs refuse, so that the operator of a mirror notices it.
 func checkMediaType(resp *httpx.Response) error {
 	if resp.Status != http.StatusOK {
-		return errors.New("status 200 is wanted")
+		return errors.New("want status 200")
 	}
 	err := resp.CheckMediaType()
 	if header := resp.Header.Get("Content-Type"); err != nil && strings.Contains(strings.ToLower(header), "html") {
-		return fmt.Errorf("it is a web page (%s), not a document of a mirror: is the base URL right, and is a login needed?", weburl.Clean(header, 100))
+		return fmt.Errorf("got a web page (%s): check the base URL and whether the mirror needs a login", weburl.Clean(header, 100))
 	}
 	if err != nil {
-		return fmt.Errorf("%w: set it for .json files at the server that holds the mirror", err)
+		return fmt.Errorf("%w: configure the mirror's web server to send it for .json files", err)
 	}
 	return nil
 }
 
-// What an answer looks like where the base URL is that of something else.
+// Hints for a base URL that belongs to another kind of server.
 const (
-	hintRegistry  = "it looks like the answer of a provider registry, which package regclient asks"
-	hintDiscovery = "it looks like a discovery document, not like one of a mirror: the base URL must be that of the mirror itself"
+	hintRegistry  = "the document looks like an answer of a provider registry: use package regclient for a registry"
+	hintDiscovery = "the document looks like a discovery document: set the base URL of the mirror"
 )
 
-// hintFor returns what may help whoever finds no provider at base, or "". Registries
-// have no such documents, and are easily taken for mirrors of themselves.
+// hintFor returns a hint for a provider that was not found, or "". Users often set the URL of a
+// registry, which has no such documents.
 func hintFor(base *url.URL, host svchost.Hostname, p addrs.Provider) string {
 	switch {
 	case strings.HasSuffix(base.Path, "/v1/providers/"):
-		return "; the base URL looks like that of a provider registry, which package regclient asks"
+		return "; the base URL looks like a provider registry: use package regclient for a registry"
 	case host == p.Host() && base.Path == "/":
-		return "; if " + host.Display() + " is the provider's registry and no mirror, package regclient asks it"
+		return "; if " + host.Display() + " is the provider's registry, use package regclient"
 	}
 	return ""
 }

@@ -10,27 +10,25 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// Evidence returns what the mirror states of pkg: hashes, if it does. It makes no
-// request. A package with the URLs of a SHA256SUMS document or of a signature is not
-// from a mirror and is refused, so that a signature never goes unnoticed.
+// Evidence returns the hashes in pkg. It makes no request. It refuses a package with SumsURL or
+// SignatureURL, which cannot come from a mirror, so that no signature is ignored.
 func (c *Client) Evidence(_ context.Context, pkg *provider.Package) (verify.Evidence, error) {
 	const op = "fetch the evidence of"
 	switch {
 	case pkg == nil:
-		return verify.Evidence{}, source.Failed(op, "", errors.New("the package is nil"))
+		return verify.Evidence{}, source.Failed(op, "", errors.New("the package is missing"))
 	case pkg.SumsURL != "" || pkg.SignatureURL != "":
 		return verify.Evidence{}, source.Failed(op, pkg.String(), errors.New("the package has checksums or a signature, so it is not from a mirror"))
 	}
 	return pkg.Evidence(), nil
 }
 
-// Open starts to fetch the archive of pkg. A transfer that breaks is taken up again
-// where it broke, if the server can do that. The error, of reading too, is a
-// *provider.Error.
+// Open opens the archive of pkg for reading. An interrupted transfer is resumed if the server
+// supports it.
 func (c *Client) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
 	const op = "fetch"
 	if pkg == nil {
-		return nil, source.Failed(op, "", errors.New("the package is nil"))
+		return nil, source.Failed(op, "", errors.New("the package is missing"))
 	}
 	if pkg.URL == "" {
 		return nil, source.Failed(op, pkg.String(), provider.ErrUnpacked)
@@ -42,8 +40,8 @@ func (c *Client) Open(ctx context.Context, pkg *provider.Package) (*provider.Bod
 	return source.Open(ctx, c.http, r, op, pkg.String())
 }
 
-// archiveRequest makes the request for an archive. A package may come from anywhere,
-// such as a JSON file, so its URL is checked again.
+// archiveRequest returns the request for an archive. It checks the URL again, since the caller may
+// have read the package from a file.
 func (c *Client) archiveRequest(ref string) (httpx.Request, error) {
 	c.setup()
 	if c.baseErr != nil {

@@ -15,13 +15,12 @@ import (
 	"github.com/tofureg/tofureg/provider"
 )
 
-// maxVersions is how many versions an index may have.
+// maxVersions is the maximum number of versions in an index.
 const maxVersions = 100_000
 
-// ProviderVersions lists the versions of p, newest first: "List Available Versions" of
-// the protocol, which tells neither protocols nor platforms. A name that is no version is
-// left out, and Warnings tell of it. The error is a *provider.Error, see the package
-// comment; ErrNotFound means that the mirror does not hold p.
+// ProviderVersions lists the versions of p, newest first, without their platforms and protocols
+// ("List Available Versions" of the protocol). Invalid versions are ignored and reported in
+// Warnings.
 func (c *Client) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
 	versions, err := c.versions.Do(ctx, p, (*provider.Versions).Clone, func(ctx context.Context) (*provider.Versions, error) {
 		resp, err := c.get(ctx, p, "index.json")
@@ -43,14 +42,14 @@ func (c *Client) ProviderVersions(ctx context.Context, p addrs.Provider) (*provi
 	return versions, source.Failed("list versions of", p.String(), err)
 }
 
-// wireIndex has the members of a discovery document to recognise one.
+// wireIndex also has members of a discovery document, to recognise one.
 type wireIndex struct {
 	Versions  json.RawMessage `json:"versions"`
 	Providers json.RawMessage `json:"providers.v1"`
 	Modules   json.RawMessage `json:"modules.v1"`
 }
 
-// index is a decoded one.
+// index is a decoded index.
 type index struct {
 	releases []provider.Release
 	warnings []string
@@ -73,15 +72,15 @@ func decodeIndex(resp *httpx.Response) (*index, error) {
 	switch doc.Versions[0] {
 	case '{':
 	case '[':
-		return nil, errors.New("versions is an array, an object is wanted; " + hintRegistry)
+		return nil, errors.New("versions is an array, want an object; " + hintRegistry)
 	default:
 		return nil, errors.New("versions is not an object")
 	}
 	return readIndex(doc.Versions)
 }
 
-// readIndex reads the names of versions. The values carry nothing, but must be objects,
-// as the protocol and the CLIs demand; the latter let null pass.
+// readIndex reads the names of versions. The values must be objects, as the protocol says, or null,
+// which the CLIs accept.
 func readIndex(versions json.RawMessage) (*index, error) {
 	list := &index{}
 	seen := map[addrs.Version]bool{}
@@ -96,7 +95,7 @@ func readIndex(versions json.RawMessage) (*index, error) {
 		}
 		version, err := addrs.ParseVersion(m.Name)
 		if err != nil {
-			notes.Addf("left out a version that is none: %q", httpx.Clip(m.Name))
+			notes.Addf("ignored invalid version %q", httpx.Clip(m.Name))
 			continue
 		}
 		if seen[version] {
@@ -112,5 +111,5 @@ func readIndex(versions json.RawMessage) (*index, error) {
 	return list, nil
 }
 
-// isNull reports whether a member is null or absent.
+// isNull reports whether a member is null or missing.
 func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }

@@ -30,13 +30,13 @@ func TestIndex(t *testing.T) {
 		"other members":    {`{"versions":{"1.0.0":{}},"id":"acme/alpha","warnings":null}`, "1.0.0", nil},
 		"prereleases":      {`{"versions":{"1.0.0-rc.1":{},"1.0.0":{},"1.0.0+build":{}}}`, "1.0.0+build 1.0.0 1.0.0-rc.1", nil},
 		"two parts":        {`{"versions":{"1.0":{}}}`, "1.0.0", nil},
-		"no version":       {`{"versions":{"1.0.0":{},"latest":{},"v1.1.0":{}}}`, "1.0.0", []string{`left out a version that is none: "latest"`, `left out a version that is none: "v1.1.0"`}},
-		"huge number":      {`{"versions":{"99999999999999999999.0.0":{},"1.0.0":{}}}`, "1.0.0", []string{`left out a version that is none: "99999999999999999999.0.0"`}},
-		"path":             {`{"versions":{"../../x":{},"":{}}}`, "", []string{`left out a version that is none: "../../x"`, `left out a version that is none: ""`}},
-		"control":          {`{"versions":{"\u001b[31m":{}}}`, "", []string{`left out a version that is none: "\x1b[31m"`}},
+		"no version":       {`{"versions":{"1.0.0":{},"latest":{},"v1.1.0":{}}}`, "1.0.0", []string{`ignored invalid version "latest"`, `ignored invalid version "v1.1.0"`}},
+		"huge number":      {`{"versions":{"99999999999999999999.0.0":{},"1.0.0":{}}}`, "1.0.0", []string{`ignored invalid version "99999999999999999999.0.0"`}},
+		"path":             {`{"versions":{"../../x":{},"":{}}}`, "", []string{`ignored invalid version "../../x"`, `ignored invalid version ""`}},
+		"control":          {`{"versions":{"\u001b[31m":{}}}`, "", []string{`ignored invalid version "\x1b[31m"`}},
 		"twice":            {`{"versions":{"1.0":{},"1.0.0":{},"1":{}}}`, "1.0.0", []string{"version 1.0.0 is listed more than once", "version 1.0.0 is listed more than once"}},
 		"the same name":    {`{"versions":{"1.0.0":{},"1.0.0":{}}}`, "1.0.0", []string{"version 1.0.0 is listed more than once"}},
-		"name of 10000 xs": {`{"versions":{"` + strings.Repeat("x", 10_000) + `":{}}}`, "", []string{fmt.Sprintf("left out a version that is none: %q", strings.Repeat("x", 100))}},
+		"name of 10000 xs": {`{"versions":{"` + strings.Repeat("x", 10_000) + `":{}}}`, "", []string{fmt.Sprintf("ignored invalid version %q", strings.Repeat("x", 100))}},
 	} {
 		versions, err := client(mirror(map[string]string{"index.json": test.body})).ProviderVersions(t.Context(), alpha)
 		if err != nil {
@@ -134,7 +134,7 @@ func TestIndexLimits(t *testing.T) {
 
 func TestWarningsAreCounted(t *testing.T) {
 	t.Parallel()
-	for n, last := range map[int]string{100: `left out a version that is none: "x199"`, 101: "and 1 more warnings"} {
+	for n, last := range map[int]string{100: `ignored invalid version "x199"`, 101: "and 1 more warnings"} {
 		var names []string
 		for i := range n {
 			names = append(names, fmt.Sprintf(`"x%d":{}`, 100+i))
@@ -189,13 +189,13 @@ func TestMediaType(t *testing.T) {
 		"application/json;":                "",
 		"application/json;charset=utf-8;x": "which is malformed",
 		"application/json; a=1; a=2":       "which is malformed",
-		"application/octet-stream":         "media type application/octet-stream, and application/json is wanted: set it",
+		"application/octet-stream":         "media type application/octet-stream, and application/json is wanted: configure",
 		"text/plain; charset=utf-8":        "media type text/plain, and application/json is wanted",
 		"application/vnd.api+json":         "media type application/vnd.api+json, and",
-		"text/html; charset=utf-8":         "it is a web page (text/html; charset=utf-8), not a document of a mirror",
-		"application/xhtml+xml":            "it is a web page",
+		"text/html; charset=utf-8":         "got a web page (text/html; charset=utf-8): check",
+		"application/xhtml+xml":            "got a web page",
 		"\x1b[31m":                         `media type \x1b[31m`,
-		"":                                 "it has no media type, and application/json is wanted: set it",
+		"":                                 "it has no media type, and application/json is wanted: configure",
 	} {
 		web := mirror(nil)
 		sent := http.Header{"Content-Type": {header}}

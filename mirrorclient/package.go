@@ -17,21 +17,19 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// Limits within the document of a version.
+// Limits of the document of a version.
 const (
 	maxPlatforms = 1000
-	maxHashes    = 100 // of one platform
+	maxHashes    = 100 // for each platform
 )
 
-// ProviderPackage finds the package of p in version v for a platform: "List Available
-// Installation Packages" of the protocol. What it returns is what the mirror says,
-// checked for form; provider.Download judges it. The hashes that the mirror states for
-// other platforms come along.
+// ProviderPackage finds the package of p in version v for a platform ("List Available Installation
+// Packages" of the protocol), with the hashes that the mirror states for all platforms. It does not
+// verify anything; [provider.Download] does.
 //
-// The error is a *provider.Error, see the package comment. If the mirror has no document
-// for the version, one request for its index finds out why: ErrNotFound for a provider
-// and ErrNoVersion for a version that it does not list. A document that the index
-// promises and that is not there is an error that is neither.
+// If the document of the version is missing, one more request tells whether the mirror lists the
+// provider (else ErrNotFound) and the version (else ErrNoVersion). A document that is missing
+// although the index lists the version wraps neither.
 func (c *Client) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
 	pkg, err := c.findPackage(ctx, p, v, platform)
 	return pkg, source.Failed("find", source.Subject(p, v, platform), err)
@@ -39,7 +37,7 @@ func (c *Client) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.
 
 func (c *Client) findPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
 	if v.IsZero() || platform.IsZero() {
-		return nil, errors.New("no version or no platform is given")
+		return nil, errors.New("the version or the platform is missing")
 	}
 	doc, err := source.Ask(v,
 		func(text string) (*versionDocument, error) { return c.document(ctx, p, text) },
@@ -50,7 +48,7 @@ func (c *Client) findPackage(ctx context.Context, p addrs.Provider, v addrs.Vers
 	return c.pick(doc, p, v, platform)
 }
 
-// missing returns the reason why the mirror refused the document of a version.
+// missing returns why the mirror does not have the document of a version.
 func (c *Client) missing(ctx context.Context, refused *failure.RequestError, p addrs.Provider, v addrs.Version, platform addrs.Platform) (listed string, reason error) {
 	versions, err := c.ProviderVersions(ctx, p)
 	absent := errors.Is(refused.Err, fault.ErrNotFound)
@@ -60,7 +58,7 @@ func (c *Client) missing(ctx context.Context, refused *failure.RequestError, p a
 	case errors.Is(err, fault.ErrNotFound):
 		return "", fmt.Errorf("the mirror does not have the provider: %w", fault.ErrNotFound)
 	case err != nil && absent:
-		return "", fmt.Errorf("%w; and what versions there are cannot be told: %v", provider.ErrNoVersion, err)
+		return "", fmt.Errorf("%w; its versions cannot be listed: %v", provider.ErrNoVersion, err)
 	case err != nil:
 		return "", source.PerhapsUnknown(refused, "provider").Err
 	}
@@ -69,21 +67,21 @@ func (c *Client) missing(ctx context.Context, refused *failure.RequestError, p a
 		return "", versions.Unavailable(v, platform)
 	}
 	if absent {
-		// Not wrapped: this is no mirror without the version, but a broken one.
-		return release.Listed, errors.New("the mirror lists the version, but does not have the document about it")
+		// The error does not wrap ErrNoVersion: the mirror is incomplete.
+		return release.Listed, errors.New("the mirror lists the version, but its document is missing")
 	}
 	return release.Listed, refused.Err
 }
 
-// documentKey is of the document of a version in the spelling of the mirror.
+// documentKey is the key of a document. The version is spelled as the mirror lists it.
 type documentKey struct {
 	provider addrs.Provider
 	version  string
 }
 
-// versionDocument is shared by those who ask for several platforms, and not changed.
+// versionDocument is shared by concurrent calls and must not be changed.
 type versionDocument struct {
-	resp     *httpx.Response // that brought it, without its body
+	resp     *httpx.Response // without its body
 	archives map[string]json.RawMessage
 }
 
@@ -104,7 +102,7 @@ func (c *Client) document(ctx context.Context, p addrs.Provider, version string)
 }
 
 type (
-	// wireDocument has a member of a registry's answer to recognise one.
+	// wireDocument also has a member of a registry's answer, to recognise one.
 	wireDocument struct {
 		Archives    json.RawMessage `json:"archives"`
 		DownloadURL json.RawMessage `json:"download_url"`
@@ -142,7 +140,7 @@ func decodeDocument(resp *httpx.Response) (map[string]json.RawMessage, error) {
 	return archives, nil
 }
 
-// pick makes the package for one platform.
+// pick returns the package for one platform.
 func (c *Client) pick(doc *versionDocument, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
 	raw, ok := doc.archives[platform.String()]
 	if !ok {
@@ -160,7 +158,7 @@ func (c *Client) pick(doc *versionDocument, p addrs.Provider, v addrs.Version, p
 		if err != nil || other == platform {
 			continue
 		}
-		// What is wrong with the archive of another platform is no fault of this one.
+		// An invalid entry for another platform does not affect this package.
 		var archive wireArchive
 		if json.Unmarshal(raw, &archive) == nil {
 			if hashes, err := parseHashes(archive.Hashes); err == nil {
@@ -174,14 +172,14 @@ func (c *Client) pick(doc *versionDocument, p addrs.Provider, v addrs.Version, p
 	return pkg, nil
 }
 
-// setArchive takes over the archive of the package's own platform.
+// setArchive sets the URL and the hashes for the platform of pkg.
 func (c *Client) setArchive(pkg *provider.Package, raw json.RawMessage, doc *versionDocument) error {
 	var archive wireArchive
 	if err := httpx.DecodeObject(raw, &archive); err != nil {
 		return err
 	}
 	if archive.URL == "" {
-		return errors.New("url: it is missing")
+		return errors.New("url is missing")
 	}
 	u, err := c.http.Resolve(doc.resp.URL, archive.URL)
 	if err != nil {
@@ -189,7 +187,7 @@ func (c *Client) setArchive(pkg *provider.Package, raw json.RawMessage, doc *ver
 	}
 	if itself := doc.resp.URL; u.Host == itself.Host && u.Path == itself.Path &&
 		(u.RawQuery == "" || u.RawQuery == itself.RawQuery) {
-		return errors.New("url: it leads to the document itself")
+		return errors.New("url is the URL of the document itself")
 	}
 	hashes, err := parseHashes(archive.Hashes)
 	if err != nil {
@@ -207,7 +205,7 @@ func parseHashes(list []string) ([]checksum.Hash, error) {
 	return source.ParseHashes(list)
 }
 
-// platforms returns those that there are archives for, sorted.
+// platforms returns the platforms that have an archive, sorted.
 func (d *versionDocument) platforms() []addrs.Platform {
 	var list []addrs.Platform
 	for name := range d.archives {

@@ -54,9 +54,9 @@ func TestNotFoundText(t *testing.T) {
 func TestRegistryInstead(t *testing.T) {
 	t.Parallel()
 	for base, hint := range map[string]string{
-		"https://registry.example.com/":               "if registry.example.com is the provider's registry and no mirror, package regclient asks it",
-		"https://registry.example.com:443":            "if registry.example.com is the provider's registry and no mirror",
-		"https://registry.opentofu.org/v1/providers/": "looks like that of a provider registry",
+		"https://registry.example.com/":               "if registry.example.com is the provider's registry, use package regclient",
+		"https://registry.example.com:443":            "if registry.example.com is the provider's registry, use",
+		"https://registry.opentofu.org/v1/providers/": "looks like a provider registry",
 		"https://mirror.example.com/":                 "",
 		"https://registry.example.com/mirror/":        "",
 	} {
@@ -138,7 +138,7 @@ func TestProviderNotHeldHere(t *testing.T) {
 // broken, and no other source may stand in for it as if it did not know the version.
 func TestBrokenPromise(t *testing.T) {
 	t.Parallel()
-	for status, text := range map[int]string{404: "the mirror lists the version, but does not have the document about it", 500: "internal server error", 400: "bad request"} {
+	for status, text := range map[int]string{404: "the mirror lists the version, but its document is missing", 500: "internal server error", 400: "bad request"} {
 		for _, list := range []bool{true, false} {
 			web := mirror(map[string]string{"index.json": `{"versions":{"1.2.0":{}}}`})
 			web.pages[alphaURL+"1.2.0.json"] = page{status: status}
