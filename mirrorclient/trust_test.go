@@ -46,8 +46,8 @@ func TestTrust(t *testing.T) {
 		"wrong h1":                     {[]string{wrongH1}, unsigned, mismatch, "does not match", 0},
 		"wrong zh, all allowed":        {[]string{wrongZH}, unchecked, mismatch, "does not match", 0},
 		"a future scheme beside":       {[]string{"x9:future", rightZH}, unsigned, nil, "", verify.Checked},
-		"only a future scheme":         {[]string{"x9:future"}, unsigned, verify.ErrUnchecked, "none of a known scheme", 0},
-		"a future scheme, all allowed": {[]string{"x9:future"}, unchecked, verify.ErrUnchecked, "none of a known scheme", 0},
+		"only a future scheme":         {[]string{"x9:future"}, unsigned, verify.ErrUnchecked, "only hashes of unknown schemes", 0},
+		"a future scheme, all allowed": {[]string{"x9:future"}, unchecked, verify.ErrUnchecked, "only hashes of unknown schemes", 0},
 		"none":                         {nil, unsigned, verify.ErrUnchecked, "Policy.AllowUnchecked", 0},
 		"none, allowed":                {nil, unchecked, nil, "", verify.Unchecked},
 		"zero policy":                  {[]string{rightZH, packedH1}, verify.Policy{}, verify.ErrUnsigned, "Policy.AllowUnsigned", 0},
@@ -56,7 +56,7 @@ func TestTrust(t *testing.T) {
 		"lock, none stated":            {nil, lock, nil, "", verify.Accepted},
 		"lock, wrong stated":           {[]string{wrongZH}, lock, mismatch, "does not match", 0},
 		"lock of something else":       {[]string{rightZH}, verify.Policy{Accept: []checksum.Hash{checksum.MustParseHash(wrongZH)}}, verify.ErrNotAccepted, "", 0},
-		"pins":                         {[]string{rightZH}, verify.Policy{Fingerprints: []string{}, AllowUnsigned: true}, verify.ErrUnsigned, "demands one", 0},
+		"pins":                         {[]string{rightZH}, verify.Policy{Fingerprints: []string{}, AllowUnsigned: true}, verify.ErrUnsigned, "requires one", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -11,31 +11,25 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// Archive describes a zip archive that is to be judged.
+// Archive describes a zip archive for [Policy.JudgeArchive].
 type Archive struct {
 	Size int64         // in bytes
-	ZH   checksum.Hash // of exactly these bytes
+	ZH   checksum.Hash // of the bytes that the caller will use
 
-	// H1 computes both h1 hashes of the archive, as [checksum.H1Zip] does. It reads the
-	// whole content, so JudgeArchive calls it at most once and only if the ZH does not
-	// refute the archive. It must be set.
+	// H1 computes both h1 hashes, as [checksum.H1Zip] does. It must not be nil. It is called
+	// at most once, and not if the ZH refutes the archive.
 	H1 func(ctx context.Context) (packed, tree checksum.Hash, err error)
 
-	// WantH1 has the h1 hashes computed also if the policy does not need them.
+	// WantH1 computes the h1 hashes even if the policy does not need them.
 	WantH1 bool
 }
 
-// JudgeArchive decides whether p accepts an archive, and returns how far the archive is to
-// be trusted. The caller must use exactly the bytes that were hashed: neither a file that
-// other users can write, nor a second download.
+// JudgeArchive decides whether p accepts a. The caller must use exactly the bytes that were
+// hashed, and not a file that other users can write.
 //
-// The chain that it closes is: signature of the SHA256SUMS document; its line for
-// ev.Filename; the zh of the bytes; the hashes that the source states. With
-// [Policy.Accept] the chain is: accepted hash, hash of the bytes.
-//
-// The error is that of a.H1, a [*checksum.MismatchError], a [*checksum.SizeError], a
-// [*SumsError] or one of the variables of this package. After an error the archive must
-// not be used.
+// The error is the error of a.H1, a [*checksum.MismatchError], a [*checksum.SizeError], a
+// [*SumsError], or it wraps a variable of this package. After an error the archive must not be
+// used.
 func (p Policy) JudgeArchive(ctx context.Context, ev Evidence, a Archive) (*Report, error) {
 	return p.judgeArchive(ctx, ev, a, sync.OnceValues(func() (CheckedSums, error) { return p.CheckSums(ev) }))
 }
@@ -43,7 +37,7 @@ func (p Policy) JudgeArchive(ctx context.Context, ev Evidence, a Archive) (*Repo
 func (p Policy) judgeArchive(ctx context.Context, ev Evidence, a Archive, sums func() (CheckedSums, error)) (*Report, error) {
 	local := []checksum.Hash{a.ZH}
 	needsH1 := p.needsH1(ev, a.ZH)
-	// To inflate what the zh refutes is neither worth the time nor safe.
+	// An archive that the zh refutes is not inflated: that costs time and is not safe.
 	report, err := p.judge(ev, a.Size, local, sums, needsH1)
 	if err != nil || !needsH1 && !a.WantH1 {
 		return report, err
@@ -55,7 +49,7 @@ func (p Policy) judgeArchive(ctx context.Context, ev Evidence, a Archive, sums f
 	return p.judge(ev, a.Size, append(local, packed, tree), sums, false)
 }
 
-// needsH1 reports whether p needs an h1 of the archive with this zh to decide on ev.
+// needsH1 reports whether p needs an h1 of the archive with this zh.
 func (p Policy) needsH1(ev Evidence, zh checksum.Hash) bool {
 	switch {
 	case p.Accept != nil:
@@ -66,15 +60,14 @@ func (p Policy) needsH1(ev Evidence, zh checksum.Hash) bool {
 	return checksum.HasScheme(ev.Hashes, checksum.SchemeH1) && !checksum.HasScheme(ev.Hashes, checksum.SchemeZH)
 }
 
-// Check is [Policy.JudgeArchive] for the zip archive in the first size bytes of zip: it
-// computes the zh, and an h1 only if p needs one.
+// Check calls [Policy.JudgeArchive] for the zip archive in the first size bytes of zip. It
+// computes the hashes that p needs.
 //
-// The errors are those of JudgeArchive, of [checksum.H1Zip] and of zip,
-// [checksum.ErrTooLarge] for an archive above Limits.Package, and that of ctx if ctx ends
-// before all hashes are computed.
+// Check also returns errors of zip, of [checksum.H1Zip] and of ctx, and [checksum.ErrTooLarge]
+// for an archive larger than Limits.Package.
 func (p Policy) Check(ctx context.Context, ev Evidence, zip io.ReaderAt, size int64) (*Report, error) {
 	if limit := p.Limits.Effective().Package; size > limit {
-		return nil, fmt.Errorf("package %w: %d bytes, %d are allowed", checksum.ErrTooLarge, size, limit)
+		return nil, fmt.Errorf("package %q %w: %d bytes, %d are allowed", ev.Filename, checksum.ErrTooLarge, size, limit)
 	}
 	sums, wait := p.startSums(ev)
 	defer wait()
@@ -84,7 +77,7 @@ func (p Policy) Check(ctx context.Context, ev Evidence, zip io.ReaderAt, size in
 		err = fmt.Errorf("%d bytes of %d: %w", n, size, io.ErrUnexpectedEOF)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the package: %w", err)
+		return nil, fmt.Errorf("reading package %q: %w", ev.Filename, err)
 	}
 	h1 := func(ctx context.Context) (packed, tree checksum.Hash, err error) {
 		return checksum.H1Zip(ctx, zip, size, p.Limits)
@@ -92,9 +85,9 @@ func (p Policy) Check(ctx context.Context, ev Evidence, zip io.ReaderAt, size in
 	return p.judgeArchive(ctx, ev, Archive{Size: size, ZH: computed, H1: h1}, sums)
 }
 
-// startSums checks the sums while the package is read. The caller must wait.
+// startSums checks the sums while the package is read. The caller must call wait.
 func (p Policy) startSums(ev Evidence) (sums func() (CheckedSums, error), wait func()) {
-	at := p.now() // the caller's code must not run, or panic, in another goroutine
+	at := p.now() // p.Now must not run, or panic, in another goroutine
 	p.Now = func() time.Time { return at }
 	sums = sync.OnceValues(func() (CheckedSums, error) { return p.CheckSums(ev) })
 	var wg sync.WaitGroup

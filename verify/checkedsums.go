@@ -7,27 +7,26 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// CheckedSums is a SHA256SUMS document that [Policy.CheckSums] has checked. In the zero
-// value there is no document.
+// CheckedSums is a SHA256SUMS document with the policy that checked it. The zero value has no
+// document and the zero policy.
 type CheckedSums struct {
 	policy Policy
 	doc    *Sums
 	by     *Signature
 }
 
-// Sums returns the document, nil if there is none.
+// Sums returns the document, or nil if there is none.
 func (c CheckedSums) Sums() *Sums { return c.doc }
 
-// SignedBy returns the signature of the document, nil if there is none.
+// SignedBy returns the verified signature, or nil if there is none.
 func (c CheckedSums) SignedBy() *Signature { return c.by }
 
-// CheckSums verifies the signature of the SHA256SUMS document in ev and parses the
-// document. Do it once for all platforms of a version: [CheckedSums.JudgeStated] finds the line
-// of each archive in the result. CheckSums itself does not look for any line, so nothing
-// shows that the document is about the right version.
+// CheckSums verifies the signature of the SHA256SUMS document in ev and parses the document,
+// once for all platforms of a version. It does not check that the document is about the right
+// version; [CheckedSums.JudgeStated] does.
 //
-// The result has no document if the policy needs none, see [Policy.NeedsEvidence]. It has
-// no document or no signature if the source has none and p accepts that.
+// The result has no document or no signature if p needs none ([Policy.NeedsEvidence]), or if
+// the source has none and p accepts that.
 func (p Policy) CheckSums(ev Evidence) (CheckedSums, error) {
 	if !p.NeedsEvidence() {
 		return CheckedSums{policy: p}, nil
@@ -55,8 +54,8 @@ func (p Policy) CheckSums(ev Evidence) (CheckedSums, error) {
 	return CheckedSums{p, doc, by}, nil
 }
 
-// signature verifies the signature of the SHA256SUMS document. Without an error it
-// may return nil: there is none, and p does not insist.
+// signature verifies the signature of the SHA256SUMS document. It returns nil without an error
+// if there is no signature and p does not require one.
 func (p Policy) signature(ev Evidence) (*Signature, error) {
 	pins, err := p.pins()
 	if err != nil {
@@ -81,7 +80,7 @@ func (p Policy) keys(ev Evidence) []Key {
 	return ev.Keys
 }
 
-// missing says what there has to be for a signature and is not there, "" for nothing.
+// missing returns what is missing for a signature, or "".
 func (p Policy) missing(ev Evidence) string {
 	switch {
 	case ev.Sums == nil:
@@ -91,32 +90,32 @@ func (p Policy) missing(ev Evidence) string {
 	case p.Keys != nil && len(p.Keys) == 0:
 		return "Policy.Keys is empty"
 	case len(p.keys(ev)) == 0:
-		return "the source lists no keys that may sign"
+		return "the source lists no keys"
 	}
 	return ""
 }
 
-// unsigned returns nil if p accepts that there is no signature.
+// unsigned returns nil if p accepts a package without a signature.
 func (p Policy) unsigned(ev Evidence, missing string) error {
 	switch {
 	case ev.MustBeSigned:
-		return fmt.Errorf("%w: %s, and the source demands a signature", ErrUnsigned, missing)
+		return fmt.Errorf("%w: %s, and the source requires one", ErrUnsigned, missing)
 	case p.RequireSignature, p.pinned():
-		return fmt.Errorf("%w: %s, and the policy demands one", ErrUnsigned, missing)
+		return fmt.Errorf("%w: %s, and the policy requires one", ErrUnsigned, missing)
 	case p.allowsUnsigned(ev):
 		return nil
 	case ev.Sums == nil && !slices.ContainsFunc(ev.Hashes, checksum.Hash.Known):
-		return p.unchecked(ev) // not nil, as AllowUnchecked is not set here
+		return p.unchecked(ev) // not nil, because AllowUnchecked is not set here
 	}
-	return fmt.Errorf("%w: %s; Policy.AllowUnsigned accepts the hashes that a source or mirror merely states", ErrUnsigned, missing)
+	return fmt.Errorf("%w: %s; set Policy.AllowUnsigned to accept the hashes that the source states", ErrUnsigned, missing)
 }
 
-// allowsUnsigned reports whether p accepts a package without a signature.
+// allowsUnsigned reports whether p accepts hashes that no signature covers.
 func (p Policy) allowsUnsigned(ev Evidence) bool {
 	return (p.AllowUnsigned || p.AllowUnchecked) && !p.RequireSignature && !p.pinned() && !ev.MustBeSigned
 }
 
-// line finds the line of the archive.
+// line returns the zh of the line for ev.Filename.
 func (p Policy) line(ev Evidence, doc *Sums) (checksum.Hash, error) {
 	if err := ev.checkFilename(p.AllowAnyName); err != nil {
 		return checksum.Hash{}, err
@@ -128,8 +127,8 @@ func (p Policy) line(ev Evidence, doc *Sums) (checksum.Hash, error) {
 	return h, nil
 }
 
-// compareSums compares the line of the archive with the zh of the archive. It returns what
-// the document lists and no signature covers.
+// compareSums compares the line of the archive with the zh of the archive. It returns the
+// hashes that the document lists and no signature covers.
 func (p Policy) compareSums(r *Report, ev Evidence, sums CheckedSums) (claimed []checksum.Hash, err error) {
 	if sums.doc == nil {
 		return nil, nil
@@ -141,11 +140,11 @@ func (p Policy) compareSums(r *Report, ev Evidence, sums CheckedSums) (claimed [
 	got := checksum.WithScheme(r.Local, checksum.SchemeZH)
 	switch {
 	case len(got) == 0:
-		return nil, fmt.Errorf("%w: SHA256SUMS has one of the archive, and none of the archive was computed", ErrUnchecked)
+		return nil, fmt.Errorf("%w: SHA256SUMS has a zh of the package, but only its h1 is known", ErrUnchecked)
 	case !slices.Contains(got, want):
 		return nil, sums.mismatch(ev, want, got)
 	}
-	return r.take(sums), nil
+	return r.addSums(sums), nil
 }
 
 func (c CheckedSums) mismatch(ev Evidence, want checksum.Hash, got []checksum.Hash) error {
@@ -156,8 +155,9 @@ func (c CheckedSums) mismatch(ev Evidence, want checksum.Hash, got []checksum.Ha
 	return &checksum.MismatchError{Filename: ev.Filename, Source: from, Want: []checksum.Hash{want}, Got: got}
 }
 
-// take puts a document that fits into the report. It returns what no signature covers.
-func (r *Report) take(sums CheckedSums) (claimed []checksum.Hash) {
+// addSums adds a document that matches to the report. It returns the hashes that no signature
+// covers.
+func (r *Report) addSums(sums CheckedSums) (claimed []checksum.Hash) {
 	r.Sums = sums.doc
 	if sums.by == nil {
 		r.Trust = max(r.Trust, Checked)

@@ -1,13 +1,5 @@
-// Package verify decides whether an archive is the provider package that it claims to
-// be. It uses no network, no environment and no files except those that the caller opens.
-//
-// The publisher of a provider version makes one archive for each platform, a document
-// SHA256SUMS with a line for each archive, and a detached OpenPGP signature of that
-// document. The registry states where these are and which keys may sign. Lock files and
-// mirrors state hashes of packages: "zh:" of the archive, "h1:" of its content. A [Policy]
-// compares all of these with the bytes:
-//
-//	signature ─ SHA256SUMS ─ line of this file ─ zh of the bytes ─ hashes that the source states
+// Package verify decides whether an archive is the provider package that it claims to be. It
+// compares checksums and verifies OpenPGP signatures, without network access.
 //
 //	report, err := verify.Policy{}.Check(ctx, verify.Evidence{
 //		Filename: "terraform-provider-random_3.6.0_linux_amd64.zip",
@@ -15,32 +7,26 @@
 //		Sums:     sums, Signature: signature, Keys: keys,
 //	}, file, size)
 //
-// The zero Policy wants the whole chain. Its fields serve lock files, mirrors and pinned
-// keys. The [Report] tells what the acceptance rests on, and [Report.Recordable] what a
-// lock file may record.
+// The publisher of a version signs a SHA256SUMS document with a line for each archive. The
+// registry serves the document and the signature and lists the keys. Lock files and mirrors
+// have a [checksum.Hash] or several of each package. A [Policy] compares all of them with the
+// archive. The zero Policy requires the whole chain:
 //
-// A signature by a key that the registry lists proves that sums and keys come from the
-// same place. It does not prove that the place is honest: pin the publisher's key by its
-// full fingerprint for that.
+//	signature, SHA256SUMS, line of this archive, zh of the bytes, hashes that the source states
 //
-// # The judge
+// A signature by a key that the registry lists proves only that document and key come from the
+// same registry. To prove who published a package, set [Policy.Fingerprints].
 //
-// One place decides, whatever the caller has:
+// The method depends on what the caller has:
 //
-//   - the description of a package: [Policy.JudgeOffer], before anything is fetched
-//   - an archive: [Policy.JudgeArchive], or [Policy.Check] for an open file
-//   - a directory, or hashes that were computed before: [Policy.Judge]
-//   - hashes that a source only states: [Policy.CheckSums] once for a version, then
-//     [CheckedSums.JudgeStated] for each platform
+//   - an open file: [Policy.Check]
+//   - an archive whose hashes the caller computes: [Policy.JudgeArchive]
+//   - computed hashes, also of a directory: [Policy.Judge]
+//   - a description, before a download: [Policy.JudgeOffer]
+//   - stated hashes without the archive: [Policy.CheckSums] and [CheckedSums.JudgeStated]
 //
-// # Limits
+// All functions and methods are safe for concurrent use.
 //
-// SHA256SUMS documents may have 4 MiB, signatures 64 KiB, keys 1 MiB each; archives are
-// bounded by [checksum.Limits]. Errors quote what came from outside, so they can be printed.
-//
-// The protocol is described at
-// https://opentofu.org/docs/internals/provider-registry-protocol/, the hashes at
+// See https://opentofu.org/docs/internals/provider-registry-protocol/ and
 // https://opentofu.org/docs/language/files/dependency-lock/.
-//
-// All functions and methods may be called concurrently.
 package verify

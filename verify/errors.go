@@ -2,65 +2,56 @@ package verify
 
 import "errors"
 
-// What can keep a package from being accepted. Each refusal wraps the one of these
-// that is its cause, or is a [checksum.ErrMismatch] or a [*SumsError].
+// Errors of [Policy] and [CheckSignature]. A refusal wraps the variable that is its cause, or
+// it is a [checksum.ErrMismatch] or a [*SumsError].
 var (
-	// ErrUnchecked: nothing states a hash of the archive that could be compared.
-	// [Policy.AllowUnchecked] accepts such packages, except those whose only stated
-	// hashes are of unknown schemes.
+	// No stated hash could be compared. [Policy.AllowUnchecked] accepts the package if its
+	// source states no hash at all.
 	ErrUnchecked = errors.New("no hash to check the package against")
 
-	// ErrUnsigned: there is no signature, no SHA256SUMS document that it could
-	// cover, or no key that could have made it. [Policy.AllowUnsigned] accepts the
-	// hashes that are only stated.
+	// Signature, SHA256SUMS document or keys are missing. [Policy.AllowUnsigned] accepts
+	// stated hashes instead.
 	ErrUnsigned = errors.New("package is not signed")
 
-	// ErrEmpty: the source names a SHA256SUMS document or a signature, and it is empty.
-	// That is no way to say that there is none, so no policy that looks at it accepts it.
+	// The source names a SHA256SUMS document or a signature that is empty.
 	ErrEmpty = errors.New("document is empty")
 
-	// ErrUnknownKey: the signature was made by none of the keys that may sign.
+	// No key that may sign made the signature.
 	ErrUnknownKey = errors.New("signature by an unknown key")
 
-	// ErrBadSignature: the signature is not one of this document by that key: one
-	// of the three has been altered, or does not belong to the others.
+	// Document, signature and key do not match.
 	ErrBadSignature = errors.New("bad signature")
 
-	// ErrExpired: the key had expired when it signed, or the signature has expired.
-	// [Policy.AllowExpired] accepts both.
+	// The key had expired when it signed, or the signature has expired. See
+	// [Policy.AllowExpired].
 	ErrExpired = errors.New("expired signature")
 
-	// ErrFuture: the signature dates from the future. Often the clock of this
-	// machine is wrong.
+	// The clock of this machine may be wrong.
 	ErrFuture = errors.New("signature from the future")
 
-	// ErrRevoked: the key that made the signature has been revoked.
+	// The key that signed is revoked.
 	ErrRevoked = errors.New("key is revoked")
 
-	// ErrWeak: the signature rests on an algorithm that can be broken.
-	// [Policy.AllowWeak] accepts it.
+	// See [Policy.AllowWeak].
 	ErrWeak = errors.New("weak signature algorithm")
 
-	// ErrNotListed: the SHA256SUMS document has no line for the archive.
+	// SHA256SUMS has no line for the archive.
 	ErrNotListed = errors.New("not listed in SHA256SUMS")
 
-	// ErrOtherRelease: the SHA256SUMS document lists none of the archives that
-	// [Policy.SameRelease] has of this version.
+	// See [Policy.SameRelease].
 	ErrOtherRelease = errors.New("SHA256SUMS lists none of the known archives of this version")
 
-	// ErrFilename: the name of the archive is not that of the version and platform
-	// that were asked for, or not a file name at all. [Policy.AllowAnyName] accepts
-	// the former.
+	// The file name is invalid, or it does not match [Evidence.Want]; for the latter, see
+	// [Policy.AllowAnyName].
 	ErrFilename = errors.New("unexpected file name")
 
-	// ErrNotAccepted: none of the hashes that [Policy.Accept] lists is one of the
-	// package. It comes with a [*checksum.MismatchError], so it is a
-	// [checksum.ErrMismatch] too.
+	// The package has none of the hashes in [Policy.Accept]. The error also wraps a
+	// [*checksum.MismatchError].
 	ErrNotAccepted = errors.New("no accepted hash matches")
 
-	// ErrBadKey: a public key cannot be read.
+	// A public key cannot be read.
 	ErrBadKey = errors.New("unreadable key")
 
-	// ErrPolicy: the policy itself makes no sense.
+	// The policy is invalid.
 	ErrPolicy = errors.New("invalid policy")
 )

@@ -120,7 +120,7 @@ func ExamplePolicy_mirror() {
 	report, err := verify.Policy{AllowUnsigned: true}.Check(context.Background(), ev, bytes.NewReader(archive), int64(len(archive)))
 	fmt.Println(report.Trust, err)
 	// Output:
-	// package is not signed: the source has no SHA256SUMS document; Policy.AllowUnsigned accepts the hashes that a source or mirror merely states
+	// package is not signed: the source has no SHA256SUMS document; set Policy.AllowUnsigned to accept the hashes that the source states
 	// checked <nil>
 }
 

@@ -7,15 +7,14 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// Judge decides about a package by hashes that were computed before, or of a directory.
-// size is in bytes, negative for a directory. Judge reads nothing but the clock. For an
-// archive whose h1 is not known yet, use [Policy.JudgeArchive]; the errors are the same.
+// Judge decides about a package by its computed hashes, local. size is in bytes, or negative
+// for a directory. Judge performs no I/O. For errors, see [Policy.JudgeArchive].
 func (p Policy) Judge(ev Evidence, size int64, local []checksum.Hash) (*Report, error) {
 	return p.judge(ev, size, local, func() (CheckedSums, error) { return p.CheckSums(ev) }, false)
 }
 
-// judge compares what is known with the hashes in local. If more hashes will be computed,
-// only what these few refute is an error.
+// judge compares ev with the hashes in local. If more hashes will be computed, it returns only
+// errors that these hashes prove.
 func (p Policy) judge(ev Evidence, size int64, local []checksum.Hash, sums func() (CheckedSums, error), more bool) (*Report, error) {
 	if _, err := p.pins(); err != nil {
 		return nil, err
@@ -33,7 +32,7 @@ func (p Policy) judge(ev Evidence, size int64, local []checksum.Hash, sums func(
 		}
 		r.Trust = Accepted
 	}
-	claimed := unrefuted(ev.Hashes, local)
+	claimed := notRefuted(ev.Hashes, local)
 	if p.NeedsEvidence() {
 		checked, err := sums()
 		if err != nil {
@@ -54,9 +53,8 @@ func (p Policy) judge(ev Evidence, size int64, local []checksum.Hash, sums func(
 	return r, nil
 }
 
-// compare compares the hashes that the source states with those computed. Of each
-// scheme that both have, one must match: an archive has two h1 hashes, and either
-// may be stated.
+// compare compares the stated hashes with the computed ones. For each scheme that both have,
+// one must match: an archive has two h1 hashes, and either may be stated.
 func (r *Report) compare(ev Evidence) error {
 	for _, scheme := range []string{checksum.SchemeZH, checksum.SchemeH1} {
 		want, got := checksum.WithScheme(ev.Hashes, scheme), checksum.WithScheme(r.Local, scheme)
@@ -71,10 +69,9 @@ func (r *Report) compare(ev Evidence) error {
 	return nil
 }
 
-// unrefuted returns what the source states and the package may have: an archive has one
-// zh, and no other h1 than those that were computed of it. Of a directory only one of the
-// two h1 hashes is known.
-func unrefuted(stated, local []checksum.Hash) []checksum.Hash {
+// notRefuted returns the stated hashes that the package may still have. Only of an archive are
+// both h1 hashes known, so for a directory no h1 is refuted.
+func notRefuted(stated, local []checksum.Hash) []checksum.Hash {
 	archive := checksum.HasScheme(local, checksum.SchemeZH)
 	return slices.DeleteFunc(slices.Clone(stated), func(h checksum.Hash) bool {
 		return archive && h.Known() && checksum.HasScheme(local, h.Scheme()) && !slices.Contains(local, h)
@@ -89,19 +86,19 @@ func (p Policy) accept(ev Evidence, local []checksum.Hash) error {
 	return fmt.Errorf("%w: %w", ErrNotAccepted, mismatch)
 }
 
-// unchecked returns the error of a package that has no hash to compare, nil if p accepts it.
+// unchecked returns the error for a package without a hash to compare, or nil if p accepts it.
 func (p Policy) unchecked(ev Evidence) error {
-	why := "its source states none"
+	why := "the source states none"
 	switch {
 	case slices.ContainsFunc(ev.Hashes, checksum.Hash.Known):
-		why = "its source states one of another scheme than was computed"
+		why = "the source states one of another scheme than was computed"
 	case slices.ContainsFunc(ev.Hashes, func(h checksum.Hash) bool { return !h.IsZero() }):
-		return fmt.Errorf("%w: its source states hashes, but none of a known scheme", ErrUnchecked)
+		return fmt.Errorf("%w: the source states only hashes of unknown schemes", ErrUnchecked)
 	case ev.OthersStated:
-		return fmt.Errorf("%w: its source states hashes for other platforms, but none for this one", ErrUnchecked)
+		return fmt.Errorf("%w: the source states hashes for other platforms, but none for this one", ErrUnchecked)
 	}
 	if p.AllowUnchecked {
 		return nil
 	}
-	return fmt.Errorf("%w: %s; Policy.AllowUnchecked accepts such packages", ErrUnchecked, why)
+	return fmt.Errorf("%w: %s; set Policy.AllowUnchecked to accept the package", ErrUnchecked, why)
 }

@@ -9,59 +9,51 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// A Key is one of the public keys that a registry lists for a package, or that a
-// caller trusts. Only Armor counts.
+// A Key is a public key that a registry lists or a caller pins.
 type Key struct {
-	// ID is the key id as the source states it, for display. It may be empty or
-	// wrong; nothing depends on it.
+	// ID is the key ID as the source states it. It is only displayed.
 	ID string `json:"id,omitempty"`
 
-	// Armor is an ASCII-armored OpenPGP public key block, or several. A block may
-	// hold several keys. Line ends may be CRLF; text around blocks is ignored.
+	// Armor is one or more ASCII-armored OpenPGP public key blocks. Text around the blocks is
+	// ignored.
 	Armor string `json:"armor"`
 }
 
-// The limits of what is read as keys. They bound the time that a hostile registry
-// can cost.
+// These limits bound the time that a hostile registry can cost.
 const (
 	maxArmor = 1 << 20 // bytes of one Key
 	maxKeys  = 100     // in one list
 )
 
-// KeyInfo describes one OpenPGP key.
+// KeyInfo describes an OpenPGP key.
 type KeyInfo struct {
-	// ID is the last 64 bits of the fingerprint in 16 upper-case hex digits. Other
-	// keys with the same ID can be made: compare fingerprints.
+	// ID is the last 64 bits of the fingerprint, which can be forged, in 16 upper-case hex
+	// digits.
 	ID string `json:"id"`
 
-	// Fingerprint identifies the key: 40 upper-case hex digits, or 64 for version 6
-	// keys. It is what [Policy.Fingerprints] wants.
+	// Fingerprint is 40 upper-case hex digits, or 64 for version 6.
 	Fingerprint string `json:"fingerprint"`
 
-	// UserIDs are the names that the key gives itself, sorted. Nobody has verified
-	// them. Subkeys have none.
+	// UserIDs are the names in the key, sorted. They are not verified. Subkeys have none.
 	UserIDs []string `json:"user_ids,omitempty"`
 
 	// Algorithm is for people, for example "RSA 4096" or "Ed25519".
 	Algorithm string `json:"algorithm"`
 
-	// Created and Expires bound the time in which the key may sign; Expires is zero
-	// if there is no end.
+	// Created and Expires are when the key may sign. Zero Expires means never.
 	Created time.Time `json:"created"`
 	Expires time.Time `json:"expires,omitzero"`
 
-	// Revoked tells that the key carries a valid revocation by itself, whatever
-	// its reason.
+	// Revoked reports that the key has revoked itself.
 	Revoked bool `json:"revoked,omitempty"`
 
 	// Subkeys are the subkeys that may sign.
 	Subkeys []KeyInfo `json:"subkeys,omitempty"`
 }
 
-// Info parses k and describes every key in it, in their order. The error wraps
-// [ErrBadKey] if there is no key, if a block is damaged or holds private keys, or
-// if it holds nothing that can be read. It also wraps [checksum.ErrTooLarge] if Armor has more
-// than 1 MiB, or for keys beyond the limits of [CheckSignature].
+// Info describes the keys in k in order. The error wraps [ErrBadKey] if there is no key, or a
+// block is damaged or holds private keys. It also wraps [checksum.ErrTooLarge] beyond the
+// limits of [CheckSignature].
 func (k Key) Info() ([]KeyInfo, error) {
 	certs, err := k.parse()
 	if err != nil {
@@ -102,7 +94,7 @@ func (k Key) failure(err error) error {
 	if k.ID == "" {
 		return fmt.Errorf("%w: %w", ErrBadKey, err)
 	}
-	return fmt.Errorf("%w: key listed as %.40q: %w", ErrBadKey, k.ID, err)
+	return fmt.Errorf("%w %.40q: %w", ErrBadKey, k.ID, err)
 }
 
 const (
@@ -111,7 +103,7 @@ const (
 	publicKeyBlock = "PUBLIC KEY BLOCK-----"
 )
 
-// armoredBlocks cuts text into its public key blocks.
+// armoredBlocks splits text into its public key blocks.
 func armoredBlocks(text string) ([]string, error) {
 	var blocks []string
 	start, at := -1, 0
@@ -122,10 +114,10 @@ func armoredBlocks(text string) ([]string, error) {
 		switch {
 		case strings.HasPrefix(line, armorBegin):
 			if start >= 0 {
-				return nil, fmt.Errorf("a block begins before the one before it has ended")
+				return nil, fmt.Errorf("block without an end before the next block")
 			}
 			if !strings.HasSuffix(line, publicKeyBlock) {
-				return nil, fmt.Errorf("%.60q where a public key block is wanted", line)
+				return nil, fmt.Errorf("%.60q, want a public key block", line)
 			}
 			start = begin
 		case strings.HasPrefix(line, armorEnd) && start >= 0:
@@ -135,19 +127,18 @@ func armoredBlocks(text string) ([]string, error) {
 	}
 	switch {
 	case start >= 0:
-		return nil, fmt.Errorf("the block has no end")
+		return nil, fmt.Errorf("block without an end")
 	case len(blocks) == 0:
 		return nil, fmt.Errorf("no armored public key block")
 	}
 	return blocks, nil
 }
 
-// canonicalFingerprint returns a pin as KeyInfo.Fingerprint has it. Spaces, lower
-// case and a leading 0x are what people paste.
+// canonicalFingerprint returns pin in the form of KeyInfo.Fingerprint.
 func canonicalFingerprint(pin string) (string, error) {
 	s := strings.TrimPrefix(strings.Join(strings.Fields(strings.ToUpper(pin)), ""), "0X")
 	if _, err := hex.DecodeString(s); err != nil || len(s) != 40 && len(s) != 64 {
-		return "", fmt.Errorf("%w: fingerprint %.80q: 40 or 64 hex digits are wanted, a key id is not enough", ErrPolicy, pin)
+		return "", fmt.Errorf("%w: fingerprint %.80q, want 40 or 64 hex digits; a key ID is not enough", ErrPolicy, pin)
 	}
 	return s, nil
 }

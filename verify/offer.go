@@ -7,19 +7,18 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// JudgeOffer returns the error that [Policy.JudgeArchive] has to return whatever the
-// archive is, as far as the description of the package shows that. It returns nil if the
-// archive may be accepted. Ask it before anything is fetched: ev then lacks Sums and
-// Signature, and the arguments tell whether the source names such documents.
+// JudgeOffer returns the error that [Policy.JudgeArchive] would return for every archive, or
+// nil if an archive may be accepted. It is called before a download: ev has no Sums and
+// Signature then, and the arguments report whether the source has them.
 func (p Policy) JudgeOffer(ev Evidence, sums, signature bool) error {
 	if _, err := p.pins(); err != nil {
 		return err
 	}
 	if p.Accept != nil && !checksum.HasScheme(p.Accept, checksum.SchemeH1) {
 		zh := checksum.WithScheme(ev.Hashes, checksum.SchemeZH)
-		none := !slices.ContainsFunc(p.Accept, checksum.Hash.Known)
-		if err := p.accept(ev, zh); err != nil && (none || len(zh) > 0) {
-			return fmt.Errorf("as its source states it: %w", err)
+		noneKnown := !slices.ContainsFunc(p.Accept, checksum.Hash.Known)
+		if err := p.accept(ev, zh); err != nil && (noneKnown || len(zh) > 0) {
+			return fmt.Errorf("hashes stated by the source: %w", err)
 		}
 	}
 	if !p.NeedsEvidence() {

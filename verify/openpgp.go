@@ -1,8 +1,7 @@
 package verify
 
-// The files openpgp*.go are the only ones that know the OpenPGP library. Nothing of it
-// leaves them but the types certificate and signature. This one reads; the others
-// check signatures (judge), self-signatures (validity) and algorithms (key).
+// Only the files openpgp*.go use the OpenPGP library. This file parses; the others verify
+// signatures (judge) and self-signatures (validity), and describe algorithms (key).
 
 import (
 	"bytes"
@@ -18,47 +17,45 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// certificate is a primary key with its names, subkeys and self-signatures, which
-// are verified once they matter.
+// certificate is a primary key with its names, subkeys and self-signatures, which are verified
+// when needed.
 type certificate struct {
 	entity      *openpgp.Entity
-	charged     bool                       // the budget has paid for it
-	revocations func() []*packet.Signature // of the primary key, those that verify
-	known       map[*packet.PublicKey]validity
+	charged     bool                       // its cost was taken from the budget
+	revocations func() []*packet.Signature // valid ones of the primary key
+	validities  map[*packet.PublicKey]validity
 }
 
-// signature is one signature packet, or why it could not be read.
+// signature is a signature packet, or the error of reading it.
 type signature struct {
 	packet *packet.Signature
 	err    error
 }
 
-// recovered turns a panic of the library, which parses what strangers sent, into
-// an error. None is known.
+// recovered turns a panic of the library into an error. No input is known to cause one.
 func recovered(kind error, err *error) {
 	if p := recover(); p != nil {
 		*err = fmt.Errorf("%w: the OpenPGP parser failed: %.200q", kind, fmt.Sprint(p))
 	}
 }
 
-// library prepares an error of the library for people: its texts quote no input
-// verbatim but for short names, which are made safe here.
-func library(err error) string { return fmt.Sprintf("%.200q", err.Error()) }
+// libraryText returns the text of an error of the library, safe to print.
+func libraryText(err error) string { return fmt.Sprintf("%.200q", err.Error()) }
 
 // readCertificates parses one armored block.
 func readCertificates(block string) (certs []*certificate, err error) {
 	defer recovered(ErrBadKey, &err)
 	b, err := armor.Decode(strings.NewReader(block))
 	if err != nil {
-		return nil, fmt.Errorf("armor: %s", library(err))
+		return nil, fmt.Errorf("armor: %s", libraryText(err))
 	}
 	data, err := io.ReadAll(b.Body)
 	if err != nil {
-		return nil, fmt.Errorf("armor: %s", library(err))
+		return nil, fmt.Errorf("armor: %s", libraryText(err))
 	}
 	entities, err := openpgp.ReadKeyRing(bytes.NewReader(data))
 	if err != nil {
-		return nil, errors.New(library(err))
+		return nil, errors.New(libraryText(err))
 	}
 	for _, e := range entities {
 		private := e.PrivateKey != nil
@@ -68,7 +65,7 @@ func readCertificates(block string) (certs []*certificate, err error) {
 		if private {
 			return nil, errors.New("the block holds a private key")
 		}
-		certs = append(certs, &certificate{entity: e, known: map[*packet.PublicKey]validity{}, revocations: sync.OnceValue(func() []*packet.Signature {
+		certs = append(certs, &certificate{entity: e, validities: map[*packet.PublicKey]validity{}, revocations: sync.OnceValue(func() []*packet.Signature {
 			return verified(e.Revocations, e.PrimaryKey.VerifyRevocationSignature)
 		})})
 	}
@@ -81,7 +78,7 @@ func readCertificates(block string) (certs []*certificate, err error) {
 // readSignatures parses a detached signature, binary or armored.
 func readSignatures(data []byte) (list []signature, err error) {
 	defer recovered(ErrBadSignature, &err)
-	data, err = dearmored(data)
+	data, err = removeArmor(data)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +87,7 @@ func readSignatures(data []byte) (list []signature, err error) {
 	for {
 		p, err := packets.Next()
 		if err != nil || p.Tag != tag {
-			break // what follows the signatures is ignored
+			break // data after the signatures is ignored
 		}
 		if len(list) == maxSignatures {
 			return nil, fmt.Errorf("signature %w: more than %d signatures", checksum.ErrTooLarge, maxSignatures)
@@ -108,37 +105,37 @@ func readSignature(p *packet.OpaquePacket) signature {
 	if sig, ok := parsed.(*packet.Signature); ok && err == nil {
 		return signature{packet: sig}
 	}
-	// The library knows no MD5 and no RIPEMD-160. Byte 3 names the hash.
+	// The library does not support MD5 and RIPEMD-160. Byte 3 is the hash algorithm.
 	if c := p.Contents; len(c) > 3 && c[0] == 4 && (c[3] == 1 || c[3] == 3) {
 		return signature{err: fmt.Errorf("%w: MD5 or RIPEMD-160", ErrWeak)}
 	}
-	return signature{err: fmt.Errorf("%w: %s", ErrBadSignature, library(err))}
+	return signature{err: fmt.Errorf("%w: %s", ErrBadSignature, libraryText(err))}
 }
 
-// dearmored removes the ASCII armor, if there is one.
-func dearmored(data []byte) ([]byte, error) {
+// removeArmor decodes ASCII armor, if there is any.
+func removeArmor(data []byte) ([]byte, error) {
 	if !bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte(armorBegin)) {
 		return data, nil
 	}
 	b, err := armor.Decode(bytes.NewReader(data))
 	if err != nil {
-		return nil, fmt.Errorf("%w: armor: %s", ErrBadSignature, library(err))
+		return nil, fmt.Errorf("%w: armor: %s", ErrBadSignature, libraryText(err))
 	}
 	if b.Type != "PGP SIGNATURE" {
-		return nil, fmt.Errorf("%w: %.60q where a detached signature is wanted", ErrBadSignature, b.Type)
+		return nil, fmt.Errorf("%w: %.60q, want a detached signature", ErrBadSignature, b.Type)
 	}
 	data, err = io.ReadAll(b.Body)
 	if err != nil {
-		return nil, fmt.Errorf("%w: armor: %s", ErrBadSignature, library(err))
+		return nil, fmt.Errorf("%w: armor: %s", ErrBadSignature, libraryText(err))
 	}
 	return data, nil
 }
 
-// issuer names the key that s says it is by.
+// issuer describes the key that s names as its issuer.
 func (s signature) issuer() string {
 	switch {
 	case s.packet == nil || s.packet.IssuerKeyId == nil:
-		return "a key that it does not name"
+		return "an unnamed key"
 	case len(s.packet.IssuerFingerprint) > 0:
 		return fmt.Sprintf("key %X", s.packet.IssuerFingerprint)
 	}

@@ -251,7 +251,7 @@ func TestUsage(t *testing.T) {
 	}
 	sig := sign(t, doc, certOnly.PrivateKey, packet.SigTypeBinary, crypto.SHA256, date("2024-02-01"))
 	_, err := verify.CheckSignature(doc, sig, []verify.Key{public(t, certOnly)}, today)
-	if !errors.Is(err, verify.ErrUnknownKey) || !strings.Contains(err.Error(), "not meant for signing") {
+	if !errors.Is(err, verify.ErrUnknownKey) || !strings.Contains(err.Error(), "may not sign") {
 		t.Errorf("a key that only certifies: %v", err)
 	}
 

@@ -12,7 +12,7 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// verify checks that s is a good signature of doc by c or one of its subkeys.
+// verify verifies that s is a good signature of doc by c or one of its subkeys.
 func (c *certificate) verify(doc []byte, s signature, check signatureCheck) (good *Signature, err error) {
 	defer recovered(ErrBadSignature, &err)
 	if s.err != nil {
@@ -25,8 +25,8 @@ func (c *certificate) verify(doc []byte, s signature, check signatureCheck) (goo
 	if check.pins != nil && !slices.Contains(check.pins, c.fingerprint()) && !slices.Contains(check.pins, fingerprint(key)) {
 		return nil, fmt.Errorf("%w: key %s is not among the %d pinned fingerprints", ErrUnknownKey, c.fingerprint(), len(check.pins))
 	}
-	// All of this before the arithmetic, which can be made to take minutes.
-	if err := c.affordable(check.budget); err != nil {
+	// First, because a hostile key can make the arithmetic take minutes.
+	if err := c.charge(check.budget); err != nil {
 		return nil, err
 	}
 	weak := cmp.Or(weakness(c.entity.PrimaryKey), weakness(key), weakHash(s.packet.Hash))
@@ -44,9 +44,9 @@ func (c *certificate) verify(doc []byte, s signature, check signatureCheck) (goo
 	return good, nil
 }
 
-// affordable makes sure that verifying c and one signature by it costs little, and
-// takes the cost from budget.
-func (c *certificate) affordable(budget *int) error {
+// charge takes the cost of verifying c and one signature by c from budget. It returns an error
+// if they cost too much.
+func (c *certificate) charge(budget *int) error {
 	big, each := oversize(c.entity.PrimaryKey), cost(c.entity.PrimaryKey)
 	for _, sub := range c.entity.Subkeys {
 		big, each = cmp.Or(big, oversize(sub.PublicKey)), max(each, cost(sub.PublicKey))
@@ -65,7 +65,7 @@ func (c *certificate) affordable(budget *int) error {
 	return nil
 }
 
-// selfSignatures returns how many signatures c has that say they are its own.
+// selfSignatures returns the number of signatures that c claims to have made about itself.
 func (c *certificate) selfSignatures() int {
 	n := len(c.entity.Revocations) + len(c.entity.DirectSignatures)
 	for _, id := range c.entity.Identities {
@@ -77,8 +77,7 @@ func (c *certificate) selfSignatures() int {
 	return n
 }
 
-// signer returns the key that s says it is by, if it is c or a subkey, which is
-// then not nil.
+// signer returns the issuer of s if it is c or a subkey. sub is nil for the primary key.
 func (c *certificate) signer(s *packet.Signature) (*packet.PublicKey, *openpgp.Subkey) {
 	if s.CheckKeyIdOrFingerprint(c.entity.PrimaryKey) {
 		return c.entity.PrimaryKey, nil
@@ -91,22 +90,22 @@ func (c *certificate) signer(s *packet.Signature) (*packet.PublicKey, *openpgp.S
 	return nil, nil
 }
 
-// verifyDocument checks the arithmetic and nothing else.
+// verifyDocument verifies the signature cryptographically.
 func verifyDocument(doc []byte, s *packet.Signature, key *packet.PublicKey) error {
 	if name := criticalNotation(s); name != "" {
-		return fmt.Errorf("it has the critical notation %.60q, which is not understood", name)
+		return fmt.Errorf("unknown critical notation %.60q", name)
 	}
 	h, err := s.PrepareVerify()
 	if err != nil {
-		return errors.New(library(err))
+		return errors.New(libraryText(err))
 	}
 	switch s.SigType {
 	case packet.SigTypeBinary:
 		h.Write(doc)
-	case packet.SigTypeText: // line ends are CRLF in the hash
+	case packet.SigTypeText: // hashed with CRLF line ends
 		openpgp.NewCanonicalTextHash(h).Write(doc)
 	default:
-		return fmt.Errorf("it is of type %d, not one of a document", s.SigType)
+		return fmt.Errorf("type %d is not a document signature", s.SigType)
 	}
 	if err := key.VerifySignature(h, s); err != nil {
 		return errors.New("the document, the signature or the key has been altered")
@@ -114,8 +113,8 @@ func verifyDocument(doc []byte, s *packet.Signature, key *packet.PublicKey) erro
 	return nil
 }
 
-// criticalNotation returns the name of a notation that must be understood, "" for none:
-// this package understands none.
+// criticalNotation returns the name of a critical notation, or "". Critical notations must be
+// understood, and this package understands none.
 func criticalNotation(s *packet.Signature) string {
 	for _, n := range s.Notations {
 		if n.IsCritical {
@@ -125,29 +124,29 @@ func criticalNotation(s *packet.Signature) string {
 	return ""
 }
 
-// judge decides whether key, which made s, may have made it.
+// judge checks whether key, which made s, was allowed to.
 func (c *certificate) judge(s *packet.Signature, key *packet.PublicKey, sub *openpgp.Subkey, check signatureCheck) (*Signature, error) {
 	v, err := c.validity(key, sub)
 	signed := s.CreationTime.UTC()
 	revoked, retired := v.revokedAt(signed)
 	switch {
-	case revoked: // and so are the copies of the key that have no other fault
+	case revoked: // first, because checks of other copies rely on it
 		return nil, ErrRevoked
 	case err != nil:
 		return nil, err
 	case !v.signs:
-		return nil, fmt.Errorf("%w: the key is not meant for signing", ErrUnknownKey)
+		return nil, fmt.Errorf("%w: the key may not sign", ErrUnknownKey)
 	case signed.After(check.at.Add(clockSkew)):
 		return nil, fmt.Errorf("%w: %s", ErrFuture, signed.Format(time.RFC3339))
 	case signed.Add(clockSkew).Before(v.created):
-		return nil, fmt.Errorf("%w: it is older than its key", ErrBadSignature)
+		return nil, fmt.Errorf("%w: the signature is older than its key", ErrBadSignature)
 	}
 	expired := ""
 	end := lifetime(signed, s.SigLifetimeSecs)
 	if v.expiredAt(signed) {
 		expired = "the key expired on " + v.expires.Format(time.DateOnly) + " and signed on " + signed.Format(time.DateOnly)
 	} else if !end.IsZero() && check.at.After(end) {
-		expired = "it was valid until " + end.Format(time.RFC3339)
+		expired = "the signature was valid until " + end.Format(time.RFC3339)
 	}
 	if expired != "" && !check.allowExpired {
 		return nil, fmt.Errorf("%w: %s", ErrExpired, expired)

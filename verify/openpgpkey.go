@@ -15,8 +15,8 @@ func keyID(k *packet.PublicKey) string { return fmt.Sprintf("%016X", k.KeyId) }
 
 func fingerprint(k *packet.PublicKey) string { return fmt.Sprintf("%X", k.Fingerprint) }
 
-// size returns the bits of the number that k rests on. The library's measure is the
-// length that the key states, in which leading zeros count; elliptic curves have one each.
+// size returns the size of the key in bits. The library returns the stated length instead,
+// which counts leading zeros. Elliptic curves have fixed sizes.
 func size(k *packet.PublicKey) int {
 	switch key := k.PublicKey.(type) {
 	case *rsa.PublicKey:
@@ -28,8 +28,8 @@ func size(k *packet.PublicKey) int {
 	return int(bits)
 }
 
-// weakness says what is weak about k, "" for nothing. Some programs make keys of
-// 2,047 bits when asked for 2,048.
+// weakness describes what is weak about k, or returns "". Some programs make keys of 2,047
+// bits instead of 2,048.
 func weakness(k *packet.PublicKey) string {
 	switch k.PubKeyAlgo {
 	case packet.PubKeyAlgoDSA:
@@ -42,7 +42,7 @@ func weakness(k *packet.PublicKey) string {
 	return ""
 }
 
-// oversize says what about k would take too long, "" for nothing.
+// oversize describes why k would take too long to verify with, or returns "".
 func oversize(k *packet.PublicKey) string {
 	if bits := size(k); bits > 8192 {
 		return fmt.Sprintf("%d bits, 8192 are allowed", bits)
@@ -53,8 +53,8 @@ func oversize(k *packet.PublicKey) string {
 	return ""
 }
 
-// cost is what one verification with k counts for in a budget. The library computes on
-// Brainpool curves with big integers, which takes about ten times as long as the rest.
+// cost returns what one verification with k costs. Brainpool curves use big integers in the
+// library and take about ten times as long.
 func cost(k *packet.PublicKey) int {
 	slow := []packet.Curve{packet.CurveBrainpoolP256, packet.CurveBrainpoolP384, packet.CurveBrainpoolP512, packet.CurveSecP256k1}
 	if curve, err := k.Curve(); err == nil && slices.Contains(slow, curve) {
@@ -63,6 +63,7 @@ func cost(k *packet.PublicKey) int {
 	return 1
 }
 
+// weakHash returns the name of h if it is weak, otherwise "".
 func weakHash(h crypto.Hash) string {
 	if h.Size() < sha256.Size {
 		return h.String()
@@ -70,7 +71,7 @@ func weakHash(h crypto.Hash) string {
 	return ""
 }
 
-// algorithm names the algorithm of k for people.
+// algorithm returns the name of the algorithm of k.
 func algorithm(k *packet.PublicKey) string {
 	switch k.PubKeyAlgo {
 	case packet.PubKeyAlgoRSA, packet.PubKeyAlgoRSASignOnly:

@@ -14,25 +14,24 @@ import (
 // validity is what the self-signatures of a certificate say about one of its keys.
 type validity struct {
 	created     time.Time
-	expires     time.Time // zero: never
+	expires     time.Time // zero for never
 	signs       bool
 	userID      string
 	revocations []*packet.Signature
-	err         error // why the key cannot sign
+	err         error // if the key cannot sign
 }
 
-// The library takes the zero time for "whenever": it then returns the newest
-// self-signature that verifies, and leaves expiry to its caller.
-var whenever time.Time
+// anyTime makes the library return the newest valid self-signature, expired or not.
+var anyTime time.Time
 
-// validity verifies the self-signatures that concern key, which is the primary key
-// or that of sub, unless that has been done. The newest one counts, as in GnuPG: an
-// owner who prolongs a key often publishes only that one.
+// validity verifies the self-signatures of key, which is the primary key or the key of sub,
+// once. The newest self-signature counts, as in GnuPG, because an owner who extends a key
+// often publishes only that one.
 func (c *certificate) validity(key *packet.PublicKey, sub *openpgp.Subkey) (validity, error) {
-	v, ok := c.known[key]
+	v, ok := c.validities[key]
 	if !ok {
 		v, v.err = c.readValidity(key, sub)
-		c.known[key] = v
+		c.validities[key] = v
 	}
 	return v, v.err
 }
@@ -52,22 +51,22 @@ func (c *certificate) readValidity(key *packet.PublicKey, sub *openpgp.Subkey) (
 	v.userID = userID
 	v.created = primary.CreationTime.UTC()
 	v.expires = earliest(lifetime(v.created, self.KeyLifetimeSecs), lifetime(self.CreationTime.UTC(), self.SigLifetimeSecs))
-	if direct, err := c.entity.LatestValidDirectSignature(whenever, nil); err == nil {
+	if direct, err := c.entity.LatestValidDirectSignature(anyTime, nil); err == nil {
 		v.expires = earliest(v.expires, lifetime(v.created, direct.KeyLifetimeSecs))
 	}
-	// Keys from before there were flags may do everything.
+	// Keys without flags may do everything.
 	v.signs = primary.CanSign() && (self.FlagSign || !self.FlagsValid)
 	if sub == nil {
 		return v, nil
 	}
-	// This covers the signature by which the subkey itself agrees.
-	binding, err := sub.LatestValidBindingSignature(whenever, nil)
+	// This also verifies the signature of the subkey about its primary key.
+	binding, err := sub.LatestValidBindingSignature(anyTime, nil)
 	if err != nil {
 		return v, fmt.Errorf("%w: the subkey is not bound to its primary key", ErrUnknownKey)
 	}
-	if agreed := binding.EmbeddedSignature; agreed != nil { // of which the library checks only the arithmetic
+	if agreed := binding.EmbeddedSignature; agreed != nil { // the library checks only its arithmetic
 		if name := criticalNotation(agreed); name != "" {
-			return v, fmt.Errorf("%w: the subkey's agreement has the critical notation %.60q, which is not understood", ErrUnknownKey, name)
+			return v, fmt.Errorf("%w: the subkey's signature has the unknown critical notation %.60q", ErrUnknownKey, name)
 		}
 		v.expires = earliest(v.expires, lifetime(agreed.CreationTime.UTC(), agreed.SigLifetimeSecs))
 	}
@@ -78,12 +77,12 @@ func (c *certificate) readValidity(key *packet.PublicKey, sub *openpgp.Subkey) (
 	return v, nil
 }
 
-// revokedAt is that of validity, for the primary key alone: c may have nothing else,
-// neither a valid name nor the subkey that signed.
+// revokedAt is validity.revokedAt for the primary key. c may lack the subkey that signed, and
+// a valid name.
 func (c *certificate) revokedAt(t time.Time, budget *int) (revoked, retired bool, err error) {
 	defer recovered(ErrBadSignature, &err)
 	if !c.charged {
-		if err := c.affordable(budget); err != nil {
+		if err := c.charge(budget); err != nil {
 			return false, false, err
 		}
 	}
@@ -91,17 +90,17 @@ func (c *certificate) revokedAt(t time.Time, budget *int) (revoked, retired bool
 	return revoked, retired, nil
 }
 
-// selfSignature returns the newest self-signature of the primary user id, and that
-// id; for keys of version 6 the one of the key itself. The choice does not depend on
-// the order of the ids.
+// selfSignature returns the newest self-signature of the primary user ID, and that ID. For
+// version 6 keys it returns the self-signature of the key. The result does not depend on the
+// order of the IDs.
 func (c *certificate) selfSignature() (self *packet.Signature, userID string, err error) {
 	revoked := false
 	for _, name := range slices.Sorted(maps.Keys(c.entity.Identities)) {
 		id := c.entity.Identities[name]
-		sig, err := id.Verify(whenever, nil)
+		sig, err := id.Verify(anyTime, nil)
 		switch {
 		case err != nil:
-			_, err := id.LatestValidSelfCertification(whenever, nil)
+			_, err := id.LatestValidSelfCertification(anyTime, nil)
 			revoked = revoked || err == nil
 		case self == nil, isPrimary(sig) && !isPrimary(self),
 			isPrimary(sig) == isPrimary(self) && sig.CreationTime.After(self.CreationTime):
@@ -109,20 +108,20 @@ func (c *certificate) selfSignature() (self *packet.Signature, userID string, er
 		}
 	}
 	if c.entity.PrimaryKey.Version == 6 {
-		self, _ = c.entity.LatestValidDirectSignature(whenever, nil)
+		self, _ = c.entity.LatestValidDirectSignature(anyTime, nil)
 	}
 	switch {
 	case self != nil:
 		return self, userID, nil
 	case revoked:
-		return nil, "", fmt.Errorf("%w: all its user ids are", ErrRevoked)
+		return nil, "", fmt.Errorf("%w: all user IDs are revoked", ErrRevoked)
 	}
 	return nil, "", fmt.Errorf("%w: the key has no valid self-signature", ErrUnknownKey)
 }
 
 func isPrimary(s *packet.Signature) bool { return s.IsPrimaryId != nil && *s.IsPrimaryId }
 
-// verified returns those of the signatures that verify.
+// verified returns the signatures that verify accepts.
 func verified(list []*packet.VerifiableSignature, verify func(*packet.Signature) error) []*packet.Signature {
 	var out []*packet.Signature
 	for _, s := range list {
@@ -133,9 +132,8 @@ func verified(list []*packet.VerifiableSignature, verify func(*packet.Signature)
 	return out
 }
 
-// revokedAt reports whether the key could no longer sign at time t, and whether it
-// was retired after that. A key that may have been stolen could never sign: its
-// thief would date signatures back.
+// revokedAt reports whether the key was revoked at time t, or retired later. A key that may be
+// stolen counts as revoked at any time, because the thief could backdate signatures.
 func (v validity) revokedAt(t time.Time) (revoked, retired bool) {
 	for _, r := range v.revocations {
 		soft := r.RevocationReason != nil &&
@@ -162,10 +160,10 @@ func (v validity) info(key *packet.PublicKey) KeyInfo {
 	}
 }
 
-// info describes c and those of its subkeys that may sign.
+// info describes c and its signing subkeys.
 func (c *certificate) info(budget *int) (info KeyInfo, err error) {
 	defer recovered(ErrBadKey, &err)
-	if err := c.affordable(budget); err != nil {
+	if err := c.charge(budget); err != nil {
 		return info, err
 	}
 	primary := c.entity.PrimaryKey
@@ -186,7 +184,7 @@ func (c *certificate) info(budget *int) (info KeyInfo, err error) {
 	return info, nil
 }
 
-// lifetime returns when something ends that began at from, zero for never.
+// lifetime returns the time that is seconds after from, or zero for never.
 func lifetime(from time.Time, seconds *uint32) time.Time {
 	if seconds == nil || *seconds == 0 {
 		return time.Time{}

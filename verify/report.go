@@ -7,27 +7,22 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// Trust is what the trust in a package rests on. [Policy.Judge] decides whether that
-// suffices.
-//
-// Checked is more than Unchecked, and Accepted and Signed are more than both. These two
-// have no order between them: the hashes of a lock file may be of a package whose
-// signature was verified before, so that the first installation is Signed and all others
-// are Accepted. To insist on a signature set [Policy.RequireSignature], and to find out
-// look at [Report.SignedBy].
+// Trust is why a package was accepted. Accepted and Signed are not ordered by strength: a lock
+// file may hold hashes of a package whose signature was verified earlier. To require a
+// signature, set [Policy.RequireSignature].
 type Trust int
 
-// What trust can rest on. Of what was established it is the last in this list.
+// The reasons for acceptance. If several apply, the report has the last one.
 const (
-	Unchecked Trust = iota // nothing to compare the package with
-	Checked                // it is what its source states; an attacker at the source can state anything
-	Accepted               // it has a hash that the caller accepts, from a lock file
-	Signed                 // a key that may sign vouches for it
+	Unchecked Trust = iota // no hash was compared
+	Checked                // the hashes that the source states match
+	Accepted               // a hash in Policy.Accept matches
+	Signed                 // a key that may sign signed the hash
 )
 
 var trustNames = [...]string{"unchecked", "checked", "accepted", "signed"}
 
-// String returns the level in lower case, for example "signed".
+// String returns the name in lower case, for example "signed".
 func (t Trust) String() string {
 	if t < 0 || int(t) >= len(trustNames) {
 		return fmt.Sprintf("Trust(%d)", int(t))
@@ -35,51 +30,47 @@ func (t Trust) String() string {
 	return trustNames[t]
 }
 
-// MarshalText implements [encoding.TextMarshaler] with the form of [Trust.String].
+// MarshalText returns the text of [Trust.String].
 func (t Trust) MarshalText() ([]byte, error) {
 	if t < 0 || int(t) >= len(trustNames) {
-		return nil, fmt.Errorf("no level of trust: %d", int(t))
+		return nil, fmt.Errorf("invalid trust %d", int(t))
 	}
 	return []byte(t.String()), nil
 }
 
-// UnmarshalText implements [encoding.TextUnmarshaler].
+// UnmarshalText parses the text of [Trust.String].
 func (t *Trust) UnmarshalText(b []byte) error {
 	i := slices.Index(trustNames[:], string(b))
 	if i < 0 {
-		return fmt.Errorf("no level of trust: %.40q", b)
+		return fmt.Errorf("invalid trust %.40q", b)
 	}
 	*t = Trust(i)
 	return nil
 }
 
-// A Report tells what [Policy.Judge] has established about a package that it
-// accepts. It can be stored as JSON, for audits. Lists of hashes are sorted and have
-// no duplicates.
+// A Report says why a package was accepted. Lists of hashes are sorted, without duplicates.
 type Report struct {
-	// Trust is what the acceptance rests on. Where a policy has both Accept and
-	// RequireSignature, Signed includes Accepted.
+	// Trust is why the package was accepted. With both Accept and RequireSignature it is
+	// Signed.
 	Trust Trust `json:"trust"`
 
-	// SignedBy is the signature, nil if none was verified.
+	// SignedBy is the verified signature, or nil.
 	SignedBy *Signature `json:"signed_by,omitempty"`
 
-	// Local are the hashes that were computed of the package itself.
+	// Local are the hashes that were computed from the package.
 	Local []checksum.Hash `json:"local,omitempty"`
 
-	// Sums is the SHA256SUMS document that was looked at, signed or not. It is nil if
-	// none was.
+	// Sums is the SHA256SUMS document that was checked, signed or not, or nil.
 	Sums *Sums `json:"sums,omitempty"`
 
-	// Claimed are the hashes that the source states and nothing confirms, nor refutes.
+	// Claimed are the stated hashes that were neither confirmed nor refuted.
 	Claimed []checksum.Hash `json:"claimed,omitempty"`
 
-	// RecordStated is that of the policy.
+	// RecordStated is the field of the policy.
 	RecordStated bool `json:"record_stated,omitempty"`
 }
 
-// Signed returns the hashes that the signature covers: of all files of this version, also
-// those for other platforms. They are sorted, without duplicates.
+// Signed returns the hashes that the signature covers, of all platforms of the version.
 func (r *Report) Signed() []checksum.Hash {
 	if r.SignedBy == nil {
 		return nil
@@ -87,9 +78,8 @@ func (r *Report) Signed() []checksum.Hash {
 	return r.Sums.listed()
 }
 
-// Recordable returns the hashes that a lock file may record for this version: those
-// computed, those signed, and with [Policy.RecordStated] those only claimed. They are
-// sorted, without duplicates. A nil Report has none.
+// Recordable returns the hashes that a lock file may record for the version: computed, signed
+// and, with [Policy.RecordStated], claimed ones. It returns nil for a nil Report.
 func (r *Report) Recordable() []checksum.Hash {
 	if r == nil {
 		return nil
@@ -101,8 +91,7 @@ func (r *Report) Recordable() []checksum.Hash {
 	return checksum.Sorted(all)
 }
 
-// String tells people in a line what the acceptance rests on, for example "signed by key
-// 0C0AF313E5FD9F80, which the source lists".
+// String returns, for example, "signed by key 0C0AF313E5FD9F80, which the source lists".
 func (r *Report) String() string {
 	switch {
 	case r == nil:

@@ -14,32 +14,29 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// The largest documents that this package looks at, in bytes. Whoever fetches them
-// need not read further.
+// The maximum sizes of documents in bytes.
 const (
 	MaxSums      = 4 << 20  // a SHA256SUMS document
 	MaxSignature = 64 << 10 // a signature
 )
 
-// maxSumsLines bounds the lines of a SHA256SUMS document.
+// maxSumsLines is the maximum number of lines of a SHA256SUMS document.
 const maxSumsLines = 10_000
 
-// Sums is a parsed SHA256SUMS document: the digests of all files of one version of
-// a provider. That a document parses says nothing about who wrote it.
+// Sums is a parsed SHA256SUMS document: the digests of all archives of one provider version.
+// Parsing does not verify the signature.
 type Sums struct {
 	names  []string // in the order of the document
 	hashes map[string]checksum.Hash
 }
 
-// ParseSums parses what the sha256sum program writes: lines of 64 hex digits, a
-// space, a space or an asterisk, and a name. Digits may be in either case. Blank
-// lines, CRLF line ends and a missing last line end are tolerated, as is a line that
-// repeats another one.
+// ParseSums parses the format of the sha256sum program: 64 hex digits in either case, a space,
+// a space or an asterisk, and a name. It accepts blank lines, CRLF, a missing last line end,
+// and repeated equal lines.
 //
-// Everything else is an error, never a guess: a line of another form, a control
-// character or a space at either end of a name, one name with two digests. It is a
-// *SumsError, which wraps [checksum.ErrTooLarge] for more than [MaxSums] bytes or 10,000
-// lines.
+// Everything else is a [*SumsError], also names that start or end with a space, and two
+// digests for one name. The error wraps [checksum.ErrTooLarge] beyond [MaxSums] bytes or
+// 10,000 lines.
 func ParseSums(doc []byte) (*Sums, error) {
 	if len(doc) > MaxSums {
 		return nil, &SumsError{Reason: fmt.Sprintf("%d bytes, %d are allowed", len(doc), MaxSums), err: checksum.ErrTooLarge}
@@ -62,23 +59,23 @@ func ParseSums(doc []byte) (*Sums, error) {
 	return s, nil
 }
 
-// add takes one line and returns what is wrong with it.
+// add adds one line. It returns what is wrong with the line, or "".
 func (s *Sums) add(line []byte) string {
 	var sum [32]byte
 	if len(line) < 67 || line[64] != ' ' || line[65] != ' ' && line[65] != '*' {
-		return "not a digest, two spaces and a name"
+		return "want a digest, two spaces and a name"
 	}
 	if _, err := hex.Decode(sum[:], line[:64]); err != nil {
-		return "not a digest of 64 hex digits"
+		return "want a digest of 64 hex digits"
 	}
 	name := string(line[66:])
 	switch {
 	case !utf8.ValidString(name):
 		return "the name is not UTF-8"
 	case strings.ContainsFunc(name, unicode.IsControl):
-		return "a control character in the name"
+		return "the name has a control character"
 	case strings.TrimSpace(name) != name:
-		return "space at an end of the name"
+		return "the name starts or ends with a space"
 	}
 	h := checksum.ZHSum(sum)
 	old, ok := s.hashes[name]
@@ -87,19 +84,19 @@ func (s *Sums) add(line []byte) string {
 		s.names = append(s.names, name)
 		s.hashes[name] = h
 	case old != h:
-		return fmt.Sprintf("a second, other digest for %.100q", name)
+		return fmt.Sprintf("second digest for %.100q", name)
 	}
 	return ""
 }
 
-// Lookup returns the digest of the file as a zh hash. The name must be exactly that
-// of the document; what a document lists with a path is not found without it.
+// Lookup returns the digest of the file as a zh hash. name is as in the document, including
+// any path.
 func (s *Sums) Lookup(name string) (checksum.Hash, bool) {
 	h, ok := s.hashes[name]
 	return h, ok
 }
 
-// All yields name and digest of every file, in the order of the document.
+// All yields names and digests in the order of the document.
 func (s *Sums) All() iter.Seq2[string, checksum.Hash] {
 	return func(yield func(string, checksum.Hash) bool) {
 		for _, name := range s.names {
@@ -110,7 +107,7 @@ func (s *Sums) All() iter.Seq2[string, checksum.Hash] {
 	}
 }
 
-// listed returns the hashes of all files, none if s is nil.
+// listed returns the hashes of all files, sorted. s may be nil.
 func (s *Sums) listed() []checksum.Hash {
 	if s == nil {
 		return nil
@@ -118,7 +115,7 @@ func (s *Sums) listed() []checksum.Hash {
 	return checksum.Sorted(slices.Collect(maps.Values(s.hashes)))
 }
 
-// MarshalText returns the document in the form of the sha256sum program.
+// MarshalText returns the document in the format of the sha256sum program.
 func (s *Sums) MarshalText() ([]byte, error) {
 	var text []byte
 	for name, h := range s.All() {
@@ -127,7 +124,7 @@ func (s *Sums) MarshalText() ([]byte, error) {
 	return text, nil
 }
 
-// UnmarshalText parses the text by [ParseSums].
+// UnmarshalText calls [ParseSums].
 func (s *Sums) UnmarshalText(text []byte) error {
 	parsed, err := ParseSums(text)
 	if err == nil {
@@ -136,7 +133,7 @@ func (s *Sums) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Equal reports whether both documents list the same files with the same digests.
+// Equal reports whether s and o list the same files with the same digests.
 func (s *Sums) Equal(o *Sums) bool {
 	return s == o || s != nil && o != nil && maps.Equal(s.hashes, o.hashes)
 }
@@ -146,7 +143,7 @@ func (s *Sums) Len() int { return len(s.names) }
 
 // SumsError is the error of [ParseSums].
 type SumsError struct {
-	Line   int    // counted from 1; 0: the document as a whole
+	Line   int    // counted from 1; 0 for the whole document
 	Reason string // for people
 	err    error
 }

@@ -263,7 +263,7 @@ func TestDamaged(t *testing.T) {
 		"cut record":          {recordOf(v1, linux), cut, "damaged document"},
 		"null record":         {recordOf(v1, linux), func(string) string { return "null" }, "not a JSON object"},
 		"negative size":       {recordOf(v1, linux), func(string) string { return `{"size":-1}` }, "negative"},
-		"bad hash in record":  {recordOf(v1, linux), func(string) string { return `{"hashes":["zh:1"]}` }, "zh wants 64"},
+		"bad hash in record":  {recordOf(v1, linux), func(string) string { return `{"hashes":["zh:1"]}` }, "want 64 hex digits"},
 		"cut document":        {home + "/1.0.0.json", cut, "damaged document"},
 		"array":               {home + "/1.0.0.json", func(string) string { return "[]" }, "not a JSON object"},
 		"archives is no list": {home + "/1.0.0.json", func(string) string { return `{"archives":[]}` }, "not a JSON object"},

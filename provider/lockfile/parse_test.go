@@ -106,7 +106,7 @@ func TestParseRefuses(t *testing.T) {
 		{inBlock(`hashes = ["a:b",`, ` null]`), "4:2: a hash in double quotes, followed by a comma, is expected here"},
 		{inBlock(`hashes = ["a:b" "c:d"]`), "3:11: a hash in double quotes, followed by a comma"},
 		{inBlock(`hashes = ["a:b",,]`), "3:17: a hash in double quotes"},
-		{inBlock(`hashes = ["ab"]`), `3:11: hash "ab": not of the form "scheme:value"`},
+		{inBlock(`hashes = ["ab"]`), `3:11: hash "ab": want "scheme:value"`},
 		{inBlock(`hashes = ["h1:"]`), `3:11: hash "h1:": hash has no value`},
 		{inBlock(`hashes = ["zh:` + strings.Repeat("AB", 32) + `"]`), `3:11: hash "zh:` + strings.Repeat("AB", 32) + `" must be written "zh:` + strings.Repeat("ab", 32) + `", in lower case`},
 		{inBlock(`hashes = ["\x"]`), "3:12: invalid escape sequence in a text"},

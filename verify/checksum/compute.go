@@ -20,33 +20,30 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// Limits bound what reading an archive may cost. In each field zero means the
-// default and a negative number no limit; one more than the limit is
-// [ErrTooLarge]. All names together may have 160 bytes for each of Entries, and a
-// megabyte in any case.
+// Limits bound the cost of reading an archive. Zero fields use the default, and negative
+// fields disable the limit. Anything beyond a limit is [ErrTooLarge]. The names of all entries
+// together may have 160 bytes for each of Entries, and at least 1 MB.
 type Limits struct {
 	Package  int64 // bytes of the archive; default 8 GiB
-	Unpacked int64 // bytes of all files in it; default 16 GiB
-	Entries  int   // files and directories in it, also those that names imply; default 100,000
-	NameLen  int   // bytes of one name in it; default 1,024
+	Unpacked int64 // bytes of all files; default 16 GiB
+	Entries  int   // files and directories, including directories that only names imply; default 100,000
+	NameLen  int   // bytes of one name; default 1,024
 }
 
-// Effective returns l as it is applied: with the defaults in place of zeros, and
-// the largest number there is in place of negative ones.
+// Effective returns l with defaults instead of zeros, and the maximum value instead of
+// negative numbers.
 func (l Limits) Effective() Limits { return Limits(archive.Limits(l).Effective()) }
 
-// ZHSum returns the zh of an archive whose SHA-256 was computed elsewhere.
+// ZHSum returns the zh for the SHA-256 of an archive.
 func ZHSum(sum [32]byte) Hash {
 	text := make([]byte, 0, len(SchemeZH)+1+64)
 	text = append(text, SchemeZH+":"...)
 	return Hash{string(hex.AppendEncode(text, sum[:]))}
 }
 
-// buffers are what archives are read through.
 var buffers = sync.Pool{New: func() any { return new([64 << 10]byte) }}
 
-// ZH reads r to its end and returns the zh of the archive that it held: its
-// SHA-256. The error is that of r, or that of ctx if this ends before.
+// ZH reads r to its end and returns the zh. The error is the error of r or ctx.
 func ZH(ctx context.Context, r io.Reader) (Hash, error) {
 	sum, err := digest(ctx, r)
 	if err != nil {
@@ -60,19 +57,17 @@ func digest(ctx context.Context, r io.Reader) (sum [32]byte, err error) {
 	buf := buffers.Get().(*[64 << 10]byte)
 	defer buffers.Put(buf)
 	h := sha256.New()
-	// The hash may not choose a way of its own, with a smaller buffer.
+	// Hide other methods of the hash, which would use a smaller buffer.
 	_, err = io.CopyBuffer(struct{ io.Writer }{h}, archive.Until(ctx, r), buf[:])
 	return [32]byte(h.Sum(nil)), err
 }
 
-// H1Sum returns the h1 of the files whose names and SHA-256 sums files yields, in
-// any order. It is for programs that hash content while they write it. Names are
-// slash-separated and relative. It is an error if one occurs twice, or holds a newline
-// or a backslash: no package has such names, see [H1Zip].
+// H1Sum returns the h1 of files, which yields names and SHA-256 sums in any order. Names are
+// slash-separated and relative. Duplicate names, and names with a newline or a backslash, are
+// errors.
 //
-// The h1 is the SHA-256 of a text with one line for each file, sorted by name:
-// the sum in lower-case hex, two spaces, the name. Package
-// golang.org/x/mod/sumdb/dirhash defines it.
+// The h1 is the SHA-256 of a text with a line for each file, sorted by name: the sum in
+// lower-case hex, two spaces, the name. See golang.org/x/mod/sumdb/dirhash.
 func H1Sum(files iter.Seq2[string, [32]byte]) (Hash, error) {
 	type file struct {
 		name string
@@ -81,7 +76,7 @@ func H1Sum(files iter.Seq2[string, [32]byte]) (Hash, error) {
 	var list []file
 	for name, sum := range files {
 		if strings.ContainsAny(name, "\n\\") {
-			return Hash{}, fmt.Errorf("h1: newline or backslash in the name %.100q", name)
+			return Hash{}, fmt.Errorf("h1: name %.100q has a newline or a backslash", name)
 		}
 		list = append(list, file{name, sum})
 	}
@@ -90,7 +85,7 @@ func H1Sum(files iter.Seq2[string, [32]byte]) (Hash, error) {
 	h := sha256.New()
 	for i, f := range list {
 		if i > 0 && f.name == list[i-1].name {
-			return Hash{}, fmt.Errorf("h1: %.100q occurs twice", f.name)
+			return Hash{}, fmt.Errorf("h1: duplicate name %.100q", f.name)
 		}
 		line.Reset()
 		fmt.Fprintf(&line, "%x  %s\n", f.sum, f.name)
@@ -99,18 +94,15 @@ func H1Sum(files iter.Seq2[string, [32]byte]) (Hash, error) {
 	return Hash{SchemeH1 + ":" + base64.StdEncoding.EncodeToString(h.Sum(nil))}, nil
 }
 
-// H1Zip returns both h1 hashes of the zip archive in the first size bytes of r:
-// packed covers every entry, directories included, and is what the CLI computes
-// of an archive; tree covers the files only, and is what [H1Dir] returns for the
-// directory that the archive unpacks to. They are equal if the archive has no
-// entries for directories.
+// H1Zip returns both h1 hashes of the zip archive in the first size bytes of r. packed covers
+// all entries, including directories, as the CLI computes it for an archive. tree covers only
+// the files, as [H1Dir] does for the unpacked directory. They are equal if the archive has no
+// directory entries.
 //
-// An archive that must not be unpacked has no h1: the error wraps [ErrArchive] for
-// one that is damaged, that holds links, devices, duplicates, or names that leave
-// the directory or are not portable, or in which two programs may find different
-// files; [ErrTooLarge] for one beyond l. The content is inflated once; memory does
-// not grow with its size. Soon after ctx has ended H1Zip returns its error, however much
-// there is still to inflate.
+// The error wraps [ErrArchive] if the archive is damaged or must not be unpacked: it has
+// links, devices, duplicates, unsafe or unportable names, or programs could read it
+// differently. It wraps [ErrTooLarge] beyond l. Memory use does not depend on the size. H1Zip
+// returns soon after ctx ends.
 func H1Zip(ctx context.Context, r io.ReaderAt, size int64, l Limits) (packed, tree Hash, err error) {
 	z, err := archive.OpenZip(ctx, r, size, archive.Limits(l))
 	if err != nil {
@@ -127,16 +119,13 @@ func H1Zip(ctx context.Context, r io.ReaderAt, size int64, l Limits) (packed, tr
 	return packed, tree, err
 }
 
-// H1Dir returns the h1 of the files in fsys: of an unpacked package, if fsys is
-// [os.DirFS] or, where others can write, the FS of an [os.Root]. Empty directories,
-// modes and times do not count.
+// H1Dir returns the h1 of the files in fsys, such as [os.DirFS] of an unpacked package. If
+// other users can write to the directory, use the FS of an [os.Root]. Empty directories, modes
+// and times do not count.
 //
-// It returns an error that wraps [ErrIrregular] if there is anything else than
-// files and directories: the reference client follows symbolic links out of the
-// package, and a pipe would block it for ever. A pipe that somebody puts in the place
-// of a file after it was listed is refused as well, if fsys can open one without waiting
-// for a writer; those of package os wait. It returns the error of ctx soon after that has
-// ended.
+// The error wraps [ErrIrregular] for anything except files and directories, because the
+// reference client would follow links out of the package. If an attacker replaces a listed
+// file by a pipe, os.DirFS waits for a writer. H1Dir returns soon after ctx ends.
 func H1Dir(ctx context.Context, fsys fs.FS) (Hash, error) {
 	sums := map[string][32]byte{}
 	err := fs.WalkDir(fsys, ".", func(path string, d fs.DirEntry, err error) error {
@@ -159,8 +148,8 @@ func H1Dir(ctx context.Context, fsys fs.FS) (Hash, error) {
 	return H1Sum(maps.All(sums))
 }
 
-// hashRegular hashes a file, unless it has been replaced since the directory was
-// listed.
+// hashRegular hashes a file. It returns an error if the file was replaced after the directory
+// was listed.
 func hashRegular(ctx context.Context, fsys fs.FS, name string) (sum [32]byte, err error) {
 	f, err := fsys.Open(name)
 	if err != nil {
@@ -178,7 +167,7 @@ func hashRegular(ctx context.Context, fsys fs.FS, name string) (sum [32]byte, er
 }
 
 func irregular(name string, mode fs.FileMode) error {
-	kind := "neither file nor directory"
+	kind := "neither a file nor a directory"
 	if mode&fs.ModeSymlink != 0 {
 		kind = "a symbolic link"
 	}

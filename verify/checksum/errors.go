@@ -7,17 +7,16 @@ import (
 )
 
 var (
-	// ErrMismatch means that bytes are not the ones that were described: every
-	// [*MismatchError] and [*SizeError] is an ErrMismatch.
+	// ErrMismatch: the bytes are not as described. Every [*MismatchError] and [*SizeError] is
+	// an ErrMismatch.
 	ErrMismatch = errors.New("checksum mismatch")
 
-	// ErrIrregular means that a directory holds a symbolic link or another thing
-	// that is neither a file nor a directory.
+	// ErrIrregular: a directory has a symbolic link or another irregular file.
 	ErrIrregular = errors.New("irregular file")
 
-	// ErrArchive means that an archive is damaged, or holds what must not be unpacked.
+	// ErrArchive: an archive is damaged, or must not be unpacked.
 	ErrArchive = fault.ErrArchive
 
-	// ErrTooLarge means that something exceeds its limit.
+	// ErrTooLarge: a limit is exceeded.
 	ErrTooLarge = fault.ErrTooLarge
 )

@@ -139,9 +139,9 @@ func FuzzParseHash(f *testing.F) {
 func TestMismatch(t *testing.T) {
 	t.Parallel()
 	for err, want := range map[error]string{
-		&checksum.MismatchError{Source: "accepted hashes"}:                                                                      "package does not match the accepted hashes: there are none",
+		&checksum.MismatchError{Source: "accepted hashes"}:                                                                      "package does not match the accepted hashes: the list is empty",
 		&checksum.MismatchError{Filename: "a.zip", Source: "SHA256SUMS", Want: []checksum.Hash{checksum.MustParseHash(zhText)}}: `package "a.zip" does not match the SHA256SUMS: want ` + zhText + ", got none",
-		&checksum.SizeError{Want: 1, Got: 2}:                                                                                    "package has 2 bytes, 1 are stated",
+		&checksum.SizeError{Want: 1, Got: 2}:                                                                                    "package is 2 bytes, want 1",
 	} {
 		if !errors.Is(err, checksum.ErrMismatch) || err.Error() != want {
 			t.Errorf("%v: ErrMismatch %t; want %q", err, errors.Is(err, checksum.ErrMismatch), want)

@@ -18,13 +18,13 @@ func HasScheme(list []Hash, scheme string) bool {
 	return slices.ContainsFunc(list, func(h Hash) bool { return h.Scheme() == scheme })
 }
 
-// Overlap reports whether a hash of a known scheme is in both lists; see [Hash.Known].
+// Overlap reports whether a and b share a hash of a known scheme.
 func Overlap(a, b []Hash) bool {
 	return slices.ContainsFunc(a, func(h Hash) bool { return h.Known() && slices.Contains(b, h) })
 }
 
-// Sorted returns the hashes of all lists in the order of [Hash.Compare], each once and
-// without the zero Hash. The result is a new slice, or nil if there are no hashes.
+// Sorted returns the hashes of all lists in a new slice, sorted, without duplicates and zero
+// Hashes.
 func Sorted(lists ...[]Hash) []Hash {
 	var all []Hash
 	for _, list := range lists {

@@ -7,19 +7,18 @@ import (
 	"strings"
 )
 
-// MismatchError says that a package is not the one that was described. No policy
-// accepts it.
+// MismatchError means that a package is not the one that was described.
 type MismatchError struct {
 	Filename string // of the archive as stated; may be empty
-	Source   string // who described it: "signed SHA256SUMS", "SHA256SUMS", "hashes stated by the source" or "accepted hashes"
-	Want     []Hash // what was stated, or accepted
-	Got      []Hash // what the package has
+	Source   string // of Want: "signed SHA256SUMS", "SHA256SUMS", "hashes stated by the source" or "accepted hashes"
+	Want     []Hash // the stated or accepted hashes
+	Got      []Hash // the hashes of the package
 }
 
-// Error names the file, the source and the hashes, of each at most three.
+// Error returns the file name, the source, and at most three hashes of each list.
 func (e *MismatchError) Error() string {
 	if len(e.Want) == 0 {
-		return fmt.Sprintf("%s does not match the %s: there are none", packageName(e.Filename), e.Source)
+		return fmt.Sprintf("%s does not match the %s: the list is empty", packageName(e.Filename), e.Source)
 	}
 	return fmt.Sprintf("%s does not match the %s: want %s, got %s", packageName(e.Filename), e.Source, some(e.Want), some(e.Got))
 }
@@ -34,7 +33,7 @@ func packageName(filename string) string {
 	return fmt.Sprintf("package %.200q", filename)
 }
 
-// some lists hashes, each once, but not a whole lock file of them.
+// some returns at most three different hashes and the number of others.
 func some(hashes []Hash) string {
 	const most = 3
 	var texts []string
@@ -49,16 +48,15 @@ func some(hashes []Hash) string {
 	return cmp.Or(strings.Join(texts, " or "), "none")
 }
 
-// SizeError says that an archive has not the size that its source states. No
-// policy accepts it.
+// SizeError means that an archive does not have the stated size.
 type SizeError struct {
 	Filename  string // of the archive as stated; may be empty
 	Want, Got int64  // in bytes
 }
 
-// Error names the file and both sizes.
+// Error returns the file name and both sizes.
 func (e *SizeError) Error() string {
-	return fmt.Sprintf("%s has %d bytes, %d are stated", packageName(e.Filename), e.Got, e.Want)
+	return fmt.Sprintf("%s is %d bytes, want %d", packageName(e.Filename), e.Got, e.Want)
 }
 
 // Is reports whether target is [ErrMismatch].
