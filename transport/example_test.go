@@ -12,8 +12,8 @@ import (
 	"github.com/tofureg/tofureg/transport"
 )
 
-// A registry inside a company may have a certificate of the company's own
-// authority. The system's authorities stay trusted.
+// A registry inside a company may have a certificate of a private authority. The authorities
+// of the system stay trusted.
 func ExampleClient_customCA() {
 	pool, err := x509.SystemCertPool()
 	if err != nil {
@@ -24,7 +24,7 @@ func ExampleClient_customCA() {
 		log.Fatal(err)
 	}
 	if !pool.AppendCertsFromPEM(pem) {
-		log.Fatal("company-ca.pem holds no certificate")
+		log.Fatal("company-ca.pem contains no certificate")
 	}
 
 	t := http.DefaultTransport.(*http.Transport).Clone()
@@ -33,7 +33,7 @@ func ExampleClient_customCA() {
 	_ = &regclient.Client{Transport: web} // and further clients
 }
 
-// A registry may want to see a certificate of its client (mutual TLS).
+// A registry may require a client certificate (mutual TLS).
 func ExampleClient_clientCertificate() {
 	certificate, err := tls.LoadX509KeyPair("client.pem", "client-key.pem")
 	if err != nil {
@@ -46,8 +46,7 @@ func ExampleClient_clientCertificate() {
 	_ = &regclient.Client{Transport: web} // and further clients
 }
 
-// Without this, the proxy comes from HTTPS_PROXY and NO_PROXY in the
-// environment.
+// This proxy replaces the proxy of the environment variables HTTPS_PROXY and NO_PROXY.
 func ExampleClient_proxy() {
 	proxy := &url.URL{Scheme: "http", Host: "proxy.example.com:3128"}
 

@@ -14,8 +14,7 @@ import (
 	"github.com/tofureg/tofureg/transport"
 )
 
-// A program that may only talk to hosts on a list says so here, and to all
-// clients with the same settings. Redirects are held to it as well.
+// VetoHost restricts all clients with these settings to a list of hosts, also after redirects.
 func ExampleClient_allowList() {
 	allowed := map[string]bool{
 		"registry.example.com": true,
@@ -41,9 +40,8 @@ func ExampleClient_allowList() {
 	// discover services of registry.example.org: https://registry.example.org/.well-known/terraform.json: host registry.example.org is not allowed: not on our list
 }
 
-// A program that fetches what strangers ask it for must not be led to addresses inside
-// its own network. VetoHost sees names, and a name can stand for any address; what it
-// stands for is known when the connection is made.
+// A server that downloads packages for untrusted users must not connect to addresses inside
+// its own network. VetoHost sees only the name. The dialer sees the address of that name.
 func ExampleClient_privateAddresses() {
 	errPrivate := errors.New("not a public address")
 	dialer := &net.Dialer{ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
@@ -58,7 +56,7 @@ func ExampleClient_privateAddresses() {
 	}}
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.DialContext = dialer.DialContext
-	t.Proxy = nil // which would make the connections instead
+	t.Proxy = nil // a proxy would resolve the name itself
 
 	client := &disco.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: t}, Retries: -1}}
 	_, err := client.Discover(context.Background(), svchost.MustParse("127.0.0.1"))

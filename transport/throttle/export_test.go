@@ -1,9 +1,9 @@
 package throttle
 
-// MaxHosts is how many hosts are remembered while nothing is asked of them.
+// MaxHosts is the number of hosts kept in memory without a request.
 const MaxHosts = maxHosts
 
-// Hosts returns how many hosts are remembered.
+// Hosts returns the number of hosts in memory.
 func (t *Transport) Hosts() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()

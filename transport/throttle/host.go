@@ -13,24 +13,24 @@ import (
 )
 
 const (
-	maxHosts = 1000 // that are remembered while nothing is asked of them
-	maxHost  = 100  // bytes of a name in an error
+	maxHosts    = 1000 // hosts in memory without a request
+	maxHostName = 100  // bytes of a host in an error
 )
 
-// host is what is known of one host.
+// host has the limits of one host.
 type host struct {
-	slots chan struct{} // holds one for each request under way; nil: any number
-	rate  *rate.Limiter // nil: any
-	next  chan struct{} // holds one while a request waits for rate; nil if that is
+	slots chan struct{} // one element for each running request; nil: not limited
+	rate  *rate.Limiter // nil: not limited
+	turn  chan struct{} // one element while a request waits for rate; nil if rate is nil
 
-	users int // requests that wait or are under way; guarded by Transport.mu
+	users int // requests that wait or run; guarded by Transport.mu
 
 	mu    sync.Mutex
-	until time.Time // when the server can be asked again
+	until time.Time // end of the pause
 }
 
-// hostOf returns host and port of u in a form that can be compared.
-func hostOf(u *url.URL) string {
+// hostKey returns host and port of u in a canonical form.
+func hostKey(u *url.URL) string {
 	name := strings.TrimSuffix(strings.ToLower(u.Host), ":")
 	switch u.Scheme {
 	case "https":
@@ -43,47 +43,46 @@ func hostOf(u *url.URL) string {
 	return name
 }
 
-// enter returns the host of that name, which is kept until leave is called.
-func (t *Transport) enter(name string) *host {
+// acquire returns the host of a key. It stays in memory until release is called.
+func (t *Transport) acquire(key string) *host {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	h := t.hosts[name]
+	h := t.hosts[key]
 	if h == nil {
-		t.makeRoom()
+		t.evict()
 		h = t.newHost()
 		if t.hosts == nil {
 			t.hosts = map[string]*host{}
 		}
-		t.hosts[name] = h
+		t.hosts[key] = h
 	}
 	h.users++
 	return h
 }
 
-func (t *Transport) leave(h *host) {
+func (t *Transport) release(h *host) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	h.users--
 }
 
-// makeRoom forgets hosts of which nothing is asked, where there are many: all that are
-// at rest, and if that is none, any.
-func (t *Transport) makeRoom() {
+// evict removes unused hosts if there are maxHosts: all that have full limits, or else one.
+func (t *Transport) evict() {
 	if len(t.hosts) < maxHosts {
 		return
 	}
-	now, some := time.Now(), ""
-	for name, h := range t.hosts {
+	now, unused := time.Now(), ""
+	for key, h := range t.hosts {
 		switch {
 		case h.users > 0:
-		case h.atRest(now):
-			delete(t.hosts, name)
+		case h.isFresh(now):
+			delete(t.hosts, key)
 		default:
-			some = name
+			unused = key
 		}
 	}
-	if len(t.hosts) >= maxHosts && some != "" {
-		delete(t.hosts, some)
+	if len(t.hosts) >= maxHosts && unused != "" {
+		delete(t.hosts, unused)
 	}
 }
 
@@ -98,107 +97,98 @@ func (t *Transport) newHost() *host {
 			burst = int(min(max(1, t.PerSecond), math.MaxInt32))
 		}
 		h.rate = rate.NewLimiter(rate.Limit(t.PerSecond), burst)
-		h.next = make(chan struct{}, 1)
+		h.turn = make(chan struct{}, 1)
 	}
 	return h
 }
 
-// atRest reports whether a new host would be no different.
-func (h *host) atRest(now time.Time) bool {
-	return h.paused(now) == 0 && (h.rate == nil || h.rate.TokensAt(now) >= float64(h.rate.Burst()))
+// isFresh reports whether h has the same limits as a new host.
+func (h *host) isFresh(now time.Time) bool {
+	return h.pauseLeft(now) == 0 && (h.rate == nil || h.rate.TokensAt(now) >= float64(h.rate.Burst()))
 }
 
-// wait returns when a request may begin, which must be followed by release, or with an
-// error when ctx has ended.
-func (h *host) wait(ctx context.Context) error {
+// start waits until a request may start. If it returns nil, the caller must call finish.
+func (h *host) start(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if err := take(ctx, h.slots); err != nil {
+	if err := send(ctx, h.slots); err != nil {
 		return err
 	}
-	if err := h.idle(ctx); err != nil {
-		h.release()
+	if err := h.waitForRate(ctx); err != nil {
+		h.finish()
 		return err
 	}
 	return nil
 }
 
-// take gets one of the places that a channel has. Those who wait for one get it in the
-// order in which they came.
-func take(ctx context.Context, places chan struct{}) error {
-	if places == nil {
-		return nil
-	}
-	select {
-	case places <- struct{}{}:
-		return nil
-	default:
-	}
-	select {
-	case places <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-// release gives the slot back.
-func (h *host) release() {
+// finish frees the slot of a request.
+func (h *host) finish() {
 	if h.slots != nil {
 		<-h.slots
 	}
 }
 
-// idle waits for what the rate allows, and while the server wants to be left in peace.
-// Where there is a rate, one request does so at a time, and the others wait for that one.
-func (h *host) idle(ctx context.Context) error {
-	if h.next != nil {
-		if err := take(ctx, h.next); err != nil {
-			return err
-		}
-		defer func() { <-h.next }()
+// send adds an element to a channel. If the channel is full, callers succeed in the order in
+// which they came. A nil channel is never full.
+func send(ctx context.Context, to chan struct{}) error {
+	if to == nil {
+		return nil
 	}
-	for {
-		// A pause may begin while something else is waited for.
-		delay := h.delay(time.Now())
-		if delay <= 0 {
-			return nil
-		}
-		if err := sleep(ctx, delay); err != nil {
-			return err
-		}
-	}
-}
-
-// sleep waits until d has passed, or ctx has ended.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case to <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case to <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 }
 
-// delay returns how long to wait before asking again; 0: the request may begin, and has
-// been counted. Nothing is reserved before that: what is would come due in a pause, and
-// all that did would begin together at its end.
-func (h *host) delay(now time.Time) time.Duration {
-	if d := h.paused(now); d > 0 || h.rate == nil {
+// waitForRate waits until the rate permits a request and the pause of the server is over. If
+// there is a rate, only one request waits for it, and the others wait for that request.
+func (h *host) waitForRate(ctx context.Context) error {
+	if h.turn != nil {
+		if err := send(ctx, h.turn); err != nil {
+			return err
+		}
+		defer func() { <-h.turn }()
+	}
+	for {
+		// A pause may start during the wait, so the delay is computed again after it.
+		delay := h.reserve(time.Now())
+		if delay <= 0 {
+			return nil
+		}
+		timer := time.NewTimer(delay)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// reserve returns how long to wait. If it returns 0, the request may start and is counted.
+// It does not reserve a later time: requests reserved for times within a pause would all
+// start at its end.
+func (h *host) reserve(now time.Time) time.Duration {
+	if d := h.pauseLeft(now); d > 0 || h.rate == nil {
 		return d
 	}
 	r := h.rate.ReserveN(now, 1)
 	d := r.DelayFrom(now)
 	if d > 0 {
-		r.CancelAt(now) // undoes all of it, as nobody has reserved anything since
+		r.CancelAt(now)
 	}
 	return d
 }
 
-// pause has requests wait until a time.
+// pause delays requests until a time.
 func (h *host) pause(until time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -207,8 +197,8 @@ func (h *host) pause(until time.Time) {
 	}
 }
 
-// paused returns how much longer requests have to wait; 0: not at all.
-func (h *host) paused(now time.Time) time.Duration {
+// pauseLeft returns the remaining time of the pause.
+func (h *host) pauseLeft(now time.Time) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return max(0, h.until.Sub(now))

@@ -13,88 +13,83 @@ import (
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
-// What the zero values of a Transport mean.
 const (
 	defaultParallel = 16
 	defaultMaxPause = 30 * time.Second
 )
 
-// Transport is an http.RoundTripper that makes requests to one host wait for each
-// other. The zero value bounds how many are under way at a time, and heeds what busy
-// servers say. Set the fields before the first request; after it a Transport is safe
-// for concurrent use and must not be copied.
-//
-// Memory is bounded: what is known of a host is forgotten when there are many others.
+// A Transport is an [http.RoundTripper] that delays requests to stay within limits. Each host
+// and port has its own limits. Set the fields before the first request. After that, a Transport
+// is safe for concurrent use and must not be copied.
 type Transport struct {
-	// Base makes the requests. Nil means the transport that all clients of this
-	// module share, which takes proxies from the environment.
+	// Base makes the requests. If nil, the transport of clients without their own HTTP client
+	// is used.
 	Base http.RoundTripper
 
-	// PerSecond is how many requests to a host may begin in a second, in the long
-	// run. Zero or less means any number.
+	// PerSecond is the maximum average number of requests per second. If zero or negative,
+	// the rate is not limited.
 	PerSecond float64
 
-	// Burst is how many requests to a host may begin at once after it was left in
-	// peace, where PerSecond is set. Zero or less means as many as in a second,
-	// and at least one.
+	// Burst is the number of requests that may start at once after a pause, if PerSecond is
+	// set. If zero or negative, it is PerSecond, and at least 1.
 	Burst int
 
-	// Parallel is how many requests to a host may be under way at a time. One is
-	// until its body has been read to the end or to an error, or closed, or its
-	// context has ended; a program that opens more bodies than that before it
-	// reads one waits for itself. Zero means 16, negative any number.
+	// Parallel is the maximum number of requests at the same time. A request ends when its
+	// body has been read or closed, or its context has ended. A caller that opens more bodies
+	// before it reads one blocks itself. If zero, 16 is used. If negative, the number is not
+	// limited.
 	Parallel int
 
-	// MaxPause is how long a busy server can have requests to its host held back.
-	// Zero means 30 seconds, which is also the longest that the clients of this
-	// module wait before they try again. Negative means that they are not held back.
+	// MaxPause is the maximum time for which requests stop after a server has answered 429 or
+	// 503 with Retry-After or X-RateLimit-Reset. If zero, 30 seconds are used. If negative,
+	// requests do not stop.
 	MaxPause time.Duration
 
 	mu    sync.Mutex
 	hosts map[string]*host
 }
 
-// RoundTrip makes a request when its turn has come. If its context ends before, the
-// error wraps the context's cause, and nothing has been sent.
+// RoundTrip waits until the limits permit the request, then makes it. If the context of the
+// request ends first, nothing is sent, and the error wraps the cause of the context.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return t.RoundTripWaiting(req, func() func() { return func() {} })
 }
 
-// RoundTripWaiting implements [transport.Waiter]. It calls waiting before it waits for the
-// turn of the request, and done after that.
+// RoundTripWaiting implements [github.com/tofureg/tofureg/transport.Waiter]. It calls waiting
+// before it waits for the limits, and done after that.
 func (t *Transport) RoundTripWaiting(req *http.Request, waiting func() (done func())) (*http.Response, error) {
 	if req.URL == nil {
-		return httpx.RoundTrip(t.base(), req, waiting) // which knows what to say
+		return httpx.RoundTrip(t.base(), req, waiting) // the error is up to Base
 	}
 	ctx := req.Context()
-	h := t.enter(hostOf(req.URL))
+	h := t.acquire(hostKey(req.URL))
 	done := waiting()
-	err := h.wait(ctx)
+	err := h.start(ctx)
 	done()
 	if err != nil {
-		t.leave(h)
+		t.release(h)
 		if req.Body != nil {
-			_ = req.Body.Close() // as every RoundTripper must
+			_ = req.Body.Close() // as http.RoundTripper demands
 		}
-		return nil, fmt.Errorf("waiting for a turn at %s: %w", weburl.Clean(req.URL.Host, maxHost), err)
+		return nil, fmt.Errorf("waiting for the request limit of %q: %w", weburl.Clean(req.URL.Host, maxHostName), err)
 	}
-	end := sync.OnceFunc(func() { h.release(); t.leave(h) })
+	end := sync.OnceFunc(func() { h.finish(); t.release(h) })
 	resp, err := httpx.RoundTrip(t.base(), req, waiting)
 	if err != nil || resp == nil {
 		end()
 		return resp, err
 	}
-	t.heed(h, resp)
+	t.pauseIfBusy(h, resp)
 	if resp.Body == nil || resp.Body == http.NoBody || resp.StatusCode == http.StatusSwitchingProtocols {
 		end()
 		return resp, nil
 	}
-	forget := context.AfterFunc(ctx, end) // the body ends with ctx
-	resp.Body = &body{resp.Body, func() { forget(); end() }}
+	stop := context.AfterFunc(ctx, end) // the body ends with ctx
+	resp.Body = &body{resp.Body, func() { stop(); end() }}
 	return resp, nil
 }
 
-// body is the body of a response, whose request is over with it.
+// body is the body of a response. It calls end when it has been read or closed.
 type body struct {
 	io.ReadCloser
 	end func()
@@ -113,7 +108,7 @@ func (b *body) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// CloseIdleConnections closes the idle connections of Base, if it can do that.
+// CloseIdleConnections closes the idle connections of Base, if Base supports it.
 func (t *Transport) CloseIdleConnections() {
 	if base, ok := t.base().(interface{ CloseIdleConnections() }); ok {
 		base.CloseIdleConnections()
@@ -127,14 +122,14 @@ func (t *Transport) base() http.RoundTripper {
 	return t.Base
 }
 
-// heed notes how long the server wants to be left in peace.
-func (t *Transport) heed(h *host, resp *http.Response) {
+// pauseIfBusy pauses requests to the host if the response of a busy server asks for it.
+func (t *Transport) pauseIfBusy(h *host, resp *http.Response) {
 	if resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode != http.StatusServiceUnavailable {
 		return
 	}
 	now := time.Now()
-	most := max(0, cmp.Or(t.MaxPause, defaultMaxPause))
-	if d := min(httpx.RetryAfter(resp.Header, now), most); d > 0 {
+	limit := max(0, cmp.Or(t.MaxPause, defaultMaxPause))
+	if d := min(httpx.RetryAfter(resp.Header, now), limit); d > 0 {
 		h.pause(now.Add(d))
 	}
 }
