@@ -26,8 +26,8 @@ func start() *regtest.Registry {
 	return reg
 }
 
-// Ten clients that share a transport do not each find out that a server is busy.
-func TestClientsDoNotHammer(t *testing.T) {
+// Of ten clients that share a transport, only the running requests see that a server is busy.
+func TestClientsShareAPause(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		shared bool
@@ -65,8 +65,8 @@ func TestClientsDoNotHammer(t *testing.T) {
 	}
 }
 
-// A turn that is long in coming is no timeout of the request that waits for it.
-func TestWaitingIsNoTimeout(t *testing.T) {
+// A wait for the limits does not count towards the timeout of the request.
+func TestWaitIsNotTimeout(t *testing.T) {
 	t.Parallel()
 	for name, tr := range map[string]*throttle.Transport{
 		"for a slot":   {Parallel: 1},
@@ -93,7 +93,7 @@ func TestWaitingIsNoTimeout(t *testing.T) {
 			wg.Wait()
 		})
 	}
-	bubble(t, "but what comes after it is", func(t *testing.T) {
+	bubble(t, "the server has its own time", func(t *testing.T) {
 		reg := start()
 		reg.AddFault(regtest.Fault{Kind: regtest.Versions, Delay: time.Hour})
 		client := &regclient.Client{
@@ -106,13 +106,12 @@ func TestWaitingIsNoTimeout(t *testing.T) {
 		begin := time.Now()
 		_, err := client.ProviderVersions(t.Context(), alpha)
 		if took := time.Since(begin); err == nil || took != 15*time.Second {
-			t.Errorf("after %v: %v; want ten seconds of waiting and five for the server", took, err)
+			t.Errorf("error after %v: %v; want ten seconds of waiting and five for the server", took, err)
 		}
 	})
 }
 
-// A download that breaks off is taken up again where only one request at a time is
-// allowed: what broke does not stand in the way of the rest.
+// An interrupted download resumes with a single slot: it does not wait for itself.
 func TestResumeWithOneSlot(t *testing.T) {
 	t.Parallel()
 	for _, how := range []regtest.Break{regtest.Cut, regtest.Stall} {

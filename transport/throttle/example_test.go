@@ -13,14 +13,13 @@ import (
 	"github.com/tofureg/tofureg/transport/throttle"
 )
 
-// A server that starts jobs for its users gives each of them a client of its own, with
-// the token of that user, and all of them the same transport.
+// A server gives each job a client with the token of its user. All clients share the limits.
 func Example() {
 	reg := regtest.New("registry.example.com")
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha"})
 
 	shared := &http.Client{Transport: &throttle.Transport{
-		Base:      reg, // in a program: leave it out, or what speaks to the network
+		Base:      reg, // for this example; leave it out to use the network
 		PerSecond: 50,
 		Parallel:  4,
 	}}
@@ -35,7 +34,7 @@ func Example() {
 		})
 	}
 	jobs.Wait()
-	fmt.Println(reg.Count(regtest.Versions), "lists were asked for, no more than 4 at a time")
+	fmt.Println(reg.Count(regtest.Versions), "requests, at most 4 at the same time")
 	// Output:
-	// 20 lists were asked for, no more than 4 at a time
+	// 20 requests, at most 4 at the same time
 }

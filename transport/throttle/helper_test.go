@@ -15,14 +15,14 @@ import (
 
 const example = "https://registry.example.com/"
 
-// base is a transport that notes when requests come.
+// base is a transport that records the times of requests.
 type base struct {
 	answer func(n int, req *http.Request) (*http.Response, error) // nil: 200 and "ok"
 
 	mu     sync.Mutex
 	at     []time.Time
-	now    int // under way
-	most   int // that were under way at a time
+	now    int // running requests
+	most   int // maximum of now
 	closed int // calls of CloseIdleConnections
 }
 
@@ -57,8 +57,8 @@ func (b *base) done() {
 
 func (b *base) CloseIdleConnections() { b.closed++ }
 
-// since returns how long after start each request came, to the nearest millisecond: a
-// limiter that counts in fractions may be a nanosecond off.
+// since returns the time of each request after start, in milliseconds. The limiter computes
+// with fractions and may be a nanosecond off.
 func (b *base) since(start time.Time) []int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -76,7 +76,7 @@ type noted struct {
 
 func (n *noted) Close() error { n.closed(); return n.ReadCloser.Close() }
 
-// reply is a response with a header of names and values.
+// reply returns a response. The header is a list of names and values.
 func reply(status int, body io.ReadCloser, header ...string) *http.Response {
 	h := http.Header{}
 	for i := 0; i < len(header); i += 2 {

@@ -17,7 +17,7 @@ import (
 	"github.com/tofureg/tofureg/transport/throttle"
 )
 
-// However many ask, no more than Parallel are under way at a time.
+// At most Parallel requests run at the same time.
 func TestParallel(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ parallel, want int }{{1, 1}, {3, 3}, {0, 16}, {-1, 48}} {
@@ -26,13 +26,13 @@ func TestParallel(t *testing.T) {
 			start := time.Now()
 			all(t, &throttle.Transport{Base: b, Parallel: test.parallel}, 48, example)
 			if want := time.Duration(48/test.want) * time.Second; b.most != test.want || time.Since(start) != want {
-				t.Errorf("%d at a time, in %v; want %d, in %v", b.most, time.Since(start), test.want, want)
+				t.Errorf("%d requests at the same time, all done after %v; want %d, after %v", b.most, time.Since(start), test.want, want)
 			}
 		})
 	}
 }
 
-// Limits are for each host and port, however it is spelled.
+// All spellings of a host and port share their limits.
 func TestHosts(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -59,13 +59,13 @@ func TestHosts(t *testing.T) {
 				t.Error(err)
 			}
 			if waited := time.Since(start) == 2*time.Second; waited != test.same {
-				t.Errorf("%s and %s: one waited for the other: %v", test.a, test.b, waited)
+				t.Errorf("the second of %s and %s waited for the first: %v", test.a, test.b, waited)
 			}
 		})
 	}
 }
 
-// Everything that ends a request makes room for the next.
+// A slot is free again after every way in which a request can end.
 func TestEnds(t *testing.T) {
 	t.Parallel()
 	body := func(r io.Reader) func(int, *http.Request) (*http.Response, error) {
@@ -82,7 +82,7 @@ func TestEnds(t *testing.T) {
 		"closed unread":  {body(strings.NewReader("ok")), func(resp *http.Response, _ func()) { _ = resp.Body.Close() }},
 		"closed twice":   {body(strings.NewReader("ok")), func(resp *http.Response, _ func()) { _ = resp.Body.Close(); _ = resp.Body.Close() }},
 		"context":        {body(strings.NewReader("ok")), func(_ *http.Response, cancel func()) { cancel() }},
-		"all of it":      {body(strings.NewReader("ok")), func(r *http.Response, cancel func()) { _, _ = io.ReadAll(r.Body); cancel(); _ = r.Body.Close() }},
+		"all of these":   {body(strings.NewReader("ok")), func(r *http.Response, cancel func()) { _, _ = io.ReadAll(r.Body); cancel(); _ = r.Body.Close() }},
 		"transport":      {func(int, *http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF }, nil},
 		"no body":        {func(int, *http.Request) (*http.Response, error) { return reply(204, http.NoBody), nil }, nil},
 		"other protocol": {func(int, *http.Request) (*http.Response, error) { return reply(101, io.NopCloser(nil)), nil }, nil},
@@ -91,7 +91,7 @@ func TestEnds(t *testing.T) {
 			tr := &throttle.Transport{Base: &base{answer: test.answer}, Parallel: 1}
 			start := time.Now()
 			for range 3 {
-				// Where a slot were not given back, this would end with the deadline.
+				// If a slot were lost, this would wait until the deadline.
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				resp, _ := tr.RoundTrip(request(ctx, t, example))
 				if test.then != nil {
@@ -101,7 +101,7 @@ func TestEnds(t *testing.T) {
 				defer cancel()
 			}
 			if time.Since(start) != 0 {
-				t.Errorf("the next had to wait for %v", time.Since(start))
+				t.Errorf("the next request waited for %v", time.Since(start))
 			}
 		})
 	}
@@ -114,7 +114,7 @@ func TestEnds(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if err := ask(ctx, t, tr, example); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("a body is open, and another request was made: %v", err)
+			t.Errorf("a second request while the body of the first is open: error %v, want DeadlineExceeded", err)
 		}
 		_ = resp.Body.Close()
 	})
@@ -146,7 +146,7 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// When one has been told that the server is busy, nobody asks it for so long.
+// After an answer of a busy server, no request starts for the time that the answer states.
 func TestPause(t *testing.T) {
 	t.Parallel()
 	const start = 946684800 // when the clock of a bubble starts
@@ -182,7 +182,7 @@ func TestPause(t *testing.T) {
 			tr := &throttle.Transport{Base: b, MaxPause: test.maxPause}
 			start := time.Now()
 			all(t, tr, 1, example)
-			all(t, tr, 1, "https://other.example.com") // is not concerned
+			all(t, tr, 1, "https://other.example.com") // does not wait
 			all(t, tr, 10, example)
 			if got := b.since(start); got[1] != 0 || got[2] != test.want.Milliseconds() || got[11] != got[2] {
 				t.Errorf("requests at %v ms, want them at %v", got, test.want)
@@ -191,8 +191,8 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// A pause also holds for those that were waiting for something else, and a shorter one
-// does not shorten it.
+// A pause also delays requests that already wait for the rate. A later, shorter pause does not
+// shorten it.
 func TestPauseWhileWaiting(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -212,8 +212,8 @@ func TestPauseWhileWaiting(t *testing.T) {
 	})
 }
 
-// After a pause the rate holds as before: those that were held back do not begin all at
-// once, and what nobody could use in the meantime is not lost.
+// After a pause the rate still applies: the delayed requests do not start all at once, and the
+// burst has grown during the pause.
 func TestRateAfterPause(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -225,7 +225,7 @@ func TestRateAfterPause(t *testing.T) {
 		{1, -1, "20", []int64{0, 20_100, 21_100, 22_100, 23_100, 24_100, 25_100, 26_100}},
 		{5, 0, "20", []int64{0, 0, 0, 0, 0, 20_100, 20_100, 20_100}},
 		{3, 0, "20", []int64{0, 0, 0, 20_100, 20_100, 20_100, 21_100, 22_100}},
-		{3, 0, "2", []int64{0, 0, 0, 2_100, 2_100, 3_000, 4_000, 5_000}}, // two seconds are worth two
+		{3, 0, "2", []int64{0, 0, 0, 2_100, 2_100, 3_000, 4_000, 5_000}}, // two seconds permit two requests
 		{1, 0, "3", []int64{0, 3_100, 4_100, 5_100, 6_100, 7_100, 8_100, 9_100}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -245,7 +245,7 @@ func TestRateAfterPause(t *testing.T) {
 	}
 }
 
-// Whoever waits leaves when its context ends, and nothing has been sent for it.
+// A waiting request fails when its context ends, and nothing is sent.
 func TestContext(t *testing.T) {
 	t.Parallel()
 	cause := errors.New("the user has left")
@@ -279,7 +279,7 @@ func TestContext(t *testing.T) {
 				t.Error(err)
 			}
 			if len(b.at) != 1 || req.Header.Get("Closed") == "" {
-				t.Errorf("%d requests were made; the body of the other one was closed: %q", len(b.at), req.Header.Get("Closed"))
+				t.Errorf("%d requests were made, want 1; body of the second request closed: %q, want yes", len(b.at), req.Header.Get("Closed"))
 			}
 		})
 	}
@@ -292,7 +292,7 @@ func TestContext(t *testing.T) {
 			t.Errorf("%d requests, %v", len(b.at), err)
 		}
 	})
-	bubble(t, "gives its place to others", func(t *testing.T) {
+	bubble(t, "does not use up the rate", func(t *testing.T) {
 		b := &base{}
 		tr := &throttle.Transport{Base: b, PerSecond: 1, Burst: 1}
 		start := time.Now()
@@ -305,7 +305,7 @@ func TestContext(t *testing.T) {
 			t.Errorf("requests at %v ms", got)
 		}
 	})
-	bubble(t, "gives its place to those behind it", func(t *testing.T) {
+	bubble(t, "lets the next requests start", func(t *testing.T) {
 		b := &base{}
 		tr := &throttle.Transport{Base: b, PerSecond: 1, Burst: 1}
 		start := time.Now()
@@ -326,8 +326,7 @@ func TestContext(t *testing.T) {
 // sentClosed notes that the body of req was closed.
 func sentClosed(req *http.Request) { req.Header.Set("Closed", "yes") }
 
-// What is known of hosts does not grow without end, and a busy one is not forgotten
-// before those of which there is nothing to know.
+// The number of hosts in memory is limited, and a paused host is evicted last.
 func TestManyHosts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -345,16 +344,16 @@ func TestManyHosts(t *testing.T) {
 		}
 		all(t, tr, 1, example)
 		if waited := time.Since(start); waited != 20*time.Second || tr.Hosts() > throttle.MaxHosts {
-			t.Errorf("waited for %v; %d hosts are known", waited, tr.Hosts())
+			t.Errorf("waited for %v, want 20s; %d hosts are in memory", waited, tr.Hosts())
 		}
 	})
-	synctest.Test(t, func(t *testing.T) { // none of them is at rest
+	synctest.Test(t, func(t *testing.T) { // no host has its full burst
 		tr := &throttle.Transport{Base: &base{}, PerSecond: 0.001, Burst: 1}
 		for i := range throttle.MaxHosts + 100 {
 			all(t, tr, 1, fmt.Sprintf("https://host-%d.example.com/", i))
 		}
 		if tr.Hosts() > throttle.MaxHosts {
-			t.Errorf("%d hosts are known", tr.Hosts())
+			t.Errorf("%d hosts are in memory", tr.Hosts())
 		}
 	})
 }
@@ -365,13 +364,13 @@ func TestCloseIdleConnections(t *testing.T) {
 	client := &http.Client{Transport: &throttle.Transport{Base: b}}
 	client.CloseIdleConnections()
 	if b.closed != 1 {
-		t.Errorf("%d calls came through", b.closed)
+		t.Errorf("Base got %d calls, want 1", b.closed)
 	}
 	(&throttle.Transport{Base: http.NewFileTransport(http.Dir("."))}).CloseIdleConnections()
 	(&throttle.Transport{}).CloseIdleConnections()
 }
 
-// What no http.Client sends harms nobody.
+// An http.Client never sends a request without a URL. It must not panic.
 func TestNoURL(t *testing.T) {
 	t.Parallel()
 	if _, err := (&throttle.Transport{Base: http.DefaultTransport}).RoundTrip(&http.Request{}); err == nil {
