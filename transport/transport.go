@@ -46,11 +46,11 @@ type Client struct {
 	UserAgent string
 
 	// Timeout limits one attempt: for a document until its last byte, for an archive until
-	// the headers. If zero, 10 seconds are used. If negative, there is no limit.
+	// the headers. If zero, 10 seconds are used. If negative, the time is not limited.
 	Timeout time.Duration
 
 	// Idle limits the time between two bytes of an archive. If zero, 30 seconds are used. If
-	// negative, there is no limit.
+	// negative, the time is not limited.
 	Idle time.Duration
 
 	// Retries is the maximum number of repeats of a request. If zero, 2 is used. If negative,

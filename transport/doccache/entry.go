@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// entry is a cached answer. Its file has three parts: the SHA-256 of the rest in
-// hexadecimal, the exported fields as JSON, each with a newline, and the body.
+// entry is a cached answer. Its file consists of two lines and the body: the SHA-256 of the
+// rest in hexadecimal, and the exported fields as JSON.
 type entry struct {
 	Status    int         `json:"status"`
 	Header    http.Header `json:"header"` // of keptHeaders
@@ -24,18 +24,15 @@ type entry struct {
 }
 
 const (
-	// maxDocument is the size of the largest document that the clients read.
+	// maxDocument is the limit of the clients for a document.
 	maxDocument = 16 << 20
-	// maxHead is the size of the largest header of a file.
-	maxHead = 64 << 10
-	maxFile = 2*sha256.Size + 1 + maxHead + maxDocument
+	maxHead     = 64 << 10 // the line of JSON
+	maxFile     = 2*sha256.Size + 1 + maxHead + maxDocument
 )
 
 var (
-	// errDamaged is the error for a file that is not as it was written.
-	errDamaged = errors.New("damaged or foreign file")
-	// errTooLarge is the error for an entry that is larger than the cache permits.
-	errTooLarge = errors.New("larger than the cache")
+	errDamaged  = errors.New("damaged file")
+	errTooLarge = errors.New("document exceeds the limit of the cache")
 )
 
 // encode returns the file of e.
@@ -53,7 +50,7 @@ func (e *entry) encode() ([]byte, error) {
 	return append(fmt.Appendf(nil, "%x\n%s", h.Sum(nil), head), e.body...), nil
 }
 
-// decode reads the file of an entry, which keeps a part of file.
+// decode parses the file of an entry. The entry refers to file.
 func decode(file []byte) (*entry, error) {
 	sum, rest, _ := bytes.Cut(file, []byte("\n"))
 	if got := fmt.Sprintf("%x", sha256.Sum256(rest)); got != string(sum) {
@@ -67,12 +64,12 @@ func decode(file []byte) (*entry, error) {
 	return e, nil
 }
 
-// update takes over the headers of an answer that says "not modified" (section 3.2). Headers
-// that describe a body stay.
+// update sets headers from an answer with status 304 (RFC 9111, section 3.2). Headers that
+// describe the body stay.
 func (e *entry) update(h http.Header, requested time.Time) {
 	e.Header = e.Header.Clone()
 	e.Header.Del("Age")
-	e.Header.Del("Date") // without a new one, the answer was made now
+	e.Header.Del("Date") // if the answer has none, the entry dates from now
 	for _, name := range []string{"Age", "Cache-Control", "Date", "Etag", "Expires", "Last-Modified"} {
 		if v := h[name]; len(v) > 0 && isText(v) {
 			e.Header[name] = v
@@ -82,12 +79,12 @@ func (e *entry) update(h http.Header, requested time.Time) {
 }
 
 // response returns e as the answer to req.
-func (e *entry) response(req *http.Request, how string) *http.Response {
+func (e *entry) response(req *http.Request, cacheStatus string) *http.Response {
 	h := e.Header.Clone()
 	if age := e.age(time.Now()); age != forever {
 		h.Set("Age", strconv.FormatInt(int64(age/time.Second), 10))
 	}
-	h.Set("Cache-Status", "tofureg; "+how)
+	h.Set("Cache-Status", "tofureg; "+cacheStatus)
 	resp := &http.Response{
 		Status:     strconv.Itoa(e.Status) + " " + http.StatusText(e.Status),
 		StatusCode: e.Status,

@@ -32,7 +32,7 @@ func TestMaxBytes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	o := always(headers("Cache-Control", "max-age=60000"), `{}`)
-	tr := &doccache.Transport{Base: o, Dir: dir, MaxBytes: 16 * doccache.LeastSize}
+	tr := &doccache.Transport{Base: o, Dir: dir, MaxBytes: 16 * doccache.MinSize}
 	var oldest []string
 	for i := range 16 {
 		get(t, tr, request(t, number(i)))
@@ -67,7 +67,7 @@ func TestMaxBytes(t *testing.T) {
 func TestSizes(t *testing.T) {
 	t.Parallel()
 	measure := t.TempDir()
-	o := always(headers("Content-Type", "text/plain", "Cache-Control", "max-age=60000"), strings.Repeat("x", 2*doccache.LeastSize))
+	o := always(headers("Content-Type", "text/plain", "Cache-Control", "max-age=60000"), strings.Repeat("x", 2*doccache.MinSize))
 	get(t, &doccache.Transport{Base: o, Dir: measure}, request(t, number(0)))
 	each := size(t, measure)
 
@@ -126,7 +126,7 @@ func TestOthersCount(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	o := always(headers(), `{}`)
-	mine := &doccache.Transport{Base: o, Dir: dir, MaxBytes: 64 * doccache.LeastSize}
+	mine := &doccache.Transport{Base: o, Dir: dir, MaxBytes: 64 * doccache.MinSize}
 	get(t, mine, request(t, number(0)))
 	others := &doccache.Transport{Base: o, Dir: dir, MaxBytes: -1}
 	for i := range 70 {
@@ -172,7 +172,7 @@ func TestForeign(t *testing.T) {
 	if err := os.WriteFile(young, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	tr := &doccache.Transport{Base: always(headers(), `{}`), Dir: dir, MaxBytes: doccache.LeastSize}
+	tr := &doccache.Transport{Base: always(headers(), `{}`), Dir: dir, MaxBytes: doccache.MinSize}
 	get(t, tr, request(t, number(0)))
 	if _, err := os.Lstat(young); err != nil {
 		t.Errorf("the lock of a process that may be alive: %v", err)

@@ -16,11 +16,11 @@ import (
 	"github.com/tofureg/tofureg/transport/doccache"
 )
 
-// A bot that runs every few minutes asks about each provider once an hour, and goes on
-// for a day if the registry is down.
+// A bot that runs every few minutes asks the registry once an hour, and works for another day if
+// the registry is down.
 func Example() {
 	ctx := context.Background()
-	reg := regtest.New("registry.example.com") // stands for the network
+	reg := regtest.New("registry.example.com") // instead of the network
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0"})
 	dir, err := os.MkdirTemp("", "documents")
 	if err != nil {
@@ -29,10 +29,10 @@ func Example() {
 	defer os.RemoveAll(dir)
 
 	alpha := addrs.MustParseProvider("registry.example.com/acme/alpha")
-	for run := range 3 { // each could be a process of its own
+	for run := range 3 { // each run may be another process
 		documents := &doccache.Transport{
 			Base:         reg,
-			Dir:          dir, // of a real program: below os.UserCacheDir
+			Dir:          dir, // a real program uses os.UserCacheDir
 			FreshFor:     time.Hour,
 			StaleIfError: 24 * time.Hour,
 		}
@@ -42,17 +42,17 @@ func Example() {
 			log.Fatal(err)
 		}
 		s := documents.Stats()
-		fmt.Printf("run %d: %v, %d fetched, %d from disk\n", run, versions.List[0].Version, s.Misses, s.Hits)
+		fmt.Printf("run %d: %v, %d fetched, %d cached\n", run, versions.List[0].Version, s.Misses, s.Hits)
 	}
 	// Output:
-	// run 0: 1.2.0, 2 fetched, 0 from disk
-	// run 1: 1.2.0, 0 fetched, 2 from disk
-	// run 2: 1.2.0, 0 fetched, 2 from disk
+	// run 0: 1.2.0, 2 fetched, 0 cached
+	// run 1: 1.2.0, 0 fetched, 2 cached
+	// run 2: 1.2.0, 0 fetched, 2 cached
 }
 
-// Without a network, what was read before is all there is.
+// Offline uses only cached documents.
 func ExampleTransport_offline() {
-	dir, err := os.MkdirTemp("", "documents") // of a real program: where it kept them
+	dir, err := os.MkdirTemp("", "documents") // a real program uses the directory of earlier runs
 	if err != nil {
 		log.Fatal(err)
 	}

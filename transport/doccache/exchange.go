@@ -14,10 +14,10 @@ import (
 	"github.com/tofureg/tofureg/internal/httpx"
 )
 
-// maxWait is how long a request waits for another one for the same document.
+// maxWait limits the wait for another request for the same document.
 const maxWait = 5 * time.Second
 
-// exchange is one request for a document and its answer.
+// exchange is a request for a document.
 type exchange struct {
 	t     *Transport
 	store *store
@@ -35,7 +35,7 @@ func (x *exchange) run() (*http.Response, error) {
 	}
 	s, err := x.t.reopen(x.store)
 	if err != nil {
-		x.t.trouble(x.req.Context(), "open", err)
+		x.t.dirFailed(x.req.Context(), "open", err)
 		return x.t.pass(x.req, x.waiting)
 	}
 	if s != x.store {
@@ -46,12 +46,12 @@ func (x *exchange) run() (*http.Response, error) {
 	case e != nil && x.t.usable(e, time.Now()):
 		return x.hit(e), nil
 	case e != nil && x.t.Offline:
-		return x.stale(e), nil
+		return x.staleHit(e), nil
 	case x.t.Offline:
 		return nil, errNotCached
 	}
 	defer x.lock()()
-	// Another request may have fetched the document meanwhile.
+	// Another request may have fetched the document during the wait.
 	e = x.load()
 	if e != nil && (x.t.usable(e, time.Now()) || x.isNew(e)) {
 		return x.hit(e), nil
@@ -59,8 +59,7 @@ func (x *exchange) run() (*http.Response, error) {
 	return x.ask(e)
 }
 
-// isNew reports whether e came after the request began, so that asking now would bring nothing
-// newer.
+// isNew reports whether e was received after the request began.
 func (x *exchange) isNew(e *entry) bool {
 	return e.Received.After(x.began) && !e.Received.After(time.Now()) && !e.control().noCache
 }
@@ -69,23 +68,23 @@ func (x *exchange) isNew(e *entry) bool {
 func (x *exchange) load() *entry {
 	e, err := x.store.read(x.name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		x.t.trouble(x.req.Context(), "read", err)
+		x.t.dirFailed(x.req.Context(), "read", err)
 	}
 	return e
 }
 
 func (x *exchange) hit(e *entry) *http.Response {
-	x.t.tell(x.req, &x.t.stats.Hits, "hit")
+	x.t.answered(x.req, &x.t.stats.Hits, "hit")
 	return e.response(x.req, "hit")
 }
 
-func (x *exchange) stale(e *entry) *http.Response {
-	x.t.tell(x.req, &x.t.stats.Stale, "stale")
+func (x *exchange) staleHit(e *entry) *http.Response {
+	x.t.answered(x.req, &x.t.stats.Stale, "stale")
 	return e.response(x.req, "hit; detail=stale")
 }
 
-// lock waits for other requests for the same document, for a while: the lock only saves
-// requests.
+// lock waits for other requests for the same document. If it fails, the request proceeds
+// without the lock, which only saves requests.
 func (x *exchange) lock() (unlock func()) {
 	ctx, cancel := context.WithTimeout(x.req.Context(), cmp.Or(x.t.wait, maxWait))
 	defer cancel()
@@ -97,14 +96,14 @@ func (x *exchange) lock() (unlock func()) {
 	return func() { _ = l.Remove() }
 }
 
-// ask asks the server for the document, or whether e is still right if e is not nil.
+// ask requests the document from the server, or asks whether e has changed if e is not nil.
 func (x *exchange) ask(e *entry) (*http.Response, error) {
 	out := conditional(x.req, e)
 	requested := time.Now()
 	resp, err := httpx.RoundTrip(x.t.base(), out, x.waiting)
 	if err != nil || resp == nil {
-		if x.t.mayBeStale(e, time.Now()) && !left(x.req.Context()) {
-			return x.stale(e), nil
+		if x.t.mayBeStale(e, time.Now()) && !canceled(x.req.Context()) {
+			return x.staleHit(e), nil
 		}
 		return nil, err
 	}
@@ -115,24 +114,24 @@ func (x *exchange) ask(e *entry) (*http.Response, error) {
 	switch {
 	case isOutage(resp.StatusCode):
 		if x.t.mayBeStale(e, time.Now()) {
-			drop(resp)
-			return x.stale(e), nil
+			discard(resp)
+			return x.staleHit(e), nil
 		}
 		return resp, nil
 	case out != x.req && resp.StatusCode == http.StatusNotModified:
-		drop(resp)
+		discard(resp)
 		e.update(resp.Header, requested)
 		x.replace(e)
-		x.t.tell(x.req, &x.t.stats.Revalidated, "not changed")
+		x.t.answered(x.req, &x.t.stats.Revalidated, "not changed")
 		return e.response(x.req, "fwd=stale; fwd-status=304"), nil
 	}
-	x.t.tell(x.req, &x.t.stats.Misses, "fetched")
-	x.take(resp, requested)
+	x.t.answered(x.req, &x.t.stats.Misses, "fetched")
+	x.cache(resp, requested)
 	return resp, nil
 }
 
-// conditional returns req if e is nil or has no validator, and otherwise a request that asks
-// whether e is still right.
+// conditional returns a request that asks whether e has changed, or req if e is nil or has no
+// validator.
 func conditional(req *http.Request, e *entry) *http.Request {
 	if e == nil || e.Header.Get("Etag") == "" && e.Header.Get("Last-Modified") == "" {
 		return req
@@ -149,9 +148,9 @@ func conditional(req *http.Request, e *entry) *http.Request {
 	return out
 }
 
-// take replaces the entry by resp. If resp may not be cached, the entry is removed. A body
-// that breaks off changes nothing.
-func (x *exchange) take(resp *http.Response, requested time.Time) {
+// cache replaces the entry by resp, or removes it if resp must not be cached. If the body is
+// incomplete, the entry stays.
+func (x *exchange) cache(resp *http.Response, requested time.Time) {
 	e := newEntry(resp, requested)
 	if e == nil || resp.StatusCode != http.StatusOK {
 		x.replace(e)
@@ -163,7 +162,7 @@ func (x *exchange) take(resp *http.Response, requested time.Time) {
 		x.replace(nil)
 		return
 	}
-	resp.Body = &replay{io.MultiReader(bytes.NewReader(body), failed{cmp.Or(err, io.EOF)}), resp.Body}
+	resp.Body = &replay{io.MultiReader(bytes.NewReader(body), errReader{cmp.Or(err, io.EOF)}), resp.Body}
 	if err != nil || resp.ContentLength >= 0 && resp.ContentLength != int64(len(body)) {
 		return
 	}
@@ -173,18 +172,18 @@ func (x *exchange) take(resp *http.Response, requested time.Time) {
 	x.replace(e)
 }
 
-// replay is a body of which a part has been read.
+// replay is a body of which the first part has been read.
 type replay struct {
 	io.Reader
 	io.Closer
 }
 
-// failed is the end of a body.
-type failed struct{ err error }
+// errReader is an empty reader that ends with an error.
+type errReader struct{ err error }
 
-func (f failed) Read([]byte) (int, error) { return 0, f.err }
+func (r errReader) Read([]byte) (int, error) { return 0, r.err }
 
-// replace writes e. If e is nil or may not be stored, the entry is removed.
+// replace writes e, or removes the entry if e is nil or must not be stored.
 func (x *exchange) replace(e *entry) {
 	if e == nil || e.control().noStore {
 		_ = x.store.Remove(x.name + entrySuffix)
@@ -195,27 +194,27 @@ func (x *exchange) replace(e *entry) {
 		return
 	}
 	if err != nil {
-		x.t.trouble(x.req.Context(), "write", err)
+		x.t.dirFailed(x.req.Context(), "write", err)
 	}
 	if err := x.t.evict(x.store, size, err != nil); err != nil {
-		x.t.trouble(x.req.Context(), "make room in", err)
+		x.t.dirFailed(x.req.Context(), "evict from", err)
 	}
 }
 
-// drop reads the rest of a short body, so that its connection can be used again, and closes it.
-func drop(resp *http.Response) {
+// discard reads a short body, so that its connection can be reused, and closes it.
+func discard(resp *http.Response) {
 	_, _ = io.CopyN(io.Discard, resp.Body, 4<<10)
 	_ = resp.Body.Close()
 }
 
-// isOutage reports whether a status says that the server could not answer.
+// isOutage reports whether the server failed to answer.
 func isOutage(status int) bool {
 	return status >= 500 || status == http.StatusTooManyRequests || status == http.StatusRequestTimeout
 }
 
-// left reports whether the caller has cancelled ctx. A deadline that has passed means that
-// the server was too slow.
-func left(ctx context.Context) bool {
+// canceled reports whether the caller has cancelled ctx. If ctx timed out, the server was too
+// slow.
+func canceled(ctx context.Context) bool {
 	if ctx.Err() == nil {
 		return false
 	}

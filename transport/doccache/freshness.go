@@ -8,23 +8,23 @@ import (
 	"time"
 )
 
-// maxFresh bounds how long the server can have an answer used without asking, or instead of
-// an error. A server that was taken over for an hour must not decide for a year.
+// maxFresh limits the times that a server can state: an attacker who controls it for an hour
+// must not decide for a year.
 const maxFresh = 24 * time.Hour
 
-// forever is the age of an answer if the clock cannot tell.
+// forever is the age of an answer if the clock is wrong.
 const forever = time.Duration(math.MaxInt64)
 
-// directives are the members of a Cache-Control header (section 5.2 and RFC 5861) that
-// concern a private cache.
+// directives are the members of Cache-Control for a private cache (RFC 9111, section 5.2,
+// and RFC 5861).
 type directives struct {
 	noStore, noCache, mustRevalidate bool
 
-	maxAge, staleIfError time.Duration // negative: absent
+	maxAge, staleIfError time.Duration // negative if missing
 }
 
-// parseDirectives splits at every comma: a quoted text that contains one can only add
-// directives. Of two times for one directive the last is used.
+// parseDirectives splits at every comma, also within quotes, where it can only find more
+// directives. The last of several values is used.
 func parseDirectives(h http.Header) directives {
 	d := directives{maxAge: -1, staleIfError: -1}
 	for field := range strings.SplitSeq(strings.Join(h["Cache-Control"], ","), ",") {
@@ -32,7 +32,7 @@ func parseDirectives(h http.Header) directives {
 		switch strings.ToLower(strings.TrimSpace(name)) {
 		case "no-store":
 			d.noStore = true
-		case "no-cache": // also for single fields, which is more than the server asks for
+		case "no-cache": // also with a list of fields
 			d.noCache = true
 		case "must-revalidate":
 			d.mustRevalidate = true
@@ -45,8 +45,8 @@ func parseDirectives(h http.Header) directives {
 	return d
 }
 
-// seconds reads a number of seconds. An invalid number counts as zero, a large one as
-// 2^31 - 1 (section 1.2.2).
+// seconds parses a number of seconds. An invalid number is 0, a larger one 2^31 - 1 (RFC 9111,
+// section 1.2.2).
 func seconds(s string) time.Duration {
 	n, _ := strconv.ParseUint(strings.Trim(s, "\" \t"), 10, 31)
 	return time.Duration(n) * time.Second
@@ -54,7 +54,7 @@ func seconds(s string) time.Duration {
 
 func (e *entry) control() directives { return parseDirectives(e.Header) }
 
-// lifetime is how long the server lets its answer be used without asking (section 4.2.1).
+// lifetime is the time that the server has stated (RFC 9111, section 4.2.1).
 func (e *entry) lifetime() time.Duration {
 	d := e.control().maxAge
 	if at, err := http.ParseTime(e.Header.Get("Expires")); d < 0 && err == nil {
@@ -63,7 +63,7 @@ func (e *entry) lifetime() time.Duration {
 	return min(max(d, 0), maxFresh)
 }
 
-// date is when the server made the answer.
+// date is the time at which the server made the answer.
 func (e *entry) date() time.Time {
 	if at, err := http.ParseTime(e.Header.Get("Date")); err == nil {
 		return at
@@ -71,18 +71,18 @@ func (e *entry) date() time.Time {
 	return e.Received
 }
 
-// age is how old the answer is (section 4.2.3), and forever if the clock has been put back.
+// age is the age of the answer (RFC 9111, section 4.2.3), or forever if the clock was set back.
 func (e *entry) age(now time.Time) time.Duration {
 	apparent := max(0, e.Received.Sub(e.date()))
 	corrected := seconds(e.Header.Get("Age")) + max(0, e.Received.Sub(e.Requested))
 	age := max(apparent, corrected) + now.Sub(e.Received)
-	if now.Before(e.Received) || age < 0 { // an overflow
+	if now.Before(e.Received) || age < 0 { // overflow
 		return forever
 	}
 	return age
 }
 
-// usable reports whether e may be used without asking (section 4).
+// usable reports whether e may be used without a request (RFC 9111, section 4).
 func (t *Transport) usable(e *entry, now time.Time) bool {
 	age := e.age(now)
 	if t.Refresh && !t.Offline || e.control().noCache || age == forever {
@@ -91,7 +91,7 @@ func (t *Transport) usable(e *entry, now time.Time) bool {
 	return age < e.lifetime() || now.Sub(e.Received) < t.freshFor(e)
 }
 
-// freshFor is FreshFor for e. A temporary redirect may lead to a page about maintenance.
+// freshFor returns FreshFor, or 0 for a temporary redirect, which may lead to a maintenance page.
 func (t *Transport) freshFor(e *entry) time.Duration {
 	switch e.Status {
 	case http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect:
@@ -100,8 +100,8 @@ func (t *Transport) freshFor(e *entry) time.Duration {
 	return t.FreshFor
 }
 
-// mayBeStale reports whether e may be used if the server does not answer (section 4.2.4 and
-// RFC 5861). The time counts from the end of FreshFor.
+// mayBeStale reports whether e may be used if the server does not answer (RFC 9111, section
+// 4.2.4, and RFC 5861).
 func (t *Transport) mayBeStale(e *entry, now time.Time) bool {
 	if e == nil {
 		return false

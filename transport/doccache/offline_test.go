@@ -35,7 +35,7 @@ func TestOffline(t *testing.T) {
 				req := request(t, url)
 				req.Method = method
 				resp, err := tr.RoundTrip(req)
-				if !errors.Is(err, doccache.ErrOffline) || resp != nil || err.Error() != "offline, and the answer is not in the cache" {
+				if !errors.Is(err, doccache.ErrOffline) || resp != nil || err.Error() != "offline, and the document is not cached" {
 					t.Fatalf("%s %s: %v, %v; want ErrOffline", method, url, resp, err)
 				}
 			}

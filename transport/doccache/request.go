@@ -10,8 +10,7 @@ import (
 	"strings"
 )
 
-// asksForDocument reports whether a request may be one for a document. Other requests are
-// passed on.
+// asksForDocument reports whether a request may be for a document.
 func asksForDocument(req *http.Request) bool {
 	switch {
 	case req.Method != http.MethodGet && req.Method != "",
@@ -26,21 +25,21 @@ func asksForDocument(req *http.Request) bool {
 			return false
 		}
 	}
-	// The clients of this module ask so for packages, which must come as they are.
+	// The clients of this module request archives with this header.
 	return !strings.EqualFold(strings.TrimSpace(req.Header.Get("Accept-Encoding")), "identity")
 }
 
-// ownConditions are headers of a request that only the server can answer.
+// ownConditions are headers of requests that only the server can answer.
 var ownConditions = []string{
 	"Cache-Control", "Pragma", "Upgrade",
 	"Range", "If-Range", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since",
 }
 
-// archiveSuffixes end the paths of packages.
+// archiveSuffixes are the file name extensions of archives.
 var archiveSuffixes = []string{".zip", ".tar", ".gz", ".tgz", ".xz", ".txz", ".bz2", ".tbz2", ".zst", ".exe"}
 
-// harmlessParameters choose a page of a list or a part of a repository. Any other parameter
-// may authorise the request and differ the next time.
+// harmlessParameters select a page of a list or a part of a repository. Any other parameter may
+// authorise the request.
 var harmlessParameters = []string{
 	"limit", "offset", "page", "per_page", "page_size", "cursor", "after",
 	"terraform-get", "archive", "checksum", "depth", "filename", "ref",
@@ -59,21 +58,21 @@ func harmlessQuery(query string) bool {
 	return true
 }
 
-// changingHeaders differ from request to request and have no influence on the document. Any
-// other header may be a credential, or choose a form of the document.
+// changingHeaders differ between requests for the same document. Any other header may be a
+// credential or select a variant of the document.
 var changingHeaders = []string{
 	"Connection", "Referer", "Traceparent", "Tracestate", "Baggage", "X-Request-Id", "X-Correlation-Id",
 }
 
-// entryName returns the name of the entry for a request: a hash of URL, host and headers, so
-// that requests with different credentials never share an answer.
+// entryName returns a hash of URL, host and headers, so that requests with different
+// credentials never share an entry.
 func entryName(req *http.Request) string {
 	h := sha256.New()
 	host := req.Host
 	if host == "" {
 		host = req.URL.Host
 	}
-	// Quoted, and headers as lists, no two requests are written alike.
+	// Quotes and lists make the hashed text unambiguous.
 	fmt.Fprintf(h, "%q %q %q %q\n", plainHost(req.URL.Host), plainHost(host), req.URL.RequestURI(), req.URL.User.String())
 	names := make([]string, 0, len(req.Header))
 	for name := range req.Header {
@@ -88,7 +87,7 @@ func entryName(req *http.Request) string {
 	return fmt.Sprintf("%x", h.Sum(nil))
 }
 
-// plainHost returns the host of an https URL in its canonical form.
+// plainHost returns the host of an https URL in canonical form.
 func plainHost(host string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(host), ":443"), ":")
 }

@@ -18,8 +18,8 @@ var keptHeaders = []string{
 	"Last-Modified", "Location", "Vary", "X-Terraform-Get",
 }
 
-// newEntry returns the entry for an answer without its body, or nil if the answer may not be
-// cached (section 3).
+// newEntry returns an entry without its body, or nil if the answer must not be cached (RFC
+// 9111, section 3).
 func newEntry(resp *http.Response, requested time.Time) *entry {
 	e := &entry{Status: resp.StatusCode, Header: http.Header{}, Requested: requested, Received: time.Now()}
 	for _, name := range keptHeaders {
@@ -30,12 +30,12 @@ func newEntry(resp *http.Response, requested time.Time) *entry {
 			}
 		}
 	}
-	if e.control().noStore || !coversVary(e.Header) || authorises(e.Header.Get("X-Terraform-Get")) {
+	if e.control().noStore || !coversVary(e.Header) || locationContainsSecret(e.Header.Get("X-Terraform-Get")) {
 		return nil
 	}
 	switch resp.StatusCode {
 	case http.StatusOK:
-		if !namesDocument(resp) || !measurable(resp) || resp.ContentLength > maxDocument {
+		if !isDocumentType(resp) || !hasEnd(resp) || resp.ContentLength > maxDocument {
 			return nil
 		}
 	case http.StatusNoContent:
@@ -52,12 +52,12 @@ func newEntry(resp *http.Response, requested time.Time) *entry {
 	return e
 }
 
-// isText reports whether the values of a header survive JSON.
-func isText(values []string) bool { return !slices.ContainsFunc(values, invalid) }
+// isText reports whether the values of a header can be stored as JSON.
+func isText(values []string) bool {
+	return !slices.ContainsFunc(values, func(s string) bool { return !utf8.ValidString(s) })
+}
 
-func invalid(s string) bool { return !utf8.ValidString(s) }
-
-// coversVary reports whether all headers that Vary names are a part of the name of the entry.
+// coversVary reports whether the name of the entry includes all headers that Vary lists.
 func coversVary(h http.Header) bool {
 	for name := range strings.SplitSeq(strings.Join(h["Vary"], ","), ",") {
 		name = http.CanonicalHeaderKey(strings.TrimSpace(name))
@@ -68,11 +68,11 @@ func coversVary(h http.Header) bool {
 	return true
 }
 
-// namesDocument tells documents from packages by the media type, and by the name: many file
-// stores state a generic type.
-func namesDocument(resp *http.Response) bool {
+// isDocumentType reports whether an answer is a document, by its media type or file name: many
+// object stores send a generic type.
+func isDocumentType(resp *http.Response) bool {
 	if enc := resp.Header.Get("Content-Encoding"); enc != "" && !strings.EqualFold(enc, "identity") {
-		return false // the caller has asked for it and unpacks it
+		return false // the caller decompresses it
 	}
 	t, name := mediaType(resp.Header), path.Base(resp.Request.URL.Path)
 	return isJSON(t) || t == "text/plain" || t == "text/html" ||
@@ -88,54 +88,50 @@ func isJSON(mediaType string) bool {
 	return mediaType == "application/json" || strings.HasSuffix(mediaType, "+json")
 }
 
-// measurable reports whether the end of the body can be told from a connection that
-// breaks.
-func measurable(resp *http.Response) bool {
+// hasEnd reports whether a complete body can be told from an interrupted one.
+func hasEnd(resp *http.Response) bool {
 	return resp.ContentLength >= 0 || resp.Uncompressed || resp.ProtoMajor >= 2 ||
 		slices.Contains(resp.TransferEncoding, "chunked")
 }
 
-// isDocument reports whether the body may be cached: it is what its media type says, and
-// authorises nobody.
+// isDocument reports whether the body may be cached: it is of its media type and contains no
+// secret.
 func (e *entry) isDocument() bool {
 	switch t := mediaType(e.Header); {
 	case isJSON(t) && !json.Valid(e.body):
 		return false
 	case t == "text/html" && !bytes.Contains(e.body, []byte("terraform-get")):
-		return false // a login page, say; the pages of modules name it
+		return false // such as a login page; pages of modules contain it
 	}
-	return !holdsPass(e.body)
+	return !containsSecret(e.body)
 }
 
-// harmlessLocation reports whether a redirect may be cached. A URL that authorises by itself
-// is of no use later.
+// harmlessLocation reports whether a redirect may be cached. A signed URL expires.
 func harmlessLocation(resp *http.Response) bool {
 	to, err := resp.Location()
 	return err == nil && to.Scheme == "https" && (to.User == nil || resp.Request.URL.User != nil) && harmlessQuery(to.RawQuery)
 }
 
-// authorises reports whether the location of a module may have a secret in it. It need
-// not be a URL.
-func authorises(location string) bool {
+// locationContainsSecret checks the location of a module, which is not always a URL.
+func locationContainsSecret(location string) bool {
 	_, rest, isURL := strings.Cut(location, "://")
 	_, query, _ := strings.Cut(rest, "?")
 	query, _, _ = strings.Cut(query, "#")
-	return holdsPass([]byte(location)) || isURL && !harmlessQuery(query)
+	return containsSecret([]byte(location)) || isURL && !harmlessQuery(query)
 }
 
-// password finds a URL with a password, also one in JSON that escapes the slashes.
+// password matches a URL with a password, also in JSON with escaped slashes.
 var password = regexp.MustCompile(`:\\?/\\?/[^/?#"\\\s:@]*:[^/?#"\\\s@]*@`)
 
-// passes mark URLs that authorise by themselves. A document with such a URL is of no use
-// later.
-var passes = [][]byte{
+// secretMarks are parts of URLs that contain a signature or a token.
+var secretMarks = [][]byte{
 	[]byte("ignature="), []byte("?sig="), []byte("&sig="), []byte("u0026sig="), []byte("access_token="),
 	[]byte("private_token="), []byte("job_token="), []byte("__token__="), []byte("?token="), []byte("&token="),
 	[]byte("u0026token="), []byte("?jwt="), []byte("&jwt="), []byte("u0026jwt="),
-	[]byte("&amp;sig="), []byte("&amp;token="), []byte("&amp;jwt="), // in pages
+	[]byte("&amp;sig="), []byte("&amp;token="), []byte("&amp;jwt="), // in HTML
 	[]byte("sshkey="), []byte("aws_access_key_secret="), // in the locations of modules
 }
 
-func holdsPass(body []byte) bool {
-	return slices.ContainsFunc(passes, func(mark []byte) bool { return bytes.Contains(body, mark) }) || password.Match(body)
+func containsSecret(body []byte) bool {
+	return slices.ContainsFunc(secretMarks, func(mark []byte) bool { return bytes.Contains(body, mark) }) || password.Match(body)
 }

@@ -15,23 +15,23 @@ import (
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
-// store is the directory of entries. It is private, so that no other user can plant an
-// entry, or guess from a name what was asked.
+// store is the directory of entries. It is private, so that other users can neither add entries
+// nor see which documents are cached.
 type store struct{ *os.Root }
 
 const (
-	// version is the name of the directory in [Transport.Dir], and of the format in it.
+	// version is the version of the format and the name of the directory in [Transport.Dir].
 	version = "v1"
 
 	entrySuffix = ".doc"
 	lockSuffix  = ".lock"
 )
 
-// ours matches the names of the files that are counted and removed.
-var ours = regexp.MustCompile(`^[0-9a-f]{64}\.(doc|lock)$`)
+// ownFile matches the names of the files that are counted and removed.
+var ownFile = regexp.MustCompile(`^[0-9a-f]{64}\.(doc|lock)$`)
 
-// open returns the open directory. The finalizer of its [os.Root] closes it after the last
-// request.
+// open returns the open directory. It is closed when it is garbage, because requests may still
+// use it.
 func (t *Transport) open() (*store, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -57,14 +57,14 @@ func (t *Transport) reopen(s *store) (*store, error) {
 	return t.open()
 }
 
-// openStore opens or makes the directory.
+// openStore opens the directory and creates it if it does not exist.
 func openStore(dir string) (*store, error) {
-	root, err := enter(dir)
+	root, err := openVersion(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := os.MkdirAll(filepath.Join(dir, version), 0o700); err != nil {
 			return nil, err
 		}
-		root, err = enter(dir)
+		root, err = openVersion(dir)
 	}
 	if err != nil {
 		return nil, err
@@ -77,18 +77,17 @@ func openStore(dir string) (*store, error) {
 	return s, nil
 }
 
-// check checks that the directory is private. It asks the open directory, which nobody can
-// exchange.
+// check checks that the open directory is private.
 func (s *store) check() error {
 	info, err := s.Stat(".")
 	if err != nil {
 		return err
 	}
-	return private(s.Name(), info)
+	return checkPrivate(s.Name(), info)
 }
 
-// enter opens the private directory. A link in its place does not lead out of dir.
-func enter(dir string) (*os.Root, error) {
+// openVersion opens the directory of entries in dir. It does not follow a symlink out of dir.
+func openVersion(dir string) (*os.Root, error) {
 	parent, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err
@@ -126,11 +125,11 @@ func readEntry(f *os.File) (*entry, error) {
 	return decode(file)
 }
 
-// write replaces an entry and returns how many bytes it counts for. If e is too large, the
-// old entry is removed.
+// write replaces an entry and returns its counted size. If e is too large, the old entry is
+// removed.
 func (s *store) write(name string, e *entry, limit int64) (int64, error) {
 	file, err := e.encode()
-	size := counts(int64(len(file)))
+	size := countedSize(int64(len(file)))
 	if err == nil && size > limit {
 		err = errTooLarge
 	}
@@ -148,14 +147,14 @@ func (s *store) write(name string, e *entry, limit int64) (int64, error) {
 	if _, err := p.Write(file); err != nil {
 		return 0, err
 	}
-	// Not synced: a file that a power failure damages is fetched again.
+	// Not synced: a damaged file is fetched again.
 	return size, p.PublishAs(name + entrySuffix)
 }
 
-// leastSize is what the smallest entry counts for: the bound on bytes is one on files too.
-const leastSize = 32 << 10
+// minSize is the counted size of a smaller entry, so that the number of files is limited too.
+const minSize = 32 << 10
 
-func counts(size int64) int64 { return max(size, leastSize) }
+func countedSize(size int64) int64 { return max(size, minSize) }
 
 func (t *Transport) maxBytes() int64 {
 	if t.MaxBytes < 0 {
@@ -164,8 +163,8 @@ func (t *Transport) maxBytes() int64 {
 	return cmp.Or(t.MaxBytes, 256<<20)
 }
 
-// evict makes room after size bytes were written: at the first write, after each sixteenth
-// of the bound, and if force is set. Until then, entries of other processes are not counted.
+// evict limits the directory after a write of size bytes. It lists the directory at the first
+// write, after each sixteenth of the limit, and if force is set.
 func (t *Transport) evict(s *store, size int64, force bool) error {
 	limit := t.maxBytes()
 	t.mu.Lock()
@@ -181,8 +180,7 @@ func (t *Transport) evict(s *store, size int64, force bool) error {
 	return s.shrink(limit)
 }
 
-// shrink removes the oldest entries if all together exceed limit, and the files that killed
-// processes have left.
+// shrink removes the oldest entries if all entries exceed limit, and files of killed processes.
 func (s *store) shrink(limit int64) error {
 	fsx.SweepPartsIn(s.Root)
 	names, err := fs.ReadDir(s.FS(), ".")
@@ -194,11 +192,11 @@ func (s *store) shrink(limit int64) error {
 	for _, n := range names {
 		info, err := n.Info()
 		switch {
-		case err != nil || !ours.MatchString(n.Name()): // removed, or not ours
+		case err != nil || !ownFile.MatchString(n.Name()):
 		case filepath.Ext(n.Name()) == entrySuffix:
 			files = append(files, info)
-			bytes += counts(info.Size())
-		case time.Since(info.ModTime()) > time.Hour: // no lock is held for so long
+			bytes += countedSize(info.Size())
+		case time.Since(info.ModTime()) > time.Hour: // no process holds a lock for so long
 			_ = s.Remove(n.Name())
 		}
 	}
@@ -211,7 +209,7 @@ func (s *store) shrink(limit int64) error {
 			break
 		}
 		_ = s.Remove(info.Name())
-		bytes -= counts(info.Size())
+		bytes -= countedSize(info.Size())
 	}
 	return nil
 }

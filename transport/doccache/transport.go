@@ -13,73 +13,66 @@ import (
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
-// ErrOffline is the error of a request that [Transport.Offline] does not permit and the
-// cache cannot answer. It is ErrOffline of package provider.
+// ErrOffline is returned if [Transport.Offline] is set and the answer is not cached. It is the
+// same value as [github.com/tofureg/tofureg/provider.ErrOffline].
 var ErrOffline = fault.ErrOffline
 
-// Transport is an [http.RoundTripper] that caches documents in a directory. Set the
-// fields before the first request; after it a Transport is safe for concurrent use and
-// must not be copied. The zero Transport caches nothing and passes all requests on.
+// A Transport is an [http.RoundTripper] that caches documents. The zero Transport passes all
+// requests to Base. Set the fields before the first request. After that, a Transport is safe for
+// concurrent use and must not be copied.
 type Transport struct {
-	// Base makes the requests. If nil, the transport of clients whose settings have no
-	// HTTP is used. Credentials that Base adds by itself, such as a client certificate, are
-	// unknown to the cache: give each of them a Dir of its own.
+	// Base makes the requests. It may be a throttle.Transport. If nil, the transport of clients
+	// without their own HTTP client is used. Each credential that Base adds, such as a client
+	// certificate, needs its own Dir.
 	Base http.RoundTripper
 
-	// Dir is the directory, such as "tool/documents" below [os.UserCacheDir]. It is
-	// made with mode 0700 if it does not exist, and may be removed at any time. If
-	// empty, nothing is cached.
+	// Dir is the directory. It is created with mode 0700 if it does not exist, and may be
+	// removed at any time. If empty, nothing is cached.
 	Dir string
 
-	// FreshFor is how long an answer is used without asking again, even if the server
-	// states a shorter time or none. It has no effect on answers with no-store or
-	// no-cache, and none on temporary redirects. If zero, the server decides.
+	// FreshFor is the minimum time for which an answer is used without a request. It does not
+	// apply to temporary redirects and to answers with no-cache. If zero, the server decides.
 	FreshFor time.Duration
 
-	// StaleIfError is how long after its time an answer may be used if the server
-	// cannot be reached, is too slow, or answers 408, 429 or 500 and above. The server
-	// may state a longer time (stale-if-error, RFC 5861, at most a day) or forbid it
-	// (must-revalidate, no-cache). If zero, the server decides.
+	// StaleIfError is the time for which an expired answer is used if the server does not
+	// answer, or answers 408, 429 or 5xx. The server may state a longer time (stale-if-error,
+	// at most a day) or forbid it (must-revalidate, no-cache).
 	StaleIfError time.Duration
 
-	// Refresh asks the server about every document, also about fresh ones. A document
-	// that has not changed is not sent again.
+	// Refresh asks the server whether each document has changed, even before it expires.
 	Refresh bool
 
-	// Offline answers all requests from the directory, whatever the age of the
-	// document, and makes none. Other requests fail with [ErrOffline].
+	// Offline uses cached documents of any age. Other requests fail with [ErrOffline].
 	Offline bool
 
-	// MaxBytes bounds the directory. If a write exceeds the bound, the oldest
-	// documents are removed, down to seven eighths. If zero, 256 MiB is used; a
-	// negative number disables the bound. A document counts as 32 KiB at least. Each
-	// process may exceed the bound by a sixteenth.
+	// MaxBytes limits the directory. The oldest documents are evicted. A document counts as at
+	// least 32 KiB, and each process may exceed the limit by a sixteenth. If zero, 256 MiB is
+	// used. If negative, the size is not limited.
 	MaxBytes int64
 
-	// Logger gets a debug record for each answer, and a warning the first time that
-	// the directory cannot be used. Records contain neither tokens nor queries. If
-	// nil, nothing is logged.
+	// Logger, if not nil, receives a debug record for each answer, and a warning when the
+	// directory first fails. Records contain no tokens and no URL queries.
 	Logger *slog.Logger
 
-	wait time.Duration // if zero, maxWait; for tests
+	wait time.Duration // for tests; if zero, maxWait
 
 	mu      sync.Mutex
-	store   *store // the open directory; nil: none yet
+	store   *store // the open directory
 	stats   Stats
 	counted bool  // the directory has been listed
 	written int64 // bytes since then
 }
 
-// Stats counts events of a [Transport].
+// Stats counts the answers of a [Transport].
 type Stats struct {
-	Hits        int64 // answered from the directory without asking
-	Revalidated int64 // asked, and the document had not changed
-	Stale       int64 // answered from the directory because the server did not answer
-	Misses      int64 // fetched
-	Failed      int64 // the directory could not be read or written
+	Hits        int64 // cached documents, without a request
+	Revalidated int64 // cached documents that the server has confirmed
+	Stale       int64 // expired documents, because the server did not answer
+	Misses      int64 // documents from the server
+	Failed      int64 // failed reads and writes of the directory
 }
 
-// Stats returns the counts so far.
+// Stats returns the current counts.
 func (t *Transport) Stats() Stats {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -93,15 +86,14 @@ func (t *Transport) count(n *int64) {
 	*n++
 }
 
-// RoundTrip implements [http.RoundTripper]. An answer from the directory has an Age header
-// and a Cache-Status header (RFC 9211) that begins with "tofureg". Errors of Base are
-// returned unchanged. If the directory cannot be used, the request is passed on.
+// RoundTrip implements [http.RoundTripper]. A cached answer has the headers Age and Cache-Status
+// (RFC 9211). Errors of Base are returned unchanged.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return t.RoundTripWaiting(req, func() func() { return func() {} })
 }
 
-// RoundTripWaiting implements [transport.Waiter]. It calls waiting before it waits for
-// another request for the same document, and done after that.
+// RoundTripWaiting implements [github.com/tofureg/tofureg/transport.Waiter]. The
+// delay is the wait for another request for the same document.
 func (t *Transport) RoundTripWaiting(req *http.Request, waiting func() (done func())) (*http.Response, error) {
 	if err := req.Context().Err(); err != nil {
 		return nil, closing(req, err)
@@ -111,14 +103,14 @@ func (t *Transport) RoundTripWaiting(req *http.Request, waiting func() (done fun
 	}
 	s, err := t.open()
 	if err != nil {
-		t.trouble(req.Context(), "open", err)
+		t.dirFailed(req.Context(), "open", err)
 		return t.pass(req, waiting)
 	}
 	x := &exchange{t: t, store: s, req: req, name: entryName(req), began: time.Now(), waiting: waiting}
 	return x.run()
 }
 
-// CloseIdleConnections closes the idle connections of Base, see [http.Client.CloseIdleConnections].
+// CloseIdleConnections closes the idle connections of Base, if Base supports it.
 func (t *Transport) CloseIdleConnections() {
 	if c, ok := t.Base.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
@@ -140,10 +132,10 @@ func (t *Transport) pass(req *http.Request, waiting func() func()) (*http.Respon
 	return httpx.RoundTrip(t.base(), req, waiting)
 }
 
-// errNotCached names neither method nor URL: an [http.Client] adds both.
-var errNotCached = fmt.Errorf("%w, and the answer is not in the cache", ErrOffline)
+// errNotCached does not contain the URL: an [http.Client] adds it.
+var errNotCached = fmt.Errorf("%w, and the document is not cached", ErrOffline)
 
-// closing closes the body of a request that fails with err, as a RoundTripper must.
+// closing closes the body of a request that fails with err, as http.RoundTripper demands.
 func closing(req *http.Request, err error) error {
 	if req.Body != nil {
 		_ = req.Body.Close()
@@ -151,8 +143,8 @@ func closing(req *http.Request, err error) error {
 	return err
 }
 
-// trouble counts and logs that the directory could not be used.
-func (t *Transport) trouble(ctx context.Context, op string, err error) {
+// dirFailed counts and logs an error of the directory.
+func (t *Transport) dirFailed(ctx context.Context, op string, err error) {
 	t.mu.Lock()
 	t.stats.Failed++
 	level := slog.LevelDebug
@@ -165,8 +157,8 @@ func (t *Transport) trouble(ctx context.Context, op string, err error) {
 	}
 }
 
-// tell counts an answer and logs it.
-func (t *Transport) tell(req *http.Request, n *int64, what string) {
+// answered counts and logs an answer.
+func (t *Transport) answered(req *http.Request, n *int64, what string) {
 	t.count(n)
 	if t.Logger != nil {
 		t.Logger.LogAttrs(req.Context(), slog.LevelDebug, "document cache",

@@ -19,8 +19,8 @@ const (
 
 // host has the limits of one host.
 type host struct {
-	slots chan struct{} // one element for each running request; nil: not limited
-	rate  *rate.Limiter // nil: not limited
+	slots chan struct{} // one element for each running request; nil if not limited
+	rate  *rate.Limiter // nil if not limited
 	turn  chan struct{} // one element while a request waits for rate; nil if rate is nil
 
 	users int // requests that wait or run; guarded by Transport.mu
