@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestDocumented fails for every exported name of a public package without a
-// comment, and for one of a function or type that does not start with its name.
+// TestDocumented checks that each package and each exported name of a public package has a comment,
+// and that the comment of a function or type starts with its name.
 func TestDocumented(t *testing.T) {
 	t.Parallel()
 	fset, list := packages(t)
@@ -31,7 +31,7 @@ func TestDocumented(t *testing.T) {
 		checked += c.names
 	}
 	if checked == 0 {
-		t.Fatal("no exported name was found: the check looks at nothing")
+		t.Fatal("no exported name was found")
 	}
 	t.Logf("%d exported names checked", checked)
 }
@@ -91,7 +91,7 @@ func (c *docCheck) fields(owner string, list *ast.FieldList) {
 				continue
 			}
 			c.names++
-			// One comment may stand over a run of fields that follow it without a blank line.
+			// A comment also covers the fields that follow its field without a blank line.
 			documented := field.Doc != nil || field.Comment != nil || i > 0 && c.adjacent(list.List[i-1], field)
 			if !documented {
 				c.t.Errorf("%s: %s.%s has no comment", c.fset.Position(name.Pos()), owner, name)

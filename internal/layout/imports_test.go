@@ -11,8 +11,7 @@ import (
 	"testing"
 )
 
-// TestImports compares the import table of docs/architecture.md with the code,
-// in both directions.
+// TestImports compares the import tables of docs/architecture.md with the code, in both directions.
 func TestImports(t *testing.T) {
 	t.Parallel()
 	table := importTable(t)
@@ -42,17 +41,17 @@ func TestImports(t *testing.T) {
 		}
 		for _, entry := range allowed {
 			if !used[entry] {
-				t.Errorf("%s may import %s by the table, but does not", r.dir, entry)
+				t.Errorf("the table lists the import %[2]s of %[1]s, which does not import it", r.dir, entry)
 			}
 		}
 	}
 	for _, dir := range slices.Sorted(maps.Keys(table)) {
-		t.Errorf("the table has %s, the tree does not", dir)
+		t.Errorf("the table has package %s, which does not exist", dir)
 	}
 }
 
-// tableEntry returns the entry of allowed that covers import path p, and
-// whether p is subject to the table at all.
+// tableEntry returns the element of allowed that covers the import path p, or "". The path is
+// relevant if it is outside the standard library.
 func tableEntry(p string, allowed []string) (entry string, relevant bool) {
 	own, isOwn := strings.CutPrefix(p, modulePath+"/")
 	if !isOwn && !thirdParty(p) {
@@ -87,13 +86,13 @@ func importTable(t *testing.T) map[string][]string {
 		}
 	}
 	if len(table) == 0 {
-		t.Fatal("docs/architecture.md holds no import table")
+		t.Fatal("docs/architecture.md has no import table")
 	}
 	return table
 }
 
-// TestLight holds the promise that a program which only parses names, edits lock files or
-// unpacks modules links no network, no OpenPGP and no HCL.
+// TestLight checks that programs which only parse names, edit lock files or unpack modules link no
+// net/http, no OpenPGP and no HCL.
 func TestLight(t *testing.T) {
 	t.Parallel()
 	heavy := []string{"net/http", "github.com/ProtonMail/go-crypto", "github.com/cloudflare/circl", "github.com/hashicorp/hcl"}

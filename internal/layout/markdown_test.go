@@ -177,6 +177,6 @@ func TestMarkdownNames(t *testing.T) {
 		}
 	}
 	if checked < 30 {
-		t.Errorf("%d names were checked, so the documents are not read as they are meant", checked)
+		t.Errorf("%d names were checked, want at least 30", checked)
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestSignatures holds the rule that no third-party type stands in an exported
-// signature, so that a dependency can be replaced without breaking a user.
+// TestSignatures checks that no exported signature has a type of another module, so that a
+// dependency can be replaced without breaking callers.
 func TestSignatures(t *testing.T) {
 	t.Parallel()
 	fset, list := packages(t)
@@ -23,7 +23,7 @@ func TestSignatures(t *testing.T) {
 						return true
 					}
 					if x, ok := sel.X.(*ast.Ident); ok && thirdParty(names[x.Name]) {
-						t.Errorf("%s: %s.%s stands in an exported signature", fset.Position(sel.Pos()), x.Name, sel.Sel.Name)
+						t.Errorf("%s: %s.%s is in an exported signature", fset.Position(sel.Pos()), x.Name, sel.Sel.Name)
 					}
 					return true
 				})
@@ -32,7 +32,7 @@ func TestSignatures(t *testing.T) {
 	}
 }
 
-// exportedTypes returns the type expressions that a stranger sees.
+// exportedTypes returns the type expressions that other packages can use.
 func exportedTypes(file *ast.File) []ast.Expr {
 	var out []ast.Expr
 	for _, decl := range file.Decls {
@@ -66,7 +66,7 @@ func specTypes(spec ast.Spec) []ast.Expr {
 		}
 		var out []ast.Expr
 		for _, field := range structure.Fields.List {
-			// An embedded field is visible through what it promotes.
+			// The fields and methods of an embedded field are visible.
 			if len(field.Names) == 0 || field.Names[0].IsExported() {
 				out = append(out, field.Type)
 			}

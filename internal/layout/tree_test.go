@@ -15,7 +15,7 @@ import (
 
 const modulePath = "github.com/tofureg/tofureg"
 
-// root is the directory of go.mod, seen from this package.
+// root is the path of the directory with go.mod.
 const root = "../.."
 
 // A goPackage is a package with its parsed files, without tests.
@@ -66,7 +66,7 @@ func packages(t *testing.T) (*token.FileSet, []goPackage) {
 	return fset, list
 }
 
-// ownModule reports whether the directory is a Go module of its own.
+// ownModule reports whether the directory is the root of another Go module.
 func ownModule(dir string) bool {
 	_, err := os.Stat(filepath.Join(root, filepath.FromSlash(dir), "go.mod"))
 	return err == nil
@@ -89,8 +89,7 @@ func imports(file *ast.File) map[string]string {
 	return m
 }
 
-// thirdParty reports whether the import path belongs neither to the standard
-// library nor to this module.
+// thirdParty reports whether the import path belongs to another module.
 func thirdParty(p string) bool {
 	first, _, _ := strings.Cut(p, "/")
 	return strings.Contains(first, ".") && p != modulePath && !strings.HasPrefix(p, modulePath+"/")
