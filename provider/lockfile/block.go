@@ -6,16 +6,16 @@ type span struct{ start, stop int }
 // A block is a provider block of the source.
 type block struct {
 	entry  Entry
-	first  *block // the block that counts, if this is another one for the same provider
+	first  *block // the first block of the same provider, nil if this is the first
 	whole  span   // whole lines, with the comments directly above
 	label  token
 	body   span // between the braces
 	top    int  // start of the first line in the body
-	inline bool // the body has no line of its own
+	inline bool // the body is in the line of the braces
 
 	version, constraints, hashes *argument   // nil if missing
-	extra                        []*argument // those of the three that come again
-	other                        *argument   // the last unknown one
+	extra                        []*argument // repetitions of these three
+	other                        *argument   // the last unknown argument
 }
 
 // An argument is NAME = VALUE.
@@ -24,11 +24,11 @@ type argument struct {
 	equals int
 	value  span
 	first  token // of the value
-	single bool  // the value is nothing but a token or a pair of brackets
-	line   span  // from the start of its first line to the end of its last
+	single bool  // the value is one token or one pair of brackets
+	line   span  // whole lines
 }
 
-// provider reads the body of a provider block.
+// provider reads a provider block after the opening brace.
 func (p *parser) provider(name, label, open token, start int) *ParseError {
 	b := &block{label: label, whole: span{start: start}}
 	if problem := p.body(b, open); problem != nil {
@@ -55,7 +55,7 @@ func (p *parser) provider(name, label, open token, start int) *ParseError {
 	return nil
 }
 
-// body reads from the opening brace to the closing one.
+// body reads from the opening brace to the closing brace.
 func (p *parser) body(b *block, open token) *ParseError {
 	b.body.start = open.end
 	for n := 0; ; n++ {
@@ -71,12 +71,12 @@ func (p *parser) body(b *block, open token) *ParseError {
 			if n == 0 || !b.inline {
 				continue
 			}
-			return wrong(t.start, "the brace must be closed in this line, or the argument stand in a line of its own")
+			return wrong(t.start, "want \"}\" in this line, or the argument in a line of its own")
 		case p.text(t) == "}":
 			b.body.stop = t.start
 			return nil
 		case t.kind == atEOF:
-			return wrong(open.start, "block is not closed")
+			return wrong(open.start, "unclosed block")
 		case t.kind != ident, n > 0 && b.inline:
 			return wrong(t.start, "an argument is expected here")
 		}
@@ -86,7 +86,7 @@ func (p *parser) body(b *block, open token) *ParseError {
 	}
 }
 
-// member reads an argument of a provider block, or a block within it.
+// member reads an argument or a nested block of a provider block.
 func (p *parser) member(b *block, name token) *ParseError {
 	t, problem := p.significant()
 	if problem != nil {

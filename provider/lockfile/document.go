@@ -8,16 +8,16 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 )
 
-// A document is the source of a lenient file, and where in it the entries are. It does
-// not change; what was changed in the file is found by comparing.
+// A document is the source of a file from ParseLenient, with the positions of its entries. It
+// does not change; render compares it with the entries.
 type document struct {
 	src    string
-	start  int // behind the byte order mark
+	start  int // after the byte order mark
 	header header
 	blocks []*block // provider blocks in the order of the source
 }
 
-// render returns the source with the entries and the header that f has now.
+// render returns the source with the entries and the header of f.
 func (d *document) render(f *File) string {
 	e := edits{src: d.src}
 	d.editHeader(&e, f.Header)
@@ -55,8 +55,8 @@ func (d *document) editHeader(e *edits, text string) {
 	}
 }
 
-// withBlank returns the lines in s and a blank line before them. At the start of the
-// file it is one after them.
+// withBlank returns the lines in s and a blank line before them, or after them at the start of
+// the file.
 func (d *document) withBlank(s span) span {
 	before := strings.TrimSuffix(d.src[d.start:s.start], "\n")
 	line := before[strings.LastIndexByte(before, '\n')+1:]
@@ -72,8 +72,8 @@ func (d *document) withBlank(s span) span {
 	return s
 }
 
-// insert adds a block for an entry that the source does not have: after the last block
-// of a lesser provider, or else before the first block, or else at the end.
+// insert adds a block for a new entry: after the last block of a lesser provider, otherwise
+// before the first block or at the end.
 func (d *document) insert(e *edits, now Entry) {
 	text := string(appendBlock(nil, now))
 	for _, other := range slices.Backward(d.blocks) {
@@ -96,7 +96,7 @@ func (d *document) insert(e *edits, now Entry) {
 	}
 }
 
-// edit changes the block so that it says what now says.
+// edit changes the block to say what now says.
 func (b *block) edit(e *edits, now Entry) {
 	if label := quote(now.Provider.String()); e.src[b.label.start:b.label.end] != label {
 		e.replace(span{b.label.start, b.label.end}, label)
@@ -113,8 +113,8 @@ func (b *block) edit(e *edits, now Entry) {
 	b.editHashes(e, now, next)
 }
 
-// editVersion sets the version, and adds it at next if it is missing. It returns where the
-// argument after it goes.
+// editVersion sets the version. If it is missing, it goes to next. The result is the position
+// of the following argument.
 func (b *block) editVersion(e *edits, now Entry, next int) int {
 	if b.version == nil {
 		e.insertLines(next, versionLine(now))
@@ -124,8 +124,7 @@ func (b *block) editVersion(e *edits, now Entry, next int) int {
 	return b.version.line.stop
 }
 
-// editConstraints sets, adds or removes the constraints as editVersion does. An empty text
-// says as well that there are none.
+// editConstraints sets, adds or removes the constraints. An empty text also means none.
 func (b *block) editConstraints(e *edits, now Entry, next int) int {
 	there, want := b.constraints != nil, !now.Constraints.IsZero()
 	switch {
@@ -142,7 +141,7 @@ func (b *block) editConstraints(e *edits, now Entry, next int) int {
 	return next
 }
 
-// editHashes sets, adds or removes the hashes. Those that cannot be read stay.
+// editHashes sets, adds or removes the hashes. Unreadable hashes stay.
 func (b *block) editHashes(e *edits, now Entry, next int) {
 	otherVersion := b.entry.Version != now.Version
 	switch there, want := b.hashes != nil, len(now.Hashes) > 0; {
@@ -155,7 +154,7 @@ func (b *block) editHashes(e *edits, now Entry, next int) {
 	}
 }
 
-// align moves the equals sign of the version when constraints come or go.
+// align moves the equals sign of the version when constraints are added or removed.
 func (b *block) align(e *edits, now Entry) {
 	if b.version == nil {
 		return
@@ -166,11 +165,11 @@ func (b *block) align(e *edits, now Entry) {
 	}
 }
 
-// unfold gives lines of its own to the body of a block that has none.
+// unfold splits an inline block into lines.
 func (b *block) unfold(e *edits, now Entry) {
 	around := comments(e.src, b.body)
 	rest := ""
-	if b.other != nil { // it is all that the body has, and may have comments of its own
+	if b.other != nil { // the only argument of the body
 		own := span{b.other.name.start, b.other.value.stop}
 		around = append(comments(e.src, span{b.body.start, own.start}), comments(e.src, span{own.stop, b.body.stop})...)
 		rest = "  " + e.src[own.start:own.stop] + "\n"
@@ -183,12 +182,12 @@ func (b *block) unfold(e *edits, now Entry) {
 	e.replace(b.body, text.String()+string(appendBody(nil, now))+rest)
 }
 
-// edits are changes to a source, of which none overlaps another one but for lines that
-// two of them drop.
+// edits are changes to a source. They do not overlap, except that two edits may remove the
+// same lines.
 type edits struct {
 	src   string
 	list  []edit
-	ended bool // the last line, which had no line break, was given one
+	ended bool // the last line was given a line break
 }
 
 type edit struct {
@@ -198,7 +197,7 @@ type edit struct {
 
 func (e *edits) replace(s span, text string) { e.list = append(e.list, edit{s, text}) }
 
-// insertLines inserts whole lines at i, after the line before it was ended.
+// insertLines inserts whole lines at i, and ends the line before i.
 func (e *edits) insertLines(i int, lines string) {
 	if i > 0 && e.src[i-1] != '\n' && !e.ended {
 		lines, e.ended = "\n"+lines, true
@@ -206,8 +205,7 @@ func (e *edits) insertLines(i int, lines string) {
 	e.replace(span{i, i}, lines)
 }
 
-// apply returns the source with all changes. What is new gets the line breaks of the
-// first line.
+// apply returns the source with all changes. New lines have the line ends of the first line.
 func (e *edits) apply() string {
 	slices.SortStableFunc(e.list, func(a, b edit) int {
 		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.stop, b.stop))

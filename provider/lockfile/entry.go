@@ -2,7 +2,7 @@ package lockfile
 
 import "github.com/tofureg/tofureg/addrs"
 
-// interpret fills in the entry of b and reports whether it is one.
+// interpret fills in the entry of b. It returns false if b has no valid address.
 func (p *parser) interpret(b *block, name token) bool {
 	raw, problem := "", (*ParseError)(nil)
 	if b.label.kind == quoted {
@@ -41,11 +41,11 @@ func (p *parser) interpret(b *block, name token) bool {
 	return true
 }
 
-// value returns what the text of a means, or zero if it means nothing.
+// value parses the text of a. It reports a problem and returns zero if the text is invalid.
 func value[T interface{ String() string }](p *parser, a *argument, parse func(string) (T, error)) T {
 	var zero T
 	if a.first.kind != quoted || !a.single {
-		p.report(wrong(a.value.start, "argument %q wants a text in double quotes", p.text(a.name)))
+		p.report(wrong(a.value.start, "argument %q must be a text in double quotes", p.text(a.name)))
 		return zero
 	}
 	raw, problem := unquote(p.text(a.first), a.first.start)

@@ -10,20 +10,19 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// ErrTooLarge: the file has more than [MaxSize] bytes.
+// ErrTooLarge means that the file has more than [MaxSize] bytes.
 var ErrTooLarge = checksum.ErrTooLarge
 
-// maxProblems bounds how many problems of one file are reported.
+// maxProblems is the maximum number of reported problems of one file.
 const maxProblems = 50
 
-// A ParseError is one thing that is wrong with a lock file, and where. An error that
-// joins several of them unwraps to each.
+// A ParseError is one problem in a lock file. An error that joins several unwraps to each.
 type ParseError struct {
 	Filename string // as given to the parser; may be empty
 	Line     int    // counted from 1
 	Column   int    // in characters, counted from 1
-	Message  string // what is wrong; safe to print
-	Err      error  // the cause, such as an *addrs.ParseError or a *checksum.HashError; may be nil
+	Message  string // safe to print
+	Err      error  // the cause, for example an *addrs.ParseError; may be nil
 	offset   int
 }
 

@@ -9,22 +9,21 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// Name is what the CLI calls the file, in the directory of the configuration.
+// Name is the name of the lock file in the directory of the configuration.
 const Name = ".terraform.lock.hcl"
 
-// The headers that the two CLIs give to the files they write.
+// The headers of the two CLIs.
 const (
 	HeaderOpenTofu  = "# This file is maintained automatically by \"tofu init\".\n# Manual edits may be lost in future updates."
 	HeaderTerraform = "# This file is maintained automatically by \"terraform init\".\n# Manual edits may be lost in future updates."
 )
 
-// A File is the content of a lock file. The zero File is an empty one, ready for use.
-//
-// A File may be read by several goroutines at once while none changes it.
+// A File is the content of a lock file. The zero File is empty and ready to use. It is safe
+// for concurrent use while it is not modified.
 type File struct {
-	// Header is the comment at the top of the file, as lines without a newline after the
-	// last. If empty, [HeaderOpenTofu] is written, except that a file from [ParseLenient]
-	// stays without a header if it has none. A line that is not a comment is written as one.
+	// Header is the comment at the top of the file, without a newline at the end. If empty,
+	// [HeaderOpenTofu] is written, except to a file from [ParseLenient] that had no header.
+	// Lines without a comment sign get one.
 	Header string
 
 	entries  map[addrs.Provider]Entry // hashes are shared with clones and never changed in place
@@ -32,28 +31,27 @@ type File struct {
 	warnings []*ParseError
 }
 
-// An Entry is what a lock file says about one provider.
+// An Entry is the lock of one provider.
 type Entry struct {
 	// Provider is the address of the provider.
 	Provider addrs.Provider `json:"provider"`
 
-	// Version is the selected version. It is zero only if ParseLenient could not read it.
+	// Version is the selected version. It is zero only if [ParseLenient] could not read it.
 	Version addrs.Version `json:"version"`
 
-	// Constraints is the constraint for which the version was selected, zero if there was
-	// none. The CLI records it for people and does not read it.
+	// Constraints is the constraint for which the version was selected, for people, or zero.
 	Constraints addrs.ProviderConstraint `json:"constraints,omitzero"`
 
-	// Hashes are the hashes of this version's packages, for all platforms together and of
-	// any scheme, sorted and without duplicates. They are empty if no package is known yet.
+	// Hashes are the hashes of the packages for all platforms, of any scheme, sorted, without
+	// duplicates.
 	Hashes []checksum.Hash `json:"hashes,omitempty"`
 
-	// Unreadable tells that a file from ParseLenient has hashes here, and none that can be
-	// read. The entry covers its version and accepts no package.
+	// Unreadable says that a file from [ParseLenient] has hashes here, but none that is valid.
+	// The entry accepts no package.
 	Unreadable bool `json:"unreadable,omitempty"`
 }
 
-// equal reports whether e and o would be written alike.
+// equal reports whether e and o are written in the same way.
 func (e Entry) equal(o Entry) bool {
 	return e.Provider == o.Provider && e.Version == o.Version && e.Constraints == o.Constraints && e.sameHashes(o)
 }
@@ -62,18 +60,18 @@ func (e Entry) sameHashes(o Entry) bool {
 	return e.Unreadable == o.Unreadable && slices.Equal(e.Hashes, o.Hashes)
 }
 
-// Get returns the entry of p, and false if p is not locked. The entry is a copy.
+// Get returns a copy of the entry of p, and false if p is not locked.
 func (f *File) Get(p addrs.Provider) (Entry, bool) {
 	e, ok := f.entries[p]
 	e.Hashes = slices.Clone(e.Hashes)
 	return e, ok
 }
 
-// Len returns the number of providers that are locked.
+// Len returns the number of locked providers.
 func (f *File) Len() int { return len(f.entries) }
 
-// All returns copies of all entries, ordered by provider. f may be changed during the
-// iteration, which may or may not yield the changes.
+// All yields copies of the entries, ordered by provider. If f is modified during the
+// iteration, All may or may not yield the changes.
 func (f *File) All() iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
 		for _, p := range f.providers() {
@@ -84,25 +82,22 @@ func (f *File) All() iter.Seq[Entry] {
 	}
 }
 
-// providers returns the locked providers in the order in which they are written.
+// providers returns the locked providers in order.
 func (f *File) providers() []addrs.Provider {
 	return slices.SortedFunc(maps.Keys(f.entries), addrs.Provider.Compare)
 }
 
-// Covers reports whether f has hashes for version v of p, so that [File.Accept] decides
-// which packages may be installed. If not, f says nothing about this version: p is not
-// locked, is locked at another version, or is locked without hashes. In a file from
-// [ParseLenient], hashes that cannot be read count too: no package has one of them.
+// Covers reports whether p is locked at version v with hashes, so that [File.Accept] decides
+// which packages may be installed. Unreadable hashes count.
 func (f *File) Covers(p addrs.Provider, v addrs.Version) bool {
 	e := f.entries[p]
 	return !v.IsZero() && e.Version == v && (len(e.Hashes) > 0 || e.Unreadable)
 }
 
-// Accept returns the hashes for version v of p, for the field Accept of a verify.Policy. It
-// is never nil: if f does not cover this version, the list is empty, and a policy with it
-// refuses every package, as a program wants that installs only what is locked. Other
-// programs ask [File.Covers] first. If f does not cover the version, they leave the field
-// nil, and the policy demands another proof, such as a signature.
+// Accept returns the hashes of version v of p, for the field Accept of
+// [github.com/tofureg/tofureg/verify.Policy]. If f does not cover v, the result is empty but
+// not nil, and a policy with it refuses every package. Programs that may install versions that
+// are not locked call [File.Covers] first, and leave the field nil.
 func (f *File) Accept(p addrs.Provider, v addrs.Version) []checksum.Hash {
 	if !f.Covers(p, v) {
 		return []checksum.Hash{}
@@ -110,8 +105,8 @@ func (f *File) Accept(p addrs.Provider, v addrs.Version) []checksum.Hash {
 	return append([]checksum.Hash{}, f.entries[p].Hashes...)
 }
 
-// Equal reports whether f and o lock the same providers, versions and hashes. As in the CLI,
-// constraints, comments and layout do not count.
+// Equal reports whether f and o lock the same providers, versions and hashes. Constraints,
+// comments and layout do not count, as in the CLI.
 func (f *File) Equal(o *File) bool {
 	return maps.EqualFunc(f.entries, o.entries, func(a, b Entry) bool {
 		return a.Version == b.Version && a.sameHashes(b)
@@ -125,7 +120,6 @@ func (f *File) Clone() *File {
 	return &c
 }
 
-// Warnings returns what was ignored when the file was read, in the order of the file: blocks
-// for modules, which the CLI ignores too, and, in a file from [ParseLenient], everything that
-// [Parse] would have refused. At most 50 are kept.
+// Warnings returns what the parser ignored, in the order of the file, at most 50 warnings:
+// blocks for modules, and in a file from [ParseLenient] everything that [Parse] refuses.
 func (f *File) Warnings() []*ParseError { return slices.Clone(f.warnings) }

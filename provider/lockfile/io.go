@@ -13,12 +13,12 @@ import (
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
-// Load reads the file at path as [Parse] does. A file that does not exist is an empty
-// one, as it is for the CLI, and no error.
+// Load calls [Parse] for the file at path. If the file does not exist, it returns an empty
+// File, as the CLI does.
 func Load(path string) (*File, error) { return load(path, false) }
 
-// LoadLenient reads the file at path as [ParseLenient] does. A file that does not exist
-// is an empty one and no error.
+// LoadLenient calls [ParseLenient] for the file at path. If the file does not exist, it
+// returns an empty File.
 func LoadLenient(path string) (*File, error) { return load(path, true) }
 
 func load(path string, lenient bool) (*File, error) {
@@ -27,7 +27,7 @@ func load(path string, lenient bool) (*File, error) {
 		return &File{}, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading a lock file: %w", err)
+		return nil, fmt.Errorf("read lock file: %w", err)
 	}
 	return parse(data, path, lenient)
 }
@@ -42,17 +42,16 @@ func read(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, MaxSize+1))
 }
 
-// Save writes the content of [File.Bytes] to path. The file is replaced as a whole or
-// not at all, whenever the process ends. As with the CLI, a file that says the same already
-// is left as it is, with its comments, and a File without entries does not become a new
-// file.
+// Save atomically replaces the file at path by [File.Bytes]. Like the CLI, it leaves a file
+// that has the same header and entries unchanged, with its comments, and creates no file
+// without entries.
 //
-// A new file gets the mode 0644 less the umask, an existing one keeps its mode. If path is a
-// symbolic link, the link is replaced, as the CLI does. What killed processes have left
-// beside it, under names that start with ".tofureg-", is removed.
+// A new file has mode 0644 before the umask; an existing file keeps its mode. A symbolic link
+// at path is replaced, as the CLI does. Save also removes temporary files ".tofureg-…" that
+// killed processes left in the directory.
 func (f *File) Save(path string) error {
 	if err := f.save(path); err != nil {
-		return fmt.Errorf("writing a lock file: %w", err)
+		return fmt.Errorf("write lock file: %w", err)
 	}
 	return nil
 }
@@ -67,7 +66,7 @@ func (f *File) save(path string) error {
 	existing := err == nil && info.Mode().IsRegular()
 	if existing {
 		perm = info.Mode().Perm()
-		if old, err := read(path); err == nil && (bytes.Equal(old, data) || f.saysTheSame(old)) {
+		if old, err := read(path); err == nil && (bytes.Equal(old, data) || f.sameContent(old)) {
 			return nil
 		}
 	}
@@ -77,7 +76,7 @@ func (f *File) save(path string) error {
 	}
 	defer out.Discard()
 	fsx.SweepParts(filepath.Dir(path))
-	if existing { // the umask need not have applied to it
+	if existing { // undo the umask
 		if err := out.Chmod(perm); err != nil {
 			return err
 		}
@@ -88,9 +87,9 @@ func (f *File) save(path string) error {
 	return out.Commit()
 }
 
-// saysTheSame reports whether a lock file has the header and the entries of f. A file from
-// ParseLenient has a layout of its own.
-func (f *File) saysTheSame(data []byte) bool {
+// sameContent reports whether data has the header and entries of f. It is false for a file
+// from ParseLenient, which keeps its layout.
+func (f *File) sameContent(data []byte) bool {
 	old, err := Parse(data, "")
 	return err == nil && f.doc == nil && f.Header == old.Header && maps.EqualFunc(f.entries, old.entries, Entry.equal)
 }

@@ -131,7 +131,7 @@ func TestSaveRefuses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	f := parse(t, canonical)
-	if err := f.Save(dir); err == nil || !strings.HasPrefix(err.Error(), "writing a lock file: ") {
+	if err := f.Save(dir); err == nil || !strings.HasPrefix(err.Error(), "write lock file: ") {
 		t.Errorf("%v for a directory", err)
 	}
 	if err := f.Save(filepath.Join(dir, "none", lockfile.Name)); !errors.Is(err, fs.ErrNotExist) {

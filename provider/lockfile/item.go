@@ -2,8 +2,8 @@ package lockfile
 
 import "strings"
 
-// item reads an argument or a block of which the name was read. start is where it
-// begins with the comments above it.
+// item reads an argument or a block after its name. start is its position with the comments
+// above.
 func (p *parser) item(name token, start int) *ParseError {
 	t, problem := p.significant()
 	if problem != nil {
@@ -22,7 +22,7 @@ func (p *parser) item(name token, start int) *ParseError {
 	known := word == "provider" || word == "module"
 	switch {
 	case known && len(labels) != 1:
-		p.report(wrong(name.start, "a block %q has one label, this one has %d", word, len(labels)))
+		p.report(wrong(name.start, "block %q has %d labels, want 1", word, len(labels)))
 	case word == "provider":
 		return p.provider(name, labels[0], open, start)
 	case word == "module":
@@ -42,7 +42,7 @@ func (p *parser) significant() (token, *ParseError) {
 	}
 }
 
-// labels reads the labels of a block, of which t is the first token, up to the brace.
+// labels reads the labels of a block, from t to the brace.
 func (p *parser) labels(t token) (labels []token, open token, problem *ParseError) {
 	for {
 		switch {
@@ -59,7 +59,7 @@ func (p *parser) labels(t token) (labels []token, open token, problem *ParseErro
 	}
 }
 
-// endOfBlock makes sure that nothing follows in the line of the closing brace.
+// endOfBlock reads the rest of the line of the closing brace, which must be empty.
 func (p *parser) endOfBlock() *ParseError {
 	t, problem := p.significant()
 	if problem == nil && t.kind != newline && t.kind != atEOF {
@@ -68,7 +68,7 @@ func (p *parser) endOfBlock() *ParseError {
 	return problem
 }
 
-// nest follows the brackets: it opens or closes one if t does.
+// nest opens or closes a bracket if t does.
 func (p *parser) nest(t token) *ParseError {
 	switch t.kind {
 	case opening:
@@ -79,18 +79,18 @@ func (p *parser) nest(t token) *ParseError {
 	case closing:
 		n := len(p.brackets)
 		if n == 0 || p.brackets[n-1] != p.src[t.start] {
-			return wrong(t.start, "%q closes nothing that is open here", p.src[t.start])
+			return wrong(t.start, "unmatched %q", p.src[t.start])
 		}
 		p.brackets = p.brackets[:n-1]
 	case atEOF:
 		if len(p.brackets) > 0 {
-			return wrong(t.start, "the file ends before a bracket is closed")
+			return wrong(t.start, "unclosed bracket at the end of the file")
 		}
 	}
 	return nil
 }
 
-// skip reads the body of a block behind its opening brace, and the end of the line.
+// skip reads the body of a block after its opening brace, and the end of the line.
 func (p *parser) skip(open token) *ParseError {
 	p.brackets = p.brackets[:0]
 	t := open
@@ -108,8 +108,7 @@ func (p *parser) skip(open token) *ParseError {
 	}
 }
 
-// argument reads a value and the end of its line. In an inline block it reads up to
-// the brace.
+// argument reads a value and the end of its line. In an inline block it reads up to the brace.
 func (p *parser) argument(name, eq token, inline bool) (*argument, *ParseError) {
 	a := &argument{name: name, equals: eq.start, single: true}
 	p.brackets = p.brackets[:0]
@@ -134,7 +133,7 @@ func (p *parser) argument(name, eq token, inline bool) (*argument, *ParseError) 
 				a.line = span{p.lineStart(name.start), p.pos}
 				return a, nil
 			case t.kind == comma:
-				return nil, wrong(t.start, "arguments stand in lines of their own, without a comma")
+				return nil, wrong(t.start, "unexpected comma; each argument needs its own line")
 			}
 		}
 		if problem := p.nest(t); problem != nil {

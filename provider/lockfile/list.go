@@ -8,21 +8,21 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// An element is one of a list in brackets, with the comments around it.
+// An element is an element of a list in brackets, with its comments.
 type element struct {
 	above  []string // comments before it
-	value  span     // empty at a comma with nothing before it, and at the end of the list
-	tokens int      // how many are in value
+	value  span     // empty before a comma without a value, and at the end
+	tokens int      // number of tokens in value
 	first  token    // of value
 	behind []string // comments after it in its line
-	last   bool     // it is the end of the list, which has only comments above it
+	last   bool     // the end of the list, which has only comments above
 
-	hash    checksum.Hash // zero if the value is none
-	problem *ParseError   // of the value; there can be one with the form of a hash
+	hash    checksum.Hash // zero if the value is not a hash
+	problem *ParseError   // of the value, even if hash is not zero
 }
 
-// elements returns those of the list that is the value of a. They are separated by
-// commas. The end of the list is the last one.
+// elements yields the elements of the list that is the value of a, and then the end of the
+// list.
 func elements(src string, a *argument) iter.Seq[element] {
 	return func(yield func(element) bool) {
 		l := lister{scanner: scanner{src: src, pos: a.first.end}, end: a.value.stop}
@@ -41,14 +41,14 @@ func elements(src string, a *argument) iter.Seq[element] {
 type lister struct {
 	scanner
 	end   int      // of the list
-	token token    // the next one, which is not read yet
-	above []string // comments that were read before it, for the next element
+	token token    // the next token
+	above []string // comments before the next element
 }
 
 // atEnd reports whether only the closing bracket is left.
 func (l *lister) atEnd() bool { return l.token.end == l.end || l.token.kind == atEOF }
 
-// element reads a value, the comma behind it, and the comments around that.
+// element reads a value, the comma after it, and the comments around both.
 func (l *lister) element() element {
 	e := element{value: span{l.token.start, l.token.start}}
 	for depth := 0; !l.atEnd() && (depth > 0 || l.token.kind != comma); e.tokens++ {
@@ -78,8 +78,8 @@ func (l *lister) element() element {
 	return e
 }
 
-// comments reads up to the next token that is neither comment nor line break. It returns
-// the comments in the present line, and those below.
+// comments reads up to the next token that is neither a comment nor a line break. It returns
+// the comments in the current line and below.
 func (l *lister) comments() (inLine, below []string) {
 	for newLine := false; ; {
 		t, problem := l.next()
@@ -100,7 +100,7 @@ func (l *lister) comments() (inLine, below []string) {
 	}
 }
 
-// lineIsFull reports whether the last comment behind e takes the rest of the line.
+// lineIsFull reports whether the last comment of e reaches the end of the line.
 func (e *element) lineIsFull() bool {
 	return len(e.behind) > 0 && !strings.HasPrefix(e.behind[len(e.behind)-1], "/*")
 }
@@ -110,10 +110,10 @@ func (a *argument) isList(src string) bool {
 	return a.single && a.first.kind == opening && src[a.first.start] == '['
 }
 
-// hashes returns those in the list that is the value of a.
+// hashes returns the hashes in the list that is the value of a.
 func (p *parser) hashes(a *argument) []checksum.Hash {
 	if !a.isList(p.src) {
-		p.report(wrong(a.value.start, "argument \"hashes\" wants a list in brackets"))
+		p.report(wrong(a.value.start, "argument \"hashes\" must be a list in brackets"))
 		return nil
 	}
 	var hashes []checksum.Hash
@@ -130,7 +130,7 @@ func (p *parser) hashes(a *argument) []checksum.Hash {
 		}
 	}
 	if n == 0 {
-		p.report(wrong(a.value.start, "the list of hashes is empty; without hashes the argument must be missing"))
+		p.report(wrong(a.value.start, "empty list of hashes; remove the argument"))
 	}
 	return checksum.Sorted(hashes)
 }
@@ -154,9 +154,9 @@ func (e *element) read(src string) (h checksum.Hash, problem *ParseError) {
 	return h, problem
 }
 
-// relist returns the list that is the value of a with the hashes want, which are
-// sorted. What is already there keeps its place and its comments. If the version is
-// another one, elements that are no hashes are dropped too.
+// relist returns the list that is the value of a, changed to the hashes want, which are
+// sorted. Existing hashes keep their place and comments. If the version changed, elements that
+// are not hashes are dropped.
 func relist(src string, a *argument, want []checksum.Hash, otherVersion bool) string {
 	list := elements(src, a)
 	if !a.isList(src) {
@@ -183,7 +183,7 @@ func relist(src string, a *argument, want []checksum.Hash, otherVersion bool) st
 	return b.String() + "  ]"
 }
 
-// write writes e as lines of its own, or only the comments above it.
+// write writes e as lines, or only the comments above it.
 func (e *element) write(b *strings.Builder, src string, keep bool) {
 	for _, c := range e.above {
 		b.WriteString("    " + c + "\n")
@@ -198,7 +198,7 @@ func (e *element) write(b *strings.Builder, src string, keep bool) {
 	b.WriteString(strings.Join(append([]string{"    " + text + ","}, e.behind...), " ") + "\n")
 }
 
-// comments returns those in a part of the source.
+// comments returns the comments in a part of the source.
 func comments(src string, part span) []string {
 	var out []string
 	s := scanner{src: src, pos: part.start}

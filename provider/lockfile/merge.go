@@ -10,30 +10,27 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// ErrNotLockable: the provider has no packages that could be locked. It is built into
-// the CLI, or its address is one from before version 0.13 without a namespace.
+// ErrNotLockable means that a provider is built into the CLI, or that its address has no
+// namespace, as before version 0.13.
 var ErrNotLockable = errors.New("provider cannot be locked")
 
-// A Recorder has hashes of a package that a lock file may record, such as a
-// *verify.Report.
+// A Recorder has hashes for a lock file. [*github.com/tofureg/tofureg/verify.Report]
+// implements it.
 type Recorder interface {
-	// Recordable returns the hashes: those that were computed, and those that are
-	// trusted for another reason.
+	// Recordable returns the hashes that may be recorded.
 	Recordable() []checksum.Hash
 }
 
-// Merge records that version v of p was selected for the constraint c, and the recordable
-// hashes of all reports. If p was locked at v, it adds them to the hashes that are there.
-// If p was locked at another version, the old hashes are dropped, since they are of other
-// packages.
+// Merge records version v of p, its constraint c, and the recordable hashes of reports. If p
+// is already locked at v, the hashes are added. If p is locked at another version, the old
+// hashes are dropped.
 //
-// c replaces the constraint that is there; the zero ProviderConstraint leaves none. The
-// reports may be for several platforms; nil reports are ignored. The caller makes sure that
-// they are about v of p, and that they agree with the hashes that are there, all of which
-// stay accepted. A policy whose Accept is [File.Accept] guarantees that.
+// The zero c removes the constraint. Nil reports are ignored. The reports must be about v of
+// p, for any platforms, and must agree with the existing hashes: verify with a policy whose
+// Accept is [File.Accept].
 //
-// The error wraps [ErrNotLockable], or says that v or c is not one of a provider. After
-// an error f is unchanged.
+// The error wraps [ErrNotLockable], or v or c is not valid for a provider. On an error f is
+// unchanged.
 func (f *File) Merge(p addrs.Provider, v addrs.Version, c addrs.ProviderConstraint, reports ...Recorder) error {
 	e := Entry{Provider: p, Version: v, Constraints: c}
 	if old := f.entries[p]; old.Version == v {
@@ -47,13 +44,12 @@ func (f *File) Merge(p addrs.Provider, v addrs.Version, c addrs.ProviderConstrai
 	return f.Set(e)
 }
 
-// Set puts e into f in place of the entry that its provider has. It takes the hashes as
-// they are, without asking where they come from; [File.Merge] is the one that asks.
-// Entry.Unreadable has no effect unless the entry that is there has it too. The errors are
-// those of Merge.
+// Set replaces the entry of e.Provider by e. Unlike [File.Merge], it does not keep existing
+// hashes. Unreadable has no effect unless the existing entry has it. For the errors, see
+// Merge.
 func (f *File) Set(e Entry) error {
 	if err := e.check(); err != nil {
-		return fmt.Errorf("locking %s: %w", e.Provider, err)
+		return fmt.Errorf("lock %s: %w", e.Provider, err)
 	}
 	e.Hashes = checksum.Sorted(e.Hashes)
 	old := f.entries[e.Provider]
@@ -65,17 +61,16 @@ func (f *File) Set(e Entry) error {
 	return nil
 }
 
-// check returns an error if e, once written, could not be read back.
+// check returns an error if e could not be read back after it is written.
 func (e Entry) check() error {
 	if err := lockable(e.Provider); err != nil {
 		return err
 	}
-	// A Version can also be one of a module, of which a lock file and the CLI know nothing,
-	// and constraints can have become too long by being combined.
+	// A Version may be a module version, and combined constraints may be too long.
 	if v, err := addrs.ParseVersion(e.Version.String()); err != nil {
 		return err
 	} else if v != e.Version {
-		return fmt.Errorf("version %s is not one of a provider", e.Version)
+		return fmt.Errorf("version %s is not a provider version", e.Version)
 	}
 	_, err := addrs.ParseProviderConstraint(e.Constraints.String())
 	return err
@@ -93,15 +88,14 @@ func lockable(p addrs.Provider) error {
 	return nil
 }
 
-// Delete removes p from f and reports whether it was there.
+// Delete removes p and reports whether it was locked.
 func (f *File) Delete(p addrs.Provider) bool {
 	_, ok := f.entries[p]
 	delete(f.entries, p)
 	return ok
 }
 
-// Keep removes all providers from f that are not in the list, for example those that a
-// configuration no longer requires. It returns the removed providers, in order.
+// Keep removes all providers that are not in the list, and returns them in order.
 func (f *File) Keep(providers iter.Seq[addrs.Provider]) (removed []addrs.Provider) {
 	keep := map[addrs.Provider]bool{}
 	for p := range providers {
@@ -116,14 +110,10 @@ func (f *File) Keep(providers iter.Seq[addrs.Provider]) (removed []addrs.Provide
 	return removed
 }
 
-// Migrate copies the entries of registry.terraform.io/hashicorp/* to the same names on
-// registry.opentofu.org, with versions and constraints. It does not copy the hashes, because
-// the packages there are built anew. Providers that are already locked on
-// registry.opentofu.org, and other namespaces, do not change. Migrate returns the added
-// providers, in order.
-//
-// The old entries stay, since a configuration may still require them. OpenTofu does the same
-// when it first reads such a file.
+// Migrate copies the entries of registry.terraform.io/hashicorp/* to registry.opentofu.org,
+// without hashes, because the packages there differ. It skips providers that are already
+// locked there. It returns the added providers, in order. The old entries stay. OpenTofu does
+// the same when it first reads such a file.
 func (f *File) Migrate() []addrs.Provider {
 	var added []addrs.Provider
 	for _, old := range f.providers() {

@@ -6,16 +6,16 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 )
 
-// A NotLockedError says that a package has none of the hashes that a lock file has of its
-// version. Most often nobody has locked the version for this platform.
+// A NotLockedError means that a package has none of the hashes that a lock file has for its
+// version. Often the version is not locked for the platform.
 type NotLockedError struct {
 	Provider addrs.Provider // of the package
 	Version  addrs.Version  // of the package
 	Platform addrs.Platform // of the package
-	Err      error          // the refusal, such as one that wraps verify.ErrNotAccepted
+	Err      error          // the refusal, for example verify.ErrNotAccepted
 }
 
-// Error names the command that locks the version for the platform, and then the refusal.
+// Error returns the command that locks the version for the platform, and the refusal.
 func (e *NotLockedError) Error() string {
 	return fmt.Sprintf("the lock file has no hash of the package for %s; if it lacks this platform, \"tofu providers lock -platform=%s %s\" adds it: %v",
 		e.Platform, e.Platform, e.Provider, e.Err)

@@ -11,34 +11,30 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 )
 
-// MaxSize is the size in bytes up to which a lock file is read. One of 50 providers
-// with 30 hashes each has 120 KB.
+// MaxSize is the maximum size of a lock file in bytes. A file of 50 providers with 30 hashes
+// each has 120 KB.
 const MaxSize = 16 << 20
 
-// Parse reads a lock file as strictly as the CLI. filename is for errors only and may
-// be empty.
+// Parse reads a lock file as strictly as the CLI. filename is only used in errors.
 //
-// The error joins a *[ParseError] for each problem, up to 50; or it wraps
-// [ErrTooLarge]. The file is nil then. An address that cannot be locked also matches
-// [ErrNotLockable].
+// The error joins up to 50 [*ParseError], or wraps [ErrTooLarge]. If an address cannot be
+// locked, it also wraps [ErrNotLockable]. Brackets may be nested 100 deep.
 func Parse(data []byte, filename string) (*File, error) {
 	return parse(data, filename, false)
 }
 
 // ParseLenient reads a lock file to edit it. [File.Bytes] and [File.Save] then change only
-// entries that were changed. Comments, order, layout and unknown content stay.
+// modified entries, and keep comments, order, layout and unknown content.
 //
-// ParseLenient understands addresses, versions and constraints that are not in canonical form,
-// and ignores unknown arguments and blocks, and hashes that are not well-formed. An entry
-// without a usable version has the zero Version. An entry with hashes of which none is
-// well-formed is [Entry].Unreadable. Of several blocks for one provider the first counts, and
-// the others are removed when its entry is changed.
+// ParseLenient accepts values that are not in canonical form. It ignores unknown arguments and
+// blocks, and invalid hashes. An entry without a valid version has the zero Version. An entry
+// without a valid hash is [Entry].Unreadable. If a provider has several blocks, the first
+// counts, and the others are removed when its entry changes.
 //
-// Comments within a changed entry stay too, except those that belong to what is removed: in
-// the line of a hash or a constraint, or directly above a block.
+// Comments in a modified entry stay, except in the line of a removed hash or constraint, or
+// directly above a removed block.
 //
-// The error is a *[ParseError] if the syntax leaves open what a change would do, or it wraps
-// [ErrTooLarge].
+// The error is a [*ParseError] if the syntax is too ambiguous to edit, or wraps [ErrTooLarge].
 func ParseLenient(data []byte, filename string) (*File, error) {
 	return parse(data, filename, true)
 }
@@ -75,7 +71,7 @@ func parse(data []byte, filename string, lenient bool) (*File, error) {
 	return f, nil
 }
 
-// located sorts the problems as in the file and sets where they are.
+// located sorts problems by position and sets their positions.
 func located(problems []*ParseError, filename, src string) []*ParseError {
 	slices.SortStableFunc(problems, func(a, b *ParseError) int { return cmp.Compare(a.offset, b.offset) })
 	for _, p := range problems {
@@ -89,16 +85,16 @@ func located(problems []*ParseError, filename, src string) []*ParseError {
 type parser struct {
 	scanner
 	lenient  bool
-	brackets []byte // the closing ones that are awaited
+	brackets []byte // the expected closing brackets
 
 	doc      document
 	entries  map[addrs.Provider]Entry
-	blocks   map[addrs.Provider]*block // the first of each
+	blocks   map[addrs.Provider]*block // the first block of each provider
 	errors   []*ParseError
 	warnings []*ParseError
 }
 
-// report keeps a problem behind which the file can still be read.
+// report keeps a problem after which parsing can go on.
 func (p *parser) report(problem *ParseError) {
 	if p.lenient {
 		p.warn(problem)
@@ -107,7 +103,7 @@ func (p *parser) report(problem *ParseError) {
 	}
 }
 
-// full reports whether there are so many errors that reading on is no use.
+// full reports whether the maximum number of errors is reached.
 func (p *parser) full() bool { return len(p.errors) >= maxProblems }
 
 func (p *parser) warn(problem *ParseError) {
@@ -116,11 +112,10 @@ func (p *parser) warn(problem *ParseError) {
 	}
 }
 
-// file reads the whole file. The problem that it returns is one of syntax, behind which
-// nothing can be told.
+// file reads the whole file. It returns a syntax error that ends parsing.
 func (p *parser) file() *ParseError {
-	if i := conflict(p.src); i >= 0 {
-		return wrong(i, "conflict of a merge that is not resolved")
+	if i := strings.Index("\n"+p.src, "\n<<<<<<< "); i >= 0 {
+		return wrong(i, "unresolved merge conflict")
 	}
 	p.pos = len(p.src) - len(strings.TrimPrefix(p.src, byteOrderMark))
 	p.doc.start = p.pos
@@ -159,20 +154,7 @@ func (p *parser) file() *ParseError {
 	return nil
 }
 
-// conflict returns the offset of the first mark of a merge conflict, or -1.
-func conflict(src string) int {
-	const mark = "<<<<<<< "
-	if strings.HasPrefix(src, mark) {
-		return 0
-	}
-	if i := strings.Index(src, "\n"+mark); i >= 0 {
-		return i + 1
-	}
-	return -1
-}
-
-// lineStart returns where the line of i starts if only blanks stand before i, and i
-// otherwise.
+// lineStart returns the start of the line of i if only blanks precede i, otherwise i.
 func (p *parser) lineStart(i int) int {
 	start := i
 	for start > p.doc.start && (p.src[start-1] == ' ' || p.src[start-1] == '\t') {
@@ -184,13 +166,13 @@ func (p *parser) lineStart(i int) int {
 	return i
 }
 
-// margin is what stands before the next block: comments, without a blank line among
-// them or after them, are about that block.
+// margin is the comments before the next block. They belong to the block if no blank line is
+// among or after them.
 type margin struct {
 	comment int  // offset of the first, -1 for none
 	last    int  // end of the last
-	blank   bool // nothing stands in the current line yet
-	alone   bool // all of them take the rest of a line, as those in a header do
+	blank   bool // the current line is empty so far
+	alone   bool // all are line comments, as in a header
 }
 
 func (m *margin) add(p *parser, t token) {
@@ -201,11 +183,11 @@ func (m *margin) add(p *parser, t token) {
 	m.last, m.blank = t.end, false
 }
 
-// header is the comment at the top of the file, with a blank line or nothing after it.
+// header is the comment at the top of the file, before a blank line or the end of the file.
 type header struct {
 	span
-	text string // lines without the blanks around them
-	done bool   // what follows cannot be the header any more
+	text string // trimmed lines
+	done bool   // no header can follow
 }
 
 // end is called at a blank line and at the end of the file.

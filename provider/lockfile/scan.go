@@ -6,12 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// The scanner reads the tokens of HCL's native syntax,
-// https://github.com/hashicorp/hcl/blob/main/hclsyntax/spec.md, one at a time.
-// It recurses only for texts within texts, to 100 levels. The tests compare it with the
-// HCL library. The library itself holds all tokens at once, in 41 to 58 times the memory
-// of an ordinary file, and recurses without bound: a file of a few megabytes ends the
-// process.
+// The scanner reads the tokens of the native syntax of HCL,
+// https://github.com/hashicorp/hcl/blob/main/hclsyntax/spec.md. It recurses only into nested
+// texts, to 100 levels. The HCL library, which the tests compare it with, holds all tokens in
+// memory and recurses without limit.
 
 const byteOrderMark = "\ufeff"
 
@@ -22,13 +20,13 @@ const (
 	newline
 	comment
 	ident
-	quoted   // a text in double quotes, whatever is interpolated in it
+	quoted   // a text in double quotes, with its interpolations
 	heredoc  // from << to the closing marker
 	opening  // one of { [ (
 	closing  // one of } ] )
 	equals   // = alone
 	comma    //
-	anything // a number, or a part of an expression, which need not be told apart
+	anything // a number or another part of an expression
 )
 
 type token struct {
@@ -44,7 +42,7 @@ type scanner struct {
 // text returns the source of t.
 func (s *scanner) text(t token) string { return s.src[t.start:t.end] }
 
-// next returns the next token. At the end of the source it returns atEOF forever.
+// next returns the next token, or atEOF at the end of the source.
 func (s *scanner) next() (token, *ParseError) {
 	for s.pos < len(s.src) && (s.src[s.pos] == ' ' || s.src[s.pos] == '\t') {
 		s.pos++
@@ -58,7 +56,7 @@ func (s *scanner) next() (token, *ParseError) {
 	return t, p
 }
 
-// token returns kind and end of the token that starts at i.
+// token returns kind and end of the token at i.
 func (s *scanner) token(i int) (kind, int, *ParseError) {
 	if i == len(s.src) {
 		return atEOF, i, nil
@@ -84,7 +82,7 @@ func (s *scanner) token(i int) (kind, int, *ParseError) {
 	return s.other(i)
 }
 
-// other does what token does for tokens that need a second look.
+// other continues token for less common tokens.
 func (s *scanner) other(i int) (kind, int, *ParseError) {
 	rest := s.src[i:]
 	switch {
@@ -93,7 +91,7 @@ func (s *scanner) other(i int) (kind, int, *ParseError) {
 	case strings.HasPrefix(rest, "/*"):
 		end := strings.Index(rest[2:], "*/")
 		if end < 0 {
-			return comment, 0, wrong(i, "comment is not closed")
+			return comment, 0, wrong(i, "unclosed comment")
 		}
 		return comment, i + 2 + end + 2, nil
 	case strings.HasPrefix(rest, "=="), strings.HasPrefix(rest, "=>"):
@@ -103,7 +101,7 @@ func (s *scanner) other(i int) (kind, int, *ParseError) {
 	}
 	if strings.HasPrefix(rest, "<<") {
 		if _, _, ok := s.heredoc(i); !ok {
-			return heredoc, 0, wrong(i, "a heredoc starts with << and a name that ends the line")
+			return heredoc, 0, wrong(i, "a heredoc needs << and a name at the end of the line")
 		}
 		end, p := s.template(i)
 		return heredoc, end, p
@@ -124,25 +122,21 @@ func (s *scanner) invalid(i int) *ParseError {
 	case r == utf8.RuneError && size == 1:
 		return wrong(i, "text is not encoded in UTF-8")
 	case r == '\'' || r == '“' || r == '”':
-		return wrong(i, "%q is no quotation mark here; texts stand in double quotes", r)
+		return wrong(i, "unexpected %q, want double quotes", r)
 	}
 	return wrong(i, "unexpected character %q", r)
 }
 
-// lineEnd returns the end of a comment that ends with its line, which is before the
-// line break.
+// lineEnd returns the end of a line comment, before the line break.
 func (s *scanner) lineEnd(i int) int {
-	end := len(s.src)
-	if n := strings.IndexByte(s.src[i:], '\n'); n >= 0 {
-		end = i + n
-		if s.src[end-1] == '\r' {
-			end--
-		}
+	line, _, ended := strings.Cut(s.src[i:], "\n")
+	if ended {
+		line = strings.TrimSuffix(line, "\r")
 	}
-	return end
+	return i + len(line)
 }
 
-// identEnd returns the end of the identifier at i, which is i if there is none.
+// identEnd returns the end of the identifier at i, or i if there is none.
 func (s *scanner) identEnd(i int) int {
 	for n, r := range s.src[i:] {
 		if !identRune(r, n == 0) {
@@ -152,8 +146,7 @@ func (s *scanner) identEnd(i int) int {
 	return len(s.src)
 }
 
-// identRune reports whether r can be in an identifier, by Unicode Annex 31 and with "_" and
-// "-" as HCL has them.
+// identRune reports whether r can be in an identifier: Unicode Annex 31, "_" and "-".
 func identRune(r rune, first bool) bool {
 	if r == '_' || unicode.In(r, unicode.L, unicode.Nl, unicode.Other_ID_Start) {
 		return true

@@ -5,17 +5,17 @@ import (
 	"unicode/utf8"
 )
 
-// maxDepth bounds how deep brackets, texts and interpolations are nested.
+// maxDepth is the maximum depth of nested brackets, texts and interpolations.
 const maxDepth = 100
 
-// A template is a quoted text or a heredoc. Interpolations ${ } and %{ } in it hold
-// expressions, which can hold texts again. Each is one level deeper than what it is in.
+// A template is a quoted text or a heredoc. Its interpolations ${ } and %{ } hold expressions,
+// which may hold texts. Each nesting is one level.
 type template struct {
 	*scanner
 	start int // offset of the outermost text
 }
 
-// template returns the end of the quoted text or heredoc that starts at i.
+// template returns the end of the quoted text or heredoc at i.
 func (s *scanner) template(i int) (int, *ParseError) {
 	t := template{s, i}
 	if marker, body, ok := s.heredoc(i); ok {
@@ -24,14 +24,14 @@ func (s *scanner) template(i int) (int, *ParseError) {
 	return t.quoted(i+1, 1)
 }
 
-// quoted returns the end of the quoted text that goes on at i, on this level.
+// quoted returns the end of a quoted text that continues at i.
 func (t template) quoted(i, level int) (end int, p *ParseError) {
 	for i < len(t.src) && p == nil {
 		switch c := t.src[i]; {
 		case c == '"':
 			return i + 1, nil
 		case c == '\n' || c == '\r':
-			return 0, wrong(i, "text in quotes runs over the end of the line")
+			return 0, wrong(i, "quoted text is not closed in this line")
 		case c == '\\' && i+1 < len(t.src) && strings.IndexByte(`"\$%`, t.src[i+1]) >= 0:
 			i += 2
 		default:
@@ -41,8 +41,8 @@ func (t template) quoted(i, level int) (end int, p *ParseError) {
 	return 0, t.unclosed(p)
 }
 
-// heredocLines returns the end of the heredoc whose lines go on at i. The marker without a
-// line break after it closes nothing.
+// heredocLines returns the end of a heredoc whose lines continue at i. A closing marker needs
+// a line break after it.
 func (t template) heredocLines(i int, marker string, level int) (end int, p *ParseError) {
 	for lineStart := true; i < len(t.src) && p == nil; {
 		if lineStart {
@@ -106,16 +106,16 @@ func (t template) expression(i, level int) (end int, p *ParseError) {
 	return 0, t.unclosed(p)
 }
 
-// unclosed returns p, or the problem that the source ends within a text.
+// unclosed returns p, or the error for a text without an end.
 func (t template) unclosed(p *ParseError) *ParseError {
 	if p != nil {
 		return p
 	}
-	return wrong(t.start, "text that starts here is not closed")
+	return wrong(t.start, "unclosed text")
 }
 
-// sequence returns the length of what the $ or % at i starts, and whether that opens an
-// interpolation. It is not one if the character is doubled.
+// sequence returns the length of the sequence that starts with the $ or % at i, and whether it
+// opens an interpolation. A doubled character is an escape.
 func (s *scanner) sequence(i int) (size int, opens bool) {
 	rest := s.src[i+1:]
 	switch {
@@ -127,8 +127,7 @@ func (s *scanner) sequence(i int) (size int, opens bool) {
 	return 1, false
 }
 
-// heredoc returns the marker of the heredoc that starts at i, and the offset of its
-// first line.
+// heredoc returns the marker of the heredoc at i, and the offset of its first line.
 func (s *scanner) heredoc(i int) (marker string, body int, ok bool) {
 	rest, ok := strings.CutPrefix(s.src[i:], "<<")
 	if !ok {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// unquote returns what a quoted token means. start is its offset.
+// unquote returns the value of a quoted token. start is its offset.
 func unquote(text string, start int) (string, *ParseError) {
 	body := text[1 : len(text)-1]
 	if !strings.ContainsAny(body, `\$%`) {
@@ -37,8 +37,8 @@ func unquote(text string, start int) (string, *ParseError) {
 	return b.String(), nil
 }
 
-// unescape returns the character that the escape sequence at the start of s stands for, and
-// the length of the sequence, 0 if it is invalid.
+// unescape returns the character of the escape sequence at the start of s, and the length of
+// the sequence, or 0 if it is invalid.
 func unescape(s string) (rune, int) {
 	if len(s) < 2 || !strings.Contains(`nrt"\uU`, s[1:2]) {
 		return 0, 0

@@ -6,9 +6,9 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// Bytes returns the content of the file. For a file from [ParseLenient] that is the
-// source with the changes in it. For all others it is the form in which the CLI writes:
-// the header, then a block for each provider, in order.
+// Bytes returns the content of the file. For a file from [ParseLenient] it is the source with
+// the changes. Otherwise it is the form of the CLI: the header, then a block for each
+// provider, in order.
 func (f *File) Bytes() []byte {
 	if f.doc != nil {
 		return []byte(f.doc.render(f))
@@ -24,7 +24,7 @@ func (f *File) Bytes() []byte {
 	return b
 }
 
-// headerLines returns the header as lines of comment.
+// headerLines returns the header as comment lines.
 func headerLines(header string) string {
 	header = strings.TrimRight(header, "\r\n")
 	if header == "" {
@@ -46,7 +46,7 @@ func appendBlock(b []byte, e Entry) []byte {
 	return append(appendBody(b, e), "}\n"...)
 }
 
-// appendBody appends what stands between the braces of a block.
+// appendBody appends the lines between the braces of a block.
 func appendBody(b []byte, e Entry) []byte {
 	return appendHashes(append(b, versionLine(e)+constraintsLine(e)...), e)
 }
@@ -55,8 +55,8 @@ func versionLine(e Entry) string {
 	return "  version" + gap(e) + "= " + quote(e.Version.String()) + "\n"
 }
 
-// gap is what stands behind the name of the version, so that the equals signs of
-// version and constraints align.
+// gap returns the blanks after "version" that align the equals signs of version and
+// constraints.
 func gap(e Entry) string {
 	if e.Constraints.IsZero() {
 		return " "
@@ -88,8 +88,8 @@ func appendHash(b []byte, h checksum.Hash) []byte {
 
 func quote(s string) string { return `"` + escape(s) + `"` }
 
-// escape escapes s for double quotes, as the HCL library does it. All values here consist of
-// printable characters.
+// escape escapes s for double quotes, as the HCL library does. s has only printable
+// characters.
 func escape(s string) string {
 	if strings.ContainsAny(s, "\"\\$%") {
 		s = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "${", "$${", "%{", "%%{").Replace(s)
