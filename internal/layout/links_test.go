@@ -10,7 +10,6 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -262,7 +261,7 @@ func (l *linkCheck) names(importPath string) *comment.Parser {
 	if p, ok := l.symbols[importPath]; ok {
 		return p
 	}
-	dir := filepath.Join(runtime.GOROOT(), "src", filepath.FromSlash(importPath))
+	dir := filepath.Join(build.Default.GOROOT, "src", filepath.FromSlash(importPath))
 	if own, ok := strings.CutPrefix(importPath, modulePath+"/"); ok {
 		dir = filepath.Join(root, filepath.FromSlash(own))
 	}
