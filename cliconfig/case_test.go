@@ -24,8 +24,8 @@ import (
 
 var update = flag.Bool("update", false, "write the reports into testdata")
 
-// A testCase is a file of testdata: lines NAME: VALUE, then files of the system, each
-// after a line "-- PATH --", and last the report that is expected of the configuration.
+// A testCase is a file of testdata: lines NAME: VALUE, then the files of the system, each
+// after a line "-- PATH --", then the expected report of the configuration.
 type testCase struct {
 	system    cliconfig.System
 	hosts     []svchost.Hostname
@@ -86,7 +86,7 @@ func parseCase(t *testing.T, text string) *testCase {
 	return c
 }
 
-// fakeFiles opens files by the names of any system.
+// fakeFiles returns System.Open for these files. Paths can have either separator.
 func fakeFiles(files map[string]string) func(string) (fs.File, error) {
 	inside := func(name string) string {
 		name = strings.TrimPrefix(strings.ReplaceAll(name, `\`, "/"), "/")
@@ -112,14 +112,14 @@ func fakeFiles(files map[string]string) func(string) (fs.File, error) {
 	}
 }
 
-// report tells everything about the configuration of c.
+// report loads the configuration and lists its content.
 func (c *testCase) report(t *testing.T) string {
 	var b strings.Builder
 	cfg, err := cliconfig.Load(c.system)
 	if err != nil {
 		all, ok := errors.AsType[*cliconfig.Error](err)
 		if !ok || cfg != nil {
-			t.Fatalf("%v, %T", cfg, err)
+			t.Fatalf("Load returned %v and the error type %T, want only an *Error", cfg, err)
 		}
 		for _, p := range all.Problems {
 			fmt.Fprintf(&b, "%s %v\n", map[bool]string{true: "warning", false: "error"}[p.Warning], p)
@@ -166,7 +166,7 @@ func (c *testCase) reportHost(t *testing.T, b *strings.Builder, cfg *cliconfig.C
 		t.Errorf("TokenOrigin and Credentials disagree: %v, %v; %v, %v", found, err, token, err2)
 	}
 	switch {
-	case errors.As(err, new(*auth.HelperError)): // the programs of this system do not exist
+	case errors.As(err, new(*auth.HelperError)): // the programs do not exist on this machine
 		fmt.Fprintf(b, "token %s: asked %v\n", host.Display(), from)
 	case err != nil:
 		fmt.Fprintf(b, "token %s: error %v\n", host.Display(), err)
@@ -229,8 +229,8 @@ func describeMethod(m cliconfig.Method, providers []addrs.Provider) string {
 	return s
 }
 
-// TestCases runs all files of testdata. With -update it writes the reports into
-// them, to be reviewed.
+// TestCases compares the reports of all files in testdata. With -update, it writes the
+// reports into the files.
 func TestCases(t *testing.T) {
 	t.Parallel()
 	paths, err := filepath.Glob("testdata/*.txt")

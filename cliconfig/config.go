@@ -17,42 +17,35 @@ import (
 	"github.com/tofureg/tofureg/transport"
 )
 
-// A Config is the configuration of a user, as [Load] reads it, and makes clients that
-// behave as it says. The zero Config is that of a user without any.
+// A Config is the configuration of a user, as [Load] reads it. Its methods return clients
+// that follow it. The zero Config is the configuration of a user without files and
+// variables.
 //
-// The exported fields are for the program. Set them before the first call of Discovery,
-// Registry or ProviderSource; after it a Config is safe for concurrent use. It must not
-// be copied.
+// The program sets the exported fields before it calls methods. Afterwards, a Config is
+// safe for concurrent use. It must not be copied.
 type Config struct {
-	// HTTP makes the requests of all clients; nil means a transport that all clients
-	// of the process share. See [transport.Client].
+	// HTTP makes the requests of all clients. It can be nil, see [transport.Client].
 	HTTP *http.Client
 
-	// UserAgent is sent with each request, with TF_APPEND_USER_AGENT behind it;
-	// empty means one that names tofureg.
+	// UserAgent is the User-Agent of all requests, followed by TF_APPEND_USER_AGENT.
+	// If empty, it names tofureg.
 	UserAgent string
 
-	// VetoHost is asked before each request, see [transport.Client]. Nil allows all
-	// hosts.
+	// VetoHost, if not nil, can refuse requests, see [transport.Client].
 	VetoHost func(host string) error
 
-	// Tokens, if not nil, is called once with the tokens of the user and returns the source
-	// that all clients ask, so that a program can put its own tokens before or behind:
+	// Tokens, if not nil, adds tokens of the program. It is called once with the user's
+	// tokens, and returns the source of all clients, which can be nil:
 	//
 	//	config.Tokens = func(user auth.Source) auth.Source { return auth.Chain(user, ours) }
-	//
-	// If Tokens returns nil, the clients have no tokens. [Config.TokenOrigin] and
-	// [Config.Store] know the tokens of the user only.
 	Tokens func(user auth.Source) auth.Source
 
-	// Logger is told of requests and repeats; nil means silence.
+	// Logger, if not nil, logs requests and retries.
 	Logger *slog.Logger
 
-	// OCI makes the source of a method of the kind [OCIMirror], once for each, when
-	// a provider that it selects is first asked for; others who ask wait, so it
-	// should not ask anybody itself. [Method.Repository] tells where a provider is.
-	// If OCI is nil or fails, asking for such a provider is an error
-	// that ends the search: no other method stands in for the mirror.
+	// OCI returns the source for a method of kind [OCIMirror]. It is called when the
+	// method is first used. If OCI is nil or returns an error, requests for providers of
+	// the method fail, and no other method is tried.
 	OCI func(m *Method) (provider.Source, error)
 
 	set      *settings
@@ -65,7 +58,7 @@ type Config struct {
 	source    once[provider.Source]
 }
 
-// once makes a value when it is first needed.
+// once creates a value when it is first needed.
 type once[T any] struct {
 	sync.Once
 	value T
@@ -76,7 +69,7 @@ func (o *once[T]) get(create func() T) T {
 	return o.value
 }
 
-// noSettings are those of the zero Config.
+// noSettings returns the settings of the zero Config.
 var noSettings = sync.OnceValue(func() *settings {
 	s := newSettings(System{}.complete())
 	s.methods = []Method{{Kind: Direct, Implicit: true}}
@@ -90,37 +83,32 @@ func (c *Config) settings() *settings {
 	return c.set
 }
 
-// Files returns the files that were read, in their order.
+// Files returns the paths of the files in the order in which they were read.
 func (c *Config) Files() []string { return slices.Clone(c.settings().files) }
 
-// Warnings returns what is odd about the configuration, but no reason not to use it.
+// Warnings returns the problems that did not make [Load] fail.
 func (c *Config) Warnings() []*Problem { return slices.Clone(c.warnings) }
 
-// PluginCacheDir returns the absolute path of the directory in which packages are kept
-// for all projects of the user: the one in TF_PLUGIN_CACHE_DIR, or the first one in a
-// file, where $NAME and ${NAME} have been replaced by variables. It exists, and is a
-// directory; "" means that there is none.
+// PluginCacheDir returns the absolute path of the plugin cache: TF_PLUGIN_CACHE_DIR, the
+// first plugin_cache_dir in the files (with variables expanded), or "". [Load] fails if the
+// directory does not exist.
 func (c *Config) PluginCacheDir() string { return c.settings().cacheDir }
 
-// PluginCacheMayBreakLock reports whether a package of [Config.PluginCacheDir] may be
-// used although no lock file vouches for it: the setting
-// plugin_cache_may_break_dependency_lock_file, or the variable of this name with TF_
-// before it. What one of them switches on, nothing switches off.
+// PluginCacheMayBreakLock reports whether packages of the plugin cache may be used without
+// hashes in the lock file: whether plugin_cache_may_break_dependency_lock_file is true in
+// any file, or TF_PLUGIN_CACHE_MAY_BREAK_DEPENDENCY_LOCK_FILE is set and not "0".
 func (c *Config) PluginCacheMayBreakLock() bool { return c.settings().mayBreakLock }
 
-// DevOverrides returns the directories of providers that are under development, by
-// absolute paths. They take the place of any version and are neither verified nor
-// locked. The caller may change the map.
+// DevOverrides returns the absolute paths of the directories in dev_overrides. They replace
+// all versions of the providers, and are neither verified nor locked.
 func (c *Config) DevOverrides() map[addrs.Provider]string {
 	overrides := map[addrs.Provider]string{}
 	maps.Copy(overrides, c.settings().devOverrides)
 	return overrides
 }
 
-// Methods returns the methods by which providers are installed, in their order, as
-// data. [Config.ProviderSource] makes a source of them. A configuration whose block
-// provider_installation has no methods has none.
-// The caller may change the result.
+// Methods returns the installation methods in the configured order. An empty block
+// provider_installation has none.
 func (c *Config) Methods() []Method {
 	methods := slices.Clone(c.settings().methods)
 	for i := range methods {
@@ -134,8 +122,12 @@ func (c *Config) Methods() []Method {
 }
 
 // Discovery returns a client that finds the services of hosts, with the host blocks as
-// overrides. Its Transport and Hosts are those of the other clients, and serve a
-// login.Client as well. Each call returns the same one.
+// overrides. Each call returns the same client. Its Transport and Hosts are useful for
+// other clients, such as [github.com/tofureg/tofureg/auth/login.Client].
+//
+// TF_REGISTRY_DISCOVERY_RETRY and TF_REGISTRY_CLIENT_TIMEOUT (seconds) set the retries and
+// the timeout, or else the last registry_protocols. TF_PROVIDER_DOWNLOAD_RETRY sets the
+// retries of archives.
 func (c *Config) Discovery() *disco.Client {
 	return c.discovery.get(func() *disco.Client {
 		hosts := &disco.Hosts{Overrides: map[hostname]*disco.Services{}}
@@ -150,10 +142,8 @@ func (c *Config) Discovery() *disco.Client {
 	})
 }
 
-// Registry returns a client of the registries of providers and modules, with the
-// tokens, host blocks, retries and timeout of the configuration. It asks the registry
-// of a provider's host, whatever the methods of installation are; see
-// [Config.ProviderSource]. Each call returns the same one.
+// Registry returns a client of the registries of providers and modules with the settings of
+// [Config.Discovery]. It ignores mirrors. Each call returns the same client.
 func (c *Config) Registry() *regclient.Client {
 	return c.registry.get(func() *regclient.Client {
 		d := c.Discovery()
@@ -161,7 +151,7 @@ func (c *Config) Registry() *regclient.Client {
 	})
 }
 
-// userAgent returns the header, "" for the default.
+// userAgent returns the User-Agent, or "" for the default.
 func (c *Config) userAgent() string {
 	more := c.settings().userAgent
 	if more == "" {
@@ -170,14 +160,12 @@ func (c *Config) userAgent() string {
 	return cmp.Or(c.UserAgent, httpx.UserAgent()) + " " + more
 }
 
-// Credentials returns the source of tokens that all clients ask: what [Config.Tokens]
-// makes of the user's tokens, or these if Tokens is nil. The user's tokens come from the
-// environment, the credentials blocks of all files, and the credentials helper, in this
-// order. The first one that has something about a host counts, even if that is a block
-// without a token. Each call returns the same source.
+// Credentials returns the token source of all clients: the user's tokens, or the result of
+// [Config.Tokens]. Each call returns the same source.
 //
-// What a helper answers is kept for an hour; the user's source is an [auth.Invalidator].
-// Files are not read again.
+// The user's token for a host comes from a TF_TOKEN_ variable, the last credentials block,
+// or the credentials helper, in this order. A block without a token ends the search.
+// Answers of the helper are cached for an hour, see [auth.Invalidator].
 func (c *Config) Credentials() auth.Source {
 	return c.tokens.get(func() auth.Source {
 		if c.Tokens != nil {

@@ -7,15 +7,15 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
-// A credential is what a credentials block says about a host.
+// A credential is the content of a credentials block.
 type credential struct {
-	token auth.Token // zero: there is none
+	token auth.Token // zero if the block has no usable token
 	err   error      // why the token cannot be used
 	place Place
 }
 
-// credentialsBlock reads the credentials of a host. The block counts even if it has no
-// token: then the host has none, and no helper is asked.
+// credentialsBlock reads the credentials of a host. If the block has no token, the host
+// has no token, and the helper is not run.
 func (r *fileReader) credentialsBlock(label name, body value) {
 	host, ok := r.hostLabel(label, "credentials")
 	if !ok {
@@ -31,27 +31,27 @@ func (r *fileReader) credentialsBlock(label name, body value) {
 		}
 	}
 	switch {
-	case again && !has: // the blocks of one file complete each other
+	case again && !has: // blocks of one file are merged
 		c.token, c.err = old.token, old.err
 	case secret.kind != text || secret.text == "":
-		r.warn(secret.at, "the credentials of %s hold no token, and a credentials helper is not asked for one either", host.Display())
+		r.warnf(secret.at, "the credentials of %s have no token; the credentials helper is not run for this host", host.Display())
 	default:
 		if c.token, c.err = auth.NewToken(secret.text); c.err != nil {
-			r.warn(secret.at, "the token of %s cannot be sent: %v", host.Display(), c.err)
+			r.warnf(secret.at, "the token of %s cannot be sent: %v", host.Display(), c.err)
 		}
 	}
 	if again {
-		r.warn(label.at, "the credentials of %s stand in line %d already; the last token counts", host.Display(), old.place.Line)
+		r.warnf(label.at, "line %[2]d already has credentials of %[1]s; the last token is used", host.Display(), old.place.Line)
 	}
 	r.set.credentials[host] = c
 }
 
-// hostLabel parses the label of a block that is about a host. It is not repeated,
-// because somebody may have put a token in its place.
+// hostLabel parses the hostname in a label. Errors do not repeat the label, which may be
+// a misplaced token.
 func (r *fileReader) hostLabel(label name, block string) (svchost.Hostname, bool) {
 	host, err := svchost.Parse(label.text)
 	if e, ok := errors.AsType[*svchost.ParseError](err); ok {
-		r.wrong(label.at, "the label of a block %q must be a hostname: %s", block, e.Reason)
+		r.errorf(label.at, "the label of a block %q must be a hostname: %s", block, e.Reason)
 	}
 	return host, err == nil
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
-// decoded is what the HCL library makes of a file if it is told what the CLI tells it.
+// decoded is the type into which the CLI decodes a file with the HCL library.
 type decoded struct {
 	Credentials map[string]map[string]any                     `hcl:"credentials"`
 	Hosts       map[string]*struct{ Services map[string]any } `hcl:"host"`
@@ -23,7 +23,7 @@ type decoded struct {
 	MayBreak    bool                                          `hcl:"plugin_cache_may_break_dependency_lock_file"`
 }
 
-// decode returns false where the library refuses the file, or panics.
+// decode returns false if the library refuses the file or panics.
 func decode(src string) (d *decoded, ok bool) {
 	defer func() {
 		if recover() != nil {
@@ -34,7 +34,8 @@ func decode(src string) (d *decoded, ok bool) {
 	return d, hcl.Decode(d, src) == nil
 }
 
-// summary tells what the file says of hosts; false if that depends on chance.
+// summary lists the tokens and services of hosts. It returns false if the result of the
+// library is random.
 func (d *decoded) summary() (lines []string, ok bool) {
 	seen := map[string]bool{}
 	for label, block := range d.Credentials {
@@ -68,7 +69,7 @@ func summaryOf(t *testing.T, cfg *cliconfig.Config, d *decoded) (lines []string)
 		host := svchost.MustParse(label)
 		token, err := cfg.Credentials().Token(t.Context(), host)
 		secret := token.Reveal()
-		if err != nil { // it cannot be sent; what it is nobody learns
+		if err != nil { // an invalid token, which Credentials does not return
 			secret, _ = d.Credentials[label]["token"].(string)
 		}
 		lines = append(lines, fmt.Sprintf("token of %s: %q", host, secret))
@@ -94,7 +95,7 @@ var decodeSeeds = []string{
 	`{"credentials_helper": {"a": {"args": ["b"]}}, "plugin_cache_may_break_dependency_lock_file": true}`,
 }
 
-// TestDecode has what is said twice, among other things.
+// TestDecode compares sources with repeated blocks and arguments.
 func TestDecode(t *testing.T) {
 	t.Parallel()
 	for _, src := range decodeSeeds {
@@ -104,7 +105,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// FuzzDecode compares what is read from a file with what the CLI's library reads.
+// FuzzDecode compares the content of a file with the content that the HCL library decodes.
 func FuzzDecode(f *testing.F) {
 	paths, _ := filepath.Glob("testdata/*.txt")
 	for _, path := range paths {
@@ -128,8 +129,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// compareDecoded reports whether there was something to compare. What is said twice is
-// left out unless twice is set: the library then makes a text of a number.
+// compareDecoded reports whether the source could be compared. It skips sources with
+// repeated blocks unless twice is set: for these, the library makes a string of a number.
 func compareDecoded(t *testing.T, src string, twice bool) bool {
 	t.Helper()
 	sys := cliconfig.System{GOOS: "linux", Home: "/h", Open: fakeFiles(map[string]string{"/h/.tofurc": src})}

@@ -19,7 +19,7 @@ import (
 // official is a provider of the default registry.
 var official = addrs.MustParseProvider("registry.opentofu.org/acme/alpha")
 
-// installer returns an Installer that does what the configuration says.
+// installer returns the Installer of a configuration for a new directory.
 func installer(t *testing.T, cfg *cliconfig.Config) *install.Installer {
 	t.Helper()
 	return cfg.Installer(filepath.Join(t.TempDir(), "providers"))
@@ -32,20 +32,20 @@ func ensure(t *testing.T, in *install.Installer, p addrs.Provider, lock *lockfil
 
 func noKeys(p *regtest.Provider) { p.Keys = []*regtest.Key{} }
 
-// keyed lists a key, and signs with it or with another one.
+// keyed lists a key and signs with the key by; nil is the listed key.
 func keyed(key *regtest.Key, by *regtest.Key) func(*regtest.Provider) {
 	return func(p *regtest.Provider) { p.Keys, p.SignedBy = []*regtest.Key{key}, by }
 }
 
 func newKey() *regtest.Key { return regtest.NewKey(regtest.KeyOptions{}) }
 
-// oldKey signs after its end.
+// oldKey returns a key that signs after it has expired.
 func oldKey() *regtest.Key {
 	day := time.Date(2000, 1, 2, 0, 0, 0, 0, time.UTC)
 	return regtest.NewKey(regtest.KeyOptions{Expires: day, Signs: day.AddDate(0, 0, 1)})
 }
 
-// noHashes makes a mirror one that states no hashes.
+// noHashes removes the hashes from the documents of a mirror.
 func noHashes() regtest.Fault {
 	return regtest.Fault{Kind: regtest.MirrorVersion, Edit: func(doc map[string]any) {
 		for _, a := range doc["archives"].(map[string]any) {
@@ -54,7 +54,7 @@ func noHashes() regtest.Fault {
 	}}
 }
 
-// movedHashes makes a mirror one that states the hashes under another platform.
+// movedHashes moves the hashes in the documents of a mirror to another platform.
 func movedHashes() regtest.Fault {
 	return regtest.Fault{Kind: regtest.MirrorVersion, Edit: func(doc map[string]any) {
 		archives := doc["archives"].(map[string]any)
@@ -64,7 +64,7 @@ func movedHashes() regtest.Fault {
 	}}
 }
 
-// without makes a registry one whose documents about packages lack a property.
+// without removes a property from the package documents of a registry.
 func without(property string) regtest.Fault {
 	return regtest.Fault{Kind: regtest.Package, Edit: func(doc map[string]any) { delete(doc, property) }}
 }
@@ -75,14 +75,15 @@ const (
 	direct         = "direct {}\n"
 	mirror         = "network_mirror {\n  url = \"https://mirror.example.com/mirror/\"\n}\n"
 	trustingMirror = "network_mirror {\n  url = \"https://mirror.example.com/mirror/\"\n  trust_all_hashes = true\n}\n"
-	// mirrorWithout has no providers, so that direct is asked, with the policy for mirrors.
+	// mirrorWithout has an empty mirror, so that packages come from direct with the policy
+	// of mirrors.
 	mirrorWithout = "network_mirror {\n  url = \"https://mirror.example.com/none/\"\n}\n" + direct
 )
 
 // errMismatch stands for a *checksum.MismatchError.
 var errMismatch = errors.New("mismatch")
 
-// TestTrust installs with an Installer by the rule of the CLI.
+// TestTrust installs packages by the policy of the CLI.
 func TestTrust(t *testing.T) {
 	t.Parallel()
 	past, strange, revoked := keyed(oldKey(), nil), keyed(newKey(), newKey()), keyed(regtest.NewKey(regtest.KeyOptions{Revoked: true}), nil)
@@ -144,7 +145,7 @@ func TestTrust(t *testing.T) {
 					t.Errorf("%v, want %v", err, c.err)
 				}
 				if _, locked := result.Lock.Get(c.p); locked {
-					t.Error("what was refused is locked")
+					t.Error("the refused package is in the lock file")
 				}
 				return
 			}
@@ -158,8 +159,8 @@ func TestTrust(t *testing.T) {
 	}
 }
 
-// TestInstallFromDirectories has a filesystem mirror, packed and unpacked, an override, and
-// a plugin cache.
+// TestInstallFromDirectories installs from a packed and an unpacked filesystem mirror, an
+// override, and a plugin cache.
 func TestInstallFromDirectories(t *testing.T) {
 	t.Parallel()
 	reg := regtest.New("registry.example.com")
@@ -205,14 +206,14 @@ provider_installation {
 		t.Errorf("locked:\n%s", first.Lock.Bytes())
 	}
 
-	// What is locked comes from the cache, without a request.
+	// Locked packages come from the plugin cache, without requests.
 	reg.Reset()
 	again, err := installer(t, load()).Ensure(t.Context(), required, first.Lock)
 	if err != nil || again.Selections[0].From != install.FromCache || again.Selections[1].From != install.FromCache || len(reg.Requests()) != 0 {
 		t.Errorf("%v, %+v, asked %q", err, again.Selections, reg.Requests())
 	}
 
-	// What is not locked does only if the user says so.
+	// Other packages come from the plugin cache only if the user permits it.
 	trusting := load()
 	sys.Environ = append(sys.Environ, "TF_PLUGIN_CACHE_MAY_BREAK_DEPENDENCY_LOCK_FILE=1")
 	for _, cfg := range []*cliconfig.Config{trusting, load()} {
@@ -222,7 +223,7 @@ provider_installation {
 		}
 	}
 
-	// Unpacked, the mirror is the cache of another project.
+	// The plugin cache becomes an unpacked mirror.
 	dir := filepath.Join(sys.Home, "mirror")
 	if err := errors.Join(os.RemoveAll(dir), os.Rename(cache, dir), os.Mkdir(cache, 0o755)); err != nil {
 		t.Fatal(err)

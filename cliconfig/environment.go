@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// environment reads the settings that are variables. They have precedence over files.
+// environment reads the settings in variables. They have precedence over files.
 func (l *loader) environment() {
 	s := l.set
 	if dir := l.sys.getenv(envPluginCache); dir != "" {
-		s.cacheDir = l.sys.abs(dir) // no variables are replaced in a variable
+		s.cacheDir = l.sys.abs(dir) // variables in its value are not expanded
 		s.cacheShown = s.cacheDir
 		s.cachePlace = Place{Variable: envPluginCache}
 	}
@@ -34,8 +34,8 @@ func (l *loader) environment() {
 	l.appendUserAgent()
 }
 
-// positive returns the number in a variable. The CLI ignores what is none, or not
-// positive, without a word.
+// positive returns the number in a variable. Other values are ignored, in the CLI without
+// a warning.
 func (l *loader) positive(variable string) (int, bool) {
 	v := l.sys.getenv(variable)
 	if v == "" {
@@ -43,7 +43,7 @@ func (l *loader) positive(variable string) (int, bool) {
 	}
 	n, err := strconv.Atoi(v)
 	if err != nil || n <= 0 || n > maxCount {
-		l.warning(Place{Variable: variable}, fmt.Sprintf("the value is not a whole number from 1 to %d and is ignored", maxCount), nil)
+		l.addWarning(Place{Variable: variable}, fmt.Sprintf("ignored value: it must be a whole number from 1 to %d", maxCount), nil)
 		return 0, false
 	}
 	return n, true
@@ -55,13 +55,13 @@ func (l *loader) appendUserAgent() {
 		return
 	}
 	if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' }) {
-		l.warning(Place{Variable: envUserAgent}, "the value contains characters that a header cannot, and is ignored", nil)
+		l.addWarning(Place{Variable: envUserAgent}, "ignored value: it contains characters that are invalid in an HTTP header", nil)
 		return
 	}
 	l.set.userAgent = text
 }
 
-// validate checks what needs the whole configuration.
+// validate checks the plugin cache directory.
 func (l *loader) validate() {
 	dir := l.set.cacheDir
 	if dir == "" {
@@ -74,7 +74,7 @@ func (l *loader) validate() {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		why = "does not exist; the CLI does not make it"
+		why = "does not exist; create it"
 	case err != nil:
 		why = "cannot be opened: " + oneLine(err)
 	case !info.IsDir():
@@ -82,5 +82,5 @@ func (l *loader) validate() {
 	default:
 		return
 	}
-	l.problems.add(&Problem{Place: l.set.cachePlace, Message: "the plugin cache directory " + shown(l.set.cacheShown) + " " + why, Err: err})
+	l.problems.add(&Problem{Place: l.set.cachePlace, Message: "the plugin cache directory " + quote(l.set.cacheShown) + " " + why, Err: err})
 }

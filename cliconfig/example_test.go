@@ -17,7 +17,7 @@ import (
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
-// exampleSystem is a user with these files. Programs write [cliconfig.Host]() instead.
+// exampleSystem returns a System with these files. Programs call [cliconfig.Host] instead.
 func exampleSystem(files map[string]string, environ ...string) cliconfig.System {
 	fsys := fstest.MapFS{}
 	for name, text := range files {
@@ -29,7 +29,8 @@ func exampleSystem(files map[string]string, environ ...string) cliconfig.System 
 	}
 }
 
-// Install as the user has configured it: from a mirror, by the CLI's own rule of trust.
+// Download a provider from the mirror that the user has configured, with the policy of the
+// CLI.
 func Example() {
 	registry := regtest.New("registry.example.com")
 	registry.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0", Platforms: []string{"linux_amd64"}})
@@ -75,7 +76,7 @@ func Example() {
 	// from network_mirror https://mirror.example.com/mirror/
 }
 
-// The work of the CLI's init, with the user's mirrors, tokens, cache and overrides.
+// Install providers as "tofu init" does, with the user's plugin cache and dev_overrides.
 func ExampleConfig_Installer() {
 	registry := regtest.New("registry.example.com")
 	registry.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0", Platforms: []string{"linux_amd64"}})
@@ -101,7 +102,7 @@ func ExampleConfig_Installer() {
 	}
 	defer os.RemoveAll(project)
 	installer := cfg.Installer(filepath.Join(project, ".terraform", "providers"))
-	installer.Cache.Path = filepath.Join(project, "cache") // for the example: nobody's home
+	installer.Cache.Path = filepath.Join(project, "cache") // the example does not write to the home directory
 	installer.Platform = addrs.MustParsePlatform("linux_amd64")
 	result, err := installer.Ensure(context.Background(), map[addrs.Provider]addrs.ProviderConstraint{
 		addrs.MustParseProvider("registry.example.com/acme/alpha"): addrs.MustParseProviderConstraint("~> 1.0"),
@@ -118,7 +119,7 @@ func ExampleConfig_Installer() {
 	// registry.example.com/acme/beta from override
 }
 
-// All that is wrong comes at once, with its place.
+// Load returns all problems at once, with their places.
 func ExampleLoad() {
 	_, err := cliconfig.Load(exampleSystem(map[string]string{
 		"home/alice/.tofurc":                 "provider_installation {\n  network {\n  }\n}\nplugin_cache_dir = true\n",
@@ -127,12 +128,12 @@ func ExampleLoad() {
 	fmt.Println(err)
 	// Output:
 	// CLI configuration:
-	// 	/home/alice/.tofurc:2:3: unknown method of installation "network"
-	// 	/home/alice/.tofurc:5:20: "plugin_cache_dir" must be a text, not true or false
+	// 	/home/alice/.tofurc:2:3: unknown installation method "network"
+	// 	/home/alice/.tofurc:5:20: "plugin_cache_dir" must be a string, not true or false
 	// 	/home/alice/.terraform.d/extra.tfrc:1:13: the label of a block "credentials" must be a hostname: a bare hostname is wanted, such as registry.example.com, not a URL
 }
 
-// Which token is sent to a host? The answer is a place, not the token.
+// Show where the token of a host comes from, without the token.
 func ExampleConfig_TokenOrigin() {
 	cfg, err := cliconfig.Load(exampleSystem(map[string]string{
 		"home/alice/.tofurc":                            "credentials \"a.example.com\" {\n  token = \"xxxxxx\"\n}\n",

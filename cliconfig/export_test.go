@@ -2,8 +2,7 @@ package cliconfig
 
 import "fmt"
 
-// ParseFile gives the tests what a file is read into: a list of the items, each a list
-// of names and value; blocks are lists of items, lists are []any, the rest is text.
+// ParseFile parses a file and returns its items as text.
 func ParseFile(src string, json bool) (string, error) {
 	parse := parseNative
 	if json {
@@ -40,8 +39,8 @@ func dumpValue(v value) string {
 	return v.text
 }
 
-// CleanPath and AbsPath give the tests the rules for paths.
+// CleanPath calls clean.
 func (s System) CleanPath(path string) string { return s.clean(path) }
 
-// AbsPath is abs.
+// AbsPath calls abs.
 func (s System) AbsPath(path string) string { return s.abs(path) }

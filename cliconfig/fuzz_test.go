@@ -14,8 +14,8 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
-// FuzzLoad reads any file in all places. No file may make anything panic, and what was
-// accepted must be usable.
+// FuzzLoad loads any content as each kind of file. Load must not panic, and an accepted
+// configuration must be usable.
 func FuzzLoad(f *testing.F) {
 	paths, _ := filepath.Glob("testdata/*.txt")
 	for _, path := range paths {
@@ -51,7 +51,7 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// use calls everything that asks nobody.
+// use calls the methods that send no requests.
 func use(t *testing.T, cfg *cliconfig.Config) {
 	for _, m := range cfg.Methods() {
 		_, _ = m.String(), m.Repository(addrs.MustParseProvider("a/b"))
@@ -71,8 +71,7 @@ func use(t *testing.T, cfg *cliconfig.Config) {
 	_, _, _ = cfg.TokenOrigin(t.Context(), svchost.MustParse("a.test"))
 }
 
-// FuzzVariables makes sure that the variable which is said to hold the token of a host
-// is the one that the token is from.
+// FuzzVariables checks that TokenOrigin returns the variable that has the token of a host.
 func FuzzVariables(f *testing.F) {
 	f.Add("a_test", "a.test", "A_TEST")
 	f.Add("b__c_test", "b-c_test", "xn____caf__dma_fr")
@@ -97,20 +96,20 @@ func FuzzVariables(f *testing.F) {
 	})
 }
 
-// FuzzJSON makes sure that the JSON form is read without a panic, whatever it is.
+// FuzzJSON checks that the JSON parser never panics.
 func FuzzJSON(f *testing.F) {
 	for _, s := range []string{"{}", `{"a": [1, {"b": null}], "a": true}`, `{"a"}`, `{"a":}`, `[`, `{"a": [{}, {}]}`, "{\"a\": 1}\n", `{"a": 1e400, "b": "\ud800"}`} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		if _, err := cliconfig.ParseFile(s, true); err != nil && err.Error() == "" {
-			t.Error("an error without words")
+			t.Error("the error has an empty text")
 		}
 	})
 }
 
-// FuzzPaths makes sure that paths of both systems are cleaned without a panic, and that
-// what is clean stays as it is.
+// FuzzPaths checks that cleaning paths of both systems never panics, and that a clean path
+// does not change.
 func FuzzPaths(f *testing.F) {
 	for _, s := range []string{"", ".", `C:`, `C:\..\a`, `\\server\share\..`, `//a/b/c`, `\a`, "../..", "/a/./b"} {
 		f.Add(s)

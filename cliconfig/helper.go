@@ -9,12 +9,12 @@ import (
 
 const helperPrefix = "terraform-credentials-"
 
-// helper is what a credentials_helper block says.
+// A helper is the content of a credentials_helper block.
 type helper struct {
 	name  string
 	args  []string
 	place Place
-	path  string // of the program; empty: it was not found
+	path  string // of the program, or "" if it was not found
 }
 
 // helperBlock reads the name and the arguments of a credentials helper.
@@ -27,14 +27,14 @@ func (r *fileReader) helperBlock(label name, body value) {
 		}
 	}})
 	if old := r.set.helper; old != nil && old.name != h.name {
-		r.wrong(label.at, "there is more than one credentials helper; the other one is at %s", old.place)
+		r.errorf(label.at, "a second credentials helper; the first one is at %s", old.place)
 		return
 	}
 	r.set.helper = h
 }
 
-// findHelper looks for the program of the credentials helper. As in the CLI, one that
-// is not there is ignored.
+// findHelper finds the program of the credentials helper. As in the CLI, a missing
+// program is ignored.
 func (l *loader) findHelper() {
 	h := l.set.helper
 	if h == nil {
@@ -42,19 +42,19 @@ func (l *loader) findHelper() {
 	}
 	if h.path = l.sys.findHelper(h.name); h.path == "" {
 		l.set.helper = nil
-		l.warning(h.place, "the credentials helper is ignored, because its program "+shown(helperPrefix+h.name)+" is in none of the plugin directories", nil)
+		l.addWarning(h.place, "ignored credentials helper: the plugin directories do not contain its program "+quote(helperPrefix+h.name), nil)
 	}
 }
 
-// findHelper returns the absolute path of the newest program of that name, of several
-// of one version the first one; "" if there is none.
+// findHelper returns the absolute path of the newest program with the name, or "" if
+// there is no such program.
 func (s System) findHelper(name string) string {
 	var newest addrs.Version
 	found := ""
 	for _, dir := range s.helperDirs() {
 		files, err := s.list(dir, func(file string) bool { return strings.HasPrefix(file, helperPrefix) })
 		if err != nil {
-			continue // most often there is no such directory
+			continue // usually the directory does not exist
 		}
 		slices.Sort(files)
 		for _, file := range files {
@@ -68,7 +68,7 @@ func (s System) findHelper(name string) string {
 	return found
 }
 
-// helperDirs returns where programs of helpers are looked for.
+// helperDirs returns the directories in which programs of helpers are searched.
 func (s System) helperDirs() []string {
 	var dirs []string
 	for _, dir := range s.dataDirs() {
@@ -78,18 +78,18 @@ func (s System) helperDirs() []string {
 	return dirs
 }
 
-// helperVersion returns the version in the name of a helper's file, the zero Version if
-// it has none, and whether the file is that of the helper at all.
+// helperVersion returns the version in the name of a file, or the zero Version if the name
+// has no version. It returns false if the file is not the named helper.
 func helperVersion(file, name string) (addrs.Version, bool) {
 	base := strings.TrimSuffix(strings.ToLower(file), ".exe")
 	base, text, versioned := strings.Cut(strings.TrimPrefix(base, helperPrefix), "_v")
-	if base != name { // as in the CLI, which does not change the label
+	if base != name { // as in the CLI, a name with capitals is never found
 		return addrs.Version{}, false
 	}
 	if !versioned {
 		return addrs.Version{}, true
 	}
-	text, _, _ = strings.Cut(text, "_x") // what an old installer appended
+	text, _, _ = strings.Cut(text, "_x") // a suffix of old installers
 	v, err := addrs.ParseVersion(text)
 	return v, err == nil
 }

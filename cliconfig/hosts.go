@@ -7,13 +7,13 @@ import (
 	"github.com/tofureg/tofureg/disco"
 )
 
-// host is what a host block says.
+// A host is the content of a host block.
 type host struct {
 	services *disco.Services
 	place    Place
 }
 
-// hostBlock reads the services of a host, which is then not asked for them.
+// hostBlock reads the services of a host. They replace discovery.
 func (r *fileReader) hostBlock(label name, body value) {
 	h, ok := r.hostLabel(label, "host")
 	if !ok {
@@ -21,52 +21,51 @@ func (r *fileReader) hostBlock(label name, body value) {
 	}
 	services := map[disco.Service]any{}
 	r.arguments("host", body, readers{"services": func(it item) {
-		if !r.argument(it, true) {
+		if !r.isArgument(it, true) {
 			return
 		}
 		if it.value.kind != object {
-			r.wrong(it.value.at, "\"services\" must be a block, not %s", it.value.kind)
+			r.errorf(it.value.at, "\"services\" must be a block, not %s", it.value.kind)
 		}
 		for _, service := range it.value.body {
-			if r.argument(service, true) {
-				services[disco.Service(service.name())] = plain(service.value)
+			if r.isArgument(service, true) {
+				services[disco.Service(service.name())] = jsonValue(service.value)
 			}
 		}
 	}})
 	if old := r.set.hosts[h]; old != nil && old.place.File == r.file {
-		r.warn(label.at, "the services of %s stand in line %d already; the last ones count", h.Display(), old.place.Line)
+		r.warnf(label.at, "line %[2]d already has services of %[1]s; the last block is used", h.Display(), old.place.Line)
 	}
 	r.set.hosts[h] = &host{disco.NewServices(h, services), r.place(label.at)}
 }
 
-// plain returns v as a value for encoding/json.
-func plain(v value) any {
+// jsonValue returns v as a value for encoding/json.
+func jsonValue(v value) any {
 	switch v.kind {
 	case boolean:
 		return v.text == "true"
 	case null:
 		return nil
 	case number:
-		return plainNumber(v.text)
+		return jsonNumber(v.text)
 	case list:
 		elements := make([]any, 0, len(v.list))
 		for _, e := range v.list {
-			elements = append(elements, plain(e))
+			elements = append(elements, jsonValue(e))
 		}
 		return elements
 	case object:
 		members := map[string]any{}
 		for _, it := range v.body {
-			members[it.name()] = plain(it.value)
+			members[it.name()] = jsonValue(it.value)
 		}
 		return members
 	}
 	return v.text
 }
 
-// plainNumber returns a number in the form of JSON, which has neither hexadecimal nor
-// octal ones.
-func plainNumber(s string) any {
+// jsonNumber returns a decimal number. JSON has no hexadecimal and octal numbers.
+func jsonNumber(s string) any {
 	if n, err := strconv.ParseInt(s, 0, 64); err == nil {
 		return n
 	}

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// implicitMethods sets the methods of installation: those of the block, or else the
-// directories in which the CLI looks by itself and the registries.
+// implicitMethods sets the installation methods: the methods of the block, or the implicit
+// directories and the registries.
 func (l *loader) implicitMethods() {
 	if in := l.set.installation; in != nil {
 		l.set.methods, l.set.devOverrides = in.methods, in.overrides
@@ -21,14 +21,13 @@ func (l *loader) implicitMethods() {
 		case err == nil && info.IsDir():
 			l.set.methods = append(l.set.methods, Method{Kind: FilesystemMirror, Location: dir, Implicit: true})
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
-			l.warning(Place{File: dir}, "the directory cannot be opened and is not searched for providers", err)
+			l.addWarning(Place{File: dir}, "ignored directory for providers", err)
 		}
 	}
 	l.set.methods = append(l.set.methods, Method{Kind: Direct, Implicit: true})
 }
 
-// pluginDirs returns where providers are looked for if the configuration does not say
-// how to install them.
+// pluginDirs returns the implicit directories for providers.
 func (s System) pluginDirs() []string {
 	dirs := []string{s.abs(s.join("terraform.d", "plugins"))}
 	for _, dir := range slices.Concat(s.dataDirs(), s.appDirs()) {
@@ -39,14 +38,14 @@ func (s System) pluginDirs() []string {
 	return dirs
 }
 
-// appDirs returns the directories that the system has for the data of an application.
+// appDirs returns the directories of the system for application data.
 func (s System) appDirs() []string {
 	switch s.GOOS {
 	case "windows":
-		return known(s.join(s.appData(), "HashiCorp", "Terraform"))
+		return nonEmpty(s.join(s.appData(), "HashiCorp", "Terraform"))
 	case "darwin", "ios":
 		const dir = "/Library/Application Support/io.terraform"
-		return known(s.join(s.Home, dir), dir)
+		return nonEmpty(s.join(s.Home, dir), dir)
 	}
 	own := s.getenv(envXDGData)
 	if !s.isAbs(own) {

@@ -9,23 +9,23 @@ import (
 	"github.com/tofureg/tofureg/provider"
 )
 
-// maxMethods bounds the methods of a block: they are all asked for each provider.
+// maxMethods is the maximum number of methods. Each provider is searched in all of them.
 const maxMethods = 1000
 
-// installation is one block provider_installation.
+// An installation is the content of a provider_installation block.
 type installation struct {
 	place     Place
 	methods   []Method
 	overrides map[addrs.Provider]string
 }
 
-// block reports whether it is a block without labels.
-func (r *fileReader) block(it item) bool {
+// isBlock reports whether it is a block without labels. It reports an error if not.
+func (r *fileReader) isBlock(it item) bool {
 	switch {
 	case it.value.kind != object, it.equals && !r.json:
-		r.wrong(it.at(), "%s must be a block", shown(it.name()))
+		r.errorf(it.at(), "%s must be a block", quote(it.name()))
 	case len(it.names) > 1:
-		r.wrong(it.names[1].at, "a block %s has no labels", shown(it.name()))
+		r.errorf(it.names[1].at, "a block %s has no labels", quote(it.name()))
 	default:
 		return true
 	}
@@ -33,32 +33,32 @@ func (r *fileReader) block(it item) bool {
 }
 
 func (r *fileReader) installation(it item) {
-	if !r.block(it) {
+	if !r.isBlock(it) {
 		return
 	}
 	in := &installation{place: r.place(it.at()), overrides: map[addrs.Provider]string{}}
 	for _, method := range it.value.body {
-		if r.block(method) {
+		if r.isBlock(method) {
 			r.method(in, method)
 		}
 	}
 	if first := r.set.installation; first != nil {
-		r.wrong(it.at(), "there is more than one block provider_installation; the first one is at %s", first.place)
+		r.errorf(it.at(), "a second block \"provider_installation\"; the first one is at %s", first.place)
 		return
 	}
 	r.set.installation = in
 }
 
-// locationArguments has the argument with the location for each kind of method.
+// locationArguments are the names of the argument with the location, by kind of method.
 var locationArguments = map[Kind]string{
 	Direct: "", FilesystemMirror: "path", NetworkMirror: "url", OCIMirror: "repository_template",
 }
 
-// method reads one method of installation.
+// method reads one installation method.
 func (r *fileReader) method(in *installation, it item) {
 	if it.name() == "dev_overrides" {
 		if len(in.methods) > 0 {
-			r.wrong(it.at(), "a block \"dev_overrides\" must come before all methods, because it has precedence over them")
+			r.errorf(it.at(), "a block \"dev_overrides\" must come before all methods")
 		}
 		r.devOverrides(in, it)
 		return
@@ -66,7 +66,7 @@ func (r *fileReader) method(in *installation, it item) {
 	m := &Method{Kind: Kind(it.name()), Place: r.place(it.at())}
 	required, ok := locationArguments[m.Kind]
 	if !ok {
-		r.wrong(it.at(), "unknown method of installation %s", shown(it.name()))
+		r.errorf(it.at(), "unknown installation method %s", quote(it.name()))
 		return
 	}
 	before, location := r.problems.errors, it.at()
@@ -79,7 +79,7 @@ func (r *fileReader) method(in *installation, it item) {
 	}
 	r.arguments(it.name(), it.value, readers)
 	if required != "" && m.Location == "" && r.problems.errors == before {
-		r.wrong(location, "a block %q needs the argument %q", m.Kind, required)
+		r.errorf(location, "a block %q needs the argument %q", m.Kind, required)
 	}
 	if m.Location != "" {
 		r.location(m, location, r.problems.errors == before)
@@ -87,7 +87,7 @@ func (r *fileReader) method(in *installation, it item) {
 	switch {
 	case r.problems.errors > before:
 	case len(in.methods) == maxMethods:
-		r.fail(m.Place, fmt.Errorf("%w: more than %d methods", ErrTooLarge, maxMethods))
+		r.addError(m.Place, fmt.Errorf("%w: more than %d methods", ErrTooLarge, maxMethods))
 	default:
 		in.methods = append(in.methods, *m)
 	}
@@ -112,19 +112,19 @@ func (r *fileReader) methodReaders(m *Method) readers {
 	return readers
 }
 
-// patterns returns the patterns in a list. A pattern with a type that no provider can have
-// becomes the zero Pattern, which matches no provider: the CLI accepts it, and an include
-// list that would be empty without it must not select all providers.
+// patterns returns the patterns in a list. A pattern with a reserved type, which the CLI
+// accepts, becomes the zero Pattern, which matches no provider. Without it, an include list
+// could become empty and select all providers.
 func (r *fileReader) patterns(it item) []provider.Pattern {
 	var patterns []provider.Pattern
 	elements, _ := r.texts(it)
 	for _, e := range elements {
-		pattern, err := provider.ParsePattern(r.sys.full(e.text))
+		pattern, err := provider.ParsePattern(r.sys.withDefaultHost(e.text))
 		switch {
-		case err != nil && impossibleType(r.sys.full(e.text)):
-			r.warning(r.place(e.at), "nothing is selected", err)
+		case err != nil && reservedType(r.sys.withDefaultHost(e.text)):
+			r.addWarning(r.place(e.at), "the pattern selects no provider", err)
 		case err != nil:
-			r.fail(r.place(e.at), err)
+			r.addError(r.place(e.at), err)
 			continue
 		}
 		patterns = append(patterns, pattern)
@@ -132,9 +132,9 @@ func (r *fileReader) patterns(it item) []provider.Pattern {
 	return patterns
 }
 
-// impossibleType reports whether a pattern is wrong only in that its type starts with
-// "terraform-" or "opentofu-". Any other type in its place would be a right one.
-func impossibleType(pattern string) bool {
+// reservedType reports whether a pattern is invalid only because its type starts with
+// "terraform-" or "opentofu-".
+func reservedType(pattern string) bool {
 	address, typ := "", pattern
 	if i := strings.LastIndexByte(pattern, '/'); i >= 0 {
 		address, typ = pattern[:i+1], strings.ToLower(pattern[i+1:])
@@ -146,8 +146,8 @@ func impossibleType(pattern string) bool {
 	return err == nil
 }
 
-// location checks the location of a method, and completes it. The template of an OCI
-// mirror is compared with the patterns only if these are valid.
+// location checks and completes the location of a method. The template of an OCI mirror is
+// compared with the patterns only if they are valid.
 func (r *fileReader) location(m *Method, at int, valid bool) {
 	switch m.Kind {
 	case FilesystemMirror:
@@ -160,40 +160,40 @@ func (r *fileReader) location(m *Method, at int, valid bool) {
 			err = m.template.checkVariables(m.Include)
 		}
 		if err != nil {
-			r.wrong(at, "invalid \"repository_template\": %v", err)
+			r.errorf(at, "invalid \"repository_template\": %v", err)
 		}
 	}
 }
 
-// mirrorURL checks the base URL of a mirror, which an error does not repeat.
+// mirrorURL checks the base URL of a mirror. Errors do not repeat the URL.
 func (r *fileReader) mirrorURL(url string, at int) {
 	_, err := (&mirrorclient.Client{BaseURL: url}).Base()
 	switch {
 	case err == nil:
 	case !strings.HasPrefix(strings.ToLower(url), "https://"):
-		r.wrong(at, "the URL of a mirror must start with https://")
+		r.errorf(at, "the URL of a mirror must start with https://")
 	default:
 		_, cause, _ := strings.Cut(err.Error(), "BaseURL: ")
-		r.wrong(at, "the URL of the mirror cannot be used: %s", cause)
+		r.errorf(at, "unsupported URL of a mirror: %s", cause)
 	}
 }
 
-// devOverrides reads directories that stand in for providers.
+// devOverrides reads the directories that replace providers.
 func (r *fileReader) devOverrides(in *installation, it item) {
 	for _, override := range it.value.body {
 		p, err := addrs.ParseProviderIn(r.sys.defaultHost(), override.name())
 		if err != nil {
-			r.fail(r.place(override.at()), err)
+			r.addError(r.place(override.at()), err)
 			continue
 		}
 		dir, ok := r.text(override)
 		switch {
 		case !ok:
 		case dir == "":
-			r.wrong(override.value.at, "the directory for %s is empty", p)
+			r.errorf(override.value.at, "the directory for %s is empty", p)
 		default:
 			if in.overrides[p] != "" {
-				r.warn(override.at(), "there is another override for %s; the last one counts", p)
+				r.warnf(override.at(), "a second override for %s; the last one is used", p)
 			}
 			in.overrides[p] = r.sys.abs(dir)
 		}

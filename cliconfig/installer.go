@@ -6,14 +6,9 @@ import (
 	"github.com/tofureg/tofureg/provider/install"
 )
 
-// Installer returns a new Installer that fills the plugin directory dir, in a project
-// .terraform/providers, as the configuration says: from [Config.ProviderSource], by
-// [Config.Policy], by way of [Config.PluginCacheDir], without [Config.DevOverrides]. The
-// caller may change it and save the lock file of its results:
-//
-//	installer := cfg.Installer(filepath.Join(project, ".terraform", "providers"))
-//	result, err := installer.Ensure(ctx, requirements, lock)
-//	err = errors.Join(err, result.Lock.Save(filepath.Join(project, lockfile.Name)))
+// Installer returns a new [install.Installer] for the plugin directory dir, which is
+// .terraform/providers in a project. It uses [Config.ProviderSource], [Config.Policy],
+// [Config.PluginCacheDir] and [Config.DevOverrides]. The caller can change its fields.
 func (c *Config) Installer(dir string) *install.Installer {
 	in := &install.Installer{
 		Source:       c.ProviderSource(),
@@ -28,9 +23,8 @@ func (c *Config) Installer(dir string) *install.Installer {
 	return in
 }
 
-// DefaultHost returns the host of providers and modules that are named without one:
-// [addrs.DefaultHost], or that of Terraform for [System.Terraform]. Pass it to
-// [addrs.ParseProviderIn].
+// DefaultHost returns the host for [addrs.ParseProviderIn]: [addrs.DefaultHost], or
+// registry.terraform.io if [System.Terraform] is set.
 func (c *Config) DefaultHost() svchost.Hostname {
 	return c.settings().system().defaultHost()
 }

@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// jsonParser reads the JSON form. The decoder gives tokens, so it does not recurse, and
-// shows where they end.
+// A jsonParser reads the JSON syntax. It decodes tokens to limit the depth and to know
+// their offsets.
 type jsonParser struct {
 	src   string
 	dec   *json.Decoder
 	depth int
 }
 
-// parseJSON returns the members of the one object that a file consists of. A member
-// that is a list of objects is a block that is repeated. The error is a *problemAt.
+// parseJSON returns the members of the top-level object. A member that is a list of
+// objects is a repeated block. The error is a *problemAt.
 func parseJSON(src string) ([]item, error) {
 	p := &jsonParser{src: src, dec: json.NewDecoder(strings.NewReader(src))}
 	p.dec.UseNumber()
@@ -27,7 +27,7 @@ func parseJSON(src string) ([]item, error) {
 	}
 	end := int(p.dec.InputOffset())
 	if rest := strings.TrimLeft(src[end:], " \t\r\n"); rest != "" {
-		return nil, wrong(len(src)-len(rest), "nothing may follow the object of a JSON file")
+		return nil, syntaxError(len(src)-len(rest), "text after the top-level JSON object")
 	}
 	return v.body, nil
 }
@@ -39,14 +39,14 @@ func (p *jsonParser) token() (json.Token, int, error) {
 	if err == nil {
 		return t, at, nil
 	}
-	// The decoder's own words may contain what stands in the file.
+	// The text of the decoder's error can contain parts of the file.
 	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
 		at = min(max(int(e.Offset)-1, 0), len(p.src))
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil, at, wrong(at, "the file ends within its JSON object")
+		return nil, at, syntaxError(at, "the file ends before its JSON object does")
 	}
-	return nil, at, wrong(at, "this is not valid JSON")
+	return nil, at, syntaxError(at, "invalid JSON")
 }
 
 func (p *jsonParser) value() (value, error) {
@@ -66,7 +66,7 @@ func (p *jsonParser) value() (value, error) {
 		v.kind = null
 	case json.Delim:
 		if p.depth == maxDepth {
-			return v, wrong(at, tooDeep)
+			return v, syntaxError(at, tooDeep)
 		}
 		p.depth++
 		defer func() { p.depth-- }()
@@ -88,7 +88,7 @@ func (p *jsonParser) members() ([]item, error) {
 		if err != nil {
 			return nil, err
 		}
-		key, _ := t.(string) // the decoder takes nothing else for a key
+		key, _ := t.(string) // the decoder accepts only strings as keys
 		v, err := p.value()
 		if err != nil {
 			return nil, err

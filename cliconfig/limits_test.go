@@ -12,13 +12,13 @@ import (
 	"github.com/tofureg/tofureg/cliconfig"
 )
 
-// home is a System on the real disk, with nothing but these files in the home directory,
-// which is the working directory too.
+// home returns a System on the real disk with these files in the home directory, which is
+// the working directory too.
 func home(t *testing.T, files map[string]string) cliconfig.System {
 	t.Helper()
 	sys := cliconfig.System{GOOS: "linux", GOARCH: "amd64", Home: t.TempDir()}
 	if runtime.GOOS == "windows" {
-		sys.GOOS = runtime.GOOS // its paths are not absolute elsewhere
+		sys.GOOS = runtime.GOOS // other systems do not accept its absolute paths
 	}
 	sys.Dir = sys.Home
 	for name, text := range files {
@@ -27,7 +27,8 @@ func home(t *testing.T, files map[string]string) cliconfig.System {
 	return sys
 }
 
-// native returns where a file of a home directory is that has this name on Unix.
+// native returns the path of a file in the home directory on this system, from its path on
+// Unix.
 func native(name string) string {
 	if runtime.GOOS == "windows" {
 		first, rest, _ := strings.Cut(name, "/")
@@ -84,7 +85,7 @@ func TestFileCount(t *testing.T) {
 	}
 }
 
-// TestManyBlocks has as many blocks as fit into a file, which must not take long.
+// TestManyBlocks loads files with the maximum number of blocks, which must not take long.
 func TestManyBlocks(t *testing.T) {
 	t.Parallel()
 	for _, block := range []string{"host a.test {}\n", "credentials \"a.test\" {}\n", "credentials_helper a {}\n", "provider_installation {}\n", "plugin_cache_dir = \"\"\n", "a {}\n", "registry_protocols {}\n"} {
@@ -92,7 +93,8 @@ func TestManyBlocks(t *testing.T) {
 	}
 }
 
-// TestProblemCount has more problems than are listed, errors only behind the limit.
+// TestProblemCount loads files with more problems than Load lists. The only error comes
+// after the limit.
 func TestProblemCount(t *testing.T) {
 	t.Parallel()
 	warnings := func(n int) string { return strings.Repeat("odd = 1\n", n) }
@@ -108,7 +110,7 @@ func TestProblemCount(t *testing.T) {
 	}
 }
 
-// TestPipe has a pipe in the place of a file, from which reading would never end.
+// TestPipe loads a device from which reading would never end.
 func TestPipe(t *testing.T) {
 	t.Parallel()
 	if _, err := os.Stat("/dev/zero"); err != nil {
@@ -134,7 +136,7 @@ func TestErrorText(t *testing.T) {
 	}
 }
 
-// TestPlace has places that could do something to a terminal.
+// TestPlace prints places, some with control characters.
 func TestPlace(t *testing.T) {
 	t.Parallel()
 	for want, p := range map[string]cliconfig.Place{

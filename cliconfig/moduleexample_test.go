@@ -12,9 +12,9 @@ import (
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
-// The newest version of a module, by the rule of the CLI and by that of the library
-// hashicorp/go-version. The tokens are the user's and, for a host without one, a token
-// of the program.
+// Choose the newest version of a module, by the rules of the CLI and by the rules of the
+// library hashicorp/go-version. The program adds its own token for hosts without a token of
+// the user.
 func Example_newestModuleVersion() {
 	registry := regtest.New("registry.example.com")
 	registry.AddModule(regtest.Module{Address: "acme/network/aws", Version: "1.4.0"})

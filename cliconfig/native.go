@@ -1,6 +1,6 @@
 package cliconfig
 
-// parser reads the native syntax. Its recursion is bounded by maxDepth.
+// A parser reads the native syntax. Its recursion is limited by maxDepth.
 type parser struct {
 	scanner
 	depth int
@@ -12,7 +12,7 @@ func parseNative(src string) ([]item, error) {
 	return p.items(lexeme{kind: atEOF})
 }
 
-// items reads up to the end of the file, or to the brace that closes the one in open.
+// items reads items up to the end of the file, or to the closing brace of open.
 func (p *parser) items(open lexeme) ([]item, error) {
 	var items []item
 	for {
@@ -23,9 +23,9 @@ func (p *parser) items(open lexeme) ([]item, error) {
 		case t.kind == atEOF && open.kind == atEOF, t.is("}") && open.kind != atEOF:
 			return items, nil
 		case t.kind == atEOF:
-			return nil, wrong(open.at, "the block is not closed")
+			return nil, syntaxError(open.at, "the block is not closed")
 		case t.kind != ident && t.kind != quoted:
-			return nil, wrong(t.at, "a name is expected here")
+			return nil, syntaxError(t.at, "expected a name")
 		}
 		it, err := p.item(t)
 		if err != nil {
@@ -38,7 +38,7 @@ func (p *parser) items(open lexeme) ([]item, error) {
 	}
 }
 
-// comma passes over a comma, which may follow an item.
+// comma skips the optional comma after an item.
 func (p *parser) comma() error {
 	before := p.pos
 	t, err := p.next()
@@ -48,7 +48,7 @@ func (p *parser) comma() error {
 	return err
 }
 
-// item reads an argument or a block from its first name on.
+// item reads an argument or a block, of which t is the first name.
 func (p *parser) item(t lexeme) (item, error) {
 	var it item
 	for {
@@ -56,7 +56,7 @@ func (p *parser) item(t lexeme) (item, error) {
 		case t.kind == ident || t.kind == quoted:
 			it.names = append(it.names, name{t.text, t.at})
 		case t.is("=") && len(it.names) > 1:
-			return item{}, wrong(t.at, "an argument has one name; a block with labels has no equals sign")
+			return item{}, syntaxError(t.at, "an argument has one name, and a block has no equals sign")
 		case t.is("="):
 			it.equals = true
 			first, err := p.next()
@@ -69,7 +69,7 @@ func (p *parser) item(t lexeme) (item, error) {
 			it.value, err = p.value(t)
 			return it, err
 		default:
-			return item{}, wrong(t.at, "an equals sign or an opening brace is expected here")
+			return item{}, syntaxError(t.at, "expected an equals sign or an opening brace")
 		}
 		var err error
 		if t, err = p.next(); err != nil {
@@ -90,7 +90,7 @@ func (p *parser) value(t lexeme) (value, error) {
 	case t.kind == truth:
 		v.kind = boolean
 	case p.depth == maxDepth:
-		err = wrong(t.at, tooDeep)
+		err = syntaxError(t.at, tooDeep)
 	case t.is("{"):
 		p.depth++
 		v.kind = object
@@ -102,12 +102,12 @@ func (p *parser) value(t lexeme) (value, error) {
 		v.list, err = p.elements(t)
 		p.depth--
 	default:
-		err = wrong(t.at, "a value is expected here: a text in double quotes, a number, true, false, a list or a block")
+		err = syntaxError(t.at, "expected a value: a string in double quotes, a number, true, false, a list or a block")
 	}
 	return v, err
 }
 
-// elements reads a list up to its closing bracket. Surplus commas do not matter.
+// elements reads a list up to its closing bracket. Extra commas are permitted.
 func (p *parser) elements(open lexeme) ([]value, error) {
 	var elements []value
 	comma := true
@@ -122,9 +122,9 @@ func (p *parser) elements(open lexeme) ([]value, error) {
 			comma = true
 			continue
 		case t.kind == atEOF:
-			return nil, wrong(open.at, "the list is not closed")
+			return nil, syntaxError(open.at, "the list is not closed")
 		case !comma:
-			return nil, wrong(t.at, "a comma is expected between two elements of a list")
+			return nil, syntaxError(t.at, "expected a comma between two elements of a list")
 		}
 		v, err := p.value(t)
 		if err != nil {

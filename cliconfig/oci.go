@@ -9,43 +9,39 @@ import (
 	"github.com/tofureg/tofureg/auth"
 )
 
-// An OCICredential says how a client of OCI registries authenticates to the repositories
-// that match Prefix: with a user name and a password, with two tokens, or with what a
-// program returns. The zero OCICredential means that requests are anonymous.
+// An OCICredential is a credential for repositories of OCI registries: a user name and a
+// password, two tokens, or a helper program. The zero OCICredential is anonymous.
 type OCICredential struct {
-	Prefix string // "HOST[:PORT][/PATH]"; empty matches every repository
+	Prefix string // "HOST[:PORT][/PATH]"; empty matches all repositories
 
-	// Username and Password are for basic authentication. Both are empty if there are
-	// tokens or a Helper.
-	Username string
-	Password auth.Password
+	Username string        // for basic authentication
+	Password auth.Password // for basic authentication
 
-	// AccessToken and RefreshToken are tokens of OAuth.
-	AccessToken  auth.Password
-	RefreshToken auth.Password
+	AccessToken  auth.Password // for OAuth
+	RefreshToken auth.Password // for OAuth
 
-	// Helper, if not empty, is the end of the name of the program
-	// docker-credential-HELPER, which returns a user name and a password.
+	// Helper, if not empty, names the program docker-credential-HELPER, which returns the
+	// user name and the password.
 	Helper string
 
-	Place Place // of the block, or the Docker-style file
+	Place Place // of the block, or of the Docker-style file
 
 	err error // why the credential cannot be used
 }
 
-// ociDefaults is what oci_default_credentials says.
+// ociDefaults is the content of the block oci_default_credentials.
 type ociDefaults struct {
 	helper    string
 	helperAt  Place
 	noAmbient bool
-	fixed     bool     // files replace the places at which Docker-style files are looked for
+	fixed     bool     // files replace the default Docker-style files
 	files     []string // absolute paths
 }
 
 // ociCredentials reads a block oci_credentials.
 func (r *fileReader) ociCredentials(it item) {
 	if !r.json && len(it.names) == 1 {
-		r.wrong(it.at(), "a block %q has one label: the address of a repository, or the beginning of one", it.name())
+		r.errorf(it.at(), "a block %q has one label: a repository address or a prefix of it", it.name())
 		return
 	}
 	r.labelled(it, r.ociCredentialsBlock)
@@ -55,7 +51,7 @@ func (r *fileReader) ociCredentialsBlock(label name, body value) {
 	const block = "oci_credentials"
 	_, path, ok := splitRepository(label.text)
 	if !ok {
-		r.wrong(label.at, `the label of a block "oci_credentials" must be "HOST", "HOST:PORT" or either with "/PATH" behind it`)
+		r.errorf(label.at, `the label of a block "oci_credentials" must be "HOST[:PORT]" or "HOST[:PORT]/PATH"`)
 		return
 	}
 	args := map[string]string{}
@@ -72,17 +68,17 @@ func (r *fileReader) ociCredentialsBlock(label name, body value) {
 	}
 	c := OCICredential{Prefix: label.text, Place: r.place(label.at)}
 	if why := c.fill(args, path); why != "" {
-		r.wrong(label.at, "a block \"oci_credentials\" %s", why)
+		r.errorf(label.at, "a block \"oci_credentials\" %s", why)
 		return
 	}
 	if slices.ContainsFunc(r.set.oci, func(o OCICredential) bool { return o.Prefix == c.Prefix }) {
-		r.wrong(label.at, "there is more than one block \"oci_credentials\" for %s", shown(label.text))
+		r.errorf(label.at, "a second block \"oci_credentials\" for %s", quote(label.text))
 		return
 	}
 	r.set.oci = append(r.set.oci, c)
 }
 
-// fill takes one of the three groups of arguments. It returns what is wrong with them.
+// fill sets one of the three groups of arguments. It returns the cause of an error, or "".
 func (c *OCICredential) fill(args map[string]string, path string) string {
 	has := func(name string) bool { _, ok := args[name]; return ok }
 	basic := has("username") || has("password")
@@ -99,7 +95,7 @@ func (c *OCICredential) fill(args map[string]string, path string) string {
 	case tokens && !(has("access_token") && has("refresh_token")):
 		return "needs access_token and refresh_token together"
 	case helper && path != "":
-		return "with a path cannot have docker_credentials_helper, because helpers know hosts only"
+		return "with a path cannot have docker_credentials_helper, which is for whole hosts"
 	case helper && !validDockerHelper(args["docker_credentials_helper"]):
 		return badDockerHelper
 	}
@@ -108,14 +104,14 @@ func (c *OCICredential) fill(args map[string]string, path string) string {
 	return ""
 }
 
-// ociDefaultCredentials reads the block of this name.
+// ociDefaultCredentials reads the block oci_default_credentials.
 func (r *fileReader) ociDefaultCredentials(it item) {
 	const block = "oci_default_credentials"
-	if !r.block(it) {
+	if !r.isBlock(it) {
 		return
 	}
 	if r.set.ociDefaults.helperAt != (Place{}) {
-		r.wrong(it.at(), "there is more than one block %q", block)
+		r.errorf(it.at(), "a second block %q", block)
 		return
 	}
 	d := ociDefaults{helperAt: r.place(it.at())}
@@ -128,37 +124,39 @@ func (r *fileReader) ociDefaultCredentials(it item) {
 			files, _ := r.texts(it)
 			d.fixed = true
 			for _, f := range files {
-				d.files = append(d.files, r.beside(f.text))
+				d.files = append(d.files, r.besideFile(f.text))
 			}
 		},
 		"docker_credentials_helper": func(it item) {
 			d.helper, _ = r.text(it)
 			if !validDockerHelper(d.helper) {
-				r.wrong(it.value.at, "a block %q %s", block, badDockerHelper)
+				r.errorf(it.value.at, "a block %q %s", block, badDockerHelper)
 			}
 		},
 	})
 	if d.noAmbient && d.fixed {
-		r.wrong(it.at(), `"docker_style_config_files" has no meaning if "discover_ambient_credentials" is false`)
+		r.errorf(it.at(), `"docker_style_config_files" needs "discover_ambient_credentials" to be true`)
 	}
 	r.set.ociDefaults = d
 }
 
-// beside returns the absolute path of a file that is named relative to the one that is read.
-func (r *fileReader) beside(name string) string {
+// besideFile returns the absolute path of a file. Relative names start at the directory of
+// the configuration file.
+func (r *fileReader) besideFile(name string) string {
 	if r.file != "" && !r.sys.isAbs(name) {
 		name = r.sys.join(r.file, "..", name)
 	}
 	return r.sys.abs(name)
 }
 
-const badDockerHelper = "needs a docker_credentials_helper that can be the end of a program's name, without slashes"
+const badDockerHelper = "needs a docker_credentials_helper that is a valid end of a program name, without slashes"
 
 func validDockerHelper(name string) bool {
 	return name != "" && !strings.ContainsAny(name, "/\\\x00")
 }
 
-// repositoryName is the grammar of <name> in the OCI distribution specification.
+// repositoryName is the grammar of <name> in the OCI distribution specification, section
+// "Pulling manifests".
 var repositoryName = regexp.MustCompile(`^[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*$`)
 
 // splitRepository splits "HOST[:PORT][/PATH]".

@@ -11,7 +11,7 @@ import (
 	"github.com/tofureg/tofureg/cliconfig"
 )
 
-// TestOCISecrets prints credentials and configuration in all ways.
+// TestOCISecrets prints credentials and a configuration with all verbs and encoders.
 func TestOCISecrets(t *testing.T) {
 	t.Parallel()
 	const secret = "never-shown"

@@ -13,19 +13,19 @@ import (
 	"github.com/tofureg/tofureg/auth"
 )
 
-// OCICredentials returns the credentials for OCI registries as OpenTofu has them, with the
-// credential that takes precedence first:
+// OCICredentials returns the credentials of OpenTofu for OCI registries, in the order of
+// precedence:
 //
 //   - the blocks oci_credentials;
 //   - docker_credentials_helper of the block oci_default_credentials;
-//   - those of the Docker-style files, which are docker_style_config_files, or else
+//   - the Docker-style files: docker_style_config_files, or else
 //     $XDG_RUNTIME_DIR/containers/auth.json (on Windows and macOS
 //     ~/.config/containers/auth.json), $XDG_CONFIG_HOME/containers/auth.json,
 //     ~/.docker/config.json and ~/.dockercfg.
 //
-// Each call reads the Docker-style files. If one of docker_style_config_files cannot be
-// read, that is a [*Problem]. If one of the other files exists and cannot be read, none of
-// them counts, as in OpenTofu, and the Logger is told. No program is run.
+// Each call reads the Docker-style files, and runs no program. The error is a [*Problem] of
+// docker_style_config_files. If one of the default files is unreadable or invalid, all of
+// them are ignored, and this is logged.
 func (c *Config) OCICredentials() ([]OCICredential, error) {
 	s := c.settings()
 	list := slices.Clone(s.oci)
@@ -48,9 +48,9 @@ func (c *Config) OCICredentials() ([]OCICredential, error) {
 			found = append(found, more...)
 		case d.fixed:
 			return nil, &Problem{Place: Place{File: file}, Message: oneLine(err), Err: err}
-		case !absent(err):
+		case !isNotExist(err):
 			if c.Logger != nil {
-				c.Logger.Warn("Docker-style credentials ignored", "file", file, "reason", oneLine(err))
+				c.Logger.Warn("ignored Docker-style credentials", "file", file, "reason", oneLine(err))
 			}
 			return list, nil
 		}
@@ -58,9 +58,9 @@ func (c *Config) OCICredentials() ([]OCICredential, error) {
 	return append(list, found...), nil
 }
 
-// OCICredential returns the credential for a repository, "HOST[:PORT]/NAME": the one of
-// [Config.OCICredentials] whose prefix has the most elements in common with it, of several
-// the first one. If there is none, the result is the zero OCICredential.
+// OCICredential returns the credential for a repository, "HOST[:PORT]/NAME": the first
+// credential of [Config.OCICredentials] with the longest matching prefix, or the zero
+// OCICredential.
 func (c *Config) OCICredential(repository string) (OCICredential, error) {
 	list, err := c.OCICredentials()
 	if err != nil {
@@ -78,8 +78,8 @@ func (c *Config) OCICredential(repository string) (OCICredential, error) {
 	return best, nil
 }
 
-// matches returns how many elements of the repository the prefix names, -1 if it is the
-// prefix of other repositories.
+// matches returns the number of path elements in the prefix, or -1 if the prefix does not
+// match the repository.
 func (c *OCICredential) matches(repository string) int {
 	switch {
 	case c.Prefix == "":
@@ -90,7 +90,7 @@ func (c *OCICredential) matches(repository string) int {
 	return -1
 }
 
-// dockerFiles returns the places of Docker-style files, see containers-auth.json(5).
+// dockerFiles returns the default Docker-style files, see containers-auth.json(5).
 func (s System) dockerFiles() []string {
 	first, dotConfig := "", s.join(s.Home, ".config")
 	switch {
@@ -99,7 +99,7 @@ func (s System) dockerFiles() []string {
 	case s.GOOS == "darwin", s.windows():
 		first = dotConfig
 	}
-	return slices.Compact(known(
+	return slices.Compact(nonEmpty(
 		s.join(first, "containers", "auth.json"),
 		s.join(cmp.Or(s.getenv(envXDGConfig), dotConfig), "containers", "auth.json"),
 		s.join(s.Home, ".docker", "config.json"),
@@ -107,8 +107,8 @@ func (s System) dockerFiles() []string {
 	))
 }
 
-// dockerFile reads the credentials of a Docker-style file. Entries without "auth" are what
-// a login leaves whose secrets a helper keeps; the CLI passes over them too.
+// dockerFile reads the credentials in a Docker-style file. Like the CLI, it ignores entries
+// without "auth", whose secrets a helper stores.
 func (s System) dockerFile(file string) ([]OCICredential, error) {
 	data, err := s.read(file)
 	if err != nil {
@@ -121,8 +121,8 @@ func (s System) dockerFile(file string) ([]OCICredential, error) {
 		CredHelpers map[string]string `json:"credHelpers"`
 		CredsStore  string            `json:"credsStore"`
 	}
-	if json.Unmarshal(data, &content) != nil { // the error may repeat what stands in the file
-		return nil, &fs.PathError{Op: "read", Path: file, Err: errors.New("this is not a valid Docker-style configuration file")}
+	if json.Unmarshal(data, &content) != nil { // the error can contain parts of the file
+		return nil, &fs.PathError{Op: "read", Path: file, Err: errors.New("invalid Docker-style configuration file")}
 	}
 	place := Place{File: file}
 	var list []OCICredential
@@ -148,7 +148,7 @@ func dockerAuth(prefix, pair string, place Place) OCICredential {
 	c := OCICredential{Prefix: prefix, Place: place}
 	username, password, ok := strings.Cut(pair, ":")
 	if !ok {
-		c.err = fmt.Errorf("the auth of %s is not the base64 encoding of USERNAME:PASSWORD", shown(prefix))
+		c.err = fmt.Errorf("auth of %s: it must be USERNAME:PASSWORD in base64", quote(prefix))
 		return c
 	}
 	c.Username, c.Password = username, auth.NewPassword(password)
@@ -158,7 +158,7 @@ func dockerAuth(prefix, pair string, place Place) OCICredential {
 func dockerHelper(prefix, helper string, place Place) OCICredential {
 	c := OCICredential{Prefix: prefix, Helper: helper, Place: place}
 	if !validDockerHelper(helper) {
-		c.err = fmt.Errorf("%s cannot be the end of a program's name", shown("docker-credential-"+helper))
+		c.err = fmt.Errorf("invalid program name %s", quote("docker-credential-"+helper))
 	}
 	return c
 }

@@ -12,8 +12,9 @@ import (
 	"github.com/tofureg/tofureg/cliconfig"
 )
 
-// oracle reads a file with the HCL library, as the CLI does, and returns what
-// cliconfig.ParseFile must return; false where the library refuses the file, or panics.
+// oracle reads a file with the HCL library, as the CLI does, and returns the expected
+// result of cliconfig.ParseFile. It returns false if the library refuses the file or
+// panics.
 func oracle(src string) (result string, ok bool) {
 	defer func() {
 		if recover() != nil {
@@ -94,22 +95,21 @@ func compareNative(t *testing.T, src string) bool {
 	return ok && err == nil
 }
 
-// TestNativeDeviations has sources that only one of the two accepts: broken ones that the library
-// does not notice, and forms of numbers that nobody writes.
+// TestNativeDeviations has sources that only the parser or only the library accepts.
 func TestNativeDeviations(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		src  string
 		ours bool
 	}{
-		{"a =", false},        // the library takes it for an empty file
+		{"a =", false},        // an empty file for the library
 		{`a = "\400"`, false}, // the library panics
 		{`a = "\q"`, false},
 		{"a {", false},
-		{"a = 99999999999999999999", true}, // whoever wants a number refuses it
+		{"a = 99999999999999999999", true}, // refused where a number is expected
 		{"a = 08", true},
 		{"a = 1abc = 2", false}, // the library reads a = 1 and abc = 2,
-		{"a = 1ebc = 2", false}, // but here a = 1eb and c = 2
+		{"a = 1ebc = 2", false}, // and a = 1eb and c = 2
 	} {
 		if _, err := cliconfig.ParseFile(c.src, false); (err == nil) != c.ours {
 			t.Errorf("%q: %v", c.src, err)
@@ -144,15 +144,14 @@ func TestDepth(t *testing.T) {
 	}
 }
 
-// FuzzNative compares the parser with the HCL library wherever that accepts a source
-// and does not panic.
+// FuzzNative compares the parser with the HCL library for sources that both accept.
 func FuzzNative(f *testing.F) {
 	for _, src := range nativeSeeds {
 		f.Add(src)
 	}
 	f.Fuzz(func(t *testing.T, src string) {
 		if len(src) > 4096 || strings.ContainsAny(src, "\x00\ue123\ufffd") || strings.Contains(strings.ReplaceAll(src, "\r\n", ""), "\r") {
-			return // refused before, reserved by the library, or a matter of its line ends
+			return // refused earlier, reserved by the library, or with unusual line ends
 		}
 		if strings.HasPrefix(strings.TrimSpace(src), "{") || !compareNative(t, src) {
 			return

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Paths follow the rules of the System, which can be another one than that of this
-// program, so path/filepath cannot be used here.
+// Paths follow the rules of the System, which can differ from the rules of path/filepath in
+// this program.
 
 // join returns the cleaned path of elem below dir, or "" if dir is "".
 func (s System) join(dir string, elem ...string) string {

@@ -8,30 +8,25 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// Policy returns the rule by which the CLI accepts packages of a provider, for packages
-// of [Config.ProviderSource]. It is weaker than the zero [verify.Policy]:
+// Policy returns the policy of the CLI for a provider from [Config.ProviderSource]. It is
+// weaker than the zero [verify.Policy]:
 //
-//   - Of a registry, a signature is demanded, but not where the registry of the default
-//     host lists no keys at all; OPENTOFU_ENFORCE_GPG_VALIDATION=true demands it there
-//     too, and so does [System.Terraform].
-//   - Expired keys and signatures are accepted, unless OPENTOFU_ENFORCE_GPG_EXPIRATION
-//     is "true". So are weak algorithms, and archives under any name.
-//   - Of mirrors, nothing is demanded. What a mirror states must fit.
+//   - A registry package needs no signature if the registry of [addrs.DefaultHost] lists
+//     no keys, unless OPENTOFU_ENFORCE_GPG_VALIDATION is "true" or [System.Terraform] is
+//     set.
+//   - Expired keys and signatures are permitted, unless OPENTOFU_ENFORCE_GPG_EXPIRATION is
+//     "true". Weak algorithms and any archive name are permitted.
+//   - A mirror package needs neither signature nor hashes, but stated hashes must match.
 //
-// Unlike in the CLI, a hash that the source states and that was computed must match
-// whatever else is known, a package that is known by a lock file needs no signature, and
-// signatures from the future are refused, which the CLI takes for expired ones. A package
-// is refused too if its mirror states hashes for other platforms of the version and none
-// for this one.
-//
-// A provider for which the methods include a mirror gets the policy of mirrors, because
-// a policy does not know which method answers. ProviderSource makes up for it: packages of
-// its direct method are marked [provider.Package.MustBeSigned] where the CLI would demand a
-// signature.
+// It differs from the CLI: it refuses signatures from the future, any stated hash that
+// does not match, and mirror packages with hashes only for other platforms. A hash in the
+// lock file replaces the signature.
 func (c *Config) Policy(p addrs.Provider) verify.Policy {
 	s := c.settings()
 	policy := verify.Policy{AllowExpired: !s.enforce.unexpired, AllowWeak: true, AllowAnyName: true}
 	policy.AllowUnsigned = !s.mustSign(p)
+	// A policy does not know which method a package comes from, so it permits what one of
+	// them does. The source signed demands signatures of the direct method.
 	for _, m := range s.methods {
 		if m.Kind != Direct && m.Selects(p) {
 			policy.AllowUnchecked = true
@@ -40,12 +35,12 @@ func (c *Config) Policy(p addrs.Provider) verify.Policy {
 	return policy
 }
 
-// mustSign reports whether a registry without any keys for p is refused.
+// mustSign reports whether the registry must list keys for p.
 func (s *settings) mustSign(p addrs.Provider) bool {
 	return s.enforce.signed || s.system().Terraform || p.Host() != addrs.DefaultHost()
 }
 
-// signed is a registry whose packages must be signed where the CLI demands that.
+// signed is a registry whose packages must be signed if the CLI demands it.
 type signed struct {
 	provider.Source
 	set *settings

@@ -10,26 +10,25 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// ErrTooLarge: a file has more than [MaxFile] bytes, or the configuration directory has
-// more than [MaxFiles] files. It is the cause of a [*Problem].
+// ErrTooLarge is the cause of a [*Problem] if there are more than [MaxFile] bytes,
+// [MaxFiles] files or 1000 installation methods.
 var ErrTooLarge = fault.ErrTooLarge
 
-// What is accepted of a configuration.
+// The limits of a configuration. Blocks can be nested 64 levels deep.
 const (
-	MaxFile  = 1 << 20 // bytes of one file
+	MaxFile  = 1 << 20 // bytes in a file
 	MaxFiles = 1000    // files in the configuration directory
 )
 
-// maxProblems is the number of problems that are listed, apart from the first error.
+// maxProblems is the maximum number of listed problems. The first error is always listed.
 const maxProblems = 100
 
-// A Place is where a setting stands. The zero Place means nowhere: the setting has its
-// default.
+// A Place is the place of a setting. The zero Place stands for the default.
 type Place struct {
-	File     string `json:"file,omitempty"`     // path of a file, or of a program or directory that was found
-	Line     int    `json:"line,omitempty"`     // in the file, from 1; 0: the file as a whole
+	File     string `json:"file,omitempty"`     // file, directory or program
+	Line     int    `json:"line,omitempty"`     // from 1, or 0 for the whole file
 	Column   int    `json:"column,omitempty"`   // in bytes, from 1
-	Variable string `json:"variable,omitempty"` // name of an environment variable; File is empty then
+	Variable string `json:"variable,omitempty"` // environment variable; then File is empty
 }
 
 // String returns FILE:LINE:COLUMN, the name of the variable, or "default".
@@ -45,7 +44,7 @@ func (p Place) String() string {
 	return fmt.Sprintf("%s:%d:%d", printable(p.File), p.Line, p.Column)
 }
 
-// printable quotes a name that holds characters a terminal may act on.
+// printable quotes a name with control characters.
 func printable(s string) string {
 	if strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return strconv.Quote(s)
@@ -53,13 +52,12 @@ func printable(s string) string {
 	return s
 }
 
-// A Problem is one thing that is wrong with a configuration, and where. It repeats no
-// values that may be secret.
+// A Problem is an error or a warning about a configuration. It contains no secrets.
 type Problem struct {
 	Place
-	Warning bool   // the configuration can be used nevertheless
-	Message string // what is wrong, in one line of printable characters
-	Err     error  // the cause, such as an *addrs.ParseError or a *fs.PathError; may be nil
+	Warning bool   // the problem does not make Load fail
+	Message string // one line of printable characters
+	Err     error  // the cause, for example an *addrs.ParseError, or nil
 }
 
 // Error returns the place and the message.
@@ -73,14 +71,13 @@ func (p *Problem) Error() string {
 // Unwrap returns Err.
 func (p *Problem) Unwrap() error { return p.Err }
 
-// An Error has all that is wrong with a configuration.
+// An Error is the error of [Load].
 type Error struct {
-	// Problems has the errors and warnings in the order in which they were found. If
-	// there are more than 100, only the first error is sure to be among them.
+	// Problems are the first 100 errors and warnings, and the first error.
 	Problems []*Problem
 }
 
-// Error lists the errors, one a line. Warnings are left out.
+// Error lists the errors, one per line, without the warnings.
 func (e *Error) Error() string {
 	lines := []string{"CLI configuration:"}
 	for _, err := range e.Unwrap() {
@@ -103,13 +100,13 @@ func (e *Error) Unwrap() []error {
 	return errs
 }
 
-// problems collects what is wrong.
+// problems is a list of errors and warnings.
 type problems struct {
 	list   []*Problem
 	errors int
 }
 
-// add lists p, and beyond maxProblems only the first error.
+// add adds p to the list. Beyond maxProblems, it adds only the first error.
 func (ps *problems) add(p *Problem) {
 	if len(ps.list) < maxProblems || !p.Warning && ps.errors == 0 {
 		ps.list = append(ps.list, p)
@@ -119,10 +116,11 @@ func (ps *problems) add(p *Problem) {
 	}
 }
 
-// shown is how a message repeats a word of a file.
-func shown(s string) string { return strconv.Quote(fault.Shown(s, 100)) }
+// quote returns a word of a file for a message, shortened and without parts of URLs that
+// can be secret.
+func quote(s string) string { return strconv.Quote(fault.Shown(s, 100)) }
 
-// A lineIndex has the offsets at which the lines of a file begin.
+// A lineIndex lists the offsets of the lines in a file.
 type lineIndex []int
 
 func indexLines(src string) lineIndex {
@@ -135,7 +133,7 @@ func indexLines(src string) lineIndex {
 	return lines
 }
 
-// place returns where the offset is in a file.
+// place returns the line and column of an offset.
 func (l lineIndex) place(file string, at int) Place {
 	line, ok := slices.BinarySearch(l, at)
 	if ok {

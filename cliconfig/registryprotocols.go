@@ -2,9 +2,8 @@ package cliconfig
 
 import "time"
 
-// requests is what the configuration says about requests, with values as in a
-// transport.Client: a negative number disables the feature, and a timeout of 0 is the
-// default.
+// requests are the settings of requests, with values as in a transport.Client: a negative
+// number disables a feature, and a timeout of 0 is the default.
 type requests struct {
 	retries, archiveRetries int
 	timeout                 time.Duration
@@ -18,15 +17,15 @@ func orDisabled(n int) int {
 	return n
 }
 
-// registryProtocols reads the block of this name. If several files set an argument, the
-// last one counts.
+// registryProtocols reads the block registry_protocols. If several files set an argument,
+// the last file counts.
 func (r *fileReader) registryProtocols(it item) {
 	if it.value.kind != object || len(it.names) > 1 {
-		r.wrong(it.at(), "\"registry_protocols\" must be a block without labels")
+		r.errorf(it.at(), "\"registry_protocols\" must be a block without labels")
 		return
 	}
 	if r.protocols != nil {
-		r.wrong(it.at(), "there is another block \"registry_protocols\" in line %d of this file", r.place(r.protocols.at()).Line)
+		r.errorf(it.at(), "a second block \"registry_protocols\"; the first one is in line %d", r.place(r.protocols.at()).Line)
 		return
 	}
 	r.protocols = &it

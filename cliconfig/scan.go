@@ -7,11 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// The native syntax is that of HCL 1, which the CLI reads its configuration with, and
-// which knows no line ends: arguments may follow each other in one line. The HCL 1
-// library itself serves as the oracle of the tests only. It panics on some files, such
-// as one with the text "\400", recurses without bound, and its errors repeat what they
-// are about, which may be a token.
+// The native syntax is HCL 1, as in the CLI. It has no line structure: several arguments
+// can be in one line. The HCL 1 library is used only as the oracle of the tests: it panics
+// on some files, for example with the string "\400", recurses without a limit, and repeats
+// its input in errors, which can be a token.
 
 type tokenKind byte
 
@@ -28,7 +27,7 @@ const (
 type lexeme struct {
 	kind tokenKind
 	at   int
-	text string // an identifier, a number or punctuation as written; the content of a text
+	text string // an identifier, a number or punctuation as written; the content of a string
 }
 
 func (t lexeme) is(c string) bool { return t.kind == punct && t.text == c }
@@ -38,9 +37,9 @@ type scanner struct {
 	pos int
 }
 
-func wrong(at int, text string) error { return &problemAt{at, text} }
+func syntaxError(at int, text string) error { return &problemAt{at, text} }
 
-// next returns the next token, at the end of the source atEOF forever.
+// next returns the next token. At the end of the source, its kind is atEOF.
 func (s *scanner) next() (lexeme, error) {
 	if err := s.skip(); err != nil {
 		return lexeme{}, err
@@ -73,10 +72,10 @@ func (s *scanner) next() (lexeme, error) {
 		content, err := s.heredoc()
 		return lexeme{heredoc, at, content}, err
 	}
-	return lexeme{}, wrong(at, "unexpected character")
+	return lexeme{}, syntaxError(at, "unexpected character")
 }
 
-// skip passes over blanks and comments.
+// skip skips white space and comments.
 func (s *scanner) skip() error {
 	for s.pos < len(s.src) {
 		rest := s.src[s.pos:]
@@ -92,7 +91,7 @@ func (s *scanner) skip() error {
 		case strings.HasPrefix(rest, "/*"):
 			end := strings.Index(rest[2:], "*/")
 			if end < 0 {
-				return wrong(s.pos, "the comment is not closed")
+				return syntaxError(s.pos, "the comment is not closed")
 			}
 			s.pos += 2 + end + 2
 		default:
@@ -102,7 +101,7 @@ func (s *scanner) skip() error {
 	return nil
 }
 
-// identEnd returns the end of the identifier at i, which is i if there is none.
+// identEnd returns the end of the identifier at i, or i if there is no identifier.
 func (s *scanner) identEnd(i int) int {
 	start := i
 	for i < len(s.src) {
@@ -125,8 +124,8 @@ func digit(r rune) bool {
 
 var numberPattern = regexp.MustCompile(`^(-?0[xX][0-9a-fA-F]+|(-?[0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?)`)
 
-// numberEnd returns the end of the number at i, which is i if there is none. One that runs
-// into a word is none: the library splits them, in ways that nobody can mean.
+// numberEnd returns the end of the number at i, or i if there is no number. A number
+// followed by a letter is invalid here; the library splits it.
 func (s *scanner) numberEnd(i int) int {
 	end := i + len(numberPattern.FindString(s.src[i:]))
 	if r, _ := utf8.DecodeRuneInString(s.src[end:]); end > i && letter(r) {

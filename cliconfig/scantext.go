@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// quoted reads the text in double quotes at the current position. Within ${ and }
-// everything, quotes and line breaks included, is left as it is.
+// quoted reads the string in double quotes at the current position. The text between ${
+// and }, including quotes and line breaks, stays as it is.
 func (s *scanner) quoted() (string, error) {
 	start := s.pos
 	s.pos++
@@ -19,11 +19,11 @@ func (s *scanner) quoted() (string, error) {
 			s.pos++
 			return b.String(), nil
 		case c == '\n' && braces == 0:
-			return "", wrong(start, "the text is not closed in its line")
+			return "", syntaxError(start, "the string is not closed in its line")
 		case c == '\\':
 			r, multibyte, tail, err := strconv.UnquoteChar(s.src[s.pos:], '"')
 			if err != nil {
-				return "", wrong(s.pos, `invalid escape sequence in a text; a literal backslash is written \\`)
+				return "", syntaxError(s.pos, `invalid escape sequence; write \\ for a backslash`)
 			}
 			end := len(s.src) - len(tail)
 			switch {
@@ -48,26 +48,26 @@ func (s *scanner) quoted() (string, error) {
 		b.WriteByte(s.src[s.pos])
 		s.pos++
 	}
-	return "", wrong(start, "the text is not closed")
+	return "", syntaxError(start, "the string is not closed")
 }
 
-// heredoc reads the text from << at the current position to the line with its marker.
+// heredoc reads the string from << at the current position to the line with its marker.
 func (s *scanner) heredoc() (string, error) {
 	start := s.pos
 	head, ok := strings.CutPrefix(s.src[start:], "<<")
 	if !ok {
-		return "", wrong(start, "unexpected character")
+		return "", syntaxError(start, "unexpected character")
 	}
 	head, indented := strings.CutPrefix(head, "-")
 	line, body, ok := strings.Cut(head, "\n")
 	marker := strings.TrimSuffix(line, "\r")
 	if !ok || marker == "" || strings.ContainsFunc(marker, func(r rune) bool { return !letter(r) && !digit(r) }) {
-		return "", wrong(start, "a heredoc starts with << and a name that ends the line")
+		return "", syntaxError(start, "a heredoc starts with << and a name that ends the line")
 	}
 	for from := 0; ; {
 		end := strings.IndexByte(body[from:], '\n')
 		if end < 0 {
-			return "", wrong(start, "the heredoc is not closed by a line with nothing but its name")
+			return "", syntaxError(start, "the heredoc needs a last line with only its name")
 		}
 		last := strings.TrimLeft(body[from:from+end], " \t\v\f\r")
 		if strings.TrimRight(last, "\r") == marker {
@@ -79,16 +79,16 @@ func (s *scanner) heredoc() (string, error) {
 	}
 }
 
-// unindent returns the content of a heredoc; indent is what stands before its end.
+// unindent returns the content of a heredoc. indent is the white space before its marker.
 func unindent(content, indent string, indented bool) string {
 	if !indented {
 		return content + indent
 	}
 	lines := strings.SplitAfter(content, "\n")
-	lines = lines[:len(lines)-1] // what follows the last line break
+	lines = lines[:len(lines)-1] // without the empty text after the last line break
 	for i, line := range lines {
 		if !strings.HasPrefix(line, indent) {
-			// The library also takes the character before the marker, whatever it is.
+			// Like the library, it removes the character before the marker.
 			return strings.TrimRight(content+indent[:len(indent)-1], " \t")
 		}
 		lines[i] = line[len(indent):]

@@ -10,20 +10,20 @@ import (
 	"github.com/tofureg/tofureg/regclient"
 )
 
-// ErrNoFetcher: a provider is to come from an OCI mirror, and the program has set no
-// [Config.OCI].
-var ErrNoFetcher = errors.New("this program cannot install from OCI mirrors")
+// ErrNoFetcher means that a provider needs an OCI mirror, and [Config.OCI] is nil.
+var ErrNoFetcher = errors.New("this program does not support OCI mirrors")
 
-// ProviderSource returns a source of providers that asks the methods of the
-// configuration as the CLI does; see [provider.Multi] for the rules. The names of the
-// methods, in [provider.Package.Via], are those of [Method.String]. Nothing is asked and
-// no directory is read before the first call. Each call returns the same source.
+// ProviderSource returns a source of providers with the configured installation methods,
+// see [provider.Multi]. [provider.Package.Via] is [Method.String] of the method. Each call
+// returns the same source. It opens directories only when they are needed.
 //
-// Without a configuration, packages come from the registries, but for providers that
-// one of the implicit directories has.
+// Without a block provider_installation, packages come from the registries, except for
+// providers in an implicit directory: terraform.d/plugins in the working directory,
+// plugins in ~/.terraform.d and $XDG_DATA_HOME/opentofu, and application data directories
+// of the operating system.
 func (c *Config) ProviderSource() provider.Source {
 	return c.source.get(func() provider.Source {
-		multi := &provider.Multi{Passed: c.passed}
+		multi := &provider.Multi{Passed: c.logSkipped}
 		var local []provider.Source
 		names := map[string]int{}
 		for _, m := range c.Methods() {
@@ -32,7 +32,7 @@ func (c *Config) ProviderSource() provider.Source {
 				local = append(local, src)
 			}
 			if m.Implicit && m.Kind == Direct {
-				src = &unlessLocal{src, local}
+				src = &exceptLocal{src, local}
 			}
 			name := m.String()
 			if names[name]++; names[name] > 1 {
@@ -44,10 +44,10 @@ func (c *Config) ProviderSource() provider.Source {
 	})
 }
 
-// passed logs that a method does not have a provider.
-func (c *Config) passed(method string, err error) {
+// logSkipped logs that a method does not have a provider.
+func (c *Config) logSkipped(method string, err error) {
 	if c.Logger != nil {
-		c.Logger.Debug("provider method passed over", "method", method, "reason", err)
+		c.Logger.Debug("skipped provider method", "method", method, "reason", err)
 	}
 }
 
@@ -60,12 +60,12 @@ func (c *Config) method(m *Method) provider.Source {
 	}
 	switch m.Kind {
 	case FilesystemMirror:
-		return &late{open: func() (provider.Source, error) { return openDir(m.Location, m.Implicit) }}
+		return &lazySource{open: func() (provider.Source, error) { return openDir(m.Location, m.Implicit) }}
 	case NetworkMirror:
 		web.Retries = -1 // as in the CLI
 		return &mirrorclient.Client{BaseURL: m.Location, TrustAllHashes: m.TrustAllHashes, Transport: &web}
 	case OCIMirror:
-		return &late{open: sync.OnceValues(func() (provider.Source, error) { return c.oci(m) })}
+		return &lazySource{open: sync.OnceValues(func() (provider.Source, error) { return c.oci(m) })}
 	}
 	if m.DownloadRetries != nil {
 		registry = &regclient.Client{Transport: &web, Hosts: registry.Hosts}
@@ -79,7 +79,7 @@ func (c *Config) oci(m *Method) (provider.Source, error) {
 	}
 	src, err := c.OCI(m)
 	if err == nil && src == nil {
-		err = errors.New("the program made no source for it")
+		err = errors.New("the function Config.OCI returned no source")
 	}
 	return src, err
 }

@@ -36,7 +36,7 @@ func installation(t *testing.T, block string, environ ...string) *cliconfig.Conf
 	return cfg
 }
 
-// get installs a provider from cfg, by the policy of the CLI.
+// get downloads the newest version of a provider with the policy of the CLI.
 func get(t *testing.T, cfg *cliconfig.Config, p addrs.Provider) (*provider.Package, error) {
 	t.Helper()
 	src := cfg.ProviderSource()
@@ -97,12 +97,12 @@ func TestMethods(t *testing.T) {
 	}
 	src, registry, discovery, credentials := cfg.ProviderSource(), cfg.Registry(), cfg.Discovery(), cfg.Credentials()
 	if cfg.ProviderSource() != src || cfg.Registry() != registry || cfg.Discovery() != discovery || cfg.Credentials() != credentials {
-		t.Error("each call makes another client")
+		t.Error("a second call returns another client")
 	}
 }
 
-// TestOCI has a mirror for which there is a fetcher, none, or a broken one. Another
-// method never stands in for it.
+// TestOCI uses an OCI mirror with and without Config.OCI, and with one that fails. No other
+// method is tried for its providers.
 func TestOCI(t *testing.T) {
 	t.Parallel()
 	reg := registryOf(alpha, beta)
@@ -156,12 +156,12 @@ func TestOCI(t *testing.T) {
 	}
 }
 
-// TestImplicit has a directory of which the configuration says nothing, with an older
-// version: the registry is not asked.
+// TestImplicit has an older version in an implicit directory: the registry is not used for
+// this provider.
 func TestImplicit(t *testing.T) {
 	t.Parallel()
 	reg := registryOf(alpha, beta)
-	// What is no package is no reason not to ask the registry.
+	// A directory without packages does not exclude the registry.
 	sys := home(t, map[string]string{"terraform.d/plugins/registry.example.com/acme/beta/README.md": ""})
 	fillMirror(t, filepath.Join(sys.Home, "terraform.d", "plugins"), reg.Client(), alpha, "1.0.0")
 	add(reg, alpha, func(p *regtest.Provider) { p.Version = "2.0.0" })
@@ -180,8 +180,8 @@ func TestImplicit(t *testing.T) {
 	}
 }
 
-// TestImplicitGone has such a directory that goes while the configuration is in use, which
-// is no error, and one in whose place there is something else, which is one.
+// TestImplicitGone removes an implicit directory while the configuration is in use, which is
+// permitted, and replaces it by a file, which is an error.
 func TestImplicitGone(t *testing.T) {
 	t.Parallel()
 	reg := registryOf(alpha)
@@ -203,8 +203,8 @@ func TestImplicitGone(t *testing.T) {
 	}
 }
 
-// TestMissingDirectory has a directory that is not there: an error for the providers
-// that it is for, and for no others.
+// TestMissingDirectory configures a missing directory: an error only for the providers that
+// the method selects.
 func TestMissingDirectory(t *testing.T) {
 	t.Parallel()
 	reg := registryOf(alpha, beta)
@@ -218,13 +218,13 @@ func TestMissingDirectory(t *testing.T) {
 	}
 }
 
-// TestRetries counts the repeats of documents and of archives.
+// TestRetries counts the requests for a document and for an archive.
 func TestRetries(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, rest          string // of the method, and what follows it
 		environ             []string
-		documents, archives int // requests, the former to a registry; a mirror gets one
+		documents, archives int // requests; a mirror gets one request for documents
 	}{
 		{"default", "}\n", nil, 2, 3},
 		{"none for archives", "  download_retry_count = 0\n}\n", nil, 2, 1},
@@ -262,7 +262,7 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// TestUserAgent appends to the default and to the program's own.
+// TestUserAgent appends a variable to the default and to the program's own User-Agent.
 func TestUserAgent(t *testing.T) {
 	t.Parallel()
 	for _, own := range []string{"", "tool/1.0"} {
@@ -284,7 +284,7 @@ func TestUserAgent(t *testing.T) {
 	}
 }
 
-// TestNames has methods that differ in nothing, and a location with a separator.
+// TestNames has two equal methods, and a location with the separator of names.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	reg := registryOf(alpha)

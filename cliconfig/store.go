@@ -9,25 +9,19 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
-// ErrNotWritable: the token of a host stands in a file that only its author changes.
-var ErrNotWritable = errors.New("the token stands in a configuration file that is not changed by programs")
+// ErrNotWritable means that a token is in a file that only the user edits.
+var ErrNotWritable = errors.New("the token is in a configuration file that programs do not change; edit the file")
 
-// Store returns where the token of a host is to be saved and forgotten, as by the CLI
-// when its user logs in and out:
+// Store returns the store in which the CLI saves and forgets the token of a host when the
+// user logs in or out:
 //
-//   - in the file credentials.tfrc.json of the configuration directory, if the entry of
-//     the host that counts is there, or there is none and no credentials helper;
-//   - else in the credentials helper;
-//   - if the block that counts is in another file, nowhere: ErrNotWritable. That is so
-//     even if credentials.tfrc.json has an entry as well, which the CLI would change: the
-//     token of the other file would hold as before.
+//   - credentials.tfrc.json in the configuration directory, if it has the token of the host;
+//   - no store, with [ErrNotWritable], if another file has the token;
+//   - otherwise the credentials helper, or credentials.tfrc.json if there is no helper.
 //
-// What is saved or forgotten holds at once for [Config.Credentials]. A variable of the
-// environment, which overrides it, remains as it is, and so does a block of a file that is
-// read before credentials.tfrc.json: once the entry is forgotten, the next Load finds it.
-//
-// The store is for this host only. After TF_CLI_CONFIG_FILE the CLI does not read the
-// credentials file that it writes.
+// The store accepts only this host. [Config.Credentials] uses a change at once, but a
+// TF_TOKEN_ variable has precedence. The CLI does not read credentials.tfrc.json if
+// TF_CLI_CONFIG_FILE is set.
 func (c *Config) Store(host svchost.Hostname) (auth.Store, error) {
 	t := c.userTokens()
 	path := t.set.store
@@ -38,17 +32,17 @@ func (c *Config) Store(host svchost.Hostname) (auth.Store, error) {
 	case block == nil && t.program != nil:
 		return &store{Store: t.program, tokens: t, host: host}, nil
 	case path == "":
-		return nil, errors.New("there is no home directory that could hold a credentials file")
+		return nil, errors.New("no home directory for a credentials file")
 	}
 	return &store{Store: auth.CredentialsFile{Path: path}, tokens: t, host: host, file: path}, nil
 }
 
-// store keeps what a Config knows up to date.
+// A store updates the tokens of a Config after each change.
 type store struct {
 	auth.Store
 	tokens *tokens
 	host   hostname
-	file   string // empty: it is the helper
+	file   string // path, or "" if Store is the helper
 }
 
 var errOtherHost = errors.New("the store is for another host")
@@ -62,7 +56,7 @@ func (s *store) Forget(ctx context.Context, host hostname) error {
 	return s.change(host, nil, func() error { return s.Store.Forget(ctx, host) })
 }
 
-// change calls do. If the store is a file, block is what it then has for host.
+// change calls do. If the store is a file, block is its new content for host.
 func (s *store) change(host hostname, block *credential, do func() error) error {
 	if host != s.host {
 		return errOtherHost

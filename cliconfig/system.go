@@ -15,43 +15,33 @@ import (
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
-// A System is what the configuration depends on: the environment, where the user is at
-// home, the kind of operating system, and its files. [Host] returns that of this
-// process. Programs that run for several users, and tests, make their own.
+// A System has the variables, directories and files that a configuration depends on.
+// Programs use [Host]; tests, and servers for several users, create their own.
 type System struct {
-	// Environ is the environment, NAME=VALUE each, as [os.Environ] returns it. Nil
-	// is an empty environment. It is also that of a credentials helper.
+	// Environ are the variables in the form NAME=VALUE, also for credentials helpers.
 	Environ []string
 
-	// Home is the user's home directory. If it is empty, it is what HOME in Environ
-	// says, on Windows USERPROFILE; without that, nothing is looked for in it.
+	// Home is the home directory. If empty, it is HOME in Environ (USERPROFILE on Windows).
 	Home string
 
-	// Dir is the working directory, which relative paths begin at. If it is empty,
-	// relative paths stay relative.
+	// Dir is the working directory. If empty, relative paths stay relative.
 	Dir string
 
-	// Terraform has the places and names of Terraform hold where those of OpenTofu are
-	// others: there are no .tofurc and tofu.rc, the variables XDG_CONFIG_HOME and
-	// XDG_DATA_HOME do not move the directories of the CLI, and a provider without a
-	// host in a pattern or an override is at registry.terraform.io.
+	// Terraform selects the rules of Terraform instead of OpenTofu: .tofurc, tofu.rc,
+	// XDG_CONFIG_HOME and XDG_DATA_HOME are ignored, and the host of addresses without
+	// a host is registry.terraform.io.
 	Terraform bool
 
-	// GOOS and GOARCH select the rules for places and paths, with the names of package
-	// runtime; if empty, those of this program. Tests, which read the rules of all
-	// systems on one, are why paths do not follow path/filepath.
+	// GOOS and GOARCH select the rules for files and paths. If empty, they are the values
+	// in package runtime.
 	GOOS, GOARCH string
 
-	// Open opens a file or directory under its name in the system, with its
-	// separators. Directories must be [fs.ReadDirFile]. A file that is not there is
-	// an error that wraps [fs.ErrNotExist]; after any other error it is there and
-	// cannot be read. Nil means the files of this machine.
+	// Open opens a file, or a directory as an [fs.ReadDirFile]. The error for a missing
+	// file wraps [fs.ErrNotExist]. If nil, the files of this machine are used.
 	Open func(name string) (fs.File, error)
 }
 
-// Host returns the System of this process: its environment, working directory and
-// files. It is the only place of the module that reads the environment by itself, but
-// for the proxies of the default HTTP client.
+// Host returns the System of this process: its variables, working directory and files.
 func Host() System {
 	s := System{Environ: os.Environ()}.complete()
 	s.Dir, _ = os.Getwd() // without one, relative paths stay relative
@@ -63,14 +53,13 @@ func Host() System {
 	return s
 }
 
-// Format prints, whatever the verb, which system s is, and how many variables it has: in
-// their values there may be tokens.
+// Format prints s without the values of variables, which can be tokens.
 func (s System) Format(f fmt.State, _ rune) {
 	s = s.complete()
 	fmt.Fprintf(f, "%s_%s, home %q, working directory %q, %d variables", s.GOOS, s.GOARCH, s.Home, s.Dir, len(s.Environ))
 }
 
-// complete returns s with the fields filled in that are empty.
+// complete returns s with default values for empty fields.
 func (s System) complete() System {
 	s.GOOS, s.GOARCH = cmp.Or(s.GOOS, runtime.GOOS), cmp.Or(s.GOARCH, runtime.GOARCH)
 	if s.Environ == nil {
@@ -86,11 +75,11 @@ func (s System) complete() System {
 
 func (s System) windows() bool { return s.GOOS == "windows" }
 
-// getenv returns the value of a variable, "" if it is not set.
+// getenv returns the value of a variable, or "" if it is not set.
 func (s System) getenv(name string) string { return s.variables()(name) }
 
-// variables returns getenv for many names. Of a variable that is set twice the last value
-// counts. Windows ignores the case of names.
+// variables returns a faster getenv for many names. The last value of a name counts.
+// Windows ignores the case of names.
 func (s System) variables() func(name string) string {
 	key := func(name string) string { return name }
 	if s.windows() {
@@ -105,17 +94,16 @@ func (s System) variables() func(name string) string {
 	return func(name string) string { return values[key(name)] }
 }
 
-// full returns the pattern with a host, where the default is another one than that of
-// package provider.
-func (s System) full(pattern string) string {
+// withDefaultHost adds the default host of Terraform to a pattern without a host.
+func (s System) withDefaultHost(pattern string) string {
 	if s.Terraform && strings.Count(pattern, "/") == 1 {
 		return s.defaultHost().Display() + "/" + pattern
 	}
 	return pattern
 }
 
-// openRegular opens a file or directory of this machine. To open a pipe would wait for
-// somebody who writes into it.
+// openRegular opens a file or directory of this machine. It refuses pipes, which could
+// block.
 func openRegular(name string) (fs.File, error) {
 	f, err := fsx.OpenRegular(name)
 	if errors.Is(err, fsx.ErrNotAFile) {
@@ -124,7 +112,7 @@ func openRegular(name string) (fs.File, error) {
 		}
 	}
 	if err != nil {
-		return nil, err // not f, which is a nil pointer and no nil fs.File
+		return nil, err // f is not a nil fs.File
 	}
 	return f, nil
 }
@@ -136,8 +124,8 @@ func (s System) open(name string) (fs.File, error) {
 	return s.Open(name)
 }
 
-// stat tells about a file. On this machine, as in the CLI, it need not be one that can be
-// opened.
+// stat returns the metadata of a file. On this machine, as in the CLI, the file can be
+// unreadable.
 func (s System) stat(name string) (fs.FileInfo, error) {
 	if s.Open == nil {
 		return os.Stat(name)
@@ -150,15 +138,14 @@ func (s System) stat(name string) (fs.FileInfo, error) {
 	return f.Stat()
 }
 
-// exists reports whether there is a file, by the error of stat. What Open fails to open
-// is there, unless the error says otherwise.
+// exists reports whether a file exists, from the error of stat. A file that Open cannot
+// open exists, unless the error says that it is missing.
 func (s System) exists(err error) bool {
-	return err == nil || s.Open != nil && !absent(err)
+	return err == nil || s.Open != nil && !isNotExist(err)
 }
 
-// absent reports whether err says that there is no such file, not only that it cannot be
-// looked at.
-func absent(err error) bool {
+// isNotExist reports whether err says that a file or its directory is missing.
+func isNotExist(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
@@ -171,7 +158,7 @@ func (s System) read(name string) ([]byte, error) {
 	defer f.Close()
 	info, err := f.Stat()
 	if err == nil && info.IsDir() {
-		err = &fs.PathError{Op: "read", Path: name, Err: errors.New("it is a directory")}
+		err = &fs.PathError{Op: "read", Path: name, Err: errors.New("is a directory")}
 	}
 	if err != nil {
 		return nil, err
@@ -183,8 +170,8 @@ func (s System) read(name string) ([]byte, error) {
 	return data, err
 }
 
-// list returns the names in a directory that keep selects, in their order, and
-// ErrTooLarge if there are more than MaxFiles.
+// list returns the names in a directory that keep selects. More than MaxFiles names are
+// ErrTooLarge.
 func (s System) list(dir string, keep func(name string) bool) ([]string, error) {
 	f, err := s.open(dir)
 	if err != nil {

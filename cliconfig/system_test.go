@@ -41,7 +41,7 @@ func TestHost(t *testing.T) {
 	}
 }
 
-// Parse reads a text from memory, and no file of the system.
+// TestParse parses a text instead of the files of the system.
 func TestParse(t *testing.T) {
 	t.Parallel()
 	sys := exampleSystem(nil)
@@ -69,7 +69,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestPaths has the rules of both systems, whatever this one is.
+// TestPaths checks the rules of both systems on any system.
 func TestPaths(t *testing.T) {
 	t.Parallel()
 	unix, windows := cliconfig.System{GOOS: "linux", Dir: "/project/a"}, cliconfig.System{GOOS: "windows", Dir: `D:\work\a`}
@@ -106,7 +106,7 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// TestZero has neither a system nor a configuration.
+// TestZero uses the zero Config, and loads a system without files.
 func TestZero(t *testing.T) {
 	t.Parallel()
 	var cfg cliconfig.Config
@@ -119,12 +119,11 @@ func TestZero(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if _, err := loaded.Store(hostA); err == nil {
-		t.Error("there is a place for tokens without a home directory")
+		t.Error("Store succeeds without a home directory")
 	}
 }
 
-// TestSystemIsNotPrinted prints a System, with tokens in its environment, and all that
-// is made of it.
+// TestSystemIsNotPrinted prints a System with tokens in its environment, and its Config.
 func TestSystemIsNotPrinted(t *testing.T) {
 	t.Parallel()
 	const secret = "xxxxxx.never-shown"
@@ -136,7 +135,7 @@ credentials_helper "vault" { args = ["` + secret + `"] }`})
 	store := storeOf(t, cfg, hostA)
 	_, _, failed := cfg.TokenOrigin(t.Context(), svchost.MustParse("c.test"))
 	if failed == nil {
-		t.Error("a token with a space in it can be sent")
+		t.Error("TokenOrigin accepts a token with a space")
 	}
 	all := []any{
 		sys, &sys, []cliconfig.System{sys}, struct{ S cliconfig.System }{sys}, cfg, cfg.Credentials(), store, failed,
@@ -155,6 +154,6 @@ credentials_helper "vault" { args = ["` + secret + `"] }`})
 		}
 	}
 	if want := fmt.Sprintf("%v", sys); !strings.Contains(want, strconv.Quote(sys.Home)) || !strings.Contains(want, "2 variables") {
-		t.Errorf("%q does not tell which system it is", want)
+		t.Errorf("%q lacks the home directory or the number of variables", want)
 	}
 }

@@ -11,12 +11,11 @@ import (
 	"github.com/tofureg/tofureg/provider"
 )
 
-// A template is the address of a repository with variables in it, such as
-// "example.com/${namespace}/${type}". The CLI allows expressions of its language
-// between the braces; here it must be the name of a variable.
+// A template is the address of a repository with variables, for example
+// "example.com/${namespace}/${type}". The CLI also permits expressions in the braces.
 type template []templatePart
 
-// A templatePart is a literal text, or a variable if that is not empty.
+// A templatePart is a literal text or a variable.
 type templatePart struct{ literal, variable string }
 
 var templateVariables = []string{"hostname", "namespace", "type"}
@@ -40,7 +39,7 @@ func parseTemplate(s string) (template, error) {
 		name, rest, closed := strings.Cut(rest, "}")
 		name = strings.TrimSpace(name)
 		if !closed || !slices.Contains(templateVariables, name) {
-			return nil, errors.New("between ${ and } there must be hostname, namespace or type; other expressions are not supported")
+			return nil, errors.New("expected hostname, namespace or type between ${ and }; other expressions are not supported")
 		}
 		t = append(t, templatePart{variable: name})
 		s = rest
@@ -48,22 +47,22 @@ func parseTemplate(s string) (template, error) {
 	return t, t.checkAddress()
 }
 
-// checkAddress makes sure that the result can be an address.
+// checkAddress checks that the result is an address.
 func (t template) checkAddress() error {
 	host, name, ok := strings.Cut(t.expand(addrs.MustParseProvider("example.com/namespace/type")), "/")
 	if _, err := svchost.FromWire(host); err != nil || !ok || name == "" || strings.ContainsAny(name, " \t\n") {
-		return errors.New("it must give the address of a repository: a hostname, a slash and a name")
+		return errors.New("the result must be a repository address: a hostname, a slash and a name")
 	}
 	return nil
 }
 
-// checkVariables makes sure that each provider has a repository: what the patterns do
-// not fix must be in the template. The CLI means the same, but passes over stars, so that
-// acme/* beside */* fixes the namespace there.
+// checkVariables checks that each provider has its own repository: the template must
+// contain each variable that the patterns do not determine. The CLI ignores stars here: it
+// assumes that acme/* and */* together determine the namespace.
 func (t template) checkVariables(include []provider.Pattern) error {
-	none := func(p provider.Pattern) bool { return p == provider.Pattern{} }
+	isZero := func(p provider.Pattern) bool { return p == provider.Pattern{} }
 	if len(include) > 0 {
-		if include = slices.DeleteFunc(slices.Clone(include), none); len(include) == 0 {
+		if include = slices.DeleteFunc(slices.Clone(include), isZero); len(include) == 0 {
 			return nil
 		}
 	}
@@ -73,7 +72,7 @@ func (t template) checkVariables(include []provider.Pattern) error {
 			values[strings.Split(p.String(), "/")[i]] = true
 		}
 		if (len(values) != 1 || values["*"]) && !slices.Contains(t, templatePart{variable: variable}) {
-			return fmt.Errorf("it must contain ${%s}, because \"include\" selects more than one", variable)
+			return fmt.Errorf("it must contain ${%[1]s}, because \"include\" selects more than one %[1]s", variable)
 		}
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -21,23 +22,22 @@ import (
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
-// A realCase is a configuration that the real client and this package are run with.
-// {HOST} is the registry, {MIRROR} a server with mirror and registry, {DIR} a mirror
-// directory.
+// A realCase is a configuration for the CLI and this package. {HOST} is the registry,
+// {MIRROR} a server with a mirror and a registry, {DIR} a mirror directory.
 type realCase struct {
 	name   string
-	only   string            // the client that knows what is configured; empty: all
+	only   string            // the CLI that supports the settings, or "" for both
 	env    []string          // with {HOME} for the home directory
 	files  map[string]string // by paths in the home directory; the project is in "work"
-	mirror string            // where in the home directory a copy of the mirror directory is
-	want   string            // what is asked first: server, kind and token
-	none   bool              // nothing is asked at all
+	mirror string            // path of the mirror directory in the home directory
+	want   string            // an expected request: server, kind and token
+	none   bool              // no requests are expected
 
-	// The real client cannot ask a mirror for a provider whose host has a port.
-	portless bool // {HOST} is a name of which only the mirror knows
+	// The CLI does not support mirrors for providers whose host has a port.
+	portless bool // {HOST} is a name that only the mirror has
 
-	official bool                    // {HOST} is the default registry; {REGISTRY} is the server all the same
-	edit     func(*regtest.Provider) // of what registry and mirror have
+	official bool                    // {HOST} is the default registry, and {REGISTRY} the server
+	edit     func(*regtest.Provider) // changes the package of the registry and the mirror
 }
 
 const helperConfig = "credentials_helper \"spy\" {\n  args = [\"x\"]\n}\n"
@@ -162,7 +162,7 @@ var realCases = []realCase{
 }
 
 // TestRealClient runs the CLI and this package with the same configurations and
-// compares what the servers see: the method of installation and the tokens.
+// compares the requests: the installation methods and the tokens.
 func TestRealClient(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -187,7 +187,7 @@ func TestRealClient(t *testing.T) {
 	}
 }
 
-// world is the servers of one case, and its home directory.
+// world is the servers and the home directory of a case.
 type world struct {
 	registry, mirror *regtest.Registry
 	http             *http.Client
@@ -279,7 +279,7 @@ func serve(t *testing.T, reg *regtest.Registry) *regtest.Server {
 	return srv
 }
 
-// ours installs with this package.
+// ours downloads the provider with this package.
 func (w *world) ours(t *testing.T) {
 	t.Helper()
 	cfg := load(t, w.system)
@@ -289,7 +289,7 @@ func (w *world) ours(t *testing.T) {
 	}
 }
 
-// theirs installs with the real client, and fails the test if that does.
+// theirs installs the provider with the CLI.
 func (w *world) theirs(t *testing.T, program string) {
 	t.Helper()
 	if _, out, err := w.init(t, program); err != nil {
@@ -297,7 +297,7 @@ func (w *world) theirs(t *testing.T, program string) {
 	}
 }
 
-// seen returns what the servers were asked since it was last called, without repeats.
+// seen returns the distinct requests since its last call.
 func (w *world) seen() []string {
 	set := map[string]bool{}
 	for name, reg := range map[string]*regtest.Registry{"registry": w.registry, "mirror": w.mirror} {
@@ -314,6 +314,10 @@ func write(t *testing.T, path, text string) string {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
 	}
+	// A process that is forked while the file is open for writing makes running it fail with
+	// ETXTBSY.
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -12,25 +12,24 @@ import (
 	"github.com/tofureg/tofureg/cliconfig"
 )
 
-var allCases = flag.Bool("cliconfig.all", false, "have terraform read all configurations of testdata, not only every fourth")
+var allCases = flag.Bool("cliconfig.all", false, "compare all configurations of testdata with terraform, not only every fourth")
 
-// notCompared are the cases about which terraform and this package differ, and why.
+// notCompared are the cases in which terraform and this package differ, with the reason.
 var notCompared = map[string]string{
-	"cache-file":                  "terraform notices only when it installs that the plugin cache is a file",
-	"helper-newest":               "terraform crashes where the version of a helper is none",
-	"token-json-null":             "terraform crashes where a token is an object",
-	"install-oci":                 "only OpenTofu has such mirrors",
-	"install-oci-impossible-type": "only OpenTofu has such mirrors",
-	"file-oci-twice":              "only OpenTofu has this setting",
-	"oci-blocks":                  "only OpenTofu has this setting",
-	"oci-blocks-bad":              "only OpenTofu has this setting",
-	"oci-json-bad":                "only OpenTofu has this setting",
-	"oci-defaults-bad":            "only OpenTofu has this setting",
-	"protocols-errors":            "only OpenTofu has these settings",
+	"cache-file":                "terraform refuses a file as the plugin cache only when it installs",
+	"helper-newest":             "terraform crashes on an invalid version of a helper",
+	"token-json-null":           "terraform crashes if a token is an object",
+	"install-oci":               "only OpenTofu has such mirrors",
+	"install-oci-reserved-type": "only OpenTofu has such mirrors",
+	"file-oci-twice":            "only OpenTofu has this setting",
+	"oci-blocks":                "only OpenTofu has this setting",
+	"oci-blocks-bad":            "only OpenTofu has this setting",
+	"oci-json-bad":              "only OpenTofu has this setting",
+	"oci-defaults-bad":          "only OpenTofu has this setting",
+	"protocols-errors":          "only OpenTofu has these settings",
 }
 
-// TestRealErrors has the real client read the configurations of testdata that are those
-// of a Unix user, and compares whether it refuses them.
+// TestRealErrors compares which configurations of testdata terraform and this package refuse.
 func TestRealErrors(t *testing.T) {
 	t.Parallel()
 	compareErrors(t, "terraform", "*", func(i int, name string) bool {
@@ -38,15 +37,14 @@ func TestRealErrors(t *testing.T) {
 	})
 }
 
-// TestRealOCI has tofu read the configurations of testdata about OCI credentials, and
-// compares whether it refuses them.
+// TestRealOCI compares which configurations with OCI credentials tofu and this package
+// refuse.
 func TestRealOCI(t *testing.T) {
 	t.Parallel()
 	compareErrors(t, "tofu", "oci-*", func(int, string) bool { return true })
 }
 
-// compareErrors has a CLI read those cases of testdata that are selected and about a
-// Unix user, and compares whether it refuses them.
+// compareErrors compares which of the selected cases for Unix a CLI and this package refuse.
 func compareErrors(t *testing.T, cli, pattern string, selected func(i int, name string) bool) {
 	if runtime.GOOS == "windows" {
 		t.Skip("skipped: Windows has other places")
@@ -79,8 +77,8 @@ func compareErrors(t *testing.T, cli, pattern string, selected func(i int, name 
 	}
 }
 
-// refusedBy runs a real client with the files of c, in a directory that stands for the
-// top of the file system, and with .terraformrc instead of .tofurc.
+// refusedBy runs a CLI with the files of c, in a directory that stands for the root of the
+// file system, and with .terraformrc instead of .tofurc.
 func (c *testCase) refusedBy(t *testing.T, program string) (refused bool, said string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -105,6 +103,6 @@ func (c *testCase) refusedBy(t *testing.T, program string) (refused bool, said s
 		cmd.Env = append(cmd.Env, moved.Replace(v))
 	}
 	out, err := cmd.CombinedOutput()
-	// This command goes on after errors, others do not.
+	// This command reports errors and still succeeds.
 	return err != nil || strings.Contains(string(out), "Error: "), string(out)
 }

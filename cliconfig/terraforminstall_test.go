@@ -29,15 +29,15 @@ const (
 	realNone   = "  filesystem_mirror {\n    path = \"{HOME}/project\"\n  }\n"
 )
 
-// installCase is a realCase in which a package is installed: by the init command of the
-// real client, and by an Installer.
+// An installCase is a realCase in which the init command and an Installer install a
+// package.
 type installCase struct {
 	realCase
-	methods string        // of provider_installation; empty: the block is missing
-	more    string        // of the configuration
-	unpack  bool          // the mirror directory is an unpacked one
-	fails   bool          // neither accepts the package
-	unused  bool          // the real client installs and locks what it will not use
+	methods string        // of provider_installation, or "" for no block
+	more    string        // other settings
+	unpack  bool          // the mirror directory is unpacked
+	fails   bool          // both refuse the package
+	unused  bool          // the CLI also locks a package that it does not use
 	fault   regtest.Fault // at the mirror
 }
 
@@ -71,7 +71,7 @@ func (c realCase) as(name string) realCase {
 	return c
 }
 
-// TestRealInstall compares whether a package is accepted, and what is locked of it.
+// TestRealInstall compares whether a package is accepted, and its hashes in the lock file.
 func TestRealInstall(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -79,7 +79,7 @@ func TestRealInstall(t *testing.T) {
 	}
 	cases := installCases()
 	terraformtest.Each(t, func(t *testing.T, program string) {
-		// Terraform has no registry that may do without keys.
+		// For Terraform, no registry can omit keys.
 		official := installCase{realCase: realCase{name: "no keys, official", official: true, edit: noKeys}, more: realHost}
 		official.fails = filepath.Base(program) == "terraform"
 		for _, c := range append(slices.Clone(cases), official) {
@@ -121,8 +121,8 @@ func (c installCase) compare(t *testing.T, program string) {
 	}
 }
 
-// withoutMore returns a lock file without those zh hashes that another one lacks: the CLI
-// records that of an archive only if the registry states it.
+// withoutMore returns a lock file without the zh hashes that another lock file lacks. The CLI
+// records the zh hash of an archive only if the registry states it.
 func withoutMore(text, other string) string {
 	kept := ""
 	for line := range strings.Lines(text) {
@@ -133,8 +133,8 @@ func withoutMore(text, other string) string {
 	return kept
 }
 
-// ensure installs with an Installer and returns the text of the lock file, "" if nothing
-// is locked.
+// ensure installs with an Installer and returns the text of the lock file, or "" if it is
+// empty.
 func (w *world) ensure(t *testing.T) (string, error) {
 	t.Helper()
 	cfg := load(t, w.system)
@@ -154,7 +154,7 @@ func (w *world) ensure(t *testing.T) (string, error) {
 	return string(result.Lock.Bytes()), err
 }
 
-// init installs with the real client and returns the text of the lock file.
+// init installs with the CLI and returns the text of the lock file.
 func (w *world) init(t *testing.T, program string) (lock, out string, err error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -169,7 +169,7 @@ func (w *world) init(t *testing.T, program string) (lock, out string, err error)
 	return string(text), string(printed), err
 }
 
-// unpackDirectory makes an unpacked mirror directory of the packed one.
+// unpackDirectory replaces the packed mirror directory by an unpacked one.
 func (w *world) unpackDirectory(t *testing.T) {
 	t.Helper()
 	cfg := load(t, w.system)

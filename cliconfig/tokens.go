@@ -11,12 +11,12 @@ import (
 
 type hostname = svchost.Hostname
 
-// tokens is the source behind Config.Credentials.
+// tokens is the source of the user's tokens.
 type tokens struct {
 	set     *settings
 	environ *auth.Environment
-	program auth.Store  // nil: there is no helper
-	helper  *auth.Cache // program with what it has answered; nil: there is no helper
+	program auth.Store  // the credentials helper, or nil
+	helper  *auth.Cache // program with a cache, or nil
 
 	mu     sync.Mutex
 	blocks map[hostname]*credential
@@ -38,7 +38,7 @@ func (c *Config) userTokens() *tokens {
 	})
 }
 
-// program is a helper of which nothing prints the arguments: people do put secrets there.
+// A program is a helper whose arguments are not printed. They can be secrets.
 type program func() auth.Helper
 
 func (p program) Token(ctx context.Context, host hostname) (auth.Token, error) {
@@ -59,8 +59,8 @@ func (t *tokens) Token(ctx context.Context, host hostname) (auth.Token, error) {
 	return token, err
 }
 
-// find returns the token of host, and where it is from; the zero Place if there is
-// nothing about the host.
+// find returns the token of host and its place, or the zero Place if the configuration has
+// nothing for the host.
 func (t *tokens) find(ctx context.Context, host hostname) (auth.Token, Place, error) {
 	token, err := auth.Lookup(ctx, t.environ, host)
 	if err != nil || !token.IsZero() {
@@ -88,7 +88,7 @@ func (t *tokens) block(host hostname) *credential {
 	return t.blocks[host]
 }
 
-// Invalidate has the helper asked anew.
+// Invalidate removes the answer of the helper from the cache.
 func (t *tokens) Invalidate(host hostname) {
 	if t.helper != nil {
 		t.helper.Invalidate(host)
@@ -97,10 +97,10 @@ func (t *tokens) Invalidate(host hostname) {
 
 func (t *tokens) String() string { return "CLI configuration" }
 
-// TokenOrigin tells where the user's token of host is from, for people. The place is a
-// variable, a line of a file, or the program of the credentials helper, which is run if it
-// must be. It is zero if nothing is known of the host. A place and no token means that a credentials block has none, or one that cannot
-// be sent; the latter is an error too, as is a source that fails.
+// TokenOrigin returns the place of the user's token for host: a variable, a credentials
+// block, or the program of the credentials helper, which it runs if necessary. The place
+// is zero if the host is not configured. For a block without a token, found is false.
+// An invalid token and a failed helper are errors.
 func (c *Config) TokenOrigin(ctx context.Context, host svchost.Hostname) (from Place, found bool, err error) {
 	token, from, err := c.userTokens().find(ctx, host)
 	return from, !token.IsZero(), err

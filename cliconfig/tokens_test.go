@@ -71,7 +71,7 @@ func wantToken(t *testing.T, cfg *cliconfig.Config, host svchost.Hostname, want 
 	}
 }
 
-// A program puts its own tokens before or behind those of the user, for all clients at once.
+// TestTokensOfTheProgram adds tokens of the program before or after the user's tokens.
 func TestTokensOfTheProgram(t *testing.T) {
 	t.Parallel()
 	ours := auth.MustNewToken("ours").For(hostA, hostB)
@@ -104,8 +104,8 @@ func TestTokensOfTheProgram(t *testing.T) {
 	}
 }
 
-// spy is a credentials helper that keeps one token for all hosts in a file, and a list
-// of what it was asked.
+// spy is a credentials helper that stores one token for all hosts in a file, and records its
+// arguments.
 const spy = `#!/bin/sh
 echo "$@" >>"$SPY/asked"
 case $2 in
@@ -153,7 +153,7 @@ func TestHelper(t *testing.T) {
 	if err := storeOf(t, cfg, hostB).Save(t.Context(), hostA, auth.MustNewToken(secret)); err == nil {
 		t.Error("the store took the token of another host")
 	}
-	// What stands in the file of programs stays there.
+	// A token in credentials.tfrc.json is changed there.
 	save(t, cfg, hostC)
 	wantToken(t, cfg, hostC, secret)
 	if from, _, err := cfg.TokenOrigin(t.Context(), hostC); err != nil || filepath.Base(from.File) != "credentials.tfrc.json" {
@@ -161,7 +161,7 @@ func TestHelper(t *testing.T) {
 	}
 }
 
-// TestHelperFails has a helper that writes the token everywhere but where it belongs.
+// TestHelperFails runs a helper that fails and writes the token to both outputs.
 func TestHelperFails(t *testing.T) {
 	t.Parallel()
 	needShell(t)
@@ -180,7 +180,7 @@ func TestHelperFails(t *testing.T) {
 	}
 }
 
-// TestStore saves where the CLI would.
+// TestStore saves and forgets tokens in the same file as the CLI.
 func TestStore(t *testing.T) {
 	t.Parallel()
 	sys := home(t, map[string]string{".tofurc": credentials("a.test", "from-block")})
@@ -200,8 +200,8 @@ func TestStore(t *testing.T) {
 	wantToken(t, load(t, sys), hostB, "")
 }
 
-// TestStoreTwoFiles has hosts with an entry in the file of programs and in another one:
-// the file that is read last has the one that counts.
+// TestStoreTwoFiles has hosts with entries in credentials.tfrc.json and in another file. The
+// last file counts.
 func TestStoreTwoFiles(t *testing.T) {
 	t.Parallel()
 	sys := home(t, map[string]string{
@@ -217,7 +217,7 @@ func TestStoreTwoFiles(t *testing.T) {
 	wantToken(t, load(t, sys), hostA, "from-earlier")
 }
 
-// TestNoSecret greps for tokens in all that can be printed.
+// TestNoSecret searches errors, warnings, logs and printed values for tokens.
 func TestNoSecret(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
@@ -233,7 +233,7 @@ func TestNoSecret(t *testing.T) {
 	cfg.HTTP = reg.Client()
 	cfg.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	store := storeOf(t, cfg, svchost.MustParse("e.test"))
-	// Before requests, because it reads what other goroutines write then.
+	// Print before the first request, because requests write to these values.
 	printed := ""
 	for _, v := range []any{cfg, cfg.Credentials(), store, cfg.ProviderSource(), cfg.Registry(), cfg.Discovery(), cfg.Methods()} {
 		printed += fmt.Sprintf("%v %+v %#v %s %d %t", v, v, v, v, v, v)

@@ -10,9 +10,9 @@ import (
 	"github.com/tofureg/tofureg/cliconfig"
 )
 
-// TestUnopened has a system that does not open something of which it does not say that it
-// is not there. A main file is passed over with a warning, and no other one stands in for
-// it; the configuration directory is an error.
+// TestUnopened loads a system in which a file exists and cannot be opened. A main file is
+// ignored with a warning, and no other main file is read. The configuration directory is an
+// error.
 func TestUnopened(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{
@@ -44,7 +44,7 @@ func TestUnopened(t *testing.T) {
 	}
 }
 
-// closedFiles opens files, but not that of one name.
+// closedFiles opens all files except one.
 func closedFiles(files map[string]string, closed string) func(string) (fs.File, error) {
 	open := fakeFiles(files)
 	return func(name string) (fs.File, error) {

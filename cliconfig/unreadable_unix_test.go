@@ -14,8 +14,8 @@ import (
 	"github.com/tofureg/tofureg/internal/disktest"
 )
 
-// TestDevice has a link to a device in the place of the main file, as people make one to
-// have no configuration.
+// TestDevice has a link to /dev/null as the main file, a common way to disable the
+// configuration.
 func TestDevice(t *testing.T) {
 	t.Parallel()
 	sys := home(t, map[string]string{".terraformrc": credentials("a.test", "x")})
@@ -28,16 +28,16 @@ func TestDevice(t *testing.T) {
 	}
 }
 
-// An unreadable is a home directory with something that its user may not read.
+// An unreadable is a home directory with a file or directory that its user cannot read.
 type unreadable struct {
 	files  []string
-	closed string // one of them or a directory
+	closed string // the unreadable file or directory
 	mode   fs.FileMode
 	xdg    bool     // XDG_CONFIG_HOME is xdg in the home directory
 	read   []string // files
 	warned int
 	failed bool
-	search bool // for providers fails
+	search bool // the search for providers fails
 }
 
 var unreadables = map[string]unreadable{
@@ -53,8 +53,8 @@ var unreadables = map[string]unreadable{
 	"home": {files: []string{".tofurc", ".terraformrc", ".terraform.d/a.tfrc"}, closed: ".", warned: 5},
 }
 
-// TestUnreadable has files and directories that are there and cannot be read, which is
-// what the CLI looks at: it takes them for being there.
+// TestUnreadable loads configurations with unreadable files and directories. As in the CLI,
+// they exist.
 func TestUnreadable(t *testing.T) {
 	t.Parallel()
 	disktest.ReadOnly(t, func(t *testing.T, dir string) {
@@ -85,7 +85,7 @@ func TestUnreadable(t *testing.T) {
 	})
 }
 
-// homes is beside the directory of the test, in which nothing is hidden.
+// homes is a directory beside the directory of the test, in which all files are readable.
 func homes(dir string) string { return filepath.Join(filepath.Dir(dir), "homes") }
 
 func (u *unreadable) check(t *testing.T, home string) {

@@ -5,37 +5,37 @@ import (
 	"strings"
 )
 
-// What both syntaxes are read into. Offsets are those in the file, with line breaks
-// normalised.
+// Both syntaxes are parsed into items. Offsets are in the text of the file, in which \r\n is
+// replaced by \n.
 
 type kind string
 
 const (
 	object  kind = "a block"
 	list    kind = "a list"
-	text    kind = "a text"
+	text    kind = "a string"
 	number  kind = "a number"
 	boolean kind = "true or false"
 	null    kind = "null"
 )
 
-// A value is what stands behind an equals sign, or the body of a block.
+// A value is the value of an argument, or the body of a block.
 type value struct {
 	kind kind
 	at   int
-	text string  // of a text; a number or a boolean as it is written
+	text string  // of a string; a number or a boolean as written
 	body []item  // of an object
 	list []value // of a list
 }
 
 // An item is an argument or a block.
 type item struct {
-	names  []name // the first one is what it is, the others are labels
-	equals bool   // it is written with an equals sign, or in JSON
+	names  []name // the name, then the labels
+	equals bool   // the item has an equals sign, or is in JSON
 	value  value
 }
 
-// A name is a word of a file: a name, a label, or an element of a list of texts.
+// A name is a name, a label, or an element of a list of strings.
 type name struct {
 	text string
 	at   int
@@ -44,15 +44,15 @@ type name struct {
 func (it item) name() string { return it.names[0].text }
 func (it item) at() int      { return it.names[0].at }
 
-// is reports whether the name is that of a setting. The CLI ignores the case of most.
+// is reports whether the item has the name of a setting, in any case.
 func (it item) is(setting string) bool { return strings.EqualFold(it.name(), setting) }
 
-// objects reports whether v is a list of objects, by which JSON repeats a block.
+// objects reports whether v is a list of objects, which is a repeated block in JSON.
 func (v value) objects() bool {
 	return v.kind == list && len(v.list) > 0 && !slices.ContainsFunc(v.list, func(e value) bool { return e.kind != object })
 }
 
-// problemAt is a problem whose place is still an offset.
+// A problemAt is a problem at an offset.
 type problemAt struct {
 	at   int
 	text string
@@ -60,7 +60,7 @@ type problemAt struct {
 
 func (p *problemAt) Error() string { return p.text }
 
-// maxDepth bounds how deep blocks and lists may be nested.
+// maxDepth is the maximum number of nested blocks and lists.
 const maxDepth = 64
 
 const tooDeep = "blocks and lists are nested too deeply"

@@ -10,7 +10,7 @@ import (
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
-// TestVetoHost: all clients of a configuration ask about each host that they contact.
+// TestVetoHost checks that all clients call VetoHost for each host that they contact.
 func TestVetoHost(t *testing.T) {
 	t.Parallel()
 	for name, environ := range map[string][]string{

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// The variables that the CLI has for its configuration.
+// The environment variables of the CLI.
 const (
 	envConfigFile     = "TF_CLI_CONFIG_FILE"
 	envConfigFileOld  = "TERRAFORM_CONFIG"
@@ -22,7 +22,7 @@ const (
 	envEnforceExpired = "OPENTOFU_ENFORCE_GPG_EXPIRATION"
 )
 
-// override returns the configuration file that the environment names, if it does.
+// override returns the main file that a variable names, or "".
 func (s System) override() (file, variable string) {
 	for _, variable := range []string{envConfigFile, envConfigFileOld} {
 		if file := s.getenv(variable); file != "" {
@@ -32,12 +32,12 @@ func (s System) override() (file, variable string) {
 	return "", ""
 }
 
-// appData returns the directory for settings on Windows.
+// appData returns the directory for application settings on Windows.
 func (s System) appData() string {
 	return cmp.Or(s.getenv("APPDATA"), s.join(s.Home, "AppData", "Roaming"))
 }
 
-// mainFile returns where the configuration file of the user is, be it there or not.
+// mainFile returns the path of the main file, which can be missing.
 func (s System) mainFile() string {
 	dir, names := s.Home, []string{".tofurc", ".terraformrc"}
 	if s.windows() {
@@ -46,14 +46,14 @@ func (s System) mainFile() string {
 	if s.Terraform {
 		names = names[1:]
 	}
-	first := "" // that is there, or may be
+	first := "" // the first file that exists or cannot be checked
 	for _, name := range names {
 		if dir == "" {
 			break
 		}
 		file := s.join(dir, name)
 		_, err := s.stat(file)
-		if first == "" && !absent(err) {
+		if first == "" && !isNotExist(err) {
 			first = file
 		}
 		if s.exists(err) {
@@ -63,7 +63,7 @@ func (s System) mainFile() string {
 	return cmp.Or(s.join(s.xdg(envXDGConfig), "tofurc"), first, s.join(dir, names[0]))
 }
 
-// xdg returns the CLI's directory in the one that a variable names, "" if there is none.
+// xdg returns the directory of the CLI below the directory in a variable, or "".
 func (s System) xdg(variable string) string {
 	if s.windows() || s.Terraform {
 		return ""
@@ -71,7 +71,7 @@ func (s System) xdg(variable string) string {
 	return s.join(s.getenv(variable), "opentofu")
 }
 
-// configDir returns the directory of further files, "" if nobody can tell.
+// configDir returns the configuration directory, or "" if there is no home directory.
 func (s System) configDir() string {
 	if s.windows() {
 		return s.join(s.appData(), "terraform.d")
@@ -85,15 +85,15 @@ func (s System) configDir() string {
 	return cmp.Or(s.xdg(envXDGConfig), dir)
 }
 
-// dataDirs returns the directories that may have a directory "plugins".
+// dataDirs returns the directories that can contain a directory "plugins".
 func (s System) dataDirs() []string {
 	if s.windows() {
-		return known(s.configDir())
+		return nonEmpty(s.configDir())
 	}
-	return known(s.join(s.Home, ".terraform.d"), s.xdg(envXDGData))
+	return nonEmpty(s.join(s.Home, ".terraform.d"), s.xdg(envXDGData))
 }
 
 // known returns the paths that are not empty.
-func known(paths ...string) []string {
+func nonEmpty(paths ...string) []string {
 	return slices.DeleteFunc(paths, func(path string) bool { return path == "" })
 }

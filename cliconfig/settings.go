@@ -2,17 +2,17 @@ package cliconfig
 
 import "slices"
 
-// otherSettings are read by the CLI, or by other versions of it, and mean nothing here.
+// otherSettings are settings of some version of the CLI that have no meaning here.
 var otherSettings = []string{
 	"providers", "provisioners", "disable_checkpoint", "disable_checkpoint_signature",
-	"oci_credentials", "oci_default_credentials", // to Terraform
+	"oci_credentials", "oci_default_credentials", // ignored for Terraform
 }
 
-// top reads the items of a file.
+// top reads the top-level items of a file.
 func (r *fileReader) top(items []item) {
 	for _, it := range items {
 		switch {
-		// The CLI wants these four in lower case.
+		// As in the CLI, these four must be in lower case.
 		case it.name() == "provider_installation":
 			r.installation(it)
 		case it.name() == "registry_protocols":
@@ -32,19 +32,19 @@ func (r *fileReader) top(items []item) {
 		case it.is("plugin_cache_may_break_dependency_lock_file"):
 			r.mayBreakLock(it)
 		case !slices.ContainsFunc(otherSettings, it.is):
-			r.warn(it.at(), "unknown setting %s is ignored", shown(it.name()))
+			r.warnf(it.at(), "unknown setting %s is ignored", quote(it.name()))
 		}
 	}
 }
 
-// labelled calls read with each block of a setting whose blocks have a label. The label is
-// written as such or, as in JSON, as the name of a member.
+// labelled calls read for each block of a setting with labelled blocks. In JSON, the label
+// is the name of a member.
 func (r *fileReader) labelled(it item, read func(label name, body value)) {
 	switch {
 	case len(it.names) > 2:
-		r.wrong(it.names[2].at, "a block %q has one label", it.name())
+		r.errorf(it.names[2].at, "a block %q has one label", it.name())
 	case it.value.kind != object:
-		r.wrong(it.value.at, "%q must be a block, not %s", it.name(), it.value.kind)
+		r.errorf(it.value.at, "%q must be a block, not %s", it.name(), it.value.kind)
 	case len(it.names) == 2:
 		read(it.names[1], it.value)
 	default:
@@ -54,22 +54,22 @@ func (r *fileReader) labelled(it item, read func(label name, body value)) {
 	}
 }
 
-// argument reports whether it is an argument, or a block where one is allowed, without
-// labels.
-func (r *fileReader) argument(it item, block bool) bool {
+// isArgument reports whether it is an argument without labels, or a block if permitted. It
+// reports an error if not.
+func (r *fileReader) isArgument(it item, block bool) bool {
 	switch {
 	case len(it.names) > 1:
-		r.wrong(it.names[1].at, "%q has no labels", it.name())
+		r.errorf(it.names[1].at, "%q has no labels", it.name())
 	case !it.equals && !block:
-		r.wrong(it.value.at, "%q is an argument and needs an equals sign", it.name())
+		r.errorf(it.value.at, "%q is an argument and needs an equals sign", it.name())
 	default:
 		return true
 	}
 	return false
 }
 
-// pluginCacheDir reads the setting of this name. The first one counts across files, the
-// last one in a file.
+// pluginCacheDir reads the setting plugin_cache_dir. The first file counts, and in a file
+// the last setting.
 func (r *fileReader) pluginCacheDir(it item) {
 	written, ok := r.text(it)
 	if !ok {
@@ -77,7 +77,7 @@ func (r *fileReader) pluginCacheDir(it item) {
 	}
 	dir, ok := r.sys.expand(written)
 	if !ok {
-		r.wrong(it.value.at, "the path is too long")
+		r.errorf(it.value.at, "the path is too long")
 		return
 	}
 	if dir == "" || r.set.cacheDir != "" && r.set.cachePlace.File != r.file {
@@ -86,11 +86,11 @@ func (r *fileReader) pluginCacheDir(it item) {
 	r.set.cachePlace = r.place(it.at())
 	r.set.cacheDir, r.set.cacheShown = r.sys.abs(dir), r.sys.abs(dir)
 	if dir != written {
-		r.set.cacheShown = written // there may be a token in a variable
+		r.set.cacheShown = written // a variable can contain a token
 	}
 }
 
-// mayBreakLock reads the setting of this name, which nothing can switch off again.
+// mayBreakLock reads plugin_cache_may_break_dependency_lock_file. Any file can enable it.
 func (r *fileReader) mayBreakLock(it item) {
 	if on, ok := r.boolean(it); ok && on {
 		r.set.mayBreakLock = true
