@@ -14,27 +14,26 @@ import (
 	"github.com/tofureg/tofureg/internal/inflate"
 )
 
-// Ahead is what has been unpacked of a zip archive before all of it was there.
+// Ahead is the result of [UnpackAhead].
 type Ahead struct {
 	tree  *tree
 	files map[string]early // by name
 }
 
-// early is a file that was unpacked early.
+// early is a file that UnpackAhead has unpacked.
 type early struct {
-	member // without what only the directory tells
+	member // without mode, attributes and header
 	sum    [sha256.Size]byte
 }
 
-// UnpackAhead unpacks a zip archive from its first byte on, while it arrives: r gives its
-// bytes as they come. It goes by the headers before the contents, while only the directory
-// at the end counts: so what it has written is worth something only to
-// [Zip.UnpackRest], which compares the two.
+// UnpackAhead unpacks a zip archive while it is received from r. It reads the headers before the
+// contents, although only the directory at the end of the archive is authoritative. So the result
+// can be used only with [Zip.UnpackRest], which compares the two.
 //
-// It refuses the names that OpenZip refuses, writes as Unpack does, nothing beyond the
-// limits and not much more than twenty times what it has read, and stops without an error
-// at whatever is unusual, be it legal or not: the rest can be unpacked later. The archive
-// has not been judged at this time, so root must be a directory that nobody else looks into.
+// UnpackAhead refuses the names that OpenZip refuses. It writes at most the content that the limits
+// allow, and about twenty times the bytes that it has read. At any unusual data it stops without an
+// error; UnpackRest unpacks the rest. The archive has not been verified yet, so other programs must
+// not use root.
 func UnpackAhead(ctx context.Context, r io.Reader, root *os.Root, l Limits) *Ahead {
 	limits := l.Effective()
 	a := &Ahead{tree: newTree(ctx, root, Options{}), files: map[string]early{}}
@@ -47,10 +46,10 @@ func UnpackAhead(ctx context.Context, r io.Reader, root *os.Root, l Limits) *Ahe
 	return a
 }
 
-// Len returns the number of files that were unpacked.
+// Len returns the number of unpacked files.
 func (a *Ahead) Len() int { return len(a.files) }
 
-// counter counts what is read.
+// counter counts the bytes that are read.
 type counter struct {
 	r io.Reader
 	n int64
@@ -71,10 +70,10 @@ type aheadRun struct {
 	inflate *inflate.Reader // of in; it takes no byte too many
 }
 
-// at returns where in the archive the next byte is.
+// at returns the offset of the next byte in the archive.
 func (a *aheadRun) at() int64 { return a.count.n - int64(a.in.Buffered()) }
 
-// errUnusual ends the work without anybody hearing of it.
+// errUnusual ends UnpackAhead.
 var errUnusual = errors.New("unusual")
 
 // next unpacks the next entry.
@@ -103,7 +102,7 @@ func (a *aheadRun) next() error {
 	m.start = a.at()
 	switch {
 	case stored && (flags&descriptor != 0 && !m.IsDir() || m.packed == elsewhere):
-		return errUnusual // nothing tells where it ends
+		return errUnusual // the end of the content is unknown
 	case m.IsDir():
 		return a.directory(&m)
 	}
@@ -120,18 +119,18 @@ func (a *aheadRun) directory(m *member) error {
 	return a.skipDescriptor(m)
 }
 
-// file unpacks one file. One that is not complete is removed.
+// file unpacks one file. It removes an incomplete file.
 func (a *aheadRun) file(m member) error {
-	ours := false
+	created := false
 	f, err := a.tree.file(m.Entry, func(w io.Writer) (File, error) {
-		ours = true
+		created = true
 		return a.content(w, &m)
 	})
 	if err == nil {
 		err = a.skipDescriptor(&m)
 	}
 	if err != nil {
-		if ours {
+		if created {
 			a.tree.root.Remove(m.Name)
 		}
 		return err
@@ -141,7 +140,7 @@ func (a *aheadRun) file(m member) error {
 	return nil
 }
 
-// content writes the content of m and fills in what is known of it at the end.
+// content writes the content of m and sets its sizes and checksum.
 func (a *aheadRun) content(w io.Writer, m *member) (File, error) {
 	packed := m.packed
 	var r io.Reader = io.LimitReader(a.in, packed)
@@ -157,8 +156,8 @@ func (a *aheadRun) content(w io.Writer, m *member) (File, error) {
 	return File{Entry: m.Entry, Sum: got.sum}, err
 }
 
-// allow reports whether a file of this size may be written next. Programs and documents
-// deflate to a third or a tenth; a bomb, to a thousandth, must be accepted first.
+// allow returns an error if a file of this size must not be written yet. Programs and documents
+// deflate to a third or a tenth, bombs to a thousandth.
 func (a *aheadRun) allow(size int64) error {
 	const free, ratio = 4 << 20, 20
 	if size > a.names.limits.Unpacked-a.written || a.written+size > free+ratio*a.at() {
@@ -167,12 +166,12 @@ func (a *aheadRun) allow(size int64) error {
 	return nil
 }
 
-// skipDescriptor skips what follows the content of m if its size was not known before.
+// skipDescriptor skips the descriptor after the content of m, if there is one.
 func (a *aheadRun) skipDescriptor(m *member) error {
 	if m.flags&descriptor == 0 {
 		return nil
 	}
-	after, _ := a.in.Peek(maxDescriptor) // less, where the archive ends before
+	after, _ := a.in.Peek(maxDescriptor) // may be less at the end of the archive
 	n := m.descriptor(after)
 	if n == 0 {
 		return errUnusual

@@ -1,36 +1,34 @@
-// Package archive reads archives that come from a stranger. Whatever an archive
-// claims, reading it takes bounded memory and time, and what it holds becomes the same
-// files below one directory on every operating system. Windows has no files with < > | ? *
-// or " in their names and says so when one is written. Such names pass here: repositories
-// of modules have them, and they are no other file anywhere.
+// Package archive reads untrusted archives. Reading takes bounded memory and time. The files are
+// the same on every operating system and stay below one directory.
 //
-// An archive is refused whole, before anything of it is written (but for what
-// [UnpackAhead] has written before there was a whole), if it holds
+//	z, err := archive.OpenZip(ctx, r, size, archive.Limits{})
+//	files, err := z.Unpack(ctx, root, archive.Options{Sync: true})
 //
-//   - a name that is empty, absolute, too long or not UTF-8, that has an empty, "."
-//     or ".." element or one of more than 255 bytes, a backslash, a colon (drive
-//     letters, NTFS streams) or a control character, or an element that Windows
-//     reserves or alters
-//   - two names that are the same, or that some file system takes for the same: but for
-//     case, for forms that Unicode calls canonically equivalent, or for characters that
-//     are not to be seen; or a file where another entry needs a directory
+// An archive is refused before anything is written, except by [UnpackAhead] and [UnpackTar], if it
+// contains
+//
+//   - a name that is empty, absolute, too long or not UTF-8, or that has a backslash, a colon, a
+//     control character, an empty, "." or ".." element, one of more than 255 bytes, or one that
+//     Windows reserves or changes
+//   - two names that are equal, or equal on some file system: apart from case, canonically
+//     equivalent forms of Unicode or invisible characters; or a file where another entry needs a
+//     directory
 //   - a name with more than 30 accents and other marks on one letter
 //   - a link, device, pipe or socket
 //   - encrypted content, or a compression other than stored and deflated
-//   - entries that share bytes, or a directory of entries that is not where the
-//     archive says, or that has more or fewer entries than the archive says
-//   - a zip entry with two names, methods, sizes or checksums: one in the directory and
-//     another one before or after the content, or in an extra field of either, or one in
-//     each of two such fields
-//   - in the bytes of a zip that belong to none of the entries in its directory, another
-//     entry
+//   - a directory of entries that is not where the archive says, or with another number of entries
+//   - entries that share bytes, or an entry that the directory does not list
+//   - a zip entry with two names, methods, sizes or checksums: in the directory, before or after
+//     the content, or in extra fields
 //   - more entries, longer names or more content than [Limits] allow
 //
-// Sizes are counted again while content is inflated: a file that turns out longer
-// or shorter than its header says is an error, as is a wrong checksum.
+// The characters < > | ? * and " are accepted: real module packages have them, and Windows refuses
+// to create such files.
 //
-// Every refusal wraps fault.ErrTooLarge or fault.ErrArchive. Errors of the
-// underlying reader are passed on and wrap neither.
+// Content that differs from its announced size or checksum is an error.
+//
+// Every refusal wraps fault.ErrTooLarge or fault.ErrArchive. Errors of the underlying reader are
+// returned unchanged.
 package archive
 
 import (
@@ -43,18 +41,16 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// Limits bound what an archive may cost. In each field zero means the default and
-// a negative number no limit. All names together may have 160 bytes for each of Entries, and
-// a megabyte in any case.
+// Limits bound the cost of reading an archive. In each field zero means the default and a negative
+// number no limit. All names together may have 160 bytes per entry of Entries, but at least 1 MiB.
 type Limits struct {
 	Package  int64 // bytes of the archive; default 8 GiB
-	Unpacked int64 // bytes of all its content; default 16 GiB
-	Entries  int   // files and directories, implied ones included; default 100,000
+	Unpacked int64 // bytes of its content; default 16 GiB
+	Entries  int   // files and directories, with implied directories; default 100,000
 	NameLen  int   // bytes of one name; default 1,024
 }
 
-// Effective returns l with the defaults in place of zeros, and with the largest
-// number there is in place of negative ones.
+// Effective returns l with the defaults for zeros and the maximum number for negative ones.
 func (l Limits) Effective() Limits {
 	return Limits{
 		Package:  effective(l.Package, 8<<30, math.MaxInt64),
@@ -71,23 +67,23 @@ func effective[T int | int64](n, byDefault, unlimited T) T {
 	return cmp.Or(n, byDefault)
 }
 
-// Entry is one member of an archive, as its header describes it.
+// Entry is a file or directory of an archive, as its header describes it.
 type Entry struct {
-	Name string // slash-separated; that of a directory ends in a slash
-	Size int64  // of the content in bytes
-	Exec bool   // the file is meant to be executable
+	Name string // slash-separated; the name of a directory ends in a slash
+	Size int64  // bytes of the content
+	Exec bool   // whether the file is executable
 }
 
 // IsDir reports whether e is a directory.
 func (e Entry) IsDir() bool { return e.Name[len(e.Name)-1] == '/' }
 
-// File is an entry whose content has been read to its end.
+// File is an entry whose content has been read.
 type File struct {
 	Entry
-	Sum [sha256.Size]byte // SHA-256 of the content; of nothing for a directory
+	Sum [sha256.Size]byte // SHA-256 of the content, which is empty for a directory
 }
 
-// Sums yields the names and sums of the files, and of the directories if they are wanted.
+// Sums yields the names and checksums of the files, and of the directories if directories is set.
 func Sums(files []File, directories bool) iter.Seq2[string, [sha256.Size]byte] {
 	return func(yield func(string, [sha256.Size]byte) bool) {
 		for _, f := range files {

@@ -11,14 +11,14 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// A copier moves content through one buffer and one hash.
+// A copier copies content through one buffer and one hash.
 type copier struct {
 	ctx context.Context
 	buf *[256 << 10]byte
 	sum hash.Hash
 }
 
-// content is what the content of a file turned out to be.
+// content is the size and the checksums of what was copied.
 type content struct {
 	size int64
 	crc  uint32
@@ -33,8 +33,8 @@ func newCopier(ctx context.Context) *copier {
 
 func (c *copier) release() { buffers.Put(c.buf) }
 
-// copy writes to w, if that is not nil, what r holds to its end. It asks allow before it
-// writes so many bytes in all.
+// copy reads r to its end and writes it to w, if w is not nil. It calls allow with the total size
+// before each write.
 func (c *copier) copy(w io.Writer, r io.Reader, allow func(size int64) error) (got content, err error) {
 	c.sum.Reset()
 	for {
@@ -63,7 +63,7 @@ func (c *copier) copy(w io.Writer, r io.Reader, allow func(size int64) error) (g
 	}
 }
 
-// entry is copy for the content of e, which must have the size that e has.
+// entry copies the content of e and checks its size.
 func (c *copier) entry(w io.Writer, r io.Reader, e Entry) (content, error) {
 	got, err := c.copy(w, r, func(size int64) error {
 		if size > e.Size {

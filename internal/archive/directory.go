@@ -10,7 +10,7 @@ import (
 	"github.com/tofureg/tofureg/internal/inflate"
 )
 
-// directory is where a zip archive says that its central directory is.
+// directory is the position of the central directory of a zip archive.
 type directory struct {
 	offset  int64
 	size    int64
@@ -26,15 +26,14 @@ const (
 	end64Len   = 56
 	locatorLen = 20
 
-	// elsewhere is a 32-bit number in place of one that needs 64 bits, and stands in
-	// another record or in an extra field.
+	// elsewhere marks a number that needs 64 bits. The number is in another record or in an
+	// extra field.
 	elsewhere = 0xffffffff
 )
 
-// findDirectory reads the record at the end of the archive. The directory must lie
-// right before that record and where the record says, counted from the first byte
-// of r: an archive behind other data, or one that two readers could understand in
-// two ways, is not a package.
+// findDirectory reads the record at the end of the archive. The directory must lie directly before
+// that record and at the stated offset from the first byte of r. So an archive behind other data,
+// and one that two readers could read in two ways, is refused.
 func findDirectory(r io.ReaderAt, size int64) (directory, error) {
 	tail := make([]byte, min(max(size, 0), endLen+1<<16))
 	if err := readAt(r, tail, size-int64(len(tail))); err != nil {
@@ -58,7 +57,7 @@ func findDirectory(r io.ReaderAt, size int64) (directory, error) {
 		}
 	}
 	if d.size < 0 || d.offset < 0 || d.size > at || d.offset != at-d.size {
-		return directory{}, bad("the directory is not where the end of the zip says")
+		return directory{}, bad("the directory is not where the end record says")
 	}
 	return d, nil
 }
@@ -72,8 +71,8 @@ func lastEnd(tail []byte) int {
 	return i
 }
 
-// read64 reads the record that large archives have before the end record, if it is
-// there, and returns where the directory must end.
+// read64 reads the record that large archives have before the end record, if it exists, and returns
+// where the directory must end.
 func (d *directory) read64(r io.ReaderAt, at int64) (int64, error) {
 	if at < locatorLen {
 		return at, nil
@@ -101,7 +100,7 @@ func (d *directory) read64(r io.ReaderAt, at int64) (int64, error) {
 		size:    int64(le.Uint64(end[40:])),
 		offset:  int64(le.Uint64(end[48:])),
 	}
-	// Some readers take from this record only what does not fit into the other one.
+	// Some readers use this record only for numbers that the other record lacks.
 	if d.entries != 0xffff && d.entries != large.entries ||
 		d.size != elsewhere && d.size != large.size ||
 		d.offset != elsewhere && d.offset != large.offset {
@@ -119,8 +118,8 @@ func readAt(r io.ReaderAt, b []byte, off int64) error {
 	return nil
 }
 
-// damaged turns the errors which say that the bytes make no sense into fault.ErrArchive,
-// and leaves those of the disk alone.
+// damaged converts errors about invalid data to fault.ErrArchive. It returns other errors, such as
+// those of the disk, unchanged.
 func damaged(err error) error {
 	switch {
 	case err == nil:
@@ -128,7 +127,7 @@ func damaged(err error) error {
 	case errors.Is(err, fault.ErrArchive), errors.Is(err, fault.ErrTooLarge):
 		return err
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return bad("it is cut short")
+		return bad("unexpected end of the archive")
 	case errors.Is(err, inflate.ErrCorrupt):
 		return bad("%w", err)
 	}

@@ -8,10 +8,10 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Fold maps names to the same string that some file system takes for the same. APFS folds
-// case in full and knows canonical equivalence, ext4 can do that and passes over what is
-// not to be seen, as HFS+ does; NTFS folds case only. Letters that are merely compatible,
-// like a superscript and its digit, stay apart: only ZFS can be told to see them as one.
+// Fold maps names that are equal on some file system to the same string. APFS folds case and knows
+// canonical equivalence. ext4 can do both and ignores invisible characters, as HFS+ does. NTFS
+// folds case. Letters that are only compatible, such as a superscript and its digit, stay
+// different; only ZFS can be configured to treat them as equal.
 func Fold(s string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) {
 		return strings.ToLower(s)
@@ -19,18 +19,17 @@ func Fold(s string) string {
 	return norm.NFD.String(strings.Map(foldRune, unfold.Replace(norm.NFD.String(s))))
 }
 
-// joiner is what the norm package puts behind 30 marks, so as not to sort any number of
-// them: such names could be equivalent in two forms, and APFS takes none with many more.
-// It comes from nowhere else, since foldRune drops it.
+// joiner is inserted by package norm after 30 marks. Such names could be equivalent in two forms,
+// and APFS refuses most of them. As foldRune drops joiner, it comes from nowhere else.
 const joiner = "\u034f"
 
-// foldRune returns the smallest rune of r's case orbit, but ASCII in lower case, and -1 for
-// what is not to be seen.
+// foldRune returns the smallest rune of r's case orbit, with ASCII in lower case, and -1 for
+// invisible characters.
 func foldRune(r rune) rune {
 	if unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) {
 		return -1
 	}
-	const iotaBelow = '\u0345' // a mark: in its place the letter iota would change the normal form
+	const iotaBelow = '\u0345' // a mark; replacing it by the letter iota would change the normal form
 	smallest := r
 	if r == iotaBelow {
 		smallest = 'ι'
@@ -46,8 +45,7 @@ func foldRune(r rune) rune {
 	return smallest
 }
 
-// unfold replaces the letters that full case folding makes several of, and decomposition
-// does not.
+// unfold replaces letters that full case folding expands and decomposition does not.
 var unfold = strings.NewReplacer(
 	"ß", "ss", "ẞ", "ss", "ŉ", "ʼn", "ẚ", "aʾ", "և", "եւ",
 	"ﬀ", "ff", "ﬁ", "fi", "ﬂ", "fl", "ﬃ", "ffi", "ﬄ", "ffl", "ﬅ", "st", "ﬆ", "st",

@@ -13,7 +13,7 @@ const (
 	headerLen = 46
 )
 
-// read reads the headers of the directory, as many as were announced.
+// read reads all headers of the directory.
 func (d directory) read(r io.ReaderAt, l Limits) ([]*member, error) {
 	if d.entries > uint64(l.Entries) {
 		return nil, tooLarge("%d entries, %d are allowed", d.entries, l.Entries)
@@ -30,7 +30,7 @@ func (d directory) read(r io.ReaderAt, l Limits) ([]*member, error) {
 			return nil, damaged(err)
 		}
 		if h == nil || uint64(len(list)) == d.entries {
-			return nil, bad("the directory does not hold the %d entries that it announces", d.entries)
+			return nil, bad("the directory does not have the announced %d entries", d.entries)
 		}
 		if err := set.add(h.Name); err != nil {
 			return nil, err
@@ -39,7 +39,7 @@ func (d directory) read(r io.ReaderAt, l Limits) ([]*member, error) {
 	}
 }
 
-// readHeader reads one header. It returns nil if there is something else.
+// readHeader reads one header. It returns nil if the signature differs.
 func readHeader(in *bufio.Reader) (*member, error) {
 	var fixed [headerLen]byte
 	if _, err := io.ReadFull(in, fixed[:]); err != nil {
@@ -72,8 +72,7 @@ func readHeader(in *bufio.Reader) (*member, error) {
 	return m, m.extend(rest[nameLen:])
 }
 
-// extend takes from the extra fields the numbers that need 64 bits. Those that do not are
-// left out there.
+// extend sets the numbers that need 64 bits from the extra fields.
 func (m *member) extend(fields []byte) error {
 	large, err := checkExtra(fields, m.Name)
 	if err != nil {
@@ -84,7 +83,7 @@ func (m *member) extend(fields []byte) error {
 			continue
 		}
 		if len(large) < 8 || binary.LittleEndian.Uint64(large) > math.MaxInt64 {
-			return bad("entry %.100q: its size or its place is missing", m.Name)
+			return bad("entry %.100q: size or offset is missing", m.Name)
 		}
 		*n = int64(binary.LittleEndian.Uint64(large))
 		large = large[8:]
@@ -98,8 +97,8 @@ const (
 	unicodePathExtra = 0x7075
 )
 
-// checkExtra checks the extra fields of a header of the entry name. It returns the zip64
-// field, or nil.
+// checkExtra checks the extra fields of a header of the entry name. It returns the zip64 field, or
+// nil.
 func checkExtra(fields []byte, name string) ([]byte, error) {
 	// Some readers use the name in this field, after a CRC.
 	path, err := extraField(fields, unicodePathExtra)
@@ -112,8 +111,8 @@ func checkExtra(fields []byte, name string) ([]byte, error) {
 	return extraField(fields, zip64Extra)
 }
 
-// extraField returns the extra field with this tag, or nil. There must not be two of
-// them: some readers take the first, others the last, and archive/zip mixes them.
+// extraField returns the extra field with this tag, or nil. It refuses duplicates: some readers use
+// the first field, others the last, and archive/zip mixes them.
 func extraField(fields []byte, tag uint16) (found []byte, err error) {
 	le := binary.LittleEndian
 	for len(fields) >= 4 {

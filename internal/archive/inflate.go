@@ -8,8 +8,7 @@ import (
 	"github.com/tofureg/tofureg/internal/inflate"
 )
 
-// An inflater reads deflated data. It costs more memory than the usual small
-// file has bytes, so it is used again.
+// An inflater reads deflated data. Inflaters are large, so they are reused.
 type inflater struct {
 	*inflate.Reader
 	in *bufio.Reader
@@ -20,7 +19,7 @@ var inflaters = sync.Pool{New: func() any {
 	return &inflater{inflate.NewReader(in), in}
 }}
 
-// newInflater returns a reader of what r holds deflated.
+// newInflater returns a reader of the deflated data in r.
 func newInflater(r io.Reader) *inflater {
 	f := inflaters.Get().(*inflater)
 	f.in.Reset(r)
@@ -28,7 +27,7 @@ func newInflater(r io.Reader) *inflater {
 	return f
 }
 
-// rest reports whether something follows the end of the deflated data.
+// rest reports whether r has data after the end of the deflated data.
 func (f *inflater) rest() (bool, error) {
 	_, err := f.in.ReadByte()
 	if err == io.EOF {
@@ -37,7 +36,7 @@ func (f *inflater) rest() (bool, error) {
 	return true, err
 }
 
-// release gives f back; it must not be used again.
+// release makes f reusable. The caller must not use it again.
 func (f *inflater) release() {
 	f.in.Reset(nil)
 	inflaters.Put(f)

@@ -7,13 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// maxElement is what file systems take as the name of one file, in bytes.
+// maxElement is the maximum length in bytes of a file name on common file systems.
 const maxElement = 255
 
-// CheckName reports why name cannot stand for a file (or, ending in a slash, a
-// directory) below some root on every operating system. It returns nil if it can, and
-// for names with the characters < > | ? * ", which real packages have: Windows refuses to
-// make such a file, so nothing else is written in its place.
+// CheckName returns an error unless name can be a file on every operating system, or a directory if
+// it ends in a slash. It accepts the characters < > | ? * and ", which real packages have.
 func CheckName(name string) error {
 	path := strings.TrimSuffix(name, "/")
 	switch {
@@ -39,7 +37,7 @@ func CheckName(name string) error {
 		case elem == "." || elem == "..":
 			return bad("entry %.100q: path element %q", name, elem)
 		case strings.HasSuffix(elem, ".") || strings.HasSuffix(elem, " "):
-			// Windows drops these, so "a" and "a." are one file there.
+			// Windows drops them, so that "a" and "a." are the same file.
 			return bad("entry %.100q: path element ends in a dot or a space", name)
 		case reserved(elem):
 			return bad("entry %.100q: %q is a device on Windows", name, elem)
@@ -48,8 +46,7 @@ func CheckName(name string) error {
 	return nil
 }
 
-// reserved reports whether elem opens a device on Windows, in whatever directory
-// and with whatever extension it stands.
+// reserved reports whether elem is a device on Windows, in any directory and with any extension.
 func reserved(elem string) bool {
 	if strings.IndexByte("CcPpAaNnLl", elem[0]) < 0 {
 		return false
@@ -64,33 +61,33 @@ func reserved(elem string) bool {
 	if !ok {
 		digit, ok = strings.CutPrefix(base, "LPT")
 	}
-	// Superscript digits count as digits here.
+	// Windows treats superscript digits as digits.
 	return ok && utf8.RuneCountInString(digit) == 1 && strings.Contains("0123456789¹²³", digit)
 }
 
-// names collects the names of one archive and refuses those that cannot live
-// beside each other. The zero value has no limits and is empty.
+// names checks that the names of an archive are valid and can exist together. The zero value has no
+// limits.
 type names struct {
-	limits   Limits // effective
-	bytes    int64  // of all names
-	count    int    // of all files and directories
-	expected int    // names
+	limits   Limits // effective limits
+	bytes    int64  // total length of the names
+	count    int    // number of files and directories
+	expected int    // likely count
 	known    map[place]*node
 }
 
-// place is where a file or directory is, by its name or by what that folds to.
+// place is the key of a file or directory: its parent and its name, or its folded name.
 type place struct {
-	in   *node // nil: the top
+	in   *node // nil for the top directory
 	elem string
 }
 
-// node is a file or directory that has a name, or that a name implies.
+// node is a file or directory that an entry names or implies.
 type node struct {
-	place         // by its name
+	place         // with its name, not folded
 	dir, explicit bool
 }
 
-// path returns the name of p, without a final slash.
+// path returns the full name without a final slash.
 func (p place) path() string {
 	if p.in == nil {
 		return p.elem
@@ -98,8 +95,8 @@ func (p place) path() string {
 	return p.in.path() + "/" + p.elem
 }
 
-// names returns how many bytes all names together may have: 160 for each entry, but at
-// least a megabyte. Archives of source code have about 60.
+// names returns the maximum total length of the names. Archives of source code have about 60 bytes
+// per entry.
 func (l Limits) names() int64 {
 	const each, least = 160, 1 << 20
 	if l.Entries > math.MaxInt64/each {
@@ -108,8 +105,7 @@ func (l Limits) names() int64 {
 	return max(int64(l.Entries)*each, least)
 }
 
-// add takes the name of the next entry. Each element is folded once for each directory that
-// it is in.
+// add checks the name of the next entry. Each element is folded once for each directory.
 func (n *names) add(name string) error {
 	if len(name) > n.limits.NameLen {
 		return tooLarge("the name %.100q… has %d bytes, %d are allowed", name, len(name), n.limits.NameLen)
@@ -137,7 +133,7 @@ func (n *names) add(name string) error {
 	return nil
 }
 
-// put returns what is at p, which is new or was there under this very name.
+// put returns the node with the key p. The node may be new.
 func (n *names) put(p place, dir bool) (*node, error) {
 	is, ok := n.known[p]
 	folded := p
@@ -150,7 +146,7 @@ func (n *names) put(p place, dir bool) (*node, error) {
 	}
 	switch {
 	case ok && is.elem != p.elem:
-		return nil, bad("entries %.100q and %.100q are one file on some systems", is.path(), p.path())
+		return nil, bad("entries %.100q and %.100q are the same file on some systems", is.path(), p.path())
 	case ok && is.dir != dir:
 		return nil, bad("entry %.100q is a file and a directory", p.path())
 	case ok:

@@ -16,12 +16,12 @@ const (
 	descriptor = 1 << 3
 )
 
-// checkPlaces makes sure that each byte of the archive has one meaning, whoever reads it.
-// No byte is content twice: otherwise a few kilobytes could stand for any number of bytes
-// within the limits, and what one entry holds would depend on the reader. What stands
-// before and after each content agrees with the directory. And in the bytes that belong to
-// no entry there is no entry that the directory does not list: the CLI would pass over it,
-// while others, who go from header to header, would find it. Padding is allowed.
+// checkPlaces checks that each byte of the archive has one meaning for all readers.
+//
+// No byte is content twice: otherwise a few kilobytes could stand for any amount of content. The
+// data before and after each content agrees with the directory. The bytes between entries have no
+// entry that the directory does not list, which readers that go from header to header would find.
+// Padding is allowed.
 func checkPlaces(r io.ReaderAt, size int64, dir directory, members []*member) error {
 	sorted := slices.SortedFunc(slices.Values(members), func(a, b *member) int { return cmp.Compare(a.header, b.header) })
 	at, last := int64(0), ""
@@ -47,7 +47,7 @@ func checkPlaces(r io.ReaderAt, size int64, dir directory, members []*member) er
 	return checkGap(r, dir.offset+dir.size, size)
 }
 
-// checkGap looks for the header of an entry in bytes that belong to none.
+// checkGap looks for the header of an entry in bytes between entries.
 func checkGap(r io.ReaderAt, from, to int64) error {
 	var buf []byte
 	for to-from >= int64(len(localSig)) {
@@ -59,15 +59,15 @@ func checkGap(r io.ReaderAt, from, to int64) error {
 			return err
 		}
 		if bytes.Contains(b, []byte(localSig)) {
-			return bad("it holds an entry that its directory does not list")
+			return bad("the archive has an entry that its directory does not list")
 		}
 		from += int64(len(b) - len(localSig) + 1)
 	}
 	return nil
 }
 
-// place reads what stands before and after the content of m, which all lies before limit.
-// It returns where the bytes of m end.
+// place checks the data before and after the content of m, which must end before limit. It returns
+// the offset of the end of m.
 func (m *member) place(r io.ReaderAt, limit int64) (end int64, err error) {
 	flags, err := m.before(r)
 	switch {
@@ -86,13 +86,13 @@ func (m *member) place(r io.ReaderAt, limit int64) (end int64, err error) {
 	}
 	n := m.descriptor(after)
 	if n == 0 && !m.IsDir() {
-		return 0, bad("entry %.100q: not its size and checksum after the content", m.Name)
+		return 0, bad("entry %.100q: another size or checksum after the content", m.Name)
 	}
 	return end + int64(n), nil
 }
 
-// before compares the header before the content with m, notes where the content starts, and
-// returns the flags of that header. Some readers go by the one and some by the other.
+// before compares the header before the content with m, sets m.start, and returns the flags of the
+// header. Some readers use this header, others the directory.
 func (m *member) before(r io.ReaderAt) (flags uint16, err error) {
 	header := make([]byte, localLen+len(m.Name))
 	if err := readAt(r, header, m.header); err != nil {
@@ -106,7 +106,7 @@ func (m *member) before(r io.ReaderAt) (flags uint16, err error) {
 	case int(le.Uint16(header[26:])) != len(m.Name) || string(header[localLen:]) != m.Name:
 		return 0, bad("entry %.100q has another name before its content", m.Name)
 	case le.Uint16(header[8:]) != m.method || flags&encrypted != m.flags&encrypted:
-		return 0, bad("entry %.100q is said to be packed in two ways", m.Name)
+		return 0, bad("entry %.100q has two compression methods or flags", m.Name)
 	}
 	extra := make([]byte, le.Uint16(header[28:]))
 	if err := readAt(r, extra, m.header+int64(len(header))); err != nil {
@@ -116,7 +116,7 @@ func (m *member) before(r io.ReaderAt) (flags uint16, err error) {
 	if err != nil {
 		return 0, err
 	}
-	// With a descriptor, size and checksum follow the content.
+	// With a descriptor, sizes and checksum are after the content.
 	if flags&descriptor == 0 && (le.Uint32(header[14:]) != m.crc || !m.hasSizes(header, large)) {
 		return 0, bad("entry %.100q has two sizes or checksums", m.Name)
 	}
@@ -124,17 +124,17 @@ func (m *member) before(r io.ReaderAt) (flags uint16, err error) {
 	return flags, nil
 }
 
-// hasSizes reports whether the header before the content, with this zip64 field, gives
-// the sizes that m has.
+// hasSizes reports whether the header before the content, with this zip64 field, has the sizes of
+// m.
 func (m *member) hasSizes(header, field []byte) bool {
 	le := binary.LittleEndian
 	packed, size := int64(le.Uint32(header[18:])), int64(le.Uint32(header[22:]))
 	if field == nil || packed != elsewhere && size != elsewhere {
-		// When it copies large entries, archive/zip leaves the field out.
+		// When archive/zip copies large entries, it omits the field.
 		return packed == min(m.packed, elsewhere) && size == min(m.Size, elsewhere)
 	}
-	// By the book the field has both sizes. Some readers take both, others only those that
-	// are not in the header, one after the other: the two must see the same.
+	// The specification demands both sizes in the field. Some readers use both, others only
+	// those that the header lacks. All must get the same sizes.
 	if len(field) < 8 || size != elsewhere {
 		return false
 	}
@@ -154,8 +154,8 @@ func (m *member) hasSizes(header, field []byte) bool {
 // maxDescriptor is the length of the longest descriptor.
 const maxDescriptor = 24
 
-// descriptor returns the length of the descriptor of m at the beginning of b, 0 if there is
-// none. It has one of four forms: with a signature or without, with long sizes or short.
+// descriptor returns the length of the descriptor of m at the beginning of b, or 0. There are four
+// forms: with or without a signature, with 32-bit or 64-bit sizes.
 func (m *member) descriptor(b []byte) int {
 	const signature = "PK\x07\x08"
 	if rest, ok := bytes.CutPrefix(b, []byte(signature)); ok {
@@ -166,7 +166,7 @@ func (m *member) descriptor(b []byte) int {
 	return m.unsigned(b)
 }
 
-// unsigned is descriptor for those without a signature.
+// unsigned is descriptor for the forms without a signature.
 func (m *member) unsigned(b []byte) int {
 	le := binary.LittleEndian
 	switch {

@@ -6,16 +6,14 @@ import (
 	"os"
 )
 
-// ErrAhead: what was unpacked ahead is not what the archive holds by its directory.
+// ErrAhead: the unpacked files differ from the directory of the archive.
 var ErrAhead = errors.New("archive: contents and directory differ")
 
-// UnpackRest completes what [UnpackAhead] has begun below root, with the same result as
-// [Zip.Unpack]. Each file that was unpacked early must be one of the archive: with the name,
-// the place, the sizes and the checksum that the directory gives it. If not, the error is
-// ErrAhead, nothing was changed, and root must be emptied for Unpack.
+// UnpackRest completes the work of [UnpackAhead] below root, with the same result as [Zip.Unpack].
+// The name, offset, sizes and checksum of each unpacked file must agree with the directory. If not,
+// the error is ErrAhead, nothing was changed, and the caller must empty root and call Unpack.
 //
-// The checksum of the format is easily forged, so this holds only if r gave the bytes of z:
-// nothing that was unpacked of another archive may come here.
+// CRC-32 is easily forged. So UnpackAhead must have read the bytes of z and not another archive.
 func (z *Zip) UnpackRest(ctx context.Context, root *os.Root, a *Ahead, o Options) ([]File, error) {
 	if !z.agrees(a) {
 		return nil, ErrAhead
@@ -31,7 +29,7 @@ func (z *Zip) UnpackRest(ctx context.Context, root *os.Root, a *Ahead, o Options
 	}))
 }
 
-// agrees reports whether all that was made ahead is what the directory describes.
+// agrees reports whether the directory describes all unpacked files and directories.
 func (z *Zip) agrees(a *Ahead) bool {
 	found, dirs := 0, map[string]bool{".": true}
 	for _, m := range z.members {
@@ -58,12 +56,12 @@ func (z *Zip) agrees(a *Ahead) bool {
 	return found == len(a.files)
 }
 
-// is reports whether m describes the file as it was found.
+// is reports whether m describes f.
 func (f early) is(m *member) bool {
 	return f.start == m.start && f.method == m.method && f.crc == m.crc && f.packed == m.packed && f.Size == m.Size
 }
 
-// complete does for a file that is there what is left to be done.
+// complete checks, completes and closes an unpacked file.
 func (t *tree) complete(e Entry) error {
 	f, err := t.root.OpenFile(e.Name, os.O_RDWR, 0)
 	if err != nil {
@@ -75,19 +73,19 @@ func (t *tree) complete(e Entry) error {
 	return t.close(f)
 }
 
-// confirm makes sure that f still has the size of e, and gives it the mode of e.
+// confirm checks that f still has the size of e, and sets its mode.
 func (t *tree) confirm(f *os.File, e Entry) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
 	}
 	if !info.Mode().IsRegular() || info.Size() != e.Size {
-		return bad("entry %.100q has changed since it was unpacked", e.Name)
+		return bad("entry %.100q was changed after it was unpacked", e.Name)
 	}
 	if !t.executable(e) {
 		return nil
 	}
-	// Whoever may read it may run it: 0755 less the umask.
+	// 0755 less the umask.
 	mode := info.Mode().Perm()
 	return f.Chmod(mode | mode&0o444>>2)
 }

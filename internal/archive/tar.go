@@ -13,14 +13,13 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// UnpackTar reads r, a tar of format f, and writes its content below root, while it
-// reads; the result and the rules are those of [Zip.Unpack]. Also refused are hard
-// links, sparse files, data behind the end of the tar, and a tar without entries. A
-// leading "./" of a name is dropped, an entry for the root itself is passed over, as
-// are global headers like the one in which git keeps the name of a commit.
+// UnpackTar unpacks r, a tar of format f, below root while it reads. It follows the rules of
+// [Zip.Unpack]. It also refuses hard links, sparse files, data after the end of the tar, and a tar
+// without entries. It drops a leading "./" of names, and ignores entries for the root itself and
+// global headers, such as the commit ID that git writes.
 //
-// Since a tar has no directory to check first, a refused one may have been unpacked
-// in part; the caller removes it. All of r has been read if the error is nil.
+// A tar has no directory to check first, so a refused archive may have been unpacked in part; the
+// caller removes the files. If the error is nil, all of r has been read.
 func UnpackTar(ctx context.Context, r io.Reader, f Format, root *os.Root, l Limits, o Options) ([]File, error) {
 	limits := l.Effective()
 	in := newInflow(ctx, r, f, limits)
@@ -36,7 +35,7 @@ func UnpackTar(ctx context.Context, r io.Reader, f Format, root *os.Root, l Limi
 		err = in.drain(u.buf[:])
 	}
 	switch {
-	case in.err != nil && in.err != io.EOF: // the cause of whatever followed
+	case in.err != nil && in.err != io.EOF: // the cause of err
 		return nil, in.err
 	case err != nil:
 		return nil, err
@@ -52,7 +51,7 @@ type untar struct {
 	*tree
 	tar   *tar.Reader
 	names names
-	left  int64 // bytes of content that may still follow
+	left  int64 // bytes of content still allowed
 }
 
 func (u *untar) run() ([]File, error) {
@@ -89,7 +88,7 @@ func (u *untar) run() ([]File, error) {
 	return files, nil
 }
 
-// admit checks a header. It returns false for an entry that is left out.
+// admit checks a header. It returns false for an entry to omit.
 func (u *untar) admit(h *tar.Header) (Entry, bool, error) {
 	name := strings.TrimPrefix(h.Name, "./")
 	if h.Typeflag == tar.TypeDir {
@@ -114,7 +113,7 @@ func (u *untar) admit(h *tar.Header) (Entry, bool, error) {
 		return Entry{}, false, bad("entry %.100q has a negative size", name)
 	}
 	if h.Typeflag == tar.TypeDir {
-		size = 0 // archive/tar reads no content of a directory, whatever its header says
+		size = 0 // archive/tar reads no content of a directory
 	}
 	if size > u.left {
 		return Entry{}, false, tooLarge("its content has more than %d bytes", u.names.limits.Unpacked)
@@ -123,7 +122,7 @@ func (u *untar) admit(h *tar.Header) (Entry, bool, error) {
 	return Entry{Name: name, Size: size, Exec: h.Mode&0o111 != 0}, true, nil
 }
 
-// admitHeader checks what is neither name nor size.
+// admitHeader checks the type of an entry.
 func admitHeader(h *tar.Header, name string) error {
 	switch h.Typeflag {
 	case tar.TypeReg, tar.TypeDir:
@@ -158,15 +157,14 @@ func (u *untar) unpack(e Entry) (File, error) {
 	})
 }
 
-// ErrLink is the fault.ErrArchive of an archive that is refused because of a symbolic
-// link, so that callers can offer to leave links out.
+// ErrLink: the archive has a symbolic link. It wraps fault.ErrArchive.
 var ErrLink = fault.Narrow(fault.ErrArchive.Error(), fault.ErrArchive)
 
 func isLink(name string) error {
 	return fmt.Errorf("%w: entry %.100q is a symbolic link", ErrLink, name)
 }
 
-// isRefusal reports whether err is of one of the two kinds that this package makes.
+// isRefusal reports whether err is an error of this package.
 func isRefusal(err error) bool {
 	return errors.Is(err, fault.ErrArchive) || errors.Is(err, fault.ErrTooLarge)
 }

@@ -14,30 +14,29 @@ import (
 	"github.com/tofureg/tofureg/internal/inflate"
 )
 
-// Format tells how an archive is packed.
+// Format is the format of an archive.
 type Format string
 
-// The formats that archives of modules have.
+// The formats of module packages.
 const (
 	FormatZip      Format = "zip"
 	FormatTarGzip  Format = "tar.gz"
 	FormatTarXz    Format = "tar.xz"
 	FormatTarBzip2 Format = "tar.bz2"
 
-	// FormatTar is not compressed, and not sniffed: it is for what other programs
-	// pack on the way.
+	// FormatTar is an uncompressed tar, for example from git. Sniff does not detect it.
 	FormatTar Format = "tar"
 )
 
-// SniffLen is how many bytes [Sniff] looks at.
+// SniffLen is the number of bytes that [Sniff] needs.
 const SniffLen = 6
 
-// Sniff tells the format of an archive by its first bytes, "" if it is none. That
-// there is a tar inside of what is compressed shows only when it is unpacked.
+// Sniff returns the format of an archive from its first bytes, or "". It does not check that
+// compressed data contains a tar.
 func Sniff(head []byte) Format {
 	has := func(magic string) bool { return len(head) >= len(magic) && string(head[:len(magic)]) == magic }
 	switch {
-	case has("PK\x03\x04"), has(endSig): // the latter has no entries
+	case has("PK\x03\x04"), has(endSig): // endSig starts a zip without entries
 		return FormatZip
 	case has("\x1f\x8b"):
 		return FormatTarGzip
@@ -49,8 +48,7 @@ func Sniff(head []byte) Format {
 	return ""
 }
 
-// decompressor returns a reader of what r holds compressed. The memory that it uses
-// is bounded, whatever r says.
+// decompressor returns a reader of the decompressed data. Its memory is bounded.
 func (f Format) decompressor(r *bufio.Reader) (io.Reader, error) {
 	switch f {
 	case FormatTarGzip:
@@ -65,11 +63,11 @@ func (f Format) decompressor(r *bufio.Reader) (io.Reader, error) {
 	return nil, fmt.Errorf("%q is not a tar", string(f))
 }
 
-// An origin is the reader that compressed data comes from. It remembers its own
-// error, so that a broken connection is not taken for a broken archive.
+// An origin reads compressed data. It remembers its error, which tells a broken connection from
+// a damaged archive.
 type origin struct {
 	r     io.Reader
-	left  int64 // bytes that it may still deliver
+	left  int64 // bytes still allowed
 	limit int64
 	err   error
 }
@@ -89,14 +87,14 @@ func (o *origin) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// An inflow is the decompressed side. Its errors other than io.EOF are those of the
-// origin or of the context, or wrap fault.ErrArchive or fault.ErrTooLarge.
+// An inflow reads decompressed data. Its errors are io.EOF, those of the origin and the context,
+// or wrap fault.ErrArchive or fault.ErrTooLarge.
 type inflow struct {
 	ctx    context.Context
 	format Format
 	origin *origin
 	in     io.Reader // nil before the first read
-	left   int64     // bytes that it may still deliver
+	left   int64     // bytes still allowed
 	err    error
 }
 
@@ -109,13 +107,12 @@ func newInflow(ctx context.Context, r io.Reader, f Format, l Limits) *inflow {
 	}
 }
 
-// maxPadding bounds what may follow the end of a tar. Programs that write to tapes fill
-// their last block, of ten kilobytes by default and rarely of a megabyte.
+// maxPadding is the maximum length of zeros after the end of a tar. Programs for tapes fill their
+// last block, of 10 KiB by default and rarely of 1 MiB.
 const maxPadding = 4 << 20
 
-// streamLimit returns how long a tar within l can be: what is not content are a
-// header of 512 bytes for each entry, at most as much padding, and perhaps an extra
-// header with a long name.
+// streamLimit returns the maximum length of a tar within l: the content, and for each entry a
+// header, padding, and an extra header with a long name.
 func streamLimit(l Limits) int64 {
 	perEntry := 4096 + 2*int64(min(l.NameLen, 1<<20))
 	overhead := int64(min(l.Entries, 1<<30))*perEntry + maxPadding
@@ -138,7 +135,7 @@ func (i *inflow) Read(p []byte) (int, error) {
 	case i.origin.err != nil:
 		i.err = i.origin.err
 	case i.left < 0:
-		i.err = tooLarge("the tar in it has more than the limit of its content and headers")
+		i.err = tooLarge("the tar exceeds the limits of content and headers")
 	case err == io.EOF:
 		i.err = err
 	case err != nil:
@@ -158,8 +155,8 @@ func (i *inflow) read(p []byte) (int, error) {
 	return i.in.Read(p)
 }
 
-// drain reads what follows the end of the tar. Other data than padding could mean
-// something else to another reader.
+// drain reads the data after the end of the tar, which must be zeros: other readers might interpret
+// other data.
 func (i *inflow) drain(buf []byte) error {
 	size := 0
 	for idle := 0; idle < 100; idle++ {
@@ -186,8 +183,7 @@ func (i *inflow) drain(buf []byte) error {
 // maxDictionary is the largest dictionary that the levels 0 to 9 of the xz program use.
 const maxDictionary = 64 << 20
 
-// unreadable is damaged for the errors of decompressors and of archive/tar, which
-// all mean that the bytes make no sense.
+// unreadable converts errors of decompressors and of archive/tar, which all are about invalid data.
 func unreadable(err error) error {
 	if d := damaged(err); d != err || isRefusal(err) {
 		return d

@@ -11,23 +11,23 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// A tree is a directory that an archive is unpacked into, of whatever format.
+// A tree is a directory that an archive is unpacked into.
 type tree struct {
 	*copier
 	root *os.Root
 	o    Options
-	made map[string]bool // directories that are there because of us
+	made map[string]bool // created directories
 
-	syncs errgroup.Group // of the files that are being written through to the disk
+	syncs errgroup.Group // files that are being synced
 }
 
 func newTree(ctx context.Context, root *os.Root, o Options) *tree {
 	t := &tree{copier: newCopier(ctx), root: root, o: o, made: map[string]bool{".": true}}
-	t.syncs.SetLimit(8) // which bounds the open files, too
+	t.syncs.SetLimit(8) // also bounds the open files
 	return t
 }
 
-// mkdir makes the directory path and those above it.
+// mkdir creates the directory path and its parents.
 func (t *tree) mkdir(path string) error {
 	if t.made[path] {
 		return nil
@@ -42,7 +42,7 @@ func (t *tree) mkdir(path string) error {
 	return nil
 }
 
-// file makes the file of e and has fill write its content.
+// file creates the file of e and calls fill to write its content.
 func (t *tree) file(e Entry, fill func(io.Writer) (File, error)) (File, error) {
 	if err := t.mkdir(parent(e.Name)); err != nil {
 		return File{}, err
@@ -62,11 +62,11 @@ func (t *tree) file(e Entry, fill func(io.Writer) (File, error)) (File, error) {
 	return f, t.close(out)
 }
 
-// executable reports whether the file of e gets a mode that lets the system run it.
+// executable reports whether the file of e gets an executable mode.
 func (t *tree) executable(e Entry) bool { return e.Exec || t.o.Exec != nil && t.o.Exec(e.Name) }
 
-// close closes a file that is complete. If it is to be written through to the disk, that
-// goes on beside the next files, and settle waits for it.
+// close closes a complete file. If it must be synced, this happens concurrently with the next
+// files.
 func (t *tree) close(f *os.File) error {
 	if !t.o.Sync {
 		return f.Close()
@@ -75,8 +75,8 @@ func (t *tree) close(f *os.File) error {
 	return nil
 }
 
-// settle waits for the files that are being written through to the disk. The caller must
-// call it before it returns, also after an error.
+// settle waits until all files are synced. The caller must call it before it returns, also after an
+// error.
 func (t *tree) settle(files []File, err error) ([]File, error) {
 	if failed := t.syncs.Wait(); err == nil {
 		err = failed
@@ -95,11 +95,11 @@ func parent(name string) string {
 	return "."
 }
 
-// occupied explains that something stands where an entry belongs: what was there
-// before, or an earlier entry that only this file system takes for the same.
+// occupied explains that a file exists already. It may come from an entry whose name is the same on
+// this file system only.
 func occupied(err error) error {
 	if errors.Is(err, fs.ErrExist) {
-		return bad("its place is taken: %w", err)
+		return bad("%w", err)
 	}
 	return err
 }

@@ -8,43 +8,40 @@ import (
 	"strings"
 )
 
-// Options for unpacking. The zero value works.
+// Options are the options of unpacking.
 type Options struct {
-	// Sync has all files written through to the disk, several at the same time.
-	// What makes their names durable is left to the caller.
+	// Sync syncs all files, several at the same time. The caller syncs the directories.
 	Sync bool
 
-	// Exec, if not nil, reports which files are made executable although their entries are not.
+	// Exec, if not nil, reports whether a file becomes executable although its entry is not.
 	Exec func(name string) bool
 
-	// Skip is told the name of each symbolic link in a tar, which is then left
-	// out; nil: an archive with links is refused. For a zip see [OpenZipSkip].
+	// Skip, if not nil, is called with the name of each symbolic link in a tar, which is
+	// omitted. If nil, a tar with links is refused. For a zip see [OpenZipSkip].
 	Skip func(name string)
 }
 
-// Hash reads all content and returns each entry with its checksum, in the order of
-// the archive.
+// Hash reads all content and returns the entries with their checksums, in the order of the archive.
 func (z *Zip) Hash(ctx context.Context) ([]File, error) {
 	c := newCopier(ctx)
 	defer c.release()
 	return z.each(func(m *member) (File, error) { return z.read(m, c, nil) })
 }
 
-// Unpack writes the content below root and returns each entry with the checksum of
-// what was written, in the order of the archive: content is inflated once. It
-// creates everything itself, with mode 0755 for directories and executable files
-// and 0644 for others (less the umask), and stops at the first file or directory
-// that is there already, so root should be empty and nobody else's. Other mode
-// bits, times and owners are not restored.
+// Unpack writes the content below root and returns the entries with the checksums of the written
+// content, in the order of the archive.
 //
-// After an error some of the content has been written; the caller removes it.
+// It creates directories and executable files with mode 0755 and other files with mode 0644, less
+// the umask. Other mode bits, times and owners are not restored. It fails if a file or directory
+// exists, so root should be empty, and other programs must not use it. After an error the caller
+// removes the files.
 func (z *Zip) Unpack(ctx context.Context, root *os.Root, o Options) ([]File, error) {
 	t := newTree(ctx, root, o)
 	defer t.release()
 	return t.settle(z.each(func(m *member) (File, error) { return z.unpack(m, t) }))
 }
 
-// each collects what do makes of each entry.
+// each calls do for each entry and collects the results.
 func (z *Zip) each(do func(m *member) (File, error)) ([]File, error) {
 	files := make([]File, 0, len(z.members))
 	for _, m := range z.members {
@@ -68,7 +65,7 @@ func (z *Zip) unpack(m *member, t *tree) (File, error) {
 	return z.read(m, t.copier, nil)
 }
 
-// read reads m to its end, into w if that is not nil, and hashes it.
+// read reads and hashes m, and writes it to w if w is not nil.
 func (z *Zip) read(m *member, c *copier, w io.Writer) (File, error) {
 	packed := Until(c.ctx, io.NewSectionReader(z.r, m.start, m.packed))
 	var got content
@@ -91,7 +88,7 @@ func (z *Zip) inflateEntry(w io.Writer, packed io.Reader, e Entry, c *copier) (c
 	if err != nil {
 		return got, err
 	}
-	// Who goes from header to header could find another entry there.
+	// A reader that goes from header to header could find another entry there.
 	more, err := in.rest()
 	if err == nil && more {
 		err = bad("entry %.100q: data after the end of its content", e.Name)

@@ -7,7 +7,7 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// Until returns a reader of r that ends with ctx, which is the error of [fault.Ended].
+// Until returns a reader of r that fails with [fault.Ended] when ctx ends.
 func Until(ctx context.Context, r io.Reader) io.Reader { return until{ctx, r} }
 
 type until struct {
@@ -22,7 +22,7 @@ func (u until) Read(p []byte) (int, error) {
 	return u.r.Read(p)
 }
 
-// untilAt is until for an io.ReaderAt.
+// untilAt is the same for an [io.ReaderAt].
 type untilAt struct {
 	ctx context.Context
 	r   io.ReaderAt

@@ -7,8 +7,8 @@ import (
 	"io/fs"
 )
 
-// Zip is a zip archive whose directory has been read and found acceptable. Its
-// methods may be called concurrently if the reader allows it.
+// Zip is a zip archive with a valid directory. Its methods may be called concurrently if the reader
+// allows it.
 type Zip struct {
 	r       io.ReaderAt
 	members []*member // in the order of the directory
@@ -18,25 +18,24 @@ type Zip struct {
 type member struct {
 	Entry
 	mode       fs.FileMode
-	attributes uint32 // as they stand there
+	attributes uint32 // external attributes
 	method     uint16
 	flags      uint16
 	crc        uint32
 	header     int64 // offset of the header before the content
 	start      int64 // offset of the packed content
-	packed     int64 // bytes of that
+	packed     int64 // bytes of the packed content
 }
 
-// OpenZip reads the directory of the zip archive in the first size bytes of r. It
-// reads no content, but compares what stands before and after each entry's content with
-// the directory, and looks for hidden entries in the bytes that belong to none. r must stay
-// open and unchanged while the Zip is used.
+// OpenZip reads the directory of the zip archive in the first size bytes of r. It compares the
+// directory with the data before and after the contents, and looks for hidden entries between them,
+// but reads no content. r must stay open and unchanged while the Zip is used.
 func OpenZip(ctx context.Context, r io.ReaderAt, size int64, l Limits) (*Zip, error) {
 	return OpenZipSkip(ctx, r, size, l, nil)
 }
 
-// OpenZipSkip is [OpenZip], but if skip is not nil, symbolic links are no reason to
-// refuse the archive: they are not among the entries, and skip is told their names.
+// OpenZipSkip is [OpenZip], but if skip is not nil, it omits symbolic links instead of refusing the
+// archive, and calls skip with their names.
 func OpenZipSkip(ctx context.Context, r io.ReaderAt, size int64, l Limits, skip func(name string)) (*Zip, error) {
 	limits := l.Effective()
 	if size > limits.Package {
@@ -61,7 +60,7 @@ func OpenZipSkip(ctx context.Context, r io.ReaderAt, size int64, l Limits, skip 
 	return z, nil
 }
 
-// admit takes the entries, if each of them and all together are acceptable.
+// admit checks the entries and adds them to z.
 func (z *Zip) admit(all []*member, limits Limits, skip func(string)) error {
 	left := limits.Unpacked
 	for _, m := range all {
@@ -84,12 +83,11 @@ func (z *Zip) admit(all []*member, limits Limits, skip func(string)) error {
 	return nil
 }
 
-// check checks what is neither name nor size.
+// check checks the mode, the flags and the method.
 func (m *member) check() error {
 	switch {
 	case m.mode&fs.ModeSymlink != 0, m.attributes>>28 == 0xa:
-		// The latter is a link's Unix mode, said to come from another system: some
-		// readers believe the mode.
+		// A Unix mode with another creator system: some readers use it all the same.
 		return isLink(m.Name)
 	case m.mode&^(fs.ModePerm|fs.ModeDir|fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky) != 0:
 		return bad("entry %.100q is neither file nor directory", m.Name)

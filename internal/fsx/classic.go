@@ -7,19 +7,18 @@ import (
 	"sync"
 )
 
-// classic is the locks of a process, for systems where a lock belongs to the process
-// and not to the open file: the kernel gives it to whoever in the process asks for it,
-// and takes it away as soon as anybody in it closes any descriptor of the file. So here
-// is known which files are locked, and none of these is opened again.
+// classic keeps the locks of this process where a lock belongs to the process and not to the open
+// file. There the kernel grants a lock to every goroutine that asks, and drops it when the process
+// closes any descriptor of the file. So classic remembers the locked files and never opens them
+// again.
 type classic struct {
 	lock func(fd uintptr) (bool, error)
 	mu   sync.Mutex
 	held []fs.FileInfo
-	kept []*os.File // never closed, since that would end the lock of another one
+	kept []*os.File // never closed, which would drop another lock
 }
 
-// open opens and locks the file of this name; both results are nil if somebody else
-// has the lock.
+// open opens and locks a file. It returns nil if another holder has the lock.
 func (c *classic) open(root *os.Root, name string) (*Lock, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -31,7 +30,7 @@ func (c *classic) open(root *os.Root, name string) (*Lock, error) {
 		return nil, err
 	}
 	info, err := f.Stat()
-	if err != nil || c.has(info) { // another process has just given the file this name
+	if err != nil || c.has(info) { // another process has renamed a locked file to name
 		c.kept = append(c.kept, f)
 		return nil, err
 	}
@@ -48,7 +47,7 @@ func (c *classic) has(info fs.FileInfo) bool {
 	return slices.ContainsFunc(c.held, func(other fs.FileInfo) bool { return os.SameFile(other, info) })
 }
 
-// leave closes f before others may ask: its closing would take the lock away from them.
+// leave closes f before other goroutines may ask for the lock, which closing f would drop.
 func (c *classic) leave(info fs.FileInfo, f *os.File) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

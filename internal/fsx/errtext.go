@@ -6,12 +6,12 @@ import (
 	"os"
 )
 
-// creating makes an error about dir of one about a name in it that the caller has not given.
+// creating turns an error about a random name in dir into one about dir.
 func creating(dir string, err error) error {
 	return &fs.PathError{Op: "create a file in", Path: dir, Err: cause(err)}
 }
 
-// at gives an error about a name in a root the path of the file.
+// at sets the path of an error about a name in a root.
 func at(path string, err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		e.Path = path
@@ -19,7 +19,7 @@ func at(path string, err error) error {
 	return err
 }
 
-// replacing makes an error about target of one about two names.
+// replacing turns an error about two names into one about target.
 func replacing(target string, err error) error {
 	if err == nil {
 		return nil
@@ -27,7 +27,7 @@ func replacing(target string, err error) error {
 	return &fs.PathError{Op: "replace", Path: target, Err: cause(err)}
 }
 
-// cause returns what an error of package os holds.
+// cause returns the cause of an error of package os.
 func cause(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// exchange makes two names in root change places at once. The error is
-// errors.ErrUnsupported where the file system cannot do that.
+// exchange exchanges two names in root atomically. It returns errors.ErrUnsupported if the file
+// system cannot do that.
 func exchange(root *os.Root, a, b string) error {
 	adir, err := root.Open(filepath.Dir(a))
 	if err != nil {

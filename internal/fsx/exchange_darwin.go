@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// exchangeAt is exchange for names in open directories.
+// exchangeAt exchanges names in open directories.
 func exchangeAt(adir int, a string, bdir int, b string) error {
 	err := unix.RenameatxNp(adir, a, bdir, b, unix.RENAME_SWAP)
 	if errors.Is(err, unix.EINVAL) {

@@ -1,11 +1,14 @@
-// Package fsx writes files so that a reader sees the old file or the whole new
-// one, never a part, whenever the process or the machine dies.
+// Package fsx writes files atomically: a reader sees the old file or the complete new one, even if
+// the process is killed or the power fails.
 //
-// A new file is written beside its target under an unpredictable name, synced,
-// renamed onto the target, and the directory is synced. What is left behind when
-// the process is killed starts with [TempPrefix], and [SweepParts] removes it.
+//	p, err := fsx.CreatePart(path, 0o644)
+//	defer p.Discard()
+//	_, err = io.Copy(p, r)
+//	err = p.Commit()
 //
-// Processes that share a directory take turns with a [Lock].
+// A new file is written beside its target under a random name, synced, renamed to the target, and
+// the directory is synced. Files that a killed process leaves start with [TempPrefix]; [SweepParts]
+// removes them. A [Lock] coordinates processes that share a directory.
 package fsx
 
 import (
@@ -16,15 +19,14 @@ import (
 	"path/filepath"
 )
 
-// TempPrefix starts the name of every file that is not finished. The leading dot
-// keeps it out of shell patterns and out of the CLI's scan of mirror directories.
+// TempPrefix starts the names of unfinished files. Shell patterns and the CLI's scan of mirror
+// directories ignore names with a leading dot.
 const TempPrefix = ".tofureg-"
 
-// ErrNotAFile: the target exists and is neither a regular file nor a symbolic
-// link, so it is not replaced.
+// ErrNotAFile: the file is not a regular file. A target to replace may also be a symbolic link.
 var ErrNotAFile = errors.New("exists and is not a regular file")
 
-// WriteFile puts data into the file at target, as CreatePart and Commit do.
+// WriteFile writes data to the file at target with [CreatePart] and Commit.
 func WriteFile(target string, data []byte, perm fs.FileMode) error {
 	p, err := CreatePart(target, perm)
 	if err != nil {
@@ -37,8 +39,7 @@ func WriteFile(target string, data []byte, perm fs.FileMode) error {
 	return p.Commit()
 }
 
-// replaceable refuses what a rename would destroy, or fail at, only after all
-// the work is done.
+// replaceable returns an error if target must not be replaced, before work is wasted.
 func replaceable(root *os.Root, target string) error {
 	info, err := root.Lstat(target)
 	if errors.Is(err, fs.ErrNotExist) {

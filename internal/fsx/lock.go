@@ -12,39 +12,33 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// Lock is an advisory lock that this process holds on a file: it keeps out those
-// who ask for the lock of the same file, in this process or another one, and
-// nobody else. The system gives it up when the process ends, however it ends, so
-// a lock never outlives its holder.
+// Lock is an advisory lock on a file. Until Release, no other goroutine or process gets the lock of
+// the same file. The system releases it when the process ends.
 //
-// It is a lock of the kind that the CLI takes: fcntl on Unix, LockFileEx on Windows.
-// On Linux it belongs to the open file; on other Unix systems, where it belongs to
-// the process, a table keeps goroutines apart.
+// The CLI takes locks of the same kind: fcntl on Unix, LockFileEx on Windows.
 type Lock struct {
 	file  *os.File
 	close func() error
 	root  *os.Root
 	name  string
-	path  string // empty if the caller has opened the root
+	path  string // empty if the caller opened the root
 }
 
-// Pauses between two attempts. The kernel could wake us, but not when a context
-// ends.
+// Pauses between two attempts. A blocking call would not end with the context.
 const (
 	firstPause   = time.Millisecond
 	longestPause = 25 * time.Millisecond
 )
 
-// mostDenied is how many attempts in a row may be denied access, a tenth of a second's worth,
-// where that can mean that the file is just being removed.
+// mostDenied is the number of consecutive attempts, for about 0.1 s, that may be denied access
+// because the file is being removed.
 const mostDenied = 8
 
-// AcquireLock waits until it has the lock of the file at path, or ctx ends. It makes the
-// file, with mode 0666 less the umask, if it does not exist. A symbolic link does not lead
-// out of the directory of the file.
+// AcquireLock waits for the lock of the file at path. It creates the file with mode 0666, less the
+// umask, and follows no symbolic link out of its directory.
 //
-// The error is that of [fault.Ended], that of opening the file, or errors.ErrUnsupported
-// where the system has no such locks.
+// The error is that of [fault.Ended], that of opening the file, or errors.ErrUnsupported if the
+// system has no such locks.
 func AcquireLock(ctx context.Context, path string) (*Lock, error) {
 	root, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {
@@ -60,8 +54,7 @@ func AcquireLock(ctx context.Context, path string) (*Lock, error) {
 	return l, nil
 }
 
-// AcquireLockIn is [AcquireLock] for a file in root, which must stay open as long as
-// the lock is held.
+// AcquireLockIn is [AcquireLock] for a file in root, which must stay open until Release.
 func AcquireLockIn(ctx context.Context, root *os.Root, name string) (*Lock, error) {
 	denied := 0
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
@@ -85,14 +78,13 @@ func AcquireLockIn(ctx context.Context, root *os.Root, name string) (*Lock, erro
 	}
 }
 
-// TryLockIn is [AcquireLockIn] without waiting: the lock is nil if another holder has it.
+// TryLockIn is [AcquireLockIn] without waiting. It returns nil if another holder has the lock.
 func TryLockIn(root *os.Root, name string) (*Lock, error) {
 	l, err := openLocked(root, name)
 	if l == nil || err != nil {
 		return nil, err
 	}
-	// A holder may have removed the file after it was opened here; the lock of a
-	// file without a name excludes nobody.
+	// A holder may have removed the file after it was opened here.
 	if there, err := isAt(l.file, root.Stat, name); err != nil || !there {
 		l.close()
 		return nil, err
@@ -100,7 +92,7 @@ func TryLockIn(root *os.Root, name string) (*Lock, error) {
 	return l, nil
 }
 
-// openOwn is openLocked where a lock belongs to the open file.
+// openOwn implements openLocked for systems where a lock belongs to the open file.
 func openOwn(root *os.Root, name string) (*Lock, error) {
 	f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o666)
 	if isInUse(err) {
@@ -117,32 +109,28 @@ func openOwn(root *os.Root, name string) (*Lock, error) {
 	return &Lock{file: f, close: f.Close, root: root, name: name}, nil
 }
 
-// Release gives up the lock and leaves the file.
+// Release releases the lock. The file stays.
 func (l *Lock) Release() error { return l.close() }
 
-// Remove gives up the lock and removes its file, so that locks with many names
-// leave none behind. Windows keeps the file where others wait for the lock at this
-// moment, and one in an *os.Root in any case.
+// Remove releases the lock and removes its file. Windows keeps a file that other processes have
+// open, and a file in an *os.Root.
 func (l *Lock) Remove() error {
 	if removesOpenFiles {
-		// Before the lock is given up, or it could be that of the next holder.
+		// Removing the file after the release could remove the lock of the next holder.
 		return errors.Join(l.root.Remove(l.name), l.close())
 	}
 	err := l.close()
-	if l.path != "" { // a root would remove it while it is open elsewhere
+	if l.path != "" { // a root would remove a file that other processes have open
 		os.Remove(l.path)
 	}
 	return err
 }
 
-// TryLock asks for a lock of an open file and does not wait. It reports whether the
-// lock was to be had. Closing f gives it up.
-//
-// It excludes those who use TryLock for the same file. Outside Linux and Windows it is
-// another lock than that of [AcquireLock].
+// TryLock locks an open file without waiting, and reports whether it has the lock. Closing f
+// releases it. Outside Linux and Windows this lock is independent of the locks of [AcquireLock].
 func TryLock(f *os.File) (bool, error) { return control(f, tryLock) }
 
-// control calls a lock function with the descriptor of f.
+// control calls lock with the descriptor of f.
 func control(f *os.File, lock func(fd uintptr) (bool, error)) (bool, error) {
 	locked, err := lock(f.Fd())
 	runtime.KeepAlive(f)
@@ -152,7 +140,7 @@ func control(f *os.File, lock func(fd uintptr) (bool, error)) (bool, error) {
 	return locked, nil
 }
 
-// isAt reports whether f is the file of this name.
+// isAt reports whether f has this name.
 func isAt(f *os.File, stat func(name string) (fs.FileInfo, error), name string) (bool, error) {
 	open, err := f.Stat()
 	if err != nil {

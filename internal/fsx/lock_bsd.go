@@ -9,8 +9,7 @@ import (
 
 const removesOpenFiles = true
 
-// perProcess knows the fcntl locks of this process: there is one set of them for a
-// process, whatever part of it asks.
+// perProcess has the fcntl locks of this process.
 var perProcess = classic{lock: func(fd uintptr) (bool, error) { return setLock(fd, syscall.F_SETLK) }}
 
 func openLocked(root *os.Root, name string) (*Lock, error) { return perProcess.open(root, name) }

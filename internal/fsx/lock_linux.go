@@ -4,10 +4,9 @@ import "os"
 
 const removesOpenFiles = true
 
-// fcntlOFDSetLock is F_OFD_SETLK, the same on all architectures. Unlike F_SETLK, the
-// lock belongs to the open file and not to the process: it excludes goroutines too,
-// and is not lost when some other descriptor of the file is closed. Each of the two
-// kinds excludes the other.
+// fcntlOFDSetLock is F_OFD_SETLK, which is the same on all architectures. Unlike with F_SETLK, the
+// lock belongs to the open file, so it excludes goroutines and survives closing another descriptor.
+// The two kinds exclude each other.
 const fcntlOFDSetLock = 37
 
 func openLocked(root *os.Root, name string) (*Lock, error) { return openOwn(root, name) }

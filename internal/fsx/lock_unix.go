@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// setLock asks for a lock of the whole file, of the kind cmd.
+// setLock asks for a lock of the whole file with the fcntl command cmd.
 func setLock(fd uintptr, cmd int) (bool, error) {
 	whole := syscall.Flock_t{Type: syscall.F_WRLCK}
 	return attempt(func() error { return syscall.FcntlFlock(fd, cmd, &whole) })

@@ -7,14 +7,13 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Windows has this as well, but not on all of its file systems.
+// Windows can remove open files, but not on all file systems.
 const removesOpenFiles = false
 
 func openLocked(root *os.Root, name string) (*Lock, error) { return openOwn(root, name) }
 
 func tryLock(fd uintptr) (bool, error) {
-	// Locks are mandatory here: one on a byte that no file reaches keeps nobody
-	// from reading and writing the content.
+	// Locks are mandatory on Windows. A lock on a byte beyond the content permits access to it.
 	beyond := windows.Overlapped{Offset: 0xffff_fffe, OffsetHigh: 0x7fff_ffff}
 	err := windows.LockFileEx(windows.Handle(fd), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &beyond)
 	switch {

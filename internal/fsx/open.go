@@ -11,8 +11,8 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// OpenRegular opens a file for reading. What is no regular file, nor a link to one, is
-// refused with ErrNotAFile; a pipe is not waited for.
+// OpenRegular opens a regular file, or a link to one, for reading. It refuses other files with
+// ErrNotAFile and does not wait for a pipe.
 func OpenRegular(path string) (*os.File, error) { return regular(os.OpenFile, path) }
 
 // OpenRegularIn is [OpenRegular] for a file of root.
@@ -36,8 +36,8 @@ func regular(openFile openFile, name string) (*os.File, error) {
 	return f, nil
 }
 
-// OpenIn opens a file or directory of root for reading. A pipe is not waited for: what was
-// opened is for the caller to ask.
+// OpenIn opens a file or directory of root for reading. It does not wait for a pipe; the caller
+// checks the type.
 func OpenIn(root *os.Root, name string) (*os.File, error) {
 	return open(root.OpenFile, name)
 }
@@ -50,8 +50,8 @@ func open(openFile openFile, name string) (f *os.File, err error) {
 	return f, err
 }
 
-// Tree returns what is in root, for reading until ctx ends, which is the error of [fault.Ended]. It
-// is opened as by OpenIn.
+// Tree returns the files in root as an [fs.FS]. When ctx ends, its methods fail with [fault.Ended].
+// Files are opened as by OpenIn.
 func Tree(ctx context.Context, root *os.Root) fs.FS { return tree{ctx, root} }
 
 type tree struct {
@@ -63,7 +63,7 @@ func (t tree) Open(name string) (fs.File, error) {
 	if t.ctx.Err() != nil {
 		return nil, fault.Ended(t.ctx)
 	}
-	// Where a backslash separates as well, fs.FS does not know of it.
+	// On Windows a backslash is a separator, which fs.ValidPath does not check.
 	if !fs.ValidPath(name) || runtime.GOOS == "windows" && strings.Contains(name, `\`) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
 	}
@@ -74,7 +74,7 @@ func (t tree) Open(name string) (fs.File, error) {
 	return treeFile{f, t.ctx}, nil
 }
 
-// treeFile hides the other ways to read of an os.File.
+// treeFile hides the other reading methods of an os.File.
 type treeFile struct {
 	fs.ReadDirFile
 	ctx context.Context

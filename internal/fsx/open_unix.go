@@ -4,5 +4,5 @@ package fsx
 
 import "syscall"
 
-// noBlock keeps the opening of a pipe from waiting for somebody at its other end.
+// noBlock opens a pipe without waiting for a writer.
 const noBlock = syscall.O_NONBLOCK

@@ -12,32 +12,28 @@ import (
 	"time"
 )
 
-// partSuffix ends the name of what is locked while it is in the making.
+// partSuffix ends the names of parts.
 const partSuffix = ".part"
 
-// partTries is how often a part is begun anew because somebody sweeps faster than it
-// can be locked.
+// partTries is the number of attempts to create a part while other processes sweep.
 const partTries = 100
 
-// Part is a file that has not got its name yet. Commit gives it the name; Discard,
-// deferred, removes it if Commit was not reached. It is locked from the start until then,
-// so that [SweepParts] tells it from those that dead processes have left behind.
+// Part is a file without its final name. Commit gives it the name; Discard removes it unless it has
+// one. A part is locked, so that [SweepParts] does not remove it while its process lives.
 type Part struct {
 	*os.File
 	root   *os.Root
-	owned  bool // root is to be closed with the part
+	owned  bool // close root with the part
 	name   string
-	target string // in root; empty for a part of CreatePartIn
+	target string // in root; empty if made by CreatePartIn
 	done   bool
 }
 
-// CreatePart opens a new file beside target for writing and reading. It has the mode
-// perm less the umask from the start, and after Commit. Where the file system has no
-// locks it has none; then nobody sweeps there either.
+// CreatePart creates a file beside target for writing and reading, with mode perm less the umask.
 //
-// A target that is a directory, a device, a pipe or a socket is refused with
-// ErrNotAFile. Where target is a symbolic link, Commit replaces the link, not
-// what it points to.
+// It refuses a target that is a directory, device, pipe or socket with ErrNotAFile. If target is a
+// symbolic link, Commit replaces the link and not its target. If the file system has no locks, the
+// part is not locked, and no process sweeps.
 func CreatePart(target string, perm fs.FileMode) (*Part, error) {
 	dir, name := filepath.Split(target)
 	if name == "" {
@@ -59,8 +55,8 @@ func CreatePart(target string, perm fs.FileMode) (*Part, error) {
 	return p, nil
 }
 
-// CreatePartIn opens a new file in a directory of root, which must stay open until the Part
-// is discarded. [Part.PublishAs] gives it a name in root.
+// CreatePartIn creates a file in a directory of root, which must stay open until Discard.
+// [Part.PublishAs] gives it a name in root.
 func CreatePartIn(root *os.Root, dir string, perm fs.FileMode) (*Part, error) {
 	shown := filepath.Join(root.Name(), dir)
 	for range partTries {
@@ -75,9 +71,9 @@ func CreatePartIn(root *os.Root, dir string, perm fs.FileMode) (*Part, error) {
 		p := &Part{File: f, root: root, name: name}
 		locked, err := TryLock(f)
 		if err != nil {
-			return p, nil // no locks here
+			return p, nil // no locks on this file system
 		}
-		// It had no lock for a moment, in which another process may have removed it.
+		// Another process may have removed the file before it was locked.
 		if there, err := isAt(f, root.Stat, name); locked && err == nil && there {
 			return p, nil
 		}
@@ -86,10 +82,9 @@ func CreatePartIn(root *os.Root, dir string, perm fs.FileMode) (*Part, error) {
 	return nil, creating(shown, fs.ErrExist)
 }
 
-// Commit syncs the file, puts it in the place of the target and syncs the directory.
-// After an error the target is as it was, unless only the last step failed. The file is
-// closed in any case. On Windows, where Commit fails while somebody has the target open, it
-// waits for that, though not for long.
+// Commit syncs and closes the file, renames it to the target and syncs the directory. After an
+// error the target is unchanged, unless only the last step failed. On Windows, Commit waits up to
+// two seconds while other processes have the target open.
 func (p *Part) Commit() error {
 	if p.done {
 		return fs.ErrClosed
@@ -104,8 +99,8 @@ func (p *Part) Commit() error {
 	return SyncDirIn(p.root, ".")
 }
 
-// Publish is Commit without syncing: after a power failure the target may hold anything.
-// It is for what can be had again and whose readers notice.
+// Publish is Commit without syncing. After a power failure the content of the target is undefined.
+// It is for files that can be recreated and whose readers detect damage.
 func (p *Part) Publish() error {
 	if p.done {
 		return fs.ErrClosed
@@ -114,8 +109,8 @@ func (p *Part) Publish() error {
 	return p.rename()
 }
 
-// PublishAs is [Part.Publish] of a part that [CreatePartIn] has made: it gets a name in the
-// same root. The file stays open until Discard.
+// PublishAs is [Part.Publish] for a part of [CreatePartIn], with a target in the same root. The
+// file stays open until Discard.
 func (p *Part) PublishAs(target string) error {
 	if p.done {
 		return fs.ErrClosed
@@ -123,7 +118,7 @@ func (p *Part) PublishAs(target string) error {
 	return p.move(target)
 }
 
-// move gives the file the name target.
+// move renames the file to target.
 func (p *Part) move(target string) error {
 	if err := replaceable(p.root, target); err != nil {
 		return err
@@ -135,11 +130,11 @@ func (p *Part) move(target string) error {
 	return nil
 }
 
-// rename gives the file the name of its target and closes it.
+// rename renames the file to its target and closes it.
 func (p *Part) rename() error {
 	if !removesOpenFiles {
-		// Only a closed file can be renamed. Closing ends the lock, but no process sweeps
-		// what was written to a moment ago.
+		// Only a closed file can be renamed. Closing releases the lock, but no process sweeps a
+		// file that was changed recently.
 		now := time.Now()
 		_ = p.root.Chtimes(p.name, now, now)
 		if err := p.Close(); err != nil {
@@ -153,7 +148,8 @@ func (p *Part) rename() error {
 	return err
 }
 
-// Discard closes the file, and removes it unless it has got its name.
+// Discard closes the file, and removes it unless it has its final name. Calling it again has no
+// effect.
 func (p *Part) Discard() {
 	if !p.done {
 		p.done = true
@@ -170,12 +166,12 @@ func (p *Part) Discard() {
 	}
 }
 
-// partName returns a name that nobody can plant: the generator is seeded by the system.
+// partName returns an unpredictable name.
 func partName() string {
 	return TempPrefix + strconv.FormatUint(rand.Uint64(), 36) + partSuffix
 }
 
-// isPartName reports whether partName may have made the name.
+// isPartName reports whether partName can return name.
 func isPartName(name string) bool {
 	middle, ok := strings.CutPrefix(name, TempPrefix)
 	middle, ok2 := strings.CutSuffix(middle, partSuffix)

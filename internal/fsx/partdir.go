@@ -7,21 +7,19 @@ import (
 	"path/filepath"
 )
 
-// partLock is the file in a part that is a directory, whose lock tells that the part is
-// alive.
+// partLock is the locked file in a PartDir.
 const partLock = "lock"
 
-// PartDir is a private directory in which something is made before it gets its name. It
-// is locked until it is discarded, so that [SweepParts] tells it from those that dead
-// processes have left behind.
+// PartDir is a private directory for files without their final names. It is locked, so that
+// [SweepParts] does not remove it while its process lives.
 type PartDir struct {
-	root *os.Root // the directory that it is in
+	root *os.Root // the parent directory
 	name string
-	lock *os.File // nil: no locks here
+	lock *os.File // nil if the file system has no locks
 }
 
-// CreatePartDir makes a new directory, of mode 0700, in dir. Its file "lock" is taken. Where
-// the file system has no locks it has none; then nobody sweeps there either.
+// CreatePartDir creates a directory with mode 0700 in dir and locks its file "lock". If the file
+// system has no locks, the directory is not locked, and no process sweeps.
 func CreatePartDir(dir string) (*PartDir, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -41,7 +39,8 @@ func CreatePartDir(dir string) (*PartDir, error) {
 	return nil, creating(dir, fs.ErrExist)
 }
 
-// newPartDir makes one attempt. Both results are nil if a sweep came between.
+// newPartDir makes one attempt. It returns nil without an error if another process swept the
+// directory.
 func newPartDir(root *os.Root) (*PartDir, error) {
 	d := &PartDir{root: root, name: partName()}
 	if err := root.Mkdir(d.name, 0o700); err != nil {
@@ -59,21 +58,21 @@ func newPartDir(root *os.Root) (*PartDir, error) {
 	locked, err := TryLock(f)
 	if err != nil {
 		f.Close()
-		return d, nil // no locks here
+		return d, nil // no locks on this file system
 	}
-	// It had no lock for a moment, in which another process may have removed it.
+	// Another process may have removed the file before it was locked.
 	if there, err := isAt(f, root.Stat, lock); locked && err == nil && there {
 		d.lock = f
 		return d, nil
 	}
-	f.Close() // the holder of the lock removes the rest as well
+	f.Close() // the holder of the lock removes the directory
 	return nil, nil
 }
 
 // Path returns the path of the directory.
 func (d *PartDir) Path() string { return filepath.Join(d.root.Name(), d.name) }
 
-// Discard removes the directory and all that is in it by now.
+// Discard removes the directory with its content.
 func (d *PartDir) Discard() {
 	if d.lock != nil && !removesOpenFiles {
 		d.lock.Close()

@@ -8,14 +8,14 @@ import (
 	"path/filepath"
 )
 
-// Put gives the directory made, which is in d, the name target, beside d. What has that
-// name by now, if anything, goes into d and is removed with it; a symbolic link is not
-// followed. If may is not nil and returns an error for what had the name, that keeps it, and
-// Put returns the error. The caller syncs.
+// Put renames the directory made, which is in d, to target beside d. An existing target moves into
+// d and is removed with it; a symbolic link is not followed. If may is not nil, it is called with
+// the old target; if it returns an error, Put restores the old target and returns the error. The
+// caller syncs.
 //
-// On Linux and macOS the two change places at once, if the file system can do that. In all
-// other cases there is a moment with nothing at target: a process that is killed in it
-// leaves neither. After an error what was at target is there.
+// On Linux and macOS the two are exchanged atomically if the file system supports it. Otherwise
+// there is a moment without a target: a process that is killed in it leaves neither. After an error
+// the old target is in place.
 func (d *PartDir) Put(made, target string, may func(fs.FileInfo) error) error {
 	return d.put(made, target, may, exchange)
 }
@@ -25,9 +25,8 @@ func (d *PartDir) put(made, target string, may func(fs.FileInfo) error, exchange
 	return at(target, err)
 }
 
-// PutIn is [PartDir.Put] for names in root: private is the directory that made is in, and
-// what had the name target before goes into it, under whatever name. It reports whether
-// there was anything.
+// PutIn is [PartDir.Put] for names in root. made is in the directory private, and the old target
+// moves into it. PutIn reports whether there was an old target.
 func PutIn(root *os.Root, made, target, private string) (replaced bool, err error) {
 	return put(root, made, target, private, nil, exchange)
 }
@@ -65,7 +64,7 @@ func put(in *os.Root, made, target, private string, may func(fs.FileInfo) error,
 	return replaced, replacing(target, err)
 }
 
-// refused asks may about what had the name of the target and has the name old now.
+// refused calls may with the old target, which has the name old now.
 func refused(in *os.Root, old string, may func(fs.FileInfo) error) error {
 	if may == nil {
 		return nil
@@ -77,8 +76,8 @@ func refused(in *os.Root, old string, may func(fs.FileInfo) error) error {
 	return may(info)
 }
 
-// swap is an exchange in two steps. It reports whether it has moved anything away, and
-// whether somebody else was there between the two and it is worth another try.
+// swap replaces target in two steps. moved reports whether there was an old target, again whether
+// another process created target between the steps.
 func swap(in *os.Root, made, target, old string, may func(fs.FileInfo) error) (moved, again bool, err error) {
 	err = retryChange(func() error { return in.Rename(target, old) })
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -99,20 +98,19 @@ func swap(in *os.Root, made, target, old string, may func(fs.FileInfo) error) (m
 	return false, false, err
 }
 
-// settle gives made a name that nothing has. It reports whether the error is that somebody
-// has come before.
+// settle renames made to target if target does not exist. It reports whether target exists.
 func settle(in *os.Root, made, target string) (taken bool, err error) {
 	retryChange(func() error {
 		err = in.Rename(made, target)
 		if taken = err != nil && isTaken(in, target, err); taken {
-			return nil // which is no reason to wait
+			return nil // waiting would not help
 		}
 		return err
 	})
 	return taken, err
 }
 
-// isTaken reports whether a rename to the path has failed since something is, or was, there.
+// isTaken reports whether a rename to path failed because path exists or existed.
 func isTaken(in *os.Root, path string, err error) bool {
 	_, there := in.Lstat(path)
 	return errors.Is(err, fs.ErrExist) || there == nil

@@ -6,8 +6,7 @@ import (
 	"path/filepath"
 )
 
-// RemoveTree removes what has this name in root, if need be after having made the
-// directories in it writable.
+// RemoveTree removes name in root. If necessary, it makes the directories in it writable.
 func RemoveTree(root *os.Root, name string) error {
 	err := root.RemoveAll(name)
 	if err == nil {

@@ -2,8 +2,7 @@
 
 package fsx
 
-// Only Windows lets those who have a file open keep others from opening, renaming and
-// removing it.
+// Only on Windows an open file can prevent other processes from opening, renaming and removing it.
 
 func retryOpen(open func() error) error     { return open() }
 func retryChange(change func() error) error { return change() }

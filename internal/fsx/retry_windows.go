@@ -9,18 +9,17 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// patience is how long others may be in the way. They read a small file, rename one, or
-// look at what is new, as virus scanners do.
+// patience is the maximum time to wait for other processes, such as virus scanners.
 const patience = 2 * time.Second
 
-// retryOpen calls open until nobody who renames or removes the file is in its way. Where
-// access is denied it is so for good, as with a file that the user may not read.
+// retryOpen repeats open while another process renames or removes the file. It does not repeat
+// ERROR_ACCESS_DENIED, which is permanent for an unreadable file.
 func retryOpen(open func() error) error {
 	return retry(open, windows.ERROR_SHARING_VIOLATION)
 }
 
-// retryChange calls change, which renames or removes something, until nobody who has it open
-// is in its way. A rename onto a file that somebody has open is denied.
+// retryChange repeats change, which renames or removes a file, while another process has the file
+// open.
 func retryChange(change func() error) error {
 	return retry(change, windows.ERROR_SHARING_VIOLATION, windows.ERROR_ACCESS_DENIED, windows.ERROR_DELETE_PENDING)
 }
@@ -36,10 +35,10 @@ func retry(do func() error, passing ...syscall.Errno) error {
 	}
 }
 
-// isInUse reports whether a file cannot be opened because somebody removes or renames it.
+// isInUse reports whether another process removes or renames the file.
 func isInUse(err error) bool { return errors.Is(err, windows.ERROR_SHARING_VIOLATION) }
 
-// isDenied reports what may also mean that a file is about to be gone.
+// isDenied reports whether access was denied, possibly because the file is being removed.
 func isDenied(err error) bool {
 	return errors.Is(err, windows.ERROR_ACCESS_DENIED) || errors.Is(err, windows.ERROR_DELETE_PENDING)
 }

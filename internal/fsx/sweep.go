@@ -8,13 +8,10 @@ import (
 	"time"
 )
 
-// SweepParts removes each [Part] and [PartDir] in dir whose process has ended without
-// removing it. One that is alive is never touched, whichever process it belongs to, and
-// neither is anything else: the locks that the system gives up with a process decide, not
-// age. Symbolic links are not followed. What cannot be removed stays.
+// SweepParts removes each [Part] and [PartDir] in dir whose process has ended. Locks decide, not
+// age. Symbolic links are not followed, and errors are ignored.
 //
-// Windows removes nothing that is open, which decides there, and what is younger than an
-// hour stays.
+// On Windows, where open files cannot be removed, it removes those that are older than an hour.
 func SweepParts(dir string) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -32,7 +29,7 @@ func SweepPartsIn(root *os.Root) {
 	}
 	defer d.Close()
 	for {
-		// In pieces, since there may be a great many.
+		// In pieces, to bound memory.
 		entries, err := d.ReadDir(1000)
 		for _, e := range entries {
 			if isPartName(e.Name()) {
@@ -52,7 +49,7 @@ func sweepPart(root *os.Root, e fs.DirEntry) {
 			sweepClosed(root, e)
 		}
 	case !removesOpenFiles:
-		// No locks, and nothing else that tells who is alive.
+		// Without locks, a living process cannot be detected.
 	case e.Type().IsRegular():
 		f, err := root.OpenFile(e.Name(), os.O_RDWR, 0)
 		if err != nil {
@@ -60,15 +57,15 @@ func sweepPart(root *os.Root, e fs.DirEntry) {
 		}
 		defer f.Close()
 		if locked, err := TryLock(f); err == nil && locked {
-			_ = root.Remove(e.Name()) // its maker, if alive, begins anew
+			_ = root.Remove(e.Name()) // if its process has not locked it yet, that creates another
 		}
 	case e.IsDir():
 		sweepDir(root, e.Name())
 	}
 }
 
-// sweepDir removes a directory whose lock is to be had, or was never made: whoever has
-// just made the directory and comes to lock it then finds the lock taken, or no directory.
+// sweepDir removes a directory whose lock file is unlocked or missing. A process that has just
+// created the directory then finds the lock taken, or no directory, and creates another.
 func sweepDir(root *os.Root, name string) {
 	part, err := root.OpenRoot(name)
 	if err != nil {
@@ -76,7 +73,7 @@ func sweepDir(root *os.Root, name string) {
 	}
 	defer part.Close()
 	if info, err := part.Lstat(partLock); err == nil && !info.Mode().IsRegular() {
-		return // not of our making
+		return // not a PartDir
 	}
 	f, err := part.OpenFile(partLock, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -86,20 +83,19 @@ func sweepDir(root *os.Root, name string) {
 	if locked, err := TryLock(f); err != nil || !locked {
 		return
 	}
-	// Under another name first: its maker could find the lock removed and make it anew
-	// while the rest is still being removed.
+	// Rename first: its process could create the lock file again while the rest is removed.
 	if dead := partName(); root.Rename(name, dead) == nil {
 		_ = RemoveTree(root, dead)
 	}
 }
 
-// sweepClosed removes what nobody has open, on systems that see to it.
+// sweepClosed removes a part that no process has open, on systems that refuse to remove open files.
 func sweepClosed(root *os.Root, e fs.DirEntry) {
 	switch {
 	case e.Type().IsRegular():
 		_ = root.Remove(e.Name())
 	case e.IsDir():
-		// The rest of the directory must not go before its lock does.
+		// Remove the lock file first: it fails if the process lives.
 		err := root.Remove(e.Name() + string(os.PathSeparator) + partLock)
 		if err == nil || errors.Is(err, fs.ErrNotExist) {
 			_ = RemoveTree(root, e.Name())

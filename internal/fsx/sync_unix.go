@@ -8,8 +8,7 @@ import (
 	"syscall"
 )
 
-// SyncDir makes the names in dir durable. File systems that cannot sync a
-// directory are not at fault.
+// SyncDir syncs a directory. It ignores that a file system cannot sync directories.
 func SyncDir(dir string) error { return syncDir(os.Open(dir)) }
 
 // SyncDirIn is [SyncDir] for a directory of root.

@@ -13,12 +13,11 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// All yields the packages in the directory, sorted by name, without looking at their
-// content: they may be incomplete, or not what they claim to be. Names that Install would
-// not give are ignored. Symbolic links are not followed, except to a package.
+// All yields the packages in the directory, sorted by name, without verifying them. It ignores
+// names that Install does not use, and follows no symbolic links except to a package.
 //
-// For a directory that cannot be read All yields the error, and goes on. A Dir that does not
-// exist has no packages.
+// All yields an error for a directory that cannot be read, and continues. A Dir that does not exist
+// has no packages.
 func (d *Dir) All() iter.Seq2[*Package, error] {
 	return func(yield func(*Package, error) bool) {
 		o, err := d.open()
@@ -33,15 +32,15 @@ func (d *Dir) All() iter.Seq2[*Package, error] {
 			if err != nil {
 				return yield(nil, failed("list", d.subject(), err))
 			}
-			pkg, err := s.look()
-			return err != nil || yield(pkg, nil) // gone, or not a package
+			pkg, err := s.installedPackage()
+			return err != nil || yield(pkg, nil) // on an error it is gone, or not a package
 		})
 	}
 }
 
 func (d *Dir) subject() string { return "plugin directory " + d.Path }
 
-// walk calls found for each name of a package that is so many levels below dir.
+// walk calls found for each package name that is levels below dir. It returns false if found does.
 func (o *openDir) walk(dir string, levels int, found func(*location, error) bool) bool {
 	names, err := o.list(path.Join(".", dir), -1)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -66,7 +65,7 @@ func (o *openDir) walk(dir string, levels int, found func(*location, error) bool
 	return true
 }
 
-// parse returns the location of this name, nil if no package can be there.
+// parse returns the location with this name, or nil if it is not the name of a package.
 func (o *openDir) parse(name string) *location {
 	parts := strings.Split(name, "/")
 	p, _ := addrs.ParseProvider(strings.Join(parts[:3], "/"))
@@ -79,14 +78,15 @@ func (o *openDir) parse(name string) *location {
 	return s
 }
 
-// Prune removes the packages for which keep returns false, and returns them. If keep is nil,
-// it removes none. Prune also clears what killed processes have left in staging directories.
-// Lock files stay, and the directories that lead to them; see the package comment.
+// Prune removes the packages for which keep returns false, and returns them. If keep is nil, it
+// removes none. It also clears the staging directories of dead processes. Lock files and parent
+// directories stay.
 //
-// A package is removed under its lock and as a whole. Of a symbolic link only the link is
-// removed. If a package cannot be removed, Prune goes on; it joins the errors. If ctx ends,
-// Prune returns what it has removed beside the error. Programs that run from a removed
-// package go on running, except on Windows, where the package is not removed.
+// Of a symbolic link Prune removes only the link. If a package cannot be removed, Prune continues
+// and joins the errors. If ctx ends, it returns the removed packages and an error.
+//
+// Call Prune while no CLI uses the directory: a CLI that lists a plugin cache fails if a name
+// disappears. Windows does not remove a package whose program is running.
 func (d *Dir) Prune(ctx context.Context, keep func(*Package) bool) ([]*Package, error) {
 	o, err := d.open()
 	if err != nil {
@@ -122,7 +122,7 @@ func (d *Dir) Prune(ctx context.Context, keep func(*Package) bool) ([]*Package, 
 	return removed, errors.Join(problems...)
 }
 
-// remove takes a package out of the directory.
+// remove removes a package from the directory.
 func (o *openDir) remove(ctx context.Context, pkg *Package) error {
 	s, err := o.locate(pkg.Provider, pkg.Version, pkg.Platform)
 	if err != nil {

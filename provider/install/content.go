@@ -13,9 +13,8 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// H1 returns the h1 of what is in the package's directory at this moment. The error
-// wraps [checksum.ErrIrregular] if there is anything but files and directories: the CLI
-// follows links there.
+// H1 reads the directory of the package and returns its h1. The error wraps [checksum.ErrIrregular]
+// if the directory contains anything but files and directories.
 func (p *Package) H1(ctx context.Context) (checksum.Hash, error) {
 	root, err := os.OpenRoot(p.Dir)
 	if err != nil {
@@ -25,7 +24,7 @@ func (p *Package) H1(ctx context.Context) (checksum.Hash, error) {
 	return checksum.H1Dir(ctx, fsx.Tree(ctx, root))
 }
 
-// openFile opens a file, unless it has been replaced since the directory was listed.
+// openFile opens a regular file. It fails if the file was replaced after the directory was listed.
 func openFile(root *os.Root, name string) (*os.File, error) {
 	f, err := fsx.OpenRegularIn(root, name)
 	if errors.Is(err, fsx.ErrNotAFile) {
@@ -38,7 +37,7 @@ func irregular(name string) error {
 	return fmt.Errorf("%w: %.200q is neither file nor directory", checksum.ErrIrregular, name)
 }
 
-// copyHashed writes what r holds to w and returns its checksum.
+// copyHashed copies r to w and returns the checksum of the content.
 func copyHashed(ctx context.Context, w io.Writer, r io.Reader) (sum [sha256.Size]byte, err error) {
 	h := sha256.New()
 	_, err = io.Copy(io.MultiWriter(w, h), archive.Until(ctx, r))

@@ -13,40 +13,39 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// Options for [Dir.Install]. The zero value is strict and silent.
+// Options are the options of [Dir.Install]. The zero value demands a signature.
 type Options struct {
 	// Policy decides whether a package is accepted; see [provider.Options].
 	Policy verify.Policy
 
-	// Progress, if not nil, is called for each step. Calls never overlap, and Install
-	// waits for them.
+	// Progress, if not nil, is called for each step. Calls never overlap, and Install waits for
+	// them.
 	Progress func(provider.Event)
 
-	// Link says how a package that its source holds unpacked gets into the directory. If
-	// empty, [Symlink] is used.
+	// Link says how an unpacked package of the source gets into the directory. If empty, [Symlink]
+	// is used.
 	Link LinkMode
 }
 
 // Install makes sure that pkg is in the directory with content that o.Policy accepts.
 //
-// A package that is there stays if the policy accepts its h1, or if a process of the same
-// user has installed it while this call waited. Otherwise Install downloads the archive,
-// verifies and unpacks it below ".tofureg", and renames the unpacked package. So a package
-// appears under its name as a whole, verified and on disk, even if the process is killed or
-// the power fails.
+// An installed package stays if the policy accepts its h1. Otherwise Install downloads, verifies
+// and unpacks the archive. It replaces a package with other content or a symbolic link, but not the
+// target of the link. On Linux and macOS the old and the new package are exchanged atomically if
+// the file system supports it. Files get the mode 0755 or 0644, less the umask.
 //
-// A package with the content of the archive stays, so that programs can run from it. A
-// package with other content is replaced, and so is a symbolic link; what the link points to
-// is not touched. On Linux and macOS the old and the new package change places at once, if
-// the file system supports that. Otherwise nothing is there for a moment.
+// [checksum.Limits] bound sizes and counts. The error wraps [checksum.ErrArchive] for an archive
+// with unsafe or duplicate names, links or devices.
 //
-// Of several calls for the same package, in this process and in others, one downloads it and
-// the others wait. Each call judges by its own policy.
+// Of several calls for the same package, in any process, one downloads it. The others wait
+// ([provider.EventWaiting]) and judge the installed package by their own policies, by the hashes
+// that a process of the same user has computed. On Windows they download the archive if the policy
+// does not accept the h1.
 //
-// A package that its source holds unpacked is copied or linked, and its h1 is judged.
+// If pkg.Dir is set, Install copies or links this directory and judges its h1. Then src may be nil
+// if the policy needs no evidence.
 //
-// src may be nil if pkg.Dir is set and the policy needs no evidence. The errors are those of
-// [provider.Download], and ErrLinked.
+// Other errors are those of [provider.Download], and ErrLinked.
 func (d *Dir) Install(ctx context.Context, src provider.Fetcher, pkg *provider.Package, o Options) (*Installed, error) {
 	if pkg == nil {
 		return nil, failed("install", pkg.String(), errors.New("the package is nil"))
@@ -64,7 +63,7 @@ func (d *Dir) Install(ctx context.Context, src provider.Fetcher, pkg *provider.P
 	done, err := i.run(ctx)
 	if err != nil {
 		if ctx.Err() != nil {
-			err = fault.Ended(ctx) // of which the other may be the consequence
+			err = fault.Ended(ctx) // the cause of err
 		}
 		return nil, failed("install", pkg.String(), err)
 	}
@@ -82,11 +81,11 @@ type installation struct {
 	src    provider.Fetcher
 	from   *provider.Package
 	o      Options
-	before []byte // the note that was there when the call began
+	before []byte // the note that existed when the call began
 }
 
 func (i *installation) run(ctx context.Context) (*Installed, error) {
-	// Most often everything is there, and that is found out without a lock.
+	// An installed package needs no lock.
 	if done, err := i.reuse(ctx, nil); done != nil || err != nil {
 		return done, err
 	}
@@ -116,50 +115,50 @@ func (i *installation) run(ctx context.Context) (*Installed, error) {
 	return i.fetch(ctx, st)
 }
 
-// fetch downloads the archive and installs what it holds.
+// fetch downloads the archive and installs its content.
 func (i *installation) fetch(ctx context.Context, st *staging) (*Installed, error) {
 	if i.src == nil {
-		return nil, errors.New("there is no source to fetch it from")
+		return nil, errors.New("no source to download it from")
 	}
-	f, err := st.file()
+	f, err := st.archiveFile()
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	early, stop, err := st.startUnpacking(ctx, f, i.o.Policy.Limits)
+	unpacking, stop, err := st.startUnpacking(ctx, f, i.o.Policy.Limits)
 	if err != nil {
 		return nil, err
 	}
 	defer stop()
-	got, err := provider.Receive(ctx, i.src, i.from, f, provider.Options{Policy: i.o.Policy, Progress: i.o.Progress, Arrived: early.arrived})
+	got, err := provider.Receive(ctx, i.src, i.from, f, provider.Options{Policy: i.o.Policy, Progress: i.o.Progress, Arrived: unpacking.received})
 	if err != nil {
 		return nil, err
 	}
-	early.finish(io.EOF)
+	unpacking.finish(io.EOF)
 	e := provider.Event{Kind: provider.EventUnpacking, Bytes: got.Size, Total: got.Size}
 	i.send(e)
-	report, n, err := i.unpack(ctx, early, f, got)
+	report, n, err := i.unpack(ctx, unpacking, f, got)
 	if err != nil {
 		return nil, err
 	}
 	e.Kind = provider.EventVerified
 	i.send(e)
-	done, err := i.putInPlace(ctx, st, st.tree(), n.Tree)
+	done, err := i.publishUnlessPresent(ctx, st, st.tree(), n.Tree)
 	if err != nil {
 		return nil, err
 	}
 	done.Report, done.Fetched = report, got.Size
-	_ = i.writeNote(st, *n) // without it those who wait do the work once more
+	_ = i.writeNote(st, *n) // without a note, waiting calls download the archive
 	return done, nil
 }
 
-// unpack judges what has arrived, and has what is not unpacked yet unpacked for that.
-func (i *installation) unpack(ctx context.Context, early *unpacker, f *os.File, got *provider.Received) (*verify.Report, *note, error) {
+// unpack judges the received archive. It completes the unpacking if the policy permits.
+func (i *installation) unpack(ctx context.Context, unpacking *unpacker, f *os.File, got *provider.Received) (*verify.Report, *note, error) {
 	n := &note{Size: got.Size, ZH: got.ZH}
 	report, err := i.o.Policy.JudgeArchive(ctx, got.Evidence, verify.Archive{
 		Size: got.Size, ZH: got.ZH, WantH1: true,
 		H1: func(ctx context.Context) (packed, tree checksum.Hash, err error) {
-			n.Packed, n.Tree, err = i.unpackAll(ctx, early, f, got.Size)
+			n.Packed, n.Tree, err = i.unpackAll(ctx, unpacking, f, got.Size)
 			return n.Packed, n.Tree, err
 		},
 	})
@@ -169,13 +168,13 @@ func (i *installation) unpack(ctx context.Context, early *unpacker, f *os.File, 
 	return report, n, nil
 }
 
-// unpackAll unpacks what is not unpacked yet and returns the h1 hashes of all.
-func (i *installation) unpackAll(ctx context.Context, early *unpacker, f *os.File, size int64) (packed, tree checksum.Hash, err error) {
+// unpackAll completes the unpacking and returns the h1 hashes of the archive and of the tree.
+func (i *installation) unpackAll(ctx context.Context, unpacking *unpacker, f *os.File, size int64) (packed, tree checksum.Hash, err error) {
 	z, err := archive.OpenZip(ctx, f, size, archive.Limits(i.o.Policy.Limits))
 	if err != nil {
 		return packed, tree, failed("unpack", i.from.String(), err)
 	}
-	files, err := early.complete(ctx, z, i.from.Provider.Type())
+	files, err := unpacking.complete(ctx, z, i.from.Provider.Type())
 	if err != nil {
 		return packed, tree, failed("unpack", i.from.String(), err)
 	}
@@ -185,10 +184,10 @@ func (i *installation) unpackAll(ctx context.Context, early *unpacker, f *os.Fil
 	return packed, tree, err
 }
 
-// putInPlace moves a finished package with this h1 to its location, unless one with the
-// same content is there.
-func (i *installation) putInPlace(ctx context.Context, st *staging, finished string, h1 checksum.Hash) (*Installed, error) {
-	if pkg, err := i.holding(ctx, []checksum.Hash{h1}, ""); err != nil {
+// publishUnlessPresent moves a finished package with this h1 to its location, unless a package with
+// the same content is there.
+func (i *installation) publishUnlessPresent(ctx context.Context, st *staging, finished string, h1 checksum.Hash) (*Installed, error) {
+	if pkg, err := i.packageWith(ctx, []checksum.Hash{h1}, ""); err != nil {
 		return nil, err
 	} else if pkg != nil {
 		return &Installed{Package: *pkg, Reused: true}, nil
@@ -196,10 +195,10 @@ func (i *installation) putInPlace(ctx context.Context, st *staging, finished str
 	if ctx.Err() != nil {
 		return nil, fault.Ended(ctx)
 	}
-	if err := i.put(st, finished); err != nil {
+	if err := i.publish(st, finished); err != nil {
 		return nil, err
 	}
-	pkg, err := i.look()
+	pkg, err := i.installedPackage()
 	if err != nil {
 		return nil, err
 	}

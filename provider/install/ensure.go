@@ -18,17 +18,17 @@ import (
 // run is one call of Ensure or Plan.
 type run struct {
 	*Installer
-	dry      bool             // nothing is to be written
-	platform addrs.Platform   // to install for
-	others   []addrs.Platform // to lock beside it
-	lock     *lockfile.File   // as given; jobs read it at the same time
-	source   provider.Source  // nil: offline
-	asking   *provider.Gate   // for documents
-	packages *provider.Gate
-	report   func(provider.Event)
+	planOnly       bool             // write nothing
+	platform       addrs.Platform   // to install for
+	otherPlatforms []addrs.Platform // to hash for the lock file
+	lock           *lockfile.File   // as given; jobs read it concurrently
+	source         provider.Source  // nil: offline
+	requests       *provider.Gate   // bounds requests for documents
+	packages       *provider.Gate   // bounds packages that are received or hashed
+	report         func(provider.Event)
 }
 
-func (in *Installer) run(ctx context.Context, requirements map[addrs.Provider]addrs.ProviderConstraint, lock *lockfile.File, dry bool) (*Result, error) {
+func (in *Installer) run(ctx context.Context, requirements map[addrs.Provider]addrs.ProviderConstraint, lock *lockfile.File, planOnly bool) (*Result, error) {
 	if lock == nil {
 		lock = &lockfile.File{}
 	}
@@ -39,21 +39,21 @@ func (in *Installer) run(ctx context.Context, requirements map[addrs.Provider]ad
 	lock.Migrate()
 	parallel := cmp.Or(max(in.Parallel, 0), defaultParallel)
 	r := &run{
-		Installer: in, dry: dry, lock: lock,
+		Installer: in, planOnly: planOnly, lock: lock,
 		platform: cmp.Or(in.Platform, addrs.CurrentPlatform()),
-		asking:   &provider.Gate{Parallel: parallel},
+		requests: &provider.Gate{Parallel: parallel},
 		packages: &provider.Gate{Parallel: parallel},
 		report:   flight.InTurn(in.Progress),
 	}
-	r.others = slices.Compact(slices.SortedFunc(slices.Values(in.LockPlatforms), addrs.Platform.Compare))
-	r.others = slices.DeleteFunc(r.others, func(p addrs.Platform) bool { return p == r.platform })
+	r.otherPlatforms = slices.Compact(slices.SortedFunc(slices.Values(in.LockPlatforms), addrs.Platform.Compare))
+	r.otherPlatforms = slices.DeleteFunc(r.otherPlatforms, func(p addrs.Platform) bool { return p == r.platform })
 	if in.Source != nil {
 		r.source = provider.ShareEvidence(in.Source)
 	}
 	return r.all(ctx, requirements)
 }
 
-// all works on the providers side by side.
+// all runs one job for each provider concurrently.
 func (r *run) all(ctx context.Context, requirements map[addrs.Provider]addrs.ProviderConstraint) (*Result, error) {
 	providers := slices.SortedFunc(maps.Keys(requirements), addrs.Provider.Compare)
 	result := &Result{Selections: make([]Selection, len(providers))}
@@ -79,7 +79,7 @@ func (r *run) all(ctx context.Context, requirements map[addrs.Provider]addrs.Pro
 	return result, errors.Join(failures...)
 }
 
-// updated returns the lock file after the work.
+// updated returns the lock file with the results of the jobs.
 func (r *run) updated(selections []Selection) *lockfile.File {
 	lock := r.lock.Clone()
 	var required []addrs.Provider
@@ -94,14 +94,13 @@ func (r *run) updated(selections []Selection) *lockfile.File {
 	return lock
 }
 
-// record adds what was decided and computed to the lock file. A version that is covered
-// gains only hashes that were computed here.
+// record adds the selected version and its hashes to the lock file.
 func (r *run) record(lock *lockfile.File, s *Selection) error {
-	planned := r.dry && s.Err == nil && !s.Version.IsZero()
+	planned := r.planOnly && s.Err == nil && !s.Version.IsZero()
 	if len(s.Reports) == 0 && !planned {
 		return nil
 	}
-	covered := r.lock.Covers(s.Provider, s.Version)
+	covered := r.lock.Covers(s.Provider, s.Version) // then only computed hashes are added
 	var hashes recordable
 	for _, report := range s.Reports {
 		if covered {

@@ -89,14 +89,14 @@ func TestOffline(t *testing.T) {
 	if !errors.Is(err, provider.ErrOffline) || !errors.As(err, &e) || e.Subject != numbered(0).String()+" 1.1.0" {
 		t.Errorf("%v", err)
 	}
-	const want = `install registry.example.com/acme/p0 1.1.0: offline: it is not installed
-choose a version of registry.example.com/acme/p1: offline: it is not locked
-install registry.example.com/acme/p2 1.1.0: offline: the lock file has no hashes of it`
+	const want = `install registry.example.com/acme/p0 1.1.0: offline: the package is not installed
+choose a version of registry.example.com/acme/p1: offline: the provider is not in the lock file
+install registry.example.com/acme/p2 1.1.0: offline: the lock file has no hashes of the version`
 	if err.Error() != want {
 		t.Errorf("%v", err)
 	}
 	s.in.Upgrade = true
-	if _, err := s.in.Ensure(t.Context(), s.want, lock); strings.Count(err.Error(), "offline: an upgrade has to ask one") != 3 {
+	if _, err := s.in.Ensure(t.Context(), s.want, lock); strings.Count(err.Error(), "offline: Upgrade needs a source") != 3 {
 		t.Errorf("%v", err)
 	}
 }

@@ -9,21 +9,21 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// unlocked returns those of the other platforms whose hashes the lock file is not known to
-// have, by the rule of [Result.Lock]. own are the hashes of the package for this one.
+// unlocked returns the other platforms if the lock file may lack hashes of them; see
+// [Installer].LockPlatforms. own are the hashes of the package for this platform.
 func (j *job) unlocked(ctx context.Context, own []checksum.Hash) []addrs.Platform {
-	if !j.locked || len(j.others) == 0 {
-		return slices.Clone(j.others)
+	if !j.locked || len(j.otherPlatforms) == 0 {
+		return slices.Clone(j.otherPlatforms)
 	}
-	if j.archives(ctx, checksum.Sorted(j.lock.Accept(j.s.Provider, j.s.Version), own)) > len(j.others) {
+	if j.countArchives(ctx, checksum.Sorted(j.lock.Accept(j.s.Provider, j.s.Version), own)) > len(j.otherPlatforms) {
 		return nil
 	}
-	return slices.Clone(j.others)
+	return slices.Clone(j.otherPlatforms)
 }
 
-// archives returns the number of archives that have an h1 among the hashes: those that
-// Installer.Hashes knows by their zh, and one for each h1 of which it knows no archive.
-func (j *job) archives(ctx context.Context, hashes []checksum.Hash) (n int) {
+// countArchives returns the number of archives that have an h1 among the hashes. Installer.Hashes
+// tells which h1 belong to the same archive. Any other h1 counts as one archive.
+func (j *job) countArchives(ctx context.Context, hashes []checksum.Hash) (n int) {
 	known := map[checksum.Hash]bool{}
 	for _, zh := range checksum.WithScheme(hashes, checksum.SchemeZH) {
 		if j.Hashes == nil {
@@ -31,8 +31,8 @@ func (j *job) archives(ctx context.Context, hashes []checksum.Hash) (n int) {
 		}
 		stored, err := j.Hashes.Hashes(ctx, zh)
 		if err != nil {
-			j.storeFailed(ctx, err)
-			break // one failure says it all
+			j.reportStoreFailure(ctx, err)
+			break // report one failure only
 		}
 		h1 := checksum.WithScheme(stored, checksum.SchemeH1)
 		if checksum.Overlap(h1, hashes) {
@@ -50,20 +50,19 @@ func (j *job) archives(ctx context.Context, hashes []checksum.Hash) (n int) {
 	return n
 }
 
-// store keeps the hashes of the archive that was downloaded, so that it counts as one
-// archive, and need not be downloaded for the lock files of other projects.
-func (j *job) store(ctx context.Context, got *Installed) {
+// storeHashes stores the hashes of the downloaded archive in Installer.Hashes.
+func (j *job) storeHashes(ctx context.Context, got *Installed) {
 	zh := checksum.WithScheme(got.Report.Local, checksum.SchemeZH)
 	if j.Hashes == nil || got.Fetched == 0 || len(zh) == 0 {
 		return
 	}
 	h1 := checksum.WithScheme(got.Report.Local, checksum.SchemeH1)
-	j.storeFailed(ctx, j.Hashes.StoreHashes(ctx, zh[0], h1))
+	j.reportStoreFailure(ctx, j.Hashes.StoreHashes(ctx, zh[0], h1))
 }
 
-// storeFailed reports the error of a store, which only costs time.
-func (j *job) storeFailed(ctx context.Context, err error) {
+// reportStoreFailure reports the error of Installer.Hashes, which only costs time.
+func (j *job) reportStoreFailure(ctx context.Context, err error) {
 	if err != nil && ctx.Err() == nil {
-		j.tell(provider.EventStoreFailed, err)
+		j.sendEvent(provider.EventStoreFailed, err)
 	}
 }

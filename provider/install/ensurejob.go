@@ -11,14 +11,14 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// job is the work on one provider.
+// job installs one provider.
 type job struct {
 	*run
 	s      *Selection
 	policy verify.Policy // of the caller
 	locked bool          // the lock file has hashes of the selected version
 
-	described chan *provider.Package // gets the package to install, if it is asked for
+	described chan *provider.Package // receives the package from the source, or is closed
 }
 
 func (j *job) do(ctx context.Context) {
@@ -30,37 +30,37 @@ func (j *job) do(ctx context.Context) {
 		err = j.failure("install", err)
 	}
 	j.s.Err = err
-	j.tell(EventFailed, err)
+	j.sendEvent(EventFailed, err)
 }
 
 func (j *job) work(ctx context.Context) error {
-	if exempt, err := j.exempt(); exempt || err != nil {
+	if exempt, err := j.skipsInstall(); exempt || err != nil {
 		return err
 	}
-	if err := j.choose(ctx); err != nil {
+	if err := j.selectVersion(ctx); err != nil {
 		return err
 	}
 	j.locked = j.lock.Covers(j.s.Provider, j.s.Version)
-	local, err := j.lookup(ctx)
+	local, err := j.lookUp(ctx)
 	if err != nil {
 		return err
 	}
-	if j.dry {
+	if j.planOnly {
 		return j.plan(ctx, local)
 	}
 	return j.installAndLock(ctx, local)
 }
 
-// exempt reports whether the provider is none to be installed.
-func (j *job) exempt() (bool, error) {
+// skipsInstall reports whether the provider needs no package.
+func (j *job) skipsInstall() (bool, error) {
 	p := j.s.Provider
 	dir, overridden := j.DevOverrides[p]
 	switch {
 	case p.IsZero():
-		return false, j.failure("install", errors.New("the address is empty"))
+		return false, j.failure("install", errors.New("the provider address is empty"))
 	case overridden:
 		j.s.From, j.s.Dir = FromOverride, dir
-		// It may not have been built yet, which is for whoever starts it to say.
+		// The program may not have been built yet.
 		j.s.Executable, _ = (&Package{Provider: p, Dir: dir}).Executable()
 		return true, nil
 	case p.IsBuiltIn():
@@ -72,19 +72,19 @@ func (j *job) exempt() (bool, error) {
 	return false, nil
 }
 
-// builtIn refuses what the CLI refuses of its own providers.
+// builtIn returns the error of the CLI for an invalid built-in provider.
 func (j *job) builtIn(p addrs.Provider) error {
 	switch {
 	case p.Type() != "terraform":
 		return j.failure("install", fmt.Errorf("%w among the providers that are built into the CLI", provider.ErrNotFound))
 	case !j.s.Constraint.IsZero():
-		return j.failure("install", errors.New("the provider is built into the CLI and can have no version constraint"))
+		return j.failure("install", errors.New("the provider is built into the CLI and cannot have a version constraint"))
 	}
 	return nil
 }
 
-// choose decides on a version.
-func (j *job) choose(ctx context.Context) error {
+// selectVersion sets the version of the selection.
+func (j *job) selectVersion(ctx context.Context) error {
 	p, c := j.s.Provider, j.s.Constraint
 	const op = "choose a version of"
 	entry, _ := j.lock.Get(p)
@@ -96,18 +96,18 @@ func (j *job) choose(ctx context.Context) error {
 		return nil
 	}
 	if j.source == nil {
-		why := "it is not locked"
+		why := "the provider is not in the lock file"
 		if j.Upgrade {
-			why = "an upgrade has to ask one"
+			why = "Upgrade needs a source"
 		}
 		return j.failure(op, fmt.Errorf("%w: %s", provider.ErrOffline, why))
 	}
-	leave, err := j.asking.Enter(ctx)
+	leave, err := j.requests.Enter(ctx)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	j.tell(provider.EventResolving, nil)
+	j.sendEvent(provider.EventResolving, nil)
 	versions, err := j.source.ProviderVersions(ctx, p)
 	if err != nil {
 		return err
@@ -125,10 +125,9 @@ func (j *job) need() provider.Need {
 	return provider.Need{Platforms: []addrs.Platform{j.platform}, Protocols: j.Protocols}
 }
 
-// find asks the source for the package. What cannot run here is refused before it is
-// downloaded.
-func (j *job) find(ctx context.Context) (*provider.Package, error) {
-	pkg, err := j.describe(ctx, j.platform)
+// findPackage requests the package and checks that it fits the platform and the protocols.
+func (j *job) findPackage(ctx context.Context) (*provider.Package, error) {
+	pkg, err := j.requestPackage(ctx, j.platform)
 	if errors.Is(err, provider.ErrNoVersion) && j.s.Locked && !j.Upgrade {
 		return nil, j.failure("install", &LockedError{Provider: j.s.Provider, Version: j.s.Version, Constraint: j.s.Constraint, Err: err})
 	}
@@ -138,8 +137,8 @@ func (j *job) find(ctx context.Context) (*provider.Package, error) {
 	return pkg, pkg.Fits(j.need())
 }
 
-func (j *job) describe(ctx context.Context, on addrs.Platform) (*provider.Package, error) {
-	leave, err := j.asking.Enter(ctx)
+func (j *job) requestPackage(ctx context.Context, on addrs.Platform) (*provider.Package, error) {
+	leave, err := j.requests.Enter(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -147,8 +146,8 @@ func (j *job) describe(ctx context.Context, on addrs.Platform) (*provider.Packag
 	return j.source.ProviderPackage(ctx, j.s.Provider, j.s.Version, on)
 }
 
-// accepting returns the caller's policy, with the hashes of the lock file if it has any.
-func (j *job) accepting() verify.Policy {
+// lockedPolicy returns the caller's policy, with the locked hashes of the version as Accept.
+func (j *job) lockedPolicy() verify.Policy {
 	policy := j.policy
 	if j.locked {
 		policy.Accept = j.lock.Accept(j.s.Provider, j.s.Version)
@@ -164,7 +163,7 @@ func (j *job) failure(op string, err error) error {
 	return &provider.Error{Op: op, Subject: subject, Err: err}
 }
 
-func (j *job) tell(kind provider.EventKind, err error) {
+func (j *job) sendEvent(kind provider.EventKind, err error) {
 	j.report(provider.Event{
 		Kind: kind, Provider: j.s.Provider, Version: j.s.Version, Platform: j.platform,
 		Bytes: j.s.Fetched, Total: j.s.Fetched, Err: err,

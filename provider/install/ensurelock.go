@@ -14,35 +14,35 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// reports are the verdicts on the packages of a version.
+// reports are the reports on the packages of a version.
 type reports = map[addrs.Platform]*verify.Report
 
-// installAndLock installs the package and computes the hashes of other platforms that the
-// lock file lacks.
-func (j *job) installAndLock(ctx context.Context, here *local) error {
+// installAndLock installs the package and computes the hashes that the lock file lacks.
+func (j *job) installAndLock(ctx context.Context, found *usablePackage) error {
 	how := j.lockAnew
 	if j.locked {
 		how = j.extendLock
 	}
-	hashed, err := how(ctx, here)
+	hashed, err := how(ctx, found)
 	maps.Copy(j.s.Reports, hashed)
 	if err != nil {
 		return err
 	}
-	j.tell(provider.EventInstalled, nil)
+	j.sendEvent(provider.EventInstalled, nil)
 	return nil
 }
 
-// lockAnew installs the package and hashes those of all other platforms meanwhile.
-func (j *job) lockAnew(ctx context.Context, here *local) (hashed reports, err error) {
-	j.s.Unlocked = slices.Clone(j.others)
+// lockAnew installs a package whose version is not locked. Concurrently it hashes the packages of
+// all other platforms.
+func (j *job) lockAnew(ctx context.Context, found *usablePackage) (hashed reports, err error) {
+	j.s.Unlocked = slices.Clone(j.otherPlatforms)
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var hashErr error
 	var wg sync.WaitGroup
 	wg.Go(func() { hashed, hashErr = j.hashAnew(ctx) })
-	if err = j.install(ctx, here); err != nil {
-		stop() // a version that cannot be installed is not locked
+	if err = j.install(ctx, found); err != nil {
+		stop() // a version that cannot be installed must not be locked
 	}
 	wg.Wait()
 	if err != nil {
@@ -51,64 +51,63 @@ func (j *job) lockAnew(ctx context.Context, here *local) (hashed reports, err er
 	return hashed, hashErr
 }
 
-// hashAnew hashes the packages of all other platforms of a version that is not locked.
+// hashAnew hashes the packages of all other platforms for a version that is not locked.
 func (j *job) hashAnew(ctx context.Context) (reports, error) {
-	if err := j.mayHash(); err != nil {
+	if err := j.checkSource(); err != nil {
 		return nil, err
 	}
 	o := j.hashOptions(j.policy)
-	if j.policy.RecordStated && len(j.others) > 0 {
-		// One description may state the hashes for all platforms, so it is worth a wait.
+	if j.policy.RecordStated && len(j.otherPlatforms) > 0 {
+		// The package of this platform may state the hashes of all platforms.
 		if pkg := <-j.described; pkg != nil {
 			o.Packages = []*provider.Package{pkg}
 		}
 	}
-	return j.hashes(ctx, j.others, o)
+	return j.hashes(ctx, j.otherPlatforms, o)
 }
 
-// extendLock installs the package, which has a locked hash, and hashes those of the other
-// platforms if the lock file may lack some. Of these the lock file gains only hashes that
-// were computed here: a registry that was taken over can sign and state any others.
-func (j *job) extendLock(ctx context.Context, here *local) (reports, error) {
-	if err := j.install(ctx, here); err != nil {
+// extendLock installs a package with a locked hash. If the lock file may lack hashes of other
+// platforms, it adds those computed here only: a registry that was taken over can sign and state
+// any hashes.
+func (j *job) extendLock(ctx context.Context, found *usablePackage) (reports, error) {
+	if err := j.install(ctx, found); err != nil {
 		return nil, err
 	}
 	j.s.Unlocked = j.unlocked(ctx, j.s.Reports[j.platform].Local)
 	if len(j.s.Unlocked) == 0 {
 		return nil, nil
 	}
-	if err := j.mayHash(); err != nil {
+	if err := j.checkSource(); err != nil {
 		return nil, err
 	}
 	own, known, err := j.knownArchives(ctx)
 	if err != nil {
 		return nil, err
 	}
-	packages := j.describeAll(ctx)
+	packages := j.requestPackages(ctx)
 	locked, added := j.partition(packages)
-	o := j.hashOptions(j.accepting())
+	o := j.hashOptions(j.lockedPolicy())
 	o.Packages, o.Policy.RecordStated = packages, false
 	lockedReports, lockedErr := j.hashes(ctx, locked, o)
 	o.Policy.Accept, o.Policy.SameRelease = j.policy.Accept, known
 	addedReports, addedErr := j.hashes(ctx, added, o)
 	if errors.Is(addedErr, verify.ErrOtherRelease) {
-		addedErr = j.failure("lock more platforms of", fmt.Errorf("%w: the source has replaced the packages that are locked; "+
-			"if that is right, delete the provider's entry from the lock file and lock it again", verify.ErrOtherRelease))
+		addedErr = j.failure("lock more platforms of", fmt.Errorf("%w: the source has replaced the locked packages; "+
+			"to accept the new ones, delete the provider's entry from the lock file", verify.ErrOtherRelease))
 	}
 	maps.Copy(own, lockedReports)
 	maps.Copy(own, addedReports)
 	return own, errors.Join(lockedErr, addedErr)
 }
 
-// knownArchives returns the zh of archives that are known to be of the locked version. If
-// the lock file has none, it fetches the archive for this platform, which must have a
-// locked h1, and returns its report too.
+// knownArchives returns the zh of archives of the locked version. If the lock file has none, it
+// downloads the archive for this platform, which must have a locked h1, and returns its report too.
 func (j *job) knownArchives(ctx context.Context) (reports, []checksum.Hash, error) {
 	known := slices.Concat(j.lock.Accept(j.s.Provider, j.s.Version), j.s.Reports[j.platform].Local)
 	if known = checksum.WithScheme(known, checksum.SchemeZH); len(known) > 0 {
 		return reports{}, known, nil
 	}
-	o := j.hashOptions(j.accepting())
+	o := j.hashOptions(j.lockedPolicy())
 	o.Policy.RecordStated = false
 	own, err := j.hashes(ctx, []addrs.Platform{j.platform}, o)
 	if err != nil {
@@ -117,8 +116,8 @@ func (j *job) knownArchives(ctx context.Context) (reports, []checksum.Hash, erro
 	return own, checksum.WithScheme(own[j.platform].Local, checksum.SchemeZH), nil
 }
 
-// mayHash returns an error if there are packages to hash and no source to ask.
-func (j *job) mayHash() error {
+// checkSource returns an error if packages must be hashed and there is no source.
+func (j *job) checkSource() error {
 	if len(j.s.Unlocked) > 0 && j.source == nil {
 		return j.failure("hash the packages of", fmt.Errorf("%w: the lock file may lack hashes for %s", provider.ErrOffline, j.s.Unlocked))
 	}
@@ -135,7 +134,7 @@ func (j *job) hashOptions(policy verify.Policy) provider.HashOptions {
 	}
 }
 
-// hashes is provider.Hashes, also for no platforms. Reports may come beside an error.
+// hashes calls [provider.Hashes] unless on is empty. It may return reports beside an error.
 func (j *job) hashes(ctx context.Context, on []addrs.Platform, o provider.HashOptions) (reports, error) {
 	if len(on) == 0 {
 		return nil, nil
@@ -143,21 +142,20 @@ func (j *job) hashes(ctx context.Context, on []addrs.Platform, o provider.HashOp
 	return provider.Hashes(ctx, j.source, j.s.Provider, j.s.Version, on, o)
 }
 
-// describeAll returns the packages of the platforms that are to be hashed. If the source
-// does not describe one, provider.Hashes asks again and reports the error.
-func (j *job) describeAll(ctx context.Context) []*provider.Package {
+// requestPackages requests the packages of the platforms to hash. It omits failures:
+// provider.Hashes requests those packages again and reports the error.
+func (j *job) requestPackages(ctx context.Context) []*provider.Package {
 	packages := make([]*provider.Package, len(j.s.Unlocked))
 	var wg sync.WaitGroup
 	for i, platform := range j.s.Unlocked {
-		wg.Go(func() { packages[i], _ = j.describe(ctx, platform) })
+		wg.Go(func() { packages[i], _ = j.requestPackage(ctx, platform) })
 	}
 	wg.Wait()
 	return slices.DeleteFunc(packages, func(pkg *provider.Package) bool { return pkg == nil })
 }
 
-// partition divides the platforms that are to be hashed. The source states a locked hash
-// for those that are locked: the lock file decides about them. Those that are added need
-// what the policy of the caller wants.
+// partition divides the platforms to hash. For locked platforms the source states a locked hash, so
+// the lock file decides about their packages. The caller's policy decides about added ones.
 func (j *job) partition(packages []*provider.Package) (locked, added []addrs.Platform) {
 	accept := j.lock.Accept(j.s.Provider, j.s.Version)
 	for _, platform := range j.s.Unlocked {

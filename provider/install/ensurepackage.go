@@ -12,29 +12,29 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// local is a package that is here, with content that may be used.
-type local struct {
+// usablePackage is a package with accepted content.
+type usablePackage struct {
 	*Installed
-	from Origin
-	said *provider.Package // by the source; nil unless from is FromSource
+	from      Origin
+	described *provider.Package // from the source; nil unless from is FromSource
 }
 
-// place is a directory that may have the package.
-type place struct {
+// candidate is a directory that may have the package.
+type candidate struct {
 	dir  *Dir
 	from Origin
 }
 
-// lookup finds the package in Dir or Cache. It returns nil if the package has to come from
-// the source. Without a source that is an error.
-func (j *job) lookup(ctx context.Context) (*local, error) {
-	places, policy, missing := j.usable()
+// lookUp looks for the package in Dir and Cache. It returns nil if the package must be downloaded,
+// and an error if there is no source to download it from.
+func (j *job) lookUp(ctx context.Context) (*usablePackage, error) {
+	candidates, policy, missing := j.usableDirs()
 	var why error
-	for _, p := range places {
-		found, err := j.lookupIn(ctx, p.dir, policy)
+	for _, p := range candidates {
+		found, err := j.lookUpIn(ctx, p.dir, policy)
 		switch {
 		case err == nil:
-			return &local{Installed: found, from: p.from}, nil
+			return &usablePackage{Installed: found, from: p.from}, nil
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case why == nil && !errors.Is(err, ErrNotInstalled):
@@ -50,92 +50,91 @@ func (j *job) lookup(ctx context.Context) (*local, error) {
 	return nil, j.failure("install", fmt.Errorf("%w: %s", provider.ErrOffline, missing))
 }
 
-// usable returns where a package may be that can be used, and by which policy. missing says
-// what to tell if it is not there.
-func (j *job) usable() (places []place, policy verify.Policy, missing string) {
+// usableDirs returns the directories whose package may be used, and the policy for it. missing is
+// the error text if no directory has it.
+func (j *job) usableDirs() (candidates []candidate, policy verify.Policy, missing string) {
 	switch {
-	case j.trusting():
+	case j.trustsCache():
 		policy = verify.Policy{AllowUnsigned: true, AllowUnchecked: true}
-		return []place{{j.Cache, FromCache}}, policy, "the lock file has no hashes of it, and it is not in the cache"
+		return []candidate{{j.Cache, FromCache}}, policy, "the lock file has no hashes of the version, and the package is not in the cache"
 	case !j.locked:
-		return nil, policy, "the lock file has no hashes of it"
+		return nil, policy, "the lock file has no hashes of the version"
 	case j.policy.RequireSignature:
-		return nil, policy, "what is installed has no signature, which the policy demands"
+		return nil, policy, "the policy demands a signature, which an installed package does not have"
 	}
 	policy.Accept = j.lock.Accept(j.s.Provider, j.s.Version)
-	places = []place{{j.Dir, FromDir}}
+	candidates = []candidate{{j.Dir, FromDir}}
 	if j.Cache != nil {
-		places = append(places, place{j.Cache, FromCache})
+		candidates = append(candidates, candidate{j.Cache, FromCache})
 	}
-	return places, policy, "it is not installed"
+	return candidates, policy, "the package is not installed"
 }
 
-// trusting reports whether a package in Cache is used as it is, because the policy demands
-// nothing of it by name.
-func (j *job) trusting() bool {
+// trustsCache reports whether a package in Cache is used unverified.
+func (j *job) trustsCache() bool {
 	demands := j.policy.Accept != nil || j.policy.RequireSignature || j.policy.Keys != nil || j.policy.Fingerprints != nil
 	return j.TrustCache && j.Cache != nil && !j.locked && !demands
 }
 
-// lookupIn hashes the content of the package, which takes its turn with the downloads.
-func (j *job) lookupIn(ctx context.Context, dir *Dir, policy verify.Policy) (*Installed, error) {
+// lookUpIn verifies the package in dir. It counts as a package in progress.
+func (j *job) lookUpIn(ctx context.Context, dir *Dir, policy verify.Policy) (*Installed, error) {
 	leave, err := j.packages.Enter(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	found, err := dir.lookup(ctx, j.s.Provider, j.s.Version, j.platform, policy)
+	found, err := dir.lookUp(ctx, j.s.Provider, j.s.Version, j.platform, policy)
 	if err != nil {
 		return nil, failed("look up", subject(j.s.Provider, j.s.Version, j.platform), err)
 	}
 	return found, nil
 }
 
-// plan tells where the package is.
-func (j *job) plan(ctx context.Context, here *local) (err error) {
-	if here == nil {
+// plan fills in the selection without installing.
+func (j *job) plan(ctx context.Context, found *usablePackage) (err error) {
+	if found == nil {
 		j.s.From, j.s.Unlocked = FromSource, j.unlocked(ctx, nil)
-		j.s.Package, err = j.find(ctx)
+		j.s.Package, err = j.findPackage(ctx)
 		return err
 	}
-	j.s.From, j.s.Unlocked = here.from, j.unlocked(ctx, here.Report.Local)
-	j.s.Reports = map[addrs.Platform]*verify.Report{j.platform: here.Report}
-	if here.from == FromDir {
-		return j.installed(&here.Package)
+	j.s.From, j.s.Unlocked = found.from, j.unlocked(ctx, found.Report.Local)
+	j.s.Reports = map[addrs.Platform]*verify.Report{j.platform: found.Report}
+	if found.from == FromDir {
+		return j.installed(&found.Package)
 	}
 	return nil
 }
 
-// install puts the package into Dir. It sends what the source says of it to j.described,
-// and closes that, as soon as this is known.
-func (j *job) install(ctx context.Context, here *local) error {
-	if here == nil {
+// install puts the package into Dir. It sends the package from the source to j.described, or closes
+// the channel.
+func (j *job) install(ctx context.Context, found *usablePackage) error {
+	if found == nil {
 		var err error
-		if here, err = j.fetch(ctx); err != nil {
+		if found, err = j.fetch(ctx); err != nil {
 			return err
 		}
 	} else {
 		close(j.described)
-		j.tell(provider.EventReused, nil)
+		j.sendEvent(provider.EventReused, nil)
 	}
-	pkg := &here.Package
-	if here.from != FromDir && j.Cache != nil {
+	pkg := &found.Package
+	if found.from != FromDir && j.Cache != nil {
 		var err error
-		if pkg, err = j.Dir.Place(ctx, here.Installed, j.Link); err != nil {
+		if pkg, err = j.Dir.Place(ctx, found.Installed, j.Link); err != nil {
 			return err
 		}
 	}
 	if err := j.installed(pkg); err != nil {
 		return err
 	}
-	j.s.From, j.s.Package, j.s.Fetched = here.from, here.said, here.Fetched
-	j.s.Reports = map[addrs.Platform]*verify.Report{j.platform: here.Report}
+	j.s.From, j.s.Package, j.s.Fetched = found.from, found.described, found.Fetched
+	j.s.Reports = map[addrs.Platform]*verify.Report{j.platform: found.Report}
 	return nil
 }
 
-// fetch has the package downloaded into Cache, or where there is none into Dir.
-func (j *job) fetch(ctx context.Context) (*local, error) {
-	pkg, err := j.find(ctx)
+// fetch downloads the package into Cache, or into Dir if there is no Cache.
+func (j *job) fetch(ctx context.Context) (*usablePackage, error) {
+	pkg, err := j.findPackage(ctx)
 	if err == nil {
 		j.described <- pkg
 	}
@@ -148,21 +147,21 @@ func (j *job) fetch(ctx context.Context) (*local, error) {
 		return nil, err
 	}
 	defer leave()
-	got, err := cmp.Or(j.Cache, j.Dir).Install(ctx, j.source, pkg, Options{Policy: j.accepting(), Progress: j.forward})
+	got, err := cmp.Or(j.Cache, j.Dir).Install(ctx, j.source, pkg, Options{Policy: j.lockedPolicy(), Progress: j.forward})
 	if err != nil {
 		return nil, j.notLocked(err)
 	}
-	j.store(ctx, got)
+	j.storeHashes(ctx, got)
 	switch {
 	case got.Fetched > 0 || !got.Reused:
-		return &local{got, FromSource, pkg}, nil
+		return &usablePackage{got, FromSource, pkg}, nil
 	case j.Cache != nil:
-		return &local{Installed: got, from: FromCache}, nil
+		return &usablePackage{Installed: got, from: FromCache}, nil
 	}
-	return &local{Installed: got, from: FromDir}, nil
+	return &usablePackage{Installed: got, from: FromDir}, nil
 }
 
-// notLocked has the refusal of a package that the lock file may lack say so.
+// notLocked turns a refusal into a NotLockedError if the lock file covers the version.
 func (j *job) notLocked(err error) error {
 	refused, ok := errors.AsType[*provider.Error](err)
 	if !ok || !j.locked || !errors.Is(err, verify.ErrNotAccepted) {
@@ -171,14 +170,14 @@ func (j *job) notLocked(err error) error {
 	return j.failure("install", &lockfile.NotLockedError{Provider: j.s.Provider, Version: j.s.Version, Platform: j.platform, Err: refused.Err})
 }
 
-// forward passes the events of Dir.Install on, but for its last one: there is more to do.
+// forward reports the events of Dir.Install except the last one, which job sends itself.
 func (j *job) forward(e provider.Event) {
 	if e.Kind != provider.EventInstalled {
 		j.report(e)
 	}
 }
 
-// installed notes where the package is. One without a program is of no use.
+// installed sets the path of the package and of its program in the selection.
 func (j *job) installed(pkg *Package) error {
 	executable, err := pkg.Executable()
 	if err != nil {

@@ -132,7 +132,7 @@ func TestTrustCacheOffline(t *testing.T) {
 	}
 	s.in.Cache = &install.Dir{Path: t.TempDir()}
 	_, err = s.in.Ensure(t.Context(), s.want, lock)
-	if !errors.Is(err, provider.ErrOffline) || !strings.HasSuffix(err.Error(), "and it is not in the cache") {
+	if !errors.Is(err, provider.ErrOffline) || !strings.HasSuffix(err.Error(), "and the package is not in the cache") {
 		t.Errorf("%v", err)
 	}
 }

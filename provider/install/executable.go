@@ -7,12 +7,9 @@ import (
 	"strings"
 )
 
-// Executable returns the absolute path of the provider's program, as the CLI finds it:
-// the first file, by name, that is called terraform-provider-TYPE with nothing behind it,
-// or with something that starts with "_" or ".". Whether the system would run it is not
-// checked.
-//
-// The error wraps ErrNoExecutable if there is none.
+// Executable returns the absolute path of the provider's program, as the CLI finds it: the first
+// file, by name, that is called terraform-provider-TYPE, possibly followed by "_" or "." and more.
+// The error wraps ErrNoExecutable if there is no such file.
 func (p *Package) Executable() (string, error) {
 	entries, err := os.ReadDir(p.Dir)
 	if err != nil {
@@ -23,11 +20,11 @@ func (p *Package) Executable() (string, error) {
 			return filepath.Join(p.Dir, e.Name()), nil
 		}
 	}
-	return "", failed("find the executable of", p.String(), fmt.Errorf("%w: nothing like terraform-provider-%s in %s", ErrNoExecutable, p.Provider.Type(), p.Dir))
+	return "", failed("find the executable of", p.String(), fmt.Errorf("%w: %s has no file terraform-provider-%s", ErrNoExecutable, p.Dir, p.Provider.Type()))
 }
 
-// isProgram reports whether a file of a package, with this slash-separated name, may be the
-// program.
+// isProgram reports whether a file with this slash-separated name is a program of a provider of
+// type typ.
 func isProgram(name, typ string) bool {
 	rest, ok := strings.CutPrefix(name, "terraform-provider-"+typ)
 	return ok && (rest == "" || rest[0] == '_' || rest[0] == '.') && !strings.Contains(rest, "/")

@@ -12,16 +12,16 @@ import (
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
-// openDir is a plugin directory in use. All work stays within it, whatever links another
-// process plants there.
+// openDir is an open plugin directory. Access stays within it, even if another process creates
+// symbolic links.
 type openDir struct {
 	root *os.Root // named by its absolute path
 }
 
-// open opens the directory if it is there.
+// open opens the directory. It does not create it.
 func (d *Dir) open() (*openDir, error) {
 	if d == nil || d.Path == "" {
-		return nil, errors.New("the plugin directory has no path")
+		return nil, errors.New("Dir.Path is empty")
 	}
 	base, err := filepath.Abs(d.Path)
 	if err != nil {
@@ -34,7 +34,7 @@ func (d *Dir) open() (*openDir, error) {
 	return &openDir{root}, nil
 }
 
-// create opens the directory, and makes it if need be.
+// create creates the directory if necessary, and opens it.
 func (d *Dir) create() (*openDir, error) {
 	if d != nil && d.Path != "" {
 		if err := os.MkdirAll(d.Path, 0o755); err != nil {
@@ -51,10 +51,10 @@ func (o *openDir) path(name string) string {
 	return filepath.Join(o.root.Name(), filepath.FromSlash(name))
 }
 
-// location is where a package is in a plugin directory, or is to be.
+// location is the location of a package in a plugin directory, whether the package exists or not.
 type location struct {
 	*openDir
-	pkg  Package // as it would be if it were no link
+	pkg  Package // without Link
 	name string  // HOST/NAMESPACE/TYPE/VERSION/OS_ARCH
 }
 
@@ -74,11 +74,10 @@ func (o *openDir) locate(p addrs.Provider, v addrs.Version, on addrs.Platform) (
 	return &location{openDir: o, name: name, pkg: Package{Provider: p, Version: v, Platform: on, Dir: o.path(name)}}, nil
 }
 
-// lockName is the name of the file that the CLI locks as well. It is beside the package,
-// whose hash it would change.
+// lockName returns the name of the lock file, which the CLI uses as well.
 func (s *location) lockName() string { return s.name + ".lock" }
 
-// parents returns the directories that lead to the package, the top one first.
+// parents returns the directories above the package, the top one first.
 func (s *location) parents() []string {
 	var list []string
 	for i, c := range s.name {
@@ -89,9 +88,9 @@ func (s *location) parents() []string {
 	return list
 }
 
-// look returns the package at the location, unverified. A link that cannot be followed
-// leads to no package: it can be replaced like a link that leads nowhere.
-func (s *location) look() (*Package, error) {
+// installedPackage returns the package at the location, unverified. A symbolic link that cannot be
+// followed is not a package and can be replaced.
+func (s *location) installedPackage() (*Package, error) {
 	for _, dir := range s.parents() {
 		if err := s.isDir(dir); err != nil {
 			return nil, notInstalled(err)
@@ -103,7 +102,7 @@ func (s *location) look() (*Package, error) {
 		if pkg.Link, err = s.root.Readlink(s.name); err != nil {
 			return nil, notInstalled(err)
 		}
-		if info, err = os.Stat(pkg.Dir); err != nil { // a link of the CLI leads to another directory
+		if info, err = os.Stat(pkg.Dir); err != nil { // links of the CLI lead out of the root
 			return nil, fmt.Errorf("%w: %w", ErrNotInstalled, err)
 		}
 	}
@@ -123,8 +122,7 @@ func notInstalled(err error) error {
 	return err
 }
 
-// isDir returns an error if there is no directory of this name, or a link to one, which
-// the CLI does not follow either.
+// isDir returns an error unless name is a directory. It refuses symbolic links, as the CLI does.
 func (o *openDir) isDir(name string) error {
 	info, err := o.root.Lstat(name)
 	switch {
@@ -138,7 +136,7 @@ func (o *openDir) isDir(name string) error {
 	return nil
 }
 
-// mkdir makes a directory, or makes sure that it is there.
+// mkdir creates a directory if it does not exist.
 func (o *openDir) mkdir(name string) error {
 	err := o.root.Mkdir(name, 0o755)
 	if errors.Is(err, fs.ErrExist) {
@@ -147,7 +145,7 @@ func (o *openDir) mkdir(name string) error {
 	return err
 }
 
-// sync makes the names in directories durable.
+// sync syncs directories.
 func (o *openDir) sync(dirs []string) error {
 	for _, dir := range dirs {
 		if err := fsx.SyncDir(o.path(dir)); err != nil {
@@ -157,7 +155,7 @@ func (o *openDir) sync(dirs []string) error {
 	return nil
 }
 
-// mkdirs makes the directories that lead to the package.
+// mkdirs creates the directories above the package.
 func (s *location) mkdirs() error {
 	for _, dir := range s.parents() {
 		if err := s.mkdir(dir); err != nil {

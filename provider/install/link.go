@@ -11,23 +11,18 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// LinkMode says how a package gets from one directory into another. If the file system
-// does not support the mode, or the user may not use it, the package is copied. The empty
-// LinkMode is [Symlink].
+// LinkMode says how a package gets from one directory into another. If the mode is not possible,
+// the package is copied. The empty LinkMode is [Symlink].
 type LinkMode string
 
-// The modes. With [Symlink] and [HardLink], a process that writes to one of the directories
-// changes the content of the other.
+// The link modes. With [Symlink] and [HardLink], a change in one directory changes the other.
 const (
-	// Symlink makes an absolute symbolic link to the package, as the CLI does.
-	Symlink LinkMode = "symlink"
-	// HardLink makes directories of its own with the same files in them.
-	HardLink LinkMode = "hardlink"
-	// Copy makes copies.
-	Copy LinkMode = "copy"
+	Symlink  LinkMode = "symlink"  // an absolute symbolic link to the package, as the CLI makes
+	HardLink LinkMode = "hardlink" // new directories with hard links to the files
+	Copy     LinkMode = "copy"     // new directories with copies of the files
 )
 
-// effective returns the mode to use.
+// effective returns the mode that m stands for.
 func (m LinkMode) effective() (LinkMode, error) {
 	switch m {
 	case "":
@@ -38,20 +33,17 @@ func (m LinkMode) effective() (LinkMode, error) {
 	return "", fmt.Errorf("unknown link mode %.20q", string(m))
 }
 
-// Place puts a package of another directory into d, for example from a shared cache into
-// the directory of a project.
+// Place puts a package of another directory into d, for example from a shared cache. [Dir.Lookup]
+// or [Dir.Install] must have verified the package. Place hashes the files that it copies and
+// compares the h1 with the Report.
 //
-// The package must have been verified by [Dir.Lookup] or [Dir.Install]. Unless Place only
-// makes a symbolic link, it hashes the package on the way and compares the h1 with the
-// Report. Limits have no effect here.
-//
-// If d has a package with this content, it stays. Anything else that is there is replaced,
-// as [Dir.Install] does, and under the same lock.
+// If d has a package with this content, it stays. Anything else at its location is replaced as by
+// [Dir.Install].
 func (d *Dir) Place(ctx context.Context, from *Installed, how LinkMode) (*Package, error) {
 	if from == nil {
 		return nil, failed("place", "no package", errors.New("the package is nil"))
 	}
-	pkg, err := d.place(ctx, from, how)
+	pkg, err := d.placePackage(ctx, from, how)
 	if err != nil {
 		if ctx.Err() != nil {
 			err = fault.Ended(ctx)
@@ -61,9 +53,9 @@ func (d *Dir) Place(ctx context.Context, from *Installed, how LinkMode) (*Packag
 	return pkg, nil
 }
 
-func (d *Dir) place(ctx context.Context, from *Installed, how LinkMode) (*Package, error) {
+func (d *Dir) placePackage(ctx context.Context, from *Installed, how LinkMode) (*Package, error) {
 	if from.Report == nil || !checksum.HasScheme(from.Report.Local, checksum.SchemeH1) {
-		return nil, errors.New("nothing is known of the content of the package")
+		return nil, errors.New("the package has no report with an h1")
 	}
 	o, err := d.create()
 	if err != nil {
@@ -79,7 +71,7 @@ func (d *Dir) place(ctx context.Context, from *Installed, how LinkMode) (*Packag
 		return nil, err
 	}
 	defer l.Release()
-	if pkg, err := s.holding(ctx, from.Report.Local, from.Dir); pkg != nil || err != nil {
+	if pkg, err := s.packageWith(ctx, from.Report.Local, from.Dir); pkg != nil || err != nil {
 		return pkg, err
 	}
 	st, err := s.stage()
@@ -88,20 +80,20 @@ func (d *Dir) place(ctx context.Context, from *Installed, how LinkMode) (*Packag
 	}
 	defer st.release()
 	p := &placement{staging: st, from: from.Dir, how: how, typ: from.Provider.Type(), trusted: true}
-	finished, err := p.make(ctx, func(h1 checksum.Hash) error {
+	finished, err := p.build(ctx, func(h1 checksum.Hash) error {
 		_, err := verify.Policy{Accept: from.Report.Local}.Judge(verify.Evidence{}, -1, []checksum.Hash{h1})
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	if err := s.put(st, finished); err != nil {
+	if err := s.publish(st, finished); err != nil {
 		return nil, err
 	}
-	return s.look()
+	return s.installedPackage()
 }
 
-// sameFile reports whether both names lead to the same directory.
+// sameFile reports whether both paths lead to the same file or directory.
 func sameFile(a, b string) bool {
 	first, err := os.Stat(a)
 	if err != nil {

@@ -7,12 +7,11 @@ import (
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
-// acquire takes the lock of the package, for which it makes the directories that lead
-// there. It calls waiting if somebody else has the lock.
+// acquire locks the package and creates its parent directories. It calls waiting if another holder
+// has the lock.
 //
-// Whoever has the lock gives it up and leaves the file, as the CLI does. A CLI that waits
-// has the file open, and does not ask whether it still has its name when the lock is its
-// own: it would share the package with whoever makes the file anew.
+// The lock file stays when the lock is released. A waiting CLI has the file open and does not check
+// that it still has its name: with a new file, two processes would hold the lock.
 func (s *location) acquire(ctx context.Context, waiting func()) (*fsx.Lock, error) {
 	if ctx.Err() != nil {
 		return nil, fault.Ended(ctx)

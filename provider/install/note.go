@@ -13,22 +13,19 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// note is what somebody who has installed a package leaves for those who wait for the
-// same one. A directory alone does not tell which archive it was unpacked from, so without
-// a note each of them would download it again.
+// note tells waiting processes about the package that a process has installed. The directory does
+// not tell the hashes of its archive, so without a note each of them would download the archive.
 //
-// What it says gets into reports and lock files, so it is believed only if it was written
-// after the caller began, by this user, into a file that is open to nobody else: its writer
-// is a process like this one then. What another user writes is not, and neither is what
-// came with the directory, out of a backup or an archive. Where modes do not tell whose a
-// file is, as on Windows, no note is believed, and those who wait download.
+// The hashes get into reports and lock files. So a process trusts a note only if it was written
+// after the call began, and only if the file belongs to the same user and other users cannot open
+// it. Where the file mode does not tell this, as on Windows, notes are ignored.
 type note struct {
 	Package string        `json:"package"` // HOST/NAMESPACE/TYPE/VERSION/OS_ARCH
 	Size    int64         `json:"size"`    // of the archive
 	ZH      checksum.Hash `json:"zh"`      // of the archive
 	Packed  checksum.Hash `json:"packed"`  // its h1
 	Tree    checksum.Hash `json:"tree"`    // the h1 of the directory
-	Once    string        `json:"once"`    // makes it another one each time
+	Once    string        `json:"once"`    // random, so that two notes always differ
 }
 
 const maxNote = 4 << 10
@@ -38,8 +35,7 @@ func (s *location) noteName() string {
 	return private + "/notes/" + hex.EncodeToString(sum[:16])
 }
 
-// readNote returns the note that is there, of whatever kind; nil if there is none of this
-// user.
+// readNote returns the content of the note, or nil if there is no note of this user.
 func (s *location) readNote() []byte {
 	named, err := s.root.Lstat(s.noteName())
 	if err != nil {
@@ -58,7 +54,7 @@ func (s *location) readNote() []byte {
 	return data
 }
 
-// noteSince returns the note if it has been written since it was as before.
+// noteSince returns the note if it differs from before, otherwise nil.
 func (s *location) noteSince(before []byte) *note {
 	data := s.readNote()
 	if len(data) == 0 || bytes.Equal(data, before) {
@@ -72,9 +68,8 @@ func (s *location) noteSince(before []byte) *note {
 	return n
 }
 
-// leave writes a note, for those who wait for the lock that the caller has. It replaces
-// what is there, and writes to nothing that others may have put there. It is not synced:
-// it is worth nothing after a crash.
+// writeNote writes a note for processes that wait for the lock. It replaces a file or link at its
+// name. The file is not synced, since nothing waits after a crash.
 func (s *location) writeNote(st *staging, n note) error {
 	n.Package, n.Once = s.name, rand.Text()
 	data, err := json.Marshal(n)
@@ -96,5 +91,5 @@ func (s *location) writeNote(st *staging, n note) error {
 	return s.root.Rename(made, s.noteName())
 }
 
-// forget removes the note.
+// removeNote removes the note.
 func (s *location) removeNote() error { return notExistIsNil(s.root.Remove(s.noteName())) }

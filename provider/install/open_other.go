@@ -4,5 +4,5 @@ package install
 
 import "io/fs"
 
-// onlyOurs reports false: files here do not tell by their mode who may open them.
+// onlyOurs reports whether only this user can open the file. File modes do not tell that here.
 func onlyOurs(fs.FileInfo) bool { return false }

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// onlyOurs reports whether the file is this user's and nobody else may open it.
+// onlyOurs reports whether the file belongs to this user and other users cannot open it.
 func onlyOurs(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(stat.Uid) == os.Geteuid() && info.Mode().Perm()&0o077 == 0

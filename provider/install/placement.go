@@ -26,35 +26,33 @@ type placement struct {
 	from   string          // a directory, or a symbolic link to one
 	how    LinkMode        // to use
 	typ    string          // of the provider
-	limits checksum.Limits // of what is made, unless it is trusted
+	limits checksum.Limits // of the copy, unless trusted is set
 
-	// trusted says that the package has just been judged. A symbolic link to it need not
-	// be hashed again, and no limits apply.
+	// trusted: the package was verified. A symbolic link to it is not hashed again.
 	trusted bool
 
-	syncs errgroup.Group // of the files that are being written through to the disk
+	syncs errgroup.Group // files that are being synced
 }
 
-// make makes the package and has its h1 judged. It returns its name in the staging
-// directory.
-func (p *placement) make(ctx context.Context, judge func(checksum.Hash) error) (finished string, err error) {
+// build creates the copy or link, calls judge with its h1, and returns its name.
+func (p *placement) build(ctx context.Context, judge func(checksum.Hash) error) (finished string, err error) {
 	if p.how, err = p.how.effective(); err != nil {
 		return "", err
 	}
 	if p.how == Symlink {
 		if finished, err := p.symlink(); err == nil {
-			return finished, p.judgeThere(ctx, judge)
+			return finished, p.judgeLinked(ctx, judge)
 		}
 	}
-	h1, err := p.files(ctx)
+	h1, err := p.copyTree(ctx)
 	if err != nil {
 		return "", err
 	}
 	return p.tree(), judge(h1)
 }
 
-// judgeThere has the package judged that a symbolic link leads to.
-func (p *placement) judgeThere(ctx context.Context, judge func(checksum.Hash) error) error {
+// judgeLinked calls judge with the h1 of the linked package.
+func (p *placement) judgeLinked(ctx context.Context, judge func(checksum.Hash) error) error {
 	root, err := os.OpenRoot(p.from)
 	if err != nil {
 		return err
@@ -79,7 +77,7 @@ func (p *placement) symlink() (string, error) {
 	if runtime.GOOS != "windows" {
 		return name, p.root.Symlink(target, name)
 	}
-	// There a link to a directory is made as one, which a root does only for what is in it.
+	// Windows needs a directory link, which Root.Symlink makes only for targets in the root.
 	if err := os.Symlink(target, p.path(name)); err != nil {
 		return "", err
 	}
@@ -87,8 +85,8 @@ func (p *placement) symlink() (string, error) {
 	return name, err
 }
 
-// files makes directories, and files in them, and returns their h1.
-func (p *placement) files(ctx context.Context) (checksum.Hash, error) {
+// copyTree copies or hard-links the package and returns the h1 of the result.
+func (p *placement) copyTree(ctx context.Context) (checksum.Hash, error) {
 	from, err := os.OpenRoot(p.from)
 	if err != nil {
 		return checksum.Hash{}, err
@@ -98,7 +96,7 @@ func (p *placement) files(ctx context.Context) (checksum.Hash, error) {
 	var size int64
 	sums := map[string][sha256.Size]byte{}
 	limits := p.limits.Effective()
-	p.syncs.SetLimit(8) // which bounds the open files, too
+	p.syncs.SetLimit(8) // also bounds the open files
 	err = fs.WalkDir(fsx.Tree(ctx, from), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -112,7 +110,7 @@ func (p *placement) files(ctx context.Context) (checksum.Hash, error) {
 		case !d.IsDir():
 			return irregular(name)
 		}
-		entries := len(dirs) + len(sums) // with this one; archives do not count the top
+		entries := len(dirs) + len(sums) // this one included, the top directory not
 		if !p.trusted && (size > limits.Unpacked || entries > limits.Entries) {
 			return fmt.Errorf("%d bytes in %d files and directories: %w", size, entries, provider.ErrTooLarge)
 		}
@@ -120,7 +118,7 @@ func (p *placement) files(ctx context.Context) (checksum.Hash, error) {
 			dirs = append(dirs, path.Join(p.tree(), name))
 			return p.root.Mkdir(path.Join(p.tree(), name), 0o755)
 		}
-		sums[name], err = p.file(ctx, from, name)
+		sums[name], err = p.copyFile(ctx, from, name)
 		return err
 	})
 	if failed := p.syncs.Wait(); err == nil {
@@ -136,8 +134,8 @@ func (p *placement) files(ctx context.Context) (checksum.Hash, error) {
 	return h1, p.sync(dirs)
 }
 
-// file makes one file and returns the checksum of what it holds.
-func (p *placement) file(ctx context.Context, from *os.Root, name string) (sum [sha256.Size]byte, err error) {
+// copyFile copies or hard-links one file and returns its checksum.
+func (p *placement) copyFile(ctx context.Context, from *os.Root, name string) (sum [sha256.Size]byte, err error) {
 	in, err := openFile(from, name)
 	if err != nil {
 		return sum, err
@@ -145,9 +143,9 @@ func (p *placement) file(ctx context.Context, from *os.Root, name string) (sum [
 	defer in.Close()
 	to := p.tree() + "/" + name
 	if p.how == HardLink && os.Link(filepath.Join(p.from, filepath.FromSlash(name)), p.path(to)) == nil {
-		return p.hash(ctx, to)
+		return p.hashFile(ctx, to)
 	}
-	mode, err := p.mode(in, name)
+	mode, err := p.fileMode(in, name)
 	if err != nil {
 		return sum, err
 	}
@@ -162,8 +160,8 @@ func (p *placement) file(ctx context.Context, from *os.Root, name string) (sum [
 	return sum, nil
 }
 
-// hash returns the checksum of a file that was made.
-func (p *placement) hash(ctx context.Context, name string) (sum [sha256.Size]byte, err error) {
+// hashFile returns the checksum of a new file.
+func (p *placement) hashFile(ctx context.Context, name string) (sum [sha256.Size]byte, err error) {
 	f, err := openFile(p.root, name)
 	if err != nil {
 		return sum, err
@@ -172,8 +170,8 @@ func (p *placement) hash(ctx context.Context, name string) (sum [sha256.Size]byt
 	return copyHashed(ctx, io.Discard, f)
 }
 
-// mode is 0755 for what can be run, and 0644 for the rest.
-func (p *placement) mode(in *os.File, name string) (fs.FileMode, error) {
+// fileMode is 0755 for executable files and programs, and 0644 for others.
+func (p *placement) fileMode(in *os.File, name string) (fs.FileMode, error) {
 	info, err := in.Stat()
 	if err != nil {
 		return 0, err

@@ -11,13 +11,13 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// put moves a finished package, which is on disk, from the staging directory to the
-// location, whose lock the caller has. What is there changes places with it, as a whole. It
-// may be anything, and is neither followed nor written to.
+// publish moves a finished package, which is synced, from the staging directory to its location.
+// The caller holds the lock. Anything at the location is exchanged with the package as a whole, and
+// never followed or written to.
 //
-// A name that is new is not synced: should the power fail, the package is missing and is
-// installed again. One that is replaced is, before the old content is removed.
-func (s *location) put(st *staging, finished string) error {
+// A replacement is synced before the old content is removed. A new name is not: if the power fails,
+// the package is missing and is installed again.
+func (s *location) publish(st *staging, finished string) error {
 	replaced, err := fsx.PutIn(s.root, finished, s.name, st.name)
 	if err != nil || !replaced {
 		return err
@@ -25,11 +25,10 @@ func (s *location) put(st *staging, finished string) error {
 	return s.sync([]string{path.Dir(s.name)})
 }
 
-// holding returns the package at the location if its content has one of the hashes, or if it
-// is the directory dir. Otherwise it returns nil: there is nothing, or something that can be
-// replaced.
-func (s *location) holding(ctx context.Context, hashes []checksum.Hash, dir string) (*Package, error) {
-	pkg, err := s.look()
+// packageWith returns the package at the location if its content has one of the hashes, or if it is
+// the directory dir. Otherwise it returns nil.
+func (s *location) packageWith(ctx context.Context, hashes []checksum.Hash, dir string) (*Package, error) {
+	pkg, err := s.installedPackage()
 	if errors.Is(err, ErrNotInstalled) {
 		return nil, nil
 	}

@@ -10,90 +10,85 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// Result is what [Installer.Ensure] has done, or what [Installer.Plan] says that it would.
+// Result is what [Installer.Ensure] has done, or what [Installer.Plan] would do.
 type Result struct {
-	// Selections has one element for each required provider, in their order.
+	// Selections has one element for each required provider, sorted by provider.
 	Selections []Selection `json:"selections"`
 
-	// Lock is the updated lock file, never nil. For a version that stays it has the hashes
-	// of the given lock file and those that were computed. For another version it has the
-	// hashes that were computed or signed. Providers that are no longer required are
-	// missing. As in OpenTofu, a required registry.opentofu.org/hashicorp provider that is
-	// not locked takes over the version, but not the hashes, from registry.terraform.io.
-	//
-	// The package comment says which hashes there are for Installer.LockPlatforms.
+	// Lock is the updated lock file, never nil. A version that the given lock file covers gains
+	// computed hashes only, another version also signed hashes. Providers that are not required are
+	// removed. As in OpenTofu, a registry.opentofu.org/hashicorp provider that is not locked takes
+	// over the version, but not the hashes, of registry.terraform.io.
 	Lock *lockfile.File `json:"-"`
 }
 
-// Selection is what was decided and done about one provider.
+// Selection is the decision about one provider, and its result.
 type Selection struct {
-	Provider   addrs.Provider           `json:"provider"`            // that is required
-	Constraint addrs.ProviderConstraint `json:"constraint,omitzero"` // on its version
-	Version    addrs.Version            `json:"version,omitzero"`    // chosen; zero: there is none to choose
-	Platform   addrs.Platform           `json:"platform"`            // that it is installed for
-	Locked     bool                     `json:"locked"`              // the version is that of the given lock file
+	Provider   addrs.Provider           `json:"provider"`            // the required provider
+	Constraint addrs.ProviderConstraint `json:"constraint,omitzero"` // the constraint on its version
+	Version    addrs.Version            `json:"version,omitzero"`    // the selected version; zero if none was selected
+	Platform   addrs.Platform           `json:"platform"`            // the platform to install for
+	Locked     bool                     `json:"locked"`              // whether the given lock file has the version
 
-	// From tells where the package was, or is in a plan.
+	// From says where the package was found.
 	From Origin `json:"from,omitempty"`
 
-	// Dir is the absolute path of the package, and Executable the path of its program. They
-	// are empty if the package could not be installed, if it is built in, and in a plan if
-	// it is not in Installer.Dir. For an override, Dir is as it was given, and Executable
-	// is empty if there is no program yet.
+	// Dir is the absolute path of the package, and Executable the path of its program. They are
+	// empty if the package is built in or not installed, and in a plan if it is not in
+	// Installer.Dir. For an override, Dir is the path in DevOverrides, and Executable may be empty.
 	Dir        string `json:"dir,omitempty"`
 	Executable string `json:"executable,omitempty"`
 
-	// Package is the package at the source if it is From there, otherwise nil. Its JSON form
-	// may have presigned URLs.
+	// Package is the package at the source if From is FromSource, otherwise nil. Its JSON form may
+	// have presigned URLs.
 	Package *provider.Package `json:"package,omitempty"`
 
-	// Fetched is the number of bytes that were downloaded to install it.
+	// Fetched is the number of bytes that were downloaded to install the package.
 	Fetched int64 `json:"fetched,omitempty"`
 
-	// Unlocked are the platforms in Installer.LockPlatforms, without Platform, whose hashes
-	// the given lock file may lack. Ensure has added the hashes, except where Err says that
-	// it could not.
+	// Unlocked are the platforms in Installer.LockPlatforms, without Platform, whose hashes the
+	// given lock file may lack. Ensure has added the hashes unless Err is set.
 	Unlocked []addrs.Platform `json:"unlocked,omitempty"`
 
-	// Reports has a report for Platform, and one for each platform in LockPlatforms that was
-	// hashed. It is nil for providers that are built in, overridden or not installed.
+	// Reports has a report for Platform, and for each platform in LockPlatforms that was hashed. It
+	// is nil for providers that are built in, overridden or not installed.
 	Reports map[addrs.Platform]*verify.Report `json:"reports,omitempty"`
 
-	// Warnings are the messages of the source to its users. They are safe to print.
+	// Warnings are messages of the source to its users. They are safe to print.
 	Warnings []string `json:"warnings,omitempty"`
 
-	// Err says why the package is not installed, or why a platform is not locked.
+	// Err is why the package is not installed, or why a platform is not locked.
 	Err error `json:"-"`
 }
 
-// Origin says where a package was.
+// Origin says where a package was found.
 type Origin string
 
-// The places where a package can be.
+// The origins of packages.
 const (
-	FromDir      Origin = "dir"      // in Installer.Dir already
+	FromDir      Origin = "dir"      // in Installer.Dir
 	FromCache    Origin = "cache"    // in Installer.Cache
 	FromSource   Origin = "source"   // at Installer.Source
 	FromOverride Origin = "override" // in a directory of Installer.DevOverrides
 	FromBuiltIn  Origin = "builtin"  // in the CLI itself
 )
 
-// LockedError says that the version in the lock file cannot be kept: the constraint does
-// not allow it, or the source no longer has it. Installer.Upgrade chooses another one.
+// LockedError says that the version in the lock file cannot be kept. Set Installer.Upgrade to
+// select another version.
 type LockedError struct {
-	Provider   addrs.Provider           // that is locked
-	Version    addrs.Version            // at this version
-	Constraint addrs.ProviderConstraint // on the version
+	Provider   addrs.Provider           // the locked provider
+	Version    addrs.Version            // its locked version
+	Constraint addrs.ProviderConstraint // the constraint on the version
 
-	// Err is the answer of the source, which wraps [provider.ErrNoVersion]. It is nil if
-	// Constraint does not allow the version.
+	// Err wraps [provider.ErrNoVersion] if the source does not have the version. It is nil
+	// if Constraint does not allow the version.
 	Err error
 }
 
 // Unwrap returns Err.
 func (e *LockedError) Unwrap() error { return e.Err }
 
-// Error names the version, what is wrong with it, and what to do.
+// Error names the version, the cause and the remedy.
 func (e *LockedError) Error() string {
 	if e.Err != nil {
 		newest := ""

@@ -12,34 +12,34 @@ import (
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
-// private is the directory for what is not finished. No host has this name, so that the
-// CLI passes over it.
+// private is the directory for unfinished packages and notes. The CLI ignores it, as it is not a
+// hostname.
 const private = ".tofureg"
 
 // workPrefix starts the names of the staging directories in it.
 const workPrefix = "install-"
 
-// staging is a staging directory for one package. It is locked while it is in use: what is
-// in a free one was left by a process that died.
+// staging is a locked staging directory for one package. The content of an unlocked one is left
+// from a dead process.
 //
-// The places keep their names. A client that scans the directory fails if a name that it
-// has just read is gone, so as few as possible come and go.
+// The directories keep their names: a client that scans the plugin directory fails if a name
+// disappears.
 type staging struct {
 	*openDir
 	name string
 	lock *fsx.Lock
 }
 
-// stage takes the first place that is free, and clears all that are.
+// stage locks the first free staging directory and clears all free ones.
 func (o *openDir) stage() (*staging, error) {
 	if err := o.mkdir(private); err != nil {
 		return nil, err
 	}
-	o.sweep() // what cannot be removed is in nobody's way
+	o.sweep() // failures do not matter here
 	var err error
 	for i, failures := 0, 0; failures < 10; i++ {
 		var s *staging
-		if s, err = o.take(fmt.Sprintf("%s/%s%d", private, workPrefix, i)); s != nil {
+		if s, err = o.claim(fmt.Sprintf("%s/%s%d", private, workPrefix, i)); s != nil {
 			return s, nil
 		}
 		if err != nil {
@@ -49,8 +49,8 @@ func (o *openDir) stage() (*staging, error) {
 	return nil, err
 }
 
-// take takes a place and clears it; nil: it is not free.
-func (o *openDir) take(name string) (*staging, error) {
+// claim locks and clears a staging directory. It returns nil if the directory is in use.
+func (o *openDir) claim(name string) (*staging, error) {
 	l, err := fsx.TryLockIn(o.root, name+".lock")
 	if l == nil || err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func (o *openDir) take(name string) (*staging, error) {
 	return s, nil
 }
 
-// clear makes the place an empty directory.
+// clear empties the directory, or creates it.
 func (s *staging) clear() error {
 	info, err := s.root.Lstat(s.name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -79,14 +79,14 @@ func (s *staging) clear() error {
 	return err
 }
 
-// release gives the place back.
+// release clears and unlocks the directory.
 func (s *staging) release() error {
 	return errors.Join(s.clear(), s.lock.Release())
 }
 
-// file returns a file for an archive. Where the system allows it the file has no name, so
-// that nobody else opens it and nothing is left behind.
-func (s *staging) file() (*os.File, error) {
+// archiveFile creates a file for the archive. Where the system allows it, the file has no name, so
+// that a killed process leaves nothing behind.
+func (s *staging) archiveFile() (*os.File, error) {
 	name := s.name + "/archive"
 	f, err := s.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err == nil {
@@ -95,7 +95,7 @@ func (s *staging) file() (*os.File, error) {
 	return f, err
 }
 
-// sweep clears the places that dead processes have left.
+// sweep clears the staging directories of dead processes.
 func (o *openDir) sweep() error {
 	names, err := o.list(private, -1)
 	if err != nil {
@@ -110,7 +110,7 @@ func (o *openDir) sweep() error {
 		if left, err := o.list(name, 1); err != nil || len(left) == 0 {
 			continue
 		}
-		s, err := o.take(name)
+		s, err := o.claim(name)
 		if err != nil {
 			problems = append(problems, err)
 		}
@@ -128,7 +128,7 @@ func notExistIsNil(err error) error {
 	return err
 }
 
-// list returns the names in a directory, at most n of them if n is positive.
+// list returns the names in a directory, at most n if n is positive.
 func (o *openDir) list(name string, n int) ([]string, error) {
 	dir, err := o.root.Open(name)
 	if err != nil {
@@ -142,10 +142,10 @@ func (o *openDir) list(name string, n int) ([]string, error) {
 	return names, err
 }
 
-// tree is where the content of the package is made.
+// tree returns the name of the directory for the content of the package.
 func (s *staging) tree() string { return s.name + "/tree" }
 
-// dirs returns the directories that hold these files, and the top.
+// dirs returns the directories of the files, and the top directory.
 func (s *staging) dirs(files []archive.File) []string {
 	done := map[string]bool{}
 	var list []string

@@ -7,7 +7,7 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// installUnpacked installs a package that its source holds unpacked.
+// installUnpacked installs a package that the source has unpacked.
 func (i *installation) installUnpacked(ctx context.Context, st *staging) (*Installed, error) {
 	ev, err := i.evidence(ctx)
 	if err != nil {
@@ -19,7 +19,7 @@ func (i *installation) installUnpacked(ctx context.Context, st *staging) (*Insta
 	}
 	var report *verify.Report
 	var h1 checksum.Hash
-	finished, err := p.make(ctx, func(got checksum.Hash) (err error) {
+	finished, err := p.build(ctx, func(got checksum.Hash) (err error) {
 		h1 = got
 		report, err = i.o.Policy.Judge(ev, -1, []checksum.Hash{got})
 		return err
@@ -27,7 +27,7 @@ func (i *installation) installUnpacked(ctx context.Context, st *staging) (*Insta
 	if err != nil {
 		return nil, failed("verify", i.from.String(), err)
 	}
-	done, err := i.putInPlace(ctx, st, finished, h1)
+	done, err := i.publishUnlessPresent(ctx, st, finished, h1)
 	if err != nil {
 		return nil, err
 	}
