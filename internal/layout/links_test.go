@@ -27,23 +27,26 @@ var pending = []string{
 // shown as they are, so only their links are checked.
 func TestDocLinks(t *testing.T) {
 	t.Parallel()
-	_, list := packages(t)
-	paths := map[string]string{} // import paths by package name
-	for _, r := range list {
-		if r.public() {
-			paths[r.name] = path.Join(modulePath, r.dir)
-		}
+	paths := publicPaths(t)
+	dirs := []string{}
+	for _, p := range paths {
+		dirs = append(dirs, strings.TrimPrefix(p, modulePath+"/"))
 	}
+	contrib, err := filepath.Glob(filepath.Join(root, "contrib", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range contrib {
+		dirs = append(dirs, "contrib/"+filepath.Base(dir))
+	}
+	slices.Sort(dirs)
 	symbols := map[string]*comment.Parser{}
 	links := 0
-	for _, r := range list {
-		if !r.public() {
-			continue
-		}
-		problems := docLinks(t, r.dir, paths, symbols, &links)
-		switch isPending := slices.Contains(pending, r.dir); {
+	for _, dir := range dirs {
+		problems := docLinks(t, dir, paths, symbols, &links)
+		switch isPending := slices.Contains(pending, dir); {
 		case isPending && len(problems) == 0:
-			t.Errorf("%s: every link is right: take the package out of the list pending of links_test.go", r.dir)
+			t.Errorf("%s: every link is right: take the package out of the list pending of links_test.go", dir)
 		case !isPending:
 			for _, p := range problems {
 				t.Error(p)
@@ -53,6 +56,19 @@ func TestDocLinks(t *testing.T) {
 	if links < 200 {
 		t.Errorf("%d links were checked, want at least 200", links)
 	}
+}
+
+// publicPaths returns the import paths of the public packages by their names.
+func publicPaths(t *testing.T) map[string]string {
+	t.Helper()
+	_, list := packages(t)
+	paths := map[string]string{}
+	for _, p := range list {
+		if p.public() {
+			paths[p.name] = path.Join(modulePath, p.dir)
+		}
+	}
+	return paths
 }
 
 // docLinks returns what is wrong with the links of one package.
@@ -231,8 +247,8 @@ func (l *linkCheck) docLink(x *comment.DocLink) {
 		first = strings.TrimPrefix(x.Recv, "*")
 	}
 	l.linked[x.ImportPath], l.linked[x.ImportPath+"."+first] = true, true
-	if thirdParty(x.ImportPath) {
-		return
+	if thirdParty(x.ImportPath) || x.ImportPath == modulePath {
+		return // modulePath is the page of the module
 	}
 	if names := l.names(x.ImportPath); names == nil {
 		l.problem("link to package " + x.ImportPath + ", which does not exist")

@@ -137,24 +137,15 @@ func anchors(text string) []string {
 	return out
 }
 
-// TestMarkdownNames checks that qualified names in inline code of README.md and docs/*.md, such as
+// TestMarkdownNames checks that qualified names in inline code of Markdown files, such as
 // `provider.Find`, exist. In docs/migrating.md the first column of a table has names of other modules.
 func TestMarkdownNames(t *testing.T) {
 	t.Parallel()
-	_, list := packages(t)
-	paths := map[string]string{}
-	for _, p := range list {
-		if p.public() {
-			paths[p.name] = path.Join(modulePath, p.dir)
-		}
-	}
+	paths := publicPaths(t)
 	l := &linkCheck{t: t, symbols: map[string]*comment.Parser{}}
 	name := regexp.MustCompile(`\b([a-z]\w+)\.([A-Z]\w*)(?:\.([A-Z]\w*))?`)
 	checked := 0
 	for _, file := range markdownFiles(t) {
-		if file != "README.md" && !strings.HasPrefix(file, "docs/") {
-			continue
-		}
 		for line := range strings.Lines(fenced.ReplaceAllString(readFile(t, file), "")) {
 			if file == "docs/migrating.md" && strings.HasPrefix(line, "| ") {
 				_, line, _ = strings.Cut(line[2:], " | ")
