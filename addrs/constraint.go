@@ -10,7 +10,7 @@ import (
 
 func isRelease(v Version) bool { return v.ok && !v.IsPrerelease() }
 
-// none is the matcher of a constraint that allows nothing.
+// none is the matcher of a constraint that allows no version.
 func none(Version) bool { return false }
 
 // join returns the canonical form of the terms of both texts.
@@ -28,8 +28,8 @@ func join(a, b string, canonical func(string) (string, error)) string {
 	return both
 }
 
-// forProviders returns v as the engine for providers has it, and false if v is not a version
-// that a provider can have.
+// forProviders converts v for the library that the CLI uses for providers. It returns false
+// if v cannot be the version of a provider.
 func (v Version) forProviders() (versions.Version, bool) {
 	e := versions.Version{Major: v.major, Minor: v.minor, Patch: v.patch}
 	if v.tail == "" {
@@ -40,8 +40,8 @@ func (v Version) forProviders() (versions.Version, bool) {
 	return e, more == "" && consists("."+pre+meta, maxVersion, isExtra)
 }
 
-// forModules returns v as the engine for modules has it, and false if v is not a version that
-// a module can have.
+// forModules converts v for the library that the CLI uses for modules. It returns false if v
+// cannot be the version of a module.
 func (v Version) forModules() (*goversion.Version, bool) {
 	if !v.ok {
 		return nil, false
@@ -50,7 +50,7 @@ func (v Version) forModules() (*goversion.Version, bool) {
 	return e, err == nil
 }
 
-// guard runs a parser of the engine for providers, which panics on numbers above 2^64-1.
+// guard calls a parser of go-versions, which panics on numbers above 2^64-1.
 func guard[T any](parse func(string) (T, error), s string) (v T, err error) {
 	defer func() {
 		if recover() != nil {

@@ -8,23 +8,22 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// ParseError says why a text is not an address, a version, a constraint or a platform.
-// All parsers of this package, and the UnmarshalText methods, return it as a pointer.
+// ParseError describes why a text is not valid. All parsers and UnmarshalText methods of this
+// package return it as a pointer.
 type ParseError struct {
-	// Kind is what the text was read as: "provider address", "module address", "module
-	// source", "module subdirectory", "provider version", "module version", "provider version constraint",
-	// "module version constraint" or "platform".
+	// Kind is what the text was parsed as: "provider address", "module address", "module
+	// source", "module subdirectory", "provider version", "module version", "provider version
+	// constraint", "module version constraint" or "platform".
 	Kind string
-	// Input is the refused text. It is shortened if it is long, and without user
-	// information and query, since those can hold secrets when somebody passes a URL.
+	// Input is the refused text, shortened, without the user information and query of a URL.
 	Input string
-	// Reason is a phrase without a full stop that says what is wrong.
+	// Reason is a phrase without a full stop.
 	Reason string
-	// Suggestion is a text that would be accepted and is probably meant, or empty.
+	// Suggestion is a valid text that was probably meant; empty if there is none.
 	Suggestion string
 }
 
-// Error returns all fields in one line, with the input quoted.
+// Error returns the kind, the quoted input, the reason and the suggestion in one line.
 func (e *ParseError) Error() string {
 	s := fmt.Sprintf("invalid %s %q: %s", e.Kind, e.Input, e.Reason)
 	if e.Suggestion != "" {
@@ -34,9 +33,9 @@ func (e *ParseError) Error() string {
 }
 
 const (
-	// maxInput bounds the length of any text that is parsed.
+	// maxInput is the maximum length of a text to parse, in bytes.
 	maxInput = 4096
-	// maxShown is how many bytes of a refused text an error repeats.
+	// maxShown is the maximum length of Input, in bytes.
 	maxShown = 200
 )
 
@@ -60,7 +59,7 @@ func suggest(kind, input, reason, suggestion string) error {
 	return &ParseError{Kind: kind, Input: fault.Shown(input, maxShown), Reason: reason, Suggestion: suggestion}
 }
 
-// hostReason returns the reason of an error of svchost, without the hostname itself.
+// hostReason returns the reason of an error of package svchost.
 func hostReason(err error) string {
 	if pe, ok := errors.AsType[*svchost.ParseError](err); ok {
 		return pe.Reason
@@ -70,7 +69,7 @@ func hostReason(err error) string {
 
 const reasonTooLong = "it is too long"
 
-// must panics if err is not nil. It serves the functions for constants in a program.
+// must panics if err is not nil.
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)

@@ -4,12 +4,12 @@ import "github.com/tofureg/tofureg/disco/svchost"
 
 var defaultHost = svchost.MustParse("registry.opentofu.org")
 
-// DefaultHost returns the host of an address that states none: registry.opentofu.org, the
+// DefaultHost returns the host of addresses without a hostname: registry.opentofu.org, the
 // public registry of OpenTofu.
 func DefaultHost() svchost.Hostname { return defaultHost }
 
-// orDefault returns the host for addresses without one, given what the caller wants as such,
-// or the reason why it cannot be.
+// orDefault returns the default host for addresses, which is host unless it is zero, or the
+// reason why host is not valid.
 func orDefault(host svchost.Hostname) (h svchost.Hostname, reason string) {
 	if host.IsZero() || host == defaultHost {
 		return defaultHost, ""
@@ -17,8 +17,8 @@ func orDefault(host svchost.Hostname) (h svchost.Hostname, reason string) {
 	return host, checkHost(host)
 }
 
-// checkHost returns the reason why host cannot be part of an address, or "". Hosts from
-// [svchost.FromWire] may have a form that no address can have.
+// checkHost returns the reason why host cannot be part of an address, or "". The text of a
+// host from [svchost.FromWire] may be invalid in an address.
 func checkHost(host svchost.Hostname) string {
 	if host.IsZero() {
 		return "the hostname is missing"

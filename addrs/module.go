@@ -7,39 +7,34 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
-// Module is the address of a module in a registry: a host, a namespace on that host, a name
-// and a target system, as in registry.opentofu.org/terraform-aws-modules/vpc/aws.
-//
-// Unlike in a provider's address, letters keep their case and differ by it, since registries
-// may tell them apart. The zero Module is no module.
+// Module is the address of a module in a registry: a host, a namespace, a name and a target
+// system, as in registry.opentofu.org/terraform-aws-modules/vpc/aws. Unlike in a [Provider],
+// the case of letters counts.
 type Module struct {
 	host                    svchost.Hostname
 	namespace, name, system string
 }
 
-// ParseModule parses [HOSTNAME/]NAMESPACE/NAME/SYSTEM, where the missing hostname is
-// [DefaultHost].
+// ParseModule parses [HOSTNAME/]NAMESPACE/NAME/SYSTEM. The default hostname is [DefaultHost].
 //
-// Namespace and name are 1 to 64 ASCII letters, digits, hyphens and underscores that start
-// and end with a letter or digit; the system is 1 to 64 lower-case ASCII letters and digits.
-// As in the CLI, the hostname must contain a dot, which tells such an address from other
-// module sources, and must be neither github.com nor bitbucket.org, with which the sources
-// of modules in repositories start. The error is a *[ParseError].
+// Namespace and name are 1 to 64 ASCII letters, digits, hyphens and underscores, with a
+// letter or digit at both ends. The system is 1 to 64 lower-case ASCII letters and digits. As
+// in the CLI, the hostname must contain a dot, and must not be github.com or bitbucket.org,
+// which start the sources of modules in repositories. The error is a [*ParseError].
 func ParseModule(s string) (Module, error) { return ParseModuleIn(defaultHost, s) }
 
-// ParseModuleIn is like [ParseModule] with another default host. The zero Hostname means
-// [DefaultHost]; a host that only [svchost.FromWire] accepts is refused.
+// ParseModuleIn is like [ParseModule] with another default host. If host is zero, it is
+// [DefaultHost]. A host that only [svchost.FromWire] accepts is refused.
 func ParseModuleIn(host svchost.Hostname, s string) (Module, error) {
 	return parseModule(host, s, s, kindModule)
 }
 
-// MustParseModule is like [ParseModule] but panics on an error. It is for addresses that are
-// constants in the program.
+// MustParseModule is like [ParseModule], but panics on an error.
 func MustParseModule(s string) Module { return must(ParseModule(s)) }
 
-// NewModule returns the address with these parts, which are checked like those of
-// [ParseModule]. The host must be neither zero nor one that only [svchost.FromWire] accepts.
-// The error is a *[ParseError].
+// NewModule returns the address with these parts, which are checked as [ParseModule] does. A
+// zero host is refused, as is a host that only [svchost.FromWire] accepts. The error is a
+// [*ParseError].
 func NewModule(host svchost.Hostname, namespace, name, system string) (Module, error) {
 	m := Module{host, namespace, name, system}
 	reason := checkHost(host)
@@ -52,7 +47,7 @@ func NewModule(host svchost.Hostname, namespace, name, system string) (Module, e
 	return m, nil
 }
 
-// parseModule parses s, a part of input, for an error of the given kind.
+// parseModule parses s, which is part of input. Errors have the given kind.
 func parseModule(host svchost.Hostname, s, input, kind string) (Module, error) {
 	if reason := checkModuleShape(input); reason != "" {
 		return Module{}, refuse(kind, input, reason)
@@ -84,8 +79,8 @@ func parseModule(host svchost.Hostname, s, input, kind string) (Module, error) {
 	return m, nil
 }
 
-// checkModuleShape refuses what is no registry address at all, with a reason that helps
-// whoever took it for one.
+// checkModuleShape returns the reason if s is a URL, a path or otherwise not an address, or
+// "".
 func checkModuleShape(s string) string {
 	switch {
 	case len(s) > maxInput:
@@ -121,7 +116,7 @@ func (m Module) check() string {
 
 const reasonModuleName = " must be 1 to 64 ASCII letters, digits, hyphens and underscores, with a letter or digit at both ends"
 
-// maxModulePart is the longest namespace, name or system of a module.
+// maxModulePart is the maximum length of a namespace, name or system of a module, in bytes.
 const maxModulePart = 64
 
 func isModuleName(s string) bool {
@@ -136,17 +131,16 @@ func isSystem(s string) bool {
 // Host returns the host of the module's registry.
 func (m Module) Host() svchost.Hostname { return m.host }
 
-// Namespace returns the namespace in its given case.
+// Namespace returns the namespace in its original case.
 func (m Module) Namespace() string { return m.namespace }
 
-// Name returns the name in its given case.
+// Name returns the name in its original case.
 func (m Module) Name() string { return m.name }
 
-// System returns the target system, which often is the type of a provider.
+// System returns the target system, often the type of a provider.
 func (m Module) System() string { return m.system }
 
-// String returns HOSTNAME/NAMESPACE/NAME/SYSTEM with the hostname in Unicode. The zero Module
-// gives "".
+// String returns HOSTNAME/NAMESPACE/NAME/SYSTEM with the hostname in Unicode.
 func (m Module) String() string {
 	if m.IsZero() {
 		return ""
@@ -154,8 +148,7 @@ func (m Module) String() string {
 	return m.host.Display() + "/" + m.path()
 }
 
-// Display returns the form for people: that of [Module.String], without the hostname where it
-// is [DefaultHost].
+// Display is like [Module.String], but omits the hostname if it is [DefaultHost].
 func (m Module) Display() string {
 	if m.host == defaultHost {
 		return m.path()
@@ -168,8 +161,7 @@ func (m Module) path() string { return m.namespace + "/" + m.name + "/" + m.syst
 // IsZero reports whether m is the zero Module.
 func (m Module) IsZero() bool { return m == Module{} }
 
-// Compare orders addresses by host, namespace, name and system. It returns -1, 0 or +1, and 0
-// only when m == o.
+// Compare orders addresses by host, namespace, name and system. It returns -1, 0 or +1.
 func (m Module) Compare(o Module) int {
 	return cmp.Or(
 		m.host.Compare(o.host),
@@ -179,8 +171,8 @@ func (m Module) Compare(o Module) int {
 	)
 }
 
-// MarshalText returns the form of [Module.String]. It never fails.
+// MarshalText returns the text of [Module.String]. It never fails.
 func (m Module) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
 
-// UnmarshalText reads what [ParseModule] accepts; the empty text is the zero Module.
+// UnmarshalText accepts the texts that [ParseModule] accepts, and the empty text.
 func (m *Module) UnmarshalText(b []byte) error { return unmarshal(m, b, ParseModule) }

@@ -10,27 +10,24 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
-// ModuleSource is what a configuration has as the source of a module from a registry: the
-// module and, after two slashes, a directory in its package, as in
-// terraform-aws-modules/iam/aws//modules/iam-user.
-//
-// The zero ModuleSource is no source.
+// ModuleSource is the source of a module in a registry: the module and, after two slashes, a
+// directory in its package, as in terraform-aws-modules/iam/aws//modules/iam-user.
 type ModuleSource struct {
 	// Module is the address of the module.
 	Module Module
-	// Subdir is the directory with slashes between its elements, or empty. The functions
-	// that parse a source clean it and guarantee that it stays inside the package; what a
-	// caller sets is not checked.
+	// Subdir is the directory with slashes; empty for the package itself. Parsers clean it
+	// and check that it stays inside the package. A value that the caller sets is not
+	// checked.
 	Subdir string
 }
 
 // ParseModuleSource parses a module address as [ParseModule] does, optionally followed by two
-// slashes and a directory, as [ParseSubdir] does. Sources of other kinds, such as paths and
-// URLs, are refused. The error is a *[ParseError].
+// slashes and a directory as [ParseSubdir] accepts it. Other sources, such as paths and URLs,
+// are refused. The error is a [*ParseError].
 func ParseModuleSource(s string) (ModuleSource, error) { return ParseModuleSourceIn(defaultHost, s) }
 
-// ParseModuleSourceIn is like [ParseModuleSource] with another default host. The zero
-// Hostname means [DefaultHost]; a host that only [svchost.FromWire] accepts is refused.
+// ParseModuleSourceIn is like [ParseModuleSource] with another default host. If host is zero,
+// it is [DefaultHost]. A host that only [svchost.FromWire] accepts is refused.
 func ParseModuleSourceIn(host svchost.Hostname, s string) (ModuleSource, error) {
 	if reason := checkModuleShape(s); reason != "" {
 		return ModuleSource{}, refuse(kindModuleSource, s, reason)
@@ -47,21 +44,20 @@ func ParseModuleSourceIn(host svchost.Hostname, s string) (ModuleSource, error) 
 	return ModuleSource{m, subdir}, nil
 }
 
-// MustParseModuleSource is like [ParseModuleSource] but panics on an error. It is for sources
-// that are constants in the program.
+// MustParseModuleSource is like [ParseModuleSource], but panics on an error.
 func MustParseModuleSource(s string) ModuleSource { return must(ParseModuleSource(s)) }
 
-// maxSubdir is the longest subdirectory in bytes. With the longest address before it, which
-// has a hostname in Unicode, it is still a source that can be parsed.
+// maxSubdir is the maximum length of a subdirectory in bytes. A source with the longest
+// subdirectory and the longest address can still be parsed.
 const maxSubdir = 2048
 
-// ParseSubdir parses the directory in a package that follows two slashes in the source of a
-// module. It returns the directory as [path.Clean] does, and "" for the package itself: "" and
-// ".". One that is absolute or leads out of the package is refused, and so are spaces at its
-// ends, more than 2,048 bytes, unprintable characters, question marks, and backslashes and
-// colons, which mean different things to different systems. Characters that some programs
-// take for a dot, a slash, a backslash or a colon, such as the full-width ones, are refused
-// too. The error is a *[ParseError].
+// ParseSubdir parses the directory that follows two slashes in the source of a module. It
+// returns the directory as [path.Clean] does, and "" for "" and ".".
+//
+// A directory that is absolute or leads out of the package is refused. So are spaces at the
+// ends, more than 2,048 bytes, unprintable characters, question marks, backslashes and
+// colons, and characters that some programs take for a dot, a slash, a backslash or a colon.
+// The error is a [*ParseError].
 func ParseSubdir(s string) (string, error) {
 	if reason := checkSubdir(s); reason != "" {
 		return "", refuse(kindSubdir, s, reason)
@@ -72,7 +68,7 @@ func ParseSubdir(s string) (string, error) {
 	return "", nil
 }
 
-// lookalikes have a compatibility decomposition with a dot, a slash, a backslash or a colon.
+// lookalikes are characters whose compatibility decomposition contains . / \ or :.
 const lookalikes = "\u2024\u2025\u2026\ufe13\ufe52\ufe55\ufe68\uff0e\uff0f\uff1a\uff3c"
 
 func checkSubdir(s string) string {
@@ -94,11 +90,11 @@ func checkSubdir(s string) string {
 	return ""
 }
 
-// String returns the address as [Module.String] does, followed by two slashes and the
-// subdirectory if there is one. The zero ModuleSource gives "".
+// String returns the module as [Module.String] does, followed by two slashes and Subdir if it
+// is not empty.
 func (s ModuleSource) String() string { return s.with(s.Module.String()) }
 
-// Display is like [ModuleSource.String] without the hostname where it is [DefaultHost].
+// Display is like [ModuleSource.String], but omits the hostname if it is [DefaultHost].
 func (s ModuleSource) Display() string { return s.with(s.Module.Display()) }
 
 func (s ModuleSource) with(addr string) string {
@@ -111,15 +107,13 @@ func (s ModuleSource) with(addr string) string {
 // IsZero reports whether s is the zero ModuleSource.
 func (s ModuleSource) IsZero() bool { return s == ModuleSource{} }
 
-// Compare orders sources by module and subdirectory. It returns -1, 0 or +1, and 0 only when
-// s == o.
+// Compare orders sources by module and subdirectory. It returns -1, 0 or +1.
 func (s ModuleSource) Compare(o ModuleSource) int {
 	return cmp.Or(s.Module.Compare(o.Module), strings.Compare(s.Subdir, o.Subdir))
 }
 
-// MarshalText returns the form of [ModuleSource.String]. It never fails.
+// MarshalText returns the text of [ModuleSource.String]. It never fails.
 func (s ModuleSource) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText reads what [ParseModuleSource] accepts; the empty text is the zero
-// ModuleSource.
+// UnmarshalText accepts the texts that [ParseModuleSource] accepts, and the empty text.
 func (s *ModuleSource) UnmarshalText(b []byte) error { return unmarshal(s, b, ParseModuleSource) }

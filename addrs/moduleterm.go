@@ -15,13 +15,14 @@ import (
 type moduleTerm struct {
 	op      string // one of moduleOperators
 	version Version
-	written int // how many numbers were written, for ~> only
+	written int // how many numbers were written, if op is ~>
 }
 
 // moduleOperators is in canonical order for terms with the same version.
 var moduleOperators = []string{">", ">=", "=", "~>", "<=", "<", "!="}
 
-// canonicalModule returns the canonical form of a constraint. It allows what s allows.
+// canonicalModule returns the canonical form of a constraint, which allows the same versions
+// as s.
 func canonicalModule(s string) (string, error) {
 	if _, err := goversion.NewConstraint(s); err != nil {
 		return "", errors.New("each term must be an optional operator (=, !=, >, >=, <, <=, ~>) and a version with numbers up to 2^63-1")
@@ -33,7 +34,7 @@ func canonicalModule(s string) (string, error) {
 	slices.SortFunc(terms, moduleTerm.compare)
 	terms = slices.Compact(terms)
 	if v := terms[0].version; len(terms) == 1 && terms[0].op == "=" && v.IsPrerelease() && !namesPrerelease(s, v) {
-		return "= " + v.String(), nil // with the space it names no prerelease
+		return "= " + v.String(), nil // with the space it allows no prerelease
 	}
 	var b strings.Builder
 	for i, term := range terms {
@@ -45,9 +46,9 @@ func canonicalModule(s string) (string, error) {
 	return b.String(), nil
 }
 
-// namesPrerelease reports whether the constraint s, whose only term is v, selects it. The CLI
-// asks the other engine and its other parser, which knows neither commas nor spaces after an
-// operator; only where that parser fails does it remove a "v".
+// namesPrerelease reports whether the constraint s, whose only term is v, allows the
+// prerelease v. Here the CLI uses the library for providers, whose parser refuses commas and
+// spaces after an operator. If that parser fails, the CLI removes a "v" and tries again.
 func namesPrerelease(s string, v Version) bool {
 	e, ok := v.forProviders()
 	if !ok {
@@ -99,8 +100,8 @@ func parseModuleTerm(s string) (moduleTerm, error) {
 	return moduleTerm{op, v, strings.Count(numbers, ".") + 1}, nil
 }
 
-// allows reports whether the release v meets the term, as hashicorp/go-version has it. Not
-// to go through the text of v for each term, this is done here.
+// allows reports whether the term allows the release v, by the rules of hashicorp/go-version.
+// Calling the library would format v as text for each term.
 func (t moduleTerm) allows(v Version) bool {
 	order := t.order(v)
 	switch t.op {
@@ -135,7 +136,7 @@ func (t moduleTerm) order(v Version) int {
 	if order == 0 && pre != "" && strings.Count(more, ".") == strings.Count(moreT, ".") {
 		return +1
 	}
-	return order // the library overlooks a prerelease where one has more zeros
+	return order // if one has more zeros, the library ignores the prerelease
 }
 
 func (t moduleTerm) compare(o moduleTerm) int {

@@ -10,12 +10,12 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
-// maxPart is the longest namespace or type in ASCII. Registries allow far less; one that is
-// not ASCII must fit into a label of a hostname.
+// maxPart is the maximum length of a namespace or type in ASCII, in bytes. The length of any
+// other part is limited by the length of a label in a hostname.
 const maxPart = 512
 
-// normalisePart returns the normal form of a provider's namespace or type, or the reason why
-// there is none.
+// normalisePart returns the normal form of a namespace or type of a provider, or the reason
+// why it is invalid.
 func normalisePart(s string) (part, reason string) {
 	upper := false
 	for i := range len(s) {
@@ -35,7 +35,7 @@ func normalisePart(s string) (part, reason string) {
 	return s, ""
 }
 
-// checkPart returns the reason why s, in ASCII, is not acceptable, or "".
+// checkPart returns the reason why s, in ASCII, is invalid, or "".
 func checkPart(s string) string {
 	switch {
 	case s == "":
@@ -59,10 +59,9 @@ func checkPart(s string) string {
 
 const reasonHyphens = "it must not have two hyphens in a row"
 
-// partViaHost normalises a part that is not ASCII. It has the rules of a label of a hostname,
-// so a hostname of a single label is what it must be; what the normal form shows is checked
-// once more, since full-width and ideographic forms of dots and hyphens vanish only there.
-// Symbols, some of which look like slashes, are for hostnames only.
+// partViaHost normalises a part that is not ASCII, as a hostname of one label. The result is
+// checked again, because normalisation can produce dots and hyphens, and because symbols,
+// which are valid in hostnames, can look like slashes.
 func partViaHost(s string) (part, reason string) {
 	if strings.IndexByte(s, ':') >= 0 {
 		return "", "the character ':' is not allowed"

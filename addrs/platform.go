@@ -7,16 +7,15 @@ import (
 	"unique"
 )
 
-// Platform is an operating system and a processor architecture in the words of Go, as in
-// linux_amd64. The zero Platform is no platform.
+// Platform is an operating system and a processor architecture, named as in Go, for example
+// linux_amd64.
 type Platform struct{ os, arch string }
 
-// maxWord is the longest name of an operating system or an architecture.
+// maxWord is the maximum length of an operating system or an architecture, in bytes.
 const maxWord = 32
 
-// ParsePlatform parses OS_ARCH. The two words consist of 1 to 32 ASCII letters and digits
-// each; case is kept, since registries compare it. Unknown words are accepted.
-// The error is a *[ParseError].
+// ParsePlatform parses OS_ARCH. Both words are 1 to 32 ASCII letters and digits. Their case
+// counts, and unknown words are accepted. The error is a [*ParseError].
 func ParsePlatform(s string) (Platform, error) {
 	os, arch, ok := strings.Cut(s, "_")
 	if !ok {
@@ -25,17 +24,16 @@ func ParsePlatform(s string) (Platform, error) {
 	return NewPlatform(os, arch)
 }
 
-// MustParsePlatform is like [ParsePlatform] but panics on an error. It is for platforms that
-// are constants in the program.
+// MustParsePlatform is like [ParsePlatform], but panics on an error.
 func MustParsePlatform(s string) Platform { return must(ParsePlatform(s)) }
 
-// NewPlatform returns the platform of these two words, which must be like those that
-// [ParsePlatform] accepts. The error is a *[ParseError].
+// NewPlatform returns the platform with these two words, which are checked as [ParsePlatform]
+// does. The error is a [*ParseError].
 func NewPlatform(os, arch string) (Platform, error) {
 	if reason := checkPlatform(os, arch); reason != "" {
 		return Platform{}, refuse(kindPlatform, os+"_"+arch, reason)
 	}
-	// Lists of thousands of versions share the words.
+	// Lists of thousands of versions share the memory of the words.
 	return Platform{unique.Make(os).Value(), unique.Make(arch).Value()}, nil
 }
 
@@ -60,7 +58,7 @@ func (p Platform) OS() string { return p.os }
 // Arch returns the architecture, such as "amd64".
 func (p Platform) Arch() string { return p.arch }
 
-// String returns OS_ARCH. The zero Platform gives "".
+// String returns OS_ARCH.
 func (p Platform) String() string {
 	if p.IsZero() {
 		return ""
@@ -71,14 +69,13 @@ func (p Platform) String() string {
 // IsZero reports whether p is the zero Platform.
 func (p Platform) IsZero() bool { return p == Platform{} }
 
-// Compare orders platforms by operating system and architecture. It returns -1, 0 or +1, and
-// 0 only when p == o.
+// Compare orders platforms by operating system and architecture. It returns -1, 0 or +1.
 func (p Platform) Compare(o Platform) int {
 	return cmp.Or(strings.Compare(p.os, o.os), strings.Compare(p.arch, o.arch))
 }
 
-// MarshalText returns the form of [Platform.String]. It never fails.
+// MarshalText returns the text of [Platform.String]. It never fails.
 func (p Platform) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
-// UnmarshalText reads what [ParsePlatform] accepts; the empty text is the zero Platform.
+// UnmarshalText accepts the texts that [ParsePlatform] accepts, and the empty text.
 func (p *Platform) UnmarshalText(b []byte) error { return unmarshal(p, b, ParsePlatform) }

@@ -7,39 +7,36 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
-// Provider is the address of a provider: the host of its origin registry, a namespace on
-// that host and a type, as in registry.opentofu.org/hashicorp/aws.
+// Provider is the address of a provider: a host, a namespace and a type, as in
+// registry.opentofu.org/hashicorp/aws.
 //
-// Namespace and type are normalised like a label of a hostname: case is folded and Unicode
-// is kept. They consist of letters, digits and single hyphens between them, and are at most
-// 512 bytes long, or 63 in punycode if they are not ASCII.
-// Addresses that mean the same provider are equal. The zero Provider is no provider.
+// Namespace and type consist of letters and digits with single hyphens between them. They are
+// normalised to lower case, like labels of a hostname. In ASCII each has at most 512 bytes; a
+// part that is not ASCII has at most 63 bytes in punycode.
 type Provider struct {
 	host           svchost.Hostname
 	namespace, typ string
 }
 
 const (
-	// defaultNamespace is the namespace of a one-part address.
+	// defaultNamespace is the namespace of an address that is only a type.
 	defaultNamespace = "hashicorp"
-	// legacyNamespace marks addresses from before namespaces existed.
+	// legacyNamespace is the unknown namespace in files from before version 0.13.
 	legacyNamespace = "-"
-	// builtInNamespace, on one of two hosts, marks providers inside the CLI.
+	// builtInNamespace contains the providers that are part of the CLI.
 	builtInNamespace = "builtin"
 )
 
-// ParseProvider parses TYPE, NAMESPACE/TYPE or HOSTNAME/NAMESPACE/TYPE, where the missing
-// hostname is [DefaultHost] and the missing namespace is hashicorp, as in the CLI.
+// ParseProvider parses TYPE, NAMESPACE/TYPE or HOSTNAME/NAMESPACE/TYPE. The default hostname
+// is [DefaultHost] and the default namespace is hashicorp, as in the CLI.
 //
-// A type with one of the prefixes terraform- and opentofu- is refused; where a repository
-// name such as terraform-provider-aws was given, the error suggests the address. The
-// namespace "-" of addresses from before version 0.13 is accepted on DefaultHost only; see
-// [Provider.IsLegacy]. The error is a *[ParseError].
+// A type that starts with terraform- or opentofu- is refused. For the name of a repository,
+// such as terraform-provider-aws, the error suggests the address. The namespace "-" is valid
+// only at DefaultHost, see [Provider.IsLegacy]. The error is a [*ParseError].
 func ParseProvider(s string) (Provider, error) { return ParseProviderIn(defaultHost, s) }
 
-// ParseProviderIn is like [ParseProvider] with another default host, for programs that serve
-// a tool or a company with its own. The zero Hostname means [DefaultHost]; a host that only
-// [svchost.FromWire] accepts is refused.
+// ParseProviderIn is like [ParseProvider] with another default host. If host is zero, it is
+// [DefaultHost]. A host that only [svchost.FromWire] accepts is refused.
 func ParseProviderIn(host svchost.Hostname, s string) (Provider, error) {
 	if len(s) > maxInput {
 		return Provider{}, refuse(kindProvider, s, reasonTooLong)
@@ -67,9 +64,9 @@ func ParseProviderIn(host svchost.Hostname, s string) (Provider, error) {
 	return newProvider(host, namespace, typ, s)
 }
 
-// ParseQualifiedProvider parses HOSTNAME/NAMESPACE/TYPE and fills in nothing: an address
-// without a hostname is an error. It is for formats in which the address is always written
-// in full, such as lock files. The error is a *[ParseError].
+// ParseQualifiedProvider parses HOSTNAME/NAMESPACE/TYPE. It refuses addresses without a
+// hostname, for formats such as lock files that contain only full addresses. The error is a
+// [*ParseError].
 func ParseQualifiedProvider(s string) (Provider, error) {
 	if n := strings.Count(s, "/"); n < 2 && len(s) <= maxInput {
 		return Provider{}, refuse(kindProvider, s, "it must be HOSTNAME/NAMESPACE/TYPE")
@@ -77,13 +74,12 @@ func ParseQualifiedProvider(s string) (Provider, error) {
 	return ParseProvider(s)
 }
 
-// MustParseProvider is like [ParseProvider] but panics on an error. It is for addresses that
-// are constants in the program.
+// MustParseProvider is like [ParseProvider], but panics on an error.
 func MustParseProvider(s string) Provider { return must(ParseProvider(s)) }
 
-// NewProvider returns the address with these parts, which are normalised and checked like
-// those of [ParseProvider]. The host must be neither zero nor one that only
-// [svchost.FromWire] accepts. The error is a *[ParseError].
+// NewProvider returns the address with these parts, which are normalised and checked as
+// [ParseProvider] does. A zero host is refused, as is a host that only [svchost.FromWire]
+// accepts. The error is a [*ParseError].
 func NewProvider(host svchost.Hostname, namespace, typ string) (Provider, error) {
 	input := host.Display() + "/" + namespace + "/" + typ
 	if reason := checkHost(host); reason != "" {
@@ -113,10 +109,10 @@ func newProvider(host svchost.Hostname, namespace, typ, input string) (Provider,
 	return p, nil
 }
 
-// redundantPrefix returns the prefix that makes a type unacceptable, or "".
+// redundantPrefix returns the prefix for which a type is refused, or "".
 func redundantPrefix(typ string) string {
 	for _, prefix := range []string{
-		"terraform-provider-", "opentofu-provider-", // a repository's name
+		"terraform-provider-", "opentofu-provider-", // repositories
 		"terraform-", "opentofu-",
 	} {
 		if strings.HasPrefix(typ, prefix) {
@@ -139,14 +135,14 @@ func (p Provider) refusePrefix(input, prefix string) error {
 // Host returns the host of the provider's origin registry.
 func (p Provider) Host() svchost.Hostname { return p.host }
 
-// Namespace returns the namespace, in lower case.
+// Namespace returns the namespace in lower case.
 func (p Provider) Namespace() string { return p.namespace }
 
-// Type returns the type, in lower case.
+// Type returns the type in lower case.
 func (p Provider) Type() string { return p.typ }
 
-// String returns HOSTNAME/NAMESPACE/TYPE with the hostname in Unicode, which is the form in
-// lock files and directory names. The zero Provider gives "".
+// String returns HOSTNAME/NAMESPACE/TYPE with the hostname in Unicode, as in lock files and
+// directory names.
 func (p Provider) String() string {
 	if p.IsZero() {
 		return ""
@@ -154,8 +150,7 @@ func (p Provider) String() string {
 	return p.host.Display() + "/" + p.namespace + "/" + p.typ
 }
 
-// Display returns the form for people: that of [Provider.String], without the hostname where
-// it is [DefaultHost].
+// Display is like [Provider.String], but omits the hostname if it is [DefaultHost].
 func (p Provider) Display() string {
 	if p.host == defaultHost {
 		return p.namespace + "/" + p.typ
@@ -166,12 +161,12 @@ func (p Provider) Display() string {
 // IsZero reports whether p is the zero Provider.
 func (p Provider) IsZero() bool { return p == Provider{} }
 
-// IsLegacy reports whether p has the namespace "-", which stands for an unknown namespace in
-// files from before version 0.13. Such a provider can be neither installed nor locked.
+// IsLegacy reports whether the namespace of p is "-", the unknown namespace in files from
+// before version 0.13. Such a provider cannot be installed or locked.
 func (p Provider) IsLegacy() bool { return p.namespace == legacyNamespace }
 
-// IsBuiltIn reports whether p is part of the CLI itself, as terraform.io/builtin/terraform
-// is. Such a provider can be neither installed nor locked.
+// IsBuiltIn reports whether p is part of the CLI, as terraform.io/builtin/terraform is. Such
+// a provider cannot be installed or locked.
 func (p Provider) IsBuiltIn() bool {
 	if p.namespace != builtInNamespace {
 		return false
@@ -180,19 +175,18 @@ func (p Provider) IsBuiltIn() bool {
 	return host == "opentofu.org" || host == "terraform.io"
 }
 
-// Compare orders addresses by host, namespace and type. It returns -1, 0 or +1, and 0 only
-// when p == o.
+// Compare orders addresses by host, namespace and type. It returns -1, 0 or +1.
 func (p Provider) Compare(o Provider) int {
 	return cmp.Or(p.host.Compare(o.host), strings.Compare(p.namespace, o.namespace), strings.Compare(p.typ, o.typ))
 }
 
-// MarshalText returns the form of [Provider.String]. It never fails.
+// MarshalText returns the text of [Provider.String]. It never fails.
 func (p Provider) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
-// UnmarshalText reads what [ParseProvider] accepts; the empty text is the zero Provider.
+// UnmarshalText accepts the texts that [ParseProvider] accepts, and the empty text.
 func (p *Provider) UnmarshalText(b []byte) error { return unmarshal(p, b, ParseProvider) }
 
-// unmarshal is the UnmarshalText of all types of this package.
+// unmarshal implements UnmarshalText of all types of this package.
 func unmarshal[T any](dst *T, b []byte, parse func(string) (T, error)) error {
 	var v T
 	if len(b) > 0 {

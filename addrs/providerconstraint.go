@@ -11,28 +11,26 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// ProviderConstraint is a condition on the version of a provider, such as ">= 1.2, < 2.0.0".
-// It allows what the CLI would select. See [ModuleConstraint] for modules, which have other
-// rules.
+// ProviderConstraint is a constraint on the version of a provider, such as ">= 1.2, < 2.0.0".
+// It allows the versions that the CLI selects. [ModuleConstraint] has other rules.
 //
-// Constraints are comparable with ==; equal ones have the same terms. The zero
-// ProviderConstraint states no condition: it allows every release, that is, every version that
-// is not a prerelease, except 0.0.0, which the CLI takes for "no version" of a provider.
+// Constraints with the same terms are equal. The zero ProviderConstraint allows every
+// release, that is, every version without a prerelease part, except 0.0.0.
 type ProviderConstraint struct {
 	text string // canonical
 }
 
-// ParseProviderConstraint parses a constraint on the version of a provider as the CLI does:
-// terms with commas between them, each of one of the operators =, !=, >, >=, <, <= and ~>
-// (none means =), at most one space, and a version of one to three numbers with an optional
-// prerelease and metadata. There is no "v" prefix, no "*", no "^" and no "||".
+// ParseProviderConstraint parses a constraint as the CLI does: terms separated by commas. A
+// term is one of the operators =, !=, >, >=, <, <= and ~> (the default is =), at most one
+// space, and a version as [ParseVersion] accepts it. There are no wildcards, and no operators
+// ^ and ||.
 //
-// ~> allows the last number that is written to grow, except that "~> 1" means "~> 1.0":
-// both allow 1.9.0 but not 2.0.0, whereas "~> 1.2.0" allows 1.2.9 but not 1.3.0.
+// The operator ~> allows the last written number to grow, except that "~> 1" means "~> 1.0":
+// both allow 1.9.0 but not 2.0.0, and "~> 1.2.0" allows 1.2.9 but not 1.3.0.
 //
-// A prerelease is allowed only if a term without operator, or with "=", names it exactly and
-// all other terms allow it too. Metadata counts in = and != only. Version 0.0.0 is never
-// allowed. Blank text is the zero ProviderConstraint. The error is a *[ParseError].
+// A prerelease is allowed only if one term is that version, without operator or with =, and
+// all other terms allow it too. Metadata counts only with = and !=. Version 0.0.0 is never
+// allowed. Blank text gives the zero ProviderConstraint. The error is a [*ParseError].
 func ParseProviderConstraint(s string) (ProviderConstraint, error) {
 	if len(s) > maxInput {
 		return ProviderConstraint{}, refuse(kindProviderConstraint, s, reasonTooLong)
@@ -41,7 +39,7 @@ func ParseProviderConstraint(s string) (ProviderConstraint, error) {
 	if err != nil {
 		reason := fault.Shorten(err.Error(), maxShown) // it repeats parts of s
 		if strings.ContainsAny(s, "@?/") {
-			reason = "it is not a list of conditions on a version"
+			reason = "it is not a list of operators and versions"
 		} else if strings.Contains(reason, "invalid constraint operator") && !strings.Contains(reason, "did you mean") {
 			reason += "; the operators are =, !=, >, >=, <, <= and ~>"
 		}
@@ -50,15 +48,14 @@ func ParseProviderConstraint(s string) (ProviderConstraint, error) {
 	return ProviderConstraint{text}, nil
 }
 
-// MustParseProviderConstraint is like [ParseProviderConstraint] but panics on an error. It is
-// for constraints that are constants in the program.
+// MustParseProviderConstraint is like [ParseProviderConstraint], but panics on an error.
 func MustParseProviderConstraint(s string) ProviderConstraint {
 	return must(ParseProviderConstraint(s))
 }
 
-// ExactProviderConstraint returns the constraint that allows v and nothing else. For a version
-// that the CLI never selects, such as 0.0.0, the zero Version or one of a module only, it
-// allows nothing; the text of the last is none that [ParseProviderConstraint] accepts.
+// ExactProviderConstraint returns the constraint that allows only v. If the CLI never selects
+// v, the constraint allows no version: this holds for 0.0.0, the zero Version and versions
+// that only a module can have. [ParseProviderConstraint] refuses the text of the last.
 func ExactProviderConstraint(v Version) ProviderConstraint {
 	if !v.ok {
 		v = Version{ok: true}
@@ -66,12 +63,12 @@ func ExactProviderConstraint(v Version) ProviderConstraint {
 	return ProviderConstraint{v.String()}
 }
 
-// Allows reports whether v meets c. The zero Version meets none. To test many versions, use
-// [ProviderConstraint.Matcher].
+// Allows reports whether c allows v. It is false for the zero Version. To test many versions,
+// use [ProviderConstraint.Matcher].
 func (c ProviderConstraint) Allows(v Version) bool { return c.Matcher()(v) }
 
-// Matcher returns a function that does what [ProviderConstraint.Allows] does and compiles c
-// only once. The function is safe for concurrent use.
+// Matcher returns a function that does the same as [ProviderConstraint.Allows], but compiles
+// c only once. The function is safe for concurrent use.
 func (c ProviderConstraint) Matcher() func(Version) bool {
 	if c.IsZero() {
 		return func(v Version) bool { return isRelease(v) && v != Version{ok: true} }
@@ -79,26 +76,24 @@ func (c ProviderConstraint) Matcher() func(Version) bool {
 	return providerMatcher(c.text)
 }
 
-// And returns the constraint that has the terms of both, as the CLI makes it of several
-// constraints on one provider. It allows a release if both do, and a prerelease that one of
-// them names exactly if that lies within the bounds of the other.
+// And returns the constraint with the terms of both, as the CLI combines several constraints
+// on one provider. It allows a release that both allow, and a prerelease that one of them
+// names and the bounds of the other include.
 func (c ProviderConstraint) And(o ProviderConstraint) ProviderConstraint {
 	return ProviderConstraint{join(c.text, o.text, canonicalProvider)}
 }
 
-// String returns the canonical form, which is the one in lock files: without duplicates,
-// ordered by version, each term as operator, space and version, "=" omitted, joined by ", ".
-// The zero ProviderConstraint gives "".
+// String returns the canonical form, as in lock files: terms without duplicates, ordered by
+// version, each as operator, space and version, without "=", separated by ", ".
 func (c ProviderConstraint) String() string { return c.text }
 
-// IsZero reports whether c states no condition.
+// IsZero reports whether c has no terms.
 func (c ProviderConstraint) IsZero() bool { return c == ProviderConstraint{} }
 
-// MarshalText returns the form of [ProviderConstraint.String]. It never fails.
+// MarshalText returns the text of [ProviderConstraint.String]. It never fails.
 func (c ProviderConstraint) MarshalText() ([]byte, error) { return []byte(c.text), nil }
 
-// UnmarshalText reads what [ParseProviderConstraint] accepts; the empty text is the zero
-// ProviderConstraint.
+// UnmarshalText accepts the texts that [ParseProviderConstraint] accepts.
 func (c *ProviderConstraint) UnmarshalText(b []byte) error {
 	return unmarshal(c, b, ParseProviderConstraint)
 }
@@ -116,7 +111,7 @@ func providerMatcher(text string) func(Version) bool {
 	}
 }
 
-// canonicalProvider returns the form of a constraint that the CLI writes into lock files.
+// canonicalProvider returns the form of a constraint that the CLI writes to lock files.
 func canonicalProvider(s string) (string, error) {
 	spec, err := guard(constraints.ParseRubyStyleMulti, s)
 	if err != nil {
@@ -137,8 +132,8 @@ func canonicalProvider(s string) (string, error) {
 	return b.String(), nil
 }
 
-// operators has the engine's operators in canonical order for terms with the same version,
-// and how they are written.
+// operators are the operators in canonical order for terms with the same version, with their
+// text.
 var operators = [...]struct {
 	op   constraints.SelectionOp
 	text string
@@ -167,7 +162,7 @@ func writeTerm(b *strings.Builder, term constraints.SelectionSpec) {
 	v := term.Boundary
 	b.WriteString(operators[rank(term)].text)
 	fmt.Fprintf(b, "%d.%d", v.Major.Num, v.Minor.Num)
-	// The number of numbers is what tells the two kinds of ~> apart.
+	// How many numbers are written distinguishes the two operators ~>.
 	if term.Operator != constraints.OpGreaterThanOrEqualMinorOnly {
 		fmt.Fprintf(b, ".%d", v.Patch.Num)
 	}
@@ -179,7 +174,7 @@ func writeTerm(b *strings.Builder, term constraints.SelectionSpec) {
 	}
 }
 
-// compareTerms orders terms by version, in the engine's order, then by metadata, then by
+// compareTerms orders terms by version in the library's order, then by metadata, then by
 // operator.
 func compareTerms(a, b constraints.SelectionSpec) int {
 	x, y := boundary(a), boundary(b)

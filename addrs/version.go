@@ -7,20 +7,18 @@ import (
 )
 
 // Version is the version of a provider or of a module. [ParseVersion] and
-// [ParseModuleVersion] parse the two grammars; equal versions are equal whichever of them
-// read it.
-//
-// The zero Version means "no version" and differs from version 0.0.0.
+// [ParseModuleVersion] parse the two grammars, and give equal values for the same version.
+// The zero Version means "no version" and differs from 0.0.0.
 type Version struct {
 	major, minor, patch uint64
-	// tail is what follows in the canonical form: more numbers, each after a dot, then a
-	// prerelease after '-', then metadata after '+'. Nearly all versions have none.
+	// tail is the rest of the canonical form: more numbers, each after a dot, a prerelease
+	// after a hyphen, and metadata after a plus sign. It is empty for nearly all versions.
 	tail string
 	ok   bool // false in the zero Version only
 }
 
-// String returns the canonical form, for example 1.2.3-beta.1+build.5: three numbers at
-// least, no leading zeros, no "v". The zero Version gives "".
+// String returns the canonical form, for example 1.2.3-beta.1+build.5: at least three
+// numbers, without leading zeros and without "v".
 func (v Version) String() string {
 	if !v.ok {
 		return ""
@@ -38,26 +36,26 @@ func (v Version) append(b []byte) []byte {
 	return append(b, v.tail...)
 }
 
-// IsZero reports whether v is the zero Version, that is, no version. It is false for 0.0.0.
+// IsZero reports whether v is the zero Version. It is false for 0.0.0.
 func (v Version) IsZero() bool { return !v.ok }
 
 // IsPrerelease reports whether v has a prerelease part.
 func (v Version) IsPrerelease() bool { return v.Prerelease() != "" }
 
-// Prerelease returns what follows the hyphen in 1.2.3-beta.1, or "".
+// Prerelease returns the text after the hyphen, such as "beta.1" in 1.2.3-beta.1, or "".
 func (v Version) Prerelease() string {
 	_, pre, _ := v.cut()
 	return pre
 }
 
-// Metadata returns what follows the plus sign in 1.2.3+build.5, or "".
+// Metadata returns the text after the plus sign, such as "build.5" in 1.2.3+build.5, or "".
 func (v Version) Metadata() string {
 	_, _, meta := v.cut()
 	return meta
 }
 
-// Segments returns the numbers of the version: three for a provider's, three or more for a
-// module's. It returns nil for the zero Version.
+// Segments returns the numbers: three for a version of a provider, three or more for a
+// version of a module, nil for the zero Version.
 func (v Version) Segments() []uint64 {
 	if !v.ok {
 		return nil
@@ -72,8 +70,7 @@ func (v Version) Segments() []uint64 {
 	return segments
 }
 
-// cut splits the tail into the numbers after the third, each with its dot before it, the
-// prerelease and the metadata.
+// cut splits the tail into further numbers with their dots, prerelease and metadata.
 func (v Version) cut() (more, pre, meta string) {
 	if v.tail == "" {
 		return "", "", ""
@@ -83,10 +80,9 @@ func (v Version) cut() (more, pre, meta string) {
 	return more, pre, meta
 }
 
-// Compare orders versions by precedence as Semantic Versioning defines it, with all numbers
-// compared and missing ones taken for 0. It returns -1, 0 or +1, and 0 only when v == o:
-// what has the same precedence is ordered by its text, metadata included. The zero Version
-// comes first.
+// Compare orders versions by precedence, as Semantic Versioning defines it. Missing numbers
+// count as 0. Versions with equal precedence are ordered by their text with metadata, so
+// Compare returns 0 only if v == o, otherwise -1 or +1. The zero Version comes first.
 func (v Version) Compare(o Version) int {
 	switch {
 	case v.ok != o.ok:
@@ -115,7 +111,7 @@ func (v Version) compareTail(o Version) int {
 	)
 }
 
-// compareNumbers compares lists such as ".4.15", whose numbers have no leading zeros.
+// compareNumbers compares lists such as ".4.15".
 func compareNumbers(a, b string) int {
 	for a != "" || b != "" {
 		var x, y uint64
@@ -128,7 +124,7 @@ func compareNumbers(a, b string) int {
 	return 0
 }
 
-// cutNumber cuts the first number off a list such as ".4.15". Off the empty list it is 0.
+// cutNumber cuts the first number off a list such as ".4.15". It returns 0 for an empty list.
 func cutNumber(s string) (n uint64, rest string) {
 	if s == "" {
 		return 0, ""
@@ -141,8 +137,7 @@ func cutNumber(s string) (n uint64, rest string) {
 	return n, s[end:]
 }
 
-// comparePrerelease compares two prerelease parts by precedence. A version without one
-// comes after all that have one.
+// comparePrerelease compares prerelease parts by precedence. The empty part comes last.
 func comparePrerelease(a, b string) int {
 	switch {
 	case a == b:
@@ -165,8 +160,8 @@ func comparePrerelease(a, b string) int {
 	}
 }
 
-// compareIdentifier compares two identifiers of a prerelease: numbers by value and before
-// all others, the others in ASCII order.
+// compareIdentifier compares identifiers of a prerelease: numbers by value and before all
+// others, the others in ASCII order.
 func compareIdentifier(a, b string) int {
 	numA, numB := isNumber(a), isNumber(b)
 	switch {
@@ -178,7 +173,7 @@ func compareIdentifier(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// compareDigits compares numbers of any size without leading zeros.
+// compareDigits compares numbers of any length without leading zeros.
 func compareDigits(a, b string) int {
 	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
 }
@@ -195,7 +190,7 @@ func compareBool(a, b bool) int {
 
 func isNumber(s string) bool { return consists(s, maxVersion, isDigit) }
 
-// consists reports whether s has 1 to max bytes, all of one class.
+// consists reports whether s has 1 to max bytes, all in one class.
 func consists(s string, max int, class func(byte) bool) bool {
 	for i := range len(s) {
 		if !class(s[i]) {
@@ -209,7 +204,7 @@ func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 func isAlnum(c byte) bool { return isDigit(c) || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
 
-// MarshalText returns the form of [Version.String]. It never fails.
+// MarshalText returns the text of [Version.String]. It never fails.
 func (v Version) MarshalText() ([]byte, error) {
 	if !v.ok {
 		return nil, nil
@@ -217,8 +212,8 @@ func (v Version) MarshalText() ([]byte, error) {
 	return v.append(nil), nil
 }
 
-// UnmarshalText reads what [ParseVersion] accepts and, since it reads what MarshalText wrote,
-// what only [ParseModuleVersion] accepts; the empty text is the zero Version.
+// UnmarshalText accepts the texts that [ParseVersion] or [ParseModuleVersion] accepts, and
+// the empty text.
 func (v *Version) UnmarshalText(b []byte) error {
 	return unmarshal(v, b, func(s string) (Version, error) {
 		parsed, err := ParseVersion(s)

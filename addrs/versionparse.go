@@ -8,21 +8,21 @@ import (
 	goversion "github.com/hashicorp/go-version"
 )
 
-// maxVersion is the longest text that is read as a version, and the longest canonical form
-// that one has, so that it can be read again.
+// maxVersion is the maximum length of a version in bytes, as it is written and in its
+// canonical form.
 const maxVersion = 256
 
-// tooLong reports whether the canonical form of v, which was read from s, is.
+// tooLong reports whether the canonical form of v, which was parsed from s, is too long.
 func tooLong(v Version, s string) bool {
 	const grows = len(".0.0-") // at most
 	return len(s)+grows > maxVersion && len(v.append(nil)) > maxVersion
 }
 
-// ParseVersion parses a version of a provider as the CLI does: one to three numbers, where
-// missing ones are 0 and leading zeros are dropped, then optionally a prerelease after a
-// hyphen and metadata after a plus sign, both of ASCII letters, digits, dots and hyphens.
-// A "v" in front and spaces around are refused. Numbers up to 2^64-1 are accepted.
-// The error is a *[ParseError].
+// ParseVersion parses a version of a provider as the CLI does: one to three numbers, then
+// optionally a prerelease after a hyphen and metadata after a plus sign. Missing numbers are
+// 0, and leading zeros are dropped. Numbers end at 2^64-1. Prerelease and metadata consist of
+// ASCII letters, digits, dots and hyphens. A "v" at the start is refused, as are spaces at
+// the ends. The error is a [*ParseError].
 func ParseVersion(s string) (Version, error) {
 	if len(s) > maxVersion {
 		return Version{}, refuse(kindVersion, s, reasonTooLong)
@@ -39,9 +39,9 @@ func ParseVersion(s string) (Version, error) {
 	switch rest := s[meta:]; {
 	case rest == "":
 	case rest == "-" && meta == i, rest == "+" && meta == pre:
-		// The CLI reads an empty prerelease, or empty metadata, as none.
+		// The CLI accepts an empty prerelease and empty metadata.
 	default:
-		return Version{}, refuseVersion(s, "what follows the numbers is not a prerelease or metadata")
+		return Version{}, refuseVersion(s, "the text after the numbers is neither a prerelease nor metadata")
 	}
 	v.tail = s[i:meta]
 	if tooLong(v, s) {
@@ -51,12 +51,11 @@ func ParseVersion(s string) (Version, error) {
 	return v, nil
 }
 
-// MustParseVersion is like [ParseVersion] but panics on an error. It is for versions that are
-// constants in the program.
+// MustParseVersion is like [ParseVersion], but panics on an error.
 func MustParseVersion(s string) Version { return must(ParseVersion(s)) }
 
-// scanNumbers reads up to three numbers and returns the index of what follows them. The CLI
-// accepts a dot at the very end.
+// scanNumbers reads up to three numbers and returns the index after them. Like the CLI, it
+// accepts a dot at the end.
 func scanNumbers(s string) (v Version, next int, reason string) {
 	v.ok = true
 	for n, i := 0, 0; ; n++ {
@@ -94,7 +93,8 @@ func scanNumbers(s string) (v Version, next int, reason string) {
 	}
 }
 
-// scanExtra skips mark and what may follow it, if s continues so with at least one character.
+// scanExtra returns the index after mark and the characters that may follow it, or i if s
+// does not continue with both.
 func scanExtra(s string, i int, mark byte) int {
 	if i == len(s) || s[i] != mark {
 		return i
@@ -131,11 +131,10 @@ func refuseVersion(s, reason string) error {
 	return refuse(kindVersion, s, reason)
 }
 
-// ParseModuleVersion parses a version of a module as the CLI does. Its grammar is wider than
-// that of [ParseVersion]: a "v" may come first, there may be more than three numbers, and
-// the hyphen before a prerelease that starts with a letter may be missing. It is narrower in
-// that numbers end at 2^63-1 and that no identifier may be empty. The error is a
-// *[ParseError].
+// ParseModuleVersion parses a version of a module as the CLI does. In addition to the grammar
+// of [ParseVersion], it accepts a "v" at the start, more than three numbers, and a prerelease
+// that starts with a letter without its hyphen. Numbers end at 2^63-1, and empty identifiers
+// are refused. The error is a [*ParseError].
 func ParseModuleVersion(s string) (Version, error) {
 	if len(s) > maxVersion {
 		return Version{}, refuse(kindModuleVersion, s, reasonTooLong)
@@ -160,8 +159,7 @@ func ParseModuleVersion(s string) (Version, error) {
 	return v, nil
 }
 
-// MustParseModuleVersion is like [ParseModuleVersion] but panics on an error. It is for
-// versions that are constants in the program.
+// MustParseModuleVersion is like [ParseModuleVersion], but panics on an error.
 func MustParseModuleVersion(s string) Version { return must(ParseModuleVersion(s)) }
 
 func fromEngine(e *goversion.Version) Version {
