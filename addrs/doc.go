@@ -7,14 +7,14 @@
 //	}
 //	fmt.Println(p) // registry.opentofu.org/hashicorp/aws
 //
-// A provider address is [HOSTNAME/][NAMESPACE/]TYPE. A module address is
-// [HOSTNAME/]NAMESPACE/NAME/SYSTEM. If the hostname is missing, it is [DefaultHost].
-// Functions such as [ParseProviderIn] take another default.
+// A provider address is [HOSTNAME/][NAMESPACE/]TYPE, and a module address is
+// [HOSTNAME/]NAMESPACE/NAME/SYSTEM. The default hostname is [DefaultHost]; functions such as
+// [ParseProviderIn] take another one. Hosts that only [svchost.FromWire] accepts are refused.
 //
 // Parsing normalises: two spellings of one address give equal values. All types can be
-// compared with == and used as map keys. The zero value of a type means "none", and marshals
-// to the empty text. String and MarshalText return the canonical form, which the parser of
-// the type accepts.
+// compared with == and used as map keys. The zero value of a type means "none", and its text
+// is empty. String and MarshalText return the canonical form, which the parser of the type
+// accepts.
 //
 // Parsed addresses and versions are safe in paths and URLs: no part is empty or "..", or
 // contains a separator or a control character. On Windows, a directory name cannot contain
@@ -22,14 +22,12 @@
 //
 // The CLI reads provider versions and module versions with different libraries. Use
 // [ParseVersion] and [ProviderConstraint] for providers, and [ParseModuleVersion] and
-// [ModuleConstraint] for modules. For example, "~> 1" allows 2.0.0 of a module, but not of a
-// provider.
+// [ModuleConstraint] for modules.
 //
-// Input of more than 4,096 bytes, or 256 for a version, is refused. Only functions whose
-// names start with Must panic.
+// The error of every parser is a [*ParseError]. Input of more than 4,096 bytes, or 256 for a
+// version, is refused. Only functions whose names start with Must panic.
 //
-// Sources: the OpenTofu documentation of provider addresses
-// (https://opentofu.org/docs/internals/provider-registry-protocol/), module addresses
-// (https://opentofu.org/docs/internals/module-registry-protocol/) and constraints
-// (https://opentofu.org/docs/language/expressions/version-constraints/).
+// Sources: https://opentofu.org/docs/internals/provider-registry-protocol/,
+// https://opentofu.org/docs/internals/module-registry-protocol/ and
+// https://opentofu.org/docs/language/expressions/version-constraints/.
 package addrs

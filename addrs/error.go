@@ -8,18 +8,17 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// ParseError describes why a text is not valid. All parsers and UnmarshalText methods of this
-// package return it as a pointer.
+// ParseError describes why a text is invalid. Parsers return it as a pointer.
 type ParseError struct {
-	// Kind is what the text was parsed as: "provider address", "module address", "module
-	// source", "module subdirectory", "provider version", "module version", "provider version
+	// Kind is the kind of text: "provider address", "module address", "module source",
+	// "module subdirectory", "provider version", "module version", "provider version
 	// constraint", "module version constraint" or "platform".
 	Kind string
-	// Input is the refused text, shortened, without the user information and query of a URL.
+	// Input is the refused text, shortened, without user information and query.
 	Input string
 	// Reason is a phrase without a full stop.
 	Reason string
-	// Suggestion is a valid text that was probably meant; empty if there is none.
+	// Suggestion, if not empty, is a valid text that was probably meant.
 	Suggestion string
 }
 

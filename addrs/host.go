@@ -4,8 +4,7 @@ import "github.com/tofureg/tofureg/disco/svchost"
 
 var defaultHost = svchost.MustParse("registry.opentofu.org")
 
-// DefaultHost returns the host of addresses without a hostname: registry.opentofu.org, the
-// public registry of OpenTofu.
+// DefaultHost returns registry.opentofu.org, the public registry of OpenTofu.
 func DefaultHost() svchost.Hostname { return defaultHost }
 
 // orDefault returns the default host for addresses, which is host unless it is zero, or the

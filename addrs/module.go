@@ -15,16 +15,15 @@ type Module struct {
 	namespace, name, system string
 }
 
-// ParseModule parses [HOSTNAME/]NAMESPACE/NAME/SYSTEM. The default hostname is [DefaultHost].
+// ParseModule parses [HOSTNAME/]NAMESPACE/NAME/SYSTEM.
 //
 // Namespace and name are 1 to 64 ASCII letters, digits, hyphens and underscores, with a
 // letter or digit at both ends. The system is 1 to 64 lower-case ASCII letters and digits. As
 // in the CLI, the hostname must contain a dot, and must not be github.com or bitbucket.org,
-// which start the sources of modules in repositories. The error is a [*ParseError].
+// which start the sources of modules in repositories.
 func ParseModule(s string) (Module, error) { return ParseModuleIn(defaultHost, s) }
 
-// ParseModuleIn is like [ParseModule] with another default host. If host is zero, it is
-// [DefaultHost]. A host that only [svchost.FromWire] accepts is refused.
+// ParseModuleIn is like [ParseModule] with host as the default. If zero, it is [DefaultHost].
 func ParseModuleIn(host svchost.Hostname, s string) (Module, error) {
 	return parseModule(host, s, s, kindModule)
 }
@@ -32,9 +31,8 @@ func ParseModuleIn(host svchost.Hostname, s string) (Module, error) {
 // MustParseModule is like [ParseModule], but panics on an error.
 func MustParseModule(s string) Module { return must(ParseModule(s)) }
 
-// NewModule returns the address with these parts, which are checked as [ParseModule] does. A
-// zero host is refused, as is a host that only [svchost.FromWire] accepts. The error is a
-// [*ParseError].
+// NewModule returns the address with these parts, checked as by [ParseModule]. A zero host is
+// refused.
 func NewModule(host svchost.Hostname, namespace, name, system string) (Module, error) {
 	m := Module{host, namespace, name, system}
 	reason := checkHost(host)
@@ -148,7 +146,7 @@ func (m Module) String() string {
 	return m.host.Display() + "/" + m.path()
 }
 
-// Display is like [Module.String], but omits the hostname if it is [DefaultHost].
+// Display is like [Module.String] without [DefaultHost].
 func (m Module) Display() string {
 	if m.host == defaultHost {
 		return m.path()
@@ -158,10 +156,10 @@ func (m Module) Display() string {
 
 func (m Module) path() string { return m.namespace + "/" + m.name + "/" + m.system }
 
-// IsZero reports whether m is the zero Module.
+// IsZero reports whether m is zero.
 func (m Module) IsZero() bool { return m == Module{} }
 
-// Compare orders addresses by host, namespace, name and system. It returns -1, 0 or +1.
+// Compare returns -1, 0 or +1. It orders by host, namespace, name and system.
 func (m Module) Compare(o Module) int {
 	return cmp.Or(
 		m.host.Compare(o.host),
@@ -171,8 +169,8 @@ func (m Module) Compare(o Module) int {
 	)
 }
 
-// MarshalText returns the text of [Module.String]. It never fails.
+// MarshalText returns the text of [Module.String].
 func (m Module) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
 
-// UnmarshalText accepts the texts that [ParseModule] accepts, and the empty text.
+// UnmarshalText parses the text as [ParseModule] does.
 func (m *Module) UnmarshalText(b []byte) error { return unmarshal(m, b, ParseModule) }

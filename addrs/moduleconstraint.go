@@ -9,29 +9,27 @@ import (
 )
 
 // ModuleConstraint is a constraint on the version of a module, such as "~> 5.0". It allows
-// the versions that the CLI selects. [ProviderConstraint] has other rules.
+// the versions that the CLI selects. Providers have other rules, see [ProviderConstraint].
 //
-// Constraints with the same terms are equal. The zero ModuleConstraint allows every release,
-// that is, every version without a prerelease part, including 0.0.0.
+// The zero ModuleConstraint allows every release, that is, every version without a prerelease
+// part.
 type ModuleConstraint struct {
 	text string // canonical
 }
 
 // ParseModuleConstraint parses a constraint as the CLI does: terms separated by commas. A
 // term is one of the operators =, !=, >, >=, <, <= and ~> (the default is =) and a version as
-// [ParseModuleVersion] accepts it, with any spaces between them.
+// for [ParseModuleVersion], with any spaces between them.
 //
 // The operator ~> allows the last written number to grow. Unlike for a provider, "~> 1"
 // allows 2.0.0. A term with four numbers, such as "~> 1.2.3.4", allows only versions with
 // four.
 //
 // A prerelease is allowed only if the whole constraint is that version, without operator or
-// with "=" directly before it: "1.0.0-beta" and "=v1.0.0-beta" allow 1.0.0-beta, but "=
-// 1.0.0-beta", "1.0.0-beta, < 2" and ">= 1.0.0-beta" allow no prerelease. The CLI keeps this
-// rule for compatibility, see https://github.com/opentofu/opentofu/issues/2117. Metadata
-// counts only if the constraint is a prerelease.
-//
-// Blank text gives the zero ModuleConstraint. The error is a [*ParseError].
+// with "=" directly before it: "1.0.0-beta" allows 1.0.0-beta, but "= 1.0.0-beta" and
+// "1.0.0-beta, < 2" allow no prerelease, see
+// https://github.com/opentofu/opentofu/issues/2117. Only then does metadata count. Blank text
+// gives the zero ModuleConstraint.
 func ParseModuleConstraint(s string) (ModuleConstraint, error) {
 	if len(s) > maxInput {
 		return ModuleConstraint{}, refuse(kindModuleConstraint, s, reasonTooLong)
@@ -49,9 +47,9 @@ func ParseModuleConstraint(s string) (ModuleConstraint, error) {
 // MustParseModuleConstraint is like [ParseModuleConstraint], but panics on an error.
 func MustParseModuleConstraint(s string) ModuleConstraint { return must(ParseModuleConstraint(s)) }
 
-// ExactModuleConstraint returns the constraint that allows v, and versions that the CLI does
-// not distinguish from v, such as a release with other metadata. If the CLI never selects v,
-// as the zero Version, the constraint allows no version.
+// ExactModuleConstraint returns the constraint that allows v, and versions that differ from v
+// only in what the CLI ignores, such as the metadata of a release. It allows no version if
+// the CLI never selects v.
 func ExactModuleConstraint(v Version) ModuleConstraint {
 	const nothing = "< 0.0.0"
 	if !v.ok {
@@ -64,22 +62,20 @@ func ExactModuleConstraint(v Version) ModuleConstraint {
 	return ModuleConstraint{text}
 }
 
-// Allows reports whether c allows v. It is false for the zero Version. To test many versions,
-// use [ModuleConstraint.Matcher].
+// Allows reports whether c allows v. For many versions, use [ModuleConstraint.Matcher].
 func (c ModuleConstraint) Allows(v Version) bool { return c.Matcher()(v) }
 
-// Matcher returns a function that does the same as [ModuleConstraint.Allows], but compiles c
-// only once. The function is safe for concurrent use.
+// Matcher returns [ModuleConstraint.Allows] as a function that compiles c only once. The
+// function is safe for concurrent use.
 func (c ModuleConstraint) Matcher() func(Version) bool {
 	// Only the form without operator and comma can name a prerelease.
 	named, err := ParseModuleVersion(c.text)
 	return c.matcher(func(v Version) bool { return err == nil && v == named })
 }
 
-// LibraryMatcher is like [ModuleConstraint.Matcher] with the rule of the library
-// hashicorp/go-version, which many tools use: a term with a prerelease, such as ">=
-// 1.0.0-beta", also allows prereleases with the same numbers, such as 1.0.0-rc1. For releases
-// both rules are the same.
+// LibraryMatcher is like [ModuleConstraint.Matcher] with the rule of hashicorp/go-version,
+// which many tools use: a term with a prerelease, such as ">= 1.0.0-beta", also allows
+// prereleases with the same numbers, such as 1.0.0-rc1.
 func (c ModuleConstraint) LibraryMatcher() func(Version) bool {
 	engine, err := goversion.NewConstraint(c.text)
 	return c.matcher(func(v Version) bool {
@@ -113,17 +109,16 @@ func (c ModuleConstraint) And(o ModuleConstraint) ModuleConstraint {
 	return ModuleConstraint{join(c.text, o.text, canonicalModule)}
 }
 
-// String returns the canonical form: terms without duplicates, ordered by version, each as
-// operator, space and version, without "=", separated by ", ".
+// String returns the canonical form, as [ProviderConstraint.String] does.
 func (c ModuleConstraint) String() string { return c.text }
 
 // IsZero reports whether c has no terms.
 func (c ModuleConstraint) IsZero() bool { return c == ModuleConstraint{} }
 
-// MarshalText returns the text of [ModuleConstraint.String]. It never fails.
+// MarshalText returns the text of [ModuleConstraint.String].
 func (c ModuleConstraint) MarshalText() ([]byte, error) { return []byte(c.text), nil }
 
-// UnmarshalText accepts the texts that [ParseModuleConstraint] accepts.
+// UnmarshalText parses the text as [ParseModuleConstraint] does.
 func (c *ModuleConstraint) UnmarshalText(b []byte) error {
 	return unmarshal(c, b, ParseModuleConstraint)
 }

@@ -15,19 +15,17 @@ import (
 type ModuleSource struct {
 	// Module is the address of the module.
 	Module Module
-	// Subdir is the directory with slashes; empty for the package itself. Parsers clean it
-	// and check that it stays inside the package. A value that the caller sets is not
-	// checked.
+	// Subdir is the directory with slashes; empty for the package itself. Only parsers check
+	// that it stays inside the package.
 	Subdir string
 }
 
-// ParseModuleSource parses a module address as [ParseModule] does, optionally followed by two
-// slashes and a directory as [ParseSubdir] accepts it. Other sources, such as paths and URLs,
-// are refused. The error is a [*ParseError].
+// ParseModuleSource parses a module address, optionally followed by two slashes and a
+// directory, see [ParseModule] and [ParseSubdir]. Paths and URLs are refused.
 func ParseModuleSource(s string) (ModuleSource, error) { return ParseModuleSourceIn(defaultHost, s) }
 
-// ParseModuleSourceIn is like [ParseModuleSource] with another default host. If host is zero,
-// it is [DefaultHost]. A host that only [svchost.FromWire] accepts is refused.
+// ParseModuleSourceIn is like [ParseModuleSource] with host as the default. If zero, it is
+// [DefaultHost].
 func ParseModuleSourceIn(host svchost.Hostname, s string) (ModuleSource, error) {
 	if reason := checkModuleShape(s); reason != "" {
 		return ModuleSource{}, refuse(kindModuleSource, s, reason)
@@ -52,12 +50,11 @@ func MustParseModuleSource(s string) ModuleSource { return must(ParseModuleSourc
 const maxSubdir = 2048
 
 // ParseSubdir parses the directory that follows two slashes in the source of a module. It
-// returns the directory as [path.Clean] does, and "" for "" and ".".
+// returns the result of [path.Clean], and "" for "" and ".".
 //
 // A directory that is absolute or leads out of the package is refused. So are spaces at the
-// ends, more than 2,048 bytes, unprintable characters, question marks, backslashes and
-// colons, and characters that some programs take for a dot, a slash, a backslash or a colon.
-// The error is a [*ParseError].
+// ends, more than 2,048 bytes, unprintable characters, question marks, backslashes, colons,
+// and characters that look like a dot, a slash, a backslash or a colon to some programs.
 func ParseSubdir(s string) (string, error) {
 	if reason := checkSubdir(s); reason != "" {
 		return "", refuse(kindSubdir, s, reason)
@@ -90,11 +87,10 @@ func checkSubdir(s string) string {
 	return ""
 }
 
-// String returns the module as [Module.String] does, followed by two slashes and Subdir if it
-// is not empty.
+// String returns [Module.String], and two slashes and Subdir if it is not empty.
 func (s ModuleSource) String() string { return s.with(s.Module.String()) }
 
-// Display is like [ModuleSource.String], but omits the hostname if it is [DefaultHost].
+// Display is like [ModuleSource.String] without [DefaultHost].
 func (s ModuleSource) Display() string { return s.with(s.Module.Display()) }
 
 func (s ModuleSource) with(addr string) string {
@@ -104,16 +100,16 @@ func (s ModuleSource) with(addr string) string {
 	return addr + "//" + s.Subdir
 }
 
-// IsZero reports whether s is the zero ModuleSource.
+// IsZero reports whether s is zero.
 func (s ModuleSource) IsZero() bool { return s == ModuleSource{} }
 
-// Compare orders sources by module and subdirectory. It returns -1, 0 or +1.
+// Compare returns -1, 0 or +1. It orders by module and subdirectory.
 func (s ModuleSource) Compare(o ModuleSource) int {
 	return cmp.Or(s.Module.Compare(o.Module), strings.Compare(s.Subdir, o.Subdir))
 }
 
-// MarshalText returns the text of [ModuleSource.String]. It never fails.
+// MarshalText returns the text of [ModuleSource.String].
 func (s ModuleSource) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText accepts the texts that [ParseModuleSource] accepts, and the empty text.
+// UnmarshalText parses the text as [ParseModuleSource] does.
 func (s *ModuleSource) UnmarshalText(b []byte) error { return unmarshal(s, b, ParseModuleSource) }

@@ -15,7 +15,7 @@ type Platform struct{ os, arch string }
 const maxWord = 32
 
 // ParsePlatform parses OS_ARCH. Both words are 1 to 32 ASCII letters and digits. Their case
-// counts, and unknown words are accepted. The error is a [*ParseError].
+// counts, and unknown words are accepted.
 func ParsePlatform(s string) (Platform, error) {
 	os, arch, ok := strings.Cut(s, "_")
 	if !ok {
@@ -27,8 +27,7 @@ func ParsePlatform(s string) (Platform, error) {
 // MustParsePlatform is like [ParsePlatform], but panics on an error.
 func MustParsePlatform(s string) Platform { return must(ParsePlatform(s)) }
 
-// NewPlatform returns the platform with these two words, which are checked as [ParsePlatform]
-// does. The error is a [*ParseError].
+// NewPlatform returns the platform with these words, checked as by [ParsePlatform].
 func NewPlatform(os, arch string) (Platform, error) {
 	if reason := checkPlatform(os, arch); reason != "" {
 		return Platform{}, refuse(kindPlatform, os+"_"+arch, reason)
@@ -66,16 +65,16 @@ func (p Platform) String() string {
 	return p.os + "_" + p.arch
 }
 
-// IsZero reports whether p is the zero Platform.
+// IsZero reports whether p is zero.
 func (p Platform) IsZero() bool { return p == Platform{} }
 
-// Compare orders platforms by operating system and architecture. It returns -1, 0 or +1.
+// Compare returns -1, 0 or +1. It orders by operating system and architecture.
 func (p Platform) Compare(o Platform) int {
 	return cmp.Or(strings.Compare(p.os, o.os), strings.Compare(p.arch, o.arch))
 }
 
-// MarshalText returns the text of [Platform.String]. It never fails.
+// MarshalText returns the text of [Platform.String].
 func (p Platform) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
-// UnmarshalText accepts the texts that [ParsePlatform] accepts, and the empty text.
+// UnmarshalText parses the text as [ParsePlatform] does.
 func (p *Platform) UnmarshalText(b []byte) error { return unmarshal(p, b, ParsePlatform) }

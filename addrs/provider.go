@@ -10,9 +10,9 @@ import (
 // Provider is the address of a provider: a host, a namespace and a type, as in
 // registry.opentofu.org/hashicorp/aws.
 //
-// Namespace and type consist of letters and digits with single hyphens between them. They are
-// normalised to lower case, like labels of a hostname. In ASCII each has at most 512 bytes; a
-// part that is not ASCII has at most 63 bytes in punycode.
+// Namespace and type consist of letters, digits and single hyphens between them. They are
+// normalised to lower case, like labels of a hostname, and have at most 512 bytes, or 63 in
+// punycode if they are not ASCII.
 type Provider struct {
 	host           svchost.Hostname
 	namespace, typ string
@@ -27,16 +27,16 @@ const (
 	builtInNamespace = "builtin"
 )
 
-// ParseProvider parses TYPE, NAMESPACE/TYPE or HOSTNAME/NAMESPACE/TYPE. The default hostname
-// is [DefaultHost] and the default namespace is hashicorp, as in the CLI.
+// ParseProvider parses TYPE, NAMESPACE/TYPE or HOSTNAME/NAMESPACE/TYPE. The default namespace
+// is hashicorp, as in the CLI.
 //
-// A type that starts with terraform- or opentofu- is refused. For the name of a repository,
+// A type that starts with terraform- or opentofu- is refused; for the name of a repository,
 // such as terraform-provider-aws, the error suggests the address. The namespace "-" is valid
-// only at DefaultHost, see [Provider.IsLegacy]. The error is a [*ParseError].
+// only at [DefaultHost], see [Provider.IsLegacy].
 func ParseProvider(s string) (Provider, error) { return ParseProviderIn(defaultHost, s) }
 
-// ParseProviderIn is like [ParseProvider] with another default host. If host is zero, it is
-// [DefaultHost]. A host that only [svchost.FromWire] accepts is refused.
+// ParseProviderIn is like [ParseProvider] with host as the default. If zero, it is
+// [DefaultHost].
 func ParseProviderIn(host svchost.Hostname, s string) (Provider, error) {
 	if len(s) > maxInput {
 		return Provider{}, refuse(kindProvider, s, reasonTooLong)
@@ -64,9 +64,8 @@ func ParseProviderIn(host svchost.Hostname, s string) (Provider, error) {
 	return newProvider(host, namespace, typ, s)
 }
 
-// ParseQualifiedProvider parses HOSTNAME/NAMESPACE/TYPE. It refuses addresses without a
-// hostname, for formats such as lock files that contain only full addresses. The error is a
-// [*ParseError].
+// ParseQualifiedProvider parses HOSTNAME/NAMESPACE/TYPE, and refuses shorter addresses, for
+// formats such as lock files.
 func ParseQualifiedProvider(s string) (Provider, error) {
 	if n := strings.Count(s, "/"); n < 2 && len(s) <= maxInput {
 		return Provider{}, refuse(kindProvider, s, "it must be HOSTNAME/NAMESPACE/TYPE")
@@ -77,9 +76,8 @@ func ParseQualifiedProvider(s string) (Provider, error) {
 // MustParseProvider is like [ParseProvider], but panics on an error.
 func MustParseProvider(s string) Provider { return must(ParseProvider(s)) }
 
-// NewProvider returns the address with these parts, which are normalised and checked as
-// [ParseProvider] does. A zero host is refused, as is a host that only [svchost.FromWire]
-// accepts. The error is a [*ParseError].
+// NewProvider returns the address with these parts, normalised and checked as by
+// [ParseProvider]. A zero host is refused.
 func NewProvider(host svchost.Hostname, namespace, typ string) (Provider, error) {
 	input := host.Display() + "/" + namespace + "/" + typ
 	if reason := checkHost(host); reason != "" {
@@ -150,7 +148,7 @@ func (p Provider) String() string {
 	return p.host.Display() + "/" + p.namespace + "/" + p.typ
 }
 
-// Display is like [Provider.String], but omits the hostname if it is [DefaultHost].
+// Display is like [Provider.String] without [DefaultHost].
 func (p Provider) Display() string {
 	if p.host == defaultHost {
 		return p.namespace + "/" + p.typ
@@ -158,15 +156,15 @@ func (p Provider) Display() string {
 	return p.String()
 }
 
-// IsZero reports whether p is the zero Provider.
+// IsZero reports whether p is zero.
 func (p Provider) IsZero() bool { return p == Provider{} }
 
-// IsLegacy reports whether the namespace of p is "-", the unknown namespace in files from
-// before version 0.13. Such a provider cannot be installed or locked.
+// IsLegacy reports whether the namespace is "-", which means "unknown" in files from before
+// version 0.13. Such a provider cannot be installed or locked.
 func (p Provider) IsLegacy() bool { return p.namespace == legacyNamespace }
 
-// IsBuiltIn reports whether p is part of the CLI, as terraform.io/builtin/terraform is. Such
-// a provider cannot be installed or locked.
+// IsBuiltIn reports whether p is part of the CLI, as terraform.io/builtin/terraform is. It
+// cannot be installed or locked.
 func (p Provider) IsBuiltIn() bool {
 	if p.namespace != builtInNamespace {
 		return false
@@ -175,15 +173,15 @@ func (p Provider) IsBuiltIn() bool {
 	return host == "opentofu.org" || host == "terraform.io"
 }
 
-// Compare orders addresses by host, namespace and type. It returns -1, 0 or +1.
+// Compare returns -1, 0 or +1. It orders by host, namespace and type.
 func (p Provider) Compare(o Provider) int {
 	return cmp.Or(p.host.Compare(o.host), strings.Compare(p.namespace, o.namespace), strings.Compare(p.typ, o.typ))
 }
 
-// MarshalText returns the text of [Provider.String]. It never fails.
+// MarshalText returns the text of [Provider.String].
 func (p Provider) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
-// UnmarshalText accepts the texts that [ParseProvider] accepts, and the empty text.
+// UnmarshalText parses the text as [ParseProvider] does.
 func (p *Provider) UnmarshalText(b []byte) error { return unmarshal(p, b, ParseProvider) }
 
 // unmarshal implements UnmarshalText of all types of this package.

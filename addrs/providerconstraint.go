@@ -12,25 +12,25 @@ import (
 )
 
 // ProviderConstraint is a constraint on the version of a provider, such as ">= 1.2, < 2.0.0".
-// It allows the versions that the CLI selects. [ModuleConstraint] has other rules.
+// It allows the versions that the CLI selects. Modules have other rules, see
+// [ModuleConstraint].
 //
-// Constraints with the same terms are equal. The zero ProviderConstraint allows every
-// release, that is, every version without a prerelease part, except 0.0.0.
+// The zero ProviderConstraint allows every release, that is, every version without a
+// prerelease part, except 0.0.0.
 type ProviderConstraint struct {
 	text string // canonical
 }
 
 // ParseProviderConstraint parses a constraint as the CLI does: terms separated by commas. A
 // term is one of the operators =, !=, >, >=, <, <= and ~> (the default is =), at most one
-// space, and a version as [ParseVersion] accepts it. There are no wildcards, and no operators
-// ^ and ||.
+// space, and a version as for [ParseVersion]. Wildcards, ^ and || are refused.
 //
-// The operator ~> allows the last written number to grow, except that "~> 1" means "~> 1.0":
-// both allow 1.9.0 but not 2.0.0, and "~> 1.2.0" allows 1.2.9 but not 1.3.0.
+// The operator ~> allows the last written number to grow: "~> 1.2.0" allows 1.2.9 but not
+// 1.3.0. "~> 1" means "~> 1.0", which allows 1.9.0 but not 2.0.0.
 //
-// A prerelease is allowed only if one term is that version, without operator or with =, and
-// all other terms allow it too. Metadata counts only with = and !=. Version 0.0.0 is never
-// allowed. Blank text gives the zero ProviderConstraint. The error is a [*ParseError].
+// A prerelease is allowed only if one term is exactly that version, and all other terms allow
+// it too. Metadata counts only with = and !=. Version 0.0.0 is never allowed. Blank text
+// gives the zero ProviderConstraint.
 func ParseProviderConstraint(s string) (ProviderConstraint, error) {
 	if len(s) > maxInput {
 		return ProviderConstraint{}, refuse(kindProviderConstraint, s, reasonTooLong)
@@ -53,9 +53,9 @@ func MustParseProviderConstraint(s string) ProviderConstraint {
 	return must(ParseProviderConstraint(s))
 }
 
-// ExactProviderConstraint returns the constraint that allows only v. If the CLI never selects
-// v, the constraint allows no version: this holds for 0.0.0, the zero Version and versions
-// that only a module can have. [ParseProviderConstraint] refuses the text of the last.
+// ExactProviderConstraint returns the constraint that allows only v. It allows no version if
+// the CLI never selects v: for 0.0.0, the zero Version and versions that only a module can
+// have.
 func ExactProviderConstraint(v Version) ProviderConstraint {
 	if !v.ok {
 		v = Version{ok: true}
@@ -63,12 +63,11 @@ func ExactProviderConstraint(v Version) ProviderConstraint {
 	return ProviderConstraint{v.String()}
 }
 
-// Allows reports whether c allows v. It is false for the zero Version. To test many versions,
-// use [ProviderConstraint.Matcher].
+// Allows reports whether c allows v. For many versions, use [ProviderConstraint.Matcher].
 func (c ProviderConstraint) Allows(v Version) bool { return c.Matcher()(v) }
 
-// Matcher returns a function that does the same as [ProviderConstraint.Allows], but compiles
-// c only once. The function is safe for concurrent use.
+// Matcher returns [ProviderConstraint.Allows] as a function that compiles c only once. The
+// function is safe for concurrent use.
 func (c ProviderConstraint) Matcher() func(Version) bool {
 	if c.IsZero() {
 		return func(v Version) bool { return isRelease(v) && v != Version{ok: true} }
@@ -76,9 +75,8 @@ func (c ProviderConstraint) Matcher() func(Version) bool {
 	return providerMatcher(c.text)
 }
 
-// And returns the constraint with the terms of both, as the CLI combines several constraints
-// on one provider. It allows a release that both allow, and a prerelease that one of them
-// names and the bounds of the other include.
+// And returns the constraint with the terms of both, as the CLI combines them. It allows a
+// release that both allow, and a prerelease that one names and the other includes.
 func (c ProviderConstraint) And(o ProviderConstraint) ProviderConstraint {
 	return ProviderConstraint{join(c.text, o.text, canonicalProvider)}
 }
@@ -90,10 +88,10 @@ func (c ProviderConstraint) String() string { return c.text }
 // IsZero reports whether c has no terms.
 func (c ProviderConstraint) IsZero() bool { return c == ProviderConstraint{} }
 
-// MarshalText returns the text of [ProviderConstraint.String]. It never fails.
+// MarshalText returns the text of [ProviderConstraint.String].
 func (c ProviderConstraint) MarshalText() ([]byte, error) { return []byte(c.text), nil }
 
-// UnmarshalText accepts the texts that [ParseProviderConstraint] accepts.
+// UnmarshalText parses the text as [ParseProviderConstraint] does.
 func (c *ProviderConstraint) UnmarshalText(b []byte) error {
 	return unmarshal(c, b, ParseProviderConstraint)
 }

@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// Version is the version of a provider or of a module. [ParseVersion] and
-// [ParseModuleVersion] parse the two grammars, and give equal values for the same version.
-// The zero Version means "no version" and differs from 0.0.0.
+// Version is the version of a provider or a module. The zero Version means "no version" and
+// differs from 0.0.0.
 type Version struct {
 	major, minor, patch uint64
 	// tail is the rest of the canonical form: more numbers, each after a dot, a prerelease
@@ -17,8 +16,8 @@ type Version struct {
 	ok   bool // false in the zero Version only
 }
 
-// String returns the canonical form, for example 1.2.3-beta.1+build.5: at least three
-// numbers, without leading zeros and without "v".
+// String returns the canonical form, such as 1.2.3-beta.1+build.5: at least three numbers,
+// without leading zeros and without "v".
 func (v Version) String() string {
 	if !v.ok {
 		return ""
@@ -42,20 +41,20 @@ func (v Version) IsZero() bool { return !v.ok }
 // IsPrerelease reports whether v has a prerelease part.
 func (v Version) IsPrerelease() bool { return v.Prerelease() != "" }
 
-// Prerelease returns the text after the hyphen, such as "beta.1" in 1.2.3-beta.1, or "".
+// Prerelease returns "beta.1" of 1.2.3-beta.1, for example.
 func (v Version) Prerelease() string {
 	_, pre, _ := v.cut()
 	return pre
 }
 
-// Metadata returns the text after the plus sign, such as "build.5" in 1.2.3+build.5, or "".
+// Metadata returns "build.5" of 1.2.3+build.5, for example.
 func (v Version) Metadata() string {
 	_, _, meta := v.cut()
 	return meta
 }
 
-// Segments returns the numbers: three for a version of a provider, three or more for a
-// version of a module, nil for the zero Version.
+// Segments returns the numbers: three for a provider, three or more for a module, nil for the
+// zero Version.
 func (v Version) Segments() []uint64 {
 	if !v.ok {
 		return nil
@@ -80,9 +79,9 @@ func (v Version) cut() (more, pre, meta string) {
 	return more, pre, meta
 }
 
-// Compare orders versions by precedence, as Semantic Versioning defines it. Missing numbers
-// count as 0. Versions with equal precedence are ordered by their text with metadata, so
-// Compare returns 0 only if v == o, otherwise -1 or +1. The zero Version comes first.
+// Compare orders by precedence as in Semantic Versioning, with missing numbers as 0. It
+// orders versions of equal precedence by their text, so it returns 0 only if v == o,
+// otherwise -1 or +1. The zero Version comes first.
 func (v Version) Compare(o Version) int {
 	switch {
 	case v.ok != o.ok:
@@ -204,7 +203,7 @@ func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 func isAlnum(c byte) bool { return isDigit(c) || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
 
-// MarshalText returns the text of [Version.String]. It never fails.
+// MarshalText returns the text of [Version.String].
 func (v Version) MarshalText() ([]byte, error) {
 	if !v.ok {
 		return nil, nil
@@ -212,8 +211,7 @@ func (v Version) MarshalText() ([]byte, error) {
 	return v.append(nil), nil
 }
 
-// UnmarshalText accepts the texts that [ParseVersion] or [ParseModuleVersion] accepts, and
-// the empty text.
+// UnmarshalText parses the text as [ParseVersion] or else [ParseModuleVersion] does.
 func (v *Version) UnmarshalText(b []byte) error {
 	return unmarshal(v, b, func(s string) (Version, error) {
 		parsed, err := ParseVersion(s)

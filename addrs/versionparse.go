@@ -18,11 +18,10 @@ func tooLong(v Version, s string) bool {
 	return len(s)+grows > maxVersion && len(v.append(nil)) > maxVersion
 }
 
-// ParseVersion parses a version of a provider as the CLI does: one to three numbers, then
-// optionally a prerelease after a hyphen and metadata after a plus sign. Missing numbers are
-// 0, and leading zeros are dropped. Numbers end at 2^64-1. Prerelease and metadata consist of
-// ASCII letters, digits, dots and hyphens. A "v" at the start is refused, as are spaces at
-// the ends. The error is a [*ParseError].
+// ParseVersion parses a version of a provider as the CLI does: one to three numbers up to
+// 2^64-1, then optionally a prerelease after a hyphen and metadata after a plus sign. Missing
+// numbers are 0. Prerelease and metadata consist of ASCII letters, digits, dots and hyphens.
+// A leading "v" and spaces are refused.
 func ParseVersion(s string) (Version, error) {
 	if len(s) > maxVersion {
 		return Version{}, refuse(kindVersion, s, reasonTooLong)
@@ -131,10 +130,9 @@ func refuseVersion(s, reason string) error {
 	return refuse(kindVersion, s, reason)
 }
 
-// ParseModuleVersion parses a version of a module as the CLI does. In addition to the grammar
-// of [ParseVersion], it accepts a "v" at the start, more than three numbers, and a prerelease
-// that starts with a letter without its hyphen. Numbers end at 2^63-1, and empty identifiers
-// are refused. The error is a [*ParseError].
+// ParseModuleVersion parses a version of a module as the CLI does. Unlike [ParseVersion], it
+// accepts a leading "v", more than three numbers, and a prerelease without hyphen if it
+// starts with a letter. Numbers end at 2^63-1, and empty identifiers are refused.
 func ParseModuleVersion(s string) (Version, error) {
 	if len(s) > maxVersion {
 		return Version{}, refuse(kindModuleVersion, s, reasonTooLong)
