@@ -13,39 +13,37 @@ import (
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
-// Address is the source of a module block, see [ParseAddress]. Exactly one of its fields is
-// set.
+// Address is the source of a module block. Exactly one field is set. [ParseAddress] returns
+// it.
 type Address struct {
 	// Registry is a module in a registry, for [Download].
 	Registry addrs.ModuleSource
 
-	// Location is the location of a package, for [DownloadLocation]. The Options of the
-	// download decide which locations are permitted.
+	// Location is the location of a package, for [DownloadLocation].
 	Location *Location
 
-	// Path is a directory relative to the directory of the module with the block, as in
-	// "./subnet" or "../dns". There is nothing to fetch. Path is cleaned, has slashes,
-	// and starts with "./" or "../".
+	// Path is a directory relative to the directory of the calling module, such as "./subnet"
+	// or "../dns". It is clean, has slashes, and starts with "./" or "../".
 	//
-	// For a module in a package, path.Join of [Report.Subdir] and Path is the directory
-	// in the package. The caller must refuse it if filepath.IsLocal is false: it leads
-	// out of the package.
+	// For a module in a package, path.Join of [Report.Subdir] and Path is the directory in
+	// the package. Refuse it if filepath.IsLocal is false, because it leads out of the
+	// package.
 	Path string
 }
 
 // ParseAddress parses the source of a module block without a version, as the OpenTofu CLI
-// does: a source that starts with ./ or ../ is a path, also with backslashes; a source that
-// [addrs.ParseModuleSource] accepts is a module in a registry; any other source is parsed by
-// [ParseLocation], but without spaces around it.
+// does. A source that starts with ./ or ../ (or with backslashes) is a path. A source that
+// [addrs.ParseModuleSource] accepts is a module in a registry. Any other source is parsed by
+// [ParseLocation], and must not have spaces at its ends.
 //
-// The source of a block with a version is always a module in a registry: parse it with
-// [addrs.ParseModuleSource].
+// The source of a block with a version is always in a registry: use [addrs.ParseModuleSource]
+// for it.
 //
-// The error is an [*addrs.ParseError]. It suggests "./" where the CLI does.
+// The error is an [*addrs.ParseError], and suggests "./" where the CLI does.
 func ParseAddress(s string) (Address, error) { return ParseAddressIn(svchost.Hostname{}, s) }
 
-// ParseAddressIn is like [ParseAddress] with another default host, as
-// [addrs.ParseModuleSourceIn] has it.
+// ParseAddressIn is like [ParseAddress] with another default host, see
+// [addrs.ParseModuleSourceIn].
 func ParseAddressIn(host svchost.Hostname, s string) (Address, error) {
 	if isLocalAddress(s) {
 		return parsePath(s)
@@ -54,23 +52,22 @@ func ParseAddressIn(host svchost.Hostname, s string) (Address, error) {
 	if noModule == nil {
 		return Address{Registry: m}, nil
 	}
-	// With a directory that is refused it is a registry's all the same.
+	// Only the directory is refused: the source is in a registry.
 	address, _, _ := strings.Cut(s, "//")
 	if _, err := addrs.ParseModuleIn(host, address); err == nil && !strings.Contains(s, "?") {
 		return Address{}, noModule
 	}
 	if s != "" && strings.TrimSpace(s) != s {
-		return Address{}, refuseAddress(s, "there is space around it", "")
+		return Address{}, refuseAddress(s, "it has spaces at its ends", "")
 	}
 	l, err := ParseLocation(s)
 	if err != nil {
-		return Address{}, undetected(s, err, noModule)
+		return Address{}, explainRefusal(s, err, noModule)
 	}
 	return Address{Location: l}, nil
 }
 
-// isLocalAddress reports whether the CLI takes s for a path, which it does not for "." and
-// "..".
+// isLocalAddress reports whether the CLI takes s for a path. It does not for "." and "..".
 func isLocalAddress(s string) bool { return isRelativePath(s) && s != "." && s != ".." }
 
 func parsePath(s string) (Address, error) {
@@ -87,8 +84,9 @@ func parsePath(s string) (Address, error) {
 	return Address{Path: clean}, nil
 }
 
-// undetected is the error for s, which is neither a location nor a module in a registry.
-func undetected(s string, noLocation, noModule error) error {
+// explainRefusal returns the error for s, which is neither a location nor a module in a
+// registry.
+func explainRefusal(s string, noLocation, noModule error) error {
 	e, ok := errors.AsType[*addrs.ParseError](noLocation)
 	if !ok {
 		return noLocation
@@ -108,7 +106,7 @@ func undetected(s string, noLocation, noModule error) error {
 	}
 	suggestion := "./" + s
 	if suggestion != showInput(suggestion) {
-		suggestion = "" // not for people
+		suggestion = "" // it would be shown in another form
 	}
 	return refuseAddress(s, reason, suggestion)
 }
@@ -117,8 +115,8 @@ func refuseAddress(input, reason, suggestion string) error {
 	return &addrs.ParseError{Kind: "module source", Input: showInput(input), Reason: reason, Suggestion: suggestion}
 }
 
-// String returns the address for people: without secrets and control characters. The
-// zero Address gives "".
+// String returns the address for people, without secrets and control characters. For the zero
+// Address it returns "".
 func (a Address) String() string {
 	switch {
 	case a.Path != "":

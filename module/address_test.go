@@ -123,7 +123,7 @@ func TestAddressRefused(t *testing.T) {
 		{`hashicorp/consul/aws//a\b`, "backslash", ""},
 		// It is a location.
 		{"https:vpc.zip", "short forms", ""},
-		{"https://", "no host", ""},
+		{"https://", "the host is missing", ""},
 		{"https://example.com/x.zip//..", "out of the package", ""},
 		{"git::https://user:secret@example.com/vpc.git?ref=-x&token=secret", "ref", ""},
 		{"user:secret@example.com/vpc", "neither", ""},

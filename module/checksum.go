@@ -13,7 +13,7 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// algorithm is one that a checksum parameter may name.
+// algorithm is an algorithm that a checksum parameter can name.
 type algorithm struct {
 	name string
 	new  func() hash.Hash
@@ -27,8 +27,8 @@ var algorithms = []algorithm{
 	{"sha512", sha512.New, sha512.Size},
 }
 
-// canonicalChecksum returns ALGORITHM:HEX in lower case. Without an algorithm it is
-// told by the length, as go-getter does.
+// canonicalChecksum returns ALGORITHM:HEX in lower case. Like go-getter, it finds a missing
+// algorithm by the length.
 func canonicalChecksum(s string) (canonical, reason string) {
 	const form = "the checksum must be md5, sha1, sha256 or sha512, a colon, and hex digits"
 	if s == "" {
@@ -53,14 +53,14 @@ func canonicalChecksum(s string) (canonical, reason string) {
 	return "", form
 }
 
-// A ChecksumError says that an archive is not the one whose checksum the location
-// states.
+// ChecksumError means that an archive does not have the checksum that its location states. It
+// wraps [checksum.ErrMismatch].
 type ChecksumError struct {
 	Algorithm string // md5, sha1, sha256 or sha512
 	Want, Got string // in hex
 }
 
-// Error names the algorithm and both sums.
+// Error returns the algorithm and both checksums.
 func (e *ChecksumError) Error() string {
 	return fmt.Sprintf("archive does not match its location: want %s %s, got %s", e.Algorithm, e.Want, e.Got)
 }
@@ -68,30 +68,30 @@ func (e *ChecksumError) Error() string {
 // Is reports whether target is [checksum.ErrMismatch].
 func (e *ChecksumError) Is(target error) bool { return target == checksum.ErrMismatch }
 
-// A summer computes the checksum that a location states. The zero summer has none
-// to compute.
-type summer struct {
+// checksummer computes the checksum that a location states. The zero checksummer computes
+// nothing.
+type checksummer struct {
 	hash.Hash
 	name, want string
 }
 
-func newSummer(stated string) summer {
+func newChecksummer(stated string) checksummer {
 	name, want, _ := strings.Cut(stated, ":")
 	for _, a := range algorithms {
 		if a.name == name {
-			return summer{a.new(), name, want}
+			return checksummer{a.new(), name, want}
 		}
 	}
-	return summer{}
+	return checksummer{}
 }
 
-func (s summer) write(p []byte) {
+func (s checksummer) write(p []byte) {
 	if s.Hash != nil {
 		s.Hash.Write(p)
 	}
 }
 
-func (s summer) check() error {
+func (s checksummer) check() error {
 	if s.Hash == nil {
 		return nil
 	}

@@ -9,16 +9,16 @@ import (
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
-// classify finds the kind by what stands before "::", or else by the scheme.
+// classify sets the kind by the word before "::", or else by the scheme.
 func (p *parser) classify() string {
 	p.address = strings.ReplaceAll(p.address, " ", "%20")
 	u, err := url.Parse(p.address)
 	if err != nil {
 		if rest, ok := strings.CutPrefix(p.address, "ssh://git@"); ok && !strings.ContainsAny(rest, "[]%") {
 			p.suggestion = "git::git@" + weburl.Clean(rest, maxInput)
-			return "its port is no number"
+			return "its port is not a number"
 		}
-		return "this is no URL"
+		return "it is not a URL"
 	}
 	switch rest, ok := strings.CutPrefix(p.address[len(u.Scheme):], "://"); {
 	case !ok:
@@ -26,14 +26,14 @@ func (p *parser) classify() string {
 	case strings.Contains(rest, "//"):
 		return "its path has an empty element"
 	case strings.Contains(rest, "#"):
-		return "it must have no fragment"
+		return "it must not have a fragment"
 	case strings.ContainsFunc(rest+p.query, unicode.IsSpace):
-		return "it must have no spaces"
+		return "it must not have spaces"
 	}
 	return p.kind(u)
 }
 
-// kind finds the kind and checks what it demands of the URL.
+// kind sets the kind and checks the URL for it.
 func (p *parser) kind(u *url.URL) string {
 	getter := p.forced
 	if getter == "" {
@@ -64,7 +64,7 @@ func (p *parser) kind(u *url.URL) string {
 	}
 	p.Kind, p.Getter = KindOther, getter
 	if u.Host == "" && strings.Trim(u.Path, "/") == "" {
-		return "it names nothing"
+		return "host and path are missing"
 	}
 	return checkText(u)
 }
@@ -72,12 +72,13 @@ func (p *parser) kind(u *url.URL) string {
 // checkHost refuses URLs without a host.
 func checkHost(u *url.URL) string {
 	if u.Opaque != "" || u.Hostname() == "" {
-		return "it names no host"
+		return "the host is missing"
 	}
 	return checkText(u)
 }
 
-// checkText refuses what a program could take for an option, or for another path.
+// checkText refuses hosts, users and paths that a program could take for an option or another
+// path.
 func checkText(u *url.URL) string {
 	switch {
 	case strings.HasPrefix(u.Host, "-"):
@@ -85,20 +86,20 @@ func checkText(u *url.URL) string {
 	case strings.HasPrefix(u.User.Username(), "-"):
 		return "its user starts with a hyphen"
 	case strings.Contains(u.Path, `\`):
-		return "it holds a backslash"
+		return "it contains a backslash"
 	}
 	return ""
 }
 
-// checkRepository refuses what a program that fetches repositories could misread.
+// checkRepository refuses URLs that a program could misread.
 func checkRepository(u *url.URL, schemes ...string) string {
 	switch {
 	case !slices.Contains(schemes, u.Scheme):
-		return "a repository cannot be at a URL of this scheme"
+		return "the scheme is not supported for repositories"
 	case u.Scheme == "file":
 		return checkFile(u)
 	case u.Path == "" || u.Path == "/":
-		return "it names no repository"
+		return "the path of the repository is missing"
 	}
 	return checkHost(u)
 }
@@ -108,7 +109,7 @@ func checkFile(u *url.URL) string {
 	case u.Opaque != "" || u.Host != "" && u.Host != "localhost" || u.User != nil:
 		return "a file URL must be file:///PATH"
 	case strings.Trim(u.Path, "/") == "":
-		return "it names no directory and no file"
+		return "the path is missing"
 	}
 	return ""
 }
@@ -118,20 +119,20 @@ func checkOCI(u *url.URL) string {
 	case u.Scheme != "oci":
 		return "it must be oci://HOST/REPOSITORY"
 	case u.User != nil:
-		return "it must have no user name"
+		return "it must not have a user name"
 	case repository == "" || strings.ContainsAny(repository, "@:"):
 		return `it must be oci://HOST/REPOSITORY, with the version as "?tag=" or "?digest="`
 	}
 	return checkHost(u)
 }
 
-// The short forms of addresses. Each method returns false if the address is of
-// another form, otherwise what is wrong with it, "" if nothing is.
+// The short forms of addresses. Each method reports whether the address has its form, and
+// returns the reason if it is invalid.
 
-// github makes a repository of github.com/OWNER/REPO; what follows is a directory.
+// github accepts github.com/OWNER/REPO, which a directory may follow.
 func (p *parser) github() (bool, string) { return p.hosted("github.com", true) }
 
-// bitbucket is github for bitbucket.org, where no directory may follow.
+// bitbucket accepts bitbucket.org/OWNER/REPO.
 func (p *parser) bitbucket() (bool, string) { return p.hosted("bitbucket.org", false) }
 
 func (p *parser) hosted(host string, subdirs bool) (bool, string) {
@@ -145,11 +146,10 @@ func (p *parser) hosted(host string, subdirs bool) (bool, string) {
 		return true, "it must be " + host + "/OWNER/REPO"
 	}
 	p.repository("https://" + host + "/" + owner + "/" + strings.TrimSuffix(repo, ".git") + ".git")
-	return true, p.within(subdir)
+	return true, p.addSubdir(subdir)
 }
 
-// scp makes a URL of git@HOST:PATH. Only this user tells that a repository of git is
-// meant, unless "git::" does.
+// scp accepts git@HOST:PATH. Another user than git needs "git::".
 func (p *parser) scp() (bool, string) {
 	user, rest, ok := strings.Cut(p.address, "@")
 	host, path, colon := strings.Cut(rest, ":")
@@ -173,7 +173,7 @@ func (p *parser) repository(address string) {
 	}
 }
 
-// gcs takes www.googleapis.com/storage/VERSION/BUCKET/OBJECT.
+// gcs accepts www.googleapis.com/storage/VERSION/BUCKET/OBJECT.
 func (p *parser) gcs() (bool, string) {
 	host, path, _ := strings.Cut(p.address, "/")
 	if !strings.HasSuffix(host, ".googleapis.com") {
@@ -187,7 +187,7 @@ func (p *parser) gcs() (bool, string) {
 	return true, p.force("gcs")
 }
 
-// s3 takes the forms that buckets have had over time: s3[-REGION].amazonaws.com/BUCKET,
+// s3 accepts the forms of S3 URLs: s3[-REGION].amazonaws.com/BUCKET,
 // BUCKET.s3[-REGION].amazonaws.com and BUCKET.s3.REGION.amazonaws.com.
 func (p *parser) s3() (bool, string) {
 	const form = "it must be s3.amazonaws.com/BUCKET/OBJECT or BUCKET.s3.amazonaws.com/OBJECT"
@@ -212,10 +212,10 @@ func (p *parser) s3() (bool, string) {
 	return true, p.force("s3")
 }
 
-// force sets the getter of a short form that has only one.
+// force sets the only getter that a short form has.
 func (p *parser) force(getter string) string {
 	if p.forced != "" && p.forced != getter {
-		return "it is an address for " + getter + "::, not for " + p.forced + "::"
+		return "it is an address of " + getter + "::, not of " + p.forced + "::"
 	}
 	p.forced = getter
 	return ""

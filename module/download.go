@@ -16,14 +16,13 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// Download asks src for the location of the module in version v, and puts the package
-// into the directory dir as [DownloadLocation] does. The zero version means the newest
-// release, which takes one more request. The directory of source is looked up in the
-// package, within the directory that the registry may name. The whole package is unpacked
-// in any case, since its modules may refer to each other.
+// Download asks src for the location of the module in version v, and fetches the package into
+// the directory dir as [DownloadLocation] does. If v is zero, it is the newest release. The
+// directory of source must exist in the package. The whole package is unpacked, because its
+// modules may refer to each other.
 //
-// The error is an [*Error]. It wraps ErrNotFound for an unknown module, ErrNoVersion
-// for an unknown version and ErrNoSubdir for an unknown directory.
+// The error is an [*Error]. It wraps ErrNotFound for an unknown module, ErrNoVersion for an
+// unknown version and ErrNoSubdir for an unknown directory.
 func Download(ctx context.Context, src Source, source addrs.ModuleSource, v addrs.Version, dir string, o Options) (*Report, error) {
 	return download(ctx, src, Request{Source: source, Version: v, Dir: dir, H1: o.H1}, o)
 }
@@ -38,7 +37,7 @@ func download(ctx context.Context, src Source, r Request, o Options) (*Report, e
 		return nil, failed("store", r.Source.String(), err)
 	}
 	defer j.discard()
-	v, err := r.choose(ctx, src)
+	v, err := r.chooseVersion(ctx, src)
 	if err != nil {
 		return nil, failed("list versions of", r.Source.Module.String(), ended(ctx, err))
 	}
@@ -61,24 +60,23 @@ func download(ctx context.Context, src Source, r Request, o Options) (*Report, e
 	return j.run(ctx, loc)
 }
 
-// DownloadLocation puts the package at loc into the directory dir. The files are unpacked
-// into a private directory beside dir, hashed, compared with o.H1 and synced, and then the
-// private directory is renamed. After a failure it is removed. A process that is killed
-// leaves it behind under a name that starts with ".tofureg-", and the next download beside it
-// removes it.
+// DownloadLocation fetches the package at loc into the directory dir. The files are unpacked
+// into a staging directory beside dir, hashed, compared with o.H1 and synced. Then the
+// staging directory gets the name dir. After a failure the staging directory is removed. If
+// the process is killed, the next download beside dir removes it; its name starts with
+// ".tofureg-".
 //
-// Missing directories above dir are created, and stay after a failure. At dir there must be
-// nothing, or an empty directory, which is replaced; anything else is refused at once as
-// ErrOccupied, unless o.Replace is set. Callers may use the same dir at the same time: each
-// package appears as a whole, and with o.Replace the last one stays.
+// Missing directories above dir are created, and stay after a failure. If dir exists and is
+// not an empty directory, DownloadLocation returns ErrOccupied before any request, unless
+// o.Replace is set. Concurrent calls with the same dir are safe: one of the packages appears,
+// as a whole.
 //
-// A location that points to another one is followed at most [MaxHops] times. A relative
-// location counts from the URL that named it, and the directories of both locations are
-// joined. Memory use does not depend on the size of the package: it is a few megabytes, and
-// up to 64 more for a tar.xz.
+// Locations that point to others are followed at most [MaxHops] times. A relative location is
+// resolved against the URL that named it, and the directories of both locations are joined.
+// Memory use is a few megabytes for a package of any size, and up to 64 more for a tar.xz.
 //
-// The error is an [*Error]. It wraps a [*checksum.MismatchError] if the hash is not o.H1, a
-// [*ChecksumError] if the checksum of the location does not match, and an
+// The error is an [*Error]. It wraps a [*checksum.MismatchError] if the package does not have
+// o.H1, a [*ChecksumError] if the archive does not have the checksum of the location, and an
 // [*UnsupportedError] or ErrLocal if the options do not permit the location.
 func DownloadLocation(ctx context.Context, src Opener, loc *Location, dir string, o Options) (*Report, error) {
 	j, err := newJob(ctx, src, dir, o)
@@ -89,7 +87,7 @@ func DownloadLocation(ctx context.Context, src Opener, loc *Location, dir string
 	return j.run(ctx, loc)
 }
 
-// subject names what is at loc for people.
+// subject names the package at loc for people.
 func subject(loc *Location) string {
 	switch {
 	case loc == nil:
@@ -102,41 +100,40 @@ func subject(loc *Location) string {
 	return loc.Module.String() + " " + loc.Version.String()
 }
 
-// Request is a module for [DownloadAll] to fetch.
+// Request is a module that [DownloadAll] fetches.
 type Request struct {
-	// Source is the module, with or without a directory in its package.
+	// Source is the module, optionally with a directory in its package.
 	Source addrs.ModuleSource
 
-	// Version is the version to fetch. If zero, the newest version that Constraint
-	// allows is fetched. The zero Constraint allows every release.
+	// Version is the version to fetch. If zero, it is the newest version that Constraint
+	// allows.
 	Version    addrs.Version
 	Constraint addrs.ModuleConstraint
 
-	// Dir is the directory for the package alone. The request fails as ErrOccupied if
-	// Dir equals the Dir of an earlier request, contains it, or is in it. Names that
-	// differ only in case are equal.
+	// Dir is the directory for the package. The request fails with ErrOccupied if Dir equals,
+	// contains or is in the Dir of an earlier request. Names that differ only in case are
+	// equal.
 	Dir string
 
 	// H1 is the h1 hash that the package must have. If zero, any package is accepted.
 	H1 checksum.Hash
 }
 
-// Result is the result of a [Request]. One of the fields is nil.
+// Result is the result of a [Request]. Exactly one field is not nil.
 type Result struct {
-	Report *Report // as [Download] returns it
-	Err    error   // an [*Error], as [Download] returns it
+	Report *Report // the result of [Download]
+	Err    error   // the [*Error] of [Download]
 }
 
-// defaultParallel is used if Options.Parallel is not set.
+// defaultParallel is the value of Options.Parallel if it is not set.
 const defaultParallel = 16
 
-// DownloadAll fetches many modules at the same time, each as [Download] does, and returns
-// the results in the order of the requests. A request that fails does not stop the others.
-// The error joins the errors of all results. If ctx ends, unfinished requests fail.
+// DownloadAll fetches many modules at the same time, each as [Download] does, and returns the
+// results in the order of the requests. A request that fails does not stop the others. The
+// error joins the errors of all results.
 //
-// Each module takes three steps: versions, location, archive. If several requests need the
-// same answer of the registry at the same time, the client of package
-// [github.com/tofureg/tofureg/regclient] asks once.
+// If several requests need the same answer of the registry at the same time,
+// [github.com/tofureg/tofureg/regclient.Client] asks once.
 func DownloadAll(ctx context.Context, src Source, requests []Request, o Options) ([]Result, error) {
 	parallel := o.Parallel
 	if parallel <= 0 {
@@ -144,11 +141,11 @@ func DownloadAll(ctx context.Context, src Source, requests []Request, o Options)
 	}
 	o.Progress = flight.InTurn(o.Progress)
 	results := make([]Result, len(requests))
-	clashes := clashing(requests)
+	conflicting := conflicts(requests)
 	var group errgroup.Group
 	group.SetLimit(parallel)
 	for i, r := range requests {
-		if err := clashes[i]; err != nil {
+		if err := conflicting[i]; err != nil {
 			results[i] = Result{Err: failed("store", r.Source.String(), err)}
 			continue
 		}
@@ -165,11 +162,11 @@ func DownloadAll(ctx context.Context, src Source, requests []Request, o Options)
 	return results, errors.Join(errs...)
 }
 
-// clashing finds the requests whose directory equals, contains or is in the directory of an
-// earlier one: which package is there in the end would depend on timing.
-func clashing(requests []Request) map[int]error {
-	clashes := map[int]error{}
-	dirs := make([]string, len(requests)) // with a separator at the end; empty: not usable
+// conflicts returns the errors of the requests whose directory equals, contains or is in the
+// directory of an earlier request.
+func conflicts(requests []Request) map[int]error {
+	errs := map[int]error{}
+	dirs := make([]string, len(requests)) // with a separator at the end; empty if invalid
 	for i, r := range requests {
 		dir, err := cleanTarget(r.Dir)
 		if err != nil {
@@ -180,16 +177,16 @@ func clashing(requests []Request) map[int]error {
 			return d != "" && (strings.HasPrefix(d, dir) || strings.HasPrefix(dir, d))
 		})
 		if other >= 0 {
-			clashes[i] = fmt.Errorf("%s: %w, as %s goes to %s", r.Dir, ErrOccupied, requests[other].Source, requests[other].Dir)
+			errs[i] = fmt.Errorf("%s: %w: it overlaps the directory of %s, %s", r.Dir, ErrOccupied, requests[other].Source, requests[other].Dir)
 			continue
 		}
 		dirs[i] = dir
 	}
-	return clashes
+	return errs
 }
 
-// choose returns the version to fetch.
-func (r Request) choose(ctx context.Context, src Lister) (addrs.Version, error) {
+// chooseVersion returns the version to fetch.
+func (r Request) chooseVersion(ctx context.Context, src Lister) (addrs.Version, error) {
 	if !r.Version.IsZero() {
 		return r.Version, nil
 	}
@@ -198,7 +195,7 @@ func (r Request) choose(ctx context.Context, src Lister) (addrs.Version, error) 
 		return addrs.Version{}, err
 	}
 	if versions == nil {
-		return addrs.Version{}, errors.New("the source returned no list")
+		return addrs.Version{}, errors.New("the source returned no versions")
 	}
 	return versions.Newest(r.Constraint)
 }

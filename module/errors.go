@@ -10,43 +10,44 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// The kinds of errors, for errors.Is. ErrNoVersion and ErrNoSubdir are kinds of ErrNotFound,
-// and ErrLink is a kind of ErrArchive: test for them first if the difference matters.
+// The kinds of errors, for [errors.Is]. ErrNoVersion and ErrNoSubdir also match ErrNotFound, and
+// ErrLink also matches ErrArchive.
 var (
-	// ErrNotFound: the source does not know the module, or the location is empty.
+	// ErrNotFound means that the source does not know the module, or that the location does
+	// not exist.
 	ErrNotFound = fault.ErrNotFound
-	// ErrNoVersion: the module has no such version, or none that a constraint
+	// ErrNoVersion means that the module has no such version, or none that a constraint
 	// allows.
 	ErrNoVersion = fault.ErrNoVersion
-	// ErrNoSubdir: the package has no such directory.
+	// ErrNoSubdir means that the package has no such directory.
 	ErrNoSubdir = fault.Narrow("no such directory in the package", fault.ErrNotFound)
-	// ErrUnauthorized: the server refuses the request without credentials, or with the
-	// ones that were sent.
+	// ErrUnauthorized means that the server wants credentials, or refuses those that were
+	// sent.
 	ErrUnauthorized = fault.ErrUnauthorized
-	// ErrTooLarge: a document or a package exceeds its limit.
+	// ErrTooLarge means that a document or a package exceeds its limit.
 	ErrTooLarge = fault.ErrTooLarge
-	// ErrInsecure: a step would leave https.
+	// ErrInsecure means that a request would not use https.
 	ErrInsecure = fault.ErrInsecure
-	// ErrChanged: the file on the server was replaced while it was fetched.
+	// ErrChanged means that the file on the server changed while it was fetched.
 	ErrChanged = fault.ErrChanged
-	// ErrArchive: the package is damaged, contains an entry that is refused, or is not
-	// an archive.
+	// ErrArchive means that the package is not an archive, is damaged, or has a refused
+	// entry.
 	ErrArchive = fault.ErrArchive
-	// ErrLink: the package contains a symbolic link. Options.SkipLinks leaves links out.
+	// ErrLink means that the package has a symbolic link, see [Options.SkipLinks].
 	ErrLink = archive.ErrLink
-	// ErrLocal: the location is on this machine. Options.AllowLocal permits it if the
-	// caller names it, and never if a server does.
+	// ErrLocal means that the location is on this machine. [Options.AllowLocal] permits it if
+	// the caller names it.
 	ErrLocal = errors.New("location on this machine")
-	// ErrOccupied: the directory for the package is not empty, or not a directory.
-	// Options.Replace permits a directory or a link.
+	// ErrOccupied means that the target is not an empty directory. [Options.Replace] permits
+	// a directory or a symbolic link.
 	ErrOccupied = errors.New("not an empty directory")
 )
 
-// Error is a job that failed, most often at a request. It is the same type as
-// provider.Error, so that one errors.As serves for both.
+// Error is an operation that failed. It is the same type as
+// [github.com/tofureg/tofureg/provider.Error].
 type Error = failure.Error
 
-// UnsupportedError means that the options permit no way to fetch from a location.
+// UnsupportedError means that the options do not permit to fetch from a location.
 type UnsupportedError struct {
 	Kind    Kind     // the kind of the location
 	Getter  string   // the getter of the location if Kind is KindOther
@@ -62,7 +63,7 @@ func (e *UnsupportedError) Error() string {
 	return fmt.Sprintf("a location of kind %s needs Options.%s", name, strings.Join(e.Options, " or Options."))
 }
 
-// failed makes an *Error of err, if it is not one yet.
+// failed returns err as an *Error.
 func failed(op, subject string, err error) error {
 	if _, ok := errors.AsType[*Error](err); ok {
 		return err

@@ -17,56 +17,51 @@ import (
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
-// Git says how to run the git program to fetch from locations of KindGit. The zero Git runs
-// the program "git" in the PATH.
+// Git configures the git program for locations of KindGit. The zero Git runs "git" in the
+// PATH.
 //
-// Git fetches the files of one commit, without history, submodules and tags. It checks
-// nothing out and runs no hook: the files come as an archive that git makes, and the rules
-// for archives apply. Files that attributes exclude from exports are included.
+// Git fetches the files of one commit, without history, submodules and tags. It checks out
+// nothing and runs no hooks: git exports the files as an archive, to which the rules for
+// packages apply. Files with the attribute export-ignore are included. Line ends are
+// converted only as the attributes of the repository say, so the h1 is the same on all
+// systems.
 //
-// Git reads the user's configuration, with its credential helpers and replaced URLs. Line
-// ends are converted only as the attributes of the repository say, so that the h1 is the
-// same on all systems. Filters of the user, such as the one of git-lfs, run unless VetoHost
-// is set.
+// Git reads the user's configuration, including credential helpers, replaced URLs and, unless
+// VetoHost is set, filters such as git-lfs. Git and SSH have no terminal and never prompt for
+// a password; they run the program that GIT_ASKPASS names. User names and passwords never
+// appear in errors, but while git runs, the list of processes can show those of the location.
 //
-// Git and SSH never ask for a password on a terminal; they run the program that GIT_ASKPASS
-// in the environment names. When the context ends, git is killed with the programs that it
-// started; on Windows only git is killed. They have no terminal and get no signal from one:
-// a program should end the context when it is interrupted, see [signal.NotifyContext].
-//
-// Git uses https and SSH only. User names and passwords never appear in errors. While git
-// runs, those of the location may appear in the list of processes.
+// When the context ends, git is killed with the programs that it started; on Windows only git
+// is killed. Because they get no signal from the terminal, end the context on an interrupt,
+// see [signal.NotifyContext].
 type Git struct {
-	// Path is the path of the program, or a name to find in the PATH. If empty, "git"
-	// is used.
+	// Path is the path of the program, or a name to find in the PATH. If empty, it is "git".
 	Path string
 
-	// Env is the environment of git in the form "KEY=VALUE". If nil, the environment of
-	// this process is used. Variables that name another repository or turn on tracing
-	// are left out.
+	// Env is the environment of git in the form "KEY=VALUE". If nil, it is the environment of
+	// this process. Variables that name another repository or enable tracing are removed.
 	Env []string
 
-	// AllowHTTP permits http:// and git:// URLs, which do not protect the content
-	// against changes on the way.
+	// AllowHTTP permits http:// and git:// URLs in addition to https and SSH. Both are
+	// insecure.
 	AllowHTTP bool
 
-	// VetoHost, if not nil, is called before each repository is fetched with the
-	// host, or host:port, in its URL, in the form that VetoHost of transport.Client is
-	// called with; an error refuses the repository. If the user's configuration of git
-	// replaces the URL, VetoHost is called with the host of the other URL as well. It
-	// does not see what the user configures elsewhere: host names and proxies of SSH,
-	// proxies of git, and credential helpers.
+	// VetoHost, if not nil, is called with the host, or host:port, of each repository URL, in
+	// the form of [github.com/tofureg/tofureg/transport.Client.VetoHost]. An error refuses
+	// the repository. If the user's configuration replaces the URL, VetoHost is called for
+	// both. It is not called for hosts that the user configures elsewhere: proxies, SSH host
+	// names and credential helpers.
 	//
-	// With VetoHost, git follows no redirect and runs no filter, because both let the
-	// repository choose a host to contact. Files in git-lfs then arrive as pointers.
+	// With VetoHost, git follows no redirects and runs no filters, because both let the
+	// repository choose a host. Files in git-lfs then arrive as pointers.
 	VetoHost func(host string) error
 }
 
-// gitError says why git failed.
+// gitError describes a failed run of git.
 type gitError struct {
 	verb string
-	text string // of the program, cleaned
-	kind error  // a sentinel, or what os/exec says
+	text string // the output of git, cleaned
+	kind error  // an error of this package, or of os/exec
 }
 
 func (e *gitError) Error() string {
@@ -78,13 +73,13 @@ func (e *gitError) Error() string {
 
 func (e *gitError) Unwrap() error { return e.kind }
 
-// protocols returns the protocols that git may use, also where a server redirects it
-// or where the user's configuration replaces the URL.
+// protocols returns the protocols that git may use, also after redirects and replacements of
+// the URL.
 func (g *Git) protocols(scheme string) ([]string, error) {
 	switch scheme {
 	case "https", "ssh", "git+ssh", "ssh+git":
 		return []string{"https", "ssh"}, nil
-	case "file": // which fetch has permitted
+	case "file": // fetch has checked AllowLocal
 		return []string{"https", "ssh", "file"}, nil
 	case "http", "git":
 		if g.AllowHTTP {
@@ -95,7 +90,7 @@ func (g *Git) protocols(scheme string) ([]string, error) {
 	return nil, fmt.Errorf("the repository is at a URL that git is not allowed to use: %w", ErrInsecure)
 }
 
-// command prepares one run of git in the repository.
+// command prepares a run of git in the repository.
 func (r *repository) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, r.git.program(), slices.Concat(r.git.settings(), args)...)
 	cmd.Dir = r.dir
@@ -105,8 +100,7 @@ func (r *repository) command(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// program returns the name of git or its path, which must not count from the directory
-// that git runs in.
+// program returns the name or the absolute path of git, which runs in another directory.
 func (g *Git) program() string {
 	program := cmp.Or(g.Path, "git")
 	if filepath.Base(program) != program {
@@ -114,10 +108,10 @@ func (g *Git) program() string {
 			return path
 		}
 	}
-	return program // to be found in the PATH
+	return program // in the PATH
 }
 
-// settings come before the verb. They take precedence over all configuration.
+// settings returns arguments before the verb. They take precedence over all configuration.
 func (g *Git) settings() []string {
 	settings := []string{
 		"core.hooksPath=" + os.DevNull,
@@ -135,12 +129,12 @@ func (g *Git) settings() []string {
 		"tar.umask=0022",
 		"init.defaultObjectFormat=sha1",
 		"init.defaultRefFormat=files",
-		// Over http, a transfer that stands still for this long has failed.
+		// Abort a transfer over http after 120 seconds without data.
 		"http.lowSpeedLimit=1",
 		"http.lowSpeedTime=120",
 	}
 	if g.VetoHost != nil {
-		// Nor may the server name others that have a part of the repository.
+		// Ignore other servers that the server names for parts of the repository.
 		settings = append(settings, "http.followRedirects=false", "fetch.uriProtocols=", "fetch.bundleURI=", "transfer.bundleURI=false", "promisor.acceptFromServer=none")
 	}
 	var args []string
@@ -150,8 +144,8 @@ func (g *Git) settings() []string {
 	return args
 }
 
-// gitEnvironment returns env without what would lead git elsewhere, and with what
-// keeps it from asking and from using other protocols.
+// gitEnvironment returns env without variables that name another repository, and with
+// variables that forbid prompts and other protocols.
 func gitEnvironment(env, protocols []string) []string {
 	env = slices.DeleteFunc(slices.Clone(env), func(s string) bool {
 		name := variable(s)
@@ -163,7 +157,7 @@ func gitEnvironment(env, protocols []string) []string {
 			"GIT_INTERNAL_SUPER_PREFIX", "GIT_QUARANTINE_PATH",
 		}, name)
 	})
-	// An empty program is none: neither core.askPass nor SSH_ASKPASS take its place.
+	// An empty GIT_ASKPASS disables core.askPass and SSH_ASKPASS.
 	for _, unless := range []string{"GIT_ASKPASS=", "SSH_ASKPASS_REQUIRE=never"} {
 		if !slices.ContainsFunc(env, func(s string) bool { return variable(s) == variable(unless) }) {
 			env = append(env, unless)
@@ -181,29 +175,29 @@ func gitEnvironment(env, protocols []string) []string {
 	)
 }
 
-// variable returns the name of the variable that s sets.
+// variable returns the name of the variable in s.
 func variable(s string) string {
 	name, _, _ := strings.Cut(s, "=")
-	if runtime.GOOS == "windows" { // in any case
+	if runtime.GOOS == "windows" { // case does not count
 		name = strings.ToUpper(name)
 	}
 	return name
 }
 
-// veto asks about the host of a repository, in the one form that it has.
+// veto calls VetoHost with the canonical form of the host of a repository.
 func (g *Git) veto(u *url.URL) error {
 	if g.VetoHost == nil || u.Scheme == "file" {
 		return nil
 	}
 	host, _, err := weburl.Host(u)
 	if err == nil && strings.ContainsFunc(u.Host, func(r rune) bool { return r > unicode.MaxASCII }) {
-		err = errors.New("it is not in ASCII") // git has its own way to map it
+		err = errors.New("it is not in ASCII") // git converts it in another way
 	}
 	if err == nil {
 		err = g.VetoHost(host)
 	}
 	if err != nil {
-		return fmt.Errorf("host %s is not allowed: %w", weburl.Clean(strings.ToLower(u.Host), maxInput), err)
+		return fmt.Errorf("host %q is not allowed: %w", weburl.Clean(strings.ToLower(u.Host), maxInput), err)
 	}
 	return nil
 }

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// isolate puts the command and what it starts into a session of their own: they have
-// no terminal to ask on, and are killed together.
+// isolate runs the command in a session of its own: it has no terminal, and is killed
+// together with the programs that it starts.
 func isolate(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.Cancel = func() error {

@@ -13,21 +13,21 @@ import (
 	"github.com/tofureg/tofureg/internal/archive"
 )
 
-// repository is a bare repository in the stage.
+// repository is a bare repository in the staging directory.
 type repository struct {
 	git       *Git
 	dir       string
 	protocols []string
-	limit     int64 // bytes of all that is fetched
+	limit     int64 // of all fetched data, in bytes
 }
 
-// git fetches the commit that loc names.
-func (j *job) git(ctx context.Context, loc *Location) (*pack, error) {
-	u, err := loc.parsed()
+// fetchGit fetches the commit that loc names.
+func (j *job) fetchGit(ctx context.Context, loc *Location) (*unpacked, error) {
+	u, err := loc.parsedURL()
 	if err != nil {
 		return nil, err
 	}
-	r := &repository{git: j.o.Git, dir: j.stage.path("git"), limit: j.limits.Package}
+	r := &repository{git: j.o.Git, dir: j.staging.path("git"), limit: j.limits.Package}
 	if r.protocols, err = j.o.Git.protocols(u.Scheme); err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func (j *job) git(ctx context.Context, loc *Location) (*pack, error) {
 	if err != nil {
 		return nil, err
 	}
-	got, err := j.fill(func(root *os.Root) ([]archive.File, error) { return j.export(ctx, r, commit, root) })
+	got, err := j.unpack(func(root *os.Root) ([]archive.File, error) { return j.export(ctx, r, commit, root) })
 	if err != nil {
 		return nil, err
 	}
@@ -54,14 +54,14 @@ func (j *job) git(ctx context.Context, loc *Location) (*pack, error) {
 	return got, nil
 }
 
-// clone makes the repository, and fetches what loc names into it. Which algorithm the
-// other side hashes with is only known when it refuses ours.
+// clone creates the repository and fetches the commit that loc names. If the server hashes
+// with SHA-256, which is known only from its error, clone starts again.
 func (r *repository) clone(ctx context.Context, loc *Location) (string, error) {
 	if err := r.create(ctx, loc.URL); err != nil {
 		return "", err
 	}
 	commit, err := r.fetch(ctx, loc.Ref)
-	if !complains(err, "mismatched algorithms") {
+	if !gitWrote(err, "mismatched algorithms") {
 		return commit, err
 	}
 	if err := os.RemoveAll(r.dir); err != nil {
@@ -73,8 +73,8 @@ func (r *repository) clone(ctx context.Context, loc *Location) (string, error) {
 	return r.fetch(ctx, loc.Ref)
 }
 
-// create makes the repository. The URL goes into its configuration, so that it is
-// never an argument.
+// create creates the repository. The URL is written to its configuration, so that it is never
+// an argument.
 func (r *repository) create(ctx context.Context, address string, options ...string) error {
 	if err := os.Mkdir(r.dir, 0o700); err != nil {
 		return err
@@ -89,7 +89,7 @@ func (r *repository) create(ctx context.Context, address string, options ...stri
 	if err := os.MkdirAll(filepath.Join(r.dir, "info"), 0o700); err != nil {
 		return err
 	}
-	// Of higher precedence than the files of the repository.
+	// This file takes precedence over the attributes in the repository.
 	attributes := "* -export-ignore -export-subst"
 	if r.git.VetoHost != nil {
 		attributes += " -filter"
@@ -100,8 +100,8 @@ func (r *repository) create(ctx context.Context, address string, options ...stri
 	return r.vetoReplaced(ctx, address)
 }
 
-// vetoReplaced asks about the URL that the user's configuration of git puts in the place of
-// address, if there is one.
+// vetoReplaced calls VetoHost for the URL by which the user's configuration replaces address,
+// if any.
 func (r *repository) vetoReplaced(ctx context.Context, address string) error {
 	if r.git.VetoHost == nil {
 		return nil
@@ -112,9 +112,9 @@ func (r *repository) vetoReplaced(ctx context.Context, address string) error {
 	}
 	loc, err := ParseLocation("git::" + text)
 	if err != nil {
-		return fmt.Errorf("the URL that the configuration of git replaces the repository's with: %w", err)
+		return fmt.Errorf("URL from insteadOf in the configuration of git: %w", err)
 	}
-	u, err := loc.parsed()
+	u, err := loc.parsedURL()
 	if err != nil {
 		return err
 	}
@@ -130,17 +130,17 @@ func appendFile(path, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// fetch gets the commit that ref names, and tells its full name. First just that is
-// asked for. A server need not hand out a commit by its name, and cannot find one by a
-// part of it; then all branches and tags are fetched.
+// fetch fetches the commit that ref names, and returns its full name. It first asks for this
+// commit only. A server may refuse a commit by its name, and cannot find an abbreviated one;
+// then fetch gets all branches and tags.
 func (r *repository) fetch(ctx context.Context, ref string) (string, error) {
 	if ref == "" {
 		ref = "HEAD"
 	}
-	err := r.get(ctx, "--no-tags", "--depth=1", "--", "origin", ref)
-	if complains(err, "dumb http") {
-		// A server that only has files, no git of its own, gives the whole history.
-		err = r.get(ctx, "--no-tags", "--", "origin", ref)
+	err := r.runFetch(ctx, "--no-tags", "--depth=1", "--", "origin", ref)
+	if gitWrote(err, "dumb http") {
+		// A plain file server has only the whole history.
+		err = r.runFetch(ctx, "--no-tags", "--", "origin", ref)
 	}
 	if err == nil {
 		return r.resolve(ctx, "FETCH_HEAD")
@@ -148,7 +148,7 @@ func (r *repository) fetch(ctx context.Context, ref string) (string, error) {
 	if ctx.Err() != nil || !isCommit(ref) {
 		return "", err
 	}
-	if err := r.get(ctx, "--", "origin", "+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*"); err != nil {
+	if err := r.runFetch(ctx, "--", "origin", "+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*"); err != nil {
 		return "", err
 	}
 	for _, name := range []string{ref, "refs/tags/" + ref, "refs/remotes/origin/" + ref} {
@@ -159,21 +159,21 @@ func (r *repository) fetch(ctx context.Context, ref string) (string, error) {
 	return "", &gitError{"fetch", fmt.Sprintf("there is no commit, branch or tag %q", ref), ErrNotFound}
 }
 
-// get runs git fetch.
-func (r *repository) get(ctx context.Context, args ...string) error {
+// runFetch runs git fetch.
+func (r *repository) runFetch(ctx context.Context, args ...string) error {
 	if _, err := r.run(ctx, append([]string{"fetch", "--quiet"}, args...)...); err != nil {
 		return err
 	}
 	return r.checkSize()
 }
 
-// complains reports whether git said this.
-func complains(err error, text string) bool {
+// gitWrote reports whether git wrote the text.
+func gitWrote(err error, text string) bool {
 	g, ok := errors.AsType[*gitError](err)
 	return ok && strings.Contains(g.text, text)
 }
 
-// isCommit reports whether ref can be the name of a commit, or the start of one.
+// isCommit reports whether ref can be the name of a commit, possibly abbreviated.
 func isCommit(ref string) bool {
 	return len(ref) >= 4 && len(ref) <= 64 && strings.Trim(strings.ToLower(ref), "0123456789abcdef") == ""
 }
@@ -186,12 +186,12 @@ func (r *repository) resolve(ctx context.Context, name string) (string, error) {
 	}
 	commit := strings.TrimSpace(out)
 	if len(commit) < 40 || !isCommit(commit) {
-		return "", fmt.Errorf("git rev-parse: %.100q is no commit", commit)
+		return "", fmt.Errorf("git rev-parse: unexpected output %.100q", commit)
 	}
 	return commit, nil
 }
 
-// inspect looks at the names in the commit, and returns the submodules.
+// inspect checks the names in the commit, and returns the submodules.
 func (r *repository) inspect(ctx context.Context, commit string, limit int) ([]string, error) {
 	var modules []string
 	entries := 0
@@ -203,14 +203,14 @@ func (r *repository) inspect(ctx context.Context, commit string, limit int) ([]s
 				return nil
 			}
 			if err != nil {
-				return fmt.Errorf("a name in the repository: %w", ErrTooLarge)
+				return fmt.Errorf("name in the repository: %w", ErrTooLarge)
 			}
 			if entries++; entries > limit {
 				return fmt.Errorf("more than %d files: %w", limit, ErrTooLarge)
 			}
 			mode, name, ok := strings.Cut(strings.TrimSuffix(string(line), "\x00"), "\t")
 			if !ok || controlDir(name, isGitDir) != "" {
-				return fmt.Errorf("%w: the repository holds a file %.100q, which git itself forbids", ErrArchive, name)
+				return fmt.Errorf("%w: file name %.100q in the repository", ErrArchive, name)
 			}
 			if strings.HasPrefix(mode, "160000 ") && len(modules) < maxSkipped {
 				modules = append(modules, name)

@@ -18,17 +18,17 @@ import (
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
-// Limits for what git says.
+// Limits for the output of git, in bytes.
 const (
-	maxGitOutput = 64 << 10 // bytes of the answer to a question
-	maxGitText   = 2 << 10  // bytes of its complaints
+	maxGitOutput = 64 << 10 // standard output, except of streams
+	maxGitText   = 2 << 10  // error messages
 )
 
-// gitPause is how long git may take to end after it has been killed, or its output
-// may stay open in another program's hands.
+// gitPause is how long git may take to end after it was killed, and how long another program
+// may keep its output open.
 const gitPause = 5 * time.Second
 
-// run runs git and returns what it writes.
+// run runs git and returns its output.
 func (r *repository) run(ctx context.Context, args ...string) (string, error) {
 	var out bytes.Buffer
 	err := r.stream(ctx, func(in io.Reader) error {
@@ -41,18 +41,18 @@ func (r *repository) run(ctx context.Context, args ...string) (string, error) {
 	return out.String(), err
 }
 
-// stream runs git and has read take what it writes. If read fails, git is killed.
+// stream runs git and calls read with its output. If read fails, git is killed.
 func (r *repository) stream(ctx context.Context, read func(io.Reader) error, args ...string) error {
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	complaints := &tail{max: maxGitText}
-	answers, exit, err := r.start(inner, complaints, args)
+	messages := &tail{max: maxGitText}
+	answers, exit, err := r.start(inner, messages, args)
 	if err != nil {
 		return &gitError{args[0], "", notInstalled(err)}
 	}
 	defer answers.in.Close()
 	var watch sync.WaitGroup
-	watch.Go(func() { r.watch(inner, cancel) })
+	watch.Go(func() { r.watchSize(inner, cancel) })
 	if err := read(answers); err != nil {
 		cancel(err)
 	}
@@ -63,29 +63,29 @@ func (r *repository) stream(ctx context.Context, read func(io.Reader) error, arg
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case cause != nil: // what the reader or the watch said
+	case cause != nil: // the error of read or watchSize
 		return cause
-	case err != nil && !errors.Is(err, exec.ErrWaitDelay): // which says that git succeeded
-		return r.complaint(args[0], complaints, err)
+	case err != nil && !errors.Is(err, exec.ErrWaitDelay): // git itself succeeded
+		return r.failure(args[0], messages, err)
 	}
 	return nil
 }
 
-// start starts git. How it ends goes to exit.
-func (r *repository) start(ctx context.Context, complaints io.Writer, args []string) (*answer, <-chan error, error) {
+// start starts git. Its exit is sent to the channel.
+func (r *repository) start(ctx context.Context, messages io.Writer, args []string) (*output, <-chan error, error) {
 	in, out, err := os.Pipe()
 	if err != nil {
 		return nil, nil, err
 	}
 	cmd := r.command(ctx, args...)
-	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = out, complaints, gitPause
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = out, messages, gitPause
 	err = cmd.Start()
 	out.Close()
 	if err != nil {
 		in.Close()
 		return nil, nil, err
 	}
-	answers, exit := &answer{in: in}, make(chan error, 1)
+	answers, exit := &output{in: in}, make(chan error, 1)
 	go func() {
 		err := cmd.Wait()
 		answers.end()
@@ -94,37 +94,36 @@ func (r *repository) start(ctx context.Context, complaints io.Writer, args []str
 	return answers, exit, nil
 }
 
-// answer reads what git writes. As soon as git has ended, all of that is there; if another
-// program still has the other end open, the answer ends where it would have to be waited
-// for.
-type answer struct {
+// output is the output of git. If another program keeps it open after git has ended, reading
+// ends when it would block.
+type output struct {
 	in    *os.File
 	ended atomic.Bool
 }
 
-func (a *answer) Read(p []byte) (int, error) {
-	if a.ended.Load() {
-		a.wait() // from now on: the reader may have been slow
+func (o *output) Read(p []byte) (int, error) {
+	if o.ended.Load() {
+		o.wait() // again, for a slow reader
 	}
-	n, err := a.in.Read(p)
+	n, err := o.in.Read(p)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		err = io.EOF
 	}
 	return n, err
 }
 
-// end tells that git has ended.
-func (a *answer) end() {
-	a.ended.Store(true)
-	if a.wait() != nil { // on Windows
-		time.AfterFunc(gitPause, func() { a.in.Close() })
+// end is called when git has ended.
+func (o *output) end() {
+	o.ended.Store(true)
+	if o.wait() != nil { // on Windows
+		time.AfterFunc(gitPause, func() { o.in.Close() })
 	}
 }
 
-func (a *answer) wait() error { return a.in.SetReadDeadline(time.Now().Add(gitPause)) }
+func (o *output) wait() error { return o.in.SetReadDeadline(time.Now().Add(gitPause)) }
 
-// watch cancels when more has been fetched than may be. Git itself has no limit.
-func (r *repository) watch(ctx context.Context, cancel context.CancelCauseFunc) {
+// watchSize cancels if the repository exceeds its limit. Git itself has no limit.
+func (r *repository) watchSize(ctx context.Context, cancel context.CancelCauseFunc) {
 	ticker := time.NewTicker(200 * time.Millisecond)
 	defer ticker.Stop()
 	for {
@@ -147,15 +146,14 @@ func (r *repository) checkSize() error {
 	return nil
 }
 
-// sizeBelow returns the size of all files below dir, as far as they can be seen.
+// sizeBelow returns the size of all readable files below dir.
 func sizeBelow(dir string) int64 {
 	var size int64
 	filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 		if err != nil {
-			return nil // files come and go
+			return nil // the file is gone
 		}
-		// Not d.Info: Windows tells the size of a file that is being written only to who
-		// asks for the file itself.
+		// Unlike Lstat, d.Info is outdated on Windows for a file that is being written.
 		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
 			size += info.Size()
 		}
@@ -164,11 +162,11 @@ func sizeBelow(dir string) int64 {
 	return size
 }
 
-// complaint makes an error of what git wrote when it failed.
-func (r *repository) complaint(verb string, t *tail, err error) error {
+// failure returns the error for the messages of git.
+func (r *repository) failure(verb string, t *tail, err error) error {
 	text := t.text()
 	kind := err
-	for _, known := range gitTexts {
+	for _, known := range gitMessages {
 		if strings.Contains(strings.ToLower(text), known.text) {
 			kind = known.kind
 			break
@@ -177,8 +175,8 @@ func (r *repository) complaint(verb string, t *tail, err error) error {
 	return &gitError{verb, text, kind}
 }
 
-// gitTexts are parts of what git, curl and SSH say, in English as they are told to.
-var gitTexts = []struct {
+// gitMessages are parts of the messages of git, curl and SSH. LC_ALL makes them English.
+var gitMessages = []struct {
 	text string
 	kind error
 }{
@@ -190,14 +188,14 @@ var gitTexts = []struct {
 	{"authentication failed", ErrUnauthorized},
 	{"could not read username", ErrUnauthorized},
 	{"could not read password", ErrUnauthorized},
-	{"permission denied (", ErrUnauthorized}, // and the methods that SSH tried
+	{"permission denied (", ErrUnauthorized}, // by SSH, with its methods
 	{"access denied", ErrUnauthorized},
 	{"returned error: 401", ErrUnauthorized},
 	{"returned error: 403", ErrUnauthorized},
 	{"' not allowed", ErrInsecure}, // transport 'http' not allowed
 }
 
-// notInstalled names the program that is missing.
+// notInstalled adds to err that the program is missing.
 func notInstalled(err error) error {
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("the program is not installed: %w", err)
@@ -205,7 +203,7 @@ func notInstalled(err error) error {
 	return err
 }
 
-// tail keeps the end of what is written to it.
+// tail keeps the end of the text that is written to it.
 type tail struct {
 	max int
 	buf []byte
@@ -217,7 +215,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// text returns it in one line, without what may be secret.
+// text returns the text in one line, without secrets.
 func (t *tail) text() string {
 	words := strings.Fields(strings.ToValidUTF8(string(t.buf), ""))
 	for i, word := range words {

@@ -480,7 +480,7 @@ func TestLocalAround(t *testing.T) {
 	write(t, home, content)
 	for _, dir := range []string{filepath.Join(home, "m"), filepath.Join(home, ".cache", "m"), home} {
 		report, err := module.DownloadLocation(t.Context(), nil, at(t, filepath.ToSlash(home)), dir, module.Options{AllowLocal: true, Replace: true})
-		if err == nil || !strings.Contains(err.Error(), "which is to be copied") {
+		if err == nil || !strings.Contains(err.Error(), "is in the directory to copy") {
 			t.Errorf("%s: %+v, %v", dir, report, err)
 		}
 	}

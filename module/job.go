@@ -14,56 +14,55 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// job brings one package to its place.
+// job downloads one package.
 type job struct {
-	src    Opener
-	o      Options
-	limits checksum.Limits // effective
-	dir    string          // as the caller named it
-	target string          // absolute
-	there  fs.FileInfo     // the target that was found to have Options.H1; nil: none was
-	stage  *stage          // nil: nothing is to be written yet
-	meter  *flight.Meter
-	at     string // the location that is asked, safe to print
-	report Report
+	src     Opener
+	o       Options
+	limits  checksum.Limits // the effective ones
+	dir     string          // as the caller named it
+	target  string          // absolute
+	match   fs.FileInfo     // the target if it has Options.H1, otherwise nil
+	staging *staging        // nil until something is written
+	meter   *flight.Meter
+	shown   string // the current location, safe to print
+	report  Report
 }
 
 func newJob(ctx context.Context, src Opener, dir string, o Options) (*job, error) {
 	if !o.H1.IsZero() && o.H1.Scheme() != checksum.SchemeH1 {
-		return nil, fmt.Errorf("Options.H1 is of scheme %s, not %s", o.H1.Scheme(), checksum.SchemeH1)
+		return nil, fmt.Errorf("Options.H1 has scheme %s, want %s", o.H1.Scheme(), checksum.SchemeH1)
 	}
 	target, err := cleanTarget(dir)
 	if err != nil {
 		return nil, err
 	}
-	if err := vacant(filepath.Clean(dir), o.Replace); err != nil {
+	if err := checkTarget(filepath.Clean(dir), o.Replace); err != nil {
 		return nil, err
 	}
 	j := &job{src: src, o: o, limits: o.Limits.Effective(), dir: dir, target: target}
-	if j.there = j.find(ctx, o.H1, ""); j.there == nil {
-		return j, j.begin()
+	if j.match = j.findTarget(ctx, o.H1, ""); j.match == nil {
+		return j, j.ensureStaging()
 	}
-	fsx.SweepParts(filepath.Dir(target)) // as a stage would
+	fsx.SweepParts(filepath.Dir(target)) // as newStaging does
 	return j, nil
 }
 
-// begin makes sure that there is a stage, before anything is fetched that could find no
-// place.
-func (j *job) begin() (err error) {
-	if j.stage == nil {
-		j.stage, err = newStage(j.target, j.o.Replace)
+// ensureStaging creates the staging directory unless it exists.
+func (j *job) ensureStaging() (err error) {
+	if j.staging == nil {
+		j.staging, err = newStaging(j.target, j.o.Replace)
 	}
 	return err
 }
 
-// discard removes what is not at its place.
+// discard removes the staging directory.
 func (j *job) discard() {
-	if j.stage != nil {
-		j.stage.part.Discard()
+	if j.staging != nil {
+		j.staging.part.Discard()
 	}
 }
 
-// run does the whole work for the location that it starts from.
+// run downloads the package that starts at a location.
 func (j *job) run(ctx context.Context, start *Location) (*Report, error) {
 	about := subject(start)
 	loc, err := start.checked()
@@ -81,7 +80,7 @@ func (j *job) run(ctx context.Context, start *Location) (*Report, error) {
 	if want := j.o.H1; !want.IsZero() && want != got.h1 {
 		return nil, failed("verify", about, &checksum.MismatchError{Source: "expected hash", Want: []checksum.Hash{want}, Got: []checksum.Hash{got.h1}})
 	}
-	if j.report.Subdir, err = locate(got.root, loc.Subdir); err != nil {
+	if j.report.Subdir, err = findSubdir(got.root, loc.Subdir); err != nil {
 		return nil, failed("find a directory of", about, err)
 	}
 	if err := j.place(ctx, got, loc); err != nil {
@@ -92,22 +91,21 @@ func (j *job) run(ctx context.Context, start *Location) (*Report, error) {
 	return &report, nil
 }
 
-// place puts the package at the target, unless it is there.
-func (j *job) place(ctx context.Context, got *pack, loc *Location) error {
-	j.report.Reused = got.reused || j.find(ctx, got.h1, loc.Subdir) != nil
+// place moves the package to the target, unless the target already has it.
+func (j *job) place(ctx context.Context, got *unpacked, loc *Location) error {
+	j.report.Reused = got.reused || j.findTarget(ctx, got.h1, loc.Subdir) != nil
 	if j.report.Reused {
 		j.meter.Report(string(EventReused), nil)
 		return nil
 	}
-	if err := j.stage.commit(ctx, got.root); err != nil {
+	if err := j.staging.commit(ctx, got.root); err != nil {
 		return err
 	}
 	j.meter.Report(string(EventStored), nil)
 	return nil
 }
 
-// ended makes sure that the error of a job whose context has ended says so, whatever
-// cause the context was given.
+// ended adds the error of a context that has ended to err.
 func ended(ctx context.Context, err error) error {
 	if end := ctx.Err(); end != nil && !errors.Is(err, end) {
 		return fmt.Errorf("%w: %w", end, err)
@@ -115,20 +113,20 @@ func ended(ctx context.Context, err error) error {
 	return err
 }
 
-// follow fetches from location to location until a package comes.
-func (j *job) follow(ctx context.Context, loc *Location) (*pack, *Location, error) {
+// follow fetches from location to location until it has a package.
+func (j *job) follow(ctx context.Context, loc *Location) (*unpacked, *Location, error) {
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
 		}
-		j.at, j.meter.Bytes, j.meter.Total = loc.String(), 0, 0
+		j.shown, j.meter.Bytes, j.meter.Total = loc.String(), 0, 0
 		j.meter.Report(string(EventLocated), nil)
 		got, next, err := j.fetch(ctx, loc)
 		if err != nil || next == "" {
 			return got, loc, err
 		}
 		if len(j.report.Via) == MaxHops {
-			return nil, nil, fmt.Errorf("locations pointed to others more than %d times", MaxHops)
+			return nil, nil, fmt.Errorf("more than %d locations point to another location", MaxHops)
 		}
 		j.report.Via = append(j.report.Via, loc.String())
 		if loc, err = loc.pointsTo(next); err != nil {
@@ -137,13 +135,13 @@ func (j *job) follow(ctx context.Context, loc *Location) (*pack, *Location, erro
 	}
 }
 
-// pointsTo returns the location that the server at l named. It is for the same
-// module, is not on this machine, and no credentials go along.
+// pointsTo returns the location that the server at l named. It is for the same module, is not
+// on this machine, and has no credentials.
 func (l *Location) pointsTo(text string) (*Location, error) {
 	if l.Checksum != "" {
-		return nil, errors.New("there is a page in place of the archive that the checksum is for")
+		return nil, errors.New("the location has a checksum, but is a page and not an archive")
 	}
-	base, err := l.parsed()
+	base, err := l.parsedURL()
 	if err != nil {
 		return nil, err
 	}
@@ -158,10 +156,10 @@ func (l *Location) pointsTo(text string) (*Location, error) {
 	return next.WithSubdir(l.Subdir)
 }
 
-// fetch gets what is at loc: a package, or the text of the next location.
-func (j *job) fetch(ctx context.Context, loc *Location) (*pack, string, error) {
+// fetch returns the package at loc, or the text of the next location.
+func (j *job) fetch(ctx context.Context, loc *Location) (*unpacked, string, error) {
 	if loc.isLocal() && !j.o.AllowLocal {
-		return nil, "", fmt.Errorf("%w, which only Options.AllowLocal permits", ErrLocal)
+		return nil, "", fmt.Errorf("%w: set Options.AllowLocal to accept it", ErrLocal)
 	}
 	if !loc.MayBePage() {
 		if got, err := j.reuse(loc); got != nil || err != nil {
@@ -172,13 +170,13 @@ func (j *job) fetch(ctx context.Context, loc *Location) (*pack, string, error) {
 	case loc.Kind == KindHTTP:
 		return j.receiveTwice(ctx, loc)
 	case loc.Kind == KindLocal:
-		got, err := j.local(ctx, loc)
+		got, err := j.fetchLocal(ctx, loc)
 		return got, "", err
 	case loc.Kind == KindGit && j.o.Git != nil:
-		got, err := j.git(ctx, loc)
+		got, err := j.fetchGit(ctx, loc)
 		return got, "", err
 	case j.o.Fetcher != nil:
-		got, err := j.plugged(ctx, loc)
+		got, err := j.fetchWithFetcher(ctx, loc)
 		return got, "", err
 	case loc.Kind == KindGit:
 		return nil, "", &UnsupportedError{Kind: loc.Kind, Options: []string{"Git", "Fetcher"}}
@@ -186,15 +184,15 @@ func (j *job) fetch(ctx context.Context, loc *Location) (*pack, string, error) {
 	return nil, "", &UnsupportedError{Kind: loc.Kind, Getter: loc.Getter, Options: []string{"Fetcher"}}
 }
 
-// checkRemote refuses a location on this machine that the caller did not name.
+// checkRemote refuses a location on this machine, because a server must not name it.
 func (l *Location) checkRemote() error {
 	if l.isLocal() {
-		return fmt.Errorf("%w: a server must not name %s", ErrLocal, l)
+		return fmt.Errorf("%w: a server must not name %q", ErrLocal, l)
 	}
 	return nil
 }
 
-// isLocal reports whether files of this machine would be read, by whatever means.
+// isLocal reports whether local files would be read, by any method.
 func (l *Location) isLocal() bool {
 	u, err := url.Parse(l.URL)
 	return err != nil || l.Kind == KindLocal || u.Scheme == "file"

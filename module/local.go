@@ -16,9 +16,9 @@ import (
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
-// local copies a directory of this machine, or unpacks an archive on it.
-func (j *job) local(ctx context.Context, loc *Location) (*pack, error) {
-	u, err := loc.parsed()
+// fetchLocal copies a directory of this machine, or unpacks an archive on it.
+func (j *job) fetchLocal(ctx context.Context, loc *Location) (*unpacked, error) {
+	u, err := loc.parsedURL()
 	if err != nil {
 		return nil, err
 	}
@@ -32,17 +32,17 @@ func (j *job) local(ctx context.Context, loc *Location) (*pack, error) {
 	case !info.IsDir():
 		return j.localArchive(ctx, loc, name)
 	case loc.Checksum != "":
-		return nil, errors.New("there is a directory in place of the archive that the checksum is for")
+		return nil, errors.New("the location has a checksum, but is a directory and not an archive")
 	}
-	if err := j.outside(info); err != nil {
+	if err := j.checkOutside(info); err != nil {
 		return nil, err
 	}
 	return j.copyTree(ctx, name)
 }
 
-// copyTree makes a package of a directory: as a tar on the way, to which the rules for
-// archives apply.
-func (j *job) copyTree(ctx context.Context, dir string) (*pack, error) {
+// copyTree makes a package of a directory. It converts the directory to a tar archive, to
+// which the rules for packages apply.
+func (j *job) copyTree(ctx context.Context, dir string) (*unpacked, error) {
 	from, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err
@@ -58,12 +58,12 @@ func (j *job) copyTree(ctx context.Context, dir string) (*pack, error) {
 		r.Close()
 		<-done
 	}()
-	return j.fill(func(root *os.Root) ([]archive.File, error) { return j.plainTar(ctx, r, root) })
+	return j.unpack(func(root *os.Root) ([]archive.File, error) { return j.plainTar(ctx, r, root) })
 }
 
-// outside makes sure that the target is not in a directory that is to be copied: the copy
-// would hold the stage, and with it a copy of itself.
-func (j *job) outside(source fs.FileInfo) error {
+// checkOutside refuses a target in the directory to copy: the copy would contain the staging
+// directory, and so itself.
+func (j *job) checkOutside(source fs.FileInfo) error {
 	beside := filepath.Dir(j.target)
 	if real, err := filepath.EvalSymlinks(beside); err == nil {
 		beside = real
@@ -71,13 +71,13 @@ func (j *job) outside(source fs.FileInfo) error {
 	dir, below := filepath.Join(beside, filepath.Base(j.target)), ""
 	for ; dir != below; dir, below = filepath.Dir(dir), dir {
 		if info, err := os.Lstat(dir); err == nil && os.SameFile(info, source) {
-			return fmt.Errorf("%s is in the directory %s, which is to be copied", j.dir, dir)
+			return fmt.Errorf("target %s is in the directory to copy, %s", j.dir, dir)
 		}
 	}
 	return nil
 }
 
-// localPath returns the path that a file URL names.
+// localPath returns the path of a file URL.
 func localPath(u *url.URL) string {
 	p := u.Path
 	if runtime.GOOS == "windows" && len(p) > 2 && p[0] == '/' && p[2] == ':' { // /C:/dir
@@ -86,7 +86,7 @@ func localPath(u *url.URL) string {
 	return filepath.FromSlash(p)
 }
 
-func (j *job) localArchive(ctx context.Context, loc *Location, name string) (*pack, error) {
+func (j *job) localArchive(ctx context.Context, loc *Location, name string) (*unpacked, error) {
 	f, err := fsx.OpenRegular(name)
 	if errors.Is(err, fsx.ErrNotAFile) {
 		return nil, fmt.Errorf("%w: neither a file nor a directory", ErrArchive)
@@ -99,11 +99,11 @@ func (j *job) localArchive(ctx context.Context, loc *Location, name string) (*pa
 	if err != nil {
 		return nil, err
 	}
-	got, _, err := j.arrive(ctx, loc, &Body{ReadCloser: f, Size: info.Size()})
+	got, _, err := j.unpackBody(ctx, loc, &Body{ReadCloser: f, Size: info.Size()})
 	return got, err
 }
 
-// writeTree writes a directory as a tar, without what version control keeps in it.
+// writeTree writes a directory as a tar archive, without the files of version control.
 func writeTree(w io.Writer, fsys fs.FS) error {
 	tw := tar.NewWriter(w)
 	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
@@ -113,7 +113,7 @@ func writeTree(w io.Writer, fsys fs.FS) error {
 		case isControlDir(d.Name()) && d.IsDir():
 			return fs.SkipDir
 		case isControlDir(d.Name()):
-			return nil // a file that tells where the directory is
+			return nil // a file that names the directory
 		}
 		return writeEntry(tw, fsys, name, d)
 	})
@@ -125,10 +125,10 @@ func writeEntry(tw *tar.Writer, fsys fs.FS, name string, d fs.DirEntry) error {
 	if err != nil {
 		return err
 	}
-	// The target of a link is never followed and never written.
+	// Links are never followed or written, so their targets are not needed.
 	h, err := tar.FileInfoHeader(info, "")
 	if err != nil {
-		return fmt.Errorf("%w: %.200q is neither file nor directory", ErrArchive, name)
+		return fmt.Errorf("%w: %.200q is neither a file nor a directory", ErrArchive, name)
 	}
 	h = &tar.Header{Typeflag: h.Typeflag, Name: name, Linkname: h.Linkname, Size: h.Size, Mode: h.Mode, Format: tar.FormatPAX}
 	if d.IsDir() {
@@ -142,18 +142,18 @@ func writeEntry(tw *tar.Writer, fsys fs.FS, name string, d fs.DirEntry) error {
 		return err
 	}
 	defer f.Close()
-	// By now something else may be there.
+	// The file may have been replaced.
 	if is, err := f.Stat(); err != nil || !is.Mode().IsRegular() {
-		return errors.Join(fmt.Errorf("%w: %.200q is no file any more", ErrArchive, name), err)
+		return errors.Join(fmt.Errorf("%w: %.200q was replaced while it was copied", ErrArchive, name), err)
 	}
 	_, err = io.Copy(tw, f)
 	return err
 }
 
-// plugged has the caller's fetcher do the work, and makes a package of what it brings by
-// the same rules as of any other directory.
-func (j *job) plugged(ctx context.Context, loc *Location) (*pack, error) {
-	path := j.stage.path("fetched")
+// fetchWithFetcher calls Options.Fetcher, and makes a package of its files by the same rules
+// as for a directory.
+func (j *job) fetchWithFetcher(ctx context.Context, loc *Location) (*unpacked, error) {
+	path := j.staging.path("fetched")
 	if err := os.Mkdir(path, 0o755); err != nil {
 		return nil, err
 	}
@@ -164,7 +164,7 @@ func (j *job) plugged(ctx context.Context, loc *Location) (*pack, error) {
 		return nil, err
 	}
 	if info, err := os.Lstat(path); err != nil || !info.IsDir() {
-		return nil, errors.Join(fmt.Errorf("%w: the fetcher left no directory", ErrArchive), err)
+		return nil, errors.Join(fmt.Errorf("%w: the fetcher removed the directory", ErrArchive), err)
 	}
 	return j.copyTree(ctx, path)
 }

@@ -9,8 +9,8 @@ import (
 	"unicode"
 )
 
-// parseQuery moves the parameters that have a meaning here into their fields. The
-// rest is kept as it was written: it may be signed.
+// parseQuery moves known parameters to their fields. Other parameters may be signed and stay
+// unchanged.
 func (p *parser) parseQuery() string {
 	if p.query == "" {
 		return ""
@@ -39,8 +39,8 @@ func (p *parser) parseQuery() string {
 	return ""
 }
 
-// setParameter sets the field of a parameter, if there is one, and returns what is wrong
-// with the value.
+// setParameter sets the field of a parameter. It reports whether the parameter is known, and
+// returns the reason if its value is invalid.
 func (p *parser) setParameter(name, value string) (known bool, reason string) {
 	repository := p.Kind == KindGit || p.Kind == KindMercurial
 	switch {
@@ -49,32 +49,32 @@ func (p *parser) setParameter(name, value string) (known bool, reason string) {
 	case p.Kind == KindOCI && name == "digest":
 		p.Digest, reason = value, checkDigest(value)
 	case p.Kind == KindOCI:
-		reason = "an oci location has no other parameters than tag and digest"
+		reason = "an oci location can only have the parameters tag and digest"
 	case p.Kind == KindGit && name == "ref", p.Kind == KindMercurial && name == "rev":
 		p.Ref, reason = value, checkRef(value)
 	case p.Kind == KindGit && name == "depth":
 		p.Depth, reason = parseDepth(value)
 	case p.Kind == KindGit && name == "sshkey":
-		reason = "it brings an SSH key of its own, which is not used; let git have one by its configuration"
+		reason = "the parameter sshkey is not supported; configure the SSH key for git"
 	case repository && (name == "archive" || name == "checksum"):
 		reason = "the parameter " + name + " is for archives, not for repositories"
 	case name == "archive":
 		p.Archive, reason = parseFormat(value)
 	case name == "checksum":
 		p.Checksum, reason = canonicalChecksum(value)
-	case name == "filename": // where go-getter would store a single file
+	case name == "filename": // the name of a single file for go-getter
 	default:
 		return false, ""
 	}
 	return true, reason
 }
 
-// ociTag is a tag by the OCI distribution specification.
+// ociTag matches a tag of the OCI distribution specification.
 var ociTag = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
 
 func checkTag(tag string) string {
 	if !ociTag.MatchString(tag) {
-		return "the tag is not valid"
+		return "the tag is invalid"
 	}
 	return ""
 }
@@ -87,8 +87,8 @@ func checkDigest(digest string) string {
 	return ""
 }
 
-// checkRef refuses what is no name of a branch, tag or commit, or what a program
-// would take for an option or for more than a name.
+// checkRef refuses texts that cannot name a branch, tag or commit, or that a program could
+// take for an option or an expression.
 func checkRef(ref string) string {
 	bad := func(r rune) bool {
 		return r <= ' ' || r == 0x7f || strings.ContainsRune(`~^:?*[\`, r) || unicode.IsControl(r)
@@ -118,8 +118,8 @@ func parseDepth(value string) (int, string) {
 	return n, ""
 }
 
-// formats are the names of formats in parameters and at the end of paths. What is
-// called "gz" can only be a tar inside.
+// formats are the names of formats in parameters and at the end of paths. "gz" means a tar
+// archive.
 var formats = []struct {
 	name   string
 	format Format
@@ -145,7 +145,7 @@ func parseFormat(value string) (Format, string) {
 	return FormatUnknown, "the archive format must be zip, tar.gz, tar.bz2 or tar.xz"
 }
 
-// formatOfPath tells the format by the end of a URL's path.
+// formatOfPath returns the format for the end of a URL's path.
 func formatOfPath(address string) Format {
 	address, _, _ = strings.Cut(address, "?")
 	for _, f := range formats {
@@ -156,7 +156,7 @@ func formatOfPath(address string) Format {
 	return FormatUnknown
 }
 
-// finish puts the URL together when all parameters are known.
+// finish sets the URL when all parameters are known.
 func (p *parser) finish() string {
 	p.URL = p.address
 	if p.query != "" {

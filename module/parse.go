@@ -14,32 +14,32 @@ import (
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
-// maxLocation bounds the text of a location, in bytes. Presigned URLs are long.
+// maxLocation is the maximum length of a location in bytes. Presigned URLs are long.
 const maxLocation = 16 << 10
 
-// ParseLocation parses a location in all forms that the OpenTofu CLI accepts:
+// ParseLocation parses a location in all forms that the OpenTofu CLI accepts, see
+// https://opentofu.org/docs/language/modules/sources/:
 //
 //	https://HOST/PATH                      an archive, or a page that names another location
 //	git::URL  git::ssh://…  git@HOST:PATH  a git repository
-//	github.com/OWNER/REPO[/SUBDIR]         the same, over https
-//	bitbucket.org/OWNER/REPO               the same, over https
-//	hg::URL  s3::URL  gcs::URL             other means
+//	github.com/OWNER/REPO[/SUBDIR]         a git repository over https
+//	bitbucket.org/OWNER/REPO               a git repository over https
+//	hg::URL  s3::URL  gcs::URL             other methods
 //	BUCKET.s3-REGION.amazonaws.com/PATH    the same as s3::
 //	www.googleapis.com/storage/v1/…        the same as gcs::
 //	oci://HOST/REPOSITORY                  an artifact in an OCI registry
 //	file:///PATH  /PATH                    a directory or archive on this machine
 //
-// Each form may end with a directory of the package after "//" and with parameters after
-// "?". The parameters archive, checksum, ref, depth, tag and digest become fields. The
-// parameter filename is dropped. All other parameters stay in the URL unchanged, except that
-// spaces are escaped. An unknown scheme is KindOther. ParseLocation makes no request: it
-// takes every repository at bitbucket.org for a git repository.
+// Each form can end with a directory of the package after "//" and with parameters after "?".
+// The parameters archive, checksum, ref, depth, tag and digest become fields, and filename is
+// dropped. Other parameters stay in the URL, with spaces escaped. An unknown scheme gives
+// KindOther.
 //
-// ParseLocation refuses addresses in a registry and relative paths, because a registry must
-// not answer with them. It also refuses fragments, control characters, directories that lead
-// out of the package, SSH keys in the parameter sshkey, refs and hosts that a program could
-// take for an option, transport helpers of git such as "ext::", "checksum=file:", and
-// locations of more than 16 KiB. The error is an [*addrs.ParseError].
+// ParseLocation refuses registry addresses and relative paths, which a registry must not
+// answer. It also refuses fragments, control characters, directories that lead out of the
+// package, the parameter sshkey, refs and hosts that a program could take for an option, git
+// transport helpers such as "ext::", "checksum=file:", and more than 16 KiB. The error is an
+// [*addrs.ParseError].
 func ParseLocation(s string) (*Location, error) {
 	s = strings.TrimSpace(s)
 	switch {
@@ -50,7 +50,7 @@ func ParseLocation(s string) (*Location, error) {
 	case !utf8.ValidString(s) || strings.ContainsFunc(s, unicode.IsControl):
 		return nil, refuse(s, "it must be UTF-8 without control characters")
 	case isRelativePath(s):
-		return nil, refuse(s, "a path relative to the configuration is no location")
+		return nil, refuse(s, "a location must not be a relative path")
 	case isRegistryAddress(s):
 		return nil, refuse(s, "a location must not be the address of a module in a registry")
 	}
@@ -58,7 +58,7 @@ func ParseLocation(s string) (*Location, error) {
 	if reason := p.run(s); reason != "" {
 		return nil, suggest(s, reason, p.suggestion)
 	}
-	if len(p.Source()) > maxLocation { // with what had to be escaped
+	if len(p.Source()) > maxLocation { // after escaping
 		return nil, refuse(s, "it is too long")
 	}
 	return &p.Location, nil
@@ -74,12 +74,11 @@ func isRegistryAddress(s string) bool {
 	return err == nil
 }
 
-// parser is a location that is being made. Its methods return what is wrong, "" if
-// nothing is.
+// parser parses one location. Its methods return the reason if they refuse it, otherwise "".
 type parser struct {
 	Location
 	input      string
-	forced     string // what stood before "::"
+	forced     string // the word before "::"
 	address    string // without getter, subdirectory and query
 	query      string
 	suggestion string
@@ -91,20 +90,20 @@ func (p *parser) run(s string) string {
 	if m := forcedGetter.FindStringSubmatch(s); m != nil {
 		p.forced, s = m[1], m[2]
 		if forcedGetter.MatchString(s) {
-			return `only one "::" is possible`
+			return `it has more than one "::"`
 		}
 	}
 	s, p.query, _ = strings.Cut(s, "?")
-	// People write spaces, here and in paths, and the CLI escapes them too.
+	// Like the CLI, escape spaces.
 	p.query = strings.ReplaceAll(p.query, " ", "%20")
 	if strings.Contains(p.query, "#") {
-		return "it must have no fragment"
+		return "it must not have a fragment"
 	}
 	var subdir string
 	p.address, subdir = splitSubdir(s)
 	for _, step := range []func() string{
 		p.detect,
-		func() string { return p.within(subdir) },
+		func() string { return p.addSubdir(subdir) },
 		p.classify,
 		p.parseQuery,
 		p.finish,
@@ -116,7 +115,7 @@ func (p *parser) run(s string) string {
 	return ""
 }
 
-// splitSubdir cuts off what follows the first "//" that is not part of "://".
+// splitSubdir splits at the first "//" that is not part of "://".
 func splitSubdir(s string) (address, subdir string) {
 	offset := 0
 	if i := strings.Index(s, "://"); i >= 0 {
@@ -128,8 +127,8 @@ func splitSubdir(s string) (address, subdir string) {
 	return s, ""
 }
 
-// within adds a subdirectory to the one there is.
-func (p *parser) within(subdir string) string {
+// addSubdir appends a subdirectory to p.Subdir.
+func (p *parser) addSubdir(subdir string) string {
 	joined, err := joinSubdir(p.Subdir, subdir)
 	if e, ok := errors.AsType[*addrs.ParseError](err); ok {
 		return e.Reason
@@ -138,8 +137,8 @@ func (p *parser) within(subdir string) string {
 	return ""
 }
 
-// joinSubdir returns directory sub within directory base. Neither may leave what it
-// is in. An empty one is the directory itself. The error is an [*addrs.ParseError].
+// joinSubdir returns directory sub in directory base. Neither may lead out of its parent. The
+// error is an [*addrs.ParseError].
 func joinSubdir(base, sub string) (string, error) {
 	base, err := addrs.ParseSubdir(base)
 	if err != nil {
@@ -152,11 +151,11 @@ func joinSubdir(base, sub string) (string, error) {
 	return path.Join(base, sub), nil
 }
 
-// detect makes a URL of what has no scheme.
+// detect makes a URL of a text without a scheme.
 func (p *parser) detect() string {
 	switch {
 	case strings.HasPrefix(p.address, `\\`):
-		return "a path on another machine is not supported"
+		return "network paths are not supported"
 	case isAbsolutePath(p.address):
 		p.address = fileURL(p.address)
 		return ""
@@ -170,14 +169,14 @@ func (p *parser) detect() string {
 		}
 	}
 	if strings.Contains(p.address, "://") {
-		return "" // classify says what is wrong
+		return "" // classify returns the reason
 	}
 	return reasonNeither
 }
 
 const reasonNeither = "it is neither a URL nor one of the short forms"
 
-// isAbsolutePath reports whether s is one on this system or on Windows.
+// isAbsolutePath reports whether s is an absolute path on this system or on Windows.
 func isAbsolutePath(s string) bool {
 	if strings.HasPrefix(s, "/") {
 		return true
@@ -195,12 +194,12 @@ func fileURL(name string) string {
 
 // Limits for texts in errors and events, in bytes.
 const (
-	maxShown = 1000 // of a location
-	maxInput = 200  // of a refused text
+	maxShown = 1000 // location
+	maxInput = 200  // refused text
 )
 
-// showAddress returns the URL of a location without secrets and without its query. The
-// user of an SSH address is no secret if it is git.
+// showAddress returns a URL without secrets and without its query. The user "git" of an SSH
+// address is not secret.
 func showAddress(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme == "" {
@@ -214,13 +213,13 @@ func showAddress(address string) string {
 	return shown
 }
 
-// showInput returns what an error repeats of a refused text, which need not be a URL.
+// showInput returns a refused text for an error, without secrets. The text need not be a URL.
 func showInput(s string) string {
 	s, _, _ = strings.Cut(s, "#")
 	return weburl.Clean(weburl.MaskPath(fault.Shown(s, maxLocation)), maxInput)
 }
 
-// refuse is the error of parsing a location.
+// refuse returns the error of parsing a location.
 func refuse(input, reason string) error { return suggest(input, reason, "") }
 
 func suggest(input, reason, suggestion string) error {

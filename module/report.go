@@ -8,43 +8,40 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// Report is the result of a download. It is plain data; its JSON form can be stored.
+// Report is the result of a download. Its JSON form can be stored.
 type Report struct {
-	// Module and Version are the ones that were asked for; zero if the location did not
-	// come from a registry.
+	// Module and Version are zero if the location did not come from a registry.
 	Module  addrs.Module  `json:"module,omitzero"`
 	Version addrs.Version `json:"version,omitzero"`
 
-	// Location is the location that the package came from. Via are the locations that
-	// pointed to it, the first one first. Both are safe to print.
+	// Location is the location of the package. Via are the locations that pointed to it, in
+	// order. Both are safe to print.
 	Location string   `json:"location"`
 	Via      []string `json:"via,omitempty"`
 
 	// Dir is the directory with the whole package, as the caller named it.
 	Dir string `json:"dir"`
 
-	// Subdir is the directory of the module in Dir, with slashes; empty for Dir itself.
-	// It exists. Each "*" of the location is replaced by the name that it matches.
+	// Subdir is the directory of the module in Dir, with slashes; empty for Dir itself. It
+	// exists, and "*" of the location is replaced by the matching name.
 	Subdir string `json:"subdir,omitempty"`
 
-	// H1 is the hash of the names and contents of all files in Dir, in the form of the
-	// hashes in lock files, see [checksum.H1Dir]. It is the same for all archive
-	// formats and operating systems.
+	// H1 is the hash of the names and contents of all files, see [checksum.H1Dir]. It is the
+	// same for all archive formats and operating systems.
 	H1 checksum.Hash `json:"h1"`
 
-	// Commit is the commit that the git program fetched; empty for other packages.
+	// Commit is the commit of a git repository; empty for other packages.
 	Commit string `json:"commit,omitempty"`
 
 	// Size is the size of the archive in bytes; 0 if the package was not an archive.
 	Size int64 `json:"size,omitempty"`
 
-	// Reused reports that Dir already had the right content and was left alone, see
-	// [Options.Replace]. If the package was not fetched, Size, Commit and Skipped are
-	// zero.
+	// Reused reports that Dir already had the right content and was not changed, see
+	// [Options.Replace]. If the package was not fetched, Size, Commit and Skipped are zero.
 	Reused bool `json:"reused,omitempty"`
 
-	// Skipped lists what was left out of the package, at most 1,000 names: symbolic
-	// links if Options.SkipLinks is set, and the submodules of a git repository.
+	// Skipped lists the omitted names, at most 1,000: symbolic links if Options.SkipLinks is
+	// set, and submodules of a git repository.
 	Skipped []string `json:"skipped,omitempty"`
 }
 
@@ -63,28 +60,26 @@ func (r *Report) ModuleDir() string { return filepath.Join(r.Dir, filepath.FromS
 // EventKind is the kind of an [Event].
 type EventKind string
 
-// The kinds of events. Events with the same name in package
-// [github.com/tofureg/tofureg/provider] mean the same.
+// The kinds of events.
 const (
-	// EventLocated: Location is known. It is reported again for each location that
-	// another one points to.
+	// EventLocated means that Location is known. It is reported for each location.
 	EventLocated EventKind = "located"
-	// EventBytes: Bytes of Total have arrived. It is reported when the transfer starts,
-	// about ten times a second while it runs, and at its end.
+	// EventBytes means that Bytes of Total have arrived. It is reported at the start and the
+	// end of a transfer, and about ten times a second.
 	EventBytes EventKind = "bytes"
-	// EventResumed: the transfer broke and was resumed where it broke.
+	// EventResumed means that a broken transfer continues.
 	EventResumed EventKind = "resumed"
-	// EventRestarted: the file changed on the server. The transfer starts again and
-	// Bytes counts from zero. Err is the reason.
+	// EventRestarted means that the file changed on the server, and that its transfer starts
+	// again. Err is the reason.
 	EventRestarted EventKind = "restarted"
-	// EventStored: the package was verified and is in Dir.
+	// EventStored means that the package is verified and in Dir.
 	EventStored EventKind = "stored"
-	// EventReused: the package was in Dir already.
+	// EventReused means that Dir already had the package.
 	EventReused EventKind = "reused"
 )
 
-// Event is one step of a download, for progress displays and logs. For one Dir, Bytes grows
-// until EventRestarted or another EventLocated.
+// Event is one step of a download. For one Dir, Bytes grows until EventRestarted or
+// EventLocated.
 type Event struct {
 	Kind     EventKind     // what happened
 	Module   addrs.Module  // the module; zero if the location did not come from a registry
@@ -96,12 +91,12 @@ type Event struct {
 	Err      error         // the reason for the step; nil for most kinds
 }
 
-// newMeter returns the meter of a job that reports events of its location.
+// newMeter returns a meter that reports events of the job.
 func (j *job) newMeter(m addrs.Module, v addrs.Version) *flight.Meter {
 	meter := &flight.Meter{}
 	meter.Report = func(kind string, err error) {
 		if j.o.Progress != nil {
-			j.o.Progress(Event{EventKind(kind), m, v, j.dir, j.at, meter.Bytes, meter.Total, err})
+			j.o.Progress(Event{EventKind(kind), m, v, j.dir, j.shown, meter.Bytes, meter.Total, err})
 		}
 	}
 	return meter

@@ -10,19 +10,19 @@ import (
 
 // ResolveLocation parses the location that a server answered to a request for base: the
 // property "location" or the header X-Terraform-Get of a registry, or the header or tag of a
-// page. A location that starts with "/", "./" or "../" is relative to base, the URL that was
-// requested before any redirect, and never a file of this machine. Any other location is
-// parsed by [ParseLocation]. The error is an [*addrs.ParseError].
+// page. An answer that starts with "/", "./" or "../" is relative to base, the requested URL
+// before any redirect, and never a local file. Any other answer is parsed by [ParseLocation].
+// The error is an [*addrs.ParseError].
 func ResolveLocation(base *url.URL, answer string) (*Location, error) {
 	answer = strings.TrimSpace(answer)
 	if !strings.HasPrefix(answer, "/") && !strings.HasPrefix(answer, "./") && !strings.HasPrefix(answer, "../") {
 		return ParseLocation(answer)
 	}
-	// Resolving takes dots out, but those of the directory are about the package.
+	// Resolving removes dots, but dots in the directory are relative to the package.
 	address, query, _ := strings.Cut(answer, "?")
 	offset := 0
 	if strings.HasPrefix(address, "//") {
-		offset = len("//") // of another host
+		offset = len("//") // before another host
 	}
 	rest, subdir := splitSubdir(address[offset:])
 	u, reason := resolve(base, address[:offset]+rest)
@@ -39,14 +39,11 @@ func ResolveLocation(base *url.URL, answer string) (*Location, error) {
 	return ParseLocation(text)
 }
 
-// DirectLocation returns the location of a package that the registry serves itself: the
-// answer to a request for base had the property use_registry_credentials, true or false. The
-// answer is then the URL of an archive, relative to base or absolute, without a subdirectory,
-// a fragment or parameters for [ParseLocation]. Its scheme must be https or http. The caller
-// sets UseRegistryCredentials.
-//
-// The error is an [*addrs.ParseError]. An empty answer is refused, although the CLI takes it
-// for base.
+// DirectLocation returns the location of a package that the registry serves itself: its
+// answer to a request for base has the property use_registry_credentials, true or false. Such
+// an answer is the http or https URL of an archive, relative to base or absolute, without a
+// subdirectory, a fragment or parameters for [ParseLocation]. The caller sets
+// UseRegistryCredentials. The error is an [*addrs.ParseError].
 func DirectLocation(base *url.URL, answer string) (*Location, error) {
 	answer = strings.TrimSpace(answer)
 	u, reason := resolve(base, answer)
@@ -68,7 +65,7 @@ func DirectLocation(base *url.URL, answer string) (*Location, error) {
 	return l, nil
 }
 
-// resolve returns the URL that ref is, seen from base, or what is wrong with it.
+// resolve resolves ref against base, or returns the reason why it is invalid.
 func resolve(base *url.URL, ref string) (*url.URL, string) {
 	if len(ref) > maxLocation {
 		return nil, "it is too long"
@@ -76,28 +73,27 @@ func resolve(base *url.URL, ref string) (*url.URL, string) {
 	u, err := url.Parse(ref)
 	switch {
 	case err != nil:
-		return nil, "this is no URL"
+		return nil, "it is not a URL"
 	case strings.Contains(ref, "#"):
-		return nil, "it must have no fragment"
+		return nil, "it must not have a fragment"
 	case strings.Contains(u.Path, `\`):
-		return nil, "it holds a backslash"
+		return nil, "it contains a backslash"
 	case strings.HasPrefix(ref, "//") && u.Host == "":
-		return nil, "it names no host"
+		return nil, "the host is missing"
 	}
 	return base.ResolveReference(u), ""
 }
 
-// MaxPage is how many bytes of a page [ParseMeta] looks at.
+// MaxPage is the maximum number of bytes that [ParseMeta] reads.
 const MaxPage = 64 << 10
 
-// ParseMeta returns the location that an HTML page names by a tag
+// ParseMeta returns the location that an HTML page names by the first tag
 //
 //	<meta name="terraform-get" content="LOCATION">
 //
-// in its head, or "" if its first [MaxPage] bytes have no such tag. If there are several,
-// the first one counts. Tags in comments, scripts, styles and other elements without markup
-// are ignored. Names are compared without case. Malformed pages are not an error: the error
-// is that of r.
+// in its head, or "" if its first [MaxPage] bytes have no such tag. Names are compared
+// without case. Tags in comments, scripts and other elements without markup are ignored. The
+// only errors are those of r.
 func ParseMeta(r io.Reader) (string, error) {
 	z := html.NewTokenizer(io.LimitReader(r, MaxPage))
 	for {
@@ -121,8 +117,8 @@ func ParseMeta(r io.Reader) (string, error) {
 	}
 }
 
-// metaLocation returns the location that the tag names. Of an attribute that occurs twice
-// the first counts.
+// metaLocation returns the location that the tag names. The first of two equal attributes
+// counts.
 func metaLocation(z *html.Tokenizer) string {
 	attributes := map[string]string{}
 	for more := true; more; {

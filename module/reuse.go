@@ -10,30 +10,28 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// reuse returns the package at the target, if that was found to be the wanted one, is still
-// the same directory, and has the directory of loc in it. Which directory that is may only be
-// known once the registry, and a page, have been asked. Without a package reuse makes sure
-// that there is a stage.
-func (j *job) reuse(loc *Location) (*pack, error) {
-	if j.there == nil {
-		return nil, j.begin()
+// reuse returns the package at the target if newJob found that it has Options.H1, if it is
+// still the same directory, and if it contains the directory of loc, which may be known only
+// after requests. Otherwise reuse ensures that there is a staging directory.
+func (j *job) reuse(loc *Location) (*unpacked, error) {
+	if j.match == nil {
+		return nil, j.ensureStaging()
 	}
 	root, is, err := openDir(j.target)
 	if err != nil {
-		return nil, j.begin()
+		return nil, j.ensureStaging()
 	}
-	if _, err := locate(root, loc.Subdir); err != nil || !os.SameFile(j.there, is) {
+	if _, err := findSubdir(root, loc.Subdir); err != nil || !os.SameFile(j.match, is) {
 		root.Close()
-		return nil, j.begin()
+		return nil, j.ensureStaging()
 	}
-	return &pack{root: root, h1: j.o.H1, reused: true}, nil
+	return &unpacked{root: root, h1: j.o.H1, reused: true}, nil
 }
 
-// find returns the target if it may be replaced, has the hash, and has directory subdir in
-// it, which may be missing although the hash is right if it is empty. Otherwise find returns
-// nil. The hash is computed from what is in the directory now, so it does not matter who has
-// put it there and what has happened to it since.
-func (j *job) find(ctx context.Context, want checksum.Hash, subdir string) fs.FileInfo {
+// findTarget returns the target if it may be replaced, has the hash, and contains the
+// directory subdir. Otherwise it returns nil. An empty directory is not part of the hash, so
+// it may be missing.
+func (j *job) findTarget(ctx context.Context, want checksum.Hash, subdir string) fs.FileInfo {
 	if !j.o.Replace || want.IsZero() {
 		return nil
 	}
@@ -49,13 +47,13 @@ func (j *job) find(ctx context.Context, want checksum.Hash, subdir string) fs.Fi
 	if got, err := checksum.H1Dir(ctx, tree); err != nil || got != want {
 		return nil
 	}
-	if _, err := locate(root, subdir); err != nil {
+	if _, err := findSubdir(root, subdir); err != nil {
 		return nil
 	}
 	return is
 }
 
-// checkSize refuses what is larger than any package that would be accepted.
+// checkSize refuses a directory that is larger than any package that would be accepted.
 func (j *job) checkSize(tree fs.FS) error {
 	entries, size := 0, int64(0)
 	return fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
@@ -75,7 +73,7 @@ func (j *job) checkSize(tree fs.FS) error {
 	})
 }
 
-// openDir opens a directory, but none that a symbolic link leads to.
+// openDir opens a directory. It does not follow a symbolic link.
 func openDir(path string) (*os.Root, fs.FileInfo, error) {
 	named, err := os.Lstat(path)
 	if err != nil {

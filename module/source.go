@@ -7,29 +7,26 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 )
 
-// Lister finds versions and locations of modules. Its methods must be safe for concurrent
-// use.
+// Lister finds versions and locations of modules. It must be safe for concurrent use.
 type Lister interface {
-	// ModuleVersions lists the versions of m. It returns ErrNotFound if the source does
-	// not know m.
+	// ModuleVersions lists the versions of m. For an unknown module it returns ErrNotFound.
 	ModuleVersions(ctx context.Context, m addrs.Module) (*Versions, error)
 
-	// ModuleLocation returns the location of the package of m in version v. It returns
-	// ErrNotFound for an unknown module and ErrNoVersion for an unknown version.
+	// ModuleLocation returns the location of m in version v. For an unknown module it returns
+	// ErrNotFound, and for an unknown version ErrNoVersion.
 	ModuleLocation(ctx context.Context, m addrs.Module, v addrs.Version) (*Location, error)
 }
 
 // Opener fetches from locations of KindHTTP. It must be safe for concurrent use.
 type Opener interface {
-	// OpenModule starts to fetch from loc. It sends the token of the registry of
-	// loc.Module only if both Direct and UseRegistryCredentials are set, and never over
-	// http.
+	// OpenModule starts to fetch from loc. It sends the token of the registry of loc.Module
+	// only if both Direct and UseRegistryCredentials are set, and never over http.
 	//
-	// If loc.MayBePage, the request has the parameter terraform-get=1, as the CLI sends
-	// it, and Body.Next is the header X-Terraform-Get of the answer.
+	// If loc.MayBePage, the request has the parameter terraform-get=1, and Body.Next is the
+	// header X-Terraform-Get of the answer.
 	//
-	// Reading must end soon after ctx ends. If a read returns ErrChanged, the caller
-	// drops the bytes that it has and calls OpenModule once more.
+	// Reading must end soon after ctx ends. If a read returns ErrChanged, the caller calls
+	// OpenModule once more.
 	OpenModule(ctx context.Context, loc *Location) (*Body, error)
 }
 
@@ -43,27 +40,23 @@ type Source interface {
 type Body struct {
 	io.ReadCloser
 
-	// Size is the declared size of the body in bytes. If it is zero or less, the size
-	// is unknown.
+	// Size is the size of the body in bytes. If zero or less, it is unknown.
 	Size int64
 
-	// Resumes, if not nil, returns how often the transfer was resumed after it broke. It
-	// may be called while a read runs.
+	// Resumes, if not nil, returns how often the transfer was resumed. It may be called while
+	// a read runs.
 	Resumes func() int
 
-	// Next is the header X-Terraform-Get, which names another location; empty if there
-	// is none. If it is set, the body is not read. The caller looks for a tag in a page,
-	// see [ParseMeta].
+	// Next is the header X-Terraform-Get, which names another location. If it is not empty,
+	// the body is not read.
 	Next string
 }
 
-// Fetcher fetches packages from the locations that this package does not support. It must
-// be safe for concurrent use.
+// Fetcher fetches packages from locations that this package does not support. It must be safe
+// for concurrent use.
 type Fetcher interface {
-	// FetchModule puts the whole package at loc into dir, an empty directory
-	// that exists, and verifies loc.Checksum. Subdir is always empty, so that
-	// loc.Source() is what go-getter needs. The caller copies the files from dir by
-	// the rules for archives, see the package comment, so FetchModule may leave a
-	// .git directory and any modes.
+	// FetchModule puts the whole package at loc into the empty directory dir, and verifies
+	// loc.Checksum. loc.Subdir is empty, so loc.Source() is a source for go-getter. The
+	// caller copies the files and applies the rules for packages.
 	FetchModule(ctx context.Context, loc *Location, dir string) error
 }

@@ -62,7 +62,7 @@ func TestLocalAroundLink(t *testing.T) {
 	}
 	dir := filepath.Join(link, "m")
 	report, err := module.DownloadLocation(t.Context(), nil, at(t, home), dir, module.Options{AllowLocal: true})
-	if err == nil || !strings.Contains(err.Error(), "which is to be copied") {
+	if err == nil || !strings.Contains(err.Error(), "is in the directory to copy") {
 		t.Errorf("%+v, %v", report, err)
 	}
 }

@@ -10,36 +10,36 @@ import (
 
 // Release is one listed version of a module.
 type Release struct {
-	// Version is the version to ask the source for.
+	// Version is the version.
 	Version addrs.Version `json:"version"`
 
 	// Listed is the text that the source lists for Version, if that is another one than
 	// Version.String, such as "v1.2".
 	Listed string `json:"listed,omitempty"`
 
-	// Deprecated is not nil if the author asks not to use this version any more. The
-	// version is chosen nevertheless.
+	// Deprecated, if not nil, means that the author advises against this version. Newest can
+	// return it nevertheless.
 	Deprecated *Deprecation `json:"deprecated,omitempty"`
 }
 
-// Deprecation is the author's note about a deprecated version. Both fields may be empty.
-// They are safe to print.
+// Deprecation is the author's note about a deprecated version. Its fields can be empty, and
+// are safe to print.
 type Deprecation struct {
-	Reason string `json:"reason,omitempty"` // a sentence or two
-	Link   string `json:"link,omitempty"`   // where there is more about it
+	Reason string `json:"reason,omitempty"` // one or two sentences
+	Link   string `json:"link,omitempty"`   // a URL with more information
 }
 
 // Versions is the list of the versions of a module.
 type Versions struct {
-	// Module is the module that was asked for.
+	// Module is the requested module.
 	Module addrs.Module `json:"module"`
 
-	// List holds each version once. Sources sort it newest first. Releases may
-	// share the memory that Deprecated points to: do not write into it.
+	// List contains each version once. Sources sort it newest first. Do not write to
+	// Deprecated: releases may share it.
 	List []Release `json:"versions"`
 
-	// Warnings describe the parts of the answer that were invalid and ignored. They are
-	// safe to print.
+	// Warnings describe the invalid parts of the answer, which were ignored. They are safe to
+	// print.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
@@ -52,16 +52,15 @@ func (v *Versions) String() string {
 	return v.Module.String() + ": " + cmp.Or(strings.Join(list, ", "), "no versions")
 }
 
-// Newest returns the newest version that c allows, as the CLI chooses it: a release, unless
-// c names a prerelease exactly. The error is an [*Error] that wraps an
-// [*UnavailableError].
+// Newest returns the newest version that c allows, as the CLI chooses it: a release, unless c
+// names a prerelease exactly. The error is an [*Error] that wraps an [*UnavailableError].
 func (v *Versions) Newest(c addrs.ModuleConstraint) (addrs.Version, error) {
 	return v.choose(c.Matcher(), c)
 }
 
-// NewestFunc is like [Versions.Newest] for another rule than the CLI's: it returns the
-// newest version that allows accepts, such as an [addrs.ModuleConstraint.LibraryMatcher].
-// The Constraint of the [*UnavailableError] is zero.
+// NewestFunc is like [Versions.Newest], but returns the newest version that the function
+// allows, such as an [addrs.ModuleConstraint.LibraryMatcher]. The Constraint of the
+// [*UnavailableError] is zero.
 func (v *Versions) NewestFunc(allows func(addrs.Version) bool) (addrs.Version, error) {
 	return v.choose(allows, addrs.ModuleConstraint{})
 }
@@ -74,8 +73,8 @@ func (v *Versions) choose(allows func(addrs.Version) bool, c addrs.ModuleConstra
 	return best, nil
 }
 
-// newest returns the newest version that allows accepts, zero if there is none. The
-// list may have any order.
+// newest returns the newest version that allows accepts, or zero. The list may have any
+// order.
 func (v *Versions) newest(allows func(addrs.Version) bool) (best addrs.Version) {
 	for _, r := range v.List {
 		// In a list with the newest first, allows is called until the first match.
@@ -95,8 +94,8 @@ func (v *Versions) Find(version addrs.Version) (Release, bool) {
 	return v.List[i], true
 }
 
-// Clone returns a copy whose List and Warnings the caller may change. The copies of a
-// release share their Deprecated.
+// Clone returns a copy whose List and Warnings the caller may change. The copies share the
+// memory of Deprecated.
 func (v *Versions) Clone() *Versions {
 	if v == nil {
 		return nil
@@ -107,8 +106,8 @@ func (v *Versions) Clone() *Versions {
 	return &c
 }
 
-// Unavailable is for implementers of [Source]. It returns the error of a source that
-// has no such version although v is what it lists.
+// Unavailable returns the error of a [Source] that does not have this version, for its
+// implementers.
 func (v *Versions) Unavailable(version addrs.Version) *UnavailableError {
 	return v.unavailable(addrs.ExactModuleConstraint(version))
 }
@@ -118,21 +117,20 @@ func (v *Versions) unavailable(c addrs.ModuleConstraint) *UnavailableError {
 	return &UnavailableError{Module: v.Module, Constraint: c, Newest: newest}
 }
 
-// UnavailableError means that a module has no version of the kind that was asked for. It
-// wraps ErrNoVersion.
+// UnavailableError means that a module has no such version. It wraps ErrNoVersion.
 type UnavailableError struct {
-	Module     addrs.Module           // that was asked about
-	Constraint addrs.ModuleConstraint // the versions asked for; zero for [Versions.NewestFunc]
+	Module     addrs.Module           // the requested module
+	Constraint addrs.ModuleConstraint // the requested versions; zero for [Versions.NewestFunc]
 
-	// Newest is the newest listed version, a release if there is one; zero if
-	// none is listed or the list is not known.
+	// Newest is the newest listed release, or prerelease if there are only prereleases; zero
+	// if no version is listed.
 	Newest addrs.Version
 }
 
 // Unwrap returns ErrNoVersion.
 func (e *UnavailableError) Unwrap() error { return ErrNoVersion }
 
-// Error names what was asked for and the newest version.
+// Error returns the constraint and the newest version.
 func (e *UnavailableError) Error() string {
 	wanted := "no version is allowed"
 	switch {

@@ -14,23 +14,23 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// A pack is a package in the stage, or one that is reused, at the target.
-type pack struct {
+// unpacked is a package in the staging directory, or one that is reused at the target.
+type unpacked struct {
 	root   *os.Root
 	h1     checksum.Hash
 	reused bool
 }
 
-// fill makes a package of what unpack writes.
-func (j *job) fill(unpack func(root *os.Root) ([]archive.File, error)) (*pack, error) {
-	root, err := j.stage.tree()
+// unpack makes a package of the files that write unpacks.
+func (j *job) unpack(write func(root *os.Root) ([]archive.File, error)) (*unpacked, error) {
+	root, err := j.staging.newTree()
 	if err != nil {
 		return nil, err
 	}
 	j.report.Skipped = nil
-	files, err := unpack(root)
+	files, err := write(root)
 	if err == nil {
-		files, err = withoutControl(root, files)
+		files, err = removeControlDirs(root, files)
 	}
 	if err == nil {
 		err = refuseRepository(root)
@@ -38,49 +38,48 @@ func (j *job) fill(unpack func(root *os.Root) ([]archive.File, error)) (*pack, e
 	if err == nil {
 		var h1 checksum.Hash
 		if h1, err = checksum.H1Sum(archive.Sums(files, false)); err == nil {
-			return &pack{root: root, h1: h1}, nil
+			return &unpacked{root: root, h1: h1}, nil
 		}
 	}
 	root.Close()
-	return nil, hinted(err)
+	return nil, withHint(err)
 }
 
-// plainTar unpacks a tar that was made on this machine. Its own size is not limited, the
-// size of its content is.
+// plainTar unpacks a tar archive that was made on this machine. Only its content is limited.
 func (j *job) plainTar(ctx context.Context, r io.Reader, root *os.Root) ([]archive.File, error) {
 	limits := archive.Limits(j.limits)
 	limits.Package = -1
-	return archive.UnpackTar(ctx, r, archive.FormatTar, root, limits, archive.Options{Skip: j.skipper()})
+	return archive.UnpackTar(ctx, r, archive.FormatTar, root, limits, archive.Options{Skip: j.linkSkipper()})
 }
 
-// hinted tells what to do about a link.
-func hinted(err error) error {
+// withHint adds to ErrLink how to accept it.
+func withHint(err error) error {
 	if errors.Is(err, ErrLink) {
-		return fmt.Errorf("%w; Options.SkipLinks would leave it out", err)
+		return fmt.Errorf("%w; set Options.SkipLinks to omit it", err)
 	}
 	return err
 }
 
-// maxSkipped bounds the list in a report.
+// maxSkipped is the maximum length of Report.Skipped.
 const maxSkipped = 1000
 
-// skip notes what is left out.
+// skip notes an omitted name.
 func (j *job) skip(name string) {
 	if len(j.report.Skipped) < maxSkipped {
 		j.report.Skipped = append(j.report.Skipped, name)
 	}
 }
 
-// skipper is skip if links may be left out, otherwise nil.
-func (j *job) skipper() func(string) {
+// linkSkipper returns skip if links are omitted, otherwise nil.
+func (j *job) linkSkipper() func(string) {
 	if !j.o.SkipLinks {
 		return nil
 	}
 	return j.skip
 }
 
-// isGitDir reports whether some file system takes a file of this name for .git: the
-// directory in which git keeps a repository, or the file by which a submodule names one.
+// isGitDir reports whether some file system takes the name for .git: the directory of a
+// repository, or the file with which a submodule names one.
 func isGitDir(elem string) bool {
 	folded := archive.Fold(elem)
 	return folded == ".git" || folded == "git~1" // the short name on Windows
@@ -92,8 +91,8 @@ func isControlDir(elem string) bool {
 	return isGitDir(elem) || folded == ".hg" || folded == "hg~1"
 }
 
-// controlDir returns the beginning of name that ends in an element that is one, "" if
-// there is no such element.
+// controlDir returns the start of name up to the first element for which is returns true, or
+// "".
 func controlDir(name string, is func(elem string) bool) string {
 	end := 0
 	for elem := range strings.SplitSeq(name, "/") {
@@ -106,10 +105,9 @@ func controlDir(name string, is func(elem string) bool) string {
 	return ""
 }
 
-// withoutControl removes the directories in which version control keeps a repository. They
-// are no part of a package, and their settings can run programs as soon as git looks at
-// the files.
-func withoutControl(root *os.Root, files []archive.File) ([]archive.File, error) {
+// removeControlDirs removes the directories of version control. They are not part of a
+// package, and their settings can run programs when git reads the files.
+func removeControlDirs(root *os.Root, files []archive.File) ([]archive.File, error) {
 	kept := make([]archive.File, 0, len(files))
 	removed := map[string]bool{}
 	for _, f := range files {
@@ -124,13 +122,13 @@ func withoutControl(root *os.Root, files []archive.File) ([]archive.File, error)
 		}
 	}
 	if len(kept) == 0 && len(files) > 0 {
-		return nil, fmt.Errorf("%w: there is nothing in it but a repository", ErrArchive)
+		return nil, fmt.Errorf("%w: it contains only a repository", ErrArchive)
 	}
 	return kept, nil
 }
 
-// refuseRepository refuses a package that git takes for a repository without files of its
-// own (a bare one): as with .git, its settings can run programs.
+// refuseRepository refuses a package that git takes for a bare repository, because its
+// settings can run programs.
 func refuseRepository(root *os.Root) error {
 	entries, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
@@ -140,23 +138,23 @@ func refuseRepository(root *os.Root) error {
 	for _, e := range entries {
 		has[archive.Fold(e.Name())] = true
 	}
-	// With commondir, objects and refs are somewhere else.
+	// The file commondir names another directory with objects and refs.
 	if has["head"] && (has["objects"] && has["refs"] || has["commondir"]) {
-		return fmt.Errorf("%w: it is a repository of git itself, with HEAD, objects and refs at its top", ErrArchive)
+		return fmt.Errorf("%w: it is a bare git repository, with HEAD, objects and refs", ErrArchive)
 	}
 	return nil
 }
 
-// locate finds directory subdir below root and returns it with the names that its
-// patterns stand for. What is not there, or is no directory, is ErrNoSubdir.
-func locate(root *os.Root, subdir string) (string, error) {
+// findSubdir returns the directory subdir in root, with the names that match its patterns. If
+// it is missing, or not a directory, the error is ErrNoSubdir.
+func findSubdir(root *os.Root, subdir string) (string, error) {
 	found := "."
 	if subdir == "" {
 		return "", nil
 	}
 	for elem := range strings.SplitSeq(subdir, "/") {
 		if strings.Contains(elem, "*") {
-			name, err := match(root, found, elem)
+			name, err := matchSubdir(root, found, elem)
 			if err != nil {
 				return "", err
 			}
@@ -174,9 +172,9 @@ func locate(root *os.Root, subdir string) (string, error) {
 	return found, nil
 }
 
-// match returns the one directory in dir whose name pattern stands for. Only "*" is
-// special in a pattern.
-func match(root *os.Root, dir, pattern string) (string, error) {
+// matchSubdir returns the only directory in dir that matches pattern, in which only "*" is
+// special.
+func matchSubdir(root *os.Root, dir, pattern string) (string, error) {
 	entries, err := fs.ReadDir(root.FS(), dir)
 	if err != nil {
 		return "", err
@@ -197,7 +195,7 @@ func match(root *os.Root, dir, pattern string) (string, error) {
 	case 1:
 		return found[0], nil
 	}
-	return "", noSubdir(path.Join(dir, pattern), ", as it stands for more than one")
+	return "", noSubdir(path.Join(dir, pattern), " matches more than one directory")
 }
 
 func noSubdir(name, why string) error { return fmt.Errorf("%w: %.200q%s", ErrNoSubdir, name, why) }

@@ -17,19 +17,18 @@ import (
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
-// A stage is a private directory beside the target. All work is done in it, and what
-// is complete is renamed. It is removed at the end; what a process that is killed leaves
-// behind, the next one beside it removes.
-type stage struct {
+// staging is a staging directory beside the target. The complete package is renamed from it. If
+// the process is killed, the next download beside it removes it.
+type staging struct {
 	target  string
-	replace bool // whatever may be replaced there
+	replace bool // Options.Replace
 	dir     string
-	part    *fsx.PartDir // which dir is
+	part    *fsx.PartDir // dir
 	trees   int
 }
 
-// cleanTarget returns the absolute path of the target, as git runs in a directory of its
-// own. It refuses what is no name of a directory.
+// cleanTarget returns the absolute path of the target. It refuses texts that do not name a
+// directory.
 func cleanTarget(target string) (string, error) {
 	if base := filepath.Base(target); target == "" || base == "." || base == ".." || base == string(filepath.Separator) {
 		return "", &fs.PathError{Op: "create", Path: target, Err: fs.ErrInvalid}
@@ -37,9 +36,8 @@ func cleanTarget(target string) (string, error) {
 	return absolute(target)
 }
 
-// absolute returns the absolute path. The working directory may be known by the name of a
-// link to it; other than for filepath.Abs, ".." is then what is above the directory, as it
-// is for the system, and not what is above the link.
+// absolute returns the absolute path. Unlike filepath.Abs, it resolves ".." as the system
+// does if the working directory is known by the name of a symbolic link.
 func absolute(path string) (string, error) {
 	if !strings.HasPrefix(filepath.Clean(path), "..") {
 		return filepath.Abs(path)
@@ -54,8 +52,8 @@ func absolute(path string) (string, error) {
 	return filepath.Join(dir, path), nil
 }
 
-// newStage makes the directory, and those above it that are missing.
-func newStage(target string, replace bool) (*stage, error) {
+// newStaging creates the staging directory, and missing directories above it.
+func newStaging(target string, replace bool) (*staging, error) {
 	beside := filepath.Dir(target)
 	if err := makeDirs(beside); err != nil {
 		return nil, err
@@ -65,15 +63,14 @@ func newStage(target string, replace bool) (*stage, error) {
 		return nil, err
 	}
 	fsx.SweepParts(beside)
-	return &stage{target: target, replace: replace, dir: part.Path(), part: part}, nil
+	return &staging{target: target, replace: replace, dir: part.Path(), part: part}, nil
 }
 
-// makeDirs makes a directory, and those above it, as long as they are missing, and writes
-// their names through to the disk.
+// makeDirs creates a directory and missing directories above it, and syncs them.
 func makeDirs(dir string) error {
 	_, err := os.Stat(dir)
 	if !errors.Is(err, fs.ErrNotExist) {
-		return nil // if it is no directory, whoever writes to it says so
+		return nil // if it is not a directory, the next step fails
 	}
 	above := filepath.Dir(dir)
 	if above != dir {
@@ -87,17 +84,17 @@ func makeDirs(dir string) error {
 	return fsx.SyncDir(above)
 }
 
-// vacant returns nil if a package may be put at the path: there is nothing, or an empty
-// directory, or something that may be replaced.
-func vacant(path string, replace bool) error {
-	info, err := os.Lstat(path) // what a symbolic link points to is nothing to replace
+// checkTarget returns nil if a package may be put at the path: it is missing, an empty
+// directory, or may be replaced.
+func checkTarget(path string, replace bool) error {
+	info, err := os.Lstat(path) // a symbolic link is replaced, not its target
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
 		return err
 	case replace || !info.IsDir():
-		return occupied(path, info, replace)
+		return checkReplaceable(path, info, replace)
 	}
 	dir, err := os.Open(path)
 	if err != nil {
@@ -105,28 +102,27 @@ func vacant(path string, replace bool) error {
 	}
 	defer dir.Close()
 	if _, err := dir.ReadDir(1); err != io.EOF {
-		return errors.Join(occupied(path, info, false), err)
+		return errors.Join(checkReplaceable(path, info, false), err)
 	}
 	return nil
 }
 
-// occupied returns nil if what is at the path may be replaced, which files, pipes and
-// devices never may.
-func occupied(path string, info fs.FileInfo, replace bool) error {
+// checkReplaceable returns nil if the file at the path may be replaced.
+func checkReplaceable(path string, info fs.FileInfo, replace bool) error {
 	switch may := info.IsDir() || info.Mode().Type() == fs.ModeSymlink; {
 	case may && replace:
 		return nil
 	case may:
-		return fmt.Errorf("%s: %w; Options.Replace would replace it", path, ErrOccupied)
+		return fmt.Errorf("%s: %w; set Options.Replace to replace it", path, ErrOccupied)
 	}
 	return fmt.Errorf("%s: %w", path, ErrOccupied)
 }
 
-// path returns a path in the stage.
-func (s *stage) path(name string) string { return filepath.Join(s.dir, name) }
+// path returns a path in the staging directory.
+func (s *staging) path(name string) string { return filepath.Join(s.dir, name) }
 
-// tree makes a new empty directory for a package and opens it.
-func (s *stage) tree() (*os.Root, error) {
+// newTree creates an empty directory for a package and opens it.
+func (s *staging) newTree() (*os.Root, error) {
 	s.trees++
 	path := s.path(fmt.Sprintf("tree%d", s.trees))
 	if err := os.Mkdir(path, 0o755); err != nil {
@@ -135,47 +131,46 @@ func (s *stage) tree() (*os.Root, error) {
 	return os.OpenRoot(path)
 }
 
-// commit puts the tree of root in the place of the target, and closes root.
-func (s *stage) commit(ctx context.Context, root *os.Root) error {
+// commit moves the tree of root to the target, and closes root.
+func (s *staging) commit(ctx context.Context, root *os.Root) error {
 	path := root.Name()
 	err := syncTree(ctx, root)
-	// Windows renames no directory that is open.
+	// Windows cannot rename an open directory.
 	if err := errors.Join(err, root.Close()); err != nil {
 		return err
 	}
 	if s.replace {
-		// Asked about what has changed places: before that it could become another thing.
-		err = s.part.Put(path, s.target, func(old fs.FileInfo) error { return occupied(s.target, old, true) })
+		// Put checks the old file after the exchange, when no other process can replace it.
+		err = s.part.Put(path, s.target, func(old fs.FileInfo) error { return checkReplaceable(s.target, old, true) })
 	} else {
-		err = s.move(path)
+		err = s.rename(path)
 	}
 	if err != nil {
 		return err
 	}
-	// What was there is removed only after this.
+	// The old directory is removed after this, with the staging directory.
 	return fsx.SyncDir(filepath.Dir(s.target))
 }
 
-// move gives the tree the name of the target, at which there is nothing but perhaps an
-// empty directory.
-func (s *stage) move(path string) error {
-	// An empty directory stands in the way of a rename. Unlike os.Remove, Rmdir never
-	// removes a file that has come there by now.
+// rename moves the tree to the target, which is missing or an empty directory.
+func (s *staging) rename(path string) error {
+	// A rename does not replace an empty directory. Unlike os.Remove, Rmdir never removes a
+	// file.
 	err := syscall.Rmdir(s.target)
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		err = os.Rename(path, s.target)
 	}
 	if err != nil {
-		return cmp.Or(vacant(s.target, false), err)
+		return cmp.Or(checkTarget(s.target, false), err)
 	}
 	return nil
 }
 
-// syncers is how many files are synced at a time. One after the other takes more than
-// ten times as long, since a disk settles many at once.
+// syncers is the number of files that are synced at the same time. Disks sync many at once
+// more than ten times as fast as one after the other.
 const syncers = 16
 
-// syncTree writes all files and directories below root through to the disk.
+// syncTree syncs all files and directories below root.
 func syncTree(ctx context.Context, root *os.Root) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(syncers)
@@ -197,7 +192,7 @@ func syncTree(ctx context.Context, root *os.Root) error {
 func syncFile(root *os.Root, name string) error {
 	f, err := root.OpenFile(name, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrPermission) {
-		f, err = root.Open(name) // enough, except on Windows
+		f, err = root.Open(name) // sufficient except on Windows
 	}
 	if err != nil {
 		return err

@@ -14,8 +14,8 @@ import (
 	"github.com/tofureg/tofureg/internal/flight"
 )
 
-// receiveTwice receives an archive, once more if it changes on the way.
-func (j *job) receiveTwice(ctx context.Context, loc *Location) (*pack, string, error) {
+// receiveTwice receives a package, and starts again once if it changes during the transfer.
+func (j *job) receiveTwice(ctx context.Context, loc *Location) (*unpacked, string, error) {
 	got, next, err := j.receive(ctx, loc)
 	if errors.Is(err, fault.ErrChanged) && ctx.Err() == nil {
 		j.meter.Restarted(err)
@@ -24,9 +24,9 @@ func (j *job) receiveTwice(ctx context.Context, loc *Location) (*pack, string, e
 	return got, next, err
 }
 
-func (j *job) receive(ctx context.Context, loc *Location) (*pack, string, error) {
+func (j *job) receive(ctx context.Context, loc *Location) (*unpacked, string, error) {
 	if j.src == nil {
-		return nil, "", errors.New("there is no source to fetch it from")
+		return nil, "", errors.New("no source to fetch the package from")
 	}
 	body, err := j.src.OpenModule(ctx, loc)
 	if err != nil {
@@ -39,21 +39,21 @@ func (j *job) receive(ctx context.Context, loc *Location) (*pack, string, error)
 	if loc.MayBePage() && body.Next != "" {
 		return nil, body.Next, nil
 	}
-	return j.arrive(ctx, loc, body)
+	return j.unpackBody(ctx, loc, body)
 }
 
-// An arrival is the body that is arriving. It counts, hashes and reports its bytes,
-// and ends only where the transfer said it would.
-type arrival struct {
+// bodyReader reads a body, and counts, hashes and reports its bytes. It returns io.EOF only
+// after the declared size.
+type bodyReader struct {
 	ctx   context.Context
 	body  *Body
 	limit int64
 	size  int64
-	sum   summer
+	sum   checksummer
 	meter *flight.Meter
 }
 
-func (a *arrival) Read(p []byte) (int, error) {
+func (a *bodyReader) Read(p []byte) (int, error) {
 	if err := a.ctx.Err(); err != nil {
 		return 0, err
 	}
@@ -63,20 +63,20 @@ func (a *arrival) Read(p []byte) (int, error) {
 	a.meter.Advanced(a.size, a.body.Resumes)
 	switch {
 	case a.size > a.limit:
-		return n, fmt.Errorf("more than %d bytes: %w", a.limit, ErrTooLarge)
+		return n, fmt.Errorf("archive has more than %d bytes: %w", a.limit, ErrTooLarge)
 	case err == io.EOF && a.body.Size > 0 && a.size != a.body.Size:
-		return n, fmt.Errorf("%d bytes arrived of %d: %w", a.size, a.body.Size, io.ErrUnexpectedEOF)
+		return n, fmt.Errorf("archive is %d bytes, want %d: %w", a.size, a.body.Size, io.ErrUnexpectedEOF)
 	}
 	return n, err
 }
 
-// arrive unpacks the body, or finds the next location in it.
-func (j *job) arrive(ctx context.Context, loc *Location, body *Body) (*pack, string, error) {
+// unpackBody unpacks the body, or returns the next location that it names.
+func (j *job) unpackBody(ctx context.Context, loc *Location, body *Body) (*unpacked, string, error) {
 	if body.Size > j.limits.Package {
-		return nil, "", fmt.Errorf("%d bytes, %d are allowed: %w", body.Size, j.limits.Package, ErrTooLarge)
+		return nil, "", fmt.Errorf("archive is %d bytes, limit %d: %w", body.Size, j.limits.Package, ErrTooLarge)
 	}
 	j.meter.Started(max(body.Size, 0))
-	a := &arrival{ctx: ctx, body: body, limit: j.limits.Package, sum: newSummer(loc.Checksum), meter: j.meter}
+	a := &bodyReader{ctx: ctx, body: body, limit: j.limits.Package, sum: newChecksummer(loc.Checksum), meter: j.meter}
 	in := bufio.NewReaderSize(a, 64<<10)
 	head, err := in.Peek(archive.SniffLen)
 	if err != nil && err != io.EOF {
@@ -84,13 +84,13 @@ func (j *job) arrive(ctx context.Context, loc *Location, body *Body) (*pack, str
 	}
 	format := archive.Sniff(head)
 	if format == "" || loc.Archive == FormatNone {
-		next, err := j.page(loc, in)
+		next, err := j.nextInPage(loc, in)
 		return nil, next, err
 	}
 	if got, err := j.reuse(loc); got != nil || err != nil {
 		return got, "", err
 	}
-	got, err := j.fill(func(root *os.Root) ([]archive.File, error) {
+	got, err := j.unpack(func(root *os.Root) ([]archive.File, error) {
 		if format == archive.FormatZip {
 			return j.unzip(ctx, in, a, root)
 		}
@@ -104,8 +104,8 @@ func (j *job) arrive(ctx context.Context, loc *Location, body *Body) (*pack, str
 	return got, "", nil
 }
 
-// page finds the next location in what is no archive.
-func (j *job) page(loc *Location, in io.Reader) (string, error) {
+// nextInPage returns the next location that a page names.
+func (j *job) nextInPage(loc *Location, in io.Reader) (string, error) {
 	if loc.MayBePage() {
 		next, err := ParseMeta(in)
 		if err != nil || next != "" {
@@ -113,13 +113,13 @@ func (j *job) page(loc *Location, in io.Reader) (string, error) {
 		}
 		return "", fmt.Errorf("%w: neither an archive nor a page that names a location", ErrArchive)
 	}
-	return "", fmt.Errorf("%w: neither zip nor tar.gz, tar.bz2 or tar.xz", ErrArchive)
+	return "", fmt.Errorf("%w: want zip, tar.gz, tar.bz2 or tar.xz", ErrArchive)
 }
 
-// unzip stores the archive in a private file first: the directory of a zip is at its
-// end.
-func (j *job) unzip(ctx context.Context, in io.Reader, a *arrival, root *os.Root) (files []archive.File, err error) {
-	f, err := os.CreateTemp(j.stage.dir, "*.zip")
+// unzip stores the archive in a file of the staging directory, because the directory of a zip
+// is at its end.
+func (j *job) unzip(ctx context.Context, in io.Reader, a *bodyReader, root *os.Root) (files []archive.File, err error) {
+	f, err := os.CreateTemp(j.staging.dir, "*.zip")
 	if err != nil {
 		return nil, err
 	}
@@ -133,17 +133,17 @@ func (j *job) unzip(ctx context.Context, in io.Reader, a *arrival, root *os.Root
 	if err := a.sum.check(); err != nil {
 		return nil, err
 	}
-	z, err := archive.OpenZipSkip(ctx, f, a.size, archive.Limits(j.limits), j.skipper())
+	z, err := archive.OpenZipSkip(ctx, f, a.size, archive.Limits(j.limits), j.linkSkipper())
 	if err != nil {
 		return nil, err
 	}
 	return z.Unpack(ctx, root, archive.Options{})
 }
 
-// untar unpacks while the archive arrives.
-func (j *job) untar(ctx context.Context, in *bufio.Reader, a *arrival, f archive.Format, root *os.Root) ([]archive.File, error) {
-	files, err := archive.UnpackTar(ctx, in, f, root, archive.Limits(j.limits), archive.Options{Skip: j.skipper()})
-	// A checksum is about all bytes, and tells more than that they make no sense.
+// untar unpacks the archive while it arrives.
+func (j *job) untar(ctx context.Context, in *bufio.Reader, a *bodyReader, f archive.Format, root *os.Root) ([]archive.File, error) {
+	files, err := archive.UnpackTar(ctx, in, f, root, archive.Limits(j.limits), archive.Options{Skip: j.linkSkipper()})
+	// For a damaged archive, a wrong checksum is the better error: read to the end.
 	if err != nil && (a.sum.Hash == nil || !errors.Is(err, fault.ErrArchive)) {
 		return nil, err
 	}
