@@ -22,24 +22,18 @@ type Address struct {
 	// Location is the location of a package, for [DownloadLocation].
 	Location *Location
 
-	// Path is a directory relative to the directory of the calling module, such as "./subnet"
-	// or "../dns". It is clean, has slashes, and starts with "./" or "../".
-	//
-	// For a module in a package, path.Join of [Report.Subdir] and Path is the directory in
-	// the package. Refuse it if filepath.IsLocal is false, because it leads out of the
-	// package.
+	// Path is a directory relative to the directory of the calling module: clean, with
+	// slashes, and with "./" or "../" at its start. If the calling module is in a package,
+	// refuse the path.Join of [Report.Subdir] and Path unless it is filepath.IsLocal.
 	Path string
 }
 
 // ParseAddress parses the source of a module block without a version, as the OpenTofu CLI
 // does. A source that starts with ./ or ../ (or with backslashes) is a path. A source that
-// [addrs.ParseModuleSource] accepts is a module in a registry. Any other source is parsed by
-// [ParseLocation], and must not have spaces at its ends.
+// [addrs.ParseModuleSource] accepts is in a registry. Any other source is parsed by
+// [ParseLocation]. The error is an [*addrs.ParseError], and suggests "./" where the CLI does.
 //
-// The source of a block with a version is always in a registry: use [addrs.ParseModuleSource]
-// for it.
-//
-// The error is an [*addrs.ParseError], and suggests "./" where the CLI does.
+// The source of a block with a version is always in a registry.
 func ParseAddress(s string) (Address, error) { return ParseAddressIn(svchost.Hostname{}, s) }
 
 // ParseAddressIn is like [ParseAddress] with another default host, see
@@ -115,8 +109,7 @@ func refuseAddress(input, reason, suggestion string) error {
 	return &addrs.ParseError{Kind: "module source", Input: showInput(input), Reason: reason, Suggestion: suggestion}
 }
 
-// String returns the address for people, without secrets and control characters. For the zero
-// Address it returns "".
+// String returns the address for people, without secrets and control characters.
 func (a Address) String() string {
 	switch {
 	case a.Path != "":

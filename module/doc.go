@@ -7,21 +7,18 @@
 //	report, err := module.Download(ctx, src, source, version, "modules/vpc", module.Options{Git: &module.Git{}})
 //	fmt.Println(report.ModuleDir(), report.H1)
 //
-// The source is a [Source], normally a [github.com/tofureg/tofureg/regclient.Client]. A
-// registry answers with the [Location] of a package. The public registries name git
-// repositories, which need [Options.Git]. [DownloadAll] fetches many modules at the same
-// time. [ParseAddress] parses the source of a module block, which can be a module in a
-// registry, a location or a path.
+// The source is normally a [github.com/tofureg/tofureg/regclient.Client]. A registry answers
+// with the [Location] of a package. The public registries name git repositories, which need
+// [Options.Git]. [DownloadAll] fetches many modules at the same time. [ParseAddress] parses
+// the source of a module block, which can also be a location or a path.
 //
 // # Locations
 //
 // This package fetches archives over http, git repositories if [Options.Git] is set, and
 // local files if [Options.AllowLocal] is set. An [Options.Fetcher], such as one made of
-// go-getter, fetches from other locations. [Location.PackageSource] is for tools that
-// download packages themselves.
-//
-// A location may point to another one, at most [MaxHops] times. The token of the registry is
-// sent only to the first location, and only if the registry asks for it.
+// go-getter, fetches from other locations. A location may point to another one, at most
+// [MaxHops] times. The registry's token is sent only to the first location, and only if the
+// registry asks for it.
 //
 // # Trust
 //
@@ -36,13 +33,11 @@
 //
 // A package is refused if it contains links or devices, if it is a bare git repository, or if
 // one of its names leads out of the directory, is invalid on some operating system, or equals
-// another name on some file system. Directories named .git and .hg are left out. Files get
-// the mode 0755 or 0644, less the umask. These rules hold for all kinds of locations, and
-// [Options.Limits] limits all sizes and counts.
-//
-// # Errors
+// another name on some file system. Directories named .git and .hg are omitted. Files get the
+// mode 0755 or 0644, less the umask. [Options.Limits] limits all sizes and counts. These
+// rules hold for all kinds of locations.
 //
 // Downloads and sources return an [*Error]. Its text has one line, without control
-// characters, credentials and query strings. Test for kinds of errors, such as [ErrNotFound],
-// with [errors.Is].
+// characters, credentials and query strings. Test for kinds, such as [ErrNotFound], with
+// [errors.Is].
 package module

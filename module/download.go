@@ -16,13 +16,12 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// Download asks src for the location of the module in version v, and fetches the package into
-// the directory dir as [DownloadLocation] does. If v is zero, it is the newest release. The
-// directory of source must exist in the package. The whole package is unpacked, because its
-// modules may refer to each other.
+// Download asks src for the location of version v, and fetches the package into dir as
+// [DownloadLocation] does. If v is zero, it is the newest release. The whole package is
+// unpacked, because its modules may refer to each other.
 //
 // The error is an [*Error]. It wraps ErrNotFound for an unknown module, ErrNoVersion for an
-// unknown version and ErrNoSubdir for an unknown directory.
+// unknown version, and ErrNoSubdir for an unknown directory.
 func Download(ctx context.Context, src Source, source addrs.ModuleSource, v addrs.Version, dir string, o Options) (*Report, error) {
 	return download(ctx, src, Request{Source: source, Version: v, Dir: dir, H1: o.H1}, o)
 }
@@ -62,18 +61,13 @@ func download(ctx context.Context, src Source, r Request, o Options) (*Report, e
 
 // DownloadLocation fetches the package at loc into the directory dir. The files are unpacked
 // into a staging directory beside dir, hashed, compared with o.H1 and synced. Then the
-// staging directory gets the name dir. After a failure the staging directory is removed. If
-// the process is killed, the next download beside dir removes it; its name starts with
-// ".tofureg-".
+// staging directory gets the name dir. After a failure it is removed. If the process is
+// killed, the next download beside dir removes it; its name starts with ".tofureg-".
 //
-// Missing directories above dir are created, and stay after a failure. If dir exists and is
-// not an empty directory, DownloadLocation returns ErrOccupied before any request, unless
-// o.Replace is set. Concurrent calls with the same dir are safe: one of the packages appears,
-// as a whole.
-//
-// Locations that point to others are followed at most [MaxHops] times. A relative location is
-// resolved against the URL that named it, and the directories of both locations are joined.
-// Memory use is a few megabytes for a package of any size, and up to 64 more for a tar.xz.
+// Missing directories above dir are created. If dir is not an empty directory,
+// DownloadLocation returns ErrOccupied before any request, unless o.Replace is set. After
+// concurrent calls with the same dir, one of the packages is there, as a whole. Memory use is
+// a few megabytes for a package of any size, and up to 64 more for a tar.xz.
 //
 // The error is an [*Error]. It wraps a [*checksum.MismatchError] if the package does not have
 // o.H1, a [*ChecksumError] if the archive does not have the checksum of the location, and an
@@ -105,17 +99,15 @@ type Request struct {
 	// Source is the module, optionally with a directory in its package.
 	Source addrs.ModuleSource
 
-	// Version is the version to fetch. If zero, it is the newest version that Constraint
-	// allows.
+	// Version is the version to fetch. If zero, it is the newest that Constraint allows.
 	Version    addrs.Version
 	Constraint addrs.ModuleConstraint
 
-	// Dir is the directory for the package. The request fails with ErrOccupied if Dir equals,
-	// contains or is in the Dir of an earlier request. Names that differ only in case are
-	// equal.
+	// Dir is the directory for the package. If it equals, contains or is in the Dir of an
+	// earlier request, ignoring case, the request fails with ErrOccupied.
 	Dir string
 
-	// H1 is the h1 hash that the package must have. If zero, any package is accepted.
+	// H1 is like [Options.H1].
 	H1 checksum.Hash
 }
 
@@ -128,12 +120,9 @@ type Result struct {
 // defaultParallel is the value of Options.Parallel if it is not set.
 const defaultParallel = 16
 
-// DownloadAll fetches many modules at the same time, each as [Download] does, and returns the
+// DownloadAll fetches many modules at the same time, each as [Download] does. It returns the
 // results in the order of the requests. A request that fails does not stop the others. The
 // error joins the errors of all results.
-//
-// If several requests need the same answer of the registry at the same time,
-// [github.com/tofureg/tofureg/regclient.Client] asks once.
 func DownloadAll(ctx context.Context, src Source, requests []Request, o Options) ([]Result, error) {
 	parallel := o.Parallel
 	if parallel <= 0 {

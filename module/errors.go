@@ -13,33 +13,28 @@ import (
 // The kinds of errors, for [errors.Is]. ErrNoVersion and ErrNoSubdir also match ErrNotFound, and
 // ErrLink also matches ErrArchive.
 var (
-	// ErrNotFound means that the source does not know the module, or that the location does
-	// not exist.
+	// ErrNotFound means that the module or location does not exist.
 	ErrNotFound = fault.ErrNotFound
-	// ErrNoVersion means that the module has no such version, or none that a constraint
-	// allows.
+	// ErrNoVersion means that no version matches.
 	ErrNoVersion = fault.ErrNoVersion
 	// ErrNoSubdir means that the package has no such directory.
 	ErrNoSubdir = fault.Narrow("no such directory in the package", fault.ErrNotFound)
-	// ErrUnauthorized means that the server wants credentials, or refuses those that were
-	// sent.
+	// ErrUnauthorized means that credentials are missing or refused.
 	ErrUnauthorized = fault.ErrUnauthorized
 	// ErrTooLarge means that a document or a package exceeds its limit.
 	ErrTooLarge = fault.ErrTooLarge
 	// ErrInsecure means that a request would not use https.
 	ErrInsecure = fault.ErrInsecure
-	// ErrChanged means that the file on the server changed while it was fetched.
+	// ErrChanged means that the file on the server changed during the transfer.
 	ErrChanged = fault.ErrChanged
 	// ErrArchive means that the package is not an archive, is damaged, or has a refused
 	// entry.
 	ErrArchive = fault.ErrArchive
 	// ErrLink means that the package has a symbolic link, see [Options.SkipLinks].
 	ErrLink = archive.ErrLink
-	// ErrLocal means that the location is on this machine. [Options.AllowLocal] permits it if
-	// the caller names it.
+	// ErrLocal means that the location is on this machine, see [Options.AllowLocal].
 	ErrLocal = errors.New("location on this machine")
-	// ErrOccupied means that the target is not an empty directory. [Options.Replace] permits
-	// a directory or a symbolic link.
+	// ErrOccupied means that the target is not an empty directory, see [Options.Replace].
 	ErrOccupied = errors.New("not an empty directory")
 )
 
@@ -47,11 +42,11 @@ var (
 // [github.com/tofureg/tofureg/provider.Error].
 type Error = failure.Error
 
-// UnsupportedError means that the options do not permit to fetch from a location.
+// UnsupportedError means that the options permit no method for a location.
 type UnsupportedError struct {
-	Kind    Kind     // the kind of the location
-	Getter  string   // the getter of the location if Kind is KindOther
-	Options []string // the fields of Options that could permit it
+	Kind    Kind     // of the location
+	Getter  string   // of the location
+	Options []string // the fields of Options that would permit one
 }
 
 // Error names the kind and the options.

@@ -20,37 +20,35 @@ import (
 // Git configures the git program for locations of KindGit. The zero Git runs "git" in the
 // PATH.
 //
-// Git fetches the files of one commit, without history, submodules and tags. It checks out
-// nothing and runs no hooks: git exports the files as an archive, to which the rules for
-// packages apply. Files with the attribute export-ignore are included. Line ends are
-// converted only as the attributes of the repository say, so the h1 is the same on all
-// systems.
+// Git fetches the files of one commit, without history, submodules and tags, over https or
+// SSH. It exports the files as an archive, including those with the attribute export-ignore,
+// and runs no hooks. The rules for packages apply. Line ends are converted only as the
+// attributes of the repository say, so the h1 is the same on all systems.
 //
-// Git reads the user's configuration, including credential helpers, replaced URLs and, unless
-// VetoHost is set, filters such as git-lfs. Git and SSH have no terminal and never prompt for
-// a password; they run the program that GIT_ASKPASS names. User names and passwords never
-// appear in errors, but while git runs, the list of processes can show those of the location.
+// Git reads the user's configuration, including credential helpers, replaced URLs and
+// filters. Git and SSH have no terminal and never prompt for a password; they run the program
+// that GIT_ASKPASS names. Errors never contain user names and passwords of the location, but
+// the list of processes can show them.
 //
 // When the context ends, git is killed with the programs that it started; on Windows only git
-// is killed. Because they get no signal from the terminal, end the context on an interrupt,
-// see [signal.NotifyContext].
+// is killed. They get no signals from the terminal: end the context on an interrupt, see
+// [os/signal.NotifyContext].
 type Git struct {
 	// Path is the path of the program, or a name to find in the PATH. If empty, it is "git".
 	Path string
 
-	// Env is the environment of git in the form "KEY=VALUE". If nil, it is the environment of
-	// this process. Variables that name another repository or enable tracing are removed.
+	// Env is the environment of git. If nil, it is the environment of this process. Variables
+	// that name another repository or enable tracing are removed.
 	Env []string
 
-	// AllowHTTP permits http:// and git:// URLs in addition to https and SSH. Both are
-	// insecure.
+	// AllowHTTP permits http:// and git:// URLs, which are insecure.
 	AllowHTTP bool
 
-	// VetoHost, if not nil, is called with the host, or host:port, of each repository URL, in
-	// the form of [github.com/tofureg/tofureg/transport.Client.VetoHost]. An error refuses
-	// the repository. If the user's configuration replaces the URL, VetoHost is called for
-	// both. It is not called for hosts that the user configures elsewhere: proxies, SSH host
-	// names and credential helpers.
+	// VetoHost, if not nil, is called with the host of each repository URL, also if the
+	// user's configuration replaces it, see
+	// [github.com/tofureg/tofureg/transport.Client.VetoHost]. An error refuses the
+	// repository. Proxies, credential helpers and host names in the configuration of SSH are
+	// not checked.
 	//
 	// With VetoHost, git follows no redirects and runs no filters, because both let the
 	// repository choose a host. Files in git-lfs then arrive as pointers.

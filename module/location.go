@@ -11,8 +11,8 @@ import (
 
 // Location is the location of a module package. Its JSON form can be stored.
 //
-// URL can contain user information or a presigned query, which are as secret as passwords.
-// [Location.String] omits them. Source and the JSON form contain them.
+// URL can contain user information and presigned queries. Treat it, Source and the JSON form
+// as secret.
 type Location struct {
 	// Module and Version are zero if the location did not come from a registry.
 	Module  addrs.Module  `json:"module,omitzero"`
@@ -21,28 +21,25 @@ type Location struct {
 	// Kind is the method by which to fetch the package.
 	Kind Kind `json:"kind"`
 
-	// URL is the URL without the parameters that other fields contain: https://HOST/PATH for
-	// KindHTTP, file:///PATH for KindLocal, otherwise the URL of the repository, object or
-	// artifact.
+	// URL is the URL without the parameters in other fields: https://HOST/PATH for KindHTTP,
+	// file:///PATH for KindLocal, otherwise of the repository, object or artifact.
 	URL string `json:"url"`
 
 	// Subdir is the directory of the module in the package, with slashes; empty for the
-	// package itself. An element with "*", as in "*/modules/vpc", matches exactly one
-	// directory.
+	// package itself. An element such as "*" or "acme-*" matches exactly one directory.
 	Subdir string `json:"subdir,omitempty"`
 
 	// Archive is the format that the path or the parameter "archive" states.
 	Archive Format `json:"archive,omitempty"`
 
-	// Checksum is the checksum of the archive as ALGORITHM:HEX, with md5, sha1, sha256 or
-	// sha512; empty if none is stated. A [Fetcher] must verify it.
+	// Checksum is the checksum of the archive as ALGORITHM:HEX; empty if none is stated. The
+	// algorithm is md5, sha1, sha256 or sha512. A [Fetcher] must verify it.
 	Checksum string `json:"checksum,omitempty"`
 
 	// Ref is the branch, tag or commit of a repository; empty for its default branch.
 	Ref string `json:"ref,omitempty"`
 
-	// Depth is the number of commits of history to fetch; 0 if not stated. [Git] ignores it
-	// and fetches no history.
+	// Depth is the parameter depth; 0 if not stated. [Git] ignores it and fetches no history.
 	Depth int `json:"depth,omitempty"`
 
 	// Tag or Digest names an OCI artifact. If both are empty, the tag is "latest".
@@ -52,28 +49,24 @@ type Location struct {
 	// Getter is the method of KindOther: the word before "::", or the scheme of the URL.
 	Getter string `json:"getter,omitempty"`
 
-	// Direct means that the registry serves the package itself, see [DirectLocation]. URL is
-	// then an archive and never a page.
+	// Direct means that URL is an archive at the registry itself, see [DirectLocation].
 	Direct bool `json:"direct,omitempty"`
 
-	// UseRegistryCredentials means that the request for the package needs the token of the
-	// registry. Clients set it from the property use_registry_credentials. It is ignored
-	// unless Direct is set.
+	// UseRegistryCredentials means that the request needs the token of the registry. Clients
+	// set it from the property use_registry_credentials. It is ignored unless Direct is set.
 	UseRegistryCredentials bool `json:"use_registry_credentials,omitempty"`
 }
 
-// Source returns the location as [ParseLocation], configurations and go-getter read it. It
-// contains user information and queries: do not print it.
+// Source returns the location as [ParseLocation] and go-getter read it. It contains secrets.
 func (l Location) Source() string { return l.text(l.URL, l.Subdir, "") }
 
-// PackageSource is like [Location.Source] without Subdir, for tools with a getter of their
-// own. It never contains a token of the registry. If Direct is set, use [DownloadLocation],
-// which sends the token if necessary.
+// PackageSource is like [Location.Source] without Subdir, for tools that download packages
+// themselves. If Direct is set, use [DownloadLocation] instead, which sends the token of the
+// registry if necessary.
 func (l Location) PackageSource() string { return l.text(l.URL, "", "") }
 
-// String returns the location for people, in at most 1,000 bytes: without user information
-// and control characters, and with "..." in place of parameters and of path segments that
-// look like tokens.
+// String returns the location for people, in at most 1,000 bytes, without user information
+// and control characters. Parameters and path segments that look like tokens become "...".
 func (l Location) String() string {
 	hidden := ""
 	if _, query, _ := strings.Cut(l.URL, "?"); query != "" {
@@ -155,8 +148,8 @@ func escapeParameter(s string) string {
 	return strings.NewReplacer("%2F", "/", "%3A", ":").Replace(s)
 }
 
-// MayBePage reports whether the location may be a page that names another location: it is of
-// KindHTTP, states no archive format, and is not Direct.
+// MayBePage reports whether the location may be a page that names another location. It is
+// then of KindHTTP, has no archive format, and is not Direct.
 func (l Location) MayBePage() bool {
 	return l.Kind == KindHTTP && !l.Direct && (l.Archive == FormatUnknown || l.Archive == FormatNone)
 }
@@ -228,8 +221,7 @@ const (
 	KindOther Kind = "other"
 )
 
-// Format is the format of an archive as the location states it. The real format is detected
-// from the first bytes.
+// Format is the format of an archive as the location states it. The first bytes decide.
 type Format string
 
 // The formats of archives.

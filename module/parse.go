@@ -30,16 +30,14 @@ const maxLocation = 16 << 10
 //	oci://HOST/REPOSITORY                  an artifact in an OCI registry
 //	file:///PATH  /PATH                    a directory or archive on this machine
 //
-// Each form can end with a directory of the package after "//" and with parameters after "?".
-// The parameters archive, checksum, ref, depth, tag and digest become fields, and filename is
-// dropped. Other parameters stay in the URL, with spaces escaped. An unknown scheme gives
-// KindOther.
+// A directory of the package may follow after "//", and parameters after "?". The parameters
+// archive, checksum, ref, depth, tag and digest become fields, filename is dropped, and
+// others stay in the URL. An unknown scheme gives KindOther.
 //
-// ParseLocation refuses registry addresses and relative paths, which a registry must not
-// answer. It also refuses fragments, control characters, directories that lead out of the
-// package, the parameter sshkey, refs and hosts that a program could take for an option, git
-// transport helpers such as "ext::", "checksum=file:", and more than 16 KiB. The error is an
-// [*addrs.ParseError].
+// Registry addresses and relative paths are refused, as are fragments, control characters,
+// directories that lead out of the package, the parameter sshkey, refs and hosts that a
+// program could take for an option, "ext::", "checksum=file:", and more than 16 KiB. The
+// error is an [*addrs.ParseError].
 func ParseLocation(s string) (*Location, error) {
 	s = strings.TrimSpace(s)
 	switch {

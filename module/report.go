@@ -14,38 +14,38 @@ type Report struct {
 	Module  addrs.Module  `json:"module,omitzero"`
 	Version addrs.Version `json:"version,omitzero"`
 
-	// Location is the location of the package. Via are the locations that pointed to it, in
-	// order. Both are safe to print.
+	// Location is where the package came from, Via the locations that pointed to it, in
+	// order.
 	Location string   `json:"location"`
 	Via      []string `json:"via,omitempty"`
 
-	// Dir is the directory with the whole package, as the caller named it.
+	// Dir is the directory of the package, as the caller named it.
 	Dir string `json:"dir"`
 
-	// Subdir is the directory of the module in Dir, with slashes; empty for Dir itself. It
-	// exists, and "*" of the location is replaced by the matching name.
+	// Subdir is the existing directory of the module in Dir, with slashes and without "*";
+	// empty for Dir itself.
 	Subdir string `json:"subdir,omitempty"`
 
-	// H1 is the hash of the names and contents of all files, see [checksum.H1Dir]. It is the
-	// same for all archive formats and operating systems.
+	// H1 is the hash of all names and contents, see [checksum.H1Dir]. It does not depend on
+	// the archive format.
 	H1 checksum.Hash `json:"h1"`
 
 	// Commit is the commit of a git repository; empty for other packages.
 	Commit string `json:"commit,omitempty"`
 
-	// Size is the size of the archive in bytes; 0 if the package was not an archive.
+	// Size is the size of the archive in bytes; 0 for other packages.
 	Size int64 `json:"size,omitempty"`
 
-	// Reused reports that Dir already had the right content and was not changed, see
-	// [Options.Replace]. If the package was not fetched, Size, Commit and Skipped are zero.
+	// Reused reports that Dir already had the right content, see [Options.Replace]. If the
+	// package was not fetched, Size, Commit and Skipped are zero.
 	Reused bool `json:"reused,omitempty"`
 
-	// Skipped lists the omitted names, at most 1,000: symbolic links if Options.SkipLinks is
-	// set, and submodules of a git repository.
+	// Skipped are up to 1,000 omitted names: symbolic links, see [Options.SkipLinks], and
+	// submodules of git repositories.
 	Skipped []string `json:"skipped,omitempty"`
 }
 
-// String returns the module or location, its directory and its hash, for people.
+// String returns the report for people.
 func (r *Report) String() string {
 	what := r.Location
 	if !r.Module.IsZero() {
@@ -62,15 +62,14 @@ type EventKind string
 
 // The kinds of events.
 const (
-	// EventLocated means that Location is known. It is reported for each location.
+	// EventLocated means that Location is known, or has changed.
 	EventLocated EventKind = "located"
-	// EventBytes means that Bytes of Total have arrived. It is reported at the start and the
-	// end of a transfer, and about ten times a second.
+	// EventBytes means that Bytes of Total have arrived. It is reported about ten times a
+	// second, and at both ends of a transfer.
 	EventBytes EventKind = "bytes"
 	// EventResumed means that a broken transfer continues.
 	EventResumed EventKind = "resumed"
-	// EventRestarted means that the file changed on the server, and that its transfer starts
-	// again. Err is the reason.
+	// EventRestarted means that a transfer starts again because of Err.
 	EventRestarted EventKind = "restarted"
 	// EventStored means that the package is verified and in Dir.
 	EventStored EventKind = "stored"
@@ -78,17 +77,16 @@ const (
 	EventReused EventKind = "reused"
 )
 
-// Event is one step of a download. For one Dir, Bytes grows until EventRestarted or
-// EventLocated.
+// Event is one step of a download.
 type Event struct {
-	Kind     EventKind     // what happened
-	Module   addrs.Module  // the module; zero if the location did not come from a registry
-	Version  addrs.Version // the version of Module
-	Dir      string        // the directory for the package, as the caller named it
-	Location string        // the location of the package, safe to print
-	Bytes    int64         // the number of bytes that have arrived
-	Total    int64         // the number of bytes expected; 0 if unknown
-	Err      error         // the reason for the step; nil for most kinds
+	Kind     EventKind     // the step
+	Module   addrs.Module  // as in Report
+	Version  addrs.Version // as in Report
+	Dir      string        // as in Report
+	Location string        // safe to print
+	Bytes    int64         // number of bytes that have arrived
+	Total    int64         // number of expected bytes; 0 if unknown
+	Err      error         // the reason; usually nil
 }
 
 // newMeter returns a meter that reports events of the job.

@@ -8,11 +8,10 @@ import (
 	"golang.org/x/net/html"
 )
 
-// ResolveLocation parses the location that a server answered to a request for base: the
-// property "location" or the header X-Terraform-Get of a registry, or the header or tag of a
-// page. An answer that starts with "/", "./" or "../" is relative to base, the requested URL
-// before any redirect, and never a local file. Any other answer is parsed by [ParseLocation].
-// The error is an [*addrs.ParseError].
+// ResolveLocation parses the location in an answer to a request for base, before any
+// redirect: the property "location", the header X-Terraform-Get, or the tag of a page. An
+// answer that starts with "/", "./" or "../" is relative to base, and never a local file. The
+// error is an [*addrs.ParseError].
 func ResolveLocation(base *url.URL, answer string) (*Location, error) {
 	answer = strings.TrimSpace(answer)
 	if !strings.HasPrefix(answer, "/") && !strings.HasPrefix(answer, "./") && !strings.HasPrefix(answer, "../") {
@@ -39,10 +38,9 @@ func ResolveLocation(base *url.URL, answer string) (*Location, error) {
 	return ParseLocation(text)
 }
 
-// DirectLocation returns the location of a package that the registry serves itself: its
-// answer to a request for base has the property use_registry_credentials, true or false. Such
-// an answer is the http or https URL of an archive, relative to base or absolute, without a
-// subdirectory, a fragment or parameters for [ParseLocation]. The caller sets
+// DirectLocation returns the location of a package that the registry serves itself, which it
+// says by the property use_registry_credentials, true or false. The answer is the http or
+// https URL of an archive, relative to base or absolute. The caller sets
 // UseRegistryCredentials. The error is an [*addrs.ParseError].
 func DirectLocation(base *url.URL, answer string) (*Location, error) {
 	answer = strings.TrimSpace(answer)
@@ -91,9 +89,8 @@ const MaxPage = 64 << 10
 //
 //	<meta name="terraform-get" content="LOCATION">
 //
-// in its head, or "" if its first [MaxPage] bytes have no such tag. Names are compared
-// without case. Tags in comments, scripts and other elements without markup are ignored. The
-// only errors are those of r.
+// in its head, or "" if its first [MaxPage] bytes have no such tag. Tags in comments, scripts
+// and other elements without markup are ignored. The only errors are errors of r.
 func ParseMeta(r io.Reader) (string, error) {
 	z := html.NewTokenizer(io.LimitReader(r, MaxPage))
 	for {

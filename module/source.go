@@ -20,7 +20,7 @@ type Lister interface {
 // Opener fetches from locations of KindHTTP. It must be safe for concurrent use.
 type Opener interface {
 	// OpenModule starts to fetch from loc. It sends the token of the registry of loc.Module
-	// only if both Direct and UseRegistryCredentials are set, and never over http.
+	// only if Direct and UseRegistryCredentials are set, and never over http.
 	//
 	// If loc.MayBePage, the request has the parameter terraform-get=1, and Body.Next is the
 	// header X-Terraform-Get of the answer.
@@ -43,20 +43,19 @@ type Body struct {
 	// Size is the size of the body in bytes. If zero or less, it is unknown.
 	Size int64
 
-	// Resumes, if not nil, returns how often the transfer was resumed. It may be called while
-	// a read runs.
+	// Resumes, if not nil, returns how often the transfer was resumed. It may be called
+	// during a read.
 	Resumes func() int
 
-	// Next is the header X-Terraform-Get, which names another location. If it is not empty,
-	// the body is not read.
+	// Next, if not empty, is the location in the header X-Terraform-Get. The body is then not
+	// read.
 	Next string
 }
 
-// Fetcher fetches packages from locations that this package does not support. It must be safe
-// for concurrent use.
+// Fetcher fetches packages from other locations. It must be safe for concurrent use.
 type Fetcher interface {
 	// FetchModule puts the whole package at loc into the empty directory dir, and verifies
-	// loc.Checksum. loc.Subdir is empty, so loc.Source() is a source for go-getter. The
-	// caller copies the files and applies the rules for packages.
+	// loc.Checksum. loc.Subdir is empty, so that loc.Source() is a source for go-getter. The
+	// rules for packages are applied afterwards.
 	FetchModule(ctx context.Context, loc *Location, dir string) error
 }

@@ -17,13 +17,11 @@ type Release struct {
 	// Version.String, such as "v1.2".
 	Listed string `json:"listed,omitempty"`
 
-	// Deprecated, if not nil, means that the author advises against this version. Newest can
-	// return it nevertheless.
+	// Deprecated, if not nil, means that the author advises against this version.
 	Deprecated *Deprecation `json:"deprecated,omitempty"`
 }
 
-// Deprecation is the author's note about a deprecated version. Its fields can be empty, and
-// are safe to print.
+// Deprecation is the author's note about a version. It is safe to print.
 type Deprecation struct {
 	Reason string `json:"reason,omitempty"` // one or two sentences
 	Link   string `json:"link,omitempty"`   // a URL with more information
@@ -34,16 +32,15 @@ type Versions struct {
 	// Module is the requested module.
 	Module addrs.Module `json:"module"`
 
-	// List contains each version once. Sources sort it newest first. Do not write to
-	// Deprecated: releases may share it.
+	// List contains each version once. Sources sort it newest first. Releases may share the
+	// memory of Deprecated.
 	List []Release `json:"versions"`
 
-	// Warnings describe the invalid parts of the answer, which were ignored. They are safe to
-	// print.
+	// Warnings describe the ignored parts of the answer. They are safe to print.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// String returns the module and its versions in the order of List, for people.
+// String returns the module and its versions for people.
 func (v *Versions) String() string {
 	list := make([]string, len(v.List))
 	for i, r := range v.List {
@@ -52,15 +49,14 @@ func (v *Versions) String() string {
 	return v.Module.String() + ": " + cmp.Or(strings.Join(list, ", "), "no versions")
 }
 
-// Newest returns the newest version that c allows, as the CLI chooses it: a release, unless c
-// names a prerelease exactly. The error is an [*Error] that wraps an [*UnavailableError].
+// Newest returns the newest version that c allows, as the CLI does: a release, unless c names
+// a prerelease exactly. The error is an [*Error] that wraps an [*UnavailableError].
 func (v *Versions) Newest(c addrs.ModuleConstraint) (addrs.Version, error) {
 	return v.choose(c.Matcher(), c)
 }
 
-// NewestFunc is like [Versions.Newest], but returns the newest version that the function
-// allows, such as an [addrs.ModuleConstraint.LibraryMatcher]. The Constraint of the
-// [*UnavailableError] is zero.
+// NewestFunc is like [Versions.Newest] for any function, such as an
+// [addrs.ModuleConstraint.LibraryMatcher].
 func (v *Versions) NewestFunc(allows func(addrs.Version) bool) (addrs.Version, error) {
 	return v.choose(allows, addrs.ModuleConstraint{})
 }
@@ -94,8 +90,7 @@ func (v *Versions) Find(version addrs.Version) (Release, bool) {
 	return v.List[i], true
 }
 
-// Clone returns a copy whose List and Warnings the caller may change. The copies share the
-// memory of Deprecated.
+// Clone returns a copy whose List and Warnings the caller may change.
 func (v *Versions) Clone() *Versions {
 	if v == nil {
 		return nil
@@ -106,8 +101,7 @@ func (v *Versions) Clone() *Versions {
 	return &c
 }
 
-// Unavailable returns the error of a [Source] that does not have this version, for its
-// implementers.
+// Unavailable returns the error of a [Source] that does not have this version.
 func (v *Versions) Unavailable(version addrs.Version) *UnavailableError {
 	return v.unavailable(addrs.ExactModuleConstraint(version))
 }
@@ -122,8 +116,7 @@ type UnavailableError struct {
 	Module     addrs.Module           // the requested module
 	Constraint addrs.ModuleConstraint // the requested versions; zero for [Versions.NewestFunc]
 
-	// Newest is the newest listed release, or prerelease if there are only prereleases; zero
-	// if no version is listed.
+	// Newest is the newest listed release, or else prerelease; zero if none is listed.
 	Newest addrs.Version
 }
 
