@@ -17,83 +17,60 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// Options for [Mirror.Add] and [Mirror.AddLocked]. The zero value is strict, keeps all
-// evidence and computes both hashes.
+// Options are the options of [Mirror.Add] and [Mirror.AddLocked].
 type Options struct {
-	// Policy decides which packages are accepted. The zero Policy wants signed
-	// packages, which a mirror as the source has only if it keeps the evidence; see
-	// [verify.Policy.AllowUnsigned]. With RecordStated an h1 that the source states
-	// is written into the documents, instead of computing it. Its Limits hold for
-	// the transfer too.
+	// Policy decides which packages are accepted. The zero Policy requires signed packages; see
+	// [verify.Policy.AllowUnsigned]. If RecordStated is set, an h1 of the source is recorded
+	// instead of a computed one.
 	Policy verify.Policy
 
-	// Parallel is the maximum number of archives that arrive at the same time. If it is
-	// zero or less, 8 is used.
+	// Parallel is the maximum number of concurrent downloads. If zero or less, 8 is used.
 	Parallel int
 
-	// ZHOnly leaves out the h1 of the archives. To compute one is to inflate the
-	// whole archive, but without it an unpacked package cannot be compared with
-	// what the mirror states.
+	// ZHOnly disables the computation of h1 hashes, with which unpacked packages are compared.
 	ZHOnly bool
 
-	// NoEvidence leaves out the SHA256SUMS document, the signature and the keys,
-	// unless Policy looks at them, and keeps none of them. Then only the hashes
-	// survive: who reads the mirror must trust it.
+	// NoEvidence disables the recording of the SHA256SUMS document, the signature and the keys.
+	// Then clients of the mirror must trust it.
 	NoEvidence bool
 
-	// Progress, if not nil, is called for each step of the job. It is called by one
-	// goroutine at a time and holds up the work while it runs. Events of different
-	// packages are mixed. Beside those of [provider.Receive] there are
-	// [provider.EventVerified], when a package is in its place, and [EventKept].
+	// Progress, if not nil, is called for each event of [provider.Receive], for [EventKept], and
+	// for [provider.EventVerified] when a package has been added. Calls never overlap.
 	Progress func(provider.Event)
 }
 
-// EventKept is reported by [Mirror.Add]: the package is in the mirror already and is what
-// the policy wants, so its archive is not fetched.
+// EventKept means that the mirror already has an archive that the policy accepts.
 const EventKept provider.EventKind = "kept"
 
 // defaultParallel is used if Options.Parallel is not set.
 const defaultParallel = 8
 
-// Added is a package that was wanted and is now in the mirror.
+// Added is a package that [Mirror.Add] has added or found in the mirror.
 type Added struct {
-	Provider addrs.Provider `json:"provider"` // as it was wanted
-	Version  addrs.Version  `json:"version"`  // likewise
-	Platform addrs.Platform `json:"platform"` // likewise, or as the source lists it
+	Provider addrs.Provider `json:"provider"` // from Want
+	Version  addrs.Version  `json:"version"`  // from Want
+	Platform addrs.Platform `json:"platform"` // from Want or the source
 
-	// Size of the archive in bytes.
-	Size int64 `json:"size"`
+	Size    int64 `json:"size"`    // size of the archive in bytes
+	Fetched bool  `json:"fetched"` // whether the archive was downloaded
 
-	// Fetched tells that the archive was fetched; if not, it was there.
-	Fetched bool `json:"fetched"`
-
-	// Hashes are what the mirror states about the archive.
+	// Hashes are the hashes that the mirror states for the archive.
 	Hashes []checksum.Hash `json:"hashes"`
 
-	// Report is the verdict of the policy. For an archive that was there it rests on
-	// what is on record; see [Mirror.Check].
+	// Report is the report of the policy, based on the record if the archive was not downloaded.
 	Report *verify.Report `json:"report"`
 }
 
-// Add puts packages into the mirror: it fetches what is missing from src, verifies it by
-// o.Policy, and brings the documents up to date. The mirror may be served and read, and
-// added to by other processes, all the time: the archive comes first, then the document
-// of its version, when all wanted archives of that version are there, then the index.
-// Each document is replaced as a whole.
+// Add downloads packages from src, verifies them with o.Policy and adds them to the mirror. The
+// documents list a version when all its wanted archives are there.
 //
-// A document lists what is on record, and keeps two kinds of entries that others have made:
-// those for files that are no archive of the version here, and those for archives here without
-// a record. Other content is dropped.
+// An existing archive is not downloaded again, nor read, if it has the recorded size and o.Policy
+// accepts its record. An existing archive without a record is accepted if it is the one of src.
+// Entries of other programs in the documents are kept, unless they are for missing archives.
 //
-// What is there is not fetched again. If the archive has the size on record, and the
-// policy accepts the hashes and the evidence on record, nothing of it is read and src is
-// not asked at all; [Mirror.Check] is what reads it all. An archive without a record, as
-// the CLI leaves it, is hashed and judged with the evidence of src, and fetched only if it
-// is not the one that src has.
-//
-// The result has one element for each package that is now there, sorted, also beside an
-// error. When a package fails, only those fail with it that depend on the same request; the
-// error joins all failures, each a [*provider.Error].
+// Add returns the packages that are now in the mirror, sorted, also with an error. The error joins
+// a [*provider.Error] for each failure. The different SHA256SUMS documents of one version may have
+// 16 MiB together, otherwise a package fails with [provider.ErrTooLarge].
 func (m *Mirror) Add(ctx context.Context, src provider.Source, wants []Want, o Options) ([]Added, error) {
 	jobs, err := plan(wants)
 	if err != nil {
@@ -105,37 +82,37 @@ func (m *Mirror) Add(ctx context.Context, src provider.Source, wants []Want, o O
 	return m.add(ctx, src, jobs, o)
 }
 
-// adder does one call of Add.
+// adder is the state of one call of Add.
 type adder struct {
 	*Mirror
-	src     provider.Source
-	options Options
-	slots   *semaphore.Weighted // one for each archive that is worked on
-	queue   *queue
-	report  func(provider.Event)
+	src      provider.Source
+	options  Options
+	slots    *semaphore.Weighted // one for each archive in work
+	queue    *queue
+	progress func(provider.Event)
 }
 
 func (m *Mirror) add(ctx context.Context, src provider.Source, jobs []job, o Options) ([]Added, error) {
 	for _, j := range jobs {
-		// Said before hours of downloads.
-		if err := m.nameable(j.Provider); err != nil {
+		// Check this before hours of downloads.
+		if err := m.checkProviderDir(j.Provider); err != nil {
 			return nil, failed("mirror", j.String(), err)
 		}
 	}
-	// Even if ctx has ended: what has arrived is to be found.
-	late, cancel := withGrace(ctx)
+	// Publish what has been added even if ctx has ended.
+	graceCtx, cancel := withGrace(ctx)
 	defer cancel()
 	parallel := cmp.Or(max(o.Parallel, 0), defaultParallel)
 	a := &adder{
 		Mirror: m, src: src, options: o,
-		slots:  semaphore.NewWeighted(int64(parallel)),
-		queue:  &queue{Mirror: m, ctx: late, waiting: map[addrs.Provider][]finished{}},
-		report: flight.InTurn(o.Progress),
+		slots:    semaphore.NewWeighted(int64(parallel)),
+		queue:    &queue{Mirror: m, ctx: graceCtx, waiting: map[addrs.Provider][]finishedVersion{}},
+		progress: flight.InTurn(o.Progress),
 	}
 	results := make([]result, len(jobs))
-	// More than there are slots: while some look at what is there, others fetch.
+	// More workers than slots: some check existing archives while others download.
 	_ = each(context.WithoutCancel(ctx), 2*parallel, len(jobs), func(_ context.Context, i int) error {
-		results[i].added, results[i].failures = a.version(ctx, &jobs[i])
+		results[i].added, results[i].failures = a.addVersion(ctx, &jobs[i])
 		if ctx.Err() == nil || len(results[i].added) > 0 {
 			a.queue.add(jobs[i].Provider, jobs[i].Version, &results[i].unpublished)
 		}
@@ -158,28 +135,28 @@ func (m *Mirror) add(ctx context.Context, src provider.Source, jobs []job, o Opt
 	return added, joined(failures)
 }
 
-// result is what has become of one version.
+// result is the result of one job.
 type result struct {
 	added       []Added
 	failures    []error
-	unpublished error // why the documents do not list it
+	unpublished error // why the documents do not list the version
 }
 
-// nameable returns why the storage cannot have a directory for a provider.
-func (m *Mirror) nameable(p addrs.Provider) error {
+// checkProviderDir returns an error if the storage cannot have a directory for a provider.
+func (m *Mirror) checkProviderDir(p addrs.Provider) error {
 	l, ok := m.Storage.(Local)
 	if !ok {
 		return nil
 	}
-	_, err := l.LocalPath(homeOf(p))
+	_, err := l.LocalPath(providerDir(p))
 	return err
 }
 
-// grace is how long work goes on that has begun when a context ends: to leave it half done
-// would leave a mirror that lacks what it had before.
+// grace is how long an operation may continue after its context has ended, so that it does not leave
+// the mirror without a package that it had before.
 const grace = 10 * time.Second
 
-// withGrace returns a context that ends a little after ctx.
+// withGrace returns a context that ends shortly after ctx.
 func withGrace(ctx context.Context) (context.Context, context.CancelFunc) {
 	late, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
@@ -189,8 +166,8 @@ func withGrace(ctx context.Context) (context.Context, context.CancelFunc) {
 	return late, func() { stop(); cancel(nil) }
 }
 
-// joined returns the failures in one error, in the order of their subjects, and each once: where the
-// same request failed for many packages, its error is one.
+// joined joins failures, sorted by subject, without duplicates: packages that share a failed request
+// have the same error.
 func joined(failures []error) error {
 	slices.SortFunc(failures, func(a, b error) int {
 		return cmp.Or(cmp.Compare(subjectOf(a), subjectOf(b)), cmp.Compare(a.Error(), b.Error()))

@@ -488,11 +488,11 @@ func TestRefused(t *testing.T) {
 		want mirrordir.Want
 		text string
 	}{
-		"no provider":  {mirrordir.Want{Version: v1}, "no provider"},
-		"no version":   {mirrordir.Want{Provider: alpha}, "no version"},
+		"no provider":  {mirrordir.Want{Version: v1}, "provider is missing"},
+		"no version":   {mirrordir.Want{Provider: alpha}, "version is missing"},
 		"built-in":     {mirrordir.Want{Provider: addrs.MustParseProvider("terraform.io/builtin/terraform"), Version: v1}, "part of OpenTofu"},
 		"legacy":       {mirrordir.Want{Provider: addrs.MustParseProvider("-/aws"), Version: v1}, "namespace"},
-		"no platform":  {mirrordir.Want{Provider: alpha, Version: v1, Platforms: []addrs.Platform{{}}}, "platforms"},
+		"no platform":  {mirrordir.Want{Provider: alpha, Version: v1, Platforms: []addrs.Platform{{}}}, "platform is missing"},
 		"not on offer": {mirrordir.Want{Provider: alpha, Version: addrs.MustParseVersion("3.0.0")}, "no version matches"},
 	} {
 		_, err := m.Add(t.Context(), client, append(wants(three, v1)[:0:0], test.want), mirrordir.Options{})

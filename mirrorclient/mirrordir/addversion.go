@@ -18,15 +18,15 @@ import (
 type versionAdder struct {
 	*adder
 	job    *job
-	source provider.Source // checks the answers, and asks once for what packages have in common
+	source provider.Source // fetches shared documents once
 
 	mu       sync.Mutex
-	sums     []*verify.Sums // different documents of packages that have been added
+	sums     []*verify.Sums // different documents of the added packages
 	sumsSize int
 }
 
-// version does one job.
-func (a *adder) version(ctx context.Context, j *job) ([]Added, []error) {
+// addVersion does one job.
+func (a *adder) addVersion(ctx context.Context, j *job) ([]Added, []error) {
 	whole := func(err error) []error { return []error{failed("mirror", j.String(), err)} }
 	if ctx.Err() != nil {
 		return nil, whole(fault.Ended(ctx))
@@ -43,10 +43,10 @@ func (a *adder) version(ctx context.Context, j *job) ([]Added, []error) {
 			return nil, whole(err)
 		}
 	}
-	return v.packages(ctx, platforms)
+	return v.addPackages(ctx, platforms)
 }
 
-// allPlatforms asks the source.
+// allPlatforms returns the platforms that the source lists.
 func (v *versionAdder) allPlatforms(ctx context.Context) ([]addrs.Platform, error) {
 	if err := v.slots.Acquire(ctx, 1); err != nil {
 		return nil, fault.Ended(ctx)
@@ -62,18 +62,18 @@ func (v *versionAdder) allPlatforms(ctx context.Context) ([]addrs.Platform, erro
 		return nil, versions.Unavailable(j.Version, addrs.Platform{})
 	}
 	if len(release.Platforms) == 0 {
-		return nil, errors.New("the source does not tell its platforms: name those that are wanted")
+		return nil, errors.New("the source does not list platforms; set Want.Platforms")
 	}
 	return release.Platforms, nil
 }
 
-// packages adds the packages for these platforms, side by side.
-func (v *versionAdder) packages(ctx context.Context, platforms []addrs.Platform) (added []Added, failures []error) {
+// addPackages adds the packages concurrently.
+func (v *versionAdder) addPackages(ctx context.Context, platforms []addrs.Platform) (added []Added, failures []error) {
 	var wg sync.WaitGroup
 	for _, platform := range platforms {
 		wg.Go(func() {
 			pkg := address{v.job.Provider, v.job.Version, platform}.pkg()
-			done, err := v.onePackage(ctx, pkg)
+			done, err := v.addPackage(ctx, pkg)
 			v.mu.Lock()
 			defer v.mu.Unlock()
 			if err != nil {
@@ -87,11 +87,11 @@ func (v *versionAdder) packages(ctx context.Context, platforms []addrs.Platform)
 	return added, failures
 }
 
-// maxSums is the size in bytes that the different SHA256SUMS documents of a version may have together.
+// maxSums is the maximum total size in bytes of the different SHA256SUMS documents of a version.
 const maxSums = 16 << 20
 
-// share has packages with equal SHA256SUMS documents share one, since it may be large.
-func (v *versionAdder) share(report *verify.Report) error {
+// shareSums lets reports with equal SHA256SUMS documents share one.
+func (v *versionAdder) shareSums(report *verify.Report) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	i := slices.IndexFunc(v.sums, report.Sums.Equal)
@@ -112,9 +112,8 @@ func (v *versionAdder) share(report *verify.Report) error {
 	return nil
 }
 
-// onePackage makes sure that a package is in the mirror, with the least that it takes: what is
-// on record suffices, or the archive that is there, or the source sends another one.
-func (v *versionAdder) onePackage(ctx context.Context, pkg *provider.Package) (*Added, error) {
+// addPackage adds a package. It uses the record, then the existing archive, then the source.
+func (v *versionAdder) addPackage(ctx context.Context, pkg *provider.Package) (*Added, error) {
 	if err := v.slots.Acquire(ctx, 1); err != nil {
 		return nil, fault.Ended(ctx)
 	}
@@ -122,11 +121,11 @@ func (v *versionAdder) onePackage(ctx context.Context, pkg *provider.Package) (*
 	defer release()
 	o := v.options
 	o.Policy = v.job.policy
-	a, err := v.look(ctx, pkg, o)
+	a, err := v.newTarget(ctx, pkg, o)
 	if err != nil {
 		return nil, err
 	}
-	kept, err := a.keep(ctx)
+	kept, err := a.isComplete(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -140,25 +139,25 @@ func (v *versionAdder) onePackage(ctx context.Context, pkg *provider.Package) (*
 	}
 	kind := EventKept
 	if kept {
-		err = v.share(a.report)
+		err = v.shareSums(a.report)
 	} else {
 		kind, err = provider.EventVerified, v.fetch(ctx, a, release)
 	}
 	if err != nil {
 		return nil, err
 	}
-	v.report(addressOf(pkg).event(kind, a.record.Size))
+	v.progress(addressOf(pkg).event(kind, a.record.Size))
 	return a.added(!kept), nil
 }
 
-// fetch brings the archive from the source. It calls arrived when the next one can begin.
-func (v *versionAdder) fetch(ctx context.Context, a *place, arrived func()) error {
+// fetch downloads the archive. It calls arrived when the next download can start.
+func (v *versionAdder) fetch(ctx context.Context, a *target, arrived func()) error {
 	s, err := v.Stage(ctx)
 	if err != nil {
 		return err
 	}
 	defer s.Discard()
-	got, err := provider.Receive(ctx, v.source, a.pkg, s.File(), provider.Options{Policy: a.Policy, WantEvidence: !a.NoEvidence, Progress: v.report})
+	got, err := provider.Receive(ctx, v.source, a.pkg, s.File(), provider.Options{Policy: a.Policy, WantEvidence: !a.NoEvidence, Progress: v.progress})
 	if err != nil {
 		return err
 	}
@@ -166,7 +165,7 @@ func (v *versionAdder) fetch(ctx context.Context, a *place, arrived func()) erro
 	if err := a.judge(ctx, f, got.Evidence); err != nil {
 		return failed("verify", a.pkg.String(), err)
 	}
-	if err := v.share(a.report); err != nil {
+	if err := v.shareSums(a.report); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
@@ -174,5 +173,5 @@ func (v *versionAdder) fetch(ctx context.Context, a *place, arrived func()) erro
 	}
 	late, cancel := withGrace(ctx)
 	defer cancel()
-	return a.put(late, s, arrived)
+	return a.write(late, s, arrived)
 }

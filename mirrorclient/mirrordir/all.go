@@ -8,16 +8,9 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 )
 
-// All yields what the mirror holds: each version of each provider that there are archives
-// of, with their platforms, sorted. It goes by the names and does not look at the content,
-// nor at the documents; [Mirror.Check] does. Unpacked packages are not among it, since
-// [Mirror.Add] has no use for them; all else that it yields, Add takes:
-//
-//	for held, err := range mirror.All(ctx) { … }
-//
-// A provider that cannot be looked at is yielded as an error, a [*provider.Error], and the
-// rest follows; if ctx ends, or the mirror as a whole cannot be looked at, that error is the
-// last. What is added or removed meanwhile may be missing or not.
+// All yields each version of each provider that has archives, with their platforms, sorted. It reads
+// only names. If it cannot list a provider, it yields a [*provider.Error] and continues with the next
+// one. An error of ctx is the last element.
 func (m *Mirror) All(ctx context.Context) iter.Seq2[Want, error] {
 	return func(yield func(Want, error) bool) {
 		providers, err := m.providers(ctx, &reporter{})
@@ -26,16 +19,16 @@ func (m *Mirror) All(ctx context.Context) iter.Seq2[Want, error] {
 			return
 		}
 		for _, p := range providers {
-			if !m.held(ctx, p, yield) {
+			if !m.yieldVersions(ctx, p, yield) {
 				return
 			}
 		}
 	}
 }
 
-// held yields the versions of one provider, the oldest first.
-func (m *Mirror) held(ctx context.Context, p addrs.Provider, yield func(Want, error) bool) bool {
-	f, err := m.list(ctx, p, homeOf(p))
+// yieldVersions yields the versions of one provider, oldest first.
+func (m *Mirror) yieldVersions(ctx context.Context, p addrs.Provider, yield func(Want, error) bool) bool {
+	f, err := m.listFiles(ctx, p, providerDir(p))
 	if err != nil {
 		return yield(Want{}, failed("list", p.String(), err)) && ctx.Err() == nil
 	}

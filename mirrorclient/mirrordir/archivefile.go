@@ -9,7 +9,7 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// archiveFile is an archive that can be read anywhere.
+// archiveFile is an archive that can be read in any order.
 type archiveFile struct {
 	io.ReaderAt
 	size  int64
@@ -24,7 +24,7 @@ func (f *archiveFile) h1(ctx context.Context, limits checksum.Limits) (packed, t
 
 // openArchive opens an archive of the storage and hashes it.
 func (m *Mirror) openArchive(ctx context.Context, name string) (*archiveFile, error) {
-	f, err := m.openAnywhere(ctx, name)
+	f, err := m.openSeekable(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -35,9 +35,8 @@ func (m *Mirror) openArchive(ctx context.Context, name string) (*archiveFile, er
 	return f, nil
 }
 
-// openAnywhere opens an archive; one that is not on this machine is copied to a temporary file,
-// since its content is read in any order.
-func (m *Mirror) openAnywhere(ctx context.Context, name string) (*archiveFile, error) {
+// openSeekable opens an archive. It copies an archive that is not on this machine to a temporary file.
+func (m *Mirror) openSeekable(ctx context.Context, name string) (*archiveFile, error) {
 	o, err := m.Storage.Open(ctx, name)
 	if err != nil {
 		return nil, err
@@ -58,26 +57,25 @@ func (m *Mirror) openAnywhere(ctx context.Context, name string) (*archiveFile, e
 	return &archiveFile{ReaderAt: f.File, size: n, close: f.Discard}, nil
 }
 
-// Stage opens a file for an archive that arrives: where it will stay if the storage is [Local],
-// otherwise in TempDir. The caller discards it. [Mirror.Keep] makes the archive a part of the
-// mirror.
+// Stage creates a file for a download in Storage, or in TempDir if Storage is not [Local]. The caller
+// must discard it.
 func (m *Mirror) Stage(ctx context.Context) (Staged, error) {
 	if l, ok := m.Storage.(Local); ok {
 		return l.Stage(ctx)
 	}
 	f, err := fsx.Temp(m.TempDir)
-	return elsewhere{f, m.Storage}, err
+	return stagedTemp{f, m.Storage}, err
 }
 
-// elsewhere is a staged file that is copied to the storage.
-type elsewhere struct {
+// stagedTemp is a temporary file that Commit copies to the storage.
+type stagedTemp struct {
 	*fsx.TempFile
 	storage Storage
 }
 
-func (s elsewhere) File() *os.File { return s.TempFile.File }
+func (s stagedTemp) File() *os.File { return s.TempFile.File }
 
-func (s elsewhere) Commit(ctx context.Context, name string) error {
+func (s stagedTemp) Commit(ctx context.Context, name string) error {
 	info, err := s.Stat()
 	if err != nil {
 		return err

@@ -114,7 +114,7 @@ func TestFindings(t *testing.T) {
 		"document is gone":               {drop(doc), []finding{{mirrordir.Missing, doc}, {mirrordir.Unlisted, archive(v1, linux)}, {mirrordir.Unlisted, archive(v1, darwin)}, {mirrordir.Unlisted, archive(v1, windows)}}},
 		"document is damaged":            {put(doc, "{"), []finding{{mirrordir.Damaged, doc}, {mirrordir.Unlisted, archive(v1, linux)}, {mirrordir.Unlisted, archive(v1, darwin)}, {mirrordir.Unlisted, archive(v1, windows)}}},
 		"document states another hash":   {edit(doc, `"zh:`, `"zh:`+strings.Repeat("0", 64)+`", "zh:`), []finding{{mirrordir.Changed, archive(v1, darwin)}}},
-		"document leads out":             {edit(doc, `"url": "`, `"url": "https://example.com/`), []finding{{mirrordir.Elsewhere, doc}, {mirrordir.Unlisted, archive(v1, darwin)}}},
+		"document leads out":             {edit(doc, `"url": "`, `"url": "https://example.com/`), []finding{{mirrordir.External, doc}, {mirrordir.Unlisted, archive(v1, darwin)}}},
 		"document lists a stranger":      {edit(doc, `"archives": {`, `"archives": {"plan9_mips": {"url": "x.zip"},`), []finding{{mirrordir.Missing, home + "/x.zip"}}},
 		"document lists what is private": {edit(doc, `"archives": {`, `"archives": {"plan9_mips": {"url": "../../../.tofureg/x.zip"},`), []finding{{mirrordir.Missing, ".tofureg/x.zip"}}},
 		"null entry":                     {edit(doc, `"archives": {`, `"archives": {"plan9_mips": null,`), nil},

@@ -19,17 +19,11 @@ import (
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
-// Directory is the [Storage] of a local directory, which other processes may use at the
-// same time.
-//
-// Directory reads and writes through an [os.Root]: it never follows a symbolic link out of
-// Path. Path itself may be a link.
-//
-// A file is written in the directory ".tofureg" at the top, synced, and renamed: nothing
-// incomplete ever has a name in the mirror. Locks are there too. What a process that was
-// killed leaves there is removed when the mirror is written to again.
+// Directory is the [Storage] for a local directory. Several processes may use it concurrently. It
+// never follows a symbolic link out of Path. The directory ".tofureg" at the top has lock files and
+// unfinished files; those of killed processes are removed with the next lock.
 type Directory struct {
-	// Path is the directory, which must exist.
+	// Path is an existing directory, or a symbolic link to one.
 	Path string
 }
 
@@ -38,11 +32,11 @@ var (
 	_ Locker = (*Directory)(nil)
 )
 
-// private is the directory for what is not yet part of the mirror. The dot keeps it out
-// of the CLI's scan.
-const private = ".tofureg"
+// privateDir is the directory for files that are not part of the mirror. The CLI ignores it because of
+// the dot.
+const privateDir = ".tofureg"
 
-// Open opens a file. A symbolic link within the mirror is followed.
+// Open opens a file. It follows symbolic links within the mirror.
 func (d *Directory) Open(ctx context.Context, name string) (*Object, error) {
 	root, file, err := d.root(ctx, name)
 	if err != nil {
@@ -52,7 +46,7 @@ func (d *Directory) Open(ctx context.Context, name string) (*Object, error) {
 	return openObject(root, file)
 }
 
-// root opens the directory and returns a name as it is there.
+// root opens the directory and checks a name.
 func (d *Directory) root(ctx context.Context, name string) (*os.Root, string, error) {
 	if ctx.Err() != nil {
 		return nil, "", fault.Ended(ctx)
@@ -60,18 +54,18 @@ func (d *Directory) root(ctx context.Context, name string) (*os.Root, string, er
 	if err := checkName(name); err != nil {
 		return nil, "", err
 	}
-	if err := nameable(name, runtime.GOOS); err != nil {
+	if err := checkFileName(name, runtime.GOOS); err != nil {
 		return nil, "", err
 	}
 	root, err := os.OpenRoot(d.Path)
 	return root, filepath.FromSlash(name), err
 }
 
-// openObject reads small files at once: they are the documents, whose revision is their
-// content.
+// openObject opens a file. It reads small files completely: the revision of a document is a digest of
+// its content.
 func openObject(root *os.Root, name string) (*Object, error) {
 	f, err := fsx.OpenIn(root, name)
-	if leadsNowhere(err) {
+	if isMissing(err) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	}
 	if err != nil {
@@ -95,27 +89,26 @@ func openObject(root *os.Root, name string) (*Object, error) {
 	defer f.Close()
 	content, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err == nil && int64(len(content)) > limit {
-		err = fmt.Errorf("%s grows while it is read", name)
+		err = fmt.Errorf("%s has grown while it was read", name)
 	}
 	if err != nil {
 		return nil, err
 	}
 	sum := sha256.Sum256(content)
-	return &Object{small{bytes.NewReader(content)}, int64(len(content)), Revision(hex.EncodeToString(sum[:]))}, nil
+	return &Object{memoryFile{bytes.NewReader(content)}, int64(len(content)), Revision(hex.EncodeToString(sum[:]))}, nil
 }
 
-// maxSmall is the size in bytes up to which a file that is no document is told from another
-// one by its content. For larger ones, archives which are never written over, size and time
-// will do.
+// maxSmall is the maximum size in bytes of a file other than a document whose revision is a digest.
+// The revision of a larger file, an archive, which is never overwritten, is its size and time.
 const maxSmall = 1 << 20
 
-type small struct{ *bytes.Reader }
+type memoryFile struct{ *bytes.Reader }
 
-func (small) Close() error { return nil }
+func (memoryFile) Close() error { return nil }
 
-// leadsNowhere reports whether err says that there is no file of a name. The last two are
-// what systems say of a socket.
-func leadsNowhere(err error) bool {
+// isMissing reports whether err means that no file has the name. Systems return the last two errors
+// for a socket.
+func isMissing(err error) bool {
 	for _, none := range []error{fs.ErrNotExist, syscall.ENOTDIR, syscall.ELOOP, syscall.ENAMETOOLONG, syscall.ENXIO, syscall.EOPNOTSUPP} {
 		if errors.Is(err, none) {
 			return true
@@ -124,13 +117,12 @@ func leadsNowhere(err error) bool {
 	return false
 }
 
-// List returns the names in a directory. A symbolic link to a file of the mirror counts as
-// that file. A link to a directory is left out, as in the CLI, except where the CLI looks
-// for an unpacked package: there it may lead anywhere. All other links are left out.
+// List returns the files and directories in dir, and symbolic links to files of the mirror. Like the
+// CLI, it follows a link to a directory only in place of an unpacked package, also out of the mirror.
 func (d *Directory) List(ctx context.Context, dir string) ([]Entry, error) {
 	name := dir
 	if dir == "." {
-		name = "top" // any that can be checked
+		name = "top" // a valid name
 	}
 	root, _, err := d.root(ctx, name)
 	if err != nil {
@@ -138,7 +130,7 @@ func (d *Directory) List(ctx context.Context, dir string) ([]Entry, error) {
 	}
 	defer root.Close()
 	here, err := root.OpenRoot(filepath.FromSlash(dir))
-	if dir != "." && leadsNowhere(err) {
+	if dir != "." && isMissing(err) {
 		return nil, nil
 	}
 	if err != nil {
@@ -151,7 +143,7 @@ func (d *Directory) List(ctx context.Context, dir string) ([]Entry, error) {
 	}
 	entries := make([]Entry, 0, len(names))
 	for _, n := range names {
-		if dir == "." && strings.EqualFold(n.Name(), private) {
+		if dir == "." && strings.EqualFold(n.Name(), privateDir) {
 			continue
 		}
 		if ctx.Err() != nil {
@@ -159,10 +151,10 @@ func (d *Directory) List(ctx context.Context, dir string) ([]Entry, error) {
 		}
 		stat := here.Lstat
 		if n.Type()&fs.ModeSymlink != 0 {
-			stat = func(name string) (fs.FileInfo, error) { return d.follow(root, dir, name) }
+			stat = func(name string) (fs.FileInfo, error) { return d.statLink(root, dir, name) }
 		}
 		if info, err := stat(n.Name()); err != nil {
-			continue // removed by now, or a link that does not count
+			continue // removed since, or an ignored link
 		} else if info.IsDir() || info.Mode().IsRegular() {
 			e := Entry{Name: n.Name(), Dir: info.IsDir()}
 			if !e.Dir {
@@ -174,8 +166,8 @@ func (d *Directory) List(ctx context.Context, dir string) ([]Entry, error) {
 	return entries, nil
 }
 
-// follow returns what a link in a directory counts as.
-func (d *Directory) follow(root *os.Root, dir, name string) (fs.FileInfo, error) {
+// statLink returns the target of a link in a directory if the link is listed.
+func (d *Directory) statLink(root *os.Root, dir, name string) (fs.FileInfo, error) {
 	name = filepath.Join(filepath.FromSlash(dir), name)
 	if strings.Count(dir, "/") == 3 { // HOST/NAMESPACE/TYPE/VERSION
 		return os.Stat(filepath.Join(d.Path, name))
@@ -192,23 +184,23 @@ func (d *Directory) LocalPath(name string) (string, error) {
 	if err := checkName(name); err != nil {
 		return "", err
 	}
-	return filepath.Join(d.Path, filepath.FromSlash(name)), nameable(name, runtime.GOOS)
+	return filepath.Join(d.Path, filepath.FromSlash(name)), checkFileName(name, runtime.GOOS)
 }
 
-// nameable tells whether files can have this name on a system.
-func nameable(name, goos string) error {
+// checkFileName returns an error if files cannot have this name on a system.
+func checkFileName(name, goos string) error {
 	top, _, _ := strings.Cut(name, "/")
 	switch {
-	case strings.EqualFold(strings.TrimRight(top, ". "), private): // macOS and Windows take these for one name
-		return fmt.Errorf("%q is not a part of the mirror: %w", private, fs.ErrInvalid)
+	case strings.EqualFold(strings.TrimRight(top, ". "), privateDir): // the same name on macOS and Windows
+		return fmt.Errorf("directory %q is not part of the mirror: %w", privateDir, fs.ErrInvalid)
 	case goos == "windows" && strings.Contains(name, ":"):
-		return fmt.Errorf("%w: file names on Windows cannot hold the colon of %q; keep providers of a host with a port on another system, or in an object store", ErrName, top)
+		return fmt.Errorf("%w: Windows does not support the colon in %q; keep providers of a host with a port on another system or in an object store", ErrName, top)
 	case goos == "windows" && strings.Contains(name, `\`):
-		return fmt.Errorf("%w: file names on Windows cannot hold a backslash", ErrName)
+		return fmt.Errorf("%w: Windows does not support a backslash in a file name", ErrName)
 	}
 	return nil
 }
 
-// ErrName: the file system has no such names. Windows has no colons in names, and so no
-// directories for hosts with a port.
-var ErrName = errors.New("not a file name on this system")
+// ErrName means that the system does not support a file name. Windows does not support a colon, which
+// a host with a port has.
+var ErrName = errors.New("unsupported file name")

@@ -15,14 +15,14 @@ import (
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
-// Write writes a file beside the mirror and renames it into place.
+// Write writes a temporary file and renames it.
 func (d *Directory) Write(ctx context.Context, name string, content *io.SectionReader, was Revision) error {
 	s, err := d.stage(ctx, name)
 	if err != nil {
 		return err
 	}
 	defer s.Discard()
-	// It is looked at again below; most often this saves the work.
+	// Check early, before the copy. commit checks again.
 	if err := unchanged(s.root, filepath.FromSlash(name), was); err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
@@ -34,21 +34,21 @@ func (d *Directory) Write(ctx context.Context, name string, content *io.SectionR
 
 // Stage implements [Local].
 func (d *Directory) Stage(ctx context.Context) (Staged, error) {
-	s, err := d.stage(ctx, "top") // any name
+	s, err := d.stage(ctx, "top") // any valid name
 	if err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-// staged is a file in the private directory. It is locked as long as it is in use, which tells it
-// from those that dead processes have left behind.
+// staged is a file in the private directory. It is locked while it is used, so that other processes do
+// not remove it.
 type staged struct {
 	root *os.Root
 	part *fsx.Part
 }
 
-// stage opens a file for a name that can be had.
+// stage creates a file that is to get this name.
 func (d *Directory) stage(ctx context.Context, name string) (*staged, error) {
 	root, _, err := d.root(ctx, name)
 	if err != nil {
@@ -56,7 +56,7 @@ func (d *Directory) stage(ctx context.Context, name string) (*staged, error) {
 	}
 	var part *fsx.Part
 	if err = makePrivate(root); err == nil {
-		part, err = fsx.CreatePartIn(root, private, 0o644)
+		part, err = fsx.CreatePartIn(root, privateDir, 0o644)
 	}
 	if err != nil {
 		root.Close()
@@ -102,7 +102,7 @@ func (s *staged) commit(ctx context.Context, name string, was Revision) error {
 	return fsx.SyncDirIn(s.root, filepath.Dir(file))
 }
 
-// ctxReader stops with a context.
+// ctxReader fails when its context ends.
 type ctxReader struct {
 	ctx context.Context
 	io.Reader
@@ -115,7 +115,7 @@ func (r ctxReader) Read(p []byte) (int, error) {
 	return r.Reader.Read(p)
 }
 
-// Delete removes a file, and the directories that are empty then.
+// Delete removes a file and directories that are empty afterwards.
 func (d *Directory) Delete(ctx context.Context, name string) error {
 	root, file, err := d.root(ctx, name)
 	if err != nil {
@@ -128,8 +128,8 @@ func (d *Directory) Delete(ctx context.Context, name string) error {
 	}
 	defer lock.Release()
 	info, err := root.Lstat(file)
-	if leadsNowhere(err) || err == nil && info.IsDir() {
-		return nil // no file of this name
+	if isMissing(err) || err == nil && info.IsDir() {
+		return nil // there is no file of this name
 	}
 	if err == nil {
 		err = root.Remove(file)
@@ -146,7 +146,7 @@ func (d *Directory) Delete(ctx context.Context, name string) error {
 	return fsx.SyncDirIn(root, dir)
 }
 
-// unchanged compares a file with the one that the writer has seen.
+// unchanged returns ErrConflict unless the file has the revision was.
 func unchanged(root *os.Root, name string, was Revision) error {
 	now := Revision("")
 	o, err := openObject(root, name)
@@ -157,9 +157,9 @@ func unchanged(root *os.Root, name string, was Revision) error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	default:
-		// What is there may be a directory, or a link that points nowhere.
+		// There may be a directory, or a link without a target.
 		if _, err := root.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
-			return errors.Join(err, fmt.Errorf("%w: there is something else than a file", ErrConflict))
+			return errors.Join(err, fmt.Errorf("%w: the name belongs to something that is not a file", ErrConflict))
 		}
 	}
 	if now != was {
@@ -168,7 +168,7 @@ func unchanged(root *os.Root, name string, was Revision) error {
 	return nil
 }
 
-// mkdir makes dir and the directories above it, and their names durable.
+// mkdir makes dir and its parents, and syncs them.
 func mkdir(root *os.Root, dir string) error {
 	err := root.Mkdir(dir, 0o755)
 	if errors.Is(err, fs.ErrNotExist) && dir != "." {
@@ -186,30 +186,27 @@ func mkdir(root *os.Root, dir string) error {
 	return fsx.SyncDirIn(root, filepath.Dir(dir))
 }
 
-// Lock waits for the lock of this name. It is a file lock in ".tofureg", which the
-// system gives up when the process ends. Lock also removes files that dead processes have left
-// there.
+// Lock waits for a file lock in ".tofureg".
 func (d *Directory) Lock(ctx context.Context, name string) (unlock func() error, err error) {
 	root, _, err := d.root(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	// A digest, since names may be long, and differ only in case.
+	// A digest, since names may be long or differ only in case.
 	sum := sha256.Sum256([]byte(name))
 	l, err := lockFile(ctx, root, hex.EncodeToString(sum[:16])+".lock")
 	if err != nil {
 		root.Close()
 		return nil, err
 	}
-	if dir, err := root.OpenRoot(private); err == nil {
+	if dir, err := root.OpenRoot(privateDir); err == nil {
 		fsx.SweepPartsIn(dir)
 		dir.Close()
 	}
 	return func() error { return errors.Join(l.Remove(), root.Close()) }, nil
 }
 
-// changeLock keeps others from changing what has a name in the mirror. It is held for
-// moments only.
+// changeLock waits for the lock for changes of names. It is held for a short time only.
 func changeLock(ctx context.Context, root *os.Root) (*fsx.Lock, error) {
 	return lockFile(ctx, root, "change.lock")
 }
@@ -218,11 +215,11 @@ func lockFile(ctx context.Context, root *os.Root, file string) (*fsx.Lock, error
 	if err := makePrivate(root); err != nil {
 		return nil, err
 	}
-	return fsx.AcquireLockIn(ctx, root, filepath.Join(private, file))
+	return fsx.AcquireLockIn(ctx, root, filepath.Join(privateDir, file))
 }
 
 func makePrivate(root *os.Root) error {
-	err := root.Mkdir(private, 0o755)
+	err := root.Mkdir(privateDir, 0o755)
 	if errors.Is(err, fs.ErrExist) {
 		return nil
 	}

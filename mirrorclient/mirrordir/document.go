@@ -11,28 +11,28 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// listed is the entry of an archive in the document of its version.
+// listed is an entry in the document of a version.
 type listed struct {
 	Hashes []checksum.Hash `json:"hashes,omitempty"`
 	URL    string          `json:"url"`
 }
 
-// recorded is an archive that is on record.
-type recorded struct {
-	name   string // in the storage
+// recordedArchive is an archive with a record.
+type recordedArchive struct {
+	name   string // name in the storage
 	hashes []checksum.Hash
 }
 
-// Limits within documents.
+// Limits of documents.
 const (
-	maxMembers = 100_000 // versions of a provider, platforms of a version
-	maxHashes  = 100     // of one archive
+	maxMembers = 100_000 // versions or platforms
+	maxHashes  = 100     // for each archive
 )
 
-// render returns the document about a version in the directory dir, and nil if it would list
-// nothing. It lists the archives on record. Of the document that is there, stays says which
-// entries are kept; it gets the name of the file in the mirror, or "" if the entry leads out.
-func render(dir string, archives map[addrs.Platform]recorded, old []byte, stays func(name string) (bool, error)) ([]byte, error) {
+// render returns the document of a version in the directory dir, or nil if it has no entries. It lists
+// the recorded archives, and the entries of the old document for which keepsEntry is true. keepsEntry
+// gets the name of the file in the mirror, or "" for an external URL.
+func render(dir string, archives map[addrs.Platform]recordedArchive, old []byte, keepsEntry func(name string) (bool, error)) ([]byte, error) {
 	entries := map[string]listed{}
 	for platform, a := range archives {
 		entries[platform.String()] = listed{Hashes: a.hashes, URL: urlOf(dir, a.name)}
@@ -49,7 +49,7 @@ func render(dir string, archives map[addrs.Platform]recorded, old []byte, stays 
 		if err != nil {
 			return nil, fmt.Errorf("%.50q: %w", platform, err)
 		}
-		keep, err := stays(resolve(dir, l.URL))
+		keep, err := keepsEntry(resolve(dir, l.URL))
 		if err != nil {
 			return nil, err
 		}
@@ -65,16 +65,16 @@ func render(dir string, archives map[addrs.Platform]recorded, old []byte, stays 
 	}{entries})
 }
 
-// index is the list of the versions of a provider.
+// index is the document that lists the versions of a provider.
 type index struct {
 	Versions map[string]struct{} `json:"versions"`
 
-	// Removing are versions whose documents are about to be deleted. A process that died
-	// then has left documents that must not be listed again.
+	// Removing are versions whose documents are being deleted. If a process ends before it has
+	// deleted a document, the mark prevents that the version is listed again.
 	Removing map[string]struct{} `json:"removing,omitempty"`
 }
 
-// parseIndex reads an index. The maps are never nil.
+// parseIndex parses an index. The maps are never nil.
 func parseIndex(data []byte) (index, error) {
 	i := index{map[string]struct{}{}, map[string]struct{}{}}
 	for member, list := range map[string]map[string]struct{}{"versions": i.Versions, "removing": i.Removing} {
@@ -89,7 +89,7 @@ func parseIndex(data []byte) (index, error) {
 	return i, nil
 }
 
-// render returns the document, and nil if there is nothing to say.
+// render returns the document, or nil if it is empty.
 func (i index) render() ([]byte, error) {
 	if len(i.Versions) == 0 && len(i.Removing) == 0 {
 		return nil, nil
@@ -97,8 +97,8 @@ func (i index) render() ([]byte, error) {
 	return encode(i)
 }
 
-// parseMembers returns what a member of a document holds, nil if there is no such member or
-// no document.
+// parseMembers returns the members of an object in a document, nil if the object or the document is
+// missing.
 func parseMembers(data []byte, name string) (members map[string]json.RawMessage, err error) {
 	if data == nil {
 		return nil, nil
@@ -115,14 +115,14 @@ func parseMembers(data []byte, name string) (members map[string]json.RawMessage,
 		return nil, fmt.Errorf("%q: %w", name, err)
 	}
 	if len(members) > maxMembers {
-		return nil, fmt.Errorf("%w: more than %d %s: %w", errDocument, maxMembers, name, fault.ErrTooLarge)
+		return nil, fmt.Errorf("%w: more than %d %s: %w", errDamaged, maxMembers, name, fault.ErrTooLarge)
 	}
 	return members, nil
 }
 
 func isNull(raw json.RawMessage) bool { return string(bytes.TrimSpace(raw)) == "null" }
 
-// parseListed reads the entry of one platform.
+// parseListed parses an entry.
 func parseListed(raw json.RawMessage) (l listed, err error) {
 	var w *struct {
 		Hashes []string `json:"hashes"`
@@ -132,7 +132,7 @@ func parseListed(raw json.RawMessage) (l listed, err error) {
 		return listed{}, err
 	}
 	if len(w.Hashes) > maxHashes {
-		return listed{}, fmt.Errorf("%w: more than %d hashes: %w", errDocument, maxHashes, fault.ErrTooLarge)
+		return listed{}, fmt.Errorf("%w: more than %d hashes: %w", errDamaged, maxHashes, fault.ErrTooLarge)
 	}
 	l.URL = w.URL
 	for _, text := range w.Hashes {
@@ -141,16 +141,15 @@ func parseListed(raw json.RawMessage) (l listed, err error) {
 			continue
 		}
 		if err != nil {
-			return listed{}, fmt.Errorf("%w: %w", errDocument, err)
+			return listed{}, fmt.Errorf("%w: %w", errDamaged, err)
 		}
 		l.Hashes = append(l.Hashes, h)
 	}
 	return l, nil
 }
 
-// parseEntries returns the entries of the document of a version, by platform. Entries that
-// cannot be read are errors, for to leave out the hashes that they state would be to
-// trust the archive more. The map is nil if there is no document.
+// parseEntries returns the entries of the document of a version, nil if there is no document. An
+// invalid entry is an error: without its hashes the archive would be trusted more.
 func parseEntries(data []byte) (map[addrs.Platform]listed, error) {
 	members, err := parseMembers(data, "archives")
 	if err != nil || data == nil {

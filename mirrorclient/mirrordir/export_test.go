@@ -7,10 +7,10 @@ import (
 
 // For tests that look at what another system would do, and at pure functions.
 var (
-	Nameable    = nameable
-	URLOf       = urlOf
-	Resolve     = resolve
-	RenderIndex = func(old []byte) ([]byte, error) {
+	CheckFileName = checkFileName
+	URLOf         = urlOf
+	Resolve       = resolve
+	RenderIndex   = func(old []byte) ([]byte, error) {
 		i, err := parseIndex(old)
 		if err != nil {
 			return nil, err

@@ -13,56 +13,56 @@ import (
 	"github.com/tofureg/tofureg/provider"
 )
 
-// files is what the names in the directories of a provider tell.
+// files lists the files in the directories of a provider.
 type files struct {
-	packages  map[addrs.Version]map[addrs.Platform]held
-	versions  map[addrs.Version]bool     // that there is an archive, a record or a document of
-	archives  map[addrs.Version][]string // all, of a package there may be several
+	packages  map[addrs.Version]map[addrs.Platform]packageFile
+	versions  map[addrs.Version]bool     // versions with an archive, a record or a document
+	archives  map[addrs.Version][]string // names of all archives; a package may have several
 	records   map[addrs.Version][]string
-	documents map[addrs.Version]bool // those that may list something
-	sizes     map[string]int64       // of all files, by their names in the storage
-	strange   []string               // what looks like an archive of p and is none
+	documents map[addrs.Version]bool // whether the document may have entries
+	sizes     map[string]int64       // sizes of all files by name
+	ignored   []string               // names that look like archives but are invalid
 	warnings  []string
-	entries   int // names seen, whatever they are
+	count     int // number of names
 }
 
-// held is one package: an archive, or a directory.
-type held struct {
-	name string // in the storage
-	size int64  // of the archive in bytes
-	dir  bool
+// packageFile is the archive or the directory of a package.
+type packageFile struct {
+	name string // name in the storage
+	size int64  // size of an archive in bytes
+	dir  bool   // whether the package is unpacked
 }
 
-// maxWarnings bounds those about the names of one provider.
+// maxWarnings is the maximum number of warnings for one provider.
 const maxWarnings = 100
 
 func newFiles() *files {
 	return &files{
-		packages: map[addrs.Version]map[addrs.Platform]held{}, versions: map[addrs.Version]bool{}, sizes: map[string]int64{},
+		packages: map[addrs.Version]map[addrs.Platform]packageFile{}, versions: map[addrs.Version]bool{}, sizes: map[string]int64{},
 		archives: map[addrs.Version][]string{}, records: map[addrs.Version][]string{}, documents: map[addrs.Version]bool{},
 	}
 }
 
-// list looks for the files of p in one of its directories.
-func (m *Mirror) list(ctx context.Context, p addrs.Provider, dir string) (*files, error) {
+// listFiles lists the files of p in one of its directories.
+func (m *Mirror) listFiles(ctx context.Context, p addrs.Provider, dir string) (*files, error) {
 	entries, err := m.Storage.List(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
 	f := newFiles()
-	f.entries = len(entries)
+	f.count = len(entries)
 	slices.SortFunc(entries, func(a, b Entry) int { return cmp.Compare(a.Name, b.Name) })
 	for _, e := range entries {
 		if !e.Dir {
-			f.add(p, dir, e)
+			f.addFile(p, dir, e)
 		}
 	}
 	return f, nil
 }
 
-// add takes a file. Of several archives of one package that with the canonical name counts,
-// otherwise the first.
-func (f *files) add(p addrs.Provider, dir string, e Entry) {
+// addFile adds a file. Of several archives of one package it prefers the canonical name, then the
+// first.
+func (f *files) addFile(p addrs.Provider, dir string, e Entry) {
 	name := path.Join(dir, e.Name)
 	f.sizes[name] = e.Size
 	if stem, ok := strings.CutSuffix(e.Name, recordSuffix); ok {
@@ -81,9 +81,9 @@ func (f *files) add(p addrs.Provider, dir string, e Entry) {
 	}
 	v, platform, problem := provider.ParseArchiveName(p, e.Name)
 	if problem != "" {
-		f.strange = append(f.strange, name)
+		f.ignored = append(f.ignored, name)
 		if len(f.warnings) < maxWarnings {
-			f.warnings = append(f.warnings, fmt.Sprintf("left out %.200q: the name %s", e.Name, problem))
+			f.warnings = append(f.warnings, fmt.Sprintf("ignored %.200q: the name %s", e.Name, problem))
 		}
 	}
 	if v.IsZero() {
@@ -91,14 +91,14 @@ func (f *files) add(p addrs.Provider, dir string, e Entry) {
 	}
 	f.versions[v] = true
 	f.archives[v] = append(f.archives[v], name)
-	f.hold(v, platform, held{name: name, size: e.Size}, e.Name == provider.ArchiveName(p, v, platform))
+	f.addPackage(v, platform, packageFile{name: name, size: e.Size}, e.Name == provider.ArchiveName(p, v, platform))
 }
 
-// hold notes a package, unless there is another one that is not less preferred.
-func (f *files) hold(v addrs.Version, platform addrs.Platform, one held, preferred bool) {
+// addPackage adds a package, or replaces it if preferred is set.
+func (f *files) addPackage(v addrs.Version, platform addrs.Platform, one packageFile, preferred bool) {
 	on := f.packages[v]
 	if on == nil {
-		on = map[addrs.Platform]held{}
+		on = map[addrs.Platform]packageFile{}
 		f.packages[v] = on
 	}
 	if _, ok := on[platform]; !ok || preferred {
@@ -106,7 +106,7 @@ func (f *files) hold(v addrs.Version, platform addrs.Platform, one held, preferr
 	}
 }
 
-// releases returns the versions, the newest first, and the platforms of each, in order.
+// releases returns the versions, newest first, with their platforms, sorted.
 func (f *files) releases() []provider.Release {
 	var list []provider.Release
 	for v, on := range f.packages {

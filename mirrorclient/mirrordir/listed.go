@@ -12,28 +12,27 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// ListedVersions returns the versions of p that a network client is to see, in no order: those
-// of the index, or if there is no index, those that there are archives of. The errors are those
-// of [Mirror.ProviderVersions].
+// ListedVersions returns the versions in the index of p, in no order, or all versions with archives if
+// the index is missing. The errors are those of [Mirror.ProviderVersions].
 func (m *Mirror) ListedVersions(ctx context.Context, p addrs.Provider) ([]addrs.Version, error) {
-	index, err := m.readIndex(ctx, homeOf(p))
+	index, err := m.readIndex(ctx, providerDir(p))
 	if index != nil || err != nil {
 		return slices.Collect(maps.Keys(index)), failed("list versions of", p.String(), err)
 	}
-	f, err := m.holds(ctx, p)
+	f, err := m.packagesOf(ctx, p)
 	if err != nil {
 		return nil, failed("list versions of", p.String(), err)
 	}
 	versions := make([]addrs.Version, 0, len(f.packages))
 	for v, on := range f.packages {
-		if slices.ContainsFunc(slices.Collect(maps.Values(on)), func(one held) bool { return !one.dir }) {
+		if slices.ContainsFunc(slices.Collect(maps.Values(on)), func(one packageFile) bool { return !one.dir }) {
 			versions = append(versions, v)
 		}
 	}
 	return versions, nil
 }
 
-// readIndex returns the versions of the index in a directory, nil if there is no index.
+// readIndex reads the versions in the index of a directory, nil if the index is missing.
 func (m *Mirror) readIndex(ctx context.Context, dir string) (map[addrs.Version]bool, error) {
 	name := path.Join(dir, indexName)
 	doc, err := m.read(ctx, name)
@@ -53,9 +52,8 @@ func (m *Mirror) readIndex(ctx context.Context, dir string) (map[addrs.Version]b
 	return list, nil
 }
 
-// ListedArchives returns what a network client is told about the archives of a version that are
-// there: the hashes that the document of the version states, which may be none. If there is no
-// document, all archives are there without hashes. The errors are those of
+// ListedArchives returns the archives that the document of a version lists and that exist, with the
+// stated hashes, or all archives without hashes if the document is missing. The errors are those of
 // [Mirror.ProviderPackage].
 func (m *Mirror) ListedArchives(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]checksum.Hash, error) {
 	hashes, err := m.listedArchives(ctx, p, v)
@@ -63,37 +61,37 @@ func (m *Mirror) ListedArchives(ctx context.Context, p addrs.Provider, v addrs.V
 }
 
 func (m *Mirror) listedArchives(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]checksum.Hash, error) {
-	list, listErr := m.entries(ctx, homeOf(p), v)
+	list, listErr := m.readEntries(ctx, providerDir(p), v)
 	if hashes := m.canonicalHashes(ctx, p, v, list); hashes != nil {
 		return hashes, nil
 	}
-	f, err := m.holds(ctx, p)
+	f, err := m.packagesOf(ctx, p)
 	if err = cmp.Or(err, listErr); err != nil {
 		return nil, err
 	}
 	hashes := map[addrs.Platform][]checksum.Hash{}
 	for platform, one := range f.packages[v] {
 		entry, ok := list[platform]
-		if !one.dir && (list == nil || ok && resolve(homeOf(p), entry.URL) == one.name) {
+		if !one.dir && (list == nil || ok && resolve(providerDir(p), entry.URL) == one.name) {
 			hashes[platform] = entry.Hashes
 		}
 	}
 	if len(hashes) == 0 {
-		return nil, f.list(p).Unavailable(v, addrs.Platform{})
+		return nil, f.available(p).Unavailable(v, addrs.Platform{})
 	}
 	return hashes, nil
 }
 
-// canonicalHashes returns the hashes of the entries if their archives are all there under
-// canonical names, and nil if not.
+// canonicalHashes returns the hashes in the entries if all their archives exist under canonical
+// names, and otherwise nil.
 func (m *Mirror) canonicalHashes(ctx context.Context, p addrs.Provider, v addrs.Version, list map[addrs.Platform]listed) map[addrs.Platform][]checksum.Hash {
-	if _, ok := m.Storage.(Local); !ok || len(list) == 0 || !m.hasCanonicalHome(ctx, p) {
-		return nil // elsewhere a listing may be less than a request for each archive
+	if _, ok := m.Storage.(Local); !ok || len(list) == 0 || !m.prefersCanonicalDir(ctx, p) {
+		return nil // one listing costs less than a request for each archive
 	}
 	hashes := make(map[addrs.Platform][]checksum.Hash, len(list))
 	for platform, l := range list {
 		name := address{p, v, platform}.archive()
-		if size, err := m.size(ctx, name); err != nil || size < 0 || resolve(homeOf(p), l.URL) != name {
+		if size, err := m.fileSize(ctx, name); err != nil || size < 0 || resolve(providerDir(p), l.URL) != name {
 			return nil
 		}
 		hashes[platform] = l.Hashes

@@ -10,24 +10,21 @@ import (
 	"github.com/tofureg/tofureg/provider"
 )
 
-// Mirror is a mirror of providers in a [Storage]. It is a [provider.Source] of the
-// packages that it holds. Set the fields before the first call; after it a Mirror is safe
-// for concurrent use.
+// Mirror is a mirror in a [Storage], and a [provider.Source]. Set the fields before the first call.
+// After it a Mirror is safe for concurrent use.
 type Mirror struct {
-	// Storage is where the mirror is. It must not be nil.
+	// Storage contains the files. It must not be nil.
 	Storage Storage
 
-	// TempDir is the directory in which archives are received and read if Storage is not
-	// [Local]. If empty, that of [os.TempDir] is used. A Local storage receives archives
-	// where they will stay.
+	// TempDir is the directory for temporary copies if Storage is not [Local]. If empty,
+	// [os.TempDir] is used.
 	TempDir string
 }
 
 var _ provider.Source = (*Mirror)(nil)
 
-// Open returns the mirror in a local directory. It does not look into it; an empty one
-// is a mirror without providers. The error wraps [fs.ErrNotExist] if there is no such
-// directory: a misspelled name must not pass for a mirror that holds nothing.
+// Open returns the mirror in an existing local directory, which may be empty. The error wraps
+// [fs.ErrNotExist] if the directory does not exist.
 func Open(dir string) (*Mirror, error) {
 	full, err := filepath.Abs(dir)
 	if err != nil {
@@ -43,7 +40,7 @@ func Open(dir string) (*Mirror, error) {
 	return &Mirror{Storage: &Directory{Path: full}}, nil
 }
 
-// failed makes the error of a job.
+// failed returns err as a provider.Error.
 func failed(op, subject string, err error) error {
 	if err == nil {
 		return nil

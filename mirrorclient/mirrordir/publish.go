@@ -14,24 +14,22 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// publication says how documents are made.
-type publication struct {
-	without string // the name of an archive that is not listed
-	anew    bool   // documents that cannot be read are replaced
+// publishOptions control how documents are written.
+type publishOptions struct {
+	except         string // name of an archive that is not listed
+	replaceDamaged bool   // whether invalid documents are replaced
 
-	// stays, if not nil, says whether an entry for a file of this name is kept that is no
-	// recorded archive of the version.
-	stays func(ctx context.Context, name string) (bool, error)
+	// keepsEntry, if not nil, reports whether to keep an entry for a file without a record.
+	keepsEntry func(ctx context.Context, name string) (bool, error)
 
-	// drop, if not nil, takes the versions out of all documents. It is called when they are in none,
-	// with what is there of them.
-	drop func(ctx context.Context, there *files) error
+	// removeFiles, if not nil, removes the versions from all documents, and is then called with
+	// their files.
+	removeFiles func(ctx context.Context, there *files) error
 }
 
-// lock keeps other processes from using the lock of this name, where the storage can do that.
-// That of a version is for those who work on its archives, that of an index for those who
-// change documents or remove archives of the provider. Who needs both takes that of the version
-// first.
+// lock waits for a lock, if the storage has locks. The lock of a version protects its archives, the
+// lock of a provider its documents and the removal of archives. A caller that needs both locks the
+// version first.
 func (m *Mirror) lock(ctx context.Context, name string) (unlock func(), err error) {
 	l, ok := m.Storage.(Locker)
 	if !ok {
@@ -45,15 +43,15 @@ func (m *Mirror) lock(ctx context.Context, name string) (unlock func(), err erro
 }
 
 func (m *Mirror) lockVersion(ctx context.Context, p addrs.Provider, v addrs.Version) (unlock func(), err error) {
-	return m.lock(ctx, homeOf(p)+"/"+documentName(v))
+	return m.lock(ctx, providerDir(p)+"/"+documentName(v))
 }
 
 func (m *Mirror) lockProvider(ctx context.Context, p addrs.Provider) (unlock func(), err error) {
-	return m.lock(ctx, homeOf(p)+"/"+indexName)
+	return m.lock(ctx, providerDir(p)+"/"+indexName)
 }
 
-// publish makes the documents of these versions say what is on record.
-func (m *Mirror) publish(ctx context.Context, p addrs.Provider, versions []addrs.Version, how publication) error {
+// publish writes the documents of these versions from the records.
+func (m *Mirror) publish(ctx context.Context, p addrs.Provider, versions []addrs.Version, how publishOptions) error {
 	unlock, err := m.lockProvider(ctx, p)
 	if err != nil {
 		return err
@@ -62,19 +60,18 @@ func (m *Mirror) publish(ctx context.Context, p addrs.Provider, versions []addrs
 	return m.publishLocked(ctx, p, versions, how)
 }
 
-// publishLocked is publish for those who have locked the provider. It works in rounds: it reads
-// the documents, then lists the archives, then reads their records, and writes each document
-// that has not changed since. Another writer that has placed an archive after the listing has
-// not read the documents yet, and so sees them change; this one sees a change of the other, and
-// begins again.
-func (m *Mirror) publishLocked(ctx context.Context, p addrs.Provider, versions []addrs.Version, how publication) error {
-	return retry(ctx, homeOf(p), func() error {
-		r := &round{Mirror: m, provider: p, versions: versions, how: how}
+// publishLocked is publish for a caller that has locked the provider. It works in rounds. A round reads
+// the documents, then lists the archives, then reads their records, and writes each document unless
+// it has changed. Another writer that adds an archive after the listing reads the documents later. So
+// one of the two sees a changed document, and starts the next round.
+func (m *Mirror) publishLocked(ctx context.Context, p addrs.Provider, versions []addrs.Version, how publishOptions) error {
+	return retry(ctx, providerDir(p), func() error {
+		r := &round{Mirror: m, provider: p, versions: versions, options: how}
 		return r.run(ctx)
 	})
 }
 
-// retry makes a change until no other writer interferes.
+// retry calls change until it does not conflict with another writer.
 func retry(ctx context.Context, name string, change func() error) error {
 	const tries = 100
 	for range tries {
@@ -89,7 +86,7 @@ func retry(ctx context.Context, name string, change func() error) error {
 	return fmt.Errorf("%s: %w, %d times", name, ErrConflict, tries)
 }
 
-// pause keeps writers that have met from meeting again.
+// pause waits for a random time, so that two writers do not conflict again.
 func pause(ctx context.Context) error {
 	timer := time.NewTimer(time.Duration(rand.Int64N(int64(10 * time.Millisecond))))
 	defer timer.Stop()
@@ -101,7 +98,7 @@ func pause(ctx context.Context) error {
 	}
 }
 
-// each calls do with 0 to n-1, at most limit at the same time, until one fails.
+// each calls do with 0 to n-1, at most limit calls concurrently, until one fails.
 func each(ctx context.Context, limit, n int, do func(ctx context.Context, i int) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(limit)
@@ -116,28 +113,28 @@ func each(ctx context.Context, limit, n int, do func(ctx context.Context, i int)
 	return g.Wait()
 }
 
-// queue publishes versions in the background, those of one provider one batch after the other:
-// what comes while one batch is published goes into the next one together.
+// queue publishes versions in the background. While it publishes one batch of a provider, it collects
+// the next one.
 type queue struct {
 	*Mirror
 	ctx     context.Context
 	workers sync.WaitGroup
 	mu      sync.Mutex
-	waiting map[addrs.Provider][]finished // there is an element as long as a worker runs
+	waiting map[addrs.Provider][]finishedVersion // has an element while a worker runs
 }
 
-// finished is a version that is to be published.
-type finished struct {
+// finishedVersion is a version whose archives have been added.
+type finishedVersion struct {
 	version addrs.Version
 	err     *error
 }
 
-// add has a version published. The error is set when wait returns.
+// add queues a version. err is set when wait returns.
 func (q *queue) add(p addrs.Provider, v addrs.Version, err *error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	list, running := q.waiting[p]
-	q.waiting[p] = append(list, finished{v, err})
+	q.waiting[p] = append(list, finishedVersion{v, err})
 	if !running {
 		q.workers.Go(func() { q.run(p) })
 	}
@@ -146,23 +143,23 @@ func (q *queue) add(p addrs.Provider, v addrs.Version, err *error) {
 func (q *queue) wait() { q.workers.Wait() }
 
 func (q *queue) run(p addrs.Provider) {
-	for list := q.next(p); len(list) > 0; list = q.next(p) {
+	for list := q.nextBatch(p); len(list) > 0; list = q.nextBatch(p) {
 		versions := make([]addrs.Version, len(list))
 		for i, f := range list {
 			versions[i] = f.version
 		}
-		err := q.publish(q.ctx, p, versions, publication{})
+		err := q.publish(q.ctx, p, versions, publishOptions{})
 		for i, f := range list {
 			if *f.err = err; err != nil && len(list) > 1 {
-				// That of one version must not be that of all.
-				*f.err = q.publish(q.ctx, p, versions[i:i+1], publication{})
+				// One damaged version must not affect the others.
+				*f.err = q.publish(q.ctx, p, versions[i:i+1], publishOptions{})
 			}
 		}
 	}
 }
 
-// next returns what has come meanwhile.
-func (q *queue) next(p addrs.Provider) []finished {
+// nextBatch returns the queued versions, or ends the worker if there are none.
+func (q *queue) nextBatch(p addrs.Provider) []finishedVersion {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	list := q.waiting[p]

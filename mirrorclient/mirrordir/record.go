@@ -16,30 +16,28 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// record is what is known about one archive, in a file beside it: all that the documents
-// of the network mirror protocol have no place for. It is written after the archive and
-// before the documents that refer to the archive.
+// record is the content of the file beside an archive, with what the documents of the protocol cannot
+// state. It is written after the archive and before the documents.
 type record struct {
-	Size      int64           `json:"size"`   // of the archive in bytes
-	Hashes    []checksum.Hash `json:"hashes"` // of the archive, as the documents state them
-	Trust     verify.Trust    `json:"trust"`  // by which the archive was added
-	Protocols []string        `json:"protocols,omitempty"`
-	Evidence  *savedEvidence  `json:"evidence,omitempty"` // nil: nobody has asked for it
+	Size      int64             `json:"size"`   // size of the archive in bytes
+	Hashes    []checksum.Hash   `json:"hashes"` // hashes of the archive
+	Trust     verify.Trust      `json:"trust"`  // result of the policy when the archive was added
+	Protocols []string          `json:"protocols,omitempty"`
+	Evidence  *recordedEvidence `json:"evidence,omitempty"` // nil if NoEvidence was set
 }
 
-// savedEvidence is what a source had to prove the origin of an archive; all empty: nothing.
-type savedEvidence struct {
-	Filename  string       `json:"filename,omitempty"`  // of the archive in Sums
-	Sums      string       `json:"sums,omitempty"`      // the SHA256SUMS document
-	Signature []byte       `json:"signature,omitempty"` // over Sums
-	Keys      []verify.Key `json:"keys,omitempty"`      // that may have signed
+// recordedEvidence is the evidence of the source. It is empty if the source has none.
+type recordedEvidence struct {
+	Filename  string       `json:"filename,omitempty"`  // name of the archive in Sums
+	Sums      string       `json:"sums,omitempty"`      // SHA256SUMS document
+	Signature []byte       `json:"signature,omitempty"` // signature of Sums
+	Keys      []verify.Key `json:"keys,omitempty"`      // keys of the signer
 }
 
-// maxDocument is the size in bytes of the largest document that is read: a list of all
-// versions, or a record with the keys that a registry may list.
+// maxDocument is the maximum size in bytes of a document or record.
 const maxDocument = 16 << 20
 
-// evidence returns what a source could say about the archive.
+// evidence returns the evidence as the source would.
 func (r *record) evidence(of address) verify.Evidence {
 	p := of.pkg()
 	p.Filename, p.Size = p.ArchiveName(), r.Size
@@ -47,7 +45,7 @@ func (r *record) evidence(of address) verify.Evidence {
 		p.Filename = e.Filename
 	}
 	ev := p.Evidence()
-	// Of an archive that nothing vouched for, its own hashes prove nothing.
+	// If nothing vouched for the archive, its own hashes prove nothing.
 	if r.Trust > verify.Unchecked {
 		ev.Hashes = r.Hashes
 	}
@@ -60,12 +58,11 @@ func (r *record) evidence(of address) verify.Evidence {
 	return ev
 }
 
-// saveEvidence returns the part of ev that will stand when the archive is judged again.
-// What is wrong, and passed only since the policy did not look at it, would make the
-// archive unusable to those whose policies do.
-func saveEvidence(ev verify.Evidence, size int64, local []checksum.Hash) *savedEvidence {
+// evidenceToRecord returns the valid part of ev. Invalid evidence that a lenient policy has ignored
+// would make the archive unusable for stricter policies.
+func evidenceToRecord(ev verify.Evidence, size int64, local []checksum.Hash) *recordedEvidence {
 	lenient := verify.Policy{AllowUnsigned: true, AllowExpired: true, AllowWeak: true, AllowAnyName: true}
-	saved := &savedEvidence{}
+	saved := &recordedEvidence{}
 	report, err := lenient.Judge(ev, size, local)
 	if err != nil || len(ev.Sums) == 0 || !utf8.Valid(ev.Sums) {
 		return saved
@@ -77,8 +74,8 @@ func saveEvidence(ev verify.Evidence, size int64, local []checksum.Hash) *savedE
 	return saved
 }
 
-// readRecord returns what is on record about an archive. The error wraps fs.ErrNotExist if
-// there is no record, and errDocument if it is damaged.
+// readRecord reads the record of an archive. The error wraps fs.ErrNotExist if the record is missing,
+// and errDamaged if it is invalid.
 func (m *Mirror) readRecord(ctx context.Context, archive string) (*record, error) {
 	name := recordName(archive)
 	doc, err := m.read(ctx, name)
@@ -93,16 +90,15 @@ func (m *Mirror) readRecord(ctx context.Context, archive string) (*record, error
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if r.Size < 0 {
-		return nil, fmt.Errorf("%s: %w: the size is negative", name, errDocument)
+		return nil, fmt.Errorf("%s: %w: the size is negative", name, errDamaged)
 	}
 	r.Hashes = slices.DeleteFunc(r.Hashes, checksum.Hash.IsZero)
 	return r, nil
 }
 
-// isUnrecorded reports whether an error of readRecord says that there is no record that can
-// be read.
+// isUnrecorded reports whether err means that the record is missing or invalid.
 func isUnrecorded(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errDocument)
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errDamaged)
 }
 
 // writeRecord replaces the record of an archive.
@@ -113,25 +109,25 @@ func (m *Mirror) writeRecord(ctx context.Context, archive string, r *record) err
 	}
 	name := recordName(archive)
 	if err := m.write(ctx, name, data, document{}); !errors.Is(err, ErrConflict) {
-		return err // most often there is none yet
+		return err // usually there is no record yet
 	}
 	return retry(ctx, name, func() error {
 		old, err := m.read(ctx, name)
-		if err != nil && !errors.Is(err, errDocument) {
+		if err != nil && !errors.Is(err, errDamaged) {
 			return err
 		}
 		return m.write(ctx, name, data, old)
 	})
 }
 
-// document is a file of the mirror that is read as a whole.
+// document is the content of a document or record.
 type document struct {
-	data     []byte   // nil: there is none, or it is too large
-	revision Revision // empty: there is none
+	data     []byte   // nil if the file is missing or too large
+	revision Revision // empty if the file is missing
 }
 
-// read returns a document. The revision is there also with an error that wraps errDocument:
-// the document is too large.
+// read reads a document. If it is too large, read returns its revision and an error that wraps
+// errDamaged.
 func (m *Mirror) read(ctx context.Context, name string) (document, error) {
 	o, err := m.Storage.Open(ctx, name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -154,8 +150,8 @@ func (m *Mirror) read(ctx context.Context, name string) (document, error) {
 	return document{data, o.Revision}, nil
 }
 
-// write replaces a document that has not changed since it was read. One that stays the same is
-// not written.
+// write replaces a document that has not changed since it was read. It does nothing if the content is
+// the same.
 func (m *Mirror) write(ctx context.Context, name string, data []byte, old document) error {
 	switch {
 	case old.data != nil && bytes.Equal(old.data, data):
@@ -166,34 +162,34 @@ func (m *Mirror) write(ctx context.Context, name string, data []byte, old docume
 	return m.Storage.Write(ctx, name, io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data))), old.revision)
 }
 
-// emptyDocument lists nothing.
+// emptyDocument is a document without entries.
 const emptyDocument = "{}"
 
-// withRemedy says what to do about a damaged document that is listed from.
+// withRemedy adds the remedy to an error about a damaged document.
 func withRemedy(err error) error {
-	if errors.Is(err, errDocument) {
-		err = fmt.Errorf("%w; Mirror.Reindex makes it anew", err)
+	if errors.Is(err, errDamaged) {
+		err = fmt.Errorf("%w; run Mirror.Reindex to replace it", err)
 	}
 	return err
 }
 
 func tooLarge(name string) error {
-	return fmt.Errorf("%s: %w: more than %d bytes: %w", name, errDocument, maxDocument, fault.ErrTooLarge)
+	return fmt.Errorf("%s: %w: more than %d bytes: %w", name, errDamaged, maxDocument, fault.ErrTooLarge)
 }
 
-// errDocument: a document of the mirror is not what the protocol says, or beyond a limit.
-var errDocument = errors.New("damaged document")
+// errDamaged means that a document or record is invalid or too large.
+var errDamaged = errors.New("damaged document")
 
-// decode reads one JSON object into v, which points to a pointer or to a map.
+// decode decodes a JSON object into v, a pointer to a pointer or to a map.
 func decode(data []byte, v any) error {
 	if trimmed := bytes.TrimSpace(data); len(trimmed) == 0 || trimmed[0] != '{' {
-		return fmt.Errorf("%w: not a JSON object", errDocument)
+		return fmt.Errorf("%w: not a JSON object", errDamaged)
 	}
 	if err := json.Unmarshal(data, v); err != nil {
-		return fmt.Errorf("%w: %w", errDocument, err)
+		return fmt.Errorf("%w: %w", errDamaged, err)
 	}
 	return nil
 }
 
-// encode writes a document as the CLI does.
+// encode formats a document like the CLI.
 func encode(v any) ([]byte, error) { return json.MarshalIndent(v, "", "  ") }

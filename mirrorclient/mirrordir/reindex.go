@@ -12,77 +12,70 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// Reindex makes all documents anew from the archives that are there, whoever put them there:
-// it takes over the directory that `tofu providers mirror` has filled, or that somebody has
-// copied archives into. Archives without a record are read and get one; what the documents
-// said about them before is corrected and noted as Restated. Entries that lead out of the
-// mirror stay, and so do those that lead to files elsewhere in it; entries for archives that
-// are not there go, and so do documents and records that nothing is left of.
+// Reindex writes all documents anew. It also records archives without a record, which other programs
+// such as "tofu providers mirror" have added. It cannot verify their origin; [Mirror.Add] can.
 //
-// An archive that is not the one on record is not listed, but reported as Changed, and one
-// that is no package as Damaged; [Mirror.Add] replaces both. Whether archives without a
-// record are what their publisher released, Reindex cannot tell; Add with a policy that wants
-// signatures finds out without fetching them. What is placed while Reindex runs is left to
-// who places it.
+// It removes entries for missing archives, and keeps entries for other files and URLs. It reports
+// archives that are invalid or differ from their record, and does not list them.
 //
-// The error is not nil only if Reindex could not finish.
+// The error is nil if Reindex completes, whatever the report contains.
 func (m *Mirror) Reindex(ctx context.Context, o CheckOptions) (*Report, error) {
-	return m.inspect(ctx, "reindex", o, (*checker).reindex)
+	return m.inspectProviders(ctx, "reindex", o, (*checker).reindexProvider)
 }
 
-func (c *checker) reindex(ctx context.Context, s *survey) error {
-	r := &reindexer{checker: c, survey: s}
+func (c *checker) reindexProvider(ctx context.Context, s *inventory) error {
+	r := &reindexer{checker: c, inventory: s}
 	err := each(ctx, c.parallel, len(s.versions), func(ctx context.Context, i int) error {
-		return r.version(ctx, s.versions[i])
+		return r.recordVersion(ctx, s.versions[i])
 	})
 	if err != nil {
 		return err
 	}
-	// Once also if there are no versions: the index goes.
+	// Publish also if there are no versions, to remove the index.
 	for rest, first := s.versions, true; first || len(rest) > 0; first = false {
 		n := min(len(rest), maxReindexed)
-		if err := c.publish(ctx, s.provider, rest[:n], publication{anew: true, stays: r.stays}); err != nil {
+		if err := c.publish(ctx, s.provider, rest[:n], publishOptions{replaceDamaged: true, keepsEntry: r.keepsEntry}); err != nil {
 			return err
 		}
 		rest = rest[n:]
 	}
 	for _, f := range s.findings {
-		if f.Kind != Damaged { // it has been made anew
+		if f.Kind != Damaged { // the index has been replaced
 			c.note(f)
 		}
 	}
 	return nil
 }
 
-// maxReindexed is how many versions are published at once.
+// maxReindexed is the maximum number of versions that are published together.
 const maxReindexed = 500
 
-// reindexer puts the archives of one provider on record.
+// reindexer records the archives of one provider.
 type reindexer struct {
 	*checker
-	survey  *survey
-	refused sync.Map // names of archives that are no packages
+	inventory *inventory
+	refused   sync.Map // names of invalid archives
 }
 
-// stays says whether an entry of a document is kept whose archive is not on record.
-func (r *reindexer) stays(ctx context.Context, name string) (bool, error) {
+// keepsEntry reports whether an entry for a file without a record is kept.
+func (r *reindexer) keepsEntry(ctx context.Context, name string) (bool, error) {
 	if _, refused := r.refused.Load(name); refused {
 		return false, nil
 	}
-	size, err := r.size(ctx, name)
+	size, err := r.fileSize(ctx, name)
 	return size >= 0, err
 }
 
-// version puts the archives of one version on record, and deletes records without an archive.
-func (r *reindexer) version(ctx context.Context, v addrs.Version) error {
-	p, files := r.survey.provider, r.survey.files
+// recordVersion records the archives of one version and deletes records without an archive.
+func (r *reindexer) recordVersion(ctx context.Context, v addrs.Version) error {
+	p, files := r.inventory.provider, r.inventory.files
 	unlock, err := r.lockVersion(ctx, p, v)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	stated, err := r.entries(ctx, homeOf(p), v)
-	if err != nil && !errors.Is(err, errDocument) {
+	stated, err := r.readEntries(ctx, providerDir(p), v)
+	if err != nil && !errors.Is(err, errDamaged) {
 		return err
 	}
 	platforms := slices.Collect(maps.Keys(files.packages[v]))
@@ -92,46 +85,46 @@ func (r *reindexer) version(ctx context.Context, v addrs.Version) error {
 	r.count(0, min(1, len(platforms)), 0, 0)
 	err = each(ctx, len(platforms)+1, len(platforms), func(ctx context.Context, i int) error {
 		on := platforms[i]
-		return r.archive(ctx, address{p, v, on}, files.packages[v][on].name, stated[on])
+		return r.recordArchive(ctx, address{p, v, on}, files.packages[v][on].name, stated[on])
 	})
 	if err != nil {
 		return err
 	}
 	for _, name := range files.records[v] {
-		if err := r.orphan(ctx, name); err != nil {
+		if err := r.deleteOrphan(ctx, name); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// orphan deletes a record if its archive is gone.
-func (r *reindexer) orphan(ctx context.Context, record string) error {
-	for _, name := range archivesOf(record) {
-		if size, err := r.size(ctx, name); size >= 0 || err != nil {
+// deleteOrphan deletes a record if its archive is missing.
+func (r *reindexer) deleteOrphan(ctx context.Context, record string) error {
+	for _, name := range possibleArchives(record) {
+		if size, err := r.fileSize(ctx, name); size >= 0 || err != nil {
 			return err
 		}
 	}
 	return r.Storage.Delete(ctx, record)
 }
 
-// archive puts an archive on record, if need be after reading it.
-func (r *reindexer) archive(ctx context.Context, a address, name string, stated listed) error {
+// recordArchive writes the record of an archive if it is missing.
+func (r *reindexer) recordArchive(ctx context.Context, a address, name string, stated listed) error {
 	if err := r.slots.Acquire(ctx, 1); err != nil {
 		return fault.Ended(ctx)
 	}
 	defer r.slots.Release(1)
 	find := func(kind FindingKind, format string, args ...any) { r.note(a.finding(kind, name, format, args...)) }
-	size, err := r.size(ctx, name)
+	size, err := r.fileSize(ctx, name)
 	if err != nil || size < 0 {
-		return err // removed since the survey
+		return err // removed since it was listed
 	}
 	rec, err := r.readRecord(ctx, name)
 	if err != nil && !isUnrecorded(err) {
 		return err
 	}
 	if rec != nil && rec.Size != size {
-		find(Changed, "%d bytes, on record are %d; Add replaces it", size, rec.Size)
+		find(Changed, "the archive is %d bytes, the record states %d; run Mirror.Add to replace it", size, rec.Size)
 		return nil
 	}
 	if rec == nil || !checksum.HasScheme(rec.Hashes, checksum.SchemeZH) {
@@ -139,7 +132,7 @@ func (r *reindexer) archive(ctx context.Context, a address, name string, stated 
 		if errors.Is(err, fault.ErrArchive) || errors.Is(err, fault.ErrTooLarge) {
 			find(Damaged, "%s", oneLine(err))
 			r.refused.Store(name, true)
-			return r.Storage.Delete(ctx, recordName(name)) // if there is one, it is damaged
+			return r.Storage.Delete(ctx, recordName(name)) // a record that exists is damaged
 		}
 		if err != nil {
 			return err
@@ -148,10 +141,10 @@ func (r *reindexer) archive(ctx context.Context, a address, name string, stated 
 		if err := r.writeRecord(ctx, name, rec); err != nil {
 			return err
 		}
-		r.tell(a.event(EventChecked, size))
+		r.progress(a.event(EventChecked, size))
 	}
-	if wrong := foreign(stated.Hashes, rec.Hashes); len(wrong) > 0 {
-		find(Restated, "%s stated %v, the archive has %v", documentName(a.version), wrong, rec.Hashes)
+	if wrong := contradicting(stated.Hashes, rec.Hashes); len(wrong) > 0 {
+		find(Corrected, "%s stated %v, the archive has %v", documentName(a.version), wrong, rec.Hashes)
 	}
 	return nil
 }

@@ -90,9 +90,9 @@ func TestReindexCorrects(t *testing.T) {
 	want := []string{
 		"changed terraform-provider-alpha_2.0.0_linux_amd64.zip",
 		"damaged terraform-provider-alpha_2.0.0_windows_amd64.zip",
-		"restated terraform-provider-alpha_1.0.0_darwin_arm64.zip",
-		"restated terraform-provider-alpha_1.0.0_linux_amd64.zip",
-		"restated terraform-provider-alpha_1.0.0_windows_amd64.zip",
+		"corrected terraform-provider-alpha_1.0.0_darwin_arm64.zip",
+		"corrected terraform-provider-alpha_1.0.0_linux_amd64.zip",
+		"corrected terraform-provider-alpha_1.0.0_windows_amd64.zip",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("found\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

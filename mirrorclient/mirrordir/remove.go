@@ -8,15 +8,11 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 )
 
-// Remove takes these versions of p out of the mirror, or all of p if none is named. What
-// is not there is no error. Unpacked packages are left alone, since nothing here has made
-// them.
+// Remove removes versions of p, or all versions if none is given. It ignores missing versions and
+// keeps unpacked packages. If it fails, another call completes the removal.
 //
-// The index goes first, then the documents, the records and the archives, so that a client that
-// reads the index now is not led astray; one that has read it before may still be. If Remove
-// does not come to its end, Remove finishes what it began, and adding other versions does not
-// list these again. On a [Storage] that is no [Locker] nothing else may change the provider
-// meanwhile.
+// A client that has read the index before may request a file that is gone. If Storage is not a
+// [Locker], nothing else may change the provider during the call.
 func (m *Mirror) Remove(ctx context.Context, p addrs.Provider, versions ...addrs.Version) error {
 	return failed("remove", p.String(), m.remove(ctx, p, versions))
 }
@@ -25,7 +21,7 @@ func (m *Mirror) remove(ctx context.Context, p addrs.Provider, versions []addrs.
 	if err := (Want{Provider: p, Version: v0}).check(); err != nil {
 		return err
 	}
-	if err := m.nameable(p); err != nil {
+	if err := m.checkProviderDir(p); err != nil {
 		return err
 	}
 	if len(versions) == 0 {
@@ -43,17 +39,17 @@ func (m *Mirror) remove(ctx context.Context, p addrs.Provider, versions []addrs.
 	return nil
 }
 
-// maxRemoved is how many versions are locked and removed at once.
+// maxRemoved is the maximum number of versions that are locked and removed together.
 const maxRemoved = 50
 
 // v0 stands for any version.
 var v0 = addrs.MustParseVersion("0.0.0")
 
-// allVersions returns all versions of which there is anything.
+// allVersions returns all versions that have a file or are in an index.
 func (m *Mirror) allVersions(ctx context.Context, p addrs.Provider) ([]addrs.Version, error) {
 	seen := map[addrs.Version]bool{}
-	for _, dir := range documentHomes(p) {
-		f, err := m.list(ctx, p, dir)
+	for _, dir := range documentDirs(p) {
+		f, err := m.listFiles(ctx, p, dir)
 		if err != nil {
 			return nil, err
 		}
@@ -67,7 +63,7 @@ func (m *Mirror) allVersions(ctx context.Context, p addrs.Provider) ([]addrs.Ver
 	return slices.Collect(maps.Keys(seen)), nil
 }
 
-// removeVersions removes versions, which are sorted: two calls lock them in the same order.
+// removeVersions removes versions. They are sorted, so that concurrent calls lock them in one order.
 func (m *Mirror) removeVersions(ctx context.Context, p addrs.Provider, versions []addrs.Version) error {
 	for _, v := range versions {
 		unlock, err := m.lockVersion(ctx, p, v)
@@ -76,8 +72,8 @@ func (m *Mirror) removeVersions(ctx context.Context, p addrs.Provider, versions 
 		}
 		defer unlock()
 	}
-	return m.publish(ctx, p, versions, publication{drop: func(ctx context.Context, f *files) error {
-		// An archive without a record is nothing that anybody would list again.
+	return m.publish(ctx, p, versions, publishOptions{removeFiles: func(ctx context.Context, f *files) error {
+		// Records go first: an archive without a record is not listed again.
 		for _, kind := range []map[addrs.Version][]string{f.records, f.archives} {
 			for _, v := range versions {
 				for _, name := range kind[v] {

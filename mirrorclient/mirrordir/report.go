@@ -9,77 +9,70 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 )
 
-// Report is what [Mirror.Check] or [Mirror.Reindex] has found. It is plain data and can be
-// stored as JSON.
+// Report is the result of [Mirror.Check] or [Mirror.Reindex]. It can be stored as JSON.
 type Report struct {
-	// What there is. Unpacked packages do not count.
-	Providers int   `json:"providers"` // with a directory of their own
-	Versions  int   `json:"versions"`  // with archives
-	Archives  int   `json:"archives"`  // whatever their state
-	Bytes     int64 `json:"bytes"`     // of all archives
+	Providers int   `json:"providers"` // providers with a directory
+	Versions  int   `json:"versions"`  // versions with archives
+	Archives  int   `json:"archives"`  // archives, without unpacked packages
+	Bytes     int64 `json:"bytes"`     // total size of the archives
 
-	// Problems are what a client of the mirror can run into, sorted by name.
+	// Problems are findings that affect clients of the mirror, sorted by name.
 	Problems []Finding `json:"problems"`
 
-	// Notes are what no client runs into, such as archives that no document lists,
-	// sorted by name.
+	// Notes are findings that do not affect clients, sorted by name.
 	Notes []Finding `json:"notes"`
 }
 
 // OK reports whether there are no problems.
 func (r *Report) OK() bool { return len(r.Problems) == 0 }
 
-// Finding is something about one file of a mirror.
+// Finding is a problem or a note about one file of a mirror.
 type Finding struct {
-	Kind     FindingKind    `json:"kind"`              // what is the matter
-	Name     string         `json:"name"`              // of the file in the Storage
-	Provider addrs.Provider `json:"provider,omitzero"` // that it belongs to; zero: none
-	Version  addrs.Version  `json:"version,omitzero"`  // that it is about; zero: none, or all
-	Platform addrs.Platform `json:"platform,omitzero"` // likewise
-	Detail   string         `json:"detail"`            // for people, one line
+	Kind     FindingKind    `json:"kind"`              // such as Missing
+	Name     string         `json:"name"`              // name of the file
+	Provider addrs.Provider `json:"provider,omitzero"` // zero if unknown
+	Version  addrs.Version  `json:"version,omitzero"`  // zero if not about one version
+	Platform addrs.Platform `json:"platform,omitzero"` // zero if not about one platform
+	Detail   string         `json:"detail"`            // one line
 }
 
-// String returns kind, name and detail in one line.
+// String returns the kind, the name and the detail in one line.
 func (f Finding) String() string { return fmt.Sprintf("%s: %q: %s", f.Kind, f.Name, f.Detail) }
 
-// FindingKind says what is the matter.
+// FindingKind is the kind of a [Finding].
 type FindingKind string
 
 // The kinds of problems.
 const (
-	// Missing: a document refers to a file that is not there, or the index to a document
-	// without archives.
+	// Missing: a document lists a missing file, or the index a missing or empty document.
 	Missing FindingKind = "missing"
-	// Changed: an archive is not the one that was recorded or is listed.
+	// Changed: an archive differs from its record or from a document.
 	Changed FindingKind = "changed"
-	// Damaged: a document, a record or an archive cannot be read as one.
+	// Damaged: a document, a record or an archive is invalid.
 	Damaged FindingKind = "damaged"
-	// Refused: the evidence about an archive is wrong, or not what the policy wants.
+	// Refused: the policy does not accept the recorded evidence.
 	Refused FindingKind = "refused"
 )
 
 // The kinds of notes.
 const (
-	// Unlisted: a network client does not find the archive or the version.
+	// Unlisted: network clients do not find the archive or the version.
 	Unlisted FindingKind = "unlisted"
-	// Unrecorded: there is no record of the archive, so its size was never known
-	// and there is no evidence.
+	// Unrecorded: an archive has no record.
 	Unrecorded FindingKind = "unrecorded"
-	// Elsewhere: a document refers to a file outside of the mirror.
-	Elsewhere FindingKind = "elsewhere"
-	// Leftover: a file is of no use to anybody.
+	// External: a document lists a URL outside of the mirror.
+	External FindingKind = "external"
+	// Leftover: a record has no archive.
 	Leftover FindingKind = "leftover"
-	// Ignored: the name of a file or a directory makes no sense, or is not the
-	// canonical one, by which network clients ask.
+	// Ignored: a name is invalid or not canonical.
 	Ignored FindingKind = "ignored"
-	// Unreachable: network clients of the CLIs cannot ask for the provider.
+	// Unreachable: the CLIs cannot install from a network mirror if the host has a port.
 	Unreachable FindingKind = "unreachable"
-	// Restated: the document of a version stated something else about the archive;
-	// it has been corrected.
-	Restated FindingKind = "restated"
+	// Corrected: a document stated wrong hashes and was corrected.
+	Corrected FindingKind = "corrected"
 )
 
-// isProblem tells the two groups apart.
+// isProblem reports whether k is a kind of problems.
 func (k FindingKind) isProblem() bool {
 	return k == Missing || k == Changed || k == Damaged || k == Refused
 }
@@ -90,7 +83,7 @@ type reporter struct {
 	report Report
 }
 
-// count adds to the numbers.
+// count adds to the totals.
 func (r *reporter) count(providers, versions, archives int, bytes int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -112,7 +105,7 @@ func (r *reporter) note(list ...Finding) {
 	}
 }
 
-// sorted returns the report.
+// sorted returns the report with sorted findings.
 func (r *reporter) sorted() *Report {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -124,7 +117,7 @@ func (r *reporter) sorted() *Report {
 	return &r.report
 }
 
-// oneLine keeps the text of an error to one line.
+// oneLine returns the text of an error in one line.
 func oneLine(err error) string {
 	text := []rune(err.Error())
 	for i, c := range text {

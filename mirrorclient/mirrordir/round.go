@@ -15,87 +15,87 @@ type round struct {
 	*Mirror
 	provider addrs.Provider
 	versions []addrs.Version
-	how      publication
-	files    *files // in the directory with the archives
-	shelves  []*shelf
+	options  publishOptions
+	files    *files // files in the directory with the archives
+	dirs     []*documentDir
 }
 
-// shelf is a directory with documents of the provider.
-type shelf struct {
-	dir    string
-	index  document
-	old    []document // of the versions
-	listed []bool     // whether the new document of a version lists anything
-	files  *files
+// documentDir is a directory with documents of the provider.
+type documentDir struct {
+	name     string
+	index    document
+	old      []document // documents of the versions
+	nonEmpty []bool     // whether the new document of a version has entries
+	files    *files
 }
 
-// maxPublishing is how many documents and records are read or written at the same time.
+// maxPublishing is the maximum number of documents and records that are read or written concurrently.
 const maxPublishing = 16
 
 func (r *round) run(ctx context.Context) error {
-	if err := r.look(ctx); err != nil {
+	if err := r.readState(ctx); err != nil {
 		return err
 	}
 	err := each(ctx, maxPublishing, len(r.versions), func(ctx context.Context, i int) error {
-		return r.version(ctx, i)
+		return r.writeDocuments(ctx, i)
 	})
 	if err != nil {
 		return err
 	}
 	marked := false
-	for _, s := range r.shelves {
+	for _, s := range r.dirs {
 		some, err := r.writeIndex(ctx, s)
 		if err != nil {
 			return err
 		}
 		marked = marked || some
 	}
-	if marked || r.how.drop != nil {
-		return r.drop(ctx)
+	if marked || r.options.removeFiles != nil {
+		return r.removeDocuments(ctx)
 	}
 	return nil
 }
 
-// look reads the documents, and then lists the archives.
-func (r *round) look(ctx context.Context) error {
-	for _, dir := range documentHomes(r.provider) {
-		s := &shelf{dir: dir, old: make([]document, len(r.versions)), listed: make([]bool, len(r.versions))}
-		r.shelves = append(r.shelves, s)
+// readState reads the documents, and then lists the archives.
+func (r *round) readState(ctx context.Context) error {
+	for _, dir := range documentDirs(r.provider) {
+		s := &documentDir{name: dir, old: make([]document, len(r.versions)), nonEmpty: make([]bool, len(r.versions))}
+		r.dirs = append(r.dirs, s)
 		var err error
-		if s.index, err = r.readOld(ctx, path.Join(dir, indexName)); err != nil {
+		if s.index, err = r.readDocument(ctx, path.Join(dir, indexName)); err != nil {
 			return err
 		}
 		err = each(ctx, maxPublishing, len(r.versions), func(ctx context.Context, i int) error {
 			var err error
-			s.old[i], err = r.readOld(ctx, path.Join(dir, documentName(r.versions[i])))
+			s.old[i], err = r.readDocument(ctx, path.Join(dir, documentName(r.versions[i])))
 			return err
 		})
 		if err != nil {
 			return err
 		}
 	}
-	for _, s := range r.shelves {
+	for _, s := range r.dirs {
 		var err error
-		if s.files, err = r.list(ctx, r.provider, s.dir); err != nil {
+		if s.files, err = r.listFiles(ctx, r.provider, s.name); err != nil {
 			return err
 		}
 	}
-	r.files = r.shelves[0].files
+	r.files = r.dirs[0].files
 	return nil
 }
 
-// readOld reads a document that is to be replaced.
-func (r *round) readOld(ctx context.Context, name string) (document, error) {
+// readDocument reads a document that is to be replaced.
+func (r *round) readDocument(ctx context.Context, name string) (document, error) {
 	doc, err := r.read(ctx, name)
-	if errors.Is(err, errDocument) && r.how.anew {
+	if errors.Is(err, errDamaged) && r.options.replaceDamaged {
 		err = nil
 	}
 	return doc, withRemedy(err)
 }
 
-// version writes the documents of one version. One that would list nothing is left for drop.
-func (r *round) version(ctx context.Context, i int) error {
-	if r.how.drop != nil {
+// writeDocuments writes the documents of one version, except empty ones, which removeDocuments deletes.
+func (r *round) writeDocuments(ctx context.Context, i int) error {
+	if r.options.removeFiles != nil {
 		return nil
 	}
 	v := r.versions[i]
@@ -103,13 +103,13 @@ func (r *round) version(ctx context.Context, i int) error {
 	if err != nil {
 		return err
 	}
-	for _, s := range r.shelves {
-		name := path.Join(s.dir, documentName(v))
+	for _, s := range r.dirs {
+		name := path.Join(s.name, documentName(v))
 		data, err := r.render(ctx, s, v, archives, s.old[i].data)
 		if err != nil {
 			return withRemedy(fmt.Errorf("%s: %w", name, err))
 		}
-		if s.listed[i] = data != nil; !s.listed[i] {
+		if s.nonEmpty[i] = data != nil; !s.nonEmpty[i] {
 			continue
 		}
 		if err := r.write(ctx, name, data, s.old[i]); err != nil {
@@ -120,10 +120,10 @@ func (r *round) version(ctx context.Context, i int) error {
 }
 
 // recorded returns the archives of a version that are to be listed.
-func (r *round) recorded(ctx context.Context, v addrs.Version) (map[addrs.Platform]recorded, error) {
-	archives := map[addrs.Platform]recorded{}
+func (r *round) recorded(ctx context.Context, v addrs.Version) (map[addrs.Platform]recordedArchive, error) {
+	archives := map[addrs.Platform]recordedArchive{}
 	for platform, one := range r.files.packages[v] {
-		if _, ok := r.files.sizes[recordName(one.name)]; !ok || one.name == r.how.without {
+		if _, ok := r.files.sizes[recordName(one.name)]; !ok || one.name == r.options.except {
 			continue
 		}
 		rec, err := r.readRecord(ctx, one.name)
@@ -131,14 +131,14 @@ func (r *round) recorded(ctx context.Context, v addrs.Version) (map[addrs.Platfo
 			return nil, err
 		}
 		if err == nil && rec.Size == one.size {
-			archives[platform] = recorded{one.name, rec.Hashes}
+			archives[platform] = recordedArchive{one.name, rec.Hashes}
 		}
 	}
 	return archives, nil
 }
 
-func (r *round) render(ctx context.Context, s *shelf, v addrs.Version, archives map[addrs.Platform]recorded, old []byte) ([]byte, error) {
-	stays := func(name string) (bool, error) {
+func (r *round) render(ctx context.Context, s *documentDir, v addrs.Version, archives map[addrs.Platform]recordedArchive, old []byte) ([]byte, error) {
+	keepsEntry := func(name string) (bool, error) {
 		if name == "" {
 			return true, nil
 		}
@@ -149,31 +149,31 @@ func (r *round) render(ctx context.Context, s *shelf, v addrs.Version, archives 
 				return false, nil
 			}
 		}
-		if r.how.stays == nil {
+		if r.options.keepsEntry == nil {
 			return true, nil
 		}
-		return r.how.stays(ctx, name)
+		return r.options.keepsEntry(ctx, name)
 	}
-	data, err := render(s.dir, archives, old, stays)
-	if errors.Is(err, errDocument) && r.how.anew {
-		return render(s.dir, archives, nil, stays)
+	data, err := render(s.name, archives, old, keepsEntry)
+	if errors.Is(err, errDamaged) && r.options.replaceDamaged {
+		return render(s.name, archives, nil, keepsEntry)
 	}
 	return data, err
 }
 
-// writeIndex has the index in a directory list the versions that have a document. It notes there
-// which documents are going to be deleted, and reports whether there are any.
-func (r *round) writeIndex(ctx context.Context, s *shelf) (marked bool, err error) {
-	name := path.Join(s.dir, indexName)
+// writeIndex writes the index with the versions that have a document. It marks the documents that are
+// going to be deleted, and reports whether there are any.
+func (r *round) writeIndex(ctx context.Context, s *documentDir) (marked bool, err error) {
+	name := path.Join(s.name, indexName)
 	i, err := parseIndex(s.index.data)
-	if errors.Is(err, errDocument) && r.how.anew {
+	if errors.Is(err, errDamaged) && r.options.replaceDamaged {
 		i, err = parseIndex(nil)
 	}
 	if err != nil {
 		return false, withRemedy(fmt.Errorf("%s: %w", name, err))
 	}
 	withoutDocument := func(text string, _ struct{}) bool {
-		return s.files.sizes[path.Join(s.dir, text+".json")] <= int64(len(emptyDocument))
+		return s.files.sizes[path.Join(s.name, text+".json")] <= int64(len(emptyDocument))
 	}
 	maps.DeleteFunc(i.Versions, withoutDocument)
 	maps.DeleteFunc(i.Removing, withoutDocument)
@@ -186,7 +186,7 @@ func (r *round) writeIndex(ctx context.Context, s *shelf) (marked bool, err erro
 		delete(i.Removing, v.String())
 		delete(i.Versions, v.String())
 		switch {
-		case s.listed[n]:
+		case s.nonEmpty[n]:
 			i.Versions[v.String()] = struct{}{}
 		case s.files.documents[v]:
 			i.Removing[v.String()] = struct{}{}
@@ -207,8 +207,8 @@ func (r *round) saveIndex(ctx context.Context, name string, i index, old documen
 	return r.write(ctx, name, data, old)
 }
 
-// erase removes a document that has not changed since it was read. If there may be another writer
-// who could change it before it is deleted, an empty one takes its place.
+// erase deletes a document that has not changed since it was read. Without locks another writer could
+// change the document before it is deleted; then erase writes an empty document, unless alone is set.
 func (r *round) erase(ctx context.Context, name string, old document, alone bool) error {
 	if old.revision == "" {
 		return nil
@@ -219,26 +219,26 @@ func (r *round) erase(ctx context.Context, name string, old document, alone bool
 	return r.write(ctx, name, []byte(emptyDocument), old)
 }
 
-// drop deletes the documents that list nothing, and what else is to go with them, and takes
-// the notes about them out of the index.
-func (r *round) drop(ctx context.Context) error {
-	for _, s := range r.shelves {
+// removeDocuments deletes the empty documents and the files of removed versions, and then removes the
+// marks from the index.
+func (r *round) removeDocuments(ctx context.Context) error {
+	for _, s := range r.dirs {
 		for n, v := range r.versions {
-			if s.listed[n] || r.how.drop == nil && string(s.old[n].data) == emptyDocument {
+			if s.nonEmpty[n] || r.options.removeFiles == nil && string(s.old[n].data) == emptyDocument {
 				continue
 			}
-			if err := r.erase(ctx, path.Join(s.dir, documentName(v)), s.old[n], r.how.drop != nil); err != nil {
+			if err := r.erase(ctx, path.Join(s.name, documentName(v)), s.old[n], r.options.removeFiles != nil); err != nil {
 				return err
 			}
 		}
 	}
-	if r.how.drop != nil {
-		if err := r.how.drop(ctx, r.files); err != nil {
+	if r.options.removeFiles != nil {
+		if err := r.options.removeFiles(ctx, r.files); err != nil {
 			return err
 		}
 	}
-	for _, s := range r.shelves {
-		name := path.Join(s.dir, indexName)
+	for _, s := range r.dirs {
+		name := path.Join(s.name, indexName)
 		old, err := r.read(ctx, name)
 		if err != nil {
 			return err
@@ -248,7 +248,7 @@ func (r *round) drop(ctx context.Context) error {
 			return err
 		}
 		for n, v := range r.versions {
-			if !s.listed[n] {
+			if !s.nonEmpty[n] {
 				delete(i.Removing, v.String())
 			}
 		}

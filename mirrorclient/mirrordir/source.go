@@ -16,53 +16,46 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// ProviderVersions lists the versions of p that the mirror has packages of, newest first,
-// with the platforms of each. Warnings tells of files that look like packages and whose
-// names make no sense. The error is a [*provider.Error] and wraps
-// [provider.ErrNotFound] if there is nothing of p.
+// ProviderVersions lists the versions of p that have packages, newest first, with their platforms.
+// Files with invalid names are reported in Warnings. The error wraps [provider.ErrNotFound] if the
+// mirror has no files of p.
 func (m *Mirror) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
-	f, err := m.holds(ctx, p)
+	f, err := m.packagesOf(ctx, p)
 	if err != nil {
 		return nil, failed("list versions of", p.String(), err)
 	}
-	return f.list(p), nil
+	return f.available(p), nil
 }
 
-// holds looks for the packages of a provider that must be there.
-func (m *Mirror) holds(ctx context.Context, p addrs.Provider) (*files, error) {
+// packagesOf lists the packages of a provider, and returns an error if there are none.
+func (m *Mirror) packagesOf(ctx context.Context, p addrs.Provider) (*files, error) {
 	if p.IsZero() {
-		return nil, errors.New("no provider is given")
+		return nil, errors.New("the provider is missing")
 	}
-	f, err := m.scan(ctx, p)
+	f, err := m.listPackages(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	if f.entries == 0 && len(f.packages) == 0 {
-		return nil, fmt.Errorf("the mirror has nothing of it: %w", provider.ErrNotFound)
+	if f.count == 0 && len(f.packages) == 0 {
+		return nil, fmt.Errorf("the mirror has no files of the provider: %w", provider.ErrNotFound)
 	}
 	return f, nil
 }
 
-// list returns the versions for the caller of a Source.
-func (f *files) list(p addrs.Provider) *provider.Versions {
+// available returns the versions and platforms.
+func (f *files) available(p addrs.Provider) *provider.Versions {
 	return &provider.Versions{Provider: p, List: f.releases(), Warnings: f.warnings}
 }
 
-// ProviderPackage finds the package of p in version v for a platform. An archive comes
-// with the hashes that the document of its version states, for other platforms too, and
-// with what else is on record about it; a package that is unpacked has Dir set and
-// nothing stated about it. Of an archive and a directory of the same package the
-// archive is returned.
+// ProviderPackage returns the package of p in version v for a platform, with the recorded data and the
+// hashes for all platforms in the document of the version. If the package is only unpacked, Dir is set
+// and there are no hashes.
 //
-// URL is that of a file if the mirror is a local directory, and otherwise the name in the
-// [Storage]. SumsURL and SignatureURL tell that a SHA256SUMS document and a signature have
-// been kept.
-//
-// The error is a [*provider.Error] with [provider.ErrNotFound], or with an
-// [*provider.UnavailableError].
+// URL is a file URL if Storage is [Local], and otherwise a name in the Storage. The error wraps
+// [provider.ErrNotFound] or a [*provider.UnavailableError].
 func (m *Mirror) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
 	pkg := address{p, v, platform}.pkg()
-	one, err := m.find(ctx, pkg)
+	one, err := m.findPackage(ctx, pkg)
 	if err == nil {
 		err = m.describe(ctx, pkg, one)
 	}
@@ -72,16 +65,16 @@ func (m *Mirror) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.
 	return pkg, nil
 }
 
-// describe fills in what the mirror has of a package.
-func (m *Mirror) describe(ctx context.Context, pkg *provider.Package, one held) error {
-	if one.dir { // which only a local storage has
+// describe sets the fields of pkg from the files of the mirror.
+func (m *Mirror) describe(ctx context.Context, pkg *provider.Package, one packageFile) error {
+	if one.dir { // the storage is local
 		var err error
 		pkg.Dir, err = m.Storage.(Local).LocalPath(one.name)
 		return err
 	}
-	pkg.Filename, pkg.URL = pkg.ArchiveName(), m.url(one.name)
+	pkg.Filename, pkg.URL = pkg.ArchiveName(), m.fileURL(one.name)
 	var err error
-	if pkg.Hashes, err = m.hashes(ctx, pkg, one.name); err != nil {
+	if pkg.Hashes, err = m.statedHashes(ctx, pkg, one.name); err != nil {
 		return err
 	}
 	rec, err := m.readRecord(ctx, one.name)
@@ -94,31 +87,31 @@ func (m *Mirror) describe(ctx context.Context, pkg *provider.Package, one held) 
 	return err
 }
 
-// ArchiveURL returns the URL that [Mirror.ProviderPackage] gives to an archive with the canonical
-// name, whether or not there is one.
+// ArchiveURL returns the URL that [Mirror.ProviderPackage] sets for an archive with the canonical
+// name, whether or not the archive exists.
 func (m *Mirror) ArchiveURL(p addrs.Provider, v addrs.Version, platform addrs.Platform) string {
-	return m.url(address{p, v, platform}.archive())
+	return m.fileURL(address{p, v, platform}.archive())
 }
 
-// url returns the URL of a file of the mirror: its name, or that of a file on this machine.
-func (m *Mirror) url(name string) string {
+// fileURL returns the URL of a file: a file URL or its name.
+func (m *Mirror) fileURL(name string) string {
 	l, ok := m.Storage.(Local)
 	if !ok {
 		return (&url.URL{Path: name}).String()
 	}
 	path, err := l.LocalPath(name)
 	if err != nil {
-		return (&url.URL{Path: name}).String() // nothing can have it
+		return (&url.URL{Path: name}).String() // the file cannot exist
 	}
 	path = filepath.ToSlash(path)
 	if !strings.HasPrefix(path, "/") {
-		path = "/" + path // a drive of Windows
+		path = "/" + path // a drive letter on Windows
 	}
 	return (&url.URL{Scheme: "file", Path: path}).String()
 }
 
-// describe adds what is on record. If the archive has another size, it is not the one that
-// was recorded, or damaged: Size then tells everybody who reads it.
+// describe sets the recorded data. If the archive has another size, it was changed or damaged: then
+// its reader compares it with Size.
 func (rec *record) describe(pkg *provider.Package) {
 	pkg.Size, pkg.Protocols = rec.Size, rec.Protocols
 	if len(rec.Hashes) > 0 {
@@ -143,11 +136,11 @@ func (rec *record) describe(pkg *provider.Package) {
 	}
 }
 
-// hashes returns those that the document of the version states, as far as they are about
-// the archives beside it.
-func (m *Mirror) hashes(ctx context.Context, pkg *provider.Package, archive string) (map[addrs.Platform][]checksum.Hash, error) {
+// statedHashes returns the hashes in the document of the version. It skips an entry for another file
+// than the archive.
+func (m *Mirror) statedHashes(ctx context.Context, pkg *provider.Package, archive string) (map[addrs.Platform][]checksum.Hash, error) {
 	home := archive[:strings.LastIndexByte(archive, '/')]
-	list, err := m.entries(ctx, home, pkg.Version)
+	list, err := m.readEntries(ctx, home, pkg.Version)
 	if err != nil {
 		return nil, err
 	}
@@ -161,15 +154,13 @@ func (m *Mirror) hashes(ctx context.Context, pkg *provider.Package, archive stri
 	return hashes, nil
 }
 
-// Evidence returns what pkg states and, if they have been kept beside the archive, the
-// SHA256SUMS document, the signature and the keys of the source that the archive came
-// from. The signature so proves the same as it did there.
+// Evidence returns the hashes in pkg and the recorded SHA256SUMS document, signature and keys.
 func (m *Mirror) Evidence(ctx context.Context, pkg *provider.Package) (verify.Evidence, error) {
 	ev := pkg.Evidence()
 	if pkg.SumsURL == "" {
 		return ev, nil
 	}
-	name, err := m.archive(ctx, pkg)
+	name, err := m.archiveName(ctx, pkg)
 	var rec *record
 	if err == nil {
 		rec, err = m.readRecord(ctx, name)
@@ -185,23 +176,22 @@ func (m *Mirror) Evidence(ctx context.Context, pkg *provider.Package) (verify.Ev
 	return ev, nil
 }
 
-// archive returns the name of the archive of pkg. It is found by the address and not by
-// the URL, which may come from anywhere.
-func (m *Mirror) archive(ctx context.Context, pkg *provider.Package) (string, error) {
+// archiveName returns the name of the archive of pkg. It does not use the URL of pkg, since the caller
+// may have read pkg from a file.
+func (m *Mirror) archiveName(ctx context.Context, pkg *provider.Package) (string, error) {
 	if pkg.Dir != "" {
 		return "", provider.ErrUnpacked
 	}
-	one, err := m.find(ctx, pkg)
+	one, err := m.findPackage(ctx, pkg)
 	if err == nil && one.dir {
 		err = provider.ErrUnpacked
 	}
 	return one.name, err
 }
 
-// Open opens the archive of pkg. The error wraps [provider.ErrUnpacked] if pkg is a
-// directory.
+// Open opens the archive of pkg. The error wraps [provider.ErrUnpacked] if the package is unpacked.
 func (m *Mirror) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
-	name, err := m.archive(ctx, pkg)
+	name, err := m.archiveName(ctx, pkg)
 	var o *Object
 	if err == nil {
 		o, err = m.Storage.Open(ctx, name)
@@ -212,9 +202,8 @@ func (m *Mirror) Open(ctx context.Context, pkg *provider.Package) (*provider.Bod
 	return &provider.Body{ReadCloser: o.ReadCloser, Size: o.Size}, nil
 }
 
-// entries returns what the document of a version in a directory lists. The map is nil if there
-// is no document.
-func (m *Mirror) entries(ctx context.Context, dir string, v addrs.Version) (map[addrs.Platform]listed, error) {
+// readEntries reads the entries of a document, nil if the document is missing.
+func (m *Mirror) readEntries(ctx context.Context, dir string, v addrs.Version) (map[addrs.Platform]listed, error) {
 	name := path.Join(dir, documentName(v))
 	doc, err := m.read(ctx, name)
 	if err != nil {

@@ -9,108 +9,94 @@ import (
 	"os"
 )
 
-// Storage keeps the files of a mirror. [Directory] is the one for a local directory;
-// others can keep a mirror in an object store. Package dirtest tells an implementer
-// whether a Storage does what is written here.
+// Storage contains the files of a mirror, such as a [Directory] or an object store. Package
+// [github.com/tofureg/tofureg/mirrorclient/mirrordir/dirtest] tests an implementation.
 //
-// Names are slash-separated paths as [fs.ValidPath] has them, without ".", and may hold
-// any letters, also such as "+" and ":". What a Storage cannot name it refuses with an
-// error; it never changes a name. Its methods must be safe for concurrent use, also by
-// other processes, and must end soon after ctx does.
+// Names are slash-separated paths as defined by [fs.ValidPath], except ".". They may contain letters
+// such as "+" and ":". A Storage never changes a name, and returns an error for one that it does not
+// support. The methods must be safe for concurrent use, also by other processes, and must return soon
+// after ctx ends.
 type Storage interface {
-	// Open opens a file for reading. The error wraps [fs.ErrNotExist] if there is
-	// none of this name, or only a directory. An archive is often closed unread, when
-	// only its size is asked for.
+	// Open opens a file for reading. The error wraps [fs.ErrNotExist] if the file is missing.
+	// The caller may close the file without reading it.
 	Open(ctx context.Context, name string) (*Object, error)
 
-	// Write makes content the file of this name, provided that the file has not
-	// changed: its revision must be was, and with an empty was there must be no
-	// file. Otherwise the error wraps [ErrConflict] and nothing has changed.
-	// Of several at the same time only one succeeds. A reader gets the whole of
-	// the file before or of the one after, and once Write has returned, the one
-	// after.
+	// Write writes a file if its revision is was; an empty was means that the file is missing.
+	// If not, it changes nothing and the error wraps [ErrConflict]. Of concurrent calls only one
+	// succeeds. Readers get the complete old file or the complete new one, and the new one after
+	// Write has returned.
 	Write(ctx context.Context, name string, content *io.SectionReader, was Revision) error
 
-	// List returns what is directly in the directory dir, in any order; "." is
-	// the top. A directory that does not exist is empty. What has been written
-	// is listed.
+	// List returns what is directly in dir, in any order. dir is "." for the top. A missing
+	// directory is empty. A file is listed after Write has returned.
 	List(ctx context.Context, dir string) ([]Entry, error)
 
-	// Delete removes a file. It is no error if there is none.
+	// Delete removes a file. It ignores a missing file.
 	Delete(ctx context.Context, name string) error
 }
 
-// Locker is a [Storage] with locks. With it, a version that two processes add at the same
-// time is downloaded once, and removing and replacing archives wait for other writers.
-// Without it, such a version is downloaded twice and one copy is dropped. Then
-// [Mirror.Remove], and a [Mirror.Add] that replaces archives, must be the only writers of
-// the provider.
+// Locker is a [Storage] with locks. Without them, processes that add the same version may all download
+// it, and only one may remove or replace archives of a provider while none adds any.
 type Locker interface {
-	// Lock waits for the lock of this name, which need not be that of a file. If ctx
-	// ends first, the error wraps that of ctx or its cause. The lock must not outlive
-	// the process.
+	// Lock waits for the lock of this name, which need not be a file. If ctx ends first, the
+	// error wraps its error or cause. The lock ends with the process.
 	Lock(ctx context.Context, name string) (unlock func() error, err error)
 }
 
-// Local is a [Storage] on this machine. A [Mirror] asks for nothing else behind a Storage.
-// With it, packages tell where they are, unpacked packages are found, and archives arrive
-// where they will stay. What Open returns must be an [io.ReaderAt].
+// Local is a [Storage] on this machine. Its packages have file URLs, may be unpacked, and are
+// downloaded into the storage. The files that Open returns must be [io.ReaderAt].
 type Local interface {
 	Storage
 
-	// LocalPath returns the path of the file or directory with this name, whether or not it
-	// is there. The error says why the system cannot have such a name.
+	// LocalPath returns the path for a name, or an error if the system does not support the name.
 	LocalPath(name string) (string, error)
 
-	// Stage opens a new file that has no name in the mirror. The caller discards it.
+	// Stage creates a file without a name in the mirror. The caller must discard it.
 	Stage(ctx context.Context) (Staged, error)
 }
 
-// Staged is a file that has no name in the mirror yet.
+// Staged is a file that does not have a name in the mirror yet.
 type Staged interface {
-	// File returns the file, for writing and reading until Discard.
+	// File returns the file for reading and writing.
 	File() *os.File
 
-	// Commit gives the file a name, as Write does for a new file: the error wraps
-	// [ErrConflict] if there is a file of this name. The content must not change after it.
+	// Commit gives the file a name. The error wraps [ErrConflict] if the name exists. The content
+	// must not change afterwards.
 	Commit(ctx context.Context, name string) error
 
-	// Discard closes the file, and removes it unless it was committed. It can be called
-	// twice.
+	// Discard closes the file, and removes it unless it was committed. It may be called twice.
 	Discard()
 }
 
-// Revision tells states of a file apart: an entity tag, a generation, a digest. It
-// means something only to the [Storage] that it comes from, and for one name.
+// Revision identifies the content of a file, such as an entity tag or a digest. It is compared only
+// with revisions of the same file.
 type Revision string
 
-// Object is an open file. The caller closes it. Where the ReadCloser is an
-// [io.ReaderAt] and an [io.Seeker] too, this saves copies.
+// Object is an open file. The caller must close it. If it is an [io.ReaderAt], archives are read
+// without a copy.
 type Object struct {
 	io.ReadCloser
 
-	// Size of the file in bytes.
-	Size int64
+	Size int64 // in bytes
 
-	// Revision of the file, never empty.
+	// Revision must not be empty.
 	Revision Revision
 }
 
-// Entry is one name in a directory of a [Storage].
+// Entry is a file or directory in a directory of a [Storage].
 type Entry struct {
-	Name string // the last element only
-	Dir  bool   // it is a directory, or what stands for one
-	Size int64  // of a file, in bytes
+	Name string // last element of the path
+	Dir  bool   // whether it is a directory
+	Size int64  // size of a file in bytes
 }
 
-// ErrConflict: a file is not the one that its writer has seen, since somebody else
-// was faster.
-var ErrConflict = errors.New("the file has changed in the meantime")
+// ErrConflict means that a file has changed since the caller read it.
+var ErrConflict = errors.New("the file has changed since it was read")
 
-// checkName refuses what is no name of a file in a Storage.
+// checkName returns an error unless name can be the name of a file in a Storage.
 func checkName(name string) error {
 	if !fs.ValidPath(name) || name == "." {
-		return fmt.Errorf("%.200q is no name of a file: %w", name, fs.ErrInvalid)
+		return fmt.Errorf("invalid file name %.200q: %w", name, fs.ErrInvalid)
 	}
 	return nil
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
-// directories returns those at the depth of providers, HOST/NAMESPACE/TYPE. It looks into those
-// above for which may is true; depth is 0 for hosts.
+// directories returns the directories of providers, HOST/NAMESPACE/TYPE, for which may is true at each
+// depth; depth is 0 for hosts.
 func (m *Mirror) directories(ctx context.Context, may func(depth int, name string, e Entry) bool) ([]string, error) {
 	found := []string{"."}
 	for depth := range 3 {
@@ -33,12 +33,12 @@ func (m *Mirror) directories(ctx context.Context, may func(depth int, name strin
 	return found, nil
 }
 
-// providers returns those that have a directory with a canonical name, or one with
-// documents for network clients, and notes what else has the place of one.
+// providers returns the providers with a canonical directory or with documents for network clients,
+// and notes other files and directories.
 func (m *Mirror) providers(ctx context.Context, r *reporter) ([]addrs.Provider, error) {
 	names, err := m.directories(ctx, func(_ int, name string, e Entry) bool {
 		if !e.Dir {
-			r.note(Finding{Kind: Ignored, Name: name, Detail: "a file where only directories are looked at"})
+			r.note(Finding{Kind: Ignored, Name: name, Detail: "not a directory of a provider"})
 		}
 		return e.Dir
 	})
@@ -51,8 +51,8 @@ func (m *Mirror) providers(ctx context.Context, r *reporter) ([]addrs.Provider, 
 		switch {
 		case err != nil:
 			r.note(Finding{Kind: Ignored, Name: name, Detail: oneLine(err)})
-		case name != homeOf(p) && name != wireHomeOf(p):
-			r.note(Finding{Kind: Ignored, Name: name, Provider: p, Detail: "network clients ask for " + wireHomeOf(p)})
+		case name != providerDir(p) && name != asciiProviderDir(p):
+			r.note(Finding{Kind: Ignored, Name: name, Provider: p, Detail: "network clients ask for " + asciiProviderDir(p)})
 		default:
 			found[p] = true
 		}
@@ -60,7 +60,7 @@ func (m *Mirror) providers(ctx context.Context, r *reporter) ([]addrs.Provider, 
 	return slices.SortedFunc(maps.Keys(found), addrs.Provider.Compare), nil
 }
 
-// providerIn returns the provider that a directory is for.
+// providerIn returns the provider of a directory.
 func providerIn(name string) (p addrs.Provider, err error) {
 	parts := strings.Split(name, "/")
 	host, err := svchost.FromWire(parts[0])

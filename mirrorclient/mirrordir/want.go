@@ -8,23 +8,23 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// Want is one version of a provider that is to be in the mirror.
+// Want is one version of a provider that [Mirror.Add] adds.
 type Want struct {
-	Provider addrs.Provider // whose packages they are
-	Version  addrs.Version  // exactly this one
+	Provider addrs.Provider // required
+	Version  addrs.Version  // required
 
-	// Platforms says for which platforms; empty: for all that the source lists.
+	// Platforms are the platforms to add. If empty, all platforms that the source lists are added.
 	Platforms []addrs.Platform
 }
 
-// job is one version of a provider to be added.
+// job is one version of a provider that is to be added.
 type job struct {
 	Want
 	policy verify.Policy
-	locked bool // by a lock file, whose hashes the policy accepts
+	locked bool // whether policy accepts the hashes of a lock file
 }
 
-// plan joins what is wanted twice and refuses what nobody can mirror.
+// plan merges wants of the same version and refuses invalid wants.
 func plan(wants []Want) ([]job, error) {
 	var jobs []job
 	index := map[address]int{}
@@ -52,21 +52,21 @@ func plan(wants []Want) ([]job, error) {
 	return jobs, nil
 }
 
-// String returns the provider and the version.
+// String returns the provider and the version, separated by a space.
 func (w Want) String() string { return w.Provider.String() + " " + w.Version.String() }
 
 func (w Want) check() error {
 	switch {
 	case w.Provider.IsZero():
-		return errors.New("no provider is given")
+		return errors.New("the provider is missing")
 	case w.Provider.IsBuiltIn():
 		return errors.New("the provider is part of OpenTofu itself")
 	case w.Provider.IsLegacy():
-		return errors.New("the address does not tell the provider's namespace")
+		return errors.New("the provider address is a legacy one, without a namespace")
 	case w.Version.IsZero():
-		return errors.New("no version is given")
+		return errors.New("the version is missing")
 	case slices.ContainsFunc(w.Platforms, addrs.Platform.IsZero):
-		return errors.New("one of the platforms is none")
+		return errors.New("a platform is missing")
 	}
 	return nil
 }

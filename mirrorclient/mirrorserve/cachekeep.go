@@ -30,7 +30,7 @@ func (c *Cache) keptHashes(ctx context.Context, p addrs.Provider, v addrs.Versio
 
 // kept returns the package that is kept, nil if it is not.
 func (c *Cache) kept(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) *provider.Package {
-	pkg, err := c.Mirror.Kept(ctx, p, v, platform, c.Policy)
+	pkg, err := c.Mirror.RecordedPackage(ctx, p, v, platform, c.Policy)
 	if c.unread(ctx, p, err) != nil {
 		return nil
 	}
@@ -71,7 +71,7 @@ func (c *Cache) origin(ctx context.Context, pkg *provider.Package, arriving, rea
 
 // keep puts an archive into the mirror.
 func (c *Cache) keep(ctx context.Context, s mirrordir.Staged, pkg *provider.Package, got *provider.Received) {
-	_, err := c.Mirror.Keep(ctx, s, pkg, got, mirrordir.Options{Policy: c.Policy})
+	_, err := c.Mirror.AddArchive(ctx, s, pkg, got, mirrordir.Options{Policy: c.Policy})
 	switch {
 	case err != nil:
 		c.warn(ctx, "package cannot be kept", "package", pkg.String(), "error", err)

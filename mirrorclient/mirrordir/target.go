@@ -13,33 +13,33 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// place is where one package is in a mirror, or will be.
-type place struct {
+// target is a package that is to be in the mirror.
+type target struct {
 	*Mirror
 	Options
-	pkg    *provider.Package // as the source describes it; at first only the address
-	name   string            // of the archive in the storage
-	size   int64             // of the archive that is there; negative: none is
-	onFile bool              // there is a record, whatever it is worth
-	record *record           // nil: there is none, or it is damaged
-	report *verify.Report    // of the policy about the record; nil: it is not accepted
+	pkg       *provider.Package // package of the source, at first only its address
+	name      string            // canonical name of the archive
+	size      int64             // size of the existing archive, negative if it is missing
+	hasRecord bool              // whether a record exists, valid or not
+	record    *record           // nil if it is missing or invalid
+	report    *verify.Report    // report of the policy about the record, nil if it is refused
 }
 
-// look looks at what there is of a package. Its version must be locked.
-func (m *Mirror) look(ctx context.Context, pkg *provider.Package, o Options) (*place, error) {
-	a := &place{Mirror: m, Options: o, pkg: pkg, name: addressOf(pkg).archive()}
+// newTarget reads the files of a package. The caller has locked the version.
+func (m *Mirror) newTarget(ctx context.Context, pkg *provider.Package, o Options) (*target, error) {
+	a := &target{Mirror: m, Options: o, pkg: pkg, name: addressOf(pkg).archive()}
 	rec, err := m.readRecord(ctx, a.name)
 	if err != nil && !isUnrecorded(err) {
 		return nil, err
 	}
-	a.record, a.onFile = rec, !errors.Is(err, fs.ErrNotExist)
-	a.size, err = m.size(ctx, a.name)
+	a.record, a.hasRecord = rec, !errors.Is(err, fs.ErrNotExist)
+	a.size, err = m.fileSize(ctx, a.name)
 	return a, err
 }
 
-// size returns the size of a file, negative if there is none, or can be none of this name: it may
-// come from a document.
-func (m *Mirror) size(ctx context.Context, name string) (int64, error) {
+// fileSize returns the size of a file, negative if it is missing. The name may come from a document,
+// so it may be one that no file can have.
+func (m *Mirror) fileSize(ctx context.Context, name string) (int64, error) {
 	o, err := m.Storage.Open(ctx, name)
 	for _, none := range []error{fs.ErrNotExist, fs.ErrInvalid, ErrName, syscall.ENAMETOOLONG} {
 		if errors.Is(err, none) {
@@ -53,9 +53,9 @@ func (m *Mirror) size(ctx context.Context, name string) (int64, error) {
 	return o.Size, nil
 }
 
-// recordSuffices reports whether the archive has the size on record, and the policy accepts
-// what is on record. It sets the report.
-func (a *place) recordSuffices() bool {
+// recordAccepted reports whether the archive has the recorded size and the policy accepts the record.
+// It sets the report.
+func (a *target) recordAccepted() bool {
 	rec := a.record
 	if rec == nil || rec.Size != a.size || !checksum.HasScheme(rec.Hashes, checksum.SchemeZH) {
 		return false
@@ -65,24 +65,24 @@ func (a *place) recordSuffices() bool {
 	return err == nil
 }
 
-// keep reports whether what is there and on record is what is wanted. If only an h1 is missing,
-// it is computed.
-func (a *place) keep(ctx context.Context) (bool, error) {
+// isComplete reports whether the archive and its record are what the options require. If only an h1 is
+// missing, it computes the h1.
+func (a *target) isComplete(ctx context.Context) (bool, error) {
 	rec := a.record
 	if rec == nil || rec.Size != a.size || rec.Evidence == nil && !a.NoEvidence {
 		return false, nil
 	}
 	if !checksum.HasScheme(rec.Hashes, checksum.SchemeH1) && a.wantsH1(nil) {
-		if same, err := a.complete(ctx); !same || err != nil {
+		if same, err := a.addH1(ctx); !same || err != nil {
 			return false, err
 		}
 	}
-	return a.recordSuffices(), nil
+	return a.recordAccepted(), nil
 }
 
-// complete computes the h1 of the archive that is there and puts it on record. It reports
-// false if the archive is not the one on record.
-func (a *place) complete(ctx context.Context) (bool, error) {
+// addH1 computes the h1 of the archive and records it. It returns false if the archive differs from its
+// record.
+func (a *target) addH1(ctx context.Context) (bool, error) {
 	f, err := a.openArchive(ctx, a.name)
 	if err != nil {
 		return false, err
@@ -101,23 +101,23 @@ func (a *place) complete(ctx context.Context) (bool, error) {
 	return true, a.writeRecord(ctx, a.name, a.record)
 }
 
-// wantsH1 reports whether an h1 is to be computed, whatever the policy needs; stated are
-// the hashes that the source states.
-func (a *place) wantsH1(stated []checksum.Hash) bool {
+// wantsH1 reports whether to compute an h1 even if the policy does not need it. stated are the hashes
+// of the source.
+func (a *target) wantsH1(stated []checksum.Hash) bool {
 	return !a.ZHOnly && len(a.recordable(stated)) == 0
 }
 
-// recordable returns those of the stated hashes that may stand in for one not computed.
-func (a *place) recordable(stated []checksum.Hash) []checksum.Hash {
+// recordable returns the stated hashes that may be recorded in place of a computed h1.
+func (a *target) recordable(stated []checksum.Hash) []checksum.Hash {
 	if !a.Policy.RecordStated {
 		return nil
 	}
 	return checksum.WithScheme(stated, checksum.SchemeH1)
 }
 
-// adopt hashes the archive that is there and judges it as if it had just arrived. It reports
-// false if there is none, or the source has another one.
-func (a *place) adopt(ctx context.Context, src provider.Source) (bool, error) {
+// adopt judges the existing archive with the evidence of the source, and records it. It returns false
+// if the archive is missing or another one.
+func (a *target) adopt(ctx context.Context, src provider.Source) (bool, error) {
 	if a.size < 0 || a.pkg.Size > 0 && a.pkg.Size != a.size || a.pkg.Dir != "" {
 		return false, nil
 	}
@@ -135,7 +135,7 @@ func (a *place) adopt(ctx context.Context, src provider.Source) (bool, error) {
 	defer f.close()
 	err = a.judge(ctx, f, ev)
 	if errors.Is(err, checksum.ErrMismatch) || errors.Is(err, fault.ErrArchive) {
-		return false, nil // another archive, or none at all
+		return false, nil // another archive, or an invalid one
 	}
 	if err != nil {
 		return false, err
@@ -143,8 +143,8 @@ func (a *place) adopt(ctx context.Context, src provider.Source) (bool, error) {
 	return true, a.writeRecord(ctx, a.name, a.record)
 }
 
-// judge has the policy decide about an archive, and sets the record of it and the report.
-func (a *place) judge(ctx context.Context, f *archiveFile, ev verify.Evidence) error {
+// judge judges an archive by the policy and sets the record and the report.
+func (a *target) judge(ctx context.Context, f *archiveFile, ev verify.Evidence) error {
 	stated := a.pkg.Hashes[a.pkg.Platform]
 	report, err := a.Policy.JudgeArchive(ctx, ev, verify.Archive{
 		Size: f.size, ZH: f.zh, WantH1: a.wantsH1(stated),
@@ -163,30 +163,29 @@ func (a *place) judge(ctx context.Context, f *archiveFile, ev verify.Evidence) e
 	a.report = report
 	a.record = &record{Size: f.size, Hashes: hashes, Trust: report.Trust, Protocols: a.pkg.Protocols}
 	if !a.NoEvidence {
-		a.record.Evidence = saveEvidence(ev, f.size, report.Local)
+		a.record.Evidence = evidenceToRecord(ev, f.size, report.Local)
 	}
 	return nil
 }
 
-// put gives an archive that has been judged its name, and writes the record. What is there is
-// first taken out, from the documents to the archive, so that at no time anything says
-// something about an archive that is not true. It calls placed when the file is not used any
-// more.
-func (a *place) put(ctx context.Context, s Staged, placed func()) error {
-	if a.size >= 0 || a.onFile {
+// write commits a judged archive and writes its record. It first removes an existing archive, from the
+// documents on, so that no document or record states anything about the wrong archive. It calls placed
+// when the staged file is no longer used.
+func (a *target) write(ctx context.Context, s Staged, placed func()) error {
+	if a.size >= 0 || a.hasRecord {
 		unlock, err := a.lockProvider(ctx, a.pkg.Provider)
 		if err != nil {
 			return err
 		}
 		defer unlock()
-		if err := a.clear(ctx); err != nil {
+		if err := a.removeOld(ctx); err != nil {
 			return err
 		}
 	}
 	err := s.Commit(ctx, a.name)
 	placed()
 	if errors.Is(err, ErrConflict) {
-		err = a.same(ctx)
+		err = a.checkSame(ctx)
 	}
 	if err != nil {
 		return err
@@ -194,9 +193,9 @@ func (a *place) put(ctx context.Context, s Staged, placed func()) error {
 	return a.writeRecord(ctx, a.name, a.record)
 }
 
-// clear takes the archive out of the mirror. The provider must be locked.
-func (a *place) clear(ctx context.Context) error {
-	if err := a.publishLocked(ctx, a.pkg.Provider, versionsOf(a.pkg), publication{without: a.name}); err != nil {
+// removeOld removes the archive from the mirror. The caller has locked the provider.
+func (a *target) removeOld(ctx context.Context) error {
+	if err := a.publishLocked(ctx, a.pkg.Provider, versionsOf(a.pkg), publishOptions{except: a.name}); err != nil {
 		return err
 	}
 	if err := a.Storage.Delete(ctx, recordName(a.name)); err != nil {
@@ -205,9 +204,8 @@ func (a *place) clear(ctx context.Context) error {
 	return a.Storage.Delete(ctx, a.name)
 }
 
-// same returns nil if the archive in the storage is the one to be put there: another writer
-// was faster.
-func (a *place) same(ctx context.Context) error {
+// checkSame returns nil if another writer has added the same archive.
+func (a *target) checkSame(ctx context.Context) error {
 	f, err := a.openArchive(ctx, a.name)
 	if err != nil {
 		return err
@@ -219,7 +217,7 @@ func (a *place) same(ctx context.Context) error {
 	return nil
 }
 
-func (a *place) added(fetched bool) *Added {
+func (a *target) added(fetched bool) *Added {
 	return &Added{
 		Provider: a.pkg.Provider, Version: a.pkg.Version, Platform: a.pkg.Platform,
 		Size: a.record.Size, Fetched: fetched, Hashes: slices.Clone(a.record.Hashes), Report: a.report,

@@ -31,7 +31,7 @@ func TestNameable(t *testing.T) {
 		{"example.com/.tofureg/b", "windows", nil},
 	}
 	for _, test := range tests {
-		err := mirrordir.Nameable(test.name, test.goos)
+		err := mirrordir.CheckFileName(test.name, test.goos)
 		if !errors.Is(err, test.want) {
 			t.Errorf("%s on %s: %v, want %v", test.name, test.goos, err, test.want)
 		}

@@ -10,16 +10,15 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// AddLocked is [Mirror.Add] for what a lock file holds: each provider in its locked version,
-// for these platforms, and with no other bytes than those whose hashes are locked. So
-// o.Policy.Accept has no effect here; set RequireSignature to want signatures too. It is an
-// error to give no platforms, for a lock file does not tell which hash is for which.
+// AddLocked adds each provider in lock in its locked version for these platforms, as [Mirror.Add]
+// does. It accepts only archives with a locked hash: o.Policy.Accept is ignored. If platforms is
+// empty, it returns an error.
 //
-// A package for a platform that the lock file has no hash of is refused. Its error wraps
-// [verify.ErrNotAccepted] and a [*lockfile.NotLockedError], which says how to lock it.
+// For a platform without a locked hash, the error wraps [verify.ErrNotAccepted] and a
+// [*lockfile.NotLockedError].
 func (m *Mirror) AddLocked(ctx context.Context, src provider.Source, lock *lockfile.File, platforms []addrs.Platform, o Options) ([]Added, error) {
 	if len(platforms) == 0 {
-		return nil, errors.New("mirror what is locked: no platforms are given")
+		return nil, errors.New("mirror locked providers: the platforms are missing")
 	}
 	var wants []Want
 	for e := range lock.All() {
@@ -36,7 +35,7 @@ func (m *Mirror) AddLocked(ctx context.Context, src provider.Source, lock *lockf
 	return m.add(ctx, src, jobs, o)
 }
 
-// explain has the refusal of a package say how to lock it.
+// explain adds to a refusal by a lock file how to lock the platform.
 func (j *job) explain(platform addrs.Platform, err error) error {
 	refused, ok := errors.AsType[*provider.Error](err)
 	if !ok || !j.locked || !errors.Is(err, verify.ErrNotAccepted) {
