@@ -12,20 +12,20 @@ import (
 	"time"
 )
 
-// An answer is what a request gets, before ranges and the ways of the transport.
+// An answer is the answer to a request, before ranges and transport.
 type answer struct {
 	status int
 	header http.Header
-	doc    any                              // what body is the JSON of; nil: it is something else
-	remake func(doc map[string]any) *answer // after doc has been edited; nil: a JSON document
+	doc    any                              // body is the JSON of doc, unless doc is nil
+	remake func(doc map[string]any) *answer // after an edit of doc; nil for a JSON document
 	body   io.ReaderAt
 	size   int64
-	etag   string // "": not a file
+	etag   string // empty if the answer is not a file
 
-	modified time.Time // zero: not stated, as of documents
+	modified time.Time // zero for documents
 }
 
-// document is the answer with a JSON document.
+// document returns an answer with a JSON document.
 func document(doc any) *answer {
 	a := &answer{status: http.StatusOK, header: http.Header{"Content-Type": {"application/json"}}, doc: doc}
 	data, err := json.Marshal(doc)
@@ -36,14 +36,14 @@ func document(doc any) *answer {
 	return a
 }
 
-// failure is the answer with an error document.
+// failure returns an answer with an error document.
 func failure(status int) *answer {
 	a := document(map[string]any{"errors": []string{http.StatusText(status)}})
 	a.status, a.doc = status, nil
 	return a
 }
 
-// finalStatus returns status, or usual if that is not the status of an answer.
+// finalStatus returns status, or usual if status is not valid for an answer.
 func finalStatus(status, usual int) int {
 	if status < 200 || status > 999 {
 		return usual
@@ -51,7 +51,7 @@ func finalStatus(status, usual int) int {
 	return status
 }
 
-// file is the answer with a file.
+// file returns an answer with a file.
 func file(mediaType string, body io.ReaderAt, size int64, sum [sha256.Size]byte) *answer {
 	return &answer{
 		status: http.StatusOK, header: http.Header{"Content-Type": {mediaType}},
@@ -59,14 +59,14 @@ func file(mediaType string, body io.ReaderAt, size int64, sum [sha256.Size]byte)
 	}
 }
 
-// text is the answer with a small file.
+// text returns an answer with a small file.
 func text(mediaType string, data []byte) *answer {
 	return file(mediaType, bytes.NewReader(data), int64(len(data)), sha256.Sum256(data))
 }
 
 func (a *answer) setBody(data []byte) { a.body, a.size = bytes.NewReader(data), int64(len(data)) }
 
-// content answers as a registry does in which nothing is wrong.
+// content returns the answer without faults.
 func (r *Registry) content(c *call, t target) *answer {
 	switch t.kind {
 	case Discovery:
@@ -97,7 +97,7 @@ func (r *Registry) content(c *call, t target) *answer {
 	return failure(http.StatusNotFound)
 }
 
-// answer answers a call as the faults f want it.
+// answer returns the answer with the faults f.
 func (r *Registry) answer(c *call, f Fault) *answer {
 	var a *answer
 	refusal := r.authorize(c)
@@ -117,13 +117,13 @@ func (r *Registry) answer(c *call, f Fault) *answer {
 	case f.Redirect != "":
 		a = c.redirect(f.Redirect, hop{of: max(f.Hops, 1), loop: f.Hops < 0}, f.Status)
 	default:
-		a = r.altered(c, f)
+		a = r.alteredContent(c, f)
 	}
-	f.touch(a)
+	f.alter(a)
 	return a
 }
 
-// authorize returns the refusal of a call that lacks the right token, or nil.
+// authorize returns the refusal of a call without the required token, or nil.
 func (r *Registry) authorize(c *call) *answer {
 	r.mu.Lock()
 	token := r.tokens[c.target.kind]
@@ -137,8 +137,8 @@ func (r *Registry) authorize(c *call) *answer {
 	return failure(http.StatusForbidden)
 }
 
-// altered answers with content that is other than it should be.
-func (r *Registry) altered(c *call, f Fault) *answer {
+// alteredContent returns content that f changes.
+func (r *Registry) alteredContent(c *call, f Fault) *answer {
 	t := c.target
 	if f.Instead != "" {
 		path := f.Instead
@@ -157,8 +157,7 @@ func (r *Registry) altered(c *call, f Fault) *answer {
 	return a
 }
 
-// raw is the answer with the body of the fault, in the media type that such
-// things have.
+// raw returns an answer with the body of the fault and the usual media type.
 func (f *Fault) raw(t target) *answer {
 	var a *answer
 	switch t.kind {
@@ -182,8 +181,7 @@ func (f *Fault) raw(t target) *answer {
 	return a
 }
 
-// edit lets change a JSON object. It is decoded again, so that nothing that the
-// registry keeps can be changed.
+// edit calls change with a copy of the JSON object.
 func (a *answer) edit(change func(map[string]any)) {
 	data, err := json.Marshal(a.doc)
 	if err != nil {
@@ -205,8 +203,8 @@ func (a *answer) edit(change func(map[string]any)) {
 	*a = *edited
 }
 
-// touch makes the changes that any kind of answer can suffer.
-func (f *Fault) touch(a *answer) {
+// alter applies the changes that are possible for every answer.
+func (f *Fault) alter(a *answer) {
 	a.pad(f.PadTo)
 	if f.Changed && a.etag != "" {
 		a.body = flipped{a.body, a.size / 3}
@@ -219,7 +217,7 @@ func (f *Fault) touch(a *answer) {
 	maps.Copy(a.header, f.Header)
 }
 
-// A flipped file has one bit in it that is wrong.
+// flipped is a file with one flipped bit.
 type flipped struct {
 	io.ReaderAt
 	at int64
@@ -234,6 +232,5 @@ func (f flipped) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// published is the Last-Modified of every file that Fault.Changed leaves alone: in the
-// past for the clock of a test bubble too, which starts with the year 2000.
+// published is the Last-Modified of files, which is in the past in a test bubble too.
 var published = time.Date(1999, time.December, 31, 1, 0, 0, 0, time.UTC)

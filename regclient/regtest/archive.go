@@ -16,7 +16,7 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// An archive is the package for one platform. Its digests are computed once.
+// An archive is a package. Its digests are computed once.
 type archive struct {
 	content io.ReaderAt
 	size    int64
@@ -28,7 +28,7 @@ func newArchive(content io.ReaderAt, size int64) *archive {
 	a := &archive{content: content, size: size}
 	a.sum = sync.OnceValue(func() (sum [sha256.Size]byte) {
 		h := sha256.New()
-		scan(h, content, size)
+		copyAll(h, content, size)
 		return [sha256.Size]byte(h.Sum(nil))
 	})
 	a.h1 = sync.OnceValue(func() checksum.Hash {
@@ -45,8 +45,8 @@ func givenArchive(data []byte) *archive {
 	return newArchive(bytes.NewReader(data), int64(len(data)))
 }
 
-// scan writes all of r to w, in large pieces. Neither can fail.
-func scan(w io.Writer, r io.ReaderAt, size int64) {
+// copyAll writes all of r to w, in large pieces. Neither can fail.
+func copyAll(w io.Writer, r io.ReaderAt, size int64) {
 	_, _ = io.CopyBuffer(w, struct{ io.Reader }{io.NewSectionReader(r, 0, size)}, make([]byte, 1<<18))
 }
 
@@ -67,7 +67,7 @@ func (rel *Release) buildArchives() {
 }
 
 func (rel *Release) buildArchive(platform string) *archive {
-	var out hollow
+	var out sparseFile
 	zw := zip.NewWriter(&out)
 	rel.writeExecutable(zw, &out, platform)
 	for _, name := range slices.Sorted(maps.Keys(rel.p.Files)) {
@@ -82,8 +82,8 @@ func (rel *Release) buildArchive(platform string) *archive {
 	return newArchive(out.reader(), out.size)
 }
 
-// writeExecutable writes the one file that every package has.
-func (rel *Release) writeExecutable(zw *zip.Writer, out *hollow, platform string) {
+// writeExecutable writes the executable, which every package has.
+func (rel *Release) writeExecutable(zw *zip.Writer, out *sparseFile, platform string) {
 	name := "terraform-provider-" + rel.provider.Type() + "_v" + fileName(canonical(rel.p.Version))
 	if strings.HasPrefix(platform, "windows_") {
 		name += ".exe"
@@ -95,13 +95,13 @@ func (rel *Release) writeExecutable(zw *zip.Writer, out *hollow, platform string
 	case rel.p.Deflate:
 		must(io.Copy(create(zw, name, 0o755, rel.p.Deflate), io.NewSectionReader(newNoise(title), 0, rel.p.Size)))
 	default:
-		leaveOut(zw, out, name, 0o755, newNoise(title), rel.p.Size)
+		createComputed(zw, out, name, 0o755, newNoise(title), rel.p.Size)
 	}
 }
 
-// leaveOut writes an entry whose content stays out of memory. It is stored, so
-// that any part of the archive can be made at any time.
-func leaveOut(zw *zip.Writer, out *hollow, name string, mode fs.FileMode, content io.ReaderAt, size int64) {
+// createComputed writes an entry whose content is computed when it is read. The entry is
+// stored, so that any part can be computed.
+func createComputed(zw *zip.Writer, out *sparseFile, name string, mode fs.FileMode, content io.ReaderAt, size int64) {
 	h := &zip.FileHeader{
 		Name: name, Method: zip.Store, CRC32: crc32Of(content, size),
 		CompressedSize64: uint64(size), UncompressedSize64: uint64(size),
@@ -111,7 +111,7 @@ func leaveOut(zw *zip.Writer, out *hollow, name string, mode fs.FileMode, conten
 	out.insert(zw.Flush, w, content, size)
 }
 
-// create starts an entry, which is a directory if its name ends in a slash.
+// create starts an entry. It is a directory if its name ends with a slash.
 func create(zw *zip.Writer, name string, mode fs.FileMode, deflate bool) io.Writer {
 	h := &zip.FileHeader{Name: name, Method: zip.Store}
 	if deflate {
@@ -124,8 +124,8 @@ func create(zw *zip.Writer, name string, mode fs.FileMode, deflate bool) io.Writ
 	return must(zw.CreateHeader(h))
 }
 
-// must returns v. Writing to memory fails for no other reason than an entry
-// that cannot be, such as one with too long a name.
+// must returns v. Writes to memory fail only for invalid entries, such as a name that is too
+// long.
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(fmt.Sprintf("regtest: building an archive: %v", err))

@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// A body is the body of a reply. It ends with the context of the request, as
-// that of a real connection does, and breaks off as a fault wants it.
+// A body is the body of a reply. It ends with the context of the request, or breaks off as a
+// fault says.
 type body struct {
 	ctx  context.Context
 	src  io.Reader
-	left int64 // until the end, as the header states it
+	left int64 // until the end, according to the header
 	sent int64
 
-	count func(n int) // is told what is sent
-	how   Fault       // Break, After, Pause, Rate
+	count func(n int) // is called for sent bytes
+	how   Fault       // Break, After, Pause and Rate
 
 	closing sync.Once
 	closed  chan struct{}
@@ -25,7 +25,7 @@ type body struct {
 
 // Read implements [io.Reader].
 func (b *body) Read(p []byte) (int, error) {
-	if err := b.gone(); err != nil {
+	if err := b.ended(); err != nil {
 		return 0, err
 	}
 	if b.left == 0 {
@@ -52,8 +52,8 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// gone returns why nobody is there to read any more.
-func (b *body) gone() error {
+// ended returns an error if the body is closed or the context has ended.
+func (b *body) ended() error {
 	select {
 	case <-b.closed:
 		return http.ErrBodyReadAfterClose
@@ -65,7 +65,7 @@ func (b *body) gone() error {
 	return nil
 }
 
-// breakOff does what happens at the place of the break.
+// breakOff applies the break.
 func (b *body) breakOff() error {
 	how := b.how.Break
 	switch {
@@ -90,7 +90,7 @@ func (b *body) window(n int) int {
 	return int(limit)
 }
 
-// Close implements [io.Closer]. It ends a Read that is waiting.
+// Close implements [io.Closer]. It ends a waiting Read.
 func (b *body) Close() error {
 	b.closing.Do(func() { close(b.closed) })
 	return nil

@@ -6,26 +6,21 @@ import (
 	"net/http"
 )
 
-// Caching is what the answers of a [Registry] say to caches (RFC 9111). It concerns
-// those that are a success; the zero value says nothing, as many registries do.
-// Files have entity tags in any case.
-//
-// A [Fault] with a Header changes single answers.
+// Caching is the caching behaviour of successful answers of a [Registry] (RFC 9111). The zero
+// value sets no headers, as many registries do. Files always have entity tags.
 type Caching struct {
-	// Control is the Cache-Control header, such as "max-age=60" or "no-store".
-	// Empty means that there is none.
+	// Control is the Cache-Control header, for example "max-age=60". If empty, there is none.
 	Control string
 
-	// Vary is the Vary header. Empty means that there is none.
+	// Vary is the Vary header. If empty, there is none.
 	Vary string
 
-	// Tags gives documents entity tags that follow from their content, by which a
-	// client can ask whether they have changed. The answer is 304 if they have not.
+	// Tags gives documents entity tags, so that clients can revalidate them.
 	Tags bool
 }
 
-// mark makes the answer say so.
-func (c Caching) mark(a *answer) {
+// mark sets the headers of the answer.
+func (c Caching) setHeader(a *answer) {
 	if a.status/100 != 2 {
 		return
 	}
@@ -38,7 +33,7 @@ func (c Caching) mark(a *answer) {
 	set("Vary", c.Vary)
 	if c.Tags && a.etag == "" && a.status == http.StatusOK {
 		h := sha256.New()
-		scan(h, a.body, a.size)
+		copyAll(h, a.body, a.size)
 		a.etag = fmt.Sprintf(`"%x"`, h.Sum(nil)[:16])
 	}
 }

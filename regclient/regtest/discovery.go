@@ -12,8 +12,7 @@ const (
 	moduleService   = "modules.v1"
 )
 
-// defaultBase returns the path at which a service answers unless
-// Registry.Services has a URL for it.
+// defaultBase returns the path of a service without a URL in Registry.Services.
 func defaultBase(service string) string {
 	if service == moduleService {
 		return "/v1/modules/"
@@ -21,7 +20,7 @@ func defaultBase(service string) string {
 	return "/v1/providers/"
 }
 
-// discovery answers with the discovery document, at hosts that have one.
+// discovery returns the discovery document, at hosts that have one.
 func (r *Registry) discovery(c *call) *answer {
 	if _, isOne := r.registryAt(c.host); !isOne && !c.anyHost && c.hop.first() {
 		return failure(http.StatusNotFound)
@@ -41,7 +40,7 @@ func (r *Registry) discovery(c *call) *answer {
 	return document(services)
 }
 
-// base returns the path of a service, which the discovery document gives.
+// base returns the path of a service according to the discovery document.
 func (r *Registry) base(service string) string {
 	ref, ok := r.Services[service].(string)
 	if !ok {

@@ -11,118 +11,103 @@ import (
 	"time"
 )
 
-// A Fault makes answers differ from the plain ones: some are failures, others
-// are merely unusual. The first six fields say which answers, the others how
-// they differ. Fields that are zero have no effect.
+// A Fault changes answers. The first six fields select requests, the others say what is
+// changed. Zero fields have no effect.
 //
-// All faults that match a request take effect together, in the order in which
-// they were added. Of those with a Status, a Redirect or Raw the first decides.
-// If that is a redirect it comes alone: the others affect, and count, the
-// request that it leads to.
+// All faults that match a request apply together, in the order in which they were added. Of
+// several with a Status, Redirect or Raw the first applies. If it is a redirect, the other
+// faults apply to the request that it leads to.
 //
 //	// The first two archives break off after 1000 bytes.
 //	reg.AddFault(regtest.Fault{Kind: regtest.Archive, First: 2, Break: regtest.Cut, After: 1000})
 //
-//	// The registry is busy once, and says for how long.
+//	// The registry is busy once.
 //	reg.AddFault(regtest.Fault{Kind: regtest.Versions, First: 1, Status: 503, RetryAfter: "30"})
 //
-//	// Version 2.0.0 is what was published, and signed, as 1.0.0.
+//	// Version 1.0.0 is served, and signed, as 2.0.0.
 //	reg.AddFault(regtest.Fault{Kind: regtest.Package, Path: "/2.0.0/", Instead: "/1.0.0/"})
 //
-//	// The metadata is of another platform.
+//	// The metadata names another platform.
 //	reg.AddFault(regtest.Fault{Kind: regtest.Package, Edit: func(doc map[string]any) {
 //		doc["arch"] = "riscv64"
 //	}})
 type Fault struct {
-	// Kind is what is asked for; a set of kinds matches each of them, zero
-	// matches all.
+	// Kind is the set of kinds of requests. Zero matches all.
 	Kind Kind
-	// Host is the host that is asked, with the port unless it is the one of
-	// the scheme. Empty means any.
+	// Host is the requested host, with a port unless it is the default. If empty, all hosts
+	// match.
 	Host string
-	// Path is a part of the path. The path of a file is that of the Absolute
-	// form, however it was asked for, except that archives with the forms
-	// FileName and InDownload have paths of their own at a mirror.
+	// Path is a part of the path. For a file it is the path in the form [Absolute], except for
+	// mirror archives in the forms [FileName] and [InDownload].
 	Path string
-	// Skip is how many requests that match are answered plainly first.
+	// Skip is the number of matching requests before the first affected request.
 	Skip int
-	// Every is of how many requests, after these, one is affected: with 10 the
-	// tenth, the twentieth and so on. Zero means that each is.
+	// Every affects every n-th request after these. If zero, every request is affected.
 	Every int
-	// First is how many requests the fault then affects. Zero means all.
+	// First is the maximum number of affected requests. If zero, there is no maximum.
 	First int
 
-	// Delay is how much later the answer comes.
+	// Delay is the delay of the answer.
 	Delay time.Duration
-	// Drop loses the connection instead of answering.
+	// Drop drops the connection without an answer.
 	Drop bool
-	// RefuseToken answers 400 to a request with an Authorization header, as
-	// object stores do that find another one in a presigned URL.
+	// RefuseToken answers requests with an Authorization header with 400, as object stores do
+	// for presigned URLs.
 	RefuseToken bool
-	// Status is the status of the answer, which is then an error document. With
-	// Raw it is the status of that, and with Redirect that of the redirect.
+	// Status is the status of the answer: an error document, the redirect, or Raw.
 	Status int
 	// RetryAfter is the Retry-After header: seconds or an HTTP date.
 	RetryAfter string
-	// Header is added to the answer in place of what it has. A name with no
-	// values removes a header: "Content-Type" leaves the media type out,
-	// "Content-Length" the size, "Etag" the validators of a file, of which
-	// "Last-Modified" with a value brings the date back.
+	// Header replaces headers of the answer. A name without values removes the header,
+	// including Content-Type, Content-Length and Etag. Removing Etag also removes
+	// Last-Modified, unless Header sets it.
 	Header http.Header
 
-	// Redirect answers with a redirect, by default 302. A scheme and host, as
-	// in "https://files.example.com", lead to the same thing there; a query
-	// behind them is added. "/" leads to the same thing on the same host. Any
-	// other URL stands as it is.
+	// Redirect redirects the request, by default with 302. A scheme and host, such as
+	// "https://files.example.com", keeps the path; a query after them is added. "/" keeps the
+	// host. Any other URL is used unchanged.
 	Redirect string
-	// Hops is how many redirects lead to the answer. Zero means one. Less than
-	// zero means that there is no end to them. A number of hops without a
-	// Redirect stays on the same host.
+	// Hops is the number of redirects before the answer. If zero, 1 is used. If negative, the
+	// redirects are endless. Without Redirect they stay on the host.
 	Hops int
 
-	// Instead answers as if the path had Instead in place of Path, or were
-	// Instead if there is no Path.
+	// Instead replaces Path in the path of the request, or the whole path if Path is empty.
 	Instead string
 	// Raw, if not nil, is the body.
 	Raw []byte
-	// Edit changes a JSON document before it is sent, or, at LoginAuthz, the
-	// parameters with which the browser is sent back. It is not called for
-	// errors, nor for files. It may be called by several goroutines.
+	// Edit changes a JSON document, or at [LoginAuthz] the parameters for the browser. It is
+	// not called for errors and files. It may be called concurrently.
 	Edit func(doc map[string]any)
-	// Corrupt changes one bit in the middle of the body.
+	// Corrupt flips one bit in the middle of the body.
 	Corrupt bool
-	// Changed makes the file another one, with other bytes, another entity tag
-	// and another date. With Skip it changes between two requests.
+	// Changed replaces a file by another file, with other bytes, entity tag and date.
 	Changed bool
-	// PadTo puts spaces behind a body that has fewer bytes, until it has so many.
-	// They leave a JSON document what it is.
+	// PadTo pads the body with spaces to this number of bytes.
 	PadTo int64
-	// Gzip compresses the body for clients that accept it, as most do for documents
-	// without knowing: net/http asks for it, and undoes it. Together with PadTo it
-	// makes a bomb, of which a thousandth goes over the wire.
+	// Gzip compresses the body for clients that accept it, as net/http does by default. With
+	// PadTo it makes a decompression bomb.
 	Gzip bool
-	// Part is what a request for a part of a file gets.
+	// Part is the answer to range requests.
 	Part Part
 
-	// Break is what happens to the body after After bytes of this answer.
+	// Break is what happens after After bytes of the body.
 	Break Break
 	After int64
-	// Pause is how long the body stalls before it goes on. Zero means that it
-	// never does.
+	// Pause is how long a [Stall] lasts. If zero, it never ends.
 	Pause time.Duration
-	// Rate is the speed of the body in bytes a second. Zero means no limit.
+	// Rate is the maximum speed of the body in bytes per second. If zero, it is not limited.
 	Rate int64
 }
 
 // A Break is a way for a body to break off.
 type Break int
 
-// The breaks. A body that is no longer than Fault.After does not break.
+// The breaks. A body of at most Fault.After bytes does not break.
 const (
-	NoBreak Break = iota
-	Cut           // the connection is lost: [io.ErrUnexpectedEOF] for the reader
-	Short         // the body ends there, and its stated size is that of what was sent
-	Stall         // nothing more comes, for the time of Fault.Pause or until the client leaves
+	NoBreak Break = iota // the body does not break
+	Cut                  // the connection is lost: [io.ErrUnexpectedEOF] for the reader
+	Short                // the body ends, and Content-Length says so
+	Stall                // no more bytes arrive during Fault.Pause, or until the client disconnects
 )
 
 // A fault is a Fault with its counter.
@@ -131,8 +116,7 @@ type fault struct {
 	seen int
 }
 
-// AddFault adds a fault. It panics if the status is not one of a final answer,
-// from 200 to 999.
+// AddFault adds a fault. It panics if Status is not zero and not between 200 and 999.
 func (r *Registry) AddFault(f Fault) {
 	if f.Status != 0 && (f.Status < 200 || f.Status > 999) {
 		panic(fmt.Sprintf("regtest: AddFault: status %d is not between 200 and 999", f.Status))
@@ -152,7 +136,7 @@ func (r *Registry) AddFault(f Fault) {
 	defer r.mu.Unlock()
 	r.faults = append(r.faults, &fault{Fault: f})
 	if u, err := url.Parse(f.Redirect); err == nil && u.Host != "" && f.Kind.has(Discovery) {
-		// The host that is redirected to has to know the document.
+		// The target of the redirect needs the document.
 		if host := normalHost(u.Scheme, u.Host); r.hosts[host].IsZero() {
 			r.hosts[host] = r.host
 		}
@@ -166,7 +150,7 @@ func (r *Registry) ClearFaults() {
 	r.faults = nil
 }
 
-// match returns what the faults make of one request, and counts it.
+// match returns the sum of the faults that match a request, and counts the request.
 func (r *Registry) match(c *call) Fault {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -202,7 +186,7 @@ func (f *Fault) matches(c *call) bool {
 // decides reports whether the fault replaces the answer.
 func (f *Fault) decides() bool { return f.Status != 0 || f.Redirect != "" || f.Raw != nil }
 
-// active reports whether the next request that matches is affected.
+// active reports whether the next matching request is affected.
 func (f *fault) active() bool {
 	i := f.seen - f.Skip
 	if n := f.Every; n > 1 && i >= 0 {
@@ -214,7 +198,7 @@ func (f *fault) active() bool {
 	return i >= 0 && (f.First == 0 || i < f.First)
 }
 
-// add makes f do what other does too.
+// add adds the effects of other to f.
 func (f *Fault) add(other *Fault) {
 	f.Delay += other.Delay
 	f.Drop = f.Drop || other.Drop

@@ -5,9 +5,8 @@ import (
 	"net/http"
 )
 
-// ServeHTTP implements [http.Handler]. It answers under any Host that a client
-// has found it at, and refers to itself by that. Where a fault loses the
-// connection it panics with [http.ErrAbortHandler], as servers expect it.
+// ServeHTTP implements [http.Handler]. It accepts every Host header and uses it in URLs. If a
+// fault drops the connection, ServeHTTP panics with [http.ErrAbortHandler].
 func (r *Registry) ServeHTTP(w http.ResponseWriter, req *http.Request) { r.serve(w, req, nil) }
 
 func (r *Registry) serve(w http.ResponseWriter, req *http.Request, s *Server) {
@@ -32,12 +31,12 @@ func (r *Registry) serve(w http.ResponseWriter, req *http.Request, s *Server) {
 		err = rep.write(w)
 	}
 	if err != nil {
-		// The client has left, or is to lose the connection.
+		// The client has disconnected, or a fault drops the connection.
 		panic(http.ErrAbortHandler)
 	}
 }
 
-// write sends the reply. It fails where the body breaks off.
+// write sends the reply. It returns an error where the body breaks off.
 func (rep *reply) write(w http.ResponseWriter) error {
 	for name, values := range rep.header {
 		w.Header()[name] = values
@@ -47,7 +46,7 @@ func (rep *reply) write(w http.ResponseWriter) error {
 	}
 	w.WriteHeader(rep.status)
 	flush := http.NewResponseController(w).Flush
-	// What has been sent must arrive before a pause or a break.
+	// Sent bytes must arrive before a pause or a break.
 	eager := rep.length < 0 || rep.body.how.Break != NoBreak || rep.body.how.Rate > 0
 	if eager {
 		_ = flush()

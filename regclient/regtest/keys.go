@@ -14,38 +14,34 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// KeyOptions say what kind of key [NewKey] makes. The zero value is an Ed25519
-// key that never expires.
+// KeyOptions are the options of [NewKey]. The zero value makes an Ed25519 key that never
+// expires.
 type KeyOptions struct {
-	// Name is the user ID. Empty means "regtest".
+	// Name is the user ID. If empty, "regtest" is used.
 	Name string
 
-	// RSABits makes an RSA key of this size instead, such as 4096. Such keys
-	// take long to make; several registries can share one.
+	// RSABits, if not zero, is the size of an RSA key, for example 4096. Making one takes
+	// long; share it.
 	RSABits int
 
-	// Created is when the key was made, in whole seconds. The zero time means
-	// the last day of 1999 (UTC), which is in the past for the clock of a
-	// testing/synctest bubble too.
+	// Created is when the key was made, in whole seconds. If zero, 31 December 1999 UTC is
+	// used, which is also in the past in a testing/synctest bubble.
 	Created time.Time
 
-	// Expires is when the key ends. The zero time means never.
+	// Expires is when the key expires. If zero, it never expires.
 	Expires time.Time
 
-	// Signs is the time that signatures state. The zero time means one hour
-	// after Created. A time after Expires makes signatures that were never
-	// valid; with a time before it they were valid when they were made.
+	// Signs is the time in signatures. If zero, it is one hour after Created.
 	Signs time.Time
 
-	// Subkey makes a subkey sign, not the primary key.
+	// Subkey makes a subkey sign.
 	Subkey bool
 
-	// Revoked makes a key that its owner has taken back.
+	// Revoked makes a key that its owner has revoked.
 	Revoked bool
 }
 
-// A Key is an OpenPGP key that signs SHA256SUMS documents. It can be shared
-// between registries, and used by several goroutines.
+// A Key is an OpenPGP key that signs SHA256SUMS documents. It is safe for concurrent use.
 type Key struct {
 	entity *openpgp.Entity
 	signer *packet.PrivateKey
@@ -53,8 +49,7 @@ type Key struct {
 	armor  string
 }
 
-// NewKey makes a fresh key. It panics if the options contradict one another,
-// such as an expiry before the creation.
+// NewKey makes a new key. It panics if the options are contradictory.
 func NewKey(o KeyOptions) *Key {
 	key, err := newKey(o)
 	if err != nil {
@@ -107,21 +102,19 @@ func newKey(o KeyOptions) (*Key, error) {
 	return key, err
 }
 
-// Fingerprint returns the full fingerprint of the primary key: 40 upper-case
-// hexadecimal digits.
+// Fingerprint returns the fingerprint of the primary key in 40 upper-case hex digits.
 func (k *Key) Fingerprint() string { return fmt.Sprintf("%X", k.entity.PrimaryKey.Fingerprint) }
 
-// ID returns the key ID of the primary key: the last 16 digits of the
-// fingerprint.
+// ID returns the last 16 digits of the fingerprint.
 func (k *Key) ID() string { return fmt.Sprintf("%016X", k.entity.PrimaryKey.KeyId) }
 
-// Armor returns the public key as an ASCII-armoured block.
+// Armor returns the public key as an ASCII-armored block.
 func (k *Key) Armor() string { return k.armor }
 
-// Public returns the public key as a policy wants it for a pin.
+// Public returns the public key for [verify.Policy].
 func (k *Key) Public() verify.Key { return verify.Key{ID: k.ID(), Armor: k.armor} }
 
-// Sign returns a detached signature over document, in binary form.
+// Sign returns a detached binary signature of document.
 func (k *Key) Sign(document []byte) []byte {
 	var buf bytes.Buffer
 	if err := k.sign(document).Serialize(&buf); err != nil {
@@ -130,8 +123,7 @@ func (k *Key) Sign(document []byte) []byte {
 	return buf.Bytes()
 }
 
-// sign makes the signature packet itself: the signing functions of the library
-// refuse keys that have expired, and expired keys are among those wanted here.
+// sign makes the signature packet itself, because the library does not sign with expired keys.
 func (k *Key) sign(document []byte) *packet.Signature {
 	public := &k.signer.PublicKey
 	sig := &packet.Signature{
@@ -153,7 +145,7 @@ func (k *Key) sign(document []byte) *packet.Signature {
 	return sig
 }
 
-// armored returns the public key as an ASCII-armoured block.
+// armored returns the public key as an ASCII-armored block.
 func armored(entity *openpgp.Entity) (string, error) {
 	var buf strings.Builder
 	w, err := armor.Encode(&buf, openpgp.PublicKeyType, nil)

@@ -5,35 +5,33 @@ import (
 	"strings"
 )
 
-// A Kind is what a request asks for. Kinds are bits: a set of them is their OR,
-// as in Sums|Signature.
+// A Kind is a kind of request, or a set of kinds, such as Sums|Signature.
 type Kind uint
 
-// The kinds of requests, each a bit of its own.
+// The kinds of requests.
 const (
-	Discovery Kind = 1 << iota // the discovery document
-	Versions                   // the list of a provider's versions
-	Package                    // the metadata of one package of a provider
-	Sums                       // a SHA256SUMS document
-	Signature                  // the signature over it
-	Archive                    // the package itself
+	Discovery Kind = 1 << iota // GET /.well-known/terraform.json
+	Versions                   // GET /v1/providers/NAMESPACE/TYPE/versions
+	Package                    // GET /v1/providers/NAMESPACE/TYPE/VERSION/download/OS/ARCH
+	Sums                       // GET …_SHA256SUMS
+	Signature                  // GET …_SHA256SUMS.sig
+	Archive                    // GET ….zip, also of a mirror
 
-	ModuleVersions // the list of a module's versions
-	ModuleLocation // where the package of a module is
-	ModulePage     // a page that leads on to the package
-	ModulePackage  // the package of a module
+	ModuleVersions // GET /v1/modules/NAMESPACE/NAME/SYSTEM/versions
+	ModuleLocation // GET /v1/modules/NAMESPACE/NAME/SYSTEM/VERSION/download
+	ModulePage     // GET …/page-1?terraform-get=1
+	ModulePackage  // GET ….tar.gz
 
-	MirrorIndex   // the list of a provider's versions at a network mirror
-	MirrorVersion // the list of the archives of one version there
+	MirrorIndex   // GET /mirror/HOST/NAMESPACE/TYPE/index.json
+	MirrorVersion // GET /mirror/HOST/NAMESPACE/TYPE/VERSION.json
 
-	LoginAuthz // the page of the identity server to which a browser is sent
-	LoginToken // where a program gets its token for the code from there
+	LoginAuthz // GET /oauth/authorization, by a browser
+	LoginToken // POST /oauth/token
 
-	Other // a path that the registry does not know
+	Other // any other path
 )
 
-// Sets of kinds: what the APIs of registries and mirrors answer, what their file
-// stores do, and what the identity server does. Archives of a mirror are of the kind Archive too.
+// Sets of kinds.
 const (
 	Metadata        Kind = Versions | Package              // of providers
 	Downloads       Kind = Sums | Signature | Archive      // of providers
@@ -43,8 +41,7 @@ const (
 	LoginEndpoints  Kind = LoginAuthz | LoginToken         // of the identity server
 )
 
-// String returns the names of the kinds in k, as "sums|signature"; "any" for
-// zero.
+// String returns the names of the kinds, for example "sums|signature", or "any" for zero.
 func (k Kind) String() string {
 	names := [...]string{
 		"discovery", "versions", "package", "sums", "signature", "archive",
@@ -63,5 +60,5 @@ func (k Kind) String() string {
 	return strings.Join(list, "|")
 }
 
-// has reports whether k, where zero means all kinds, contains kind.
+// has reports whether k contains kind. Zero contains all kinds.
 func (k Kind) has(kind Kind) bool { return k == 0 || k&kind != 0 }

@@ -7,25 +7,25 @@ import (
 	"strings"
 )
 
-// Where files are served.
+// The paths of files.
 const (
 	filesPath    = "/releases/"
 	packagesPath = "/packages/"
 	opaquePath   = "/get"
 )
 
-// A URLForm is a way to write the URL of a file in a document.
+// A URLForm is a form of the URL of a file in a document.
 type URLForm int
 
 // The forms of URLs.
 const (
-	Usual        URLForm = iota // the one that is the most common there
+	Usual        URLForm = iota // the default of the field
 	Absolute                    // https://HOST/releases/….zip
 	RootRelative                // /releases/….zip
 	Relative                    // ../../releases/….zip
-	Opaque                      // /get?id=…, with nothing in the path that tells what it is
-	FileName                    // ….zip, for mirrors only
-	InDownload                  // download/….zip, for mirrors only
+	Opaque                      // /get?id=…
+	FileName                    // ….zip, only for mirrors
+	InDownload                  // download/….zip, only for mirrors
 )
 
 // A link is a reference to a file.
@@ -33,8 +33,8 @@ type link struct {
 	path   string // in the form Absolute, with escapes
 	name   string // for the forms FileName and InDownload
 	form   URLForm
-	origin string // "": where the reference stands
-	subdir string // behind two slashes; "": none
+	origin string // empty for the origin of the document
+	subdir string // after two slashes; may be empty
 	query  string
 }
 
@@ -64,8 +64,8 @@ func (l link) from(c *call) string {
 	return path
 }
 
-// origin returns the scheme and host of a URL as the client can reach it. Empty
-// stands for those that it has asked.
+// origin returns scheme and host of a URL as the client can reach it. Empty means those of the
+// request.
 func (c *call) origin(other string) string {
 	switch {
 	case other == "":
@@ -76,22 +76,22 @@ func (c *call) origin(other string) string {
 	return other
 }
 
-// checkLink returns why files cannot be referred to in this way by a registry.
+// checkLink returns why a registry cannot refer to files in this way.
 func checkLink(origin string, form URLForm) error {
 	if form < Usual || form > Opaque {
-		return fmt.Errorf("a registry has no URLs of the form %d", form)
+		return fmt.Errorf("invalid URL form %d", form)
 	}
 	if origin == "" {
 		return nil
 	}
 	u, err := url.Parse(origin)
 	if err != nil || u.Host == "" || u.Path != "" || u.Scheme != "https" && u.Scheme != "http" {
-		return fmt.Errorf("origin %q is not in the form https://HOST", origin)
+		return fmt.Errorf("invalid origin %q, want https://HOST", origin)
 	}
 	return nil
 }
 
-// escape returns the path of these segments.
+// escape returns the escaped path of the segments.
 func escape(segments ...string) string {
 	for i, s := range segments {
 		segments[i] = url.PathEscape(s)

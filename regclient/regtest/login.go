@@ -11,68 +11,49 @@ import (
 	"time"
 )
 
-// Where the identity server is.
+// The service and paths of the identity server.
 const (
 	loginService = "login.v1"
 	authzPath    = "/oauth/authorization"
 	tokenPath    = "/oauth/token"
 )
 
-// maxForm is how much of a form is read, in bytes.
+// maxForm is the maximum size of a form in bytes.
 const maxForm = 64 << 10
 
-// A Login is the identity server of a [Registry]: what the service login.v1
-// declares, and what answers there. Its page, to which a browser is sent, asks no
-// questions: everybody is logged in and sent back with a code. [Registry.Browse]
-// plays the browser. A program that exchanges the code, and proves that it is the
-// one that has asked for it, gets the token; [Registry.Require] demands it
-// elsewhere. The zero value is such a server, at the paths /oauth/authorization
-// and /oauth/token.
+// A Login is the identity server of a [Registry], for the service login.v1. The zero value
+// answers at /oauth/authorization and /oauth/token. It asks no questions: it sends the browser
+// back with a code, and exchanges the code for the token. [Registry.Browse] acts as the
+// browser, and [Registry.Require] requires the token.
 //
-// The protocol is OAuth 2.0 with an authorization code and PKCE (RFC 6749 and
-// RFC 7636). The server insists on it to the letter: on the client's ID, the
-// method S256, a state, a redirect to http://localhost:PORT/ or 127.0.0.1 within
-// the ports, the same redirect in both requests, and a code that was not used
-// before.
-//
-// A [Fault] makes it a worse one:
+// The protocol is OAuth 2.0 with an authorization code and PKCE (RFC 6749 and RFC 7636). The
+// server checks the client ID, the method S256, the state, the redirect to
+// http://localhost:PORT/ or 127.0.0.1, and that each code is used once.
 //
 //	// The user refuses.
 //	reg.AddFault(regtest.Fault{Kind: regtest.LoginAuthz, Edit: func(doc map[string]any) {
 //		delete(doc, "code")
 //		doc["error"], doc["error_description"] = "access_denied", "not today"
 //	}})
-//
-//	// The answer belongs to somebody else's login.
-//	reg.AddFault(regtest.Fault{Kind: regtest.LoginAuthz, Edit: func(doc map[string]any) { doc["state"] = "other" }})
-//
-//	// There is an answer, but no token in it.
-//	reg.AddFault(regtest.Fault{Kind: regtest.LoginToken, Edit: func(doc map[string]any) { delete(doc, "access_token") }})
-//
-//	// The code does not please, or the answer is somewhere else, or far too long.
-//	reg.AddFault(regtest.Fault{Kind: regtest.LoginToken, Status: 400, Raw: []byte(`{"error":"invalid_grant"}`)})
-//	reg.AddFault(regtest.Fault{Kind: regtest.LoginToken, Status: 307, Redirect: "https://elsewhere.example.com"})
-//	reg.AddFault(regtest.Fault{Kind: regtest.LoginToken, Raw: make([]byte, 10<<20)})
 type Login struct {
-	// ClientID is what programs call themselves. Empty means "regtest".
+	// ClientID is the ID of the client. If empty, "regtest" is used.
 	ClientID string
 
-	// GrantTypes are the grant types. Nil leaves them out, which means
-	// "authz_code" alone. It is all that is ever granted.
+	// GrantTypes are the declared grant types. If nil, none are declared, which means
+	// "authz_code", the only supported type.
 	GrantTypes []string
 
-	// MinPort and MaxPort are the ports on which programs may wait for the
-	// browser. If both are 0 they are left out, which means 1024 to 65535.
+	// MinPort and MaxPort are the allowed ports of the client. If both are zero, 1024 to 65535
+	// are allowed, and none are declared.
 	MinPort, MaxPort int
 
-	// Scopes are what programs have to ask for. Nil leaves them out.
+	// Scopes are the required scopes. If nil, none are declared.
 	Scopes []string
 
-	// Token is what everybody gets. Empty means "regtest-token".
+	// Token is the token for every client. If empty, "regtest-token" is used.
 	Token string
 
-	// ExpiresIn is how long the token is said to be good for, in whole seconds.
-	// Zero leaves it out, as most hosts do.
+	// ExpiresIn is the stated lifetime of the token in whole seconds. If zero, none is stated.
 	ExpiresIn time.Duration
 }
 
@@ -105,9 +86,9 @@ func (l *Login) token() string {
 	return l.Token
 }
 
-// comesBack reports whether a browser may be sent to a URL with its code: to a
-// program that waits on this machine.
-func (l *Login) comesBack(redirect string) bool {
+// validRedirect reports whether a browser may be sent to a URL with its code: to an allowed
+// port of this machine.
+func (l *Login) validRedirect(redirect string) bool {
 	u, err := url.Parse(redirect)
 	if err != nil || u.Scheme != "http" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || !isLoopback(u.Hostname()) {
 		return false
@@ -120,13 +101,13 @@ func (l *Login) comesBack(redirect string) bool {
 	return err == nil && first <= port && port <= last
 }
 
-// isLoopback reports whether a program on this machine is behind the name.
+// isLoopback reports whether name is this machine.
 func isLoopback(name string) bool {
 	ip := net.ParseIP(name)
 	return name == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// loginKind returns what a path means to the identity server, or Other.
+// loginKind returns the kind of a path of the identity server, or Other.
 func (r *Registry) loginKind(path string) Kind {
 	switch {
 	case r.Login == nil:
@@ -138,7 +119,7 @@ func (r *Registry) loginKind(path string) Kind {
 	return Other
 }
 
-// method returns the one method of requests of this kind.
+// method returns the method of requests of this kind.
 func (k Kind) method() string {
 	if k == LoginToken {
 		return http.MethodPost
@@ -146,8 +127,7 @@ func (k Kind) method() string {
 	return http.MethodGet
 }
 
-// postedForm reads the form that a request posts. What is too long or no form is
-// none.
+// postedForm returns the posted form, or nil if there is none or it is too large.
 func postedForm(req *http.Request) url.Values {
 	media, _, err := mime.ParseMediaType(req.Header.Get("Content-Type"))
 	if err != nil || media != "application/x-www-form-urlencoded" || req.Body == nil || req.Method != http.MethodPost {
@@ -164,7 +144,7 @@ func postedForm(req *http.Request) url.Values {
 	return form
 }
 
-// oauthFailure is the answer with an error document of OAuth.
+// oauthFailure returns an error document of OAuth.
 func oauthFailure(code, description string) *answer {
 	a := document(map[string]any{"error": code, "error_description": description})
 	a.status, a.doc = http.StatusBadRequest, nil
@@ -172,5 +152,5 @@ func oauthFailure(code, description string) *answer {
 	return a
 }
 
-// uncached is what answers with secrets have in their header.
+// uncached is the header of answers with secrets.
 var uncached = http.Header{"Cache-Control": {"no-store"}}

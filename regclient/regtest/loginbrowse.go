@@ -7,26 +7,23 @@ import (
 	"time"
 )
 
-// browseTimeout ends what a browser would show as a page that never comes.
+// browseTimeout ends a Browse whose page does not arrive.
 const browseTimeout = time.Minute
 
-// Browse plays the browser of a user who logs in: it follows rawURL, and all
-// redirects from there, to the last page. What a program of this machine serves
-// at http://localhost or http://127.0.0.1 it fetches from there, and everything
-// else from the registry in this process. As a method value it is what a program
-// does to open a URL:
+// Browse acts as the browser of a user who logs in. It follows rawURL and its redirects to the
+// last page: http://localhost and http://127.0.0.1 on this machine, everything else in the
+// registry.
 //
 //	client := &login.Client{Transport: &transport.Client{HTTP: reg.Client()}, Open: reg.Browse}
 //
-// It is an error if there is no last page, or one with a status of 400 or more,
-// so that a test fails at once which would wait for an answer otherwise.
+// It returns an error if the last page cannot be read, or has a status of 400 or more.
 func (r *Registry) Browse(rawURL string) error { return browse(rawURL, r) }
 
-// Browse is [Registry.Browse] over TLS.
+// Browse is like [Registry.Browse] over TLS.
 func (s *Server) Browse(rawURL string) error { return browse(rawURL, s.client) }
 
 func browse(rawURL string, registry http.RoundTripper) error {
-	// A program that waits for a browser may be gone after the first answer.
+	// The program may stop listening after the first answer.
 	machine := &http.Transport{DisableKeepAlives: true}
 	defer machine.CloseIdleConnections()
 	client := &http.Client{Transport: split{registry, machine}, Timeout: browseTimeout}
@@ -39,13 +36,12 @@ func browse(rawURL string, registry http.RoundTripper) error {
 		return fmt.Errorf("regtest: Browse: reading the page: %w", err)
 	}
 	if resp.StatusCode >= http.StatusBadRequest {
-		return fmt.Errorf("regtest: Browse: the last page, at %s%s, has the status %s", resp.Request.URL.Host, resp.Request.URL.Path, resp.Status)
+		return fmt.Errorf("regtest: Browse: %s%s: status %s", resp.Request.URL.Host, resp.Request.URL.Path, resp.Status)
 	}
 	return nil
 }
 
-// A split takes requests to the registry, but those over http to a program of
-// this machine to there.
+// split sends requests for http on this machine to machine, and all others to registry.
 type split struct{ registry, machine http.RoundTripper }
 
 // RoundTrip implements [http.RoundTripper].

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// The forms of the provider registry protocol.
+// The documents of the provider registry protocol.
 type (
 	versionList struct {
 		Versions []versionEntry `json:"versions"`
@@ -54,7 +54,7 @@ func splitPlatform(s string) platform {
 	return platform{OS: os, Arch: arch}
 }
 
-// versions answers with the list of a provider's versions.
+// versions returns the list of versions of a provider.
 func (r *Registry) versions(t target) *answer {
 	list := r.releases(t.provider)
 	if len(list) == 0 {
@@ -72,7 +72,7 @@ func (r *Registry) versions(t target) *answer {
 	return document(doc)
 }
 
-// metadata answers with what there is to know of one package.
+// metadata returns the metadata of a package.
 func (r *Registry) metadata(c *call, t target) *answer {
 	list := r.releases(t.provider)
 	i := slices.IndexFunc(list, func(rel *Release) bool { return rel.p.Version == t.version && rel.has(t.platform) })
@@ -108,7 +108,7 @@ func (r *Registry) metadata(c *call, t target) *answer {
 	return document(doc)
 }
 
-// hashes returns the size and the hashes of all packages of the version.
+// hashes returns size and hashes of all packages of the version.
 func (rel *Release) hashes() map[string]packageHashes {
 	all := map[string]packageHashes{}
 	for platform := range rel.archives {
@@ -126,7 +126,7 @@ const sumsSuffix = "_SHA256SUMS"
 
 func (rel *Release) sumsName() string { return "terraform-provider-" + rel.name + sumsSuffix }
 
-// link returns how the metadata refers to a file of the release.
+// link returns the URL of a file of the release.
 func (rel *Release) link(c *call, file string) string {
 	return link{path: rel.path(file), form: rel.p.URLs, origin: rel.p.Origin}.from(c)
 }
@@ -137,7 +137,7 @@ func (rel *Release) path(file string) string {
 	return filesPath + escape(p.Host().String(), p.Namespace(), p.Type(), rel.dir, file)
 }
 
-// file answers with one of the files of a release.
+// file returns a file of a release.
 func (r *Registry) file(t target) *answer {
 	for _, rel := range r.releases(t.provider) {
 		name := rel.Filename

@@ -9,45 +9,38 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
-// A Mirror is how a [Registry] serves its providers as a network mirror. All
-// that AddProvider has added is there, whichever registry it belongs to. The
-// zero value is a mirror as the CLI makes it.
-//
-// A version document that lacks something, or has a null, is made by a [Fault]
-// with Edit. An answer without a media type, which clients refuse from mirrors,
-// is made by one with Header.
+// A Mirror is how a [Registry] serves its providers, of all hosts, as a network mirror. The
+// zero value is like a mirror that the CLI makes.
 type Mirror struct {
-	// Path is the path of the base URL. Empty means "/mirror/".
+	// Path is the path of the base URL. If empty, "/mirror/" is used.
 	Path string
 
-	// URLs is the form of the URLs of archives. Usual means FileName.
+	// URLs is the form of the URLs of archives. [Usual] means [FileName].
 	URLs URLForm
 
-	// Origin is where archives are served, if not by the mirror itself: a scheme
-	// and a host, as "https://files.example.com".
+	// Origin, if not empty, is the scheme and host of archives, for example
+	// "https://files.example.com".
 	Origin string
 
-	// Query is the query of the URLs, such as a signature.
+	// Query is the query of the URLs, for example a signature.
 	Query string
 
-	// Hashes are the schemes of the hashes that are stated for each archive, in
-	// this order. Nil means "h1" and "zh"; an empty list is served as such. A
-	// scheme other than those two is stated with a value that nobody can check.
+	// Hashes are the schemes of the hashes for each archive. If nil, "h1" and "zh" are used.
+	// Other schemes get a dummy value.
 	Hashes []string
 
-	// NoHashes leaves out the property that holds the hashes.
+	// NoHashes omits the property of the hashes.
 	NoHashes bool
 
-	// UnknownStatus is the status of the answers for a provider that is not
-	// there, from 200 to 999. Zero means 404.
+	// UnknownStatus is the status for unknown providers, from 200 to 999. If zero, 404 is
+	// used.
 	UnknownStatus int
 
-	// IgnoreHost answers for a provider without regard to the host in its
-	// address, as long as namespace and type are those of one that is there.
+	// IgnoreHost ignores the host in provider addresses.
 	IgnoreHost bool
 }
 
-// The forms of the network mirror protocol.
+// The documents of the network mirror protocol.
 type (
 	mirrorIndex struct {
 		Versions map[string]struct{} `json:"versions"`
@@ -61,13 +54,11 @@ type (
 	}
 )
 
-// MirrorURL returns the base URL of the network mirror at the registry's own
-// host, as "https://registry.example.com/mirror/". In process the mirror is at
-// every other host too.
+// MirrorURL returns the base URL of the network mirror, for example
+// "https://registry.example.com/mirror/". In this process, every other host serves it too.
 func (r *Registry) MirrorURL() string { return "https://" + r.Host() + r.Mirror.path() }
 
-// MirrorURL returns the base URL of the network mirror, as
-// "https://localhost:PORT/mirror/".
+// MirrorURL returns the base URL of the network mirror, "https://localhost:PORT/mirror/".
 func (s *Server) MirrorURL() string { return s.URL + s.registry.Mirror.path() }
 
 // path returns the path of the mirror, with a slash at both ends.
@@ -83,8 +74,7 @@ func (m *Mirror) path() string {
 
 const downloadDir = "download"
 
-// mirrorTarget returns what a path below that of the mirror stands for, in its
-// segments HOST, NAMESPACE, TYPE, FILE.
+// mirrorTarget returns the target of a path HOST, NAMESPACE, TYPE, FILE below the mirror.
 func (r *Registry) mirrorTarget(s []string) target {
 	if len(s) == 5 && s[3] == downloadDir && strings.HasSuffix(s[4], ".zip") {
 		s = append(s[:3:3], s[4])
@@ -105,8 +95,8 @@ func (r *Registry) mirrorTarget(s []string) target {
 	return t
 }
 
-// mirrored returns the provider that a path names. Its host stands there as
-// clients write it: in ASCII and lower case, without the usual port.
+// mirrored returns the provider of a path, whose host is in ASCII, lower case and without the
+// default port.
 func (r *Registry) mirrored(host, namespace, typ string) addrs.Provider {
 	if r.Mirror.IgnoreHost {
 		return r.anyProvider(namespace, typ)
@@ -118,8 +108,8 @@ func (r *Registry) mirrored(host, namespace, typ string) addrs.Provider {
 	return provider(name, namespace, typ)
 }
 
-// anyProvider returns the provider of this name at whatever host, the first in
-// the order of addresses.
+// anyProvider returns the first provider with this name at any host, in the order of
+// addresses.
 func (r *Registry) anyProvider(namespace, typ string) (found addrs.Provider) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -131,7 +121,7 @@ func (r *Registry) anyProvider(namespace, typ string) (found addrs.Provider) {
 	return found
 }
 
-// mirrorIndex answers with the versions of a provider.
+// mirrorIndex returns the versions of a provider.
 func (r *Registry) mirrorIndex(t target) *answer {
 	list := r.releases(t.provider)
 	if len(list) == 0 {
@@ -144,12 +134,12 @@ func (r *Registry) mirrorIndex(t target) *answer {
 	return document(doc)
 }
 
-// unknown answers for a provider that the mirror does not have.
+// unknown returns the answer for an unknown provider.
 func (m *Mirror) unknown() *answer {
 	return failure(finalStatus(m.UnknownStatus, http.StatusNotFound))
 }
 
-// mirrorVersion answers with the archives of a version.
+// mirrorVersion returns the archives of a version.
 func (r *Registry) mirrorVersion(c *call, t target) *answer {
 	list := r.releases(t.provider)
 	if len(list) == 0 {
@@ -157,7 +147,7 @@ func (r *Registry) mirrorVersion(c *call, t target) *answer {
 	}
 	doc := mirrorVersion{Archives: map[string]mirrorArchive{}}
 	listed := false
-	for _, rel := range slices.Backward(list) { // the first wins
+	for _, rel := range slices.Backward(list) { // the first has precedence
 		if rel.p.Version != t.version {
 			continue
 		}
@@ -175,7 +165,7 @@ func (r *Registry) mirrorVersion(c *call, t target) *answer {
 	return document(doc)
 }
 
-// link returns how a document refers to an archive.
+// link returns the URL of an archive.
 func (m *Mirror) link(c *call, rel *Release, platform string) string {
 	form := m.URLs
 	if form == Usual {
@@ -188,13 +178,13 @@ func (m *Mirror) link(c *call, rel *Release, platform string) string {
 	return l.from(c)
 }
 
-// mirrorName returns the name of an archive beside its document, where the
-// archives of all versions are.
+// mirrorName returns the name of an archive in the directory with the archives of all
+// versions.
 func (rel *Release) mirrorName(platform string) string {
 	return "terraform-provider-" + rel.provider.Type() + "_" + rel.dir + "_" + platform + ".zip"
 }
 
-// hashes returns the hashes that are stated for an archive.
+// hashes returns the stated hashes of an archive.
 func (m *Mirror) hashes(rel *Release, platform string) *[]string {
 	if m.NoHashes {
 		return nil
@@ -211,7 +201,7 @@ func (m *Mirror) hashes(rel *Release, platform string) *[]string {
 			hash = rel.ZH(platform).String()
 		case "h1":
 			if hash = rel.H1(platform).String(); hash == "" {
-				continue // the archive cannot be read
+				continue // the archive is invalid
 			}
 		}
 		list = append(list, hash)

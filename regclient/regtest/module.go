@@ -12,105 +12,84 @@ import (
 
 // A Module describes one version of a module. Only Address is required.
 //
-//	// An archive without a name in its URL, at a store with presigned URLs.
+//	// An archive at a store with presigned URLs.
 //	reg.AddModule(regtest.Module{
 //		Address: "acme/network/aws",
 //		Origin:  "http://files.example.com", URLs: regtest.Opaque,
 //		Query:   "archive=tar.gz&signature=5eed",
 //	})
-//
-//	// A git repository.
-//	reg.AddModule(regtest.Module{
-//		Address:  "acme/network/aws",
-//		Location: "git::https://git.example.com/network.git?ref=v1.0.0",
-//	})
 type Module struct {
-	// Address is the module, as "acme/network/aws". With a host in front, as in
-	// "registry.opentofu.org/acme/network/aws", it belongs to that registry,
-	// which the [Registry] then answers for as well.
+	// Address is the module, for example "acme/network/aws". With a host before it, the
+	// [Registry] also answers for that host.
 	Address string
 
-	// Version is the version, as the registry lists it and wants to be asked
-	// for it. It can be any text. Empty means "1.0.0".
+	// Version is the version, which may be any text. If empty, "1.0.0" is used.
 	Version string
 
-	// Properties are further properties of the version in the list of versions,
-	// such as "deprecated", "readme" or "root". They must be what JSON can
-	// express.
+	// Properties are further JSON properties of the version in the list, for example
+	// "deprecated".
 	Properties map[string]any
 
-	// Files are the files of the package by their names. A name that ends in a
-	// slash is a directory entry. Nil means a main.tf, and another one in Subdir.
+	// Files are the contents of files by name. A name that ends with a slash is a directory.
+	// If nil, there is a main.tf, also in Subdir.
 	Files map[string]string
 
-	// Size is the size of one more file, "large.bin", up to 4 GiB less one
-	// megabyte. Its bytes cannot be compressed and are never all in memory. It
-	// does not go together with Deflate. Zero means that there is no such file.
+	// Size, if not zero, is the size of a further file "large.bin", at most 4 GiB less 1 MiB.
+	// Its bytes do not compress and are not held in memory. It excludes Deflate.
 	Size int64
 
-	// Format is how the files are packed.
+	// Format is the format of the package.
 	Format Format
 
-	// Deflate compresses a TarGzip or Zip, whose bytes may then change with the
-	// version of Go. Without it they are stored.
+	// Deflate compresses TarGzip or Zip. The bytes may then depend on the version of Go.
 	Deflate bool
 
-	// Package is the package, valid or not. If nil, the package is made of the
-	// fields Files, Size, Format and Deflate. Otherwise Format only gives it its
-	// name. The format TarBzip2 needs it, since no package here writes bzip2.
+	// Package, if not nil, is the package, valid or not. Files, Size and Deflate are then
+	// ignored. Format [TarBzip2] requires it.
 	Package []byte
 
-	// Answer is how the registry tells the location of the package.
+	// Answer is how the registry answers with the location.
 	Answer LocationAnswer
 
-	// UseRegistryCredentials is the property use_registry_credentials of the
-	// answer, which says that the registry serves the package itself, and
-	// whether it wants its token for it. Nil leaves it out. It stands in the
-	// JSON object of the answer, so that with it InHeader means InBody.
+	// UseRegistryCredentials, if not nil, is the property use_registry_credentials of the
+	// answer. With it, [InHeader] means [InBody].
 	UseRegistryCredentials *bool
 
-	// Location is the location as it stands, such as a git repository, "s3::…"
-	// or what no registry should send. Empty means where the registry serves
-	// the package, as the fields below describe it; none of them has an effect
-	// otherwise.
+	// Location, if not empty, is the location. The fields below are then ignored.
 	Location string
 
-	// Origin is where the package and the pages before it are served, if not by
-	// the registry itself: a scheme and a host, as "https://files.example.com"
-	// or "http://registry.example.com:8080".
+	// Origin, if not empty, is the scheme and host of the package and its pages, for example
+	// "https://files.example.com".
 	Origin string
 
-	// URLs is the form of the location. Usual means Absolute. With an Origin all
-	// forms are absolute.
+	// URLs is the form of the location. [Usual] means [Absolute]. With an Origin all forms are
+	// absolute.
 	URLs URLForm
 
-	// Subdir is the directory in the package that the location names behind two
-	// slashes, as "modules/subnet" or "*/subnet".
+	// Subdir is the directory that the location names after two slashes, for example
+	// "modules/subnet" or "*/subnet".
 	Subdir string
 
-	// Query is the query of the package's URL, as "archive=zip" or a signature.
-	// Empty means "archive=FORMAT" in the form Opaque, which nothing else would
-	// tell to be an archive, and none in the others.
+	// Query is the query of the URL of the package. If empty, the form [Opaque] has
+	// "archive=FORMAT".
 	Query string
 
-	// Checksum adds the right checksum to the query, as "checksum=sha256:…".
+	// Checksum adds "checksum=sha256:…" to the query.
 	Checksum bool
 
-	// Pages is how many pages stand between the location and the package. Each
-	// gives the absolute URL of the next, as clients ask for it with the query
-	// terraform-get=1. Less than zero means that there is no end to them.
+	// Pages is the number of pages between the location and the package. Each has the URL of
+	// the next. If negative, the pages are endless.
 	Pages int
 
-	// MetaTag makes the pages say it in a tag of HTML, <meta
-	// name="terraform-get">. Without it they do so in the header
+	// MetaTag makes pages use the HTML tag <meta name="terraform-get"> instead of the header
 	// X-Terraform-Get.
 	MetaTag bool
 }
 
-// A Format is a way to pack files.
+// A Format is a format of module packages.
 type Format int
 
-// The formats of module packages. Archives are the same in every run.
+// The formats of module packages.
 const (
 	TarGzip  Format = iota // .tar.gz
 	Zip                    // .zip
@@ -118,7 +97,7 @@ const (
 	TarBzip2               // .tar.bz2
 )
 
-// String returns the format as the query of a location names it, as "tar.gz".
+// String returns the format as in a query, for example "tar.gz".
 func (f Format) String() string {
 	if names := [...]string{"tar.gz", "zip", "tar.xz", "tar.bz2"}; f >= 0 && int(f) < len(names) {
 		return names[f]
@@ -126,11 +105,10 @@ func (f Format) String() string {
 	return fmt.Sprintf("Format(%d)", int(f))
 }
 
-// A LocationAnswer is a way for a registry to tell the location of a package.
+// A LocationAnswer is the way in which a registry answers with a location.
 type LocationAnswer int
 
-// The ways to tell a location. To have a header and a body contradict each
-// other, let a [Fault] change one of them.
+// The ways to answer with a location.
 const (
 	InHeader    LocationAnswer = iota // 204 and the header X-Terraform-Get
 	InBody                            // 200 and {"location": …}
@@ -140,27 +118,21 @@ const (
 	Nowhere                           // 204 and nothing
 )
 
-// AddModule adds one version of a module and returns it as it will be served.
-// Its package is not built before it is asked for.
-//
-// A version added twice is listed twice, and answered from the first.
-//
-// AddModule panics if m cannot be served: if the address is not one of a module,
-// or the fields contradict one another.
+// AddModule adds a version of a module. The package is built on demand. If a version is added
+// twice, it is listed twice, and the first is served. AddModule panics if m is invalid.
 func (r *Registry) AddModule(m Module) *ModuleRelease {
 	rel := newModuleRelease(r, m)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	same := r.modules[rel.address]
-	rel.dir = freeDir(rel.m.Version, func(dir string) bool { return find(same, dir) != nil })
+	rel.dir = freeDir(rel.m.Version, func(dir string) bool { return findModule(same, dir) != nil })
 	r.modules[rel.address] = append(same, rel)
 	r.hosts[rel.address.Host().String()] = rel.address.Host()
 	return rel
 }
 
-// AddEmptyModule makes the registry know a module without versions, as
-// "acme/network/aws". [Registry.AddModule] can add versions later. AddEmptyModule
-// panics if the address is not one of a module.
+// AddEmptyModule adds a module without versions, for example "acme/network/aws". It panics if
+// the address is invalid.
 func (r *Registry) AddEmptyModule(address string) {
 	m, err := addrs.ParseModuleIn(r.host, address)
 	if err != nil {
@@ -174,7 +146,7 @@ func (r *Registry) AddEmptyModule(address string) {
 	r.hosts[m.Host().String()] = m.Host()
 }
 
-// check returns what cannot be served.
+// check returns why m cannot be served.
 func (m *Module) check() error {
 	switch {
 	case m.Format < TarGzip || m.Format > TarBzip2:

@@ -8,43 +8,36 @@ import (
 	"strconv"
 )
 
-// A ModuleList is how the lists of the versions of modules look. The zero value
-// is what the protocol describes: one list that has all.
-//
-// To break a list off in the middle, let a [Fault] of the Kind ModuleVersions
-// skip the first page.
+// A ModuleList is the form of lists of module versions. The zero value is one list with all
+// versions, as in the protocol.
 type ModuleList struct {
-	// PageSize is how many versions a list has at most, unless the parameter
-	// "limit" in the query asks for more; the parameter "offset" says how many
-	// come before it. Such lists have the properties limit, offset and total.
-	// Zero means that all come at once, with none of these properties.
+	// PageSize is the default number of versions in a list. The query parameters limit and
+	// offset select others. If zero, there are no pages, and the properties limit, offset and
+	// total are missing.
 	PageSize int
 
-	// MaxPageSize is the largest limit that can be asked for. Zero means 1000.
+	// MaxPageSize is the maximum limit. If zero, 1000 is used.
 	MaxPageSize int
 
-	// IgnoreQuery answers every request as if it had no query. A client that
-	// asks for the next page gets the first one again.
+	// IgnoreQuery ignores the query, so that every page is the first.
 	IgnoreQuery bool
 
-	// TotalInModule puts the properties limit, offset and total into the module,
-	// beside its versions. Without it they stand beside "modules".
+	// TotalInModule moves limit, offset and total from the list into the module.
 	TotalInModule bool
 
-	// Nulls puts a null before the first and behind the last version.
+	// Nulls adds a null before and after the versions.
 	Nulls bool
 
-	// UnknownStatus is the status of the answer for a module that the registry
-	// does not have, from 200 to 999. Zero means 404, or 200 if there is an
-	// UnknownBody.
+	// UnknownStatus is the status for unknown modules, from 200 to 999. If zero, it is 404, or
+	// 200 with an UnknownBody.
 	UnknownStatus int
 
-	// UnknownBody, if not empty, is its body: {"modules":[{}]} and
-	// {"modules":[{"versions":null}]} can be seen.
+	// UnknownBody, if not empty, is the body for unknown modules. Real registries send
+	// {"modules":[{}]} or {"modules":[{"versions":null}]}.
 	UnknownBody string
 }
 
-// moduleVersions answers with the list of a module's versions.
+// moduleVersions returns the list of versions of a module.
 func (r *Registry) moduleVersions(c *call, t target) *answer {
 	list := r.moduleReleases(t.module)
 	if list == nil {
@@ -76,7 +69,7 @@ func (r *Registry) moduleVersions(c *call, t target) *answer {
 	return document(doc)
 }
 
-// page returns which part of a list of n versions a query asks for.
+// page returns the part of a list of n versions that a query selects.
 func (l *ModuleList) page(query string, n int) (limit, offset int) {
 	q, err := url.ParseQuery(query)
 	if err != nil || l.IgnoreQuery {
@@ -96,7 +89,7 @@ func (l *ModuleList) page(query string, n int) (limit, offset int) {
 	return min(limit, max(largest, l.PageSize)), min(offset, n)
 }
 
-// unknown answers for a module that the registry does not have.
+// unknown returns the answer for an unknown module.
 func (l *ModuleList) unknown() *answer {
 	if l.UnknownBody == "" {
 		return failure(finalStatus(l.UnknownStatus, http.StatusNotFound))

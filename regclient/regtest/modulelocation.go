@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// getHeader is the header that holds a location.
+// getHeader is the header of a location.
 const getHeader = "X-Terraform-Get"
 
-// moduleLocation answers with the location of a package.
+// moduleLocation returns the location of a package.
 func (r *Registry) moduleLocation(c *call, t target) *answer {
 	list := r.moduleReleases(t.module)
 	i := slices.IndexFunc(list, func(rel *ModuleRelease) bool { return rel.m.Version == t.version })
@@ -46,7 +46,7 @@ func (r *Registry) moduleLocation(c *call, t target) *answer {
 	return a
 }
 
-// location returns the location that the registry tells.
+// location returns the location as the registry states it.
 func (rel *ModuleRelease) location(c *call) string {
 	if rel.m.Location != "" {
 		return rel.m.Location
@@ -58,7 +58,7 @@ func (rel *ModuleRelease) location(c *call) string {
 	return l.from(c)
 }
 
-// query returns the query of the package's URL.
+// query returns the query of the URL of the package.
 func (rel *ModuleRelease) query() string {
 	var list []string
 	if rel.m.Query != "" {
@@ -77,15 +77,15 @@ const pagePrefix = "page-"
 // page returns the name of a page before a package.
 func page(number int) string { return pagePrefix + strconv.Itoa(number) }
 
-// path returns the path of a file that belongs to the release.
+// path returns the path of a file of the release.
 func (rel *ModuleRelease) path(file string) string {
 	m := rel.address
 	return packagesPath + escape(m.Host().String(), m.Namespace(), m.Name(), m.System(), rel.dir, file)
 }
 
-// modulePage answers with a page that leads to the next one or the package.
+// modulePage returns a page with the URL of the next page or the package.
 func (r *Registry) modulePage(c *call, t target) *answer {
-	rel := find(r.moduleReleases(t.module), t.dir)
+	rel := findModule(r.moduleReleases(t.module), t.dir)
 	if rel == nil || t.page < 1 || t.page > rel.m.Pages && rel.m.Pages >= 0 {
 		return failure(http.StatusNotFound)
 	}
@@ -106,9 +106,9 @@ func (r *Registry) modulePage(c *call, t target) *answer {
 	return a
 }
 
-// modulePackage answers with the package of a module.
+// modulePackage returns the package of a module.
 func (r *Registry) modulePackage(t target) *answer {
-	rel := find(r.moduleReleases(t.module), t.dir)
+	rel := findModule(r.moduleReleases(t.module), t.dir)
 	if rel == nil || t.file != rel.Filename() {
 		return failure(http.StatusNotFound)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// largeFile is the file that Module.Size adds.
+// largeFile is the file of Module.Size.
 const largeFile = "large.bin"
 
 // build makes the package.
@@ -45,7 +45,7 @@ func (rel *ModuleRelease) content() (io.ReaderAt, int64) {
 	return storeGzip(inner, size)
 }
 
-// compress returns a file compressed by gzip.
+// compress compresses a file by gzip.
 func compress(r io.ReaderAt, size int64) (io.ReaderAt, int64) {
 	var buf bytes.Buffer
 	w := gzip.NewWriter(&buf)
@@ -55,7 +55,7 @@ func compress(r io.ReaderAt, size int64) (io.ReaderAt, int64) {
 }
 
 func (rel *ModuleRelease) tar() (io.ReaderAt, int64) {
-	var out hollow
+	var out sparseFile
 	tw := tar.NewWriter(&out)
 	for _, name := range slices.Sorted(maps.Keys(rel.m.Files)) {
 		h := tarHeader(name, len(rel.m.Files[name]))
@@ -66,14 +66,14 @@ func (rel *ModuleRelease) tar() (io.ReaderAt, int64) {
 	}
 	if rel.m.Size > 0 {
 		must(0, tw.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: largeFile, Mode: 0o644, Size: rel.m.Size}))
-		// A tar writer keeps nothing back within an entry.
+		// A tar writer does not buffer within an entry.
 		out.insert(func() error { return nil }, tw, rel.noise(), rel.m.Size)
 	}
 	must(0, tw.Close())
 	return out.reader(), out.size
 }
 
-// tarHeader returns the header of a file, or directory, of this size.
+// tarHeader returns the header of a file or directory.
 func tarHeader(name string, size int) *tar.Header {
 	if strings.HasSuffix(name, "/") {
 		return &tar.Header{Typeflag: tar.TypeDir, Name: name, Mode: 0o755}
@@ -82,7 +82,7 @@ func tarHeader(name string, size int) *tar.Header {
 }
 
 func (rel *ModuleRelease) zip() (io.ReaderAt, int64) {
-	var out hollow
+	var out sparseFile
 	zw := zip.NewWriter(&out)
 	for _, name := range slices.Sorted(maps.Keys(rel.m.Files)) {
 		w := create(zw, name, 0o644, rel.m.Deflate)
@@ -91,18 +91,18 @@ func (rel *ModuleRelease) zip() (io.ReaderAt, int64) {
 		}
 	}
 	if rel.m.Size > 0 {
-		leaveOut(zw, &out, largeFile, 0o644, rel.noise(), rel.m.Size)
+		createComputed(zw, &out, largeFile, 0o644, rel.noise(), rel.m.Size)
 	}
 	must(0, zw.Close())
 	return out.reader(), out.size
 }
 
-// noise is the content of the large file.
+// noise returns the content of the large file.
 func (rel *ModuleRelease) noise() noise {
 	return newNoise(fmt.Sprintf("%s %s", rel.address, rel.m.Version))
 }
 
-// filesH1 returns the hash of the files.
+// filesH1 returns the h1 of the files.
 func (rel *ModuleRelease) filesH1() checksum.Hash {
 	hash, err := checksum.H1Sum(func(yield func(string, [sha256.Size]byte) bool) {
 		for name, text := range rel.m.Files {
@@ -112,7 +112,7 @@ func (rel *ModuleRelease) filesH1() checksum.Hash {
 		}
 		if rel.m.Size > 0 {
 			h := sha256.New()
-			scan(h, rel.noise(), rel.m.Size)
+			copyAll(h, rel.noise(), rel.m.Size)
 			yield(largeFile, [sha256.Size]byte(h.Sum(nil)))
 		}
 	})

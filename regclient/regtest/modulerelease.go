@@ -11,10 +11,9 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// A ModuleRelease is a version of a module as the registry serves it. What its
-// methods return is built when it is first asked for.
+// A ModuleRelease is a version of a module in a [Registry]. Its package is built on demand.
 type ModuleRelease struct {
-	m       Module // as it was added, with defaults filled in
+	m       Module // with defaults
 	address addrs.Module
 	dir     string // among the releases of the module
 	pack    func() *archive
@@ -43,8 +42,8 @@ func newModuleRelease(r *Registry, m Module) *ModuleRelease {
 	return rel
 }
 
-// find returns the release that is served under dir, or nil.
-func find(list []*ModuleRelease, dir string) *ModuleRelease {
+// findModule returns the release that is served in dir, or nil.
+func findModule(list []*ModuleRelease, dir string) *ModuleRelease {
 	for _, rel := range list {
 		if rel.dir == dir {
 			return rel
@@ -53,7 +52,7 @@ func find(list []*ModuleRelease, dir string) *ModuleRelease {
 	return nil
 }
 
-// defaultFiles are files that the real clients accept as a module.
+// defaultFiles returns files that tofu and terraform accept as a module.
 func (rel *ModuleRelease) defaultFiles() map[string]string {
 	text := fmt.Sprintf("# %q, made by regtest\n", rel.address.String()+" "+rel.m.Version)
 	files := map[string]string{"main.tf": text}
@@ -63,25 +62,22 @@ func (rel *ModuleRelease) defaultFiles() map[string]string {
 	return files
 }
 
-// Filename returns the name of the package, as "network-1.0.0.tar.gz".
+// Filename returns the name of the package, for example "network-1.0.0.tar.gz".
 func (rel *ModuleRelease) Filename() string {
 	return fmt.Sprintf("%s-%s.%s", fileName(rel.address.Name()), fileName(rel.m.Version), rel.m.Format)
 }
 
-// Path returns the path of the package's URL in the form Absolute, with escapes,
-// for locations that a test makes itself.
+// Path returns the escaped path of the URL of the package in the form [Absolute].
 func (rel *ModuleRelease) Path() string { return rel.path(rel.Filename()) }
 
-// Package returns the package. Several can be read at once.
+// Package returns a new reader of the package.
 func (rel *ModuleRelease) Package() *io.SectionReader {
 	a := rel.pack()
 	return io.NewSectionReader(a.content, 0, a.size)
 }
 
-// Checksum returns the checksum of the package as locations state it, as
-// "sha256:" and 64 hexadecimal digits.
+// Checksum returns the checksum for locations, "sha256:" and 64 hex digits.
 func (rel *ModuleRelease) Checksum() string { return fmt.Sprintf("sha256:%x", rel.pack().sum()) }
 
-// H1 returns the hash of the files in the package, or the zero Hash for bytes
-// that were given in [Module].Package.
+// H1 returns the h1 of the files, or the zero Hash if [Module].Package is set.
 func (rel *ModuleRelease) H1() checksum.Hash { return rel.pack().h1() }

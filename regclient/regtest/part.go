@@ -7,27 +7,26 @@ import (
 	"strings"
 )
 
-// A Part is an answer to a request for a part of a file, such as a client makes to
-// take up a download that broke off.
+// A Part is an answer to a range request.
 type Part int
 
-// The answers to a request for a part. All but the first two are wrong.
+// The answers to range requests. Only the first two are valid.
 const (
 	RightPart     Part = iota // 206 and the part
-	Whole                     // 200 and all of the file, as servers send it that know no parts
+	Whole                     // 200 and the whole file
 	Overlap                   // 206 and a part that starts up to 1000 bytes too early
 	Gap                       // 206 and a part that starts up to 1000 bytes too late
-	OtherTotal                // 206 and the part, as one of a file that is a byte longer
-	Multipart                 // 206 and the part, as the only one of a multipart/byteranges document
-	Unlabelled                // 206 and the part, without saying which it is
-	Unsatisfiable             // 416, as if the file ended before
+	OtherTotal                // 206 and the part, with a total size that is one byte too large
+	Multipart                 // 206 and the part in a multipart/byteranges document
+	Unlabelled                // 206 and the part, without Content-Range
+	Unsatisfiable             // 416, as if the file were shorter
 )
 
-// astray is by how many bytes a part starts too early or too late.
-const astray = 1000
+// partShift is the error of the start of a part in bytes.
+const partShift = 1000
 
-// spoil makes an answer that is the right part a wrong one.
-func (p Part) spoil(w *wire, a *answer) {
+// falsify turns a valid partial answer into p.
+func (p Part) falsify(w *wire, a *answer) {
 	label := w.header.Get("Content-Range")
 	var first, last, total int64
 	if n, _ := fmt.Sscanf(label, "bytes %d-%d/%d", &first, &last, &total); w.status != http.StatusPartialContent || n != 3 {
@@ -35,9 +34,9 @@ func (p Part) spoil(w *wire, a *answer) {
 	}
 	switch p {
 	case Overlap:
-		w.part(a, max(first-astray, 0), last, total)
+		w.part(a, max(first-partShift, 0), last, total)
 	case Gap:
-		w.part(a, min(first+astray, last), last, total)
+		w.part(a, min(first+partShift, last), last, total)
 	case OtherTotal:
 		w.header.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", first, last, total+1))
 	case Multipart:

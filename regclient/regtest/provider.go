@@ -14,86 +14,73 @@ import (
 
 // A Provider describes one version of a provider. Only Address is required.
 type Provider struct {
-	// Address is the provider, as "acme/alpha". With a host in front, as in
-	// "registry.opentofu.org/acme/alpha", it belongs to that registry, which
-	// the [Registry] then answers for as well.
+	// Address is the provider, for example "acme/alpha". With a host before it, the [Registry]
+	// also answers for that host.
 	Address string
 
-	// Version is the version, as the registry lists it and wants to be asked
-	// for it. It can be any text. Empty means "1.0.0".
+	// Version is the version, which may be any text. If empty, "1.0.0" is used.
 	Version string
 
-	// Platforms are the platforms that have a package, as "linux_amd64". Nil
-	// means amd64 and arm64 of darwin and linux, and windows_amd64.
+	// Platforms are the platforms that have a package, for example "linux_amd64". If nil,
+	// amd64 and arm64 of darwin and linux, and windows_amd64 are used.
 	Platforms []string
 
-	// Protocols are the plugin protocols that the package speaks. Nil means
-	// "5.0"; an empty list is served as such.
+	// Protocols are the supported plugin protocols. If nil, "5.0" is used.
 	Protocols []string
 
-	// Warnings are added to the list of the provider's versions.
+	// Warnings are added to the list of versions.
 	Warnings []string
 
-	// Size is the size of the executable in the archive, up to 4 GiB less one
-	// megabyte. Its bytes cannot be compressed, are never all in memory, and
-	// differ between platforms. SHA256SUMS needs the digests of all platforms:
-	// name one in Platforms if Size is large. Zero means a few lines of text.
+	// Size, if not zero, is the size of the executable, at most 4 GiB less 1 MiB. Its bytes do
+	// not compress, are not held in memory, and differ between platforms. SHA256SUMS needs the
+	// digests of all platforms, so use one platform if Size is large.
 	Size int64
 
-	// Files are further files of the archive by their names. A name that ends
-	// in a slash is a directory entry.
+	// Files are further files by name. A name that ends with a slash is a directory.
 	Files map[string]string
 
-	// Deflate compresses the archive. It is then built in memory, and its
-	// digest may change with the version of Go.
+	// Deflate compresses the archive in memory. Its digest may then depend on the version of
+	// Go.
 	Deflate bool
 
-	// Zip is the archive for all platforms, valid or not. The fields Size, Files
-	// and Deflate have no effect with it.
+	// Zip, if not nil, is the archive for all platforms, valid or not. Size, Files and Deflate
+	// are then ignored.
 	Zip []byte
 
-	// Zips has archives for single platforms, by names as in Platforms. A
-	// platform that is not in it has Zip or, if that is nil, an archive made of
-	// the fields above.
+	// Zips are archives for single platforms, which replace Zip.
 	Zips map[string][]byte
 
-	// PackageHashes states the size and the hashes of all platforms in the
-	// metadata: the "packages" property that OpenTofu added to the protocol.
+	// PackageHashes adds the property "packages" of OpenTofu to the metadata, with sizes and
+	// hashes of all platforms.
 	PackageHashes bool
 
-	// NoSums is a version without SHA256SUMS and signature. The metadata gives
-	// an empty URL for each.
+	// NoSums serves the version without SHA256SUMS and signature. Their URLs are empty.
 	NoSums bool
 
-	// EditSums, if not nil, returns the SHA256SUMS document to serve and sign
-	// in place of the right one.
+	// EditSums, if not nil, returns the SHA256SUMS document to serve and sign.
 	EditSums func(sums []byte) []byte
 
-	// Keys are the keys that the metadata lists. Nil means the key of the
-	// registry.
+	// Keys are the listed keys. If nil, the key of the registry is listed.
 	Keys []*Key
 
-	// SignedBy is the key that signs. Nil means the first of Keys, or else the
-	// key of the registry.
+	// SignedBy is the key that signs. If nil, it is the first of Keys, or the key of the
+	// registry.
 	SignedBy *Key
 
-	// Origin is where archive, sums and signature are served, if not by the
-	// registry itself: a scheme and a host, as "https://files.example.com" or
-	// "http://registry.example.com:8080".
+	// Origin, if not empty, is the scheme and host of archive, sums and signature, for example
+	// "https://files.example.com".
 	Origin string
 
-	// URLs is the form in which the metadata refers to them. Usual means
-	// Absolute.
+	// URLs is the form of their URLs. [Usual] means [Absolute].
 	URLs URLForm
 }
 
-// A Release is a version of a provider as the registry serves it. What its
-// methods return is built when it is first asked for. Methods that take a
-// platform panic if the version has none of that name.
+// A Release is a version of a provider in a [Registry]. Its files are built on demand. Methods
+// panic if the version does not have the platform.
 type Release struct {
-	p         Provider // as it was added, with defaults filled in
+	p         Provider // with defaults
 	provider  addrs.Provider
-	name      string // TYPE_VERSION as file names have it
+	name      string // TYPE_VERSION
 	dir       string // among the releases of the provider
 	archives  map[string]func() *archive
 	key       func() *Key
@@ -129,7 +116,7 @@ func newRelease(r *Registry, p Provider) *Release {
 	return rel
 }
 
-// check returns what cannot be served.
+// check returns why p cannot be served.
 func (p *Provider) check() error {
 	if err := checkSizes(p.Size, p.Files); err != nil {
 		return err
@@ -147,7 +134,7 @@ func (p *Provider) check() error {
 	return checkLink(p.Origin, p.URLs)
 }
 
-// checkSizes returns what no zip can hold.
+// checkSizes returns why a zip archive cannot hold the files.
 func checkSizes(size int64, files map[string]string) error {
 	const maxSize = 1<<32 - 1<<20 // of an entry that needs no zip64, with room for the rest
 	if size < 0 || size > maxSize {
@@ -166,29 +153,28 @@ func (rel *Release) Filename(platform string) string {
 	return "terraform-provider-" + rel.name + "_" + platform + ".zip"
 }
 
-// Archive returns the archive for a platform. Several can be read at once.
+// Archive returns a new reader of the archive for a platform.
 func (rel *Release) Archive(platform string) *io.SectionReader {
 	a := rel.archive(platform)
 	return io.NewSectionReader(a.content, 0, a.size)
 }
 
-// ZH returns the hash of the archive for a platform.
+// ZH returns the zh of the archive for a platform.
 func (rel *Release) ZH(platform string) checksum.Hash {
 	return checksum.ZHSum(rel.archive(platform).sum())
 }
 
-// H1 returns the hash of the content of the archive for a platform, with every
-// entry counted, or the zero Hash if the archive cannot be read.
+// H1 returns the h1 of the archive for a platform, directories included, or the zero Hash if
+// the archive is invalid.
 func (rel *Release) H1(platform string) checksum.Hash { return rel.archive(platform).h1() }
 
-// Sums returns the SHA256SUMS document, which lists the archives of all
-// platforms.
+// Sums returns the SHA256SUMS document.
 func (rel *Release) Sums() []byte { return slices.Clone(rel.sums()) }
 
-// Signature returns the signature over the SHA256SUMS document.
+// Signature returns the signature of the SHA256SUMS document.
 func (rel *Release) Signature() []byte { return slices.Clone(rel.signature()) }
 
-// Key returns the key that has made the signature.
+// Key returns the key that made the signature.
 func (rel *Release) Key() *Key { return rel.key() }
 
 func (rel *Release) has(platform string) bool { return rel.archives[platform] != nil }
@@ -226,8 +212,7 @@ func (rel *Release) makeSums() []byte {
 	return doc
 }
 
-// canonical returns the version in its canonical spelling, or as it is if it
-// is no version.
+// canonical returns the version in canonical form, or unchanged if it is invalid.
 func canonical(version string) string {
 	v, err := addrs.ParseVersion(version)
 	if err != nil {
@@ -236,7 +221,7 @@ func canonical(version string) string {
 	return v.String()
 }
 
-// fileName makes of any text a name for a file or entry.
+// fileName returns a valid name of a file for any text.
 func fileName(s string) string {
 	s = s[:min(len(s), 100)]
 	return strings.Map(func(c rune) rune {

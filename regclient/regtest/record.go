@@ -8,33 +8,32 @@ import (
 	"time"
 )
 
-// A Request is what the record keeps of one request. It contains secrets: it is
-// for tests that ask who got to see them.
+// A Request is a recorded request. It contains tokens.
 type Request struct {
-	Time   time.Time // when it came
-	Kind   Kind      // what it asks for
-	Method string    // as a rule "GET", and "POST" for LoginToken
+	Time   time.Time // when it arrived
+	Kind   Kind      // what it requests
+	Method string    // for example "GET"
 	Scheme string    // "https" or "http"
-	Host   string    // with the port, unless it is the one of the scheme
-	Path   string    // as it was sent, with escapes
-	Query  string    // as it was sent, without the question mark
+	Host   string    // with the port, unless it is the default
+	Path   string    // as sent, with escapes
+	Query  string    // as sent, without the question mark
 
-	Authorization string      // the header, "" if there was none
-	Range         string      // likewise
-	Referer       string      // likewise
-	UserAgent     string      // likewise
-	Header        http.Header // all of it
-	Form          url.Values  // what was posted as a form, nil if nothing was
+	Authorization string      // this header
+	Range         string      // this header
+	Referer       string      // this header
+	UserAgent     string      // this header
+	Header        http.Header // all headers
+	Form          url.Values  // a posted form, or nil
 
-	// Status is the status of the answer, or 0 if there was none, or none yet.
+	// Status is the status of the answer, or 0 without an answer.
 	Status int
 
-	// Sent is how many bytes of the body have been sent, compressed ones if it is
-	// compressed. In process, that is as many as the client has read.
+	// Sent is the number of bytes of the body that were sent, after compression. In this
+	// process it is the number that the client read.
 	Sent int64
 }
 
-// URL returns the URL that was asked for.
+// URL returns the requested URL.
 func (q Request) URL() string {
 	u := q.Scheme + "://" + q.Host + q.Path
 	if q.Query != "" {
@@ -43,7 +42,7 @@ func (q Request) URL() string {
 	return u
 }
 
-// String returns the request in one line, for the messages of tests:
+// String returns the request in one line:
 //
 //	GET https://registry.example.com/.well-known/terraform.json: 200 (discovery, with Authorization)
 func (q Request) String() string {
@@ -57,9 +56,8 @@ func (q Request) String() string {
 	return fmt.Sprintf("%s %s: %d (%s)", q.Method, q.URL(), q.Status, strings.Join(notes, ", "))
 }
 
-// Requests returns the record of all requests since the last Reset, in the
-// order in which they came. Hops of a redirect have the kind of what they lead
-// to.
+// Requests returns all requests since the last Reset, in order. Redirected requests have the
+// kind of their target.
 func (r *Registry) Requests() []Request {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -72,8 +70,7 @@ func (r *Registry) Requests() []Request {
 	return list
 }
 
-// Count returns how many requests of a kind, or of any kind in a set, the
-// record has. Zero counts all.
+// Count returns the number of recorded requests of the kinds. Zero counts all.
 func (r *Registry) Count(kind Kind) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -86,7 +83,7 @@ func (r *Registry) Count(kind Kind) int {
 	return n
 }
 
-// Reset empties the record. Faults and their counters stay.
+// Reset deletes the recorded requests. Faults and their counters remain.
 func (r *Registry) Reset() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -111,8 +108,8 @@ func (r *Registry) record(c *call) *Request {
 	return q
 }
 
-// note makes a change to a request of the record.
-func (r *Registry) note(change func()) {
+// note changes a recorded request.
+func (r *Registry) updateRecord(change func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	change()

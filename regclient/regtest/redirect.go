@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// redirect is the answer that leads from h to the next hop. The base is where
-// to, as Fault.Redirect has it; empty stands for the same host.
+// redirect returns a redirect to the hop after h. base is Fault.Redirect; empty means the same
+// host.
 func (c *call) redirect(base string, h hop, status int) *answer {
 	if status == 0 {
 		status = http.StatusFound

@@ -11,41 +11,29 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
-// A Registry is a registry in memory. It is made by [New].
-//
-// All methods can be called at any time by several goroutines. The fields are
-// settings, to be made before the first request.
+// A Registry is a registry in memory. Use [New] to make one. Methods are safe for concurrent
+// use. Set the fields before the first request.
 type Registry struct {
-	// Latency is how long every answer takes to come, redirects included. In
-	// a testing/synctest bubble, the time that a program has needed divided by
-	// Latency is the number of requests that it has made one after the other.
+	// Latency is the delay of every answer, also of redirects. In a testing/synctest bubble,
+	// elapsed time divided by Latency is the number of sequential requests.
 	Latency time.Duration
 
-	// Services is the discovery document. Nil means
-	//
-	//	{"providers.v1": "/v1/providers/"}
-	//
-	// and, from the first call of AddModule or AddEmptyModule on,
-	//
-	//	{"modules.v1": "/v1/modules/", "providers.v1": "/v1/providers/"}
-	//
-	// An empty map is a host without services. Values are whatever JSON can
-	// express. If one of these two is a URL, absolute or relative, the registry
-	// answers at its path, and else at the path above.
+	// Services is the discovery document, with any JSON values. If nil, it has "providers.v1":
+	// "/v1/providers/" and, if there are modules, "modules.v1": "/v1/modules/". The registry
+	// answers at the paths of these two.
 	Services map[string]any
 
-	// ModuleList is how the lists of the versions of modules look.
+	// ModuleList is the form of lists of module versions.
 	ModuleList ModuleList
 
 	// Mirror is how the registry serves the providers as a network mirror.
 	Mirror Mirror
 
-	// Caching is what answers say to caches.
+	// Caching is the caching behaviour of answers.
 	Caching Caching
 
-	// Login is the identity server by which programs get a token for the
-	// registry. Nil means that there is none. The discovery document names it,
-	// unless Services is set: then that has to name it.
+	// Login, if not nil, is the identity server. If Services is set, it must declare the
+	// service login.v1.
 	Login *Login
 
 	host svchost.Hostname
@@ -54,16 +42,15 @@ type Registry struct {
 	mu        sync.Mutex
 	providers map[addrs.Provider][]*Release
 	modules   map[addrs.Module][]*ModuleRelease
-	hosts     map[string]svchost.Hostname // those with a discovery document, and whose it is
+	hosts     map[string]svchost.Hostname // hosts with discovery, and their registries
 	tokens    map[Kind]string
 	faults    []*fault
 	requests  []*Request
-	grants    map[string]grant // codes that wait to be exchanged
+	grants    map[string]grant // codes that were not exchanged yet
 }
 
-// New returns an empty registry that is known to its users as host, a name such
-// as "registry.example.com" or, with a port, "localhost:8443". It panics if
-// that is not the host of a provider address.
+// New returns an empty registry for host, for example "registry.example.com" or
+// "localhost:8443". It panics if host is invalid.
 func New(host string) *Registry {
 	name, err := svchost.Parse(host)
 	if err != nil {
@@ -80,26 +67,18 @@ func New(host string) *Registry {
 	}
 }
 
-// Host returns the name of the registry in its ASCII form, with the port unless
-// that is 443.
+// Host returns the name of the registry in ASCII, with the port unless it is 443.
 func (r *Registry) Host() string { return r.host.String() }
 
-// Key returns the key that signs whatever no other key is named for. It is made
-// when it is first needed.
+// Key returns the default key for signatures. It is made on demand.
 func (r *Registry) Key() *Key { return r.key() }
 
-// Client returns a client whose requests, to whatever host, are answered by the
-// registry in this process. See [Registry.RoundTrip].
+// Client returns a client whose requests, to any host, are answered by [Registry.RoundTrip].
 func (r *Registry) Client() *http.Client { return &http.Client{Transport: r} }
 
-// AddProvider adds one version of a provider and returns it as it will be
-// served. Nothing of it is built before it is asked for.
-//
-// A version added twice is listed twice; a package is then answered from the
-// first that has the platform.
-//
-// AddProvider panics if p cannot be served: if the address is not one of a
-// provider, a platform has no underscore, or a size is out of range.
+// AddProvider adds a version of a provider. Its files are built on demand. If a version is
+// added twice, it is listed twice, and the first that has the platform is served. AddProvider
+// panics if p is invalid.
 func (r *Registry) AddProvider(p Provider) *Release {
 	rel := newRelease(r, p)
 	r.mu.Lock()
@@ -113,8 +92,7 @@ func (r *Registry) AddProvider(p Provider) *Release {
 	return rel
 }
 
-// freeDir returns a name for what is served of a version, other than those that
-// are taken.
+// freeDir returns an unused directory name for a version.
 func freeDir(version string, taken func(dir string) bool) string {
 	dir := fileName(version)
 	for i := 2; taken(dir); i++ {
@@ -123,13 +101,10 @@ func freeDir(version string, taken func(dir string) bool) string {
 	return dir
 }
 
-// Require demands a token, as "Authorization: Bearer TOKEN", for requests of
-// the given kinds; zero means all but LoginEndpoints, where nobody has one yet.
-// Without one they are answered 401, with another 403. The empty token takes the
-// demand back.
-//
-// Demands are made of the request that a client sends first. Where a [Fault]
-// redirects it, the request that follows needs no token.
+// Require requires the token, as "Authorization: Bearer TOKEN", for requests of the given
+// kinds. Zero means all kinds except LoginEndpoints. Requests without a token are answered
+// with 401, with another token with 403. An empty token removes the requirement. Redirected
+// requests need no token.
 func (r *Registry) Require(token string, on Kind) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -143,7 +118,7 @@ func (r *Registry) Require(token string, on Kind) {
 	}
 }
 
-// releases returns what is offered of a provider, in the order of adding.
+// releases returns the releases of a provider, in the order of adding.
 func (r *Registry) releases(p addrs.Provider) []*Release {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -151,8 +126,8 @@ func (r *Registry) releases(p addrs.Provider) []*Release {
 	return list[:len(list):len(list)]
 }
 
-// moduleReleases returns what is offered of a module, in the order of adding. It
-// is nil if the module is unknown.
+// moduleReleases returns the releases of a module, in the order of adding, or nil for an
+// unknown module.
 func (r *Registry) moduleReleases(m addrs.Module) []*ModuleRelease {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -160,8 +135,8 @@ func (r *Registry) moduleReleases(m addrs.Module) []*ModuleRelease {
 	return list[:len(list):len(list)]
 }
 
-// registryAt returns the registry that a host belongs to. Hosts that nobody
-// has named belong to the one that the Registry was made for, without being one.
+// registryAt returns the registry of a host. Unknown hosts belong to r.host, without being a
+// registry.
 func (r *Registry) registryAt(host string) (name svchost.Hostname, isOne bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

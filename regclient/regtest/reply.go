@@ -11,19 +11,19 @@ import (
 	"time"
 )
 
-// A reply is what goes over the wire.
+// A reply is what is sent.
 type reply struct {
 	status int
 	header http.Header
 	body   *body
-	length int64 // of the body; -1: not stated
+	length int64 // of the body; -1 if not stated
 }
 
-// errDropped is the error of a connection that Fault.Drop has lost. Its text is
-// that of the operating system.
+// errDropped is the error of a connection that Fault.Drop has dropped, as the operating system
+// returns it.
 var errDropped error = syscall.ECONNRESET
 
-// reply answers a call. The error is that of the context, or errDropped.
+// reply answers a call. The error is the error of the context, or errDropped.
 func (r *Registry) reply(c *call) (*reply, error) {
 	r.locate(c)
 	q := r.record(c)
@@ -39,19 +39,19 @@ func (r *Registry) reply(c *call) (*reply, error) {
 	}
 	w := &wire{}
 	a := r.answer(c, f)
-	r.Caching.mark(a)
+	r.Caching.setHeader(a)
 	a.send(w, c, f.Part == Whole)
-	f.Part.spoil(w, a)
+	f.Part.falsify(w, a)
 	if f.Gzip && c.acceptsGzip() {
 		w.compress()
 	}
 	rep := w.reply(c, f)
-	r.note(func() { q.Status = w.status })
-	rep.body.count = func(n int) { r.note(func() { q.Sent += int64(n) }) }
+	r.updateRecord(func() { q.Status = w.status })
+	rep.body.count = func(n int) { r.updateRecord(func() { q.Sent += int64(n) }) }
 	return rep, nil
 }
 
-// send writes the answer with net/http's own reading of ranges and validators.
+// send writes the answer. net/http interprets ranges and validators.
 func (a *answer) send(w *wire, c *call, noRange bool) {
 	w.header = a.header
 	content := io.NewSectionReader(a.body, 0, a.size)
@@ -66,7 +66,7 @@ func (a *answer) send(w *wire, c *call, noRange bool) {
 		w.header.Set("Etag", a.etag)
 	}
 	ask := &http.Request{Method: http.MethodGet, Header: c.header.Clone()}
-	// Several ranges would be a multipart answer, which no client of ours reads.
+	// Several ranges would need a multipart answer.
 	if noRange || strings.Contains(c.header.Get("Range"), ",") {
 		ask.Header.Del("Range")
 	}
@@ -76,8 +76,7 @@ func (a *answer) send(w *wire, c *call, noRange bool) {
 	}
 }
 
-// date returns the Last-Modified of the answer, zero if it has none: by that ranges are
-// judged, too.
+// date returns the Last-Modified of the answer, or zero. Ranges depend on it too.
 func (a *answer) date() time.Time {
 	if _, set := a.header["Last-Modified"]; set {
 		date, _ := http.ParseTime(a.header.Get("Last-Modified"))
@@ -89,9 +88,8 @@ func (a *answer) date() time.Time {
 	return a.modified
 }
 
-// A wire takes down what is written to a client. It does not read the body: it
-// keeps the reader that [http.ServeContent] would copy from, so that whoever has
-// the reply reads it at his own pace, without a goroutine between.
+// A wire is a response writer that keeps the reader from [http.ServeContent] instead of the
+// bytes, so that clients read it without a goroutine.
 type wire struct {
 	header http.Header
 	status int
@@ -106,18 +104,17 @@ func (w *wire) Header() http.Header { return w.header }
 // WriteHeader implements [http.ResponseWriter].
 func (w *wire) WriteHeader(status int) { w.status = status }
 
-// Write implements [http.ResponseWriter]. Only error texts come this way.
+// Write implements [http.ResponseWriter]. It is only called for error texts.
 func (w *wire) Write(p []byte) (int, error) { return w.text.Write(p) }
 
-// ReadFrom implements [io.ReaderFrom], which [io.CopyN] prefers to Write. It
-// has to claim that all is read.
+// ReadFrom implements [io.ReaderFrom], which [io.CopyN] uses. It reports that all is read.
 func (w *wire) ReadFrom(r io.Reader) (int64, error) {
 	part := r.(*io.LimitedReader)
 	w.body, w.size = part, part.N
 	return part.N, nil
 }
 
-// content returns the body, also where it is an error text.
+// content returns the body, which may be an error text.
 func (w *wire) content() (io.Reader, int64) {
 	if w.body == nil {
 		return strings.NewReader(w.text.String()), int64(w.text.Len())
@@ -137,7 +134,7 @@ func (w *wire) reply(c *call, f Fault) *reply {
 	if w.header.Set("Content-Length", strconv.FormatInt(w.size, 10)); bodiless {
 		w.header.Del("Content-Length")
 	}
-	// Once more, because sending has set some headers itself.
+	// Again, because net/http has set some headers.
 	maps.Copy(w.header, f.Header)
 
 	rep := &reply{status: w.status, header: w.header, length: -1}
@@ -164,7 +161,7 @@ func sleep(ctx context.Context, closed <-chan struct{}, d time.Duration) error {
 	return wait(ctx, closed, timer.C)
 }
 
-// wait waits for what, which may be nil for ever.
+// wait waits for what, which may be nil.
 func wait(ctx context.Context, closed <-chan struct{}, what <-chan time.Time) error {
 	select {
 	case <-what:

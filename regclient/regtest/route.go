@@ -13,38 +13,38 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
-// A call is one request, whichever way it came in.
+// A call is a request from any transport.
 type call struct {
 	ctx          context.Context
 	method       string
 	scheme, host string
 	path, query  string // as they were sent
 	header       http.Header
-	server       *Server // nil for a request that came by no listener of ours
-	anyHost      bool    // the host is an address, not a name to go by
+	server       *Server // nil without a listener
+	anyHost      bool    // the host is an address, not the name of a registry
 
-	form   url.Values // what is posted; nil: nothing is, or it is no form
-	gunzip bool       // the client gets what is compressed as if it were not
+	form   url.Values // the posted form, or nil
+	gunzip bool       // the client decompresses transparently
 
-	plain  string // the path that is asked for in the end
+	plain  string // the path without redirects
 	hop    hop
 	target target
 }
 
-// A target is what a call asks for.
+// A target is what a call requests.
 type target struct {
 	kind     Kind
 	provider addrs.Provider
 	version  string // of a package, as listed
 	platform string // of a package
 	module   addrs.Module
-	mirror   bool   // of a file: below the path of the mirror
-	dir      string // of a file: that of its release, unless at the mirror
+	mirror   bool   // the file is below the path of the mirror
+	dir      string // of a file: the directory of its release
 	file     string // of a file
-	page     int    // of a page before a package: which one
+	page     int    // number of a page before a package
 }
 
-// locate finds out what the call asks for.
+// locate sets the target of the call.
 func (r *Registry) locate(c *call) {
 	c.plain, c.hop = cutHop(c.path)
 	if c.plain == opaquePath {
@@ -57,7 +57,7 @@ func (r *Registry) locate(c *call) {
 	c.target = r.route(c, c.plain)
 }
 
-// route returns what a path stands for.
+// route returns the target of a path.
 func (r *Registry) route(c *call, path string) target {
 	if path == discoveryPath {
 		return target{kind: Discovery}
@@ -88,7 +88,7 @@ func (r *Registry) route(c *call, path string) target {
 	return target{kind: Other}
 }
 
-// providerTarget returns what a path below that of the provider API stands for.
+// providerTarget returns the target of a path below the provider API.
 func providerTarget(host svchost.Hostname, s []string) target {
 	switch {
 	case len(s) == 3 && s[2] == "versions":
@@ -102,7 +102,7 @@ func providerTarget(host svchost.Hostname, s []string) target {
 	return target{kind: Other}
 }
 
-// moduleTarget returns what a path below that of the module API stands for.
+// moduleTarget returns the target of a path below the module API.
 func moduleTarget(host svchost.Hostname, s []string) target {
 	switch {
 	case len(s) == 4 && s[3] == "versions":
@@ -113,9 +113,8 @@ func moduleTarget(host svchost.Hostname, s []string) target {
 	return target{kind: Other}
 }
 
-// packageTarget returns what the path of a module package stands for, in its
-// segments HOST, NAMESPACE, NAME, SYSTEM, DIR, FILE, where the file of a page is
-// "page-" and its number.
+// packageTarget returns the target of a path HOST, NAMESPACE, NAME, SYSTEM, DIR, FILE. The
+// file of a page is "page-" and its number.
 func packageTarget(s []string) target {
 	if len(s) != 6 {
 		return target{kind: Other}
@@ -133,8 +132,7 @@ func packageTarget(s []string) target {
 	return t
 }
 
-// fileTarget returns what the path of a file stands for, in its segments
-// HOST, NAMESPACE, TYPE, DIR, FILE.
+// fileTarget returns the target of a path HOST, NAMESPACE, TYPE, DIR, FILE.
 func fileTarget(s []string) target {
 	if len(s) != 5 {
 		return target{kind: Other}
@@ -155,8 +153,7 @@ func fileTarget(s []string) target {
 	return t
 }
 
-// provider returns the provider of exactly this name, or the zero Provider if
-// there can be none.
+// provider returns the provider with exactly this name, or zero if the name is invalid.
 func provider(host svchost.Hostname, namespace, typ string) addrs.Provider {
 	p, err := addrs.NewProvider(host, namespace, typ)
 	if err != nil || p.Namespace() != namespace || p.Type() != typ {
@@ -165,8 +162,7 @@ func provider(host svchost.Hostname, namespace, typ string) addrs.Provider {
 	return p
 }
 
-// module returns the module of exactly this name, or the zero Module if there
-// can be none.
+// module returns the module with exactly this name, or zero if the name is invalid.
 func module(host svchost.Hostname, namespace, name, system string) addrs.Module {
 	m, err := addrs.NewModule(host, namespace, name, system)
 	if err != nil || m.Namespace() != namespace || m.Name() != name || m.System() != system {
@@ -175,7 +171,7 @@ func module(host svchost.Hostname, namespace, name, system string) addrs.Module 
 	return m
 }
 
-// unescape returns the segments of an escaped path.
+// unescape returns the unescaped segments of a path.
 func unescape(path string) []string {
 	list := strings.Split(path, "/")
 	for i, s := range list {
@@ -186,8 +182,7 @@ func unescape(path string) []string {
 	return list
 }
 
-// normalHost returns the host of a URL in the form in which hosts are compared:
-// in lower case, without the port of the scheme.
+// normalHost returns the host in lower case, without the default port.
 func normalHost(scheme, host string) string {
 	host = strings.ToLower(host)
 	switch scheme {
@@ -199,8 +194,8 @@ func normalHost(scheme, host string) string {
 	return host
 }
 
-// A hop is a place in a chain of redirects. It stands in front of the path, as
-// /redirect-1-of-3, so that relative references keep what leads to them.
+// A hop is a position in a chain of redirects. It precedes the path, as /redirect-1-of-3, so
+// that relative references keep it.
 type hop struct {
 	at, of int
 	loop   bool
@@ -215,14 +210,13 @@ func (h hop) prefix() string {
 	return fmt.Sprintf("/redirect-%d-of-%d", h.at, h.of)
 }
 
-// first reports whether the request is one that no redirect has led to.
+// first reports whether no redirect led to the request.
 func (h hop) first() bool { return h == hop{} }
 
-// last reports whether the answer is not a further redirect.
+// last reports whether the answer is not another redirect.
 func (h hop) last() bool { return h.at == h.of && !h.loop }
 
-// cutHop splits a path into the place in a chain of redirects and the path that
-// is asked for.
+// cutHop splits a path into the requested path and the hop.
 func cutHop(path string) (string, hop) {
 	if rest, ok := strings.CutPrefix(path, loopPrefix+"/"); ok {
 		return "/" + rest, hop{loop: true}

@@ -15,25 +15,20 @@ import (
 	"sync"
 )
 
-// A Server is a [Registry] that listens on the loopback interface, for programs
-// that cannot be handed a client.
+// A Server is a [Registry] that listens on the loopback interface.
 //
-// The terraform and tofu programs install from it if SSL_CERT_FILE names a file
-// with CertPEM and the source of the provider is Addr + "/acme/alpha". For a
-// module they need a host with a dot in it: "127.0.0.1:PORT/acme/network/aws". A
-// network_mirror in the file that TF_CLI_CONFIG_FILE names has the URL that
-// MirrorURL returns.
+// For tofu and terraform, set SSL_CERT_FILE to a file with CertPEM and use Addr +
+// "/acme/alpha" as the source of a provider. Modules need a host with a dot:
+// "127.0.0.1:PORT/acme/network/aws". The URL of a network_mirror is MirrorURL.
 type Server struct {
-	// Addr is where the registry is, as "localhost:PORT". It can stand as the
-	// host of a provider address.
+	// Addr is "localhost:PORT", the host of provider addresses.
 	Addr string
 
-	// URL is the same as a URL, "https://localhost:PORT".
+	// URL is "https://localhost:PORT".
 	URL string
 
-	// CertPool and CertPEM are the authority that has issued the certificate
-	// of the server. It is good for localhost, the loopback addresses, and the
-	// hosts that the registry had when the server was started.
+	// CertPool and CertPEM are the authority of the certificate, which is valid for localhost,
+	// the loopback addresses, and the hosts that the registry had at the start.
 	CertPool *x509.CertPool
 	CertPEM  []byte
 
@@ -42,21 +37,18 @@ type Server struct {
 	client   *http.Transport
 
 	mu      sync.Mutex
-	origins map[string]string // ports by origin, for files that are elsewhere
+	origins map[string]string // ports of other origins
 	servers []*http.Server
 	closed  bool
 	running sync.WaitGroup
 }
 
-// ServeTLS starts a server with a certificate of its own, on a free port of the
-// loopback interface. It answers there as the registry does in process, and
-// refers to itself by the address that it was asked under.
+// ServeTLS starts a server with its own certificate on a free loopback port.
 //
-// Other origins, those of Provider.Origin and Fault.Redirect, get a port each
-// when they are first referred to, and the references lead there: a client that
-// follows them leaves the origin without leaving the machine.
+// Other origins, such as Provider.Origin and Fault.Redirect, get further ports, and URLs refer
+// to these: clients change the origin without leaving the machine.
 //
-// The error is that of the listener or the certificate.
+// The error is the error of the listener or the certificate.
 func (r *Registry) ServeTLS() (*Server, error) {
 	auth, err := newAuthority(r.names())
 	if err != nil {
@@ -83,11 +75,10 @@ func (r *Registry) ServeTLS() (*Server, error) {
 	return s, nil
 }
 
-// Client returns a client that trusts the server. It reaches the registry by
-// its own name as well as by Addr, but it does so over a TLS connection.
+// Client returns a client that trusts the server. It reaches the registry under any name.
 func (s *Server) Client() *http.Client { return &http.Client{Transport: s.client} }
 
-// Close stops the server and all its connections. Closing it twice does no harm.
+// Close stops the server and closes all connections. Calling it again has no effect.
 func (s *Server) Close() {
 	s.mu.Lock()
 	list := s.servers
@@ -100,8 +91,8 @@ func (s *Server) Close() {
 	s.running.Wait()
 }
 
-// dial connects to loopback addresses as they are, and for every other name to the
-// origin whose port is asked for, or else to the registry.
+// dial connects to loopback addresses directly. Other names lead to the origin with this port,
+// or to the registry.
 func (s *Server) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -116,7 +107,7 @@ func (s *Server) dial(ctx context.Context, network, addr string) (net.Conn, erro
 	return new(net.Dialer).DialContext(ctx, network, addr)
 }
 
-// listen starts to serve on a further port and returns it.
+// listen starts to serve on a new port and returns it.
 func (s *Server) listen(scheme string) (port string, err error) {
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -138,7 +129,7 @@ func (s *Server) listen(scheme string) (port string, err error) {
 	}
 	s.servers = append(s.servers, server)
 	s.running.Go(func() {
-		// What these return is that the server was closed.
+		// The errors say that the server was closed.
 		if scheme == "http" {
 			_ = server.Serve(listener)
 		} else {
@@ -148,8 +139,8 @@ func (s *Server) listen(scheme string) (port string, err error) {
 	return port, nil
 }
 
-// origin returns where an origin is to be found by a client that has asked the
-// server as asked. If it cannot be served, references to it lead nowhere.
+// origin returns the URL of an origin for a client that has connected to asked. If it cannot
+// be served, the URL is unchanged.
 func (s *Server) origin(origin, asked string) string {
 	u, err := url.Parse(origin)
 	if err != nil {
@@ -166,7 +157,7 @@ func (s *Server) origin(origin, asked string) string {
 	return u.Scheme + "://" + net.JoinHostPort(host, port)
 }
 
-// port returns the port that stands for an origin.
+// port returns the port of an origin.
 func (s *Server) port(u *url.URL) (string, error) {
 	name := u.Scheme + "://" + normalHost(u.Scheme, u.Host)
 	s.mu.Lock()
@@ -181,14 +172,14 @@ func (s *Server) port(u *url.URL) (string, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// Another request may have been faster; its listener is as good.
+	// A concurrent request may have added one, which serves as well.
 	if s.origins[name] == "" {
 		s.origins[name] = port
 	}
 	return s.origins[name], nil
 }
 
-// hasOrigin tells whether a port stands for an origin.
+// hasOrigin reports whether a port belongs to an origin.
 func (s *Server) hasOrigin(port string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// pad puts spaces behind the body until it has size bytes.
+// pad appends spaces to the body up to size bytes.
 func (a *answer) pad(size int64) {
 	if more := size - a.size; more > 0 {
 		a.body = parts{{size: a.size, content: a.body}, {at: a.size, size: more, content: spaces{}}}
@@ -27,12 +27,12 @@ func (spaces) ReadAt(p []byte, _ int64) (int, error) {
 	return len(p), nil
 }
 
-// acceptsGzip reports whether the client wants what is sent to be compressed.
+// acceptsGzip reports whether the client accepts gzip.
 func (c *call) acceptsGzip() bool {
 	return c.gunzip || strings.Contains(c.header.Get("Accept-Encoding"), "gzip")
 }
 
-// compress compresses the body, unless it is a part of one.
+// compress compresses the body, unless it is partial.
 func (w *wire) compress() {
 	body, size := w.content()
 	if size == 0 || w.status == http.StatusPartialContent {
@@ -46,12 +46,12 @@ func (w *wire) compress() {
 	w.header.Set("Content-Encoding", "gzip")
 }
 
-// gunzips reports whether net/http would ask for compression by itself, and undo it.
+// gunzips reports whether net/http would request gzip and decompress it transparently.
 func gunzips(req *http.Request) bool {
 	return req.Header.Get("Accept-Encoding") == "" && req.Header.Get("Range") == "" && req.Method != http.MethodHead
 }
 
-// gunzip undoes the compression of a response as net/http does.
+// gunzip decompresses a response as net/http does.
 func gunzip(resp *http.Response) {
 	resp.Header.Del("Content-Encoding")
 	resp.Header.Del("Content-Length")
@@ -62,7 +62,7 @@ func gunzip(resp *http.Response) {
 
 type gunzipped struct {
 	io.ReadCloser
-	z   *gzip.Reader // made by the first Read
+	z   *gzip.Reader // set by the first Read
 	err error
 }
 

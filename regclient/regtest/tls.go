@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// An authority issues the certificate of a server.
+// An authority has issued the certificate of a server.
 type authority struct {
 	pem  []byte
 	pool *x509.CertPool
 	leaf tls.Certificate
 }
 
-// newAuthority makes a certification authority that has issued one certificate,
-// for the loopback addresses and the given names.
+// newAuthority makes a certification authority and a certificate for the loopback addresses
+// and names.
 func newAuthority(names []string) (*authority, error) {
 	caKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

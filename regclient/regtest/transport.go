@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// RoundTrip implements [http.RoundTripper]: it answers the request in this
-// process, whatever its host. It starts no goroutine. Reading the body fails
-// when the context of the request ends.
+// RoundTrip implements [http.RoundTripper]. It answers requests to any host in this process,
+// without starting goroutines.
 func (r *Registry) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Body != nil {
 		defer req.Body.Close()
@@ -63,7 +62,7 @@ func (rep *reply) response(req *http.Request) *http.Response {
 	}
 }
 
-// method returns the method of a request, where empty means GET.
+// method returns the method of a request; empty means GET.
 func method(s string) string {
 	if s == "" {
 		return http.MethodGet

@@ -10,12 +10,12 @@ import (
 	"sort"
 )
 
-// A hollow is a file in memory with at most one part that is computed whenever
-// it is read. It is written as an [io.Writer].
-type hollow struct {
+// A sparseFile is a file in memory with at most one part that is computed when it is read. It
+// is written as an [io.Writer].
+type sparseFile struct {
 	parts   []part
 	size    int64
-	leaving bool // what is being written stands for a computed part
+	leaving bool // the written bytes stand for the computed part
 }
 
 type part struct {
@@ -25,7 +25,7 @@ type part struct {
 	bytes   *bytes.Buffer // of a part in memory, while it is written
 }
 
-func (h *hollow) Write(p []byte) (int, error) {
+func (h *sparseFile) Write(p []byte) (int, error) {
 	n := int64(len(p))
 	h.size += n
 	if h.leaving {
@@ -39,10 +39,9 @@ func (h *hollow) Write(p []byte) (int, error) {
 	return last.bytes.Write(p)
 }
 
-// insert makes content the content of the entry that w writes. The writer of
-// the archive has to see as many bytes as there are, to know where the next entry
-// starts; flush has it write what it keeps back.
-func (h *hollow) insert(flush func() error, w io.Writer, content io.ReaderAt, size int64) {
+// insert makes content the content of the entry that w writes. The archive writer gets as many
+// zeros, to know where the next entry starts. flush makes it write what it buffers.
+func (h *sparseFile) insert(flush func() error, w io.Writer, content io.ReaderAt, size int64) {
 	must(0, flush())
 	h.parts = append(h.parts, part{at: h.size, size: size, content: content})
 	h.leaving = true
@@ -55,8 +54,8 @@ func (h *hollow) insert(flush func() error, w io.Writer, content io.ReaderAt, si
 	h.leaving = false
 }
 
-// reader returns the file, to be read when all is written.
-func (h *hollow) reader() io.ReaderAt {
+// reader returns the file after all is written.
+func (h *sparseFile) reader() io.ReaderAt {
 	list := make(parts, len(h.parts))
 	for i, p := range h.parts {
 		if p.bytes != nil {
@@ -67,7 +66,7 @@ func (h *hollow) reader() io.ReaderAt {
 	return list
 }
 
-// parts are the parts of a file, one after the other.
+// parts are the consecutive parts of a file.
 type parts []part
 
 // ReadAt implements [io.ReaderAt].
@@ -87,8 +86,8 @@ func (list parts) ReadAt(p []byte, off int64) (n int, err error) {
 	return n, nil
 }
 
-// noise is an endless file that does not compress: the key stream of AES in
-// counter mode, which can be had from any offset on.
+// noise is an endless incompressible file: the key stream of AES in counter mode, which can be
+// computed from any offset.
 type noise struct{ block cipher.Block }
 
 func newNoise(seed string) noise {

@@ -7,13 +7,12 @@ import (
 	"io"
 )
 
-// chunks is a file whose content is cut into pieces with a header before each,
-// as compressed formats hold what they do not compress. Any part of it can be
-// made at any time.
+// chunks is a file whose content is split into pieces with a header each, as in stored blocks
+// of compressed formats. Any part can be computed.
 type chunks struct {
 	content io.ReaderAt
 	size    int64 // of the content
-	each    int64 // size of the content in a piece; the last one may be shorter
+	each    int64 // size of the content of a piece, except the last
 	over    int64 // size of a header
 	header  func(n int64, first, last bool) []byte
 }
@@ -49,7 +48,7 @@ func (c *chunks) ReadAt(p []byte, off int64) (n int, err error) {
 	return n, nil
 }
 
-// between returns the file with something before and behind it.
+// between returns the file with head before and tail after it.
 func (c *chunks) between(head, tail []byte) (io.ReaderAt, int64) {
 	var list parts
 	size := int64(0)
@@ -63,14 +62,14 @@ func (c *chunks) between(head, tail []byte) (io.ReaderAt, int64) {
 	return list, size
 }
 
-// crc32Of returns the CRC of content.
+// crc32Of returns the CRC-32 of content.
 func crc32Of(content io.ReaderAt, size int64) uint32 {
 	h := crc32.NewIEEE()
-	scan(h, content, size)
+	copyAll(h, content, size)
 	return h.Sum32()
 }
 
-// storeGzip packs content as gzip (RFC 1952) in blocks that are stored.
+// storeGzip packs content as gzip (RFC 1952) in stored blocks.
 func storeGzip(content io.ReaderAt, size int64) (io.ReaderAt, int64) {
 	c := &chunks{content: content, size: size, each: 1<<16 - 1, over: 5}
 	c.header = func(n int64, _, last bool) []byte {
@@ -86,8 +85,8 @@ func storeGzip(content io.ReaderAt, size int64) (io.ReaderAt, int64) {
 	return c.between(head, binary.LittleEndian.AppendUint32(tail, uint32(size)))
 }
 
-// storeXz packs content as xz, https://tukaani.org/xz/xz-file-format.txt, in one
-// block of LZMA2 that is stored.
+// storeXz packs content as xz, https://tukaani.org/xz/xz-file-format.txt, in a stored block of
+// LZMA2.
 func storeXz(content io.ReaderAt, size int64) (io.ReaderAt, int64) {
 	c := &chunks{content: content, size: size, each: 1 << 16, over: 3}
 	c.header = func(n int64, first, _ bool) []byte {
@@ -100,18 +99,18 @@ func storeXz(content io.ReaderAt, size int64) (io.ReaderAt, int64) {
 	flags := []byte{0, 1}                      // the check is a CRC-32
 	block := []byte{2, 0, 0x21, 1, 8, 0, 0, 0} // LZMA2 with a dictionary of 64 KiB
 	head := append([]byte("\xfd7zXZ\x00"), flags...)
-	head = sealed(head, head[6:])
-	head = sealed(append(head, block...), block)
+	head = withCRC(head, head[6:])
+	head = withCRC(append(head, block...), block)
 
 	tail := []byte{0} // the end of LZMA2
-	tail = padded(tail, c.total()+1)
+	tail = withPadding(tail, c.total()+1)
 	tail = binary.LittleEndian.AppendUint32(tail, crc32Of(content, size))
 
 	index := []byte{0, 1}
 	index = binary.AppendUvarint(index, uint64(len(block)+4)+uint64(c.total())+1+4)
 	index = binary.AppendUvarint(index, uint64(size))
-	index = padded(index, int64(len(index)))
-	tail = sealed(append(tail, index...), index)
+	index = withPadding(index, int64(len(index)))
+	tail = withCRC(append(tail, index...), index)
 
 	footer := binary.LittleEndian.AppendUint32(nil, uint32(len(index)+4)/4-1)
 	footer = append(footer, flags...)
@@ -120,10 +119,10 @@ func storeXz(content io.ReaderAt, size int64) (io.ReaderAt, int64) {
 	return c.between(head, tail)
 }
 
-// sealed returns b with the CRC of data behind it.
-func sealed(b, data []byte) []byte {
+// withCRC appends the CRC of data to b.
+func withCRC(b, data []byte) []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.ChecksumIEEE(data))
 }
 
-// padded returns b with zeros behind it that make size a multiple of four.
-func padded(b []byte, size int64) []byte { return append(b, make([]byte, (4-size%4)%4)...) }
+// withPadding appends zeros to b so that size becomes a multiple of four.
+func withPadding(b []byte, size int64) []byte { return append(b, make([]byte, (4-size%4)%4)...) }
