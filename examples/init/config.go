@@ -12,7 +12,7 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
-// A configuration is what init needs of the files of one module.
+// A configuration is the part of a module's files that init needs.
 type configuration struct {
 	calls    map[string]*call
 	required map[string]*requirement // by local name
@@ -105,9 +105,9 @@ func (c *configuration) module(block *hcl.Block, override bool) error {
 	old := c.calls[name]
 	switch {
 	case override && old == nil:
-		return wrong(block.DefRange, "there is no module %q to override", name)
+		return wrong(block.DefRange, "module %q to override does not exist", name)
 	case !override && old != nil:
-		return wrong(block.DefRange, "there is another module %q in line %d of %s", name, old.at.Start.Line, old.at.Filename)
+		return wrong(block.DefRange, "module %q is declared in %s:%d already", name, old.at.Filename, old.at.Start.Line)
 	case old == nil:
 		old = &call{name: name, at: block.DefRange}
 		c.calls[name] = old
@@ -115,7 +115,7 @@ func (c *configuration) module(block *hcl.Block, override bool) error {
 	return literals(block.Body, callSchema, map[string]*string{"source": &old.source, "version": &old.version})
 }
 
-// literals reads attributes that must be texts without references.
+// literals reads attributes that must be strings without references.
 func literals(body hcl.Body, schema *hcl.BodySchema, to map[string]*string) error {
 	content, _, diags := body.PartialContent(schema)
 	if diags.HasErrors() {
@@ -136,14 +136,14 @@ func literal(e hcl.Expression, name string) (string, error) {
 		return "", wrong(r, "%q has more than %d bytes", name, maxText)
 	}
 	if len(e.Variables()) > 0 {
-		return "", wrong(e.Range(), "%q refers to other values, which this program does not compute; write it as a literal text", name)
+		return "", wrong(e.Range(), "%q refers to other values, which this program does not evaluate; write a literal string", name)
 	}
 	value, diags := e.Value(nil)
 	if diags.HasErrors() {
 		return "", diagnosed(diags)
 	}
 	if value.IsNull() || !value.IsKnown() || value.Type() != cty.String {
-		return "", wrong(e.Range(), "%q must be a text", name)
+		return "", wrong(e.Range(), "%q must be a string", name)
 	}
 	return value.AsString(), nil
 }
@@ -160,9 +160,9 @@ func (c *configuration) terraform(body hcl.Body, override bool) error {
 		}
 		for _, name := range slices.Sorted(maps.Keys(attributes)) {
 			if old := c.required[name]; old != nil && !override {
-				return wrong(attributes[name].NameRange, "%q is required in line %d of %s already", name, old.at.Start.Line, old.at.Filename)
+				return wrong(attributes[name].NameRange, "provider %q is required in %s:%d already", name, old.at.Filename, old.at.Start.Line)
 			}
-			r, err := requires(attributes[name])
+			r, err := parseRequirement(attributes[name])
 			if err != nil {
 				return err
 			}
@@ -172,9 +172,9 @@ func (c *configuration) terraform(body hcl.Body, override bool) error {
 	return nil
 }
 
-// requires reads an entry of required_providers. Its other members, such as
-// configuration_aliases, are not values.
-func requires(attribute *hcl.Attribute) (r *requirement, err error) {
+// parseRequirement reads an entry of required_providers. It ignores other members, such as
+// configuration_aliases.
+func parseRequirement(attribute *hcl.Attribute) (r *requirement, err error) {
 	r = &requirement{at: attribute.NameRange}
 	members, diags := hcl.ExprMap(attribute.Expr)
 	if diags.HasErrors() {
@@ -184,7 +184,7 @@ func requires(attribute *hcl.Attribute) (r *requirement, err error) {
 	for _, m := range members {
 		key, diags := m.Key.Value(nil)
 		if diags.HasErrors() || key.Type() != cty.String {
-			return nil, wrong(m.Key.Range(), "the name of a member must be a text")
+			return nil, wrong(m.Key.Range(), "the name of a member must be a string")
 		}
 		switch key.AsString() {
 		case "source":
@@ -226,7 +226,7 @@ func (c *configuration) resource(block *hcl.Block) error {
 	return nil
 }
 
-// requirements adds what the module requires to all.
+// requirements adds the providers that the module requires to all.
 func (c *configuration) requirements(host svchost.Hostname, all map[addrs.Provider]addrs.ProviderConstraint) error {
 	for name := range c.used {
 		if c.required[name] == nil {

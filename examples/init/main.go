@@ -1,12 +1,12 @@
-// Init prepares a directory with a configuration as "tofu init" does, from within a program:
-// it installs the modules and providers, records the modules and locks the providers. Then
-// "tofu validate" and "terraform validate" work without an init of their own.
+// Init prepares a directory with a configuration as "tofu init" does. It installs the modules and
+// providers, writes the manifest of modules and the lock file. Then "tofu validate" and "terraform
+// validate" work without another init.
 //
 //	go run . -dir path/to/configuration
 //	go run . -dir path/to/configuration -terraform
 //
-// The user's own CLI configuration and git are used. What is installed and locked costs no
-// request.
+// It uses the user's CLI configuration and git. Modules and providers that are installed and locked
+// need no request.
 package main
 
 import (
@@ -74,6 +74,6 @@ func initialise(ctx context.Context, in *initialiser, out io.Writer) error {
 	if lock.Header == "" && in.terraform {
 		result.Lock.Header = lockfile.HeaderTerraform
 	}
-	// What could be installed is locked beside an error too.
+	// Beside an error, the lock file has the providers that were installed.
 	return errors.Join(err, result.Lock.Save(path))
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,10 +20,10 @@ import (
 	"github.com/tofureg/tofureg/module"
 )
 
-// manifestName is where the CLI looks for the modules of a configuration.
+// manifestName is the file in which the CLI looks for the modules of a configuration.
 const manifestName = ".terraform/modules/modules.json"
 
-// maxModules bounds the modules of a tree, and maxDepth the calls from the root to one.
+// maxModules is the maximum number of modules, and maxDepth of nested calls.
 const (
 	maxModules = 10_000
 	maxDepth   = 50
@@ -36,7 +37,7 @@ type record struct {
 	Dir     string // relative to the directory of the configuration
 }
 
-// A tree is all modules of a configuration.
+// A tree has all modules of a configuration.
 type tree struct {
 	*initialiser
 	source *source
@@ -45,8 +46,8 @@ type tree struct {
 
 	mu        sync.Mutex
 	records   []record
-	installed []record          // those of records that were fetched
-	packages  map[string]string // keys of modules by the directory of their package, in lower case
+	installed []record          // modules that were downloaded
+	packages  map[string]string // keys of modules by their package directories in lower case
 	required  map[addrs.Provider]addrs.ProviderConstraint
 }
 
@@ -102,21 +103,21 @@ func (t *tree) load(root *os.Root) error {
 	return nil
 }
 
-// A location is where a module is in the tree.
+// A location is the location of a module in the tree.
 type location struct {
 	record
-	pkg   string   // directory of the package that the module is in; empty for the configuration's own
-	dirs  []string // from the root to this module, in the same package
+	pkg   string   // package directory of the module; empty for the configuration itself
+	dirs  []string // directories from the root to this module, in the same package
 	depth int
 }
 
-// visit reads a module and those that it calls.
+// visit reads a module and the modules that it calls.
 func (t *tree) visit(ctx context.Context, at location) error {
 	if at.depth > maxDepth {
-		return &ConfigError{at.Dir, fmt.Sprintf("more than %d modules call each other", maxDepth)}
+		return &ConfigError{at.Dir, fmt.Sprintf("more than %d nested module calls", maxDepth)}
 	}
 	if slices.Contains(at.dirs, at.Dir) {
-		return &ConfigError{at.Dir, "the module calls itself, by way of " + strings.Join(at.dirs, ", ")}
+		return &ConfigError{at.Dir, "the module calls itself through " + strings.Join(at.dirs, ", ")}
 	}
 	config, err := t.source.read(at.Dir)
 	if err != nil {
@@ -156,13 +157,13 @@ func (t *tree) resolve(ctx context.Context, at location, c *call) (*location, er
 		next.Dir = path.Join(at.Dir, address.Path)
 		next.dirs = append(slices.Clone(at.dirs), at.Dir)
 		if !below(next.Dir, at.pkg) {
-			return nil, wrong(c.at, "module %q: %s leads out of the package in %s", c.name, address.Path, at.pkg)
+			return nil, wrong(c.at, "module %q: %s is outside of the package in %s", c.name, address.Path, cmp.Or(at.pkg, "."))
 		}
 		return next, nil
 	}
 	next.pkg = path.Join(".terraform", "modules", next.Key)
 	if other := t.claim(next); other != "" {
-		return nil, wrong(c.at, "module %q and module %q would be in one directory on some systems", next.Key, other)
+		return nil, wrong(c.at, "modules %q and %q would have the same directory on some systems", next.Key, other)
 	}
 	if err := t.install(ctx, next, at, c, address); err != nil {
 		return nil, fmt.Errorf("%s:%d: module %q: %w", c.at.Filename, c.at.Start.Line, c.name, err)
@@ -170,8 +171,8 @@ func (t *tree) resolve(ctx context.Context, at location, c *call) (*location, er
 	return next, nil
 }
 
-// claim takes the directory of a package. It returns the key of another module that has the
-// directory, in letters of another case perhaps.
+// claim reserves the directory of a package. It returns the key of another module with the same
+// directory, apart from case.
 func (t *tree) claim(to *location) (other string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -197,7 +198,7 @@ func below(dir, pkg string) bool {
 	return dir == pkg || strings.HasPrefix(dir, pkg+"/")
 }
 
-// install installs a package, unless an earlier run has.
+// install installs a package unless it is installed.
 func (t *tree) install(ctx context.Context, to *location, from location, c *call, address module.Address) error {
 	constraint, err := addrs.ParseModuleConstraint(c.version)
 	if err != nil {
@@ -208,7 +209,7 @@ func (t *tree) install(ctx context.Context, to *location, from location, c *call
 	} else {
 		to.Source = address.Registry.String()
 	}
-	if old, ok := t.before[to.Key]; ok && t.keeps(old, to, constraint) {
+	if old, ok := t.before[to.Key]; ok && t.isInstalled(old, to, constraint) {
 		to.Version, to.Dir = old.Version, old.Dir
 		return nil
 	}
@@ -223,8 +224,8 @@ func (t *tree) install(ctx context.Context, to *location, from location, c *call
 	return nil
 }
 
-// keeps reports whether the module of an earlier run is the one that a block calls.
-func (t *tree) keeps(old record, to *location, constraint addrs.ModuleConstraint) bool {
+// isInstalled reports whether the module of an earlier run matches the module block.
+func (t *tree) isInstalled(old record, to *location, constraint addrs.ModuleConstraint) bool {
 	if old.Source != to.Source || !below(old.Dir, to.pkg) {
 		return false
 	}
@@ -238,7 +239,7 @@ func (t *tree) keeps(old record, to *location, constraint addrs.ModuleConstraint
 	return err == nil && info.IsDir()
 }
 
-// fetch downloads a package. Only the configuration itself may name one on this machine.
+// fetch downloads a package. Only the configuration itself may use local paths.
 func (t *tree) fetch(ctx context.Context, to *location, address module.Address, constraint addrs.ModuleConstraint, own bool) (*module.Report, error) {
 	dir := filepath.Join(t.dir, filepath.FromSlash(to.pkg))
 	options := module.Options{Git: &module.Git{}, Replace: true, SkipLinks: true, AllowLocal: own}

@@ -16,18 +16,18 @@ import (
 	"github.com/hashicorp/hcl/v2/json"
 )
 
-// maxFile bounds a file, in bytes.
+// maxFile is the maximum size of a file in bytes.
 const maxFile = 4 << 20
 
-// The parser recurses, so what is nested is bounded: brackets, operators in one file, and the
-// bytes of a text that may be a template.
+// The parser recurses, so nesting is limited: brackets, operators in one file, and the bytes of a
+// string that may be a template.
 const (
 	maxNesting   = 1_000
 	maxOperators = 20_000
 	maxText      = 64 << 10
 )
 
-// A ConfigError says what is wrong with a configuration.
+// A ConfigError is an error in a configuration.
 type ConfigError struct {
 	Place string // FILE:LINE, or the file or directory
 	Text  string
@@ -54,8 +54,8 @@ type source struct {
 	terraform bool
 }
 
-// names returns the files of a directory that the CLI reads: first those of the module, then
-// those that override it, each in their order.
+// names returns the configuration files in a directory: primary files and override files, each
+// sorted.
 func (s *source) names(dir string) (primary, overrides []string, err error) {
 	d, err := s.root.Open(dir)
 	if err != nil {
@@ -90,7 +90,7 @@ func (s *source) names(dir string) (primary, overrides []string, err error) {
 // stem returns the name of a configuration file without its suffix, and the suffix.
 func (s *source) stem(name string) (stem, suffix string, ok bool) {
 	if strings.HasPrefix(name, ".") || strings.HasSuffix(name, "~") || strings.HasPrefix(name, "#") && strings.HasSuffix(name, "#") {
-		return "", "", false // of an editor
+		return "", "", false // written by an editor
 	}
 	for _, suffix := range []string{".tf", ".tf.json", ".tofu", ".tofu.json"} {
 		if stem, ok := strings.CutSuffix(name, suffix); ok {
@@ -118,7 +118,7 @@ func (s *source) parse(dir, name string) (hcl.Body, error) {
 	if len(text) > maxFile {
 		return nil, &ConfigError{name, fmt.Sprintf("more than %d bytes", maxFile)}
 	}
-	if err := shallow(text, name); err != nil {
+	if err := checkNesting(text, name); err != nil {
 		return nil, err
 	}
 	var file *hcl.File
@@ -134,17 +134,17 @@ func (s *source) parse(dir, name string) (hcl.Body, error) {
 	return file.Body, nil
 }
 
-// shallow refuses text in which the parser would recurse too deeply.
-func shallow(text []byte, name string) error {
+// checkNesting returns an error if the parser would recurse too deeply.
+func checkNesting(text []byte, name string) error {
 	if strings.HasSuffix(name, ".json") {
 		var any any
-		if err := stdjson.Unmarshal(text, &any); err != nil { // which bounds the depth
+		if err := stdjson.Unmarshal(text, &any); err != nil { // it limits the depth
 			return &ConfigError{name, err.Error()}
 		}
 		return nil
 	}
 	depth, operators := 0, 0
-	tokens, _ := hclsyntax.LexConfig(text, name, hcl.InitialPos) // the parser reports what is wrong
+	tokens, _ := hclsyntax.LexConfig(text, name, hcl.InitialPos) // the parser reports the errors
 	for _, t := range tokens {
 		switch t.Type {
 		case hclsyntax.TokenOParen, hclsyntax.TokenOBrack, hclsyntax.TokenOBrace, hclsyntax.TokenOQuote, hclsyntax.TokenTemplateInterp, hclsyntax.TokenTemplateControl:
@@ -155,7 +155,7 @@ func shallow(text []byte, name string) error {
 			operators++
 		}
 		if depth > maxNesting || operators > maxOperators {
-			return wrong(t.Range, "too deeply nested, or too many operators in one file")
+			return wrong(t.Range, "too deep nesting, or too many operators in one file")
 		}
 	}
 	return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
-// options are what the arguments say.
+// options are the parsed arguments.
 type options struct {
 	dir, cache   string
 	requirements map[addrs.Provider]addrs.ProviderConstraint
@@ -24,13 +24,13 @@ func parseArgs(args []string, usage io.Writer) (o options, err error) {
 	flags := flag.NewFlagSet("installer", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	flags.StringVar(&o.dir, "dir", "", "the `directory` of the project (default: a new temporary one)")
-	flags.StringVar(&o.cache, "cache", "", "a `directory` of packages shared with other projects, such as that of TF_PLUGIN_CACHE_DIR")
-	flags.Func("platform", "a further system to lock the providers for, `OS_ARCH`; may be repeated", func(text string) error {
+	flags.StringVar(&o.cache, "cache", "", "a `directory` of packages shared with other projects, for example $TF_PLUGIN_CACHE_DIR")
+	flags.Func("platform", "a further platform to lock the providers for, `OS_ARCH`; may be repeated", func(text string) error {
 		platform, err := addrs.ParsePlatform(text)
 		o.platforms = append(o.platforms, platform)
 		return err
 	})
-	flags.BoolVar(&o.upgrade, "upgrade", false, "choose versions anew instead of those that are locked")
+	flags.BoolVar(&o.upgrade, "upgrade", false, "select versions anew instead of keeping the locked ones")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			flags.SetOutput(usage)
@@ -48,8 +48,8 @@ func parseArgs(args []string, usage io.Writer) (o options, err error) {
 	return o, err
 }
 
-// parseRequirements reads PROVIDER[@CONSTRAINT]. Of a provider that is named twice both
-// constraints must be met.
+// parseRequirements parses PROVIDER[@CONSTRAINT]. If a provider is named twice, both constraints
+// apply.
 func parseRequirements(texts []string) (map[addrs.Provider]addrs.ProviderConstraint, error) {
 	requirements := map[addrs.Provider]addrs.ProviderConstraint{}
 	for _, text := range texts {
@@ -67,8 +67,7 @@ func parseRequirements(texts []string) (map[addrs.Provider]addrs.ProviderConstra
 	return requirements, nil
 }
 
-// embeddedRegistry serves two versions of each provider from memory, signed by a key that
-// is made on the spot.
+// embeddedRegistry serves two versions of each provider from memory, signed by a new key.
 func embeddedRegistry(o options) *regtest.Registry {
 	registry := regtest.New("registry.example.com")
 	platforms := []string{addrs.CurrentPlatform().String()}

@@ -1,13 +1,12 @@
-// Installer installs the providers that a project requires and locks them, as "tofu init"
-// does, from within a program.
+// Installer installs and locks the providers that a project requires, as "tofu init" does.
 //
 //	go run ./examples/installer
 //	go run ./examples/installer -dir . hashicorp/random 'hashicorp/aws@~> 6.0'
 //	go run ./examples/installer -dir . -platform linux_amd64 -platform darwin_arm64 hashicorp/random
 //
-// Without arguments it asks a registry that is embedded in the program. With providers it
-// asks their real registries, with the tokens of TF_TOKEN_* variables. What is locked
-// and there needs no registry. The CLI finds all of it where it would have put it itself.
+// Without arguments it uses a registry that is embedded in the program. With providers it uses
+// their real registries, with the tokens of TF_TOKEN_* variables. Providers that are installed and
+// locked need no request. The CLI finds the packages where it would have installed them.
 package main
 
 import (
@@ -58,7 +57,7 @@ func run(ctx context.Context, args []string, out, usage io.Writer) error {
 	return ensure(ctx, o, registry, out)
 }
 
-// ensure installs from source what is required, and locks it.
+// ensure installs the required providers from source and locks them.
 func ensure(ctx context.Context, o options, source provider.Source, out io.Writer) error {
 	lock, err := lockfile.Load(filepath.Join(o.dir, lockfile.Name))
 	if err != nil {
@@ -79,16 +78,16 @@ func ensure(ctx context.Context, o options, source provider.Source, out io.Write
 	result, err := installer.Ensure(ctx, o.requirements, lock)
 	display.clear()
 	for _, s := range result.Selections {
-		tell(out, s)
+		printSelection(out, s)
 	}
 	if err != nil && result.Lock.Equal(lock) {
 		return err
 	}
-	// What could be installed is locked beside an error too, and used the next time.
+	// Beside an error, the lock file has the providers that were installed.
 	return errors.Join(err, save(result.Lock, filepath.Join(o.dir, lockfile.Name), out))
 }
 
-func tell(out io.Writer, s install.Selection) {
+func printSelection(out io.Writer, s install.Selection) {
 	for _, warning := range s.Warnings {
 		fmt.Fprintf(out, "warning    %s: %s\n", s.Provider, warning)
 	}
@@ -101,7 +100,7 @@ func tell(out io.Writer, s install.Selection) {
 	}
 }
 
-// save writes the lock file and tells whether there was something new.
+// save writes the lock file and prints whether it has changed.
 func save(lock *lockfile.File, path string, out io.Writer) error {
 	before, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

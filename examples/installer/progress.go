@@ -9,18 +9,18 @@ import (
 	"github.com/tofureg/tofureg/provider"
 )
 
-// display tells how an installation goes: what is done in a line each and, where w is a
-// terminal, what is under way in one line below that it keeps up to date.
+// display prints a line for each finished package. If w is a terminal, it also updates a last line
+// with the progress.
 type display struct {
 	w           io.Writer
 	tty         bool
 	done, total int
-	arriving    map[archive]progress
+	downloads   map[download]progress
 }
 
-// archive is one that is downloaded, and progress how far that is.
+// download is an archive in progress.
 type (
-	archive struct {
+	download struct {
 		provider addrs.Provider
 		platform addrs.Platform
 	}
@@ -28,14 +28,14 @@ type (
 )
 
 func newDisplay(w io.Writer, total int) *display {
-	return &display{w: w, tty: isTerminal(w), total: total, arriving: map[archive]progress{}}
+	return &display{w: w, tty: isTerminal(w), total: total, downloads: map[download]progress{}}
 }
 
 func (d *display) show(e provider.Event) {
 	d.clear()
 	switch e.Kind {
 	case provider.EventBytes, provider.EventRestarted:
-		d.arriving[archive{e.Provider, e.Platform}] = progress{e.Bytes, max(e.Bytes, e.Total)}
+		d.downloads[download{e.Provider, e.Platform}] = progress{e.Bytes, max(e.Bytes, e.Total)}
 	case provider.EventInstalled:
 		d.done++
 		fmt.Fprintf(d.w, "installed  %s %s\n", e.Provider, e.Version)
@@ -44,14 +44,14 @@ func (d *display) show(e provider.Event) {
 	}
 	if d.tty {
 		var sum progress
-		for _, p := range d.arriving {
+		for _, p := range d.downloads {
 			sum.bytes, sum.total = sum.bytes+p.bytes, sum.total+p.total
 		}
 		fmt.Fprintf(d.w, "%d of %d providers, %.1f of %.1f MB", d.done, d.total, float64(sum.bytes)/1e6, float64(sum.total)/1e6)
 	}
 }
 
-// clear makes room for what comes next.
+// clear clears the last line.
 func (d *display) clear() {
 	if d.tty {
 		fmt.Fprint(d.w, "\r\x1b[K")

@@ -1,6 +1,5 @@
-// Package disktest runs a part of a test in a process of its own: one that can be killed at
-// a certain point, or one for which the disk is full or a directory can only be read. It
-// works for root too, whom permissions do not stop.
+// Package disktest runs part of a test in another process, which can be killed at a certain point,
+// or for which the disk is full or a directory is read-only. It works for root, too.
 package disktest
 
 import (
@@ -11,61 +10,61 @@ import (
 	"testing"
 )
 
-// role is the first argument of such a process; the name of the test, the directory and
-// the limit follow. Whoever has it starts no further process.
-const role = "disktest-child"
+// childArg is the first argument of the child process, followed by the name of the test, the
+// directory and the limit. A child starts no further child.
+const childArg = "disktest-child"
 
-// Full runs test with an empty directory and no room for any file of more than limit bytes.
-// It must be called once by a test, and not by a subtest.
+// Full runs test with an empty directory and a limit of bytes for each file. A test, not a subtest,
+// must call it once.
 func Full(t *testing.T, limit int64, test func(t *testing.T, dir string)) {
 	t.Helper()
-	if child(t) {
-		limited(t, limit)
+	if isChild(t) {
+		limitFileSize(t, limit)
 		test(t, flag.Arg(2))
 		return
 	}
-	start(t, t.TempDir(), limit)
+	runChild(t, t.TempDir(), limit)
 }
 
-// ReadOnly runs test with a directory that prepare has filled and nobody can change any
-// more. It must be called once by a test, and not by a subtest.
+// ReadOnly runs test with a directory that prepare has filled and that is read-only then. A test,
+// not a subtest, must call it once.
 func ReadOnly(t *testing.T, prepare, test func(t *testing.T, dir string)) {
 	t.Helper()
-	if child(t) {
-		powerless(t)
+	if isChild(t) {
+		dropRoot(t)
 		test(t, flag.Arg(2))
 		return
 	}
 	dir := t.TempDir()
 	prepare(t, dir)
-	closed(t, dir)
-	start(t, dir, 0)
+	makeReadOnly(t, dir)
+	runChild(t, dir, 0)
 }
 
-// child reports whether this process is the one that has been started for the test.
-func child(t *testing.T) bool {
+// isChild reports whether this process is the child for the test.
+func isChild(t *testing.T) bool {
 	t.Helper()
 	switch {
 	case flag.NArg() == 0:
 		return false
-	case flag.Arg(0) != role || flag.Arg(1) != t.Name() || flag.NArg() != 4:
+	case flag.Arg(0) != childArg || flag.Arg(1) != t.Name() || flag.NArg() != 4:
 		t.Fatalf("the arguments are %q", flag.Args())
 	}
 	return true
 }
 
-// start runs the test once more.
-func start(t *testing.T, dir string, limit int64) {
+// runChild runs the test in a child process.
+func runChild(t *testing.T, dir string, limit int64) {
 	t.Helper()
-	available(t)
+	skipUnlessSupported(t)
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=60s",
-		role, t.Name(), dir, strconv.FormatInt(limit, 10))
+		childArg, t.Name(), dir, strconv.FormatInt(limit, 10))
 	cmd.Env = environ()
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 }
 
-// environ is the environment of such a process. The race detector would have it wait for a
-// second before it ends.
+// environ is the environment of the child. By default the race detector delays its exit by a
+// second.
 func environ() []string { return append(os.Environ(), "GORACE=atexit_sleep_ms=0") }

@@ -4,10 +4,12 @@ package disktest
 
 import "testing"
 
-func available(t *testing.T) { t.Skip("skipped: this system can neither limit nor drop rights") }
+func skipUnlessSupported(t *testing.T) {
+	t.Skip("skipped: this system can neither limit nor drop rights")
+}
 
-func limited(*testing.T, int64) {}
+func limitFileSize(*testing.T, int64) {}
 
-func powerless(*testing.T) {}
+func dropRoot(*testing.T) {}
 
-func closed(*testing.T, string) {}
+func makeReadOnly(*testing.T, string) {}

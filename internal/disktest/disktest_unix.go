@@ -10,11 +10,11 @@ import (
 	"testing"
 )
 
-func available(*testing.T) {}
+func skipUnlessSupported(*testing.T) {}
 
-// limited bounds the size of each file that this process writes. What is more fails with
-// EFBIG, as ENOSPC does on a full disk.
-func limited(t *testing.T, limit int64) {
+// limitFileSize limits the size of each file that this process writes. Exceeding it fails with
+// EFBIG, instead of ENOSPC on a full disk.
+func limitFileSize(t *testing.T, limit int64) {
 	t.Helper()
 	signal.Ignore(syscall.SIGXFSZ)
 	var r syscall.Rlimit
@@ -26,18 +26,18 @@ func limited(t *testing.T, limit int64) {
 	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &r); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { // what measures coverage writes at the end
+	t.Cleanup(func() { // coverage data is written at the end
 		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &before); err != nil {
 			t.Error(err)
 		}
 	})
 }
 
-// assign hides that the fields have not the same type everywhere.
+// assign hides that the type of the fields depends on the system.
 func assign[T int64 | uint64](to *T, n int64) { *to = T(n) }
 
-// powerless gives up the rights of root.
-func powerless(t *testing.T) {
+// dropRoot gives up the rights of root.
+func dropRoot(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		return
@@ -54,9 +54,9 @@ func powerless(t *testing.T) {
 	}
 }
 
-// closed takes away the right to write to dir and all below it, until the end of the test,
-// and lets everybody read it.
-func closed(t *testing.T, dir string) {
+// makeReadOnly makes dir and everything in it read-only, and readable for all users, until the end
+// of the test.
+func makeReadOnly(t *testing.T, dir string) {
 	t.Helper()
 	change := func(dirs, files os.FileMode) {
 		err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {

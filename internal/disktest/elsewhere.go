@@ -6,13 +6,12 @@ import (
 	"testing"
 )
 
-// Elsewhere returns a new directory on another file system than that of t.TempDir, and a
-// link to it in a directory of the test.
+// Elsewhere returns a new directory on another file system than t.TempDir, and a link to it.
 func Elsewhere(t *testing.T) (dir, link string) {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "tofureg")
 	if err != nil {
-		t.Skip("skipped: there is no second file system in memory here")
+		t.Skip("skipped: /dev/shm is missing")
 	}
 	t.Cleanup(func() {
 		if err := os.RemoveAll(dir); err != nil {

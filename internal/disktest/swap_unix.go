@@ -10,10 +10,10 @@ import (
 	"testing"
 )
 
-// Swapped calls read over and over with the path of a file of this content, in whose place
-// a pipe is put meanwhile, and the file again, a thousand times. Nobody writes to the pipe,
-// so a read that opens it as it would a file does not return. There is nothing else in the
-// file's directory. The errors are those of read.
+// Swapped calls read repeatedly with the path of a file with this content, while a pipe replaces
+// the file and the file the pipe, a thousand times. No process writes to the pipe, so a read that
+// opens it like a file blocks. The directory is otherwise empty. Swapped returns the errors of
+// read.
 func Swapped(t *testing.T, content string, read func(path string) error) []error {
 	t.Helper()
 	path, dir := filepath.Join(t.TempDir(), "path"), t.TempDir()

@@ -1,4 +1,3 @@
-// Package hostile holds no code, only the tests of what every client must stand: one
-// table of all requests that the clients of this module make, and for each kind of
-// trouble a test that makes it for every row of that table.
+// Package hostile contains only tests. A table lists all requests of the clients in this module,
+// and each test makes one kind of failure for every row.
 package hostile

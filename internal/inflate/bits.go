@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// need makes at least n bits ready, at most 48. It reads from in only if all
-// bits that are ready are part of these n.
+// need makes at least n bits ready, at most 48. It reads from in only if all ready bits are part of
+// these n.
 func (r *Reader) need(n uint) error {
 	for r.nbits < n {
 		if rest := r.buf[r.pos:]; len(rest) >= 8 {
@@ -28,7 +28,7 @@ func (r *Reader) need(n uint) error {
 	return nil
 }
 
-// take removes the next n bits, which must be ready, and returns them.
+// take removes and returns the next n bits, which must be ready.
 func (r *Reader) take(n uint) uint64 {
 	v := r.bits & (1<<n - 1)
 	r.bits >>= n
@@ -36,9 +36,9 @@ func (r *Reader) take(n uint) uint64 {
 	return v
 }
 
-// more replaces buf, of which all was taken.
+// more replaces buf, which was read completely.
 func (r *Reader) more() error {
-	// Discard has no error within what is buffered.
+	// Discard does not fail for buffered data.
 	_, _ = r.in.Discard(len(r.buf))
 	r.buf, r.pos = nil, 0
 	if _, err := r.in.Peek(1); err == io.EOF {
@@ -50,8 +50,8 @@ func (r *Reader) more() error {
 	return nil
 }
 
-// giveBack puts the whole bytes that are not decoded yet back into buf. Those of
-// an earlier buf stay: they are part of the code that comes next, see need.
+// giveBack returns whole undecoded bytes to buf. Bytes of an earlier buf stay: they are part of the
+// next code, see need.
 func (r *Reader) giveBack() {
 	n := min(int(r.nbits/8), r.pos)
 	r.pos -= n

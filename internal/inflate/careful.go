@@ -1,7 +1,7 @@
 package inflate
 
-// symbol decodes the next symbol with a table that is looked up with width bits
-// first, and takes its code. It needs at least shortest bits.
+// symbol decodes the next symbol and removes its code. The first lookup in table takes width bits.
+// The shortest code has shortest bits.
 func (r *Reader) symbol(table []entry, width, shortest uint) (entry, error) {
 	for n := shortest; ; {
 		if err := r.need(n); err != nil {
@@ -13,8 +13,8 @@ func (r *Reader) symbol(table []entry, width, shortest uint) (entry, error) {
 			e = table[e.value()+uint(r.bits>>width&(1<<n-1))]
 			n = width + e.codeBits()
 		}
-		// If bits of the code are missing, they are 0 here and e belongs to a code
-		// that is not longer: the shorter a code, the smaller it is.
+		// Missing bits are 0 here. Then e belongs to a code that is not longer, since
+		// shorter codes are smaller.
 		if n > r.nbits {
 			continue
 		}
@@ -26,7 +26,7 @@ func (r *Reader) symbol(table []entry, width, shortest uint) (entry, error) {
 	}
 }
 
-// extra takes the extra bits of e.
+// extra removes and returns the extra bits of e.
 func (r *Reader) extra(e entry) (uint, error) {
 	n := e.bits() - e.codeBits()
 	if err := r.need(n); err != nil {
@@ -35,8 +35,7 @@ func (r *Reader) extra(e entry) (uint, error) {
 	return uint(r.take(n)), nil
 }
 
-// decode decodes the codes of a block until the window is full or the block ends:
-// RFC 1951, section 3.2.3.
+// decode decodes a block until the window is full or the block ends: RFC 1951, section 3.2.3.
 func (r *Reader) decode() error {
 	for r.inCodes && r.write < r.stop {
 		var err error
@@ -52,8 +51,7 @@ func (r *Reader) decode() error {
 	return nil
 }
 
-// careful decodes a literal, a match or the end of a block, and takes no bit
-// that it does not need.
+// careful decodes a literal, a match or the end of a block. It removes only the bits that it needs.
 func (r *Reader) careful() error {
 	e, err := r.symbol(r.lit[:], litBits, r.litMin)
 	if err != nil {

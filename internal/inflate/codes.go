@@ -1,7 +1,6 @@
 package inflate
 
-// The extra bits and the least value of lengths and distances: RFC 1951,
-// section 3.2.5.
+// The extra bits and the smallest values of lengths and distances: RFC 1951, section 3.2.5.
 var (
 	lengthExtra = [...]uint8{0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 0}
 	lengthBase  = [...]uint16{3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 17, 19, 23, 27, 31, 35, 43, 51, 59, 67, 83, 99, 115,
@@ -42,8 +41,8 @@ func distances() (list [maxDist + 2]entry) {
 	return list
 }
 
-// codeLengths has the symbols of RFC 1951, section 3.2.7: lengths, and 16 to 18
-// with extra bits.
+// codeLengths returns the symbols of RFC 1951, section 3.2.7: lengths, and 16 to 18 with extra
+// bits.
 func codeLengths() (list [19]entry) {
 	for i := range list {
 		list[i] = entry(i) << 16
@@ -81,8 +80,7 @@ func (r *Reader) fixedCodes() {
 	r.fixed = true
 }
 
-// codeOrder is the order in which the lengths of the codes for code lengths are
-// sent.
+// codeOrder is the order of the lengths of the codes for code lengths.
 var codeOrder = [19]uint8{16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15}
 
 // dynamicCodes reads the codes of a block and fills the tables: RFC 1951,
@@ -103,7 +101,7 @@ func (r *Reader) dynamicCodes() error {
 		}
 		pre[i] = uint8(r.take(3))
 	}
-	// The table of distances is free at this time.
+	// The table of distances is unused until it is built below.
 	shortest, ok := build(r.dist[:], preBits, pre[:], preSymbols[:])
 	if !ok {
 		return ErrCorrupt
@@ -118,7 +116,7 @@ func (r *Reader) dynamicCodes() error {
 	if !okLit || !okDist {
 		return ErrCorrupt
 	}
-	// A block does not end before the code of its end.
+	// The block contains at least the code of its end.
 	r.litMin = max(r.litMin, uint(lengths[256]))
 	return nil
 }

@@ -3,34 +3,31 @@ package inflate
 import "encoding/binary"
 
 const (
-	// fastInput is what a round of the fast loop needs of input: it loads 8 bytes
-	// twice, and takes at most 7 of the first.
+	// fastInput is the input that a round of the fast loop needs: it loads 8 bytes twice,
+	// and removes at most 7 of the first.
 	fastInput = 7 + 8
 
-	// overshoot is how many bytes behind a match are overwritten at most.
+	// overshoot is the maximum number of bytes that are overwritten after a match.
 	overshoot = 16
 
-	// full is how far the fast loop fills the window: a round writes two literals
-	// and a match.
+	// full is where the fast loop stops: a round writes two literals and a match.
 	full = space - 2 - maxMatch - overshoot
 )
 
-// fast decodes the codes of a block as [Reader.careful] does, many of them, while
-// there is plenty of input and the end of the window is not near.
+// fast decodes a block as [Reader.careful] does while there is enough input and space in the
+// window.
 //
-// The loop has no bounds checks, which -gcflags=-d=ssa/check_bce would list: the
-// input is a slice that gets shorter, and each index of an array is cut to the
-// bits that it can have. A round needs:
+// The loop has no bounds checks (-gcflags=-d=ssa/check_bce lists them): the input is a slice that
+// gets shorter, and array indexes are masked. A round needs:
 //
-//   - 50 bits up to the distance: two literals of 11 bits, a code of 15 with 5
-//     extra bits, and the 8 of the first lookup of the distance
-//   - 39 bits from there: a code of 15 with 13 extra bits, and the 11 of the
-//     first lookup of the next round
+//   - 50 bits up to the distance: two literals of 11 bits, a code of 15 with 5 extra bits, and 8
+//     for the first lookup of the distance
+//   - 39 bits after that: a code of 15 with 13 extra bits, and 11 for the first lookup of the next
+//     round
 //
-// A refill makes 56 bits ready. Of nbits only the lowest 6 bits count; those
-// above are borrowed.
+// A refill makes 56 bits ready. Only the lowest 6 bits of nbits count.
 func (r *Reader) fast() error {
-	// A copy that begins at the end of the window goes on behind it.
+	// A copy that starts at the end of the window continues after it.
 	copy(r.window[space:], r.window[:overshoot])
 	in, bits, nbits := refill(r.buf[r.pos:], r.bits, uint64(r.nbits))
 	write, limit := r.write, min(r.stop, r.write&^inWindow+full)
@@ -119,8 +116,8 @@ func (r *Reader) fast() error {
 	return err
 }
 
-// refill makes 56 bits or more ready. What it puts above them is the input that
-// follows; the next refill puts the same there.
+// refill makes at least 56 bits ready. The bits above them are the following input, which the next
+// refill sets again.
 func refill(in []byte, bits, nbits uint64) ([]byte, uint64, uint64) {
 	bits |= binary.LittleEndian.Uint64(in) << (nbits & 63)
 	return in[^nbits>>3&7:], bits, nbits | 56

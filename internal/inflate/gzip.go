@@ -7,8 +7,7 @@ import (
 	"io"
 )
 
-// A GzipReader decodes a gzip file: RFC 1952. A GzipReader must not be used by
-// several goroutines at the same time.
+// A GzipReader decodes a gzip file: RFC 1952. It is not safe for concurrent use.
 type GzipReader struct {
 	in       *bufio.Reader
 	r        *Reader
@@ -18,15 +17,13 @@ type GzipReader struct {
 	err      error
 }
 
-// NewGzipReader returns a GzipReader that decodes the file that in holds, which
-// may have several members and nothing else.
+// NewGzipReader returns a GzipReader of a file with one or more members.
 func NewGzipReader(in *bufio.Reader) *GzipReader {
 	return &GzipReader{in: in, r: NewReader(in)}
 }
 
-// Read implements [io.Reader]. Its errors are those of [Reader.Read]. The error
-// is ErrCorrupt too if a checksum does not match, or if data follows that is no
-// member.
+// Read implements [io.Reader] with the errors of [Reader.Read]. A wrong checksum and other data
+// after a member are ErrCorrupt, too.
 func (z *GzipReader) Read(p []byte) (int, error) {
 	for z.err == nil {
 		if !z.inMember {
@@ -95,8 +92,7 @@ func (z *GzipReader) header() error {
 	return nil
 }
 
-// skipString skips a string of at most 511 bytes and the zero behind it:
-// compress/gzip accepts no longer ones.
+// skipString skips a string of at most 511 bytes, the limit of compress/gzip, and its final zero.
 func (z *GzipReader) skipString() error {
 	var b [1]byte
 	for range 512 {
@@ -121,8 +117,8 @@ func (z *GzipReader) next(p []byte) error {
 	return nil
 }
 
-// trailer reads what follows the content of a member, RFC 1952, section 2.3.1,
-// and returns io.EOF if that is the end of the file.
+// trailer checks the data after a member: RFC 1952, section 2.3.1. It returns io.EOF at the end of
+// the file.
 func (z *GzipReader) trailer() error {
 	var t [8]byte
 	sum := z.sum

@@ -7,10 +7,10 @@ const (
 	maxDist    = 30  // HDIST + 1 at most; the fixed codes have two more
 	maxCodeLen = 15
 
-	// A table is looked up with this many bits first.
+	// The number of bits of the first lookup in a table.
 	litBits  = 11
 	distBits = 8
-	preBits  = 7 // of the code for code lengths: no code is longer
+	preBits  = 7 // the longest code for code lengths
 
 	// The tables have at most 2,342 and 402 entries, by the program "enough" of
 	// zlib for 288 symbols and 11 bits, and for 32 symbols and 8 bits.
@@ -18,18 +18,17 @@ const (
 	distSize = 1 << 9
 )
 
-// An entry of a table says what the bits mean that it was looked up with.
+// An entry of a table is the meaning of the bits of a lookup.
 //
-//	bits 0–7    bits to take: the code and the extra bits behind it
+//	bits 0–7    number of bits to remove: the code and its extra bits
 //	bits 8–11   bits of the code
 //	bits 12–14  kind, if bit 15 is set
 //	bit 15      not a literal, length or distance: see kind
 //	bits 16–30  value: literal, base of length or distance, or index of a sub-table
 //	bit 31      literal
 //
-// In a sub-table the bits of the code are those behind the first lookup. In an
-// entry that leads to a sub-table, bits 0–7 are the bits of the first lookup
-// and bits 8–11 those of the second.
+// In a sub-table, the bits of the code are those after the first lookup. In an entry for a
+// sub-table, bits 0–7 are the number of bits of the first lookup and bits 8–11 of the second.
 type entry uint32
 
 const (
@@ -44,11 +43,10 @@ func (e entry) bits() uint     { return uint(e & 63) }
 func (e entry) codeBits() uint { return uint(e >> 8 & 15) }
 func (e entry) value() uint    { return uint(e >> 16 & 0x7fff) }
 
-// build fills table with the codes of the given lengths: RFC 1951, section
-// 3.2.2. The symbols have the entries in symbols, which lack the code. It
-// returns the length of the shortest code, 0 if there is none. It returns false
-// unless the codes are complete; no code at all, and one of a single bit, are
-// allowed too, as zlib does.
+// build fills table with codes of the given lengths: RFC 1951, section 3.2.2. The symbols have the
+// entries in symbols, without codes. build returns the length of the shortest code, or 0 if the
+// table is empty. It returns false unless the codes are complete. Like zlib, it also permits no
+// code and a single code of one bit.
 func build(table []entry, width uint, lengths []uint8, symbols []entry) (shortest uint, ok bool) {
 	var count [maxCodeLen + 1]uint
 	for _, n := range lengths {
@@ -95,9 +93,9 @@ func build(table []entry, width uint, lengths []uint8, symbols []entry) (shortes
 	return shortest, true
 }
 
-// assign gives each symbol in sorted its place in table, with the codes in
-// order: RFC 1951, section 3.2.2. A code is read from its first bit, which is
-// the lowest one of an index, so codes are counted with their bits reversed.
+// assign enters each symbol in sorted into table, with ascending codes: RFC 1951, section 3.2.2.
+// The first bit of a code is the lowest bit of the index, so codes are incremented with reversed
+// bits.
 func assign(table []entry, width uint, sorted []uint16, count *[maxCodeLen + 1]uint, symbols []entry) {
 	var code uint
 	n := uint(1)
@@ -137,8 +135,7 @@ func assign(table []entry, width uint, sorted []uint16, count *[maxCodeLen + 1]u
 	}
 }
 
-// increment adds 1 to a code of n bits whose bits are reversed. The last one
-// becomes 0.
+// increment adds 1 to a code of n bits with reversed bits. The last code becomes 0.
 func increment(code, n uint) uint {
 	zeros := ^code & (1<<n - 1)
 	if zeros == 0 {
@@ -148,8 +145,8 @@ func increment(code, n uint) uint {
 	return code&(bit-1) | bit
 }
 
-// subBits returns how many bits a sub-table is looked up with that begins with
-// a code of n bits, if count are the codes to come.
+// subBits returns the number of bits of lookups in a sub-table that starts with a code of n bits.
+// count has the following codes.
 func subBits(n, width uint, count *[maxCodeLen + 1]uint) uint {
 	more := n - width
 	for used := count[n]; used < 1<<more; used = used<<1 + count[width+more] {

@@ -1,10 +1,6 @@
-// Package inflate decodes the DEFLATE compressed data format of RFC 1951 and
-// the gzip format of RFC 1952. It accepts the streams that [compress/flate]
-// and [compress/gzip] accept and returns the same bytes, about three times
-// as fast.
-//
-// Inflating is most of the work of installing a package. This is why the
-// decoder is here, and why its loop is written for the compiler.
+// Package inflate decodes the DEFLATE format of RFC 1951 and the gzip format of RFC 1952. It
+// accepts the same streams as [compress/flate] and [compress/gzip] and returns the same bytes,
+// about three times as fast. Inflating takes most of the time of installing a package.
 package inflate
 
 import (
@@ -13,8 +9,7 @@ import (
 	"io"
 )
 
-// ErrCorrupt is the error of a stream that is not valid by RFC 1951, or of a
-// gzip file that is not valid by RFC 1952.
+// ErrCorrupt is the error for invalid DEFLATE or gzip data.
 var ErrCorrupt = errors.New("inflate: corrupt input")
 
 const (
@@ -24,61 +19,58 @@ const (
 	// maxMatch is the longest match: RFC 1951, section 3.2.5.
 	maxMatch = 258
 
-	// space is the size of the window, a ring. It has the history, and behind it
-	// as much that was decoded and not yet read.
+	// space is the size of the window, a ring buffer. It has the history and as many
+	// decoded bytes that were not read yet.
 	space    = 2 * history
 	inWindow = space - 1
 )
 
-// A Reader decodes one stream after the other. It takes about 85 KB of memory.
-//
-// A Reader must not be used by several goroutines at the same time.
+// A Reader decodes a stream, and further streams after Reset. It takes about 85 KB of memory and
+// is not safe for concurrent use.
 type Reader struct {
 	in    *bufio.Reader
-	buf   []byte // what in has buffered
-	pos   int    // bytes of buf that were taken
-	bits  uint64 // taken and not yet decoded; the first is the lowest
-	nbits uint   // how many they are; those above are 0 or what follows
-	err   error  // how the stream ended
+	buf   []byte // the buffered data of in
+	pos   int    // bytes of buf that were read
+	bits  uint64 // bits that were read but not decoded; the first is the lowest
+	nbits uint   // their number; higher bits are 0 or the following input
+	err   error  // the end of the stream
 
-	final   bool // no block follows the present one
+	final   bool // this is the last block
 	stored  int  // bytes left of a stored block
 	inCodes bool // inside a block with Huffman codes
-	fixed   bool // the tables hold the fixed codes
-	litMin  uint // bits to have before a literal or length is looked up
-	distMin uint // the same for a distance
+	fixed   bool // the tables have the fixed codes
+	litMin  uint // length of the shortest code of a literal or length
+	distMin uint // length of the shortest code of a distance
 
-	// What lies in the window from read to write was not yet read. Decoding
-	// pauses at stop. A position p is at window[p&inWindow]. The bytes beyond
-	// space are for the fast loop: see fast.
+	// The bytes from read to write are decoded but not read. Decoding pauses at stop.
+	// Position p is at window[p&inWindow]. The fast loop uses the bytes beyond space.
 	read, write, stop uint
 	window            [space + overshoot]byte
 
 	lit  [litSize]entry
 	dist [distSize]entry
 
-	lengths [maxLit + maxDist]uint8 // of the codes in a dynamic block
+	lengths [maxLit + maxDist]uint8 // lengths of the codes in a dynamic block
 }
 
-// NewReader returns a Reader that decodes a stream from in.
+// NewReader returns a Reader of a stream in in.
 func NewReader(in *bufio.Reader) *Reader {
 	r := new(Reader)
 	r.Reset(in)
 	return r
 }
 
-// Reset makes r decode another stream, from in.
+// Reset prepares r for another stream.
 func (r *Reader) Reset(in *bufio.Reader) {
 	r.in, r.buf, r.pos, r.bits, r.nbits, r.err = in, nil, 0, 0, 0, nil
 	r.final, r.stored, r.inCodes = false, 0, false
 	r.read, r.write = 0, 0
 }
 
-// Read implements [io.Reader]. The error is io.EOF after the last byte of the
-// stream; the next byte of in is then the first one behind the stream. If the
-// stream is cut, the error is io.ErrUnexpectedEOF; if it is not valid,
-// ErrCorrupt. An error of in is returned as it is. All that was decoded before
-// an error is returned first.
+// Read implements [io.Reader]. It returns io.EOF after the last byte of the stream; the next byte
+// of in then follows the stream. It returns io.ErrUnexpectedEOF for an incomplete stream,
+// ErrCorrupt for an invalid one, and errors of in unchanged. Bytes that were decoded before an
+// error are returned first.
 func (r *Reader) Read(p []byte) (int, error) {
 	for r.read == r.write {
 		if r.err != nil {
@@ -92,10 +84,10 @@ func (r *Reader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// fill decodes until the window is full or the stream ends. All was read before.
+// fill decodes until the window is full or the stream ends. All decoded bytes must have been read.
 func (r *Reader) fill() {
 	if r.write >= 2*space {
-		r.write -= space // and yet more than a history
+		r.write -= space // still larger than history
 	}
 	r.read, r.stop = r.write, r.write+history
 	for r.err == nil && r.write < r.stop {
@@ -112,7 +104,7 @@ func (r *Reader) fill() {
 	}
 	r.giveBack()
 	r.buf = r.buf[r.pos:]
-	// Discard has no error within what is buffered.
+	// Discard does not fail for buffered data.
 	_, _ = r.in.Discard(r.pos)
 	r.pos = 0
 }
@@ -154,7 +146,7 @@ func (r *Reader) storedHeader() error {
 	return nil
 }
 
-// copyStored copies what there is of a stored block.
+// copyStored copies the buffered part of a stored block.
 func (r *Reader) copyStored() error {
 	if r.pos == len(r.buf) {
 		if err := r.more(); err != nil {

@@ -1,5 +1,4 @@
-// Package terraformtest has the real clients, terraform and tofu, work in a directory of
-// a test.
+// Package terraformtest runs the real clients, terraform and tofu, in tests.
 package terraformtest
 
 import (
@@ -16,7 +15,7 @@ import (
 	"time"
 )
 
-// Each runs a parallel subtest for each client, and skips those that are not installed.
+// Each runs a parallel subtest for each client. It skips clients that are not installed.
 func Each(t *testing.T, test func(t *testing.T, program string)) {
 	t.Helper()
 	for _, name := range []string{"terraform", "tofu"} {
@@ -31,12 +30,12 @@ func Each(t *testing.T, test func(t *testing.T, program string)) {
 	}
 }
 
-// Project is a directory with a configuration, in which a client works. Nothing of the
-// user's own settings reaches the client.
+// Project is a directory with a configuration for a client. The user's own settings do not affect
+// the client.
 type Project struct {
-	Program string   // of the client, as Each passes it
-	Dir     string   // with the configuration
-	Env     []string // further variables
+	Program string   // path of the client
+	Dir     string   // directory of the configuration
+	Env     []string // additional environment variables
 }
 
 // New returns a project in a new directory.
@@ -68,8 +67,8 @@ func (p *Project) Read(t testing.TB, name string) string {
 	return string(data)
 }
 
-// Require writes a configuration that requires providers: versions by source address. The
-// last part of an address must be unlike the others.
+// Require writes a configuration that requires providers. The keys of versions are source addresses
+// with different last parts.
 func (p *Project) Require(t testing.TB, versions map[string]string) {
 	t.Helper()
 	var b strings.Builder
@@ -88,19 +87,19 @@ func (p *Project) Configure(t testing.TB, config string) {
 	p.Write(t, "cli.tfrc", config)
 }
 
-// Trust has the client believe this authority and no other; it is PEM. The test is skipped
-// where clients ask the system alone whom to believe.
+// Trust makes the client trust only this certificate authority, which is PEM. It skips the test on
+// systems where the client ignores SSL_CERT_FILE.
 func (p *Project) Trust(t testing.TB, authority []byte) {
 	t.Helper()
 	switch runtime.GOOS {
 	case "darwin", "ios", "windows":
-		t.Skip("skipped: SSL_CERT_FILE, by which the client trusts the server, has no effect on " + runtime.GOOS)
+		t.Skip("skipped: SSL_CERT_FILE has no effect on " + runtime.GOOS)
 	}
 	p.Env = append(p.Env, "SSL_CERT_FILE="+p.Write(t, "ca.pem", string(authority)))
 }
 
-// Init removes what an earlier run has installed, runs the init command and returns what
-// it printed. The test fails if the command does.
+// Init removes .terraform, runs the init command and returns its output. It fails the test if the
+// command fails.
 func (p *Project) Init(t testing.TB, flags ...string) string {
 	t.Helper()
 	if err := os.RemoveAll(filepath.Join(p.Dir, ".terraform")); err != nil {
@@ -109,7 +108,7 @@ func (p *Project) Init(t testing.TB, flags ...string) string {
 	return p.Run(t, slices.Concat([]string{"init", "-no-color", "-input=false"}, flags)...)
 }
 
-// Run runs the client and returns what it printed. The test fails if the client does.
+// Run runs the client and returns its output. It fails the test if the client fails.
 func (p *Project) Run(t testing.TB, args ...string) string {
 	t.Helper()
 	out, err := p.Try(t, args...)
@@ -119,15 +118,15 @@ func (p *Project) Run(t testing.TB, args ...string) string {
 	return out
 }
 
-// Try runs the client and returns what it printed, and an error if the client failed.
+// Try runs the client and returns its output and its error.
 func (p *Project) Try(t testing.TB, args ...string) (string, error) {
 	t.Helper()
 	out, err := p.Command(t, args...).CombinedOutput()
 	return string(out), err
 }
 
-// Command returns the command that runs the client, not yet started. It is killed after two
-// minutes and when the test ends.
+// Command returns a command that runs the client. It is killed after two minutes or at the end of
+// the test.
 func (p *Project) Command(t testing.TB, args ...string) *exec.Cmd {
 	t.Helper()
 	config := filepath.Join(p.Dir, "cli.tfrc")

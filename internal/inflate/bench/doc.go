@@ -1,6 +1,5 @@
-// Package bench holds no code, only the benchmark that compares package inflate
-// with compress/flate and with github.com/klauspost/compress, which is no
-// dependency of the module above:
+// Package bench compares package inflate with compress/flate and github.com/klauspost/compress. It
+// is a module of its own, so that the main module does not require the latter.
 //
 //	go test -bench .
 package bench
