@@ -22,18 +22,17 @@ type Address struct {
 	// Location is the location of a package, for [DownloadLocation].
 	Location *Location
 
-	// Path is a directory relative to the directory of the calling module: clean, with
-	// slashes, and with "./" or "../" at its start. If the calling module is in a package,
-	// refuse the path.Join of [Report.Subdir] and Path unless it is filepath.IsLocal.
+	// Path is a directory relative to the directory of the calling module, such as "../dns",
+	// clean and with slashes. If the calling module is in a package, join its [Report.Subdir]
+	// and Path, and refuse the result unless it is [path/filepath.IsLocal].
 	Path string
 }
 
 // ParseAddress parses the source of a module block without a version, as the OpenTofu CLI
 // does. A source that starts with ./ or ../ (or with backslashes) is a path. A source that
-// [addrs.ParseModuleSource] accepts is in a registry. Any other source is parsed by
-// [ParseLocation]. The error is an [*addrs.ParseError], and suggests "./" where the CLI does.
-//
-// The source of a block with a version is always in a registry.
+// [addrs.ParseModuleSource] accepts is in a registry, as are all sources of blocks with a
+// version. Any other source is parsed by [ParseLocation]. The error is an
+// [*addrs.ParseError], and suggests "./" where the CLI does.
 func ParseAddress(s string) (Address, error) { return ParseAddressIn(svchost.Hostname{}, s) }
 
 // ParseAddressIn is like [ParseAddress] with another default host, see

@@ -66,8 +66,8 @@ func download(ctx context.Context, src Source, r Request, o Options) (*Report, e
 //
 // Missing directories above dir are created. If dir is not an empty directory,
 // DownloadLocation returns ErrOccupied before any request, unless o.Replace is set. After
-// concurrent calls with the same dir, one of the packages is there, as a whole. Memory use is
-// a few megabytes for a package of any size, and up to 64 more for a tar.xz.
+// concurrent calls with the same dir, one of the packages is there as a whole. Memory use is
+// a few megabytes, and up to 64 more for a tar.xz.
 //
 // The error is an [*Error]. It wraps a [*checksum.MismatchError] if the package does not have
 // o.H1, a [*ChecksumError] if the archive does not have the checksum of the location, and an

@@ -20,15 +20,15 @@ import (
 // Git configures the git program for locations of KindGit. The zero Git runs "git" in the
 // PATH.
 //
-// Git fetches the files of one commit, without history, submodules and tags, over https or
-// SSH. It exports the files as an archive, including those with the attribute export-ignore,
-// and runs no hooks. The rules for packages apply. Line ends are converted only as the
-// attributes of the repository say, so the h1 is the same on all systems.
+// Git fetches the files of one commit over https or SSH, without history, submodules and
+// tags. It exports them as an archive, including those with the attribute export-ignore, and
+// runs no hooks. Line ends are converted only as the attributes of the repository say, so the
+// h1 is the same on all systems.
 //
 // Git reads the user's configuration, including credential helpers, replaced URLs and
 // filters. Git and SSH have no terminal and never prompt for a password; they run the program
-// that GIT_ASKPASS names. Errors never contain user names and passwords of the location, but
-// the list of processes can show them.
+// that GIT_ASKPASS names. User names and passwords of the location never appear in errors,
+// but the list of processes can show them.
 //
 // When the context ends, git is killed with the programs that it started; on Windows only git
 // is killed. They get no signals from the terminal: end the context on an interrupt, see

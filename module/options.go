@@ -22,26 +22,25 @@ type Options struct {
 	// [*UnsupportedError].
 	Fetcher Fetcher
 
-	// AllowLocal permits [DownloadLocation] to read files of this machine. Otherwise, and
-	// always if a server names the location, it is refused with ErrLocal. A directory that
-	// contains the target is not copied.
+	// AllowLocal permits [DownloadLocation] to read files of this machine. Otherwise, and if
+	// a server names the location, it returns ErrLocal. A directory that contains the target
+	// is not copied.
 	AllowLocal bool
 
 	// SkipLinks omits symbolic links and lists them in [Report.Skipped]. If false, a package
 	// with a symbolic link is refused with ErrLink.
 	SkipLinks bool
 
-	// Replace permits to replace a directory or a symbolic link at the target. If false, it
-	// is refused with ErrOccupied. Other files are always refused.
+	// Replace permits replacing a directory or a symbolic link at the target. If false, it is
+	// refused with ErrOccupied. Other files are always refused.
 	//
 	// The old directory stays until the new one is verified. Then they change places, and the
 	// old one is removed with all its files. If the directory already has the right content,
 	// it stays, see [Report.Reused]; with H1, the package is then not fetched. Modes, times
 	// and empty directories are not part of the content.
 	//
-	// A killed process leaves the old or the new package on Linux and macOS. On other
-	// systems, and on file systems that cannot exchange two names, the target may be missing.
-	// On Windows, Replace fails while a program has a file in the directory open.
+	// On systems other than Linux and macOS, a killed process can leave no target at all. On
+	// Windows, Replace fails while a program has a file in the directory open.
 	Replace bool
 
 	// Parallel is the maximum number of concurrent downloads of [DownloadAll]. If zero or
