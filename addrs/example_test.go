@@ -158,7 +158,7 @@ func ExampleParsePlatform() {
 	// Output: linux arm64
 }
 
-// All types marshal to and from text, so they work as fields and as map keys of JSON.
+// All types marshal to text, so they can be fields and map keys in JSON.
 func Example_json() {
 	type pin struct {
 		Provider  addrs.Provider

@@ -16,8 +16,7 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// registryStub stands for a *regclient.Client in these examples. It has two modules,
-// each with one file.
+// registryStub replaces a *regclient.Client in these examples. It has two modules.
 type registryStub struct{}
 
 func (registryStub) ModuleVersions(_ context.Context, m addrs.Module) (*module.Versions, error) {
@@ -77,21 +76,21 @@ func ExampleDownload() {
 		log.Fatal(err)
 	}
 	fmt.Println(report.Module, report.Version)
-	fmt.Println("from", report.Location)
-	fmt.Println("has", report.H1)
+	fmt.Println("location:", report.Location)
+	fmt.Println("hash:", report.H1)
 	files, err := os.ReadDir(report.ModuleDir())
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(report.Subdir, "holds", files[0].Name())
+	fmt.Println(report.Subdir, "contains", files[0].Name())
 	// Output:
 	// registry.example.com/acme/vpc/aws 1.4.0
-	// from https://files.example.com/vpc-1.4.0.zip//modules/subnet
-	// has h1:5uJkm06SVxF6XfAx3gmYAa3sijtdaX104fji5b+j4J8=
-	// modules/subnet holds main.tf
+	// location: https://files.example.com/vpc-1.4.0.zip//modules/subnet
+	// hash: h1:5uJkm06SVxF6XfAx3gmYAa3sijtdaX104fji5b+j4J8=
+	// modules/subnet contains main.tf
 }
 
-// The second time, a program knows what it must get.
+// A later run demands the package of the first run by its h1.
 func ExampleDownload_pinned() {
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {
@@ -105,12 +104,12 @@ func ExampleDownload_pinned() {
 	_, err = module.Download(context.Background(), client, source, version, filepath.Join(dir, "vpc"), module.Options{H1: seen})
 	var mismatch *checksum.MismatchError
 	if errors.As(err, &mismatch) {
-		fmt.Println("somebody changed the module")
+		fmt.Println("the module has changed")
 	}
-	// Output: somebody changed the module
+	// Output: the module has changed
 }
 
-// An installer that runs again and again.
+// Repeated runs do not fetch the package again.
 func ExampleOptions_replace() {
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {
@@ -126,12 +125,12 @@ func ExampleOptions_replace() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Println("it was there already:", report.Reused)
-		o.H1 = report.H1 // for next time, as from a lock file: then the package is not even fetched
+		fmt.Println("reused:", report.Reused)
+		o.H1 = report.H1 // if known, the package is not fetched again
 	}
 	// Output:
-	// it was there already: false
-	// it was there already: true
+	// reused: false
+	// reused: true
 }
 
 func ExampleDownloadAll() {
@@ -169,7 +168,7 @@ func ExampleParseAddress() {
 		case err != nil:
 			fmt.Println(err)
 		case address.Path != "":
-			fmt.Println("a directory next to this one:", address.Path)
+			fmt.Println("relative path:", address.Path)
 		case address.Location != nil:
 			fmt.Println("for DownloadLocation:", address.Location)
 		default:
@@ -179,7 +178,7 @@ func ExampleParseAddress() {
 	// Output:
 	// for Download: registry.opentofu.org/acme/vpc/aws//modules/subnet
 	// for DownloadLocation: git::https://github.com/acme/vpc.git?ref=v1.4.0
-	// a directory next to this one: ./subnet
+	// relative path: ./subnet
 	// invalid module source "subnet": it is neither a path that starts with ./ or ../, nor a module in a registry, nor a URL, nor one of the short forms; did you mean "./subnet"?
 }
 
@@ -200,7 +199,7 @@ func ExampleParseLocation() {
 		case module.KindGit:
 			fmt.Printf("%s of %s\n", loc.Ref, loc.URL)
 		case module.KindLocal:
-			fmt.Println("no, thanks")
+			fmt.Println("refused:", loc)
 		default:
 			fmt.Printf("needs a fetcher for %s: %s\n", loc.Kind, loc)
 		}
@@ -209,11 +208,10 @@ func ExampleParseLocation() {
 	// a tar.gz, the module is in modules/subnet
 	// v1.4.0 of ssh://git@github.com/acme/terraform-aws-vpc.git
 	// needs a fetcher for s3: s3::https://s3-eu-west-1.amazonaws.com/modules/vpc.zip
-	// no, thanks
+	// refused: file:///etc
 }
 
-// buckets is a Fetcher. A real one would ask a cloud, or hand loc.Source() to
-// go-getter.
+// buckets is a Fetcher. A real one would fetch from S3, or call go-getter with loc.Source().
 type buckets struct{}
 
 func (buckets) FetchModule(_ context.Context, loc *module.Location, dir string) error {

@@ -16,8 +16,8 @@ import (
 	"github.com/tofureg/tofureg/transport"
 )
 
-// A resolver for a tool with a getter of its own. The getter fetches what locations name. Only
-// what the registry serves itself is fetched here, since it may need the registry's token.
+// A resolver for a tool with a getter of its own. DownloadLocation fetches only the packages that
+// the registry serves itself, because they may need its token.
 func ExampleLocation_PackageSource() {
 	withToken := true
 	registry := regtest.New("registry.example.com")

@@ -10,7 +10,8 @@ import (
 	"oras.land/oras-go/v2/registry/remote"
 )
 
-// A blob is content that arrives. Its last byte comes only if digest and size are right.
+// A blob is the content of a blob. It returns its last byte only if digest and size are
+// right.
 type blob struct {
 	ctx     context.Context
 	body    io.ReadCloser
@@ -21,7 +22,7 @@ type blob struct {
 	resumed atomic.Int64
 }
 
-// openBlob starts to fetch a blob whose descriptor has been checked.
+// openBlob starts to fetch a blob. The caller has checked its descriptor.
 func (c *Client) openBlob(ctx context.Context, repo *remote.Repository, desc ocispec.Descriptor) (*blob, error) {
 	body, err := repo.Blobs().Fetch(context.WithValue(ctx, blobKey{}, true), desc)
 	if err != nil {
@@ -44,7 +45,7 @@ func (b *blob) Read(p []byte) (int, error) {
 		if got := b.hash.Digest(); got != b.desc.Digest {
 			return 0, &DigestError{Want: b.desc.Digest.String(), Got: got.String(), WantSize: b.desc.Size, GotSize: b.read}
 		}
-		return n, err // reads on, to notice what is too much
+		return n, err // the next read notices surplus bytes
 	case err == nil:
 		return n, nil
 	case err == io.EOF:
@@ -56,14 +57,14 @@ func (b *blob) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// resume takes a broken transfer up where it broke, if the server can do so.
+// resume continues a broken transfer, if the server supports it.
 func (b *blob) resume() bool {
 	seeker, ok := b.body.(io.Seeker)
 	if !ok || b.resumed.Load() >= b.retries || b.ctx.Err() != nil {
 		return false
 	}
 	b.resumed.Add(1)
-	// A seek to where it is does nothing, so go away first.
+	// A seek to the current position has no effect, so seek to the end first.
 	if _, err := seeker.Seek(b.desc.Size, io.SeekStart); err != nil {
 		return false
 	}

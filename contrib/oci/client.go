@@ -18,26 +18,26 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// The limits of documents.
+// The limits for documents.
 const (
-	MaxManifest = 4 << 20 // bytes of a manifest, and of any other document
-	maxPages    = 1000    // of a list of tags
+	MaxManifest = 4 << 20 // bytes of a manifest or another document
+	maxPages    = 1000    // pages of a list of tags
 )
 
-// A Client fetches from OCI registries. The zero value is anonymous. Set the fields before
-// the first call. After it a Client is safe for concurrent use and must not be copied.
+// A Client fetches from OCI registries. The zero value makes anonymous requests. Set the
+// fields before the first call. Then a Client is safe for concurrent use and must not be
+// copied.
 type Client struct {
-	// Transport has the settings of requests. Its Credentials are not used: they are for
-	// other servers. Requests for blobs are those for archives. If nil, the zero
-	// transport.Client is used, with [http.DefaultTransport].
+	// Transport has the settings of requests; the settings for archives hold for blobs. Its
+	// Credentials are not used. If nil, the zero settings are used.
 	Transport *transport.Client
 
-	// Credential, if not nil, returns the credential for a repository, "HOST[:PORT]/NAME".
-	// It is called once for each repository that wants one.
+	// Credential, if not nil, returns the credential for a repository "HOST[:PORT]/NAME". It
+	// is called once for each repository that needs a credential.
 	Credential func(repository string) (cliconfig.OCICredential, error)
 
-	// Limits are the limits for module packages. Zero fields mean the defaults. Provider
-	// packages have the limits of the policy by which the caller downloads them.
+	// Limits are the limits for module packages. Zero fields are the defaults. For provider
+	// packages, the limits in [provider.Options] hold.
 	Limits checksum.Limits
 
 	mu    sync.Mutex
@@ -46,31 +46,30 @@ type Client struct {
 
 var _ module.Fetcher = (*Client)(nil)
 
-// Configure makes config use OCI registries as OpenTofu does: it sets config.OCI, and
-// returns a Client with the credentials of config for the modules:
+// Configure makes config use OCI registries as OpenTofu does. It sets config.OCI, and returns
+// a Client with the credentials of config for modules:
 //
 //	options := module.Options{Fetcher: oci.Configure(config)}
 //
-// HTTP, UserAgent, VetoHost and Logger of config must be set before.
+// Set HTTP, UserAgent, VetoHost and Logger of config before.
 func Configure(config *cliconfig.Config) *Client {
 	c := &Client{Transport: config.Registry().Transport, Credential: config.OCICredential}
 	config.OCI = func(m *cliconfig.Method) (provider.Source, error) { return c.Mirror(m.Repository), nil }
 	return c
 }
 
-// Mirror returns the mirror that has each provider in a repository of its own, whose address
-// "HOST[:PORT]/NAME" the function returns. The tags of the repository are the versions, with
-// "_" in place of "+".
+// Mirror returns a mirror with one repository for each provider. The function returns the
+// address of the repository, "HOST[:PORT]/NAME". The tags of the repository are the versions,
+// with "_" in place of "+".
 //
-// Its packages are not signed. The digests of the manifests connect a tag with an archive,
-// and the registry chooses the tag: use a policy that accepts that, such as
-// [cliconfig.Config.Policy], or hashes of a lock file.
+// The packages are not signed: the registry chooses the archive of a tag. Use a policy that
+// accepts this, such as [cliconfig.Config.Policy], or hashes of a lock file.
 func (c *Client) Mirror(repository func(addrs.Provider) string) provider.Source {
 	return &mirror{client: c, repository: repository}
 }
 
-// repository returns the repository at "HOST[:PORT]/NAME". It is made once, so that tokens
-// of the registry are used again.
+// repository returns the repository at "HOST[:PORT]/NAME". Each repository is created once,
+// to keep its tokens.
 func (c *Client) repository(address string) (*remote.Repository, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

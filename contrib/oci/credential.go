@@ -12,8 +12,8 @@ import (
 	"github.com/tofureg/tofureg/cliconfig"
 )
 
-// credential returns the function that a client of one repository asks, when the registry
-// wants to know who it is. As in OpenTofu, only the host of the repository gets an answer.
+// credential returns the function that provides the credential of one repository. As in
+// OpenTofu, only the host of the repository gets it.
 func (c *Client) credential(ref registry.Reference) auth.CredentialFunc {
 	if c.Credential == nil {
 		return nil
@@ -39,8 +39,8 @@ func (c *Client) credential(ref registry.Reference) auth.CredentialFunc {
 	}
 }
 
-// runHelper runs docker-credential-HELPER, which is looked for in PATH. What it prints may be
-// a secret, so the error does not repeat it.
+// runHelper runs docker-credential-HELPER from PATH. Its output may be secret, so errors do
+// not contain it.
 func runHelper(ctx context.Context, helper, host string) (auth.Credential, error) {
 	found, err := credentials.NewNativeStore(helper).Get(ctx, "https://"+host)
 	if err != nil {

@@ -25,26 +25,27 @@ import (
 // ErrManifest is the kind of all [*ManifestError].
 var ErrManifest = errors.New("unusable manifest")
 
-// A ManifestError is a manifest that is malformed, or not one of OpenTofu.
+// A ManifestError means that a manifest is invalid, or does not have the form that OpenTofu
+// expects.
 type ManifestError struct {
 	Digest string // of the manifest
 	Reason string
 }
 
-// Error names the digest and the reason.
+// Error returns the digest and the reason.
 func (e *ManifestError) Error() string { return "manifest " + e.Digest + ": " + e.Reason }
 
 // Is reports whether target is [ErrManifest].
 func (e *ManifestError) Is(target error) bool { return target == ErrManifest }
 
-// A DigestError is content that does not have its digest or its size. It is a kind of
+// A DigestError means that content does not have its digest or its size. It wraps
 // [checksum.ErrMismatch].
 type DigestError struct {
 	Want, Got         string // digests; Got is empty if the size is wrong
-	WantSize, GotSize int64  // in bytes; GotSize is at most one byte or one read more than WantSize
+	WantSize, GotSize int64  // in bytes; if too large, GotSize is what was read
 }
 
-// Error names digests and sizes.
+// Error returns both digests or both sizes.
 func (e *DigestError) Error() string {
 	if e.Got == "" {
 		return fmt.Sprintf("content with the digest %s has %d bytes, want %d", e.Want, e.GotSize, e.WantSize)
@@ -55,23 +56,23 @@ func (e *DigestError) Error() string {
 // Is reports whether target is [checksum.ErrMismatch].
 func (e *DigestError) Is(target error) bool { return target == checksum.ErrMismatch }
 
-// An AddressError is the address of a repository that cannot be one.
+// An AddressError means that the address of a repository is invalid.
 type AddressError struct {
 	Repository string
 }
 
-// Error repeats the address, quoted.
+// Error returns the quoted address.
 func (e *AddressError) Error() string {
-	return fmt.Sprintf("invalid address of a repository %.200q, want HOST/NAME or HOST:PORT/NAME", e.Repository)
+	return fmt.Sprintf("invalid repository address %.200q: want HOST/NAME or HOST:PORT/NAME", e.Repository)
 }
 
-// A CredentialError is a registry that wants a credential which cannot be found.
+// A CredentialError means that the credential for a registry cannot be found.
 type CredentialError struct {
 	Registry string // HOST or HOST:PORT
 	Err      error
 }
 
-// Error names the registry and the cause.
+// Error returns the registry and the cause.
 func (e *CredentialError) Error() string {
 	return "credential for " + e.Registry + ": " + e.Err.Error()
 }
@@ -79,7 +80,7 @@ func (e *CredentialError) Error() string {
 // Unwrap returns the cause.
 func (e *CredentialError) Unwrap() error { return e.Err }
 
-// explain returns err as an error without secrets: what the libraries say has whole URLs.
+// explain returns err without secrets: errors of the libraries contain whole URLs.
 func explain(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -100,17 +101,17 @@ func explain(ctx context.Context, err error) error {
 		return e
 	}
 	if e, ok := errors.AsType[*errcode.ErrorResponse](err); ok {
-		return answered(e, sentCredential(ctx))
+		return statusError(e, sentCredential(ctx))
 	}
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		u, _ := url.Parse(e.URL)
-		return &failure.RequestError{URL: shown(u), HadToken: sentCredential(ctx), Attempts: 1, Err: hidden(e.Err)}
+		return &failure.RequestError{URL: shown(u), HadToken: sentCredential(ctx), Attempts: 1, Err: withoutSecrets(e.Err)}
 	}
-	return hidden(err)
+	return withoutSecrets(err)
 }
 
-// answered returns the error of a status. Of the body only the codes are repeated.
-func answered(e *errcode.ErrorResponse, hadToken bool) error {
+// statusError returns the error of an HTTP status. It repeats only error codes of the body.
+func statusError(e *errcode.ErrorResponse, hadToken bool) error {
 	request := &failure.RequestError{URL: shown(e.URL), Status: e.StatusCode, HadToken: hadToken, Attempts: 1}
 	var codes []string
 	for _, one := range e.Errors {
@@ -136,14 +137,14 @@ var (
 	anyURL    = regexp.MustCompile(`[a-z]+://[^\s"']+`)
 )
 
-// hiddenError has the text of an error without what may be secret in URLs.
+// hiddenError is the text of an error without secrets.
 type hiddenError struct {
 	text  string
 	kinds []error
 }
 
-// ours are the kinds that callers ask for, of errors of the libraries.
-var ours = []struct{ theirs, kind error }{
+// kinds maps errors of the libraries to errors for callers.
+var kinds = []struct{ library, kind error }{
 	{errdef.ErrNotFound, provider.ErrNotFound},
 	{errdef.ErrTooManyPages, provider.ErrTooLarge},
 	{auth.ErrBasicCredentialNotFound, provider.ErrUnauthorized},
@@ -152,9 +153,9 @@ var ours = []struct{ theirs, kind error }{
 	{os.ErrDeadlineExceeded, os.ErrDeadlineExceeded},
 }
 
-// hidden returns the text of err without the queries of URLs and without control
-// characters. It keeps the kinds of err, and not err itself.
-func hidden(err error) error {
+// withoutSecrets returns the text of err without queries of URLs and without control
+// characters. It wraps the kinds of err, but not err itself.
+func withoutSecrets(err error) error {
 	text := anyURL.ReplaceAllStringFunc(err.Error(), func(s string) string {
 		u, _ := url.Parse(s)
 		return shown(u)
@@ -163,13 +164,13 @@ func hidden(err error) error {
 		text = text[:500] + "..."
 	}
 	e := &hiddenError{text: strings.Trim(strconv.Quote(text), `"`)}
-	for _, o := range ours {
-		if errors.Is(err, o.theirs) {
+	for _, o := range kinds {
+		if errors.Is(err, o.library) {
 			e.kinds = append(e.kinds, o.kind)
 		}
 	}
 	if e.kinds == nil && e.text == err.Error() {
-		return err // what the network says
+		return err // an error of the network
 	}
 	return e
 }

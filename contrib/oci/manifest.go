@@ -15,21 +15,21 @@ import (
 	"github.com/tofureg/tofureg/provider"
 )
 
-// The types that OpenTofu gives its artifacts.
+// The artifact types and the media type of OpenTofu.
 const (
-	typeProvider = "application/vnd.opentofu.provider"        // an index, with one manifest for each platform
+	typeProvider = "application/vnd.opentofu.provider"        // an index with one manifest for each platform
 	typeTarget   = "application/vnd.opentofu.provider-target" // the manifest of a platform
 	typeModule   = "application/vnd.opentofu.modulepkg"
 	typeZip      = "archive/zip" // the layer
 )
 
-// fetchManifest reads a manifest into what, after its digest and size have been compared.
+// fetchManifest verifies the digest and size of a manifest and decodes it into what.
 func fetchManifest(ctx context.Context, repo *remote.Repository, desc ocispec.Descriptor, what any) error {
 	if err := checkDescriptor(desc); err != nil {
 		return err
 	}
 	if desc.Size > MaxManifest {
-		return fmt.Errorf("manifest %s of %d bytes: %w, %d are allowed", desc.Digest, desc.Size, provider.ErrTooLarge, MaxManifest)
+		return fmt.Errorf("manifest %s is %d bytes: %w, limit %d", desc.Digest, desc.Size, provider.ErrTooLarge, MaxManifest)
 	}
 	body, err := repo.Manifests().Fetch(ctx, desc)
 	if err != nil {
@@ -47,15 +47,15 @@ func fetchManifest(ctx context.Context, repo *remote.Repository, desc ocispec.De
 		return &DigestError{Want: desc.Digest.String(), Got: got.String(), WantSize: desc.Size, GotSize: desc.Size}
 	}
 	if json.Unmarshal(data, what) != nil {
-		return bad(desc, "it is not JSON of this kind")
+		return bad(desc, "it is not valid JSON of its type")
 	}
 	return nil
 }
 
-// checkDescriptor refuses what the library would panic at, or cannot be content.
+// checkDescriptor refuses invalid descriptors. The library panics on some of them.
 func checkDescriptor(desc ocispec.Descriptor) error {
 	if err := desc.Digest.Validate(); err != nil {
-		return &ManifestError{Digest: fmt.Sprintf("%.100q", desc.Digest), Reason: "the digest is invalid or of an unknown algorithm"}
+		return &ManifestError{Digest: fmt.Sprintf("%.100q", desc.Digest), Reason: "the digest is invalid or has an unknown algorithm"}
 	}
 	if desc.Size < 0 {
 		return bad(desc, "the size is negative")
@@ -67,11 +67,11 @@ func bad(desc ocispec.Descriptor, format string, args ...any) error {
 	return &ManifestError{Digest: desc.Digest.String(), Reason: fmt.Sprintf(format, args...)}
 }
 
-// checkTypes compares a manifest with its descriptor.
+// checkTypes compares the types of a manifest with its descriptor.
 func checkTypes(desc ocispec.Descriptor, mediaType, artifactType, wantArtifact string) error {
 	switch {
 	case mediaType != desc.MediaType:
-		return bad(desc, "the media type is %.100q, and %.100q was announced", mediaType, desc.MediaType)
+		return bad(desc, "the media type is %.100q, want %.100q", mediaType, desc.MediaType)
 	case artifactType != wantArtifact:
 		return bad(desc, "the artifact type is %.100q, want %q", artifactType, wantArtifact)
 	}
@@ -97,8 +97,8 @@ func providerLayer(ctx context.Context, repo *remote.Repository, desc ocispec.De
 	return imageLayer(ctx, repo, target, typeTarget)
 }
 
-// selectTarget returns the one manifest for a platform. Descriptors of other types are
-// ignored, as are those for one version of an operating system.
+// selectTarget returns the only manifest for a platform. It ignores descriptors of other
+// artifact types, and of versions of an operating system.
 func selectTarget(index ocispec.Descriptor, list []ocispec.Descriptor, on addrs.Platform) (ocispec.Descriptor, error) {
 	var found []ocispec.Descriptor
 	var others []addrs.Platform
@@ -109,7 +109,7 @@ func selectTarget(index ocispec.Descriptor, list []ocispec.Descriptor, on addrs.
 		case desc.MediaType != ocispec.MediaTypeImageManifest:
 			return desc, bad(index, "the manifest of a platform has the media type %.100q", desc.MediaType)
 		case desc.Platform == nil:
-			return desc, bad(index, "the manifest of a platform does not name it")
+			return desc, bad(index, "the manifest of a platform has no platform")
 		case desc.Platform.OSVersion != "":
 			continue
 		case desc.Platform.OS == on.OS() && desc.Platform.Architecture == on.Arch():
@@ -131,12 +131,12 @@ func selectTarget(index ocispec.Descriptor, list []ocispec.Descriptor, on addrs.
 	return index, &noPlatform{others}
 }
 
-// noPlatform says for which platforms there are packages.
+// noPlatform lists the platforms that have packages.
 type noPlatform struct{ others []addrs.Platform }
 
 func (e *noPlatform) Error() string { return provider.ErrNoPlatform.Error() }
 
-// imageLayer returns the one zip archive of the image manifest that desc describes.
+// imageLayer returns the only zip archive of the image manifest that desc describes.
 func imageLayer(ctx context.Context, repo *remote.Repository, desc ocispec.Descriptor, artifact string) (ocispec.Descriptor, error) {
 	if desc.MediaType != ocispec.MediaTypeImageManifest {
 		return desc, bad(desc, "the media type is %.100q, want %q", desc.MediaType, ocispec.MediaTypeImageManifest)
@@ -158,10 +158,10 @@ func imageLayer(ctx context.Context, repo *remote.Repository, desc ocispec.Descr
 		return desc, bad(desc, "it has %d layers of the type %q, want one", len(layers), typeZip)
 	}
 	if err := checkDescriptor(layers[0]); err != nil {
-		return desc, errors.Join(bad(desc, "its layer cannot be used"), err)
+		return desc, errors.Join(bad(desc, "its layer is invalid"), err)
 	}
 	if artifact == typeTarget && layers[0].Digest.Algorithm() != digest.SHA256 {
-		return desc, bad(desc, "the digest of its layer is not of the algorithm sha256")
+		return desc, bad(desc, "the digest of its layer is not sha256")
 	}
 	return layers[0], nil
 }

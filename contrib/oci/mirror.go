@@ -16,14 +16,14 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// mirror is what [Client.Mirror] returns.
+// mirror implements [Client.Mirror].
 type mirror struct {
 	client     *Client
 	repository func(addrs.Provider) string
 }
 
-// ProviderVersions implements [provider.Lister]. As in OpenTofu, tags that are not versions
-// are ignored.
+// ProviderVersions implements [provider.Lister]. As in OpenTofu, it ignores tags that are not
+// versions.
 func (m *mirror) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
 	failed := func(err error) (*provider.Versions, error) {
 		return nil, &provider.Error{Op: "list versions of", Subject: p.String(), Err: err}
@@ -37,7 +37,7 @@ func (m *mirror) ProviderVersions(ctx context.Context, p addrs.Provider) (*provi
 	err = repo.Tags(ctx, "", func(tags []string) error {
 		for _, name := range tags {
 			v, err := addrs.ParseVersion(strings.ReplaceAll(name, "_", "+"))
-			if err == nil && tag(v) == name { // or else nothing finds it
+			if err == nil && tag(v) == name { // otherwise ProviderPackage cannot find it
 				found[v] = true
 			}
 		}
@@ -110,12 +110,12 @@ func (m *mirror) Open(ctx context.Context, pkg *provider.Package) (*provider.Bod
 		return nil, &provider.Error{Op: "fetch", Subject: pkg.String(), Err: err}
 	}
 	if pkg == nil {
-		return failed(errors.New("there is no package"))
+		return failed(errors.New("the package is missing"))
 	}
 	d := digest.NewDigestFromEncoded(digest.SHA256, pkg.SHA256.Value())
 	desc := ocispec.Descriptor{MediaType: typeZip, Digest: d, Size: pkg.Size}
 	if pkg.SHA256.IsZero() || checkDescriptor(desc) != nil || pkg.URL != blobURL(m.repository(pkg.Provider), d) {
-		return failed(errors.New("the package is not one of this mirror"))
+		return failed(errors.New("the package is not from this mirror"))
 	}
 	repo, err := m.client.repository(m.repository(pkg.Provider))
 	if err != nil {

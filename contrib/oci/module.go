@@ -13,18 +13,18 @@ import (
 	"github.com/tofureg/tofureg/module"
 )
 
-// FetchModule implements [module.Fetcher] for locations of [module.KindOCI]: the artifact
-// with the tag or the digest of loc, or with the tag "latest". Its one zip archive is
-// unpacked by the rules of package module. A package with a symbolic link is refused.
+// FetchModule implements [module.Fetcher] for locations of [module.KindOCI]. It fetches the
+// artifact with the tag or digest of loc, or with the tag "latest", and unpacks its zip
+// archive by the rules of package [module]. A package with a symbolic link is refused.
 func (c *Client) FetchModule(ctx context.Context, loc *module.Location, dir string) error {
 	address, ok := strings.CutPrefix(loc.URL, "oci://")
 	switch {
 	case loc.Kind != module.KindOCI || !ok:
 		return &module.UnsupportedError{Kind: loc.Kind, Getter: loc.Getter, Options: []string{"Fetcher"}}
 	case loc.Checksum != "":
-		return errors.New(`an OCI artifact has no parameter "checksum"; use "digest"`)
+		return errors.New(`the parameter "checksum" is not supported for OCI artifacts; use "digest"`)
 	case loc.Tag != "" && loc.Digest != "":
-		return errors.New("an OCI artifact has a tag or a digest, not both")
+		return errors.New("an OCI location must not have both a tag and a digest")
 	}
 	repo, err := c.repository(address)
 	if err != nil {
@@ -47,14 +47,14 @@ func (c *Client) FetchModule(ctx context.Context, loc *module.Location, dir stri
 	return err
 }
 
-// layerOpener has package module unpack a blob.
+// layerOpener implements [module.Opener] for one blob.
 type layerOpener struct {
 	client *Client
 	repo   *remote.Repository
 	layer  ocispec.Descriptor
 }
 
-// OpenModule implements [module.Opener].
+// OpenModule opens the blob.
 func (o *layerOpener) OpenModule(ctx context.Context, _ *module.Location) (*module.Body, error) {
 	b, err := o.client.openBlob(ctx, o.repo, o.layer)
 	if err != nil {

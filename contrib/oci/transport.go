@@ -20,14 +20,14 @@ import (
 	"github.com/tofureg/tofureg/transport"
 )
 
-// The defaults of [transport.Client].
+// The defaults of transport.Client.
 const (
 	defaultRetries = 2
 	defaultTimeout = 10 * time.Second
 	defaultIdle    = 30 * time.Second
 )
 
-// http returns the client that makes all requests: those of redirects and for tokens too.
+// http returns the client for all requests, including redirects and requests for tokens.
 func (c *Client) http() *http.Client {
 	settings, client := c.settings(), &http.Client{}
 	if settings.HTTP != nil {
@@ -45,7 +45,7 @@ func (c *Client) http() *http.Client {
 	return client
 }
 
-// repeating returns a transport that repeats requests.
+// repeating returns a transport that repeats failed requests.
 func repeating(next http.RoundTripper, retries int) http.RoundTripper {
 	policy := &retry.GenericPolicy{
 		Retryable: retry.DefaultPredicate, Backoff: retry.DefaultBackoff,
@@ -54,7 +54,7 @@ func repeating(next http.RoundTripper, retries int) http.RoundTripper {
 	return &retry.Transport{Base: next, Policy: func() retry.Policy { return policy }}
 }
 
-// byKind has other rules for blobs than for documents.
+// byKind distinguishes requests for blobs and for documents.
 type byKind struct{ documents, blobs http.RoundTripper }
 
 func (k *byKind) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -64,11 +64,11 @@ func (k *byKind) RoundTrip(r *http.Request) (*http.Response, error) {
 	return k.documents.RoundTrip(r)
 }
 
-// blobKey marks the context of requests for blobs, which are not limited as documents are.
+// blobKey marks the context of requests for blobs, which have other limits than documents.
 type blobKey struct{}
 
-// sentKey marks the context of a job with an *atomic.Bool, which tells whether one of its
-// requests had a credential.
+// sentKey stores an *atomic.Bool in the context: whether a request of the operation had a
+// credential.
 type sentKey struct{}
 
 func job(ctx context.Context) context.Context {
@@ -80,7 +80,7 @@ func sentCredential(ctx context.Context) bool {
 	return ok && sent.Load()
 }
 
-// guard refuses requests before they are made, and ends those that take too long.
+// guard refuses requests that are not allowed, and ends requests that take too long.
 type guard struct {
 	transport.Client
 	next http.RoundTripper
@@ -115,11 +115,11 @@ func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// allowed refuses http and the hosts that the caller does not want. The library takes the
-// credential from requests that leave https.
+// allowed refuses http and vetoed hosts. The library removes credentials from redirects to
+// http.
 func (g *guard) allowed(u *url.URL) error {
 	if u.Scheme != "https" && !(u.Scheme == "http" && g.AllowHTTP) {
-		return fmt.Errorf("%w: the scheme is %q", provider.ErrInsecure, u.Scheme)
+		return fmt.Errorf("%w: scheme %q", provider.ErrInsecure, u.Scheme)
 	}
 	if g.VetoHost == nil {
 		return nil
@@ -128,10 +128,10 @@ func (g *guard) allowed(u *url.URL) error {
 	return g.VetoHost(strings.TrimSuffix(strings.ToLower(u.Host), port))
 }
 
-// errSlow is the cause of a context that ended because a server took too long.
-var errSlow = errors.New("the server took too long")
+// errSlow is the cause of a context that ended because of a timeout.
+var errSlow = errors.New("timeout")
 
-// timer ends a request that takes too long.
+// timer ends a request after a timeout.
 type timer struct {
 	cancel context.CancelCauseFunc
 	timer  *time.Timer
@@ -157,7 +157,7 @@ func (t *timer) stop() {
 	t.cancel(nil)
 }
 
-// because returns the error by which the end of the request is known to callers.
+// because returns the error for the caller: os.ErrDeadlineExceeded after a timeout.
 func (t *timer) because(ctx context.Context, err error) error {
 	if context.Cause(ctx) == errSlow {
 		return os.ErrDeadlineExceeded
@@ -165,12 +165,12 @@ func (t *timer) because(ctx context.Context, err error) error {
 	return err
 }
 
-// guardedBody is a body with a limit of bytes, -1 for none, and of the time without bytes.
+// guardedBody limits a body in bytes, unless limit is -1, and in time without bytes.
 type guardedBody struct {
 	io.ReadCloser
 	ctx   context.Context
 	timer *timer
-	idle  time.Duration // 0: the timer runs on
+	idle  time.Duration // if 0, the timer is not reset
 	limit int64
 	read  int64
 }

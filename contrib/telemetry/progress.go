@@ -11,16 +11,15 @@ import (
 	"github.com/tofureg/tofureg/provider"
 )
 
-// Progress returns a function for the Progress field of a job. It adds each step to the span
-// in ctx, counts the step and the bytes that have arrived, and calls next if that is not
-// nil. Use the function for one job.
+// Progress returns a function for the Progress field of one operation. It adds each step to
+// the span in ctx, counts steps and received bytes, and calls next if it is not nil.
 func (t *Telemetry) Progress(ctx context.Context, next func(provider.Event)) func(provider.Event) {
 	type key struct {
 		provider addrs.Provider
 		version  addrs.Version
 		platform addrs.Platform
 	}
-	seen := map[key]int64{} // bytes that have been counted
+	seen := map[key]int64{} // counted bytes
 	span := trace.SpanFromContext(ctx)
 	return func(e provider.Event) {
 		k := key{e.Provider, e.Version, e.Platform}

@@ -13,8 +13,8 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// Source returns a source like src with a span for each call. The span of an archive ends
-// when its body is closed.
+// Source returns a source that records a span for each call of src. The span of an archive
+// ends when its body is closed.
 func (t *Telemetry) Source(src provider.Source) provider.Source { return &source{src, t} }
 
 type source struct {

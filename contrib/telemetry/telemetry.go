@@ -15,7 +15,7 @@ import (
 
 const scope = "github.com/tofureg/tofureg/contrib/telemetry"
 
-// The keys of attributes that the semantic conventions do not have.
+// The keys of attributes that the semantic conventions do not define.
 const (
 	keyProvider = attribute.Key("tofureg.provider")
 	keyVersion  = attribute.Key("tofureg.version")
@@ -23,7 +23,7 @@ const (
 	keyEvent    = attribute.Key("tofureg.event")
 )
 
-// Telemetry makes spans and metrics. [New] returns one. It is safe for concurrent use.
+// Telemetry records spans and metrics. Create it with [New]. It is safe for concurrent use.
 type Telemetry struct {
 	tracers  trace.TracerProvider
 	meters   metric.MeterProvider
@@ -32,25 +32,26 @@ type Telemetry struct {
 	bytes    metric.Int64Counter
 }
 
-// New returns a Telemetry that reports to these providers. Neither may be nil; package
-// [go.opentelemetry.io/otel] has the global ones. The error is that of the meter.
+// New returns a Telemetry that reports to the two providers, which must not be nil. The
+// global providers are in package [go.opentelemetry.io/otel]. The error is the error of the
+// meter.
 func New(tracers trace.TracerProvider, meters metric.MeterProvider) (*Telemetry, error) {
 	meter := meters.Meter(scope)
 	packages, err := meter.Int64Counter("tofureg.packages", metric.WithUnit("{package}"),
-		metric.WithDescription("Steps of provider packages, by the kind of the event."))
+		metric.WithDescription("Steps of provider packages by event kind."))
 	bytes, failed := meter.Int64Counter("tofureg.package.bytes", metric.WithUnit("By"),
-		metric.WithDescription("Bytes of provider packages that have arrived."))
+		metric.WithDescription("Received bytes of provider packages."))
 	return &Telemetry{tracers, meters, tracers.Tracer(scope), packages, bytes}, errors.Join(err, failed)
 }
 
-// Start starts the span of a job, such as "init". Pass the returned context to the job, and
-// end the span with [End].
-func (t *Telemetry) Start(ctx context.Context, job string) (context.Context, trace.Span) {
-	return t.tracer.Start(ctx, job)
+// Start starts the span of an operation, such as "init". Pass the returned context to the
+// operation, and end the span with [End].
+func (t *Telemetry) Start(ctx context.Context, name string) (context.Context, trace.Span) {
+	return t.tracer.Start(ctx, name)
 }
 
-// End ends a span with the result of its job. The text of an error is not recorded, only
-// its kind: it repeats what servers say.
+// End ends a span with the result of its operation. It records the kind of an error, but not
+// its text, which can contain text of servers.
 func End(span trace.Span, err error) {
 	if err != nil {
 		span.SetStatus(codes.Error, kind(err))
@@ -58,7 +59,7 @@ func End(span trace.Span, err error) {
 	span.End()
 }
 
-// kind names an error by the sentinels of package provider.
+// kind returns the kind of an error of package provider.
 func kind(err error) string {
 	for _, k := range []error{
 		context.Canceled, context.DeadlineExceeded, provider.ErrNoPlatform, provider.ErrNoVersion, provider.ErrNotFound,

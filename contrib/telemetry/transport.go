@@ -11,9 +11,9 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 )
 
-// Transport returns a transport that makes a span and a duration of each request that base
-// makes. If base is nil, [http.DefaultTransport] is used. Trace headers are not sent:
-// registries are other companies' servers.
+// Transport returns a transport that records a span and the duration of each request of base.
+// If base is nil, [http.DefaultTransport] is used. Trace headers are not sent, because
+// registries are operated by other organisations.
 func (t *Telemetry) Transport(base http.RoundTripper) http.RoundTripper {
 	if base == nil {
 		base = http.DefaultTransport
@@ -28,8 +28,8 @@ func (t *Telemetry) Transport(base http.RoundTripper) http.RoundTripper {
 
 type urlKey struct{}
 
-// hiding passes requests on with a URL without secrets, since that is what the
-// instrumentation records; restoring puts the real URL back.
+// hiding removes secrets from the URL, which the instrumentation records. restoring restores
+// the real URL.
 type hiding struct{ next http.RoundTripper }
 
 func (h hiding) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -52,7 +52,7 @@ func (h restoring) RoundTrip(r *http.Request) (*http.Response, error) {
 	return h.next.RoundTrip(r)
 }
 
-// token matches a path segment that is a JWT, or so long that it may be a secret.
+// token matches a path segment that is a JWT, or long enough to be a secret.
 var token = regexp.MustCompile(`^(eyJ[\w-]+\.[\w-]+\.[\w-]*|[\w.~%+=-]{100,})$`)
 
 // redacted returns u without user information, query and fragment, and with tokens in its

@@ -11,7 +11,7 @@ import (
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
-// options are what the arguments say.
+// options are the parsed arguments.
 type options struct {
 	source     addrs.ModuleSource
 	constraint addrs.ModuleConstraint
@@ -25,8 +25,8 @@ func parseArgs(args []string, usage io.Writer) (o options, err error) {
 	flags := flag.NewFlagSet("module", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	flags.StringVar(&o.dir, "dir", "", "put the package into this `directory` (default: a temporary one)")
-	flags.BoolVar(&o.replace, "replace", false, "replace an earlier package in that directory")
-	git := flags.Bool("git", false, "let the git program fetch packages from repositories")
+	flags.BoolVar(&o.replace, "replace", false, "replace an existing package in the directory")
+	git := flags.Bool("git", false, "run the git program to fetch packages from repositories")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			flags.SetOutput(usage)
@@ -47,7 +47,7 @@ func parseArgs(args []string, usage io.Writer) (o options, err error) {
 	case 2:
 		name, constraint = flags.Arg(0), flags.Arg(1)
 	default:
-		return o, errors.New("at most a module and a constraint, please; quote a constraint that has spaces")
+		return o, errors.New("too many arguments: want a module and a constraint; quote a constraint with spaces")
 	}
 	if o.source, err = addrs.ParseModuleSource(name); err != nil {
 		return o, err
@@ -56,7 +56,7 @@ func parseArgs(args []string, usage io.Writer) (o options, err error) {
 	return o, err
 }
 
-// embeddedRegistry serves a few versions of m from memory.
+// embeddedRegistry returns a registry in memory with several versions of m.
 func embeddedRegistry(m addrs.Module) *regtest.Registry {
 	registry := regtest.New(m.Host().String())
 	for _, version := range []string{"v1.0", "v1.1.0", "v1.2.0", "v2.0.0-beta1", "v2.0.0", "nightly"} {

@@ -1,14 +1,12 @@
-// Module fetches a module from a registry, as its source and version stand in a
-// configuration, and shows each step: which versions there are, which one is chosen,
-// where its package is, and what is in it.
+// Module fetches a module from a registry and prints each step: the versions, the chosen
+// version, the location of its package, and the files of the module.
 //
 //	go run ./examples/module
 //	go run ./examples/module -git -dir vpc terraform-aws-modules/vpc/aws '~> 5.0'
 //
-// Without arguments it asks a registry that is embedded in the program. With a module
-// it asks the real registry of that module's host, with the tokens of TF_TOKEN_*
-// variables. The public registries keep no packages, they answer with repositories at
-// GitHub, for which -git must be given.
+// Without arguments it uses a registry in the program itself. With a module it uses the
+// registry of the module's host, with the tokens of TF_TOKEN_* variables. The public
+// registries name repositories at GitHub, which need -git.
 package main
 
 import (
@@ -66,7 +64,7 @@ func run(ctx context.Context, args []string, out, usage io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "versions   %d listed, %s is the newest that fits\n", len(versions.List), version)
+	fmt.Fprintf(out, "versions   %d listed, %s is the newest match\n", len(versions.List), version)
 
 	location, err := registry.ModuleLocation(ctx, o.source.Module, version)
 	if err != nil {
@@ -89,7 +87,7 @@ func run(ctx context.Context, args []string, out, usage io.Writer) error {
 		return explain(err)
 	}
 	if report.Reused {
-		fmt.Fprintln(out, "unchanged  it was there already")
+		fmt.Fprintln(out, "unchanged  the directory already has the package")
 	}
 	if report.Commit != "" {
 		fmt.Fprintf(out, "commit     %s\n", report.Commit)
@@ -98,8 +96,7 @@ func run(ctx context.Context, args []string, out, usage io.Writer) error {
 	return list(out, report.ModuleDir())
 }
 
-// fields shows what a program can read off a location. The URL is left to the
-// location's String method, which leaves out what may be secret.
+// fields returns the fields of a location except the URL, which can contain secrets.
 func fields(l *module.Location) string {
 	text := []string{"kind " + string(l.Kind)}
 	for _, field := range []struct{ name, value string }{
@@ -113,20 +110,19 @@ func fields(l *module.Location) string {
 	return strings.Join(text, ", ")
 }
 
-// explain names the flag that would have helped.
+// explain adds the flag that would help.
 func explain(err error) error {
 	var unsupported *module.UnsupportedError
 	switch {
 	case errors.As(err, &unsupported) && unsupported.Kind == module.KindGit:
-		return fmt.Errorf("%w; with -git, the git program fetches it", err)
+		return fmt.Errorf("%w; set -git to run the git program", err)
 	case errors.Is(err, module.ErrOccupied):
-		return fmt.Errorf("%w; that is -replace here", err)
+		return fmt.Errorf("%w; set -replace to replace it", err)
 	}
 	return err
 }
 
-// list prints what is in the directory of the module. Whoever wrote the module chose
-// the names; %q keeps them from steering the terminal.
+// list prints the files of the module. %q escapes control characters in their names.
 func list(out io.Writer, dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -21,7 +21,7 @@ func TestEmbedded(t *testing.T) {
 	for _, want := range []string{
 		"module     registry.example.com/acme/network/aws//modules/subnet, ~> 1.0\n",
 		`warning    left out a version that is none: "nightly"`,
-		"versions   5 listed, 1.2.0 is the newest that fits\n",
+		"versions   5 listed, 1.2.0 is the newest match\n",
 		"location   https://registry.example.com/packages/",
 		`           kind http, archive "tar.gz", directory "modules/subnet"`,
 		"hash       h1:",
@@ -29,7 +29,7 @@ func TestEmbedded(t *testing.T) {
 		`file       "main.tf", 13 bytes`,
 	} {
 		if !strings.Contains(out.String(), want) {
-			t.Errorf("output lacks %q:\n%s", want, &out)
+			t.Errorf("the output does not contain %q:\n%s", want, &out)
 		}
 	}
 	if _, err := os.Stat(filepath.Join(dir, "LICENSE")); err != nil {
@@ -37,7 +37,7 @@ func TestEmbedded(t *testing.T) {
 	}
 	out.Reset()
 	if err := run(t.Context(), []string{"-dir", dir, "-replace"}, &out, io.Discard); err != nil || !strings.Contains(out.String(), "\nunchanged  ") {
-		t.Errorf("once more: %v\n%s", err, &out)
+		t.Errorf("second run: %v, want a line \"unchanged\":\n%s", err, &out)
 	}
 }
 
@@ -78,7 +78,7 @@ func TestFields(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	_, err = module.DownloadLocation(t.Context(), nil, location, filepath.Join(t.TempDir(), "x"), module.Options{})
-	if text := explain(err).Error(); !strings.HasSuffix(text, "with -git, the git program fetches it") || strings.Contains(text, "s3cr3t") {
-		t.Errorf("explained as %s", text)
+	if text := explain(err).Error(); !strings.HasSuffix(text, "set -git to run the git program") || strings.Contains(text, "s3cr3t") {
+		t.Errorf("explain: %s, want the flag -git and no secrets", text)
 	}
 }
