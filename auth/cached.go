@@ -8,25 +8,23 @@ import (
 	"github.com/tofureg/tofureg/internal/flight"
 )
 
-// A Cache is a [Source] that keeps what another source says. [Cached] makes one. It is
-// an [Invalidator].
+// A Cache is a [Source] that caches the tokens of another source. It is an [Invalidator].
+// [Cached] returns a Cache.
 //
-// Concurrent callers for one host share one lookup, and a slow lookup for one host
-// delays no other host. If the context of a caller ends, the caller returns at once with
-// an error that wraps the context's error; the lookup continues while another caller
-// waits for it.
+// Concurrent calls for one host share one lookup. If the context of a call ends, the call
+// returns at once with the context's error; the lookup continues for the other calls.
 type Cache struct {
 	src    Source
 	ttl    time.Duration
 	tokens flight.Cache[svchost.Hostname, Token]
 }
 
-// Cached returns a Cache that keeps what src says about a host for ttl, including that
-// src has no token for it. Errors are never kept. If ttl is 0, it is one hour; if it is
-// negative, nothing is kept. A nil src has no tokens.
+// Cached returns a Cache that keeps the results of src for ttl, also for hosts without a
+// token. Errors are not cached. If ttl is 0, it is one hour; if negative, nothing is cached.
+// A nil src has no tokens.
 func Cached(src Source, ttl time.Duration) *Cache { return &Cache{src: src, ttl: ttl} }
 
-// Token returns the token of host, from the cache or from the source behind it.
+// Token returns the token of host from the cache or the source.
 func (c *Cache) Token(ctx context.Context, host svchost.Hostname) (Token, error) {
 	if token, ok := c.tokens.Get(host); ok {
 		return token, nil
@@ -35,23 +33,20 @@ func (c *Cache) Token(ctx context.Context, host svchost.Hostname) (Token, error)
 		return Lookup(ctx, c.src, host)
 	})
 	if err != nil {
-		// Also the end of our own context, which src has never seen.
 		return Token{}, asSourceError(c, host, err)
 	}
 	return token, nil
 }
 
-// Invalidate drops what is kept for host. A lookup in progress reaches only the callers
-// that already wait for it. If the source behind the cache is an [Invalidator], it is
-// called too.
+// Invalidate removes host from the cache, and from the source if it is an [Invalidator].
+// Later calls do not use the result of a lookup in progress.
 func (c *Cache) Invalidate(host svchost.Hostname) {
-	// The inner one first: a lookup that comes between must not bring back
-	// what the inner one still keeps.
-	if keeper, ok := c.src.(Invalidator); ok {
-		keeper.Invalidate(host)
+	// Source first: otherwise a concurrent lookup could cache its old token again.
+	if src, ok := c.src.(Invalidator); ok {
+		src.Invalidate(host)
 	}
 	c.tokens.Forget(host)
 }
 
-// String names the source behind the cache, which is the one that matters.
+// String returns the name of the source.
 func (c *Cache) String() string { return nameOf(c.src) }

@@ -14,7 +14,7 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
-// counter is a source whose answers are numbered, and take some time.
+// counter is a source with numbered tokens and a delay.
 type counter struct {
 	mu    sync.Mutex
 	calls map[svchost.Hostname]int
@@ -185,7 +185,7 @@ func TestCachedLastCallerStopsTheLookup(t *testing.T) {
 		wg.Wait()
 		synctest.Wait()
 		if !stopped.Load() {
-			t.Error("the lookup goes on although nobody waits")
+			t.Error("the lookup continues without callers")
 		}
 	})
 }
@@ -197,7 +197,7 @@ func TestCachedInvalidate(t *testing.T) {
 	want(t, src, hostA, "token-1")
 	want(t, src, hostB, "token-1")
 	src.Invalidate(hostA)
-	want(t, src, hostA, "token-2") // through both
+	want(t, src, hostA, "token-2") // both caches were invalidated
 	want(t, src, hostB, "token-1")
 	src.Invalidate(svchost.MustParse("never-asked.test"))
 }
@@ -208,7 +208,7 @@ func TestCachedInvalidateDuringALookup(t *testing.T) {
 		inner := &counter{delay: map[svchost.Hostname]time.Duration{hostA: time.Minute}}
 		src := auth.Cached(inner, 0)
 		var wg sync.WaitGroup
-		wg.Go(func() { want(t, src, hostA, "token-1") }) // it waits already
+		wg.Go(func() { want(t, src, hostA, "token-1") }) // before Invalidate
 		synctest.Wait()
 		src.Invalidate(hostA)
 		time.Sleep(time.Second)

@@ -7,13 +7,9 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
-// Chain returns a Source that asks sources in their order and returns the first
-// token. The first error ends the search: a source that fails is never passed
-// over in favour of the next one. Nil sources are left out; a Chain of none has
-// no tokens.
-//
-// A Chain is an [Invalidator], which passes the call on to all of its sources
-// that are one.
+// Chain returns a Source that tries sources in order and returns the first token. An error
+// ends the search. Nil sources are ignored. The result is an [Invalidator] that calls the
+// Invalidators among sources.
 func Chain(sources ...Source) Source {
 	sources = slices.Clone(sources)
 	return &chain{sources: slices.DeleteFunc(sources, func(s Source) bool { return s == nil })}
@@ -33,8 +29,8 @@ func (c *chain) Token(ctx context.Context, host svchost.Hostname) (Token, error)
 
 func (c *chain) Invalidate(host svchost.Hostname) {
 	for _, src := range c.sources {
-		if keeper, ok := src.(Invalidator); ok {
-			keeper.Invalidate(host)
+		if src, ok := src.(Invalidator); ok {
+			src.Invalidate(host)
 		}
 	}
 }

@@ -14,49 +14,37 @@ import (
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
-// A CredentialsFile is a [Store] in a file, of the kind that the CLI keeps as
-// credentials.tfrc.json in its configuration directory:
+// A CredentialsFile is a [Store] in a file like the CLI's credentials.tfrc.json:
 //
 //	{"credentials": {"registry.example.com": {"token": "abc"}}}
 //
-// A missing or empty file has no tokens. Each call reads the file anew; [Cached] in front
-// of it saves work. Host names in the file are read by [svchost.FromWire]. If several names
-// mean one host, the last one in byte order counts. Names that mean no host are ignored. Of
-// an entry only "token" counts; without it, or if it is null or "", there is no token.
+// Each call reads the file. A missing or empty file has no tokens. [svchost.FromWire] parses
+// the names; invalid names are ignored, and the last name in byte order counts for a host.
 //
-// [CredentialsFile.Save] and [CredentialsFile.Forget] change the entry of their host. The
-// values of all other members stay as they are; like the CLI, they sort the members and
-// indent the file. The new file replaces the old one in one step, with mode 0600 (Windows
-// gives it the access rights of its directory). If Path is a symbolic link, the file that
-// the link points to is replaced. A link that points to nothing is an error.
+// Save and Forget replace the file, or the target of a symbolic link, atomically and with
+// mode 0600 (except on Windows). Other members keep their values, but are sorted and
+// indented as by the CLI. Changes wait for each other, also between processes, with a lock
+// file in the same directory. The CLI does not use the lock. Systems without locks return
+// [errors.ErrUnsupported].
 //
-// Changes exclude each other, in this process and between processes that use
-// this package: while one is made, a lock file lies beside the file, named like
-// it with a dot in front and ".lock" behind. The CLI takes no lock, so of its
-// change and one made here at the same moment one may be lost. On systems
-// without such locks, changes fail with [errors.ErrUnsupported].
+// Errors are a [*SourceError], which can wrap a [*SyntaxError], or [ErrTooLarge] for more
+// than 1 MiB. An invalid file is not changed.
 //
-// Every error is a [*SourceError]. It wraps a [*SyntaxError] if the file is invalid; an
-// invalid file is never overwritten. More than 1 MiB, read or to be written, is [ErrTooLarge].
-//
-// Every program that its user runs can read the file. Where that matters, a
-// [Helper] is the better place. The file is described at
-// https://opentofu.org/docs/cli/config/config-file/#credentials.
+// All programs of the user can read the file. A [Helper] can be safer.
 type CredentialsFile struct {
-	// Path is the path of the file.
-	Path string
+	Path string // of the file
 }
 
 var _ Store = CredentialsFile{}
 
 const (
-	// credentialsSource names the file in errors, whose causes have its path.
+	// credentialsSource is the source in errors. Their causes have the path.
 	credentialsSource = "credentials file"
-	// maxCredentialsFile bounds the file, in bytes.
+	// maxCredentialsFile is the maximum size in bytes.
 	maxCredentialsFile = 1 << 20
 )
 
-// Token returns the token that the file holds for host.
+// Token returns the token of host in the file.
 func (c CredentialsFile) Token(ctx context.Context, host svchost.Hostname) (Token, error) {
 	if ctx.Err() != nil {
 		return Token{}, c.failed(host, "", fault.Ended(ctx))
@@ -66,18 +54,14 @@ func (c CredentialsFile) Token(ctx context.Context, host svchost.Hostname) (Toke
 		return Token{}, c.failed(host, "", err)
 	}
 	token, err := doc.token(host)
-	return token, c.failed(host, "", in(c.Path, err))
+	return token, c.failed(host, "", withPath(c.Path, err))
 }
 
-// Save makes token that of host in the file, in place of all that the file had
-// for this host, under the name by which people write it. It makes the file,
-// and its directory with mode 0700, if they are not there.
-//
-// Save waits until others have made their changes, or ctx ends. A host that can
-// stand in no address, such as one with an underscore, is refused, since the CLI
-// would refuse the whole file.
+// Save replaces the entry of host. If necessary, it creates the file, and its directory with
+// mode 0700. It refuses hosts that [svchost.Parse] refuses, because the CLI would then refuse
+// the whole file.
 func (c CredentialsFile) Save(ctx context.Context, host svchost.Hostname, token Token) error {
-	err := cmp.Or(storable(host, token), nameable(host))
+	err := cmp.Or(checkSave(host, token), checkName(host))
 	if err == nil && c.Path != "" {
 		err = os.MkdirAll(filepath.Dir(c.Path), 0o700)
 	}
@@ -90,8 +74,7 @@ func (c CredentialsFile) Save(ctx context.Context, host svchost.Hostname, token 
 	return c.failed(host, "save", err)
 }
 
-// Forget removes all that the file has for host. A file that has nothing is not
-// touched, nor made.
+// Forget removes the entry of host.
 func (c CredentialsFile) Forget(ctx context.Context, host svchost.Hostname) error {
 	doc, err := c.read(c.Path)
 	if err == nil && doc.forget(host) {
@@ -100,7 +83,7 @@ func (c CredentialsFile) Forget(ctx context.Context, host svchost.Hostname) erro
 	return c.failed(host, "forget", err)
 }
 
-// String names the file.
+// String describes the file.
 func (c CredentialsFile) String() string { return fmt.Sprintf("credentials file %q", c.Path) }
 
 func (c CredentialsFile) failed(host svchost.Hostname, verb string, err error) error {
@@ -113,29 +96,29 @@ func (c CredentialsFile) failed(host svchost.Hostname, verb string, err error) e
 	return &SourceError{Host: host, Source: credentialsSource, Err: err}
 }
 
-// nameable refuses a host whose name cannot be written into the file.
-func nameable(host svchost.Hostname) error {
+// checkName refuses a host whose name is invalid in the file.
+func checkName(host svchost.Hostname) error {
 	h, err := svchost.Parse(host.Display())
 	if err == nil && h != host {
-		err = errors.New("the name reads as another host")
+		err = errors.New("its name in the file would be another host")
 	}
 	return err
 }
 
-// read parses the file at path. One that is not there is empty.
+// read parses the file at path. A missing file is empty.
 func (c CredentialsFile) read(path string) (*document, error) {
 	if path == "" {
-		return nil, errors.New("it has no path")
+		return nil, errors.New("Path is empty")
 	}
 	text, err := readFile(path, maxCredentialsFile)
 	if err != nil {
 		return nil, err
 	}
 	doc, err := parseDocument(text)
-	return doc, in(path, err)
+	return doc, withPath(path, err)
 }
 
-// change has edit change the file, unless edit returns false.
+// change rewrites the file after edit, unless edit returns false.
 func (c CredentialsFile) change(ctx context.Context, edit func(*document) bool) error {
 	if ctx.Err() != nil {
 		return fault.Ended(ctx)
@@ -152,9 +135,9 @@ func (c CredentialsFile) change(ctx context.Context, edit func(*document) bool) 
 	if err != nil {
 		return err
 	}
-	// Whether its file goes away is no matter: the lock does.
+	// The lock is released even if its file cannot be removed.
 	defer lock.Remove()
-	fsx.SweepParts(filepath.Dir(target)) // what was being written here has tokens in it
+	fsx.SweepParts(filepath.Dir(target)) // incomplete files of killed processes contain tokens
 	doc, err := c.read(target)
 	if err != nil || !edit(doc) {
 		return err

@@ -15,7 +15,7 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
-// credentials returns a store whose file holds text.
+// credentials returns a store with a file that contains text.
 func credentials(t testing.TB, text string) auth.CredentialsFile {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "credentials.tfrc.json")
@@ -74,8 +74,8 @@ func wantFile(t *testing.T, path, text string) {
 	}
 }
 
-// wantOnly fails if the directory of path holds anything else, such as a lock or
-// an unfinished file.
+// wantOnly checks that the directory of path contains no other file, such as a lock or an
+// incomplete file.
 func wantOnly(t *testing.T, path string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Dir(path))
@@ -84,7 +84,7 @@ func wantOnly(t *testing.T, path string) {
 	}
 	for _, e := range entries {
 		if e.Name() != filepath.Base(path) {
-			t.Errorf("%s was left behind", e.Name())
+			t.Errorf("the directory contains the extra file %s", e.Name())
 		}
 	}
 }
@@ -137,7 +137,7 @@ func TestCredentialsFileEmpty(t *testing.T) {
 	wantOnly(t, missing.Path)
 }
 
-// TestCredentialsFileKeepsTheRest: what is not about the host keeps its value, digit by digit.
+// TestCredentialsFileKeepsTheRest checks that all other content keeps its values and digits.
 func TestCredentialsFileKeepsTheRest(t *testing.T) {
 	t.Parallel()
 	const before = `{"z": 1.50e+003, "big": 123456789012345678901234567890,
@@ -203,16 +203,15 @@ func TestStoresBehindChainAndCache(t *testing.T) {
 	broken := credentials(t, "{")
 	_, err := auth.Chain(broken, file).Token(t.Context(), hostA)
 	if !errors.As(err, new(*auth.SyntaxError)) {
-		t.Errorf("a broken file was passed over: %v", err)
+		t.Errorf("the chain ignored an invalid file: %v", err)
 	}
 }
 
-// TestCredentialsFileSweeps: what a process has left that was killed while it wrote has tokens
-// in it. The next one that writes removes it.
+// TestCredentialsFileSweeps checks that Save removes the incomplete file of a killed process.
 func TestCredentialsFileSweeps(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
-		t.Skip("skipped: on windows what is left is removed an hour later")
+		t.Skip("skipped: on windows incomplete files are removed after an hour")
 	}
 	file := credentials(t, `{}`)
 	left := filepath.Join(filepath.Dir(file.Path), ".tofureg-dead.part")

@@ -23,13 +23,13 @@ func TestCredentialsFileMalformed(t *testing.T) {
 		column int
 		reason string
 	}{
-		{`{"credentials":`, 1, 15, "not valid JSON"},
-		{"{\n \"credentials\": {\n  \"a.test\": {\"token\": " + secret + "}}}", 3, 23, "not valid JSON"},
-		{"{\n \"credentials\": {}\n} x", 3, 3, "not valid JSON"},
-		{`{"credentials": {'a.test': {}}}`, 1, 18, "not valid JSON"},
-		{"\ufeff{}", 1, 1, "not valid JSON"},
-		{"{\"x\": \"\n\"}", 1, 8, "not valid JSON"},
-		{strings.Repeat("[", 20_000), 1, 10001, "not valid JSON"},
+		{`{"credentials":`, 1, 15, "invalid JSON"},
+		{"{\n \"credentials\": {\n  \"a.test\": {\"token\": " + secret + "}}}", 3, 23, "invalid JSON"},
+		{"{\n \"credentials\": {}\n} x", 3, 3, "invalid JSON"},
+		{`{"credentials": {'a.test': {}}}`, 1, 18, "invalid JSON"},
+		{"\ufeff{}", 1, 1, "invalid JSON"},
+		{"{\"x\": \"\n\"}", 1, 8, "invalid JSON"},
+		{strings.Repeat("[", 20_000), 1, 10001, "invalid JSON"},
 		{`null`, 1, 1, "not a JSON object"},
 		{"\n [\"credentials\"]", 2, 2, "not a JSON object"},
 		{`{"credentials": null}`, 1, 17, "not a JSON object"},
@@ -45,7 +45,7 @@ func TestCredentialsFileMalformed(t *testing.T) {
 	}
 }
 
-// TestCredentialsFileBadEntry: one host's mistake is no other host's matter, and
+// TestCredentialsFileBadEntry checks that an invalid entry does not affect other hosts, and
 // can be overwritten.
 func TestCredentialsFileBadEntry(t *testing.T) {
 	t.Parallel()
@@ -82,7 +82,7 @@ func TestCredentialsFileLimit(t *testing.T) {
 	}
 	wantFile(t, file.Path, tooLong)
 
-	// What is written has the same limit.
+	// The limit for writing is the same.
 	frame := len("{\n  \"credentials\": {\n    \"a.test\": {\n      \"token\": \"\"\n    }\n  }\n}\n")
 	file = credentials(t, "")
 	save(t, file, hostA, strings.Repeat("x", limit-frame))
@@ -110,7 +110,7 @@ func TestCredentialsFileFailures(t *testing.T) {
 	} {
 		var failed *auth.SourceError
 		if !errors.As(tt.err, &failed) || failed.Host != hostA || failed.Source != "credentials file" {
-			t.Errorf("%s: %v is no *SourceError", name, tt.err)
+			t.Errorf("%s: %v, want a *SourceError of the credentials file", name, tt.err)
 		}
 		if !errors.Is(tt.err, tt.want) {
 			t.Errorf("%s: %v, want %v", name, tt.err, tt.want)
@@ -127,12 +127,12 @@ func TestCredentialsFileFailures(t *testing.T) {
 		}
 	}
 	if entries, _ := os.ReadDir(dir); len(entries) > 0 {
-		t.Errorf("left behind: %v", entries)
+		t.Errorf("the directory has new files: %v", entries)
 	}
 }
 
-// TestCredentialsFileWaits: a lock that somebody else has keeps nobody beyond
-// the context, and nobody from reading.
+// TestCredentialsFileWaits checks that a change waits for a lock until its context ends, and
+// that reading does not wait.
 func TestCredentialsFileWaits(t *testing.T) {
 	t.Parallel()
 	file := credentials(t, `{"credentials":{"a.test":{"token":"x"}}}`)

@@ -14,11 +14,11 @@ const credentialsName = "credentials"
 
 var (
 	errTwice   = errors.New(`a second "credentials"`)
-	errNotJSON = errors.New("not valid JSON") // the reason of encoding/json shows a character, which may be one of a token
+	errNotJSON = errors.New("invalid JSON") // errors of encoding/json can contain a character of a token
 )
 
-// A document is a credentials file: its members and those of its "credentials". The values
-// are kept as they are written, so that numbers lose no digits.
+// A document is a credentials file: its members, and the entries of "credentials". It keeps
+// the text of values, so that numbers keep their digits.
 type document struct {
 	source  []byte
 	members map[string]member
@@ -80,8 +80,8 @@ func (d *document) object(offset int) (map[string]member, error) {
 	return members, err
 }
 
-// names reports whether name, of an entry, means host.
-func names(name string, host svchost.Hostname) bool {
+// isNameOf reports whether the name of an entry means host.
+func isNameOf(name string, host svchost.Hostname) bool {
 	h, err := svchost.FromWire(name)
 	return err == nil && h == host
 }
@@ -89,7 +89,7 @@ func names(name string, host svchost.Hostname) bool {
 // token returns the token of host.
 func (d *document) token(host svchost.Hostname) (Token, error) {
 	for _, name := range slices.Backward(slices.Sorted(maps.Keys(d.entries))) {
-		if !names(name, host) {
+		if !isNameOf(name, host) {
 			continue
 		}
 		m := d.entries[name]
@@ -102,20 +102,20 @@ func (d *document) token(host svchost.Hostname) (Token, error) {
 	return Token{}, nil
 }
 
-// save puts token in the place of all entries of host.
+// save replaces all entries of host.
 func (d *document) save(host svchost.Hostname, token Token) {
 	d.forget(host)
 	d.entries[host.Display()] = member{RawMessage: credentials(token)}
 }
 
-// forget removes the entries of host and reports whether there were any.
+// forget removes the entries of host. It returns false if there are no entries.
 func (d *document) forget(host svchost.Hostname) bool {
 	before := len(d.entries)
-	maps.DeleteFunc(d.entries, func(name string, _ member) bool { return names(name, host) })
+	maps.DeleteFunc(d.entries, func(name string, _ member) bool { return isNameOf(name, host) })
 	return len(d.entries) < before
 }
 
-// text returns the whole file in the form in which the CLI writes it.
+// text returns the content of the file in the format of the CLI.
 func (d *document) text() []byte {
 	d.members[credentialsName] = member{RawMessage: encode(d.entries, "")}
 	return encode(d.members, "  ")

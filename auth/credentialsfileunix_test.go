@@ -72,12 +72,12 @@ func TestCredentialsFileLinks(t *testing.T) {
 			want(t, file, hostB, "b")
 			for name := range tt.links {
 				if info, err := os.Lstat(filepath.Join(dir, name)); err != nil || info.Mode().Type() != fs.ModeSymlink {
-					t.Errorf("%s is no link any more: %v, %v", name, info, err)
+					t.Errorf("%s was replaced: %v, %v; want a link", name, info, err)
 				}
 			}
 			for _, e := range entriesBelow(t, dir) {
 				if strings.HasPrefix(e, ".") {
-					t.Errorf("%s was left behind", e)
+					t.Errorf("the directory contains the extra file %s", e)
 				}
 			}
 		})
@@ -105,17 +105,17 @@ func TestCredentialsFileBadLinks(t *testing.T) {
 		}
 	}
 	if err := (auth.CredentialsFile{Path: filepath.Join(dir, "loop")}).Save(t.Context(), hostA, auth.MustNewToken("x")); err == nil {
-		t.Error("a loop of links has an end")
+		t.Error("Save through a loop of links succeeds")
 	}
 	lost := auth.CredentialsFile{Path: filepath.Join(dir, "lost")}
 	want(t, lost, hostA, "")
 	if err := lost.Save(t.Context(), hostA, auth.MustNewToken("x")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a link into a directory that is not there: %v", err)
+		t.Errorf("a link into a missing directory: %v", err)
 	}
 }
 
-// TestCredentialsFileUnreadable has files that exist, or can exist, and cannot be read:
-// only a missing file has no tokens. Reading a pipe would block.
+// TestCredentialsFileUnreadable checks that an unreadable file is an error, unlike a missing
+// file. Reading a pipe would block.
 func TestCredentialsFileUnreadable(t *testing.T) {
 	t.Parallel()
 	pipe := filepath.Join(t.TempDir(), "pipe")
@@ -133,7 +133,7 @@ func TestCredentialsFileUnreadable(t *testing.T) {
 	}
 }
 
-// TestSwappedForPipe puts a pipe where a file is about to be opened.
+// TestSwappedForPipe replaces a file by a pipe while it is opened.
 func TestSwappedForPipe(t *testing.T) {
 	t.Parallel()
 	for name, read := range map[string]func(path string) error{

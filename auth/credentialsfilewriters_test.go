@@ -16,9 +16,9 @@ import (
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
-// TestCredentialsFileWriters has processes and goroutines change one file at a
-// time, some of them through a symbolic link. Nothing may be lost, every reader
-// finds a whole file, and no unfinished one may be readable by others.
+// TestCredentialsFileWriters changes one file from processes and goroutines at the same time,
+// some of them through a symbolic link. No change may be lost, readers must find a complete
+// file, and other users must not be able to read an incomplete file.
 func TestCredentialsFileWriters(t *testing.T) {
 	t.Parallel()
 	file := credentials(t, `{"keep": 1.0, "credentials": {"gone.test": {"token": "x"}}}`)
@@ -74,12 +74,12 @@ func TestCredentialsFileWriters(t *testing.T) {
 	}
 	text, err := os.ReadFile(file.Path)
 	if err != nil || !strings.Contains(string(text), `"keep": 1.0`) {
-		t.Errorf("the rest is not as it was: %v: %.40q", err, text)
+		t.Errorf("other members have changed: %v: %.40q", err, text)
 	}
 	wantOnly(t, file.Path)
 }
 
-// watchWriters looks at the file and at those that are to become it.
+// watchWriters checks the file and the modes of incomplete files.
 func watchWriters(t *testing.T, file auth.CredentialsFile) {
 	if _, err := file.Token(t.Context(), hostA); err != nil {
 		t.Error(err)

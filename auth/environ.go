@@ -10,31 +10,21 @@ import (
 
 const environPrefix = "TF_TOKEN_"
 
-// Environ returns the tokens in environ, a list of NAME=VALUE
-// strings such as [os.Environ] returns. The list is decoded once, here; a
-// lookup takes the same time whatever its length.
-//
-// A variable named TF_TOKEN_ and a hostname, such as
-// TF_TOKEN_registry_example_com, holds the token of that host. The prefix is
-// in upper case. In the rest, read from left to right, each pair of underscores
-// stands for a hyphen and each single underscore for a dot, because many shells
-// allow neither in a name; a literal hyphen, dot or colon is accepted too. What
-// results is read by [svchost.FromWire], so case does not matter and an
-// international name may be in its ASCII form:
+// Environ returns the tokens in environ, a list of strings NAME=VALUE as returned by
+// [os.Environ]. A variable TF_TOKEN_HOST has the token of a host. In HOST, "__" stands for a
+// hyphen and "_" for a dot; [svchost.FromWire] parses the result:
 //
 //	TF_TOKEN_example_com           example.com
 //	TF_TOKEN_my__registry_test     my-registry.test
 //	TF_TOKEN_xn____caf__dma_fr     café.fr
 //	TF_TOKEN_example.com:8443      example.com:8443
 //
-// A variable whose name gives no hostname is ignored. An empty value means that
-// there is no token, as if the variable were not set; the CLI would send an
-// empty token. A value that cannot be a token (see [NewToken]) is an error for
-// that host alone, which names the variable and does not show the value.
+// Variables with an invalid hostname, or with an empty value, are ignored. An invalid value
+// (see [NewToken]) is an error only for its host.
 //
-// Where several variables name one host, the last name in byte order counts:
-// lower case wins over upper case, and an underscore over a dot or a hyphen.
-// Where one name is set twice, its last value counts.
+// If several variables have one host, the last name in byte order counts: lower case has
+// precedence over upper case, and underscores over dots and hyphens. If a name is set twice,
+// the last value counts.
 func Environ(environ []string) *Environment {
 	values := map[string]string{}
 	for _, entry := range environ {
@@ -56,26 +46,26 @@ func Environ(environ []string) *Environment {
 	return e
 }
 
-// An Environment is a Source of the tokens in environment variables, see [Environ].
+// An Environment is a [Source] with the tokens in environment variables, see [Environ].
 type Environment struct {
 	chosen map[svchost.Hostname]variable
 }
 
-// A variable is one TF_TOKEN_ variable: its name without the prefix, and its
-// token, or why the value is none.
+// A variable is a TF_TOKEN_ variable: its name without the prefix, and its token or the
+// error of the value.
 type variable struct {
 	name  string
 	token Token
 	err   error
 }
 
-// decodeName turns the rest of a variable's name into the hostname that it
-// spells. Three underscores become "-.", which is in no hostname.
+// decodeName returns the hostname in the name of a variable. Three underscores become "-.",
+// which is invalid.
 func decodeName(name string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(name, "__", "-"), "_", ".")
 }
 
-// Token implements [Source].
+// Token returns the token of host.
 func (e *Environment) Token(_ context.Context, host svchost.Hostname) (Token, error) {
 	v := e.chosen[host]
 	if v.err != nil {
@@ -84,7 +74,7 @@ func (e *Environment) Token(_ context.Context, host svchost.Hostname) (Token, er
 	return v.token, nil
 }
 
-// Variable returns the name of the variable that counts for host, or "" if there is none.
+// Variable returns the name of the variable with the token of host, or "".
 func (e *Environment) Variable(host svchost.Hostname) string {
 	if v, ok := e.chosen[host]; ok {
 		return environPrefix + v.name

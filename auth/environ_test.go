@@ -155,8 +155,8 @@ func TestEnvironIsDecodedOnce(t *testing.T) {
 	want(t, src, wire(t, "example.com"), "before")
 }
 
-// FuzzEnviron looks for names that panic, that give another host a token, or
-// that depend on the order of the environment.
+// FuzzEnviron checks that names do not panic, do not change the token of another host, and
+// do not depend on the order of the variables.
 func FuzzEnviron(f *testing.F) {
 	for _, name := range []string{
 		"example_com", "my__registry_test", "xn____caf__dma_fr", "XN--CAF-DMA_FR", "café_fr", "a___b", "____", "_", "a_", "_a",

@@ -11,7 +11,7 @@ import (
 )
 
 func ExampleEnviron() {
-	// A program passes os.Environ() here.
+	// Programs pass os.Environ().
 	tokens := auth.Environ([]string{"TF_TOKEN_registry_example_com=abc123"})
 
 	token, err := tokens.Token(context.Background(), svchost.MustParse("registry.example.com"))

@@ -2,15 +2,15 @@ package auth
 
 import "github.com/tofureg/tofureg/disco/svchost"
 
-// Complaint lets a test see what becomes of a helper's error output.
-func Complaint(stderr string, cut bool, token Token, answer string) string {
-	return complaint([]byte(stderr), cut, token, []byte(answer))
+// CleanStderr calls cleanStderr.
+func CleanStderr(stderr string, cut bool, token Token, answer string) string {
+	return cleanStderr([]byte(stderr), cut, token, []byte(answer))
 }
 
-// ReadAnswer lets a fuzz test read what a helper answers without one.
+// ReadAnswer calls parseAnswer.
 func ReadAnswer(text []byte) (Token, error) { return parseAnswer(text) }
 
-// ReadCredentials and EditCredentials let a fuzz test work without files.
+// ReadCredentials returns the token of host in the text of a credentials file.
 func ReadCredentials(text []byte, host svchost.Hostname) (Token, error) {
 	doc, err := parseDocument(text)
 	if err != nil {
@@ -19,7 +19,8 @@ func ReadCredentials(text []byte, host svchost.Hostname) (Token, error) {
 	return doc.token(host)
 }
 
-// EditCredentials saves token, or forgets host if it is zero.
+// EditCredentials returns the text after saving token, or after forgetting host if token is
+// zero.
 func EditCredentials(text []byte, host svchost.Hostname, token Token) ([]byte, error) {
 	doc, err := parseDocument(text)
 	if err != nil {

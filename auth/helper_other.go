@@ -9,5 +9,5 @@ import (
 
 func detach(*exec.Cmd) {}
 
-// kill ends p alone.
+// kill kills only p.
 func kill(p *os.Process) { _ = p.Kill() }

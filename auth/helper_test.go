@@ -20,9 +20,8 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
-// Tests with child processes wait in real time. The clock of a synctest bubble
-// moves only when all of its goroutines wait for one another; one that waits for
-// a process or a pipe waits for the world outside, and the clock stands still.
+// Tests with child processes use real time. The clock of a synctest bubble does not advance
+// while a goroutine waits for a process or a pipe.
 
 // helper returns a Helper that is this test program in the given role.
 func helper(t testing.TB, role string, variables ...string) auth.Helper {
@@ -42,14 +41,14 @@ func saying(t testing.TB, stdout, stderr, code string) auth.Helper {
 	return helper(t, "say", outVariable+"="+stdout, errVariable+"="+stderr, exitVariable+"="+code)
 }
 
-// wantHelperError fails unless err is the error of a helper, with these parts in
-// its text and the secret nowhere.
+// wantHelperError checks that err is the error of a helper whose text has these parts and
+// no secret.
 func wantHelperError(t *testing.T, err error, verb string, parts ...string) *auth.HelperError {
 	t.Helper()
 	var source *auth.SourceError
 	var failed *auth.HelperError
 	if !errors.As(err, &source) || !errors.As(err, &failed) {
-		t.Fatalf("%v is no *SourceError of a *HelperError", err)
+		t.Fatalf("error %v, want a *SourceError with a *HelperError", err)
 	}
 	if source.Host != hostA || failed.Verb != verb || failed.Err == nil {
 		t.Errorf("the error is about %s, %s: %v", source.Host, failed.Verb, failed.Err)
@@ -66,7 +65,7 @@ func wantHelperError(t *testing.T, err error, verb string, parts ...string) *aut
 	return failed
 }
 
-// wantNoLeak greps all that can be printed of err for the secret.
+// wantNoLeak searches all printed forms of err for the secret.
 func wantNoLeak(t *testing.T, err error) {
 	t.Helper()
 	var log strings.Builder
@@ -111,8 +110,8 @@ func TestHelperAnswers(t *testing.T) {
 func TestHelperGarbage(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, answer, reason string }{
-		{"nothing", "", "it answered nothing"},
-		{"white space", " \n", "it answered nothing"},
+		{"nothing", "", "empty answer"},
+		{"white space", " \n", "empty answer"},
 		{"bare token", secret, "not a JSON object"},
 		{"string", `"` + secret + `"`, "not a JSON object"},
 		{"list", `["` + secret + `"]`, "not a JSON object"},
@@ -129,7 +128,7 @@ func TestHelperGarbage(t *testing.T) {
 			t.Parallel()
 			tok, err := saying(t, tt.answer, "I wrote "+secret, "0").Token(t.Context(), hostA)
 			if !tok.IsZero() {
-				t.Error("a token came beside the error")
+				t.Error("a token was returned beside the error")
 			}
 			wantHelperError(t, err, "get", tt.reason)
 			if strings.Contains(err.Error(), "31337") {
@@ -139,7 +138,7 @@ func TestHelperGarbage(t *testing.T) {
 	}
 	_, err := saying(t, `{"token":"two words"}`, "", "0").Token(t.Context(), hostA)
 	if !errors.Is(err, auth.ErrInvalidToken) {
-		t.Errorf("a token that is none: %v", err)
+		t.Errorf("an invalid token: %v, want ErrInvalidToken", err)
 	}
 }
 
@@ -150,7 +149,7 @@ func TestHelperExitStatus(t *testing.T) {
 	failed := wantHelperError(t, err, "get", "get: exit status 3: the vault \uFFFD[31mis sealed")
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != 3 || failed.Stderr == "" {
-		t.Errorf("%v does not tell the exit status", err)
+		t.Errorf("%v lacks the exit status 3 or the error output", err)
 	}
 	_, err = saying(t, answer, "", "1").Token(t.Context(), hostA)
 	if wantHelperError(t, err, "get"); !strings.HasSuffix(err.Error(), "get: exit status 1") {
@@ -164,7 +163,7 @@ func TestHelperStore(t *testing.T) {
 	t.Parallel()
 	vault := helper(t, "vault", fileVariable+"="+t.TempDir())
 	vault.Args = []string{"-v", "two words"}
-	for range 2 { // forgetting and storing twice is no error
+	for range 2 { // forgetting and storing twice succeeds
 		for _, host := range []svchost.Hostname{hostA, hostB} {
 			forget(t, vault, host)
 			want(t, vault, host, "")
@@ -196,7 +195,7 @@ func TestHelperConcurrently(t *testing.T) {
 func TestHelperCommandLine(t *testing.T) {
 	t.Parallel()
 	host := svchost.MustParse("Café.example:8443")
-	legal := `a<b>&"'\` // JSON must neither break nor hide these
+	legal := `a<b>&"'\` // characters that JSON encoders escape
 	for verb, call := range map[string]func(auth.Helper) error{
 		"get":    func(h auth.Helper) error { _, err := h.Token(t.Context(), host); return err },
 		"store":  func(h auth.Helper) error { return h.Save(t.Context(), host, auth.MustNewToken(legal)) },
@@ -230,7 +229,7 @@ func TestHelperCommandLine(t *testing.T) {
 }
 
 func TestHelperInheritsEnvironment(t *testing.T) {
-	// t.Setenv changes the environment of this process, so it runs alone.
+	// t.Setenv changes the environment of this process, so the test is not parallel.
 	path := filepath.Join(t.TempDir(), "recording")
 	t.Setenv(roleVariable, "record")
 	t.Setenv(fileVariable, path)
@@ -274,7 +273,7 @@ func TestHelperRefusesToRun(t *testing.T) {
 	}
 	_, err := auth.Helper{Path: filepath.Join(dir, "none")}.Token(t.Context(), hostA)
 	if wantHelperError(t, err, "get"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a program that is not there: %v", err)
+		t.Errorf("a missing program: %v", err)
 	}
 	wantHelperError(t, auth.Helper{Path: dir}.Save(t.Context(), hostA, auth.MustNewToken(secret)), "store")
 }

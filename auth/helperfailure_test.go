@@ -28,10 +28,10 @@ func TestHelperTimeout(t *testing.T) {
 	} {
 		err := call()
 		if wantHelperError(t, err, verb, "no answer within 100ms"); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%v is no exceeded deadline", err)
+			t.Errorf("error %v, want DeadlineExceeded", err)
 		}
 	}
-	// Without a limit of its own, that of the context holds.
+	// Without a timeout, the context limits the call.
 	slow.Timeout = -1
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
@@ -75,15 +75,15 @@ func TestHelperOutputLimit(t *testing.T) {
 	}
 }
 
-// TestHelperLeavesNoChild has helpers fail while a process holds a lock, and
-// wants the lock, which only the end of the process sets free.
+// TestHelperLeavesNoChild lets helpers fail while a child process holds a lock. Acquiring
+// the lock then shows that the process has ended.
 func TestHelperLeavesNoChild(t *testing.T) {
 	t.Parallel()
 	answer := outVariable + `={"token":"` + secret + `"}`
 	for _, tt := range []struct {
 		name, role string
 		variables  []string
-		cancel     bool // once the lock is held
+		cancel     bool // when the lock is held
 		want       string
 	}{
 		{"hangs", "hang", nil, true, "context canceled"},
@@ -115,15 +115,15 @@ func TestHelperLeavesNoChild(t *testing.T) {
 				t.Errorf("it took %v", took)
 			}
 			if !exists(lock + ".ready") {
-				t.Fatal("the lock was never held: the test shows nothing")
+				t.Fatal("the child process did not start in time")
 			}
 			wantGone(t, lock)
 		})
 	}
 }
 
-// TestHelperTimeoutLeavesNoChild: a Timeout kills as the end of the context does. It is
-// raised until the child was there in time.
+// TestHelperTimeoutLeavesNoChild checks that Timeout kills child processes too. It increases
+// Timeout until the child starts in time.
 func TestHelperTimeoutLeavesNoChild(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -140,13 +140,13 @@ func TestHelperTimeoutLeavesNoChild(t *testing.T) {
 			return
 		}
 		if limit > 20*time.Second {
-			t.Fatal("the lock was never held: the test shows nothing")
+			t.Fatal("the child process did not start in time")
 		}
 	}
 }
 
-// FuzzHelperAnswer looks for answers that panic, that are read in another way than
-// encoding/json reads them, or that an error repeats.
+// FuzzHelperAnswer checks that answers do not panic, are decoded as encoding/json does, and
+// do not appear in errors.
 func FuzzHelperAnswer(f *testing.F) {
 	for _, text := range []string{
 		"", `{"n":1e999,"token":"x"}`, "null", "{}", "[]", "7", `"x"`, `{"token":"x"}`, `{"token":null}`, `{"token":""}`, `{"token":7}`, `{"token":"a b"}`, `{"token":"x"}{}`,
@@ -158,7 +158,7 @@ func FuzzHelperAnswer(f *testing.F) {
 		got, err := auth.ReadAnswer(text)
 		var members map[string]any
 		dec := json.NewDecoder(bytes.NewReader(text))
-		dec.UseNumber() // 1e999 is no float64, and nobody asked for one
+		dec.UseNumber() // 1e999 is too large for a float64
 		decoded := dec.Decode(&members)
 		if decoded == nil && !json.Valid(text) {
 			decoded = errors.New("something follows")
@@ -175,7 +175,7 @@ func FuzzHelperAnswer(f *testing.F) {
 	})
 }
 
-// cancelWhen cancels when a file appears.
+// cancelWhen calls cancel when a file exists.
 func cancelWhen(ctx context.Context, path string, cancel context.CancelCauseFunc) {
 	for ctx.Err() == nil && !exists(path) {
 		time.Sleep(time.Millisecond)
@@ -183,22 +183,22 @@ func cancelWhen(ctx context.Context, path string, cancel context.CancelCauseFunc
 	cancel(errBroken)
 }
 
-// wantGone fails if a process holds the lock for longer than it takes to die.
+// wantGone checks that the process with the lock has ended, or ends soon.
 func wantGone(t *testing.T, lock string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	l, err := fsx.AcquireLock(ctx, lock)
 	if err != nil {
-		t.Fatalf("a process is left: %v", err)
+		t.Fatalf("a process still has the lock: %v", err)
 	}
 	if err := l.Release(); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestHelperDaemon: what a helper leaves behind without keeping the output, when
-// it succeeds, is not killed.
+// TestHelperDaemon checks that a child process of a successful helper is not killed if it
+// closes the output.
 func TestHelperDaemon(t *testing.T) {
 	t.Parallel()
 	lock := filepath.Join(t.TempDir(), "lock")
@@ -207,12 +207,13 @@ func TestHelperDaemon(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	if _, err := fsx.AcquireLock(ctx, lock); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("the process that was left is gone: %v", err)
+		t.Errorf("the child process has ended: %v", err)
 	}
 	stop(t, lock)
 }
 
-// TestHelperChildEscapes: one that nobody can kill keeps nobody waiting.
+// TestHelperChildEscapes checks that the call does not wait for a child process in another
+// process group.
 func TestHelperChildEscapes(t *testing.T) {
 	t.Parallel()
 	lock := filepath.Join(t.TempDir(), "lock")
@@ -221,7 +222,7 @@ func TestHelperChildEscapes(t *testing.T) {
 	stop(t, lock)
 }
 
-// stop ends a process that holds a lock and has been left alone.
+// stop ends the process with a lock.
 func stop(t *testing.T, lock string) {
 	t.Helper()
 	if err := os.WriteFile(lock+".stop", nil, 0o600); err != nil {

@@ -19,8 +19,7 @@ import (
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
-// The variables by which this test program is told to be a helper, or another
-// process of a test.
+// The variables that make this test program a helper, or another process of a test.
 const (
 	roleVariable = "TOFUREG_TEST_ROLE"
 	fileVariable = "TOFUREG_TEST_FILE"
@@ -33,13 +32,12 @@ const (
 func TestMain(m *testing.M) {
 	role := os.Getenv(roleVariable)
 	if len(os.Args) == 4 && os.Args[1] == "-vault=work" {
-		role = "demo" // for the examples, which show no variables
+		role = "demo" // for the examples, which set no variables
 	}
 	if role == "" && (len(os.Args) < 2 || strings.HasPrefix(os.Args[1], "-test.")) {
 		os.Exit(m.Run())
 	}
-	// A helper that has lost its role must not run the tests, which start
-	// helpers: that would never end.
+	// A helper without a role must not run the tests: they would start helpers forever.
 	if err := play(role); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -49,7 +47,7 @@ func TestMain(m *testing.M) {
 // play is the main function of the other processes.
 func play(role string) error {
 	switch role {
-	case "say": // the answer is in the variables
+	case "say":
 		return say()
 	case "record":
 		return record()
@@ -74,7 +72,7 @@ func play(role string) error {
 		hold()
 	case "fork", "fork and hang", "fork quietly", "fork away":
 		return fork(role)
-	case "blurt": // what it was told, in several spellings
+	case "blurt": // prints its input in several encodings
 		input, _ := io.ReadAll(os.Stdin)
 		var told struct{ Token string }
 		_ = json.Unmarshal(input, &told)
@@ -83,12 +81,12 @@ func play(role string) error {
 	case "save":
 		return saveMany(os.Getenv(fileVariable), os.Getenv(outVariable))
 	default:
-		return fmt.Errorf("there is no role %q", role)
+		return fmt.Errorf("unknown role %q", role)
 	}
 	return nil
 }
 
-// say writes what the variables hold and exits as they say.
+// say writes outputs and exits with a status, all from variables.
 func say() error {
 	fmt.Print(os.Getenv(outVariable))
 	fmt.Fprint(os.Stderr, os.Getenv(errVariable))
@@ -97,7 +95,7 @@ func say() error {
 	return nil
 }
 
-// A recording is what a helper saw of its call.
+// A recording is the input of a helper.
 type recording struct {
 	Args  []string
 	Input string
@@ -117,8 +115,7 @@ func record() error {
 	return os.WriteFile(os.Getenv(fileVariable), seen, 0o600)
 }
 
-// vaultProgram is a helper as its protocol wants it. It keeps each token in a
-// file of its own.
+// vaultProgram is a helper that stores each token in its own file.
 func vaultProgram(verb, host string) error {
 	path := filepath.Join(os.Getenv(fileVariable), host)
 	switch verb {
@@ -163,9 +160,8 @@ func flood(w io.Writer) error {
 	}
 }
 
-// hold holds a lock, which the system gives up when this process ends, however
-// it ends, and says so by a file ".ready" beside it. It ends by itself when a
-// file ".stop" appears, or after a minute.
+// hold acquires a lock, which the system releases when this process ends, and then creates a
+// file ".ready". It returns when a file ".stop" exists, or after a minute.
 func hold() {
 	path := os.Getenv(fileVariable)
 	if _, err := fsx.AcquireLock(context.Background(), path); err != nil {
@@ -182,7 +178,7 @@ func hold() {
 	}
 }
 
-// fork starts a process that holds the lock, and goes on when it does.
+// fork starts a process with role "hold" and waits until it has the lock.
 func fork(how string) error {
 	child := exec.Command(os.Args[0], "hold")
 	child.Env = append(os.Environ(), roleVariable+"=hold")

@@ -17,17 +17,17 @@ import (
 
 const (
 	helperTimeout = 30 * time.Second
-	// helperGrace is how long the output of a program may stay open after its
-	// end. A pipeline that the program did not wait for ends within it.
+	// helperGrace is the time in which the output must be closed after the end of the
+	// program. A pipeline in the background needs it.
 	helperGrace = time.Second
-	// maxHelperOutput bounds each of the two outputs.
+	// maxHelperOutput is the maximum size of each output in bytes.
 	maxHelperOutput = 1 << 20
 )
 
 var (
 	errRelative = errors.New("its path is not absolute")
-	errHeldOpen = errors.New("it has ended, but a process that it started keeps its output open")
-	errNoAnswer = errors.New("it answered nothing")
+	errHeldOpen = errors.New("it has ended, but a child process keeps its output open")
+	errNoAnswer = errors.New("empty answer")
 )
 
 // call runs the program once. For the verb "get" it returns the token in the answer; for
@@ -41,17 +41,17 @@ func (h Helper) call(ctx context.Context, verb string, host svchost.Hostname, to
 		defer stop()
 	}
 	answer := &limitedBuffer{name: "output", exceeded: cancel}
-	complaints := &limitedBuffer{name: "error output", exceeded: cancel}
+	stderr := &limitedBuffer{name: "error output", exceeded: cancel}
 	err = errRelative
 	if filepath.IsAbs(h.Path) {
 		cmd := h.command(inner, verb, host, token)
-		cmd.Stdout, cmd.Stderr = answer, complaints
+		cmd.Stdout, cmd.Stderr = answer, stderr
 		err = cmd.Run()
 		switch {
 		case ctx.Err() != nil:
 			err = fault.Ended(ctx)
 		case inner.Err() != nil:
-			err = context.Cause(inner) // out of time, or too much output
+			err = context.Cause(inner) // the timeout, or too much output
 		case errors.Is(err, exec.ErrWaitDelay):
 			err = errHeldOpen
 		case err == nil && verb == "get":
@@ -62,12 +62,12 @@ func (h Helper) call(ctx context.Context, verb string, host svchost.Hostname, to
 		}
 	}
 	if err != nil {
-		err = h.failed(verb, host, complaint(complaints.buf, complaints.full, token, answer.buf), err)
+		err = h.failed(verb, host, cleanStderr(stderr.buf, stderr.full, token, answer.buf), err)
 	}
 	return found, err
 }
 
-// command returns the program. It is killed, with what it has started, when ctx ends.
+// command returns the command for a run. The process group is killed when ctx ends.
 func (h Helper) command(ctx context.Context, verb string, host svchost.Hostname, token Token) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, h.Path, slices.Concat(h.Args, []string{verb, host.String()})...)
 	detach(cmd)
@@ -76,7 +76,7 @@ func (h Helper) command(ctx context.Context, verb string, host svchost.Hostname,
 		return nil
 	}
 	if h.Env != nil {
-		// A slice that is not nil: an empty environment is not that of this process.
+		// Not nil: for exec, nil is the environment of this process.
 		cmd.Env = append([]string{}, h.Env()...)
 	}
 	cmd.WaitDelay = helperGrace
@@ -86,25 +86,24 @@ func (h Helper) command(ctx context.Context, verb string, host svchost.Hostname,
 	return cmd
 }
 
-// parseAnswer reads what the program wrote for get.
+// parseAnswer reads the output of get.
 func parseAnswer(answer []byte) (Token, error) {
 	if len(bytes.TrimSpace(answer)) == 0 {
 		return Token{}, errNoAnswer
 	}
 	token, err := parseCredentials(answer)
 	if err != nil {
-		return Token{}, fmt.Errorf("the answer is of no use: %w", err)
+		return Token{}, fmt.Errorf("invalid answer: %w", err)
 	}
 	return token, nil
 }
 
-// A limitedBuffer keeps up to maxHelperOutput bytes, and calls exceeded for the
-// first one that is too many.
+// A limitedBuffer stores up to maxHelperOutput bytes, and calls exceeded if there are more.
 type limitedBuffer struct {
 	name     string
 	exceeded context.CancelCauseFunc
 	buf      []byte
-	full     bool // something is missing at the end
+	full     bool // the end of the output is missing
 }
 
 func (b *limitedBuffer) Write(p []byte) (int, error) {

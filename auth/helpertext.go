@@ -11,19 +11,19 @@ import (
 )
 
 const (
-	// maxComplaint bounds what an error repeats of a program's error output.
-	maxComplaint = 512
-	// minSecret is the length from which a string counts as a secret. Masking
-	// shorter ones would mutilate every text.
+	// maxStderr is the maximum size of HelperError.Stderr in bytes.
+	maxStderr = 512
+	// minSecret is the minimum length of a secret. Masking shorter strings would make
+	// every text unreadable.
 	minSecret = 4
 	redacted  = "[redacted]"
 	digits    = "0123456789"
 )
 
-// complaint makes what a program wrote to its standard error fit for an error.
-// If cut, its last word is incomplete. token is what the program was told, answer what it
-// wrote to its standard output: neither must show.
-func complaint(stderr []byte, cut bool, token Token, answer []byte) string {
+// cleanStderr returns the error output of a program in the form of HelperError.Stderr. If
+// cut is true, its last word is incomplete. The result contains neither the token, which the
+// program received, nor the words of the answer that can be a token.
+func cleanStderr(stderr []byte, cut bool, token Token, answer []byte) string {
 	if cut {
 		stderr = stderr[:bytes.LastIndexAny(stderr, space)+1]
 	}
@@ -43,8 +43,7 @@ func complaint(stderr []byte, cut bool, token Token, answer []byte) string {
 	return shorten(text)
 }
 
-// maskKnown replaces secret, in the spellings in which programs print what they
-// were given, also where text ends within it.
+// maskKnown replaces secret in its usual encodings, and a prefix of it at the end of text.
 func maskKnown(text, secret string) string {
 	if len(secret) < minSecret {
 		return text
@@ -62,7 +61,7 @@ func maskKnown(text, secret string) string {
 	} {
 		text = strings.ReplaceAll(text, spelling, redacted)
 	}
-	const longest = 8 << 10 // looking for a longer part would take long
+	const longest = 8 << 10 // limits the time
 	for n := min(len(secret)-1, len(text), longest); n >= minSecret; n-- {
 		if strings.HasSuffix(text, secret[:n]) {
 			return text[:len(text)-n] + redacted
@@ -73,9 +72,8 @@ func maskKnown(text, secret string) string {
 
 var word = regexp.MustCompile(`[\w.~+-]{8,}`)
 
-// maskWords replaces the words of text that look like secrets by themselves, and
-// those that may be one and are in answer too, of which nobody knows what is the
-// token.
+// maskWords replaces the words of text that look like secrets, and the words of an answer
+// that can be a secret.
 func maskWords(text string, answer []byte) string {
 	answered := map[string]bool{}
 	for _, w := range word.FindAll(answer, -1) {
@@ -89,10 +87,10 @@ func maskWords(text string, answer []byte) string {
 	})
 }
 
-// mayBeSecret tells from the words of a sentence.
+// mayBeSecret reports whether w differs from the words of a sentence.
 func mayBeSecret(w string) bool { return len(w) >= 20 || strings.ContainsAny(w, digits) }
 
-// isRandom tells from the words of a sentence, names of files and hosts, and
+// isRandom reports whether w differs from words of a sentence, names of files and hosts, and
 // versions.
 func isRandom(w string) bool {
 	digit, lower, upper := strings.ContainsAny(w, digits), strings.ToUpper(w) != w, strings.ToLower(w) != w
@@ -106,8 +104,8 @@ var (
 		`(?:token|secret|password|passwd|api_?key)["']?\s*[:=]\s*["']?)([^\s"',;]{8,})`)
 )
 
-// maskPatterns replaces what stands where secrets stand: in URLs, in the header,
-// and after a name that says so.
+// maskPatterns replaces words at the place of secrets: in URLs, in headers, and after names
+// such as "password".
 func maskPatterns(text string) string {
 	text = userinfo.ReplaceAllString(text, "${1}")
 	text = query.ReplaceAllString(text, "${1}?...")
@@ -120,11 +118,11 @@ func maskPatterns(text string) string {
 	})
 }
 
-// shorten leaves out the middle of a text that is too long.
+// shorten removes the middle of a long text.
 func shorten(text string) string {
 	const gap = " ... "
-	const half = (maxComplaint - len(gap)) / 2
-	if len(text) <= maxComplaint {
+	const half = (maxStderr - len(gap)) / 2
+	if len(text) <= maxStderr {
 		return text
 	}
 	return strings.ToValidUTF8(text[:half], "") + gap + strings.ToValidUTF8(text[len(text)-half:], "")

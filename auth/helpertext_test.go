@@ -9,10 +9,10 @@ import (
 	"github.com/tofureg/tofureg/auth"
 )
 
-func TestComplaint(t *testing.T) {
+func TestCleanStderr(t *testing.T) {
 	t.Parallel()
 	none := auth.Token{}
-	const short = "abcd-efgh" // nothing about it looks like a secret
+	const short = "abcd-efgh" // does not look like a secret
 	answer := `{"token":"` + short + `"}`
 	for _, tt := range []struct {
 		name, stderr string
@@ -43,19 +43,19 @@ func TestComplaint(t *testing.T) {
 		{"URL", "GET https://alice:pass@vault.test/v1?token=x#y failed", none, "", "GET https://vault.test/v1?... failed"},
 		{"URL with a bad host", "GET https://al ice:pass@vault.test", none, "", "GET https://al ice:pass@vault.test"},
 	} {
-		if got := auth.Complaint(tt.stderr, false, tt.token, tt.answer); got != tt.want {
+		if got := auth.CleanStderr(tt.stderr, false, tt.token, tt.answer); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 	}
 }
 
-func TestComplaintLength(t *testing.T) {
+func TestCleanStderrLength(t *testing.T) {
 	t.Parallel()
 	const limit = 512
 	for _, filler := range []string{"a", "é", "€", "😀"} {
 		for n := limit - 8; n <= limit+8; n++ {
 			text := strings.Repeat("x", n%5) + strings.Repeat(filler, n/len(filler)) + "THE END"
-			got := auth.Complaint(text, false, auth.Token{}, "")
+			got := auth.CleanStderr(text, false, auth.Token{}, "")
 			if len(got) > limit || !utf8.ValidString(got) || len(got) < limit-10 || !strings.HasSuffix(got, "THE END") {
 				t.Errorf("%d bytes of %q became %d: %q", len(text), filler, len(got), got)
 			}
@@ -64,13 +64,13 @@ func TestComplaintLength(t *testing.T) {
 			}
 		}
 	}
-	if got := auth.Complaint("one two thr", true, auth.Token{}, ""); got != "one two" {
-		t.Errorf("with an incomplete last word: %q, want none of it", got)
+	if got := auth.CleanStderr("one two thr", true, auth.Token{}, ""); got != "one two" {
+		t.Errorf("with an incomplete last word: %q, want it removed", got)
 	}
 }
 
-// FuzzComplaint looks for texts that panic, that show a token, or that do not
-// fit into a line.
+// FuzzComplaint checks that error outputs do not panic, do not show the token, and become one
+// line.
 func FuzzComplaint(f *testing.F) {
 	for _, s := range []string{"", secret, "x" + secret[:9], "Authorization: Bearer ", "://@?#", "\xff\u2028", strings.Repeat("€", 400)} {
 		f.Add(s, secret, "")
@@ -81,7 +81,7 @@ func FuzzComplaint(f *testing.F) {
 		if err != nil {
 			return
 		}
-		got := auth.Complaint(stderr, false, tok, answer)
+		got := auth.CleanStderr(stderr, false, tok, answer)
 		if len(got) > 512 || strings.ContainsAny(got, "\n\r\x1b\x00") || !utf8.ValidString(got) {
 			t.Fatalf("unfit: %q", got)
 		}

@@ -69,7 +69,7 @@ func TestNetrc(t *testing.T) {
 	}
 }
 
-// TestNetrcExactHost: a password goes to the host and port that it is for.
+// TestNetrcExactHost checks that Lookup returns passwords only for the exact host and port.
 func TestNetrcExactHost(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
@@ -124,24 +124,24 @@ func TestNetrcSyntax(t *testing.T) {
 		line, column int
 		reason       string
 	}{
-		{"machine", 1, 1, "the value is missing"},
-		{"machine a.test\n login", 2, 2, "the value is missing"},
-		{"machine a.test password\n", 1, 16, "the value is missing"},
-		{"macdef", 1, 1, "the value is missing"},
-		{"login alice", 1, 1, "belongs to no machine"},
-		{"password " + secret, 1, 1, "belongs to no machine"},
-		{"macdef m\n\npassword x", 3, 1, "belongs to no machine"},
+		{"machine", 1, 1, "missing value"},
+		{"machine a.test\n login", 2, 2, "missing value"},
+		{"machine a.test password\n", 1, 16, "missing value"},
+		{"macdef", 1, 1, "missing value"},
+		{"login alice", 1, 1, "expected the keyword machine first"},
+		{"password " + secret, 1, 1, "expected the keyword machine first"},
+		{"macdef m\n\npassword x", 3, 1, "expected the keyword machine first"},
 		{"machine a.test password two " + secret, 1, 29, "needs double quotes"},
-		{"machine a.test user " + secret, 1, 16, "a keyword such as machine or login is due"},
-		{"machine login alice password " + secret, 1, 15, "a keyword such as machine or login is due"},
-		{secret, 1, 1, "a keyword such as machine or login is due"},
-		{"machine a.test password \"" + secret, 1, 25, "no end in its line"},
-		{"machine a.test password \"" + secret + "\n\"", 1, 25, "no end in its line"},
-		{"machine a.test password \"" + secret + "\\\n\"", 1, 25, "no end in its line"},
-		{"machine a.test password \"" + secret + "\\\"", 1, 25, "no end in its line"},
-		{"machine a.test password \"" + secret + "\\", 1, 25, "no end in its line"},
-		{"machine a.test password \"x\"" + secret, 1, 28, "a keyword such as machine or login is due"},
-		{"\n\nmachine a.test \"" + secret, 3, 16, "no end in its line"},
+		{"machine a.test user " + secret, 1, 16, "expected a keyword such as machine or login"},
+		{"machine login alice password " + secret, 1, 15, "expected a keyword such as machine or login"},
+		{secret, 1, 1, "expected a keyword such as machine or login"},
+		{"machine a.test password \"" + secret, 1, 25, "not closed in its line"},
+		{"machine a.test password \"" + secret + "\n\"", 1, 25, "not closed in its line"},
+		{"machine a.test password \"" + secret + "\\\n\"", 1, 25, "not closed in its line"},
+		{"machine a.test password \"" + secret + "\\\"", 1, 25, "not closed in its line"},
+		{"machine a.test password \"" + secret + "\\", 1, 25, "not closed in its line"},
+		{"machine a.test password \"x\"" + secret, 1, 28, "expected a keyword such as machine or login"},
+		{"\n\nmachine a.test \"" + secret, 3, 16, "not closed in its line"},
 	} {
 		n, err := auth.ParseNetrc([]byte(tt.text))
 		if n != nil {
@@ -156,7 +156,7 @@ func TestLoadNetrc(t *testing.T) {
 	const limit = 1 << 20
 	path := filepath.Join(t.TempDir(), ".netrc")
 	if n, err := auth.LoadNetrc(path); n == nil || err != nil {
-		t.Errorf("a file that is not there: %v, %v", n, err)
+		t.Errorf("a missing file: %v, %v", n, err)
 	}
 	text := []byte("machine a.test login alice password pw")
 	text = append(text, bytes.Repeat([]byte("\n"), limit-len(text))...)
@@ -218,8 +218,8 @@ func TestPasswordIsNeverPrinted(t *testing.T) {
 	}
 }
 
-// FuzzNetrc looks for texts that panic, that change what was said before them, or
-// that give a password to a host they do not name.
+// FuzzNetrc checks that a text does not panic, does not change earlier entries, and has no
+// password for a host that it does not contain.
 func FuzzNetrc(f *testing.F) {
 	for _, text := range []string{
 		"", "machine a.test login alice password pw", "default login d password d", "# c\nmachine x # y", "macdef m\n\n", "\"", "machine \"\\",

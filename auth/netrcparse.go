@@ -10,20 +10,20 @@ import (
 )
 
 var (
-	errNetrcKeyword = errors.New("a keyword such as machine or login is due; a value with spaces needs double quotes")
-	errNetrcValue   = errors.New("the value is missing")
-	errNetrcQuote   = errors.New("the quoted value has no end in its line")
-	errNetrcMachine = errors.New("this belongs to no machine")
+	errNetrcKeyword = errors.New("expected a keyword such as machine or login; a value with spaces needs double quotes")
+	errNetrcValue   = errors.New("missing value")
+	errNetrcQuote   = errors.New("the quoted value is not closed in its line")
+	errNetrcMachine = errors.New("expected the keyword machine first")
 )
 
-// netrcKeywords are the keywords that have a value.
+// netrcKeywords are the keywords with a value.
 var netrcKeywords = []string{"machine", "login", "password", "passwd", "account", "port", "protocol", "macdef"}
 
-// A netrcParser reads the text of a netrc file from front to back.
+// A netrcParser reads the text of a netrc file.
 type netrcParser struct {
 	text   []byte
 	at     int
-	entry  map[string]string // values of the current entry by keyword; nil before the first one
+	entry  map[string]string // values of the current entry by keyword, or nil before the first
 	logins map[svchost.Hostname]login
 }
 
@@ -75,7 +75,7 @@ func (p *netrcParser) statement() error {
 	return nil
 }
 
-// finish records the current entry, if it counts and its host has none yet.
+// finish records the current entry, unless it is ignored or its host already has an entry.
 func (p *netrcParser) finish() {
 	password, ok := p.entry["password"]
 	name, protocol := p.entry["machine"], p.entry["protocol"]
@@ -102,14 +102,14 @@ func (p *netrcParser) skipComments() {
 	}
 }
 
-// skipMacro skips the rest of this line and all lines up to an empty one.
+// skipMacro skips all lines up to the next empty line.
 func (p *netrcParser) skipMacro() {
 	p.line()
 	for len(bytes.TrimRight(p.line(), "\r")) > 0 {
 	}
 }
 
-// line reads the rest of this line, and passes over its end.
+// line reads the rest of the line and skips its end.
 func (p *netrcParser) line() []byte {
 	line, _, _ := bytes.Cut(p.text[p.at:], []byte("\n"))
 	p.at = min(p.at+len(line)+1, len(p.text))

@@ -6,22 +6,21 @@ import (
 	"log/slog"
 )
 
-// A Password is what a [Netrc] holds beside a user, for
-// [net/http.Request.SetBasicAuth], or a secret for an OCI registry. The zero Password is
-// the empty one.
+// A Password is a password of a [Netrc] or a secret for an OCI registry. The zero Password
+// is empty.
 //
-// Like a [Token] it shows itself through [Password.Reveal] and nothing else.
-// Unlike a Token it may contain any character.
+// Like a [Token], only [Password.Reveal] returns it. Unlike a Token, it can contain any
+// character.
 type Password struct {
 	reveal func() string // a function for the same reason as in Token
 }
 
-// NewPassword returns the Password that holds secret.
+// NewPassword returns a Password with this secret.
 func NewPassword(secret string) Password {
 	return Password{reveal: func() string { return secret }}
 }
 
-// Reveal returns the secret, to be put into a request.
+// Reveal returns the secret.
 func (p Password) Reveal() string {
 	if p.reveal == nil {
 		return ""
@@ -32,13 +31,13 @@ func (p Password) Reveal() string {
 // String returns "[redacted]", also for the empty Password.
 func (p Password) String() string { return redacted }
 
-// Format prints what String returns, whatever the verb and the flags.
+// Format prints the result of String for every verb.
 func (p Password) Format(f fmt.State, verb rune) {
 	_, _ = io.WriteString(f, p.String()) // a fmt.State reports no errors
 }
 
-// LogValue returns what String returns, for log/slog.
+// LogValue returns the result of String.
 func (p Password) LogValue() slog.Value { return slog.StringValue(p.String()) }
 
-// MarshalText returns what String returns. The password is not part of it.
+// MarshalText returns the result of String, without the password.
 func (p Password) MarshalText() ([]byte, error) { return []byte(p.String()), nil }

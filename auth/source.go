@@ -9,33 +9,29 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
-// A Source knows the tokens of hosts. It must be safe for concurrent use.
+// A Source returns the tokens of hosts. It must be safe for concurrent use.
 type Source interface {
-	// Token returns the token of host. The zero Token with a nil error means
-	// that this source has none. An error means that the source cannot tell:
-	// whoever asks must not go on as if there were no token. Token returns
+	// Token returns the token of host, or the zero Token if the source has no token for
+	// it. After an error, the caller must not continue without a token. Token returns
 	// when ctx ends.
 	Token(ctx context.Context, host svchost.Hostname) (Token, error)
 }
 
-// An Invalidator is a [Source] that keeps what it found, such as [Cached], or
-// passes the call on to those that do, such as [Chain].
+// An Invalidator is a [Source] that caches tokens, or that contains such sources.
 type Invalidator interface {
-	// Invalidate drops what is kept in memory for host, so that the next
-	// lookup asks anew. Clients call it when a server refuses the token
-	// (status 401). It deletes nothing from where the token came.
+	// Invalidate removes host from the cache. Clients call it if a server refuses the
+	// token (status 401). The token itself is not deleted.
 	Invalidate(host svchost.Hostname)
 }
 
-// A SourceError says which source failed, and for which host. It never
-// contains a token.
+// A SourceError is the error of a [Source]. It does not contain the token.
 type SourceError struct {
-	Host   svchost.Hostname // whose token was asked for
-	Source string           // the source, in words: "environment"
+	Host   svchost.Hostname // of the token
+	Source string           // name of the source, for example "environment"
 	Err    error            // the cause, never nil
 }
 
-// Error returns a sentence of host, source and cause.
+// Error returns the text "token for HOST: SOURCE: CAUSE".
 func (e *SourceError) Error() string {
 	return fmt.Sprintf("token for %s: %s: %v", e.Host.Display(), e.Source, e.Err)
 }
@@ -43,10 +39,8 @@ func (e *SourceError) Error() string {
 // Unwrap returns the cause.
 func (e *SourceError) Unwrap() error { return e.Err }
 
-// Lookup asks src for the token of host, as clients should: a nil src has no
-// tokens, and any error is, or wraps, a [*SourceError]. If the error of src is
-// none yet, Lookup makes it one; it names the source by its String method, or
-// by its Go type if it has none.
+// Lookup returns the token of host from src, which can be nil. All errors wrap a
+// [*SourceError]. Its Source is the result of src.String, or the Go type of src.
 func Lookup(ctx context.Context, src Source, host svchost.Hostname) (Token, error) {
 	if src == nil {
 		return Token{}, nil
@@ -72,7 +66,7 @@ func nameOf(src Source) string {
 	return fmt.Sprintf("%T", src)
 }
 
-// Func makes a [Source] of a function, which must be safe for concurrent use:
+// A Func is a [Source] that calls a function, which must be safe for concurrent use:
 //
 //	auth.Func(func(ctx context.Context, host svchost.Hostname) (auth.Token, error) {
 //		if host != ours {
@@ -81,10 +75,8 @@ func nameOf(src Source) string {
 //		return vault.Read(ctx, "registry-token")
 //	})
 //
-// The function must compare host with the hosts that its token belongs to. Clients ask a
-// source about every host that an address names, and an address may come from anyone: a
-// function that returns one token for all hosts sends it to all of them. For a fixed token
-// use [Token.For].
+// The function must check the host, which can come from an attacker. For a fixed token, use
+// [Token.For].
 type Func func(ctx context.Context, host svchost.Hostname) (Token, error)
 
 // Token calls f.
@@ -93,8 +85,7 @@ func (f Func) Token(ctx context.Context, host svchost.Hostname) (Token, error) {
 // String returns "function".
 func (f Func) String() string { return "function" }
 
-// Static returns a Source that holds tokens: a copy of the map, so that later
-// changes to it have no effect. It never fails.
+// Static returns a [Source] with a copy of tokens. It never fails.
 func Static(tokens map[svchost.Hostname]Token) Source {
 	return &static{tokens: maps.Clone(tokens)}
 }

@@ -25,7 +25,7 @@ func (f sourceFunc) Token(ctx context.Context, host svchost.Hostname) (auth.Toke
 	return f(ctx, host)
 }
 
-// vault is a caller's own source that names itself and counts what it is asked.
+// vault is a caller's own source with a String method. It records calls of Invalidate.
 type vault struct {
 	sourceFunc
 	invalidated []svchost.Hostname
@@ -100,7 +100,7 @@ func TestChain(t *testing.T) {
 
 	members := []auth.Source{nil, first, sourceFunc(empty), nil, second, last}
 	src := auth.Chain(members...)
-	members[1] = second // the chain holds its own list
+	members[1] = second // the chain has its own copy
 	for host, text := range map[svchost.Hostname]string{hostA: "first", hostB: "second"} {
 		want(t, src, host, text)
 	}
@@ -135,18 +135,18 @@ func TestFailingSourceIsNeverHidden(t *testing.T) {
 	} {
 		tok, err := auth.Lookup(t.Context(), tt.src, hostA)
 		if !tok.IsZero() {
-			t.Errorf("%s: a token came beside the error", tt.name)
+			t.Errorf("%s: a token was returned beside the error", tt.name)
 		}
 		var failed *auth.SourceError
 		if !errors.As(err, &failed) {
-			t.Errorf("%s: %v is no *SourceError", tt.name, err)
+			t.Errorf("%s: %v, want a *SourceError", tt.name, err)
 			continue
 		}
 		if failed.Host != hostA || failed.Source != tt.source {
 			t.Errorf("%s: the error names %s and %q, want %q", tt.name, failed.Host, failed.Source, tt.source)
 		}
 		if !errors.Is(err, errBroken) && !errors.Is(err, auth.ErrInvalidToken) {
-			t.Errorf("%s: the cause is lost: %v", tt.name, err)
+			t.Errorf("%s: the error does not wrap the cause: %v", tt.name, err)
 		}
 		if !strings.HasPrefix(err.Error(), "token for a.test: "+tt.source+": ") || leaks(err.Error()) {
 			t.Errorf("%s: text %q", tt.name, err)
@@ -178,7 +178,7 @@ func TestChainInvalidatesItsSources(t *testing.T) {
 	src.(auth.Invalidator).Invalidate(hostA)
 	for i, v := range []*vault{one, two} {
 		if len(v.invalidated) != 1 || v.invalidated[0] != hostA {
-			t.Errorf("source %d was told to invalidate %v", i, v.invalidated)
+			t.Errorf("source %d: Invalidate was called for %v", i, v.invalidated)
 		}
 	}
 }

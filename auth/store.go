@@ -13,32 +13,28 @@ import (
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
-// A Store is a [Source] whose tokens can be changed, as login and logout do.
-// It must be safe for concurrent use.
+// A Store is a [Source] that can save and forget tokens. It must be safe for concurrent use.
 //
-// A [Cached] in front of a Store does not notice a change: whoever saves or
-// forgets a token calls Invalidate on the cache.
+// If a [Cache] caches the Store, the caller must call [Cache.Invalidate] after a change.
 type Store interface {
 	Source
-	// Save makes token that of host, in place of the one before. The zero
-	// Token is refused with an error that wraps [ErrInvalidToken]. When Save
-	// returns nil the token is kept; after an error it may or may not be.
+	// Save replaces the token of host. The error for the zero Token wraps
+	// [ErrInvalidToken]. After another error, the token may have been saved.
 	Save(ctx context.Context, host svchost.Hostname, token Token) error
-	// Forget removes the token of host. That there is none is no error.
+	// Forget removes the token of host. It succeeds if the host has no token.
 	Forget(ctx context.Context, host svchost.Hostname) error
 }
 
-// ErrTooLarge means that a file, or the output of a helper, exceeds its limit.
-// It is the same value as that of this name in the packages that make requests.
+// ErrTooLarge means that a file or the output of a helper exceeds its limit. Other packages
+// of this module export the same value.
 var ErrTooLarge = fault.ErrTooLarge
 
-// A SyntaxError says where a file is not what it should be. It repeats nothing
-// of the file, which may be a secret.
+// A SyntaxError is the place of an error in a file. It does not contain text of the file.
 type SyntaxError struct {
-	Path   string // of the file; "" if the text came from elsewhere
+	Path   string // "" if the text is not from a file
 	Line   int    // from 1
 	Column int    // in bytes, from 1
-	Err    error  // what is wrong, never nil
+	Err    error  // the cause, never nil
 }
 
 // Error returns path, line, column and cause.
@@ -52,7 +48,7 @@ func (e *SyntaxError) Error() string {
 // Unwrap returns the cause.
 func (e *SyntaxError) Unwrap() error { return e.Err }
 
-// syntaxError returns the error for what is wrong at offset in text.
+// syntaxError returns a SyntaxError at offset in text.
 func syntaxError(text []byte, offset int, cause error) error {
 	before := text[:min(max(offset, 0), len(text))]
 	return &SyntaxError{
@@ -62,18 +58,18 @@ func syntaxError(text []byte, offset int, cause error) error {
 	}
 }
 
-// in returns err with the path of the file filled in, if it is a SyntaxError.
-func in(path string, err error) error {
+// withPath sets the path of err if it is a SyntaxError.
+func withPath(path string, err error) error {
 	if e, ok := errors.AsType[*SyntaxError](err); ok {
 		e.Path = path
 	}
 	return err
 }
 
-var errNoHost = errors.New("there is no host")
+var errNoHost = errors.New("missing host")
 
-// storable refuses what no Store can keep.
-func storable(host svchost.Hostname, token Token) error {
+// checkSave refuses an empty host or token.
+func checkSave(host svchost.Hostname, token Token) error {
 	if host.IsZero() {
 		return errNoHost
 	}

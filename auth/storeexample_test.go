@@ -12,8 +12,8 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
-// helperPath stands for a path such as /usr/local/lib/terraform-credentials-vault.
-// The program there is this test.
+// helperPath stands for a path such as /usr/local/lib/terraform-credentials-vault. Here, the
+// program is this test.
 var helperPath, _ = os.Executable()
 
 func ExampleHelper() {
@@ -79,7 +79,7 @@ func ExampleCredentialsFile() {
 }
 
 func ExampleNetrc() {
-	// A program that wants the user's passwords calls LoadNetrc.
+	// Programs call LoadNetrc with the path of the user's file.
 	logins, err := auth.ParseNetrc([]byte(`
 		machine modules.example.com login alice password "two words" # for archives
 		default login anonymous password guest

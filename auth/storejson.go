@@ -11,9 +11,8 @@ var (
 	errTokenString = errors.New("the token is not a string")
 )
 
-// parseCredentials reads the JSON object in which a helper's answer and the credentials
-// file hold the token of one host. null, {} and a token that is null or empty all mean
-// that there is no token.
+// parseCredentials reads the JSON object with a token, in the answer of a helper or in the
+// credentials file. null, {} and a null or empty token mean no token.
 func parseCredentials(text []byte) (Token, error) {
 	secret, err := secretIn(text)
 	if err != nil || secret == "" {
@@ -22,8 +21,8 @@ func parseCredentials(text []byte) (Token, error) {
 	return NewToken(secret)
 }
 
-// secretIn returns the member "token" of a JSON object, valid or not, or "". Errors of
-// encoding/json can quote the input, so they are not passed on.
+// secretIn returns the member "token" of a JSON object, also if it is an invalid token, or
+// "". It does not return errors of encoding/json, which can contain the input.
 func secretIn(text []byte) (secret string, err error) {
 	var members map[string]json.RawMessage // a struct would also accept "Token"
 	if json.Unmarshal(text, &members) != nil {
@@ -41,8 +40,8 @@ func credentials(token Token) []byte {
 	return bytes.TrimSuffix(text, []byte("\n"))
 }
 
-// encode returns a value in JSON, followed by a line break, without escapes for HTML: a
-// shell script may read it. The value must be valid.
+// encode returns a value in JSON and a line break. It does not escape for HTML, because
+// shell scripts read the result. It must not be called with invalid values.
 func encode(v any, indent string) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -12,8 +12,8 @@ import (
 	"github.com/tofureg/tofureg/internal/terraformtest"
 )
 
-// TestRealClient has the CLI change a file that this package wrote, and run a
-// helper as this package does.
+// TestRealClient checks that the CLI changes a file of this package, and runs a helper with
+// the same arguments.
 func TestRealClient(t *testing.T) {
 	t.Parallel()
 	terraformtest.Each(t, realClient)
@@ -21,7 +21,7 @@ func TestRealClient(t *testing.T) {
 
 func realClient(t *testing.T, program string) {
 	p := terraformtest.New(t, program)
-	// With a configuration that is elsewhere, the CLI does not look for tokens here.
+	// If the variable is set, the CLI does not read its configuration directory.
 	p.Env = append(p.Env, "TF_CLI_CONFIG_FILE=")
 	file := auth.CredentialsFile{Path: filepath.Join(configDir(p.Dir), "credentials.tfrc.json")}
 	for _, host := range []string{"a.test", "café.test:8443", "b.test:8443"} {
@@ -33,18 +33,18 @@ func realClient(t *testing.T, program string) {
 	forget(t, file, hostB)
 	want(t, file, hostA, secret)
 
-	if runtime.GOOS != "windows" { // where the helper below would not run
+	if runtime.GOOS != "windows" { // the helper is a shell script
 		seen := configureHelper(t, p)
 		logout(t, p, "b.test:8443")
 		if got, err := os.ReadFile(seen); string(got) != "--vault x forget b.test:8443\n" || err != nil {
 			t.Errorf("the helper was run with %q, %v", got, err)
 		}
 	}
-	logout(t, p, "a.test") // is in the file, so not for the helper
+	logout(t, p, "a.test") // in the file, so the helper is not run
 	want(t, file, hostA, "")
 }
 
-// configDir is where the CLI keeps its configuration.
+// configDir returns the configuration directory of the CLI.
 func configDir(home string) string {
 	if runtime.GOOS == "windows" {
 		return filepath.Join(home, "terraform.d")

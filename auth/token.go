@@ -10,45 +10,36 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
-// ErrInvalidToken is wrapped by every error about a secret that cannot be sent
-// as an API token. Such an error never contains the secret.
+// ErrInvalidToken means that a secret cannot be a token. Errors that wrap it do not contain
+// the secret.
 var ErrInvalidToken = errors.New("invalid token")
 
-// A Token is the API token of one host, sent as "Authorization: Bearer TOKEN".
-// The zero Token means that there is no token.
+// A Token is the API token of a host, sent as "Authorization: Bearer TOKEN". The zero Token
+// means no token.
 //
-// The secret comes out through [Token.Reveal] and nothing else. Every verb of
-// package fmt, log/slog, encoding/json and the other encodings that honour
-// MarshalText print a placeholder instead, also for a Token deep inside another
-// value. Where they cannot call the methods of a Token, as in an unexported
-// field, they find a function value and at most print its address.
-//
-// There is no UnmarshalText, because what MarshalText writes is no token.
-// Tokens are compared with [Token.Equal]; the type has no == operator.
+// Only [Token.Reveal] returns the secret. Packages such as fmt, log/slog and encoding/json
+// print a placeholder, also for a Token inside another value. [Token.Equal] compares tokens.
 type Token struct {
-	// A function, because fmt and its like print the content of unexported
-	// fields but never call them.
+	// A function, because packages such as fmt print the content of unexported fields.
 	reveal func() string
 }
 
-// NewToken returns the Token that holds secret. It accepts one or more visible
-// ASCII characters. The empty string, spaces, control characters and anything
-// beyond ASCII are refused with an error that wraps [ErrInvalidToken]: such a
-// secret would be cut, mangled or refused in an HTTP header. A line break at
-// the end of a file that holds a token is the usual case.
+// NewToken returns a Token with this secret: one or more visible ASCII characters. For other
+// secrets, for example with the line break at the end of a file, the error wraps
+// [ErrInvalidToken].
 func NewToken(secret string) (Token, error) {
 	if secret == "" {
 		return Token{}, fmt.Errorf("%w: it is empty", ErrInvalidToken)
 	}
 	for i := range len(secret) {
-		if kind := illegal(secret[i]); kind != "" {
+		if kind := invalidByte(secret[i]); kind != "" {
 			return Token{}, fmt.Errorf("%w: byte %d of %d is %s", ErrInvalidToken, i+1, len(secret), kind)
 		}
 	}
 	return Token{reveal: func() string { return secret }}, nil
 }
 
-// MustNewToken is like [NewToken] but panics if secret is not valid. It is for tests.
+// MustNewToken is like [NewToken], but panics on an error. It is for tests.
 func MustNewToken(secret string) Token {
 	t, err := NewToken(secret)
 	if err != nil {
@@ -57,8 +48,7 @@ func MustNewToken(secret string) Token {
 	return t
 }
 
-// For returns a [Source] that has t for hosts and no token for any other host. With the
-// zero Token or without hosts it has no tokens.
+// For returns a [Source] with t for these hosts, and no token for other hosts.
 func (t Token) For(hosts ...svchost.Hostname) Source {
 	tokens := make(map[svchost.Hostname]Token, len(hosts))
 	for _, host := range hosts {
@@ -67,8 +57,8 @@ func (t Token) For(hosts ...svchost.Hostname) Source {
 	return &static{tokens: tokens}
 }
 
-// illegal names what is wrong with one byte of a secret, without showing it.
-func illegal(b byte) string {
+// invalidByte returns a description of an invalid byte, or "" for a valid byte.
+func invalidByte(b byte) string {
 	switch {
 	case b == '\n' || b == '\r':
 		return "a line break"
@@ -82,8 +72,7 @@ func illegal(b byte) string {
 	return ""
 }
 
-// Reveal returns the secret, to be put into a request. It is "" for the zero
-// Token.
+// Reveal returns the secret, or "" for the zero Token.
 func (t Token) Reveal() string {
 	if t.reveal == nil {
 		return ""
@@ -91,11 +80,10 @@ func (t Token) Reveal() string {
 	return t.reveal()
 }
 
-// IsZero reports whether there is no token.
+// IsZero reports whether t is the zero Token.
 func (t Token) IsZero() bool { return t.reveal == nil }
 
-// Equal reports whether both hold the same secret, or neither holds one. The
-// time it takes does not depend on where they differ.
+// Equal reports whether the secrets are equal. It compares them in constant time.
 func (t Token) Equal(other Token) bool {
 	return t.IsZero() == other.IsZero() &&
 		subtle.ConstantTimeCompare([]byte(t.Reveal()), []byte(other.Reveal())) == 1
@@ -109,14 +97,13 @@ func (t Token) String() string {
 	return "[redacted]"
 }
 
-// Format prints what String returns, whatever the verb and the flags.
+// Format prints the result of String for every verb.
 func (t Token) Format(f fmt.State, verb rune) {
 	_, _ = io.WriteString(f, t.String()) // a fmt.State reports no errors
 }
 
-// LogValue returns what String returns, for log/slog.
+// LogValue returns the result of String.
 func (t Token) LogValue() slog.Value { return slog.StringValue(t.String()) }
 
-// MarshalText returns what String returns, so that a value with a Token in it
-// can be written as JSON for people and logs. The token is not part of it.
+// MarshalText returns the result of String, without the secret. There is no UnmarshalText.
 func (t Token) MarshalText() ([]byte, error) { return []byte(t.String()), nil }

@@ -22,7 +22,7 @@ import (
 
 const secret = "s3cr3t-T0ken.value"
 
-// leaks reports whether out shows the secret in any spelling a printer may use.
+// leaks reports whether out contains the secret in the encoding of some printer.
 func leaks(out string) bool {
 	bytesOf := strings.Trim(fmt.Sprint([]byte(secret)), "[]")
 	for _, spelling := range []string{
@@ -70,7 +70,7 @@ type nested struct {
 	ptr *unexported
 }
 
-// holders returns every way in which a program may carry a token about.
+// holders returns values that contain a token.
 func holders(t testing.TB) map[string]any {
 	tok := auth.MustNewToken(secret)
 	ex := exported{"n", tok, &tok, []auth.Token{tok}, map[string]auth.Token{"k": tok}, tok}
@@ -156,7 +156,7 @@ func TestTokenIsNeverPrinted(t *testing.T) {
 		}
 	}
 	if !leaks("Bearer "+secret) || !leaks(fmt.Sprintf("%x", secret)) || !leaks(fmt.Sprint([]byte(secret))) {
-		t.Error("the test does not see a secret that is shown")
+		t.Error("leaks does not find a printed secret")
 	}
 }
 
@@ -179,12 +179,12 @@ func TestTokenPlaceholder(t *testing.T) {
 		Token auth.Token `json:"token,omitzero"`
 	}{})
 	if err != nil || string(omitted) != `{}` {
-		t.Errorf("JSON of no token with omitzero: %s, %v", omitted, err)
+		t.Errorf("JSON of the zero Token with omitzero: %s, %v", omitted, err)
 	}
-	// What was written for people must not come back as a token.
+	// A placeholder must not be decoded as a token.
 	var back struct{ Token auth.Token }
 	if err := json.Unmarshal([]byte(`{"Token":"[redacted]"}`), &back); err == nil || !back.Token.IsZero() {
-		t.Errorf("a placeholder was read back: %v", err)
+		t.Errorf("a placeholder was decoded: %v", err)
 	}
 }
 
@@ -245,6 +245,6 @@ func TestTokenEqual(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(a, same); diff != "" {
-		t.Errorf("cmp does not see that they are equal: %s", diff)
+		t.Errorf("cmp.Diff of equal tokens: %s", diff)
 	}
 }
