@@ -11,19 +11,19 @@ import (
 )
 
 func (h *Handler) serveArchive(w http.ResponseWriter, r *http.Request, q request) error {
-	pkg, err := h.puller.find(r.Context(), q)
+	pkg, err := h.puller.findPackage(r.Context(), q)
 	if err != nil {
 		return err
 	}
 	tag := tagOf(pkg)
-	if tag != "" && has(r.Header.Values("If-None-Match"), tag) {
+	if tag != "" && hasTag(r.Header.Values("If-None-Match"), tag) {
 		w.Header().Set("Etag", tag)
 		w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
 	if r.Method == http.MethodHead {
-		// The CLI asks this before each archive. To tell a size that the source does not
-		// state would be to fetch the archive twice.
+		// The CLI sends HEAD before each download. If the source does not state the size, omit
+		// it: a download only for the size would fetch the archive twice.
 		setArchiveHeader(w, tag)
 		w.Header().Set("Accept-Ranges", "bytes")
 		if pkg.Size > 0 {
@@ -35,7 +35,7 @@ func (h *Handler) serveArchive(w http.ResponseWriter, r *http.Request, q request
 	body := h.puller.read(r.Context(), q, pkg)
 	defer body.leave()
 	body.stalled = func() { http.NewResponseController(w).SetWriteDeadline(time.Now()) }
-	// What a client puts together from ranges it does not judge; a whole body breaks off.
+	// A client does not verify ranges, so they wait for the verification.
 	if err := body.begin(r.Header.Get("Range") != ""); err != nil {
 		return err
 	}
@@ -43,21 +43,20 @@ func (h *Handler) serveArchive(w http.ResponseWriter, r *http.Request, q request
 	http.ServeContent(w, oneRange(r), "", time.Time{}, body)
 	if body.err != nil {
 		if h.Logger != nil && r.Context().Err() == nil {
-			h.Logger.WarnContext(r.Context(), "mirror transfer broken off", "path", r.URL.Path, "error", body.err)
+			h.Logger.WarnContext(r.Context(), "mirror transfer aborted", "path", r.URL.Path, "error", body.err)
 		}
-		// The status has been sent. Only a broken connection tells the client that
-		// what it has is not the archive.
+		// The status has been sent. Abort the connection, so that the client notices.
 		panic(http.ErrAbortHandler)
 	}
 	if c, ok := h.Source.(*Cache); ok {
-		http.NewResponseController(w).Flush() // if it fails, nobody listens
-		c.settle(body)
+		http.NewResponseController(w).Flush() // an error means that the client has left
+		c.waitUntilStored(body)
 	}
 	return nil
 }
 
-// oneRange returns r, but asking for the whole if it asks for several ranges: ServeContent has
-// a goroutine read these, and does not wait for its end if the client leaves.
+// oneRange returns r without its Range header if that requests several ranges. For these ServeContent
+// starts a goroutine that may run on after the client has left.
 func oneRange(r *http.Request) *http.Request {
 	if strings.Contains(r.Header.Get("Range"), ",") {
 		r = r.Clone(r.Context())
@@ -73,8 +72,8 @@ func setArchiveHeader(w http.ResponseWriter, tag string) {
 	}
 }
 
-// tagOf returns a strong entity tag, or "" if nothing is stated that tells one archive from
-// another. An h1 does not: it is that of the content.
+// tagOf returns a strong entity tag, or "" if the package does not have exactly one zh. An h1 does not
+// identify an archive.
 func tagOf(pkg *provider.Package) string {
 	zh := checksum.WithScheme(pkg.Evidence().Hashes, checksum.SchemeZH)
 	if len(zh) != 1 {
@@ -83,8 +82,8 @@ func tagOf(pkg *provider.Package) string {
 	return `"` + zh[0].Value() + `"`
 }
 
-// has reports whether one of the lists of entity tags has this one.
-func has(lists []string, tag string) bool {
+// hasTag reports whether one of the lists contains the entity tag.
+func hasTag(lists []string, tag string) bool {
 	for _, list := range lists {
 		for one := range strings.SplitSeq(list, ",") {
 			if one = strings.TrimSpace(one); one == "*" || strings.TrimPrefix(one, "W/") == tag {

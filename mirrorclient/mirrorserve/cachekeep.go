@@ -12,35 +12,34 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// keptHashes returns what is on record about the archives of a version that are kept. What cannot
-// be looked up is not kept.
-func (c *Cache) keptHashes(ctx context.Context, p addrs.Provider, v addrs.Version) map[addrs.Platform][]checksum.Hash {
+// cachedHashes returns the recorded hashes of the cached archives of a version.
+func (c *Cache) cachedHashes(ctx context.Context, p addrs.Provider, v addrs.Version) map[addrs.Platform][]checksum.Hash {
 	list, err := c.Mirror.ListedArchives(ctx, p, v)
-	if c.unread(ctx, p, err) != nil {
+	if c.logFailure(ctx, p, err) != nil {
 		return nil
 	}
 	kept := map[addrs.Platform][]checksum.Hash{}
 	for platform := range list {
-		if pkg := c.kept(ctx, p, v, platform); pkg != nil {
+		if pkg := c.cachedPackage(ctx, p, v, platform); pkg != nil {
 			kept[platform] = pkg.Hashes[platform]
 		}
 	}
 	return kept
 }
 
-// kept returns the package that is kept, nil if it is not.
-func (c *Cache) kept(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) *provider.Package {
+// cachedPackage returns the cached package, nil if there is none.
+func (c *Cache) cachedPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) *provider.Package {
 	pkg, err := c.Mirror.RecordedPackage(ctx, p, v, platform, c.Policy)
-	if c.unread(ctx, p, err) != nil {
+	if c.logFailure(ctx, p, err) != nil {
 		return nil
 	}
 	return pkg
 }
 
-// unread returns err, and logs it unless it only says that there is nothing.
-func (c *Cache) unread(ctx context.Context, p addrs.Provider, err error) error {
+// logFailure returns err, and logs it unless it means that nothing is cached.
+func (c *Cache) logFailure(ctx context.Context, p addrs.Provider, err error) error {
 	if err != nil && ctx.Err() == nil && !errors.Is(err, provider.ErrNotFound) {
-		c.warn(ctx, "mirror cannot be read", "provider", p, "error", err)
+		c.warn(ctx, "mirror failed", "provider", p, "error", err)
 	}
 	return err
 }
@@ -51,31 +50,31 @@ func (c *Cache) warn(ctx context.Context, text string, args ...any) {
 	}
 }
 
-// origin says where the archive of pkg comes from. It is asked by the only pull of what
-// pkg states, so what the pull before it has kept is found.
+// origin returns where to download the archive of pkg. The caller owns the only running download of the
+// archive, so an earlier download is found in the mirror.
 func (c *Cache) origin(ctx context.Context, pkg *provider.Package, arriving, reading *semaphore.Weighted) (*origin, error) {
-	if kept := c.kept(ctx, pkg.Provider, pkg.Version, pkg.Platform); kept != nil {
-		o := asIsIn(c.Mirror, c.Policy.Limits)
+	if kept := c.cachedPackage(ctx, pkg.Provider, pkg.Version, pkg.Platform); kept != nil {
+		o := mirrorOrigin(c.Mirror, c.Policy.Limits)
 		o.pkg, o.arriving = kept, reading
 		return &o, nil
 	}
 	if pkg.URL == c.Mirror.ArchiveURL(pkg.Provider, pkg.Version, pkg.Platform) {
-		// It was kept when the caller asked.
+		// It was removed after the caller had got pkg.
 		var err error
 		if pkg, err = c.upstream.ProviderPackage(ctx, pkg.Provider, pkg.Version, pkg.Platform); err != nil {
 			return nil, err
 		}
 	}
-	return &origin{Fetcher: c.Source, pkg: pkg, policy: c.Policy, arriving: arriving, keep: c.keep}, nil
+	return &origin{Fetcher: c.Source, pkg: pkg, policy: c.Policy, arriving: arriving, store: c.store}, nil
 }
 
-// keep puts an archive into the mirror.
-func (c *Cache) keep(ctx context.Context, s mirrordir.Staged, pkg *provider.Package, got *provider.Received) {
+// store adds an archive to the mirror.
+func (c *Cache) store(ctx context.Context, s mirrordir.Staged, pkg *provider.Package, got *provider.Received) {
 	_, err := c.Mirror.AddArchive(ctx, s, pkg, got, mirrordir.Options{Policy: c.Policy})
 	switch {
 	case err != nil:
-		c.warn(ctx, "package cannot be kept", "package", pkg.String(), "error", err)
+		c.warn(ctx, "package not added to the mirror", "package", pkg.String(), "error", err)
 	case c.Logger != nil:
-		c.Logger.InfoContext(ctx, "package is kept", "package", pkg.String(), "size", got.Size)
+		c.Logger.InfoContext(ctx, "package added to the mirror", "package", pkg.String(), "size", got.Size)
 	}
 }

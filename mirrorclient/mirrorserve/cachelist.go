@@ -10,71 +10,68 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// A client that installs many providers is to wait once for a source that is at fault, not
-// twice for each of them: after a fault that took longer than patient, the source is left
-// alone for the time of respite. A fault that comes at once costs nobody anything.
+// A client that installs many providers should wait only once for a source at fault: after a fault
+// that took longer than slowFault, the source is not asked for pauseTime.
 const (
-	patient = time.Second
-	respite = 30 * time.Second
+	slowFault = time.Second
+	pauseTime = 30 * time.Second
 )
 
-// orKept asks the source of c about p. If that is at fault or takes too long, and the mirror
-// has an answer, it is that one.
-func orKept[T any](ctx context.Context, c *Cache, p addrs.Provider, kept T, has bool, ask func(context.Context) (T, error)) (T, error) {
+// orCached calls ask. If the source is at fault or too slow and something is cached, it returns that.
+func orCached[T any](ctx context.Context, c *Cache, p addrs.Provider, kept T, has bool, ask func(context.Context) (T, error)) (T, error) {
 	if !has {
 		return ask(ctx)
 	}
-	if c.rests(p) {
+	if c.isPaused(p) {
 		return kept, nil
 	}
-	limited, cancel := c.patience(ctx)
+	limited, cancel := c.withWait(ctx)
 	defer cancel()
 	start := time.Now()
 	got, err := ask(limited)
 	if err == nil || ctx.Err() != nil || limited.Err() == nil && !provider.IsFault(err) {
 		return got, err
 	}
-	if time.Since(start) > patient {
-		c.rest(p)
+	if time.Since(start) > slowFault {
+		c.pause(p)
 	}
-	c.warn(ctx, "source at fault, what is kept is the answer", "provider", p, "error", err)
+	c.warn(ctx, "source failed, answering from the mirror", "provider", p, "error", err)
 	return kept, nil
 }
 
-// rests reports whether the source is left alone about the host of p.
-func (c *Cache) rests(p addrs.Provider) bool {
+// isPaused reports whether the source is not asked about the host of p for now.
+func (c *Cache) isPaused(p addrs.Provider) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return time.Now().Before(c.resting[p.Host()])
+	return time.Now().Before(c.pausedUntil[p.Host()])
 }
 
-// rest notes a slow fault. There are no more notes than hosts of which something is kept.
-func (c *Cache) rest(p addrs.Provider) {
+// pause records a slow fault. The map has at most one entry for each host with cached packages.
+func (c *Cache) pause(p addrs.Provider) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.resting == nil {
-		c.resting = map[svchost.Hostname]time.Time{}
+	if c.pausedUntil == nil {
+		c.pausedUntil = map[svchost.Hostname]time.Time{}
 	}
-	c.resting[p.Host()] = time.Now().Add(respite)
+	c.pausedUntil[p.Host()] = time.Now().Add(pauseTime)
 }
 
-// cached is the catalogue of a Cache.
-type cached struct {
+// cacheCatalogue is the catalogue of a Cache.
+type cacheCatalogue struct {
 	*Cache
-	upstream *through
+	upstream *sourceCatalogue
 }
 
-// ListedVersions returns the list of the source or, if need be, of the mirror.
-func (c *cached) ListedVersions(ctx context.Context, p addrs.Provider) ([]addrs.Version, error) {
+// ListedVersions lists the versions of the source or, if it is at fault, the cached versions.
+func (c *cacheCatalogue) ListedVersions(ctx context.Context, p addrs.Provider) ([]addrs.Version, error) {
 	return listedBy(c.ProviderVersions(ctx, p))
 }
 
-// ListedArchives returns what can be stated about the archives that the source has, or if need
-// be about those that are kept. Of one that is kept, its record is stated: it is what clients
-// will get.
-func (c *cached) ListedArchives(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]checksum.Hash, error) {
-	kept := c.keptHashes(ctx, p, v)
-	return orKept(ctx, c.Cache, p, kept, len(kept) > 0, func(ctx context.Context) (map[addrs.Platform][]checksum.Hash, error) {
+// ListedArchives lists the archives of the source or, if it is at fault, the cached archives. It states
+// the recorded hashes of cached archives.
+func (c *cacheCatalogue) ListedArchives(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]checksum.Hash, error) {
+	kept := c.cachedHashes(ctx, p, v)
+	return orCached(ctx, c.Cache, p, kept, len(kept) > 0, func(ctx context.Context) (map[addrs.Platform][]checksum.Hash, error) {
 		stated, err := c.upstream.ListedArchives(ctx, p, v)
 		for platform := range stated {
 			if hashes, ok := kept[platform]; ok {

@@ -1,11 +1,16 @@
-// Package mirrorserve serves the provider network mirror protocol over HTTP: from a mirror, or
-// from any other source, whose packages it verifies and passes on, and with a [Cache] keeps.
+// Package mirrorserve serves provider packages over the provider network mirror protocol.
 //
-//	http.Handle("/providers/", http.StripPrefix("/providers", &mirrorserve.Handler{Source: mirror}))
+// A [Handler] serves the packages of any [provider.Source]. If that is a [mirrordir.Mirror], it serves
+// its files. From a registry or another mirror it downloads and verifies the packages that clients
+// request. A [Cache] also stores them in a mirror:
 //
-// The Source of a [Handler] is a [mirrordir.Mirror], a [Cache], or any other [provider.Source].
+//	cache := &mirrorserve.Cache{Source: registry, Mirror: mirror}
+//	http.Handle("/providers/", http.StripPrefix("/providers", &mirrorserve.Handler{Source: cache}))
 //
-// See https://opentofu.org/docs/internals/provider-network-mirror-protocol/. OpenTofu and
-// Terraform cannot ask a network mirror for providers of a host with a port: they fail with
-// "unsupported protocol scheme".
+// Clients decide which providers are requested from the source. A registry client contacts any host:
+// limit the providers with the patterns of a [provider.Multi], or the hosts with VetoHost of
+// [github.com/tofureg/tofureg/transport.Client].
+//
+// See https://opentofu.org/docs/internals/provider-network-mirror-protocol/. OpenTofu and Terraform
+// cannot request providers of a host with a port from a network mirror.
 package mirrorserve

@@ -33,13 +33,13 @@ func (h *Handler) serveDocument(w http.ResponseWriter, r *http.Request, q reques
 	return nil
 }
 
-// catalogue knows what the documents of a mirror are to say.
+// catalogue lists versions and archives for the documents.
 type catalogue interface {
 	ListedVersions(ctx context.Context, p addrs.Provider) ([]addrs.Version, error)
 	ListedArchives(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]checksum.Hash, error)
 }
 
-// index makes the list of the versions of a provider.
+// index returns the document that lists the versions of a provider.
 func (h *Handler) index(ctx context.Context, p addrs.Provider) ([]byte, error) {
 	versions, err := h.catalogue.ListedVersions(ctx, p)
 	if err != nil {
@@ -52,7 +52,7 @@ func (h *Handler) index(ctx context.Context, p addrs.Provider) ([]byte, error) {
 	return json.MarshalIndent(map[string]any{"versions": list}, "", "  ")
 }
 
-// version makes the list of the archives of a version.
+// version returns the document of a version.
 func (h *Handler) version(ctx context.Context, p addrs.Provider, v addrs.Version) ([]byte, error) {
 	hashes, err := h.catalogue.ListedArchives(ctx, p, v)
 	if err != nil {
@@ -69,18 +69,18 @@ func (h *Handler) version(ctx context.Context, p addrs.Provider, v addrs.Version
 	return json.MarshalIndent(map[string]any{"archives": list}, "", "  ")
 }
 
-// through is the catalogue of a source that is pulled through.
-type through struct {
+// sourceCatalogue is the catalogue of a source other than a mirror or a cache.
+type sourceCatalogue struct {
 	*puller
 	policy verify.Policy
 	common []addrs.Platform // see statement
 }
 
-func (t *through) ListedVersions(ctx context.Context, p addrs.Provider) ([]addrs.Version, error) {
+func (t *sourceCatalogue) ListedVersions(ctx context.Context, p addrs.Provider) ([]addrs.Version, error) {
 	return listedBy(t.source.ProviderVersions(ctx, p))
 }
 
-// listedBy returns the versions of a list.
+// listedBy returns the versions in a list.
 func listedBy(versions *provider.Versions, err error) ([]addrs.Version, error) {
 	if err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func listedBy(versions *provider.Versions, err error) ([]addrs.Version, error) {
 	return list, nil
 }
 
-func (t *through) ListedArchives(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]checksum.Hash, error) {
+func (t *sourceCatalogue) ListedArchives(ctx context.Context, p addrs.Provider, v addrs.Version) (map[addrs.Platform][]checksum.Hash, error) {
 	s := &statement{puller: t.puller, policy: t.policy, common: t.common, pkg: provider.Package{Provider: p, Version: v}}
 	return s.make(ctx)
 }

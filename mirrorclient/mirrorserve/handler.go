@@ -16,69 +16,44 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// Handler is an [http.Handler] that serves the network mirror protocol for the packages of
-// any source: a [mirrordir.Mirror], a [Cache], or a registry or another mirror that is pulled through.
-// Set the fields before the first request; after it a Handler must not be copied.
+// Handler is an [http.Handler] for the network mirror protocol. Set the fields before the first
+// request. After it a Handler must not be copied.
 //
-//	http.Handle("/providers/", http.StripPrefix("/providers", &mirrorserve.Handler{Source: mirror}))
+// It answers GET and HEAD requests for HOST/NAMESPACE/TYPE/index.json, for VERSION.json and for
+// archives by their canonical names, with strong entity tags and single ranges. If the source does not
+// have a package, the status is 404. After another failure of the source it is 502. Both come with a
+// JSON object whose "errors" describe the failure without the URL of the source.
 //
-// It answers GET and HEAD for HOST/NAMESPACE/TYPE/index.json, VERSION.json and archives by
-// their canonical names. Other files of a directory are not served. The host may be in its
-// ASCII or its Unicode form.
+// If Source is a [mirrordir.Mirror] or a [Cache], Handler uses its policy and ignores Policy,
+// Parallel and TempDir. This does not hold for a type that embeds one.
 //
-// Answers have strong entity tags. An archive has one only if the source states one zh, since
-// an h1 does not tell archives apart. A request for one range gets that range, a request for
-// several ranges gets the whole archive. If the source does not have a package, the status is
-// 404, and after any other failure of the source 502. Both come with a JSON object whose
-// "errors" say what happened, without the URL of the source.
-//
-// # Pulling through
-//
-// The clients of a mirror cannot verify signatures, so the Handler does: it states the hashes
-// that Policy accepts, and serves only archives that Policy accepts. An archive is passed on
-// while it arrives, but its last byte is held back until the archive has been judged. If the
-// archive is refused, the connection breaks off. A range waits for the verdict.
-//
-// Requests for the same thing at the same time share one request to the source, and an archive
-// that many clients ask for is transferred once. Nothing is kept unless the source is a
-// [Cache]. Then Policy, Parallel and TempDir of the Handler have no effect: those of the Cache
-// and of its Mirror count.
-//
-// An archive that is passed on lies in a temporary file until its last client has it. There are
-// at most four times Parallel such files. A client that reads nothing for five minutes is
-// disconnected.
-//
-// Clients decide what the source is asked for. A registry client contacts any host that a
-// client names: limit the providers with the patterns of a [provider.Multi], or the hosts with
-// VetoHost of the client.
-//
-// The packages of a Mirror were judged when they were added. They are served as its documents
-// state them, and Policy is ignored; an archive in an object store must still have the hashes
-// on record. This holds only for a *Mirror: a type that embeds one, to refuse some requests,
-// is pulled through by its own methods like any other source.
+// From any other source, Handler states the hashes that Policy accepts and verifies each archive while
+// it forwards it. The last byte is sent only if Policy accepts the archive; otherwise the connection is
+// aborted. A range is sent after verification. Concurrent requests share one download, into a temporary
+// file, of which there are at most four times Parallel. Nothing is cached. A client that reads nothing
+// for five minutes is disconnected.
 type Handler struct {
-	// Source is what is served. It must not be nil.
+	// Source is the source of the packages. It must not be nil.
 	Source provider.Source
 
-	// Policy is what a package must satisfy that is pulled through. The zero Policy
-	// wants signed packages; if the source is a mirror, set AllowUnsigned. With
-	// RecordStated the documents also state hashes that the source merely states.
+	// Policy decides which packages are accepted. The zero Policy requires signed packages; if
+	// Source is a mirror, set AllowUnsigned. If RecordStated is set, the documents also state
+	// hashes that the source only states.
 	Policy verify.Policy
 
-	// Platforms are those that are looked for if the source does not list any. If empty,
-	// those that providers are commonly built for are used.
+	// Platforms are requested if Source does not list platforms. If empty, common platforms are
+	// requested.
 	Platforms []addrs.Platform
 
-	// Parallel is the maximum number of archives that arrive at the same time, and of
-	// other requests to the source. If it is zero or less, 16 is used for each.
+	// Parallel is the maximum number of concurrent downloads, and of other concurrent requests to
+	// Source. If zero or less, 16 is used.
 	Parallel int
 
-	// TempDir is the directory of archives that are pulled through. If empty, that of
-	// [os.TempDir] is used.
+	// TempDir is the directory for temporary files. If empty, [os.TempDir] is used.
 	TempDir string
 
-	// Logger, if not nil, logs requests that failed: at the level Warn if the source
-	// failed, at Debug if it does not have what a client asked for.
+	// Logger, if not nil, logs failed requests: at level Warn if Source failed, at level Debug if
+	// Source does not have the package.
 	Logger *slog.Logger
 
 	once      sync.Once
@@ -87,20 +62,20 @@ type Handler struct {
 	documents flight.Group[documentKey, []byte]
 }
 
-// setup looks at what the source is. Only these types themselves count: one that embeds them
-// may have been made to answer otherwise, and by other methods than it would be asked here.
+// setup prepares the handler for the type of the source. A type that embeds one of these may override
+// its methods, so it is used like any other source.
 func (h *Handler) setup() {
 	h.once.Do(func() {
 		switch src := h.Source.(type) {
 		case *mirrordir.Mirror:
-			h.puller = newPuller(src, h.Parallel, inTemp(h.TempDir), asIsIn(src, h.Policy.Limits))
+			h.puller = newPuller(src, h.Parallel, tempStage(h.TempDir), mirrorOrigin(src, h.Policy.Limits))
 			h.catalogue = src
 		case *Cache:
 			h.puller = src.setup()
-			h.catalogue = &cached{src, &through{h.puller, src.Policy, h.Platforms}}
+			h.catalogue = &cacheCatalogue{src, &sourceCatalogue{h.puller, src.Policy, h.Platforms}}
 		default:
-			h.puller = newPuller(src, h.Parallel, inTemp(h.TempDir), origin{policy: h.Policy})
-			h.catalogue = &through{h.puller, h.Policy, h.Platforms}
+			h.puller = newPuller(src, h.Parallel, tempStage(h.TempDir), origin{policy: h.Policy})
+			h.catalogue = &sourceCatalogue{h.puller, h.Policy, h.Platforms}
 		}
 	})
 }
@@ -110,12 +85,12 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.setup()
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
-		writeError(w, http.StatusMethodNotAllowed, "a mirror can only be read")
+		writeError(w, http.StatusMethodNotAllowed, "only GET and HEAD are supported")
 		return
 	}
 	q, ok := parseRequest(r.URL)
 	if !ok {
-		writeError(w, http.StatusNotFound, "this is no address of a mirror's document or archive")
+		writeError(w, http.StatusNotFound, "not the path of a document or an archive")
 		return
 	}
 	var err error
@@ -125,17 +100,17 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		err = h.serveDocument(w, r, q)
 	}
 	if err != nil {
-		h.fail(w, r, err)
+		h.sendError(w, r, err)
 	}
 }
 
-// fail answers a request that cannot be answered as asked.
-func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
+// sendError sends an error response.
+func (h *Handler) sendError(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil {
-		return // nobody waits for an answer
+		return // the client has left
 	}
 	status, level := http.StatusBadGateway, slog.LevelWarn
-	_, broken := errors.AsType[*brokenPromise](err)
+	_, broken := errors.AsType[*inconsistentError](err)
 	if !broken && (errors.Is(err, provider.ErrNotFound) || errors.Is(err, provider.ErrUnpacked)) {
 		status, level = http.StatusNotFound, slog.LevelDebug
 	}
@@ -145,12 +120,11 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	writeError(w, status, describe(err))
 }
 
-// describe says what is wrong for those who ask the mirror. Where the source is, is not
-// their business.
+// describe returns the error text for clients, without the location of the source.
 func describe(err error) string {
 	e, ok := errors.AsType[*provider.Error](err)
 	if !ok {
-		return "the mirror cannot answer this"
+		return "the mirror failed to answer"
 	}
 	text := e.Op + " " + e.Subject
 	for _, kind := range []error{
@@ -161,13 +135,13 @@ func describe(err error) string {
 			return text + ": " + kind.Error()
 		}
 	}
-	return text + ": the source did not give a usable answer"
+	return text + ": the source failed"
 }
 
 func writeError(w http.ResponseWriter, status int, text string) {
-	body, _ := json.Marshal(map[string][]string{"errors": {text}}) // of text, it cannot fail
+	body, _ := json.Marshal(map[string][]string{"errors": {text}}) // cannot fail
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	io.Copy(w, bytes.NewReader(body)) // if it fails, nobody listens
+	io.Copy(w, bytes.NewReader(body)) // an error means that the client has left
 }

@@ -12,28 +12,28 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// pull is one archive that arrives, and its readers. They read from a file while the
-// archive is written to it, and the last byte only when it has been judged.
+// pull is the download of one archive and its readers. They read from the file while it is written,
+// and the last byte only after verification.
 type pull struct {
 	request request
 	pkg     *provider.Package
 	cancel  context.CancelFunc
 	idle    chan struct{} // closed when the last reader has left
-	settled chan struct{} // closed when nothing more will be done with the archive
-	users   int           // belongs to the mutex of the puller
+	settled chan struct{} // closed when the archive is kept or dropped
+	users   int           // guarded by the mutex of the puller
 
 	mu      sync.Mutex
-	changed chan struct{} // closed at each change of the following
-	file    io.ReaderAt   // nil until there is something to read
-	size    int64         // of the archive; negative: not known yet
-	begun   bool          // it has begun to arrive
+	changed chan struct{} // closed when one of the following fields changes
+	file    io.ReaderAt   // nil before the download
+	size    int64         // size of the archive, negative if unknown
+	begun   bool          // whether the download has started
 	arrived int64         // bytes in file
-	judged  bool          // and accepted
-	err     error         // why nothing more will come
+	judged  bool          // whether the policy has accepted the archive
+	err     error         // why the download has failed
 }
 
-// join returns the pull of an archive, which the caller leaves. One that has been replaced
-// since, at the source or in the mirror, is left to those who read it.
+// join returns the download of an archive, and starts it if necessary. The caller must leave it. If the
+// source or the mirror has replaced the archive since, join starts a new download.
 func (u *puller) join(ctx context.Context, q request, pkg *provider.Package) *pull {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -54,7 +54,7 @@ func (u *puller) join(ctx context.Context, q request, pkg *provider.Package) *pu
 	return p
 }
 
-// sameArchive reports whether both state the same archive, as far as they state any.
+// sameArchive reports whether the stated hashes of two packages agree.
 func sameArchive(there, wanted *provider.Package) bool {
 	known := there.Evidence().Hashes
 	for _, h := range wanted.Evidence().Hashes {
@@ -65,9 +65,8 @@ func sameArchive(there, wanted *provider.Package) bool {
 	return tagOf(there) == tagOf(wanted)
 }
 
-// stay joins a pull for the sake of who does something with the archive. It reports false
-// if everybody has left.
-func (u *puller) stay(p *pull) bool {
+// joinRunning joins a download to use its archive. It returns false if all readers have left.
+func (u *puller) joinRunning(p *pull) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if p.users == 0 {
@@ -77,7 +76,7 @@ func (u *puller) stay(p *pull) bool {
 	return true
 }
 
-// leave stops the pull if nobody else is interested.
+// leave stops the download if there are no other readers.
 func (u *puller) leave(p *pull) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -86,32 +85,32 @@ func (u *puller) leave(p *pull) {
 	}
 	p.cancel()
 	close(p.idle)
-	u.forget(p)
+	u.dropPull(p)
 }
 
-// forget lets those who come later begin anew. The mutex must be held.
-func (u *puller) forget(p *pull) {
+// dropPull makes later requests start a new download. The caller holds the mutex.
+func (u *puller) dropPull(p *pull) {
 	if u.pulls[p.request] == p {
 		delete(u.pulls, p.request)
 	}
 }
 
-// pull brings the archive and keeps it until the last reader has left.
+// pull downloads the archive and keeps its file until the last reader has left.
 func (u *puller) pull(ctx context.Context, p *pull) {
-	release, err := u.bring(ctx, p)
+	release, err := u.fetch(ctx, p)
 	defer release()
 	if err != nil {
 		p.change(func() { p.err = err })
 		u.mu.Lock()
-		u.forget(p)
+		u.dropPull(p)
 		u.mu.Unlock()
 	}
 	close(p.settled)
 	<-p.idle
 }
 
-// bring opens the archive and, unless it is a file of a mirror, receives and judges it.
-func (u *puller) bring(ctx context.Context, p *pull) (release func(), err error) {
+// fetch opens a local archive, or downloads and verifies it.
+func (u *puller) fetch(ctx context.Context, p *pull) (release func(), err error) {
 	nothing := func() {}
 	o, err := u.origin(ctx, p.pkg)
 	if err != nil {
@@ -125,29 +124,29 @@ func (u *puller) bring(ctx context.Context, p *pull) (release func(), err error)
 		p.change(func() { p.file, p.size, p.judged = body.ReadCloser.(io.ReaderAt), body.Size, true })
 		return func() { body.Close() }, nil
 	}
-	if u.held.Acquire(ctx, 1) != nil {
+	if u.files.Acquire(ctx, 1) != nil {
 		return nothing, fault.Ended(ctx)
 	}
 	s, err := u.stage(ctx)
 	if err != nil {
-		u.held.Release(1)
+		u.files.Release(1)
 		return nothing, err
 	}
 	release = sync.OnceFunc(func() {
 		s.Discard()
-		u.held.Release(1)
+		u.files.Release(1)
 	})
 	return release, u.receive(ctx, p, o, s)
 }
 
-// open opens an archive that is a file of a mirror, and must have the size that is stated.
+// open opens a local archive and checks its size.
 func (o *origin) open(ctx context.Context) (*provider.Body, error) {
 	body, err := o.Open(ctx, o.pkg)
 	if err != nil {
 		return nil, err
 	}
 	if _, ok := body.ReadCloser.(io.ReaderAt); !ok {
-		err = errors.New("the storage of the mirror is local, and its files cannot be read in any order")
+		err = errors.New("the files of a local storage must implement io.ReaderAt")
 	} else if o.pkg.Size > 0 && o.pkg.Size != body.Size {
 		err = &checksum.SizeError{Filename: o.pkg.Filename, Want: o.pkg.Size, Got: body.Size}
 	}
@@ -158,8 +157,7 @@ func (o *origin) open(ctx context.Context) (*provider.Body, error) {
 	return body, nil
 }
 
-// receive brings the archive when it is its turn, has the policy judge it and, if that is
-// wanted, keeps it.
+// receive downloads an archive when a slot is free, verifies it, and stores it.
 func (u *puller) receive(ctx context.Context, p *pull, o *origin, s mirrordir.Staged) error {
 	if o.arriving.Acquire(ctx, 1) != nil {
 		return fault.Ended(ctx)
@@ -167,24 +165,23 @@ func (u *puller) receive(ctx context.Context, p *pull, o *origin, s mirrordir.St
 	arrived := sync.OnceFunc(func() { o.arriving.Release(1) })
 	defer arrived()
 	p.change(func() { p.file = s.File() })
-	got, err := provider.Receive(ctx, o.Fetcher, o.pkg, s.File(), provider.Options{Policy: o.policy, WantEvidence: o.keep != nil, Arrived: p.reached})
+	got, err := provider.Receive(ctx, o.Fetcher, o.pkg, s.File(), provider.Options{Policy: o.policy, WantEvidence: o.store != nil, Arrived: p.setArrived})
 	switch {
 	case err != nil && o.mirrored:
 		return err // an archive can be removed from a mirror at any time
 	case err != nil:
-		return promised(err)
+		return asInconsistent(err)
 	}
 	if _, err := got.Judge(ctx, o.policy); err != nil {
 		return failed("verify", o.pkg, err)
 	}
-	// From here on it is of use even if nobody waits for it. Those who come while it is
-	// being kept find it here, and later in the mirror.
-	stays := o.keep != nil && u.stay(p)
+	// Keep the archive even if all readers leave. New readers find it here until it is in the mirror.
+	stays := o.store != nil && u.joinRunning(p)
 	p.change(func() { p.size, p.arrived, p.judged = got.Size, got.Size, true })
 	if stays {
-		// Whoever has locked the version may take as long as its archives do.
+		// Another process may hold the lock of the version for long.
 		arrived()
-		o.keep(context.WithoutCancel(ctx), s, o.pkg, got)
+		o.store(context.WithoutCancel(ctx), s, o.pkg, got)
 		u.leave(p)
 	}
 	return nil

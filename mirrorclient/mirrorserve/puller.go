@@ -17,52 +17,51 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// puller brings what clients ask for from a source, each thing once for all who want it at
-// the same time.
+// puller downloads packages from a source. Concurrent requests for a package share one download.
 type puller struct {
-	source   provider.Source     // that is asked what there is
-	parallel int                 // how much of a kind is done at the same time
-	held     *semaphore.Weighted // one for each archive that lies in a file of its own
+	source   provider.Source
+	parallel int                 // maximum number of concurrent downloads
+	files    *semaphore.Weighted // one for each archive in a temporary file
 	stage    func(context.Context) (mirrordir.Staged, error)
 
-	// origin says where the archive of a package comes from.
+	// origin returns where to download the archive of a package.
 	origin func(ctx context.Context, pkg *provider.Package) (*origin, error)
 
 	packages flight.Group[request, *provider.Package]
 
 	mu    sync.Mutex
-	pulls map[request]*pull // the archives on their way from the source, each once
+	pulls map[request]*pull // running downloads
 }
 
-// origin is where an archive comes from, and what is made of it.
+// origin describes where an archive comes from and what to do with it.
 type origin struct {
 	provider.Fetcher
-	pkg      *provider.Package // as the Fetcher knows it
+	pkg      *provider.Package // package as the Fetcher describes it
 	policy   verify.Policy
-	mirrored bool                // it is a mirror, so archives were judged when they were added
-	local    bool                // archives are files, which are served as they lie there
-	arriving *semaphore.Weighted // one for each archive that arrives
+	mirrored bool                // whether the Fetcher is a mirror, whose archives were verified
+	local    bool                // whether archives are local files, which are not copied
+	arriving *semaphore.Weighted // one for each running download
 
-	// keep, if not nil, is called with each archive that the policy has accepted.
-	keep func(context.Context, mirrordir.Staged, *provider.Package, *provider.Received)
+	// store, if not nil, is called with each archive that the policy accepts.
+	store func(context.Context, mirrordir.Staged, *provider.Package, *provider.Received)
 }
 
-// defaultPulls is what Parallel of a Handler or a Cache means by 0.
+// defaultPulls is used if Parallel is zero.
 const defaultPulls = 16
 
-// heldFor is how many archives lie in files of their own, for each that may arrive: a client
-// that is slow does not keep others waiting.
-const heldFor = 4
+// filesPerDownload is the number of temporary files for each concurrent download. Slow clients then do not block
+// other downloads.
+const filesPerDownload = 4
 
-// prepare returns a puller that has no source yet.
+// prepare returns a puller without a source.
 func prepare(parallel int, stage func(context.Context) (mirrordir.Staged, error)) *puller {
 	n := cmp.Or(max(parallel, 0), defaultPulls)
-	return &puller{parallel: n, held: slots(heldFor * n), stage: stage}
+	return &puller{parallel: n, files: slots(filesPerDownload * n), stage: stage}
 }
 
 func slots(n int) *semaphore.Weighted { return semaphore.NewWeighted(int64(n)) }
 
-// newPuller returns a puller of a source whose archives all have the same origin.
+// newPuller returns a puller for a source with one origin for all archives.
 func newPuller(source provider.Source, parallel int, stage func(context.Context) (mirrordir.Staged, error), o origin) *puller {
 	u := prepare(parallel, stage)
 	o.Fetcher, o.arriving = source, slots(u.parallel)
@@ -75,17 +74,17 @@ func newPuller(source provider.Source, parallel int, stage func(context.Context)
 	return u
 }
 
-// inTemp stages archives in temporary files that nothing keeps.
-func inTemp(dir string) func(context.Context) (mirrordir.Staged, error) {
+// tempStage returns a function that creates temporary files.
+func tempStage(dir string) func(context.Context) (mirrordir.Staged, error) {
 	return func(ctx context.Context) (mirrordir.Staged, error) {
 		return newTemporary(ctx, dir, errors.ErrUnsupported)
 	}
 }
 
-// temporary is a file that cannot be kept, and says why.
+// temporary is a file that cannot be committed, with the reason.
 type temporary struct {
 	mirrordir.Staged
-	why error
+	reason error
 }
 
 func newTemporary(ctx context.Context, dir string, why error) (mirrordir.Staged, error) {
@@ -93,16 +92,16 @@ func newTemporary(ctx context.Context, dir string, why error) (mirrordir.Staged,
 	return temporary{s, why}, err
 }
 
-func (t temporary) Commit(context.Context, string) error { return t.why }
+func (t temporary) Commit(context.Context, string) error { return t.reason }
 
-// asIsIn is where the archives of a mirror come from: they were judged when they were added. One
-// that is not on this machine must still have the hashes on record.
-func asIsIn(m *mirrordir.Mirror, limits checksum.Limits) origin {
+// mirrorOrigin returns the origin of archives in a mirror. They were verified when they were added. An archive
+// that is not on this machine must have the recorded hashes.
+func mirrorOrigin(m *mirrordir.Mirror, limits checksum.Limits) origin {
 	_, local := m.Storage.(mirrordir.Local)
 	return origin{Fetcher: m, policy: verify.Policy{AllowUnchecked: true, Limits: limits}, mirrored: true, local: local}
 }
 
-// failed makes the error of a job about a package.
+// failed returns err as a provider.Error.
 func failed(op string, pkg *provider.Package, err error) error {
 	if _, ok := errors.AsType[*provider.Error](err); ok {
 		return err
@@ -110,18 +109,18 @@ func failed(op string, pkg *provider.Package, err error) error {
 	return &provider.Error{Op: op, Subject: pkg.String(), Err: err}
 }
 
-// asking returns a source that checks what another one answers, and does not ask too much of it.
+// asking returns a source that checks the answers of another source and limits concurrent requests.
 func (u *puller) asking(source provider.Source) *asker {
 	return &asker{provider.CheckAnswers(source), slots(u.parallel)}
 }
 
-// asker is a source of which not too much is asked at the same time, archives aside.
+// asker is a source with a limit for concurrent requests other than downloads.
 type asker struct {
 	provider.Source
 	slots *semaphore.Weighted
 }
 
-// ask makes a request when there is a slot for it.
+// ask calls request when a slot is free.
 func ask[T any](ctx context.Context, a *asker, request func() (T, error)) (T, error) {
 	if a.slots.Acquire(ctx, 1) != nil {
 		var none T
@@ -143,8 +142,8 @@ func (a *asker) Evidence(ctx context.Context, pkg *provider.Package) (verify.Evi
 	return ask(ctx, a, func() (verify.Evidence, error) { return a.Source.Evidence(ctx, pkg) })
 }
 
-// find asks the source for the package, once for all who want it now.
-func (u *puller) find(ctx context.Context, q request) (*provider.Package, error) {
+// findPackage requests a package. Concurrent calls share one request.
+func (u *puller) findPackage(ctx context.Context, q request) (*provider.Package, error) {
 	return u.packages.Do(ctx, q, (*provider.Package).Clone, func(ctx context.Context) (*provider.Package, error) {
 		pkg, err := u.source.ProviderPackage(ctx, q.provider, q.version, q.platform)
 		if err == nil && pkg.Dir != "" {
@@ -154,17 +153,16 @@ func (u *puller) find(ctx context.Context, q request) (*provider.Package, error)
 	})
 }
 
-// brokenPromise is why a source does not have what it has just said it has. Then the source
-// is wrong, and not who asked for it.
-type brokenPromise struct{ err error }
+// inconsistentError means that a source does not have something that it lists, which is its fault.
+type inconsistentError struct{ err error }
 
-func (e *brokenPromise) Error() string { return e.err.Error() }
-func (e *brokenPromise) Unwrap() error { return e.err }
+func (e *inconsistentError) Error() string { return e.err.Error() }
+func (e *inconsistentError) Unwrap() error { return e.err }
 
-// promised marks err if it says that something is not there.
-func promised(err error) error {
+// asInconsistent marks err as a fault of the source if it means that something is missing.
+func asInconsistent(err error) error {
 	if errors.Is(err, provider.ErrNotFound) {
-		return &brokenPromise{err}
+		return &inconsistentError{err}
 	}
 	return err
 }

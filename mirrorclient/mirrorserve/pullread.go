@@ -13,7 +13,7 @@ import (
 	"github.com/tofureg/tofureg/provider"
 )
 
-// change makes a change and wakes the readers.
+// change calls what and wakes the readers.
 func (p *pull) change(what func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -22,8 +22,7 @@ func (p *pull) change(what func()) {
 	p.changed = make(chan struct{})
 }
 
-// await waits until ready is true, or nothing more will come. It calls ready with the
-// mutex held.
+// await waits until ready returns true or the download fails. It calls ready with the mutex held.
 func (p *pull) await(ctx context.Context, ready func() bool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -45,7 +44,7 @@ func (p *pull) await(ctx context.Context, ready func() bool) error {
 	return nil
 }
 
-// readable returns how much of the archive may be read. The mutex must be held.
+// readable returns the number of bytes that may be read. The caller holds the mutex.
 func (p *pull) readable() int64 {
 	if p.judged {
 		return p.size
@@ -53,15 +52,15 @@ func (p *pull) readable() int64 {
 	return min(p.arrived, p.size-1)
 }
 
-// reached tells the readers how much of the archive has been written.
-func (p *pull) reached(n, total int64) (err error) {
+// setArrived records the progress of the download.
+func (p *pull) setArrived(n, total int64) (err error) {
 	p.change(func() {
 		switch {
 		case n > 0:
 			p.arrived = n
 		case p.begun:
-			// What has been passed on cannot be taken back.
-			err = errors.New("the archive has changed on the way")
+			// Readers may have forwarded the first bytes already.
+			err = errors.New("the archive has changed during the download")
 		case total > 0:
 			p.size = total
 		}
@@ -70,27 +69,26 @@ func (p *pull) reached(n, total int64) (err error) {
 	return err
 }
 
-// stall is how long a reader may take nothing. What it reads lies on the disk meanwhile.
+// stall is the maximum time between two reads, since the archive uses disk space meanwhile.
 const stall = 5 * time.Minute
 
-var errStalled = fmt.Errorf("the reader has taken nothing for %v", stall)
+var errStalled = fmt.Errorf("the client has read nothing for %v", stall)
 
-// pullReader reads an archive, as far as it has come. Its caller calls begin, and leave in the
-// end.
+// pullReader reads an archive while it is downloaded. Its caller calls begin, and leave at the end.
 type pullReader struct {
 	ctx     context.Context
 	pull    *pull
 	leave   func()
-	stalled func() // if not nil, called when the reader has been ended
+	stalled func() // called, if not nil, after a stall
 	size    int64
 	offset  int64
-	err     error // why the archive cannot be read to its end
+	err     error // why reading has failed
 
 	timer *time.Timer // runs between two reads
 	ended atomic.Bool
 }
 
-// read joins the pull of an archive.
+// read joins the download of an archive.
 func (u *puller) read(ctx context.Context, q request, pkg *provider.Package) *pullReader {
 	r := &pullReader{ctx: ctx, pull: u.join(ctx, q, pkg)}
 	left := sync.OnceFunc(func() { u.leave(r.pull) })
@@ -109,7 +107,7 @@ func (u *puller) read(ctx context.Context, q request, pkg *provider.Package) *pu
 	return r
 }
 
-// begin waits until the size of the archive is known, or until it has been judged.
+// begin waits until the size of the archive is known, and if judged is set, until it is verified.
 func (r *pullReader) begin(judged bool) error {
 	defer r.timer.Reset(stall)
 	return r.pull.await(r.ctx, func() bool {

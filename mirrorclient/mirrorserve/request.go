@@ -9,21 +9,21 @@ import (
 	"github.com/tofureg/tofureg/provider"
 )
 
-// request is what a client asks for.
+// request is a request for a document or an archive.
 type request struct {
 	documentKey
 	platform addrs.Platform
 	archive  bool
 }
 
-// documentKey is a document: that of a version, or without one the index.
+// documentKey identifies a document: of a version, or the index if the version is zero.
 type documentKey struct {
 	provider addrs.Provider
 	version  addrs.Version
 }
 
-// parseRequest reads the path of a request. Only canonical spellings are answered, so that
-// each thing has one address and none of them reaches the source unparsed.
+// parseRequest parses the path of a request. It accepts only canonical spellings, so that each document
+// and archive has one path.
 func parseRequest(u *url.URL) (q request, ok bool) {
 	parts := strings.Split(strings.TrimPrefix(u.EscapedPath(), "/"), "/")
 	if len(parts) != 4 {

@@ -17,7 +17,7 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// commonPlatforms are looked for where a source does not list platforms.
+// commonPlatforms are requested if a source does not list platforms.
 var commonPlatforms = sync.OnceValue(func() []addrs.Platform {
 	var list []addrs.Platform
 	for name := range strings.FieldsSeq("linux_amd64 linux_arm64 linux_386 linux_arm darwin_arm64 darwin_amd64 " +
@@ -27,18 +27,17 @@ var commonPlatforms = sync.OnceValue(func() []addrs.Platform {
 	return list
 })
 
-// statement finds out what can be stated about the archives of a version without having
-// them.
+// statement finds the hashes of the archives of a version without downloading them.
 type statement struct {
 	*puller
 	policy    verify.Policy
-	common    []addrs.Platform // that are looked for where none are listed; empty: commonPlatforms
-	pkg       provider.Package // only the address; each platform has a copy
-	platforms []addrs.Platform // that are looked for
-	listed    bool             // the source has listed them
+	common    []addrs.Platform // platforms to request if none are listed
+	pkg       provider.Package // address without a platform
+	platforms []addrs.Platform // platforms to request
+	listed    bool             // whether the source has listed platforms
 
 	mu     sync.Mutex
-	hashes map[addrs.Platform][]checksum.Hash // what is stated
+	hashes map[addrs.Platform][]checksum.Hash
 }
 
 func (s *statement) make(ctx context.Context) (map[addrs.Platform][]checksum.Hash, error) {
@@ -60,22 +59,22 @@ func (s *statement) make(ctx context.Context) (map[addrs.Platform][]checksum.Has
 			s.platforms = commonPlatforms()
 		}
 	}
-	first, err := s.first(ctx)
+	first, err := s.firstPackage(ctx)
 	if first == nil || err != nil {
 		return s.hashes, err
 	}
-	return s.hashes, s.all(ctx, first)
+	return s.hashes, s.setAll(ctx, first)
 }
 
-// first returns the package for the first platform that has one, nil if none has.
-func (s *statement) first(ctx context.Context) (*provider.Package, error) {
+// firstPackage returns the first package that exists, nil if there is none.
+func (s *statement) firstPackage(ctx context.Context) (*provider.Package, error) {
 	for i := 0; i < len(s.platforms); i++ {
-		pkg, err := s.find(ctx, s.request(s.platforms[i]))
+		pkg, err := s.findPackage(ctx, s.request(s.platforms[i]))
 		if err == nil || !errors.Is(err, provider.ErrNoPlatform) && !errors.Is(err, provider.ErrUnpacked) {
 			return pkg, err
 		}
 		if un, ok := errors.AsType[*provider.UnavailableError](err); ok && !s.listed && len(un.Platforms) > 0 {
-			// Now it has told them.
+			// The error lists the platforms.
 			s.platforms, s.listed, i = un.Platforms, true, -1
 		}
 	}
@@ -86,19 +85,18 @@ func (s *statement) request(platform addrs.Platform) request {
 	return request{documentKey{s.pkg.Provider, s.pkg.Version}, platform, true}
 }
 
-// all fills in what is stated about the archives for all platforms. One SHA256SUMS
-// document is about all of them.
-func (s *statement) all(ctx context.Context, first *provider.Package) error {
+// setAll sets the hashes for all platforms from the SHA256SUMS document.
+func (s *statement) setAll(ctx context.Context, first *provider.Package) error {
 	ev, err := s.source.Evidence(ctx, first)
 	if err != nil {
-		return promised(err)
+		return asInconsistent(err)
 	}
 	checked, err := s.policy.CheckSums(ev)
 	if err != nil {
 		return failed("verify", first, err)
 	}
 	if checked.Sums() == nil {
-		return s.claims(ctx, first)
+		return s.setStated(ctx, first)
 	}
 	listed := linesOf(checked.Sums(), first.Provider, first.Version)
 	if !s.listed {
@@ -107,13 +105,13 @@ func (s *statement) all(ctx context.Context, first *provider.Package) error {
 	for _, platform := range s.platforms {
 		lines, ok := listed[platform]
 		if !ok {
-			continue // the policy would refuse it
+			continue // the policy refuses it
 		}
 		for _, line := range lines {
 			s.hashes[platform] = checksum.Sorted(s.hashes[platform], []checksum.Hash{line.zh})
 		}
 		if claimed := first.Hashes[platform]; checked.SignedBy() == nil || s.policy.RecordStated {
-			if err := s.judge(claimed, lines, checked); err != nil {
+			if err := s.compareStated(claimed, lines, checked); err != nil {
 				return failed("verify", first, err)
 			}
 			s.hashes[platform] = checksum.Sorted(s.hashes[platform], claimed)
@@ -125,8 +123,8 @@ func (s *statement) all(ctx context.Context, first *provider.Package) error {
 	return nil
 }
 
-// judge has the policy compare what the source says about an archive with one of its lines.
-func (s *statement) judge(claimed []checksum.Hash, lines []line, sums verify.CheckedSums) error {
+// compareStated compares the hashes that the source states with a line of the document.
+func (s *statement) compareStated(claimed []checksum.Hash, lines []sumsLine, sums verify.CheckedSums) error {
 	var err error
 	for _, line := range lines {
 		_, err = sums.JudgeStated(verify.Evidence{Filename: line.name, Hashes: claimed})
@@ -137,32 +135,30 @@ func (s *statement) judge(claimed []checksum.Hash, lines []line, sums verify.Che
 	return err
 }
 
-// line is one of a SHA256SUMS document.
-type line struct {
+// sumsLine is a line of a SHA256SUMS document.
+type sumsLine struct {
 	name string
 	zh   checksum.Hash
 }
 
-// linesOf returns the lines about the archives of a version: one for each platform, unless
-// an archive is listed under several names. A document may also list other files, and
-// those of other versions.
-func linesOf(sums *verify.Sums, p addrs.Provider, v addrs.Version) map[addrs.Platform][]line {
-	list := map[addrs.Platform][]line{}
+// linesOf returns the lines for archives of a version: one for each platform, or several if an archive
+// is listed under several names. A document may also list other files.
+func linesOf(sums *verify.Sums, p addrs.Provider, v addrs.Version) map[addrs.Platform][]sumsLine {
+	list := map[addrs.Platform][]sumsLine{}
 	for name, zh := range sums.All() {
 		typ, rest, _ := strings.Cut(name, "_")
 		typ = strings.TrimPrefix(strings.TrimPrefix(typ, "terraform-provider-"), "opentofu-provider-")
 		of, platform, _ := provider.ParseArchiveName(p, "terraform-provider-"+typ+"_"+strings.TrimPrefix(rest, "v"))
 		if !of.IsZero() && of == v {
-			list[platform] = append(list[platform], line{name, zh})
+			list[platform] = append(list[platform], sumsLine{name, zh})
 		}
 	}
 	return list
 }
 
-// claims takes the word of the source: for all platforms at once if it has given it, and
-// otherwise for each by itself.
-func (s *statement) claims(ctx context.Context, first *provider.Package) error {
-	s.claim(first)
+// setStated sets the hashes that the source states, if possible with one request for all platforms.
+func (s *statement) setStated(ctx context.Context, first *provider.Package) error {
+	s.setPackage(first)
 	for platform, list := range first.Hashes {
 		if platform != first.Platform && len(list) > 0 && (!s.listed || slices.Contains(s.platforms, platform)) {
 			s.hashes[platform] = list
@@ -178,12 +174,12 @@ func (s *statement) claims(ctx context.Context, first *provider.Package) error {
 	g.SetLimit(s.parallel)
 	for _, platform := range missing {
 		g.Go(func() error {
-			pkg, err := s.find(ctx, s.request(platform))
+			pkg, err := s.findPackage(ctx, s.request(platform))
 			if errors.Is(err, provider.ErrNoPlatform) || errors.Is(err, provider.ErrUnpacked) {
 				return nil
 			}
 			if err == nil {
-				s.claim(pkg)
+				s.setPackage(pkg)
 			}
 			return err
 		})
@@ -191,8 +187,8 @@ func (s *statement) claims(ctx context.Context, first *provider.Package) error {
 	return g.Wait()
 }
 
-// claim notes what the source says about one package.
-func (s *statement) claim(pkg *provider.Package) {
+// setPackage sets the hashes that the source states for one package.
+func (s *statement) setPackage(pkg *provider.Package) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hashes[pkg.Platform] = pkg.Evidence().Hashes
