@@ -13,8 +13,8 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// inspect fetches an archive and compares it with what was stated. Of hashes of one scheme,
-// all must match.
+// inspect downloads an archive and compares it with the stated hashes and size. Every stated
+// hash must match.
 func (e *examiner) inspect(u *url.URL, stated []checksum.Hash, size int64, executable string) error {
 	r, err := e.ask(u, false, "Accept", "*/*", "Accept-Encoding", "identity")
 	if err != nil {
@@ -47,11 +47,11 @@ func (e *examiner) inspect(u *url.URL, stated []checksum.Hash, size int64, execu
 	}
 	packed, tree, err := checksum.H1Zip(r.ctx, f, n, limits)
 	if err != nil {
-		return fmt.Errorf("%s: it cannot be installed: %w", shownURL(u), err)
+		return fmt.Errorf("%s: cannot be installed: %w", shownURL(u), err)
 	}
 	for _, h := range stated {
 		if checkable(h) && h != zh && h != packed && h != tree {
-			e.failf("%s: it does not have the hash %s, but %s and %s", shownURL(u), h, zh, packed)
+			e.failf("%s: does not have the hash %s, but %s and %s", shownURL(u), h, zh, packed)
 		}
 	}
 	return hasExecutable(f, n, executable, shownURL(u))
@@ -63,18 +63,18 @@ func (e *examiner) ranges() error {
 	}
 	r, err := e.ask(e.pkg.url, false, "Accept", "*/*", "Range", "bytes=1-1")
 	if err != nil {
-		return nil // which the check of the archive tells
+		return nil // the check of the archive reports it
 	}
 	defer r.Body.Close()
 	if r.StatusCode != http.StatusPartialContent {
-		e.note(Advice, fmt.Sprintf("%s: status %d to a request for a part, want 206: a download that breaks starts again", shownURL(e.pkg.url), r.StatusCode))
+		e.note(Advice, fmt.Sprintf("%s: status %d for a range request, want 206; clients cannot resume downloads", shownURL(e.pkg.url), r.StatusCode))
 	} else if tag := r.Header.Get("ETag"); (tag == "" || strings.HasPrefix(tag, "W/")) && r.Header.Get("Last-Modified") == "" {
-		e.note(Advice, fmt.Sprintf("%s: no strong entity tag: a client cannot tell whether the file has changed when it resumes a download", shownURL(e.pkg.url)))
+		e.note(Advice, fmt.Sprintf("%s: no strong entity tag; clients that resume a download cannot detect a changed file", shownURL(e.pkg.url)))
 	}
 	return nil
 }
 
-// hasExecutable looks for the program of a provider.
+// hasExecutable returns an error if the archive does not have the executable of a provider.
 func hasExecutable(r io.ReaderAt, size int64, name, where string) error {
 	z, err := zip.NewReader(r, size)
 	if err != nil {
@@ -86,5 +86,5 @@ func hasExecutable(r io.ReaderAt, size int64, name, where string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%s: it has no file %s, or one that goes on with _ or a dot: nothing can be started", where, name)
+	return fmt.Errorf("%s: no executable: want a file %s, or one with _ or a dot after that name", where, name)
 }

@@ -1,5 +1,6 @@
-// Package regcheck checks whether a server follows the protocols of OpenTofu and Terraform registries
-// and network mirrors. It is for tests by the author of the server:
+// Package regcheck checks whether a server follows the protocols of OpenTofu and Terraform
+// registries and network mirrors. It is for tests by the author of the server. It does not
+// modify the server.
 //
 //	func TestServer(t *testing.T) {
 //		server := httptest.NewTLSServer(handler)
@@ -7,8 +8,7 @@
 //		regcheck.Check(t, server.URL, regcheck.Options{Client: server.Client(), Provider: "acme/alpha"})
 //	}
 //
-// Check never changes anything at the server. The specifications are at
-// https://opentofu.org/docs/internals/remote-service-discovery/,
+// See https://opentofu.org/docs/internals/remote-service-discovery/,
 // https://opentofu.org/docs/internals/provider-registry-protocol/,
 // https://opentofu.org/docs/internals/module-registry-protocol/ and
 // https://opentofu.org/docs/internals/provider-network-mirror-protocol/.
@@ -20,45 +20,42 @@ import (
 	"time"
 )
 
-// Options describes the server that [Check] and [Examine] look at. With the zero value, they check
-// discovery only.
+// Options are the options of [Check] and [Examine]. The zero value checks only discovery.
 type Options struct {
-	// Client makes the requests. If nil, [http.DefaultClient] is used. The Client method of an
-	// httptest.Server returns one that trusts the certificate of that server. Redirects follow the
-	// rules of registries, whatever CheckRedirect says.
+	// Client makes the requests. If nil, [http.DefaultClient] is used. CheckRedirect is
+	// ignored.
 	Client *http.Client
 
-	// Timeout is the maximum duration of each check, and of each archive that a check downloads. If
-	// zero or negative, 5 minutes are used for archives and for the documents of a mirror, and 30
-	// seconds for every other check.
+	// Timeout is the maximum duration of each check, and of each archive. If zero or less, 5
+	// minutes are used for archives and mirror documents, and 30 seconds otherwise.
 	Timeout time.Duration
 
-	// AllowHTTP accepts http URLs of files, services and redirects, as the CLIs do. Requests for such
-	// URLs never carry the token. If false, an http URL is a failure and its file is not checked. The
-	// base URLs of the server and the mirror must be https in any case.
+	// AllowHTTP accepts http URLs of files, services and redirects, as the CLIs do; they never
+	// get the token. If false, an http URL is a failure. The base URLs must always be https.
 	AllowHTTP bool
 
-	// Token is the API token of a server that wants one. If set, the server must refuse requests for
-	// lists of versions without the token. The token is sent to the host of the server and to the
-	// hosts of its services, or to the host of the mirror if the base URL is empty. It is not sent to
-	// files, except to a module package for which use_registry_credentials is true.
+	// Token is the API token. If not empty, the server must refuse lists of versions without
+	// it. It is sent to the server and its services, or to the mirror if the base URL is
+	// empty, but not to files, except to a module package with use_registry_credentials.
 	Token string
 
-	// Provider is a provider in the registry, such as "acme/alpha". If empty, providers are not checked.
+	// Provider is a provider in the registry, for example "acme/alpha". If empty, providers
+	// are not checked.
 	Provider string
-	// Version and Platform select the provider package, such as "1.2.0" and "linux_amd64". If empty,
-	// the first listed version and platform are used, and linux_amd64 if the list has no platforms.
+	// Version and Platform select the package, for example "1.2.0" and "linux_amd64". If
+	// empty, the first listed ones are used, or linux_amd64 if no platforms are listed.
 	Version, Platform string
 
-	// Module is a module in the registry, such as "acme/network/aws". If empty, modules are not checked.
+	// Module is a module in the registry, for example "acme/network/aws". If empty, modules
+	// are not checked.
 	Module string
 	// ModuleVersion is a version of Module. If empty, the first listed version is used.
 	ModuleVersion string
 
 	// Mirror is the base URL of a network mirror. If empty, no mirror is checked.
 	Mirror string
-	// MirrorProvider is a provider in the mirror, such as "registry.example.com/acme/alpha". If empty,
-	// Provider at the host of the base URL is used.
+	// MirrorProvider is a provider in the mirror, for example
+	// "registry.example.com/acme/alpha". If empty, it is Provider at the host of the base URL.
 	MirrorProvider string
 }
 
@@ -67,23 +64,23 @@ type Level string
 
 // The levels of findings.
 const (
-	Failed  Level = "failed"  // clients fail, or should
-	Advice  Level = "advice"  // clients cope, but would be better off
-	Skipped Level = "skipped" // another check has to succeed first
+	Failed  Level = "failed"  // clients fail
+	Advice  Level = "advice"  // clients work, but could work better
+	Skipped Level = "skipped" // a required check did not succeed
 )
 
-// A Finding is something that a check found at a server.
+// A Finding is a problem that a check found.
 type Finding struct {
-	Check string // name of the check, see [Check]
+	Check string // name of the check
 	Level Level  // severity
-	Text  string // request and problem, in one line that is safe to print
+	Text  string // request and problem, in one line, safe to print
 }
 
 // String returns the check, the level and the text in one line.
 func (f Finding) String() string { return f.Check + ": " + string(f.Level) + ": " + f.Text }
 
-// TB is the part of [testing.TB] that [Check] uses. Package regcheck does not import package
-// testing, so programs that use [Examine] do not get its flags.
+// TB is the part of [testing.TB] that [Check] uses. Programs that use [Examine] do not link
+// package testing.
 type TB interface {
 	// Context returns a context that ends with the test.
 	Context() context.Context
@@ -95,32 +92,32 @@ type TB interface {
 	Logf(format string, args ...any)
 }
 
-// Check checks a real server and reports failures as errors of the test, and advice in its log. The
-// base URL is https://HOST, where HOST has the discovery document. It is empty for a server that is
-// only a mirror. Check makes these checks:
+// Check checks a server. Failures are errors of the test, and advice is logged. baseURL is
+// https://HOST, the host of the discovery document, or empty for a mirror. These are the
+// checks:
 //
-//	discovery                the document is there, as JSON, with the services that are wanted
-//	service URLs             they end with a slash; for modules advice, as clients cope
-//	provider versions        the list can be read and has the version
-//	provider package         the document is about the package, and complete
-//	sums                     the SHA256SUMS document lists the archive with the stated digest
-//	signature                one of the stated keys made it, and is still good
-//	archive                  it has the digest and the hashes that are stated, and can be installed
-//	ranges                   the server answers requests for a range; advice, as the protocol does not ask for it
-//	unknown provider         status 404 for an unknown provider and an unknown version
-//	module versions          the list can be read and has the version
-//	module location          all clients find the same location, in a form that they understand
-//	module package           the location leads to an archive, or to a page with another location
-//	unknown module           status 404 for an unknown module
-//	mirror index             the list of versions can be read
-//	mirror version           each version has its document, each archive a URL and, if any, hashes to check
-//	mirror archive           one archive of each version has a hash that is stated
-//	unknown mirror provider  status 404 for an unknown provider
+//	discovery                is valid JSON with the required services
+//	service URLs             end with a slash
+//	provider versions        the list is valid and has the version
+//	provider package         the document is complete and about the package
+//	sums                     SHA256SUMS lists the archive with the stated digest
+//	signature                is valid and made by a listed key
+//	archive                  matches digest and hashes, and can be installed
+//	ranges                   are supported; advice only
+//	unknown provider         status 404, also for an unknown version
+//	module versions          the list is valid and has the version
+//	module location          is supported, and the same for all clients
+//	module package           is an archive, or a page with another location
+//	unknown module           status 404
+//	mirror index             the list is valid
+//	mirror version           each version has a document, and each archive a URL and valid hashes, if any
+//	mirror archive           one archive of each version matches its hashes
+//	unknown mirror provider  status 404
 //	authorization            status 401 without the token
 //
-// Archives of up to 1 GiB are downloaded to temporary files. The server must not have the namespace
-// "regcheck-unknown" or the version 0.0.0-regcheck. Check reports at most 20 failures and 20 pieces of
-// advice for each check.
+// Archives of at most 1 GiB are downloaded to temporary files. The namespace
+// "regcheck-unknown" and the version 0.0.0-regcheck must not exist. Each check reports at most
+// 20 failures and 20 pieces of advice.
 func Check(t TB, baseURL string, o Options) {
 	t.Helper()
 	for _, f := range Examine(t.Context(), baseURL, o) {
@@ -132,9 +129,8 @@ func Check(t TB, baseURL string, o Options) {
 	}
 }
 
-// Examine makes the same checks as [Check] and returns the findings in the order of the checks. An
-// empty result means that all checks succeeded. It is for programs, and for tests with a subtest for
-// each check.
+// Examine makes the checks of [Check] and returns the findings in order. If all checks
+// succeed, the result is empty.
 func Examine(ctx context.Context, baseURL string, o Options) []Finding {
 	e := &examiner{whole: ctx, o: o, good: map[string]bool{}, mirrorAlone: baseURL == "" && o.Mirror != ""}
 	if !e.mirrorAlone {
@@ -152,7 +148,7 @@ func Examine(ctx context.Context, baseURL string, o Options) []Finding {
 	return e.findings
 }
 
-// registry does the checks of a registry.
+// registry makes the checks of a registry.
 func (e *examiner) registry(baseURL string) {
 	e.run("discovery", func() error { return e.start(baseURL) })
 	e.run("service URLs", e.serviceURLs, "discovery")

@@ -94,7 +94,7 @@ func TestExamine(t *testing.T) {
 		want  string // in the text of it
 	}{
 		"no discovery document":           {regtest.Fault{Kind: regtest.Discovery, Status: missing}, "discovery", "status 404"},
-		"discovery is HTML":               {regtest.Fault{Kind: regtest.Discovery, Raw: []byte("<html>")}, "discovery", "no JSON object"},
+		"discovery is HTML":               {regtest.Fault{Kind: regtest.Discovery, Raw: []byte("<html>")}, "discovery", "not a JSON object"},
 		"discovery has two documents":     {regtest.Fault{Kind: regtest.Discovery, Raw: []byte("{}{}")}, "discovery", "invalid character"},
 		"discovery has no media type":     {regtest.Fault{Kind: regtest.Discovery, Header: http.Header{"Content-Type": nil}}, "discovery", "media type"},
 		"discovery is too large":          {regtest.Fault{Kind: regtest.Discovery, PadTo: 1<<20 + 1}, "discovery", "more than 1048576 bytes"},
@@ -119,8 +119,8 @@ func TestExamine(t *testing.T) {
 		"an empty protocol":        {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", Raw: []byte(`{"versions":[{"version":"1.0.0","protocols":[""]}]}`)}, "provider versions", "plugin protocol"},
 		"a platform that is none":  {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", Raw: []byte(`{"versions":[{"version":"1.0.0","platforms":[{"os":"linux"}]}]}`)}, "provider versions", "platform"},
 		"no package document":      {regtest.Fault{Kind: regtest.Package, Path: "/1.0.0/", Status: missing}, "provider package", "status 404"},
-		"another platform":         {set(regtest.Package, "arch", "riscv64"), "provider package", "want those of linux_amd64"},
-		"a file name with a path":  {set(regtest.Package, "filename", "../x.zip"), "provider package", "not the name of a file"},
+		"another platform":         {set(regtest.Package, "arch", "riscv64"), "provider package", "want linux_amd64"},
+		"a file name with a path":  {set(regtest.Package, "filename", "../x.zip"), "provider package", "invalid filename"},
 		"no shasum":                {set(regtest.Package, "shasum", ""), "provider package", "SHA-256"},
 		"no download_url":          {set(regtest.Package, "download_url", ""), "provider package", "download_url is missing"},
 		"sums over http":           {set(regtest.Package, "shasums_url", "http://registry.example.com/sums"), "provider package", "shasums_url"},
@@ -169,13 +169,13 @@ func TestExamine(t *testing.T) {
 		"a module version that is none": {regtest.Fault{Kind: regtest.ModuleVersions, Path: "/network/", Raw: []byte(`{"modules":[{"versions":[{"version":"1.0.0"},{"version":"main"}]}]}`)}, "module versions", "main"},
 		"a module version twice":        {regtest.Fault{Kind: regtest.ModuleVersions, Path: "/network/", Raw: []byte(`{"modules":[{"versions":[{"version":"1.0.0"},{"version":"v1.0.0"}]}]}`)}, "module versions", "twice"},
 		"no location":                   {regtest.Fault{Kind: regtest.ModuleLocation, Header: http.Header{"X-Terraform-Get": nil}}, "module location", "names no location"},
-		"an address as location":        {regtest.Fault{Kind: regtest.ModuleLocation, Header: http.Header{"X-Terraform-Get": {"acme/other/aws"}}}, "module location", "none that clients know"},
+		"an address as location":        {regtest.Fault{Kind: regtest.ModuleLocation, Header: http.Header{"X-Terraform-Get": {"acme/other/aws"}}}, "module location", "unsupported location"},
 		"a file as location":            {regtest.Fault{Kind: regtest.ModuleLocation, Header: http.Header{"X-Terraform-Get": {"file:///etc"}}}, "module location", "machine of the client"},
 		"http as location":              {regtest.Fault{Kind: regtest.ModuleLocation, Header: http.Header{"X-Terraform-Get": {"http://x.example/a.zip"}}}, "module location", "not an https URL"},
 		"a location like a command":     {regtest.Fault{Kind: regtest.ModuleLocation, Header: http.Header{"X-Terraform-Get": {"https://x.example/\x1b[31m"}}}, "module location", "control character"},
-		"a location that is no URL":     {regtest.Fault{Kind: regtest.ModuleLocation, Header: http.Header{"X-Terraform-Get": {"https://x.example/%zz"}}}, "module location", "no URL"},
+		"a location that is no URL":     {regtest.Fault{Kind: regtest.ModuleLocation, Header: http.Header{"X-Terraform-Get": {"https://x.example/%zz"}}}, "module location", "not a URL"},
 		"its own package over http":     {regtest.Fault{Kind: regtest.ModuleLocation, Status: 200, Raw: []byte(`{"location":"http://x.example/a.zip","use_registry_credentials":true}`)}, "module location", "not an https URL"},
-		"its own package in a part":     {regtest.Fault{Kind: regtest.ModuleLocation, Status: 200, Raw: []byte(`{"location":"https://x.example/a.zip#x","use_registry_credentials":true}`)}, "module location", "it has a fragment"},
+		"its own package in a part":     {regtest.Fault{Kind: regtest.ModuleLocation, Status: 200, Raw: []byte(`{"location":"https://x.example/a.zip#x","use_registry_credentials":true}`)}, "module location", "has a fragment"},
 		"location with an empty body":   {regtest.Fault{Kind: regtest.ModuleLocation, Status: 200, Raw: []byte{}, Header: http.Header{"X-Terraform-Get": {"github.com/acme/network"}}}, "", "status 200 with an empty body"},
 		"location has status 500":       {regtest.Fault{Kind: regtest.ModuleLocation, Status: 500}, "module location", "status 500"},
 		"no module package":             {regtest.Fault{Kind: regtest.ModulePackage, Status: missing}, "module package", "status 404"},
@@ -186,7 +186,7 @@ func TestExamine(t *testing.T) {
 		"an index as text":                     {regtest.Fault{Kind: regtest.MirrorIndex, Header: http.Header{"Content-Type": {"text/plain"}}}, "mirror index", "media type"},
 		"an index of a registry":               {set(regtest.MirrorIndex, "versions", []string{"1.0.0"}), "mirror index", "array"},
 		"an index without versions":            {set(regtest.MirrorIndex, "versions", map[string]any{}), "mirror index", "no versions"},
-		"a short version":                      {edit(regtest.MirrorIndex, func(doc map[string]any) { doc["versions"] = map[string]any{"1.0": map[string]any{}} }), "mirror index", "asked for as 1.0.0"},
+		"a short version":                      {edit(regtest.MirrorIndex, func(doc map[string]any) { doc["versions"] = map[string]any{"1.0": map[string]any{}} }), "mirror index", "must be listed as"},
 		"an index with a tag":                  {set(regtest.MirrorIndex, "versions", map[string]any{"1.0.0": map[string]any{}, "v2": map[string]any{}}), "mirror index", "v2"},
 		"null in an index":                     {set(regtest.MirrorIndex, "versions", map[string]any{"1.0.0": nil}), "mirror index", "not an object"},
 		"a version without document":           {regtest.Fault{Kind: regtest.MirrorVersion, Path: "1.0.0.json", Status: missing}, "mirror version", "status 404"},
@@ -195,13 +195,13 @@ func TestExamine(t *testing.T) {
 		"an archive over http":                 {set(regtest.MirrorVersion, "archives", map[string]any{"linux_amd64": map[string]any{"url": "http://x.example/a.zip"}}), "mirror version", "not an https URL"},
 		"an archive without a URL":             {set(regtest.MirrorVersion, "archives", map[string]any{"linux_amd64": map[string]any{}}), "mirror version", "missing"},
 		"a mirrored hash that is none":         {set(regtest.MirrorVersion, "archives", map[string]any{"linux_amd64": map[string]any{"url": "a.zip", "hashes": []string{"x"}}}), "mirror version", "hash"},
-		"mirrored hashes of an unknown scheme": {set(regtest.MirrorVersion, "archives", map[string]any{"linux_amd64": map[string]any{"url": "terraform-provider-alpha_1.0.0_linux_amd64.zip", "hashes": []string{"h2:abc"}}}), "mirror version", "none of the hashes of linux_amd64"},
+		"mirrored hashes of an unknown scheme": {set(regtest.MirrorVersion, "archives", map[string]any{"linux_amd64": map[string]any{"url": "terraform-provider-alpha_1.0.0_linux_amd64.zip", "hashes": []string{"h2:abc"}}}), "mirror version", "linux_amd64 has no hash of scheme zh or h1"},
 		"a platform without a machine":         {set(regtest.MirrorVersion, "archives", map[string]any{"linux": map[string]any{"url": "a.zip"}}), "mirror version", "platform"},
 		"no mirrored hashes": {set(regtest.MirrorVersion, "archives", map[string]any{"linux_amd64": map[string]any{
 			"url": "terraform-provider-alpha_1.0.0_linux_amd64.zip"}}), "", "no hashes for linux_amd64"},
 		"one zh for two archives": {edit(regtest.MirrorVersion, func(doc map[string]any) {
 			doc["archives"].(map[string]any)["linux_amd64"].(map[string]any)["hashes"] = []string{"zh:" + strings.Repeat("0", 64)}
-		}), "mirror version", "two archives cannot have one zh"},
+		}), "mirror version", "is stated for two archives"},
 		"the document as its archive":             {set(regtest.MirrorVersion, "archives", map[string]any{"linux_amd64": map[string]any{"url": "#x"}}), "mirror version", "the document itself"},
 		"the document as its archive, ?":          {set(regtest.MirrorVersion, "archives", map[string]any{"linux_amd64": map[string]any{"url": "?"}}), "mirror version", "the document itself"},
 		"the archive of the oldest version":       {regtest.Fault{Kind: regtest.Archive, Path: "/mirror/registry.example.com/acme/alpha/terraform-provider-alpha_1.0.0", Corrupt: true}, "mirror archive", ""},
@@ -212,7 +212,7 @@ func TestExamine(t *testing.T) {
 		"another mirrored archive": {set(regtest.MirrorVersion, "archives", map[string]any{"linux_amd64": map[string]any{
 			"url": "terraform-provider-alpha_1.0.0_linux_amd64.zip", "hashes": []string{"zh:" + strings.Repeat("0", 64)}}}), "mirror archive", "hash"},
 
-		"403 without the token": {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", Skip: 1, Status: 403}, "", "401 says it better"}, // the second request for the list
+		"403 without the token": {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", Skip: 1, Status: 403}, "", "403 without a token, want 401"}, // the second request for the list
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -12,7 +12,7 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
-// The services that are looked for.
+// The checked services.
 const (
 	providersService = "providers.v1"
 	modulesService   = "modules.v1"
@@ -38,7 +38,7 @@ func (e *examiner) start(baseURL string) error {
 		raw, ok := doc[id]
 		if !ok {
 			if wanted {
-				e.failf("%s: there is no service %s", shownURL(r.url), id)
+				e.failf("%s: no service %s", shownURL(r.url), id)
 			}
 			continue
 		}
@@ -65,7 +65,7 @@ func (e *examiner) serviceURLs() error {
 		if u := e.services[id]; u != nil && !strings.HasSuffix(u.Path, "/") {
 			level, effect := Failed, "clients lose the last segment"
 			if id == modulesService {
-				level, effect = Advice, "the clients of today cope"
+				level, effect = Advice, "current clients add it"
 			}
 			e.note(level, fmt.Sprintf("%s: %s does not end with a slash: %s", id, shownURL(u), effect))
 		}
@@ -73,7 +73,7 @@ func (e *examiner) serviceURLs() error {
 	return nil
 }
 
-// endpoint returns a URL below that of a service.
+// endpoint returns a URL below the URL of a service.
 func (e *examiner) endpoint(service string, segments ...string) *url.URL {
 	for i, s := range segments {
 		segments[i] = url.PathEscape(s)
@@ -83,7 +83,7 @@ func (e *examiner) endpoint(service string, segments ...string) *url.URL {
 	return u
 }
 
-// authorization asks without the token for what could be had with it.
+// authorization requests without the token the lists that the token gave access to.
 func (e *examiner) authorization() error {
 	var urls []*url.URL
 	if e.good["provider versions"] {
@@ -96,7 +96,7 @@ func (e *examiner) authorization() error {
 		urls = append(urls, e.mirror.dir.JoinPath("index.json"))
 	}
 	if wanted := e.o.Provider != "" || e.o.Module != "" || e.o.Mirror != ""; wanted && len(urls) == 0 {
-		e.note(Skipped, "there is no list that can be had with the token")
+		e.note(Skipped, "no list could be read with the token")
 	}
 	for _, u := range urls {
 		r, err := e.ask(u, false)
@@ -107,7 +107,7 @@ func (e *examiner) authorization() error {
 		switch r.StatusCode {
 		case http.StatusUnauthorized:
 		case http.StatusForbidden:
-			e.note(Advice, fmt.Sprintf("%s: status 403 without a token, 401 says it better", shownURL(u)))
+			e.note(Advice, fmt.Sprintf("%s: status 403 without a token, want 401", shownURL(u)))
 		default:
 			e.failf("%s: status %d without a token, want 401", shownURL(u), r.StatusCode)
 		}
@@ -115,7 +115,7 @@ func (e *examiner) authorization() error {
 	return nil
 }
 
-// unknown asks for what is not there.
+// unknown checks that the answer for u is 404.
 func (e *examiner) unknown(u *url.URL) {
 	r, err := e.ask(u, e.trusted(u))
 	if err == nil {
@@ -128,7 +128,7 @@ func (e *examiner) unknown(u *url.URL) {
 	r.Body.Close()
 }
 
-// duplicate returns a text that is there twice, or "".
+// duplicate returns a text that list has twice, or "".
 func duplicate(list []string) string {
 	list = slices.Sorted(slices.Values(list))
 	for i := 1; i < len(list); i++ {

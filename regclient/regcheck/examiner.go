@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// examiner does one Examine. What one check finds out, later ones use.
+// examiner is one call of Examine. Checks use the results of earlier checks.
 type examiner struct {
 	whole    context.Context // of the caller
 	ctx      context.Context // of the check that runs
@@ -17,7 +17,7 @@ type examiner struct {
 	check    string
 	limit    time.Duration // of the check that runs
 	count    map[Level]int // of its findings
-	broken   bool          // whether later checks cannot rely on it
+	broken   bool          // later checks cannot rely on this check
 	good     map[string]bool
 
 	base     *url.URL // of the server
@@ -26,10 +26,10 @@ type examiner struct {
 	module   checkedModule
 	mirror   checkedMirror
 
-	mirrorAlone bool // whether there is no other server
+	mirrorAlone bool // there is no registry
 }
 
-// run does a check if the checks that it needs have succeeded.
+// run makes a check if the checks that it needs have succeeded.
 func (e *examiner) run(name string, do func() error, needs ...string) {
 	e.check, e.count, e.broken = name, map[Level]int{}, false
 	e.limit = cmp.Or(max(e.o.Timeout, 0), checkTimes[name], checkTime)

@@ -18,7 +18,7 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of what a check reads, as clients have them.
+// Limits of a check, as of clients.
 const (
 	maxDiscovery = 1 << 20
 	maxDocument  = 16 << 20
@@ -28,21 +28,21 @@ const (
 	maxUnpacked  = 8 << 30
 )
 
-// How long a check may take.
+// checkTime is the default maximum duration of a check.
 const checkTime = 30 * time.Second
 
 var checkTimes = map[string]time.Duration{
 	"archive": 5 * time.Minute, "mirror archive": 5 * time.Minute, "mirror version": 5 * time.Minute,
 }
 
-// reply is an answer whose body has not been read.
+// reply is an answer with an unread body.
 type reply struct {
 	*http.Response
 	url *url.URL        // that answered
 	ctx context.Context // of the request
 }
 
-// failed is the error of a request that has failed: if its time is over, it says that.
+// failed returns the error of a failed request. It names the time limit if that was exceeded.
 func failed(ctx context.Context, u *url.URL, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
@@ -50,8 +50,8 @@ func failed(ctx context.Context, u *url.URL, err error) error {
 	return fmt.Errorf("%s: %w", shownURL(u), err)
 }
 
-// ask makes a GET request. The token goes along if with is set, and not across a redirect
-// to another server.
+// ask makes a GET request, with the token if with is set. Redirects to other servers do not
+// get the token.
 func (e *examiner) ask(u *url.URL, with bool, header ...string) (*reply, error) {
 	if err := e.permitted(u); err != nil {
 		return nil, err
@@ -88,8 +88,8 @@ func (e *examiner) ask(u *url.URL, with bool, header ...string) (*reply, error) 
 	return &reply{resp, resp.Request.URL, e.ctx}, nil
 }
 
-// trusted tells whether the token may go to u: to the server itself and to the services
-// that it declares, or to a mirror that is all there is.
+// trusted reports whether u may get the token: the server, its services, or the mirror if
+// there is no registry.
 func (e *examiner) trusted(u *url.URL) bool {
 	if e.mirrorAlone {
 		return u.Host == e.mirror.dir.Host
@@ -108,7 +108,7 @@ func (e *examiner) trusted(u *url.URL) bool {
 	return false
 }
 
-// wantStatus fails unless the answer has one of the statuses. It closes the body then.
+// wantStatus returns an error and closes the body if the status is not in want.
 func (r *reply) wantStatus(want ...int) error {
 	for _, s := range want {
 		if r.StatusCode == s {
@@ -132,14 +132,14 @@ func (r *reply) read(limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// isJSON tells whether the answer says that it is JSON.
+// isJSON reports whether the media type is JSON.
 func (r *reply) isJSON() bool {
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	return err == nil && media == "application/json"
 }
 
-// document asks for a JSON object and decodes it. Where the media type does not matter to
-// clients, lax makes it a matter of advice.
+// document requests and decodes a JSON object. If lax is set, a wrong media type is only
+// advice.
 func (e *examiner) document(u *url.URL, limit int64, lax bool, v any) (*reply, error) {
 	r, err := e.ask(u, e.trusted(u))
 	if err != nil {
@@ -171,19 +171,19 @@ func decode(data []byte, v any) error {
 		return errors.New("invalid UTF-8")
 	}
 	if trimmed := bytes.TrimLeft(data, " \t\r\n"); len(trimmed) == 0 || trimmed[0] != '{' {
-		return errors.New("the document is no JSON object")
+		return errors.New("not a JSON object")
 	}
 	err := json.Unmarshal(data, v)
 	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return fmt.Errorf("the value of %s is of type %s, want %s", cmp.Or(strings.ToLower(e.Field), "the document"), e.Value, typeInJSON(e.Type))
 	}
 	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return fmt.Errorf("the document is no JSON: %w, at byte %d", e, e.Offset)
+		return fmt.Errorf("invalid JSON: %w, at byte %d", e, e.Offset)
 	}
 	return err
 }
 
-// typeInJSON names a type as JSON has it.
+// typeInJSON returns the JSON name of a type.
 func typeInJSON(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:
@@ -196,7 +196,7 @@ func typeInJSON(t reflect.Type) string {
 	return "object"
 }
 
-// printable replaces what would disturb a terminal, and shortens.
+// printable replaces unprintable characters and shortens s.
 func printable(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {

@@ -14,7 +14,7 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// checkedMirror is what is known of the mirror.
+// checkedMirror is what is known about the mirror.
 type checkedMirror struct {
 	base, dir *url.URL // of the mirror, and of the provider in it
 	provider  addrs.Provider
@@ -23,7 +23,7 @@ type checkedMirror struct {
 	statedAt  map[checksum.Hash]*url.URL
 }
 
-// checkedArchive is what a mirror states of an archive.
+// checkedArchive is what a mirror states about an archive.
 type checkedArchive struct {
 	url    *url.URL
 	hashes []checksum.Hash
@@ -46,19 +46,19 @@ func (e *examiner) mirrorIndex() error {
 			e.failf("%s: %w", shownURL(u), err)
 			continue
 		case v.String() != text:
-			e.failf("%s: version %q has to be listed as %q, since it is asked for as %s", shownURL(u), text, v, v)
+			e.failf("%s: version %q must be listed as %q", shownURL(u), text, v)
 		case !strings.HasPrefix(strings.TrimSpace(string(doc.Versions[text])), "{"):
 			e.failf("%s: the value of %s is not an object", shownURL(u), text)
 		}
 		m.versions = append(m.versions, text)
 	}
 	if len(doc.Versions) == 0 {
-		return fmt.Errorf("%s: it lists no versions", shownURL(u))
+		return fmt.Errorf("%s: no versions", shownURL(u))
 	}
 	return nil
 }
 
-// openMirror finds out from the options which mirror and provider to ask for.
+// openMirror sets mirror and provider from the options.
 func (e *examiner) openMirror() error {
 	m := &e.mirror
 	base, err := url.Parse(e.o.Mirror)
@@ -73,7 +73,7 @@ func (e *examiner) openMirror() error {
 		address = e.base.Host + "/" + e.o.Provider
 	}
 	if address == "" {
-		return errors.New("Options.MirrorProvider does not say for which provider to ask the mirror")
+		return errors.New("set Options.MirrorProvider to a provider in the mirror")
 	}
 	if m.provider, err = addrs.ParseProvider(address); err != nil {
 		return err
@@ -106,7 +106,7 @@ func (e *examiner) mirrorVersion() error {
 			continue
 		}
 		if len(doc.Archives) == 0 {
-			e.failf("%s: there are no archives", shownURL(u))
+			e.failf("%s: no archives", shownURL(u))
 		}
 		one := checkedArchive{}
 		for _, platform := range slices.Sorted(maps.Keys(doc.Archives)) {
@@ -130,7 +130,7 @@ type mirroredArchive struct {
 	Hashes []string
 }
 
-// mirroredArchive looks at one archive of the document at u.
+// mirroredArchive checks an archive in the document at u.
 func (e *examiner) mirroredArchive(u *url.URL, platform string, a *mirroredArchive) (checkedArchive, error) {
 	where := shownURL(u)
 	if _, err := addrs.ParsePlatform(platform); err != nil {
@@ -144,28 +144,28 @@ func (e *examiner) mirroredArchive(u *url.URL, platform string, a *mirroredArchi
 		return checkedArchive{}, err
 	}
 	if at.Host == u.Host && at.Path == u.Path && (at.RawQuery == "" || at.RawQuery == u.RawQuery) {
-		return checkedArchive{}, fmt.Errorf("%s: the url of %s is that of the document itself", where, platform)
+		return checkedArchive{}, fmt.Errorf("%s: the url of %s is the document itself", where, platform)
 	}
 	hashes := e.statedHashes(where+": "+platform, a.Hashes)
 	if len(a.Hashes) == 0 {
-		e.note(Advice, fmt.Sprintf("%s: no hashes for %s: nobody can verify the archive", where, platform))
+		e.note(Advice, fmt.Sprintf("%s: no hashes for %s; clients cannot verify the archive", where, platform))
 	} else if !slices.ContainsFunc(hashes, checkable) {
-		e.failf("%s: none of the hashes of %s is one that clients can check, of scheme zh or h1", where, platform)
+		e.failf("%s: %s has no hash of scheme zh or h1", where, platform)
 	}
 	for _, h := range hashes {
 		if h.Scheme() != checksum.SchemeZH {
 			continue
 		}
 		if other := e.mirror.statedAt[h]; other != nil && other.String() != at.String() {
-			e.failf("%s: %s is stated for %s and for %s: two archives cannot have one zh", where, h, shownURL(other), shownURL(at))
+			e.failf("%s: %s is stated for two archives, %s and %s", where, h, shownURL(other), shownURL(at))
 		}
 		e.mirror.statedAt[h] = at
 	}
 	return checkedArchive{at, hashes}, nil
 }
 
-// mirrorArchives looks at one archive of each version. Each archive has the time limit of the check. The
-// check ends with the first archive that takes longer.
+// mirrorArchives checks one archive of each version, each within the time limit. It ends at
+// the first archive that exceeds the limit.
 func (e *examiner) mirrorArchives() error {
 	for _, a := range e.mirror.archives {
 		if e.insecure("url of an archive", a.url) {

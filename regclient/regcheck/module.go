@@ -11,13 +11,13 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 )
 
-// checkedModule is what is known of the module.
+// checkedModule is what is known about the module.
 type checkedModule struct {
 	name     addrs.Module
 	asked    *url.URL // for the location
 	location string
-	direct   bool // whether the registry says that it serves the package itself
-	token    bool // whether it wants the token for that
+	direct   bool // the registry serves the package itself
+	token    bool // the package requires the token
 }
 
 func (e *examiner) moduleVersions() error {
@@ -34,7 +34,7 @@ func (e *examiner) moduleVersions() error {
 		return err
 	}
 	if len(doc.Modules) == 0 {
-		return fmt.Errorf("%s: there is no module in it: modules is missing or empty, want one element with versions", shownURL(u))
+		return fmt.Errorf("%s: no module: modules is missing or empty, want one element with versions", shownURL(u))
 	}
 	var seen []string
 	version := ""
@@ -59,8 +59,8 @@ func (e *examiner) moduleVersions() error {
 	return nil
 }
 
-// moduleLocation looks for the location where the clients do: OpenTofu in the body and then in the header
-// X-Terraform-Get, Terraform in the header alone.
+// moduleLocation reads the location as the CLIs do: OpenTofu reads the body and then the
+// header X-Terraform-Get, Terraform only the header.
 func (e *examiner) moduleLocation() error {
 	m := &e.module
 	where := shownURL(m.asked)
@@ -85,11 +85,11 @@ func (e *examiner) moduleLocation() error {
 			return fmt.Errorf("%s: %w", where, err)
 		}
 	} else if r.StatusCode == http.StatusOK && header != "" {
-		e.note(Advice, where+": status 200 with an empty body, which some clients take for broken JSON: 204 says it better")
+		e.note(Advice, where+": status 200 with an empty body, which some clients refuse as invalid JSON, want 204")
 	}
 	inBody := strings.TrimSpace(doc.Location)
 	if m.location = cmp.Or(inBody, header); m.location == "" {
-		return fmt.Errorf("%s: it names no location, neither in a body nor in a header X-Terraform-Get", where)
+		return fmt.Errorf("%s: names no location, in the body or the header X-Terraform-Get", where)
 	}
 	if doc.Token != nil {
 		return e.directLocation(inBody, *doc.Token, header)
@@ -97,29 +97,29 @@ func (e *examiner) moduleLocation() error {
 	if header == "" {
 		e.note(Failed, where+": the location is only in the body, but Terraform reads only the header X-Terraform-Get")
 	} else if header != m.location {
-		e.failf("%s: the header X-Terraform-Get and the body name different locations: Terraform takes the first, OpenTofu the second", where)
+		e.failf("%s: the header X-Terraform-Get and the body name different locations; Terraform uses the header, OpenTofu the body", where)
 	}
 	return e.indirectLocation()
 }
 
-// directLocation reads the location of a package that the registry serves itself.
+// directLocation checks the location of a package that the registry serves itself.
 func (e *examiner) directLocation(ref string, token bool, header string) error {
 	m := &e.module
 	if header == "" {
-		e.note(Advice, shownURL(m.asked)+": Terraform does not know use_registry_credentials, and finds no header X-Terraform-Get")
+		e.note(Advice, shownURL(m.asked)+": Terraform does not support use_registry_credentials and needs the header X-Terraform-Get")
 	}
 	u, err := e.fileURL(m.asked, "location", ref)
 	if err != nil {
 		return err
 	}
 	if u.Fragment != "" {
-		return fmt.Errorf("%s: location: %s: it has a fragment", shownURL(m.asked), shownURL(u))
+		return fmt.Errorf("%s: location: %s has a fragment", shownURL(m.asked), shownURL(u))
 	}
 	m.location, m.direct, m.token = u.String(), true, token
 	return nil
 }
 
-// indirectLocation looks at a location that clients read like the source of a module.
+// indirectLocation checks a location that is a module source.
 func (e *examiner) indirectLocation() error {
 	m := &e.module
 	if problem := locationProblem(m.location); problem != "" {
@@ -137,7 +137,7 @@ func hasScheme(location, scheme string) bool {
 	return len(location) > len(scheme) && strings.EqualFold(location[:len(scheme)], scheme) && strings.HasPrefix(location[len(scheme):], "://")
 }
 
-// locationProblem tells why clients do not understand a location, or "".
+// locationProblem returns why clients do not support a location, or "".
 func locationProblem(s string) string {
 	lower := strings.ToLower(s)
 	has := func(prefixes ...string) bool {
@@ -161,7 +161,7 @@ func locationProblem(s string) string {
 			ref = behind
 		}
 		if _, err := url.Parse(ref); err != nil && !strings.Contains(s, "git@") {
-			return "the location is no URL"
+			return "the location is not a URL"
 		}
 		return ""
 	case has("github.com/", "bitbucket.org/", "s3.amazonaws.com/", "www.googleapis.com/storage/"):
@@ -173,7 +173,7 @@ func locationProblem(s string) string {
 	if i := strings.LastIndexByte(s, '@'); i >= 0 {
 		s = "..." + s[i:] // without a password
 	}
-	return fmt.Sprintf("the location %q is none that clients know, such as https://, git::https:// or a path that starts with ./", printable(s))
+	return fmt.Sprintf("unsupported location %q, want for example https://, git::https:// or a path that starts with ./", printable(s))
 }
 
 func (e *examiner) unknownModule() error {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// modulePackage looks at what is there, unless another protocol than HTTP leads to it.
+// modulePackage checks the package, unless the location needs another protocol than HTTP.
 func (e *examiner) modulePackage() error {
 	m := &e.module
 	relative := strings.HasPrefix(m.location, ".") || strings.HasPrefix(m.location, "/")
@@ -25,7 +25,7 @@ func (e *examiner) modulePackage() error {
 		return nil
 	}
 	if !m.direct && !saysArchive(ref) {
-		// As clients do: without it there may be a page for people.
+		// As clients do. Without it the server may send another page.
 		u.RawQuery = strings.TrimPrefix(u.RawQuery+"&terraform-get=1", "&")
 	}
 	r, err := e.ask(u, m.token, "Accept", "*/*", "Accept-Encoding", "identity")
@@ -53,10 +53,10 @@ func (e *examiner) modulePackage() error {
 	if bytes.Contains(bytes.ToLower(start), []byte("terraform-get")) {
 		return nil
 	}
-	return fmt.Errorf("%s: there is neither an archive (zip, or tar with gzip, xz or bzip2) nor a page that leads to one", shownURL(u))
+	return fmt.Errorf("%s: neither an archive (zip, or tar with gzip, xz or bzip2) nor a page with a location", shownURL(u))
 }
 
-// withoutSubdir leaves out what follows two slashes, but for the query.
+// withoutSubdir removes what follows two slashes, but keeps the query.
 func withoutSubdir(s string) string {
 	s, query, has := strings.Cut(s, "?")
 	start := 0
@@ -74,7 +74,7 @@ func withoutSubdir(s string) string {
 	return s
 }
 
-// withoutSettings leaves out what the query says to clients, and not to the server.
+// withoutSettings removes the parts of the query that are for clients.
 func withoutSettings(s string) string {
 	s, query, has := strings.Cut(s, "?")
 	if !has {
@@ -90,13 +90,13 @@ func withoutSettings(s string) string {
 	return s + "?" + strings.Join(pairs, "&")
 }
 
-// archiveNames are the names of formats in the parameter "archive" and at the end of paths.
+// archiveNames are the formats in the parameter "archive" and at the end of paths.
 var archiveNames = []string{
 	"zip", "tar.gz", "tgz", "gz", "tar.bz2", "tar.tbz2", "tbz2", "bz2", "tar.xz", "txz", "xz",
 }
 
-// saysArchive tells whether clients take a location for that of an archive. They look for a
-// page at any other.
+// saysArchive reports whether clients expect an archive at a location. Otherwise they expect a
+// page.
 func saysArchive(s string) bool {
 	s, query, _ := strings.Cut(s, "?")
 	for pair := range strings.SplitSeq(query, "&") {

@@ -15,7 +15,7 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// checkedPackage is what is known of the package.
+// checkedPackage is what is known about the package.
 type checkedPackage struct {
 	namespace, typ string
 	version        string // as it is listed
@@ -57,18 +57,18 @@ func (e *examiner) providerPackage() error {
 		return err
 	}
 	if doc.OS != p.platform.OS() || doc.Arch != p.platform.Arch() {
-		e.failf("%s: os is %q and arch is %q, want those of %s, which was asked for", shownURL(u), doc.OS, doc.Arch, p.platform)
+		e.failf("%s: os is %q and arch is %q, want %s", shownURL(u), doc.OS, doc.Arch, p.platform)
 	}
 	if len(doc.Protocols) == 0 {
-		e.note(Advice, shownURL(u)+": protocols is missing or empty: a client learns only from the archive whether it can start the provider")
+		e.note(Advice, shownURL(u)+": protocols is missing or empty; clients cannot see whether they support the provider")
 	}
 	e.protocols(shownURL(u), doc.Protocols)
 	if p.filename = doc.Filename; p.filename == "" || strings.ContainsAny(p.filename, "/\\") || p.filename == ".." {
-		e.failf("%s: filename %q is not the name of a file", shownURL(u), p.filename)
+		e.failf("%s: invalid filename %q", shownURL(u), p.filename)
 	}
 	sum, err := hex.DecodeString(doc.Shasum)
 	if err != nil || len(sum) != sha256.Size {
-		e.failf("%s: shasum %q is not a SHA-256 in hexadecimal digits", shownURL(u), doc.Shasum)
+		e.failf("%s: shasum %q is not a SHA-256 in hex", shownURL(u), doc.Shasum)
 	} else {
 		p.hash = checksum.ZHSum([sha256.Size]byte(sum))
 	}
@@ -83,7 +83,7 @@ func (e *examiner) providerPackage() error {
 	return nil
 }
 
-// packageURLs reads the URLs of the document at base.
+// packageURLs checks the URLs in the document at base.
 func (e *examiner) packageURLs(base *url.URL, doc packageDocument) {
 	p := &e.pkg
 	for _, f := range []struct {
@@ -100,7 +100,7 @@ func (e *examiner) packageURLs(base *url.URL, doc packageDocument) {
 		}
 	}
 	if ref, err := url.Parse(doc.DownloadURL); err == nil && !ref.IsAbs() && doc.DownloadURL != "" {
-		e.note(Advice, shownURL(base)+": download_url is relative: clients resolve it, many pull-through proxies do not")
+		e.note(Advice, shownURL(base)+": download_url is relative; some pull-through proxies do not support that")
 	}
 }
 
@@ -132,7 +132,7 @@ func (e *examiner) sums() error {
 	h, ok := sums.Lookup(p.filename)
 	switch {
 	case !ok:
-		return fmt.Errorf("%s: it does not list %q, the filename of the package document", shownURL(p.sumsURL), p.filename)
+		return fmt.Errorf("%s: does not list the filename %q", shownURL(p.sumsURL), p.filename)
 	case h != p.hash:
 		return fmt.Errorf("%s: the digest of %q is not the shasum of the package document", shownURL(p.sumsURL), p.filename)
 	}

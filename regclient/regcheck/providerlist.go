@@ -13,7 +13,7 @@ func (e *examiner) providerVersions() error {
 	p := &e.pkg
 	var ok bool
 	if p.namespace, p.typ, ok = strings.Cut(e.o.Provider, "/"); !ok || strings.Contains(p.typ, "/") {
-		return fmt.Errorf("the provider %q is not NAMESPACE/TYPE", e.o.Provider)
+		return fmt.Errorf("provider %q is not NAMESPACE/TYPE", e.o.Provider)
 	}
 	u := e.endpoint(providersService, p.namespace, p.typ, "versions")
 	var doc struct{ Versions []listedVersion }
@@ -55,7 +55,7 @@ type listedVersion struct {
 	Platforms []struct{ OS, Arch string }
 }
 
-// listedVersion looks at a version and returns its platforms.
+// listedVersion checks a version and returns its platforms.
 func (e *examiner) listedVersion(where string, v listedVersion) []addrs.Platform {
 	e.protocols(where, v.Protocols)
 	var platforms []addrs.Platform
@@ -70,7 +70,7 @@ func (e *examiner) listedVersion(where string, v listedVersion) []addrs.Platform
 	return platforms
 }
 
-// choosePlatform takes the listed platform that the caller wants, or the first if the caller wants none.
+// choosePlatform selects the wanted platform, or the first if wanted is empty.
 func (p *checkedPackage) choosePlatform(listed []addrs.Platform, wanted string) {
 	for _, platform := range listed {
 		if wanted == "" || wanted == platform.String() {
@@ -88,10 +88,10 @@ func (e *examiner) protocols(where string, list []string) {
 	}
 }
 
-// notListed is the error for a version that a list does not have.
+// notListed returns the error for a version that is not in a list of n versions.
 func notListed(u *url.URL, version string, n int) error {
 	if version == "" {
-		return fmt.Errorf("%s: no version that can be asked for is in the list of %d", shownURL(u), n)
+		return fmt.Errorf("%s: no valid version in the list of %d", shownURL(u), n)
 	}
 	return fmt.Errorf("%s: version %q is not in the list of %d", shownURL(u), version, n)
 }

@@ -12,14 +12,14 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// statedPackage is what a package document states of an archive in "packages".
+// statedPackage is an element of "packages" in a package document.
 type statedPackage struct {
 	Hashes []string
 	Size   int64 `json:"package_size"`
 }
 
-// statedPackages looks at what a package document states beside the shasum. It need not
-// state anything, but where it does, the CLI refuses what is not complete.
+// statedPackages checks "packages" in a package document. It may be missing, but the CLI
+// refuses incomplete elements.
 func (e *examiner) statedPackages(u *url.URL, packages map[string]statedPackage, shasum string) {
 	if len(packages) == 0 {
 		return
@@ -36,7 +36,7 @@ func (e *examiner) statedPackages(u *url.URL, packages map[string]statedPackage,
 	}
 	own, ok := packages[p.platform.String()]
 	if !ok {
-		e.failf("%s: packages does not have %s, which was asked for", shownURL(u), p.platform)
+		e.failf("%s: packages does not have %s", shownURL(u), p.platform)
 		return
 	}
 	if p.size = own.Size; p.size <= 0 {
@@ -47,12 +47,12 @@ func (e *examiner) statedPackages(u *url.URL, packages map[string]statedPackage,
 	}
 	for _, text := range own.Hashes {
 		if digest, ok := strings.CutPrefix(text, checksum.SchemeZH+":"); ok && digest != shasum {
-			e.failf("%s: packages: %s: %.80q is not the shasum in the same letters", shownURL(u), p.platform, text)
+			e.failf("%s: packages: %s: %.80q is not the shasum, with digits in the same case", shownURL(u), p.platform, text)
 		}
 	}
 }
 
-// statedHashes reads the hashes that are stated of an archive.
+// statedHashes checks the stated hashes of an archive.
 func (e *examiner) statedHashes(where string, list []string) []checksum.Hash {
 	var hashes []checksum.Hash
 	for _, text := range list {
@@ -69,7 +69,7 @@ func (e *examiner) statedHashes(where string, list []string) []checksum.Hash {
 	return hashes
 }
 
-// checkable tells whether clients can compare a hash with an archive.
+// checkable reports whether clients can compare h with an archive.
 func checkable(h checksum.Hash) bool {
 	return h.Scheme() == checksum.SchemeZH || h.Scheme() == checksum.SchemeH1
 }

@@ -5,17 +5,17 @@ import (
 	"net/url"
 )
 
-// resolve reads an https or http URL in the document at base, and may be relative to it.
+// resolve parses an https or http URL, which may be relative to base.
 func resolve(base *url.URL, property, ref string) (*url.URL, error) {
 	if ref == "" {
 		return nil, fmt.Errorf("%s is missing", property)
 	}
 	u, err := base.Parse(ref)
 	if err != nil {
-		return nil, fmt.Errorf("%s is no URL", property)
+		return nil, fmt.Errorf("%s is not a URL", property)
 	}
 	if u.User != nil {
-		return nil, fmt.Errorf("%s: %s: it holds a user name", property, shownURL(u))
+		return nil, fmt.Errorf("%s: %s has a user name", property, shownURL(u))
 	}
 	if u.Scheme != "http" || u.Host == "" {
 		err = overHTTPS(u)
@@ -26,8 +26,8 @@ func resolve(base *url.URL, property, ref string) (*url.URL, error) {
 	return u, nil
 }
 
-// fileURL reads the URL of a file in the document at base. An http URL is a failure that does not
-// concern the rest of the document.
+// fileURL resolves the URL of a file in the document at base. An http URL is reported, and the
+// rest of the document is still checked.
 func (e *examiner) fileURL(base *url.URL, property, ref string) (*url.URL, error) {
 	u, err := resolve(base, property, ref)
 	if err != nil {
@@ -39,7 +39,7 @@ func (e *examiner) fileURL(base *url.URL, property, ref string) (*url.URL, error
 	return u, nil
 }
 
-// permitted returns an error if u must not be asked.
+// permitted returns an error if u must not be requested.
 func (e *examiner) permitted(u *url.URL) error {
 	if e.o.AllowHTTP && u.Scheme == "http" && u.Host != "" {
 		return nil
@@ -54,7 +54,7 @@ func overHTTPS(u *url.URL) error {
 	return nil
 }
 
-// shownURL leaves out what may be secret.
+// shownURL returns u without possible secrets.
 func shownURL(u *url.URL) string {
 	c := *u
 	c.User, c.Fragment, c.RawFragment = nil, "", ""

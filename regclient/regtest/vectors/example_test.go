@@ -8,7 +8,7 @@ import (
 	"github.com/tofureg/tofureg/regclient/regtest/vectors"
 )
 
-// A parser for hostnames is tried with all vectors of its kind.
+// A test of a parser for hostnames runs all cases.
 func ExampleFiles() {
 	data, err := vectors.Files.ReadFile("hosts.json")
 	if err != nil {
@@ -24,7 +24,7 @@ func ExampleFiles() {
 	}
 	for _, c := range file.Cases {
 		if c.Parser != "" {
-			continue // for another parser
+			continue // for other parsers
 		}
 		host, err := svchost.Parse(c.Input)
 		if host.String() != c.ASCII || (err != nil) != (c.Error != "") {
