@@ -130,7 +130,7 @@ func ExampleLoad() {
 	// CLI configuration:
 	// 	/home/alice/.tofurc:2:3: unknown installation method "network"
 	// 	/home/alice/.tofurc:5:20: "plugin_cache_dir" must be a string, not true or false
-	// 	/home/alice/.terraform.d/extra.tfrc:1:13: the label of a block "credentials" must be a hostname: a bare hostname is wanted, such as registry.example.com, not a URL
+	// 	/home/alice/.terraform.d/extra.tfrc:1:13: the label of a block "credentials" must be a hostname: want a hostname such as registry.example.com, not a URL
 }
 
 // Show where the token of a host comes from, without the token.

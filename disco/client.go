@@ -7,34 +7,27 @@ import (
 	"github.com/tofureg/tofureg/transport"
 )
 
-// A Client finds the services of hosts. The zero Client is ready to use: it sends no tokens.
-// A Client is safe for concurrent use, must not be copied, and its fields must not be
-// changed after the first use.
+// A Client finds the services of hosts. The zero Client is ready to use and sends no tokens. A
+// Client is safe for concurrent use. It must not be copied or changed after the first use.
 type Client struct {
-	// Transport has the settings of requests, tokens among them. Nil is the zero one.
+	// Transport has the HTTP settings. If nil, the zero transport.Client is used.
 	Transport *transport.Client
-	// Hosts is what is known about hosts. Clients may share it. If nil, the Client has a
-	// zero one of its own.
+	// Hosts caches the services of hosts. Clients may share it. If nil, the Client has its own.
 	Hosts *Hosts
 
 	own Hosts
 }
 
-// Discover returns the services of host: those of Overrides, or those that the
-// host declared within the last TTL, or those that it declares now. A host that
-// answers 404 has no services, and Discover returns Services without any.
+// Discover returns the services of host, from [Hosts] or by a request. A host that answers 404
+// has no services, which is not an error.
 //
-// Concurrent callers of one client for one host share one request. A caller whose
-// context ends leaves at once; when the last one has left, the request is cancelled.
-//
-// Any error is a [*failure.Error]. It is never kept, and never ErrNoService: the next
-// call asks again.
+// Concurrent calls for a host share a request. It is cancelled when the contexts of all callers
+// have ended. The error is a [*failure.Error]. It is not cached.
 func (c *Client) Discover(ctx context.Context, host svchost.Hostname) (*Services, error) {
 	return c.hosts().discover(ctx, c.Transport, host)
 }
 
-// TokenHost returns the host whose token may be sent to the services of host, without a
-// request: host itself, unless it is an alias.
+// TokenHost is [Services.TokenHost] without a request.
 func (c *Client) TokenHost(host svchost.Hostname) svchost.Hostname {
 	return c.hosts().tokenHost(host)
 }

@@ -1,15 +1,11 @@
-// Package disco asks a host where its services are.
+// Package disco finds the services of a registry host.
 //
-// People name a registry by a hostname, such as registry.example.com. Where its
-// APIs really are, the host tells in a JSON document at
+// A host lists the base URLs of its services in the discovery document
 // https://HOST/.well-known/terraform.json:
 //
-//	{
-//	  "modules.v1":   "https://api.example.com/modules/v1/",
-//	  "providers.v1": "/providers/v1/"
-//	}
+//	{"modules.v1": "https://api.example.com/modules/v1/", "providers.v1": "/providers/v1/"}
 //
-// A [Client] fetches it, follows redirects, checks it, and keeps it for a while:
+// A [Client] downloads the document, checks it and caches it:
 //
 //	var client disco.Client
 //	services, err := client.Discover(ctx, svchost.MustParse("registry.opentofu.org"))
@@ -18,25 +14,12 @@
 //	}
 //	base, err := services.URL(disco.ProvidersV1)
 //
-// The protocol is described at
-// https://opentofu.org/docs/internals/remote-service-discovery/.
+// The document must come over https, after at most five redirects, as application/json. Its limits
+// are 1 MiB and 1000 services. A host that answers 404 has no services. Any other failure is a
+// [*failure.Error]. An invalid value is an error of its service only, a [*ServiceError].
 //
-// # Rules
+// The token of the host is sent with the request, not with a redirect to another host, port or
+// scheme. It may be sent to the services in the document, but not over http.
 //
-// The document is fetched over https alone. At most five redirects are followed,
-// to any host; relative service URLs are resolved against the URL that answered
-// in the end. The answer must have status 200 and the media type
-// application/json, be no longer than 1 MiB, and hold one JSON object with no
-// more than 1000 services. A host that answers 404 has no services, which is no
-// error. Anything else is one: a [*failure.Error].
-//
-// A value that makes no sense, a service that is declared twice with different
-// values, and a service that this package does not know are no obstacle to the
-// other services. Only who asks for such a service gets an error, a
-// [*ServiceError].
-//
-// The token of the host, if there is one, goes with the request for the
-// document, but not to another host, port or scheme that it redirects to. It
-// may also go to the services that the document declares, whatever host they are
-// on, but never over http.
+// The protocol is https://opentofu.org/docs/internals/remote-service-discovery/.
 package disco

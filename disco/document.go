@@ -15,21 +15,20 @@ import (
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
-// A document is a discovery document, read but with its values unchecked.
+// A document is a discovery document with unchecked values.
 type document struct {
 	base     *url.URL // of the document, without user information, query and fragment
 	services object
 	size     int // in bytes
 }
 
-// An object is a JSON object. Unlike in a struct of encoding/json, its keys are
-// compared exactly.
+// An object is a JSON object. Its keys are case-sensitive, unlike those of encoding/json.
 type object map[string]member
 
 type member struct {
 	raw       json.RawMessage
-	ambiguous bool  // the object has the key again, with another value
-	err       error // why a program's value is none of JSON
+	ambiguous bool  // the object has two different values for the key
+	err       error // of encoding a value of NewServices
 }
 
 func parseDocument(final *url.URL, data []byte) (document, error) {
@@ -45,7 +44,7 @@ func parseDocument(final *url.URL, data []byte) (document, error) {
 	return document{base: &base, services: services, size: len(data)}, nil
 }
 
-// parseObject reads data, which must be one JSON object and nothing else.
+// parseObject parses data, which must be one JSON object.
 func parseObject(data []byte) (object, error) {
 	var whole json.RawMessage
 	if err := httpx.DecodeJSON(data, &whole); err != nil {
@@ -53,7 +52,7 @@ func parseObject(data []byte) (object, error) {
 	}
 	dec := json.NewDecoder(bytes.NewReader(whole))
 	if first, err := dec.Token(); err != nil || first != json.Delim('{') {
-		return nil, fmt.Errorf("a JSON object is wanted, not %s", kind(whole))
+		return nil, fmt.Errorf("want a JSON object, not %s", kind(whole))
 	}
 	o := object{}
 	for dec.More() {
@@ -74,8 +73,7 @@ func parseObject(data []byte) (object, error) {
 
 func (o object) add(key string, raw json.RawMessage) error {
 	if before, ok := o[key]; ok {
-		// Parsers differ in which of two values they take, so that a scanner
-		// might see one and a client use the other.
+		// Some parsers use the first value, others the last.
 		before.ambiguous = before.ambiguous || !bytes.Equal(before.raw, raw)
 		o[key] = before
 		return nil
@@ -87,10 +85,10 @@ func (o object) add(key string, raw json.RawMessage) error {
 	return nil
 }
 
-// text returns a value that must be a string.
+// text returns the value of a string.
 func (m member) text() (string, error) {
 	if m.raw[0] != '"' {
-		return "", fmt.Errorf("a URL is wanted, not %s", kind(m.raw))
+		return "", fmt.Errorf("want a URL, not %s", kind(m.raw))
 	}
 	var s string
 	if err := json.Unmarshal(m.raw, &s); err != nil {
@@ -102,7 +100,7 @@ func (m member) text() (string, error) {
 	return s, nil
 }
 
-// kind names the type of a JSON value.
+// kind returns the type of a JSON value.
 func kind(raw json.RawMessage) string {
 	switch raw[0] {
 	case '{':
@@ -119,34 +117,31 @@ func kind(raw json.RawMessage) string {
 	return "a number"
 }
 
-// resolve makes a URL of the document absolute. It checks everything but that
-// the scheme is https.
+// resolve returns an absolute URL. Its scheme is https or http.
 func (d document) resolve(text string) (*url.URL, error) {
 	ref, err := parseURL(text)
 	if err != nil {
 		return nil, err
 	}
 	if *ref == (url.URL{}) {
-		// It would mean the discovery document itself.
 		return nil, errors.New("the URL is empty")
 	}
 	u := d.base.ResolveReference(ref)
 	switch {
 	case u.Scheme != "https" && u.Scheme != "http":
-		err = fmt.Errorf("the scheme %s is neither https nor http", weburl.Clean(u.Scheme, maxShown))
+		err = fmt.Errorf("scheme %q is neither https nor http", weburl.Clean(u.Scheme, maxShown))
 	case u.User != nil:
-		err = errors.New("it has user information")
+		err = errors.New("it contains user information")
 	default:
 		err = weburl.CheckHost(u)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the URL %s is refused: %w", weburl.Redact(u), err)
+		return nil, fmt.Errorf("invalid URL %q: %w", weburl.Redact(u), err)
 	}
 	return u, nil
 }
 
-// parseURL is url.Parse with fewer liberties, and with errors that show nothing
-// secret. It drops the fragment.
+// parseURL is url.Parse with further checks, without the fragment, and without secrets in errors.
 func parseURL(text string) (*url.URL, error) {
 	switch {
 	case text == "":
@@ -160,8 +155,7 @@ func parseURL(text string) (*url.URL, error) {
 	}
 	u, err := url.Parse(text)
 	if err != nil {
-		// The outer error holds the whole URL, and the inner one may hold a
-		// part of a password.
+		// The outer error contains the whole URL, the inner one perhaps a part of a password.
 		inner, ok := errors.AsType[*url.Error](err)
 		if !ok || strings.Contains(text, "@") {
 			return nil, errors.New("the URL cannot be parsed")

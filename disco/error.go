@@ -6,20 +6,17 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// Causes that the errors of this package may wrap. They are the same values as
-// those of these names in package provider.
+// Errors may wrap these values, which package [github.com/tofureg/tofureg/provider] exports too.
 var (
-	// ErrUnauthorized means that the host wants a token, or another one
-	// (status 401 or 403).
+	// ErrUnauthorized means that the host requires a token or has refused it (status 401, 403).
 	ErrUnauthorized = fault.ErrUnauthorized
-	// ErrInsecure means that a URL is http and that AllowHTTP of [transport.Client] is not
-	// set.
+	// ErrInsecure means that a URL is http and AllowHTTP of the transport is not set.
 	ErrInsecure = fault.ErrInsecure
-	// ErrTooLarge means that a document exceeds a limit.
+	// ErrTooLarge means that a document exceeds its limit.
 	ErrTooLarge = fault.ErrTooLarge
 )
 
-// failed makes the error of a discovery.
+// failed returns the error of Discover.
 func failed(host svchost.Hostname, err error) error {
 	return &failure.Error{Op: "discover services of", Subject: host.Display(), Err: err}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/tofureg/tofureg/transport"
 )
 
-// registry stands in for the network in the examples.
+// registry is the network of the examples.
 var registry = &http.Client{Transport: pages(map[string]answer{
 	"https://registry.example.com/.well-known/terraform.json": {body: `{
 		"providers.v1": "/api/providers/v1/",
@@ -34,7 +34,7 @@ func ExampleClient_Discover() {
 
 	services, err := client.Discover(context.Background(), host)
 	if err != nil {
-		log.Fatal(err) // the host cannot be asked
+		log.Fatal(err) // the request failed
 	}
 	base, err := services.URL(disco.ProvidersV1)
 	if err != nil {
@@ -68,10 +68,10 @@ func ExampleServices_OAuthClient() {
 	// cli https://registry.example.com/oauth/authorize https://registry.example.com/oauth/token 10000 10010
 }
 
-// A private registry at a fixed URL: what the host would say is stated, and nobody asks it.
+// A private registry at a fixed URL, without a discovery document.
 func ExampleNewServices() {
 	const base = "https://artifacts.example.net/api/registry/modules/"
-	registry := regtest.New("registry.example.com") // instead of a real one
+	registry := regtest.New("registry.example.com") // instead of the network
 	registry.Services = map[string]any{"modules.v1": base}
 	registry.AddModule(regtest.Module{Address: "acme/network/aws", Version: "1.4.0"})
 	registry.Require("xxxxxx", 0)
@@ -99,7 +99,7 @@ func ExampleNewServices() {
 }
 
 func ExampleParseServices() {
-	// A tool that checks a document before it is published.
+	// A tool checks a document before it is published.
 	document := []byte(`{"providers.v1": "api/v1/", "modules.v1": "http://example.com/modules/"}`)
 	final := &url.URL{Scheme: "https", Host: "cdn.example.com", Path: "/discovery/terraform.json"}
 
@@ -116,6 +116,6 @@ func ExampleParseServices() {
 		fmt.Println(id, base)
 	}
 	// Output:
-	// modules.v1 at example.com: insecure: http://example.com/modules/ is not https; Client.AllowHTTP would accept it
+	// modules.v1 at example.com: insecure: http://example.com/modules/ is not https; set AllowHTTP to permit it
 	// providers.v1 https://cdn.example.com/discovery/api/v1/
 }

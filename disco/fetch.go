@@ -14,7 +14,7 @@ import (
 
 const maxRedirects = 5
 
-// fetch asks host for its services, without looking into the cache.
+// fetch requests the services of host.
 func fetch(ctx context.Context, client *httpx.Client, host svchost.Hostname) (*Services, error) {
 	res, err := client.Get(ctx, httpx.Request{
 		URL: wellKnown(host), Accept: httpx.JSON, TokenFor: host, Limit: maxDocument, Redirects: maxRedirects,
@@ -36,7 +36,7 @@ func fetch(ctx context.Context, client *httpx.Client, host svchost.Hostname) (*S
 
 func checkResponse(res *httpx.Response) (document, error) {
 	if res.Status != http.StatusOK {
-		return document{}, errors.New("status 200 is wanted")
+		return document{}, errors.New("want status 200")
 	}
 	if err := res.CheckMediaType(); err != nil {
 		return document{}, err

@@ -11,33 +11,28 @@ import (
 	"github.com/tofureg/tofureg/transport"
 )
 
-// Hosts is what is known about the services of hosts: what a program states, and what was
-// learnt from them. It holds neither tokens nor settings of requests, so that clients with
-// different ones may share it: each asks with its own. The zero Hosts is ready to use. Hosts
-// is safe for concurrent use, must not be copied, and its fields must not be changed after
-// the first use.
+// Hosts caches the services of hosts. Clients with different tokens may share it, because it
+// contains no tokens. The zero Hosts is ready to use. Hosts is safe for concurrent use. It must
+// not be copied or changed after the first use.
 type Hosts struct {
-	// Overrides has the services of hosts that are not to be asked, made by
-	// NewServices. A nil value means that the host has no services.
+	// Overrides are the services of hosts to which no request is made, see [NewServices]. If a
+	// value is nil, the host has no services.
 	Overrides map[svchost.Hostname]*Services
-	// Aliases maps hostnames to those that stand in for them: the services of
-	// an alias are those of its target, and so are the tokens, since a token
-	// must not go to a host that it was not issued for. An override of the
-	// target is honoured; an alias of the target is not. An override of the
-	// alias itself comes first and then the alias has no effect.
+	// Aliases maps a host to its target. An alias has the services and the token of its target.
+	// An override of the alias takes precedence. If the target is also an alias, its own alias
+	// is ignored.
 	Aliases map[svchost.Hostname]svchost.Hostname
 
-	// TTL is how long the services of a host are kept, also when it has none:
-	// one hour if it is 0, not at all if it is negative. Failures are never
-	// kept, nor are documents above 64 KiB.
+	// TTL is the time for which the services of a host are cached. If zero, it is an hour. If
+	// negative, nothing is cached. Documents over 64 KiB are not cached.
 	TTL time.Duration
 
 	cache flight.Cache[svchost.Hostname, *Services]
 }
 
-// maxKept bounds the documents that are kept, in bytes. Real ones have a few hundred, and
-// whoever chooses the hosts that a program asks must not fill its memory.
-const maxKept = 64 << 10
+// maxCached limits a cached document, in bytes. Real documents have a few hundred bytes. An
+// attacker who chooses the hosts must not fill the memory.
+const maxCached = 64 << 10
 
 func (h *Hosts) discover(ctx context.Context, web *transport.Client, host svchost.Hostname) (*Services, error) {
 	client := httpx.New(web)
@@ -49,15 +44,15 @@ func (h *Hosts) discover(ctx context.Context, web *transport.Client, host svchos
 		return s.view(host, target, client.AllowHTTP), nil
 	}
 	if target.IsZero() {
-		return nil, failed(host, errors.New("no hostname"))
+		return nil, failed(host, errors.New("hostname is empty"))
 	}
 	s, ok := h.cache.Get(target)
 	if !ok {
 		var err error
 		s, err = h.cache.DoBy(ctx, target, web, h.TTL, func(ctx context.Context) (*Services, error) {
 			s, err := fetch(ctx, client, target)
-			if err == nil && s.doc.size > maxKept {
-				h.cache.Forget(target) // the callers that wait get it all the same
+			if err == nil && s.doc.size > maxCached {
+				h.cache.Forget(target) // waiting callers still get s
 			}
 			return s, err
 		})
@@ -68,12 +63,11 @@ func (h *Hosts) discover(ctx context.Context, web *transport.Client, host svchos
 	return s.view(host, target, client.AllowHTTP), nil
 }
 
-// Forget drops what was learnt about host, so that the next Discover asks it again. For
-// an alias, that is what was learnt about its target. A request that is under way is
-// left alone, but its result reaches only those who wait for it already.
+// Forget removes the services of host, or of its target if host is an alias, so that the next
+// Discover makes a request. It does not affect running calls of Discover.
 func (h *Hosts) Forget(host svchost.Hostname) { h.cache.Forget(h.tokenHost(host)) }
 
-// tokenHost returns the host to be asked about host, whose token is sent.
+// tokenHost returns the host to which the request for host is sent, with its token.
 func (h *Hosts) tokenHost(host svchost.Hostname) svchost.Hostname {
 	if _, ok := h.Overrides[host]; ok {
 		return host

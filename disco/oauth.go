@@ -9,40 +9,37 @@ import (
 	"slices"
 )
 
-// The grant types that an [OAuthClient] may have.
+// Grant types of an [OAuthClient].
 const (
-	GrantAuthzCode = "authz_code" // authorization code, in a browser
-	GrantPassword  = "password"   // user name and password; not documented any more
+	GrantAuthzCode = "authz_code" // authorization code, by a browser
+	GrantPassword  = "password"   // user name and password; undocumented
 )
 
-// An OAuthClient is what the service login.v1 declares: how a program gets a
-// token for the host by OAuth 2.0. See
-// https://opentofu.org/docs/internals/login-protocol/.
+// An OAuthClient is the value of the service login.v1: how a program gets a token by OAuth 2.0,
+// see https://opentofu.org/docs/internals/login-protocol/.
 type OAuthClient struct {
-	// ID identifies the program to the server ("client"). It is not empty and
-	// not secret.
+	// ID is the client identifier ("client"), which is not secret.
 	ID string
-	// GrantTypes lists what the server allows ("grant_types"). A host that says
-	// nothing allows GrantAuthzCode. Unknown ones are kept.
+	// GrantTypes are the permitted grant types ("grant_types"), also unknown ones. The default
+	// is GrantAuthzCode.
 	GrantTypes []string
-	// AuthorizationURL is where a browser is sent ("authz"). It is not nil if
-	// GrantTypes has GrantAuthzCode.
+	// AuthorizationURL is the page for the browser ("authz"). It is not nil if GrantTypes
+	// contains GrantAuthzCode.
 	AuthorizationURL *url.URL
-	// TokenURL is where a code or a password becomes a token ("token"). It is
-	// not nil if GrantTypes has GrantAuthzCode or GrantPassword.
+	// TokenURL is the token endpoint ("token"). It is not nil if GrantTypes contains
+	// GrantAuthzCode or GrantPassword.
 	TokenURL *url.URL
-	// MinPort and MaxPort are the first and the last port on which a program
-	// may wait for the browser to come back ("ports"): 1024 and 65535 if the
-	// host says nothing.
+	// MinPort and MaxPort are the first and the last port of the redirect URL on this machine
+	// ("ports"). The default is 1024 to 65535.
 	MinPort, MaxPort int
-	// Scopes lists what to ask for ("scopes"). It is often empty.
+	// Scopes are the scopes to request ("scopes").
 	Scopes []string
 }
 
-// OAuthClient returns what the service [LoginV1] declares. The caller may change
-// it. The error is a [*ServiceError], as for [Services.URL].
+// OAuthClient returns the value of [LoginV1]. The caller may change it. The error is a
+// [*ServiceError], as for [Services.URL].
 func (s *Services) OAuthClient() (*OAuthClient, error) {
-	m, err := s.find(LoginV1)
+	m, err := s.member(LoginV1)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +92,7 @@ func (o object) clientID() (string, error) {
 	}
 	var id string
 	if m.raw[0] != '"' || json.Unmarshal(m.raw, &id) != nil || id == "" {
-		return "", errors.New(`"client" is not a string with something in it`)
+		return "", errors.New(`"client" is not a non-empty string`)
 	}
 	return id, nil
 }
@@ -111,7 +108,7 @@ func (o object) grantTypes() ([]string, error) {
 	}
 	var types []string
 	for _, v := range values {
-		// A kind of grant that is not even a string is one that we do not know.
+		// A value of another type is an unknown grant type.
 		if text, ok := v.(string); ok {
 			types = append(types, text)
 		}
@@ -148,19 +145,19 @@ func (o object) ports() (first, last int, err error) {
 	if !ok {
 		return 0, 0, fmt.Errorf(`"ports" is not an array but %s`, kind(m.raw))
 	}
-	refused := fmt.Errorf(`"ports" is not a first and a last port between %d and %d`, lowest, highest)
+	invalid := fmt.Errorf(`"ports" is not a pair of ports between %d and %d`, lowest, highest)
 	if len(values) != 2 {
-		return 0, 0, refused
+		return 0, 0, invalid
 	}
 	for i, port := range []*int{&first, &last} {
 		number, ok := values[i].(float64)
 		if !ok || number != math.Trunc(number) || number < lowest || number > highest {
-			return 0, 0, refused
+			return 0, 0, invalid
 		}
 		*port = int(number)
 	}
 	if first > last {
-		return 0, 0, refused
+		return 0, 0, invalid
 	}
 	return first, last, nil
 }
@@ -185,7 +182,7 @@ func (o object) scopes() ([]string, error) {
 	return scopes, nil
 }
 
-// array returns the elements of a value that is an array.
+// array returns the elements of a JSON array.
 func (m member) array() ([]any, bool) {
 	var values []any
 	if m.raw[0] != '[' || json.Unmarshal(m.raw, &values) != nil {

@@ -57,7 +57,7 @@ func TestOAuthClientRefused(t *testing.T) {
 		`{"client":"x","token":"/t"}`:                                      `"authz" is missing`,
 		`{"client":"x","authz":"/a"}`:                                      `"token" is missing`,
 		`{"client":"x","authz":"/a","token":""}`:                           `"token": the URL is empty`,
-		`{"client":"x","authz":1,"token":"/t"}`:                            `"authz": a URL is wanted, not a number`,
+		`{"client":"x","authz":1,"token":"/t"}`:                            `"authz": want a URL, not a number`,
 		`{"client":"x","authz":"http://h.test/","token":"/t"}`:             `AllowHTTP`,
 		`{"client":"x","authz":"/a","token":"https://u@h.test/"}`:          `user information`,
 		`{"client":"x","grant_types":["device"],"token":"ftp://h.test/"}`:  `"token"`,

@@ -10,20 +10,19 @@ import (
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
-// A Service identifies a service and the version of its protocol, as in
-// "providers.v1". It is compared byte by byte, also where two would mean the
-// same version: "providers.v01" is not "providers.v1".
+// A Service is the identifier of a service and its version, such as "providers.v1". Identifiers
+// are compared byte by byte: "providers.v01" is another service.
 type Service string
 
-// The services that the tofureg module speaks to.
+// Services that this module uses.
 const (
-	LoginV1     Service = "login.v1"     // OAuth login, see [Services.OAuthClient]
+	LoginV1     Service = "login.v1"     // login by OAuth, see [Services.OAuthClient]
 	ModulesV1   Service = "modules.v1"   // module registry
 	ProvidersV1 Service = "providers.v1" // provider registry
 )
 
-// split returns the name of the service, and whether id has the form NAME.vN. As in the
-// CLI, only tfe may have a minor version, as in "tfe.v2.1".
+// split returns the name of the service, and whether id has the form NAME.vN. As in the CLI, only
+// tfe may have a minor version, such as "tfe.v2.1".
 func (id Service) split() (name string, ok bool) {
 	name, version, _ := strings.Cut(string(id), ".")
 	major, found := strings.CutPrefix(version, "v")
@@ -37,30 +36,25 @@ func (id Service) split() (name string, ok bool) {
 func isNumber(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
 var (
-	// ErrNoService means that the host does not offer the service, in no
-	// version. It comes in a [*ServiceError].
+	// ErrNoService means that the host does not offer any version of the service.
 	ErrNoService = errors.New("service not offered")
-	// ErrServiceVersion means that the host offers the service, but in other
-	// versions. It comes in a [*ServiceError], which lists them.
+	// ErrServiceVersion means that the host offers other versions of the service.
 	ErrServiceVersion = errors.New("service version not offered")
-	// ErrServiceID means that the identifier that was asked for is malformed, so
-	// that no host can offer it. It comes in a [*ServiceError].
+	// ErrServiceID means that the requested identifier is invalid.
 	ErrServiceID = errors.New("invalid service identifier, want NAME.vN")
 )
 
-// A ServiceError says why a host's document has no URL, or no OAuth client, for
-// a service.
+// A ServiceError means that a host does not offer a service, or offers an invalid value.
 type ServiceError struct {
-	Host    svchost.Hostname // that was asked
-	Service Service          // that was wanted
-	// Offered lists, in order, the other versions of the service for
-	// ErrServiceVersion, and all services of the host for ErrNoService. It is
-	// empty otherwise. It comes from the wire and may hold anything.
+	Host    svchost.Hostname // the requested host
+	Service Service          // the requested service
+	// Offered are the other versions of the service for ErrServiceVersion, and all services of
+	// the host for ErrNoService, sorted. They may contain any characters.
 	Offered []Service
-	Err     error // ErrNoService, ErrServiceVersion, ErrServiceID, or what is wrong with the value
+	Err     error // cause: ErrNoService, ErrServiceVersion, ErrServiceID or the invalid value
 }
 
-// Error returns a sentence of service, host, cause and what is offered.
+// Error returns service, host, cause and offered services.
 func (e *ServiceError) Error() string {
 	text := fmt.Sprintf("%s at %s: %v", weburl.Clean(string(e.Service), maxShown), e.Host.Display(), e.Err)
 	switch {
@@ -75,28 +69,27 @@ func (e *ServiceError) Error() string {
 // Unwrap returns the cause.
 func (e *ServiceError) Unwrap() error { return e.Err }
 
-// maxShown is how many bytes of a text from the wire an error shows.
+// maxShown limits text of the host in an error, in bytes.
 const maxShown = 100
 
-// list renders service identifiers for people: not too many, and without
-// control characters.
+// list returns the first identifiers in printable form.
 func list(ids []Service) string {
-	const most = 8
+	const limit = 8
 	var b strings.Builder
-	for i, id := range ids[:min(len(ids), most)] {
+	for i, id := range ids[:min(len(ids), limit)] {
 		if i > 0 {
 			b.WriteString(", ")
 		}
 		b.WriteString(weburl.Clean(string(id), maxShown))
 	}
-	if more := len(ids) - most; more > 0 {
+	if more := len(ids) - limit; more > 0 {
 		fmt.Fprintf(&b, " and %d more", more)
 	}
 	return b.String()
 }
 
-// find returns the value of a service, or the error for who asked for it.
-func (s *Services) find(id Service) (member, error) {
+// member returns the value of a service, or a *ServiceError.
+func (s *Services) member(id Service) (member, error) {
 	name, valid := id.split()
 	if !valid {
 		return member{}, s.fail(id, ErrServiceID)

@@ -18,9 +18,8 @@ const (
 	maxServices   = 1000
 )
 
-// Services is what a host offers. It comes from [Client.Discover], or from
-// [NewServices] or [ParseServices]. It does not change, and is safe for
-// concurrent use. The zero Services offers nothing.
+// Services is the list of services of a host. It is immutable and safe for concurrent use. The
+// zero Services is empty.
 type Services struct {
 	host      svchost.Hostname
 	tokenHost svchost.Hostname
@@ -28,20 +27,13 @@ type Services struct {
 	doc       document
 }
 
-// NewServices returns the services of host as a program states them, for
-// [Hosts.Overrides] and for tests. A value is what the discovery document would
-// have in its place: a string with a URL, which may be relative to the
-// document's well-known URL at host; or, for login.v1, a map[string]any with the
-// members "client", "authz", "token" and so on. Any value that encoding/json can
-// encode is accepted. Like those of a document, values are checked when somebody
-// asks for the service. A []map[string]any, which is how HCL 1 gives a block,
-// stands for its first element.
+// NewServices returns services for [Hosts.Overrides] and for tests. A value is the value in a
+// discovery document: a string with a URL, absolute or relative to the well-known URL of host,
+// or for login.v1 a map[string]any with the members "client", "authz", "token" and so on. A
+// []map[string]any, which HCL 1 makes of a block, means its first element.
 //
-// A value that cannot be encoded is an error of the service when somebody asks for it.
-//
-// The URL of each service is stated in full. No function takes a base URL and appends
-// /v1/modules/ or /v1/providers/: these paths are a convention of some registries, and
-// not part of the protocol.
+// Values are encoded as JSON. An invalid value is an error of [Services.URL] or
+// [Services.OAuthClient].
 func NewServices(host svchost.Hostname, services map[Service]any) *Services {
 	s := &Services{host: host, tokenHost: host, doc: document{base: wellKnown(host), services: make(object, len(services))}}
 	for id, value := range services {
@@ -54,11 +46,10 @@ func NewServices(host svchost.Hostname, services map[Service]any) *Services {
 	return s
 }
 
-// ParseServices reads a discovery document as [Client.Discover] does, without
-// the request, for tools that write or check documents. The document is that of
-// host. Relative URLs in it are resolved against final, the URL that answered
-// after all redirects; nil stands for the well-known URL at host. Any error is
-// a [*failure.Error].
+// ParseServices parses a discovery document of host, for tools that write or check documents.
+// Relative URLs are resolved against final, the URL of the document after all redirects. If final
+// is nil, it is the well-known URL of host. The error is a
+// [*failure.Error].
 func ParseServices(host svchost.Hostname, final *url.URL, document []byte) (*Services, error) {
 	if final == nil {
 		final = wellKnown(host)
@@ -70,17 +61,15 @@ func ParseServices(host svchost.Hostname, final *url.URL, document []byte) (*Ser
 	return &Services{host: host, tokenHost: host, doc: doc}, nil
 }
 
-// Host returns the hostname whose services these are: the one that was passed
-// to Discover, also where an alias led to another one.
+// Host returns the host that was passed to Discover, also if it is an alias.
 func (s *Services) Host() svchost.Hostname { return s.host }
 
-// TokenHost returns the hostname whose token may be sent to these services. It
-// is Host, or the target where Host is an alias.
+// TokenHost returns the host whose token may be sent to these services: the target if Host is an
+// alias, otherwise Host.
 func (s *Services) TokenHost() svchost.Hostname { return s.tokenHost }
 
-// IDs returns the identifiers of all services, known or not, in byte order. The
-// caller may change the slice. The identifiers come from the wire and may hold
-// anything.
+// IDs returns the sorted identifiers of all services. They may contain any characters. The caller
+// may change the slice.
 func (s *Services) IDs() []Service {
 	ids := make([]Service, 0, len(s.doc.services))
 	for id := range s.doc.services {
@@ -90,20 +79,16 @@ func (s *Services) IDs() []Service {
 	return ids
 }
 
-// URL returns the base URL of a service: absolute, https, with a host, and
-// without user information and fragment. The caller may change it. It can be
-// http if the transport of the [Client] has AllowHTTP.
+// URL returns the base URL of a service: absolute, with a host, without user information and
+// fragment. It is https, or http if AllowHTTP of the transport is set. The caller may change it.
 //
-// The URL is returned as the host declares it, and a path without a slash at
-// its end gets none here. Before the clients of the tofureg module resolve a
-// reference against it, they add the slash, because otherwise the last part of
-// the path would be lost.
+// The path may lack the final slash. Add it before a reference is resolved against the URL, or
+// the last part of the path is lost.
 //
-// The error is a [*ServiceError] for ErrNoService, ErrServiceVersion, ErrServiceID or
-// a value that is no acceptable URL. In the last case it wraps [ErrInsecure] if all that
-// is wrong is http.
+// The error is a [*ServiceError]. It wraps [ErrNoService], [ErrServiceVersion], [ErrServiceID],
+// [ErrInsecure] for an http URL, or the reason why the value is invalid.
 func (s *Services) URL(id Service) (*url.URL, error) {
-	m, err := s.find(id)
+	m, err := s.member(id)
 	if err != nil {
 		return nil, err
 	}
@@ -118,19 +103,19 @@ func (s *Services) URL(id Service) (*url.URL, error) {
 	return u, nil
 }
 
-// resolve turns a URL of the document into an absolute one that may be used.
+// resolve returns an absolute URL that may be requested.
 func (s *Services) resolve(text string) (*url.URL, error) {
 	u, err := s.doc.resolve(text)
 	if err != nil {
 		return nil, err
 	}
 	if u.Scheme != "https" && !s.allowHTTP {
-		return nil, fmt.Errorf("%w: %s is not https; Client.AllowHTTP would accept it", fault.ErrInsecure, weburl.Redact(u))
+		return nil, fmt.Errorf("%w: %s is not https; set AllowHTTP to permit it", fault.ErrInsecure, weburl.Redact(u))
 	}
 	return u, nil
 }
 
-// view returns s as the answer to a question about host.
+// view returns s with other hosts.
 func (s *Services) view(host, tokenHost svchost.Hostname, allowHTTP bool) *Services {
 	if s == nil {
 		s = &Services{}
@@ -143,7 +128,7 @@ func (s *Services) view(host, tokenHost svchost.Hostname, allowHTTP bool) *Servi
 	return &other
 }
 
-// wellKnown is the URL where discovery begins.
+// wellKnown returns the URL of the discovery document.
 func wellKnown(host svchost.Hostname) *url.URL {
 	return &url.URL{Scheme: "https", Host: host.String(), Path: wellKnownPath}
 }

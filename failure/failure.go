@@ -1,5 +1,4 @@
-// Package failure has the two errors that all clients of this module share: an operation
-// that failed, and the request that it failed at.
+// Package failure contains the errors that all clients of this module return.
 //
 //	if e, ok := errors.AsType[*failure.RequestError](err); ok && e.Status == http.StatusTooManyRequests {
 //		time.Sleep(e.RetryAfter)
@@ -16,21 +15,17 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// An Error is an operation on a provider, a module or a host that failed. Packages provider
-// and module export it under the same name.
-//
-// What it wraps tells the kind of failure: a sentinel of the package that returned it;
-// context.Canceled or DeadlineExceeded only if the context of the caller ended;
-// os.ErrDeadlineExceeded if a server took too long; [io.ErrUnexpectedEOF] if a transfer
-// broke off; otherwise what the network said. If a request failed, or its answer was
-// unusable, a [*RequestError] is in its chain.
+// An Error is a failed operation. It wraps a [*RequestError] if a request failed, and the kind of
+// failure: an exported error of the package that returned it, a context error only if the context
+// of the caller has ended, os.ErrDeadlineExceeded if a server timed out, or
+// [io.ErrUnexpectedEOF] if a transfer was interrupted.
 type Error struct {
-	Op      string // what was to be done: "list versions of"
-	Subject string // of what: "registry.example.com/acme/demo"; may be empty
-	Err     error  // the cause, never nil
+	Op      string // operation, such as "list versions of"
+	Subject string // such as "registry.example.com/acme/demo"; may be empty
+	Err     error  // cause, never nil
 }
 
-// Error returns operation, subject and cause in one line.
+// Error returns operation, subject and cause.
 func (e *Error) Error() string {
 	text := e.Op
 	if e.Subject != "" {
@@ -39,28 +34,25 @@ func (e *Error) Error() string {
 	if e.Err == nil {
 		return text + ": unknown cause"
 	}
-	return text + ": " + strings.ReplaceAll(e.Err.Error(), "\n", "; ") // of several errors
+	return text + ": " + strings.ReplaceAll(e.Err.Error(), "\n", "; ") // of errors.Join
 }
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// A RequestError is a request that failed, or whose answer was unusable. Its text, and that
-// of Err, contains no token, no user information, query or fragment of a URL, and no
-// control character.
+// A RequestError is a request that failed or had an invalid answer. It contains no tokens, no
+// queries and no control characters.
 type RequestError struct {
-	URL        string        // that was asked last, after redirects, redacted
-	Status     int           // of the answer to the last attempt; 0: none came
-	RetryAfter time.Duration // how long that answer asks to wait; 0: it does not say
-	HadToken   bool          // whether a token went along (not whether it followed each redirect)
-	Attempts   int           // requests made in a row without success; 0: refused before the first
-	Message    string        // what the server said about the status, one printable line; "": nothing
-
-	// Err is the cause, never nil.
-	Err error
+	URL        string        // last URL after redirects, redacted
+	Status     int           // status of the last attempt; 0 if there was no answer
+	RetryAfter time.Duration // time to wait that the last answer states; 0 if none
+	HadToken   bool          // whether the first URL was requested with a token
+	Attempts   int           // failed attempts in a row; 0 if no request was made
+	Message    string        // message of the server about Status, one line; may be empty
+	Err        error         // cause, never nil
 }
 
-// Error returns URL, status, cause and the number of attempts.
+// Error returns URL, status, cause and number of attempts.
 func (e *RequestError) Error() string {
 	var b strings.Builder
 	b.WriteString(e.URL + ": ")
@@ -84,7 +76,7 @@ func (e *RequestError) Error() string {
 // Unwrap returns the cause.
 func (e *RequestError) Unwrap() error { return e.Err }
 
-// Because returns e with another cause.
+// Because returns a copy of e with another cause.
 func (e *RequestError) Because(cause error) *RequestError {
 	changed := *e
 	changed.Err = cause

@@ -6,24 +6,23 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// ParseError says why a text is not a hostname. [Parse], [FromWire] and
-// [Hostname.UnmarshalText] return it as a pointer.
+// A ParseError describes an invalid hostname.
 type ParseError struct {
-	// Input is the refused text. It is shortened if it is long, and without user
-	// information and query, since those can hold secrets when somebody passes a URL.
+	// Input is the invalid text, shortened. User information and query of a URL, which may be
+	// secret, are removed.
 	Input string
-	// Reason is a phrase without a full stop that completes "invalid hostname: ...".
+	// Reason is the rest of the sentence "invalid hostname: ...".
 	Reason string
 }
 
-// Error returns the reason and the quoted input in one line.
+// Error returns the quoted input and the reason.
 func (e *ParseError) Error() string {
 	return fmt.Sprintf("invalid hostname %q: %s", e.Input, e.Reason)
 }
 
-// maxShown is how many bytes of a refused text an error repeats.
+// maxShown limits the input in an error, in bytes.
 const maxShown = 100
 
-func refuse(input, format string, args ...any) error {
+func invalid(input, format string, args ...any) error {
 	return &ParseError{Input: fault.Shown(input, maxShown), Reason: fmt.Sprintf(format, args...)}
 }

@@ -28,8 +28,8 @@ func ExampleParse_error() {
 		fmt.Println(pe.Reason)
 	}
 	// Output:
-	// invalid hostname "https://registry.example.com/": a bare hostname is wanted, such as registry.example.com, not a URL
-	// a bare hostname is wanted, such as registry.example.com, not a URL
+	// invalid hostname "https://registry.example.com/": want a hostname such as registry.example.com, not a URL
+	// want a hostname such as registry.example.com, not a URL
 }
 
 func ExampleFromWire() {
@@ -43,6 +43,12 @@ func ExampleFromWire() {
 	// Output:
 	// böb.example.com:8443
 	// true
+}
+
+func ExampleParseURL() {
+	h, err := svchost.ParseURL("https://registry.example.com:8443/")
+	fmt.Println(h, err)
+	// Output: registry.example.com:8443 <nil>
 }
 
 func ExampleHostname_Display() {

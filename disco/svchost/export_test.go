@@ -1,8 +1,8 @@
 package svchost
 
-// ViaIDNA and Normalise let a test compare the general path with the one for ASCII.
-func ViaIDNA(name string, lenient bool) (ascii string, ok bool) {
-	ascii, reason := viaIDNA(name, modeOf(lenient))
+// NormaliseIDNA and Normalise let a test compare the parsers for Unicode and for ASCII.
+func NormaliseIDNA(name string, lenient bool) (ascii string, ok bool) {
+	ascii, reason := normaliseIDNA(name, modeOf(lenient))
 	return ascii, reason == ""
 }
 

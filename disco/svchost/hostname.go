@@ -6,22 +6,18 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// Hostname is a normalised hostname with an optional port. Values are comparable with ==,
-// usable as map keys, and equal exactly when they mean the same host and port.
-//
-// The zero Hostname means "no host"; its text forms are empty.
+// A Hostname is a normalised hostname with an optional port. Equal values (==) are the same
+// host and port. The zero Hostname is no host, and its text is empty.
 type Hostname struct {
 	ascii string // lower case, punycode labels, ":port" unless it is 443
 }
 
-// String returns the ASCII form: lower case, with punycode labels, and with the port
-// unless it is 443. It is the form for comparison, DNS and URLs.
+// String returns the ASCII form, for DNS and URLs: lower case, punycode, the port unless 443.
 func (h Hostname) String() string { return h.ascii }
 
-// Display returns the Unicode form with the port unless it is 443. It is the form for
-// people, for lock files and for directory names. [Parse] turns it back into h where h
-// came from Parse. A name that has no Unicode form is returned as [Hostname.String]
-// returns it.
+// Display returns the Unicode form, for users, lock files and directory names, with the port
+// unless 443. [Parse] accepts it if h came from Parse. If a name has no Unicode form, Display
+// returns the ASCII form.
 func (h Hostname) Display() string {
 	if !strings.Contains(h.ascii, acePrefix) {
 		return h.ascii
@@ -40,16 +36,13 @@ func (h Hostname) Display() string {
 // IsZero reports whether h is the zero Hostname.
 func (h Hostname) IsZero() bool { return h.ascii == "" }
 
-// Compare orders hostnames by their ASCII form. It returns -1, 0 or +1, and 0 only when
-// h == o.
+// Compare compares ASCII forms and returns -1, 0 or +1. It returns 0 only if h == o.
 func (h Hostname) Compare(o Hostname) int { return strings.Compare(h.ascii, o.ascii) }
 
-// MarshalText returns the [Hostname.Display] form; the zero Hostname is the empty text.
-// It never fails.
+// MarshalText returns [Hostname.Display]. It never fails.
 func (h Hostname) MarshalText() ([]byte, error) { return []byte(h.Display()), nil }
 
-// UnmarshalText reads what [Parse] accepts; the empty text is the zero Hostname. What only
-// [FromWire] accepts is refused, because marshalled text is read and written by people.
+// UnmarshalText parses a hostname like [Parse]. The empty text is the zero Hostname.
 func (h *Hostname) UnmarshalText(b []byte) error {
 	if len(b) == 0 {
 		*h = Hostname{}
@@ -63,6 +56,6 @@ func (h *Hostname) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// wireProfile maps like [idna.Lookup], but leaves the choice of ASCII characters and of
-// hyphens to this package, which checks them after the mapping.
+// wireProfile maps like [idna.Lookup], but does not check ASCII characters and hyphens, which
+// this package checks after the mapping.
 var wireProfile = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.StrictDomainName(false), idna.CheckHyphens(false))

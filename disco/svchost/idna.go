@@ -9,8 +9,8 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// viaIDNA is normalise for names that are not plain ASCII or have punycode labels.
-func viaIDNA(name string, m mode) (ascii, reason string) {
+// normaliseIDNA normalises names that are not ASCII or contain punycode.
+func normaliseIDNA(name string, m mode) (ascii, reason string) {
 	if !utf8.ValidString(name) {
 		return "", "it is not valid UTF-8"
 	}
@@ -29,20 +29,19 @@ func viaIDNA(name string, m mode) (ascii, reason string) {
 	if u, err := wireProfile.ToUnicode(ascii); err != nil || !sameASCII(profile, u, ascii) {
 		return "", "it is not a valid internationalised name (its Unicode form is not valid)"
 	}
-	// In the result punycode is the work of the conversion above, no longer of the input.
+	// Punycode in the result comes from the conversion, not from the input.
 	return ascii, checkASCII(ascii, m, true)
 }
 
-// sameASCII reports whether the Unicode form u leads to ascii again. The conversion does not
-// see that a character becomes a right-to-left one by being mapped (U+2135, for example), so
-// it may accept a name whose Unicode form it refuses.
+// sameASCII reports whether the ASCII form of u is ascii. The conversion may accept a name whose
+// Unicode form it refuses: it does not notice a character that is mapped to a right-to-left
+// character, such as U+2135.
 func sameASCII(profile *idna.Profile, u, ascii string) bool {
 	again, err := profile.ToASCII(u)
 	return err == nil && again == ascii
 }
 
-// checkMapped looks for what the conversion to ASCII hides: labels that were punycode
-// before, and labels that it lets vanish.
+// checkMapped checks for labels that the conversion to ASCII hides: punycode and empty labels.
 func checkMapped(mapped string, m mode) string {
 	if strings.HasSuffix(mapped, ".") {
 		return "it must not end with a dot"
@@ -55,16 +54,16 @@ func checkMapped(mapped string, m mode) string {
 		case m == strict:
 			return reasonPunycode
 		case !isASCII(label):
-			// The decoder would pass the other characters through.
+			// The decoder would not report the other characters.
 			return "a punycode label has characters that are not ASCII"
 		}
 	}
 	return ""
 }
 
-// mapRunes applies the UTS #46 mapping to each rune of s and decodes nothing: the result
-// shows which labels were written in punycode, whatever the dots, hyphens and letters in s
-// looked like. It is not composed, which makes no difference to ASCII characters.
+// mapRunes applies the UTS #46 mapping to each rune of s without decoding punycode. So the result
+// shows the punycode labels, also if dots, hyphens and letters in s are not ASCII. The result is
+// not composed, which does not affect ASCII characters.
 func mapRunes(s string) string {
 	var b strings.Builder
 	b.Grow(len(s))
@@ -75,8 +74,7 @@ func mapRunes(s string) string {
 		case r < utf8.RuneSelf:
 			b.WriteByte(byte(r))
 		default:
-			// An error means that the rune is not allowed; the conversion of the
-			// whole name reports it.
+			// The conversion of the whole name reports the error.
 			u, _ := wireProfile.ToUnicode(string(r))
 			b.WriteString(u)
 		}

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// maxInput bounds the work on hostile input. The longest legal name has 253 ASCII
-	// characters, which can be written in at most four bytes each, and a port.
+	// maxInput limits the work. The longest valid name has 253 ASCII characters, each of which
+	// can be written in at most four bytes, and a port.
 	maxInput    = 1100
 	maxLabel    = 63
 	maxName     = 253
@@ -18,12 +18,11 @@ const (
 	acePrefix   = "xn--"
 )
 
-// Parse parses a hostname as a person writes it: Unicode, any case, optionally with a port.
-// The package comment states the rules. The error is a *[ParseError].
+// Parse parses a hostname that a user has written: Unicode in any case, with an optional port.
+// The package comment lists the rules. The error is a [*ParseError].
 func Parse(s string) (Hostname, error) { return parse(s, strict) }
 
-// MustParse is like [Parse] but panics on an error. It is for names that are constants in
-// the program.
+// MustParse is like [Parse] but panics if the name is invalid. It is meant for constants.
 func MustParse(s string) Hostname {
 	h, err := Parse(s)
 	if err != nil {
@@ -32,27 +31,25 @@ func MustParse(s string) Hostname {
 	return h
 }
 
-// FromWire parses a hostname that comes from a place where the ASCII form of a name is
-// legal: the host part of a URL, or the name of an environment variable with a token.
+// FromWire parses a hostname from the host of a URL or from the name of an environment variable
+// with a token.
 //
-// It differs from [Parse] in three points. Valid punycode is accepted in any spelling, and
-// the result equals that of the Unicode form. Underscores are accepted, and so are labels
-// with two hyphens as third and fourth character, because such names exist in DNS and so
-// in URLs, although no registry can be addressed by one. All else is as strict.
-// The error is a *[ParseError].
+// Unlike [Parse], it accepts valid punycode, with the same result as for the Unicode form, and
+// names that exist in DNS but not in addresses: with underscores, or with hyphens as third and
+// fourth character of a label. The error is a [*ParseError].
 func FromWire(s string) (Hostname, error) { return parse(s, wire) }
 
-// ParseURL parses the URL of a host: https://HOST or https://HOST:PORT, optionally with a
-// final slash. HOST is read as by [Parse], the scheme in any case. Any other scheme, user
-// information, a path, a query or a fragment is an error. The error is a *[ParseError].
+// ParseURL parses the URL of a host, https://HOST or https://HOST:PORT with an optional final
+// slash. HOST is parsed by [Parse]. A URL with another scheme, user information, path, query or
+// fragment is invalid. The error is a [*ParseError].
 func ParseURL(s string) (Hostname, error) {
 	const scheme = "https://"
 	if len(s) < len(scheme) || !strings.EqualFold(s[:len(scheme)], scheme) {
-		return Hostname{}, refuse(s, "the URL of a host is wanted, such as https://registry.example.com")
+		return Hostname{}, invalid(s, "want the https URL of a host, such as https://registry.example.com")
 	}
 	h, err := Parse(strings.TrimSuffix(s[len(scheme):], "/"))
 	if e, ok := errors.AsType[*ParseError](err); ok {
-		return Hostname{}, refuse(s, "%s", e.Reason)
+		return Hostname{}, invalid(s, "%s", e.Reason)
 	}
 	return h, err
 }
@@ -77,12 +74,12 @@ func parse(s string, m mode) (Hostname, error) {
 			if isHTTP(name) {
 				reason = reasonURL
 			}
-			return Hostname{}, refuse(s, "%s", reason)
+			return Hostname{}, invalid(s, "%s", reason)
 		}
 	}
 	ascii, reason := normalise(name, m)
 	if reason != "" {
-		return Hostname{}, refuse(s, "%s", reason)
+		return Hostname{}, invalid(s, "%s", reason)
 	}
 	if number == defaultPort {
 		return Hostname{ascii}, nil
@@ -93,27 +90,26 @@ func parse(s string, m mode) (Hostname, error) {
 	return Hostname{ascii + ":" + strconv.Itoa(number)}, nil
 }
 
-const reasonURL = "a bare hostname is wanted, such as registry.example.com, not a URL"
+const reasonURL = "want a hostname such as registry.example.com, not a URL"
 
-// checkShape refuses what is no hostname at all, with a reason that helps whoever took it
-// for one.
+// checkShape returns an error for URLs, paths and other texts that users mistake for hostnames.
 func checkShape(s string) error {
 	switch {
 	case s == "":
-		return refuse(s, "it is empty")
+		return invalid(s, "it is empty")
 	case len(s) > maxInput:
-		return refuse(s, "it is too long")
+		return invalid(s, "it is too long")
 	case strings.Contains(s, "://"):
-		return refuse(s, reasonURL)
+		return invalid(s, reasonURL)
 	case strings.IndexByte(s, '@') >= 0:
-		return refuse(s, "a bare hostname is wanted, without user information")
+		return invalid(s, "want a hostname without user information")
 	case strings.IndexByte(s, '/') >= 0:
 		if name, rest, _ := strings.Cut(s, ":"); strings.HasPrefix(rest, "/") && isHTTP(name) {
-			return refuse(s, reasonURL)
+			return invalid(s, reasonURL)
 		}
-		return refuse(s, "a bare hostname is wanted, without a path")
+		return invalid(s, "want a hostname without a path")
 	case s[0] == '[' || strings.Count(s, ":") > 1:
-		return refuse(s, "IPv6 addresses are not supported; use a DNS name or an IPv4 address")
+		return invalid(s, "IPv6 addresses are not supported; use a DNS name or an IPv4 address")
 	}
 	return nil
 }
@@ -122,7 +118,7 @@ func isHTTP(scheme string) bool {
 	return strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https")
 }
 
-// parsePort returns the port, or the reason why s is none.
+// parsePort returns the port, or the reason why it is invalid.
 func parsePort(s string) (port int, reason string) {
 	if s == "" {
 		return 0, "the port after the colon is missing"
@@ -131,7 +127,7 @@ func parsePort(s string) (port int, reason string) {
 		if s[i] < '0' || s[i] > '9' {
 			return 0, "the port must consist of decimal digits"
 		}
-		// Leading zeros make the text long without making the number large.
+		// Checked in the loop: a long text with leading zeros is a small number.
 		if port = port*10 + int(s[i]-'0'); port > maxPort {
 			return 0, "the port must not exceed 65535"
 		}
@@ -142,7 +138,7 @@ func parsePort(s string) (port int, reason string) {
 	return port, ""
 }
 
-// normalise returns the ASCII form of name, or the reason why there is none.
+// normalise returns the ASCII form of name, or the reason why it is invalid.
 func normalise(name string, m mode) (ascii, reason string) {
 	plain, upper := true, false
 	for i := range len(name) {
@@ -154,19 +150,19 @@ func normalise(name string, m mode) (ascii, reason string) {
 		}
 	}
 	if !plain {
-		return viaIDNA(name, m)
+		return normaliseIDNA(name, m)
 	}
 	if upper {
 		name = strings.ToLower(name)
 	}
 	if m == wire && strings.Contains(name, acePrefix) {
-		return viaIDNA(name, m)
+		return normaliseIDNA(name, m)
 	}
 	return name, checkASCII(name, m, false)
 }
 
-// checkASCII returns the reason why name, in lower-case ASCII, is not acceptable, or "".
-// Punycode labels must have been checked before, or not be allowed.
+// checkASCII returns the reason why name, in lower-case ASCII, is invalid, or "". If punycode is
+// true, punycode labels are valid.
 func checkASCII(name string, m mode, punycode bool) string {
 	if len(name) > maxName {
 		return "it is longer than the 253 bytes that DNS allows"

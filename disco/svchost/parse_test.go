@@ -78,7 +78,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// refused lists what both parsers refuse, with a part of the reason.
+// refused lists names that are invalid for both parsers, with a part of the reason.
 var refused = []struct{ in, reason string }{
 	{"", "empty"},
 	{":8080", "empty label"},
@@ -158,7 +158,7 @@ var refused = []struct{ in, reason string }{
 	{"xn--example-.example", ""},     // plain ASCII in disguise
 }
 
-// strictOnly lists what only Parse refuses.
+// strictOnly lists names that are invalid for Parse only.
 var strictOnly = []struct{ in, reason string }{
 	{"xn--bb-fka.example", "punycode"},
 	{"XN--bb-fka.example", "punycode"},
@@ -201,7 +201,7 @@ func checkRefused(t *testing.T, fn, in, reason string, h svchost.Hostname, err e
 		t.Errorf("%s(%q) = %q, reason %q; want %q in it", fn, in, h, pe.Reason, reason)
 	}
 	if msg := err.Error(); strings.ContainsAny(msg, "\n\x00\u202e") || len(msg) > 1000 {
-		t.Errorf("%s(%q): unfit for a terminal: %q", fn, in, msg)
+		t.Errorf("%s(%q): error is not printable: %q", fn, in, msg)
 	}
 }
 
@@ -303,7 +303,7 @@ func TestText(t *testing.T) {
 		t.Fatal(err)
 	}
 	if out.Host != in.Host || len(out.Hosts) != 2 || out.Hosts[svchost.MustParse("böb.example:8443")] != 1 {
-		t.Errorf("got %v, want %v", out, in)
+		t.Errorf("unmarshalled %v, want %v", out, in)
 	}
 	h := svchost.MustParse("example.com")
 	if err := h.UnmarshalText([]byte("xn--bb-fka.example")); err == nil || h != svchost.MustParse("example.com") {
@@ -315,7 +315,7 @@ func TestCompare(t *testing.T) {
 	t.Parallel()
 	a, b := svchost.MustParse("a.example"), svchost.MustParse("b.example")
 	if a.Compare(b) != -1 || b.Compare(a) != 1 || a.Compare(svchost.MustParse("A.example:443")) != 0 {
-		t.Error("wrong order")
+		t.Error("Compare does not order by ASCII form")
 	}
 	if (svchost.Hostname{}).Compare(a) != -1 {
 		t.Error("the zero Hostname is not first")
@@ -326,7 +326,7 @@ func TestMustParse(t *testing.T) {
 	t.Parallel()
 	defer func() {
 		if recover() == nil {
-			t.Error("no panic")
+			t.Error("MustParse does not panic")
 		}
 	}()
 	svchost.MustParse("https://example.com")

@@ -7,8 +7,8 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
-// TestRunes tries the characters of the basic plane alone and between others, since random
-// input rarely has two characters that are legal together.
+// TestRunes tries each character of the basic plane alone and between others. Random input rarely
+// has two characters that are valid together.
 func TestRunes(t *testing.T) {
 	t.Parallel()
 	for r := range rune(0x10000) {
