@@ -6,8 +6,7 @@ import (
 	"fmt"
 )
 
-// Ended is the error of a caller whose context has ended: errors.Is finds both ctx.Err()
-// and the cause.
+// Ended returns the error of a context that has ended. It wraps ctx.Err() and the cause.
 func Ended(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if errors.Is(cause, err) {

@@ -1,31 +1,30 @@
-// Package fault holds the sentinel errors that several packages export under their own
-// names, so that errors.Is matches across packages. It also makes the error of a context that
-// has ended, and shortens the input that an error repeats.
+// Package fault contains the errors that several packages export, so that errors.Is matches across
+// packages, and helpers for error texts.
 package fault
 
 import "errors"
 
 var (
-	// ErrNotFound: the thing asked for does not exist there.
+	// ErrNotFound means that the requested object does not exist.
 	ErrNotFound = errors.New("not found")
-	// ErrNoVersion: there is no such version of it, or none that a constraint allows.
+	// ErrNoVersion means that the object has no such version, or no version that matches.
 	ErrNoVersion = Narrow("no such version", ErrNotFound)
-	// ErrUnauthorized: the server wants credentials, or other ones (401, 403).
+	// ErrUnauthorized means that the server requires credentials or has refused them (401, 403).
 	ErrUnauthorized = errors.New("unauthorized")
-	// ErrTooLarge: a body, archive, count or name exceeds its limit.
+	// ErrTooLarge means that a body, archive, count or name exceeds its limit.
 	ErrTooLarge = errors.New("too large")
-	// ErrInsecure: a step that would leave https.
+	// ErrInsecure means that a URL is not https.
 	ErrInsecure = errors.New("insecure")
-	// ErrChanged: the remote file changed while it was being fetched; a fetch
-	// from the first byte may succeed.
+	// ErrChanged means that the remote file changed during a download. Another download may
+	// succeed.
 	ErrChanged = errors.New("file changed during the transfer")
-	// ErrArchive: an archive that is damaged or holds what a package must not.
+	// ErrArchive means that an archive is damaged or contains invalid entries.
 	ErrArchive = errors.New("unacceptable archive")
-	// ErrOffline: the network would have to be asked, and must not be.
+	// ErrOffline means that a request is necessary but not permitted.
 	ErrOffline = errors.New("offline")
 )
 
-// Narrow returns a sentinel that is a narrower case of another one.
+// Narrow returns an error with this text that wraps another error.
 func Narrow(text string, wider error) error { return &narrow{text, wider} }
 
 type narrow struct {

@@ -2,8 +2,8 @@ package fault
 
 import "strings"
 
-// Shown is how an error repeats a refused input: without what may be secret in a URL,
-// and at most about max bytes of it.
+// Shown returns an invalid input for an error: without user information and query of a URL, and
+// shortened to max bytes.
 func Shown(input string, max int) string {
 	input, _, _ = strings.Cut(input, "?")
 	if i := strings.LastIndexByte(input, '@'); i >= 0 {
@@ -16,7 +16,7 @@ func Shown(input string, max int) string {
 	return Shorten(input, max)
 }
 
-// Shorten cuts s after max bytes, between two characters, and says so.
+// Shorten returns s, or at most max bytes of it and "...".
 func Shorten(s string, max int) string {
 	if len(s) > max {
 		s = strings.ToValidUTF8(s[:max], "") + "..."

@@ -8,66 +8,65 @@ import (
 
 const (
 	defaultTTL = time.Hour
-	// maxKeys bounds the memory. No real program has so many registries.
+	// maxKeys limits the memory.
 	maxKeys = 1024
 )
 
-// Cache keeps what shared work has brought, by key and for a time. The zero value
-// is ready to use. A Cache must not be copied after its first use; its methods are
-// safe for concurrent use.
+// Cache caches results of shared work by key, for a time. The zero Cache is ready to use. It is
+// safe for concurrent use and must not be copied after the first use.
 type Cache[K comparable, V any] struct {
 	runs Group[run[V], V]
 
-	mu     sync.Mutex
-	places map[K]*place[V]
+	mu      sync.Mutex
+	entries map[K]*entry[V]
 }
 
-// place is where the value of one key is kept. To forget is to remove it from the
-// map: runs are shared by place, so nobody joins one that began before.
-type place[V any] struct {
+// entry is the entry of a key. Runs are shared by entry, so that a caller after Forget, which
+// removes the entry, does not share an earlier run.
+type entry[V any] struct {
 	value   V
 	expires time.Time // zero until a run has succeeded
 }
 
-func (p *place[V]) get() (V, bool) { return p.value, time.Now().Before(p.expires) }
+func (e *entry[V]) get() (V, bool) { return e.value, time.Now().Before(e.expires) }
 
-// run is work for a place, which callers share that ask with the same means.
+// run identifies shared work: callers with the same entry and the same group share it.
 type run[V any] struct {
-	place *place[V]
-	means any
+	entry *entry[V]
+	group any
 }
 
-// Get returns the value of key, if one is kept.
+// Get returns the value of key, if it is cached.
 func (c *Cache[K, V]) Get(key K) (v V, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if p := c.places[key]; p != nil {
-		return p.get()
+	if e := c.entries[key]; e != nil {
+		return e.get()
 	}
 	return v, false
 }
 
-// Do returns the value of key, if one is kept, and otherwise what fn returns, as
-// [Group.Do] does. If fn succeeds, its value is kept for ttl: an hour if that is 0,
-// not at all if it is negative. All callers get the same value.
+// Do returns the cached value of key, or the result of fn as [Group.Do] does. If fn succeeds, its
+// value is cached for ttl. If ttl is zero, it is an hour. If ttl is negative, the value is not
+// cached. All callers get the same value.
 func (c *Cache[K, V]) Do(ctx context.Context, key K, ttl time.Duration, fn func(context.Context) (V, error)) (V, error) {
 	return c.DoBy(ctx, key, nil, ttl, fn)
 }
 
-// DoBy is Do for callers whose means differ, such as their tokens: only those with equal
-// means, which must be comparable, share a run.
-func (c *Cache[K, V]) DoBy(ctx context.Context, key K, means any, ttl time.Duration, fn func(context.Context) (V, error)) (V, error) {
+// DoBy is Do for callers with different credentials: only callers with an equal group, which must
+// be comparable, share a run.
+func (c *Cache[K, V]) DoBy(ctx context.Context, key K, group any, ttl time.Duration, fn func(context.Context) (V, error)) (V, error) {
 	if ttl == 0 {
 		ttl = defaultTTL
 	}
-	p, v, ok := c.open(key)
+	e, v, ok := c.entry(key)
 	if ok {
 		return v, nil
 	}
-	return c.runs.Do(ctx, run[V]{p, means}, nil, func(ctx context.Context) (V, error) {
-		// Another run may have ended since the place was looked at.
+	return c.runs.Do(ctx, run[V]{e, group}, nil, func(ctx context.Context) (V, error) {
+		// Another run may have ended in the meantime.
 		c.mu.Lock()
-		v, ok := p.get()
+		v, ok := e.get()
 		c.mu.Unlock()
 		if ok {
 			return v, nil
@@ -76,32 +75,32 @@ func (c *Cache[K, V]) DoBy(ctx context.Context, key K, means any, ttl time.Durat
 		if err == nil && ttl > 0 {
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			p.value, p.expires = v, time.Now().Add(ttl)
+			e.value, e.expires = v, time.Now().Add(ttl)
 		}
 		return v, err
 	})
 }
 
-// open returns the place of key, and the value in it if that is still good.
-func (c *Cache[K, V]) open(key K) (p *place[V], v V, ok bool) {
+// entry returns the entry of key, which it adds if it is missing, and the value if it is cached.
+func (c *Cache[K, V]) entry(key K) (e *entry[V], v V, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	p = c.places[key]
-	if p == nil {
-		if c.places == nil || len(c.places) >= maxKeys {
-			c.places = make(map[K]*place[V])
+	e = c.entries[key]
+	if e == nil {
+		if c.entries == nil || len(c.entries) >= maxKeys {
+			c.entries = make(map[K]*entry[V])
 		}
-		p = new(place[V])
-		c.places[key] = p
+		e = new(entry[V])
+		c.entries[key] = e
 	}
-	v, ok = p.get()
-	return p, v, ok
+	v, ok = e.get()
+	return e, v, ok
 }
 
-// Forget drops what is kept for key. A run that is under way is left alone, but its
-// result reaches only those who wait for it already.
+// Forget removes the value of key. A run that has begun continues, and its result goes only to
+// callers that wait for it.
 func (c *Cache[K, V]) Forget(key K) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.places, key)
+	delete(c.entries, key)
 }

@@ -5,14 +5,13 @@ import (
 	"time"
 )
 
-// Deadline returns the time after which nobody waits for what ctx is about: for a
-// context of shared work the latest deadline of its callers so far, unless one that
-// waits has none. It may change as callers come and go, which is why it is not the
-// Deadline of the context: contexts that are made of that rely on it. For any other
-// context it is the one that it has.
+// Deadline returns the time after which no caller waits for the work of ctx. In shared work it is
+// the latest deadline of the callers so far, if all callers that wait have one. It changes when
+// callers come and go, so it cannot be the deadline of the context, which is fixed. In any other
+// context it is ctx.Deadline.
 //
-// Work that cannot have a result before its deadline may fail early, with an error that
-// wraps context.DeadlineExceeded.
+// Work that cannot finish before its deadline may fail early with an error that wraps
+// context.DeadlineExceeded.
 func Deadline(ctx context.Context) (at time.Time, ok bool) {
 	at, ok = ctx.Deadline()
 	if latest, shared := ctx.Value(deadlineKey{}).(func() time.Time); shared {
@@ -23,10 +22,10 @@ func Deadline(ctx context.Context) (at time.Time, ok bool) {
 	return at, ok
 }
 
-// deadlineKey is the key of the latest deadline in the context of a run.
+// deadlineKey is the key of the deadline function in the context of a run.
 type deadlineKey struct{}
 
-// withDeadline returns ctx with the deadline of c in it.
+// withDeadline returns ctx with the deadline of c.
 func (g *Group[K, V]) withDeadline(ctx context.Context, c *call[V]) context.Context {
 	return context.WithValue(ctx, deadlineKey{}, func() time.Time {
 		g.mu.Lock()

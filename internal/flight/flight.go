@@ -1,10 +1,8 @@
-// Package flight shares work that is under way: callers who ask for the same
-// thing at the same time wait for one piece of work instead of starting several.
+// Package flight shares work between concurrent callers.
 //
-// It differs from golang.org/x/sync/singleflight in what a cancelled context
-// does. A caller leaves as soon as its own context ends, and takes nobody with
-// it; when the last caller has left, the context of the work is cancelled. And
-// each caller can be handed a copy of the result that is its own to change.
+// Unlike in golang.org/x/sync/singleflight, a caller returns when its own context ends. When all
+// callers have returned, the context of the work is cancelled. Each caller can get its own copy of
+// the result.
 package flight
 
 import (

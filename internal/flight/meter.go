@@ -2,16 +2,17 @@ package flight
 
 import "time"
 
-// A Meter counts the bytes of one transfer and reports its steps, and not too many of them.
+// A Meter reports the progress of a download.
 type Meter struct {
-	Bytes, Total int64                        // that have arrived, and that are expected; 0: unknown
-	Report       func(kind string, err error) // a step: "bytes", "resumed", "restarted" or another
+	Bytes  int64                        // received bytes
+	Total  int64                        // expected bytes; 0 if unknown
+	Report func(kind string, err error) // called with "bytes", "resumed", "restarted" or another step
 
 	resumes int
 	last    time.Time // of the last report of bytes
 }
 
-// between two reports of bytes; eyes do not want more.
+// interval is the minimum time between two reports of bytes.
 const interval = 100 * time.Millisecond
 
 func (m *Meter) bytes() {
@@ -19,13 +20,13 @@ func (m *Meter) bytes() {
 	m.Report("bytes", nil)
 }
 
-// Started reports the begin of a transfer.
+// Started reports the start of a download.
 func (m *Meter) Started(total int64) {
 	m.Bytes, m.Total, m.resumes = 0, total, 0
 	m.bytes()
 }
 
-// Advanced notes how many bytes have arrived. The func resumes may be nil.
+// Advanced sets the number of received bytes. The function resumes may be nil.
 func (m *Meter) Advanced(size int64, resumes func() int) {
 	m.Bytes = size
 	if resumes != nil {
@@ -39,13 +40,13 @@ func (m *Meter) Advanced(size int64, resumes func() int) {
 	}
 }
 
-// Finished reports that all bytes have arrived.
+// Finished reports the end of a download.
 func (m *Meter) Finished() {
 	m.Total = m.Bytes
 	m.bytes()
 }
 
-// Restarted reports that the transfer begins again, because of err.
+// Restarted reports that the download starts again because of err.
 func (m *Meter) Restarted(err error) {
 	m.Bytes = 0
 	m.Report("restarted", err)

@@ -7,12 +7,12 @@ import (
 	"unicode/utf8"
 )
 
-// MaxShown bounds a URL in an error or a log record.
+// MaxShown limits a URL in an error or a log record, in bytes.
 const MaxShown = 512
 
-// Redact renders u for people and logs: without user information and fragment,
-// with "?..." in place of a query, and without tokens in the path, see [MaskPath].
-// The result is printable and at most 512 bytes long. A nil URL is "".
+// Redact returns u for errors and logs: without user information and fragment, with "?..." for the
+// query, and with the path of [MaskPath]. The result is printable and at most MaxShown bytes long.
+// For a nil URL it is empty.
 func Redact(u *url.URL) string {
 	if u == nil {
 		return ""
@@ -36,12 +36,12 @@ func Redact(u *url.URL) string {
 	return Clean(b.String(), MaxShown-len(query)) + query
 }
 
-// minRun is the length from which a run of letters and digits may be a random token.
+// minRun is the minimum length of letters and digits that may be a token.
 const minRun = 20
 
-// MaskPath replaces the segments of a path that look like tokens by "...": a JSON Web
-// Token, and what has a run of 20 or more letters and digits with both cases and digits
-// in it. Digests, commits, UUIDs and the file names of packages are kept.
+// MaskPath replaces path segments that may be tokens by "...": JSON Web Tokens, and segments with
+// 20 or more successive letters and digits that include both cases and digits. It keeps digests,
+// commits, UUIDs and the file names of packages.
 func MaskPath(path string) string {
 	if len(path) < minRun {
 		return path
@@ -59,7 +59,7 @@ func isToken(segment string) bool {
 	if decoded, err := url.PathUnescape(segment); err == nil {
 		segment = decoded
 	}
-	// The header of a JSON Web Token is an object, so it begins with `{"`.
+	// A JSON Web Token begins with the Base64 form of `{"`.
 	if strings.HasPrefix(segment, "eyJ") && strings.Count(segment, ".") >= 2 {
 		return true
 	}
@@ -83,19 +83,18 @@ func isToken(segment string) bool {
 	return false
 }
 
-// Ellipsis stands for what was cut or hidden.
+// Ellipsis replaces removed text.
 const Ellipsis = "..."
 
-// Clean makes text from elsewhere safe to print on a terminal, in at most max
-// bytes: what is not printable (control characters, line ends, marks that turn
-// the direction of writing, invalid UTF-8) appears as in a Go string literal,
-// and text that is too long ends in "...".
+// Clean makes untrusted text printable: control characters, line ends, marks for the direction of
+// writing and invalid UTF-8 are escaped as in a Go string literal. If the result exceeds max
+// bytes, it is shortened and ends in "...".
 func Clean(s string, max int) string {
 	if max <= 0 {
 		return ""
 	}
 	var b strings.Builder
-	cut := -1 // where the ellipsis goes, if it is needed
+	cut := -1 // position of the ellipsis
 	for i := 0; i < len(s); {
 		r, size := utf8.DecodeRuneInString(s[i:])
 		piece := s[i : i+size]
@@ -115,7 +114,7 @@ func Clean(s string, max int) string {
 	return b.String()
 }
 
-// OneLine replaces each run of white space by one space.
+// OneLine replaces white space by single spaces.
 func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // RedactText redacts every URL that s contains.
@@ -147,7 +146,7 @@ func isSchemeByte(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '+' || c == '-' || c == '.'
 }
 
-// redactString redacts one URL, also one that does not parse.
+// redactString redacts a URL, also an invalid one.
 func redactString(s string) string {
 	if u, err := url.Parse(s); err == nil {
 		return Redact(u)
