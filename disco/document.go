@@ -22,7 +22,7 @@ type document struct {
 	size     int // in bytes
 }
 
-// An object is a JSON object. Its keys are case-sensitive, unlike those of encoding/json.
+// An object is a JSON object. Its keys are case-sensitive, unlike in encoding/json.
 type object map[string]member
 
 type member struct {

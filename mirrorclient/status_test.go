@@ -185,7 +185,7 @@ func TestMissingProvider500(t *testing.T) {
 	web.pages[alphaURL+"index.json"] = page{status: 500, header: http.Header{"Content-Type": {"text/html"}}, body: "<html>oops</html>"}
 	_, err := client(web).ProviderVersions(t.Context(), alpha)
 	if e := asError(t, err); e.Status != 500 || errors.Is(err, provider.ErrNotFound) ||
-		!strings.Contains(err.Error(), "some servers answer so for a provider that they do not know") {
+		!strings.Contains(err.Error(), "some servers answer 500 for an unknown provider") {
 		t.Errorf("%+v", e)
 	}
 	other := client(mirror(map[string]string{"index.json": `{"versions":{"1.2.0":{}}}`}))

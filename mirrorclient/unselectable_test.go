@@ -24,7 +24,7 @@ func TestUnselectableVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	about := func(text string) bool {
-		return strings.Contains(text, "version 0.0.0 is listed, which no constraint selects")
+		return strings.Contains(text, "no constraint selects the listed version 0.0.0")
 	}
 	if len(versions.List) != 3 || len(versions.Warnings) != 1 || !slices.ContainsFunc(versions.Warnings, about) {
 		t.Errorf("ProviderVersions returned %v with the warnings %q, want three versions and a warning about 0.0.0", versions.List, versions.Warnings)

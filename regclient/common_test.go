@@ -91,7 +91,7 @@ func TestUnknownOr500(t *testing.T) {
 			if e := asError(t, err); errors.Is(err, provider.ErrNotFound) || e.Status != 500 {
 				t.Errorf("%v, want no ErrNotFound", err)
 			}
-			if want := "some servers answer so for a " + p.name + " that they do not know"; strings.Count(err.Error(), want) != 1 {
+			if want := "some servers answer 500 for an unknown " + p.name; strings.Count(err.Error(), want) != 1 {
 				t.Errorf("got %v, want %q in it", err, want)
 			}
 		}

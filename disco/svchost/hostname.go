@@ -7,7 +7,7 @@ import (
 )
 
 // A Hostname is a normalised hostname with an optional port. Equal values (==) are the same
-// host and port. The zero Hostname is no host, and its text is empty.
+// host and port. The zero Hostname has an empty text.
 type Hostname struct {
 	ascii string // lower case, punycode labels, ":port" unless it is 443
 }

@@ -16,58 +16,50 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// Group joins concurrent calls with the same key. The zero value is ready to
-// use. A Group must not be copied after its first use; its method is safe for
-// concurrent use.
+// Group shares concurrent calls with the same key. The zero Group is ready to use. It is safe for
+// concurrent use and must not be copied after the first use.
 type Group[K comparable, V any] struct {
 	mu    sync.Mutex
-	calls map[K]*call[V] // that a new caller may join
+	calls map[K]*call[V] // running calls that accept callers
 }
 
-// call is one run of the work. Until done is closed, the counts belong to the
-// mutex of the group, and the times do always; value, err and panicked are written
-// before it closes.
+// call is one run of the work. The mutex of the group guards the counts until done is closed, and
+// latest always. The results are written before done is closed.
 type call[V any] struct {
 	done      chan struct{}
 	cancel    context.CancelFunc
-	waiting   int // callers that have not left
-	unlimited int // of these, without a deadline
-	joined    int // callers that ever came
+	waiting   int // callers that wait
+	unlimited int // waiting callers without a deadline
+	joined    int // all callers so far
 
-	latest time.Time // deadline of all that came
+	latest time.Time // latest deadline of all callers so far
 
 	value    V
 	err      error
 	panicked string // value and stack of a panic
 }
 
-// ErrExited is returned to the callers when the work ended its goroutine by
-// runtime.Goexit (as testing's FailNow does) and so has no result.
+// ErrExited is returned if the work has called runtime.Goexit, as FailNow of testing does.
 var ErrExited = errors.New("shared call exited without a result")
 
-// Do runs fn, or waits for the run that another caller with the same key has
-// begun, and returns its result. When fn fails, the value returned is the zero
-// value.
+// Do runs fn, or waits for a running call with the same key, and returns its result. If fn fails,
+// the value is zero.
 //
-// A caller whose ctx ends returns at once, with an error for which errors.Is
-// finds ctx.Err() and context.Cause(ctx). The context that fn gets carries the
-// values of the first caller's context, but neither its deadline nor its
-// cancellation: it is cancelled when the last caller has left, and when fn has
-// returned; [Deadline] tells when that will be. A caller that comes after the last
-// one left starts a new run.
+// When ctx ends, Do returns at once with the error of [fault.Ended]. The context of fn has the
+// values of the first caller's context, but not its deadline: it is cancelled when all callers have
+// returned, or when fn has returned. [Deadline] returns its deadline. A caller that comes after
+// all others have returned starts a new call.
 //
-// The value is shared, so clone, if it is not nil, is called to make each
-// caller's own; several calls of it may run at the same time, and it must not
-// change its argument. A value that only one caller asked for is handed over
-// as it is. With a nil clone all callers get the same value.
+// If several callers share the value, clone returns a copy for each of them. It may run
+// concurrently and must not change its argument. If clone is nil, all callers get the same value.
 //
-// If fn panics, every waiting caller panics with the value and the stack of fn as text.
+// If fn panics, all callers panic with the value and the stack as text.
 func (g *Group[K, V]) Do(ctx context.Context, key K, clone func(V) V, fn func(context.Context) (V, error)) (V, error) {
 	var zero V
 	if ctx.Err() != nil {
 		return zero, fault.Ended(ctx)
 	}
-	deadline, _ := Deadline(ctx) // zero: none
+	deadline, _ := Deadline(ctx)
 	c := g.join(ctx, deadline, key, fn)
 	select {
 	case <-c.done:
@@ -87,7 +79,7 @@ func (g *Group[K, V]) Do(ctx context.Context, key K, clone func(V) V, fn func(co
 	return c.value, nil
 }
 
-// join enters the run that is under way for key, or begins one.
+// join adds a caller to the running call for key, or starts one.
 func (g *Group[K, V]) join(ctx context.Context, deadline time.Time, key K, fn func(context.Context) (V, error)) *call[V] {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -111,8 +103,8 @@ func (g *Group[K, V]) join(ctx context.Context, deadline time.Time, key K, fn fu
 	return c
 }
 
-// leave takes one caller out of c and cancels the work if it was the last. It
-// reports false when the result has come in the meantime and can be used.
+// leave removes a caller from c and cancels the work if it was the last one. It returns false if
+// the result is available.
 func (g *Group[K, V]) leave(deadline time.Time, key K, c *call[V]) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -132,14 +124,14 @@ func (g *Group[K, V]) leave(deadline time.Time, key K, c *call[V]) bool {
 	return true
 }
 
-// forget closes c to new callers. The key may already belong to a later run.
+// forget prevents new callers of c. The key may already belong to a later call.
 func (g *Group[K, V]) forget(key K, c *call[V]) {
 	if g.calls[key] == c {
 		delete(g.calls, key)
 	}
 }
 
-// run does the work and publishes its result, however fn ends.
+// run runs fn and sets the result, also if fn panics or exits.
 func (g *Group[K, V]) run(ctx context.Context, key K, c *call[V], fn func(context.Context) (V, error)) {
 	c.err = ErrExited // unless fn returns
 	defer func() {

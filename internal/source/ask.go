@@ -6,7 +6,7 @@ import (
 	"github.com/tofureg/tofureg/internal/httpx"
 )
 
-// Listed returns text, which a server lists for v, if it is not the canonical form.
+// Listed returns text, the listed text of v, or "" if it is canonical.
 func Listed(v addrs.Version, text string) string {
 	if text == v.String() {
 		return ""
@@ -14,10 +14,10 @@ func Listed(v addrs.Version, text string) string {
 	return text
 }
 
-// Ask has ask get what a server has of v: by the canonical form, which is all that the CLI
-// ever asks for. If the server refuses that, see [httpx.Refusal], explain finds the reason,
-// and the text that the server lists for v if it is another one. Ask tries the listed text,
-// too, and returns the reason if the server refuses both.
+// Ask requests v from a server by its canonical text, as the CLI does. If the server refuses it,
+// see [httpx.Refusal], explain returns the reason and the listed text of v, if it is not
+// canonical. Ask then requests the listed text. If the server refuses that too, it returns the
+// reason.
 func Ask[T any](v addrs.Version, ask func(text string) (T, error), explain func(*failure.RequestError) (listed string, reason error)) (T, error) {
 	got, err := ask(v.String())
 	refused := httpx.Refusal(err)
@@ -30,6 +30,6 @@ func Ask[T any](v addrs.Version, ask func(text string) (T, error), explain func(
 			return got, err
 		}
 	}
-	var none T
-	return none, refused.Because(reason)
+	var zero T
+	return zero, refused.Because(reason)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/tofureg/tofureg/provider"
 )
 
-// Failed makes the error of an operation; nil of nil.
+// Failed returns the *failure.Error of an operation, or nil if err is nil.
 func Failed(op, subject string, err error) error {
 	if err == nil {
 		return nil
@@ -24,8 +24,8 @@ func Failed(op, subject string, err error) error {
 	return &failure.Error{Op: op, Subject: subject, Err: err}
 }
 
-// Missing is err, and also provider.ErrNoFile if it is the answer that the file which a
-// package names does not exist.
+// Missing returns err. If err means that a file of a package does not exist, the result also wraps
+// provider.ErrNoFile.
 func Missing(err error) error {
 	inner, ok := err.(*failure.RequestError)
 	if !ok || !errors.Is(inner.Err, provider.ErrNotFound) {
@@ -38,21 +38,20 @@ type noFile struct{ error }
 
 func (e *noFile) Unwrap() []error { return []error{e.error, provider.ErrNoFile} }
 
-// PerhapsUnknown adds to an answer of 500 what it often means.
+// PerhapsUnknown adds a hint to the error of an answer with status 500.
 func PerhapsUnknown(e *failure.RequestError, what string) *failure.RequestError {
 	if e.Status != http.StatusInternalServerError {
 		return e
 	}
-	return e.Because(fmt.Errorf("%w; some servers answer so for a %s that they do not know", e.Err, what))
+	return e.Because(fmt.Errorf("%w; some servers answer 500 for an unknown %s", e.Err, what))
 }
 
-// Subject names a package for people.
+// Subject returns the text of a package for errors.
 func Subject(p addrs.Provider, v addrs.Version, platform addrs.Platform) string {
 	return (&provider.Package{Provider: p, Version: v, Platform: platform}).String()
 }
 
-// Open starts a transfer. Its errors, and those of reading, are of the form that Failed
-// makes.
+// Open starts a download. Failed makes its errors, also the errors of the body.
 func Open(ctx context.Context, client *httpx.Client, r httpx.Request, op, subject string) (*provider.Body, error) {
 	body, err := client.Open(ctx, r)
 	if err != nil {
@@ -61,7 +60,7 @@ func Open(ctx context.Context, client *httpx.Client, r httpx.Request, op, subjec
 	return &provider.Body{ReadCloser: NewReader(body, op, subject), Size: body.Size, Resumes: body.Resumes}, nil
 }
 
-// NewReader returns body with errors of the form that Failed makes.
+// NewReader returns body with errors made by Failed.
 func NewReader(body *httpx.Body, op, subject string) io.ReadCloser {
 	return &reader{body, op, subject}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// ParseHashes parses the hashes that a source states of one archive, sorted and each
-// once. One without a value, as "h1:", is as good as absent.
+// ParseHashes parses the stated hashes of an archive and returns them sorted, without duplicates.
+// A hash without a value, such as "h1:", is ignored.
 func ParseHashes(list []string) ([]checksum.Hash, error) {
 	var hashes []checksum.Hash
 	for _, text := range list {
@@ -25,7 +25,7 @@ func ParseHashes(list []string) ([]checksum.Hash, error) {
 	return checksum.Sorted(hashes), nil
 }
 
-// SetHashes states the hashes of a platform in pkg, if there are any.
+// SetHashes sets the stated hashes of a platform in pkg, if the list is not empty.
 func SetHashes(pkg *provider.Package, platform addrs.Platform, hashes []checksum.Hash) {
 	if len(hashes) == 0 {
 		return

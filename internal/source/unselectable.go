@@ -5,10 +5,9 @@ import (
 	"github.com/tofureg/tofureg/internal/httpx"
 )
 
-// NoteUnselectable adds a note about a listed version of a provider if no constraint
-// selects the version. That is 0.0.0, which the CLI takes for "no version".
+// NoteUnselectable adds a warning about the provider version 0.0.0, which no constraint selects.
 func NoteUnselectable(notes *httpx.Notes, v addrs.Version) {
 	if v.String() == "0.0.0" {
-		notes.Addf(`version 0.0.0 is listed, which no constraint selects: the CLI takes it for "no version"`)
+		notes.Addf(`no constraint selects the listed version 0.0.0: the CLI interprets it as "no version"`)
 	}
 }
