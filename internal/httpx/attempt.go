@@ -13,19 +13,19 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// attempt is one request with its redirects, and the transport under its http.Client.
+// attempt is one request with its redirects. It is also the transport of its http.Client.
 type attempt struct {
 	*fetch
 	timer *timer
 	next  http.RoundTripper
 
-	url          *url.URL       // of the last request
-	answer       *http.Response // to it; nil: none came
-	credentialed bool           // whether the last request had the token or the login
+	url          *url.URL       // of the last hop
+	answer       *http.Response // of the last hop; may be nil
+	credentialed bool           // whether the last hop had the token or the login
 }
 
-// attempt makes one request, follows its redirects, and reads what is to be read at
-// once, all within the timeout. The body of the response is a [buffered] or a [*stream].
+// attempt makes one request within the timeout. The body of the response is a [*stream] for a
+// package, otherwise a [buffered].
 func (f *fetch) attempt() (*http.Response, *failure.RequestError) {
 	limit, what := f.client.headerTimeout(), "no answer"
 	if f.document {
@@ -44,13 +44,13 @@ func (f *fetch) attempt() (*http.Response, *failure.RequestError) {
 		err = f.receive(resp)
 	}
 	inTime := a.timer.stop()
-	if err == nil && !f.document && f.wanted(resp) {
+	if err == nil && !f.document && f.isSuccess(resp) {
 		resp.Body = newStream(ctx, cancel, resp.Body, f.client.idleTimeout())
 		if inTime {
 			return resp, nil
 		}
 		_ = resp.Body.Close()
-		err = timeout // it was up just as the headers came
+		err = timeout // at the same time as the headers
 	}
 	defer cancel(nil)
 	if err != nil {
@@ -59,7 +59,7 @@ func (f *fetch) attempt() (*http.Response, *failure.RequestError) {
 	return resp, nil
 }
 
-// cause returns why ctx ended, if it did, in place of the error that came of it.
+// cause returns the cause of ctx if it has ended and the error results from that, or err.
 func cause(ctx context.Context, err error) error {
 	if ctx.Err() != nil && !isA[*redirectError](err) {
 		return context.Cause(ctx)
@@ -67,7 +67,7 @@ func cause(ctx context.Context, err error) error {
 	return err
 }
 
-// send makes the request and follows its redirects.
+// send makes the request and follows redirects.
 func (a *attempt) send(ctx context.Context) (*http.Response, error) {
 	hc := http.Client{Transport: sharedTransport()}
 	if a.client.HTTP != nil {
@@ -78,7 +78,7 @@ func (a *attempt) send(ctx context.Context) (*http.Response, error) {
 	}
 	a.next, hc.Transport = hc.Transport, a
 	hc.CheckRedirect = a.follow
-	hc.Timeout = 0 // ours includes it
+	hc.Timeout = 0 // part of documentTimeout
 
 	req := (&http.Request{
 		Method: http.MethodGet,
@@ -89,17 +89,17 @@ func (a *attempt) send(ctx context.Context) (*http.Response, error) {
 	}).WithContext(ctx)
 	resp, err := hc.Do(req)
 	if u, ok := err.(*url.Error); ok && u.Err == io.EOF {
-		return nil, fmt.Errorf("the connection was closed without an answer: %w", io.EOF)
+		return nil, fmt.Errorf("connection was closed without an answer: %w", io.EOF)
 	}
 	if err != nil {
 		return nil, err
 	}
-	a.refused(resp.StatusCode)
+	a.invalidateToken(resp.StatusCode)
 	return resp, nil
 }
 
-// RoundTrip makes the request for one hop. It refuses a redirect whose Location is no
-// URL before net/http reports it with its full text.
+// RoundTrip makes the request of one hop. It refuses a redirect to an invalid URL, because net/http
+// would report it unredacted.
 func (a *attempt) RoundTrip(req *http.Request) (*http.Response, error) {
 	a.url, a.answer = req.URL, nil
 	resp, err := RoundTrip(a.next, req, a.timer.pause)
@@ -111,31 +111,30 @@ func (a *attempt) RoundTrip(req *http.Request) (*http.Response, error) {
 	if loc := resp.Header.Get("Location"); loc != "" && resp.StatusCode/100 == 3 {
 		if _, err := req.URL.Parse(loc); err != nil {
 			if resp.Body != nil {
-				_ = resp.Body.Close() // nothing of it was wanted
+				_ = resp.Body.Close()
 			}
-			return nil, &redirectError{err: errors.New("its Location is not a URL")}
+			return nil, &redirectError{err: errors.New("Location is not a URL")}
 		}
 	}
 	return resp, nil
 }
 
-// wanted reports whether the body of a response is what was asked for. A part is
-// wanted only after a request for a range.
-func (f *fetch) wanted(resp *http.Response) bool {
+// isSuccess reports whether a response has the requested body. Status 206 is a success only after
+// a request for a range.
+func (f *fetch) isSuccess(resp *http.Response) bool {
 	return resp.StatusCode/100 == 2 && (resp.StatusCode != http.StatusPartialContent || f.header.Get("Range") != "")
 }
 
-// receive reads the body of a document, or the message of a server that has none to
-// give.
+// receive reads the body of a document or the message of the server about a failure.
 func (f *fetch) receive(resp *http.Response) error {
 	body, limit := resp.Body, f.req.Limit
 	switch {
-	case !f.wanted(resp):
+	case !f.isSuccess(resp):
 		defer body.Close()
 		resp.Body = newBuffered([]byte(f.readMessage(resp)))
 	case limit > 0 && resp.ContentLength > limit:
-		_ = body.Close() // unread on purpose
-		return fmt.Errorf("%w: %d bytes are declared, %d are allowed", fault.ErrTooLarge, resp.ContentLength, limit)
+		_ = body.Close()
+		return fmt.Errorf("%w: body has %d bytes, limit is %d", fault.ErrTooLarge, resp.ContentLength, limit)
 	case f.document:
 		defer body.Close()
 		data, err := readAll(body, resp.ContentLength, limit)
@@ -147,7 +146,7 @@ func (f *fetch) receive(resp *http.Response) error {
 	return nil
 }
 
-// buffered is a body that was read within its attempt.
+// buffered is a body in memory.
 type buffered struct {
 	*bytes.Reader
 	data []byte
@@ -157,27 +156,27 @@ func newBuffered(data []byte) buffered { return buffered{bytes.NewReader(data), 
 
 func (b buffered) Close() error { return nil }
 
-// readAll reads a body of declared length (-1: none), and one byte more than
-// limit to see whether it is too large. The result is never nil without an error.
+// readAll reads a body of at most limit bytes. The declared length may be -1. The result is not nil
+// unless there is an error.
 func readAll(r io.Reader, length, limit int64) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(r, max(limit, limit+1))) // the sum may overflow
+	data, err := io.ReadAll(io.LimitReader(r, max(limit, limit+1))) // limit+1 may overflow
 	n := int64(len(data))
 	switch {
 	case n > limit:
-		return nil, fmt.Errorf("%w: more than %d bytes", fault.ErrTooLarge, limit)
+		return nil, fmt.Errorf("%w: body exceeds %d bytes", fault.ErrTooLarge, limit)
 	case err == nil && n < length:
 		err = io.ErrUnexpectedEOF
 	}
 	if err != nil {
-		return nil, broken(err, n)
+		return nil, interrupted(err, n)
 	}
 	return data, nil
 }
 
-// broken says that a body ended early, and where.
-func broken(err error, at int64) error {
+// interrupted returns the error of an incomplete body.
+func interrupted(err error, at int64) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("the body ends early, after %d bytes: %w", at, err)
+		return fmt.Errorf("body ends early, after %d bytes: %w", at, err)
 	}
-	return fmt.Errorf("reading the body after %d bytes: %w", at, err)
+	return fmt.Errorf("read body after %d bytes: %w", at, err)
 }

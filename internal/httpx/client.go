@@ -11,7 +11,7 @@ import (
 	"github.com/tofureg/tofureg/transport"
 )
 
-// What the zero values of a Client and a Request mean.
+// Defaults of the fields of a Client and a Request.
 const (
 	defaultTimeout   = 10 * time.Second
 	defaultIdle      = 30 * time.Second
@@ -19,10 +19,10 @@ const (
 	defaultRedirects = 10
 )
 
-// Client makes requests with the settings that callers give.
+// Client makes requests with the settings of a transport.Client.
 type Client transport.Client
 
-// New returns a Client with the settings of t; those of the zero one if t is nil.
+// New returns a Client with the settings of t. If t is nil, it is the zero Client.
 func New(t *transport.Client) *Client {
 	if t == nil {
 		t = &transport.Client{}
@@ -30,39 +30,37 @@ func New(t *transport.Client) *Client {
 	return (*Client)(t)
 }
 
-// Request is one GET.
+// Request is a GET request.
 type Request struct {
-	// URL is what to get. Its fragment is not sent; user information in it is
-	// sent as basic credentials, over https only.
+	// URL is the requested URL. User information is sent as basic credentials, over https only.
 	URL *url.URL
 
-	// Accept is the media type wanted; "" means any.
+	// Accept is the requested media type. If empty, any type is accepted.
 	Accept string
 
-	// TokenFor names the host whose token goes along; zero means none.
+	// TokenFor is the host whose token is sent. If zero, no token is sent.
 	TokenFor svchost.Hostname
 
-	// Login, if not nil, knows the user and password for a server. They are sent as
-	// basic credentials under the rules for a token (see the package comment), where
-	// neither a token nor user information of the URL is. It is asked about the host
-	// of URL alone, and only if what it knows may be sent.
+	// Login, if not nil, returns the user and password for the host of URL. They are sent as
+	// basic credentials if there is neither a token nor user information in URL. Login is not
+	// called if the rules of the package comment forbid credentials.
 	Login func(host svchost.Hostname) (user string, password auth.Password, ok bool)
 
-	// Limit is the most bytes that the body may have, after decompression.
-	// Get requires it; for Open, zero means no limit.
+	// Limit is the maximum size of the decompressed body, in bytes. Get requires it. For Open, zero
+	// means that the size is not limited.
 	Limit int64
 
-	// Redirects is how many hops are followed; zero means 10, negative none.
+	// Redirects is the maximum number of redirects. If zero, it is 10. If negative, redirects are
+	// refused.
 	Redirects int
 
-	// Header holds further headers; nil means none. Those that belong to this
-	// package are ignored: Authorization, Cookie, Accept-Encoding, Range,
-	// If-Range.
+	// Header contains additional headers. Authorization, Cookie, Accept-Encoding, Range and
+	// If-Range are ignored.
 	Header http.Header
 }
 
-// attempts returns how often a request for a document or a package may be tried.
-func (c *Client) attempts(document bool) int {
+// maxAttempts returns the maximum number of attempts for a document or a package.
+func (c *Client) maxAttempts(document bool) int {
 	retries := c.Retries
 	if !document {
 		retries = cmp.Or(c.ArchiveRetries, retries)
@@ -70,12 +68,12 @@ func (c *Client) attempts(document bool) int {
 	return 1 + max(0, cmp.Or(retries, defaultRetries))
 }
 
-// headerTimeout bounds the wait for the headers of a package; 0: no bound.
+// headerTimeout limits the wait for the headers of a package, unless it is 0.
 func (c *Client) headerTimeout() time.Duration {
 	return max(0, cmp.Or(c.Timeout, defaultTimeout))
 }
 
-// documentTimeout bounds an attempt at a document; 0: no bound.
+// documentTimeout limits an attempt for a document, unless it is 0.
 func (c *Client) documentTimeout() time.Duration {
 	d := c.headerTimeout()
 	if c.HTTP == nil || c.HTTP.Timeout <= 0 {
@@ -87,12 +85,12 @@ func (c *Client) documentTimeout() time.Duration {
 	return min(d, c.HTTP.Timeout)
 }
 
-// idleTimeout bounds the wait for the next bytes of a package; 0: no bound.
+// idleTimeout limits the wait for the next bytes of a package, unless it is 0.
 func (c *Client) idleTimeout() time.Duration {
 	return max(0, cmp.Or(c.Idle, defaultIdle))
 }
 
-// redirects returns how many hops may be followed.
-func (r *Request) redirects() int {
+// maxRedirects returns the maximum number of redirects.
+func (r *Request) maxRedirects() int {
 	return max(0, cmp.Or(r.Redirects, defaultRedirects))
 }

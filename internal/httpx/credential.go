@@ -12,9 +12,7 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
-// findToken asks for the token that goes along, unless it must not: over http,
-// or beside a query that authorises by itself. A source that fails ends the
-// request.
+// findToken sets the token of TokenFor, unless the URL is http or presigned.
 func (f *fetch) findToken() error {
 	if f.req.TokenFor.IsZero() || f.client.Credentials == nil ||
 		f.url.Scheme != "https" || presigned(f.url, f.req.TokenFor) {
@@ -24,16 +22,16 @@ func (f *fetch) findToken() error {
 	if err != nil {
 		return err
 	}
-	f.asked = true
+	f.tokenLookup = true
 	if f.token = token.Reveal(); f.token != "" {
-		f.home = f.req.TokenFor
+		f.tokenHost = f.req.TokenFor
 	}
 	f.secrets.addPass(f.token)
 	return nil
 }
 
-// findLogin asks for the user and password that go along, unless they must not:
-// over http, beside a query that authorises by itself, or beside other credentials.
+// findLogin sets the user and password of Login, unless there are other credentials or the URL is
+// http or presigned.
 func (f *fetch) findLogin() {
 	if f.req.Login == nil || f.token != "" || f.url.Scheme != "https" || f.url.User != nil ||
 		presigned(f.url, svchost.Hostname{}) {
@@ -41,7 +39,7 @@ func (f *fetch) findLogin() {
 	}
 	host, err := svchost.FromWire(f.url.Host)
 	if err != nil {
-		return // then nobody can have meant it
+		return // Login takes valid hosts only
 	}
 	user, password, ok := f.req.Login(host)
 	if !ok {
@@ -52,18 +50,18 @@ func (f *fetch) findLogin() {
 	f.secrets.addPass(password.Reveal())
 }
 
-// MayGoTo reports whether the caller lets the token of host go to the package at u.
+// MayGoTo reports whether the caller permits the token of host for the package at u.
 func (c *Client) MayGoTo(u *url.URL, host svchost.Hostname) bool {
 	shown := *u
 	return c.PackageCredentials != nil && !host.IsZero() && c.PackageCredentials(host, &shown)
 }
 
-// basic returns what the header of a user and password says.
+// basic returns the basic credentials of a user and password.
 func basic(user, password string) string {
 	return base64.StdEncoding.EncodeToString([]byte(user + ":" + password))
 }
 
-// authorization returns the header of that name, or "".
+// authorization returns the Authorization header, or "".
 func (f *fetch) authorization() string {
 	switch {
 	case f.token != "":
@@ -74,10 +72,10 @@ func (f *fetch) authorization() string {
 	return ""
 }
 
-// refused tells the source about a 401, so that it looks again next time: where
-// its token was sent to the server that answered, and where it had none.
-func (a *attempt) refused(status int) {
-	if status != http.StatusUnauthorized || !a.asked || (a.token != "" && !a.credentialed) {
+// invalidateToken tells Credentials about a 401 of a server that got the token, or if there was no
+// token.
+func (a *attempt) invalidateToken(status int) {
+	if status != http.StatusUnauthorized || !a.tokenLookup || (a.token != "" && !a.credentialed) {
 		return
 	}
 	if i, ok := a.client.Credentials.(auth.Invalidator); ok {
@@ -85,22 +83,17 @@ func (a *attempt) refused(status int) {
 	}
 }
 
-// presigned reports whether the query of u authorises the request by itself.
-// There are two kinds:
+// presigned reports whether the query of u contains credentials. Names of parameters are not
+// case-sensitive. There are two kinds:
 //
-//   - Signatures of object stores and content networks: X-Amz-Signature,
-//     X-Goog-Signature, X-OSS-Signature, q-signature; sig beside se, si or sv
-//     (Azure); Signature beside Expires, Policy or Key-Pair-Id (CloudFront and
-//     the older S3 and Google Cloud forms). Such a server answers 400 to a
-//     request that has an Authorization header too.
-//   - Bearer secrets: token, access_token, private_token, job_token, jwt,
-//     __token__. They count only where u does not lead to home, the host whose
-//     token is at stake: somewhere else, the query is what the link was made to
-//     be opened with. At home, a parameter named token may be anything, such as
-//     the position in a list, and the host may see its own token anyway.
-//
-// Names are compared without regard to case.
-func presigned(u *url.URL, home svchost.Hostname) bool {
+//   - Signatures of object stores and content networks: X-Amz-Signature, X-Goog-Signature,
+//     X-OSS-Signature, q-signature; sig with se, si or sv (Azure); Signature with Expires, Policy
+//     or Key-Pair-Id (CloudFront, older S3 and Google Cloud). Such servers answer 400 if there is
+//     an Authorization header too.
+//   - Tokens: token, access_token, private_token, job_token, jwt, __token__. On tokenHost they
+//     are ignored: the host may see its own token, and a parameter token may be something else,
+//     such as a position in a list.
+func presigned(u *url.URL, tokenHost svchost.Hostname) bool {
 	if u.RawQuery == "" {
 		return false
 	}
@@ -116,18 +109,17 @@ func presigned(u *url.URL, home svchost.Hostname) bool {
 		has("signature") && has("expires", "policy", "key-pair-id") {
 		return true
 	}
-	return has("token", "access_token", "private_token", "job_token", "jwt", "__token__") && !atHome(u, home)
+	return has("token", "access_token", "private_token", "job_token", "jwt", "__token__") && !hasHost(u, tokenHost)
 }
 
-// atHome reports whether u leads to home.
-func atHome(u *url.URL, home svchost.Hostname) bool {
+// hasHost reports whether host is the host of u.
+func hasHost(u *url.URL, host svchost.Hostname) bool {
 	h, err := svchost.FromWire(u.Host)
-	return err == nil && !home.IsZero() && h == home
+	return err == nil && !host.IsZero() && h == host
 }
 
-// queryPairs yields the parameters of a query: the name, decoded and in lower case, and
-// the value as it stands. Unlike url.ParseQuery it loses nothing that is malformed, since
-// what it finds is used to hide and to withhold.
+// queryPairs yields the parameters of a query: the decoded name in lower case, and the raw value.
+// Unlike url.ParseQuery it includes malformed parameters, which may contain secrets.
 func queryPairs(query string) iter.Seq2[string, string] {
 	return func(yield func(name, value string) bool) {
 		for part := range strings.FieldsFuncSeq(query, func(r rune) bool { return r == '&' || r == ';' }) {
@@ -139,7 +131,7 @@ func queryPairs(query string) iter.Seq2[string, string] {
 	}
 }
 
-// unescape decodes s, or returns it as it is where it cannot be decoded.
+// unescape decodes s, or returns s if it cannot be decoded.
 func unescape(s string) string {
 	if d, err := url.QueryUnescape(s); err == nil {
 		return d

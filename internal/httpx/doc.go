@@ -1,38 +1,22 @@
-// Package httpx is the one way in which the clients of this module talk HTTP:
-// bounded GET requests that retry, resume, and hold to one rule about redirects
-// and credentials.
-//
-// A document (discovery, versions, metadata, checksums) is read whole by
-// [Client.Get]; a package of any size is streamed by [Client.Open]:
+// Package httpx makes the HTTP requests of all clients: limited GET requests with retries, resumed
+// downloads, and rules for redirects and credentials.
 //
 //	c := &httpx.Client{Credentials: tokens}
-//	resp, err := c.Get(ctx, httpx.Request{URL: u, Accept: "application/json", TokenFor: host, Limit: 16 << 20})
+//	resp, err := c.Get(ctx, httpx.Request{URL: u, Accept: httpx.JSON, TokenFor: host, Limit: 16 << 20})
 //	if err != nil {
-//		return err // an *failure.RequestError
+//		return err // a *failure.RequestError
 //	}
 //	err = resp.DecodeJSON(&versions)
 //
-// # Attempts
+// [Client.Get] reads a document. [Client.Open] streams a package. Both retry as described in package
+// transport, so callers must not retry, except a download after fault.ErrChanged.
 //
-// Package transport tells which failures are repeated.
+// Every hop must be https unless AllowHTTP is set, and VetoHost must accept its host. A token is
+// sent only over https, only in the Authorization header, and on a redirect only if scheme, host
+// and port are those of the first URL. It is not sent to a presigned URL, which contains its own
+// credentials, because object stores refuse both together. The same rules apply to a user and
+// password. No Referer is sent.
 //
-// What fails here has had its attempts: nothing above this package should try
-// again, but for a download that ended in fault.ErrChanged.
-//
-// net/http and the retries below end where the headers do, so a transfer that
-// breaks later is resumed above them, see [Body].
-//
-// # Redirects and credentials
-//
-// Every hop must be https unless AllowHTTP is set, and VetoHost is asked about
-// each host before it is dialled. A token goes along only over https, only in
-// the Authorization header, and on a redirect only as long as scheme, host and
-// port stay those of the first URL. A presigned URL, which authorises by its own
-// query, gets none, since object stores refuse requests with both. A user and
-// password are held to the same. There is no Referer.
-//
-// # Errors
-//
-// Every failure is an [*failure.RequestError]. No token, user information, query or fragment
-// gets into its text, and no control character of the server's.
+// Every error is a [*failure.RequestError]. Its text contains no token, user information, query or
+// fragment, and no control characters.
 package httpx

@@ -13,16 +13,16 @@ import (
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
-// ShownURL is r.URL for people and logs, without the secrets of the request.
+// ShownURL returns the redacted URL.
 func (r *Response) ShownURL() string { return r.secrets.url(r.URL) }
 
-// Fail returns the error of a request that was answered all the same.
+// Fail returns the error of a request that had an answer.
 func (r *Response) Fail(err error) *failure.RequestError {
 	return &failure.RequestError{URL: r.ShownURL(), Status: r.Status, HadToken: r.HadToken, Attempts: r.Attempts, Err: err}
 }
 
-// Unusable is Fail for an answer that is not what the protocol says. An err that is an
-// *failure.RequestError already, as that of [Response.DecodeJSON], is returned as it is.
+// Unusable is Fail for an answer that violates the protocol. It returns err unchanged if it is a
+// *failure.RequestError, such as an error of [Response.DecodeJSON].
 func (r *Response) Unusable(err error) error {
 	if e, ok := err.(*failure.RequestError); ok {
 		return e
@@ -30,9 +30,9 @@ func (r *Response) Unusable(err error) error {
 	return r.Fail(fmt.Errorf("unusable answer: %w", err))
 }
 
-// Refusal returns err if it may mean that the server does not have what was asked for:
-// most answer 404, and some 400 or 500. Otherwise it returns nil, also for what wraps
-// another error, as that of discovery: it is about something else.
+// Refusal returns err if it may mean that the server does not have the requested object: status 404,
+// of some servers 400 or 500. Otherwise it returns nil, also for an error that wraps a
+// *failure.RequestError, such as an error of discovery.
 func Refusal(err error) *failure.RequestError {
 	e, ok := err.(*failure.RequestError)
 	if ok && (errors.Is(e.Err, fault.ErrNotFound) || e.Status == http.StatusBadRequest || e.Status == http.StatusInternalServerError) {
@@ -41,13 +41,13 @@ func Refusal(err error) *failure.RequestError {
 	return nil
 }
 
-// Limits of members. The decoded form of a short one is much larger than its text.
+// Limits of JSON members, which need more memory than their text.
 const (
-	MaxListMembers    = 500_000 // of a list of versions
-	MaxPackageMembers = 150_000 // of a document about one version
+	MaxListMembers    = 500_000 // in a list of versions
+	MaxPackageMembers = 150_000 // in a document about one version
 )
 
-// CheckMembers refuses documents with max members or more.
+// CheckMembers returns an error if a document has max members or more.
 func CheckMembers(document []byte, max int) error {
 	if bytes.Count(document, []byte{','}) >= max {
 		return TooMany("members", max)
@@ -55,11 +55,9 @@ func CheckMembers(document []byte, max int) error {
 	return nil
 }
 
-// CheckList refuses documents in which some array or object has more than max elements,
-// before they are decoded: one takes two bytes there and much more in memory, which
-// encoding/json takes even for those that are not of the type that it decodes into.
-// Documents that are too short for that cost next to nothing, and invalid ones are left to
-// the decoder.
+// CheckList returns an error if an array or object in a valid document has more than max elements.
+// It is called before the document is decoded, because encoding/json needs much memory for short
+// elements, even of a wrong type.
 func CheckList(document []byte, what string, max int) error {
 	if bytes.Count(document, []byte{','}) < max || !json.Valid(document) || longestList(document) <= max {
 		return nil
@@ -67,11 +65,11 @@ func CheckList(document []byte, what string, max int) error {
 	return TooMany(what, max)
 }
 
-// longestList returns how many elements the longest array or object of a valid document
-// has, if any has two.
+// longestList returns the number of elements in the longest array or object of a valid document.
+// If none has two elements, it returns 0.
 func longestList(document []byte) int {
 	longest := 0
-	open := []int{1} // how many each of the enclosing values has so far
+	open := []int{1} // elements so far of each enclosing value
 	for i := 0; i < len(document); i++ {
 		last := len(open) - 1
 		switch document[i] {
@@ -89,24 +87,24 @@ func longestList(document []byte) int {
 	return longest
 }
 
-// TooMany is the error of a count above its limit.
+// TooMany returns the error of a count above its limit.
 func TooMany(what string, limit int) error {
 	return fmt.Errorf("more than %d %s: %w", limit, what, fault.ErrTooLarge)
 }
 
 // Limits of Notes.
 const (
-	maxNotes = 100  // those that follow are counted
-	MaxNote  = 1000 // bytes of one
+	maxNotes = 100  // warnings; more are counted
+	MaxNote  = 1000 // bytes of a warning
 )
 
-// Notes collects warnings about a document, safe to print and not too many.
+// Notes collects printable warnings about a document.
 type Notes struct {
 	list []string
 	more int
 }
 
-// Add takes up a text from wherever. An empty one says nothing.
+// Add adds a warning, unless it is empty.
 func (n *Notes) Add(text string) {
 	switch {
 	case text == "":
@@ -120,7 +118,7 @@ func (n *Notes) Add(text string) {
 // Addf is Add with a format.
 func (n *Notes) Addf(format string, args ...any) { n.Add(fmt.Sprintf(format, args...)) }
 
-// Lines returns the warnings, the last of which may say how many are left out.
+// Lines returns the warnings. The last line may state the number of omitted warnings.
 func (n *Notes) Lines() []string {
 	if n.more > 0 {
 		return append(n.list, fmt.Sprintf("and %d more warnings", n.more))
@@ -128,6 +126,5 @@ func (n *Notes) Lines() []string {
 	return n.list
 }
 
-// Clip keeps what is shown or remembered of a bad name short. The result does not keep
-// the whole of s in memory.
+// Clip returns a copy of at most 100 bytes of an invalid name.
 func Clip(s string) string { return strings.Clone(s[:min(len(s), 100)]) }

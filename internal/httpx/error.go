@@ -12,8 +12,7 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// statusError returns the error of an answer that is no success, with what the server
-// says about it.
+// statusError returns the error of a status that is not a success, with the message of the server.
 func statusError(status int, message string) error {
 	var kind error
 	switch status {
@@ -22,7 +21,7 @@ func statusError(status int, message string) error {
 	case http.StatusNotFound, http.StatusGone:
 		kind = fault.ErrNotFound
 	case http.StatusPartialContent:
-		kind = errors.New("a part was sent where the whole was asked for")
+		kind = errors.New("unexpected part of the document")
 	default:
 		kind = errors.New(cmp.Or(strings.ToLower(http.StatusText(status)), "unexpected status"))
 	}
@@ -32,15 +31,14 @@ func statusError(status int, message string) error {
 	return fault.Narrow(kind.Error()+`, the server says "`+strings.ReplaceAll(message, `"`, `\"`)+`"`, kind)
 }
 
-// timeoutError returns the cause of a context that this package cancelled because a
-// server was too slow. It is a net.Error, and os.ErrDeadlineExceeded.
+// timeoutError returns the error of a slow server. It is a net.Error and os.ErrDeadlineExceeded.
 func timeoutError(what string, limit time.Duration) error {
 	return fault.Narrow(fmt.Sprintf("%s within %v", what, limit), os.ErrDeadlineExceeded)
 }
 
-// redirectError is a redirect that was not followed.
+// redirectError is a refused redirect.
 type redirectError struct {
-	to  string // redacted; "": not a URL
+	to  string // redacted URL; may be empty
 	err error
 }
 
@@ -53,8 +51,8 @@ func (e *redirectError) Error() string {
 
 func (e *redirectError) Unwrap() error { return e.err }
 
-// withLast adds to err, for which no further attempt is made, why the last one failed,
-// unless last is nil.
+// withLast adds the error of the last attempt to err, the reason why there is no other attempt. The
+// error last may be nil.
 func withLast(err, last error) error {
 	if last == nil {
 		return err

@@ -16,27 +16,26 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// fetch is one GET with all its attempts.
+// fetch is a request with all its attempts.
 type fetch struct {
 	client   *Client
 	req      *Request
 	ctx      context.Context
-	document bool // read it within the attempt
+	document bool // whether the attempt reads the body
 
-	url     *url.URL         // of the first hop, as admitted
-	header  http.Header      // of the first hop
-	token   string           // "": none goes along
-	home    svchost.Hostname // whose token that is
-	login   string           // basic credentials in its place; "": none
-	asked   bool             // whether Credentials was asked for the token
-	secrets secrets
+	url         *url.URL         // of the first hop
+	header      http.Header      // of the first hop
+	token       string           // may be empty
+	tokenHost   svchost.Hostname // zero if token is empty
+	tokenLookup bool             // whether Credentials was called
+	login       string           // basic credentials; may be empty
+	secrets     secrets
 
-	spent int // failed attempts that went before
-	made  int // attempts of this fetch
+	earlier int // failed attempts before this fetch
+	made    int // attempts of this fetch
 }
 
-// newFetch checks the request, asks for the token, and leaves the attempts to
-// run. Its error is an *failure.RequestError.
+// newFetch checks the request and finds its credentials. The error is a *failure.RequestError.
 func newFetch(ctx context.Context, c *Client, r *Request, document bool) (*fetch, error) {
 	f := &fetch{client: c, req: r, ctx: ctx, document: document, url: r.URL}
 	if r.URL != nil {
@@ -73,36 +72,35 @@ func (f *fetch) firstHeader() http.Header {
 		h.Set("Authorization", a)
 	}
 	if !f.document {
-		// Lengths and ranges must mean the bytes that arrive.
+		// Lengths and ranges must refer to the bytes in the body.
 		h.Set("Accept-Encoding", "identity")
 	}
 	return h
 }
 
-// run makes attempts until one brings what was asked for, or none is left. Its error is
-// an *failure.RequestError.
+// run makes attempts and returns a successful response. The error is a *failure.RequestError.
 func (f *fetch) run() (*http.Response, error) {
 	resp, err := f.do()
-	if err == nil && !f.wanted(resp) {
+	if err == nil && !f.isSuccess(resp) {
 		return nil, f.rejected(resp)
 	}
 	return resp, err
 }
 
-// do is run for callers to whom other statuses mean something too.
+// do makes attempts and returns the last response, also if it is not successful.
 func (f *fetch) do() (*http.Response, error) {
-	ctx, cancel := context.WithCancelCause(f.ctx) // of the waits alone
+	ctx, cancel := context.WithCancelCause(f.ctx) // ends a wait that exceeds the deadline
 	defer cancel(nil)
 	var last *failure.RequestError
 	rc := &retryablehttp.Client{
 		HTTPClient: &http.Client{
 			Transport: attempts{f},
-			// An attempt follows its redirects itself.
+			// attempt follows redirects.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
-		RetryMax: max(0, f.client.attempts(f.document)-f.spent-1),
+		RetryMax: max(0, f.client.maxAttempts(f.document)-f.earlier-1),
 		CheckRetry: func(_ context.Context, resp *http.Response, err error) (bool, error) {
-			if err == nil && f.wanted(resp) {
+			if err == nil && f.isSuccess(resp) {
 				return false, nil
 			}
 			before := last
@@ -113,7 +111,7 @@ func (f *fetch) do() (*http.Response, error) {
 			return resp != nil && transientStatus(resp.StatusCode) || err != nil && transient(last.Err), nil
 		},
 		Backoff: func(_, _ time.Duration, n int, resp *http.Response) time.Duration {
-			wait := backoff(f.spent+n, resp)
+			wait := backoff(f.earlier+n, resp)
 			if err := fits(ctx, wait); err != nil {
 				cancel(err)
 			} else {
@@ -138,10 +136,9 @@ func (f *fetch) do() (*http.Response, error) {
 	return nil, f.failed(nil, err)
 }
 
-// attempts is the transport of the retrying client: each round trip is an attempt. The
-// bodies of its responses have been read, but for those of success, and it has no
-// CloseIdleConnections: the retrying client drains bodies without a timeout, and
-// empties the connection pool when it gives up.
+// attempts is the transport of the retrying client. Each round trip is an attempt. The retrying
+// client reads the bodies of failed attempts without a timeout, so they are in memory. It calls
+// CloseIdleConnections when it gives up, so attempts does not have that method.
 type attempts struct{ *fetch }
 
 func (f attempts) RoundTrip(*http.Request) (*http.Response, error) {
@@ -157,7 +154,7 @@ func (f attempts) RoundTrip(*http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// failed returns the error of an attempt that brought resp, or else failed with err.
+// failed returns the error of an attempt with the result (resp, err).
 func (f *fetch) failed(resp *http.Response, err error) *failure.RequestError {
 	if err == nil {
 		return f.rejected(resp)
@@ -168,13 +165,13 @@ func (f *fetch) failed(resp *http.Response, err error) *failure.RequestError {
 	return f.fail(f.url, nil, err)
 }
 
-// rejected returns the error of a response that is not wanted.
+// rejected returns the error of an unsuccessful response.
 func (f *fetch) rejected(resp *http.Response) *failure.RequestError {
 	return f.fail(resp.Request.URL, resp, statusError(resp.StatusCode, messageOf(resp)))
 }
 
-// ended returns the error of an attempt during which the context ended. If that is why
-// the attempt failed, the attempt before tells what went wrong.
+// ended returns the error of an attempt during which the context ended. It includes the failure of
+// the attempt before if this one failed because of the context.
 func (f *fetch) ended(e, before *failure.RequestError) *failure.RequestError {
 	last := e.Err
 	if errors.Is(last, f.ctx.Err()) || errors.Is(last, context.Cause(f.ctx)) {
@@ -186,18 +183,17 @@ func (f *fetch) ended(e, before *failure.RequestError) *failure.RequestError {
 	return e.Because(withLast(fault.Ended(f.ctx), last))
 }
 
-// fail returns the error of this fetch, of which u was asked last and brought resp, if
-// that is not nil.
+// fail returns the error of this fetch. The last request was for u, and resp is its response or nil.
 func (f *fetch) fail(u *url.URL, resp *http.Response, err error) *failure.RequestError {
 	e := &failure.RequestError{
 		URL:      f.secrets.url(u),
 		HadToken: f.token != "" && f.made > 0,
-		Attempts: f.spent + f.made,
+		Attempts: f.earlier + f.made,
 		Err:      f.secrets.scrub(err),
 	}
 	if resp != nil {
 		e.Status, e.RetryAfter = resp.StatusCode, RetryAfter(resp.Header, time.Now())
-		if !f.wanted(resp) {
+		if !f.isSuccess(resp) {
 			e.Message = messageOf(resp)
 		}
 	}
@@ -210,7 +206,7 @@ func (f *fetch) log(msg, shownURL string, err error, attrs ...slog.Attr) {
 	if l == nil || !l.Enabled(f.ctx, slog.LevelDebug) {
 		return
 	}
-	attrs = append(attrs, slog.String("url", shownURL), slog.Int("attempt", f.spent+f.made))
+	attrs = append(attrs, slog.String("url", shownURL), slog.Int("attempt", f.earlier+f.made))
 	if err != nil {
 		attrs = append(attrs, slog.String("error", err.Error()))
 	}

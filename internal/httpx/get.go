@@ -7,29 +7,27 @@ import (
 	"net/url"
 )
 
-// Response is a document that was read whole. Its status is always 2xx, and
-// never 206.
+// Response is a document. Its status is 2xx, but not 206.
 type Response struct {
 	Status   int
 	Header   http.Header
-	URL      *url.URL // that answered, after redirects; relative URLs in the document count from here
+	URL      *url.URL // after redirects, the base of relative URLs
 	Body     []byte   // never nil
-	HadToken bool     // whether a token went along (not whether it followed each redirect)
-	Attempts int      // requests made, redirects not counted
+	HadToken bool     // whether the first URL was requested with a token
+	Attempts int      // number of attempts
 
-	secrets secrets // of the request, which the document may repeat
+	secrets secrets
 }
 
-// Get fetches a document of at most r.Limit bytes. Any failure is an [*failure.RequestError]
-// that says what it wraps, and so is any status but 2xx, and 206, which is no
-// answer to a request for the whole.
+// Get returns a document of at most r.Limit bytes. Any other status than 2xx, and status 206, is an
+// error. The error is a [*failure.RequestError].
 func (c *Client) Get(ctx context.Context, r Request) (*Response, error) {
 	f, err := newFetch(ctx, c, &r, true)
 	if err != nil {
 		return nil, err
 	}
 	if r.Limit <= 0 {
-		return nil, f.fail(f.url, nil, errors.New("the request has no limit"))
+		return nil, f.fail(f.url, nil, errors.New("Request.Limit is missing"))
 	}
 	resp, err := f.run()
 	if err != nil {

@@ -79,7 +79,7 @@ func (a *attempt) follow(req *http.Request, via []*http.Request) error {
 
 // check applies the rules that need no credentials.
 func (a *attempt) check(via []*http.Request, req *http.Request) error {
-	if limit := a.req.redirects(); len(via) > limit {
+	if limit := a.req.maxRedirects(); len(via) > limit {
 		return fmt.Errorf("more than %d redirects", limit)
 	}
 	from := via[len(via)-1].URL
@@ -100,7 +100,7 @@ func (a *attempt) check(via []*http.Request, req *http.Request) error {
 func (a *attempt) credentials(req *http.Request) {
 	req.Header.Del("Referer")
 	req.Header.Del("Authorization")
-	signed := presigned(req.URL, a.home)
+	signed := presigned(req.URL, a.tokenHost)
 	if signed {
 		req.URL.User = nil // and so there is nothing to inherit for what follows
 	}

@@ -35,8 +35,8 @@ func (b *Body) resume(err error) error {
 			b.failed = 0
 		}
 		b.failed++
-		if !transient(err) || b.failed >= b.fetch.client.attempts(false) {
-			return b.fail(broken(err, b.read))
+		if !transient(err) || b.failed >= b.fetch.client.maxAttempts(false) {
+			return b.fail(interrupted(err, b.read))
 		}
 		if b.fresh < atOnce {
 			if ended := sleep(b.ctx, backoff(b.failed-1, nil)); ended != nil {
@@ -61,7 +61,7 @@ func (b *Body) reopen() error {
 	if err != nil {
 		return err
 	}
-	f.spent = b.failed
+	f.earlier = b.failed
 	if b.read > 0 {
 		f.header.Set("Range", fmt.Sprintf("bytes=%d-", b.read))
 		if b.validator.ifRange != "" {
@@ -74,7 +74,7 @@ func (b *Body) reopen() error {
 		return err
 	}
 	b.fetch, b.resp = f, resp
-	if !f.wanted(resp) {
+	if !f.isSuccess(resp) {
 		return b.rejected(resp)
 	}
 	skip, err := b.accept(resp)
