@@ -187,15 +187,15 @@ func TestMediaType(t *testing.T) {
 		"application/json; charset=utf-8":  "",
 		"Application/JSON":                 "",
 		"application/json;":                "",
-		"application/json;charset=utf-8;x": "which is malformed",
-		"application/json; a=1; a=2":       "which is malformed",
-		"application/octet-stream":         "media type application/octet-stream, and application/json is wanted: configure",
-		"text/plain; charset=utf-8":        "media type text/plain, and application/json is wanted",
-		"application/vnd.api+json":         "media type application/vnd.api+json, and",
+		"application/json;charset=utf-8;x": "malformed media type",
+		"application/json; a=1; a=2":       "malformed media type",
+		"application/octet-stream":         `media type is "application/octet-stream", want application/json: configure`,
+		"text/plain; charset=utf-8":        `media type is "text/plain", want application/json`,
+		"application/vnd.api+json":         `media type is "application/vnd.api+json", want`,
 		"text/html; charset=utf-8":         "got a web page (text/html; charset=utf-8): check",
 		"application/xhtml+xml":            "got a web page",
-		"\x1b[31m":                         `media type \x1b[31m`,
-		"":                                 "it has no media type, and application/json is wanted: configure",
+		"\x1b[31m":                         `media type "\x1b[31m`,
+		"":                                 "media type is missing, want application/json: configure",
 	} {
 		web := mirror(nil)
 		sent := http.Header{"Content-Type": {header}}

@@ -135,7 +135,7 @@ func TestNoMediaType(t *testing.T) {
 	t.Parallel()
 	reg, c := mirrored(regtest.Mirror{})
 	reg.AddFault(regtest.Fault{Kind: regtest.MirrorIndex, Header: http.Header{"Content-Type": nil}})
-	if _, err := c.ProviderVersions(t.Context(), alpha); err == nil || !strings.Contains(err.Error(), "it has no media type") {
+	if _, err := c.ProviderVersions(t.Context(), alpha); err == nil || !strings.Contains(err.Error(), "media type is missing") {
 		t.Error(err)
 	}
 }

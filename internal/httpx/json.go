@@ -14,18 +14,18 @@ import (
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
-// maxExcerpt bounds what an error shows of a document that is not JSON.
+// maxExcerpt limits the excerpt of an invalid document in an error, in bytes.
 const maxExcerpt = 40
 
-// DecodeError says why a document could not be decoded.
+// DecodeError is the error of an invalid document.
 type DecodeError struct {
-	Offset int64  // of the byte at which it shows, from 0
+	Offset int64  // position of the error in the document
 	Reason string // one printable line
-	Start  string // how the document begins, printable and short, where it is no JSON at all; else ""
-	Err    error  // of encoding/json as errors.As finds it, or nil
+	Start  string // printable start of a document that is not JSON; may be empty
+	Err    error  // error of encoding/json, or nil
 }
 
-// Error tells reason, offset, and how the document begins.
+// Error returns reason, offset and start of the document.
 func (e *DecodeError) Error() string {
 	text := fmt.Sprintf("JSON: %s, at byte %d", e.Reason, e.Offset)
 	if e.Start != "" {
@@ -37,13 +37,12 @@ func (e *DecodeError) Error() string {
 // Unwrap returns Err.
 func (e *DecodeError) Unwrap() error { return e.Err }
 
-// DecodeJSON decodes a document that is exactly one JSON value, as
-// json.Unmarshal does, into v. A byte order mark, invalid UTF-8 and anything
-// behind the value are refused. The error is a [*DecodeError]; a v that is no
-// usable pointer gets encoding/json's own.
+// DecodeJSON decodes a document of exactly one JSON value into v, like json.Unmarshal. A byte order
+// mark and invalid UTF-8 are errors. The error is a [*DecodeError], or a
+// *json.InvalidUnmarshalError if v is not a pointer.
 //
-// As in encoding/json, member names match without regard to case, and the last
-// of several wins; where that matters, use [DecodeObject].
+// Member names are not case-sensitive, and the last of several members counts. [DecodeObject]
+// refuses such documents.
 func DecodeJSON(data []byte, v any) error {
 	if bytes.HasPrefix(data, []byte("\ufeff")) {
 		return &DecodeError{Reason: "a byte order mark"}
@@ -59,7 +58,7 @@ func DecodeJSON(data []byte, v any) error {
 		return &DecodeError{Offset: max(0, e.Offset-1), Reason: weburl.Clean(e.Error(), maxCause), Start: start(data), Err: err}
 	}
 	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		kind, _, _ := strings.Cut(e.Value, " ") // "number" has the number behind it, however long
+		kind, _, _ := strings.Cut(e.Value, " ") // for a number, Value ends with its digits
 		reason := fmt.Sprintf("%s where %s is wanted", kind, typeInJSON(e.Type))
 		if e.Field != "" {
 			reason += ", in " + e.Field
@@ -70,14 +69,13 @@ func DecodeJSON(data []byte, v any) error {
 	if isA[*json.InvalidUnmarshalError](err) {
 		return err
 	}
-	// An UnmarshalText or UnmarshalJSON of v, which may quote the document.
+	// An error of UnmarshalText or UnmarshalJSON, which may quote the document.
 	reason := weburl.Clean(weburl.OneLine(weburl.RedactText(err.Error())), maxCause)
 	return &DecodeError{Reason: reason, Err: &scrubbedError{reason, err}}
 }
 
-// start shows how a document begins that is no JSON at all, such as a login
-// page. Of one that begins as JSON, the offset tells more, and it may hold
-// secrets.
+// start returns the start of a document that is not JSON, such as a login page. If the document
+// starts like JSON, which may contain secrets, the result is empty.
 func start(data []byte) string {
 	if trimmed := bytes.TrimLeft(data, " \t\r\n"); len(trimmed) == 0 || trimmed[0] == '{' || trimmed[0] == '[' {
 		return ""
@@ -96,7 +94,7 @@ func invalidUTF8(data []byte) int64 {
 	return int64(len(text))
 }
 
-// typeInJSON returns what a document calls a value that is decoded into t.
+// typeInJSON returns the JSON type of values that are decoded into t.
 func typeInJSON(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Struct, reflect.Map:
@@ -113,11 +111,9 @@ func typeInJSON(t reflect.Type) string {
 	return t.Kind().String()
 }
 
-// DecodeObject is DecodeJSON for documents on whose reading everything depends:
-// the document must be an object, not null, and of its member names no two may
-// be equal but for case, since a program that takes the first and one that takes
-// the last would see different documents. Objects within it are not looked at.
-// After an error, v must not be used.
+// DecodeObject is DecodeJSON for an object whose member names differ, also without regard to case:
+// some programs use the first of two members, others the last. Nested objects are not checked. If
+// it returns an error, v is undefined.
 func DecodeObject(data []byte, v any) error {
 	if err := DecodeJSON(data, v); err != nil {
 		return err
@@ -136,7 +132,7 @@ func DecodeObject(data []byte, v any) error {
 	return nil
 }
 
-// fold maps names that encoding/json takes for equal to one string.
+// fold returns the same string for names that are equal for encoding/json.
 func fold(s string) string {
 	return strings.Map(func(r rune) rune {
 		for {
@@ -149,13 +145,13 @@ func fold(s string) string {
 	}, s)
 }
 
-// DecodeJSON decodes the document into v, see the function of that name. The
-// error is an [*failure.RequestError] that wraps a [*DecodeError], and names the media type
-// where the server did not say that it is JSON.
+// DecodeJSON decodes the document like the function DecodeJSON. The error is a
+// [*failure.RequestError] that wraps a [*DecodeError]. It contains the media type if that is not
+// JSON.
 func (r *Response) DecodeJSON(v any) error { return r.decode(DecodeJSON, v) }
 
-// DecodeObject decodes the document into v, see the function of that name. The
-// error is as that of [Response.DecodeJSON].
+// DecodeObject decodes the document like the function DecodeObject. For errors, see
+// [Response.DecodeJSON].
 func (r *Response) DecodeObject(v any) error { return r.decode(DecodeObject, v) }
 
 func (r *Response) decode(as func([]byte, any) error, v any) error {
@@ -173,25 +169,24 @@ func (r *Response) decode(as func([]byte, any) error, v any) error {
 // JSON is the media type of most documents.
 const JSON = "application/json"
 
-// CheckMediaType refuses an answer whose media type is not that of JSON. Like the CLIs, it
-// also refuses parameters that are malformed or come twice.
+// CheckMediaType returns an error if the media type is not JSON or, as in the CLIs, if a parameter is
+// malformed or duplicate.
 func (r *Response) CheckMediaType() error {
 	sent := r.Header.Get("Content-Type")
 	media, _, err := mime.ParseMediaType(sent)
 	switch {
 	case sent == "":
-		return errors.New("it has no media type, and " + JSON + " is wanted")
+		return errors.New("media type is missing, want " + JSON)
 	case err != nil:
-		return fmt.Errorf("it has the media type %s, which is malformed, and "+JSON+" is wanted", weburl.Clean(sent, 100))
+		return fmt.Errorf(`malformed media type "%s", want `+JSON, weburl.Clean(sent, 100))
 	case media != JSON:
-		return fmt.Errorf("it has the media type %s, and "+JSON+" is wanted", weburl.Clean(media, 100))
+		return fmt.Errorf(`media type is "%s", want `+JSON, weburl.Clean(media, 100))
 	}
 	return nil
 }
 
-// Conceal takes the secrets of the request out of what a [DecodeError] in the chain of
-// err shows of the document: it may be a page that repeats what it was sent. It returns
-// err. The methods above do so by themselves.
+// Conceal removes the secrets of the request from Start of a [DecodeError] that err wraps, because a
+// server may repeat them. It returns err.
 func (r *Response) Conceal(err error) error {
 	if e, ok := errors.AsType[*DecodeError](err); ok && e.Start != "" {
 		e.Start = start([]byte(r.secrets.maskCut(string(r.Body[:min(len(r.Body), 4*maxExcerpt)]))))

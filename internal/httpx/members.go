@@ -6,20 +6,20 @@ import (
 	"iter"
 )
 
-// Member is one of a JSON object.
+// Member is a member of a JSON object.
 type Member struct {
 	Name  string
 	At    int  // offset of the name
-	Value byte // the first one of the value
+	Value byte // first byte of the value
 }
 
-// Members yields the members of an object, in their order. The document must be valid.
-// Decoding it into a map takes twice as long, where only the names are wanted.
+// Members yields the members of a valid JSON object in order. It is twice as fast as decoding into a
+// map.
 func Members(object []byte) iter.Seq[Member] {
 	return func(yield func(Member) bool) {
 		for i := bytes.IndexByte(object, '{') + 1; i < len(object); i++ {
 			if object[i] != '"' {
-				continue // white space, a comma, or the end
+				continue // white space, comma or end
 			}
 			m := Member{At: i}
 			i = stringEnd(object, i)
@@ -36,7 +36,7 @@ func Members(object []byte) iter.Seq[Member] {
 	}
 }
 
-// memberName returns what a JSON string of a valid document says.
+// memberName returns the value of a valid JSON string.
 func memberName(quoted []byte) (s string) {
 	if bytes.IndexByte(quoted, '\\') < 0 {
 		return string(quoted[1 : len(quoted)-1])
@@ -45,7 +45,7 @@ func memberName(quoted []byte) (s string) {
 	return s
 }
 
-// stringEnd returns the index behind the string that starts at i.
+// stringEnd returns the index after the string that starts at i.
 func stringEnd(doc []byte, i int) int {
 	for i++; doc[i] != '"'; i++ {
 		if doc[i] == '\\' {
@@ -55,8 +55,8 @@ func stringEnd(doc []byte, i int) int {
 	return i + 1
 }
 
-// valueEnd returns the index behind the value that starts at i, or behind the part of it
-// that could be mistaken for a name.
+// valueEnd returns the index after the value that starts at i. For a number or literal, it returns
+// i+1, since the rest does not contain names.
 func valueEnd(doc []byte, i int) int {
 	for depth := 0; ; i++ {
 		switch doc[i] {

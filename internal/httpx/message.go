@@ -13,20 +13,19 @@ import (
 )
 
 const (
-	maxErrorBody = 4 << 10 // read of an error answer
-	maxMessage   = 200     // shown of it
+	maxErrorBody = 4 << 10 // bytes that are read of an error answer
+	maxMessage   = 200     // bytes of its message
 )
 
-// readMessage returns what the server says in the body of an answer that is no
-// success, as one printable line, or "". A body that breaks off is used as far
-// as it came.
+// readMessage returns the message in the body of an unsuccessful answer as one printable line, or
+// "". The body may be incomplete.
 func (f *fetch) readMessage(resp *http.Response) string {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	return weburl.Clean(weburl.OneLine(weburl.RedactText(f.secrets.maskCut(message(body, media)))), maxMessage)
 }
 
-// messageOf returns what [fetch.readMessage] has read.
+// messageOf returns the message of readMessage.
 func messageOf(resp *http.Response) string {
 	if b, ok := resp.Body.(buffered); ok {
 		return string(b.data)
@@ -34,9 +33,8 @@ func messageOf(resp *http.Response) string {
 	return ""
 }
 
-// message picks the words out of an error body: of JSON the members that
-// registries use, of an object store's XML code and message, of text all. HTML
-// and binary data say nothing.
+// message returns the message in an error body: of JSON the members that registries use, of XML the
+// code and message of an object store, of text all. HTML and binary data contain no message.
 func message(body []byte, media string) string {
 	text := strings.TrimSpace(strings.TrimPrefix(string(body), "\ufeff"))
 	switch {
@@ -47,15 +45,15 @@ func message(body []byte, media string) string {
 	}
 	var doc any
 	if json.Unmarshal([]byte(text), &doc) == nil {
-		if said := jsonMessage(doc, 3); said != "" {
-			return said
+		if text := jsonMessage(doc, 3); text != "" {
+			return text
 		}
 	}
 	return text
 }
 
-// jsonMessage joins the texts under the names that servers use, the first name
-// that has any. Errors may be strings, objects, or a list of either.
+// jsonMessage returns the texts of the first of the members that servers use. Errors may be strings,
+// objects or lists of them.
 func jsonMessage(v any, depth int) string {
 	if depth < 0 {
 		return ""
@@ -64,13 +62,13 @@ func jsonMessage(v any, depth int) string {
 	case string:
 		return v
 	case []any:
-		var said []string
+		var texts []string
 		for _, e := range v {
 			if s := jsonMessage(e, depth-1); s != "" {
-				said = append(said, s)
+				texts = append(texts, s)
 			}
 		}
-		return strings.Join(said, "; ")
+		return strings.Join(texts, "; ")
 	case map[string]any:
 		for _, name := range []string{"errors", "error", "detail", "message", "title", "error_description"} {
 			if s := jsonMessage(v[name], depth-1); s != "" {
@@ -83,18 +81,17 @@ func jsonMessage(v any, depth int) string {
 
 var xmlMessageParts = regexp.MustCompile(`<(?:Code|Message)>([^<>]*)</`)
 
-// xmlMessage returns code and message of an error of the S3 kind, which Google
-// and Azure use too. Other markup says nothing.
+// xmlMessage returns code and message of an S3 error, which Google and Azure use too.
 func xmlMessage(text string) string {
-	var said []string
+	var texts []string
 	for _, m := range xmlMessageParts.FindAllStringSubmatch(text, 2) {
-		said = append(said, m[1])
+		texts = append(texts, m[1])
 	}
-	return strings.Join(said, ": ")
+	return strings.Join(texts, ": ")
 }
 
-// isText reports whether s is UTF-8 without control characters other than white
-// space. The last character may be cut off.
+// isText reports whether s is UTF-8 without control characters, except white space and escape. The
+// last character may be incomplete.
 func isText(s string) bool {
 	for i := 0; i < len(s); {
 		r, size := utf8.DecodeRuneInString(s[i:])
