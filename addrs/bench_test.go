@@ -78,7 +78,7 @@ func BenchmarkConstraint(b *testing.B) {
 	}
 }
 
-// The version list of a large provider: 2,000 versions with 12 platforms each.
+// wireList is the version list of a large provider: 2,000 versions with 12 platforms each.
 type wireList struct {
 	Versions []struct {
 		Version   string
@@ -107,8 +107,7 @@ func largeList() []byte {
 	return b
 }
 
-// BenchmarkList compares decoding a version list with decoding it, parsing all that it holds
-// and sorting the versions.
+// BenchmarkList compares decoding a version list with decoding, parsing and sorting it.
 func BenchmarkList(b *testing.B) {
 	doc := largeList()
 	b.Run("decode", func(b *testing.B) {

@@ -1,6 +1,6 @@
 package addrs
 
-// NormalisePart lets a test compare the path for ASCII with the library behind the other one.
+// NormalisePart exports normalisePart for the comparison with the IDNA library.
 func NormalisePart(s string) (part string, ok bool) {
 	part, reason := normalisePart(s)
 	return part, reason == ""

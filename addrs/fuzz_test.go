@@ -48,8 +48,7 @@ func FuzzParseProvider(f *testing.F) {
 	})
 }
 
-// FuzzProviderPart compares the normal form of a part with what the IDNA library makes of it,
-// which for ASCII is computed without it.
+// FuzzProviderPart compares the normal form of a part with the result of the IDNA library.
 func FuzzProviderPart(f *testing.F) {
 	seed(f, "aws", "AWS", "google-beta", "a--b", "-a", "a-", "xn--bb-fka", "a_b", "a.b", "", "über", "ａ", "ab-－c", "123", "ss--")
 	f.Fuzz(func(t *testing.T, s string) {
@@ -73,7 +72,7 @@ func FuzzParseVersion(f *testing.F) {
 		v, err := addrs.ParseVersion(s)
 		want, wantOK := engineVersion(s)
 		if first, _ := utf8.DecodeRuneInString(s); first >= utf8.RuneSelf {
-			wantOK = false // the engine passes over a space in front if it is none of ASCII's
+			wantOK = false // the CLI accepts leading spaces that are not ASCII
 		}
 		if wantOK != (err == nil) && len(s) <= 250 {
 			t.Fatalf("ParseVersion(%q) = %q, %v; the engine: %v, %v", s, v, err, want, wantOK)
@@ -92,7 +91,7 @@ func FuzzParseVersion(f *testing.F) {
 	})
 }
 
-// engineVersion runs the parser of the CLI, which panics on large numbers.
+// engineVersion calls the CLI's parser, which panics on large numbers.
 func engineVersion(s string) (v versions.Version, ok bool) {
 	defer func() {
 		if recover() != nil {
@@ -121,7 +120,7 @@ func FuzzParseModuleVersion(f *testing.F) {
 		}
 		checkText(t, v)
 		if p, err := addrs.ParseVersion(s); err == nil && p != v {
-			// Both accept an empty first identifier of a prerelease, with different results.
+			// The parsers read an empty first identifier of a prerelease differently.
 			if !strings.HasSuffix(s, "-") && !strings.HasPrefix(p.Prerelease(), ".") {
 				t.Fatalf("%q: %q of a provider, %q of a module", s, p, v)
 			}
@@ -140,10 +139,10 @@ func FuzzVersionCompare(f *testing.F) {
 		}
 		ab, bc, ac := a.Compare(b), b.Compare(c), a.Compare(c)
 		if ab != -b.Compare(a) || (ab == 0) != (a == b) || a.Compare(a) != 0 {
-			t.Fatalf("%q, %q: %d, %d", a, b, ab, b.Compare(a))
+			t.Fatalf("Compare of %q and %q: %d and %d, want opposite results", a, b, ab, b.Compare(a))
 		}
 		if ab <= 0 && bc <= 0 && ac > 0 || ab >= 0 && bc >= 0 && ac < 0 {
-			t.Fatalf("%q, %q, %q: %d, %d, %d", a, b, c, ab, bc, ac)
+			t.Fatalf("Compare of %q, %q and %q: %d, %d, %d, want a transitive order", a, b, c, ab, bc, ac)
 		}
 	})
 }

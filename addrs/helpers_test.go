@@ -9,7 +9,7 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 )
 
-// checkRefused checks an error of any parser of the package.
+// checkRefused checks an error of a parser.
 func checkRefused(t *testing.T, err error, kind, input, reason string) *addrs.ParseError {
 	t.Helper()
 	var pe *addrs.ParseError
@@ -24,7 +24,7 @@ func checkRefused(t *testing.T, err error, kind, input, reason string) *addrs.Pa
 	return pe
 }
 
-// checkPrintable checks that an error can go to a terminal.
+// checkPrintable checks that an error can be printed to a terminal.
 func checkPrintable(t *testing.T, err error) {
 	t.Helper()
 	msg := err.Error()
@@ -33,7 +33,7 @@ func checkPrintable(t *testing.T, err error) {
 	}
 }
 
-// checkText marshals v, unmarshals the result into a new value and compares.
+// checkText checks that unmarshalling the text of v gives v.
 func checkText[T interface {
 	comparable
 	encoding.TextMarshaler
@@ -53,8 +53,8 @@ func checkText[T interface {
 	}
 }
 
-// checkTextErrors checks that UnmarshalText keeps the value on an error and clears it for
-// the empty text.
+// checkTextErrors checks that UnmarshalText keeps the value on an error, and clears it for
+// empty text.
 func checkTextErrors[T interface {
 	comparable
 	IsZero() bool

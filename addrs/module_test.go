@@ -48,14 +48,14 @@ func TestParseModule(t *testing.T) {
 		}
 	}
 	if a, b := addrs.MustParseModule("A/b/c"), addrs.MustParseModule("a/b/c"); a == b {
-		t.Error("case was folded")
+		t.Error("A/b/c and a/b/c are equal")
 	}
 	if z := (addrs.Module{}); !z.IsZero() || z.String() != "" || z.Display() != "" {
-		t.Error("the zero Module is something")
+		t.Errorf("zero Module: %q, want an empty text and IsZero", z)
 	}
 }
 
-// refusedModules is refused as an address and as a source.
+// refusedModules are invalid as an address and as a source.
 var refusedModules = []struct{ in, reason string }{
 	{"", "must be NAMESPACE"},
 	{"a", "must be NAMESPACE"},
@@ -109,7 +109,7 @@ func TestParseModuleRefuses(t *testing.T) {
 		src, err := addrs.ParseModuleSource(tt.in)
 		checkRefused(t, err, "module source", tt.in, tt.reason)
 		if !m.IsZero() || !src.IsZero() {
-			t.Errorf("%q: %q, %q", tt.in, m, src)
+			t.Errorf("parsing %q: Module %q, ModuleSource %q; want zero values", tt.in, m, src)
 		}
 	}
 	_, err := addrs.ParseModule("a/b/c//d")
@@ -120,19 +120,19 @@ func TestParseModuleIn(t *testing.T) {
 	t.Parallel()
 	host := svchost.MustParse("registry.example.com")
 	if m, err := addrs.ParseModuleIn(host, "a/b/c"); err != nil || m.String() != "registry.example.com/a/b/c" {
-		t.Errorf("got %q, %v", m, err)
+		t.Errorf("ParseModuleIn(a/b/c) = %q, %v; want the default host", m, err)
 	}
 	if m, err := addrs.ParseModuleIn(host, "example.com/a/b/c"); err != nil || m.String() != "example.com/a/b/c" {
-		t.Errorf("got %q, %v", m, err)
+		t.Errorf("ParseModuleIn(example.com/a/b/c) = %q, %v; want its host", m, err)
 	}
 	if m, err := addrs.ParseModuleIn(svchost.Hostname{}, "a/b/c"); err != nil || m.Host() != addrs.DefaultHost() {
-		t.Errorf("got %q, %v", m, err)
+		t.Errorf("ParseModuleIn with the zero host = %q, %v; want DefaultHost", m, err)
 	}
 	if s, err := addrs.ParseModuleSourceIn(host, "a/b/c//d"); err != nil || s.String() != "registry.example.com/a/b/c//d" {
-		t.Errorf("got %q, %v", s, err)
+		t.Errorf("ParseModuleSourceIn(a/b/c//d) = %q, %v; want the default host", s, err)
 	}
 	if s, err := addrs.ParseModuleSourceIn(svchost.Hostname{}, "a/b/c"); err != nil || s.Module.Host() != addrs.DefaultHost() {
-		t.Errorf("got %q, %v", s, err)
+		t.Errorf("ParseModuleSourceIn with the zero host = %q, %v; want DefaultHost", s, err)
 	}
 	_, err := addrs.ParseModuleIn(svchost.MustParse("localhost:8443"), "a/b/c")
 	checkRefused(t, err, "module address", "a/b/c", "dot")

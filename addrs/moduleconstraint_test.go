@@ -17,7 +17,7 @@ var moduleCandidates = []string{
 	"9223372036854775807.0.0",
 }
 
-// moduleConstraints are constraints with their canonical form.
+// moduleConstraints are constraints and their canonical forms.
 var moduleConstraints = []struct{ in, want string }{
 	{"1.0.0", "1.0.0"},
 	{" = v1.0 ", "1.0.0"},
@@ -44,7 +44,7 @@ var moduleConstraints = []struct{ in, want string }{
 	{"0.0.0", "0.0.0"},
 	{">= 0", ">= 0.0.0"},
 
-	// A prerelease, named or not.
+	// Prereleases.
 	{"1.0.0-beta", "1.0.0-beta"},
 	{"v1.0.0-beta", "1.0.0-beta"},
 	{"=1.0.0-beta", "1.0.0-beta"},
@@ -88,8 +88,7 @@ func TestParseModuleConstraint(t *testing.T) {
 	}
 }
 
-// TestModuleConstraintBlank: without a condition the CLI installs a module's 0.0.0, but no
-// prerelease. It does so for a provider never.
+// TestModuleConstraintBlank checks that blank text allows all releases, including 0.0.0.
 func TestModuleConstraintBlank(t *testing.T) {
 	t.Parallel()
 	var blank addrs.ModuleConstraint
@@ -102,11 +101,11 @@ func TestModuleConstraintBlank(t *testing.T) {
 	}
 	zero := addrs.MustParseVersion("0.0.0")
 	if !blank.Allows(zero) || (addrs.ProviderConstraint{}).Allows(zero) || blank.Allows(addrs.Version{}) || every.Allows(addrs.Version{}) {
-		t.Error("0.0.0 is a version of a module only")
+		t.Error("0.0.0 must be allowed for modules, but not for providers")
 	}
 	for _, c := range []addrs.ModuleConstraint{blank, every, addrs.MustParseModuleConstraint("< 2"), addrs.MustParseModuleConstraint("1.0.0-beta")} {
 		if blank.And(c) != c || c.And(blank) != c {
-			t.Errorf("%q with no condition is another one", c)
+			t.Errorf("And of %q with the zero constraint is another constraint", c)
 		}
 	}
 }
@@ -130,7 +129,7 @@ func TestExactModuleConstraint(t *testing.T) {
 	}
 }
 
-// checkAsModule compares what c allows with what the CLI makes of the text.
+// checkAsModule compares c with the rule of the CLI for the text.
 func checkAsModule(t *testing.T, text string, c addrs.ModuleConstraint, candidates []string) {
 	t.Helper()
 	match := c.Matcher()
@@ -147,7 +146,7 @@ func checkAsModule(t *testing.T, text string, c addrs.ModuleConstraint, candidat
 
 var anyVersion = regexp.MustCompile(goversion.VersionRegexpRaw)
 
-// TestModuleLibraryMatcher: the second rule is that of hashicorp/go-version alone.
+// TestModuleLibraryMatcher compares LibraryMatcher with hashicorp/go-version.
 func TestModuleLibraryMatcher(t *testing.T) {
 	t.Parallel()
 	constraints := []string{">= 1.0.0-alpha, < 2", "~> 1.3.0-beta", "> 1.0.0-beta", "!= 1.0.0-beta", "<= 2.0.0-beta1", "~> 1.0.0.0-beta", ">= 1.0.0.0-beta"}
@@ -159,7 +158,7 @@ func TestModuleLibraryMatcher(t *testing.T) {
 	}
 	var blank addrs.ModuleConstraint
 	if match := blank.LibraryMatcher(); !match(addrs.MustParseVersion("0.0.0")) || match(addrs.MustParseVersion("1.0.0-beta")) || match(addrs.Version{}) {
-		t.Error("LibraryMatcher of the zero constraint: it allows something else than releases")
+		t.Error("LibraryMatcher of the zero constraint: want all releases, and nothing else")
 	}
 	if match := addrs.MustParseModuleConstraint(">= 1.0.0-beta").LibraryMatcher(); !match(addrs.MustParseVersion("1.0.0-rc1")) || match(addrs.MustParseVersion("1.1.0-rc1")) {
 		t.Error(`LibraryMatcher of ">= 1.0.0-beta": it must allow 1.0.0-rc1 and not 1.1.0-rc1`)
@@ -185,13 +184,12 @@ func checkLibrary(t *testing.T, constraint string, candidates []string) {
 	}
 }
 
-// cliAllows does what the module installer of the CLI does with one constraint and one
-// version: a prerelease must be in the set that the engine for providers makes of the text,
-// read with its other grammar; then the engine for modules decides.
+// cliAllows applies the rule of the CLI: a prerelease must be in the set that the library for
+// providers makes of the text, and the library for modules must allow the version.
 func cliAllows(text, version string) (ok bool) {
 	defer func() {
 		if recover() != nil {
-			ok = false // the CLI crashes
+			ok = false // the CLI panics
 		}
 	}()
 	required := goversion.MustConstraints(goversion.NewConstraint(text))
@@ -251,7 +249,7 @@ func TestModuleConstraintAnd(t *testing.T) {
 	}
 }
 
-// A version that only one of the two grammars has meets no constraint of the other kind.
+// TestConstraintOfOtherKind checks versions that only the other grammar accepts.
 func TestConstraintOfOtherKind(t *testing.T) {
 	t.Parallel()
 	if v := addrs.MustParseModuleVersion("1.2.3.4"); addrs.MustParseProviderConstraint(">= 1").Allows(v) {
@@ -287,8 +285,8 @@ func FuzzParseModuleConstraint(f *testing.F) {
 		if both := c.And(c); both != c {
 			t.Fatalf("%q and itself: %q", c, both)
 		}
-		// The parser for prereleases finds wildcards, and versions after them, in texts such
-		// as 1.0.0x2.0-a, which nobody writes and which are not followed into that.
+		// In texts such as 1.0.0x2.0-a, the CLI finds wildcards and versions after them. This
+		// package does not.
 		if !c.IsZero() {
 			checkLibrary(t, s, append([]string{candidate}, moduleCandidates...))
 		}

@@ -44,7 +44,7 @@ func TestParsePlatform(t *testing.T) {
 func TestPlatform(t *testing.T) {
 	t.Parallel()
 	if p := addrs.CurrentPlatform(); p.OS() != runtime.GOOS || p.Arch() != runtime.GOARCH {
-		t.Errorf("current platform %q", p)
+		t.Errorf("CurrentPlatform() = %q, want %s_%s", p, runtime.GOOS, runtime.GOARCH)
 	}
 	sorted := []addrs.Platform{{}}
 	for _, s := range []string{"darwin_amd64", "darwin_arm64", "linux_386", "linux_amd64"} {

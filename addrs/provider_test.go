@@ -106,7 +106,7 @@ func TestParseProviderRefuses(t *testing.T) {
 		{"a/" + strings.Repeat("ö", 60), "63 bytes", ""},
 		{strings.Repeat("a", 5000), "too long", ""},
 
-		// Dots that only normalisation shows.
+		// Dots that appear only after normalisation.
 		{"example.com/．．/．．", "", ""},
 		{"acme/a。b", "dot", ""},
 		{"acme/｡", "dot", ""},
@@ -160,7 +160,7 @@ func TestParseProviderIn(t *testing.T) {
 	checkRefused(t, err, "provider address", "-/aws", "registry.opentofu.org")
 	_, err = addrs.ParseProviderIn(host, "terraform-provider-aws")
 	if pe := checkRefused(t, err, "provider address", "", ""); pe.Suggestion != "registry.example.com/hashicorp/aws" {
-		t.Errorf("suggestion %q", pe.Suggestion)
+		t.Errorf("suggestion %q, want the address at %s", pe.Suggestion, host)
 	}
 	wire, err := svchost.FromWire("my_mirror.example")
 	if err != nil {
@@ -193,8 +193,8 @@ func TestParseQualifiedProvider(t *testing.T) {
 	}
 }
 
-// TestProviderRunes tries the characters of the basic plane in a part, since random input
-// rarely has characters that are legal.
+// TestProviderRunes tries the characters of the basic plane. Random input rarely contains
+// valid ones.
 func TestProviderRunes(t *testing.T) {
 	t.Parallel()
 	for r := range rune(0x10000) {
@@ -255,25 +255,25 @@ func TestProviderKinds(t *testing.T) {
 	for _, tt := range tests {
 		p := addrs.MustParseProvider(tt.in)
 		if p.IsLegacy() != tt.legacy || p.IsBuiltIn() != tt.builtIn {
-			t.Errorf("%q: legacy %v, built in %v", tt.in, p.IsLegacy(), p.IsBuiltIn())
+			t.Errorf("%q: IsLegacy %v, IsBuiltIn %v; want %v, %v", tt.in, p.IsLegacy(), p.IsBuiltIn(), tt.legacy, tt.builtIn)
 		}
 	}
 	if z := (addrs.Provider{}); z.IsLegacy() || z.IsBuiltIn() || !z.IsZero() || z.String() != "" || z.Display() != "" {
-		t.Error("the zero Provider is something")
+		t.Errorf("zero Provider: %q, want an empty text and IsZero", z)
 	}
 }
 
 func TestProviderCompare(t *testing.T) {
 	t.Parallel()
 	sorted := []addrs.Provider{{}}
-	// As in the CLI, hosts are compared in their ASCII form: that of ä begins with xn--.
+	// As in the CLI, hosts are compared in ASCII: ä is xn--4ca.
 	for _, s := range []string{"a.example/z/z", "b.example/a/b", "b.example/a/c", "b.example/b/a", "ä.example/a/a", "y.example/a/a"} {
 		sorted = append(sorted, addrs.MustParseProvider(s))
 	}
 	checkOrder(t, sorted, addrs.Provider.Compare)
 }
 
-// checkOrder checks that compare puts every pair into the order of the list.
+// checkOrder checks that compare gives the order of the list for each pair.
 func checkOrder[T comparable](t *testing.T, sorted []T, compare func(a, b T) int) {
 	t.Helper()
 	for i, a := range sorted {

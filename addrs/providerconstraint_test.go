@@ -10,15 +10,14 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 )
 
-// candidates are versions of all sorts, against which constraints are tried.
+// candidates are versions for the tests of constraints.
 var candidates = []string{
 	"0.0.0", "0.0.1", "0.9.0", "1.0.0-alpha", "1.0.0-beta", "1.0.0-beta.2", "1.0.0-beta+meta", "1.0.0", "1.0.0+meta", "1.0.1", "1.0.1-rc1",
 	"1.1.0-beta", "1.1.0", "1.2.0", "1.2.3", "1.2.4", "1.3.0-beta", "1.3.0", "1.9.9", "1.10.0", "2.0.0-beta1", "2.0.0", "2.0.0+meta", "2.1.0", "3.0.0",
 	"18446744073709551615.0.0", "0.0.18446744073709551615", "1.0.0--", "1.0.0-a..b",
 }
 
-// providerConstraints are constraints as users and lock files have them, with their
-// canonical form.
+// providerConstraints are constraints and their canonical forms.
 var providerConstraints = []struct{ in, want string }{
 	{"", ""},
 	{" \t", ""},
@@ -66,7 +65,7 @@ var providerConstraints = []struct{ in, want string }{
 	{"<= 2, < 2, != 2, ~> 2.0, ~> 2.0.0, = 2, >= 2, > 2", "> 2.0.0, >= 2.0.0, 2.0.0, ~> 2.0.0, ~> 2.0, <= 2.0.0, < 2.0.0, != 2.0.0"},
 	{">= 1.0,", ">= 1.0.0"},
 	{"1.0.0-,2", "1.0.0, 2.0.0"},
-	{"1.0.0-alpha.1, 1.0.0-beta", "1.0.0-beta, 1.0.0-alpha.1"}, // the engine's own order
+	{"1.0.0-alpha.1, 1.0.0-beta", "1.0.0-beta, 1.0.0-alpha.1"}, // the order of the library
 	{">= 1.10, >= 1.9", ">= 1.9.0, >= 1.10.0"},
 	{"~> 18446744073709551615.0", "~> 18446744073709551615.0"},
 	{"<= 18446744073709551615", "<= 18446744073709551615.0.0"},
@@ -90,7 +89,7 @@ func TestParseProviderConstraint(t *testing.T) {
 	}
 }
 
-// checkAsProvider compares what c allows with what the CLI's library selects for the text.
+// checkAsProvider compares c with the CLI's library for the text.
 func checkAsProvider(t *testing.T, text string, c addrs.ProviderConstraint) {
 	t.Helper()
 	spec, err := constraints.ParseRubyStyleMulti(text)
@@ -221,7 +220,7 @@ func FuzzParseProviderConstraint(f *testing.F) {
 	})
 }
 
-// engineConstraint runs the parser of the CLI, which panics on large numbers.
+// engineConstraint calls the CLI's parser, which panics on large numbers.
 func engineConstraint(s string) (spec constraints.IntersectionSpec, ok bool) {
 	defer func() {
 		if recover() != nil {

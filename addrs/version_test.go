@@ -48,7 +48,7 @@ func TestParseVersion(t *testing.T) {
 		}
 	}
 	if z := (addrs.Version{}); !z.IsZero() || z.IsPrerelease() || z.Segments() != nil || z == addrs.MustParseVersion("0.0.0") {
-		t.Error("the zero Version is a version")
+		t.Error("the zero Version must be zero and differ from 0.0.0")
 	}
 }
 
@@ -146,7 +146,7 @@ func TestParseModuleVersion(t *testing.T) {
 	for _, in := range []string{"1.0.0-", "1-", "1"} {
 		v, err := addrs.ParseModuleVersion(in + strings.Repeat("a", 250))
 		if err != nil || len(v.String()) != 256 {
-			t.Errorf("%q: %v", v, err)
+			t.Errorf("ParseModuleVersion(%s…) = %q, %v; want 256 bytes", in, v, err)
 		}
 		checkText(t, v)
 	}

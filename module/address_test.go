@@ -13,8 +13,8 @@ import (
 	"github.com/tofureg/tofureg/module"
 )
 
-// addresses are sources of module blocks; registry, location or path is what the CLI
-// takes each for.
+// addresses are sources of module blocks, and the registry address, location or path that the
+// CLI makes of them.
 var addresses = []struct{ text, registry, location, path string }{
 	{"hashicorp/consul/aws", "registry.opentofu.org/hashicorp/consul/aws", "", ""},
 	{"hashicorp/consul/aws//modules/a", "registry.opentofu.org/hashicorp/consul/aws//modules/a", "", ""},
@@ -60,10 +60,10 @@ func TestParseAddress(t *testing.T) {
 			continue
 		}
 		if got.Registry.String() != test.registry || got.Path != test.path || got.Location == nil != (test.location == "") {
-			t.Errorf("%s: %+v", test.text, got)
+			t.Errorf("ParseAddress(%q) = %+v, want %+v", test.text, got, test)
 		}
 		if got.Location != nil && got.Location.String() != test.location {
-			t.Errorf("%s: %s", test.text, got.Location)
+			t.Errorf("ParseAddress(%q): location %s, want %s", test.text, got.Location, test.location)
 		}
 		if want := test.registry + test.location + test.path; got.String() != want {
 			t.Errorf("%s: String is %q, want %q", test.text, got, want)
@@ -84,7 +84,7 @@ func TestParseAddressIn(t *testing.T) {
 	host := svchost.MustParse("registry.example.com")
 	got, err := module.ParseAddressIn(host, "acme/vpc/aws")
 	if err != nil || got.Registry.Module != vpc {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("ParseAddressIn = %+v, %v; want %s", got, err, vpc)
 	}
 	for _, text := range []string{"./acme/vpc/aws", "example.com/acme/vpc/aws", "https://example.com/vpc.zip"} {
 		want, err := module.ParseAddress(text)
@@ -92,14 +92,14 @@ func TestParseAddressIn(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got, err := module.ParseAddressIn(host, text); err != nil || cmp.Diff(want, got, cmpAddrs, cmp.Comparer(sameSource)) != "" {
-			t.Errorf("%s: %+v, %v", text, got, err)
+			t.Errorf("ParseAddressIn(%q) = %+v, %v; want %+v", text, got, err, want)
 		}
 	}
 }
 
 func sameSource(a, b addrs.ModuleSource) bool { return a == b }
 
-// TestAddressRefused: the error is that of the branch that the CLI takes.
+// TestAddressRefused checks the error for each kind of source.
 func TestAddressRefused(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ text, reason, suggestion string }{
@@ -116,12 +116,12 @@ func TestAddressRefused(t *testing.T) {
 		{"localhost/acme/vpc/aws", "(for a registry: the hostname must contain a dot)", "./localhost/acme/vpc/aws"},
 		{"GitHub.com/acme/vpc/aws", "(for a registry: github.com is not a module registry", "./GitHub.com/acme/vpc/aws"},
 		{"gitlab.com/acme/vpc", "(for a registry: after a hostname", "./gitlab.com/acme/vpc"},
-		// It is a registry's, but for the directory.
+		// Registry addresses with an invalid directory.
 		{"hashicorp/consul/aws//../x", "out of the package", ""},
 		{"hashicorp/consul/aws//..", "out of the package", ""},
 		{"hashicorp/consul/aws///etc", "absolute", ""},
 		{`hashicorp/consul/aws//a\b`, "backslash", ""},
-		// It is a location.
+		// Invalid locations.
 		{"https:vpc.zip", "short forms", ""},
 		{"https://", "the host is missing", ""},
 		{"https://example.com/x.zip//..", "out of the package", ""},
@@ -145,7 +145,7 @@ func TestAddressRefused(t *testing.T) {
 			t.Errorf("%.100q: %+v, want %s, suggestion %q", test.text, *e, test.reason, test.suggestion)
 		}
 		if strings.Contains(err.Error(), "secret") || strings.ContainsFunc(err.Error(), unicode.IsControl) || len(err.Error()) > 1000 {
-			t.Errorf("%.100q: %q", test.text, err)
+			t.Errorf("ParseAddress(%.100q): error %q, want at most 1,000 printable bytes without secrets", test.text, err)
 		}
 		if e.Suggestion != "" {
 			if _, err := module.ParseAddress(e.Suggestion); err != nil {
@@ -153,14 +153,14 @@ func TestAddressRefused(t *testing.T) {
 			}
 		}
 	}
-	// At its longest a path is accepted.
+	// The longest path is accepted.
 	if _, err := module.ParseAddress("./" + strings.Repeat("x", 16<<10-2)); err != nil {
 		t.Error(err)
 	}
 }
 
-// FuzzParseAddress: each text is read as the first of the three that accepts it, and in
-// the order of the CLI.
+// FuzzParseAddress checks that the order of paths, registry addresses and locations is the
+// order of the CLI.
 func FuzzParseAddress(f *testing.F) {
 	for _, a := range addresses {
 		f.Add(a.text)
@@ -172,12 +172,12 @@ func FuzzParseAddress(f *testing.F) {
 		got, err := module.ParseAddress(s)
 		if err != nil {
 			if e, ok := errors.AsType[*addrs.ParseError](err); !ok || e.Kind != "module source" || got != (module.Address{}) {
-				t.Errorf("%+v, %v", got, err)
+				t.Errorf("ParseAddress(%q) = %+v, %v; want a ParseError and the zero Address", s, got, err)
 			}
 		}
 		for _, text := range []string{got.String(), errorText(err)} {
 			if strings.ContainsFunc(text, unicode.IsControl) || len(text) > 8<<10 {
-				t.Errorf("%q", text)
+				t.Errorf("text %q, want printable characters", text)
 			}
 		}
 		local := false
@@ -189,18 +189,18 @@ func FuzzParseAddress(f *testing.F) {
 		switch {
 		case local:
 			if err == nil && !strings.HasPrefix(got.Path, "./") && !strings.HasPrefix(got.Path, "../") || got.Location != nil || !got.Registry.IsZero() {
-				t.Errorf("%+v", got)
+				t.Errorf("ParseAddress(%q) = %+v, want only a path", s, got)
 			}
 		case noModule == nil:
 			if err != nil || got != (module.Address{Registry: registry}) {
-				t.Errorf("%+v, %v", got, err)
+				t.Errorf("ParseAddress(%q) = %+v, %v; want registry address %s", s, got, err, registry)
 			}
 		case noLocation == nil && err == nil:
 			if got.Location == nil || *got.Location != *location || got.Path != "" || !got.Registry.IsZero() {
-				t.Errorf("%+v", got)
+				t.Errorf("ParseAddress(%q) = %+v, want location %s", s, got, location)
 			}
 		case noLocation != nil && err == nil:
-			t.Errorf("%+v, but %v and %v", got, noModule, noLocation)
+			t.Errorf("ParseAddress(%q) = %+v, want an error as from the other parsers: %v, %v", s, got, noModule, noLocation)
 		}
 		if got.Path != "" {
 			if again, err := module.ParseAddress(got.Path); err != nil || again != got {

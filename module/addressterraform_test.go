@@ -14,7 +14,7 @@ import (
 	"github.com/tofureg/tofureg/module"
 )
 
-// calls is a configuration with a module block for each source.
+// calls returns a configuration with a module block for each source.
 func calls(sources []string) string {
 	var b strings.Builder
 	for i, source := range sources {
@@ -23,8 +23,7 @@ func calls(sources []string) string {
 	return b.String()
 }
 
-// TestAddressAsTheClients: where the real client hints at a missing "./", and only there,
-// the error suggests it.
+// TestAddressAsTheClients checks that errors suggest "./" exactly where the CLI does.
 func TestAddressAsTheClients(t *testing.T) {
 	t.Parallel()
 	sources := []string{
@@ -39,7 +38,7 @@ func TestAddressAsTheClients(t *testing.T) {
 	terraformtest.Each(t, func(t *testing.T, program string) {
 		p := terraformtest.New(t, program)
 		p.Write(t, "main.tf", calls(sources))
-		// As some are wrong none is fetched.
+		// Some sources are invalid, so the CLI fetches none.
 		said, err := p.Try(t, "get", "-no-color")
 		if err == nil {
 			t.Fatal("all sources are accepted")
@@ -60,7 +59,7 @@ func parseError(source string) error {
 	return err
 }
 
-// TestPathAsTheClients: paths are what the real client notes.
+// TestPathAsTheClients compares paths with the paths in modules.json of the CLI.
 func TestPathAsTheClients(t *testing.T) {
 	t.Parallel()
 	sources := []string{"./a", "./a//b/", `.\a\b`, "./a/../a/./b", "../beside", "./a/../../beside/"}

@@ -17,7 +17,7 @@ import (
 	"github.com/tofureg/tofureg/module"
 )
 
-// many is a fake with n modules, each of one version, and the requests for them.
+// many returns a fake with n modules, each with two versions, and requests for them.
 func many(t testing.TB, dir string, n int) (*fake, []module.Request) {
 	t.Helper()
 	f := serve(map[string][]byte{})
@@ -40,7 +40,8 @@ func many(t testing.TB, dir string, n int) (*fake, []module.Request) {
 	return f, requests
 }
 
-// A module takes three answers after discovery, and so do ten at the same time.
+// TestDownloadAllAtATime checks that ten modules take as long as one, and that Parallel is
+// respected.
 func TestDownloadAllAtATime(t *testing.T) {
 	t.Parallel()
 	for parallel, delays := range map[int]time.Duration{0: 3, 3: 12} {
@@ -65,7 +66,7 @@ func TestDownloadAllAtATime(t *testing.T) {
 	}
 }
 
-// One failure neither hides nor stops the others.
+// TestDownloadAllFailures checks that failures neither hide nor stop other requests.
 func TestDownloadAllFailures(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -89,10 +90,10 @@ func TestDownloadAllFailures(t *testing.T) {
 		}
 	}
 	if results[3].Err == nil || results[4].Err != nil || results[5].Err != nil {
-		t.Errorf("%v", results)
+		t.Errorf("results %v, want only the fourth to fail of the last three", results)
 	}
 	if r := results[5].Report; r == nil || r.Version.String() != "0.9.0" {
-		t.Errorf("%+v", r)
+		t.Errorf("report %+v, want version 0.9.0", r)
 	}
 	for _, gone := range []int{1, 2, 3} {
 		if _, err := os.Lstat(requests[gone].Dir); err == nil {
@@ -100,7 +101,7 @@ func TestDownloadAllFailures(t *testing.T) {
 		}
 	}
 	if n := strings.Count(err.Error(), "\n"); n != 3 {
-		t.Errorf("%d line ends in %v", n, err)
+		t.Errorf("%d line breaks in %v, want 3", n, err)
 	}
 	results, err = module.DownloadAll(t.Context(), src, nil, module.Options{})
 	if len(results) != 0 || err != nil {
@@ -122,17 +123,17 @@ func TestDownloadAllCancelled(t *testing.T) {
 		}
 		for _, r := range results[1:] {
 			if !errors.Is(r.Err, context.DeadlineExceeded) {
-				t.Errorf("%v", r.Err)
+				t.Errorf("error %v, want DeadlineExceeded", r.Err)
 			}
 		}
 	})
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 1 {
-		t.Errorf("%d entries, %v", len(entries), err)
+		t.Errorf("%d directories, %v; want only the first", len(entries), err)
 	}
 }
 
-// Events of several jobs do not overlap, and name the job.
+// TestDownloadAllEvents checks that events of several requests do not overlap.
 func TestDownloadAllEvents(t *testing.T) {
 	t.Parallel()
 	src, requests := many(t, t.TempDir(), 20)
@@ -140,7 +141,7 @@ func TestDownloadAllEvents(t *testing.T) {
 	stored := map[string]bool{}
 	_, err := module.DownloadAll(t.Context(), src, requests, module.Options{Progress: func(e module.Event) {
 		if running.Add(1) != 1 {
-			t.Error("two calls at a time")
+			t.Error("Progress: two concurrent calls")
 		}
 		if e.Kind == module.EventStored {
 			stored[e.Dir] = true
@@ -152,8 +153,8 @@ func TestDownloadAllEvents(t *testing.T) {
 	}
 }
 
-// TestDownloadAllSameDir: of requests that would destroy each other's packages the
-// first one counts.
+// TestDownloadAllSameDir checks that requests with overlapping directories fail, except the
+// first.
 func TestDownloadAllSameDir(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -167,7 +168,7 @@ func TestDownloadAllSameDir(t *testing.T) {
 	requests[7].Dir = filepath.Join(requests[6].Dir, "a")
 	results, err := module.DownloadAll(t.Context(), src, requests, module.Options{Replace: true})
 	if err == nil {
-		t.Error("no error")
+		t.Error("DownloadAll: no error")
 	}
 	for i, want := range []error{nil, module.ErrOccupied, module.ErrOccupied, module.ErrOccupied, fs.ErrInvalid, nil, module.ErrOccupied, module.ErrOccupied, nil} {
 		if !errors.Is(results[i].Err, want) {

@@ -33,7 +33,7 @@ func BenchmarkParseLocation(b *testing.B) {
 	}
 }
 
-// archiveOf generates a tar.gz of that many files of a mebibyte while it is read.
+// archiveOf returns a tar.gz with n files of one MiB. It is generated while it is read.
 func archiveOf(content []byte, n int) io.ReadCloser {
 	r, w := io.Pipe()
 	go func() {
@@ -57,8 +57,8 @@ func archiveOf(content []byte, n int) io.ReadCloser {
 	return r
 }
 
-// BenchmarkDownload unpacks generated archives; the peak of the heap must not depend
-// on their size.
+// BenchmarkDownload unpacks generated archives. The peak of the heap must not depend on their
+// size.
 func BenchmarkDownload(b *testing.B) {
 	rnd := rand.NewChaCha8([32]byte{})
 	content := make([]byte, 1<<20)
@@ -89,7 +89,7 @@ func BenchmarkDownload(b *testing.B) {
 	}
 }
 
-// BenchmarkSmall is a module like most: some hundred small files.
+// BenchmarkSmall unpacks a typical module with 300 small files.
 func BenchmarkSmall(b *testing.B) {
 	many := files{}
 	for i := range 300 {
@@ -108,7 +108,7 @@ func BenchmarkSmall(b *testing.B) {
 	}
 }
 
-// heapPeak watches the heap until the function that it returns is called.
+// heapPeak measures the heap until the returned function is called.
 func heapPeak() func() float64 {
 	runtime.GC()
 	stop, result := make(chan struct{}), make(chan uint64)

@@ -7,9 +7,8 @@ import (
 	"github.com/tofureg/tofureg/module"
 )
 
-// A .git directory in an archive is the repository of whoever packed it, or one whose
-// configuration runs a program as soon as git looks at the files. It is left out, and
-// the h1 is that of the same module without it.
+// TestControlDirectories checks that .git and .hg are omitted, and that the h1 is the h1 of
+// the module without them.
 func TestControlDirectories(t *testing.T) {
 	t.Parallel()
 	all := with(example, files{
@@ -28,11 +27,11 @@ func TestControlDirectories(t *testing.T) {
 		}
 		wantTree(t, dir, want)
 		if report.H1 != h1(t, want) {
-			t.Errorf("%s: h1 %s", name, report.H1)
+			t.Errorf("%s: h1 %s, want %s", name, report.H1, h1(t, want))
 		}
 		for _, gone := range []string{".git/", "modules/a/.GIT/", "vendored/.hg/"} {
 			if _, ok := tree(t, dir)[gone]; ok {
-				t.Errorf("%s: %s is there", name, gone)
+				t.Errorf("%s: directory %s exists", name, gone)
 			}
 		}
 	}
@@ -47,7 +46,7 @@ func TestControlDirectories(t *testing.T) {
 	}
 }
 
-// controlled downloads f as an archive and by a fetcher.
+// controlled downloads f as an archive and with a Fetcher.
 func controlled(t *testing.T, f files, check func(how, dir string, report *module.Report, err error)) {
 	t.Helper()
 	url, dir := archiveURL+".zip", target(t)
@@ -58,7 +57,7 @@ func controlled(t *testing.T, f files, check func(how, dir string, report *modul
 	check("fetcher", dir, report, err)
 }
 
-// File systems take other names for .git, too. See "git help fsck", hasDotgit.
+// File systems take other names for .git, too, see hasDotgit in "git help fsck".
 func TestControlDirectoriesByOtherNames(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{".g\u200cit", ".\ufeffgit", ".Gi\u200dT", "git~1", "GIT~1", ".h\u200cg", "hg~1"} {

@@ -20,14 +20,14 @@ import (
 	"github.com/tofureg/tofureg/module"
 )
 
-// place puts the package at dir.
+// place downloads the package to dir.
 func place(t testing.TB, content []byte, dir string) (*fake, error) {
 	src := serve(map[string][]byte{archiveURL: content})
 	_, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL), dir, module.Options{})
 	return src, err
 }
 
-// TestFullDisk: a package with a file that there is no room for leaves the target as it was.
+// TestFullDisk checks that the target is unchanged if a file does not fit on the disk.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	room := int64(len(example["README.md"]))
@@ -69,16 +69,16 @@ func TestReadOnlyParent(t *testing.T) {
 				t.Errorf("%s: %v, want a *module.Error about storing", name, err)
 			}
 			if len(src.asked) != 0 {
-				t.Errorf("%s: something was fetched although there is no place for it", name)
+				t.Errorf("%s: a request was made before the error", name)
 			}
 		}
 		if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
-			t.Errorf("%v, %v", entries, err)
+			t.Errorf("entries %v, %v; want one", entries, err)
 		}
 	})
 }
 
-// TestOtherFileSystem: the package is made where it is to be, so no rename crosses a border.
+// TestOtherFileSystem checks that no rename crosses file systems.
 func TestOtherFileSystem(t *testing.T) {
 	t.Parallel()
 	other, link := disktest.Elsewhere(t)
@@ -89,16 +89,16 @@ func TestOtherFileSystem(t *testing.T) {
 }
 
 var (
-	fetchTo   = flag.String("module.fetch", "", "be a process that downloads to this `directory`; see TestChild")
-	fetchForm = flag.String("module.form", "", "in which form the package comes to it")
-	fetchStop = flag.String("module.stop", "", "the step at which it waits for a line")
-	fetchOver = flag.Bool("module.over", false, "it replaces what is there")
+	fetchTo   = flag.String("module.fetch", "", "download to this `directory`; for TestChild")
+	fetchForm = flag.String("module.form", "", "the archive format of the package")
+	fetchStop = flag.String("module.stop", "", "the step at which the process waits")
+	fetchOver = flag.Bool("module.over", false, "set Options.Replace")
 )
 
-// steps are those of a download, as the process tells of them.
+// steps are the steps of a download, as TestChild reports them.
 var steps = []string{"open", "half", "all"}
 
-// TestChild is the process of the test below and does nothing by itself.
+// TestChild is the child process of the tests below. It does nothing by itself.
 func TestChild(t *testing.T) {
 	switch {
 	case *replaceAt != "":
@@ -127,15 +127,15 @@ func TestChild(t *testing.T) {
 	}
 }
 
-// startFetch starts a process that has come to the step.
+// startFetch starts a process and waits until it has reached the step.
 func startFetch(t *testing.T, dir, form, step string, flags ...string) *disktest.Process {
 	t.Helper()
 	return disktest.Start(t, step, append(flags, "-module.fetch="+dir, "-module.form="+form, "-module.stop="+step)...)
 }
 
-// TestKilled kills processes at each step: nothing of them is at the target, and the next
-// download beside it removes what they have left, but not what others who are alive are
-// writing.
+// TestKilled kills processes at each step. The target must be missing. The next download
+// beside it must remove the staging directory, but not the staging directory of a running
+// process.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -162,24 +162,24 @@ func TestKilled(t *testing.T) {
 			dir := filepath.Join(parent, form+" "+step)
 			startFetch(t, dir, form, step).Kill()
 			if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("%s, killed at %q: there is something: %v", form, step, err)
+				t.Errorf("%s, killed at %q: the target exists: %v", form, step, err)
 			}
 			if n := len(left()); n != 2 {
-				t.Errorf("%s, killed at %q: %v; want that of the dead and of the living", form, step, left())
+				t.Errorf("%s, killed at %q: %v; want the staging directories of the killed and of the running process", form, step, left())
 			}
 			if _, err := place(t, content, dir); err != nil {
 				t.Errorf("%s, after the kill at %q: %v", form, step, err)
 			}
 			if n := len(left()); n != 1 {
-				t.Errorf("%s, after the next download: %v; want only that of the living", form, left())
+				t.Errorf("%s, after the next download: %v; want only the staging directory of the running process", form, left())
 			}
 		}
 	}
 	if err := alive.GoOn(); err != nil {
-		t.Errorf("the one that was not killed: %v", err)
+		t.Errorf("running process: %v", err)
 	}
 	if n := len(left()); n != 0 {
-		t.Errorf("at the end: %v", left())
+		t.Errorf("staging directories at the end: %v", left())
 	}
 	for _, name := range targets {
 		got := tree(t, filepath.Join(parent, name))
@@ -192,13 +192,13 @@ func TestKilled(t *testing.T) {
 }
 
 var (
-	replaceAt = flag.String("module.replace", "", "be a process that replaces this `directory` until it is killed; see TestChild")
+	replaceAt = flag.String("module.replace", "", "replace this `directory` until the process is killed; for TestChild")
 	kills     = flag.Int("module.kills", 6, "how many processes TestKilledAnywhere kills")
 )
 
-// TestKilledReplacing kills processes at each step of a replacement: before the last one
-// the old package is there, after it the new one, and what they leave goes with the next
-// download, also if that has nothing to fetch.
+// TestKilledReplacing kills processes at each step of a replacement. The target must be the
+// old package before the last step, and then the new one. The next download must remove the
+// staging directory, even if it fetches nothing.
 func TestKilledReplacing(t *testing.T) {
 	t.Parallel()
 	skipWithoutExchange(t)
@@ -215,7 +215,7 @@ func TestKilledReplacing(t *testing.T) {
 			t.Errorf("killed at %q: %s", step, diff)
 		}
 		if entries, err := os.ReadDir(filepath.Dir(dir)); err != nil || len(entries) != 2 {
-			t.Errorf("killed at %q: %v, %v; want the package and what the dead has left", step, entries, err)
+			t.Errorf("killed at %q: %v, %v; want the package and the staging directory", step, entries, err)
 		}
 		src := serve(map[string][]byte{archiveURL + ".zip": content})
 		report, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL+".zip"), dir,
@@ -227,7 +227,7 @@ func TestKilledReplacing(t *testing.T) {
 	}
 }
 
-// replaceOften is the process of the test below.
+// replaceOften is the child process of TestKilledAnywhere.
 func replaceOften(t *testing.T) {
 	for round := range 100_000 {
 		pack := []files{example, earlier}[round%2]
@@ -241,7 +241,7 @@ func replaceOften(t *testing.T) {
 	}
 }
 
-// TestKilledAnywhere kills processes that do nothing but replace, wherever they are.
+// TestKilledAnywhere kills processes that replace packages at any time.
 func TestKilledAnywhere(t *testing.T) {
 	t.Parallel()
 	skipWithoutExchange(t)
@@ -250,7 +250,7 @@ func TestKilledAnywhere(t *testing.T) {
 		disktest.Start(t, fmt.Sprintf("round %d", i%5), "-module.replace="+dir).Kill()
 		got := tree(t, dir)
 		if cmp.Diff(withDirs(example), got) != "" && cmp.Diff(withDirs(earlier), got) != "" {
-			t.Fatalf("after kill %d: a mixture of %d entries", i, len(got))
+			t.Fatalf("after kill %d: a mixture of both packages, %d entries", i, len(got))
 		}
 	}
 	if _, _, err := replace(t, dir, module.Options{}); err != nil {

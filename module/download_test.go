@@ -30,7 +30,7 @@ import (
 
 const archiveURL = "https://files.example.com/vpc"
 
-// registry is a fake that has example as version 1.0.0 of vpc, at the location text.
+// registry returns a fake with version 1.0.0 of vpc at the location text.
 func registry(t testing.TB, text string, content []byte) *fake {
 	t.Helper()
 	loc := at(t, text)
@@ -67,7 +67,7 @@ func TestDownload(t *testing.T) {
 		t.Errorf("size %d, %d bodies are open", report.Size, src.bodies)
 	}
 	if len(src.asked) != 2 {
-		t.Errorf("requests: %q", src.asked)
+		t.Errorf("requests %q, want 2", src.asked)
 	}
 	data, err := json.Marshal(report)
 	if err != nil {
@@ -84,7 +84,7 @@ func TestDownloadNewest(t *testing.T) {
 	src := registry(t, archiveURL+".zip", zipOf(t, example.entries()...))
 	report, err := module.Download(t.Context(), src, addrs.ModuleSource{Module: vpc}, addrs.Version{}, target(t), module.Options{})
 	if err != nil || report.Version != v1 {
-		t.Errorf("%+v, %v", report, err)
+		t.Errorf("Download = %+v, %v; want version %s", report, err, v1)
 	}
 	src.versions[vpc].List = nil
 	_, err = module.Download(t.Context(), src, addrs.ModuleSource{Module: vpc}, addrs.Version{}, target(t), module.Options{})
@@ -98,13 +98,13 @@ func TestDownloadNewest(t *testing.T) {
 	}
 }
 
-// formats are all ways to pack the same files.
+// packed returns archives of all formats with the same files.
 func packed(t testing.TB, entries []entry) map[string][]byte {
 	tar := tarOf(t, entries...)
 	return map[string][]byte{"zip": zipOf(t, entries...), "tar.gz": gzipOf(t, tar), "tar.xz": xzOf(t, tar)}
 }
 
-// What counts is what an archive is, not what its location says.
+// TestFormats checks that the content decides the format, not the location.
 func TestFormats(t *testing.T) {
 	t.Parallel()
 	names := []string{"", ".zip", ".tgz", ".tar.xz", ".bz2", ".html", "?archive=zip", "?archive=tar.bz2"}
@@ -120,7 +120,7 @@ func TestFormats(t *testing.T) {
 				}
 				wantTree(t, dir, example)
 				if report.H1 != h1(t, example) || report.Size != int64(len(content)) {
-					t.Errorf("h1 %s, size %d", report.H1, report.Size)
+					t.Errorf("h1 %s, size %d; want %s, %d", report.H1, report.Size, h1(t, example), len(content))
 				}
 			})
 		}
@@ -159,7 +159,7 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// hostile are archives that must leave no trace.
+// hostile are archives that must be refused.
 var hostile = map[string][]entry{
 	"traversal":         {{"main.tf", "x", 0o644}, {"../evil", "x", 0o644}},
 	"deep traversal":    {{"a/../../evil", "x", 0o644}},
@@ -207,8 +207,7 @@ func TestHostileArchives(t *testing.T) {
 	}
 }
 
-// refused fails unless content is refused with want and leaves nothing behind, also
-// where the target existed as an empty directory.
+// refused fails unless content is refused with want, and leaves the target missing or empty.
 func refused(t *testing.T, content []byte, o module.Options, want error) {
 	t.Helper()
 	src := serve(map[string][]byte{archiveURL: content})
@@ -223,7 +222,7 @@ func refused(t *testing.T, content []byte, o module.Options, want error) {
 		t.Fatal(err)
 	}
 	if _, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL), dir, o); err == nil {
-		t.Error("accepted the second time")
+		t.Error("the second download was accepted")
 	}
 	wantTree(t, dir, files{})
 	if src.bodies != 0 {
@@ -236,13 +235,13 @@ func wellFormed(t testing.TB, err error) {
 	t.Helper()
 	e, ok := errors.AsType[*module.Error](err)
 	if !ok || e.Op == "" || e.Subject == "" {
-		t.Errorf("%v is no proper *Error", err)
+		t.Errorf("error %v, want an *Error with Op and Subject", err)
 	}
 	if err != nil && (strings.ContainsFunc(err.Error(), unicode.IsControl) || strings.Contains(err.Error(), "secret")) {
-		t.Errorf("error text %q", err)
+		t.Errorf("error text %q, want printable characters without secrets", err)
 	}
 	if _, ok := errors.AsType[*provider.Error](err); !ok {
-		t.Error("not a *provider.Error either")
+		t.Error("errors.As finds no *provider.Error")
 	}
 }
 
@@ -293,19 +292,19 @@ func TestLimits(t *testing.T) {
 			})
 		}
 	}
-	// Neither what is announced nor what never ends is received.
+	// A declared size above the limit, and a body without end.
 	endless := &fake{open: map[string]func() (*module.Body, error){archiveURL: func() (*module.Body, error) {
 		return &module.Body{ReadCloser: io.NopCloser(io.MultiReader(strings.NewReader("PK\x03\x04"), zeros{}))}, nil
 	}}}
 	o := module.Options{Limits: checksum.Limits{Package: 1 << 20}}
 	if _, err := module.DownloadLocation(t.Context(), endless, at(t, archiveURL), target(t), o); !errors.Is(err, module.ErrTooLarge) {
-		t.Errorf("endless: %v", err)
+		t.Errorf("body without end: %v, want ErrTooLarge", err)
 	}
 	announced := &fake{open: map[string]func() (*module.Body, error){archiveURL: func() (*module.Body, error) {
 		return &module.Body{ReadCloser: io.NopCloser(iotest.ErrReader(errors.New("read"))), Size: 1<<20 + 1}, nil
 	}}}
 	if _, err := module.DownloadLocation(t.Context(), announced, at(t, archiveURL), target(t), o); !errors.Is(err, module.ErrTooLarge) {
-		t.Errorf("announced: %v", err)
+		t.Errorf("declared size: %v, want ErrTooLarge", err)
 	}
 }
 
@@ -366,7 +365,7 @@ func TestTargets(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, err, test.want)
 		}
 		if len(src.asked) != 0 {
-			t.Errorf("%s: something was fetched although there is no place for it", name)
+			t.Errorf("%s: a request was made before the error", name)
 		}
 	}
 	if got := tree(t, elsewhere); len(got) > 0 {
@@ -374,8 +373,8 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// What comes to the target while the package arrives is left alone. It is looked at only
-// when an empty directory is removed, which is not done to anything else.
+// TestTargetRace checks that a file, directory or link that appears at the target during the
+// download is not changed.
 func TestTargetRace(t *testing.T) {
 	t.Parallel()
 	for name, occupy := range map[string]func(dir string) error{
@@ -394,7 +393,7 @@ func TestTargetRace(t *testing.T) {
 			t.Errorf("%s: %v, want ErrOccupied", name, err)
 		}
 		if _, err := os.Stat(filepath.Join(dir, "main.tf")); err == nil {
-			t.Errorf("%s: the package took its place", name)
+			t.Errorf("%s: the package replaced it", name)
 		}
 		if _, err := os.Lstat(dir); err != nil {
 			t.Errorf("%s is gone: %v", name, err)
@@ -445,13 +444,13 @@ func TestSubdirs(t *testing.T) {
 			continue
 		}
 		if info, err := os.Stat(report.ModuleDir()); err != nil || !info.IsDir() {
-			t.Errorf("%s: %v", report.ModuleDir(), err)
+			t.Errorf("ModuleDir %s: %v, want a directory", report.ModuleDir(), err)
 		}
 	}
-	// What a caller sets is not checked by addrs.
+	// Subdir is set by the caller, so addrs does not check it.
 	_, err := module.Download(t.Context(), registry(t, archiveURL, wrapped), addrs.ModuleSource{Module: vpc, Subdir: "../.."}, v1, target(t), module.Options{})
 	if _, ok := errors.AsType[*addrs.ParseError](err); !ok {
-		t.Errorf("leading out: %v", err)
+		t.Errorf("Subdir ../..: %v, want a ParseError", err)
 	}
 }
 
@@ -473,7 +472,7 @@ func TestH1(t *testing.T) {
 	wellFormed(t, err)
 	absent(t, dir)
 	if _, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL), target(t), module.Options{H1: checksum.ZHSum([32]byte{})}); err == nil {
-		t.Error("a zh was accepted as the hash to demand")
+		t.Error("a zh hash was accepted as H1")
 	}
 }
 
@@ -491,7 +490,7 @@ func TestChecksums(t *testing.T) {
 				if _, err := module.DownloadLocation(t.Context(), serve(map[string][]byte{archiveURL: content}), loc, dir, module.Options{}); err != nil {
 					t.Errorf("the right checksum: %v", err)
 				}
-				// Wherever the difference is, it is told as one of the checksum.
+				// For a change at any position, the error is a ChecksumError.
 				for _, at := range []int{8, len(content) / 2, len(content) - 1} {
 					changed := bytes.Clone(content)
 					changed[at] ^= 1
@@ -528,7 +527,7 @@ func TestBrokenTransfers(t *testing.T) {
 			src := &fake{open: map[string]func() (*module.Body, error){archiveURL: b}}
 			_, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL), dir, module.Options{})
 			if !errors.Is(err, broken) || errors.Is(err, module.ErrArchive) {
-				t.Errorf("%s, broken %s: %v", format, name, err)
+				t.Errorf("%s, broken %s: %v, want the read error", format, name, err)
 			}
 			absent(t, dir)
 		}
@@ -542,7 +541,7 @@ func TestBrokenTransfers(t *testing.T) {
 				t.Errorf("%s, %d bytes announced of %d: %v", format, size, len(content), err)
 			}
 		}
-		// One byte at a time, and no size.
+		// One byte at a time, without a declared size.
 		src := &fake{open: map[string]func() (*module.Body, error){archiveURL: func() (*module.Body, error) {
 			return &module.Body{ReadCloser: io.NopCloser(iotest.OneByteReader(bytes.NewReader(content)))}, nil
 		}}}
@@ -585,7 +584,7 @@ func TestStartsOverOnce(t *testing.T) {
 		}
 	}
 	if restarts != 1 {
-		t.Errorf("%d restarts in %v", restarts, events)
+		t.Errorf("%d restarts in %v, want 1", restarts, events)
 	}
 	if _, err := module.DownloadLocation(t.Context(), changing(2), at(t, archiveURL), target(t), module.Options{}); !errors.Is(err, module.ErrChanged) {
 		t.Errorf("%v, want ErrChanged", err)
@@ -614,7 +613,7 @@ func TestEvents(t *testing.T) {
 	dir := target(t)
 	report, err := module.Download(t.Context(), src, addrs.ModuleSource{Module: vpc}, v1, dir, module.Options{Progress: func(e module.Event) {
 		if e.Module != vpc || e.Version != v1 || e.Dir != dir || strings.Contains(e.Location, "secret") {
-			t.Errorf("event %+v", e)
+			t.Errorf("event %+v, want %s %s in %s, without secrets", e, vpc, v1, dir)
 		}
 		if e.Kind != module.EventBytes || last.Kind != module.EventBytes {
 			kinds = append(kinds, e.Kind)
@@ -625,13 +624,13 @@ func TestEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	if last.Kind != module.EventStored || last.Bytes != int64(len(content)) || last.Total != last.Bytes {
-		t.Errorf("last event %+v", last)
+		t.Errorf("last event %+v, want stored with %d bytes", last, len(content))
 	}
 	if kinds[0] != module.EventLocated || kinds[1] != module.EventLocated || kinds[2] != module.EventBytes || kinds[3] != module.EventResumed {
-		t.Errorf("events %v", kinds)
+		t.Errorf("events %v, want located, located, bytes, resumed", kinds)
 	}
 	if report.Location != "https://files.example.com/vpc.zip?..." || len(report.Via) != 1 || report.Via[0] != "https://files.example.com/page?..." {
-		t.Errorf("from %s via %q", report.Location, report.Via)
+		t.Errorf("Location %s, Via %q; want redacted URLs", report.Location, report.Via)
 	}
 }
 
@@ -660,7 +659,7 @@ func TestContext(t *testing.T) {
 		t.Errorf("fetcher: %v, want context.Canceled", err)
 	}
 	absent(t, dir)
-	// A cause that the caller has given does not hide what happened.
+	// The error wraps context.Canceled, although the context has another cause.
 	caused, because := context.WithCancelCause(t.Context())
 	because(errors.New("enough"))
 	if _, err := module.DownloadLocation(caused, serve(nil), at(t, archiveURL), target(t), module.Options{}); !errors.Is(err, context.Canceled) {
@@ -668,7 +667,7 @@ func TestContext(t *testing.T) {
 	}
 	src := registry(t, archiveURL, nil)
 	if _, err := module.Download(ctx, src, addrs.ModuleSource{Module: vpc}, v1, target(t), module.Options{}); !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
+		t.Errorf("Download with an ended context: %v, want context.Canceled", err)
 	}
 }
 
@@ -700,7 +699,7 @@ func TestNoLocation(t *testing.T) {
 		}
 	}
 	if len(src.opened) != 0 {
-		t.Errorf("opened %v", src.opened)
+		t.Errorf("requests for %v, want none", src.opened)
 	}
 	_, err = module.DownloadLocation(t.Context(), nil, at(t, archiveURL), target(t), module.Options{})
 	wellFormed(t, err)

@@ -92,7 +92,7 @@ func (f *fake) OpenModule(ctx context.Context, loc *module.Location) (*module.Bo
 	return body, nil
 }
 
-// closer counts what is closed.
+// closer counts closed bodies.
 type closer struct {
 	io.Reader
 	f    *fake
@@ -109,7 +109,7 @@ func (c *closer) Close() error {
 	return nil
 }
 
-// serve is a fake with these contents by URL.
+// serve returns a fake with these contents by URL.
 func serve(contents map[string][]byte) *fake {
 	f := &fake{open: map[string]func() (*module.Body, error){}}
 	for url, content := range contents {
@@ -122,7 +122,7 @@ func body(content []byte) *module.Body {
 	return &module.Body{ReadCloser: io.NopCloser(bytes.NewReader(content)), Size: int64(len(content))}
 }
 
-// at parses a location that is known to be good.
+// at parses a valid location.
 func at(t testing.TB, text string) *module.Location {
 	t.Helper()
 	l, err := module.ParseLocation(text)
@@ -132,10 +132,10 @@ func at(t testing.TB, text string) *module.Location {
 	return l
 }
 
-// files are names and contents; a name that ends in a slash is a directory.
+// files are names and contents. A name that ends in a slash is a directory.
 type files map[string]string
 
-// example is a package like many.
+// example is a typical package.
 var example = files{
 	"main.tf":           "variable \"cidr\" {}\n",
 	"README.md":         strings.Repeat("text ", 20_000),
@@ -144,7 +144,7 @@ var example = files{
 	"modules/b/main.tf": "# b\n",
 }
 
-// below returns the files in directory dir.
+// below returns the files in the directory dir.
 func (f files) below(dir string) files {
 	out := files{dir + "/": ""}
 	for name, content := range f {
@@ -153,7 +153,7 @@ func (f files) below(dir string) files {
 	return out
 }
 
-// entry is one of an archive, with whatever a hostile one may have.
+// entry is an entry of an archive, possibly a hostile one.
 type entry struct {
 	name, content string
 	mode          fs.FileMode // type bits and permissions
@@ -252,7 +252,7 @@ func compressed(t testing.TB, w io.WriteCloser, buf *bytes.Buffer, data []byte) 
 	return buf.Bytes()
 }
 
-// tree returns what is below dir in the form of files.
+// tree returns the files below dir.
 func tree(t testing.TB, dir string) files {
 	t.Helper()
 	out := files{}
@@ -283,25 +283,25 @@ func tree(t testing.TB, dir string) files {
 	return out
 }
 
-// wantTree fails if dir does not hold exactly these files and the directories of
-// them, or if something lies beside it.
+// wantTree fails unless dir contains exactly these files and their directories, and is alone
+// in its parent directory.
 func wantTree(t testing.TB, dir string, want files) {
 	t.Helper()
 	got := tree(t, dir)
 	for name, content := range want {
 		if g, ok := got[name]; !ok || g != content {
-			t.Errorf("%s has %d bytes (%v), want %d", name, len(g), ok, len(content))
+			t.Errorf("file %s has %d bytes (exists: %v), want %d", name, len(g), ok, len(content))
 		}
 	}
 	for name := range got {
 		if _, ok := want[name]; !ok && !strings.HasSuffix(name, "/") {
-			t.Errorf("%s is there as well", name)
+			t.Errorf("unexpected file %s", name)
 		}
 	}
 	alone(t, dir)
 }
 
-// absent fails if there is anything at dir or beside it.
+// absent fails if dir exists, or if its parent directory is not empty.
 func absent(t testing.TB, dir string) {
 	t.Helper()
 	if _, err := os.Lstat(dir); err == nil {
@@ -310,6 +310,7 @@ func absent(t testing.TB, dir string) {
 	alone(t, dir)
 }
 
+// alone fails if the parent directory of dir contains other files.
 func alone(t testing.TB, dir string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Dir(dir))
@@ -318,12 +319,12 @@ func alone(t testing.TB, dir string) {
 	}
 	for _, e := range entries {
 		if e.Name() != filepath.Base(dir) {
-			t.Errorf("%s was left beside the target", e.Name())
+			t.Errorf("unexpected file %s beside the target", e.Name())
 		}
 	}
 }
 
-// target returns a path for a package, in a directory of its own.
+// target returns a path for a package in an empty directory.
 func target(t testing.TB) string { return filepath.Join(t.TempDir(), "module") }
 
 // h1 returns the hash of files, computed from a directory.

@@ -22,14 +22,14 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// origin is a repository of git in a directory.
+// origin is a git repository in a directory.
 type origin struct {
 	t   testing.TB
 	dir string
 }
 
-// newOrigin makes a repository with example in its first commit, tagged v1.0.0, and a
-// second commit on main. It skips the test if there is no git.
+// newOrigin creates a repository with example in its first commit, tagged v1.0.0, and a
+// second commit on main. Without git it skips the test.
 func newOrigin(t testing.TB) origin {
 	t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {
@@ -70,7 +70,7 @@ func (o origin) location(rest string) *module.Location {
 	return at(o.t, "git::file://"+filepath.ToSlash(o.dir)+rest)
 }
 
-// allowed lets git run without the configuration of whoever runs the tests.
+// allowed returns options that run git without the configuration of the user.
 func allowed() module.Options {
 	env := append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_SYSTEM="+os.DevNull)
 	return module.Options{Git: &module.Git{Env: env}, AllowLocal: true}
@@ -127,7 +127,7 @@ func TestGit(t *testing.T) {
 			}
 			wantTree(t, dir, want.files)
 			if report.Commit != want.commit || report.H1 != h1(t, want.files) {
-				t.Errorf("commit %s, h1 %s", report.Commit, report.H1)
+				t.Errorf("commit %s, h1 %s; want commit %s", report.Commit, report.H1, want.commit)
 			}
 		})
 	}
@@ -145,7 +145,7 @@ func TestGitSHA256(t *testing.T) {
 		dir := target(t)
 		report, err := module.DownloadLocation(t.Context(), nil, o.location("?ref="+ref), dir, allowed())
 		if err != nil || report.Commit != commit || len(commit) != 64 {
-			t.Errorf("%s: %+v, %v", ref, report, err)
+			t.Errorf("ref %s: %+v, %v; want commit %s", ref, report, err, commit)
 			continue
 		}
 		wantTree(t, dir, example)
@@ -171,9 +171,9 @@ func TestGitRefused(t *testing.T) {
 	}
 	missing := at(t, "git::file:///no/such/repository")
 	if _, err := module.DownloadLocation(t.Context(), nil, missing, target(t), allowed()); !errors.Is(err, module.ErrNotFound) {
-		t.Errorf("no such repository: %v", err)
+		t.Errorf("missing repository: %v, want ErrNotFound", err)
 	}
-	// Each protocol has to be allowed.
+	// Protocols that are not allowed.
 	local := allowed()
 	local.AllowLocal = false
 	if _, err := module.DownloadLocation(t.Context(), nil, o.location(""), target(t), local); !errors.Is(err, module.ErrLocal) {
@@ -187,11 +187,12 @@ func TestGitRefused(t *testing.T) {
 	}
 	none := module.Options{Git: &module.Git{Path: "no-such-program"}, AllowLocal: true}
 	if _, err := module.DownloadLocation(t.Context(), nil, o.location(""), target(t), none); !errors.Is(err, exec.ErrNotFound) || !strings.Contains(err.Error(), "not installed") {
-		t.Errorf("no git: %v", err)
+		t.Errorf("missing program: %v, want exec.ErrNotFound", err)
 	}
 }
 
-// The user's configuration may replace URLs, but not by what is not allowed.
+// TestGitReplacedURL checks that the configuration cannot replace a URL by one with another
+// protocol.
 func TestGitReplacedURL(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)
@@ -203,8 +204,8 @@ func TestGitReplacedURL(t *testing.T) {
 	}
 }
 
-// A program that git runs as a hook or for a submodule has more in its environment than is
-// good for another repository.
+// TestGitEnvironment checks that variables for another repository, as in a hook, have no
+// effect.
 func TestGitEnvironment(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)
@@ -221,8 +222,8 @@ func TestGitEnvironment(t *testing.T) {
 	}
 }
 
-// Neither attributes nor the user's settings change what is in the package, and no
-// hook or filter of the repository runs.
+// TestGitContentIsExact checks that attributes and the user's settings do not change the
+// package, and that no hook runs.
 func TestGitContentIsExact(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)
@@ -278,11 +279,11 @@ func TestGitLinksAndSubmodules(t *testing.T) {
 	}
 	got := tree(t, dir)
 	if _, ok := got["vendored/other/main.tf"]; ok || got["main.tf"] != example["main.tf"] {
-		t.Errorf("files: %v", got)
+		t.Errorf("files %v, want example without the submodule", got)
 	}
 }
 
-// A repository that git's own checks would refuse.
+// TestGitHostileTree uses repositories that git's own checks would refuse.
 func TestGitHostileTree(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{".git", ".GIT", "git~1", ".gi\u200ct", "a\x01b", `a\b`, "aux"} {
@@ -292,7 +293,7 @@ func TestGitHostileTree(t *testing.T) {
 		cmd.Dir, cmd.Stdin = o.dir, strings.NewReader("100644 blob "+id+"\t"+name+"\x00")
 		tree, err := cmd.Output()
 		if err != nil {
-			t.Fatalf("%q: %v", name, err)
+			t.Fatalf("git mktree with %q: %v", name, err)
 		}
 		commit := o.git("commit-tree", "-m", "evil", strings.TrimSpace(string(tree)))
 		o.git("update-ref", "refs/heads/evil", commit)
@@ -330,8 +331,8 @@ func TestGitLimits(t *testing.T) {
 	}
 }
 
-// program makes an executable of a script. Another process writes it: a file that this
-// one has open for writing cannot be run if a fork happens at the same time.
+// program creates an executable script. Another process writes it, because a file that is
+// open for writing during a fork cannot be executed.
 func program(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "git")
@@ -343,7 +344,7 @@ func program(t *testing.T, text string) string {
 	return path
 }
 
-// When the context ends, git and what it has started are killed at once.
+// TestGitIsKilled checks that git and its child processes are killed when the context ends.
 func TestGitIsKilled(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -351,7 +352,7 @@ func TestGitIsKilled(t *testing.T) {
 	}
 	newOrigin(t)
 	pid := filepath.Join(t.TempDir(), "pid")
-	// A git whose helper would go on for a long time.
+	// This git starts a child process that runs for ten minutes.
 	script := program(t, "#!/bin/sh\ncase \"$*\" in *' init '*) exec git \"$@\";; esac\nsleep 600 &\necho $! > '"+pid+".tmp'\nmv '"+pid+".tmp' '"+pid+"'\nwait\n")
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
@@ -367,7 +368,7 @@ func TestGitIsKilled(t *testing.T) {
 	start := time.Now()
 	_, err := module.DownloadLocation(ctx, nil, at(t, "git::https://git.example.com/x.git"), dir, module.Options{Git: &module.Git{Path: script}})
 	if !errors.Is(err, context.Canceled) || time.Since(start) > 30*time.Second {
-		t.Errorf("%v after %v", err, time.Since(start))
+		t.Errorf("error %v after %v, want context.Canceled", err, time.Since(start))
 	}
 	absent(t, dir)
 	data, err := os.ReadFile(pid)
@@ -381,11 +382,11 @@ func TestGitIsKilled(t *testing.T) {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	t.Error("what git started still runs")
+	t.Error("the child process of git still runs")
 }
 
-// TestGitLeavesDaemon: a git that succeeded has succeeded, although what it started keeps
-// its output open.
+// TestGitLeavesDaemon checks that git succeeds although a child process keeps its output
+// open.
 func TestGitLeavesDaemon(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -415,7 +416,8 @@ func TestGitLeavesDaemon(t *testing.T) {
 	}
 }
 
-// What git says is repeated without credentials and control characters, and cut.
+// TestGitComplaints checks that errors repeat the messages of git without secrets, and
+// shortened.
 func TestGitComplaints(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -443,12 +445,12 @@ func TestGitComplaints(t *testing.T) {
 			wellFormed(t, err)
 		}
 		if len(err.Error()) > 800 {
-			t.Errorf("a text of %d bytes", len(err.Error()))
+			t.Errorf("error text of %d bytes, want at most 800", len(err.Error()))
 		}
 	}
 }
 
-// gitServer serves directory dir over http, by git itself or as mere files.
+// gitServer serves directory dir over http, by git http-backend or as plain files.
 func gitServer(t *testing.T, dir string, dumb bool, user string) *httptest.Server {
 	t.Helper()
 	var handler http.Handler = http.FileServer(http.Dir(dir))
@@ -462,7 +464,7 @@ func gitServer(t *testing.T, dir string, dumb bool, user string) *httptest.Serve
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if name, password, _ := r.BasicAuth(); user != "" && name+":"+password != user {
 			w.Header().Set("WWW-Authenticate", "Basic")
-			http.Error(w, "who are you?", http.StatusUnauthorized)
+			http.Error(w, "unauthorized", http.StatusUnauthorized)
 			return
 		}
 		handler.ServeHTTP(w, r)
@@ -471,8 +473,8 @@ func gitServer(t *testing.T, dir string, dumb bool, user string) *httptest.Serve
 	return server
 }
 
-// Over http: from a server that knows git, from one that only has files, and with a
-// user in the URL.
+// TestGitHTTP fetches from git http-backend and from a plain file server, with a user in the
+// URL.
 func TestGitHTTP(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)
@@ -494,12 +496,12 @@ func TestGitHTTP(t *testing.T) {
 			dir := target(t)
 			report, err := module.DownloadLocation(t.Context(), nil, at(t, "git::http://user:secret@"+host+"/origin/.git?ref="+ref), dir, opts)
 			if err != nil {
-				t.Errorf("%s, %s: %v", name, ref, err)
+				t.Errorf("%s server, ref %q: %v", name, ref, err)
 				continue
 			}
 			wantTree(t, dir, want)
 			if strings.Contains(report.Location, "secret") {
-				t.Errorf("location %q", report.Location)
+				t.Errorf("Location %q, want no secrets", report.Location)
 			}
 		}
 		for user, want := range map[string]error{"": module.ErrUnauthorized, "user:wrong@": module.ErrUnauthorized} {
@@ -518,8 +520,7 @@ func TestGitHTTP(t *testing.T) {
 	}
 }
 
-// Nobody is asked for a password: a program that asks people is not run, unless the
-// caller has named it as the one that gives git its passwords.
+// TestGitAsksNobody checks that only GIT_ASKPASS is run to get a password.
 func TestGitAsksNobody(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -566,7 +567,7 @@ func TestGitVetoHost(t *testing.T) {
 	if _, err := module.DownloadLocation(t.Context(), nil, at(t, "git::"+server.URL+"/origin/.git"), target(t), opts); err != nil {
 		t.Error(err)
 	}
-	// The repository may answer with a redirect, which nobody is asked about.
+	// A redirect is not followed, because VetoHost is not called for it.
 	if _, err := module.DownloadLocation(t.Context(), nil, at(t, "git::"+away.URL+"/origin/.git"), target(t), opts); err == nil {
 		t.Error("a redirect was followed")
 	}
@@ -578,29 +579,29 @@ func TestGitVetoHost(t *testing.T) {
 		dir := target(t)
 		_, err := module.DownloadLocation(t.Context(), nil, at(t, text), dir, opts)
 		if !errors.Is(err, private) || !strings.Contains(err.Error(), " is not allowed: ") {
-			t.Errorf("%s: %v, want the veto", text, err)
+			t.Errorf("%s: %v, want the error of VetoHost", text, err)
 		}
 		absent(t, dir)
 	}
-	// Hosts that a comparison could miss.
+	// Other spellings of hosts.
 	for _, name := range []string{"127.1", "2130706433", "0x7f000001", "internal.example.com.", "１２７.0.0.1"} {
 		_, err := module.DownloadLocation(t.Context(), nil, at(t, "git::https://"+name+"/x.git"), target(t), opts)
 		if err == nil || !strings.Contains(err.Error(), " is not allowed: ") || errors.Is(err, private) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("host %s: %v, want it refused without VetoHost", name, err)
 		}
 	}
-	// On this machine, there is no host to ask about.
+	// A file URL has no host.
 	if _, err := module.DownloadLocation(t.Context(), nil, o.location(""), target(t), opts); err != nil {
 		t.Error(err)
 	}
 	want := []string{host, strings.TrimPrefix(away.URL, "http://"), "internal.example.com:2222", "internal.example.com",
 		"internal.example.com", "internal.example.com", "internal.example.com", "127.0.0.1", "[::1]", "[::1]"}
 	if diff := cmp.Diff(want, asked); diff != "" {
-		t.Errorf("asked about (-want +got):\n%s", diff)
+		t.Errorf("calls of VetoHost (-want +got):\n%s", diff)
 	}
 }
 
-// withConfig lets git run with this configuration of the user.
+// withConfig returns options that run git with this user configuration.
 func withConfig(t *testing.T, config string) module.Options {
 	t.Helper()
 	dir := t.TempDir()
@@ -610,8 +611,8 @@ func withConfig(t *testing.T, config string) module.Options {
 	return options
 }
 
-// A repository chooses a filter of the user's configuration, and git-lfs lets it choose the
-// host that the filter contacts. So none runs if hosts can be refused.
+// A repository chooses filters of the user's configuration, and git-lfs lets it choose the
+// host that the filter contacts. With VetoHost no filter runs.
 func TestGitFiltersWithVetoHost(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -641,7 +642,7 @@ func TestGitFiltersWithVetoHost(t *testing.T) {
 	if _, err := os.Stat(ran); err == nil {
 		t.Error("a filter ran although Git.VetoHost is set")
 	}
-	// Without VetoHost the user's filters run, as in any clone.
+	// Without VetoHost the user's filters run.
 	options = withConfig(t, "[filter \"once\"]\n\tsmudge = echo smudged\n")
 	dir = target(t)
 	if _, err := module.DownloadLocation(t.Context(), nil, o.location(""), dir, options); err != nil || tree(t, dir)["sub/b"] != "smudged\n" {
@@ -649,8 +650,8 @@ func TestGitFiltersWithVetoHost(t *testing.T) {
 	}
 }
 
-// The user's configuration replaces the host of a URL: VetoHost is asked about the host that
-// git contacts, too.
+// TestGitVetoHostSeesReplacedURL checks that VetoHost is called for a URL that the
+// configuration replaces, and for its replacement.
 func TestGitVetoHostSeesReplacedURL(t *testing.T) {
 	t.Parallel()
 	newOrigin(t) // skips without git
@@ -666,12 +667,12 @@ func TestGitVetoHostSeesReplacedURL(t *testing.T) {
 	}
 	_, err := module.DownloadLocation(t.Context(), nil, at(t, "git::https://git.example.com/x.git"), target(t), options)
 	if diff := cmp.Diff([]string{"git.example.com", "internal.example.com:2222"}, asked); diff != "" || !errors.Is(err, private) {
-		t.Errorf("%v, want the veto; asked about (-want +got):\n%s", err, diff)
+		t.Errorf("%v, want the error of VetoHost; calls (-want +got):\n%s", err, diff)
 	}
 }
 
-// A server may name another one that has a part of the repository, for clients whose
-// configuration permits it.
+// A server can name another server for a part of the repository, if the configuration permits
+// it.
 func TestGitVetoHostWithPackElsewhere(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)

@@ -17,7 +17,7 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// page is a body that names the next location in its header or in its text.
+// header returns a page that names the next location in its header.
 func header(next string) func() (*module.Body, error) {
 	return func() (*module.Body, error) {
 		b := body([]byte("<html>nothing here</html>"))
@@ -26,6 +26,7 @@ func header(next string) func() (*module.Body, error) {
 	}
 }
 
+// meta returns a page that names the next location in its text.
 func meta(next string) func() (*module.Body, error) {
 	return func() (*module.Body, error) {
 		return body(fmt.Appendf(nil, `<!doctype html><html><head><meta name="terraform-get" content="%s"></head></html>`, next)), nil
@@ -76,7 +77,7 @@ func TestHops(t *testing.T) {
 				t.Errorf("via (-want +got):\n%s", diff)
 			}
 			if test.subdir != "" && report.Subdir != "modules/"+test.subdir {
-				t.Errorf("subdirectory %q", report.Subdir)
+				t.Errorf("Subdir %q, want modules/%s", report.Subdir, test.subdir)
 			}
 			if src.bodies != 0 {
 				t.Errorf("%d bodies are open", src.bodies)
@@ -102,12 +103,12 @@ func TestHopLimit(t *testing.T) {
 	}
 	dir := target(t)
 	if _, err := module.DownloadLocation(t.Context(), chain(module.MaxHops+1), at(t, "https://example.com/0"), dir, module.Options{}); err == nil {
-		t.Errorf("%d hops were followed", module.MaxHops+1)
+		t.Errorf("%d hops: no error", module.MaxHops+1)
 	}
 	absent(t, dir)
 	loop := &fake{open: map[string]func() (*module.Body, error){"https://example.com/0": header("./0")}}
 	if _, err := module.DownloadLocation(t.Context(), loop, at(t, "https://example.com/0"), target(t), module.Options{}); err == nil || len(loop.opened) > module.MaxHops+1 {
-		t.Errorf("a loop: %v after %d requests", err, len(loop.opened))
+		t.Errorf("loop: %v after %d requests, want an error", err, len(loop.opened))
 	}
 }
 
@@ -128,7 +129,7 @@ func TestHopsRefused(t *testing.T) {
 	// An absolute path is relative to the server.
 	src := &fake{open: map[string]func() (*module.Body, error){"https://example.com/m": header(filepath.ToSlash(secret))}}
 	if _, err := module.DownloadLocation(t.Context(), src, at(t, "https://example.com/m"), target(t), module.Options{AllowLocal: true}); !errors.Is(err, module.ErrNotFound) {
-		t.Errorf("an absolute path: %v", err)
+		t.Errorf("absolute path: %v, want ErrNotFound", err)
 	}
 	for _, next := range []string{"acme/vpc/aws", "vpc.zip", "ext::sh", "git::https://example.com/x.git?ref=--x", "./x#y", "\x1b[2J"} {
 		src := &fake{open: map[string]func() (*module.Body, error){"https://example.com/m": header(next)}}
@@ -138,15 +139,15 @@ func TestHopsRefused(t *testing.T) {
 		}
 		wellFormed(t, err)
 	}
-	// A checksum is never dropped on the way.
+	// A page cannot have a checksum.
 	src = &fake{open: map[string]func() (*module.Body, error){"https://example.com/m": header("./x.zip")}}
 	if _, err := module.DownloadLocation(t.Context(), src, at(t, "https://example.com/m?checksum="+sumMD5), target(t), module.Options{}); err == nil || !strings.Contains(err.Error(), "checksum") {
-		t.Errorf("page with a checksum: %v", err)
+		t.Errorf("page with a checksum: %v, want an error about the checksum", err)
 	}
 }
 
-// Options.AllowLocal is for the caller's own location, never for one that a registry, a page
-// or a header names.
+// TestHopsAreNeverLocal checks that Options.AllowLocal does not permit locations that a
+// registry, a page or a header names.
 func TestHopsAreNeverLocal(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)
@@ -177,7 +178,8 @@ func TestHopsAreNeverLocal(t *testing.T) {
 	}
 }
 
-// What a registry serves itself is an archive; credentials go along with that alone.
+// TestDirect checks that a direct location is never a page, and that only it gets
+// credentials.
 func TestDirect(t *testing.T) {
 	t.Parallel()
 	const url = "https://registry.example.com/package"
@@ -202,7 +204,7 @@ func TestDirect(t *testing.T) {
 		}
 	}
 
-	// The flag alone, on a location that can point elsewhere, does not survive.
+	// Without Direct, UseRegistryCredentials is removed.
 	stray := at(t, "https://registry.example.com/page")
 	stray.UseRegistryCredentials = true
 	src = &fake{open: map[string]func() (*module.Body, error){
@@ -214,7 +216,7 @@ func TestDirect(t *testing.T) {
 	}
 	for _, l := range src.opened {
 		if l.UseRegistryCredentials {
-			t.Errorf("credentials for %s", l)
+			t.Errorf("UseRegistryCredentials is set for %s", l)
 		}
 	}
 }
@@ -252,7 +254,7 @@ func TestFetcher(t *testing.T) {
 		}
 		wantTree(t, dir, example)
 		if report.H1 != h1(t, example) || *loc != before || report.Location != loc.String() {
-			t.Errorf("%s: %+v", text, report)
+			t.Errorf("%s: report %+v, want the h1 of example and location %s", text, report, loc)
 		}
 		_, err = module.DownloadLocation(t.Context(), nil, loc, target(t), module.Options{})
 		u, ok := errors.AsType[*module.UnsupportedError](err)
@@ -301,7 +303,7 @@ func TestFetcherIsChecked(t *testing.T) {
 	o := module.Options{SkipLinks: true, Limits: checksum.Limits{Entries: 2, Unpacked: 1}, Fetcher: fetch{"main.tf": "x", "link": "-> /etc/passwd"}}
 	report, err := module.DownloadLocation(t.Context(), nil, at(t, "s3::https://example.com/x"), dir, o)
 	if err != nil || len(report.Skipped) != 1 || report.Skipped[0] != "link" {
-		t.Errorf("%+v, %v", report, err)
+		t.Errorf("report %+v, %v; want the link in Skipped", report, err)
 	}
 	wantTree(t, dir, files{"main.tf": "x"})
 }
@@ -342,7 +344,7 @@ func TestLocal(t *testing.T) {
 	}
 	limited := module.Options{AllowLocal: true, Limits: checksum.Limits{Entries: 3}}
 	if _, err := module.DownloadLocation(t.Context(), nil, at(t, filepath.ToSlash(filepath.Join(home, "vpc"))), target(t), limited); !errors.Is(err, module.ErrTooLarge) {
-		t.Errorf("limits: %v", err)
+		t.Errorf("3 entries at most: %v, want ErrTooLarge", err)
 	}
 	if runtime.GOOS == "windows" {
 		return
@@ -356,13 +358,12 @@ func TestLocal(t *testing.T) {
 	dir := target(t)
 	report, err := module.DownloadLocation(t.Context(), nil, at(t, home+"/vpc"), dir, module.Options{AllowLocal: true, SkipLinks: true})
 	if err != nil || len(report.Skipped) != 1 {
-		t.Errorf("%+v, %v", report, err)
+		t.Errorf("report %+v, %v; want the link in Skipped", report, err)
 	}
 	wantTree(t, dir, example)
 }
 
-// A fetcher gets a location without the directory, since it is to bring all of the
-// package: handed to go-getter, Source would otherwise bring only that.
+// TestFetcherGetsThePackage checks that a Fetcher gets the location of the whole package.
 func TestFetcherGetsThePackage(t *testing.T) {
 	t.Parallel()
 	var got module.Location
@@ -373,19 +374,19 @@ func TestFetcherGetsThePackage(t *testing.T) {
 	dir := target(t)
 	report, err := module.DownloadLocation(t.Context(), nil, at(t, "git::https://example.com/x.git//modules/a?ref=v1"), dir, module.Options{Fetcher: fetcher})
 	if err != nil || report.Subdir != "modules/a" || !strings.Contains(report.Location, "//modules/a") {
-		t.Fatalf("%+v, %v", report, err)
+		t.Fatalf("report %+v, %v; want Subdir modules/a", report, err)
 	}
 	if whole := at(t, "git::https://example.com/x.git//modules/a?ref=v1").PackageSource(); whole != got.Source() {
 		t.Errorf("PackageSource: %q, the fetcher got %q", whole, got.Source())
 	}
 	if got.Subdir != "" || got.Source() != "git::https://example.com/x.git?ref=v1" {
-		t.Errorf("the fetcher got %q", got.Source())
+		t.Errorf("the Fetcher got %q, want the location without the directory", got.Source())
 	}
 	wantTree(t, dir, example)
 }
 
-// Some fetchers make the directory anew; what they must not do is to put a link, or
-// nothing, in its place.
+// TestFetcherReplacesDirectory checks that a Fetcher may create the directory again, but may
+// not replace it by a link or a file, or remove it.
 func TestFetcherReplacesDirectory(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -417,12 +418,12 @@ func TestFetcherReplacesDirectory(t *testing.T) {
 		}
 		wantTree(t, dir, example)
 		if info, err := os.Stat(dir); err != nil || info.Mode().Perm()&0o055 == 0 {
-			t.Errorf("%s: %v, %v", name, info.Mode(), err)
+			t.Errorf("%s: mode %v, %v; want it readable for others", name, info.Mode(), err)
 		}
 	}
 }
 
-// What a fetcher brings gets the modes that files from archives have.
+// TestFetcherModes checks that files of a Fetcher get the modes of files from archives.
 func TestFetcherModes(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -458,7 +459,7 @@ func TestFetcherModes(t *testing.T) {
 	}
 }
 
-// umask tells the bits that new files do not get.
+// umask returns the umask.
 func umask(t *testing.T) os.FileMode {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "new")
@@ -472,7 +473,7 @@ func umask(t *testing.T) os.FileMode {
 	return 0o777 &^ info.Mode().Perm()
 }
 
-// TestLocalAround: a directory is not copied into itself.
+// TestLocalAround checks that a directory is not copied into itself.
 func TestLocalAround(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
@@ -481,11 +482,11 @@ func TestLocalAround(t *testing.T) {
 	for _, dir := range []string{filepath.Join(home, "m"), filepath.Join(home, ".cache", "m"), home} {
 		report, err := module.DownloadLocation(t.Context(), nil, at(t, filepath.ToSlash(home)), dir, module.Options{AllowLocal: true, Replace: true})
 		if err == nil || !strings.Contains(err.Error(), "is in the directory to copy") {
-			t.Errorf("%s: %+v, %v", dir, report, err)
+			t.Errorf("target %s: %+v, %v; want an error", dir, report, err)
 		}
 	}
 	wantTree(t, home, content)
-	// Beside it is no trouble, whatever the names have in common.
+	// A target beside the directory, with the same start of the name, is permitted.
 	dir := home + "m"
 	if _, err := module.DownloadLocation(t.Context(), nil, at(t, filepath.ToSlash(home)), dir, module.Options{AllowLocal: true}); err != nil {
 		t.Error(err)

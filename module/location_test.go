@@ -34,12 +34,12 @@ func repo(url, subdir, ref string) module.Location {
 	return module.Location{Kind: module.KindGit, URL: url, Subdir: subdir, Ref: ref}
 }
 
-// locations are texts and what they are read as.
+// locations are texts and the locations that they mean.
 var locations = []struct {
 	text string
 	want module.Location
 }{
-	// Archives, told by the end of the path or by a parameter.
+	// Archives: the format is in the path or in a parameter.
 	{"https://example.com/vpc.zip", web("https://example.com/vpc.zip", module.FormatZip)},
 	{"https://example.com/vpc.tar.gz", web("https://example.com/vpc.tar.gz", module.FormatTarGzip)},
 	{"https://example.com/vpc.tgz", web("https://example.com/vpc.tgz", module.FormatTarGzip)},
@@ -60,7 +60,7 @@ var locations = []struct {
 	{"https://example.com/vpc.zip?checksum=md5:" + sumMD5, module.Location{Kind: module.KindHTTP, URL: "https://example.com/vpc.zip", Archive: module.FormatZip, Checksum: "md5:" + sumMD5}},
 	{"https://example.com/vpc.zip?checksum=" + strings.ToUpper(sum256), module.Location{Kind: module.KindHTTP, URL: "https://example.com/vpc.zip", Archive: module.FormatZip, Checksum: "sha256:" + sum256}},
 	{"https://example.com/vpc.zip?filename=x.zip&archive=zip", web("https://example.com/vpc.zip", module.FormatZip)},
-	// What else is in a query is kept byte by byte.
+	// Other parameters are not changed.
 	{"https://example.com/vpc.zip?X-Sig=a%2Fb+c&archive=zip&Z=1&Z=2", web("https://example.com/vpc.zip?X-Sig=a%2Fb+c&Z=1&Z=2", module.FormatZip)},
 	{"https://user:secret@example.com/vpc.zip?token=secret", web("https://user:secret@example.com/vpc.zip?token=secret", module.FormatZip)},
 	{"https://example.com/vpc.zip?b=%zz&a", web("https://example.com/vpc.zip?b=%zz&a", module.FormatZip)},
@@ -108,7 +108,7 @@ var locations = []struct {
 	{"bitbucket.org/acme/vpc.git//a?ref=v1", repo("https://bitbucket.org/acme/vpc.git", "a", "v1")},
 	{"git::file:///srv/vpc.git", repo("file:///srv/vpc.git", "", "")},
 	{"git::/srv/vpc.git?ref=v1", repo("file:///srv/vpc.git", "", "v1")},
-	// Other means.
+	// Other methods.
 	{"hg::https://example.com/vpc?rev=default", module.Location{Kind: module.KindMercurial, URL: "https://example.com/vpc", Ref: "default"}},
 	{"hg::ssh://hg@example.com/vpc//a", of(module.KindMercurial, "ssh://hg@example.com/vpc", "", "a")},
 	{"s3::https://s3-eu-west-1.amazonaws.com/bucket/vpc.zip", of(module.KindS3, "https://s3-eu-west-1.amazonaws.com/bucket/vpc.zip", module.FormatZip, "")},
@@ -132,7 +132,7 @@ var locations = []struct {
 	{"/srv//modules/../vpc/", of(module.KindLocal, "file:///srv", "", "vpc")},
 	{"/srv/modules/./vpc/", of(module.KindLocal, "file:///srv/modules/vpc", "", "")},
 	{`c:/modules/vpc`, of(module.KindLocal, "file:///c:/modules/vpc", "", "")},
-	// What nobody here knows.
+	// Unknown methods.
 	{"ftp://example.com/vpc.zip", module.Location{Kind: module.KindOther, Getter: "ftp", URL: "ftp://example.com/vpc.zip", Archive: module.FormatZip}},
 	{"ssh://git@example.com/vpc.git", module.Location{Kind: module.KindOther, Getter: "ssh", URL: "ssh://git@example.com/vpc.git"}},
 	{"azurerm::https://example.com/vpc.zip?sv=1", module.Location{Kind: module.KindOther, Getter: "azurerm", URL: "https://example.com/vpc.zip?sv=1", Archive: module.FormatZip}},
@@ -141,7 +141,7 @@ var locations = []struct {
 func TestParseLocation(t *testing.T) {
 	t.Parallel()
 	if len(locations) < 60 {
-		t.Errorf("only %d locations", len(locations))
+		t.Errorf("%d locations, want at least 60", len(locations))
 	}
 	for _, test := range locations {
 		got, err := module.ParseLocation(test.text)
@@ -154,7 +154,7 @@ func TestParseLocation(t *testing.T) {
 		}
 		roundTrip(t, got)
 		if strings.Contains(got.String(), "secret") {
-			t.Errorf("String is %q", got)
+			t.Errorf("String is %q, want no secrets", got)
 		}
 		var stored module.Location
 		if data, err := json.Marshal(got); err != nil || json.Unmarshal(data, &stored) != nil || stored != *got {
@@ -165,7 +165,7 @@ func TestParseLocation(t *testing.T) {
 
 var cmpAddrs = cmpopts.EquateComparable(addrs.Module{}, addrs.Version{})
 
-// roundTrip checks that neither form of a location loses anything.
+// roundTrip checks that the text of a location means the same location.
 func roundTrip(t *testing.T, l *module.Location) {
 	t.Helper()
 	again, err := module.ParseLocation(l.Source())
@@ -251,7 +251,7 @@ func TestLocationRefused(t *testing.T) {
 		{"oci://example.com", "oci://HOST/REPOSITORY"},
 		{"oci::https://example.com/x", "oci://HOST/REPOSITORY"},
 		{"oci://user@example.com/x", "user"},
-		// What a program could take for an option, or for a command.
+		// Texts that a program could take for an option or a command.
 		{"git::https://example.com/x.git?ref=--upload-pack=touch%20/tmp/x", "ref"},
 		{"git::https://example.com/x.git?ref=-x", "ref"},
 		{"git::https://example.com/x.git?ref=a:b", "ref"},
@@ -310,7 +310,7 @@ func TestLocationRefused(t *testing.T) {
 			t.Errorf("%.80q: %v, want a reason with %q", test.text, err, test.reason)
 		}
 		if strings.ContainsFunc(err.Error(), unicode.IsControl) || len(err.Error()) > 600 {
-			t.Errorf("error text %q", err)
+			t.Errorf("error text %q, want at most 600 printable bytes", err)
 		}
 	}
 }
@@ -318,7 +318,8 @@ func TestLocationRefused(t *testing.T) {
 // jwt is a JSON Web Token, as one real server has it in its paths. A part of it is "secret".
 const jwt = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJtIn0.secretsecretsecretsecret"
 
-// Secrets show neither in the text of a location nor in an error about one.
+// TestLocationRedacted checks that the text of a location, and errors about it, contain no
+// secrets.
 func TestLocationRedacted(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -339,7 +340,7 @@ func TestLocationRedacted(t *testing.T) {
 		}
 		for _, verb := range []string{"%v", "%s", "%+v", "%q"} {
 			if got := fmt.Sprintf(verb, l) + fmt.Sprintf(verb, *l); strings.Contains(got, "secret") {
-				t.Errorf("%s of %s: %s", verb, text, got)
+				t.Errorf("%s of %s: %s, want no secrets", verb, text, got)
 			}
 		}
 		if l.String() != want {
@@ -353,7 +354,7 @@ func TestLocationRedacted(t *testing.T) {
 		"ftp//user:secret@x", "https://user:secret@/x", "git::https://user:secret@example.com/x?ref=-secret",
 	} {
 		if _, err := module.ParseLocation(text); err == nil || strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "sec/") {
-			t.Errorf("%s: error %v", text, err)
+			t.Errorf("ParseLocation(%q): error %v, want one without secrets", text, err)
 		}
 	}
 }
@@ -363,11 +364,11 @@ func TestSuggestion(t *testing.T) {
 	_, err := module.ParseLocation("git::ssh://git@example.com:acme/vpc.git?ref=v1")
 	e, ok := errors.AsType[*addrs.ParseError](err)
 	if !ok || e.Suggestion != "git::git@example.com:acme/vpc.git" {
-		t.Errorf("%v", err)
+		t.Errorf("error %v, want a suggestion", err)
 	}
-	_, err = module.ParseLocation("git@[::1]:vpc.git") // which is no way to write it
+	_, err = module.ParseLocation("git@[::1]:vpc.git") // this form has no equivalent
 	if e, ok := errors.AsType[*addrs.ParseError](err); !ok || e.Suggestion != "" {
-		t.Errorf("%v", err)
+		t.Errorf("error %v, want no suggestion", err)
 	}
 }
 
@@ -378,12 +379,12 @@ func TestWithSubdir(t *testing.T) {
 	} {
 		l, err := module.Location{Kind: module.KindHTTP, URL: "https://example.com/x", Subdir: test.base}.WithSubdir(test.sub)
 		if err != nil || l.Subdir != test.want {
-			t.Errorf("%q in %q: %v, %v", test.sub, test.base, l, err)
+			t.Errorf("WithSubdir(%q) of %q: %v, %v; want %q", test.sub, test.base, l, err, test.want)
 		}
 	}
 	for _, sub := range []string{"..", "../b", "b/../../c", "/b", `b\c`, "c:", "a?b", "a\x00"} {
 		if l, err := (module.Location{Subdir: "a"}).WithSubdir(sub); err == nil {
-			t.Errorf("%q: %v", sub, l)
+			t.Errorf("WithSubdir(%q) = %v, want an error", sub, l)
 		}
 	}
 }
@@ -412,12 +413,12 @@ func TestResolveLocation(t *testing.T) {
 		"", "vpc.zip", "?x=1", "/a#b", `/a\b`, "/a\x00", "//", "/a%zz", ".\\x", "acme/vpc/aws", "/x.zip//../..", "/" + strings.Repeat("x", 20_000),
 	} {
 		if l, err := module.ResolveLocation(base, answer); err == nil {
-			t.Errorf("%.50q: %v", answer, l)
+			t.Errorf("ResolveLocation(%.50q) = %v, want an error", answer, l)
 		}
 	}
-	// Whatever a relative answer is relative to, it is never a file of this machine.
+	// An absolute path is relative to the server, and never a local file.
 	if l, err := module.ResolveLocation(base, "/etc/passwd"); err != nil || l.Kind != module.KindHTTP {
-		t.Errorf("%v, %v", l, err)
+		t.Errorf("ResolveLocation(/etc/passwd) = %v, %v; want an http location", l, err)
 	}
 }
 
@@ -439,14 +440,13 @@ func TestDirectLocation(t *testing.T) {
 	}
 	for _, answer := range []string{"", "p#x", "file:///etc/passwd", "git::https://example.com/x", "ftp://x/y", "https:x", `a\b`, "%zz"} {
 		if l, err := module.DirectLocation(base, answer); err == nil {
-			t.Errorf("%q: %v", answer, l)
+			t.Errorf("DirectLocation(%q) = %v, want an error", answer, l)
 		}
 	}
 }
 
-// TestLongLocations: a location may have 16 KiB, and not one byte more, with what had to
-// be escaped in it and with the base that it is relative to, so that what is parsed can
-// be written and parsed again.
+// TestLongLocations checks the limit of 16 KiB, including the base of a relative location and
+// escaped characters.
 func TestLongLocations(t *testing.T) {
 	t.Parallel()
 	const limit = 16 << 10
@@ -472,10 +472,10 @@ func TestLongLocations(t *testing.T) {
 		},
 	} {
 		if err := parse(limit); err != nil {
-			t.Errorf("%s, of %d bytes: %.200v", name, limit, err)
+			t.Errorf("%s of %d bytes: %.200v", name, limit, err)
 		}
 		if err := parse(limit + 1); err == nil || len(err.Error()) > 1000 {
-			t.Errorf("%s, of a byte more: %.200v", name, err)
+			t.Errorf("%s of %d bytes: %.200v, want a short error", name, limit+1, err)
 		}
 	}
 }
@@ -500,21 +500,21 @@ func FuzzParseLocation(f *testing.F) {
 		l, err := module.ParseLocation(text)
 		if err != nil {
 			if _, ok := errors.AsType[*addrs.ParseError](err); !ok || strings.ContainsFunc(err.Error(), unicode.IsControl) {
-				t.Errorf("error %q", err)
+				t.Errorf("error %q, want a printable ParseError", err)
 			}
 		} else {
 			roundTrip(t, l)
 			for elem := range strings.SplitSeq(l.Subdir, "/") {
 				if elem == ".." || l.Subdir != "" && elem == "" {
-					t.Errorf("subdirectory %q", l.Subdir)
+					t.Errorf("Subdir %q, want a clean path in the package", l.Subdir)
 				}
 			}
 			if strings.HasPrefix(l.Ref, "-") || l.Kind == "" || l.UseRegistryCredentials {
-				t.Errorf("%+v", *l)
+				t.Errorf("ParseLocation(%q) = %+v, want a kind and no option as ref", text, *l)
 			}
 		}
 		if l, err := module.ResolveLocation(base, text); err == nil && strings.HasPrefix(strings.TrimSpace(text), "/") && l.Kind != module.KindHTTP {
-			t.Errorf("%q is %v", text, l)
+			t.Errorf("ResolveLocation(%q) = %v, want an http location", text, l)
 		}
 	})
 }
@@ -536,7 +536,7 @@ func TestParseMeta(t *testing.T) {
 		`<meta name="terraform-get" content="a>b">`:                                                                  "a>b",
 		`a < b <1> </> <meta name="terraform-get" content="x">`:                                                      "x",
 		`<p =x><meta name="terraform-get" content="x">`:                                                              "x",
-		// Not in the head, or not markup at all.
+		// Not in the head, or not a tag.
 		`<head></head><meta name="terraform-get" content="x">`:         "",
 		`<body><meta name="terraform-get" content="x">`:                "",
 		`<!-- <meta name="terraform-get" content="x"> -->`:             "",
@@ -563,11 +563,11 @@ func TestParseMeta(t *testing.T) {
 	}
 	broken := errors.New("broken")
 	if _, err := module.ParseMeta(iotest.ErrReader(broken)); !errors.Is(err, broken) {
-		t.Errorf("%v", err)
+		t.Errorf("ParseMeta: %v, want the error of the reader", err)
 	}
-	// No more is read than is looked at.
+	// At most MaxPage bytes are read.
 	if got, err := module.ParseMeta(zeros{}); got != "" || err != nil {
-		t.Errorf("%q, %v", got, err)
+		t.Errorf("ParseMeta(zeros) = %q, %v; want no location", got, err)
 	}
 }
 
@@ -577,10 +577,10 @@ func FuzzParseMeta(f *testing.F) {
 	f.Fuzz(func(t *testing.T, page string) {
 		got, err := module.ParseMeta(strings.NewReader(page))
 		if err != nil || got != strings.TrimSpace(got) {
-			t.Errorf("%q, %v", got, err)
+			t.Errorf("ParseMeta = %q, %v; want a location without spaces", got, err)
 		}
 		if got != "" && !strings.Contains(strings.ToLower(page), "meta") {
-			t.Errorf("%q out of nothing", got)
+			t.Errorf("ParseMeta = %q, but the page has no meta tag", got)
 		}
 	})
 }

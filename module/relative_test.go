@@ -11,8 +11,8 @@ import (
 	"github.com/tofureg/tofureg/module"
 )
 
-// TestRelativeDir: a directory may be named from the working directory, whichever
-// programs run elsewhere.
+// TestRelativeDir checks that a relative directory works, although git runs in another
+// directory.
 func TestRelativeDir(t *testing.T) {
 	o := newOrigin(t)
 	t.Chdir(t.TempDir())
@@ -34,7 +34,7 @@ func TestRelativeDir(t *testing.T) {
 	}
 	report, err := module.DownloadLocation(t.Context(), nil, o.location("?ref=v1.0.0"), dir, opts)
 	if err != nil || !report.Reused {
-		t.Errorf("again: %+v, %v", report, err)
+		t.Errorf("second download: %+v, %v; want Reused", report, err)
 	}
 	_, err = module.DownloadLocation(t.Context(), nil, o.location(""), dir, allowed())
 	if !errors.Is(err, module.ErrOccupied) || !strings.Contains(err.Error(), ": "+dir+": ") {
@@ -42,7 +42,7 @@ func TestRelativeDir(t *testing.T) {
 	}
 }
 
-// TestRelativeGit: so may the program.
+// TestRelativeGit checks that Git.Path can be relative.
 func TestRelativeGit(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		return // the program of the test is a script
@@ -59,7 +59,7 @@ func TestRelativeGit(t *testing.T) {
 	wantTree(t, dir, example)
 }
 
-// TestRelativeDirsClash: two spellings of a directory are one.
+// TestRelativeDirsClash checks that a relative and an absolute path of one directory overlap.
 func TestRelativeDirsClash(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
@@ -71,12 +71,12 @@ func TestRelativeDirsClash(t *testing.T) {
 	}
 }
 
-// TestRelativeAboveLink: what is above a working directory that is known by the name of a
-// link is above the directory, for all that the system is asked for, and not above the link.
+// TestRelativeAboveLink checks that ".." is the parent of the working directory, even if its
+// name is a symbolic link in another directory.
 func TestRelativeAboveLink(t *testing.T) {
 	home, links := t.TempDir(), t.TempDir()
 	write(t, filepath.Join(home, "here"), files{"x": ""})
-	write(t, filepath.Join(links, "m"), files{"main.tf": "somebody else's\n"})
+	write(t, filepath.Join(links, "m"), files{"main.tf": "another module\n"})
 	link := filepath.Join(links, "link")
 	if err := os.Symlink(filepath.Join(home, "here"), link); err != nil {
 		t.Skipf("skipped: no symbolic links: %v", err)
@@ -95,9 +95,9 @@ func TestRelativeAboveLink(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for dir, want := range map[string]string{report.ModuleDir(): example["main.tf"], filepath.Join(links, "m"): "somebody else's\n"} {
+	for dir, want := range map[string]string{report.ModuleDir(): example["main.tf"], filepath.Join(links, "m"): "another module\n"} {
 		if got := tree(t, dir); got["main.tf"] != want {
-			t.Errorf("%s: %v", dir, got)
+			t.Errorf("%s: files %v, want main.tf with %q", dir, got, want)
 		}
 	}
 }

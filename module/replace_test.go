@@ -24,7 +24,7 @@ import (
 // earlier is another package than example.
 var earlier = files{"main.tf": "# earlier\n", "old/": "", "old/gone.tf": "# gone\n"}
 
-// replace downloads example to dir, whatever is there.
+// replace downloads example to dir with Options.Replace.
 func replace(t testing.TB, dir string, o module.Options) (*fake, *module.Report, error) {
 	t.Helper()
 	o.Replace = true
@@ -69,20 +69,20 @@ func TestReplace(t *testing.T) {
 				continue
 			}
 			if opened(src) != 1 || report.Reused {
-				t.Errorf("%s: fetched %d times, %+v", name, opened(src), report)
+				t.Errorf("%s: fetched %d times, report %+v; want one fetch", name, opened(src), report)
 			}
 			if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
-				t.Errorf("%s: %v, %v", name, info, err)
+				t.Errorf("%s: %v, %v; want a directory", name, info, err)
 			}
 			wantTree(t, dir, example)
 		}
 	}
 	if diff := cmp.Diff(earlier, tree(t, elsewhere)); diff != "" {
-		t.Errorf("what a link pointed to was changed: %s", diff)
+		t.Errorf("the target of a link was changed: %s", diff)
 	}
 }
 
-// TestReplaceRefuses: what is no directory is not taken for an earlier package.
+// TestReplaceRefuses checks that files and pipes are not replaced.
 func TestReplaceRefuses(t *testing.T) {
 	t.Parallel()
 	occupied := map[string]string{"file": target(t)}
@@ -93,14 +93,14 @@ func TestReplaceRefuses(t *testing.T) {
 	for name, dir := range occupied {
 		src, _, err := replace(t, dir, module.Options{})
 		if !errors.Is(err, module.ErrOccupied) || len(src.asked) > 0 {
-			t.Errorf("%s: %v, asked for %q", name, err, src.asked)
+			t.Errorf("%s: %v, requests %q; want ErrOccupied without requests", name, err, src.asked)
 		}
 		alone(t, dir)
 	}
 	if data, err := os.ReadFile(occupied["file"]); err != nil || string(data) != "precious" {
-		t.Errorf("%q, %v", data, err)
+		t.Errorf("file %q, %v; want it unchanged", data, err)
 	}
-	// Without the option a directory is occupied too, and the error names it.
+	// Without the option, the error names it.
 	dir := target(t)
 	write(t, dir, earlier)
 	_, err := place(t, packed(t, example.entries())["zip"], dir)
@@ -109,14 +109,13 @@ func TestReplaceRefuses(t *testing.T) {
 	}
 	for _, dir := range []string{"", ".", "..", string(filepath.Separator)} {
 		if _, _, err := replace(t, dir, module.Options{}); !errors.Is(err, fs.ErrInvalid) {
-			t.Errorf("%q: %v", dir, err)
+			t.Errorf("target %q: %v, want ErrInvalid", dir, err)
 		}
 	}
 }
 
-// TestReplaceFileRace: a file that gets the name of the directory while the package arrives
-// keeps it. The name is looked at only after the two have changed places, so there is no
-// moment for the file to come in between.
+// TestReplaceFileRace checks that a file that appears at the target during the download
+// stays. It is checked after the exchange of names, so it cannot appear unnoticed.
 func TestReplaceFileRace(t *testing.T) {
 	t.Parallel()
 	for name, before := range map[string]files{"nothing": nil, "directory": earlier} {
@@ -141,7 +140,7 @@ func TestReplaceFileRace(t *testing.T) {
 	}
 }
 
-// TestReplaceFails: after any failure what was there is there.
+// TestReplaceFails checks that a failure leaves the old package unchanged.
 func TestReplaceFails(t *testing.T) {
 	t.Parallel()
 	content := zipOf(t, example.entries()...)
@@ -166,13 +165,13 @@ func TestReplaceFails(t *testing.T) {
 		src := registry(t, archiveURL+".zip", test.content)
 		_, err := module.Download(test.ctx, src, addrs.ModuleSource{Module: vpc, Subdir: test.subdir}, v1, dir, test.o)
 		if _, ok := errors.AsType[*module.Error](err); !ok {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v, want a *module.Error", name, err)
 		}
 		wantTree(t, dir, earlier)
 	}
 }
 
-// TestReuse: the content that is wanted is not fetched again, and the report is the same.
+// TestReuse checks that a package that is already there is not fetched again.
 func TestReuse(t *testing.T) {
 	t.Parallel()
 	wrapped := example.below("acme-vpc-0a1b2c")
@@ -194,7 +193,7 @@ func TestReuse(t *testing.T) {
 			t.Fatal(err)
 		}
 		if runtime.GOOS != "windows" {
-			// Modes are no content.
+			// Modes are not part of the content.
 			if err := os.Chmod(filepath.Join(first.ModuleDir(), "main.tf"), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -220,20 +219,20 @@ func TestReuse(t *testing.T) {
 			t.Errorf("%s: fetched %d times, %d bodies are open", name, opened(src), src.bodies)
 		}
 		if events[0] != module.EventLocated || events[len(events)-1] != module.EventReused {
-			t.Errorf("%s: %v", name, events)
+			t.Errorf("%s: events %v, want located first and reused last", name, events)
 		}
 		if after, err := os.Stat(dir); err != nil || !os.SameFile(before, after) {
-			t.Errorf("%s: the directory is another one: %v", name, err)
+			t.Errorf("%s: the directory was replaced: %v", name, err)
 		}
 		wantTree(t, dir, pack)
 		data, err := json.Marshal(second)
 		if err != nil || !strings.Contains(string(data), `"reused":true`) {
-			t.Errorf("%s, %v", data, err)
+			t.Errorf("JSON %s, %v; want reused", data, err)
 		}
 	}
 }
 
-// TestReusePage: a page that leads to an archive is read, the archive is not.
+// TestReusePage checks that a page is fetched, but not the archive that it names.
 func TestReusePage(t *testing.T) {
 	t.Parallel()
 	dir := target(t)
@@ -247,12 +246,12 @@ func TestReusePage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if report.Subdir != "modules/a" || len(report.Via) != 1 || !report.Reused || opened(src) != 1 {
-		t.Errorf("%+v, %q", report, src.asked)
+		t.Errorf("report %+v, requests %q; want Reused after one page", report, src.asked)
 	}
 }
 
-// TestReuseNeedsNoMeans: what is not fetched needs no program and no fetcher, but the
-// options still decide whether it may be on this machine.
+// TestReuseNeedsNoMeans checks that reuse needs no git and no Fetcher, but that AllowLocal
+// still holds.
 func TestReuseNeedsNoMeans(t *testing.T) {
 	t.Parallel()
 	dir := target(t)
@@ -261,7 +260,7 @@ func TestReuseNeedsNoMeans(t *testing.T) {
 	for _, text := range []string{"github.com/acme/vpc?ref=v1", "s3::https://s3.amazonaws.com/modules/vpc.zip", archiveURL + ".zip"} {
 		report, err := module.DownloadLocation(t.Context(), nil, at(t, text), dir, o)
 		if err != nil || !report.Reused {
-			t.Errorf("%s: %+v, %v", text, report, err)
+			t.Errorf("%s: %+v, %v; want Reused", text, report, err)
 		}
 	}
 	if _, err := module.DownloadLocation(t.Context(), nil, at(t, "/srv/vpc"), dir, o); !errors.Is(err, module.ErrLocal) {
@@ -270,7 +269,7 @@ func TestReuseNeedsNoMeans(t *testing.T) {
 	wantTree(t, dir, example)
 }
 
-// TestReuseIsProven: content that somebody has changed is not what is wanted.
+// TestReuseIsProven checks that a changed package is fetched again.
 func TestReuseIsProven(t *testing.T) {
 	t.Parallel()
 	pack := files{"main.tf": "x\n", "modules/a/": ""} // the module is an empty directory
@@ -299,13 +298,12 @@ func TestReuseIsProven(t *testing.T) {
 		}
 		wantTree(t, dir, pack)
 		if _, err := os.Stat(filepath.Join(dir, "modules", "a")); err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: directory of the module: %v", name, err)
 		}
 	}
 }
 
-// TestReuseRace: a directory that is exchanged while the registry is asked is no proof any
-// more.
+// TestReuseRace checks that a directory that is replaced during a request is not reused.
 func TestReuseRace(t *testing.T) {
 	t.Parallel()
 	dir := target(t)
@@ -321,12 +319,12 @@ func TestReuseRace(t *testing.T) {
 	}
 	report, err := module.Download(t.Context(), src, addrs.ModuleSource{Module: vpc}, v1, dir, module.Options{Replace: true, H1: h1(t, example)})
 	if err != nil || report.Reused || opened(src) != 1 {
-		t.Errorf("%+v, %v", report, err)
+		t.Errorf("report %+v, %v; want one fetch", report, err)
 	}
 	wantTree(t, dir, example)
 }
 
-// orFile makes another surplus file where there are no pipes.
+// orFile creates a file on systems without pipes.
 func orFile(err error, dir string) error {
 	if err != nil {
 		return os.WriteFile(filepath.Join(dir, "pipe"), nil, 0o600)
@@ -334,7 +332,7 @@ func orFile(err error, dir string) error {
 	return nil
 }
 
-// TestReuseUnpinned: what has come and is there already does not replace itself.
+// TestReuseUnpinned checks that a fetched package does not replace an equal one.
 func TestReuseUnpinned(t *testing.T) {
 	t.Parallel()
 	dir := target(t)
@@ -345,15 +343,15 @@ func TestReuseUnpinned(t *testing.T) {
 	}
 	src, report, err := replace(t, dir, module.Options{})
 	if err != nil || !report.Reused || report.Size == 0 || opened(src) != 1 {
-		t.Errorf("%+v, %v", report, err)
+		t.Errorf("report %+v, %v; want Reused after one fetch", report, err)
 	}
 	if after, err := os.Stat(dir); err != nil || !os.SameFile(before, after) {
-		t.Errorf("the directory is another one: %v", err)
+		t.Errorf("the directory was replaced: %v", err)
 	}
 	wantTree(t, dir, example)
 }
 
-// TestReuseLimits: a directory with more than a package may have is not hashed to its end.
+// TestReuseLimits checks that a directory above the limits is not reused.
 func TestReuseLimits(t *testing.T) {
 	t.Parallel()
 	two := files{"a": "1234", "b": "5678"}
@@ -370,14 +368,14 @@ func TestReuseLimits(t *testing.T) {
 		report, err := module.DownloadLocation(t.Context(), serve(nil), at(t, archiveURL+".zip"), dir,
 			module.Options{Replace: true, H1: h1(t, two), Limits: test.limits})
 		if test.reused != (err == nil) || err == nil && !report.Reused {
-			t.Errorf("%+v: %+v, %v", test.limits, report, err)
+			t.Errorf("limits %+v: %+v, %v; want Reused: %v", test.limits, report, err, test.reused)
 		}
 		wantTree(t, dir, two)
 	}
 }
 
-// TestReplaceTogether has many put two packages at one place: each succeeds, and one of
-// the two is there in the end.
+// TestReplaceTogether replaces one directory concurrently. Each call must succeed, and one
+// package must be there as a whole.
 func TestReplaceTogether(t *testing.T) {
 	t.Parallel()
 	dir := target(t)
@@ -394,7 +392,7 @@ func TestReplaceTogether(t *testing.T) {
 				src := serve(map[string][]byte{archiveURL: content})
 				report, err := module.DownloadLocation(t.Context(), src, at(t, archiveURL), dir, module.Options{Replace: true, H1: pin})
 				if err == nil && report.H1 != pin {
-					t.Error(report.H1)
+					t.Errorf("h1 %s, want %s", report.H1, pin)
 				}
 				if err != nil && runtime.GOOS != "windows" {
 					t.Error(err)
@@ -405,7 +403,7 @@ func TestReplaceTogether(t *testing.T) {
 	wg.Wait()
 	got := tree(t, dir)
 	if cmp.Diff(withDirs(example), got) != "" && cmp.Diff(withDirs(earlier), got) != "" {
-		t.Errorf("a mixture: %d entries", len(got))
+		t.Errorf("a mixture of both packages, %d entries", len(got))
 	}
 	alone(t, dir)
 }
@@ -424,8 +422,8 @@ func withDirs(f files) files {
 	return out
 }
 
-// TestReplaceReadOnly: where nothing can be written nothing is fetched, and what is there
-// already is still good.
+// TestReplaceReadOnly checks that nothing is fetched to a read-only disk, and that a package
+// on it is reused.
 func TestReplaceReadOnly(t *testing.T) {
 	t.Parallel()
 	disktest.ReadOnly(t, func(t *testing.T, dir string) {
@@ -434,22 +432,22 @@ func TestReplaceReadOnly(t *testing.T) {
 		dir = filepath.Join(dir, "module")
 		src, _, err := replace(t, dir, module.Options{})
 		if e, ok := errors.AsType[*module.Error](err); !ok || e.Op != "store" || !errors.Is(err, fs.ErrPermission) || len(src.asked) > 0 {
-			t.Errorf("not pinned: %v, asked for %q", err, src.asked)
+			t.Errorf("without H1: %v, requests %q; want ErrPermission without requests", err, src.asked)
 		}
 		src, _, err = replace(t, dir, module.Options{H1: h1(t, earlier)})
 		if !errors.Is(err, fs.ErrPermission) || len(src.asked) > 0 {
-			t.Errorf("another hash: %v, asked for %q", err, src.asked)
+			t.Errorf("another H1: %v, requests %q; want ErrPermission without requests", err, src.asked)
 		}
 		src, report, err := replace(t, dir, module.Options{H1: h1(t, example)})
 		if err != nil || !report.Reused || opened(src) > 0 {
-			t.Errorf("%+v, %v", report, err)
+			t.Errorf("report %+v, %v; want Reused without a fetch", report, err)
 		}
 		wantTree(t, dir, example)
 	})
 }
 
-// TestReplaceOtherFileSystem: a link to another file system is replaced by a directory on
-// this one, and what is beyond it stays.
+// TestReplaceOtherFileSystem checks that a link to another file system is replaced by a
+// directory, and that the target of the link is unchanged.
 func TestReplaceOtherFileSystem(t *testing.T) {
 	t.Parallel()
 	other, link := disktest.Elsewhere(t)
@@ -461,7 +459,7 @@ func TestReplaceOtherFileSystem(t *testing.T) {
 	if diff := cmp.Diff(earlier, tree(t, other)); diff != "" {
 		t.Error(diff)
 	}
-	// And through a link above it, all happens over there.
+	// With a link above the target, the target is on the other file system.
 	above := filepath.Join(t.TempDir(), "link")
 	if err := os.Symlink(other, above); err != nil {
 		t.Fatal(err)
@@ -470,11 +468,11 @@ func TestReplaceOtherFileSystem(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := tree(t, filepath.Join(other, "old")); got["README.md"] != example["README.md"] {
-		t.Errorf("%d entries", len(got))
+		t.Errorf("%d entries, want example", len(got))
 	}
 }
 
-// TestMissingParents: the directories above that of the package are made, as the CLI does.
+// TestMissingParents checks that missing directories above the target are created.
 func TestMissingParents(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "a", "b", "module")
@@ -488,7 +486,7 @@ func TestMissingParents(t *testing.T) {
 	for _, name := range []string{filepath.Join("a", "module"), "module"} {
 		src, err := place(t, packed(t, example.entries())["zip"], filepath.Join(file, name))
 		if err == nil || len(src.asked) != 0 || !strings.Contains(err.Error(), file) || strings.Contains(err.Error(), ".part") {
-			t.Errorf("below a file: %v", err)
+			t.Errorf("target below a file: %v, want an error that names the file", err)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/tofureg/tofureg/module"
 )
 
-// TestLocalPipe: nobody need ever write to a pipe in place of an archive.
+// TestLocalPipe checks that a pipe in place of an archive does not block.
 func TestLocalPipe(t *testing.T) {
 	t.Parallel()
 	pipe := filepath.Join(t.TempDir(), "vpc.zip")
@@ -29,7 +29,7 @@ func TestLocalPipe(t *testing.T) {
 	absent(t, dir)
 }
 
-// TestLocalSwappedForPipe puts a pipe where a file is about to be copied.
+// TestLocalSwappedForPipe replaces a file by a pipe shortly before it is copied.
 func TestLocalSwappedForPipe(t *testing.T) {
 	t.Parallel()
 	disktest.Swapped(t, "content", func(path string) error {
@@ -42,7 +42,7 @@ func TestLocalSwappedForPipe(t *testing.T) {
 	})
 }
 
-// TestLocalPathWithColon: what is a drive elsewhere is a directory here.
+// TestLocalPathWithColon checks that "c:" is a directory on this system.
 func TestLocalPathWithColon(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write(t, filepath.Join("c:", "vpc"), example)
@@ -52,7 +52,8 @@ func TestLocalPathWithColon(t *testing.T) {
 	}
 }
 
-// TestLocalAroundLink: a link hides that the target is within.
+// TestLocalAroundLink checks that a link cannot hide that the target is in the directory to
+// copy.
 func TestLocalAroundLink(t *testing.T) {
 	t.Parallel()
 	home, link := t.TempDir(), filepath.Join(t.TempDir(), "link")
@@ -63,12 +64,12 @@ func TestLocalAroundLink(t *testing.T) {
 	dir := filepath.Join(link, "m")
 	report, err := module.DownloadLocation(t.Context(), nil, at(t, home), dir, module.Options{AllowLocal: true})
 	if err == nil || !strings.Contains(err.Error(), "is in the directory to copy") {
-		t.Errorf("%+v, %v", report, err)
+		t.Errorf("report %+v, %v; want an error", report, err)
 	}
 }
 
-// TestReuseSwappedForPipe puts a pipe where a file of the package is about to be hashed. What
-// then is not there any more is not fetched either, so an error is all there can be.
+// TestReuseSwappedForPipe replaces a file of the package by a pipe shortly before it is
+// hashed.
 func TestReuseSwappedForPipe(t *testing.T) {
 	t.Parallel()
 	o := module.Options{Replace: true, H1: h1(t, files{"path": "content"})}
@@ -82,7 +83,7 @@ func TestReuseSwappedForPipe(t *testing.T) {
 		return err
 	})
 	if reused == 0 {
-		t.Error("the package was never found")
+		t.Error("the package was never reused")
 	}
 }
 

@@ -50,21 +50,21 @@ func TestNewest(t *testing.T) {
 	}
 }
 
-// TestNewestZero: 0.0.0 is a version of a module like any other, as the CLI has it.
+// TestNewestZero checks that 0.0.0 is a version like any other, as for the CLI.
 func TestNewestZero(t *testing.T) {
 	t.Parallel()
 	for _, c := range []addrs.ModuleConstraint{{}, addrs.MustParseModuleConstraint(""), addrs.MustParseModuleConstraint("0.0.0")} {
 		if got, err := listed(t, "0.0.0", "1.0.0-beta").Newest(c); got.String() != "0.0.0" || err != nil {
-			t.Errorf("%q: %v, %v", c, got, err)
+			t.Errorf("Newest(%q) = %v, %v; want 0.0.0", c, got, err)
 		}
 	}
 	_, err := listed(t, "0.0.0").Newest(addrs.MustParseModuleConstraint("> 5"))
 	if err == nil || !strings.Contains(err.Error(), "the newest is 0.0.0") {
-		t.Errorf("%v", err)
+		t.Errorf("Newest(> 5): %v, want the newest version in the error", err)
 	}
 }
 
-// TestNewestFunc: the caller's own rule, such as that of hashicorp/go-version.
+// TestNewestFunc uses the rule of hashicorp/go-version.
 func TestNewestFunc(t *testing.T) {
 	t.Parallel()
 	all := listed(t, "2.0.0-beta", "1.0.0", "2.0.0-rc.1", "0.9.0")
@@ -94,15 +94,15 @@ func TestUnavailable(t *testing.T) {
 			t.Errorf("%v, want %s", err, want)
 		}
 		if !errors.Is(err, module.ErrNoVersion) || !errors.Is(err, module.ErrNotFound) || !errors.Is(err, provider.ErrNoVersion) {
-			t.Errorf("%v is of the wrong kind", err)
+			t.Errorf("error %v, want ErrNoVersion", err)
 		}
 		wellFormed(t, err)
 	}
 	if e := listed(t, "1.0.0").Unavailable(addrs.MustParseVersion("2.0.0")); !strings.Contains(e.Error(), "2.0.0") || !errors.Is(e, module.ErrNoVersion) {
-		t.Errorf("%v", e)
+		t.Errorf("Unavailable(2.0.0): %v, want the version in the error", e)
 	}
 	if _, err := listed(t, "1.0.0-a").Newest(addrs.ModuleConstraint{}); err == nil || !strings.Contains(err.Error(), "any release") {
-		t.Errorf("%v", err)
+		t.Errorf("Newest of prereleases: %v, want \"any release\"", err)
 	}
 }
 
@@ -117,13 +117,13 @@ func TestVersions(t *testing.T) {
 		t.Error("the copy shares memory")
 	}
 	if r, ok := v.Find(v1); !ok || r.Deprecated == nil || r.Deprecated.Reason != "use 2.0.0" {
-		t.Errorf("%+v, %v", r, ok)
+		t.Errorf("Find(%s) = %+v, %v; want its deprecation", v1, r, ok)
 	}
 	if got, want := v.String(), "registry.example.com/acme/vpc/aws: 1.0.0, 2.0.0"; got != want || listed(t).String() != "registry.example.com/acme/vpc/aws: no versions" {
 		t.Errorf("String: %q and %q, want %q", got, listed(t), want)
 	}
 	if _, ok := v.Find(addrs.MustParseVersion("3.0.0")); ok {
-		t.Error("found what is not listed")
+		t.Error("Find(3.0.0) found a version that is not listed")
 	}
 	data, err := json.Marshal(v)
 	if err != nil {

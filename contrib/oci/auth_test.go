@@ -13,8 +13,7 @@ import (
 
 const helperProgram = "docker-credential-test"
 
-// TestMain has this program be a credential helper if it is started by that name. The
-// password is what it was asked for.
+// TestMain runs a credential helper if the program has its name. The password is the input.
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == helperProgram {
 		asked, _ := io.ReadAll(os.Stdin)
@@ -24,7 +23,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// wantBasic refuses requests without this user and password, and has next answer the others.
+// wantBasic refuses requests without this user and password, and calls next for others.
 func wantBasic(user, password string, next func(http.ResponseWriter, *http.Request) bool) func(http.ResponseWriter, *http.Request) bool {
 	return func(w http.ResponseWriter, r *http.Request) bool {
 		if u, p, ok := r.BasicAuth(); !ok || u != user || p != password {

@@ -23,25 +23,16 @@
 // # Rules
 //
 //   - The digest and size of each manifest and blob are verified while it arrives. Wrong
-//     content
-//
-// is a [*DigestError] and never gets a final name.
+//     content is a [*DigestError] and never gets a final name.
 //   - All requests use https. A redirect to http is refused with [provider.ErrInsecure],
-//     unless
-//
-// AllowHTTP of [Client.Transport] is set. VetoHost is called for each host.
+//     unless AllowHTTP of [Client.Transport] is set. VetoHost is called for each host.
 //   - A credential is sent only to the host of its repository and, over https, to the token
-//     service that this
-//
-// host names. Redirects to another origin do not get it.
+//     service that this host names. Redirects to another origin do not get it.
 //   - A document has at most [MaxManifest] bytes, and a list of tags at most 1,000 pages.
 //   - For a version without a tag the error is [provider.ErrNoVersion], so [provider.Multi]
-//
-// tries the next method. OpenTofu stops there.
+//     tries the next method. OpenTofu stops there.
 //   - Credential helpers run as docker-credential-NAME from PATH, with the environment of
-//     this
-//
-// process.
+//     this process.
 //
 // This package is a separate Go module. It adds 3 modules (oras-go, image-spec, go-digest) to
 // the 14 of a program that uses [cliconfig], and 0.3 MB to its 9.0 MB.

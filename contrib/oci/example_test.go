@@ -34,7 +34,7 @@ provider_installation {
 		fmt.Println(err)
 		return
 	}
-	config.HTTP = exampleRegistry() // only here: it stands for https://oci.example.com
+	config.HTTP = exampleRegistry() // only in this example, for https://oci.example.com
 	oci.Configure(config)
 
 	dir, err := os.MkdirTemp("", "example")
@@ -60,7 +60,7 @@ provider_installation {
 	// registry.opentofu.org/acme/alpha 1.2.0
 }
 
-// exampleRegistry returns a client whose requests all go to a registry with one provider.
+// exampleRegistry returns a client that sends all requests to a registry with one provider.
 func exampleRegistry() *http.Client {
 	store := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
 	send := func(method, path, contentType, content string) {

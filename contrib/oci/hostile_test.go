@@ -33,14 +33,14 @@ func isManifestGet(r *http.Request) bool {
 	return r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/manifests/")
 }
 
-// answer returns what the registry behind would answer.
+// answer returns the answer of the registry.
 func (f *fakeRegistry) answer(r *http.Request) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	f.store.ServeHTTP(w, r)
 	return w
 }
 
-// TestDigests has the registry send other bytes than those that were described.
+// TestDigests uses a registry that sends other bytes than described.
 func TestDigests(t *testing.T) {
 	t.Parallel()
 	change := map[string]func([]byte) []byte{
@@ -61,13 +61,13 @@ func TestDigests(t *testing.T) {
 					}
 					got := f.answer(r)
 					w.Header().Set("Content-Type", got.Header().Get("Content-Type"))
-					w.(http.Flusher).Flush() // so that no length is declared
+					w.(http.Flusher).Flush() // without a declared length
 					_, _ = w.Write(how(got.Body.Bytes()))
 					return true
 				}
 				_, err := download(t, f.mirror("p"))
 				if !errors.Is(err, checksum.ErrMismatch) && !errors.Is(err, io.ErrUnexpectedEOF) {
-					t.Errorf("Download: %v, want a DigestError or that the end is missing", err)
+					t.Errorf("Download: %v, want a DigestError or ErrUnexpectedEOF", err)
 				}
 				if _, ok := errors.AsType[*oci.DigestError](err); !ok && name == "another byte" {
 					t.Errorf("Download: %v, want a DigestError", err)
@@ -77,7 +77,7 @@ func TestDigests(t *testing.T) {
 	}
 }
 
-// TestManifestLimit has an index of the largest size, and of one byte more.
+// TestManifestLimit uses an index of the maximum size, and of one byte more.
 func TestManifestLimit(t *testing.T) {
 	t.Parallel()
 	for extra, want := range []error{nil, provider.ErrTooLarge} {
@@ -100,7 +100,7 @@ func TestManifestLimit(t *testing.T) {
 	}
 }
 
-// TestTagsEnd has lists of tags that are too long, or have no end.
+// TestTagsEnd uses lists of tags that are too long or endless.
 func TestTagsEnd(t *testing.T) {
 	t.Parallel()
 	for name, serve := range map[string]func(w http.ResponseWriter, n int64){
@@ -127,8 +127,7 @@ func TestTagsEnd(t *testing.T) {
 	}
 }
 
-// TestRedirects has the registry send clients elsewhere: to another origin, and to one that
-// speaks http only.
+// TestRedirects uses redirects to another origin and to http.
 func TestRedirects(t *testing.T) {
 	t.Parallel()
 	f := newRegistry(t)
@@ -188,7 +187,7 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// TestRealm has a registry that asks for a token from elsewhere.
+// TestRealm uses a registry whose token service is at another URL.
 func TestRealm(t *testing.T) {
 	t.Parallel()
 	f := newRegistry(t)
@@ -219,7 +218,7 @@ func TestRealm(t *testing.T) {
 	}
 }
 
-// TestRetries has a registry that fails now and then.
+// TestRetries uses a registry with temporary failures.
 func TestRetries(t *testing.T) {
 	t.Parallel()
 	f := newRegistry(t)
@@ -235,7 +234,7 @@ func TestRetries(t *testing.T) {
 			got := f.answer(r)
 			w.Header().Set("Accept-Ranges", "bytes")
 			w.Header().Set("Content-Length", strconv.Itoa(got.Body.Len()))
-			_, _ = w.Write(got.Body.Bytes()[:100]) // and the connection breaks
+			_, _ = w.Write(got.Body.Bytes()[:100]) // then the connection breaks
 			return true
 		case isBlob(r):
 			ranges.Store(r.Header.Get("Range"))
@@ -248,11 +247,11 @@ func TestRetries(t *testing.T) {
 		t.Errorf("Download: %v", err)
 	}
 	if got, _ := ranges.Load().(string); !strings.HasPrefix(got, "bytes=100-") || heads.Load() != 2 {
-		t.Errorf("%d HEAD requests, the blob was resumed with the range %q; want 2, and from byte 100", heads.Load(), got)
+		t.Errorf("%d HEAD requests, range %q; want 2, and bytes=100-", heads.Load(), got)
 	}
 }
 
-// TestUnauthorized has no credential, or the wrong one.
+// TestUnauthorized uses no credential, and a wrong one.
 func TestUnauthorized(t *testing.T) {
 	t.Parallel()
 	f := newRegistry(t)
@@ -269,8 +268,8 @@ func TestUnauthorized(t *testing.T) {
 	}
 }
 
-// TestOtherHost has a registry that is at another host than its name says. As in OpenTofu, the
-// credential does not go there.
+// TestOtherHost uses docker.io, whose API is at another host. As in OpenTofu, the credential
+// is not sent there.
 func TestOtherHost(t *testing.T) {
 	t.Parallel()
 	var asked []string
@@ -286,7 +285,7 @@ func TestOtherHost(t *testing.T) {
 	}
 }
 
-// TestContextEnds cancels while an answer is awaited and while a blob arrives.
+// TestContextEnds cancels before an answer and during a blob.
 func TestContextEnds(t *testing.T) {
 	t.Parallel()
 	f := newRegistry(t)
@@ -328,7 +327,7 @@ func TestContextEnds(t *testing.T) {
 	}
 }
 
-// FuzzManifest has a registry whose manifests are any text.
+// FuzzManifest uses any text as manifest.
 func FuzzManifest(f *testing.F) {
 	f.Add([]byte(`{"mediaType":"`+ocispec.MediaTypeImageIndex+`","artifactType":"`+typeProvider+`","manifests":[{"digest":"md5:x","platform":{"os":"linux"}}]}`), ocispec.MediaTypeImageIndex)
 	f.Add([]byte(`{"mediaType":"`+ocispec.MediaTypeImageManifest+`","artifactType":"`+typeTarget+`","layers":[{"mediaType":"archive/zip","digest":"sha256:x","size":-1}]}`), ocispec.MediaTypeImageManifest)

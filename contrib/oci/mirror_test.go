@@ -25,12 +25,12 @@ var (
 	policy = provider.Options{Policy: verify.Policy{AllowUnsigned: true, AllowUnchecked: true, AllowAnyName: true}}
 )
 
-// mirror returns the mirror that has all providers in one repository.
+// mirror returns a mirror with all providers in one repository.
 func (f *fakeRegistry) mirror(repo string) provider.Source {
 	return f.client().Mirror(func(addrs.Provider) string { return f.host + "/" + repo })
 }
 
-// download finds and downloads a package, and makes sure that nothing is left of a failure.
+// download finds and downloads a package, and checks that a failure leaves no files.
 func download(t *testing.T, src provider.Source) (*verify.Report, error) {
 	t.Helper()
 	pkg, err := src.ProviderPackage(t.Context(), alpha, v1, linux)
@@ -40,7 +40,7 @@ func download(t *testing.T, src provider.Source) (*verify.Report, error) {
 	dir := t.TempDir()
 	report, err := provider.Download(t.Context(), src, pkg, filepath.Join(dir, pkg.ArchiveName()), policy)
 	if entries, _ := os.ReadDir(dir); err != nil && len(entries) != 0 {
-		t.Errorf("after %v there is %v", err, entries)
+		t.Errorf("after the error %v: files %v, want none", err, entries)
 	}
 	return report, err
 }
@@ -73,7 +73,7 @@ func TestMirror(t *testing.T) {
 	}
 }
 
-// TestNotThere tells the kinds of absence apart.
+// TestNotThere checks the kinds of errors for missing repositories, versions and platforms.
 func TestNotThere(t *testing.T) {
 	t.Parallel()
 	f := newRegistry(t)
@@ -87,7 +87,7 @@ func TestNotThere(t *testing.T) {
 	_, err := f.mirror("p").ProviderPackage(t.Context(), alpha, v1, linux)
 	e, ok := errors.AsType[*provider.UnavailableError](err)
 	if !ok || !errors.Is(err, provider.ErrNoPlatform) || fmt.Sprint(e.Platforms) != "[darwin_arm64]" {
-		t.Errorf("ProviderPackage for an unknown platform: %v, want ErrNoPlatform and what there is", err)
+		t.Errorf("ProviderPackage for an unknown platform: %v, want ErrNoPlatform and the other platforms", err)
 	}
 	for _, address := range []string{"", "host", "host/", "host/UPPER", "host/a:tag", "u:secret@host/a", "host/a b"} {
 		_, err := f.client().Mirror(func(addrs.Provider) string { return address }).ProviderVersions(t.Context(), alpha)
@@ -104,7 +104,7 @@ func TestNotThere(t *testing.T) {
 	}
 }
 
-// TestManifests has manifests that are not those of a provider.
+// TestManifests uses manifests that are not manifests of a provider.
 func TestManifests(t *testing.T) {
 	t.Parallel()
 	f := newRegistry(t)
@@ -160,7 +160,7 @@ func TestManifests(t *testing.T) {
 				t.Errorf("ProviderPackage: %v, want %v", err, test.want)
 			}
 			if name == "twice" && !strings.Contains(fmt.Sprint(err), "2 manifests for linux_amd64") {
-				t.Errorf("ProviderPackage: %v, want how many manifests there are", err)
+				t.Errorf("ProviderPackage: %v, want the number of manifests", err)
 			}
 		})
 	}

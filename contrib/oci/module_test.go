@@ -21,7 +21,7 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// get downloads a module package, and makes sure that nothing is left of a failure.
+// get downloads a module package, and checks that a failure leaves no files.
 func get(t *testing.T, c *oci.Client, source string) (string, error) {
 	t.Helper()
 	loc, err := module.ParseLocation(source)
@@ -32,7 +32,7 @@ func get(t *testing.T, c *oci.Client, source string) (string, error) {
 	dir := filepath.Join(parent, "m")
 	_, err = module.DownloadLocation(t.Context(), nil, loc, dir, module.Options{Fetcher: c})
 	if entries, _ := os.ReadDir(parent); err != nil && len(entries) != 0 {
-		t.Errorf("after %v there is %v", err, entries)
+		t.Errorf("after the error %v: files %v, want none", err, entries)
 	}
 	return dir, err
 }
@@ -92,7 +92,7 @@ func TestModuleRefused(t *testing.T) {
 	}
 }
 
-// TestModuleLimits has a package of the largest size, and of one byte more.
+// TestModuleLimits uses a package of the maximum size, and of one byte more.
 func TestModuleLimits(t *testing.T) {
 	t.Parallel()
 	f := newRegistry(t)
@@ -107,7 +107,7 @@ func TestModuleLimits(t *testing.T) {
 	}
 }
 
-// TestSilence has a registry that does not answer.
+// TestSilence uses a registry that does not answer.
 func TestSilence(t *testing.T) {
 	t.Parallel()
 	f := newRegistry(t)
@@ -122,7 +122,8 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// TestHelper has a Docker-style file that names a helper: this program, see TestMain.
+// TestHelper uses a Docker configuration that names a helper, which is this program, see
+// TestMain.
 func TestHelper(t *testing.T) {
 	program, err := os.Executable()
 	if err != nil {

@@ -33,7 +33,7 @@ type fakeRegistry struct {
 	t     testing.TB
 	store http.Handler
 
-	// Before, if not nil, may answer a request: then it returns true.
+	// Before, if not nil, can answer a request. It then returns true.
 	Before func(w http.ResponseWriter, r *http.Request) bool
 
 	server *httptest.Server
@@ -53,7 +53,7 @@ func newRegistry(t testing.TB) *fakeRegistry {
 	return f
 }
 
-// client returns an anonymous client that trusts the registry and repeats nothing.
+// client returns an anonymous client that trusts the registry and never repeats requests.
 func (f *fakeRegistry) client() *oci.Client {
 	return &oci.Client{Transport: &transport.Client{HTTP: f.server.Client(), Retries: -1}}
 }
@@ -81,7 +81,7 @@ func (f *fakeRegistry) blob(repo string, content []byte) ocispec.Descriptor {
 	return ocispec.Descriptor{MediaType: "archive/zip", Digest: d, Size: int64(len(content))}
 }
 
-// manifest pushes a manifest and tags it. If tag is empty, it has its digest only.
+// manifest pushes a manifest. If tag is empty, the manifest is not tagged.
 func (f *fakeRegistry) manifest(repo, tag, mediaType string, manifest any) ocispec.Descriptor {
 	f.t.Helper()
 	data, ok := manifest.([]byte)
@@ -113,7 +113,7 @@ func index(manifests ...ocispec.Descriptor) ocispec.Index {
 	}
 }
 
-// target makes the descriptor of a platform's manifest.
+// target returns the descriptor of the manifest of a platform.
 func target(desc ocispec.Descriptor, platform string) ocispec.Descriptor {
 	p := addrs.MustParsePlatform(platform)
 	desc.ArtifactType = typeTarget
@@ -121,7 +121,7 @@ func target(desc ocispec.Descriptor, platform string) ocispec.Descriptor {
 	return desc
 }
 
-// provider pushes a provider for platforms. The archive differs from platform to platform.
+// provider pushes a provider with a different archive for each platform.
 func (f *fakeRegistry) provider(repo, tag string, platforms ...string) {
 	f.t.Helper()
 	var targets []ocispec.Descriptor
@@ -139,7 +139,7 @@ func (f *fakeRegistry) module(repo, tag string, files map[string]string) ocispec
 	return f.manifest(repo, tag, ocispec.MediaTypeImageManifest, image(typeModule, layer))
 }
 
-// zipOf returns an archive. To write into memory does not fail.
+// zipOf returns an archive.
 func zipOf(files map[string]string) []byte {
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)

@@ -27,8 +27,7 @@ func tofu(t *testing.T) *terraformtest.Project {
 	return terraformtest.New(t, program)
 }
 
-// config returns the configuration that has mirror and credentials of a registry that wants
-// basic authentication.
+// config returns a configuration with a mirror and credentials for basic authentication.
 func (f *fakeRegistry) config() string {
 	f.Before = wantBasic("user", "pass word", f.Before)
 	return fmt.Sprintf(`
@@ -52,7 +51,7 @@ provider_installation {
 `, f.host)
 }
 
-// load reads the CLI configuration of a project.
+// load parses a CLI configuration.
 func load(t *testing.T, f *fakeRegistry, text string) (*cliconfig.Config, *oci.Client) {
 	t.Helper()
 	cfg, err := cliconfig.Parse(cliconfig.System{Home: t.TempDir()}, "x.tfrc", []byte(text))
@@ -63,7 +62,7 @@ func load(t *testing.T, f *fakeRegistry, text string) (*cliconfig.Config, *oci.C
 	return cfg, oci.Configure(cfg)
 }
 
-// TestTofuInit installs a provider with tofu, and with the same configuration here.
+// TestTofuInit compares tofu init with Installer.Ensure for the same configuration.
 func TestTofuInit(t *testing.T) {
 	t.Parallel()
 	p := tofu(t)
@@ -94,7 +93,7 @@ func TestTofuInit(t *testing.T) {
 	compareTrees(t, dir, filepath.Join(p.Dir, ".terraform", "providers"))
 }
 
-// TestTofuGet fetches modules with tofu, and with the same configuration here.
+// TestTofuGet compares tofu get with DownloadLocation for the same configuration.
 func TestTofuGet(t *testing.T) {
 	t.Parallel()
 	p := tofu(t)
@@ -133,7 +132,7 @@ func TestTofuGet(t *testing.T) {
 	}
 }
 
-// TestTofuDocker has the credential in a Docker-style file at one of the usual places.
+// TestTofuDocker uses the credential in a Docker configuration in the home directory.
 func TestTofuDocker(t *testing.T) {
 	t.Parallel()
 	p := tofu(t)
@@ -163,7 +162,8 @@ func TestTofuDocker(t *testing.T) {
 	compareTrees(t, dir, filepath.Join(p.Dir, ".terraform", "modules", "m"))
 }
 
-// compareTrees compares the files below two directories, and whether they can be run.
+// compareTrees compares names, contents and execute permissions of the files in two
+// directories.
 func compareTrees(t *testing.T, got, want string) {
 	t.Helper()
 	g, w := tree(t, got), tree(t, want)

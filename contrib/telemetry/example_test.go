@@ -20,7 +20,7 @@ import (
 	"github.com/tofureg/tofureg/transport"
 )
 
-// The spans of an init: what was asked, and which requests that took.
+// The spans of an init show the operations and their requests.
 func Example() {
 	reg := regtest.New("registry.example.com")
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0", Platforms: []string{"linux_amd64"}})
@@ -63,7 +63,7 @@ func Example() {
 	//     GET registry.example.com
 }
 
-// tree draws the spans below a parent, by name.
+// tree formats the spans below a parent, sorted by name.
 func tree(spans tracetest.SpanStubs, parent string) string {
 	var lines []string
 	for _, s := range spans {

@@ -22,7 +22,7 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// recorder is a Telemetry and what it has reported.
+// recorder is a Telemetry with its reports.
 type recorder struct {
 	*telemetry.Telemetry
 	spans  *tracetest.InMemoryExporter
@@ -59,7 +59,8 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// The server gets the real URL; no secret of it is in a span or a metric.
+// TestTransportHidesSecrets checks that the server gets the real URL, but spans and metrics
+// get no secrets.
 func TestTransportHidesSecrets(t *testing.T) {
 	t.Parallel()
 	r := newRecorder(t)
@@ -99,7 +100,7 @@ func TestTransportHidesSecrets(t *testing.T) {
 	}
 }
 
-// failing is a source whose every call fails, and whose archives break.
+// failing is a source whose calls and archives fail.
 type failing struct{ err error }
 
 func (f failing) ProviderVersions(context.Context, addrs.Provider) (*provider.Versions, error) {
@@ -157,7 +158,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// Bytes are counted once, also after a restart.
+// TestProgress checks that bytes are counted once, except after a restart.
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	r := newRecorder(t)
