@@ -16,7 +16,7 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// scripted is a source whose bodies are given in turn.
+// scripted is a source that returns the bodies in turn.
 type scripted struct{ bodies []io.Reader }
 
 func (s *scripted) Evidence(_ context.Context, pkg *provider.Package) (verify.Evidence, error) {
@@ -36,14 +36,14 @@ func (r reader) Read(p []byte) (int, error) { return r(p) }
 
 var anyPackage = provider.Package{Provider: alpha, Version: v1, Platform: linux, URL: "https://example.com/alpha.zip"}
 
-// TestUnpacksAhead: the content is there before the archive has come to its end, but
-// nowhere where somebody would look for it.
+// TestUnpacksAhead: content is unpacked before the archive is complete, but only in the staging
+// directory.
 func TestUnpacksAhead(t *testing.T) {
 	t.Parallel()
 	data := zipOf(t, entry{name: program, content: strings.Repeat("program", 1000), mode: 0o755}, entry{name: "docs/a.txt", content: "text"})
 	d := newDir(t)
 	early := filepath.Join(d.Path, ".tofureg", "install-0", "tree", "docs", "a.txt")
-	const end = 150 // bytes, of the directory of the archive
+	const end = 150 // bytes of the directory of the archive
 	src := &scripted{[]io.Reader{io.MultiReader(bytes.NewReader(data[:len(data)-end]), reader(func([]byte) (int, error) {
 		waitFor(t, early, "text")
 		return 0, io.EOF
@@ -56,8 +56,8 @@ func TestUnpacksAhead(t *testing.T) {
 	wantNames(t, d.Path, home+"/docs/a.txt", home+"/"+program)
 }
 
-// TestAheadOfAnother: what was unpacked of an archive that turns out to be another one is
-// not kept.
+// TestAheadOfAnother: if the download restarts with another archive, the unpacked files are
+// dropped.
 func TestAheadOfAnother(t *testing.T) {
 	t.Parallel()
 	good := zipOf(t, entry{name: program, content: "program", mode: 0o755}, entry{name: "docs/a.txt", content: "text"})
@@ -84,8 +84,8 @@ func TestAheadOfAnother(t *testing.T) {
 	}
 }
 
-// TestAheadOfHidden: an archive that begins with the contents of another one, which its
-// directory does not know, is refused, and what was unpacked of it is removed.
+// TestAheadOfHidden: an archive that starts with entries that its directory does not list is
+// refused, and the unpacked files are removed.
 func TestAheadOfHidden(t *testing.T) {
 	t.Parallel()
 	good := zipOf(t, entry{name: program, content: "program", mode: 0o755})

@@ -21,7 +21,7 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// list returns what All yields, without the path of the directory.
+// list returns the relative paths of the packages that All yields.
 func list(t testing.TB, d *install.Dir) (list []string) {
 	t.Helper()
 	for pkg, err := range d.All() {
@@ -115,7 +115,7 @@ func TestPrune(t *testing.T) {
 		"registry.example.com/acme/beta/1.0.0/linux_arm64/terraform-provider-beta",
 		"registry.example.com/acme/beta/terraform-provider-beta_2.0.0_linux_amd64.zip")
 	wantNames(t, precious, "precious")
-	// Somebody may be waiting for its lock.
+	// Another process may be waiting for the lock.
 	if _, err := os.Lstat(filepath.Join(d.Path, "registry.example.com/acme/beta/1.0.0/linux_amd64.lock")); err != nil {
 		t.Errorf("the lock file of what was removed: %v", err)
 	}
@@ -130,8 +130,7 @@ func TestPrune(t *testing.T) {
 	o.install(t, d, install.Options{})
 }
 
-// TestPruneSweeps: what is left in working places of processes that died is removed, and
-// what is in use is not.
+// TestPruneSweeps: Prune clears staging directories of dead processes and leaves those in use.
 func TestPruneSweeps(t *testing.T) {
 	t.Parallel()
 	d := newDir(t)
@@ -152,7 +151,7 @@ func TestPruneSweeps(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantNames(t, d.Path, ".tofureg/install-1/tree/docs/a.txt", ".tofureg/other/file")
-	// So does an installation, which takes the first place that is free.
+	// Install does the same, and uses the first free staging directory.
 	write(t, d.Path, ".tofureg/install-0/tree/docs/a.txt", "")
 	write(t, d.Path, ".tofureg/install-2/tree/docs/a.txt", "")
 	newOffer(t, regtest.Provider{}).install(t, d, install.Options{})
@@ -160,7 +159,7 @@ func TestPruneSweeps(t *testing.T) {
 	alive.Release()
 }
 
-// TestPruneWaits for whoever is busy with the package, and not longer than its context.
+// TestPruneWaits: Prune waits for the lock of a package until its context ends.
 func TestPruneWaits(t *testing.T) {
 	t.Parallel()
 	d := newDir(t)
@@ -183,8 +182,7 @@ func TestPruneWaits(t *testing.T) {
 	}
 }
 
-// TestPruneEnds: what has been removed, and what could not be, is told though the context
-// has ended meanwhile.
+// TestPruneEnds: if the context ends, Prune returns the removed packages and the earlier errors.
 func TestPruneEnds(t *testing.T) {
 	t.Parallel()
 	d := newDir(t)
@@ -218,8 +216,8 @@ func TestPruneEnds(t *testing.T) {
 	}
 }
 
-// TestPruneBesideInstall: who installs always gets a package, though others remove it as
-// soon as they see it; and nothing is left of what was removed.
+// TestPruneBesideInstall: concurrent calls of Install and Prune succeed, and nothing is left of
+// removed packages.
 func TestPruneBesideInstall(t *testing.T) {
 	t.Parallel()
 	o := newOffer(t, regtest.Provider{})
@@ -236,7 +234,7 @@ func TestPruneBesideInstall(t *testing.T) {
 				if _, err := d.Install(t.Context(), o.src, o.pkg, install.Options{Policy: policy}); err != nil {
 					t.Error(err)
 				}
-				// It may be gone, or be removed at this moment.
+				// Prune may have removed it, or be removing it.
 				_, err := d.Lookup(t.Context(), alpha, v1, linux, accept)
 				if err != nil && !errors.Is(err, install.ErrNotInstalled) && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, verify.ErrNotAccepted) {
 					t.Error(err)
@@ -270,7 +268,7 @@ func TestPruneBesideInstall(t *testing.T) {
 	wantNames(t, d.Path)
 }
 
-// TestFind: the path of a package, and the package as All yields it.
+// TestFind: PathOf and Find return the path and the package that All yields.
 func TestFind(t *testing.T) {
 	t.Parallel()
 	o := newOffer(t, regtest.Provider{})
@@ -281,7 +279,7 @@ func TestFind(t *testing.T) {
 	if got := d.PathOf(alpha, addrs.Version{}, linux); got != "" {
 		t.Errorf("PathOf without a version returned %q, want none", got)
 	}
-	for range 2 { // without the directory, and with an empty one
+	for range 2 { // without a directory, and with an empty one
 		if pkg, err := d.Find(alpha, v1, linux); !errors.Is(err, install.ErrNotInstalled) {
 			t.Errorf("Find returned %v, %v, want ErrNotInstalled", pkg, err)
 		}

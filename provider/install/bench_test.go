@@ -22,9 +22,9 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// BenchmarkInstall compares an install from memory with what no install can do without, in
-// the same run: hashing the archive, inflating it, hashing and writing the content. The
-// ratio is of processor time, where the system tells it.
+// BenchmarkInstall compares an install from memory with the minimum work, in the same run: hashing
+// and inflating the archive, hashing and writing the content. The ratio is of CPU time where
+// available.
 func BenchmarkInstall(b *testing.B) {
 	for _, size := range []int{20, 200} {
 		b.Run(fmt.Sprintf("%dMB", size), func(b *testing.B) {
@@ -60,7 +60,7 @@ func BenchmarkInstall(b *testing.B) {
 	}
 }
 
-// BenchmarkLookup is the time to make sure of a package of 47 MB.
+// BenchmarkLookup verifies a package of 47 MB.
 func BenchmarkLookup(b *testing.B) {
 	data := packed(b, 20<<20)
 	pkg := &provider.Package{Provider: alpha, Version: v1, Platform: linux, URL: "https://example.com/alpha.zip"}
@@ -77,7 +77,7 @@ func BenchmarkLookup(b *testing.B) {
 	}
 }
 
-// inMemory is a source that has one archive.
+// inMemory is a source with one archive.
 type inMemory []byte
 
 func (m inMemory) Evidence(_ context.Context, pkg *provider.Package) (verify.Evidence, error) {
@@ -88,7 +88,7 @@ func (m inMemory) Open(context.Context, *provider.Package) (*provider.Body, erro
 	return &provider.Body{ReadCloser: io.NopCloser(bytes.NewReader(m)), Size: int64(len(m))}, nil
 }
 
-// unavoidable is what an install must do at the least.
+// unavoidable does the minimum work of an install.
 func unavoidable(b *testing.B, data []byte) {
 	dir := b.TempDir()
 	defer os.RemoveAll(dir)
@@ -126,13 +126,13 @@ func unavoidable(b *testing.B, data []byte) {
 	}
 }
 
-// archives are made once.
+// archives caches the archives.
 var archives struct {
 	sync.Mutex
 	bySize map[int][]byte
 }
 
-// packed returns an archive of about this size, of content that deflates as programs do.
+// packed returns an archive of about this size, with content that deflates like programs.
 func packed(b *testing.B, size int) []byte {
 	b.Helper()
 	archives.Lock()

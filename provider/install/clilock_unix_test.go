@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// lockAsCLI takes the lock of a file as the CLI does: a classic one, of the process, for
-// which it waits with the file open. It never looks whether the file still has its name.
+// lockAsCLI locks a file as the CLI does: with a lock of the process, for which it waits with the
+// file open. It does not check whether the file still has its name.
 func lockAsCLI(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {

@@ -4,7 +4,7 @@ package install_test
 
 import "syscall"
 
-// cpu returns the seconds of processor time that the process has used during f.
+// cpu returns the CPU time of the process during f in seconds.
 func cpu(f func()) float64 {
 	before := used()
 	f()

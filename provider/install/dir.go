@@ -34,9 +34,9 @@ type Dir struct {
 
 // Package is a package in a [Dir].
 type Package struct {
-	Provider addrs.Provider `json:"provider"` // the provider that the package implements
-	Version  addrs.Version  `json:"version"`  // the version of the package
-	Platform addrs.Platform `json:"platform"` // the platform that the package runs on
+	Provider addrs.Provider `json:"provider"`
+	Version  addrs.Version  `json:"version"`
+	Platform addrs.Platform `json:"platform"`
 
 	// Dir is the absolute path of the directory with the content, or of a symbolic link to it.
 	Dir string `json:"dir"`
@@ -61,9 +61,8 @@ func subject(p addrs.Provider, v addrs.Version, on addrs.Platform) string {
 type Installed struct {
 	Package
 
-	// Report says why the content is trusted. Its Local has the h1 of the directory. If this call,
-	// or the call that it waited for, downloaded the archive, Local also has the zh and h1 of the
-	// archive.
+	// Report says why the content is trusted. Its Local has the h1 of the directory, and the zh and
+	// h1 of the archive if this call, or the call that it waited for, downloaded it.
 	Report *verify.Report `json:"report"`
 
 	// Reused reports whether the call used a package that was installed.
@@ -73,8 +72,8 @@ type Installed struct {
 	Fetched int64 `json:"fetched,omitempty"`
 }
 
-// PathOf returns the path of the package in the directory, installed or not. The path starts with
-// d.Path. PathOf returns "" if p, v or on is zero.
+// PathOf returns the path of the package below d.Path, installed or not. It returns "" if p, v or
+// on is zero.
 func (d *Dir) PathOf(p addrs.Provider, v addrs.Version, on addrs.Platform) string {
 	name := nameOf(p, v, on)
 	if name == "" {

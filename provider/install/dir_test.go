@@ -31,7 +31,7 @@ func TestInstall(t *testing.T) {
 	if done.Report.Trust != verify.Signed || done.Reused || done.Fetched == 0 || done.Link != "" {
 		t.Errorf("%+v", done)
 	}
-	// The archive has an entry for a directory, so its h1 is not that of the directory.
+	// The archive has an entry for a directory, so its h1 differs from the h1 of the tree.
 	if n := len(done.Report.Local); n != 3 {
 		t.Errorf("local hashes: %v", done.Report.Local)
 	}
@@ -50,7 +50,7 @@ func TestInstall(t *testing.T) {
 	}
 	for _, name := range []string{program, "docs"} {
 		if runtime.GOOS == "windows" {
-			break // no such modes
+			break // Windows has no such modes
 		}
 		if info, err := os.Stat(filepath.Join(done.Dir, name)); err != nil || info.Mode().Perm()&0o111 == 0 || info.Mode().Perm()&0o022 != 0 {
 			t.Errorf("%s: %v, %v", name, info.Mode(), err)
@@ -61,8 +61,8 @@ func TestInstall(t *testing.T) {
 	}
 }
 
-// TestInstallTwice: with a lock nothing is asked of the network. Without one nothing but
-// the archive tells what the directory should hold; but what is right stays.
+// TestInstallTwice: with a locked h1 an installed package needs no request. Without one the archive
+// is downloaded, but a correct package stays.
 func TestInstallTwice(t *testing.T) {
 	t.Parallel()
 	o := newOffer(t, regtest.Provider{})
@@ -91,8 +91,8 @@ func TestInstallTwice(t *testing.T) {
 	}
 }
 
-// TestInstallRepairs: what is not the package is replaced as a whole, whatever it is, and
-// nothing is written through links.
+// TestInstallRepairs: anything else at the location is replaced as a whole, and links are not
+// followed.
 func TestInstallRepairs(t *testing.T) {
 	t.Parallel()
 	o := newOffer(t, regtest.Provider{Files: map[string]string{"docs/a.txt": "text"}})
@@ -142,7 +142,7 @@ func TestInstallRepairs(t *testing.T) {
 	}
 }
 
-// link makes a symbolic link.
+// link makes a symbolic link, or skips the test.
 func link(t testing.TB, target, path string) {
 	t.Helper()
 	err := os.Symlink(target, path)
@@ -157,7 +157,7 @@ func link(t testing.TB, target, path string) {
 	}
 }
 
-// links reports whether a package can be linked to here.
+// links reports whether this system permits links to packages.
 func links(t testing.TB) bool {
 	t.Helper()
 	dir := t.TempDir()
@@ -167,7 +167,7 @@ func links(t testing.TB) bool {
 	return err == nil || runtime.GOOS != "windows"
 }
 
-// elsewhere returns a directory with something in it that nobody may touch.
+// elsewhere returns a directory with a file that must not be changed.
 func elsewhere(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -279,8 +279,8 @@ func TestLookup(t *testing.T) {
 	}
 }
 
-// TestLookupLinks: a package may be a symbolic link, as the CLI makes them from a cache.
-// What leads to it may not.
+// TestLookupLinks: a package may be a symbolic link, as the CLI makes from a cache. The directories
+// above it may not.
 func TestLookupLinks(t *testing.T) {
 	t.Parallel()
 	o := newOffer(t, regtest.Provider{})

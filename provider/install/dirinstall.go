@@ -35,17 +35,15 @@ type Options struct {
 // the file system supports it. Files get the mode 0755 or 0644, less the umask.
 //
 // [checksum.Limits] bound sizes and counts. The error wraps [checksum.ErrArchive] for an archive
-// with unsafe or duplicate names, links or devices.
+// with unsafe or duplicate names, links or devices. Other errors are those of [provider.Download],
+// and ErrLinked.
 //
 // Of several calls for the same package, in any process, one downloads it. The others wait
-// ([provider.EventWaiting]) and judge the installed package by their own policies, by the hashes
-// that a process of the same user has computed. On Windows they download the archive if the policy
-// does not accept the h1.
+// ([provider.EventWaiting]) and judge the installed package by their own policies, with the hashes
+// that a process of the same user has computed.
 //
 // If pkg.Dir is set, Install copies or links this directory and judges its h1. Then src may be nil
 // if the policy needs no evidence.
-//
-// Other errors are those of [provider.Download], and ErrLinked.
 func (d *Dir) Install(ctx context.Context, src provider.Fetcher, pkg *provider.Package, o Options) (*Installed, error) {
 	if pkg == nil {
 		return nil, failed("install", pkg.String(), errors.New("the package is nil"))

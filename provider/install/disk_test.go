@@ -17,8 +17,7 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// TestDiskFull: where there is no room for a package nothing of it is left, and what was
-// there stays.
+// TestDiskFull: if the disk is full, nothing is left of a new package and the old one stays.
 func TestDiskFull(t *testing.T) {
 	disktest.Full(t, 100_000, func(t *testing.T, path string) {
 		d := &install.Dir{Path: path}
@@ -38,7 +37,7 @@ func TestDiskFull(t *testing.T) {
 	})
 }
 
-// TestReadOnly: a directory that can only be read serves what it has.
+// TestReadOnly: installed packages of a read-only directory can be used.
 func TestReadOnly(t *testing.T) {
 	var o *offer
 	disktest.ReadOnly(t, func(t *testing.T, path string) {
@@ -77,8 +76,7 @@ func TestReadOnly(t *testing.T) {
 	})
 }
 
-// TestReplacesReadOnlyTree: a package with directories that cannot be written to can be
-// replaced again and again, and removed.
+// TestReplacesReadOnlyTree: a package with read-only directories can be replaced and removed.
 func TestReplacesReadOnlyTree(t *testing.T) {
 	t.Parallel()
 	disktest.ReadOnly(t, func(*testing.T, string) {}, func(t *testing.T, _ string) {
@@ -106,8 +104,8 @@ func TestReplacesReadOnlyTree(t *testing.T) {
 	})
 }
 
-// TestOtherFileSystem: packages are made within the directory, so no rename crosses a border,
-// and what cannot be linked to across one is copied.
+// TestOtherFileSystem: staging directories are on the file system of the plugin directory, and a
+// package on another file system is copied if it cannot be hard-linked.
 func TestOtherFileSystem(t *testing.T) {
 	t.Parallel()
 	other, link := disktest.Elsewhere(t)

@@ -22,22 +22,21 @@ import (
 // requirements are providers with their constraints.
 type requirements = map[addrs.Provider]addrs.ProviderConstraint
 
-// platformsOf are those that the providers of a site have packages for, and the first of
-// them is installed.
+// platformsOf are the platforms of the providers of a site. The first is installed.
 var platformsOf = []addrs.Platform{
 	addrs.MustParsePlatform("linux_amd64"), addrs.MustParsePlatform("darwin_arm64"),
 	addrs.MustParsePlatform("windows_amd64"), addrs.MustParsePlatform("freebsd_386"),
 }
 
-// site is a registry and a project that installs from it.
+// site is a registry and an Installer of a project.
 type site struct {
 	*regtest.Registry
 	in   *install.Installer
 	want requirements
 }
 
-// newSite has n providers, p0 and so on, in the versions 1.0.0, 1.1.0 and 2.0.0, and a
-// project that requires ~> 1.0 of each.
+// newSite returns a site with n providers p0, p1, … in the versions 1.0.0, 1.1.0 and 2.0.0. The
+// project requires ~> 1.0 of each.
 func newSite(t *testing.T, n int) *site {
 	t.Helper()
 	s := &site{Registry: regtest.New("registry.example.com"), want: requirements{}}
@@ -56,7 +55,7 @@ func newSite(t *testing.T, n int) *site {
 	return s
 }
 
-// inText returns the platforms as text.
+// inText returns the platforms as strings.
 func inText(platforms []addrs.Platform) (out []string) {
 	for _, p := range platforms {
 		out = append(out, p.String())
@@ -64,12 +63,12 @@ func inText(platforms []addrs.Platform) (out []string) {
 	return out
 }
 
-// numbered is the provider pI of a site.
+// numbered returns the provider pI of a site.
 func numbered(i int) addrs.Provider {
 	return addrs.MustParseProvider(fmt.Sprintf("registry.example.com/acme/p%d", i))
 }
 
-// ensure runs Ensure, which must succeed, with a fresh record of requests.
+// ensure resets the record of requests and calls Ensure, which must succeed.
 func (s *site) ensure(t *testing.T, lock *lockfile.File) *install.Result {
 	t.Helper()
 	s.Reset()
@@ -81,7 +80,7 @@ func (s *site) ensure(t *testing.T, lock *lockfile.File) *install.Result {
 	return result
 }
 
-// check makes sure that the result is whole: all that is required is there.
+// check checks that all required providers are installed and locked.
 func (s *site) check(t *testing.T, result *install.Result) {
 	t.Helper()
 	if len(result.Selections) != len(s.want) || result.Lock == nil {
@@ -97,7 +96,7 @@ func (s *site) check(t *testing.T, result *install.Result) {
 	}
 }
 
-// counts makes sure how many requests of the kinds there were, and no others.
+// counts checks the number of requests of each kind.
 func (s *site) counts(t *testing.T, want map[regtest.Kind]int) {
 	t.Helper()
 	total := 0
@@ -112,7 +111,7 @@ func (s *site) counts(t *testing.T, want map[regtest.Kind]int) {
 	}
 }
 
-// selection is the one of a provider.
+// selection returns the selection of a provider.
 func selection(result *install.Result, p addrs.Provider) install.Selection {
 	i := slices.IndexFunc(result.Selections, func(s install.Selection) bool { return s.Provider == p })
 	if i < 0 {
@@ -121,7 +120,7 @@ func selection(result *install.Result, p addrs.Provider) install.Selection {
 	return result.Selections[i]
 }
 
-// only returns the one selection.
+// only returns the single selection.
 func only(t *testing.T, result *install.Result) install.Selection {
 	t.Helper()
 	if len(result.Selections) != 1 {
@@ -132,7 +131,7 @@ func only(t *testing.T, result *install.Result) install.Selection {
 
 func constraintOf(s string) addrs.ProviderConstraint { return addrs.MustParseProviderConstraint(s) }
 
-// TestEnsureCold: the newest version that is allowed, signed, installed and locked.
+// TestEnsureCold: the newest allowed version is installed, signed and locked.
 func TestEnsureCold(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 2)
@@ -161,7 +160,7 @@ func selReports(s install.Selection) *verify.Report {
 	return nil
 }
 
-// treeOf hashes what was installed.
+// treeOf returns the h1 of an installed package.
 func treeOf(t *testing.T, s install.Selection) checksum.Hash {
 	t.Helper()
 	h, err := checksum.H1Dir(t.Context(), os.DirFS(s.Dir))
@@ -178,8 +177,7 @@ func texts(hashes []checksum.Hash) (out []string) {
 	return out
 }
 
-// TestEnsureAgain: what is there and locked stays, without a request; with neither Source
-// nor network too.
+// TestEnsureAgain: installed and locked packages need no request, and neither Source nor network.
 func TestEnsureAgain(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 3)

@@ -11,7 +11,7 @@ import (
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
-// astray is a Source whose answers are changed.
+// astray is a Source that changes the answers of another one.
 type astray struct {
 	provider.Source
 	list func(*provider.Versions) *provider.Versions
@@ -44,8 +44,8 @@ func (a *astray) Open(ctx context.Context, pkg *provider.Package) (*provider.Bod
 	return body, err
 }
 
-// TestEnsureAnotherAnswer: whatever a source answers with instead of what it was asked for,
-// nothing of it is planned, installed or locked, though it be properly signed.
+// TestEnsureAnotherAnswer: if a source answers with another version or package, nothing of it is
+// planned, installed or locked, even if it is signed.
 func TestEnsureAnotherAnswer(t *testing.T) {
 	t.Parallel()
 	for name, prepare := range map[string]func(a *astray){
@@ -101,7 +101,7 @@ func TestEnsureAnotherAnswer(t *testing.T) {
 	}
 }
 
-// TestInstallNoBody: a source that opens nothing, without an error, is at fault.
+// TestInstallNoBody: a source that returns neither a body nor an error is refused.
 func TestInstallNoBody(t *testing.T) {
 	t.Parallel()
 	for name, nothing := range map[string]*provider.Body{"no body": nil, "no reader": {}} {

@@ -14,7 +14,7 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// TestCache: packages come into the cache once and from there into each project.
+// TestCache: packages are installed in the cache once and placed in each project.
 func TestCache(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 2)
@@ -35,13 +35,12 @@ func TestCache(t *testing.T) {
 		}
 		s.counts(t, nil)
 	}
-	// Offline the cache suffices too.
+	// The cache suffices offline, too.
 	s.in.Source = nil
 	project("")
 }
 
-// TestRepair: a package that was altered is fetched again, and what is offline cannot do
-// so says what is wrong.
+// TestRepair: a changed package is downloaded again. Offline, the error says what is wrong.
 func TestRepair(t *testing.T) {
 	t.Parallel()
 	for _, cached := range []bool{false, true} {
@@ -73,7 +72,7 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// TestOffline: what is missing is an error that says so, for each provider.
+// TestOffline: offline, the error names each missing provider.
 func TestOffline(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 3)
@@ -101,7 +100,8 @@ install registry.example.com/acme/p2 1.1.0: offline: the lock file has no hashes
 	}
 }
 
-// TestOfflineHashes: what is there is installed, although the lock file cannot be completed.
+// TestOfflineHashes: offline, installed packages are used although the lock file cannot be
+// completed.
 func TestOfflineHashes(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1)

@@ -22,7 +22,8 @@ func (j *job) unlocked(ctx context.Context, own []checksum.Hash) []addrs.Platfor
 }
 
 // countArchives returns the number of archives that have an h1 among the hashes. Installer.Hashes
-// tells which h1 belong to the same archive. Any other h1 counts as one archive.
+// tells which h1 belong to the same archive: one with entries for directories has two. Any other h1
+// counts as one archive.
 func (j *job) countArchives(ctx context.Context, hashes []checksum.Hash) (n int) {
 	known := map[checksum.Hash]bool{}
 	for _, zh := range checksum.WithScheme(hashes, checksum.SchemeZH) {

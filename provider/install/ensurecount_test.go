@@ -17,7 +17,7 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// hashMemory is a HashStore that forgets at the end of the test.
+// hashMemory is a HashStore in memory.
 type hashMemory struct{ m sync.Map }
 
 func (s *hashMemory) Hashes(_ context.Context, zh checksum.Hash) ([]checksum.Hash, error) {
@@ -31,7 +31,7 @@ func (s *hashMemory) StoreHashes(_ context.Context, zh checksum.Hash, hashes []c
 	return nil
 }
 
-// withAndWithout runs a test without a HashStore, and with an empty one.
+// withAndWithout runs a test without a HashStore and with an empty one.
 func withAndWithout(t *testing.T, test func(t *testing.T, s *site)) {
 	t.Parallel()
 	for name, store := range map[string]provider.HashStore{"without": nil, "with": &hashMemory{}} {
@@ -44,8 +44,8 @@ func withAndWithout(t *testing.T, test func(t *testing.T, s *site)) {
 	}
 }
 
-// steady makes sure that nothing is asked any more and that the lock file stays, and that
-// in a fresh clone only the package is downloaded.
+// steady checks that another Ensure makes no request and keeps the lock file, and that a fresh
+// clone downloads only the package.
 func (s *site) steady(t *testing.T, lock *lockfile.File) {
 	t.Helper()
 	for range 2 {
@@ -66,7 +66,7 @@ func (s *site) steady(t *testing.T, lock *lockfile.File) {
 	s.counts(t, map[regtest.Kind]int{regtest.Package: 1, regtest.Archive: 1})
 }
 
-// relock returns the lock file with some hashes only.
+// relock returns a copy of the lock file with the hashes that keep accepts.
 func relock(t *testing.T, lock *lockfile.File, keep func(checksum.Hash) bool) *lockfile.File {
 	t.Helper()
 	lock = lock.Clone()
@@ -78,7 +78,7 @@ func relock(t *testing.T, lock *lockfile.File, keep func(checksum.Hash) bool) *l
 	return lock
 }
 
-// TestLockSteady: a lock file that has all hashes needs no request, whoever has made it.
+// TestLockSteady: a lock file with all hashes needs no request, whichever program wrote it.
 func TestLockSteady(t *testing.T) {
 	withAndWithout(t, func(t *testing.T, s *site) {
 		s.in.LockPlatforms = platformsOf[:3]
@@ -94,7 +94,7 @@ func TestLockSteady(t *testing.T) {
 	})
 }
 
-// TestLockAdded: a platform more is downloaded, and no other one if that is remembered.
+// TestLockAdded: an additional platform is downloaded, and with a HashStore no other one.
 func TestLockAdded(t *testing.T) {
 	withAndWithout(t, func(t *testing.T, s *site) {
 		s.in.LockPlatforms = platformsOf[:2]
@@ -124,8 +124,8 @@ func h1Locked(lock *lockfile.File) []checksum.Hash {
 	return slices.DeleteFunc(e.Hashes, func(h checksum.Hash) bool { return h.Scheme() != checksum.SchemeH1 })
 }
 
-// TestLockSwapped: that one platform takes the place of another one is not noticed, as
-// Result.Lock says. A lock file without the provider helps.
+// TestLockSwapped: replacing one platform by another is not noticed, as LockPlatforms says. Without
+// the entry of the provider it is.
 func TestLockSwapped(t *testing.T) {
 	withAndWithout(t, func(t *testing.T, s *site) {
 		s.in.LockPlatforms = platformsOf[:2]
@@ -139,8 +139,8 @@ func TestLockSwapped(t *testing.T) {
 	})
 }
 
-// TestLockArchivesOnly: a lock file with nothing but zh vouches for no directory. The
-// package and those of the other platforms are downloaded once.
+// TestLockArchivesOnly: a lock file with zh only does not cover a directory. Each package is
+// downloaded once.
 func TestLockArchivesOnly(t *testing.T) {
 	withAndWithout(t, func(t *testing.T, s *site) {
 		s.in.LockPlatforms = platformsOf[:2]
@@ -158,8 +158,8 @@ func TestLockArchivesOnly(t *testing.T) {
 	})
 }
 
-// TestLockDirectories: archives with entries for directories have two h1 each. Who
-// remembers what was computed knows which; otherwise each counts, as Result.Lock says.
+// TestLockDirectories: an archive with entries for directories has two h1. With a HashStore it
+// counts once, without one twice.
 func TestLockDirectories(t *testing.T) {
 	withAndWithout(t, func(t *testing.T, s *site) {
 		s.AddProvider(regtest.Provider{Address: "acme/p0", Version: "1.2.0", Platforms: inText(platformsOf), Files: map[string]string{"docs/": "", "docs/README": "read me"}})
@@ -181,7 +181,7 @@ func TestLockDirectories(t *testing.T) {
 			}
 			s.steady(t, lock)
 		}
-		// The CLI records the h1 of the directory only.
+		// The CLI records only the h1 of the directory.
 		tree := treeOf(t, only(t, s.ensure(t, lock)))
 		lock = relock(t, lock, func(h checksum.Hash) bool { return h.Scheme() == checksum.SchemeZH || h == tree })
 		if sel := only(t, s.ensure(t, lock)); len(sel.Unlocked) != 3 {
@@ -190,7 +190,7 @@ func TestLockDirectories(t *testing.T) {
 	})
 }
 
-// TestLockSameContent: two archives may have the same content, and one h1 then.
+// TestLockSameContent: two archives with the same content have one h1.
 func TestLockSameContent(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1)
@@ -205,9 +205,8 @@ func TestLockSameContent(t *testing.T) {
 	s.steady(t, lock)
 }
 
-// TestLockSameArchive: two platforms may have the very same archive. Nothing tells then that
-// both are locked, so its package is looked at each time, but not downloaded again by who
-// remembers it.
+// TestLockSameArchive: if two platforms have the same archive, its package is requested each time,
+// but with a HashStore it is not downloaded again.
 func TestLockSameArchive(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 0)
@@ -223,8 +222,8 @@ func TestLockSameArchive(t *testing.T) {
 	}
 }
 
-// TestLockStore: what is downloaded is kept under the zh of its archive, and nothing else
-// is, so that no other project has to download it for its lock file.
+// TestLockStore: the hashes of a downloaded archive are stored under its zh, and no others, so that
+// another project need not download it.
 func TestLockStore(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 0)
@@ -254,7 +253,7 @@ func TestLockStore(t *testing.T) {
 	}
 }
 
-// TestLockStoreFails: a memory that cannot be used costs downloads and is no failure.
+// TestLockStoreFails: a failing HashStore costs downloads, but is not a failure.
 func TestLockStoreFails(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1)
@@ -285,7 +284,7 @@ func (broken) StoreHashes(context.Context, checksum.Hash, []checksum.Hash) error
 	return errBroken
 }
 
-// TestLockStoreDistrusts: what somebody else says about an archive is not kept.
+// TestLockStoreDistrusts: hashes that a source states are not stored.
 func TestLockStoreDistrusts(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1)

@@ -15,8 +15,7 @@ import (
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
-// TestExempt: what is built in or overridden is not resolved, hashed or locked; what can
-// be neither is refused.
+// TestExempt: providers that are built in or overridden are not resolved, hashed or locked.
 func TestExempt(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 2)
@@ -44,7 +43,7 @@ func TestExempt(t *testing.T) {
 	if sel := selection(result, builtIn); sel.From != install.FromBuiltIn || sel.Dir != "" {
 		t.Errorf("%+v", sel)
 	}
-	// An override is for a while: what was locked before stays.
+	// An override is temporary: the locked entry stays.
 	if !result.Lock.Equal(lock) {
 		t.Errorf("locked\n%s\nwant\n%s", result.Lock.Bytes(), lock.Bytes())
 	}
@@ -67,7 +66,7 @@ func TestExempt(t *testing.T) {
 	}
 }
 
-// TestMisuse: an Installer that cannot work says so, beside a result.
+// TestMisuse: an invalid Installer returns an error and a result.
 func TestMisuse(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1)
@@ -86,7 +85,7 @@ func TestMisuse(t *testing.T) {
 	}
 }
 
-// TestEvents: one call at a time, with a beginning and an end for each provider.
+// TestEvents: calls of Progress do not overlap, and each provider has a first and a last event.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 10)

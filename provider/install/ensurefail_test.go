@@ -20,7 +20,7 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// TestFailuresAreIndependent: each of many failures is told, in order, and the others are
+// TestFailuresAreIndependent: all failures are reported in order, and the other providers are
 // installed.
 func TestFailuresAreIndependent(t *testing.T) {
 	t.Parallel()
@@ -55,7 +55,7 @@ func TestFailuresAreIndependent(t *testing.T) {
 	}
 }
 
-// TestFailureKeepsTheEntry: what fails stays locked as it was.
+// TestFailureKeepsTheEntry: a provider that fails keeps its entry in the lock file.
 func TestFailureKeepsTheEntry(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 2)
@@ -70,7 +70,7 @@ func TestFailureKeepsTheEntry(t *testing.T) {
 	}
 }
 
-// TestNoExecutable: a package without a program is of no use, as for the CLI.
+// TestNoExecutable: a package without a program is refused, as by the CLI.
 func TestNoExecutable(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 0)
@@ -87,7 +87,7 @@ func TestNoExecutable(t *testing.T) {
 	}
 }
 
-// TestProtocols: what the caller cannot speak is not chosen, and not downloaded.
+// TestProtocols: versions with unsupported protocols are neither selected nor downloaded.
 func TestProtocols(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 0)
@@ -113,7 +113,7 @@ func TestProtocols(t *testing.T) {
 	}
 }
 
-// TestLongConstraint: one that a lock file cannot have is told as a failure of its provider.
+// TestLongConstraint: a constraint that is too long for a lock file is a failure of its provider.
 func TestLongConstraint(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1)
@@ -127,8 +127,7 @@ func TestLongConstraint(t *testing.T) {
 	}
 }
 
-// TestSomeHang: those that hang keep nobody from being installed and locked, and end with
-// the context.
+// TestSomeHang: providers that hang do not stop the others, and end with the context.
 func TestSomeHang(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -152,8 +151,8 @@ func TestSomeHang(t *testing.T) {
 	})
 }
 
-// TestNoRoomForOthers: where the packages of other platforms cannot be kept while they are
-// hashed, that for this one is installed and locked.
+// TestNoRoomForOthers: if the packages of other platforms cannot be stored, the package for this
+// platform is installed and locked.
 func TestNoRoomForOthers(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1)
@@ -171,8 +170,8 @@ func TestNoRoomForOthers(t *testing.T) {
 	}
 }
 
-// TestTotalFailureWritesNothing: a lock file that has nothing new is neither made nor
-// touched by the Save after Ensure.
+// TestTotalFailureWritesNothing: Save after a failed Ensure neither creates nor changes the lock
+// file.
 func TestTotalFailureWritesNothing(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 2)

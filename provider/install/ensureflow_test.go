@@ -21,10 +21,10 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// delay is how long each answer takes in the tests that count them.
+// delay is the latency of each answer in the tests that count round trips.
 const delay = time.Second
 
-// timed runs Ensure and makes sure how many answers deep it is.
+// timed calls Ensure and checks the number of sequential round trips.
 func (s *site) timed(t *testing.T, lock *lockfile.File, deep int) *install.Result {
 	t.Helper()
 	s.Latency = delay
@@ -36,7 +36,7 @@ func (s *site) timed(t *testing.T, lock *lockfile.File, deep int) *install.Resul
 	return result
 }
 
-// elsewhere lets the site install into another, empty directory from now on.
+// elsewhere makes the site install into another, empty directory.
 func (s *site) elsewhere(t *testing.T) {
 	t.Helper()
 	next := *s.in
@@ -44,7 +44,7 @@ func (s *site) elsewhere(t *testing.T) {
 	s.in = &next
 }
 
-// TestRoundTrips: as few answers one after the other as there can be, for one provider as
+// TestRoundTrips: Ensure makes the minimum number of sequential round trips, for one provider and
 // for twenty, and no request twice.
 func TestRoundTrips(t *testing.T) {
 	t.Parallel()
@@ -57,7 +57,7 @@ func TestRoundTrips(t *testing.T) {
 				regtest.Discovery: 1, regtest.Versions: n, regtest.Package: n,
 				regtest.Sums: n, regtest.Signature: n, regtest.Archive: n,
 			})
-			// All is there.
+			// Everything is installed.
 			s.timed(t, lock, 0)
 			s.counts(t, nil)
 			// Discovery is known.
@@ -66,7 +66,7 @@ func TestRoundTrips(t *testing.T) {
 			s.counts(t, map[regtest.Kind]int{
 				regtest.Versions: n, regtest.Package: n, regtest.Sums: n, regtest.Signature: n, regtest.Archive: n,
 			})
-			// With a lock file: package and archive, after discovery if that is needed.
+			// With a lock file: package and archive, after discovery if necessary.
 			s.elsewhere(t)
 			s.timed(t, lock, 2)
 			s.counts(t, map[regtest.Kind]int{regtest.Package: n, regtest.Archive: n})
@@ -74,7 +74,7 @@ func TestRoundTrips(t *testing.T) {
 	}
 }
 
-// TestRoundTripsLocked: three with a lock file, from nothing.
+// TestRoundTripsLocked: three round trips with a lock file and an empty directory.
 func TestRoundTripsLocked(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestRoundTripsLocked(t *testing.T) {
 	})
 }
 
-// TestRoundTripsMirror: a mirror needs no discovery and has no evidence.
+// TestRoundTripsMirror: a mirror needs neither discovery nor evidence.
 func TestRoundTripsMirror(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -99,8 +99,8 @@ func TestRoundTripsMirror(t *testing.T) {
 	})
 }
 
-// TestSeveralSources: providers come from where the methods say, signed or trusted as each
-// of them needs it.
+// TestSeveralSources: providers come from the configured sources, signed or trusted as each
+// requires.
 func TestSeveralSources(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 2)
@@ -129,8 +129,8 @@ func TestSeveralSources(t *testing.T) {
 	s.counts(t, nil)
 }
 
-// TestRoundTripsAllPlatforms: a lock file for more platforms is no deeper, and asks once
-// for what the platforms of a version have in common.
+// TestRoundTripsAllPlatforms: locking more platforms needs no more round trips, and shared
+// documents are requested once.
 func TestRoundTripsAllPlatforms(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -150,7 +150,7 @@ func TestRoundTripsAllPlatforms(t *testing.T) {
 	})
 }
 
-// TestParallel: no more packages at once than Parallel, those of other platforms included.
+// TestParallel: at most Parallel packages are in progress, including those of other platforms.
 func TestParallel(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -203,7 +203,7 @@ func (l *leaving) Close() error {
 	return l.ReadCloser.Close()
 }
 
-// TestCancel: Ensure ends soon after its context, and the result is whole.
+// TestCancel: Ensure returns soon after its context ends, with a complete result.
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -225,8 +225,8 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-// TestTogether: many that want the same at once, in projects of their own with a common
-// cache, download each package once and lock the same.
+// TestTogether: concurrent calls for projects with a common cache download each package once and
+// lock the same.
 func TestTogether(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

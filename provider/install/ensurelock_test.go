@@ -13,8 +13,8 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// TestLockPlatforms: the lock file has zh and h1 of every platform that is asked for, and
-// the other platforms are not installed.
+// TestLockPlatforms: the lock file gets zh and h1 of all platforms, and other platforms are not
+// installed.
 func TestLockPlatforms(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1)
@@ -41,8 +41,8 @@ func TestLockPlatforms(t *testing.T) {
 	}
 }
 
-// TestLockGrows: what the lock file has already is not downloaded again, and what it lacks
-// is added, for which its own hashes are proof enough.
+// TestLockGrows: locked hashes are not computed again. Missing ones are added, with the locked
+// hashes as proof.
 func TestLockGrows(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1)

@@ -86,8 +86,8 @@ func TestLockedVersion(t *testing.T) {
 	}
 }
 
-// TestNothingReplacesTheLock: a package that is signed, but not the one that is locked, is
-// refused, and a package that is locked needs no signature.
+// TestNothingReplacesTheLock: a signed package without a locked hash is refused. A package with a
+// locked hash needs no signature.
 func TestNothingReplacesTheLock(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1)
@@ -115,7 +115,7 @@ func TestNothingReplacesTheLock(t *testing.T) {
 		t.Errorf("%+v", sel)
 	}
 
-	// Unless the policy says so: then the directory alone is no proof either.
+	// Unless the policy requires one: then an installed directory is not accepted, either.
 	s.in.Policy = func(addrs.Provider) verify.Policy { return verify.Policy{RequireSignature: true} }
 	if _, err := s.in.Ensure(t.Context(), s.want, lock); !errors.Is(err, verify.ErrBadSignature) {
 		t.Errorf("a signature is required: %v", err)
@@ -126,7 +126,8 @@ func TestNothingReplacesTheLock(t *testing.T) {
 	}
 }
 
-// TestLockedWithoutHashes: the version is kept and the caller's policy decides.
+// TestLockedWithoutHashes: a locked version without hashes is kept, and the caller's policy
+// decides.
 func TestLockedWithoutHashes(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1)
@@ -143,8 +144,8 @@ func TestLockedWithoutHashes(t *testing.T) {
 	}
 }
 
-// TestPredecessor: a lock file of terraform gives the versions of what OpenTofu's registry
-// has built anew, and not its hashes.
+// TestPredecessor: a lock file of Terraform gives the versions, but not the hashes, of providers
+// that OpenTofu's registry has rebuilt.
 func TestPredecessor(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 0)
@@ -166,8 +167,8 @@ func TestPredecessor(t *testing.T) {
 	}
 }
 
-// TestLockedVersionWithdrawn: a locked version that the source no longer lists is said to be
-// unavailable, with the way on, and without a constraint that nobody wrote.
+// TestLockedVersionWithdrawn: if the source no longer lists a locked version, the error says so and
+// names the remedy.
 func TestLockedVersionWithdrawn(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1)

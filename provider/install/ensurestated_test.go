@@ -15,8 +15,8 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// TestLockStated: where the registry states all hashes, and the policy records them,
-// nothing but the package that is installed is downloaded.
+// TestLockStated: if the registry states all hashes and the policy records them, only the installed
+// package is downloaded.
 func TestLockStated(t *testing.T) {
 	t.Parallel()
 	for _, record := range []bool{true, false} {
@@ -43,8 +43,8 @@ func TestLockStated(t *testing.T) {
 	}
 }
 
-// TestLockGrowsByWhatIsComputed: what a source states gets into the lock file of a version
-// that is not locked yet. Later ones are computed, whatever the policy.
+// TestLockGrowsByWhatIsComputed: stated hashes are recorded only for a version that is not locked.
+// Later hashes are computed.
 func TestLockGrowsByWhatIsComputed(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 0)
@@ -63,8 +63,8 @@ func TestLockGrowsByWhatIsComputed(t *testing.T) {
 	}
 }
 
-// TestReuseWithoutLock: what is there is used without a lock file too if the source states
-// its h1 and the policy believes that.
+// TestReuseWithoutLock: an installed package is used without a lock file if the source states its
+// h1 and the policy trusts the source.
 func TestReuseWithoutLock(t *testing.T) {
 	t.Parallel()
 	for _, want := range []install.Origin{install.FromDir, install.FromCache} {
@@ -85,8 +85,7 @@ func TestReuseWithoutLock(t *testing.T) {
 	}
 }
 
-// TestLockFromMirror: a lock file that a registry has signed needs no signature from a
-// mirror to grow.
+// TestLockFromMirror: a mirror without signatures can add platforms to a lock file of a registry.
 func TestLockFromMirror(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1)
@@ -99,14 +98,13 @@ func TestLockFromMirror(t *testing.T) {
 			t.Errorf("%s: %s", platform, report.Trust)
 		}
 	}
-	// Without the lock file the strict policy has nothing to go by.
+	// Without the lock file, the zero policy refuses an unsigned package.
 	if _, err := s.in.Ensure(t.Context(), s.want, nil); !errors.Is(err, verify.ErrUnsigned) {
 		t.Errorf("%v", err)
 	}
 }
 
-// TestLockNewPackage: a platform of which the lock file knows nothing is what the caller's
-// policy makes of it.
+// TestLockNewPackage: the caller's policy decides about a platform that the lock file lacks.
 func TestLockNewPackage(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1)
@@ -128,8 +126,7 @@ func TestLockNewPackage(t *testing.T) {
 	}
 }
 
-// TestLockGrowsByBoth: one platform is accepted because it is locked, another one because
-// it is signed.
+// TestLockGrowsByBoth: one platform is accepted by a locked hash, another by its signature.
 func TestLockGrowsByBoth(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1)
@@ -148,8 +145,7 @@ func TestLockGrowsByBoth(t *testing.T) {
 	s.counts(t, map[regtest.Kind]int{regtest.Package: 2, regtest.Archive: 2, regtest.Sums: 1, regtest.Signature: 1})
 }
 
-// TestLockUnsigned: of a source that signs nothing only what was computed here is locked,
-// not what it states about other platforms.
+// TestLockUnsigned: of a source without signatures only computed hashes are locked.
 func TestLockUnsigned(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 0)

@@ -14,7 +14,7 @@ import (
 	"github.com/tofureg/tofureg/transport"
 )
 
-// shared is a project in which one of the CLIs works beside an Installer.
+// shared is a project that a CLI and an Installer use.
 type shared struct {
 	*terraformtest.Project
 	in   *install.Installer
@@ -22,7 +22,7 @@ type shared struct {
 	lock *lockfile.File
 }
 
-// withCLI runs test with each CLI that is installed.
+// withCLI runs test with each installed CLI.
 func withCLI(t *testing.T, test func(t *testing.T, s *shared)) {
 	t.Parallel()
 	terraformtest.Each(t, func(t *testing.T, program string) {
@@ -64,7 +64,7 @@ func newShared(t *testing.T, program string) *shared {
 	return s
 }
 
-// ensure installs into the project and returns the new lock file.
+// ensure installs the providers of the project and returns the new lock file.
 func (s *shared) ensure(t *testing.T) string {
 	t.Helper()
 	result, err := s.in.Ensure(t.Context(), s.want, s.lock)
@@ -74,7 +74,7 @@ func (s *shared) ensure(t *testing.T) string {
 	return string(result.Lock.Bytes())
 }
 
-// ensureOffline makes sure that the project lacks nothing, and that its lock file stays.
+// ensureOffline checks that the project is complete and that its lock file stays.
 func (s *shared) ensureOffline(t *testing.T) {
 	t.Helper()
 	text := s.Read(t, lockfile.Name)
@@ -88,8 +88,8 @@ func (s *shared) ensureOffline(t *testing.T) {
 	}
 }
 
-// TestCLIAgrees: the CLI takes the lock file and the packages as they are, and downloads
-// nothing; and also the lock file alone.
+// TestCLIAgrees: the CLI uses the lock file and the packages, or the lock file alone, and downloads
+// nothing else.
 func TestCLIAgrees(t *testing.T) {
 	withCLI(t, func(t *testing.T, s *shared) {
 		s.in.LockPlatforms = []addrs.Platform{addrs.MustParsePlatform("darwin_arm64")}
@@ -107,8 +107,8 @@ func TestCLIAgrees(t *testing.T) {
 	})
 }
 
-// TestSameLockAsCLI: for the same platforms the CLI writes the same bytes, and what it has
-// written is all that Ensure needs, also where a store knows nothing of it yet.
+// TestSameLockAsCLI: the CLI writes the same lock file for the same platforms, and Ensure needs
+// nothing else.
 func TestSameLockAsCLI(t *testing.T) {
 	withCLI(t, func(t *testing.T, s *shared) {
 		s.in.LockPlatforms = []addrs.Platform{addrs.MustParsePlatform("windows_amd64"), addrs.MustParsePlatform("darwin_arm64")}
@@ -123,7 +123,7 @@ func TestSameLockAsCLI(t *testing.T) {
 	})
 }
 
-// TestAfterCLI: what the CLI has installed and locked is used as it is.
+// TestAfterCLI: packages that the CLI installed and locked are used.
 func TestAfterCLI(t *testing.T) {
 	withCLI(t, func(t *testing.T, s *shared) {
 		s.Init(t)

@@ -20,7 +20,7 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// cached returns a site whose cache has all packages, and whose next project is empty.
+// cached returns a site with a full cache and an empty directory.
 func cached(t *testing.T, n int) (*site, *lockfile.File) {
 	t.Helper()
 	s := newSite(t, n)
@@ -30,7 +30,7 @@ func cached(t *testing.T, n int) (*site, *lockfile.File) {
 	return s, lock
 }
 
-// TestTrustCache: what is in the cache is used without a lock file only if that is wanted.
+// TestTrustCache: without a lock file, packages in the cache are used only with TrustCache.
 func TestTrustCache(t *testing.T) {
 	t.Parallel()
 	s, lock := cached(t, 2)
@@ -53,7 +53,7 @@ func TestTrustCache(t *testing.T) {
 	if !plan.Lock.Equal(result.Lock) {
 		t.Errorf("planned\n%s\ndone\n%s", plan.Lock.Bytes(), result.Lock.Bytes())
 	}
-	// The lock file vouches for the packages from now on, and the full one for more.
+	// From now on the packages have locked hashes.
 	s.in.Source, s.in.TrustCache = nil, false
 	s.ensure(t, result.Lock)
 	s.ensure(t, lock)
@@ -63,7 +63,7 @@ func policyOf(p verify.Policy) func(addrs.Provider) verify.Policy {
 	return func(addrs.Provider) verify.Policy { return p }
 }
 
-// listed is what the registry says of the package that is in the cache.
+// listed returns the package of the registry that is in the cache.
 func listed(t *testing.T, s *site) *provider.Package {
 	t.Helper()
 	pkg, err := s.in.Source.ProviderPackage(t.Context(), numbered(0), v110, platformsOf[0])
@@ -73,7 +73,7 @@ func listed(t *testing.T, s *site) *provider.Package {
 	return pkg
 }
 
-// fingerprint is that of the key which has signed the package.
+// fingerprint returns the fingerprint of the key that signed the package.
 func fingerprint(t *testing.T, s *site) string {
 	t.Helper()
 	infos, err := listed(t, s).Keys[0].Info()
@@ -83,7 +83,7 @@ func fingerprint(t *testing.T, s *site) string {
 	return infos[0].Fingerprint
 }
 
-// TestTrustCacheNot: what is demanded of a package counts more than that it is there.
+// TestTrustCacheNot: TrustCache has no effect if the policy demands something.
 func TestTrustCacheNot(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -115,7 +115,7 @@ func TestTrustCacheNot(t *testing.T) {
 	}
 }
 
-// TestTrustCacheOffline: a lock file with a version and no hashes is enough.
+// TestTrustCacheOffline: TrustCache works offline with a locked version without hashes.
 func TestTrustCacheOffline(t *testing.T) {
 	t.Parallel()
 	s, _ := cached(t, 1)
@@ -137,7 +137,7 @@ func TestTrustCacheOffline(t *testing.T) {
 	}
 }
 
-// TestTrustCacheAsCLI: the CLI, told to, makes the same of the same cache.
+// TestTrustCacheAsCLI: the CLI with its setting does the same with the same cache.
 func TestTrustCacheAsCLI(t *testing.T) {
 	t.Parallel()
 	s := newServed(t)

@@ -16,7 +16,7 @@ import (
 	"github.com/tofureg/tofureg/transport"
 )
 
-// Install a provider, and find it again by the hashes that a lock file would have.
+// Install a provider, and look it up by its hashes.
 func ExampleDir() {
 	reg := regtest.New("registry.example.com")
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0"})

@@ -20,8 +20,7 @@ import (
 	"github.com/tofureg/tofureg/transport"
 )
 
-// A program that runs provider plugins itself: it installs the newest version that a
-// constraint allows, finds the program in it, and starts that.
+// Install the newest version that a constraint allows, find its program and start it.
 func ExampleDir_Install() {
 	registry := regtest.New("registry.example.com") // instead of a real one
 	registry.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0", Zip: exampleArchive("terraform-provider-alpha_v1.2.0")})

@@ -19,27 +19,27 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// What most tests install.
+// The package that most tests install.
 var (
 	alpha = addrs.MustParseProvider("registry.example.com/acme/alpha")
 	v1    = addrs.MustParseVersion("1.2.0")
 	linux = addrs.MustParsePlatform("linux_amd64")
 )
 
-// home is where alpha is in a plugin directory.
+// home is the path of alpha in a plugin directory.
 const home = "registry.example.com/acme/alpha/1.2.0/linux_amd64"
 
-// program is the name that regtest gives to alpha's.
+// program is the name of alpha's program in regtest.
 const program = "terraform-provider-alpha_v1.2.0"
 
-// offer is a registry with alpha, and the package in it.
+// offer is a registry with one package.
 type offer struct {
 	reg *regtest.Registry
 	src *regclient.Client
 	pkg *provider.Package
 }
 
-// newOffer returns a registry with a provider, which is alpha if p does not say otherwise.
+// newOffer returns a registry with a provider, by default alpha.
 func newOffer(t testing.TB, p regtest.Provider) *offer {
 	t.Helper()
 	if p.Address == "" {
@@ -67,7 +67,7 @@ func (o *offer) find(t testing.TB, p addrs.Provider, v addrs.Version, on addrs.P
 	return pkg
 }
 
-// install installs the package and checks what is returned.
+// install installs the package and checks the result.
 func (o *offer) install(t testing.TB, d *install.Dir, options install.Options) *install.Installed {
 	t.Helper()
 	done, err := d.Install(t.Context(), o.src, o.pkg, options)
@@ -78,7 +78,7 @@ func (o *offer) install(t testing.TB, d *install.Dir, options install.Options) *
 	return done
 }
 
-// checkInstalled compares a result with the disk.
+// checkInstalled compares a result with the files on disk.
 func checkInstalled(t testing.TB, done *install.Installed) {
 	t.Helper()
 	h1, err := done.H1(t.Context())
@@ -110,7 +110,7 @@ func newDir(t testing.TB) *install.Dir {
 	return &install.Dir{Path: filepath.Join(t.TempDir(), "plugins")}
 }
 
-// write makes a file below dir, and the directories above it.
+// write writes a file below dir and creates its parent directories.
 func write(t testing.TB, dir, name, content string) string {
 	t.Helper()
 	path := filepath.Join(dir, filepath.FromSlash(name))
@@ -123,9 +123,8 @@ func write(t testing.TB, dir, name, content string) string {
 	return path
 }
 
-// names returns everything below dir but what is for locking and working places: names
-// and, of links, what they point to. Where there is the lock of a package, which the CLI
-// leaves too, what leads to it is for locking.
+// names returns all names below dir, and the targets of links, except lock files, staging
+// directories, notes, and empty directories above a lock file.
 func names(t testing.TB, dir string) []string {
 	t.Helper()
 	var list, locks []string
@@ -163,8 +162,7 @@ func names(t testing.TB, dir string) []string {
 	})
 }
 
-// wantNames compares what is below dir with what should be; directories on the way to
-// something need not be named.
+// wantNames compares the names below dir with want, which needs no parent directories.
 func wantNames(t testing.TB, dir string, want ...string) {
 	t.Helper()
 	got := names(t, dir)
@@ -180,7 +178,7 @@ func wantNames(t testing.TB, dir string, want ...string) {
 	}
 }
 
-// endsWhen is a context that has ended as soon as a function says so.
+// endsWhen is a context that ends when a function returns true.
 type endsWhen struct {
 	context.Context
 	ended func() bool

@@ -19,7 +19,7 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// entry is one of an archive.
+// entry is an entry of an archive.
 type entry struct {
 	name, content string
 	mode          fs.FileMode // zero: what an archive made on Windows has
@@ -51,8 +51,8 @@ func zipOf(t testing.TB, entries ...entry) []byte {
 	return out.Bytes()
 }
 
-// TestHostileArchives: archives that are correctly signed and must not be unpacked are
-// refused, with nothing left behind, inside the plugin directory or outside.
+// TestHostileArchives: correctly signed but unsafe archives are refused, and no file is left inside
+// or outside of the plugin directory.
 func TestHostileArchives(t *testing.T) {
 	t.Parallel()
 	good := entry{name: program, content: "program", mode: 0o755}
@@ -115,7 +115,7 @@ func TestHostileArchives(t *testing.T) {
 	}
 }
 
-// lie has an archive of one file state another size for it.
+// lie changes the announced size of the file in an archive.
 func lie(t testing.TB, data []byte, size byte) []byte {
 	t.Helper()
 	for _, header := range []struct {
@@ -131,8 +131,8 @@ func lie(t testing.TB, data []byte, size byte) []byte {
 	return data
 }
 
-// TestModes: no archive chooses who may write. The program can be run even if the archive
-// was made where files have no such mode.
+// TestModes: an archive cannot make files writable for other users. The program is executable even
+// if the archive was made on Windows.
 func TestModes(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {

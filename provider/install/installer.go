@@ -62,8 +62,7 @@ type Installer struct {
 	//
 	// A lock file does not say which platform a hash is for, so Ensure counts. If the lock file has
 	// an h1 for as many archives as there are platforms, it hashes nothing. After replacing one
-	// platform by another, delete the provider's entry from the lock file. Archives with entries
-	// for directories count twice and archives with equal content once, unless Hashes knows them.
+	// platform by another, delete the provider's entry from the lock file.
 	LockPlatforms []addrs.Platform
 
 	// Upgrade selects versions anew instead of keeping those of the lock file.

@@ -13,8 +13,8 @@ import (
 	"github.com/tofureg/tofureg/transport"
 )
 
-// BenchmarkEnsure installs 20 providers of 1 MB: from nothing, into a new project from a
-// cache, and where all is there. The last two are what hashing their content costs.
+// BenchmarkEnsure installs 20 providers of 1 MB: into an empty directory, from a cache, and with
+// all installed.
 func BenchmarkEnsure(b *testing.B) {
 	const n, size = 20, 1e6
 	reg := regtest.New("registry.example.com")

@@ -16,8 +16,8 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// Ensure does what "tofu init" does about providers: it chooses, installs and locks them, also
-// for another platform. The second time it has nothing to do and makes no request.
+// Ensure selects, installs and locks providers, also for another platform. The second call makes no
+// request.
 func ExampleInstaller_Ensure() {
 	registry := regtest.New("registry.opentofu.org") // instead of the real one
 	registry.AddProvider(regtest.Provider{Address: "hashicorp/random", Version: "3.6.0"})
@@ -57,7 +57,7 @@ func ExampleInstaller_Ensure() {
 	// registry.opentofu.org/hashicorp/random 3.6.0 was in the dir and is accepted - new in the lock file: []
 }
 
-// A program can show what would be installed, and ask the user.
+// A program can show a plan and ask the user.
 func ExampleInstaller_Plan() {
 	registry := regtest.New("registry.example.com") // instead of a real one
 	registry.AddProvider(regtest.Provider{Address: "acme/cloud", Version: "1.0.0"})
@@ -79,7 +79,7 @@ func ExampleInstaller_Plan() {
 	// source registry.example.com/acme/cloud 1.0.0 linux_amd64
 }
 
-// One policy holds for all providers: this publisher must have signed their packages.
+// One policy for all providers: a certain publisher must have signed their packages.
 func ExampleInstaller_policy() {
 	registry := regtest.New("registry.example.com") // instead of a real one
 	registry.AddProvider(regtest.Provider{Address: "acme/cloud", Version: "1.0.0"})

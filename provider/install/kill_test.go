@@ -20,12 +20,11 @@ var (
 	killSeed = flag.Uint64("install.seed", 0, "the seed of TestKill; 0: a random one")
 )
 
-// phases are what a process tells of, and what the kills aim at in turn.
+// phases are the steps that a process reports and that the kills aim at in turn.
 var phases = []string{"ready", string(provider.EventBytes), string(provider.EventUnpacking), string(provider.EventVerified), string(provider.EventInstalled)}
 
-// TestKill kills processes at random points. No kill leaves a part of a package, or one
-// that is not verified, under its final name, and what comes next completes the directory
-// and leaves nothing else in it.
+// TestKill kills processes at random points. A kill leaves no partial or unverified package under
+// its final name, and the next install completes the directory and leaves nothing else.
 func TestKill(t *testing.T) {
 	t.Parallel()
 	seed := *killSeed
@@ -67,8 +66,8 @@ type killer struct {
 	seen   map[string]int
 }
 
-// kill starts a process, kills it a little after it has told of a phase for the first few
-// times, and returns the phase it had come to by then; false if it had finished.
+// kill starts a process and kills it soon after one of its first reports of the phase aim. It
+// returns the last reported phase, and false if the process had finished.
 func (k *killer) kill(t *testing.T, aim string) (phase string, killed bool) {
 	t.Helper()
 	r := role{Dir: k.dir, Times: 1 + k.r.IntN(2), Seed: k.r.Uint64()}
@@ -97,7 +96,7 @@ func (k *killer) kill(t *testing.T, aim string) (phase string, killed bool) {
 	return phase, cmd.Wait() != nil
 }
 
-// finish installs what is missing.
+// finish installs the missing packages.
 func (k *killer) finish(t *testing.T) {
 	t.Helper()
 	cmd, lines := k.s.start(t, role{Dir: k.dir, Times: 1})

@@ -88,7 +88,7 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// TestPlaceChanged: what has changed since it was verified is not placed.
+// TestPlaceChanged: a package that changed after its verification is not placed.
 func TestPlaceChanged(t *testing.T) {
 	t.Parallel()
 	o := newOffer(t, regtest.Provider{})
@@ -112,7 +112,7 @@ func TestPlaceChanged(t *testing.T) {
 	}
 }
 
-// TestUnpacked installs what a filesystem mirror holds unpacked.
+// TestUnpacked installs unpacked packages of a filesystem mirror.
 func TestUnpacked(t *testing.T) {
 	t.Parallel()
 	mirror := t.TempDir()
@@ -145,13 +145,13 @@ func TestUnpacked(t *testing.T) {
 		if err != nil || !again.Reused {
 			t.Errorf("%q: %+v, %v", mode, again, err)
 		}
-		// It was made by hand and nobody has said that it can be run.
+		// The file in the mirror is not executable.
 		if info, err := os.Stat(filepath.Join(done.Dir, program)); err != nil || mode == install.Copy && runtime.GOOS != "windows" && info.Mode().Perm()&0o100 == 0 {
 			t.Errorf("%q: %v, %v", mode, info.Mode(), err)
 		}
 	}
 
-	// Nothing but its own content speaks for it.
+	// Only the content itself can be judged.
 	for name, c := range map[string]struct {
 		policy verify.Policy
 		want   error
@@ -196,8 +196,8 @@ func TestUnpacked(t *testing.T) {
 	}
 }
 
-// TestPartIsNotBelieved: a policy that accepts what nothing is known of accepts what its
-// source hands out, but not what happens to be in the directory.
+// TestPartIsNotBelieved: a policy that accepts unverified content accepts it from its source, but
+// not what happens to be in the directory.
 func TestPartIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	o := newOffer(t, regtest.Provider{NoSums: true})
@@ -210,8 +210,8 @@ func TestPartIsNotBelieved(t *testing.T) {
 	}
 }
 
-// TestStatedH1: where a policy takes the word of the source, an h1 that the source states
-// speaks for a directory.
+// TestStatedH1: a directory is accepted by an h1 that the source states if the policy trusts the
+// source.
 func TestStatedH1(t *testing.T) {
 	t.Parallel()
 	o := newOffer(t, regtest.Provider{NoSums: true})

@@ -14,8 +14,8 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// TestPlaceHasNoLimits: what a policy has accepted, with whatever limits, can be placed. A
-// file with a hole stands for one that is larger than the default; it is not copied.
+// TestPlaceHasNoLimits: a verified package is placed whatever its size. A sparse file exceeds the
+// default limit; it is not copied.
 func TestPlaceHasNoLimits(t *testing.T) {
 	t.Parallel()
 	from := &install.Installed{

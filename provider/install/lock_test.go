@@ -14,8 +14,7 @@ import (
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
-// TestWaiting: an installation waits for whoever has the lock that the CLI takes, says so
-// once, and ends with its context.
+// TestWaiting: Install waits for the lock of the CLI, reports it once, and ends with its context.
 func TestWaiting(t *testing.T) {
 	t.Parallel()
 	o := newOffer(t, regtest.Provider{})
@@ -49,7 +48,7 @@ func TestWaiting(t *testing.T) {
 	if _, err := d.Place(ctx, o.install(t, newDir(t), install.Options{}), install.Copy); !errors.Is(err, context.Canceled) || !errors.Is(err, cause) {
 		t.Errorf("cancelled: %v", err)
 	}
-	// What a process held is free when it has died.
+	// The lock of a dead process is free.
 	cli.Process.Kill()
 	cli.Wait()
 	if err := <-result; err != nil {
@@ -60,7 +59,7 @@ func TestWaiting(t *testing.T) {
 	}
 }
 
-// TestInUse: a program that is running, or about to, is never written to.
+// TestInUse: a running program is never written to.
 func TestInUse(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {

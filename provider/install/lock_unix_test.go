@@ -13,8 +13,8 @@ import (
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
-// TestLockFileStays: a CLI that has waited for us has the same lock as those who come after
-// it, whether we have installed a package or failed to.
+// TestLockFileStays: a waiting CLI gets the same lock as later processes, whether the installation
+// succeeds or fails.
 func TestLockFileStays(t *testing.T) {
 	t.Parallel()
 	o := newOffer(t, regtest.Provider{})
@@ -40,7 +40,7 @@ func TestLockFileStays(t *testing.T) {
 			}
 			wantWord(t, lines, "ready")
 
-			// Nobody works on the package while the CLI does.
+			// Install waits while the CLI has the lock.
 			waiting, working := make(chan struct{}), make(chan struct{})
 			second := make(chan error)
 			go func() {

@@ -9,7 +9,7 @@ import (
 )
 
 // TestUnreadableLock: a version whose locked hashes cannot be read is not installed by its
-// signature, and the lock file stays as it is.
+// signature, and the lock file stays.
 func TestUnreadableLock(t *testing.T) {
 	t.Parallel()
 	for _, hashes := range []string{`["zh:123"]`, `toset(["zh:123"])`, `[]`} {

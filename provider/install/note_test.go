@@ -18,7 +18,7 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// noteIn returns the only note in a directory.
+// noteIn returns the path of the only note in a directory.
 func noteIn(t *testing.T, d *install.Dir) string {
 	t.Helper()
 	notes, err := filepath.Glob(filepath.Join(d.Path, ".tofureg", "notes", "*"))
@@ -28,7 +28,7 @@ func noteIn(t *testing.T, d *install.Dir) string {
 	return notes[0]
 }
 
-// wantNotes skips a test where nobody is believed without a lock file.
+// wantNotes skips the test on systems where notes are ignored.
 func wantNotes(t *testing.T) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
@@ -36,8 +36,7 @@ func wantNotes(t *testing.T) {
 	}
 }
 
-// TestNote: what was left in the directory before does not vouch for anything, only what
-// is written while a call waits.
+// TestNote: a note that existed before the call is ignored.
 func TestNote(t *testing.T) {
 	t.Parallel()
 	wantNotes(t)
@@ -49,7 +48,7 @@ func TestNote(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// An attacker knows how a note looks, and what the archive should be.
+	// An attacker knows the format of a note and the hashes of the archive.
 	write(t, first.Dir, program, "evil")
 	evil, err := first.H1(t.Context())
 	if err != nil {
@@ -78,8 +77,7 @@ func TestNote(t *testing.T) {
 	}
 }
 
-// TestNoteWhileWaiting: those who wait for a download do without one, and each judges by
-// its own policy what it hears.
+// TestNoteWhileWaiting: waiting calls do not download, and each judges the note by its own policy.
 func TestNoteWhileWaiting(t *testing.T) {
 	t.Parallel()
 	wantNotes(t)
@@ -130,8 +128,7 @@ func TestNoteWhileWaiting(t *testing.T) {
 	}
 }
 
-// TestNoteOfOthers: what another user writes while a call waits is not believed, so that
-// nothing of it gets into a lock file.
+// TestNoteOfOthers: a note of another user that appears while a call waits is ignored.
 func TestNoteOfOthers(t *testing.T) {
 	t.Parallel()
 	for name, plant := range map[string]func(note string) error{
@@ -176,7 +173,7 @@ func TestNoteOfOthers(t *testing.T) {
 	}
 }
 
-// waitingInstall begins to install and returns when that waits for the lock.
+// waitingInstall starts an installation and returns when it waits for the lock.
 func waitingInstall(t *testing.T, o *offer, d *install.Dir) <-chan *install.Installed {
 	t.Helper()
 	waiting, result := make(chan bool), make(chan *install.Installed, 1)
@@ -195,7 +192,7 @@ func waitingInstall(t *testing.T, o *offer, d *install.Dir) <-chan *install.Inst
 	return result
 }
 
-// forgeNote has the note say that the content of the package is right.
+// forgeNote changes the note so that it covers the present content of the package.
 func forgeNote(t *testing.T, path string, pkg *install.Installed, plant func(string) error) {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -221,8 +218,8 @@ func forgeNote(t *testing.T, path string, pkg *install.Installed, plant func(str
 	}
 }
 
-// TestNoteInPlaceOfALink: a note is not written through what has been planted under its
-// name, which may lead to the program of another package.
+// TestNoteInPlaceOfALink: a note is not written through a planted link, which may lead to the
+// program of another package.
 func TestNoteInPlaceOfALink(t *testing.T) {
 	t.Parallel()
 	for name, plant := range map[string]func(to, at string) error{"symlink": os.Symlink, "hard link": os.Link} {
@@ -246,8 +243,7 @@ func TestNoteInPlaceOfALink(t *testing.T) {
 	}
 }
 
-// target is what a link to the victim names: an absolute symbolic link would lead out of
-// the directory as far as anybody looks.
+// target returns the target of a planted link to the victim.
 func target(kind, victim string) string {
 	if kind == "symlink" {
 		return "../../other/program"

@@ -13,7 +13,7 @@ import (
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
-// TestPlan: it tells what Ensure does then, and writes nothing.
+// TestPlan: Plan returns what Ensure does then, and writes nothing.
 func TestPlan(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 2)
@@ -56,7 +56,7 @@ func TestPlan(t *testing.T) {
 	s.counts(t, nil)
 }
 
-// TestPlanFails: as Ensure does, with the lock file as it was.
+// TestPlanFails: Plan fails like Ensure and keeps the lock file.
 func TestPlanFails(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 2)

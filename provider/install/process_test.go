@@ -34,14 +34,13 @@ import (
 
 var roleFile = flag.String("install.role", "", "be a process that installs what this `file` says; see TestChild")
 
-// role is what a process of the tests below does. They wait in real time, as processes
-// have no other in common.
+// role is the task of a child process. The processes wait in real time.
 type role struct {
 	Dir, Server, CA string
 	Accept          map[string][]checksum.Hash // by provider; nil: no lock
 	Times           int                        // how often each provider is installed at once
 	Seed            uint64                     // of the order
-	Hold            string                     // only hold the lock of this file, as the CLI does, until killed
+	Hold            string                     // only lock this file, as the CLI does, until killed
 }
 
 // fleet are the providers that the processes install.
@@ -51,7 +50,7 @@ func fleetProvider(name string) addrs.Provider {
 	return addrs.MustParseProvider("registry.example.com/acme/" + name)
 }
 
-// fleetServer serves the fleet over TLS, to processes that believe its certificate.
+// fleetServer serves the fleet over TLS.
 type fleetServer struct {
 	*httptest.Server
 	reg     *regtest.Registry
@@ -90,7 +89,7 @@ func newFleet(t *testing.T, size int64, hold bool) *fleetServer {
 	return s
 }
 
-// check lets the archives go when every call has either asked for one or waits.
+// check releases the archives when every call has requested one or waits.
 func (s *fleetServer) check() {
 	if s.hold != nil && s.asked.Load()+s.waiting.Load() == int64(8*8*len(fleet)) {
 		s.letGo()
@@ -105,14 +104,13 @@ func (s *fleetServer) start(t *testing.T, r role) (*exec.Cmd, *bufio.Scanner) {
 	return start(t, r)
 }
 
-// start starts a process with this role and returns what it prints once it is ready. It
-// ends with this process at the latest, if it only holds a lock.
+// start starts a process with this role and returns its output after it is ready.
 func start(t *testing.T, r role) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
 	return startUntil(t, r, "ready")
 }
 
-// startUntil is start with another word of the process to wait for.
+// startUntil is start, but waits for another word in the output.
 func startUntil(t *testing.T, r role, word string) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
 	dir := t.TempDir()
@@ -137,7 +135,7 @@ func startUntil(t *testing.T, r role, word string) (*exec.Cmd, *bufio.Scanner) {
 	return cmd, lines
 }
 
-// wantWord waits for a word of a process.
+// wantWord waits for a word in the output.
 func wantWord(t *testing.T, lines *bufio.Scanner, word string) {
 	t.Helper()
 	for lines.Scan() {
@@ -153,7 +151,7 @@ func (r role) source() *regclient.Client {
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM([]byte(r.CA))
 	dialer := &http.Transport{
-		// The certificate is one for example.com.
+		// The certificate is for example.com.
 		TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: "example.com"},
 		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, network, r.Server)
@@ -162,7 +160,7 @@ func (r role) source() *regclient.Client {
 	return &regclient.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: dialer}}}
 }
 
-// TestChild is the process of the tests below and does nothing by itself.
+// TestChild is the child process. Without a role it does nothing.
 func TestChild(t *testing.T) {
 	if *roleFile == "" {
 		return
@@ -190,7 +188,7 @@ func TestChild(t *testing.T) {
 	}
 }
 
-// play installs the whole fleet.
+// play installs the fleet.
 func (r role) play(ctx context.Context) error {
 	src := r.source()
 	order := rand.New(rand.NewPCG(r.Seed, 1)).Perm(len(fleet))
@@ -227,7 +225,7 @@ func (r role) one(ctx context.Context, src *regclient.Client, name string) error
 	return err
 }
 
-// lock installs the fleet elsewhere and returns the hashes of each provider.
+// lock installs the fleet in another directory and returns the hashes of each provider.
 func (s *fleetServer) lock(t *testing.T) map[string][]checksum.Hash {
 	t.Helper()
 	d := newDir(t)
@@ -247,10 +245,9 @@ func (s *fleetServer) lock(t *testing.T) map[string][]checksum.Hash {
 	return accept
 }
 
-// TestColdStart has eight processes of eight goroutines each install the same five
-// providers into a new directory: each is downloaded once. Those without a lock begin
-// before the first is done, as nothing but the archive tells later ones what a directory
-// should hold.
+// TestColdStart: eight processes with eight goroutines each install the same five providers into a
+// new directory, and each package is downloaded once. The processes without a lock file start
+// before the first package is installed, because later they would need the archive.
 func TestColdStart(t *testing.T) {
 	t.Parallel()
 	for _, locked := range []bool{true, false} {
@@ -280,7 +277,7 @@ func TestColdStart(t *testing.T) {
 	}
 }
 
-// watch waits for the end of a process, and counts its calls that wait.
+// watch waits for the end of a process and counts its waiting calls.
 func (s *fleetServer) watch(t *testing.T, cmd *exec.Cmd, lines *bufio.Scanner) {
 	var said []string
 	for lines.Scan() {
@@ -298,8 +295,8 @@ func (s *fleetServer) watch(t *testing.T, cmd *exec.Cmd, lines *bufio.Scanner) {
 	}
 }
 
-// wantFleet makes sure that whatever is in the directory under the name of a package is
-// that package, and if complete, that all are there and nothing else.
+// wantFleet checks that each package in the directory has accepted content, and if complete is set,
+// that all are there and nothing else.
 func wantFleet(t *testing.T, dir string, accept map[string][]checksum.Hash, complete bool) {
 	t.Helper()
 	d := &install.Dir{Path: dir}

@@ -13,7 +13,7 @@ import (
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
-// TestReplacesAtOnce: while a package is replaced, again and again, there is always one.
+// TestReplacesAtOnce: while a package is replaced repeatedly, it never disappears.
 func TestReplacesAtOnce(t *testing.T) {
 	t.Parallel()
 	if !exchanges(t) {
@@ -55,8 +55,7 @@ func TestReplacesAtOnce(t *testing.T) {
 	}
 }
 
-// exchanges reports whether two directories can change places on the file system of the
-// test.
+// exchanges reports whether the file system can exchange two directories.
 func exchanges(t *testing.T) bool {
 	dir := t.TempDir()
 	a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")

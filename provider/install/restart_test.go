@@ -18,9 +18,8 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// TestAheadOfForged: what was unpacked of one archive is never taken for the content of
-// the next one, which is judged, however alike the two are: the content here differs, and
-// every size, place and checksum of the zip format is the same.
+// TestAheadOfForged: files of one archive are never taken for those of the archive that replaced
+// it. The two archives differ only in content; all sizes, offsets and CRC-32 are equal.
 func TestAheadOfForged(t *testing.T) {
 	t.Parallel()
 	content := []byte("a program that does what it says....")
@@ -72,7 +71,7 @@ func zhOf(t *testing.T, data []byte) checksum.Hash {
 	return zh
 }
 
-// storedZip returns an archive of a program that is not deflated, and of a second file.
+// storedZip returns an archive with a stored program and a second file.
 func storedZip(t *testing.T, content []byte) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -96,7 +95,7 @@ func storedZip(t *testing.T, content []byte) []byte {
 	return out.Bytes()
 }
 
-// forge returns data with four bytes more, which give it the checksum.
+// forge appends four bytes that give data this CRC-32.
 func forge(data []byte, sum uint32) []byte {
 	state := ^sum
 	for range 4 {

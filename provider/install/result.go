@@ -24,18 +24,18 @@ type Result struct {
 
 // Selection is the decision about one provider, and its result.
 type Selection struct {
-	Provider   addrs.Provider           `json:"provider"`            // the required provider
-	Constraint addrs.ProviderConstraint `json:"constraint,omitzero"` // the constraint on its version
-	Version    addrs.Version            `json:"version,omitzero"`    // the selected version; zero if none was selected
+	Provider   addrs.Provider           `json:"provider"`
+	Constraint addrs.ProviderConstraint `json:"constraint,omitzero"` // as required
+	Version    addrs.Version            `json:"version,omitzero"`    // zero if no version was selected
 	Platform   addrs.Platform           `json:"platform"`            // the platform to install for
-	Locked     bool                     `json:"locked"`              // whether the given lock file has the version
+	Locked     bool                     `json:"locked"`              // the given lock file has the version
 
 	// From says where the package was found.
 	From Origin `json:"from,omitempty"`
 
 	// Dir is the absolute path of the package, and Executable the path of its program. They are
-	// empty if the package is built in or not installed, and in a plan if it is not in
-	// Installer.Dir. For an override, Dir is the path in DevOverrides, and Executable may be empty.
+	// empty if there is no package in Installer.Dir. For an override, Dir is the path in
+	// DevOverrides, and Executable may be empty.
 	Dir        string `json:"dir,omitempty"`
 	Executable string `json:"executable,omitempty"`
 
@@ -50,8 +50,7 @@ type Selection struct {
 	// given lock file may lack. Ensure has added the hashes unless Err is set.
 	Unlocked []addrs.Platform `json:"unlocked,omitempty"`
 
-	// Reports has a report for Platform, and for each platform in LockPlatforms that was hashed. It
-	// is nil for providers that are built in, overridden or not installed.
+	// Reports has a report for Platform and each platform in LockPlatforms that was hashed.
 	Reports map[addrs.Platform]*verify.Report `json:"reports,omitempty"`
 
 	// Warnings are messages of the source to its users. They are safe to print.
@@ -77,8 +76,8 @@ const (
 // select another version.
 type LockedError struct {
 	Provider   addrs.Provider           // the locked provider
-	Version    addrs.Version            // its locked version
-	Constraint addrs.ProviderConstraint // the constraint on the version
+	Version    addrs.Version            // the locked version
+	Constraint addrs.ProviderConstraint // on the version
 
 	// Err wraps [provider.ErrNoVersion] if the source does not have the version. It is nil
 	// if Constraint does not allow the version.

@@ -38,7 +38,7 @@ var (
 	soakSeed = flag.Uint64("install.soakseed", 0, "the seed of TestSoak; 0: a random one")
 )
 
-// troubles are what goes wrong in TestSoak: everything that a Fault can do.
+// troubles are the faults of TestSoak: all that a Fault can do.
 var troubles = []regtest.Fault{
 	{Drop: true},
 	{Status: 500}, {Status: 502}, {Status: 503, RetryAfter: "7"}, {Status: 429, RetryAfter: "99999999"}, {Status: 501},
@@ -67,7 +67,7 @@ var troubles = []regtest.Fault{
 	{Kind: regtest.MirrorVersion, Edit: func(doc map[string]any) { delete(doc, "archives") }},
 }
 
-// unlucky is a registry in which every tenth answer, by chance, has one of the troubles.
+// unlucky is a registry in which every tenth answer has one of the troubles.
 type unlucky struct {
 	healthy *regtest.Registry
 	broken  []*regtest.Registry // one for each of troubles
@@ -88,8 +88,8 @@ func (u *unlucky) RoundTrip(r *http.Request) (*http.Response, error) {
 	return to.RoundTrip(r)
 }
 
-// TestSoak installs again and again while a tenth of the answers is wrong in one way or
-// another. Every install ends with the right bytes or a typed error, and nothing is left.
+// TestSoak installs repeatedly while a tenth of the answers is faulty. Every install ends with the
+// right bytes or a typed error, and leaves nothing behind.
 func TestSoak(t *testing.T) {
 	seed := *soakSeed
 	if seed == 0 {
@@ -103,7 +103,7 @@ func TestSoak(t *testing.T) {
 	}
 }
 
-// openFiles returns what the open files of this process are, where the system tells.
+// openFiles returns the open files of this process, where the system lists them.
 func openFiles() (files []string) {
 	list, _ := os.ReadDir("/proc/self/fd")
 	for _, fd := range list {
@@ -187,7 +187,7 @@ func soakTruth(t *testing.T, reg *regtest.Registry) map[string]checksum.Hash {
 	return truth
 }
 
-// soakOnce installs one provider and tells how that ended.
+// soakOnce installs one provider and returns the outcome.
 func soakOnce(t *testing.T, r *rand.Rand, u *unlucky, truth map[string]checksum.Hash) string {
 	dir, err := os.MkdirTemp(t.TempDir(), "")
 	if err != nil {
@@ -233,14 +233,14 @@ func soakOnce(t *testing.T, r *rand.Rand, u *unlucky, truth map[string]checksum.
 	return "verified"
 }
 
-// soakKinds are what the errors of a troubled install may be.
+// soakKinds are the expected kinds of errors.
 var soakKinds = []error{
 	context.Canceled, provider.ErrNotFound, provider.ErrUnauthorized, provider.ErrTooLarge, provider.ErrInsecure, provider.ErrChanged,
 	verify.ErrUnsigned, verify.ErrUnchecked, verify.ErrBadSignature, verify.ErrUnknownKey, verify.ErrNotListed, verify.ErrFilename,
 	verify.ErrNotAccepted, checksum.ErrArchive, io.ErrUnexpectedEOF,
 }
 
-// soakError tells the kind of an error, which must be one of package provider.
+// soakError returns the kind of an error, which must be an error of package provider.
 func soakError(t *testing.T, err error, ctx context.Context) string {
 	t.Helper()
 	typed, ok := errors.AsType[*provider.Error](err)
@@ -265,8 +265,7 @@ func soakError(t *testing.T, err error, ctx context.Context) string {
 	return "error: " + typed.Op
 }
 
-// checkLeft looks for what an install has left behind in the directories below dir: all
-// that is not in a package.
+// checkLeft fails if the directories below dir contain anything but packages.
 func checkLeft(t *testing.T, dir string) {
 	t.Helper()
 	for _, root := range []string{"plugins", "cache"} {
@@ -287,8 +286,7 @@ func checkLeft(t *testing.T, dir string) {
 	}
 }
 
-// strays returns the names in a plugin directory that are neither in a package nor lead to
-// one.
+// strays returns the names in a plugin directory that neither belong to a package nor lead to one.
 func strays(t *testing.T, d *install.Dir) []string {
 	t.Helper()
 	var packages []string

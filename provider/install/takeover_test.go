@@ -17,7 +17,8 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// takeOver replaces the registry of s: the same versions, other archives, another key.
+// takeOver replaces the registry of s by one with the same versions, other archives and another
+// key.
 func takeOver(t *testing.T, s *site) *regtest.Release {
 	t.Helper()
 	s.Registry = regtest.New("registry.example.com")
@@ -29,8 +30,8 @@ func takeOver(t *testing.T, s *site) *regtest.Release {
 	return evil
 }
 
-// TestTakenOverRegistry: a registry that was taken over adds no hash to a version that the
-// lock file covers, for no platform and under no policy that wants signatures.
+// TestTakenOverRegistry: a registry that was taken over adds no hash to a locked version, for any
+// platform and any policy that demands signatures.
 func TestTakenOverRegistry(t *testing.T) {
 	t.Parallel()
 	noZH := func(h checksum.Hash) bool { return h.Scheme() == checksum.SchemeH1 }
@@ -74,8 +75,8 @@ func TestTakenOverRegistry(t *testing.T) {
 	}
 }
 
-// TestLockGainsOnlyComputed: signed checksums may list archives that were not there when the
-// version was locked. What was not computed here stays out.
+// TestLockGainsOnlyComputed: signed checksums may list archives that were added after the version
+// was locked. Hashes that were not computed here are not locked.
 func TestLockGainsOnlyComputed(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1)
@@ -96,8 +97,8 @@ func TestLockGainsOnlyComputed(t *testing.T) {
 	}
 }
 
-// TestLockOfAnotherSource: a source that has the release under checksums of its own is
-// refused, and after its entry is deleted the provider is locked anew.
+// TestLockOfAnotherSource: a source with other checksums for the release is refused. After its
+// entry is deleted, the provider is locked anew.
 func TestLockOfAnotherSource(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1)

@@ -16,10 +16,10 @@ import (
 	"github.com/tofureg/tofureg/transport"
 )
 
-// clientVersion is of all providers that the real clients are asked for.
+// clientVersion is the version of all providers that the real clients install.
 const clientVersion = "1.2.0-beta1+meta"
 
-// served is a registry that listens, and a plugin directory that was filled from it.
+// served is a listening registry and a plugin directory filled from it.
 type served struct {
 	reg    *regtest.Registry
 	server *regtest.Server
@@ -53,7 +53,7 @@ func newServed(t *testing.T) *served {
 	return s
 }
 
-// install installs a package, and locks it if clients are asked for it.
+// install installs a package, and locks it if clients require it.
 func (s *served) install(t *testing.T, p addrs.Provider, version string) error {
 	src := &regclient.Client{Transport: &transport.Client{HTTP: s.server.Client()}}
 	pkg, err := src.ProviderPackage(t.Context(), p, addrs.MustParseVersion(version), addrs.CurrentPlatform())
@@ -67,7 +67,7 @@ func (s *served) install(t *testing.T, p addrs.Provider, version string) error {
 	return s.lock.Merge(p, done.Version, addrs.MustParseProviderConstraint(version), done.Report)
 }
 
-// project returns a project that wants what is in the directory, and has it locked.
+// project returns a project that requires and locks the packages in the directory.
 func (s *served) project(t *testing.T, program, config string) *terraformtest.Project {
 	t.Helper()
 	p := terraformtest.New(t, program)
@@ -78,8 +78,7 @@ func (s *served) project(t *testing.T, program, config string) *terraformtest.Pr
 	return p
 }
 
-// wantInstalled makes sure that a client has linked to the directory, and that it has not
-// changed the lock.
+// wantInstalled checks that a client has linked to the directory and kept the lock file.
 func (s *served) wantInstalled(t *testing.T, p *terraformtest.Project) {
 	t.Helper()
 	for source := range s.wants {
@@ -89,7 +88,7 @@ func (s *served) wantInstalled(t *testing.T, p *terraformtest.Project) {
 			t.Errorf("%s: %q, %v", source, target, err)
 		}
 	}
-	// What the client left is what Lookup takes.
+	// Lookup accepts the package that the client installed.
 	project := &install.Dir{Path: filepath.Join(p.Dir, ".terraform", "providers")}
 	for pkg, err := range project.All() {
 		if err != nil {
@@ -109,8 +108,7 @@ func (s *served) mirror() string {
 	return fmt.Sprintf("provider_installation {\n  filesystem_mirror {\n    path = %q\n  }\n}\n", s.dir.Path)
 }
 
-// TestPluginCache has the real clients use a directory as their cache: they download
-// nothing.
+// TestPluginCache: the real clients use a directory as their cache and download nothing.
 func TestPluginCache(t *testing.T) {
 	t.Parallel()
 	s := newServed(t)
@@ -127,8 +125,8 @@ func TestPluginCache(t *testing.T) {
 	})
 }
 
-// TestFilesystemMirror has the real clients install from a directory as from a mirror,
-// with and without a lock file.
+// TestFilesystemMirror: the real clients install from a directory as from a mirror, with and
+// without a lock file.
 func TestFilesystemMirror(t *testing.T) {
 	t.Parallel()
 	s := newServed(t)
@@ -146,8 +144,7 @@ func TestFilesystemMirror(t *testing.T) {
 	})
 }
 
-// scan runs init, once more if the client has met a name that was gone when it looked at it,
-// which the package comment tells of.
+// scan runs init, and again if the client failed because a name disappeared.
 func scan(t *testing.T, p *terraformtest.Project) {
 	t.Helper()
 	if err := os.RemoveAll(filepath.Join(p.Dir, ".terraform")); err != nil {
@@ -163,7 +160,7 @@ func scan(t *testing.T, p *terraformtest.Project) {
 	p.Init(t, "-lockfile=readonly")
 }
 
-// TestScan has the real clients scan the directory while packages are installed in it.
+// TestScan: the real clients scan the directory while packages are installed in it.
 func TestScan(t *testing.T) {
 	t.Parallel()
 	s := newServed(t)
