@@ -22,7 +22,7 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// ahead unpacks what r has of an archive, and then the rest of it.
+// ahead unpacks an archive with UnpackAhead from r and then with UnpackRest.
 func ahead(t testing.TB, r io.Reader, data []byte, l archive.Limits, o archive.Options) (dir string, early int, list []archive.File, err error) {
 	t.Helper()
 	dir = t.TempDir()
@@ -57,7 +57,7 @@ func modes(t testing.TB, dir string) map[string]fs.FileMode {
 	return list
 }
 
-// TestAhead: however much of an archive was there at first, the result is that of Unpack.
+// TestAhead: however much of an archive UnpackAhead gets, the result is the same as that of Unpack.
 func TestAhead(t *testing.T) {
 	t.Parallel()
 	data := pack(t,
@@ -86,8 +86,7 @@ func TestAhead(t *testing.T) {
 	}
 }
 
-// TestAheadOfStored: archives whose headers say all are unpacked early as a whole, but for
-// the files of which nothing tells where they end.
+// TestAheadOfStored: files are unpacked ahead unless the end of their stored content is unknown.
 func TestAheadOfStored(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]int{"deflated": 3, "stored": 0} {
@@ -102,7 +101,7 @@ func TestAheadOfStored(t *testing.T) {
 	}
 }
 
-// TestAheadDiffers: what the directory does not know, or knows otherwise, is not kept.
+// TestAheadDiffers: files that the directory does not describe are not kept.
 func TestAheadDiffers(t *testing.T) {
 	t.Parallel()
 	data := pack(t, files("a", "b/c")...)
@@ -120,9 +119,8 @@ func TestAheadDiffers(t *testing.T) {
 	}
 }
 
-// TestAheadOfTwoHeaders: content that is a file as it is, and another one with the same
-// size and checksum when it is inflated, is refused. Of the two headers that lead to it the
-// one is hidden in the other.
+// TestAheadOfTwoHeaders: one header is hidden in another one, and the content is one file if it is
+// stored and another one with the same size and checksum if it is inflated. The archive is refused.
 func TestAheadOfTwoHeaders(t *testing.T) {
 	t.Parallel()
 	want := strings.Repeat("what the directory says ", 10)
@@ -169,7 +167,7 @@ func TestAheadOfTwoHeaders(t *testing.T) {
 	}
 }
 
-// forge returns data with four bytes more, which give it the checksum.
+// forge appends four bytes that give data this CRC-32.
 func forge(data []byte, sum uint32) []byte {
 	state := ^sum
 	for range 4 {
@@ -179,7 +177,7 @@ func forge(data []byte, sum uint32) []byte {
 	return binary.LittleEndian.AppendUint32(data, state^^crc32.ChecksumIEEE(data))
 }
 
-// TestAheadStops: whatever is not as usual ends the work, and leaves nothing half done.
+// TestAheadStops: unusual data ends UnpackAhead, and no partial file is left.
 func TestAheadStops(t *testing.T) {
 	t.Parallel()
 	good := pack(t, files("a", "b")...)
@@ -208,7 +206,7 @@ func TestAheadStops(t *testing.T) {
 	}
 }
 
-// TestAheadLimits: the limits hold before anything has been judged.
+// TestAheadLimits: the limits apply to UnpackAhead.
 func TestAheadLimits(t *testing.T) {
 	t.Parallel()
 	data := pack(t, member{name: "zeros", content: strings.Repeat("\x00", 1<<20)}, member{name: "more"})
@@ -242,8 +240,8 @@ func TestAheadLimits(t *testing.T) {
 	}
 }
 
-// TestAheadOfBomb: an archive that nobody has judged yet does not fill the disk with a
-// thousand times its own size. It is unpacked later if it is accepted.
+// TestAheadOfBomb: UnpackAhead does not write a thousand times the size of the archive. An accepted
+// archive is unpacked later.
 func TestAheadOfBomb(t *testing.T) {
 	t.Parallel()
 	data := pack(t, member{name: "a", content: "text"}, member{name: "zeros", content: strings.Repeat("\x00", 8<<20)}, member{name: "z"})
@@ -253,7 +251,7 @@ func TestAheadOfBomb(t *testing.T) {
 	}
 }
 
-// FuzzAhead: unpacking ahead either leads to what Unpack makes, or is found out.
+// FuzzAhead: UnpackAhead and UnpackRest either have the result of Unpack, or return ErrAhead.
 func FuzzAhead(f *testing.F) {
 	data := pack(f, member{name: "d/"}, member{name: "a", content: "text", mode: 0o755}, member{name: "b/c", content: strings.Repeat("x", 100)}, member{name: "s", content: "s", stored: true})
 	f.Add(data, uint16(len(data)))

@@ -14,7 +14,7 @@ import (
 	"github.com/tofureg/tofureg/internal/archive"
 )
 
-// program returns n bytes that deflate to a bit less than half, as executables do.
+// program returns n bytes that deflate to somewhat less than half, like executables.
 func program(n int) string {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	words := make([]string, 1<<12)

@@ -15,7 +15,7 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// Archives whose parts contradict each other.
+// TestContradictions: archives with contradicting parts are refused.
 func TestContradictions(t *testing.T) {
 	t.Parallel()
 	two := pack(t,
@@ -77,7 +77,8 @@ func TestContradictions(t *testing.T) {
 	}
 }
 
-// A checksum of zero is one like others: that of nothing, and of these four bytes.
+// TestChecksumZero: a CRC-32 of zero is checked like others. Empty content and these four bytes
+// have it.
 func TestChecksumZero(t *testing.T) {
 	t.Parallel()
 	const content = "\x9d\x0a\xd9\x6d"
@@ -92,7 +93,8 @@ func TestChecksumZero(t *testing.T) {
 	}
 }
 
-// An entry that lies inside the content of another one, as in the densest bombs.
+// TestOverlap: an entry inside the content of another one is refused. The densest bombs are made
+// so.
 func TestOverlap(t *testing.T) {
 	t.Parallel()
 	inner := pack(t, member{name: "inner", content: "small", stored: true})
@@ -104,8 +106,8 @@ func TestOverlap(t *testing.T) {
 	refused(t, data, archive.Limits{}, fault.ErrArchive)
 }
 
-// The count of entries is 16 bits in the end record, and the standard library
-// compares only those: 65,537 headers must not pass for one.
+// TestCountWrapsAround: the end record has the low 16 bits of the number of entries. 65,537 headers
+// must not pass for one.
 func TestCountWrapsAround(t *testing.T) {
 	t.Parallel()
 	members := make([]member, 65_537)
@@ -130,7 +132,7 @@ func TestCountWrapsAround(t *testing.T) {
 		t.Logf("the standard library refuses it too: %v", err)
 	}
 	refused(t, lying, archive.Limits{Entries: 10}, fault.ErrArchive)
-	// The same without the record that contradicts: only one header is true.
+	// The same with one header only.
 	short := append(bytes.Clone(lying[:bytes.LastIndex(lying, []byte("PK\x06\x06"))]), endOf(lying)...)
 	if zr, err := zip.NewReader(bytes.NewReader(short), int64(len(short))); err != nil || len(zr.File) != 65_537 {
 		t.Fatalf("the standard library is expected to take it: %v", err)
@@ -138,10 +140,10 @@ func TestCountWrapsAround(t *testing.T) {
 	refused(t, short, archive.Limits{Entries: 10_000}, fault.ErrArchive)
 }
 
-// The record for large archives may contradict as well.
+// TestZip64: the records of large archives must not contradict each other.
 func TestZip64(t *testing.T) {
 	t.Parallel()
-	// as64 gives data the records of a large archive, after change.
+	// as64 adds the records of a large archive to data and calls change with them.
 	as64 := func(change func(end64, locator []byte)) []byte {
 		data := pack(t, files("a", "b")...)
 		le, end := binary.LittleEndian, bytes.Clone(endOf(data))
@@ -206,7 +208,7 @@ func FuzzOpenZip(f *testing.F) {
 			known(t, err)
 			return
 		}
-		// What is accepted must be what the standard library sees.
+		// The standard library must read the same entries.
 		zr, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 		if err != nil || len(zr.File) != len(list) {
 			t.Fatalf("archive/zip: %v", err)

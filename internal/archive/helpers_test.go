@@ -22,7 +22,7 @@ type member struct {
 	content string
 	mode    fs.FileMode // with type bits; 0: 0644
 	stored  bool
-	header  func(*zip.FileHeader) // last word on the header
+	header  func(*zip.FileHeader) // changes the header, if not nil
 }
 
 func (m member) fill(h *zip.FileHeader) {
@@ -74,7 +74,7 @@ func open(data []byte, l archive.Limits) (*archive.Zip, error) {
 	return archive.OpenZip(context.Background(), bytes.NewReader(data), int64(len(data)), l)
 }
 
-// unpack unpacks into a fresh directory and returns it.
+// unpack unpacks data into a new directory and returns its path.
 func unpack(t testing.TB, data []byte, l archive.Limits) (string, []archive.File, error) {
 	t.Helper()
 	dir := t.TempDir()
@@ -140,8 +140,7 @@ func patch(data []byte, put func(b []byte)) []byte {
 	return data
 }
 
-// settled writes the sizes and checksums of data into the headers before the contents, so
-// that no descriptor is needed after them.
+// settled moves sizes and checksums from the descriptors to the headers before the contents.
 func settled(data []byte) []byte {
 	return patch(data, func(b []byte) {
 		for _, h := range headers(b) {
@@ -153,7 +152,7 @@ func settled(data []byte) []byte {
 	})
 }
 
-// before puts extra fields into the header before the content of the only file of data.
+// before adds extra fields to the header before the content of the only file.
 func before(data, extra []byte) []byte {
 	name := int(binary.LittleEndian.Uint16(data[26:]))
 	data = slices.Insert(bytes.Clone(data), 30+name, extra...)
@@ -163,7 +162,7 @@ func before(data, extra []byte) []byte {
 	return data
 }
 
-// inDirectory puts extra fields into the header of the only file in the directory of data.
+// inDirectory adds extra fields to the header of the only file in the directory.
 func inDirectory(data, extra []byte) []byte {
 	h := headers(data)[0]
 	name := int(binary.LittleEndian.Uint16(data[h+28:]))

@@ -13,7 +13,7 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// insert puts more into data at an offset before the directory, and corrects all offsets.
+// insert inserts more at an offset before the directory and corrects all offsets.
 func insert(data []byte, at int, more []byte) []byte {
 	hs := headers(data)
 	data = slices.Insert(bytes.Clone(data), at, more...)
@@ -27,8 +27,8 @@ func insert(data []byte, at int, more []byte) []byte {
 	return data
 }
 
-// An entry that the directory does not list is refused wherever other readers could find it.
-// Padding is not.
+// TestHiddenEntries: an entry that the directory does not list is refused wherever another reader
+// could find it. Padding is accepted.
 func TestHiddenEntries(t *testing.T) {
 	t.Parallel()
 	data := pack(t, files("a", "b")...)
@@ -59,7 +59,7 @@ func TestHiddenEntries(t *testing.T) {
 				"an entry": evil, "one after zeros": append(zeros(100), evil...), "a signature": []byte("PK\x03\x04"),
 			} {
 				refused(t, place.with(more), archive.Limits{}, fault.ErrArchive)
-				// What has been unpacked while the archive arrived does not change that.
+				// UnpackAhead does not change that.
 				_, early, list, err := ahead(t, bytes.NewReader(place.with(more)), place.with(more), archive.Limits{}, archive.Options{})
 				if err == nil {
 					t.Errorf("%s: %d files after %d early, want an error", what, len(list), early)
@@ -67,13 +67,13 @@ func TestHiddenEntries(t *testing.T) {
 			}
 		})
 	}
-	// The search goes by pieces, between two of which nothing is lost.
+	// The search reads pieces, which overlap.
 	for n := 65_530; n < 65_540; n++ {
 		refused(t, insert(data, second, append(make([]byte, n), evil...)), archive.Limits{}, fault.ErrArchive)
 	}
 }
 
-// What belongs to an entry may look like a header.
+// TestCoveredBytes: bytes of an entry may look like a header.
 func TestCoveredBytes(t *testing.T) {
 	t.Parallel()
 	inner := pack(t, files("inner")...)
@@ -91,7 +91,7 @@ func TestCoveredBytes(t *testing.T) {
 	}
 }
 
-// What follows the content of a file is as long as it should be, and says the same.
+// TestAfterTheContent: a descriptor must be complete and agree with the directory.
 func TestAfterTheContent(t *testing.T) {
 	t.Parallel()
 	data := pack(t, member{name: "a", content: strings.Repeat("text ", 20)})

@@ -15,8 +15,7 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// raw is an archive of one stored file without a descriptor, so that all numbers stand in
-// both of its headers.
+// raw is an archive of one stored file without a descriptor, so that both headers have all numbers.
 func raw(t testing.TB, extra []byte) []byte {
 	t.Helper()
 	return pack(t, member{name: "name", stored: true, header: func(h *zip.FileHeader) { h.Extra = extra }})
@@ -28,8 +27,8 @@ func field(tag int, data string) []byte {
 	return append(binary.LittleEndian.AppendUint16(b, uint16(len(data))), data...)
 }
 
-// Two programs must not find two files in one archive: some go by the header before the
-// content, some by extra fields, some by both.
+// TestTwoReaders: an archive in which two programs could find different files is refused: some use
+// the header before the content, some extra fields, some both.
 func TestTwoReaders(t *testing.T) {
 	t.Parallel()
 	const crc = "\x01\x00\x00\x00\x00" // version 1, and a CRC that nobody looks at
@@ -87,7 +86,7 @@ func TestTwoReaders(t *testing.T) {
 	}
 }
 
-// An extra field may stand in one of the two headers only.
+// TestTwoReadersOfExtras: an extra field may be in one of the two headers only.
 func TestTwoReadersOfExtras(t *testing.T) {
 	t.Parallel()
 	const crc = "\x01\x00\x00\x00\x00" // version 1, and a CRC that nobody looks at
@@ -151,8 +150,7 @@ func TestTwoReadersOfExtras(t *testing.T) {
 	}
 }
 
-// Of two places for the header before the content, one reader takes the first and another
-// the last.
+// TestTwoOffsets: two offsets of the header before the content are refused.
 func TestTwoOffsets(t *testing.T) {
 	t.Parallel()
 	data := settled(pack(t, member{name: "evil", stored: true}, member{name: "name", stored: true}))
@@ -160,13 +158,13 @@ func TestTwoOffsets(t *testing.T) {
 	offset := func(at uint64) []byte { return field(1, string(binary.LittleEndian.AppendUint64(nil, at))) }
 	first, second := uint64(0), uint64(binary.LittleEndian.Uint32(data[hs[1]+42:]))
 	build := func(extra ...[]byte) []byte {
-		one := slices.Concat(data[:hs[0]], data[hs[1]:]) // the directory has the second file only
+		one := slices.Concat(data[:hs[0]], data[hs[1]:]) // the directory lists only the second file
 		end := endOf(one)
 		put16(end[8:], 1)
 		put16(end[10:], 1)
 		put32(end[12:], len(one)-len(end)-hs[0])
 		put32(one[hs[0]+42:], 0xffffffff)
-		one[0] = 'X' // the first file is no more than padding
+		one[0] = 'X' // the first file becomes padding
 		return inDirectory(one, slices.Concat(extra...))
 	}
 	if _, _, err := unpack(t, build(offset(second)), archive.Limits{}); err != nil {
@@ -179,7 +177,8 @@ func TestTwoOffsets(t *testing.T) {
 	}
 }
 
-// The two end records of a large archive say the same, or one of them says nothing.
+// TestEndRecordsContradict: the two end records of a large archive must agree unless one leaves a
+// number out.
 func TestEndRecordsContradict(t *testing.T) {
 	t.Parallel()
 	data := pack(t, files("a", "b")...)
@@ -221,8 +220,7 @@ func TestEndRecordsContradict(t *testing.T) {
 	}
 }
 
-// far is an archive with nothing but zeros, which are the content of a file, between its
-// beginning and its end.
+// far is a large archive. Between its beginning and its end are zeros, the content of a file.
 type far struct {
 	first []byte
 	zeros int64
@@ -247,7 +245,7 @@ func (f far) ReadAt(p []byte, off int64) (int, error) {
 	return n + int(-behind), err
 }
 
-// Content beyond four gigabytes is found, and compared with its header there.
+// TestFarContent: content beyond 4 GiB is found and compared with its header.
 func TestFarContent(t *testing.T) {
 	t.Parallel()
 	const zeros, crc = 5 << 30, 0x71f62476 // of "far"

@@ -91,7 +91,7 @@ func zipped(t testing.TB, data []byte) []byte {
 	return buf.Bytes()
 }
 
-// untar unpacks into a fresh directory and returns it.
+// untar unpacks data into a new directory and returns its path.
 func untar(t testing.TB, data []byte, l archive.Limits, o archive.Options) (string, []archive.File, error) {
 	t.Helper()
 	dir := t.TempDir()
@@ -159,7 +159,7 @@ func TestUnpackTar(t *testing.T) {
 	}
 }
 
-// Archives from the programs that people use.
+// TestUnpackTarFormats: archives of common programs are unpacked.
 func TestUnpackTarFormats(t *testing.T) {
 	t.Parallel()
 	for name, format := range map[string]archive.Format{
@@ -175,7 +175,7 @@ func TestUnpackTarFormats(t *testing.T) {
 				t.Errorf("Sniff: %q, want %q", got, format)
 			}
 			dir := t.TempDir()
-			// In small pieces: no reader may rely on what one Read returns.
+			// Read single bytes.
 			if _, err := untarInto(t, dir, iotest.OneByteReader(bytes.NewReader(data)), format, archive.Limits{}, archive.Options{}); err != nil {
 				t.Fatal(err)
 			}
@@ -275,7 +275,7 @@ func TestUnpackTarRefuses(t *testing.T) {
 	}
 }
 
-// What stands where an entry belongs stays as it is.
+// TestUnpackTarPlanted: existing files are neither changed nor followed.
 func TestUnpackTarPlanted(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -344,8 +344,8 @@ func TestSkipLinks(t *testing.T) {
 		t.Errorf("zip: skipped %q, tree (-want +got):\n%s", skipped, diff)
 	}
 
-	// A link takes its name away from others all the same, and a hard link, whose
-	// content would be missing, is never left out.
+	// The name of an omitted link is taken. A hard link is never omitted, as its content would
+	// be missing.
 	for _, items := range [][]item{
 		{special(tar.TypeSymlink, "a", "b"), regular("a/b", "")},
 		{special(tar.TypeSymlink, "../a", "b")},
@@ -388,7 +388,7 @@ func TestTarLimits(t *testing.T) {
 	}
 }
 
-// A directory has no content, whatever its header says, and makes no room for more.
+// TestTarDirectorySizes: the size of a directory is ignored and does not change the limit.
 func TestTarDirectorySizes(t *testing.T) {
 	t.Parallel()
 	base256 := func(n int64) string {
@@ -424,7 +424,7 @@ func TestTarDirectorySizes(t *testing.T) {
 	}
 }
 
-// resize puts size into the first header of a tar.
+// resize sets the size in the first header of a tar.
 func resize(data []byte, size string) []byte {
 	copy(data[124:136], size+"\x00")
 	sum := 8 * int(' ')
@@ -437,12 +437,12 @@ func resize(data []byte, size string) []byte {
 	return data
 }
 
-// Archives that expand to much more than they are cost little.
+// TestTarBombs: archives that expand to much more than their size are refused at little cost.
 func TestTarBombs(t *testing.T) {
 	t.Parallel()
 	limits := archive.Limits{Unpacked: 1 << 20, Entries: 1000}
 	record := strings.Repeat("x", 60_000)
-	var headers []item // which are no entries
+	var headers []item // global headers
 	for range 400 {
 		headers = append(headers, item{Header: tar.Header{
 			Typeflag: tar.TypeXGlobalHeader, Name: "pax_global_header", PAXRecords: map[string]string{"comment": record},
@@ -511,7 +511,8 @@ func TestDamagedTar(t *testing.T) {
 	}
 }
 
-// No single changed byte of an xz file goes unnoticed, unless it changes nothing.
+// TestEveryByteOfXZCounts: every changed byte of an xz file is an error, unless the content stays
+// the same.
 func TestEveryByteOfXZCounts(t *testing.T) {
 	t.Parallel()
 	data := fixture(t, "crc64.tar.xz")
@@ -529,7 +530,7 @@ func TestEveryByteOfXZCounts(t *testing.T) {
 	}
 }
 
-// The error of a broken connection is not one of the archive.
+// TestTarReaderError: the error of a broken connection is returned and does not wrap ErrArchive.
 func TestTarReaderError(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("connection reset")
@@ -591,7 +592,7 @@ func FuzzUnpackTar(f *testing.F) {
 	})
 }
 
-// FuzzTarHeaders skips the compression, which a fuzzer cannot imitate.
+// FuzzTarHeaders reads uncompressed tars, since a fuzzer cannot produce valid compressed data.
 func FuzzTarHeaders(f *testing.F) {
 	f.Add(roll(f, regulars("a", "b/c")...))
 	f.Add(roll(f, item{Header: tar.Header{Name: "x", Format: tar.FormatPAX, PAXRecords: map[string]string{"VENDOR.key": "value"}}}))

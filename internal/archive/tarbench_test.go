@@ -18,7 +18,7 @@ import (
 	"github.com/tofureg/tofureg/internal/inflate"
 )
 
-// stream generates a tar.gz while it is read: files of one mebibyte each.
+// stream generates a tar.gz with files of 1 MiB while it is read.
 func stream(content []byte, files int) io.Reader {
 	r, w := io.Pipe()
 	go func() {
@@ -42,8 +42,7 @@ func stream(content []byte, files int) io.Reader {
 	return r
 }
 
-// BenchmarkUnpackTar unpacks generated archives of 16 MiB and of 1 GiB. The peak of
-// the heap must be the same.
+// BenchmarkUnpackTar unpacks generated archives of 16 MiB and 1 GiB. The heap peaks must be equal.
 func BenchmarkUnpackTar(b *testing.B) {
 	content := []byte(program(1 << 20))
 	sizes := []int{16, 1024}
@@ -72,7 +71,7 @@ func BenchmarkUnpackTar(b *testing.B) {
 	}
 }
 
-// heapPeak watches the heap until the function that it returns is called.
+// heapPeak measures the peak of the heap until the returned function is called.
 func heapPeak(b *testing.B) func() float64 {
 	runtime.GC()
 	stop, result := make(chan struct{}), make(chan uint64)
@@ -96,7 +95,7 @@ func heapPeak(b *testing.B) func() float64 {
 	}
 }
 
-// BenchmarkInflow compares the decompressors with others that read the same.
+// BenchmarkInflow compares the decompressors with others.
 func BenchmarkInflow(b *testing.B) {
 	content := roll(b, regular("main.tf", program(16<<20)))
 	var gz, lzma bytes.Buffer

@@ -17,11 +17,11 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// tripwire is an archive that is read, in pieces, and ends the context at a byte.
+// tripwire is an archive that ends the context when a certain byte is read.
 type tripwire struct {
 	data  []byte
 	piece int
-	at    int // bytes after which the context ends
+	at    int // offset at which the context ends
 	end   func()
 
 	pos, read, after int // where Read is, bytes that were read, those of them after the end
@@ -52,7 +52,7 @@ func (w *tripwire) Read(p []byte) (int, error) {
 
 var errEnough = errors.New("enough")
 
-// tripped checks that work ends with its context, and reads nothing after that.
+// tripped checks that work ends with its context and reads nothing more.
 func tripped(t *testing.T, data []byte, at int, work func(context.Context, *tripwire) error) {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -67,7 +67,7 @@ func tripped(t *testing.T, data []byte, at int, work func(context.Context, *trip
 	}
 }
 
-// zeros is a zip with a file of so many gigabytes of zeros.
+// zeros is a zip with a file of zeros.
 func zeros(t testing.TB, gigabytes int) []byte {
 	t.Helper()
 	var piece, deflated, archived bytes.Buffer
@@ -91,7 +91,7 @@ func zeros(t testing.TB, gigabytes int) []byte {
 	return archived.Bytes()
 }
 
-// Whoever inflates or reads names stops with its context, however much there is to come.
+// TestZipEndsWithItsContext: reading names and inflating end with the context.
 func TestZipEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	bomb := zeros(t, 8)
@@ -146,7 +146,7 @@ func TestZipEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// stuffed is a zip with a file whose deflated content is given.
+// stuffed is a zip with a file with this deflated content.
 func stuffed(t testing.TB, deflated string) []byte {
 	return patch(pack(t, member{name: "a", content: deflated, stored: true}), func(b []byte) {
 		put16(b[8:], 8)
@@ -154,7 +154,7 @@ func stuffed(t testing.TB, deflated string) []byte {
 	})
 }
 
-// UnpackAhead has no error: it reads nothing more.
+// TestAheadEndsWithItsContext: UnpackAhead reads nothing after its context has ended.
 func TestAheadEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	root, err := os.OpenRoot(t.TempDir())
@@ -168,7 +168,7 @@ func TestAheadEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// 900,000 zeros, and nothing, as bzip2 packs them.
+// 900,000 zeros, and empty content, compressed by bzip2.
 const (
 	zerosBzip2 = "425a683931415926535963e3eca20006e4c100c00002000008200030cc09aa6994a136a9284f17724538509063e3eca2"
 	emptyBzip2 = "425a683917724538509000000000"
@@ -183,8 +183,8 @@ func repeated(t testing.TB, stream string, n int) []byte {
 	return bytes.Repeat(data, n)
 }
 
-// A tar ends with its context too, be it in a file, behind the last one, or where streams
-// follow each other that hold nothing.
+// TestTarEndsWithItsContext: UnpackTar ends with its context: in a file, after the last file, and
+// in a sequence of empty streams.
 func TestTarEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	one := fixture(t, "plain.tar.bz2")
@@ -214,7 +214,7 @@ func TestTarEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// What fills the last block of a tar is bounded: 16 gigabytes of it can be a file of 20 KB.
+// TestTarPadding: the zeros after a tar are limited. 20 KB can expand to 16 GB.
 func TestTarPadding(t *testing.T) {
 	t.Parallel()
 	const most = 4 << 20
@@ -235,7 +235,7 @@ func TestTarPadding(t *testing.T) {
 	}
 }
 
-// The names together are bounded, by the number of entries that are allowed.
+// TestNamesTogether: the total length of the names is limited by the number of allowed entries.
 func TestNamesTogether(t *testing.T) {
 	t.Parallel()
 	limits := archive.Limits{Entries: 3000} // which is a megabyte of names

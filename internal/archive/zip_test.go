@@ -81,7 +81,7 @@ func TestUnpackModes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The umask of the test may take bits away, it cannot add any.
+	// The umask of the test may remove bits.
 	for name, want := range map[string]fs.FileMode{
 		"setuid": 0o755, "readonly": 0o644, "worldwritable": 0o644, "groupexec": 0o755, "dir": 0o755 | fs.ModeDir,
 	} {
@@ -95,7 +95,7 @@ func TestUnpackModes(t *testing.T) {
 	}
 }
 
-// Whatever lies where an entry belongs, nothing is written to it or through it.
+// TestUnpackPlanted: existing files and links are neither changed nor followed.
 func TestUnpackPlanted(t *testing.T) {
 	t.Parallel()
 	data := pack(t, files("bin", "dir/file")...)
@@ -193,7 +193,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// files2 is files without content, for names that may be directories.
+// files2 returns empty files, whose names may be directories.
 func files2(names ...string) []member {
 	var out []member
 	for _, name := range names {
@@ -202,7 +202,7 @@ func files2(names ...string) []member {
 	return out
 }
 
-// refused checks that data is refused with want before anything is written.
+// refused checks that data is refused with want and that nothing is written.
 func refused(t *testing.T, data []byte, l archive.Limits, want error) {
 	t.Helper()
 	dir, _, err := unpack(t, data, l)
@@ -217,7 +217,7 @@ func refused(t *testing.T, data []byte, l archive.Limits, want error) {
 	}
 }
 
-// Names that look alike to a strict rule but are different files everywhere.
+// TestNeighbours: similar names that are different files on every file system are accepted.
 func TestNeighbours(t *testing.T) {
 	t.Parallel()
 	for _, list := range [][]string{
@@ -242,7 +242,7 @@ func TestNeighbours(t *testing.T) {
 	}
 }
 
-// Every letter collides with its normal form and with what full case folding makes of it.
+// TestCollisions: every letter collides with its normal form and with its full case folding.
 func TestCollisions(t *testing.T) {
 	t.Parallel()
 	fold, tried := cases.Fold(), 0
@@ -287,7 +287,7 @@ func TestCheckName(t *testing.T) {
 	}
 }
 
-// Every bad name is refused as a zip entry too, with nothing written.
+// TestBadNames: every bad name is refused as the name of a zip entry, and nothing is written.
 func TestBadNames(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{
@@ -337,7 +337,7 @@ func TestEffective(t *testing.T) {
 	}
 }
 
-// A zip that announces little and holds much costs what it announces.
+// TestBomb: a zip with more content than announced costs no more than announced.
 func TestBomb(t *testing.T) {
 	t.Parallel()
 	data := pack(t, member{name: "zeros", content: string(make([]byte, 20<<20))})
@@ -386,7 +386,7 @@ func (f *failing) ReadAt(p []byte, off int64) (int, error) {
 	return f.ReaderAt.ReadAt(p, off)
 }
 
-// What is written through to the disk is the same, and is complete when Unpack returns.
+// TestSync: with Sync the result is the same, and all files are closed when Unpack returns.
 func TestSync(t *testing.T) {
 	t.Parallel()
 	members := []member{{name: "d/"}}
@@ -415,7 +415,7 @@ func TestSync(t *testing.T) {
 	if dir, err := unpackSynced(data); err != nil || !maps.Equal(tree(t, dir), tree(t, want)) {
 		t.Errorf("with Sync: %v, %v, want the same files", tree(t, dir), err)
 	}
-	// Some files are on their way to the disk when one turns out to be wrong.
+	// One file is wrong while others are being synced.
 	wrong := patch(data, func(b []byte) { b[bytes.Index(b, []byte("content 28"))] = 'X' })
 	if _, err := unpackSynced(wrong); !errors.Is(err, fault.ErrArchive) {
 		t.Errorf("with Sync and a wrong checksum: %v, want ErrArchive", err)

@@ -10,8 +10,8 @@ import (
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
-// TestClassicExcludes has goroutines of one process take turns with a lock that the
-// kernel would give to all of them at once.
+// TestClassicExcludes: goroutines of one process exclude each other although the kernel would grant
+// the lock to all of them.
 func TestClassicExcludes(t *testing.T) {
 	t.Parallel()
 	root := openRoot(t)
@@ -48,7 +48,7 @@ func TestClassicExcludes(t *testing.T) {
 	}
 }
 
-// TestClassicIsKept: whoever asks in vain does not take the lock away from its holder.
+// TestClassicIsKept: a failed attempt does not drop the lock of its holder.
 func TestClassicIsKept(t *testing.T) {
 	t.Parallel()
 	root := openRoot(t)

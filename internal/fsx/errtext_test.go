@@ -12,8 +12,7 @@ import (
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
-// TestErrorsNameTheDirectory: an error tells of what the caller has named, not of a file
-// that exists for a moment only.
+// TestErrorsNameTheDirectory: an error names the path that the caller gave, not a temporary file.
 func TestErrorsNameTheDirectory(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

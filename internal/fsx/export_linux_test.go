@@ -5,15 +5,15 @@ import (
 	"syscall"
 )
 
-// Classic is the lock of systems other than Linux and Windows: fcntl locks of the process.
+// Classic is the lock of Unix systems other than Linux: fcntl locks of the process.
 type Classic struct{ locks *classic }
 
 func NewClassic() Classic {
 	return Classic{&classic{lock: func(fd uintptr) (bool, error) { return setLock(fd, syscall.F_SETLK) }}}
 }
 
-// Try makes one attempt; nil: somebody else has the lock.
+// Try makes one attempt. It returns nil if another holder has the lock.
 func (c Classic) Try(root *os.Root, name string) (*Lock, error) { return c.locks.open(root, name) }
 
-// Held returns how many locks are known to be held.
+// Held returns the number of held locks.
 func (c Classic) Held() int { return len(c.locks.held) }

@@ -110,7 +110,7 @@ func TestRefusedTargets(t *testing.T) {
 	wantNames(t, dir, "sub")
 }
 
-// TestTargetTurnsIntoDirectory: what the target is counts when it is replaced.
+// TestTargetTurnsIntoDirectory: the target is checked again when it is replaced.
 func TestTargetTurnsIntoDirectory(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -157,7 +157,7 @@ func TestConcurrentWriters(t *testing.T) {
 	wantNames(t, dir, "file")
 }
 
-// read reads a file that somebody may be replacing.
+// read reads a file that another goroutine may be replacing.
 func read(path string) ([]byte, error) {
 	f, err := fsx.OpenRegular(path)
 	if err != nil {
@@ -174,7 +174,7 @@ func wantContent(t *testing.T, path, want string) {
 	}
 }
 
-// wantNames fails if dir holds anything else, such as a file left behind.
+// wantNames fails if dir has other names.
 func wantNames(t *testing.T, dir string, want ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

@@ -46,8 +46,8 @@ func TestPipeIsRefused(t *testing.T) {
 	}
 }
 
-// TestLockIsNoLink: whoever can put a link where a lock will be does not have a file made, or
-// locked, at the place of his choice.
+// TestLockIsNoLink: a planted link at the name of a lock does not create or lock a file outside of
+// the directory.
 func TestLockIsNoLink(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -18,11 +18,11 @@ import (
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
-// lockFor makes a process of this test program hold a lock; see TestHolder.
+// lockFor makes this test program hold a lock in a child process; see TestHolder.
 var lockFor = flag.String("fsx.hold", "", "hold the lock of this `file` until standard input ends")
 
-// TestHolder is the other process of the tests below and does nothing by itself. They wait in
-// real time, as processes have no other in common.
+// TestHolder is the child process. Without the flag it does nothing. The processes wait in real
+// time.
 func TestHolder(t *testing.T) {
 	if *lockFor == "" {
 		return
@@ -34,7 +34,7 @@ func TestHolder(t *testing.T) {
 	bufio.NewReader(os.Stdin).ReadString('\n')
 }
 
-// hold starts a process that holds the lock of path, and returns what kills it.
+// hold starts a process that holds the lock of path, and returns a function that kills it.
 func hold(t *testing.T, path string) (kill func()) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestHolder$", "-fsx.hold="+path)
@@ -73,7 +73,7 @@ func TestLockOfAnotherProcess(t *testing.T) {
 	if l, err := fsx.AcquireLock(ctx, path); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, enough) {
 		t.Fatalf("while another process has it: %v, %v; want the end of the context and its cause", l, err)
 	}
-	// A lock is gone with its holder, whose death it does not wait for.
+	// The lock is free as soon as its holder dies.
 	got := make(chan error)
 	go func() {
 		l, err := fsx.AcquireLock(t.Context(), path)
@@ -88,8 +88,8 @@ func TestLockOfAnotherProcess(t *testing.T) {
 	}
 }
 
-// TestLockExcludes takes turns with a lock whose file stays, and with one whose file is
-// removed each time. The mutex only tells whether two are inside.
+// TestLockExcludes: holders exclude each other, whether the lock file stays or is removed each
+// time.
 func TestLockExcludes(t *testing.T) {
 	t.Parallel()
 	for name, release := range map[string]func(*fsx.Lock) error{
@@ -145,7 +145,7 @@ func TestLockRemove(t *testing.T) {
 	}
 }
 
-// TestLockLink: a link out of the directory is refused, and what it names is not made.
+// TestLockLink: a link out of the directory is refused, and its target is not created.
 func TestLockLink(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -205,14 +205,14 @@ func TestTryLock(t *testing.T) {
 	if locked, err := fsx.TryLock(other); err != nil || locked {
 		t.Errorf("another file description has it: %v, %v", locked, err)
 	}
-	// What is locked can still be written, renamed and read.
+	// A locked file can be written, renamed and read.
 	if _, err := f.WriteString("content"); err != nil {
 		t.Error(err)
 	}
 	if err := f.Commit(); err != nil {
 		t.Error(err)
 	}
-	// A child that another test has just forked has the file open until it starts its program.
+	// A child process that another test has forked may have the file open until exec.
 	for locked := false; !locked; runtime.Gosched() {
 		if locked, err = fsx.TryLock(other); err != nil {
 			t.Fatalf("closed: %v", err)

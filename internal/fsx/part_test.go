@@ -13,7 +13,7 @@ import (
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
-// locks says whether sweeping goes by locks here, and so needs no hour to pass.
+// locks reports whether SweepParts uses locks on this system, and not the age.
 const locks = runtime.GOOS == "linux" || runtime.GOOS == "darwin" || runtime.GOOS == "freebsd"
 
 func TestPart(t *testing.T) {
@@ -53,7 +53,7 @@ func TestPart(t *testing.T) {
 	}
 }
 
-// TestPublishAs: a part of a root gets a name in another directory of it, and stays open.
+// TestPublishAs: a part gets a name in another directory of its root, and stays open.
 func TestPublishAs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -131,7 +131,7 @@ func TestPartRefusedTargets(t *testing.T) {
 	wantNames(t, dir, "file")
 }
 
-// TestSweep: what lives and what is not ours stays, all else goes.
+// TestSweep: parts of dead processes are removed, other files stay.
 func TestSweep(t *testing.T) {
 	t.Parallel()
 	if !locks {
@@ -198,7 +198,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestSweepSparesTheLiving has some make files and directories while others sweep.
+// TestSweepSparesTheLiving: goroutines create files and directories while others sweep.
 func TestSweepSparesTheLiving(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -12,11 +12,11 @@ import (
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
-// TestPartDirWithoutLock: a directory that cannot be locked for want of a file is not
-// handed out, since somebody else would sweep it.
+// TestPartDirWithoutLock: if the lock file cannot be opened, CreatePartDir fails, since another
+// process could sweep the directory.
 func TestPartDirWithoutLock(t *testing.T) {
 	t.Parallel()
-	// In a process of its own, which has no more files for anybody else either.
+	// In another process, since the limit of open files affects all tests.
 	disktest.Full(t, 1<<20, func(t *testing.T, dir string) {
 		next, err := os.Open(dir)
 		if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
-// puts are the two ways to put a directory at its place.
+// puts are the two implementations of Put.
 var puts = map[string]func(d *fsx.PartDir, made, target string) error{
 	"at once":          always((*fsx.PartDir).Put),
 	"in steps":         always((*fsx.PartDir).PutInSteps),
@@ -23,12 +23,12 @@ var puts = map[string]func(d *fsx.PartDir, made, target string) error{
 
 type putIf = func(d *fsx.PartDir, made, target string, may func(fs.FileInfo) error) error
 
-// always is a put that replaces whatever is there.
+// always is a put that replaces anything.
 func always(put putIf) func(*fsx.PartDir, string, string) error {
 	return func(d *fsx.PartDir, made, target string) error { return put(d, made, target, nil) }
 }
 
-// inRoot is a put by names in the directory of the target.
+// inRoot is a put with names in the directory of the target.
 func inRoot(put func(root *os.Root, made, target, private string) (bool, error)) func(*fsx.PartDir, string, string) error {
 	return func(d *fsx.PartDir, made, target string) error {
 		root, err := os.OpenRoot(filepath.Dir(target))
@@ -63,7 +63,7 @@ func put(t *testing.T, how func(*fsx.PartDir, string, string) error, target, con
 	return how(d, made, target)
 }
 
-// TestPut: whatever is at the place, the new directory is there afterwards, and nothing else.
+// TestPut: the new directory replaces whatever is at the target, and nothing else is left.
 func TestPut(t *testing.T) {
 	t.Parallel()
 	elsewhere := t.TempDir()
@@ -96,7 +96,7 @@ func TestPut(t *testing.T) {
 	wantContent(t, precious, "precious")
 }
 
-// TestPutInTells whether there was anything to replace.
+// TestPutInTells: PutIn reports whether there was an old target.
 func TestPutInTells(t *testing.T) {
 	t.Parallel()
 	for how, put := range map[string]func(root *os.Root, made, target, private string) (bool, error){
@@ -120,7 +120,7 @@ func TestPutInTells(t *testing.T) {
 	}
 }
 
-// TestPutFails: what is there stays if the new directory cannot be put there.
+// TestPutFails: after a failure the old target is in place.
 func TestPutFails(t *testing.T) {
 	t.Parallel()
 	for how, f := range puts {
@@ -143,8 +143,8 @@ func TestPutFails(t *testing.T) {
 	}
 }
 
-// TestPutRefuses: what must not be replaced keeps its name and content, also if it has come
-// there at the last moment.
+// TestPutRefuses: an old target that must not be replaced keeps its name and content, even if it
+// appears at the last moment.
 func TestPutRefuses(t *testing.T) {
 	t.Parallel()
 	precious := errors.New("precious")
@@ -172,8 +172,7 @@ func TestPutRefuses(t *testing.T) {
 	}
 }
 
-// TestPutTogether has many put at the same place, in both ways: each succeeds, and one of
-// them is there in the end.
+// TestPutTogether: concurrent calls for one target succeed, and one directory remains.
 func TestPutTogether(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -195,8 +194,7 @@ func TestPutTogether(t *testing.T) {
 	wantNames(t, dir, "target")
 }
 
-// TestReplacesReadOnlyTree: directories that cannot be written to, as some tools leave
-// them, are removed all the same.
+// TestReplacesReadOnlyTree: directories without write permission are removed.
 func TestReplacesReadOnlyTree(t *testing.T) {
 	t.Parallel()
 	disktest.ReadOnly(t, func(*testing.T, string) {}, func(t *testing.T, _ string) {

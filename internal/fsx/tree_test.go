@@ -38,7 +38,7 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// TestTreeEnds: nothing is opened, and nothing more is read, after the context has ended.
+// TestTreeEnds: after the context has ended, no file is opened or read.
 func TestTreeEnds(t *testing.T) {
 	t.Parallel()
 	root := openRoot(t)

@@ -25,7 +25,7 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// A tripwire is data that is read, and ends a context when a byte is.
+// A tripwire is data that ends a context when a certain byte is read.
 type tripwire struct {
 	data []byte
 	at   int
@@ -80,7 +80,7 @@ func (w *tripwire) OpenModule(context.Context, *module.Location) (*module.Body, 
 	return &module.Body{ReadCloser: w}, nil
 }
 
-// deflated has a thousandth of its content: two gigabytes of zeros.
+// deflated expands a thousandfold, to two gigabytes of zeros.
 var deflated = sync.OnceValue(func() []byte {
 	var piece bytes.Buffer
 	w, _ := flate.NewWriter(&piece, flate.BestCompression)
@@ -124,8 +124,8 @@ func tarBomb(t *testing.T) []byte {
 	return b.Bytes()
 }
 
-// TestBombsEnd: whatever inflates or hashes ends with its context, while the archive arrives
-// and when all of it is there, and leaves nothing behind.
+// TestBombsEnd: all functions that inflate or hash end with their context, during the download and
+// after it, and leave nothing behind.
 func TestBombsEnd(t *testing.T) {
 	t.Parallel()
 	zipped, tarred := zipBomb(t), tarBomb(t)
@@ -214,7 +214,7 @@ func downloadLocation(ctx context.Context, w *tripwire, dir string) error {
 	return err
 }
 
-// onlyFile has the tripwire in place of a file's content.
+// onlyFile has the tripwire as the content of a file.
 type onlyFile struct {
 	fstest.MapFS
 	w *tripwire
@@ -235,7 +235,7 @@ type trippedFile struct {
 
 func (f trippedFile) Read(p []byte) (int, error) { return f.w.Read(p) }
 
-// filesIn lists what is in dir, but for locks, which stay.
+// filesIn lists the files in dir, except locks.
 func filesIn(t *testing.T, dir string) (files []string) {
 	t.Helper()
 	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {

@@ -10,7 +10,7 @@ import (
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
-// stuck is what could keep a client for long.
+// stuck are faults that could block a client for long.
 var stuck = map[string]regtest.Fault{
 	"no answer":         {Delay: time.Hour},
 	"silence":           {Break: regtest.Stall, After: 1},
@@ -21,8 +21,8 @@ var stuck = map[string]regtest.Fault{
 	"a trickle":         {Rate: 1},
 }
 
-// When the caller's context ends, so does every operation, at that very moment, and its
-// error says why.
+// TestContextWins: every operation ends at once when its context ends, and the error wraps its
+// cause.
 func TestContextWins(t *testing.T) {
 	t.Parallel()
 	left := errors.New("the user has left")
@@ -56,7 +56,7 @@ func TestContextWins(t *testing.T) {
 	}
 }
 
-// A wait that the deadline would cut short is not begun.
+// TestDeadlineIsKept: a client does not start to wait beyond its deadline.
 func TestDeadlineIsKept(t *testing.T) {
 	t.Parallel()
 	for _, op := range operations {
@@ -88,8 +88,8 @@ func TestDeadlineIsKept(t *testing.T) {
 	}
 }
 
-// However long a server asks to wait, no client waits for more than half a minute
-// between two attempts.
+// TestWaitsAreCapped: a client waits at most 30 seconds between two attempts, whatever a server
+// asks for.
 func TestWaitsAreCapped(t *testing.T) {
 	t.Parallel()
 	for _, op := range operations {

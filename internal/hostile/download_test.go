@@ -23,8 +23,8 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// download is one way for a package to become files. It returns whether what is there
-// afterwards is what was published; nothing at all is an error.
+// download is one way to get the files of a package. It reports whether the files are those that
+// were published; no files are an error.
 type download struct {
 	name string
 	kind regtest.Kind
@@ -66,14 +66,14 @@ func downloadProvider(ctx context.Context, src provider.Source, policy verify.Po
 	return err == nil && slices.Contains(report.Local, sum), err
 }
 
-// What a download makes of a trouble.
+// The result of a download with a fault.
 const (
 	arrives = iota // as if nothing had been
 	breaks         // with an error that callers can look into
 	either
 )
 
-// troubles happen to the archive. Each is made of several faults.
+// troubles are the faults of archives.
 var troubles = map[string]struct {
 	faults []regtest.Fault
 	want   int
@@ -119,11 +119,11 @@ var troubles = map[string]struct {
 	"compressed all the same":   {[]regtest.Fault{{Header: http.Header{"Content-Encoding": {"gzip"}}}}, arrives}, // it is not, and nobody tries
 }
 
-// cut is a connection that is lost once, in the middle.
+// cut is a connection that breaks once, in the middle.
 var cut = regtest.Fault{First: 1, Break: regtest.Cut, After: packageSize / 2}
 
-// Whatever happens to a download, the result is what was published, or an error and no
-// file.
+// TestDownloads: whatever happens to a download, the result is the published package, or an error
+// and no file.
 func TestDownloads(t *testing.T) {
 	t.Parallel()
 	for _, d := range downloads {
@@ -141,7 +141,7 @@ func TestDownloads(t *testing.T) {
 	}
 }
 
-// suffers makes a download in which the faults happen to the archive.
+// suffers makes a download with these faults.
 func (d download) suffers(t *testing.T, faults []regtest.Fault, want int, throttled bool) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -180,9 +180,9 @@ func (d download) suffers(t *testing.T, faults []regtest.Fault, want int, thrott
 	})
 }
 
-// A package of 30 MB that is cut at twenty random places arrives complete, at most a
-// twentieth of it is sent twice, and memory stays where it was. Not parallel, since it
-// watches the memory.
+// TestCutTwentyTimes: a package of 30 MB is complete although the connection breaks at twenty
+// random places. At most a twentieth is sent twice, and memory does not grow. The test is not
+// parallel, because it measures memory.
 func TestCutTwentyTimes(t *testing.T) {
 	const size = 30_000_000
 	random := rand.New(rand.NewPCG(1, 2))
@@ -227,7 +227,7 @@ func TestCutTwentyTimes(t *testing.T) {
 	}
 }
 
-// watched is a transport that looks at the memory while bodies pass through it.
+// watched is a transport that measures memory while bodies are read.
 type watched struct {
 	http.RoundTripper
 	most uint64
@@ -257,7 +257,7 @@ func (b *watchedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// heap is the memory of all objects in use.
+// heap returns the size of all objects in use.
 func heap() uint64 {
 	runtime.GC()
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}

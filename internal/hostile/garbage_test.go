@@ -8,8 +8,8 @@ import (
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
-// What comes in place of files that are no JSON: checksums, signatures, archives, pages.
-// It ends in an error that can be printed, and leaves nothing behind.
+// TestGarbage: invalid checksums, signatures, archives and pages are errors that can be printed,
+// and leave no files.
 func TestGarbage(t *testing.T) {
 	t.Parallel()
 	garbage := map[string]string{

@@ -15,8 +15,7 @@ import (
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
-// verbs are the jobs that are made of several requests, each through all the layers
-// that there are.
+// verbs are the operations of several requests, through all layers.
 var verbs = map[string]func(ctx context.Context, w *world, dir string) error{
 	"find and download": func(ctx context.Context, w *world, dir string) error {
 		return findAndDownload(ctx, w.registry(), dir)
@@ -60,8 +59,8 @@ func findAndDownload(ctx context.Context, src provider.Source, dir string) error
 	return err
 }
 
-// However many layers a job goes through, a request is attempted as often as the client
-// says, and not as often as that times the number of layers.
+// TestLayersDoNotMultiply: a request is attempted as often as the client is configured, however
+// many layers an operation has.
 func TestLayersDoNotMultiply(t *testing.T) {
 	t.Parallel()
 	for name, verb := range verbs {
@@ -88,8 +87,7 @@ func TestLayersDoNotMultiply(t *testing.T) {
 						err := verb(t.Context(), w, dir)
 						typed(t, err)
 						for other, n := range w.count() {
-							// What several jobs ask for at the same time is one request;
-							// what each asks for by itself is one for each.
+							// Jobs share concurrent requests for the same document.
 							most := usual[other]
 							if other == kind {
 								most = 3 * count
@@ -105,7 +103,7 @@ func TestLayersDoNotMultiply(t *testing.T) {
 	}
 }
 
-// count returns how many requests of each kind were made.
+// count returns the number of requests of each kind.
 func (w *world) count() map[regtest.Kind]int {
 	n := map[regtest.Kind]int{}
 	for _, q := range w.reg.Requests() {
@@ -114,7 +112,8 @@ func (w *world) count() map[regtest.Kind]int {
 	return n
 }
 
-// Callers that want the same thing at the same time share its attempts, and the error.
+// TestCallersShareAttempts: concurrent callers for the same document share the attempts and the
+// error.
 func TestCallersShareAttempts(t *testing.T) {
 	t.Parallel()
 	for _, op := range operations {

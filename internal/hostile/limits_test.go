@@ -9,8 +9,8 @@ import (
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
-// Every document may have as many bytes as its limit says, and not one more, whether
-// its length is declared or not, and counted after decompression.
+// TestDocumentLimits: every document may have as many bytes as its limit, and one byte more is an
+// error. The bytes are counted after decompression, whether the length is declared or not.
 func TestDocumentLimits(t *testing.T) {
 	t.Parallel()
 	for _, op := range operations {
@@ -25,8 +25,8 @@ func TestDocumentLimits(t *testing.T) {
 		} {
 			t.Run(op.name+"/"+name, func(t *testing.T) {
 				t.Parallel()
-				// So many bytes take long to compress and to read as JSON, longer still under
-				// the race detector: one document of each client shows it, and smaller ones.
+				// Large documents take long to compress and to parse, so one for each client
+				// is enough.
 				large := op.limit > 4<<20
 				spare := large && op.kind&(regtest.Versions|regtest.MirrorIndex) == 0
 				for _, more := range []int64{0, 1} {
@@ -63,7 +63,7 @@ func TestDocumentLimits(t *testing.T) {
 	}
 }
 
-// What is too large is not asked for again.
+// TestTooLargeIsFinal: a document that is too large is not requested again.
 func TestTooLargeIsFinal(t *testing.T) {
 	t.Parallel()
 	for _, op := range operations {
@@ -85,7 +85,7 @@ func TestTooLargeIsFinal(t *testing.T) {
 	}
 }
 
-// Of the body of an error, 4 KiB are read, also of one that inflates.
+// TestErrorBodies: of the body of an error at most 4 KiB are read, after decompression.
 func TestErrorBodies(t *testing.T) {
 	t.Parallel()
 	for _, op := range operations {

@@ -14,7 +14,7 @@ import (
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
-// malformed are documents that are none, whatever they were to be.
+// malformed are invalid documents.
 var malformed = map[string]string{
 	"empty":                "",
 	"blank":                " \n\t ",
@@ -51,7 +51,7 @@ var malformed = map[string]string{
 	"a million characters": `"` + strings.Repeat("x", 1_000_000) + `"`,
 }
 
-// jsonOperations yields those of which the answer is JSON.
+// jsonOperations yields the operations with JSON answers.
 func jsonOperations() iter.Seq[operation] {
 	return func(yield func(operation) bool) {
 		for _, op := range operations {
@@ -62,8 +62,7 @@ func jsonOperations() iter.Seq[operation] {
 	}
 }
 
-// Whatever comes in place of a document: it does no harm, the error is one that callers
-// can look into and print, and nobody asks again for the same.
+// TestMalformed: a malformed document is a typed, printable error, and is not requested again.
 func TestMalformed(t *testing.T) {
 	t.Parallel()
 	for op := range jsonOperations() {
@@ -77,7 +76,7 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// mutilated answers with another body, and checks what the client makes of it.
+// mutilated answers with another body and checks the result.
 func (op *operation) mutilated(t *testing.T, w *world, run func(context.Context) (any, error), body []byte, mayPass bool) {
 	t.Helper()
 	w.reg.ClearFaults()
@@ -97,7 +96,7 @@ func (op *operation) mutilated(t *testing.T, w *world, run func(context.Context)
 	}
 }
 
-// In every place of every document, every kind of value that should not be there.
+// TestMutants replaces every value of every document by values of every kind.
 func TestMutants(t *testing.T) {
 	t.Parallel()
 	for op := range jsonOperations() {
@@ -124,7 +123,7 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// fresh returns a client that has kept nothing, for the one operation whose result is.
+// fresh returns a client without cached documents.
 func (op *operation) fresh(w *world) func(context.Context) (any, error) {
 	if op.kind != regtest.Discovery {
 		return nil
@@ -133,7 +132,7 @@ func (op *operation) fresh(w *world) func(context.Context) (any, error) {
 	return func(ctx context.Context) (any, error) { return c.Discover(ctx, alpha.Host()) }
 }
 
-// document returns what the registry answers.
+// document returns the answer of the registry.
 func (op *operation) document(t *testing.T, w *world, run func(context.Context) (any, error)) map[string]any {
 	t.Helper()
 	var doc map[string]any
@@ -144,7 +143,7 @@ func (op *operation) document(t *testing.T, w *world, run func(context.Context) 
 	return doc
 }
 
-// wrong are the values that are put into each place.
+// wrong are the values that replace others.
 var wrong = []any{
 	nil, true, "", " ", nasty, "\ufffd", strings.Repeat("x", 70_000), 0, -1, 0.5, json.Number("1e400"), json.Number("-0"),
 	json.Number("123456789012345678901234567890"), []any{}, []any{nil}, []any{[]any{}}, map[string]any{}, map[string]any{"": nil},
@@ -153,8 +152,7 @@ var wrong = []any{
 	"https://" + elsewhere + "/?qu3ry=qu3ry#fragment", "https://[::1", "https://\u202e.example.com/", "%", "99999999999999999999.0.0", "v1", "h1:", "h1:" + nasty, "zh:zz", "git::ssh://-oProxyCommand=x/y", "linux",
 }
 
-// mutants yields documents that differ from doc in one place, and what is wrong with
-// each.
+// mutants yields documents that differ from doc in one value, with a description.
 func mutants(doc map[string]any) iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
 		mutate("", doc, func(v any) []byte {
@@ -167,7 +165,7 @@ func mutants(doc map[string]any) iter.Seq2[string, []byte] {
 	}
 }
 
-// mutate yields the documents in which the value at path is another one.
+// mutate yields documents with another value at path.
 func mutate(path string, value any, build func(any) []byte, yield func(string, []byte) bool) bool {
 	for _, w := range wrong {
 		if !yield(fmt.Sprintf("%s is %.40q", path, w), build(w)) {
@@ -217,7 +215,7 @@ func merge(a, b map[string]any) map[string]any {
 	return m
 }
 
-// mark stands for two members of one name, which no map can have.
+// mark stands for two members of one name, which a map cannot have.
 const mark = "two members of one name"
 
 func replace(doc []byte, name string, first, second any) []byte {
@@ -225,7 +223,7 @@ func replace(doc []byte, name string, first, second any) []byte {
 	return []byte(strings.Replace(string(doc), quote(mark), quote(first)+","+quote(name)+":"+quote(second), 1))
 }
 
-// What servers say beside a status gets into errors, and must be fit for it.
+// TestNastyAnswers: texts of servers are part of errors and must be printable.
 func TestNastyAnswers(t *testing.T) {
 	t.Parallel()
 	quoted, _ := json.Marshal(nasty)

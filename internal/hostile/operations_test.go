@@ -19,7 +19,7 @@ import (
 	"github.com/tofureg/tofureg/transport/throttle"
 )
 
-// Each service has a host of its own, so that a host tells what was asked for.
+// Each service has its own host, so that the host identifies the service.
 const (
 	registryHost = "registry.example.com"
 	apiHost      = "api.example.com"
@@ -48,7 +48,7 @@ func mustModule(name string) addrs.Module {
 	return addrs.MustParseModule(registryHost + "/acme/" + name + "/aws")
 }
 
-// world is a registry, a mirror, and the settings that all clients have in common.
+// world is a registry, a mirror, and the settings of all clients.
 type world struct {
 	reg         *regtest.Registry
 	module      *regtest.ModuleRelease // plain
@@ -62,7 +62,7 @@ type world struct {
 
 func newWorld(t testing.TB) *world { return newWorldOf(t, packageSize) }
 
-// newWorldOf is a world in which packages have size bytes, and a little more.
+// newWorldOf returns a world with packages of about size bytes.
 func newWorldOf(t testing.TB, size int64) *world {
 	t.Helper()
 	reg := regtest.New(registryHost)
@@ -87,7 +87,7 @@ func newWorldOf(t testing.TB, size int64) *world {
 	})}
 }
 
-// throttled has one request at a time go to each host, which must change nothing.
+// throttled allows one request at a time for each host.
 func (w *world) throttled() {
 	w.http = &http.Client{Transport: &throttle.Transport{Base: w.reg, Parallel: 1}}
 }
@@ -141,7 +141,7 @@ func (w *world) mirror() *mirrorclient.Client {
 	}
 }
 
-// ask is the VetoHost of all clients. The veto may be set after they are made.
+// ask is the VetoHost of all clients. Tests may set the veto later.
 func (w *world) ask(host string) error {
 	if w.veto == nil {
 		return nil
@@ -149,31 +149,31 @@ func (w *world) ask(host string) error {
 	return w.veto(host)
 }
 
-// operation is one request that a client makes. Result is what it is about: a document,
-// or how many bytes were read.
+// operation is one request of a client. Its result is a document, or the number of bytes that were
+// read.
 type operation struct {
 	name  string
 	kind  regtest.Kind
 	host  string
-	token string // that goes along; "": none
-	limit int64  // of the body in bytes; 0: none
-	json  bool   // an answer in JSON
-	hops  int    // how many redirects are followed
+	token string // the token that is sent, if any
+	limit int64  // limit of the body in bytes, 0 without a limit
+	json  bool   // whether the answer is JSON
+	hops  int    // maximum number of redirects
 
-	// prepare makes the requests that come before, and returns the one.
+	// prepare makes the previous requests and returns the operation.
 	prepare func(ctx context.Context, w *world) (run func(ctx context.Context) (result any, err error), err error)
 }
 
-// streams reports whether the operation reads a file of any size, which is resumed.
+// streams reports whether the operation downloads a file, which is resumed.
 func (op *operation) streams() bool { return op.limit == 0 }
 
-// beside reports whether another request is made at the same time.
+// beside reports whether another request is made concurrently.
 func (op *operation) beside() bool { return op.kind == regtest.Sums || op.kind == regtest.Signature }
 
 // is reports whether q is a request of the operation.
 func (op *operation) is(q regtest.Request) bool { return q.Kind == op.kind }
 
-// operations are all the requests that our clients make.
+// operations are all requests of the clients in this module.
 var operations = []operation{
 	{name: "discovery", kind: regtest.Discovery, host: registryHost, token: registryToken, limit: 1 << 20, json: true, hops: 5, prepare: func(_ context.Context, w *world) (func(context.Context) (any, error), error) {
 		c := w.disco()
@@ -254,7 +254,7 @@ func moduleArchive(m addrs.Module) func(context.Context, *world) (func(context.C
 	}
 }
 
-// ready does what comes before the operation and empties the record.
+// ready prepares the operation and resets the record of requests.
 func (op *operation) ready(t testing.TB, w *world) func(context.Context) (any, error) {
 	t.Helper()
 	run, err := op.prepare(t.Context(), w)
@@ -265,7 +265,7 @@ func (op *operation) ready(t testing.TB, w *world) func(context.Context) (any, e
 	return run
 }
 
-// TestOperations makes sure that the table is what the other tests take it for.
+// TestOperations checks the table itself.
 func TestOperations(t *testing.T) {
 	t.Parallel()
 	kinds := regtest.Kind(0)

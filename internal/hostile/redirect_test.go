@@ -12,8 +12,7 @@ import (
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
-// Where a redirect leads, and whether the token may go along. HOST stands for the host
-// that is asked first.
+// redirects are targets of redirects. HOST stands for the host of the request.
 var redirects = map[string]struct {
 	fault     regtest.Fault
 	follow    bool
@@ -66,7 +65,7 @@ var redirects = map[string]struct {
 	"endless URL":        {fault: regtest.Fault{Redirect: "https://" + elsewhere + "/" + strings.Repeat("x", 40_000)}, want: fault.ErrTooLarge},
 }
 
-// One table over all clients: which redirects are followed, and who gets to see a token.
+// TestRedirects: for each operation, which redirects are followed and which hosts see the token.
 func TestRedirects(t *testing.T) {
 	t.Parallel()
 	for _, op := range operations {
@@ -101,7 +100,7 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// checkHops checks who has seen the token, and that nobody was told where from.
+// checkHops checks which hosts saw the token, and that no host got a Referer.
 func (op *operation) checkHops(t *testing.T, w *world, followed, stays bool) {
 	t.Helper()
 	hop := 0
@@ -129,7 +128,7 @@ func (op *operation) checkHops(t *testing.T, w *world, followed, stays bool) {
 	}
 }
 
-// As many redirects as are allowed, and one more.
+// TestRedirectLimits: the maximum number of redirects is followed, and one more is an error.
 func TestRedirectLimits(t *testing.T) {
 	t.Parallel()
 	for _, op := range operations {
@@ -148,7 +147,7 @@ func TestRedirectLimits(t *testing.T) {
 	}
 }
 
-// URLs in documents are held to the same rules as redirects.
+// TestInsecureURLs: the rules for redirects also hold for URLs in documents.
 func TestInsecureURLs(t *testing.T) {
 	t.Parallel()
 	const http = "http://" + elsewhere

@@ -10,7 +10,7 @@ import (
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
-// transient is what may be over soon.
+// transient are faults that may be temporary.
 var transient = map[string]regtest.Fault{
 	"429": {Status: 429}, "500": {Status: 500}, "502": {Status: 502}, "503": {Status: 503}, "504": {Status: 504}, "599": {Status: 599},
 	"reset":                  {Drop: true},
@@ -24,7 +24,7 @@ var transient = map[string]regtest.Fault{
 	"one byte, in documents": {Break: regtest.Cut, After: 1},
 }
 
-// permanent is what another attempt would only find again.
+// permanent are faults that another attempt would find again.
 var permanent = map[string]regtest.Fault{
 	"400": {Status: 400}, "401": {Status: 401}, "402": {Status: 402}, "403": {Status: 403}, "404": {Status: 404}, "405": {Status: 405},
 	"408": {Status: 408}, "410": {Status: 410}, "418": {Status: 418}, "451": {Status: 451}, "501": {Status: 501}, "300": {Status: 300},
@@ -34,8 +34,8 @@ var permanent = map[string]regtest.Fault{
 	"to http":            {Redirect: "http://" + elsewhere},
 }
 
-// What every attempt fails at is attempted as often as the client says, and no layer
-// above repeats what the one below has given up.
+// TestAttempts: a transient fault is attempted as often as the client is configured, and no layer
+// repeats the operation.
 func TestAttempts(t *testing.T) {
 	t.Parallel()
 	for _, op := range operations {
@@ -64,7 +64,7 @@ func TestAttempts(t *testing.T) {
 	}
 }
 
-// What cannot be mended is not repeated.
+// TestNoSecondAttempt: a permanent fault is not repeated.
 func TestNoSecondAttempt(t *testing.T) {
 	t.Parallel()
 	for _, op := range operations {
@@ -90,8 +90,8 @@ func TestNoSecondAttempt(t *testing.T) {
 	}
 }
 
-// fails makes an operation fail, and returns its error and how many requests of each
-// kind were made.
+// fails runs an operation that must fail, and returns its error and the number of requests of each
+// kind.
 func fails(t *testing.T, op operation, fault regtest.Fault, retries int) (outcome, map[regtest.Kind]int) {
 	t.Helper()
 	w := newWorld(t)
@@ -113,8 +113,8 @@ func fails(t *testing.T, op operation, fault regtest.Fault, retries int) (outcom
 	return typed(t, err), n
 }
 
-// once checks that other requests are not repeated along with the one that fails. Where
-// something is refused, one list is asked for what there is instead.
+// once checks that other requests are not repeated. After a refusal, one list of versions may be
+// requested.
 func once(t *testing.T, op operation, n map[regtest.Kind]int, attempts int) {
 	t.Helper()
 	for kind, count := range n {

@@ -17,7 +17,7 @@ import (
 
 var soak = flag.Int("hostile.soak", 200, "how many downloads TestSoak makes")
 
-// mixed are the faults of all tests here, in an order that is always the same.
+// mixed returns the faults of all tests in a fixed order.
 func mixed() []regtest.Fault {
 	var list []regtest.Fault
 	for _, faults := range []map[string]regtest.Fault{transient, permanent, stuck} {
@@ -39,10 +39,8 @@ func mixed() []regtest.Fault {
 	return list
 }
 
-// Many downloads, of which a tenth of the requests goes wrong in one of all the ways that
-// there are: each is right, or an error that callers can look into. Nothing is left over:
-// no file beside those that arrived, and no goroutine, for which the end of the bubble
-// looks.
+// TestSoak makes many downloads while a tenth of the requests fails. Each result is right or a
+// typed error. No file and no goroutine is left.
 func TestSoak(t *testing.T) {
 	t.Parallel()
 	const (

@@ -15,11 +15,11 @@ import (
 	"github.com/tofureg/tofureg/provider"
 )
 
-// nasty steers terminals: colours, a title, what is written from right to left, an
-// 8-bit control, a bell, a new line that looks like one of the program's own.
+// nasty contains control sequences for terminals: colours, a title, right-to-left text, an 8-bit
+// control, a bell, and a line that imitates the output of a program.
 const nasty = "\x1b[31m\x1b]0;owned\x07\u202eevil\u009b1m\u2028\r\nerror: all is well\x00\u200b"
 
-// printable fails the test if a terminal would obey something in text.
+// printable fails the test if text contains control characters.
 func printable(t testing.TB, what, text string) {
 	t.Helper()
 	if !utf8.ValidString(text) {
@@ -37,7 +37,7 @@ func printable(t testing.TB, what, text string) {
 	secretless(t, what, text, registryToken, mirrorToken)
 }
 
-// secretless fails the test if text shows a secret.
+// secretless fails the test if text contains a secret.
 func secretless(t testing.TB, what, text string, secrets ...string) {
 	t.Helper()
 	for _, secret := range secrets {
@@ -47,14 +47,14 @@ func secretless(t testing.TB, what, text string, secrets ...string) {
 	}
 }
 
-// outcome is what the clients tell of a request that failed.
+// outcome is a description of a failed request.
 type outcome struct {
 	status, attempts int
 	hadToken         bool
 }
 
-// typed checks that err is of the type that the client documents, and that no error in
-// its chain shows what it should not.
+// typed checks that err has the documented type, and that no error in its chain contains secrets or
+// control characters.
 func typed(t testing.TB, err error) outcome {
 	t.Helper()
 	each(err, func(err error) {
@@ -87,8 +87,7 @@ func each(err error, fn func(error)) {
 	}
 }
 
-// defined checks what a client makes of an answer that it accepts: what it says for
-// people is printable, and all of it is plain data.
+// defined checks an accepted result: its texts are printable and it has only plain data.
 func defined(t testing.TB, result any) {
 	t.Helper()
 	var texts []string

@@ -19,7 +19,7 @@ import (
 
 var errVeto = errors.New("this host is not on the list")
 
-// vetoed checks that err is a veto, and that no request came to the host.
+// vetoed checks that err is a veto and that the host got no request.
 func (w *world) vetoed(t *testing.T, err error, host string) {
 	t.Helper()
 	if typed(t, err); !errors.Is(err, errVeto) {
@@ -32,7 +32,7 @@ func (w *world) vetoed(t *testing.T, err error, host string) {
 	}
 }
 
-// against is a veto against one host.
+// against is a veto of one host.
 func against(host string) func(string) error {
 	return func(h string) error {
 		if h == host {
@@ -42,7 +42,7 @@ func against(host string) func(string) error {
 	}
 }
 
-// No host is contacted for any operation that VetoHost has not agreed to.
+// TestVetoFirst: VetoHost is called before each contact with a host.
 func TestVetoFirst(t *testing.T) {
 	t.Parallel()
 	for _, op := range operations {
@@ -57,7 +57,7 @@ func TestVetoFirst(t *testing.T) {
 	}
 }
 
-// It is asked about each host that is contacted, and no other.
+// TestVetoIsAskedAboutAll: VetoHost is called for each contacted host and no other.
 func TestVetoIsAskedAboutAll(t *testing.T) {
 	t.Parallel()
 	for name, verb := range verbs {
@@ -82,8 +82,7 @@ func TestVetoIsAskedAboutAll(t *testing.T) {
 	}
 }
 
-// A redirect, the first and the last of a chain, is not followed to a host that is
-// vetoed, and there is no second attempt.
+// TestVetoRedirect: a redirect to a vetoed host is not followed, and there is no second attempt.
 func TestVetoRedirect(t *testing.T) {
 	t.Parallel()
 	for _, op := range operations {
@@ -118,7 +117,7 @@ func TestVetoRedirect(t *testing.T) {
 	}
 }
 
-// Each attempt asks again, and so does the request for the rest of a download.
+// TestVetoLater: VetoHost is called for each attempt and for the rest of a download.
 func TestVetoLater(t *testing.T) {
 	t.Parallel()
 	for _, op := range operations {
@@ -161,8 +160,8 @@ func TestVetoLater(t *testing.T) {
 	}
 }
 
-// Where documents lead is asked about, too: services, files, archives, and what pages
-// and headers of module packages name.
+// TestVetoIndirections: VetoHost is called for services, files and archives, and for locations in
+// pages and headers of module packages.
 func TestVetoIndirections(t *testing.T) {
 	t.Parallel()
 	const away = "https://" + elsewhere + "/"
@@ -206,7 +205,7 @@ func TestVetoIndirections(t *testing.T) {
 	}
 }
 
-// A repository of git is at a host, too. The program is not even started.
+// TestVetoGit: a vetoed git repository does not even start git.
 func TestVetoGit(t *testing.T) {
 	t.Parallel()
 	for _, location := range []string{"git::https://" + elsewhere + "/x.git", "git::ssh://git@" + elsewhere + "/x.git", "git@" + elsewhere + ":x.git"} {
@@ -218,8 +217,8 @@ func TestVetoGit(t *testing.T) {
 	}
 }
 
-// With a proxy, the host is asked about that is wanted, not the proxy, which the caller
-// has chosen; and a veto comes before the proxy is dialled.
+// TestVetoAndProxy: with a proxy, VetoHost is called for the target and not for the proxy, and
+// before the proxy is contacted.
 func TestVetoAndProxy(t *testing.T) {
 	t.Parallel()
 	for _, op := range operations {
@@ -260,10 +259,10 @@ func TestVetoAndProxy(t *testing.T) {
 	}
 }
 
-// switched is a transport that can be exchanged between two requests.
+// switched is a transport that can be replaced between two requests.
 type switched struct{ http.RoundTripper }
 
-// syncList is a list that several goroutines add to.
+// syncList is a list that is safe for concurrent use.
 type syncList struct {
 	list atomic.Pointer[[]string]
 }

@@ -34,9 +34,9 @@ type Dir struct {
 
 // Package is a package in a [Dir].
 type Package struct {
-	Provider addrs.Provider `json:"provider"`
-	Version  addrs.Version  `json:"version"`
-	Platform addrs.Platform `json:"platform"`
+	Provider addrs.Provider `json:"provider"` // of the package
+	Version  addrs.Version  `json:"version"`  // of the package
+	Platform addrs.Platform `json:"platform"` // of the package
 
 	// Dir is the absolute path of the directory with the content, or of a symbolic link to it.
 	Dir string `json:"dir"`

@@ -24,7 +24,7 @@ type Result struct {
 
 // Selection is the decision about one provider, and its result.
 type Selection struct {
-	Provider   addrs.Provider           `json:"provider"`
+	Provider   addrs.Provider           `json:"provider"`            // as required
 	Constraint addrs.ProviderConstraint `json:"constraint,omitzero"` // as required
 	Version    addrs.Version            `json:"version,omitzero"`    // zero if no version was selected
 	Platform   addrs.Platform           `json:"platform"`            // the platform to install for
