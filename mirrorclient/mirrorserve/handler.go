@@ -24,8 +24,10 @@ import (
 // have a package, the status is 404. After another failure of the source it is 502. Both come with a
 // JSON object whose "errors" describe the failure without the URL of the source.
 //
-// If Source is a [mirrordir.Mirror] or a [Cache], Handler uses its policy and ignores Policy,
-// Parallel and TempDir. This does not hold for a type that embeds one.
+// If Source is a [mirrordir.Mirror], Handler serves its packages without Policy, since they were
+// verified when they were added. Archives in an object store must have the recorded hashes. If Source is
+// a [Cache], Handler uses the settings of the Cache instead of Policy, Parallel and TempDir. A type that
+// embeds one of these is used like any other source.
 //
 // From any other source, Handler states the hashes that Policy accepts and verifies each archive while
 // it forwards it. The last byte is sent only if Policy accepts the archive; otherwise the connection is

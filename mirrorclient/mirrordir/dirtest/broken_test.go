@@ -91,14 +91,14 @@ var broken = map[string]struct {
 			}
 			return m.Open(ctx, name)
 		}}.make()},
-	"missing when the context has ended": {by: "ended context", want: "which says something about the file", storage: wrong{
+	"missing when the context has ended": {by: "ended context", want: "want an error that wraps neither", storage: wrong{
 		open: func(ctx context.Context, m *memory, name string) (*mirrordir.Object, error) {
 			if ctx.Err() != nil {
 				return nil, fs.ErrNotExist
 			}
 			return m.Open(ctx, name)
 		}}.make()},
-	"wrong size": {by: "read", want: "Size is 0, but there are", storage: wrong{
+	"wrong size": {by: "read", want: "Size is 0, want", storage: wrong{
 		open: func(ctx context.Context, m *memory, name string) (*mirrordir.Object, error) {
 			o, err := m.Open(ctx, name)
 			if err == nil {
@@ -114,7 +114,7 @@ var broken = map[string]struct {
 			}
 			return o, err
 		}}.make()},
-	"revision of each opening": {by: "revisions", want: "nobody has changed it", storage: wrong{
+	"revision of each opening": {by: "revisions", want: "of an unchanged file has revision", storage: wrong{
 		open: func(ctx context.Context, m *memory, name string) (*mirrordir.Object, error) {
 			o, err := m.Open(ctx, name)
 			if err == nil {
@@ -155,7 +155,7 @@ var broken = map[string]struct {
 			}
 			return o, err
 		}}.make()},
-	"an open file changes": {by: "revisions", want: "was replaced while it was open", storage: wrong{
+	"an open file changes": {by: "revisions", want: "which was replaced after Open", storage: wrong{
 		open: func(ctx context.Context, m *memory, name string) (*mirrordir.Object, error) {
 			o, err := m.Open(ctx, name)
 			if err == nil {
@@ -179,9 +179,9 @@ var broken = map[string]struct {
 			}
 			return nil
 		}}.make()},
-	"looks, and writes later": {by: "one of many writers", want: "succeed, want one", storage: wrong{write: lookAndWrite}.make()},
-	"a mutex in each process": {by: "one of many writers", want: "succeed, want one", others: 1, storage: perProcess()},
-	"writes in parts": {by: "readers while files are made", want: "while", storage: wrong{
+	"checks, then writes without a lock": {by: "one of many writers", want: "succeed, want 1", storage: wrong{write: lookAndWrite}.make()},
+	"a mutex in each process":            {by: "one of many writers", want: "succeed, want 1", others: 1, storage: perProcess()},
+	"writes in parts": {by: "readers while files are created", want: "while", storage: wrong{
 		write: func(ctx context.Context, m *memory, name string, content *io.SectionReader, was mirrordir.Revision) error {
 			data, err := receive(ctx, content)
 			if err != nil {
@@ -210,7 +210,7 @@ var broken = map[string]struct {
 			return m.put(name, data, &missing)
 		}}.make()},
 	"old content for a while": {by: "write", want: "want", storage: stale()},
-	"half of what cannot be read": {by: "write from a failing source", want: "though its content could not be read", storage: wrong{
+	"partial file after a failed read": {by: "write from a failing source", want: "of a reader that fails after 0 bytes succeeds", storage: wrong{
 		write: func(ctx context.Context, m *memory, name string, content *io.SectionReader, was mirrordir.Revision) error {
 			data, _ := io.ReadAll(content)
 			return m.put(name, data, &was)
@@ -229,7 +229,7 @@ var broken = map[string]struct {
 			}
 			return m.put(name, data[:n], &was)
 		}}.make()},
-	"goes on for ever": {by: "context that ends", long: true, want: "Write has not ended 5s after its context", storage: wrong{
+	"write ignores the context": {by: "context that ends", long: true, want: "Write has not returned 5s after its context", storage: wrong{
 		write: func(ctx context.Context, m *memory, name string, content *io.SectionReader, was mirrordir.Revision) error {
 			return m.Write(context.Background(), name, content, was)
 		}}.make()},
@@ -297,14 +297,14 @@ var broken = map[string]struct {
 	"deletes nothing": {by: "delete", want: "after Delete, succeeds", storage: wrong{
 		remove: func(context.Context, *memory, string) error { return nil },
 	}.make()},
-	"cannot delete what is missing": {by: "missing files", want: "which was never written, = ", storage: wrong{
+	"cannot delete what is missing": {by: "missing files", want: "of a missing file = ", storage: wrong{
 		remove: func(ctx context.Context, m *memory, name string) error {
 			if _, ok := m.get(name); !ok {
 				return fs.ErrNotExist
 			}
 			return m.Delete(ctx, name)
 		}}.make()},
-	"deletes by the beginning": {by: "delete", want: "after others were deleted", storage: wrong{
+	"deletes by prefix": {by: "delete", want: "after other files were deleted", storage: wrong{
 		remove: func(ctx context.Context, m *memory, name string) error {
 			m.mu.Lock()
 			defer m.mu.Unlock()
@@ -319,13 +319,13 @@ var broken = map[string]struct {
 	"takes + for a space": {by: "names", want: "names: ", storage: renaming(func(name string) string { return strings.ReplaceAll(name, "+", " ") })},
 	"decodes names":       {by: "names", want: "names: ", storage: renaming(func(name string) string { return strings.ReplaceAll(name, "%2F", "/") })},
 	"changes names":       {by: "names", want: "names: List(", storage: relisting(strings.NewReplacer(":", "_"))},
-	"refuses names":       {by: "names", want: "no mirror can do without such names", storage: refusing("+")},
-	"cleans names":        {by: "invalid names", want: "but this is no name", storage: renaming(path.Clean)},
+	"refuses names":       {by: "names", want: "a mirror needs such names", storage: refusing("+")},
+	"cleans names":        {by: "invalid names", want: "succeeds, want an error: the name is invalid", storage: renaming(path.Clean)},
 
-	"lock for nobody":   {by: "lock", want: "succeeds twice", storage: locker(func(memoryLocker) func(context.Context, string) (func() error, error) { return freeLock })},
-	"lock for ever":     {by: "lock", long: true, want: "Lock has not ended 5s after its context", storage: locker(deafLock)},
-	"one lock for all":  {by: "lock", long: true, want: "lock: Lock(", storage: locker(oneLock)},
-	"lock that is kept": {by: "lock", long: true, want: "lock: Lock(", storage: locker(keptLock)},
+	"lock without effect":      {by: "lock", want: "before unlock succeeds", storage: locker(func(memoryLocker) func(context.Context, string) (func() error, error) { return freeLock })},
+	"lock ignores the context": {by: "lock", long: true, want: "Lock has not returned 5s after its context", storage: locker(deafLock)},
+	"one lock for all":         {by: "lock", long: true, want: "lock: Lock(", storage: locker(oneLock)},
+	"lock that is kept":        {by: "lock", long: true, want: "lock: Lock(", storage: locker(keptLock)},
 }
 
 // offByOne is wrong in ReadAt only.

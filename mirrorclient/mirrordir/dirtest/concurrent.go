@@ -14,16 +14,16 @@ import (
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 )
 
-// writers is how many write at the same time.
+// writers is the number of concurrent writers.
 const writers = 8
 
-// testOneWriter: of those that have seen the same file, or none, one may write.
+// testOneWriter checks that one of several writers with the same revision succeeds.
 func testOneWriter(r *run) {
 	for round := range 20 {
 		if r.failed() {
 			return
 		}
-		// Two rounds for each file: it is made, and replaced.
+		// Two rounds for each file: create and replace.
 		name, was := r.path(strconv.Itoa(round/2)), mirrordir.Revision("")
 		if round%2 == 1 {
 			_, revision, err := r.read(r.storage(0), name)
@@ -42,7 +42,7 @@ func testOneWriter(r *run) {
 				err := r.tryWrite(r.ctx, r.storage(i), name, section(text(i+round*writers, 1000+i)), was)
 				won[i] = err == nil
 				if err != nil && !errors.Is(err, mirrordir.ErrConflict) {
-					r.errorf("Write(%q) of many = %v, want one success and errors that wrap mirrordir.ErrConflict", name, err)
+					r.errorf("concurrent Write(%q) = %v, want nil or an error that wraps mirrordir.ErrConflict", name, err)
 				}
 			})
 		}
@@ -55,14 +55,14 @@ func testOneWriter(r *run) {
 			}
 		}
 		if winners != 1 {
-			r.errorf("%d writers of %q with the same revision %q succeed, want one", winners, name, was)
+			r.errorf("%d concurrent Writes of %q with revision %q succeed, want 1", winners, name, was)
 			return
 		}
-		r.want(name, text(last+round*writers, 1000+last), "after it was written by one of many")
+		r.want(name, text(last+round*writers, 1000+last), "after concurrent Writes")
 	}
 }
 
-// testUpdates: nothing that was written is lost.
+// testUpdates checks that no update is lost.
 func testUpdates(r *run) {
 	const each = 10
 	name := r.path("index.json")
@@ -85,22 +85,22 @@ func testUpdates(r *run) {
 	for i := range writers {
 		for n := range each {
 			if line := fmt.Sprintf("%d.%d\n", i, n); strings.Count("\n"+got, "\n"+line) != 1 {
-				r.errorf("%q has been written to a list %d times, want once: an update was lost", line, strings.Count("\n"+got, "\n"+line))
+				r.errorf("after concurrent updates the line %q is in the file %d times, want 1", line, strings.Count("\n"+got, "\n"+line))
 			}
 		}
 	}
 }
 
-// appendLine reads, edits and writes a file until nobody interferes.
+// appendLine appends a line to a file, and repeats this after a conflict.
 func (r *run) appendLine(s mirrordir.Storage, name, line string) {
-	const tries = 1000 // a conflict is the success of another one, and there are 80
+	const tries = 1000 // there are 80 updates, and each can cause a conflict
 	for range tries {
 		if r.failed() {
 			return
 		}
 		old, was, err := r.read(s, name)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			r.errorf("Open(%q) while it is written = %v", name, err)
+			r.errorf("Open(%q) during Writes = %v", name, err)
 			return
 		}
 		err = r.tryWrite(r.ctx, s, name, section(old+line), was)
@@ -108,31 +108,31 @@ func (r *run) appendLine(s mirrordir.Storage, name, line string) {
 			return
 		}
 		if !errors.Is(err, mirrordir.ErrConflict) {
-			r.errorf("Write(%q) while others write = %v, want success or an error that wraps mirrordir.ErrConflict", name, err)
+			r.errorf("concurrent Write(%q) = %v, want nil or an error that wraps mirrordir.ErrConflict", name, err)
 			return
 		}
 	}
-	r.errorf("Write(%q) while others write has failed %d times with mirrordir.ErrConflict, and nobody else has written as often", name, tries)
+	r.errorf("concurrent Write(%q) has failed %d times with mirrordir.ErrConflict, although there are fewer other Writes", name, tries)
 }
 
-// numbered returns a content that tells its number and whether it is whole.
+// numbered returns a content that contains its number and shows whether it is complete.
 func numbered(n int) string {
 	line := fmt.Sprintf("number %d\n", n)
 	return strings.Repeat(line, 1+n*37%1500) + "end\n"
 }
 
-// numberOf returns the number of a content, and an error if it is not whole.
+// numberOf returns the number of a content, or an error if it is not complete.
 func numberOf(content string) (int, error) {
 	line, _, _ := strings.Cut(content, "\n")
 	n, err := strconv.Atoi(strings.TrimPrefix(line, "number "))
 	if err != nil || content != numbered(n) {
-		return 0, fmt.Errorf("%s is not a whole file that was ever written", excerpt(content))
+		return 0, fmt.Errorf("%s is not a complete content that was written", excerpt(content))
 	}
 	return n, nil
 }
 
-// testReplaced: a reader has the whole of one file, and of none that is older than the
-// last that was written when the reader came.
+// testReplaced checks that a reader gets a complete content, and the last one that was written before
+// Open or a later one.
 func testReplaced(r *run) {
 	name := r.path("index.json")
 	if !r.write(name, numbered(0), "") {
@@ -147,14 +147,14 @@ func testReplaced(r *run) {
 				least := written.Load()
 				content, _, err := r.read(r.storage(i), name)
 				if err != nil {
-					r.errorf("Open(%q) while it is replaced = %v", name, err)
+					r.errorf("Open(%q) during Writes = %v", name, err)
 					return
 				}
 				n, err := numberOf(content)
 				if err != nil {
-					r.errorf("Open(%q) while it is replaced: %v", name, err)
+					r.errorf("Open(%q) during Writes: %v", name, err)
 				} else if int64(n) < least {
-					r.errorf("Open(%q) has number %d, after Write of number %d has returned", name, n, least)
+					r.errorf("Open(%q) returns content %d after Write of content %d has returned", name, n, least)
 				}
 			}
 		})
@@ -165,7 +165,7 @@ func testReplaced(r *run) {
 			err = r.tryWrite(r.ctx, r.storage(n), name, section(numbered(n)), was)
 		}
 		if err != nil {
-			r.errorf("Write(%q) by the only writer = %v", name, err)
+			r.errorf("Write(%q) of the only writer = %v", name, err)
 		}
 		written.Store(int64(n))
 	}
@@ -173,7 +173,7 @@ func testReplaced(r *run) {
 	wg.Wait()
 }
 
-// testMade: a new file is there as a whole or not at all, also for those who list.
+// testMade checks that a new file is complete when it can be opened or listed.
 func testMade(r *run) {
 	const size = 2 << 20
 	var wg sync.WaitGroup
@@ -193,22 +193,22 @@ func testMade(r *run) {
 		made.Store(int64(n))
 		name := r.path(strconv.Itoa(n))
 		if err := r.tryWrite(r.ctx, r.storage(n), name, section(text(0, size)), ""); err != nil {
-			r.errorf("Write(%q) while others look for it = %v", name, err)
+			r.errorf("Write(%q) during Open and List = %v", name, err)
 		}
 	}
 	stop()
 	wg.Wait()
 }
 
-// look opens and lists a file that is being made.
+// look opens and lists a file that is being created.
 func (r *run) look(s mirrordir.Storage, name string, size int64) {
 	entries, err := s.List(r.ctx, r.dir)
 	if err != nil {
-		r.errorf("List(%q) while files are made = %v", r.dir, err)
+		r.errorf("List(%q) during Writes = %v", r.dir, err)
 	}
 	for _, e := range entries {
 		if e.Size != size || e.Dir || strings.Trim(e.Name, "0123456789") != "" {
-			r.errorf("List(%q) while files are made has %+v, want only files of %d bytes", r.dir, e, size)
+			r.errorf("List(%q) during Writes has %+v, want only files of %d bytes", r.dir, e, size)
 		}
 	}
 	o, err := s.Open(r.ctx, name)
@@ -216,17 +216,17 @@ func (r *run) look(s mirrordir.Storage, name string, size int64) {
 		return
 	}
 	if err != nil {
-		r.errorf("Open(%q) while it is made = %v", name, err)
+		r.errorf("Open(%q) during its Write = %v", name, err)
 		return
 	}
 	defer o.Close()
 	n, err := io.Copy(io.Discard, o)
 	if err != nil || n != size || o.Size != size {
-		r.errorf("Open(%q) while it is made has %d bytes, and Size %d, want %d, %v", name, n, o.Size, size, err)
+		r.errorf("Open(%q) during its Write: %d bytes, Size %d, %v, want %d", name, n, o.Size, err, size)
 	}
 }
 
-// testComeAndGo: that a directory has become empty is nothing to its other writers.
+// testComeAndGo checks that removing the last file of a directory does not affect other writers.
 func testComeAndGo(r *run) {
 	var wg sync.WaitGroup
 	for i := range writers {
@@ -237,13 +237,13 @@ func testComeAndGo(r *run) {
 					return
 				}
 				if err := r.tryWrite(r.ctx, s, name, section("x"), ""); err != nil {
-					r.errorf("Write(%q) while others write and delete beside it = %v", name, err)
+					r.errorf("Write(%q) during other Writes and Deletes in the directory = %v", name, err)
 				}
 				if _, _, err := r.read(s, name); err != nil {
-					r.errorf("Open(%q) while others write and delete beside it = %v", name, err)
+					r.errorf("Open(%q) during other Writes and Deletes in the directory = %v", name, err)
 				}
 				if err := s.Delete(r.ctx, name); err != nil {
-					r.errorf("Delete(%q) while others write and delete beside it = %v", name, err)
+					r.errorf("Delete(%q) during other Writes and Deletes in the directory = %v", name, err)
 				}
 			}
 		})

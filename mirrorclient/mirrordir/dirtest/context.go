@@ -10,7 +10,7 @@ import (
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 )
 
-// endsSoon calls do and reports if it goes on for long after ctx has ended.
+// endsSoon calls do, which must return soon after ctx has ended.
 func (r *run) endsSoon(ctx context.Context, what string, do func() error) (err error, ended bool) {
 	done := make(chan error, 1)
 	go func() { done <- do() }()
@@ -25,12 +25,12 @@ func (r *run) endsSoon(ctx context.Context, what string, do func() error) (err e
 	case err = <-done:
 		return err, true
 	case <-timer.C:
-		r.errorf("%s has not ended %v after its context", what, soon)
+		r.errorf("%s has not returned %v after its context ended", what, soon)
 		return nil, false
 	}
 }
 
-// testEndedContext: what nobody has looked for is not said to be missing or changed.
+// testEndedContext checks that a call with an ended context does not report a missing or changed file.
 func testEndedContext(r *run) {
 	name := r.path("file")
 	if !r.write(name, "x", "") {
@@ -54,14 +54,13 @@ func testEndedContext(r *run) {
 	} {
 		err, _ := r.endsSoon(ctx, what, do)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, mirrordir.ErrConflict) {
-			r.errorf("%s with a context that has ended = %v, which says something about the file", what, err)
+			r.errorf("%s with an ended context = %v, want an error that wraps neither fs.ErrNotExist nor mirrordir.ErrConflict", what, err)
 		}
 	}
-	r.want(name, "x", "after calls with a context that has ended")
+	r.want(name, "x", "after calls with an ended context")
 }
 
-// slow is a large content that ends a context when a part of it has been read, and is
-// slow from then on.
+// slow is a reader that ends a context after some bytes, and is slow from then on.
 type slow struct {
 	after int64
 	end   context.CancelFunc
@@ -77,7 +76,7 @@ func (s slow) ReadAt(p []byte, off int64) (int, error) {
 	return len(p), nil
 }
 
-// testContextEnds: a Write that is given up leaves all of the file or nothing.
+// testContextEnds checks that a canceled Write leaves the complete file or none.
 func testContextEnds(r *run) {
 	const size = 64 << 20
 	name := r.path("file")
@@ -89,14 +88,14 @@ func testContextEnds(r *run) {
 		return
 	}
 	if errors.Is(err, mirrordir.ErrConflict) {
-		r.errorf("Write whose context ended = %v, which is no conflict", err)
+		r.errorf("Write whose context ended = %v, want an error that does not wrap mirrordir.ErrConflict", err)
 	}
 	o, open := r.storage(0).Open(r.ctx, name)
 	if errors.Is(open, fs.ErrNotExist) && err != nil {
 		return
 	}
 	if open != nil {
-		r.errorf("Write whose context ended = %v, and then Open = %v", err, open)
+		r.errorf("Write whose context ended = %v, then Open = %v", err, open)
 		return
 	}
 	defer o.Close()

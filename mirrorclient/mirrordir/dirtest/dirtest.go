@@ -1,9 +1,4 @@
-// Package dirtest tells whether a [mirrordir.Storage] does what mirrordir relies on.
-//
-// Who keeps a mirror elsewhere than in a local directory, in an object store or a
-// database, implements four methods. Most of what can go wrong with them shows only when
-// several processes write at the same time: a version that is missing in an index, half a
-// document at a client. [TestStorage] looks for that, and for the rest of the contract:
+// Package dirtest tests an implementation of [mirrordir.Storage], such as one for an object store.
 //
 //	func TestMyStorage(t *testing.T) {
 //		if err := dirtest.TestStorage(t.Context(), newStorage(t), newStorage(t)); err != nil {
@@ -11,12 +6,9 @@
 //		}
 //	}
 //
-// # Limits
-//
-// What happens by chance is not always found: run the test more than once, and with the
-// race detector. Files of up to 64 KiB are replaced, larger ones only made and removed, as
-// package mirrordir does with documents and archives. It cannot be tested whether anything
-// survives a crash.
+// Some failures of concurrent writers are found by chance only: run the test several times, also with
+// the race detector. The test replaces files of up to 64 KiB only, since package mirrordir replaces
+// documents and not archives. It does not test whether files survive a crash.
 package dirtest
 
 import (
@@ -32,23 +24,19 @@ import (
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 )
 
-// TestStorage tests s and returns nil if it found nothing wrong. The error joins all that
-// it found, in lines that say what was done, what came back and what should have.
+// TestStorage tests a storage. It returns an error that joins all failures, or nil.
 //
-// Others are further values for the same place, such as another process has: made on their
-// own, with nothing in memory that they share with s. Writers and readers then use them
-// all. Without any, what s does by a mutex passes, though another process would not
-// notice it.
+// others are more values for the same place, without shared memory, as other processes have them. All
+// values are then used concurrently. Without others, a mutex in s hides failures.
 //
-// All files are in one new directory at the top, whose name begins with "dirtest-"; they are
-// removed in the end. What else is there is left alone. About 1300 files are written, the
-// largest has 20 MiB. If s is a [mirrordir.Locker] the locks are tested too, and if it is a
-// [mirrordir.Local] its staged files and paths. When ctx ends, the test stops and returns its error.
+// TestStorage writes about 1300 files of up to 20 MiB to a new directory at the top, "dirtest-" and a
+// random suffix, and removes them. It also tests the methods of [mirrordir.Locker] and
+// [mirrordir.Local] if s has them. If ctx ends, the error wraps its cause.
 func TestStorage(ctx context.Context, s mirrordir.Storage, others ...mirrordir.Storage) error {
 	return test(ctx, checks(), append([]mirrordir.Storage{s}, others...))
 }
 
-// check is a part of the test.
+// check is one part of the test.
 type check struct {
 	name string
 	run  func(*run)
@@ -69,8 +57,8 @@ func checks() []check {
 		{"one of many writers", testOneWriter},
 		{"updates", testUpdates},
 		{"readers while files are replaced", testReplaced},
-		{"readers while files are made", testMade},
-		{"files that come and go", testComeAndGo},
+		{"readers while files are created", testMade},
+		{"files that are created and deleted", testComeAndGo},
 		{"ended context", testEndedContext},
 		{"context that ends", testContextEnds},
 		{"lock", testLock},
@@ -78,7 +66,7 @@ func checks() []check {
 	}
 }
 
-// test does some checks of storages for one place.
+// test runs checks with storages for one place.
 func test(ctx context.Context, checks []check, storages []mirrordir.Storage) error {
 	c := &checker{
 		storages: storages,
@@ -99,10 +87,10 @@ func test(ctx context.Context, checks []check, storages []mirrordir.Storage) err
 	return errors.Join(c.found...)
 }
 
-// soon is how long a method may go on after its context has ended.
+// soon is the maximum time that a method may continue after its context has ended.
 const soon = 5 * time.Second
 
-// checker does one call of TestStorage.
+// checker is the state of one call of TestStorage.
 type checker struct {
 	storages []mirrordir.Storage
 	root     string
@@ -112,7 +100,7 @@ type checker struct {
 	written map[string]bool
 }
 
-// cleanUp removes what the test has left, as far as s can.
+// cleanUp removes the files of the test.
 func (c *checker) cleanUp(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -123,7 +111,7 @@ func (c *checker) cleanUp(ctx context.Context) {
 	inParallel(len(names), func(i int) { c.storages[0].Delete(ctx, names[i]) })
 }
 
-// inParallel calls do with 0 to n-1, a few at the same time.
+// inParallel calls do with 0 to n-1, with a few concurrent calls.
 func inParallel(n int, do func(i int)) {
 	next := make(chan int)
 	var wg sync.WaitGroup
@@ -141,19 +129,19 @@ func inParallel(n int, do func(i int)) {
 	wg.Wait()
 }
 
-// run is one check.
+// run is the state of one check.
 type run struct {
 	*checker
 	ctx    context.Context
 	name   string
-	dir    string // for the files of this check only
+	dir    string // directory for the files of this check
 	errors int
 }
 
-// maxErrors is how many errors one check reports: it is often the same one.
+// maxErrors is the maximum number of errors for each check.
 const maxErrors = 3
 
-// errorf reports that something is wrong.
+// errorf adds an error.
 func (r *run) errorf(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -162,14 +150,14 @@ func (r *run) errorf(format string, args ...any) {
 	}
 }
 
-// failed reports whether the check has found anything, or cannot go on.
+// failed reports whether there are errors or the context has ended.
 func (r *run) failed() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.errors > 0 || r.ctx.Err() != nil
 }
 
-// storage returns that of the i-th process.
+// storage returns the storage of process i.
 func (r *run) storage(i int) mirrordir.Storage { return r.storages[i%len(r.storages)] }
 
 // path returns the name of a file of this check.

@@ -12,32 +12,32 @@ import (
 
 func testMissing(r *run) {
 	for _, name := range []string{r.path("missing"), r.path("no/such/directory/missing")} {
-		r.wantMissing(name, "which was never written")
+		r.wantMissing(name, "which was never written,")
 		if err := r.storage(0).Delete(r.ctx, name); err != nil {
-			r.errorf("Delete(%q), which was never written, = %v, want nil", name, err)
+			r.errorf("Delete(%q) of a missing file = %v, want nil", name, err)
 		}
-		r.conflict(name, "some revision", "with a revision, though there is no file,")
-		r.wantMissing(name, "which could not be written")
+		r.conflict(name, "some revision", "of a missing file with a revision")
+		r.wantMissing(name, "after a failed Write,")
 		r.wantEntries(name)
 	}
 	if r.write(r.path("directory/sub/file"), "x", "") {
-		r.wantMissing(r.path("directory"), "a directory,")
-		r.wantMissing(r.path("directory/su"), "the beginning of another name,")
+		r.wantMissing(r.path("directory"), "of a directory,")
+		r.wantMissing(r.path("directory/su"), "of a prefix of a name,")
 	}
 }
 
-// wantMissing opens a file that is not there.
+// wantMissing checks that a file is missing.
 func (r *run) wantMissing(name, what string) {
 	for i := range r.storages {
 		o, err := r.storage(i).Open(r.ctx, name)
 		switch {
 		case err == nil:
 			o.Close()
-			r.errorf("Open(%q), %s succeeds, want an error that wraps fs.ErrNotExist", name, what)
+			r.errorf("Open(%q) %s succeeds, want an error that wraps fs.ErrNotExist", name, what)
 		case !errors.Is(err, fs.ErrNotExist):
-			r.errorf("Open(%q), %s = %v, want an error that wraps fs.ErrNotExist", name, what, err)
+			r.errorf("Open(%q) %s = %v, want an error that wraps fs.ErrNotExist", name, what, err)
 		case errors.Is(err, mirrordir.ErrConflict):
-			r.errorf("Open(%q), %s = %v, which wraps mirrordir.ErrConflict too", name, what, err)
+			r.errorf("Open(%q) %s = %v, which also wraps mirrordir.ErrConflict", name, what, err)
 		}
 	}
 }
@@ -51,7 +51,7 @@ func testRead(r *run) {
 		}
 		r.want(name, content, "after Write")
 		if size > 1<<20+1 {
-			continue // the rest takes long for large ones
+			continue // TestReader is slow for large files
 		}
 		o, err := r.storage(0).Open(r.ctx, name)
 		if err != nil {
@@ -69,7 +69,7 @@ func testRead(r *run) {
 
 func testWrite(r *run) {
 	name := r.path("file.json")
-	// The content may be a part of something larger.
+	// The content may be a section of a larger reader.
 	whole := text(1, 3000)
 	part := io.NewSectionReader(section(whole), 1000, 1000)
 	if err := r.tryWrite(r.ctx, r.storage(0), name, part, ""); err != nil {
@@ -78,11 +78,11 @@ func testWrite(r *run) {
 	}
 	first := r.want(name, whole[1000:2000], "after Write of a section")
 
-	r.conflict(name, "", "of a new file, though there is one,")
-	r.conflict(name, first+"x", "with a revision that never was,")
+	r.conflict(name, "", "of an existing file without a revision")
+	r.conflict(name, first+"x", "with an unknown revision")
 	r.want(name, whole[1000:2000], "after a conflict")
 
-	// The same size, a shorter one, a longer one, none at all.
+	// The same size, shorter, longer, empty.
 	was := first
 	for i, size := range []int{1000, 10, 64 << 10, 0, 5} {
 		content := text(i+2, size)
@@ -93,24 +93,24 @@ func testWrite(r *run) {
 		if now == was {
 			r.errorf("Write(%q): the revision is still %q", name, was)
 		}
-		r.conflict(name, was, "with the revision before the last,")
-		r.conflict(name, "", "of a new file, though there is one,")
+		r.conflict(name, was, "with an old revision")
+		r.conflict(name, "", "of an existing file without a revision")
 		was = r.want(name, content, "after a conflict")
 	}
 	if err := r.storage(0).Delete(r.ctx, name); err != nil {
 		r.errorf("Delete(%q) = %v", name, err)
 	}
-	r.conflict(name, was, "with the revision of a file that was deleted,")
-	r.wantMissing(name, "which was deleted,")
+	r.conflict(name, was, "with the revision of a deleted file")
+	r.wantMissing(name, "after Delete,")
 	if r.write(name, "again", "") {
-		r.want(name, "again", "after it was deleted and made again")
+		r.want(name, "again", "after it was deleted and created again")
 	}
 }
 
-// failing gives an error after some bytes.
+// failing is a reader that fails after some bytes.
 type failing struct{ after int64 }
 
-var errFailing = errors.New("the source fails")
+var errFailing = errors.New("the reader fails")
 
 func (f failing) ReadAt(p []byte, off int64) (int, error) {
 	n := min(int64(len(p)), max(0, f.after-off))
@@ -133,35 +133,35 @@ func testFailingContent(r *run) {
 		for name, was := range map[string]mirrordir.Revision{fresh: "", old: was} {
 			content := io.NewSectionReader(failing{after}, 0, 2<<20)
 			if err := r.tryWrite(r.ctx, r.storage(0), name, content, was); err == nil {
-				r.errorf("Write(%q) succeeds, though its content could not be read after %d bytes", name, after)
+				r.errorf("Write(%q) of a reader that fails after %d bytes succeeds, want an error", name, after)
 			} else if errors.Is(err, mirrordir.ErrConflict) {
-				r.errorf("Write(%q), whose content could not be read, = %v, which is no conflict", name, err)
+				r.errorf("Write(%q) of a reader that fails = %v, want an error that does not wrap mirrordir.ErrConflict", name, err)
 			}
 		}
-		r.wantMissing(fresh, "which could not be written,")
-		r.want(old, "old", "after a Write whose content could not be read")
+		r.wantMissing(fresh, "after a failed Write,")
+		r.want(old, "old", "after a failed Write")
 	}
 }
 
-// testRevisions: they tell states apart, and stay when nothing changes.
+// testRevisions checks that a revision changes exactly when the content changes.
 func testRevisions(r *run) {
 	seen := map[mirrordir.Revision]string{}
 	name, was := r.path("file"), mirrordir.Revision("")
 	for i := range 20 {
-		content := text(i, 100) // always of the same size
+		content := text(i, 100) // always the same size
 		if !r.write(name, content, was) {
 			return
 		}
 		was = r.want(name, content, "after Write")
 		if again := r.want(name, content, "when it is opened again"); again != was {
-			r.errorf("Open(%q) has revision %q and then %q; nobody has changed it", name, was, again)
+			r.errorf("Open(%q) of an unchanged file has revision %q, then %q", name, was, again)
 		}
 		if before, ok := seen[was]; ok {
-			r.errorf("revision %q stands for %s and for %s", was, excerpt(before), excerpt(content))
+			r.errorf("revision %q is used for %s and for %s", was, excerpt(before), excerpt(content))
 		}
 		seen[was] = content
 	}
-	// Who has a file open has all of it, also when it is replaced meanwhile.
+	// A reader gets the complete old file if the file is replaced.
 	o, err := r.storage(0).Open(r.ctx, name)
 	if err != nil {
 		r.errorf("Open(%q) = %v", name, err)
@@ -177,6 +177,6 @@ func testRevisions(r *run) {
 	}
 	rest, err := io.ReadAll(o)
 	if got, want := string(begin)+string(rest), text(19, 100); err != nil || got != want {
-		r.errorf("%q was replaced while it was open: it has %s, %v, want %s", name, excerpt(got), err, excerpt(want))
+		r.errorf("reading %q, which was replaced after Open, = %s, %v, want %s", name, excerpt(got), err, excerpt(want))
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 )
 
-// wantEntries lists a directory.
+// wantEntries checks the entries of a directory.
 func (r *run) wantEntries(dir string, want ...mirrordir.Entry) {
 	want = sorted(want)
 	for i := range r.storages {
@@ -24,7 +24,7 @@ func (r *run) wantEntries(dir string, want ...mirrordir.Entry) {
 	}
 }
 
-// difference shows where two sorted lists part.
+// difference describes the first difference of two sorted lists.
 func difference(got, want []mirrordir.Entry) string {
 	i := 0
 	for i < min(len(got), len(want)) && got[i] == want[i] {
@@ -32,11 +32,11 @@ func difference(got, want []mirrordir.Entry) string {
 	}
 	at := func(list []mirrordir.Entry) string {
 		if i == len(list) {
-			return "nothing"
+			return "missing"
 		}
 		return fmt.Sprintf("%+v", list[i])
 	}
-	return fmt.Sprintf("%d entries, want %d; at number %d there is %s, want %s", len(got), len(want), i, at(got), at(want))
+	return fmt.Sprintf("%d entries, want %d; entry %d is %s, want %s", len(got), len(want), i, at(got), at(want))
 }
 
 func testList(r *run) {
@@ -47,7 +47,7 @@ func testList(r *run) {
 		"home/1.0.0/linux_amd64/two",
 		"home/1.0.0/darwin_arm64/one",
 		"home/deep/er/still/file",
-		// Names that begin with that of the directory, and sort about it.
+		// Names that have the name of the directory as a prefix, or are sorted next to it.
 		"home-made/file",
 		"home.zip",
 		"homes/file",
@@ -73,9 +73,9 @@ func testList(r *run) {
 		mirrordir.Entry{Name: "hom", Size: 90})
 	top, err := r.storage(0).List(r.ctx, ".")
 	if err != nil || !slices.Contains(top, mirrordir.Entry{Name: r.root, Dir: true}) {
-		r.errorf("List(%q) = %d entries, %v, want among them the directory %q", ".", len(top), err, r.root)
+		r.errorf("List(%q) = %d entries, %v, want the directory %q in it", ".", len(top), err, r.root)
 	}
-	// What has changed is listed as it is now.
+	// Changes are listed at once.
 	was := r.want(r.path("home/1.0.0.json"), text(1, 10), "after Write")
 	if r.write(r.path("home/1.0.0.json"), "12345", was) && r.write(r.path("home/2.0.0.json"), "1", "") {
 		r.wantEntries(r.path("home"),
@@ -84,7 +84,7 @@ func testList(r *run) {
 	}
 }
 
-// manyFiles and manyDirs are more than stores usually return at once, which is 1000.
+// manyFiles and manyDirs together exceed the usual page size of object stores, 1000.
 const (
 	manyFiles = 1005
 	manyDirs  = 50
@@ -128,7 +128,7 @@ func testDelete(r *run) {
 		r.wantMissing(r.path(name), "after Delete,")
 	}
 	for _, name := range []string{"dir/file2", "dir/fil", "dir2/file"} {
-		r.want(r.path(name), name, "after others were deleted")
+		r.want(r.path(name), name, "after other files were deleted")
 	}
 	r.wantEntries(r.path("dir"), mirrordir.Entry{Name: "file2", Size: 9}, mirrordir.Entry{Name: "fil", Size: 7})
 	r.wantEntries(r.path("only/child"))
@@ -137,7 +137,7 @@ func testDelete(r *run) {
 	}
 }
 
-// sorted returns the entries by name.
+// sorted returns the entries sorted by name.
 func sorted(entries []mirrordir.Entry) []mirrordir.Entry {
 	return slices.SortedFunc(slices.Values(entries), func(a, b mirrordir.Entry) int {
 		return strings.Compare(a.Name, b.Name)

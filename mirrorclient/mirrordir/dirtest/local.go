@@ -9,8 +9,8 @@ import (
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 )
 
-// testStaged: a staged file gets a name once, replaces nothing, can be read after it has its name, and
-// leaves nothing without one. Its local path leads to it.
+// testStaged checks that a staged file gets a name once, replaces no file, can be read after Commit, and
+// is removed by Discard without Commit; and that LocalPath returns its path.
 func testStaged(r *run) {
 	s, ok := r.storage(0).(mirrordir.Local)
 	if !ok {
@@ -23,11 +23,11 @@ func testStaged(r *run) {
 	}
 	r.wantMissing(name, "before Commit,")
 	if err := r.commit(first, name); err != nil {
-		r.errorf("Commit(%q) = %v, want success", name, err)
+		r.errorf("Commit(%q) = %v, want nil", name, err)
 		return
 	}
 	if err := r.commit(second, name); !errors.Is(err, mirrordir.ErrConflict) {
-		r.errorf("Commit(%q) of a name that is taken = %v, want an error that wraps mirrordir.ErrConflict", name, err)
+		r.errorf("Commit(%q) of an existing name = %v, want an error that wraps mirrordir.ErrConflict", name, err)
 	}
 	content := make([]byte, len("first"))
 	if _, err := first.File().ReadAt(content, 0); err != nil || string(content) != "first" {
@@ -41,7 +41,7 @@ func testStaged(r *run) {
 	r.wantPath(s, name, "first")
 }
 
-// stage returns a staged file with a content; nil if that fails.
+// stage returns a staged file, or nil after an error.
 func (r *run) stage(s mirrordir.Local, content string) mirrordir.Staged {
 	staged, err := s.Stage(r.ctx)
 	if err != nil {
@@ -49,14 +49,14 @@ func (r *run) stage(s mirrordir.Local, content string) mirrordir.Staged {
 		return nil
 	}
 	if _, err := io.WriteString(staged.File(), content); err != nil {
-		r.errorf("writing to a staged file = %v", err)
+		r.errorf("write to a staged file: %v", err)
 		staged.Discard()
 		return nil
 	}
 	return staged
 }
 
-// commit gives a staged file a name and notes that it has to be removed.
+// commit commits a file that cleanUp removes.
 func (r *run) commit(staged mirrordir.Staged, name string) error {
 	r.mu.Lock()
 	r.written[name] = true
@@ -64,7 +64,7 @@ func (r *run) commit(staged mirrordir.Staged, name string) error {
 	return staged.Commit(r.ctx, name)
 }
 
-// wantPath looks for a file at its local path.
+// wantPath checks the local path of a file.
 func (r *run) wantPath(s mirrordir.Local, name, content string) {
 	local, err := s.LocalPath(name)
 	if err != nil {
@@ -72,10 +72,10 @@ func (r *run) wantPath(s mirrordir.Local, name, content string) {
 		return
 	}
 	if data, err := os.ReadFile(local); err != nil || string(data) != content {
-		r.errorf("LocalPath(%q) is %q, which holds %s, %v, want %s", name, local, excerpt(string(data)), err, excerpt(content))
+		r.errorf("LocalPath(%q) = %q, which contains %s, %v, want %s", name, local, excerpt(string(data)), err, excerpt(content))
 	}
 	local, err = s.LocalPath(r.path("none"))
 	if _, stat := os.Stat(local); err != nil || !errors.Is(stat, fs.ErrNotExist) {
-		r.errorf("LocalPath of a missing file = %q, %v, where %v, want where the file would be", local, err, stat)
+		r.errorf("LocalPath of a missing file = %q, %v; Stat = %v, want fs.ErrNotExist", local, err, stat)
 	}
 }

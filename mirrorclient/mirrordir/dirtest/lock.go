@@ -10,7 +10,8 @@ import (
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 )
 
-// testLock: one has a lock, others wait for it or give up, and other locks are free.
+// testLock checks that a lock is exclusive, that waiting ends with the context, and that locks with other
+// names are independent.
 func testLock(r *run) {
 	if _, ok := r.storage(0).(mirrordir.Locker); !ok {
 		return
@@ -36,16 +37,16 @@ func testLock(r *run) {
 		switch {
 		case !ended:
 		case err == nil:
-			r.errorf("Lock(%q) succeeds twice", name)
+			r.errorf("a second Lock(%q) before unlock succeeds", name)
 		case !errors.Is(err, context.DeadlineExceeded):
-			r.errorf("Lock(%q) that is taken = %v, want the error of the context", name, err)
+			r.errorf("a second Lock(%q) before unlock = %v, want the error of the context", name, err)
 		}
 	}
 	r.unlock(unlock)
 	r.takeTurns(name)
 }
 
-// takeTurns has many take the lock and notice others.
+// takeTurns checks that one of several goroutines has the lock.
 func (r *run) takeTurns(name string) {
 	var inside atomic.Int64
 	var wg sync.WaitGroup
@@ -60,7 +61,7 @@ func (r *run) takeTurns(name string) {
 					return
 				}
 				if n := inside.Add(1); n != 1 {
-					r.errorf("Lock(%q): %s have it at the same time", name, strconv.FormatInt(n, 10))
+					r.errorf("Lock(%q): %s goroutines have the lock", name, strconv.FormatInt(n, 10))
 				}
 				inside.Add(-1)
 				r.unlock(unlock)
@@ -70,13 +71,13 @@ func (r *run) takeTurns(name string) {
 	wg.Wait()
 }
 
-// lock takes a lock that becomes free; nil if it does not.
+// lock waits for a lock. It returns nil after an error.
 func (r *run) lock(ctx context.Context, i int, name string) func() error {
 	ctx, cancel := context.WithTimeout(ctx, 10*soon)
 	defer cancel()
 	l, ok := r.storage(i).(mirrordir.Locker)
 	if !ok {
-		r.errorf("one of the values is a mirrordir.Locker, another is not")
+		r.errorf("only some of the storages are a mirrordir.Locker")
 		return nil
 	}
 	unlock, err := l.Lock(ctx, name)

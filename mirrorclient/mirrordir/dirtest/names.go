@@ -8,7 +8,7 @@ import (
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 )
 
-// plainNames returns those that every mirror has.
+// plainNames returns names that a Storage must support.
 func plainNames() []string {
 	return []string{
 		"registry.example.com/acme/alpha/index.json",
@@ -21,7 +21,7 @@ func plainNames() []string {
 	}
 }
 
-// oddNames returns those that some stores do not have, and that they may refuse.
+// oddNames returns names that a Storage may refuse.
 func oddNames() []string {
 	return []string{
 		"bücher.example/acme/alpha/index.json",
@@ -39,7 +39,7 @@ func oddNames() []string {
 	}
 }
 
-// testNames: a file has the name it was given, no other file has it, and it is listed.
+// testNames checks that different names are different files, and listed as they were written.
 func testNames(r *run) {
 	plain := plainNames()
 	var names []string
@@ -50,11 +50,11 @@ func testNames(r *run) {
 		case err == nil:
 			names = append(names, name)
 		case i < len(plain):
-			r.errorf("Write(%q) = %v, but no mirror can do without such names", name, err)
+			r.errorf("Write(%q) = %v, want nil: a mirror needs such names", name, err)
 		default:
 			if o, err := r.storage(0).Open(r.ctx, name); err == nil {
 				o.Close()
-				r.errorf("Write(%q) has failed, but Open succeeds", name)
+				r.errorf("Open(%q) succeeds after a failed Write", name)
 			}
 		}
 	}
@@ -70,14 +70,14 @@ func testNames(r *run) {
 	}
 }
 
-// wantListed looks for a file from the bottom up.
+// wantListed checks that a file and its directories are listed.
 func (r *run) wantListed(name string) {
 	for i := range r.storages {
 		want := mirrordir.Entry{Name: path.Base(name), Size: int64(len(name))}
 		for dir := path.Dir(name); ; dir = path.Dir(dir) {
 			entries, err := r.storage(i).List(r.ctx, dir)
 			if err != nil || !slices.Contains(entries, want) {
-				r.errorf("List(%q) = %d entries, %v, want among them %+v", dir, len(entries), err, want)
+				r.errorf("List(%q) = %d entries, %v, want %+v in it", dir, len(entries), err, want)
 				break
 			}
 			if dir == "." {
@@ -88,7 +88,7 @@ func (r *run) wantListed(name string) {
 	}
 }
 
-// testInvalidNames: what is no name is no way out of the mirror, and no second name.
+// testInvalidNames checks that invalid names are refused.
 func testInvalidNames(r *run) {
 	file := r.path("directory/file")
 	if !r.write(file, "x", "") {
@@ -101,12 +101,12 @@ func testInvalidNames(r *run) {
 	} {
 		if o, err := r.storage(0).Open(r.ctx, name); err == nil {
 			o.Close()
-			r.errorf("Open(%q) succeeds, but this is no name", name)
+			r.errorf("Open(%q) succeeds, want an error: the name is invalid", name)
 		}
 		if err := r.storage(0).Write(r.ctx, name, section("y"), ""); err == nil {
-			r.errorf("Write(%q) succeeds, but this is no name", name)
+			r.errorf("Write(%q) succeeds, want an error: the name is invalid", name)
 		}
-		_ = r.storage(0).Delete(r.ctx, name) // an error or not, but without effect
+		_ = r.storage(0).Delete(r.ctx, name) // may return an error, must have no effect
 	}
 	r.want(file, "x", "after calls with invalid names")
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 )
 
-// tryWrite writes a file and notes that it has to be removed.
+// tryWrite writes a file that cleanUp removes.
 func (r *run) tryWrite(ctx context.Context, s mirrordir.Storage, name string, content *io.SectionReader, was mirrordir.Revision) error {
 	r.mu.Lock()
 	r.written[name] = true
@@ -20,16 +20,16 @@ func (r *run) tryWrite(ctx context.Context, s mirrordir.Storage, name string, co
 	return s.Write(ctx, name, content, was)
 }
 
-// write writes a file that can be written.
+// write writes a file, which must succeed.
 func (r *run) write(name, content string, was mirrordir.Revision) bool {
 	err := r.tryWrite(r.ctx, r.storage(0), name, section(content), was)
 	if err != nil {
-		r.errorf("Write(%q, %d bytes, %q) = %v, want success", name, len(content), was, err)
+		r.errorf("Write(%q, %d bytes, %q) = %v, want nil", name, len(content), was, err)
 	}
 	return err == nil
 }
 
-// conflict writes a file that has changed.
+// conflict checks that Write returns ErrConflict.
 func (r *run) conflict(name string, was mirrordir.Revision, why string) {
 	err := r.tryWrite(r.ctx, r.storage(0), name, section("must not be written"), was)
 	if !errors.Is(err, mirrordir.ErrConflict) {
@@ -46,7 +46,7 @@ func (r *run) read(s mirrordir.Storage, name string) (string, mirrordir.Revision
 	defer o.Close()
 	var b bytes.Buffer
 	if o.Size > 0 && o.Size <= 64<<20 {
-		b.Grow(int(o.Size) + bytes.MinRead) // not copied again and again as it grows
+		b.Grow(int(o.Size) + bytes.MinRead) // avoid repeated copies
 	}
 	_, err = b.ReadFrom(o)
 	data := b.Bytes()
@@ -54,7 +54,7 @@ func (r *run) read(s mirrordir.Storage, name string) (string, mirrordir.Revision
 		return "", "", fmt.Errorf("read after Open: %w", err)
 	}
 	if o.Size != int64(len(data)) {
-		r.errorf("Open(%q): Size is %d, but there are %d bytes", name, o.Size, len(data))
+		r.errorf("Open(%q): Size is %d, want %d", name, o.Size, len(data))
 	}
 	if o.Revision == "" {
 		r.errorf("Open(%q): Revision is empty", name)
@@ -62,7 +62,7 @@ func (r *run) read(s mirrordir.Storage, name string) (string, mirrordir.Revision
 	return string(data), o.Revision, nil
 }
 
-// want reads a file that is there, compares it, and returns its revision.
+// want checks the content of a file and returns its revision.
 func (r *run) want(name, content, when string) mirrordir.Revision {
 	var last mirrordir.Revision
 	for i := range r.storages {
@@ -73,7 +73,7 @@ func (r *run) want(name, content, when string) mirrordir.Revision {
 		case got != content:
 			r.errorf("Open(%q) %s has %s, want %s", name, when, excerpt(got), excerpt(content))
 		case i > 0 && revision != last:
-			r.errorf("Open(%q) %s has revision %q, and %q for others; nobody has changed it", name, when, last, revision)
+			r.errorf("Open(%q) %s has revision %q in one storage and %q in another, want the same", name, when, last, revision)
 		}
 		last = revision
 	}
@@ -84,7 +84,7 @@ func section(content string) *io.SectionReader {
 	return io.NewSectionReader(strings.NewReader(content), 0, int64(len(content)))
 }
 
-// excerpt shows the beginning of a content.
+// excerpt returns the beginning of a content.
 func excerpt(content string) string {
 	if len(content) <= 40 {
 		return fmt.Sprintf("%q", content)
@@ -92,7 +92,7 @@ func excerpt(content string) string {
 	return fmt.Sprintf("%d bytes, %q...", len(content), content[:40])
 }
 
-// text returns n bytes that differ from those for another seed.
+// text returns n bytes that are different for each seed.
 func text(seed, n int) string {
 	b := make([]byte, 0, n+100)
 	for i := 0; len(b) < n; i++ {
