@@ -17,32 +17,23 @@ import (
 	"github.com/tofureg/tofureg/transport"
 )
 
-// Client asks registries of providers and modules. The zero value works and is
-// anonymous. Set the fields before the first call; after it a Client is safe for
-// concurrent use and must not be copied.
+// Client is a client of all registries. The zero value works and is anonymous. Set the fields
+// before the first call. A Client is safe for concurrent use and must not be copied.
 //
-// Identical requests that are under way at the same time are made once, and each
-// caller gets a result of its own. Results are not kept.
+// Concurrent calls share identical requests. Results are not cached.
 type Client struct {
-	// Transport has the settings of requests, tokens among them. Nil is the zero one.
+	// Transport has the settings of requests, including tokens. If nil, the zero one is used.
 	Transport *transport.Client
 
-	// Hosts is what is known about the services of hosts, which clients may share; package
-	// disco tells how to state the services of a host. If nil, the Client has its own.
+	// Hosts caches the services of hosts. Clients may share it. If nil, the Client has its
+	// own.
 	Hosts *disco.Hosts
 
-	// ModuleCredentials has users and passwords for the servers of module packages,
-	// such as those of a netrc file: the method Lookup of an [auth.Netrc] fits. Nil
-	// means none; nothing is read unless the caller does so. They go as basic
-	// credentials to the package of a module, or the page before it, and only there:
-	//
-	//   - to exactly the host and port that were asked about, over https;
-	//   - not along a redirect to another scheme, host or port;
-	//   - not where the token of the registry goes, and not with a URL that has a
-	//     password or a signature in it.
-	//
-	// They are no tokens: registries never get them. What is fetched by git, or by
-	// other means than https, gets them neither.
+	// ModuleCredentials, if not nil, returns the user and password for a server of module
+	// packages, for example [auth.Netrc.Lookup]. They are sent as basic credentials with the
+	// request for the package or the page before it, over https, and not across a redirect to
+	// another scheme, host or port. They are not sent together with a token, with a password
+	// in the URL or with a presigned query, nor to registries.
 	ModuleCredentials func(host svchost.Hostname) (user string, password auth.Password, ok bool)
 
 	once      sync.Once
@@ -62,12 +53,10 @@ var (
 	_ module.Source   = (*Client)(nil)
 )
 
-// maxDocument is how many bytes a document with versions, a package or a location may
-// have.
+// maxDocument bounds a document with versions, a package or a location, in bytes.
 const maxDocument = 16 << 20
 
-// errNothing is the answer to those who went on after the error of a parser.
-var errNothing = errors.New("the zero value names nothing that could be asked for")
+var errZero = errors.New("the address, the version or the platform is the zero value")
 
 func (c *Client) setup() {
 	c.once.Do(func() {
@@ -76,11 +65,10 @@ func (c *Client) setup() {
 	})
 }
 
-// documentRequest makes the request for the document at the path of these parts in
-// a service of host.
+// documentRequest returns the request for the document at a path in a service of host.
 func (c *Client) documentRequest(ctx context.Context, host svchost.Hostname, id disco.Service, parts ...string) (httpx.Request, error) {
 	if host.IsZero() || slices.Contains(parts, "") {
-		return httpx.Request{}, errNothing
+		return httpx.Request{}, errZero
 	}
 	c.setup()
 	services, err := c.discovery.Discover(ctx, host)

@@ -1,9 +1,13 @@
-// Package regclient speaks the protocols of provider registries and module
-// registries.
+// Package regclient is the client of provider registries and module registries.
 //
-// A registry serves the providers or the modules of one host. Its client asks where
-// the services of the host are, which versions there are, and where the package of
-// one is, each a GET:
+//	client := &regclient.Client{Transport: &transport.Client{Credentials: auth.Environ(os.Environ())}}
+//	random := addrs.MustParseProvider("hashicorp/random")
+//	pkg, err := provider.Find(ctx, client, random, addrs.MustParseProviderConstraint("~> 3.6"), provider.Need{})
+//	report, err := provider.Download(ctx, client, pkg, pkg.ArchiveName(), provider.Options{})
+//
+// A [Client] is a [provider.Source] and a [module.Source]. It asks the host of an address for
+// its services, and then makes the requests of the [provider registry protocol] and the
+// [module registry protocol]:
 //
 //	https://HOST/.well-known/terraform.json
 //	PROVIDERS/NAMESPACE/TYPE/versions
@@ -11,60 +15,25 @@
 //	MODULES/NAMESPACE/NAME/SYSTEM/versions
 //	MODULES/NAMESPACE/NAME/SYSTEM/VERSION/download
 //
-// About a provider the last answer points to an archive, to a SHA256SUMS document and
-// to a detached OpenPGP signature over it, and lists the keys that may sign. About a
-// module it is a location, of an archive, a git repository or something else, and
-// says nothing about checksums. See
-// https://opentofu.org/docs/internals/provider-registry-protocol/ and
-// https://opentofu.org/docs/internals/module-registry-protocol/.
-//
-// A [Client] is a [provider.Source] and a [module.Source], so the verbs of those
-// packages work on it:
-//
-//	client := &regclient.Client{Transport: &transport.Client{Credentials: auth.Environ(os.Environ())}}
-//	versions, err := client.ProviderVersions(ctx, addrs.MustParseProvider("hashicorp/random"))
-//	version, err := versions.Newest(addrs.MustParseProviderConstraint("~> 3.6"))
-//	pkg, err := client.ProviderPackage(ctx, versions.Provider, version, addrs.CurrentPlatform())
-//	report, err := provider.Download(ctx, client, pkg, pkg.ArchiveName(), provider.Options{})
-//
-//	source := addrs.MustParseModuleSource("terraform-aws-modules/iam/aws//modules/iam-user")
-//	versions, err := client.ModuleVersions(ctx, source.Module)
-//	version, err := versions.Newest(addrs.MustParseModuleConstraint("~> 5.0"))
-//	report, err := module.Download(ctx, client, source, version, "modules/iam", module.Options{Git: &module.Git{}})
-//
 // # Rules
 //
-// All is https, each redirect too; AllowHTTP of [transport.Client] opts out. A token belongs to
-// the host that the user named. It goes to that host's discovery and to the
-// registries that the host's document declares, wherever they are, but never over
-// http, and across a redirect only to the same scheme, host and port. Archives, sums
-// and signatures of providers are fetched without it unless
-// PackageCredentials of it says so, and packages of modules unless the registry
-// both asks for it and serves them itself, see [Client.OpenModule]. Users and passwords,
-// as of a netrc file, go to packages of modules only, and only if the caller wants that,
-// see [Client.ModuleCredentials].
+// All URLs and redirects must be https, unless AllowHTTP of [transport.Client] is set. The
+// token of the host in the address is sent to this host and to the services that it declares,
+// and across redirects only to the same scheme, host and port. Archives are fetched without
+// it, unless PackageCredentials of [transport.Client] allows it or a module registry serves
+// its own packages; see [Client.OpenModule].
 //
-// Relative URLs in an answer about a provider are relative to the URL that answered
-// last; the location of a module is relative to the URL that was asked. Media types
-// are not checked, since static file servers send none or wrong ones.
-//
-// The header X-Terraform-Version, which the CLIs send, is not sent, because a library has
-// no version of OpenTofu or Terraform to state. The example Headers adds it.
-//
-// # Limits
-//
-// Documents may have 16 MiB, SHA256SUMS 4 MiB, signatures 64 KiB; a list 100,000
-// versions, a version 1,000 platforms. What is larger is refused as
-// [provider.ErrTooLarge], never cut. Where a list of module versions comes in pages,
-// 100 of them are read, and a warning says that there are more; the pages may have 16 MiB
-// together.
+// Documents have at most 16 MiB, 100,000 versions, and 1,000 platforms of a version.
+// SHA256SUMS documents have at most 4 MiB, signatures 64 KiB. Larger ones are
+// [provider.ErrTooLarge].
 //
 // # Errors
 //
-// Methods return a [*provider.Error], which is also called [module.Error]. Its cause
-// is one of the sentinels of packages provider and module: ErrNotFound for an unknown
-// provider or module, ErrNoVersion and ErrNoPlatform within an UnavailableError that
-// tells what there is, ErrUnauthorized, ErrInsecure, ErrTooLarge. It is
-// [disco.ErrNoService] where the host has no such registry. A context that ended is
-// found by errors.Is as usual.
+// Methods return a [*provider.Error], which is the same type as [module.Error]. It wraps a
+// variable of these packages, such as [provider.ErrNotFound], or [disco.ErrNoService] if the
+// host has no such registry. If a version or a platform is missing, it wraps a
+// [*provider.UnavailableError] or a [*module.UnavailableError].
+//
+// [provider registry protocol]: https://opentofu.org/docs/internals/provider-registry-protocol/
+// [module registry protocol]: https://opentofu.org/docs/internals/module-registry-protocol/
 package regclient

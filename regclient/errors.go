@@ -11,17 +11,16 @@ import (
 	"github.com/tofureg/tofureg/internal/source"
 )
 
-// unavailable turns the registry's refusal of one package into the reason for it.
-// Registries answer 404 for all of an unknown provider, version and platform, and
-// some answer 400 or 500; the list of versions tells them apart. Refused is what
-// remains if it does not.
+// unavailable returns the reason why the registry refused a package, and the listed text of its
+// version. Registries answer 404 for an unknown provider, version or platform, and some
+// answer 400 or 500. The list of versions shows which one is missing.
 func (c *Client) unavailable(ctx context.Context, refused *failure.RequestError, key packageKey) (listed string, reason error) {
 	versions, err := c.ProviderVersions(ctx, key.provider)
 	if err != nil {
 		return "", noList(ctx, refused, "provider", err)
 	}
 	release, ok := versions.Find(key.version)
-	// A list without platforms rules none out.
+	// Without a list of platforms, all may exist.
 	offered := ok && (len(release.Platforms) == 0 || slices.Contains(release.Platforms, key.platform))
 	if offered && !errors.Is(refused.Err, fault.ErrNotFound) {
 		return release.Listed, refused.Err
@@ -29,7 +28,7 @@ func (c *Client) unavailable(ctx context.Context, refused *failure.RequestError,
 	return release.Listed, versions.Unavailable(key.version, key.platform)
 }
 
-// noList returns the reason for a refusal if there is no list of versions, because of err.
+// noList returns the reason for a refusal if listing the versions has failed with err.
 func noList(ctx context.Context, refused *failure.RequestError, what string, err error) error {
 	switch {
 	case ctx.Err() != nil:

@@ -13,21 +13,19 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// documentKey: what one host's token fetches is not shared with another host, nor what
-// may be large with what must be small.
+// documentKey keeps hosts apart, which have different tokens, and limits.
 type documentKey struct {
 	url      string
 	tokenFor svchost.Hostname
 	limit    int64
 }
 
-// Evidence fetches the SHA256SUMS document of pkg and the signature over it, side by
-// side. What pkg has no URL for is nil in the result. The error is a
-// *provider.Error.
+// Evidence fetches the SHA256SUMS document of pkg and its signature, concurrently. If pkg has
+// no URL for one of them, it is nil in the result.
 func (c *Client) Evidence(ctx context.Context, pkg *provider.Package) (verify.Evidence, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	// The first failure stops the other request, whose error then only says so.
+	// The first failure cancels the other request. Its error is the cause.
 	var once sync.Once
 	var first error
 	fetch := func(name, ref string, limit int64) []byte {
@@ -51,7 +49,7 @@ func (c *Client) Evidence(ctx context.Context, pkg *provider.Package) (verify.Ev
 
 func (c *Client) document(ctx context.Context, pkg *provider.Package, name, ref string, limit int64) ([]byte, error) {
 	if ref == "" {
-		return nil, nil // which tells it from an empty document
+		return nil, nil // a missing document, not an empty one
 	}
 	r, err := c.fileRequest(ctx, pkg, ref)
 	if err != nil {
@@ -63,16 +61,15 @@ func (c *Client) document(ctx context.Context, pkg *provider.Package, name, ref 
 		if err != nil {
 			return nil, err
 		}
-		if len(resp.Body) == 0 { // which is not the same as no document
+		if len(resp.Body) == 0 { // an empty document is not a missing one
 			return nil, resp.Unusable(verify.ErrEmpty)
 		}
 		return resp.Body, nil
 	})
 }
 
-// Open starts to fetch the archive of pkg. A transfer that breaks is taken up again
-// where it broke, if the server can do that. The error, of reading too, is a
-// *provider.Error.
+// Open starts to fetch the archive of pkg. If the transfer breaks, it is resumed if the server
+// supports that. Reads also return a [*provider.Error].
 func (c *Client) Open(ctx context.Context, pkg *provider.Package) (*provider.Body, error) {
 	const op = "fetch"
 	switch {
@@ -88,8 +85,8 @@ func (c *Client) Open(ctx context.Context, pkg *provider.Package) (*provider.Bod
 	return source.Open(ctx, c.http, r, op, pkg.String())
 }
 
-// fileRequest makes the request for one of the files of pkg. A package may come from
-// anywhere, such as a JSON file, so its URLs are checked again.
+// fileRequest returns the request for a file of pkg. It checks the URL again, because pkg may
+// come from a JSON file.
 func (c *Client) fileRequest(ctx context.Context, pkg *provider.Package, ref string) (httpx.Request, error) {
 	c.setup()
 	u, err := c.http.Resolve(nil, ref)

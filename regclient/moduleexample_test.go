@@ -90,7 +90,7 @@ func ExampleClient_ModuleVersions() {
 	// Output:
 	// 1.10.0
 	// 1.9.0, deprecated: opens port 22 to all
-	// warning: left out a version that is none: "latest"
+	// warning: ignored invalid version "latest"
 }
 
 // Where the package of a version is, a program can read off the fields of the location.

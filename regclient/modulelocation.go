@@ -17,21 +17,16 @@ type moduleKey struct {
 	version addrs.Version
 }
 
-// ModuleLocation finds out where the package of m in version v is: "Download Source
-// Code for a Specific Module Version" of the protocol, which downloads nothing yet.
+// ModuleLocation returns the location of the package of m at v; see "Download Source Code for a
+// Specific Module Version" in the protocol. It downloads nothing.
 //
-// What counts is the property location of the answer, and after it the header
-// X-Terraform-Get, which most registries send alone. A location that starts with
-// "/", "./" or "../" is relative to the URL that was asked, not to where redirects
-// led. If the property use_registry_credentials is true or false, the registry serves the
-// package itself: the location is then a URL and [module.Location.Direct] is set, as
-// [module.DirectLocation] describes it. Null means that the property is missing, as it
-// does for the CLI.
+// The registry sends the location in the property location or in the header X-Terraform-Get.
+// A location that starts with "/", "./" or "../" is relative to the requested URL. If the
+// property use_registry_credentials is true or false, the registry serves the package itself,
+// and [module.Location.Direct] is set; see [module.DirectLocation].
 //
-// The error is a *module.Error, see the package comment. If the registry refuses, one
-// request for the list of versions finds out whether it is the module or the version
-// that it does not have. An answer that names another module of a registry, or a
-// place on this machine, is refused; for the latter the error is ErrLocal.
+// If the registry refuses, one request for the versions finds out whether the module or the
+// version is missing. A location on this machine is [module.ErrLocal].
 func (c *Client) ModuleLocation(ctx context.Context, m addrs.Module, v addrs.Version) (*module.Location, error) {
 	key := moduleKey{m, v}
 	loc, err := c.moduleLocations.Do(ctx, key, cloneLocation, func(ctx context.Context) (*module.Location, error) {
@@ -48,7 +43,7 @@ func cloneLocation(l *module.Location) *module.Location {
 func (c *Client) findModule(ctx context.Context, key moduleKey) (*module.Location, error) {
 	if key.version.IsZero() {
 		// Some registries would answer with their newest version.
-		return nil, errors.New("no version is given")
+		return nil, errors.New("the version is missing")
 	}
 	return source.Ask(key.version,
 		func(text string) (*module.Location, error) { return c.askModule(ctx, key, text) },
@@ -72,8 +67,7 @@ func (c *Client) askModule(ctx context.Context, key moduleKey, version string) (
 	return loc, nil
 }
 
-// moduleUnavailable turns the registry's refusal of one version into the reason for
-// it, as unavailable does for providers.
+// moduleUnavailable is unavailable for modules.
 func (c *Client) moduleUnavailable(ctx context.Context, refused *failure.RequestError, key moduleKey) (listed string, reason error) {
 	versions, err := c.ModuleVersions(ctx, key.module)
 	if err != nil {
@@ -89,7 +83,7 @@ func (c *Client) moduleUnavailable(ctx context.Context, refused *failure.Request
 	return release.Listed, refused.Err
 }
 
-// moduleSubject names a package for people.
+// moduleSubject names a package in errors.
 func moduleSubject(m addrs.Module, v addrs.Version) string {
 	if v.IsZero() {
 		return m.String()

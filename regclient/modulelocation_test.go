@@ -54,7 +54,7 @@ func TestLocationAnswers(t *testing.T) {
 		}
 	}
 	_, err := locate(t, moduleRegistry(regtest.Module{Answer: regtest.Nowhere}))
-	if e := asError(t, err); e.Status != 204 || !strings.Contains(err.Error(), "names no location") {
+	if e := asError(t, err); e.Status != 204 || !strings.Contains(err.Error(), "has no location") {
 		t.Errorf("nowhere: %v", err)
 	}
 }
@@ -154,7 +154,7 @@ func TestLocationRefused(t *testing.T) {
 		want error
 		text string
 	}{
-		"file:///etc":                           {module.ErrLocal, "a registry must not answer with file:///etc"},
+		"file:///etc":                           {module.ErrLocal, "a registry must not send the location file:///etc"},
 		"git::file:///srv/network.git":          {module.ErrLocal, ""},
 		`C:\modules`:                            {module.ErrLocal, ""},
 		"acme/other/aws":                        {nil, "must not be the address of a module in a registry"},
@@ -273,7 +273,7 @@ func TestNoModuleVersion(t *testing.T) {
 	t.Parallel()
 	reg := listing("1.0.0")
 	_, err := client(reg).ModuleLocation(t.Context(), network, addrs.Version{})
-	if asError(t, err); reg.Count(0) != 0 || !strings.Contains(err.Error(), "no version is given") {
+	if asError(t, err); reg.Count(0) != 0 || !strings.Contains(err.Error(), "the version is missing") {
 		t.Errorf("%v after %d requests", err, reg.Count(0))
 	}
 }

@@ -11,18 +11,17 @@ import (
 	"github.com/tofureg/tofureg/module"
 )
 
-// getHeader is the header that names a location.
+// getHeader is the header with a location.
 const getHeader = "X-Terraform-Get"
 
-// wireLocation is the wire form. What is not true, false or null in place of the
-// second property is an error: on it depends where a token goes.
+// wireLocation is the wire form. A flag other than true, false or null is an error, because it
+// decides where a token goes.
 type wireLocation struct {
 	Location               string `json:"location"`
 	UseRegistryCredentials *bool  `json:"use_registry_credentials"`
 }
 
-// decodeLocation reads the answer to a request for base. Module and Version of the
-// result are left to the caller.
+// decodeLocation decodes the answer to the request for base, without Module and Version.
 func decodeLocation(resp *httpx.Response, base *url.URL) (*module.Location, error) {
 	header := strings.TrimSpace(resp.Header.Get(getHeader))
 	doc, err := decodeLocationBody(resp, header)
@@ -31,7 +30,7 @@ func decodeLocation(resp *httpx.Response, base *url.URL) (*module.Location, erro
 	}
 	answer := strings.TrimSpace(doc.Location)
 	if doc.UseRegistryCredentials != nil {
-		// The header has no part in this newer form.
+		// This newer form does not use the header.
 		loc, err := module.DirectLocation(base, answer)
 		if err != nil {
 			return nil, err
@@ -43,21 +42,21 @@ func decodeLocation(resp *httpx.Response, base *url.URL) (*module.Location, erro
 		answer = header
 	}
 	if answer == "" {
-		return nil, errors.New("it names no location, neither in its body nor in a header " + getHeader)
+		return nil, errors.New("the answer has no location, neither in its body nor in the header " + getHeader)
 	}
 	loc, err := module.ResolveLocation(base, answer)
 	if err != nil {
 		return nil, err
 	}
 	if isLocal(loc) {
-		return nil, fmt.Errorf("%w: a registry must not answer with %s", module.ErrLocal, loc)
+		return nil, fmt.Errorf("%w: a registry must not send the location %s", module.ErrLocal, loc)
 	}
 	return loc, nil
 }
 
-// decodeLocationBody reads the body. Beside a header it may be missing or be
-// anything, but once it begins as an object it must be one, since a client that
-// reads it and one that does not would go different ways.
+// decodeLocationBody decodes the body. If there is a header, the body may be anything that is not
+// an object. An object must be valid: otherwise clients that read it and clients that do not
+// would use different locations.
 func decodeLocationBody(resp *httpx.Response, header string) (doc wireLocation, err error) {
 	body := bytes.TrimSpace(resp.Body)
 	if len(body) == 0 || header != "" && body[0] != '{' {
@@ -67,7 +66,7 @@ func decodeLocationBody(resp *httpx.Response, header string) (doc wireLocation, 
 	return doc, err
 }
 
-// isLocal tells whether a location is on this machine, by whatever means.
+// isLocal reports whether a location is on this machine.
 func isLocal(loc *module.Location) bool {
 	return loc.Kind == module.KindLocal || strings.HasPrefix(strings.ToLower(loc.URL), "file:")
 }

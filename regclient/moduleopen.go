@@ -17,33 +17,27 @@ import (
 	"github.com/tofureg/tofureg/module"
 )
 
-// acceptArchive is what the CLI sends to registries that serve packages themselves,
-// but well-formed.
+// acceptArchive is like the header that the CLI sends to registries that serve packages.
 const acceptArchive = "application/zip, application/x-tar, */*;q=0.1"
 
-// OpenModule starts to fetch what is at loc, which must be of module.KindHTTP: an
-// archive, or a page that names another location. What may be a page is asked for
-// with the parameter terraform-get=1. It implements [module.Opener] and is called by
+// OpenModule starts to fetch an archive, or a page that names another location, from loc. Its
+// kind must be [module.KindHTTP]. OpenModule implements [module.Opener] for
 // [module.Download].
 //
-// The token of the registry of loc.Module goes along only if all of this holds:
+// The token of the registry is sent only if
 //
-//   - Direct and UseRegistryCredentials of loc are set, as ModuleLocation sets them
-//     if the registry says so;
-//   - the URL has scheme, host and port of the registry's API as discovery declares
-//     it, or of the host in the module's address, or PackageCredentials of [transport.Client]
-//     permits it. The CLI sends the token to whatever URL the registry names;
-//   - the URL is https, and is not presigned.
+//   - Direct and UseRegistryCredentials of loc are set, and
+//   - the URL has the scheme, host and port of the registry's API or of the host in the
+//     address, or PackageCredentials of [transport.Client] allows it, and
+//   - the URL is https and not presigned.
 //
-// Across a redirect the token stays with scheme, host and port. Where no token goes, a
-// user and password may, see [Client.ModuleCredentials]. A transfer that
-// breaks is taken up again where it broke, if the server can do that. A package comes with
-// status 200 or 203; any other status is an error, unless its header names the next
-// location. The error, of reading too, is a *module.Error.
+// Otherwise a user and password may be sent; see [Client.ModuleCredentials]. If the transfer
+// breaks, it is resumed if the server supports that. A package has status 200 or 203. Reads
+// also return a [*module.Error].
 func (c *Client) OpenModule(ctx context.Context, loc *module.Location) (*module.Body, error) {
 	const op = "fetch"
 	if loc == nil {
-		return nil, source.Failed(op, "", errors.New("there is no location"))
+		return nil, source.Failed(op, "", errors.New("the location is nil"))
 	}
 	subject := moduleSubject(loc.Module, loc.Version)
 	if loc.Module.IsZero() {
@@ -78,17 +72,17 @@ func (c *Client) OpenModule(ctx context.Context, loc *module.Location) (*module.
 	}
 	whole := body.Status == http.StatusOK || body.Status == http.StatusNonAuthoritativeInfo
 	if b.Next == "" && !whole {
-		return nil, source.Failed(op, subject, body.Unusable(errors.New("an answer with a package has status 200 or 203")))
+		return nil, source.Failed(op, subject, body.Unusable(errors.New("a package must have status 200 or 203")))
 	}
 	return b, nil
 }
 
-// packageRequest makes the request for what is at loc. Withheld tells that the
-// registry wants its token to go along, but that it does not go there.
+// packageRequest returns the request for loc. withheld reports that the registry asks for its
+// token, but the URL may not get it.
 func (c *Client) packageRequest(ctx context.Context, loc *module.Location) (r httpx.Request, withheld bool, err error) {
 	c.setup()
 	if loc.Kind != module.KindHTTP {
-		return r, false, fmt.Errorf("a location of kind %s cannot be fetched over http", loc.Kind)
+		return r, false, fmt.Errorf("unsupported location kind %s", loc.Kind)
 	}
 	u, err := httpx.ParseReference(loc.URL)
 	if err != nil {
@@ -96,7 +90,7 @@ func (c *Client) packageRequest(ctx context.Context, loc *module.Location) (r ht
 	}
 	r = httpx.Request{URL: u, Accept: acceptArchive}
 	if loc.MayBePage() {
-		// Such a page is often at the URL that people visit, too.
+		// A page for people may be at the same URL.
 		r.Accept = ""
 		addQuery(u, "terraform-get=1")
 	}
@@ -114,7 +108,7 @@ func (c *Client) packageRequest(ctx context.Context, loc *module.Location) (r ht
 	return r, false, nil
 }
 
-// addQuery adds a parameter and leaves the others byte by byte as they are.
+// addQuery adds a parameter and does not change the other parameters.
 func addQuery(u *url.URL, parameter string) {
 	if u.RawQuery != "" {
 		u.RawQuery += "&"
@@ -122,9 +116,8 @@ func addQuery(u *url.URL, parameter string) {
 	u.RawQuery += parameter
 }
 
-// mayHaveToken tells whether the token of host may go to u, where a registry says
-// that its package is. Without this check a registry could have it sent to anybody,
-// and so could whoever gets it to name a location.
+// mayHaveToken reports whether the token of host may be sent to u. Without this check, a registry
+// could have the token sent to any server.
 func (c *Client) mayHaveToken(ctx context.Context, u *url.URL, host svchost.Hostname) (bool, error) {
 	if u.Scheme != "https" || u.User != nil {
 		return false, nil
@@ -147,13 +140,13 @@ func (c *Client) mayHaveToken(ctx context.Context, u *url.URL, host svchost.Host
 	return c.http.MayGoTo(u, host), nil
 }
 
-// explainUnauthorized adds to a refusal which credentials went along, and which did not.
+// explainUnauthorized adds to err which credentials were sent and which were not.
 func explainUnauthorized(err error, withheld, sent bool) error {
 	if withheld {
-		err = fmt.Errorf("%w; the registry asks for its token here, but this is not its own host: transport.Client.PackageCredentials can permit it", err)
+		err = fmt.Errorf("%w; the registry asks for its token, but this is not its own host (set transport.Client.PackageCredentials to allow it)", err)
 	}
 	if sent {
-		err = fmt.Errorf("%w; a user and password of Client.ModuleCredentials were sent", err)
+		err = fmt.Errorf("%w; the user and password of Client.ModuleCredentials were sent", err)
 	}
 	return err
 }

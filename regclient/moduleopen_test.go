@@ -110,8 +110,8 @@ func TestOpenModuleRefuses(t *testing.T) {
 		want error
 		text string
 	}{
-		"nil":         {nil, nil, "there is no location"},
-		"git":         {at(module.Location{Kind: module.KindGit, URL: "https://e.example.com/a.git"}), nil, "a location of kind git cannot be fetched over http"},
+		"nil":         {nil, nil, "the location is nil"},
+		"git":         {at(module.Location{Kind: module.KindGit, URL: "https://e.example.com/a.git"}), nil, "unsupported location kind git"},
 		"local":       {at(module.Location{Kind: module.KindLocal, URL: "file:///etc"}), nil, "kind local"},
 		"http":        {at(module.Location{URL: "http://e.example.com/a.zip"}), module.ErrInsecure, "AllowHTTP"},
 		"scheme":      {at(module.Location{URL: "ftp://e.example.com/a.zip"}), module.ErrInsecure, ""},

@@ -14,15 +14,14 @@ import (
 	"github.com/tofureg/tofureg/internal/httpx"
 )
 
-// Limits for lists that come in pages, whose bytes may be maxDocument together.
+// Limits of lists in pages. The pages together have at most maxDocument bytes.
 const (
 	maxPages    = 100  // requests for one list
-	maxPageSize = 1000 // versions that are asked for at once
+	maxPageSize = 1000 // requested versions
 )
 
-// addPages fetches the rest of a list, if page, which r has brought, was only its
-// beginning. What goes wrong becomes a warning in the list; the error is of a list
-// that is too large. Where the context ends, nobody waits for the list any more.
+// addPages fetches the further pages of a list whose first page is page, the answer to r. If a
+// page fails, the list gets a warning. The error means that the list is too large.
 func (c *Client) addPages(ctx context.Context, r httpx.Request, list *moduleList, page modulePage) error {
 	r.Limit -= page.bytes
 	first, largest, offset := page.entries, maxPageSize, 0
@@ -57,9 +56,8 @@ func (c *Client) addPages(ctx context.Context, r httpx.Request, list *moduleList
 	}
 }
 
-// rest returns the offset of the next page after this one at offset, 0 if there is
-// none, and whether the registry says that there is one. A full page of a stated size
-// may just as well be the last one.
+// rest returns the offset of the page after p, which is at offset, or 0. promised reports that
+// the registry announces the page. A full page may also be the last one.
 func (p *modulePage) rest(offset int) (next int, promised bool) {
 	n := p.entries
 	switch {
@@ -75,7 +73,7 @@ func (p *modulePage) rest(offset int) (next int, promised bool) {
 	return 0, false
 }
 
-// size returns how many versions to ask for at an offset behind this page.
+// size returns how many versions to request at an offset after p.
 func (p *modulePage) size(offset, largest int) int {
 	if p.total > 0 {
 		return min(p.total-offset, largest)
@@ -106,22 +104,21 @@ func (c *Client) getPage(ctx context.Context, r httpx.Request, list *moduleList,
 	return page, nil
 }
 
-// refusesSize tells whether smaller pages may be had where err was the answer.
+// refusesSize reports whether the registry may accept a smaller page.
 func refusesSize(err error) bool {
 	e, ok := err.(*failure.RequestError)
 	return ok && (e.Status == http.StatusBadRequest || e.Status == http.StatusUnprocessableEntity)
 }
 
-// reason tells why a page has brought nothing.
+// reason describes why a page is missing.
 func reason(err error) string {
 	if err == nil {
-		return "asked for the rest, it sent nothing new"
+		return "the next page has no new versions"
 	}
 	return err.Error()
 }
 
-// incomplete notes that there are more versions than are listed. A total of 0 is
-// unknown.
+// incomplete records that versions are missing. A total of 0 is unknown.
 func (l *moduleList) incomplete(total int, why string) {
 	l.gap = "the list of versions is incomplete"
 	if total > 0 {

@@ -82,7 +82,7 @@ func TestModulePages(t *testing.T) {
 // that there is more.
 func TestModulePagesFail(t *testing.T) {
 	t.Parallel()
-	const again = "the list of versions is incomplete: the registry counts 250 and sent 100: asked for the rest, it sent nothing new"
+	const again = "the list of versions is incomplete: the registry counts 250 and sent 100: the next page has no new versions"
 	tests := []struct {
 		name    string
 		how     regtest.ModuleList
@@ -271,7 +271,7 @@ func TestModulePageForms(t *testing.T) {
 			}, 3, all, "",
 		}, {
 			"a total that counts something else",
-			func(int, int) string { return pageOf(0, 10, `,"total":123456`) }, 2, 10, "the registry counts 123456 and sent 10: asked for the rest",
+			func(int, int) string { return pageOf(0, 10, `,"total":123456`) }, 2, 10, "the registry counts 123456 and sent 10: the next page",
 		}, {
 			"a total with an empty list", func(int, int) string { return pageOf(0, 0, `,"total":5`) }, 1, 0, "the list of versions is incomplete: the registry counts 5 and sent 0",
 		}, {

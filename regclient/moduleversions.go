@@ -14,19 +14,15 @@ import (
 	"github.com/tofureg/tofureg/module"
 )
 
-// ModuleVersions lists the versions of m, newest first: "List Available Versions for
-// a Specific Module" of the protocol. A version that is none is left out, one that is
-// listed twice is kept once, and Warnings tell of both.
+// ModuleVersions lists the versions of m, newest first; see "List Available Versions for a
+// Specific Module" in the protocol. Invalid versions and duplicates are ignored, with a
+// warning.
 //
-// The protocol knows no pages, but there is a registry that cuts its list into some:
-// the OpenTofu CLI does not see the versions behind the first. Here the members
-// total, limit and offset of the answer, or those of its member meta, show that there
-// is more, and it is fetched with ?limit=&offset=, in at most 100 requests. If that
-// fails, what was listed so far is the result, and a warning says so.
+// Some registries split the list into pages, which the protocol does not have, and announce them by
+// total, limit and offset. ModuleVersions fetches up to 100 pages. If a page fails, it returns
+// the versions so far and a warning.
 //
-// The error is a *module.Error, see the package comment; ErrNotFound means that the
-// registry does not know m. Some registries answer 500 for an unknown module; that is
-// reported as it is, not as ErrNotFound.
+// Some registries answer 500 for an unknown module, which is not [module.ErrNotFound].
 func (c *Client) ModuleVersions(ctx context.Context, m addrs.Module) (*module.Versions, error) {
 	versions, err := c.moduleVersions.Do(ctx, m, (*module.Versions).Clone, func(ctx context.Context) (*module.Versions, error) {
 		return c.listModule(ctx, m)
@@ -52,7 +48,7 @@ func (c *Client) listModule(ctx context.Context, m addrs.Module) (*module.Versio
 		return nil, resp.Unusable(err)
 	}
 	if !page.known {
-		return nil, resp.Fail(fmt.Errorf("the answer has no module in it: %w", fault.ErrNotFound))
+		return nil, resp.Fail(fmt.Errorf("the answer has no module: %w", fault.ErrNotFound))
 	}
 	if err := c.addPages(ctx, r, &list, page); err != nil {
 		return nil, err
@@ -61,7 +57,7 @@ func (c *Client) listModule(ctx context.Context, m addrs.Module) (*module.Versio
 	return &module.Versions{Module: m, List: list.releases, Warnings: list.warnings()}, nil
 }
 
-// moduleRequest makes the request for a document about m.
+// moduleRequest returns the request for a document about m.
 func (c *Client) moduleRequest(ctx context.Context, m addrs.Module, parts ...string) (httpx.Request, error) {
 	parts = append([]string{m.Namespace(), m.Name(), m.System()}, parts...)
 	return c.documentRequest(ctx, m.Host(), disco.ModulesV1, parts...)

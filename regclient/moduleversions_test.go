@@ -68,21 +68,21 @@ func TestModuleVersionsDocuments(t *testing.T) {
 			name:     "null elements",
 			doc:      `{"modules":[{"versions":[null,{"version":"1.0.0"},null,{},{"version":null}]},null]}`,
 			want:     "1.0.0\n",
-			warnings: []string{`left out a version that is none: ""`},
+			warnings: []string{`ignored invalid version ""`},
 		}, {
 			name: "versions that are none",
 			doc: `{"modules":[{"versions":[{"version":"main"},{"version":"1.0.0"},{"version":"99999999999999999999.0.0"},` +
 				`{"version":"main"},{"version":"\u001b[31m1.0"}]}]}`,
 			want: "1.0.0\n",
 			warnings: []string{
-				`left out a version that is none: "main"`, `left out a version that is none: "99999999999999999999.0.0"`,
-				`left out a version that is none: "\x1b[31m1.0"`,
+				`ignored invalid version "main"`, `ignored invalid version "99999999999999999999.0.0"`,
+				`ignored invalid version "\x1b[31m1.0"`,
 			},
 		}, {
 			name:     "duplicates, also after normalisation",
 			doc:      `{"modules":[{"versions":[{"version":"1.0","deprecated":"yes"},{"version":"v1.0.0"},{"version":"1.0.0+a"}]}]}`,
 			want:     "1.0.0+a\n1.0.0 (deprecated: yes )\n",
-			warnings: []string{"version 1.0.0 is listed more than once, the first one counts"},
+			warnings: []string{"version 1.0.0 is listed more than once; the first one is used"},
 		}, {
 			name: "forms of deprecation",
 			doc: `{"modules":[{"versions":[{"version":"1","deprecated":true},{"version":"2","deprecated":"use acme/net"},` +

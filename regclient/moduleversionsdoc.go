@@ -14,8 +14,7 @@ import (
 	"github.com/tofureg/tofureg/module"
 )
 
-// The wire form, see wireVersions. Members that the protocol does not have may be
-// anything: what they mean is only a guess.
+// The wire form. Members outside the protocol may have any type.
 type (
 	wireModuleVersions struct {
 		Modules []wireModule `json:"modules"`
@@ -35,14 +34,13 @@ type (
 		Total count `json:"total"`
 		Limit count `json:"limit"`
 	}
-	// wireMeta is what lists of modules have in their pages, where the absence
-	// of NextOffset means the end.
+	// wireMeta is as in lists of modules. Without NextOffset, the page is the last one.
 	wireMeta struct {
 		Total      count `json:"total"`
 		NextOffset count `json:"next_offset"`
 	}
 	wireDeprecation struct{ *module.Deprecation }
-	count           int // 0: absent, or not a number above it
+	count           int // 0 if absent or not a positive number
 )
 
 // UnmarshalJSON implements [json.Unmarshaler].
@@ -63,7 +61,7 @@ func (m *wireMeta) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// UnmarshalJSON implements [json.Unmarshaler]. Seen are true, a text, and an object.
+// UnmarshalJSON implements [json.Unmarshaler]. Registries send true, a string or an object.
 func (d *wireDeprecation) UnmarshalJSON(data []byte) error {
 	var said struct{ Reason, Message, Link string }
 	switch data[0] {
@@ -73,7 +71,7 @@ func (d *wireDeprecation) UnmarshalJSON(data []byte) error {
 			return nil
 		}
 	case '{':
-		// What is no text in it is left out.
+		// Members that are not strings are ignored.
 		_ = json.Unmarshal(data, &said)
 	default:
 		return nil
@@ -88,30 +86,29 @@ func (d *wireDeprecation) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// moduleList collects the versions of a module, page by page.
+// moduleList collects the versions of a module from all pages.
 type moduleList struct {
 	releases []module.Release
 	notes    httpx.Notes
-	gap      string // why versions are missing; "": none are known to be
+	gap      string // why versions are missing, or ""
 
 	pages   int
-	counted int                   // elements, without those that an earlier page had
-	seen    map[addrs.Version]int // on which page first
-	unread  map[string]int        // the same for what was no version
+	counted int                   // elements that are not on an earlier page
+	seen    map[addrs.Version]int // first page of each version
+	invalid map[string]int        // first page of each invalid version
 }
 
-// modulePage is what one document adds to a list.
+// modulePage describes a page of a list.
 type modulePage struct {
 	known   bool // the registry knows the module
-	entries int  // that the document has; those without a version do not count
-	fresh   int  // of these, not seen before
+	entries int  // with a version
+	fresh   int  // entries that are not on an earlier page
 
 	bytes              int64
-	total, limit, next int // as the document states them, 0: not
+	total, limit, next int // as stated, or 0
 }
 
-// add reads a document. Before the first page of a list is added, it is the zero
-// moduleList.
+// add adds a page to the list.
 func (l *moduleList) add(resp *httpx.Response) (modulePage, error) {
 	doc, err := decodeList[wireModuleVersions](resp)
 	if err != nil {
@@ -120,7 +117,7 @@ func (l *moduleList) add(resp *httpx.Response) (modulePage, error) {
 	if len(doc.Modules) == 0 {
 		return modulePage{}, missingModules(resp.Body)
 	}
-	// The protocol says that the first one is the module that was asked for.
+	// By the protocol, the first one is the requested module.
 	m := &doc.Modules[0]
 	page := modulePage{known: m.Versions != nil, bytes: int64(len(resp.Body))}
 	page.total = int(max(doc.Total, m.Total, doc.Meta.Total))
@@ -135,7 +132,7 @@ func (l *moduleList) add(resp *httpx.Response) (modulePage, error) {
 			page.fresh++
 		}
 	}
-	if len(l.releases)+len(l.unread) > maxVersions {
+	if len(l.releases)+len(l.invalid) > maxVersions {
 		return modulePage{}, httpx.TooMany("versions", maxVersions)
 	}
 	return page, nil
@@ -147,11 +144,11 @@ func (l *moduleList) grow(n int) {
 	l.releases = slices.Grow(l.releases, n)
 	if l.seen == nil {
 		l.seen = make(map[addrs.Version]int, n)
-		l.unread = map[string]int{}
+		l.invalid = map[string]int{}
 	}
 }
 
-// warnings returns what to tell about the list, the gravest first.
+// warnings returns the warnings of the list, the most important first.
 func (l *moduleList) warnings() []string {
 	lines := l.notes.Lines()
 	if l.gap == "" {
@@ -160,8 +157,8 @@ func (l *moduleList) warnings() []string {
 	return slices.Insert(lines, 0, weburl.Clean(l.gap, httpx.MaxNote))
 }
 
-// missingModules tells an empty list of modules, which means that the registry does
-// not know the module, from a document about something else.
+// missingModules returns nil if the list of modules is empty, which means that the module is
+// unknown, and an error if there is no list.
 func missingModules(document []byte) error {
 	var doc struct {
 		Modules json.RawMessage `json:"modules"`
@@ -172,19 +169,19 @@ func missingModules(document []byte) error {
 	return errors.New("modules is missing")
 }
 
-// addVersion takes one version and reports whether it is a new one. Pages overlap if
-// a version is published while they are read, which needs no warning.
+// addVersion adds a version and reports whether it is new. Pages overlap if a version is
+// published between the requests.
 func (l *moduleList) addVersion(w *wireModuleVersion) bool {
 	version, err := addrs.ParseModuleVersion(w.Version)
 	if err != nil {
-		return l.addUnread(w.Version)
+		return l.addInvalid(w.Version)
 	}
 	first := l.seen[version]
 	if first == 0 || first == l.pages {
 		l.counted++
 	}
 	if first == l.pages {
-		l.notes.Addf("version %s is listed more than once, the first one counts", version)
+		l.notes.Addf("version %s is listed more than once; the first one is used", version)
 	}
 	if first > 0 {
 		return false
@@ -198,18 +195,17 @@ func (l *moduleList) addVersion(w *wireModuleVersion) bool {
 	return true
 }
 
-// addUnread is addVersion for what is no version. The text is empty where there was
-// nothing, such as null.
-func (l *moduleList) addUnread(text string) bool {
+// addInvalid is addVersion for an invalid version. Text is empty for null.
+func (l *moduleList) addInvalid(text string) bool {
 	text = httpx.Clip(text)
-	first := l.unread[text]
+	first := l.invalid[text]
 	if first == 0 || first == l.pages || text == "" {
 		l.counted++
 	}
 	if first > 0 {
 		return false
 	}
-	l.unread[text] = l.pages
-	l.notes.Addf("left out a version that is none: %q", text)
+	l.invalid[text] = l.pages
+	l.notes.Addf("ignored invalid version %q", text)
 	return text != ""
 }

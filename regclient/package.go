@@ -19,17 +19,12 @@ type packageKey struct {
 	platform addrs.Platform
 }
 
-// ProviderPackage finds the package of p in version v for a platform: "Find a
-// Provider Package" of the protocol. What it returns is what the registry says,
-// checked for form; [provider.Download] judges it.
+// ProviderPackage returns the package of p at v for a platform; see "Find a Provider Package" in
+// the protocol. If the registry refuses, one request for the versions finds out whether the
+// provider, the version or the platform is missing. If the registry lists the version in
+// another form, such as "v1.2", it is then asked for in this form.
 //
-// The error is a *provider.Error, see the package comment. If the registry refuses,
-// one request for the list of versions finds out whether it is the provider, the
-// version or the platform that it does not have.
-//
-// A package whose plugin protocols no OpenTofu speaks is not an error here, for
-// those who mirror or scan packages: ask [provider.Versions.NewestFor] before or
-// [provider.Package.Fits] after.
+// ProviderPackage does not check the plugin protocols; [provider.Package.Fits] does.
 func (c *Client) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
 	key := packageKey{p, v, platform}
 	pkg, err := c.packages.Do(ctx, key, (*provider.Package).Clone, func(ctx context.Context) (*provider.Package, error) {
@@ -44,7 +39,7 @@ func (c *Client) findPackage(ctx context.Context, key packageKey) (*provider.Pac
 		func(refused *failure.RequestError) (string, error) { return c.unavailable(ctx, refused, key) })
 }
 
-// get asks the registry of p's host for the document at the path of these parts.
+// get fetches the document about p at a path.
 func (c *Client) get(ctx context.Context, p addrs.Provider, parts ...string) (*httpx.Response, error) {
 	if p.IsBuiltIn() {
 		return nil, fmt.Errorf("the provider is part of OpenTofu itself: %w", fault.ErrNotFound)

@@ -48,7 +48,7 @@ type (
 		ID    wireID `json:"key_id"`
 		Armor string `json:"ascii_armor"`
 	}
-	// wireID is empty where it is no text: the CLI does not read it.
+	// wireID is empty if it is not a string. The CLI does not read it.
 	wireID     string
 	wireHashes struct {
 		Hashes []string `json:"hashes"`
@@ -62,7 +62,7 @@ func (id *wireID) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// decodePackage checks the form of an answer.
+// decodePackage decodes and checks an answer.
 func (c *Client) decodePackage(resp *httpx.Response, key packageKey) (*provider.Package, error) {
 	if err := httpx.CheckMembers(resp.Body, httpx.MaxPackageMembers); err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func (c *Client) decodePackage(resp *httpx.Response, key packageKey) (*provider.
 		return nil, err
 	}
 	if doc.OS != key.platform.OS() || doc.Arch != key.platform.Arch() {
-		return nil, fmt.Errorf("it is about the platform %q, %q", httpx.Clip(doc.OS), httpx.Clip(doc.Arch))
+		return nil, fmt.Errorf("the document is for the platform %q, %q", httpx.Clip(doc.OS), httpx.Clip(doc.Arch))
 	}
 	if len(doc.Protocols) > maxProtocols {
 		return nil, httpx.TooMany("protocols", maxProtocols)
@@ -101,7 +101,7 @@ func (c *Client) setURLs(pkg *provider.Package, doc *wirePackage, base *url.URL)
 		{"shasums_signature_url", doc.SignatureURL, &pkg.SignatureURL},
 	} {
 		if f.ref == "" {
-			continue // the server has no such file
+			continue // optional
 		}
 		u, err := c.http.Resolve(base, f.ref)
 		if err != nil {
@@ -117,24 +117,24 @@ func (c *Client) setURLs(pkg *provider.Package, doc *wirePackage, base *url.URL)
 
 func setNames(pkg *provider.Package, doc *wirePackage) error {
 	if !bareName(doc.Filename) {
-		return fmt.Errorf("filename %q is not the name of a file", httpx.Clip(doc.Filename))
+		return fmt.Errorf("filename %q is not a base name", httpx.Clip(doc.Filename))
 	}
 	pkg.Filename = doc.Filename
 	sum, err := hex.DecodeString(doc.Shasum)
 	if err != nil || len(sum) != 32 {
-		return fmt.Errorf("shasum %q is not the hexadecimal form of a SHA-256", httpx.Clip(doc.Shasum))
+		return fmt.Errorf("shasum %q is not a SHA-256 in hexadecimal", httpx.Clip(doc.Shasum))
 	}
 	pkg.SHA256 = checksum.ZHSum([32]byte(sum))
 	return nil
 }
 
-// bareName tells whether a name could stand in a directory. None at all will do.
+// bareName reports whether name is empty or a base name.
 func bareName(name string) bool {
 	return name != "." && name != ".." && len(name) <= maxFilename &&
 		!strings.ContainsFunc(name, func(r rune) bool { return r == '/' || r == '\\' || !unicode.IsPrint(r) })
 }
 
-// setKeys keeps each key once. Entries without a key are seen in practice.
+// setKeys sets pkg.Keys, each key once. Some registries send entries without a key.
 func setKeys(pkg *provider.Package, doc *wirePackage) error {
 	if len(doc.SigningKeys.Keys) > maxKeys {
 		return httpx.TooMany("keys", maxKeys)
@@ -152,14 +152,14 @@ func setKeys(pkg *provider.Package, doc *wirePackage) error {
 	return nil
 }
 
-// setHashes takes over "packages": the hashes of this and of other platforms, and the
-// size. A size of 0 and hashes without a value, as "h1:", are as good as absent.
+// setHashes sets the hashes of all platforms and the size from "packages". It ignores a size of
+// 0 and hashes without a value, such as "h1:".
 func setHashes(pkg *provider.Package, doc *wirePackage) error {
 	if len(doc.Packages) > maxHashed {
 		return httpx.TooMany("packages", maxHashed)
 	}
 	if _, ok := doc.Packages[pkg.Platform.String()]; !ok && len(doc.Packages) > 0 {
-		return fmt.Errorf("packages: %s, the platform asked for, is missing", pkg.Platform)
+		return fmt.Errorf("packages: the requested platform %s is missing", pkg.Platform)
 	}
 	for name, w := range doc.Packages {
 		if len(w.Hashes) > maxHashes {
@@ -178,7 +178,7 @@ func setHashes(pkg *provider.Package, doc *wirePackage) error {
 		case platform == pkg.Platform:
 			return fmt.Errorf("packages: %s: %w", platform, err)
 		default:
-			// Of no use here, so no reason to refuse the package.
+			// This platform was not requested.
 			continue
 		}
 		source.SetHashes(pkg, platform, hashes)
@@ -186,7 +186,7 @@ func setHashes(pkg *provider.Package, doc *wirePackage) error {
 	return nil
 }
 
-// setOwn checks what is stated for the very package that was asked for.
+// setOwn checks and sets what is stated for the requested package.
 func setOwn(pkg *provider.Package, hashes []checksum.Hash, size int64) error {
 	if size < 0 {
 		return fmt.Errorf("package_size %d is negative", size)
@@ -194,7 +194,7 @@ func setOwn(pkg *provider.Package, hashes []checksum.Hash, size int64) error {
 	pkg.Size = size
 	for _, h := range hashes {
 		if h.Scheme() == pkg.SHA256.Scheme() && h != pkg.SHA256 {
-			return fmt.Errorf("%s is not the shasum of the document", h)
+			return fmt.Errorf("%s differs from shasum", h)
 		}
 	}
 	return nil

@@ -9,10 +9,8 @@ import (
 	"github.com/tofureg/tofureg/provider"
 )
 
-// ProviderVersions lists the versions of p, newest first: "List Available Versions"
-// of the protocol. A version that is none is left out, one that is listed twice is
-// kept once, and Warnings tell of both. The error is a *provider.Error, see the
-// package comment; ErrNotFound means that the registry does not know p.
+// ProviderVersions lists the versions of p, newest first; see "List Available Versions" in the
+// protocol. Invalid versions and duplicates are ignored, with a warning.
 func (c *Client) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
 	versions, err := c.versions.Do(ctx, p, (*provider.Versions).Clone, func(ctx context.Context) (*provider.Versions, error) {
 		resp, err := c.get(ctx, p, p.Namespace(), p.Type(), "versions")

@@ -67,44 +67,44 @@ func TestVersionsDocuments(t *testing.T) {
 			name:     "null elements",
 			doc:      `{"versions":[null,{"version":"1.0.0","platforms":[null,{"os":"linux","arch":"amd64"}]},{}],"warnings":[null,"",null]}`,
 			want:     "1.0.0 - linux_amd64\n",
-			warnings: []string{`left out a version that is none: ""`, `left out a version that is none: ""`},
+			warnings: []string{`ignored invalid version ""`, `ignored invalid version ""`},
 		}, {
 			name:     "an invalid version",
 			doc:      `{"versions":[{"version":"1.0.0"},{"version":"v2"},{"version":"1.1.0"}]}`,
 			want:     "1.1.0 - -\n1.0.0 - -\n",
-			warnings: []string{`left out a version that is none: "v2"`},
+			warnings: []string{`ignored invalid version "v2"`},
 		}, {
 			name:     "a number that no machine has",
 			doc:      `{"versions":[{"version":"99999999999999999999.0.0"},{"version":"1.0.0"}]}`,
 			want:     "1.0.0 - -\n",
-			warnings: []string{`left out a version that is none: "99999999999999999999.0.0"`},
+			warnings: []string{`ignored invalid version "99999999999999999999.0.0"`},
 		}, {
 			name:     "duplicates, also after normalisation",
 			doc:      `{"versions":[{"version":"1.0","protocols":["5.0"]},{"version":"1.0.0","protocols":["6.0"]},{"version":"1.0.0+a"}]}`,
 			want:     "1.0.0+a - -\n1.0.0 5.0 -\n",
-			warnings: []string{"version 1.0.0 is listed more than once, the first one counts"},
+			warnings: []string{"version 1.0.0 is listed more than once; the first one is used"},
 		}, {
 			name: "invalid protocols and platforms",
 			doc: `{"versions":[{"version":"1.0.0","protocols":["five","5.0"],"platforms":[{"os":"li/nux","arch":"amd64"},{"os":"linux","arch":"amd64"}]},` +
 				`{"version":"0.9.0","protocols":["six"],"platforms":[{"os":"","arch":"amd64"}]}]}`,
 			want: "1.0.0 5.0 linux_amd64\n0.9.0 - -\n",
 			warnings: []string{
-				`version 1.0.0 has a protocol that is none: "five"`, `version 1.0.0 has a platform that is none: "li/nux", "amd64"`,
-				`version 0.9.0 has a protocol that is none: "six"`, `version 0.9.0 has a platform that is none: "", "amd64"`,
+				`version 1.0.0: ignored invalid protocol "five"`, `version 1.0.0: ignored invalid platform "li/nux", "amd64"`,
+				`version 0.9.0: ignored invalid protocol "six"`, `version 0.9.0: ignored invalid platform "", "amd64"`,
 			},
 		}, {
 			name: "platforms of another form, which the CLI does not read",
 			doc: `{"versions":[{"version":"1.0.0","protocols":["5.0"],"platforms":["linux_amd64"]},{"version":"1.1.0","platforms":{"linux":["amd64"]}},` +
 				`{"version":"1.2.0","platforms":[{"os":"linux","arch":64}]},{"version":"1.3.0","platforms":[{"os":"linux","arch":"amd64"}]}]}`,
 			want:     "1.3.0 - -\n1.2.0 - -\n1.1.0 - -\n1.0.0 5.0 -\n",
-			warnings: []string{"the platforms of the versions are ignored: they are not of the form of the protocol"},
+			warnings: []string{"ignored the platforms of all versions: they are not as the protocol describes"},
 		}, {
 			name: "the same platform twice", doc: `{"versions":[{"version":"1.0.0","platforms":[{"os":"linux","arch":"amd64"},{"os":"linux","arch":"amd64"}]}]}`,
 			want: "1.0.0 - linux_amd64\n",
 		}, {
 			name:     "terminal escapes",
 			doc:      `{"versions":[{"version":"\u001b[31m"}],"warnings":["red \u001b[31m\r\nline"]}`,
-			warnings: []string{`red \x1b[31m\r\nline`, `left out a version that is none: "\x1b[31m"`},
+			warnings: []string{`red \x1b[31m\r\nline`, `ignored invalid version "\x1b[31m"`},
 		},
 	}
 	for _, test := range tests {

@@ -20,7 +20,7 @@ const (
 	maxProtocols = 100  // of one version
 )
 
-// The wire form. Values instead of pointers: a null element is an empty one.
+// The wire form. It has values, not pointers, so a null element is an empty one.
 type (
 	wireVersions struct {
 		Versions []wireVersion `json:"versions"`
@@ -37,7 +37,7 @@ type (
 	}
 )
 
-// versionList is a decoded versions document.
+// versionList is the content of a versions document.
 type versionList struct {
 	releases []provider.Release
 	warnings []string
@@ -56,10 +56,9 @@ type bareVersions struct {
 func decodeVersions(resp *httpx.Response) (*versionList, error) {
 	doc, err := decodeList[wireVersions](resp)
 	var notes httpx.Notes
-	// The CLI does not read platforms, and so works with a registry that sends them in another
-	// form than that of the protocol.
+	// The CLI does not read platforms, so it works with registries that send them in another form.
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && strings.HasPrefix(wrong.Field, "versions.platforms") {
-		notes.Add("the platforms of the versions are ignored: they are not of the form of the protocol")
+		notes.Add("ignored the platforms of all versions: they are not as the protocol describes")
 		var bare *bareVersions
 		bare, err = decodeList[bareVersions](resp)
 		doc = (*wireVersions)(bare)
@@ -85,7 +84,7 @@ func decodeVersions(resp *httpx.Response) (*versionList, error) {
 	return &d.list, nil
 }
 
-// decodeList decodes a document with versions into a T.
+// decodeList decodes a document with versions.
 func decodeList[T any](resp *httpx.Response) (*T, error) {
 	if err := httpx.CheckMembers(resp.Body, httpx.MaxListMembers); err != nil {
 		return nil, err
@@ -103,8 +102,7 @@ func decodeList[T any](resp *httpx.Response) (*T, error) {
 	return doc, nil
 }
 
-// listDecoder parses the versions of a list. Most of them repeat the protocols and
-// the platforms of the one before, and then share its parsed ones.
+// listDecoder parses the versions of a document.
 type listDecoder struct {
 	list  versionList
 	notes *httpx.Notes
@@ -123,29 +121,29 @@ func (d *listDecoder) add(w *wireVersion) error {
 	}
 	version, err := addrs.ParseVersion(w.Version)
 	if err != nil {
-		d.notes.Addf("left out a version that is none: %q", httpx.Clip(w.Version))
+		d.notes.Addf("ignored invalid version %q", httpx.Clip(w.Version))
 		return nil
 	}
 	if d.seen[version] {
-		d.notes.Addf("version %s is listed more than once, the first one counts", version)
+		d.notes.Addf("version %s is listed more than once; the first one is used", version)
 		return nil
 	}
 	d.seen[version] = true
 	source.NoteUnselectable(d.notes, version)
 	protocols, bad := d.protocols.parse(w.Protocols, parseProtocols)
 	if bad != "" {
-		d.notes.Addf("version %s has a protocol that is none: %q", version, httpx.Clip(bad))
+		d.notes.Addf("version %s: ignored invalid protocol %q", version, httpx.Clip(bad))
 	}
 	platforms, badPlatform := d.platforms.parse(w.Platforms, parsePlatforms)
 	if badPlatform != (wirePlatform{}) {
-		d.notes.Addf("version %s has a platform that is none: %q, %q", version, httpx.Clip(badPlatform.OS), httpx.Clip(badPlatform.Arch))
+		d.notes.Addf("version %s: ignored invalid platform %q, %q", version, httpx.Clip(badPlatform.OS), httpx.Clip(badPlatform.Arch))
 	}
 	d.list.releases = append(d.list.releases, provider.Release{Version: version, Listed: source.Listed(version, w.Version), Protocols: protocols, Platforms: platforms})
 	return nil
 }
 
-// repeated parses lists that are mostly the same as the list before, and then returns the
-// same result.
+// repeated parses lists. Most versions have the same protocols and platforms as the version
+// before, and then share the parsed list.
 type repeated[W comparable, P any] struct {
 	wire   []W
 	parsed []P
@@ -160,8 +158,8 @@ func (r *repeated[W, P]) parse(wire []W, parse func([]W) ([]P, W)) (parsed []P, 
 	return r.parsed, r.bad
 }
 
-// parseProtocols returns the valid plugin protocol versions of a list, nil if it has none,
-// and the first one that is invalid. An empty text says nothing, as does an empty list.
+// parseProtocols returns the valid protocols of a list, or nil, and the first invalid one. It
+// ignores empty texts.
 func parseProtocols(wire []string) (protocols []string, bad string) {
 	for _, text := range wire {
 		if text == "" {
@@ -176,8 +174,7 @@ func parseProtocols(wire []string) (protocols []string, bad string) {
 	return slices.Clip(protocols), bad
 }
 
-// parsePlatforms returns the valid platforms of a list, sorted and each once, nil if it has
-// none, and the first one that is invalid.
+// parsePlatforms returns the valid platforms of a list, sorted, or nil, and the first invalid one.
 func parsePlatforms(wire []wirePlatform) (platforms []addrs.Platform, bad wirePlatform) {
 	for _, w := range wire {
 		platform, err := addrs.NewPlatform(w.OS, w.Arch)

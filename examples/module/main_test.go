@@ -20,7 +20,7 @@ func TestEmbedded(t *testing.T) {
 	}
 	for _, want := range []string{
 		"module     registry.example.com/acme/network/aws//modules/subnet, ~> 1.0\n",
-		`warning    left out a version that is none: "nightly"`,
+		`warning    ignored invalid version "nightly"`,
 		"versions   5 listed, 1.2.0 is the newest match\n",
 		"location   https://registry.example.com/packages/",
 		`           kind http, archive "tar.gz", directory "modules/subnet"`,
