@@ -18,29 +18,28 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// ErrDamaged: a file of the store is not what was written there.
+// ErrDamaged means that a file of the store was changed or is not a file.
 var ErrDamaged = errors.New("damaged entry")
 
-var errNoPath = errors.New("hashstore: Dir has no Path")
+var errNoPath = errors.New("hashstore: Dir.Path is empty")
 
 const (
 	maxFile   = 16 << 10 // bytes
-	maxHashes = 16       // of one archive; there are two today
+	maxHashes = 16       // of one archive; there are at most two today
 )
 
-// A Dir is a [provider.HashStore] in a directory. It is safe for concurrent use, also by
-// several processes.
+// Dir is a [provider.HashStore] in a directory. It is safe for concurrent use, also by several
+// processes.
 type Dir struct {
-	// Path of the directory. It is made when the first hashes are stored.
+	// Path is the directory. StoreHashes creates it.
 	Path string
 }
 
 var _ provider.HashStore = (*Dir)(nil)
 
-// Hashes returns the hashes that are kept for the archive with this zh, sorted; nil if
-// none are. The error wraps [ErrDamaged] if there is something else than StoreHashes has
-// written. The next StoreHashes replaces it if it is a file, or a symbolic link, and fails if
-// it is a directory or anything else.
+// Hashes returns the stored hashes of the archive with this zh, sorted, or nil. The error wraps
+// [ErrDamaged] if the file is invalid. The next StoreHashes replaces a damaged file or
+// symbolic link, but not a directory.
 func (d *Dir) Hashes(ctx context.Context, zh checksum.Hash) ([]checksum.Hash, error) {
 	path, err := d.file(ctx, zh)
 	if err != nil {
@@ -57,9 +56,8 @@ func (d *Dir) Hashes(ctx context.Context, zh checksum.Hash) ([]checksum.Hash, er
 	return hashes, nil
 }
 
-// StoreHashes keeps hashes for the archive with this zh, in place of what is kept for it.
-// There must be 1 to 16 of them, of schemes other than zh. The file appears whole or not at
-// all, whenever the process dies.
+// StoreHashes replaces the stored hashes of the archive with this zh. It accepts 1 to 16
+// hashes of schemes other than zh. It writes the file atomically.
 func (d *Dir) StoreHashes(ctx context.Context, zh checksum.Hash, hashes []checksum.Hash) error {
 	path, err := d.file(ctx, zh)
 	if err != nil {
@@ -86,7 +84,7 @@ func write(path string, text []byte) error {
 	return fsx.WriteFile(path, text, 0o644)
 }
 
-// file returns the name of the file for an archive.
+// file returns the path of the file for an archive.
 func (d *Dir) file(ctx context.Context, zh checksum.Hash) (string, error) {
 	switch {
 	case ctx.Err() != nil:
@@ -94,13 +92,13 @@ func (d *Dir) file(ctx context.Context, zh checksum.Hash) (string, error) {
 	case d.Path == "":
 		return "", errNoPath
 	case zh.Scheme() != checksum.SchemeZH:
-		return "", fmt.Errorf("hashstore: %q is no hash of an archive", zh)
+		return "", fmt.Errorf("hashstore: %q is not a zh hash", zh)
 	}
 	return filepath.Join(d.Path, zh.Value()), nil
 }
 
-// encode returns the content of a file: the zh, the hashes, one a line, and the SHA-256 of
-// these lines.
+// encode returns the content of a file: the zh, the hashes, one on each line, and the SHA-256
+// of these lines.
 func encode(zh checksum.Hash, hashes []checksum.Hash) ([]byte, error) {
 	hashes = slices.Clone(hashes)
 	slices.SortFunc(hashes, checksum.Hash.Compare)
@@ -111,7 +109,7 @@ func encode(zh checksum.Hash, hashes []checksum.Hash) ([]byte, error) {
 	text := zh.String() + "\n"
 	for _, h := range hashes {
 		if h.IsZero() || h.Scheme() == checksum.SchemeZH {
-			return nil, fmt.Errorf("%q is no hash of content", h)
+			return nil, fmt.Errorf("%q is not a hash of the content", h)
 		}
 		text += h.String() + "\n"
 	}
@@ -130,7 +128,7 @@ func read(path string, zh checksum.Hash) ([]checksum.Hash, error) {
 	return hashes, nil
 }
 
-// decode accepts exactly what encode returns.
+// decode accepts only what encode returns.
 func decode(zh checksum.Hash, text []byte) ([]checksum.Hash, error) {
 	lines := strings.Split(string(text), "\n")
 	if len(lines) < 4 || len(lines) > maxHashes+3 {
@@ -149,12 +147,12 @@ func decode(zh checksum.Hash, text []byte) ([]checksum.Hash, error) {
 		return nil, err
 	}
 	if string(want) != string(text) {
-		return nil, errors.New("it is of another archive, or its checksum is wrong")
+		return nil, errors.New("it is for another archive, or its checksum is wrong")
 	}
 	return hashes, nil
 }
 
-// load reads a file that may be anything.
+// load reads a file, and refuses anything that is not a regular file.
 func load(path string) ([]byte, error) {
 	f, err := fsx.OpenRegular(path)
 	if errors.Is(err, fsx.ErrNotAFile) {
@@ -171,8 +169,8 @@ func load(path string) ([]byte, error) {
 	return text, err
 }
 
-// touch records the day of the last use, for Prune. A file that cannot be touched, as in
-// a directory that is only to be read, is pruned too early by those who can.
+// touch records the day of the last use, for Prune. In a read-only directory it has no
+// effect.
 func touch(path string) {
 	const day = 24 * time.Hour
 	now := time.Now()

@@ -14,12 +14,9 @@ import (
 	"github.com/tofureg/tofureg/internal/fsx"
 )
 
-// Prune removes the hashes of archives that were last used before a time, and what
-// processes that were killed have left behind. It returns the number of archives whose
-// hashes it removed. Uses are recorded to the day, so a hundred days ago is a better choice
-// than yesterday. Other files are left alone.
-//
-// A file has some 200 bytes, so a store of ten thousand archives is small.
+// Prune removes the hashes of archives that were last used before a time, and temporary files of
+// killed processes. It returns the number of archives whose hashes it removed, and ignores
+// other files. The last use is recorded to the day. A file has about 200 bytes.
 func (d *Dir) Prune(ctx context.Context, before time.Time) (removed int, err error) {
 	if d.Path == "" {
 		return 0, errNoPath
@@ -44,7 +41,7 @@ func (d *Dir) Prune(ctx context.Context, before time.Time) (removed int, err err
 	return removed, nil
 }
 
-// prune removes a file of the store that was last used before a time.
+// prune removes a file that was last used before a time.
 func (d *Dir) prune(file fs.DirEntry, before time.Time) (removed bool, err error) {
 	_, notHex := hex.DecodeString(file.Name())
 	if notHex != nil || len(file.Name()) != 64 || file.Name() != strings.ToLower(file.Name()) {
