@@ -8,9 +8,8 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 )
 
-// CheckAnswers returns a Source like src that makes sure that src answers what it is asked:
-// a nil answer, or a package other than the one that was asked for, becomes an error. The
-// functions of this package check answers by themselves.
+// CheckAnswers returns a Source that returns an error if src answers with nil or with a package
+// that was not requested. The functions of this package check answers themselves.
 func CheckAnswers(src Source) Source { return checkedSource{src} }
 
 type checkedSource struct{ Source }
@@ -25,7 +24,7 @@ func (s checkedSource) ProviderPackage(ctx context.Context, p addrs.Provider, v 
 	return findIn(ctx, s.Source, p, v, platform)
 }
 
-// listFrom asks a source for versions.
+// listFrom lists the versions of p and checks the answer.
 func listFrom(ctx context.Context, src Lister, p addrs.Provider) (*Versions, error) {
 	versions, err := src.ProviderVersions(ctx, p)
 	if err != nil {
@@ -37,7 +36,7 @@ func listFrom(ctx context.Context, src Lister, p addrs.Provider) (*Versions, err
 	return versions, nil
 }
 
-// findIn asks a source for a package.
+// findIn returns the package that src has, and checks the answer.
 func findIn(ctx context.Context, src Lister, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*Package, error) {
 	pkg, err := src.ProviderPackage(ctx, p, v, platform)
 	if err != nil {
@@ -49,7 +48,7 @@ func findIn(ctx context.Context, src Lister, p addrs.Provider, v addrs.Version, 
 	return pkg, nil
 }
 
-// is returns an error unless p is the package that was asked for.
+// is returns an error unless p is the requested package.
 func (p *Package) is(wanted addrs.Provider, v addrs.Version, platform addrs.Platform) error {
 	switch {
 	case p == nil:

@@ -7,16 +7,14 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 )
 
-// Need says what a version must bring along to be of use. The zero Need asks for
-// the plugin protocols 5 and 6, which OpenTofu and Terraform speak, and for no
-// platform in particular.
+// Need is what a version must support. The zero Need requires plugin protocol 5 or 6, as
+// OpenTofu and Terraform do.
 type Need struct {
-	// Platforms that there must be packages for, for each of them: those that a lock
-	// file or a mirror is to serve. Empty: any, but for [Find] the one of this program.
+	// Platforms must each have a package. If empty, any platform fits; [Find] then requires the
+	// platform of the program.
 	Platforms []addrs.Platform `json:"platforms,omitempty"`
 
-	// Protocols allows the plugin protocol versions that the caller can speak;
-	// zero: ">= 5, < 7". A mirror that does not care sets ">= 0".
+	// Protocols allows plugin protocol versions. If zero, ">= 5, < 7" is used; ">= 0" allows all.
 	Protocols addrs.ProviderConstraint `json:"protocols,omitzero"`
 }
 
@@ -25,7 +23,6 @@ var supported = sync.OnceValue(func() addrs.ProviderConstraint {
 	return addrs.MustParseProviderConstraint(">= 5, < 7")
 })
 
-// protocols returns the constraint in force.
 func (n Need) protocols() addrs.ProviderConstraint {
 	if n.Protocols.IsZero() {
 		return supported()
@@ -33,27 +30,21 @@ func (n Need) protocols() addrs.ProviderConstraint {
 	return n.Protocols
 }
 
-// Newest returns the newest version that c allows, whatever it needs to run. The
-// zero constraint allows every release, but no prerelease; those must be named
-// exactly. The error is an [*Error] with an [*UnavailableError] of kind ErrNoVersion.
+// Newest returns the newest version that c allows, as the CLI does. It ignores platforms and
+// protocols. The zero constraint allows every release; a prerelease must be named exactly. The
+// error wraps an [*UnavailableError].
 func (v *Versions) Newest(c addrs.ProviderConstraint) (addrs.Version, error) {
 	return v.choose(c.Matcher(), c, Need{}, nil)
 }
 
-// NewestFunc is like [Versions.Newest] for another rule than the CLI's: it returns the
-// newest version that allows accepts, whatever the version needs to run. The Constraint of
-// the [*UnavailableError] is zero.
+// NewestFunc is [Versions.Newest] with a function in place of a constraint.
 func (v *Versions) NewestFunc(allows func(addrs.Version) bool) (addrs.Version, error) {
 	return v.choose(allows, addrs.ProviderConstraint{}, Need{}, nil)
 }
 
-// NewestFor returns the newest version that c allows and that fits need. What
-// the source does not tell about a version is taken to fit. Where the platforms
-// differ between versions, the choice may differ between platforms.
-//
-// The error is an [*Error] with an [*UnavailableError]: of kind ErrNoVersion if c
-// allows no listed version, otherwise of kind ErrNoPlatform or ErrProtocol, as the
-// newest version that c allows lacks a platform or a protocol.
+// NewestFor returns the newest version that c allows and that fits need. Unknown platforms and
+// protocols are assumed to fit. The error wraps an [*UnavailableError]: of kind ErrNoVersion
+// if c allows no listed version, otherwise ErrNoPlatform or ErrProtocol.
 func (v *Versions) NewestFor(c addrs.ProviderConstraint, need Need) (addrs.Version, error) {
 	return v.choose(c.Matcher(), c, need, need.matcher())
 }
@@ -66,10 +57,9 @@ func (v *Versions) choose(allows func(addrs.Version) bool, c addrs.ProviderConst
 	return addrs.Version{}, &Error{Op: "choose a version of", Subject: v.Provider.String(), Err: v.unavailable(c, need, fits)}
 }
 
-// Fits tells whether the package is for one of need's platforms and speaks one of its
-// protocols. Unknown protocols are taken to fit. The error is an [*Error] with an
-// [*UnavailableError] of kind ErrNoPlatform or ErrProtocol; [Versions.NewestFor]
-// finds a version to use instead.
+// Fits returns an error if the package is not for one of need.Platforms, or supports none of
+// need.Protocols. Unknown protocols are assumed to fit. The error wraps an
+// [*UnavailableError].
 func (p *Package) Fits(need Need) error {
 	r := Release{Version: p.Version, Protocols: p.Protocols}
 	kind := need.matcher()(&r)
@@ -90,13 +80,13 @@ func (p *Package) Fits(need Need) error {
 	}}
 }
 
-// newest returns the newest release that passes both, nil if there is none. The
-// list may have any order.
+// newest returns the newest release that allows and fits accept, or nil. The list may have
+// any order.
 func (v *Versions) newest(allows func(addrs.Version) bool, fits func(*Release) error) *Release {
 	var best *Release
 	for i := range v.List {
 		r := &v.List[i]
-		// In a list with the newest first this ends the work for all that follow.
+		// If the list is sorted, this skips all but the first.
 		if best != nil && r.Version.Compare(best.Version) <= 0 {
 			continue
 		}
@@ -107,18 +97,18 @@ func (v *Versions) newest(allows func(addrs.Version) bool, fits func(*Release) e
 	return best
 }
 
-// missing returns the platforms that are needed and are not there.
-func (n Need) missing(there []addrs.Platform) (missing []addrs.Platform) {
+// missing returns the needed platforms that are not in have.
+func (n Need) missing(have []addrs.Platform) (missing []addrs.Platform) {
 	for _, p := range n.Platforms {
-		if !slices.Contains(there, p) {
+		if !slices.Contains(have, p) {
 			missing = append(missing, p)
 		}
 	}
 	return missing
 }
 
-// matcher returns a function that tells why a release does not fit: ErrNoPlatform
-// or ErrProtocol, nil if it does. It is not safe for concurrent use.
+// matcher returns a function that returns ErrNoPlatform or ErrProtocol if a release does not
+// fit. The function is not safe for concurrent use.
 func (n Need) matcher() func(*Release) error {
 	allows := n.protocols().Matcher()
 	known := map[string]bool{}

@@ -118,15 +118,15 @@ func TestNewestFor(t *testing.T) {
 			name: "any protocol", want: "2.0.0", list: []string{"1.0.0 5.0", "2.0.0 9.0"}, protocols: ">= 0",
 		}, {
 			name: "a prerelease protocol never fits", list: []string{"1.0.0 6.0.0-rc1"},
-			kind: provider.ErrProtocol, text: "1.0.0 speaks plugin protocol 6.0.0-rc1, wanted is >= 5.0.0, < 7.0.0",
+			kind: provider.ErrProtocol, text: "1.0.0 supports plugin protocol 6.0.0-rc1, want >= 5.0.0, < 7.0.0",
 		}, {
 			name: "too old", constraint: "~> 1.0", list: []string{"2.0.0 5.0", "1.0.0 4.0"},
 			kind: provider.ErrProtocol, fits: "2.0.0",
-			text: "1.0.0 speaks plugin protocol 4.0, wanted is >= 5.0.0, < 7.0.0; the newer 2.0.0 would fit",
+			text: "1.0.0 supports plugin protocol 4.0, want >= 5.0.0, < 7.0.0; the newer 2.0.0 would fit",
 		}, {
 			name: "too new", constraint: ">= 2", list: []string{"3.0.0 7.0", "2.0.0 7.0,8.0", "1.0.0 5.0"},
 			kind: provider.ErrProtocol, fits: "1.0.0",
-			text: "3.0.0 speaks plugin protocol 7.0, wanted is >= 5.0.0, < 7.0.0; the older 1.0.0 would fit",
+			text: "3.0.0 supports plugin protocol 7.0, want >= 5.0.0, < 7.0.0; the older 1.0.0 would fit",
 		}, {
 			name: "platform missing", constraint: "1.0.0", platform: plan9,
 			list: []string{"1.0.0 5.0 linux_amd64,darwin_arm64", "0.9.0 5.0 plan9_arm"},
@@ -161,13 +161,13 @@ func TestNewestFor(t *testing.T) {
 			text: "no version matches (any release), only prereleases are listed, the newest is 1.0.0-beta",
 		}, {
 			name: "only 0.0.0", list: []string{"0.0.0"}, kind: provider.ErrNoVersion,
-			text: `no version matches (any release), the only release listed is 0.0.0, which the CLI takes for "no version"`,
+			text: `no version matches (any release), the only release listed is 0.0.0, which the CLI treats as "no version"`,
 		}, {
 			name: "0.0.0 and prereleases", list: []string{"0.0.0", "1.0.0-beta"}, kind: provider.ErrNoVersion,
 			text: "no version matches (any release), only prereleases are listed, the newest is 1.0.0-beta",
 		}, {
 			name: "0.0.0 wanted", constraint: "0.0.0", list: []string{"0.0.0", "1.0.0 5.0 linux_amd64"}, kind: provider.ErrNoVersion, fits: "1.0.0",
-			text: `no version matches "0.0.0", the newest is 1.0.0; no constraint selects 0.0.0, which the CLI takes for "no version"`,
+			text: `no version matches "0.0.0", the newest is 1.0.0; no constraint selects 0.0.0, which the CLI treats as "no version"`,
 		}, {
 			name: "none listed", constraint: "1.0.0", kind: provider.ErrNoVersion,
 			text: `no version matches "1.0.0", none is listed`,

@@ -2,36 +2,26 @@
 // mirrors and directories.
 //
 //	random := addrs.MustParseProvider("hashicorp/random")
-//	pkg, err := provider.Find(ctx, src, random, addrs.MustParseProviderConstraint("~> 3.6"), provider.Need{})
+//	constraint := addrs.MustParseProviderConstraint("~> 3.6")
+//	pkg, err := provider.Find(ctx, src, random, constraint, provider.Need{})
 //	report, err := provider.Download(ctx, src, pkg, pkg.ArchiveName(), provider.Options{})
 //
-// A [Source] has two halves. A [Lister] tells which versions of a provider there are and
-// describes the [Package] of a version for a platform. A [Fetcher] brings the archive and
-// the evidence about it: the SHA256SUMS document and its signature. Package regclient has
-// the source for registries, package mirrorclient the one for network mirrors, and package
-// mirrordir the one for mirrors on disk. [Multi] and [FirstOf] combine several sources.
-//
-// # Choosing
-//
-// [Versions.Newest] chooses by version alone, as the OpenTofu CLI does.
-// [Versions.NewestFor] also wants a package for some platforms and a plugin protocol that
-// the caller speaks. If a source does not list platforms or protocols for a version, the
-// version is assumed to fit. If no version fits, an [*UnavailableError] tells what there is.
-//
-// # Lock files
-//
-// [Hashes] returns what a lock file records about a version, for any number of platforms.
-// It downloads only what the policy and the [HashStore] make necessary.
+// A [Source] is a registry ([github.com/tofureg/tofureg/regclient.Client]), a network mirror
+// ([github.com/tofureg/tofureg/mirrorclient.Client]), a mirror in a directory
+// ([github.com/tofureg/tofureg/mirrorclient/mirrordir.Open]), or several sources ([Multi],
+// [FirstOf]). [Hashes] returns what a lock file records about a version. Package
+// [github.com/tofureg/tofureg/provider/install] unpacks and installs packages.
 //
 // # Trust
 //
-// What a source states is not proof. [Download] hashes the bytes as they arrive, and a
-// [verify.Policy] judges them. A file gets its name only after the policy has accepted it.
-// The zero policy is strict.
+// What a source states is not proof. [Download] hashes the archive as it arrives, and a
+// [verify.Policy] accepts or refuses it. A file gets its name only after it is accepted. The
+// zero policy requires a signature by a key that the registry lists.
 //
 // # Errors
 //
-// Functions and sources return an [*Error]. Its text is one line without control
-// characters, credentials and query strings. Use errors.Is with the variables, such as
-// [ErrNotFound]; they match across all packages of the module.
+// Functions and sources return an [*Error]. Its text is one printable line without
+// credentials and URL queries. Test its kind with errors.Is and variables such as
+// [ErrNotFound], which match the errors of all packages of this module. If a version or a
+// platform is missing, an [*UnavailableError] tells which ones are listed.
 package provider

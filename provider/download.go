@@ -9,51 +9,36 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// Options for [Download] and [Receive]. The zero value is strict and silent.
+// Options are the options of [Download] and [Receive]. The zero value is strict.
 type Options struct {
-	// Policy decides whether a package is accepted. The zero Policy wants the
-	// archive in a SHA256SUMS document that a key of the registry has signed.
-	// Its Limits hold for the transfer too.
+	// Policy decides whether the archive is accepted. Its Limits bound the transfer, too.
 	Policy verify.Policy
 
-	// WantEvidence has [Receive] fetch the evidence also if Policy does not need it, to
-	// keep it.
+	// WantEvidence makes [Receive] fetch the evidence even if Policy does not need it.
 	WantEvidence bool
 
-	// Progress is told each step of the job; nil: nobody is. It is called by one
-	// goroutine at a time and holds up the transfer while it runs.
+	// Progress, if not nil, is called for each step. Calls never overlap.
 	Progress func(Event)
 
-	// Arrived, if not nil, has [Receive] say how many bytes are in the file: 0 before the
-	// first, also if the archive arrives once more, and then the size after each write.
-	// total is what the source announces, 0 if it does not. An error ends the job.
+	// Arrived, if not nil, is called with the size of the file: 0 at the start and at a
+	// restart, then after each write. total is the declared size, or 0. An error ends the
+	// transfer.
 	Arrived func(size, total int64) error
 }
 
-// Download fetches the archive of pkg, verifies it by o.Policy and puts it at
-// path. Nothing else is ever to be seen at path: the bytes go to a private file
-// beside it, are hashed as they arrive, judged, synced, and only then renamed. The
-// private file is removed after any failure; only a process that is killed
-// leaves it behind, under a name that starts with ".tofureg-", until the next Download
-// into the same directory removes it.
+// Download fetches the archive of pkg, verifies it by o.Policy and stores it as the file path.
+// It writes to a private file in the same directory, which must exist, and renames the file
+// when the policy has accepted it. If Download fails, path is unchanged.
 //
-// The directory of path must exist. A file at path is replaced by the verified
-// one and otherwise left alone; a symbolic link is itself replaced, what it points
-// to is not touched; a directory, device or pipe is refused at once.
-// [Package.ArchiveName] is a good last element of path.
+// A file or symbolic link at path is replaced; a directory, device or pipe is refused.
+// [Package.ArchiveName] is a safe base name for path. A killed process leaves its private
+// file, named ".tofureg-…", which the next Download into the directory removes.
 //
-// Download does not look into the archive: what was signed may be anything. Package
-// install unpacks it within limits, [Hashes] and checksum.H1Zip read it.
+// Download does not check the content of the archive; package
+// [github.com/tofureg/tofureg/provider/install] unpacks it within limits.
 //
-// The SHA256SUMS document and its signature are fetched beside the archive, and
-// only if the policy needs them. The first failure of one stops the other and is
-// what Download returns. A file that changes on the server during the transfer is
-// fetched once more from its first byte. Memory use does not depend on the size of
-// the package.
-//
-// The error is an [*Error]. What the policy refuses is one of the errors of
-// package verify; ErrTooLarge tells that the archive exceeds the policy's limit;
-// ErrUnpacked that pkg has no archive.
+// The error wraps an error of package [verify] if the policy refuses the archive, ErrTooLarge if
+// it exceeds o.Policy.Limits, and ErrUnpacked if pkg has no archive.
 func Download(ctx context.Context, src Fetcher, pkg *Package, path string, o Options) (*verify.Report, error) {
 	if err := pkg.fetchable(); err != nil {
 		return nil, err
@@ -81,7 +66,7 @@ func Download(ctx context.Context, src Fetcher, pkg *Package, path string, o Opt
 	return report, nil
 }
 
-// fetchable refuses what has no archive.
+// fetchable returns an error if p has no archive.
 func (p *Package) fetchable() error {
 	switch {
 	case p == nil:
@@ -94,7 +79,7 @@ func (p *Package) fetchable() error {
 	return nil
 }
 
-// failed makes an *Error of err, if it is not one yet.
+// failed returns err as an *Error.
 func failed(op string, pkg *Package, err error) error {
 	if _, ok := errors.AsType[*Error](err); ok {
 		return err

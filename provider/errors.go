@@ -7,41 +7,23 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// What a caller branches on, with errors.Is. ErrNoVersion, ErrNoPlatform and ErrNoFile
-// are kinds of ErrNotFound, so ask for them first where the difference matters.
+// Kinds of errors, for errors.Is. ErrNoVersion, ErrNoPlatform and ErrNoFile are also
+// ErrNotFound, so test for them first.
 var (
-	// ErrNotFound: the source does not know what it was asked for.
-	ErrNotFound = fault.ErrNotFound
-	// ErrNoVersion: the provider has no such version, or none that a
-	// constraint allows.
-	ErrNoVersion = fault.ErrNoVersion
-	// ErrNoPlatform: the version exists, but not for the platform.
-	ErrNoPlatform = fault.Narrow("no package for this platform", fault.ErrNotFound)
-	// ErrNoFile: the source describes the package, but the archive, the checksums
-	// or the signature is not where it says.
-	ErrNoFile = fault.Narrow("no such file", fault.ErrNotFound)
-	// ErrProtocol: the package exists, but speaks none of the wanted plugin
-	// protocols.
-	ErrProtocol = errors.New("no supported plugin protocol")
-	// ErrUnauthorized: the server wants credentials, or other ones (HTTP status 401
-	// or 403). Object stores answer 403 also for a file that is not there.
-	ErrUnauthorized = fault.ErrUnauthorized
-	// ErrTooLarge: a document or a package exceeds its limit.
-	ErrTooLarge = fault.ErrTooLarge
-	// ErrInsecure: a step would leave https.
-	ErrInsecure = fault.ErrInsecure
-	// ErrChanged: the file on the server was replaced while it was fetched.
-	ErrChanged = fault.ErrChanged
-	// ErrOffline: the source would have to be asked, and must not be, or there is
-	// none.
-	ErrOffline = fault.ErrOffline
-	// ErrUnpacked: the source holds the package as a directory, so there is
-	// no archive to fetch.
-	ErrUnpacked = errors.New("package is unpacked, there is no archive")
+	ErrNotFound     = fault.ErrNotFound  // the source does not know the provider
+	ErrNoVersion    = fault.ErrNoVersion // no such version, or no allowed version
+	ErrNoPlatform   = fault.Narrow("no package for this platform", fault.ErrNotFound)
+	ErrNoFile       = fault.Narrow("no such file", fault.ErrNotFound) // a named archive, SHA256SUMS or signature is missing
+	ErrProtocol     = errors.New("no supported plugin protocol")
+	ErrUnauthorized = fault.ErrUnauthorized // HTTP status 401 or 403; object stores also answer 403 for a missing file
+	ErrTooLarge     = fault.ErrTooLarge     // a document or an archive exceeds its limit
+	ErrInsecure     = fault.ErrInsecure     // a URL or a redirect is not https
+	ErrChanged      = fault.ErrChanged      // the file changed on the server during the transfer
+	ErrOffline      = fault.ErrOffline      // a request is needed, but not allowed
+	ErrUnpacked     = errors.New("package is unpacked, there is no archive")
 )
 
-// Error is an operation about a provider that failed. What it wraps tells the kind of
-// failure: one of the variables of this package, of package verify or of package disco, or
-// what [failure.Error] says. A [failure.RequestError] in its chain has URL and status.
-// [IsFault] tells whether another source, or a later attempt, may have an answer.
+// Error is a failed operation on a provider; see [failure.Error]. If a request failed, the
+// chain has a [failure.RequestError] with its URL and status. [IsFault] reports whether
+// another source or a later attempt may succeed.
 type Error = failure.Error

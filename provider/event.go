@@ -5,63 +5,45 @@ import (
 	"github.com/tofureg/tofureg/internal/flight"
 )
 
-// EventKind says what happened.
+// EventKind is the kind of an [Event].
 type EventKind string
 
-// The kinds of events that [Download], [Receive] and [Hashes] report, and those that
-// package install adds.
+// The events of [Download], [Receive] and [Hashes].
 const (
-	// EventBytes: Bytes of Total have arrived. It comes once when the transfer
-	// starts, about ten times a second while it runs, and once at its end.
-	EventBytes EventKind = "bytes"
-	// EventResumed: the transfer broke and was taken up where it broke.
-	EventResumed EventKind = "resumed"
-	// EventRestarted: the file changed on the server; what had arrived was
-	// dropped and Bytes counts from zero again. Err says why.
-	EventRestarted EventKind = "restarted"
-	// EventVerified: the package is what the policy wants. [Download] has put it at
-	// its place by then.
-	EventVerified EventKind = "verified"
-
-	// EventResolving: the source is asked what there is.
-	EventResolving EventKind = "resolving"
-	// EventWaiting: another process, or another goroutine, is busy with the same
-	// package. It comes once, before the wait.
-	EventWaiting EventKind = "waiting"
-	// EventUnpacking: the archive has arrived, and is being unpacked.
-	EventUnpacking EventKind = "unpacking"
-	// EventReused: the package was there already, and its content is what the
-	// policy wants.
-	EventReused EventKind = "reused"
-	// EventInstalled: the package is verified, unpacked and at its place.
-	EventInstalled EventKind = "installed"
-
-	// EventHashed: the hashes of the package are known, and the policy accepts them.
-	// Bytes is the size of the archive, or 0 if it did not have to come.
-	EventHashed EventKind = "hashed"
-	// EventStoreFailed: a HashStore could not be read or written, Err says why. The
-	// job goes on without it.
-	EventStoreFailed EventKind = "store failed"
+	EventBytes       EventKind = "bytes"        // Bytes of Total have arrived; about ten times a second
+	EventResumed     EventKind = "resumed"      // the transfer was resumed after a break
+	EventRestarted   EventKind = "restarted"    // the transfer starts again with its first byte, because of Err
+	EventVerified    EventKind = "verified"     // [Download] has stored the accepted archive
+	EventHashed      EventKind = "hashed"       // the hashes are accepted; Bytes is 0 if the archive was not fetched
+	EventStoreFailed EventKind = "store failed" // a [HashStore] failed with Err; the job goes on
 )
 
-// Event is one step of a job, for progress displays and logs. The calls for one
-// job never overlap, and Bytes never falls but at EventRestarted.
+// The events that package [github.com/tofureg/tofureg/provider/install] adds.
+const (
+	EventResolving EventKind = "resolving" // the source is asked for versions
+	EventWaiting   EventKind = "waiting"   // another process or goroutine works on the same package
+	EventUnpacking EventKind = "unpacking" // the archive is being unpacked
+	EventReused    EventKind = "reused"    // the package was installed before and is accepted
+	EventInstalled EventKind = "installed" // the package is verified and installed
+)
+
+// Event is one step of a job. Calls for the same job never overlap. Bytes decreases only with
+// EventRestarted.
 //
-// The last event of a package that succeeds is EventVerified from [Download],
-// EventHashed from [Hashes], and EventInstalled from package install, there also behind
-// EventReused. A failure has no event but where a function says so; it is the error that
-// is returned.
+// The last event of a package is EventVerified from [Download], EventHashed from [Hashes]
+// and EventInstalled from package [github.com/tofureg/tofureg/provider/install]. Failures are
+// returned as errors only.
 type Event struct {
 	Kind     EventKind      // what happened
-	Provider addrs.Provider // that the package is one of
+	Provider addrs.Provider // of the package
 	Version  addrs.Version  // of the package
-	Platform addrs.Platform // that the package is for
-	Bytes    int64          // arrived so far
-	Total    int64          // expected; 0: unknown
-	Err      error          // what made the step necessary, where something did
+	Platform addrs.Platform // of the package
+	Bytes    int64          // received
+	Total    int64          // expected; 0 if unknown
+	Err      error          // the cause, if any
 }
 
-// newMeter returns the meter of a job that reports events of pkg.
+// newMeter returns a meter that reports events about pkg.
 func newMeter(pkg *Package, report func(Event)) *flight.Meter {
 	m := &flight.Meter{Report: func(string, error) {}}
 	if report != nil {

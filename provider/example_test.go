@@ -78,7 +78,7 @@ func ExampleVersions_NewestFor() {
 	// Output:
 	// 1.0.0 <nil>
 	// true
-	// choose a version of registry.example.com/acme/alpha: 2.0.0 speaks plugin protocol 7.0, wanted is >= 5.0.0, < 7.0.0; the older 1.0.0 would fit
+	// choose a version of registry.example.com/acme/alpha: 2.0.0 supports plugin protocol 7.0, want >= 5.0.0, < 7.0.0; the older 1.0.0 would fit
 }
 
 // A Package is plain data: found by one program, it can be fetched by another.

@@ -6,17 +6,12 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 )
 
-// Find returns the package of the newest version of p that c allows and that fits
-// need: it lists the versions, chooses as [Versions.NewestFor] does, and asks for
-// the package. Without need.Platforms it is that for the platform of this program; of
-// several it is that for the first. The zero constraint allows every release. The
-// warnings of the list are not returned; call ProviderVersions for them.
+// Find chooses a version of p as [Versions.NewestFor] does and returns its package for
+// need.Platforms[0]. If need.Platforms is empty, the platform of the program is used. The
+// zero constraint allows every release.
 //
-//	pkg, err := provider.Find(ctx, src, p, addrs.MustParseProviderConstraint("~> 3.6"), provider.Need{})
-//	report, err := provider.Download(ctx, src, pkg, pkg.ArchiveName(), provider.Options{})
-//
-// The error is an [*Error]: ErrNotFound for an unknown provider, or with an
-// [*UnavailableError] of kind ErrNoVersion, ErrNoPlatform or ErrProtocol.
+// The error wraps ErrNotFound if src does not know p, and an [*UnavailableError] if no version
+// fits. Call ProviderVersions for the warnings of the list.
 func Find(ctx context.Context, src Lister, p addrs.Provider, c addrs.ProviderConstraint, need Need) (*Package, error) {
 	if len(need.Platforms) == 0 {
 		need.Platforms = []addrs.Platform{addrs.CurrentPlatform()}
@@ -33,7 +28,7 @@ func Find(ctx context.Context, src Lister, p addrs.Provider, c addrs.ProviderCon
 	if err != nil {
 		return nil, err
 	}
-	// A list need not tell the protocols; the package must.
+	// The list may have no protocols.
 	if err := pkg.Fits(need); err != nil {
 		return nil, err
 	}

@@ -18,19 +18,19 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// timeoutError is what the network calls a timeout.
+// timeoutError is a timeout of the network.
 type timeoutError struct{}
 
 func (timeoutError) Error() string        { return "no answer within 10s" }
 func (timeoutError) Timeout() bool        { return true }
 func (timeoutError) Is(target error) bool { return target == os.ErrDeadlineExceeded }
 
-// request is the error of one, with what its cause is wrapped in on the way.
+// request returns the error of a request, with a wrapped cause.
 func request(status, attempts int, cause error) error {
 	return &provider.Error{Op: "find", Subject: "x", Err: &failure.RequestError{URL: "https://a.example.com/", Status: status, Attempts: attempts, Err: fmt.Errorf("asking: %w", cause)}}
 }
 
-// TestFirstOfFailsOver: after a fault, and after nothing else.
+// TestFirstOfFailsOver: the next source is asked after a fault only.
 func TestFirstOfFailsOver(t *testing.T) {
 	t.Parallel()
 	other := errors.New("other")
@@ -72,7 +72,7 @@ func TestFirstOfFailsOver(t *testing.T) {
 		"verification":      {verify.ErrUnsigned, false},
 		"any other":         {other, false},
 	} {
-		a, b := &shelf{name: "a", err: test.err}, &shelf{name: "b", holds: list("1.0.0 - -")}
+		a, b := &stub{name: "a", err: test.err}, &stub{name: "b", versions: list("1.0.0 - -")}
 		var p passed
 		src := &provider.FirstOf{Methods: methods(a, b), Passed: p.add}
 		if provider.IsFault(test.err) != test.over {
@@ -95,16 +95,16 @@ func TestFirstOfFailsOver(t *testing.T) {
 	}
 }
 
-// TestFirstOfStays: whoever answers first is asked alone.
+// TestFirstOfStays: after the first answer no other source is asked.
 func TestFirstOfStays(t *testing.T) {
 	t.Parallel()
-	a := &shelf{name: "a", holds: list("1.0.0 - -")}
-	b := &shelf{name: "b", holds: list("2.0.0 - -")}
+	a := &stub{name: "a", versions: list("1.0.0 - -")}
+	b := &stub{name: "b", versions: list("2.0.0 - -")}
 	src := &provider.FirstOf{Methods: methods(a, b)}
 	if v, err := src.ProviderVersions(t.Context(), demo); err != nil || len(v.List) != 1 || b.lists.Load() != 0 {
 		t.Errorf("%v, %v", v, err)
 	}
-	// The second one has it, but is no addition to the first.
+	// The second source has the version, but must not add it to the first.
 	if _, err := src.ProviderPackage(t.Context(), demo, version("2.0.0"), linux); !errors.Is(err, provider.ErrNoVersion) || b.finds.Load() != 0 {
 		t.Error(err)
 	}
@@ -115,9 +115,9 @@ func TestFirstOfAllFail(t *testing.T) {
 	t.Parallel()
 	down := outage()
 	src := &provider.FirstOf{Methods: []provider.Method{
-		{Name: "out", Source: &shelf{name: "out"}, Exclude: patterns("*/*/*")},
-		{Name: "a", Source: &shelf{name: "a", err: down}},
-		{Name: "b", Source: &shelf{name: "b", err: timeoutError{}}},
+		{Name: "out", Source: &stub{name: "out"}, Exclude: patterns("*/*/*")},
+		{Name: "a", Source: &stub{name: "a", err: down}},
+		{Name: "b", Source: &stub{name: "b", err: timeoutError{}}},
 	}}
 	_, err := src.ProviderVersions(t.Context(), demo)
 	wantError(t, err)
@@ -128,23 +128,23 @@ func TestFirstOfAllFail(t *testing.T) {
 	}
 	for _, text := range []string{
 		"list versions of registry.example.com/acme/demo: no method answers: ",
-		`"out": left out by the method's patterns; "a": https://down.example.com/: HTTP status 503: service unavailable (3 attempts); "b": `,
+		`"out": excluded by the patterns of the method; "a": https://down.example.com/: HTTP status 503: service unavailable (3 attempts); "b": `,
 	} {
 		if !strings.Contains(err.Error(), text) {
 			t.Errorf("%s, want %q in it", err, text)
 		}
 	}
-	// To an outer one that is a fault as well.
-	backup := &shelf{name: "backup", holds: list("1.0.0 - -")}
+	// An outer FirstOf treats that as a fault, too.
+	backup := &stub{name: "backup", versions: list("1.0.0 - -")}
 	outer := &provider.FirstOf{Methods: append([]provider.Method{{Name: "inner", Source: src}}, methods(backup)...)}
 	if pkg, err := outer.ProviderPackage(t.Context(), demo, version("1.0.0"), linux); err != nil || pkg.Via != "backup" {
 		t.Errorf("%v, %v", pkg, err)
 	}
 }
 
-func TestFirstOfNobody(t *testing.T) {
+func TestFirstOfNoMethod(t *testing.T) {
 	t.Parallel()
-	for _, list := range [][]provider.Method{nil, {{Name: "out", Source: &shelf{name: "out"}, Include: patterns("example.com/*/*")}}} {
+	for _, list := range [][]provider.Method{nil, {{Name: "out", Source: &stub{name: "out"}, Include: patterns("example.com/*/*")}}} {
 		_, err := (&provider.FirstOf{Methods: list}).ProviderPackage(t.Context(), demo, version("1.0.0"), linux)
 		if wantError(t, err); !errors.Is(err, provider.ErrNotFound) || errors.Is(err, provider.ErrExcluded) != (list != nil) {
 			t.Error(err)

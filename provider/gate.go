@@ -8,30 +8,28 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// A Gate bounds how many archives are in progress at once, from the request for one to
-// its verdict, in all calls that share it. The zero value is ready to use. A Gate is safe
-// for concurrent use, and must not be copied after its first use.
+// Gate bounds how many archives are in progress, from the request to the verdict, in all calls
+// that share it. It is safe for concurrent use and must not be copied after its first use.
 type Gate struct {
-	// Parallel is how many archives may be in progress; 0 or less: 8, which hides the
-	// latency of a server and is no burden to it. Each takes its size in temporary files,
-	// which some systems keep in memory. It must not be changed after the first use.
+	// Parallel is the maximum number of archives in progress, each in a temporary file. If 0
+	// or less, 8 is used. It must not be changed after the first use.
 	Parallel int
 
 	once     sync.Once
 	archives *semaphore.Weighted
-	hashing  *semaphore.Weighted // of archives that keep a core busy
+	hashing  *semaphore.Weighted // of one archive for each core
 }
 
 const defaultParallel = 8
 
-// Enter waits until there is room for one more archive, or until ctx ends, whose error it
-// returns then. Who has entered must call leave; a second time does no harm.
+// Enter waits for a free place, or until ctx ends. The caller must call leave when done.
+// Calling it again has no effect.
 func (g *Gate) Enter(ctx context.Context) (leave func(), err error) {
 	g.prepare()
 	return enter(ctx, g.archives)
 }
 
-// compute is like Enter, for work of which no more than there are cores makes sense.
+// compute is Enter for work that keeps one core busy.
 func (g *Gate) compute(ctx context.Context) (leave func(), err error) {
 	g.prepare()
 	return enter(ctx, g.hashing)

@@ -51,6 +51,16 @@ func serveDemo(r regtest.Provider) (*regtest.Registry, *regtest.Release, *regcli
 	return reg, release, &regclient.Client{Transport: &transport.Client{HTTP: reg.Client(), Retries: -1}}
 }
 
+// hashes returns the reports of version 1.2.3 of acme/demo.
+func hashes(t *testing.T, src provider.Source, on []addrs.Platform, o provider.HashOptions) map[addrs.Platform]*verify.Report {
+	t.Helper()
+	got, err := provider.Hashes(t.Context(), src, demo, v123, on, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
 // contentOf computes the h1 hashes of an archive, sorted and each once.
 func contentOf(t testing.TB, release *regtest.Release, platform addrs.Platform) []checksum.Hash {
 	t.Helper()
@@ -122,10 +132,7 @@ func TestHashes(t *testing.T) {
 			t.Parallel()
 			reg, release, client := serveDemo(demoRelease())
 			on, dir := slices.Clone(test.on), t.TempDir()
-			got, err := provider.Hashes(t.Context(), client, demo, v123, on, provider.HashOptions{TempDir: dir})
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := hashes(t, client, on, provider.HashOptions{TempDir: dir})
 			wantComputed(t, release, got, test.want...)
 			n := len(test.want)
 			wantRequests(t, reg, map[regtest.Kind]int{regtest.Discovery: 1, regtest.Sums: 1, regtest.Signature: 1, regtest.Package: n, regtest.Archive: n})
@@ -145,10 +152,7 @@ func TestHashesRecordable(t *testing.T) {
 	r.PackageHashes = true // of which nothing may be recorded
 	_, release, client := serveDemo(r)
 	on := platforms("darwin_arm64", "linux_amd64")
-	got, err := provider.Hashes(t.Context(), client, demo, v123, on, provider.HashOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := hashes(t, client, on, provider.HashOptions{})
 	want := signedBy(release, five...)
 	var all []checksum.Hash
 	for _, p := range on {
@@ -210,15 +214,12 @@ func TestHashesAfterDownload(t *testing.T) {
 func TestHashesOfAll(t *testing.T) {
 	t.Parallel()
 	reg, release, client := serveDemo(demoRelease())
-	got, err := provider.Hashes(t.Context(), client, demo, v123, nil, provider.HashOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := hashes(t, client, nil, provider.HashOptions{})
 	wantComputed(t, release, got, five...)
 	if n := reg.Count(regtest.Versions); n != 1 {
 		t.Errorf("the versions were listed %d times", n)
 	}
-	got, err = provider.Hashes(t.Context(), client, demo, version("9.9.9"), nil, provider.HashOptions{})
+	got, err := provider.Hashes(t.Context(), client, demo, version("9.9.9"), nil, provider.HashOptions{})
 	if got != nil || !errors.Is(err, provider.ErrNoVersion) {
 		t.Errorf("unknown version: %v, %v", got, err)
 	}
@@ -228,7 +229,7 @@ func TestHashesOfAll(t *testing.T) {
 		}
 	}})
 	client = &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
-	if _, err = provider.Hashes(t.Context(), client, demo, v123, nil, provider.HashOptions{}); err == nil || !strings.Contains(err.Error(), "name those that are wanted") {
+	if _, err = provider.Hashes(t.Context(), client, demo, v123, nil, provider.HashOptions{}); err == nil || !strings.Contains(err.Error(), "name them in the call") {
 		t.Errorf("unknown platforms: %v", err)
 	}
 }

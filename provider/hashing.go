@@ -17,29 +17,28 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// maxAsking bounds the platforms whose documents are asked for, looked at, or kept until the
-// archive has its turn.
+// maxAsking bounds the platforms whose package is being found or waits for the gate.
 const maxAsking = 32
 
-// maxSums bounds the SHA256SUMS documents that the reports of one call have together, in
-// bytes: each platform may have one of its own, and there may be a thousand.
+// maxSums bounds the total size in bytes of the SHA256SUMS documents in the reports of a call.
+// Each platform may have its own document.
 const maxSums = 16 << 20
 
-// hashing is one call of Hashes.
+// hashing is a call of Hashes.
 type hashing struct {
 	HashOptions
-	src      Source // which checks that it answers what it is asked
+	src      Source // with checked answers
 	provider addrs.Provider
 	version  addrs.Version
 	asking   *semaphore.Weighted
 
-	// These are written only before the platforms are worked on side by side.
+	// Written before the concurrent part.
 	found map[addrs.Platform]answered
-	lead  *Package // that states hashes of other platforms; may be nil
+	lead  *Package // states hashes of other platforms; may be nil
 
 	mu       sync.Mutex
-	sums     []*verify.Sums // of all reports, each document once
-	sumsSize int            // of all in sums
+	sums     []*verify.Sums // of all reports, without duplicates
+	sumsSize int            // bytes
 }
 
 type answered struct {
@@ -47,7 +46,7 @@ type answered struct {
 	err error
 }
 
-// all works on all platforms.
+// all returns the reports of all platforms.
 func (h *hashing) all(ctx context.Context, on []addrs.Platform) (map[addrs.Platform]*verify.Report, error) {
 	if h.Policy.RecordStated || h.NoDownload {
 		h.findLead(ctx, on[0])
@@ -65,7 +64,7 @@ func (h *hashing) all(ctx context.Context, on []addrs.Platform) (map[addrs.Platf
 		case errs[i] == nil:
 			result[platform] = reports[i]
 		case ctx.Err() != nil && errors.Is(errs[i], ctx.Err()):
-			// Once says it all.
+			// The error of ctx is reported once.
 			if ended {
 				errs[i] = nil
 			}
@@ -75,7 +74,7 @@ func (h *hashing) all(ctx context.Context, on []addrs.Platform) (map[addrs.Platf
 	return result, errors.Join(errs...)
 }
 
-// one works on one platform. The error is an *Error.
+// one returns the report of one platform, or an *Error.
 func (h *hashing) one(ctx context.Context, platform addrs.Platform) (*verify.Report, error) {
 	about := &Package{Provider: h.provider, Version: h.version, Platform: platform}
 	report, size, err := h.report(ctx, platform)
@@ -83,7 +82,7 @@ func (h *hashing) one(ctx context.Context, platform addrs.Platform) (*verify.Rep
 		err = h.share(report)
 	}
 	if err != nil && ctx.Err() != nil {
-		err = ctx.Err() // of which the other may be the consequence
+		err = ctx.Err() // err may be a consequence
 	}
 	if err != nil {
 		return nil, failed("hash", about, err)
@@ -92,7 +91,7 @@ func (h *hashing) one(ctx context.Context, platform addrs.Platform) (*verify.Rep
 	return report, nil
 }
 
-// share has equal SHA256SUMS documents of several reports be one.
+// share makes reports with equal SHA256SUMS documents share one.
 func (h *hashing) share(report *verify.Report) error {
 	if report.Sums == nil {
 		return nil
@@ -114,7 +113,7 @@ func (h *hashing) share(report *verify.Report) error {
 	return nil
 }
 
-// report tries what is cheap first. It returns also how many bytes were fetched.
+// report returns the report of one platform, and the number of fetched bytes.
 func (h *hashing) report(ctx context.Context, platform addrs.Platform) (*verify.Report, int64, error) {
 	done, err := enter(ctx, h.asking)
 	if err != nil {
@@ -140,8 +139,7 @@ func (h *hashing) report(ctx context.Context, platform addrs.Platform) (*verify.
 	case h.NoDownload:
 		return nil, 0, fmt.Errorf("%w, and NoDownload is set", err)
 	}
-	// Until here waiting platforms count as asking: a package may be megabytes, where a
-	// source states much about all platforms.
+	// Packages can be large, so the places in h.asking are kept until here.
 	leave, err := h.Gate.Enter(ctx)
 	if err != nil {
 		return nil, 0, err
@@ -151,7 +149,7 @@ func (h *hashing) report(ctx context.Context, platform addrs.Platform) (*verify.
 	return h.download(ctx, pkg)
 }
 
-// find asks the source for a package, unless it is known.
+// find returns the package for a platform.
 func (h *hashing) find(ctx context.Context, platform addrs.Platform) (*Package, error) {
 	if known, ok := h.found[platform]; ok {
 		return known.pkg, known.err
@@ -159,7 +157,7 @@ func (h *hashing) find(ctx context.Context, platform addrs.Platform) (*Package, 
 	return h.src.ProviderPackage(ctx, h.provider, h.version, platform)
 }
 
-// download has an archive come and computes its hashes.
+// download fetches an archive and computes its hashes.
 func (h *hashing) download(ctx context.Context, pkg *Package) (*verify.Report, int64, error) {
 	f, err := fsx.Temp(h.TempDir)
 	if err != nil {
@@ -178,7 +176,7 @@ func (h *hashing) download(ctx context.Context, pkg *Package) (*verify.Report, i
 	return report, got.Size, nil
 }
 
-// directory hashes a package that is unpacked.
+// directory hashes an unpacked package.
 func (h *hashing) directory(ctx context.Context, pkg *Package) (*verify.Report, error) {
 	leave, err := h.Gate.compute(ctx)
 	if err != nil {
@@ -203,7 +201,7 @@ func (h *hashing) tell(e Event) {
 	h.Progress(e)
 }
 
-// failed is the error of the whole call.
+// failed returns err as the *Error of the call.
 func (h *hashing) failed(err error) error {
 	if _, ok := errors.AsType[*Error](err); ok {
 		return err

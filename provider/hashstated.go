@@ -12,9 +12,9 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// findLead looks for a package with which its source answers for other platforms too. If
-// none is known, the one for platform is asked for, before all others: what it states may
-// save the requests for them.
+// findLead sets h.lead to the package that states hashes for the most platforms. If no
+// package is known, it finds the package for platform first, which may make further requests
+// unnecessary.
 func (h *hashing) findLead(ctx context.Context, platform addrs.Platform) {
 	for _, pkg := range h.Packages {
 		if h.lead == nil || len(pkg.Hashes) > len(h.lead.Hashes) {
@@ -30,8 +30,8 @@ func (h *hashing) findLead(ctx context.Context, platform addrs.Platform) {
 	}
 }
 
-// inferred judges the package for a platform by what h.lead says of it. The error wraps
-// ErrNotStated if that does not suffice, so that the package itself must be asked for.
+// inferred judges the package for a platform by the statements of h.lead. The error wraps
+// ErrNotStated if they are not sufficient.
 func (h *hashing) inferred(ctx context.Context, platform addrs.Platform) (*verify.Report, error) {
 	pkg, ok := h.lead.infer(platform)
 	if !ok {
@@ -39,14 +39,13 @@ func (h *hashing) inferred(ctx context.Context, platform addrs.Platform) (*verif
 	}
 	report, err := h.withoutArchive(ctx, pkg)
 	if errors.Is(err, verify.ErrNotListed) || errors.Is(err, verify.ErrFilename) {
-		// The archive has another name than could be inferred.
+		// The name of the archive could not be inferred.
 		return nil, fmt.Errorf("%w: %w", verify.ErrNotStated, err)
 	}
 	return report, err
 }
 
-// infer returns the package for another platform as far as p tells of it, which is all
-// but where its archive is.
+// infer returns what p states about the package for another platform, without its URL.
 func (p *Package) infer(platform addrs.Platform) (*Package, bool) {
 	if p == nil || p.Platform == platform || !slices.ContainsFunc(p.Hashes[platform], checksum.Hash.Known) {
 		return nil, false
@@ -61,8 +60,8 @@ func (p *Package) infer(platform addrs.Platform) (*Package, bool) {
 	return &other, ok
 }
 
-// withoutArchive judges a package by the store or by what the source states. The error
-// wraps ErrNotStated if only the archive can tell.
+// withoutArchive judges a package by the stored or the stated hashes. The error wraps
+// ErrNotStated if the archive is needed.
 func (h *hashing) withoutArchive(ctx context.Context, pkg *Package) (*verify.Report, error) {
 	if local, ok := h.stored(ctx, pkg); ok {
 		return h.judgeStored(ctx, pkg, local)
@@ -70,13 +69,13 @@ func (h *hashing) withoutArchive(ctx context.Context, pkg *Package) (*verify.Rep
 	return h.stated(ctx, pkg)
 }
 
-// stated judges what the source states.
+// stated judges the hashes that the source states.
 func (h *hashing) stated(ctx context.Context, pkg *Package) (*verify.Report, error) {
 	switch {
 	case !h.Policy.RecordStated:
-		return nil, fmt.Errorf("%w: the policy records nothing that is only stated, see RecordStated", verify.ErrNotStated)
+		return nil, fmt.Errorf("%w: the policy does not record stated hashes (set RecordStated)", verify.ErrNotStated)
 	case !checksum.HasScheme(pkg.Hashes[pkg.Platform], checksum.SchemeH1):
-		return nil, fmt.Errorf("%w: its source states no h1 of it", verify.ErrNotStated)
+		return nil, fmt.Errorf("%w: the source states no h1", verify.ErrNotStated)
 	}
 	ev, err := h.evidence(ctx, pkg)
 	if err != nil {
@@ -88,12 +87,12 @@ func (h *hashing) stated(ctx context.Context, pkg *Package) (*verify.Report, err
 	}
 	report, err := sums.JudgeStated(ev)
 	if err == nil && !checksum.HasScheme(report.Claimed, checksum.SchemeH1) {
-		return nil, fmt.Errorf("%w: its source states no zh beside the h1", verify.ErrNotStated)
+		return nil, fmt.Errorf("%w: the source states no zh beside the h1", verify.ErrNotStated)
 	}
 	return report, err
 }
 
-// evidence returns what the policy needs to know about a package.
+// evidence returns the evidence that the policy needs.
 func (h *hashing) evidence(ctx context.Context, pkg *Package) (verify.Evidence, error) {
 	if !h.Policy.NeedsEvidence() {
 		return pkg.Evidence(), nil
@@ -101,11 +100,8 @@ func (h *hashing) evidence(ctx context.Context, pkg *Package) (verify.Evidence, 
 	return h.src.Evidence(ctx, pkg)
 }
 
-// stored returns what would be computed of the archive whose zh the source states, if the
-// store has that.
-//
-// That the bytes are not seen is no loss: the zh stands for them, and a source that can
-// state a zh of the store can as well deliver that archive.
+// stored returns the stored hashes of the archive whose zh the source states. The archive is not
+// needed then: a source that states this zh could also deliver this archive.
 func (h *hashing) stored(ctx context.Context, pkg *Package) (local []checksum.Hash, ok bool) {
 	zh := checksum.WithScheme(pkg.Evidence().Hashes, checksum.SchemeZH)
 	if h.Store == nil || len(zh) != 1 {
@@ -119,8 +115,8 @@ func (h *hashing) stored(ctx context.Context, pkg *Package) (local []checksum.Ha
 	return append(zh, h1...), err == nil && len(h1) > 0
 }
 
-// judgeStored judges an archive with the hashes of the store. If these are refused, the
-// store may be wrong, or what the source states, but not the archive.
+// judgeStored judges an archive by stored hashes. If they are refused, the store or the
+// statement may be wrong, so the archive is needed.
 func (h *hashing) judgeStored(ctx context.Context, pkg *Package, local []checksum.Hash) (*verify.Report, error) {
 	ev, err := h.evidence(ctx, pkg)
 	if err != nil {
@@ -128,12 +124,12 @@ func (h *hashing) judgeStored(ctx context.Context, pkg *Package, local []checksu
 	}
 	report, err := h.Policy.Judge(ev, -1, local)
 	if err != nil {
-		return nil, fmt.Errorf("%w: of the stored hashes: %w", verify.ErrNotStated, err)
+		return nil, fmt.Errorf("%w: stored hashes: %w", verify.ErrNotStated, err)
 	}
 	return report, nil
 }
 
-// store keeps what was computed.
+// store stores the computed hashes.
 func (h *hashing) store(ctx context.Context, pkg *Package, zh checksum.Hash, report *verify.Report) {
 	if h.Store == nil {
 		return
@@ -144,7 +140,7 @@ func (h *hashing) store(ctx context.Context, pkg *Package, zh checksum.Hash, rep
 	}
 }
 
-// storeFailed tells of a store that only costs time by that.
+// storeFailed reports the failure of the store.
 func (h *hashing) storeFailed(ctx context.Context, pkg *Package, err error) {
 	if ctx.Err() == nil {
 		h.tell(Event{Kind: EventStoreFailed, Platform: pkg.Platform, Err: err})

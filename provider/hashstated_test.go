@@ -57,19 +57,13 @@ func wantStated(t *testing.T, release *regtest.Release, got map[addrs.Platform]*
 func TestHashesStated(t *testing.T) {
 	t.Parallel()
 	reg, release, client := serveDemo(statingRelease())
-	got, err := provider.Hashes(t.Context(), client, demo, v123, five, believing(verify.Policy{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := hashes(t, client, five, believing(verify.Policy{}))
 	wantStated(t, release, got, verify.Signed, five...)
 	wantRequests(t, reg, map[regtest.Kind]int{regtest.Discovery: 1, regtest.Package: 1, regtest.Sums: 1, regtest.Signature: 1})
 
 	// The strict policy computes them, and finds that they were right.
 	reg.Reset()
-	got, err = provider.Hashes(t.Context(), client, demo, v123, five, provider.HashOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got = hashes(t, client, five, provider.HashOptions{})
 	wantComputed(t, release, got, five...)
 	for _, platform := range five {
 		if !slices.Contains(got[platform].Local, release.H1(platform.String())) {
@@ -89,10 +83,7 @@ func TestHashesStatedByFound(t *testing.T) {
 	reg.Reset()
 	o := believing(verify.Policy{})
 	o.Packages = []*provider.Package{pkg}
-	got, err := provider.Hashes(t.Context(), client, demo, v123, five, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := hashes(t, client, five, o)
 	wantStated(t, release, got, verify.Signed, five...)
 	wantRequests(t, reg, map[regtest.Kind]int{regtest.Sums: 1, regtest.Signature: 1})
 }
@@ -130,10 +121,7 @@ func TestHashesStatedInPart(t *testing.T) {
 			t.Parallel()
 			reg, release, client := serveDemo(statingRelease())
 			reg.AddFault(packagesOf(edit))
-			got, err := provider.Hashes(t.Context(), client, demo, v123, five, believing(verify.Policy{}))
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := hashes(t, client, five, believing(verify.Policy{}))
 			windows := addrs.MustParsePlatform("windows_amd64")
 			if report := got[windows]; report == nil || len(report.Local) != 3 || report.Trust != verify.Signed {
 				t.Errorf("windows_amd64: %+v", report)
@@ -153,10 +141,7 @@ func TestHashesStatedElsewhere(t *testing.T) {
 	fault := packagesOf(func(m map[string]any) { delete(m, "windows_amd64") })
 	fault.Path = "darwin/amd64"
 	reg.AddFault(fault)
-	got, err := provider.Hashes(t.Context(), client, demo, v123, five, believing(verify.Policy{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := hashes(t, client, five, believing(verify.Policy{}))
 	wantStated(t, release, got, verify.Signed, five...)
 	wantRequests(t, reg, map[regtest.Kind]int{regtest.Discovery: 1, regtest.Package: 2, regtest.Sums: 1, regtest.Signature: 1})
 }
@@ -210,10 +195,7 @@ func TestHashesStatedTwice(t *testing.T) {
 		packages := doc["packages"].(map[string]any)
 		packages["linux_amd64"] = stating(append(hashesIn(packages, "linux_amd64"), "zh:"+strings.Repeat("0", 64))...)
 	}})
-	got, err := provider.Hashes(t.Context(), client, demo, v123, five, believing(verify.Policy{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := hashes(t, client, five, believing(verify.Policy{}))
 	wantStated(t, release, got, verify.Signed, five...)
 	if n := reg.Count(regtest.Package); n != 2 {
 		t.Errorf("%d packages were asked for", n)
@@ -238,10 +220,7 @@ func TestHashesDisproved(t *testing.T) {
 		}}
 		return pkg, nil
 	}}
-	got, err := provider.Hashes(t.Context(), src, demo, v123, platforms("linux_amd64"), believing(verify.Policy{AllowUnsigned: true}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := hashes(t, src, platforms("linux_amd64"), believing(verify.Policy{AllowUnsigned: true}))
 	if have, want := got[linux].Recordable(), sortedHashes(packed, tree, zh(content), later); !slices.Equal(have, want) {
 		t.Errorf("recordable are %v\nwant %v", have, want)
 	}
@@ -351,10 +330,7 @@ func TestHashesStatedUnsigned(t *testing.T) {
 	r := statingRelease()
 	r.NoSums = true
 	reg, release, client := serveDemo(r)
-	got, err := provider.Hashes(t.Context(), client, demo, v123, five, believing(verify.Policy{AllowUnsigned: true}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := hashes(t, client, five, believing(verify.Policy{AllowUnsigned: true}))
 	wantStated(t, release, got, verify.Checked, five...)
 	wantRequests(t, reg, map[regtest.Kind]int{regtest.Discovery: 1, regtest.Package: 1})
 }
@@ -389,10 +365,7 @@ func TestHashesOfMirror(t *testing.T) {
 	t.Run("computed", func(t *testing.T) {
 		t.Parallel()
 		reg, release, src := serve()
-		got, err := provider.Hashes(t.Context(), src, demo, v123, five, provider.HashOptions{Policy: verify.Policy{AllowUnsigned: true}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := hashes(t, src, five, provider.HashOptions{Policy: verify.Policy{AllowUnsigned: true}})
 		wantPlatforms(t, got, five...)
 		for platform, report := range got {
 			want := sortedHashes(append(contentOf(t, release, platform), release.ZH(platform.String()))...)
@@ -407,10 +380,7 @@ func TestHashesOfMirror(t *testing.T) {
 	t.Run("stated", func(t *testing.T) {
 		t.Parallel()
 		reg, release, src := serve()
-		got, err := provider.Hashes(t.Context(), src, demo, v123, five, believing(verify.Policy{AllowUnsigned: true}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := hashes(t, src, five, believing(verify.Policy{AllowUnsigned: true}))
 		wantStated(t, release, got, verify.Checked, five...)
 		wantRequests(t, reg, map[regtest.Kind]int{regtest.MirrorVersion: 1})
 	})

@@ -55,10 +55,7 @@ func TestHashStore(t *testing.T) {
 	reg, release, client := serveDemo(demoRelease())
 	store := new(memory)
 	o := provider.HashOptions{Store: store}
-	first, err := provider.Hashes(t.Context(), client, demo, v123, five, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := hashes(t, client, five, o)
 	wantComputed(t, release, first, five...)
 	for _, platform := range five {
 		if got, want := store.kept[release.ZH(platform.String())], contentOf(t, release, platform); !slices.Equal(got, want) || len(want) != 2 {
@@ -66,10 +63,7 @@ func TestHashStore(t *testing.T) {
 		}
 	}
 	reg.Reset()
-	second, err := provider.Hashes(t.Context(), client, demo, v123, five, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	second := hashes(t, client, five, o)
 	wantComputed(t, release, second, five...)
 	wantRequests(t, reg, map[regtest.Kind]int{regtest.Package: 5, regtest.Sums: 1, regtest.Signature: 1})
 	if len(store.kept) != 5 || store.stored != 5 {
@@ -83,16 +77,11 @@ func TestHashStoreBeforeStated(t *testing.T) {
 	t.Parallel()
 	reg, release, client := serveDemo(statingRelease())
 	store := new(memory)
-	if _, err := provider.Hashes(t.Context(), client, demo, v123, five, provider.HashOptions{Store: store}); err != nil {
-		t.Fatal(err)
-	}
+	hashes(t, client, five, provider.HashOptions{Store: store})
 	reg.Reset()
 	o := believing(verify.Policy{})
 	o.Store = store
-	got, err := provider.Hashes(t.Context(), client, demo, v123, five, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := hashes(t, client, five, o)
 	wantComputed(t, release, got, five...)
 	wantRequests(t, reg, map[regtest.Kind]int{regtest.Package: 1, regtest.Sums: 1, regtest.Signature: 1})
 }
@@ -102,9 +91,7 @@ func TestHashStoreIsNoTrust(t *testing.T) {
 	t.Parallel()
 	store := new(memory)
 	_, release, client := serveDemo(demoRelease())
-	if _, err := provider.Hashes(t.Context(), client, demo, v123, five, provider.HashOptions{Store: store}); err != nil {
-		t.Fatal(err)
-	}
+	hashes(t, client, five, provider.HashOptions{Store: store})
 	zip := release.ZH("linux_amd64")
 	for name, test := range map[string]struct {
 		edit   func(*regtest.Provider)
@@ -158,10 +145,7 @@ func TestHashStoreWrong(t *testing.T) {
 					failed = append(failed, e)
 				}
 			}
-			got, err := provider.Hashes(t.Context(), client, demo, v123, platforms("linux_amd64"), o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := hashes(t, client, platforms("linux_amd64"), o)
 			wantComputed(t, release, got, linux)
 			if n := reg.Count(regtest.Archive); n != 1 {
 				t.Errorf("%d archives were fetched", n)
@@ -182,9 +166,7 @@ func TestHashStoreContradicted(t *testing.T) {
 	t.Parallel()
 	_, release, client := serveDemo(demoRelease())
 	store := new(memory)
-	if _, err := provider.Hashes(t.Context(), client, demo, v123, five, provider.HashOptions{Store: store}); err != nil {
-		t.Fatal(err)
-	}
+	hashes(t, client, five, provider.HashOptions{Store: store})
 	reg, _, client := serveDemo(statingRelease())
 	const h1 = "h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
 	reg.AddFault(packagesOf(func(m map[string]any) {
@@ -251,10 +233,7 @@ func TestHashStoreFollowsTheSource(t *testing.T) {
 	store := new(memory)
 	run := func(r regtest.Provider) (*regtest.Release, map[addrs.Platform]*verify.Report) {
 		_, release, client := serveDemo(r)
-		got, err := provider.Hashes(t.Context(), client, demo, v123, five, provider.HashOptions{Store: store})
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := hashes(t, client, five, provider.HashOptions{Store: store})
 		return release, got
 	}
 	run(demoRelease())

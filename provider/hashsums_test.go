@@ -19,10 +19,7 @@ func TestReportsShareSums(t *testing.T) {
 	t.Parallel()
 	_, _, client := serveDemo(statingRelease())
 	for name, o := range map[string]provider.HashOptions{"computed": {}, "stated": believing(verify.Policy{})} {
-		reports, err := provider.Hashes(t.Context(), client, demo, v123, five, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		reports := hashes(t, client, five, o)
 		first := reports[five[0]].Sums
 		for _, platform := range five {
 			if sums := reports[platform].Sums; sums == nil || sums.Len() < len(five) || sums != first {

@@ -12,28 +12,26 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// Method is one of the sources that a [Multi] or a [FirstOf] asks, and the providers
-// that it is asked for. It is what the OpenTofu CLI calls an installation method.
+// Method is a source of a [Multi] or a [FirstOf], and the providers that it is used for. The
+// OpenTofu CLI calls it an installation method.
 type Method struct {
-	// Name tells the methods apart, in [Package.Via] and in errors. It must be
-	// given, must differ from the names of the others, and must not contain " > ".
+	// Name identifies the method in [Package.Via] and in errors. It must be unique and must
+	// not contain " > ".
 	Name string
 
-	// Source is asked. It may be a [Multi] or a [FirstOf] itself; the names in
-	// [Package.Via] are then joined by " > ", the outer one first.
+	// Source may also be a [Multi] or a [FirstOf]. [Package.Via] then has the names of both
+	// methods, joined by " > ", outer name first.
 	Source Source
 
-	// Include and Exclude select the providers that Source is asked for. A
-	// provider must match a pattern of Include, unless that is empty, and none of
-	// Exclude.
+	// A provider must match a pattern of Include, if there are any, and must not match a
+	// pattern of Exclude.
 	Include, Exclude []Pattern
 }
 
-// ErrExcluded is why a method was not asked: its patterns leave the provider out. It
-// is a kind of ErrNotFound.
-var ErrExcluded = fault.Narrow("left out by the method's patterns", fault.ErrNotFound)
+// ErrExcluded means that the patterns of a method exclude the provider. It is also ErrNotFound.
+var ErrExcluded = fault.Narrow("excluded by the patterns of the method", fault.ErrNotFound)
 
-// accepts returns nil if the method is to be asked for p, otherwise ErrExcluded.
+// accepts returns ErrExcluded if the patterns exclude p.
 func (m *Method) accepts(p addrs.Provider) error {
 	matches := func(pattern Pattern) bool { return pattern.Matches(p) }
 	if len(m.Include) > 0 && !slices.ContainsFunc(m.Include, matches) || slices.ContainsFunc(m.Exclude, matches) {
@@ -42,20 +40,19 @@ func (m *Method) accepts(p addrs.Provider) error {
 	return nil
 }
 
-// MethodError is the failure of one method.
+// MethodError is the failure of a method.
 type MethodError struct {
-	Method string // its name
-	Err    error  // what its source returned, or ErrExcluded
+	Method string // the name of the method
+	Err    error  // the error of its source, or ErrExcluded
 }
 
-// Error returns the name and the cause. What the source was to do is left to the error
-// around this one.
+// Error returns the name of the method and the cause.
 func (e *MethodError) Error() string { return "method " + e.text() }
 
 func (e *MethodError) text() string {
 	cause := e.Err
 	if inner, ok := cause.(*Error); ok && inner != nil {
-		cause = inner.Err // the search has operation and subject
+		cause = inner.Err // the error of the search repeats the rest
 	}
 	if cause == nil {
 		cause = errors.New("unknown cause")
@@ -63,24 +60,23 @@ func (e *MethodError) text() string {
 	return fmt.Sprintf("%q: %v", e.Method, cause)
 }
 
-// Unwrap returns the cause.
+// Unwrap returns Err.
 func (e *MethodError) Unwrap() error { return e.Err }
 
-// NoMethodError says that all methods were passed over, and why each of them.
+// NoMethodError means that all methods were skipped.
 type NoMethodError struct {
-	// Passed has all methods, in their order; it is empty if there are none.
+	// Passed has the error of each method, in order.
 	Passed []MethodError
 
-	// Err is the error that decides what kind of error this is. For a [Multi] it is
-	// that of the method that came closest: ErrNoPlatform before ErrNoVersion
-	// before ErrNotFound. For a [FirstOf] it is the first fault.
+	// Err is the error in Passed that came closest to an answer. For a [FirstOf] it is the
+	// first fault. For a [Multi], ErrNoPlatform is closer than ErrNoVersion and ErrNotFound.
 	Err error
 }
 
-// Error lists the methods with their errors.
+// Error lists the errors of the methods.
 func (e *NoMethodError) Error() string {
 	if len(e.Passed) == 0 {
-		return "there is no method to ask"
+		return "there are no methods"
 	}
 	text := "no method has it"
 	if !errors.Is(e.Err, ErrNotFound) {
@@ -92,20 +88,20 @@ func (e *NoMethodError) Error() string {
 	return text
 }
 
-// Unwrap returns the error that decides.
+// Unwrap returns Err.
 func (e *NoMethodError) Unwrap() error { return e.Err }
 
-// between names in Package.Via.
+// between separates names in Package.Via.
 const between = " > "
 
-// search is one job of a Multi or a FirstOf.
+// search is a call of a Multi or a FirstOf.
 type search struct {
 	op, subject string
-	report      func(method string, err error) // nil: nobody wants to know
+	report      func(method string, err error) // may be nil
 	passed      []MethodError
 }
 
-// checkMethods refuses methods that cannot be told apart or asked.
+// checkMethods returns an error if a method has no unique name or no source.
 func (s *search) checkMethods(methods []Method) error {
 	for i, m := range methods {
 		reason := ""
@@ -115,7 +111,7 @@ func (s *search) checkMethods(methods []Method) error {
 		case strings.Contains(m.Name, between):
 			reason = fmt.Sprintf("has %q in its name", between)
 		case slices.ContainsFunc(methods[:i], func(o Method) bool { return o.Name == m.Name }):
-			reason = "has the name of another one"
+			reason = "has a duplicate name"
 		case m.Source == nil:
 			reason = "has no Source"
 		}
@@ -126,7 +122,7 @@ func (s *search) checkMethods(methods []Method) error {
 	return nil
 }
 
-// pass records why a method does not answer.
+// pass records why a method was skipped.
 func (s *search) pass(name string, err error) {
 	s.passed = append(s.passed, MethodError{name, err})
 	if s.report != nil {
@@ -134,23 +130,23 @@ func (s *search) pass(name string, err error) {
 	}
 }
 
-// failed is the error of a search that one method ends.
+// failed returns the error of a search that a method has ended.
 func (s *search) failed(name string, err error) error {
 	return &Error{Op: s.op, Subject: s.subject, Err: &MethodError{name, err}}
 }
 
-// none is the error of a search that has passed over all methods; by says why.
+// none returns the error of a search that has skipped all methods.
 func (s *search) none() error {
 	return &Error{Op: s.op, Subject: s.subject, Err: &NoMethodError{s.passed, closest(s.passed)}}
 }
 
-// find asks one method for a package.
+// find returns the package of the method.
 func (m *Method) find(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*Package, error) {
 	pkg, err := findIn(ctx, m.Source, p, v, platform)
 	if err != nil {
 		return nil, err
 	}
-	// A copy, in case that the source keeps its own.
+	// A copy, because the source may keep pkg.
 	marked := *pkg
 	marked.Via = m.Name
 	if pkg.Via != "" {
@@ -159,7 +155,7 @@ func (m *Method) find(ctx context.Context, p addrs.Provider, v addrs.Version, pl
 	return &marked, nil
 }
 
-// evidence asks the method that answered with pkg.
+// evidence calls the method that has found pkg.
 func evidence(ctx context.Context, methods []Method, pkg *Package) (verify.Evidence, error) {
 	m, inner, err := via(methods, pkg)
 	if err != nil {
@@ -168,7 +164,7 @@ func evidence(ctx context.Context, methods []Method, pkg *Package) (verify.Evide
 	return m.Source.Evidence(ctx, inner)
 }
 
-// open asks the method that answered with pkg.
+// open calls the method that has found pkg.
 func open(ctx context.Context, methods []Method, pkg *Package) (*Body, error) {
 	m, inner, err := via(methods, pkg)
 	if err != nil {
@@ -177,7 +173,7 @@ func open(ctx context.Context, methods []Method, pkg *Package) (*Body, error) {
 	return m.Source.Open(ctx, inner)
 }
 
-// via returns the method that answered with pkg, and pkg as that one's source knows it.
+// via returns the method that has found pkg, and pkg with the Via of its source.
 func via(methods []Method, pkg *Package) (*Method, *Package, error) {
 	if pkg == nil {
 		return nil, nil, pkg.fetchable()
@@ -194,7 +190,7 @@ func via(methods []Method, pkg *Package) (*Method, *Package, error) {
 		inner.Via = rest
 		return &methods[i], &inner, nil
 	case name == "":
-		return nil, nil, failed(s.op, pkg, errors.New("the package does not say which method answered with it (Via is empty)"))
+		return nil, nil, failed(s.op, pkg, errors.New("the package does not name its method (Via is empty)"))
 	}
-	return nil, nil, failed(s.op, pkg, fmt.Errorf("the package is from the method %q, which is not among these", name))
+	return nil, nil, failed(s.op, pkg, fmt.Errorf("unknown method %q in Package.Via", name))
 }

@@ -11,40 +11,32 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// Multi is a [Source] that combines others by the rules of the OpenTofu CLI: a
-// provider has the versions of all methods whose patterns select it, and the package
-// of a version comes from the first of them, in the order of the list, that has it.
-// The order has no other meaning, and no pattern is more specific than another.
+// Multi is a [Source] that combines sources by the rules of the OpenTofu CLI: a provider has
+// the versions of all methods whose patterns select it, and the package of a version comes
+// from the first method that has it. It is safe for concurrent use if its sources are.
 //
-// A method that does not know the provider, the version or the platform (ErrNotFound
-// and its kinds) is passed over. Any other error of a method ends the search, because
-// the answer could be another one if the method worked; [FirstOf] is for sources that
-// stand in for each other.
+// A method that does not have the provider, the version or the platform is skipped. Any other
+// error ends the search. Use [FirstOf] for sources that replace each other.
 //
-// [Package.Via] names the method that answered. Evidence and archive are fetched from
-// that method, so a package goes together with the Multi that found it.
-//
-// Nothing is kept between calls. A Multi is safe for concurrent use if its sources are;
-// its fields must not be changed meanwhile.
+// The archive and the evidence are fetched from the method that found the package; see
+// [Package.Via].
 type Multi struct {
-	// Methods are asked. If there are none, nothing is found.
+	// Methods are asked in this order. If empty, nothing is found.
 	Methods []Method
 
-	// Passed, if not nil, is told of each method that was passed over, and why,
-	// in the order of the methods. Calls of concurrent searches may overlap.
+	// Passed, if not nil, is called for each skipped method, with the reason. Calls of
+	// concurrent searches may overlap.
 	Passed func(method string, err error)
 }
 
 var _ Source = (*Multi)(nil)
 
-// ProviderVersions lists the versions of all methods that know p, which are asked at
-// the same time. Of a version that several list, the protocols are taken together; the
-// platforms too, but are unknown if one of the methods does not tell them. Warnings
-// have the name of their method before them.
+// ProviderVersions lists the versions of all methods that know p. Of a version that several
+// methods list, it returns all protocols and platforms. The platforms are unknown if one of
+// the methods does not list them.
 //
-// The error is an [*Error]. If no method knows p, it wraps a [*NoMethodError] and
-// ErrNotFound; otherwise it wraps a [*MethodError], that of the method that failed
-// first.
+// The error wraps a [*NoMethodError] if no method knows p. Otherwise it wraps the
+// [*MethodError] of the method that failed first.
 func (m *Multi) ProviderVersions(ctx context.Context, p addrs.Provider) (*Versions, error) {
 	s := &search{op: "list versions of", subject: p.String(), report: m.Passed}
 	if err := s.checkMethods(m.Methods); err != nil {
@@ -70,14 +62,13 @@ func (m *Multi) ProviderVersions(ctx context.Context, p addrs.Provider) (*Versio
 	return union.sorted(), nil
 }
 
-// answer is what a method says. Its error is always a kind of ErrNotFound.
+// answer is the result of a method. Its error is always a kind of ErrNotFound.
 type answer struct {
 	versions *Versions
 	err      error
 }
 
-// listAll asks all methods side by side. The first one that fails, other than by not
-// knowing p, stops the others, whose errors then only say so.
+// listAll asks all methods concurrently. The first failure cancels the other requests.
 func (m *Multi) listAll(ctx context.Context, s *search, p addrs.Provider) ([]answer, error) {
 	group, asking := errgroup.WithContext(ctx)
 	answers := make([]answer, len(m.Methods))
@@ -97,25 +88,20 @@ func (m *Multi) listAll(ctx context.Context, s *search, p addrs.Provider) ([]ans
 	return answers, group.Wait()
 }
 
-// ProviderPackage returns the package of the first method that has it.
-//
-// The error is an [*Error]. If no method has the package, it wraps a [*NoMethodError]
-// and ErrNoPlatform, ErrNoVersion or ErrNotFound: the closest that a method came.
-// Otherwise it wraps a [*MethodError].
+// ProviderPackage returns the package of the first method that has it. If no method has it, the
+// error wraps a [*NoMethodError]. Otherwise it wraps a [*MethodError].
 func (m *Multi) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*Package, error) {
 	s := findSearch(p, v, platform, m.Passed)
 	notFound := func(err error) bool { return errors.Is(err, ErrNotFound) }
 	return firstOf(ctx, s, m.Methods, p, notFound, func(m *Method) (*Package, error) { return m.find(ctx, p, v, platform) })
 }
 
-// Evidence asks the method that [Package.Via] names. A name that is not among the
-// methods is an [*Error].
+// Evidence calls the method that [Package.Via] names.
 func (m *Multi) Evidence(ctx context.Context, pkg *Package) (verify.Evidence, error) {
 	return evidence(ctx, m.Methods, pkg)
 }
 
-// Open asks the method that [Package.Via] names. A name that is not among the methods
-// is an [*Error].
+// Open calls the method that [Package.Via] names.
 func (m *Multi) Open(ctx context.Context, pkg *Package) (*Body, error) {
 	return open(ctx, m.Methods, pkg)
 }
@@ -125,8 +111,8 @@ func findSearch(p addrs.Provider, v addrs.Version, platform addrs.Platform, repo
 	return &search{op: "find", subject: wanted.String(), report: report}
 }
 
-// closest returns the error of the method that came closest to an answer. A fault, which only
-// a [FirstOf] passes over, is before all others.
+// closest returns the error of the method that came closest to an answer. Faults, which only a
+// [FirstOf] skips, come first.
 func closest(passed []MethodError) error {
 	for _, rank := range []func(error) bool{
 		IsFault,
@@ -164,7 +150,7 @@ func (u *union) add(name string, v *Versions) {
 		have := &u.versions.List[i]
 		have.Protocols = both(have.Protocols, r.Protocols)
 		if len(have.Platforms) == 0 || len(r.Platforms) == 0 {
-			have.Platforms = nil // one of the two may have packages for any platform
+			have.Platforms = nil // unknown to one of the two
 			continue
 		}
 		have.Platforms = both(have.Platforms, r.Platforms)
@@ -172,7 +158,7 @@ func (u *union) add(name string, v *Versions) {
 	}
 }
 
-// both returns a list of what is in one of two, without changing either.
+// both returns the elements of a and b, each once, in a new slice.
 func both[T comparable](a, b []T) []T {
 	a = slices.Clone(a)
 	for _, x := range b {

@@ -22,19 +22,19 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// shelf is a Source that holds one provider, or fails.
-type shelf struct {
-	name  string
-	holds *provider.Versions // nil: it does not know the provider
-	err   error              // not nil: what finding returns
-	delay time.Duration      // of finding
+// stub is a Source that has one provider, or fails.
+type stub struct {
+	name     string
+	versions *provider.Versions // nil if the provider is unknown
+	err      error              // of all answers; may be nil
+	delay    time.Duration      // of finding
 
 	lists, finds atomic.Int32
 	mu           sync.Mutex
 	fetched      []string // Via of the packages that were fetched
 }
 
-func (s *shelf) wait(ctx context.Context) error {
+func (s *stub) wait(ctx context.Context) error {
 	select {
 	case <-time.After(s.delay):
 		return s.err
@@ -43,29 +43,29 @@ func (s *shelf) wait(ctx context.Context) error {
 	}
 }
 
-func (s *shelf) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
+func (s *stub) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
 	s.lists.Add(1)
 	err := s.wait(ctx)
-	if err == nil && s.holds == nil {
+	if err == nil && s.versions == nil {
 		err = provider.ErrNotFound
 	}
 	if err != nil {
 		return nil, s.failed("list versions of", p.String(), err)
 	}
-	return s.holds.Clone(), nil
+	return s.versions.Clone(), nil
 }
 
-func (s *shelf) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
+func (s *stub) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*provider.Package, error) {
 	s.finds.Add(1)
 	pkg := &provider.Package{Provider: p, Version: v, Platform: platform, URL: "https://" + s.name + ".example.com/demo.zip"}
 	err := s.wait(ctx)
 	switch {
 	case err != nil:
-	case s.holds == nil:
+	case s.versions == nil:
 		err = provider.ErrNotFound
 	default:
-		if r, ok := s.holds.Find(v); !ok || len(r.Platforms) > 0 && !slices.Contains(r.Platforms, platform) {
-			err = s.holds.Unavailable(v, platform)
+		if r, ok := s.versions.Find(v); !ok || len(r.Platforms) > 0 && !slices.Contains(r.Platforms, platform) {
+			err = s.versions.Unavailable(v, platform)
 		}
 	}
 	if err != nil {
@@ -74,33 +74,33 @@ func (s *shelf) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.V
 	return pkg, nil
 }
 
-func (s *shelf) failed(op, subject string, err error) error {
+func (s *stub) failed(op, subject string, err error) error {
 	if _, ok := err.(*provider.Error); ok {
 		return err
 	}
 	return &provider.Error{Op: op, Subject: subject, Err: &failure.RequestError{URL: "https://" + s.name + ".example.com/", Attempts: 1, Status: 404, Err: err}}
 }
 
-func (s *shelf) Evidence(_ context.Context, pkg *provider.Package) (verify.Evidence, error) {
+func (s *stub) Evidence(_ context.Context, pkg *provider.Package) (verify.Evidence, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fetched = append(s.fetched, pkg.Via)
 	return verify.Evidence{Filename: s.name}, nil
 }
 
-func (s *shelf) Open(_ context.Context, pkg *provider.Package) (*provider.Body, error) {
+func (s *stub) Open(_ context.Context, pkg *provider.Package) (*provider.Body, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fetched = append(s.fetched, pkg.Via)
 	return body(strings.NewReader(s.name)), nil
 }
 
-// passed collects what a Passed field is told.
+// passed collects the calls of a Passed field.
 type passed []string
 
 func (p *passed) add(method string, err error) { *p = append(*p, method+": "+reason(err)) }
 
-// reason is the kind of an error, in a word.
+// reason names the kind of an error.
 func reason(err error) string {
 	for word, target := range map[string]error{
 		"no version": provider.ErrNoVersion, "no platform": provider.ErrNoPlatform, "excluded": provider.ErrExcluded,
@@ -115,10 +115,10 @@ func reason(err error) string {
 	return "fault"
 }
 
-// methods names sources by their own names.
-func methods(shelves ...*shelf) []provider.Method {
+// methods returns a method for each stub, with its name.
+func methods(stubs ...*stub) []provider.Method {
 	var list []provider.Method
-	for _, s := range shelves {
+	for _, s := range stubs {
 		list = append(list, provider.Method{Name: s.name, Source: s})
 	}
 	return list
@@ -141,15 +141,15 @@ func wantError(t *testing.T, err error) *provider.Error {
 	return e
 }
 
-// TestMultiVersions: the union, with what is unknown to one unknown to all where it
-// could rule something out.
+// TestMultiVersions: the union of all lists. Platforms that one source does not list are
+// unknown.
 func TestMultiVersions(t *testing.T) {
 	t.Parallel()
-	a := &shelf{name: "a", holds: list("2.0.0 5.0 linux_amd64", "1.1.0 - plan9_arm", "1.0.0 5.0 linux_amd64")}
-	a.holds.Warnings = []string{"old"}
-	b := &shelf{name: "b", holds: list("1.0.0 6.0,5.0 darwin_arm64", "3.0.0-beta - -", "1.1.0 5.1 -")}
+	a := &stub{name: "a", versions: list("2.0.0 5.0 linux_amd64", "1.1.0 - plan9_arm", "1.0.0 5.0 linux_amd64")}
+	a.versions.Warnings = []string{"old"}
+	b := &stub{name: "b", versions: list("1.0.0 6.0,5.0 darwin_arm64", "3.0.0-beta - -", "1.1.0 5.1 -")}
 	var p passed
-	m := &provider.Multi{Methods: methods(a, &shelf{name: "empty"}, b), Passed: p.add}
+	m := &provider.Multi{Methods: methods(a, &stub{name: "empty"}, b), Passed: p.add}
 	got, err := m.ProviderVersions(t.Context(), demo)
 	if err != nil {
 		t.Fatal(err)
@@ -162,20 +162,19 @@ func TestMultiVersions(t *testing.T) {
 	if want := (passed{"empty: not found"}); !slices.Equal(p, want) {
 		t.Errorf("passed over %v, want %v", p, want)
 	}
-	if r, _ := a.holds.Find(version("1.0.0")); len(r.Platforms) != 1 || len(r.Protocols) != 1 {
+	if r, _ := a.versions.Find(version("1.0.0")); len(r.Platforms) != 1 || len(r.Protocols) != 1 {
 		t.Errorf("the list of a source was changed: %v", r)
 	}
 }
 
-// TestMultiPackage: the order decides, and whoever does not have the package is passed
-// over.
+// TestMultiPackage: the order decides, and methods without the package are skipped.
 func TestMultiPackage(t *testing.T) {
 	t.Parallel()
-	older := &shelf{name: "older", holds: list("1.0.0 5.0 linux_amd64")}
-	unknown := &shelf{name: "unknown"}
-	fewer := &shelf{name: "fewer", holds: list("2.0.0 5.0 plan9_arm", "1.0.0 5.0 linux_amd64")}
-	all := &shelf{name: "all", holds: list("2.0.0 5.0 linux_amd64,plan9_arm", "1.0.0 5.0 linux_amd64")}
-	never := &shelf{name: "never", err: errors.New("must not be asked")}
+	older := &stub{name: "older", versions: list("1.0.0 5.0 linux_amd64")}
+	unknown := &stub{name: "unknown"}
+	fewer := &stub{name: "fewer", versions: list("2.0.0 5.0 plan9_arm", "1.0.0 5.0 linux_amd64")}
+	all := &stub{name: "all", versions: list("2.0.0 5.0 linux_amd64,plan9_arm", "1.0.0 5.0 linux_amd64")}
+	never := &stub{name: "never", err: errors.New("must not be asked")}
 	m := &provider.Multi{Methods: methods(unknown, older, fewer, all, never)}
 	for _, test := range []struct {
 		version string
@@ -194,7 +193,7 @@ func TestMultiPackage(t *testing.T) {
 		if pkg.Via != test.via || pkg.URL != "https://"+test.via+".example.com/demo.zip" || !slices.Equal(p, test.passed) {
 			t.Errorf("%s: %s at %s, passed over %v", test.version, pkg.Via, pkg.URL, p)
 		}
-		// Both come from the method that answered, whatever the others have.
+		// Both come from the method that answered.
 		ev, err := m.Evidence(t.Context(), pkg)
 		if err != nil || ev.Filename != test.via {
 			t.Errorf("%s: evidence of %s, %v", test.version, ev.Filename, err)
@@ -209,11 +208,11 @@ func TestMultiPackage(t *testing.T) {
 	}
 }
 
-// TestMultiPatterns: exclude beats include, no include means all, and no pattern is
-// stronger for being more specific.
+// TestMultiPatterns: Exclude has precedence over Include, an empty Include selects all, and
+// a more specific pattern has no precedence.
 func TestMultiPatterns(t *testing.T) {
 	t.Parallel()
-	all := func(name string) *shelf { return &shelf{name: name, holds: list("1.0.0 5.0 linux_amd64")} }
+	all := func(name string) *stub { return &stub{name: name, versions: list("1.0.0 5.0 linux_amd64")} }
 	first, second := all("first"), all("second")
 	for _, test := range []struct {
 		include, exclude []provider.Pattern // of the first
@@ -247,24 +246,23 @@ func TestMultiPatterns(t *testing.T) {
 	}
 }
 
-// TestMultiNothing: the error says of each method why it was passed over, and is of the
-// kind that came closest.
+// TestMultiNothing: the error has the reason of each method, and the kind of the closest one.
 func TestMultiNothing(t *testing.T) {
 	t.Parallel()
-	unknown := &shelf{name: "unknown"}
-	older := &shelf{name: "older", holds: list("1.0.0 5.0 linux_amd64")}
-	fewer := &shelf{name: "fewer", holds: list("2.0.0 5.0 plan9_arm")}
-	excluded := provider.Method{Name: "direct", Source: &shelf{name: "direct"}, Exclude: patterns("*/*/*")}
+	unknown := &stub{name: "unknown"}
+	older := &stub{name: "older", versions: list("1.0.0 5.0 linux_amd64")}
+	fewer := &stub{name: "fewer", versions: list("2.0.0 5.0 plan9_arm")}
+	excluded := provider.Method{Name: "direct", Source: &stub{name: "direct"}, Exclude: patterns("*/*/*")}
 	for name, test := range map[string]struct {
 		methods []provider.Method
 		kind    error
 		text    string
 	}{
-		"none": {nil, provider.ErrNotFound, "there is no method to ask"},
+		"none": {nil, provider.ErrNotFound, "there are no methods"},
 		"left out": {[]provider.Method{excluded}, provider.ErrExcluded,
-			`no method has it: "direct": left out by the method's patterns`},
+			`no method has it: "direct": excluded by the patterns of the method`},
 		"unknown": {append(methods(unknown), excluded), provider.ErrNotFound,
-			`no method has it: "unknown": https://unknown.example.com/: HTTP status 404: not found; "direct": left out by the method's patterns`},
+			`no method has it: "unknown": https://unknown.example.com/: HTTP status 404: not found; "direct": excluded by the patterns of the method`},
 		"no version": {methods(unknown, older), provider.ErrNoVersion,
 			`no method has it: "unknown": https://unknown.example.com/: HTTP status 404: not found; "older": https://older.example.com/: HTTP status 404: no version matches "2.0.0", the newest is 1.0.0`},
 		"no platform": {methods(older, fewer, unknown), provider.ErrNoPlatform, "only for plan9_arm"},
@@ -281,7 +279,7 @@ func TestMultiNothing(t *testing.T) {
 			t.Errorf("%s: %s", name, text)
 		}
 	}
-	m := &provider.Multi{Methods: methods(unknown, &shelf{name: "too"})}
+	m := &provider.Multi{Methods: methods(unknown, &stub{name: "too"})}
 	_, err := m.ProviderVersions(t.Context(), demo)
 	want := `list versions of registry.example.com/acme/demo: no method has it: "unknown": https://unknown.example.com/: HTTP status 404: not found; "too": https://too.example.com/: HTTP status 404: not found`
 	if e := wantError(t, err); e.Error() != want || !errors.Is(err, provider.ErrNotFound) {
@@ -292,18 +290,17 @@ func TestMultiNothing(t *testing.T) {
 	}
 }
 
-// outage is the error of a mirror that is down.
+// outage is the error of an unavailable mirror.
 func outage() error {
 	return &provider.Error{Op: "list versions of", Subject: demo.String(), Err: &failure.RequestError{URL: "https://down.example.com/", Status: 503,
 		RetryAfter: time.Minute, HadToken: true, Attempts: 3, Err: errors.New("service unavailable")}}
 }
 
-// TestMultiFails: any error but "not found" ends the search, since with it the answer
-// might be another one.
+// TestMultiFails: any error except "not found" ends the search.
 func TestMultiFails(t *testing.T) {
 	t.Parallel()
-	good := &shelf{name: "good", holds: list("1.0.0 5.0 linux_amd64")}
-	down := &shelf{name: "down", err: outage()}
+	good := &stub{name: "good", versions: list("1.0.0 5.0 linux_amd64")}
+	down := &stub{name: "down", err: outage()}
 	m := &provider.Multi{Methods: methods(down, good)}
 	_, listErr := m.ProviderVersions(t.Context(), demo)
 	_, findErr := m.ProviderPackage(t.Context(), demo, version("1.0.0"), linux)
@@ -319,20 +316,20 @@ func TestMultiFails(t *testing.T) {
 	if listErr.Error() != want {
 		t.Errorf("\n got %s\nwant %s", listErr, want)
 	}
-	// One that comes later is not needed for a package.
+	// A later method is not asked for the package.
 	m.Methods = methods(good, down)
 	if pkg, err := m.ProviderPackage(t.Context(), demo, version("1.0.0"), linux); err != nil || pkg.Via != "good" || down.finds.Load() != 1 {
 		t.Errorf("%v, %v", pkg, err)
 	}
 }
 
-// TestMultiAsksAtOnce: versions take as long as the slowest method, and a failure as long
-// as it takes itself.
+// TestMultiAsksAtOnce: a list takes as long as the slowest method, and ends with the first
+// failure.
 func TestMultiAsksAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		slow := &shelf{name: "slow", delay: time.Minute, holds: list("1.0.0 - -")}
-		quick := &shelf{name: "quick", delay: time.Second, holds: list("2.0.0 - -")}
+		slow := &stub{name: "slow", delay: time.Minute, versions: list("1.0.0 - -")}
+		quick := &stub{name: "quick", delay: time.Second, versions: list("2.0.0 - -")}
 		begin := time.Now()
 		m := &provider.Multi{Methods: methods(slow, quick)}
 		if v, err := m.ProviderVersions(t.Context(), demo); err != nil || len(v.List) != 2 || time.Since(begin) != time.Minute {
@@ -346,13 +343,12 @@ func TestMultiAsksAtOnce(t *testing.T) {
 	})
 }
 
-// TestSearchEndsWithContext: nobody else is asked, whatever the one that was asked makes
-// of it.
+// TestSearchEndsWithContext: when the context ends, no further source is asked.
 func TestSearchEndsWithContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		slow := &shelf{name: "slow", delay: time.Minute}
-		next := &shelf{name: "next", holds: list("1.0.0 - -")}
+		slow := &stub{name: "slow", delay: time.Minute}
+		next := &stub{name: "next", versions: list("1.0.0 - -")}
 		for _, src := range []provider.Source{&provider.Multi{Methods: methods(slow, next)}, &provider.FirstOf{Methods: methods(slow, next)}} {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			if _, err := src.ProviderPackage(ctx, demo, version("1.0.0"), linux); !errors.Is(err, context.DeadlineExceeded) {
@@ -369,20 +365,20 @@ func TestSearchEndsWithContext(t *testing.T) {
 	})
 }
 
-// TestVia: a package goes back to the method that it came from, through any number of
-// levels and through its JSON form.
+// TestVia: files are fetched from the method that found the package, also through several
+// levels and the JSON form.
 func TestVia(t *testing.T) {
 	t.Parallel()
-	eu := &shelf{name: "eu", holds: list("1.0.0 - -")}
-	us := &shelf{name: "us", holds: list("2.0.0 - -")}
-	direct := &shelf{name: "direct", holds: list("3.0.0 - -")}
+	eu := &stub{name: "eu", versions: list("1.0.0 - -")}
+	us := &stub{name: "us", versions: list("2.0.0 - -")}
+	direct := &stub{name: "direct", versions: list("3.0.0 - -")}
 	inner := &provider.Multi{Methods: methods(eu, us)}
 	m := &provider.Multi{Methods: append([]provider.Method{{Name: "mirrors", Source: &provider.FirstOf{
 		Methods: []provider.Method{{Name: "https://mirror.example.com/", Source: inner}},
 	}}}, methods(direct)...)}
 	for v, test := range map[string]struct {
 		via  string
-		from *shelf
+		from *stub
 	}{
 		"1.0.0": {"mirrors > https://mirror.example.com/ > eu", eu},
 		"2.0.0": {"mirrors > https://mirror.example.com/ > us", us},
@@ -411,9 +407,9 @@ func TestVia(t *testing.T) {
 
 func TestViaUnknown(t *testing.T) {
 	t.Parallel()
-	good := &shelf{name: "good", holds: list("1.0.0 - -")}
+	good := &stub{name: "good", versions: list("1.0.0 - -")}
 	for _, src := range []provider.Source{&provider.Multi{Methods: methods(good)}, &provider.FirstOf{Methods: methods(good)}} {
-		for via, text := range map[string]string{"": "Via is empty", "goo": `the method "goo"`, "good\x1b": `"good\x1b"`, "a > good": `"a"`} {
+		for via, text := range map[string]string{"": "Via is empty", "goo": `unknown method "goo"`, "good\x1b": `"good\x1b"`, "a > good": `"a"`} {
 			pkg := &provider.Package{Provider: demo, Version: version("1.0.0"), Platform: linux, URL: "https://x.example.com/", Via: via}
 			_, openErr := src.Open(t.Context(), pkg)
 			_, evidenceErr := src.Evidence(t.Context(), pkg)
@@ -432,7 +428,7 @@ func TestViaUnknown(t *testing.T) {
 	}
 }
 
-// odd is a Source that answers with something else, or nothing.
+// odd is a Source with invalid answers.
 type odd struct {
 	provider.Source
 	pkg *provider.Package
@@ -446,7 +442,7 @@ func (o odd) ProviderPackage(context.Context, addrs.Provider, addrs.Version, add
 	return o.pkg, nil
 }
 
-// TestOddSources: a package of another version is no answer.
+// TestOddSources: a nil answer or another package is an error.
 func TestOddSources(t *testing.T) {
 	t.Parallel()
 	right := provider.Package{Provider: demo, Version: version("1.0.0"), Platform: linux, URL: "https://x.example.com/"}
@@ -473,10 +469,10 @@ func TestOddSources(t *testing.T) {
 
 func TestBadMethods(t *testing.T) {
 	t.Parallel()
-	good := &shelf{name: "good", holds: list("1.0.0 - -")}
+	good := &stub{name: "good", versions: list("1.0.0 - -")}
 	for reason, bad := range map[string][]provider.Method{
 		"has no name":                   {{Source: good}},
-		"has the name of another one":   append(methods(good), methods(good)...),
+		"has a duplicate name":          append(methods(good), methods(good)...),
 		`has " > " in its name`:         {{Name: "a > b", Source: good}},
 		`method 2, "bad", has no Sourc`: append(methods(good), provider.Method{Name: "bad"}),
 	} {
@@ -496,13 +492,13 @@ func TestBadMethods(t *testing.T) {
 	}
 }
 
-// TestMethodErrorText: errors that a program makes itself print too.
+// TestMethodErrorText: incomplete errors have a text, too.
 func TestMethodErrorText(t *testing.T) {
 	t.Parallel()
 	for want, err := range map[string]error{
 		`method "a": unknown cause`: &provider.MethodError{Method: "a"},
 		`method "a": b`:             &provider.MethodError{Method: "a", Err: errors.New("b")},
-		"there is no method to ask": &provider.NoMethodError{},
+		"there are no methods":      &provider.NoMethodError{},
 	} {
 		if err.Error() != want {
 			t.Errorf("got %s, want %s", err, want)
@@ -512,8 +508,8 @@ func TestMethodErrorText(t *testing.T) {
 
 func TestMultiConcurrently(t *testing.T) {
 	t.Parallel()
-	a := &shelf{name: "a", holds: list("1.0.0 - linux_amd64")}
-	b := &shelf{name: "b", holds: list("2.0.0 - linux_amd64", "1.0.0 - plan9_arm")}
+	a := &stub{name: "a", versions: list("1.0.0 - linux_amd64")}
+	b := &stub{name: "b", versions: list("2.0.0 - linux_amd64", "1.0.0 - plan9_arm")}
 	m := &provider.Multi{Methods: methods(a, b), Passed: func(string, error) {}}
 	var wg sync.WaitGroup
 	for i := range 20 {

@@ -10,71 +10,61 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// Package says where one provider package is and what its source states about
-// it: one provider, in one version, for one platform. It is plain data; its
-// JSON form can be stored and read back.
+// Package describes the package of a provider version for one platform. It is plain data and
+// can be stored as JSON. The hashes and keys are statements of the source, not proof.
 //
-// Nothing in it is proof. The hashes and keys are the word of the source;
-// [Download] compares them with the bytes and judges them by a policy.
-//
-// The URLs may carry a presigned query, which works like a password. String
-// leaves them out; the JSON form keeps them.
+// The URLs may have a presigned query, which is as secret as a password. The JSON form
+// contains it, String does not.
 type Package struct {
-	Provider addrs.Provider `json:"provider"` // that was asked for
-	Version  addrs.Version  `json:"version"`  // likewise, in canonical form
-	Platform addrs.Platform `json:"platform"` // likewise
+	Provider addrs.Provider `json:"provider"` // as requested
+	Version  addrs.Version  `json:"version"`  // as requested
+	Platform addrs.Platform `json:"platform"` // as requested
 
-	// Protocols are the plugin protocol versions that the package speaks, as
-	// "5.1" or "6". Empty means unknown, which is no fault.
+	// Protocols are plugin protocol versions, such as "5.1" or "6". If empty, they are
+	// unknown.
 	Protocols []string `json:"protocols,omitempty"`
 
-	// Filename is the name of the archive in the SHA256SUMS document, as the
-	// source states it. It only finds a line there; files on disk are named
-	// by [Package.ArchiveName].
+	// Filename is the name of the archive in the SHA256SUMS document. Use
+	// [Package.ArchiveName] to name local files.
 	Filename string `json:"filename,omitempty"`
 
-	// URL is where the archive is. It is empty if and only if Dir is set.
+	// URL is the URL of the archive. It is empty if Dir is set.
 	URL string `json:"url,omitempty"`
 
-	// Size is the stated size of the archive in bytes; 0 means not stated.
+	// Size is the stated size of the archive in bytes, or 0.
 	Size int64 `json:"size,omitempty"`
 
-	// SHA256 is the stated hash of the archive, of scheme zh; zero means not
-	// stated.
+	// SHA256 is the stated zh hash of the archive, or zero.
 	SHA256 checksum.Hash `json:"sha256,omitzero"`
 
-	// SumsURL and SignatureURL are where the SHA256SUMS document and the
-	// detached signature over it are. Empty means that the source has none.
+	// SumsURL and SignatureURL are the URLs of the SHA256SUMS document and its signature. They
+	// are empty if there is no such file.
 	SumsURL      string `json:"sums_url,omitempty"`
 	SignatureURL string `json:"signature_url,omitempty"`
 
-	// Keys are the keys that the source says may sign this version.
+	// Keys are the keys that may sign this version.
 	Keys []verify.Key `json:"keys,omitempty"`
 
-	// MustBeSigned refuses the package without a signature of one of the keys, unless the
-	// policy has accepted hashes; see [verify.Evidence.MustBeSigned].
+	// MustBeSigned requires a signature by one of the keys, unless the policy accepts the
+	// package by its hash.
 	MustBeSigned bool `json:"must_be_signed,omitempty"`
 
-	// Hashes are the stated hashes by platform: more than one platform if the
-	// source answers for them too. See the "packages" property of the provider
-	// registry protocol, and "hashes" of the network mirror protocol.
+	// Hashes are the stated hashes by platform, sometimes also for other platforms.
 	Hashes map[addrs.Platform][]checksum.Hash `json:"hashes,omitempty"`
 
-	// Dir is the directory of a package that its source holds unpacked. There
-	// is no archive then.
+	// Dir is the directory of an unpacked package, which has no archive.
 	Dir string `json:"dir,omitempty"`
 
-	// Via names the method that answered, where several were asked; otherwise
-	// empty.
+	// Via is the name of the [Method] that found the package, if any.
 	Via string `json:"via,omitempty"`
 }
 
-// ArchiveName returns [ArchiveName] of the provider, version and platform.
+// ArchiveName returns the result of the function [ArchiveName].
 func (p *Package) ArchiveName() string {
 	return ArchiveName(p.Provider, p.Version, p.Platform)
 }
 
-// String returns the provider, the version and the platform, for people.
+// String returns the provider, the version and the platform.
 func (p *Package) String() string {
 	if p == nil {
 		return "no package"
@@ -82,9 +72,8 @@ func (p *Package) String() string {
 	return p.Provider.String() + " " + p.Version.String() + " " + p.Platform.String()
 }
 
-// Evidence returns what the package itself states, in the form that
-// [verify.Policy.Judge] reads. Sums and Signature are nil: a [Fetcher] fetches
-// them.
+// Evidence returns what the package states, without the files of a [Fetcher]: Sums and
+// Signature are nil.
 func (p *Package) Evidence() verify.Evidence {
 	return verify.Evidence{
 		Filename:     p.Filename,
@@ -107,8 +96,8 @@ func (p *Package) statesOthers() bool {
 	return false
 }
 
-// want returns TYPE_VERSION_OS_ARCH with the version as the name of the archive spells
-// it, if that is the same version: a registry that lists "1.0" names its archives so.
+// want returns TYPE_VERSION_OS_ARCH. VERSION is the text in the name of the archive if that
+// is the same version: a registry that lists "1.0" uses it in names.
 func (p *Package) want() string {
 	_, rest, _ := strings.Cut(p.Filename, "_")
 	after := "_" + p.Platform.String()

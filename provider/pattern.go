@@ -8,21 +8,20 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// Pattern selects the providers that a [Method] is asked for. It is an address in
-// which the last parts may be stars, as in the include and exclude lists of the
-// OpenTofu CLI, see
-// https://opentofu.org/docs/cli/config/config-file/#explicit-installation-method-configuration:
+// Pattern selects providers for a [Method]: an address whose last parts may be stars, as in
+// the [CLI configuration].
 //
 //	example.com/acme/alpha   this provider
 //	example.com/acme/*       all providers of the namespace
 //	example.com/*/*          all providers of the host
 //	*/*/*                    all providers
 //
-// A missing host is [addrs.DefaultHost], so */* means all providers of that host.
+// Without a host, [addrs.DefaultHost] is used. Patterns that select the same providers are
+// equal. The zero Pattern selects no provider.
 //
-// Patterns that select the same providers are equal. The zero Pattern selects none.
+// [CLI configuration]: https://opentofu.org/docs/cli/config/config-file/#explicit-installation-method-configuration
 type Pattern struct {
-	provider addrs.Provider // the parts that stars stand for are placeholders
+	provider addrs.Provider // with placeholders for stars
 	stars    int
 }
 
@@ -32,9 +31,8 @@ const (
 	kindPattern = "provider pattern"
 )
 
-// ParsePattern parses NAMESPACE/TYPE or HOSTNAME/NAMESPACE/TYPE. A star stands for a
-// whole part; the namespace may be one only where the type is, and the hostname only
-// where both are. The error is an *[addrs.ParseError].
+// ParsePattern parses NAMESPACE/TYPE or HOSTNAME/NAMESPACE/TYPE. The parts after a star must
+// be stars. The error is an [*addrs.ParseError].
 func ParsePattern(s string) (Pattern, error) {
 	if len(s) > 4096 {
 		return Pattern{}, refusePattern(s, "it is too long", "")
@@ -73,8 +71,7 @@ func ParsePattern(s string) (Pattern, error) {
 	return Pattern{p, stars}, nil
 }
 
-// MustParsePattern is like [ParsePattern] but panics on an error. It is for patterns
-// that are constants in the program.
+// MustParsePattern is [ParsePattern] for constants. It panics on an error.
 func MustParsePattern(s string) Pattern {
 	p, err := ParsePattern(s)
 	if err != nil {
@@ -83,8 +80,7 @@ func MustParsePattern(s string) Pattern {
 	return p
 }
 
-// Matches reports whether the pattern selects the provider. The zero Provider is
-// selected by no pattern.
+// Matches reports whether p selects the provider.
 func (p Pattern) Matches(provider addrs.Provider) bool {
 	if p == (Pattern{}) || provider.IsZero() {
 		return false
@@ -94,8 +90,7 @@ func (p Pattern) Matches(provider addrs.Provider) bool {
 		(p.stars >= 3 || p.provider.Host() == provider.Host())
 }
 
-// String returns HOSTNAME/NAMESPACE/TYPE with the stars in place, which [ParsePattern]
-// reads back. The zero Pattern gives "".
+// String returns HOSTNAME/NAMESPACE/TYPE with stars, or "" for the zero Pattern.
 func (p Pattern) String() string {
 	switch p.stars {
 	case 0:
@@ -108,10 +103,10 @@ func (p Pattern) String() string {
 	return "*/*/*"
 }
 
-// MarshalText returns the form of [Pattern.String]. It never fails.
+// MarshalText returns the result of [Pattern.String].
 func (p Pattern) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
-// UnmarshalText reads what [ParsePattern] accepts; the empty text is the zero Pattern.
+// UnmarshalText calls [ParsePattern]. The empty text is the zero Pattern.
 func (p *Pattern) UnmarshalText(b []byte) error {
 	if len(b) == 0 {
 		*p = Pattern{}

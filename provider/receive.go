@@ -17,23 +17,22 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// Received is an archive that has arrived and that no policy has judged yet.
+// Received is an archive that has been fetched, but not judged.
 type Received struct {
-	Size     int64           // in bytes
-	ZH       checksum.Hash   // of the bytes that were written
-	Evidence verify.Evidence // what the source says of them
+	Size     int64           // bytes
+	ZH       checksum.Hash   // the zh hash, computed
+	Evidence verify.Evidence // what the source states
 
 	file io.ReaderAt
 }
 
-// Judge decides whether p accepts the archive; see [verify.Policy.JudgeArchive]. The file
-// given to [Receive] must still be open and hold what Receive has written. If ctx ends, its
-// error is returned.
+// Judge decides whether p accepts the archive; see [verify.Policy.JudgeArchive]. The file that
+// was given to [Receive] must still be open and unchanged.
 func (r *Received) Judge(ctx context.Context, p verify.Policy) (*verify.Report, error) {
 	return r.judge(ctx, p, false, func(context.Context) (func(), error) { return func() {}, nil })
 }
 
-// judge is Judge that computes the h1 after enter, and always if wantH1 is set.
+// judge is Judge. It calls enter before it computes the h1, which it always does if wantH1 is set.
 func (r *Received) judge(ctx context.Context, p verify.Policy, wantH1 bool, enter func(context.Context) (leave func(), err error)) (*verify.Report, error) {
 	report, err := p.JudgeArchive(ctx, r.Evidence, verify.Archive{
 		Size: r.Size, ZH: r.ZH, WantH1: wantH1,
@@ -47,19 +46,15 @@ func (r *Received) judge(ctx context.Context, p verify.Policy, wantH1 bool, ente
 		},
 	})
 	if ctx.Err() != nil {
-		return nil, fault.Ended(ctx) // of which a verdict may be the consequence
+		return nil, fault.Ended(ctx) // the verdict may be a consequence
 	}
 	return report, err
 }
 
-// Receive is the first half of [Download], for programs that put packages elsewhere: it
-// fetches the archive of pkg into f, and at the same time the evidence that o.Policy
-// needs. It does not judge. Call [Received.Judge] before the bytes are used, or
-// [verify.Policy.JudgeArchive] to read the archive only once.
-//
-// Receive replaces what f holds. After an error f may hold a part of the archive.
-// The errors are those of Download, without those of the verdict on the archive. If pkg
-// itself shows that the policy cannot accept it, nothing is fetched.
+// Receive fetches the archive of pkg into f, and the evidence that o.Policy needs. It is the
+// first half of [Download]; call [Received.Judge] before the archive is used. Receive
+// overwrites f. After an error, f may contain a part of the archive. If pkg itself
+// shows that the policy cannot accept the archive, nothing is fetched.
 func Receive(ctx context.Context, src Fetcher, pkg *Package, f *os.File, o Options) (*Received, error) {
 	if err := pkg.fetchable(); err != nil {
 		return nil, err
@@ -84,16 +79,16 @@ func Receive(ctx context.Context, src Fetcher, pkg *Package, f *os.File, o Optio
 		t.arrived = func(int64, int64) error { return nil }
 	}
 	var err error
-	got.Size, got.ZH, err = t.run(ctx) // here, since it calls o.Progress
+	got.Size, got.ZH, err = t.run(ctx) // in this goroutine, which calls o.Progress
 	group.Go(func() error { return err })
-	// The first failure stops the other half, whose error is then of no interest.
+	// The first failure cancels the other request. Its error is the cause.
 	if err := group.Wait(); err != nil {
 		return nil, failed("fetch", pkg, err)
 	}
 	return got, nil
 }
 
-// transfer brings one archive into a file.
+// transfer fetches one archive into a file.
 type transfer struct {
 	src   Fetcher
 	pkg   *Package
@@ -104,7 +99,7 @@ type transfer struct {
 	arrived func(size, total int64) error
 }
 
-// run fetches the archive, once more if it changes on the way.
+// run fetches the archive, and a second time if it changes during the transfer.
 func (t *transfer) run(ctx context.Context) (size int64, zh checksum.Hash, err error) {
 	size, zh, err = t.fetch(ctx)
 	if errors.Is(err, ErrChanged) && ctx.Err() == nil {
@@ -114,7 +109,7 @@ func (t *transfer) run(ctx context.Context) (size int64, zh checksum.Hash, err e
 	return size, zh, err
 }
 
-// fetch makes one attempt from the first byte on.
+// fetch fetches the archive from its first byte.
 func (t *transfer) fetch(ctx context.Context) (size int64, zh checksum.Hash, err error) {
 	if err := t.rewind(); err != nil {
 		return 0, zh, err
@@ -138,7 +133,7 @@ func (t *transfer) fetch(ctx context.Context) (size int64, zh checksum.Hash, err
 	return size, checksum.ZHSum([32]byte(sum.Sum(nil))), err
 }
 
-// copyBuffers are big enough to keep system calls and progress checks rare.
+// copyBuffers are large, so that system calls and progress reports are rare.
 var copyBuffers = sync.Pool{New: func() any { return new([256 << 10]byte) }}
 
 // copy writes the archive to the file and to sum.
@@ -169,7 +164,7 @@ func (t *transfer) copy(ctx context.Context, sum io.Writer, body *Body) (size in
 		}
 		switch {
 		case err == io.EOF && body.Size > 0 && size != body.Size:
-			return size, fmt.Errorf("%d bytes arrived of %d: %w", size, body.Size, io.ErrUnexpectedEOF)
+			return size, fmt.Errorf("received %d of %d bytes: %w", size, body.Size, io.ErrUnexpectedEOF)
 		case err == io.EOF:
 			t.meter.Finished()
 			return size, nil
@@ -182,8 +177,7 @@ func (t *transfer) copy(ctx context.Context, sum io.Writer, body *Body) (size in
 	return size, io.ErrNoProgress
 }
 
-// plausible refuses a size that can only lead to a refusal, be it declared before
-// the transfer or reached in it.
+// plausible returns an error if a declared or received size is too large.
 func (t *transfer) plausible(size int64) error {
 	switch {
 	case size > t.limit:

@@ -11,18 +11,15 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// maxShared bounds the bytes of documents that are kept; they commonly have a few thousand.
+// maxShared bounds the cached bytes. Documents usually have a few thousand.
 const maxShared = 32 << 20
 
-// ShareEvidence returns a Source like src that fetches a SHA256SUMS document and its
-// signature once: the packages of a version for all platforms commonly have them in
-// common. The first 32 MiB are kept as long as the Source is used, up to a day, so it is
-// for one job, such as an installation with all that belongs to it. Errors are not kept.
+// ShareEvidence returns a Source that fetches each SHA256SUMS document and its signature from
+// src only once, because the packages of a version share them. It caches the first 32 MiB for
+// up to a day, so use it for one job. It checks answers as [CheckAnswers] does.
 //
-// [Hashes] does so by itself; who calls it and [Download] for the same version gives both
-// the same Source.
-//
-// Answers are checked as by [CheckAnswers].
+// [Hashes] does this itself. To share the evidence between Hashes and [Download], pass the
+// same result to both.
 func ShareEvidence(src Source) Source {
 	if _, ok := src.(*sharedEvidence); ok {
 		return src
@@ -33,11 +30,10 @@ func ShareEvidence(src Source) Source {
 type sharedEvidence struct {
 	Source
 	known flight.Cache[evidenceKey, documents]
-	size  atomic.Int64 // of what is known
+	size  atomic.Int64 // of the cached documents
 }
 
-// evidenceKey: who may fetch from a URL depends on the provider's host, and where it
-// leads on the method.
+// evidenceKey has the provider, whose host may need a token, and the method.
 type evidenceKey struct {
 	provider             addrs.Provider
 	sums, signature, via string

@@ -8,45 +8,43 @@ import (
 	"github.com/tofureg/tofureg/addrs"
 )
 
-// UnavailableError says that what was asked for is not on offer, and what is.
+// UnavailableError means that no version or package fits. It describes what is listed.
 type UnavailableError struct {
-	Provider   addrs.Provider           // that was asked for
-	Constraint addrs.ProviderConstraint // its versions that would do; zero for [Versions.NewestFunc]
-	Need       Need                     // what they had to bring along
+	Provider   addrs.Provider           // as requested
+	Constraint addrs.ProviderConstraint // the allowed versions; zero for [Versions.NewestFunc]
+	Need       Need                     // the required platforms and protocols
 
-	// Newest is the newest listed version, a release if there is one; zero if
-	// none is listed or the list is not known.
+	// Newest is the newest listed release. If no release is listed, it is the newest
+	// prerelease, or zero.
 	Newest addrs.Version
 
-	// Prerelease is the newest listed version if that is a prerelease and newer than the
-	// release Newest, otherwise zero.
+	// Prerelease is the newest listed prerelease if it is newer than the release Newest,
+	// otherwise zero.
 	Prerelease addrs.Version
 
-	// Allowed is the newest version that Constraint allows; zero: none.
+	// Allowed is the newest version that Constraint allows, or zero.
 	Allowed addrs.Version
-	// Protocols and Platforms are those of Allowed as listed; empty: unknown.
+	// Protocols and Platforms are the listed ones of Allowed.
 	Protocols []string
 	Platforms []addrs.Platform
 
-	// Fits is the newest version that fits Need as listed, whatever the Constraint;
-	// zero if there is none. It is never Allowed: compared with that it tells whether
-	// to upgrade or to downgrade.
+	// Fits is the newest version that fits Need, regardless of Constraint, or zero.
 	Fits addrs.Version
 
 	// Err is ErrNoVersion, ErrNoPlatform or ErrProtocol.
 	Err error
 }
 
-// Unwrap returns the kind of the error.
+// Unwrap returns Err.
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
-// Error tells what is missing, what there is, and which version would fit.
+// Error describes what is missing, what is listed, and which version would fit.
 func (e *UnavailableError) Error() string {
 	switch e.Err {
 	case ErrNoPlatform:
 		return e.Allowed.String() + " has no package" + e.platforms() + e.hint()
 	case ErrProtocol:
-		return fmt.Sprintf("%s speaks plugin protocol %s, wanted is %s", e.Allowed,
+		return fmt.Sprintf("%s supports plugin protocol %s, want %s", e.Allowed,
 			enumerate(e.Protocols, strings.Clone), e.Need.protocols()) + e.hint()
 	}
 	text := "no version matches " + quote(e.Constraint)
@@ -60,9 +58,9 @@ func (e *UnavailableError) Error() string {
 	case e.Newest.IsPrerelease():
 		return text + ", only prereleases are listed" + newest
 	case e.Newest.String() == unselectable:
-		return text + `, the only release listed is 0.0.0, which the CLI takes for "no version"`
+		return text + `, the only release listed is 0.0.0, which the CLI treats as "no version"`
 	case e.Constraint.String() == unselectable:
-		return text + newest + `; no constraint selects 0.0.0, which the CLI takes for "no version"`
+		return text + newest + `; no constraint selects 0.0.0, which the CLI treats as "no version"`
 	case e.Constraint.IsZero():
 		return "no version is allowed" + newest
 	case e.Fits.IsZero() || e.Fits == e.Newest:
@@ -71,10 +69,10 @@ func (e *UnavailableError) Error() string {
 	return text + newest + ", the newest that fits " + e.Fits.String()
 }
 
-// unselectable is the version that the CLI takes for "no version" of a provider.
+// unselectable is the version that the CLI treats as "no version" of a provider.
 const unselectable = "0.0.0"
 
-// platforms tells for which platforms there is no package, and for which there is one.
+// platforms describes the missing and the available platforms.
 func (e *UnavailableError) platforms() string {
 	names := func(list []addrs.Platform) string { return enumerate(list, addrs.Platform.String) }
 	missing := e.Need.missing(e.Platforms)
@@ -89,7 +87,7 @@ func (e *UnavailableError) platforms() string {
 	return " for " + names(missing) + ", only for " + names(e.Platforms)
 }
 
-// hint names the version that would do.
+// hint names the version that would fit.
 func (e *UnavailableError) hint() string {
 	switch {
 	case e.Fits.IsZero():
@@ -101,10 +99,8 @@ func (e *UnavailableError) hint() string {
 	}
 }
 
-// Unavailable is for implementers of [Source]. It returns the error of a source
-// that has no package of this version for this platform although v is what it
-// lists: of kind ErrNoVersion if v does not list the version, otherwise of kind
-// ErrNoPlatform.
+// Unavailable returns the error of a [Source] that has no package of a version for a platform:
+// ErrNoVersion if v does not list the version, otherwise ErrNoPlatform.
 func (v *Versions) Unavailable(version addrs.Version, platform addrs.Platform) *UnavailableError {
 	need := Need{}
 	if !platform.IsZero() {
@@ -113,13 +109,13 @@ func (v *Versions) Unavailable(version addrs.Version, platform addrs.Platform) *
 	fits := need.matcher()
 	return v.unavailable(addrs.ExactProviderConstraint(version), need, func(r *Release) error {
 		if r.Version == version {
-			return ErrNoPlatform // whatever the list says
+			return ErrNoPlatform // even if it is listed
 		}
 		return fits(r)
 	})
 }
 
-// unavailable explains why nothing was found; fits is nil if need plays no part.
+// unavailable returns the reason why no version fits. If fits is nil, need is ignored.
 func (v *Versions) unavailable(c addrs.ProviderConstraint, need Need, fits func(*Release) error) *UnavailableError {
 	e := &UnavailableError{Provider: v.Provider, Constraint: c, Need: need, Err: ErrNoVersion}
 	anyRelease := addrs.ProviderConstraint{}.Matcher()
@@ -151,7 +147,7 @@ func quote(c addrs.ProviderConstraint) string {
 	return `"` + c.String() + `"`
 }
 
-// enumerate joins the first few of a list for people.
+// enumerate joins the first elements of a list.
 func enumerate[T any](list []T, text func(T) string) string {
 	const most = 20
 	words := make([]string, 0, min(len(list), most))

@@ -10,37 +10,34 @@ import (
 
 // Release is one listed version of a provider.
 type Release struct {
-	// Version is listed once, however the source writes it.
-	Version addrs.Version `json:"version"`
+	Version addrs.Version `json:"version"` // canonical, once in a list
 
-	// Listed is the text that the source lists for Version, if that is another one than
-	// Version.String, such as "v1.2".
+	// Listed is the text that the source lists for Version, if it is not the canonical form,
+	// for example "v1.2".
 	Listed string `json:"listed,omitempty"`
 
-	// Protocols are the plugin protocol versions that it speaks, as "5.1" or
-	// "6": the highest minor version of each major one. Empty means unknown.
+	// Protocols are plugin protocol versions, such as "5.1" or "6": the highest minor version
+	// of each major version. If empty, they are unknown.
 	Protocols []string `json:"protocols,omitempty"`
 
-	// Platforms are those that it has packages for. Empty means unknown.
+	// Platforms are the platforms that have a package. If empty, they are unknown.
 	Platforms []addrs.Platform `json:"platforms,omitempty"`
 }
 
-// Versions is the answer to "which versions are there?".
+// Versions lists the versions of a provider.
 type Versions struct {
-	// Provider is whose versions these are.
-	Provider addrs.Provider `json:"provider"`
+	Provider addrs.Provider `json:"provider"` // as requested
 
-	// List holds each version once. Sources sort it newest first. Releases may
-	// share the memory of their Protocols and Platforms: do not write into
-	// those, replace them.
+	// List has each version once, usually newest first. Releases may share memory: replace
+	// their Protocols and Platforms, do not write to them.
 	List []Release `json:"versions"`
 
-	// Warnings are the words of the source for its users, made safe to print,
-	// and what of the answer was unusable and left out.
+	// Warnings are messages of the source, and descriptions of invalid parts of its answer,
+	// which were ignored. They are safe to print.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// String returns the provider and its versions in the order of List, for people.
+// String returns the provider and its versions, in the order of List.
 func (v *Versions) String() string {
 	list := make([]string, len(v.List))
 	for i, r := range v.List {
@@ -49,8 +46,8 @@ func (v *Versions) String() string {
 	return v.Provider.String() + ": " + cmp.Or(strings.Join(list, ", "), "no versions")
 }
 
-// Clone returns a copy whose List and Warnings the caller may change. The
-// copies of a release share their Protocols and Platforms.
+// Clone returns a copy whose List and Warnings may be changed. It shares the Protocols and
+// Platforms of releases.
 func (v *Versions) Clone() *Versions {
 	if v == nil {
 		return nil
@@ -61,7 +58,7 @@ func (v *Versions) Clone() *Versions {
 	return &c
 }
 
-// Find returns the release of exactly this version.
+// Find returns the release of a version.
 func (v *Versions) Find(version addrs.Version) (Release, bool) {
 	i := slices.IndexFunc(v.List, func(r Release) bool { return r.Version == version })
 	if i < 0 {
