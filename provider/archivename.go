@@ -11,8 +11,8 @@ const (
 	archiveSuffix = ".zip"
 )
 
-// ArchiveName returns the conventional name of an archive,
-// terraform-provider-TYPE_VERSION_OS_ARCH.zip. It is safe as the name of a file.
+// ArchiveName returns terraform-provider-TYPE_VERSION_OS_ARCH.zip, which is a safe name of a
+// file.
 func ArchiveName(p addrs.Provider, v addrs.Version, platform addrs.Platform) string {
 	return archivePrefix + stem(p, v.String(), platform) + archiveSuffix
 }
@@ -22,9 +22,9 @@ func stem(p addrs.Provider, version string, platform addrs.Platform) string {
 	return p.Type() + "_" + version + "_" + platform.String()
 }
 
-// ParseArchiveName parses a name of the form that [ArchiveName] returns. Like the CLI, it
-// ignores case in the prefix, the type and the platform. If name has another prefix or
-// suffix, all results are zero. If it is invalid otherwise, problem says why.
+// ParseArchiveName parses a name that [ArchiveName] returns, but ignores case, except in the
+// version. If name has another prefix or suffix, all results are zero. If it is invalid
+// otherwise, problem says why.
 func ParseArchiveName(p addrs.Provider, name string) (v addrs.Version, platform addrs.Platform, problem string) {
 	middle, ok := cutFold(name)
 	if !ok {

@@ -43,8 +43,8 @@ func (v *Versions) NewestFunc(allows func(addrs.Version) bool) (addrs.Version, e
 }
 
 // NewestFor returns the newest version that c allows and that fits need. Unknown platforms and
-// protocols are assumed to fit. The error wraps an [*UnavailableError]: of kind ErrNoVersion
-// if c allows no listed version, otherwise ErrNoPlatform or ErrProtocol.
+// protocols are assumed to fit. The error wraps an [*UnavailableError] of kind ErrNoVersion,
+// ErrNoPlatform or ErrProtocol.
 func (v *Versions) NewestFor(c addrs.ProviderConstraint, need Need) (addrs.Version, error) {
 	return v.choose(c.Matcher(), c, need, need.matcher())
 }
@@ -57,9 +57,8 @@ func (v *Versions) choose(allows func(addrs.Version) bool, c addrs.ProviderConst
 	return addrs.Version{}, &Error{Op: "choose a version of", Subject: v.Provider.String(), Err: v.unavailable(c, need, fits)}
 }
 
-// Fits returns an error if the package is not for one of need.Platforms, or supports none of
-// need.Protocols. Unknown protocols are assumed to fit. The error wraps an
-// [*UnavailableError].
+// Fits returns an [*UnavailableError] in an [*Error] if the package is not for one of
+// need.Platforms, or supports none of need.Protocols. Unknown protocols are assumed to fit.
 func (p *Package) Fits(need Need) error {
 	r := Release{Version: p.Version, Protocols: p.Protocols}
 	kind := need.matcher()(&r)

@@ -14,14 +14,14 @@
 //
 // # Trust
 //
-// What a source states is not proof. [Download] hashes the archive as it arrives, and a
-// [verify.Policy] accepts or refuses it. A file gets its name only after it is accepted. The
-// zero policy requires a signature by a key that the registry lists.
+// What a source states is not proof. [Download] hashes the archive as it arrives, and stores it
+// only if a [verify.Policy] accepts it. The zero policy requires a signature by a key that the
+// registry lists.
 //
 // # Errors
 //
-// Functions and sources return an [*Error]. Its text is one printable line without
-// credentials and URL queries. Test its kind with errors.Is and variables such as
-// [ErrNotFound], which match the errors of all packages of this module. If a version or a
-// platform is missing, an [*UnavailableError] tells which ones are listed.
+// Functions and sources return an [*Error]: one printable line without credentials and URL
+// queries. Test its kind with errors.Is and variables such as [ErrNotFound], which match the
+// errors of all packages of this module. An [*UnavailableError] tells which versions and
+// platforms are listed.
 package provider

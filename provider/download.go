@@ -31,11 +31,9 @@ type Options struct {
 // when the policy has accepted it. If Download fails, path is unchanged.
 //
 // A file or symbolic link at path is replaced; a directory, device or pipe is refused.
-// [Package.ArchiveName] is a safe base name for path. A killed process leaves its private
-// file, named ".tofureg-…", which the next Download into the directory removes.
-//
-// Download does not check the content of the archive; package
-// [github.com/tofureg/tofureg/provider/install] unpacks it within limits.
+// [Package.ArchiveName] is a safe base name. Download removes the private files of killed
+// processes, named ".tofureg-…". It does not check the content of the archive; package
+// [github.com/tofureg/tofureg/provider/install] does when it unpacks it.
 //
 // The error wraps an error of package [verify] if the policy refuses the archive, ErrTooLarge if
 // it exceeds o.Policy.Limits, and ErrUnpacked if pkg has no archive.

@@ -28,11 +28,8 @@ const (
 )
 
 // Event is one step of a job. Calls for the same job never overlap. Bytes decreases only with
-// EventRestarted.
-//
-// The last event of a package is EventVerified from [Download], EventHashed from [Hashes]
-// and EventInstalled from package [github.com/tofureg/tofureg/provider/install]. Failures are
-// returned as errors only.
+// EventRestarted. The last event of a package is EventVerified, EventHashed or EventInstalled.
+// Failures are returned as errors only.
 type Event struct {
 	Kind     EventKind      // what happened
 	Provider addrs.Provider // of the package

@@ -38,8 +38,7 @@ func (f *FirstOf) ProviderVersions(ctx context.Context, p addrs.Provider) (*Vers
 	return firstOf(ctx, s, f.Methods, p, IsFault, func(m *Method) (*Versions, error) { return listFrom(ctx, m.Source, p) })
 }
 
-// ProviderPackage returns the package of the first method that answers, or an error like
-// [FirstOf.ProviderVersions].
+// ProviderPackage returns the package of the first method that answers.
 func (f *FirstOf) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*Package, error) {
 	s := findSearch(p, v, platform, f.Passed)
 	return firstOf(ctx, s, f.Methods, p, IsFault, func(m *Method) (*Package, error) { return m.find(ctx, p, v, platform) })
@@ -78,8 +77,7 @@ func firstOf[T any](ctx context.Context, s *search, methods []Method, p addrs.Pr
 }
 
 // IsFault reports whether another source or a later attempt may succeed: the connection
-// failed, the answer timed out or broke off, or its status is 408, 429 or 5xx. It returns
-// false for nil, for missing packages and tokens, and for invalid answers.
+// failed, the answer timed out or broke off, or its status is 408, 429 or 5xx.
 func IsFault(err error) bool {
 	for _, kind := range []error{ErrNotFound, ErrUnauthorized, ErrInsecure, ErrTooLarge, ErrProtocol} {
 		if errors.Is(err, kind) {

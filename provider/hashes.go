@@ -13,7 +13,7 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// HashOptions are the options of [Hashes]. The zero value downloads and verifies every archive.
+// HashOptions are the options of [Hashes].
 type HashOptions struct {
 	// Policy decides whether a package is accepted; see [Options].
 	Policy verify.Policy
@@ -39,8 +39,7 @@ type HashOptions struct {
 
 // HashStore stores the hashes of archives, so that an archive is downloaded only once. Its
 // methods must be safe for concurrent use. Only users who may write the lock files should be
-// able to write to the store. Package [github.com/tofureg/tofureg/provider/hashstore] has a
-// HashStore in a directory.
+// able to write to it. See package [github.com/tofureg/tofureg/provider/hashstore].
 type HashStore interface {
 	// Hashes returns the stored hashes of the archive with this zh, or nil.
 	Hashes(ctx context.Context, zh checksum.Hash) ([]checksum.Hash, error)
@@ -52,23 +51,23 @@ type HashStore interface {
 
 // Hashes returns what a lock file records about p at v: a report for each platform, whose
 // [verify.Report.Recordable] has the hash of the archive (zh) and of its content (h1). If on is
-// empty, all platforms that the source lists are used.
+// empty, all listed platforms are used.
 //
 // Hashes downloads each archive into a temporary file, hashes it and judges it by o.Policy, as
-// [Download] does. It hashes an unpacked package in its directory. Platforms are processed
-// concurrently. An archive is not downloaded if
+// [Download] does. It hashes an unpacked package in its directory. An archive is not
+// downloaded if
 //
-//   - o.Store has the h1 for the zh that the source states.
-//   - the policy has RecordStated, and [verify.CheckedSums.JudgeStated] accepts the stated hashes,
-//     which include an h1. The report has them as Claimed.
+//   - o.Store has the h1 for the zh that the source states, or
+//   - the policy has RecordStated and accepts the stated hashes, which include an h1; see
+//     [verify.CheckedSums.JudgeStated].
 //
-// If a lock file already has hashes of p at v, o.Policy must contain them: set
+// If a lock file already has hashes of p at v, pass them in o.Policy: as
 // [verify.Policy.Accept] to verify locked packages, or [verify.Policy.SameRelease] to add
 // platforms.
 //
 // A failure for one platform does not stop the others. The map has all reports, and the error
-// joins one [*Error] for each failed platform, in order. If ctx ends, Hashes returns the
-// finished reports and the error of ctx.
+// joins one [*Error] for each failed platform, in order. If ctx ends, the error is the error of
+// ctx.
 func Hashes(ctx context.Context, src Source, p addrs.Provider, v addrs.Version, on []addrs.Platform, o HashOptions) (map[addrs.Platform]*verify.Report, error) {
 	h := &hashing{HashOptions: o, src: ShareEvidence(src), provider: p, version: v}
 	if err := h.prepare(); err != nil {

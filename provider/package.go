@@ -11,7 +11,7 @@ import (
 )
 
 // Package describes the package of a provider version for one platform. It is plain data and
-// can be stored as JSON. The hashes and keys are statements of the source, not proof.
+// can be stored as JSON. Hashes and keys are statements of the source, not proof.
 //
 // The URLs may have a presigned query, which is as secret as a password. The JSON form
 // contains it, String does not.
@@ -72,8 +72,7 @@ func (p *Package) String() string {
 	return p.Provider.String() + " " + p.Version.String() + " " + p.Platform.String()
 }
 
-// Evidence returns what the package states, without the files of a [Fetcher]: Sums and
-// Signature are nil.
+// Evidence returns what the package states, without Sums and Signature.
 func (p *Package) Evidence() verify.Evidence {
 	return verify.Evidence{
 		Filename:     p.Filename,

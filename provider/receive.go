@@ -51,10 +51,9 @@ func (r *Received) judge(ctx context.Context, p verify.Policy, wantH1 bool, ente
 	return report, err
 }
 
-// Receive fetches the archive of pkg into f, and the evidence that o.Policy needs. It is the
-// first half of [Download]; call [Received.Judge] before the archive is used. Receive
-// overwrites f. After an error, f may contain a part of the archive. If pkg itself
-// shows that the policy cannot accept the archive, nothing is fetched.
+// Receive is the first half of [Download]: it fetches the archive of pkg into f, and the
+// evidence that o.Policy needs. Call [Received.Judge] before the archive is used. Receive
+// overwrites f. After an error, f may contain a part of the archive.
 func Receive(ctx context.Context, src Fetcher, pkg *Package, f *os.File, o Options) (*Received, error) {
 	if err := pkg.fetchable(); err != nil {
 		return nil, err

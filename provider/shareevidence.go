@@ -15,11 +15,9 @@ import (
 const maxShared = 32 << 20
 
 // ShareEvidence returns a Source that fetches each SHA256SUMS document and its signature from
-// src only once, because the packages of a version share them. It caches the first 32 MiB for
-// up to a day, so use it for one job. It checks answers as [CheckAnswers] does.
-//
-// [Hashes] does this itself. To share the evidence between Hashes and [Download], pass the
-// same result to both.
+// src only once, because the packages of a version share them. It caches 32 MiB for up to a
+// day, so use it for one job: pass it to [Hashes] and to [Download]. It checks answers as
+// [CheckAnswers] does.
 func ShareEvidence(src Source) Source {
 	if _, ok := src.(*sharedEvidence); ok {
 		return src

@@ -33,7 +33,7 @@ type Fetcher interface {
 	Open(ctx context.Context, pkg *Package) (*Body, error)
 }
 
-// Source is a registry, a mirror, a directory or another place that has provider packages.
+// Source has provider packages. It is a registry, a mirror or a directory.
 type Source interface {
 	Lister
 	Fetcher
