@@ -15,7 +15,7 @@ import (
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
-// options are what the arguments say.
+// options are the parsed arguments.
 type options struct {
 	file, store string
 	stated      bool
@@ -28,9 +28,9 @@ func parseArgs(args []string, usage io.Writer) (o options, err error) {
 	flags := flag.NewFlagSet("lock", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	flags.StringVar(&o.file, "lockfile", "", "the `file` to write (default: "+lockfile.Name+")")
-	flags.StringVar(&o.store, "store", "", "keep hashes in this `directory` for the next run")
-	flags.BoolVar(&o.stated, "stated", false, "believe the hashes that a registry states of contents, and download nothing from it")
-	flags.Func("platform", "lock for this `OS_ARCH` too; can be repeated (default: linux_amd64, darwin_arm64, windows_amd64)", func(s string) error {
+	flags.StringVar(&o.store, "store", "", "store hashes in this `directory` for the next run")
+	flags.BoolVar(&o.stated, "stated", false, "trust the content hashes that a registry states, and do not download its archives")
+	flags.Func("platform", "lock for this platform, `OS_ARCH`; can be repeated (default: linux_amd64, darwin_arm64, windows_amd64)", func(s string) error {
 		p, err := addrs.ParsePlatform(s)
 		o.platforms = append(o.platforms, p)
 		return err
@@ -72,8 +72,8 @@ func parseArgs(args []string, usage io.Writer) (o options, err error) {
 	return o, nil
 }
 
-// embeddedRegistry serves two versions of each provider from memory, signed by a key
-// that is made on the spot. Like the registry of OpenTofu it states hashes.
+// embeddedRegistry serves two versions of each provider from memory, signed by a new key. It
+// states hashes, as the registry of OpenTofu does.
 func embeddedRegistry(o options) *regtest.Registry {
 	registry := regtest.New(o.providers[0].Provider.Host().String())
 	for _, want := range o.providers {
@@ -84,7 +84,7 @@ func embeddedRegistry(o options) *regtest.Registry {
 	return registry
 }
 
-// inOrder yields what a map has, sorted by platform.
+// inOrder yields the elements of m, sorted by platform.
 func inOrder[V any](m map[addrs.Platform]V) iter.Seq2[addrs.Platform, V] {
 	return func(yield func(addrs.Platform, V) bool) {
 		for _, p := range slices.SortedFunc(maps.Keys(m), addrs.Platform.Compare) {

@@ -1,19 +1,19 @@
-// Lock writes a dependency lock file that covers several platforms, so that a team with
-// different machines, and its CI, can share one.
+// Lock writes a dependency lock file for several platforms, so that a team and its CI can share
+// it.
 //
 //	go run ./examples/lock
 //	go run ./examples/lock -platform linux_amd64 -platform darwin_arm64 hashicorp/random 'hashicorp/aws@~> 6.0'
 //	go run ./examples/lock -lockfile infra/.terraform.lock.hcl
 //
-// Without arguments it asks a registry that is embedded in the program. With providers it
-// asks their real registries, with the tokens of TF_TOKEN_* variables, and adds them to the
-// lock file of this directory; a version that is locked stays, if the constraint allows it,
-// and so does the constraint that is there, if none is given. With a lock file alone it
-// completes all entries of that. Comments in the file stay.
+// Without arguments, it asks a registry in the program. With providers, it asks their
+// registries, with the tokens of TF_TOKEN_* variables, and adds them to the lock file in this
+// directory. A locked version stays if the constraint allows it. If no constraint is given, the
+// locked constraint stays. With a lock file only, it completes all entries. Comments in the
+// file stay.
 //
-// Archives are downloaded and verified, but not unpacked. With -store their hashes are kept
-// for the next run. With -stated the hashes of a registry that states them are believed,
-// and nothing is downloaded from it.
+// Archives are downloaded and verified, but not unpacked. With -store, their hashes are stored
+// for the next run. With -stated, it trusts the hashes that a registry states and does not
+// download its archives.
 package main
 
 import (
@@ -61,7 +61,7 @@ func run(ctx context.Context, args []string, out, terminal io.Writer) error {
 	return update(ctx, o, registry, out, terminal)
 }
 
-// update completes the lock file from what source has.
+// update completes the lock file with packages of source.
 func update(ctx context.Context, o options, source provider.Source, out, terminal io.Writer) error {
 	lock, err := lockfile.LoadLenient(o.file)
 	if err != nil {
@@ -69,20 +69,20 @@ func update(ctx context.Context, o options, source provider.Source, out, termina
 	}
 	entries := wanted(lock, o.providers)
 	if len(entries) == 0 {
-		return fmt.Errorf("%s locks nothing: name the providers that are wanted", o.file)
+		return fmt.Errorf("%s locks nothing; name the providers to lock", o.file)
 	}
 	display := newDisplay(terminal, len(entries)*len(o.platforms))
 	l := &locker{source: source, lock: lock, platforms: o.platforms}
 	l.options.Policy.RecordStated = o.stated
 	l.options.Progress = display.show
-	l.options.Gate = new(provider.Gate) // for all providers together
+	l.options.Gate = new(provider.Gate) // shared by all providers
 	if o.store != "" {
 		l.options.Store = &hashstore.Dir{Path: o.store}
 	}
 	results := l.all(ctx, entries)
 	display.clear()
 	if err := merge(lock, results, out); err != nil {
-		return err // and half a lock file is none
+		return err // do not write an incomplete lock file
 	}
 	if o.embedded {
 		_, err = fmt.Fprintf(out, "\n%s", lock.Bytes())
@@ -91,7 +91,7 @@ func update(ctx context.Context, o options, source provider.Source, out, termina
 	return lock.Save(o.file)
 }
 
-// wanted returns what is to be locked: providers, or if there are none, what lock has.
+// wanted returns the providers to lock. If there are no providers, it returns all entries of lock.
 func wanted(lock *lockfile.File, providers []lockfile.Entry) []lockfile.Entry {
 	if len(providers) == 0 {
 		for e := range lock.All() {
@@ -112,7 +112,7 @@ func wanted(lock *lockfile.File, providers []lockfile.Entry) []lockfile.Entry {
 	return providers
 }
 
-// locker finds hashes for lock files.
+// locker hashes packages for a lock file.
 type locker struct {
 	source    provider.Source
 	lock      *lockfile.File
@@ -120,14 +120,14 @@ type locker struct {
 	options   provider.HashOptions
 }
 
-// result is what was found for one provider. Reports may be there beside the error.
+// result is the result for one provider. It may have reports and an error.
 type result struct {
 	entry   lockfile.Entry
 	reports map[addrs.Platform]*verify.Report
 	err     error
 }
 
-// all works on all providers side by side.
+// all hashes all providers concurrently.
 func (l *locker) all(ctx context.Context, entries []lockfile.Entry) []result {
 	results := make([]result, len(entries))
 	var wg sync.WaitGroup
@@ -138,7 +138,7 @@ func (l *locker) all(ctx context.Context, entries []lockfile.Entry) []result {
 	return results
 }
 
-// one chooses a version, if none is, and hashes its packages.
+// one chooses a version, if none is locked, and hashes its packages.
 func (l *locker) one(ctx context.Context, entry lockfile.Entry) result {
 	if entry.Version.IsZero() {
 		versions, err := l.source.ProviderVersions(ctx, entry.Provider)
@@ -150,13 +150,13 @@ func (l *locker) one(ctx context.Context, entry lockfile.Entry) result {
 		}
 	}
 	options := l.options
-	// A registry that was taken over can replace a version, its archives and its keys.
+	// A hostile registry could replace a version, its archives and its keys.
 	options.Policy.SameRelease = l.lock.Accept(entry.Provider, entry.Version)
 	reports, err := provider.Hashes(ctx, l.source, entry.Provider, entry.Version, l.platforms, options)
 	return result{entry, reports, err}
 }
 
-// merge prints the results and puts them into the lock file.
+// merge prints the results and adds them to the lock file.
 func merge(lock *lockfile.File, results []result, out io.Writer) error {
 	var errs []error
 	for _, r := range results {

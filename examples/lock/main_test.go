@@ -40,8 +40,8 @@ func TestEmbedded(t *testing.T) {
 	}
 }
 
-// TestUpdate: an entry is completed for more platforms, its version and the comments stay,
-// and a store saves the second download.
+// TestUpdate: an entry gets more platforms and keeps its version and comments. The store saves the
+// second download.
 func TestUpdate(t *testing.T) {
 	t.Parallel()
 	registry := regtest.New("registry.example.com")
@@ -93,8 +93,8 @@ func TestUpdate(t *testing.T) {
 	}
 }
 
-// TestIncomplete: without the hashes of all platforms the file stays as it is, and no version
-// is chosen that lacks one.
+// TestIncomplete: without the hashes of all platforms, the file is unchanged. A version that
+// lacks a platform is not chosen.
 func TestIncomplete(t *testing.T) {
 	t.Parallel()
 	registry := regtest.New("registry.example.com")
@@ -157,7 +157,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// TestTakenOver: hashes of a registry that has replaced a locked version are refused.
+// TestTakenOver: the hashes of a registry that has replaced a locked version are refused.
 func TestTakenOver(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), lockfile.Name)

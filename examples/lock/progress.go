@@ -9,8 +9,8 @@ import (
 	"github.com/tofureg/tofureg/provider"
 )
 
-// display keeps one line up to date where w is a terminal, and is silent elsewhere but for
-// what is out of order. It can be told of several providers at once.
+// display shows the progress of all providers. On a terminal it updates one line. Otherwise it
+// prints only failures of the store. It is safe for concurrent use.
 type display struct {
 	w     io.Writer
 	tty   bool
@@ -40,7 +40,7 @@ func (d *display) show(e provider.Event) {
 	}
 }
 
-// clear makes room for what comes next.
+// clear removes the line.
 func (d *display) clear() {
 	if d.tty {
 		fmt.Fprint(d.w, "\r\x1b[K")

@@ -10,7 +10,7 @@ import (
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
-// options are what the arguments say.
+// options are the parsed arguments.
 type options struct {
 	provider   addrs.Provider
 	constraint addrs.ProviderConstraint
@@ -22,8 +22,8 @@ type options struct {
 func parseArgs(args []string, usage io.Writer) (o options, err error) {
 	flags := flag.NewFlagSet("quickstart", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	flags.StringVar(&o.dir, "dir", "", "put the package into this `directory` (default: a new temporary one)")
-	flags.TextVar(&o.platform, "platform", addrs.CurrentPlatform(), "the `OS_ARCH` to get the package for")
+	flags.StringVar(&o.dir, "dir", "", "store the package in this `directory` (default: a new temporary directory)")
+	flags.TextVar(&o.platform, "platform", addrs.CurrentPlatform(), "the platform, `OS_ARCH`")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			flags.SetOutput(usage)
@@ -41,7 +41,7 @@ func parseArgs(args []string, usage io.Writer) (o options, err error) {
 	case 2:
 		name, constraint = flags.Arg(0), flags.Arg(1)
 	default:
-		return o, errors.New("at most a provider and a constraint, please; quote a constraint that has spaces")
+		return o, errors.New("want at most a provider and a constraint; quote a constraint that has spaces")
 	}
 	if o.provider, err = addrs.ParseProvider(name); err != nil {
 		return o, err
@@ -52,8 +52,7 @@ func parseArgs(args []string, usage io.Writer) (o options, err error) {
 	return o, err
 }
 
-// embeddedRegistry serves a few versions of p from memory, signed by a key that
-// is made on the spot.
+// embeddedRegistry serves a few versions of p from memory, signed by a new key.
 func embeddedRegistry(p addrs.Provider) *regtest.Registry {
 	registry := regtest.New(p.Host().String())
 	for _, version := range []string{"1.0.0", "1.1.0", "1.2.0", "2.0.0-beta1", "2.0.0"} {

@@ -1,13 +1,11 @@
-// Quickstart is the main job of the SDK: from the name of a provider to an
-// archive on disk whose bytes are proven by checksum and signature.
+// Quickstart downloads a provider package and verifies it by its checksum and signature.
 //
 //	go run ./examples/quickstart
 //	go run ./examples/quickstart -dir plugins hashicorp/random '~> 3.6'
 //
-// Without arguments it asks a registry that is embedded in the program. With a
-// provider it asks the real registry of that provider's host, with the tokens of
-// TF_TOKEN_* variables. The archive lies in DIR as the OpenTofu CLI expects it in
-// a filesystem mirror: `tofu init -plugin-dir=DIR` installs it from there.
+// Without arguments, it asks a registry in the program. With a provider, it asks the registry of
+// the provider's host, with the tokens of TF_TOKEN_* variables. The archive is stored in DIR as
+// in a filesystem mirror of the OpenTofu CLI: `tofu init -plugin-dir=DIR` installs it.
 package main
 
 import (
@@ -64,7 +62,7 @@ func run(ctx context.Context, args []string, out, terminal io.Writer) error {
 	if err != nil {
 		return err
 	}
-	// %q, because a server may write anything there, also what steers a terminal.
+	// %q, because the text is from a server and may contain terminal escapes.
 	fmt.Fprintf(out, "services   %q; providers are at %s\n", services.IDs(), base.Redacted())
 
 	versions, err := registry.ProviderVersions(ctx, o.provider)
@@ -89,7 +87,7 @@ func run(ctx context.Context, args []string, out, terminal io.Writer) error {
 	return fetch(ctx, registry, pkg, o.dir, out, terminal)
 }
 
-// fetch puts the package below dir, "" for a temporary one, and tells what it is.
+// fetch stores the package below dir, or in a temporary directory, and describes it.
 func fetch(ctx context.Context, src provider.Fetcher, pkg *provider.Package, dir string, out, terminal io.Writer) error {
 	path, temp, err := place(dir, pkg)
 	if err != nil {
@@ -111,14 +109,13 @@ func fetch(ctx context.Context, src provider.Fetcher, pkg *provider.Package, dir
 	return list(out, path)
 }
 
-// place makes the directory of the package and returns the file name in it, and the
-// temporary directory that it is in, if there is one. All parts come from the parsed
-// address, none from the registry.
+// place creates the directory of the package. It returns the path of the archive and the temporary
+// directory, if there is one. No part of the path is from the registry.
 func place(dir string, pkg *provider.Package) (path, temp string, err error) {
 	p := pkg.Provider
-	// The host may have a port, and the colon before it is not for file names there.
+	// A host with a port contains a colon.
 	if host := p.Host().Display(); runtime.GOOS == "windows" && strings.Contains(host, ":") {
-		return "", "", fmt.Errorf("no directory can have the name %q on Windows, so no filesystem mirror can hold %s", host, p)
+		return "", "", fmt.Errorf("directory %q cannot exist on Windows, so a filesystem mirror cannot contain %s", host, p)
 	}
 	if dir == "" {
 		if temp, err = os.MkdirTemp("", "quickstart-"); err != nil {
@@ -130,8 +127,7 @@ func place(dir string, pkg *provider.Package) (path, temp string, err error) {
 	return filepath.Join(dir, pkg.ArchiveName()), temp, os.MkdirAll(dir, 0o755)
 }
 
-// list prints what the archive holds. It is verified, so its names are those that
-// its publisher gave; %q keeps even those from steering the terminal.
+// list prints the names in the archive. The archive is verified, but %q is safer.
 func list(out io.Writer, path string) error {
 	archive, err := zip.OpenReader(path)
 	if err != nil {
@@ -145,7 +141,7 @@ func list(out io.Writer, path string) error {
 	return nil
 }
 
-// describe returns the constraint for people.
+// describe returns the constraint as text.
 func describe(c addrs.ProviderConstraint) string {
 	if c.IsZero() {
 		return "any release"

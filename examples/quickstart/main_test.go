@@ -18,11 +18,10 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// TestMain lets the test binary be the program itself.
+// TestMain lets the test binary be the program.
 func TestMain(m *testing.M) { programtest.Main(m, main) }
 
-// TestExitCode: bad input is one line on the standard error and code 1, help is none of
-// that.
+// TestExitCode: invalid input prints one line and exits with code 1; help exits with code 0.
 func TestExitCode(t *testing.T) {
 	t.Parallel()
 	programtest.Exits(t,
@@ -55,11 +54,11 @@ func TestEmbedded(t *testing.T) {
 	}
 	archives, _ := filepath.Glob(filepath.Join(dir, "registry.example.com", "acme", "demo", "*"))
 	if len(archives) != 1 {
-		t.Errorf("the directory holds %v, want one archive", archives)
+		t.Errorf("the directory contains %v, want one archive", archives)
 	}
 }
 
-// TestNothingLeft: a download that fails leaves no temporary directory.
+// TestNothingLeft: a failed download leaves no temporary directory.
 func TestNothingLeft(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	t.Setenv("TMP", os.Getenv("TMPDIR")) // on Windows
@@ -79,8 +78,7 @@ func TestNothingLeft(t *testing.T) {
 	}
 }
 
-// TestPort: a host with a port is a directory, but on Windows, where that is an error
-// in plain words.
+// TestPort: a host with a port is a directory, except on Windows.
 func TestPort(t *testing.T) {
 	t.Parallel()
 	pkg := &provider.Package{
@@ -99,13 +97,13 @@ func TestBadInput(t *testing.T) {
 		args []string
 		want string
 	}{
-		"address":      {[]string{"acme/terraform-provider-demo"}, "demo"},
-		"constraint":   {[]string{"acme/demo", "^1"}, "^1"},
-		"platform":     {[]string{"-platform", "linux"}, "linux"},
-		"flag":         {[]string{"-frob"}, "-frob"},
-		"arguments":    {[]string{"acme/demo", ">=", "1"}, "quote"},
-		"no such file": {[]string{"-dir", os.DevNull}, os.DevNull},
-		"not on offer": {[]string{"-platform", "plan9_mips"}, "plan9_mips"},
+		"address":          {[]string{"acme/terraform-provider-demo"}, "demo"},
+		"constraint":       {[]string{"acme/demo", "^1"}, "^1"},
+		"platform":         {[]string{"-platform", "linux"}, "linux"},
+		"flag":             {[]string{"-frob"}, "-frob"},
+		"arguments":        {[]string{"acme/demo", ">=", "1"}, "quote"},
+		"no such file":     {[]string{"-dir", os.DevNull}, os.DevNull},
+		"missing platform": {[]string{"-platform", "plan9_mips"}, "plan9_mips"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

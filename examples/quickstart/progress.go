@@ -8,8 +8,8 @@ import (
 	"github.com/tofureg/tofureg/provider"
 )
 
-// display shows how a download goes: on one line that it keeps up to date where w is a
-// terminal, and where it is not, only what went wrong.
+// display shows the progress of a download. On a terminal it updates one line. Otherwise it prints
+// only resumed and restarted transfers.
 type display struct {
 	w   io.Writer
 	tty bool
@@ -39,7 +39,7 @@ func (d *display) show(e provider.Event) {
 	}
 }
 
-// clear makes room for what comes next.
+// clear removes the line.
 func (d *display) clear() {
 	if d.tty {
 		fmt.Fprint(d.w, "\r\x1b[K")

@@ -8,8 +8,8 @@ import (
 	"github.com/tofureg/tofureg/provider"
 )
 
-// TestProgress: on a terminal one line is written over and over and is gone in the end,
-// whether that is a good one or not. In a file only the exceptional is kept.
+// TestProgress: a terminal shows one line, which is removed at the end. A file gets only resumed
+// and restarted transfers.
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	events := []provider.Event{
