@@ -12,7 +12,7 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// astray is a Source that answers with something else than its own answer.
+// astray is a Source that answers with changed answers.
 type astray struct {
 	provider.Source
 	list func(*provider.Versions) *provider.Versions
@@ -35,8 +35,7 @@ func (a *astray) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.
 	return pkg, err
 }
 
-// TestAnswerIsAnother: a package of something else than was asked for, or none at all, is
-// an error wherever a source is asked.
+// TestAnswerIsAnother: a nil answer or another package than the requested one is an error.
 func TestAnswerIsAnother(t *testing.T) {
 	t.Parallel()
 	edit := func(change func(*provider.Package)) func(*provider.Package) *provider.Package {
@@ -76,14 +75,14 @@ func TestAnswerIsAnother(t *testing.T) {
 	}
 }
 
-// typed reports whether err is an *Error that tells what was to be done, and of what.
+// typed reports whether err is an *Error with an operation and a subject.
 func typed(err error) bool {
 	e, ok := errors.AsType[*provider.Error](err)
 	return ok && e.Op != "" && e.Subject != "" && e.Err != nil
 }
 
-// TestHashesOfAnother: where the source answers one platform with another version, what it
-// states of the other platforms is not recorded as if it were of this one.
+// TestHashesOfAnother: if a source returns another version for one platform, its statements about
+// other platforms are not recorded.
 func TestHashesOfAnother(t *testing.T) {
 	t.Parallel()
 	reg, _, client := serveDemo(statingRelease())
@@ -109,7 +108,7 @@ func TestHashesOfAnother(t *testing.T) {
 	}
 }
 
-// failing returns a package beside its error.
+// failing returns a package and an error.
 type failing struct {
 	provider.Source
 	pkg *provider.Package
@@ -119,7 +118,7 @@ func (f *failing) ProviderPackage(context.Context, addrs.Provider, addrs.Version
 	return f.pkg, provider.ErrNotFound
 }
 
-// TestNoBody: a source that opens nothing, without an error, is at fault.
+// TestNoBody: a source that opens nothing without an error is at fault.
 func TestNoBody(t *testing.T) {
 	t.Parallel()
 	content := archive(t)
@@ -140,7 +139,7 @@ func (o opener) Evidence(_ context.Context, pkg *provider.Package) (verify.Evide
 	return pkg.Evidence(), nil
 }
 
-// TestPackageOfNothing: what is of no provider, version or platform is not fetched.
+// TestPackageOfNothing: a package without provider, version or platform is not fetched.
 func TestPackageOfNothing(t *testing.T) {
 	t.Parallel()
 	content := archive(t)

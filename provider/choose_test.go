@@ -37,8 +37,8 @@ func constraint(s string) addrs.ProviderConstraint {
 	return addrs.MustParseProviderConstraint(s)
 }
 
-// list makes versions of lines such as "1.2.0 5.0,6.0 linux_amd64,darwin_arm64".
-// A dash is an unknown list.
+// list returns versions of lines such as "1.2.0 5.0,6.0 linux_amd64,darwin_arm64". A dash is an
+// unknown list.
 func list(lines ...string) *provider.Versions {
 	v := &provider.Versions{Provider: demo}
 	for _, line := range lines {
@@ -207,7 +207,7 @@ func TestNewestFor(t *testing.T) {
 	}
 }
 
-// TestKinds: a missing version or platform is also "not found", a protocol is not.
+// TestKinds: ErrNoVersion and ErrNoPlatform are also ErrNotFound, ErrProtocol is not.
 func TestKinds(t *testing.T) {
 	t.Parallel()
 	for err, want := range map[error]bool{
@@ -355,7 +355,7 @@ func BenchmarkNewest(b *testing.B) {
 	}
 }
 
-// TestNewestFunc: the caller's own rule; what it refuses is explained without a constraint.
+// TestNewestFunc: the error has no constraint.
 func TestNewestFunc(t *testing.T) {
 	t.Parallel()
 	all := list("2.0.0-rc1", "1.0.0", "2.0.0-beta", "0.9.0 4.0")

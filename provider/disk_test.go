@@ -21,7 +21,7 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// TestFullDisk: an archive that there is no room for leaves the old file, and nothing else.
+// TestFullDisk: if the disk is full, the old file stays, and nothing else.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	content := archive(t)
@@ -63,8 +63,8 @@ func TestReadOnlyDirectory(t *testing.T) {
 	})
 }
 
-// TestHashesFullDisk: an archive that there is no room for costs the hashes of its platform
-// alone, and what lies on the disk by then is gone.
+// TestHashesFullDisk: if the disk is full, only the platform of the archive fails, and no file
+// is left behind.
 func TestHashesFullDisk(t *testing.T) {
 	t.Parallel()
 	content := archive(t)
@@ -97,7 +97,7 @@ func TestHashesFullDisk(t *testing.T) {
 	})
 }
 
-// smallArchive is a zip with one empty file.
+// smallArchive returns a zip with one empty file.
 func smallArchive(t *testing.T) []byte {
 	t.Helper()
 	var buf bytes.Buffer
@@ -111,7 +111,7 @@ func smallArchive(t *testing.T) []byte {
 	return buf.Bytes()
 }
 
-// TestOtherFileSystem: the file is made where it is to be, so no rename crosses a border.
+// TestOtherFileSystem: the private file is on the file system of the target.
 func TestOtherFileSystem(t *testing.T) {
 	t.Parallel()
 	other, link := disktest.Elsewhere(t)
@@ -129,10 +129,10 @@ var (
 	downloadAt = flag.String("provider.stop", "", "the step at which that process waits for a line")
 )
 
-// steps are those of a download, as the process tells of them.
+// steps are the steps of a download that the child process prints.
 var steps = []string{"open", "first byte", "half", "all", "judge"}
 
-// TestChild is the process of the tests below and does nothing by itself.
+// TestChild is the process of the tests below.
 func TestChild(t *testing.T) {
 	if *downloadTo == "" {
 		return
@@ -166,15 +166,14 @@ func said(step func(string), name string) io.Reader {
 	return readerFunc(func([]byte) (int, error) { step(name); return 0, io.EOF })
 }
 
-// startDownload starts a process that has come to the step.
+// startDownload starts a process and waits until it has reached the step.
 func startDownload(t *testing.T, path, step string) *disktest.Process {
 	t.Helper()
 	return disktest.Start(t, step, "-provider.download="+path, "-provider.stop="+step)
 }
 
-// TestKilled kills processes at each step: nothing of them is under the final name, and the
-// next download into the directory removes what they have left, but not what others who
-// are alive are writing.
+// TestKilled kills processes at each step. The target does not exist then. The next download into
+// the directory removes the files of killed processes, but not of running ones.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {

@@ -68,8 +68,8 @@ func TestDownloadReplacesOnlyWhenVerified(t *testing.T) {
 	wantFile(t, path, content)
 }
 
-// TestDownloadIsStrictByDefault: a matching checksum that nobody signed is not enough. Where
-// the package offers no signature, nothing is fetched to find that out.
+// TestDownloadIsStrictByDefault: a matching checksum without a signature is not enough. If the
+// package has no signature, nothing is fetched.
 func TestDownloadIsStrictByDefault(t *testing.T) {
 	t.Parallel()
 	content := archive(t)
@@ -134,8 +134,8 @@ func TestDownloadTargets(t *testing.T) {
 	}
 }
 
-// TestDownloadLosesItsPlace: what happens to the target during the transfer is an error
-// about storing, and nothing is left beside it.
+// TestDownloadLosesItsPlace: if the target changes during the transfer, storing fails, and no
+// file is left behind.
 func TestDownloadLosesItsPlace(t *testing.T) {
 	t.Parallel()
 	content, path := archive(t), target(t)
@@ -155,7 +155,7 @@ func TestDownloadLosesItsPlace(t *testing.T) {
 	}
 }
 
-// TestReceiveCannotWrite: a disk that fails, as a full one does, ends the transfer.
+// TestReceiveCannotWrite: a write error ends the transfer.
 func TestReceiveCannotWrite(t *testing.T) {
 	t.Parallel()
 	f, err := os.Create(target(t))
@@ -194,7 +194,7 @@ func TestDownloadUnfetchable(t *testing.T) {
 	}
 }
 
-// TestDownloadByContentHash: a lock file may hold only an h1. Both forms of it count.
+// TestDownloadByContentHash: both forms of an h1 are accepted.
 func TestDownloadByContentHash(t *testing.T) {
 	t.Parallel()
 	content := archive(t)
@@ -283,7 +283,7 @@ func TestDownloadSizes(t *testing.T) {
 // Markers in tables: any error, and one with the type *checksum.SizeError.
 var errSome, errSize = errors.New("some error"), errors.New("size error")
 
-// TestDownloadStopsEarly: what is too large is not received to its end.
+// TestDownloadStopsEarly: a transfer that is too large ends early.
 func TestDownloadStopsEarly(t *testing.T) {
 	t.Parallel()
 	var read int

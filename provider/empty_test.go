@@ -11,8 +11,7 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// TestEmptyEvidence: SHA256SUMS or a signature that the registry names and serves empty is
-// not the same as none.
+// TestEmptyEvidence: an empty SHA256SUMS document or signature is not a missing one.
 func TestEmptyEvidence(t *testing.T) {
 	t.Parallel()
 	for name, kind := range map[string]regtest.Kind{"sums": regtest.Sums, "signature": regtest.Signature} {

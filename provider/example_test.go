@@ -17,8 +17,8 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// A download with a progress display and the hashes of a lock file. The bytes must have
-// one of those hashes; who signed them does not matter then.
+// A download with a progress display and the hashes of a lock file. The archive must have one of
+// the hashes. The signature is not needed.
 func ExampleDownload() {
 	reg := regtest.New("registry.example.com")
 	release := reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0", Platforms: []string{"linux_amd64"}, Size: 100_000})
@@ -56,7 +56,7 @@ func ExampleDownload() {
 	// trust: accepted
 }
 
-// The newest version that a constraint allows may be of no use here.
+// The newest version that a constraint allows may not support the platform or the protocol.
 func ExampleVersions_NewestFor() {
 	linux, arm := addrs.MustParsePlatform("linux_amd64"), addrs.MustParsePlatform("linux_arm64")
 	versions := &provider.Versions{
@@ -81,7 +81,7 @@ func ExampleVersions_NewestFor() {
 	// choose a version of registry.example.com/acme/alpha: 2.0.0 supports plugin protocol 7.0, want >= 5.0.0, < 7.0.0; the older 1.0.0 would fit
 }
 
-// A Package is plain data: found by one program, it can be fetched by another.
+// A Package is plain data: one program can find it, another one can fetch it.
 func ExamplePackage_json() {
 	pkg := &provider.Package{
 		Provider: addrs.MustParseProvider("hashicorp/random"),

@@ -17,7 +17,7 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// fake is a Fetcher whose archive and evidence are functions.
+// fake is a Fetcher whose methods are functions.
 type fake struct {
 	open     func(ctx context.Context, n int) (*provider.Body, error) // n counts the calls from 1
 	evidence func(ctx context.Context, pkg *provider.Package) (verify.Evidence, error)
@@ -52,19 +52,19 @@ func (c *countedCloser) Close() error {
 	return c.ReadCloser.Close()
 }
 
-// serve is a fake that has these bytes.
+// serve returns a fake with this archive.
 func serve(content []byte) *fake {
 	return &fake{open: func(context.Context, int) (*provider.Body, error) { return body(bytes.NewReader(content)), nil }}
 }
 
 func body(r io.Reader) *provider.Body { return &provider.Body{ReadCloser: io.NopCloser(r)} }
 
-// readers calls a function for each Read.
+// readerFunc is an io.Reader.
 type readerFunc func(p []byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// archive is a small zip with a directory entry, so that its two content hashes differ.
+// archive returns a small zip with an entry for a directory, so that it has two h1.
 func archive(t testing.TB) []byte {
 	t.Helper()
 	var buf bytes.Buffer
@@ -88,7 +88,7 @@ func archive(t testing.TB) []byte {
 
 func zh(content []byte) checksum.Hash { return checksum.ZHSum(sha256.Sum256(content)) }
 
-// packageOf is the package whose archive is content, as an honest source states it.
+// packageOf returns the package with this archive.
 func packageOf(content []byte) *provider.Package {
 	return &provider.Package{
 		Provider: demo, Version: version("1.2.3"), Platform: linux,
@@ -96,22 +96,22 @@ func packageOf(content []byte) *provider.Package {
 	}
 }
 
-// promising is the package with all that the zero policy wants to look at.
+// promising returns a package with all that the zero policy requires.
 func promising(pkg *provider.Package) *provider.Package {
 	pkg.SumsURL, pkg.SignatureURL = "https://files.example.com/SHA256SUMS", "https://files.example.com/SHA256SUMS.sig"
 	pkg.Keys = []verify.Key{{ID: "51852D87348FFC4C", Armor: "armor"}}
 	return pkg
 }
 
-// accepting is the policy that takes just this content, and needs no evidence for it.
+// accepting returns a policy that accepts the hash of this archive.
 func accepting(content []byte) provider.Options {
 	return provider.Options{Policy: verify.Policy{Accept: []checksum.Hash{zh(content)}}}
 }
 
 func target(t testing.TB) string { return filepath.Join(t.TempDir(), "demo.zip") }
 
-// wantFile fails if path does not hold content, or if anything lies beside it. A nil
-// content means that path must not exist.
+// wantFile fails unless path is the only file in its directory and has this content. If content is
+// nil, path must not exist.
 func wantFile(t *testing.T, path string, content []byte) {
 	t.Helper()
 	got, err := os.ReadFile(path)

@@ -9,7 +9,7 @@ import (
 	"github.com/tofureg/tofureg/provider"
 )
 
-// listing is a Lister that knows one provider.
+// listing is a Lister with one provider.
 type listing struct {
 	list      []provider.Release
 	err       error

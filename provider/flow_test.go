@@ -15,14 +15,13 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// hang waits until ctx ends, as a stalled server makes a client wait.
+// hang waits until ctx ends.
 func hang(ctx context.Context) error {
 	<-ctx.Done()
 	return ctx.Err()
 }
 
-// TestFirstFailureStopsTheOther: neither half waits for the other's server, and the
-// error is the failure, not the cancellation that it caused.
+// TestFirstFailureStopsTheOther: the first failure cancels the other request and is returned.
 func TestFirstFailureStopsTheOther(t *testing.T) {
 	t.Parallel()
 	cause := errors.New("the cause")
@@ -90,8 +89,7 @@ func TestDownloadCancelled(t *testing.T) {
 	})
 }
 
-// TestCancelBeforeTheVerdict: to hash the content of an archive can take long, so it ends
-// with the context too.
+// TestCancelBeforeTheVerdict: hashing the content ends with the context, too.
 func TestCancelBeforeTheVerdict(t *testing.T) {
 	t.Parallel()
 	for name, content := range map[string][]byte{"archive": archive(t), "no archive": []byte("no archive")} {
@@ -113,8 +111,7 @@ func TestCancelBeforeTheVerdict(t *testing.T) {
 	}
 }
 
-// TestCancelBetweenReads: a source that never looks at the context is stopped all the
-// same.
+// TestCancelBetweenReads: the transfer ends even if the source ignores the context.
 func TestCancelBetweenReads(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -133,7 +130,8 @@ func TestCancelBetweenReads(t *testing.T) {
 	}
 }
 
-// TestEvidenceBesideArchive: two seconds each, two seconds in all.
+// TestEvidenceBesideArchive: evidence and archive take two seconds each, and two seconds
+// together.
 func TestEvidenceBesideArchive(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -158,7 +156,7 @@ func TestEvidenceBesideArchive(t *testing.T) {
 	})
 }
 
-// TestProgress: 100,000 small reads over 100 seconds make about 1,000 calls.
+// TestProgress: 100,000 small reads in 100 seconds cause about 1,000 calls.
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -196,7 +194,7 @@ func TestProgress(t *testing.T) {
 	})
 }
 
-// checkEvents wants what Event and its kinds promise of a download that resumed once.
+// checkEvents checks the events of a download that resumed once.
 func checkEvents(t *testing.T, events []provider.Event, size int64) {
 	t.Helper()
 	var last int64
@@ -223,7 +221,7 @@ func checkEvents(t *testing.T, events []provider.Event, size int64) {
 	}
 }
 
-// TestProgressPanic: a callback that panics leaves nothing behind.
+// TestProgressPanic: a callback that panics leaves no file behind.
 func TestProgressPanic(t *testing.T) {
 	t.Parallel()
 	content := archive(t)

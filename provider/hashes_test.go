@@ -33,8 +33,8 @@ func platforms(names ...string) (list []addrs.Platform) {
 	return list
 }
 
-// demoRelease is version 1.2.3 of acme/demo for five platforms. Its archives have an entry
-// for a directory, so that each has two h1 hashes.
+// demoRelease is version 1.2.3 of acme/demo for five platforms. Its archives have an entry for a
+// directory, so they have two h1 each.
 func demoRelease() regtest.Provider {
 	r := regtest.Provider{Address: "acme/demo", Version: "1.2.3", Files: map[string]string{"docs/": "", "docs/README": "Read me.\n"}}
 	for _, p := range five {
@@ -43,8 +43,7 @@ func demoRelease() regtest.Provider {
 	return r
 }
 
-// serveDemo returns a registry with the release, and a client that asks it once for each
-// thing.
+// serveDemo returns a registry with the release, and a client without retries.
 func serveDemo(r regtest.Provider) (*regtest.Registry, *regtest.Release, *regclient.Client) {
 	reg := regtest.New("registry.example.com")
 	release := reg.AddProvider(r)
@@ -61,7 +60,7 @@ func hashes(t *testing.T, src provider.Source, on []addrs.Platform, o provider.H
 	return got
 }
 
-// contentOf computes the h1 hashes of an archive, sorted and each once.
+// contentOf returns the h1 of an archive, sorted.
 func contentOf(t testing.TB, release *regtest.Release, platform addrs.Platform) []checksum.Hash {
 	t.Helper()
 	archive := release.Archive(platform.String())
@@ -85,7 +84,7 @@ func signedBy(release *regtest.Release, on ...addrs.Platform) (list []checksum.H
 	return sortedHashes(list...)
 }
 
-// wantComputed fails unless there is a report of a download for each platform.
+// wantComputed fails unless each platform has the report of a download.
 func wantComputed(t *testing.T, release *regtest.Release, got map[addrs.Platform]*verify.Report, on ...addrs.Platform) {
 	t.Helper()
 	wantPlatforms(t, got, on...)
@@ -109,7 +108,7 @@ func wantPlatforms(t *testing.T, got map[addrs.Platform]*verify.Report, on ...ad
 	}
 }
 
-// wantRequests compares how many requests of each kind there were.
+// wantRequests compares the number of requests of each kind.
 func wantRequests(t *testing.T, reg *regtest.Registry, want map[regtest.Kind]int) {
 	t.Helper()
 	for kind := regtest.Discovery; kind <= regtest.Other; kind <<= 1 {
@@ -119,8 +118,7 @@ func wantRequests(t *testing.T, reg *regtest.Registry, want map[regtest.Kind]int
 	}
 }
 
-// TestHashes: whatever the list of platforms looks like, each gets the hashes that its
-// archive has, and all that is not theirs is asked once.
+// TestHashes: each platform gets the hashes of its archive. Everything else is requested once.
 func TestHashes(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ on, want []addrs.Platform }{
@@ -144,8 +142,7 @@ func TestHashes(t *testing.T) {
 	}
 }
 
-// TestHashesRecordable: the union of the reports is what a lock file for these platforms
-// has, and nothing more.
+// TestHashesRecordable: the reports together have what a lock file for these platforms has.
 func TestHashesRecordable(t *testing.T) {
 	t.Parallel()
 	r := demoRelease()
@@ -167,8 +164,8 @@ func TestHashesRecordable(t *testing.T) {
 	}
 }
 
-// TestHashesOfFound: what Find has found is not asked for again, which makes 3 + 2 P
-// requests for P platforms beside the one for discovery.
+// TestHashesOfFound: a package from Find is not requested again: 3 + 2 P requests for P platforms,
+// without discovery.
 func TestHashesOfFound(t *testing.T) {
 	t.Parallel()
 	reg, release, client := serveDemo(demoRelease())
@@ -186,8 +183,7 @@ func TestHashesOfFound(t *testing.T) {
 	})
 }
 
-// TestHashesAfterDownload: who has installed one platform shares the evidence with the
-// hashes of the others, and the requests are still 3 + 2 P.
+// TestHashesAfterDownload: Download and Hashes share the evidence: still 3 + 2 P requests.
 func TestHashesAfterDownload(t *testing.T) {
 	t.Parallel()
 	reg, release, client := serveDemo(demoRelease())
@@ -210,7 +206,7 @@ func TestHashesAfterDownload(t *testing.T) {
 	})
 }
 
-// TestHashesOfAll: no platforms at all are those that the source lists.
+// TestHashesOfAll: without platforms, the listed ones are used.
 func TestHashesOfAll(t *testing.T) {
 	t.Parallel()
 	reg, release, client := serveDemo(demoRelease())
@@ -234,8 +230,7 @@ func TestHashesOfAll(t *testing.T) {
 	}
 }
 
-// TestHashesPartial: what goes wrong with some platforms does not hide the others, and
-// the error names them all.
+// TestHashesPartial: a failed platform does not affect the others, and the error has all failures.
 func TestHashesPartial(t *testing.T) {
 	t.Parallel()
 	reg, release, client := serveDemo(demoRelease())
@@ -270,7 +265,7 @@ func TestHashesPartial(t *testing.T) {
 	wantEmpty(t, dir)
 }
 
-// joined takes an error of several apart.
+// joined returns the parts of a joined error.
 func joined(t *testing.T, err error) []error {
 	t.Helper()
 	j, ok := err.(interface{ Unwrap() []error })
@@ -280,8 +275,7 @@ func joined(t *testing.T, err error) []error {
 	return j.Unwrap()
 }
 
-// TestHashesRefused: whatever a policy refuses in a download it refuses here, for every
-// platform.
+// TestHashesRefused: Hashes refuses what Download refuses, for each platform.
 func TestHashesRefused(t *testing.T) {
 	t.Parallel()
 	other := regtest.NewKey(regtest.KeyOptions{Name: "Mallory"})
@@ -328,8 +322,7 @@ func TestHashesRefused(t *testing.T) {
 	}
 }
 
-// TestHashesNoTemp: where no temporary file can be made, every platform that needs one
-// fails, and says so.
+// TestHashesNoTemp: without a temporary directory, each platform fails.
 func TestHashesNoTemp(t *testing.T) {
 	t.Parallel()
 	reg, _, client := serveDemo(demoRelease())
@@ -340,7 +333,7 @@ func TestHashesNoTemp(t *testing.T) {
 	}
 }
 
-// TestHashesOfNothing: arguments that make no sense are refused without a request.
+// TestHashesOfNothing: invalid arguments are refused without a request.
 func TestHashesOfNothing(t *testing.T) {
 	t.Parallel()
 	reg, _, client := serveDemo(demoRelease())
@@ -373,8 +366,7 @@ func TestHashesOfNothing(t *testing.T) {
 	}
 }
 
-// TestHashesAnotherAnswer: a source that answers with another package, or none, is an
-// error.
+// TestHashesAnotherAnswer: another package or nil is an error.
 func TestHashesAnotherAnswer(t *testing.T) {
 	t.Parallel()
 	for name, pkg := range map[string]*provider.Package{"none": nil, "another platform": packageOf(nil)} {
@@ -386,7 +378,7 @@ func TestHashesAnotherAnswer(t *testing.T) {
 	}
 }
 
-// lister is a Source whose packages are a function.
+// lister is a Source whose packages come from a function.
 type lister struct {
 	provider.Fetcher
 	find func(addrs.Platform) (*provider.Package, error)
@@ -400,7 +392,7 @@ func (l *lister) ProviderPackage(_ context.Context, _ addrs.Provider, _ addrs.Ve
 	return l.find(platform)
 }
 
-// wantEmpty fails if anything was left in a directory.
+// wantEmpty fails if the directory has a file.
 func wantEmpty(t *testing.T, dir string) {
 	t.Helper()
 	left, err := os.ReadDir(dir)

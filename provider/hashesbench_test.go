@@ -22,7 +22,7 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// deflated is an archive whose content of n bytes compresses about as well as programs do.
+// deflated returns an archive whose content of n bytes compresses like a program.
 func deflated(b *testing.B, n int) []byte {
 	b.Helper()
 	rnd := rand.New(rand.NewPCG(1, 2))
@@ -45,10 +45,9 @@ func deflated(b *testing.B, n int) []byte {
 	return buf.Bytes()
 }
 
-// BenchmarkHashes computes the hashes of an archive of 20 MB with 47 MB of content and,
-// alternating with it, does only what nobody can leave out: SHA-256 of the archive, inflate,
-// SHA-256 of the content. "ratio" is the median of the first by the second. With -short the
-// archive has 2 MB.
+// BenchmarkHashes computes the hashes of an archive of 20 MB with 47 MB of content (2 MB with
+// -short). In turn it does only the minimum: SHA-256 of the archive, inflate, SHA-256 of the
+// content. "ratio" is the median of the quotients.
 func BenchmarkHashes(b *testing.B) {
 	size := 47_000_000
 	if testing.Short() {
@@ -96,8 +95,8 @@ func least(b *testing.B, content []byte) {
 	}
 }
 
-// BenchmarkHashesStated makes the hashes of five platforms of 20 providers from what a
-// registry in this process states.
+// BenchmarkHashesStated returns the stated hashes of 20 providers for five platforms, from a
+// registry in this process.
 func BenchmarkHashesStated(b *testing.B) {
 	reg := regtest.New("registry.example.com")
 	release := reg.AddProvider(statingRelease())
@@ -118,8 +117,8 @@ func BenchmarkHashesStated(b *testing.B) {
 	}
 }
 
-// TestHashesMemory: neither packages that are 32 times as large, nor more of them than the
-// gate admits, take more memory.
+// TestHashesMemory: neither packages of 32 times the size nor more packages than the gate admits
+// take more memory.
 func TestHashesMemory(t *testing.T) {
 	// Not parallel: others would allocate meanwhile.
 	rise := func(megabytes int64, on int) uint64 {

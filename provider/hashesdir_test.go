@@ -17,7 +17,7 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// unpacked makes a package in a filesystem mirror at root, and returns its h1.
+// unpacked creates a package in a filesystem mirror at root and returns its h1.
 func unpacked(t *testing.T, root string, platform addrs.Platform, content string) checksum.Hash {
 	t.Helper()
 	files := fstest.MapFS{"terraform-provider-demo_v1.2.3": {Data: []byte(content)}, "docs/README": {Data: []byte("Read me.\n")}}
@@ -32,8 +32,7 @@ func unpacked(t *testing.T, root string, platform addrs.Platform, content string
 	return h1
 }
 
-// TestHashesOfDirectory: packages that are unpacked have an h1 only, which nothing vouches
-// for but a lock file.
+// TestHashesOfDirectory: an unpacked package has only an h1, which only a lock file can confirm.
 func TestHashesOfDirectory(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -74,8 +73,8 @@ func TestHashesOfDirectory(t *testing.T) {
 	}
 }
 
-// TestHashesOfBadDirectory: a directory with a link in it is refused, one that is gone is
-// an error, and neither spoils the others.
+// TestHashesOfBadDirectory: a directory with a link and a missing directory are errors, and do
+// not affect the other platforms.
 func TestHashesOfBadDirectory(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -111,8 +110,8 @@ func TestHashesOfBadDirectory(t *testing.T) {
 	}
 }
 
-// TestHashesOfMethods: where several sources are combined, each platform's package comes
-// from the first that has it, and evidence and archive from the same.
+// TestHashesOfMethods: with several sources, each package comes from the first source that has it,
+// with its evidence and archive.
 func TestHashesOfMethods(t *testing.T) {
 	t.Parallel()
 	r := demoRelease()

@@ -14,8 +14,7 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// TestHashesSwappedForPipe puts a pipe where a file of an unpacked package is about to be
-// hashed.
+// TestHashesSwappedForPipe replaces a file by a pipe while an unpacked package is hashed.
 func TestHashesSwappedForPipe(t *testing.T) {
 	t.Parallel()
 	o := provider.HashOptions{Policy: verify.Policy{AllowUnchecked: true}}

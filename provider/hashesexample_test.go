@@ -14,8 +14,8 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// A lock file for all platforms of a version. With downloads every h1 is computed here.
-// Without downloads the h1 are what the registry says, which no signature covers.
+// A lock file for all platforms of a version. With downloads, every h1 is computed. Without
+// downloads, the h1 are statements of the registry that no signature covers.
 func ExampleHashes() {
 	registry := regtest.New("registry.example.com")
 	registry.AddProvider(regtest.Provider{Address: "acme/demo", Version: "1.2.3", PackageHashes: true})
@@ -47,10 +47,9 @@ func ExampleHashes() {
 	// 5 platforms, 10 hashes, 0 of them computed
 }
 
-// A lock file has linux only, and gets another platform. Accept would refuse every package
-// for that platform, as none of its hashes is locked. SameRelease trusts the registry and
-// the keys that it lists, for this one platform, as far as they sign a SHA256SUMS document
-// that names the locked package too. Only what was computed here goes into the lock file.
+// A lock file has only linux and gets another platform. Accept would refuse all packages for this
+// platform, because none of its hashes is locked. SameRelease accepts the platform if a signed
+// SHA256SUMS document also lists the locked package. Only computed hashes are recorded.
 func ExampleHashes_addPlatform() {
 	registry := regtest.New("registry.example.com")
 	release := registry.AddProvider(regtest.Provider{Address: "acme/demo", Version: "1.2.3"})

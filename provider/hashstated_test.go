@@ -16,21 +16,20 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// believing is a policy with which what a source states may be recorded.
+// believing returns options that record stated hashes.
 func believing(p verify.Policy) provider.HashOptions {
 	p.RecordStated = true
 	return provider.HashOptions{Policy: p}
 }
 
-// statingRelease is demoRelease at a registry that states all hashes.
+// statingRelease is demoRelease with stated hashes.
 func statingRelease() regtest.Provider {
 	r := demoRelease()
 	r.PackageHashes = true
 	return r
 }
 
-// wantStated fails unless there are reports that claim what the registry states of the
-// platform, and nothing of another one.
+// wantStated fails unless each platform has a report with its stated hashes.
 func wantStated(t *testing.T, release *regtest.Release, got map[addrs.Platform]*verify.Report, trust verify.Trust, on ...addrs.Platform) {
 	t.Helper()
 	wantPlatforms(t, got, on...)
@@ -52,8 +51,8 @@ func wantStated(t *testing.T, release *regtest.Release, got map[addrs.Platform]*
 	}
 }
 
-// TestHashesStated: where the registry states hashes and the policy records them, one
-// package answers for all platforms and no archive is fetched.
+// TestHashesStated: if the registry states hashes and the policy records them, one package is
+// requested for all platforms, and no archive.
 func TestHashesStated(t *testing.T) {
 	t.Parallel()
 	reg, release, client := serveDemo(statingRelease())
@@ -72,7 +71,7 @@ func TestHashesStated(t *testing.T) {
 	}
 }
 
-// TestHashesStatedByFound: a package that is known already answers for the others.
+// TestHashesStatedByFound: a known package has the hashes of all platforms.
 func TestHashesStatedByFound(t *testing.T) {
 	t.Parallel()
 	reg, release, client := serveDemo(statingRelease())
@@ -88,7 +87,7 @@ func TestHashesStatedByFound(t *testing.T) {
 	wantRequests(t, reg, map[regtest.Kind]int{regtest.Sums: 1, regtest.Signature: 1})
 }
 
-// packagesOf edits what a registry states in "packages" wherever it does so.
+// packagesOf edits the stated "packages".
 func packagesOf(edit func(packages map[string]any)) regtest.Fault {
 	return regtest.Fault{Kind: regtest.Package, Edit: func(doc map[string]any) {
 		if packages, ok := doc["packages"].(map[string]any); ok {
@@ -99,7 +98,7 @@ func packagesOf(edit func(packages map[string]any)) regtest.Fault {
 
 func stating(hashes ...any) map[string]any { return map[string]any{"hashes": hashes} }
 
-// TestHashesStatedInPart: what is not stated is downloaded, and the rest is not.
+// TestHashesStatedInPart: only platforms without stated hashes are downloaded.
 func TestHashesStatedInPart(t *testing.T) {
 	t.Parallel()
 	foreign := "zh:" + strings.Repeat("0", 64)
@@ -133,8 +132,7 @@ func TestHashesStatedInPart(t *testing.T) {
 	}
 }
 
-// TestHashesStatedElsewhere: for a platform that the first package leaves out, its own
-// package is asked for.
+// TestHashesStatedElsewhere: a platform that the first package does not mention is requested.
 func TestHashesStatedElsewhere(t *testing.T) {
 	t.Parallel()
 	reg, release, client := serveDemo(statingRelease())
@@ -151,8 +149,8 @@ func hashesIn(packages map[string]any, platform string) []any {
 	return slices.Clone(packages[platform].(map[string]any)["hashes"].([]any))
 }
 
-// TestHashesStatedWrong: what contradicts the signed checksums is refused, for just the
-// platforms of which it is stated; the CLI crashes where one zh stands under two of them.
+// TestHashesStatedWrong: stated hashes that contradict the signed checksums are refused, for their
+// platform only. The CLI crashes if two platforms have the same zh.
 func TestHashesStatedWrong(t *testing.T) {
 	t.Parallel()
 	const h1 = "h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
@@ -186,8 +184,7 @@ func zhIn(packages map[string]any, platform string) any {
 	return hashes[slices.IndexFunc(hashes, func(h any) bool { return strings.HasPrefix(h.(string), "zh:") })]
 }
 
-// TestHashesStatedTwice: of two zh for one archive one must be wrong, so the package itself
-// is looked at, whose document then says which.
+// TestHashesStatedTwice: if two zh are stated for an archive, its own package is requested.
 func TestHashesStatedTwice(t *testing.T) {
 	t.Parallel()
 	reg, release, client := serveDemo(statingRelease())
@@ -202,8 +199,7 @@ func TestHashesStatedTwice(t *testing.T) {
 	}
 }
 
-// TestHashesDisproved: what an archive turns out not to have is not recorded, although a
-// true hash is stated beside it, and the policy records what is only stated.
+// TestHashesDisproved: a stated hash that the archive does not have is not recorded.
 func TestHashesDisproved(t *testing.T) {
 	t.Parallel()
 	content := archive(t)
@@ -226,8 +222,8 @@ func TestHashesDisproved(t *testing.T) {
 	}
 }
 
-// TestHashesStatedOtherNames: an archive whose name cannot be inferred from that of another
-// platform's is found by its own package.
+// TestHashesStatedOtherNames: if the name of an archive cannot be inferred, its own package is
+// requested.
 func TestHashesStatedOtherNames(t *testing.T) {
 	t.Parallel()
 	for name, filename := range map[string]string{"listed": "demo_1.2.3_windows_amd64.zip", "of another system": "terraform-provider-demo_1.2.3_win.zip"} {
@@ -253,8 +249,7 @@ func TestHashesStatedOtherNames(t *testing.T) {
 	}
 }
 
-// TestHashesStatedFirstFails: if the platform that is asked for first is missing, the
-// others go on without it.
+// TestHashesStatedFirstFails: if the first platform is missing, the others do not fail.
 func TestHashesStatedFirstFails(t *testing.T) {
 	t.Parallel()
 	reg, release, client := serveDemo(statingRelease())
@@ -269,8 +264,7 @@ func TestHashesStatedFirstFails(t *testing.T) {
 	}
 }
 
-// TestHashesStatedNeedsTrust: that hashes may be recorded does not make a package
-// trusted, be it that the signature is missing, wrong, or the wrong one's.
+// TestHashesStatedNeedsTrust: RecordStated does not replace a missing, wrong or unknown signature.
 func TestHashesStatedNeedsTrust(t *testing.T) {
 	t.Parallel()
 	stranger := regtest.NewKey(regtest.KeyOptions{Name: "stranger"})
@@ -323,8 +317,7 @@ func otherDigests(sums []byte) []byte {
 	return []byte(strings.Join(lines, "\n"))
 }
 
-// TestHashesStatedUnsigned: a policy that believes an unsigned source believes its hashes
-// too, and the report says so.
+// TestHashesStatedUnsigned: if the policy trusts an unsigned source, it records its hashes.
 func TestHashesStatedUnsigned(t *testing.T) {
 	t.Parallel()
 	r := statingRelease()
@@ -335,9 +328,8 @@ func TestHashesStatedUnsigned(t *testing.T) {
 	wantRequests(t, reg, map[regtest.Kind]int{regtest.Discovery: 1, regtest.Package: 1})
 }
 
-// TestHashesStatedAccepted: with the hashes of a lock file the platforms that it knows are
-// completed without evidence. A platform that it does not know is refused, although the
-// source states hashes of it.
+// TestHashesStatedAccepted: platforms with locked hashes need no evidence. A platform without locked
+// hashes is refused.
 func TestHashesStatedAccepted(t *testing.T) {
 	t.Parallel()
 	reg, release, client := serveDemo(statingRelease())
@@ -353,8 +345,8 @@ func TestHashesStatedAccepted(t *testing.T) {
 	wantRequests(t, reg, map[regtest.Kind]int{regtest.Discovery: 1, regtest.Package: 2})
 }
 
-// TestHashesOfMirror: a mirror states hashes for each platform, of which only the right
-// one's count.
+// TestHashesOfMirror: a mirror states hashes for each platform, and only those of the right
+// platform are accepted.
 func TestHashesOfMirror(t *testing.T) {
 	t.Parallel()
 	serve := func() (*regtest.Registry, *regtest.Release, provider.Source) {

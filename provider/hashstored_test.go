@@ -18,7 +18,7 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// memory is a HashStore that can be told to fail.
+// memory is a HashStore that can fail.
 type memory struct {
 	mu     sync.Mutex
 	kept   map[checksum.Hash][]checksum.Hash
@@ -49,7 +49,7 @@ func (m *memory) StoreHashes(_ context.Context, zh checksum.Hash, hashes []check
 	return nil
 }
 
-// TestHashStore: a second run fetches no archive and reports the same.
+// TestHashStore: a second call downloads no archive and returns the same reports.
 func TestHashStore(t *testing.T) {
 	t.Parallel()
 	reg, release, client := serveDemo(demoRelease())
@@ -71,8 +71,7 @@ func TestHashStore(t *testing.T) {
 	}
 }
 
-// TestHashStoreBeforeStated: what was computed once is better than what is stated, and
-// costs no more.
+// TestHashStoreBeforeStated: stored hashes are preferred to stated hashes.
 func TestHashStoreBeforeStated(t *testing.T) {
 	t.Parallel()
 	reg, release, client := serveDemo(statingRelease())
@@ -86,7 +85,7 @@ func TestHashStoreBeforeStated(t *testing.T) {
 	wantRequests(t, reg, map[regtest.Kind]int{regtest.Package: 1, regtest.Sums: 1, regtest.Signature: 1})
 }
 
-// TestHashStoreIsNoTrust: a stored archive is judged like one that arrives.
+// TestHashStoreIsNoTrust: a stored archive is judged like a downloaded one.
 func TestHashStoreIsNoTrust(t *testing.T) {
 	t.Parallel()
 	store := new(memory)
@@ -117,8 +116,8 @@ func TestHashStoreIsNoTrust(t *testing.T) {
 	}
 }
 
-// TestHashStoreWrong: a store that is wrong, or that cannot be used, costs a download and
-// is told, but never spoils a result that can be compared with something.
+// TestHashStoreWrong: if the store is wrong or fails, the archive is downloaded and the failure is
+// reported.
 func TestHashStoreWrong(t *testing.T) {
 	t.Parallel()
 	h1 := checksum.MustParseHash("h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=")
@@ -160,8 +159,7 @@ func TestHashStoreWrong(t *testing.T) {
 	}
 }
 
-// TestHashStoreContradicted: where a source that is believed states another h1 than was once
-// computed, the archive decides who is right.
+// TestHashStoreContradicted: if stored and stated h1 differ, the archive is downloaded.
 func TestHashStoreContradicted(t *testing.T) {
 	t.Parallel()
 	_, release, client := serveDemo(demoRelease())
@@ -190,7 +188,7 @@ func TestHashStoreContradicted(t *testing.T) {
 	}
 }
 
-// TestHashStoreRefused: an archive that is refused leaves nothing in the store.
+// TestHashStoreRefused: the hashes of a refused archive are not stored.
 func TestHashStoreRefused(t *testing.T) {
 	t.Parallel()
 	r := demoRelease()
@@ -205,8 +203,8 @@ func TestHashStoreRefused(t *testing.T) {
 	}
 }
 
-// TestHashStoreWithoutZH: a mirror that does not state the zh of an archive has to deliver
-// it, each time; the store is not asked in vain.
+// TestHashStoreWithoutZH: if a mirror does not state the zh, the archive is always downloaded, and
+// the store is not read.
 func TestHashStoreWithoutZH(t *testing.T) {
 	t.Parallel()
 	reg := regtest.New("registry.example.com")
@@ -226,8 +224,7 @@ func TestHashStoreWithoutZH(t *testing.T) {
 	}
 }
 
-// TestHashStoreFollowsTheSource: where the source has another archive than before, that
-// one counts.
+// TestHashStoreFollowsTheSource: if the source has a new archive, its hashes are used.
 func TestHashStoreFollowsTheSource(t *testing.T) {
 	t.Parallel()
 	store := new(memory)

@@ -13,8 +13,7 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// TestReportsShareSums: the SHA256SUMS document of all platforms is in memory once, however
-// many reports have it.
+// TestReportsShareSums: all reports share one SHA256SUMS document in memory.
 func TestReportsShareSums(t *testing.T) {
 	t.Parallel()
 	_, _, client := serveDemo(statingRelease())
@@ -29,8 +28,7 @@ func TestReportsShareSums(t *testing.T) {
 	}
 }
 
-// padded is a source whose SHA256SUMS documents have files of their own, so that each has so
-// many bytes.
+// padded is a source whose SHA256SUMS documents have the given sizes.
 type padded struct {
 	provider.Source
 	sizes []int
@@ -61,8 +59,7 @@ func (s *padded) Evidence(_ context.Context, pkg *provider.Package) (verify.Evid
 	return ev, nil
 }
 
-// TestSumsTogether: the different documents that the reports of one call have are bounded
-// together.
+// TestSumsTogether: the total size of different documents is bounded.
 func TestSumsTogether(t *testing.T) {
 	t.Parallel()
 	const each, limit = 4 << 20, 16 << 20

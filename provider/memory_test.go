@@ -17,7 +17,7 @@ import (
 	"github.com/tofureg/tofureg/transport"
 )
 
-// peak is a Fetcher that samples the heap while the archive passes through it.
+// peak is a Fetcher that measures the heap during the transfer.
 type peak struct {
 	provider.Fetcher
 	most  uint64 // bytes
@@ -56,9 +56,9 @@ func heap() uint64 {
 	return sample[0].Value.Uint64()
 }
 
-// BenchmarkDownload makes the whole way over HTTP into a verified file. The metric
-// peak-MB is how far the heap rose: it does not depend on the size of the package.
-// With -short the larger package has 100 MB.
+// BenchmarkDownload downloads over HTTP into a verified file. The metric peak-MB is the growth of
+// the heap, which does not depend on the size of the package. With -short the larger package has
+// 100 MB.
 func BenchmarkDownload(b *testing.B) {
 	large := 1000
 	if testing.Short() {
@@ -91,7 +91,7 @@ func BenchmarkDownload(b *testing.B) {
 	}
 }
 
-// TestMemory: a package that is 32 times as large takes no more memory.
+// TestMemory: a package of 32 times the size takes no more memory.
 func TestMemory(t *testing.T) {
 	// Not parallel: others would allocate meanwhile.
 	rise := func(megabytes int64) uint64 {

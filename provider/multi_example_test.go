@@ -14,7 +14,7 @@ import (
 	"github.com/tofureg/tofureg/transport"
 )
 
-// mirrorOf is a mirror in memory with one version of acme/alpha.
+// mirrorOf returns a mirror in memory with one version of acme/alpha.
 func mirrorOf(version string) *mirrorclient.Client {
 	const dir = "registry.example.com/acme/alpha/"
 	files := fstest.MapFS{
@@ -27,8 +27,8 @@ func mirrorOf(version string) *mirrorclient.Client {
 	}
 }
 
-// A mirror for the providers of one namespace, and the registry for what the mirror does
-// not hold, as in a provider_installation block of the CLI's configuration.
+// A mirror for the providers of one namespace, and the registry for all others, as in a
+// provider_installation block of the CLI configuration.
 func ExampleMulti() {
 	reg := regtest.New("registry.example.com")
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.1.0"})
@@ -61,7 +61,7 @@ func ExampleMulti() {
 	// 1.1.0 from mirror
 }
 
-// Two mirrors with the same content. The first one is down.
+// Two mirrors with the same content. The first one is unavailable.
 func ExampleFirstOf() {
 	down := &mirrorclient.Client{
 		BaseURL: "https://eu.mirror.example.com/",

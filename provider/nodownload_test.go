@@ -10,8 +10,8 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// TestNoDownload: without downloads, hashes come from the source's statements or from the
-// store, and what a source says of all platforms costs one list and one package.
+// TestNoDownload: without downloads, hashes come from the source or the store. A source that states
+// the hashes of all platforms is asked for one package.
 func TestNoDownload(t *testing.T) {
 	t.Parallel()
 	store := new(memory)

@@ -32,7 +32,7 @@ const good = "zh:5f9c7aa76b7c34d722fc9123208e26b22d60440cb47150dd04733b9b94f4541
 	"h1:lDpwLQbzRZmu4fjajvyiMuvYVAxZEnLhOmvMNbnPfLU=\n" +
 	"sha256 CHECKSUM\n"
 
-// fileOf is where a store keeps what it knows of an archive.
+// fileOf returns the path of the file for an archive.
 func fileOf(d *hashstore.Dir, zh checksum.Hash) string {
 	return filepath.Join(d.Path, zh.Value())
 }
@@ -78,7 +78,7 @@ func TestDir(t *testing.T) {
 	}
 }
 
-// TestRefused: what cannot be an entry is refused, and no path is made of it.
+// TestRefused: invalid hashes are refused.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	d := store(t)
@@ -143,7 +143,7 @@ var damage = map[string]func(text string) string{
 	"control characters": func(s string) string { return "\x1b[31m" + s },
 }
 
-// TestDamaged: what is not just what was written is an error, and storing heals it.
+// TestDamaged: a changed file is an error, and StoreHashes replaces it.
 func TestDamaged(t *testing.T) {
 	t.Parallel()
 	for name, change := range damage {
@@ -176,7 +176,7 @@ func overwrite(t testing.TB, path, text string) {
 	}
 }
 
-// TestMoved: a good file under the name of another archive is no good.
+// TestMoved: a file with the name of another archive is an error.
 func TestMoved(t *testing.T) {
 	t.Parallel()
 	d := store(t)
@@ -190,7 +190,7 @@ func TestMoved(t *testing.T) {
 	}
 }
 
-// TestNoFile: a directory in the place of a file is an error, and stays. A link goes.
+// TestNoFile: a directory in the place of a file is an error and stays. A link is replaced.
 func TestNoFile(t *testing.T) {
 	t.Parallel()
 	d := store(t)
@@ -222,7 +222,7 @@ func TestNoFile(t *testing.T) {
 	wantHashes(t, d, zh1, h1a)
 }
 
-// TestReadOnly: a store that is only to be read serves what it has.
+// TestReadOnly: a read-only store can be read.
 func TestReadOnly(t *testing.T) {
 	t.Parallel()
 	d := store(t)
@@ -243,8 +243,7 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// TestConcurrent: readers see all or nothing while others write, and Prune among them does
-// no harm.
+// TestConcurrent: concurrent readers, writers and Prune do not disturb each other.
 func TestConcurrent(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "store")
@@ -274,7 +273,7 @@ func TestConcurrent(t *testing.T) {
 	wg.Wait()
 }
 
-// TestPrune: what was used lately stays, and so does what is not of the store.
+// TestPrune: recently used files and other files stay.
 func TestPrune(t *testing.T) {
 	t.Parallel()
 	d := store(t)
@@ -330,7 +329,7 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-// FuzzFile: no file makes reading panic or bring anything but what would be written so.
+// FuzzFile: a file is either an error or what StoreHashes would write.
 func FuzzFile(f *testing.F) {
 	text, _, _ := strings.Cut(good, "CHECKSUM")
 	f.Add(good)

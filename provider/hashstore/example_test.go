@@ -14,7 +14,7 @@ import (
 	"github.com/tofureg/tofureg/transport"
 )
 
-// The hashes of all platforms, twice: the second time no archive is downloaded.
+// The hashes of all platforms, twice. The second call downloads no archive.
 func ExampleDir() {
 	registry := regtest.New("registry.example.com")
 	registry.AddProvider(regtest.Provider{Address: "acme/demo", Version: "1.2.3"})

@@ -12,7 +12,7 @@ import (
 	"github.com/tofureg/tofureg/provider/hashstore"
 )
 
-// TestPipe: nobody waits for a pipe in the place of a file.
+// TestPipe: a pipe in the place of a file does not block.
 func TestPipe(t *testing.T) {
 	t.Parallel()
 	d := store(t)
