@@ -26,8 +26,8 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// TestHashesDepth: how many answers a lock file for five platforms waits for, one after
-// the other, and how many requests that are.
+// TestHashesDepth: how many answers a lock file for five platforms needs in sequence, and how many
+// requests.
 func TestHashesDepth(t *testing.T) {
 	t.Parallel()
 	const providers = 20
@@ -121,7 +121,7 @@ func TestHashesDepthOfMirror(t *testing.T) {
 	})
 }
 
-// many is a source with a package for every platform, whose archives take a second each.
+// many returns a source with a package for every platform. Each archive takes a second.
 func many(content []byte, inside, most *atomic.Int32) *lister {
 	arriving := &fake{open: func(ctx context.Context, _ int) (*provider.Body, error) {
 		n := inside.Add(1)
@@ -144,7 +144,7 @@ func many(content []byte, inside, most *atomic.Int32) *lister {
 	}}
 }
 
-// systems are n platforms.
+// systems returns n platforms.
 func systems(n int) (list []addrs.Platform) {
 	for i := range n {
 		list = append(list, addrs.MustParsePlatform(fmt.Sprintf("os%d_amd64", i)))
@@ -152,8 +152,7 @@ func systems(n int) (list []addrs.Platform) {
 	return list
 }
 
-// TestGate: calls that share a gate share its places, and 1,000 platforms are no more than
-// it lets through.
+// TestGate: calls that share a gate share its places.
 func TestGate(t *testing.T) {
 	t.Parallel()
 	content := archive(t)
@@ -196,7 +195,7 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// TestGateEnter: who waits can give up, and who leaves makes room.
+// TestGateEnter: Enter ends with its context, and leave frees one place, once.
 func TestGateEnter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -228,8 +227,8 @@ func TestGateEnter(t *testing.T) {
 	})
 }
 
-// TestHashesCancelled: what is finished is kept, the rest ends at once and is said once.
-// The bubble makes sure that no goroutine stays behind.
+// TestHashesCancelled: finished reports are returned, and the error of the context once. The bubble
+// checks that no goroutine is left.
 func TestHashesCancelled(t *testing.T) {
 	t.Parallel()
 	content := archive(t)
@@ -279,7 +278,7 @@ func (b byPackage) Evidence(_ context.Context, pkg *provider.Package) (verify.Ev
 	return pkg.Evidence(), nil
 }
 
-// TestHashesCancelledBefore: a context that has ended costs no request.
+// TestHashesCancelledBefore: after the end of the context, nothing is requested.
 func TestHashesCancelledBefore(t *testing.T) {
 	t.Parallel()
 	reg, _, client := serveDemo(statingRelease())
@@ -293,8 +292,7 @@ func TestHashesCancelledBefore(t *testing.T) {
 	}
 }
 
-// TestHashesOneFails: the failure of one platform stops nobody who shares the evidence
-// with it.
+// TestHashesOneFails: the failure of one platform does not affect platforms that share its evidence.
 func TestHashesOneFails(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -315,8 +313,7 @@ func TestHashesOneFails(t *testing.T) {
 	})
 }
 
-// TestHashesProgress: the events of all platforms come one at a time, each about its own
-// platform, and EventHashed is the last of each.
+// TestHashesProgress: events do not overlap, and EventHashed is the last one of each platform.
 func TestHashesProgress(t *testing.T) {
 	t.Parallel()
 	_, release, client := serveDemo(demoRelease())
@@ -352,8 +349,7 @@ func TestHashesProgress(t *testing.T) {
 	hashes(t, client, five, o)
 }
 
-// TestHashesEvidenceBounded: a source that has other documents for each platform is not
-// asked for all of them at once, also where no archive has to come.
+// TestHashesEvidenceBounded: the number of concurrent requests for evidence is bounded.
 func TestHashesEvidenceBounded(t *testing.T) {
 	t.Parallel()
 	content := archive(t)
@@ -394,8 +390,7 @@ func TestHashesEvidenceBounded(t *testing.T) {
 	}
 }
 
-// TestHashesFindBounded: while archives wait for their turn, no more packages are asked for,
-// whose descriptions may be large.
+// TestHashesFindBounded: while archives wait for the gate, the number of found packages is bounded.
 func TestHashesFindBounded(t *testing.T) {
 	t.Parallel()
 	content := archive(t)
@@ -426,7 +421,7 @@ func TestHashesFindBounded(t *testing.T) {
 	})
 }
 
-// TestShareEvidenceCancelled: who gives up takes nobody with him who wants the same.
+// TestShareEvidenceCancelled: a caller that gives up does not cancel the request of another caller.
 func TestShareEvidenceCancelled(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -456,8 +451,7 @@ func TestShareEvidenceCancelled(t *testing.T) {
 	})
 }
 
-// TestShareEvidenceKeepsLittle: a source with other documents for each platform cannot
-// fill the memory with them.
+// TestShareEvidenceKeepsLittle: the cached documents are bounded.
 func TestShareEvidenceKeepsLittle(t *testing.T) {
 	t.Parallel()
 	asked := 0
@@ -479,8 +473,8 @@ func TestShareEvidenceKeepsLittle(t *testing.T) {
 	}
 }
 
-// TestShareEvidence: callers at the same time and later ones get their own copies of one
-// answer; an error is asked again; what belongs to another host or method is another one.
+// TestShareEvidence: callers get copies of one answer. Errors and answers for other hosts or methods
+// are not shared.
 func TestShareEvidence(t *testing.T) {
 	t.Parallel()
 	refused := errors.New("refused")

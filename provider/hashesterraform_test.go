@@ -15,8 +15,7 @@ import (
 	"github.com/tofureg/tofureg/transport"
 )
 
-// serveProject returns a project that requires the release, from a registry on this machine
-// that is asked by the returned client too.
+// serveProject returns a project that requires the release, and a client of the same registry.
 func serveProject(t *testing.T, program string, r regtest.Provider) (*terraformtest.Project, addrs.Provider, *regclient.Client) {
 	t.Helper()
 	reg, _, _ := serveDemo(r)
@@ -32,7 +31,7 @@ func serveProject(t *testing.T, program string, r regtest.Provider) (*terraformt
 	return p, addrs.MustParseProvider(source), &regclient.Client{Transport: &transport.Client{HTTP: server.Client()}}
 }
 
-// lockOf returns the lock file that Hashes and Merge make, with the header of a program.
+// lockOf returns the lock file of Hashes and Merge, with the header of a program.
 func lockOf(t *testing.T, program string, client *regclient.Client, p addrs.Provider, on ...addrs.Platform) *lockfile.File {
 	t.Helper()
 	lock, constraint := &lockfile.File{}, addrs.MustParseProviderConstraint("~> 1.2")
@@ -59,8 +58,7 @@ func lockOf(t *testing.T, program string, client *regclient.Client, p addrs.Prov
 	return lock
 }
 
-// TestSameAsProvidersLock has the clients write a lock file for several platforms. From
-// here comes the same, byte for byte.
+// TestSameAsProvidersLock: "providers lock" of the CLIs writes the same lock file, byte for byte.
 func TestSameAsProvidersLock(t *testing.T) {
 	t.Parallel()
 	terraformtest.Each(t, func(t *testing.T, program string) {
@@ -80,8 +78,8 @@ func TestSameAsProvidersLock(t *testing.T) {
 	})
 }
 
-// TestClientsAcceptLock has the clients install by a lock file from here, which they leave
-// as it is, although it has one more hash of each platform than they know.
+// TestClientsAcceptLock: the CLIs install by a lock file of Hashes and do not change it, although it
+// has one more hash of each platform.
 func TestClientsAcceptLock(t *testing.T) {
 	t.Parallel()
 	terraformtest.Each(t, func(t *testing.T, program string) {

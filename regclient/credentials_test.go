@@ -23,7 +23,7 @@ import (
 
 const secret = "s3cr3t-t0ken"
 
-// places are where a request may end up, seen from the host whose token it is.
+// places are origins that a request may lead to, from the view of the host with the token.
 var places = []struct {
 	name, origin string
 	private      bool // https
@@ -38,15 +38,15 @@ var places = []struct {
 	{"http, port 443", "http://" + host + ":443", false},
 }
 
-// kinds in the order of a cold download.
+// kinds are in the order of a cold download.
 var kinds = []regtest.Kind{regtest.Discovery, regtest.Versions, regtest.Package, regtest.Sums, regtest.Signature, regtest.Archive}
 
-// isFile: the others are documents of the registry.
+// isFile reports whether the kind is a file of a package, not a document.
 func isFile(k regtest.Kind) bool {
 	return k == regtest.Sums || k == regtest.Signature || k == regtest.Archive
 }
 
-// walk makes the whole way from discovery to the archive.
+// walk finds and fetches a package, from discovery to the archive.
 func walk(t *testing.T, c *regclient.Client) {
 	t.Helper()
 	versions, err := c.ProviderVersions(t.Context(), alpha)
@@ -70,10 +70,10 @@ func walk(t *testing.T, c *regclient.Client) {
 	}
 }
 
-// origin returns scheme and host of a request, in the form in which places have them.
+// origin returns the scheme and host of a request, like places.
 func origin(r regtest.Request) string { return r.Scheme + "://" + r.Host }
 
-// plain is origin without the default port.
+// plain returns origin without the default port.
 func plain(origin string) string {
 	if scheme, rest, _ := strings.Cut(origin, "://"); scheme == "https" {
 		return scheme + "://" + strings.TrimSuffix(rest, ":443")
@@ -81,14 +81,13 @@ func plain(origin string) string {
 	return origin
 }
 
-// wantTokens compares what each server saw of the way to a provider with a rule.
+// wantTokens fails unless the requests for a provider have the token as the rule says.
 func wantTokens(t *testing.T, reg *regtest.Registry, rule func(r regtest.Request) bool) {
 	t.Helper()
 	wantTokensFor(t, reg, kinds, rule)
 }
 
-// wantTokensFor compares what each server saw with a rule, and makes sure that the
-// token is nowhere else in a request.
+// wantTokensFor fails unless the requests have the token as the rule says, and nowhere else.
 func wantTokensFor(t *testing.T, reg *regtest.Registry, kinds []regtest.Kind, rule func(r regtest.Request) bool) {
 	t.Helper()
 	seen := map[regtest.Kind]bool{}
@@ -113,7 +112,7 @@ func wantTokensFor(t *testing.T, reg *regtest.Registry, kinds []regtest.Kind, ru
 	}
 }
 
-// grant is a PackageCredentials that says yes; nil if it is not asked for.
+// grant returns a PackageCredentials that returns true, or nil.
 func grant(yes bool) func(svchost.Hostname, *url.URL) bool {
 	if !yes {
 		return nil
@@ -127,7 +126,7 @@ func leakClient(t *testing.T, reg *regtest.Registry, packages bool) *regclient.C
 	return c
 }
 
-// TestTokenOnRedirect: an answer of each kind is a redirect to each place.
+// TestTokenOnRedirect: each kind of request is redirected to each place.
 func TestTokenOnRedirect(t *testing.T) {
 	t.Parallel()
 	for _, place := range places {
@@ -155,7 +154,7 @@ func TestTokenOnRedirect(t *testing.T) {
 	}
 }
 
-// TestTokenForDeclaredService: the discovery document names a registry at each place.
+// TestTokenForDeclaredService: the discovery document declares a registry at each place.
 func TestTokenForDeclaredService(t *testing.T) {
 	t.Parallel()
 	for _, place := range places {
@@ -171,7 +170,7 @@ func TestTokenForDeclaredService(t *testing.T) {
 	}
 }
 
-// TestTokenForFiles: the metadata names files at each place.
+// TestTokenForFiles: the package has files at each place.
 func TestTokenForFiles(t *testing.T) {
 	t.Parallel()
 	for _, place := range places {
@@ -191,8 +190,8 @@ func TestTokenForFiles(t *testing.T) {
 	}
 }
 
-// TestPackageCredentials: it is asked for each URL, with the host of the address, and
-// cannot change the URL.
+// TestPackageCredentials: it is called for each URL, with the host of the address, and cannot change
+// the URL.
 func TestPackageCredentials(t *testing.T) {
 	t.Parallel()
 	reg := registry()
@@ -214,8 +213,8 @@ func TestPackageCredentials(t *testing.T) {
 	wantTokens(t, reg, func(r regtest.Request) bool { return !isFile(r.Kind) || r.Kind == regtest.Sums })
 }
 
-// TestNoTokenBesidePresignedQuery: such a URL is authorised already, whatever
-// PackageCredentials says.
+// TestNoTokenBesidePresignedQuery: a presigned URL gets no token, even if PackageCredentials allows
+// it.
 func TestNoTokenBesidePresignedQuery(t *testing.T) {
 	t.Parallel()
 	reg := registry()
@@ -244,7 +243,7 @@ func TestServersThatRefuseTokens(t *testing.T) {
 	}
 }
 
-// TestTokenOfProviderAlias: the token is that of the host which the alias stands for.
+// TestTokenOfProviderAlias: the token of the real host is sent, not the token of its alias.
 func TestTokenOfProviderAlias(t *testing.T) {
 	t.Parallel()
 	reg := registry()
@@ -264,8 +263,7 @@ func TestTokenOfProviderAlias(t *testing.T) {
 	wantTokensFor(t, reg, kinds[1:], func(regtest.Request) bool { return true })
 }
 
-// TestNotShared: what one host's token fetches is not for the provider of another host,
-// and what may be large is not for those who expect something small.
+// TestNotShared: requests with tokens of different hosts, or with different limits, are not shared.
 func TestNotShared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -306,7 +304,7 @@ func TestNotShared(t *testing.T) {
 	})
 }
 
-// TestNoSecretsInErrors: presigned queries and tokens stay out of every text.
+// TestNoSecretsInErrors: errors contain no presigned queries and no tokens.
 func TestNoSecretsInErrors(t *testing.T) {
 	t.Parallel()
 	reg := registry()
@@ -335,8 +333,8 @@ func TestNoSecretsInErrors(t *testing.T) {
 
 var _ provider.Fetcher = (*regclient.Client)(nil)
 
-// TestTokenWithSharedHosts: what clients share has no part in who sends a token. A client
-// that uses the Hosts of one without tokens sends its own to discovery, too.
+// TestTokenWithSharedHosts: a client that shares the Hosts of a client without tokens sends its own
+// token to discovery.
 func TestTokenWithSharedHosts(t *testing.T) {
 	t.Parallel()
 	hosts := new(disco.Hosts)

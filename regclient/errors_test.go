@@ -18,7 +18,7 @@ import (
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
-// versionsOf has 1.2.0 for linux_amd64, and 1.1.0 for plan9_arm as well.
+// versionsOf returns a registry with 1.2.0 for linux_amd64, and 1.1.0 for plan9_arm, too.
 func versionsOf() *regtest.Registry {
 	reg := registry()
 	older := alphaAt("1.1.0")
@@ -51,8 +51,7 @@ func TestUnknownProvider(t *testing.T) {
 	}
 }
 
-// TestRefusedPackage: whatever a registry refuses a package with, the list of versions
-// tells what it is that it does not have.
+// TestRefusedPackage: for each refusal, the list of versions shows what is missing.
 func TestRefusedPackage(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{404, 410, 400, 500} {
@@ -84,7 +83,7 @@ func TestRefusedPackage(t *testing.T) {
 	}
 }
 
-// TestDiscoveryFails: its refusals do not look like those of a package.
+// TestDiscoveryFails: its errors are not errors of a package.
 func TestDiscoveryFails(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{400, 500, 503} {
@@ -145,7 +144,7 @@ func TestVetoHost(t *testing.T) {
 	}
 }
 
-// TestBuiltInProvider: no registry has it, and none is asked.
+// TestBuiltInProvider: no registry is asked for it.
 func TestBuiltInProvider(t *testing.T) {
 	t.Parallel()
 	reg := registry()
@@ -179,7 +178,7 @@ func TestContextEnds(t *testing.T) {
 	}
 }
 
-// filesOf is a package whose files are at host.
+// filesOf returns a package with files at a host.
 func filesOf(at string) *provider.Package {
 	return &provider.Package{
 		Provider: alpha, Version: v120, Platform: linux,
@@ -187,8 +186,7 @@ func filesOf(at string) *provider.Package {
 	}
 }
 
-// TestZeroValues: what a program gets that overlooked the error of a parser. Nobody is
-// asked.
+// TestZeroValues: zero addresses cause an error without a request.
 func TestZeroValues(t *testing.T) {
 	t.Parallel()
 	reg := registry()

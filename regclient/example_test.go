@@ -20,8 +20,8 @@ import (
 	"github.com/tofureg/tofureg/transport"
 )
 
-// From a name to a verified archive. The registry of this example is in memory; with
-// the zero Client, the program asks the one at the host of the address.
+// From a name to a verified archive. The registry of this example is in memory. The zero Client
+// asks the host of the address.
 func Example() {
 	reg := regtest.New("registry.example.com")
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0"})
@@ -64,7 +64,7 @@ func Example() {
 	// signed by the registry's key: true
 }
 
-// Versions come newest first, with what the registry tells of each.
+// Versions are listed newest first.
 func ExampleClient_ProviderVersions() {
 	reg := regtest.New("registry.example.com")
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.9.0", Platforms: []string{"linux_amd64"}})
@@ -88,8 +88,8 @@ func ExampleClient_ProviderVersions() {
 	// warning: alpha is now called beta
 }
 
-// Registries answer 404 to anything that they do not have. The error tells what it is,
-// and what there is instead.
+// Registries answer 404 for everything that they do not have. The error tells what is missing and
+// what is listed.
 func ExampleClient_ProviderPackage() {
 	reg := regtest.New("registry.example.com")
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.1.0", Platforms: []string{"linux_amd64", "linux_arm64"}})
@@ -115,8 +115,8 @@ func ExampleClient_ProviderPackage() {
 	// try 1.1.0
 }
 
-// A token belongs to the host in the address. Programs for people take it from the
-// environment as the CLI does, with auth.Environ(os.Environ()).
+// The token of the host in the address is sent. Programs usually take tokens from the environment,
+// as the CLI does, with auth.Environ(os.Environ()).
 func ExampleClient_credentials() {
 	reg := regtest.New("registry.example.com")
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0"})
@@ -143,8 +143,8 @@ func ExampleClient_credentials() {
 	// 1.2.0
 }
 
-// A registry that serves its archives itself, and only to those with a token: here the
-// token may go to the registry's own host and to no other.
+// A registry that serves its archives itself requires its token for them. Here the token may be sent
+// to the host of the registry only.
 func ExampleClient_packageCredentials() {
 	reg := regtest.New("registry.example.com")
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0", Platforms: []string{"linux_amd64"}})

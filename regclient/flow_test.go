@@ -24,7 +24,7 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// install makes the whole way, with the choice of a version and the strict policy.
+// install chooses a version and downloads it with the strict policy.
 func install(ctx context.Context, c *regclient.Client, p addrs.Provider, path string) (*verify.Report, error) {
 	versions, err := c.ProviderVersions(ctx, p)
 	if err != nil {
@@ -41,7 +41,7 @@ func install(ctx context.Context, c *regclient.Client, p addrs.Provider, path st
 	return provider.Download(ctx, c, pkg, path, provider.Options{})
 }
 
-// TestColdInstall: six requests, four answers deep, and the real archive in the end.
+// TestColdInstall: a download makes six requests, four of them in sequence.
 func TestColdInstall(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -92,8 +92,7 @@ func TestColdInstall(t *testing.T) {
 	})
 }
 
-// TestLockedInstall: with hashes from a lock file the version is known and no evidence
-// is needed.
+// TestLockedInstall: with hashes of a lock file, versions and evidence are not requested.
 func TestLockedInstall(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -116,7 +115,7 @@ func TestLockedInstall(t *testing.T) {
 	})
 }
 
-// TestRefusalCostsOneRequest: the list of versions, to tell a refusal apart.
+// TestRefusalCostsOneRequest: a refusal causes one request for the versions.
 func TestRefusalCostsOneRequest(t *testing.T) {
 	t.Parallel()
 	reg := registry()
@@ -128,8 +127,7 @@ func TestRefusalCostsOneRequest(t *testing.T) {
 	}
 }
 
-// TestSharedRequests: what is under way is not asked again, and each caller may do with
-// the result what it likes.
+// TestSharedRequests: concurrent calls share a request. Each caller may change its result.
 func TestSharedRequests(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -168,8 +166,7 @@ func TestSharedRequests(t *testing.T) {
 	})
 }
 
-// TestCallersLeave: one caller's end is not the others', and the last one's ends the
-// request.
+// TestCallersLeave: a shared request ends with the context of its last caller.
 func TestCallersLeave(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -197,7 +194,7 @@ func TestCallersLeave(t *testing.T) {
 	})
 }
 
-// TestProvidersAreIndependent: one slow provider holds up no other.
+// TestProvidersAreIndependent: a slow provider does not delay others.
 func TestProvidersAreIndependent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -215,7 +212,7 @@ func TestProvidersAreIndependent(t *testing.T) {
 	})
 }
 
-// TestEvidenceFails: the first failure stops the other request and is what comes back.
+// TestEvidenceFails: the first failure cancels the other request and is returned.
 func TestEvidenceFails(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []regtest.Kind{regtest.Sums, regtest.Signature} {
@@ -259,8 +256,7 @@ func TestEvidenceLimits(t *testing.T) {
 	}
 }
 
-// TestOneFileForBoth: where checksums and signature are said to be the same file, the
-// limit of the signature holds all the same.
+// TestOneFileForBoth: if checksums and signature have the same URL, each has its own limit.
 func TestOneFileForBoth(t *testing.T) {
 	t.Parallel()
 	c := answering(t, func() []byte { return make([]byte, verify.MaxSignature+1) })
@@ -274,8 +270,7 @@ func TestOneFileForBoth(t *testing.T) {
 	}
 }
 
-// TestEvidenceAbsent: nil where the package has no URL. A file that is empty is not
-// absent, whatever the policy: a download that needs no signature fails as well.
+// TestEvidenceAbsent: without a URL the file is nil. An empty file is an error under every policy.
 func TestEvidenceAbsent(t *testing.T) {
 	t.Parallel()
 	reg := registry()
@@ -303,8 +298,8 @@ func TestEvidenceAbsent(t *testing.T) {
 	}
 }
 
-// TestDownloadResumes: a broken transfer goes on where it broke, a changed file begins
-// anew, and both are seen in the events.
+// TestDownloadResumes: a broken transfer is resumed, and restarted if the file has changed. Both are
+// reported.
 func TestDownloadResumes(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -341,7 +336,7 @@ func TestDownloadResumes(t *testing.T) {
 	}
 }
 
-// TestReadErrors: a transfer that fails for good ends in a *provider.Error.
+// TestReadErrors: a failed transfer returns a *provider.Error.
 func TestReadErrors(t *testing.T) {
 	t.Parallel()
 	reg := registry()
@@ -376,8 +371,7 @@ func TestOpenUnpacked(t *testing.T) {
 	}
 }
 
-// TestVerdicts: what the registry gets wrong is refused by the strict policy, and
-// nothing is left at the target.
+// TestVerdicts: the strict policy refuses wrong files, and no file is left behind.
 func TestVerdicts(t *testing.T) {
 	t.Parallel()
 	other := regtest.NewKey(regtest.KeyOptions{Name: "other"})

@@ -92,7 +92,7 @@ func FuzzPackage(f *testing.F) {
 	})
 }
 
-// wantRoundTrip fails if v does not survive its JSON form.
+// wantRoundTrip fails unless the JSON form of v can be read back.
 func wantRoundTrip[T any](t *testing.T, v *T) {
 	t.Helper()
 	data, err := json.Marshal(v)

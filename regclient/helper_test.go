@@ -25,24 +25,24 @@ var (
 	v120  = addrs.MustParseVersion("1.2.0")
 )
 
-// alphaAt is a version of the provider alpha with packages for linux_amd64 only.
+// alphaAt returns a version of the provider alpha for linux_amd64.
 func alphaAt(version string) regtest.Provider {
 	return regtest.Provider{Address: "acme/alpha", Version: version, Platforms: []string{"linux_amd64"}}
 }
 
-// registry has alpha in version 1.2.0.
+// registry returns a registry with alpha 1.2.0.
 func registry() *regtest.Registry {
 	reg := regtest.New(host)
 	reg.AddProvider(alphaAt("1.2.0"))
 	return reg
 }
 
-// client asks reg and nobody else, once for each thing.
+// client returns a client of reg without retries.
 func client(reg *regtest.Registry) *regclient.Client {
 	return &regclient.Client{Transport: &transport.Client{HTTP: reg.Client(), Retries: -1}}
 }
 
-// tokens is a source with a token for the registry's host.
+// tokens returns a source with a token for the registry's host.
 func tokens(t testing.TB, secret string) auth.Source {
 	t.Helper()
 	token, err := auth.NewToken(secret)
@@ -52,12 +52,12 @@ func tokens(t testing.TB, secret string) auth.Source {
 	return auth.Static(map[svchost.Hostname]auth.Token{svchost.MustParse(host): token})
 }
 
-// raw serves body instead of the documents of a kind.
+// raw serves body in place of documents of a kind.
 func raw(kind regtest.Kind, body string) regtest.Fault {
 	return regtest.Fault{Kind: kind, Raw: []byte(body)}
 }
 
-// failed is a *failure.Error with the request in its chain, if there is one.
+// failed is a *failure.Error with the request in its chain, if any.
 type failed struct {
 	Op, Subject string
 	failure.RequestError
@@ -76,7 +76,7 @@ func newFailed(e *failure.Error) *failed {
 	return f
 }
 
-// asError returns the *failure.Error that err must be.
+// asError returns err, which must be a *failure.Error.
 func asError(t *testing.T, err error) *failed {
 	t.Helper()
 	e, ok := err.(*failure.Error)
@@ -89,8 +89,7 @@ func asError(t *testing.T, err error) *failed {
 	return newFailed(e)
 }
 
-// lines renders releases as "VERSION PROTOCOLS PLATFORMS", with a dash for what is
-// unknown.
+// lines renders releases as "VERSION PROTOCOLS PLATFORMS". A dash means unknown.
 func lines(v *provider.Versions) string {
 	var b strings.Builder
 	for _, r := range v.List {

@@ -16,10 +16,10 @@ import (
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
-// moduleKinds in the order of a cold download.
+// moduleKinds are in the order of a cold download.
 var moduleKinds = []regtest.Kind{regtest.Discovery, regtest.ModuleVersions, regtest.ModuleLocation, regtest.ModulePackage}
 
-// walkModule makes the whole way from discovery to the package.
+// walkModule finds and fetches a module, from discovery to the package.
 func walkModule(t *testing.T, c *regclient.Client) {
 	t.Helper()
 	if _, err := c.ModuleVersions(t.Context(), network); err != nil {
@@ -34,7 +34,7 @@ func walkModule(t *testing.T, c *regclient.Client) {
 	}
 }
 
-// fetch reads what is at loc to its end.
+// fetch reads the package at loc.
 func fetch(t *testing.T, c *regclient.Client, loc *module.Location) error {
 	t.Helper()
 	body, err := c.OpenModule(t.Context(), loc)
@@ -46,8 +46,7 @@ func fetch(t *testing.T, c *regclient.Client, loc *module.Location) error {
 	return err
 }
 
-// TestTokenForModulePackage: the registry names a package at each place, and asks for its
-// token there or does not.
+// TestTokenForModulePackage: the package is at each place, with each use_registry_credentials.
 func TestTokenForModulePackage(t *testing.T) {
 	t.Parallel()
 	yes, no := true, false
@@ -70,8 +69,8 @@ func TestTokenForModulePackage(t *testing.T) {
 	}
 }
 
-// TestTokenForDeclaredModuleService: the discovery document names a registry at each
-// place, which serves its packages there or at the host that the user named.
+// TestTokenForDeclaredModuleService: the discovery document declares a registry at each place, with
+// packages there or at the host in the address.
 func TestTokenForDeclaredModuleService(t *testing.T) {
 	t.Parallel()
 	yes := true
@@ -90,8 +89,8 @@ func TestTokenForDeclaredModuleService(t *testing.T) {
 	}
 }
 
-// TestTokenBesidePlainService: a registry that is served by http gets no token, and so
-// what is served by https at its name is not its own.
+// TestTokenBesidePlainService: if the registry is served over http, its host gets no token over https
+// either.
 func TestTokenBesidePlainService(t *testing.T) {
 	t.Parallel()
 	yes := true
@@ -101,7 +100,7 @@ func TestTokenBesidePlainService(t *testing.T) {
 	wantTokensFor(t, reg, moduleKinds, func(r regtest.Request) bool { return r.Kind == regtest.Discovery })
 }
 
-// TestTokenOnModuleRedirect: an answer of each kind is a redirect to each place.
+// TestTokenOnModuleRedirect: each kind of request is redirected to each place.
 func TestTokenOnModuleRedirect(t *testing.T) {
 	t.Parallel()
 	yes := true
@@ -135,8 +134,8 @@ func TestTokenOnModuleRedirect(t *testing.T) {
 	}
 }
 
-// TestNoTokenForIndirectPackage: a location that is none of the registry's own gets no
-// token, wherever it is and whoever allows it, nor do the pages before it.
+// TestNoTokenForIndirectPackage: a package that is not served by the registry itself gets no token,
+// and neither do the pages before it.
 func TestNoTokenForIndirectPackage(t *testing.T) {
 	t.Parallel()
 	for _, tag := range []bool{false, true} {
@@ -152,7 +151,7 @@ func TestNoTokenForIndirectPackage(t *testing.T) {
 	}
 }
 
-// TestTokenNeedsBothFlags: a location may come from a file, and say anything.
+// TestTokenNeedsBothFlags: a location may come from a file, so each flag alone is not enough.
 func TestTokenNeedsBothFlags(t *testing.T) {
 	t.Parallel()
 	const here = "https://" + host + "/packages/a.zip"
@@ -181,8 +180,8 @@ func TestTokenNeedsBothFlags(t *testing.T) {
 	}
 }
 
-// TestModulePackageCredentials: it is asked about other hosts than the registry's, with
-// the host of the address, and cannot change the URL.
+// TestModulePackageCredentials: it is called for other hosts than the registry's, with the host of the
+// address, and cannot change the URL.
 func TestModulePackageCredentials(t *testing.T) {
 	t.Parallel()
 	yes := true
@@ -208,8 +207,7 @@ func TestModulePackageCredentials(t *testing.T) {
 	}
 }
 
-// TestTokenOfAlias: the token is that of the host which the alias stands for, and so are
-// the places where it may go.
+// TestTokenOfAlias: the token of the real host is sent, to places of the real host.
 func TestTokenOfAlias(t *testing.T) {
 	t.Parallel()
 	yes := true
@@ -229,7 +227,7 @@ func TestTokenOfAlias(t *testing.T) {
 	}
 }
 
-// TestWithheldTokenIsExplained: who gets a 401 because of our rule reads what to do.
+// TestWithheldTokenIsExplained: if the token is not sent, the error for a 401 names the remedy.
 func TestWithheldTokenIsExplained(t *testing.T) {
 	t.Parallel()
 	yes := true

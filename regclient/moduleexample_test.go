@@ -15,9 +15,8 @@ import (
 	"github.com/tofureg/tofureg/transport"
 )
 
-// From the source of a module, as a configuration has it, to its files. The registry of
-// this example is in memory; with the zero Client, the program asks the one at the host
-// of the address.
+// From the source of a module, as in a configuration, to its files. The registry of this example is in
+// memory. The zero Client asks the host of the address.
 func Example_modules() {
 	reg := regtest.New("registry.example.com")
 	reg.AddModule(regtest.Module{
@@ -62,7 +61,7 @@ func Example_modules() {
 	// h1:yEizaSkeLD1FZRZCn3s9qfe8QLFbBQ7rgZ/6LrYW0fI=
 }
 
-// Versions come newest first, with what the registry tells of each.
+// Versions are listed newest first.
 func ExampleClient_ModuleVersions() {
 	reg := regtest.New("registry.example.com")
 	reg.AddModule(regtest.Module{Address: "acme/network/aws", Version: "v1.9", Properties: map[string]any{
@@ -93,8 +92,8 @@ func ExampleClient_ModuleVersions() {
 	// warning: ignored invalid version "latest"
 }
 
-// Where the package of a version is, a program can read off the fields of the location.
-// The error for one that is missing tells what there is.
+// The fields of a location tell where the package is. The error for a missing version tells which
+// versions are listed.
 func ExampleClient_ModuleLocation() {
 	reg := regtest.New("registry.example.com")
 	reg.AddModule(regtest.Module{
@@ -127,8 +126,8 @@ func ExampleClient_ModuleLocation() {
 	// no such version, the newest is 1.2.0
 }
 
-// A registry that serves its packages itself says so, and gets its token back with the
-// request for one, but nobody else does.
+// A registry that serves its packages itself gets its token with the request for a package. Other
+// servers do not.
 func ExampleClient_OpenModule() {
 	reg := regtest.New("registry.example.com")
 	private := true

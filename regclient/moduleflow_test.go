@@ -23,7 +23,7 @@ import (
 
 func sourceOf(m addrs.Module) addrs.ModuleSource { return addrs.ModuleSource{Module: m} }
 
-// TestTenModules: cold, they are four answers deep, and discovery is asked once.
+// TestTenModules: ten modules need four answers in sequence and one discovery.
 func TestTenModules(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -74,7 +74,7 @@ func TestTenModules(t *testing.T) {
 	})
 }
 
-// TestModuleWays: each way in which a registry serves a package ends in the same files.
+// TestModuleWays: each way of serving a package results in the same files.
 func TestModuleWays(t *testing.T) {
 	t.Parallel()
 	yes, no := true, false
@@ -123,8 +123,7 @@ func TestModuleWays(t *testing.T) {
 	}
 }
 
-// TestPresignedHTTP: an object store inside a company is refused with the name of the
-// field that allows it.
+// TestPresignedHTTP: an http URL is refused, and the error names the field that allows it.
 func TestPresignedHTTP(t *testing.T) {
 	t.Parallel()
 	reg := moduleRegistry(regtest.Module{Origin: "http://store.example.com", URLs: regtest.Opaque, Query: "archive=tar.gz&X-Amz-Signature=" + secret})
@@ -142,8 +141,7 @@ func TestPresignedHTTP(t *testing.T) {
 	}
 }
 
-// TestSharedModuleRequests: what is under way is not asked again, and each caller may do
-// with the result what it likes.
+// TestSharedModuleRequests: concurrent calls share a request. Each caller may change its result.
 func TestSharedModuleRequests(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -177,7 +175,7 @@ func TestSharedModuleRequests(t *testing.T) {
 	})
 }
 
-// TestModulesAreIndependent: one slow module holds up no other, and no provider.
+// TestModulesAreIndependent: a slow module does not delay other modules or providers.
 func TestModulesAreIndependent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -199,7 +197,7 @@ func TestModulesAreIndependent(t *testing.T) {
 	})
 }
 
-// TestModuleRetries: what passes by itself is not seen.
+// TestModuleRetries: temporary faults are retried.
 func TestModuleRetries(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -217,8 +215,7 @@ func TestModuleRetries(t *testing.T) {
 	})
 }
 
-// TestDeadModuleService: announced by discovery, and then nobody is there, or somebody
-// else.
+// TestDeadModuleService: the declared service does not answer, or is another one.
 func TestDeadModuleService(t *testing.T) {
 	t.Parallel()
 	for _, fault := range []regtest.Fault{{Drop: true}, {Raw: []byte("it works")}} {

@@ -13,7 +13,7 @@ import (
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
-// at is the location of network 1.0.0 in the given place.
+// at returns a location of network 1.0.0.
 func at(loc module.Location) *module.Location {
 	loc.Module, loc.Version = network, v100
 	if loc.Kind == "" {
@@ -22,7 +22,7 @@ func at(loc module.Location) *module.Location {
 	return &loc
 }
 
-// locate asks for network 1.0.0.
+// locate requests the location of network 1.0.0.
 func locate(t *testing.T, reg *regtest.Registry) (*module.Location, error) {
 	t.Helper()
 	return client(reg).ModuleLocation(t.Context(), network, v100)
@@ -36,7 +36,7 @@ func wantLocation(t *testing.T, got, want *module.Location) {
 	}
 }
 
-// TestLocationAnswers: in which ways a registry tells a location.
+// TestLocationAnswers: ways in which a registry sends a location.
 func TestLocationAnswers(t *testing.T) {
 	t.Parallel()
 	const pkg = "https://files.example.com/network.zip"
@@ -59,7 +59,7 @@ func TestLocationAnswers(t *testing.T) {
 	}
 }
 
-// TestLocationBodies: what a body may be, with and without the header beside it.
+// TestLocationBodies: bodies, with and without the header.
 func TestLocationBodies(t *testing.T) {
 	t.Parallel()
 	const header, body = "https://header.example.com/a.zip", "https://body.example.com/a.zip"
@@ -119,7 +119,7 @@ func TestLocationBodies(t *testing.T) {
 	}
 }
 
-// TestLocationForms: what servers answer with, and what becomes of it.
+// TestLocationForms: forms of locations that servers send.
 func TestLocationForms(t *testing.T) {
 	t.Parallel()
 	tests := map[string]*module.Location{
@@ -187,8 +187,7 @@ func TestLocationRefused(t *testing.T) {
 	}
 }
 
-// TestDirectLocation: with use_registry_credentials, true or false, the location is a
-// plain URL of the registry's.
+// TestDirectLocation: with use_registry_credentials, the location is a plain URL.
 func TestDirectLocation(t *testing.T) {
 	t.Parallel()
 	tests := map[string]string{
@@ -225,7 +224,7 @@ func TestDirectLocation(t *testing.T) {
 	}
 }
 
-// TestLocationAfterRedirect: it is relative to the URL that was asked.
+// TestLocationAfterRedirect: it is relative to the requested URL.
 func TestLocationAfterRedirect(t *testing.T) {
 	t.Parallel()
 	yes := true
@@ -244,8 +243,7 @@ func TestLocationAfterRedirect(t *testing.T) {
 	}
 }
 
-// TestRefusedLocation: whatever a registry refuses a version with, the list tells what
-// it is that it does not have.
+// TestRefusedLocation: for each refusal, the list of versions shows what is missing.
 func TestRefusedLocation(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{404, 410, 400, 500} {
@@ -268,7 +266,7 @@ func TestRefusedLocation(t *testing.T) {
 	}
 }
 
-// TestNoModuleVersion: the zero version is not the newest one.
+// TestNoModuleVersion: the zero version is an error.
 func TestNoModuleVersion(t *testing.T) {
 	t.Parallel()
 	reg := listing("1.0.0")

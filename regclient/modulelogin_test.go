@@ -16,10 +16,10 @@ import (
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
-// basicAlice is what a netrc entry "login alice password hunter2" becomes on the wire.
+// basicAlice is the header for the netrc entry "login alice password hunter2".
 const basicAlice = "Basic YWxpY2U6aHVudGVyMg=="
 
-// netrc has an entry for each of the hosts.
+// netrc returns a file with an entry for each host.
 func netrc(t testing.TB, hosts ...string) *auth.Netrc {
 	t.Helper()
 	var text strings.Builder
@@ -33,14 +33,14 @@ func netrc(t testing.TB, hosts ...string) *auth.Netrc {
 	return n
 }
 
-// netrcClient has the netrc of these hosts, and a token for the registry.
+// netrcClient returns a client with entries for these hosts, and a token for the registry.
 func netrcClient(t *testing.T, reg *regtest.Registry, hosts ...string) *regclient.Client {
 	c := leakClient(t, reg, false)
 	c.ModuleCredentials = netrc(t, hosts...).Lookup
 	return c
 }
 
-// TestModuleCredentials: the rules, each in one case and its opposite.
+// TestModuleCredentials: each rule, and its opposite.
 func TestModuleCredentials(t *testing.T) {
 	t.Parallel()
 	direct := func(u string, token bool) *module.Location {
@@ -101,8 +101,7 @@ func TestModuleCredentials(t *testing.T) {
 	}
 }
 
-// TestModuleCredentialsAreNoTokens: with an entry for every server of the way, registries
-// get the token or nothing, and nothing of a provider is fetched with a password.
+// TestModuleCredentialsAreNoTokens: registries and providers get no passwords.
 func TestModuleCredentialsAreNoTokens(t *testing.T) {
 	t.Parallel()
 	for _, known := range []bool{false, true} {
@@ -134,8 +133,8 @@ func TestModuleCredentialsAreNoTokens(t *testing.T) {
 	}
 }
 
-// TestModuleCredentialsOnRedirect: they stay with scheme, host and port, and no others
-// are looked up on the way.
+// TestModuleCredentialsOnRedirect: a password is sent to the same scheme, host and port only, and
+// other passwords are not looked up.
 func TestModuleCredentialsOnRedirect(t *testing.T) {
 	t.Parallel()
 	for _, place := range places {
@@ -152,8 +151,7 @@ func TestModuleCredentialsOnRedirect(t *testing.T) {
 	}
 }
 
-// TestModuleCredentialsOfNextLocation: a page that names a location elsewhere is no
-// redirect: what is known of that host goes there, and nothing else.
+// TestModuleCredentialsOfNextLocation: the next location of a page gets the password of its own host.
 func TestModuleCredentialsOfNextLocation(t *testing.T) {
 	t.Parallel()
 	for _, second := range []bool{false, true} {
@@ -174,7 +172,7 @@ func TestModuleCredentialsOfNextLocation(t *testing.T) {
 	}
 }
 
-// TestModuleCredentialsNotForGit: git is another means, which is not even asked about.
+// TestModuleCredentialsNotForGit: git gets no password.
 func TestModuleCredentialsNotForGit(t *testing.T) {
 	t.Parallel()
 	c := client(moduleRegistry(regtest.Module{}))
@@ -189,7 +187,7 @@ func TestModuleCredentialsNotForGit(t *testing.T) {
 	}
 }
 
-// TestModuleCredentialsResume: a transfer that is taken up again has them too.
+// TestModuleCredentialsResume: a resumed transfer sends the password, too.
 func TestModuleCredentialsResume(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -218,8 +216,8 @@ func TestModuleCredentialsResume(t *testing.T) {
 	})
 }
 
-// TestModuleCredentialsRefused: the error says that a password was sent, and not which;
-// nor does the log.
+// TestModuleCredentialsRefused: the error says that a password was sent. Error and log do not contain
+// it.
 func TestModuleCredentialsRefused(t *testing.T) {
 	t.Parallel()
 	for status, hint := range map[int]bool{401: true, 403: true, 404: false} {

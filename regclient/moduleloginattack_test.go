@@ -15,7 +15,7 @@ import (
 	"github.com/tofureg/tofureg/transport"
 )
 
-// A hostileNet answers every host, and remembers what was sent where.
+// hostileNet answers for every host and records the requests.
 type hostileNet struct {
 	mu     sync.Mutex
 	sent   []string // "scheme://host", with a + if a password went along
@@ -44,11 +44,11 @@ func (h *hostileNet) client(t *testing.T) *regclient.Client {
 	return &regclient.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: h}, AllowHTTP: true}, ModuleCredentials: netrc(t, "files.example.com", "other.example.net").Lookup}
 }
 
-// A reply is one answer.
+// reply is an answer.
 type reply func() (status int, body io.Reader, header http.Header)
 
-// TestModuleCredentialsAfterPage: a page in HTML gets what is known of the host of its next
-// location sent to exactly there, by the same rules.
+// TestModuleCredentialsAfterPage: an HTML page may name a next location, which gets the password of
+// its own host, by the same rules.
 func TestModuleCredentialsAfterPage(t *testing.T) {
 	t.Parallel()
 	for next, want := range map[string]string{ // "": nothing is asked
@@ -76,8 +76,8 @@ func TestModuleCredentialsAfterPage(t *testing.T) {
 	}
 }
 
-// TestModuleCredentialsResumeElsewhere: a server that breaks off and then redirects does not
-// get the password sent to where that leads, nor does the place that broke off.
+// TestModuleCredentialsResumeElsewhere: a server that breaks off and then redirects cannot get the
+// password sent elsewhere.
 func TestModuleCredentialsResumeElsewhere(t *testing.T) {
 	t.Parallel()
 	const size, half = 200_000, 100_000
@@ -118,7 +118,7 @@ func TestModuleCredentialsResumeElsewhere(t *testing.T) {
 	}
 }
 
-// A cutReader is a connection that breaks.
+// cutReader is a connection that breaks.
 type cutReader struct{}
 
 func (*cutReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }

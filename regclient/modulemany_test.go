@@ -8,7 +8,7 @@ import (
 	"github.com/tofureg/tofureg/module"
 )
 
-// TestModulePagesLimit: the limit on versions holds for all pages together.
+// TestModulePagesLimit: the limit of versions holds for all pages together.
 func TestModulePagesLimit(t *testing.T) {
 	t.Parallel()
 	const first, limit = 60_000, 100_000

@@ -17,15 +17,14 @@ import (
 	"github.com/tofureg/tofureg/transport"
 )
 
-// answers has a page or file with the given header at every URL that is none of the
-// registry's.
+// answers returns a registry whose packages are elsewhere and have this body and header.
 func answers(body string, header http.Header) *regtest.Registry {
 	reg := moduleRegistry(regtest.Module{})
 	reg.AddFault(regtest.Fault{Kind: regtest.Other, Raw: []byte(body), Header: header})
 	return reg
 }
 
-// TestModuleRequest: what a location becomes on the wire.
+// TestModuleRequest: requests for locations.
 func TestModuleRequest(t *testing.T) {
 	t.Parallel()
 	const archives = "application/zip, application/x-tar, */*;q=0.1"
@@ -65,7 +64,7 @@ func TestModuleRequest(t *testing.T) {
 	}
 }
 
-// TestModuleNext: only what may be a page can name another location.
+// TestModuleNext: only a page can name another location.
 func TestModuleNext(t *testing.T) {
 	t.Parallel()
 	const next = "git::https://git.example.com/a.git?ref=v1"
@@ -133,8 +132,7 @@ func TestOpenModuleRefuses(t *testing.T) {
 	}
 }
 
-// TestModulePackageStatus: other statuses than 200 and 203 come with no package, such as 202
-// for one that is not ready yet.
+// TestModulePackageStatus: only 200 and 203 come with a package; 202 means that it is not ready.
 func TestModulePackageStatus(t *testing.T) {
 	t.Parallel()
 	for status, ok := range map[int]bool{200: true, 201: false, 202: false, 203: true, 204: false, 205: false, 206: false, 207: false, 226: false, 299: false} {
@@ -157,7 +155,7 @@ func TestModulePackageStatus(t *testing.T) {
 	}
 }
 
-// TestOpenModuleErrors: they tell what was wanted and where, and no secrets.
+// TestOpenModuleErrors: errors have the location and no secrets.
 func TestOpenModuleErrors(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[int]error{404: module.ErrNotFound, 401: module.ErrUnauthorized, 403: module.ErrUnauthorized, 500: nil, 400: nil} {
@@ -182,6 +180,7 @@ func TestOpenModuleErrors(t *testing.T) {
 
 // TestOpenModuleResumes: a broken transfer goes on where it broke.
 
+// TestOpenModuleResumes: a broken transfer is resumed.
 func TestOpenModuleResumes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -210,7 +209,7 @@ func TestOpenModuleResumes(t *testing.T) {
 	})
 }
 
-// TestModuleReadErrors: a transfer that fails for good ends in an error of this room.
+// TestModuleReadErrors: a failed transfer returns a *module.Error.
 func TestModuleReadErrors(t *testing.T) {
 	t.Parallel()
 	reg := moduleRegistry(regtest.Module{Size: 10_000})

@@ -23,7 +23,7 @@ import (
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
-// queries returns those of the requests for versions.
+// queries returns the queries of the requests for versions.
 func queries(reg *regtest.Registry) []string {
 	var list []string
 	for _, r := range reg.Requests() {
@@ -34,7 +34,7 @@ func queries(reg *regtest.Registry) []string {
 	return list
 }
 
-// TestModulePages: what a registry does not send at once is asked for.
+// TestModulePages: further pages are requested.
 func TestModulePages(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -78,8 +78,7 @@ func TestModulePages(t *testing.T) {
 	}
 }
 
-// TestModulePagesFail: what was listed is of use without the rest, and a warning says
-// that there is more.
+// TestModulePagesFail: if a page fails, the list has the versions so far and a warning.
 func TestModulePagesFail(t *testing.T) {
 	t.Parallel()
 	const again = "the list of versions is incomplete: the registry counts 250 and sent 100: the next page has no new versions"
@@ -121,7 +120,7 @@ func TestModulePagesFail(t *testing.T) {
 	}
 }
 
-// TestModulePageSizeRefused: a registry that wants no large pages gets small ones.
+// TestModulePageSizeRefused: if a registry refuses large pages, small ones are requested.
 func TestModulePageSizeRefused(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{400, 422} {
@@ -139,8 +138,7 @@ func TestModulePageSizeRefused(t *testing.T) {
 	}
 }
 
-// paged answers each request for versions with what page returns for the query. The
-// other requests are those of discovery.
+// paged answers requests for versions with the result of page.
 func paged(t *testing.T, page func(limit, offset int) string) (c *regclient.Client, asked *[]string) {
 	t.Helper()
 	asked = new([]string)
@@ -155,8 +153,7 @@ func paged(t *testing.T, page func(limit, offset int) string) (c *regclient.Clie
 	return c, asked
 }
 
-// pageOf lists n versions from 1.FIRST.0 on; more is further members, such as
-// `"limit":100`.
+// pageOf lists n versions from 1.FIRST.0 on. more has further members, such as `"limit":100`.
 func pageOf(first, n int, more string) string {
 	var list []string
 	for i := range n {
@@ -165,8 +162,7 @@ func pageOf(first, n int, more string) string {
 	return `{"modules":[{"versions":[` + strings.Join(list, ",") + `]}]` + more + `}`
 }
 
-// TestModulePagesBytes: the limit of a document holds for all pages of a list together,
-// after inflation, and so does what is remembered of them.
+// TestModulePagesBytes: the limit of a document holds for all pages together, after inflation.
 func TestModulePagesBytes(t *testing.T) {
 	const limit, pages = 16 << 20, 8
 	for _, more := range []int{0, 1} {
@@ -206,7 +202,7 @@ func TestModulePagesBytes(t *testing.T) {
 	}
 }
 
-// TestModulePageForms: the ways in which a document may tell of further pages.
+// TestModulePageForms: forms in which a document announces further pages.
 func TestModulePageForms(t *testing.T) {
 	t.Parallel()
 	const all = 25
@@ -307,7 +303,7 @@ func TestModulePageForms(t *testing.T) {
 	}
 }
 
-// TestModulePagesEnd: a list need not have an end.
+// TestModulePagesEnd: an endless list ends with a warning.
 func TestModulePagesEnd(t *testing.T) {
 	t.Parallel()
 	c, asked := paged(t, func(_, offset int) string { return pageOf(offset, 10, `,"total":2000000000`) })
@@ -330,7 +326,7 @@ func TestModulePagesEnd(t *testing.T) {
 	}
 }
 
-// TestModulePagesAndContext: a context that ends is an error and no shorter list.
+// TestModulePagesAndContext: the end of the context is an error, not a shorter list.
 func TestModulePagesAndContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -348,7 +344,7 @@ func TestModulePagesAndContext(t *testing.T) {
 	})
 }
 
-// TestWarningOfGapComesFirst: it must not drown in those about single versions.
+// TestWarningOfGapComesFirst: the warning about missing versions is the first one.
 func TestWarningOfGapComesFirst(t *testing.T) {
 	t.Parallel()
 	c, _ := paged(t, func(_, offset int) string {
@@ -370,7 +366,7 @@ func TestWarningOfGapComesFirst(t *testing.T) {
 	}
 }
 
-// TestModulePageQuery: the query of a service's URL does not carry over.
+// TestModulePageQuery: the query of the URL of a service is not sent.
 func TestModulePageQuery(t *testing.T) {
 	t.Parallel()
 	reg := listing(many(3)...)

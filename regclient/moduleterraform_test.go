@@ -20,9 +20,7 @@ import (
 	"github.com/tofureg/tofureg/transport"
 )
 
-// TestSameAsClient: what the real client has on the disk after "get" is what Download
-// puts there, file by file, and so is the directory of the module in it. The client is
-// asked once, for a configuration with all of them.
+// TestSameAsClient: Download and the CLIs install the same files and the same directory of the module.
 func TestSameAsClient(t *testing.T) {
 	t.Parallel()
 	terraformtest.Each(t, sameAsClient)
@@ -103,8 +101,7 @@ func sameAsClient(t *testing.T, program string) {
 	}
 }
 
-// TestSameRepositoryAsClient is TestSameAsClient for git, where attributes, settings and
-// the form of a ref decide what comes.
+// TestSameRepositoryAsClient is TestSameAsClient for git, with attributes, settings and forms of refs.
 func TestSameRepositoryAsClient(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("git"); err != nil {
@@ -175,7 +172,7 @@ var noConfig = []string{
 	"GIT_CONFIG_KEY_0=gc.auto", "GIT_CONFIG_VALUE_0=0", "GIT_CONFIG_KEY_1=maintenance.auto", "GIT_CONFIG_VALUE_1=false",
 }
 
-// sameTree compares a package with what the client has of it in dir.
+// sameTree compares a package with the directory of the CLI.
 func sameTree(t *testing.T, dir, key string, report *module.Report) {
 	t.Helper()
 	root := filepath.Join(".terraform", "modules", key)
@@ -192,7 +189,7 @@ func sameTree(t *testing.T, dir, key string, report *module.Report) {
 	}
 }
 
-// installed is what the client notes of a module.
+// installed is an entry of the modules.json of the CLI.
 type installed struct{ Key, Version, Dir string }
 
 func manifest(t *testing.T, dir string) []installed {
@@ -208,8 +205,7 @@ func manifest(t *testing.T, dir string) []installed {
 	return doc.Modules
 }
 
-// TestSelectsAsClient: where a registry lists many versions, or one that is 0.0.0, the
-// client and this module choose the same.
+// TestSelectsAsClient: from many versions, or 0.0.0, the CLI and this module choose the same one.
 func TestSelectsAsClient(t *testing.T) {
 	t.Parallel()
 	terraformtest.Each(t, selectsAsClient)
@@ -270,7 +266,7 @@ func selectsAsClient(t *testing.T, program string) {
 	}
 }
 
-// readFiles returns what is below a directory, without what git keeps there.
+// readFiles returns the files below a directory, except the files of git.
 func readFiles(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -294,8 +290,7 @@ func readFiles(t *testing.T, dir string) map[string]string {
 	return found
 }
 
-// writeFiles writes files below a directory; names that end in a slash are of
-// directories.
+// writeFiles writes files below a directory. Names that end in a slash are directories.
 func writeFiles(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {

@@ -36,7 +36,7 @@ func TestModuleVersions(t *testing.T) {
 	}
 }
 
-// TestModuleVersionsDocuments: what real servers send, and what hostile ones may.
+// TestModuleVersionsDocuments: documents of real and hostile servers.
 func TestModuleVersionsDocuments(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -114,7 +114,7 @@ func TestModuleVersionsDocuments(t *testing.T) {
 	}
 }
 
-// TestUnknownModule: there are many ways to say so.
+// TestUnknownModule: forms of "not found".
 func TestUnknownModule(t *testing.T) {
 	t.Parallel()
 	unknown := addrs.MustParseModule(host + "/acme/unknown/aws")
@@ -203,7 +203,7 @@ func TestModuleVersionsLimits(t *testing.T) {
 	}
 }
 
-// TestModuleServiceURLs: the service may be anywhere, and its URL in any form.
+// TestModuleServiceURLs: forms of the URL of the service.
 func TestModuleServiceURLs(t *testing.T) {
 	t.Parallel()
 	for service, want := range map[string]string{

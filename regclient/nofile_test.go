@@ -11,8 +11,7 @@ import (
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
-// TestNoFile: that a file which a package names is not there is told from a package that
-// is not there.
+// TestNoFile: a missing file of a package is ErrNoFile, a missing package is not.
 func TestNoFile(t *testing.T) {
 	t.Parallel()
 	for kind, what := range map[regtest.Kind]string{

@@ -51,8 +51,7 @@ func TestProviderPackage(t *testing.T) {
 	}
 }
 
-// TestURLForms: relative URLs are relative to the URL that answered in the end, also
-// on another host.
+// TestURLForms: relative URLs are relative to the URL after redirects.
 func TestURLForms(t *testing.T) {
 	t.Parallel()
 	for _, form := range []regtest.URLForm{regtest.Absolute, regtest.RootRelative, regtest.Relative, regtest.Opaque} {
@@ -79,7 +78,7 @@ func TestURLForms(t *testing.T) {
 	}
 }
 
-// edit changes the metadata before it is served.
+// edit changes the document of a package.
 func edit(f func(doc map[string]any)) regtest.Fault {
 	return regtest.Fault{Kind: regtest.Package, Edit: f}
 }
@@ -268,7 +267,7 @@ func TestUsablePackages(t *testing.T) {
 	}
 }
 
-// TestAllowHTTP: the option that the refusal names lets all three URLs pass.
+// TestAllowHTTP: AllowHTTP permits all three URLs.
 func TestAllowHTTP(t *testing.T) {
 	t.Parallel()
 	reg := regtest.New(host)
@@ -298,7 +297,7 @@ func TestAllowHTTP(t *testing.T) {
 	}
 }
 
-// TestPackageMembers: the whole document may have two million members, wherever they are.
+// TestPackageMembers: the number of members of a document is bounded.
 func TestPackageMembers(t *testing.T) {
 	t.Parallel()
 	for n, tooLarge := range map[int]bool{150_000: false, 150_001: true} {
@@ -311,7 +310,7 @@ func TestPackageMembers(t *testing.T) {
 	}
 }
 
-// TestDuplicateMembers: two programs must not see two documents in one.
+// TestDuplicateMembers: duplicate members are refused, because programs read them differently.
 func TestDuplicateMembers(t *testing.T) {
 	t.Parallel()
 	reg := registry()
@@ -321,8 +320,7 @@ func TestDuplicateMembers(t *testing.T) {
 	}
 }
 
-// TestBaseURLs: the base counts as a directory, its query does not carry over, and
-// names are escaped one by one.
+// TestBaseURLs: the URL of the service is a directory, its query is not sent, and names are escaped.
 func TestBaseURLs(t *testing.T) {
 	t.Parallel()
 	for base, want := range map[string]string{

@@ -13,7 +13,7 @@ import (
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
-// TestBodiesOfRefusals: real servers refuse in many words, and some in none.
+// TestBodiesOfRefusals: bodies of errors of real servers.
 func TestBodiesOfRefusals(t *testing.T) {
 	t.Parallel()
 	bodies := map[string]string{
@@ -46,7 +46,7 @@ func TestBodiesOfRefusals(t *testing.T) {
 	}
 }
 
-// TestDeadService: announced by discovery, and then nobody is there.
+// TestDeadService: the declared service does not answer.
 func TestDeadService(t *testing.T) {
 	t.Parallel()
 	reg := registry()
@@ -61,7 +61,7 @@ func TestDeadService(t *testing.T) {
 	}
 }
 
-// TestRetries: what passes by itself is not seen.
+// TestRetries: temporary faults are retried.
 func TestRetries(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -80,7 +80,7 @@ func TestRetries(t *testing.T) {
 	})
 }
 
-// TestArchiveMediaTypes: nobody agrees on the one of a zip.
+// TestArchiveMediaTypes: servers send many media types for a zip.
 func TestArchiveMediaTypes(t *testing.T) {
 	t.Parallel()
 	for _, media := range [][]string{nil, {"application/zip"}, {"application/gzip"}, {"application/x-www-form-urlencoded"}, {"text/html"}} {
@@ -105,7 +105,7 @@ func TestArchiveMediaTypes(t *testing.T) {
 	}
 }
 
-// TestHostWithPort: the port is part of the host's name, not of a scheme's.
+// TestHostWithPort: the port is part of the host's name.
 func TestHostWithPort(t *testing.T) {
 	t.Parallel()
 	reg := regtest.New("registry.example.com:8443")
@@ -121,7 +121,7 @@ func TestHostWithPort(t *testing.T) {
 	}
 }
 
-// TestHostInUnicode: the registry is asked for by its ASCII name.
+// TestHostInUnicode: requests have the ASCII form of the host.
 func TestHostInUnicode(t *testing.T) {
 	t.Parallel()
 	reg := regtest.New("bücher.example.com")

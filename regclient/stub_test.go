@@ -16,8 +16,8 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// answering is a client that gets the document that doc returns, whatever it asks:
-// fuzzing and benchmarks have no use for a whole registry.
+// answering returns a client that gets the result of doc for each request. Fuzzing and benchmarks need
+// no registry.
 func answering(tb testing.TB, doc func() []byte) *regclient.Client {
 	tb.Helper()
 	at := svchost.MustParse(host)
@@ -33,7 +33,7 @@ func answering(tb testing.TB, doc func() []byte) *regclient.Client {
 	}
 }
 
-// document is the answer with a JSON document.
+// document returns an answer with a JSON document.
 func document(r *http.Request, body []byte) *http.Response {
 	return &http.Response{
 		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}},

@@ -42,7 +42,7 @@ func TestProviderVersions(t *testing.T) {
 	}
 }
 
-// TestVersionsDocuments: what real servers send, and what hostile ones may.
+// TestVersionsDocuments: documents of real and hostile servers.
 func TestVersionsDocuments(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -200,15 +200,15 @@ func TestVersionsLimits(t *testing.T) {
 	}
 }
 
-// numbers returns n of them, in lists that are not too long.
+// numbers returns n numbers, in lists of 1,000.
 func numbers(n int) string {
 	const row = 1000
 	lists := strings.Repeat(",["+strings.Repeat("0,", row-1)+"0]", n/row) + strings.Repeat(",0", n%row)
 	return lists[1:]
 }
 
-// TestEmptyVersions: what is short on the wire and long in memory is refused before it is
-// there. Not parallel, since it measures.
+// TestEmptyVersions: a document that is short, but long in memory, is refused before it is decoded.
+// Not parallel, because it measures memory.
 func TestEmptyVersions(t *testing.T) {
 	for name, frame := range map[string]struct {
 		document string
