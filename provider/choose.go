@@ -85,7 +85,7 @@ func (v *Versions) newest(allows func(addrs.Version) bool, fits func(*Release) e
 	var best *Release
 	for i := range v.List {
 		r := &v.List[i]
-		// If the list is sorted, this skips all but the first.
+		// If the list is sorted, this skips the rest.
 		if best != nil && r.Version.Compare(best.Version) <= 0 {
 			continue
 		}

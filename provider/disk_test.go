@@ -57,7 +57,7 @@ func TestReadOnlyDirectory(t *testing.T) {
 			t.Errorf("%v, want a *provider.Error about storing", err)
 		}
 		if src.opened.Load() != 0 {
-			t.Error("the archive was fetched although there is no place for it")
+			t.Error("the archive was fetched although the disk is full")
 		}
 		wantFile(t, filepath.Join(dir, "demo.zip"), []byte("the old file"))
 	})
@@ -200,13 +200,13 @@ func TestKilled(t *testing.T) {
 			t.Errorf("killed at %q: there is a file: %v", step, err)
 		}
 		if n := len(left()); n != 2 {
-			t.Errorf("killed at %q: %v; want that of the dead and of the living", step, left())
+			t.Errorf("killed at %q: %v; want the files of the killed and the running process", step, left())
 		}
 		if _, err := provider.Download(t.Context(), serve(content), packageOf(content), path, accepting(content)); err != nil {
 			t.Errorf("after the kill at %q: %v", step, err)
 		}
 		if n := len(left()); n != 1 {
-			t.Errorf("after the next download: %v; want only that of the living", left())
+			t.Errorf("after the next download: %v; want only the file of the running process", left())
 		}
 	}
 	if err := alive.GoOn(); err != nil {

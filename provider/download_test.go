@@ -128,7 +128,7 @@ func TestDownloadTargets(t *testing.T) {
 				t.Errorf("error %v, want a *provider.Error about storing", err)
 			}
 			if src.opened.Load() != 0 {
-				t.Error("the archive was fetched although there is no place for it")
+				t.Error("the archive was fetched although it cannot be stored")
 			}
 		})
 	}
@@ -220,7 +220,7 @@ func TestDownloadByContentHash(t *testing.T) {
 	o := provider.Options{Policy: verify.Policy{Accept: []checksum.Hash{packed}}}
 	path := target(t)
 	if _, err := provider.Download(t.Context(), serve([]byte("no zip")), packageOf([]byte("no zip")), path, o); err == nil {
-		t.Error("accepted what is no archive")
+		t.Error("accepted an invalid archive")
 	}
 	wantFile(t, path, nil)
 }
@@ -232,7 +232,7 @@ func TestDownloadSizes(t *testing.T) {
 	tests := []struct {
 		name                    string
 		limit, stated, declared int64
-		want                    error // nil: accepted
+		want                    error // nil if accepted
 		opens                   int32
 	}{
 		{name: "nothing said", opens: 1},

@@ -20,7 +20,7 @@ var (
 	ErrInsecure     = fault.ErrInsecure     // a URL or a redirect is not https
 	ErrChanged      = fault.ErrChanged      // the file changed on the server during the transfer
 	ErrOffline      = fault.ErrOffline      // a request is needed, but not allowed
-	ErrUnpacked     = errors.New("package is unpacked, there is no archive")
+	ErrUnpacked     = errors.New("package is unpacked and has no archive")
 )
 
 // Error is a failed operation on a provider; see [failure.Error]. If a request failed, the

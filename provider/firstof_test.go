@@ -84,13 +84,13 @@ func TestFirstOfFailsOver(t *testing.T) {
 			for _, err := range []error{findErr, listErr} {
 				failed, ok := errors.AsType[*provider.MethodError](err)
 				if !ok || failed.Method != "a" || !errors.Is(err, test.err) || b.lists.Load()+b.finds.Load() != 0 || p != nil {
-					t.Errorf("%s: %v, passed over %v", name, err, p)
+					t.Errorf("%s: %v, skipped %v", name, err, p)
 				}
 			}
 			continue
 		}
 		if findErr != nil || listErr != nil || pkg.Via != "b" || len(versions.List) != 1 || !slices.Equal(p, passed{"a: fault", "a: fault"}) {
-			t.Errorf("%s: %v, %v, %v, passed over %v", name, pkg, findErr, listErr, p)
+			t.Errorf("%s: %v, %v, %v, skipped %v", name, pkg, findErr, listErr, p)
 		}
 	}
 }

@@ -385,7 +385,7 @@ type lister struct {
 }
 
 func (l *lister) ProviderVersions(context.Context, addrs.Provider) (*provider.Versions, error) {
-	return nil, errors.New("nobody should ask for versions")
+	return nil, errors.New("unexpected request for versions")
 }
 
 func (l *lister) ProviderPackage(_ context.Context, _ addrs.Provider, _ addrs.Version, platform addrs.Platform) (*provider.Package, error) {

@@ -221,7 +221,7 @@ func TestGateEnter(t *testing.T) {
 		short, stop := context.WithTimeout(t.Context(), time.Second)
 		defer stop()
 		if _, err := gate.Enter(short); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%v, want DeadlineExceeded: there is no room", err)
+			t.Errorf("%v, want DeadlineExceeded, because the gate is full", err)
 		}
 		next()
 	})

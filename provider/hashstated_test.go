@@ -111,7 +111,7 @@ func TestHashesStatedInPart(t *testing.T) {
 		"no h1": func(m map[string]any) {
 			m["windows_amd64"] = stating(slices.DeleteFunc(hashesIn(m, "windows_amd64"), func(h any) bool { return strings.HasPrefix(h.(string), "h1:") })...)
 		},
-		"platforms that are none": func(m map[string]any) {
+		"invalid platforms": func(m map[string]any) {
 			m["Windows"], m[""], m["../linux_amd64"] = stating(foreign), nil, stating("nonsense")
 			m["windows_amd64"] = stating()
 		},

@@ -39,7 +39,7 @@ func ExampleMulti() {
 			{Name: "mirror", Source: mirrorOf("1.1.0"), Include: []provider.Pattern{provider.MustParsePattern("registry.example.com/acme/*")}},
 			{Name: "direct", Source: &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}},
 		},
-		Passed: func(method string, err error) { fmt.Println("passed over:", method) },
+		Passed: func(method string, err error) { fmt.Println("skipped:", method) },
 	}
 	ctx := context.Background()
 	versions, err := src.ProviderVersions(ctx, addrs.MustParseProvider("registry.example.com/acme/alpha"))
@@ -56,7 +56,7 @@ func ExampleMulti() {
 		fmt.Println(pkg.Version, "from", pkg.Via)
 	}
 	// Output:
-	// passed over: mirror
+	// skipped: mirror
 	// 1.2.0 from direct
 	// 1.1.0 from mirror
 }
@@ -77,7 +77,7 @@ func ExampleFirstOf() {
 			{Name: "eu", Source: down},
 			{Name: "us", Source: mirrorOf("1.1.0")},
 		},
-		Passed: func(method string, err error) { fmt.Println("passed over:", err) },
+		Passed: func(method string, err error) { fmt.Println("skipped:", err) },
 	}
 	pkg, err := src.ProviderPackage(context.Background(), addrs.MustParseProvider("registry.example.com/acme/alpha"),
 		addrs.MustParseVersion("1.1.0"), addrs.MustParsePlatform("linux_amd64"))
@@ -87,7 +87,7 @@ func ExampleFirstOf() {
 	}
 	fmt.Println(pkg, "from", pkg.Via)
 	// Output:
-	// passed over: find registry.example.com/acme/alpha 1.1.0 linux_amd64: https://eu.mirror.example.com/registry.example.com/acme/alpha/1.1.0.json: HTTP status 503: service unavailable
+	// skipped: find registry.example.com/acme/alpha 1.1.0 linux_amd64: https://eu.mirror.example.com/registry.example.com/acme/alpha/1.1.0.json: HTTP status 503: service unavailable
 	// registry.example.com/acme/alpha 1.1.0 linux_amd64 from us
 }
 
@@ -95,7 +95,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// Patterns are those of the CLI's include and exclude lists.
+// Patterns are as in the include and exclude lists of the CLI.
 func ExampleParsePattern() {
 	pattern, err := provider.ParsePattern("Registry.Example.com/acme/*")
 	if err != nil {

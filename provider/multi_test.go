@@ -160,7 +160,7 @@ func TestMultiVersions(t *testing.T) {
 		t.Error(diff)
 	}
 	if want := (passed{"empty: not found"}); !slices.Equal(p, want) {
-		t.Errorf("passed over %v, want %v", p, want)
+		t.Errorf("skipped %v, want %v", p, want)
 	}
 	if r, _ := a.versions.Find(version("1.0.0")); len(r.Platforms) != 1 || len(r.Protocols) != 1 {
 		t.Errorf("the list of a source was changed: %v", r)
@@ -191,7 +191,7 @@ func TestMultiPackage(t *testing.T) {
 			t.Fatal(err)
 		}
 		if pkg.Via != test.via || pkg.URL != "https://"+test.via+".example.com/demo.zip" || !slices.Equal(p, test.passed) {
-			t.Errorf("%s: %s at %s, passed over %v", test.version, pkg.Via, pkg.URL, p)
+			t.Errorf("%s: %s at %s, skipped %v", test.version, pkg.Via, pkg.URL, p)
 		}
 		// Both come from the method that answered.
 		ev, err := m.Evidence(t.Context(), pkg)

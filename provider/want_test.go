@@ -13,8 +13,7 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// An archive may be named by another spelling of the version that was asked for, and
-// by no other version.
+// An archive may have another form of the requested version in its name, but no other version.
 func TestEvidenceWant(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -55,7 +54,7 @@ func TestEvidenceWant(t *testing.T) {
 	}
 }
 
-// The same through Download: sums that list the archive under its own spelling.
+// The same with Download: the SHA256SUMS document lists the archive in its own form.
 func TestDownloadOtherSpelling(t *testing.T) {
 	t.Parallel()
 	content := archive(t)
@@ -79,8 +78,7 @@ func TestDownloadOtherSpelling(t *testing.T) {
 	}
 }
 
-// Where the zh of the bytes is accepted, their content is not read: here it is no
-// archive at all.
+// If the zh is accepted, the content is not read: here it is not an archive.
 func TestDownloadNeedsNoH1(t *testing.T) {
 	t.Parallel()
 	content := []byte("bytes that do not inflate")
@@ -94,7 +92,7 @@ func TestDownloadNeedsNoH1(t *testing.T) {
 	}
 }
 
-// withSums is the evidence of a source that has an unsigned SHA256SUMS document.
+// withSums is a source with an unsigned SHA256SUMS document.
 func withSums(doc string) func(context.Context, *provider.Package) (verify.Evidence, error) {
 	return func(_ context.Context, pkg *provider.Package) (verify.Evidence, error) {
 		ev := pkg.Evidence()

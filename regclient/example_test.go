@@ -190,8 +190,8 @@ func (h headers) RoundTrip(r *http.Request) (*http.Response, error) {
 	return h.next.RoundTrip(r)
 }
 
-// A RoundTripper adds headers for the hosts that they are meant for. It sees each request,
-// also those that a redirect leads to, so nothing reaches an object store.
+// A RoundTripper adds headers for one host. It sees each request, also after a redirect, so an object
+// store does not get the header.
 func Example_headers() {
 	reg := regtest.New("registry.example.com")
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0", Origin: "https://files.example.net"})
@@ -217,8 +217,8 @@ func Example_headers() {
 	// files.example.net ""
 }
 
-// A program states where the services of a host are, and the host is not asked. AllowHTTP
-// of the transport permits http, for a registry on this machine or in a test.
+// A program states the URL of a registry, without discovery. AllowHTTP of the transport permits http, for
+// a registry on this machine or in a test.
 func ExampleClient_fixedURL() {
 	reg := regtest.New("registry.example.com")
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0"})

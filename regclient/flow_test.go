@@ -379,7 +379,7 @@ func TestVerdicts(t *testing.T) {
 		provider regtest.Provider
 		fault    regtest.Fault
 		policy   verify.Policy
-		want     error // nil: accepted
+		want     error // nil if accepted
 	}{
 		"all is well":        {},
 		"no sums":            {provider: regtest.Provider{NoSums: true}, want: verify.ErrUnsigned},

@@ -12,8 +12,8 @@ import (
 	"github.com/tofureg/tofureg/transport"
 )
 
-// The packages of a module lie on a server that wants a password, which is in the
-// user's netrc file. The registry does not get it.
+// The packages of a module are on a server that requires a password from the user's netrc file. The
+// registry does not get the password.
 func ExampleClient_netrc() {
 	reg := regtest.New("registry.example.com")
 	reg.AddModule(regtest.Module{Address: "acme/network/aws", Origin: "https://files.example.com"})

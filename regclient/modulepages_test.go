@@ -91,7 +91,7 @@ func TestModulePagesFail(t *testing.T) {
 		{"the same page again", regtest.ModuleList{PageSize: 100, IgnoreQuery: true}, regtest.Fault{Kind: regtest.Other}, again},
 		{"an empty page", regtest.ModuleList{PageSize: 100}, raw(regtest.ModuleVersions, `{"modules":[{"versions":[]}]}`), again},
 		{"no page", regtest.ModuleList{PageSize: 100}, raw(regtest.ModuleVersions, `{"modules":[{}]}`), again},
-		{"a page that is none", regtest.ModuleList{PageSize: 100}, raw(regtest.ModuleVersions, `<html>`), "counts 250 and sent 100: https://" + host + "/v1/modules/acme/network/aws/versions?...: "},
+		{"an invalid page", regtest.ModuleList{PageSize: 100}, raw(regtest.ModuleVersions, `<html>`), "counts 250 and sent 100: https://" + host + "/v1/modules/acme/network/aws/versions?...: "},
 		{"a fault", regtest.ModuleList{PageSize: 100}, regtest.Fault{Kind: regtest.ModuleVersions, Status: 503}, "counts 250 and sent 100: https://" + host + "/v1/modules/acme/network/aws/versions?...: HTTP status 503: service unavailable"},
 		{"not found", regtest.ModuleList{PageSize: 100}, regtest.Fault{Kind: regtest.ModuleVersions, Status: 404}, "HTTP status 404: not found"},
 		{"connection lost", regtest.ModuleList{PageSize: 100}, regtest.Fault{Kind: regtest.ModuleVersions, Drop: true}, "counts 250 and sent 100: https://"},

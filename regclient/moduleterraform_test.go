@@ -26,7 +26,7 @@ func TestSameAsClient(t *testing.T) {
 	terraformtest.Each(t, sameAsClient)
 }
 
-// shared are files that every client should unpack in the same way.
+// shared are files that every CLI should unpack in the same way.
 var shared = map[string]string{
 	"main.tf": "# a module\n", "modules/subnet/main.tf": "# one in it\n", "modules/subnet/docs/": "", "empty": "",
 	".gitignore": "x\n", "modules/subnet/.hidden/a b": "\x00\xff\r\n", "größe.txt": "é", strings.Repeat("long/", 30) + "name.tf": "# deep\n",
@@ -138,8 +138,8 @@ func sameRepositoryAsClient(t *testing.T, program string) {
 
 	var config strings.Builder
 	sources := map[string]string{}
-	// Each of another package, since the client copies what it has but for names with a
-	// dot at the beginning.
+	// Each source is another package, because the CLI copies a package that it has, without files
+	// whose names start with a dot.
 	for i, rest := range []string{"", "?ref=v1.0.0", "?ref=" + first, "?ref=topic/x", "//modules/subnet?ref=refs/tags/v1.0.0", "?ref=v1.0.0&depth=1", "//modules/sub*?ref=main"} {
 		key := fmt.Sprintf("m%d", i)
 		sources[key] = "git::file://" + filepath.ToSlash(origin) + rest
@@ -164,8 +164,8 @@ func sameRepositoryAsClient(t *testing.T, program string) {
 	}
 }
 
-// noConfig are variables with which git has nobody's configuration, copies no sample
-// hooks, packs nothing, and waits for no disk.
+// noConfig has variables with which git reads no configuration, copies no sample hooks, packs nothing
+// and does not sync.
 var noConfig = []string{
 	"GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_SYSTEM=" + os.DevNull, "GIT_TEMPLATE_DIR=",
 	"GIT_CONFIG_COUNT=3", "GIT_CONFIG_KEY_2=core.fsync", "GIT_CONFIG_VALUE_2=none",

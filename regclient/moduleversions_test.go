@@ -70,7 +70,7 @@ func TestModuleVersionsDocuments(t *testing.T) {
 			want:     "1.0.0\n",
 			warnings: []string{`ignored invalid version ""`},
 		}, {
-			name: "versions that are none",
+			name: "invalid versions",
 			doc: `{"modules":[{"versions":[{"version":"main"},{"version":"1.0.0"},{"version":"99999999999999999999.0.0"},` +
 				`{"version":"main"},{"version":"\u001b[31m1.0"}]}]}`,
 			want: "1.0.0\n",

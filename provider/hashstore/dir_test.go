@@ -238,7 +238,7 @@ func TestReadOnly(t *testing.T) {
 	wantHashes(t, d, zh1, h1a)
 	if runtime.GOOS != "windows" && os.Geteuid() != 0 {
 		if err := d.StoreHashes(t.Context(), zh2, []checksum.Hash{h1b}); err == nil {
-			t.Error("stored where nobody may write")
+			t.Error("stored in a read-only directory")
 		}
 	}
 }
