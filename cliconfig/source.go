@@ -23,7 +23,7 @@ var ErrNoFetcher = errors.New("this program does not support OCI mirrors")
 // of the operating system.
 func (c *Config) ProviderSource() provider.Source {
 	return c.source.get(func() provider.Source {
-		multi := &provider.Multi{Passed: c.logSkipped}
+		multi := &provider.Multi{Skipped: c.logSkipped}
 		var local []provider.Source
 		names := map[string]int{}
 		for _, m := range c.Methods() {

@@ -24,9 +24,9 @@ type FirstOf struct {
 	// Methods are asked in this order.
 	Methods []Method
 
-	// Passed, if not nil, is called for each skipped method, with the reason. Calls of
+	// Skipped, if not nil, is called for each skipped method, with the reason. Calls of
 	// concurrent searches may overlap.
-	Passed func(method string, err error)
+	Skipped func(method string, err error)
 }
 
 var _ Source = (*FirstOf)(nil)
@@ -34,13 +34,13 @@ var _ Source = (*FirstOf)(nil)
 // ProviderVersions returns the list of the first method that answers. The error wraps the
 // [*MethodError] that ended the search, or a [*NoMethodError].
 func (f *FirstOf) ProviderVersions(ctx context.Context, p addrs.Provider) (*Versions, error) {
-	s := &search{op: "list versions of", subject: p.String(), report: f.Passed}
+	s := &search{op: "list versions of", subject: p.String(), report: f.Skipped}
 	return firstOf(ctx, s, f.Methods, p, IsFault, func(m *Method) (*Versions, error) { return listFrom(ctx, m.Source, p) })
 }
 
 // ProviderPackage returns the package of the first method that answers.
 func (f *FirstOf) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*Package, error) {
-	s := findSearch(p, v, platform, f.Passed)
+	s := findSearch(p, v, platform, f.Skipped)
 	return firstOf(ctx, s, f.Methods, p, IsFault, func(m *Method) (*Package, error) { return m.find(ctx, p, v, platform) })
 }
 
@@ -71,7 +71,7 @@ func firstOf[T any](ctx context.Context, s *search, methods []Method, p addrs.Pr
 				return nil, s.failed(m.Name, err)
 			}
 		}
-		s.pass(m.Name, err)
+		s.skip(m.Name, err)
 	}
 	return nil, s.none()
 }

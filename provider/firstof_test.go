@@ -73,8 +73,8 @@ func TestFirstOfFailsOver(t *testing.T) {
 		"any other":         {other, false},
 	} {
 		a, b := &stub{name: "a", err: test.err}, &stub{name: "b", versions: list("1.0.0 - -")}
-		var p passed
-		src := &provider.FirstOf{Methods: methods(a, b), Passed: p.add}
+		var p skipped
+		src := &provider.FirstOf{Methods: methods(a, b), Skipped: p.add}
 		if provider.IsFault(test.err) != test.over {
 			t.Errorf("%s: IsFault(%v) is not %v", name, test.err, test.over)
 		}
@@ -89,7 +89,7 @@ func TestFirstOfFailsOver(t *testing.T) {
 			}
 			continue
 		}
-		if findErr != nil || listErr != nil || pkg.Via != "b" || len(versions.List) != 1 || !slices.Equal(p, passed{"a: fault", "a: fault"}) {
+		if findErr != nil || listErr != nil || pkg.Via != "b" || len(versions.List) != 1 || !slices.Equal(p, skipped{"a: fault", "a: fault"}) {
 			t.Errorf("%s: %v, %v, %v, skipped %v", name, pkg, findErr, listErr, p)
 		}
 	}
@@ -123,7 +123,7 @@ func TestFirstOfAllFail(t *testing.T) {
 	wantError(t, err)
 	e, _ := errors.AsType[*failure.RequestError](err)
 	none, ok := errors.AsType[*provider.NoMethodError](err)
-	if !ok || len(none.Passed) != 3 || e == nil || e.Status != 503 || !errors.Is(err, down) || errors.Is(err, provider.ErrNotFound) {
+	if !ok || len(none.Skipped) != 3 || e == nil || e.Status != 503 || !errors.Is(err, down) || errors.Is(err, provider.ErrNotFound) {
 		t.Errorf("%+v", e)
 	}
 	for _, text := range []string{

@@ -65,25 +65,25 @@ func (e *MethodError) Unwrap() error { return e.Err }
 
 // NoMethodError means that all methods were skipped.
 type NoMethodError struct {
-	// Passed has the error of each method, in order.
-	Passed []MethodError
+	// Skipped has the error of each method, in order.
+	Skipped []MethodError
 
-	// Err is the error in Passed that came closest to an answer. For a [FirstOf] it is the
+	// Err is the error in Skipped that came closest to an answer. For a [FirstOf] it is the
 	// first fault. For a [Multi], ErrNoPlatform is closer than ErrNoVersion and ErrNotFound.
 	Err error
 }
 
 // Error lists the errors of the methods.
 func (e *NoMethodError) Error() string {
-	if len(e.Passed) == 0 {
+	if len(e.Skipped) == 0 {
 		return "there are no methods"
 	}
 	text := "no method has it"
 	if !errors.Is(e.Err, ErrNotFound) {
 		text = "no method answers"
 	}
-	for i := range e.Passed {
-		text += map[bool]string{true: ": ", false: "; "}[i == 0] + e.Passed[i].text()
+	for i := range e.Skipped {
+		text += map[bool]string{true: ": ", false: "; "}[i == 0] + e.Skipped[i].text()
 	}
 	return text
 }
@@ -98,7 +98,7 @@ const between = " > "
 type search struct {
 	op, subject string
 	report      func(method string, err error) // may be nil
-	passed      []MethodError
+	skipped     []MethodError
 }
 
 // checkMethods returns an error if a method has no unique name or no source.
@@ -122,9 +122,9 @@ func (s *search) checkMethods(methods []Method) error {
 	return nil
 }
 
-// pass records why a method was skipped.
-func (s *search) pass(name string, err error) {
-	s.passed = append(s.passed, MethodError{name, err})
+// skip records why a method was skipped.
+func (s *search) skip(name string, err error) {
+	s.skipped = append(s.skipped, MethodError{name, err})
 	if s.report != nil {
 		s.report(name, err)
 	}
@@ -137,7 +137,7 @@ func (s *search) failed(name string, err error) error {
 
 // none returns the error of a search that has skipped all methods.
 func (s *search) none() error {
-	return &Error{Op: s.op, Subject: s.subject, Err: &NoMethodError{s.passed, closest(s.passed)}}
+	return &Error{Op: s.op, Subject: s.subject, Err: &NoMethodError{s.skipped, closest(s.skipped)}}
 }
 
 // find returns the package of the method.

@@ -24,9 +24,9 @@ type Multi struct {
 	// Methods are asked in this order. If empty, nothing is found.
 	Methods []Method
 
-	// Passed, if not nil, is called for each skipped method, with the reason. Calls of
+	// Skipped, if not nil, is called for each skipped method, with the reason. Calls of
 	// concurrent searches may overlap.
-	Passed func(method string, err error)
+	Skipped func(method string, err error)
 }
 
 var _ Source = (*Multi)(nil)
@@ -38,7 +38,7 @@ var _ Source = (*Multi)(nil)
 // The error wraps a [*NoMethodError] if no method knows p. Otherwise it wraps the
 // [*MethodError] of the method that failed first.
 func (m *Multi) ProviderVersions(ctx context.Context, p addrs.Provider) (*Versions, error) {
-	s := &search{op: "list versions of", subject: p.String(), report: m.Passed}
+	s := &search{op: "list versions of", subject: p.String(), report: m.Skipped}
 	if err := s.checkMethods(m.Methods); err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func (m *Multi) ProviderVersions(ctx context.Context, p addrs.Provider) (*Versio
 	union := union{at: map[addrs.Version]int{}, versions: &Versions{Provider: p}}
 	for i, a := range answers {
 		if a.err != nil {
-			s.pass(m.Methods[i].Name, a.err)
+			s.skip(m.Methods[i].Name, a.err)
 			continue
 		}
 		found = true
@@ -91,7 +91,7 @@ func (m *Multi) listAll(ctx context.Context, s *search, p addrs.Provider) ([]ans
 // ProviderPackage returns the package of the first method that has it. If no method has it, the
 // error wraps a [*NoMethodError]. Otherwise it wraps a [*MethodError].
 func (m *Multi) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.Version, platform addrs.Platform) (*Package, error) {
-	s := findSearch(p, v, platform, m.Passed)
+	s := findSearch(p, v, platform, m.Skipped)
 	notFound := func(err error) bool { return errors.Is(err, ErrNotFound) }
 	return firstOf(ctx, s, m.Methods, p, notFound, func(m *Method) (*Package, error) { return m.find(ctx, p, v, platform) })
 }
@@ -113,18 +113,18 @@ func findSearch(p addrs.Provider, v addrs.Version, platform addrs.Platform, repo
 
 // closest returns the error of the method that came closest to an answer. Faults, which only a
 // [FirstOf] skips, come first.
-func closest(passed []MethodError) error {
+func closest(skipped []MethodError) error {
 	for _, rank := range []func(error) bool{
 		IsFault,
 		func(err error) bool { return errors.Is(err, ErrNoPlatform) },
 		func(err error) bool { return errors.Is(err, ErrNoVersion) },
 		func(err error) bool { return !errors.Is(err, ErrExcluded) },
 	} {
-		if i := slices.IndexFunc(passed, func(e MethodError) bool { return rank(e.Err) }); i >= 0 {
-			return passed[i].Err
+		if i := slices.IndexFunc(skipped, func(e MethodError) bool { return rank(e.Err) }); i >= 0 {
+			return skipped[i].Err
 		}
 	}
-	if len(passed) > 0 {
+	if len(skipped) > 0 {
 		return ErrExcluded
 	}
 	return ErrNotFound

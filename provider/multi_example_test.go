@@ -39,7 +39,7 @@ func ExampleMulti() {
 			{Name: "mirror", Source: mirrorOf("1.1.0"), Include: []provider.Pattern{provider.MustParsePattern("registry.example.com/acme/*")}},
 			{Name: "direct", Source: &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}},
 		},
-		Passed: func(method string, err error) { fmt.Println("skipped:", method) },
+		Skipped: func(method string, err error) { fmt.Println("skipped:", method) },
 	}
 	ctx := context.Background()
 	versions, err := src.ProviderVersions(ctx, addrs.MustParseProvider("registry.example.com/acme/alpha"))
@@ -77,7 +77,7 @@ func ExampleFirstOf() {
 			{Name: "eu", Source: down},
 			{Name: "us", Source: mirrorOf("1.1.0")},
 		},
-		Passed: func(method string, err error) { fmt.Println("skipped:", err) },
+		Skipped: func(method string, err error) { fmt.Println("skipped:", err) },
 	}
 	pkg, err := src.ProviderPackage(context.Background(), addrs.MustParseProvider("registry.example.com/acme/alpha"),
 		addrs.MustParseVersion("1.1.0"), addrs.MustParsePlatform("linux_amd64"))

@@ -95,10 +95,10 @@ func (s *stub) Open(_ context.Context, pkg *provider.Package) (*provider.Body, e
 	return body(strings.NewReader(s.name)), nil
 }
 
-// passed collects the calls of a Passed field.
-type passed []string
+// skipped collects the calls of a Skipped field.
+type skipped []string
 
-func (p *passed) add(method string, err error) { *p = append(*p, method+": "+reason(err)) }
+func (p *skipped) add(method string, err error) { *p = append(*p, method+": "+reason(err)) }
 
 // reason names the kind of an error.
 func reason(err error) string {
@@ -148,8 +148,8 @@ func TestMultiVersions(t *testing.T) {
 	a := &stub{name: "a", versions: list("2.0.0 5.0 linux_amd64", "1.1.0 - plan9_arm", "1.0.0 5.0 linux_amd64")}
 	a.versions.Warnings = []string{"old"}
 	b := &stub{name: "b", versions: list("1.0.0 6.0,5.0 darwin_arm64", "3.0.0-beta - -", "1.1.0 5.1 -")}
-	var p passed
-	m := &provider.Multi{Methods: methods(a, &stub{name: "empty"}, b), Passed: p.add}
+	var p skipped
+	m := &provider.Multi{Methods: methods(a, &stub{name: "empty"}, b), Skipped: p.add}
 	got, err := m.ProviderVersions(t.Context(), demo)
 	if err != nil {
 		t.Fatal(err)
@@ -159,7 +159,7 @@ func TestMultiVersions(t *testing.T) {
 	if diff := cmp.Diff(want, got, values, cmp.Comparer(func(a, b []addrs.Platform) bool { return slices.Equal(a, b) })); diff != "" {
 		t.Error(diff)
 	}
-	if want := (passed{"empty: not found"}); !slices.Equal(p, want) {
+	if want := (skipped{"empty: not found"}); !slices.Equal(p, want) {
 		t.Errorf("skipped %v, want %v", p, want)
 	}
 	if r, _ := a.versions.Find(version("1.0.0")); len(r.Platforms) != 1 || len(r.Protocols) != 1 {
@@ -179,18 +179,18 @@ func TestMultiPackage(t *testing.T) {
 	for _, test := range []struct {
 		version string
 		via     string
-		passed  passed
+		skipped  skipped
 	}{
-		{"1.0.0", "older", passed{"unknown: not found"}},
-		{"2.0.0", "all", passed{"unknown: not found", "older: no version", "fewer: no platform"}},
+		{"1.0.0", "older", skipped{"unknown: not found"}},
+		{"2.0.0", "all", skipped{"unknown: not found", "older: no version", "fewer: no platform"}},
 	} {
-		var p passed
-		m.Passed = p.add
+		var p skipped
+		m.Skipped = p.add
 		pkg, err := m.ProviderPackage(t.Context(), demo, version(test.version), linux)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if pkg.Via != test.via || pkg.URL != "https://"+test.via+".example.com/demo.zip" || !slices.Equal(p, test.passed) {
+		if pkg.Via != test.via || pkg.URL != "https://"+test.via+".example.com/demo.zip" || !slices.Equal(p, test.skipped) {
 			t.Errorf("%s: %s at %s, skipped %v", test.version, pkg.Via, pkg.URL, p)
 		}
 		// Both come from the method that answered.
@@ -271,7 +271,7 @@ func TestMultiNothing(t *testing.T) {
 		_, err := m.ProviderPackage(t.Context(), demo, version("2.0.0"), linux)
 		e := wantError(t, err)
 		none, ok := errors.AsType[*provider.NoMethodError](err)
-		if !ok || len(none.Passed) != len(test.methods) || !errors.Is(err, test.kind) || !errors.Is(err, provider.ErrNotFound) {
+		if !ok || len(none.Skipped) != len(test.methods) || !errors.Is(err, test.kind) || !errors.Is(err, provider.ErrNotFound) {
 			t.Errorf("%s: %v", name, err)
 		}
 		want := "find registry.example.com/acme/demo 2.0.0 linux_amd64: "
@@ -510,7 +510,7 @@ func TestMultiConcurrently(t *testing.T) {
 	t.Parallel()
 	a := &stub{name: "a", versions: list("1.0.0 - linux_amd64")}
 	b := &stub{name: "b", versions: list("2.0.0 - linux_amd64", "1.0.0 - plan9_arm")}
-	m := &provider.Multi{Methods: methods(a, b), Passed: func(string, error) {}}
+	m := &provider.Multi{Methods: methods(a, b), Skipped: func(string, error) {}}
 	var wg sync.WaitGroup
 	for i := range 20 {
 		wg.Go(func() {

@@ -15,6 +15,9 @@
 //	MODULES/NAMESPACE/NAME/SYSTEM/versions
 //	MODULES/NAMESPACE/NAME/SYSTEM/VERSION/download
 //
+// For modules, [module.Download] takes the place of Find and Download; see the example Modules.
+// The header X-Terraform-Version of the CLIs is not sent; the example Headers adds it.
+//
 // # Rules
 //
 // All URLs and redirects must be https, unless AllowHTTP of [transport.Client] is set. The
@@ -24,8 +27,8 @@
 // its own packages; see [Client.OpenModule].
 //
 // Documents have at most 16 MiB, 100,000 versions, and 1,000 platforms of a version.
-// SHA256SUMS documents have at most 4 MiB, signatures 64 KiB. Larger ones are
-// [provider.ErrTooLarge].
+// SHA256SUMS documents have at most 4 MiB, signatures 64 KiB. What exceeds a limit is refused
+// with [provider.ErrTooLarge].
 //
 // # Errors
 //
