@@ -179,7 +179,7 @@ func TestMultiPackage(t *testing.T) {
 	for _, test := range []struct {
 		version string
 		via     string
-		skipped  skipped
+		skipped skipped
 	}{
 		{"1.0.0", "older", skipped{"unknown: not found"}},
 		{"2.0.0", "all", skipped{"unknown: not found", "older: no version", "fewer: no platform"}},
