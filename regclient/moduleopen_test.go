@@ -115,7 +115,7 @@ func TestOpenModuleRefuses(t *testing.T) {
 		"http":        {at(module.Location{URL: "http://e.example.com/a.zip"}), module.ErrInsecure, "AllowHTTP"},
 		"scheme":      {at(module.Location{URL: "ftp://e.example.com/a.zip"}), module.ErrInsecure, ""},
 		"no host":     {at(module.Location{URL: "https:///a.zip"}), nil, "host"},
-		"no URL":      {at(module.Location{URL: "https://e.example.com/%zz?token=" + secret}), nil, "this is no URL"},
+		"no URL":      {at(module.Location{URL: "https://e.example.com/%zz?token=" + secret}), nil, "invalid URL"},
 		"a backslash": {at(module.Location{URL: `https://e.example.com\a.zip`}), nil, "backslash"},
 		"zero":        {&module.Location{}, nil, "kind"},
 	}

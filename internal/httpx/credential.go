@@ -26,7 +26,7 @@ func (f *fetch) findToken() error {
 	if f.token = token.Reveal(); f.token != "" {
 		f.tokenHost = f.req.TokenFor
 	}
-	f.secrets.addPass(f.token)
+	f.secrets.addCredential(f.token)
 	return nil
 }
 
@@ -46,8 +46,8 @@ func (f *fetch) findLogin() {
 		return
 	}
 	f.login = basic(user, password.Reveal())
-	f.secrets.addPass(f.login)
-	f.secrets.addPass(password.Reveal())
+	f.secrets.addCredential(f.login)
+	f.secrets.addCredential(password.Reveal())
 }
 
 // MayGoTo reports whether the caller permits the token of host for the package at u.

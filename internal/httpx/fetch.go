@@ -112,7 +112,7 @@ func (f *fetch) do() (*http.Response, error) {
 		},
 		Backoff: func(_, _ time.Duration, n int, resp *http.Response) time.Duration {
 			wait := backoff(f.earlier+n, resp)
-			if err := fits(ctx, wait); err != nil {
+			if err := checkDeadline(ctx, wait); err != nil {
 				cancel(err)
 			} else {
 				f.log("http retry", last.URL, last.Err, slog.Duration("wait", wait))

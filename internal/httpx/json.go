@@ -189,7 +189,7 @@ func (r *Response) CheckMediaType() error {
 // server may repeat them. It returns err.
 func (r *Response) Conceal(err error) error {
 	if e, ok := errors.AsType[*DecodeError](err); ok && e.Start != "" {
-		e.Start = start([]byte(r.secrets.maskCut(string(r.Body[:min(len(r.Body), 4*maxExcerpt)]))))
+		e.Start = start([]byte(r.secrets.maskTruncated(string(r.Body[:min(len(r.Body), 4*maxExcerpt)]))))
 	}
 	return err
 }

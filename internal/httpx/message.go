@@ -22,7 +22,7 @@ const (
 func (f *fetch) readMessage(resp *http.Response) string {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	return weburl.Clean(weburl.OneLine(weburl.RedactText(f.secrets.maskCut(message(body, media)))), maxMessage)
+	return weburl.Clean(weburl.OneLine(weburl.RedactText(f.secrets.maskTruncated(message(body, media)))), maxMessage)
 }
 
 // messageOf returns the message of readMessage.

@@ -15,41 +15,36 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// Body is a download that takes itself up again. When the connection breaks,
-// brings nothing for the idle timeout, or ends before the declared length, Read
-// asks the first URL again for the rest (a redirect may have led to an address
-// that has expired since) and goes on as if nothing had been, so that a hash
-// over what is read carries on.
+// Body is a download that resumes. If the connection breaks, is idle for the timeout, or ends early,
+// Read requests the rest from the first URL, because the target of a redirect may have expired, and
+// continues. So a hash over the bytes stays correct.
 //
-// The rest is asked for with Range, and with If-Range where the server gave a
-// strong validator. A server that answers with the whole file is read past what
-// was delivered already, if it begins with just that. Where anything shows that
-// the file is not the same, Read returns an error that wraps fault.ErrChanged, and
-// the caller may start again from zero.
+// The request has Range, and If-Range if the server sent a strong validator. If the server answers
+// with the whole file, Read skips and compares the bytes that it has returned. If the file has
+// changed, Read returns an error that wraps fault.ErrChanged, and the caller may start again.
 //
-// Attempts that bring no new byte are limited as those of any request, with the
-// same waits; each new byte gives all of them back.
+// The number of successive attempts without a new byte is limited like the retries of a request.
 type Body struct {
-	Status int         // of the answer at the start, 2xx
-	Size   int64       // declared at the start, -1: unknown
-	URL    *url.URL    // that answered at the start
-	Header http.Header // of that answer
+	Status int         // of the first answer, 2xx
+	Size   int64       // declared in the first answer; -1 if unknown
+	URL    *url.URL    // of the first answer
+	Header http.Header // of the first answer
 
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
-	// Of the reading goroutine only:
-	fetch     *fetch         // that opened the present stream
-	resp      *http.Response // whose body that is
-	total     int64          // known by now, -1: not
-	until     int64          // where the range of the present stream ends; 0: it is none
-	read      int64          // delivered
-	fresh     int64          // of these, by the present stream
-	failed    int            // attempts in a row that brought no byte
-	pending   error          // of the stream, behind bytes that were delivered
-	err       error          // final
+	// Used by the reading goroutine only:
+	fetch     *fetch         // of the stream
+	resp      *http.Response // of the stream
+	total     int64          // size of the file; -1 if unknown
+	until     int64          // end of the range of the stream; 0 if it is the whole file
+	read      int64          // bytes that Read has returned
+	fresh     int64          // bytes of read that came from the stream
+	failed    int            // successive attempts without a new byte
+	pending   error          // error of the stream after bytes that Read has returned
+	err       error          // final error
 	validator validator
-	sum       maphash.Hash // of what was delivered; against accidents, since a liar could send the rest alone
+	sum       maphash.Hash // of the returned bytes; against accidents, not attacks
 
 	resumes atomic.Int64
 	mu      sync.Mutex // guards stream, against Close
@@ -57,17 +52,15 @@ type Body struct {
 	closed  bool
 }
 
-// errClosed is the cause of the context of a body that was closed.
-var errClosed = fmt.Errorf("the body is closed: %w", os.ErrClosed)
+// errClosed is the cause of the context after Close.
+var errClosed = fmt.Errorf("body is closed: %w", os.ErrClosed)
 
-// Open starts a download. There is no timeout for the whole, but one for the
-// headers and one for each silence (Timeout and Idle of the client). The context
-// holds for reading too. The caller must close the body.
+// Open starts a download. Timeout of the client limits the wait for the headers, and Idle the wait for
+// more bytes. The context also applies to reading. The caller must close the body. The body is not
+// decompressed.
 //
-// Any failure, and any status but 2xx, is an [*failure.RequestError], and so is every error of
-// Read but io.EOF. With r.Limit, a longer body is fault.ErrTooLarge, at once
-// where its length is declared. The bytes are those that the server keeps: no
-// compression is asked for, and none is undone.
+// The error, also of Read except io.EOF, is a [*failure.RequestError]. Any other status than 2xx is an
+// error. A body longer than r.Limit is fault.ErrTooLarge.
 func (c *Client) Open(ctx context.Context, r Request) (*Body, error) {
 	f, err := newFetch(ctx, c, &r, false)
 	if err != nil {
@@ -85,29 +78,28 @@ func (c *Client) Open(ctx context.Context, r Request) (*Body, error) {
 	b.total = b.Size
 	b.validator = newValidator(resp.Header, time.Now())
 	b.failed = f.made - 1
-	b.take(resp)
+	b.setStream(resp)
 	return b, nil
 }
 
-// Unusable closes the body and returns the [*failure.RequestError] of an answer that has the wrong status or
-// header, as err says.
+// Unusable closes the body and returns the [*failure.RequestError] of an answer with an invalid status
+// or header.
 func (b *Body) Unusable(err error) error {
 	b.Close()
 	return b.fetch.fail(b.resp.Request.URL, b.resp, err)
 }
 
-// Resumes returns how often the transfer was taken up again so far. It may be
-// called while Read runs.
+// Resumes returns the number of times the download has resumed. It may be called concurrently with
+// Read.
 func (b *Body) Resumes() int { return int(b.resumes.Load()) }
 
-// Close ends the download, also while Read waits in another goroutine. It
-// returns nil, always.
+// Close ends the download, also during a Read in another goroutine. It always returns nil.
 func (b *Body) Close() error {
 	b.end(errClosed)
 	return nil
 }
 
-// end gives back what the transfer holds.
+// end closes the stream.
 func (b *Body) end(why error) {
 	b.cancel(why)
 	b.mu.Lock()
@@ -115,12 +107,12 @@ func (b *Body) end(why error) {
 	b.stream, b.closed = nil, true
 	b.mu.Unlock()
 	if s != nil {
-		_ = s.Close() // what was wanted has been read
+		_ = s.Close()
 	}
 }
 
-// take makes the body of resp the stream that is read from.
-func (b *Body) take(resp *http.Response) {
+// setStream makes the body of resp the stream.
+func (b *Body) setStream(resp *http.Response) {
 	s := resp.Body.(*stream)
 	b.mu.Lock()
 	old := b.stream
@@ -136,9 +128,7 @@ func (b *Body) take(resp *http.Response) {
 	b.resp, b.fresh, b.pending = resp, 0, nil
 }
 
-// Read reads the next bytes. At the end of the file it returns io.EOF, and
-// after any other error the transfer is over. Only one goroutine may call it at
-// a time.
+// Read reads the next bytes. Any error is final. Calls must not overlap.
 func (b *Body) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
@@ -163,14 +153,13 @@ func (b *Body) Read(p []byte) (int, error) {
 	return 0, b.err
 }
 
-// next reads from the present stream. An end that comes too early is
-// io.ErrUnexpectedEOF.
+// next reads from the stream.
 func (b *Body) next(p []byte) (int, error) {
 	if b.total >= 0 && b.read >= b.total {
 		return 0, io.EOF
 	}
 	if b.pending != nil {
-		return 0, b.whole(b.pending)
+		return 0, b.checkEOF(b.pending)
 	}
 	b.mu.Lock()
 	s := b.stream
@@ -181,24 +170,24 @@ func (b *Body) next(p []byte) (int, error) {
 	n, err := s.Read(b.window(p))
 	n = max(0, n)
 	if l := b.fetch.req.Limit; l > 0 && b.read+int64(n) > l {
-		return 0, fmt.Errorf("%w: more than %d bytes", fault.ErrTooLarge, l)
+		return 0, fmt.Errorf("%w: body exceeds %d bytes", fault.ErrTooLarge, l)
 	}
 	_, _ = b.sum.Write(p[:n]) // never fails
 	b.read += int64(n)
 	b.fresh += int64(n)
-	return n, b.whole(err)
+	return n, b.checkEOF(err)
 }
 
-// whole returns io.ErrUnexpectedEOF for an io.EOF that comes too early.
-func (b *Body) whole(err error) error {
+// checkEOF replaces an early io.EOF by io.ErrUnexpectedEOF.
+func (b *Body) checkEOF(err error) error {
 	if err == io.EOF && b.read < max(b.total, b.until) {
 		return io.ErrUnexpectedEOF
 	}
 	return err
 }
 
-// window is the part of p that may be filled: no more than what is declared or
-// allowed, but one byte at least, to see whether there is more than is allowed.
+// window returns the part of p that may be filled: up to the declared size and the limit. At the limit
+// it has one byte, to detect a longer body.
 func (b *Body) window(p []byte) []byte {
 	if b.total >= 0 {
 		p = p[:min(int64(len(p)), b.total-b.read)]
@@ -209,7 +198,7 @@ func (b *Body) window(p []byte) []byte {
 	return p
 }
 
-// fail makes err the *failure.RequestError of a transfer that cannot go on.
+// fail returns the *failure.RequestError of a download that cannot resume.
 func (b *Body) fail(err error) error {
 	e := b.fetch.fail(b.resp.Request.URL, b.resp, err)
 	e.Attempts = b.failed

@@ -2,27 +2,23 @@ package httpx
 
 import "net/url"
 
-// What follows is for those who make requests of another kind than this package
-// does, and hold to the same rules.
-
-// UserAgent is the User-Agent header where nobody asks for another one.
+// UserAgent returns the default User-Agent header.
 func UserAgent() string { return userAgent() }
 
-// Scrub returns err, of a request for u that carried the hidden strings, such that
-// its text can be shown: without these, without what a URL must not show, in
-// one printable line.
-func Scrub(err error, u *url.URL, hidden ...string) error { return hide(u, hidden).scrub(err) }
-
-// Mask returns what a server said to a request for u that carried the hidden
-// strings, fit to be shown in at most max bytes.
-func Mask(s string, max int, u *url.URL, hidden ...string) string {
-	return hide(u, hidden).text(s, max)
+// Scrub returns err with a printable text without the secrets of u and the other secrets of a request.
+func Scrub(err error, u *url.URL, credentials ...string) error {
+	return newSecrets(u, credentials).scrub(err)
 }
 
-func hide(u *url.URL, hidden []string) secrets {
+// Mask returns at most max bytes of a text of the server, like [Scrub].
+func Mask(s string, max int, u *url.URL, credentials ...string) string {
+	return newSecrets(u, credentials).text(s, max)
+}
+
+func newSecrets(u *url.URL, credentials []string) secrets {
 	var x secrets
-	for _, s := range hidden {
-		x.addPass(s)
+	for _, s := range credentials {
+		x.addCredential(s)
 	}
 	if u != nil {
 		x.addURL(u)

@@ -12,19 +12,17 @@ import (
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
-// maxURLSent bounds a URL. The longest that presigning makes have about 4 KiB,
-// and many servers refuse more than 8.
+// maxURLSent limits a URL, in bytes. Presigned URLs have up to 4 KiB.
 const maxURLSent = 32 << 10
 
-// Admit checks a URL before anything is dialled, the first one of a request and
-// each that a redirect leads to. It returns the URL as it is to be requested:
-// without fragment, the host as weburl.Host has it.
+// Admit checks the URL of a request or redirect, also with VetoHost. It returns the URL to request:
+// without fragment, with the host of weburl.Host.
 func (c *Client) Admit(u *url.URL) (*url.URL, error) {
 	if u == nil {
-		return nil, errors.New("there is no URL")
+		return nil, errors.New("URL is missing")
 	}
 	if len(u.Host)+len(u.Path)+len(u.RawQuery) > maxURLSent {
-		return nil, fmt.Errorf("%w: a URL of more than %d bytes", fault.ErrTooLarge, maxURLSent)
+		return nil, fmt.Errorf("%w: URL exceeds %d bytes", fault.ErrTooLarge, maxURLSent)
 	}
 	if err := c.checkScheme(u); err != nil {
 		return nil, err
@@ -58,8 +56,7 @@ func (c *Client) checkScheme(u *url.URL) error {
 	return nil
 }
 
-// follow is the CheckRedirect of our http.Client: our rule first, then that of
-// the caller's client.
+// follow is the CheckRedirect of the http.Client. It calls the CheckRedirect of the caller last.
 func (a *attempt) follow(req *http.Request, via []*http.Request) error {
 	a.secrets.addURL(req.URL)
 	err := a.check(via, req)
@@ -77,14 +74,14 @@ func (a *attempt) follow(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// check applies the rules that need no credentials.
+// check checks a redirect.
 func (a *attempt) check(via []*http.Request, req *http.Request) error {
 	if limit := a.req.maxRedirects(); len(via) > limit {
 		return fmt.Errorf("more than %d redirects", limit)
 	}
 	from := via[len(via)-1].URL
 	if u := req.URL.User; u != nil && (from.User == nil || u.String() != from.User.String() || !sameOrigin(from, req.URL)) {
-		return errors.New("the URL has credentials in it") // and has not inherited them as a relative one
+		return errors.New("the URL contains credentials") // not inherited by a relative URL
 	}
 	u, err := a.client.Admit(req.URL)
 	if err != nil {
@@ -94,15 +91,14 @@ func (a *attempt) check(via []*http.Request, req *http.Request) error {
 	return nil
 }
 
-// credentials sees to it that the request shows the next server nothing that is
-// not meant for it. net/http has copied all headers of the first request, where
-// host and port are equal even to http, and has set a Referer.
+// credentials removes headers that the next server must not see. net/http copies the headers of the
+// first request, even to http if host and port are equal, and sets Referer.
 func (a *attempt) credentials(req *http.Request) {
 	req.Header.Del("Referer")
 	req.Header.Del("Authorization")
 	signed := presigned(req.URL, a.tokenHost)
 	if signed {
-		req.URL.User = nil // and so there is nothing to inherit for what follows
+		req.URL.User = nil // so that later redirects do not inherit it
 	}
 	a.credentialed = a.credentialed && sameOrigin(a.fetch.url, req.URL) && !signed
 	if a.credentialed {
@@ -110,8 +106,7 @@ func (a *attempt) credentials(req *http.Request) {
 	}
 }
 
-// sameOrigin reports whether b may see what was meant for a: both are https,
-// with the same host and port.
+// sameOrigin reports whether both URLs are https with the same host and port.
 func sameOrigin(a, b *url.URL) bool {
 	return a.Scheme == "https" && b.Scheme == "https" &&
 		strings.EqualFold(a.Hostname(), b.Hostname()) &&

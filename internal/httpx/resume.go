@@ -15,14 +15,12 @@ import (
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
-// atOnce is how many new bytes a stream must have brought for the next one to
-// be asked for without a wait. Without such a bound, a server that breaks off
-// after each byte would be asked in a tight loop.
-const atOnce = 64 << 10
+// noWait is the number of new bytes after which a download resumes without a wait. It prevents a
+// tight loop with a server that interrupts the download after each byte.
+const noWait = 64 << 10
 
-// resume takes the transfer up again after err broke it. It returns nil when
-// reading can go on, io.EOF when it turns out that nothing was missing, and an
-// *failure.RequestError otherwise.
+// resume continues the download after err. It returns nil, io.EOF if the download was complete, or a
+// *failure.RequestError.
 func (b *Body) resume(err error) error {
 	for {
 		if context.Cause(b.ctx) == errClosed {
@@ -38,7 +36,7 @@ func (b *Body) resume(err error) error {
 		if !transient(err) || b.failed >= b.fetch.client.maxAttempts(false) {
 			return b.fail(interrupted(err, b.read))
 		}
-		if b.fresh < atOnce {
+		if b.fresh < noWait {
 			if ended := sleep(b.ctx, backoff(b.failed-1, nil)); ended != nil {
 				return b.fail(withLast(ended, b.fetch.secrets.scrub(err)))
 			}
@@ -53,9 +51,8 @@ func (b *Body) resume(err error) error {
 	}
 }
 
-// reopen asks for what is missing and makes the answer the present stream. An
-// error that is no *failure.RequestError means that the new stream broke before it brought
-// anything new.
+// reopen requests the rest of the file and makes it the stream. If the new stream breaks before a new
+// byte, the error is not a *failure.RequestError.
 func (b *Body) reopen() error {
 	f, err := newFetch(b.ctx, b.fetch.client, b.fetch.req, false)
 	if err != nil {
@@ -90,15 +87,15 @@ func (b *Body) reopen() error {
 		}
 		return err
 	}
-	b.take(resp)
+	b.setStream(resp)
 	b.pending = end
 	b.resumes.Add(1)
 	f.log("http resume", f.secrets.url(resp.Request.URL), nil, slog.Int("status", resp.StatusCode), slog.Int64("offset", b.read), slog.Int64("skipped", skip))
 	return nil
 }
 
-// rejected deals with an answer that is no success. Where bytes beyond the last
-// one of a file of unknown length were asked for, that may mean its end.
+// rejected returns the error of an unsuccessful response. If the size of the file was unknown, status
+// 416 may mean that the download was complete: io.EOF.
 func (b *Body) rejected(resp *http.Response) error {
 	switch {
 	case b.read == 0:
@@ -109,30 +106,30 @@ func (b *Body) rejected(resp *http.Response) error {
 		}
 		fallthrough
 	case resp.StatusCode == http.StatusPreconditionFailed:
-		return b.fetch.fail(resp.Request.URL, resp, changed("status %d to a request for the bytes from %d on", resp.StatusCode, b.read))
+		return b.fetch.fail(resp.Request.URL, resp, changed("status %d for the bytes from %d", resp.StatusCode, b.read))
 	}
 	return b.fetch.rejected(resp)
 }
 
-// accept checks that an answer carries on the file that was begun, and returns
-// how many of its bytes are known already.
+// accept checks that a response continues the file, and returns the number of its bytes that Read has
+// returned before.
 func (b *Body) accept(resp *http.Response) (skip int64, err error) {
 	if b.validator.differs(newValidator(resp.Header, time.Now())) {
-		return 0, changed("its entity tag or date is another")
+		return 0, changed("entity tag or date differs")
 	}
 	total := resp.ContentLength
 	switch resp.StatusCode {
 	case http.StatusPartialContent:
 		r, ok := parseContentRange(resp.Header.Get("Content-Range"))
 		if !ok || r.first != b.read || resp.ContentLength >= 0 && resp.ContentLength != r.last-r.first+1 {
-			return 0, changed("the bytes from %d on were asked for, and the answer is %q of length %d",
+			return 0, changed("requested the bytes from %d, got range %q of length %d",
 				b.read, weburl.Clean(resp.Header.Get("Content-Range"), 80), resp.ContentLength)
 		}
 		total, b.until = r.total, r.last+1
 	case http.StatusOK, http.StatusNonAuthoritativeInfo:
 		skip, b.until = b.read, 0
 	default:
-		return 0, changed("status %d to a request for the bytes from %d on", resp.StatusCode, b.read)
+		return 0, changed("status %d for the bytes from %d", resp.StatusCode, b.read)
 	}
 	switch {
 	case total < 0:
@@ -140,22 +137,22 @@ func (b *Body) accept(resp *http.Response) (skip int64, err error) {
 	case b.total < 0 && total >= b.read:
 		b.total = total
 	case total != b.total:
-		return 0, changed("it has %d bytes, and had %d", total, max(b.total, b.read))
+		return 0, changed("file has %d bytes, had %d", total, max(b.total, b.read))
 	}
 	if l := b.fetch.req.Limit; l > 0 && total > l {
-		return 0, fmt.Errorf("%w: it has %d bytes, %d are allowed", fault.ErrTooLarge, total, l)
+		return 0, fmt.Errorf("%w: file has %d bytes, limit is %d", fault.ErrTooLarge, total, l)
 	}
 	return skip, nil
 }
 
-// changed is an error that says by what it shows that the file is not the same.
+// changed returns the error of a changed file.
 func changed(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{fault.ErrChanged}, args...)...)
 }
 
-// skip reads past the first n bytes of resp and compares them with what was delivered,
-// whatever the validators say: this answer may have none, and is what If-Range brings
-// where the file is another. The error end, if not nil, came with the last of these bytes.
+// skip reads the first n bytes of resp and compares them with the bytes that Read has returned. It
+// does not rely on validators: with If-Range, the server sends the whole file if it has changed.
+// The error end, if not nil, came with the last of the n bytes.
 func (b *Body) skip(resp *http.Response, n int64) (end, err error) {
 	if n == 0 {
 		return nil, nil
@@ -171,7 +168,7 @@ func (b *Body) skip(resp *http.Response, n int64) (end, err error) {
 		case err != nil && n == 0:
 			end = err
 		case err == io.EOF && resp.ContentLength < 0:
-			return nil, changed("it is shorter than what was read of it")
+			return nil, changed("file is shorter than the bytes read so far")
 		case err == io.EOF:
 			return nil, io.ErrUnexpectedEOF
 		case err != nil:
@@ -179,7 +176,7 @@ func (b *Body) skip(resp *http.Response, n int64) (end, err error) {
 		}
 	}
 	if sum.Sum64() != b.sum.Sum64() {
-		return nil, changed("its first %d bytes are others", b.read)
+		return nil, changed("first %d bytes differ", b.read)
 	}
 	return end, nil
 }

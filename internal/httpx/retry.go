@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	firstWait = time.Second      // before the second attempt, halved at most by jitter
-	maxWait   = 30 * time.Second // whatever a server asks for
+	firstWait = time.Second      // before the second attempt, without jitter
+	maxWait   = 30 * time.Second // also if a server asks for more
 )
 
 // transient reports whether another attempt may succeed after err.
@@ -38,12 +38,12 @@ func transient(err error) bool {
 		return false
 	}
 	if dns, ok := errors.AsType[*net.DNSError](err); ok && dns.IsNotFound {
-		return false // an answer, not a fault: the name does not exist
+		return false // the name does not exist
 	}
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "remote error" {
-		return false // a TLS alert, such as for a missing client certificate
+		return false // TLS alert, such as for a missing client certificate
 	}
-	// net/http has no type for a header that it refuses to send.
+	// net/http has no type for the error of an invalid header.
 	return !strings.Contains(err.Error(), "net/http: invalid header")
 }
 
@@ -52,10 +52,10 @@ func transientStatus(status int) bool {
 	return status == http.StatusTooManyRequests || status >= 500 && status != http.StatusNotImplemented
 }
 
-// backoff returns the wait after n+1 failed attempts, of which the last one brought
-// resp, or no answer if that is nil: twice as long each time, of which up to a half is
-// left out at random, so that clients that failed together do not come back together.
-// If a busy server asks for a time, it is that and a little more, up to maxWait.
+// backoff returns the wait after n+1 failed attempts. It doubles each time, and up to a half is
+// subtracted at random, so that clients do not retry at the same time. The response of the last
+// attempt may be nil. If a busy server asks for a time, the wait is that time plus up to a tenth,
+// at most maxWait.
 func backoff(n int, resp *http.Response) time.Duration {
 	if resp != nil && (resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable) {
 		if d := min(RetryAfter(resp.Header, time.Now()), maxWait); d > 0 {
@@ -66,9 +66,8 @@ func backoff(n int, resp *http.Response) time.Duration {
 	return d - rand.N(d/2)
 }
 
-// RetryAfter returns how long the headers ask to wait: Retry-After in seconds
-// or as a date, else x-ratelimit-reset in seconds from now or since 1970. It is
-// 0 if they do not, or if the time has passed.
+// RetryAfter returns the time to wait that the headers state: Retry-After in seconds or as a date, or
+// X-RateLimit-Reset in seconds from now or since 1970. It returns 0 if there is none.
 func RetryAfter(h http.Header, now time.Time) time.Duration {
 	if v := h.Get("Retry-After"); v != "" {
 		if n, ok := parseSeconds(v); ok {
@@ -78,7 +77,7 @@ func RetryAfter(h http.Header, now time.Time) time.Duration {
 			return max(0, at.Sub(now))
 		}
 	}
-	const epoch = 1e8 * time.Second // as a span, three years: it must be a point in time
+	const epoch = 1e8 * time.Second // three years: larger numbers are times since 1970
 	n, ok := parseSeconds(h.Get("X-Ratelimit-Reset"))
 	if ok && n >= epoch {
 		n = max(0, time.Unix(0, 0).Add(n).Sub(now))
@@ -86,15 +85,15 @@ func RetryAfter(h http.Header, now time.Time) time.Duration {
 	return n
 }
 
-// parseSeconds reads a whole number of seconds, of at most 272 years.
+// parseSeconds parses a number of seconds. A larger number than 272 years is 272 years.
 func parseSeconds(s string) (time.Duration, bool) {
 	n, err := strconv.ParseUint(strings.TrimSpace(s), 10, 33)
 	return time.Duration(n) * time.Second, err == nil || errors.Is(err, strconv.ErrRange)
 }
 
-// sleep waits for d, or fails at once where the deadline of ctx comes earlier.
+// sleep waits for d. It fails at once if the deadline of ctx is earlier.
 func sleep(ctx context.Context, d time.Duration) error {
-	if err := fits(ctx, d); err != nil {
+	if err := checkDeadline(ctx, d); err != nil {
 		return err
 	}
 	timer := time.NewTimer(d)
@@ -107,11 +106,10 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// fits returns nil if a wait of d can end before the deadline of ctx, or the
-// error of that deadline.
-func fits(ctx context.Context, d time.Duration) error {
+// checkDeadline returns an error if the deadline of ctx is within d.
+func checkDeadline(ctx context.Context, d time.Duration) error {
 	if at, ok := flight.Deadline(ctx); !ok || time.Until(at) > d {
 		return nil
 	}
-	return fmt.Errorf("%w: it comes before the next attempt could, in %v", context.DeadlineExceeded, d.Round(time.Millisecond))
+	return fmt.Errorf("%w: before the next attempt in %v", context.DeadlineExceeded, d.Round(time.Millisecond))
 }

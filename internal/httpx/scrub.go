@@ -11,50 +11,46 @@ import (
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
-// maxCause bounds the text of an error that came from elsewhere.
+// maxCause limits the text of an error of another package, in bytes.
 const maxCause = 400
 
-// minSecret is the length from which a string counts as a secret. Shorter ones
-// protect nothing, and masking them would mutilate every text.
+// minSecret is the minimum length of a secret, in bytes. Shorter strings are common in texts.
 const minSecret = 4
 
-// maxSecrets bounds the query parameters whose values are masked one by one; of
-// a query with more, only the whole is.
+// maxSecrets limits the query parameters whose values are masked.
 const maxSecrets = 64
 
-// secrets are the strings that must not show in any text: the token, and what
-// the URLs carry besides scheme, host and path. The longest come first, since one
-// may be a part of another, of which the rest would show.
+// secrets are the strings that are masked in all texts: credentials, queries and fragments. Longer
+// strings come first, since they may contain shorter ones.
 type secrets struct {
-	texts  []string
-	passes []string // those that hide hosts and paths too: tokens, logins, passwords
+	all         []string
+	credentials []string // strings of all that are masked in hosts and paths too
 }
 
-// add puts s among the secrets.
+// add adds a secret.
 func (x *secrets) add(s string) {
-	if len(s) >= minSecret && !slices.Contains(x.texts, s) {
-		x.texts = append(x.texts, s)
-		slices.SortFunc(x.texts, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
+	if len(s) >= minSecret && !slices.Contains(x.all, s) {
+		x.all = append(x.all, s)
+		slices.SortFunc(x.all, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
 	}
 }
 
-// addPass puts s among the secrets that must not show in a URL either: a server may
-// send a client on to a path that repeats its token. What a query says is no secret
-// there, it is often in the path as well.
-func (x *secrets) addPass(s string) {
+// addCredential adds a secret that is masked in hosts and paths too: a server may redirect to a path
+// that contains the token. The values of a query are often in the path too.
+func (x *secrets) addCredential(s string) {
 	x.add(s)
-	if len(s) >= minSecret && !slices.Contains(x.passes, s) {
-		x.passes = append(x.passes, s)
+	if len(s) >= minSecret && !slices.Contains(x.credentials, s) {
+		x.credentials = append(x.credentials, s)
 	}
 }
 
-// addURL puts what must not show of u among the secrets.
+// addURL adds user information, query and fragment of u.
 func (x *secrets) addURL(u *url.URL) {
 	if u.User != nil {
-		x.addPass(u.User.String())
+		x.addCredential(u.User.String())
 		p, _ := u.User.Password()
-		x.addPass(p)
-		x.addPass(basic(u.User.Username(), p))
+		x.addCredential(p)
+		x.addCredential(basic(u.User.Username(), p))
 	}
 	x.add(u.RawQuery)
 	n := 0
@@ -68,17 +64,17 @@ func (x *secrets) addURL(u *url.URL) {
 	x.add(u.Fragment)
 }
 
-// mask replaces each secret in s.
+// mask replaces the secrets in s.
 func (x secrets) mask(s string) string {
-	for _, secret := range x.texts {
+	for _, secret := range x.all {
 		s = strings.ReplaceAll(s, secret, weburl.Ellipsis)
 	}
 	return s
 }
 
-// maskCut masks a text that was cut off at its end, perhaps within a secret.
-func (x secrets) maskCut(s string) string {
-	for _, secret := range x.texts {
+// maskTruncated masks a text that may end within a secret.
+func (x secrets) maskTruncated(s string) string {
+	for _, secret := range x.all {
 		s = strings.ReplaceAll(s, secret, weburl.Ellipsis)
 		for n := min(len(secret)-1, len(s)); n >= minSecret; n-- {
 			if strings.HasSuffix(s, secret[:n]) {
@@ -90,33 +86,32 @@ func (x secrets) maskCut(s string) string {
 	return s
 }
 
-// url is [Redact] for a URL that may repeat a secret.
+// url returns a redacted URL without secrets.
 func (x secrets) url(u *url.URL) string {
-	if u == nil || len(x.passes) == 0 {
+	if u == nil || len(x.credentials) == 0 {
 		return weburl.Redact(u)
 	}
 	shown := *u
-	for _, pass := range x.passes {
-		if strings.Contains(strings.ToLower(u.Host), strings.ToLower(pass)) {
+	for _, c := range x.credentials {
+		if strings.Contains(strings.ToLower(u.Host), strings.ToLower(c)) {
 			shown.Host = weburl.Ellipsis
 		}
-		if strings.Contains(u.Path, pass) || strings.Contains(u.EscapedPath(), pass) {
+		if strings.Contains(u.Path, c) || strings.Contains(u.EscapedPath(), c) {
 			shown.Path, shown.RawPath = "/"+weburl.Ellipsis, ""
 		}
 	}
 	return weburl.Redact(&shown)
 }
 
-// text makes s, which came from elsewhere, fit for an error.
+// text returns untrusted text for an error.
 func (x secrets) text(s string, max int) string {
 	return weburl.Clean(weburl.OneLine(weburl.RedactText(x.mask(s))), max)
 }
 
-// scrub returns err such that its text can be shown, and without the wrapping
-// that served its purpose.
+// scrub returns err with a text without secrets. It removes a *url.Error.
 func (x secrets) scrub(err error) error {
 	switch e := err.(type) {
-	case *url.Error: // net/http adds the URL, query included
+	case *url.Error: // it contains the whole URL
 		if e.Err != nil {
 			return x.scrub(e.Err)
 		}
@@ -134,14 +129,11 @@ func (x secrets) scrub(err error) error {
 	return &scrubbedError{text, err}
 }
 
-// certificateHint is what most users of a private registry need to know first.
-const certificateHint = "; to trust a private authority, give HTTP of transport.Client an http.Client " +
-	"whose Transport has it in TLSClientConfig.RootCAs, or (not on Windows and macOS) name its PEM file in SSL_CERT_FILE"
+const certificateHint = "; to trust a private authority, add it to TLSClientConfig.RootCAs of the Transport in HTTP " +
+	"of transport.Client, or (not on Windows and macOS) set SSL_CERT_FILE to its PEM file"
 
-// scrubbedError shows text in place of what err says. errors.Is and errors.As
-// see through it. It has no Unwrap, so that nobody who prints each error of a
-// chain prints the original; for the same reason As does not find a
-// *url.Error, which contains the whole URL.
+// scrubbedError replaces the text of err. errors.Is and errors.As match err. There is no Unwrap, and
+// As does not match a *url.Error, so that a program that prints wrapped errors prints no secrets.
 type scrubbedError struct {
 	text string
 	err  error
@@ -158,7 +150,7 @@ func (e *scrubbedError) As(target any) bool {
 	return errors.As(e.err, target)
 }
 
-// isA reports whether there is a T in the chain of err.
+// isA reports whether err is or wraps a T.
 func isA[T error](err error) bool {
 	_, ok := errors.AsType[T](err)
 	return ok

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// stream is the body of a package, with the context on which it depends.
+// stream is the body of a package.
 type stream struct {
 	body   io.ReadCloser
-	ctx    context.Context
+	ctx    context.Context // of the request
 	cancel context.CancelCauseFunc
-	idle   time.Duration // bound of each read, 0: none
-	timer  *time.Timer   // cancels after idle; runs only during a read
+	idle   time.Duration // limits each read, unless 0
+	timer  *time.Timer   // cancels ctx; runs during a read
 }
 
 func newStream(ctx context.Context, cancel context.CancelCauseFunc, body io.ReadCloser, idle time.Duration) *stream {
@@ -24,7 +24,7 @@ func newStream(ctx context.Context, cancel context.CancelCauseFunc, body io.Read
 	return s
 }
 
-// Read reads from the body. Its error is the cause where the context ended.
+// Read reads from the body. If the context has ended, the error is its cause.
 func (s *stream) Read(p []byte) (int, error) {
 	if s.timer != nil {
 		s.timer.Reset(s.idle)
@@ -37,7 +37,7 @@ func (s *stream) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close gives the connection back, or gives it up if there is more to come.
+// Close closes the body.
 func (s *stream) Close() error {
 	s.cancel(nil)
 	return s.body.Close()

@@ -7,16 +7,15 @@ import (
 	"github.com/tofureg/tofureg/transport"
 )
 
-// timer is the timeout of an attempt. Pauses do not count. Only the goroutine of the
-// attempt uses it.
+// timer is the timeout of an attempt, without pauses. It is not safe for concurrent use.
 type timer struct {
-	timer  *time.Timer // nil: there is no timeout
+	timer  *time.Timer // nil if there is no timeout
 	left   time.Duration
 	began  time.Time
 	paused bool
 }
 
-// startTimer calls fn once d has passed, unless stopped; never if d is 0.
+// startTimer calls fn after d, unless d is 0.
 func startTimer(d time.Duration, fn func()) *timer {
 	if d <= 0 {
 		return &timer{}
@@ -24,10 +23,10 @@ func startTimer(d time.Duration, fn func()) *timer {
 	return &timer{timer: time.AfterFunc(d, fn), left: d, began: time.Now()}
 }
 
-// stop reports whether the time was not yet up.
+// stop stops the timer. It returns false if fn has been called.
 func (t *timer) stop() bool { return t.timer == nil || t.timer.Stop() }
 
-// pause stops the timer until resume is called. A pause within a pause does nothing.
+// pause stops the timer until resume is called. A nested pause has no effect.
 func (t *timer) pause() (resume func()) {
 	if t.timer == nil || t.paused || !t.timer.Stop() {
 		return func() {}
@@ -41,7 +40,7 @@ func (t *timer) pause() (resume func()) {
 	}
 }
 
-// RoundTrip makes a request by next, which calls waiting if it is a [transport.Waiter].
+// RoundTrip makes a request. If next is a [transport.Waiter], it calls waiting.
 func RoundTrip(next http.RoundTripper, req *http.Request, waiting func() (done func())) (*http.Response, error) {
 	if w, ok := next.(transport.Waiter); ok {
 		return w.RoundTripWaiting(req, waiting)

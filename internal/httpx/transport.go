@@ -9,11 +9,9 @@ import (
 	"time"
 )
 
-// SharedTransport returns what clients use if HTTP of their settings is nil, for those that
-// put something of theirs before it.
+// SharedTransport returns the transport of clients without their own HTTP client.
 func SharedTransport() http.RoundTripper { return sharedTransport() }
 
-// sharedTransport is made when it is first needed.
 var sharedTransport = sync.OnceValue(func() *shared {
 	packages := newTransport()
 	packages.ForceAttemptHTTP2 = false
@@ -27,32 +25,29 @@ var sharedTransport = sync.OnceValue(func() *shared {
 	return &shared{documents: newTransport(), packages: packages}
 })
 
-// shared has the documents of a host share one connection, by HTTP/2, and gives each
-// package one of its own, by HTTP/1.1. A stream of HTTP/2 runs up to 4 MB ahead of
-// its reader, and all of them wait for what one connection brings; a socket holds less
-// and leaves the rest to the sender.
+// shared requests documents by HTTP/2, over one connection for each host, and packages by HTTP/1.1,
+// over a connection each. HTTP/2 would buffer up to 4 MB of each package, and packages would share
+// the throughput of one connection.
 type shared struct{ documents, packages *http.Transport }
 
 func (s *shared) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Header.Get("Accept-Encoding") != "identity" { // which packages are asked for with
+	if r.Header.Get("Accept-Encoding") != "identity" { // requests for packages have this header
 		return s.documents.RoundTrip(r)
 	}
 	resp, err := s.packages.RoundTrip(r)
 	if err != nil && strings.Contains(err.Error(), "tls: no application protocol") {
-		return s.documents.RoundTrip(r) // the server speaks HTTP/2 only
+		return s.documents.RoundTrip(r) // HTTP/2 only
 	}
 	return resp, err
 }
 
-// CloseIdleConnections is for http.Client.CloseIdleConnections.
+// CloseIdleConnections implements http.Client.CloseIdleConnections.
 func (s *shared) CloseIdleConnections() {
 	s.documents.CloseIdleConnections()
 	s.packages.CloseIdleConnections()
 }
 
-// newTransport returns a transport with the settings of http.DefaultTransport, the
-// proxies of the environment among them, and room for the many requests that one
-// registry gets at a time.
+// newTransport returns a copy of http.DefaultTransport with more idle connections for a host.
 func newTransport() *http.Transport {
 	t := &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
@@ -68,18 +63,15 @@ func newTransport() *http.Transport {
 	t.MaxIdleConnsPerHost = 32
 	t.MaxResponseHeaderBytes = 1 << 20
 	if t.HTTP2 == nil {
-		// A ping finds the connection that died while nothing was said, as
-		// after a suspended laptop wakes.
+		// A ping detects a dead connection, such as after the computer was suspended.
 		t.HTTP2 = &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second}
 	}
 	return t
 }
 
-// modulePath is this module's, by which the build information names it.
 const modulePath = "github.com/tofureg/tofureg"
 
-// userAgent is the default User-Agent: "tofureg", with the version of this
-// module where the program's build information tells it.
+// userAgent returns "tofureg/" and the version, or "tofureg" if the version is unknown.
 var userAgent = sync.OnceValue(func() string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		if v := moduleVersion(info); v != "" {
@@ -89,8 +81,7 @@ var userAgent = sync.OnceValue(func() string {
 	return "tofureg"
 })
 
-// moduleVersion returns the version of this module without its "v", or "" for
-// a build from a directory.
+// moduleVersion returns the version of this module without "v", or "" if it was built from a directory.
 func moduleVersion(info *debug.BuildInfo) string {
 	for _, m := range append([]*debug.Module{&info.Main}, info.Deps...) {
 		if m.Path != modulePath {

@@ -8,9 +8,8 @@ import (
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
-// Endpoint returns the URL of a path below base. Base counts as a directory even
-// without a final slash, and its query and fragment do not carry over. Each part is
-// one segment, whatever characters it has.
+// Endpoint returns the URL of a path below base, without the query and fragment of base. Base need not
+// end with a slash. Each part is escaped as one segment.
 func Endpoint(base *url.URL, parts ...string) *url.URL {
 	escaped := make([]string, len(parts))
 	for i, part := range parts {
@@ -24,22 +23,21 @@ func Endpoint(base *url.URL, parts ...string) *url.URL {
 	return &u
 }
 
-// ParseReference parses a URL, which may be relative. Its errors do not repeat it,
-// since it may carry a password or a presigned query.
+// ParseReference parses an absolute or relative URL. The error does not contain the URL, which may
+// contain credentials.
 func ParseReference(ref string) (*url.URL, error) {
 	if strings.ContainsAny(ref, " \\") {
-		return nil, errors.New("the URL holds a space or a backslash")
+		return nil, errors.New("the URL contains a space or a backslash")
 	}
 	u, err := url.Parse(ref)
 	if err != nil {
-		return nil, errors.New("this is no URL")
+		return nil, errors.New("invalid URL")
 	}
 	return u, nil
 }
 
-// Resolve parses what a document from base names as the URL of a file, and checks it
-// as CheckURL does. Where base is nil, ref must be absolute. Its errors do not repeat
-// the URL.
+// Resolve parses the URL of a file in a document from base, and checks it like CheckURL. If base is
+// nil, ref must be absolute. The error does not contain the URL.
 func (c *Client) Resolve(base *url.URL, ref string) (*url.URL, error) {
 	u, err := ParseReference(ref)
 	if err != nil {
@@ -54,15 +52,15 @@ func (c *Client) Resolve(base *url.URL, ref string) (*url.URL, error) {
 	return u, nil
 }
 
-// CheckURL refuses URLs that files cannot be fetched from.
+// CheckURL returns an error if a client cannot request a file from u.
 func (c *Client) CheckURL(u *url.URL) error {
 	switch {
 	case u.Opaque != "" || u.Hostname() == "":
-		return errors.New("the URL names no host")
+		return errors.New("the URL has no host")
 	case u.User != nil:
-		return errors.New("the URL holds a user name")
+		return errors.New("the URL contains a user name")
 	case u.Fragment != "":
-		return errors.New("the URL holds a fragment")
+		return errors.New("the URL contains a fragment")
 	}
 	if err := c.checkScheme(u); err != nil {
 		return err

@@ -56,7 +56,7 @@ func TestResolve(t *testing.T) {
 		{strict, base, "https://example.com:99999/", "!port"},
 		{strict, base, "secret x", "!a space"},
 		{strict, base, `\\secret`, "!backslash"},
-		{strict, base, "https://secret%zz/", "!no URL"},
+		{strict, base, "https://secret%zz/", "!invalid URL"},
 	} {
 		u, err := test.client.Resolve(test.base, test.ref)
 		reason, refused := strings.CutPrefix(test.want, "!")

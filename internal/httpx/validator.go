@@ -9,17 +9,16 @@ import (
 	"time"
 )
 
-// validator is what tells two versions of a file apart.
+// validator identifies a version of a file.
 type validator struct {
-	etag     string // as sent
-	modified string // as sent
-	ifRange  string // what may stand in If-Range; "": nothing
+	etag     string
+	modified string
+	ifRange  string // value of If-Range; may be empty
 }
 
-// newValidator reads the validator of an answer that came at now. In If-Range a
-// strong entity tag may stand, or else a date of last modification that is at
-// least a second older than the answer: a younger one might belong to two
-// versions (RFC 9110, sections 8.8.2.2 and 13.1.5).
+// newValidator returns the validator of an answer at the time now. If-Range is a strong entity tag, or
+// a modification date at least a second before the answer: a later date may belong to two versions
+// (RFC 9110, sections 8.8.2.2 and 13.1.5).
 func newValidator(h http.Header, now time.Time) validator {
 	v := validator{etag: h.Get("ETag"), modified: h.Get("Last-Modified")}
 	if v.etag != "" {
@@ -41,7 +40,7 @@ func newValidator(h http.Header, now time.Time) validator {
 	return v
 }
 
-// differs reports whether v and w certainly belong to different versions.
+// differs reports whether v and w are validators of different versions.
 func (v validator) differs(w validator) bool {
 	if v.etag != "" && w.etag != "" {
 		return strings.TrimPrefix(v.etag, "W/") != strings.TrimPrefix(w.etag, "W/")
@@ -49,13 +48,13 @@ func (v validator) differs(w validator) bool {
 	return v.modified != "" && w.modified != "" && v.modified != w.modified
 }
 
-// contentRange is the header of that name: bytes first to last of total, or
-// that none of total could be sent (first is -1). A total of -1 is unknown.
+// contentRange is a Content-Range header. If first is -1, the range is not satisfiable. If total is
+// -1, the size is unknown.
 type contentRange struct{ first, last, total int64 }
 
 var contentRangeForm = regexp.MustCompile(`^(?i:bytes) +(?:(\d+)-(\d+)|\*)/(\d+|\*)$`)
 
-// parseContentRange reads "bytes 5-9/10", "bytes 5-9/*" and "bytes */10".
+// parseContentRange parses "bytes 5-9/10", "bytes 5-9/*" and "bytes */10".
 func parseContentRange(s string) (r contentRange, ok bool) {
 	m := contentRangeForm.FindStringSubmatch(strings.TrimSpace(s))
 	if m == nil {
