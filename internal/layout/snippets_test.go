@@ -71,7 +71,8 @@ func snippetFunctions(t *testing.T) map[string]string {
 	return functions
 }
 
-// TestReadme checks that README.md stays short and shows the two commands of a first look.
+// TestReadme checks that README.md stays short, shows the two commands of a first look, and names
+// each public package.
 func TestReadme(t *testing.T) {
 	t.Parallel()
 	readme := readFile(t, "README.md")
@@ -81,6 +82,11 @@ func TestReadme(t *testing.T) {
 	for _, command := range []string{"go run ./examples/quickstart\n", "go test ./...\n"} {
 		if !strings.Contains(readme, "\n"+command) {
 			t.Errorf("README.md does not show the command %q", command)
+		}
+	}
+	for _, p := range publicPaths(t) {
+		if name := strings.TrimPrefix(p, modulePath+"/"); !strings.Contains(readme, "`"+name+"`") {
+			t.Errorf("README.md does not name package %s", name)
 		}
 	}
 }

@@ -97,5 +97,5 @@ func thirdParty(p string) bool {
 
 // public reports whether other modules can import the package.
 func (r goPackage) public() bool {
-	return r.name != "main" && !strings.HasPrefix(r.dir, "internal/")
+	return r.name != "main" && !strings.Contains("/"+r.dir+"/", "/internal/")
 }
