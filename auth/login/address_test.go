@@ -13,12 +13,12 @@ import (
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
-// TestAuthorizationURL: to which pages a host cannot send the user, and what comes of
-// the others.
+// TestAuthorizationURL checks which authorization URLs are refused, and the parameters that
+// Login adds to the others.
 func TestAuthorizationURL(t *testing.T) {
 	t.Parallel()
 	errSeen := errors.New("seen")
-	for address, want := range map[string]string{ // "": it is refused
+	for address, want := range map[string]string{ // "" means refused
 		"http://sso.example.net/a":                             "",
 		"javascript:alert(1)":                                  "",
 		"file:///etc/passwd":                                   "",
@@ -60,15 +60,15 @@ func TestAuthorizationURL(t *testing.T) {
 	}
 }
 
-// FuzzPage: whatever a host declares, the page is https, can be printed, and has each
-// parameter of the login once, with the value that the login gives it.
+// FuzzPage checks that the login page is https, has only characters of URLs, and has each
+// parameter of the login once.
 func FuzzPage(f *testing.F) {
 	f.Add("https://sso.example.net/a?x=1&state=2#f", "client", "openid")
 	f.Add("a?scope=1;2&%73tate=x&&=", "a&b", "")
 	f.Add("https://[fe80::1%25$]/", "\x1b", "a b")
 	f.Fuzz(func(t *testing.T, authz, id, scope string) {
 		if !utf8.ValidString(authz + " " + id + " " + scope) {
-			return // JSON cannot say it
+			return // invalid in JSON
 		}
 		declared := map[string]any{"client": id, "authz": authz, "token": "/t"}
 		if scope != "" {
@@ -87,7 +87,7 @@ func FuzzPage(f *testing.F) {
 			}) {
 			t.Fatalf("page %q, %v", page, err)
 		}
-		got := map[string][]string{} // url.Values loses what has a semicolon in it
+		got := map[string][]string{} // url.Values loses parameters with a semicolon
 		for part := range strings.SplitSeq(u.RawQuery, "&") {
 			name, value, _ := strings.Cut(part, "=")
 			name, _ = url.QueryUnescape(name)

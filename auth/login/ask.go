@@ -13,12 +13,11 @@ import (
 	"github.com/tofureg/tofureg/internal/httpx"
 )
 
-// ask has the user sent to the page of the host, and returns the code with which the
-// browser comes back.
-func (c *Client) ask(ctx context.Context, f *flow, l *listener) (code string, err error) {
+// awaitCode opens the login page and returns the code in the redirect.
+func (c *Client) awaitCode(ctx context.Context, f *flow, l *listener) (code string, err error) {
 	page := f.pageURL()
 	log(ctx, c.web().Logger, "login: waiting for the browser", slog.String("host", l.host.String()), slog.String("redirect", l.redirect()))
-	opened := make(chan error, 1) // so that Open may return when nobody waits any more
+	opened := make(chan error, 1) // Open can return after the login
 	go func() { opened <- c.Open(page) }()
 	limit := cmp.Or(c.Timeout, defaultTimeout)
 	var timeout <-chan time.Time
@@ -30,38 +29,37 @@ func (c *Client) ask(ctx context.Context, f *flow, l *listener) (code string, er
 		case query := <-l.answers:
 			return f.code(query)
 		case err := <-opened:
-			if err == nil || l.taken.Load() {
-				opened = nil // what is still to come is the answer
+			if err == nil || l.answered.Load() {
+				opened = nil // wait for the redirect
 				continue
 			}
-			return "", fmt.Errorf("opening the page of the host: %w", f.scrub(err))
+			return "", fmt.Errorf("opening the login page: %w", f.scrub(err))
 		case <-timeout:
-			return "", fmt.Errorf("no answer came from the browser within %v%s: %w", limit, l.seen(), context.DeadlineExceeded)
+			return "", fmt.Errorf("no redirect of the browser within %v%s: %w", limit, l.otherAnswers(), context.DeadlineExceeded)
 		case <-ctx.Done():
-			return "", fmt.Errorf("while waiting for the browser%s: %w", l.seen(), fault.Ended(ctx))
+			return "", fmt.Errorf("while waiting for the browser%s: %w", l.otherAnswers(), fault.Ended(ctx))
 		}
 	}
 }
 
-// scrub makes an error of the caller's fit to be shown, which may repeat the address
-// of the page.
+// scrub removes the URL of the page from an error of the caller.
 func (f *flow) scrub(err error) error {
-	u, _ := url.Parse(f.pageURL()) // it was made of a URL
+	u, _ := url.Parse(f.pageURL()) // is always valid
 	return httpx.Scrub(err, u, f.state, f.verifier)
 }
 
-// code returns the code in an answer.
+// code returns the code in a redirect.
 func (f *flow) code(query url.Values) (string, error) {
 	if query.Get("error") != "" {
 		return "", f.refused(query.Get("error"), query.Get("error_description"), query.Get("code"))
 	}
 	if query.Get("code") == "" {
-		return "", errors.New("the browser came back with neither a code nor an error")
+		return "", errors.New("the redirect of the browser has neither a code nor an error")
 	}
 	return query.Get("code"), nil
 }
 
-// refused is the error of an identity server that says why.
+// refused returns the error of the identity server, without secrets.
 func (f *flow) refused(code, description, hidden string) error {
 	return &RefusedError{
 		Code:        httpx.Mask(code, 60, f.tokenURL, f.state, f.verifier, hidden),

@@ -17,12 +17,12 @@ import (
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
-// dial connects to the port at which a login waits for the answer to page.
+// dial connects to the port of a login.
 func dial(t *testing.T, page string) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp4", back(t, page))
 	if err != nil {
-		t.Error(err) // not Fatal: this may be a goroutine of the login
+		t.Error(err) // not Fatal: this can be another goroutine
 		conn, _ = net.Pipe()
 	}
 	t.Cleanup(func() { conn.Close() })
@@ -30,8 +30,8 @@ func dial(t *testing.T, page string) net.Conn {
 	return conn
 }
 
-// TestCrowd: whoever fills the port with connections that say nothing does not keep the
-// answer out; the oldest of them give way.
+// TestCrowd checks that idle connections do not block the browser: the oldest connections are
+// closed.
 func TestCrowd(t *testing.T) {
 	t.Parallel()
 	for name, begin := range map[string]string{"nothing": "", "half a request": "GET /login HTTP/1.1\r\nHost:"} {
@@ -54,8 +54,8 @@ func TestCrowd(t *testing.T) {
 	}
 }
 
-// TestConnectionLimit: as many connections as are allowed are all answered, and of one
-// more only the oldest is closed.
+// TestConnectionLimit checks that the maximum number of connections is served, and that one
+// more closes only the oldest.
 func TestConnectionLimit(t *testing.T) {
 	t.Parallel()
 	for n, lost := range map[int]int{login.MaxConns: 0, login.MaxConns + 1: 1} {
@@ -83,8 +83,8 @@ func TestConnectionLimit(t *testing.T) {
 	}
 }
 
-// TestCrowdAfterAnswer: when the answer has come, nobody takes its connection away before
-// the browser has been told how it ended.
+// TestCrowdAfterAnswer checks that the connection of the browser stays open until it has the
+// last page.
 func TestCrowdAfterAnswer(t *testing.T) {
 	t.Parallel()
 	reg := registry(regtest.Login{})
@@ -96,7 +96,7 @@ func TestCrowdAfterAnswer(t *testing.T) {
 				dial(t, page)
 			}
 			if n, err := dial(t, page).Read(make([]byte, 1)); n > 0 || isTimeout(err) {
-				t.Errorf("one too many: %d bytes, %v", n, err)
+				t.Errorf("one connection too many: %d bytes, %v; want it closed", n, err)
 			}
 		}
 		return reg.RoundTrip(req)
@@ -118,8 +118,7 @@ func isTimeout(err error) bool {
 	return ok && timeout.Timeout()
 }
 
-// TestLateConnection: what comes while the server closes is closed too, so that the end of
-// the login does not wait for it.
+// TestLateConnection checks that a connection that arrives while the server closes is closed.
 func TestLateConnection(t *testing.T) {
 	t.Parallel()
 	conn, other := net.Pipe()
@@ -130,8 +129,7 @@ func TestLateConnection(t *testing.T) {
 	}
 }
 
-// TestBodyThatNeverComes: a request is answered, and its connection closed, without what
-// it announces.
+// TestBodyThatNeverComes checks that a request is answered without waiting for its body.
 func TestBodyThatNeverComes(t *testing.T) {
 	t.Parallel()
 	reg := registry(regtest.Login{})
@@ -150,13 +148,13 @@ func TestBodyThatNeverComes(t *testing.T) {
 	mustLogin(t, c)
 }
 
-// panicky is a store with a bug.
+// A panicky store panics.
 type panicky struct{ store }
 
 func (*panicky) Save(context.Context, svchost.Hostname, auth.Token) error { panic("a bug") }
 
-// TestStorePanics: a program that recovers from the bug of its store has no port left open,
-// and its user is not told that all went well.
+// TestStorePanics checks that the port is closed and the browser shows a failure if the Store
+// panics.
 func TestStorePanics(t *testing.T) {
 	t.Parallel()
 	reg := registry(regtest.Login{})
@@ -178,6 +176,6 @@ func TestStorePanics(t *testing.T) {
 	}()
 	wantNoListener(t, address)
 	if err := <-browsed; err == nil {
-		t.Error("the browser was told that the login succeeded")
+		t.Error("the browser shows that the login succeeded")
 	}
 }

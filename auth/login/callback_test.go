@@ -12,8 +12,7 @@ import (
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
-// TestStrays: what is no answer to this login is refused and changes nothing; the answer
-// is taken after it, and once.
+// TestStrays checks that other requests are refused and do not end the login.
 func TestStrays(t *testing.T) {
 	t.Parallel()
 	reg := registry(regtest.Login{})
@@ -52,10 +51,10 @@ func TestStrays(t *testing.T) {
 			"half the state":       {visit{"GET", back + "?code=abc&state=" + state[:13], ""}, 403},
 			"more than the state":  {visit{"GET", right + "x", ""}, 403},
 			"an error, not ours":   {visit{"GET", back + "?error=access_denied&state=x", ""}, 403},
-			"endless":              {visit{"GET", right + strings.Repeat("a", 80<<10), ""}, 431},
+			"long":                 {visit{"GET", right + strings.Repeat("a", 80<<10), ""}, 431},
 		}
 		for name, test := range tests {
-			got, err := test.visit.pay()
+			got, err := test.visit.send()
 			if err != nil || got.StatusCode != test.status {
 				t.Errorf("%s: %v, %v, want %d", name, got.Response, err, test.status)
 			} else if test.status != 431 {
@@ -63,7 +62,7 @@ func TestStrays(t *testing.T) {
 			}
 		}
 		if reg.Count(regtest.LoginToken) > 0 {
-			t.Errorf("one of them was taken for the answer: %v", reg.Requests())
+			t.Errorf("a refused request led to a request for the token: %v", reg.Requests())
 		}
 		return reg.Browse(page)
 	}
@@ -71,7 +70,7 @@ func TestStrays(t *testing.T) {
 	<-checked
 }
 
-// checkPage checks what each page has in its header, and its form.
+// checkPage checks the header and the format of a page.
 func checkPage(t *testing.T, got answer) {
 	t.Helper()
 	for name, want := range map[string]string{
@@ -90,8 +89,7 @@ func checkPage(t *testing.T, got answer) {
 	}
 }
 
-// TestLastPage: the browser is told how the login ended, when it has, and whoever comes
-// second gets nothing.
+// TestLastPage checks the page that shows the result of a login.
 func TestLastPage(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -111,7 +109,7 @@ func TestLastPage(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			got, err := visit{"GET", resp.Header.Get("Location"), ""}.pay()
+			got, err := visit{"GET", resp.Header.Get("Location"), ""}.send()
 			pages <- got
 			return err
 		}
@@ -127,7 +125,7 @@ func TestLastPage(t *testing.T) {
 	}
 }
 
-// TestSecondAnswer: an answer is taken once, also if the second one is as right.
+// TestSecondAnswer checks that only the first redirect with the right state is accepted.
 func TestSecondAnswer(t *testing.T) {
 	t.Parallel()
 	h, taken := login.Callback("1234", "the-state", host)
@@ -143,7 +141,7 @@ func TestSecondAnswer(t *testing.T) {
 	}
 }
 
-// TestPageEscapes: a name is text in the page, whatever it is.
+// TestPageEscapes checks that names are escaped in the page.
 func TestPageEscapes(t *testing.T) {
 	t.Parallel()
 	h, _ := login.Callback("1234", "s", svchost.MustParse("bücher.example.com"))
@@ -154,7 +152,7 @@ func TestPageEscapes(t *testing.T) {
 	}
 }
 
-// FuzzCallback: no request at the port is taken for the answer but one with the state.
+// FuzzCallback checks that only requests with the right state are accepted.
 func FuzzCallback(f *testing.F) {
 	for _, target := range []string{"/login?state=the-state&code=a", "/login?state=the-state&code=a&state=b", "/login?code=a", "/%6cogin?state=the-state&code=a", "*", "http://evil.example.com/login?state=the-state&code=a"} {
 		f.Add("GET", target, "localhost:1234")

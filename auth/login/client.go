@@ -14,84 +14,58 @@ import (
 	"github.com/tofureg/tofureg/transport"
 )
 
-// defaultTimeout is enough to find the telephone with the second factor.
+// defaultTimeout leaves time for a second factor.
 const defaultTimeout = 10 * time.Minute
 
-// A Client logs in and out. Only Open is needed to log in, only Store to log out.
-// A Client holds no state: it is safe for concurrent use, also for several logins
-// at the same time, as long as nobody changes its fields.
+// A Client logs in and out. Login needs Open, and Logout needs Store. A Client is safe for
+// concurrent use, also for several logins at the same time.
 type Client struct {
-	// Open shows the user the page at url, which is https, in a browser; or tells
-	// the user to go there. An error ends the login. It is called once for each,
-	// by a goroutine of its own: if it returns only when the browser is closed,
-	// Login does not wait for that.
-	//
-	// The address comes from the host, and may be that of another one: let users
-	// see where they are about to log in. It has no characters but those that may
-	// stand in a URL, so it can be printed; hand it to a program as one argument,
-	// and to no shell.
+	// Open opens the https URL in a browser, or shows it to the user, who should see at
+	// which host to log in. It is called once for each login, in a new goroutine. An error
+	// ends the login. The URL has only characters that are valid in URLs; pass it to a
+	// program as one argument, without a shell.
 	Open func(url string) error
 
-	// Store keeps the token. Nil: Login only returns it, and Logout is an error.
+	// Store stores the token. If nil, Login only returns the token.
 	Store auth.Store
 
-	// Transport has the settings of requests. It need not have tokens, since logging in
-	// is how to get one. Its AllowHTTP has no effect on the endpoints of a login, and
-	// its VetoHost is not asked about where the browser goes. Nil is the zero one.
+	// Transport has the settings of requests, and can be nil. Its AllowHTTP has no effect
+	// on the URLs of the service, and its VetoHost none on the login page.
 	Transport *transport.Client
 
-	// Hosts is what is known about the services of hosts, which clients may share. If
-	// nil, the Client asks.
+	// Hosts, if not nil, are the services of hosts, which clients can share.
 	Hosts *disco.Hosts
 
-	// Timeout is how long Login waits for the browser to come back: 10 minutes if
-	// it is 0, without limit but that of the context if it is negative.
+	// Timeout is the maximum time to wait for the browser. If 0, it is 10 minutes; if
+	// negative, it is unlimited.
 	Timeout time.Duration
 }
 
-// A Result is what came of a login.
+// A Result is the result of a login.
 type Result struct {
-	// Host is the host whose token it is, and under which the Store has it. It is
-	// the one that was asked for, unless that is an alias, see disco.Client.
-	Host svchost.Hostname
-	// Token is the token.
-	Token auth.Token
-	// Expires is when the token ends. It is zero if the host does not say; most
-	// tokens are good until somebody revokes them.
-	Expires time.Time
+	Host    svchost.Hostname // host of the token; for an alias, the host that it stands for
+	Token   auth.Token       // the token
+	Expires time.Time        // end of the token, zero if the host does not state it
 }
 
 var (
-	errNoHost  = errors.New("there is no host")
-	errNoOpen  = errors.New("Client.Open is nil, so nobody can be sent to the page of the host")
-	errNoStore = errors.New("Client.Store is nil, so no token is kept anywhere")
+	errNoHost  = errors.New("missing host")
+	errNoOpen  = errors.New("Client.Open is nil; it must open the login page")
+	errNoStore = errors.New("Client.Store is nil; set it to the store with the token")
 )
 
 // web returns the settings of requests.
 func (c *Client) web() *httpx.Client { return httpx.New(c.Transport) }
 
-// Login gets a token for host from the user, by way of a browser, and puts it into
-// the Store. A token that the Store had before is replaced.
+// Login gets a token for host by a login in the browser, and saves it in the Store.
 //
-// Any error is a [*failure.Error]. It wraps
+// The error is a [*failure.Error]. It can wrap an [*UnsupportedError], a [*RefusedError], a
+// [*PortError], [disco.ErrInsecure] if a URL of the service is not https,
+// [auth.ErrTooLarge] or [auth.ErrInvalidToken] for the answer of the token endpoint,
+// [context.DeadlineExceeded] after Timeout, or the error of discovery, Open, the context or
+// the Store. If only saving fails, Login returns the Result and the error.
 //
-//   - an [*UnsupportedError] if the host offers no login, or none that this package
-//     knows;
-//   - a [*RefusedError] if the user or the host refuses, in the browser or later;
-//   - a [*PortError] if none of the ports is free;
-//   - a *failure.Error if it is not known what the host offers, and a
-//     *disco.ServiceError if it is nonsense;
-//   - disco.ErrInsecure if an endpoint is not https;
-//   - auth.ErrTooLarge if the answer of the token endpoint is, and
-//     auth.ErrInvalidToken if the token in it could never be sent;
-//   - context.DeadlineExceeded if no answer came within Timeout;
-//   - what Open, the context, or the Store returned.
-//
-// If all went well but storing the token, the Result is returned beside the error,
-// so that the token is not lost. Otherwise one of the two is nil.
-//
-// Sources that have been asked for the token of the host before may remember that
-// there was none: see [auth.Invalidator].
+// Sources that cached the host without a token must be invalidated, see [auth.Invalidator].
 func (c *Client) Login(ctx context.Context, host svchost.Hostname) (*Result, error) {
 	r, err := c.login(ctx, host)
 	return r, failed("log in to", host, err)
@@ -121,9 +95,9 @@ func (c *Client) login(ctx context.Context, host svchost.Hostname) (*Result, err
 	return r, err
 }
 
-// run takes the flow from the browser to the token in the store.
+// run waits for the code, gets the token, and saves it.
 func (c *Client) run(ctx context.Context, f *flow, l *listener) (*Result, error) {
-	code, err := c.ask(ctx, f, l)
+	code, err := c.awaitCode(ctx, f, l)
 	if err != nil {
 		return nil, err
 	}
@@ -135,17 +109,14 @@ func (c *Client) run(ctx context.Context, f *flow, l *listener) (*Result, error)
 		return r, nil
 	}
 	if err := c.Store.Save(ctx, r.Host, r.Token); err != nil {
-		return r, fmt.Errorf("logged in, but the token could not be stored: %w", httpx.Scrub(err, nil, r.Token.Reveal()))
+		return r, fmt.Errorf("logged in, but saving the token failed: %w", httpx.Scrub(err, nil, r.Token.Reveal()))
 	}
 	return r, nil
 }
 
-// Logout makes the Store forget the token of host, as the CLI does. No request is
-// made, and the token stays good for whoever else has it: only the host's own pages
-// can revoke it. That there is no token is no error.
-//
-// For an alias, host must be [Result.Host]. Any error is a [*failure.Error], and wraps what
-// the Store returned.
+// Logout removes the token of host from the Store, as the CLI does. It sends no request: the
+// token stays valid until the user revokes it at the host. For an alias, host must be
+// Host of the [Result]. The error is a [*failure.Error] that wraps the error of the Store.
 func (c *Client) Logout(ctx context.Context, host svchost.Hostname) error {
 	err := errNoStore
 	switch {

@@ -8,7 +8,7 @@ import (
 	"github.com/tofureg/tofureg/failure"
 )
 
-// failed returns the error of an operation, nil if err is nil.
+// failed returns the error of an operation, or nil if err is nil.
 func failed(op string, host svchost.Hostname, err error) error {
 	if err == nil {
 		return nil
@@ -16,73 +16,68 @@ func failed(op string, host svchost.Hostname, err error) error {
 	return &failure.Error{Op: op, Subject: host.Display(), Err: err}
 }
 
-// An UnsupportedError says that nobody can log in to the host with this package:
-// the host does not declare the service login.v1, or it grants tokens in other ways
-// only. The host was asked and has answered; if it is not known what a host offers,
-// that is another error.
+// An UnsupportedError means that the host does not support a login with this package: it does
+// not have the service login.v1, or not the grant type authz_code. The user must create a
+// token on a page of the host.
 type UnsupportedError struct {
-	Host svchost.Hostname // that was asked
-	// GrantTypes are the ways in which the host grants tokens, made safe to print,
-	// if it has the service.
+	Host svchost.Hostname // the host of the login
+	// GrantTypes are the grant types of the host, without control characters.
 	GrantTypes []string
-	// TokensURL is the page of the host on which its users make tokens for
-	// themselves. It is empty if that is not known: only hosts with the service
-	// tfe.v2, which HCP Terraform and Terraform Enterprise are, all have it at the
-	// same place.
+	// TokensURL is the page on which users create tokens. It is known only for HCP
+	// Terraform and Terraform Enterprise, and empty for other hosts.
 	TokensURL string
-	// Err is the cause if the host does not have the service: a
-	// *disco.ServiceError that wraps disco.ErrNoService or disco.ErrServiceVersion.
-	// Otherwise it is nil.
+	// Err wraps [disco.ErrNoService] or [disco.ErrServiceVersion], or is nil if the host
+	// has other grant types.
 	Err error
 }
 
-// Error says what is missing, and what to do instead.
+// Error returns the cause and the remedy.
 func (e *UnsupportedError) Error() string {
 	var b strings.Builder
 	if e.Err != nil {
 		b.WriteString(e.Err.Error())
 	} else {
-		fmt.Fprintf(&b, "%s grants no tokens by way of a browser (authz_code), only by %q", e.Host.Display(), e.GrantTypes)
+		fmt.Fprintf(&b, "%s does not support the grant type authz_code, only %q", e.Host.Display(), e.GrantTypes)
 	}
-	b.WriteString("; make an API token on the host's own pages")
+	b.WriteString("; create an API token on a page of the host")
 	if e.TokensURL != "" {
-		b.WriteString(", at " + e.TokensURL)
+		b.WriteString(" (" + e.TokensURL + ")")
 	}
-	b.WriteString(", and store that")
+	b.WriteString(" and store it")
 	return b.String()
 }
 
 // Unwrap returns Err.
 func (e *UnsupportedError) Unwrap() error { return e.Err }
 
-// A RefusedError says that the user or the identity server did not agree. Both texts
-// come from the server and are made safe to print.
+// A RefusedError means that the user or the identity server refused the login. Its texts come
+// from the server, without control characters and secrets.
 type RefusedError struct {
-	// Code is the reason for programs, such as "access_denied" if the user has
-	// said no, see RFC 6749 sections 4.1.2.1 and 5.2.
+	// Code is an error code of RFC 6749 sections 4.1.2.1 and 5.2, for example
+	// "access_denied" if the user refused.
 	Code string
-	// Description is the reason for people; it may be empty.
+	// Description is a text for people, or "".
 	Description string
 }
 
-// Error returns code and description.
+// Error returns the code and the description.
 func (e *RefusedError) Error() string {
-	text := "the identity server refuses: " + e.Code
+	text := "refused by the identity server: " + e.Code
 	if e.Description != "" {
-		text += ", it says \"" + e.Description + "\""
+		text += " (\"" + e.Description + "\")"
 	}
 	return text
 }
 
-// A PortError says that there is no port on which to wait for the browser.
+// A PortError means that Login cannot listen at any port that the host permits.
 type PortError struct {
 	Min, Max int   // the ports that the host permits
-	Err      error // why the last one that was tried could not be had
+	Err      error // the error of the last port
 }
 
-// Error names the ports and the cause.
+// Error returns the ports and the cause.
 func (e *PortError) Error() string {
-	return fmt.Sprintf("the browser would have to come back to one of the ports from %d to %d, and none is free: %v", e.Min, e.Max, e.Err)
+	return fmt.Sprintf("no free port from %d to %d for the redirect of the browser: %v", e.Min, e.Max, e.Err)
 }
 
 // Unwrap returns the cause.

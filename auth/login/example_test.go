@@ -14,9 +14,8 @@ import (
 	"github.com/tofureg/tofureg/transport"
 )
 
-// The user logs in, and from then on the token is in the file where the CLI finds it
-// too. Here an identity server in this process stands for the host, and Browse for the
-// user and the browser.
+// Log in and save the token in the file of the CLI. Here, an identity server in this process
+// stands for the host, and Browse for the user with a browser.
 func ExampleClient_Login() {
 	reg := regtest.New("registry.example.com")
 	reg.Login = &regtest.Login{}
@@ -49,7 +48,7 @@ func ExampleClient_Login() {
 	// after logout: [no token] <nil>
 }
 
-// A host without a login has its users make tokens by hand.
+// If the host does not support logins, show the page on which users create tokens.
 func ExampleUnsupportedError() {
 	reg := regtest.New("registry.example.com")
 	reg.Services = map[string]any{"modules.v1": "/v1/modules/", "tfe.v2": "/api/v2/"}
@@ -57,13 +56,13 @@ func ExampleUnsupportedError() {
 	client := &login.Client{Transport: &transport.Client{HTTP: reg.Client()}, Open: reg.Browse}
 	_, err := client.Login(context.Background(), svchost.MustParse("registry.example.com"))
 	if unsupported, ok := errors.AsType[*login.UnsupportedError](err); ok {
-		fmt.Println("make a token at", unsupported.TokensURL)
+		fmt.Println("create a token at", unsupported.TokensURL)
 	}
 	// Output:
-	// make a token at https://registry.example.com/app/settings/tokens
+	// create a token at https://registry.example.com/app/settings/tokens
 }
 
-// What the user says no to is an error that says so.
+// If the user refuses the login, the error is a RefusedError.
 func ExampleRefusedError() {
 	reg := regtest.New("registry.example.com")
 	reg.Login = &regtest.Login{}
@@ -78,6 +77,6 @@ func ExampleRefusedError() {
 	refused, ok := errors.AsType[*login.RefusedError](err)
 	fmt.Println(ok && refused.Code == "access_denied")
 	// Output:
-	// log in to registry.example.com: the identity server refuses: access_denied
+	// log in to registry.example.com: refused by the identity server: access_denied
 	// true
 }

@@ -23,16 +23,16 @@ import (
 )
 
 const (
-	maxAnswer       = 64 << 10         // of the token endpoint, in bytes
+	maxAnswer       = 64 << 10         // bytes of the answer of the token endpoint
 	exchangeTimeout = 30 * time.Second // for the request and the answer
 )
 
-var errNoToken = errors.New("unusable answer: it is not that of a token endpoint, a JSON object with access_token")
+var errNoToken = errors.New("invalid answer: expected a JSON object with access_token")
 
-// exchange gets the token for the code.
+// exchange exchanges the code for the token.
 func (c *Client) exchange(ctx context.Context, f *flow, code string) (*Result, error) {
 	web := c.web()
-	w := &wire{userAgent: web.UserAgent}
+	w := &tokenTransport{userAgent: web.UserAgent}
 	client := http.Client{}
 	if web.HTTP != nil {
 		client = *web.HTTP
@@ -57,11 +57,11 @@ func (c *Client) exchange(ctx context.Context, f *flow, code string) (*Result, e
 	return r, nil
 }
 
-// result checks what the token endpoint granted.
+// result checks the token.
 func (f *flow) result(granted *oauth2.Token) (*Result, error) {
-	// Whoever grants a token of another type wants it to be shown in another way.
+	// Tokens of other types are not sent as bearer tokens.
 	if t := granted.TokenType; t != "" && !strings.EqualFold(t, "bearer") {
-		return nil, fmt.Errorf("the token is of the type %q, not a bearer token", weburl.Clean(t, 20))
+		return nil, fmt.Errorf("unsupported token type %q, want bearer", weburl.Clean(t, 20))
 	}
 	token, err := auth.NewToken(granted.AccessToken)
 	if err != nil {
@@ -70,8 +70,8 @@ func (f *flow) result(granted *oauth2.Token) (*Result, error) {
 	return &Result{Host: f.host, Token: token, Expires: granted.Expiry}, nil
 }
 
-// explain turns what the oauth2 package returned into an error that shows nothing of
-// the answer but the reason, and nothing of the request.
+// explain returns the cause of an error of package oauth2, without the request and other
+// parts of the answer.
 func (f *flow) explain(ctx context.Context, err error, code string) error {
 	if ctx.Err() != nil {
 		return fault.Ended(ctx)
@@ -86,19 +86,19 @@ func (f *flow) explain(ctx context.Context, err error, code string) error {
 	if _, ok := errors.AsType[*url.Error](err); ok {
 		return httpx.Scrub(err, f.tokenURL, code, f.verifier, f.state)
 	}
-	return errNoToken // it may be quoted in err
+	return errNoToken // err can contain the token
 }
 
-// A wire is the transport of the one request to the token endpoint. It follows no
-// redirect and reads no more than is allowed.
-type wire struct {
+// A tokenTransport sends the request to the token endpoint. It refuses redirects and large
+// answers.
+type tokenTransport struct {
 	userAgent string
 	next      http.RoundTripper
-	status    int // of the answer
+	status    int // status code of the answer
 }
 
 // RoundTrip implements http.RoundTripper.
-func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
+func (w *tokenTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	req = req.Clone(req.Context())
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("User-Agent", cmp.Or(w.userAgent, httpx.UserAgent()))
@@ -109,14 +109,14 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	defer resp.Body.Close()
 	w.status = resp.StatusCode
 	if resp.StatusCode/100 == 3 {
-		return nil, errors.New("the token endpoint redirects, and the code goes nowhere else")
+		return nil, errors.New("refused redirect of the token endpoint")
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	if err != nil {
 		return nil, fmt.Errorf("reading the answer: %w", err)
 	}
 	if len(body) > maxAnswer {
-		return nil, fmt.Errorf("%w: an answer of more than %d bytes", fault.ErrTooLarge, maxAnswer)
+		return nil, fmt.Errorf("%w: answer of more than %d bytes", fault.ErrTooLarge, maxAnswer)
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 	return resp, nil

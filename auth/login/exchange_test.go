@@ -13,7 +13,7 @@ import (
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
-// TestEcho: a server that repeats the code does not get it into the error.
+// TestEcho checks that the error does not contain the code, even if the server repeats it.
 func TestEcho(t *testing.T) {
 	t.Parallel()
 	reg := registry(regtest.Login{})
@@ -35,7 +35,7 @@ func asRefused(t *testing.T, err error) *login.RefusedError {
 	return refused
 }
 
-// TestAnswerLimit: an answer of as many bytes as are allowed is read.
+// TestAnswerLimit checks the maximum size of an answer at n and n+1.
 func TestAnswerLimit(t *testing.T) {
 	t.Parallel()
 	const before, after = `{"access_token":"`, `"}`
@@ -49,7 +49,7 @@ func TestAnswerLimit(t *testing.T) {
 	}
 }
 
-// TestTokenForms: what servers send, beside what the documents say.
+// TestTokenForms accepts answers of real servers that differ from the protocol.
 func TestTokenForms(t *testing.T) {
 	t.Parallel()
 	for media, text := range map[string]string{
@@ -67,7 +67,7 @@ func TestTokenForms(t *testing.T) {
 	}
 }
 
-// TestInsecure: a Discovery that permits http does not permit it here.
+// TestInsecure checks that AllowHTTP has no effect on the URLs of the service.
 func TestInsecure(t *testing.T) {
 	t.Parallel()
 	for name, doc := range map[string]map[string]any{
@@ -90,8 +90,7 @@ func TestInsecure(t *testing.T) {
 	}
 }
 
-// TestVetoHost: it is asked about where requests go, and not about where the browser
-// goes.
+// TestVetoHost checks that VetoHost is called for requests, and not for the login page.
 func TestVetoHost(t *testing.T) {
 	t.Parallel()
 	errVeto := errors.New("not there")
@@ -116,16 +115,16 @@ func TestVetoHost(t *testing.T) {
 	}
 }
 
-// TestBadCalls: what a login cannot begin without.
+// TestBadCalls calls methods with missing arguments and fields.
 func TestBadCalls(t *testing.T) {
 	t.Parallel()
 	c := client(registry(regtest.Login{}))
 	_, noHost := c.Login(t.Context(), svchost.Hostname{})
 	_, noOpen := new(login.Client).Login(t.Context(), host)
 	for want, err := range map[string]error{
-		"log in to: there is no host":                          noHost,
+		"log in to: missing host":                              noHost,
 		"log in to registry.example.com: Client.Open is nil":   noOpen,
-		"log out of: there is no host":                         c.Logout(t.Context(), svchost.Hostname{}),
+		"log out of: missing host":                             c.Logout(t.Context(), svchost.Hostname{}),
 		"log out of registry.example.com: Client.Store is nil": c.Logout(t.Context(), host),
 	} {
 		if wantError(t, err); !strings.HasPrefix(err.Error(), want) {
@@ -134,7 +133,8 @@ func TestBadCalls(t *testing.T) {
 	}
 }
 
-// FuzzExchange: no answer of a token endpoint makes it panic, or shows in an error.
+// FuzzExchange checks that answers of a token endpoint do not panic and do not appear in
+// errors.
 func FuzzExchange(f *testing.F) {
 	f.Add(200, "application/json", []byte(`{"access_token":"abc","token_type":"bearer","expires_in":3600}`))
 	f.Add(200, "application/x-www-form-urlencoded", []byte("access_token=abc&expires_in=1"))

@@ -34,7 +34,7 @@ func Callback(port, state string, host svchost.Hostname) (h http.Handler, taken 
 func Late(conn net.Conn) {
 	l := newListener("", svchost.Hostname{}, nil)
 	l.end()
-	l.keep(conn, http.StateNew)
+	l.connState(conn, http.StateNew)
 }
 
 // Page returns the address to which Login would send the browser.

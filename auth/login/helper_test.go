@@ -19,12 +19,12 @@ import (
 	"github.com/tofureg/tofureg/transport"
 )
 
-// secret is the token that the identity server hands out in these tests.
+// secret is the token of the identity server in these tests.
 const secret = "s3cr3t-t0ken"
 
 var host = svchost.MustParse("registry.example.com")
 
-// registry has an identity server.
+// registry returns a registry with an identity server.
 func registry(l regtest.Login) *regtest.Registry {
 	reg := regtest.New(host.String())
 	l.Token = secret
@@ -32,7 +32,7 @@ func registry(l regtest.Login) *regtest.Registry {
 	return reg
 }
 
-// client logs in to reg by itself.
+// client returns a client for reg whose Open plays the user.
 func client(reg *regtest.Registry) *login.Client {
 	return &login.Client{Transport: &transport.Client{HTTP: reg.Client()}, Open: reg.Browse}
 }
@@ -74,7 +74,7 @@ type store struct {
 }
 
 func (s *store) Token(context.Context, svchost.Hostname) (auth.Token, error) {
-	return auth.Token{}, errors.New("a login asks for no tokens")
+	return auth.Token{}, errors.New("unexpected call of Token")
 }
 
 func (s *store) Save(_ context.Context, host svchost.Hostname, token auth.Token) error {
@@ -97,7 +97,7 @@ func (s *store) Forget(_ context.Context, host svchost.Hostname) error {
 	return s.err
 }
 
-// failed is a *failure.Error with the request in its chain, if there is one.
+// failed is a *failure.Error with the *failure.RequestError that it wraps, if any.
 type failed struct {
 	Op, Subject string
 	failure.RequestError
@@ -116,7 +116,7 @@ func newFailed(e *failure.Error) *failed {
 	return f
 }
 
-// wantError returns err as the *failure.Error that every failure is.
+// wantError checks that err is a *failure.Error with a printable text.
 func wantError(t testing.TB, err error) *failed {
 	t.Helper()
 	e, ok := err.(*failure.Error)
@@ -129,7 +129,7 @@ func wantError(t testing.TB, err error) *failed {
 	return newFailed(e)
 }
 
-// one returns the one request of a kind.
+// one returns the only request of a kind.
 func one(t testing.TB, reg *regtest.Registry, kind regtest.Kind) regtest.Request {
 	t.Helper()
 	var found []regtest.Request
@@ -154,28 +154,28 @@ func query(t testing.TB, address string) url.Values {
 	return u.Query()
 }
 
-// A visit is what somebody asks for at the port.
+// A visit is a request at the port.
 type visit struct {
 	method, url string
-	host        string // "": that of the URL
+	host        string // Host header, or "" for the host of the URL
 }
 
-// answer is what he gets.
+// An answer is the response to a visit.
 type answer struct {
 	*http.Response
 	body string
 }
 
-// pay makes a visit.
-func (v visit) pay() (answer, error) {
+// send sends the request.
+func (v visit) send() (answer, error) {
 	req, err := http.NewRequest(v.method, v.url, nil)
 	if err != nil {
 		return answer{}, err
 	}
 	req.Host = v.host
-	machine := &http.Transport{DisableKeepAlives: true}
-	defer machine.CloseIdleConnections()
-	resp, err := machine.RoundTrip(req)
+	rt := &http.Transport{DisableKeepAlives: true}
+	defer rt.CloseIdleConnections()
+	resp, err := rt.RoundTrip(req)
 	if err != nil {
 		return answer{}, err
 	}

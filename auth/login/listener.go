@@ -23,46 +23,44 @@ import (
 )
 
 const (
-	maxHeader = 64 << 10         // of a request, the code in its URL included
-	slowest   = 10 * time.Second // that a request may be; it has no body
-	lastWords = 2 * time.Second  // to show the last page
+	maxHeader      = 64 << 10         // bytes of a request's header, with the code in the URL
+	requestTimeout = 10 * time.Second // for reading a request
+	pageTimeout    = 2 * time.Second  // for sending the last page
 )
 
-// callbackPath is the one at which the CLI waits, and which hosts have on their
-// lists of permitted redirects.
+// callbackPath is the path of the redirect URL, as in the CLI. Hosts permit only this path.
 const callbackPath = "/login"
 
-// A listener waits on the loopback interface for the browser to come back.
+// A listener waits at localhost for the redirect of the browser.
 type listener struct {
-	nets   []net.Listener // one for each address that "localhost" may mean
+	nets   []net.Listener // one for each address of "localhost"
 	port   string
 	server *http.Server
 	logger *slog.Logger
 
-	state   string
-	host    svchost.Hostname
-	answers chan url.Values // gets the one answer
-	taken   atomic.Bool     // there is one
-	strays  atomic.Int64    // requests with another state
-	over    context.Context // ends with the login
-	end     context.CancelFunc
-	success bool          // set before end is called
-	shown   chan struct{} // closed when the browser has been told
+	state       string
+	host        svchost.Hostname
+	answers     chan url.Values // receives the parameters of the redirect
+	answered    atomic.Bool     // the redirect has arrived
+	otherStates atomic.Int64    // number of requests with another state
+	over        context.Context // ends with the login
+	end         context.CancelFunc
+	success     bool          // result of the login, set before end is called
+	shown       chan struct{} // closed when the browser has the last page
 
-	crowd   crowd
-	serving sync.WaitGroup
+	connections connections
+	serving     sync.WaitGroup
 }
 
-// newListener returns a listener that waits for the answer with the state.
+// newListener returns a listener for the redirect with this state.
 func newListener(state string, host svchost.Hostname, logger *slog.Logger) *listener {
 	l := &listener{state: state, host: host, logger: logger, answers: make(chan url.Values, 1), shown: make(chan struct{})}
 	l.over, l.end = context.WithCancel(context.Background())
 	return l
 }
 
-// listen takes one of the ports, in random order. Browsers may take "localhost" for
-// either address of the loopback interface, so the port is taken at both, lest another
-// user listens at one of them.
+// listen listens at one of the ports, in random order. It listens at both addresses that a
+// browser can use for "localhost", so that another user cannot listen at one of them.
 func (l *listener) listen(ctx context.Context, first, last int) (err error) {
 	addresses := []string{"127.0.0.1"}
 	if probe, err := new(net.ListenConfig).Listen(ctx, "tcp6", "[::1]:0"); err == nil {
@@ -81,7 +79,7 @@ func (l *listener) listen(ctx context.Context, first, last int) (err error) {
 	return &PortError{Min: first, Max: last, Err: err}
 }
 
-// listenAt takes the port at all addresses, or at none.
+// listenAt listens at the port of all addresses.
 func listenAt(ctx context.Context, addresses []string, port string) (nets []net.Listener, err error) {
 	for _, address := range addresses {
 		l, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(address, port))
@@ -96,17 +94,17 @@ func listenAt(ctx context.Context, addresses []string, port string) (nets []net.
 	return nets, nil
 }
 
-// redirect returns the URL to which the browser comes back.
+// redirect returns the redirect URL.
 func (l *listener) redirect() string { return "http://localhost:" + l.port + callbackPath }
 
-// serve starts to answer at the port.
+// serve starts the server.
 func (l *listener) serve() {
 	l.server = &http.Server{
 		Handler:           l,
-		ReadHeaderTimeout: slowest,
+		ReadHeaderTimeout: requestTimeout,
 		MaxHeaderBytes:    maxHeader,
-		ErrorLog:          stdlog.New(io.Discard, "", 0), // it would have the URL, code included
-		ConnState:         l.keep,
+		ErrorLog:          stdlog.New(io.Discard, "", 0), // the code could be logged
+		ConnState:         l.connState,
 	}
 	l.server.SetKeepAlivesEnabled(false)
 	for _, n := range l.nets {
@@ -114,38 +112,37 @@ func (l *listener) serve() {
 	}
 }
 
-// seen tells, for an error, of the requests that were answers to other logins.
-func (l *listener) seen() string {
-	if n := l.strays.Load(); n > 0 {
-		return fmt.Sprintf(" (requests with another state than this login has, which were refused: %d)", n)
+// otherAnswers returns a note about refused requests for an error.
+func (l *listener) otherAnswers() string {
+	if n := l.otherStates.Load(); n > 0 {
+		return fmt.Sprintf(" (refused requests with the state of another login: %d)", n)
 	}
 	return ""
 }
 
-// finish tells the browser that is waiting how the login ended, and closes the port.
-// When it returns, nothing of the listener is left.
+// finish shows the result in the browser, and closes the port and all connections.
 func (l *listener) finish(success bool) {
 	l.success = success
 	l.end()
-	if l.taken.Load() {
+	if l.answered.Load() {
 		select {
 		case <-l.shown:
-		case <-time.After(lastWords):
+		case <-time.After(pageTimeout):
 		}
 	}
 	_ = l.server.Close()
 	l.serving.Wait()
-	l.crowd.gone.Wait()
+	l.connections.open.Wait()
 }
 
-// ServeHTTP answers a browser, or whoever else has found the port.
+// ServeHTTP answers the browser and any other client.
 func (l *listener) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if req.ContentLength != 0 {
-		// The server would wait for a body, which never need come. Nobody reads it.
+		// The body is not read, and the server must not wait for it.
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now())
 	}
 	status, query := l.read(req)
-	if status == http.StatusOK && !l.taken.CompareAndSwap(false, true) {
+	if status == http.StatusOK && !l.answered.CompareAndSwap(false, true) {
 		status = http.StatusGone
 	}
 	if status != http.StatusOK {
@@ -161,15 +158,14 @@ func (l *listener) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	case <-l.over.Done():
 		status, m := outcome(l.host, l.success)
 		show(w, status, m)
-	case <-req.Context().Done(): // the browser has left
+	case <-req.Context().Done():
 	}
 }
 
-// read returns the parameters of an answer to this login, with the status 200, or
-// the status with which the request is refused.
+// read returns the parameters of the redirect with the status 200, or the status of a refused
+// request.
 func (l *listener) read(req *http.Request) (status int, query url.Values) {
-	// A page elsewhere can have its own name lead to 127.0.0.1, and make requests
-	// that a browser takes for its own.
+	// A name of another site can resolve to 127.0.0.1 (DNS rebinding).
 	if host := strings.ToLower(req.Host); host != "localhost:"+l.port && host != "127.0.0.1:"+l.port {
 		return http.StatusMisdirectedRequest, nil
 	}
@@ -184,7 +180,7 @@ func (l *listener) read(req *http.Request) (status int, query url.Values) {
 		return http.StatusBadRequest, nil
 	}
 	if subtle.ConstantTimeCompare([]byte(query.Get("state")), []byte(l.state)) != 1 {
-		l.strays.Add(1)
+		l.otherStates.Add(1)
 		return http.StatusForbidden, nil
 	}
 	return http.StatusOK, query

@@ -18,7 +18,7 @@ import (
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
-// TestLogin: what goes over the wire, and what comes of it.
+// TestLogin checks the requests and the result of a login.
 func TestLogin(t *testing.T) {
 	t.Parallel()
 	for name, server := range map[string]regtest.Login{
@@ -44,7 +44,7 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-// checkRequests checks those of a login that went well.
+// checkRequests checks the requests of a successful login.
 func checkRequests(t *testing.T, reg *regtest.Registry, server regtest.Login) {
 	t.Helper()
 	if n := reg.Count(0); n != 3 {
@@ -65,7 +65,7 @@ func checkRequests(t *testing.T, reg *regtest.Registry, server regtest.Login) {
 	}
 	port, err := strconv.Atoi(back.Port())
 	if back.String() != "http://localhost:"+back.Port()+"/login" || err != nil || port < first || port > last {
-		t.Errorf("the browser comes back to %s", back)
+		t.Errorf("redirect to %s", back)
 	}
 	id := "regtest"
 	if server.ClientID != "" {
@@ -94,7 +94,7 @@ func checkRequests(t *testing.T, reg *regtest.Registry, server regtest.Login) {
 	}
 }
 
-// TestFresh: nothing of one login is in the next.
+// TestFresh checks that no random value is used in two logins.
 func TestFresh(t *testing.T) {
 	t.Parallel()
 	reg := registry(regtest.Login{})
@@ -105,14 +105,14 @@ func TestFresh(t *testing.T) {
 		asked, _ := url.ParseQuery(one(t, reg, regtest.LoginAuthz).Query)
 		for _, s := range []string{asked.Get("state"), asked.Get("code_challenge"), one(t, reg, regtest.LoginToken).Form.Get("code_verifier")} {
 			if seen[s] {
-				t.Errorf("%q once more", s)
+				t.Errorf("%q is used twice", s)
 			}
 			seen[s] = true
 		}
 	}
 }
 
-// TestCredentialsFile: the token is where the CLI looks for it, until logout.
+// TestCredentialsFile logs in and out with a credentials file.
 func TestCredentialsFile(t *testing.T) {
 	t.Parallel()
 	reg := registry(regtest.Login{})
@@ -135,11 +135,11 @@ func TestCredentialsFile(t *testing.T) {
 		t.Errorf("after logout: %s, %v", text, err)
 	}
 	if n := reg.Count(0); n != 3 {
-		t.Errorf("%d requests: logging out makes none", n)
+		t.Errorf("%d requests, want 3: Logout must not send requests", n)
 	}
 }
 
-// TestAlias: the token is that of the host which the alias stands for.
+// TestAlias logs in to an alias, and gets the token of the host that it stands for.
 func TestAlias(t *testing.T) {
 	t.Parallel()
 	reg, kept := registry(regtest.Login{}), &store{}
@@ -153,8 +153,8 @@ func TestAlias(t *testing.T) {
 	}
 }
 
-// TestStoreFails: a token that cannot be stored is not lost, and what the store says
-// does not show it.
+// TestStoreFails checks that Login returns a token that cannot be saved, and that the error
+// does not contain it.
 func TestStoreFails(t *testing.T) {
 	t.Parallel()
 	full := errors.New("disk full")
@@ -177,7 +177,7 @@ func TestStoreFails(t *testing.T) {
 	}
 }
 
-// TestConcurrently: one client logs in to several hosts at once.
+// TestConcurrently logs in to several hosts at the same time with one client.
 func TestConcurrently(t *testing.T) {
 	t.Parallel()
 	reg, kept := registry(regtest.Login{}), &store{}

@@ -9,10 +9,10 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
-// A message is what a page says.
+// A message is the content of a page.
 type message struct{ Title, Text string }
 
-// page has no script and loads nothing.
+// page is a template without scripts and external resources.
 var page = template.Must(template.New("page").Parse(`<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -28,46 +28,44 @@ var page = template.Must(template.New("page").Parse(`<!DOCTYPE html>
 </html>
 `))
 
-// show sends a page to the end, so that the connection may be closed after it.
+// show sends a complete page, so that the connection can be closed afterwards.
 func show(w http.ResponseWriter, status int, m message) {
 	var body bytes.Buffer
 	if err := page.Execute(&body, m); err != nil {
-		status = http.StatusInternalServerError // cannot be: the template is fixed
+		status = http.StatusInternalServerError // never happens: the template is fixed
 	}
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Length", strconv.Itoa(body.Len()))
 	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "no-referrer") // the address has the code in it
+	h.Set("Referrer-Policy", "no-referrer") // the URL contains the code
 	h.Set("Cache-Control", "no-store")
 	h.Set("Connection", "close")
 	if status == http.StatusMethodNotAllowed {
 		h.Set("Allow", http.MethodGet)
 	}
 	w.WriteHeader(status)
-	_, _ = w.Write(body.Bytes()) // whoever does not wait for the page does not read it
+	_, _ = w.Write(body.Bytes()) // fails if the browser has closed the connection
 	_ = http.NewResponseController(w).Flush()
 }
 
-// refusal is the page for a request that is no answer to the login.
+// refusal returns the page for a refused request.
 func refusal(status int) message {
-	m := message{"This is not it", "A program is waiting here for the answer to a login, and this is not the one. It goes on waiting."}
+	m := message{"Unexpected request", "A program is waiting here for the result of a login. This request does not belong to it."}
 	switch status {
 	case http.StatusForbidden:
-		m.Text = "This is the answer to another login than the one that a program is waiting for here. " +
-			"Please use the link of that program again, and only the newest one."
+		m.Text = "This is the result of another login. Please open the newest link of the program that waits for your login."
 	case http.StatusGone:
-		m = message{"There has been an answer", "The login that a program was waiting for here has been answered already."}
+		m = message{"Already answered", "The program already has the result of this login."}
 	}
 	return m
 }
 
-// outcome is the page at the end of the login.
+// outcome returns the status and the page for the end of the login.
 func outcome(host svchost.Hostname, success bool) (status int, m message) {
 	if success {
-		return http.StatusOK, message{"Logged in", "The program has a token for " + host.Display() + " now. You can close this window."}
+		return http.StatusOK, message{"Logged in", "The program now has a token for " + host.Display() + ". You can close this window."}
 	}
-	return http.StatusBadGateway, message{"Not logged in", "The login to " + host.Display() + " did not succeed. " +
-		"The program that you started it from says why. You can close this window."}
+	return http.StatusBadGateway, message{"Not logged in", "The login to " + host.Display() + " failed. The program shows the reason. You can close this window."}
 }

@@ -14,8 +14,7 @@ import (
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
-// hold takes n ports that follow each other at an address of the loopback interface, and
-// returns the first.
+// hold listens at n consecutive ports of a loopback address, and returns the first port.
 func hold(t *testing.T, address string, n int) int {
 	t.Helper()
 attempts:
@@ -39,8 +38,8 @@ attempts:
 	return 0
 }
 
-// TestPorts: a port that is busy is passed over, and if all are, that is an error of its
-// own.
+// TestPorts checks that Login skips busy ports, and that it returns a *PortError if all ports
+// are busy.
 func TestPorts(t *testing.T) {
 	t.Parallel()
 	first := hold(t, "127.0.0.1", 3)
@@ -48,10 +47,10 @@ func TestPorts(t *testing.T) {
 	c.Open = func(string) error { t.Error("opened"); return nil }
 	_, err := c.Login(t.Context(), host)
 	wantError(t, err)
-	if e, ok := errors.AsType[*login.PortError](err); !ok || e.Min != first || e.Max != first+2 || e.Err == nil || !strings.Contains(err.Error(), "none is free") {
+	if e, ok := errors.AsType[*login.PortError](err); !ok || e.Min != first || e.Max != first+2 || e.Err == nil || !strings.Contains(err.Error(), "no free port") {
 		t.Errorf("%v, want a *PortError", err)
 	}
-	// The next few ports may be anybody's, but hardly all.
+	// Some of the next ports can be busy too, but hardly all.
 	reg := registry(regtest.Login{MinPort: first, MaxPort: min(first+50, 65535)})
 	if _, err := client(reg).Login(t.Context(), host); err != nil && first < 65000 {
 		t.Error(err)
@@ -64,8 +63,8 @@ func TestPorts(t *testing.T) {
 	}
 }
 
-// TestPortsOfAnother: "localhost" may lead to [::1] as well, where another user may be
-// waiting for the code.
+// TestPortsOfAnother checks that Login skips ports at which another user listens at [::1],
+// which can be "localhost" too.
 func TestPortsOfAnother(t *testing.T) {
 	t.Parallel()
 	if l, err := net.Listen("tcp6", "[::1]:0"); err != nil {
@@ -79,7 +78,7 @@ func TestPortsOfAnother(t *testing.T) {
 	if _, err := c.Login(t.Context(), host); !errors.As(err, new(*login.PortError)) {
 		t.Errorf("%v, want a *PortError", err)
 	}
-	// Where the port is free, both addresses are taken.
+	// At a free port, Login listens at both addresses.
 	c = client(registry(regtest.Login{}))
 	c.Open = func(page string) error {
 		_, port, _ := net.SplitHostPort(back(t, page))
@@ -98,7 +97,7 @@ func TestPortsOfAnother(t *testing.T) {
 	}
 }
 
-// cancelling cancels a context when the answer to a request has been read.
+// cancelling cancels a context when the body of a response is closed.
 type cancelling struct {
 	http.RoundTripper
 	cancel func()
@@ -122,8 +121,8 @@ func (c closing) Close() error {
 	return c.ReadCloser.Close()
 }
 
-// TestNothingLeft: after each login, good or bad, nobody listens and no connection is
-// open, also none of those that browsers make in advance.
+// TestNothingLeft checks that the port and all connections are closed after each login, also
+// idle connections of the browser.
 func TestNothingLeft(t *testing.T) {
 	t.Parallel()
 	for name, answers := range map[string]bool{"good": true, "bad": false} {

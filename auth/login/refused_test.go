@@ -15,7 +15,7 @@ import (
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
-// lines is a log that several goroutines write.
+// lines is a log for concurrent goroutines.
 type lines struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -33,23 +33,22 @@ func (l *lines) String() string {
 	return l.b.String()
 }
 
-// edit is a fault that changes the parameters or the document at a kind.
+// edit returns a fault that changes the parameters or the document of a request.
 func edit(kind regtest.Kind, change func(doc map[string]any)) regtest.Fault {
 	return regtest.Fault{Kind: kind, Edit: change}
 }
 
-// set is an edit that sets a member.
+// set returns a fault that sets a member.
 func set(kind regtest.Kind, name string, value any) regtest.Fault {
 	return edit(kind, func(doc map[string]any) { doc[name] = value })
 }
 
-// remove is an edit that removes a member.
+// remove returns a fault that removes a member.
 func remove(kind regtest.Kind, name string) regtest.Fault {
 	return edit(kind, func(doc map[string]any) { delete(doc, name) })
 }
 
-// TestFailures: whatever goes wrong is one clear error, and neither that nor the log has
-// a secret in it.
+// TestFailures checks the error of each failure, and that errors and logs contain no secrets.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	const at, exchange = regtest.LoginAuthz, regtest.LoginToken
@@ -67,36 +66,36 @@ func TestFailures(t *testing.T) {
 	tests := map[string]struct {
 		fault  regtest.Fault
 		status int    // of the token endpoint
-		code   string // of the *RefusedError; "": it is none
+		code   string // of the *RefusedError, or "" for another error
 		is     error
 		text   string
 	}{
-		"the user refuses":         {denied, 0, "access_denied", nil, `refuses: access_denied, it says "not \x1b[31mtoday ..."`},
-		"an error beside the code": {both, 0, "server_error", nil, `it says "..."`},
-		"an endless error":         {edit(at, func(doc map[string]any) { doc["error"] = strings.Repeat("é", 9999) }), 0, strings.Repeat("é", 28) + "...", nil, ""},
+		"the user refuses":         {denied, 0, "access_denied", nil, `identity server: access_denied ("not \x1b[31mtoday ...")`},
+		"an error beside the code": {both, 0, "server_error", nil, `server_error ("...")`},
+		"a long error":             {edit(at, func(doc map[string]any) { doc["error"] = strings.Repeat("é", 9999) }), 0, strings.Repeat("é", 28) + "...", nil, ""},
 		"no code":                  {remove(at, "code"), 0, "", nil, "neither a code nor an error"},
 		"an empty code":            {set(at, "code", ""), 0, "", nil, "neither a code nor an error"},
-		"the page is not there":    {regtest.Fault{Kind: at, Status: 500}, 0, "", nil, "opening the page of the host"},
+		"the page fails":           {regtest.Fault{Kind: at, Status: 500}, 0, "", nil, "opening the login page"},
 
-		"a code of somebody else": {set(at, "code", "other-code"), 400, "invalid_grant", nil, "status 400: the identity server refuses: invalid_grant, it says \"the code is unknown"},
-		"an error with 200":       {raw(`{"error":"slow_down"}`), 200, "slow_down", nil, "refuses: slow_down"},
+		"another code":            {set(at, "code", "other-code"), 400, "invalid_grant", nil, "status 400: refused by the identity server: invalid_grant (\"the code is unknown"},
+		"an error with 200":       {raw(`{"error":"slow_down"}`), 200, "slow_down", nil, "identity server: slow_down"},
 		"an error with controls":  {rawStatus(401, `{"error":"\u001b]0;x\u0007","error_description":"\u202e"}`), 401, `\x1b]0;x\a`, nil, ""},
 		"a status":                {regtest.Fault{Kind: exchange, Status: 503}, 503, "", nil, "status 503: service unavailable"},
 		"an odd status":           {regtest.Fault{Kind: exchange, Status: 599}, 599, "", nil, "unexpected status"},
-		"HTML":                    {raw("<html>" + secret), 200, "", nil, "unusable answer"},
-		"an empty answer":         {raw(""), 200, "", nil, "unusable answer"},
-		"an array":                {raw(`["` + secret + `"]`), 200, "", nil, "unusable answer"},
-		"rubbish behind":          {raw(`{"access_token":"` + secret + `"}{}`), 200, "", nil, "unusable answer"},
-		"a number for a token":    {raw(`{"access_token":271828182845904523536028747135}`), 200, "", nil, "unusable answer"},
-		"no token":                {remove(exchange, "access_token"), 200, "", nil, "unusable answer"},
-		"a null token":            {set(exchange, "access_token", nil), 200, "", nil, "unusable answer"},
-		"another type":            {set(exchange, "token_type", "MAC\x1b"), 200, "", nil, `the type "MAC`},
+		"HTML":                    {raw("<html>" + secret), 200, "", nil, "invalid answer"},
+		"an empty answer":         {raw(""), 200, "", nil, "invalid answer"},
+		"an array":                {raw(`["` + secret + `"]`), 200, "", nil, "invalid answer"},
+		"text after the object":   {raw(`{"access_token":"` + secret + `"}{}`), 200, "", nil, "invalid answer"},
+		"a number for a token":    {raw(`{"access_token":271828182845904523536028747135}`), 200, "", nil, "invalid answer"},
+		"no token":                {remove(exchange, "access_token"), 200, "", nil, "invalid answer"},
+		"a null token":            {set(exchange, "access_token", nil), 200, "", nil, "invalid answer"},
+		"another type":            {set(exchange, "token_type", "MAC\x1b"), 200, "", nil, `unsupported token type "MAC`},
 		"a token with a line end": {set(exchange, "access_token", secret+"\n"), 200, "", auth.ErrInvalidToken, ""},
 		"too large":               {raw(`{"access_token":"` + strings.Repeat("a", login.MaxAnswer) + `"}`), 200, "", fault.ErrTooLarge, "65536"},
 		"no end":                  {regtest.Fault{Kind: exchange, Raw: make([]byte, 9<<20)}, 200, "", fault.ErrTooLarge, ""},
-		"a redirect":              {regtest.Fault{Kind: exchange, Redirect: "/"}, 302, "", nil, "redirects"},
-		"a redirect with a post":  {regtest.Fault{Kind: exchange, Redirect: "https://elsewhere.example.net", Status: 307}, 307, "", nil, "redirects"},
-		"a redirect to nowhere":   {regtest.Fault{Kind: exchange, Redirect: "https://%zz/" + secret, Status: 308}, 308, "", nil, "redirects"},
+		"a redirect":              {regtest.Fault{Kind: exchange, Redirect: "/"}, 302, "", nil, "refused redirect"},
+		"a redirect with a post":  {regtest.Fault{Kind: exchange, Redirect: "https://elsewhere.example.net", Status: 307}, 307, "", nil, "refused redirect"},
+		"a redirect to nowhere":   {regtest.Fault{Kind: exchange, Redirect: "https://%zz/" + secret, Status: 308}, 308, "", nil, "refused redirect"},
 		"the connection breaks":   {regtest.Fault{Kind: exchange, Drop: true}, 0, "", nil, "connection reset"},
 		"the answer breaks off":   {regtest.Fault{Kind: exchange, Break: regtest.Cut, After: 5}, 200, "", nil, "unexpected EOF"},
 	}
@@ -130,7 +129,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// wantNoSecrets checks that text has nothing in it that a login must not show.
+// wantNoSecrets checks that text contains no secret of a login.
 func wantNoSecrets(t *testing.T, reg *regtest.Registry, text string) {
 	t.Helper()
 	secrets := []string{secret, "271828182845904523536028747135", "other-code"}

@@ -16,7 +16,7 @@ import (
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
-// A flow is one login.
+// A flow has the parameters of a login.
 type flow struct {
 	config           oauth2.Config
 	tokenURL         *url.URL
@@ -25,7 +25,7 @@ type flow struct {
 	state, verifier  string
 }
 
-// newFlow asks the host for its login service. The redirect URL is still missing.
+// newFlow discovers the login service of a host. It does not set config.RedirectURL.
 func (c *Client) newFlow(ctx context.Context, host svchost.Hostname) (*flow, error) {
 	discovery := disco.Client{Transport: c.Transport, Hosts: c.Hosts}
 	services, err := discovery.Discover(ctx, host)
@@ -41,13 +41,13 @@ func (c *Client) newFlow(ctx context.Context, host svchost.Hostname) (*flow, err
 	case !slices.Contains(oauth.GrantTypes, disco.GrantAuthzCode):
 		return nil, &UnsupportedError{Host: host, TokensURL: tokensURL(services), GrantTypes: printable(oauth.GrantTypes)}
 	}
-	// Passwords are typed in at the one and the code is sent to the other.
+	// The user enters a password at the first URL, and the code is sent to the second.
 	if oauth.AuthorizationURL, err = new(httpx.Client).Admit(oauth.AuthorizationURL); err != nil {
-		return nil, fmt.Errorf("the authorization URL of the host: %w", unfit(err))
+		return nil, fmt.Errorf("authorization URL of the host: %w", urlError(err))
 	}
 	oauth.AuthorizationURL.RawQuery = ownQuery(oauth.AuthorizationURL, len(oauth.Scopes) > 0)
 	if oauth.TokenURL, err = (&httpx.Client{VetoHost: c.web().VetoHost}).Admit(oauth.TokenURL); err != nil {
-		return nil, fmt.Errorf("the token URL of the host: %w", unfit(err))
+		return nil, fmt.Errorf("token URL of the host: %w", urlError(err))
 	}
 	config := oauth2.Config{ClientID: oauth.ID, Scopes: oauth.Scopes, Endpoint: oauth2.Endpoint{
 		AuthURL:   oauth.AuthorizationURL.String(),
@@ -60,8 +60,8 @@ func (c *Client) newFlow(ctx context.Context, host svchost.Hostname) (*flow, err
 	}, nil
 }
 
-// ownQuery returns the query of a host without the parameters that a login sets: none may
-// be there twice (RFC 6749 section 3.1), and an identity server may take the first.
+// ownQuery returns the query of the authorization URL without the parameters that Login sets.
+// A parameter must not appear twice (RFC 6749 section 3.1).
 func ownQuery(u *url.URL, scope bool) string {
 	query := u.Query()
 	for _, name := range []string{"response_type", "client_id", "redirect_uri", "state", "code_challenge", "code_challenge_method"} {
@@ -73,15 +73,15 @@ func ownQuery(u *url.URL, scope bool) string {
 	return query.Encode()
 }
 
-// unfit says in words that fit a login why a URL is refused.
-func unfit(err error) error {
+// urlError returns the cause of a refused URL, without a remedy that has no effect here.
+func urlError(err error) error {
 	if errors.Is(err, disco.ErrInsecure) {
-		return fmt.Errorf("%w: it is not https", disco.ErrInsecure)
+		return fmt.Errorf("%w: not https", disco.ErrInsecure)
 	}
 	return err
 }
 
-// tokensURL returns the page on which users make tokens for themselves, or "".
+// tokensURL returns the page on which users create tokens, or "".
 func tokensURL(services *disco.Services) string {
 	u, err := services.URL("tfe.v2")
 	if err != nil || u.Scheme != "https" {
@@ -90,7 +90,7 @@ func tokensURL(services *disco.Services) string {
 	return weburl.Redact(&url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/app/settings/tokens"})
 }
 
-// printable returns the first few of what came from the wire, made safe to print.
+// printable returns the first ten texts of a list without control characters.
 func printable(list []string) []string {
 	var out []string
 	for _, s := range list[:min(len(list), 10)] {
@@ -99,7 +99,7 @@ func printable(list []string) []string {
 	return out
 }
 
-// pageURL returns where the browser is to go.
+// pageURL returns the URL of the login page.
 func (f *flow) pageURL() string {
 	return f.config.AuthCodeURL(f.state, oauth2.S256ChallengeOption(f.verifier))
 }

@@ -22,8 +22,7 @@ import (
 	"github.com/tofureg/tofureg/transport"
 )
 
-// TestRealClient has the CLI log in to the same server as this package does: it asks for
-// the same, and its credentials file and ours hold the same token.
+// TestRealClient compares the requests and credentials files of the CLI and of this package.
 func TestRealClient(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
@@ -60,13 +59,12 @@ func realClient(t *testing.T, program string) {
 	}
 }
 
-// loginByCLI plays the user: says yes, and visits the page that the CLI names since it
-// finds no browser.
+// loginByCLI runs the login of the CLI, answers yes, and opens the URL that it prints.
 func loginByCLI(t *testing.T, p *terraformtest.Project, srv *regtest.Server) {
 	t.Helper()
 	p.Trust(t, srv.CertPEM)
-	p.Env = append(p.Env, "PATH="+t.TempDir())                                    // to find no browser on
-	if err := os.Mkdir(filepath.Join(p.Dir, ".terraform.d"), 0o700); err != nil { // which the CLI does not
+	p.Env = append(p.Env, "PATH="+t.TempDir())                                    // without a browser
+	if err := os.Mkdir(filepath.Join(p.Dir, ".terraform.d"), 0o700); err != nil { // the CLI does not create it
 		t.Fatal(err)
 	}
 	cmd := p.Command(t, "login", srv.Addr)
@@ -92,8 +90,7 @@ func loginByCLI(t *testing.T, p *terraformtest.Project, srv *regtest.Server) {
 	}
 }
 
-// same compares what two programs sent: the names of all parameters, and the values of
-// those that are not fresh each time.
+// same compares the parameters of two programs, except for random values.
 func same(t *testing.T, what, theirs, ours string) {
 	t.Helper()
 	a, err1 := url.ParseQuery(theirs)

@@ -13,27 +13,27 @@ import (
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
-// TestUnsupported: hosts to which nobody can log in, and those of which that is not known.
+// TestUnsupported logs in to hosts without a supported login service.
 func TestUnsupported(t *testing.T) {
 	t.Parallel()
 	type services = map[string]any
 	password := services{"client": "x", "token": "/token", "grant_types": []string{"password", "\x1b[31m"}}
 	tests := map[string]struct {
 		services services
-		want     error // disco's; nil: none of them
+		want     error // of package disco, or nil
 		grants   []string
 		tokens   string
 		text     string
 	}{
-		"no services":        {services{}, disco.ErrNoService, nil, "", "make an API token on the host's own pages, and store that"},
+		"no services":        {services{}, disco.ErrNoService, nil, "", "create an API token on a page of the host and store it"},
 		"another service":    {services{"modules.v1": "/m/"}, disco.ErrNoService, nil, "", "service not offered"},
 		"another version":    {services{"login.v2": services{}}, disco.ErrServiceVersion, nil, "", "login.v2"},
-		"HCP":                {services{"tfe.v2": "/api/v2/"}, disco.ErrNoService, nil, "https://registry.example.com/app/settings/tokens", ", at https://registry.example.com/app/settings/tokens, and"},
+		"HCP":                {services{"tfe.v2": "/api/v2/"}, disco.ErrNoService, nil, "https://registry.example.com/app/settings/tokens", " (https://registry.example.com/app/settings/tokens) and"},
 		"Enterprise":         {services{"tfe.v2": "https://tfe.example.com:8443/api/v2/?q"}, disco.ErrNoService, nil, "https://tfe.example.com:8443/app/settings/tokens", "login.v1"},
-		"password":           {services{"login.v1": password}, nil, []string{"password", `\x1b[31m`}, "", `only by ["password"`},
+		"password":           {services{"login.v1": password}, nil, []string{"password", `\x1b[31m`}, "", `only ["password"`},
 		"password at HCP":    {services{"login.v1": password, "tfe.v2": "/api"}, nil, []string{"password", `\x1b[31m`}, "https://registry.example.com/app/settings/tokens", "authz_code"},
 		"no grants":          {services{"login.v1": services{"client": "x", "grant_types": []string{}}}, nil, nil, "", "authz_code"},
-		"tfe.v2 is nonsense": {services{"tfe.v2": 7}, disco.ErrNoService, nil, "", "pages, and store"},
+		"tfe.v2 is nonsense": {services{"tfe.v2": 7}, disco.ErrNoService, nil, "", "of the host and store"},
 	}
 	for name, test := range tests {
 		reg := regtest.New(host.String())
@@ -52,7 +52,7 @@ func TestUnsupported(t *testing.T) {
 	}
 }
 
-// TestDiscoveryFails: what a host offers may not be known, or be nonsense.
+// TestDiscoveryFails logs in to hosts whose services are unknown or invalid.
 func TestDiscoveryFails(t *testing.T) {
 	t.Parallel()
 	reg := registry(regtest.Login{})
@@ -63,7 +63,7 @@ func TestDiscoveryFails(t *testing.T) {
 		t.Error(err)
 	}
 	if _, ok := errors.AsType[*login.UnsupportedError](err); ok {
-		t.Errorf("%v: an *UnsupportedError, though the host did not tell", err)
+		t.Errorf("%v: an *UnsupportedError, although discovery failed", err)
 	}
 	reg = regtest.New(host.String())
 	reg.Services = map[string]any{"login.v1": map[string]any{"client": 7}}

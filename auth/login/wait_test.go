@@ -12,7 +12,7 @@ import (
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
-// TestOpenFails: an error ends the login, and does not show the address of the page.
+// TestOpenFails checks that an error of Open ends the login, without the URL in its text.
 func TestOpenFails(t *testing.T) {
 	t.Parallel()
 	errNone := errors.New("no browser")
@@ -29,8 +29,7 @@ func TestOpenFails(t *testing.T) {
 	}
 }
 
-// TestOpenTakesItsTime: the login does not wait for an Open that returns when the browser
-// is closed, and what it says then does not count.
+// TestOpenTakesItsTime checks that Login does not wait for Open, and ignores its late error.
 func TestOpenTakesItsTime(t *testing.T) {
 	t.Parallel()
 	reg, release := registry(regtest.Login{}), make(chan struct{})
@@ -47,8 +46,8 @@ func TestOpenTakesItsTime(t *testing.T) {
 	}
 }
 
-// TestNobodyAnswers: the wait ends with Timeout or the context, and the error tells of
-// answers to other logins.
+// TestNobodyAnswers checks that the wait ends with Timeout or the context, and that the error
+// mentions refused requests.
 func TestNobodyAnswers(t *testing.T) {
 	t.Parallel()
 	errCause := errors.New("the program ends")
@@ -62,7 +61,7 @@ func TestNobodyAnswers(t *testing.T) {
 		is      []error
 		text    string
 	}{
-		"timeout":  {t.Context(), time.Millisecond, []error{context.DeadlineExceeded}, "no answer came from the browser within 1ms"},
+		"timeout":  {t.Context(), time.Millisecond, []error{context.DeadlineExceeded}, "no redirect of the browser within 1ms"},
 		"cancel":   {ctx, -1, []error{context.Canceled, errCause}, "the program ends"},
 		"deadline": {deadline, 0, []error{context.DeadlineExceeded}, "deadline"},
 	} {
@@ -72,7 +71,7 @@ func TestNobodyAnswers(t *testing.T) {
 			if name == "cancel" {
 				asked := query(t, page)
 				for _, state := range []string{"x", "y"} {
-					if _, err := (visit{"GET", asked.Get("redirect_uri") + "?code=abc&state=" + state, ""}).pay(); err != nil {
+					if _, err := (visit{"GET", asked.Get("redirect_uri") + "?code=abc&state=" + state, ""}).send(); err != nil {
 						t.Error(err)
 					}
 				}
@@ -87,13 +86,13 @@ func TestNobodyAnswers(t *testing.T) {
 				t.Errorf("%s: %v is not %v", name, err, want)
 			}
 		}
-		if !strings.Contains(err.Error(), test.text) || strings.Contains(err.Error(), "which were refused: 2)") != (name == "cancel") {
+		if !strings.Contains(err.Error(), test.text) || strings.Contains(err.Error(), "of another login: 2)") != (name == "cancel") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
-// TestExchangeIsCancelled: the context ends while the token endpoint thinks.
+// TestExchangeIsCancelled cancels the context during the request to the token endpoint.
 func TestExchangeIsCancelled(t *testing.T) {
 	t.Parallel()
 	errCause := errors.New("the program ends")

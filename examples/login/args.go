@@ -9,10 +9,10 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
-// options are what the arguments say.
+// options are the values of the arguments.
 type options struct {
 	host     svchost.Hostname
-	file     string // where tokens are kept; "": where the CLI keeps them
+	file     string // file for tokens, or "" for the store of the CLI
 	browser  bool
 	logout   bool
 	embedded bool
@@ -21,8 +21,8 @@ type options struct {
 func parseArgs(args []string, usage io.Writer) (o options, err error) {
 	flags := flag.NewFlagSet("login", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	flags.StringVar(&o.file, "file", "", "keep tokens in this `file` (default: where the CLI keeps them)")
-	flags.BoolVar(&o.browser, "browser", false, "open the page in a browser")
+	flags.StringVar(&o.file, "file", "", "store tokens in this `file` (default: the store of the CLI)")
+	flags.BoolVar(&o.browser, "browser", false, "open the login page in a browser")
 	flags.BoolVar(&o.logout, "logout", false, "forget the token of HOST")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -39,10 +39,10 @@ func parseArgs(args []string, usage io.Writer) (o options, err error) {
 	case 1:
 		name = flags.Arg(0)
 	default:
-		return o, errors.New("at most one host, please")
+		return o, errors.New("expected at most one host")
 	}
 	if o.embedded && o.logout {
-		return o, errors.New("which host is to be logged out of?")
+		return o, errors.New("-logout needs a host")
 	}
 	o.host, err = svchost.Parse(name)
 	return o, err

@@ -1,12 +1,12 @@
-// Login gets the API token of a host by having the user log in in a browser, and keeps
-// it where the CLI of its user would: in a file, or a credentials helper.
+// Login gets the API token of a host by a login in a browser, and saves it like the user's
+// CLI: in a file, or with a credentials helper.
 //
 //	go run ./examples/login
 //	go run ./examples/login -browser app.terraform.io
 //	go run ./examples/login -logout app.terraform.io
 //
-// Without a host it logs in to an identity server that is embedded in the program, plays
-// the browser itself, and keeps nothing.
+// Without a host, it logs in to an identity server in the program without a browser, and
+// saves nothing.
 package main
 
 import (
@@ -64,21 +64,21 @@ func run(ctx context.Context, args []string, out, usage io.Writer) error {
 		if err := client.Logout(ctx, o.host); err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "forgotten  in %v; only the host's own pages can revoke a token\n", client.Store)
+		fmt.Fprintf(out, "forgotten  in %v; use a page of the host to revoke the token\n", client.Store)
 		return nil
 	}
 	result, err := client.Login(ctx, o.host)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "token      %s, good %s\n", result.Token, until(result.Expires))
+	fmt.Fprintf(out, "token      %s, valid %s\n", result.Token, until(result.Expires))
 	if client.Store != nil {
-		fmt.Fprintf(out, "stored     in %v\n", client.Store)
+		fmt.Fprintf(out, "saved      in %v\n", client.Store)
 	}
 	return nil
 }
 
-// likeCLI makes client find the host, and keep its token, as the CLI of this user would.
+// likeCLI sets the transport and the store of the user's CLI.
 func likeCLI(client *login.Client, host svchost.Hostname) error {
 	cfg, err := cliconfig.Load(cliconfig.Host())
 	if err != nil {
@@ -90,7 +90,7 @@ func likeCLI(client *login.Client, host svchost.Hostname) error {
 	return err
 }
 
-// embed has client log in to a server in this program, whose user agrees to everything.
+// embed sets a server in this program whose user accepts every login.
 func embed(client *login.Client, host svchost.Hostname, out io.Writer) {
 	server := regtest.New(host.String())
 	server.Login = &regtest.Login{ExpiresIn: 24 * time.Hour}
@@ -101,7 +101,7 @@ func embed(client *login.Client, host svchost.Hostname, out io.Writer) {
 	}
 }
 
-// visit asks the user to visit a page, and tries to open it if that is wanted.
+// visit prints the URL of the login page, and opens it in a browser if browser is true.
 func visit(url string, browser bool, out io.Writer) error {
 	fmt.Fprintf(out, "page       please log in at\n           %s\n", url)
 	if !browser {
@@ -113,8 +113,8 @@ func visit(url string, browser bool, out io.Writer) error {
 	return nil
 }
 
-// opener is what opens a page in the browser of the user. None of these is a shell,
-// which could understand more in an address than was meant.
+// opener returns the command that opens a URL in a browser. It uses no shell, which could
+// interpret characters of the URL.
 func opener(url string) *exec.Cmd {
 	switch runtime.GOOS {
 	case "windows":
@@ -125,7 +125,7 @@ func opener(url string) *exec.Cmd {
 	return exec.Command("xdg-open", url)
 }
 
-// until says for how long a token is good.
+// until returns when a token becomes invalid.
 func until(expires time.Time) string {
 	if expires.IsZero() {
 		return "until it is revoked"

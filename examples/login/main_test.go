@@ -17,11 +17,10 @@ import (
 	"github.com/tofureg/tofureg/examples/internal/programtest"
 )
 
-// TestMain lets the test binary be the program itself.
+// TestMain makes the test program the program itself.
 func TestMain(m *testing.M) { programtest.Main(m, main) }
 
-// TestExitCode: bad input is one line on the standard error and code 1, help is none of
-// that.
+// TestExitCode checks the exit codes and the standard error for bad input and for help.
 func TestExitCode(t *testing.T) {
 	t.Parallel()
 	programtest.Exits(t,
@@ -31,7 +30,7 @@ func TestExitCode(t *testing.T) {
 	)
 }
 
-// TestEmbedded: in, and out again.
+// TestEmbedded logs in and out.
 func TestEmbedded(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "credentials.tfrc.json")
@@ -47,8 +46,8 @@ func TestEmbedded(t *testing.T) {
 	for _, want := range []string{
 		"host       registry.example.com\n",
 		"page       https://registry.example.com/oauth/authorization?",
-		"token      [redacted], good until 2",
-		"stored     in " + file.String(),
+		"token      [redacted], valid until 2",
+		"saved      in " + file.String(),
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("output lacks %q:\n%s", want, &out)
@@ -65,7 +64,7 @@ func TestEmbedded(t *testing.T) {
 	}
 }
 
-// TestNothingLeft: without a file, nothing is kept of what the embedded server grants.
+// TestNothingLeft checks that a login without -file writes no files.
 func TestNothingLeft(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	t.Setenv("TMP", os.Getenv("TMPDIR")) // on Windows
@@ -73,15 +72,14 @@ func TestNothingLeft(t *testing.T) {
 		t.Error(err)
 	}
 	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
-		t.Errorf("left: %v, %v", left, err)
+		t.Errorf("the temporary directory has %v, %v; want no files", left, err)
 	}
 }
 
-// TestVisit: the page is printed, and a browser that is not there is no reason to give
-// up.
+// TestVisit checks that the URL is printed, and that a missing browser is not an error.
 func TestVisit(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("skipped: rundll32 is always there")
+		t.Skip("skipped: rundll32 always exists")
 	}
 	t.Setenv("PATH", t.TempDir())
 	for browser, want := range map[bool]string{
@@ -94,11 +92,11 @@ func TestVisit(t *testing.T) {
 		}
 	}
 	if cmd := opener("https://registry.example.com/?a&b"); cmd.Args[len(cmd.Args)-1] != "https://registry.example.com/?a&b" {
-		t.Errorf("the address is not one argument: %q", cmd.Args)
+		t.Errorf("the URL is not one argument: %q", cmd.Args)
 	}
 }
 
-// TestLikeCLI: without -file, the configuration of the user says where tokens are.
+// TestLikeCLI logs out without -file, with the store of the user's configuration.
 func TestLikeCLI(t *testing.T) {
 	home := t.TempDir()
 	for _, name := range []string{"HOME", "USERPROFILE", "AppData"} {
@@ -126,7 +124,7 @@ func TestLikeCLI(t *testing.T) {
 	if left, err := file.Token(t.Context(), host); err != nil || !left.IsZero() || !strings.Contains(out.String(), file.String()) {
 		t.Errorf("%v, %v\n%s", left, err, &out)
 	}
-	// A token in a file that programs do not change is not forgotten.
+	// Programs do not change other files.
 	block := "credentials \"registry.example.com\" {\n  token = \"x\"\n}\n"
 	if err := os.WriteFile(filepath.Join(dir, "own.tfrc"), []byte(block), 0o600); err != nil {
 		t.Fatal(err)
@@ -155,8 +153,8 @@ func TestBadInput(t *testing.T) {
 	}{
 		"host":         {t.Context(), []string{"bad..host"}, "bad..host"},
 		"flag":         {t.Context(), []string{"-frob"}, "-frob"},
-		"arguments":    {t.Context(), []string{"a.example.com", "b.example.com"}, "one host"},
-		"nobody":       {t.Context(), []string{"-logout"}, "which host"},
+		"arguments":    {t.Context(), []string{"a.example.com", "b.example.com"}, "at most one host"},
+		"no host":      {t.Context(), []string{"-logout"}, "-logout needs a host"},
 		"no such file": {t.Context(), []string{"-file", os.DevNull}, os.DevNull},
 		"too late":     {ended, []string{"-file", os.DevNull}, "canceled"},
 	}

@@ -1,12 +1,11 @@
-// Whoami tells which token a host would be sent, by the place where it comes from: a
-// variable of the environment, a line of a file, or a credentials helper. It never
-// prints a token.
+// Whoami prints where the token of a host comes from: a variable, a line of a file, or a
+// credentials helper. It never prints a token.
 //
 //	go run ./examples/whoami
 //	go run ./examples/whoami registry.example.com app.terraform.io
 //
-// Without arguments it reads a configuration that it makes up in a temporary directory.
-// With hosts it reads the user's own.
+// With hosts, it reads the user's configuration. Without arguments, it reads a sample
+// configuration, which it writes into a temporary directory.
 package main
 
 import (
@@ -38,17 +37,17 @@ func main() {
 
 func run(ctx context.Context, args []string, out, terminal io.Writer) error {
 	if len(args) > 0 && args[0] == helperArgument {
-		return answer(args[1:], out) // we are the helper of the made-up configuration
+		return answer(args[1:], out) // run as the helper of the sample configuration
 	}
 	system, names := cliconfig.Host(), args
 	switch {
 	case len(args) == 0:
-		made, dir, err := makeUp()
+		sample, dir, err := writeSample()
 		if err != nil {
 			return err
 		}
 		defer os.RemoveAll(dir)
-		system, names = made, madeUpHosts
+		system, names = sample, sampleHosts
 	case strings.HasPrefix(args[0], "-"):
 		fmt.Fprintln(terminal, "usage: whoami [HOST...]")
 		return flag.ErrHelp
@@ -70,7 +69,7 @@ func run(ctx context.Context, args []string, out, terminal io.Writer) error {
 	return nil
 }
 
-// explain says where the token of a host comes from.
+// explain returns the place of the token of a host.
 func explain(ctx context.Context, cfg *cliconfig.Config, host svchost.Hostname) string {
 	from, found, err := cfg.TokenOrigin(ctx, host)
 	switch {

@@ -17,7 +17,7 @@ import (
 
 // pending has the packages whose doc comments are not linked yet. It shrinks until it is empty.
 var pending = []string{
-	"auth/login", "provider",
+	"provider",
 	"regclient",
 }
 

@@ -10,12 +10,11 @@ import (
 	"github.com/tofureg/tofureg/cliconfig"
 )
 
-// madeUpHosts are those that the made-up configuration says something about, but the
-// last one.
-var madeUpHosts = []string{"variable.example.com", "block.example.com", "saved.example.com", "none.example.com", "vault.example.com", "example.org"}
+// sampleHosts are the hosts in the sample configuration, and a host without a token.
+var sampleHosts = []string{"variable.example.com", "block.example.com", "saved.example.com", "none.example.com", "vault.example.com", "example.org"}
 
-// madeUpFiles are the files in the home directory of the made-up user.
-func madeUpFiles() map[string]string {
+// sampleFiles returns the files in the home directory of the sample configuration.
+func sampleFiles() map[string]string {
 	main, dir := ".tofurc", ".terraform.d"
 	if runtime.GOOS == "windows" {
 		main, dir = filepath.Join("AppData", "Roaming", "tofu.rc"), filepath.Join("AppData", "Roaming", "terraform.d")
@@ -29,7 +28,7 @@ credentials "block.example.com" {
   token = "xxxxxx.from-a-block"
 }
 credentials "none.example.com" {
-  # so that the helper is not asked
+  # prevents that the helper is run
 }
 credentials_helper "vault" {
   args = ["` + helperArgument + `"]
@@ -39,12 +38,13 @@ credentials_helper "vault" {
 	}
 }
 
-// makeUp makes a home directory in a new temporary directory, which the caller removes.
-func makeUp() (sys cliconfig.System, dir string, err error) {
+// writeSample writes the sample configuration into a new temporary directory, which the
+// caller removes.
+func writeSample() (sys cliconfig.System, dir string, err error) {
 	if dir, err = os.MkdirTemp("", "whoami-"); err != nil {
 		return sys, "", err
 	}
-	for name, text := range madeUpFiles() {
+	for name, text := range sampleFiles() {
 		path := filepath.Join(dir, name)
 		if err = os.MkdirAll(filepath.Dir(path), 0o700); err == nil {
 			err = os.WriteFile(path, []byte(text), 0o600)
@@ -54,7 +54,7 @@ func makeUp() (sys cliconfig.System, dir string, err error) {
 			return sys, "", err
 		}
 		if filepath.Ext(name) == ".json" {
-			if err = makeHelper(filepath.Join(filepath.Dir(path), "plugins")); err != nil {
+			if err = linkHelper(filepath.Join(filepath.Dir(path), "plugins")); err != nil {
 				os.RemoveAll(dir)
 				return sys, "", err
 			}
@@ -64,11 +64,11 @@ func makeUp() (sys cliconfig.System, dir string, err error) {
 	return cliconfig.System{Environ: environ, Home: dir, Dir: dir}, dir, nil
 }
 
-// helperArgument is what makes this program a credentials helper.
+// helperArgument makes this program a credentials helper.
 const helperArgument = "-helper"
 
-// makeHelper puts this program into dir under the name of a credentials helper.
-func makeHelper(dir string) error {
+// linkHelper links this program to the name of a credentials helper in dir.
+func linkHelper(dir string) error {
 	self, err := os.Executable()
 	if err == nil {
 		err = os.MkdirAll(dir, 0o700)
@@ -78,7 +78,7 @@ func makeHelper(dir string) error {
 	}
 	name := filepath.Join(dir, "terraform-credentials-vault")
 	if runtime.GOOS == "windows" {
-		name += ".exe" // where links need a privilege
+		name += ".exe" // links need a privilege
 		return copyFile(name, self)
 	}
 	return os.Symlink(self, name)
@@ -101,11 +101,11 @@ func copyFile(to, from string) error {
 	return err
 }
 
-// answer is the credentials helper: it knows the token of one host.
+// answer is the credentials helper, with the token of one host.
 func answer(args []string, out io.Writer) error {
 	switch {
 	case len(args) != 2 || args[0] != "get":
-		return fmt.Errorf("a helper that cannot %q", args)
+		return fmt.Errorf("unsupported arguments %q", args)
 	case args[1] == "vault.example.com":
 		fmt.Fprintln(out, `{"token": "xxxxxx.from-the-vault"}`)
 	default:
