@@ -10,9 +10,7 @@ import (
 
 // ModuleConstraint is a constraint on the version of a module, such as "~> 5.0". It allows
 // the versions that the CLI selects. Providers have other rules, see [ProviderConstraint].
-//
-// The zero ModuleConstraint allows every release, that is, every version without a prerelease
-// part.
+// The zero ModuleConstraint allows every version without a prerelease part.
 type ModuleConstraint struct {
 	text string // canonical
 }
@@ -47,9 +45,8 @@ func ParseModuleConstraint(s string) (ModuleConstraint, error) {
 // MustParseModuleConstraint is like [ParseModuleConstraint], but panics on an error.
 func MustParseModuleConstraint(s string) ModuleConstraint { return must(ParseModuleConstraint(s)) }
 
-// ExactModuleConstraint returns the constraint that allows v, and versions that differ from v
-// only in what the CLI ignores, such as the metadata of a release. It allows no version if
-// the CLI never selects v.
+// ExactModuleConstraint returns the constraint that allows v, and versions that the CLI takes
+// for the same. If the CLI never selects v, it allows no version.
 func ExactModuleConstraint(v Version) ModuleConstraint {
 	const nothing = "< 0.0.0"
 	if !v.ok {

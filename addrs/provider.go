@@ -28,11 +28,8 @@ const (
 )
 
 // ParseProvider parses TYPE, NAMESPACE/TYPE or HOSTNAME/NAMESPACE/TYPE. The default namespace
-// is hashicorp, as in the CLI.
-//
-// A type that starts with terraform- or opentofu- is refused; for the name of a repository,
-// such as terraform-provider-aws, the error suggests the address. The namespace "-" is valid
-// only at [DefaultHost], see [Provider.IsLegacy].
+// is hashicorp, as in the CLI. A type that starts with terraform- or opentofu- is refused.
+// The namespace "-" is valid only at [DefaultHost], see [Provider.IsLegacy].
 func ParseProvider(s string) (Provider, error) { return ParseProviderIn(defaultHost, s) }
 
 // ParseProviderIn is like [ParseProvider] with host as the default. If zero, it is
@@ -139,8 +136,7 @@ func (p Provider) Namespace() string { return p.namespace }
 // Type returns the type in lower case.
 func (p Provider) Type() string { return p.typ }
 
-// String returns HOSTNAME/NAMESPACE/TYPE with the hostname in Unicode, as in lock files and
-// directory names.
+// String returns HOSTNAME/NAMESPACE/TYPE with the hostname in Unicode.
 func (p Provider) String() string {
 	if p.IsZero() {
 		return ""
@@ -159,11 +155,11 @@ func (p Provider) Display() string {
 // IsZero reports whether p is zero.
 func (p Provider) IsZero() bool { return p == Provider{} }
 
-// IsLegacy reports whether the namespace is "-", which means "unknown" in files from before
-// version 0.13. Such a provider cannot be installed or locked.
+// IsLegacy reports whether the namespace is "-", as in files from before version 0.13. Such a
+// provider cannot be installed or locked.
 func (p Provider) IsLegacy() bool { return p.namespace == legacyNamespace }
 
-// IsBuiltIn reports whether p is part of the CLI, as terraform.io/builtin/terraform is. It
+// IsBuiltIn reports whether p is part of the CLI, like terraform.io/builtin/terraform. It
 // cannot be installed or locked.
 func (p Provider) IsBuiltIn() bool {
 	if p.namespace != builtInNamespace {

@@ -13,10 +13,8 @@ import (
 
 // ProviderConstraint is a constraint on the version of a provider, such as ">= 1.2, < 2.0.0".
 // It allows the versions that the CLI selects. Modules have other rules, see
-// [ModuleConstraint].
-//
-// The zero ProviderConstraint allows every release, that is, every version without a
-// prerelease part, except 0.0.0.
+// [ModuleConstraint]. The zero ProviderConstraint allows every version without a prerelease
+// part, except 0.0.0.
 type ProviderConstraint struct {
 	text string // canonical
 }
@@ -53,9 +51,8 @@ func MustParseProviderConstraint(s string) ProviderConstraint {
 	return must(ParseProviderConstraint(s))
 }
 
-// ExactProviderConstraint returns the constraint that allows only v. It allows no version if
-// the CLI never selects v: for 0.0.0, the zero Version and versions that only a module can
-// have.
+// ExactProviderConstraint returns the constraint that allows only v. If the CLI never selects
+// v, such as 0.0.0 or a version that only a module can have, it allows no version.
 func ExactProviderConstraint(v Version) ProviderConstraint {
 	if !v.ok {
 		v = Version{ok: true}

@@ -35,10 +35,10 @@ func (v Version) append(b []byte) []byte {
 	return append(b, v.tail...)
 }
 
-// IsZero reports whether v is the zero Version. It is false for 0.0.0.
+// IsZero reports whether v is zero. It is false for 0.0.0.
 func (v Version) IsZero() bool { return !v.ok }
 
-// IsPrerelease reports whether v has a prerelease part.
+// IsPrerelease reports whether Prerelease is not empty.
 func (v Version) IsPrerelease() bool { return v.Prerelease() != "" }
 
 // Prerelease returns "beta.1" of 1.2.3-beta.1, for example.

@@ -75,7 +75,7 @@ func TestParseAddress(t *testing.T) {
 		}
 	}
 	if s := (module.Address{}).String(); s != "" {
-		t.Errorf("zero: %q", s)
+		t.Errorf("String of the zero Address is %q, want an empty text", s)
 	}
 }
 

@@ -12,13 +12,10 @@
 // [Options.Git]. [DownloadAll] fetches many modules at the same time. [ParseAddress] parses
 // the source of a module block, which can also be a location or a path.
 //
-// # Locations
-//
 // This package fetches archives over http, git repositories if [Options.Git] is set, and
-// local files if [Options.AllowLocal] is set. An [Options.Fetcher], such as one made of
-// go-getter, fetches from other locations. A location may point to another one, at most
-// [MaxHops] times. The registry's token is sent only to the first location, and only if the
-// registry asks for it.
+// local files if [Options.AllowLocal] is set. An [Options.Fetcher] fetches from other
+// locations. A location may point to another one. The registry's token is sent only to the
+// first location, and only if the registry asks for it.
 //
 // # Trust
 //
@@ -37,7 +34,6 @@
 // mode 0755 or 0644, less the umask. [Options.Limits] limits all sizes and counts. These
 // rules hold for all kinds of locations.
 //
-// Downloads and sources return an [*Error]. Its text has one line, without control
-// characters, credentials and query strings. Test for kinds, such as [ErrNotFound], with
-// [errors.Is].
+// Downloads and sources return an [*Error]. Its text has one line, without credentials and
+// query strings. Test for kinds, such as [ErrNotFound], with [errors.Is].
 package module

@@ -66,12 +66,12 @@ func download(ctx context.Context, src Source, r Request, o Options) (*Report, e
 //
 // Missing directories above dir are created. If dir is not an empty directory,
 // DownloadLocation returns ErrOccupied before any request, unless o.Replace is set. After
-// concurrent calls with the same dir, one of the packages is there as a whole. Memory use is
-// a few megabytes, and up to 64 more for a tar.xz.
+// concurrent calls with the same dir, one of the packages is there. Memory use is a few
+// megabytes, and up to 64 more for a tar.xz.
 //
-// The error is an [*Error]. It wraps a [*checksum.MismatchError] if the package does not have
-// o.H1, a [*ChecksumError] if the archive does not have the checksum of the location, and an
-// [*UnsupportedError] or ErrLocal if the options do not permit the location.
+// The error is an [*Error]. It wraps a [*checksum.MismatchError] for a wrong h1, a
+// [*ChecksumError] for a wrong checksum of the archive, and an [*UnsupportedError] or
+// ErrLocal if the options do not permit the location.
 func DownloadLocation(ctx context.Context, src Opener, loc *Location, dir string, o Options) (*Report, error) {
 	j, err := newJob(ctx, src, dir, o)
 	if err != nil {

@@ -21,14 +21,14 @@ import (
 // PATH.
 //
 // Git fetches the files of one commit over https or SSH, without history, submodules and
-// tags. It exports them as an archive, including those with the attribute export-ignore, and
-// runs no hooks. Line ends are converted only as the attributes of the repository say, so the
-// h1 is the same on all systems.
+// tags, and runs no hooks. Files with the attribute export-ignore are included. Line ends are
+// converted only as the attributes of the repository say, so the h1 is the same on all
+// systems.
 //
 // Git reads the user's configuration, including credential helpers, replaced URLs and
-// filters. Git and SSH have no terminal and never prompt for a password; they run the program
-// that GIT_ASKPASS names. User names and passwords of the location never appear in errors,
-// but the list of processes can show them.
+// filters. It never prompts for a password, but runs the program that GIT_ASKPASS names. User
+// names and passwords of the location never appear in errors, but the list of processes can
+// show them.
 //
 // When the context ends, git is killed with the programs that it started; on Windows only git
 // is killed. They get no signals from the terminal: end the context on an interrupt, see
@@ -37,21 +37,20 @@ type Git struct {
 	// Path is the path of the program, or a name to find in the PATH. If empty, it is "git".
 	Path string
 
-	// Env is the environment of git. If nil, it is the environment of this process. Variables
-	// that name another repository or enable tracing are removed.
+	// Env is the environment of git, without variables that name another repository or enable
+	// tracing. If nil, it is the environment of this process.
 	Env []string
 
 	// AllowHTTP permits http:// and git:// URLs, which are insecure.
 	AllowHTTP bool
 
 	// VetoHost, if not nil, is called with the host of each repository URL, also if the
-	// user's configuration replaces it, see
+	// user's configuration replaces the URL, see
 	// [github.com/tofureg/tofureg/transport.Client.VetoHost]. An error refuses the
-	// repository. Proxies, credential helpers and host names in the configuration of SSH are
-	// not checked.
+	// repository. Proxies, credential helpers and the configuration of SSH are not checked.
 	//
-	// With VetoHost, git follows no redirects and runs no filters, because both let the
-	// repository choose a host. Files in git-lfs then arrive as pointers.
+	// With VetoHost, git follows no redirects and runs no filters, because the repository
+	// chooses their hosts. Files in git-lfs then arrive as pointers.
 	VetoHost func(host string) error
 }
 

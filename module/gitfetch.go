@@ -156,7 +156,7 @@ func (r *repository) fetch(ctx context.Context, ref string) (string, error) {
 			return commit, nil
 		}
 	}
-	return "", &gitError{"fetch", fmt.Sprintf("there is no commit, branch or tag %q", ref), ErrNotFound}
+	return "", &gitError{"fetch", fmt.Sprintf("no commit, branch or tag %q", ref), ErrNotFound}
 }
 
 // runFetch runs git fetch.

@@ -22,24 +22,24 @@ type Location struct {
 	Kind Kind `json:"kind"`
 
 	// URL is the URL without the parameters in other fields: https://HOST/PATH for KindHTTP,
-	// file:///PATH for KindLocal, otherwise of the repository, object or artifact.
+	// file:///PATH for KindLocal.
 	URL string `json:"url"`
 
-	// Subdir is the directory of the module in the package, with slashes; empty for the
-	// package itself. An element such as "*" or "acme-*" matches exactly one directory.
+	// Subdir is the directory of the module in the package, with slashes. An element such as
+	// "*" or "acme-*" matches exactly one directory.
 	Subdir string `json:"subdir,omitempty"`
 
 	// Archive is the format that the path or the parameter "archive" states.
 	Archive Format `json:"archive,omitempty"`
 
-	// Checksum is the checksum of the archive as ALGORITHM:HEX; empty if none is stated. The
-	// algorithm is md5, sha1, sha256 or sha512. A [Fetcher] must verify it.
+	// Checksum is the checksum of the archive, or empty: md5, sha1, sha256 or sha512, a
+	// colon, and hex digits. A [Fetcher] must verify it.
 	Checksum string `json:"checksum,omitempty"`
 
 	// Ref is the branch, tag or commit of a repository; empty for its default branch.
 	Ref string `json:"ref,omitempty"`
 
-	// Depth is the parameter depth; 0 if not stated. [Git] ignores it and fetches no history.
+	// Depth is the parameter depth, which [Git] ignores.
 	Depth int `json:"depth,omitempty"`
 
 	// Tag or Digest names an OCI artifact. If both are empty, the tag is "latest".
@@ -53,7 +53,7 @@ type Location struct {
 	Direct bool `json:"direct,omitempty"`
 
 	// UseRegistryCredentials means that the request needs the token of the registry. Clients
-	// set it from the property use_registry_credentials. It is ignored unless Direct is set.
+	// set it from the answer of a registry. Without Direct it has no effect.
 	UseRegistryCredentials bool `json:"use_registry_credentials,omitempty"`
 }
 
@@ -148,8 +148,8 @@ func escapeParameter(s string) string {
 	return strings.NewReplacer("%2F", "/", "%3A", ":").Replace(s)
 }
 
-// MayBePage reports whether the location may be a page that names another location. It is
-// then of KindHTTP, has no archive format, and is not Direct.
+// MayBePage reports whether the location may be a page that names another location: it is of
+// KindHTTP, has no archive format, and is not Direct.
 func (l Location) MayBePage() bool {
 	return l.Kind == KindHTTP && !l.Direct && (l.Archive == FormatUnknown || l.Archive == FormatNone)
 }

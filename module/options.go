@@ -22,22 +22,22 @@ type Options struct {
 	// [*UnsupportedError].
 	Fetcher Fetcher
 
-	// AllowLocal permits [DownloadLocation] to read files of this machine. Otherwise, and if
-	// a server names the location, it returns ErrLocal. A directory that contains the target
-	// is not copied.
+	// AllowLocal permits [DownloadLocation] to read local files. Otherwise, and if a server
+	// names the location, it returns ErrLocal. A directory that contains the target is
+	// refused.
 	AllowLocal bool
 
-	// SkipLinks omits symbolic links and lists them in [Report.Skipped]. If false, a package
-	// with a symbolic link is refused with ErrLink.
+	// SkipLinks omits symbolic links and lists them in [Report.Skipped]. If false, they are
+	// refused with ErrLink.
 	SkipLinks bool
 
 	// Replace permits replacing a directory or a symbolic link at the target. If false, it is
 	// refused with ErrOccupied. Other files are always refused.
 	//
-	// The old directory stays until the new one is verified. Then they change places, and the
-	// old one is removed with all its files. If the directory already has the right content,
-	// it stays, see [Report.Reused]; with H1, the package is then not fetched. Modes, times
-	// and empty directories are not part of the content.
+	// When the new directory is verified, it changes places with the old one, which is then
+	// removed with all its files. If the old directory already has the right content, it
+	// stays, see [Report.Reused]; with H1, the package is then not fetched. Modes, times and
+	// empty directories are not part of the content.
 	//
 	// On systems other than Linux and macOS, a killed process can leave no target at all. On
 	// Windows, Replace fails while a program has a file in the directory open.
@@ -47,7 +47,6 @@ type Options struct {
 	// less, it is 16.
 	Parallel int
 
-	// Progress, if not nil, is called for each step. Calls never overlap. Transfers wait for
-	// them.
+	// Progress, if not nil, is called for each step. Calls never overlap.
 	Progress func(Event)
 }

@@ -25,19 +25,19 @@ const maxLocation = 16 << 10
 //	github.com/OWNER/REPO[/SUBDIR]         a git repository over https
 //	bitbucket.org/OWNER/REPO               a git repository over https
 //	hg::URL  s3::URL  gcs::URL             other methods
-//	BUCKET.s3-REGION.amazonaws.com/PATH    the same as s3::
-//	www.googleapis.com/storage/v1/…        the same as gcs::
+//	BUCKET.s3-REGION.amazonaws.com/PATH    s3::
+//	www.googleapis.com/storage/v1/…        gcs::
 //	oci://HOST/REPOSITORY                  an artifact in an OCI registry
-//	file:///PATH  /PATH                    a directory or archive on this machine
+//	file:///PATH  /PATH                    a local directory or archive
 //
 // A directory of the package may follow after "//", and parameters after "?". The parameters
 // archive, checksum, ref, depth, tag and digest become fields, filename is dropped, and
 // others stay in the URL. An unknown scheme gives KindOther.
 //
-// Registry addresses and relative paths are refused, as are fragments, control characters,
-// directories that lead out of the package, the parameter sshkey, refs and hosts that a
-// program could take for an option, "ext::", "checksum=file:", and more than 16 KiB. The
-// error is an [*addrs.ParseError].
+// Registry addresses and relative paths are refused, as are fragments, directories that lead
+// out of the package, the parameter sshkey, refs and hosts that a program could take for an
+// option, "ext::", "checksum=file:", and more than 16 KiB. The error is an
+// [*addrs.ParseError].
 func ParseLocation(s string) (*Location, error) {
 	s = strings.TrimSpace(s)
 	switch {

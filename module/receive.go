@@ -53,19 +53,19 @@ type bodyReader struct {
 	meter *flight.Meter
 }
 
-func (a *bodyReader) Read(p []byte) (int, error) {
-	if err := a.ctx.Err(); err != nil {
+func (b *bodyReader) Read(p []byte) (int, error) {
+	if err := b.ctx.Err(); err != nil {
 		return 0, err
 	}
-	n, err := a.body.Read(p)
-	a.size += int64(n)
-	a.sum.write(p[:n])
-	a.meter.Advanced(a.size, a.body.Resumes)
+	n, err := b.body.Read(p)
+	b.size += int64(n)
+	b.sum.write(p[:n])
+	b.meter.Advanced(b.size, b.body.Resumes)
 	switch {
-	case a.size > a.limit:
-		return n, fmt.Errorf("archive has more than %d bytes: %w", a.limit, ErrTooLarge)
-	case err == io.EOF && a.body.Size > 0 && a.size != a.body.Size:
-		return n, fmt.Errorf("archive is %d bytes, want %d: %w", a.size, a.body.Size, io.ErrUnexpectedEOF)
+	case b.size > b.limit:
+		return n, fmt.Errorf("archive has more than %d bytes: %w", b.limit, ErrTooLarge)
+	case err == io.EOF && b.body.Size > 0 && b.size != b.body.Size:
+		return n, fmt.Errorf("archive is %d bytes, want %d: %w", b.size, b.body.Size, io.ErrUnexpectedEOF)
 	}
 	return n, err
 }
@@ -76,8 +76,8 @@ func (j *job) unpackBody(ctx context.Context, loc *Location, body *Body) (*unpac
 		return nil, "", fmt.Errorf("archive is %d bytes, limit %d: %w", body.Size, j.limits.Package, ErrTooLarge)
 	}
 	j.meter.Started(max(body.Size, 0))
-	a := &bodyReader{ctx: ctx, body: body, limit: j.limits.Package, sum: newChecksummer(loc.Checksum), meter: j.meter}
-	in := bufio.NewReaderSize(a, 64<<10)
+	b := &bodyReader{ctx: ctx, body: body, limit: j.limits.Package, sum: newChecksummer(loc.Checksum), meter: j.meter}
+	in := bufio.NewReaderSize(b, 64<<10)
 	head, err := in.Peek(archive.SniffLen)
 	if err != nil && err != io.EOF {
 		return nil, "", err
@@ -92,14 +92,14 @@ func (j *job) unpackBody(ctx context.Context, loc *Location, body *Body) (*unpac
 	}
 	got, err := j.unpack(func(root *os.Root) ([]archive.File, error) {
 		if format == archive.FormatZip {
-			return j.unzip(ctx, in, a, root)
+			return j.unzip(ctx, in, b, root)
 		}
-		return j.untar(ctx, in, a, format, root)
+		return j.untar(ctx, in, b, format, root)
 	})
 	if err != nil {
 		return nil, "", err
 	}
-	j.report.Size = a.size
+	j.report.Size = b.size
 	j.meter.Finished()
 	return got, "", nil
 }
@@ -118,7 +118,7 @@ func (j *job) nextInPage(loc *Location, in io.Reader) (string, error) {
 
 // unzip stores the archive in a file of the staging directory, because the directory of a zip
 // is at its end.
-func (j *job) unzip(ctx context.Context, in io.Reader, a *bodyReader, root *os.Root) (files []archive.File, err error) {
+func (j *job) unzip(ctx context.Context, in io.Reader, b *bodyReader, root *os.Root) (files []archive.File, err error) {
 	f, err := os.CreateTemp(j.staging.dir, "*.zip")
 	if err != nil {
 		return nil, err
@@ -130,10 +130,10 @@ func (j *job) unzip(ctx context.Context, in io.Reader, a *bodyReader, root *os.R
 	if _, err := io.Copy(f, in); err != nil {
 		return nil, err
 	}
-	if err := a.sum.check(); err != nil {
+	if err := b.sum.check(); err != nil {
 		return nil, err
 	}
-	z, err := archive.OpenZipSkip(ctx, f, a.size, archive.Limits(j.limits), j.linkSkipper())
+	z, err := archive.OpenZipSkip(ctx, f, b.size, archive.Limits(j.limits), j.linkSkipper())
 	if err != nil {
 		return nil, err
 	}
@@ -141,16 +141,16 @@ func (j *job) unzip(ctx context.Context, in io.Reader, a *bodyReader, root *os.R
 }
 
 // untar unpacks the archive while it arrives.
-func (j *job) untar(ctx context.Context, in *bufio.Reader, a *bodyReader, f archive.Format, root *os.Root) ([]archive.File, error) {
+func (j *job) untar(ctx context.Context, in *bufio.Reader, b *bodyReader, f archive.Format, root *os.Root) ([]archive.File, error) {
 	files, err := archive.UnpackTar(ctx, in, f, root, archive.Limits(j.limits), archive.Options{Skip: j.linkSkipper()})
 	// For a damaged archive, a wrong checksum is the better error: read to the end.
-	if err != nil && (a.sum.Hash == nil || !errors.Is(err, fault.ErrArchive)) {
+	if err != nil && (b.sum.Hash == nil || !errors.Is(err, fault.ErrArchive)) {
 		return nil, err
 	}
 	if _, rest := io.Copy(io.Discard, in); rest != nil {
 		return nil, cmp.Or(err, rest)
 	}
-	if sum := a.sum.check(); sum != nil {
+	if sum := b.sum.check(); sum != nil {
 		return nil, sum
 	}
 	return files, err

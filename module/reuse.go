@@ -17,11 +17,11 @@ func (j *job) reuse(loc *Location) (*unpacked, error) {
 	if j.match == nil {
 		return nil, j.ensureStaging()
 	}
-	root, is, err := openDir(j.target)
+	root, info, err := openDir(j.target)
 	if err != nil {
 		return nil, j.ensureStaging()
 	}
-	if _, err := findSubdir(root, loc.Subdir); err != nil || !os.SameFile(j.match, is) {
+	if _, err := findSubdir(root, loc.Subdir); err != nil || !os.SameFile(j.match, info) {
 		root.Close()
 		return nil, j.ensureStaging()
 	}
@@ -35,7 +35,7 @@ func (j *job) findTarget(ctx context.Context, want checksum.Hash, subdir string)
 	if !j.o.Replace || want.IsZero() {
 		return nil
 	}
-	root, is, err := openDir(j.target)
+	root, info, err := openDir(j.target)
 	if err != nil {
 		return nil
 	}
@@ -50,7 +50,7 @@ func (j *job) findTarget(ctx context.Context, want checksum.Hash, subdir string)
 	if _, err := findSubdir(root, subdir); err != nil {
 		return nil
 	}
-	return is
+	return info
 }
 
 // checkSize refuses a directory that is larger than any package that would be accepted.

@@ -9,11 +9,11 @@ import (
 
 // Lister finds versions and locations of modules. It must be safe for concurrent use.
 type Lister interface {
-	// ModuleVersions lists the versions of m. For an unknown module it returns ErrNotFound.
+	// ModuleVersions lists the versions of m. If m is unknown, it returns ErrNotFound.
 	ModuleVersions(ctx context.Context, m addrs.Module) (*Versions, error)
 
-	// ModuleLocation returns the location of m in version v. For an unknown module it returns
-	// ErrNotFound, and for an unknown version ErrNoVersion.
+	// ModuleLocation returns the location of m in version v. If m is unknown, it returns
+	// ErrNotFound; if v is unknown, ErrNoVersion.
 	ModuleLocation(ctx context.Context, m addrs.Module, v addrs.Version) (*Location, error)
 }
 
@@ -36,7 +36,7 @@ type Source interface {
 	Opener
 }
 
-// Body is the content that arrives from a location. The caller closes it.
+// Body is the content of a location. The caller closes it.
 type Body struct {
 	io.ReadCloser
 

@@ -17,7 +17,7 @@ type Release struct {
 	// Version.String, such as "v1.2".
 	Listed string `json:"listed,omitempty"`
 
-	// Deprecated, if not nil, means that the author advises against this version.
+	// Deprecated, if not nil, advises against this version.
 	Deprecated *Deprecation `json:"deprecated,omitempty"`
 }
 

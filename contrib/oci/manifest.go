@@ -124,9 +124,9 @@ func selectTarget(index ocispec.Descriptor, list []ocispec.Descriptor, on addrs.
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1:
-		return index, bad(index, "there are %d manifests for %s", len(found), on)
+		return index, bad(index, "it has %d manifests for %s", len(found), on)
 	case len(others) == 0:
-		return index, bad(index, "there is no manifest with the artifact type %q", typeTarget)
+		return index, bad(index, "it has no manifest with the artifact type %q", typeTarget)
 	}
 	return index, &noPlatform{others}
 }

@@ -144,7 +144,7 @@ func TestFailures(t *testing.T) {
 	body.Close()
 	for i, err := range []error{err1, err2, err3, err4, err5} {
 		if !errors.Is(err, provider.ErrNotFound) {
-			t.Errorf("call %d: error %v, want that of the source", i+1, err)
+			t.Errorf("call %d: error %v, want the error of the source", i+1, err)
 		}
 	}
 	spans := r.spans.GetSpans()
