@@ -27,9 +27,7 @@ func ahead(t testing.TB, r io.Reader, data []byte, l archive.Limits, o archive.O
 	t.Helper()
 	dir = t.TempDir()
 	root, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer root.Close()
 	a := archive.UnpackAhead(t.Context(), r, root, l)
 	z, err := open(data, l)
@@ -51,9 +49,7 @@ func modes(t testing.TB, dir string) map[string]fs.FileMode {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return list
 }
 
@@ -67,9 +63,7 @@ func TestAhead(t *testing.T) {
 		member{name: "stored", content: strings.Repeat("stored", 1000), stored: true},
 	)
 	want, list, err := unpack(t, data, archive.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	most := 0
 	for n := 0; n <= len(data); n += max(1, len(data)/60) {
 		dir, early, got, err := ahead(t, iotest.HalfReader(bytes.NewReader(data[:n])), data, archive.Limits{}, archive.Options{})
@@ -126,9 +120,7 @@ func TestAheadOfTwoHeaders(t *testing.T) {
 	want := strings.Repeat("what the directory says ", 10)
 	var content bytes.Buffer
 	w, err := flate.NewWriter(&content, flate.BestCompression)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	io.WriteString(w, want)
 	w.Close()
 	sum := crc32.ChecksumIEEE([]byte(want))
@@ -195,9 +187,7 @@ func TestAheadStops(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		root, err := os.OpenRoot(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		a := archive.UnpackAhead(t.Context(), bytes.NewReader(data), root, archive.Limits{})
 		root.Close()
 		if got := tree(t, dir); a.Len() != 0 || len(got) != 0 {
@@ -219,9 +209,7 @@ func TestAheadLimits(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		root, err := os.OpenRoot(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		a := archive.UnpackAhead(t.Context(), bytes.NewReader(data), root, c.limits)
 		root.Close()
 		if got := tree(t, dir); a.Len() != c.want || len(got) != c.want {
@@ -231,9 +219,7 @@ func TestAheadLimits(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	root, err := os.OpenRoot(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer root.Close()
 	if a := archive.UnpackAhead(ctx, bytes.NewReader(data), root, archive.Limits{}); a.Len() != 0 {
 		t.Errorf("%d files after the end of the context", a.Len())

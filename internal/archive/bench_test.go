@@ -46,9 +46,7 @@ func BenchmarkHash(b *testing.B) {
 			b.SetBytes(int64(len(content)))
 			for b.Loop() {
 				z, err := open(data, archive.Limits{})
-				if err != nil {
-					b.Fatal(err)
-				}
+				must(b, err)
 				if _, err := z.Hash(b.Context()); err != nil {
 					b.Fatal(err)
 				}
@@ -64,14 +62,10 @@ func BenchmarkHash(b *testing.B) {
 		buf := make([]byte, 256<<10)
 		for b.Loop() {
 			zr, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			h := sha256.New()
 			r, err := zr.File[0].Open()
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			if _, err := io.CopyBuffer(h, r, buf); err != nil {
 				b.Fatal(err)
 			}
@@ -104,18 +98,12 @@ func BenchmarkUnpack(b *testing.B) {
 			for b.Loop() {
 				b.StopTimer()
 				dir, err := os.MkdirTemp(b.TempDir(), "")
-				if err != nil {
-					b.Fatal(err)
-				}
+				must(b, err)
 				root, err := os.OpenRoot(dir)
-				if err != nil {
-					b.Fatal(err)
-				}
+				must(b, err)
 				b.StartTimer()
 				z, err := open(data, archive.Limits{})
-				if err != nil {
-					b.Fatal(err)
-				}
+				must(b, err)
 				if _, err := z.Unpack(b.Context(), root, archive.Options{}); err != nil {
 					b.Fatal(err)
 				}

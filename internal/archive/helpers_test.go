@@ -49,16 +49,12 @@ func pack(t testing.TB, members ...member) []byte {
 		var h zip.FileHeader
 		m.fill(&h)
 		w, err := zw.CreateHeader(&h)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, err := io.WriteString(w, m.content); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := zw.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, zw.Close())
 	return buf.Bytes()
 }
 
@@ -83,9 +79,7 @@ func unpack(t testing.TB, data []byte, l archive.Limits) (string, []archive.File
 		return dir, nil, err
 	}
 	root, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer root.Close()
 	list, err := z.Unpack(t.Context(), root, archive.Options{})
 	return dir, list, err
@@ -112,9 +106,7 @@ func tree(t testing.TB, dir string) map[string]string {
 		out[rel] = string(data)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return out
 }
 
@@ -178,3 +170,11 @@ func endOf(b []byte) []byte { return b[bytes.LastIndex(b, []byte("PK\x05\x06")):
 
 func put16(b []byte, n int) { binary.LittleEndian.PutUint16(b, uint16(n)) }
 func put32(b []byte, n int) { binary.LittleEndian.PutUint32(b, uint32(n)) }
+
+// must fails the test if err is not nil.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -83,9 +83,7 @@ func TestCoveredBytes(t *testing.T) {
 		member{name: "d/"}, member{name: "last"})
 	var links []string
 	z, err := archive.OpenZipSkip(t.Context(), bytes.NewReader(data), int64(len(data)), archive.Limits{}, func(name string) { links = append(links, name) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if list, err := z.Hash(t.Context()); err != nil || len(list) != 3 || len(links) != 1 {
 		t.Errorf("%v, %v, left out %v", list, err, links)
 	}

@@ -304,14 +304,10 @@ func TestFarContent(t *testing.T) {
 	}
 	r, size := build("name", 0)
 	z, err := archive.OpenZip(t.Context(), r, size, archive.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dir := t.TempDir()
 	root, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer root.Close()
 	if _, err := z.Unpack(t.Context(), root, archive.Options{}); !errors.Is(err, errZeros) || tree(t, dir)["name"] != "far" {
 		t.Errorf("Unpack: %v, %v", err, tree(t, dir))

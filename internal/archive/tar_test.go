@@ -71,9 +71,7 @@ func roll(t testing.TB, items ...item) []byte {
 			t.Fatal(err)
 		}
 	}
-	if err := tw.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, tw.Close())
 	return buf.Bytes()
 }
 
@@ -85,9 +83,7 @@ func zipped(t testing.TB, data []byte) []byte {
 	if _, err := zw.Write(data); err != nil {
 		t.Fatal(err)
 	}
-	if err := zw.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, zw.Close())
 	return buf.Bytes()
 }
 
@@ -102,9 +98,7 @@ func untar(t testing.TB, data []byte, l archive.Limits, o archive.Options) (stri
 func untarInto(t testing.TB, dir string, r io.Reader, f archive.Format, l archive.Limits, o archive.Options) ([]archive.File, error) {
 	t.Helper()
 	root, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer root.Close()
 	return archive.UnpackTar(t.Context(), r, f, root, l, o)
 }
@@ -125,9 +119,7 @@ func TestUnpackTar(t *testing.T) {
 		item{Header: tar.Header{Name: unicode, Format: tar.FormatPAX}, content: "PAX"},
 	)
 	dir, list, err := untar(t, zipped(t, data), archive.Limits{}, archive.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := map[string]string{
 		"bin": "program", "docs/a/b.md": strings.Repeat("text ", 100_000), "empty": "", "odd": "x",
 		long: "GNU", unicode: "PAX",
@@ -190,9 +182,7 @@ func TestUnpackTarFormats(t *testing.T) {
 func fixture(t testing.TB, name string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", "tar", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return data
 }
 
@@ -252,9 +242,7 @@ func TestUnpackTarRefuses(t *testing.T) {
 			t.Parallel()
 			outside := t.TempDir()
 			dir := filepath.Join(outside, "a", "b")
-			if err := os.MkdirAll(dir, 0o755); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.MkdirAll(dir, 0o755))
 			data := zipped(t, roll(t, items...))
 			_, err := untarInto(t, dir, bytes.NewReader(data), archive.FormatTarGzip, archive.Limits{}, archive.Options{})
 			if !errors.Is(err, fault.ErrArchive) {
@@ -283,13 +271,9 @@ func TestUnpackTarPlanted(t *testing.T) {
 	}
 	outside, dir := t.TempDir(), t.TempDir()
 	victim := filepath.Join(outside, "victim")
-	if err := os.WriteFile(victim, []byte("untouched"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(victim, []byte("untouched"), 0o644))
 	for link, target := range map[string]string{"file": victim, "new": filepath.Join(outside, "new"), "dir": outside} {
-		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Symlink(target, filepath.Join(dir, link)))
 	}
 	for _, name := range []string{"file", "new", "dir/x", "dir/"} {
 		data := zipped(t, roll(t, regular(name, "")))
@@ -311,9 +295,7 @@ func TestSkipLinks(t *testing.T) {
 	dir, list, err := untar(t, zipped(t, roll(t,
 		regular("main.tf", "x"), special(tar.TypeSymlink, "out", "/etc/passwd"), regular("link/inner", "y"),
 	)), archive.Limits{}, archive.Options{Skip: skip})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff(want, tree(t, dir)); diff != "" {
 		t.Errorf("tree (-want +got):\n%s", diff)
 	}
@@ -328,14 +310,10 @@ func TestSkipLinks(t *testing.T) {
 		t.Errorf("zip: %v, want ErrLink", err)
 	}
 	z, err := archive.OpenZipSkip(t.Context(), bytes.NewReader(data), int64(len(data)), archive.Limits{}, skip)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dir = t.TempDir()
 	root, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer root.Close()
 	if _, err := z.Unpack(t.Context(), root, archive.Options{}); err != nil {
 		t.Fatal(err)
@@ -352,7 +330,7 @@ func TestSkipLinks(t *testing.T) {
 		{regular("a", ""), special(tar.TypeLink, "b", "a")},
 	} {
 		if _, _, err := untar(t, zipped(t, roll(t, items...)), archive.Limits{}, archive.Options{Skip: skip}); !errors.Is(err, fault.ErrArchive) {
-			t.Errorf("%v", err)
+			t.Errorf("error %v, want %v", err, fault.ErrArchive)
 		}
 	}
 }

@@ -56,9 +56,7 @@ func BenchmarkUnpackTar(b *testing.B) {
 			peak := heapPeak(b)
 			for b.Loop() {
 				dir, err := os.MkdirTemp(b.TempDir(), "")
-				if err != nil {
-					b.Fatal(err)
-				}
+				must(b, err)
 				if _, err := untarInto(b, dir, stream(content, files), archive.FormatTarGzip, archive.Limits{}, archive.Options{}); err != nil {
 					b.Fatal(err)
 				}
@@ -103,9 +101,7 @@ func BenchmarkInflow(b *testing.B) {
 	zw.Write(content)
 	zw.Close()
 	xw, err := xz.NewWriter(&lzma)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	xw.Write(content)
 	xw.Close()
 	discard := func(b *testing.B, open func() (io.Reader, error)) {
@@ -113,9 +109,7 @@ func BenchmarkInflow(b *testing.B) {
 		b.SetBytes(int64(len(content)))
 		for b.Loop() {
 			r, err := open()
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			if _, err := io.Copy(io.Discard, r); err != nil {
 				b.Fatal(err)
 			}

@@ -72,9 +72,7 @@ func zeros(t testing.TB, gigabytes int) []byte {
 	t.Helper()
 	var piece, deflated, archived bytes.Buffer
 	w, err := flate.NewWriter(&piece, flate.BestCompression)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	w.Write(make([]byte, 1<<20))
 	w.Flush()
 	deflated.Write(bytes.Repeat(piece.Bytes(), gigabytes<<10))
@@ -85,9 +83,7 @@ func zeros(t testing.TB, gigabytes int) []byte {
 	if err == nil {
 		_, err = raw.Write(deflated.Bytes())
 	}
-	if err := errors.Join(err, zw.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err, zw.Close()))
 	return archived.Bytes()
 }
 
@@ -101,9 +97,7 @@ func TestZipEndsWithItsContext(t *testing.T) {
 	}
 	names := pack(t, many...)
 	root, err := os.OpenRoot(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { root.Close() })
 	open := func(ctx context.Context, w *tripwire) error {
 		_, err := archive.OpenZip(ctx, w, int64(len(w.data)), archive.Limits{})
@@ -158,9 +152,7 @@ func stuffed(t testing.TB, deflated string) []byte {
 func TestAheadEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	root, err := os.OpenRoot(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer root.Close()
 	tripped(t, stuffed(t, strings.Repeat("\x00\x00\x00\xff\xff", 1<<20)), 1<<20, func(ctx context.Context, w *tripwire) error {
 		archive.UnpackAhead(ctx, w, root, archive.Limits{})
@@ -177,9 +169,7 @@ const (
 func repeated(t testing.TB, stream string, n int) []byte {
 	t.Helper()
 	data, err := hex.DecodeString(stream)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return bytes.Repeat(data, n)
 }
 
@@ -202,9 +192,7 @@ func TestTarEndsWithItsContext(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			root, err := os.OpenRoot(t.TempDir())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer root.Close()
 			tripped(t, test.data, test.at, func(ctx context.Context, w *tripwire) error {
 				_, err := archive.UnpackTar(ctx, w, archive.Sniff(test.data), root, archive.Limits{}, archive.Options{})

@@ -38,9 +38,7 @@ func TestUnpack(t *testing.T) {
 		member{name: "readonly", content: "r", mode: 0o400},
 	)
 	dir, list, err := unpack(t, data, archive.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := map[string]string{
 		"bin": "program", "docs/": "", "docs/a/": "", "docs/a/b.md": strings.Repeat("text ", 100_000),
 		"plain": "stored", "empty": "", "odd": "x", "readonly": "r",
@@ -54,13 +52,9 @@ func TestUnpack(t *testing.T) {
 		}
 	}
 	z, err := open(data, archive.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	hashed, err := z.Hash(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff(list, hashed); diff != "" {
 		t.Errorf("Unpack and Hash disagree (-Unpack +Hash):\n%s", diff)
 	}
@@ -78,17 +72,13 @@ func TestUnpackModes(t *testing.T) {
 		member{name: "groupexec", mode: 0o010},
 		member{name: "dir/", mode: 0o700 | fs.ModeDir},
 	), archive.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// The umask of the test may remove bits.
 	for name, want := range map[string]fs.FileMode{
 		"setuid": 0o755, "readonly": 0o644, "worldwritable": 0o644, "groupexec": 0o755, "dir": 0o755 | fs.ModeDir,
 	} {
 		fi, err := os.Lstat(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got := fi.Mode(); got&^want != 0 || got&0o700 != want&0o700 {
 			t.Errorf("%s has mode %v, want %v less the umask", name, got, want)
 		}
@@ -114,20 +104,12 @@ func TestUnpackPlanted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir, outside := t.TempDir(), t.TempDir()
-			if err := os.WriteFile(filepath.Join(outside, "victim"), []byte("untouched"), 0o644); err != nil {
-				t.Fatal(err)
-			}
-			if err := plant(dir, outside); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(filepath.Join(outside, "victim"), []byte("untouched"), 0o644))
+			must(t, plant(dir, outside))
 			z, err := open(data, archive.Limits{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			root, err := os.OpenRoot(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer root.Close()
 			if _, err = z.Unpack(t.Context(), root, archive.Options{}); !errors.Is(err, fault.ErrArchive) {
 				t.Errorf("error %v, want ErrArchive", err)
@@ -361,9 +343,7 @@ func TestReaderErrorIsPassedOn(t *testing.T) {
 	data := pack(t, member{name: "a", content: strings.Repeat("stored", 100), stored: true})
 	r := &failing{ReaderAt: bytes.NewReader(data), err: broken}
 	z, err := archive.OpenZip(t.Context(), r, int64(len(data)), archive.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r.fail = true
 	if _, err := z.Hash(t.Context()); !errors.Is(err, broken) || errors.Is(err, fault.ErrArchive) {
 		t.Errorf("Hash: %v, want the reader's own error", err)
@@ -395,19 +375,13 @@ func TestSync(t *testing.T) {
 	}
 	data := pack(t, members...)
 	want, _, err := unpack(t, data, archive.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	unpackSynced := func(data []byte) (string, error) {
 		z, err := open(data, archive.Limits{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		dir := t.TempDir()
 		root, err := os.OpenRoot(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer root.Close()
 		_, err = z.Unpack(t.Context(), root, archive.Options{Sync: true})
 		return dir, err

@@ -80,24 +80,18 @@ func TestLockIn(t *testing.T) {
 	t.Parallel()
 	root := openRoot(t)
 	l, err := fsx.AcquireLockIn(t.Context(), root, "lock")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if other, err := fsx.TryLockIn(root, "lock"); other != nil || err != nil {
 		t.Errorf("somebody has it: %v, %v", other, err)
 	}
-	if err := l.Release(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Release())
 	if l, err = fsx.TryLockIn(root, "lock"); l == nil || err != nil {
 		t.Fatalf("nobody has it: %v, %v", l, err)
 	}
 	l.Remove()
 
 	outside := filepath.Join(t.TempDir(), "outside")
-	if err := root.Symlink(outside, "link"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, root.Symlink(outside, "link"))
 	if l, err := fsx.TryLockIn(root, "link"); err == nil {
 		t.Errorf("a link led out: %v", l)
 	}

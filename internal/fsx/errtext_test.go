@@ -17,9 +17,7 @@ func TestErrorsNameTheDirectory(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, nil, 0o600))
 	makers := map[string]func(dir string) error{
 		"CreatePart": func(dir string) error {
 			_, err := fsx.CreatePart(filepath.Join(dir, "x"), 0o600)

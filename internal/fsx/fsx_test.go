@@ -20,15 +20,11 @@ func TestWriteFile(t *testing.T) {
 	dir := t.TempDir()
 	target := filepath.Join(dir, "file")
 	for _, want := range []string{"old", "", "the new content"} {
-		if err := fsx.WriteFile(target, []byte(want), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, fsx.WriteFile(target, []byte(want), 0o600))
 		wantContent(t, target, want)
 	}
 	info, err := os.Stat(target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if runtime.GOOS != "windows" && info.Mode() != 0o600 {
 		t.Errorf("mode %v, want 0600", info.Mode())
 	}
@@ -40,9 +36,7 @@ func TestCommitIsTheFirstAppearance(t *testing.T) {
 	dir := t.TempDir()
 	target := filepath.Join(dir, "file")
 	f, err := fsx.CreatePart(target, 0o644)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if !strings.HasPrefix(filepath.Base(f.Name()), fsx.TempPrefix) || filepath.Dir(f.Name()) != dir {
 		t.Errorf("unfinished file is at %s, want it beside the target, starting with %s", f.Name(), fsx.TempPrefix)
 	}
@@ -52,9 +46,7 @@ func TestCommitIsTheFirstAppearance(t *testing.T) {
 	if _, err := os.Lstat(target); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("before Commit the target is there: %v", err)
 	}
-	if err := f.Commit(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.Commit())
 	f.Discard() // as a deferred call does
 	wantContent(t, target, "content")
 	wantNames(t, dir, "file")
@@ -67,13 +59,9 @@ func TestDiscard(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	target := filepath.Join(dir, "file")
-	if err := fsx.WriteFile(target, []byte("old"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, fsx.WriteFile(target, []byte("old"), 0o644))
 	f, err := fsx.CreatePart(target, 0o644)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := f.WriteString("new"); err != nil {
 		t.Fatal(err)
 	}
@@ -90,9 +78,7 @@ func TestRefusedTargets(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	sub := filepath.Join(dir, "sub")
-	if err := os.Mkdir(sub, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(sub, 0o755))
 	tests := []struct {
 		name, target string
 		want         error
@@ -116,12 +102,8 @@ func TestTargetTurnsIntoDirectory(t *testing.T) {
 	dir := t.TempDir()
 	target := filepath.Join(dir, "file")
 	f, err := fsx.CreatePart(target, 0o644)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(target, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, os.Mkdir(target, 0o755))
 	if err := f.Commit(); !errors.Is(err, fsx.ErrNotAFile) {
 		t.Errorf("Commit: %v, want ErrNotAFile", err)
 	}
@@ -132,9 +114,7 @@ func TestConcurrentWriters(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	target := filepath.Join(dir, "file")
-	if err := fsx.WriteFile(target, bytes.Repeat([]byte("0"), 4096), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, fsx.WriteFile(target, bytes.Repeat([]byte("0"), 4096), 0o644))
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
@@ -178,14 +158,20 @@ func wantContent(t *testing.T, path, want string) {
 func wantNames(t *testing.T, dir string, want ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var got []string
 	for _, e := range entries {
 		got = append(got, e.Name())
 	}
 	if strings.Join(got, " ") != strings.Join(want, " ") {
 		t.Errorf("%s holds %q, want %q", dir, got, want)
+	}
+}
+
+// must fails the test if err is not nil.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

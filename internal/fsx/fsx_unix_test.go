@@ -16,15 +16,9 @@ func TestSymlinkIsReplacedNotFollowed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	link, victim := filepath.Join(dir, "link"), filepath.Join(dir, "victim")
-	if err := os.WriteFile(victim, []byte("precious"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(victim, link); err != nil {
-		t.Fatal(err)
-	}
-	if err := fsx.WriteFile(link, []byte("new"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(victim, []byte("precious"), 0o600))
+	must(t, os.Symlink(victim, link))
+	must(t, fsx.WriteFile(link, []byte("new"), 0o644))
 	wantContent(t, victim, "precious")
 	wantContent(t, link, "new")
 	if info, err := os.Lstat(link); err != nil || !info.Mode().IsRegular() {
@@ -35,9 +29,7 @@ func TestSymlinkIsReplacedNotFollowed(t *testing.T) {
 func TestPipeIsRefused(t *testing.T) {
 	t.Parallel()
 	pipe := filepath.Join(t.TempDir(), "pipe")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Mkfifo(pipe, 0o600))
 	if err := fsx.WriteFile(pipe, []byte("x"), 0o644); !errors.Is(err, fsx.ErrNotAFile) {
 		t.Errorf("write: %v, want ErrNotAFile", err)
 	}
@@ -54,13 +46,9 @@ func TestLockIsNoLink(t *testing.T) {
 	for name, exists := range map[string]bool{"there": true, "missing": false} {
 		target, link := filepath.Join(dir, name), filepath.Join(dir, name+".lock")
 		if exists {
-			if err := os.WriteFile(target, nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(target, nil, 0o600))
 		}
-		if err := os.Symlink(target, link); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Symlink(target, link))
 		if l, err := fsx.AcquireLock(t.Context(), link); err == nil {
 			t.Errorf("%s: the lock of the target of a link was taken", name)
 			l.Release()

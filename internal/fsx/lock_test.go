@@ -42,12 +42,8 @@ func hold(t *testing.T, path string) (kill func()) {
 		t.Fatal(err)
 	}
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, cmd.Start())
 	kill = func() {
 		cmd.Process.Kill()
 		cmd.Wait()
@@ -134,12 +130,8 @@ func TestLockRemove(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lock")
 	l, err := fsx.AcquireLock(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Remove(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, l.Remove())
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the file is still there: %v", err)
 	}
@@ -174,9 +166,7 @@ func TestLockFailures(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	path := filepath.Join(t.TempDir(), "lock")
 	l, err := fsx.AcquireLock(ctx, path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer l.Release()
 	cancel()
 	if _, err := fsx.AcquireLock(ctx, path); !errors.Is(err, context.Canceled) {
@@ -187,9 +177,7 @@ func TestLockFailures(t *testing.T) {
 func TestTryLock(t *testing.T) {
 	t.Parallel()
 	f, err := fsx.CreatePart(filepath.Join(t.TempDir(), "file"), 0o644)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Discard()
 	if runtime.GOOS == "windows" {
 		return // a lock excludes its holder, whom it keeps from renaming what is open
@@ -198,9 +186,7 @@ func TestTryLock(t *testing.T) {
 		t.Fatalf("nobody has it: %v, %v", locked, err)
 	}
 	other, err := os.OpenFile(f.Name(), os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer other.Close()
 	if locked, err := fsx.TryLock(other); err != nil || locked {
 		t.Errorf("another file description has it: %v, %v", locked, err)

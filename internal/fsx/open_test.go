@@ -14,13 +14,9 @@ func TestOpenRegular(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "file")
-	if err := os.WriteFile(path, []byte("content"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte("content"), 0o600))
 	f, err := fsx.OpenRegular(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	buf := make([]byte, 8)
 	if n, err := f.Read(buf); err != nil || string(buf[:n]) != "content" {

@@ -26,9 +26,7 @@ func TestPart(t *testing.T) {
 		target := filepath.Join(dir, "file")
 		for _, want := range []string{"old", "new"} {
 			p, err := fsx.CreatePart(target, 0o600)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if _, err := p.WriteString(want); err != nil {
 				t.Fatal(err)
 			}
@@ -43,9 +41,7 @@ func TestPart(t *testing.T) {
 			wantContent(t, target, want)
 		}
 		p, err := fsx.CreatePart(target, 0o600)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		p.Discard()
 		p.Discard()
 		wantContent(t, target, "new")
@@ -57,25 +53,17 @@ func TestPart(t *testing.T) {
 func TestPublishAs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "staging"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(filepath.Join(dir, "staging"), 0o700))
 	root, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer root.Close()
 	for _, want := range []string{"old", "new"} {
 		p, err := fsx.CreatePartIn(root, "staging", 0o600)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, err := p.WriteString(want); err != nil {
 			t.Fatal(err)
 		}
-		if err := p.PublishAs("file"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.PublishAs("file"))
 		wantContent(t, filepath.Join(dir, "file"), want)
 		if _, err := p.ReadAt(make([]byte, len(want)), 0); err != nil {
 			t.Errorf("ReadAt after PublishAs = %v, want an open file", err)
@@ -87,9 +75,7 @@ func TestPublishAs(t *testing.T) {
 		wantContent(t, filepath.Join(dir, "file"), want)
 	}
 	p, err := fsx.CreatePartIn(root, "staging", 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := p.PublishAs("staging"); !errors.Is(err, fsx.ErrNotAFile) {
 		t.Errorf("PublishAs(directory) = %v, want ErrNotAFile", err)
 	}
@@ -119,12 +105,8 @@ func TestPartRefusedTargets(t *testing.T) {
 	}
 	target := filepath.Join(dir, "file")
 	p, err := fsx.CreatePart(target, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(target, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, os.Mkdir(target, 0o700))
 	if err := p.Commit(); !errors.Is(err, fsx.ErrNotAFile) {
 		t.Errorf("the target became a directory: %v, want ErrNotAFile", err)
 	}
@@ -138,34 +120,28 @@ func TestSweep(t *testing.T) {
 		t.Skip("skipped: no locks that end with their holder on " + runtime.GOOS)
 	}
 	dir := t.TempDir()
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	live, err := fsx.CreatePart(filepath.Join(dir, "file"), 0o600)
-	must(err)
+	must(t, err)
 	defer live.Discard()
 	liveDir, err := fsx.CreatePartDir(dir)
-	must(err)
+	must(t, err)
 	defer liveDir.Discard()
-	must(os.MkdirAll(filepath.Join(liveDir.Path(), "tree1", "deep"), 0o755))
+	must(t, os.MkdirAll(filepath.Join(liveDir.Path(), "tree1", "deep"), 0o755))
 	dead, err := fsx.CreatePart(filepath.Join(dir, "file"), 0o600)
-	must(err)
-	must(dead.Close()) // as the system does when the process ends
+	must(t, err)
+	must(t, dead.Close()) // as the system does when the process ends
 
 	outside := filepath.Join(t.TempDir(), "precious")
-	must(os.WriteFile(outside, []byte("x"), 0o600))
+	must(t, os.WriteFile(outside, []byte("x"), 0o600))
 	for _, name := range []string{".tofureg-a.part", ".tofureg-0z.part", "other", ".tofureg-x.tmp", ".tofureg-.part", ".tofureg-B.part", ".tofureg-a.part2"} {
-		must(os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600))
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600))
 	}
 	for _, name := range []string{".tofureg-d.part", ".tofureg-e.part", ".tofureg-f.part"} {
-		must(os.MkdirAll(filepath.Join(dir, name, "tree1", "deep"), 0o755))
+		must(t, os.MkdirAll(filepath.Join(dir, name, "tree1", "deep"), 0o755))
 	}
-	must(os.WriteFile(filepath.Join(dir, ".tofureg-e.part", "lock"), nil, 0o600))
-	must(os.Symlink(outside, filepath.Join(dir, ".tofureg-f.part", "lock"))) // not of our making
-	must(os.Symlink(outside, filepath.Join(dir, ".tofureg-l.part")))
+	must(t, os.WriteFile(filepath.Join(dir, ".tofureg-e.part", "lock"), nil, 0o600))
+	must(t, os.Symlink(outside, filepath.Join(dir, ".tofureg-f.part", "lock"))) // not of our making
+	must(t, os.Symlink(outside, filepath.Join(dir, ".tofureg-l.part")))
 
 	for range 2 {
 		fsx.SweepParts(dir)
@@ -174,7 +150,7 @@ func TestSweep(t *testing.T) {
 	want := []string{".tofureg-.part", ".tofureg-B.part", ".tofureg-a.part2", ".tofureg-f.part", ".tofureg-l.part", ".tofureg-x.tmp",
 		"other", filepath.Base(live.Name()), filepath.Base(liveDir.Path())}
 	entries, err := os.ReadDir(dir)
-	must(err)
+	must(t, err)
 	got := map[string]bool{}
 	for _, e := range entries {
 		got[e.Name()] = true
@@ -248,9 +224,7 @@ func TestSweepSparesTheLiving(t *testing.T) {
 	sweepers.Wait()
 	fsx.SweepParts(dir)
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), fsx.TempPrefix) && locks {
 			t.Errorf("%s is left behind", e.Name())

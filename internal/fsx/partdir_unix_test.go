@@ -19,23 +19,15 @@ func TestPartDirWithoutLock(t *testing.T) {
 	// In another process, since the limit of open files affects all tests.
 	disktest.Full(t, 1<<20, func(t *testing.T, dir string) {
 		next, err := os.Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var limit syscall.Rlimit
-		if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-			t.Fatal(err)
-		}
+		must(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit))
 		none := limit
 		assign(&none.Cur, next.Fd())
 		next.Close()
-		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &none); err != nil {
-			t.Fatal(err)
-		}
+		must(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &none))
 		d, err := fsx.CreatePartDir(dir)
-		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-			t.Fatal(err)
-		}
+		must(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit))
 		if !errors.Is(err, syscall.EMFILE) {
 			t.Errorf("%+v, %v; want EMFILE", d, err)
 		}

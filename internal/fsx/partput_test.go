@@ -49,17 +49,11 @@ func inRoot(put func(root *os.Root, made, target, private string) (bool, error))
 func put(t *testing.T, how func(*fsx.PartDir, string, string) error, target, content string) error {
 	t.Helper()
 	d, err := fsx.CreatePartDir(filepath.Dir(target))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer d.Discard()
 	made := filepath.Join(d.Path(), "made")
-	if err := os.Mkdir(made, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(made, "file"), []byte(content), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(made, 0o755))
+	must(t, os.WriteFile(filepath.Join(made, "file"), []byte(content), 0o644))
 	return how(d, made, target)
 }
 
@@ -68,9 +62,7 @@ func TestPut(t *testing.T) {
 	t.Parallel()
 	elsewhere := t.TempDir()
 	precious := filepath.Join(elsewhere, "file")
-	if err := os.WriteFile(precious, []byte("precious"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(precious, []byte("precious"), 0o600))
 	for how, f := range puts {
 		for name, prepare := range map[string]func(target string) error{
 			"nothing":         func(string) error { return nil },
@@ -82,9 +74,7 @@ func TestPut(t *testing.T) {
 		} {
 			dir := t.TempDir()
 			target := filepath.Join(dir, "target")
-			if err := prepare(target); err != nil {
-				t.Fatal(err)
-			}
+			must(t, prepare(target))
 			if err := put(t, f, target, "new"); err != nil {
 				t.Errorf("%s, %s: %v", how, name, err)
 			}
@@ -103,16 +93,10 @@ func TestPutInTells(t *testing.T) {
 		"at once": fsx.PutIn, "in steps": fsx.PutInInSteps,
 	} {
 		root := openRoot(t)
-		if err := root.Mkdir("private", 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, root.Mkdir("private", 0o755))
 		for _, there := range []bool{false, true} {
-			if err := root.RemoveAll("private/made"); err != nil {
-				t.Fatal(err)
-			}
-			if err := root.Mkdir("private/made", 0o755); err != nil {
-				t.Fatal(err)
-			}
+			must(t, root.RemoveAll("private/made"))
+			must(t, root.Mkdir("private/made", 0o755))
 			if replaced, err := put(root, "private/made", "target", "private"); replaced != there || err != nil {
 				t.Errorf("%s: %v, %v; want %v", how, replaced, err, there)
 			}
@@ -126,13 +110,9 @@ func TestPutFails(t *testing.T) {
 	for how, f := range puts {
 		dir := t.TempDir()
 		target := filepath.Join(dir, "target")
-		if err := put(t, f, target, "old"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, put(t, f, target, "old"))
 		d, err := fsx.CreatePartDir(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		err = f(d, filepath.Join(d.Path(), "none"), target)
 		d.Discard()
 		if e, ok := errors.AsType[*fs.PathError](err); !ok || e.Path != target || !errors.Is(err, fs.ErrNotExist) {
@@ -151,9 +131,7 @@ func TestPutRefuses(t *testing.T) {
 	for how, f := range map[string]putIf{"at once": (*fsx.PartDir).Put, "in steps": (*fsx.PartDir).PutInSteps} {
 		dir := t.TempDir()
 		target := filepath.Join(dir, "target")
-		if err := os.WriteFile(target, []byte("precious"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(target, []byte("precious"), 0o600))
 		refuse := func(d *fsx.PartDir, made, target string) error {
 			err := f(d, made, target, func(info fs.FileInfo) error {
 				if info.Mode().IsRegular() {
@@ -199,18 +177,12 @@ func TestReplacesReadOnlyTree(t *testing.T) {
 	t.Parallel()
 	disktest.ReadOnly(t, func(*testing.T, string) {}, func(t *testing.T, _ string) {
 		dir, err := os.MkdirTemp("", "tofureg")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer os.RemoveAll(dir)
 		target := filepath.Join(dir, "target")
-		if err := os.MkdirAll(filepath.Join(target, "a", "b"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Join(target, "a", "b"), 0o755))
 		for _, name := range []string{"a/b", "a"} {
-			if err := os.Chmod(filepath.Join(target, filepath.FromSlash(name)), 0o500); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Chmod(filepath.Join(target, filepath.FromSlash(name)), 0o500))
 		}
 		if err := put(t, always((*fsx.PartDir).Put), target, "new"); err != nil {
 			t.Error(err)

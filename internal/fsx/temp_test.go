@@ -16,15 +16,11 @@ func TestTemp(t *testing.T) {
 	dir := t.TempDir()
 	names := func() int {
 		list, err := os.ReadDir(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return len(list)
 	}
 	f, err := fsx.Temp(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if runtime.GOOS != "windows" && names() != 0 {
 		t.Error("the file has a name")
 	}

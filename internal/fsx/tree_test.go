@@ -16,13 +16,9 @@ import (
 func TestTree(t *testing.T) {
 	t.Parallel()
 	root := openRoot(t)
-	if err := root.MkdirAll("dir/sub", 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, root.MkdirAll("dir/sub", 0o755))
 	for _, name := range []string{"a", "dir/b", "dir/sub/c"} {
-		if err := root.WriteFile(name, []byte("content of "+name), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, root.WriteFile(name, []byte("content of "+name), 0o644))
 	}
 	if err := fstest.TestFS(fsx.Tree(t.Context(), root), "a", "dir/b", "dir/sub/c"); err != nil {
 		t.Error(err)
@@ -30,9 +26,7 @@ func TestTree(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		return // links need a privilege there
 	}
-	if err := root.Symlink("/etc/passwd", "link"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, root.Symlink("/etc/passwd", "link"))
 	if f, err := fsx.Tree(t.Context(), root).Open("link"); err == nil {
 		t.Errorf("a link led out: %v", f)
 	}
@@ -42,15 +36,11 @@ func TestTree(t *testing.T) {
 func TestTreeEnds(t *testing.T) {
 	t.Parallel()
 	root := openRoot(t)
-	if err := root.WriteFile("a", []byte("content"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, root.WriteFile("a", []byte("content"), 0o644))
 	ctx, cancel := context.WithCancelCause(t.Context())
 	tree := fsx.Tree(ctx, root)
 	f, err := tree.Open("a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	if n, err := io.ReadFull(f, make([]byte, 3)); n != 3 || err != nil {
 		t.Errorf("%d, %v", n, err)
@@ -70,9 +60,7 @@ func TestTreeEnds(t *testing.T) {
 func openRoot(t *testing.T) *os.Root {
 	t.Helper()
 	root, err := os.OpenRoot(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { root.Close() })
 	return root
 }

@@ -101,24 +101,18 @@ func zipBomb(t *testing.T) []byte {
 	if err == nil {
 		_, err = w.Write(deflated())
 	}
-	if err := errors.Join(err, zw.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err, zw.Close()))
 	return b.Bytes()
 }
 
 func tarBomb(t *testing.T) []byte {
 	t.Helper()
 	var head bytes.Buffer
-	if err := tar.NewWriter(&head).WriteHeader(&tar.Header{Name: "zeros", Typeflag: tar.TypeReg, Mode: 0o644, Size: deflatedSize}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, tar.NewWriter(&head).WriteHeader(&tar.Header{Name: "zeros", Typeflag: tar.TypeReg, Mode: 0o644, Size: deflatedSize}))
 	var b bytes.Buffer
 	zw := gzip.NewWriter(&b)
 	_, err := zw.Write(head.Bytes())
-	if err := errors.Join(err, zw.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err, zw.Close()))
 	b.Write([]byte("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03"))
 	b.Write(deflated())
 	return b.Bytes()
@@ -130,9 +124,7 @@ func TestBombsEnd(t *testing.T) {
 	t.Parallel()
 	zipped, tarred := zipBomb(t), tarBomb(t)
 	h1, err := checksum.H1Sum(func(func(string, [32]byte) bool) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	policy := verify.Policy{Accept: []checksum.Hash{h1}} // which only inflating can tell
 	all := len(zipped)
 	for name, verb := range map[string]struct {
@@ -244,8 +236,6 @@ func filesIn(t *testing.T, dir string) (files []string) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return files
 }

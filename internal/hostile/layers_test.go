@@ -71,9 +71,7 @@ func TestLayersDoNotMultiply(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t)
 				w.reg.Latency = time.Second // so that what is wanted at the same time is under way
-				if err := verb(t.Context(), w, dir); err != nil {
-					t.Fatal(err)
-				}
+				must(t, verb(t.Context(), w, dir))
 				usual = w.count()
 			})
 			for kind, count := range usual {

@@ -95,9 +95,7 @@ func (w *world) throttled() {
 func token(t testing.TB, secret string) auth.Token {
 	t.Helper()
 	token, err := auth.NewToken(secret)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return token
 }
 
@@ -297,5 +295,13 @@ func TestOperations(t *testing.T) {
 		if kinds&kind == 0 {
 			t.Errorf("no operation is of the kind %s", kind)
 		}
+	}
+}
+
+// must fails the test if err is not nil.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

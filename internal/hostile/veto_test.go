@@ -67,9 +67,7 @@ func TestVetoIsAskedAboutAll(t *testing.T) {
 			w.reg.AddFault(regtest.Fault{Kind: regtest.Archive | regtest.ModulePackage, Redirect: "https://" + elsewhere + ":8443"})
 			var asked syncList
 			w.veto = func(host string) error { asked.add(host); return nil }
-			if err := verb(t.Context(), w, t.TempDir()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, verb(t.Context(), w, t.TempDir()))
 			var contacted []string
 			for _, q := range w.reg.Requests() {
 				contacted = append(contacted, q.Host)

@@ -49,9 +49,7 @@ func TestUnpacksAhead(t *testing.T) {
 		return 0, io.EOF
 	}), bytes.NewReader(data[len(data)-end:]))}}
 	done, err := d.Install(t.Context(), src, &anyPackage, install.Options{Policy: verify.Policy{AllowUnchecked: true}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	checkInstalled(t, done)
 	wantNames(t, d.Path, home+"/docs/a.txt", home+"/"+program)
 }
@@ -72,9 +70,7 @@ func TestAheadOfAnother(t *testing.T) {
 			t.Parallel()
 			d := newDir(t)
 			done, err := d.Install(t.Context(), &scripted{bodies}, &anyPackage, install.Options{Policy: verify.Policy{AllowUnchecked: true}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			checkInstalled(t, done)
 			wantNames(t, d.Path, home+"/docs/a.txt", home+"/"+program)
 			if text, err := os.ReadFile(filepath.Join(done.Dir, program)); err != nil || string(text) != "program" {

@@ -25,13 +25,9 @@ import (
 func list(t testing.TB, d *install.Dir) (list []string) {
 	t.Helper()
 	for pkg, err := range d.All() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		rel, err := filepath.Rel(d.Path, pkg.Dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		list = append(list, filepath.ToSlash(rel))
 	}
 	return list
@@ -55,9 +51,7 @@ func TestAll(t *testing.T) {
 		write(t, d.Path, name+".lock", "")
 	}
 	cache := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(d.Path, "registry.opentofu.org/acme/alpha/1.0.0"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Join(d.Path, "registry.opentofu.org/acme/alpha/1.0.0"), 0o755))
 	link(t, cache, filepath.Join(d.Path, want[4]))
 	link(t, filepath.Join(cache, "nowhere"), filepath.Join(d.Path, "registry.opentofu.org/acme/alpha/1.0.0/linux_arm64"))
 	link(t, filepath.Join(d.Path, "registry.example.com"), filepath.Join(d.Path, "registry2.example.com"))
@@ -97,9 +91,7 @@ func TestPrune(t *testing.T) {
 	write(t, d.Path, "registry.example.com/acme/beta/1.0.0/linux_arm64/terraform-provider-beta", "")
 	write(t, d.Path, "registry.example.com/acme/beta/terraform-provider-beta_2.0.0_linux_amd64.zip", "")
 	precious := elsewhere(t)
-	if err := os.MkdirAll(filepath.Join(d.Path, "other.example.com/acme/gamma/1.0.0"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Join(d.Path, "other.example.com/acme/gamma/1.0.0"), 0o755))
 	link(t, precious, filepath.Join(d.Path, "other.example.com/acme/gamma/1.0.0/linux_amd64"))
 
 	if removed, err := d.Prune(t.Context(), nil); err != nil || removed != nil {
@@ -139,14 +131,10 @@ func TestPruneSweeps(t *testing.T) {
 	}
 	write(t, d.Path, ".tofureg/other/file", "")
 	root, err := os.OpenRoot(d.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer root.Close()
 	alive, err := fsx.AcquireLockIn(t.Context(), root, ".tofureg/install-1.lock")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := d.Prune(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -166,9 +154,7 @@ func TestPruneWaits(t *testing.T) {
 	newOffer(t, regtest.Provider{}).install(t, d, install.Options{})
 	synctest.Test(t, func(t *testing.T) {
 		l, err := fsx.AcquireLock(t.Context(), filepath.Join(d.Path, home+".lock"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer l.Release()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -190,12 +176,8 @@ func TestPruneEnds(t *testing.T) {
 		newOffer(t, regtest.Provider{Version: version}).install(t, d, install.Options{})
 	}
 	stuck := filepath.Join(d.Path, "registry.example.com/acme/alpha/1.0.0/linux_amd64.lock")
-	if err := os.Remove(stuck); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(stuck, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(stuck))
+	must(t, os.Mkdir(stuck, 0o755))
 	cause := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	second := filepath.Join(d.Path, "registry.example.com/acme/alpha/1.1.0/linux_amd64")
@@ -209,7 +191,7 @@ func TestPruneEnds(t *testing.T) {
 		t.Errorf("removed %v", removed)
 	}
 	if !errors.Is(err, context.Canceled) || !errors.Is(err, cause) || !strings.Contains(err.Error(), "1.0.0") {
-		t.Errorf("%v", err)
+		t.Errorf("error %v, want %v", err, context.Canceled)
 	}
 	if got := list(t, d); len(got) != 2 {
 		t.Errorf("there are %q", got)
@@ -237,7 +219,7 @@ func TestPruneBesideInstall(t *testing.T) {
 				// Prune may have removed it, or be removing it.
 				_, err := d.Lookup(t.Context(), alpha, v1, linux, accept)
 				if err != nil && !errors.Is(err, install.ErrNotInstalled) && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, verify.ErrNotAccepted) {
-					t.Error(err)
+					t.Errorf("error %v, want %v", err, install.ErrNotInstalled)
 				}
 			}
 		})
@@ -283,9 +265,7 @@ func TestFind(t *testing.T) {
 		if pkg, err := d.Find(alpha, v1, linux); !errors.Is(err, install.ErrNotInstalled) {
 			t.Errorf("Find returned %v, %v, want ErrNotInstalled", pkg, err)
 		}
-		if err := os.MkdirAll(d.Path, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(d.Path, 0o755))
 	}
 	done := o.install(t, d, install.Options{})
 	write(t, done.Dir, program, "changed")

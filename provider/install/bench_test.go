@@ -66,9 +66,7 @@ func BenchmarkLookup(b *testing.B) {
 	pkg := &provider.Package{Provider: alpha, Version: v1, Platform: linux, URL: "https://example.com/alpha.zip"}
 	d := newDir(b)
 	done, err := d.Install(b.Context(), inMemory(data), pkg, install.Options{Policy: verify.Policy{AllowUnchecked: true}})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := d.Lookup(b.Context(), alpha, v1, linux, done.Report.Local); err != nil {
@@ -98,21 +96,15 @@ func unavoidable(b *testing.B, data []byte) {
 		b.Fatal(err)
 	}
 	r, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	r.RegisterDecompressor(zip.Deflate, func(r io.Reader) io.ReadCloser {
 		return io.NopCloser(inflate.NewReader(bufio.NewReader(r)))
 	})
 	for _, f := range r.File {
 		in, err := f.Open()
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 		out, err := os.Create(filepath.Join(dir, f.Name))
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 		sum.Reset()
 		_, err = io.CopyBuffer(io.MultiWriter(out, sum), in, buf)
 		in.Close()
@@ -120,9 +112,7 @@ func unavoidable(b *testing.B, data []byte) {
 			err = out.Sync()
 		}
 		out.Close()
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 	}
 }
 
@@ -162,9 +152,7 @@ func packed(b *testing.B, size int) []byte {
 	if err == nil {
 		err = z.Close()
 	}
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	if archives.bySize == nil {
 		archives.bySize = map[int][]byte{}
 	}

@@ -69,9 +69,7 @@ func TestInstallTwice(t *testing.T) {
 	d := newDir(t)
 	first := o.install(t, d, install.Options{})
 	was, err := os.Stat(first.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 
 	o.reg.Reset()
 	locked := o.install(t, d, install.Options{Policy: verify.Policy{Accept: first.Report.Recordable()}})
@@ -152,9 +150,7 @@ func link(t testing.TB, target, path string) {
 	if err != nil && runtime.GOOS == "windows" {
 		t.Skip("skipped: the right to make links is not there")
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 // links reports whether this system permits links to packages.
@@ -243,9 +239,7 @@ func TestLookup(t *testing.T) {
 	h1 := h1s(done.Report)
 	other := checksum.MustParseHash("h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=")
 	found, err := d.Lookup(t.Context(), alpha, v1, linux, append([]checksum.Hash{other}, h1...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	checkInstalled(t, found)
 	if diff := cmp.Diff(h1, found.Report.Local, cmp.Comparer(func(a, b checksum.Hash) bool { return a == b })); diff != "" {
 		t.Error(diff)
@@ -290,9 +284,7 @@ func TestLookupLinks(t *testing.T) {
 
 	d := newDir(t)
 	target := filepath.Join(d.Path, filepath.FromSlash(home))
-	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Dir(target), 0o755))
 	link(t, done.Dir, target)
 	found, err := d.Lookup(t.Context(), alpha, v1, linux, h1)
 	if err != nil || found.Link != done.Dir || found.Dir != target {
@@ -310,9 +302,7 @@ func TestLookupLinks(t *testing.T) {
 		for range len(parts) - 2 - level {
 			source = filepath.Dir(source)
 		}
-		if err := os.MkdirAll(filepath.Dir(place), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(place), 0o755))
 		link(t, source, place)
 		if _, err := d.Lookup(t.Context(), alpha, v1, linux, h1); !errors.Is(err, install.ErrLinked) {
 			t.Errorf("lookup through %s: %v", place, err)
@@ -357,6 +347,6 @@ func TestExecutable(t *testing.T) {
 		}
 	}
 	if _, err := (&install.Package{Provider: alpha, Dir: filepath.Join(t.TempDir(), "none")}).Executable(); !errors.Is(err, os.ErrNotExist) {
-		t.Error(err)
+		t.Errorf("error %v, want %v", err, os.ErrNotExist)
 	}
 }

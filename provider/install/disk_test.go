@@ -54,9 +54,7 @@ func TestReadOnly(t *testing.T) {
 			t.Error(err)
 		}
 		lock := new(lockfile.File)
-		if err := lock.Set(lockfile.Entry{Provider: alpha, Version: v1, Hashes: accept}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, lock.Set(lockfile.Entry{Provider: alpha, Version: v1, Hashes: accept}))
 		for name, in := range map[string]*install.Installer{
 			"directory": {Source: o.src, Dir: d, Platform: linux},
 			"cache":     {Source: o.src, Dir: newDir(t), Cache: d, Platform: linux},
@@ -81,9 +79,7 @@ func TestReplacesReadOnlyTree(t *testing.T) {
 	t.Parallel()
 	disktest.ReadOnly(t, func(*testing.T, string) {}, func(t *testing.T, _ string) {
 		dir, err := os.MkdirTemp("", "tofureg") // which this user may write to
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer os.RemoveAll(dir)
 		d := &install.Dir{Path: dir}
 		o := newOffer(t, regtest.Provider{})
@@ -91,9 +87,7 @@ func TestReplacesReadOnlyTree(t *testing.T) {
 			done := o.install(t, d, install.Options{})
 			write(t, done.Dir, "docs/deep/a.txt", "which makes the package another one")
 			for _, name := range []string{"docs/deep", "docs"} {
-				if err := os.Chmod(filepath.Join(done.Dir, filepath.FromSlash(name)), 0o555); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.Chmod(filepath.Join(done.Dir, filepath.FromSlash(name)), 0o555))
 			}
 		}
 		if removed, err := d.Prune(t.Context(), func(*install.Package) bool { return false }); len(removed) != 1 || err != nil {
@@ -113,9 +107,7 @@ func TestOtherFileSystem(t *testing.T) {
 	from := o.install(t, &install.Dir{Path: link}, install.Options{})
 	wantNames(t, other, home+"/docs/a.txt", home+"/"+program)
 	lock := new(lockfile.File)
-	if err := lock.Set(lockfile.Entry{Provider: alpha, Version: v1, Hashes: from.Report.Recordable()}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, lock.Set(lockfile.Entry{Provider: alpha, Version: v1, Hashes: from.Report.Recordable()}))
 	for _, mode := range modes {
 		d := newDir(t)
 		if _, err := d.Place(t.Context(), from, mode); err != nil {

@@ -73,9 +73,7 @@ func (s *site) ensure(t *testing.T, lock *lockfile.File) *install.Result {
 	t.Helper()
 	s.Reset()
 	result, err := s.in.Ensure(t.Context(), s.want, lock)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s.check(t, result)
 	return result
 }
@@ -164,9 +162,7 @@ func selReports(s install.Selection) *verify.Report {
 func treeOf(t *testing.T, s install.Selection) checksum.Hash {
 	t.Helper()
 	h, err := checksum.H1Dir(t.Context(), os.DirFS(s.Dir))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return h
 }
 

@@ -53,9 +53,7 @@ func TestRepair(t *testing.T) {
 		}
 		first := s.ensure(t, nil)
 		program := only(t, first).Executable
-		if err := os.WriteFile(program, []byte("another program"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(program, []byte("another program"), 0o755))
 		offline := *s.in
 		offline.Source = nil
 		_, err := offline.Ensure(t.Context(), s.want, first.Lock)
@@ -80,13 +78,11 @@ func TestOffline(t *testing.T) {
 	s.in.Source = nil
 	s.in.Dir = &install.Dir{Path: filepath.Join(t.TempDir(), "empty")}
 	lock.Delete(numbered(1))
-	if err := lock.Set(lockfile.Entry{Provider: numbered(2), Version: v110}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, lock.Set(lockfile.Entry{Provider: numbered(2), Version: v110}))
 	_, err := s.in.Ensure(t.Context(), s.want, lock)
 	var e *provider.Error
 	if !errors.Is(err, provider.ErrOffline) || !errors.As(err, &e) || e.Subject != numbered(0).String()+" 1.1.0" {
-		t.Errorf("%v", err)
+		t.Errorf("error %v, want %v", err, provider.ErrOffline)
 	}
 	const want = `install registry.example.com/acme/p0 1.1.0: offline: the package is not installed
 choose a version of registry.example.com/acme/p1: offline: the provider is not in the lock file
@@ -109,7 +105,7 @@ func TestOfflineHashes(t *testing.T) {
 	s.in.Source, s.in.LockPlatforms = nil, platformsOf
 	result, err := s.in.Ensure(t.Context(), s.want, lock)
 	if !errors.Is(err, provider.ErrOffline) || !strings.Contains(err.Error(), "darwin_arm64") || !result.Lock.Equal(lock) {
-		t.Errorf("%v", err)
+		t.Errorf("error %v, want %v", err, provider.ErrOffline)
 	}
 	s.check(t, result)
 }

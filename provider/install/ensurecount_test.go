@@ -72,9 +72,7 @@ func relock(t *testing.T, lock *lockfile.File, keep func(checksum.Hash) bool) *l
 	lock = lock.Clone()
 	e, _ := lock.Get(numbered(0))
 	e.Hashes = slices.DeleteFunc(e.Hashes, func(h checksum.Hash) bool { return !keep(h) })
-	if err := lock.Set(e); err != nil {
-		t.Fatal(err)
-	}
+	must(t, lock.Set(e))
 	return lock
 }
 

@@ -25,14 +25,10 @@ func TestExempt(t *testing.T) {
 	s.in.DevOverrides = map[addrs.Provider]string{numbered(0): dev, numbered(5): t.TempDir()}
 	want := requirements{numbered(0): constraintOf("~> 9.0"), numbered(1): constraintOf("~> 1.0"), numbered(5): {}, builtIn: {}}
 	program := filepath.Join(dev, "terraform-provider-p0")
-	if err := os.WriteFile(program, []byte("under development"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(program, []byte("under development"), 0o755))
 	s.Reset()
 	result, err := s.in.Ensure(t.Context(), want, lock)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s.counts(t, nil)
 	if sel := selection(result, numbered(0)); sel.From != install.FromOverride || sel.Dir != dev || sel.Executable != program || !sel.Version.IsZero() || sel.Reports != nil {
 		t.Errorf("%+v", sel)

@@ -83,7 +83,7 @@ func TestNoExecutable(t *testing.T) {
 	s.want[numbered(0)] = addrs.ProviderConstraint{}
 	result, err := s.in.Ensure(t.Context(), s.want, nil)
 	if !errors.Is(err, install.ErrNoExecutable) || result.Lock.Len() != 0 || only(t, result).Dir != "" {
-		t.Errorf("%v", err)
+		t.Errorf("error %v, want %v", err, install.ErrNoExecutable)
 	}
 }
 
@@ -104,12 +104,10 @@ func TestProtocols(t *testing.T) {
 	s.elsewhere(t)
 	s.in.Protocols = constraintOf("~> 6.0")
 	lock := &lockfile.File{}
-	if err := lock.Set(lockfile.Entry{Provider: numbered(0), Version: addrs.MustParseVersion("1.1.0")}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, lock.Set(lockfile.Entry{Provider: numbered(0), Version: addrs.MustParseVersion("1.1.0")}))
 	s.Reset()
 	if _, err := s.in.Ensure(t.Context(), s.want, lock); !errors.Is(err, provider.ErrProtocol) || s.Count(regtest.Archive) > 0 {
-		t.Errorf("%v", err)
+		t.Errorf("error %v, want %v", err, provider.ErrProtocol)
 	}
 }
 
@@ -160,7 +158,7 @@ func TestNoRoomForOthers(t *testing.T) {
 	s.in.TempDir = filepath.Join(t.TempDir(), "missing")
 	result, err := s.in.Ensure(t.Context(), s.want, nil)
 	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "darwin_arm64") {
-		t.Errorf("%v", err)
+		t.Errorf("error %v, want %v", err, fs.ErrNotExist)
 	}
 	s.check(t, result)
 	s.in.TempDir = t.TempDir()
@@ -186,16 +184,12 @@ func TestTotalFailureWritesNothing(t *testing.T) {
 			os.Remove(path)
 		}
 		lock, err := lockfile.Load(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		result, err := s.in.Ensure(t.Context(), s.want, lock)
 		if err == nil {
 			t.Fatal("Ensure returned no error")
 		}
-		if err := result.Lock.Save(path); err != nil {
-			t.Fatal(err)
-		}
+		must(t, result.Lock.Save(path))
 		if data, err := os.ReadFile(path); string(data) != before || before == "" && !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("Save made of %q this: %v, %q", before, err, data)
 		}

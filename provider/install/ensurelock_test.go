@@ -89,7 +89,7 @@ func TestLockPlatformMissing(t *testing.T) {
 	result, err := s.in.Ensure(t.Context(), s.want, nil)
 	var e *provider.Error
 	if !errors.Is(err, provider.ErrNoPlatform) || !errors.As(err, &e) {
-		t.Errorf("%v", err)
+		t.Errorf("error %v, want %v", err, provider.ErrNoPlatform)
 	}
 	s.check(t, result)
 	if sel := only(t, result); sel.Err == nil || len(sel.Reports) != 2 {

@@ -95,18 +95,14 @@ func TestNothingReplacesTheLock(t *testing.T) {
 	e, _ := lock.Get(numbered(0))
 	hashes := e.Hashes
 	e.Hashes = []checksum.Hash{checksum.ZHSum([32]byte{1})}
-	if err := lock.Set(e); err != nil {
-		t.Fatal(err)
-	}
+	must(t, lock.Set(e))
 	result, err := s.in.Ensure(t.Context(), s.want, lock)
 	if !errors.Is(err, verify.ErrNotAccepted) || only(t, result).Err == nil || only(t, result).Dir != "" || !result.Lock.Equal(lock) {
 		t.Errorf("%v: %+v", err, result)
 	}
 
 	e.Hashes = hashes
-	if err := lock.Set(e); err != nil {
-		t.Fatal(err)
-	}
+	must(t, lock.Set(e))
 	s.AddFault(regtest.Fault{Kind: regtest.Signature, Raw: []byte("nonsense")})
 	fresh := *s.in
 	fresh.Dir = &install.Dir{Path: filepath.Join(t.TempDir(), "other")}
@@ -132,9 +128,7 @@ func TestLockedWithoutHashes(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1)
 	lock := &lockfile.File{Header: lockfile.HeaderTerraform}
-	if err := lock.Set(lockfile.Entry{Provider: numbered(0), Version: addrs.MustParseVersion("1.0.0")}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, lock.Set(lockfile.Entry{Provider: numbered(0), Version: addrs.MustParseVersion("1.0.0")}))
 	result := s.ensure(t, lock)
 	if sel := only(t, result); sel.Version.String() != "1.0.0" || !sel.Locked || sel.Reports[s.in.Platform].Trust != verify.Signed {
 		t.Errorf("%+v", sel)
@@ -157,9 +151,7 @@ func TestPredecessor(t *testing.T) {
 	lock := &lockfile.File{}
 	for _, name := range []string{"random", "aws"} {
 		e := lockfile.Entry{Provider: addrs.MustParseProvider("registry.terraform.io/hashicorp/" + name), Version: addrs.MustParseVersion("3.5.0"), Hashes: []checksum.Hash{checksum.ZHSum([32]byte{1})}}
-		if err := lock.Set(e); err != nil {
-			t.Fatal(err)
-		}
+		must(t, lock.Set(e))
 	}
 	result := s.ensure(t, lock)
 	if sel := only(t, result); sel.Version.String() != "3.5.0" || result.Lock.Len() != 1 {

@@ -100,7 +100,7 @@ func TestLockFromMirror(t *testing.T) {
 	}
 	// Without the lock file, the zero policy refuses an unsigned package.
 	if _, err := s.in.Ensure(t.Context(), s.want, nil); !errors.Is(err, verify.ErrUnsigned) {
-		t.Errorf("%v", err)
+		t.Errorf("error %v, want %v", err, verify.ErrUnsigned)
 	}
 }
 
@@ -111,9 +111,7 @@ func TestLockNewPackage(t *testing.T) {
 	lock := s.ensure(t, nil).Lock
 	e, _ := lock.Get(numbered(0))
 	e.Hashes = slices.DeleteFunc(e.Hashes, func(h checksum.Hash) bool { return h.Scheme() == checksum.SchemeZH })
-	if err := lock.Set(e); err != nil {
-		t.Fatal(err)
-	}
+	must(t, lock.Set(e))
 	s.in.LockPlatforms = platformsOf[:2]
 	sel := only(t, s.ensure(t, lock))
 	if sel.From != install.FromDir || sel.Reports[platformsOf[1]].Trust != verify.Signed {
@@ -134,9 +132,7 @@ func TestLockGrowsByBoth(t *testing.T) {
 	lock := s.ensure(t, nil).Lock
 	e, _ := lock.Get(numbered(0))
 	e.Hashes = slices.DeleteFunc(e.Hashes, func(h checksum.Hash) bool { return h == release.ZH("windows_amd64") })
-	if err := lock.Set(e); err != nil {
-		t.Fatal(err)
-	}
+	must(t, lock.Set(e))
 	s.in.LockPlatforms = platformsOf[:3]
 	reports := only(t, s.ensure(t, lock)).Reports
 	if len(reports) != 3 || reports[platformsOf[1]].Trust != verify.Accepted || reports[platformsOf[2]].Trust != verify.Signed {
@@ -152,7 +148,7 @@ func TestLockUnsigned(t *testing.T) {
 	release := s.AddProvider(regtest.Provider{Address: "acme/p0", Platforms: inText(platformsOf), PackageHashes: true, NoSums: true})
 	s.want[numbered(0)] = addrs.ProviderConstraint{}
 	if _, err := s.in.Ensure(t.Context(), s.want, nil); !errors.Is(err, verify.ErrUnsigned) {
-		t.Errorf("%v", err)
+		t.Errorf("error %v, want %v", err, verify.ErrUnsigned)
 	}
 	s.in.Policy = func(addrs.Provider) verify.Policy { return verify.Policy{AllowUnsigned: true} }
 	result := s.ensure(t, nil)

@@ -40,9 +40,7 @@ func newShared(t *testing.T, program string) *shared {
 	t.Helper()
 	reg := regtest.New("registry.example.com")
 	server, err := reg.ServeTLS()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(server.Close)
 	s := &shared{Project: terraformtest.New(t, program), want: requirements{}}
 	s.Trust(t, server.CertPEM)
@@ -68,9 +66,7 @@ func newShared(t *testing.T, program string) *shared {
 func (s *shared) ensure(t *testing.T) string {
 	t.Helper()
 	result, err := s.in.Ensure(t.Context(), s.want, s.lock)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(result.Lock.Bytes())
 }
 
@@ -79,9 +75,7 @@ func (s *shared) ensureOffline(t *testing.T) {
 	t.Helper()
 	text := s.Read(t, lockfile.Name)
 	lock, err := lockfile.Parse([]byte(text), lockfile.Name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s.lock, s.in.Source = lock, nil
 	if got := s.ensure(t); got != text {
 		t.Errorf("Ensure made of\n%s\nthis\n%s", text, got)

@@ -36,9 +36,7 @@ func TestTrustCache(t *testing.T) {
 	s, lock := cached(t, 2)
 	s.in.TrustCache = true
 	plan, err := s.in.Plan(t.Context(), s.want, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	result := s.ensure(t, nil)
 	s.counts(t, map[regtest.Kind]int{regtest.Versions: 2})
 	for i, sel := range result.Selections {
@@ -67,9 +65,7 @@ func policyOf(p verify.Policy) func(addrs.Provider) verify.Policy {
 func listed(t *testing.T, s *site) *provider.Package {
 	t.Helper()
 	pkg, err := s.in.Source.ProviderPackage(t.Context(), numbered(0), v110, platformsOf[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return pkg
 }
 
@@ -77,9 +73,7 @@ func listed(t *testing.T, s *site) *provider.Package {
 func fingerprint(t *testing.T, s *site) string {
 	t.Helper()
 	infos, err := listed(t, s).Keys[0].Info()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return infos[0].Fingerprint
 }
 
@@ -121,19 +115,17 @@ func TestTrustCacheOffline(t *testing.T) {
 	s, _ := cached(t, 1)
 	s.in.TrustCache, s.in.Source = true, nil
 	lock := &lockfile.File{}
-	if err := lock.Set(lockfile.Entry{Provider: numbered(0), Version: v110}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, lock.Set(lockfile.Entry{Provider: numbered(0), Version: v110}))
 	s.ensure(t, lock)
 	link(t, "/", filepath.Join(s.in.Cache.Path, "registry.example.com/acme/p0/1.1.0/linux_amd64/link"))
 	_, err := s.in.Ensure(t.Context(), s.want, lock)
 	if !errors.Is(err, provider.ErrOffline) || !errors.Is(err, checksum.ErrIrregular) {
-		t.Errorf("%v", err)
+		t.Errorf("error %v, want %v", err, provider.ErrOffline)
 	}
 	s.in.Cache = &install.Dir{Path: t.TempDir()}
 	_, err = s.in.Ensure(t.Context(), s.want, lock)
 	if !errors.Is(err, provider.ErrOffline) || !strings.HasSuffix(err.Error(), "and the package is not in the cache") {
-		t.Errorf("%v", err)
+		t.Errorf("error %v, want %v", err, provider.ErrOffline)
 	}
 }
 
@@ -143,14 +135,10 @@ func TestTrustCacheAsCLI(t *testing.T) {
 	s := newServed(t)
 	terraformtest.Each(t, func(t *testing.T, program string) {
 		p := s.project(t, program, fmt.Sprintf("plugin_cache_dir = %q\nplugin_cache_may_break_dependency_lock_file = true\n", s.dir.Path))
-		if err := os.Remove(filepath.Join(p.Dir, lockfile.Name)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Remove(filepath.Join(p.Dir, lockfile.Name)))
 		p.Init(t)
 		theirs, err := lockfile.Parse([]byte(p.Read(t, lockfile.Name)), lockfile.Name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		in := &install.Installer{
 			Source: &regclient.Client{Transport: &transport.Client{HTTP: s.server.Client()}},
 			Dir:    newDir(t), Cache: s.dir, TrustCache: true,

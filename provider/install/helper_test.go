@@ -61,9 +61,7 @@ func newOffer(t testing.TB, p regtest.Provider) *offer {
 func (o *offer) find(t testing.TB, p addrs.Provider, v addrs.Version, on addrs.Platform) *provider.Package {
 	t.Helper()
 	pkg, err := o.src.ProviderPackage(t.Context(), p, v, on)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return pkg
 }
 
@@ -71,9 +69,7 @@ func (o *offer) find(t testing.TB, p addrs.Provider, v addrs.Version, on addrs.P
 func (o *offer) install(t testing.TB, d *install.Dir, options install.Options) *install.Installed {
 	t.Helper()
 	done, err := d.Install(t.Context(), o.src, o.pkg, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	checkInstalled(t, done)
 	return done
 }
@@ -82,9 +78,7 @@ func (o *offer) install(t testing.TB, d *install.Dir, options install.Options) *
 func checkInstalled(t testing.TB, done *install.Installed) {
 	t.Helper()
 	h1, err := done.H1(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if done.Report == nil || !slices.Contains(done.Report.Local, h1) {
 		t.Errorf("the directory has %v, the report is %+v", h1, done.Report)
 	}
@@ -114,12 +108,8 @@ func newDir(t testing.TB) *install.Dir {
 func write(t testing.TB, dir, name, content string) string {
 	t.Helper()
 	path := filepath.Join(dir, filepath.FromSlash(name))
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must(t, os.WriteFile(path, []byte(content), 0o644))
 	return path
 }
 
@@ -154,9 +144,7 @@ func names(t testing.TB, dir string) []string {
 		list = append(list, rel)
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return slices.DeleteFunc(list, func(name string) bool {
 		return strings.HasSuffix(name, "/") && slices.ContainsFunc(locks, func(lock string) bool { return strings.HasPrefix(lock, name) })
 	})
@@ -200,4 +188,12 @@ func h1s(r *verify.Report) (list []checksum.Hash) {
 		}
 	}
 	return list
+}
+
+// must fails the test if err is not nil.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -41,13 +41,9 @@ func zipOf(t testing.TB, entries ...entry) []byte {
 		if err == nil {
 			_, err = w.Write([]byte(e.content))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, z.Close())
 	return out.Bytes()
 }
 
@@ -148,9 +144,7 @@ func TestModes(t *testing.T) {
 	)})
 	done := o.install(t, newDir(t), install.Options{})
 	placed, err := newDir(t).Place(t.Context(), done, install.Copy)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	mask := fs.FileMode(0o777)
 	if info, err := os.Stat(filepath.Join(done.Dir, "setuid")); err == nil {
 		mask = info.Mode().Perm() // 0755 less the umask

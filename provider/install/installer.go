@@ -45,9 +45,10 @@ type Installer struct {
 	// With RequireSignature a package needs a signature as well; then packages in Dir and Cache,
 	// which have none, are not used.
 	//
-	// If the source states no locked hash for a package of LockPlatforms, the policy decides, but a
-	// SHA256SUMS document in use must list a locked archive, or the error wraps
-	// [verify.ErrOtherRelease]. RecordStated has no effect on a version that the lock file covers.
+	// If the lock file covers the version, but the source states no locked hash for a package of
+	// LockPlatforms, the policy decides. Then a SHA256SUMS document in use must list a locked
+	// archive, or the error wraps [verify.ErrOtherRelease]. RecordStated has no effect on a
+	// version that the lock file covers.
 	Policy func(addrs.Provider) verify.Policy
 
 	// Platform is the platform to install for. If zero, it is the platform of this program.

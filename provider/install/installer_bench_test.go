@@ -26,9 +26,7 @@ func BenchmarkEnsure(b *testing.B) {
 	dir := func() *install.Dir { return &install.Dir{Path: filepath.Join(b.TempDir(), "providers")} }
 	in := install.Installer{Source: &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}, Platform: linux, Cache: dir(), Dir: dir()}
 	first, err := in.Ensure(b.Context(), want, nil)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	for _, bench := range []struct {
 		name       string
 		dir, cache func() *install.Dir

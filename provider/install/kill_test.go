@@ -86,7 +86,7 @@ func (k *killer) kill(t *testing.T, aim string) (phase string, killed bool) {
 	}
 	time.Sleep(delay)
 	if err := cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		t.Error(err)
+		t.Errorf("error %v, want %v", err, os.ErrProcessDone)
 	}
 	for lines.Scan() {
 		if text := lines.Text(); text != "PASS" && !strings.HasPrefix(text, "---") {

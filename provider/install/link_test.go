@@ -29,9 +29,7 @@ func TestPlace(t *testing.T) {
 			t.Parallel()
 			d := newDir(t)
 			pkg, err := d.Place(t.Context(), from, mode)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			linked := links(t) && (mode == "" || mode == install.Symlink)
 			if linked != (pkg.Link == from.Dir) {
 				t.Errorf("%+v", pkg)
@@ -41,9 +39,7 @@ func TestPlace(t *testing.T) {
 				t.Fatalf("%+v, %v; want %+v", found, err, pkg)
 			}
 			path, err := pkg.Executable()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			info, err := os.Stat(path)
 			if err != nil || runtime.GOOS != "windows" && info.Mode().Perm()&0o111 == 0 {
 				t.Error(info.Mode(), err)
@@ -119,24 +115,16 @@ func TestUnpacked(t *testing.T) {
 	write(t, mirror, home+"/"+program, "program")
 	write(t, mirror, home+"/docs/a.txt", "text")
 	m, err := mirrordir.Open(mirror)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	pkg, err := m.ProviderPackage(t.Context(), alpha, v1, linux)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	h1, err := checksum.H1Dir(t.Context(), os.DirFS(filepath.Join(mirror, home)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	locked := verify.Policy{Accept: []checksum.Hash{h1}}
 	for _, mode := range modes {
 		d := newDir(t)
 		done, err := d.Install(t.Context(), m, pkg, install.Options{Policy: locked, Link: mode})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		checkInstalled(t, done)
 		if linked := (mode == "" || mode == install.Symlink) && links(t); done.Fetched != 0 || done.Reused || linked != (done.Link != "") {
 			t.Errorf("%q: %+v", mode, done)

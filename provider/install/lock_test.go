@@ -69,23 +69,17 @@ func TestInUse(t *testing.T) {
 	d := newDir(t)
 	first := o.install(t, d, install.Options{})
 	f, err := os.Open(filepath.Join(first.Dir, program))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	was, err := io.ReadAll(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	write(t, first.Dir, "more", "which makes the package another one")
 	o.install(t, d, install.Options{})
 	if is, err := io.ReadAll(io.NewSectionReader(f, 0, 1<<20)); err != nil || string(is) != string(was) {
 		t.Errorf("it was written to: %v", err)
 	}
 	open, err := f.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if named, err := os.Stat(f.Name()); err != nil || os.SameFile(open, named) {
 		t.Errorf("the package was not replaced: %v", err)
 	}

@@ -36,7 +36,7 @@ func TestLockFileStays(t *testing.T) {
 			cli, lines := startUntil(t, role{Hold: filepath.Join(d.Path, home+".lock")}, "opened")
 			close(goOn)
 			if err := <-first; !errors.Is(err, failure) {
-				t.Error(err)
+				t.Errorf("error %v, want %v", err, failure)
 			}
 			wantWord(t, lines, "ready")
 

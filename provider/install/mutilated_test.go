@@ -16,9 +16,7 @@ func TestUnreadableLock(t *testing.T) {
 		s := newSite(t, 1)
 		text := "provider \"" + numbered(0).String() + "\" {\n  version = \"1.1.0\"\n  hashes = " + hashes + "\n}\n"
 		lock, err := lockfile.ParseLenient([]byte(text), lockfile.Name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		result, err := s.in.Ensure(t.Context(), s.want, lock)
 		if !errors.Is(err, verify.ErrNotAccepted) || string(result.Lock.Bytes()) != text {
 			t.Errorf("hashes = %s: Ensure returned %v, want ErrNotAccepted; locked\n%s", hashes, err, result.Lock.Bytes())

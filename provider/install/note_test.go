@@ -45,35 +45,25 @@ func TestNote(t *testing.T) {
 	first := o.install(t, d, install.Options{})
 	path := noteIn(t, d)
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// An attacker knows the format of a note and the hashes of the archive.
 	write(t, first.Dir, program, "evil")
 	evil, err := first.H1(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var note map[string]any
-	if err := json.Unmarshal(text, &note); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(text, &note))
 	note["tree"] = evil
 	forged, err := json.Marshal(note)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, planted := range [][]byte{forged, text, []byte("null"), []byte("{}"), {}} {
-		if err := os.WriteFile(path, planted, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, planted, 0o600))
 		if done := o.install(t, d, install.Options{}); done.Reused || done.Fetched == 0 {
 			t.Errorf("%s was believed", planted)
 		}
 		write(t, first.Dir, program, "evil")
 	}
 	if _, err := d.Lookup(t.Context(), alpha, v1, linux, append(first.Report.Local, o.pkg.SHA256)); !errors.Is(err, verify.ErrNotAccepted) {
-		t.Error(err)
+		t.Errorf("error %v, want %v", err, verify.ErrNotAccepted)
 	}
 }
 
@@ -86,9 +76,7 @@ func TestNoteWhileWaiting(t *testing.T) {
 	path := filepath.Join(d.Path, home+".lock")
 	write(t, filepath.Dir(path), filepath.Base(path), "")
 	l, err := fsx.AcquireLock(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var waiting, working sync.WaitGroup
 	policies := map[string]verify.Policy{
 		"strict": {}, "pinned": {Keys: []verify.Key{o.reg.Key().Public()}}, "locked": {Accept: []checksum.Hash{o.pkg.SHA256}},
@@ -159,9 +147,7 @@ func TestNoteOfOthers(t *testing.T) {
 			d := newDir(t)
 			first := o.install(t, d, install.Options{})
 			l, err := fsx.AcquireLock(t.Context(), first.Dir+".lock")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			done := waitingInstall(t, o, d)
 			write(t, first.Dir, program, "evil")
 			forgeNote(t, noteIn(t, d), first, plant)
@@ -196,13 +182,9 @@ func waitingInstall(t *testing.T, o *offer, d *install.Dir) <-chan *install.Inst
 func forgeNote(t *testing.T, path string, pkg *install.Installed, plant func(string) error) {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var note map[string]any
-	if err := json.Unmarshal(text, &note); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(text, &note))
 	if note["tree"], err = pkg.H1(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -210,12 +192,8 @@ func forgeNote(t *testing.T, path string, pkg *install.Installed, plant func(str
 	if text, err = json.Marshal(note); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := plant(path); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, text, 0o600))
+	must(t, plant(path))
 }
 
 // TestNoteInPlaceOfALink: a note is not written through a planted link, which may lead to the
@@ -228,13 +206,9 @@ func TestNoteInPlaceOfALink(t *testing.T) {
 			d := newDir(t)
 			newOffer(t, regtest.Provider{}).install(t, d, install.Options{})
 			note := noteIn(t, d)
-			if err := os.RemoveAll(filepath.Join(d.Path, "registry.example.com")); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.RemoveAll(filepath.Join(d.Path, "registry.example.com")))
 			victim := write(t, d.Path, "other/program", "running")
-			if err := errors.Join(os.Remove(note), plant(target(name, victim), note)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errors.Join(os.Remove(note), plant(target(name, victim), note)))
 			newOffer(t, regtest.Provider{}).install(t, d, install.Options{})
 			if text, err := os.ReadFile(victim); err != nil || string(text) != "running" {
 				t.Errorf("%q, %v", text, err)

@@ -20,9 +20,7 @@ func TestPlan(t *testing.T) {
 	s.in.Cache = &install.Dir{Path: filepath.Join(t.TempDir(), "cache")}
 	s.in.LockPlatforms = platformsOf[:2]
 	cold, err := s.in.Plan(t.Context(), s.want, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s.counts(t, map[regtest.Kind]int{regtest.Discovery: 1, regtest.Versions: 2, regtest.Package: 2})
 	for _, sel := range cold.Selections {
 		e, ok := cold.Lock.Get(sel.Provider)
@@ -69,6 +67,6 @@ func TestPlanFails(t *testing.T) {
 	}
 	s.in.Platform = addrs.MustParsePlatform("plan9_mips")
 	if _, err := s.in.Plan(t.Context(), s.want, lock); !errors.Is(err, provider.ErrNoPlatform) {
-		t.Errorf("%v", err)
+		t.Errorf("error %v, want %v", err, provider.ErrNoPlatform)
 	}
 }

@@ -115,9 +115,7 @@ func startUntil(t *testing.T, r role, word string) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
 	dir := t.TempDir()
 	text, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cmd := exec.Command(os.Args[0], "-test.run=^TestChild$", "-test.timeout=120s", "-install.role="+write(t, dir, "role.json", string(text)))
 	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0") // not a second for each process
 	out, err := cmd.StdoutPipe()
@@ -127,9 +125,7 @@ func startUntil(t *testing.T, r role, word string) (*exec.Cmd, *bufio.Scanner) {
 	if err == nil {
 		err = cmd.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	lines := bufio.NewScanner(out)
 	wantWord(t, lines, word)
 	return cmd, lines
@@ -166,26 +162,18 @@ func TestChild(t *testing.T) {
 		return
 	}
 	text, err := os.ReadFile(*roleFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var r role
-	if err := json.Unmarshal(text, &r); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(text, &r))
 	if r.Hold != "" {
-		if err := lockAsCLI(r.Hold); err != nil {
-			t.Fatal(err)
-		}
+		must(t, lockAsCLI(r.Hold))
 	}
 	fmt.Println("\nready")
 	if r.Hold != "" {
 		os.Stdin.Read(make([]byte, 1))
 		return
 	}
-	if err := r.play(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.play(t.Context()))
 }
 
 // play installs the fleet.
@@ -233,13 +221,9 @@ func (s *fleetServer) lock(t *testing.T) map[string][]checksum.Hash {
 	accept := map[string][]checksum.Hash{}
 	for _, name := range fleet {
 		pkg, err := src.ProviderPackage(t.Context(), fleetProvider(name), v1, linux)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		done, err := d.Install(t.Context(), src, pkg, install.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		accept[name] = done.Report.Local
 	}
 	return accept
@@ -302,9 +286,7 @@ func wantFleet(t *testing.T, dir string, accept map[string][]checksum.Hash, comp
 	d := &install.Dir{Path: dir}
 	count := 0
 	for pkg, err := range d.All() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		count++
 		if _, err := d.Lookup(t.Context(), pkg.Provider, pkg.Version, pkg.Platform, accept[pkg.Provider.Type()]); err != nil {
 			t.Errorf("under its final name: %v", err)

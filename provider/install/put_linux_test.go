@@ -22,9 +22,7 @@ func TestReplacesAtOnce(t *testing.T) {
 	from := newOffer(t, regtest.Provider{}).install(t, newDir(t), install.Options{})
 	d := newDir(t)
 	pkg, err := d.Place(t.Context(), from, install.Copy)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	done := make(chan error)
 	go func() {
 		done <- func() error {
@@ -60,9 +58,7 @@ func exchanges(t *testing.T) bool {
 	dir := t.TempDir()
 	a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
 	for _, name := range []string{a, b} {
-		if err := os.Mkdir(name, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Mkdir(name, 0o755))
 	}
 	return unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE) == nil
 }

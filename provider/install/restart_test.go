@@ -37,9 +37,7 @@ func TestAheadOfForged(t *testing.T) {
 		}))
 		policy := verify.Policy{Accept: []checksum.Hash{zhOf(t, good)}}
 		done, err := d.Install(t.Context(), &scripted{[]io.Reader{first, bytes.NewReader(good)}}, &anyPackage, install.Options{Policy: policy})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		checkInstalled(t, done)
 		if text, err := os.ReadFile(filepath.Join(done.Dir, program)); err != nil || string(text) != string(content) {
 			t.Errorf("%q, %v", text, err)
@@ -65,9 +63,7 @@ func waitFor(t *testing.T, path, content string) {
 func zhOf(t *testing.T, data []byte) checksum.Hash {
 	t.Helper()
 	zh, err := checksum.ZH(t.Context(), bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return zh
 }
 
@@ -85,13 +81,9 @@ func storedZip(t *testing.T, content []byte) []byte {
 		if err == nil {
 			_, err = w.Write(f.content)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, z.Close())
 	return out.Bytes()
 }
 

@@ -172,13 +172,9 @@ func soakTruth(t *testing.T, reg *regtest.Registry) map[string]checksum.Hash {
 		for _, version := range []string{"1.0.0", "1.1.0"} {
 			v := addrs.MustParseVersion(version)
 			pkg, err := src.ProviderPackage(t.Context(), p, v, linux)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			done, err := d.Install(t.Context(), src, pkg, install.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if truth[name+" "+version], err = done.H1(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -291,13 +287,9 @@ func strays(t *testing.T, d *install.Dir) []string {
 	t.Helper()
 	var packages []string
 	for pkg, err := range d.All() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		rel, err := filepath.Rel(d.Path, pkg.Dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		packages = append(packages, filepath.ToSlash(rel))
 	}
 	return slices.DeleteFunc(names(t, d.Path), func(name string) bool {

@@ -45,9 +45,7 @@ func newServed(t *testing.T) *served {
 	for _, name := range []string{"alpha", "beta"} {
 		p := addrs.MustParseProvider(s.server.Addr + "/acme/" + name)
 		s.wants[p.String()] = clientVersion
-		if err := s.install(t, p, clientVersion); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.install(t, p, clientVersion))
 	}
 	s.reg.Reset()
 	return s
@@ -91,9 +89,7 @@ func (s *served) wantInstalled(t *testing.T, p *terraformtest.Project) {
 	// Lookup accepts the package that the client installed.
 	project := &install.Dir{Path: filepath.Join(p.Dir, ".terraform", "providers")}
 	for pkg, err := range project.All() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		found, err := project.Lookup(t.Context(), pkg.Provider, pkg.Version, pkg.Platform, s.lock.Accept(pkg.Provider, pkg.Version))
 		if err != nil || found.Link == "" {
 			t.Errorf("%+v, %v", found, err)
@@ -134,9 +130,7 @@ func TestFilesystemMirror(t *testing.T) {
 		p := s.project(t, program, s.mirror())
 		p.Init(t, "-lockfile=readonly")
 		s.wantInstalled(t, p)
-		if err := os.Remove(filepath.Join(p.Dir, lockfile.Name)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Remove(filepath.Join(p.Dir, lockfile.Name)))
 		p.Init(t)
 		if n := len(s.reg.Requests()); n != 0 {
 			t.Errorf("%d requests", n)
@@ -147,9 +141,7 @@ func TestFilesystemMirror(t *testing.T) {
 // scan runs init, and again if the client failed because a name disappeared.
 func scan(t *testing.T, p *terraformtest.Project) {
 	t.Helper()
-	if err := os.RemoveAll(filepath.Join(p.Dir, ".terraform")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.RemoveAll(filepath.Join(p.Dir, ".terraform")))
 	out, err := p.Try(t, "init", "-no-color", "-input=false", "-lockfile=readonly")
 	if err == nil {
 		return
