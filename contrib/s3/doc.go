@@ -1,24 +1,22 @@
-// Package s3 fetches module packages from Amazon S3 and from object stores that speak its
-// protocol.
+// Package s3 downloads module packages from Amazon S3 and compatible object stores.
 //
 //	options := module.Options{Fetcher: &s3.Fetcher{Credentials: config.Credentials, Region: config.Region}}
 //	report, err := module.Download(ctx, registry, source, version, dir, options)
 //
-// The requests for objects are made by [github.com/tofureg/tofureg/regclient.Client], so its
-// limits, retries and settings hold. A location is an archive or, if its path ends neither
-// with the suffix of an archive nor has the parameter "archive", a directory of objects:
+// A location is an archive, if its path has the suffix of an archive or it has the parameter
+// "archive", and otherwise a directory of objects:
 //
 //	s3::https://s3.amazonaws.com/BUCKET/KEY.zip
 //	s3::https://s3-REGION.amazonaws.com/BUCKET/KEY.zip
 //	BUCKET.s3.REGION.amazonaws.com/KEY.tar.gz
 //	s3::https://store.example.com/BUCKET/DIRECTORY?region=REGION
 //
-// A location may come from a registry that somebody else runs, and the credentials are the
-// caller's: [Fetcher.Hosts] limits the stores that get a signed request.
+// A registry that the caller does not control may return any location. Requests are signed with the
+// caller's credentials only for the hosts that [Fetcher.Hosts] permits.
 //
-// go-getter fetches from the same locations, and from Google Cloud Storage and Mercurial
-// too, at the cost of some 790 packages. It takes neither an HTTP client nor limits for
-// object stores. A program that has it already wraps it in ten lines:
+// The package adds 12 modules and 2 MB to a program. go-getter supports the same locations, Google
+// Cloud Storage and Mercurial with about 790 packages, but neither an HTTP client nor limits for
+// object stores. A program that already uses go-getter can wrap it:
 //
 //	type Getter struct{}
 //
@@ -29,6 +27,4 @@
 //		}
 //		return client.Get()
 //	}
-//
-// The package links 12 modules beside those of the core, and adds 2 MB to a program.
 package s3

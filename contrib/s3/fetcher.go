@@ -19,24 +19,23 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// A Fetcher is a [module.Fetcher] for locations of [module.KindS3]. The zero value makes
-// unsigned requests. It is safe for concurrent use.
+// A Fetcher is a [module.Fetcher] for locations of [module.KindS3]. The zero value sends unsigned
+// requests. It is safe for concurrent use.
 type Fetcher struct {
-	// Credentials signs requests. If nil, requests are not signed, for public buckets.
+	// Credentials signs the requests. If nil, requests are not signed.
 	Credentials aws.CredentialsProvider
 
-	// Region is used for locations that name none. If empty, it is us-east-1.
+	// Region is the region for locations without one. If empty, us-east-1 is used.
 	Region string
 
-	// Hosts, if not nil, is called with the host, or host:port, of each location before a
-	// request is signed for it; an error refuses the location. If nil, requests are signed
-	// for hosts of amazonaws.com only, and other hosts are refused.
+	// Hosts, if not nil, is called with the host, or host:port, of each location before a request is
+	// signed. An error refuses the location. If nil, only hosts of amazonaws.com are permitted.
 	Hosts func(host string) error
 
 	// Transport has the settings of requests. If nil, the zero settings are used.
 	Transport *transport.Client
 
-	// Limits bound a package, see [checksum.Limits].
+	// Limits are the limits of a package; see [checksum.Limits].
 	Limits checksum.Limits
 }
 
@@ -45,9 +44,9 @@ var _ module.Fetcher = (*Fetcher)(nil)
 // ErrHost means that a location is at a host that [Fetcher.Hosts] does not permit.
 var ErrHost = errors.New("the host is not permitted")
 
-// FetchModule puts the package at loc into dir. The error wraps [module.ErrNotFound] if
-// there is no such object, [ErrHost], [*module.UnsupportedError] for another kind of
-// location, or is that of [module.DownloadLocation].
+// FetchModule downloads the package at loc into dir. The error wraps [module.ErrNotFound] if the object
+// is missing, [ErrHost], or a [*module.UnsupportedError] for another kind of location. Other errors are
+// those of [module.DownloadLocation].
 func (f *Fetcher) FetchModule(ctx context.Context, loc *module.Location, dir string) error {
 	o, err := parse(loc)
 	if err == nil {
@@ -81,7 +80,7 @@ func (f *Fetcher) permits(o *object) error {
 	case f.Hosts != nil:
 		err = f.Hosts(o.host)
 	case o.endpoint != "":
-		err = errors.New("it is not one of amazonaws.com, and Fetcher.Hosts is not set")
+		err = errors.New("not a host of amazonaws.com; set Fetcher.Hosts to permit it")
 	}
 	if err == nil && f.Transport != nil && f.Transport.VetoHost != nil {
 		err = f.Transport.VetoHost(o.host)
@@ -92,7 +91,7 @@ func (f *Fetcher) permits(o *object) error {
 	return nil
 }
 
-// formatOf returns the format that the suffix of a key names.
+// formatOf returns the archive format for the suffix of a key.
 func formatOf(key string) module.Format {
 	for suffix, format := range map[string]module.Format{
 		".zip": module.FormatZip, ".tar.gz": module.FormatTarGzip, ".tgz": module.FormatTarGzip,
@@ -125,8 +124,7 @@ func (f *Fetcher) client(o *object) *s3.Client {
 	return s3.New(options)
 }
 
-// presigned returns a location for one object, with a URL that is signed if there are
-// credentials.
+// presigned returns a location for one object. The URL is signed if there are credentials.
 func (f *Fetcher) presigned(ctx context.Context, o *object, key string) (*module.Location, error) {
 	in := &s3.GetObjectInput{Bucket: &o.bucket, Key: &key}
 	if o.version != "" {
@@ -134,12 +132,12 @@ func (f *Fetcher) presigned(ctx context.Context, o *object, key string) (*module
 	}
 	request, err := s3.NewPresignClient(f.client(o)).PresignGetObject(ctx, in)
 	if err != nil {
-		return nil, fmt.Errorf("signing the request for %q in bucket %q: %w", key, o.bucket, err)
+		return nil, fmt.Errorf("sign the request for %q in bucket %q: %w", key, o.bucket, err)
 	}
 	return &module.Location{Kind: module.KindHTTP, URL: request.URL}, nil
 }
 
-// directory fetches all objects below a key.
+// directory downloads all objects below a key.
 func (f *Fetcher) directory(ctx context.Context, o *object, dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -153,18 +151,18 @@ func (f *Fetcher) directory(ctx context.Context, o *object, dir string) error {
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return fmt.Errorf("listing %q in bucket %q: %w", prefix, o.bucket, err)
+			return fmt.Errorf("list %q in bucket %q: %w", prefix, o.bucket, err)
 		}
 		for _, found := range page.Contents {
 			name := strings.TrimPrefix(aws.ToString(found.Key), prefix)
 			if name == "" || strings.HasSuffix(name, "/") {
-				continue // stands for a directory
+				continue // placeholder of a directory
 			}
 			if entries++; entries > limits.Entries {
 				return fmt.Errorf("%w: more than %d objects", module.ErrTooLarge, limits.Entries)
 			}
 			if left -= aws.ToInt64(found.Size); left < 0 {
-				return fmt.Errorf("%w: more than %d bytes in all objects", module.ErrTooLarge, limits.Unpacked)
+				return fmt.Errorf("%w: more than %d bytes in total", module.ErrTooLarge, limits.Unpacked)
 			}
 			if err := f.file(ctx, o, root, prefix+name, name, aws.ToInt64(found.Size)); err != nil {
 				return err
@@ -177,13 +175,13 @@ func (f *Fetcher) directory(ctx context.Context, o *object, dir string) error {
 	return nil
 }
 
-// file fetches one object of a directory. The root keeps names inside of it.
+// file downloads one object of a directory. Names cannot leave the root.
 func (f *Fetcher) file(ctx context.Context, o *object, root *os.Root, key, name string, size int64) error {
 	loc, err := f.presigned(ctx, o, key)
 	if err != nil {
 		return err
 	}
-	loc.Direct = true // no page
+	loc.Direct = true // not a web page
 	body, err := f.registry().OpenModule(ctx, loc)
 	if err != nil {
 		return err
@@ -198,7 +196,7 @@ func (f *Fetcher) file(ctx context.Context, o *object, root *os.Root, key, name 
 	}
 	n, err := io.Copy(file, io.LimitReader(body, size+1))
 	if err == nil && n != size {
-		err = fmt.Errorf("%q has %d bytes or more, %d are listed: %w", key, n, size, module.ErrChanged)
+		err = fmt.Errorf("object %q is at least %d bytes, want %d: %w", key, n, size, module.ErrChanged)
 	}
 	return errors.Join(err, file.Close())
 }

@@ -8,32 +8,32 @@ import (
 	"github.com/tofureg/tofureg/module"
 )
 
-// An object is what a location names.
+// An object is a parsed location.
 type object struct {
-	endpoint string // scheme and host; empty for Amazon's own
-	host     string // of the location
-	region   string // empty: not stated
+	endpoint string // scheme and host, empty for amazonaws.com
+	host     string
+	region   string // empty if not stated
 	bucket   string
-	key      string // of an object, or of a directory without a slash at its end
-	version  string // of the object; empty: the newest
+	key      string // key of an object, or of a directory without a trailing slash
+	version  string // version of the object, empty for the newest
 }
 
-// parse reads a location. It returns an error if the location is of another kind, names no
-// object, or carries credentials.
+// parse parses a location. It returns an error for another kind of location, and for a URL without an
+// object or with credentials.
 func parse(loc *module.Location) (*object, error) {
 	if loc.Kind != module.KindS3 {
 		return nil, &module.UnsupportedError{Kind: loc.Kind, Getter: loc.Getter}
 	}
 	u, err := url.Parse(loc.URL)
 	if err != nil || u.Host == "" || u.User != nil {
-		return nil, fmt.Errorf("location %s is not the URL of an object", loc)
+		return nil, fmt.Errorf("invalid object URL in location %s", loc)
 	}
 	query := u.Query()
 	for name := range query {
 		switch name {
 		case "region", "version":
 		default:
-			// Among them are the parameters by which go-getter takes credentials.
+			// go-getter accepts credentials in such parameters.
 			return nil, fmt.Errorf("location %s has the unsupported parameter %.50q; set Fetcher.Credentials instead of credentials in a URL", loc, name)
 		}
 	}
@@ -47,13 +47,13 @@ func parse(loc *module.Location) (*object, error) {
 	}
 	o.key = path
 	if o.bucket == "" || o.key == "" {
-		return nil, fmt.Errorf("location %s names no object", loc)
+		return nil, fmt.Errorf("missing object in location %s", loc)
 	}
 	return o, nil
 }
 
-// amazon reads the region and the bucket from a host of Amazon's: s3.amazonaws.com,
-// s3-REGION or s3.REGION, with or without the bucket before it.
+// amazon parses the region and the bucket of a host of amazonaws.com: s3, s3-REGION or s3.REGION, with
+// or without a preceding bucket. It returns false for another host.
 func (o *object) amazon(host string) bool {
 	name, ok := strings.CutSuffix(strings.ToLower(host), ".amazonaws.com")
 	if !ok {

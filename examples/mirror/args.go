@@ -11,7 +11,7 @@ import (
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
-// options are what the arguments say.
+// options are the parsed arguments.
 type options struct {
 	dir       string
 	providers []wanted
@@ -19,7 +19,7 @@ type options struct {
 	embedded  bool
 }
 
-// wanted is a provider and the versions of it that will do.
+// wanted is a provider and a version constraint.
 type wanted struct {
 	provider   addrs.Provider
 	constraint addrs.ProviderConstraint
@@ -28,8 +28,8 @@ type wanted struct {
 func parseArgs(args []string, usage io.Writer) (o options, err error) {
 	flags := flag.NewFlagSet("mirror", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	flags.StringVar(&o.dir, "dir", "", "the `directory` of the mirror, made if it does not exist (default: a new temporary one)")
-	platforms := flags.String("platforms", "linux_amd64,darwin_arm64,windows_amd64", "for which systems, `OS_ARCH,...`")
+	flags.StringVar(&o.dir, "dir", "", "`directory` of the mirror, created if missing (default: a temporary directory)")
+	platforms := flags.String("platforms", "linux_amd64,darwin_arm64,windows_amd64", "platforms, `OS_ARCH,...`")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			flags.SetOutput(usage)
@@ -66,8 +66,7 @@ func parseArgs(args []string, usage io.Writer) (o options, err error) {
 	return o, nil
 }
 
-// embeddedRegistry serves two versions of each provider from memory, signed by a key
-// that is made on the spot.
+// embeddedRegistry serves two versions of each provider from memory, signed with a new key.
 func embeddedRegistry(o options) *regtest.Registry {
 	registry := regtest.New(o.providers[0].provider.Host().String())
 	var platforms []string

@@ -1,12 +1,12 @@
-// Mirror builds a mirror of a few providers for several platforms in a directory, for
-// machines without access to the registries.
+// Mirror adds providers for several platforms to a mirror in a directory, for machines without access
+// to the registries.
 //
 //	go run ./examples/mirror
 //	go run ./examples/mirror -dir /srv/mirror hashicorp/random 'hashicorp/aws@~> 6.0'
 //
-// Without arguments it asks a registry that is embedded in the program. With providers it
-// asks their real registries, with the tokens of TF_TOKEN_* variables. Run it again to
-// bring the mirror up to date: what is there is not fetched again.
+// Without arguments it uses a registry that is embedded in the program. With providers it uses their
+// registries, with the tokens of TF_TOKEN_* variables. Run it again to update the mirror: existing
+// archives are not downloaded again.
 package main
 
 import (
@@ -52,7 +52,7 @@ func run(ctx context.Context, args []string, out, terminal io.Writer) error {
 	if err != nil {
 		return err
 	}
-	dir, err := place(o.dir)
+	dir, err := makeDir(o.dir)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func run(ctx context.Context, args []string, out, terminal io.Writer) error {
 	return nil
 }
 
-// choose finds the newest version of each provider that has packages for all platforms.
+// choose returns the newest version of each provider that has packages for all platforms.
 func choose(ctx context.Context, registry provider.Lister, o options, out io.Writer) ([]mirrordir.Want, error) {
 	var wants []mirrordir.Want
 	for _, w := range o.providers {
@@ -95,8 +95,8 @@ func choose(ctx context.Context, registry provider.Lister, o options, out io.Wri
 	return wants, nil
 }
 
-// place returns the directory of the mirror.
-func place(dir string) (string, error) {
+// makeDir returns the directory of the mirror, and makes it if necessary.
+func makeDir(dir string) (string, error) {
 	if dir == "" {
 		return os.MkdirTemp("", "mirror-")
 	}
@@ -106,10 +106,10 @@ func place(dir string) (string, error) {
 	return filepath.Abs(dir)
 }
 
-// explain prints what stands in a CLI configuration to install from the mirror.
+// explain prints the CLI configuration for the mirror.
 func explain(out io.Writer, dir string) {
 	fmt.Fprintf(out, `
-The mirror is in %s. For programs on this machine, in ~/.tofurc or ~/.terraformrc:
+The mirror is in %s. To use it on this machine, add to ~/.tofurc or ~/.terraformrc:
 
 provider_installation {
   filesystem_mirror {
@@ -117,7 +117,7 @@ provider_installation {
   }
 }
 
-For other machines, let any web server with a certificate serve the directory:
+To use it on other machines, serve the directory over https and add:
 
 provider_installation {
   network_mirror {

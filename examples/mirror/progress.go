@@ -9,7 +9,7 @@ import (
 	"github.com/tofureg/tofureg/provider"
 )
 
-// display keeps one line up to date where w is a terminal, and is silent elsewhere.
+// display shows the progress in one line of a terminal. It shows nothing if w is not a terminal.
 type display struct {
 	w           io.Writer
 	tty         bool
@@ -30,7 +30,7 @@ func (d *display) show(e provider.Event) {
 	}
 }
 
-// clear makes room for what comes next.
+// clear clears the line.
 func (d *display) clear() {
 	if d.tty {
 		fmt.Fprint(d.w, "\r\x1b[K")

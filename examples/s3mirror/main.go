@@ -1,10 +1,10 @@
-// S3mirror keeps a mirror of providers in a bucket of an S3-compatible store, and serves
-// it to OpenTofu and Terraform.
+// S3mirror adds providers to a mirror in a bucket of an S3-compatible store, and serves the mirror to
+// OpenTofu and Terraform.
 //
 //	s3mirror -bucket mirror add hashicorp/random 3.7.2 linux_amd64 darwin_arm64
 //	s3mirror -bucket mirror serve localhost:8080
 //
-// The file store.go is what you would copy. See README.md.
+// The file store.go is meant to be copied. See README.md.
 package main
 
 import (
@@ -55,7 +55,7 @@ func run(ctx context.Context, args []string, src provider.Source, key aws.Creden
 	endpoint := flags.String("endpoint", "", "`URL` of the store (default: AWS)")
 	region := flags.String("region", "us-east-1", "`region` of the bucket")
 	bucket := flags.String("bucket", "", "`name` of the bucket, which must exist")
-	prefix := flags.String("prefix", "", "what all keys begin with, such as mirror/")
+	prefix := flags.String("prefix", "", "`prefix` of all keys, such as mirror/")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			flags.SetOutput(terminal)
@@ -65,7 +65,7 @@ func run(ctx context.Context, args []string, src provider.Source, key aws.Creden
 		return err
 	}
 	if *bucket == "" {
-		return errors.New("which bucket? Please give one with -bucket")
+		return errors.New("missing -bucket")
 	}
 	mirror := &mirrordir.Mirror{Storage: &Store{Client: newClient(*endpoint, *region, key), Bucket: *bucket, Prefix: *prefix}}
 	switch {
@@ -74,11 +74,11 @@ func run(ctx context.Context, args []string, src provider.Source, key aws.Creden
 	case flags.Arg(0) == "serve" && flags.NArg() == 2:
 		return serve(ctx, mirror, flags.Arg(1), out)
 	}
-	return errors.New("what is to be done? Either add PROVIDER VERSION [OS_ARCH...], or serve ADDRESS")
+	return errors.New("want add PROVIDER VERSION [OS_ARCH...], or serve ADDRESS")
 }
 
-// newClient returns a client of a store. Stores that are not AWS's know neither buckets
-// as parts of the host name nor the newer checksums.
+// newClient returns a client of a store. Stores other than AWS commonly support neither buckets in host
+// names nor the newer checksums.
 func newClient(endpoint, region string, key aws.CredentialsProvider) *s3.Client {
 	o := s3.Options{Region: region, Credentials: aws.NewCredentialsCache(key)}
 	if endpoint != "" {
@@ -116,8 +116,7 @@ func add(ctx context.Context, mirror *mirrordir.Mirror, src provider.Source, arg
 	return err
 }
 
-// serve serves the mirror without TLS, which the CLI wants: put it behind a server that
-// has a certificate.
+// serve serves the mirror over http. The CLI requires https: put it behind a server with a certificate.
 func serve(ctx context.Context, mirror *mirrordir.Mirror, address string, out io.Writer) error {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {

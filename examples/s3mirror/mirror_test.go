@@ -81,7 +81,7 @@ func TestBadInput(t *testing.T) {
 		want string
 	}{
 		"no bucket": {nil, "-bucket"},
-		"nothing":   {[]string{"-bucket", "b"}, "what is to be done"},
+		"nothing":   {[]string{"-bucket", "b"}, "want add PROVIDER"},
 		"provider":  {[]string{"-bucket", "b", "add", "a/b/c/d", "1.0.0"}, "a/b/c/d"},
 		"version":   {[]string{"-bucket", "b", "add", "a/b", "newest"}, "newest"},
 		"platform":  {[]string{"-bucket", "b", "add", "a/b", "1.0.0", "amiga"}, "amiga"},

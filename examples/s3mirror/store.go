@@ -17,20 +17,20 @@ import (
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 )
 
-// Store keeps a mirror in a bucket. The store must know conditional writes, which are
-// PUT with If-Match and If-None-Match; one that ignores these headers loses updates, and
-// package dirtest finds that.
+// Store is a mirrordir.Storage in a bucket. The store must support conditional writes: PUT with
+// If-Match and If-None-Match. A store that ignores these headers loses updates; package dirtest tests
+// this.
 type Store struct {
 	Client *s3.Client
 	Bucket string
 
-	// Prefix is what all keys begin with, such as "mirror/"; it may be empty.
+	// Prefix is the prefix of all keys, such as "mirror/". It may be empty.
 	Prefix string
 }
 
 var _ mirrordir.Storage = (*Store)(nil)
 
-// Open begins to receive an object. Its revision is the entity tag.
+// Open opens an object. Its revision is the entity tag.
 func (s *Store) Open(ctx context.Context, name string) (*mirrordir.Object, error) {
 	key, err := s.key(name)
 	if err != nil {
@@ -42,13 +42,12 @@ func (s *Store) Open(ctx context.Context, name string) (*mirrordir.Object, error
 	}
 	if out.ContentLength == nil || aws.ToString(out.ETag) == "" {
 		out.Body.Close()
-		return nil, fmt.Errorf("open %q in bucket %s: the store states no size or no entity tag", name, s.Bucket)
+		return nil, fmt.Errorf("open %q in bucket %s: the size or the entity tag is missing", name, s.Bucket)
 	}
 	return &mirrordir.Object{ReadCloser: out.Body, Size: *out.ContentLength, Revision: mirrordir.Revision(*out.ETag)}, nil
 }
 
-// Write puts an object with one request, never in parts: it appears as a whole, and the
-// condition is part of the request. S3 takes up to 5 GB so.
+// Write puts an object with one conditional request, never in parts. S3 accepts up to 5 GB.
 func (s *Store) Write(ctx context.Context, name string, content *io.SectionReader, was mirrordir.Revision) error {
 	key, err := s.key(name)
 	if err != nil {
@@ -71,7 +70,7 @@ func (s *Store) Write(ctx context.Context, name string, content *io.SectionReade
 	return nil
 }
 
-// body stops with its context also while it is hashed, before anything is sent.
+// body fails when its context ends, also while it is hashed before the request.
 type body struct {
 	ctx context.Context
 	*io.SectionReader
@@ -84,8 +83,8 @@ func (b body) Read(p []byte) (int, error) {
 	return b.SectionReader.Read(p)
 }
 
-// contentType is what a web server in front of the bucket should say. Network clients
-// want it of documents.
+// contentType returns the media type for web servers in front of the bucket. Network clients require it
+// for documents.
 func contentType(name string) *string {
 	switch path.Ext(name) {
 	case ".json":
@@ -96,8 +95,8 @@ func contentType(name string) *string {
 	return nil
 }
 
-// List returns the objects in a directory, and the directories that others are in. A
-// bucket has no directories: they are what keys have before a slash.
+// List returns the objects and directories in a directory. A directory in a bucket is a prefix of keys
+// up to a slash.
 func (s *Store) List(ctx context.Context, dir string) ([]mirrordir.Entry, error) {
 	prefix := s.Prefix
 	if dir != "." {
@@ -125,7 +124,7 @@ func (s *Store) List(ctx context.Context, dir string) ([]mirrordir.Entry, error)
 			}
 		}
 		for _, o := range page.Contents {
-			// Some programs make an empty object for the directory itself.
+			// Some programs create an empty object for a directory.
 			if name := strings.TrimPrefix(aws.ToString(o.Key), prefix); name != "" {
 				entries = append(entries, mirrordir.Entry{Name: name, Size: aws.ToInt64(o.Size)})
 			}
@@ -134,7 +133,7 @@ func (s *Store) List(ctx context.Context, dir string) ([]mirrordir.Entry, error)
 	return entries, nil
 }
 
-// Delete removes an object. For S3 too it is no error if there is none.
+// Delete removes an object. It ignores a missing object, like S3.
 func (s *Store) Delete(ctx context.Context, name string) error {
 	key, err := s.key(name)
 	if err != nil {
@@ -147,17 +146,16 @@ func (s *Store) Delete(ctx context.Context, name string) error {
 	return err
 }
 
-// key returns the key of a file. S3 takes nearly everything as a key, so that names that
-// are none are refused here.
+// key returns the key of a file. It refuses invalid names, since S3 accepts nearly any key.
 func (s *Store) key(name string) (*string, error) {
-	const longest = 1024 // bytes, by S3
+	const longest = 1024 // maximum number of bytes in S3
 	if !fs.ValidPath(name) || name == "." || len(s.Prefix)+len(name) > longest {
-		return nil, fmt.Errorf("%q is no name for a bucket: %w", name, fs.ErrInvalid)
+		return nil, fmt.Errorf("invalid name %q for a bucket: %w", name, fs.ErrInvalid)
 	}
 	return aws.String(s.Prefix + name), nil
 }
 
-// failed gives errors the kinds that package mirrordir looks for.
+// failed returns err with the kind that package mirrordir expects.
 func (s *Store) failed(op, name string, err error) error {
 	if err == nil {
 		return nil
@@ -173,7 +171,7 @@ func (s *Store) failed(op, name string, err error) error {
 	case status == http.StatusPreconditionFailed, status == http.StatusConflict && op == "write":
 		err = fmt.Errorf("%w: %w", mirrordir.ErrConflict, err)
 	case errors.As(err, &missing), errors.As(err, &api) && api.ErrorCode() == "NoSuchKey":
-		// With If-Match the object must be there: it was deleted meanwhile.
+		// A write with If-Match fails in this way if the object was deleted.
 		kind := fs.ErrNotExist
 		if op == "write" {
 			kind = mirrordir.ErrConflict
