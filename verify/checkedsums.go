@@ -22,11 +22,11 @@ func (c CheckedSums) Sums() *Sums { return c.doc }
 func (c CheckedSums) SignedBy() *Signature { return c.by }
 
 // CheckSums verifies the signature of the SHA256SUMS document in ev and parses the document,
-// once for all platforms of a version. It does not check that the document is about the right
-// version; [CheckedSums.JudgeStated] does.
+// once for all platforms of a version. [CheckedSums.JudgeStated] checks that it is the right
+// version.
 //
-// The result has no document or no signature if p needs none ([Policy.NeedsEvidence]), or if
-// the source has none and p accepts that.
+// The result has no document or signature if p needs none ([Policy.NeedsEvidence]), or if the
+// source has none and p accepts that.
 func (p Policy) CheckSums(ev Evidence) (CheckedSums, error) {
 	if !p.NeedsEvidence() {
 		return CheckedSums{policy: p}, nil

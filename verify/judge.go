@@ -8,7 +8,7 @@ import (
 )
 
 // Judge decides about a package by its computed hashes, local. size is in bytes, or negative
-// for a directory. Judge performs no I/O. For errors, see [Policy.JudgeArchive].
+// for a directory. For errors, see [Policy.JudgeArchive].
 func (p Policy) Judge(ev Evidence, size int64, local []checksum.Hash) (*Report, error) {
 	return p.judge(ev, size, local, func() (CheckedSums, error) { return p.CheckSums(ev) }, false)
 }

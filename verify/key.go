@@ -11,12 +11,8 @@ import (
 
 // A Key is a public key that a registry lists or a caller pins.
 type Key struct {
-	// ID is the key ID as the source states it. It is only displayed.
-	ID string `json:"id,omitempty"`
-
-	// Armor is one or more ASCII-armored OpenPGP public key blocks. Text around the blocks is
-	// ignored.
-	Armor string `json:"armor"`
+	ID    string `json:"id,omitempty"` // key ID as the source states it, only for display
+	Armor string `json:"armor"`        // one or more ASCII-armored public key blocks; text around them is ignored
 }
 
 // These limits bound the time that a hostile registry can cost.
@@ -31,24 +27,13 @@ type KeyInfo struct {
 	// digits.
 	ID string `json:"id"`
 
-	// Fingerprint is 40 upper-case hex digits, or 64 for version 6.
-	Fingerprint string `json:"fingerprint"`
-
-	// UserIDs are the names in the key, sorted. They are not verified. Subkeys have none.
-	UserIDs []string `json:"user_ids,omitempty"`
-
-	// Algorithm is for people, for example "RSA 4096" or "Ed25519".
-	Algorithm string `json:"algorithm"`
-
-	// Created and Expires are when the key may sign. Zero Expires means never.
-	Created time.Time `json:"created"`
-	Expires time.Time `json:"expires,omitzero"`
-
-	// Revoked reports that the key has revoked itself.
-	Revoked bool `json:"revoked,omitempty"`
-
-	// Subkeys are the subkeys that may sign.
-	Subkeys []KeyInfo `json:"subkeys,omitempty"`
+	Fingerprint string    `json:"fingerprint"`        // 40 upper-case hex digits, or 64 for version 6
+	UserIDs     []string  `json:"user_ids,omitempty"` // names in the key, sorted, not verified; none for subkeys
+	Algorithm   string    `json:"algorithm"`          // for example "RSA 4096" or "Ed25519"
+	Created     time.Time `json:"created"`            // when the key may first sign
+	Expires     time.Time `json:"expires,omitzero"`   // zero if never
+	Revoked     bool      `json:"revoked,omitempty"`  // by the key itself
+	Subkeys     []KeyInfo `json:"subkeys,omitempty"`  // subkeys that may sign
 }
 
 // Info describes the keys in k in order. The error wraps [ErrBadKey] if there is no key, or a

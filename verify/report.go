@@ -50,24 +50,13 @@ func (t *Trust) UnmarshalText(b []byte) error {
 
 // A Report says why a package was accepted. Lists of hashes are sorted, without duplicates.
 type Report struct {
-	// Trust is why the package was accepted. With both Accept and RequireSignature it is
-	// Signed.
-	Trust Trust `json:"trust"`
+	Trust    Trust           `json:"trust"`               // with Accept and RequireSignature, Signed
+	SignedBy *Signature      `json:"signed_by,omitempty"` // nil if no signature was verified
+	Local    []checksum.Hash `json:"local,omitempty"`     // computed from the package
+	Sums     *Sums           `json:"sums,omitempty"`      // checked SHA256SUMS document, signed or not, or nil
+	Claimed  []checksum.Hash `json:"claimed,omitempty"`   // stated, but neither confirmed nor refuted
 
-	// SignedBy is the verified signature, or nil.
-	SignedBy *Signature `json:"signed_by,omitempty"`
-
-	// Local are the hashes that were computed from the package.
-	Local []checksum.Hash `json:"local,omitempty"`
-
-	// Sums is the SHA256SUMS document that was checked, signed or not, or nil.
-	Sums *Sums `json:"sums,omitempty"`
-
-	// Claimed are the stated hashes that were neither confirmed nor refuted.
-	Claimed []checksum.Hash `json:"claimed,omitempty"`
-
-	// RecordStated is the field of the policy.
-	RecordStated bool `json:"record_stated,omitempty"`
+	RecordStated bool `json:"record_stated,omitempty"` // as in the policy
 }
 
 // Signed returns the hashes that the signature covers, of all platforms of the version.

@@ -10,19 +10,14 @@ import (
 
 // A Signature is a verified signature and the key that made it.
 type Signature struct {
-	// KeyID and Fingerprint identify the primary key, in upper-case hex.
-	KeyID       string `json:"key_id"`
-	Fingerprint string `json:"fingerprint"`
+	KeyID       string `json:"key_id"`           // of the primary key, in upper-case hex
+	Fingerprint string `json:"fingerprint"`      // of the primary key, in upper-case hex
+	Subkey      string `json:"subkey,omitempty"` // fingerprint of the subkey that signed, if any
 
-	// Subkey is the fingerprint of the subkey that signed, if any.
-	Subkey string `json:"subkey,omitempty"`
-
-	// UserID is the name in the key. It is not verified.
-	UserID string `json:"user_id,omitempty"`
-
-	Algorithm string    `json:"algorithm"` // of the key that signed, for example "RSA 4096"
-	Hash      string    `json:"hash"`      // of the document, for example "SHA-256"
-	Created   time.Time `json:"created"`   // as the signature states
+	UserID    string    `json:"user_id,omitempty"` // name in the key, not verified
+	Algorithm string    `json:"algorithm"`         // of the key that signed, for example "RSA 4096"
+	Hash      string    `json:"hash"`              // of the document, for example "SHA-256"
+	Created   time.Time `json:"created"`           // as the signature states
 
 	// Pinned reports that [Policy.Keys] or [Policy.Fingerprints] names the key.
 	Pinned bool `json:"pinned,omitempty"`
@@ -34,9 +29,8 @@ type Signature struct {
 	// of the key can backdate signatures.
 	KeyRetired bool `json:"key_retired,omitempty"`
 
-	// Expired and Weak report that [Policy.AllowExpired] or [Policy.AllowWeak] was needed.
-	Expired bool `json:"expired,omitempty"`
-	Weak    bool `json:"weak,omitempty"`
+	Expired bool `json:"expired,omitempty"` // accepted because of Policy.AllowExpired
+	Weak    bool `json:"weak,omitempty"`    // accepted because of Policy.AllowWeak
 }
 
 // CheckSignature verifies that sig is a detached OpenPGP signature of doc by one of keys, at

@@ -23,8 +23,7 @@ const (
 // maxSumsLines is the maximum number of lines of a SHA256SUMS document.
 const maxSumsLines = 10_000
 
-// Sums is a parsed SHA256SUMS document: the digests of all archives of one provider version.
-// Parsing does not verify the signature.
+// Sums is a parsed SHA256SUMS document: the digests of all archives of a provider version.
 type Sums struct {
 	names  []string // in the order of the document
 	hashes map[string]checksum.Hash

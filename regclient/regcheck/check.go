@@ -22,8 +22,7 @@ import (
 
 // Options are the options of [Check] and [Examine]. The zero value checks only discovery.
 type Options struct {
-	// Client makes the requests. If nil, [http.DefaultClient] is used. CheckRedirect is
-	// ignored.
+	// Client makes the requests. If nil, [http.DefaultClient] is used. CheckRedirect is ignored.
 	Client *http.Client
 
 	// Timeout is the maximum duration of each check, and of each archive. If zero or less, 5
@@ -39,24 +38,15 @@ type Options struct {
 	// empty, but not to files, except to a module package with use_registry_credentials.
 	Token string
 
-	// Provider is a provider in the registry, for example "acme/alpha". If empty, providers
-	// are not checked.
-	Provider string
-	// Version and Platform select the package, for example "1.2.0" and "linux_amd64". If
-	// empty, the first listed ones are used, or linux_amd64 if no platforms are listed.
-	Version, Platform string
+	Provider string // such as "acme/alpha"; if empty, not checked
+	Version  string // if empty, the first listed version
+	Platform string // such as "linux_amd64"; if empty, the first listed platform, or linux_amd64
 
-	// Module is a module in the registry, for example "acme/network/aws". If empty, modules
-	// are not checked.
-	Module string
-	// ModuleVersion is a version of Module. If empty, the first listed version is used.
-	ModuleVersion string
+	Module        string // such as "acme/network/aws"; if empty, not checked
+	ModuleVersion string // if empty, the first listed version
 
-	// Mirror is the base URL of a network mirror. If empty, no mirror is checked.
-	Mirror string
-	// MirrorProvider is a provider in the mirror, for example
-	// "registry.example.com/acme/alpha". If empty, it is Provider at the host of the base URL.
-	MirrorProvider string
+	Mirror         string // base URL of a network mirror; if empty, not checked
+	MirrorProvider string // such as "registry.example.com/acme/alpha"; if empty, Provider at the host of the base URL
 }
 
 // Level is the severity of a [Finding].

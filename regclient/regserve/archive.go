@@ -23,7 +23,7 @@ func (h *Handler) archive(w http.ResponseWriter, r *http.Request) error {
 	if h.Archive != nil {
 		location, err := h.Archive(r.Context(), pkg)
 		if err != nil {
-			return fmt.Errorf("redirecting to the archive of %s: %w", pkg, err)
+			return fmt.Errorf("redirect to the archive of %s: %w", pkg, err)
 		}
 		if location != "" {
 			http.Redirect(w, r, location, http.StatusFound)
@@ -49,18 +49,17 @@ func (h *Handler) archive(w http.ResponseWriter, r *http.Request) error {
 	return s.serve(w, r)
 }
 
-// A stream is an archive that is passed on while it arrives.
+// A stream passes an archive on while it arrives.
 type stream struct {
 	*Handler
 	contentType string
-	want        checksum.Hash // zh of the archive; zero: not stated
+	want        checksum.Hash // zh of the archive; zero if not stated
 	open        func(context.Context) (body io.ReadCloser, size int64, err error)
 }
 
-// serve waits until another archive may be streamed and sends the archive, or a part of it if
-// the hash of the whole is stated. If the source fails on the way, or the archive does not
-// have the stated hash, the connection is broken before the last bytes, so that neither a
-// client nor a cache takes the bytes for the archive.
+// serve waits for its turn and sends the archive, or a part of it if its hash is stated. If
+// the source fails, or the hash does not match, serve breaks the connection before the last
+// bytes, so that clients and caches do not use the bytes.
 func (s *stream) serve(w http.ResponseWriter, r *http.Request) error {
 	select {
 	case s.streams <- struct{}{}:
@@ -74,7 +73,7 @@ func (s *stream) serve(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer body.Close()
 	w.Header().Set("Content-Type", s.contentType)
-	out := &patient{w, http.NewResponseController(w)}
+	out := &timeoutWriter{w, http.NewResponseController(w)}
 	if !s.want.IsZero() && r.Header.Get("Range") != "" {
 		return s.servePart(out, r, body)
 	}
@@ -93,8 +92,7 @@ func (s *stream) serve(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// copy holds each piece back until the next one has come, and the last one until the hash
-// is known.
+// copy delays each piece until the next has arrived, and the last until the hash is verified.
 func (s *stream) copy(w io.Writer, body io.Reader) error {
 	sum, last, left := sha256.New(), 0, s.Limits.Effective().Package
 	var buffers [2][64 << 10]byte
@@ -110,7 +108,7 @@ func (s *stream) copy(w io.Writer, body io.Reader) error {
 		}
 		if end && !s.want.IsZero() {
 			if got := checksum.ZHSum([32]byte(sum.Sum(nil))); got != s.want {
-				return &checksum.MismatchError{Source: "hash stated by the source", Want: []checksum.Hash{s.want}, Got: []checksum.Hash{got}}
+				return &checksum.MismatchError{Source: "hashes stated by the source", Want: []checksum.Hash{s.want}, Got: []checksum.Hash{got}}
 			}
 		}
 		if _, err := w.Write(buffers[1-i][:last]); err != nil {
@@ -123,7 +121,7 @@ func (s *stream) copy(w io.Writer, body io.Reader) error {
 	}
 }
 
-// servePart sends a part of the archive, once the whole has arrived and has the stated hash.
+// servePart sends a part of the archive after the whole archive is verified.
 func (s *stream) servePart(w http.ResponseWriter, r *http.Request, body io.Reader) error {
 	f, err := fsx.Temp(s.TempDir)
 	if err != nil {
@@ -137,18 +135,18 @@ func (s *stream) servePart(w http.ResponseWriter, r *http.Request, body io.Reade
 	return nil
 }
 
-// patience is how long a client may read nothing of an archive.
-const patience = time.Minute
+// writeTimeout is how long a client may read nothing of an archive.
+const writeTimeout = time.Minute
 
-// patient is a response that ends when its client reads nothing for too long.
-type patient struct {
+// timeoutWriter is a response that fails if the client reads nothing for writeTimeout.
+type timeoutWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController
 }
 
-func (p *patient) Write(data []byte) (int, error) {
-	// In tests there are writers that have no deadlines.
-	if err := p.control.SetWriteDeadline(time.Now().Add(patience)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+func (p *timeoutWriter) Write(data []byte) (int, error) {
+	// Some writers in tests do not support deadlines.
+	if err := p.control.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return 0, err
 	}
 	return p.ResponseWriter.Write(data)

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// guarded is next for the requests that Authorize accepts.
+// guarded calls next if Authorize accepts the request.
 func (h *Handler) guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if h.Authorize == nil {
 			next.ServeHTTP(w, r)
 			return
 		}
-		// What is for one user must not be kept for others.
+		// Caches must not serve the answer to other users.
 		w.Header().Set("Cache-Control", "private")
 		w.Header().Set("Vary", "Authorization")
 		if err := h.Authorize(r); err != nil {
@@ -29,8 +29,7 @@ func (h *Handler) guarded(next http.Handler) http.Handler {
 	})
 }
 
-// signed is next for requests whose URL has been signed, and for those that Authorize
-// accepts.
+// signed calls next if the URL is signed or Authorize accepts the request.
 func (h *Handler) signed(next http.Handler) http.Handler {
 	guarded := h.guarded(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -43,10 +42,11 @@ func (h *Handler) signed(next http.Handler) http.Handler {
 	})
 }
 
-// urlPeriod is how long a URL stays the same; it is valid until the end of the next period.
+// urlPeriod is how long a signed URL stays the same. It is valid until the end of the next
+// period.
 const urlPeriod = time.Hour
 
-// fileURL returns the URL of a file at path, signed if requests are authorized.
+// fileURL returns the URL of the file at path, signed if Authorize is set.
 func (h *Handler) fileURL(r *http.Request, path string) string {
 	u := h.base(r, (&url.URL{Path: path}).EscapedPath())
 	if h.Authorize == nil {
@@ -56,7 +56,7 @@ func (h *Handler) fileURL(r *http.Request, path string) string {
 	return u + "?" + url.Values{"until": {until}, "signature": {h.mac(path, until)}}.Encode()
 }
 
-// validURL reports whether h has signed u, and the time of u has not passed.
+// validURL reports whether u has a valid signature that has not expired.
 func (h *Handler) validURL(u *url.URL) bool {
 	query := u.Query()
 	until, err := strconv.ParseInt(query.Get("until"), 10, 64)

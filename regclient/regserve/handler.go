@@ -21,14 +21,13 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// A Handler is an [http.Handler] that serves discovery, providers and modules at the root
-// of a host. Clients require https. Set the fields before the first request; after it a
-// Handler must not be copied.
+// A Handler is an [http.Handler] that serves discovery, providers and modules at the root of a
+// host. Clients require https. Set the fields before the first request; after it a Handler
+// must not be copied.
 //
-// It answers GET and HEAD. A status of 404 means that the source does not have what was
-// asked for, 502 any other failure of the source. Both have a JSON object whose "errors"
-// say what happened, without URLs of the source. Documents have entity tags and answer
-// conditional requests.
+// It answers GET and HEAD. Status 404 means that the source does not have the requested item,
+// and 502 that the source failed. The body has the property "errors", without URLs of the
+// source. Documents have entity tags.
 type Handler struct {
 	// Providers has the providers. If nil, the Handler does not serve providers.
 	Providers provider.Source
@@ -44,41 +43,38 @@ type Handler struct {
 	// path. If empty, it is https:// and the Host header of the request.
 	BaseURL string
 
-	// Archive, if not nil, returns the URL from which a client fetches the archive of a
-	// provider package: the client is redirected there. It may return pkg.URL, or copy
-	// the archive to a bucket and return its URL. If Archive is nil or returns "", the
-	// Handler streams the archive from the source.
+	// Archive, if not nil, returns the URL to which a request for the archive of pkg is
+	// redirected: pkg.URL, or a copy in a bucket. If it is nil or returns "", the Handler
+	// streams the archive.
 	Archive func(ctx context.Context, pkg *provider.Package) (url string, err error)
 
-	// StreamModules makes the Handler stream module packages that are archives at a URL.
-	// If false, clients get the location that the source has. A package that needs the
-	// token of the source's registry is always streamed.
+	// StreamModules makes the Handler serve module packages that are archives at a URL. If
+	// false, clients get the location from the source. Packages that require the token of the
+	// source are always served.
 	StreamModules bool
 
-	// Authorize, if not nil, is called for each request except discovery, and refuses it
-	// with an error: the client gets status 401. Clients send their token in the header
-	// Authorization. They send no token for SHA256SUMS, signatures and archives, so the
-	// URLs of these carry a signature of this Handler that is valid for up to two hours.
+	// Authorize, if not nil, is called for each request except discovery. If it returns an
+	// error, the status is 401. Clients send no token for SHA256SUMS, signatures and archives,
+	// so these URLs are signed for up to two hours.
 	Authorize func(r *http.Request) error
 
-	// Secret is the key of the signatures in URLs. Handlers that stand in for each other
-	// need the same. If empty, a random key is used.
+	// Secret is the key of signatures in URLs, shared by all replicas. If empty, a random key
+	// is used.
 	Secret []byte
 
-	// Parallel is the maximum number of archives that are streamed at the same time;
-	// other requests for archives wait. If zero or less, 16 is used.
+	// Parallel is the maximum number of concurrent archives; other requests wait. If zero or
+	// less, 16 is used.
 	Parallel int
 
-	// Limits.Package is the maximum size of an archive that is streamed, in bytes; see
-	// [checksum.Limits]. The connection is broken where an archive exceeds it.
+	// Limits.Package is the maximum size of a streamed archive in bytes; see
+	// [checksum.Limits].
 	Limits checksum.Limits
 
-	// TempDir is the directory for archives of which a client wants a part. If empty,
-	// the directory of [os.TempDir] is used.
+	// TempDir is the directory for archives of range requests. If empty, [os.TempDir] is used.
 	TempDir string
 
-	// Logger gets failed requests: at the level Warn if the source failed, at the level
-	// Debug if it does not have what was asked for. If nil, nothing is logged.
+	// Logger logs failures of the source as Warn, and requests for missing items as Debug. If
+	// nil, nothing is logged.
 	Logger *slog.Logger
 
 	once      sync.Once
@@ -112,7 +108,7 @@ func (h *Handler) setup() {
 		h.mux.Handle(mod+"{version}/"+packageName, h.signed(h.handle(h.modulePackage)))
 	}
 	h.mux.HandleFunc("GET /", func(w http.ResponseWriter, _ *http.Request) {
-		writeError(w, http.StatusNotFound, "there is nothing at this path")
+		writeError(w, http.StatusNotFound, "nothing is served at this path")
 	})
 	n := h.Parallel
 	if n <= 0 {
@@ -145,7 +141,7 @@ func jsonDocument(v any) (document, error) {
 	return document{"application/json", b.Bytes()}, err
 }
 
-// answer is a handler that sends a document with an entity tag.
+// answer returns a handler that sends a document with an entity tag.
 func (h *Handler) answer(find func(*http.Request) (document, error)) http.Handler {
 	return h.handle(func(w http.ResponseWriter, r *http.Request) error {
 		doc, err := find(r)
@@ -160,7 +156,7 @@ func (h *Handler) answer(find func(*http.Request) (document, error)) http.Handle
 	})
 }
 
-// handle is a handler whose error becomes an answer.
+// handle returns a handler that sends the error of serve.
 func (h *Handler) handle(serve func(http.ResponseWriter, *http.Request) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := serve(w, r); err != nil {
@@ -169,12 +165,12 @@ func (h *Handler) handle(serve func(http.ResponseWriter, *http.Request) error) h
 	})
 }
 
-// errAddress means that a path is not an address in its canonical spelling.
-var errAddress = errors.New("this is not an address in its canonical spelling")
+// errAddress means that a path is not a canonical address.
+var errAddress = errors.New("the path is not a canonical address")
 
 func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil {
-		return // the client has gone
+		return // the client has disconnected
 	}
 	status, level := http.StatusBadGateway, slog.LevelWarn
 	if errors.Is(err, provider.ErrNotFound) || errors.Is(err, errAddress) {
@@ -186,7 +182,7 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	writeError(w, status, describe(err))
 }
 
-// describe tells a client what is wrong, without the URLs of the source.
+// describe returns a text for clients, without URLs of the source.
 func describe(err error) string {
 	for _, kind := range []error{
 		errAddress, provider.ErrNoPlatform, provider.ErrNoVersion, provider.ErrNotFound, provider.ErrUnauthorized,
@@ -205,10 +201,10 @@ func writeError(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", doc.contentType)
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = w.Write(doc.body) // if it fails, the client has gone
+	_, _ = w.Write(doc.body) // fails if the client has disconnected
 }
 
-// discovery says where the services are.
+// discovery returns the discovery document.
 func (h *Handler) discovery(*http.Request) (document, error) {
 	services := map[string]string{}
 	if h.Providers != nil {
@@ -220,7 +216,7 @@ func (h *Handler) discovery(*http.Request) (document, error) {
 	return jsonDocument(services)
 }
 
-// base returns the URL of the path under which a client has reached h.
+// base returns the URL of the path under which the client has reached h.
 func (h *Handler) base(r *http.Request, path string) string {
 	if h.BaseURL != "" {
 		return h.BaseURL + path

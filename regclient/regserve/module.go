@@ -11,10 +11,10 @@ import (
 	"github.com/tofureg/tofureg/module"
 )
 
-// packageName is the file of a module package, below the path of its version.
+// packageName is the name of a module package below the path of its version.
 const packageName = "package"
 
-// module reads the address in the path of a request, in its canonical spelling.
+// module returns the module in the path of a request, which must be canonical.
 func (h *Handler) module(r *http.Request) (addrs.Module, error) {
 	path := r.PathValue("namespace") + "/" + r.PathValue("name") + "/" + r.PathValue("system")
 	source, err := addrs.ParseModuleSource(h.host() + "/" + path)
@@ -45,7 +45,7 @@ func (h *Handler) moduleVersions(r *http.Request) (document, error) {
 	return jsonDocument(map[string]any{"modules": []any{map[string]any{"versions": list}}})
 }
 
-// location finds the package that a request is about.
+// location returns the location of the requested package.
 func (h *Handler) location(r *http.Request) (*module.Location, error) {
 	m, err := h.module(r)
 	if err != nil {
@@ -58,7 +58,7 @@ func (h *Handler) location(r *http.Request) (*module.Location, error) {
 	return h.Modules.ModuleLocation(r.Context(), m, v)
 }
 
-// streamed reports whether clients get the package from h.
+// streamed reports whether h serves the package.
 func (h *Handler) streamed(loc *module.Location) bool {
 	if loc.Direct {
 		return h.StreamModules || loc.UseRegistryCredentials
@@ -67,8 +67,8 @@ func (h *Handler) streamed(loc *module.Location) bool {
 	return h.StreamModules && loc.Kind == module.KindHTTP && archive
 }
 
-// moduleLocation answers in the body and in the header, because Terraform before 1.12 reads
-// only the header. What the source serves itself has no header, as it has no form for it.
+// moduleLocation sends the location in the body and the header, because Terraform before 1.12
+// reads only the header. The header cannot express a location that the source serves itself.
 func (h *Handler) moduleLocation(w http.ResponseWriter, r *http.Request) error {
 	loc, err := h.location(r)
 	if err != nil {
@@ -88,7 +88,7 @@ func (h *Handler) moduleLocation(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// packageSource returns the location of a package that h streams.
+// packageSource returns the location of a package that h serves.
 func (h *Handler) packageSource(r *http.Request, loc *module.Location) string {
 	path := strings.TrimSuffix(r.URL.Path, "download") + packageName
 	if loc.Direct {
@@ -114,7 +114,7 @@ func (h *Handler) modulePackage(w http.ResponseWriter, r *http.Request) error {
 		}
 		if body.Next != "" {
 			body.Close()
-			return nil, 0, fmt.Errorf("the package of %s %s leads to another location", loc.Module, loc.Version)
+			return nil, 0, fmt.Errorf("module %s %s: the package refers to another location", loc.Module, loc.Version)
 		}
 		return body.ReadCloser, body.Size, nil
 	}}

@@ -11,14 +11,14 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// The files of a package, below the path of its document.
+// The names of files below the path of a package.
 const (
 	sumsName      = "SHA256SUMS"
 	signatureName = "SHA256SUMS.sig"
 	archiveName   = "archive.zip"
 )
 
-// host returns the host of the addresses that the sources are asked for.
+// host returns the host of the addresses for the sources.
 func (h *Handler) host() string {
 	if h.Host.IsZero() {
 		return addrs.DefaultHost().Display()
@@ -26,8 +26,8 @@ func (h *Handler) host() string {
 	return h.Host.Display()
 }
 
-// provider reads the address in the path of a request. Only the canonical spelling is
-// answered, so that each document has one URL.
+// provider returns the provider in the path of a request, which must be canonical, so that
+// each document has one URL.
 func (h *Handler) provider(r *http.Request) (addrs.Provider, error) {
 	namespace, typ := r.PathValue("namespace"), r.PathValue("type")
 	p, err := addrs.ParseQualifiedProvider(h.host() + "/" + namespace + "/" + typ)
@@ -46,7 +46,7 @@ func version(r *http.Request) (addrs.Version, error) {
 	return v, nil
 }
 
-// pkg finds the package that a request is about.
+// pkg returns the requested package.
 func (h *Handler) pkg(r *http.Request) (*provider.Package, error) {
 	p, err := h.provider(r)
 	if err != nil {
@@ -160,7 +160,7 @@ func (h *Handler) providerPackage(r *http.Request) (document, error) {
 	return jsonDocument(doc)
 }
 
-// keyID returns the ID that the source states for a key, or else that of the key itself.
+// keyID returns the stated ID of a key, or its real ID.
 func keyID(key verify.Key) string {
 	if key.ID != "" {
 		return key.ID
@@ -172,20 +172,19 @@ func keyID(key verify.Key) string {
 	return infos[0].ID
 }
 
-// evidence returns what proves the package. A client refuses a package for which a part of
-// it is missing.
+// evidence returns the evidence for the package. Clients require all its parts.
 func (h *Handler) evidence(r *http.Request, pkg *provider.Package) (verify.Evidence, error) {
 	if pkg.Dir != "" {
 		return verify.Evidence{}, provider.ErrUnpacked
 	}
 	ev, err := h.providers.Evidence(r.Context(), pkg)
 	if err == nil && (len(ev.Sums) == 0 || len(ev.Signature) == 0 || len(ev.Keys) == 0) {
-		err = fmt.Errorf("%w: the source of %s has no SHA256SUMS document, no signature or no key", verify.ErrUnsigned, pkg)
+		err = fmt.Errorf("%s: %w: the source has no SHA256SUMS document, signature or key", pkg, verify.ErrUnsigned)
 	}
 	return ev, err
 }
 
-// file serves one of the documents that prove a package.
+// file returns a handler for a document that proves a package.
 func (h *Handler) file(contentType string, part func(verify.Evidence) []byte) func(*http.Request) (document, error) {
 	return func(r *http.Request) (document, error) {
 		pkg, err := h.pkg(r)

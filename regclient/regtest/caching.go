@@ -9,14 +9,9 @@ import (
 // Caching is the caching behaviour of successful answers of a [Registry] (RFC 9111). The zero
 // value sets no headers, as many registries do. Files always have entity tags.
 type Caching struct {
-	// Control is the Cache-Control header, for example "max-age=60". If empty, there is none.
-	Control string
-
-	// Vary is the Vary header. If empty, there is none.
-	Vary string
-
-	// Tags gives documents entity tags, so that clients can revalidate them.
-	Tags bool
+	Control string // Cache-Control header, such as "max-age=60"; may be empty
+	Vary    string // Vary header; may be empty
+	Tags    bool   // documents have entity tags
 }
 
 // mark sets the headers of the answer.

@@ -32,32 +32,19 @@ import (
 //		doc["arch"] = "riscv64"
 //	}})
 type Fault struct {
-	// Kind is the set of kinds of requests. Zero matches all.
-	Kind Kind
-	// Host is the requested host, with a port unless it is the default. If empty, all hosts
-	// match.
-	Host string
-	// Path is a part of the path. For a file it is the path in the form [Absolute], except for
-	// mirror archives in the forms [FileName] and [InDownload].
-	Path string
-	// Skip is the number of matching requests before the first affected request.
-	Skip int
-	// Every affects every n-th request after these. If zero, every request is affected.
-	Every int
-	// First is the maximum number of affected requests. If zero, there is no maximum.
-	First int
+	Kind  Kind   // requests to affect; if zero, all
+	Host  string // requested host, with a port unless it is the default; if empty, any
+	Path  string // part of the path; of a file, the path in the form Absolute, except at a mirror
+	Skip  int    // number of matching requests before the first affected one
+	Every int    // affect every n-th request after these; if zero, each
+	First int    // maximum number of affected requests; if zero, no maximum
 
-	// Delay is the delay of the answer.
-	Delay time.Duration
-	// Drop drops the connection without an answer.
-	Drop bool
-	// RefuseToken answers requests with an Authorization header with 400, as object stores do
-	// for presigned URLs.
-	RefuseToken bool
-	// Status is the status of the answer: an error document, the redirect, or Raw.
-	Status int
-	// RetryAfter is the Retry-After header: seconds or an HTTP date.
-	RetryAfter string
+	Delay       time.Duration // delay of the answer
+	Drop        bool          // drop the connection without an answer
+	RefuseToken bool          // answer 400 to an Authorization header, as object stores do
+	Status      int           // status of the error document, the redirect or Raw
+	RetryAfter  string        // Retry-After header: seconds or an HTTP date
+
 	// Header replaces headers of the answer. A name without values removes the header,
 	// including Content-Type, Content-Length and Etag. Removing Etag also removes
 	// Last-Modified, unless Header sets it.
@@ -67,36 +54,25 @@ type Fault struct {
 	// "https://files.example.com", keeps the path; a query after them is added. "/" keeps the
 	// host. Any other URL is used unchanged.
 	Redirect string
-	// Hops is the number of redirects before the answer. If zero, 1 is used. If negative, the
-	// redirects are endless. Without Redirect they stay on the host.
-	Hops int
+	Hops     int // number of redirects; if zero, 1; if negative, endless; without Redirect, on the same host
 
-	// Instead replaces Path in the path of the request, or the whole path if Path is empty.
-	Instead string
-	// Raw, if not nil, is the body.
-	Raw []byte
+	Instead string // replaces Path in the path, or the whole path if Path is empty
+	Raw     []byte // body, if not nil
+
 	// Edit changes a JSON document, or at [LoginAuthz] the parameters for the browser. It is
 	// not called for errors and files. It may be called concurrently.
 	Edit func(doc map[string]any)
-	// Corrupt flips one bit in the middle of the body.
-	Corrupt bool
-	// Changed replaces a file by another file, with other bytes, entity tag and date.
-	Changed bool
-	// PadTo pads the body with spaces to this number of bytes.
-	PadTo int64
-	// Gzip compresses the body for clients that accept it, as net/http does by default. With
-	// PadTo it makes a decompression bomb.
-	Gzip bool
-	// Part is the answer to range requests.
-	Part Part
 
-	// Break is what happens after After bytes of the body.
-	Break Break
-	After int64
-	// Pause is how long a [Stall] lasts. If zero, it never ends.
-	Pause time.Duration
-	// Rate is the maximum speed of the body in bytes per second. If zero, it is not limited.
-	Rate int64
+	Corrupt bool  // flip one bit in the middle of the body
+	Changed bool  // serve a file with other bytes, entity tag and date
+	PadTo   int64 // pad the body with spaces to this number of bytes
+	Gzip    bool  // compress the body for clients that accept it; with PadTo, a decompression bomb
+	Part    Part  // answer to range requests
+
+	Break Break         // what happens after After bytes of the body
+	After int64         // bytes
+	Pause time.Duration // of a Stall; if zero, endless
+	Rate  int64         // maximum bytes of the body per second; if zero, no maximum
 }
 
 // A Break is a way for a body to break off.

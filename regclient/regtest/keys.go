@@ -17,28 +17,13 @@ import (
 // KeyOptions are the options of [NewKey]. The zero value makes an Ed25519 key that never
 // expires.
 type KeyOptions struct {
-	// Name is the user ID. If empty, "regtest" is used.
-	Name string
-
-	// RSABits, if not zero, is the size of an RSA key, for example 4096. Making one takes
-	// long; share it.
-	RSABits int
-
-	// Created is when the key was made, in whole seconds. If zero, 31 December 1999 UTC is
-	// used, which is also in the past in a testing/synctest bubble.
-	Created time.Time
-
-	// Expires is when the key expires. If zero, it never expires.
-	Expires time.Time
-
-	// Signs is the time in signatures. If zero, it is one hour after Created.
-	Signs time.Time
-
-	// Subkey makes a subkey sign.
-	Subkey bool
-
-	// Revoked makes a key that its owner has revoked.
-	Revoked bool
+	Name    string    // user ID; if empty, "regtest"
+	RSABits int       // size of an RSA key, such as 4096; if zero, the key is Ed25519
+	Created time.Time // in whole seconds; if zero, 31 December 1999 UTC, which suits testing/synctest
+	Expires time.Time // if zero, never
+	Signs   time.Time // time in signatures; if zero, an hour after Created
+	Subkey  bool      // a subkey signs
+	Revoked bool      // the owner has revoked the key
 }
 
 // A Key is an OpenPGP key that signs SHA256SUMS documents. It is safe for concurrent use.

@@ -36,25 +36,21 @@ const maxForm = 64 << 10
 //		doc["error"], doc["error_description"] = "access_denied", "not today"
 //	}})
 type Login struct {
-	// ClientID is the ID of the client. If empty, "regtest" is used.
-	ClientID string
+	ClientID string // if empty, "regtest"
+	Token    string // for every client; if empty, "regtest-token"
+
+	// ExpiresIn is the stated lifetime of the token in whole seconds. If zero, none is stated.
+	ExpiresIn time.Duration
 
 	// GrantTypes are the declared grant types. If nil, none are declared, which means
 	// "authz_code", the only supported type.
 	GrantTypes []string
 
-	// MinPort and MaxPort are the allowed ports of the client. If both are zero, 1024 to 65535
-	// are allowed, and none are declared.
+	// MinPort and MaxPort are the declared ports of the client. If both are zero, none are
+	// declared, and 1024 to 65535 are allowed.
 	MinPort, MaxPort int
 
-	// Scopes are the required scopes. If nil, none are declared.
-	Scopes []string
-
-	// Token is the token for every client. If empty, "regtest-token" is used.
-	Token string
-
-	// ExpiresIn is the stated lifetime of the token in whole seconds. If zero, none is stated.
-	ExpiresIn time.Duration
+	Scopes []string // required scopes, declared if not nil
 }
 
 // declaration returns the value of the service in the discovery document.

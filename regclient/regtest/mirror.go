@@ -12,32 +12,15 @@ import (
 // A Mirror is how a [Registry] serves its providers, of all hosts, as a network mirror. The
 // zero value is like a mirror that the CLI makes.
 type Mirror struct {
-	// Path is the path of the base URL. If empty, "/mirror/" is used.
-	Path string
+	Path       string   // of the base URL; if empty, "/mirror/"
+	URLs       URLForm  // of archives; Usual means FileName
+	Origin     string   // scheme and host of archives; if empty, the mirror
+	Query      string   // of the URLs of archives, such as a signature
+	Hashes     []string // schemes of hashes; if nil, "h1" and "zh"; others get a dummy value
+	NoHashes   bool     // omit the property of the hashes
+	IgnoreHost bool     // ignore the host in provider addresses
 
-	// URLs is the form of the URLs of archives. [Usual] means [FileName].
-	URLs URLForm
-
-	// Origin, if not empty, is the scheme and host of archives, for example
-	// "https://files.example.com".
-	Origin string
-
-	// Query is the query of the URLs, for example a signature.
-	Query string
-
-	// Hashes are the schemes of the hashes for each archive. If nil, "h1" and "zh" are used.
-	// Other schemes get a dummy value.
-	Hashes []string
-
-	// NoHashes omits the property of the hashes.
-	NoHashes bool
-
-	// UnknownStatus is the status for unknown providers, from 200 to 999. If zero, 404 is
-	// used.
-	UnknownStatus int
-
-	// IgnoreHost ignores the host in provider addresses.
-	IgnoreHost bool
+	UnknownStatus int // status for unknown providers, from 200 to 999; if zero, 404
 }
 
 // The documents of the network mirror protocol.

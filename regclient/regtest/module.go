@@ -23,12 +23,8 @@ type Module struct {
 	// [Registry] also answers for that host.
 	Address string
 
-	// Version is the version, which may be any text. If empty, "1.0.0" is used.
-	Version string
-
-	// Properties are further JSON properties of the version in the list, for example
-	// "deprecated".
-	Properties map[string]any
+	Version    string         // any text; if empty, "1.0.0"
+	Properties map[string]any // further JSON properties of the version in the list, such as "deprecated"
 
 	// Files are the contents of files by name. A name that ends with a slash is a directory.
 	// If nil, there is a main.tf, also in Subdir.
@@ -38,52 +34,25 @@ type Module struct {
 	// Its bytes do not compress and are not held in memory. It excludes Deflate.
 	Size int64
 
-	// Format is the format of the package.
-	Format Format
+	Format  Format // of the package
+	Deflate bool   // compress TarGzip or Zip; the bytes depend on the version of Go
+	Package []byte // package, valid or not, instead of Files, Size and Deflate; required for TarBzip2
 
-	// Deflate compresses TarGzip or Zip. The bytes may then depend on the version of Go.
-	Deflate bool
-
-	// Package, if not nil, is the package, valid or not. Files, Size and Deflate are then
-	// ignored. Format [TarBzip2] requires it.
-	Package []byte
-
-	// Answer is how the registry answers with the location.
-	Answer LocationAnswer
+	Answer LocationAnswer // how the registry answers with the location
 
 	// UseRegistryCredentials, if not nil, is the property use_registry_credentials of the
 	// answer. With it, [InHeader] means [InBody].
 	UseRegistryCredentials *bool
 
-	// Location, if not empty, is the location. The fields below are then ignored.
-	Location string
+	Location string // if not empty, the location; the fields below are then ignored
 
-	// Origin, if not empty, is the scheme and host of the package and its pages, for example
-	// "https://files.example.com".
-	Origin string
-
-	// URLs is the form of the location. [Usual] means [Absolute]. With an Origin all forms are
-	// absolute.
-	URLs URLForm
-
-	// Subdir is the directory that the location names after two slashes, for example
-	// "modules/subnet" or "*/subnet".
-	Subdir string
-
-	// Query is the query of the URL of the package. If empty, the form [Opaque] has
-	// "archive=FORMAT".
-	Query string
-
-	// Checksum adds "checksum=sha256:…" to the query.
-	Checksum bool
-
-	// Pages is the number of pages between the location and the package. Each has the URL of
-	// the next. If negative, the pages are endless.
-	Pages int
-
-	// MetaTag makes pages use the HTML tag <meta name="terraform-get"> instead of the header
-	// X-Terraform-Get.
-	MetaTag bool
+	Origin   string  // scheme and host of package and pages, such as "https://files.example.com"; if empty, the registry
+	URLs     URLForm // of the location; Usual means Absolute, and so do all with an Origin
+	Subdir   string  // directory after two slashes, such as "modules/subnet" or "*/subnet"
+	Query    string  // of the URL of the package; if empty, the form Opaque has "archive=FORMAT"
+	Checksum bool    // add "checksum=sha256:…" to the query
+	Pages    int     // number of pages before the package; if negative, endless
+	MetaTag  bool    // pages have <meta name="terraform-get"> instead of the header X-Terraform-Get
 }
 
 // A Format is a format of module packages.

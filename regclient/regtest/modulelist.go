@@ -16,25 +16,13 @@ type ModuleList struct {
 	// total are missing.
 	PageSize int
 
-	// MaxPageSize is the maximum limit. If zero, 1000 is used.
-	MaxPageSize int
+	MaxPageSize   int  // maximum limit; if zero, 1000
+	IgnoreQuery   bool // every page is the first
+	TotalInModule bool // limit, offset and total are in the module
+	Nulls         bool // null before and after the versions
 
-	// IgnoreQuery ignores the query, so that every page is the first.
-	IgnoreQuery bool
-
-	// TotalInModule moves limit, offset and total from the list into the module.
-	TotalInModule bool
-
-	// Nulls adds a null before and after the versions.
-	Nulls bool
-
-	// UnknownStatus is the status for unknown modules, from 200 to 999. If zero, it is 404, or
-	// 200 with an UnknownBody.
-	UnknownStatus int
-
-	// UnknownBody, if not empty, is the body for unknown modules. Real registries send
-	// {"modules":[{}]} or {"modules":[{"versions":null}]}.
-	UnknownBody string
+	UnknownStatus int    // status for unknown modules, from 200 to 999; if zero, 404, or 200 with UnknownBody
+	UnknownBody   string // body for unknown modules, such as {"modules":[{}]}; if empty, an error document
 }
 
 // moduleVersions returns the list of versions of a module.

@@ -18,61 +18,31 @@ type Provider struct {
 	// also answers for that host.
 	Address string
 
-	// Version is the version, which may be any text. If empty, "1.0.0" is used.
-	Version string
-
-	// Platforms are the platforms that have a package, for example "linux_amd64". If nil,
-	// amd64 and arm64 of darwin and linux, and windows_amd64 are used.
-	Platforms []string
-
-	// Protocols are the supported plugin protocols. If nil, "5.0" is used.
-	Protocols []string
-
-	// Warnings are added to the list of versions.
-	Warnings []string
+	Version   string   // any text; if empty, "1.0.0"
+	Platforms []string // such as "linux_amd64"; if nil, amd64 and arm64 of darwin and linux, and windows_amd64
+	Protocols []string // plugin protocols; if nil, "5.0"
+	Warnings  []string // added to the list of versions
 
 	// Size, if not zero, is the size of the executable, at most 4 GiB less 1 MiB. Its bytes do
 	// not compress, are not held in memory, and differ between platforms. SHA256SUMS needs the
 	// digests of all platforms, so use one platform if Size is large.
 	Size int64
 
-	// Files are further files by name. A name that ends with a slash is a directory.
-	Files map[string]string
+	Files   map[string]string // further files by name; a name with a slash at the end is a directory
+	Deflate bool              // compress the archive in memory; the digest depends on the version of Go
 
-	// Deflate compresses the archive in memory. Its digest may then depend on the version of
-	// Go.
-	Deflate bool
+	Zip  []byte            // archive for all platforms, valid or not, instead of Size, Files and Deflate
+	Zips map[string][]byte // archives for single platforms
 
-	// Zip, if not nil, is the archive for all platforms, valid or not. Size, Files and Deflate
-	// are then ignored.
-	Zip []byte
+	PackageHashes bool                     // add the property "packages" of OpenTofu, with sizes and hashes
+	NoSums        bool                     // no SHA256SUMS and signature; their URLs are empty
+	EditSums      func(sums []byte) []byte // if not nil, returns the SHA256SUMS document to serve and sign
 
-	// Zips are archives for single platforms, which replace Zip.
-	Zips map[string][]byte
+	Keys     []*Key // listed keys; if nil, the key of the registry
+	SignedBy *Key   // if nil, the first of Keys, or the key of the registry
 
-	// PackageHashes adds the property "packages" of OpenTofu to the metadata, with sizes and
-	// hashes of all platforms.
-	PackageHashes bool
-
-	// NoSums serves the version without SHA256SUMS and signature. Their URLs are empty.
-	NoSums bool
-
-	// EditSums, if not nil, returns the SHA256SUMS document to serve and sign.
-	EditSums func(sums []byte) []byte
-
-	// Keys are the listed keys. If nil, the key of the registry is listed.
-	Keys []*Key
-
-	// SignedBy is the key that signs. If nil, it is the first of Keys, or the key of the
-	// registry.
-	SignedBy *Key
-
-	// Origin, if not empty, is the scheme and host of archive, sums and signature, for example
-	// "https://files.example.com".
-	Origin string
-
-	// URLs is the form of their URLs. [Usual] means [Absolute].
-	URLs URLForm
+	Origin string  // scheme and host of all files, such as "https://files.example.com"; if empty, the registry
+	URLs   URLForm // of all files; Usual means Absolute
 }
 
 // A Release is a version of a provider in a [Registry]. Its files are built on demand. Methods

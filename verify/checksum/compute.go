@@ -20,18 +20,17 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// Limits bound the cost of reading an archive. Zero fields use the default, and negative
-// fields disable the limit. Anything beyond a limit is [ErrTooLarge]. The names of all entries
-// together may have 160 bytes for each of Entries, and at least 1 MB.
+// Limits bound the cost of reading an archive. Zero means the default, and negative numbers
+// mean no limit. Anything more is [ErrTooLarge]. All names together may have 160 bytes per
+// entry of Entries, and at least 1 MB.
 type Limits struct {
 	Package  int64 // bytes of the archive; default 8 GiB
 	Unpacked int64 // bytes of all files; default 16 GiB
-	Entries  int   // files and directories, including directories that only names imply; default 100,000
+	Entries  int   // files and directories, also implied ones; default 100,000
 	NameLen  int   // bytes of one name; default 1,024
 }
 
-// Effective returns l with defaults instead of zeros, and the maximum value instead of
-// negative numbers.
+// Effective returns l with defaults for zeros, and the maximum for negative numbers.
 func (l Limits) Effective() Limits { return Limits(archive.Limits(l).Effective()) }
 
 // ZHSum returns the zh for the SHA-256 of an archive.
@@ -43,7 +42,7 @@ func ZHSum(sum [32]byte) Hash {
 
 var buffers = sync.Pool{New: func() any { return new([64 << 10]byte) }}
 
-// ZH reads r to its end and returns the zh. The error is the error of r or ctx.
+// ZH reads r to its end and returns the zh.
 func ZH(ctx context.Context, r io.Reader) (Hash, error) {
 	sum, err := digest(ctx, r)
 	if err != nil {
@@ -63,11 +62,10 @@ func digest(ctx context.Context, r io.Reader) (sum [32]byte, err error) {
 }
 
 // H1Sum returns the h1 of files, which yields names and SHA-256 sums in any order. Names are
-// slash-separated and relative. Duplicate names, and names with a newline or a backslash, are
-// errors.
+// relative, with slashes. Duplicate names, newlines and backslashes are errors.
 //
-// The h1 is the SHA-256 of a text with a line for each file, sorted by name: the sum in
-// lower-case hex, two spaces, the name. See golang.org/x/mod/sumdb/dirhash.
+// The h1 is the SHA-256 of a line for each file, sorted by name: the sum in lower-case hex,
+// two spaces, the name. See golang.org/x/mod/sumdb/dirhash.
 func H1Sum(files iter.Seq2[string, [32]byte]) (Hash, error) {
 	type file struct {
 		name string
@@ -95,14 +93,12 @@ func H1Sum(files iter.Seq2[string, [32]byte]) (Hash, error) {
 }
 
 // H1Zip returns both h1 hashes of the zip archive in the first size bytes of r. packed covers
-// all entries, including directories, as the CLI computes it for an archive. tree covers only
-// the files, as [H1Dir] does for the unpacked directory. They are equal if the archive has no
-// directory entries.
+// all entries, as the CLI computes it for an archive. tree covers only files, as [H1Dir] of
+// the unpacked directory. They differ if the archive has directory entries.
 //
 // The error wraps [ErrArchive] if the archive is damaged or must not be unpacked: it has
-// links, devices, duplicates, unsafe or unportable names, or programs could read it
-// differently. It wraps [ErrTooLarge] beyond l. Memory use does not depend on the size. H1Zip
-// returns soon after ctx ends.
+// links, devices, duplicates, unsafe or unportable names, or is ambiguous. It wraps
+// [ErrTooLarge] beyond l. Memory use does not depend on the size.
 func H1Zip(ctx context.Context, r io.ReaderAt, size int64, l Limits) (packed, tree Hash, err error) {
 	z, err := archive.OpenZip(ctx, r, size, archive.Limits(l))
 	if err != nil {
@@ -119,13 +115,11 @@ func H1Zip(ctx context.Context, r io.ReaderAt, size int64, l Limits) (packed, tr
 	return packed, tree, err
 }
 
-// H1Dir returns the h1 of the files in fsys, such as [os.DirFS] of an unpacked package. If
-// other users can write to the directory, use the FS of an [os.Root]. Empty directories, modes
-// and times do not count.
+// H1Dir returns the h1 of the files in fsys, such as [os.DirFS]. Use the FS of an [os.Root] if
+// other users can write to the directory. Empty directories, modes and times do not count.
 //
-// The error wraps [ErrIrregular] for anything except files and directories, because the
-// reference client would follow links out of the package. If an attacker replaces a listed
-// file by a pipe, os.DirFS waits for a writer. H1Dir returns soon after ctx ends.
+// The error wraps [ErrIrregular] for anything except files and directories. If a file is
+// replaced by a pipe, os.DirFS waits for a writer.
 func H1Dir(ctx context.Context, fsys fs.FS) (Hash, error) {
 	sums := map[string][32]byte{}
 	err := fs.WalkDir(fsys, ".", func(path string, d fs.DirEntry, err error) error {

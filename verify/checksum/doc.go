@@ -1,12 +1,11 @@
-// Package checksum parses, computes and compares the hashes of provider and module packages in
-// lock files and mirrors.
+// Package checksum parses, computes and compares the hashes of provider and module packages.
 //
 //	hash, err := checksum.ParseHash("h1:8QKBrlOi/bB0GM3SkD/pOU5kZIzBhOHA4DrQ4E3Dhmk=")
 //	packed, tree, err := checksum.H1Zip(ctx, archive, size, checksum.Limits{})
 //
-// There are two schemes: zh is the SHA-256 of an archive, and h1 is a hash of the names and
-// contents of its files. A matching hash proves that the bytes are unchanged. Package
-// [github.com/tofureg/tofureg/verify] proves who published them.
+// zh is the SHA-256 of an archive. h1 is a hash of the names and contents of its files. A
+// matching hash proves that the package is unchanged; package
+// [github.com/tofureg/tofureg/verify] proves who published it.
 //
 // All functions are safe for concurrent use.
 //

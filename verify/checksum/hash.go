@@ -17,21 +17,19 @@ const (
 // maxHashLen is the maximum length of a hash in bytes, for all schemes.
 const maxHashLen = 512
 
-// ErrEmptyHash means that a hash has a scheme but no value. Some registries send "h1:" for a
-// missing hash.
+// ErrEmptyHash means that a hash has no value. Some registries send "h1:" for a missing hash.
 var ErrEmptyHash = errors.New("hash has no value")
 
-// A Hash is the hash of a package in the form "scheme:value", as in lock files and mirrors.
-// Equal hashes are equal by ==. The zero Hash means no hash; its text is empty.
-//
-// Hashes of schemes other than [SchemeZH] and [SchemeH1] are valid, but match nothing.
+// A Hash is the hash of a package, "scheme:value", as in lock files and mirrors. Equal hashes
+// are equal by ==. The zero Hash is empty. Hashes of unknown schemes are valid, but match
+// nothing.
 type Hash struct{ s string }
 
-// ParseHash parses "scheme:value". Values of known schemes must be well-formed; a zh in upper
-// case becomes lower case. Values of other schemes may be any printable ASCII without spaces.
-// s may have 512 bytes.
+// ParseHash parses "scheme:value" of at most 512 bytes. Values of known schemes must be
+// well-formed; a zh is converted to lower case. Other values may be any printable ASCII
+// without spaces.
 //
-// The error is a [*HashError], which wraps [ErrEmptyHash] if the value is missing.
+// The error is a [*HashError].
 func ParseHash(s string) (Hash, error) {
 	if len(s) > maxHashLen {
 		return Hash{}, &HashError{Input: s, Reason: fmt.Sprintf("longer than %d bytes", maxHashLen)}
@@ -61,7 +59,7 @@ func ParseHash(s string) (Hash, error) {
 	return Hash{s}, nil
 }
 
-// MustParseHash is like [ParseHash] but panics if s is invalid. It is for tests and constants.
+// MustParseHash is like [ParseHash] but panics if s is invalid.
 func MustParseHash(s string) Hash {
 	h, err := ParseHash(s)
 	if err != nil {
@@ -88,7 +86,7 @@ func (h Hash) String() string { return h.s }
 // IsZero reports whether h is the zero Hash.
 func (h Hash) IsZero() bool { return h.s == "" }
 
-// Compare compares the texts of h and o, the order of lock files. It returns -1, 0 or +1.
+// Compare compares the texts of h and o, and returns -1, 0 or +1.
 func (h Hash) Compare(o Hash) int { return strings.Compare(h.s, o.s) }
 
 // MarshalText returns the text of [Hash.String].
@@ -119,8 +117,8 @@ type HashError struct {
 	err    error
 }
 
-// Error returns the quoted and shortened input, and the reason.
+// Error returns the shortened input and the reason.
 func (e *HashError) Error() string { return fmt.Sprintf("hash %.80q: %s", e.Input, e.Reason) }
 
-// Unwrap returns [ErrEmptyHash] if the value is missing, otherwise nil.
+// Unwrap returns [ErrEmptyHash] or nil.
 func (e *HashError) Unwrap() error { return e.err }

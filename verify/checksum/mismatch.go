@@ -10,7 +10,7 @@ import (
 // MismatchError means that a package is not the one that was described.
 type MismatchError struct {
 	Filename string // of the archive as stated; may be empty
-	Source   string // of Want: "signed SHA256SUMS", "SHA256SUMS", "hashes stated by the source" or "accepted hashes"
+	Source   string // of Want: "signed SHA256SUMS", "SHA256SUMS", "hashes stated by the source", "accepted hashes"
 	Want     []Hash // the stated or accepted hashes
 	Got      []Hash // the hashes of the package
 }
