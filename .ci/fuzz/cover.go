@@ -39,7 +39,7 @@ func profile(file string) (statements, error) {
 
 // cover returns the statements that the inputs, and the seeds in the source, reach.
 func (t *target) cover(ctx context.Context, inputs []input) (statements, error) {
-	dir := filepath.Join(t.workshop.cover, t.pkg)
+	dir := filepath.Join(t.workspace.cover, t.pkg)
 	if err := writeInputs(filepath.Join(dir, "testdata", "fuzz", t.fuzz), inputs); err != nil {
 		return nil, err
 	}
@@ -50,13 +50,13 @@ func (t *target) cover(ctx context.Context, inputs []input) (statements, error) 
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		return nil, t.failed(t.workshop.cover, out)
+		return nil, t.failed(t.workspace.cover, out)
 	}
 	return profile(file)
 }
 
-// harvest keeps of the inputs those that reach new statements, by halves.
-func (t *target) harvest(ctx context.Context, inputs []input) error {
+// minimize keeps the inputs that reach new statements, found by bisection.
+func (t *target) minimize(ctx context.Context, inputs []input) error {
 	if len(inputs) == 0 {
 		return nil
 	}
@@ -70,14 +70,14 @@ func (t *target) harvest(ctx context.Context, inputs []input) error {
 		return nil
 	}
 	half := len(inputs) / 2
-	if err := t.harvest(ctx, inputs[:half]); err != nil {
+	if err := t.minimize(ctx, inputs[:half]); err != nil {
 		return err
 	}
-	if err := t.harvest(ctx, inputs[half:]); err != nil {
+	if err := t.minimize(ctx, inputs[half:]); err != nil {
 		return err
 	}
-	// What neither half reaches again depends on the order of goroutines, or on the time. It is new
-	// all the same, though there is no input to keep for it.
+	// A statement that neither half reaches again depends on the order of goroutines or on time. It
+	// counts as new, but no input is kept for it.
 	maps.Copy(t.known, reached)
 	return nil
 }

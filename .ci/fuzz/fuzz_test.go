@@ -120,7 +120,7 @@ func FuzzFails(f *testing.F) {
 			t.Fatal(err)
 		}
 	}
-	w := &workshop{tmp: t.TempDir(), fuzz: t.TempDir(), cover: t.TempDir(), binaries: map[string]*binary{}}
+	w := &workspace{tmp: t.TempDir(), fuzz: t.TempDir(), cover: t.TempDir(), binaries: map[string]*binary{}}
 	for _, dir := range []string{w.fuzz, w.cover} {
 		if err := os.CopyFS(dir, os.DirFS(".")); err != nil {
 			t.Fatal(err)
@@ -153,14 +153,14 @@ func FuzzFails(f *testing.F) {
 		t.Fatal(err)
 	}
 	before := len(once.known)
-	if err := once.harvest(t.Context(), []input{"go test fuzz v1\nstring(\"b\")\n", "go test fuzz v1\nstring(\"c\")\n"}); err != nil {
+	if err := once.minimize(t.Context(), []input{"go test fuzz v1\nstring(\"b\")\n", "go test fuzz v1\nstring(\"c\")\n"}); err != nil {
 		t.Fatal(err)
 	}
 	if len(once.known) == before || len(once.kept) != 0 {
 		t.Errorf("%d statements, %d before, kept %q", len(once.known), before, once.kept)
 	}
 
-	none := &target{workshop: w, pkg: "p", fuzz: "FuzzNone"}
+	none := &target{workspace: w, pkg: "p", fuzz: "FuzzNone"}
 	if _, err := none.run(t.Context(), time.Second); err == nil {
 		t.Error("a target that does not exist was fuzzed")
 	}

@@ -1,25 +1,25 @@
-// Command fuzz runs the module's fuzz targets and measures how long each has been quiet.
+// Command fuzz runs the fuzz targets of the module and measures how long each has found
+// nothing new.
 //
 //	go run ./.ci/fuzz -time 10s                      every target for ten seconds, as .ci/run does
 //	go run ./.ci/fuzz -cpu 10m -quiet 5m             until each has had ten CPU-minutes, the last
 //	                                                 five of them without a new statement
 //	go run ./.ci/fuzz -quiet 5m -mix 20000 -save '^module/'
 //
-// Arguments are regular expressions over PACKAGE/TARGET; without one all targets run. Run it in the
-// module's root.
+// Arguments are regular expressions for PACKAGE/TARGET. Without arguments all targets run. Run
+// it in the root of the module.
 //
-// A target is quiet while no input of the fuzzer reaches a statement of this module that no earlier
-// input has reached. That is coarser than the fuzzer's own "new interesting", which counts how often
-// each edge is taken and goes on for hours; it is what a reader of a coverage report sees. It is
-// measured after each slice of a minute, so that a slice with a new statement counts for nothing.
+// A target is quiet while no input reaches a statement of this module that no earlier input
+// has reached. The fuzzer's own measure, "new interesting", counts how often each edge is
+// taken and goes on for hours. Statements are counted after each slice of a minute.
 //
-// Single changed bytes rarely make one known word into another. With -mix the inputs of all targets,
-// the strings in the source and the vectors are taken apart into words and put together anew, and
-// what reaches a new statement joins the target's inputs before the fuzzer starts.
+// Changing single bytes rarely turns one known word into another. With -mix, the inputs of all
+// targets, the strings in the source and the vectors are split into words and combined.
+// Combinations that reach a new statement become inputs of the target.
 //
-// The inputs by which statements are reached that the seeds do not reach are kept in
-// .ci/corpus.tar.gz; -save writes it. An input on which a target fails is written below the
-// package's testdata/fuzz, as go test does, and the command exits with 1.
+// Inputs that reach more statements than the seeds are kept in .ci/corpus.tar.gz; -save writes
+// it. An input on which a target fails is written to testdata/fuzz of the package, as go test
+// does, and the command exits with 1.
 package main
 
 import (
@@ -89,7 +89,7 @@ func run(ctx context.Context, o options, patterns []string) error {
 	}
 	var words *words
 	if o.mix > 0 {
-		if words, err = gather(corpus); err != nil {
+		if words, err = collectWords(corpus); err != nil {
 			return err
 		}
 		log.Printf("mixing %d words and %d texts with -seed %d", len(words.words), len(words.texts), o.seed)

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// words are what inputs are mixed from.
+// words are the words that inputs are combined from.
 type words struct {
 	words []string
 	texts []string
@@ -20,11 +20,11 @@ type words struct {
 
 var word = regexp.MustCompile(`(?s)[A-Za-z0-9]+|.`)
 
-// longest is the length of the longest text that is taken apart or made.
+// longest is the maximum length of a text to split or combine.
 const longest = 16 << 10
 
-// gather takes apart the inputs of all targets, the strings in the source and the vectors.
-func gather(corpus map[string][]input) (*words, error) {
+// collectWords splits the inputs of all targets, the strings in the source and the vectors.
+func collectWords(corpus map[string][]input) (*words, error) {
 	texts, known := map[string]bool{}, map[string]bool{}
 	add := func(text string) {
 		if text == "" || len(text) > longest {

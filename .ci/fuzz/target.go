@@ -17,7 +17,7 @@ import (
 
 // A target is one fuzz function and what is known of it.
 type target struct {
-	*workshop
+	*workspace
 	pkg, fuzz string
 
 	clock, cpu time.Duration // the fuzzer ran so long
@@ -73,7 +73,7 @@ func (t *target) start(ctx context.Context) error {
 	if t.known, err = t.cover(ctx, nil); err != nil {
 		return err
 	}
-	seeds, err := readInputs(filepath.Join(t.workshop.fuzz, t.pkg, "testdata", "fuzz", t.fuzz), map[string]bool{})
+	seeds, err := readInputs(filepath.Join(t.workspace.fuzz, t.pkg, "testdata", "fuzz", t.fuzz), map[string]bool{})
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (t *target) start(ctx context.Context) error {
 	maps.Copy(t.known, reached)
 	kept := t.kept
 	t.kept = nil
-	if err := t.harvest(ctx, kept); err != nil {
+	if err := t.minimize(ctx, kept); err != nil {
 		t.kept = kept // or -save would lose the rest
 		return err
 	}
@@ -109,7 +109,7 @@ func (t *target) slice(ctx context.Context, o options) error {
 		return err
 	}
 	before := len(t.known)
-	if err := t.harvest(ctx, inputs); err != nil {
+	if err := t.minimize(ctx, inputs); err != nil {
 		return err
 	}
 	t.quiet += cpu
@@ -130,7 +130,7 @@ var (
 func (t *target) run(ctx context.Context, length time.Duration) (time.Duration, error) {
 	cmd := exec.CommandContext(ctx, t.binaries[t.pkg].fuzz, "-test.run=^$", "-test.fuzz=^"+t.fuzz+"$", "-test.fuzzcachedir="+t.cache(),
 		"-test.fuzztime="+length.String(), "-test.fuzzminimizetime=20x", "-test.parallel=1")
-	cmd.Dir = filepath.Join(t.workshop.fuzz, t.pkg)
+	cmd.Dir = filepath.Join(t.workspace.fuzz, t.pkg)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	out, err := cmd.CombinedOutput()
 	var cpu time.Duration
@@ -142,7 +142,7 @@ func (t *target) run(ctx context.Context, length time.Duration) (time.Duration, 
 	case ctx.Err() != nil, err != nil && deadline.Match(out) && !failure.Match(out):
 		return cpu, nil
 	case err != nil:
-		return cpu, t.failed(t.workshop.fuzz, out)
+		return cpu, t.failed(t.workspace.fuzz, out)
 	case !bytes.Contains(out, []byte("fuzz: elapsed")):
 		// Without a function of that name the program has nothing to do and succeeds.
 		return cpu, fmt.Errorf("nothing was fuzzed: %s", out)
@@ -179,7 +179,7 @@ func (t *target) mix(ctx context.Context, o options, words *words) error {
 		for i := range inputs {
 			inputs[i] = words.mix(rng, t.kept)
 		}
-		if err := t.harvest(ctx, inputs); err != nil {
+		if err := t.minimize(ctx, inputs); err != nil {
 			return err
 		}
 	}

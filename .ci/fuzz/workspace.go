@@ -14,15 +14,16 @@ import (
 	"sync"
 )
 
-// A workshop holds two copies of the module, so that nothing is written to the module itself: in one
-// the fuzzer runs, in the other inputs are run for the statements they reach.
-type workshop struct {
+// A workspace has two copies of the module, so that the module itself is not modified. The
+// fuzzer runs in one copy. In the other, inputs are run to count the statements that they
+// reach.
+type workspace struct {
 	tmp         string
 	fuzz, cover string // the copies' roots
 	binaries    map[string]*binary
 }
 
-// A binary is a package's test program in both forms, built when first asked for.
+// A binary is the test programs of a package for both copies, built on demand.
 type binary struct {
 	once  sync.Once
 	fuzz  string
@@ -30,8 +31,8 @@ type binary struct {
 	err   error
 }
 
-func newWorkshop(tmp string, covers bool) (*workshop, error) {
-	w := &workshop{tmp: tmp, fuzz: filepath.Join(tmp, "tree"), cover: filepath.Join(tmp, "covertree"), binaries: map[string]*binary{}}
+func newWorkshop(tmp string, covers bool) (*workspace, error) {
+	w := &workspace{tmp: tmp, fuzz: filepath.Join(tmp, "tree"), cover: filepath.Join(tmp, "covertree"), binaries: map[string]*binary{}}
 	for _, dir := range []string{w.fuzz, w.cover} {
 		if err := copyModule(dir); err != nil {
 			return nil, err
@@ -43,7 +44,7 @@ func newWorkshop(tmp string, covers bool) (*workshop, error) {
 	return w, nil
 }
 
-// copyModule copies what git knows or would add.
+// copyModule copies the files that git tracks or would add.
 func copyModule(dir string) error {
 	list, err := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard").Output()
 	if err != nil {
@@ -71,7 +72,7 @@ func copyModule(dir string) error {
 var targetLine = regexp.MustCompile(`(?m)^func (Fuzz\w+)\(`)
 
 // targets returns the module's fuzz targets that one of the patterns matches.
-func (w *workshop) targets(patterns []string) ([]*target, error) {
+func (w *workspace) targets(patterns []string) ([]*target, error) {
 	var exprs []*regexp.Regexp
 	for _, p := range patterns {
 		e, err := regexp.Compile(p)
@@ -97,7 +98,7 @@ func (w *workshop) targets(patterns []string) ([]*target, error) {
 			return nil, err
 		}
 		for _, m := range targetLine.FindAllSubmatch(source, -1) {
-			t := &target{workshop: w, pkg: filepath.ToSlash(pkg), fuzz: string(m[1])}
+			t := &target{workspace: w, pkg: filepath.ToSlash(pkg), fuzz: string(m[1])}
 			if matches(exprs, t.name()) {
 				targets = append(targets, t)
 			}
@@ -114,7 +115,7 @@ func (w *workshop) targets(patterns []string) ([]*target, error) {
 }
 
 // build builds the package's test programs.
-func (w *workshop) build(ctx context.Context, pkg string, covers bool) error {
+func (w *workspace) build(ctx context.Context, pkg string, covers bool) error {
 	b := w.binaries[pkg]
 	b.once.Do(func() {
 		base := filepath.Join(w.tmp, "bin", strings.ReplaceAll(pkg, "/", "_"))
@@ -127,7 +128,7 @@ func (w *workshop) build(ctx context.Context, pkg string, covers bool) error {
 	return b.err
 }
 
-func (w *workshop) compile(ctx context.Context, dir, pkg string, args ...string) error {
+func (w *workspace) compile(ctx context.Context, dir, pkg string, args ...string) error {
 	cmd := exec.CommandContext(ctx, "go", append(append([]string{"test", "-c"}, args...), "./"+pkg)...)
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
