@@ -10,7 +10,7 @@ import (
 	"github.com/tofureg/tofureg/transport/doccache"
 )
 
-// read reads an answer into nothing.
+// read makes a request and discards the answer.
 func read(b *testing.B, tr *doccache.Transport, req *http.Request) {
 	resp, err := tr.RoundTrip(req)
 	if err != nil {
@@ -22,7 +22,7 @@ func read(b *testing.B, tr *doccache.Transport, req *http.Request) {
 	resp.Body.Close()
 }
 
-// BenchmarkHit reads documents of several sizes from the directory.
+// BenchmarkHit reads cached documents of several sizes.
 func BenchmarkHit(b *testing.B) {
 	for _, size := range []int{1 << 10, 64 << 10, 1 << 20} {
 		b.Run(fmt.Sprintf("%dKiB", size>>10), func(b *testing.B) {
@@ -42,7 +42,7 @@ func BenchmarkHit(b *testing.B) {
 	}
 }
 
-// BenchmarkRevalidate asks about a document each time, and writes down that it is the same.
+// BenchmarkRevalidate revalidates a document each time.
 func BenchmarkRevalidate(b *testing.B) {
 	o := always(headers("Etag", `"a"`), `"`+strings.Repeat("x", 1<<14)+`"`)
 	tr := &doccache.Transport{Base: o, Dir: b.TempDir()}
@@ -54,7 +54,7 @@ func BenchmarkRevalidate(b *testing.B) {
 	}
 }
 
-// BenchmarkMiss fetches and keeps a document each time.
+// BenchmarkMiss downloads and caches a document each time.
 func BenchmarkMiss(b *testing.B) {
 	o := always(headers("Cache-Control", "no-cache"), `"`+strings.Repeat("x", 1<<14)+`"`)
 	tr := &doccache.Transport{Base: o, Dir: b.TempDir()}

@@ -32,9 +32,9 @@ var (
 	alpha = addrs.MustParseProvider(host + "/acme/alpha")
 )
 
-// fleet is a registry with five providers, of which there are 21 documents: discovery, and
-// for each provider versions, package, checksums and signature.
-func fleet(caching regtest.Caching) (reg *regtest.Registry, list []addrs.Provider) {
+// fiveProviders returns a registry with 21 documents: discovery, and for each provider versions,
+// package, checksums and signature.
+func fiveProviders(caching regtest.Caching) (reg *regtest.Registry, list []addrs.Provider) {
 	reg = regtest.New(host)
 	reg.Caching = caching
 	reg.Latency = time.Second
@@ -46,13 +46,13 @@ func fleet(caching regtest.Caching) (reg *regtest.Registry, list []addrs.Provide
 }
 
 const (
-	fleetDocuments = 21
-	documents      = regtest.Discovery | regtest.Metadata | regtest.Sums | regtest.Signature |
+	allDocuments = 21
+	documents    = regtest.Discovery | regtest.Metadata | regtest.Sums | regtest.Signature |
 		regtest.ModuleMetadata | regtest.MirrorMetadata
 )
 
-// work is what a run of a program does in one working directory.
-func work(ctx context.Context, tr *doccache.Transport, list []addrs.Provider, dir string) error {
+// findAll finds the packages of all providers, and downloads them to dir unless that is empty.
+func findAll(ctx context.Context, tr *doccache.Transport, list []addrs.Provider, dir string) error {
 	c := &regclient.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: tr}}}
 	for _, p := range list {
 		pkg, err := provider.Find(ctx, c, p, addrs.ProviderConstraint{}, provider.Need{Platforms: []addrs.Platform{linux}})
@@ -71,10 +71,10 @@ func work(ctx context.Context, tr *doccache.Transport, list []addrs.Provider, di
 	return nil
 }
 
-// TestWorkingDirectories has 100 programs do their work, eight at a time, each with clients
-// of its own: of each document one request is made in the first run, none in the second,
-// and after their time one that brings nothing new.
-func TestWorkingDirectories(t *testing.T) {
+// TestPrograms runs 100 programs, eight at a time, each with its own clients. The first run makes one
+// request for each document, the second none. After the documents have expired, the third makes
+// one request for each, and no document has changed.
+func TestPrograms(t *testing.T) {
 	t.Parallel()
 	const hour = time.Hour
 	for _, test := range []struct {
@@ -84,15 +84,15 @@ func TestWorkingDirectories(t *testing.T) {
 		programs  int
 		unchanged int // of the requests of the third run
 	}{
-		{"the server says how long", regtest.Caching{Control: "max-age=3600", Tags: true}, 0, 100, fleetDocuments},
+		{"the server says how long", regtest.Caching{Control: "max-age=3600", Tags: true}, 0, 100, allDocuments},
 		{"the server says nothing", regtest.Caching{}, hour, 10, 10}, // files have tags in any case
-		{"the server forbids it", regtest.Caching{Control: "max-age=0, private, must-revalidate", Tags: true}, hour, 10, fleetDocuments},
+		{"the server forbids it", regtest.Caching{Control: "max-age=0, private, must-revalidate", Tags: true}, hour, 10, allDocuments},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			dir, out := t.TempDir(), t.TempDir()
 			synctest.Test(t, func(t *testing.T) {
-				reg, list := fleet(test.caching)
+				reg, list := fiveProviders(test.caching)
 				run := func(download string) (requests []regtest.Request) {
 					reg.Reset()
 					free := make(chan struct{}, 8)
@@ -102,11 +102,11 @@ func TestWorkingDirectories(t *testing.T) {
 							free <- struct{}{}
 							defer func() { <-free }()
 							to := download
-							if i > 0 { // the archives are the same, and no concern of the cache
+							if i > 0 { // one program downloads
 								to = ""
 							}
 							tr := &doccache.Transport{Base: reg, Dir: dir, FreshFor: test.freshFor}
-							if err := work(t.Context(), tr, list, to); err != nil {
+							if err := findAll(t.Context(), tr, list, to); err != nil {
 								t.Errorf("program %d: %v", i, err)
 							}
 						})
@@ -128,12 +128,12 @@ func TestWorkingDirectories(t *testing.T) {
 				}
 
 				first := run(out)
-				if len(first) != fleetDocuments || distinct(first) != fleetDocuments {
-					t.Errorf("first run: %d requests for %d documents, want %d for as many", len(first), distinct(first), fleetDocuments)
+				if len(first) != allDocuments || distinct(first) != allDocuments {
+					t.Errorf("first run: %d requests for %d documents, want one for each of %d", len(first), distinct(first), allDocuments)
 				}
 				time.Sleep(hour / 2)
 				if second := run(""); len(second) != 0 {
-					t.Errorf("second run: %d requests, want none: %v", len(second), second)
+					t.Errorf("second run: %d requests, want 0: %v", len(second), second)
 				}
 				time.Sleep(hour)
 				third := run("")
@@ -143,22 +143,21 @@ func TestWorkingDirectories(t *testing.T) {
 						unchanged++
 					}
 				}
-				if len(third) != fleetDocuments || distinct(third) != fleetDocuments || unchanged != test.unchanged {
-					t.Errorf("third run: %d requests for %d documents, of which %d were unchanged", len(third), distinct(third), unchanged)
+				if len(third) != allDocuments || distinct(third) != allDocuments || unchanged != test.unchanged {
+					t.Errorf("third run: %d requests for %d documents, %d of them unchanged", len(third), distinct(third), unchanged)
 				}
-				clean(t, dir)
+				checkFiles(t, dir)
 			})
 		})
 	}
 }
 
-// TestAllClients: discovery, providers, modules and mirrors work through the cache as they
-// are, and without a network.
+// TestAllClients: all clients work with the cache, also offline.
 func TestAllClients(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		reg, _ := fleet(regtest.Caching{Control: "max-age=3600"})
+		reg, _ := fiveProviders(regtest.Caching{Control: "max-age=3600"})
 		reg.ModuleList.PageSize = 2
 		network := addrs.MustParseModule(host + "/acme/network/aws")
 		for i := range 5 {
@@ -199,9 +198,9 @@ func TestAllClients(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, q := range reg.Requests() {
-			// The redirect has no time of its own, and leads to what does.
+			// Only the redirect states no time.
 			if q.Kind != regtest.Discovery || q.Host != host {
-				t.Errorf("asked again: %v", q)
+				t.Errorf("unexpected request: %v", q)
 			}
 		}
 		time.Sleep(1000 * time.Hour)
@@ -214,22 +213,22 @@ func TestAllClients(t *testing.T) {
 		c := &regclient.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: tr}}}
 		_, err := c.ProviderVersions(t.Context(), addrs.MustParseProvider(host+"/acme/unknown"))
 		if !errors.Is(err, doccache.ErrOffline) {
-			t.Errorf("what is not there, offline: %v", err)
+			t.Errorf("offline, unknown provider: error %v, want ErrOffline", err)
 		}
 		pkg, err := c.ProviderPackage(t.Context(), alpha, v1, linux)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if _, err := provider.Download(t.Context(), c, pkg, filepath.Join(dir, "a.zip"), provider.Options{}); !errors.Is(err, doccache.ErrOffline) {
-			t.Errorf("an archive, offline: %v", err)
+			t.Errorf("offline, archive: error %v, want ErrOffline", err)
 		}
 		if n, d := reg.Count(0), time.Since(begin); n != 0 || d != 0 {
-			t.Errorf("offline: %d requests in %v, want none and no waiting", n, d)
+			t.Errorf("offline: %d requests in %v, want 0 in 0s", n, d)
 		}
 	})
 }
 
-// TestModuleDownload: packages pass, whatever they are.
+// TestModuleDownload: module packages are not cached.
 func TestModuleDownload(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -244,7 +243,7 @@ func TestModuleDownload(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := reg.Count(documents); got != 2 {
-			t.Errorf("round %d: %d requests for documents, want 2 in all", i, got)
+			t.Errorf("after round %d: %d requests for documents, want 2", i, got)
 		}
 		if got := reg.Count(regtest.ModulePackage); got != i+1 {
 			t.Errorf("round %d: %d requests for packages", i, got)
@@ -252,7 +251,7 @@ func TestModuleDownload(t *testing.T) {
 	}
 }
 
-// tokens is a source that counts how often it was told that its token is not accepted.
+// tokens is a source that counts calls of Invalidate.
 type tokens struct {
 	token   string
 	invalid atomic.Int32
@@ -263,12 +262,12 @@ func (s *tokens) Token(context.Context, svchost.Hostname) (auth.Token, error) {
 }
 func (s *tokens) Invalidate(svchost.Hostname) { s.invalid.Add(1) }
 
-// TestUnauthorized: a token that is refused opens nothing, however much is kept.
+// TestUnauthorized: a refused token gives no access to cached documents.
 func TestUnauthorized(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		reg, _ := fleet(regtest.Caching{Control: "max-age=60, stale-if-error=3600", Tags: true})
+		reg, _ := fiveProviders(regtest.Caching{Control: "max-age=60, stale-if-error=3600", Tags: true})
 		reg.Require("a", 0)
 		source := &tokens{token: "a"}
 		list := func(s *tokens) error {
@@ -280,26 +279,26 @@ func TestUnauthorized(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := list(&tokens{token: "b"}); !errors.Is(err, provider.ErrUnauthorized) {
-			t.Errorf("another token: %v, want ErrUnauthorized", err)
+			t.Errorf("another token: error %v, want ErrUnauthorized", err)
 		}
 		reg.Reset()
 		if err := list(source); err != nil || reg.Count(0) != 0 {
-			t.Errorf("the first token again: %v, %d requests", err, reg.Count(0))
+			t.Errorf("the first token again: error %v, %d requests; want a cached answer", err, reg.Count(0))
 		}
 		reg.AddFault(regtest.Fault{Status: http.StatusUnauthorized}) // it is taken back
 		time.Sleep(time.Minute)
 		if err := list(source); !errors.Is(err, provider.ErrUnauthorized) || source.invalid.Load() == 0 {
-			t.Errorf("a token that was taken back: %v, the source was told %d times", err, source.invalid.Load())
+			t.Errorf("revoked token: error %v, %d calls of Invalidate", err, source.invalid.Load())
 		}
 		reg.ClearFaults()
 		reg.AddFault(regtest.Fault{Kind: regtest.Discovery, Drop: true})
 		if err := list(source); err == nil {
-			t.Error("what a refused token had fetched is used when the server is down")
+			t.Error("a document of a refused token is used when the server is down")
 		}
 	})
 }
 
-// TestOutage: with something to show, a client neither waits nor repeats.
+// TestOutage: with cached documents, a client neither waits nor retries.
 func TestOutage(t *testing.T) {
 	t.Parallel()
 	for name, f := range map[string]regtest.Fault{
@@ -309,7 +308,7 @@ func TestOutage(t *testing.T) {
 		"silent":  {Delay: time.Hour},
 	} {
 		bubble(t, name, func(t *testing.T, dir string) {
-			reg, _ := fleet(regtest.Caching{})
+			reg, _ := fiveProviders(regtest.Caching{})
 			reg.Latency = 0
 			list := func(stale time.Duration) error {
 				tr := &doccache.Transport{Base: reg, Dir: dir, StaleIfError: stale}
@@ -324,7 +323,7 @@ func TestOutage(t *testing.T) {
 			time.Sleep(time.Second)
 			begin := time.Now()
 			if err := list(time.Hour); err != nil || reg.Count(0) != 2 {
-				t.Errorf("%v, %d requests; want one for each document", err, reg.Count(0))
+				t.Errorf("error %v, %d requests; want one for each document", err, reg.Count(0))
 			}
 			limit := time.Duration(0)
 			if f.Delay > 0 {
@@ -335,16 +334,16 @@ func TestOutage(t *testing.T) {
 			}
 			reg.Reset()
 			if err := list(0); err == nil || reg.Count(0) != 3 {
-				t.Errorf("with nothing to show: %v, %d attempts; want 3", err, reg.Count(0))
+				t.Errorf("without cached documents: error %v, %d attempts; want 3", err, reg.Count(0))
 			}
 		})
 	}
 }
 
-// TestVetoHost: a host that is not allowed is not allowed in the cache either.
+// TestVetoHost: VetoHost also applies to cached documents.
 func TestVetoHost(t *testing.T) {
 	t.Parallel()
-	reg, _ := fleet(regtest.Caching{Control: "max-age=3600"})
+	reg, _ := fiveProviders(regtest.Caching{Control: "max-age=3600"})
 	reg.Latency = 0
 	hc := &http.Client{Transport: &doccache.Transport{Base: reg, Dir: t.TempDir()}}
 	if _, err := (&regclient.Client{Transport: &transport.Client{HTTP: hc}}).ProviderVersions(t.Context(), alpha); err != nil {
@@ -357,13 +356,13 @@ func TestVetoHost(t *testing.T) {
 	}
 }
 
-// TestWaitIsNotTimeout: who waits for the answer to another program's request has not been
-// failed by the server.
+// TestWaitIsNotTimeout: the wait for the request of another program does not count towards the
+// timeout.
 func TestWaitIsNotTimeout(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		reg, _ := fleet(regtest.Caching{})
+		reg, _ := fiveProviders(regtest.Caching{})
 		reg.Latency = 3 * time.Second
 		list := func(timeout time.Duration) {
 			c := &regclient.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: &doccache.Transport{Base: reg, Dir: dir}}, Timeout: timeout, Retries: -1}}

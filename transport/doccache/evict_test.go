@@ -14,7 +14,7 @@ import (
 
 func number(i int) string { return fmt.Sprintf("https://registry.example.com/v1/%04d", i) }
 
-// size returns how much all entries take.
+// size returns the size of all entries.
 func size(t *testing.T, dir string) (n int64) {
 	t.Helper()
 	for _, path := range entries(t, dir) {
@@ -27,7 +27,8 @@ func size(t *testing.T, dir string) (n int64) {
 	return n
 }
 
-// TestMaxBytes: as much as is allowed stays; at one more, the oldest go, down to seven eighths.
+// TestMaxBytes: at the limit all documents stay. With one more, the oldest are evicted, down to seven
+// eighths of the limit.
 func TestMaxBytes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -55,15 +56,15 @@ func TestMaxBytes(t *testing.T) {
 	}
 	for _, path := range oldest {
 		if _, err := os.Lstat(path); err == nil {
-			t.Errorf("%s, one of the oldest, is still there", path)
+			t.Errorf("%s, one of the oldest documents, was not evicted", path)
 		}
 	}
 	want(t, tr, number(99), `{}`, 17)
-	clean(t, dir)
+	checkFiles(t, dir)
 }
 
-// TestSizes: what is larger than the least counts as it is on disk, and what is larger than
-// all may be is not kept.
+// TestSizes: a document above the minimum size counts with its size. A document above the limit is
+// not cached.
 func TestSizes(t *testing.T) {
 	t.Parallel()
 	measure := t.TempDir()
@@ -83,7 +84,7 @@ func TestSizes(t *testing.T) {
 		// The size differs by a byte or two, by the digits of the times. Seven eighths of
 		// a little less than eight are six.
 		if n := len(entries(t, dir)); n != test.left || size(t, dir) > test.max {
-			t.Errorf("of at most %d bytes there are %d, in %d entries, want %d", test.max, size(t, dir), n, test.left)
+			t.Errorf("limit of %d bytes: %d bytes in %d entries, want %d entries", test.max, size(t, dir), n, test.left)
 		}
 	}
 	for _, max := range []int64{each - 100, 10} {
@@ -91,13 +92,13 @@ func TestSizes(t *testing.T) {
 		tr := &doccache.Transport{Base: o, Dir: dir, MaxBytes: max}
 		get(t, tr, request(t, number(0)))
 		if s := tr.Stats(); len(entries(t, dir)) != 0 || s.Failed != 0 {
-			t.Errorf("what is larger than all may be was kept: %+v", s)
+			t.Errorf("a document above the limit was cached: %+v", s)
 		}
 	}
 }
 
-// TestNoBound: a negative bound is none. What dead processes have left goes all the same.
-func TestNoBound(t *testing.T) {
+// TestNoLimit: a negative limit disables eviction. Files of killed processes are removed.
+func TestNoLimit(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	dead := filepath.Join(dir, doccache.Version, ".tofureg-dead.part")
@@ -115,14 +116,13 @@ func TestNoBound(t *testing.T) {
 		t.Errorf("%d entries", n)
 	}
 	if runtime.GOOS == "windows" {
-		return // what is younger than an hour stays there
+		return // Windows keeps younger files
 	}
-	clean(t, dir)
+	checkFiles(t, dir)
 }
 
-// TestOthersCount: what another process writes counts, before one has added more than a
-// sixteenth of the bound.
-func TestOthersCount(t *testing.T) {
+// TestOtherProcesses: entries of other processes count at the latest after a sixteenth of the limit.
+func TestOtherProcesses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	o := always(headers(), `{}`)
@@ -140,8 +140,7 @@ func TestOthersCount(t *testing.T) {
 	}
 }
 
-// TestForeign: files that are not ours are neither counted nor removed; what killed
-// processes have left is removed.
+// TestForeign: other files are neither counted nor removed. Files of killed processes are removed.
 func TestForeign(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -175,6 +174,6 @@ func TestForeign(t *testing.T) {
 	tr := &doccache.Transport{Base: always(headers(), `{}`), Dir: dir, MaxBytes: doccache.MinSize}
 	get(t, tr, request(t, number(0)))
 	if _, err := os.Lstat(young); err != nil {
-		t.Errorf("the lock of a process that may be alive: %v", err)
+		t.Errorf("the new lock file of another process was removed: %v", err)
 	}
 }

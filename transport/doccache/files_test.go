@@ -10,8 +10,8 @@ import (
 	"github.com/tofureg/tofureg/transport/doccache"
 )
 
-// kept fills a directory with one entry and returns its path.
-func kept(t *testing.T, dir string, list ...string) string {
+// addEntry adds an entry to a directory and returns its path.
+func addEntry(t *testing.T, dir string, list ...string) string {
 	t.Helper()
 	before := map[string]bool{}
 	for _, path := range entries(t, dir) {
@@ -27,12 +27,11 @@ func kept(t *testing.T, dir string, list ...string) string {
 	return ""
 }
 
-// TestDamaged: a file that is not as it was written, in whatever bit, is no answer; a new
-// one takes its place.
+// TestDamaged: a file with any changed bit is not used, and is replaced.
 func TestDamaged(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	path := kept(t, dir)
+	path := addEntry(t, dir)
 	good, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -57,11 +56,11 @@ func TestDamaged(t *testing.T) {
 			return
 		}
 	}
-	clean(t, dir)
+	checkFiles(t, dir)
 }
 
-// TestPlanted: what is in the place of a file and is none is never followed, waited for or
-// filled.
+// TestPlanted: links, directories and other files at the path of an entry are not followed, read or
+// written.
 func TestPlanted(t *testing.T) {
 	t.Parallel()
 	outside := filepath.Join(t.TempDir(), "precious")
@@ -92,7 +91,7 @@ func TestPlanted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			path := kept(t, dir)
+			path := addEntry(t, dir)
 			if err := os.Rename(path, path+".was"); err != nil {
 				t.Fatal(err)
 			}
@@ -104,16 +103,16 @@ func TestPlanted(t *testing.T) {
 			want(t, tr, doc, `{"new":true}`, 1)
 			get(t, tr, request(t, doc))
 			if data, err := os.ReadFile(outside); err != nil || string(data) != "precious" {
-				t.Errorf("what a link points to has become %q, %v", data, err)
+				t.Errorf("the target of a link contains %q, %v", data, err)
 			}
 			if _, err := os.Lstat(outside + ".none"); err == nil {
-				t.Error("what a link points to was made")
+				t.Error("the target of a link was created")
 			}
 		})
 	}
 }
 
-// sparse makes a file that takes no room.
+// sparse creates a large file that takes no space.
 func sparse(path string, size int64) error {
 	f, err := os.Create(path)
 	if err != nil {
@@ -123,8 +122,7 @@ func sparse(path string, size int64) error {
 	return f.Truncate(size)
 }
 
-// TestNotPrivate: a directory that other users can enter is not used, and what is in it is
-// no answer.
+// TestNotPrivate: a directory that other users can access is not used.
 func TestNotPrivate(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -132,7 +130,7 @@ func TestNotPrivate(t *testing.T) {
 	}
 	for _, mode := range []os.FileMode{0o701, 0o710, 0o740, 0o722, 0o755, 0o777} {
 		dir := t.TempDir()
-		kept(t, dir)
+		addEntry(t, dir)
 		if err := os.Chmod(filepath.Join(dir, doccache.Version), mode); err != nil {
 			t.Fatal(err)
 		}
@@ -145,8 +143,7 @@ func TestNotPrivate(t *testing.T) {
 	}
 }
 
-// TestLinkedDirectory: in a Dir in which other users can write, a link in the place of the
-// private directory does not lead out.
+// TestLinkedDirectory: a link at the path of the private directory is not followed out of Dir.
 func TestLinkedDirectory(t *testing.T) {
 	t.Parallel()
 	dir, other := t.TempDir(), filepath.Join(t.TempDir(), "other")
@@ -159,15 +156,15 @@ func TestLinkedDirectory(t *testing.T) {
 	tr := &doccache.Transport{Base: always(headers("Cache-Control", "max-age=600"), `{}`), Dir: dir}
 	want(t, tr, doc, `{}`, 1)
 	if names, err := os.ReadDir(other); err != nil || len(names) > 0 || tr.Stats().Failed != 1 {
-		t.Errorf("the directory of the link has %v, %v; %+v", names, err, tr.Stats())
+		t.Errorf("the target of the link contains %v, %v; %+v", names, err, tr.Stats())
 	}
 }
 
-// TestDirectoryMode: a directory that is made here is private.
+// TestDirectoryMode: a new directory is private.
 func TestDirectoryMode(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "a", "b")
-	kept(t, dir)
+	addEntry(t, dir)
 	for _, path := range []string{filepath.Join(dir, doccache.Version), dir, filepath.Dir(dir)} {
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o700 && runtime.GOOS != "windows" {
 			t.Errorf("%s has mode %v, %v", path, info.Mode(), err)
@@ -175,7 +172,7 @@ func TestDirectoryMode(t *testing.T) {
 	}
 }
 
-// TestDirectoryRemoved: who empties the cache need not stop the programs that use it.
+// TestDirectoryRemoved: the directory may be removed during use.
 func TestDirectoryRemoved(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "cache")

@@ -11,13 +11,13 @@ import (
 
 const second = time.Second
 
-// date is a date relative to the start of a bubble.
+// date returns a date relative to the start of a bubble.
 func date(d time.Duration) string {
 	return time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).Add(d).Format(http.TimeFormat)
 }
 
-// TestFreshness asks once, and again after each of two times: before the first the answer
-// is fresh, at the second it is not.
+// TestFreshness makes a request, and two more at two times: at the first the answer is fresh, at the
+// second it is not.
 func TestFreshness(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
@@ -77,7 +77,7 @@ func TestFreshness(t *testing.T) {
 	}
 }
 
-// TestAge: an answer from the cache says how old it is.
+// TestAge: a cached answer has an Age header.
 func TestAge(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -95,7 +95,7 @@ func TestAge(t *testing.T) {
 	})
 }
 
-// TestClockPutBack: an answer of the future is asked about.
+// TestClockPutBack: an answer with a date in the future is revalidated.
 func TestClockPutBack(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

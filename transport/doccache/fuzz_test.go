@@ -14,10 +14,10 @@ import (
 	"github.com/tofureg/tofureg/transport/doccache"
 )
 
-// frame makes a file whose sum is right.
+// frame returns a file with the correct checksum.
 func frame(rest string) []byte { return fmt.Appendf(nil, "%x\n%s", sha256.Sum256([]byte(rest)), rest) }
 
-// badFiles have no head that could be used.
+// badFiles have an invalid head.
 var badFiles = []string{
 	``, `null`, `[]`, `{}`, `{"status":200}`, `{"status":1e99,"header":{}}`, `{"status":200,"header":[]}`, strings.Repeat("[", 10_000),
 }
@@ -30,13 +30,13 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 	for _, rest := range badFiles {
 		if _, err := doccache.Decode(frame(rest + "\nx")); err == nil {
-			t.Errorf("Decode(%.80s) is no error", rest)
+			t.Errorf("Decode(%.80s) succeeded, want an error", rest)
 		}
 	}
 }
 
-// FuzzDecode reads files, also with the right sum before them: they are refused, or mean the
-// same when they are written again.
+// FuzzDecode decodes files, also with a correct checksum. Either Decode fails, or encoding and
+// decoding again gives the same file.
 func FuzzDecode(f *testing.F) {
 	at := time.Unix(1_000_000_000, 5)
 	for _, body := range []string{"", `{}`, strings.Repeat("x", 1000)} {
@@ -58,14 +58,14 @@ func FuzzDecode(f *testing.F) {
 			}
 			twice, err := doccache.Decode(again)
 			if err != nil || !bytes.Equal(again, twice) {
-				t.Errorf("%q is written as %q, and then as %q, %v", file, again, twice, err)
+				t.Errorf("%q is encoded as %q, and then as %q, %v", file, again, twice, err)
 			}
 		}
 	})
 }
 
-// TestEncodeLimits: the largest document and the largest head can be written and read, a byte
-// more cannot be written.
+// TestEncodeLimits: the largest document and the largest head can be encoded and decoded. With one
+// more byte, Encode fails.
 func TestEncodeLimits(t *testing.T) {
 	t.Parallel()
 	at := time.Unix(1_000_000_000, 0).UTC()
@@ -93,7 +93,7 @@ func TestEncodeLimits(t *testing.T) {
 	}
 }
 
-// FuzzDirectives: no header makes a time negative, or takes longer than it is long.
+// FuzzDirectives: no header gives a negative time.
 func FuzzDirectives(f *testing.F) {
 	for _, s := range []string{
 		"", "max-age=60", `private="a, b", max-age="6\0", no-store`, "max-stale", "max-age=,", ",,=,", `a="`, `a="\`, "max-age=99999999999999999999",
@@ -109,8 +109,7 @@ func FuzzDirectives(f *testing.F) {
 	})
 }
 
-// FuzzAnswer: whatever the headers of an answer are, what is kept of it is what came, and
-// neither a panic nor an answer for another.
+// FuzzAnswer: for all headers, a cached answer is the answer of the server.
 func FuzzAnswer(f *testing.F) {
 	f.Add("max-age=60", "Accept", `"a"`, date(0), "5", "/x", "./x?y", `{}`, uint16(200))
 	f.Add("no-cache", "*", "W/", "0", "-1", "http://x", "git::https://u:p@h/x?a=b#c", `[`, uint16(204))

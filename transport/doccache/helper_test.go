@@ -16,7 +16,7 @@ import (
 	"github.com/tofureg/tofureg/transport/doccache"
 )
 
-// origin is a server in this process.
+// origin is a server in this process, as a transport.
 type origin struct {
 	mu       sync.Mutex
 	requests []*http.Request
@@ -47,8 +47,7 @@ func (o *origin) last() *http.Request {
 	return o.requests[len(o.requests)-1]
 }
 
-// headers makes a header of names and values. Lists of documents are JSON unless they say
-// otherwise.
+// headers returns a header of names and values. The default media type is JSON.
 func headers(list ...string) http.Header {
 	h := http.Header{"Content-Type": {"application/json"}}
 	for i := 0; i < len(list); i += 2 {
@@ -75,7 +74,7 @@ type answer struct {
 	body   string
 }
 
-// answers gives the answers of a list, and the last one again.
+// answers returns the answers of a list, the last one repeatedly.
 func answers(list ...answer) *origin {
 	return &origin{answer: func(n int, _ *http.Request) (*http.Response, error) {
 		a := list[min(n, len(list))-1]
@@ -99,7 +98,7 @@ func bubble(t *testing.T, name string, test func(t *testing.T, dir string)) {
 	})
 }
 
-// always answers with the same document, and 304 to those who have its tag.
+// always answers with the same document, or with 304 if the request has its tag or date.
 func always(h http.Header, body string) *origin {
 	return &origin{answer: func(_ int, req *http.Request) (*http.Response, error) {
 		if tag := h.Get("Etag"); tag != "" && req.Header.Get("If-None-Match") == tag {
@@ -114,7 +113,7 @@ func always(h http.Header, body string) *origin {
 
 const doc = "https://registry.example.com/v1/providers/acme/alpha/versions"
 
-// settings are fields of a Transport, which cannot be copied.
+// settings are fields of a Transport.
 type settings struct {
 	FreshFor, StaleIfError time.Duration
 	Refresh, Offline       bool
@@ -126,7 +125,7 @@ func (s settings) transport(base http.RoundTripper, dir string) *doccache.Transp
 	}
 }
 
-// request makes a GET with these headers.
+// request returns a GET request with these headers.
 func request(t testing.TB, url string, list ...string) *http.Request {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
@@ -138,7 +137,7 @@ func request(t testing.TB, url string, list ...string) *http.Request {
 	return req
 }
 
-// get reads what answers the request.
+// get makes a request and reads the answer.
 func get(t testing.TB, tr http.RoundTripper, req *http.Request) (*http.Response, string) {
 	t.Helper()
 	resp, err := tr.RoundTrip(req)
@@ -153,12 +152,12 @@ func get(t testing.TB, tr http.RoundTripper, req *http.Request) (*http.Response,
 		t.Fatal(err)
 	}
 	if resp.Request != req {
-		t.Error("the answer is not for the request of the caller")
+		t.Error("Request of the answer is not the request")
 	}
 	return resp, string(body)
 }
 
-// want gets url and checks the body, and how many requests the server has seen by then.
+// want requests url and checks the body and the number of requests to the server so far.
 func want(t testing.TB, tr *doccache.Transport, url, body string, requests int, list ...string) *http.Response {
 	t.Helper()
 	resp, got := get(t, tr, request(t, url, list...))
@@ -171,7 +170,7 @@ func want(t testing.TB, tr *doccache.Transport, url, body string, requests int, 
 	return resp
 }
 
-// entries returns the files of documents in a directory.
+// entries returns the files of cached documents.
 func entries(t testing.TB, dir string) []string {
 	t.Helper()
 	list, err := filepath.Glob(filepath.Join(dir, doccache.Version, "*.doc"))
@@ -181,8 +180,8 @@ func entries(t testing.TB, dir string) []string {
 	return list
 }
 
-// clean fails if there is anything besides documents.
-func clean(t testing.TB, dir string) {
+// checkFiles fails the test if there are other files than documents.
+func checkFiles(t testing.TB, dir string) {
 	t.Helper()
 	names, err := os.ReadDir(filepath.Join(dir, doccache.Version))
 	if err != nil {
@@ -198,8 +197,8 @@ func clean(t testing.TB, dir string) {
 	}
 }
 
-// holds reports whether any file in dir, or any name, has the text.
-func holds(t testing.TB, dir, text string) bool {
+// containsText reports whether a file in dir, or its name, contains text.
+func containsText(t testing.TB, dir, text string) bool {
 	t.Helper()
 	names, err := os.ReadDir(filepath.Join(dir, doccache.Version))
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/tofureg/tofureg/transport/doccache"
 )
 
-// TestHeadersAreExact: a header with bytes that are no text comes back as it was, or not at
-// all: a redirect must not lead elsewhere the second time.
+// TestHeadersAreExact: headers with invalid UTF-8 are not changed by the cache. A redirect must not
+// lead to another URL the second time.
 func TestHeadersAreExact(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{http.StatusOK, http.StatusMovedPermanently} {
@@ -31,9 +31,8 @@ func TestHeadersAreExact(t *testing.T) {
 	}
 }
 
-// TestStaleIfErrorIsBounded: a server that was taken over for an hour does not rule the
-// outages of a year.
-func TestStaleIfErrorIsBounded(t *testing.T) {
+// TestStaleIfErrorLimit: a server cannot state a long time for stale documents.
+func TestStaleIfErrorLimit(t *testing.T) {
 	t.Parallel()
 	for after, stale := range map[time.Duration]bool{
 		doccache.MaxFresh + 59*second: true,
@@ -56,8 +55,7 @@ func TestStaleIfErrorIsBounded(t *testing.T) {
 	}
 }
 
-// TestTemporaryRedirects: what is elsewhere for now may be back the next time. Without a
-// word of the server that is asked every time.
+// TestTemporaryRedirects: FreshFor does not apply to temporary redirects.
 func TestTemporaryRedirects(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -82,7 +80,7 @@ func TestTemporaryRedirects(t *testing.T) {
 	}
 }
 
-// TestKeysAreDistinct: requests that differ on the wire never share an answer.
+// TestKeysAreDistinct: different requests never share an answer.
 func TestKeysAreDistinct(t *testing.T) {
 	t.Parallel()
 	o := numbered("Cache-Control", "max-age=60")
@@ -109,26 +107,25 @@ func TestKeysAreDistinct(t *testing.T) {
 			asked := fmt.Sprint(url, " with ", header)
 			_, body := get(t, tr, req)
 			if other := seen[body]; other != "" {
-				t.Errorf("%s has got the answer of %s", asked, other)
+				t.Errorf("%s got the answer for %s", asked, other)
 			}
 			seen[body] = asked
 		}
 	}
 }
 
-// broken is a transport that does not keep the rules of its kind.
+// broken is a transport that violates the rules of http.RoundTripper.
 type broken struct{ resp *http.Response }
 
 func (b broken) RoundTrip(*http.Request) (*http.Response, error) { return b.resp, nil }
 
-// TestBrokenBase: a transport below that answers with nothing, or without a body, makes no
-// panic of it.
+// TestBrokenBase: a Base that returns no response or no body does not cause a panic.
 func TestBrokenBase(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	get(t, &doccache.Transport{Base: always(headers("Etag", `"a"`), `{}`), Dir: dir}, request(t, doc))
 	if resp, err := (&doccache.Transport{Base: broken{}, Dir: dir}).RoundTrip(request(t, doc)); resp != nil || err != nil {
-		t.Errorf("%v, %v; want what Base has answered", resp, err)
+		t.Errorf("RoundTrip returned %v, %v; want nil, nil like Base", resp, err)
 	}
 	for _, status := range []int{503, 304, 204, 200} {
 		tr := &doccache.Transport{Base: broken{&http.Response{StatusCode: status}}, Dir: dir, StaleIfError: time.Hour}
@@ -139,11 +136,10 @@ func TestBrokenBase(t *testing.T) {
 		_, _ = io.Copy(io.Discard, resp.Body)
 		resp.Body.Close()
 	}
-	clean(t, dir)
+	checkFiles(t, dir)
 }
 
-// TestTooManyHeadersLater: "not modified" with more headers than are kept is obeyed when it
-// takes the document back.
+// TestTooManyHeadersLater: status 304 with no-store removes the document, also with too large headers.
 func TestTooManyHeadersLater(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -14,8 +14,8 @@ import (
 	"github.com/tofureg/tofureg/transport/doccache"
 )
 
-// TestNetwork: over a real connection, with compression and chunks as net/http makes them,
-// documents are kept as the caller sees them, and connections are used again.
+// TestNetwork: over a real connection with compression and chunks, documents are cached as the caller
+// sees them, and connections are reused.
 func TestNetwork(t *testing.T) {
 	t.Parallel()
 	const body = `{"versions":[]}`

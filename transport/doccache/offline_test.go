@@ -12,8 +12,8 @@ import (
 	"github.com/tofureg/tofureg/transport/doccache"
 )
 
-// TestOffline: what is there is the answer, whatever its age; what is not is a typed error,
-// and the server is never asked.
+// TestOffline: cached documents of any age are used. Other requests fail with ErrOffline. No request
+// is made.
 func TestOffline(t *testing.T) {
 	t.Parallel()
 	for _, control := range []string{"", "max-age=60", "no-cache", "max-age=0, must-revalidate"} {
@@ -50,7 +50,7 @@ func TestOffline(t *testing.T) {
 	}
 }
 
-// TestOfflineClosesBody: a RoundTripper closes the body of the request, come what may.
+// TestOfflineClosesBody: RoundTrip closes the body of a failed request.
 func TestOfflineClosesBody(t *testing.T) {
 	t.Parallel()
 	closed := &closer{}
@@ -60,7 +60,7 @@ func TestOfflineClosesBody(t *testing.T) {
 		t.Error(err)
 	}
 	if !closed.closed {
-		t.Error("the body is open")
+		t.Error("the body is not closed")
 	}
 }
 
@@ -76,8 +76,7 @@ type tooSlow struct{}
 func (tooSlow) Error() string { return "no answer within 10s" }
 func (tooSlow) Timeout() bool { return true }
 
-// TestContext: a caller who has left gets an error, one whose deadline has passed what is
-// there.
+// TestContext: after cancellation RoundTrip fails. After a timeout it returns the cached document.
 func TestContext(t *testing.T) {
 	t.Parallel()
 	errLeft := errors.New("left")
@@ -118,12 +117,12 @@ func TestContext(t *testing.T) {
 			resp, err := tr.RoundTrip(request(t, doc).WithContext(ctx))
 			switch {
 			case test.stale && err != nil:
-				t.Errorf("%s: %v, want what is there", test.name, err)
+				t.Errorf("%s: error %v, want the cached document", test.name, err)
 			case !test.stale && !errors.Is(err, context.Canceled):
-				t.Errorf("%s: %v, %v; want context.Canceled", test.name, resp, err)
+				t.Errorf("%s: got %v, %v; want context.Canceled", test.name, resp, err)
 			}
 			if _, err := tr.RoundTrip(request(t, doc).WithContext(ctx)); err != ctx.Err() {
-				t.Errorf("%s: after the end of the context: %v", test.name, err)
+				t.Errorf("%s: error %v after the end of the context", test.name, err)
 			}
 		})
 	}

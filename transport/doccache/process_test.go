@@ -23,7 +23,7 @@ var (
 	childAt  = flag.String("doccache.server", "", "the address of the registry of that process, and a file with its authority, with a comma between")
 )
 
-// TestChild is the process of the tests below and does nothing by itself.
+// TestChild is the child process of the other tests.
 func TestChild(t *testing.T) {
 	if *childDir == "" {
 		return
@@ -45,7 +45,7 @@ func TestChild(t *testing.T) {
 		list = append(list, addrs.MustParseProvider(addr+"/acme/"+name))
 	}
 	disktest.Stop("start")
-	if err := work(t.Context(), tr, list, ""); err != nil {
+	if err := findAll(t.Context(), tr, list, ""); err != nil {
 		t.Fatal(err)
 	}
 	if s := tr.Stats(); s.Failed > 0 {
@@ -53,7 +53,7 @@ func TestChild(t *testing.T) {
 	}
 }
 
-// start starts a process that waits to be told to begin.
+// start starts a child process, which waits for a line.
 func start(t *testing.T, dir string, s *regtest.Server) *disktest.Process {
 	t.Helper()
 	ca := filepath.Join(t.TempDir(), "ca.pem")
@@ -63,10 +63,10 @@ func start(t *testing.T, dir string, s *regtest.Server) *disktest.Process {
 	return disktest.Start(t, "start", "-doccache.dir="+dir, "-doccache.server="+s.Addr+","+ca)
 }
 
-// serve starts a server for other processes, which can wait in real time only.
+// serve starts a server for child processes.
 func serve(t *testing.T) (*regtest.Registry, *regtest.Server) {
 	t.Helper()
-	reg, _ := fleet(regtest.Caching{})
+	reg, _ := fiveProviders(regtest.Caching{})
 	reg.Latency = 0
 	s, err := reg.ServeTLS()
 	if err != nil {
@@ -76,8 +76,8 @@ func serve(t *testing.T) (*regtest.Registry, *regtest.Server) {
 	return reg, s
 }
 
-// TestProcesses has several processes begin at the same moment with an empty directory: of
-// each document one request is made, and none by those that come later.
+// TestProcesses starts several processes at the same time with an empty directory. They make one
+// request for each document, and later processes make none.
 func TestProcesses(t *testing.T) {
 	t.Parallel()
 	reg, s := serve(t)
@@ -96,18 +96,17 @@ func TestProcesses(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if n := reg.Count(0); n != fleetDocuments {
-			t.Errorf("round %d: %d requests in all, want %d", round, n, fleetDocuments)
+		if n := reg.Count(0); n != allDocuments {
+			t.Errorf("round %d: %d requests in all, want %d", round, n, allDocuments)
 		}
 	}
-	if n := len(entries(t, dir)); n != fleetDocuments {
+	if n := len(entries(t, dir)); n != allDocuments {
 		t.Errorf("%d entries", n)
 	}
-	clean(t, dir)
+	checkFiles(t, dir)
 }
 
-// TestKilled: a process that is killed while others wait for its answer leaves nothing that
-// would stop them.
+// TestKilled: if a process is killed, other processes that wait for its answer continue.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	reg, s := serve(t)
@@ -129,5 +128,5 @@ func TestKilled(t *testing.T) {
 	if n := reg.Count(regtest.Discovery); n != 2 {
 		t.Errorf("%d requests for the document, want 2", n)
 	}
-	clean(t, dir)
+	checkFiles(t, dir)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/tofureg/tofureg/transport/doccache"
 )
 
-// TestRevalidation: what has not changed is not sent again, and counts as new.
+// TestRevalidation: a document that has not changed is not sent again, and is fresh.
 func TestRevalidation(t *testing.T) {
 	t.Parallel()
 	for name, validator := range map[string][2]string{
@@ -38,7 +38,7 @@ func TestRevalidation(t *testing.T) {
 	}
 }
 
-// TestUpdate: "not modified" brings new headers, but none that would describe another body.
+// TestUpdate: status 304 updates the headers that do not describe the body.
 func TestUpdate(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -59,7 +59,7 @@ func TestUpdate(t *testing.T) {
 	})
 }
 
-// TestSuperseded: what the server has taken back is gone, for times without a server too.
+// TestSuperseded: a document that the server no longer has is removed.
 func TestSuperseded(t *testing.T) {
 	t.Parallel()
 	for status, gone := range map[int]bool{
@@ -77,7 +77,7 @@ func TestSuperseded(t *testing.T) {
 	}
 }
 
-// TestNoStoreLater: a server may change its mind.
+// TestNoStoreLater: a later no-store removes the document.
 func TestNoStoreLater(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{http.StatusOK, http.StatusNotModified} {
@@ -90,13 +90,13 @@ func TestNoStoreLater(t *testing.T) {
 		want(t, tr, doc, `{}`, 1)
 		want(t, tr, doc, `{}`, 2)
 		if list := entries(t, dir); len(list) > 0 {
-			t.Errorf("status %d with no-store: %v is still there", status, list)
+			t.Errorf("status %d with no-store: %v is still cached", status, list)
 		}
 	}
 }
 
-// TestReplaced: what a new document takes the place of is gone, though the new one is not
-// to be kept, for times without a server too. What breaks off takes no place.
+// TestReplaced: a new document that must not be cached removes the old one. An incomplete answer does
+// not.
 func TestReplaced(t *testing.T) {
 	t.Parallel()
 	const most = 64 << 10
@@ -110,7 +110,7 @@ func TestReplaced(t *testing.T) {
 		set    func(*http.Response)
 		gone   bool
 	}{
-		{name: "holds a pass", header: headers(), body: `{"download_url":"https://s3.example.com/x?X-Amz-Signature=1"}`, gone: true},
+		{name: "contains a signed URL", header: headers(), body: `{"download_url":"https://s3.example.com/x?X-Amz-Signature=1"}`, gone: true},
 		{name: "too large", header: text, body: strings.Repeat("x", doccache.MaxDocument+1), set: unstated, gone: true},
 		{name: "larger than the cache", max: most, header: text, body: strings.Repeat("x", most), set: unstated, gone: true},
 		{name: "larger than the cache with its headers", max: most, header: text, body: strings.Repeat("x", most-1), gone: true},
@@ -133,15 +133,15 @@ func TestReplaced(t *testing.T) {
 		want(t, &doccache.Transport{Base: o, Dir: dir, Refresh: true, MaxBytes: test.max}, doc, test.body, 2)
 		resp, err := (&doccache.Transport{Base: o, Dir: dir, Offline: true}).RoundTrip(request(t, doc))
 		if gone := errors.Is(err, doccache.ErrOffline); gone != test.gone || !gone && resp.Header.Get("Etag") != `"a"` {
-			t.Errorf("%s: the old document is gone: %v, want %v; %v", test.name, gone, test.gone, err)
+			t.Errorf("%s: old document removed: %v, want %v; %v", test.name, gone, test.gone, err)
 		}
-		clean(t, dir)
+		checkFiles(t, dir)
 	}
 }
 
 var errDown = errors.New("connection refused")
 
-// TestStaleIfError: a server that does not answer is no obstacle for a while.
+// TestStaleIfError: an expired document is used for a time if the server does not answer.
 func TestStaleIfError(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -190,7 +190,7 @@ func TestStaleIfError(t *testing.T) {
 			req := request(t, doc, "Cache-Control", test.request)
 			if !test.stale {
 				if resp, err := tr.RoundTrip(req); err != errDown {
-					t.Fatalf("%v, %v; want the error of the server, as it is", resp, err)
+					t.Fatalf("RoundTrip returned %v, %v; want the error of Base unchanged", resp, err)
 				}
 				return
 			}

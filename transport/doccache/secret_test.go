@@ -9,8 +9,8 @@ import (
 	"github.com/tofureg/tofureg/transport/doccache"
 )
 
-// TestNeverMixed: who shows another credential, or none, gets an answer of his own; what
-// is no credential makes no difference.
+// TestNeverMixed: answers to different credentials are separate. Headers that are not credentials make
+// no difference.
 func TestNeverMixed(t *testing.T) {
 	t.Parallel()
 	o := numbered("Cache-Control", "max-age=60")
@@ -40,7 +40,7 @@ func TestNeverMixed(t *testing.T) {
 	}
 	for _, list := range [][]string{{"Referer", "x"}, {"Traceparent", "x"}, {"X-Request-Id", "x"}} {
 		if got := ask(list...); got != `{"n":1}` {
-			t.Errorf("%q: %s, want that of everybody", list, got)
+			t.Errorf("%q: %s, want the shared answer", list, got)
 		}
 	}
 	for i, u := range []string{
@@ -61,14 +61,14 @@ func TestNeverMixed(t *testing.T) {
 		t.Errorf("another spelling of the host: %s", body)
 	}
 	for _, secret := range []string{"s3cr3t", "user", "registry.example.com", "acme"} {
-		if holds(t, dir, secret) {
-			t.Errorf("%q is on disk", secret)
+		if containsText(t, dir, secret) {
+			t.Errorf("%q is in the directory", secret)
 		}
 	}
-	clean(t, dir)
+	checkFiles(t, dir)
 }
 
-// TestVary: an answer that depends on a header is for requests with the same one.
+// TestVary: an answer that varies by a header is used for requests with the same header.
 func TestVary(t *testing.T) {
 	t.Parallel()
 	o := numbered("Cache-Control", "max-age=60", "Vary", "user-agent, X-None", "Set-Cookie", "session=s3cr3t")
@@ -82,12 +82,12 @@ func TestVary(t *testing.T) {
 	want(t, tr, doc, `{"n":2}`, 2, "User-Agent", "two")
 	want(t, tr, doc, `{"n":2}`, 2, "User-Agent", "two")
 	want(t, tr, doc, `{"n":3}`, 3)
-	if holds(t, dir, "s3cr3t") {
-		t.Error("a header of the request, or a cookie, is on disk")
+	if containsText(t, dir, "s3cr3t") {
+		t.Error("a header of the request or a cookie is in the directory")
 	}
 }
 
-// TestJar: cookies of a jar are in the request by then.
+// TestJar: cookies of a jar are a part of the request.
 func TestJar(t *testing.T) {
 	t.Parallel()
 	o := &origin{}

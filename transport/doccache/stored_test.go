@@ -10,7 +10,7 @@ import (
 	"github.com/tofureg/tofureg/transport/doccache"
 )
 
-// TestPassed: what is not for a cache reaches the server as it is, and its body the caller.
+// TestPassed: other requests and their answers are passed on unchanged.
 func TestPassed(t *testing.T) {
 	t.Parallel()
 	const archive = "https://files.example.com/terraform-provider-alpha_1.0.0_linux_amd64.zip"
@@ -32,7 +32,7 @@ func TestPassed(t *testing.T) {
 		{"Pragma", "GET", doc, http.Header{"Pragma": {"no-cache"}}},
 		{"presigned", "GET", doc + "?X-Amz-Signature=abc", nil},
 		{"token in the query", "GET", doc + "?limit=1&token=abc", nil},
-		{"query that is none", "GET", doc + "?limit=%zz", nil},
+		{"invalid query", "GET", doc + "?limit=%zz", nil},
 	}
 	for _, test := range tests {
 		body := io.NopCloser(strings.NewReader(`{}`))
@@ -51,7 +51,7 @@ func TestPassed(t *testing.T) {
 				t.Fatal(err)
 			}
 			if resp.Body != body || o.last() != req || o.count() != i+1 || resp.Header.Get("Cache-Status") != "" {
-				t.Errorf("%s: the request or its answer was touched", test.name)
+				t.Errorf("%s: the request or its answer was changed", test.name)
 			}
 		}
 		if s := tr.Stats(); s != (doccache.Stats{}) || len(entries(t, dir)) > 0 {
@@ -60,7 +60,7 @@ func TestPassed(t *testing.T) {
 	}
 }
 
-// TestZero: without a directory all is passed on.
+// TestZero: without a directory all requests are passed on.
 func TestZero(t *testing.T) {
 	t.Parallel()
 	tr := &doccache.Transport{Base: always(headers("Cache-Control", "max-age=60"), `{}`)}
@@ -70,7 +70,7 @@ func TestZero(t *testing.T) {
 	(&doccache.Transport{}).CloseIdleConnections()
 }
 
-// TestStored tells answers that are kept from those that are not.
+// TestStored checks which answers are cached.
 func TestStored(t *testing.T) {
 	t.Parallel()
 	plain := headers()
@@ -86,7 +86,7 @@ func TestStored(t *testing.T) {
 		{name: "JSON", header: plain, body: `{}`, kept: true},
 		{name: "JSON with parameters", header: headers("Content-Type", "Application/JSON; charset=utf-8"), body: `{}`, kept: true},
 		{name: "JSON of a kind", header: headers("Content-Type", "application/vnd.x+json"), body: `[]`, kept: true},
-		{name: "no JSON", header: plain, body: `{"versions":[`},
+		{name: "invalid JSON", header: plain, body: `{"versions":[`},
 		{name: "empty JSON", header: plain, body: ""},
 		{name: "an error page", header: plain, body: "<html>"},
 		{name: "text", header: headers("Content-Type", "text/plain"), body: "x", kept: true},
@@ -175,7 +175,7 @@ func TestStored(t *testing.T) {
 			if n := len(entries(t, dir)); n != map[bool]int{true: 1}[test.kept] {
 				t.Errorf("%d entries", n)
 			}
-			clean(t, dir)
+			checkFiles(t, dir)
 			if !test.kept {
 				return
 			}
@@ -190,14 +190,14 @@ func TestStored(t *testing.T) {
 				}
 			}
 			if body != wantBody {
-				t.Errorf("kept %q, want %q", body, wantBody)
+				t.Errorf("cached %q, want %q", body, wantBody)
 			}
 		})
 	}
 }
 
-// TestLargest: the largest document is kept, one byte more is passed on, whether its length
-// is stated or not.
+// TestLargest: the largest document is cached. With one more byte, it is passed on, also without a
+// declared length.
 func TestLargest(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{doccache.MaxDocument, doccache.MaxDocument + 1} {
@@ -215,7 +215,7 @@ func TestLargest(t *testing.T) {
 			dir := t.TempDir()
 			_, body := get(t, &doccache.Transport{Base: o, Dir: dir}, request(t, doc))
 			if len(body) != size {
-				t.Errorf("%d bytes arrived of %d", len(body), size)
+				t.Errorf("got %d bytes of %d", len(body), size)
 			}
 			kept := size <= doccache.MaxDocument
 			if n := len(entries(t, dir)); n != map[bool]int{true: 1}[kept] {
@@ -224,7 +224,7 @@ func TestLargest(t *testing.T) {
 			if kept {
 				_, body = get(t, &doccache.Transport{Dir: dir, Offline: true}, request(t, doc))
 				if len(body) != size {
-					t.Errorf("%d bytes were kept of %d", len(body), size)
+					t.Errorf("%d bytes were cached of %d", len(body), size)
 				}
 			}
 		}

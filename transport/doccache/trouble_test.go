@@ -12,7 +12,7 @@ import (
 	"github.com/tofureg/tofureg/transport/doccache"
 )
 
-// TestUnusable: a directory that cannot be used costs requests, and a warning.
+// TestUnusable: if the directory cannot be used, requests go to the server, with one warning.
 func TestUnusable(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
@@ -50,22 +50,22 @@ func TestFullDisk(t *testing.T) {
 		if n := len(entries(t, dir)); n != 1 {
 			t.Errorf("%d entries", n)
 		}
-		clean(t, dir)
+		checkFiles(t, dir)
 	})
 }
 
-// TestFullFromTheStart: no document can be written.
+// TestFullFromTheStart: the disk has no space for a document.
 func TestFullFromTheStart(t *testing.T) {
 	t.Parallel()
 	disktest.Full(t, 10, func(t *testing.T, dir string) {
 		tr := &doccache.Transport{Base: always(headers("Cache-Control", "max-age=600"), `{}`), Dir: dir}
 		want(t, tr, doc, `{}`, 1)
 		want(t, tr, doc, `{}`, 2)
-		clean(t, dir)
+		checkFiles(t, dir)
 	})
 }
 
-// TestFullOfLeftovers: what killed processes have left is removed when there is no room, too.
+// TestFullOfLeftovers: files of killed processes are removed when the disk is full.
 func TestFullOfLeftovers(t *testing.T) {
 	t.Parallel()
 	disktest.Full(t, 600, func(t *testing.T, dir string) {
@@ -79,13 +79,12 @@ func TestFullOfLeftovers(t *testing.T) {
 		large := always(headers(), `"`+strings.Repeat("x", 1000)+`"`)
 		get(t, &doccache.Transport{Base: large, Dir: dir}, request(t, doc))
 		if _, err := os.Lstat(left); err == nil {
-			t.Error("what a dead process has left is still there")
+			t.Error("the file of a killed process was not removed")
 		}
 	})
 }
 
-// TestReadOnly: what another user has put there is not trusted, and nothing is an error.
-// The directory of the same user is read.
+// TestReadOnly: a read-only directory does not cause errors.
 func TestReadOnly(t *testing.T) {
 	t.Parallel()
 	disktest.ReadOnly(t, func(t *testing.T, dir string) {
@@ -105,7 +104,7 @@ func TestReadOnly(t *testing.T) {
 	})
 }
 
-// TestLog: records tell what happened, and no secret.
+// TestLog: records contain no secrets.
 func TestLog(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer

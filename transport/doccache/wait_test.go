@@ -15,8 +15,8 @@ import (
 	"github.com/tofureg/tofureg/transport/doccache"
 )
 
-// TestWait: of those who come while a request is under way none makes another one, unless
-// what comes must not be shared or they have waited long enough.
+// TestWait: concurrent requests for a document make one request, unless the answer must not be cached
+// or the wait is too long.
 func TestWait(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -51,14 +51,14 @@ func TestWait(t *testing.T) {
 			if n := o.count(); n != test.requests {
 				t.Errorf("%d requests, want %d", n, test.requests)
 			}
-			clean(t, dir)
+			checkFiles(t, dir)
 		})
 	}
 }
 
-// TestStuckNeighbour: a server that never completes an answer holds up other requests for the
-// same document for a while only, and no other document at all.
-func TestStuckNeighbour(t *testing.T) {
+// TestStuckAnswer: an incomplete answer delays other requests for the same document for a limited
+// time, and requests for other documents not at all.
+func TestStuckAnswer(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -90,12 +90,12 @@ func TestStuckNeighbour(t *testing.T) {
 		_, _ = io.WriteString(pw, `{"n":1}`)
 		pw.Close()
 		wg.Wait()
-		clean(t, dir)
+		checkFiles(t, dir)
 	})
 }
 
-// TestBodyBreaksOff: the caller gets the bytes that came, and the error of the server.
-func TestBodyBreaksOff(t *testing.T) {
+// TestInterruptedBody: the caller gets the received bytes and the error.
+func TestInterruptedBody(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	o := &origin{answer: func(int, *http.Request) (*http.Response, error) {
@@ -109,7 +109,7 @@ func TestBodyBreaksOff(t *testing.T) {
 	}
 	defer resp.Body.Close()
 	if body, err := io.ReadAll(resp.Body); string(body) != `{"a` || !errors.Is(err, errDown) {
-		t.Errorf("body %q, %v; want what came and %v", body, err, errDown)
+		t.Errorf("body %q, %v; want the received bytes and %v", body, err, errDown)
 	}
 	if list := entries(t, dir); len(list) > 0 {
 		t.Errorf("%v is cached", list)
