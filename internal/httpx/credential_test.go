@@ -14,7 +14,7 @@ import (
 	"github.com/tofureg/tofureg/internal/httpx"
 )
 
-// source is an auth.Source that counts, fails, and remembers what was dropped.
+// source is an auth.Source that counts lookups and invalidations.
 type source struct {
 	token       string
 	err         error
@@ -53,7 +53,7 @@ func TestFailingSourceIsAnError(t *testing.T) {
 	}
 	r.TokenFor = svchost.Hostname{}
 	if _, err := c.Get(t.Context(), r); err != nil {
-		t.Errorf("without TokenFor the source is not needed: %v", err)
+		t.Errorf("without TokenFor: error %v, want no lookup", err)
 	}
 }
 
@@ -98,13 +98,13 @@ func TestUnauthorized(t *testing.T) {
 				t.Errorf("invalidated %v, want %v", got, test.invalidated)
 			}
 			if test.address != start && test.source.lookups > 0 {
-				t.Error("a token was looked up that could not be sent")
+				t.Error("a token was looked up for a request without credentials")
 			}
 		})
 	}
 }
 
-// A token that was changed is found after a 401.
+// After a 401, the next request uses the new token.
 func TestCachedTokenIsRenewed(t *testing.T) {
 	t.Parallel()
 	src := &source{token: "old-token"}

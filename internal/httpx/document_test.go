@@ -48,7 +48,7 @@ func TestUnusable(t *testing.T) {
 		t.Errorf("%#v", e)
 	}
 	if again := resp.Unusable(e); again != error(e) {
-		t.Errorf("%v became %v", e, again)
+		t.Errorf("Unusable(%v) = %v, want the same error", e, again)
 	}
 }
 
@@ -123,7 +123,7 @@ func TestMembers(t *testing.T) {
 		var got []string
 		for m := range httpx.Members([]byte(doc)) {
 			if doc[m.At] != '"' {
-				t.Errorf("%s: no name at byte %d", doc, m.At)
+				t.Errorf("%s: At is %d, which is not the offset of a name", doc, m.At)
 			}
 			got = append(got, m.Name+" "+string(m.Value))
 		}

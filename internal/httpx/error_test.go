@@ -73,7 +73,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// At most 4 KiB of an error's body are read.
+// At most 4 KiB of an error body are read.
 func TestErrorBodyIsBounded(t *testing.T) {
 	t.Parallel()
 	read := 0
@@ -89,8 +89,8 @@ func TestErrorBodyIsBounded(t *testing.T) {
 	}
 }
 
-// Whatever a transport says, no secret and no control character gets through,
-// and the cause can still be found.
+// The errors of a transport are shown without secrets and control characters, and errors.Is matches
+// the cause.
 func TestTransportErrorsAreScrubbed(t *testing.T) {
 	t.Parallel()
 	cause := errors.New("cause")
@@ -117,7 +117,7 @@ func TestTransportErrorsAreScrubbed(t *testing.T) {
 				}
 				asError(t, err)
 				if !errors.Is(err, cause) {
-					t.Errorf("%v has lost its cause", err)
+					t.Errorf("errors.Is does not find the cause of %v", err)
 				}
 				if len(err.Error()) > 1000 {
 					t.Errorf("%d bytes of text", len(err.Error()))
@@ -134,10 +134,9 @@ func TestTransportErrorsAreScrubbed(t *testing.T) {
 	}
 }
 
-// A URL whose query has millions of parameters, from a document or a Location,
-// is refused without taking it apart.
+// A URL with millions of parameters, in a document or a Location, is refused without parsing them.
 func TestHugeQueries(t *testing.T) {
-	// Not parallel: others would allocate meanwhile.
+	// Not parallel: other tests would allocate memory.
 	query := strings.Repeat("a&", 2<<20)
 	for name, test := range map[string]struct{ first, location string }{
 		"first":    {start + "?" + query, "/"},
@@ -158,10 +157,10 @@ func TestHugeQueries(t *testing.T) {
 	}
 }
 
-// Limits of what is hidden, and of what is sent, at n and n+1.
+// The limits of secrets and URLs at n and n+1.
 func TestLimitsOfURLs(t *testing.T) {
 	t.Parallel()
-	// Values of four bytes and more are secret, those of the first 64 parameters.
+	// Values of at least four bytes of the first 64 parameters are secret.
 	query := strings.Repeat("a&", 62) + "x=abc&x=defg&x=hijk"
 	c := client(t, serve(status(400, "abc defg hijk")))
 	_, err := c.Get(t.Context(), get(start+"?"+query))

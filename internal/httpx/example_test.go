@@ -47,8 +47,8 @@ func ExampleClient_Open() {
 	}
 	defer body.Close()
 	io.Copy(os.Stdout, body)
-	fmt.Println(body.Size, "bytes; connections lost on the way:", body.Resumes())
+	fmt.Println(body.Size, "bytes; resumed:", body.Resumes())
 	// Output:
 	// the bytes of a package
-	// 23 bytes; connections lost on the way: 1
+	// 23 bytes; resumed: 1
 }

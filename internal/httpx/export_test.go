@@ -1,5 +1,4 @@
 package httpx
 
-// ModuleVersion is what the default User-Agent takes from the build information,
-// which a test binary does not have.
+// ModuleVersion is exported because test binaries have no build information.
 var ModuleVersion = moduleVersion

@@ -12,7 +12,7 @@ import (
 	"github.com/tofureg/tofureg/internal/httpx"
 )
 
-// file is a server of one file that breaks the first transfers at will.
+// file is a server of one file that interrupts the first downloads.
 type file struct {
 	data   []byte
 	etag   string // "": none
@@ -20,7 +20,7 @@ type file struct {
 	now    string // Date, "": none
 	chunks bool   // no Content-Length, no total
 
-	cuts  []int                                // offset in the file at which the nth answer breaks
+	cuts  []int                                // offset in the file at which the nth answer ends
 	how   func(w *wire)                        // sets how; nil: reset
 	rest  func(r *http.Request) *http.Response // answers all but the first request; nil: properly
 	steps []string                             // "Range|If-Range" of each request
@@ -49,7 +49,7 @@ func (f *file) handler(n int, r *http.Request) (*http.Response, error) {
 	return f.part(n, r), nil
 }
 
-// part answers with what the request asks for, cut where the nth answer is.
+// part returns the nth answer: the requested range, up to its cut.
 func (f *file) part(n int, r *http.Request) *http.Response {
 	from, code, headers := 0, 200, f.headers()
 	if _, err := fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-", &from); err == nil {
@@ -79,7 +79,7 @@ func (f *file) part(n int, r *http.Request) *http.Response {
 	return reply(code, w, length, headers...)
 }
 
-// download reads all of what Open gives, hashing as it goes.
+// download reads and hashes the body of Open.
 func download(t testing.TB, c *httpx.Client, r httpx.Request) (got []byte, sum hash.Hash, b *httpx.Body, err error) {
 	t.Helper()
 	r.Limit = 0

@@ -49,7 +49,7 @@ func TestGet(t *testing.T) {
 		t.Errorf("User-Agent %q", ua)
 	}
 	if req.Method != http.MethodGet || r.Header.Get("Authorization") == "" {
-		t.Error("not a GET, or the caller's header was changed")
+		t.Error("the method is not GET, or Header of the request was changed")
 	}
 }
 
@@ -125,8 +125,7 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
-// A limit holds for the bytes after decompression, whether they are declared,
-// chunked or compressed.
+// A limit applies to the decompressed bytes, with a declared length, in chunks or compressed.
 func TestLimit(t *testing.T) {
 	t.Parallel()
 	const limit = 100_000
@@ -211,7 +210,7 @@ func TestLimitIsRequired(t *testing.T) {
 	}
 }
 
-// What net/http reports as a bare EOF is put into words.
+// An EOF instead of an answer has a clear error.
 func TestNoAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -223,7 +222,7 @@ func TestNoAnswer(t *testing.T) {
 	})
 }
 
-// A body that breaks off is like a connection that does.
+// A request with an interrupted body is retried.
 func TestBrokenDocumentIsRetried(t *testing.T) {
 	t.Parallel()
 	whole := `{"versions":[]}`
@@ -271,7 +270,7 @@ func TestTruncatedByARealServer(t *testing.T) {
 	})
 }
 
-// The attempt's timeout is the smaller one of the two, and covers the body.
+// The timeout of an attempt is the smaller of Timeout and HTTP.Timeout, and includes the body.
 func TestTimeout(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -321,7 +320,7 @@ func TestTimeout(t *testing.T) {
 				}
 				var timeout net.Error
 				if !errors.As(err, &timeout) || !timeout.Timeout() || !errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) {
-					t.Errorf("%v is not a timeout of the server's", err)
+					t.Errorf("%v is not a timeout error, or is a context error", err)
 				}
 			})
 		}

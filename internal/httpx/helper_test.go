@@ -21,7 +21,7 @@ import (
 	"github.com/tofureg/tofureg/internal/httpx"
 )
 
-// secret is the token in these tests; it must never show in any text.
+// secret is the token. It must not be in any text.
 const secret = "s3cr3t-t0ken"
 
 var (
@@ -29,10 +29,10 @@ var (
 	errReset = errors.New("connection reset by peer")
 )
 
-// handler answers the nth request (from 0) that a server gets.
+// handler answers the nth request, from 0.
 type handler func(n int, r *http.Request) (*http.Response, error)
 
-// server is an in-process http.RoundTripper under every host name.
+// server is a server in this process, as a transport, for all hosts.
 type server struct {
 	handle handler
 
@@ -58,7 +58,7 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// counted is a body that tells when it is closed.
+// counted is a body that reports Close.
 type counted struct {
 	io.ReadCloser
 	closed func()
@@ -73,14 +73,14 @@ func (s *server) seen() []*http.Request {
 	return append([]*http.Request(nil), s.requests...)
 }
 
-// serve answers each request by the next step, and all further ones by the last.
+// serve answers each request with the next step, and all others with the last one.
 func serve(steps ...handler) *server {
 	return &server{handle: func(n int, r *http.Request) (*http.Response, error) {
 		return steps[min(n, len(steps)-1)](n, r)
 	}}
 }
 
-// status answers with a status, a body, and headers "Name: value".
+// status answers with a status, a body and headers of the form "Name: value".
 func status(code int, text string, headers ...string) handler {
 	return func(_ int, r *http.Request) (*http.Response, error) {
 		return reply(code, io.NopCloser(strings.NewReader(text)), int64(len(text)), headers...), nil
@@ -92,7 +92,7 @@ func fails(err error) handler {
 	return func(int, *http.Request) (*http.Response, error) { return nil, err }
 }
 
-// hangs answers only when the request's context has ended.
+// hangs fails when the context has ended.
 func hangs(_ int, r *http.Request) (*http.Response, error) {
 	<-r.Context().Done()
 	return nil, r.Context().Err()
@@ -137,8 +137,8 @@ func reply(code int, body io.ReadCloser, length int64, headers ...string) *http.
 	}
 }
 
-// wire is a body that delivers data, then waits for its context if it stalls,
-// and then ends with end (nil: io.EOF).
+// wire is a body that returns data, then waits for its context if stalls is set, and then returns end,
+// or io.EOF.
 type wire struct {
 	ctx    context.Context
 	data   io.Reader
@@ -165,13 +165,13 @@ func (w *wire) Read(p []byte) (int, error) {
 
 func (w *wire) Close() error { return nil }
 
-// client returns a client of s with a token for home. When the test ends, all
-// bodies that s gave out must have been closed.
+// client returns a client of s with a token for home. At the end of the test, all bodies must be
+// closed.
 func client(t testing.TB, s http.RoundTripper) *httpx.Client {
 	if s, ok := s.(*server); ok {
 		t.Cleanup(func() {
 			if n := s.open.Load(); n != 0 {
-				t.Errorf("%d bodies were left open", n)
+				t.Errorf("%d bodies were not closed", n)
 			}
 		})
 	}
@@ -187,7 +187,7 @@ func tokens(t testing.TB) auth.Source {
 	return auth.Static(map[svchost.Hostname]auth.Token{home: token})
 }
 
-// get is a request for a document.
+// get returns a request for a document.
 func get(address string) httpx.Request {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -196,7 +196,7 @@ func get(address string) httpx.Request {
 	return httpx.Request{URL: u, Limit: 1 << 20}
 }
 
-// asError returns err as the *failure.RequestError that every failure is.
+// asError returns err as a *failure.RequestError.
 func asError(t testing.TB, err error) *failure.RequestError {
 	t.Helper()
 	e, ok := errors.AsType[*failure.RequestError](err)
@@ -209,9 +209,8 @@ func asError(t testing.TB, err error) *failure.RequestError {
 	return e
 }
 
-// pipes is a real HTTP server and a real transport that is connected to it
-// without sockets, whatever host is asked for, so that both can live in a
-// synctest bubble. TLS is left out: the transport takes each pipe for secured.
+// pipes connects a transport to an HTTP server without sockets and TLS, for all hosts, so that both can
+// run in a synctest bubble.
 type pipes struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -254,7 +253,7 @@ func listen(t testing.TB, h http.Handler) *http.Transport {
 	return tr
 }
 
-// random returns n bytes that look random, the same for the same seed.
+// random returns n pseudorandom bytes.
 func random(n int, seed byte) []byte {
 	b := make([]byte, n)
 	x := uint32(seed)*2654435761 + 1
@@ -267,15 +266,15 @@ func random(n int, seed byte) []byte {
 	return b
 }
 
-// same fails the test where got is not want, without printing megabytes.
+// same fails the test if got is not want.
 func same(t testing.TB, got, want []byte) {
 	t.Helper()
 	if !bytes.Equal(got, want) {
-		t.Errorf("%d bytes that are not the %d wanted", len(got), len(want))
+		t.Errorf("got %d bytes that differ from the wanted %d", len(got), len(want))
 	}
 }
 
-// leaks fails the test if text contains what no text may.
+// leaks fails the test if text contains a secret or a control character.
 func leaks(t testing.TB, text string) {
 	t.Helper()
 	for _, s := range []string{secret, "hunter2", "sig-value", "fragment-value", "query-value"} {

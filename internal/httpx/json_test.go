@@ -13,7 +13,7 @@ import (
 	"github.com/tofureg/tofureg/internal/httpx"
 )
 
-// document has the shape of the largest documents that registries send.
+// document is a list of versions, the largest document of registries.
 type document struct {
 	Versions []struct {
 		Version   string   `json:"version"`
@@ -81,11 +81,11 @@ func TestDecodeJSON(t *testing.T) {
 	}
 	var wrong *json.UnmarshalTypeError
 	if err := httpx.DecodeJSON([]byte(`{"versions":7}`), new(document)); !errors.As(err, &wrong) || wrong.Field != "versions" {
-		t.Errorf("%v has lost its cause", err)
+		t.Errorf("errors.As does not find the cause of %v", err)
 	}
 	var syntax *json.SyntaxError
 	if err := httpx.DecodeJSON([]byte("x"), new(document)); !errors.As(err, &syntax) {
-		t.Errorf("%v has lost its cause", err)
+		t.Errorf("errors.As does not find the cause of %v", err)
 	}
 	var invalid *json.InvalidUnmarshalError
 	if err := httpx.DecodeJSON([]byte("{}"), document{}); !errors.As(err, &invalid) {
@@ -191,7 +191,7 @@ func FuzzDecodeJSON(f *testing.F) {
 		if strict == nil {
 			m, ok := object.(map[string]any)
 			if err != nil || !ok {
-				t.Fatalf("DecodeObject takes %q", data)
+				t.Fatalf("DecodeObject accepts %q", data)
 			}
 			// Each member survived: no name hid another.
 			d := json.NewDecoder(bytes.NewReader(data))

@@ -18,7 +18,7 @@ const (
 	basic    = "Basic YWxpY2U6aHVudGVyMiBodW50ZXIy"
 )
 
-// asked is a Request.Login that knows everybody, and remembers whom it was asked about.
+// asked is a Request.Login for all hosts that records the hosts.
 type asked []string
 
 func (a *asked) login(h svchost.Hostname) (string, auth.Password, bool) {
@@ -26,11 +26,11 @@ func (a *asked) login(h svchost.Hostname) (string, auth.Password, bool) {
 	return "alice", auth.NewPassword(password), true
 }
 
-// TestFirstURLAndTheLogin: where a user and password go, and where they are not even
-// asked for.
+// TestFirstURLAndTheLogin checks to which URLs user and password are sent, and for which Login is not
+// called.
 func TestFirstURLAndTheLogin(t *testing.T) {
 	t.Parallel()
-	for address, want := range map[string]string{ // the host that is asked about; "": none is
+	for address, want := range map[string]string{ // the host that Login gets, or "" if it is not called
 		"https://files.example.com/x":                                   "files.example.com",
 		"https://FILES.example.com:443/x":                               "files.example.com",
 		"https://files.example.com:8443/x?a=b":                          "files.example.com:8443",
@@ -57,13 +57,13 @@ func TestFirstURLAndTheLogin(t *testing.T) {
 		}
 		got := s.seen()[0].Header.Get("Authorization")
 		if sent := got == basic; sent != (want != "") || !sent && got != "" && !strings.Contains(address, "@") || strings.Join(a, " ") != want {
-			t.Errorf("%s: sent %q, asked about %v, want %q", address, got, a, want)
+			t.Errorf("%s: sent %q, Login was called for %v, want %q", address, got, a, want)
 		}
 	}
 }
 
-// TestRedirectsAndTheLogin: it stays with scheme, host and port, and no other is asked
-// for on the way.
+// TestRedirectsAndTheLogin: user and password are sent only to the first scheme, host and port, and
+// Login is not called for redirects.
 func TestRedirectsAndTheLogin(t *testing.T) {
 	t.Parallel()
 	const yes, no = true, false
@@ -94,14 +94,14 @@ func TestRedirectsAndTheLogin(t *testing.T) {
 					t.Fatal(err)
 				}
 				if sent := s.authorized(t, basic); !slices.Equal(sent, test.sent) || strings.Join(a, " ") != "registry.example.com" {
-					t.Errorf("sent %v, want %v; asked about %v", sent, test.sent, a)
+					t.Errorf("sent %v, want %v; Login was called for %v", sent, test.sent, a)
 				}
 			})
 		}
 	}
 }
 
-// TestTokenBeforeLogin: there is one Authorization header, and the token has it.
+// TestTokenBeforeLogin: if there is a token, it is sent instead of user and password.
 func TestTokenBeforeLogin(t *testing.T) {
 	t.Parallel()
 	other := svchost.MustParse("other.example.com")
@@ -113,7 +113,7 @@ func TestTokenBeforeLogin(t *testing.T) {
 		_, err := c.Get(t.Context(), r)
 		e := asError(t, err)
 		if got := s.seen()[0].Header.Get("Authorization"); got != want || e.HadToken != (tokenFor == home) || len(a) > 0 == (tokenFor == home) {
-			t.Errorf("token for %q: sent %q, want %q; %+v; asked about %v", tokenFor, got, want, e, a)
+			t.Errorf("token for %q: sent %q, want %q; %+v; Login was called for %v", tokenFor, got, want, e, a)
 		}
 		if want == basic {
 			if text := err.Error(); strings.Contains(text, "hunter2") || strings.Contains(text, "YWxp") {
@@ -123,7 +123,7 @@ func TestTokenBeforeLogin(t *testing.T) {
 	}
 }
 
-// TestLoginOfTheURL: it is hidden in the forms in which a server may repeat it.
+// TestLoginOfTheURL: user and password of the URL are masked in all forms.
 func TestLoginOfTheURL(t *testing.T) {
 	t.Parallel()
 	for login, sent := range map[string]string{
@@ -144,8 +144,7 @@ func TestLoginOfTheURL(t *testing.T) {
 	}
 }
 
-// TestLoginBesideNoToken: where a token would have been welcome, but there is none, the
-// rules are those for the login.
+// TestLoginBesideNoToken: if TokenFor has no token, the rules for Login apply.
 func TestLoginBesideNoToken(t *testing.T) {
 	t.Parallel()
 	s, a := serve(redirect("/b?token=opaque"), status(200, "")), asked{}
@@ -160,7 +159,7 @@ func TestLoginBesideNoToken(t *testing.T) {
 	}
 }
 
-// TestUnknownLogin: nothing is sent where nothing is known.
+// TestUnknownLogin: if Login returns false, no credentials are sent.
 func TestUnknownLogin(t *testing.T) {
 	t.Parallel()
 	s := serve(status(200, ""))
@@ -173,7 +172,7 @@ func TestUnknownLogin(t *testing.T) {
 	}
 }
 
-// TestOutside: what is lent to others works as it does here.
+// TestOutside checks the functions for other packages.
 func TestOutside(t *testing.T) {
 	t.Parallel()
 	veto := errors.New("not there")

@@ -28,7 +28,7 @@ func TestOpen(t *testing.T) {
 		}
 		got, err := io.ReadAll(b)
 		if n := s.open.Load(); n != 0 {
-			t.Error("the end of the file does not give the connection back")
+			t.Error("the body is not closed at the end of the file")
 		}
 		b.Close()
 		if err != nil || b.Size != int64(len(data)) || b.URL.String() != pkg || b.Header.Get("ETag") != `"v1"` || b.Resumes() != 0 {
@@ -64,8 +64,7 @@ func TestOpenFails(t *testing.T) {
 	}
 }
 
-// There is no total timeout, the caller's included, but one for the headers and
-// one for silence.
+// HTTP.Timeout does not apply to downloads. Timeout limits the headers and Idle each read.
 func TestTimeoutsOfDownloads(t *testing.T) {
 	t.Parallel()
 	slow := func(_ int, r *http.Request) (*http.Response, error) {
@@ -96,8 +95,8 @@ func TestTimeoutsOfDownloads(t *testing.T) {
 	}{
 		{"headers", hangs, 0, 0, 10 * time.Second, "no answer within 10s"},
 		{"headers, set", hangs, 3 * time.Second, time.Second, 3 * time.Second, "no answer within 3s"},
-		{"silence", (&file{data: random(10, 1), cuts: []int{5, 5, 5}, how: func(w *wire) { w.stalls = true }}).handler, 0, 0, 30 * time.Second, "no data within 30s"},
-		{"silence, set", (&file{data: random(10, 1), cuts: []int{5, 5, 5}, how: func(w *wire) { w.stalls = true }}).handler, time.Second, 4 * time.Second, 4 * time.Second, "no data within 4s"},
+		{"idle", (&file{data: random(10, 1), cuts: []int{5, 5, 5}, how: func(w *wire) { w.stalls = true }}).handler, 0, 0, 30 * time.Second, "no data within 30s"},
+		{"idle, set", (&file{data: random(10, 1), cuts: []int{5, 5, 5}, how: func(w *wire) { w.stalls = true }}).handler, time.Second, 4 * time.Second, 4 * time.Second, "no data within 4s"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			c := client(t, serve(test.step))
@@ -121,10 +120,10 @@ func TestTimeoutsOfDownloads(t *testing.T) {
 		defer b.Close()
 		_, err = io.Copy(io.Discard, b)
 		if asError(t, err); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("without bounds: %v", err)
+			t.Errorf("without timeouts: error %v", err)
 		}
 	})
-	// The time that the reader takes is not the server's silence.
+	// A slow reader is not an idle server.
 	synctest.Test(t, func(t *testing.T) {
 		data := random(100_000, 12)
 		b, err := client(t, serve((&file{data: data}).handler)).Open(t.Context(), get(pkg))
@@ -160,7 +159,7 @@ func TestDownloadLimit(t *testing.T) {
 					var got []byte
 					got, err = io.ReadAll(b)
 					if len(got) > limit {
-						t.Errorf("%d bytes were delivered", len(got))
+						t.Errorf("Read returned %d bytes", len(got))
 					}
 					b.Close()
 				} else if chunks {
@@ -178,7 +177,7 @@ func TestDownloadLimit(t *testing.T) {
 			})
 		}
 	}
-	// A total over the limit may show only on a resume.
+	// The size may become known when the download resumes.
 	synctest.Test(t, func(t *testing.T) {
 		f := &file{data: random(limit+1, 14), chunks: true, cuts: []int{50_000}}
 		s := serve(f.handler, func(n int, r *http.Request) (*http.Response, error) {
@@ -198,7 +197,7 @@ func TestDownloadLimit(t *testing.T) {
 	})
 }
 
-// A transport of the caller's that delivers more than it declared.
+// A transport may return more bytes than it declares.
 func TestMoreThanDeclared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -280,9 +279,8 @@ func TestCancelAndClose(t *testing.T) {
 	})
 }
 
-// Every stream that was opened is closed, whatever happens; goroutines of a real
-// transport would keep the bubble from ending.
-func TestNothingIsLeftOver(t *testing.T) {
+// All streams are closed. Otherwise goroutines of the transport would prevent the end of the bubble.
+func TestStreamsAreClosed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		data := random(500_000, 16)

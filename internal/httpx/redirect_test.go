@@ -18,7 +18,7 @@ import (
 
 const start = "https://registry.example.com/v1/start"
 
-// What each server sees of the token, along chains of redirects.
+// The token is sent only to the first origin.
 func TestRedirectsAndTheToken(t *testing.T) {
 	t.Parallel()
 	const yes, no = true, false
@@ -205,7 +205,7 @@ func TestRedirectLimit(t *testing.T) {
 		if n := len(s.seen()); n != follows+1 || e.Attempts != 1 || !strings.Contains(err.Error(), fmt.Sprintf("more than %d redirects", follows)) {
 			t.Errorf("limit %d: %d requests; %v", limit, n, err)
 		}
-		// Exactly as many are followed.
+		// The maximum number of redirects is followed.
 		s = serve(func(n int, r *http.Request) (*http.Response, error) {
 			if n < follows {
 				return redirect(fmt.Sprintf("/%d", n+1))(n, r)
@@ -223,7 +223,7 @@ func TestRedirectLimit(t *testing.T) {
 	}
 }
 
-// VetoHost hears of every host, in the form that is dialled, before it is asked.
+// VetoHost is called with each host before the request.
 func TestVetoHostIsAskedFirst(t *testing.T) {
 	t.Parallel()
 	var asked []string
@@ -233,7 +233,7 @@ func TestVetoHostIsAskedFirst(t *testing.T) {
 	c := client(t, s)
 	c.VetoHost = func(host string) error {
 		if len(s.seen()) != len(asked) {
-			t.Errorf("%s was asked about after %d requests", host, len(s.seen()))
+			t.Errorf("VetoHost was called for %s after %d requests", host, len(s.seen()))
 		}
 		asked = append(asked, host)
 		return nil
@@ -247,12 +247,12 @@ func TestVetoHostIsAskedFirst(t *testing.T) {
 	}
 	for i, req := range s.seen() {
 		if got := strings.Replace(req.URL.Host, "%en0", "", 1); got != asked[i] {
-			t.Errorf("asked about %s, dialled %s", asked[i], req.URL.Host)
+			t.Errorf("VetoHost was called for %s, the request went to %s", asked[i], req.URL.Host)
 		}
 	}
 }
 
-// A vetoed host gets no token looked up either.
+// If VetoHost refuses the host, Credentials is not called.
 func TestVetoComesBeforeTheToken(t *testing.T) {
 	t.Parallel()
 	src := &source{err: errors.New("must not be asked")}
@@ -265,8 +265,7 @@ func TestVetoComesBeforeTheToken(t *testing.T) {
 	}
 }
 
-// The body of a redirect is not read for long, and the body of the target is
-// what counts.
+// The result is the body of the target, not of the redirect.
 func TestRedirectBodies(t *testing.T) {
 	t.Parallel()
 	tr := listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -291,7 +290,7 @@ func TestUserInformationInTheURL(t *testing.T) {
 	if _, err := c.Get(t.Context(), get("https://user:hunter2@registry.example.com/first")); err != nil {
 		t.Fatal(err)
 	}
-	// It goes where a relative redirect leads, and nowhere else.
+	// It is sent after a relative redirect, and to no other host.
 	for i, req := range s.seen() {
 		if user, _, ok := req.BasicAuth(); ok != (i < 2) || ok && user != "user" {
 			t.Errorf("request %d: Authorization %q", i, req.Header.Get("Authorization"))
@@ -308,7 +307,7 @@ func TestUserInformationInTheURL(t *testing.T) {
 	leaks(t, err.Error())
 }
 
-// A user and password of the URL are withheld where those of Request.Login are.
+// User information of the URL follows the rules of Request.Login.
 func TestRedirectsAndTheUserInformation(t *testing.T) {
 	t.Parallel()
 	const yes, no = true, false
@@ -334,7 +333,7 @@ func TestRedirectsAndTheUserInformation(t *testing.T) {
 			}
 		}
 	}
-	// Where a token goes along, it is not replaced.
+	// It does not replace a token.
 	s := serve(redirect("/b?token=next-page"), redirect("/c?X-Amz-Signature=1"), status(200, ""))
 	r := get("https://user:hunter2@registry.example.com/v1/start")
 	r.TokenFor = home
@@ -348,7 +347,7 @@ func TestRedirectsAndTheUserInformation(t *testing.T) {
 	}
 }
 
-// What a refused redirect does not say, an earlier answer did not say for it.
+// The error of a refused redirect has its RetryAfter, not the one of an earlier answer.
 func TestRefusedRedirectAfterAWait(t *testing.T) {
 	t.Parallel()
 	for location, after := range map[string]string{"/%zz": "", "ftp://registry.example.com/": "", "/%zy": "7"} {

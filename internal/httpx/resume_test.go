@@ -19,7 +19,7 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// Every way to break, answered in every way that carries on.
+// All kinds of interruption, with all kinds of answers that continue the file.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	data := random(500_000, 2)
@@ -46,7 +46,7 @@ func TestResume(t *testing.T) {
 		{"bad date", "", "yesterday", "", "", false},
 		{"none", "", "", "", "", false},
 		{"etag, no length", `"v1"`, "", "", `"v1"`, true},
-		{"nothing at all", "", "", "", "", true},
+		{"no validator, no length", "", "", "", "", true},
 	}
 	for how, breaking := range breaks {
 		for _, v := range validators {
@@ -80,7 +80,7 @@ func TestResume(t *testing.T) {
 						t.Errorf("requests %q, want %q", f.steps, want)
 					}
 					if took, most := time.Since(start), map[bool]time.Duration{true: 30 * time.Second}[how == "stall"]; took != most {
-						t.Errorf("took %v, want %v: after so much, the rest is asked for at once", took, most)
+						t.Errorf("took %v, want %v without a wait", took, most)
 					}
 				})
 			}
@@ -88,7 +88,7 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// Answers that show that the file is not the one that was begun.
+// Answers for a changed file.
 func TestResumeOfAnotherFile(t *testing.T) {
 	t.Parallel()
 	data, other := random(200_000, 3), random(200_000, 4)
@@ -166,7 +166,7 @@ func TestResumeOfAnotherFile(t *testing.T) {
 	}
 }
 
-// A file of unknown length whose last byte came, but not its end.
+// A download of unknown length is interrupted after the last byte.
 func TestResumeBehindTheLastByte(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -182,7 +182,7 @@ func TestResumeBehindTheLastByte(t *testing.T) {
 		}
 		same(t, got, data)
 	})
-	// With a known length, the last byte is the end.
+	// With a known length, no request follows.
 	synctest.Test(t, func(t *testing.T) {
 		data := random(100_000, 5)
 		s := serve((&file{data: data, cuts: []int{len(data)}}).handler)
@@ -194,7 +194,7 @@ func TestResumeBehindTheLastByte(t *testing.T) {
 	})
 }
 
-// The length may become known only with the rest.
+// The length may become known when the download resumes.
 func TestLengthLearntLater(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -214,7 +214,7 @@ func TestLengthLearntLater(t *testing.T) {
 	})
 }
 
-// A range says where it ends, also where nothing says how long the file is.
+// A range has an end, also if the length of the file is unknown.
 func TestRangeThatEndsEarly(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -232,8 +232,7 @@ func TestRangeThatEndsEarly(t *testing.T) {
 	})
 }
 
-// Cut twenty times, a package arrives whole, and at most a twentieth of it is
-// sent twice.
+// After twenty interruptions a package is complete, and at most a twentieth was sent twice.
 func TestCutTwentyTimes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -250,8 +249,8 @@ func TestCutTwentyTimes(t *testing.T) {
 	})
 }
 
-// Attempts without a new byte are limited as those of a request are, each new
-// byte gives them back, and bytes that were delivered before do not count.
+// Successive attempts without a new byte are limited. Bytes that Read has returned before do not
+// count.
 func TestResumeBudget(t *testing.T) {
 	t.Parallel()
 	data := random(200_000, 8)
@@ -352,7 +351,7 @@ func TestResumeBudget(t *testing.T) {
 	}
 }
 
-// Without much progress, resuming waits as retrying does.
+// After few new bytes, resuming waits like a retry.
 func TestResumeWaits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -390,8 +389,7 @@ func TestResumeWaits(t *testing.T) {
 	})
 }
 
-// The rest is asked of the first URL, by the rules of the first request: where
-// a redirect led may have expired.
+// The rest is requested from the first URL, with its credentials.
 func TestResumeAsksTheFirstURL(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -464,8 +462,7 @@ func (w *cutWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Breaks within what is skipped, and bodies whose last bytes come together with
-// the error.
+// Interruptions while bytes are skipped, and errors with the last bytes.
 func TestResumeSkipping(t *testing.T) {
 	t.Parallel()
 	data := random(200_000, 18)
@@ -516,7 +513,7 @@ func TestResumeSkipping(t *testing.T) {
 	}
 }
 
-// A transport that does not heed its context cannot make a request succeed late.
+// With a transport that ignores its context, requests still time out.
 func TestTransportThatIgnoresItsContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -532,7 +529,7 @@ func TestTransportThatIgnoresItsContext(t *testing.T) {
 			t.Errorf("%v, closed %d times", err, closed)
 		}
 
-		// Closed meanwhile, a stream that still comes is closed too.
+		// A stream that arrives after Close is closed.
 		f := &file{data: random(200_000, 19), cuts: []int{100_000}}
 		b, err := client(t, serve(f.handler, func(n int, r *http.Request) (*http.Response, error) {
 			time.Sleep(5 * time.Second)
@@ -556,7 +553,7 @@ type closer struct {
 
 func (c closer) Close() error { c.close(); return nil }
 
-// The credentials are asked for again; a source that fails by then is an error.
+// Credentials is called again when the download resumes. Its error ends the download.
 func TestResumeWithAFailingSource(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -578,8 +575,8 @@ func TestResumeWithAFailingSource(t *testing.T) {
 	})
 }
 
-// Whatever answers a request for the rest: no panic, no more bytes than were
-// declared, none that change what was delivered, and every failure typed.
+// For all answers to a request for the rest, there is no panic, not more bytes than declared, no other
+// bytes than in the first answer, and all errors are typed.
 func FuzzResume(f *testing.F) {
 	f.Add(206, "bytes 70000-79999/80000", `"v1"`, "", int64(10_000), 10_000)
 	f.Add(206, "bytes 70000-79999/*", "", "", int64(-1), 10_000)
@@ -612,7 +609,7 @@ func FuzzResume(f *testing.F) {
 				t.Errorf("%d bytes of %d", len(got), b.Size)
 			}
 			if err == nil && b.Size >= 0 && !bytes.Equal(got, data) {
-				t.Error("other bytes than the first answer began")
+				t.Error("the file differs from the first answer")
 			}
 		})
 	})

@@ -19,8 +19,7 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// Waits grow exponentially, jitter takes up to a half off, and none is longer
-// than 30 seconds.
+// Waits double up to 30 seconds, and jitter subtracts up to a half.
 func TestBackoff(t *testing.T) {
 	t.Parallel()
 	different := make(map[time.Duration]bool)
@@ -115,7 +114,7 @@ func TestStatedWaits(t *testing.T) {
 	}
 }
 
-// Clients that were told to wait for the same time do not come back together.
+// Clients that should wait for the same time do not retry at the same time.
 func TestStatedWaitsDiffer(t *testing.T) {
 	t.Parallel()
 	different := make(map[time.Duration]bool)
@@ -134,7 +133,7 @@ func TestStatedWaitsDiffer(t *testing.T) {
 	}
 }
 
-// Retry-After beats x-ratelimit-reset.
+// Retry-After takes precedence over X-RateLimit-Reset.
 func TestRetryAfterFirst(t *testing.T) {
 	t.Parallel()
 	s := serve(status(429, "", "Retry-After: 3", "X-Ratelimit-Reset: 20"))
@@ -168,12 +167,12 @@ func TestNeverRetried(t *testing.T) {
 			}
 			if !errors.Is(got, err) && name != "wrong name" && name != "unknown authority" {
 				if _, ok := errors.AsType[x509.SystemRootsError](got); !ok {
-					t.Errorf("%v has lost its cause", got)
+					t.Errorf("errors.Is does not find the cause of %v", got)
 				}
 			}
 		})
 	}
-	// Other DNS failures pass.
+	// Other DNS errors are retried.
 	synctest.Test(t, func(t *testing.T) {
 		s := serve(fails(&net.DNSError{Err: "server misbehaving", IsTemporary: true}), status(200, ""))
 		if _, err := client(t, s).Get(t.Context(), get("https://registry.example.com/")); err != nil {
@@ -200,7 +199,7 @@ func TestContextWins(t *testing.T) {
 				t.Errorf("%d requests", len(s.seen()))
 			}
 			if name == "while waiting" && (e.Status != 503 || !strings.Contains(err.Error(), `HTTP status 503: context canceled: the user pressed a key; before that: service unavailable, the server says "busy"`)) {
-				t.Errorf("the last answer is not told: %v", err)
+				t.Errorf("the error lacks the last answer: %v", err)
 			}
 		})
 	}
@@ -216,7 +215,7 @@ func TestContextWins(t *testing.T) {
 	})
 }
 
-// A wait that would outlive the deadline is not begun.
+// A wait beyond the deadline does not start.
 func TestDeadlineShorterThanTheWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -235,7 +234,7 @@ func TestDeadlineShorterThanTheWait(t *testing.T) {
 	})
 }
 
-// The error tells the status of the last attempt, which may have got none.
+// The error has the status of the last attempt, or 0.
 func TestLastStatus(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -248,8 +247,7 @@ func TestLastStatus(t *testing.T) {
 	})
 }
 
-// Giving up must not empty the caller's connection pool, which is what
-// go-retryablehttp does by itself.
+// After the last attempt the connection pool is kept, although go-retryablehttp would empty it.
 func TestPoolSurvivesFailures(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -12,8 +12,7 @@ import (
 	"github.com/tofureg/tofureg/disco/svchost"
 )
 
-// A server that repeats the token in the address to which it sends us on does not
-// bring it into errors and logs.
+// A token in a redirect is masked in errors and logs.
 func TestTokenInAddress(t *testing.T) {
 	t.Parallel()
 	const odd = "a/b+c=d~e"
@@ -62,6 +61,6 @@ func TestTokenInAddress(t *testing.T) {
 	}
 	leaks(t, res.ShownURL()+res.Fail(http.ErrBodyNotAllowed).Error())
 	if !strings.HasSuffix(res.URL.Path, secret) {
-		t.Errorf("the URL itself has changed: %s", res.URL)
+		t.Errorf("URL of the response was masked: %s", res.URL)
 	}
 }

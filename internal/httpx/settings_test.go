@@ -7,8 +7,7 @@ import (
 	"github.com/tofureg/tofureg/internal/httpx"
 )
 
-// TestRetries: documents and archives have numbers of their own, if the caller
-// wants it.
+// TestRetries checks the attempts for documents and archives.
 func TestRetries(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ retries, archives, wantDocument, wantArchive int }{
@@ -28,7 +27,7 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// TestNew: nil is the zero value.
+// TestNew: New(nil) is the zero Client.
 func TestNew(t *testing.T) {
 	t.Parallel()
 	if c := httpx.New(nil); c == nil || c.HTTP != nil || c.AllowHTTP {

@@ -32,9 +32,8 @@ import (
 	"github.com/tofureg/tofureg/internal/httpx"
 )
 
-// childURL names the variable with the URL that a child process fetches twice
-// with a zero Client. It is a process of its own because net/http reads the
-// proxies of the environment only once.
+// childURL is the environment variable with the URL that a child process requests twice with a zero
+// Client. The test needs a process because net/http reads the proxy variables once.
 const (
 	childURL       = "HTTPX_TEST_CHILD_URL"
 	childTransport = "HTTPX_TEST_CHILD_TRANSPORT" // not empty: with an empty http.Client
@@ -77,7 +76,7 @@ func openInChild(c *httpx.Client, r httpx.Request) {
 	fmt.Printf("%s %v\n", data, err)
 }
 
-// authority issues one certificate for the loopback names of these tests.
+// authority issues a certificate for loopback names.
 func authority(t *testing.T) (tls.Certificate, []byte) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -98,8 +97,7 @@ func authority(t *testing.T) (tls.Certificate, []byte) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
-// tlsServer is a TLS server on a loopback port, with what to trust for it, and
-// the number of its connections.
+// tlsServer is a TLS server on a loopback port.
 type tlsServer struct {
 	*httptest.Server
 	roots *x509.CertPool
@@ -160,7 +158,7 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
-// A server that wants a client certificate is not asked again and again.
+// A request is not retried if the server requires a client certificate.
 func TestClientCertificate(t *testing.T) {
 	t.Parallel()
 	srv := serveTLS(t, func(w http.ResponseWriter, r *http.Request) {
@@ -179,7 +177,7 @@ func TestClientCertificate(t *testing.T) {
 	}
 }
 
-// A server that speaks plain HTTP where TLS is expected.
+// An https request to a server without TLS.
 func TestPlainHTTPWhereTLSIsExpected(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(http.NotFoundHandler())
@@ -191,7 +189,7 @@ func TestPlainHTTPWhereTLSIsExpected(t *testing.T) {
 	}
 }
 
-// Streams of HTTP/2 that are reset are resumed over the same connection.
+// A reset HTTP/2 stream resumes over the same connection.
 func TestResumeOverHTTP2(t *testing.T) {
 	t.Parallel()
 	data := random(1<<20, 21)
@@ -212,8 +210,7 @@ func TestResumeOverHTTP2(t *testing.T) {
 	same(t, got, data)
 }
 
-// proxy is a CONNECT proxy on a loopback port that connects everything to one
-// server, and counts.
+// proxy is a CONNECT proxy on a loopback port that connects to one server.
 func proxy(t *testing.T, target string) (address string, connects *atomic.Int32) {
 	connects = new(atomic.Int32)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -240,7 +237,7 @@ func proxy(t *testing.T, target string) (address string, connects *atomic.Int32)
 	return srv.URL, connects
 }
 
-// trustedFile ends a test whose child process is to trust a server by a file.
+// trustedFile skips a test if SSL_CERT_FILE does not work.
 func trustedFile(t *testing.T) {
 	t.Helper()
 	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
@@ -248,9 +245,8 @@ func trustedFile(t *testing.T) {
 	}
 }
 
-// The proxies of the environment are honoured without any configuration. The
-// same run shows that clients without an http.Client share their connections,
-// and speak HTTP/2.
+// Clients without an http.Client use the proxies of the environment, share their connections, and use
+// HTTP/2.
 func TestProxiesOfTheEnvironment(t *testing.T) {
 	t.Parallel()
 	trustedFile(t)
@@ -301,8 +297,8 @@ func TestProxiesOfTheEnvironment(t *testing.T) {
 	}
 }
 
-// TestProtocols holds that documents of a zero Client come by HTTP/2, and packages by
-// HTTP/1.1 where the server speaks it.
+// TestProtocols: a zero Client requests documents by HTTP/2, and packages by HTTP/1.1 if the server
+// supports it.
 func TestProtocols(t *testing.T) {
 	t.Parallel()
 	trustedFile(t)

@@ -66,7 +66,7 @@ func TestResolve(t *testing.T) {
 		case refused && (err == nil || !strings.Contains(err.Error(), reason) || strings.Contains(err.Error(), "secret")):
 			t.Errorf("%s: %v, %v, want %q", test.ref, u, err, reason)
 		case errors.Is(err, fault.ErrInsecure) != slices.Contains(insecure, reason):
-			t.Errorf("%s: %v: is that ErrInsecure?", test.ref, err)
+			t.Errorf("%s: %v: errors.Is(err, ErrInsecure) is wrong", test.ref, err)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// holding holds requests back for some times, one after the other.
+// holding is a transport that delays requests several times.
 type holding struct {
 	http.RoundTripper
 	times []time.Duration
@@ -30,7 +30,7 @@ func (h holding) RoundTripWaiting(r *http.Request, waiting func() func()) (*http
 	return h.RoundTrip(r)
 }
 
-// Time in which a transport holds a request back is not the server's.
+// A delay by a Waiter does not count towards the timeout.
 func TestWaiting(t *testing.T) {
 	t.Parallel()
 	const unlimited = -1
