@@ -17,7 +17,7 @@ import (
 	"github.com/tofureg/tofureg/transport"
 )
 
-// numbered answers with a document that has the number of the request in it.
+// numbered answers the nth request to a host with a document that contains n.
 func numbered() *world {
 	w := &world{}
 	var mu sync.Mutex
@@ -44,8 +44,8 @@ func wantNumber(t *testing.T, c *disco.Client, host svchost.Hostname, n int) {
 	}
 }
 
-// Large documents are used and not kept: many hosts would fill the memory with them.
-func TestLargeDocumentsAreNotKept(t *testing.T) {
+// Large documents are not cached.
+func TestLargeDocumentsAreNotCached(t *testing.T) {
 	t.Parallel()
 	for size, want := range map[int]int{64 << 10: 1, 64<<10 + 1: 2} {
 		n := 0
@@ -58,7 +58,7 @@ func TestLargeDocumentsAreNotKept(t *testing.T) {
 		wantNumber(t, c, example, 1)
 		wantNumber(t, c, example, 1)
 		if n != want {
-			t.Errorf("a document of %d bytes was asked for %d times by two calls, want %d", size, n, want)
+			t.Errorf("%d bytes: two calls made %d requests, want %d", size, n, want)
 		}
 	}
 }
@@ -86,7 +86,7 @@ func TestTTL(t *testing.T) {
 func TestForget(t *testing.T) {
 	t.Parallel()
 	c := numbered().client()
-	c.Forget(example) // never asked
+	c.Forget(example) // not cached
 	wantNumber(t, c, example, 1)
 	wantNumber(t, c, other, 1)
 	c.Forget(example)
@@ -161,7 +161,7 @@ func TestFirstCallerLeaves(t *testing.T) {
 			var failed *failed
 			if !errors.Is(err, context.DeadlineExceeded) || !as(err, &failed) || time.Since(start) != time.Second ||
 				failed.Subject != other.String() {
-				t.Errorf("the caller that left after %v: %v", time.Since(start), err)
+				t.Errorf("first caller, after %v: error %v", time.Since(start), err)
 			}
 		})
 		synctest.Wait()
@@ -193,9 +193,9 @@ func TestLastCallerStopsTheRequest(t *testing.T) {
 		wg.Wait()
 		synctest.Wait()
 		if r := w.seen()[0]; r.Context().Err() == nil {
-			t.Error("the request goes on although nobody waits")
+			t.Error("the request continues without a caller")
 		}
-		wantNumber(t, c, example, 1) // a cancelled request leaves nothing behind
+		wantNumber(t, c, example, 1) // a cancelled request is not cached
 	})
 }
 
@@ -261,7 +261,7 @@ func TestOverrides(t *testing.T) {
 	wantURL(t, got, disco.ModulesV1, "https://example.com/.well-known/m/")
 	wantURL(t, got, disco.ProvidersV1, "")
 	if got.Host() != example || got.TokenHost() != example {
-		t.Errorf("the override is about %s and takes the token of %s", got.Host(), got.TokenHost())
+		t.Errorf("override of host %s with the token of %s", got.Host(), got.TokenHost())
 	}
 	none := discover(t, c, other)
 	if _, err := none.URL(disco.ModulesV1); !errors.Is(err, disco.ErrNoService) || none.Host() != other {
@@ -270,7 +270,7 @@ func TestOverrides(t *testing.T) {
 	c.Forget(example)
 	discover(t, c, example)
 	if n := len(w.seen()); n != 0 {
-		t.Errorf("%d requests in spite of the overrides", n)
+		t.Errorf("%d requests, want 0 because of the overrides", n)
 	}
 
 	plain := w.client()
@@ -279,7 +279,7 @@ func TestOverrides(t *testing.T) {
 	wantURL(t, discover(t, plain, example), disco.ProvidersV1, "http://plain.test/")
 	wantURL(t, s, disco.ProvidersV1, "") // the caller's own value has not changed
 
-	// Services made for one host may stand in for another.
+	// Services of one host may override another host.
 	moved := w.client()
 	moved.Hosts.Overrides = map[svchost.Hostname]*disco.Services{other: s}
 	got = discover(t, moved, other)
@@ -307,14 +307,14 @@ func TestAliases(t *testing.T) {
 	if _, err := s.URL("x.v1"); err == nil || err.Error() != "x.v1 at alias.test: service not offered; the host offers modules.v1" {
 		t.Errorf("error %v", err)
 	}
-	// Alias and target share what is kept.
+	// Alias and target share an entry of the cache.
 	s = discover(t, c, example)
 	if s.Host() != example || s.TokenHost() != example || len(w.seen()) != 1 {
 		t.Errorf("the target: %s, %s, %d requests", s.Host(), s.TokenHost(), len(w.seen()))
 	}
 	c.Forget(alias)
 	wantNumber(t, c, example, 2)
-	// One level only: the alias of an alias is asked itself.
+	// The request for an alias of an alias goes to the second alias.
 	discover(t, c, second)
 	if r := w.seen()[2]; r.URL.Host != "alias.test" || r.Header.Get("Authorization") != "Bearer of-alias" {
 		t.Errorf("request to %s with %q", r.URL.Host, r.Header.Get("Authorization"))
@@ -357,8 +357,8 @@ func TestConcurrentUse(t *testing.T) {
 	wg.Wait()
 }
 
-// TestHostsAreShared: clients share what was learnt, and ask with their own tokens, also at
-// the same time: the refusal of one is not that of the other.
+// TestHostsAreShared: clients share cached services, but make requests with their own tokens, also at
+// the same time.
 func TestHostsAreShared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -386,7 +386,7 @@ func TestHostsAreShared(t *testing.T) {
 		})
 		wg.Wait()
 		if _, err := anonymous.Discover(t.Context(), example); err != nil || len(w.seen()) != 2 {
-			t.Errorf("what is known: %v, %d requests", err, len(w.seen()))
+			t.Errorf("cached services: error %v, %d requests", err, len(w.seen()))
 		}
 	})
 }

@@ -10,8 +10,7 @@ import (
 	"github.com/tofureg/tofureg/disco"
 )
 
-// FuzzDocument looks for documents that panic, for URLs that break a rule, and
-// for errors that a terminal must not see.
+// FuzzDocument checks that documents do not cause panics, invalid URLs or unprintable errors.
 func FuzzDocument(f *testing.F) {
 	for _, document := range []string{
 		`{"modules.v1":"https://api.example.com/v1/","providers.v1":"/p/"}`,

@@ -25,8 +25,7 @@ var (
 	other   = svchost.MustParse("other.test")
 )
 
-// world is the network: an http.RoundTripper that answers for every host and
-// records what it was asked.
+// world is a transport that answers for all hosts and records the requests.
 type world struct {
 	delay  time.Duration
 	answer func(r *http.Request) answer
@@ -76,7 +75,7 @@ func (w *world) seen() []*http.Request {
 	return w.requests
 }
 
-// client is for tests about one answer: nothing is tried twice.
+// client returns a client without retries.
 func (w *world) client() *disco.Client {
 	return &disco.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: w}, Retries: -1}, Hosts: new(disco.Hosts)}
 }
@@ -87,7 +86,7 @@ func redirect(to string) answer {
 	return answer{status: http.StatusFound, header: http.Header{"Location": {to}}}
 }
 
-// pages answers by URL; what is missing is a 404.
+// pages answers by URL, and with 404 for other URLs.
 func pages(by map[string]answer) *world {
 	return &world{answer: func(r *http.Request) answer {
 		if a, ok := by[r.URL.String()]; ok {
@@ -119,7 +118,7 @@ func discover(t testing.TB, c *disco.Client, host svchost.Hostname) *disco.Servi
 	return s
 }
 
-// wantURL fails unless the service has this URL; "" means that it must fail.
+// wantURL fails the test unless the service has this URL. If it is empty, URL must fail.
 func wantURL(t testing.TB, s *disco.Services, id disco.Service, want string) {
 	t.Helper()
 	u, err := s.URL(id)
@@ -134,7 +133,7 @@ func wantURL(t testing.TB, s *disco.Services, id disco.Service, want string) {
 	}
 }
 
-// failed is a *failure.Error with the request in its chain, if there is one.
+// failed is a *failure.Error and the *failure.RequestError that it wraps.
 type failed struct {
 	Op, Subject string
 	failure.RequestError

@@ -19,9 +19,7 @@ import (
 	"github.com/tofureg/tofureg/transport"
 )
 
-// The tests in this file use sockets and TLS, since those are the point: they
-// run what the examples of a custom authority, a client certificate and a proxy
-// show.
+// The tests in this file use sockets and TLS. They run the examples of package transport.
 
 func tlsServer(t *testing.T, configure func(*tls.Config)) (*httptest.Server, svchost.Hostname, *http.Transport) {
 	t.Helper()
@@ -66,7 +64,7 @@ func TestClientCertificate(t *testing.T) {
 	srv, host, tr := tlsServer(t, func(c *tls.Config) { c.ClientAuth = tls.RequireAnyClientCert })
 	c := disco.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: tr}, Retries: -1}}
 	if _, err := c.Discover(t.Context(), host); err == nil {
-		t.Error("the server was content without a certificate")
+		t.Error("the request succeeded without a certificate")
 	}
 	with := tr.Clone()
 	t.Cleanup(with.CloseIdleConnections)
@@ -109,7 +107,7 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// splice copies what one side says to the other until it ends.
+// splice copies from one connection to the other.
 func splice(to net.Conn, from net.Conn, buffered ...*bufio.Reader) {
 	defer to.Close()
 	var r io.Reader = from

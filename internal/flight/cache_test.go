@@ -12,14 +12,14 @@ import (
 	"github.com/tofureg/tofureg/internal/flight"
 )
 
-// numbers is a cache of how often the work was done.
+// numbers is a cache of the number of runs.
 type numbers struct {
 	flight.Cache[int, int]
 	ttl  time.Duration
 	runs atomic.Int32
 }
 
-// want asks for key, whose work takes a second, and fails if it was not n times done.
+// want gets key, whose work takes a second, and fails the test unless it is run n.
 func (c *numbers) want(t *testing.T, key, n int) {
 	t.Helper()
 	v, err := c.Do(t.Context(), key, c.ttl, func(context.Context) (int, error) {
@@ -112,7 +112,7 @@ func TestCacheKeepsNoErrors(t *testing.T) {
 	}
 }
 
-// TestCacheIsBounded: the last key that has room leaves the others alone.
+// TestCacheIsBounded: the last key within the limit evicts no other.
 func TestCacheIsBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

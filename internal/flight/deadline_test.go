@@ -10,7 +10,7 @@ import (
 	"github.com/tofureg/tofureg/internal/flight"
 )
 
-// The work sees the latest deadline of those who wait for it, and none if one has none.
+// The work has the latest deadline of the callers that wait, and none if one of them has none.
 func TestDeadlineOfTheWork(t *testing.T) {
 	t.Parallel()
 	const none = time.Duration(0)
@@ -57,7 +57,7 @@ func TestDeadlineOfTheWork(t *testing.T) {
 	}
 }
 
-// Who has no deadline and leaves does not keep the others waiting for nothing.
+// After a caller without a deadline has returned, the deadlines of the others count.
 func TestPatientCallerLeaves(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -79,7 +79,7 @@ func TestPatientCallerLeaves(t *testing.T) {
 	})
 }
 
-// Work within work knows how long somebody waits for the outer one.
+// Nested work has the deadline of the callers of the outer work.
 func TestDeadlineOfNestedWork(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -91,8 +91,8 @@ func TestErrorReachesAllCallersWithTheZeroValue(t *testing.T) {
 	})
 }
 
-// A caller that leaves takes nobody with it, not even when it is the one that
-// began the run; the last one's leaving stops the work.
+// A caller that returns does not affect the others, even if it started the call. When the last caller
+// returns, the work is cancelled.
 func TestLastCallersLeavingStopsTheWork(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -206,9 +206,9 @@ func TestEachCallerGetsItsOwnCopy(t *testing.T) {
 				if err != nil {
 					t.Error(err)
 				}
-				m[i] = true // the race detector watches
+				m[i] = true // for the race detector
 				if len(m) != 2 {
-					t.Errorf("caller %d sees what others wrote: %v", i, m)
+					t.Errorf("caller %d sees changes of other callers: %v", i, m)
 				}
 			})
 		}
@@ -262,8 +262,8 @@ func TestGoexitHangsNobody(t *testing.T) {
 	}
 }
 
-// Many callers come and go at random; every one ends in time with the value or
-// its own context's error, and the bubble would not end with a goroutine left.
+// Many callers come and go at random. Each returns in time with the value or the error of its context,
+// and no goroutine remains.
 func TestComingAndGoing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -316,8 +316,8 @@ func BenchmarkDo(b *testing.B) {
 func Example() {
 	var documents flight.Group[string, string]
 	text, err := documents.Do(context.Background(), "https://registry.example.com/", nil, func(ctx context.Context) (string, error) {
-		return "fetched once for all who ask meanwhile", nil
+		return "downloaded once for concurrent callers", nil
 	})
 	fmt.Println(text, err)
-	// Output: fetched once for all who ask meanwhile <nil>
+	// Output: downloaded once for concurrent callers <nil>
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/tofureg/tofureg/internal/weburl"
 )
 
-// TestHost: a policy that refuses 127.0.0.1 or [::1] is asked about it in each spelling.
+// TestHost: all spellings of 127.0.0.1 and [::1] have the same canonical host or are invalid.
 func TestHost(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ address, host, dialled string }{

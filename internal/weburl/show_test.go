@@ -101,7 +101,7 @@ func FuzzClean(f *testing.F) {
 	})
 }
 
-// TestRedactText: a text may hold URLs, also ones that do not parse.
+// TestRedactText: valid and invalid URLs in a text are redacted.
 func TestRedactText(t *testing.T) {
 	t.Parallel()
 	in := "get https://user:hunter2@example.com/" + jwt + "/x?y, https://user:hunter2@example.com/%zz/" + jwt + "#z"
