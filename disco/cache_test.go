@@ -112,37 +112,24 @@ func TestForgetDuringARequest(t *testing.T) {
 
 func TestConcurrentCallersShareARequest(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := numbered()
-		w.delay = time.Second
-		c := w.client()
-		start := time.Now()
-		var wg sync.WaitGroup
-		for range 50 {
-			wg.Go(func() { wantNumber(t, c, example, 1) })
-			wg.Go(func() { wantNumber(t, c, other, 1) })
-		}
-		wg.Wait()
-		if n, took := len(w.seen()), time.Since(start); n != 2 || took != time.Second {
-			t.Errorf("%d requests in %v, want one for each host at the same time", n, took)
-		}
-	})
-}
-
-func TestConcurrentCallersWithoutTTL(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := numbered()
-		w.delay = time.Second
-		c := w.client()
-		c.Hosts.TTL = -1
-		var wg sync.WaitGroup
-		for range 10 {
-			wg.Go(func() { wantNumber(t, c, example, 1) })
-		}
-		wg.Wait()
-		wantNumber(t, c, example, 2)
-	})
+	for _, ttl := range []time.Duration{0, -1} {
+		synctest.Test(t, func(t *testing.T) {
+			w := numbered()
+			w.delay = time.Second
+			c := w.client()
+			c.Hosts.TTL = ttl
+			start := time.Now()
+			var wg sync.WaitGroup
+			for range 50 {
+				wg.Go(func() { wantNumber(t, c, example, 1) })
+				wg.Go(func() { wantNumber(t, c, other, 1) })
+			}
+			wg.Wait()
+			if n, took := len(w.seen()), time.Since(start); n != 2 || took != time.Second {
+				t.Errorf("TTL %v: %d requests in %v, want one for each host at the same time", ttl, n, took)
+			}
+		})
+	}
 }
 
 func TestFirstCallerLeaves(t *testing.T) {
@@ -196,22 +183,6 @@ func TestLastCallerStopsTheRequest(t *testing.T) {
 			t.Error("the request continues without a caller")
 		}
 		wantNumber(t, c, example, 1) // a cancelled request is not cached
-	})
-}
-
-func TestTimeout(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := numbered()
-		w.delay = time.Minute
-		c := w.client()
-		c.Transport.Timeout = 3 * time.Second
-		start := time.Now()
-		_, err := c.Discover(t.Context(), example)
-		var failed *failed
-		if !as(err, &failed) || time.Since(start) != 3*time.Second {
-			t.Errorf("%v after %v", err, time.Since(start))
-		}
 	})
 }
 

@@ -26,19 +26,21 @@ import (
 type Client struct {
 	// HTTP makes the requests. Its Transport and Jar are used. Its Timeout applies to
 	// documents, not to archives. Its CheckRedirect is called after the checks of this module.
-	// To add request headers, set a Transport: see the example Headers of package regclient.
+	// The examples show a private certificate authority, a client certificate and a proxy. To
+	// add request headers, see the example Headers of package regclient.
 	//
 	// If nil, all clients of the process share a transport with the proxies of the environment.
 	HTTP *http.Client
 
 	// Credentials returns the token for a host. If nil, requests are anonymous. If it returns
-	// an error, the request fails. If it implements [auth.Invalidator], it is told about a 401.
+	// an error, the request fails. If it implements [auth.Invalidator], Invalidate is called
+	// after a 401.
 	Credentials auth.Source
 
 	// PackageCredentials reports whether the token for host, the host of the provider, module
 	// or mirror, may be sent to pkg, the URL of an archive, SHA256SUMS document or signature.
 	// If nil, the token is not sent there, as in the OpenTofu CLI: such URLs are often presigned.
-	// It is not asked about module packages that a registry serves itself, see OpenModule of
+	// It is not called for module packages that a registry serves itself, see OpenModule of
 	// [github.com/tofureg/tofureg/regclient.Client].
 	PackageCredentials func(host svchost.Hostname, pkg *url.URL) bool
 

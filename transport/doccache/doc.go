@@ -16,8 +16,8 @@
 // a withdrawn version or key is noticed.
 //
 // An answer is used only for requests with the same URL and headers, so answers to different
-// tokens are separate. Files contain documents, but no URLs, tokens or cookies. If users other
-// than the owner can access the directory, nothing is cached.
+// tokens are separate. Files contain neither the requested URL nor tokens or cookies. If other users
+// can access the directory, nothing is cached.
 //
 // Several processes may share a directory. Of concurrent requests for a document, one goes to the
 // server, and the others wait for its answer for up to 5 seconds. If the directory cannot be used,

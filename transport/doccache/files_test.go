@@ -172,16 +172,40 @@ func TestDirectoryMode(t *testing.T) {
 	}
 }
 
-// TestDirectoryRemoved: the directory may be removed during use.
-func TestDirectoryRemoved(t *testing.T) {
+// TestDirectoryChanges: the directory may be removed or replaced during use. It is not used while
+// other users can access it.
+func TestDirectoryChanges(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "cache")
 	o := always(headers("Cache-Control", "max-age=600"), `{}`)
 	tr := &doccache.Transport{Base: o, Dir: dir}
 	want(t, tr, doc, `{}`, 1)
-	if err := os.RemoveAll(dir); err != nil {
+	remove := func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	remove()
+	want(t, tr, doc, `{}`, 2)
+	want(t, tr, doc, `{}`, 2)
+
+	remove()
+	want(t, &doccache.Transport{Base: o, Dir: dir}, doc, `{}`, 3)
+	want(t, tr, doc, `{}`, 3) // from the new directory
+	if s := tr.Stats(); s.Hits != 2 || s.Failed != 0 {
+		t.Errorf("%+v, want 2 hits and no failures", s)
+	}
+	if runtime.GOOS == "windows" {
+		return
+	}
+	own := filepath.Join(dir, doccache.Version)
+	if err := os.Chmod(own, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	want(t, tr, doc, `{}`, 2)
-	want(t, tr, doc, `{}`, 2)
+	want(t, tr, doc, `{}`, 4)
+	want(t, tr, doc, `{}`, 5)
+	if err := os.Chmod(own, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	want(t, tr, doc, `{}`, 5)
 }

@@ -30,8 +30,8 @@ type Transport struct {
 	// the rate is not limited.
 	PerSecond float64
 
-	// Burst is the number of requests that may start at once after a pause, if PerSecond is
-	// set. If zero or negative, it is PerSecond, and at least 1.
+	// Burst is the number of requests that may start at once after a time without requests, if
+	// PerSecond is set. If zero or negative, it is PerSecond, and at least 1.
 	Burst int
 
 	// Parallel is the maximum number of requests at the same time. A request ends when its
