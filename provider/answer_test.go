@@ -89,10 +89,7 @@ func TestHashesOfAnother(t *testing.T) {
 	newer := statingRelease()
 	newer.Version = "2.0.0"
 	reg.AddProvider(newer)
-	answer, err := client.ProviderPackage(t.Context(), demo, version("2.0.0"), five[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must(client.ProviderPackage(t.Context(), demo, version("2.0.0"), five[0]))(t)
 	src := &astray{Source: client, pkg: func(*provider.Package) *provider.Package { return answer }}
 	got, err := provider.Hashes(t.Context(), src, demo, v123, five[:2], believing(verify.Policy{}))
 	if len(got) > 0 || !typed(err) {

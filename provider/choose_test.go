@@ -322,10 +322,7 @@ func TestVersionsJSON(t *testing.T) {
 	t.Parallel()
 	versions := list("2.0.0 5.0,6.0 linux_amd64,darwin_arm64", "1.0.0-beta1")
 	versions.Warnings = []string{"careful"}
-	data, err := json.Marshal(versions)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must(json.Marshal(versions))(t)
 	want := `{"provider":"registry.example.com/acme/demo","versions":[` +
 		`{"version":"2.0.0","protocols":["5.0","6.0"],"platforms":["linux_amd64","darwin_arm64"]},` +
 		`{"version":"1.0.0-beta1"}],"warnings":["careful"]}`

@@ -182,10 +182,7 @@ func TestKilled(t *testing.T) {
 	dir, content := t.TempDir(), archive(t)
 	alive := startDownload(t, filepath.Join(dir, "alive.zip"), "half")
 	left := func() (names []string) {
-		entries, err := os.ReadDir(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		entries := must(os.ReadDir(dir))(t)
 		for _, e := range entries {
 			if strings.HasPrefix(e.Name(), ".") {
 				names = append(names, e.Name())

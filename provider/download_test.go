@@ -24,10 +24,7 @@ func TestDownload(t *testing.T) {
 	t.Parallel()
 	content := archive(t)
 	src, path := serve(content), target(t)
-	report, err := provider.Download(t.Context(), src, packageOf(content), path, accepting(content))
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := must(provider.Download(t.Context(), src, packageOf(content), path, accepting(content)))(t)
 	wantFile(t, path, content)
 	if !slices.Contains(report.Local, zh(content)) {
 		t.Errorf("the report has the local hashes %v, want %v among them", report.Local, zh(content))
@@ -381,10 +378,7 @@ func TestReceive(t *testing.T) {
 	if _, err := f.Write(bytes.Repeat([]byte("x"), 2*len(content))); err != nil {
 		t.Fatal(err)
 	}
-	got, err := provider.Receive(t.Context(), serve(content), promising(packageOf(content)), f, provider.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must(provider.Receive(t.Context(), serve(content), promising(packageOf(content)), f, provider.Options{}))(t)
 	if got.Size != int64(len(content)) || got.ZH != zh(content) {
 		t.Errorf("received %d bytes with %v, want %d with %v", got.Size, got.ZH, len(content), zh(content))
 	}
@@ -393,10 +387,7 @@ func TestReceive(t *testing.T) {
 	}
 	wantFile(t, f.Name(), content)
 
-	closed, err := os.Open(f.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
+	closed := must(os.Open(f.Name()))(t)
 	closed.Close()
 	if _, err := provider.Receive(t.Context(), serve(content), promising(packageOf(content)), closed, provider.Options{}); !errors.Is(err, fs.ErrClosed) {
 		t.Errorf("into a closed file: %v", err)

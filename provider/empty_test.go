@@ -17,10 +17,7 @@ func TestEmptyEvidence(t *testing.T) {
 	for name, kind := range map[string]regtest.Kind{"sums": regtest.Sums, "signature": regtest.Signature} {
 		reg, _, client := serveDemo(demoRelease())
 		reg.AddFault(regtest.Fault{Kind: kind, Raw: []byte{}})
-		pkg, err := client.ProviderPackage(t.Context(), demo, v123, linux)
-		if err != nil {
-			t.Fatal(err)
-		}
+		pkg := must(client.ProviderPackage(t.Context(), demo, v123, linux))(t)
 		path := target(t)
 		shared := provider.ShareEvidence(client) // asked three times, the third time from memory
 		for _, policy := range []verify.Policy{{}, {AllowUnsigned: true}, {AllowUnchecked: true}} {

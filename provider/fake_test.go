@@ -70,10 +70,7 @@ func archive(t testing.TB) []byte {
 	var buf bytes.Buffer
 	w := zip.NewWriter(&buf)
 	for _, name := range []string{"docs/", "docs/README", "terraform-provider-demo_v1.2.3"} {
-		f, err := w.Create(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must(w.Create(name))(t)
 		if !strings.HasSuffix(name, "/") {
 			if _, err := io.WriteString(f, strings.Repeat(name, 50)); err != nil {
 				t.Fatal(err)
@@ -110,6 +107,17 @@ func accepting(content []byte) provider.Options {
 
 func target(t testing.TB) string { return filepath.Join(t.TempDir(), "demo.zip") }
 
+// must returns v. If err is not nil, it ends the test.
+func must[T any](v T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
 // wantFile fails unless path is the only file in its directory and has this content. If content is
 // nil, path must not exist.
 func wantFile(t *testing.T, path string, content []byte) {
@@ -118,10 +126,7 @@ func wantFile(t *testing.T, path string, content []byte) {
 	if content == nil != os.IsNotExist(err) || !bytes.Equal(got, content) {
 		t.Errorf("%s holds %d bytes, %v; want %d bytes", path, len(got), err, len(content))
 	}
-	entries, err := os.ReadDir(filepath.Dir(path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must(os.ReadDir(filepath.Dir(path)))(t)
 	for _, e := range entries {
 		if e.Name() != filepath.Base(path) {
 			t.Errorf("%s was left behind", e.Name())

@@ -53,10 +53,7 @@ func serveDemo(r regtest.Provider) (*regtest.Registry, *regtest.Release, *regcli
 // hashes returns the reports of version 1.2.3 of acme/demo.
 func hashes(t *testing.T, src provider.Source, on []addrs.Platform, o provider.HashOptions) map[addrs.Platform]*verify.Report {
 	t.Helper()
-	got, err := provider.Hashes(t.Context(), src, demo, v123, on, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must(provider.Hashes(t.Context(), src, demo, v123, on, o))(t)
 	return got
 }
 
@@ -169,14 +166,8 @@ func TestHashesRecordable(t *testing.T) {
 func TestHashesOfFound(t *testing.T) {
 	t.Parallel()
 	reg, release, client := serveDemo(demoRelease())
-	pkg, err := provider.Find(t.Context(), client, demo, addrs.ProviderConstraint{}, provider.Need{Platforms: []addrs.Platform{linux}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := provider.Hashes(t.Context(), client, demo, pkg.Version, five, provider.HashOptions{Packages: []*provider.Package{pkg}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	pkg := must(provider.Find(t.Context(), client, demo, addrs.ProviderConstraint{}, provider.Need{Platforms: []addrs.Platform{linux}}))(t)
+	got := must(provider.Hashes(t.Context(), client, demo, pkg.Version, five, provider.HashOptions{Packages: []*provider.Package{pkg}}))(t)
 	wantComputed(t, release, got, five...)
 	wantRequests(t, reg, map[regtest.Kind]int{
 		regtest.Discovery: 1, regtest.Versions: 1, regtest.Sums: 1, regtest.Signature: 1, regtest.Package: 5, regtest.Archive: 5,
@@ -196,10 +187,7 @@ func TestHashesAfterDownload(t *testing.T) {
 		t.Fatal(err)
 	}
 	others := slices.DeleteFunc(slices.Clone(five), func(p addrs.Platform) bool { return p == linux })
-	got, err := provider.Hashes(t.Context(), shared, demo, pkg.Version, others, provider.HashOptions{Packages: []*provider.Package{pkg}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must(provider.Hashes(t.Context(), shared, demo, pkg.Version, others, provider.HashOptions{Packages: []*provider.Package{pkg}}))(t)
 	wantComputed(t, release, got, others...)
 	wantRequests(t, reg, map[regtest.Kind]int{
 		regtest.Discovery: 1, regtest.Versions: 1, regtest.Sums: 1, regtest.Signature: 1, regtest.Package: 5, regtest.Archive: 5,

@@ -25,10 +25,7 @@ func unpacked(t *testing.T, root string, platform addrs.Platform, content string
 	if err := os.CopyFS(dir, files); err != nil {
 		t.Fatal(err)
 	}
-	h1, err := checksum.H1Dir(t.Context(), files)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h1 := must(checksum.H1Dir(t.Context(), files))(t)
 	return h1
 }
 

@@ -213,10 +213,7 @@ func TestGateEnter(t *testing.T) {
 		if _, err := gate.Enter(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%v of a context that has ended", err)
 		}
-		next, err := gate.Enter(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		next := must(gate.Enter(t.Context()))(t)
 		leave() // once more, which is not the place of the next
 		short, stop := context.WithTimeout(t.Context(), time.Second)
 		defer stop()

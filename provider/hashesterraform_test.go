@@ -19,10 +19,7 @@ import (
 func serveProject(t *testing.T, program string, r regtest.Provider) (*terraformtest.Project, addrs.Provider, *regclient.Client) {
 	t.Helper()
 	reg, _, _ := serveDemo(r)
-	server, err := reg.ServeTLS()
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := must(reg.ServeTLS())(t)
 	t.Cleanup(server.Close)
 	source := server.Addr + "/acme/demo"
 	p := terraformtest.New(t, program)
@@ -38,18 +35,9 @@ func lockOf(t *testing.T, program string, client *regclient.Client, p addrs.Prov
 	if filepath.Base(program) == "terraform" {
 		lock.Header = lockfile.HeaderTerraform
 	}
-	versions, err := client.ProviderVersions(t.Context(), p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	v, err := versions.Newest(constraint)
-	if err != nil {
-		t.Fatal(err)
-	}
-	reports, err := provider.Hashes(t.Context(), client, p, v, on, provider.HashOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	versions := must(client.ProviderVersions(t.Context(), p))(t)
+	v := must(versions.Newest(constraint))(t)
+	reports := must(provider.Hashes(t.Context(), client, p, v, on, provider.HashOptions{}))(t)
 	for _, platform := range on {
 		if err := lock.Merge(p, v, constraint, reports[platform]); err != nil {
 			t.Fatal(err)

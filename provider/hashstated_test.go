@@ -75,10 +75,7 @@ func TestHashesStated(t *testing.T) {
 func TestHashesStatedByFound(t *testing.T) {
 	t.Parallel()
 	reg, release, client := serveDemo(statingRelease())
-	pkg, err := client.ProviderPackage(t.Context(), demo, v123, linux)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pkg := must(client.ProviderPackage(t.Context(), demo, v123, linux))(t)
 	reg.Reset()
 	o := believing(verify.Policy{})
 	o.Packages = []*provider.Package{pkg}

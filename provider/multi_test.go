@@ -150,10 +150,7 @@ func TestMultiVersions(t *testing.T) {
 	b := &stub{name: "b", versions: list("1.0.0 6.0,5.0 darwin_arm64", "3.0.0-beta - -", "1.1.0 5.1 -")}
 	var p skipped
 	m := &provider.Multi{Methods: methods(a, &stub{name: "empty"}, b), Skipped: p.add}
-	got, err := m.ProviderVersions(t.Context(), demo)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must(m.ProviderVersions(t.Context(), demo))(t)
 	want := list("3.0.0-beta - -", "2.0.0 5.0 linux_amd64", "1.1.0 5.1 -", "1.0.0 5.0,6.0 darwin_arm64,linux_amd64")
 	want.Warnings = []string{"a: old"}
 	if diff := cmp.Diff(want, got, values, cmp.Comparer(func(a, b []addrs.Platform) bool { return slices.Equal(a, b) })); diff != "" {
@@ -186,10 +183,7 @@ func TestMultiPackage(t *testing.T) {
 	} {
 		var p skipped
 		m.Skipped = p.add
-		pkg, err := m.ProviderPackage(t.Context(), demo, version(test.version), linux)
-		if err != nil {
-			t.Fatal(err)
-		}
+		pkg := must(m.ProviderPackage(t.Context(), demo, version(test.version), linux))(t)
 		if pkg.Via != test.via || pkg.URL != "https://"+test.via+".example.com/demo.zip" || !slices.Equal(p, test.skipped) {
 			t.Errorf("%s: %s at %s, skipped %v", test.version, pkg.Via, pkg.URL, p)
 		}
@@ -198,10 +192,7 @@ func TestMultiPackage(t *testing.T) {
 		if err != nil || ev.Filename != test.via {
 			t.Errorf("%s: evidence of %s, %v", test.version, ev.Filename, err)
 		}
-		opened, err := m.Open(t.Context(), pkg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		opened := must(m.Open(t.Context(), pkg))(t)
 		if content, err := io.ReadAll(opened); err != nil || string(content) != test.via {
 			t.Errorf("%s: archive of %s, %v", test.version, content, err)
 		}
@@ -388,10 +379,7 @@ func TestVia(t *testing.T) {
 		if err != nil || pkg.Via != test.via {
 			t.Fatalf("%v, %v, want %s", pkg, err, test.via)
 		}
-		data, err := json.Marshal(pkg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must(json.Marshal(pkg))(t)
 		var stored provider.Package
 		if err := json.Unmarshal(data, &stored); err != nil {
 			t.Fatal(err)

@@ -49,10 +49,7 @@ func isFile(k regtest.Kind) bool {
 // walk finds and fetches a package, from discovery to the archive.
 func walk(t *testing.T, c *regclient.Client) {
 	t.Helper()
-	versions, err := c.ProviderVersions(t.Context(), alpha)
-	if err != nil {
-		t.Fatal(err)
-	}
+	versions := must(c.ProviderVersions(t.Context(), alpha))(t)
 	pkg, err := c.ProviderPackage(t.Context(), alpha, versions.List[0].Version, linux)
 	if err != nil {
 		t.Fatal(err)
@@ -60,10 +57,7 @@ func walk(t *testing.T, c *regclient.Client) {
 	if _, err := c.Evidence(t.Context(), pkg); err != nil {
 		t.Fatal(err)
 	}
-	body, err := c.Open(t.Context(), pkg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := must(c.Open(t.Context(), pkg))(t)
 	defer body.Close()
 	if _, err := io.Copy(io.Discard, body); err != nil {
 		t.Fatal(err)
@@ -249,10 +243,7 @@ func TestTokenOfProviderAlias(t *testing.T) {
 	reg := registry()
 	named, real := svchost.MustParse(host), svchost.MustParse("real.example.net")
 	services := disco.NewServices(real, map[disco.Service]any{disco.ProvidersV1: "https://" + host + "/v1/providers/"})
-	token, err := auth.NewToken(secret)
-	if err != nil {
-		t.Fatal(err)
-	}
+	token := must(auth.NewToken(secret))(t)
 	c := leakClient(t, reg, true)
 	c.Transport.Credentials = auth.Static(map[svchost.Hostname]auth.Token{real: token})
 	c.Hosts = &disco.Hosts{
@@ -268,10 +259,7 @@ func TestNotShared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		reg := registry()
-		pkg, err := client(reg).ProviderPackage(t.Context(), alpha, v120, linux)
-		if err != nil {
-			t.Fatal(err)
-		}
+		pkg := must(client(reg).ProviderPackage(t.Context(), alpha, v120, linux))(t)
 		pkg.SignatureURL = ""
 		other := pkg.Clone()
 		other.Provider = addrs.MustParseProvider("other.example.net/acme/alpha")
@@ -315,10 +303,7 @@ func TestNoSecretsInErrors(t *testing.T) {
 		}
 	}))
 	c := leakClient(t, reg, true)
-	pkg, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pkg := must(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
 	_, openErr := c.Open(t.Context(), pkg)
 	_, evidenceErr := c.Evidence(t.Context(), pkg)
 	for _, err := range []error{openErr, evidenceErr, fmt.Errorf("%v %+v", asError(t, openErr), asError(t, evidenceErr))} {

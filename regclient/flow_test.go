@@ -52,10 +52,7 @@ func TestColdInstall(t *testing.T) {
 		c := client(reg)
 		path := filepath.Join(t.TempDir(), "alpha.zip")
 		begin := time.Now()
-		report, err := install(t.Context(), c, alpha, path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		report := must(install(t.Context(), c, alpha, path))(t)
 		if took := time.Since(begin); took != 4*delay {
 			t.Errorf("took %v, want 4 answers one after the other", took)
 		}
@@ -101,10 +98,7 @@ func TestLockedInstall(t *testing.T) {
 		reg.Latency = time.Second
 		c := client(reg)
 		begin := time.Now()
-		pkg, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
-		if err != nil {
-			t.Fatal(err)
-		}
+		pkg := must(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
 		o := provider.Options{Policy: verify.Policy{Accept: []checksum.Hash{rel.ZH("linux_amd64")}}}
 		if _, err := provider.Download(t.Context(), c, pkg, filepath.Join(t.TempDir(), "alpha.zip"), o); err != nil {
 			t.Fatal(err)
@@ -245,10 +239,7 @@ func TestEvidenceLimits(t *testing.T) {
 			reg := registry()
 			reg.AddFault(regtest.Fault{Kind: kind, Raw: bytes.Repeat([]byte("x"), n)})
 			c := client(reg)
-			pkg, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
-			if err != nil {
-				t.Fatal(err)
-			}
+			pkg := must(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
 			if _, err := c.Evidence(t.Context(), pkg); !errors.Is(err, want) {
 				t.Errorf("%v of %d bytes: %v, want %v", kind, n, err, want)
 			}
@@ -275,10 +266,7 @@ func TestEvidenceAbsent(t *testing.T) {
 	t.Parallel()
 	reg := registry()
 	c := client(reg)
-	pkg, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pkg := must(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
 	for name, kind := range map[string]regtest.Kind{"signature": regtest.Signature, "checksums": regtest.Sums} {
 		reg.ClearFaults()
 		reg.AddFault(regtest.Fault{Kind: kind, Raw: []byte{}})
@@ -318,10 +306,7 @@ func TestDownloadResumes(t *testing.T) {
 				rel := reg.AddProvider(p)
 				reg.AddFault(test.fault)
 				c := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
-				pkg, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
-				if err != nil {
-					t.Fatal(err)
-				}
+				pkg := must(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
 				var seen []provider.EventKind
 				o := provider.Options{Progress: func(e provider.Event) { seen = append(seen, e.Kind) }}
 				report, err := provider.Download(t.Context(), c, pkg, filepath.Join(t.TempDir(), "alpha.zip"), o)
@@ -343,14 +328,8 @@ func TestReadErrors(t *testing.T) {
 	reg.AddFault(regtest.Fault{Kind: regtest.Archive, Break: regtest.Cut, After: 100})
 	reg.AddFault(regtest.Fault{Kind: regtest.Archive, Skip: 1, Status: http.StatusForbidden})
 	c := client(reg)
-	pkg, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
-	if err != nil {
-		t.Fatal(err)
-	}
-	body, err := c.Open(t.Context(), pkg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pkg := must(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
+	body := must(c.Open(t.Context(), pkg))(t)
 	defer body.Close()
 	n, err := io.Copy(io.Discard, body)
 	if e := asError(t, err); n != 100 || e.Op != "fetch" || e.Subject != pkg.String() {
@@ -400,10 +379,7 @@ func TestVerdicts(t *testing.T) {
 				reg.AddFault(test.fault)
 			}
 			c := client(reg)
-			pkg, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
-			if err != nil {
-				t.Fatal(err)
-			}
+			pkg := must(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
 			path := filepath.Join(t.TempDir(), "alpha.zip")
 			report, err := provider.Download(t.Context(), c, pkg, path, provider.Options{Policy: test.policy})
 			if !errors.Is(err, test.want) || (err == nil) != (report != nil) {

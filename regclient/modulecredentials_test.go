@@ -25,10 +25,7 @@ func walkModule(t *testing.T, c *regclient.Client) {
 	if _, err := c.ModuleVersions(t.Context(), network); err != nil {
 		t.Fatal(err)
 	}
-	loc, err := c.ModuleLocation(t.Context(), network, v100)
-	if err != nil {
-		t.Fatal(err)
-	}
+	loc := must(c.ModuleLocation(t.Context(), network, v100))(t)
 	if err := fetch(t, c, loc); err != nil {
 		t.Fatal(err)
 	}
@@ -215,10 +212,7 @@ func TestTokenOfAlias(t *testing.T) {
 		reg := moduleRegistry(regtest.Module{Origin: packagesAt, UseRegistryCredentials: &yes})
 		reg.AddModule(regtest.Module{Address: "real.example.net/acme/network/aws", Origin: packagesAt, UseRegistryCredentials: &yes})
 		named, real := svchost.MustParse(host), svchost.MustParse("real.example.net")
-		token, err := auth.NewToken(secret)
-		if err != nil {
-			t.Fatal(err)
-		}
+		token := must(auth.NewToken(secret))(t)
 		c := client(reg)
 		c.Transport.Credentials = auth.Static(map[svchost.Hostname]auth.Token{real: token})
 		c.Hosts = &disco.Hosts{Aliases: map[svchost.Hostname]svchost.Hostname{named: real}}

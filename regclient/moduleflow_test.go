@@ -44,10 +44,7 @@ func TestTenModules(t *testing.T) {
 			})
 		}
 		begin := time.Now()
-		results, err := module.DownloadAll(t.Context(), client(reg), requests, module.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		results := must(module.DownloadAll(t.Context(), client(reg), requests, module.Options{}))(t)
 		if took := time.Since(begin); took != 4*delay {
 			t.Errorf("took %v, want 4 answers one after the other", took)
 		}
@@ -109,10 +106,7 @@ func TestModuleWays(t *testing.T) {
 			c := client(reg)
 			c.Transport.Credentials = tokens(t, secret)
 			dir := filepath.Join(t.TempDir(), "network")
-			report, err := module.Download(t.Context(), c, sourceOf(network), addrs.Version{}, dir, module.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			report := must(module.Download(t.Context(), c, sourceOf(network), addrs.Version{}, dir, module.Options{}))(t)
 			if report.H1 != rel.H1() || report.Subdir != m.Subdir || len(report.Via) != m.Pages {
 				t.Errorf("%+v, want %s", report, rel.H1())
 			}
@@ -245,10 +239,7 @@ func TestModuleHosts(t *testing.T) {
 		rel := reg.AddModule(regtest.Module{Address: "acme/network/aws", UseRegistryCredentials: &yes})
 		reg.Require(secret, 0)
 		c := client(reg)
-		token, err := auth.NewToken(secret)
-		if err != nil {
-			t.Fatal(err)
-		}
+		token := must(auth.NewToken(secret))(t)
 		c.Transport.Credentials = auth.Static(map[svchost.Hostname]auth.Token{svchost.MustParse(named): token})
 		source := addrs.MustParseModuleSource(named + "/acme/network/aws")
 		report, err := module.Download(t.Context(), c, source, addrs.Version{}, filepath.Join(t.TempDir(), "n"), module.Options{})

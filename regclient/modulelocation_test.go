@@ -233,10 +233,7 @@ func TestLocationAfterRedirect(t *testing.T) {
 	} {
 		reg := moduleRegistry(m)
 		reg.AddFault(regtest.Fault{Kind: regtest.ModuleLocation, Redirect: "https://elsewhere.example.com", Hops: 2})
-		loc, err := locate(t, reg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		loc := must(locate(t, reg))(t)
 		if want := modulesURL + "acme/network/aws/1.0.0/a.zip"; loc.URL != want {
 			t.Errorf("%s, want %s", loc.URL, want)
 		}

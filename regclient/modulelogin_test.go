@@ -26,10 +26,7 @@ func netrc(t testing.TB, hosts ...string) *auth.Netrc {
 	for _, h := range hosts {
 		fmt.Fprintf(&text, "machine %s login alice password hunter2\n", h)
 	}
-	n, err := auth.ParseNetrc([]byte(text.String()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := must(auth.ParseNetrc([]byte(text.String())))(t)
 	return n
 }
 
@@ -195,14 +192,8 @@ func TestModuleCredentialsResume(t *testing.T) {
 		reg.AddFault(regtest.Fault{Kind: regtest.ModulePackage, First: 1, Break: regtest.Cut, After: 300_000})
 		c := netrcClient(t, reg, host)
 		c.Transport.Retries = 0
-		loc, err := c.ModuleLocation(t.Context(), network, v100)
-		if err != nil {
-			t.Fatal(err)
-		}
-		body, err := c.OpenModule(t.Context(), loc)
-		if err != nil {
-			t.Fatal(err)
-		}
+		loc := must(c.ModuleLocation(t.Context(), network, v100))(t)
+		body := must(c.OpenModule(t.Context(), loc))(t)
 		defer body.Close()
 		if _, err := io.Copy(io.Discard, body); err != nil || body.Resumes() != 1 {
 			t.Errorf("%d resumes, %v", body.Resumes(), err)

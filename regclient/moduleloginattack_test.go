@@ -63,10 +63,7 @@ func TestModuleCredentialsAfterPage(t *testing.T) {
 		h := &hostileNet{answer: func(n int, _ *http.Request) (int, io.Reader, http.Header) {
 			return 200, strings.NewReader(`<html><head><meta name="terraform-get" content="` + next + `"></head>`), nil
 		}}
-		loc, err := module.ParseLocation("https://files.example.com/a")
-		if err != nil {
-			t.Fatal(err)
-		}
+		loc := must(module.ParseLocation("https://files.example.com/a"))(t)
 		if _, err := module.DownloadLocation(t.Context(), h.client(t), loc, t.TempDir()+"/module", module.Options{}); err == nil {
 			t.Errorf("%s: no error", next)
 		}
@@ -106,10 +103,7 @@ func TestModuleCredentialsResumeElsewhere(t *testing.T) {
 	for name, test := range tests {
 		synctest.Test(t, func(t *testing.T) {
 			h := &hostileNet{answer: func(n int, _ *http.Request) (int, io.Reader, http.Header) { return test.answers[n-1]() }}
-			body, err := h.client(t).OpenModule(t.Context(), &module.Location{Kind: module.KindHTTP, URL: first})
-			if err != nil {
-				t.Fatal(err)
-			}
+			body := must(h.client(t).OpenModule(t.Context(), &module.Location{Kind: module.KindHTTP, URL: first}))(t)
 			defer body.Close()
 			if n, err := io.Copy(io.Discard, body); n != size || err != nil || !slices.Equal(h.sent, test.want) {
 				t.Errorf("%s: %d bytes, %v, sent %q, want %q", name, n, err, h.sent, test.want)

@@ -50,10 +50,7 @@ func TestModuleRequest(t *testing.T) {
 		}
 		reg.AddFault(regtest.Fault{Kind: regtest.Other, Raw: []byte("archive")})
 		c := client(reg)
-		loc, err := c.ModuleLocation(t.Context(), network, v100)
-		if err != nil {
-			t.Fatal(err)
-		}
+		loc := must(c.ModuleLocation(t.Context(), network, v100))(t)
 		if err := fetch(t, c, loc); err != nil {
 			t.Errorf("%s: %v", test.location, err)
 		}
@@ -83,10 +80,7 @@ func TestModuleNext(t *testing.T) {
 	for _, test := range tests {
 		reg := answers("body", http.Header{"X-Terraform-Get": {test.header}})
 		test.loc.URL = "https://e.example.com/a"
-		body, err := client(reg).OpenModule(t.Context(), at(test.loc))
-		if err != nil {
-			t.Fatal(err)
-		}
+		body := must(client(reg).OpenModule(t.Context(), at(test.loc)))(t)
 		data, err := io.ReadAll(body)
 		body.Close()
 		if body.Next != test.want || string(data) != "body" || err != nil || body.Size != 4 || body.Resumes() != 0 {
@@ -189,14 +183,8 @@ func TestOpenModuleResumes(t *testing.T) {
 		rel := reg.AddModule(regtest.Module{Address: "acme/network/aws", Size: 1_000_000, UseRegistryCredentials: &yes})
 		reg.AddFault(regtest.Fault{Kind: regtest.ModulePackage, First: 1, Break: regtest.Cut, After: 300_000})
 		c := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client(), Credentials: tokens(t, secret)}}
-		loc, err := c.ModuleLocation(t.Context(), network, v100)
-		if err != nil {
-			t.Fatal(err)
-		}
-		body, err := c.OpenModule(t.Context(), loc)
-		if err != nil {
-			t.Fatal(err)
-		}
+		loc := must(c.ModuleLocation(t.Context(), network, v100))(t)
+		body := must(c.OpenModule(t.Context(), loc))(t)
 		defer body.Close()
 		n, err := io.Copy(io.Discard, body)
 		if err != nil || n != rel.Package().Size() || body.Size != n || body.Resumes() != 1 {
@@ -215,10 +203,7 @@ func TestModuleReadErrors(t *testing.T) {
 	reg := moduleRegistry(regtest.Module{Size: 10_000})
 	reg.AddFault(regtest.Fault{Kind: regtest.ModulePackage, Break: regtest.Cut, After: 100})
 	c := client(reg)
-	loc, err := c.ModuleLocation(t.Context(), network, v100)
-	if err != nil {
-		t.Fatal(err)
-	}
+	loc := must(c.ModuleLocation(t.Context(), network, v100))(t)
 	if e := asError(t, fetch(t, c, loc)); e.Op != "fetch" || e.Subject != host+"/acme/network/aws 1.0.0" {
 		t.Errorf("%+v", e)
 	}

@@ -60,10 +60,7 @@ func TestModulePages(t *testing.T) {
 			t.Parallel()
 			reg := listing(many(test.all)...)
 			reg.ModuleList = test.how
-			versions, err := client(reg).ModuleVersions(t.Context(), network)
-			if err != nil {
-				t.Fatal(err)
-			}
+			versions := must(client(reg).ModuleVersions(t.Context(), network))(t)
 			newest := fmt.Sprintf("1.%d.0", test.all-1)
 			if n := len(versions.List); n != test.all || versions.List[0].Version.String() != newest || versions.List[n-1].Version != v100 {
 				t.Errorf("%d versions, want %d from %s to 1.0.0", n, test.all, newest)
@@ -103,10 +100,7 @@ func TestModulePagesFail(t *testing.T) {
 			reg.ModuleList = test.how
 			test.fault.Skip = 1
 			reg.AddFault(test.fault)
-			versions, err := client(reg).ModuleVersions(t.Context(), network)
-			if err != nil {
-				t.Fatal(err)
-			}
+			versions := must(client(reg).ModuleVersions(t.Context(), network))(t)
 			if len(versions.List) != 100 {
 				t.Errorf("%d versions", len(versions.List))
 			}
@@ -289,10 +283,7 @@ func TestModulePageForms(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			c, asked := paged(t, test.page)
-			versions, err := c.ModuleVersions(t.Context(), network)
-			if err != nil {
-				t.Fatal(err)
-			}
+			versions := must(c.ModuleVersions(t.Context(), network))(t)
 			if len(versions.List) != test.n || len(*asked) != test.asked {
 				t.Errorf("%d versions by %q, want %d by %d requests", len(versions.List), *asked, test.n, test.asked)
 			}

@@ -37,10 +37,7 @@ var shared = map[string]string{
 // registry names.
 func clientModules(t *testing.T) map[string]regtest.Module {
 	t.Helper()
-	tarBzip2, err := os.ReadFile("../internal/archive/testdata/tar/plain.tar.bz2")
-	if err != nil {
-		t.Fatal(err)
-	}
+	tarBzip2 := must(os.ReadFile("../internal/archive/testdata/tar/plain.tar.bz2"))(t)
 	return map[string]regtest.Module{
 		"plain":     {},
 		"zip":       {Format: regtest.Zip, Deflate: true, URLs: regtest.RootRelative},
@@ -59,10 +56,7 @@ func clientModules(t *testing.T) map[string]regtest.Module {
 
 func sameAsClient(t *testing.T, program string) {
 	reg := regtest.New("registry.example.com")
-	server, err := reg.ServeTLS()
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := must(reg.ServeTLS())(t)
 	t.Cleanup(server.Close)
 	sources := map[string]addrs.ModuleSource{}
 	var config strings.Builder
@@ -150,10 +144,7 @@ func sameRepositoryAsClient(t *testing.T, program string) {
 	project.Write(t, "main.tf", config.String())
 	project.Run(t, "get", "-no-color")
 	for key, source := range sources {
-		loc, err := module.ParseLocation(source)
-		if err != nil {
-			t.Fatal(err)
-		}
+		loc := must(module.ParseLocation(source))(t)
 		options := module.Options{Git: &module.Git{Env: append(os.Environ(), noConfig...)}, AllowLocal: true}
 		report, err := module.DownloadLocation(t.Context(), nil, loc, filepath.Join(t.TempDir(), "module"), options)
 		if err != nil {
@@ -194,10 +185,7 @@ type installed struct{ Key, Version, Dir string }
 
 func manifest(t *testing.T, dir string) []installed {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(dir, ".terraform", "modules", "modules.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must(os.ReadFile(filepath.Join(dir, ".terraform", "modules", "modules.json")))(t)
 	var doc struct{ Modules []installed }
 	if err := json.Unmarshal(data, &doc); err != nil {
 		t.Fatal(err)
@@ -213,10 +201,7 @@ func TestSelectsAsClient(t *testing.T) {
 
 func selectsAsClient(t *testing.T, program string) {
 	reg := regtest.New("registry.example.com")
-	server, err := reg.ServeTLS()
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := must(reg.ServeTLS())(t)
 	t.Cleanup(server.Close)
 	for name, versions := range map[string][]string{
 		"many": {"0.0.0", "0.9.0", "1.0.0-beta", "1.0.0", "1.2.3", "1.2.3.4", "1.3.0-rc1", "2.0.0-beta1", "2.1.0"},
@@ -235,10 +220,7 @@ func selectsAsClient(t *testing.T, program string) {
 		{"many", ""}, {"many", "< 0.9"}, {"many", "~> 1.2.3.0"}, {"many", "~> 1"}, {"many", "~> 1.0"}, {"many", "=1.3.0-rc1"}, {"many", "<= 2.0.0-beta1"},
 	} {
 		source := host + "/acme/" + c.name + "/aws"
-		versions, err := client.ModuleVersions(t.Context(), addrs.MustParseModule(source))
-		if err != nil {
-			t.Fatal(err)
-		}
+		versions := must(client.ModuleVersions(t.Context(), addrs.MustParseModule(source)))(t)
 		newest, err := versions.Newest(addrs.MustParseModuleConstraint(c.constraint))
 		if err != nil {
 			t.Errorf("%s %q: %v", c.name, c.constraint, err)

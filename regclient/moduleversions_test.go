@@ -17,10 +17,7 @@ func TestModuleVersions(t *testing.T) {
 	reg.AddModule(regtest.Module{Address: "acme/network/aws", Version: "1.0.0", Properties: map[string]any{
 		"deprecated": map[string]any{"reason": "too old", "link": "https://example.com/old"},
 	}})
-	versions, err := client(reg).ModuleVersions(t.Context(), network)
-	if err != nil {
-		t.Fatal(err)
-	}
+	versions := must(client(reg).ModuleVersions(t.Context(), network))(t)
 	want := "2.0.0-beta1\n1.10.0\n1.9.0\n1.2.0\n1.0.0 (deprecated: too old https://example.com/old)\n0.1.0\n"
 	if got := releases(versions); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
@@ -97,10 +94,7 @@ func TestModuleVersionsDocuments(t *testing.T) {
 			t.Parallel()
 			reg := listing("1.0.0")
 			reg.AddFault(raw(regtest.ModuleVersions, test.doc))
-			versions, err := client(reg).ModuleVersions(t.Context(), network)
-			if err != nil {
-				t.Fatal(err)
-			}
+			versions := must(client(reg).ModuleVersions(t.Context(), network))(t)
 			if got := releases(versions); got != test.want {
 				t.Errorf("got\n%swant\n%s", got, test.want)
 			}

@@ -22,10 +22,7 @@ func TestProviderPackage(t *testing.T) {
 		Address: "acme/alpha", Version: "1.2.0", Platforms: []string{"linux_amd64", "darwin_arm64"},
 		Protocols: []string{"5.0", "6.0"}, PackageHashes: true,
 	})
-	pkg, err := client(reg).ProviderPackage(t.Context(), alpha, v120, linux)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pkg := must(client(reg).ProviderPackage(t.Context(), alpha, v120, linux))(t)
 	if pkg.Provider != alpha || pkg.Version != v120 || pkg.Platform != linux {
 		t.Errorf("found %s", pkg)
 	}
@@ -256,10 +253,7 @@ func TestUsablePackages(t *testing.T) {
 			t.Parallel()
 			reg := registry()
 			reg.AddFault(edit(test.edit))
-			pkg, err := client(reg).ProviderPackage(t.Context(), alpha, v120, linux)
-			if err != nil {
-				t.Fatal(err)
-			}
+			pkg := must(client(reg).ProviderPackage(t.Context(), alpha, v120, linux))(t)
 			if !test.want(pkg) {
 				t.Errorf("got %+v", *pkg)
 			}
@@ -280,10 +274,7 @@ func TestAllowHTTP(t *testing.T) {
 	}
 	c = client(reg)
 	c.Transport.AllowHTTP = true
-	pkg, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pkg := must(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
 	if _, err := c.Evidence(t.Context(), pkg); err != nil {
 		t.Error(err)
 	}

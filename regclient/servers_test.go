@@ -88,10 +88,7 @@ func TestArchiveMediaTypes(t *testing.T) {
 		rel := reg.AddProvider(alphaAt("1.2.0"))
 		reg.AddFault(regtest.Fault{Kind: regtest.Archive, Header: http.Header{"Content-Type": media}})
 		c := client(reg)
-		pkg, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
-		if err != nil {
-			t.Fatal(err)
-		}
+		pkg := must(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
 		body, err := c.Open(t.Context(), pkg)
 		if err != nil {
 			t.Errorf("%q: %v", media, err)

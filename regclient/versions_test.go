@@ -22,10 +22,7 @@ func TestProviderVersions(t *testing.T) {
 			Protocols: []string{"5.0", "6.0"}, Warnings: []string{"about " + v},
 		})
 	}
-	versions, err := client(reg).ProviderVersions(t.Context(), alpha)
-	if err != nil {
-		t.Fatal(err)
-	}
+	versions := must(client(reg).ProviderVersions(t.Context(), alpha))(t)
 	if versions.Provider != alpha {
 		t.Errorf("versions of %s", versions.Provider)
 	}
@@ -112,10 +109,7 @@ func TestVersionsDocuments(t *testing.T) {
 			t.Parallel()
 			reg := registry()
 			reg.AddFault(raw(regtest.Versions, test.doc))
-			versions, err := client(reg).ProviderVersions(t.Context(), alpha)
-			if err != nil {
-				t.Fatal(err)
-			}
+			versions := must(client(reg).ProviderVersions(t.Context(), alpha))(t)
 			if got := lines(versions); got != test.want {
 				t.Errorf("got\n%swant\n%s", got, test.want)
 			}
@@ -245,10 +239,7 @@ func TestWarningsAreCapped(t *testing.T) {
 	t.Parallel()
 	reg := registry()
 	reg.AddFault(raw(regtest.Versions, `{"versions":[`+strings.Repeat(`{"version":"x"},`, 150)+`{"version":"1.0.0"}],"warnings":["`+strings.Repeat("w", 5000)+`"]}`))
-	versions, err := client(reg).ProviderVersions(t.Context(), alpha)
-	if err != nil {
-		t.Fatal(err)
-	}
+	versions := must(client(reg).ProviderVersions(t.Context(), alpha))(t)
 	if n := len(versions.Warnings); n != 101 || versions.Warnings[100] != "and 51 more warnings" {
 		t.Errorf("%d warnings, the last %q", n, versions.Warnings[n-1])
 	}
