@@ -42,14 +42,14 @@ func findIn(ctx context.Context, src Lister, p addrs.Provider, v addrs.Version, 
 	if err != nil {
 		return nil, err
 	}
-	if err := pkg.is(p, v, platform); err != nil {
+	if err := pkg.checkIs(p, v, platform); err != nil {
 		return nil, failed("find", &Package{Provider: p, Version: v, Platform: platform}, err)
 	}
 	return pkg, nil
 }
 
-// is returns an error unless p is the requested package.
-func (p *Package) is(wanted addrs.Provider, v addrs.Version, platform addrs.Platform) error {
+// checkIs returns an error unless p is the requested package.
+func (p *Package) checkIs(wanted addrs.Provider, v addrs.Version, platform addrs.Platform) error {
 	switch {
 	case p == nil:
 		return errors.New("the source returned neither a package nor an error")

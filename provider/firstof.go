@@ -15,11 +15,9 @@ import (
 // sources are.
 //
 // The next source is asked only after a fault; see [IsFault]. Any other error ends the
-// search, so a later source cannot add versions to an earlier one. The archive and the
-// evidence are fetched from the source that answered.
-//
-// Retries delay the next source: set [github.com/tofureg/tofureg/transport.Client.Retries] low
-// for all sources except the last.
+// search, so a later source cannot add versions to an earlier one. Retries delay the next
+// source: set [github.com/tofureg/tofureg/transport.Client.Retries] low for all sources except
+// the last.
 type FirstOf struct {
 	// Methods are asked in this order.
 	Methods []Method

@@ -77,7 +77,7 @@ func Hashes(ctx context.Context, src Source, p addrs.Provider, v addrs.Version, 
 	if err != nil {
 		return nil, h.failed(err)
 	}
-	return h.all(ctx, on)
+	return h.hashAll(ctx, on)
 }
 
 // prepare sets defaults and checks the arguments.
@@ -95,7 +95,7 @@ func (h *hashing) prepare() error {
 		if pkg == nil || pkg.Platform.IsZero() {
 			return errors.New("a package in HashOptions.Packages is nil or has no platform")
 		}
-		if err := pkg.is(h.provider, h.version, pkg.Platform); err != nil {
+		if err := pkg.checkIs(h.provider, h.version, pkg.Platform); err != nil {
 			return err
 		}
 		h.found[pkg.Platform] = answered{pkg, nil}

@@ -46,15 +46,15 @@ type answered struct {
 	err error
 }
 
-// all returns the reports of all platforms.
-func (h *hashing) all(ctx context.Context, on []addrs.Platform) (map[addrs.Platform]*verify.Report, error) {
+// hashAll returns the reports of all platforms.
+func (h *hashing) hashAll(ctx context.Context, on []addrs.Platform) (map[addrs.Platform]*verify.Report, error) {
 	if h.Policy.RecordStated || h.NoDownload {
 		h.findLead(ctx, on[0])
 	}
 	reports, errs := make([]*verify.Report, len(on)), make([]error, len(on))
 	var wg sync.WaitGroup
 	for i, platform := range on {
-		wg.Go(func() { reports[i], errs[i] = h.one(ctx, platform) })
+		wg.Go(func() { reports[i], errs[i] = h.hashPlatform(ctx, platform) })
 	}
 	wg.Wait()
 	result := make(map[addrs.Platform]*verify.Report, len(on))
@@ -74,8 +74,8 @@ func (h *hashing) all(ctx context.Context, on []addrs.Platform) (map[addrs.Platf
 	return result, errors.Join(errs...)
 }
 
-// one returns the report of one platform, or an *Error.
-func (h *hashing) one(ctx context.Context, platform addrs.Platform) (*verify.Report, error) {
+// hashPlatform returns the report of one platform, or an *Error.
+func (h *hashing) hashPlatform(ctx context.Context, platform addrs.Platform) (*verify.Report, error) {
 	about := &Package{Provider: h.provider, Version: h.version, Platform: platform}
 	report, size, err := h.report(ctx, platform)
 	if err == nil {
@@ -87,7 +87,7 @@ func (h *hashing) one(ctx context.Context, platform addrs.Platform) (*verify.Rep
 	if err != nil {
 		return nil, failed("hash", about, err)
 	}
-	h.tell(Event{Kind: EventHashed, Platform: platform, Bytes: size, Total: size})
+	h.event(Event{Kind: EventHashed, Platform: platform, Bytes: size, Total: size})
 	return report, nil
 }
 
@@ -195,8 +195,8 @@ func (h *hashing) directory(ctx context.Context, pkg *Package) (*verify.Report, 
 	return h.Policy.Judge(pkg.Evidence(), -1, []checksum.Hash{h1})
 }
 
-// tell reports an event.
-func (h *hashing) tell(e Event) {
+// event reports an event.
+func (h *hashing) event(e Event) {
 	e.Provider, e.Version = h.provider, h.version
 	h.Progress(e)
 }

@@ -143,6 +143,6 @@ func (h *hashing) store(ctx context.Context, pkg *Package, zh checksum.Hash, rep
 // storeFailed reports the failure of the store.
 func (h *hashing) storeFailed(ctx context.Context, pkg *Package, err error) {
 	if ctx.Err() == nil {
-		h.tell(Event{Kind: EventStoreFailed, Platform: pkg.Platform, Err: err})
+		h.event(Event{Kind: EventStoreFailed, Platform: pkg.Platform, Err: err})
 	}
 }

@@ -157,7 +157,7 @@ func (m *Method) find(ctx context.Context, p addrs.Provider, v addrs.Version, pl
 
 // evidence calls the method that has found pkg.
 func evidence(ctx context.Context, methods []Method, pkg *Package) (verify.Evidence, error) {
-	m, inner, err := via(methods, pkg)
+	m, inner, err := methodOf(methods, pkg)
 	if err != nil {
 		return verify.Evidence{}, err
 	}
@@ -166,15 +166,15 @@ func evidence(ctx context.Context, methods []Method, pkg *Package) (verify.Evide
 
 // open calls the method that has found pkg.
 func open(ctx context.Context, methods []Method, pkg *Package) (*Body, error) {
-	m, inner, err := via(methods, pkg)
+	m, inner, err := methodOf(methods, pkg)
 	if err != nil {
 		return nil, err
 	}
 	return m.Source.Open(ctx, inner)
 }
 
-// via returns the method that has found pkg, and pkg with the Via of its source.
-func via(methods []Method, pkg *Package) (*Method, *Package, error) {
+// methodOf returns the method that has found pkg, and pkg with the Via of its source.
+func methodOf(methods []Method, pkg *Package) (*Method, *Package, error) {
 	if pkg == nil {
 		return nil, nil, pkg.fetchable()
 	}

@@ -17,9 +17,6 @@ import (
 //
 // A method that does not have the provider, the version or the platform is skipped. Any other
 // error ends the search. Use [FirstOf] for sources that replace each other.
-//
-// The archive and the evidence are fetched from the method that found the package; see
-// [Package.Via].
 type Multi struct {
 	// Methods are asked in this order. If empty, nothing is found.
 	Methods []Method
@@ -148,18 +145,18 @@ func (u *union) add(name string, v *Versions) {
 			continue
 		}
 		have := &u.versions.List[i]
-		have.Protocols = both(have.Protocols, r.Protocols)
+		have.Protocols = unite(have.Protocols, r.Protocols)
 		if len(have.Platforms) == 0 || len(r.Platforms) == 0 {
 			have.Platforms = nil // unknown to one of the two
 			continue
 		}
-		have.Platforms = both(have.Platforms, r.Platforms)
+		have.Platforms = unite(have.Platforms, r.Platforms)
 		slices.SortFunc(have.Platforms, addrs.Platform.Compare)
 	}
 }
 
-// both returns the elements of a and b, each once, in a new slice.
-func both[T comparable](a, b []T) []T {
+// unite returns the elements of a and b, each once, in a new slice.
+func unite[T comparable](a, b []T) []T {
 	a = slices.Clone(a)
 	for _, x := range b {
 		if !slices.Contains(a, x) {

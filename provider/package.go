@@ -55,7 +55,7 @@ type Package struct {
 	// Dir is the directory of an unpacked package, which has no archive.
 	Dir string `json:"dir,omitempty"`
 
-	// Via is the name of the [Method] that found the package, if any.
+	// Via is the name of the [Method] that found the package, which also fetches its files.
 	Via string `json:"via,omitempty"`
 }
 
