@@ -102,9 +102,7 @@ func smallArchive(t *testing.T) []byte {
 	t.Helper()
 	var buf bytes.Buffer
 	w := zip.NewWriter(&buf)
-	if _, err := w.Create("terraform-provider-demo_v1.2.3"); err != nil {
-		t.Fatal(err)
-	}
+	must(w.Create("terraform-provider-demo_v1.2.3"))(t)
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -117,9 +115,7 @@ func TestOtherFileSystem(t *testing.T) {
 	other, link := disktest.Elsewhere(t)
 	content := archive(t)
 	path := filepath.Join(link, "demo.zip")
-	if _, err := provider.Download(t.Context(), serve(content), packageOf(content), path, accepting(content)); err != nil {
-		t.Fatal(err)
-	}
+	must(provider.Download(t.Context(), serve(content), packageOf(content), path, accepting(content)))(t)
 	wantFile(t, path, content)
 	wantFile(t, filepath.Join(other, "demo.zip"), content)
 }
@@ -156,9 +152,7 @@ func TestChild(t *testing.T) {
 			step("judge")
 		}
 	}
-	if _, err := provider.Download(t.Context(), src, pkg, *downloadTo, o); err != nil {
-		t.Fatal(err)
-	}
+	must(provider.Download(t.Context(), src, pkg, *downloadTo, o))(t)
 }
 
 // said is a reader without content that tells that it was reached.

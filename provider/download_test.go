@@ -59,9 +59,7 @@ func TestDownloadReplacesOnlyWhenVerified(t *testing.T) {
 	}
 	wantFile(t, path, old)
 
-	if _, err := provider.Download(t.Context(), serve(content), packageOf(content), path, accepting(content)); err != nil {
-		t.Fatal(err)
-	}
+	must(provider.Download(t.Context(), serve(content), packageOf(content), path, accepting(content)))(t)
 	wantFile(t, path, content)
 }
 
@@ -102,9 +100,7 @@ func TestDownloadTargets(t *testing.T) {
 		if err := os.Symlink(victim, path); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := provider.Download(t.Context(), serve(content), packageOf(content), path, accepting(content)); err != nil {
-			t.Fatal(err)
-		}
+		must(provider.Download(t.Context(), serve(content), packageOf(content), path, accepting(content)))(t)
 		wantFile(t, path, content)
 		if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
 			t.Errorf("still a link: %v, %v", info, err)
@@ -316,9 +312,7 @@ func TestDownloadStartsOverOnce(t *testing.T) {
 	var events []provider.Event
 	o.Progress = func(e provider.Event) { events = append(events, e) }
 	src := changes(1)
-	if _, err := provider.Download(t.Context(), src, packageOf(content), path, o); err != nil {
-		t.Fatal(err)
-	}
+	must(provider.Download(t.Context(), src, packageOf(content), path, o))(t)
 	wantFile(t, path, content)
 	i := slices.IndexFunc(events, func(e provider.Event) bool { return e.Kind == provider.EventRestarted })
 	if i < 0 || events[i].Bytes != 0 || !errors.Is(events[i].Err, provider.ErrChanged) {
@@ -375,9 +369,7 @@ func TestReceive(t *testing.T) {
 	}
 	defer f.Close()
 	// What the file holds, and where its offset is, must not matter.
-	if _, err := f.Write(bytes.Repeat([]byte("x"), 2*len(content))); err != nil {
-		t.Fatal(err)
-	}
+	must(f.Write(bytes.Repeat([]byte("x"), 2*len(content))))(t)
 	got := must(provider.Receive(t.Context(), serve(content), promising(packageOf(content)), f, provider.Options{}))(t)
 	if got.Size != int64(len(content)) || got.ZH != zh(content) {
 		t.Errorf("received %d bytes with %v, want %d with %v", got.Size, got.ZH, len(content), zh(content))

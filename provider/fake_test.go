@@ -72,9 +72,7 @@ func archive(t testing.TB) []byte {
 	for _, name := range []string{"docs/", "docs/README", "terraform-provider-demo_v1.2.3"} {
 		f := must(w.Create(name))(t)
 		if !strings.HasSuffix(name, "/") {
-			if _, err := io.WriteString(f, strings.Repeat(name, 50)); err != nil {
-				t.Fatal(err)
-			}
+			must(io.WriteString(f, strings.Repeat(name, 50)))(t)
 		}
 	}
 	if err := w.Close(); err != nil {

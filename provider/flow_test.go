@@ -184,9 +184,7 @@ func TestProgress(t *testing.T) {
 			events = append(events, e)
 			inside.Add(-1)
 		}
-		if _, err := provider.Download(t.Context(), src, packageOf(content), target(t), o); err != nil {
-			t.Fatal(err)
-		}
+		must(provider.Download(t.Context(), src, packageOf(content), target(t), o))(t)
 		if len(events) < 900 || len(events) > 1100 {
 			t.Errorf("%d events, want about 1000", len(events))
 		}

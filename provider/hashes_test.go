@@ -183,9 +183,7 @@ func TestHashesAfterDownload(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := provider.Download(t.Context(), shared, pkg, target(t), provider.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	must(provider.Download(t.Context(), shared, pkg, target(t), provider.Options{}))(t)
 	others := slices.DeleteFunc(slices.Clone(five), func(p addrs.Platform) bool { return p == linux })
 	got := must(provider.Hashes(t.Context(), shared, demo, pkg.Version, others, provider.HashOptions{Packages: []*provider.Package{pkg}}))(t)
 	wantComputed(t, release, got, others...)

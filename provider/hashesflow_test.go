@@ -460,9 +460,7 @@ func TestShareEvidenceKeepsLittle(t *testing.T) {
 	for range 2 { // there is room for eight
 		for i := range 9 {
 			pkg.SumsURL = fmt.Sprintf("https://files.example.com/%d", i)
-			if _, err := src.Evidence(t.Context(), pkg); err != nil {
-				t.Fatal(err)
-			}
+			must(src.Evidence(t.Context(), pkg))(t)
 		}
 	}
 	if asked != 10 {

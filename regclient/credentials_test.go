@@ -54,14 +54,10 @@ func walk(t *testing.T, c *regclient.Client) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Evidence(t.Context(), pkg); err != nil {
-		t.Fatal(err)
-	}
+	must(c.Evidence(t.Context(), pkg))(t)
 	body := must(c.Open(t.Context(), pkg))(t)
 	defer body.Close()
-	if _, err := io.Copy(io.Discard, body); err != nil {
-		t.Fatal(err)
-	}
+	must(io.Copy(io.Discard, body))(t)
 }
 
 // origin returns the scheme and host of a request, like places.

@@ -80,9 +80,7 @@ func TestColdInstall(t *testing.T) {
 		// Discovery is known now.
 		reg.Reset()
 		begin = time.Now()
-		if _, err := install(t.Context(), c, alpha, path); err != nil {
-			t.Fatal(err)
-		}
+		must(install(t.Context(), c, alpha, path))(t)
 		if took := time.Since(begin); took != 3*delay || reg.Count(0) != 5 {
 			t.Errorf("the second time: %v, %d requests; want 3s, 5", took, reg.Count(0))
 		}
@@ -100,9 +98,7 @@ func TestLockedInstall(t *testing.T) {
 		begin := time.Now()
 		pkg := must(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
 		o := provider.Options{Policy: verify.Policy{Accept: []checksum.Hash{rel.ZH("linux_amd64")}}}
-		if _, err := provider.Download(t.Context(), c, pkg, filepath.Join(t.TempDir(), "alpha.zip"), o); err != nil {
-			t.Fatal(err)
-		}
+		must(provider.Download(t.Context(), c, pkg, filepath.Join(t.TempDir(), "alpha.zip"), o))(t)
 		if took := time.Since(begin); took != 3*time.Second || reg.Count(0) != 3 {
 			t.Errorf("%v, %d requests; want 3s, 3", took, reg.Count(0))
 		}

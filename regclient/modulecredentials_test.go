@@ -22,9 +22,7 @@ var moduleKinds = []regtest.Kind{regtest.Discovery, regtest.ModuleVersions, regt
 // walkModule finds and fetches a module, from discovery to the package.
 func walkModule(t *testing.T, c *regclient.Client) {
 	t.Helper()
-	if _, err := c.ModuleVersions(t.Context(), network); err != nil {
-		t.Fatal(err)
-	}
+	must(c.ModuleVersions(t.Context(), network))(t)
 	loc := must(c.ModuleLocation(t.Context(), network, v100))(t)
 	if err := fetch(t, c, loc); err != nil {
 		t.Fatal(err)
@@ -138,9 +136,7 @@ func TestNoTokenForIndirectPackage(t *testing.T) {
 	for _, tag := range []bool{false, true} {
 		reg := moduleRegistry(regtest.Module{Pages: 2, MetaTag: tag})
 		c := leakClient(t, reg, true)
-		if _, err := module.Download(t.Context(), c, sourceOf(network), v100, t.TempDir(), module.Options{}); err != nil {
-			t.Fatal(err)
-		}
+		must(module.Download(t.Context(), c, sourceOf(network), v100, t.TempDir(), module.Options{}))(t)
 		all := []regtest.Kind{regtest.Discovery, regtest.ModuleLocation, regtest.ModulePage, regtest.ModulePackage}
 		wantTokensFor(t, reg, all, func(r regtest.Request) bool {
 			return r.Kind != regtest.ModulePage && r.Kind != regtest.ModulePackage

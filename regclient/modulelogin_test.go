@@ -108,12 +108,8 @@ func TestModuleCredentialsAreNoTokens(t *testing.T) {
 		if !known {
 			c.Transport.Credentials = nil
 		}
-		if _, err := c.ModuleVersions(t.Context(), network); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := module.Download(t.Context(), c, sourceOf(network), v100, t.TempDir(), module.Options{}); err != nil {
-			t.Fatal(err)
-		}
+		must(c.ModuleVersions(t.Context(), network))(t)
+		must(module.Download(t.Context(), c, sourceOf(network), v100, t.TempDir(), module.Options{}))(t)
 		walk(t, c)
 		for _, q := range reg.Requests() {
 			want := ""

@@ -363,9 +363,7 @@ func TestModulePageQuery(t *testing.T) {
 	reg := listing(many(3)...)
 	reg.ModuleList.PageSize = 2
 	reg.Services = map[string]any{"modules.v1": "/v1/modules/?limit=7&key=value"}
-	if _, err := client(reg).ModuleVersions(t.Context(), network); err != nil {
-		t.Fatal(err)
-	}
+	must(client(reg).ModuleVersions(t.Context(), network))(t)
 	for _, q := range queries(reg) {
 		if v, err := url.ParseQuery(q); err != nil || v.Has("key") || len(v["limit"]) > 1 {
 			t.Errorf("query %q", q)

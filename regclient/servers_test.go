@@ -108,9 +108,7 @@ func TestHostWithPort(t *testing.T) {
 	reg := regtest.New("registry.example.com:8443")
 	reg.AddProvider(alphaAt("1.2.0"))
 	path := filepath.Join(t.TempDir(), "alpha.zip")
-	if _, err := install(t.Context(), client(reg), addrs.MustParseProvider("registry.example.com:8443/acme/alpha"), path); err != nil {
-		t.Fatal(err)
-	}
+	must(install(t.Context(), client(reg), addrs.MustParseProvider("registry.example.com:8443/acme/alpha"), path))(t)
 	for _, r := range reg.Requests() {
 		if r.Host != "registry.example.com:8443" {
 			t.Errorf("asked %s", r)
