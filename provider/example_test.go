@@ -17,6 +17,33 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
+// The newest version that a constraint allows, for the platform that the program names.
+func ExampleFind() {
+	reg := regtest.New("registry.example.com")
+	for _, version := range []string{"1.0.0", "1.1.0", "2.0.0"} {
+		reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: version, Platforms: []string{"linux_amd64"}})
+	}
+	client := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
+
+	alpha := addrs.MustParseProvider("registry.example.com/acme/alpha")
+	need := provider.Need{Platforms: []addrs.Platform{addrs.MustParsePlatform("linux_amd64")}}
+	pkg, err := provider.Find(context.Background(), client, alpha, addrs.MustParseProviderConstraint("~> 1.0"), need)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(pkg)
+	fmt.Println(pkg.ArchiveName())
+
+	need.Platforms = append(need.Platforms, addrs.MustParsePlatform("plan9_arm"))
+	_, err = provider.Find(context.Background(), client, alpha, addrs.ProviderConstraint{}, need)
+	fmt.Println(errors.Is(err, provider.ErrNoPlatform))
+	// Output:
+	// registry.example.com/acme/alpha 1.1.0 linux_amd64
+	// terraform-provider-alpha_1.1.0_linux_amd64.zip
+	// true
+}
+
 // A download with a progress display and the hashes of a lock file. The archive must have one of
 // the hashes. The signature is not needed.
 func ExampleDownload() {
