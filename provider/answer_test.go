@@ -123,7 +123,7 @@ func TestNoBody(t *testing.T) {
 		path := target(t)
 		_, err := provider.Download(t.Context(), opener{nothing}, packageOf(content), path, accepting(content))
 		if !typed(err) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: error %v, want an *Error with operation and subject", name, err)
 		}
 		wantFile(t, path, nil)
 	}

@@ -186,7 +186,7 @@ func TestNewestFor(t *testing.T) {
 			}
 			if test.kind == nil {
 				if err != nil {
-					t.Error(err)
+					t.Errorf("NewestFor: error %v, want none", err)
 				}
 				return
 			}

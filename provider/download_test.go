@@ -200,7 +200,7 @@ func TestDownloadByContentHash(t *testing.T) {
 		o := provider.Options{Policy: verify.Policy{Accept: []checksum.Hash{h1}}}
 		report, err := provider.Download(t.Context(), serve(content), packageOf(content), path, o)
 		if err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: Download returned %v, want no error", name, err)
 			continue
 		}
 		for _, want := range []checksum.Hash{packed, tree, zh(content)} {
@@ -253,7 +253,7 @@ func TestDownloadSizes(t *testing.T) {
 			_, err := provider.Download(t.Context(), src, pkg, path, o)
 			if test.want == nil {
 				if err != nil {
-					t.Error(err)
+					t.Errorf("Download returned %v, want no error", err)
 				}
 				wantFile(t, path, content)
 				return
@@ -263,7 +263,7 @@ func TestDownloadSizes(t *testing.T) {
 					t.Errorf("%v, want a *checksum.SizeError", err)
 				}
 			} else if !errors.Is(err, test.want) {
-				t.Errorf("%v, want %v", err, test.want)
+				t.Errorf("Download returned %v, want %v", err, test.want)
 			}
 			if src.opened.Load() != test.opens || src.closed.Load() != test.opens {
 				t.Errorf("opened %d bodies, closed %d, want %d", src.opened.Load(), src.closed.Load(), test.opens)
@@ -350,7 +350,7 @@ func TestDownloadBrokenBodies(t *testing.T) {
 			path := target(t)
 			_, err := provider.Download(t.Context(), src, packageOf([]byte("content")), path, accepting([]byte("content")))
 			if err == nil || test.want != errSome && !errors.Is(err, test.want) {
-				t.Errorf("%v, want %v", err, test.want)
+				t.Errorf("Download returned %v, want %v", err, test.want)
 			}
 			if src.closed.Load() != 1 {
 				t.Errorf("the body was closed %d times", src.closed.Load())

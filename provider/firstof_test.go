@@ -102,11 +102,11 @@ func TestFirstOfStays(t *testing.T) {
 	b := &stub{name: "b", versions: list("2.0.0 - -")}
 	src := &provider.FirstOf{Methods: methods(a, b)}
 	if v, err := src.ProviderVersions(t.Context(), demo); err != nil || len(v.List) != 1 || b.lists.Load() != 0 {
-		t.Errorf("%v, %v", v, err)
+		t.Errorf("ProviderVersions returned %v, %v and asked the second source %d times; want the list of the first", v, err, b.lists.Load())
 	}
 	// The second source has the version, but must not add it to the first.
 	if _, err := src.ProviderPackage(t.Context(), demo, version("2.0.0"), linux); !errors.Is(err, provider.ErrNoVersion) || b.finds.Load() != 0 {
-		t.Error(err)
+		t.Errorf("ProviderPackage returned %v and asked the second source %d times, want ErrNoVersion of the first", err, b.finds.Load())
 	}
 }
 
@@ -124,7 +124,7 @@ func TestFirstOfAllFail(t *testing.T) {
 	e, _ := errors.AsType[*failure.RequestError](err)
 	none, ok := errors.AsType[*provider.NoMethodError](err)
 	if !ok || len(none.Skipped) != 3 || e == nil || e.Status != 503 || !errors.Is(err, down) || errors.Is(err, provider.ErrNotFound) {
-		t.Errorf("%+v", e)
+		t.Errorf("ProviderVersions returned %v with the request %+v, want the first fault and three methods", err, e)
 	}
 	for _, text := range []string{
 		"list versions of registry.example.com/acme/demo: no method answers: ",
@@ -138,7 +138,7 @@ func TestFirstOfAllFail(t *testing.T) {
 	backup := &stub{name: "backup", versions: list("1.0.0 - -")}
 	outer := &provider.FirstOf{Methods: append([]provider.Method{{Name: "inner", Source: src}}, methods(backup)...)}
 	if pkg, err := outer.ProviderPackage(t.Context(), demo, version("1.0.0"), linux); err != nil || pkg.Via != "backup" {
-		t.Errorf("%v, %v", pkg, err)
+		t.Errorf("ProviderPackage returned %v, %v, want the package of backup", pkg, err)
 	}
 }
 
@@ -147,7 +147,7 @@ func TestFirstOfNoMethod(t *testing.T) {
 	for _, list := range [][]provider.Method{nil, {{Name: "out", Source: &stub{name: "out"}, Include: patterns("example.com/*/*")}}} {
 		_, err := (&provider.FirstOf{Methods: list}).ProviderPackage(t.Context(), demo, version("1.0.0"), linux)
 		if wantError(t, err); !errors.Is(err, provider.ErrNotFound) || errors.Is(err, provider.ErrExcluded) != (list != nil) {
-			t.Error(err)
+			t.Errorf("ProviderPackage returned %v, want ErrNotFound", err)
 		}
 	}
 }

@@ -148,7 +148,7 @@ func TestEvidenceBesideArchive(t *testing.T) {
 		}
 		begin := time.Now()
 		if _, err := provider.Download(t.Context(), src, promising(packageOf(content)), target(t), provider.Options{}); !errors.Is(err, verify.ErrUnsigned) {
-			t.Error(err)
+			t.Errorf("Download returned %v, want ErrUnsigned", err)
 		}
 		if took := time.Since(begin); took != 2*time.Second {
 			t.Errorf("took %v, want 2s", took)

@@ -230,11 +230,11 @@ func TestHashesPartial(t *testing.T) {
 	errs := joined(t, err)
 	for i, platform := range platforms("darwin_arm64", "linux_arm64", "plan9_mips", "solaris_amd64", "windows_amd64") {
 		if len(errs) != 5 {
-			t.Fatalf("%d errors: %v", len(errs), err)
+			t.Fatalf("Hashes returned %d errors, want 5: %v", len(errs), err)
 		}
 		e, ok := errors.AsType[*provider.Error](errs[i])
 		if !ok || !strings.Contains(e.Error(), platform.String()) || strings.Contains(e.Error(), "\n") {
-			t.Errorf("%s: %v", platform, errs[i])
+			t.Errorf("error %v, want one line about %s", errs[i], platform)
 		}
 	}
 	for i, want := range map[int]error{2: provider.ErrNoPlatform, 3: provider.ErrNoPlatform} {
@@ -297,11 +297,11 @@ func TestHashesRefused(t *testing.T) {
 			errs := joined(t, err)
 			for _, e := range errs {
 				if !errors.Is(e, test.want) {
-					t.Errorf("%v, want %v", e, test.want)
+					t.Errorf("Hashes returned %v, want %v", e, test.want)
 				}
 			}
 			if len(errs) != 5 {
-				t.Errorf("%d errors", len(errs))
+				t.Errorf("Hashes returned %d errors, want 5", len(errs))
 			}
 			wantEmpty(t, dir)
 		})
@@ -344,11 +344,11 @@ func TestHashesOfNothing(t *testing.T) {
 	} {
 		got, err := provider.Hashes(t.Context(), client, test.p, test.v, test.on, provider.HashOptions{Packages: test.packages})
 		if _, ok := errors.AsType[*provider.Error](err); !ok || got != nil {
-			t.Errorf("%s: %v, %v", name, got, err)
+			t.Errorf("%s: Hashes returned %v, %v, want an *Error", name, got, err)
 		}
 	}
 	if n := reg.Count(0); n != 0 {
-		t.Errorf("%d requests", n)
+		t.Errorf("%d requests, want 0", n)
 	}
 }
 
@@ -359,7 +359,7 @@ func TestHashesAnotherAnswer(t *testing.T) {
 		src := &lister{Fetcher: serve(nil), find: func(addrs.Platform) (*provider.Package, error) { return pkg, nil }}
 		got, err := provider.Hashes(t.Context(), src, demo, v123, platforms("plan9_mips"), provider.HashOptions{})
 		if len(got) > 0 || err == nil || !strings.Contains(err.Error(), "the source returned") {
-			t.Errorf("%s: %v, %v", name, got, err)
+			t.Errorf("%s: Hashes returned %v, %v, want an error about the source", name, got, err)
 		}
 	}
 }

@@ -58,7 +58,7 @@ func TestHashesOfDirectory(t *testing.T) {
 			o := provider.HashOptions{Policy: test.policy, Store: new(memory)}
 			got, err := provider.Hashes(t.Context(), mirror, demo, v123, nil, o)
 			if !errors.Is(err, test.err) {
-				t.Errorf("%v, want %v", err, test.err)
+				t.Errorf("Hashes returned %v, want %v", err, test.err)
 			}
 			wantPlatforms(t, got, test.want...)
 			for platform, report := range got {
@@ -103,7 +103,7 @@ func TestHashesOfBadDirectory(t *testing.T) {
 		return &provider.Package{Provider: demo, Version: v123, Platform: platform, Dir: good}, nil
 	}
 	if _, err := provider.Hashes(ctx, src, demo, v123, platforms("linux_amd64"), o); !errors.Is(err, context.Canceled) {
-		t.Error(err)
+		t.Errorf("Hashes returned %v, want Canceled", err)
 	}
 }
 
@@ -122,7 +122,7 @@ func TestHashesOfMethods(t *testing.T) {
 		for _, o := range []provider.HashOptions{{}, believing(verify.Policy{})} {
 			got, err := provider.Hashes(t.Context(), src, demo, v123, five, o)
 			if err != nil {
-				t.Errorf("%s: %v", name, err)
+				t.Errorf("%s: Hashes returned %v, want no error", name, err)
 				continue
 			}
 			wantPlatforms(t, got, five...)
@@ -132,7 +132,7 @@ func TestHashesOfMethods(t *testing.T) {
 					key = some.Key() // as the method before has it
 				}
 				if report.Trust != verify.Signed || report.SignedBy.Fingerprint != key.Fingerprint() || !slices.Contains(report.Recordable(), all.H1(platform.String())) {
-					t.Errorf("%s: %s: %+v", name, platform, report)
+					t.Errorf("%s: report of %s is %+v, want it signed by its own key", name, platform, report)
 				}
 			}
 		}

@@ -87,7 +87,7 @@ func TestHashesDepth(t *testing.T) {
 					wg.Go(func() {
 						got, err := test.lock(t.Context(), client, p)
 						if err != nil || len(got) != 5 {
-							t.Errorf("%s: %v, %v", p, got, err)
+							t.Errorf("%s: Hashes returned %v, %v, want 5 reports", p, got, err)
 						}
 					})
 				}
@@ -324,7 +324,7 @@ func TestHashesProgress(t *testing.T) {
 		runtime.Gosched()
 		before, seen := last[e.Platform]
 		if e.Provider != demo || e.Version != v123 || e.Bytes < before.Bytes || before.Kind == provider.EventHashed || !seen && e.Bytes != 0 {
-			t.Errorf("%v after %v", e, before)
+			t.Errorf("event %v after %v", e, before)
 		}
 		last[e.Platform] = e
 		inside.Add(-1)
@@ -406,7 +406,7 @@ func TestHashesFindBounded(t *testing.T) {
 		var wg sync.WaitGroup
 		wg.Go(func() {
 			if got, err := provider.Hashes(ctx, src, demo, v123, systems(200), provider.HashOptions{Policy: accepting(content).Policy}); len(got) > 0 || !errors.Is(err, context.Canceled) {
-				t.Errorf("%v, %v", got, err)
+				t.Errorf("Hashes returned %v, %v, want Canceled", got, err)
 			}
 		})
 		synctest.Wait()
@@ -439,7 +439,7 @@ func TestShareEvidenceCancelled(t *testing.T) {
 		got, err := provider.Hashes(t.Context(), src, demo, v123, five[2:], provider.HashOptions{})
 		wg.Wait()
 		if err != nil {
-			t.Error(err)
+			t.Errorf("Hashes returned %v, want no error", err)
 		}
 		wantComputed(t, release, got, five[2:]...)
 		if n := reg.Count(regtest.Sums | regtest.Signature); n != 2 {
@@ -498,7 +498,7 @@ func TestShareEvidence(t *testing.T) {
 	for _, p := range []*provider.Package{pkg, pkg2, pkg} {
 		ev, err := src.Evidence(t.Context(), p)
 		if err != nil || string(ev.Sums) != "sums" || string(ev.Signature) != "signature" || !strings.HasSuffix(ev.Want, p.Platform.String()) {
-			t.Errorf("%+v, %v", ev, err)
+			t.Errorf("Evidence returned %+v, %v, want the shared documents", ev, err)
 		}
 		ev.Sums[0] = 'X'
 	}
@@ -506,7 +506,7 @@ func TestShareEvidence(t *testing.T) {
 	other.Provider, via.Via = addrs.MustParseProvider("acme/other"), "mirror"
 	for _, p := range []*provider.Package{other, via} {
 		if _, err := src.Evidence(t.Context(), p); err != nil {
-			t.Error(err)
+			t.Errorf("Evidence of %s returned %v, want no error", p, err)
 		}
 	}
 	want := []string{demo.String(), demo.String() + "/sums", other.Provider.String() + "/sums", demo.String() + "/sumsmirror"}

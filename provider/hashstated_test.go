@@ -293,7 +293,7 @@ func TestHashesStatedNeedsTrust(t *testing.T) {
 				t.Errorf("accepted: %v, %v", got, err)
 			}
 			if _, ok := errors.AsType[*checksum.MismatchError](err); test.want == nil && !ok || test.want != nil && !errors.Is(err, test.want) {
-				t.Errorf("%v, want %v", err, test.want)
+				t.Errorf("Hashes returned %v, want %v", err, test.want)
 			}
 		})
 	}
@@ -359,11 +359,11 @@ func TestHashesOfMirror(t *testing.T) {
 		for platform, report := range got {
 			want := sortedHashes(append(contentOf(t, release, platform), release.ZH(platform.String()))...)
 			if report.Trust != verify.Checked || !slices.Equal(report.Local, want) || len(report.Signed())+len(report.Claimed) > 0 {
-				t.Errorf("%s: %+v", platform, report)
+				t.Errorf("report of %s is %+v, want the computed hashes %v", platform, report, want)
 			}
 		}
 		if n := reg.Count(regtest.Archive); n != 5 {
-			t.Errorf("%d archives", n)
+			t.Errorf("%d archives were fetched, want 5", n)
 		}
 	})
 	t.Run("stated", func(t *testing.T) {
@@ -384,7 +384,7 @@ func TestHashesOfMirror(t *testing.T) {
 		for _, policy := range []verify.Policy{{AllowUnsigned: true}, {AllowUnchecked: true}, {Accept: accept}} {
 			got, err := provider.Hashes(t.Context(), src, demo, v123, platforms("linux_amd64", "darwin_arm64"), provider.HashOptions{Policy: policy})
 			if _, ok := errors.AsType[*checksum.MismatchError](err); !ok || len(got) != 1 || got[addrs.MustParsePlatform("darwin_arm64")] == nil {
-				t.Errorf("%v, %v", got, err)
+				t.Errorf("Hashes returned %v, %v, want a mismatch for linux_amd64 only", got, err)
 			}
 		}
 	})
@@ -393,7 +393,7 @@ func TestHashesOfMirror(t *testing.T) {
 		_, _, src := serve()
 		got, err := provider.Hashes(t.Context(), src, demo, v123, five, believing(verify.Policy{}))
 		if len(got) > 0 || !errors.Is(err, verify.ErrUnsigned) {
-			t.Errorf("%v, %v", got, err)
+			t.Errorf("Hashes returned %v, %v, want ErrUnsigned", got, err)
 		}
 	})
 }

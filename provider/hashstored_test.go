@@ -196,7 +196,7 @@ func TestHashStoreRefused(t *testing.T) {
 	_, _, client := serveDemo(r)
 	store := new(memory)
 	if _, err := provider.Hashes(t.Context(), client, demo, v123, five, provider.HashOptions{Store: store}); !errors.Is(err, verify.ErrUnsigned) {
-		t.Error(err)
+		t.Errorf("Hashes returned %v, want ErrUnsigned", err)
 	}
 	if len(store.kept) > 0 {
 		t.Errorf("stored: %v", slices.Collect(maps.Keys(store.kept)))

@@ -229,7 +229,7 @@ func TestMultiPatterns(t *testing.T) {
 		}
 		before := first.lists.Load()
 		if _, err := m.ProviderVersions(t.Context(), demo); err != nil {
-			t.Error(err)
+			t.Errorf("ProviderVersions returned %v, want no error", err)
 		}
 		if asked := first.lists.Load() > before; asked != (test.via == "first") {
 			t.Errorf("include %v, exclude %v: the first was asked: %t", test.include, test.exclude, asked)
@@ -263,11 +263,11 @@ func TestMultiNothing(t *testing.T) {
 		e := wantError(t, err)
 		none, ok := errors.AsType[*provider.NoMethodError](err)
 		if !ok || len(none.Skipped) != len(test.methods) || !errors.Is(err, test.kind) || !errors.Is(err, provider.ErrNotFound) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: ProviderPackage returned %v, want %v", name, err, test.kind)
 		}
 		want := "find registry.example.com/acme/demo 2.0.0 linux_amd64: "
 		if text := e.Error(); !strings.HasPrefix(text, want) || !strings.Contains(text, test.text) || strings.Count(text, "find ") != 1 {
-			t.Errorf("%s: %s", name, text)
+			t.Errorf("%s: error %q, want %q and %q in it", name, text, want, test.text)
 		}
 	}
 	m := &provider.Multi{Methods: methods(unknown, &stub{name: "too"})}
@@ -277,7 +277,7 @@ func TestMultiNothing(t *testing.T) {
 		t.Errorf("\n got %s\nwant %s", err, want)
 	}
 	if unavailable, ok := errors.AsType[*provider.UnavailableError](err); ok {
-		t.Errorf("%v", unavailable)
+		t.Errorf("ProviderVersions returned %v, want no *UnavailableError", unavailable)
 	}
 }
 
@@ -300,7 +300,7 @@ func TestMultiFails(t *testing.T) {
 		e, _ := errors.AsType[*failure.RequestError](err)
 		failed, ok := errors.AsType[*provider.MethodError](err)
 		if !ok || e == nil || failed.Method != "down" || e.Status != 503 || e.RetryAfter != time.Minute || !e.HadToken || e.Attempts != 3 || errors.Is(err, provider.ErrNotFound) {
-			t.Errorf("%+v", e)
+			t.Errorf("error %v with the request %+v, want the failure of the method down", err, e)
 		}
 	}
 	want := `list versions of registry.example.com/acme/demo: method "down": https://down.example.com/: HTTP status 503: service unavailable (3 attempts)`
@@ -310,7 +310,7 @@ func TestMultiFails(t *testing.T) {
 	// A later method is not asked for the package.
 	m.Methods = methods(good, down)
 	if pkg, err := m.ProviderPackage(t.Context(), demo, version("1.0.0"), linux); err != nil || pkg.Via != "good" || down.finds.Load() != 1 {
-		t.Errorf("%v, %v", pkg, err)
+		t.Errorf("ProviderPackage returned %v, %v, want the package of good", pkg, err)
 	}
 }
 
@@ -329,7 +329,7 @@ func TestMultiAsksAtOnce(t *testing.T) {
 		begin = time.Now()
 		quick.err = errors.New("broken")
 		if _, err := m.ProviderVersions(t.Context(), demo); !errors.Is(err, quick.err) || time.Since(begin) != time.Second {
-			t.Errorf("%v after %v", err, time.Since(begin))
+			t.Errorf("ProviderVersions returned %v after %v, want the failure after 1s", err, time.Since(begin))
 		}
 	})
 }
@@ -343,10 +343,10 @@ func TestSearchEndsWithContext(t *testing.T) {
 		for _, src := range []provider.Source{&provider.Multi{Methods: methods(slow, next)}, &provider.FirstOf{Methods: methods(slow, next)}} {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			if _, err := src.ProviderPackage(ctx, demo, version("1.0.0"), linux); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("%T: %v", src, err)
+				t.Errorf("%T: ProviderPackage returned %v, want DeadlineExceeded", src, err)
 			}
 			if _, err := src.ProviderVersions(ctx, demo); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("%T: %v", src, err)
+				t.Errorf("%T: ProviderVersions returned %v, want DeadlineExceeded", src, err)
 			}
 			cancel()
 		}
@@ -385,7 +385,7 @@ func TestVia(t *testing.T) {
 			t.Fatal(err)
 		}
 		if ev, err := m.Evidence(t.Context(), &stored); err != nil || ev.Filename != test.from.name {
-			t.Errorf("%s: %v, %v", v, ev.Filename, err)
+			t.Errorf("%s: Evidence of %s, %v, want %s", v, ev.Filename, err, test.from.name)
 		}
 		if !slices.Equal(test.from.fetched, []string{""}) || stored.Via != test.via {
 			t.Errorf("%s: the source saw %q, the caller has %q", v, test.from.fetched, stored.Via)
@@ -408,7 +408,7 @@ func TestViaUnknown(t *testing.T) {
 			}
 		}
 		if _, err := src.Open(t.Context(), nil); err == nil {
-			t.Errorf("%T opened nil", src)
+			t.Errorf("%T: Open(nil) returned no error", src)
 		}
 		if _, err := src.Evidence(t.Context(), nil); err == nil {
 			t.Errorf("%T has evidence of nil", src)
@@ -445,7 +445,7 @@ func TestOddSources(t *testing.T) {
 				wantError(t, err)
 			}
 			if _, err := src.ProviderVersions(t.Context(), demo); err == nil {
-				t.Errorf("%T: no error", src)
+				t.Errorf("%T: ProviderVersions of a nil answer returned no error", src)
 			}
 		}
 	}
@@ -503,15 +503,15 @@ func TestMultiConcurrently(t *testing.T) {
 	for i := range 20 {
 		wg.Go(func() {
 			if v, err := m.ProviderVersions(t.Context(), demo); err != nil || len(v.List) != 2 {
-				t.Error(v, err)
+				t.Errorf("ProviderVersions returned %v, %v, want 2 versions", v, err)
 			}
 			pkg, err := m.ProviderPackage(t.Context(), demo, version(fmt.Sprintf("%d.0.0", i%2+1)), linux)
 			if err != nil {
-				t.Error(err)
+				t.Errorf("ProviderPackage returned %v, want no error", err)
 				return
 			}
 			if _, err := m.Evidence(t.Context(), pkg); err != nil {
-				t.Error(err)
+				t.Errorf("Evidence returned %v, want no error", err)
 			}
 		})
 	}

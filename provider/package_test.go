@@ -61,7 +61,7 @@ func TestArchiveName(t *testing.T) {
 	pkg := somePackage()
 	pkg.Filename = "../../evil.zip"
 	if got, want := pkg.ArchiveName(), "terraform-provider-demo_1.2.3_linux_amd64.zip"; got != want {
-		t.Errorf("%s, want %s", got, want)
+		t.Errorf("ArchiveName() = %s, want %s", got, want)
 	}
 }
 

@@ -30,7 +30,7 @@ func TestPattern(t *testing.T) {
 	for _, test := range tests {
 		p, err := provider.ParsePattern(test.in)
 		if err != nil {
-			t.Errorf("%s: %v", test.in, err)
+			t.Errorf("ParsePattern(%q) returned %v, want no error", test.in, err)
 			continue
 		}
 		if p.String() != test.text || p != provider.MustParsePattern(test.text) {
@@ -43,7 +43,7 @@ func TestPattern(t *testing.T) {
 		}
 		for _, s := range test.other {
 			if p.Matches(addrs.MustParseProvider(s)) {
-				t.Errorf("%s matches %s", test.in, s)
+				t.Errorf("%s matches %s, want no match", test.in, s)
 			}
 		}
 		if p.Matches(addrs.Provider{}) {
@@ -83,7 +83,7 @@ func TestPatternRefused(t *testing.T) {
 		_, err := provider.ParsePattern(in)
 		e, ok := errors.AsType[*addrs.ParseError](err)
 		if !ok || e.Kind != "provider pattern" {
-			t.Errorf("%.40q: %T %v", in, err, err)
+			t.Errorf("ParsePattern(%.40q) returned %T %v, want an *addrs.ParseError", in, err, err)
 			continue
 		}
 		if text := err.Error(); !strings.Contains(text, reason) || strings.Contains(text, "hunter2") || strings.Contains(text, "\x1b") || len(text) > 500 {
@@ -138,7 +138,7 @@ func FuzzPattern(f *testing.F) {
 		p, err := provider.ParsePattern(text)
 		if err != nil {
 			if _, ok := errors.AsType[*addrs.ParseError](err); !ok || p != (provider.Pattern{}) {
-				t.Errorf("%v, %T %v", p, err, err)
+				t.Errorf("Unmarshal returned %v, %T %v, want an *addrs.ParseError", p, err, err)
 			}
 			return
 		}

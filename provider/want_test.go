@@ -73,7 +73,7 @@ func TestDownloadOtherSpelling(t *testing.T) {
 			t.Errorf("%s: error %v, want %v", filename, err, want)
 		}
 		if _, statErr := os.Stat(path); (statErr == nil) != (want == nil) {
-			t.Errorf("%s: %v", filename, statErr)
+			t.Errorf("file for %s: %v", filename, statErr)
 		}
 	}
 }
@@ -85,7 +85,7 @@ func TestDownloadNeedsNoH1(t *testing.T) {
 	accept := []checksum.Hash{checksum.MustParseHash("h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="), zh(content)}
 	report, err := provider.Download(t.Context(), serve(content), packageOf(content), target(t), provider.Options{Policy: verify.Policy{Accept: accept}})
 	if err != nil || report.Trust != verify.Accepted {
-		t.Errorf("%+v, %v", report, err)
+		t.Errorf("Download returned %+v, %v, want an accepted archive", report, err)
 	}
 	if _, err := provider.Download(t.Context(), serve(content), packageOf(content), target(t), provider.Options{Policy: verify.Policy{Accept: accept[:1]}}); !errors.Is(err, checksum.ErrArchive) {
 		t.Errorf("only the h1 could decide: error %v, want ErrArchive", err)
