@@ -109,7 +109,7 @@ func TestListedButRefused(t *testing.T) {
 		for status, want := range map[int]error{404: p.missing, 400: nil, 500: nil, 503: nil, 418: nil} {
 			err := p.find(t.Context(), client(registry(regtest.Fault{Kind: p.finds, Status: status})))
 			if e := asError(t, err); e.Status != status || strings.Contains(err.Error(), "some servers") {
-				t.Errorf("%d: %v", status, err)
+				t.Errorf("status %d: error %v, want this status without a guess", status, err)
 			}
 			if want != nil && !errors.Is(err, want) || want == nil && errors.Is(err, provider.ErrNotFound) {
 				t.Errorf("%d: %v, want %v", status, err, want)

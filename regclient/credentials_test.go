@@ -229,7 +229,7 @@ func TestServersThatRefuseTokens(t *testing.T) {
 	}
 	_, err = c.Open(t.Context(), pkg)
 	if e := asError(t, err); e.Status != 400 || !e.HadToken {
-		t.Errorf("%+v", e)
+		t.Errorf("error %+v, want status 400 with a token", e)
 	}
 }
 
@@ -265,7 +265,7 @@ func TestNotShared(t *testing.T) {
 		for _, p := range []*provider.Package{pkg, other} {
 			wg.Go(func() {
 				if _, err := c.Evidence(t.Context(), p); err != nil {
-					t.Error(err)
+					t.Errorf("Evidence returned %v, want no error", err)
 				}
 			})
 		}

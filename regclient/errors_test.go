@@ -93,7 +93,7 @@ func TestDiscoveryFails(t *testing.T) {
 		e := asError(t, err)
 		discovery, ok := e.Err.(*failure.Error)
 		if !ok || discovery.Op != "discover services of" || e.Status != status || errors.Is(err, disco.ErrNoService) {
-			t.Errorf("%d: %v", status, err)
+			t.Errorf("status %d: ProviderPackage returned %v, want the error of discovery", status, err)
 		}
 		if n := reg.Count(0); n != 1 {
 			t.Errorf("%d: %d requests, want one", status, n)
@@ -107,7 +107,7 @@ func TestRetryAfterIsReported(t *testing.T) {
 	reg.AddFault(regtest.Fault{Kind: regtest.Versions, Status: http.StatusTooManyRequests, RetryAfter: "90"})
 	_, err := client(reg).ProviderVersions(t.Context(), alpha)
 	if e := asError(t, err); e.RetryAfter != 90*time.Second || e.Status != 429 || e.Attempts != 1 {
-		t.Errorf("%+v", e)
+		t.Errorf("error %+v, want status 429 and 90s", e)
 	}
 }
 
@@ -119,7 +119,7 @@ func TestCredentialsFail(t *testing.T) {
 	c.Transport.Credentials = sourceFunc(func(context.Context, svchost.Hostname) (auth.Token, error) { return auth.Token{}, locked })
 	_, err := c.ProviderVersions(t.Context(), alpha)
 	if asError(t, err); !errors.Is(err, locked) {
-		t.Errorf("%v, want %v", err, locked)
+		t.Errorf("ProviderVersions returned %v, want %v", err, locked)
 	}
 	if n := reg.Count(0); n != 0 {
 		t.Errorf("%d requests were made without the token", n)
@@ -197,10 +197,10 @@ func TestZeroValues(t *testing.T) {
 	_, noModule := c.ModuleVersions(t.Context(), addrs.Module{})
 	for name, err := range map[string]error{"provider": noProvider, "version": noVersion, "platform": noPlatform, "module": noModule} {
 		if text := asError(t, err).Error(); !strings.Contains(text, "zero value") || errors.Is(err, provider.ErrNotFound) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("zero %s: error %v, want one about the zero value", name, err)
 		}
 	}
 	if n := len(reg.Requests()); n != 0 {
-		t.Errorf("%d requests", n)
+		t.Errorf("%d requests, want 0", n)
 	}
 }

@@ -110,7 +110,7 @@ func TestRefusalCostsOneRequest(t *testing.T) {
 	t.Parallel()
 	reg := registry()
 	if _, err := client(reg).ProviderPackage(t.Context(), alpha, v120, plan9); !errors.Is(err, provider.ErrNoPlatform) {
-		t.Error(err)
+		t.Errorf("ProviderPackage returned %v, want ErrNoPlatform", err)
 	}
 	if n := reg.Count(0); n != 3 || reg.Count(regtest.Versions) != 1 {
 		t.Errorf("%d requests, %d for versions; want 3 and 1", n, reg.Count(regtest.Versions))
@@ -130,13 +130,13 @@ func TestSharedRequests(t *testing.T) {
 			wg.Go(func() {
 				versions, err := c.ProviderVersions(t.Context(), alpha)
 				if err != nil {
-					t.Error(err)
+					t.Errorf("ProviderVersions returned %v, want no error", err)
 					return
 				}
 				versions.List[0] = provider.Release{}
 				pkg, err := c.ProviderPackage(t.Context(), alpha, v120, linux)
 				if err != nil {
-					t.Error(err)
+					t.Errorf("ProviderPackage returned %v, want no error", err)
 					return
 				}
 				ev, err := c.Evidence(t.Context(), pkg)
@@ -197,7 +197,7 @@ func TestProvidersAreIndependent(t *testing.T) {
 		go func() { _, _ = c.ProviderVersions(t.Context(), addrs.MustParseProvider(host+"/acme/slow")) }()
 		synctest.Wait()
 		if _, err := c.ProviderVersions(t.Context(), alpha); err != nil || time.Since(begin) != 0 {
-			t.Errorf("%v after %v", err, time.Since(begin))
+			t.Errorf("ProviderVersions returned %v after %v, want no error at once", err, time.Since(begin))
 		}
 	})
 }
@@ -219,7 +219,7 @@ func TestEvidenceFails(t *testing.T) {
 			begin := time.Now()
 			_, err = c.Evidence(t.Context(), pkg)
 			if e := asError(t, err); e.Status != http.StatusTeapot || errors.Is(err, context.Canceled) {
-				t.Errorf("%v: %v", kind, err)
+				t.Errorf("%v: Evidence returned %v, want status 418", kind, err)
 			}
 			if took := time.Since(begin); took != time.Second {
 				t.Errorf("%v: took %v, want 1s", kind, took)
@@ -268,7 +268,7 @@ func TestEvidenceAbsent(t *testing.T) {
 		reg.AddFault(regtest.Fault{Kind: kind, Raw: []byte{}})
 		_, err := c.Evidence(t.Context(), pkg)
 		if e := asError(t, err); e.Op != "fetch the "+name+" of" || !errors.Is(err, verify.ErrEmpty) || errors.Is(err, provider.ErrNotFound) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: Evidence returned %v, want ErrEmpty", name, err)
 		}
 		options := provider.Options{Policy: verify.Policy{AllowUnsigned: true}}
 		if _, err := provider.Download(t.Context(), c, pkg, filepath.Join(t.TempDir(), "a.zip"), options); !errors.Is(err, verify.ErrEmpty) {
@@ -307,7 +307,7 @@ func TestDownloadResumes(t *testing.T) {
 				o := provider.Options{Progress: func(e provider.Event) { seen = append(seen, e.Kind) }}
 				report, err := provider.Download(t.Context(), c, pkg, filepath.Join(t.TempDir(), "alpha.zip"), o)
 				if err != nil || !slices.Contains(report.Local, rel.ZH("linux_amd64")) {
-					t.Fatalf("%v, %v", report, err)
+					t.Fatalf("Download returned %v, %v, want the hash of the archive", report, err)
 				}
 				if !slices.Contains(seen, test.want) {
 					t.Errorf("events %v, want %s among them", seen, test.want)
@@ -329,7 +329,7 @@ func TestReadErrors(t *testing.T) {
 	defer body.Close()
 	n, err := io.Copy(io.Discard, body)
 	if e := asError(t, err); n != 100 || e.Op != "fetch" || e.Subject != pkg.String() {
-		t.Errorf("%d bytes, %v", n, err)
+		t.Errorf("read %d bytes and %v, want 100 and an error", n, err)
 	}
 }
 
@@ -379,7 +379,7 @@ func TestVerdicts(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "alpha.zip")
 			report, err := provider.Download(t.Context(), c, pkg, path, provider.Options{Policy: test.policy})
 			if !errors.Is(err, test.want) || (err == nil) != (report != nil) {
-				t.Errorf("%v, want %v", err, test.want)
+				t.Errorf("Download returned %v, want %v", err, test.want)
 			}
 			if _, statErr := os.Stat(path); (statErr == nil) != (test.want == nil) {
 				t.Errorf("the file: %v", statErr)

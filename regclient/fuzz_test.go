@@ -101,7 +101,7 @@ func wantRoundTrip[T any](t *testing.T, v *T) {
 	}
 	var back T
 	if err := json.Unmarshal(data, &back); err != nil {
-		t.Fatalf("%s: %v", data, err)
+		t.Fatalf("Unmarshal(%s) returned %v, want no error", data, err)
 	}
 	if again, err := json.Marshal(back); err != nil || string(again) != string(data) {
 		t.Errorf("%s came back as %s, %v", data, again, err)

@@ -164,7 +164,7 @@ func TestTokenNeedsBothFlags(t *testing.T) {
 		reg := moduleRegistry(regtest.Module{})
 		reg.AddFault(regtest.Fault{Kind: regtest.Other, Raw: []byte("archive")})
 		if err := fetch(t, leakClient(t, reg, true), &test.loc); err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: OpenModule returned %v, want no error", name, err)
 		}
 		r := reg.Requests()
 		if got := r[len(r)-1]; got.Kind != regtest.Other || got.Authorization != test.want {
@@ -234,7 +234,7 @@ func TestWithheldTokenIsExplained(t *testing.T) {
 		}
 		err = fetch(t, c, loc)
 		if e := asError(t, err); e.Status != 401 || e.HadToken == test.want || strings.Contains(err.Error(), "Client.PackageCredentials") != test.want {
-			t.Errorf("%s: %v", test.at, err)
+			t.Errorf("%s: error %v, want a 401 with the remedy: %t", test.at, err, test.want)
 		}
 	}
 }

@@ -62,10 +62,10 @@ func TestTenModules(t *testing.T) {
 		}
 		for i, result := range results {
 			if r := result.Report; r.Version.String() != "1.2.0" || r.H1 != want[i].H1() {
-				t.Errorf("%+v, want %s", r, want[i].H1())
+				t.Errorf("report %+v, want h1 %s", r, want[i].H1())
 			}
 			if _, err := os.Stat(filepath.Join(dir, fmt.Sprint(i), "main.tf")); err != nil {
-				t.Error(err)
+				t.Errorf("main.tf: %v", err)
 			}
 		}
 	})
@@ -108,10 +108,10 @@ func TestModuleWays(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "network")
 			report := must(module.Download(t.Context(), c, sourceOf(network), addrs.Version{}, dir, module.Options{}))(t)
 			if report.H1 != rel.H1() || report.Subdir != m.Subdir || len(report.Via) != m.Pages {
-				t.Errorf("%+v, want %s", report, rel.H1())
+				t.Errorf("report %+v, want h1 %s", report, rel.H1())
 			}
 			if _, err := os.Stat(filepath.Join(report.ModuleDir(), "main.tf")); err != nil {
-				t.Error(err)
+				t.Errorf("main.tf: %v", err)
 			}
 		})
 	}
@@ -128,9 +128,9 @@ func TestPresignedHTTP(t *testing.T) {
 		_, err := module.Download(t.Context(), c, sourceOf(network), v100, filepath.Join(t.TempDir(), "n"), module.Options{})
 		switch {
 		case allowed && err != nil:
-			t.Error(err)
+			t.Errorf("with AllowHTTP: error %v, want none", err)
 		case !allowed && (!errors.Is(err, module.ErrInsecure) || !strings.Contains(err.Error(), "AllowHTTP") || strings.Contains(err.Error(), secret)):
-			t.Errorf("%v", err)
+			t.Errorf("without AllowHTTP: error %v, want ErrInsecure", err)
 		}
 	}
 }
@@ -148,13 +148,13 @@ func TestSharedModuleRequests(t *testing.T) {
 			wg.Go(func() {
 				versions, err := c.ModuleVersions(t.Context(), network)
 				if err != nil || len(versions.List) != 250 || versions.List[0].Version.IsZero() {
-					t.Errorf("%v, %v", versions, err)
+					t.Errorf("ModuleVersions returned %v, %v, want 250 versions", versions, err)
 					return
 				}
 				versions.List[0] = module.Release{}
 				loc, err := c.ModuleLocation(t.Context(), network, v100)
 				if err != nil || loc.URL == "" {
-					t.Errorf("%v, %v", loc, err)
+					t.Errorf("ModuleLocation returned %v, %v, want a URL", loc, err)
 					return
 				}
 				*loc = module.Location{}
@@ -186,7 +186,7 @@ func TestModulesAreIndependent(t *testing.T) {
 		_, findErr := c.ModuleLocation(t.Context(), network, v100)
 		_, provErr := c.ProviderVersions(t.Context(), alpha)
 		if err := errors.Join(listErr, findErr, provErr); err != nil || time.Since(begin) != 0 {
-			t.Errorf("%v after %v", err, time.Since(begin))
+			t.Errorf("errors %v after %v, want none at once", err, time.Since(begin))
 		}
 	})
 }
@@ -201,7 +201,7 @@ func TestModuleRetries(t *testing.T) {
 		}
 		c := &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
 		if _, err := module.Download(t.Context(), c, sourceOf(network), addrs.Version{}, filepath.Join(t.TempDir(), "n"), module.Options{}); err != nil {
-			t.Error(err)
+			t.Errorf("Download returned %v, want no error", err)
 		}
 		if n := reg.Count(0); n != 8 {
 			t.Errorf("%d requests, want 8", n)
@@ -221,7 +221,7 @@ func TestDeadModuleService(t *testing.T) {
 		_, findErr := c.ModuleLocation(t.Context(), network, v100)
 		for _, err := range []error{listErr, findErr} {
 			if e := asError(t, err); e.Attempts != 1 || e.URL == "" || errors.Is(err, module.ErrNotFound) {
-				t.Errorf("%+v", e)
+				t.Errorf("error %+v, want one attempt", e)
 			}
 		}
 	}
@@ -244,7 +244,7 @@ func TestModuleHosts(t *testing.T) {
 		source := addrs.MustParseModuleSource(named + "/acme/network/aws")
 		report, err := module.Download(t.Context(), c, source, addrs.Version{}, filepath.Join(t.TempDir(), "n"), module.Options{})
 		if err != nil || report.H1 != rel.H1() {
-			t.Errorf("%s: %v", named, err)
+			t.Errorf("%s: Download returned %v, want the module", named, err)
 		}
 		for _, r := range reg.Requests() {
 			if r.Host != want {

@@ -83,13 +83,13 @@ func FuzzModuleLocation(f *testing.F) {
 		}
 		u, err := url.Parse(loc.URL)
 		if loc.Kind == module.KindLocal || loc.URL == "" || err == nil && u.Scheme == "file" {
-			t.Errorf("%+v", loc)
+			t.Errorf("ModuleLocation returned %+v, want a location on another machine", loc)
 		}
 		if loc.Kind == module.KindHTTP && (err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.Fragment != "") {
 			t.Errorf("URL %q, %v", loc.URL, err)
 		}
 		if loc.Module != network || loc.Version != v100 || loc.UseRegistryCredentials && !loc.Direct || loc.Direct && loc.Kind != module.KindHTTP {
-			t.Errorf("%+v", loc)
+			t.Errorf("ModuleLocation returned %+v, want consistent flags", loc)
 		}
 		wantPrintable(t, loc.String())
 		wantRoundTrip(t, loc)

@@ -45,7 +45,7 @@ func TestLocationAnswers(t *testing.T) {
 		reg := moduleRegistry(regtest.Module{Answer: how, Location: pkg})
 		loc, err := locate(t, reg)
 		if err != nil {
-			t.Errorf("%v: %v", how, err)
+			t.Errorf("%v: ModuleLocation returned %v, want no error", how, err)
 			continue
 		}
 		wantLocation(t, loc, want)
@@ -140,7 +140,7 @@ func TestLocationForms(t *testing.T) {
 		for _, how := range []regtest.LocationAnswer{regtest.InHeader, regtest.InBody} {
 			loc, err := locate(t, moduleRegistry(regtest.Module{Answer: how, Location: answer}))
 			if err != nil {
-				t.Errorf("%s: %v", answer, err)
+				t.Errorf("%s: ModuleLocation returned %v, want no error", answer, err)
 				continue
 			}
 			wantLocation(t, loc, want)
@@ -179,7 +179,7 @@ func TestLocationRefused(t *testing.T) {
 		e := asError(t, err)
 		parse, ok := errors.AsType[*addrs.ParseError](err)
 		if test.want != nil && !errors.Is(err, test.want) || test.want == nil && (!ok || parse.Kind != "module location") {
-			t.Errorf("%q: %v", answer, err)
+			t.Errorf("%q: ModuleLocation returned %v, want %v or a *ParseError", answer, err, test.want)
 		}
 		if e.Status != 200 || !strings.Contains(err.Error(), test.text) || strings.Contains(err.Error(), secret) {
 			t.Errorf("%q: %v, want %q in it", answer, err, test.text)
@@ -209,12 +209,12 @@ func TestDirectLocation(t *testing.T) {
 			loc, err := locate(t, moduleRegistry(regtest.Module{Location: answer, UseRegistryCredentials: &use}))
 			if want == "" {
 				if asError(t, err); loc != nil {
-					t.Errorf("%s: %s", answer, loc)
+					t.Errorf("%s: ModuleLocation returned %s, want an error", answer, loc)
 				}
 				continue
 			}
 			if err != nil {
-				t.Errorf("%s: %v", answer, err)
+				t.Errorf("%s: ModuleLocation returned %v, want no error", answer, err)
 				continue
 			}
 			if loc.URL != want || !loc.Direct || loc.UseRegistryCredentials != use || loc.Kind != module.KindHTTP || loc.Subdir != "" || loc.Module != network || loc.Version != v100 {
@@ -235,7 +235,7 @@ func TestLocationAfterRedirect(t *testing.T) {
 		reg.AddFault(regtest.Fault{Kind: regtest.ModuleLocation, Redirect: "https://elsewhere.example.com", Hops: 2})
 		loc := must(locate(t, reg))(t)
 		if want := modulesURL + "acme/network/aws/1.0.0/a.zip"; loc.URL != want {
-			t.Errorf("%s, want %s", loc.URL, want)
+			t.Errorf("ModuleLocation returned %s, want %s", loc.URL, want)
 		}
 	}
 }
@@ -252,7 +252,7 @@ func TestRefusedLocation(t *testing.T) {
 		e := asError(t, err)
 		unavailable, ok := errors.AsType[*module.UnavailableError](err)
 		if !ok || !errors.Is(err, module.ErrNoVersion) || e.Status != status || unavailable.Newest.String() != "1.2.0" || unavailable.Module != network {
-			t.Errorf("%d: %v", status, err)
+			t.Errorf("status %d: ModuleLocation returned %v, want an *UnavailableError", status, err)
 		}
 		if want := `no version matches "9.0.0", the newest is 1.2.0`; !strings.Contains(err.Error(), want) {
 			t.Errorf("text %q, want %q in it", err, want)

@@ -175,7 +175,7 @@ func TestModuleCredentialsNotForGit(t *testing.T) {
 	}
 	for _, kind := range []module.Kind{module.KindGit, module.KindLocal} {
 		if err := fetch(t, c, at(module.Location{Kind: kind, URL: "https://files.example.com/a.git"})); err == nil {
-			t.Errorf("%s: no error", kind)
+			t.Errorf("%s: OpenModule returned no error", kind)
 		}
 	}
 }
@@ -197,7 +197,7 @@ func TestModuleCredentialsResume(t *testing.T) {
 		list := reg.Requests()
 		for _, q := range list[len(list)-2:] {
 			if q.Authorization != basicAlice {
-				t.Errorf("%s with %q", q, q.Authorization)
+				t.Errorf("%s with %q, want the password", q, q.Authorization)
 			}
 		}
 	})
@@ -222,7 +222,7 @@ func TestModuleCredentialsRefused(t *testing.T) {
 			e := asError(t, err)
 			if e.HadToken || e.Status != status || errors.Is(err, module.ErrUnauthorized) != hint ||
 				strings.Contains(err.Error(), "Client.ModuleCredentials were sent") != (hint && known == host) {
-				t.Errorf("%d: %v", status, err)
+				t.Errorf("status %d: error %v", status, err)
 			}
 			if text := err.Error() + logged.String(); known == host && (strings.Contains(text, "hunter2") || strings.Contains(text, basicAlice[6:])) {
 				t.Errorf("%d: the password shows in\n%s", status, text)

@@ -65,10 +65,10 @@ func TestModuleCredentialsAfterPage(t *testing.T) {
 		}}
 		loc := must(module.ParseLocation("https://files.example.com/a"))(t)
 		if _, err := module.DownloadLocation(t.Context(), h.client(t), loc, t.TempDir()+"/module", module.Options{}); err == nil {
-			t.Errorf("%s: no error", next)
+			t.Errorf("%s: DownloadLocation returned no error", next)
 		}
 		if got := strings.Join(h.sent, " "); got != strings.TrimSpace("https://files.example.com+ "+want) {
-			t.Errorf("%s: sent %s", next, got)
+			t.Errorf("%s: sent %s, want %s", next, got, want)
 		}
 	}
 }

@@ -52,7 +52,7 @@ func TestModuleRequest(t *testing.T) {
 		c := client(reg)
 		loc := must(c.ModuleLocation(t.Context(), network, v100))(t)
 		if err := fetch(t, c, loc); err != nil {
-			t.Errorf("%s: %v", test.location, err)
+			t.Errorf("%s: OpenModule returned %v, want no error", test.location, err)
 		}
 		r := reg.Requests()
 		if got := r[len(r)-1]; got.URL() != test.url || got.Header.Get("Accept") != test.accept || got.Header.Get("Accept-Encoding") != "identity" || got.Method != http.MethodGet {
@@ -92,7 +92,7 @@ func TestModuleNext(t *testing.T) {
 	reg.AddFault(regtest.Fault{Kind: regtest.Other, Status: 204, Raw: []byte{}, Header: http.Header{"X-Terraform-Get": {next}}})
 	body, err := client(reg).OpenModule(t.Context(), at(module.Location{URL: "https://e.example.com/a"}))
 	if err != nil || body.Next != next {
-		t.Errorf("%v, %v", body, err)
+		t.Errorf("OpenModule returned %v, %v, want the next location %s", body, err, next)
 	}
 }
 
@@ -118,7 +118,7 @@ func TestOpenModuleRefuses(t *testing.T) {
 		_, err := client(reg).OpenModule(t.Context(), test.loc)
 		e := asError(t, err)
 		if e.Op != "fetch" || test.want != nil && !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.text) || strings.Contains(err.Error(), secret) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: OpenModule returned %v, want %v with %q", name, err, test.want, test.text)
 		}
 		if reg.Count(0) != 0 {
 			t.Errorf("%s: %d requests", name, reg.Count(0))
@@ -163,7 +163,7 @@ func TestOpenModuleErrors(t *testing.T) {
 		err = fetch(t, c, loc)
 		e := asError(t, err)
 		if e.Status != status || e.Subject != host+"/acme/network/aws 1.0.0" || want != nil && !errors.Is(err, want) || strings.Contains(fmt.Sprintf("%v %+v", err, e), secret) {
-			t.Errorf("%d: %v", status, err)
+			t.Errorf("status %d: OpenModule returned %v, want %v", status, err, want)
 		}
 		loc.Module = addrs.Module{}
 		if e := asError(t, fetch(t, c, loc)); e.Subject != loc.String() || strings.Contains(e.Subject, secret) {
@@ -205,7 +205,7 @@ func TestModuleReadErrors(t *testing.T) {
 	c := client(reg)
 	loc := must(c.ModuleLocation(t.Context(), network, v100))(t)
 	if e := asError(t, fetch(t, c, loc)); e.Op != "fetch" || e.Subject != host+"/acme/network/aws 1.0.0" {
-		t.Errorf("%+v", e)
+		t.Errorf("error %+v, want operation and subject", e)
 	}
 }
 

@@ -102,7 +102,7 @@ func TestModulePagesFail(t *testing.T) {
 			reg.AddFault(test.fault)
 			versions := must(client(reg).ModuleVersions(t.Context(), network))(t)
 			if len(versions.List) != 100 {
-				t.Errorf("%d versions", len(versions.List))
+				t.Errorf("%d versions, want 100", len(versions.List))
 			}
 			if w := versions.Warnings; len(w) != 1 || !strings.Contains(w[0], test.warning) || !strings.HasPrefix(w[0], "the list of versions is incomplete") {
 				t.Errorf("warnings %q, want %q", w, test.warning)
@@ -123,7 +123,7 @@ func TestModulePageSizeRefused(t *testing.T) {
 		reg.AddFault(regtest.Fault{Kind: regtest.ModuleVersions, Skip: 1, First: 1, Status: status})
 		versions, err := client(reg).ModuleVersions(t.Context(), network)
 		if err != nil || len(versions.List) != 250 || versions.Warnings != nil {
-			t.Fatalf("%v, %v", versions, err)
+			t.Fatalf("ModuleVersions returned %v, %v, want 250 versions", versions, err)
 		}
 		want := []string{"", "limit=150&offset=100", "limit=100&offset=100", "limit=50&offset=200"}
 		if got := queries(reg); !slices.Equal(got, want) {
@@ -330,7 +330,7 @@ func TestModulePagesAndContext(t *testing.T) {
 		defer cancel()
 		versions, err := c.ModuleVersions(ctx, network)
 		if asError(t, err); !errors.Is(err, context.DeadlineExceeded) || versions != nil {
-			t.Errorf("%v, %v", versions, err)
+			t.Errorf("ModuleVersions returned %v, %v, want DeadlineExceeded", versions, err)
 		}
 	})
 }

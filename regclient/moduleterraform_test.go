@@ -85,7 +85,7 @@ func sameAsClient(t *testing.T, program string) {
 		dest := filepath.Join(t.TempDir(), "module")
 		report, err := module.Download(t.Context(), c, source, addrs.Version{}, dest, module.Options{})
 		if err != nil {
-			t.Errorf("%s: %v", source, err)
+			t.Errorf("%s: Download returned %v, want no error", source, err)
 			continue
 		}
 		sameTree(t, project.Dir, key, report)
@@ -148,7 +148,7 @@ func sameRepositoryAsClient(t *testing.T, program string) {
 		options := module.Options{Git: &module.Git{Env: append(os.Environ(), noConfig...)}, AllowLocal: true}
 		report, err := module.DownloadLocation(t.Context(), nil, loc, filepath.Join(t.TempDir(), "module"), options)
 		if err != nil {
-			t.Errorf("%s: %v", source, err)
+			t.Errorf("%s: Download returned %v, want no error", source, err)
 			continue
 		}
 		sameTree(t, project.Dir, key, report)

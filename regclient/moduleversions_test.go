@@ -125,7 +125,7 @@ func TestUnknownModule(t *testing.T) {
 		c := client(reg)
 		_, err := c.ModuleVersions(t.Context(), unknown)
 		if asError(t, err); !errors.Is(err, module.ErrNotFound) || errors.Is(err, module.ErrNoVersion) {
-			t.Errorf("%+v: %v", how, err)
+			t.Errorf("%+v: ModuleVersions returned %v, want ErrNotFound", how, err)
 		}
 		_, err = c.ModuleLocation(t.Context(), unknown, v100)
 		if e := asError(t, err); !errors.Is(err, module.ErrNotFound) || errors.Is(err, module.ErrNoVersion) || e.Status != http.StatusNotFound {
@@ -161,7 +161,7 @@ func TestBrokenModuleVersions(t *testing.T) {
 			reg.AddFault(f)
 			_, err := client(reg).ModuleVersions(t.Context(), network)
 			if e := asError(t, err); e.Status != 200 || errors.Is(err, module.ErrNotFound) {
-				t.Errorf("%+v", e)
+				t.Errorf("error %+v, want status 200", e)
 			}
 			if test.want != "application/json" && !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%v, want %q in it", err, test.want)
@@ -214,18 +214,18 @@ func TestModuleServiceURLs(t *testing.T) {
 		}
 		c := client(reg)
 		if _, err := c.ModuleVersions(t.Context(), network); err != nil {
-			t.Errorf("%s: %v", service, err)
+			t.Errorf("%s: ModuleVersions returned %v, want no error", service, err)
 			continue
 		}
 		if _, err := c.ModuleLocation(t.Context(), network, v100); err != nil {
-			t.Errorf("%s: %v", service, err)
+			t.Errorf("%s: ModuleLocation returned %v, want no error", service, err)
 		}
 		r := reg.Requests()
 		if got := r[1].URL(); got != want+"acme/network/aws/versions" {
-			t.Errorf("%s: asked %s", service, got)
+			t.Errorf("%s: requested %s, want the versions at %s", service, got, want)
 		}
 		if got := r[2].URL(); got != want+"acme/network/aws/1.0.0/download" {
-			t.Errorf("%s: asked %s", service, got)
+			t.Errorf("%s: requested %s, want the location at %s", service, got, want)
 		}
 	}
 }

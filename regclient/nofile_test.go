@@ -38,7 +38,7 @@ func TestNoFile(t *testing.T) {
 		reg.AddProvider(alphaAt("1.2.0"))
 		reg.AddFault(regtest.Fault{Kind: kind, Status: 404})
 		if _, err := install(t.Context(), client(reg), alpha, filepath.Join(t.TempDir(), "alpha.zip")); err == nil || errors.Is(err, provider.ErrNoFile) {
-			t.Errorf("%v: %v", kind, err)
+			t.Errorf("%v: Download returned %v, want an error other than ErrNoFile", kind, err)
 		}
 	}
 }

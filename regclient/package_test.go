@@ -276,7 +276,7 @@ func TestAllowHTTP(t *testing.T) {
 	c.Transport.AllowHTTP = true
 	pkg := must(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
 	if _, err := c.Evidence(t.Context(), pkg); err != nil {
-		t.Error(err)
+		t.Errorf("Evidence returned %v, want no error", err)
 	}
 	// A package that another client found meets the rules of the one that fetches it.
 	strict := client(reg)

@@ -56,7 +56,7 @@ func TestDeadService(t *testing.T) {
 	_, findErr := c.ProviderPackage(t.Context(), alpha, v120, linux)
 	for _, err := range []error{listErr, findErr} {
 		if e := asError(t, err); e.Status != 0 || e.Attempts != 1 || e.URL == "" || errors.Is(err, provider.ErrNotFound) {
-			t.Errorf("%+v", e)
+			t.Errorf("error %+v, want one attempt without status", e)
 		}
 	}
 }
@@ -72,7 +72,7 @@ func TestRetries(t *testing.T) {
 		c := client(reg)
 		c.Transport.Retries = 0 // the default
 		if _, err := install(t.Context(), c, alpha, filepath.Join(t.TempDir(), "alpha.zip")); err != nil {
-			t.Error(err)
+			t.Errorf("Download returned %v, want no error", err)
 		}
 		if n := reg.Count(0); n != 12 {
 			t.Errorf("%d requests, want 12", n)
@@ -91,7 +91,7 @@ func TestArchiveMediaTypes(t *testing.T) {
 		pkg := must(c.ProviderPackage(t.Context(), alpha, v120, linux))(t)
 		body, err := c.Open(t.Context(), pkg)
 		if err != nil {
-			t.Errorf("%q: %v", media, err)
+			t.Errorf("media type %q: error %v, want none", media, err)
 			continue
 		}
 		n, err := io.Copy(io.Discard, body)
@@ -123,7 +123,7 @@ func TestHostInUnicode(t *testing.T) {
 	reg.AddProvider(alphaAt("1.2.0"))
 	versions, err := client(reg).ProviderVersions(t.Context(), addrs.MustParseProvider("bücher.example.com/acme/alpha"))
 	if err != nil || len(versions.List) != 1 {
-		t.Errorf("%v, %v", versions, err)
+		t.Errorf("ProviderVersions returned %v, %v, want one version", versions, err)
 	}
 	for _, r := range reg.Requests() {
 		if r.Host != "xn--bcher-kva.example.com" {
