@@ -23,7 +23,6 @@ var (
 	ErrUnpacked     = errors.New("package is unpacked and has no archive")
 )
 
-// Error is a failed operation on a provider; see [failure.Error]. If a request failed, the
-// chain has a [failure.RequestError] with its URL and status. [IsFault] reports whether
+// Error is a failed operation on a provider; see [failure.Error]. [IsFault] reports whether
 // another source or a later attempt may succeed.
 type Error = failure.Error

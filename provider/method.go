@@ -12,15 +12,15 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// Method is a source of a [Multi] or a [FirstOf], and the providers that it is used for. The
-// OpenTofu CLI calls it an installation method.
+// Method is a source of a [Multi] or a [FirstOf], and the providers that it is used for: an
+// installation method of the OpenTofu CLI.
 type Method struct {
 	// Name identifies the method in [Package.Via] and in errors. It must be unique and must
 	// not contain " > ".
 	Name string
 
-	// Source may also be a [Multi] or a [FirstOf]. [Package.Via] then has the names of both
-	// methods, joined by " > ", outer name first.
+	// Source may be a [Multi] or a [FirstOf], too. [Package.Via] then has both names, joined
+	// by " > ".
 	Source Source
 
 	// A provider must match a pattern of Include, if there are any, and must not match a

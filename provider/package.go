@@ -24,8 +24,8 @@ type Package struct {
 	// unknown.
 	Protocols []string `json:"protocols,omitempty"`
 
-	// Filename is the name of the archive in the SHA256SUMS document. Use
-	// [Package.ArchiveName] to name local files.
+	// Filename is the name of the archive in the SHA256SUMS document, not of a local file; see
+	// [Package.ArchiveName].
 	Filename string `json:"filename,omitempty"`
 
 	// URL is the URL of the archive. It is empty if Dir is set.

@@ -26,8 +26,8 @@ type Received struct {
 	file io.ReaderAt
 }
 
-// Judge decides whether p accepts the archive; see [verify.Policy.JudgeArchive]. The file that
-// was given to [Receive] must still be open and unchanged.
+// Judge decides whether p accepts the archive; see [verify.Policy.JudgeArchive]. The file of
+// [Receive] must still be open and unchanged.
 func (r *Received) Judge(ctx context.Context, p verify.Policy) (*verify.Report, error) {
 	return r.judge(ctx, p, false, func(context.Context) (func(), error) { return func() {}, nil })
 }

@@ -8,8 +8,7 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// Lister lists versions and describes packages. Its methods must be safe for concurrent
-// use.
+// Lister lists versions and packages. Its methods must be safe for concurrent use.
 type Lister interface {
 	// ProviderVersions lists the versions of p; a known provider may have none. It
 	// returns ErrNotFound if the source does not know p.
@@ -46,7 +45,7 @@ type Body struct {
 	// Size is the declared size of the archive in bytes. If 0 or less, it is unknown.
 	Size int64
 
-	// Resumes, if not nil, returns how often the transfer was resumed after a break. It may
-	// be called during a Read.
+	// Resumes, if not nil, returns how often the transfer was resumed. It may be called
+	// during a Read.
 	Resumes func() int
 }

@@ -14,12 +14,10 @@ type UnavailableError struct {
 	Constraint addrs.ProviderConstraint // the allowed versions; zero for [Versions.NewestFunc]
 	Need       Need                     // the required platforms and protocols
 
-	// Newest is the newest listed release. If no release is listed, it is the newest
-	// prerelease, or zero.
+	// Newest is the newest listed release, otherwise the newest prerelease, or zero.
 	Newest addrs.Version
 
-	// Prerelease is the newest listed prerelease if it is newer than the release Newest,
-	// otherwise zero.
+	// Prerelease is the newest prerelease if it is newer than the release Newest, or zero.
 	Prerelease addrs.Version
 
 	// Allowed is the newest version that Constraint allows, or zero.
@@ -99,8 +97,8 @@ func (e *UnavailableError) hint() string {
 	}
 }
 
-// Unavailable returns the error of a [Source] that has no package of a version for a platform:
-// ErrNoVersion if v does not list the version, otherwise ErrNoPlatform.
+// Unavailable returns the error of a [Source] that has no package of a version for a platform, of
+// kind ErrNoVersion or ErrNoPlatform.
 func (v *Versions) Unavailable(version addrs.Version, platform addrs.Platform) *UnavailableError {
 	need := Need{}
 	if !platform.IsZero() {

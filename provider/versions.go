@@ -32,8 +32,8 @@ type Versions struct {
 	// their Protocols and Platforms, do not write to them.
 	List []Release `json:"versions"`
 
-	// Warnings are messages of the source, and descriptions of invalid parts of its answer,
-	// which were ignored. They are safe to print.
+	// Warnings are messages of the source, and descriptions of ignored parts of its answer. They
+	// are safe to print.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
@@ -46,8 +46,7 @@ func (v *Versions) String() string {
 	return v.Provider.String() + ": " + cmp.Or(strings.Join(list, ", "), "no versions")
 }
 
-// Clone returns a copy whose List and Warnings may be changed. It shares the Protocols and
-// Platforms of releases.
+// Clone returns a copy whose List and Warnings may be changed.
 func (v *Versions) Clone() *Versions {
 	if v == nil {
 		return nil
