@@ -17,11 +17,11 @@ import (
 // Ahead is the result of [UnpackAhead].
 type Ahead struct {
 	tree  *tree
-	files map[string]early // by name
+	files map[string]aheadFile // by name
 }
 
-// early is a file that UnpackAhead has unpacked.
-type early struct {
+// aheadFile is a file that UnpackAhead has unpacked.
+type aheadFile struct {
 	member // without mode, attributes and header
 	sum    [sha256.Size]byte
 }
@@ -36,7 +36,7 @@ type early struct {
 // not use root.
 func UnpackAhead(ctx context.Context, r io.Reader, root *os.Root, l Limits) *Ahead {
 	limits := l.Effective()
-	a := &Ahead{tree: newTree(ctx, root, Options{}), files: map[string]early{}}
+	a := &Ahead{tree: newTree(ctx, root, Options{}), files: map[string]aheadFile{}}
 	count := &counter{r: Until(ctx, r)}
 	in := bufio.NewReaderSize(count, 64<<10)
 	run := aheadRun{Ahead: a, in: in, count: count, names: names{limits: limits}, inflate: inflate.NewReader(in)}
@@ -136,7 +136,7 @@ func (a *aheadRun) file(m member) error {
 		return err
 	}
 	a.written += m.Size
-	a.files[m.Name] = early{m, f.Sum}
+	a.files[m.Name] = aheadFile{m, f.Sum}
 	return nil
 }
 

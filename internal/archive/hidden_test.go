@@ -121,7 +121,7 @@ func TestAfterTheContent(t *testing.T) {
 		"other checksum":  {patch(data, func(b []byte) { b[after+4] ^= 1 }), false},
 		"other packed":    {patch(data, func(b []byte) { b[after+8] ^= 1 }), false},
 		"other size":      {patch(data, func(b []byte) { b[after+12] ^= 1 }), false},
-		// The content ends before its packed size does: whoever goes by the end finds more.
+		// The content ends before its packed size does: readers that continue there find more.
 		"more content": {patch(insert(data, after, []byte("x")), func(b []byte) {
 			put32(b[headers(b)[0]+20:], packed+1)
 			put32(b[after+1+8:], packed+1)

@@ -72,23 +72,23 @@ type names struct {
 	bytes    int64  // total length of the names
 	count    int    // number of files and directories
 	expected int    // likely count
-	known    map[place]*node
+	known    map[nameKey]*node
 }
 
-// place is the key of a file or directory: its parent and its name, or its folded name.
-type place struct {
+// nameKey is the key of a file or directory: its parent and its name, or its folded name.
+type nameKey struct {
 	in   *node // nil for the top directory
 	elem string
 }
 
 // node is a file or directory that an entry names or implies.
 type node struct {
-	place         // with its name, not folded
+	nameKey       // with its name, not folded
 	dir, explicit bool
 }
 
 // path returns the full name without a final slash.
-func (p place) path() string {
+func (p nameKey) path() string {
 	if p.in == nil {
 		return p.elem
 	}
@@ -122,7 +122,7 @@ func (n *names) add(name string) error {
 		var elem string
 		elem, path, more = strings.Cut(path, "/")
 		var err error
-		if at, err = n.put(place{at, elem}, more || dir); err != nil {
+		if at, err = n.addElement(nameKey{at, elem}, more || dir); err != nil {
 			return err
 		}
 	}
@@ -133,8 +133,8 @@ func (n *names) add(name string) error {
 	return nil
 }
 
-// put returns the node with the key p. The node may be new.
-func (n *names) put(p place, dir bool) (*node, error) {
+// addElement returns the node with the key p. The node may be new.
+func (n *names) addElement(p nameKey, dir bool) (*node, error) {
 	is, ok := n.known[p]
 	folded := p
 	if !ok {
@@ -156,9 +156,9 @@ func (n *names) put(p place, dir bool) (*node, error) {
 		return nil, tooLarge("more than %d entries", n.limits.Entries)
 	}
 	if n.known == nil {
-		n.known = make(map[place]*node, n.expected)
+		n.known = make(map[nameKey]*node, n.expected)
 	}
-	is = &node{place: p, dir: dir}
+	is = &node{nameKey: p, dir: dir}
 	n.known[p], n.known[folded] = is, is
 	return is, nil
 }

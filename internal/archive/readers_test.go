@@ -31,7 +31,7 @@ func field(tag int, data string) []byte {
 // the header before the content, some extra fields, some both.
 func TestTwoReaders(t *testing.T) {
 	t.Parallel()
-	const crc = "\x01\x00\x00\x00\x00" // version 1, and a CRC that nobody looks at
+	const crc = "\x01\x00\x00\x00\x00" // version 1, and an unused CRC
 	plain := raw(t, nil)
 	put16(plain[6:], 0) // no descriptor
 	put16(plain[headers(plain)[0]+8:], 0)
@@ -89,7 +89,7 @@ func TestTwoReaders(t *testing.T) {
 // TestTwoReadersOfExtras: an extra field may be in one of the two headers only.
 func TestTwoReadersOfExtras(t *testing.T) {
 	t.Parallel()
-	const crc = "\x01\x00\x00\x00\x00" // version 1, and a CRC that nobody looks at
+	const crc = "\x01\x00\x00\x00\x00" // version 1, and an unused CRC
 	content := strings.Repeat("content ", 100)
 	plain := settled(pack(t, member{name: "name", content: content}))
 	h := headers(plain)[0]

@@ -22,7 +22,7 @@ import (
 // caller removes the files. If the error is nil, all of r has been read.
 func UnpackTar(ctx context.Context, r io.Reader, f Format, root *os.Root, l Limits, o Options) ([]File, error) {
 	limits := l.Effective()
-	in := newInflow(ctx, r, f, limits)
+	in := newTarStream(ctx, r, f, limits)
 	u := &untar{
 		tree:  newTree(ctx, root, o),
 		tar:   tar.NewReader(in),
@@ -30,7 +30,7 @@ func UnpackTar(ctx context.Context, r io.Reader, f Format, root *os.Root, l Limi
 		left:  limits.Unpacked,
 	}
 	defer u.release()
-	files, err := u.settle(u.run())
+	files, err := u.waitForSyncs(u.run())
 	if err == nil {
 		err = in.drain(u.buf[:])
 	}

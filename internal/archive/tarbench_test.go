@@ -93,8 +93,8 @@ func heapPeak(b *testing.B) func() float64 {
 	}
 }
 
-// BenchmarkInflow compares the decompressors with others.
-func BenchmarkInflow(b *testing.B) {
+// BenchmarkDecompress compares the decompressors with others.
+func BenchmarkDecompress(b *testing.B) {
 	content := roll(b, regular("main.tf", program(16<<20)))
 	var gz, lzma bytes.Buffer
 	zw := gzip.NewWriter(&gz)

@@ -63,16 +63,16 @@ func (f Format) decompressor(r *bufio.Reader) (io.Reader, error) {
 	return nil, fmt.Errorf("%q is not a tar", string(f))
 }
 
-// An origin reads compressed data. It remembers its error, which tells a broken connection from
+// A packedReader reads compressed data. It remembers its error, which tells a broken connection from
 // a damaged archive.
-type origin struct {
+type packedReader struct {
 	r     io.Reader
 	left  int64 // bytes still allowed
 	limit int64
 	err   error
 }
 
-func (o *origin) Read(p []byte) (int, error) {
+func (o *packedReader) Read(p []byte) (int, error) {
 	if o.err != nil {
 		return 0, o.err
 	}
@@ -87,22 +87,22 @@ func (o *origin) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// An inflow reads decompressed data. Its errors are io.EOF, those of the origin and the context,
+// A tarStream reads decompressed data. Its errors are io.EOF, those of packed and the context,
 // or wrap fault.ErrArchive or fault.ErrTooLarge.
-type inflow struct {
+type tarStream struct {
 	ctx    context.Context
 	format Format
-	origin *origin
+	packed *packedReader
 	in     io.Reader // nil before the first read
 	left   int64     // bytes still allowed
 	err    error
 }
 
-func newInflow(ctx context.Context, r io.Reader, f Format, l Limits) *inflow {
-	return &inflow{
+func newTarStream(ctx context.Context, r io.Reader, f Format, l Limits) *tarStream {
+	return &tarStream{
 		ctx:    ctx,
 		format: f,
-		origin: &origin{r: Until(ctx, r), left: l.Package, limit: l.Package},
+		packed: &packedReader{r: Until(ctx, r), left: l.Package, limit: l.Package},
 		left:   streamLimit(l),
 	}
 }
@@ -122,7 +122,7 @@ func streamLimit(l Limits) int64 {
 	return l.Unpacked + overhead
 }
 
-func (i *inflow) Read(p []byte) (int, error) {
+func (i *tarStream) Read(p []byte) (int, error) {
 	if i.err == nil && i.ctx.Err() != nil {
 		i.err = fault.Ended(i.ctx)
 	}
@@ -132,8 +132,8 @@ func (i *inflow) Read(p []byte) (int, error) {
 	n, err := i.read(p)
 	i.left -= int64(n)
 	switch {
-	case i.origin.err != nil:
-		i.err = i.origin.err
+	case i.packed.err != nil:
+		i.err = i.packed.err
 	case i.left < 0:
 		i.err = tooLarge("the tar exceeds the limits of content and headers")
 	case err == io.EOF:
@@ -144,9 +144,9 @@ func (i *inflow) Read(p []byte) (int, error) {
 	return n, i.err
 }
 
-func (i *inflow) read(p []byte) (int, error) {
+func (i *tarStream) read(p []byte) (int, error) {
 	if i.in == nil {
-		in, err := i.format.decompressor(bufio.NewReaderSize(i.origin, 64<<10))
+		in, err := i.format.decompressor(bufio.NewReaderSize(i.packed, 64<<10))
 		if err != nil {
 			return 0, err
 		}
@@ -157,7 +157,7 @@ func (i *inflow) read(p []byte) (int, error) {
 
 // drain reads the data after the end of the tar, which must be zeros: other readers might interpret
 // other data.
-func (i *inflow) drain(buf []byte) error {
+func (i *tarStream) drain(buf []byte) error {
 	size := 0
 	for idle := 0; idle < 100; idle++ {
 		n, err := i.Read(buf)

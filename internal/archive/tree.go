@@ -36,7 +36,7 @@ func (t *tree) mkdir(path string) error {
 		return err
 	}
 	if err := t.root.Mkdir(path, 0o755); err != nil {
-		return occupied(err)
+		return existing(err)
 	}
 	t.made[path] = true
 	return nil
@@ -53,7 +53,7 @@ func (t *tree) file(e Entry, fill func(io.Writer) (File, error)) (File, error) {
 	}
 	out, err := t.root.OpenFile(e.Name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
-		return File{}, occupied(err)
+		return File{}, existing(err)
 	}
 	f, err := fill(out)
 	if err != nil {
@@ -75,9 +75,9 @@ func (t *tree) close(f *os.File) error {
 	return nil
 }
 
-// settle waits until all files are synced. The caller must call it before it returns, also after an
+// waitForSyncs waits until all files are synced. The caller must call it before it returns, also after an
 // error.
-func (t *tree) settle(files []File, err error) ([]File, error) {
+func (t *tree) waitForSyncs(files []File, err error) ([]File, error) {
 	if failed := t.syncs.Wait(); err == nil {
 		err = failed
 	}
@@ -95,9 +95,9 @@ func parent(name string) string {
 	return "."
 }
 
-// occupied explains that a file exists already. It may come from an entry whose name is the same on
+// existing explains that a file exists already. It may come from an entry whose name is the same on
 // this file system only.
-func occupied(err error) error {
+func existing(err error) error {
 	if errors.Is(err, fs.ErrExist) {
 		return bad("%w", err)
 	}

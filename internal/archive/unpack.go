@@ -38,7 +38,7 @@ func (z *Zip) Hash(ctx context.Context) ([]File, error) {
 func (z *Zip) Unpack(ctx context.Context, root *os.Root, o Options) ([]File, error) {
 	t := newTree(ctx, root, o)
 	defer t.release()
-	return t.settle(z.each(func(m *member) (File, error) { return z.unpack(m, t) }))
+	return t.waitForSyncs(z.each(func(m *member) (File, error) { return z.unpack(m, t) }))
 }
 
 // each calls do for each entry and collects the results.

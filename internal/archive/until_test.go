@@ -24,7 +24,7 @@ type tripwire struct {
 	at    int // offset at which the context ends
 	end   func()
 
-	pos, read, after int // where Read is, bytes that were read, those of them after the end
+	pos, read, after int // position of Read, bytes that were read, bytes that were read after the end
 	mu               sync.Mutex
 }
 

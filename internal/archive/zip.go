@@ -54,7 +54,7 @@ func OpenZipSkip(ctx context.Context, r io.ReaderAt, size int64, l Limits, skip 
 	if err := z.admit(all, limits, skip); err != nil {
 		return nil, err
 	}
-	if err := checkPlaces(in, size, dir, all); err != nil {
+	if err := checkLayout(in, size, dir, all); err != nil {
 		return nil, err
 	}
 	return z, nil

@@ -161,7 +161,7 @@ func TestRefused(t *testing.T) {
 		"great sharp s":        files("\u1e9e", "ss"),
 		"ligature":             files("\ufb01le", "FILE"),
 		"iota below":           files("\u1fb4", "\u0391\u0301\u0399"),
-		"not to be seen":       files("a\u200db", "ab"),
+		"invisible":            files("a\u200db", "ab"),
 		"between two accents":  files("a\u0301\u034f\u0323", "a\u0323\u0301"),
 		"variation selector":   files("\u2600\ufe0f", "\u2600"),
 		"no end of accents":    files("a" + strings.Repeat("\u0301", 31)),

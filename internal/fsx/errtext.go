@@ -11,8 +11,8 @@ func creating(dir string, err error) error {
 	return &fs.PathError{Op: "create a file in", Path: dir, Err: cause(err)}
 }
 
-// at sets the path of an error about a name in a root.
-func at(path string, err error) error {
+// withPath sets the path of an error about a name in a root.
+func withPath(path string, err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		e.Path = path
 	}

@@ -6,10 +6,10 @@ import (
 )
 
 // Classic is the lock of Unix systems other than Linux: fcntl locks of the process.
-type Classic struct{ locks *classic }
+type Classic struct{ locks *processLocks }
 
 func NewClassic() Classic {
-	return Classic{&classic{lock: func(fd uintptr) (bool, error) { return setLock(fd, syscall.F_SETLK) }}}
+	return Classic{&processLocks{lock: func(fd uintptr) (bool, error) { return setLock(fd, syscall.F_SETLK) }}}
 }
 
 // Try makes one attempt. It returns nil if another holder has the lock.

@@ -47,7 +47,7 @@ func AcquireLock(ctx context.Context, path string) (*Lock, error) {
 	l, err := AcquireLockIn(ctx, root, filepath.Base(path))
 	if err != nil {
 		root.Close()
-		return nil, at(path, err)
+		return nil, withPath(path, err)
 	}
 	unlock := l.close
 	l.path, l.close = path, func() error { return errors.Join(unlock(), root.Close()) }

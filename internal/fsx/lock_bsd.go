@@ -10,7 +10,7 @@ import (
 const removesOpenFiles = true
 
 // perProcess has the fcntl locks of this process.
-var perProcess = classic{lock: func(fd uintptr) (bool, error) { return setLock(fd, syscall.F_SETLK) }}
+var perProcess = processLocks{lock: func(fd uintptr) (bool, error) { return setLock(fd, syscall.F_SETLK) }}
 
 func openLocked(root *os.Root, name string) (*Lock, error) { return perProcess.open(root, name) }
 

@@ -183,7 +183,7 @@ func TestTryLock(t *testing.T) {
 		return // a lock excludes its holder, whom it keeps from renaming what is open
 	}
 	if locked, err := fsx.TryLock(f.File); err != nil || !locked {
-		t.Fatalf("nobody has it: %v, %v", locked, err)
+		t.Fatalf("TryLock returned %v, %v, want a lock", locked, err)
 	}
 	other, err := os.OpenFile(f.Name(), os.O_RDWR, 0)
 	must(t, err)

@@ -35,5 +35,5 @@ func TestPartDirWithoutLock(t *testing.T) {
 	})
 }
 
-// assign hides that the field has not the same type everywhere.
+// assign hides that the type of the field depends on the system.
 func assign[T int64 | uint64](to *T, n uintptr) { *to = T(n) }

@@ -22,7 +22,7 @@ func (d *PartDir) Put(made, target string, may func(fs.FileInfo) error) error {
 
 func (d *PartDir) put(made, target string, may func(fs.FileInfo) error, exchange exchanger) error {
 	_, err := put(d.root, filepath.Join(d.name, filepath.Base(made)), filepath.Base(target), d.name, may, exchange)
-	return at(target, err)
+	return withPath(target, err)
 }
 
 // PutIn is [PartDir.Put] for names in root. made is in the directory private, and the old target
@@ -38,23 +38,23 @@ func put(in *os.Root, made, target, private string, may func(fs.FileInfo) error,
 	for i := range partTries {
 		switch err = exchange(in, made, target); {
 		case err == nil:
-			if err = refused(in, made, may); err == nil {
+			if err = checkOld(in, made, may); err == nil {
 				return true, nil
 			}
 			back := exchange(in, made, target)
 			if errors.Is(back, fs.ErrNotExist) {
-				_, back = settle(in, made, target)
+				_, back = renameNew(in, made, target)
 			}
 			return false, errors.Join(err, back)
 		case errors.Is(err, errors.ErrUnsupported):
 			var moved, again bool
-			moved, again, err = swap(in, made, target, filepath.Join(private, fmt.Sprintf("old%d", i)), may)
+			moved, again, err = replaceInSteps(in, made, target, filepath.Join(private, fmt.Sprintf("old%d", i)), may)
 			if replaced = replaced || moved; !again {
 				return replaced, replacing(target, err)
 			}
 		case errors.Is(err, fs.ErrNotExist):
 			var taken bool
-			if taken, err = settle(in, made, target); !taken {
+			if taken, err = renameNew(in, made, target); !taken {
 				return replaced, replacing(target, err)
 			}
 		default:
@@ -64,8 +64,8 @@ func put(in *os.Root, made, target, private string, may func(fs.FileInfo) error,
 	return replaced, replacing(target, err)
 }
 
-// refused calls may with the old target, which has the name old now.
-func refused(in *os.Root, old string, may func(fs.FileInfo) error) error {
+// checkOld calls may with the old target, which has the name old now.
+func checkOld(in *os.Root, old string, may func(fs.FileInfo) error) error {
 	if may == nil {
 		return nil
 	}
@@ -76,20 +76,20 @@ func refused(in *os.Root, old string, may func(fs.FileInfo) error) error {
 	return may(info)
 }
 
-// swap replaces target in two steps. moved reports whether there was an old target, again whether
+// replaceInSteps replaces target in two steps. moved reports whether there was an old target, again whether
 // another process created target between the steps.
-func swap(in *os.Root, made, target, old string, may func(fs.FileInfo) error) (moved, again bool, err error) {
+func replaceInSteps(in *os.Root, made, target, old string, may func(fs.FileInfo) error) (moved, again bool, err error) {
 	err = retryChange(func() error { return in.Rename(target, old) })
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, false, err
 	}
 	moved = err == nil
 	if moved {
-		if err := refused(in, old, may); err != nil {
+		if err := checkOld(in, old, may); err != nil {
 			return false, false, errors.Join(err, retryChange(func() error { return in.Rename(old, target) }))
 		}
 	}
-	if again, err = settle(in, made, target); again || err == nil {
+	if again, err = renameNew(in, made, target); again || err == nil {
 		return moved, again, err
 	}
 	if moved {
@@ -98,8 +98,8 @@ func swap(in *os.Root, made, target, old string, may func(fs.FileInfo) error) (m
 	return false, false, err
 }
 
-// settle renames made to target if target does not exist. It reports whether target exists.
-func settle(in *os.Root, made, target string) (taken bool, err error) {
+// renameNew renames made to target if target does not exist. It reports whether target exists.
+func renameNew(in *os.Root, made, target string) (taken bool, err error) {
 	retryChange(func() error {
 		err = in.Rename(made, target)
 		if taken = err != nil && isTaken(in, target, err); taken {

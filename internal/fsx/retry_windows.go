@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// patience is the maximum time to wait for other processes, such as virus scanners.
-const patience = 2 * time.Second
+// maxRetryTime is the maximum time to wait for other processes, such as virus scanners.
+const maxRetryTime = 2 * time.Second
 
 // retryOpen repeats open while another process renames or removes the file. It does not repeat
 // ERROR_ACCESS_DENIED, which is permanent for an unreadable file.
@@ -25,7 +25,7 @@ func retryChange(change func() error) error {
 }
 
 func retry(do func() error, passing ...syscall.Errno) error {
-	end := time.Now().Add(patience)
+	end := time.Now().Add(maxRetryTime)
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		err := do()
 		if !slices.ContainsFunc(passing, func(e syscall.Errno) bool { return errors.Is(err, e) }) || time.Now().Add(pause).After(end) {

@@ -32,7 +32,7 @@ type tripwire struct {
 	end  func()
 
 	mu               sync.Mutex
-	pos, read, after int // where Read is, the bytes that were read, those of them after the end
+	pos, read, after int // position of Read, bytes that were read, bytes that were read after the end
 }
 
 func (w *tripwire) ReadAt(p []byte, off int64) (int, error) {

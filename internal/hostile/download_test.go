@@ -111,12 +111,12 @@ var troubles = map[string]struct {
 	"part starts late":          {[]regtest.Fault{cut, {Part: regtest.Gap}}, arrives},
 	"part of a longer file":     {[]regtest.Fault{cut, {Part: regtest.OtherTotal}}, arrives},
 	"part in parts":             {[]regtest.Fault{cut, {Part: regtest.Multipart}}, arrives},
-	"part of nobody knows what": {[]regtest.Fault{cut, {Part: regtest.Unlabelled}}, arrives},
+	"part without a range":      {[]regtest.Fault{cut, {Part: regtest.Unlabelled}}, arrives},
 	"part that is not there":    {[]regtest.Fault{cut, {Part: regtest.Unsatisfiable}}, arrives},
 	"wrong part, ever":          {[]regtest.Fault{{Break: regtest.Cut, After: packageSize / 2}, {Part: regtest.Overlap}}, breaks},
 	"refuses tokens":            {[]regtest.Fault{cut, {RefuseToken: true}}, arrives},
 	"redirects to signed URLs":  {[]regtest.Fault{{Redirect: "https://" + elsewhere + "?X-Amz-Signature=1"}, {Host: elsewhere, RefuseToken: true}, {Host: elsewhere, First: 1, Break: regtest.Cut, After: packageSize / 2}}, arrives},
-	"compressed all the same":   {[]regtest.Fault{{Header: http.Header{"Content-Encoding": {"gzip"}}}}, arrives}, // it is not, and nobody tries
+	"compressed all the same":   {[]regtest.Fault{{Header: http.Header{"Content-Encoding": {"gzip"}}}}, arrives}, // the archive is not compressed
 }
 
 // cut is a connection that breaks once, in the middle.

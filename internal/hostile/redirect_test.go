@@ -17,7 +17,7 @@ var redirects = map[string]struct {
 	fault     regtest.Fault
 	follow    bool
 	token     bool  // stays
-	want      error // nil: any will do
+	want      error // nil accepts any error
 	allowHTTP bool
 }{
 	"same origin":                {fault: regtest.Fault{Redirect: "/"}, follow: true, token: true},

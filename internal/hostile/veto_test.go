@@ -232,7 +232,7 @@ func TestVetoAndProxy(t *testing.T) {
 				Proxy: http.ProxyURL(&url.URL{Scheme: "http", Host: "proxy.example.com:3128"}),
 				DialContext: func(_ context.Context, _, addr string) (net.Conn, error) {
 					dialled.add(addr)
-					return nil, errors.New("nobody is there")
+					return nil, errors.New("no proxy")
 				},
 			}
 			var asked syncList

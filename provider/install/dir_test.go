@@ -212,7 +212,7 @@ func TestInstallRefused(t *testing.T) {
 			}
 			done, err := d.Install(c.ctx, o.src, pkg, install.Options{Policy: c.policy})
 			if perr, ok := errors.AsType[*provider.Error](err); !ok || perr.Op == "" || perr.Subject == "" {
-				t.Errorf("%v is no complete *provider.Error", err)
+				t.Errorf("Install returned %v, want a complete *provider.Error", err)
 			}
 			if done != nil || c.want != nil && !errors.Is(err, c.want) {
 				t.Errorf("%v, want %v", err, c.want)

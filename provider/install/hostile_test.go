@@ -22,7 +22,7 @@ import (
 // entry is an entry of an archive.
 type entry struct {
 	name, content string
-	mode          fs.FileMode // zero: what an archive made on Windows has
+	mode          fs.FileMode // zero as in an archive made on Windows
 }
 
 func zipOf(t testing.TB, entries ...entry) []byte {

@@ -95,7 +95,7 @@ func TestPlaceChanged(t *testing.T) {
 			"gone":    func(dir string) { os.RemoveAll(dir) },
 		} {
 			if name != "gone" && (mode == "" || mode == install.Symlink) {
-				continue // whoever uses a link must look at what it leads to
+				continue // a symbolic link is not verified
 			}
 			from := o.install(t, newDir(t), install.Options{})
 			change(from.Dir)

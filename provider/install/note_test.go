@@ -58,7 +58,7 @@ func TestNote(t *testing.T) {
 	for _, planted := range [][]byte{forged, text, []byte("null"), []byte("{}"), {}} {
 		must(t, os.WriteFile(path, planted, 0o600))
 		if done := o.install(t, d, install.Options{}); done.Reused || done.Fetched == 0 {
-			t.Errorf("%s was believed", planted)
+			t.Errorf("Install trusted the note %s", planted)
 		}
 		write(t, first.Dir, program, "evil")
 	}
@@ -120,15 +120,15 @@ func TestNoteWhileWaiting(t *testing.T) {
 func TestNoteOfOthers(t *testing.T) {
 	t.Parallel()
 	for name, plant := range map[string]func(note string) error{
-		"anybody may write it": func(note string) error { return os.Chmod(note, 0o666) },
-		"a group may write it": func(note string) error { return os.Chmod(note, 0o620) },
-		"it is somebody else's": func(note string) error {
+		"writable for all users": func(note string) error { return os.Chmod(note, 0o666) },
+		"writable for a group":   func(note string) error { return os.Chmod(note, 0o620) },
+		"of another user": func(note string) error {
 			if os.Geteuid() == 0 {
 				return errors.Join(os.Chown(note, 12345, -1), os.Chmod(note, 0o644))
 			}
 			return os.Chmod(note, 0o602)
 		},
-		"it is about another package": func(note string) error {
+		"about another package": func(note string) error {
 			text, err := os.ReadFile(note)
 			other := bytes.Replace(text, []byte(home), []byte("registry.example.com/acme/beta/1.2.0/linux_amd64"), 1)
 			if bytes.Equal(text, other) {
@@ -136,7 +136,7 @@ func TestNoteOfOthers(t *testing.T) {
 			}
 			return errors.Join(err, os.WriteFile(note, other, 0o600))
 		},
-		"it is a link": func(note string) error {
+		"a link": func(note string) error {
 			target := filepath.Join(filepath.Dir(note), "target")
 			return errors.Join(os.Rename(note, target), os.Symlink("target", note))
 		},
@@ -153,7 +153,7 @@ func TestNoteOfOthers(t *testing.T) {
 			forgeNote(t, noteIn(t, d), first, plant)
 			l.Release()
 			if got := <-done; got == nil || got.Fetched == 0 {
-				t.Errorf("it was believed: %+v", got)
+				t.Errorf("Install trusted the note: %+v", got)
 			}
 		})
 	}

@@ -37,7 +37,7 @@ var roleFile = flag.String("install.role", "", "be a process that installs what 
 // role is the task of a child process. The processes wait in real time.
 type role struct {
 	Dir, Server, CA string
-	Accept          map[string][]checksum.Hash // by provider; nil: no lock
+	Accept          map[string][]checksum.Hash // by provider; nil without a lock file
 	Times           int                        // how often each provider is installed at once
 	Seed            uint64                     // of the order
 	Hold            string                     // only lock this file, as the CLI does, until killed
@@ -54,7 +54,7 @@ func fleetProvider(name string) addrs.Provider {
 type fleetServer struct {
 	*httptest.Server
 	reg     *regtest.Registry
-	hold    chan struct{} // until it is closed no archive leaves; nil: none is held
+	hold    chan struct{} // if not nil, archives wait until it is closed
 	letGo   func()        // closes it
 	asked   atomic.Int64  // archives
 	waiting atomic.Int64  // calls that wait for others

@@ -7,11 +7,11 @@ import (
 	"sync"
 )
 
-// classic keeps the locks of this process where a lock belongs to the process and not to the open
+// processLocks keeps the locks of this process where a lock belongs to the process and not to the open
 // file. There the kernel grants a lock to every goroutine that asks, and drops it when the process
-// closes any descriptor of the file. So classic remembers the locked files and never opens them
+// closes any descriptor of the file. So processLocks remembers the locked files and never opens them
 // again.
-type classic struct {
+type processLocks struct {
 	lock func(fd uintptr) (bool, error)
 	mu   sync.Mutex
 	held []fs.FileInfo
@@ -19,7 +19,7 @@ type classic struct {
 }
 
 // open opens and locks a file. It returns nil if another holder has the lock.
-func (c *classic) open(root *os.Root, name string) (*Lock, error) {
+func (c *processLocks) open(root *os.Root, name string) (*Lock, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if info, err := root.Stat(name); err == nil && c.has(info) {
@@ -43,12 +43,12 @@ func (c *classic) open(root *os.Root, name string) (*Lock, error) {
 	return &Lock{file: f, close: func() error { return c.leave(info, f) }, root: root, name: name}, nil
 }
 
-func (c *classic) has(info fs.FileInfo) bool {
+func (c *processLocks) has(info fs.FileInfo) bool {
 	return slices.ContainsFunc(c.held, func(other fs.FileInfo) bool { return os.SameFile(other, info) })
 }
 
 // leave closes f before other goroutines may ask for the lock, which closing f would drop.
-func (c *classic) leave(info fs.FileInfo, f *os.File) error {
+func (c *processLocks) leave(info fs.FileInfo, f *os.File) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.held = slices.DeleteFunc(c.held, func(other fs.FileInfo) bool { return os.SameFile(other, info) })

@@ -16,13 +16,13 @@ const (
 	descriptor = 1 << 3
 )
 
-// checkPlaces checks that each byte of the archive has one meaning for all readers.
+// checkLayout checks that each byte of the archive has one meaning for all readers.
 //
 // No byte is content twice: otherwise a few kilobytes could stand for any amount of content. The
 // data before and after each content agrees with the directory. The bytes between entries have no
 // entry that the directory does not list, which readers that go from header to header would find.
 // Padding is allowed.
-func checkPlaces(r io.ReaderAt, size int64, dir directory, members []*member) error {
+func checkLayout(r io.ReaderAt, size int64, dir directory, members []*member) error {
 	sorted := slices.SortedFunc(slices.Values(members), func(a, b *member) int { return cmp.Compare(a.header, b.header) })
 	at, last := int64(0), ""
 	for _, m := range sorted {
@@ -35,7 +35,7 @@ func checkPlaces(r io.ReaderAt, size int64, dir directory, members []*member) er
 		if err := checkGap(r, at, m.header); err != nil {
 			return err
 		}
-		end, err := m.place(r, dir.offset)
+		end, err := m.locate(r, dir.offset)
 		if err != nil {
 			return err
 		}
@@ -66,10 +66,10 @@ func checkGap(r io.ReaderAt, from, to int64) error {
 	return nil
 }
 
-// place checks the data before and after the content of m, which must end before limit. It returns
+// locate checks the data before and after the content of m, which must end before limit. It returns
 // the offset of the end of m.
-func (m *member) place(r io.ReaderAt, limit int64) (end int64, err error) {
-	flags, err := m.before(r)
+func (m *member) locate(r io.ReaderAt, limit int64) (end int64, err error) {
+	flags, err := m.checkLocalHeader(r)
 	switch {
 	case err != nil:
 		return 0, err
@@ -91,9 +91,9 @@ func (m *member) place(r io.ReaderAt, limit int64) (end int64, err error) {
 	return end + int64(n), nil
 }
 
-// before compares the header before the content with m, sets m.start, and returns the flags of the
+// checkLocalHeader compares the header before the content with m, sets m.start, and returns the flags of the
 // header. Some readers use this header, others the directory.
-func (m *member) before(r io.ReaderAt) (flags uint16, err error) {
+func (m *member) checkLocalHeader(r io.ReaderAt) (flags uint16, err error) {
 	header := make([]byte, localLen+len(m.Name))
 	if err := readAt(r, header, m.header); err != nil {
 		return 0, err
@@ -159,15 +159,15 @@ const maxDescriptor = 24
 func (m *member) descriptor(b []byte) int {
 	const signature = "PK\x07\x08"
 	if rest, ok := bytes.CutPrefix(b, []byte(signature)); ok {
-		if n := m.unsigned(rest); n > 0 {
+		if n := m.plainDescriptor(rest); n > 0 {
 			return len(signature) + n
 		}
 	}
-	return m.unsigned(b)
+	return m.plainDescriptor(b)
 }
 
-// unsigned is descriptor for the forms without a signature.
-func (m *member) unsigned(b []byte) int {
+// plainDescriptor is descriptor for the forms without a signature.
+func (m *member) plainDescriptor(b []byte) int {
 	le := binary.LittleEndian
 	switch {
 	case len(b) < 12 || le.Uint32(b) != m.crc:

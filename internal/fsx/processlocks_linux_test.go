@@ -66,8 +66,7 @@ func TestClassicIsKept(t *testing.T) {
 	if other, err := fsx.TryLockIn(root, "lock"); other != nil || err != nil {
 		t.Errorf("the lock is lost: %v, %v", other, err)
 	}
-	// The attempt has closed a descriptor, which on these systems nobody in the same
-	// process does.
+	// TryLockIn closed a descriptor, which drops the lock. Classic never does that.
 	if err := l.Remove(); err != nil {
 		t.Error(err)
 	}
@@ -82,11 +81,11 @@ func TestLockIn(t *testing.T) {
 	l, err := fsx.AcquireLockIn(t.Context(), root, "lock")
 	must(t, err)
 	if other, err := fsx.TryLockIn(root, "lock"); other != nil || err != nil {
-		t.Errorf("somebody has it: %v, %v", other, err)
+		t.Errorf("TryLockIn returned %v, %v, want no lock", other, err)
 	}
 	must(t, l.Release())
 	if l, err = fsx.TryLockIn(root, "lock"); l == nil || err != nil {
-		t.Fatalf("nobody has it: %v, %v", l, err)
+		t.Fatalf("TryLockIn returned %v, %v, want a lock", l, err)
 	}
 	l.Remove()
 

@@ -15,13 +15,13 @@ var ErrAhead = errors.New("archive: contents and directory differ")
 //
 // CRC-32 is easily forged. So UnpackAhead must have read the bytes of z and not another archive.
 func (z *Zip) UnpackRest(ctx context.Context, root *os.Root, a *Ahead, o Options) ([]File, error) {
-	if !z.agrees(a) {
+	if !z.matches(a) {
 		return nil, ErrAhead
 	}
 	t := newTree(ctx, root, o)
 	defer t.release()
 	t.made = a.tree.made
-	return t.settle(z.each(func(m *member) (File, error) {
+	return t.waitForSyncs(z.each(func(m *member) (File, error) {
 		if was, ok := a.files[m.Name]; ok {
 			return File{Entry: m.Entry, Sum: was.sum}, t.complete(m.Entry)
 		}
@@ -29,8 +29,8 @@ func (z *Zip) UnpackRest(ctx context.Context, root *os.Root, a *Ahead, o Options
 	}))
 }
 
-// agrees reports whether the directory describes all unpacked files and directories.
-func (z *Zip) agrees(a *Ahead) bool {
+// matches reports whether the directory describes all unpacked files and directories.
+func (z *Zip) matches(a *Ahead) bool {
 	found, dirs := 0, map[string]bool{".": true}
 	for _, m := range z.members {
 		path := m.Name
@@ -42,7 +42,7 @@ func (z *Zip) agrees(a *Ahead) bool {
 			dirs[path] = true
 		}
 		if f, ok := a.files[m.Name]; ok {
-			if !f.is(m) {
+			if !f.matches(m) {
 				return false
 			}
 			found++
@@ -56,8 +56,8 @@ func (z *Zip) agrees(a *Ahead) bool {
 	return found == len(a.files)
 }
 
-// is reports whether m describes f.
-func (f early) is(m *member) bool {
+// matches reports whether m describes f.
+func (f aheadFile) matches(m *member) bool {
 	return f.start == m.start && f.method == m.method && f.crc == m.crc && f.packed == m.packed && f.Size == m.Size
 }
 
