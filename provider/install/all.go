@@ -80,10 +80,10 @@ func (o *openDir) parse(name string) *location {
 
 // Prune removes the packages for which keep returns false, and returns them. If keep is nil, it
 // removes none. It also clears the staging directories of dead processes. Lock files and parent
-// directories stay.
+// directories stay, and so do the targets of symbolic links.
 //
-// Of a symbolic link Prune removes only the link. If a package cannot be removed, Prune continues
-// and joins the errors. If ctx ends, it returns the removed packages and an error.
+// If a package cannot be removed, Prune continues and joins the errors. If ctx ends, it returns the
+// removed packages and an error.
 //
 // Call Prune while no CLI uses the directory: a CLI that lists a plugin cache fails if a name
 // disappears. Windows does not remove a package whose program is running.

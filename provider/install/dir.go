@@ -24,9 +24,8 @@ var (
 	ErrLinked = errors.New("symbolic link in place of a directory")
 )
 
-// Dir is a plugin directory. It has unpacked packages at HOST/NAMESPACE/TYPE/VERSION/OS_ARCH, with
-// the host in Unicode. The CLI can use it as TF_PLUGIN_CACHE_DIR and as a filesystem_mirror. A Dir
-// can be copied and is safe for concurrent use.
+// Dir is a plugin directory with unpacked packages at HOST/NAMESPACE/TYPE/VERSION/OS_ARCH, where
+// HOST is in Unicode. A Dir can be copied and is safe for concurrent use.
 type Dir struct {
 	// Path is the directory, or a symbolic link to it. Install creates it if it does not exist.
 	Path string

@@ -22,8 +22,7 @@ type Options struct {
 	// them.
 	Progress func(provider.Event)
 
-	// Link says how an unpacked package of the source gets into the directory. If empty, [Symlink]
-	// is used.
+	// Link is used if pkg.Dir is set. If empty, it is [Symlink].
 	Link LinkMode
 }
 

@@ -1,8 +1,7 @@
 // Package install puts provider packages into plugin directories. Goroutines, processes and the CLI
 // can share a directory.
 //
-// A [Dir] keeps unpacked packages in the [layout] of .terraform/providers, of the plugin cache and
-// of a filesystem mirror:
+// A [Dir] has the [layout] of .terraform/providers, TF_PLUGIN_CACHE_DIR and filesystem_mirror:
 //
 //	registry.opentofu.org/hashicorp/random/3.6.0/linux_amd64/terraform-provider-random_v3.6.0
 //

@@ -51,7 +51,7 @@ type Installer struct {
 	// version that the lock file covers.
 	Policy func(addrs.Provider) verify.Policy
 
-	// Platform is the platform to install for. If zero, it is the platform of this program.
+	// Platform is the platform to install for. If zero, the platform of this program is used.
 	Platform addrs.Platform
 
 	// Protocols are the plugin protocol versions that the caller speaks. If zero, ">= 5, < 7" is
@@ -66,7 +66,7 @@ type Installer struct {
 	// platform by another, delete the provider's entry from the lock file.
 	LockPlatforms []addrs.Platform
 
-	// Upgrade selects versions anew instead of keeping those of the lock file.
+	// Upgrade selects new versions instead of keeping the locked ones.
 	Upgrade bool
 
 	// DevOverrides are directories with packages under development. Their providers are not
@@ -113,8 +113,8 @@ func (in *Installer) Ensure(ctx context.Context, requirements map[addrs.Provider
 	return in.run(ctx, requirements, lock, false)
 }
 
-// Plan returns what Ensure would do. It asks the source for versions and packages, but downloads no
-// package and writes nothing. The lock of the result lacks hashes that only packages tell. If
+// Plan returns what Ensure would do, without downloading packages or writing files. It asks the
+// source for versions and packages. The lock of the result lacks hashes that only packages tell. If
 // [lockfile.File.Equal] says that it differs from lock, Ensure would change a version or the set of
 // providers.
 func (in *Installer) Plan(ctx context.Context, requirements map[addrs.Provider]addrs.ProviderConstraint, lock *lockfile.File) (*Result, error) {

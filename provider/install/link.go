@@ -17,9 +17,9 @@ type LinkMode string
 
 // The link modes. With [Symlink] and [HardLink], a change in one directory changes the other.
 const (
-	Symlink  LinkMode = "symlink"  // an absolute symbolic link to the package, as the CLI makes
+	Symlink  LinkMode = "symlink"  // an absolute symbolic link, as the CLI makes
 	HardLink LinkMode = "hardlink" // new directories with hard links to the files
-	Copy     LinkMode = "copy"     // new directories with copies of the files
+	Copy     LinkMode = "copy"     // new directories and files
 )
 
 // effective returns the mode that m stands for.

@@ -17,8 +17,7 @@ type Result struct {
 
 	// Lock is the updated lock file, never nil. A version that the given lock file covers gains
 	// computed hashes only, another version also signed hashes. Providers that are not required are
-	// removed. As in OpenTofu, a registry.opentofu.org/hashicorp provider that is not locked takes
-	// over the version, but not the hashes, of registry.terraform.io.
+	// removed. The given lock file is migrated first; see [lockfile.File.Migrate].
 	Lock *lockfile.File `json:"-"`
 }
 
@@ -56,7 +55,7 @@ type Selection struct {
 	// Warnings are messages of the source to its users. They are safe to print.
 	Warnings []string `json:"warnings,omitempty"`
 
-	// Err is why the package is not installed, or why a platform is not locked.
+	// Err is why a package is not installed or a platform is not locked.
 	Err error `json:"-"`
 }
 
