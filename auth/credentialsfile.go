@@ -27,8 +27,8 @@ import (
 // file in the same directory. The CLI does not use the lock. Systems without locks return
 // [errors.ErrUnsupported].
 //
-// Errors are a [*SourceError], which can wrap a [*SyntaxError], or [ErrTooLarge] for more
-// than 1 MiB. An invalid file is not changed.
+// The error of all methods is a [*SourceError]. It can wrap a [*SyntaxError], or
+// [ErrTooLarge] for more than 1 MiB. An invalid file is not changed.
 //
 // All programs of the user can read the file. A [Helper] can be safer.
 type CredentialsFile struct {

@@ -18,10 +18,10 @@ import (
 // HOST is [svchost.Hostname.String]. A Helper is safe for concurrent use if the program is.
 // Use [Cached] to run it less often.
 //
-// Errors are a [*SourceError] with a [*HelperError]: an invalid answer, an exit status other
-// than 0, more than 1 MiB of output, the end of Timeout or of the context, or a child
-// process that keeps the output open. Then the program is killed, on Unix together with its
-// process group. The program has no terminal.
+// The error of all methods is a [*SourceError] with a [*HelperError]. Causes are an invalid
+// answer, an exit status other than 0, more than 1 MiB of output, the end of Timeout or of
+// the context, and a child process that keeps the output open. After an error, the program
+// is killed, on Unix together with its process group. The program has no terminal.
 type Helper struct {
 	// Path is the absolute path of the program.
 	Path string

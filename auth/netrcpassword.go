@@ -6,11 +6,10 @@ import (
 	"log/slog"
 )
 
-// A Password is a password of a [Netrc] or a secret for an OCI registry. The zero Password
-// is empty.
+// A Password is a password of a [Netrc] or a secret for an OCI registry. It can contain any
+// character. The zero Password is empty.
 //
-// Like a [Token], only [Password.Reveal] returns it. Unlike a Token, it can contain any
-// character.
+// Only [Password.Reveal] returns the secret. Printing it shows a placeholder, as for a [Token].
 type Password struct {
 	reveal func() string // a function for the same reason as in Token
 }

@@ -29,7 +29,7 @@ type Store interface {
 // of this module export the same value.
 var ErrTooLarge = fault.ErrTooLarge
 
-// A SyntaxError is the place of an error in a file. It does not contain text of the file.
+// A SyntaxError is a syntax error in a file. It does not contain text of the file.
 type SyntaxError struct {
 	Path   string // "" if the text is not from a file
 	Line   int    // from 1

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/tofureg/tofureg/auth"
@@ -61,6 +62,10 @@ func configureHelper(t *testing.T, p *terraformtest.Project) (seen string) {
 		t.Fatal(err)
 	}
 	script := "#!/bin/sh\necho \"$@\" >>'" + seen + "'\n"
+	// A process that is forked while the file is open for writing makes running it fail with
+	// ETXTBSY.
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	if err := os.WriteFile(filepath.Join(plugins, "terraform-credentials-spy"), []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -125,9 +125,9 @@ func (c *Config) Methods() []Method {
 // overrides. Each call returns the same client. Its Transport and Hosts are useful for
 // other clients, such as [github.com/tofureg/tofureg/auth/login.Client].
 //
-// TF_REGISTRY_DISCOVERY_RETRY and TF_REGISTRY_CLIENT_TIMEOUT (seconds) set the retries and
-// the timeout, or else the last registry_protocols. TF_PROVIDER_DOWNLOAD_RETRY sets the
-// retries of archives.
+// The retries and the timeout come from TF_REGISTRY_DISCOVERY_RETRY and
+// TF_REGISTRY_CLIENT_TIMEOUT (seconds), or from the last registry_protocols. The retries of
+// archives come from TF_PROVIDER_DOWNLOAD_RETRY.
 func (c *Config) Discovery() *disco.Client {
 	return c.discovery.get(func() *disco.Client {
 		hosts := &disco.Hosts{Overrides: map[hostname]*disco.Services{}}

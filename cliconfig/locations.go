@@ -93,7 +93,7 @@ func (s System) dataDirs() []string {
 	return nonEmpty(s.join(s.Home, ".terraform.d"), s.xdg(envXDGData))
 }
 
-// known returns the paths that are not empty.
+// nonEmpty returns the paths that are not empty.
 func nonEmpty(paths ...string) []string {
 	return slices.DeleteFunc(paths, func(path string) bool { return path == "" })
 }

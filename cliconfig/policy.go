@@ -11,9 +11,9 @@ import (
 // Policy returns the policy of the CLI for a provider from [Config.ProviderSource]. It is
 // weaker than the zero [verify.Policy]:
 //
-//   - A registry package needs no signature if the registry of [addrs.DefaultHost] lists
-//     no keys, unless OPENTOFU_ENFORCE_GPG_VALIDATION is "true" or [System.Terraform] is
-//     set.
+//   - A package from [addrs.DefaultHost] needs no signature if the registry lists no keys,
+//     unless OPENTOFU_ENFORCE_GPG_VALIDATION is "true" or [System.Terraform] is set.
+//     Packages from other registries need a signature.
 //   - Expired keys and signatures are permitted, unless OPENTOFU_ENFORCE_GPG_EXPIRATION is
 //     "true". Weak algorithms and any archive name are permitted.
 //   - A mirror package needs neither signature nor hashes, but stated hashes must match.

@@ -30,22 +30,22 @@ func dial(t *testing.T, page string) net.Conn {
 	return conn
 }
 
-// TestCrowd checks that idle connections do not block the browser: the oldest connections are
+// TestManyConnections checks that idle connections do not block the browser: the oldest connections are
 // closed.
-func TestCrowd(t *testing.T) {
+func TestManyConnections(t *testing.T) {
 	t.Parallel()
 	for name, begin := range map[string]string{"nothing": "", "half a request": "GET /login HTTP/1.1\r\nHost:"} {
 		reg := registry(regtest.Login{})
 		c := client(reg)
 		c.Open = func(page string) error {
-			var crowd []net.Conn
+			var list []net.Conn
 			for range login.MaxConns {
 				conn := dial(t, page)
 				_, _ = io.WriteString(conn, begin)
-				crowd = append(crowd, conn)
+				list = append(list, conn)
 			}
 			err := reg.Browse(page)
-			if n, err := crowd[0].Read(make([]byte, 1)); n > 0 || isTimeout(err) {
+			if n, err := list[0].Read(make([]byte, 1)); n > 0 || isTimeout(err) {
 				t.Errorf("%s: the oldest connection brings %d bytes, %v", name, n, err)
 			}
 			return err
@@ -83,9 +83,9 @@ func TestConnectionLimit(t *testing.T) {
 	}
 }
 
-// TestCrowdAfterAnswer checks that the connection of the browser stays open until it has the
+// TestManyConnectionsAfterRedirect checks that the connection of the browser stays open until it has the
 // last page.
-func TestCrowdAfterAnswer(t *testing.T) {
+func TestManyConnectionsAfterRedirect(t *testing.T) {
 	t.Parallel()
 	reg := registry(regtest.Login{})
 	c := client(reg)

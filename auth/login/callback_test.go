@@ -12,8 +12,8 @@ import (
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
-// TestStrays checks that other requests are refused and do not end the login.
-func TestStrays(t *testing.T) {
+// TestOtherRequests checks that other requests are refused and do not end the login.
+func TestOtherRequests(t *testing.T) {
 	t.Parallel()
 	reg := registry(regtest.Login{})
 	c := client(reg)
