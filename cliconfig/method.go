@@ -22,8 +22,10 @@ const (
 
 // A Method is an installation method for providers.
 type Method struct {
-	Kind     Kind   `json:"kind"`               // name of the block
-	Location string `json:"location,omitempty"` // absolute path, URL or repository template; empty for Direct
+	Kind Kind `json:"kind"` // name of the block
+
+	// Location is an absolute path, a URL or a repository template. It is empty for Direct.
+	Location string `json:"location,omitempty"`
 
 	// Include and Exclude select the providers, as in [provider.Method].
 	Include []provider.Pattern `json:"include,omitempty"`

@@ -6,11 +6,10 @@
 //	pkg, err := provider.Find(ctx, src, random, constraint, provider.Need{})
 //	report, err := provider.Download(ctx, src, pkg, pkg.ArchiveName(), provider.Options{})
 //
-// A [Source] is a registry ([github.com/tofureg/tofureg/regclient.Client]), a network mirror
-// ([github.com/tofureg/tofureg/mirrorclient.Client]), a mirror in a directory
-// ([github.com/tofureg/tofureg/mirrorclient/mirrordir.Open]), or several sources ([Multi],
-// [FirstOf]). [Hashes] returns what a lock file records about a version. Package
-// [github.com/tofureg/tofureg/provider/install] unpacks and installs packages.
+// A [Source] is a registry ([regclient.Client]), a network mirror ([mirrorclient.Client]), a
+// mirror in a directory ([mirrordir.Open]), or several sources ([Multi], [FirstOf]). [Hashes]
+// returns what a lock file records about a version. Package [install] unpacks and installs
+// packages.
 //
 // # Trust
 //
@@ -24,4 +23,9 @@
 // queries. Test its kind with errors.Is and variables such as [ErrNotFound], which match the
 // errors of all packages of this module. An [*UnavailableError] tells which versions and
 // platforms are listed.
+//
+// [install]: https://pkg.go.dev/github.com/tofureg/tofureg/provider/install
+// [mirrorclient.Client]: https://pkg.go.dev/github.com/tofureg/tofureg/mirrorclient#Client
+// [mirrordir.Open]: https://pkg.go.dev/github.com/tofureg/tofureg/mirrorclient/mirrordir#Open
+// [regclient.Client]: https://pkg.go.dev/github.com/tofureg/tofureg/regclient#Client
 package provider

@@ -10,17 +10,29 @@ import (
 // Kinds of errors, for errors.Is. ErrNoVersion, ErrNoPlatform and ErrNoFile are also
 // ErrNotFound, so test for them first.
 var (
-	ErrNotFound     = fault.ErrNotFound  // the source does not know the provider
-	ErrNoVersion    = fault.ErrNoVersion // no such version, or no allowed version
-	ErrNoPlatform   = fault.Narrow("no package for this platform", fault.ErrNotFound)
-	ErrNoFile       = fault.Narrow("no such file", fault.ErrNotFound) // a named archive, SHA256SUMS or signature is missing
-	ErrProtocol     = errors.New("no supported plugin protocol")
-	ErrUnauthorized = fault.ErrUnauthorized // HTTP status 401 or 403; object stores also answer 403 for a missing file
-	ErrTooLarge     = fault.ErrTooLarge     // a document or an archive exceeds its limit
-	ErrInsecure     = fault.ErrInsecure     // a URL or a redirect is not https
-	ErrChanged      = fault.ErrChanged      // the file changed on the server during the transfer
-	ErrOffline      = fault.ErrOffline      // a request is needed, but not allowed
-	ErrUnpacked     = errors.New("package is unpacked and has no archive")
+	// ErrNotFound means that the source does not know the provider.
+	ErrNotFound = fault.ErrNotFound
+	// ErrNoVersion means that the version does not exist, or that no version is allowed.
+	ErrNoVersion = fault.ErrNoVersion
+	// ErrNoPlatform means that the version has no package for the platform.
+	ErrNoPlatform = fault.Narrow("no package for this platform", fault.ErrNotFound)
+	// ErrNoFile means that a named archive, SHA256SUMS document or signature is missing.
+	ErrNoFile = fault.Narrow("no such file", fault.ErrNotFound)
+	// ErrProtocol means that no plugin protocol of the package is supported.
+	ErrProtocol = errors.New("no supported plugin protocol")
+	// ErrUnauthorized means HTTP status 401 or 403. Object stores also answer 403 for a
+	// missing file.
+	ErrUnauthorized = fault.ErrUnauthorized
+	// ErrTooLarge means that a document or an archive exceeds its limit.
+	ErrTooLarge = fault.ErrTooLarge
+	// ErrInsecure means that a URL or a redirect is not https.
+	ErrInsecure = fault.ErrInsecure
+	// ErrChanged means that the file changed on the server during the transfer.
+	ErrChanged = fault.ErrChanged
+	// ErrOffline means that a request is needed, but not allowed.
+	ErrOffline = fault.ErrOffline
+	// ErrUnpacked means that the source has the package unpacked, without an archive.
+	ErrUnpacked = errors.New("package is unpacked and has no archive")
 )
 
 // Error is a failed operation on a provider; see [failure.Error]. [IsFault] reports whether
