@@ -13,8 +13,8 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// published is what a registry serves for one package. In programs it comes from
-// package regclient.
+// published returns what a registry serves for a package. Programs get it from package
+// regclient.
 func published() (archive []byte, ev verify.Evidence) {
 	read := func(name string) []byte {
 		data, err := os.ReadFile("testdata/gpg/" + name)
@@ -32,8 +32,7 @@ func published() (archive []byte, ev verify.Evidence) {
 	}
 }
 
-// A file that is there already is the package, if a key that the registry lists has
-// signed its hash. Nobody else may write to the file meanwhile.
+// Check verifies a file. Other users must not be able to write to the file.
 func ExamplePolicy_Check() {
 	_, ev := published()
 	file, err := os.Open("testdata/gpg/package.zip")
@@ -62,8 +61,8 @@ func ExamplePolicy_Check() {
 	// 12 hashes for the lock file
 }
 
-// What a registry says of its own keys proves little; a publisher's fingerprint that
-// was learned elsewhere proves more. Here somebody else has signed, in the second try.
+// The fingerprint of a publisher proves who signed. Here the second policy expects another
+// key.
 func ExamplePolicy_pinned() {
 	archive, ev := published()
 	for _, fingerprint := range []string{
@@ -83,8 +82,8 @@ func ExamplePolicy_pinned() {
 	// refused: true
 }
 
-// With a lock file the package must have one of its hashes. Nothing else is needed,
-// and nothing else helps: no signature does in the second try.
+// With a lock file the package must have one of its hashes. A signature does not replace the
+// hash.
 func ExamplePolicy_locked() {
 	archive, ev := published()
 	for _, locked := range []string{
@@ -105,7 +104,7 @@ func ExamplePolicy_locked() {
 	// refused: true 3 hashes were computed
 }
 
-// A network mirror states hashes and signs nothing.
+// A network mirror states hashes without a signature.
 func ExamplePolicy_mirror() {
 	archive, ev := published()
 	stated, err := checksum.ZH(context.Background(), bytes.NewReader(archive))
@@ -124,7 +123,7 @@ func ExamplePolicy_mirror() {
 	// checked <nil>
 }
 
-// A report is a record for audits.
+// A report can be stored as JSON.
 func ExampleReport() {
 	archive, ev := published()
 	report, err := verify.Policy{}.Check(context.Background(), ev, bytes.NewReader(archive), int64(len(archive)))

@@ -17,10 +17,9 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// What somebody tries who has one good signature of a publisher and wants another one
-// accepted, or who serves the keys.
+// Attacks by an attacker who has a valid signature of a publisher, or who serves the keys.
 
-// content returns what is in the first packet of data.
+// content returns the content of the first packet of data.
 func content(t testing.TB, data []byte) []byte {
 	t.Helper()
 	p, err := packet.NewOpaqueReader(bytes.NewReader(data)).Next()
@@ -30,13 +29,13 @@ func content(t testing.TB, data []byte) []byte {
 	return p.Contents
 }
 
-// framed is a packet with a header of the new form and a length of five bytes.
+// framed returns a packet with a new-format header and a five-byte length.
 func framed(tag byte, body []byte) []byte {
 	n := len(body)
 	return append([]byte{0xc0 | tag, 255, byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}, body...)
 }
 
-// The frame of a signature, and what lies around it, change nothing about what is signed.
+// TestFrames: the packet format and other packets do not change what is signed.
 func TestFrames(t *testing.T) {
 	t.Parallel()
 	doc, sig, keys := gpgFile(t, "SHA256SUMS"), gpgFile(t, "ed25519.sig"), gpgKeys(t, "ed25519")
@@ -89,8 +88,8 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// Each byte of a signature counts, but for those that nothing covers: the hint of its
-// hash and the unhashed part, which only says whose it is.
+// TestEveryByteOfASignature: a flipped bit makes the signature invalid, unless it is in the
+// hash hint or the unhashed part.
 func TestEveryByteOfASignature(t *testing.T) {
 	t.Parallel()
 	doc, keys := gpgFile(t, "SHA256SUMS"), gpgKeys(t, "ed25519")
@@ -111,7 +110,7 @@ func TestEveryByteOfASignature(t *testing.T) {
 	}
 }
 
-// Signatures that are by the right key, of the right bytes, and of the wrong kind.
+// TestSignatureTypes: only signatures of documents are accepted.
 func TestSignatureTypes(t *testing.T) {
 	t.Parallel()
 	doc := []byte("line\nline\n")
@@ -124,7 +123,7 @@ func TestSignatureTypes(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-		} else if !errors.Is(err, verify.ErrBadSignature) { // that of a text wants CRLF in the hash
+		} else if !errors.Is(err, verify.ErrBadSignature) { // a text signature needs CRLF in the hash
 			t.Errorf("type %#x: error %v, want ErrBadSignature", typ, err)
 		}
 	}
@@ -141,8 +140,8 @@ func TestSignatureTypes(t *testing.T) {
 	}
 }
 
-// A key is revoked if one of its copies is, also where that copy lacks the subkey that
-// signed or has lost its name.
+// TestRevokedCopies: a key is revoked if one copy is, even if that copy lacks the signing
+// subkey or a valid name.
 func TestRevokedCopies(t *testing.T) {
 	t.Parallel()
 	cfg := config(packet.Config{})
@@ -162,7 +161,7 @@ func TestRevokedCopies(t *testing.T) {
 	}
 	withoutSubkeys := revoked
 	withoutSubkeys.Subkeys = nil
-	// Somebody else's word for the name: the copy is damaged, its revocation is not.
+	// Another key signed the name: the copy is invalid, its revocation is valid.
 	nameless := withoutSubkeys
 	other := *entity(t, "other", cfg).PrivateKey
 	other.Fingerprint, other.KeyId = full.PrimaryKey.Fingerprint, full.PrimaryKey.KeyId
@@ -176,7 +175,7 @@ func TestRevokedCopies(t *testing.T) {
 			Primary: &nameless, Name: name, UserId: id.UserId, SelfCertifications: []*packet.VerifiableSignature{packet.NewVerifiableSig(&self)},
 		}
 	}
-	// A revocation by somebody else counts for nothing.
+	// Revocations by other keys have no effect.
 	forged := *full
 	stranger := entity(t, "stranger", cfg)
 	if err := stranger.Revoke(packet.KeyCompromised, "", cfg); err != nil {
@@ -206,8 +205,8 @@ func TestRevokedCopies(t *testing.T) {
 	}
 }
 
-// One good signature suffices: that another one beside it is by a revoked subkey of the
-// same owner, or dates from after the key was retired, does not spoil it.
+// TestGoodSignatureBesideRevoked: one valid signature suffices beside one by a revoked subkey
+// of the same owner.
 func TestGoodSignatureBesideRevoked(t *testing.T) {
 	t.Parallel()
 	cfg := config(packet.Config{})
@@ -233,7 +232,7 @@ func TestGoodSignatureBesideRevoked(t *testing.T) {
 	}
 }
 
-// What the owner's signatures say that is critical and not understood makes them void.
+// TestCriticalNotations: unknown critical notations invalidate self-signatures.
 func TestCriticalNotations(t *testing.T) {
 	t.Parallel()
 	cfg := config(packet.Config{})
@@ -268,13 +267,13 @@ func TestCriticalNotations(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := verify.CheckSignature(doc, sig, []verify.Key{public(t, e)}, today); !errors.Is(err, verify.ErrUnknownKey) {
-		t.Errorf("in the subkey's agreement: error %v, want ErrUnknownKey", err)
+		t.Errorf("in the signature of the subkey: error %v, want ErrUnknownKey", err)
 	}
 	if _, err := verify.CheckSignature(doc, sig, []verify.Key{good}, today); err != nil {
 		t.Error("without notations:", err)
 	}
 
-	// That agreement may end, too.
+	// The signature of the subkey may expire, too.
 	day := uint32(24 * 60 * 60)
 	embedded.Notations, embedded.SigLifetimeSecs = nil, &day
 	if err := embedded.CrossSignKey(sub.PublicKey, e.PrimaryKey, sub.PrivateKey, cfg); err != nil {
@@ -284,12 +283,12 @@ func TestCriticalNotations(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := verify.CheckSignature(doc, sig, []verify.Key{public(t, e)}, today); !errors.Is(err, verify.ErrExpired) {
-		t.Errorf("after the end of the subkey's agreement: error %v, want ErrExpired", err)
+		t.Errorf("after the signature of the subkey expired: error %v, want ErrExpired", err)
 	}
 }
 
-// Signatures on slow curves count tenfold, and what Info may cost does not grow with the
-// number of keys.
+// TestCostOfCurves: signatures on slow curves count tenfold, and the cost of Info does not
+// grow with the number of keys.
 func TestCostOfCurves(t *testing.T) {
 	t.Parallel()
 	doc := []byte("document")
@@ -326,7 +325,8 @@ func TestNumberOfCertificates(t *testing.T) {
 	}
 }
 
-// The library reads no key of version 4 without names: it is refused, and says so.
+// TestNamelessKey: the library cannot read version 4 keys without names, and the error says
+// so.
 func TestNamelessKey(t *testing.T) {
 	t.Parallel()
 	doc := []byte("document")

@@ -281,7 +281,7 @@ func TestMismatchTellsEvidence(t *testing.T) {
 	_, sizeErr := p.check(verify.Policy{}, p.with(func(ev *verify.Evidence) { ev.Size++ }))
 	for what, err := range map[string]error{"not accepted": err, "size": sizeErr} {
 		if !errors.Is(err, checksum.ErrMismatch) {
-			t.Errorf("%s: %v is no ErrMismatch", what, err)
+			t.Errorf("%s: %v is not an ErrMismatch", what, err)
 		}
 	}
 	long := &checksum.MismatchError{Source: "x", Want: []checksum.Hash{p.zh, p.h1, p.h1, p.hT, p.other, wrongHash}}

@@ -25,8 +25,8 @@ provider "registry.opentofu.org/hashicorp/random" {
 }
 `
 
-// What a lock file allows becomes part of a policy. A version that it does not cover
-// has to be trusted for its signature.
+// The hashes of a lock file become part of a policy. A version that is not locked must be
+// signed.
 func Example() {
 	lock, err := lockfile.Parse([]byte(exampleLock), lockfile.Name) // or Load, from disk
 	if err != nil {
@@ -46,7 +46,7 @@ func Example() {
 	// 3.6.1: 0 accepted hashes, evidence needed: true
 }
 
-// The report of a download says what may be recorded.
+// Merge records the hashes of a report.
 func ExampleFile_Merge() {
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {
@@ -105,7 +105,7 @@ func ExampleFile_All() {
 	// registry.opentofu.org/hashicorp/random 3.6.0 (~> 3.6), 2 hashes
 }
 
-// Problems come with their places.
+// Errors have positions.
 func ExampleParse_problems() {
 	_, err := lockfile.Parse([]byte(`
 provider "hashicorp/random" {
@@ -120,7 +120,7 @@ provider "hashicorp/random" {
 	// .terraform.lock.hcl:4:14: hash "h1:": hash has no value
 }
 
-// A tool that edits a file leaves alone what it does not edit.
+// ParseLenient keeps everything that is not edited.
 func ExampleParseLenient() {
 	lock, err := lockfile.ParseLenient([]byte(`# Ask the platform team before you change this.
 
@@ -156,7 +156,7 @@ provider "registry.opentofu.org/hashicorp/random" {
 	// }
 }
 
-// Where a project changes from one CLI to the other, versions stay what they were.
+// Migrate keeps the versions when a project changes from Terraform to OpenTofu.
 func ExampleFile_Migrate() {
 	lock, err := lockfile.Parse([]byte(`provider "registry.terraform.io/hashicorp/random" {
   version = "3.6.0"

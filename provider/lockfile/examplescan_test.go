@@ -12,8 +12,8 @@ import (
 	"github.com/tofureg/tofureg/transport"
 )
 
-// A scanner reads a lock file and asks for newer versions: for those that the recorded
-// constraint allows, and for the newest release.
+// A scanner looks for newer versions: allowed by the recorded constraint, and the newest
+// release.
 func ExampleFile_All_scanner() {
 	registry := regtest.New("registry.opentofu.org") // instead of the real one
 	for _, version := range []string{"3.6.0", "3.7.2", "4.0.0", "4.1.0-rc1"} {
@@ -46,7 +46,7 @@ func ExampleFile_All_scanner() {
 	// registry.opentofu.org/hashicorp/random is locked at 3.6.0; ~> 3.6 allows 3.7.2, the newest is 4.0.0
 }
 
-// A lock file for Terraform has another header. A file that is read keeps its own.
+// A lock file for Terraform has another header.
 func ExampleFile_Header() {
 	lock := &lockfile.File{Header: lockfile.HeaderTerraform}
 	err := lock.Set(lockfile.Entry{

@@ -57,7 +57,7 @@ func checkStrict(t *testing.T, src string) {
 		return
 	}
 	if strings.Contains(src, "module") {
-		return // nobody reads what is in such a block
+		return // the content of such a block is not read
 	}
 	if !want.lock {
 		t.Fatalf("accepted, but not by the CLI:\n%q", src)
@@ -192,7 +192,7 @@ var edits = map[string]func(testing.TB, *lockfile.File){
 			merge(t, f, e.Provider, addrs.MustParseVersion("7.7.7"), constraint("~> 7.0"), zh1, zh2)
 		}
 	},
-	"take all but the version": func(t testing.TB, f *lockfile.File) {
+	"keep only the version": func(t testing.TB, f *lockfile.File) {
 		for e := range f.All() {
 			merge(t, f, e.Provider, addrs.MustParseVersion("7.7.7"), addrs.ProviderConstraint{})
 		}
@@ -228,7 +228,7 @@ func merge(t testing.TB, f *lockfile.File, p addrs.Provider, v addrs.Version, c 
 func checkEdited(t *testing.T, name, src string, f *lockfile.File, syntax bool) {
 	text := f.Bytes()
 	if syntax && !consult(string(text)).syntax {
-		t.Fatalf("%s: %q became %q, which is no HCL", name, src, text)
+		t.Fatalf("%s: %q became %q, which is invalid HCL", name, src, text)
 	}
 	for _, part := range unrelated(src) {
 		if !strings.Contains(string(text), part) {

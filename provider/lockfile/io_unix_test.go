@@ -14,7 +14,7 @@ import (
 	"github.com/tofureg/tofureg/provider/lockfile"
 )
 
-// TestPipe makes sure that nobody waits for a pipe.
+// TestPipe: Load does not block on a pipe.
 func TestPipe(t *testing.T) {
 	t.Parallel()
 	pipe := filepath.Join(t.TempDir(), lockfile.Name)

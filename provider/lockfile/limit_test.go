@@ -65,8 +65,8 @@ func TestMaxProblems(t *testing.T) {
 	}
 }
 
-// TestHostile has large files that cost a careless reader its stack, or time or memory
-// beyond all measure. Some of them end the CLI.
+// TestHostile has large files that cost a careless parser its stack, time or memory. Some of
+// them crash the CLI.
 func TestHostile(t *testing.T) {
 	t.Parallel()
 	size := lockfile.MaxSize / 16

@@ -11,7 +11,7 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// verdict is what the HCL library and the rules of the CLI make of a file.
+// verdict is the result of the HCL library and the rules of the CLI for a file.
 type verdict struct {
 	syntax  bool // it is HCL
 	lock    bool // it is a lock file for the CLI
@@ -19,7 +19,7 @@ type verdict struct {
 	entries map[string]string
 }
 
-// consult asks the HCL library about src. It evaluates nothing.
+// consult parses src with the HCL library, without evaluating it.
 func consult(src string) verdict {
 	var v verdict
 	file, diags := hclsyntax.ParseConfig([]byte(src), "", hcl.InitialPos)

@@ -188,8 +188,8 @@ func TestClientsObey(t *testing.T) {
 	})
 }
 
-// TestAsStrictAsClients has the clients read files of all sorts. What they refuse is
-// refused here, and the other way round but for what the package comment names.
+// TestAsStrictAsClients compares which files the clients and this package refuse, except for
+// the differences in the package comment.
 func TestAsStrictAsClients(t *testing.T) {
 	t.Parallel()
 	const block = "provider \"registry.example.com/acme/alpha\""

@@ -113,11 +113,11 @@ func TestExamine(t *testing.T) {
 		"a list that is an object": {set(regtest.Versions, "versions", map[string]any{}), "provider versions", "the value of versions is of type object, want array"},
 		"a list of numbers":        {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", Raw: []byte(`{"versions":[7]}`)}, "provider versions", "the value of versions is of type number, want object"},
 		"no list of versions":      {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", Status: 500}, "provider versions", "status 500"},
-		"a version that is none":   {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", Raw: []byte(`{"versions":[{"version":"1.0.0"},{"version":"v2"}]}`)}, "provider versions", "v2"},
+		"an invalid version":       {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", Raw: []byte(`{"versions":[{"version":"1.0.0"},{"version":"v2"}]}`)}, "provider versions", "v2"},
 		"a version twice":          {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", Raw: []byte(`{"versions":[{"version":"1.0.0"},{"version":"1.0"}]}`)}, "provider versions", "twice"},
 		"no versions":              {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", Raw: []byte(`{"versions":[]}`)}, "provider versions", "the list of 0"},
 		"an empty protocol":        {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", Raw: []byte(`{"versions":[{"version":"1.0.0","protocols":[""]}]}`)}, "provider versions", "plugin protocol"},
-		"a platform that is none":  {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", Raw: []byte(`{"versions":[{"version":"1.0.0","platforms":[{"os":"linux"}]}]}`)}, "provider versions", "platform"},
+		"an invalid platform":      {regtest.Fault{Kind: regtest.Versions, Path: "/alpha/", Raw: []byte(`{"versions":[{"version":"1.0.0","platforms":[{"os":"linux"}]}]}`)}, "provider versions", "platform"},
 		"no package document":      {regtest.Fault{Kind: regtest.Package, Path: "/1.0.0/", Status: missing}, "provider package", "status 404"},
 		"another platform":         {set(regtest.Package, "arch", "riscv64"), "provider package", "want linux_amd64"},
 		"a file name with a path":  {set(regtest.Package, "filename", "../x.zip"), "provider package", "invalid filename"},
@@ -130,7 +130,7 @@ func TestExamine(t *testing.T) {
 		}), "", "download_url is relative"},
 		"no keys":                   {set(regtest.Package, "signing_keys", nil), "provider package", "no signing keys"},
 		"no protocols":              {set(regtest.Package, "protocols", []string{}), "", "protocols is missing or empty"},
-		"a protocol that is none":   {set(regtest.Package, "protocols", []string{""}), "provider package", "not a plugin protocol"},
+		"an invalid protocol":       {set(regtest.Package, "protocols", []string{""}), "provider package", "not a plugin protocol"},
 		"packages of others":        {set(regtest.Package, "packages", map[string]any{"darwin_arm64": map[string]any{"package_size": 1}}), "provider package", "packages does not have linux_amd64"},
 		"null as a package":         {set(regtest.Package, "packages", map[string]any{"linux_amd64": nil}), "provider package", "package_size is 0"},
 		"no size":                   {setPackage("package_size", 0), "provider package", "package_size is 0"},
@@ -139,7 +139,7 @@ func TestExamine(t *testing.T) {
 		"no hash of a known scheme": {setPackage("hashes", []string{"h2:abc"}), "provider package", "no zh hash"},
 		"a zh of something else":    {setPackage("hashes", []string{"zh:" + strings.Repeat("0", 64)}), "provider package", "is not the shasum"},
 		"a zh in other letters":     {edit(regtest.Package, func(doc map[string]any) { doc["shasum"] = strings.ToUpper(doc["shasum"].(string)) }), "provider package", "is not the shasum"},
-		"a hash that is none":       {setPackage("hashes", []string{"x"}), "provider package", "packages: linux_amd64: hash"},
+		"an invalid hash":           {setPackage("hashes", []string{"x"}), "provider package", "packages: linux_amd64: hash"},
 		"a hash without a value":    {edit(regtest.Package, func(doc map[string]any) { own(doc)["hashes"] = append(own(doc)["hashes"].([]any), "h1:") }), "", "hash has no value"},
 		"a package for no platform": {edit(regtest.Package, func(doc map[string]any) { doc["packages"].(map[string]any)["linux"] = nil }), "provider package", "platform"},
 		"another package's hash": {edit(regtest.Package, func(doc map[string]any) {
@@ -147,12 +147,12 @@ func TestExamine(t *testing.T) {
 		}), "provider package", "packages: linux_arm: hash"},
 		"no sums":                     {regtest.Fault{Kind: regtest.Sums, Status: missing}, "sums", "status 404"},
 		"other sums":                  {regtest.Fault{Kind: regtest.Sums, Path: other, Instead: another}, "sums", "does not list"},
-		"sums that are none":          {regtest.Fault{Kind: regtest.Sums, Raw: []byte("<html>")}, "sums", "SHA256SUMS"},
+		"invalid sums":                {regtest.Fault{Kind: regtest.Sums, Raw: []byte("<html>")}, "sums", "SHA256SUMS"},
 		"another shasum":              {edit(regtest.Package, func(doc map[string]any) { delete(doc, "packages"); doc["shasum"] = strings.Repeat("0", 64) }), "sums", "not the shasum"},
 		"no signature":                {regtest.Fault{Kind: regtest.Signature, Status: missing}, "signature", "status 404"},
 		"a damaged signature":         {regtest.Fault{Kind: regtest.Signature, Corrupt: true}, "signature", "signature"},
 		"another signature":           {regtest.Fault{Kind: regtest.Signature, Path: other, Instead: another}, "signature", "signature"},
-		"a key that is none":          {set(regtest.Package, "signing_keys", map[string]any{"gpg_public_keys": []map[string]any{{"ascii_armor": "x"}}}), "signature", "key"},
+		"an invalid key":              {set(regtest.Package, "signing_keys", map[string]any{"gpg_public_keys": []map[string]any{{"ascii_armor": "x"}}}), "signature", "key"},
 		"another size":                {setPackage("package_size", 1), "archive", "package_size"},
 		"another h1":                  {edit(regtest.Package, func(doc map[string]any) { own(doc)["hashes"].([]any)[0] = emptyH1 }), "archive", "does not have the hash"},
 		"no archive":                  {regtest.Fault{Kind: regtest.Archive, Path: "/releases/", Status: missing}, "archive", "status 404"},
@@ -164,23 +164,23 @@ func TestExamine(t *testing.T) {
 		"all versions are there":      {regtest.Fault{Kind: regtest.Package, Path: "0.0.0-regcheck", Instead: "1.0.0"}, "unknown provider", "status 200, want 404"},
 		"package document as text":    {regtest.Fault{Kind: regtest.Package, Header: http.Header{"Content-Type": {"text/plain"}}}, "", "media type"},
 
-		"no list of module versions":    {regtest.Fault{Kind: regtest.ModuleVersions, Path: "/network/", Status: 500}, "module versions", "status 500"},
-		"no module in the list":         {regtest.Fault{Kind: regtest.ModuleVersions, Path: "/network/", Raw: []byte(`{"modules":[]}`)}, "module versions", "no module"},
-		"a module version that is none": {regtest.Fault{Kind: regtest.ModuleVersions, Path: "/network/", Raw: []byte(`{"modules":[{"versions":[{"version":"1.0.0"},{"version":"main"}]}]}`)}, "module versions", "main"},
-		"a module version twice":        {regtest.Fault{Kind: regtest.ModuleVersions, Path: "/network/", Raw: []byte(`{"modules":[{"versions":[{"version":"1.0.0"},{"version":"v1.0.0"}]}]}`)}, "module versions", "twice"},
-		"no location":                   {regtest.Fault{Kind: regtest.ModuleLocation, Header: http.Header{"X-Terraform-Get": nil}}, "module location", "names no location"},
-		"an address as location":        {regtest.Fault{Kind: regtest.ModuleLocation, Header: http.Header{"X-Terraform-Get": {"acme/other/aws"}}}, "module location", "unsupported location"},
-		"a file as location":            {regtest.Fault{Kind: regtest.ModuleLocation, Header: http.Header{"X-Terraform-Get": {"file:///etc"}}}, "module location", "machine of the client"},
-		"http as location":              {regtest.Fault{Kind: regtest.ModuleLocation, Header: http.Header{"X-Terraform-Get": {"http://x.example/a.zip"}}}, "module location", "not an https URL"},
-		"a location like a command":     {regtest.Fault{Kind: regtest.ModuleLocation, Header: http.Header{"X-Terraform-Get": {"https://x.example/\x1b[31m"}}}, "module location", "control character"},
-		"a location that is no URL":     {regtest.Fault{Kind: regtest.ModuleLocation, Header: http.Header{"X-Terraform-Get": {"https://x.example/%zz"}}}, "module location", "not a URL"},
-		"its own package over http":     {regtest.Fault{Kind: regtest.ModuleLocation, Status: 200, Raw: []byte(`{"location":"http://x.example/a.zip","use_registry_credentials":true}`)}, "module location", "not an https URL"},
-		"its own package in a part":     {regtest.Fault{Kind: regtest.ModuleLocation, Status: 200, Raw: []byte(`{"location":"https://x.example/a.zip#x","use_registry_credentials":true}`)}, "module location", "has a fragment"},
-		"location with an empty body":   {regtest.Fault{Kind: regtest.ModuleLocation, Status: 200, Raw: []byte{}, Header: http.Header{"X-Terraform-Get": {"github.com/acme/network"}}}, "", "status 200 with an empty body"},
-		"location has status 500":       {regtest.Fault{Kind: regtest.ModuleLocation, Status: 500}, "module location", "status 500"},
-		"no module package":             {regtest.Fault{Kind: regtest.ModulePackage, Status: missing}, "module package", "status 404"},
-		"a module package that is none": {regtest.Fault{Kind: regtest.ModulePackage, Raw: []byte("<html>login</html>")}, "module package", "neither an archive"},
-		"200 for an unknown module":     {regtest.Fault{Kind: regtest.ModuleVersions, Path: "regcheck-unknown", Status: 200, Raw: []byte(`{"modules":[{}]}`)}, "unknown module", "status 200, want 404"},
+		"no list of module versions":   {regtest.Fault{Kind: regtest.ModuleVersions, Path: "/network/", Status: 500}, "module versions", "status 500"},
+		"no module in the list":        {regtest.Fault{Kind: regtest.ModuleVersions, Path: "/network/", Raw: []byte(`{"modules":[]}`)}, "module versions", "no module"},
+		"an invalid module version":    {regtest.Fault{Kind: regtest.ModuleVersions, Path: "/network/", Raw: []byte(`{"modules":[{"versions":[{"version":"1.0.0"},{"version":"main"}]}]}`)}, "module versions", "main"},
+		"a module version twice":       {regtest.Fault{Kind: regtest.ModuleVersions, Path: "/network/", Raw: []byte(`{"modules":[{"versions":[{"version":"1.0.0"},{"version":"v1.0.0"}]}]}`)}, "module versions", "twice"},
+		"no location":                  {regtest.Fault{Kind: regtest.ModuleLocation, Header: http.Header{"X-Terraform-Get": nil}}, "module location", "names no location"},
+		"an address as location":       {regtest.Fault{Kind: regtest.ModuleLocation, Header: http.Header{"X-Terraform-Get": {"acme/other/aws"}}}, "module location", "unsupported location"},
+		"a file as location":           {regtest.Fault{Kind: regtest.ModuleLocation, Header: http.Header{"X-Terraform-Get": {"file:///etc"}}}, "module location", "machine of the client"},
+		"http as location":             {regtest.Fault{Kind: regtest.ModuleLocation, Header: http.Header{"X-Terraform-Get": {"http://x.example/a.zip"}}}, "module location", "not an https URL"},
+		"a location like a command":    {regtest.Fault{Kind: regtest.ModuleLocation, Header: http.Header{"X-Terraform-Get": {"https://x.example/\x1b[31m"}}}, "module location", "control character"},
+		"a location that is not a URL": {regtest.Fault{Kind: regtest.ModuleLocation, Header: http.Header{"X-Terraform-Get": {"https://x.example/%zz"}}}, "module location", "not a URL"},
+		"its own package over http":    {regtest.Fault{Kind: regtest.ModuleLocation, Status: 200, Raw: []byte(`{"location":"http://x.example/a.zip","use_registry_credentials":true}`)}, "module location", "not an https URL"},
+		"its own package in a part":    {regtest.Fault{Kind: regtest.ModuleLocation, Status: 200, Raw: []byte(`{"location":"https://x.example/a.zip#x","use_registry_credentials":true}`)}, "module location", "has a fragment"},
+		"location with an empty body":  {regtest.Fault{Kind: regtest.ModuleLocation, Status: 200, Raw: []byte{}, Header: http.Header{"X-Terraform-Get": {"github.com/acme/network"}}}, "", "status 200 with an empty body"},
+		"location has status 500":      {regtest.Fault{Kind: regtest.ModuleLocation, Status: 500}, "module location", "status 500"},
+		"no module package":            {regtest.Fault{Kind: regtest.ModulePackage, Status: missing}, "module package", "status 404"},
+		"an invalid module package":    {regtest.Fault{Kind: regtest.ModulePackage, Raw: []byte("<html>login</html>")}, "module package", "neither an archive"},
+		"200 for an unknown module":    {regtest.Fault{Kind: regtest.ModuleVersions, Path: "regcheck-unknown", Status: 200, Raw: []byte(`{"modules":[{}]}`)}, "unknown module", "status 200, want 404"},
 
 		"no index":                             {regtest.Fault{Kind: regtest.MirrorIndex, Status: missing}, "mirror index", "status 404"},
 		"an index as text":                     {regtest.Fault{Kind: regtest.MirrorIndex, Header: http.Header{"Content-Type": {"text/plain"}}}, "mirror index", "media type"},
@@ -194,7 +194,7 @@ func TestExamine(t *testing.T) {
 		"null as an archive":                   {set(regtest.MirrorVersion, "archives", map[string]any{"linux_amd64": nil}), "mirror version", "null"},
 		"an archive over http":                 {set(regtest.MirrorVersion, "archives", map[string]any{"linux_amd64": map[string]any{"url": "http://x.example/a.zip"}}), "mirror version", "not an https URL"},
 		"an archive without a URL":             {set(regtest.MirrorVersion, "archives", map[string]any{"linux_amd64": map[string]any{}}), "mirror version", "missing"},
-		"a mirrored hash that is none":         {set(regtest.MirrorVersion, "archives", map[string]any{"linux_amd64": map[string]any{"url": "a.zip", "hashes": []string{"x"}}}), "mirror version", "hash"},
+		"an invalid mirrored hash":             {set(regtest.MirrorVersion, "archives", map[string]any{"linux_amd64": map[string]any{"url": "a.zip", "hashes": []string{"x"}}}), "mirror version", "hash"},
 		"mirrored hashes of an unknown scheme": {set(regtest.MirrorVersion, "archives", map[string]any{"linux_amd64": map[string]any{"url": "terraform-provider-alpha_1.0.0_linux_amd64.zip", "hashes": []string{"h2:abc"}}}), "mirror version", "linux_amd64 has no hash of scheme zh or h1"},
 		"a platform without a machine":         {set(regtest.MirrorVersion, "archives", map[string]any{"linux": map[string]any{"url": "a.zip"}}), "mirror version", "platform"},
 		"no mirrored hashes": {set(regtest.MirrorVersion, "archives", map[string]any{"linux_amd64": map[string]any{
@@ -268,7 +268,7 @@ func TestExamineToken(t *testing.T) {
 	}
 }
 
-// TestExamineBadBase: with a base URL that is none, no host is one that the token may go to.
+// TestExamineBadBase: with an invalid base URL the token is not sent to any host.
 func TestExamineBadBase(t *testing.T) {
 	t.Parallel()
 	for _, base := range []string{"http://registry.example.com", exemplaryURL + "/x", "registry.example.com", ":", "https://-"} {
@@ -286,7 +286,7 @@ func TestExamineBadBase(t *testing.T) {
 	}
 }
 
-// TestExamineSkips: what could not be looked at is told apart from what is good.
+// TestExamineSkips: checks that could not be made are reported as skipped.
 func TestExamineSkips(t *testing.T) {
 	t.Parallel()
 	reg, o := exemplary()
@@ -300,7 +300,7 @@ func TestExamineSkips(t *testing.T) {
 	}
 }
 
-// TestExamineMirror: one that is all there is, and of another make.
+// TestExamineMirror: a mirror without a registry, by another server.
 func TestExamineMirror(t *testing.T) {
 	t.Parallel()
 	reg, o := exemplary()
@@ -374,7 +374,7 @@ func TestExamineArguments(t *testing.T) {
 	}
 }
 
-// recorder is a test that is only looked at.
+// recorder is a TB that records its calls.
 type recorder struct {
 	ctx            context.Context
 	errors, logged []string

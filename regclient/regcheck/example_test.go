@@ -11,8 +11,7 @@ import (
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
-// The author of a registry has a test that starts it, here one that offers a provider
-// without a signature.
+// Examine reports that a server has a provider without a signature.
 func ExampleExamine() {
 	reg := regtest.New("registry.example.com")
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0"})
@@ -34,7 +33,7 @@ func ExampleExamine() {
 	// signature failed
 }
 
-// handler is the server of somebody who writes one.
+// handler is the server to test.
 var handler = func() http.Handler {
 	reg := regtest.New("registry.example.com")
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha"})
@@ -42,8 +41,8 @@ var handler = func() http.Handler {
 	return reg
 }()
 
-// This is the whole test of a server that has one provider and one module. For a server
-// that runs elsewhere, give its URL and no Client.
+// This is a complete test of a server with a provider and a module. For a server that runs
+// already, use its URL, without Client.
 func ExampleCheck() {
 	testServer := func(t *testing.T) {
 		server := httptest.NewTLSServer(handler)
@@ -57,7 +56,7 @@ func ExampleCheck() {
 	_ = testServer // in a test file it is func TestServer(t *testing.T)
 }
 
-// TestCheckExample runs what the example shows.
+// TestCheckExample runs the code of the example.
 func TestCheckExample(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewTLSServer(handler)

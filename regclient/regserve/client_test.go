@@ -33,7 +33,7 @@ module "network" { source = "%[1]s/acme/network/aws" }
 			t.Errorf("init did not say that it has installed acme/alpha 1.1.0, signed:\n%s", out)
 		}
 		if lock := project.Read(t, ".terraform.lock.hcl"); strings.Count(lock, `"zh:`) != 2 {
-			t.Errorf("the lock file has not the signed hashes of both platforms:\n%s", lock)
+			t.Errorf("the lock file lacks the signed hashes of both platforms:\n%s", lock)
 		}
 		if modules := project.Read(t, ".terraform/modules/modules.json"); !strings.Contains(modules, "acme/network/aws") {
 			t.Errorf("the module is not installed: %s", modules)

@@ -15,7 +15,7 @@ import (
 	"github.com/tofureg/tofureg/transport"
 )
 
-// A registry that has what another registry has, filtered.
+// This registry serves a part of another registry.
 func Example() {
 	upstream := regtest.New("registry.example.com")
 	upstream.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.0.0", Platforms: []string{"linux_amd64"}})

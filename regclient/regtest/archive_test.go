@@ -156,7 +156,7 @@ func TestDeterminism(t *testing.T) {
 	}
 }
 
-// TestIncompressible: the content of a large package is.
+// TestIncompressible: the content of a large package does not compress.
 func TestIncompressible(t *testing.T) {
 	t.Parallel()
 	rel := regtest.New("registry.example.com").AddProvider(regtest.Provider{Address: "acme/alpha", Size: 1 << 20})
@@ -176,7 +176,7 @@ func TestIncompressible(t *testing.T) {
 	}
 }
 
-// TestZip: an archive that is given is served as it is, even if it is none.
+// TestZip: Zip is served unchanged, even if it is invalid.
 func TestZip(t *testing.T) {
 	t.Parallel()
 	for _, data := range [][]byte{[]byte("no archive"), {}} {
@@ -196,7 +196,7 @@ func TestZip(t *testing.T) {
 	}
 }
 
-// TestZips: a platform has the archive that is given for it, and others have Zip or one that is made.
+// TestZips: Zips has precedence over Zip and generated archives.
 func TestZips(t *testing.T) {
 	t.Parallel()
 	for _, all := range [][]byte{nil, []byte("for the others")} {

@@ -17,8 +17,8 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// Faults show what a program does when things go wrong: here, when a package is
-// signed by somebody else than the registry says.
+// Faults test how a program handles failures. Here another key than the listed one signs a
+// package.
 func Example_faults() {
 	reg := regtest.New("registry.example.com")
 	reg.AddProvider(regtest.Provider{
@@ -46,7 +46,7 @@ func Example_faults() {
 	// refused for the key: true
 }
 
-// The record tells how often a download was taken up again, and how much was sent.
+// The requests show how often a download was resumed, and how many bytes were sent.
 func ExampleFault() {
 	reg := regtest.New("registry.example.com")
 	reg.AddModule(regtest.Module{Address: "acme/network/aws", Size: 1_000_000})
@@ -82,7 +82,7 @@ func ExampleFault() {
 	// complete: true - bytes sent twice: 0
 }
 
-// The record tells who got to see a token.
+// The requests show which hosts received a token.
 func ExampleRegistry_Requests() {
 	reg := regtest.New("registry.example.com")
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha"})
@@ -109,8 +109,7 @@ func ExampleRegistry_Requests() {
 	// files.example.com saw ""
 }
 
-// A module is in the registry with its package, and the location of that comes
-// in whatever form a test needs.
+// AddModule adds a module with its package. URLs selects the form of its location.
 func ExampleRegistry_AddModule() {
 	reg := regtest.New("registry.example.com")
 	rel := reg.AddModule(regtest.Module{
@@ -136,7 +135,7 @@ func ExampleRegistry_AddModule() {
 	// h1:/875QHUpipr50bVLubdIjoak1Fe9zxt0c2+tus/Nb/M=
 }
 
-// A list of versions comes in pages, as some registries send it.
+// With PageSize, lists of versions have pages.
 func ExampleModuleList() {
 	reg := regtest.New("registry.example.com")
 	for _, v := range []string{"1.0.0", "1.1.0", "1.2.0"} {
@@ -155,7 +154,7 @@ func ExampleModuleList() {
 	// {"limit":2,"modules":[{"versions":[{"version":"1.2.0"}]}],"offset":2,"total":3}
 }
 
-// The providers are offered a second time, as a network mirror does it.
+// The providers are also served as a network mirror.
 func ExampleMirror() {
 	reg := regtest.New("registry.example.com")
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Platforms: []string{"linux_amd64"}})
@@ -172,9 +171,9 @@ func ExampleMirror() {
 	// {"archives":{"linux_amd64":{"url":"download/terraform-provider-alpha_1.0.0_linux_amd64.zip","hashes":["h1:RI5+l13/W7RxGOVY0Ng8TT61CMD0hNnfo3VGRRgw5BA="]}}}
 }
 
-// A listening server is for programs that cannot be handed a client. This one
-// is asked over TLS; terraform and tofu would take the authority from a file
-// that SSL_CERT_FILE names, and the provider as "localhost:PORT/acme/alpha".
+// A listening server is for programs that do not accept an HTTP client. For tofu and
+// terraform, set SSL_CERT_FILE to a file with CertPEM and use the provider
+// "localhost:PORT/acme/alpha".
 func ExampleRegistry_ServeTLS() {
 	reg := regtest.New("registry.example.com")
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha"})

@@ -13,8 +13,8 @@ import (
 	"github.com/tofureg/tofureg/transport"
 )
 
-// latest is the code to test: a tool that looks for a newer version of a provider. It takes the
-// HTTP client as a parameter, so that a test can pass one.
+// latest is the code to test: it looks for a newer version of a provider. The HTTP client is a
+// parameter, so that a test can pass one.
 func latest(ctx context.Context, client *http.Client, address string) (string, error) {
 	registry := &regclient.Client{Transport: &transport.Client{HTTP: client}}
 	versions, err := registry.ProviderVersions(ctx, addrs.MustParseProvider(address))

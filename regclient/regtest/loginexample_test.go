@@ -11,8 +11,7 @@ import (
 	"github.com/tofureg/tofureg/transport"
 )
 
-// A program that has its users log in is tested without a browser, and with the token
-// that it gets it goes on.
+// A program logs in without a browser and uses the token.
 func ExampleLogin() {
 	reg := regtest.New("registry.example.com")
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha"})

@@ -21,7 +21,7 @@ func ExampleParseHash() {
 	// true
 }
 
-// The archive has an entry for a directory, so it has two h1 hashes.
+// The archive has a directory entry, so its two h1 hashes differ.
 func ExampleH1Zip() {
 	data, err := os.ReadFile("testdata/package.zip")
 	if err != nil {
