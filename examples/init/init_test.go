@@ -19,11 +19,11 @@ import (
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
-// a world is a registry on this machine and a configuration that uses it.
+// A world is a registry on this machine and a configuration that uses it.
 type world struct {
 	registry *regtest.Registry
 	server   *regtest.Server
-	host     string // with a dot, which modules want
+	host     string // with a dot, which module addresses require
 }
 
 func newWorld(t *testing.T) *world {

@@ -20,8 +20,8 @@ import (
 // TestMain lets the test binary be the program itself.
 func TestMain(m *testing.M) { programtest.Main(m, main) }
 
-// TestExitCode: bad input is one line on the standard error and code 1, help is none of
-// that.
+// TestExitCode: bad input prints one line to the standard error and exits with code 1. Help exits
+// with code 0.
 func TestExitCode(t *testing.T) {
 	t.Parallel()
 	programtest.Exits(t,
@@ -31,7 +31,7 @@ func TestExitCode(t *testing.T) {
 	)
 }
 
-// TestEmbedded: the first run installs and locks, the second one finds all of it.
+// TestEmbedded: the first run installs and locks, and the second run finds everything installed.
 func TestEmbedded(t *testing.T) {
 	t.Parallel()
 	dir, cache := t.TempDir(), t.TempDir()
@@ -61,7 +61,7 @@ func TestEmbedded(t *testing.T) {
 	}
 }
 
-// TestBuiltIn: a provider of the CLI itself is no package, and ready all the same.
+// TestBuiltIn: a provider that is built into the CLI needs no package.
 func TestBuiltIn(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
@@ -73,8 +73,8 @@ func TestBuiltIn(t *testing.T) {
 	}
 }
 
-// TestPartly: what could be installed is locked too, so that the next time needs only the
-// rest.
+// TestPartly: after a failure, the installed providers are locked, and the next run downloads only
+// the missing one.
 func TestPartly(t *testing.T) {
 	t.Parallel()
 	o, err := parseArgs([]string{"-dir", t.TempDir()}, io.Discard)
@@ -118,7 +118,7 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// TestRequirements: of a provider that is named twice both constraints must be met.
+// TestRequirements: if a provider is named twice, both constraints apply.
 func TestRequirements(t *testing.T) {
 	t.Parallel()
 	got, err := parseRequirements([]string{"acme/demo@>= 1.0", "acme/demo@< 2.0", "acme/other"})
@@ -130,8 +130,8 @@ func TestRequirements(t *testing.T) {
 	}
 }
 
-// TestProgress: on a terminal one line is kept up to date below those of what is done. In a
-// file there are only these.
+// TestProgress: on a terminal, the last line shows the progress. In a file there are only lines of
+// finished packages.
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	p, v, linux := addrs.MustParseProvider("example.com/acme/demo"), addrs.MustParseVersion("1.0.0"), addrs.MustParsePlatform("linux_amd64")

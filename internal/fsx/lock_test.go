@@ -180,7 +180,7 @@ func TestTryLock(t *testing.T) {
 	must(t, err)
 	defer f.Discard()
 	if runtime.GOOS == "windows" {
-		return // a lock excludes its holder, whom it keeps from renaming what is open
+		return // the holder of a lock cannot rename the open file
 	}
 	if locked, err := fsx.TryLock(f.File); err != nil || !locked {
 		t.Fatalf("TryLock returned %v, %v, want a lock", locked, err)

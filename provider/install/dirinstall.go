@@ -167,11 +167,11 @@ func (i *installation) unpack(ctx context.Context, unpacking *unpacker, f *os.Fi
 
 // unpackAll completes the unpacking and returns the h1 hashes of the archive and of the tree.
 func (i *installation) unpackAll(ctx context.Context, unpacking *unpacker, f *os.File, size int64) (packed, tree checksum.Hash, err error) {
+	var files []archive.File
 	z, err := archive.OpenZip(ctx, f, size, archive.Limits(i.o.Policy.Limits))
-	if err != nil {
-		return packed, tree, failed("unpack", i.from.String(), err)
+	if err == nil {
+		files, err = unpacking.complete(ctx, z, i.from.Provider.Type())
 	}
-	files, err := unpacking.complete(ctx, z, i.from.Provider.Type())
 	if err != nil {
 		return packed, tree, failed("unpack", i.from.String(), err)
 	}

@@ -78,14 +78,14 @@ func TestReadOnly(t *testing.T) {
 func TestReplacesReadOnlyTree(t *testing.T) {
 	t.Parallel()
 	disktest.ReadOnly(t, func(*testing.T, string) {}, func(t *testing.T, _ string) {
-		dir, err := os.MkdirTemp("", "tofureg") // which this user may write to
+		dir, err := os.MkdirTemp("", "tofureg") // writable for this user
 		must(t, err)
 		defer os.RemoveAll(dir)
 		d := &install.Dir{Path: dir}
 		o := newOffer(t, regtest.Provider{})
-		for range 11 { // one more than there are working places to try
+		for range 11 { // one more than stage tries
 			done := o.install(t, d, install.Options{})
-			write(t, done.Dir, "docs/deep/a.txt", "which makes the package another one")
+			write(t, done.Dir, "docs/deep/a.txt", "other content")
 			for _, name := range []string{"docs/deep", "docs"} {
 				must(t, os.Chmod(filepath.Join(done.Dir, filepath.FromSlash(name)), 0o555))
 			}

@@ -64,8 +64,8 @@ func TestLockGrows(t *testing.T) {
 
 var v110 = addrs.MustParseVersion("1.1.0")
 
-// TestLockGrowsElsewhere: who installs for a platform that the lock file lacks adds that
-// one alone.
+// TestLockGrowsElsewhere: an Installer for a platform that the lock file lacks adds only that
+// platform.
 func TestLockGrowsElsewhere(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1)
@@ -80,8 +80,8 @@ func TestLockGrowsElsewhere(t *testing.T) {
 	s.counts(t, map[regtest.Kind]int{regtest.Package: 3, regtest.Archive: 3})
 }
 
-// TestLockPlatformMissing: the package is installed all the same, and what is known is
-// locked.
+// TestLockPlatformMissing: if a platform has no package, the package is installed and the other
+// platforms are locked.
 func TestLockPlatformMissing(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1)

@@ -20,7 +20,8 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// TestLockIsNotMutated: not by new versions, nor by removals, nor when it is refused.
+// TestLockIsNotMutated: Ensure does not change the given lock file, whether it selects, removes or
+// refuses.
 func TestLockIsNotMutated(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 2)
@@ -39,7 +40,7 @@ func TestLockIsNotMutated(t *testing.T) {
 	}
 }
 
-// TestLockedVersion: it is kept where it can be, and refused where it cannot.
+// TestLockedVersion: a locked version is kept if possible, otherwise refused.
 func TestLockedVersion(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

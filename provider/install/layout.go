@@ -154,13 +154,3 @@ func (o *openDir) sync(dirs []string) error {
 	}
 	return nil
 }
-
-// mkdirs creates the directories above the package.
-func (s *location) mkdirs() error {
-	for _, dir := range s.parents() {
-		if err := s.mkdir(dir); err != nil {
-			return err
-		}
-	}
-	return nil
-}

@@ -16,8 +16,10 @@ func (s *location) acquire(ctx context.Context, waiting func()) (*fsx.Lock, erro
 	if ctx.Err() != nil {
 		return nil, fault.Ended(ctx)
 	}
-	if err := s.mkdirs(); err != nil {
-		return nil, err
+	for _, dir := range s.parents() {
+		if err := s.mkdir(dir); err != nil {
+			return nil, err
+		}
 	}
 	l, err := fsx.TryLockIn(s.root, s.lockName())
 	if l != nil || err != nil {

@@ -73,7 +73,7 @@ func TestInUse(t *testing.T) {
 	defer f.Close()
 	was, err := io.ReadAll(f)
 	must(t, err)
-	write(t, first.Dir, "more", "which makes the package another one")
+	write(t, first.Dir, "more", "other content")
 	o.install(t, d, install.Options{})
 	if is, err := io.ReadAll(io.NewSectionReader(f, 0, 1<<20)); err != nil || string(is) != string(was) {
 		t.Errorf("it was written to: %v", err)

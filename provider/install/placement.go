@@ -143,11 +143,20 @@ func (p *placement) copyFile(ctx context.Context, from *os.Root, name string) (s
 	defer in.Close()
 	to := p.tree() + "/" + name
 	if p.how == HardLink && os.Link(filepath.Join(p.from, filepath.FromSlash(name)), p.path(to)) == nil {
-		return p.hashFile(ctx, to)
+		linked, err := openFile(p.root, to)
+		if err != nil {
+			return sum, err
+		}
+		defer linked.Close()
+		return copyHashed(ctx, io.Discard, linked)
 	}
-	mode, err := p.fileMode(in, name)
+	info, err := in.Stat()
 	if err != nil {
 		return sum, err
+	}
+	mode := fs.FileMode(0o644)
+	if info.Mode()&0o111 != 0 || isProgram(name, p.typ) {
+		mode = 0o755
 	}
 	out, err := p.root.OpenFile(to, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
@@ -158,26 +167,4 @@ func (p *placement) copyFile(ctx context.Context, from *os.Root, name string) (s
 	}
 	p.syncs.Go(func() error { return errors.Join(out.Sync(), out.Close()) })
 	return sum, nil
-}
-
-// hashFile returns the checksum of a new file.
-func (p *placement) hashFile(ctx context.Context, name string) (sum [sha256.Size]byte, err error) {
-	f, err := openFile(p.root, name)
-	if err != nil {
-		return sum, err
-	}
-	defer f.Close()
-	return copyHashed(ctx, io.Discard, f)
-}
-
-// fileMode is 0755 for executable files and programs, and 0644 for others.
-func (p *placement) fileMode(in *os.File, name string) (fs.FileMode, error) {
-	info, err := in.Stat()
-	if err != nil {
-		return 0, err
-	}
-	if info.Mode()&0o111 != 0 || isProgram(name, p.typ) {
-		return 0o755, nil
-	}
-	return 0o644, nil
 }
