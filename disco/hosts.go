@@ -11,20 +11,18 @@ import (
 	"github.com/tofureg/tofureg/transport"
 )
 
-// Hosts caches the services of hosts. Clients with different tokens may share it, because it
-// contains no tokens. The zero Hosts is ready to use. Hosts is safe for concurrent use. It must
-// not be copied or changed after the first use.
+// Hosts caches the services of hosts. It contains no tokens, so clients with different tokens may
+// share it. Hosts is safe for concurrent use. It must not be copied or changed after the first use.
 type Hosts struct {
 	// Overrides are the services of hosts to which no request is made, see [NewServices]. If a
 	// value is nil, the host has no services.
 	Overrides map[svchost.Hostname]*Services
-	// Aliases maps a host to its target. An alias has the services and the token of its target.
-	// An override of the alias takes precedence. If the target is also an alias, its own alias
-	// is ignored.
+	// Aliases maps a host to the target whose services and token it has. An override of the
+	// alias takes precedence. An alias of the target is ignored.
 	Aliases map[svchost.Hostname]svchost.Hostname
 
-	// TTL is the time for which the services of a host are cached. If zero, it is an hour. If
-	// negative, nothing is cached. Documents over 64 KiB are not cached.
+	// TTL is the time for which services are cached. If zero, it is an hour. If negative,
+	// nothing is cached. Documents over 64 KiB are not cached.
 	TTL time.Duration
 
 	cache flight.Cache[svchost.Hostname, *Services]

@@ -18,7 +18,7 @@ const (
 // An OAuthClient is the value of the service login.v1: how a program gets a token by OAuth 2.0,
 // see https://opentofu.org/docs/internals/login-protocol/.
 type OAuthClient struct {
-	// ID is the client identifier ("client"), which is not secret.
+	// ID is the client identifier ("client").
 	ID string
 	// GrantTypes are the permitted grant types ("grant_types"), also unknown ones. The default
 	// is GrantAuthzCode.
@@ -36,8 +36,7 @@ type OAuthClient struct {
 	Scopes []string
 }
 
-// OAuthClient returns the value of [LoginV1]. The caller may change it. The error is a
-// [*ServiceError], as for [Services.URL].
+// OAuthClient returns the value of [LoginV1]. For errors, see [Services.URL].
 func (s *Services) OAuthClient() (*OAuthClient, error) {
 	m, err := s.member(LoginV1)
 	if err != nil {

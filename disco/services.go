@@ -68,8 +68,7 @@ func (s *Services) Host() svchost.Hostname { return s.host }
 // alias, otherwise Host.
 func (s *Services) TokenHost() svchost.Hostname { return s.tokenHost }
 
-// IDs returns the sorted identifiers of all services. They may contain any characters. The caller
-// may change the slice.
+// IDs returns a sorted copy of all identifiers, which may contain any characters.
 func (s *Services) IDs() []Service {
 	ids := make([]Service, 0, len(s.doc.services))
 	for id := range s.doc.services {
@@ -80,7 +79,7 @@ func (s *Services) IDs() []Service {
 }
 
 // URL returns the base URL of a service: absolute, with a host, without user information and
-// fragment. It is https, or http if AllowHTTP of the transport is set. The caller may change it.
+// fragment. It is https, or http if AllowHTTP of the transport is set.
 //
 // The path may lack the final slash. Add it before a reference is resolved against the URL, or
 // the last part of the path is lost.

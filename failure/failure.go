@@ -15,10 +15,9 @@ import (
 	"github.com/tofureg/tofureg/internal/fault"
 )
 
-// An Error is a failed operation. It wraps a [*RequestError] if a request failed, and the kind of
-// failure: an exported error of the package that returned it, a context error only if the context
-// of the caller has ended, os.ErrDeadlineExceeded if a server timed out, or
-// [io.ErrUnexpectedEOF] if a transfer was interrupted.
+// An Error is a failed operation. It wraps a [*RequestError] if a request failed, and an exported
+// error of the package that returned it, a context error (only if the context of the caller has
+// ended), os.ErrDeadlineExceeded after a timeout, or [io.ErrUnexpectedEOF] after an interruption.
 type Error struct {
 	Op      string // operation, such as "list versions of"
 	Subject string // such as "registry.example.com/acme/demo"; may be empty

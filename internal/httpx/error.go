@@ -51,7 +51,7 @@ func (e *redirectError) Error() string {
 
 func (e *redirectError) Unwrap() error { return e.err }
 
-// withLast adds the error of the last attempt to err, the reason why there is no other attempt. The
+// withLast adds the error of the last attempt to err, which ended the attempts. The
 // error last may be nil.
 func withLast(err, last error) error {
 	if last == nil {

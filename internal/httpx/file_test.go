@@ -21,8 +21,8 @@ type file struct {
 	chunks bool   // no Content-Length, no total
 
 	cuts  []int                                // offset in the file at which the nth answer ends
-	how   func(w *wire)                        // sets how; nil: reset
-	rest  func(r *http.Request) *http.Response // answers all but the first request; nil: properly
+	how   func(w *wire)                        // changes the body of an interrupted answer; if nil, it ends with a reset
+	rest  func(r *http.Request) *http.Response // if not nil, answers all requests after the first
 	steps []string                             // "Range|If-Range" of each request
 	sent  int                                  // bytes, all answers together
 }

@@ -217,7 +217,7 @@ func TestCancelAndClose(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		file *file
-		step handler // for what follows; nil: the file
+		step handler // if not nil, answers the next requests
 	}{
 		{"while reading", &file{data: random(200_000, 15), cuts: []int{100_000}, how: stall}, nil},
 		{"while waiting", &file{data: random(200_000, 15), cuts: []int{10, 10, 10}}, nil},

@@ -258,7 +258,7 @@ func TestResumeBudget(t *testing.T) {
 		name     string
 		retries  int
 		cuts     []int
-		then     handler // answers what follows the cuts; nil: properly
+		then     handler // if not nil, answers requests after the cuts
 		requests int
 		ok       bool
 		attempts int // in the error

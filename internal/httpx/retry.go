@@ -67,7 +67,7 @@ func backoff(n int, resp *http.Response) time.Duration {
 }
 
 // RetryAfter returns the time to wait that the headers state: Retry-After in seconds or as a date, or
-// X-RateLimit-Reset in seconds from now or since 1970. It returns 0 if there is none.
+// X-RateLimit-Reset in seconds from now or since 1970. It returns 0 if they state no time.
 func RetryAfter(h http.Header, now time.Time) time.Duration {
 	if v := h.Get("Retry-After"); v != "" {
 		if n, ok := parseSeconds(v); ok {
