@@ -11,6 +11,7 @@ import (
 
 	"github.com/tofureg/tofureg/failure"
 	"github.com/tofureg/tofureg/internal/fault"
+	"github.com/tofureg/tofureg/internal/weburl"
 )
 
 // attempt is one request with its redirects. It is also the transport of its http.Client.
@@ -113,7 +114,7 @@ func (a *attempt) RoundTrip(req *http.Request) (*http.Response, error) {
 			if resp.Body != nil {
 				_ = resp.Body.Close()
 			}
-			return nil, &redirectError{err: errors.New("Location is not a URL")}
+			return nil, &redirectError{weburl.Ellipsis, errors.New("Location is not a URL")}
 		}
 	}
 	return resp, nil

@@ -38,14 +38,11 @@ func timeoutError(what string, limit time.Duration) error {
 
 // redirectError is a refused redirect.
 type redirectError struct {
-	to  string // redacted URL; may be empty
+	to  string // redacted URL
 	err error
 }
 
 func (e *redirectError) Error() string {
-	if e.to == "" {
-		return fmt.Sprintf("redirect refused: %v", e.err)
-	}
 	return fmt.Sprintf("redirect to %s refused: %v", e.to, e.err)
 }
 

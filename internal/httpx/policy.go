@@ -69,7 +69,7 @@ func (a *attempt) follow(req *http.Request, via []*http.Request) error {
 		}
 	}
 	if err != nil {
-		return &redirectError{to: a.secrets.url(req.URL), err: err}
+		return &redirectError{a.secrets.url(req.URL), err}
 	}
 	return nil
 }
