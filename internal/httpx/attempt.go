@@ -20,7 +20,7 @@ type attempt struct {
 	timer *timer
 	next  http.RoundTripper
 
-	url          *url.URL       // of the last hop
+	hopURL       *url.URL       // of the last hop
 	answer       *http.Response // of the last hop; may be nil
 	credentialed bool           // whether the last hop had the token or the login
 }
@@ -37,7 +37,7 @@ func (f *fetch) attempt() (*http.Response, *failure.RequestError) {
 	a := &attempt{
 		fetch:        f,
 		timer:        startTimer(limit, func() { cancel(timeout) }),
-		url:          f.url,
+		hopURL:       f.url,
 		credentialed: f.authorization() != "",
 	}
 	resp, err := a.send(ctx)
@@ -46,8 +46,8 @@ func (f *fetch) attempt() (*http.Response, *failure.RequestError) {
 	}
 	inTime := a.timer.stop()
 	if err == nil && !f.document && f.isSuccess(resp) {
-		resp.Body = newStream(ctx, cancel, resp.Body, f.client.idleTimeout())
 		if inTime {
+			resp.Body = newStream(ctx, cancel, resp.Body, f.client.idleTimeout())
 			return resp, nil
 		}
 		_ = resp.Body.Close()
@@ -55,7 +55,7 @@ func (f *fetch) attempt() (*http.Response, *failure.RequestError) {
 	}
 	defer cancel(nil)
 	if err != nil {
-		return nil, f.fail(a.url, a.answer, cause(ctx, err))
+		return nil, f.fail(a.hopURL, a.answer, cause(ctx, err))
 	}
 	return resp, nil
 }
@@ -83,8 +83,8 @@ func (a *attempt) send(ctx context.Context) (*http.Response, error) {
 
 	req := (&http.Request{
 		Method: http.MethodGet,
-		URL:    a.fetch.url,
-		Host:   a.fetch.url.Host,
+		URL:    a.url,
+		Host:   a.url.Host,
 		Header: a.header.Clone(),
 		Proto:  "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}).WithContext(ctx)
@@ -102,7 +102,7 @@ func (a *attempt) send(ctx context.Context) (*http.Response, error) {
 // RoundTrip makes the request of one hop. It refuses a redirect to an invalid URL, because net/http
 // would report it unredacted.
 func (a *attempt) RoundTrip(req *http.Request) (*http.Response, error) {
-	a.url, a.answer = req.URL, nil
+	a.hopURL, a.answer = req.URL, nil
 	resp, err := RoundTrip(a.next, req, a.timer.pause)
 	if err != nil || resp == nil {
 		return resp, err

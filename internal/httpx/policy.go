@@ -100,7 +100,7 @@ func (a *attempt) credentials(req *http.Request) {
 	if signed {
 		req.URL.User = nil // so that later redirects do not inherit it
 	}
-	a.credentialed = a.credentialed && sameOrigin(a.fetch.url, req.URL) && !signed
+	a.credentialed = a.credentialed && sameOrigin(a.url, req.URL) && !signed
 	if a.credentialed {
 		req.Header.Set("Authorization", a.authorization())
 	}
