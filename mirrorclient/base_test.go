@@ -34,7 +34,7 @@ func TestBase(t *testing.T) {
 	}
 }
 
-// TestBaseIsTheCallersOwn: what Base returns can be changed without harm.
+// TestBaseIsTheCallersOwn checks that a caller may change the URL that Base returns.
 func TestBaseIsTheCallersOwn(t *testing.T) {
 	t.Parallel()
 	c := client(mirror(nil))
@@ -95,8 +95,8 @@ func TestBaseRefused(t *testing.T) {
 	}
 }
 
-// TestPaths: each part of an address is a segment of the path, also a host with a port,
-// which is no scheme, and the base itself is never asked.
+// TestPaths checks that each part of an address is one segment of the path, also a host with a
+// port.
 func TestPaths(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ base, provider, dir string }{
@@ -131,8 +131,7 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// TestAllowHTTP: mirrors without TLS work where the caller says so, and never get a
-// token.
+// TestAllowHTTP checks that AllowHTTP permits mirrors without TLS, which never get a token.
 func TestAllowHTTP(t *testing.T) {
 	t.Parallel()
 	const dir = "http://mirror.test:8080/registry.example.com/acme/alpha/"
@@ -159,7 +158,7 @@ func TestAllowHTTP(t *testing.T) {
 	}
 }
 
-// TestNothingAsked: what names no package makes no request.
+// TestNothingAsked checks that invalid arguments cause no request.
 func TestNothingAsked(t *testing.T) {
 	t.Parallel()
 	web := mirror(nil)
@@ -188,7 +187,7 @@ func TestNothingAsked(t *testing.T) {
 	}
 }
 
-// TestVeto: the caller decides which hosts are contacted, also along redirects.
+// TestVeto checks that VetoHost decides which hosts are contacted, also for redirects.
 func TestVeto(t *testing.T) {
 	t.Parallel()
 	web := mirror(nil)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// manyVersions is an index of a prolific provider.
+// manyVersions returns an index with many versions.
 func manyVersions(n int) string {
 	names := make([]string, n)
 	for i := range names {
@@ -17,8 +17,8 @@ func manyVersions(n int) string {
 	return "{\n  \"versions\": {\n    " + strings.Join(names, ",\n    ") + "\n  }\n}\n"
 }
 
-// BenchmarkIndex lists 2,000 versions, from the bytes of the answer to the sorted list,
-// and states its time as a multiple of what json.Unmarshal needs for the same document.
+// BenchmarkIndex lists 2,000 versions. It also reports the time as a multiple of json.Unmarshal for
+// the same document.
 func BenchmarkIndex(b *testing.B) {
 	doc := manyVersions(2000)
 	c := answering(&doc)
@@ -42,7 +42,7 @@ func BenchmarkIndex(b *testing.B) {
 	b.ReportMetric(float64(whole)/float64(plain), "x-json")
 }
 
-// BenchmarkPackage finds a package among those for 12 platforms.
+// BenchmarkPackage finds a package in a document with 12 platforms.
 func BenchmarkPackage(b *testing.B) {
 	var archives []string
 	for i := range 12 {

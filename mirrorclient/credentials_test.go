@@ -18,11 +18,11 @@ import (
 
 const secret = "hunter2-hunter2"
 
-// grant is a PackageCredentials that always says yes.
+// grant is a PackageCredentials that permits every URL.
 func grant(svchost.Hostname, *url.URL) bool { return true }
 
-// TestToken: whose token goes along is a question of the mirror's own host and port, and
-// neither of the provider's host nor of similar ones.
+// TestToken checks that only a token for the mirror's host and port is sent, not one for the
+// provider's host.
 func TestToken(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -80,8 +80,8 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// TestTokenOnRedirect: it stays with scheme, host and port, and an archive gets one only
-// if the caller says so.
+// TestTokenOnRedirect checks that a token is sent after a redirect only to the same scheme, host
+// and port, and with archives only if PackageCredentials permits it.
 func TestTokenOnRedirect(t *testing.T) {
 	t.Parallel()
 	for place, same := range map[string]bool{
@@ -123,7 +123,7 @@ func TestTokenOnRedirect(t *testing.T) {
 	}
 }
 
-// walk asks a mirror for everything.
+// walk calls all methods of a mirror.
 func walk(t *testing.T, c *mirrorclient.Client) {
 	t.Helper()
 	if _, err := c.ProviderVersions(t.Context(), alpha); err != nil {
@@ -140,8 +140,8 @@ func walk(t *testing.T, c *mirrorclient.Client) {
 	body.Close()
 }
 
-// TestPackageCredentials: it is asked about each archive, with the mirror's host and a
-// URL of its own.
+// TestPackageCredentials checks that PackageCredentials is called for each archive, with the
+// mirror's host.
 func TestPackageCredentials(t *testing.T) {
 	t.Parallel()
 	for ref, want := range map[string]string{
@@ -170,14 +170,14 @@ func TestPackageCredentials(t *testing.T) {
 	}
 }
 
-// failing is a source of tokens that is broken.
+// failing is a source of tokens that fails.
 type failing struct{ err error }
 
 func (f failing) Token(context.Context, svchost.Hostname) (auth.Token, error) {
 	return auth.Token{}, f.err
 }
 
-// TestFailingCredentials: nothing is asked without the token that could not be found.
+// TestFailingCredentials checks that no request is sent if the token cannot be read.
 func TestFailingCredentials(t *testing.T) {
 	t.Parallel()
 	web := mirror(map[string]string{"index.json": `{"versions":{}}`})
@@ -199,7 +199,7 @@ func TestFailingCredentials(t *testing.T) {
 	}
 }
 
-// TestNoSecretsInErrors: presigned queries and tokens stay out of every text.
+// TestNoSecretsInErrors checks that no error contains a signed query or a token.
 func TestNoSecretsInErrors(t *testing.T) {
 	t.Parallel()
 	web := mirror(map[string]string{"1.2.0.json": document("linux_amd64", "https://store.example.com/a.zip?X-Amz-Signature="+secret)})

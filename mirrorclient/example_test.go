@@ -21,7 +21,7 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// exampleMirror is a directory of static files, as a web server would serve it.
+// exampleMirror is a directory of static files, as a web server serves it.
 func exampleMirror() fstest.MapFS {
 	const dir = "providers/registry.example.com/acme/alpha/"
 	archive := []byte("this stands for a zip archive")
@@ -36,8 +36,8 @@ func exampleMirror() fstest.MapFS {
 	}
 }
 
-// From a name to an archive that has the hash which the mirror states. The mirror of this
-// example is in memory; leave HTTP out to ask a real one.
+// Find and download an archive with a hash that the mirror states. The mirror is in memory; omit
+// HTTP to use a real one.
 func Example() {
 	mirror := &mirrorclient.Client{
 		BaseURL:   "https://mirror.example.com/providers/",
@@ -79,8 +79,8 @@ func Example() {
 	// trust: checked
 }
 
-// Which policy the user of a mirror needs. The strict one accepts nothing from a mirror;
-// what is refused says which field would accept it.
+// Choose the policy for a mirror. The zero policy accepts nothing from a mirror, and its error
+// names the field to set.
 func Example_policies() {
 	mirror := &mirrorclient.Client{
 		BaseURL:   "https://mirror.example.com/providers/",
@@ -126,7 +126,7 @@ func Example_policies() {
 	// 1.1.0 unchecked
 }
 
-// What a mirror does not hold.
+// Distinguish missing packages from a damaged mirror.
 func ExampleClient_ProviderPackage() {
 	mirror := &mirrorclient.Client{
 		BaseURL:   "https://mirror.example.com/providers/",
@@ -159,9 +159,9 @@ func ExampleClient_ProviderPackage() {
 	// broken mirror
 }
 
-// A mirror that wants a token, for archives too. The token belongs to the mirror's host
-// and port; programs for people take it from the environment as the CLI does, with
-// auth.Environ(os.Environ()).
+// Use a mirror that requires a token for documents and archives. The token is the one for the
+// mirror's host and port. A command reads it from the environment with auth.Environ(os.Environ()),
+// as the CLI does.
 func ExampleClient_credentials() {
 	files := http.NewFileTransportFS(exampleMirror())
 	guarded := roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -204,7 +204,7 @@ func exampleToken() auth.Token {
 	return token
 }
 
-// A program that reads its configuration checks the URL early.
+// Check the URL when the configuration is read.
 func ExampleClient_Base() {
 	for _, configured := range []string{"https://mirror.example.com/providers", "http://mirror.example.com/providers/"} {
 		base, err := (&mirrorclient.Client{BaseURL: configured}).Base()

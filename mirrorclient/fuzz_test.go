@@ -26,7 +26,7 @@ func jsonAnswer(r *http.Request, body string) *http.Response {
 	}
 }
 
-// answering is a client that gets what doc points to, whatever it asks.
+// answering is a client that gets the content of doc for every request.
 func answering(doc *string) *mirrorclient.Client {
 	return client(roundTripper(func(r *http.Request) (*http.Response, error) { return jsonAnswer(r, *doc), nil }))
 }

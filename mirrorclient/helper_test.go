@@ -35,16 +35,14 @@ var (
 	v120  = addrs.MustParseVersion("1.2.0")
 )
 
-// site is the web as a test sees it: pages by their URLs, and a record of who asked for
-// which.
+// site is a web server for tests: pages by URL, and a record of the requests.
 type site struct {
 	mu    sync.Mutex
 	pages map[string]page
 	seen  []*http.Request
 }
 
-// page is an answer. The zero status is 200, the media type that of JSON unless the
-// header says something else.
+// page is a response. The zero status means 200, and the default media type is application/json.
 type page struct {
 	status int
 	header http.Header
@@ -107,7 +105,7 @@ type brokenReader struct{}
 
 func (brokenReader) Read([]byte) (int, error) { return 0, errors.New("connection lost") }
 
-// asked returns the URLs that were asked for.
+// asked returns the requested URLs.
 func (s *site) asked() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,7 +116,7 @@ func (s *site) asked() []string {
 	return urls
 }
 
-// client asks the mirror at baseURL, once for each thing.
+// client returns a client of the mirror at baseURL without retries.
 func client(web http.RoundTripper) *mirrorclient.Client {
 	return &mirrorclient.Client{BaseURL: baseURL, Transport: &transport.Client{HTTP: &http.Client{Transport: web}, Retries: -1}}
 }
@@ -200,7 +198,7 @@ func h1(t testing.TB, content []byte) (archive, tree string) {
 	return a.String(), b.String()
 }
 
-// document is that of a version with one archive.
+// document is the document of a version with one archive.
 func document(platform, url string, hashes ...string) string {
 	quoted := ""
 	for i, h := range hashes {

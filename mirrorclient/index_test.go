@@ -56,8 +56,8 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// TestBadIndex: a document that is none is an error of its own kind, never an empty list
-// and never "not found".
+// TestBadIndex checks that an invalid document is an error that is not ErrNotFound, and never an
+// empty list.
 func TestBadIndex(t *testing.T) {
 	t.Parallel()
 	for body, reason := range map[string]string{
@@ -146,8 +146,8 @@ func TestWarningsAreCounted(t *testing.T) {
 	}
 }
 
-// TestSpelling: a package is asked for in the canonical spelling, and if the mirror does not
-// know that, in the one of its list.
+// TestSpelling checks that a package is requested in the canonical spelling of its version, then in
+// the listed one.
 func TestSpelling(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -178,8 +178,8 @@ func TestSpelling(t *testing.T) {
 	}
 }
 
-// TestMediaType: both CLIs refuse a mirror whose documents are not sent as JSON, so the
-// one who runs it must know.
+// TestMediaType checks that documents with another media type than JSON are refused, as both CLIs
+// do.
 func TestMediaType(t *testing.T) {
 	t.Parallel()
 	for header, reason := range map[string]string{

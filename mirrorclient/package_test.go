@@ -14,13 +14,13 @@ import (
 
 const goodZH = "zh:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
-// find asks a mirror whose document of version 1.2.0 is body.
+// find requests a package from a mirror whose document of version 1.2.0 is body.
 func find(t testing.TB, body string) (*provider.Package, error) {
 	t.Helper()
 	return client(mirror(map[string]string{"1.2.0.json": body})).ProviderPackage(t.Context(), alpha, v120, linux)
 }
 
-// TestArchiveURLs: the forms that real mirrors use.
+// TestArchiveURLs checks the forms of URLs that real mirrors use.
 func TestArchiveURLs(t *testing.T) {
 	t.Parallel()
 	for ref, want := range map[string]string{
@@ -42,8 +42,8 @@ func TestArchiveURLs(t *testing.T) {
 	}
 }
 
-// TestBadPackage: what is wrong with the archive that is wanted is an error of its own
-// kind, neither "not found" nor a crash.
+// TestBadPackage checks that an invalid entry for the requested archive is an error that is not
+// ErrNotFound.
 func TestBadPackage(t *testing.T) {
 	t.Parallel()
 	archive := func(members string) string { return `{"archives":{"linux_amd64":{` + members + `}}}` }
@@ -102,7 +102,7 @@ func TestBadPackage(t *testing.T) {
 	}
 }
 
-// TestNoPlatform: the error tells what there is.
+// TestNoPlatform checks that the error lists the available platforms.
 func TestNoPlatform(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string][]string{
@@ -132,8 +132,8 @@ func TestNoPlatform(t *testing.T) {
 	}
 }
 
-// TestStatedHashes: those of other platforms are recorded under them, and what is wrong
-// there is no fault of the package that was asked for.
+// TestStatedHashes checks that hashes for other platforms are recorded under them, and that invalid
+// entries for other platforms are ignored.
 func TestStatedHashes(t *testing.T) {
 	t.Parallel()
 	other := strings.ReplaceAll(goodZH, "a", "b")
@@ -208,7 +208,7 @@ func TestPackageLimits(t *testing.T) {
 	}
 }
 
-// TestPackageIsPlainData: it survives its JSON form and prints no secrets.
+// TestPackageIsPlainData checks that a package survives its JSON form and prints no secrets.
 func TestPackageIsPlainData(t *testing.T) {
 	t.Parallel()
 	pkg, err := find(t, document("linux_amd64", "https://store.example.com/a.zip?X-Amz-Signature=hunter2", goodZH))

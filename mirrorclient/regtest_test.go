@@ -17,7 +17,7 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// mirrored is a registry whose network mirror is to be asked.
+// mirrored returns a client of the network mirror of a registry.
 func mirrored(m regtest.Mirror) (*regtest.Registry, *mirrorclient.Client) {
 	reg := regtest.New("registry.example.com")
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Version: "1.2.0"})
@@ -25,7 +25,7 @@ func mirrored(m regtest.Mirror) (*regtest.Registry, *mirrorclient.Client) {
 	return reg, &mirrorclient.Client{BaseURL: reg.MirrorURL(), Transport: &transport.Client{HTTP: reg.Client(), Retries: -1}}
 }
 
-// TestNoFile: an archive that is gone is told from a package that the mirror does not have.
+// TestNoFile checks that a missing archive and a missing package are different errors.
 func TestNoFile(t *testing.T) {
 	t.Parallel()
 	reg, c := mirrored(regtest.Mirror{})
@@ -42,8 +42,8 @@ func TestNoFile(t *testing.T) {
 	}
 }
 
-// TestHabits makes the whole way through the mirrors that are seen in practice: each form
-// of the archives' URLs with each choice of hashes, on real zips.
+// TestHabits downloads real archives from each form of mirror seen in practice: each form of URL
+// with each choice of hashes.
 func TestHabits(t *testing.T) {
 	t.Parallel()
 	for urls, form := range map[string]regtest.URLForm{
@@ -88,7 +88,7 @@ func TestHabits(t *testing.T) {
 	}
 }
 
-// TestColdInstall: three answers, one after the other, and no fourth.
+// TestColdInstall checks that a download takes three requests.
 func TestColdInstall(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -117,7 +117,7 @@ func TestColdInstall(t *testing.T) {
 	})
 }
 
-// TestUnknownProviderStatus: what mirrors answer for a provider that they do not have.
+// TestUnknownProviderStatus checks the statuses that mirrors send for a missing provider.
 func TestUnknownProviderStatus(t *testing.T) {
 	t.Parallel()
 	for status, found := range map[int]bool{0: false, 404: false, 410: false, 500: true} {
@@ -130,7 +130,7 @@ func TestUnknownProviderStatus(t *testing.T) {
 	}
 }
 
-// TestNoMediaType: it is refused although the document is good.
+// TestNoMediaType checks that a valid document without a media type is refused.
 func TestNoMediaType(t *testing.T) {
 	t.Parallel()
 	reg, c := mirrored(regtest.Mirror{})
@@ -140,7 +140,7 @@ func TestNoMediaType(t *testing.T) {
 	}
 }
 
-// TestNullArchive crashes the CLI.
+// TestNullArchive checks an archive that is null, which crashes the CLI.
 func TestNullArchive(t *testing.T) {
 	t.Parallel()
 	reg, c := mirrored(regtest.Mirror{})

@@ -16,7 +16,7 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// TestIndexStatus: each status is an error of a kind that callers can tell.
+// TestIndexStatus checks the kind of error for each status.
 func TestIndexStatus(t *testing.T) {
 	t.Parallel()
 	kinds := []error{provider.ErrNotFound, provider.ErrUnauthorized, provider.ErrNoVersion}
@@ -50,7 +50,7 @@ func TestNotFoundText(t *testing.T) {
 	}
 }
 
-// TestRegistryInstead: who takes a registry for a mirror is told so.
+// TestRegistryInstead checks that the error has a hint if the base URL is the URL of a registry.
 func TestRegistryInstead(t *testing.T) {
 	t.Parallel()
 	for base, hint := range map[string]string{
@@ -69,7 +69,7 @@ func TestRegistryInstead(t *testing.T) {
 	}
 }
 
-// TestUnauthorized: the error says whether a token was sent.
+// TestUnauthorized checks that the error says whether a token was sent.
 func TestUnauthorized(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{401, 403} {
@@ -98,8 +98,7 @@ func TestUnauthorized(t *testing.T) {
 	}
 }
 
-// TestNotHeldHere: a version that the mirror does not list is missing, and the error
-// tells what there is.
+// TestNotHeldHere checks that the error for an unlisted version contains the listed versions.
 func TestNotHeldHere(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{404, 410, 400, 500} {
@@ -125,7 +124,7 @@ func TestNotHeldHere(t *testing.T) {
 	}
 }
 
-// TestProviderNotHeldHere: without an index there is no such provider.
+// TestProviderNotHeldHere checks that a missing index means that the provider is missing.
 func TestProviderNotHeldHere(t *testing.T) {
 	t.Parallel()
 	_, err := client(mirror(nil)).ProviderPackage(t.Context(), alpha, v120, linux)
@@ -134,8 +133,8 @@ func TestProviderNotHeldHere(t *testing.T) {
 	}
 }
 
-// TestBrokenPromise: a mirror that lists a version and does not have its document is
-// broken, and no other source may stand in for it as if it did not know the version.
+// TestBrokenPromise checks that a missing document of a listed version is a fault of the mirror, so
+// that no other source is used instead.
 func TestBrokenPromise(t *testing.T) {
 	t.Parallel()
 	for status, text := range map[int]string{404: "the mirror lists the version, but its document is missing", 500: "internal server error", 400: "bad request"} {
@@ -160,8 +159,7 @@ func TestBrokenPromise(t *testing.T) {
 	}
 }
 
-// TestMissingWithoutIndex: if the index cannot be had, the refusal of the document is
-// all there is to go by.
+// TestMissingWithoutIndex checks the error if neither the document nor the index is available.
 func TestMissingWithoutIndex(t *testing.T) {
 	t.Parallel()
 	for status, kind := range map[int]error{404: provider.ErrNoVersion, 500: nil} {
@@ -176,9 +174,8 @@ func TestMissingWithoutIndex(t *testing.T) {
 	}
 }
 
-// TestMissingProvider500: one real mirror answers so for a provider that it does not
-// hold. That cannot be told from a fault: alone it is an error with the status, and
-// FirstOf goes on to the next mirror.
+// TestMissingProvider500 checks a mirror that sends status 500 for a missing provider: FirstOf
+// continues with the next mirror.
 func TestMissingProvider500(t *testing.T) {
 	t.Parallel()
 	web := mirror(nil)
@@ -195,8 +192,8 @@ func TestMissingProvider500(t *testing.T) {
 	}
 }
 
-// TestMirrorThatIgnoresTheHost: one real mirror serves the same under any host name. The
-// package is about what was asked for all the same.
+// TestMirrorThatIgnoresTheHost checks that the package has the requested address if the mirror
+// ignores the host.
 func TestMirrorThatIgnoresTheHost(t *testing.T) {
 	t.Parallel()
 	web := mirror(map[string]string{"1.2.0.json": document("linux_amd64", "/files/alpha?id=7f3c")})
@@ -210,8 +207,7 @@ func TestMirrorThatIgnoresTheHost(t *testing.T) {
 	}
 }
 
-// TestRetries: a document is asked for again after a fault of the server; the CLI gives
-// up at once.
+// TestRetries checks that the request for a document is repeated after a server error.
 func TestRetries(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -231,7 +227,8 @@ func TestRetries(t *testing.T) {
 	})
 }
 
-// TestRedirects: five are followed, and relative URLs count from where they end.
+// TestRedirects checks that five redirects are followed, and that relative URLs are resolved
+// against the last URL.
 func TestRedirects(t *testing.T) {
 	t.Parallel()
 	for hops, ok := range map[int]bool{5: true, 6: false} {
@@ -258,8 +255,8 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// TestSharedRequests: what is under way is not asked again, one document serves all
-// platforms, and each caller may do with the result what it likes.
+// TestSharedRequests checks that concurrent calls share requests, that one document serves all
+// platforms, and that each caller gets a copy.
 func TestSharedRequests(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -297,8 +294,8 @@ func TestSharedRequests(t *testing.T) {
 	})
 }
 
-// TestCallersLeave: one caller's end is not the others', and the last one's ends the
-// request.
+// TestCallersLeave checks that a canceled call does not affect other calls, and that the last one
+// cancels the request.
 func TestCallersLeave(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -339,8 +336,8 @@ func TestCallersLeave(t *testing.T) {
 	})
 }
 
-// TestTimeout: one attempt takes no longer, and its error is no end of the caller's
-// context.
+// TestTimeout checks that an attempt ends after Timeout with an error that is not the one of the
+// caller's context.
 func TestTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -354,8 +351,8 @@ func TestTimeout(t *testing.T) {
 	})
 }
 
-// TestResume: a transfer that breaks goes on where it broke; one that fails for good ends
-// in a *provider.Error.
+// TestResume checks that an interrupted transfer is resumed, and that a failed one ends in a
+// *provider.Error.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -13,7 +13,8 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// TestTrust makes the whole way from a mirror that states some hashes to a verdict.
+// TestTrust downloads a package from a mirror that states some hashes and checks the result of a
+// policy.
 func TestTrust(t *testing.T) {
 	t.Parallel()
 	archive := packed(t)
@@ -100,8 +101,7 @@ func TestTrust(t *testing.T) {
 	}
 }
 
-// TestOtherPlatformsHash: that the mirror knows the bytes as those of another platform
-// accepts nothing.
+// TestOtherPlatformsHash checks that a hash for another platform does not accept an archive.
 func TestOtherPlatformsHash(t *testing.T) {
 	t.Parallel()
 	archive := packed(t)
@@ -125,9 +125,8 @@ func TestOtherPlatformsHash(t *testing.T) {
 	}
 }
 
-// TestHashesOfOtherPlatforms: where the mirror states hashes, a platform without one is
-// refused also under AllowUnchecked, and TrustAllHashes has any hash of the version do, as
-// the CLI does.
+// TestHashesOfOtherPlatforms checks that a platform without hashes is refused under AllowUnchecked
+// if other platforms have hashes, and accepted with TrustAllHashes, as in the CLI.
 func TestHashesOfOtherPlatforms(t *testing.T) {
 	t.Parallel()
 	archive := packed(t)
@@ -174,8 +173,7 @@ func TestHashesOfOtherPlatforms(t *testing.T) {
 	}
 }
 
-// TestEvidence: there is nothing to fetch, and a package of a registry is not taken for
-// one without a signature.
+// TestEvidence checks that Evidence makes no request and refuses a package of a registry.
 func TestEvidence(t *testing.T) {
 	t.Parallel()
 	web := mirror(nil)
@@ -195,7 +193,7 @@ func TestEvidence(t *testing.T) {
 	}
 }
 
-// TestOpenRefuses: a package may come from anywhere, such as a JSON file.
+// TestOpenRefuses checks that Open validates the URL of a package.
 func TestOpenRefuses(t *testing.T) {
 	t.Parallel()
 	web := mirror(nil)

@@ -11,7 +11,7 @@ import (
 	"github.com/tofureg/tofureg/transport"
 )
 
-// TestUnselectableVersion: a list with 0.0.0 has a warning about it, and only about that.
+// TestUnselectableVersion checks that a list with version 0.0.0 has one warning.
 func TestUnselectableVersion(t *testing.T) {
 	t.Parallel()
 	reg := regtest.New("registry.example.com")

@@ -55,7 +55,7 @@ func TestAdd(t *testing.T) {
 	leftNothing(t, dir)
 }
 
-// checkDocuments reads what a network client would and compares it with the archives.
+// checkDocuments reads the documents like a network client and compares them with the archives.
 func checkDocuments(t testing.TB, dir, documents, archives string, want map[string][]addrs.Platform) {
 	t.Helper()
 	list := mirrortest.Parse[index](t, read(t, dir, documents+"/index.json"))
@@ -86,7 +86,7 @@ func checkDocuments(t testing.TB, dir, documents, archives string, want map[stri
 	}
 }
 
-// leftNothing fails if the private directory has more than the file for locks.
+// leftNothing checks that the private directory has only the lock file.
 func leftNothing(t testing.TB, dir string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(dir, ".tofureg"))
@@ -100,7 +100,7 @@ func leftNothing(t testing.TB, dir string) {
 	}
 }
 
-// TestAgain: what is there is not asked for.
+// TestAgain checks that existing packages cause no request.
 func TestAgain(t *testing.T) {
 	t.Parallel()
 	m, dir, reg, client := filled(t)
@@ -119,7 +119,7 @@ func TestAgain(t *testing.T) {
 	}
 }
 
-// snapshot tells files apart by name, time and size.
+// snapshot identifies files by name, time and size.
 func snapshot(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -133,7 +133,7 @@ func snapshot(t testing.TB, dir string) map[string]string {
 	return all
 }
 
-// TestRepair: each kind of damage costs what it must and no more.
+// TestRepair checks the number of requests to repair each kind of damage.
 func TestRepair(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -195,7 +195,7 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// TestUnreadableDocument: what somebody has written and cannot be read is not written over.
+// TestUnreadableDocument checks that Add does not overwrite an invalid document.
 func TestUnreadableDocument(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"/1.0.0.json", "/index.json"} {
@@ -212,8 +212,8 @@ func TestUnreadableDocument(t *testing.T) {
 	}
 }
 
-// TestForeignEntries: of what others have put into the documents, entries stay that are none of
-// an archive here, and those of an archive here without a record. All else goes.
+// TestForeignEntries checks which entries of other programs Add keeps: entries for other files, and
+// entries for existing archives without a record.
 func TestForeignEntries(t *testing.T) {
 	t.Parallel()
 	_, client := newRegistry(t)
@@ -380,7 +380,7 @@ func TestOptions(t *testing.T) {
 	})
 }
 
-// TestBadEvidence: a signature that is wrong is not kept, whatever let the archive in.
+// TestBadEvidence checks that an invalid signature is not recorded.
 func TestBadEvidence(t *testing.T) {
 	t.Parallel()
 	reg, client := newRegistry(t)
@@ -399,7 +399,7 @@ func TestBadEvidence(t *testing.T) {
 	}
 }
 
-// TestSources adds from everything that is a source.
+// TestSources adds from each kind of source.
 func TestSources(t *testing.T) {
 	t.Parallel()
 	from, dir, reg, _ := filled(t)
@@ -435,7 +435,7 @@ func TestSources(t *testing.T) {
 	mustAdd(t, m, network, wants(three, v1), mirrordir.Options{Policy: verify.Policy{AllowUnsigned: true}})
 }
 
-// hidden is a source with no more than a network mirror has.
+// hidden is a source with no more information than a network mirror.
 type hidden struct{ provider.Source }
 
 func (h hidden) ProviderVersions(ctx context.Context, p addrs.Provider) (*provider.Versions, error) {
@@ -454,7 +454,7 @@ func (h hidden) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs.V
 	return pkg, err
 }
 
-// TestPartly: what fails does not take along what does not.
+// TestPartly checks that a failed package does not affect other packages.
 func TestPartly(t *testing.T) {
 	t.Parallel()
 	reg, client := newRegistry(t)
@@ -506,7 +506,7 @@ func TestRefused(t *testing.T) {
 	wantFiles(t, dir)
 }
 
-// TestTwice: what is wanted twice is added once.
+// TestTwice checks that wants of the same package are merged.
 func TestTwice(t *testing.T) {
 	t.Parallel()
 	reg, client := newRegistry(t)
@@ -517,8 +517,8 @@ func TestTwice(t *testing.T) {
 	}
 }
 
-// TestInternational: clients of the network protocol ask for the ASCII form of a host, the
-// CLI looks for directories with the Unicode form.
+// TestInternational checks that documents are in the directory with the ASCII form of the host, and
+// archives in the one with the Unicode form.
 func TestInternational(t *testing.T) {
 	t.Parallel()
 	port := ":8443"
@@ -546,7 +546,7 @@ func TestInternational(t *testing.T) {
 	}
 }
 
-// TestConcurrentAdds: in one directory, archives that several want are fetched once.
+// TestConcurrentAdds checks that concurrent calls download an archive once.
 func TestConcurrentAdds(t *testing.T) {
 	t.Parallel()
 	reg, _ := newRegistry(t)
@@ -567,7 +567,8 @@ func TestConcurrentAdds(t *testing.T) {
 	leftNothing(t, dir)
 }
 
-// TestCancelled: Add ends soon, and leaves what the next one completes.
+// TestCancelled checks that Add returns soon after its context ends, and that the next Add
+// completes the mirror.
 func TestCancelled(t *testing.T) {
 	t.Parallel()
 	reg, client := newRegistry(t)
@@ -599,7 +600,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// checkVia resolves the URLs of a document and looks whether the archives are there.
+// checkVia resolves the URLs in a document and checks that the archives exist.
 func checkVia(t *testing.T, dir, documents, version string) {
 	t.Helper()
 	if _, ok := mirrortest.Parse[index](t, read(t, dir, documents+"/index.json")).Versions[version]; !ok {

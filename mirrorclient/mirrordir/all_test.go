@@ -16,7 +16,7 @@ import (
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
-// all collects what a mirror says it holds, as text.
+// all returns the elements of Mirror.All as text.
 func all(t *testing.T, m *mirrordir.Mirror) (list []string) {
 	t.Helper()
 	for w, err := range m.All(t.Context()) {
@@ -28,7 +28,7 @@ func all(t *testing.T, m *mirrordir.Mirror) (list []string) {
 	return list
 }
 
-// TestAll: everything that was added is listed, in order, and only that.
+// TestAll checks that All yields all added packages in order, and no others.
 func TestAll(t *testing.T) {
 	t.Parallel()
 	for name, storage := range map[string]func(dir string) mirrordir.Storage{
@@ -99,8 +99,8 @@ func TestAll(t *testing.T) {
 	}
 }
 
-// TestAllCanBeAdded: what stands where a provider would and can be none that is mirrored is
-// noted, and does not keep the rest from being added.
+// TestAllCanBeAdded checks that Add accepts each element of All if there are directories of
+// providers that cannot be mirrored.
 func TestAllCanBeAdded(t *testing.T) {
 	t.Parallel()
 	m, dir, _, client := filled(t)
@@ -132,7 +132,7 @@ func TestAllCanBeAdded(t *testing.T) {
 	}
 }
 
-// unlisted is a directory of which some cannot be listed.
+// unlisted is a directory in which some directories cannot be listed.
 type unlisted struct {
 	*mirrordir.Directory
 	dir string
@@ -145,7 +145,7 @@ func (u unlisted) List(ctx context.Context, dir string) ([]mirrordir.Entry, erro
 	return u.Directory.List(ctx, dir)
 }
 
-// TestAllFails: what cannot be read is an error, and the rest follows.
+// TestAllFails checks that All yields an error for a provider that cannot be listed, and continues.
 func TestAllFails(t *testing.T) {
 	t.Parallel()
 	_, dir, _, _ := filled(t)

@@ -22,8 +22,8 @@ import (
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
-// TestPlantedLinks has a directory of the mirror be a link that leads out of it: nothing is written,
-// removed or changed there, and no mode is.
+// TestPlantedLinks replaces a directory of the mirror by a link that leads out of it, and checks
+// that nothing is changed there.
 func TestPlantedLinks(t *testing.T) {
 	t.Parallel()
 	_, src := newRegistry(t)
@@ -72,7 +72,7 @@ func TestPlantedLinks(t *testing.T) {
 	}
 }
 
-// tree returns names, modes, times and sizes of all that is below a directory.
+// tree returns names, modes, times and sizes of all files below a directory.
 func tree(t *testing.T, dir string) string {
 	t.Helper()
 	var b strings.Builder
@@ -92,8 +92,8 @@ func tree(t *testing.T, dir string) string {
 	return b.String()
 }
 
-// metered is a storage that ends a context when so many bytes of archives have been read, and
-// counts what is read after it.
+// metered is a storage that ends a context after some bytes of archives have been read, and counts
+// later reads.
 type metered struct {
 	mirrordir.Storage
 	end   func()
@@ -135,8 +135,8 @@ func (f meteredFile) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// TestContextEndsWhileArchivesAreRead: every verb that reads an archive stops when its context ends,
-// while it hashes the archive and while it inflates it, and with an error.
+// TestContextEndsWhileArchivesAreRead checks that each method stops with an error when its context
+// ends while it hashes or inflates an archive.
 func TestContextEndsWhileArchivesAreRead(t *testing.T) {
 	t.Parallel()
 	const size = 4 << 20
@@ -197,8 +197,8 @@ func TestContextEndsWhileArchivesAreRead(t *testing.T) {
 	}
 }
 
-// TestContextEndsWithTheTransfer: an archive that has just arrived is not inflated if the context has
-// ended.
+// TestContextEndsWithTheTransfer checks that a downloaded archive is not inflated after the context
+// has ended.
 func TestContextEndsWithTheTransfer(t *testing.T) {
 	t.Parallel()
 	m, dir := newMirror(t)
@@ -216,8 +216,7 @@ func TestContextEndsWithTheTransfer(t *testing.T) {
 	wantFiles(t, dir)
 }
 
-// TestAddedShareSums: the SHA256SUMS document of a version is in memory once, however many archives
-// the result of Add has.
+// TestAddedShareSums checks that the results of Add share the SHA256SUMS document of a version.
 func TestAddedShareSums(t *testing.T) {
 	t.Parallel()
 	m, _ := newMirror(t)
@@ -235,8 +234,8 @@ func TestAddedShareSums(t *testing.T) {
 	}
 }
 
-// TestFifthPart: a name with a part after the platform is no name of an archive: it is ignored with a
-// warning, and never published.
+// TestFifthPart checks that an archive name with a part after the platform is ignored with a
+// warning.
 func TestFifthPart(t *testing.T) {
 	t.Parallel()
 	m, dir, _, src := filled(t)
@@ -261,7 +260,7 @@ func TestFifthPart(t *testing.T) {
 	}
 }
 
-// TestPortIsUnreachable: Check notes a provider that neither CLI can ask a network mirror for.
+// TestPortIsUnreachable checks that Check reports a provider whose host has a port.
 func TestPortIsUnreachable(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {

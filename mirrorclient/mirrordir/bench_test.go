@@ -25,11 +25,9 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// BenchmarkAdd mirrors packages and, alternating with it, does only what cannot be left out:
-// it receives the same bytes in the same number at a time, hashes them, inflates and hashes
-// the content where an h1 is computed, and writes them through to the disk. "ratio" is the
-// median of the first by the second. The bytes come over TLS on loopback, since receiving is
-// part of the work; "memory" leaves that out, which no real source can.
+// BenchmarkAdd compares Add with the work that it cannot avoid: receiving the same bytes, hashing
+// them, inflating and hashing the content for an h1, and writing them to disk. "ratio" is the
+// quotient of the medians. The bytes come over TLS on loopback; "memory" leaves that out.
 func BenchmarkAdd(b *testing.B) {
 	const parallel = 4
 	packages, size := 20, int64(20<<20)
@@ -75,8 +73,7 @@ func BenchmarkAdd(b *testing.B) {
 	}
 }
 
-// overTLS is a client of the registry whose connections go to a server on loopback, whatever
-// their host.
+// overTLS is a client of the registry that connects to a server on loopback for all hosts.
 func overTLS(b *testing.B, reg *regtest.Registry) provider.Source {
 	srv, err := reg.ServeTLS()
 	if err != nil {
@@ -94,7 +91,7 @@ func overTLS(b *testing.B, reg *regtest.Registry) provider.Source {
 	return &regclient.Client{Transport: &transport.Client{HTTP: &http.Client{Transport: dialer}}}
 }
 
-// unavoidable returns how long it takes to do without a mirror what Add does.
+// unavoidable returns the time for the work of Add without a mirror.
 func unavoidable(b *testing.B, src provider.Source, all []mirrordir.Want, parallel int, zhOnly bool) time.Duration {
 	dir := b.TempDir()
 	defer os.RemoveAll(dir)
@@ -140,7 +137,7 @@ func one(ctx context.Context, src provider.Source, w mirrordir.Want, dir string,
 	return f.Sync()
 }
 
-// BenchmarkAddAgain is the run that has nothing to do.
+// BenchmarkAddAgain adds existing packages.
 func BenchmarkAddAgain(b *testing.B) {
 	m, _, _, src := filled(b)
 	w := wants(three, v1, v2)
@@ -152,7 +149,7 @@ func BenchmarkAddAgain(b *testing.B) {
 	}
 }
 
-// BenchmarkAddFails is the run in which each package fails for a reason of its own.
+// BenchmarkAddFails adds packages that all fail with different errors.
 func BenchmarkAddFails(b *testing.B) {
 	var list []mirrordir.Want
 	for i := range 1000 {
@@ -166,8 +163,8 @@ func BenchmarkAddFails(b *testing.B) {
 	}
 }
 
-// BenchmarkList lists more versions than any provider has had so far, and ten times as many:
-// the time for one grows only as that for sorting does.
+// BenchmarkList lists many versions, and ten times as many. The time grows like the time for
+// sorting.
 func BenchmarkList(b *testing.B) {
 	for _, n := range []int{1000, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -190,7 +187,7 @@ func BenchmarkList(b *testing.B) {
 	}
 }
 
-// TestMemory: what Add needs does not depend on the size of what it adds.
+// TestMemory checks that the memory of Add does not depend on the size of a package.
 func TestMemory(t *testing.T) {
 	small, large := int64(1<<20), int64(96<<20)
 	if testing.Short() {
@@ -203,7 +200,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// peak returns the most heap that was in use while a package of this size was added.
+// peak returns the maximum heap size while a package of this size is added.
 func peak(t *testing.T, size int64) int64 {
 	reg := regtest.New("registry.example.com")
 	reg.AddProvider(regtest.Provider{Address: "acme/alpha", Platforms: names(three[:1]), Size: size}).Sums()
@@ -219,7 +216,7 @@ func peak(t *testing.T, size int64) int64 {
 	return most.Load()
 }
 
-// watched is a source that has somebody look after every megabyte.
+// watched is a source that calls a function after each megabyte.
 type watched struct {
 	provider.Source
 	look func()
@@ -248,9 +245,8 @@ func (w *watchedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// BenchmarkAddManyAgain is the run that has nothing to do for a provider with many versions:
-// the time for one does not grow with their number. "listed" is how many names are listed for
-// each archive.
+// BenchmarkAddManyAgain adds existing packages of a provider with many versions. The time for one
+// does not grow with their number. "listed" is the number of listed names for each archive.
 func BenchmarkAddManyAgain(b *testing.B) {
 	for _, n := range []int{100, 400} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

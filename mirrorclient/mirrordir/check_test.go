@@ -18,7 +18,7 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// wantGood fails unless there is nothing to be said about a mirror.
+// wantGood checks that the report of Check is empty.
 func wantGood(t testing.TB, m *mirrordir.Mirror) {
 	t.Helper()
 	report := mustCheck(t, m, mirrordir.CheckOptions{Policy: &verify.Policy{}})
@@ -157,7 +157,7 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// TestCheckPolicy audits a mirror by the policy of those who use it.
+// TestCheckPolicy checks a mirror by different policies.
 func TestCheckPolicy(t *testing.T) {
 	t.Parallel()
 	reg, client := newRegistry(t)
@@ -195,7 +195,7 @@ func TestCheckFails(t *testing.T) {
 	}
 }
 
-// TestCheckWhileAdding: what is on its way is no problem.
+// TestCheckWhileAdding checks that a concurrent Add causes no problems.
 func TestCheckWhileAdding(t *testing.T) {
 	t.Parallel()
 	reg := regtest.New("registry.example.com")
@@ -225,8 +225,7 @@ func TestCheckWhileAdding(t *testing.T) {
 	wantGood(t, m)
 }
 
-// TestCheckEmptyDocument: a version that the index lists and whose document has no archive is
-// one that a client chooses in vain.
+// TestCheckEmptyDocument checks that a listed version with an empty document is a problem.
 func TestCheckEmptyDocument(t *testing.T) {
 	t.Parallel()
 	for _, empty := range []string{`{}`, `{"archives": {}}`, `{"archives": {"linux_amd64": null}}`} {

@@ -18,8 +18,8 @@ import (
 
 var errDead = errors.New("the process is dead")
 
-// mortal is a directory for a process that dies: after so many changes all else fails. It notes
-// the changes.
+// mortal is a directory for a process that dies: after some changes all calls fail. It records the
+// changes.
 type mortal struct {
 	*mirrordir.Directory
 	mu    sync.Mutex
@@ -27,7 +27,7 @@ type mortal struct {
 	steps []string
 }
 
-// step reports whether the process is alive to make a change.
+// step reports whether the process may make a change.
 func (m *mortal) step(what, name string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -101,7 +101,7 @@ func (s mortalStaged) Commit(ctx context.Context, name string) error {
 	return s.Staged.Commit(ctx, name)
 }
 
-// dieAt has a job run in a process that dies after so many changes, and returns these.
+// dieAt runs a job in a process that dies after some changes, and returns the changes.
 func dieAt(t *testing.T, dir string, changes int, job func(m *mirrordir.Mirror) error) (steps []string, died bool) {
 	t.Helper()
 	storage := &mortal{Directory: &mirrordir.Directory{Path: dir}, left: changes}
@@ -112,8 +112,8 @@ func dieAt(t *testing.T, dir string, changes int, job func(m *mirrordir.Mirror) 
 	return storage.steps, died
 }
 
-// diedAfter returns a mirror on which an Add of version 1.0.0 for one platform has died after a
-// step, beside 2.0.0, which is there.
+// diedAfter returns a mirror with version 2.0.0 in which an Add of version 1.0.0 for one platform
+// has died after a step.
 func diedAfter(t *testing.T, step string) (m *mirrordir.Mirror, dir string) {
 	t.Helper()
 	_, src := newRegistry(t)
@@ -133,8 +133,8 @@ func diedAfter(t *testing.T, step string) (m *mirrordir.Mirror, dir string) {
 	}
 }
 
-// TestCrashAfterArchive: Add takes the archive over with the evidence of the source, Reindex puts
-// it on record without.
+// TestCrashAfterArchive checks that Add accepts the archive with the evidence of the source, and
+// that Reindex records it without.
 func TestCrashAfterArchive(t *testing.T) {
 	t.Parallel()
 	_, src := newRegistry(t)
@@ -157,7 +157,7 @@ func TestCrashAfterArchive(t *testing.T) {
 	}
 }
 
-// TestCrashAfterRecord: the next Add of the version, or Reindex, lists the archive.
+// TestCrashAfterRecord checks that the next Add of the version, or Reindex, lists the archive.
 func TestCrashAfterRecord(t *testing.T) {
 	t.Parallel()
 	_, src := newRegistry(t)
@@ -181,7 +181,7 @@ func TestCrashAfterRecord(t *testing.T) {
 	}
 }
 
-// TestCrashAfterDocument: any Add of the provider mends the index.
+// TestCrashAfterDocument checks that any Add of the provider completes the index.
 func TestCrashAfterDocument(t *testing.T) {
 	t.Parallel()
 	_, src := newRegistry(t)
@@ -196,9 +196,9 @@ func TestCrashAfterDocument(t *testing.T) {
 	wantGood(t, m)
 }
 
-// TestCrashWithinRemove: wherever Remove dies, clients find nothing wrong, Add of another version
-// does not bring back what was being removed, Remove finishes, and Add of the version itself
-// makes it whole again.
+// TestCrashWithinRemove checks that, wherever Remove dies, clients see no missing files, Add of
+// another version does not list the removed one again, Remove completes the removal, and Add of the
+// version adds it again.
 func TestCrashWithinRemove(t *testing.T) {
 	t.Parallel()
 	reg, _ := newRegistry(t)
@@ -240,8 +240,8 @@ func TestCrashWithinRemove(t *testing.T) {
 	}
 }
 
-// TestCrashWithinReplacement: wherever a replacement dies, what is listed is there as it is stated,
-// and Add fetches the archive again unless the new one is there.
+// TestCrashWithinReplacement checks that, wherever a replacement dies, the documents are true, and
+// that Add downloads the archive again unless the new one is there.
 func TestCrashWithinReplacement(t *testing.T) {
 	t.Parallel()
 	reg, src := newRegistry(t)

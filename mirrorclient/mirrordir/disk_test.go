@@ -23,8 +23,7 @@ func growing() *regtest.Registry {
 	return reg
 }
 
-// wantOnly fails if the mirror has not exactly version 1.0.0, or anything can be said
-// against it, or if something unfinished is left.
+// wantOnly checks that the mirror has exactly version 1.0.0, no problems and no unfinished files.
 func wantOnly(t *testing.T, m *mirrordir.Mirror, dir string) {
 	t.Helper()
 	list, err := m.ProviderVersions(t.Context(), alpha)
@@ -45,7 +44,7 @@ func wantOnly(t *testing.T, m *mirrordir.Mirror, dir string) {
 	}
 }
 
-// TestFullDisk: what there is no room for is not in the mirror, and what was there is good.
+// TestFullDisk checks that a failed Add on a full disk leaves the mirror as it was.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	disktest.Full(t, 1<<16, func(t *testing.T, dir string) {
@@ -59,7 +58,7 @@ func TestFullDisk(t *testing.T) {
 	})
 }
 
-// TestReadOnlyDirectory: a mirror that cannot be written to is read all the same.
+// TestReadOnlyDirectory checks that a mirror that cannot be written can be read.
 func TestReadOnlyDirectory(t *testing.T) {
 	t.Parallel()
 	disktest.ReadOnly(t, func(t *testing.T, dir string) {
@@ -82,8 +81,8 @@ func TestReadOnlyDirectory(t *testing.T) {
 	})
 }
 
-// TestOccupied: where an archive or a document should be, there is something else. It is
-// not destroyed, and what a link points to is not written to.
+// TestOccupied checks that Add does not replace a directory or a link in place of an archive or
+// document, and does not write to the target of the link.
 func TestOccupied(t *testing.T) {
 	t.Parallel()
 	outside := write(t, t.TempDir(), "precious", "precious")
@@ -121,7 +120,8 @@ func TestOccupied(t *testing.T) {
 	}
 }
 
-// TestOtherFileSystem: files are staged within the mirror, so no rename crosses a border.
+// TestOtherFileSystem checks that a mirror on another file system works, since files are staged in
+// the mirror.
 func TestOtherFileSystem(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {

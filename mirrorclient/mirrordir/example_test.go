@@ -18,8 +18,8 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// exampleRegistry stands for a real one: a program would use a regclient.Client without
-// HTTP, which asks the registry of each provider's host.
+// exampleRegistry returns a client of a registry in memory. A program omits HTTP to use the
+// registry of each provider's host.
 func exampleRegistry() *regclient.Client {
 	reg := regtest.New("registry.example.com")
 	for _, version := range []string{"1.0.0", "1.1.0"} {
@@ -28,7 +28,7 @@ func exampleRegistry() *regclient.Client {
 	return &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
 }
 
-// exampleDir returns a new directory, which os.MkdirAll would make in a program.
+// exampleDir returns a new directory.
 func exampleDir() string {
 	dir, err := os.MkdirTemp("", "mirror-")
 	if err != nil {
@@ -37,7 +37,7 @@ func exampleDir() string {
 	return dir
 }
 
-// A mirror for two platforms. The second run finds that nothing is missing.
+// Add a provider for two platforms. The second call finds both archives in the mirror.
 func ExampleMirror_Add() {
 	registry, dir := exampleRegistry(), exampleDir()
 	defer os.RemoveAll(dir)
@@ -77,8 +77,7 @@ func ExampleMirror_Add() {
 	// terraform-provider-alpha_1.1.0_linux_amd64.zip
 }
 
-// Behind the air gap: the signature that the registry had is verified once more, without a
-// registry.
+// Verify the signature of the registry without access to the registry.
 func ExampleMirror_Evidence() {
 	ctx, dir := context.Background(), exampleDir()
 	defer os.RemoveAll(dir)
@@ -104,7 +103,7 @@ func ExampleMirror_Evidence() {
 	// Output: terraform-provider-alpha_1.0.0_linux_amd64.zip signed
 }
 
-// What a lock file holds, and nothing else.
+// Add exactly the packages in a lock file.
 func ExampleMirror_AddLocked() {
 	ctx, registry, dir := context.Background(), exampleRegistry(), exampleDir()
 	defer os.RemoveAll(dir)
@@ -135,7 +134,7 @@ func ExampleMirror_AddLocked() {
 	// Output: registry.example.com/acme/alpha 1.0.0 linux_amd64 accepted
 }
 
-// What is wrong with a mirror, and what makes it right.
+// Check a mirror, and repair it with Add.
 func ExampleMirror_Check() {
 	ctx, registry, dir := context.Background(), exampleRegistry(), exampleDir()
 	defer os.RemoveAll(dir)

@@ -10,8 +10,7 @@ import (
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 )
 
-// A scheduled refresh: the newest version of each provider in the mirror, for the platforms
-// that it is there for.
+// Update a mirror: add the newest version of each provider for its platforms.
 func ExampleMirror_All() {
 	ctx, registry, dir := context.Background(), exampleRegistry(), exampleDir()
 	defer os.RemoveAll(dir)

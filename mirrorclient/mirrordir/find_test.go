@@ -26,8 +26,8 @@ func (d listingDirectory) List(ctx context.Context, dir string) ([]mirrordir.Ent
 	return d.Directory.List(ctx, dir)
 }
 
-// TestOnePackageListsNothing: what is there under its canonical name is found without looking
-// at all that there is of the provider.
+// TestOnePackageListsNothing checks that an archive with a canonical name is found without a
+// listing.
 func TestOnePackageListsNothing(t *testing.T) {
 	t.Parallel()
 	_, dir, reg, _ := filled(t)
@@ -66,8 +66,8 @@ func TestOnePackageListsNothing(t *testing.T) {
 	}
 }
 
-// TestServedAsListed: the document of a version that is served has what its file lists and
-// what is there, whatever way it is found.
+// TestServedAsListed checks that ListedArchives returns the listed archives that exist, with and
+// without a listing.
 func TestServedAsListed(t *testing.T) {
 	t.Parallel()
 	const other = home + "/Terraform-Provider-alpha_1.0.0_darwin_arm64.zip"

@@ -13,7 +13,7 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// requests counts what a storage is asked for.
+// requests counts the calls of a storage.
 type requests struct {
 	mirrordir.Storage
 	lists, opens, writes, deletes atomic.Int64
@@ -39,13 +39,13 @@ func (r *requests) Delete(ctx context.Context, name string) error {
 	return r.Storage.Delete(ctx, name)
 }
 
-// take returns the counts and begins anew.
+// take returns the counts and resets them.
 func (r *requests) take() string {
 	return fmt.Sprintf("%d lists, %d opens, %d writes, %d deletes", r.lists.Swap(0), r.opens.Swap(0), r.writes.Swap(0), r.deletes.Swap(0))
 }
 
-// grown returns a storage with so many other versions of alpha for three platforms, and so many other
-// providers. What the files hold, nothing has to read.
+// grown returns a storage with some other versions of alpha for three platforms, and some other
+// providers. The content of their files is never read.
 func grown(versions, providers int) *bucket {
 	files := map[string]string{}
 	var index strings.Builder
@@ -67,9 +67,9 @@ func grown(versions, providers int) *bucket {
 	return &bucket{Content: files}
 }
 
-// TestGrowth: what it costs to add, to keep, to look up and to remove one version depends neither on
-// how many versions the provider has, nor on how many providers there are. docs/performance.md
-// computes with these numbers.
+// TestGrowth checks that the number of requests to add, keep, look up and remove one version
+// depends neither on the number of versions nor on the number of providers. docs/performance.md
+// uses these numbers.
 func TestGrowth(t *testing.T) {
 	t.Parallel()
 	reg, _ := newRegistry(t)

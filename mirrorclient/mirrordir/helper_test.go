@@ -45,8 +45,8 @@ func remove(t testing.TB, dir, name string) {
 	}
 }
 
-// follow returns the path of the file that a document refers to, as the client of a web server
-// for the directory finds it.
+// follow returns the path of the file for a URL in a document, like a client of a web server for
+// the directory.
 func follow(t testing.TB, dir, document, ref string) string {
 	t.Helper()
 	const top = "/mirror/"
@@ -61,7 +61,7 @@ func follow(t testing.TB, dir, document, ref string) string {
 	return filepath.Join(dir, filepath.FromSlash(name))
 }
 
-// failing is a source that fails in all that it is asked.
+// failing is a source that fails for each call.
 type failing struct{ err error }
 
 func (f failing) ProviderVersions(context.Context, addrs.Provider) (*provider.Versions, error) {
@@ -80,7 +80,7 @@ func regtestProvider(version string) regtest.Provider {
 	return regtest.Provider{Address: "acme/alpha", Version: version, Platforms: names(three)}
 }
 
-// otherContent returns a registry of another publisher, whose alpha has other files.
+// otherContent returns a registry whose alpha has other files.
 func otherContent() (*regtest.Registry, *regclient.Client) {
 	reg := regtest.New("registry.example.com")
 	p := regtestProvider("1.0.0")

@@ -16,7 +16,7 @@ import (
 // left.
 const nasty = "\x1b[31m\x1b]0;owned\x07\nok\u202e\u009b1m"
 
-// printable fails the test if a terminal would obey something in the text.
+// printable checks that a text contains no control characters for terminals.
 func printable(t *testing.T, what, text string) {
 	t.Helper()
 	if i := strings.IndexFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }); i >= 0 {
@@ -24,8 +24,8 @@ func printable(t *testing.T, what, text string) {
 	}
 }
 
-// TestNastyNames: names of files and what documents say are fit for a terminal when warnings,
-// findings and errors tell of them, and there is an end to the warnings.
+// TestNastyNames checks that warnings, findings and errors with hostile names are printable, and
+// that the number of warnings is limited.
 func TestNastyNames(t *testing.T) {
 	t.Parallel()
 	_, src := newRegistry(t)

@@ -14,7 +14,7 @@ import (
 	"github.com/tofureg/tofureg/provider"
 )
 
-// TestLinksNowhere: a link that leads nowhere, in whatever way, is not there, and all else is.
+// TestLinksNowhere checks that a link without a target is ignored.
 func TestLinksNowhere(t *testing.T) {
 	t.Parallel()
 	for name, to := range map[string]string{
@@ -59,7 +59,7 @@ func TestLinksNowhere(t *testing.T) {
 	}
 }
 
-// TestCheckLongName: what a document lists under a name that no file can have is missing.
+// TestCheckLongName checks that a listed file whose name is too long is reported as missing.
 func TestCheckLongName(t *testing.T) {
 	t.Parallel()
 	m, dir, _, _ := filled(t)

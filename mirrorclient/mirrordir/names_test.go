@@ -104,8 +104,8 @@ func FuzzResolve(f *testing.F) {
 	})
 }
 
-// FuzzRender makes documents from those that others may have written. What comes out is a document, and
-// to make it again changes nothing.
+// FuzzRender renders documents from documents of other programs. Rendering the result again changes
+// nothing.
 func FuzzRender(f *testing.F) {
 	for _, text := range []string{
 		`{}`, `{"versions":{"1.0.0":{},"x":null},"removing":{"2.0.0":{}}}`, `{"versions":[]}`, `{"archives":null}`,

@@ -14,7 +14,7 @@ import (
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 )
 
-// TestSwappedForPipe puts a pipe where a file of the mirror is about to be opened.
+// TestSwappedForPipe replaces a file by a pipe before it is opened.
 func TestSwappedForPipe(t *testing.T) {
 	t.Parallel()
 	for _, err := range disktest.Swapped(t, "content", func(path string) error {
@@ -31,7 +31,7 @@ func TestSwappedForPipe(t *testing.T) {
 	}
 }
 
-// TestSocket has a socket where a file is wanted.
+// TestSocket uses a socket in place of a file.
 func TestSocket(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp("", "s") // the path of a socket must be short

@@ -54,7 +54,7 @@ func fleetRegistry() *regtest.Registry {
 	return reg
 }
 
-// choose picks about half of the fleet.
+// choose returns about half of the packages.
 func choose(r *rand.Rand) (list []mirrordir.Want) {
 	for _, p := range fleet.providers {
 		for _, v := range fleet.versions {
@@ -69,8 +69,8 @@ func choose(r *rand.Rand) (list []mirrordir.Want) {
 	return list
 }
 
-// talking is a directory whose steps the process prints, so that the parent can tell in
-// which of them it died.
+// talking is a directory that prints its steps, so that the parent process knows in which step it
+// died.
 type talking struct{ *mirrordir.Directory }
 
 func (s talking) Write(ctx context.Context, name string, content *io.SectionReader, was mirrordir.Revision) error {
@@ -85,8 +85,7 @@ func (s talking) Delete(ctx context.Context, name string) error {
 	return s.Directory.Delete(ctx, name)
 }
 
-// TestChild is the process of the tests below and does nothing by itself. They wait in real
-// time, as processes have no other in common.
+// TestChild is the process of the following tests. It does nothing by itself.
 func TestChild(t *testing.T) {
 	if *addTo == "" {
 		return
@@ -104,7 +103,7 @@ func TestChild(t *testing.T) {
 	}
 }
 
-// start starts a process that adds to dir, and returns what it prints once it is ready.
+// start starts a process that adds to dir, and returns its output when it is ready.
 func start(t *testing.T, dir string, seed uint64) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestChild$", "-test.timeout=60s", "-mirrordir.add="+dir, fmt.Sprint("-mirrordir.addseed=", seed))
@@ -121,7 +120,7 @@ func start(t *testing.T, dir string, seed uint64) (*exec.Cmd, *bufio.Scanner) {
 	return cmd, lines
 }
 
-// TestProcesses has eight processes add overlapping sets while this one reads.
+// TestProcesses lets eight processes add overlapping sets of packages while this process reads.
 func TestProcesses(t *testing.T) {
 	t.Parallel()
 	_, dir := newMirror(t)
@@ -156,8 +155,7 @@ func TestProcesses(t *testing.T) {
 	finish(t, dir)
 }
 
-// poll reads all documents as a client does and follows them to the archives. It returns
-// how many there were.
+// poll reads all documents like a client, opens the archives, and returns their number.
 func poll(t *testing.T, dir string) (documents int) {
 	t.Helper()
 	indices, _ := filepath.Glob(filepath.Join(dir, "*", "*", "*", "index.json"))
@@ -191,7 +189,7 @@ func poll(t *testing.T, dir string) (documents int) {
 	return documents
 }
 
-// finish adds the whole fleet, which must leave a mirror that nothing can be said against.
+// finish adds all packages, after which Check must report nothing.
 func finish(t *testing.T, dir string) {
 	t.Helper()
 	var all []mirrordir.Want
@@ -215,8 +213,8 @@ func finish(t *testing.T, dir string) {
 	}
 }
 
-// TestKill kills processes at random points. Each kill leaves documents that are true, and
-// the next Add what Check calls good.
+// TestKill kills processes at random points, and checks that the documents are true and that the
+// next Add completes the mirror.
 func TestKill(t *testing.T) {
 	t.Parallel()
 	seed := *killSeed
@@ -250,7 +248,7 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// killOnce kills the i-th process, looks at what it leaves, and returns its last step.
+// killOnce kills process i, checks the mirror, and returns the last step of the process.
 func killOnce(t *testing.T, dir string, r *rand.Rand, i int) string {
 	t.Helper()
 	phase, killed := kill(t, dir, r, steps[i%len(steps)], 6)
@@ -268,9 +266,8 @@ func killOnce(t *testing.T, dir string, r *rand.Rand, i int) string {
 // steps are what a process tells of, and what kill aims at in turn.
 var steps = []string{"ready", "bytes", "verified", "write", "written"}
 
-// kill starts a process, kills it a little after it has told of up to so many steps of the
-// kind to aim at, or of any if that is "", and returns the step it had come to by then;
-// false if it had finished.
+// kill starts a process and kills it after some steps of the kind aim, or of any kind if aim is "".
+// It returns the last step, or false if the process had finished.
 func kill(t *testing.T, dir string, r *rand.Rand, aim string, most int) (phase string, killed bool) {
 	t.Helper()
 	cmd, lines := start(t, dir, r.Uint64())

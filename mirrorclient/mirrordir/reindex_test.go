@@ -30,7 +30,7 @@ func mustReindex(t testing.TB, m *mirrordir.Mirror) *mirrordir.Report {
 	return report
 }
 
-// TestReindex makes from archives alone what Add has made of them.
+// TestReindex checks that Reindex restores the documents of Add from the archives.
 func TestReindex(t *testing.T) {
 	t.Parallel()
 	m, dir, reg, client := filled(t)
@@ -66,7 +66,7 @@ func TestReindex(t *testing.T) {
 	wantGood(t, m)
 }
 
-// TestReindexCorrects: what is wrong goes, what leads elsewhere stays.
+// TestReindexCorrects checks that Reindex removes wrong entries and keeps external ones.
 func TestReindexCorrects(t *testing.T) {
 	t.Parallel()
 	m, dir, _, client := filled(t)
@@ -115,7 +115,7 @@ func TestReindexCorrects(t *testing.T) {
 	}
 }
 
-// TestReindexElsewhereInside: an entry may lead to any file of the mirror.
+// TestReindexElsewhereInside checks that an entry may list any file of the mirror.
 func TestReindexElsewhereInside(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"directory", "bucket"} {
@@ -154,7 +154,7 @@ func TestReindexElsewhereInside(t *testing.T) {
 	}
 }
 
-// TestReindexNames: archives keep the names they have.
+// TestReindexNames checks that archives keep their names.
 func TestReindexNames(t *testing.T) {
 	t.Parallel()
 	from, source, _, _ := filled(t)
@@ -175,8 +175,7 @@ func TestReindexNames(t *testing.T) {
 	wantFiles(t, dir)
 }
 
-// TestTakeOver takes over what the CLI has mirrored, twice, so that its documents are those
-// of two runs.
+// TestTakeOver runs Reindex on a directory that the CLI has written in two runs.
 func TestTakeOver(t *testing.T) {
 	t.Parallel()
 	terraformtest.Each(t, takeOver)
@@ -227,9 +226,8 @@ func onlyUnreachable(report *mirrordir.Report) bool {
 	return len(report.Notes) == 1 && report.Notes[0].Kind == mirrordir.Unreachable
 }
 
-// TestBeyondLimits: a document or a record that is larger than any is, or states more than any
-// does, is damaged: Check reports it and goes on, and Reindex makes it anew. So does Add with
-// what it has no need to read.
+// TestBeyondLimits checks that a document or record beyond a limit is reported as damaged by Check
+// and replaced by Reindex, and by Add if Add need not read it.
 func TestBeyondLimits(t *testing.T) {
 	t.Parallel()
 	const largest = 16 << 20 // of the documents that are read
@@ -295,7 +293,7 @@ func TestBeyondLimits(t *testing.T) {
 	}
 }
 
-// content returns what is in a file.
+// content returns the content of a file.
 func content(t testing.TB, s mirrordir.Storage, name string) string {
 	t.Helper()
 	o, err := s.Open(t.Context(), name)

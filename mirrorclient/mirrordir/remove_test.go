@@ -43,7 +43,7 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-// TestRemoveListed: what only the index has of a provider goes with the rest.
+// TestRemoveListed checks that Remove removes versions that are only in the index.
 func TestRemoveListed(t *testing.T) {
 	t.Parallel()
 	p := addrs.MustParseProvider("bücher.example/acme/alpha")
@@ -85,7 +85,7 @@ func TestRemoveInternational(t *testing.T) {
 	}
 }
 
-// TestRemoveWhileAdding: whoever comes last wins, and nothing is half there.
+// TestRemoveWhileAdding checks that concurrent Add and Remove leave complete versions.
 func TestRemoveWhileAdding(t *testing.T) {
 	t.Parallel()
 	_, dir, reg, _ := filled(t)
@@ -102,8 +102,8 @@ func TestRemoveWhileAdding(t *testing.T) {
 	wantGood(t, open(t, dir))
 }
 
-// TestRemoveLastWhileAdding: the index must not go with the last version while another one
-// is put into it.
+// TestRemoveLastWhileAdding checks that removing the last version keeps an index to which a
+// concurrent Add adds a version.
 func TestRemoveLastWhileAdding(t *testing.T) {
 	t.Parallel()
 	reg, _ := newRegistry(t)
@@ -165,7 +165,7 @@ func TestAddLocked(t *testing.T) {
 	}
 }
 
-// TestAddLockedRefuses: neither a signature nor a policy makes up for a hash.
+// TestAddLockedRefuses checks that neither a signature nor a policy replaces a locked hash.
 func TestAddLockedRefuses(t *testing.T) {
 	t.Parallel()
 	reg, client := newRegistry(t)

@@ -20,7 +20,7 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// TestNames has a directory as people and the CLI make it, and what is found there.
+// TestNames checks which packages are found in directories made by people and by the CLI.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	const archive = "terraform-provider-alpha_1.0.0_linux_amd64.zip"
@@ -141,8 +141,8 @@ func TestNothingThere(t *testing.T) {
 	}
 }
 
-// TestSymlinks: the top and unpacked packages may be links to anywhere, as in the CLI, and
-// archives to files of the mirror. The directories between must not be links.
+// TestSymlinks checks links: the top and unpacked packages may link anywhere, archives to files of
+// the mirror, and other directories may not be links.
 func TestSymlinks(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -197,7 +197,7 @@ func TestSymlinks(t *testing.T) {
 	}
 }
 
-// TestPackage: all that was known at the registry is known at the mirror.
+// TestPackage checks that the mirror knows all that the registry knows of a package.
 func TestPackage(t *testing.T) {
 	t.Parallel()
 	m, dir, reg, client := filled(t)
@@ -246,8 +246,7 @@ func TestPackage(t *testing.T) {
 	}
 }
 
-// TestDamaged: what is wrong in a mirror is an error of its own kind, and no policy
-// accepts it.
+// TestDamaged checks that damage is an error of its own kind, and that no policy accepts it.
 func TestDamaged(t *testing.T) {
 	t.Parallel()
 	cut := func(text string) string { return text[:len(text)-1] }
@@ -286,7 +285,7 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// TestHarmless has documents that say less than usual.
+// TestHarmless checks documents that state less than usual.
 func TestHarmless(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{

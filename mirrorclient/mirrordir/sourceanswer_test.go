@@ -9,8 +9,7 @@ import (
 	"github.com/tofureg/tofureg/provider"
 )
 
-// mistaken is a source that answers every question as if it was about another version, or
-// not at all.
+// mistaken is a source that answers each call for another version, or with nil.
 type mistaken struct {
 	provider.Source
 	as addrs.Version // zero: no answer
@@ -30,8 +29,7 @@ func (m mistaken) ProviderPackage(ctx context.Context, p addrs.Provider, v addrs
 	return m.Source.ProviderPackage(ctx, p, m.as, on)
 }
 
-// TestMistakenSource: what a source says of another package, rightly signed, is not added under
-// this one's name.
+// TestMistakenSource checks that a signed package of another version is not added.
 func TestMistakenSource(t *testing.T) {
 	t.Parallel()
 	reg, all := manyVersions(2)

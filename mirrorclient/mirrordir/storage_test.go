@@ -12,7 +12,7 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// TestBucket does with an object store all that the other tests do with a directory.
+// TestBucket tests a mirror in an object store.
 func TestBucket(t *testing.T) {
 	t.Parallel()
 	reg, client := newRegistry(t)
@@ -52,7 +52,7 @@ func TestBucket(t *testing.T) {
 	}
 }
 
-// TestBucketTogether: without locks archives may be fetched twice, but nothing is lost.
+// TestBucketTogether checks that concurrent calls without locks lose nothing.
 func TestBucketTogether(t *testing.T) {
 	t.Parallel()
 	reg, _ := newRegistry(t)
@@ -71,7 +71,7 @@ func TestBucketTogether(t *testing.T) {
 	wantGood(t, m)
 }
 
-// TestBelowFile: what lies below a file is not there.
+// TestBelowFile checks that a file below a file is missing.
 func TestBelowFile(t *testing.T) {
 	t.Parallel()
 	d := &mirrordir.Directory{Path: t.TempDir()}

@@ -17,7 +17,7 @@ import (
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
-// counted is a storage that counts, and tells of each operation when it is done.
+// counted is a storage that counts calls and reports each one when it is done.
 type counted struct {
 	mirrordir.Storage
 	lists, listed, opens atomic.Int64 // listed are the entries
@@ -45,18 +45,18 @@ func (c *counted) tell(op, name string) {
 	}
 }
 
-// reset returns what was counted and begins anew.
+// reset returns the counts and resets them.
 func (c *counted) reset() (lists, listed, opens int64) {
 	return c.lists.Swap(0), c.listed.Swap(0), c.opens.Swap(0)
 }
 
-// countedLocker is a counted one that has locks.
+// countedLocker is a counted with locks.
 type countedLocker struct {
 	*counted
 	mirrordir.Locker
 }
 
-// counters returns storages of both kinds, and without their counters.
+// counters returns storages with and without locks.
 func counters(t testing.TB) map[string]func() (counter *counted, storage, bare mirrordir.Storage) {
 	return map[string]func() (*counted, mirrordir.Storage, mirrordir.Storage){
 		"locks": func() (*counted, mirrordir.Storage, mirrordir.Storage) {
@@ -72,8 +72,8 @@ func counters(t testing.TB) map[string]func() (counter *counted, storage, bare m
 	}
 }
 
-// TestLinear: how often a call lists does not depend on how much there is, and what it opens
-// grows only as fast.
+// TestLinear checks that the number of listings does not depend on the number of versions, and that
+// the number of opened files grows linearly.
 func TestLinear(t *testing.T) {
 	t.Parallel()
 	for name, open := range counters(t) {
@@ -128,7 +128,7 @@ func TestLinear(t *testing.T) {
 	}
 }
 
-// put makes content the file, whatever there was.
+// put writes a file, whatever its revision.
 func put(t testing.TB, s mirrordir.Storage, name, content string) {
 	t.Helper()
 	err := s.Delete(t.Context(), name)
@@ -140,8 +140,7 @@ func put(t testing.TB, s mirrordir.Storage, name, content string) {
 	}
 }
 
-// place puts files that another mirror has into s, as a process does that dies before it
-// publishes them.
+// place copies files of another mirror into s, like a process that dies before it publishes them.
 func place(t testing.TB, s mirrordir.Storage, from *bucket, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -149,7 +148,7 @@ func place(t testing.TB, s mirrordir.Storage, from *bucket, names ...string) {
 	}
 }
 
-// platformsOf returns the platforms that the document of a version lists.
+// platformsOf returns the platforms in the document of a version.
 func platformsOf(t testing.TB, s mirrordir.Storage, v addrs.Version) (list []string) {
 	t.Helper()
 	o, err := s.Open(t.Context(), home+"/"+v.String()+".json")
@@ -169,7 +168,7 @@ func platformsOf(t testing.TB, s mirrordir.Storage, v addrs.Version) (list []str
 	return list
 }
 
-// another is a mirror that has all of the registry's alpha.
+// another returns a mirror with all versions of the registry's alpha.
 func another(t testing.TB, reg *regtest.Registry, all []mirrordir.Want) *bucket {
 	t.Helper()
 	b := &bucket{}
@@ -177,8 +176,8 @@ func another(t testing.TB, reg *regtest.Registry, all []mirrordir.Want) *bucket 
 	return b
 }
 
-// TestPlacedWhileWorking has another process place an archive and its record while a call works,
-// just before the call publishes, and then publish it, or die.
+// TestPlacedWhileWorking lets another process add an archive and its record during a call, before
+// the call publishes, and then publish or die.
 func TestPlacedWhileWorking(t *testing.T) {
 	t.Parallel()
 	reg, all := manyVersions(4)
@@ -231,8 +230,8 @@ func TestPlacedWhileWorking(t *testing.T) {
 	}
 }
 
-// TestArchiveReturns: the record of an archive that was missing when the directory was listed
-// does not go if the archive has come back since.
+// TestArchiveReturns checks that Reindex keeps a record whose archive was missing in the listing
+// and has come back.
 func TestArchiveReturns(t *testing.T) {
 	t.Parallel()
 	reg, all := manyVersions(1)
@@ -260,8 +259,7 @@ func TestArchiveReturns(t *testing.T) {
 	}
 }
 
-// TestPublishedWithoutLock: where nothing keeps others away, what they publish while Reindex
-// looks at the version stays.
+// TestPublishedWithoutLock checks that Reindex without locks keeps concurrently published versions.
 func TestPublishedWithoutLock(t *testing.T) {
 	t.Parallel()
 	reg, all := manyVersions(1)
@@ -283,8 +281,8 @@ func TestPublishedWithoutLock(t *testing.T) {
 	wantGood(t, bare)
 }
 
-// TestRemovedWhileWorking: what is gone by the time a version is locked is fetched anew, not
-// listed and not called a problem.
+// TestRemovedWhileWorking checks that files that are removed before a version is locked are
+// downloaded again, not listed, and no problem.
 func TestRemovedWhileWorking(t *testing.T) {
 	t.Parallel()
 	reg, all := manyVersions(4)
@@ -335,8 +333,8 @@ func TestRemovedWhileWorking(t *testing.T) {
 	}
 }
 
-// TestAddedBeforeIndex: a version of which Reindex has found nothing stays in the index if it
-// was added since, which locks would not let happen.
+// TestAddedBeforeIndex checks that Reindex without locks keeps a version in the index that was
+// added during the call.
 func TestAddedBeforeIndex(t *testing.T) {
 	t.Parallel()
 	reg, all := manyVersions(1)
@@ -369,8 +367,7 @@ func TestAddedBeforeIndex(t *testing.T) {
 	}
 }
 
-// TestReindexUnlists: a version whose archives are gone leaves the index, also where an empty
-// document stays behind, and nothing is to be said about it then.
+// TestReindexUnlists checks that a version without archives is removed from the index.
 func TestReindexUnlists(t *testing.T) {
 	t.Parallel()
 	reg, all := manyVersions(2)

@@ -52,8 +52,7 @@ func (c *slowClient) Write(p []byte) (int, error) {
 	}
 }
 
-// openings is a source that counts the archives that were opened and not closed, and those opened in
-// all.
+// openings is a source that counts opened and unclosed archives.
 type openings struct {
 	provider.Source
 	opened atomic.Int64
@@ -64,7 +63,7 @@ func (o *openings) Open(ctx context.Context, pkg *provider.Package) (*provider.B
 	return o.Source.Open(ctx, pkg)
 }
 
-// serve has a client ask for an archive, and reports whether the answer was broken off.
+// serve requests an archive, and reports whether the response was aborted.
 func serveSlowly(t *testing.T, h http.Handler, c *slowClient, name string) (broken bool) {
 	defer func() {
 		if v := recover(); v != nil && v != http.ErrAbortHandler {
@@ -77,8 +76,8 @@ func serveSlowly(t *testing.T, h http.Handler, c *slowClient, name string) (brok
 	return false
 }
 
-// TestIdleClientsHoldLittle: clients that take nothing hold a bounded number of files, are ended after
-// a while, and then the others have their turn.
+// TestIdleClientsHoldLittle checks that clients that read nothing use a limited number of files and
+// are disconnected.
 func TestIdleClientsHoldLittle(t *testing.T) {
 	t.Parallel()
 	for name, handler := range map[string]func(t *testing.T, src provider.Source) *mirrorserve.Handler{
@@ -126,7 +125,7 @@ func TestIdleClientsHoldLittle(t *testing.T) {
 	}
 }
 
-// TestSlowClientIsServed: a client that takes a little now and then is not ended.
+// TestSlowClientIsServed checks that a slow client is not disconnected.
 func TestSlowClientIsServed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -144,7 +143,8 @@ func TestSlowClientIsServed(t *testing.T) {
 	})
 }
 
-// TestIdleReaderIsEnded: so is a program that opens an archive of a Cache and does not read on.
+// TestIdleReaderIsEnded checks that a program that does not read an archive of a Cache gets an
+// error.
 func TestIdleReaderIsEnded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -169,8 +169,7 @@ func TestIdleReaderIsEnded(t *testing.T) {
 	})
 }
 
-// TestRangeWaitsForVerdict: of an archive that is refused in the end, no range is served, for that
-// would be a complete answer with the tag of another archive.
+// TestRangeWaitsForVerdict checks that no range of a refused archive is sent.
 func TestRangeWaitsForVerdict(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]regtest.Fault{
@@ -188,8 +187,8 @@ func TestRangeWaitsForVerdict(t *testing.T) {
 	}
 }
 
-// TestClientsLeaveWhileJudged: when all clients have left, an archive that has arrived is not judged,
-// and its place is free.
+// TestClientsLeaveWhileJudged checks that a downloaded archive is not verified if all clients have
+// left.
 func TestClientsLeaveWhileJudged(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -208,7 +207,7 @@ func TestClientsLeaveWhileJudged(t *testing.T) {
 	})
 }
 
-// ending is a source that calls end when the first archive has arrived.
+// ending is a source that calls end when the first archive has been downloaded.
 type ending struct {
 	provider.Source
 	end  func()
@@ -239,8 +238,8 @@ func (b *endingBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestCacheArrivesBesideTheMirror: a Cache in a Directory needs no other place, so an archive is not
-// copied, and its policy counts, not that of the Handler.
+// TestCacheArrivesBesideTheMirror checks that a Cache downloads into the directory of its mirror,
+// with its own policy.
 func TestCacheArrivesBesideTheMirror(t *testing.T) {
 	t.Parallel()
 	_, src := newRegistry(t)

@@ -18,7 +18,7 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// newCache returns a cache server for a source, its cache, and the directory of that.
+// newCache returns a handler for a Cache, its mirror and the directory of the mirror.
 func newCache(t testing.TB, src provider.Source) (*mirrorserve.Handler, *mirrorserve.Cache, string) {
 	t.Helper()
 	m, dir := newMirror(t)
@@ -27,13 +27,13 @@ func newCache(t testing.TB, src provider.Source) (*mirrorserve.Handler, *mirrors
 	return &mirrorserve.Handler{Source: c}, c, dir
 }
 
-// down makes a registry unreachable until the result is called.
+// down makes a registry unavailable until the result is called.
 func down(reg *regtest.Registry) (up func()) {
 	reg.AddFault(regtest.Fault{Drop: true})
 	return reg.ClearFaults
 }
 
-// mustFetch asks for an archive that must be served.
+// mustFetch requests an archive, which must succeed.
 func mustFetch(t testing.TB, h http.Handler, name string) string {
 	t.Helper()
 	status, body := fetch(h, name)
@@ -53,8 +53,8 @@ func versionsOf(t testing.TB, h http.Handler) string {
 	return strings.Join(slices.Sorted(maps.Keys(mirrortest.Parse[index](t, w.Body.String()).Versions)), " ")
 }
 
-// TestCacheKeeps: what has been fetched once is in the mirror as Add would have put it there,
-// and is served from it whether or not there is a registry.
+// TestCacheKeeps checks that a downloaded archive is added to the mirror and served without the
+// registry.
 func TestCacheKeeps(t *testing.T) {
 	t.Parallel()
 	reg, src := newRegistry(t)
@@ -108,7 +108,7 @@ func TestCacheKeeps(t *testing.T) {
 	}
 }
 
-// TestCacheFaults: whose answer counts.
+// TestCacheFaults checks which failures of the source are answered from the mirror.
 func TestCacheFaults(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -155,8 +155,8 @@ func TestCacheFaults(t *testing.T) {
 	}
 }
 
-// TestCacheOfDropped: what the registry has withdrawn is not listed any more, but can be had by
-// those who know it; Multi lists it.
+// TestCacheOfDropped checks that a version that the registry has dropped is not listed but served,
+// and that Multi lists it.
 func TestCacheOfDropped(t *testing.T) {
 	t.Parallel()
 	reg, src := newRegistry(t)
@@ -188,7 +188,7 @@ func TestCacheOfDropped(t *testing.T) {
 	}
 }
 
-// TestCacheForgetsFailures: that something is not there is asked for each time.
+// TestCacheForgetsFailures checks that missing packages are requested each time.
 func TestCacheForgetsFailures(t *testing.T) {
 	t.Parallel()
 	reg, src := newRegistry(t)

@@ -7,8 +7,7 @@ import (
 	"github.com/tofureg/tofureg/provider"
 )
 
-// BenchmarkServe is what a client costs that asks for what the mirror has: one archive and the
-// two documents that lead to it.
+// BenchmarkServe serves one archive of a mirror and its two documents.
 func BenchmarkServe(b *testing.B) {
 	m, _, _, src := filled(b)
 	for name, source := range map[string]provider.Source{

@@ -18,7 +18,7 @@ import (
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
-// TestCacheOnFullDisk: what there is no room for fails cleanly, and all else goes on.
+// TestCacheOnFullDisk checks that a full disk fails only requests that need space.
 func TestCacheOnFullDisk(t *testing.T) {
 	t.Parallel()
 	disktest.Full(t, 1<<16, func(t *testing.T, dir string) {
@@ -35,7 +35,8 @@ func TestCacheOnFullDisk(t *testing.T) {
 	})
 }
 
-// TestCacheInReadOnlyDirectory: what is kept is served, and so is what cannot be kept.
+// TestCacheInReadOnlyDirectory checks that cached and other archives are served if the mirror
+// cannot be written.
 func TestCacheInReadOnlyDirectory(t *testing.T) {
 	t.Parallel()
 	disktest.ReadOnly(t, func(t *testing.T, dir string) {
@@ -58,8 +59,8 @@ func TestCacheInReadOnlyDirectory(t *testing.T) {
 	})
 }
 
-// TestCachesShareDirectory has several caches, as in processes of their own, and a refresh work
-// on one directory.
+// TestCachesShareDirectory uses one directory with several caches, like several processes, and an
+// Add.
 func TestCachesShareDirectory(t *testing.T) {
 	t.Parallel()
 	_, src := newRegistry(t)
@@ -93,8 +94,7 @@ func TestCachesShareDirectory(t *testing.T) {
 	}
 }
 
-// TestCacheStartsWithoutSource: a server that is started while the registry is gone does not
-// even know where its services are.
+// TestCacheStartsWithoutSource starts a server while the registry is unavailable.
 func TestCacheStartsWithoutSource(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]regtest.Fault{
@@ -119,7 +119,8 @@ func TestCacheStartsWithoutSource(t *testing.T) {
 	}
 }
 
-// TestCacheInObjectStore: what is kept elsewhere must still have the hashes on record.
+// TestCacheInObjectStore checks that an archive in an object store is served only with its recorded
+// hashes.
 func TestCacheInObjectStore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// TestCacheAsSource: programs that fetch packages themselves have a cache too.
+// TestCacheAsSource uses a Cache as a source in a program.
 func TestCacheAsSource(t *testing.T) {
 	t.Parallel()
 	reg, src := newRegistry(t)
@@ -61,8 +61,7 @@ func TestCacheAsSource(t *testing.T) {
 	}
 }
 
-// TestCacheRemoved: what was kept when it was looked up, and is not when it is fetched, comes
-// from the registry again.
+// TestCacheRemoved checks that an archive that is removed after the lookup is downloaded again.
 func TestCacheRemoved(t *testing.T) {
 	t.Parallel()
 	_, src := newRegistry(t)
@@ -90,7 +89,7 @@ func TestCacheRemoved(t *testing.T) {
 	}
 }
 
-// TestCacheOfMirror: a mirror can be the source, with the policy for one.
+// TestCacheOfMirror uses a mirror as the source.
 func TestCacheOfMirror(t *testing.T) {
 	t.Parallel()
 	reg, _ := newRegistry(t)

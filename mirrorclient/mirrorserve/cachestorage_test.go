@@ -16,7 +16,7 @@ import (
 	"github.com/tofureg/tofureg/regclient/regtest"
 )
 
-// failingStorage cannot write, or takes its time.
+// failingStorage is a storage whose writes fail or are slow.
 type failingStorage struct {
 	*bucket
 	write func(ctx context.Context, name string) error
@@ -31,7 +31,7 @@ func (s failingStorage) Write(ctx context.Context, name string, content *io.Sect
 
 var errFull = errors.New("no space left")
 
-// TestCacheCannotKeep: what cannot be kept is served, now and later, and somebody is told.
+// TestCacheCannotKeep checks that an archive that cannot be added is served and logged.
 func TestCacheCannotKeep(t *testing.T) {
 	t.Parallel()
 	for name, write := range map[string]func(name string) error{
@@ -95,8 +95,7 @@ func TestCacheCannotKeep(t *testing.T) {
 	}
 }
 
-// TestCacheSlowStorage: a storage that hangs holds a client up for Wait and not longer, and
-// others find the archive meanwhile.
+// TestCacheSlowStorage checks that a slow storage delays a client for Wait at most.
 func TestCacheSlowStorage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

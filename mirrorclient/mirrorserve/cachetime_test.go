@@ -18,19 +18,19 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// slow makes the archives of a registry take ten seconds to arrive.
+// slow lets the archives of a registry arrive within ten seconds.
 func slow(reg *regtest.Registry, size int) {
 	reg.AddFault(regtest.Fault{Kind: regtest.Archive, Rate: int64(size / 10)})
 }
 
-// sized returns a registry that has one package of about this size.
+// sized returns a registry with one package of about this size.
 func sized(size int64) (*regtest.Registry, *regtest.Release) {
 	reg := regtest.New("registry.example.com")
 	return reg, reg.AddProvider(regtest.Provider{Address: "acme/alpha", Platforms: []string{"linux_amd64", "darwin_arm64"}, Size: size})
 }
 
-// TestCacheShared: what many ask for, before, while and after it arrives, and in whatever way,
-// is fetched once. Those who leave take nothing from those who stay.
+// TestCacheShared checks that many clients share one download, and that clients that leave do not
+// affect others.
 func TestCacheShared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -87,8 +87,8 @@ func TestCacheShared(t *testing.T) {
 	})
 }
 
-// TestCacheNobodyStays: when all have left the transfer ends, nothing is kept, and the next
-// client begins anew.
+// TestCacheNobodyStays checks that a download ends when all clients have left, that nothing is
+// added, and that the next client starts a new download.
 func TestCacheNobodyStays(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -140,9 +140,8 @@ func TestCacheNobodyStays(t *testing.T) {
 	})
 }
 
-// TestCacheWaits: a source that does not answer holds up the clients once, for Wait, and then
-// for half a minute nobody, unless it is for what is not kept. One that fails at once is asked
-// each time.
+// TestCacheWaits checks that a source that does not answer delays clients once for Wait, and is
+// then not asked for 30 seconds; and that a source that fails at once is asked each time.
 func TestCacheWaits(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -215,7 +214,7 @@ func TestCacheWaits(t *testing.T) {
 	}
 }
 
-// TestCacheIsNotHeldUp: what is kept does not wait for what arrives slowly.
+// TestCacheIsNotHeldUp checks that cached archives do not wait for downloads.
 func TestCacheIsNotHeldUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -238,8 +237,8 @@ func TestCacheIsNotHeldUp(t *testing.T) {
 	})
 }
 
-// TestCacheKeepsAside: an archive that has arrived and cannot be kept yet, since its version is
-// locked, leaves its place to the next one.
+// TestCacheKeepsAside checks that an archive that waits for the lock of its version does not block
+// downloads.
 func TestCacheKeepsAside(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

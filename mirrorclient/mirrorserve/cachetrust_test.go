@@ -16,8 +16,7 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// TestCacheOfRefused: what the policy refuses is neither served nor kept, and neither is what
-// does not arrive whole.
+// TestCacheOfRefused checks that refused and incomplete archives are neither served nor added.
 func TestCacheOfRefused(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -67,8 +66,8 @@ func TestCacheOfRefused(t *testing.T) {
 	}
 }
 
-// TestCacheTrustsNoRecord: what Policy does not accept, or what is damaged, is fetched anew and
-// replaced, and if it cannot be fetched it is not served.
+// TestCacheTrustsNoRecord checks that a damaged archive, or one that Policy does not accept, is
+// downloaded again and replaced, and not served otherwise.
 func TestCacheTrustsNoRecord(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(t *testing.T, m *mirrordir.Mirror, dir string){
@@ -126,7 +125,7 @@ func TestCacheTrustsNoRecord(t *testing.T) {
 	}
 }
 
-// guarded refuses what it does not let through, around a Cache.
+// guarded is a source around a Cache that refuses some packages.
 type guarded struct {
 	*mirrorserve.Cache
 	denying

@@ -23,8 +23,8 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// TestCacheKeepsEvidence: the signature is kept even if the policy does not want one, for
-// those who do.
+// TestCacheKeepsEvidence checks that the signature is recorded even if the policy does not require
+// it.
 func TestCacheKeepsEvidence(t *testing.T) {
 	t.Parallel()
 	reg, src := newRegistry(t)
@@ -39,7 +39,8 @@ func TestCacheKeepsEvidence(t *testing.T) {
 	mustFetch(t, &mirrorserve.Handler{Source: &mirrorserve.Cache{Source: src, Mirror: c.Mirror}}, archive(v1, linux))
 }
 
-// TestCacheIsOvertaken: what somebody else has added while the archive arrived stays as it is.
+// TestCacheIsOvertaken checks that an archive that another process has added during the download is
+// kept.
 func TestCacheIsOvertaken(t *testing.T) {
 	t.Parallel()
 	_, src := newRegistry(t)
@@ -76,8 +77,7 @@ func TestCacheIsOvertaken(t *testing.T) {
 	mustFetch(t, h, archive(v1, linux))
 }
 
-// TestCacheCleansUp: what a process left behind that was killed is removed when the next
-// package is kept.
+// TestCacheCleansUp checks that files of a killed process are removed with the next archive.
 func TestCacheCleansUp(t *testing.T) {
 	t.Parallel()
 	_, src := newRegistry(t)
@@ -89,8 +89,7 @@ func TestCacheCleansUp(t *testing.T) {
 	}
 }
 
-// stubborn is a source that says nothing until it is told that it is too late, and then only
-// that.
+// stubborn is a source that answers only after its context has ended, with an error.
 type stubborn struct{ failing }
 
 func (stubborn) ProviderVersions(ctx context.Context, _ addrs.Provider) (*provider.Versions, error) {
@@ -98,8 +97,8 @@ func (stubborn) ProviderVersions(ctx context.Context, _ addrs.Provider) (*provid
 	return nil, errors.New("too late")
 }
 
-// TestCacheWaitsForAnySource: that a source takes too long is a fault, whatever it says then;
-// that the caller has gone is none.
+// TestCacheWaitsForAnySource checks that a timeout is a fault of the source, whatever its error is,
+// and that a canceled caller is not.
 func TestCacheWaitsForAnySource(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -118,7 +117,7 @@ func TestCacheWaitsForAnySource(t *testing.T) {
 	})
 }
 
-// TestCacheLetsGo: a client has the whole archive before it is kept.
+// TestCacheLetsGo checks that a client gets the whole archive before it is added.
 func TestCacheLetsGo(t *testing.T) {
 	t.Parallel()
 	reg, src := newRegistry(t)
@@ -146,7 +145,7 @@ func TestCacheLetsGo(t *testing.T) {
 	}
 }
 
-// TestCacheOfCombined: the source may be several, and limited to some providers.
+// TestCacheOfCombined uses several sources, limited to some providers.
 func TestCacheOfCombined(t *testing.T) {
 	t.Parallel()
 	reg, src := newRegistry(t)

@@ -28,7 +28,7 @@ func exampleRegistry() *regclient.Client {
 	return &regclient.Client{Transport: &transport.Client{HTTP: reg.Client()}}
 }
 
-// exampleDir returns a new directory, which os.MkdirAll would make in a program.
+// exampleDir returns a new directory.
 func exampleDir() string {
 	dir, err := os.MkdirTemp("", "mirror-")
 	if err != nil {
@@ -37,8 +37,7 @@ func exampleDir() string {
 	return dir
 }
 
-// A registry, pulled through by a mirror that verifies what it passes on. Those who ask it
-// trust the mirror, and say so with AllowUnsigned.
+// Serve the packages of a registry to clients that trust this server and set AllowUnsigned.
 func ExampleHandler() {
 	handler := &mirrorserve.Handler{Source: exampleRegistry()}
 	server := httptest.NewTLSServer(http.StripPrefix("/providers", handler))

@@ -20,7 +20,7 @@ import (
 	"github.com/tofureg/tofureg/verify"
 )
 
-// A cache server. What a client has fetched through it can be had when the registry is gone.
+// Run a cache server. Downloaded packages are available without the registry.
 func ExampleCache() {
 	ctx, dir := context.Background(), exampleDir()
 	defer os.RemoveAll(dir)

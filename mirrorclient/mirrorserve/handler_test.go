@@ -33,7 +33,7 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// ask makes one request to a handler.
+// ask sends one request to a handler.
 func ask(h http.Handler, method, path string, header ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, "/", nil)
 	r.URL.Path = path
@@ -48,7 +48,7 @@ func ask(h http.Handler, method, path string, header ...string) *httptest.Respon
 	return w
 }
 
-// TestHandlerOfMirror: what is served is what the files say.
+// TestHandlerOfMirror checks that a mirror is served as its files state.
 func TestHandlerOfMirror(t *testing.T) {
 	t.Parallel()
 	m, dir, _, _ := filled(t)
@@ -103,7 +103,7 @@ func TestHandlerOfMirror(t *testing.T) {
 	}
 }
 
-// TestHandlerRefuses: there is nothing but what the protocol has.
+// TestHandlerRefuses checks that other paths and methods are refused.
 func TestHandlerRefuses(t *testing.T) {
 	t.Parallel()
 	m, dir, _, _ := filled(t)
@@ -135,7 +135,7 @@ func TestHandlerRefuses(t *testing.T) {
 	}
 }
 
-// TestHandlerWithoutDocuments serves a directory that nobody has made documents for.
+// TestHandlerWithoutDocuments serves a directory without documents.
 func TestHandlerWithoutDocuments(t *testing.T) {
 	t.Parallel()
 	m, dir := newMirror(t)
@@ -156,7 +156,7 @@ func TestHandlerWithoutDocuments(t *testing.T) {
 	}
 }
 
-// TestPullThrough: a registry looks like a mirror, and what is stated is signed.
+// TestPullThrough serves a registry as a mirror, with the signed hashes.
 func TestPullThrough(t *testing.T) {
 	t.Parallel()
 	reg, client := newRegistry(t)
@@ -202,7 +202,7 @@ func TestPullThrough(t *testing.T) {
 	}
 }
 
-// TestStatements has sources that say more or less of what they have.
+// TestStatements checks the documents for sources that state more or less.
 func TestStatements(t *testing.T) {
 	t.Parallel()
 	unsigned := verify.Policy{AllowUnsigned: true}
@@ -290,8 +290,7 @@ func TestStatements(t *testing.T) {
 	}
 }
 
-// TestPlatformsOfMirror: a mirror that states no hashes does not even tell platforms, so
-// they are looked for.
+// TestPlatformsOfMirror checks that platforms are requested if a mirror does not list them.
 func TestPlatformsOfMirror(t *testing.T) {
 	t.Parallel()
 	reg := regtest.New("registry.example.com")
@@ -310,7 +309,7 @@ func TestPlatformsOfMirror(t *testing.T) {
 	}
 }
 
-// TestRefusedOnTheWay: an archive that is refused never arrives whole.
+// TestRefusedOnTheWay checks that a refused archive never arrives completely.
 func TestRefusedOnTheWay(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -350,8 +349,8 @@ func TestRefusedOnTheWay(t *testing.T) {
 	}
 }
 
-// TestShared: what many ask for at the same time is fetched once, and those who leave
-// take nothing from those who stay.
+// TestShared checks that concurrent requests share one download, and that clients that leave do not
+// affect others.
 func TestShared(t *testing.T) {
 	t.Parallel()
 	const clients = 20
@@ -400,7 +399,7 @@ func TestShared(t *testing.T) {
 	}
 }
 
-// gated is a source whose archives stop after a while until they may go on.
+// gated is a source whose archives stop until they may continue.
 type gated struct {
 	provider.Source
 	open   chan struct{}
@@ -442,8 +441,8 @@ func (b *gatedBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// TestLastOneLeaves: the transfer ends with the interest in it, and a later one begins
-// anew.
+// TestLastOneLeaves checks that a download ends with its last client, and that a later client
+// starts a new one.
 func TestLastOneLeaves(t *testing.T) {
 	t.Parallel()
 	reg := regtest.New("registry.example.com")
@@ -480,7 +479,7 @@ func TestLastOneLeaves(t *testing.T) {
 	}
 }
 
-// TestChain: a mirror of a mirror of a mirror is read as a mirror, in the same client.
+// TestChain reads a mirror of a mirror of a mirror.
 func TestChain(t *testing.T) {
 	t.Parallel()
 	m, dir, _, _ := filled(t)
@@ -502,8 +501,8 @@ func TestChain(t *testing.T) {
 	}
 }
 
-// TestHandlerOfFailing: the source's failures are not the client's, and its secrets do
-// not get out.
+// TestHandlerOfFailing checks the statuses for failures of the source, and that no secrets are
+// sent.
 func TestHandlerOfFailing(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -559,7 +558,7 @@ func FuzzHandler(f *testing.F) {
 	})
 }
 
-// recording is a source that has nothing and notes what it is asked for.
+// recording is a source without packages that records the calls.
 type recording struct {
 	failing
 	asked []addrs.Provider
@@ -575,8 +574,8 @@ func (r *recording) ProviderPackage(_ context.Context, p addrs.Provider, _ addrs
 	return nil, provider.ErrNotFound
 }
 
-// TestHandlerOfBucket: the packages of a mirror have been judged when they were added, but
-// one that is not what the mirror says does not pass.
+// TestHandlerOfBucket checks that an archive in an object store is served only with its recorded
+// hashes.
 func TestHandlerOfBucket(t *testing.T) {
 	t.Parallel()
 	_, client := newRegistry(t)
@@ -603,8 +602,7 @@ func TestHandlerOfBucket(t *testing.T) {
 	}
 }
 
-// TestMistakenSource: what a source says of another package, rightly signed, is not served under
-// this one's name.
+// TestMistakenSource checks that a signed package of another version is not served.
 func TestMistakenSource(t *testing.T) {
 	t.Parallel()
 	reg, all := manyVersions(2)

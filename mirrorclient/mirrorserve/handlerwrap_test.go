@@ -21,8 +21,7 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// denying is a mirror that somebody must not see. It embeds the Mirror, so it has all of
-// its other methods too.
+// denying is a source that embeds a Mirror and refuses some packages.
 type denying struct{ *mirrordir.Mirror }
 
 func (d denying) ProviderVersions(context.Context, addrs.Provider) (*provider.Versions, error) {
@@ -37,8 +36,8 @@ func (d denying) Open(context.Context, *provider.Package) (*provider.Body, error
 	return nil, provider.ErrNotFound
 }
 
-// TestEmbeddedMirrorDecides: what a source that embeds a Mirror does not answer is not
-// answered, and what it does is judged.
+// TestEmbeddedMirrorDecides checks that the methods of a type that embeds a Mirror decide what is
+// served.
 func TestEmbeddedMirrorDecides(t *testing.T) {
 	t.Parallel()
 	m, _, _, _ := filled(t)
@@ -50,10 +49,10 @@ func TestEmbeddedMirrorDecides(t *testing.T) {
 	}
 }
 
-// logging is a mirror that adds nothing but a name.
+// logging is a source that embeds a Mirror.
 type logging struct{ *mirrordir.Mirror }
 
-// TestEmbeddedMirrorIsJudged: only a Mirror itself is known to have judged its packages.
+// TestEmbeddedMirrorIsJudged checks that the packages of a type that embeds a Mirror are verified.
 func TestEmbeddedMirrorIsJudged(t *testing.T) {
 	t.Parallel()
 	m, dir, _, _ := filled(t)
@@ -79,7 +78,7 @@ func TestEmbeddedMirrorIsJudged(t *testing.T) {
 	}
 }
 
-// fetch asks for an archive. An answer that is broken off is no answer: its status is 0.
+// fetch requests an archive. The status of an aborted response is 0.
 func fetch(h http.Handler, name string) (status int, body string) {
 	defer func() {
 		if v := recover(); v != nil && v != http.ErrAbortHandler {
@@ -92,8 +91,8 @@ func fetch(h http.Handler, name string) (status int, body string) {
 	return w.Code, w.Body.String()
 }
 
-// TestHandlerLogLevels: that a client asks for what there is not is its own affair; a source
-// that fails is the operator's.
+// TestHandlerLogLevels checks that a missing package is logged at level Debug, and a failure of the
+// source at level Warn.
 func TestHandlerLogLevels(t *testing.T) {
 	t.Parallel()
 	m, _, _, _ := filled(t)

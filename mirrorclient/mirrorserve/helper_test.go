@@ -47,8 +47,7 @@ func growing() *regtest.Registry {
 	return reg
 }
 
-// wantOnly fails if the mirror has not exactly version 1.0.0, or anything can be said
-// against it, or if something unfinished is left.
+// wantOnly checks that the mirror has exactly version 1.0.0, no problems and no unfinished files.
 func wantOnly(t *testing.T, m *mirrordir.Mirror, dir string) {
 	t.Helper()
 	list, err := m.ProviderVersions(t.Context(), alpha)
@@ -69,7 +68,7 @@ func wantOnly(t *testing.T, m *mirrordir.Mirror, dir string) {
 	}
 }
 
-// all collects what a mirror says it holds, as text.
+// all returns the elements of Mirror.All as text.
 func all(t *testing.T, m *mirrordir.Mirror) (list []string) {
 	t.Helper()
 	for w, err := range m.All(t.Context()) {
@@ -81,8 +80,7 @@ func all(t *testing.T, m *mirrordir.Mirror) (list []string) {
 	return list
 }
 
-// mistaken is a source that answers every question as if it was about another version, or
-// not at all.
+// mistaken is a source that answers each call for another version, or with nil.
 type mistaken struct {
 	provider.Source
 	as addrs.Version // zero: no answer

@@ -19,8 +19,8 @@ import (
 	"github.com/tofureg/tofureg/transport"
 )
 
-// TestInit has the real clients install from one directory in all its readings. The
-// second one has only the lock file of the first and may not change it.
+// TestInit installs with the real clients from one directory in all ways. The second installation
+// has the lock file of the first one and may not change it.
 func TestInit(t *testing.T) {
 	t.Parallel()
 	here := addrs.CurrentPlatform()
@@ -61,21 +61,21 @@ func TestInit(t *testing.T) {
 	})
 }
 
-// serve serves over TLS on the loopback interface.
+// serve starts a TLS server on the loopback interface.
 func serve(t *testing.T, h http.Handler) *httptest.Server {
 	srv := httptest.NewTLSServer(h)
 	t.Cleanup(srv.Close)
 	return srv
 }
 
-// cli is a directory with a configuration, and the program that installs for it.
+// cli is a directory with a configuration and a program that installs from it.
 type cli struct {
 	*terraformtest.Project
 	providers []addrs.Provider
 }
 
-// init runs the init command in a directory that has nothing but the configuration and
-// the lock file of the run before.
+// init runs the init command in a directory with the configuration and the lock file of the
+// previous run.
 func (c *cli) init(t *testing.T, method string, srv *httptest.Server, flags ...string) {
 	t.Helper()
 	required := map[string]string{}
@@ -95,8 +95,8 @@ func (c *cli) init(t *testing.T, method string, srv *httptest.Server, flags ...s
 	}
 }
 
-// TestInitThroughCache has the real clients install through a cache server, and again when the
-// registry is gone: from the cache, and from what it keeps as a filesystem mirror.
+// TestInitThroughCache installs with the real clients through a cache server, and again without the
+// registry, also from its mirror as a filesystem mirror.
 func TestInitThroughCache(t *testing.T) {
 	t.Parallel()
 	here := addrs.CurrentPlatform()

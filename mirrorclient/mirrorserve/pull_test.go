@@ -14,7 +14,7 @@ import (
 	"github.com/tofureg/tofureg/verify/checksum"
 )
 
-// held is a client that does not take the end of what it is sent until it is let go.
+// held is a client that does not read the end of a response until it may.
 type held struct {
 	*httptest.ResponseRecorder
 	sent, free chan struct{}
@@ -30,11 +30,11 @@ func (h *held) Write(p []byte) (int, error) {
 	return h.ResponseRecorder.Write(p)
 }
 
-// replaceable is a source in whose place another one can be put.
+// replaceable is a source that can be replaced.
 type replaceable struct{ provider.Source }
 
-// TestReplacedOnTheWay: who asks for an archive that has been replaced gets the new one, also
-// while others read the old one, and these get the old one to its end.
+// TestReplacedOnTheWay checks that a request after a replacement gets the new archive, while
+// earlier clients get the old one completely.
 func TestReplacedOnTheWay(t *testing.T) {
 	t.Parallel()
 	_, before := newRegistry(t)
@@ -102,7 +102,7 @@ func TestReplacedOnTheWay(t *testing.T) {
 	}
 }
 
-// replaceIn puts the archives of another source into a mirror.
+// replaceIn replaces archives in a mirror by those of another source.
 func replaceIn(t *testing.T, m *mirrordir.Mirror, src provider.Source) {
 	t.Helper()
 	if err := m.Remove(t.Context(), alpha); err != nil {
@@ -111,7 +111,7 @@ func replaceIn(t *testing.T, m *mirrordir.Mirror, src provider.Source) {
 	mustAdd(t, m, src, wants(three, v1), mirrordir.Options{})
 }
 
-// leaving is a client that takes only so much.
+// leaving is a client that reads some bytes and leaves.
 type leaving struct {
 	*httptest.ResponseRecorder
 	takes int
@@ -124,8 +124,7 @@ func (l *leaving) Write(p []byte) (int, error) {
 	return l.ResponseRecorder.Write(p)
 }
 
-// TestRanges: one range of an archive can be had at a time. With several, net/http would go on
-// reading for a client that has left.
+// TestRanges checks that single ranges are served, and that several ranges get the whole archive.
 func TestRanges(t *testing.T) {
 	t.Parallel()
 	const size = 1 << 20

@@ -15,7 +15,7 @@ import (
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 )
 
-// wrong is a memory of which some methods do something else.
+// wrong is a memory with some replaced methods.
 type wrong struct {
 	*memory
 	open   func(ctx context.Context, m *memory, name string) (*mirrordir.Object, error)
@@ -52,7 +52,7 @@ func (w wrong) Delete(ctx context.Context, name string) error {
 	return w.remove(ctx, w.memory, name)
 }
 
-// make returns a function that makes values for one memory.
+// make returns a function that returns values for one memory.
 func (w wrong) make() func() mirrordir.Storage {
 	m := newMemory()
 	return func() mirrordir.Storage {
@@ -328,13 +328,13 @@ var broken = map[string]struct {
 	"lock that is kept":        {by: "lock", long: true, want: "lock: Lock(", storage: locker(keptLock)},
 }
 
-// offByOne is wrong in ReadAt only.
+// offByOne has a wrong ReadAt.
 type offByOne struct{ *bytes.Reader }
 
 func (o offByOne) ReadAt(p []byte, off int64) (int, error) { return o.Reader.ReadAt(p, off+1) }
 func (offByOne) Close() error                              { return nil }
 
-// live reads what is there now.
+// live reads the current content of a file.
 type live struct {
 	m    *memory
 	name string
@@ -364,7 +364,7 @@ func lookAndWrite(ctx context.Context, m *memory, name string, content *io.Secti
 	return m.put(name, data, nil)
 }
 
-// perProcess looks and writes under a mutex that other processes do not have.
+// perProcess uses a mutex that other processes do not share.
 func perProcess() func() mirrordir.Storage {
 	m := newMemory()
 	return func() mirrordir.Storage {
@@ -377,7 +377,7 @@ func perProcess() func() mirrordir.Storage {
 	}
 }
 
-// stale lists and opens what was there a moment ago, as a cache does.
+// stale lists and opens old states, like a cache.
 func stale() func() mirrordir.Storage {
 	cache := map[string]file{}
 	return wrong{open: func(ctx context.Context, m *memory, name string) (*mirrordir.Object, error) {
@@ -406,7 +406,7 @@ func renaming(rename func(string) string) func() mirrordir.Storage {
 	}.make()
 }
 
-// relisting lists other names than it was given.
+// relisting lists changed names.
 func relisting(r *strings.Replacer) func() mirrordir.Storage {
 	return wrong{list: func(ctx context.Context, m *memory, dir string) ([]mirrordir.Entry, error) {
 		list, err := m.List(ctx, dir)
@@ -447,7 +447,7 @@ func freeLock(context.Context, string) (func() error, error) {
 	return func() error { return nil }, nil
 }
 
-// deafLock does not notice that its context ends, for a while.
+// deafLock ignores the end of its context for a while.
 func deafLock(m memoryLocker) func(context.Context, string) (func() error, error) {
 	return func(_ context.Context, name string) (func() error, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

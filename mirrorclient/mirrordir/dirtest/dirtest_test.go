@@ -14,7 +14,7 @@ import (
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir/dirtest"
 )
 
-// TestDirectory: the storage of package mirrordir passes, and nothing is left behind.
+// TestDirectory tests mirrordir.Directory and checks that no files are left.
 func TestDirectory(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -36,7 +36,7 @@ func TestDirectory(t *testing.T) {
 	}
 }
 
-// TestMemory: a storage that is kept in memory passes, whether it is a Locker or not.
+// TestMemory tests a storage in memory, with and without locks.
 func TestMemory(t *testing.T) {
 	t.Parallel()
 	m := newMemory()
@@ -52,7 +52,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestBroken: each way to do it wrong is found and named, by the check that is there for it.
+// TestBroken checks that each wrong storage is found by the check for it.
 func TestBroken(t *testing.T) {
 	t.Parallel()
 	for name, test := range broken {
@@ -84,8 +84,7 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// TestAllBroken: a storage with which nothing works gets through all checks, and each that
-// can says so.
+// TestAllBroken checks that all checks end and report errors for a storage that always fails.
 func TestAllBroken(t *testing.T) {
 	t.Parallel()
 	refused := errors.New("refused")
@@ -110,7 +109,7 @@ func TestAllBroken(t *testing.T) {
 	}
 }
 
-// TestEnds: a test that is given up says so, and says nothing else.
+// TestEnds checks that a canceled test returns only the error of its context.
 func TestEnds(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancelCause(t.Context())

@@ -17,7 +17,7 @@ func CheckNames() []string {
 	return names
 }
 
-// StorageCheck does one check of TestStorage.
+// StorageCheck runs one check of TestStorage.
 func StorageCheck(ctx context.Context, name string, s mirrordir.Storage, others ...mirrordir.Storage) error {
 	all := checks()
 	i := slices.Index(CheckNames(), name)

@@ -9,7 +9,7 @@ import (
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir/dirtest"
 )
 
-// badLocal is a directory whose staged files, or whose paths, are wrong.
+// badLocal is a directory with wrong staged files or paths.
 type badLocal struct {
 	*mirrordir.Directory
 	commit func(ctx context.Context, d *mirrordir.Directory, s mirrordir.Staged, name string) error

@@ -13,7 +13,7 @@ import (
 	"github.com/tofureg/tofureg/mirrorclient/mirrordir"
 )
 
-// memory is a correct storage whose parts can be made wrong.
+// memory is a correct storage. Tests replace parts of it.
 type memory struct {
 	mu       sync.Mutex
 	files    map[string]file
